@@ -1,0 +1,45 @@
+# Everything a developer or CI runs. `make` alone lists the targets.
+export CGO_ENABLED ?= 0
+GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+CACHE    ?= $(CURDIR)/.cache
+LINT     := $(CACHE)/golangci-lint-v2.15.0
+
+.PHONY: help build test race lint fmt test-services services-start services-stop bench chaos ci
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 18
+
+build: ## build every command
+	go build -o $(CACHE)/bin/ ./cmd/...
+
+test: ## the suites that need nothing but Go
+	go test ./...
+
+race: ## the concurrent packages under the race detector (needs a C compiler)
+	CGO_ENABLED=1 go test -race ./consumers/... ./ingest/... ./http/... ./internal/bulk/... ./internal/queue/... ./internal/index/embedded/... ./internal/upstream/... ./internal/app/...
+
+$(LINT):
+	mkdir -p $(CACHE)
+	GOBIN=$(CACHE)/lint-bin GOFLAGS=-mod=mod go install $(GOLANGCI)
+	mv $(CACHE)/lint-bin/golangci-lint $(LINT)
+
+lint: $(LINT) ## golangci-lint at its pinned version
+	$(LINT) run ./...
+
+fmt: $(LINT) ## gofumpt and gci
+	$(LINT) fmt ./...
+
+services-start: ## start the real Elasticsearch from packages
+	deploy/local/elasticsearch/start
+
+services-stop: ## stop what services-start started
+	deploy/local/elasticsearch/stop
+
+test-services: ## the same suites on the real services
+	deploy/local/test-services
+
+bench: ## figures and ratios, printed, on the real Elasticsearch
+	deploy/local/bench
+
+ci: ## what CI runs
+	.ci/run

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tutti/internal/app/bench"
+)
+
+func benchCommand() *cobra.Command {
+	var cfg bench.Config
+	var output string
+	cmd := &cobra.Command{
+		Use:   "bench [name…]",
+		Short: "Measure what tutti does on this machine",
+		Long: "Run the named benchmarks, all that are possible by default, and print what was measured, the figures, their\n" +
+			"targets and the machine's own noise. The benchmarks are " + strings.Join(bench.Names(), ", ") + ".\n" +
+			"Those that need a real engine are left out without --elasticsearch. Meant for a machine that does nothing else.",
+		ValidArgs: bench.Names(),
+		RunE: func(cmd *cobra.Command, names []string) error {
+			if output != "text" && output != "json" {
+				return fmt.Errorf("--output is text or json, not %q", output)
+			}
+			cfg.Names, cfg.JSON, cfg.Version = names, output == "json", buildVersion()
+			cfg.Out, cfg.Progress = cmd.OutOrStdout(), cmd.ErrOrStderr()
+			_, err := bench.Run(cmd.Context(), cfg)
+			return err
+		},
+	}
+	cmd.AddCommand(benchChildren()...)
+	flags := cmd.Flags()
+	flags.StringVar(&cfg.ElasticsearchURL, "elasticsearch", os.Getenv("TUTTI_TEST_ELASTICSEARCH_URL"),
+		"the `URL` of an Elasticsearch in which indices named bench-… may be made and removed; also TUTTI_TEST_ELASTICSEARCH_URL")
+	flags.IntVar(&cfg.Sizes.Records, "records", 0, fmt.Sprintf("the `number` of records of a backfill (default %d)", bench.DefaultSizes().Records))
+	flags.IntVar(&cfg.Sizes.Pairs, "pairs", 0, fmt.Sprintf("how `often` each run is made (default %d)", bench.DefaultSizes().Pairs))
+	flags.BoolVar(&cfg.Quick, "quick", false, "smaller sizes, for a first impression")
+	flags.StringVar(&cfg.ProfileDir, "profile", "", "write CPU and heap profiles of additional runs to this `folder`")
+	flags.StringVarP(&output, "output", "o", "text", "`text` or json")
+	return cmd
+}
+
+// benchChildren are the processes that a bench starts beside itself.
+func benchChildren() []*cobra.Command {
+	var upstream bench.UpstreamConfig
+	serveUpstream := &cobra.Command{
+		Use: bench.UpstreamCommand, Hidden: true, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return bench.ServeUpstream(upstream, cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	}
+	serveUpstream.Flags().IntVar(&upstream.Studies, "studies", 1, "")
+	serveUpstream.Flags().IntVar(&upstream.Records, "records", 1000, "")
+	var delay time.Duration
+	serveSink := &cobra.Command{
+		Use: bench.SinkCommand, Hidden: true, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return bench.ServeSink(delay, cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	}
+	serveSink.Flags().DurationVar(&delay, "delay", 0, "")
+	return []*cobra.Command{serveUpstream, serveSink}
+}

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"io"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"tutti/internal/app/demo"
+)
+
+func demoCommand() *cobra.Command {
+	var cfg demo.Config
+	var verbose bool
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "See the main job work, without any configuration or other server",
+		Long: "Start everything embedded, and a repository that speaks Song's protocol with 3 studies and 2,000 analyses;\n" +
+			"index it, change some analyses, trigger them, and stay up to be looked at until ctrl-c.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			logs := io.Discard
+			if verbose {
+				logs = cmd.ErrOrStderr()
+			}
+			cfg.Out, cfg.Logger, cfg.Version = cmd.OutOrStdout(), slog.New(slog.NewTextHandler(logs, nil)), buildVersion()
+			return demo.Run(cmd.Context(), cfg)
+		},
+	}
+	cmd.Flags().StringVar(&cfg.DataDir, "data-dir", "tutti-data/demo", "the `folder` for queue and index")
+	cmd.Flags().StringVar(&cfg.Listen, "listen", demo.DefaultListen, "the `address` to listen on; another port is taken when it is in use")
+	cmd.Flags().BoolVar(&verbose, "verbose", false, "show the log")
+	return cmd
+}

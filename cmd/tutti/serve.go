@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"tutti/internal/app"
+	"tutti/internal/config"
+)
+
+func serveCommand() *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the server",
+		Long: "Run the server until it is interrupted. Every key of the file is also an environment variable, such as\n" +
+			"TUTTI_SERVER_LISTEN or TUTTI_REPOSITORIES_0_CODE, and the environment wins.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := config.Load(file, os.Environ())
+			if err != nil {
+				return err
+			}
+			log := logger(cmd.ErrOrStderr(), cfg.Log)
+			a, err := app.New(cfg, app.Options{Logger: log, Version: buildVersion()})
+			if err != nil {
+				return err
+			}
+			if err := a.Start(cmd.Context()); err != nil {
+				return err
+			}
+			var failed error
+			select {
+			case <-cmd.Context().Done():
+				log.Info("stopping")
+			case failed = <-a.Failed():
+			}
+			return errors.Join(failed, a.Stop(context.WithoutCancel(cmd.Context())))
+		},
+	}
+	cmd.Flags().StringVar(&file, "config", os.Getenv("TUTTI_CONFIG"), "the configuration `file` (YAML); also TUTTI_CONFIG")
+	return cmd
+}
+
+// logger makes the process's logger; the configuration was validated.
+func logger(w io.Writer, cfg config.Log) *slog.Logger {
+	options := &slog.HandlerOptions{Level: cfg.SlogLevel()}
+	if cfg.Format == "json" {
+		return slog.New(slog.NewJSONHandler(w, options))
+	}
+	return slog.New(slog.NewTextHandler(w, options))
+}
+
+// buildVersion gives the release's version, else the one that the Go tool recorded.
+func buildVersion() string {
+	if version != "dev" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return version
+}

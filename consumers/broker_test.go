@@ -1,0 +1,269 @@
+package consumers_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"tutti/internal/core"
+)
+
+// broker keeps Requests as the stream REQUESTS does: one message per subject, a newer one replaces an older one even
+// while that is in flight, whose late ack then changes nothing; what is not acknowledged within the ack wait, or given
+// back, is delivered again; timestamps only grow.
+type broker struct {
+	ackWait time.Duration
+	// shuffle, when set, orders what a fetch may take; nil: the order of arrival.
+	shuffle func([]*entry)
+
+	mu      sync.Mutex
+	entries map[string]*entry
+	seq     uint64
+	last    core.Version
+	changed chan struct{}
+	// fetches counts the calls of Fetch that began, given the messages that were delivered.
+	fetches, given int
+	history        []core.Request
+}
+
+// entry is a stored message.
+type entry struct {
+	subject    string
+	repository string
+	class      core.Class
+	seq        uint64
+	version    core.Version
+	data       []byte
+	deliveries int
+	due        time.Time // when it may be delivered next
+}
+
+func newBroker(ackWait time.Duration) *broker {
+	return &broker{ackWait: ackWait, entries: map[string]*entry{}, changed: make(chan struct{})}
+}
+
+func subjectOf(r core.Request) (string, core.Class) {
+	switch r.Scope {
+	case core.ScopeRecord:
+		return fmt.Sprintf("%q record %q %q", r.Repository, r.Organization, r.RecordID), core.ClassRecords
+	case core.ScopePage:
+		return fmt.Sprintf("%q page %q %q %d", r.Repository, r.JobID, r.Organization, r.Page.Number), core.ClassPages
+	case core.ScopeOrganization:
+		return fmt.Sprintf("%q organization %q %q", r.Repository, r.Organization, r.JobID), core.ClassRuns
+	default:
+		return fmt.Sprintf("%q repository %q", r.Repository, r.JobID), core.ClassRuns
+	}
+}
+
+// store puts r on its subject. The broker is locked.
+func (b *broker) store(r core.Request) error {
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	b.seq++
+	b.last = max(b.last+1, core.Version(time.Now().UnixNano()))
+	e := &entry{repository: r.Repository, seq: b.seq, version: b.last, data: data}
+	e.subject, e.class = subjectOf(r)
+	b.entries[e.subject] = e
+	b.history = append(b.history, r)
+	b.wake()
+	return nil
+}
+
+func (b *broker) wake() {
+	close(b.changed)
+	b.changed = make(chan struct{})
+}
+
+func (b *broker) Publish(r core.Request) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.store(r)
+}
+
+func (b *broker) Republish(d *delivery) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.entries[d.e.subject] != d.e {
+		return nil
+	}
+	r := d.request
+	r.Attempts += d.count
+	return b.store(r)
+}
+
+func (b *broker) PendingRecords(repository, organization string) map[string]struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	ids := map[string]struct{}{}
+	for _, e := range b.entries {
+		if r := e.request(); r.Scope == core.ScopeRecord && r.Repository == repository && r.Organization == organization {
+			ids[r.RecordID] = struct{}{}
+		}
+	}
+	return ids
+}
+
+func (e *entry) request() core.Request {
+	var r core.Request
+	if err := json.Unmarshal(e.data, &r); err != nil {
+		panic(err)
+	}
+	return r
+}
+
+// Fetch gives messages as soon as there is one, and none to a process that cannot be reached.
+func (b *broker) Fetch(ctx context.Context, s sourcePort, most int, wait time.Duration) ([]*delivery, error) {
+	b.mu.Lock()
+	b.fetches++
+	b.mu.Unlock()
+	until := time.Now().Add(wait)
+	for {
+		got, next, changed := b.take(s, most)
+		if len(got) > 0 {
+			return got, nil
+		}
+		pause := time.Until(until)
+		if pause <= 0 {
+			return nil, nil
+		}
+		if !next.IsZero() {
+			pause = min(pause, max(0, time.Until(next)))
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-changed:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func (b *broker) take(s sourcePort, most int) (got []*delivery, next time.Time, changed chan struct{}) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var ready []*entry
+	now := time.Now()
+	for _, e := range b.entries {
+		switch {
+		case e.repository != s.repository || e.class != s.class:
+		case !e.due.After(now):
+			ready = append(ready, e)
+		case next.IsZero() || e.due.Before(next):
+			next = e.due
+		}
+	}
+	slices.SortFunc(ready, func(x, y *entry) int { return cmp.Compare(x.seq, y.seq) })
+	if s.p.crashed() || s.p.cut.Load() != nil {
+		return nil, next, b.changed
+	}
+	if b.shuffle != nil {
+		b.shuffle(ready)
+	}
+	for _, e := range ready[:min(most, len(ready))] {
+		e.deliveries++
+		e.due = now.Add(b.ackWait)
+		b.given++
+		got = append(got, &delivery{b: b, e: e, request: e.request(), count: e.deliveries})
+	}
+	return got, next, b.changed
+}
+
+// redeliver makes every message of a class available at once, also those in flight.
+func (b *broker) redeliver(class core.Class) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, e := range b.entries {
+		if e.class == class {
+			e.due = time.Time{}
+		}
+	}
+	b.wake()
+}
+
+// pending lists the subjects that hold a message.
+func (b *broker) pending() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	subjects := make([]string, 0, len(b.entries))
+	for s := range b.entries {
+		subjects = append(subjects, s)
+	}
+	slices.Sort(subjects)
+	return subjects
+}
+
+// available counts the messages that could be delivered now: not in flight, not delayed.
+func (b *broker) available() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := 0
+	for _, e := range b.entries {
+		if !e.due.After(time.Now()) {
+			n++
+		}
+	}
+	return n
+}
+
+// published gives the Requests that were stored for a scope, oldest first.
+func (b *broker) published(scope core.Scope) []core.Request {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(b.history), func(r core.Request) bool { return r.Scope != scope })
+}
+
+func (b *broker) counts() (fetches, given int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.fetches, b.given
+}
+
+func (b *broker) String() string { return strings.Join(b.pending(), "\n") }
+
+// delivery is one delivery of a message.
+type delivery struct {
+	b       *broker
+	e       *entry
+	request core.Request
+	count   int
+}
+
+func (d *delivery) Ack() {
+	d.b.mu.Lock()
+	defer d.b.mu.Unlock()
+	if d.b.entries[d.e.subject] == d.e {
+		delete(d.b.entries, d.e.subject)
+	}
+}
+
+// Nak of an older delivery changes nothing.
+func (d *delivery) Nak(delay time.Duration) {
+	d.b.mu.Lock()
+	defer d.b.mu.Unlock()
+	if d.e.deliveries == d.count {
+		d.e.due = time.Now().Add(delay)
+		d.b.wake()
+	}
+}
+
+func (d *delivery) InProgress() {
+	d.b.mu.Lock()
+	defer d.b.mu.Unlock()
+	if d.e.deliveries == d.count {
+		d.e.due = time.Now().Add(d.b.ackWait)
+	}
+}

@@ -1,0 +1,155 @@
+package consumers_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"tutti/internal/core"
+)
+
+// mutate changes the upstream at random places as people do, and tells of each change as notifications do.
+func (w *world) mutate(r *rand.Rand, orgs []string, n int) {
+	for range n {
+		org := orgs[r.IntN(len(orgs))]
+		var id string
+		w.upstream.change(org, func(l []record) []record {
+			if len(l) == 0 {
+				return l
+			}
+			i := r.IntN(len(l))
+			id = l[i].id
+			switch r.IntN(6) {
+			case 0, 1:
+				return slices.Delete(l, i, i+1)
+			case 2:
+				w.fresh++
+				id = fmt.Sprintf("%s-new-%d", org, w.fresh)
+				return slices.Insert(l, i, record{id: id, org: org, state: published})
+			case 3:
+				l[i].state = "UNPUBLISHED"
+			case 4:
+				l[i].state = published
+			default:
+				l[i].rev++
+			}
+			return l
+		})
+		if id != "" {
+			w.index(org, id)
+		}
+	}
+}
+
+// TestCrash kills processes between any two of their steps while the list changes. Nothing is asked for again
+// afterwards: the run and the notifications alone must make the index true.
+func TestCrash(t *testing.T) {
+	for seed := range uint64(20) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			in(t, func(t *testing.T, w *world) {
+				r := rand.New(rand.NewPCG(seed, 1))
+				orgs := []string{"A", "B", "C"}
+				for _, org := range orgs {
+					w.upstream.fill(org, 100+r.IntN(300))
+				}
+				w.seed("A", 3)
+				total := len(w.upstream.model())
+				w.pageSize = 20 + r.IntN(80)
+				calm := seed%4 == 0
+				job := w.run("", false)
+				crashes := 0
+				for range 8 {
+					if p := w.boot(r.Int64N(600)); w.lives(p, job) {
+						break
+					}
+					crashes++
+					if !calm {
+						w.mutate(r, orgs, r.IntN(40))
+					}
+				}
+				w.boot(-1)
+				ended := w.job(job)
+				w.ended(ended, core.JobSucceeded, "")
+				w.verify()
+				sum := ended.Totals
+				if done := sum.Indexed + sum.Stale; calm && (sum.Expected != int64(total) || done < int64(total) || sum.Fetched < int64(total)) {
+					t.Errorf("totals %+v of %d records after %d crashes", sum, total, crashes)
+				}
+				if limit := int64(total * (crashes + 2)); sum.Fetched > limit || sum.Indexed > limit || sum.Removed > int64(total) {
+					t.Errorf("totals %+v of %d records after %d crashes", sum, total, crashes)
+				}
+			})
+		})
+	}
+}
+
+// lives waits for the crash of p, whose goroutines are then ended, and tells whether the job ended before.
+func (w *world) lives(p *process, job string) bool {
+	w.t.Helper()
+	defer func() {
+		if w.t.Failed() {
+			j, _ := w.store.job(job)
+			runs, _ := w.store.runs(job)
+			fmt.Printf("JOB %+v\nRUNS %+v\nQ %s\nnow %v paused %v\n", j, runs, w.broker, time.Now(), p.c.Paused())
+			for _, e := range w.broker.entries { fmt.Printf("%s %+v due %v n %d\n", e.subject, e.request().Page, e.due, e.deliveries)}
+		}
+	}()
+	eventually(w.t, "a crash or the end", func() bool {
+		j, err := w.store.job(job)
+		return p.crashed() || err == nil && j.State.Final()
+	})
+	if !p.crashed() {
+		return true
+	}
+	if err := p.stop(w.t, 0); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		w.t.Error(err)
+	}
+	return false
+}
+
+// TestCutOff takes one of three processes from the queue for longer than the ack wait, again and again: what it does
+// when it is back is late.
+func TestCutOff(t *testing.T) {
+	for seed := range uint64(20) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			in(t, func(t *testing.T, w *world) {
+				r := rand.New(rand.NewPCG(seed, 2))
+				orgs := []string{"A", "B"}
+				for _, org := range orgs {
+					w.upstream.fill(org, 200+r.IntN(400))
+				}
+				w.pageSize = 20
+				w.upstream.latency = 4 * time.Second
+				w.bulk.MaxBodyAge = time.Minute
+				processes := []*process{w.boot(-1), w.boot(-1), w.boot(-1)}
+				job := w.run("", false)
+				stop := make(chan struct{})
+				ended := make(chan struct{})
+				go func() {
+					defer close(ended)
+					for i := 0; ; i++ {
+						reconnect := processes[i%3].cutOff()
+						time.Sleep(time.Duration(20+r.IntN(40)) * time.Second)
+						reconnect()
+						select {
+						case <-stop:
+							return
+						case <-time.After(time.Duration(r.IntN(20)) * time.Second):
+						}
+						w.mutate(r, orgs, r.IntN(4))
+					}
+				}()
+				got := w.awaitFor(job, 3*time.Hour)
+				close(stop)
+				<-ended
+				w.idle()
+				w.ended(got, core.JobSucceeded, "")
+				w.verify()
+			})
+		})
+	}
+}

@@ -1,0 +1,207 @@
+package consumers_test
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"tutti/internal/core"
+)
+
+// engine is an index in memory: versions are external_gte, and a removal leaves its version as a tombstone.
+type engine struct {
+	// latency is how long a write takes.
+	latency time.Duration
+	// hold, when set, is called before a batch is written and may refuse it as a whole.
+	hold func(ctx context.Context, b core.Batch) error
+	// item, when set, may decide on one write instead of the engine.
+	item func(id string, op core.WriteOp, document []byte) (core.Result, bool)
+
+	// onRefresh, when set, is called before each refresh.
+	onRefresh func()
+	// busy is for the use of hold.
+	busy atomic.Int64
+
+	mu       sync.Mutex
+	docs     map[string]document
+	down     error
+	prepared int
+	checks   int
+	writes   int
+	outcomes map[core.Outcome]int
+}
+
+type document struct {
+	version core.Version
+	source  []byte
+	deleted bool
+}
+
+func newEngine() *engine {
+	return &engine{latency: time.Millisecond, docs: map[string]document{}, outcomes: map[core.Outcome]int{}}
+}
+
+func (e *engine) Encode(dst []byte, w core.Write) ([]byte, int, int) {
+	dst = strconv.AppendQuote(dst, w.ID)
+	start := len(dst)
+	if w.Op == core.OpIndex {
+		dst = append(dst, w.Document...)
+	}
+	end := len(dst)
+	return append(dst, '\n'), start, end
+}
+
+func (e *engine) Write(ctx context.Context, b core.Batch) ([]core.Result, error) {
+	if e.hold != nil {
+		if err := e.hold(ctx, b); err != nil {
+			return nil, err
+		}
+	}
+	time.Sleep(e.latency)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.down != nil {
+		return nil, e.down
+	}
+	e.writes++
+	results := make([]core.Result, len(b.Items))
+	for i, it := range b.Items {
+		results[i] = e.apply(it, slices.Clone(b.Document(i)))
+		e.outcomes[results[i].Outcome]++
+	}
+	return results, nil
+}
+
+func (e *engine) apply(it core.BatchItem, source []byte) core.Result {
+	if e.item != nil {
+		if r, decided := e.item(it.ID, it.Op, source); decided {
+			return r
+		}
+	}
+	if old, known := e.docs[it.ID]; known && old.version > it.Version {
+		return core.Result{Outcome: core.OutcomeStale, CurrentVersion: old.version}
+	}
+	if it.Op == core.OpDelete {
+		e.docs[it.ID] = document{version: it.Version, deleted: true}
+		return core.Result{Outcome: core.OutcomeRemoved}
+	}
+	if !gjson.ValidBytes(source) {
+		return core.Result{Outcome: core.OutcomeRejected, Type: "document_parsing_exception", Reason: "not JSON"}
+	}
+	e.docs[it.ID] = document{version: it.Version, source: source}
+	return core.Result{Outcome: core.OutcomeIndexed}
+}
+
+// put stores a document as an earlier life of the index left it.
+func (e *engine) put(id string, version core.Version, source string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.docs[id] = document{version: version, source: []byte(source)}
+}
+
+// setDown makes every call fail with err, nil brings the index back.
+func (e *engine) setDown(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.down = err
+}
+
+func (e *engine) Get(id string) (core.StoredDocument, bool, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	d, known := e.docs[id]
+	if e.down != nil || !known || d.deleted {
+		return core.StoredDocument{}, false, e.down
+	}
+	return core.StoredDocument{ID: id, Version: d.version, Source: d.source}, true, nil
+}
+
+func (e *engine) in(scope core.IndexScope, d document) bool {
+	if d.deleted {
+		return false
+	}
+	if scope.Repository != "" && gjson.GetBytes(d.source, `repositories.0.code`).String() != scope.Repository {
+		return false
+	}
+	return scope.Field == "" || gjson.GetBytes(d.source, scope.Field).String() == scope.Organization
+}
+
+func (e *engine) Count(scope core.IndexScope) (int64, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var n int64
+	for _, d := range e.docs {
+		if e.in(scope, d) {
+			n++
+		}
+	}
+	return n, e.down
+}
+
+func (e *engine) Scan(scope core.IndexScope, below core.Version, each func(string, core.Version) error) error {
+	e.mu.Lock()
+	hits := map[string]core.Version{}
+	for id, d := range e.docs {
+		if e.in(scope, d) && (below == 0 || d.version < below) {
+			hits[id] = d.version
+		}
+	}
+	err := e.down
+	e.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	for id, v := range hits {
+		if err := each(id, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *engine) Refresh() error {
+	if e.onRefresh != nil {
+		e.onRefresh()
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.down
+}
+
+func (e *engine) Prepare() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.prepared++
+	return e.down
+}
+
+func (e *engine) Check() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.checks++
+	return e.down
+}
+
+// live gives the sources of all documents.
+func (e *engine) live() map[string]string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	all := map[string]string{}
+	for id, d := range e.docs {
+		if !d.deleted {
+			all[id] = string(d.source)
+		}
+	}
+	return all
+}
+
+func (e *engine) count(o core.Outcome) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.outcomes[o]
+}

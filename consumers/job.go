@@ -1,0 +1,146 @@
+package consumers
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"tutti/internal/core"
+)
+
+// Cancel ends a job that is not final: what is in hand of it is finished, nothing more of it is begun. It gives
+// CodeConflict for a final job.
+func (c *Consumers) Cancel(ctx context.Context, id string) (core.Job, error) {
+	job, err := c.deps.Jobs.Update(ctx, id, func(j *core.Job) error {
+		if j.State.Final() {
+			return core.NewError(core.CodeConflict, fmt.Sprintf("the job has ended already: it is %s", j.State))
+		}
+		now := time.Now().UTC()
+		j.State, j.EndedAt = core.JobCancelled, &now
+		j.Error = &core.JobError{Code: core.JobErrorCancelled, Message: "cancelled on request"}
+		return nil
+	})
+	if err != nil {
+		return job, err
+	}
+	runs, err := c.deps.Organizations.Organizations(ctx, id)
+	if err != nil {
+		return job, err
+	}
+	for _, run := range runs {
+		if _, err := c.deps.Organizations.UpdateOrganization(ctx, id, run.Organization, cancelRun); err != nil {
+			return job, err
+		}
+	}
+	return c.storeTotals(ctx, id)
+}
+
+func cancelRun(run *core.OrganizationRun) error {
+	if !run.State.Final() {
+		run.State = core.JobCancelled
+	}
+	return nil
+}
+
+// storeTotals sums up a job's organizations into the job.
+func (c *Consumers) storeTotals(ctx context.Context, id string) (core.Job, error) {
+	runs, err := c.deps.Organizations.Organizations(ctx, id)
+	if err != nil {
+		return core.Job{}, err
+	}
+	return c.deps.Jobs.Update(ctx, id, func(j *core.Job) error {
+		j.Totals = sum(runs)
+		return nil
+	})
+}
+
+func sum(runs []core.OrganizationRun) core.Totals {
+	var t core.Totals
+	for _, run := range runs {
+		t.Add(run.Totals)
+	}
+	return t
+}
+
+// failJob ends a job whose organizations could not be listed.
+func (r *repository) failJob(ctx context.Context, id string, cause error) error {
+	_, err := r.c.deps.Jobs.Update(ctx, id, func(j *core.Job) error {
+		if j.State.Final() {
+			return nil
+		}
+		now := time.Now().UTC()
+		j.State, j.EndedAt = core.JobFailed, &now
+		j.Error = &core.JobError{Code: string(core.CodeOf(cause)), Message: core.MessageOf(cause)}
+		return nil
+	})
+	return err
+}
+
+// finishJob ends a job once all its organizations have ended; before that it does nothing.
+func (r *repository) finishJob(ctx context.Context, id string) error {
+	job, err := r.c.deps.Jobs.Get(ctx, id)
+	if err != nil || job.State.Final() || job.ExpectedOrganizations == nil {
+		return err
+	}
+	runs, err := r.c.deps.Organizations.Organizations(ctx, id)
+	if err != nil || len(runs) < *job.ExpectedOrganizations {
+		return err
+	}
+	for _, run := range runs {
+		if !run.State.Final() {
+			return nil
+		}
+	}
+	state, fault := verdict(runs)
+	totals := sum(runs)
+	if state == core.JobSucceeded && job.Scope == core.ScopeRepository {
+		removed, guard, err := r.sweepVanished(ctx, job, runs)
+		if err != nil {
+			return err
+		}
+		totals.Removed += removed
+		if guard != nil {
+			state, fault = core.JobPartial, guard
+		}
+	}
+	mine := false
+	ended, err := r.c.deps.Jobs.Update(ctx, id, func(j *core.Job) error {
+		if mine = !j.State.Final(); !mine {
+			return nil
+		}
+		now := time.Now().UTC()
+		j.State, j.EndedAt, j.Error, j.Totals = state, &now, fault, totals
+		return nil
+	})
+	if err == nil && mine {
+		r.log.Info("job ended", "job_id", id, "state", string(ended.State), "indexed", ended.Totals.Indexed,
+			"removed", ended.Totals.Removed, "rejected", ended.Totals.Rejected)
+	}
+	return err
+}
+
+// verdict gives a job's state from those of its organizations: all alike, or partial.
+func verdict(runs []core.OrganizationRun) (core.JobState, *core.JobError) {
+	if len(runs) == 0 {
+		return core.JobSucceeded, nil
+	}
+	state := runs[0].State
+	var fault *core.JobError
+	bad := 0
+	for _, run := range runs {
+		if run.State != state {
+			state = core.JobPartial
+		}
+		if run.State == core.JobSucceeded {
+			continue
+		}
+		bad++
+		if fault == nil && run.Error != nil {
+			fault = &core.JobError{Code: run.Error.Code, Message: run.Organization + ": " + run.Error.Message}
+		}
+	}
+	if fault != nil && bad > 1 {
+		fault.Message = fmt.Sprintf("%s (and %d more organizations)", fault.Message, bad-1)
+	}
+	return state, fault
+}

@@ -1,0 +1,91 @@
+package consumers
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"tutti/internal/core"
+)
+
+// Metrics counts what the consumers do (CONTRACT section 9). A nil *Metrics counts nothing.
+type Metrics struct {
+	fetched     *prometheus.CounterVec
+	documents   *prometheus.CounterVec
+	toIndex     *prometheus.HistogramVec
+	progress    *prometheus.GaugeVec
+	clockAlarms *prometheus.CounterVec
+}
+
+// NewMetrics makes the metrics and registers them.
+func NewMetrics(reg prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		fetched: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tutti_fetched_records_total",
+			Help: "Records fetched from a repository, by result: ok, absent, unavailable or refused.",
+		}, []string{"repository", "result"}),
+		documents: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tutti_documents_total",
+			Help: "Documents by outcome: indexed, removed, stale, mismatch, retried or rejected.",
+		}, []string{"index", "outcome"}),
+		toIndex: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "tutti_request_to_index_seconds",
+			Help:    "Time from the storing of a request in the queue to the final outcome of its documents.",
+			Buckets: []float64{.005, .01, .02, .03, .05, .1, .2, .5, 1, 2, 5, 15, 60, 300, 1800},
+		}, []string{"repository", "scope"}),
+		progress: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "tutti_job_progress_ratio",
+			Help: "Fetched over expected records of the newest job's organization that made progress, 0 to 1.",
+		}, []string{"repository"}),
+		clockAlarms: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tutti_clock_alarms_total",
+			Help: "Writes refused by a stored version that lies ahead of the clock.",
+		}, []string{"repository"}),
+	}
+	reg.MustRegister(m.fetched, m.documents, m.toIndex, m.progress, m.clockAlarms)
+	return m
+}
+
+func (m *Metrics) addFetched(repository, result string, n int) {
+	if m != nil && n > 0 {
+		m.fetched.WithLabelValues(repository, result).Add(float64(n))
+	}
+}
+
+func (m *Metrics) addDocuments(index string, o core.Outcome, n int) {
+	if m != nil && n > 0 {
+		m.documents.WithLabelValues(index, o.String()).Add(float64(n))
+	}
+}
+
+func (m *Metrics) observeToIndex(repository string, scope core.Scope, stored core.Version) {
+	if m != nil {
+		m.toIndex.WithLabelValues(repository, string(scope)).Observe(time.Since(time.Unix(0, int64(stored))).Seconds())
+	}
+}
+
+func (m *Metrics) setProgress(repository string, t core.Totals) {
+	if m != nil && t.Expected > 0 {
+		m.progress.WithLabelValues(repository).Set(min(1, float64(t.Fetched)/float64(t.Expected)))
+	}
+}
+
+func (m *Metrics) addClockAlarm(repository string) {
+	if m != nil {
+		m.clockAlarms.WithLabelValues(repository).Inc()
+	}
+}
+
+// fetchResult names err for the metric of fetched records.
+func fetchResult(err error) string {
+	switch {
+	case err == nil:
+		return "ok"
+	case core.CodeOf(err) == core.CodeAbsent:
+		return "absent"
+	case core.Retryable(err):
+		return "unavailable"
+	default:
+		return "refused"
+	}
+}

@@ -1,0 +1,382 @@
+package consumers
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"tutti/internal/bulk"
+	"tutti/internal/core"
+)
+
+// Bounds of the reading of a shifting list.
+const (
+	// idsCarried is how many of a page's last ids the next page is joined to.
+	idsCarried = 64
+	// maxStepsBack is how often a chain steps back before its job ends partial.
+	maxStepsBack = 50
+)
+
+// pageError is an upstream's refusal to give a page, which ends the organization's run.
+type pageError struct{ cause error }
+
+func (f *pageError) Error() string { return "reading a page: " + f.cause.Error() }
+func (f *pageError) Unwrap() error { return f.cause }
+
+// pageWork is the work on one page: it may be read several times, until each of its documents has a final outcome.
+type pageWork struct {
+	r    *repository
+	msg  core.Message
+	req  core.Request
+	job  core.Job
+	page core.Page
+
+	totals  core.Totals
+	total   int  // rows of the whole list, as last said
+	last    bool // no page follows
+	shifted bool // the list shifted more often than is followed
+	linked  bool // the next page is published, or there is none
+
+	settled   map[string]struct{} // ids with a final outcome, kept only once the page has to be read again
+	unsettled map[string]struct{} // ids that were read and have no final outcome
+	refused   []core.DeadLetter   // rows that cannot be documents
+	scratch   []byte
+}
+
+func newPageWork(r *repository, m core.Message, job core.Job, page core.Page) *pageWork {
+	return &pageWork{r: r, msg: m, req: m.Request(), job: job, page: page}
+}
+
+// reading is one pass over the page's rows.
+type reading struct {
+	ids    []string // of the documents added to the ticket, in its order
+	hashes []uint64 // of all rows' ids
+	ticket *bulk.Ticket
+	info   core.PageInfo
+	joined bool
+	skip   int // rows that the page before has read
+}
+
+// do reads the page until all its documents have a final outcome. It returns a *pageError when the upstream does
+// not give the page.
+func (w *pageWork) do(ctx context.Context) error {
+	for failures, refusals := 0, 0; ; {
+		if err := w.r.gate.wait(w.r.c.draining); err != nil {
+			return err
+		}
+		pass, readErr := w.read(ctx)
+		if readErr == nil {
+			if err := w.link(ctx, pass); err != nil {
+				return err
+			}
+		}
+		pass.ticket.Seal()
+		results, err := pass.ticket.Wait(ctx)
+		if err != nil {
+			return err
+		}
+		if err := w.settle(ctx, pass, results, readErr == nil); err != nil {
+			return err
+		}
+		switch {
+		case readErr == nil && len(w.unsettled) == 0:
+			return nil
+		case readErr == nil: // the index is not there, or the bodies grew too old
+			refusals++
+			if refusals >= w.r.c.cfg.PageAttempts {
+				return w.requestUnsettled(ctx, nil) // the page must not wait for what one document may wait for
+			}
+			if err := sleep(w.r.c.draining, growing(refusals, w.r.c.cfg.RetryBase, w.r.c.cfg.RetryMax)); err != nil {
+				return err
+			}
+			continue
+		case ctx.Err() != nil || w.r.c.draining.Err() != nil:
+			return readErr
+		}
+		failures++
+		if !core.Retryable(readErr) || failures >= w.r.c.cfg.PageAttempts {
+			if w.linked { // its rows are known and are asked for one by one
+				return w.requestUnsettled(ctx, nil)
+			}
+			return &pageError{cause: readErr}
+		}
+		w.r.log.Info("page could not be read", "job_id", w.req.JobID, "organization", w.req.Organization,
+			"page", w.page.Number, "attempts", failures, "err", readErr)
+		delay := max(core.RetryAfterOf(readErr), growing(failures, w.r.c.cfg.RetryBase, w.r.c.cfg.RetryMax))
+		if err := sleep(w.r.c.draining, delay); err != nil {
+			return err
+		}
+	}
+}
+
+// read streams the page's rows into the bulk writer.
+func (w *pageWork) read(ctx context.Context) (*reading, error) {
+	pass := &reading{ticket: w.r.c.deps.Writer.Ticket(), joined: len(w.page.Before) == 0}
+	pass.ids = make([]string, 0, w.page.Limit)
+	pass.hashes = make([]uint64, 0, w.page.Limit)
+	if err := w.r.pageCalls.Acquire(ctx, 1); err != nil {
+		return pass, err
+	}
+	defer w.r.pageCalls.Release(1)
+	w.refused = w.refused[:0]
+	var err error
+	pass.info, err = w.r.Upstream.Page(ctx, w.req.Organization, w.page.Offset, w.page.Limit, func(rec core.Record) error {
+		return w.row(ctx, pass, rec)
+	})
+	if errors.Is(err, core.ErrOrganizationAbsent) {
+		err = w.r.confirmAbsent(ctx, w.req.Organization, err)
+	}
+	w.r.c.cfg.Metrics.addFetched(w.r.Code, "ok", len(pass.hashes)-pass.skip)
+	if err != nil {
+		w.r.c.cfg.Metrics.addFetched(w.r.Code, fetchResult(err), 1)
+	}
+	return pass, err
+}
+
+// row takes one row of the page: it becomes a document, is set aside, or was settled before.
+func (w *pageWork) row(ctx context.Context, pass *reading, rec core.Record) error {
+	hash := xxhash.Sum64String(rec.ID)
+	known := w.before(hash)
+	if known && (len(pass.hashes) == 0 || w.page.SteppedBack) {
+		pass.joined = true
+	}
+	first := len(pass.hashes) == 0
+	pass.hashes = append(pass.hashes, hash)
+	if first && known {
+		pass.skip = 1 // the page before has read it
+		return nil
+	}
+	if _, done := w.settled[rec.ID]; done {
+		return nil
+	}
+	if err := core.ValidKey("id", rec.ID); err != nil {
+		w.refuse(rec, err)
+		return nil
+	}
+	if rec.Organization != w.req.Organization {
+		w.r.c.cfg.Metrics.addDocuments(w.r.IndexName, core.OutcomeMismatch, 1)
+		w.r.log.Info("record belongs to another organization", "organization", w.req.Organization, "record_id", rec.ID,
+			"job_id", w.req.JobID)
+		return nil
+	}
+	if !rec.Indexable {
+		return nil // not seen: the sweep asks for it
+	}
+	w.scratch = w.r.Document(w.scratch[:0], rec.Body)
+	pass.ids = append(pass.ids, rec.ID)
+	return w.r.c.deps.Writer.Add(ctx, pass.ticket, w.r.IndexName, core.Write{
+		Op: core.OpIndex, ID: rec.ID, Version: w.msg.Version(), Document: w.scratch, FetchedAt: time.Now(),
+	})
+}
+
+func (w *pageWork) before(hash uint64) bool {
+	return slices.Contains(w.page.Before, hash)
+}
+
+// refuse sets a row aside that cannot be a document, because of its id.
+func (w *pageWork) refuse(rec core.Record, cause error) {
+	kept := core.KeepDocument(rec.Body)
+	id := rec.ID
+	if id == "" {
+		id = "without-id-" + kept.SHA256
+	}
+	if _, done := w.settled[id]; done {
+		return
+	}
+	w.refused = append(w.refused, core.DeadLetter{
+		Repository: w.r.Code, Organization: w.req.Organization, RecordID: id, Reason: core.ReasonInvalidID,
+		Hint:     core.MessageOf(cause) + "; mend the record's id at its repository",
+		Document: kept.Bytes, Size: kept.Size, SHA256: kept.SHA256, Truncated: kept.Truncated,
+	})
+}
+
+// link publishes the page that follows, once, before the documents' outcomes are waited for.
+func (w *pageWork) link(ctx context.Context, pass *reading) error {
+	w.total = pass.info.Total
+	if w.linked {
+		return nil
+	}
+	w.totals.Fetched += int64(pass.info.Rows - pass.skip)
+	next := w.next(pass)
+	if next != nil {
+		req := w.r.childRequest(w.job, core.ScopePage, w.req.Organization)
+		req.Page = next
+		err := w.r.insist(ctx, "publishing the next page", func() error { return w.r.c.deps.Requests.Publish(ctx, req) })
+		if err != nil {
+			return err
+		}
+	}
+	w.last, w.linked = next == nil, true
+	return nil
+}
+
+// next gives the page that follows, nil after the last one. A page that does not join the one before is followed by
+// one that steps back: the list has shifted, and rows may have moved into what was read already.
+func (w *pageWork) next(pass *reading) *core.Page {
+	next := &core.Page{Number: w.page.Number + 1, Epoch: w.page.Epoch, Limit: w.page.Limit, StepsBack: w.page.StepsBack}
+	rows, end := pass.info.Rows, w.page.Offset+pass.info.Rows
+	if !pass.joined {
+		if w.page.StepsBack < maxStepsBack {
+			next.StepsBack++
+			next.SteppedBack = true
+			next.Offset = max(0, w.page.Offset-w.page.Limit+1)
+			if next.Offset > 0 {
+				next.Before = w.page.Before
+			}
+			return next
+		}
+		w.shifted = true
+	}
+	if rows == 0 || end >= pass.info.Total {
+		return nil
+	}
+	next.Offset = end
+	if rows > 1 {
+		next.Offset = end - 1
+		next.Before = append([]uint64(nil), pass.hashes[max(0, len(pass.hashes)-idsCarried):]...)
+	}
+	return next
+}
+
+// settle takes the outcomes of a pass. Ids that were read before, have no final outcome and did not come again are
+// asked for one by one.
+func (w *pageWork) settle(ctx context.Context, pass *reading, results []core.Result, whole bool) error {
+	metrics := w.r.c.cfg.Metrics
+	var counts [core.OutcomeRejected + 1]int
+	retry := core.Code("")
+	again := make(map[string]struct{})
+	for i, res := range results {
+		id := pass.ids[i]
+		if err := w.settleOne(ctx, id, &res); err != nil {
+			return err
+		}
+		counts[res.Outcome]++
+		if res.Outcome == core.OutcomeRetry {
+			again[id] = struct{}{}
+			retry = res.Code
+			w.r.noteRetry(res.Code)
+		}
+	}
+	for o, n := range counts {
+		metrics.addDocuments(w.r.IndexName, core.Outcome(o), n)
+	}
+	w.totals.Indexed += int64(counts[core.OutcomeIndexed])
+	w.totals.Stale += int64(counts[core.OutcomeStale])
+	w.totals.Rejected += int64(counts[core.OutcomeRejected])
+	w.totals.Retried += int64(counts[core.OutcomeRetry])
+	if err := w.keepRefused(ctx, whole); err != nil {
+		return err
+	}
+	if len(again) == 0 && whole && len(w.unsettled) == 0 {
+		return nil
+	}
+	return w.remember(ctx, pass, again, whole, retry)
+}
+
+// settleOne ends one document: a success clears its dead letter, a rejection makes one.
+func (w *pageWork) settleOne(ctx context.Context, id string, res *core.Result) error {
+	org := w.req.Organization
+	switch res.Outcome {
+	case core.OutcomeIndexed, core.OutcomeRemoved:
+		return w.r.insistClear(ctx, org, id)
+	case core.OutcomeStale:
+		if w.r.aheadOfClock(w.msg.Version(), res.CurrentVersion) {
+			res.Outcome, res.Code = core.OutcomeRetry, core.CodeConflict
+			return nil
+		}
+		return w.r.insistClear(ctx, org, id)
+	case core.OutcomeRejected:
+		return w.r.insist(ctx, "storing a dead letter", func() error {
+			return w.r.keepRejected(ctx, w.recordRequest(id), id, *res)
+		})
+	case core.OutcomeRetry, core.OutcomeMismatch:
+	}
+	return nil
+}
+
+func (r *repository) insistClear(ctx context.Context, organization, id string) error {
+	if !r.c.deps.DeadLetters.Has(r.Code, organization, id) {
+		return nil
+	}
+	return r.insist(ctx, "clearing a dead letter", func() error { return r.clearDeadLetter(ctx, organization, id) })
+}
+
+// keepRefused stores the rows that were set aside, once the page was read whole.
+func (w *pageWork) keepRefused(ctx context.Context, whole bool) error {
+	if !whole {
+		return nil
+	}
+	for _, letter := range w.refused {
+		err := w.r.insist(ctx, "storing a dead letter", func() error {
+			return w.r.keepLetter(ctx, w.recordRequest(letter.RecordID), letter)
+		})
+		if err != nil {
+			return err
+		}
+		w.settleID(letter.RecordID)
+	}
+	w.totals.Rejected += int64(len(w.refused))
+	w.r.c.cfg.Metrics.addDocuments(w.r.IndexName, core.OutcomeRejected, len(w.refused))
+	w.refused = nil
+	return nil
+}
+
+// remember notes what is settled, for the next pass, and asks one by one for what has left the page.
+func (w *pageWork) remember(ctx context.Context, pass *reading, again map[string]struct{}, whole bool, why core.Code) error {
+	came := make(map[string]struct{}, len(pass.ids))
+	for _, id := range pass.ids {
+		came[id] = struct{}{}
+		if _, open := again[id]; !open {
+			w.settleID(id)
+		}
+	}
+	gone := w.unsettled
+	w.unsettled = again
+	for id := range gone {
+		if _, done := w.settled[id]; done {
+			continue
+		}
+		w.unsettled[id] = struct{}{}
+	}
+	switch {
+	case why == core.CodeConflict: // a clock was set back: their own Requests wait for it
+		return w.requestUnsettled(ctx, nil)
+	case whole:
+		return w.requestUnsettled(ctx, came)
+	}
+	return nil
+}
+
+// requestUnsettled publishes a record Request for each unsettled id that is not among those to keep.
+func (w *pageWork) requestUnsettled(ctx context.Context, keep map[string]struct{}) error {
+	for id := range w.unsettled {
+		if _, kept := keep[id]; kept {
+			continue
+		}
+		req := w.recordRequest(id)
+		if err := w.r.insist(ctx, "publishing a record", func() error { return w.r.c.deps.Requests.Publish(ctx, req) }); err != nil {
+			return err
+		}
+		delete(w.unsettled, id)
+		w.settleID(id)
+	}
+	return nil
+}
+
+// settleID notes that an id needs nothing more of this page.
+func (w *pageWork) settleID(id string) {
+	if w.settled == nil {
+		w.settled = make(map[string]struct{}, w.page.Limit)
+	}
+	w.settled[id] = struct{}{}
+}
+
+// recordRequest makes the Request that asks for one record of the page by itself.
+func (w *pageWork) recordRequest(id string) core.Request {
+	req := w.r.childRequest(w.job, core.ScopeRecord, w.req.Organization)
+	req.RecordID, req.Force = id, false
+	return req
+}

@@ -1,0 +1,77 @@
+package consumers
+
+import (
+	"context"
+	"time"
+
+	"tutti/internal/core"
+)
+
+// Upstream is a repository's server. Page calls each for every record of the rows [offset, offset+limit) in order; a
+// record's body is valid only until each returns. Errors carry the codes of core: CodeAbsent for what the upstream
+// itself says is not there, CodeUnavailable and CodeOverloaded for what may succeed later, CodeUpstream for the rest.
+type Upstream interface {
+	Organizations(ctx context.Context) ([]string, error)
+	Page(ctx context.Context, organization string, offset, limit int, each func(core.Record) error) (core.PageInfo, error)
+	Record(ctx context.Context, organization, id string) (core.Record, error)
+}
+
+// Source is one durable consumer. Fetch returns as soon as a message is there, at most max of them, and none after
+// wait.
+type Source interface {
+	Fetch(ctx context.Context, max, maxBytes int, wait time.Duration) ([]core.Message, error)
+}
+
+// Requests publishes Requests and knows which are still in the queue.
+type Requests interface {
+	Publish(ctx context.Context, r core.Request) error
+	// Republish puts m's Request on its subject again with its attempts carried over, unless a newer one is there.
+	Republish(ctx context.Context, m core.Message) error
+	// PendingRecords gives the ids of an organization's records that still have a Request in the queue.
+	PendingRecords(ctx context.Context, repository, organization string) (map[string]struct{}, error)
+}
+
+// DeadLetters keeps what was given up. Has is cheap enough to be asked for every document.
+type DeadLetters interface {
+	Put(ctx context.Context, d core.DeadLetter) error
+	Clear(ctx context.Context, repository, organization, id string) error
+	Has(repository, organization, id string) bool
+}
+
+// Jobs keeps jobs; Update is a compare-and-set that is tried again when it lost.
+type Jobs interface {
+	Create(ctx context.Context, j core.Job) error
+	Get(ctx context.Context, id string) (core.Job, error)
+	Update(ctx context.Context, id string, change func(*core.Job) error) (core.Job, error)
+}
+
+// OrganizationRuns keeps the organizations of jobs.
+type OrganizationRuns interface {
+	CreateOrganization(ctx context.Context, jobID string, run core.OrganizationRun) (created bool, err error)
+	Organization(ctx context.Context, jobID, organization string) (core.OrganizationRun, error)
+	UpdateOrganization(ctx context.Context, jobID, organization string, change func(*core.OrganizationRun) error) (core.OrganizationRun, error)
+	Organizations(ctx context.Context, jobID string) ([]core.OrganizationRun, error)
+}
+
+// Slots are named compare-and-set cells; one per scope names the job that runs there.
+type Slots interface {
+	Slot(ctx context.Context, name string) (jobID string, revision uint64, err error)
+	SetSlot(ctx context.Context, name, jobID string, revision uint64) error
+}
+
+// Index is what the consumers read of the index; writes go through the bulk writer.
+type Index interface {
+	Get(ctx context.Context, alias, id string) (core.StoredDocument, bool, error)
+	Count(ctx context.Context, alias string, scope core.IndexScope) (int64, error)
+	Refresh(ctx context.Context, alias string) error
+	// Scan calls each for the documents of scope whose version is below the given one; 0 means all.
+	Scan(ctx context.Context, alias string, scope core.IndexScope, below core.Version, each func(id string, v core.Version) error) error
+}
+
+// Probe tells whether a repository's index takes writes now.
+type Probe interface {
+	// Prepare makes the index and its alias where they are missing. It is called once, before the first write.
+	Prepare(ctx context.Context) error
+	// Check gives nil when the alias takes writes; its error is displayable.
+	Check(ctx context.Context) error
+}

@@ -1,0 +1,352 @@
+package consumers_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"tutti/consumers"
+	"tutti/internal/bulk"
+	"tutti/internal/core"
+)
+
+var errCrashed = core.NewError(core.CodeUnavailable, "this process has crashed")
+
+// process is one tutti on a world. Each call that leaves it goes through call, so that it can die between any two
+// effects: afterwards nothing that it does has an effect any more.
+type process struct {
+	w      *world
+	c      *consumers.Consumers
+	writer *bulk.Writer
+	gone   chan struct{}
+	once   sync.Once
+	// steps counts down to the crash; negative from the start for never.
+	steps atomic.Int64
+	// cut, when set, keeps the queue from the process: what it sends there waits until the channel is closed.
+	cut atomic.Pointer[chan struct{}]
+}
+
+// crash ends the process at once: a step that it has begun has either happened or never will.
+func (p *process) crash() { p.once.Do(func() { close(p.gone) }) }
+
+func (p *process) crashed() bool {
+	select {
+	case <-p.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// step is an instruction at which the process may die.
+func (p *process) step() error {
+	if p.steps.Load() >= 0 && p.steps.Add(-1) < 0 {
+		p.steps.Store(0)
+		p.crash()
+	}
+	if p.crashed() {
+		return errCrashed
+	}
+	return nil
+}
+
+func call[T any](p *process, f func() (T, error)) (T, error) {
+	var none T
+	if err := p.step(); err != nil {
+		return none, err
+	}
+	v, err := f()
+	if err := p.step(); err != nil {
+		return none, err
+	}
+	return v, err
+}
+
+func do(p *process, f func() error) error {
+	_, err := call(p, func() (struct{}, error) { return struct{}{}, f() })
+	return err
+}
+
+// done makes a function that cannot fail fit for do.
+func done(f func()) func() error {
+	return func() error { f(); return nil }
+}
+
+// bound ends with ctx and with the process.
+func (p *process) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-p.gone:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
+// callTimeout is how long a call waits for the queue.
+const callTimeout = 5 * time.Second
+
+// reachQueue fails while the process is cut off from the queue, after a while; what waits when that ends gets through.
+func (p *process) reachQueue(ctx context.Context) error {
+	c := p.cut.Load()
+	if c == nil {
+		return nil
+	}
+	timer := time.NewTimer(callTimeout)
+	defer timer.Stop()
+	select {
+	case <-*c:
+		return nil
+	case <-p.gone:
+		return errCrashed
+	case <-timer.C:
+		return unavailable("the queue does not answer")
+	case <-ctx.Done():
+		return core.WrapError(core.CodeUnavailable, "the queue does not answer", ctx.Err())
+	}
+}
+
+// cutOff keeps the process from the queue until the function that it gives is called.
+func (p *process) cutOff() (reconnect func()) {
+	c := make(chan struct{})
+	p.cut.Store(&c)
+	return func() {
+		p.cut.Store(nil)
+		close(c)
+	}
+}
+
+// ask is call for what is kept by the queue.
+func ask[T any](ctx context.Context, p *process, f func() (T, error)) (T, error) {
+	if err := p.reachQueue(ctx); err != nil {
+		var none T
+		return none, err
+	}
+	return call(p, f)
+}
+
+// tell is do for what is kept by the queue.
+func tell(ctx context.Context, p *process, f func() error) error {
+	_, err := ask(ctx, p, func() (struct{}, error) { return struct{}{}, f() })
+	return err
+}
+
+type (
+	sourcePort struct {
+		p          *process
+		repository string
+		class      core.Class
+	}
+	message struct {
+		*delivery
+		p *process
+	}
+	requestPort struct{ p *process }
+	letterPort  struct{ p *process }
+	jobPort     struct{ p *process }
+	runPort     struct{ p *process }
+	slotPort    struct{ p *process }
+	indexPort   struct{ p *process }
+	probePort   struct{ p *process }
+	callPort    struct {
+		p *process
+		u *upstream
+	}
+	enginePort struct{ p *process }
+)
+
+var (
+	_ consumers.Source           = sourcePort{}
+	_ core.Message               = (*message)(nil)
+	_ consumers.Requests         = requestPort{}
+	_ consumers.DeadLetters      = letterPort{}
+	_ consumers.Jobs             = jobPort{}
+	_ consumers.OrganizationRuns = runPort{}
+	_ consumers.Slots            = slotPort{}
+	_ consumers.Index            = indexPort{}
+	_ consumers.Probe            = probePort{}
+	_ consumers.Upstream         = callPort{}
+	_ bulk.Engine                = enginePort{}
+)
+
+func (s sourcePort) Fetch(ctx context.Context, most, _ int, wait time.Duration) ([]core.Message, error) {
+	ctx, cancel := s.p.bound(ctx)
+	defer cancel()
+	if err := s.p.reachQueue(ctx); err != nil {
+		return nil, err
+	}
+	if s.p.crashed() {
+		return nil, errCrashed
+	}
+	got, err := s.p.w.broker.Fetch(ctx, s, most, wait)
+	messages := make([]core.Message, len(got))
+	for i, d := range got {
+		messages[i] = &message{d, s.p}
+	}
+	return messages, err
+}
+
+func (m *message) Request() core.Request { return m.request }
+func (m *message) Version() core.Version { return m.e.version }
+func (m *message) Deliveries() int       { return m.count }
+
+func (m *message) Ack(ctx context.Context) error {
+	return tell(ctx, m.p, done(m.delivery.Ack))
+}
+
+func (m *message) Nak(delay time.Duration) error {
+	if m.p.cut.Load() != nil {
+		return errLost
+	}
+	return do(m.p, done(func() { m.delivery.Nak(delay) }))
+}
+
+func (m *message) InProgress() error {
+	if m.p.cut.Load() != nil || m.p.crashed() {
+		return errLost
+	}
+	m.delivery.InProgress()
+	return nil
+}
+
+func (q requestPort) Publish(ctx context.Context, r core.Request) error {
+	return tell(ctx, q.p, func() error {
+		if q.p.w.onPublish != nil {
+			if err := q.p.w.onPublish(r); err != nil {
+				return err
+			}
+		}
+		return q.p.w.broker.Publish(r)
+	})
+}
+
+func (q requestPort) Republish(ctx context.Context, m core.Message) error {
+	return tell(ctx, q.p, func() error { return q.p.w.broker.Republish(m.(*message).delivery) })
+}
+
+func (q requestPort) PendingRecords(ctx context.Context, repository, organization string) (map[string]struct{}, error) {
+	return ask(ctx, q.p, func() (map[string]struct{}, error) { return q.p.w.broker.PendingRecords(repository, organization), nil })
+}
+
+func (l letterPort) Put(ctx context.Context, d core.DeadLetter) error {
+	return tell(ctx, l.p, func() error { return l.p.w.store.Put(d) })
+}
+
+func (l letterPort) Clear(ctx context.Context, repository, organization, id string) error {
+	return tell(ctx, l.p, done(func() { l.p.w.store.Clear(repository, organization, id) }))
+}
+
+func (l letterPort) Has(repository, organization, id string) bool {
+	return l.p.w.store.Has(repository, organization, id)
+}
+
+func (j jobPort) Create(ctx context.Context, job core.Job) error {
+	return tell(ctx, j.p, func() error { return write(j.p.w.store, jobKey(job.ID), 0, job) })
+}
+
+func (j jobPort) Get(ctx context.Context, id string) (core.Job, error) {
+	return ask(ctx, j.p, func() (core.Job, error) { return j.p.w.store.job(id) })
+}
+
+func (j jobPort) Update(ctx context.Context, id string, change func(*core.Job) error) (core.Job, error) {
+	return ask(ctx, j.p, func() (core.Job, error) { return update(j.p.w.store, jobKey(id), change) })
+}
+
+func (r runPort) CreateOrganization(ctx context.Context, jobID string, run core.OrganizationRun) (bool, error) {
+	return ask(ctx, r.p, func() (bool, error) {
+		err := write(r.p.w.store, runKey(jobID, run.Organization), 0, run)
+		if core.CodeOf(err) == core.CodeConflict {
+			return false, nil
+		}
+		return err == nil, err
+	})
+}
+
+func (r runPort) Organization(ctx context.Context, jobID, organization string) (core.OrganizationRun, error) {
+	return ask(ctx, r.p, func() (core.OrganizationRun, error) {
+		run, _, err := read[core.OrganizationRun](r.p.w.store, runKey(jobID, organization))
+		return run, err
+	})
+}
+
+func (r runPort) UpdateOrganization(ctx context.Context, jobID, organization string, change func(*core.OrganizationRun) error) (core.OrganizationRun, error) {
+	return ask(ctx, r.p, func() (core.OrganizationRun, error) {
+		return update(r.p.w.store, runKey(jobID, organization), change)
+	})
+}
+
+func (r runPort) Organizations(ctx context.Context, jobID string) ([]core.OrganizationRun, error) {
+	return ask(ctx, r.p, func() ([]core.OrganizationRun, error) { return r.p.w.store.runs(jobID) })
+}
+
+func (s slotPort) Slot(ctx context.Context, name string) (string, uint64, error) {
+	c, err := ask(ctx, s.p, func() (cell, error) {
+		c, _ := s.p.w.store.get(slotKey(name))
+		return c, nil
+	})
+	return string(c.value), c.revision, err
+}
+
+func (s slotPort) SetSlot(ctx context.Context, name, jobID string, revision uint64) error {
+	return tell(ctx, s.p, func() error { return s.p.w.store.set(slotKey(name), revision, []byte(jobID)) })
+}
+
+func (i indexPort) Get(_ context.Context, _, id string) (core.StoredDocument, bool, error) {
+	if err := i.p.step(); err != nil {
+		return core.StoredDocument{}, false, err
+	}
+	return i.p.w.engine.Get(id)
+}
+
+func (i indexPort) Count(_ context.Context, _ string, scope core.IndexScope) (int64, error) {
+	return call(i.p, func() (int64, error) { return i.p.w.engine.Count(scope) })
+}
+
+func (i indexPort) Refresh(context.Context, string) error { return do(i.p, i.p.w.engine.Refresh) }
+
+func (i indexPort) Scan(_ context.Context, _ string, scope core.IndexScope, below core.Version, each func(string, core.Version) error) error {
+	return do(i.p, func() error { return i.p.w.engine.Scan(scope, below, each) })
+}
+
+func (b probePort) Prepare(context.Context) error { return do(b.p, b.p.w.engine.Prepare) }
+func (b probePort) Check(context.Context) error   { return do(b.p, b.p.w.engine.Check) }
+
+func (u callPort) Organizations(ctx context.Context) ([]string, error) {
+	return call(u.p, func() ([]string, error) { return u.u.Organizations(ctx) })
+}
+
+func (u callPort) Page(ctx context.Context, org string, offset, limit int, each func(core.Record) error) (core.PageInfo, error) {
+	ctx, cancel := u.p.bound(ctx)
+	defer cancel()
+	return call(u.p, func() (core.PageInfo, error) { return u.u.Page(ctx, org, offset, limit, each) })
+}
+
+func (u callPort) Record(ctx context.Context, org, id string) (core.Record, error) {
+	ctx, cancel := u.p.bound(ctx)
+	defer cancel()
+	return call(u.p, func() (core.Record, error) { return u.u.Record(ctx, org, id) })
+}
+
+func (e enginePort) Encode(dst []byte, w core.Write) ([]byte, int, int) {
+	return e.p.w.engine.Encode(dst, w)
+}
+
+func (e enginePort) Write(ctx context.Context, b core.Batch) ([]core.Result, error) {
+	ctx, cancel := e.p.bound(ctx)
+	defer cancel()
+	return call(e.p, func() ([]core.Result, error) { return e.p.w.engine.Write(ctx, b) })
+}
+
+// stop ends the process within limit, and gives the error of Stop.
+func (p *process) stop(t testing.TB, limit time.Duration) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	err := p.c.Stop(ctx)
+	_ = p.writer.Close(ctx)
+	return err
+}

@@ -1,0 +1,100 @@
+package consumers
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"tutti/internal/core"
+)
+
+// progress gathers what the pages of an organization report and writes it together, at most once per interval, so
+// that many short pages do not cost a durable write each. A page's message is acknowledged after its report is
+// stored, so a report is never counted twice or lost.
+type progress struct {
+	runs  OrganizationRuns
+	every time.Duration
+
+	mu    sync.Mutex
+	lanes map[string]*lane
+}
+
+// lane is the gathering place of one organization of one job.
+type lane struct {
+	last    time.Time
+	waiting []*report
+	urgent  chan struct{} // closed when a report must not wait
+	hurried bool
+}
+
+type report struct {
+	apply func(*core.OrganizationRun)
+	done  chan struct{}
+	run   core.OrganizationRun
+	err   error
+}
+
+func newProgress(runs OrganizationRuns, every time.Duration) *progress {
+	return &progress{runs: runs, every: every, lanes: make(map[string]*lane)}
+}
+
+// write applies a change to the organization's run and returns the run as stored. apply may be called several times.
+// An urgent change does not wait for the interval to end.
+func (p *progress) write(ctx context.Context, jobID, organization string, urgent bool, apply func(*core.OrganizationRun)) (core.OrganizationRun, error) {
+	key := jobID + "/" + organization
+	mine := &report{apply: apply, done: make(chan struct{})}
+	p.mu.Lock()
+	l := p.lanes[key]
+	if l == nil {
+		l = &lane{urgent: make(chan struct{})}
+		p.lanes[key] = l
+	}
+	l.waiting = append(l.waiting, mine)
+	leads := len(l.waiting) == 1
+	if urgent && !l.hurried {
+		l.hurried = true
+		close(l.urgent)
+	}
+	hurry, wait := l.urgent, time.Until(l.last.Add(p.every))
+	p.mu.Unlock()
+	if leads {
+		p.flush(ctx, key, jobID, organization, l, hurry, wait)
+	}
+	<-mine.done
+	return mine.run, mine.err
+}
+
+// flush waits out the interval, then stores all reports that have gathered and wakes their owners.
+func (p *progress) flush(ctx context.Context, key, jobID, organization string, l *lane, hurry <-chan struct{}, wait time.Duration) {
+	if wait > 0 {
+		t := time.NewTimer(wait)
+		select {
+		case <-t.C:
+		case <-hurry:
+		case <-ctx.Done():
+		}
+		t.Stop()
+	}
+	p.mu.Lock()
+	batch := l.waiting
+	l.waiting, l.last = nil, time.Now()
+	l.hurried, l.urgent = false, make(chan struct{})
+	p.mu.Unlock()
+	run, err := p.runs.UpdateOrganization(ctx, jobID, organization, func(run *core.OrganizationRun) error {
+		for _, r := range batch {
+			r.apply(run)
+		}
+		return nil
+	})
+	for _, r := range batch {
+		r.run, r.err = run, err
+		close(r.done)
+	}
+	if err == nil && run.State.Final() {
+		p.mu.Lock()
+		if len(l.waiting) == 0 && p.lanes[key] == l {
+			delete(p.lanes, key)
+		}
+		p.mu.Unlock()
+	}
+}

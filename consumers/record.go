@@ -1,0 +1,284 @@
+package consumers
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"tutti/internal/core"
+)
+
+// recordInHand is a record that is worked on, with the newest message that came for it meanwhile.
+type recordInHand struct {
+	parked core.Message
+}
+
+func (r *repository) pullRecords() {
+	r.pull(core.ClassRecords, r.Records, r.c.cfg.RecordsInHand, r.workOnRecord)
+}
+
+// workOnRecord works on m, unless its record is in hand: then m parks, unfetched, until that has ended. Of several
+// parked messages only the newest is worked on; the queue has already replaced the others.
+func (r *repository) workOnRecord(ctx context.Context, m core.Message) {
+	key := m.Request().RecordID
+	r.mu.Lock()
+	if hand, busy := r.records[key]; busy {
+		older := hand.parked
+		if older == nil || older.Version() <= m.Version() {
+			hand.parked = m
+		} else {
+			older = m
+		}
+		newest := hand.parked.Request().Organization
+		r.mu.Unlock()
+		if older != nil {
+			r.c.keeper.release(older)
+			if older.Request().Organization != newest { // another subject: the queue still has it
+				r.giveBack(ctx, older, runningAgainAfter)
+			}
+		}
+		return
+	}
+	hand := &recordInHand{}
+	r.records[key] = hand
+	r.mu.Unlock()
+	for {
+		r.handleRecord(ctx, m)
+		r.mu.Lock()
+		m, hand.parked = hand.parked, nil
+		if m == nil {
+			delete(r.records, key)
+		}
+		r.mu.Unlock()
+		if m == nil {
+			return
+		}
+	}
+}
+
+// handleRecord brings one record's document up to date and ends m, or gives m back to be tried again.
+func (r *repository) handleRecord(ctx context.Context, m core.Message) {
+	defer r.c.keeper.release(m)
+	req := m.Request()
+	result, err := r.settleRecord(ctx, m)
+	switch {
+	case err == nil:
+		r.c.cfg.Metrics.addDocuments(r.IndexName, result.Outcome, 1)
+		r.c.cfg.Metrics.observeToIndex(r.Code, core.ScopeRecord, m.Version())
+		r.ack(ctx, m)
+	case ctx.Err() != nil || r.c.draining.Err() != nil:
+		r.giveBack(context.WithoutCancel(ctx), m, 0)
+	case core.Retryable(err):
+		r.c.cfg.Metrics.addDocuments(r.IndexName, core.OutcomeRetry, 1)
+		r.log.Info("record will be tried again", "organization", req.Organization, "record_id", req.RecordID,
+			"request_id", req.ID, "attempts", attempts(m)+1, "err", err)
+		r.giveBack(ctx, m, r.retryDelay(m, err))
+	default:
+		r.giveUp(ctx, m, err)
+	}
+}
+
+// settleRecord gives the final result of m's record. An error means that nothing final happened.
+func (r *repository) settleRecord(ctx context.Context, m core.Message) (core.Result, error) {
+	if err := r.gate.wait(r.c.draining); err != nil {
+		return core.Result{}, err
+	}
+	req := m.Request()
+	result, err := r.writeRecord(ctx, m)
+	if err != nil {
+		return result, err
+	}
+	switch result.Outcome {
+	case core.OutcomeIndexed, core.OutcomeRemoved:
+		err = r.clearDeadLetter(ctx, req.Organization, req.RecordID)
+	case core.OutcomeStale:
+		if r.aheadOfClock(m.Version(), result.CurrentVersion) {
+			return result, core.NewError(core.CodeUnavailable, "a stored version lies ahead of the clock")
+		}
+		err = r.clearDeadLetter(ctx, req.Organization, req.RecordID)
+	case core.OutcomeMismatch:
+		r.log.Info("record belongs to another organization", "organization", req.Organization,
+			"record_id", req.RecordID, "request_id", req.ID)
+	case core.OutcomeRejected:
+		err = r.keepRejected(ctx, req, req.RecordID, result)
+	case core.OutcomeRetry:
+		r.noteRetry(result.Code)
+		err = core.NewError(result.Code, "the index did not take the document")
+	}
+	return result, err
+}
+
+// writeRecord does what m asks for: it fetches the record and writes or removes its document.
+func (r *repository) writeRecord(ctx context.Context, m core.Message) (core.Result, error) {
+	req := m.Request()
+	if req.Kind == core.KindRemove {
+		return r.removeDocument(ctx, m)
+	}
+	rec, fetchedAt, err := r.fetchRecord(ctx, req)
+	if core.CodeOf(err) == core.CodeAbsent {
+		return r.removeDocument(ctx, m)
+	}
+	if errors.Is(err, core.ErrOtherOrganization) {
+		return core.Result{Outcome: core.OutcomeMismatch}, nil
+	}
+	if err != nil {
+		return core.Result{}, err
+	}
+	if rec.Organization != req.Organization {
+		return core.Result{Outcome: core.OutcomeMismatch}, nil
+	}
+	if !rec.Indexable {
+		return r.removeDocument(ctx, m)
+	}
+	return r.writeOne(ctx, core.Write{
+		Op: core.OpIndex, ID: rec.ID, Version: m.Version(),
+		Document: r.Document(nil, rec.Body), FetchedAt: fetchedAt,
+	})
+}
+
+func (r *repository) fetchRecord(ctx context.Context, req core.Request) (core.Record, time.Time, error) {
+	if err := r.recordCalls.Acquire(ctx, 1); err != nil {
+		return core.Record{}, time.Time{}, err
+	}
+	defer r.recordCalls.Release(1)
+	fetchedAt := time.Now()
+	rec, err := r.Upstream.Record(ctx, req.Organization, req.RecordID)
+	if errors.Is(err, core.ErrOrganizationAbsent) {
+		err = r.confirmAbsent(ctx, req.Organization, err)
+	}
+	if err == nil && rec.ID != req.RecordID {
+		err = core.NewError(core.CodeUpstream, "the repository answered with another record than the one asked for")
+	}
+	r.c.cfg.Metrics.addFetched(r.Code, fetchResult(err), 1)
+	return rec, fetchedAt, err
+}
+
+// confirmAbsent keeps an organization's absence only if the upstream's own list omits it too (CONTRACT section 1);
+// otherwise the upstream contradicts itself, which may pass.
+func (r *repository) confirmAbsent(ctx context.Context, organization string, absent error) error {
+	listed, err := r.Upstream.Organizations(ctx)
+	if err != nil {
+		return err
+	}
+	if slices.Contains(listed, organization) {
+		return core.WrapError(core.CodeUnavailable, "the repository lists the organization but does not find it", absent)
+	}
+	return absent
+}
+
+// removeDocument deletes m's document if it belongs to m's organization. The delete is sent also when there is no
+// document: its version keeps an older write that is still under way from bringing the document back.
+func (r *repository) removeDocument(ctx context.Context, m core.Message) (core.Result, error) {
+	req := m.Request()
+	stored, found, err := r.c.deps.Index.Get(ctx, r.IndexName, req.RecordID)
+	if err != nil {
+		r.noteRetry(core.CodeOf(err))
+		return core.Result{}, err
+	}
+	if found && gjson.GetBytes(stored.Source, r.OrganizationField()).String() != req.Organization {
+		return core.Result{Outcome: core.OutcomeMismatch}, nil
+	}
+	return r.writeOne(ctx, core.Write{Op: core.OpDelete, ID: req.RecordID, Version: m.Version(), FetchedAt: time.Now()})
+}
+
+func (r *repository) writeOne(ctx context.Context, w core.Write) (core.Result, error) {
+	ticket := r.c.deps.Writer.Ticket()
+	if err := r.c.deps.Writer.Add(ctx, ticket, r.IndexName, w); err != nil {
+		return core.Result{}, err
+	}
+	ticket.Seal()
+	results, err := ticket.Wait(ctx)
+	if err != nil {
+		return core.Result{}, err
+	}
+	return results[0], nil
+}
+
+// noteRetry shuts the gate when the index as a whole does not take writes.
+func (r *repository) noteRetry(code core.Code) {
+	switch code {
+	case core.CodeIndexBlocked:
+		r.pauseFor("the index is missing, closed or blocked", nil)
+	case core.CodeUnavailable:
+		r.pauseFor("the index does not answer", nil)
+	default:
+	}
+}
+
+// aheadOfClock tells whether a stored version lies ahead both of the message and of now: a clock was set back.
+func (r *repository) aheadOfClock(mine, stored core.Version) bool {
+	skew := core.Version(r.c.cfg.ClockSkew)
+	if stored <= mine+skew || stored <= core.Version(time.Now().UnixNano())+skew {
+		return false
+	}
+	r.clockAlarm.Store(time.Now().UnixNano())
+	r.c.cfg.Metrics.addClockAlarm(r.Code)
+	return true
+}
+
+func (r *repository) clearDeadLetter(ctx context.Context, organization, id string) error {
+	if !r.c.deps.DeadLetters.Has(r.Code, organization, id) {
+		return nil
+	}
+	return r.c.deps.DeadLetters.Clear(ctx, r.Code, organization, id)
+}
+
+// keepRejected stores a rejected document as a dead letter; only then may its message end.
+func (r *repository) keepRejected(ctx context.Context, req core.Request, id string, result core.Result) error {
+	letter := core.DeadLetter{
+		Repository: r.Code, Organization: req.Organization, RecordID: id, Reason: core.ReasonRejected,
+		Hint:       "mend the record or the index mapping, then retry",
+		EngineType: result.Type, EngineReason: result.Reason,
+	}
+	if result.Type == "request_entity_too_large" {
+		letter.Reason = core.ReasonTooLarge
+		letter.Hint = "the document is larger than the index accepts in one request"
+	}
+	if kept := result.Rejected; kept != nil {
+		letter.Document, letter.Size, letter.SHA256, letter.Truncated = kept.Bytes, kept.Size, kept.SHA256, kept.Truncated
+	}
+	return r.keepLetter(ctx, req, letter)
+}
+
+// keepLetter completes and stores a dead letter about one record.
+func (r *repository) keepLetter(ctx context.Context, req core.Request, letter core.DeadLetter) error {
+	now := time.Now().UTC()
+	letter.Attempts, letter.FirstAt, letter.LastAt = 1, now, now
+	letter.JobID, letter.Request = req.JobID, &req
+	if err := r.c.deps.DeadLetters.Put(ctx, letter); err != nil {
+		return err
+	}
+	r.log.Warn("record given up", "organization", letter.Organization, "record_id", abridge(letter.RecordID),
+		"request_id", req.ID, "reason", letter.Reason, "engine_type", letter.EngineType)
+	return nil
+}
+
+// giveUp stores a record that no retry will mend, then ends its message.
+func (r *repository) giveUp(ctx context.Context, m core.Message, cause error) {
+	req := m.Request()
+	letter := core.DeadLetter{
+		Repository: r.Code, Organization: req.Organization, RecordID: req.RecordID, Reason: core.ReasonUpstream,
+		Hint: core.MessageOf(cause) + "; mend that, then retry",
+	}
+	if core.CodeOf(cause) == core.CodeInvalid {
+		letter.Reason = core.ReasonInvalidID
+	}
+	if err := r.keepLetter(ctx, req, letter); err != nil {
+		r.log.Warn("storing a dead letter", "request_id", req.ID, "err", err)
+		r.giveBack(context.WithoutCancel(ctx), m, r.retryDelay(m, err))
+		return
+	}
+	r.ack(ctx, m)
+}
+
+// abridge keeps a log line short where an id is not.
+func abridge(id string) string {
+	const most = 600
+	if len(id) <= most {
+		return id
+	}
+	return id[:most] + "…"
+}

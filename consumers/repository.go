@@ -1,0 +1,145 @@
+package consumers
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"tutti/internal/core"
+)
+
+// repository is the work on one repository's Requests.
+type repository struct {
+	Repository
+	c    *Consumers
+	log  *slog.Logger
+	gate *gate
+
+	recordCalls, pageCalls *semaphore.Weighted // calls to the upstream under way
+	pagesInHand            map[string]struct{}
+	mu                     sync.Mutex // guards pagesInHand and records
+	records                map[string]*recordInHand
+	progress               *progress
+	clockAlarm             atomic.Int64 // ns since 1970 of the last alarm, 0 for none
+}
+
+func newRepository(c *Consumers, r Repository) *repository {
+	setDefault(&r.PageSize, 500)
+	setDefault(&r.Concurrency, 4)
+	r.PageSize = max(2, r.PageSize) // pages overlap by a row
+	return &repository{
+		Repository: r, c: c, log: c.cfg.Logger.With("repository", r.Code),
+		gate:        newGate("the index was not asked yet"),
+		recordCalls: semaphore.NewWeighted(int64(r.Concurrency)), pageCalls: semaphore.NewWeighted(int64(r.Concurrency)),
+		pagesInHand: make(map[string]struct{}), records: make(map[string]*recordInHand),
+		progress: newProgress(c.deps.Organizations, c.cfg.ProgressEvery),
+	}
+}
+
+// Bounds of one pull.
+const (
+	fetchWait  = 5 * time.Second
+	fetchBytes = 1 << 20
+)
+
+// pull hands messages of src to work, at most limit at a time, and none while the index takes no writes. work ends
+// each message and lets the keeper release it.
+func (r *repository) pull(class core.Class, src Source, limit int, work func(context.Context, core.Message)) {
+	ctx := r.c.draining
+	slots := semaphore.NewWeighted(int64(limit))
+	for try := 0; ; {
+		if r.gate.wait(ctx) != nil || slots.Acquire(ctx, 1) != nil {
+			return
+		}
+		n := 1
+		for n < limit && slots.TryAcquire(1) {
+			n++
+		}
+		messages, err := r.fetch(ctx, src, n)
+		slots.Release(int64(n - len(messages)))
+		for _, m := range messages {
+			r.c.keeper.hold(m)
+			r.c.inHand.Go(func() {
+				defer slots.Release(1)
+				work(r.c.work, m)
+			})
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			try = 0
+			continue
+		}
+		r.log.Warn("queue did not answer", "class", string(class), "err", err)
+		if sleep(ctx, growing(try, r.c.cfg.RetryBase, 5*time.Second)) != nil {
+			return
+		}
+		try++
+	}
+}
+
+// fetch asks for messages, and stops asking when the index stops taking writes.
+func (r *repository) fetch(ctx context.Context, src Source, n int) ([]core.Message, error) {
+	ctx, cancel := r.gate.whileOpen(ctx)
+	defer cancel()
+	messages, err := src.Fetch(ctx, n, fetchBytes, fetchWait)
+	if err != nil && ctx.Err() != nil {
+		err = nil
+	}
+	return messages, err
+}
+
+// giveBack returns a message to the queue, to be delivered after delay. After ten deliveries its Request is
+// published again instead, so that only a message that kills the process reaches the last delivery.
+func (r *repository) giveBack(ctx context.Context, m core.Message, delay time.Duration) {
+	var err error
+	if m.Deliveries() >= maxDeliveriesBeforeRepublish {
+		err = r.c.deps.Requests.Republish(ctx, m)
+	} else {
+		err = m.Nak(delay)
+	}
+	if err != nil {
+		// The queue delivers it again when the ack wait ends.
+		r.log.Warn("giving a request back", "request_id", m.Request().ID, "err", err)
+	}
+}
+
+// maxDeliveriesBeforeRepublish is half of the deliveries after which the queue gives up a message (DESIGN, Ack).
+const maxDeliveriesBeforeRepublish = 10
+
+// ack ends a message; when the queue does not answer, the message comes again and converges.
+func (r *repository) ack(ctx context.Context, m core.Message) {
+	if err := m.Ack(ctx); err != nil {
+		r.log.Warn("acknowledging a request", "request_id", m.Request().ID, "err", err)
+	}
+}
+
+// attempts counts how often m's Request was tried, from 0.
+func attempts(m core.Message) int { return m.Request().Attempts + m.Deliveries() - 1 }
+
+// retryDelay gives how long to wait before m is tried again after err.
+func (r *repository) retryDelay(m core.Message, err error) time.Duration {
+	return max(core.RetryAfterOf(err), growing(attempts(m), r.c.cfg.RetryBase, r.c.cfg.RetryMax))
+}
+
+// insist calls f until it succeeds or fails for good, as long as the process is not stopping.
+func (r *repository) insist(ctx context.Context, what string, f func() error) error {
+	for try := 0; ; try++ {
+		err := f()
+		if err == nil || !core.Retryable(err) {
+			return err
+		}
+		if r.c.draining.Err() != nil || ctx.Err() != nil {
+			return err
+		}
+		r.log.Warn("trying again", "action", what, "err", err)
+		if sleep(r.c.draining, max(core.RetryAfterOf(err), growing(try, r.c.cfg.RetryBase, 5*time.Second))) != nil {
+			return err
+		}
+	}
+}

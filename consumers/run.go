@@ -1,0 +1,243 @@
+package consumers
+
+import (
+	"context"
+	"encoding/base64"
+	"time"
+
+	"github.com/google/uuid"
+
+	"tutti/internal/core"
+)
+
+// runsInHand bounds the runs of a repository that are begun side by side.
+const runsInHand = 8
+
+// runningAgainAfter is how long a run waits before it looks again whether its scope is free.
+const runningAgainAfter = time.Second
+
+func (r *repository) pullRuns() {
+	r.pull(core.ClassRuns, r.Runs, runsInHand, r.handleRun)
+}
+
+// handleRun begins a run: it expands a repository into organizations, an organization into its first page.
+func (r *repository) handleRun(ctx context.Context, m core.Message) {
+	defer r.c.keeper.release(m)
+	free, err := r.beginRun(ctx, m)
+	switch {
+	case err == nil && free:
+		r.ack(ctx, m)
+	case err == nil:
+		r.giveBack(ctx, m, runningAgainAfter)
+	case ctx.Err() != nil || r.c.draining.Err() != nil:
+		r.giveBack(context.WithoutCancel(ctx), m, 0)
+	default:
+		r.log.Warn("beginning a run", "job_id", m.Request().JobID, "err", err)
+		r.giveBack(ctx, m, r.retryDelay(m, err))
+	}
+}
+
+// beginRun gives false when another job of the same scope still runs.
+func (r *repository) beginRun(ctx context.Context, m core.Message) (bool, error) {
+	req := m.Request()
+	job, err := r.jobOf(ctx, m)
+	if err != nil || job.State.Final() {
+		return true, err
+	}
+	if req.Scope == job.Scope { // else an organization of a repository's job, whose scope is taken already
+		free, err := r.takeScope(ctx, job)
+		if err != nil || !free {
+			return false, err
+		}
+	}
+	job, err = r.startJob(ctx, job.ID, m.Version())
+	if err != nil || job.State.Final() {
+		return true, err
+	}
+	if req.Scope == core.ScopeRepository {
+		return true, r.expandRepository(ctx, job)
+	}
+	return true, r.beginOrganization(ctx, job, req)
+}
+
+// jobOf gives the job of m's Request; where a crash kept it from being made, it is made from the Request.
+func (r *repository) jobOf(ctx context.Context, m core.Message) (core.Job, error) {
+	req := m.Request()
+	job, err := r.c.deps.Jobs.Get(ctx, req.JobID)
+	if core.CodeOf(err) != core.CodeNotFound {
+		return job, err
+	}
+	job = core.Job{
+		ID: req.JobID, Scope: req.Scope, Repository: req.Repository, Organization: req.Organization,
+		IndexName: r.IndexName, State: core.JobQueued, Cause: req.Cause, Force: req.Force, Rebuild: req.Rebuild,
+		RequestID: req.ID, QueuedAt: req.ReceivedAt,
+	}
+	if job.Scope == core.ScopePage {
+		job.Scope = core.ScopeOrganization
+	}
+	if err := r.c.deps.Jobs.Create(ctx, job); err != nil && core.CodeOf(err) != core.CodeConflict {
+		return job, err
+	}
+	return r.c.deps.Jobs.Get(ctx, req.JobID)
+}
+
+// scopeSlot names the cell that holds the job which runs over a scope.
+func scopeSlot(j core.Job) string {
+	enc := base64.RawURLEncoding
+	return "running." + enc.EncodeToString([]byte(j.Repository)) + "." + string(j.Scope) + "." +
+		enc.EncodeToString([]byte(j.Organization)) + "_"
+}
+
+// takeScope makes job the running one of its scope, unless another one is.
+func (r *repository) takeScope(ctx context.Context, job core.Job) (bool, error) {
+	name := scopeSlot(job)
+	for {
+		current, revision, err := r.c.deps.Slots.Slot(ctx, name)
+		if err != nil || current == job.ID {
+			return err == nil, err
+		}
+		if current != "" {
+			other, err := r.c.deps.Jobs.Get(ctx, current)
+			if err != nil && core.CodeOf(err) != core.CodeNotFound {
+				return false, err
+			}
+			if err == nil && !other.State.Final() {
+				return false, nil
+			}
+		}
+		err = r.c.deps.Slots.SetSlot(ctx, name, job.ID, revision)
+		if core.CodeOf(err) == core.CodeConflict {
+			continue
+		}
+		return err == nil, err
+	}
+}
+
+// startJob makes a queued job run. What its run must have seen is what carries a version of first or later.
+func (r *repository) startJob(ctx context.Context, id string, first core.Version) (core.Job, error) {
+	return r.c.deps.Jobs.Update(ctx, id, func(j *core.Job) error {
+		if j.State != core.JobQueued {
+			return nil
+		}
+		now := time.Now().UTC()
+		j.State, j.StartedAt, j.StartVersion = core.JobRunning, &now, first
+		return nil
+	})
+}
+
+// expandRepository publishes a run for each organization of the repository.
+func (r *repository) expandRepository(ctx context.Context, job core.Job) error {
+	organizations, err := r.listOrganizations(ctx)
+	if err != nil && (ctx.Err() != nil || r.c.draining.Err() != nil) {
+		return err
+	}
+	if err != nil {
+		r.log.Warn("listing organizations", "job_id", job.ID, "err", err)
+		return r.failJob(ctx, job.ID, err)
+	}
+	// A process that died may have begun with organizations that are no longer listed: they end like the others.
+	begun, err := r.c.deps.Organizations.Organizations(ctx, job.ID)
+	if err != nil {
+		return err
+	}
+	for _, run := range begun {
+		organizations = append(organizations, run.Organization)
+	}
+	organizations = r.usable(organizations)
+	count := len(organizations)
+	if _, err := r.c.deps.Jobs.Update(ctx, job.ID, func(j *core.Job) error {
+		j.ExpectedOrganizations = &count
+		return nil
+	}); err != nil {
+		return err
+	}
+	for _, organization := range organizations {
+		if err := r.publishOrganization(ctx, job, organization); err != nil {
+			return err
+		}
+	}
+	return r.finishJob(ctx, job.ID)
+}
+
+func (r *repository) publishOrganization(ctx context.Context, job core.Job, organization string) error {
+	run := core.OrganizationRun{Organization: organization, State: core.JobQueued, DoneThrough: -1}
+	if _, err := r.c.deps.Organizations.CreateOrganization(ctx, job.ID, run); err != nil {
+		return err
+	}
+	return r.insist(ctx, "publishing an organization", func() error {
+		return r.c.deps.Requests.Publish(ctx, r.childRequest(job, core.ScopeOrganization, organization))
+	})
+}
+
+// listOrganizations asks the upstream for its organizations, several times if need be. Names that cannot be part of
+// a Request are left out and logged.
+func (r *repository) listOrganizations(ctx context.Context) ([]string, error) {
+	for try := 1; ; try++ {
+		listed, err := r.Upstream.Organizations(ctx)
+		if err == nil {
+			return r.usable(listed), nil
+		}
+		if !core.Retryable(err) || try >= r.c.cfg.PageAttempts {
+			return nil, err
+		}
+		if stop := sleep(r.c.draining, max(core.RetryAfterOf(err), growing(try, r.c.cfg.RetryBase, r.c.cfg.RetryMax))); stop != nil {
+			return nil, stop
+		}
+	}
+}
+
+func (r *repository) usable(listed []string) []string {
+	out := make([]string, 0, len(listed))
+	seen := make(map[string]struct{}, len(listed))
+	for _, organization := range listed {
+		if err := core.ValidKey("organization", organization); err != nil {
+			r.log.Warn("an organization of the repository cannot be indexed", "organization", abridge(organization), "err", err)
+			continue
+		}
+		if _, twice := seen[organization]; !twice {
+			seen[organization] = struct{}{}
+			out = append(out, organization)
+		}
+	}
+	return out
+}
+
+// beginOrganization publishes the first page of an organization, unless its chain was begun already.
+func (r *repository) beginOrganization(ctx context.Context, job core.Job, req core.Request) error {
+	if job.Scope == core.ScopeOrganization && job.ExpectedOrganizations == nil {
+		one := 1
+		if _, err := r.c.deps.Jobs.Update(ctx, job.ID, func(j *core.Job) error {
+			j.ExpectedOrganizations = &one
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	run := core.OrganizationRun{Organization: req.Organization, State: core.JobRunning, DoneThrough: -1}
+	if _, err := r.c.deps.Organizations.CreateOrganization(ctx, job.ID, run); err != nil {
+		return err
+	}
+	begun := false
+	if _, err := r.c.deps.Organizations.UpdateOrganization(ctx, job.ID, req.Organization, func(run *core.OrganizationRun) error {
+		begun = run.State.Final() || run.DoneThrough >= 0 || len(run.Done) > 0 || run.Epoch > 0
+		if run.State == core.JobQueued {
+			run.State = core.JobRunning
+		}
+		return nil
+	}); err != nil || begun {
+		return err
+	}
+	first := r.childRequest(job, core.ScopePage, req.Organization)
+	first.Page = &core.Page{Limit: r.PageSize}
+	return r.insist(ctx, "publishing the first page", func() error { return r.c.deps.Requests.Publish(ctx, first) })
+}
+
+// childRequest makes a Request that belongs to job.
+func (r *repository) childRequest(job core.Job, scope core.Scope, organization string) core.Request {
+	return core.Request{
+		ID: requestID(), Kind: core.KindIndex, Scope: scope, Repository: r.Code, Organization: organization,
+		JobID: job.ID, Cause: job.Cause, Force: job.Force, Rebuild: job.Rebuild, ReceivedAt: time.Now().UTC(),
+	}
+}
+
+func requestID() string { return uuid.Must(uuid.NewV7()).String() }

@@ -1,0 +1,152 @@
+package consumers_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"tutti/internal/core"
+)
+
+// errLost is what a compare-and-set says that came second.
+var errLost = core.NewError(core.CodeConflict, "somebody else was first")
+
+// store is a key-value bucket with revisions, and the dead letters.
+type store struct {
+	mu       sync.Mutex
+	revision uint64
+	cells    map[string]cell
+	letters  map[string]core.DeadLetter
+	// put, when set, may refuse a dead letter.
+	put func(core.DeadLetter) error
+}
+
+type cell struct {
+	revision uint64
+	value    []byte
+}
+
+func newStore() *store {
+	return &store{cells: map[string]cell{}, letters: map[string]core.DeadLetter{}}
+}
+
+func (s *store) get(key string) (cell, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, ok := s.cells[key]
+	return c, ok
+}
+
+// set stores value if key has the given revision, 0 for none.
+func (s *store) set(key string, revision uint64, value []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cells[key].revision != revision {
+		return errLost
+	}
+	s.revision++
+	s.cells[key] = cell{revision: s.revision, value: value}
+	return nil
+}
+
+func read[T any](s *store, key string) (v T, revision uint64, err error) {
+	c, ok := s.get(key)
+	if !ok {
+		return v, 0, core.NewError(core.CodeNotFound, key+" does not exist")
+	}
+	return v, c.revision, json.Unmarshal(c.value, &v)
+}
+
+func write[T any](s *store, key string, revision uint64, v T) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return s.set(key, revision, data)
+}
+
+func update[T any](s *store, key string, change func(*T) error) (T, error) {
+	for {
+		v, revision, err := read[T](s, key)
+		if err != nil {
+			return v, err
+		}
+		if err := change(&v); err != nil {
+			return v, err
+		}
+		if err := write(s, key, revision, v); !errors.Is(err, errLost) {
+			return v, err
+		}
+	}
+}
+
+func jobKey(id string) string               { return "job " + id }
+func runKey(id, organization string) string { return "run " + id + " " + organization }
+func slotKey(name string) string            { return "slot " + name }
+
+func (s *store) job(id string) (core.Job, error) {
+	j, _, err := read[core.Job](s, jobKey(id))
+	return j, err
+}
+
+func (s *store) runs(id string) ([]core.OrganizationRun, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var keys []string
+	for key := range s.cells {
+		if strings.HasPrefix(key, runKey(id, "")) {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	runs := make([]core.OrganizationRun, len(keys))
+	for i, key := range keys {
+		if err := json.Unmarshal(s.cells[key].value, &runs[i]); err != nil {
+			return nil, err
+		}
+	}
+	return runs, nil
+}
+
+func letterKey(repository, organization, id string) string {
+	return fmt.Sprintf("%s %q %q", repository, organization, id)
+}
+
+func (s *store) Put(d core.DeadLetter) error {
+	if s.put != nil {
+		if err := s.put(d); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.letters[letterKey(d.Repository, d.Organization, d.RecordID)] = d
+	return nil
+}
+
+func (s *store) Clear(repository, organization, id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.letters, letterKey(repository, organization, id))
+}
+
+func (s *store) Has(repository, organization, id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.letters[letterKey(repository, organization, id)]
+	return ok
+}
+
+// dead gives the dead letters by record id.
+func (s *store) dead() map[string]core.DeadLetter {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make(map[string]core.DeadLetter, len(s.letters))
+	for _, d := range s.letters {
+		all[d.RecordID] = d
+	}
+	return all
+}

@@ -1,0 +1,183 @@
+package consumers_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"tutti/internal/core"
+)
+
+func TestSweep(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 200)
+		w.upstream.fill("B", 1)
+		w.boot(-1)
+		w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+		w.upstream.drop("A", 10, 15)
+		w.upstream.edit("A", "A-0020", func(r *record) { r.state = "UNPUBLISHED" })
+		w.upstream.drop("B", 0, 1) // another organization is left alone
+		job := w.job(w.run("A", false))
+		w.ended(job, core.JobSucceeded, "")
+		if job.Totals.Removed != 6 || job.Totals.Indexed != 194 {
+			t.Errorf("totals %+v", job.Totals)
+		}
+		want := w.upstream.model()
+		want["B-0000"] = record{id: "B-0000", org: "B", state: published}.document()
+		w.same(want)
+		for _, r := range w.broker.published(core.ScopeRecord) {
+			if r.Cause != core.CauseSweep || r.Kind != core.KindIndex || r.JobID != job.ID {
+				t.Errorf("a sweep asked with %+v", r)
+			}
+		}
+	})
+}
+
+// TestSweepAsksFirst: a list may omit a record that is there; nothing is removed on its word.
+func TestSweepAsksFirst(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 100)
+		w.boot(-1)
+		w.ended(w.job(w.run("A", false)), core.JobSucceeded, "")
+		omitted := w.upstream.lists["A"][40:45]
+		w.upstream.onPage = func(context.Context, pageCall) error { // the list omits them, the records are there
+			w.upstream.drop("A", 40, 45)
+			return nil
+		}
+		w.upstream.onRecord = func(context.Context, string, string) error {
+			w.upstream.change("A", func(l []record) []record {
+				if len(l) < 100 {
+					l = append(l, omitted...)
+				}
+				return l
+			})
+			return nil
+		}
+		job := w.job(w.run("A", false))
+		w.ended(job, core.JobSucceeded, "")
+		if job.Totals.Removed != 0 {
+			t.Errorf("totals %+v", job.Totals)
+		}
+		w.verify()
+	})
+}
+
+func TestPruneGuard(t *testing.T) {
+	tests := []struct {
+		stored, gone int
+		guarded      bool
+	}{
+		{100, 20, false}, // not more than 20 %
+		{100, 21, true},
+		{20, 10, false}, // not more than 10
+		{20, 11, true},
+		{10, 9, false},
+		{10, 10, true}, // all of them
+		{1, 1, true},
+		{0, 0, false},
+		{1000, 200, false},
+		{1000, 201, true},
+	}
+	for _, tt := range tests {
+		t.Run(fmt.Sprintf("%d of %d", tt.gone, tt.stored), func(t *testing.T) {
+			in(t, func(t *testing.T, w *world) {
+				w.pageSize = 500
+				w.upstream.fill("A", tt.stored)
+				w.boot(-1)
+				w.ended(w.job(w.run("A", false)), core.JobSucceeded, "")
+				before := w.engine.live()
+				w.upstream.drop("A", 0, tt.gone)
+				job := w.job(w.run("A", false))
+				if tt.guarded {
+					w.ended(job, core.JobPartial, core.JobErrorPruneGuard)
+					if len(w.engine.live()) != len(before) || w.upstream.askedFor("") != 0 || job.Totals.Removed != 0 {
+						t.Errorf("guarded, and yet %d of %d are left, %d were asked for", len(w.engine.live()), len(before), w.upstream.askedFor(""))
+					}
+					job = w.job(w.run("A", true))
+				}
+				w.ended(job, core.JobSucceeded, "")
+				if job.Totals.Removed != int64(tt.gone) {
+					t.Errorf("totals %+v", job.Totals)
+				}
+				w.verify()
+			})
+		})
+	}
+}
+
+// TestSweepSparesOtherRepositories: the index may hold documents of another repository.
+func TestSweepSparesOtherRepositories(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 5)
+		w.engine.put("theirs", 1, `{"repositories":[{"code":"lyric"}],"studyId":"A"}`)
+		w.boot(-1)
+		w.ended(w.job(w.run("", true)), core.JobSucceeded, "")
+		if _, kept := w.engine.live()["theirs"]; !kept || w.upstream.askedFor("theirs") != 0 {
+			t.Error("another repository's document was swept")
+		}
+	})
+}
+
+// TestSweepWaits: a job ends only after the records that its sweep asked for had their outcome, whatever that takes.
+func TestSweepWaits(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 50)
+		w.boot(-1)
+		w.ended(w.job(w.run("A", false)), core.JobSucceeded, "")
+		w.upstream.drop("A", 0, 3)
+		failures := 20
+		w.upstream.onRecord = func(_ context.Context, _, id string) error {
+			if failures--; failures >= 0 {
+				return unavailable("the repository answered 500")
+			}
+			return nil
+		}
+		job := w.await(w.run("A", false))
+		w.ended(job, core.JobSucceeded, "")
+		if job.Totals.Removed != 3 || failures > 0 {
+			t.Errorf("totals %+v", job.Totals)
+		}
+		w.verify()
+	})
+}
+
+// TestRejectedIsNotSwept: a document that the index refuses now keeps its old version in the index.
+func TestRejectedIsNotSwept(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 50)
+		w.boot(-1)
+		w.ended(w.job(w.run("A", false)), core.JobSucceeded, "")
+		want := w.engine.live()
+		w.engine.item = func(id string, op core.WriteOp, _ []byte) (core.Result, bool) {
+			return core.Result{Outcome: core.OutcomeRejected, Type: "x"}, op == core.OpIndex && id == "A-0004"
+		}
+		job := w.job(w.run("A", false))
+		w.ended(job, core.JobSucceeded, "")
+		w.same(want)
+		if _, dead := w.store.dead()["A-0004"]; !dead || job.Totals.Removed != 0 {
+			t.Errorf("dead letters %v, totals %+v", w.store.dead(), job.Totals)
+		}
+	})
+}
+
+func TestIndexFailsWhileSweeping(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 50)
+		p := w.boot(-1)
+		w.ended(w.job(w.run("A", false)), core.JobSucceeded, "")
+		w.upstream.drop("A", 0, 3)
+		w.engine.onRefresh = func() {
+			w.engine.setDown(core.NewError(core.CodeIndexBlocked, "the index is closed"))
+			w.engine.onRefresh = nil
+		}
+		id := w.run("A", false)
+		eventually(t, "the pause", func() bool { return len(p.c.Paused()) == 1 })
+		w.engine.setDown(nil)
+		job := w.job(id)
+		w.ended(job, core.JobSucceeded, "")
+		if job.Totals.Removed != 3 {
+			t.Errorf("totals %+v", job.Totals)
+		}
+		w.verify()
+	})
+}

@@ -1,0 +1,240 @@
+package consumers_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"tutti/internal/core"
+)
+
+// published is the one state that this upstream lists, as Song's paginated route does by default.
+const published = "PUBLISHED"
+
+// record is one record of the upstream.
+type record struct {
+	id    string
+	org   string // its own organization
+	state string
+	rev   int
+}
+
+func (r record) body() string {
+	return fmt.Sprintf(`{"analysisId":%q,"studyId":%q,"analysisState":%q,"rev":%d}`, r.id, r.org, r.state, r.rev)
+}
+
+// asDocument is the document that a body becomes.
+func asDocument(dst, body []byte) []byte {
+	dst = append(dst, `{"repositories":[{"code":"song"}],`...)
+	return append(dst, body[1:]...)
+}
+
+func (r record) document() string { return string(asDocument(nil, []byte(r.body()))) }
+
+// upstream is a scripted repository: an ordered list of records per organization that may change at any time.
+type upstream struct {
+	latency time.Duration
+	// onPage, onRecord and onList, when set, are called at the start of a call and may refuse it, wait, or change the
+	// list.
+	onPage   func(ctx context.Context, c pageCall) error
+	onRecord func(ctx context.Context, org, id string) error
+	onList   func() error
+	// afterRecord, when set, is called after a record was read and before it is given.
+	afterRecord func(ctx context.Context, org, id string)
+	// answer, when set, changes what Record gives.
+	answer func(record) record
+	// cut gives after how many rows a page breaks off, -1 for never.
+	cut func(c pageCall) int
+
+	mu     sync.Mutex
+	orgs   []string
+	lists  map[string][]record
+	pages  []pageCall
+	asked  map[string]int
+	listed int
+}
+
+// pageCall is one call of Page: the n-th, from 1.
+type pageCall struct {
+	n             int
+	org           string
+	offset, limit int
+}
+
+func newUpstream() *upstream {
+	return &upstream{latency: time.Millisecond, lists: map[string][]record{}, asked: map[string]int{}}
+}
+
+// fill adds an organization with n published records.
+func (u *upstream) fill(org string, n int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.orgs = append(u.orgs, org)
+	u.lists[org] = make([]record, 0, n)
+	for i := range n {
+		u.lists[org] = append(u.lists[org], record{id: fmt.Sprintf("%s-%04d", org, i), org: org, state: published})
+	}
+}
+
+// change edits an organization's list.
+func (u *upstream) change(org string, edit func([]record) []record) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.lists[org] = edit(slices.Clone(u.lists[org]))
+}
+
+// drop removes the rows [from, to) of an organization.
+func (u *upstream) drop(org string, from, to int) {
+	u.change(org, func(l []record) []record { return slices.Delete(l, from, to) })
+}
+
+// edit changes one record.
+func (u *upstream) edit(org, id string, change func(*record)) {
+	u.change(org, func(l []record) []record {
+		for i := range l {
+			if l[i].id == id {
+				change(&l[i])
+			}
+		}
+		return l
+	})
+}
+
+// vanish removes an organization.
+func (u *upstream) vanish(org string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.orgs = slices.DeleteFunc(u.orgs, func(o string) bool { return o == org })
+	delete(u.lists, org)
+}
+
+func (u *upstream) Organizations(context.Context) ([]string, error) {
+	if u.onList != nil {
+		if err := u.onList(); err != nil {
+			return nil, err
+		}
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.listed++
+	return slices.Clone(u.orgs), nil
+}
+
+func (u *upstream) Page(ctx context.Context, org string, offset, limit int, each func(core.Record) error) (core.PageInfo, error) {
+	u.mu.Lock()
+	call := pageCall{n: len(u.pages) + 1, org: org, offset: offset, limit: limit}
+	u.pages = append(u.pages, call)
+	u.mu.Unlock()
+	if u.onPage != nil {
+		if err := u.onPage(ctx, call); err != nil {
+			return core.PageInfo{}, err
+		}
+	}
+	u.mu.Lock()
+	list, known := u.lists[org]
+	u.mu.Unlock()
+	if !known {
+		return core.PageInfo{}, core.WrapError(core.CodeAbsent, "the repository has no such study", core.ErrOrganizationAbsent)
+	}
+	time.Sleep(u.latency)
+	rows := slices.DeleteFunc(slices.Clone(list), func(r record) bool { return r.state != published })
+	info := core.PageInfo{Total: len(rows)}
+	rows = rows[min(offset, len(rows)):min(offset+limit, len(rows))]
+	info.Rows = len(rows)
+	cut := -1
+	if u.cut != nil {
+		cut = u.cut(call)
+	}
+	var buffer []byte
+	for i, r := range rows {
+		if i == cut {
+			return core.PageInfo{}, core.NewError(core.CodeUnavailable, "the page was cut short")
+		}
+		buffer = append(buffer[:0], r.body()...)
+		err := each(core.Record{ID: r.id, Organization: r.org, State: r.state, Indexable: true, Body: buffer})
+		for j := range buffer {
+			buffer[j] = '!' // a body ends with its callback
+		}
+		if err != nil {
+			return core.PageInfo{}, err
+		}
+	}
+	return info, ctx.Err()
+}
+
+func (u *upstream) Record(ctx context.Context, org, id string) (core.Record, error) {
+	u.mu.Lock()
+	u.asked[id]++
+	u.mu.Unlock()
+	if u.onRecord != nil {
+		if err := u.onRecord(ctx, org, id); err != nil {
+			return core.Record{}, err
+		}
+	}
+	r, err := u.find(org, id)
+	time.Sleep(u.latency)
+	if u.afterRecord != nil {
+		u.afterRecord(ctx, org, id)
+	}
+	if err != nil {
+		return core.Record{}, err
+	}
+	if u.answer != nil {
+		r = u.answer(r)
+	}
+	return core.Record{
+		ID: r.id, Organization: r.org, State: r.state, Indexable: r.state == published, Body: []byte(r.body()),
+	}, ctx.Err()
+}
+
+func (u *upstream) find(org, id string) (record, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	list, known := u.lists[org]
+	if !known {
+		return record{}, core.WrapError(core.CodeAbsent, "the repository has no such study", core.ErrOrganizationAbsent)
+	}
+	for _, r := range list {
+		if r.id == id {
+			return r, nil
+		}
+	}
+	return record{}, core.WrapError(core.CodeAbsent, "the repository has no such record", core.ErrRecordAbsent)
+}
+
+// model gives the documents that the index should hold.
+func (u *upstream) model() map[string]string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	want := map[string]string{}
+	for org, list := range u.lists {
+		for _, r := range list {
+			if r.state == published && r.org == org && core.ValidKey("id", r.id) == nil {
+				want[r.id] = r.document()
+			}
+		}
+	}
+	return want
+}
+
+func (u *upstream) pageCalls() []pageCall {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.Clone(u.pages)
+}
+
+// askedFor tells how often a record was asked for by itself, or all records when id is empty.
+func (u *upstream) askedFor(id string) int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if id != "" {
+		return u.asked[id]
+	}
+	n := 0
+	for _, k := range u.asked {
+		n += k
+	}
+	return n
+}

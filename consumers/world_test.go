@@ -1,0 +1,244 @@
+package consumers_test
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"tutti/consumers"
+	"tutti/internal/bulk"
+	"tutti/internal/core"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// world is what outlives a process: the queue, its key-value bucket, the index and the upstream.
+type world struct {
+	t        testing.TB
+	broker   *broker
+	store    *store
+	engine   *engine
+	upstream *upstream
+	cfg      consumers.Config
+	bulk     bulk.Config
+	pageSize int
+	// onPublish, when set, may refuse what a process publishes.
+	onPublish func(core.Request) error
+	requests  int
+	fresh     int
+}
+
+func newWorld(t testing.TB) *world {
+	return &world{
+		t: t, broker: newBroker(30 * time.Second), store: newStore(), engine: newEngine(), upstream: newUpstream(),
+		cfg:      consumers.Config{RetryBase: time.Millisecond, RetryMax: 100 * time.Millisecond, ProgressEvery: time.Millisecond},
+		bulk:     bulk.Config{MaxAge: time.Millisecond, MaxFill: 5 * time.Millisecond},
+		pageSize: 100,
+	}
+}
+
+// in runs test on a world of its own in fake time.
+func in(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { test(t, newWorld(t)) })
+}
+
+// boot makes a process that is stopped when the test ends; steps is when it crashes by itself, -1 for never.
+func (w *world) boot(steps int64) *process {
+	w.t.Helper()
+	p := w.make(steps)
+	p.c.Start()
+	return p
+}
+
+func (w *world) make(steps int64) *process {
+	w.t.Helper()
+	p := &process{w: w, gone: make(chan struct{})}
+	p.steps.Store(steps)
+	var err error
+	if p.writer, err = bulk.New(enginePort{p}, w.bulk); err != nil {
+		w.t.Fatal(err)
+	}
+	cfg := w.cfg
+	cfg.AckWait = w.broker.ackWait
+	if os.Getenv("CONSUMERS_LOG") != "" {
+		cfg.Logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	}
+	p.c, err = consumers.New([]consumers.Repository{p.repository()}, p.deps(), cfg)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = p.stop(w.t, time.Minute) })
+	return p
+}
+
+func (p *process) deps() consumers.Deps {
+	return consumers.Deps{
+		Requests: requestPort{p}, DeadLetters: letterPort{p}, Jobs: jobPort{p}, Organizations: runPort{p},
+		Slots: slotPort{p}, Index: indexPort{p}, Writer: p.writer,
+	}
+}
+
+func (p *process) repository() consumers.Repository {
+	source := func(class core.Class) consumers.Source { return sourcePort{p, "song", class} }
+	return consumers.Repository{
+		Repository: core.Repository{Code: "song", Type: core.TypeSong, IndexName: "analyses"},
+		Upstream:   callPort{p, p.w.upstream}, Document: asDocument, Probe: probePort{p},
+		Records: source(core.ClassRecords), Pages: source(core.ClassPages), Runs: source(core.ClassRuns),
+		PageSize: p.w.pageSize,
+	}
+}
+
+// publish puts a Request on the queue, as ingest does.
+func (w *world) publish(r core.Request) core.Request {
+	w.t.Helper()
+	w.requests++
+	r.ID, r.Repository, r.Cause, r.ReceivedAt = fmt.Sprintf("request-%d", w.requests), "song", core.CauseREST, time.Now()
+	if r.Kind == "" {
+		r.Kind = core.KindIndex
+	}
+	if r.Scope != core.ScopeRecord {
+		r.JobID = fmt.Sprintf("job-%d", w.requests)
+	}
+	if err := w.broker.Publish(r); err != nil {
+		w.t.Fatal(err)
+	}
+	return r
+}
+
+// index asks for one record.
+func (w *world) index(org, id string) {
+	w.t.Helper()
+	w.publish(core.Request{Scope: core.ScopeRecord, Organization: org, RecordID: id})
+}
+
+// remove asks for the removal of one record's document.
+func (w *world) remove(org, id string) {
+	w.t.Helper()
+	w.publish(core.Request{Kind: core.KindRemove, Scope: core.ScopeRecord, Organization: org, RecordID: id})
+}
+
+// run asks for a run over an organization, or the whole repository when org is empty, and gives its job's id.
+func (w *world) run(org string, force bool) string {
+	w.t.Helper()
+	r := core.Request{Scope: core.ScopeOrganization, Organization: org, Force: force}
+	if org == "" {
+		r.Scope = core.ScopeRepository
+	}
+	return w.publish(r).JobID
+}
+
+// eventually waits until ok says yes.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	within(t, 5*time.Minute, what, ok)
+}
+
+func within(t testing.TB, limit time.Duration, what string, ok func() bool) {
+	t.Helper()
+	deadline, pause := time.Now().Add(limit), max(time.Millisecond, limit/300_000)
+	for !ok() {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain: %s", what)
+		}
+		time.Sleep(pause)
+	}
+}
+
+// job waits until a job has ended and nothing is left on the queue.
+func (w *world) job(id string) core.Job {
+	w.t.Helper()
+	job := w.await(id)
+	w.idle()
+	return job
+}
+
+// await waits until a job has ended.
+func (w *world) await(id string) core.Job {
+	w.t.Helper()
+	return w.awaitFor(id, 5*time.Minute)
+}
+
+func (w *world) awaitFor(id string, limit time.Duration) core.Job {
+	w.t.Helper()
+	var job core.Job
+	within(w.t, limit, "the end of "+id, func() bool {
+		var err error
+		job, err = w.store.job(id)
+		return err == nil && job.State.Final()
+	})
+	return job
+}
+
+// idle waits until the queue is empty.
+func (w *world) idle() {
+	w.t.Helper()
+	deadline := time.Now().Add(5 * time.Minute)
+	for len(w.broker.pending()) > 0 {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("still on the queue: %s", w.broker)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// verify compares the index with the upstream.
+func (w *world) verify() {
+	w.t.Helper()
+	w.same(w.upstream.model())
+}
+
+func (w *world) same(want map[string]string) {
+	w.t.Helper()
+	got := w.engine.live()
+	if maps.Equal(want, got) {
+		return
+	}
+	w.t.Errorf("index differs from the model (-want +got):\n%.3000s", cmp.Diff(want, got))
+}
+
+// ended checks a job's state and the code of its error, "" for none.
+func (w *world) ended(job core.Job, state core.JobState, code string) {
+	w.t.Helper()
+	got := ""
+	if job.Error != nil {
+		got = job.Error.Code
+		if job.Error.Message == "" {
+			w.t.Errorf("%s: an error without a message", job.ID)
+		}
+	}
+	if job.State != state || got != code {
+		w.t.Errorf("%s ended as %s %q (%+v), want %s %q", job.ID, job.State, got, job.Error, state, code)
+	}
+	if job.State.Final() && job.EndedAt == nil {
+		w.t.Errorf("%s has no end", job.ID)
+	}
+}
+
+// seed stores documents of an earlier life of the index that the upstream may know or not.
+func (w *world) seed(org string, n int) {
+	for i := range n {
+		r := record{id: fmt.Sprintf("%s-old-%04d", org, i), org: org, state: published}
+		w.engine.put(r.id, 1, r.document())
+	}
+}
+
+func unavailable(message string) error { return core.NewError(core.CodeUnavailable, message) }
+
+func has(text string, parts ...string) bool {
+	for _, p := range parts {
+		if !strings.Contains(text, p) {
+			return false
+		}
+	}
+	return true
+}

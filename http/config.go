@@ -1,0 +1,68 @@
+package http
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"tutti/internal/core"
+)
+
+// DefaultMaxBodyBytes is the largest request body that is read unless Config says otherwise.
+const DefaultMaxBodyBytes = 10 << 20
+
+// Config adjusts a Handler. The zero value is the default.
+type Config struct {
+	// BasePath prefixes every route, such as "/tutti"; "" or "/" for none. A final slash is dropped.
+	BasePath string
+	// MaxBodyBytes is the largest request body in bytes. Default DefaultMaxBodyBytes.
+	MaxBodyBytes int64
+	// CheckHost answers 421 to a Host that is neither loopback nor in Hosts (DNS rebinding); set it when nobody has to
+	// show a token.
+	CheckHost bool
+	// Hosts are host names without port that may be asked beside loopback ones, in any case; "*" allows all.
+	Hosts []string
+	// Version is the program's version as in the OpenAPI document. Default "dev".
+	Version string
+	// Logger takes one line per request. Default: nothing is logged.
+	Logger *slog.Logger
+	// Metrics measures requests; nil measures nothing.
+	Metrics *Metrics
+	// Gatherer is what GET /metrics shows. Default: an empty registry.
+	Gatherer prometheus.Gatherer
+	// Now is the clock. Default time.Now.
+	Now func() time.Time
+}
+
+func (c Config) validate() error {
+	if c.MaxBodyBytes < 0 {
+		return core.NewError(core.CodeInvalid, "the body limit must not be negative")
+	}
+	if c.BasePath != "" && (c.BasePath[0] != '/' || strings.ContainsAny(c.BasePath, "?#%{}* ")) {
+		return core.NewError(core.CodeInvalid, fmt.Sprintf("base path %q is not a plain absolute path", c.BasePath))
+	}
+	return nil
+}
+
+func (c Config) withDefaults() Config {
+	c.BasePath = strings.TrimRight(c.BasePath, "/")
+	if c.MaxBodyBytes == 0 {
+		c.MaxBodyBytes = DefaultMaxBodyBytes
+	}
+	if c.Version == "" {
+		c.Version = "dev"
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Gatherer == nil {
+		c.Gatherer = prometheus.NewRegistry()
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
+}

@@ -1,0 +1,87 @@
+package http
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net"
+	nethttp "net/http"
+	"strconv"
+
+	"tutti/internal/core"
+)
+
+// refusalHeaders is what net/http writes behind the status line when it refuses a request before any handler sees it: a
+// malformed escape in the target, a bad header, headers over the limit. Its body is plain text, and there is no hook;
+// an answer of a handler always has a Date as well.
+var refusalHeaders = []byte("\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n")
+
+// problemListener makes connections on which such refusals are problems too (CONTRACT section 0).
+type problemListener struct{ net.Listener }
+
+// Accept waits for the next connection.
+func (l problemListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return problemConn{c}, nil
+}
+
+type problemConn struct{ net.Conn }
+
+// Write replaces a refusal of net/http, which is one Write of its own, by a problem.
+func (c problemConn) Write(b []byte) (int, error) {
+	status, ok := refusedStatus(b)
+	if !ok {
+		return c.Conn.Write(b)
+	}
+	answer, err := refusal(status)
+	if err != nil {
+		return c.Conn.Write(b)
+	}
+	if _, err := c.Conn.Write(answer); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// CloseWrite lets net/http end its side first, so that the client reads the answer before the connection is reset.
+func (c problemConn) CloseWrite() error {
+	if tcp, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return tcp.CloseWrite()
+	}
+	return nil
+}
+
+// refusedStatus gives the status of a refusal of net/http.
+func refusedStatus(b []byte) (int, bool) {
+	rest, ok := bytes.CutPrefix(b, []byte("HTTP/1.1 "))
+	if !ok || len(rest) < 4 {
+		return 0, false
+	}
+	line, _, ok := bytes.Cut(rest, []byte("\r\n"))
+	if !ok || len(line) < 3 || !bytes.HasPrefix(rest[len(line):], refusalHeaders) {
+		return 0, false
+	}
+	status, err := strconv.Atoi(string(line[:3]))
+	return status, err == nil && status >= 400
+}
+
+// refusal is the whole answer, head and body. The path is not known, so it has the members of /index as well.
+func refusal(status int) ([]byte, error) {
+	e := &core.Error{Code: core.CodeInvalid, Message: "the request is malformed: its target, its headers or its framing"}
+	if status == nethttp.StatusRequestHeaderFieldsTooLarge {
+		e = &core.Error{Code: codeHeaderTooLarge, Message: fmt.Sprintf("the headers are over the limit of %d bytes", maxHeaderBytes)}
+	}
+	requestID := newRequestID()
+	p := newProblem(e, "/", requestID).onIndex()
+	p.Status, p.Title = status, nethttp.StatusText(status)
+	body, err := json.Marshal(p)
+	if err != nil {
+		return nil, err
+	}
+	head := fmt.Sprintf("HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %d\r\n%s: %s\r\nConnection: close\r\n\r\n",
+		status, p.Title, contentTypeProblem, len(body), headerRequestID, requestID)
+	return append([]byte(head), body...), nil
+}

@@ -1,0 +1,98 @@
+package http
+
+import (
+	nethttp "net/http"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"tutti/internal/core"
+)
+
+// Handler answers every route.
+type Handler struct {
+	cfg       Config
+	ingest    Ingest
+	jobs      Jobs
+	readiness Readiness
+	router    *chi.Mux
+	openAPI   []byte
+}
+
+var _ nethttp.Handler = (*Handler)(nil)
+
+// handlerFunc answers a request, or gives the error to answer with; not both.
+type handlerFunc func(nethttp.ResponseWriter, *nethttp.Request) error
+
+// New makes a Handler. A body limit or a base path that cannot be served is CodeInvalid.
+func New(ingest Ingest, jobs Jobs, readiness Readiness, cfg Config) (*Handler, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	h := &Handler{
+		cfg: cfg.withDefaults(), ingest: ingest, jobs: jobs, readiness: readiness, router: chi.NewRouter(),
+	}
+	document, err := openAPIFor(h.cfg.BasePath, h.cfg.Version)
+	if err != nil {
+		return nil, err
+	}
+	h.openAPI = document
+	h.route()
+	return h, nil
+}
+
+// ServeHTTP answers a request.
+func (h *Handler) ServeHTTP(w nethttp.ResponseWriter, r *nethttp.Request) { h.router.ServeHTTP(w, r) }
+
+// Route is one method and path pattern that a Handler answers, without the base path.
+type Route struct{ Method, Pattern string }
+
+// Routes lists every route, in no particular order.
+func (h *Handler) Routes() []Route {
+	var routes []Route
+	// Walk gives only the callback's errors, and this one has none.
+	_ = chi.Walk(h.router, func(method, pattern string, _ nethttp.Handler, _ ...func(nethttp.Handler) nethttp.Handler) error {
+		routes = append(routes, Route{Method: method, Pattern: pattern[len(h.cfg.BasePath):]})
+		return nil
+	})
+	return routes
+}
+
+func (h *Handler) route() {
+	h.router.Use(identify, h.observe, h.recoverPanic, h.checkHost, h.checkOrigin, h.limitBody, routeRaw)
+	h.router.NotFound(h.refuse)
+	h.router.MethodNotAllowed(h.refuse)
+
+	const repository = "/index/repository/{repositoryCode}"
+	const organization = repository + "/organization/{organization}"
+	const record = organization + "/id/{id}"
+	h.handle(nethttp.MethodPost, record, h.record(core.KindIndex))
+	h.handle(nethttp.MethodDelete, record, h.record(core.KindRemove))
+	h.handle(nethttp.MethodPost, organization, h.run(core.ScopeOrganization, organizationTarget))
+	h.handle(nethttp.MethodPost, repository, h.run(core.ScopeRepository, repositoryTarget))
+
+	h.handle(nethttp.MethodGet, "/jobs", h.listJobs)
+	h.handle(nethttp.MethodGet, "/jobs/{id}", h.getJob)
+	h.handle(nethttp.MethodDelete, "/jobs/{id}", h.cancelJob)
+
+	h.handle(nethttp.MethodGet, "/ping", h.ping)
+	h.handle(nethttp.MethodGet, "/ready", h.ready)
+	h.handle(nethttp.MethodGet, "/openapi.json", h.serveOpenAPI)
+	h.router.Method(nethttp.MethodGet, h.cfg.BasePath+"/metrics",
+		promhttp.HandlerFor(h.cfg.Gatherer, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
+}
+
+// handle routes a handler that answers JSON.
+func (h *Handler) handle(method, pattern string, answer handlerFunc) {
+	h.router.MethodFunc(method, h.cfg.BasePath+pattern, func(w nethttp.ResponseWriter, r *nethttp.Request) {
+		if !acceptsJSON(r.Header.Values("Accept")) {
+			h.fail(w, r, &core.Error{
+				Code: codeNotAcceptable, Message: "this path answers JSON only", Hint: "accept application/json",
+			})
+			return
+		}
+		if err := answer(w, r); err != nil {
+			h.fail(w, r, err)
+		}
+	})
+}

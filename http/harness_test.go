@@ -1,0 +1,291 @@
+package http_test
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"io"
+	"maps"
+	nethttp "net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"tutti/http"
+	"tutti/internal/core"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	goleak.VerifyTestMain(m)
+}
+
+const testRequestID = "req-1"
+
+var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+
+// ports are func-field mocks of everything that a Handler needs.
+type ports struct {
+	record        func(kind core.Kind, repository, organization, id, requestID string) (string, error)
+	run           func(scope core.Scope, repository, organization string, force bool, cause core.Cause, requestID string) (core.Job, error)
+	list          func(repository string, state core.JobState, limit int, cursor string) ([]core.Job, string, error)
+	get           func(id string) (core.Job, error)
+	organizations func(jobID string) ([]core.OrganizationRun, error)
+	cancel        func(id string) (core.Job, error)
+	health        func() http.Health
+}
+
+func (p *ports) Record(_ context.Context, kind core.Kind, repository, organization, id, requestID string) (string, error) {
+	return p.record(kind, repository, organization, id, requestID)
+}
+
+func (p *ports) Run(_ context.Context, scope core.Scope, repository, organization string, force bool, cause core.Cause, requestID string) (core.Job, error) {
+	return p.run(scope, repository, organization, force, cause, requestID)
+}
+
+func (p *ports) List(_ context.Context, repository string, state core.JobState, limit int, cursor string) ([]core.Job, string, error) {
+	return p.list(repository, state, limit, cursor)
+}
+
+func (p *ports) Get(_ context.Context, id string) (core.Job, error) { return p.get(id) }
+
+func (p *ports) Organizations(_ context.Context, jobID string) ([]core.OrganizationRun, error) {
+	return p.organizations(jobID)
+}
+
+func (p *ports) Cancel(_ context.Context, id string) (core.Job, error) { return p.cancel(id) }
+
+func (p *ports) Health(context.Context) http.Health { return p.health() }
+
+var (
+	_ http.Ingest    = (*ports)(nil)
+	_ http.Jobs      = (*ports)(nil)
+	_ http.Readiness = (*ports)(nil)
+)
+
+// working gives ports that all succeed.
+func working() *ports {
+	return &ports{
+		record: func(core.Kind, string, string, string, string) (string, error) { return "analyses", nil },
+		run: func(core.Scope, string, string, bool, core.Cause, string) (core.Job, error) {
+			return core.Job{ID: "job-1", IndexName: "analyses"}, nil
+		},
+		list:          func(string, core.JobState, int, string) ([]core.Job, string, error) { return nil, "", nil },
+		get:           func(id string) (core.Job, error) { return queuedJob(id), nil },
+		organizations: func(string) ([]core.OrganizationRun, error) { return nil, nil },
+		cancel:        func(id string) (core.Job, error) { return queuedJob(id), nil },
+		health:        func() http.Health { return http.Health{} },
+	}
+}
+
+func queuedJob(id string) core.Job {
+	return core.Job{
+		ID: id, Scope: core.ScopeRepository, Repository: "song.ca", IndexName: "analyses", State: core.JobQueued,
+		Cause: core.CauseREST, QueuedAt: noon,
+	}
+}
+
+// handler is a Handler whose base path the tests know.
+type handler struct {
+	*http.Handler
+	base string
+}
+
+func newHandler(t *testing.T, p *ports, cfg http.Config) handler {
+	t.Helper()
+	if cfg.Now == nil {
+		cfg.Now = func() time.Time { return noon }
+	}
+	h, err := http.New(p, p, p, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return handler{Handler: h, base: strings.TrimSuffix(cfg.BasePath, "/")}
+}
+
+// ask is one request to a handler.
+type ask struct {
+	method, target, body string
+	header               nethttp.Header
+	host                 string
+}
+
+// do asks h, holds the answer against the OpenAPI document and gives it with its body.
+func do(t *testing.T, h handler, a ask) (*nethttp.Response, []byte) {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), a.method, a.target, strings.NewReader(a.body))
+	r.Host = "localhost"
+	if a.host != "" {
+		r.Host = a.host
+	}
+	r.Header.Set("X-Request-Id", testRequestID)
+	maps.Copy(r.Header, a.header)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	res := w.Result()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := res.Body.Close(); err != nil {
+		t.Fatal(err)
+	}
+	checkAgainstDocument(t, h, r, res, body)
+	return res, body
+}
+
+// loadDocument parses the OpenAPI document once.
+var loadDocument = sync.OnceValues(func() (*openapi3.T, error) {
+	raw, err := os.ReadFile("openapi.json")
+	if err != nil {
+		return nil, err
+	}
+	return openapi3.NewLoader().LoadFromData(raw)
+})
+
+func document(t *testing.T) *openapi3.T {
+	t.Helper()
+	doc, err := loadDocument()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+// checkAgainstDocument fails when the answer is not one that the document describes for its operation. Where no
+// operation is routed the answer must be a problem.
+func checkAgainstDocument(t *testing.T, h handler, r *nethttp.Request, res *nethttp.Response, body []byte) {
+	t.Helper()
+	doc := document(t)
+	pattern := patternOf(h, r)
+	if pattern == "" {
+		if res.StatusCode < 400 || res.Header.Get("Content-Type") != "application/problem+json" {
+			t.Errorf("%s %s is not routed, got %d %s", r.Method, r.URL, res.StatusCode, res.Header.Get("Content-Type"))
+		}
+		return
+	}
+	item := doc.Paths.Value(pattern)
+	if item == nil || item.GetOperation(r.Method) == nil {
+		t.Errorf("%s %s is not in the document", r.Method, pattern)
+		return
+	}
+	operation := item.GetOperation(r.Method)
+	if operation.Responses.Status(res.StatusCode) == nil {
+		t.Errorf("%s %s: status %d is not in the document", r.Method, pattern, res.StatusCode)
+	}
+	input := &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: &openapi3filter.RequestValidationInput{
+			Request: r,
+			Route:   &routers.Route{Spec: doc, PathItem: item, Operation: operation, Method: r.Method, Path: pattern},
+		},
+		Status:  res.StatusCode,
+		Header:  res.Header,
+		Options: &openapi3filter.Options{IncludeResponseStatus: true},
+	}
+	input.SetBodyBytes(body)
+	if err := openapi3filter.ValidateResponse(t.Context(), input); err != nil {
+		t.Errorf("%s %s: the answer is not the document's: %v\n%s", r.Method, pattern, err, body)
+	}
+}
+
+// patternOf finds the pattern whose segments fit the raw path of r, without chi.
+func patternOf(h handler, r *nethttp.Request) string {
+	path, ok := strings.CutPrefix(r.URL.EscapedPath(), h.base)
+	if !ok {
+		return ""
+	}
+	got := strings.Split(path, "/")
+	for _, route := range h.Routes() {
+		want := strings.Split(route.Pattern, "/")
+		if route.Method == r.Method && len(want) == len(got) && fits(want, got) {
+			return route.Pattern
+		}
+	}
+	return ""
+}
+
+func fits(want, got []string) bool {
+	for i := range want {
+		if !strings.HasPrefix(want[i], "{") && want[i] != got[i] || i == len(want)-1 && got[i] == "" {
+			return false
+		}
+	}
+	return true
+}
+
+// golden compares indented JSON with a file of testdata.
+func golden(t *testing.T, name string, body []byte) {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal(body, &v); err != nil {
+		t.Fatalf("not JSON: %v\n%s", err, body)
+	}
+	got, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = append(got, '\n')
+	file := filepath.Join("testdata", name+".golden.json")
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s:\n%s", file, diff)
+	}
+}
+
+// problem is what the tests read of one.
+type problem struct {
+	Status     int
+	Detail     string
+	Code       string
+	Hint       string
+	Instance   string
+	RequestID  string
+	Successful *bool
+	Message    *string
+	Details    *string
+}
+
+func wantProblem(t *testing.T, res *nethttp.Response, body []byte, status int, code, text string) problem {
+	t.Helper()
+	if res.StatusCode != status {
+		t.Errorf("status: got %d, want %d\n%s", res.StatusCode, status, body)
+	}
+	if ct := res.Header.Get("Content-Type"); ct != "application/problem+json" {
+		t.Errorf("content type: got %q", ct)
+	}
+	var p problem
+	if err := json.Unmarshal(body, &p); err != nil {
+		t.Fatalf("not a problem: %v\n%s", err, body)
+	}
+	if p.Code != code || p.Status != status {
+		t.Errorf("problem: got %s %d, want %s %d", p.Code, p.Status, code, status)
+	}
+	if !strings.Contains(p.Detail, text) {
+		t.Errorf("detail: got %q, want it to hold %q", p.Detail, text)
+	}
+	if p.RequestID == "" || p.RequestID != res.Header.Get("X-Request-Id") {
+		t.Errorf("requestId %q, header %q", p.RequestID, res.Header.Get("X-Request-Id"))
+	}
+	return p
+}

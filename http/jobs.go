@@ -1,0 +1,210 @@
+package http
+
+import (
+	"context"
+	"fmt"
+	"math"
+	nethttp "net/http"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"tutti/internal/core"
+)
+
+const (
+	defaultJobs = 50
+	maxJobs     = 200
+	// parallelJobs is how many jobs' organizations are read at a time for a list.
+	parallelJobs = 8
+	// maxCursorBytes bounds a cursor before anybody looks at it.
+	maxCursorBytes = 1024
+)
+
+// jobBody is a job as CONTRACT section 1 has it.
+type jobBody struct {
+	ID            string             `json:"id"`
+	Scope         core.Scope         `json:"scope"`
+	Repository    string             `json:"repository"`
+	Organization  string             `json:"organization,omitempty"`
+	IndexName     string             `json:"indexName"`
+	State         core.JobState      `json:"state"`
+	Cause         core.Cause         `json:"cause"`
+	QueuedAt      time.Time          `json:"queuedAt"`
+	StartedAt     *time.Time         `json:"startedAt"`
+	EndedAt       *time.Time         `json:"endedAt"`
+	Totals        core.Totals        `json:"totals"`
+	RatePerSecond float64            `json:"ratePerSecond"`
+	ETASeconds    *int64             `json:"etaSeconds"`
+	Organizations []organizationBody `json:"organizations"`
+	Error         *core.JobError     `json:"error,omitempty"`
+}
+
+type organizationBody struct {
+	Organization string         `json:"organization"`
+	Totals       core.Totals    `json:"totals"`
+	State        core.JobState  `json:"state"`
+	Error        *core.JobError `json:"error,omitempty"`
+}
+
+type jobList struct {
+	Jobs       []jobBody `json:"jobs"`
+	NextCursor string    `json:"nextCursor,omitempty"`
+}
+
+// newJobBody computes a job's body as of now. While a job is not final its totals are the sum of its organizations'.
+func newJobBody(job core.Job, runs []core.OrganizationRun, now time.Time) jobBody {
+	b := jobBody{
+		ID: job.ID, Scope: job.Scope, Repository: job.Repository, Organization: job.Organization,
+		IndexName: job.IndexName, State: job.State, Cause: job.Cause, QueuedAt: job.QueuedAt.UTC(),
+		StartedAt: utc(job.StartedAt), EndedAt: utc(job.EndedAt), Totals: job.Totals, Error: job.Error,
+		Organizations: make([]organizationBody, 0, len(runs)),
+	}
+	var sum core.Totals
+	for _, o := range runs {
+		sum.Add(o.Totals)
+		b.Organizations = append(b.Organizations,
+			organizationBody{Organization: o.Organization, Totals: o.Totals, State: o.State, Error: o.Error})
+	}
+	if !job.State.Final() && len(runs) > 0 {
+		b.Totals = sum
+	}
+	b.RatePerSecond = rate(b.Totals.Fetched, job, now)
+	b.ETASeconds = eta(b.Totals, b.RatePerSecond, job.State)
+	return b
+}
+
+// rate gives records fetched per second between a job's start and its end or now, 0 before the start.
+func rate(fetched int64, job core.Job, now time.Time) float64 {
+	if job.StartedAt == nil {
+		return 0
+	}
+	if job.EndedAt != nil {
+		now = *job.EndedAt
+	}
+	elapsed := now.Sub(*job.StartedAt).Seconds()
+	if elapsed <= 0 {
+		return 0
+	}
+	return math.Round(float64(fetched)/elapsed*1000) / 1000
+}
+
+// eta gives the seconds that a running job still needs at its rate, nil when that cannot be told.
+func eta(t core.Totals, rate float64, state core.JobState) *int64 {
+	if state != core.JobRunning || rate <= 0 || t.Expected <= 0 {
+		return nil
+	}
+	left := int64(math.Ceil(float64(max(0, t.Expected-t.Fetched)) / rate))
+	return &left
+}
+
+func utc(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	u := t.UTC()
+	return &u
+}
+
+func (h *Handler) listJobs(w nethttp.ResponseWriter, r *nethttp.Request) error {
+	q, err := queryOf(r)
+	if err != nil {
+		return err
+	}
+	repository, err := q.text("repository")
+	if err != nil {
+		return err
+	}
+	if repository != "" {
+		if err := core.ValidID("query parameter repository", repository); err != nil {
+			return err
+		}
+	}
+	state, err := stateOf(q)
+	if err != nil {
+		return err
+	}
+	limit, err := q.integer("limit", 1, maxJobs, defaultJobs)
+	if err != nil {
+		return err
+	}
+	cursor, err := q.text("cursor")
+	if err != nil {
+		return err
+	}
+	if len(cursor) > maxCursorBytes {
+		return core.NewError(core.CodeInvalid, "query parameter cursor is not one that this server gave")
+	}
+	jobs, next, err := h.jobs.List(r.Context(), repository, state, limit, cursor)
+	if err != nil {
+		return fmt.Errorf("listing jobs: %w", err)
+	}
+	bodies, err := h.jobBodies(r.Context(), jobs)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, nethttp.StatusOK, contentTypeJSON, jobList{Jobs: bodies, NextCursor: next})
+	return nil
+}
+
+func stateOf(q query) (core.JobState, error) {
+	v, err := q.text("state")
+	if err != nil {
+		return "", err
+	}
+	state := core.JobState(v)
+	if v != "" && !slices.Contains(core.JobStates(), state) {
+		return "", core.NewError(core.CodeInvalid, fmt.Sprintf("query parameter state must be one of %v", core.JobStates()))
+	}
+	return state, nil
+}
+
+func (h *Handler) jobBodies(ctx context.Context, jobs []core.Job) ([]jobBody, error) {
+	bodies := make([]jobBody, len(jobs))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallelJobs)
+	for i, job := range jobs {
+		group.Go(func() (err error) {
+			bodies[i], err = h.jobBody(ctx, job)
+			return err
+		})
+	}
+	return bodies, group.Wait()
+}
+
+func (h *Handler) jobBody(ctx context.Context, job core.Job) (jobBody, error) {
+	runs, err := h.jobs.Organizations(ctx, job.ID)
+	if err != nil {
+		return jobBody{}, fmt.Errorf("reading the organizations of a job: %w", err)
+	}
+	return newJobBody(job, runs, h.cfg.Now()), nil
+}
+
+func (h *Handler) getJob(w nethttp.ResponseWriter, r *nethttp.Request) error {
+	return h.answerJob(w, r, h.jobs.Get)
+}
+
+// cancelJob ends a job; one that had ended before is 409.
+func (h *Handler) cancelJob(w nethttp.ResponseWriter, r *nethttp.Request) error {
+	return h.answerJob(w, r, h.jobs.Cancel)
+}
+
+func (h *Handler) answerJob(
+	w nethttp.ResponseWriter, r *nethttp.Request, do func(context.Context, string) (core.Job, error),
+) error {
+	id, err := pathParam(r, "id", "id")
+	if err != nil {
+		return err
+	}
+	job, err := do(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	body, err := h.jobBody(r.Context(), job)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, nethttp.StatusOK, contentTypeJSON, body)
+	return nil
+}

@@ -1,0 +1,188 @@
+package http_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"tutti/http"
+	"tutti/internal/core"
+)
+
+func runningJob() (core.Job, []core.OrganizationRun) {
+	started := noon.Add(-10 * time.Second)
+	job := queuedJob("job-1")
+	job.State, job.StartedAt, job.QueuedAt = core.JobRunning, &started, started.In(time.FixedZone("CEST", 7200))
+	job.StartVersion, job.Returned, job.RequestID = 17, 2, "not shown"
+	return job, []core.OrganizationRun{
+		{
+			Organization: "LIRI-JP", State: core.JobPartial, Totals: core.Totals{Expected: 10, Fetched: 10, Indexed: 8, Rejected: 2},
+			Error: &core.JobError{Code: core.JobErrorPruneGuard, Message: "8 of 20 documents were not seen"}, DoneThrough: 3,
+		},
+		{Organization: "PACA-CA", State: core.JobRunning, Totals: core.Totals{Expected: 1000, Fetched: 40, Indexed: 39, Stale: 1, Retried: 3}},
+	}
+}
+
+func TestGoldenJob(t *testing.T) {
+	job, runs := runningJob()
+	p := working()
+	p.get = func(id string) (core.Job, error) {
+		if id != "a/b" {
+			t.Errorf("id: got %q", id)
+		}
+		return job, nil
+	}
+	p.organizations = func(string) ([]core.OrganizationRun, error) { return runs, nil }
+	res, body := do(t, newHandler(t, p, http.Config{}), ask{method: "GET", target: "/jobs/a%2Fb"})
+	if res.StatusCode != 200 {
+		t.Errorf("status %d", res.StatusCode)
+	}
+	golden(t, "job_running", body)
+
+	ended := job.StartedAt.Add(4 * time.Second)
+	job.State, job.EndedAt, job.Organization, job.Scope = core.JobFailed, &ended, "PACA-CA", core.ScopeOrganization
+	job.Totals = core.Totals{Expected: 100, Fetched: 50, Indexed: 50}
+	job.Error = &core.JobError{Code: "unavailable", Message: "the upstream does not answer"}
+	_, body = do(t, newHandler(t, p, http.Config{}), ask{method: "GET", target: "/jobs/a%2Fb"})
+	golden(t, "job_failed", body)
+}
+
+func TestQueuedJobHasNoRate(t *testing.T) {
+	_, body := do(t, newHandler(t, working(), http.Config{}), ask{method: "GET", target: "/jobs/j"})
+	golden(t, "job_queued", body)
+}
+
+func TestJobRateAndETA(t *testing.T) {
+	at := func(d time.Duration) *time.Time { tm := noon.Add(d); return &tm }
+	for name, tt := range map[string]struct {
+		state          core.JobState
+		started, ended *time.Time
+		totals         core.Totals
+		rate           string
+		eta            string
+	}{
+		"queued":             {core.JobQueued, nil, nil, core.Totals{}, "0", "null"},
+		"just started":       {core.JobRunning, at(0), nil, core.Totals{Expected: 5}, "0", "null"},
+		"clock stepped back": {core.JobRunning, at(time.Second), nil, core.Totals{Expected: 5, Fetched: 1}, "0", "null"},
+		"running":            {core.JobRunning, at(-3 * time.Second), nil, core.Totals{Expected: 20, Fetched: 10}, "3.333", "4"},
+		"nothing expected":   {core.JobRunning, at(-time.Second), nil, core.Totals{Fetched: 10}, "10", "null"},
+		"more than expected": {core.JobRunning, at(-time.Second), nil, core.Totals{Expected: 5, Fetched: 10}, "10", "0"},
+		"ended":              {core.JobSucceeded, at(-9 * time.Second), at(-4 * time.Second), core.Totals{Expected: 10, Fetched: 10}, "2", "null"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := working()
+			p.get = func(id string) (core.Job, error) {
+				job := queuedJob(id)
+				job.State, job.StartedAt, job.EndedAt, job.Totals = tt.state, tt.started, tt.ended, tt.totals
+				return job, nil
+			}
+			_, body := do(t, newHandler(t, p, http.Config{}), ask{method: "GET", target: "/jobs/j"})
+			var got struct{ RatePerSecond, ETASeconds json.RawMessage }
+			if err := json.Unmarshal(body, &got); err != nil {
+				t.Fatal(err)
+			}
+			if string(got.RatePerSecond) != tt.rate || string(got.ETASeconds) != tt.eta {
+				t.Errorf("got %s/s, eta %s, want %s/s, eta %s", got.RatePerSecond, got.ETASeconds, tt.rate, tt.eta)
+			}
+		})
+	}
+}
+
+func TestListJobs(t *testing.T) {
+	for name, tt := range map[string]struct{ query, call string }{
+		"defaults": {"", `"" "" 50 ""`},
+		"all":      {"?repository=song.ca&state=running&limit=200&cursor=c%2B1", `"song.ca" "running" 200 "c+1"`},
+		"least":    {"?limit=1&state=", `"" "" 1 ""`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := working()
+			p.list = func(repository string, state core.JobState, limit int, cursor string) ([]core.Job, string, error) {
+				if call := fmt.Sprintf("%q %q %d %q", repository, state, limit, cursor); call != tt.call {
+					t.Errorf("call: got %s, want %s", call, tt.call)
+				}
+				return []core.Job{queuedJob("job-2"), queuedJob("job-1")}, "job-1", nil
+			}
+			p.organizations = func(id string) ([]core.OrganizationRun, error) {
+				return []core.OrganizationRun{{Organization: "of " + id, State: core.JobQueued}}, nil
+			}
+			_, body := do(t, newHandler(t, p, http.Config{}), ask{method: "GET", target: "/jobs" + tt.query})
+			golden(t, "jobs", body)
+		})
+	}
+}
+
+func TestListJobsIsEmptyNotNull(t *testing.T) {
+	_, body := do(t, newHandler(t, working(), http.Config{}), ask{method: "GET", target: "/jobs"})
+	if string(body) != `{"jobs":[]}` {
+		t.Errorf("got %s", body)
+	}
+}
+
+func TestListJobsRefusesBadInput(t *testing.T) {
+	for name, tt := range map[string]struct{ query, text string }{
+		"limit zero":      {"limit=0", "from 1 to 200"},
+		"limit too high":  {"limit=201", "from 1 to 200"},
+		"limit a word":    {"limit=ten", "from 1 to 200"},
+		"limit empty":     {"limit=", "from 1 to 200"},
+		"limit twice":     {"limit=1&limit=2", "given 2 times"},
+		"state":           {"state=sleeping", "state must be one of"},
+		"repository":      {"repository=..", "repository must not be"},
+		"cursor too long": {"cursor=" + strings.Repeat("x", 1025), "cursor"},
+		"escape":          {"cursor=%zz", "malformed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			res, body := do(t, newHandler(t, working(), http.Config{}), ask{method: "GET", target: "/jobs?" + tt.query})
+			if p := wantProblem(t, res, body, 400, "invalid", tt.text); p.Successful != nil {
+				t.Error("a problem of /jobs has a member of /index")
+			}
+		})
+	}
+}
+
+func TestJobErrors(t *testing.T) {
+	notFound := core.NewError(core.CodeNotFound, "there is no such job")
+	ended := core.NewError(core.CodeConflict, "the job has already ended")
+	down := core.NewError(core.CodeUnavailable, "the queue does not answer")
+	p := working()
+	p.get = func(string) (core.Job, error) { return core.Job{}, notFound }
+	p.cancel = func(string) (core.Job, error) { return core.Job{}, ended }
+	p.list = func(string, core.JobState, int, string) ([]core.Job, string, error) { return nil, "", down }
+	h := newHandler(t, p, http.Config{})
+	res, body := do(t, h, ask{method: "GET", target: "/jobs/none"})
+	wantProblem(t, res, body, 404, "not_found", "no such job")
+	res, body = do(t, h, ask{method: "DELETE", target: "/jobs/done"})
+	wantProblem(t, res, body, 409, "conflict", "already ended")
+	res, body = do(t, h, ask{method: "GET", target: "/jobs"})
+	wantProblem(t, res, body, 503, "unavailable", "does not answer")
+	res, body = do(t, h, ask{method: "GET", target: "/jobs/%2E%2E"})
+	wantProblem(t, res, body, 400, "invalid", "relative path")
+	res, body = do(t, h, ask{method: "GET", target: "/jobs/"})
+	wantProblem(t, res, body, 400, "invalid", "empty")
+
+	p = working()
+	p.list = func(string, core.JobState, int, string) ([]core.Job, string, error) {
+		return []core.Job{queuedJob("j")}, "", nil
+	}
+	p.organizations = func(string) ([]core.OrganizationRun, error) { return nil, down }
+	h = newHandler(t, p, http.Config{})
+	for _, a := range []ask{{method: "GET", target: "/jobs"}, {method: "GET", target: "/jobs/j"}, {method: "DELETE", target: "/jobs/j"}} {
+		res, body = do(t, h, a)
+		wantProblem(t, res, body, 503, "unavailable", "does not answer")
+	}
+}
+
+func TestCancelGivesTheJob(t *testing.T) {
+	p := working()
+	p.cancel = func(id string) (core.Job, error) {
+		job := queuedJob(id)
+		end := noon
+		job.State, job.EndedAt = core.JobCancelled, &end
+		return job, nil
+	}
+	res, body := do(t, newHandler(t, p, http.Config{}), ask{method: "DELETE", target: "/jobs/j"})
+	if res.StatusCode != 200 || !strings.Contains(string(body), `"state":"cancelled"`) {
+		t.Errorf("got %d %s", res.StatusCode, body)
+	}
+}

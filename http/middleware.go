@@ -1,0 +1,252 @@
+package http
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	nethttp "net/http"
+	"net/netip"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/google/uuid"
+
+	"tutti/internal/core"
+)
+
+const (
+	headerRequestID = "X-Request-Id"
+	// maxRequestID is how much of a client's X-Request-Id is kept, in characters.
+	maxRequestID = 128
+	// maxLoggedPath is how much of a path is logged, in bytes.
+	maxLoggedPath = 512
+	// unmatchedRoute is the route label of a request that no route takes.
+	unmatchedRoute = "unmatched"
+)
+
+// exchange is what middleware and handlers share about one request.
+type exchange struct {
+	requestID string
+	// err is what the client was told of as a problem, for the log.
+	err error
+}
+
+type exchangeKey struct{}
+
+// exchangeOf gives the exchange of a request's context; every request that reaches a handler has one.
+func exchangeOf(ctx context.Context) *exchange {
+	if ex, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
+		return ex
+	}
+	return &exchange{}
+}
+
+// identify echoes or makes X-Request-Id and sets what every answer has.
+func identify(next nethttp.Handler) nethttp.Handler {
+	return nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
+		id := sanitizeRequestID(r.Header.Get(headerRequestID))
+		if id == "" {
+			id = newRequestID()
+		}
+		w.Header().Set(headerRequestID, id)
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Cache-Control", "no-store")
+		ctx := context.WithValue(r.Context(), exchangeKey{}, &exchange{requestID: id})
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+// sanitizeRequestID keeps the first maxRequestID printable ASCII characters of id, spaces excluded.
+func sanitizeRequestID(id string) string {
+	kept := strings.Map(func(c rune) rune {
+		if c <= ' ' || c > '~' {
+			return -1
+		}
+		return c
+	}, id)
+	return kept[:min(len(kept), maxRequestID)]
+}
+
+func newRequestID() string {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return uuid.NewString()
+	}
+	return id.String()
+}
+
+// responseWriter notes the status and the size of an answer.
+type responseWriter struct {
+	nethttp.ResponseWriter
+	status int
+	size   int64
+}
+
+// WriteHeader notes the first final status.
+func (w *responseWriter) WriteHeader(status int) {
+	if w.status == 0 && status >= 200 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write counts what is written.
+func (w *responseWriter) Write(b []byte) (int, error) {
+	if w.status == 0 {
+		w.status = nethttp.StatusOK
+	}
+	n, err := w.ResponseWriter.Write(b)
+	w.size += int64(n)
+	return n, err
+}
+
+// Unwrap lets a ResponseController reach the connection.
+func (w *responseWriter) Unwrap() nethttp.ResponseWriter { return w.ResponseWriter }
+
+// observe writes the log line and the metric of a request.
+func (h *Handler) observe(next nethttp.Handler) nethttp.Handler {
+	return nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
+		started := time.Now()
+		rw := &responseWriter{ResponseWriter: w}
+		defer func() {
+			if rw.status == 0 {
+				rw.status = nethttp.StatusOK
+			}
+			d := time.Since(started)
+			route := h.routeLabel(r)
+			h.cfg.Metrics.observe(route, r.Method, rw.status, d)
+			h.logRequest(r, route, rw, d)
+		}()
+		next.ServeHTTP(rw, r)
+	})
+}
+
+// routeLabel gives the pattern of the route that took r, without the base path.
+func (h *Handler) routeLabel(r *nethttp.Request) string {
+	rctx := chi.RouteContext(r.Context())
+	if rctx == nil || len(rctx.RoutePatterns) == 0 {
+		return unmatchedRoute
+	}
+	return strings.TrimPrefix(rctx.RoutePattern(), h.cfg.BasePath)
+}
+
+func (h *Handler) logRequest(r *nethttp.Request, route string, w *responseWriter, d time.Duration) {
+	ex := exchangeOf(r.Context())
+	level := slog.LevelInfo
+	switch {
+	case w.status == nethttp.StatusInternalServerError:
+		level = slog.LevelError
+	case w.status > nethttp.StatusInternalServerError:
+		level = slog.LevelWarn
+	case route == "/ping" || route == "/ready" || route == "/metrics":
+		level = slog.LevelDebug
+	}
+	path := r.URL.EscapedPath()
+	attrs := []slog.Attr{
+		slog.String("method", methodLabel(r.Method)),
+		slog.String("route", route),
+		slog.String("path", path[:min(len(path), maxLoggedPath)]),
+		slog.Int("status", w.status),
+		slog.Int64("bytes", w.size),
+		slog.Duration("duration", d),
+		slog.String("request_id", ex.requestID),
+	}
+	if ex.err != nil {
+		attrs = append(attrs, slog.Any("err", ex.err))
+	}
+	h.cfg.Logger.LogAttrs(r.Context(), level, "request", attrs...)
+}
+
+// recoverPanic turns a panic into a problem, or into a broken connection when the answer has begun.
+func (h *Handler) recoverPanic(next nethttp.Handler) nethttp.Handler {
+	return nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
+		defer func() {
+			v := recover()
+			if v == nil {
+				return
+			}
+			if err, ok := v.(error); ok && errors.Is(err, nethttp.ErrAbortHandler) {
+				panic(v)
+			}
+			err := core.WrapError(core.CodeInternal, "an internal error occurred", fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
+			if rw, ok := w.(*responseWriter); ok && rw.status != 0 {
+				exchangeOf(r.Context()).err = err
+				panic(nethttp.ErrAbortHandler)
+			}
+			h.fail(w, r, err)
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// checkHost refuses a Host that is not ours (CONTRACT section 6).
+func (h *Handler) checkHost(next nethttp.Handler) nethttp.Handler {
+	if !h.cfg.CheckHost {
+		return next
+	}
+	allowed := make([]string, len(h.cfg.Hosts))
+	for i, name := range h.cfg.Hosts {
+		allowed[i] = strings.ToLower(hostName(name))
+	}
+	return nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
+		name := strings.ToLower(hostName(r.Host))
+		if !isLoopback(name) && !slices.Contains(allowed, name) && !slices.Contains(allowed, "*") {
+			h.fail(w, r, &core.Error{
+				Code: codeMisdirected, Message: "this server does not answer to the name in the Host header",
+				Hint: "use a loopback address, or add the name to server.hosts",
+			})
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// hostName gives host without its port, its brackets and a final dot.
+func hostName(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	return strings.TrimSuffix(host, ".")
+}
+
+func isLoopback(name string) bool {
+	if name == "localhost" {
+		return true
+	}
+	addr, err := netip.ParseAddr(name)
+	return err == nil && addr.Unmap().IsLoopback()
+}
+
+// checkOrigin refuses unsafe requests that a browser sends for another site's page.
+func (h *Handler) checkOrigin(next nethttp.Handler) nethttp.Handler {
+	protection := nethttp.NewCrossOriginProtection()
+	return nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
+		if err := protection.Check(r); err != nil {
+			h.fail(w, r, core.WrapError(codeForbidden, "a page of another origin may not do this", err))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// limitBody refuses a body that says it is too large, and cuts one that does not say so.
+func (h *Handler) limitBody(next nethttp.Handler) nethttp.Handler {
+	return nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
+		if r.ContentLength > h.cfg.MaxBodyBytes {
+			h.fail(w, r, h.tooLarge())
+			return
+		}
+		r.Body = nethttp.MaxBytesReader(w, r.Body, h.cfg.MaxBodyBytes)
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (h *Handler) tooLarge() error {
+	return core.NewError(core.CodeTooLarge, fmt.Sprintf("the body is over the limit of %d bytes", h.cfg.MaxBodyBytes))
+}

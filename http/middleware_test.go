@@ -1,0 +1,300 @@
+package http_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	nethttp "net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"tutti/http"
+	"tutti/internal/core"
+)
+
+func TestRequestIDIsEchoedOrMade(t *testing.T) {
+	h := newHandler(t, working(), http.Config{})
+	for name, tt := range map[string]struct{ sent, want string }{
+		"echoed":          {"abc-123", "abc-123"},
+		"spaces":          {" a b ", "ab"},
+		"control":         {"a\x00\x1b[31mb", "a[31mb"},
+		"not ASCII":       {"é🧬x", "x"},
+		"cut":             {strings.Repeat("x", 200), strings.Repeat("x", 128)},
+		"nothing is left": {"🧬", ""},
+		"absent":          {"", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := httptest.NewRequestWithContext(t.Context(), "GET", "/ping", nil)
+			r.Header["X-Request-Id"] = []string{tt.sent}
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			got := w.Header().Get("X-Request-Id")
+			if tt.want == "" {
+				if len(got) != 36 || got[14] != '7' {
+					t.Errorf("got %q, want a UUID of version 7", got)
+				}
+			} else if got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestHostCheck(t *testing.T) {
+	for name, tt := range map[string]struct {
+		host  string
+		hosts []string
+		ok    bool
+	}{
+		"localhost":        {"localhost:8080", nil, true},
+		"capitals":         {"LocalHost", nil, true},
+		"final dot":        {"localhost.", nil, true},
+		"loopback":         {"127.0.0.1:8080", nil, true},
+		"loopback net":     {"127.9.9.9", nil, true},
+		"loopback six":     {"[::1]:8080", nil, true},
+		"bare six":         {"[::1]", nil, true},
+		"mapped":           {"[::ffff:127.0.0.1]:1", nil, true},
+		"listed":           {"Tutti.example.org:443", []string{"tutti.example.org"}, true},
+		"listed with port": {"tutti.example.org", []string{"tutti.example.org:8080"}, true},
+		"all":              {"evil.example", []string{"*"}, true},
+		"rebound":          {"evil.example:8080", []string{"tutti.example.org"}, false},
+		"prefix":           {"localhost.evil.example", nil, false},
+		"suffix":           {"evil.tutti.example.org", []string{"tutti.example.org"}, false},
+		"public address":   {"192.0.2.1", nil, false},
+		"odd number":       {"0x7f.1", nil, false},
+		"unspecified":      {"0.0.0.0", nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHandler(t, working(), http.Config{CheckHost: true, Hosts: tt.hosts})
+			res, body := do(t, h, ask{method: "GET", target: "/ping", host: tt.host})
+			if tt.ok {
+				if res.StatusCode != 200 {
+					t.Errorf("got %d", res.StatusCode)
+				}
+				return
+			}
+			wantProblem(t, res, body, 421, "misdirected_request", "Host header")
+		})
+	}
+	res, _ := do(t, newHandler(t, working(), http.Config{}), ask{method: "GET", target: "/ping", host: "any.example"})
+	if res.StatusCode != 200 {
+		t.Errorf("unchecked: got %d", res.StatusCode)
+	}
+}
+
+func TestCrossOriginRequestsAreRefused(t *testing.T) {
+	h := newHandler(t, working(), http.Config{})
+	for name, header := range map[string]nethttp.Header{
+		"fetch metadata": {"Sec-Fetch-Site": {"cross-site"}},
+		"origin":         {"Origin": {"https://evil.example"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			res, body := do(t, h, ask{method: "POST", target: repositoryPath, header: header})
+			wantProblem(t, res, body, 403, "forbidden", "another origin")
+			if res, _ := do(t, h, ask{method: "GET", target: "/jobs", header: header}); res.StatusCode != 200 {
+				t.Errorf("reading: got %d", res.StatusCode)
+			}
+		})
+	}
+	same := nethttp.Header{"Origin": {"http://localhost"}, "Sec-Fetch-Site": {"same-origin"}}
+	if res, _ := do(t, h, ask{method: "POST", target: repositoryPath, header: same}); res.StatusCode != 202 {
+		t.Errorf("same origin: got %d", res.StatusCode)
+	}
+}
+
+func TestMethodNotAllowedNamesTheAllowedOnes(t *testing.T) {
+	h := newHandler(t, working(), http.Config{})
+	for _, tt := range []struct{ method, target, allow string }{
+		{"GET", recordPath, "POST, DELETE"},
+		{"DELETE", organizationPath, "POST"},
+		{"POST", "/jobs/j", "GET, HEAD, DELETE"},
+		{"POST", "/ping", "GET, HEAD"},
+		{"OPTIONS", "/jobs", "GET, HEAD"},
+		{"HEAD", repositoryPath, "POST"},
+		{"PROPFIND", "/metrics", "GET, HEAD"},
+		{"TRACE", "/openapi.json", "GET, HEAD"},
+	} {
+		t.Run(tt.method+tt.target, func(t *testing.T) {
+			res, body := do(t, h, ask{method: tt.method, target: tt.target})
+			wantProblem(t, res, body, 405, "method_not_allowed", "does not take this method")
+			if got := res.Header.Get("Allow"); got != tt.allow {
+				t.Errorf("allow: got %q, want %q", got, tt.allow)
+			}
+		})
+	}
+	res, body := do(t, h, ask{method: "PROPFIND", target: "/nowhere"})
+	wantProblem(t, res, body, 404, "not_found", "nothing at this path")
+}
+
+func TestAccept(t *testing.T) {
+	h := newHandler(t, working(), http.Config{})
+	for accept, ok := range map[string]bool{
+		"":                         true,
+		"*/*":                      true,
+		"application/json":         true,
+		"application/problem+json": true,
+		"APPLICATION/*;q=0.1":      true,
+		"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8": true,
+		"text/plain, application/json; charset=utf-8":                     true,
+		"text/html":                         false,
+		"application/xml, text/*":           false,
+		"application/json;q=0":              false,
+		"*/*, application/json;q=0":         false,
+		"application/json;q=0.0, */*;q=0.5": false,
+		"*/*;q=0":                           false,
+		",":                                 true,
+	} {
+		t.Run(accept, func(t *testing.T) {
+			res, body := do(t, h, ask{method: "GET", target: "/jobs", header: nethttp.Header{"Accept": {accept}}})
+			if ok {
+				if res.StatusCode != 200 {
+					t.Errorf("got %d", res.StatusCode)
+				}
+				return
+			}
+			wantProblem(t, res, body, 406, "not_acceptable", "JSON only")
+		})
+	}
+	res, _ := do(t, h, ask{method: "GET", target: "/metrics", header: nethttp.Header{"Accept": {"text/plain"}}})
+	if res.StatusCode != 200 {
+		t.Errorf("metrics: got %d", res.StatusCode)
+	}
+}
+
+func TestTooLargeBodiesOnAnyRoute(t *testing.T) {
+	h := newHandler(t, working(), http.Config{MaxBodyBytes: 8})
+	res, body := do(t, h, ask{method: "GET", target: "/jobs", body: strings.Repeat("x", 9)})
+	wantProblem(t, res, body, 413, "too_large", "8 bytes")
+	r := httptest.NewRequestWithContext(t.Context(), "POST", repositoryPath, strings.NewReader(`{"a": "long"}`))
+	r.ContentLength = -1 // chunked: the size is not said
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	wantProblem(t, w.Result(), w.Body.Bytes(), 413, "too_large", "8 bytes")
+	res, _ = do(t, h, ask{method: "POST", target: repositoryPath, body: `{"a": 1}`})
+	if res.StatusCode != 202 {
+		t.Errorf("a body of the limit's size: got %d", res.StatusCode)
+	}
+}
+
+func TestPanicIsAProblem(t *testing.T) {
+	p := working()
+	p.get = func(string) (core.Job, error) { panic("secret") }
+	var log bytes.Buffer
+	h := newHandler(t, p, http.Config{Logger: slog.New(slog.NewJSONHandler(&log, nil))})
+	res, body := do(t, h, ask{method: "GET", target: "/jobs/j"})
+	wantProblem(t, res, body, 500, "internal", "an internal error occurred")
+	if strings.Contains(string(body), "secret") {
+		t.Errorf("the panic is shown: %s", body)
+	}
+	if !strings.Contains(log.String(), "panic: secret") {
+		t.Errorf("the panic is not logged: %s", log.String())
+	}
+}
+
+func TestAbortIsLeftToTheServer(t *testing.T) {
+	p := working()
+	p.get = func(string) (core.Job, error) { panic(nethttp.ErrAbortHandler) }
+	h := newHandler(t, p, http.Config{})
+	defer func() {
+		if err, ok := recover().(error); !ok || !errors.Is(err, nethttp.ErrAbortHandler) {
+			t.Errorf("got %v", err)
+		}
+	}()
+	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), "GET", "/jobs/j", nil))
+	t.Error("no panic")
+}
+
+func TestLogLine(t *testing.T) {
+	p := working()
+	p.get = func(string) (core.Job, error) {
+		return core.Job{}, core.WrapError(core.CodeUnavailable, "the queue does not answer", errors.New("dial: refused"))
+	}
+	var log bytes.Buffer
+	h := newHandler(t, p, http.Config{Logger: slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	r := httptest.NewRequestWithContext(t.Context(), "GET", "/jobs/a%0Ab?token=s3cret", nil)
+	r.Header.Set("Authorization", "Bearer s3cret")
+	h.ServeHTTP(httptest.NewRecorder(), r)
+	do(t, h, ask{method: "GET", target: "/jobs/j"})
+	do(t, h, ask{method: "GET", target: "/ping"})
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	if len(lines) != 3 || strings.Contains(log.String(), "s3cret") {
+		t.Fatalf("got %s", log.String())
+	}
+	var line map[string]any
+	if err := json.Unmarshal([]byte(lines[1]), &line); err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]any{
+		"level": "WARN", "msg": "request", "method": "GET", "route": "/jobs/{id}", "path": "/jobs/j", "status": 503.0,
+		"request_id": "req-1", "err": "the queue does not answer: dial: refused",
+	} {
+		if line[key] != want {
+			t.Errorf("%s: got %v, want %v", key, line[key], want)
+		}
+	}
+	if !strings.Contains(lines[0], `"level":"INFO"`) || !strings.Contains(lines[2], `"level":"DEBUG"`) {
+		t.Errorf("levels: %s", log.String())
+	}
+}
+
+func TestRequestMetrics(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	h := newHandler(t, working(), http.Config{BasePath: "/base", Metrics: http.NewMetrics(reg), Gatherer: reg})
+	for _, a := range []ask{
+		{method: "GET", target: "/base/jobs/1"},
+		{method: "GET", target: "/base/jobs/2"},
+		{method: "HEAD", target: "/base/ping"},
+		{method: "FOO", target: "/base/jobs/1"},
+		{method: "GET", target: "/nowhere"},
+		{method: "POST", target: "/base" + recordPath},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), a.method, a.target, nil)
+		h.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	if n, err := testutil.GatherAndCount(reg, "tutti_http_request_duration_seconds"); err != nil || n != 5 {
+		t.Errorf("%d series, %v, want 5", n, err)
+	}
+	_, body := do(t, h, ask{method: "GET", target: "/base/metrics"})
+	for _, want := range []string{
+		`tutti_http_request_duration_seconds_count{code="200",method="GET",route="/jobs/{id}"} 2`,
+		`tutti_http_request_duration_seconds_count{code="200",method="HEAD",route="/ping"} 1`,
+		`tutti_http_request_duration_seconds_count{code="405",method="other",route="unmatched"} 1`,
+		`tutti_http_request_duration_seconds_count{code="404",method="GET",route="unmatched"} 1`,
+		`tutti_http_request_duration_seconds_count{code="202",method="POST",route="/index/repository/{repositoryCode}/organization/{organization}/id/{id}"} 1`,
+	} {
+		if !strings.Contains(string(body), want) {
+			t.Errorf("missing %s in\n%s", want, body)
+		}
+	}
+}
+
+func TestNewRefusesABadConfig(t *testing.T) {
+	p := working()
+	for _, cfg := range []http.Config{{BasePath: "tutti"}, {BasePath: "/a b"}, {BasePath: "/{x}"}, {BasePath: "/*"}, {MaxBodyBytes: -1}} {
+		if _, err := http.New(p, p, p, cfg); core.CodeOf(err) != core.CodeInvalid {
+			t.Errorf("%+v: got %v", cfg, err)
+		}
+	}
+	if _, err := http.New(p, p, p, http.Config{BasePath: "/"}); err != nil {
+		t.Error(err)
+	}
+}
+
+func ExampleNew() {
+	p := working()
+	h, err := http.New(p, p, p, http.Config{})
+	if err != nil {
+		return
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequestWithContext(context.Background(), "GET", "/ping", nil))
+	fmt.Println(w.Body.String())
+	// Output: {"message":"tutti is alive"}
+}

@@ -1,0 +1,80 @@
+package http
+
+import (
+	nethttp "net/http"
+	"net/url"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+
+	"tutti/internal/core"
+)
+
+// routeRaw makes chi route on the escaped path, so that an escaped slash stays inside its segment. chi alone takes the
+// decoded path whenever its default escaping is the one received, and a handler could not tell what to decode.
+func routeRaw(next nethttp.Handler) nethttp.Handler {
+	return nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
+		if rctx := chi.RouteContext(r.Context()); rctx != nil {
+			rctx.RoutePath = r.URL.EscapedPath()
+			if r.Method == nethttp.MethodHead {
+				rctx.RouteMethod = nethttp.MethodGet
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// pathParam gives a path parameter, percent-decoded once and checked. what names it in the message.
+func pathParam(r *nethttp.Request, name, what string) (string, error) {
+	value, err := url.PathUnescape(chi.URLParam(r, name))
+	if err != nil {
+		return "", core.WrapError(core.CodeInvalid, what+" has a malformed percent escape", err)
+	}
+	if err := core.ValidID(what, value); err != nil {
+		return "", err
+	}
+	return value, nil
+}
+
+// refuse answers a request that no route takes: 405 when another method is routed here, else 404.
+func (h *Handler) refuse(w nethttp.ResponseWriter, r *nethttp.Request) {
+	path := r.URL.EscapedPath()
+	if allowed := h.allowed(path); len(allowed) > 0 {
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		h.fail(w, r, &core.Error{
+			Code: codeMethodNotAllowed, Message: "this path does not take this method",
+			Hint: "use " + strings.Join(allowed, ", "),
+		})
+		return
+	}
+	if strings.HasSuffix(path, "/") && h.endsInParameter(r.Method, path+"-") {
+		h.fail(w, r, core.NewError(core.CodeInvalid, "the last segment of the path is empty"))
+		return
+	}
+	h.fail(w, r, &core.Error{
+		Code: core.CodeNotFound, Message: "there is nothing at this path",
+		Hint: "every path is in " + h.cfg.BasePath + "/openapi.json",
+	})
+}
+
+// allowed lists the methods that are routed at path.
+func (h *Handler) allowed(path string) []string {
+	var methods []string
+	for _, m := range []string{
+		nethttp.MethodGet, nethttp.MethodPost, nethttp.MethodPut, nethttp.MethodPatch, nethttp.MethodDelete,
+	} {
+		if !h.router.Match(chi.NewRouteContext(), m, path) {
+			continue
+		}
+		methods = append(methods, m)
+		if m == nethttp.MethodGet {
+			methods = append(methods, nethttp.MethodHead)
+		}
+	}
+	return methods
+}
+
+// endsInParameter tells whether path is routed to a pattern whose last segment is a parameter.
+func (h *Handler) endsInParameter(method, path string) bool {
+	return strings.HasSuffix(h.router.Find(chi.NewRouteContext(), method, path), "}")
+}

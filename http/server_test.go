@@ -1,0 +1,224 @@
+package http_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	nethttp "net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tutti/http"
+	"tutti/internal/core"
+)
+
+// start serves p until the test ends and gives the address.
+func start(t *testing.T, p *ports, cfg http.Config) (*http.Server, string) {
+	t.Helper()
+	s := http.NewServer(newHandler(t, p, cfg), nil)
+	if err := s.Start(t.Context(), "127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if err := s.Stop(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return s, s.Addr().String()
+}
+
+// wire sends raw bytes and reads one answer.
+func wire(t *testing.T, addr, raw string) (*nethttp.Response, []byte) {
+	t.Helper()
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if err := conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(conn, raw); err != nil {
+		t.Fatal(err)
+	}
+	method, _, _ := strings.Cut(raw, " ")
+	res, err := nethttp.ReadResponse(bufio.NewReader(conn), &nethttp.Request{Method: method})
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res, body
+}
+
+func TestWhatTheServerItselfRefusesIsAProblem(t *testing.T) {
+	_, addr := start(t, working(), http.Config{})
+	for name, tt := range map[string]struct {
+		raw    string
+		status int
+		code   string
+	}{
+		"malformed escape":        {"POST /index/repository/%zz HTTP/1.1\r\nHost: localhost\r\n\r\n", 400, "invalid"},
+		"cut escape":              {"POST /index/repository/a%2 HTTP/1.1\r\nHost: localhost\r\n\r\n", 400, "invalid"},
+		"cut UTF-8 escape":        {"POST /index/repository/%E0%A4%A HTTP/1.1\r\nHost: localhost\r\n\r\n", 400, "invalid"},
+		"no host":                 {"GET /ping HTTP/1.1\r\n\r\n", 400, "invalid"},
+		"bad header":              {"GET /ping HTTP/1.1\r\nHost: localhost\r\nbad header: x\r\n\r\n", 400, "invalid"},
+		"garbage":                 {"\x16\x03\x01 hello\r\n\r\n", 400, "invalid"},
+		"bad length":              {"POST /jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\n\r\n", 400, "invalid"},
+		"large header":            {"GET /ping HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("x", 80<<10) + "\r\n\r\n", 431, "header_too_large"},
+		"unknown transfer coding": {"POST /jobs HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: magic\r\n\r\n", 501, "invalid"},
+		"unknown version":         {"GET /ping HTTP/3.7\r\nHost: localhost\r\n\r\n", 505, "invalid"},
+		"options star":            {"OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 404, "not_found"},
+		"raw control in the path": {"GET /jobs/a\x01b HTTP/1.1\r\nHost: localhost\r\n\r\n", 400, "invalid"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			res, body := wire(t, addr, tt.raw)
+			wantProblem(t, res, body, tt.status, tt.code, "")
+		})
+	}
+}
+
+func TestPathsArriveAsSent(t *testing.T) {
+	p := working()
+	var mu sync.Mutex
+	var ids []string
+	p.get = func(id string) (core.Job, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		ids = append(ids, id)
+		return queuedJob(id), nil
+	}
+	_, addr := start(t, p, http.Config{})
+	for path, want := range map[string]string{
+		"/jobs/..%2F..%2Fping": "../../ping", "/jobs/a%252Fb": "a%2Fb", "/jobs/a+b%20c": "a+b c", "/jobs/%2Fa": "/a", "/jobs/a;b=c": "a;b=c",
+		"http://localhost/jobs/absolute%2Fform": "absolute/form",
+	} {
+		res, body := wire(t, addr, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+		if res.StatusCode != 200 || ids[len(ids)-1] != want {
+			t.Errorf("%s: got %d %q, want %q\n%s", path, res.StatusCode, ids, want, body)
+		}
+	}
+	for _, path := range []string{"/jobs/../ping", "//ping", "/./ping", "/ping/"} {
+		res, body := wire(t, addr, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+		wantProblem(t, res, body, 404, "not_found", "nothing at this path")
+	}
+}
+
+func TestHeadAnswersLikeGet(t *testing.T) {
+	_, addr := start(t, working(), http.Config{})
+	res, body := wire(t, addr, "HEAD /ping HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+	if res.StatusCode != 200 || len(body) != 0 || res.ContentLength == 0 {
+		t.Errorf("got %d, %d bytes of %d", res.StatusCode, len(body), res.ContentLength)
+	}
+}
+
+func TestCutBodyIsNotAccepted(t *testing.T) {
+	p := working()
+	p.run = func(core.Scope, string, string, bool, core.Cause, string) (core.Job, error) {
+		t.Error("a run was asked for")
+		return core.Job{}, nil
+	}
+	_, addr := start(t, p, http.Config{})
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := io.WriteString(conn, "POST "+repositoryPath+" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{}"); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	res, err := nethttp.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantProblem(t, res, body, 400, "invalid", "could not be read to its end")
+}
+
+func TestStopWaitsForRequestsInHand(t *testing.T) {
+	entered, release := make(chan struct{}), make(chan struct{})
+	p := working()
+	p.get = func(id string) (core.Job, error) {
+		close(entered)
+		<-release
+		return queuedJob(id), nil
+	}
+	s, addr := start(t, p, http.Config{})
+	answered := make(chan int, 1)
+	go func() {
+		res, _ := wire(t, addr, "GET /jobs/j HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		answered <- res.StatusCode
+	}()
+	<-entered
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.Stop(t.Context()) }()
+	<-ctx.Done() // Stop has begun or is about to: either way the request in hand must be answered
+	close(release)
+	if status := <-answered; status != 200 {
+		t.Errorf("got %d", status)
+	}
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+	if _, err := net.Dial("tcp", addr); err == nil {
+		t.Error("a stopped server takes connections")
+	}
+}
+
+func TestStopCutsWhatDoesNotEnd(t *testing.T) {
+	entered, release := make(chan struct{}), make(chan struct{})
+	p := working()
+	p.get = func(id string) (core.Job, error) {
+		close(entered)
+		<-release
+		return queuedJob(id), nil
+	}
+	s := http.NewServer(newHandler(t, p, http.Config{}), nil)
+	if err := s.Start(t.Context(), "127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := net.Dial("tcp", s.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := io.WriteString(conn, "GET /jobs/j HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	<-entered
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err = s.Stop(ctx)
+	if core.CodeOf(err) != core.CodeUnavailable || !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	close(release)
+}
+
+func TestStartRefusesAnAddressInUse(t *testing.T) {
+	_, addr := start(t, working(), http.Config{})
+	s := http.NewServer(newHandler(t, working(), http.Config{}), nil)
+	err := s.Start(t.Context(), addr)
+	if core.CodeOf(err) != core.CodeInvalid || !strings.Contains(core.MessageOf(err), "listening on "+addr) {
+		t.Errorf("got %v", err)
+	}
+	if err := s.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,51 @@
+package http
+
+import (
+	"context"
+	nethttp "net/http"
+	"time"
+)
+
+// healthTimeout bounds a look at the process's parts.
+const healthTimeout = 5 * time.Second
+
+type readyBody struct {
+	Status     Status                    `json:"status"`
+	Components map[string]ComponentState `json:"components"`
+	Paused     []Pause                   `json:"paused"`
+}
+
+type pingBody struct {
+	Message string `json:"message"`
+}
+
+func (h *Handler) ping(w nethttp.ResponseWriter, _ *nethttp.Request) error {
+	writeJSON(w, nethttp.StatusOK, contentTypeJSON, pingBody{Message: "tutti is alive"})
+	return nil
+}
+
+// ready answers 503, with the same body, when the catalogues are unhealthy or what Requests are kept in is down
+// (CONTRACT section 0).
+func (h *Handler) ready(w nethttp.ResponseWriter, r *nethttp.Request) error {
+	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
+	defer cancel()
+	health := h.readiness.Health(ctx)
+	body := readyBody(health)
+	if body.Status == "" {
+		body.Status = StatusHealthy
+	}
+	if body.Components == nil {
+		body.Components = map[string]ComponentState{}
+	}
+	if body.Paused == nil {
+		body.Paused = []Pause{}
+	}
+	status := nethttp.StatusOK
+	if body.Status == StatusUnhealthy ||
+		body.Components["queue"] == ComponentDown || body.Components["store"] == ComponentDown {
+		status = nethttp.StatusServiceUnavailable
+		w.Header().Set("Retry-After", retryAfter(0))
+	}
+	writeJSON(w, status, contentTypeJSON, body)
+	return nil
+}

@@ -1,0 +1,188 @@
+package http_test
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/google/go-cmp/cmp"
+
+	"tutti/http"
+)
+
+func TestPing(t *testing.T) {
+	res, body := do(t, newHandler(t, working(), http.Config{}), ask{method: "GET", target: "/ping"})
+	if res.StatusCode != 200 || string(body) != `{"message":"tutti is alive"}` {
+		t.Errorf("got %d %s", res.StatusCode, body)
+	}
+}
+
+func TestReady(t *testing.T) {
+	type components = map[string]http.ComponentState
+	for name, tt := range map[string]struct {
+		health http.Health
+		status int
+		body   string
+	}{
+		"nothing said": {http.Health{}, 200, `{"status":"healthy","components":{},"paused":[]}`},
+		"all up": {
+			http.Health{Components: components{"queue": "up", "index": "up"}},
+			200,
+			`{"status":"healthy","components":{"index":"up","queue":"up"},"paused":[]}`,
+		},
+		"index down": {
+			http.Health{
+				Components: components{"queue": "up", "index": "down"},
+				Paused:     []http.Pause{{Repository: "song.ca", Reason: "the index does not answer"}},
+			},
+			200,
+			`{"status":"healthy","components":{"index":"down","queue":"up"},"paused":[{"repository":"song.ca","reason":"the index does not answer"}]}`,
+		},
+		"queue down": {
+			http.Health{Components: components{"queue": "down"}},
+			503,
+			`{"status":"healthy","components":{"queue":"down"},"paused":[]}`,
+		},
+		"store down": {
+			http.Health{Components: components{"store": "down"}},
+			503,
+			`{"status":"healthy","components":{"store":"down"},"paused":[]}`,
+		},
+		"unhealthy": {http.Health{Status: http.StatusUnhealthy}, 503, `{"status":"unhealthy","components":{},"paused":[]}`},
+		"degraded":  {http.Health{Status: http.StatusDegraded}, 200, `{"status":"degraded","components":{},"paused":[]}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := working()
+			p.health = func() http.Health { return tt.health }
+			res, body := do(t, newHandler(t, p, http.Config{}), ask{method: "GET", target: "/ready"})
+			if res.StatusCode != tt.status || string(body) != tt.body {
+				t.Errorf("got %d %s", res.StatusCode, body)
+			}
+			if (res.Header.Get("Retry-After") != "") != (tt.status == 503) {
+				t.Errorf("retry-after: %q", res.Header.Get("Retry-After"))
+			}
+		})
+	}
+}
+
+func TestDocumentIsValid(t *testing.T) {
+	if err := document(t).Validate(t.Context()); err != nil {
+		t.Error(err)
+	}
+	_, body := do(t, newHandler(t, working(), http.Config{Version: "1.2.3"}), ask{method: "GET", target: "/openapi.json"})
+	var got struct {
+		OpenAPI string
+		Info    struct{ Version string }
+		Servers []struct{ URL string }
+	}
+	if err := json.Unmarshal(body, &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.OpenAPI != "3.1.0" || got.Info.Version != "1.2.3" || len(got.Servers) != 1 || got.Servers[0].URL != "/" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestDocumentAndRoutesAreEqual(t *testing.T) {
+	for _, base := range []string{"", "/base"} {
+		var routed []string
+		for _, r := range newHandler(t, working(), http.Config{BasePath: base}).Routes() {
+			routed = append(routed, r.Method+" "+r.Pattern)
+		}
+		var described []string
+		for path, item := range document(t).Paths.Map() {
+			for method := range item.Operations() {
+				described = append(described, method+" "+path)
+			}
+		}
+		slices.Sort(routed)
+		slices.Sort(described)
+		if diff := cmp.Diff(described, routed); diff != "" {
+			t.Errorf("described, routed: %s", diff)
+		}
+	}
+}
+
+func TestEveryOperationIsDescribedInFull(t *testing.T) {
+	ids := map[string]string{}
+	for path, item := range document(t).Paths.Map() {
+		for method, op := range item.Operations() {
+			where := method + " " + path
+			if op.OperationID == "" || ids[op.OperationID] != "" {
+				t.Errorf("%s: operationId %q is empty or also that of %s", where, op.OperationID, ids[op.OperationID])
+			}
+			ids[op.OperationID] = where
+			if op.Summary == "" || op.Description == "" || len(op.Tags) != 1 {
+				t.Errorf("%s: summary, description or tag is missing", where)
+			}
+			for _, p := range op.Parameters {
+				if p.Value.In == "path" && (!strings.Contains(path, "{"+p.Value.Name+"}") || p.Value.Example == nil) {
+					t.Errorf("%s: parameter %s is not in the path or has no example", where, p.Value.Name)
+				}
+			}
+			if n := strings.Count(path, "{"); n != countIn(op.Parameters, "path") {
+				t.Errorf("%s: %d parameters in the path", where, n)
+			}
+			responses := op.Responses.Map()
+			for _, status := range []string{"400", "413", "421", "500"} {
+				if responses[status] == nil {
+					t.Errorf("%s: %s is missing", where, status)
+				}
+			}
+			for _, status := range slices.Sorted(maps.Keys(responses)) {
+				checkResponse(t, where, path, status, responses[status].Value)
+			}
+		}
+	}
+}
+
+func TestProblemStatusesMatchTheirExamples(t *testing.T) {
+	for name, r := range document(t).Components.Responses {
+		example, ok := r.Value.Content.Get("application/problem+json").Example.(map[string]any)
+		if !ok {
+			t.Errorf("%s has no example", name)
+			continue
+		}
+		if want := name[len(name)-3:]; strconv.Itoa(int(example["status"].(float64))) != want {
+			t.Errorf("%s: the example's status is %v", name, example["status"])
+		}
+	}
+}
+
+func countIn(parameters openapi3.Parameters, in string) int {
+	n := 0
+	for _, p := range parameters {
+		if p.Value.In == in {
+			n++
+		}
+	}
+	return n
+}
+
+func checkResponse(t *testing.T, where, path, status string, r *openapi3.Response) {
+	t.Helper()
+	if r.Description == nil || *r.Description == "" || r.Headers["X-Request-Id"] == nil {
+		t.Errorf("%s %s: no description or no X-Request-Id", where, status)
+	}
+	for mediaType, content := range r.Content {
+		if content.Schema == nil {
+			t.Errorf("%s %s %s: no schema", where, status, mediaType)
+		}
+		if content.Example == nil && mediaType != "application/openmetrics-text" {
+			t.Errorf("%s %s %s: no example", where, status, mediaType)
+		}
+		if mediaType == "application/problem+json" {
+			want := "#/components/schemas/Problem"
+			if strings.HasPrefix(path, "/index/") {
+				want = "#/components/schemas/IndexProblem"
+			}
+			if content.Schema.Ref != want {
+				t.Errorf("%s %s: schema %s", where, status, content.Schema.Ref)
+			}
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package ingest
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"tutti/internal/core"
+)
+
+// settleTimeout bounds what is still written once a Request has been published or refused, whether or not the caller
+// still waits.
+const settleTimeout = 5 * time.Second
+
+// maxSlotLosses is how many compare-and-sets a trigger may lose before it answers CodeOverloaded.
+const maxSlotLosses = 100
+
+// errNotQueued ends an update of a job that is no longer queued.
+var errNotQueued = errors.New("the job is no longer queued")
+
+// Run asks for a whole organization or repository to be indexed and gives the job that does it: a queued, not yet
+// started job of the same scope and flags when there is one, else a new one (CONTRACT section 1). It returns nil only
+// after the queue has stored the job's Request. Errors: CodeInvalid, CodeNotFound for an unknown repository,
+// CodeOverloaded or CodeUnavailable from the queue.
+func (s *Service) Run(
+	ctx context.Context, scope core.Scope, repository, organization string, force bool,
+	cause core.Cause, requestID string,
+) (core.Job, error) {
+	repo, err := s.repository(repository)
+	if err != nil {
+		return core.Job{}, err
+	}
+	if err := validRun(scope, organization); err != nil {
+		return core.Job{}, err
+	}
+	s.cfg.Metrics.receive(cause, core.KindIndex)
+	r := core.Request{
+		ID: orNew(requestID), Kind: core.KindIndex, Scope: scope, Repository: repository, Organization: organization,
+		Cause: cause, Force: force, ReceivedAt: s.now(),
+	}
+	slot := slotName(r)
+	unlock, err := s.scopes.lock(ctx, slot)
+	if err != nil {
+		return core.Job{}, core.WrapError(core.CodeUnavailable, "the trigger was given up", err)
+	}
+	defer unlock()
+	return s.joinOrQueue(ctx, repo, r, slot)
+}
+
+func validRun(scope core.Scope, organization string) error {
+	switch scope {
+	case core.ScopeOrganization:
+		return core.ValidID("organization", organization)
+	case core.ScopeRepository:
+		if organization != "" {
+			return core.NewError(core.CodeInvalid, "a run over a repository names no organization")
+		}
+		return nil
+	case core.ScopeRecord, core.ScopePage:
+		return core.NewError(core.CodeInvalid, fmt.Sprintf("scope %q is not a run", scope))
+	default:
+		return core.NewError(core.CodeInvalid, fmt.Sprintf("unknown scope %q", scope))
+	}
+}
+
+// joinOrQueue gives the queued job in the slot, or reserves the slot and queues a new one.
+func (s *Service) joinOrQueue(ctx context.Context, repo core.Repository, r core.Request, slot string) (core.Job, error) {
+	var reserved string // a job id that somebody else reserved and has not created yet
+	var since time.Time
+	for losses := 0; losses < maxSlotLosses; {
+		id, revision, err := s.slots.Slot(ctx, slot)
+		if err != nil {
+			return core.Job{}, fmt.Errorf("reading the slot of queued jobs: %w", err)
+		}
+		job, state, err := s.join(ctx, id)
+		if err != nil {
+			return core.Job{}, err
+		}
+		if state == slotJoined {
+			return job, nil
+		}
+		if state == slotReserved {
+			if id != reserved {
+				reserved, since = id, s.cfg.Now()
+			}
+			if s.cfg.Now().Sub(since) < s.cfg.JoinWait {
+				if err := pause(ctx, s.cfg.JoinPoll); err != nil {
+					return core.Job{}, err
+				}
+				continue
+			}
+		}
+		r.JobID = newID()
+		switch err := s.slots.SetSlot(ctx, slot, r.JobID, revision); {
+		case err == nil:
+			return s.queue(ctx, repo, r, slot)
+		case core.CodeOf(err) != core.CodeConflict:
+			return core.Job{}, fmt.Errorf("reserving the slot of queued jobs: %w", err)
+		}
+		losses++
+	}
+	return core.Job{}, core.NewError(core.CodeOverloaded, "too many triggers of one scope at the same time")
+}
+
+// slotState is what join found in a slot.
+type slotState int
+
+const (
+	// slotFree: nothing there, or a job that has started; a new job may be queued.
+	slotFree slotState = iota
+	// slotJoined: a queued job, which is returned.
+	slotJoined
+	// slotReserved: the id of a job that does not exist yet.
+	slotReserved
+)
+
+// join notes on the job that it was returned, if it is still queued: both changes of a queued job, this and the start,
+// are compare-and-set, so a returned job can only start after it was returned.
+func (s *Service) join(ctx context.Context, id string) (core.Job, slotState, error) {
+	if id == "" {
+		return core.Job{}, slotFree, nil
+	}
+	queued := true
+	job, err := s.jobs.Update(ctx, id, func(j *core.Job) error {
+		queued = j.State == core.JobQueued
+		if !queued {
+			return errNotQueued
+		}
+		j.Returned++
+		return nil
+	})
+	switch {
+	case err == nil:
+		return job, slotJoined, nil
+	case !queued:
+		return core.Job{}, slotFree, nil
+	case core.CodeOf(err) == core.CodeNotFound:
+		return core.Job{}, slotReserved, nil
+	default:
+		return core.Job{}, slotFree, fmt.Errorf("joining a queued job: %w", err)
+	}
+}
+
+// queue publishes the Request of a new job and then creates the job, so that a crash between the two leaves a Request
+// whose job its consumer creates, and never a job without a Request (DESIGN, Data).
+func (s *Service) queue(ctx context.Context, repo core.Repository, r core.Request, slot string) (core.Job, error) {
+	publishErr := s.publish(ctx, r)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	defer cancel()
+	if publishErr != nil {
+		s.release(ctx, slot, r.JobID)
+		return core.Job{}, publishErr
+	}
+	job := core.Job{
+		ID: r.JobID, Scope: r.Scope, Repository: r.Repository, Organization: r.Organization, IndexName: repo.IndexName,
+		State: core.JobQueued, Cause: r.Cause, Force: r.Force, Rebuild: r.Rebuild, RequestID: r.ID, QueuedAt: r.ReceivedAt,
+	}
+	if err := s.jobs.Create(ctx, job); err != nil && core.CodeOf(err) != core.CodeConflict {
+		// The Request is stored, so the trigger is accepted: the consumer creates the job from it.
+		s.cfg.Logger.WarnContext(ctx, "creating a job is left to its consumer",
+			"repository", r.Repository, "job_id", r.JobID, "request_id", r.ID, "err", err)
+	}
+	return job, nil
+}
+
+// release empties a slot whose Request was not stored, so that the next trigger need not wait for its job. What goes
+// wrong here only makes that trigger wait.
+func (s *Service) release(ctx context.Context, slot, jobID string) {
+	id, revision, err := s.slots.Slot(ctx, slot)
+	if err == nil && id == jobID {
+		err = s.slots.SetSlot(ctx, slot, "", revision)
+	}
+	if err != nil && core.CodeOf(err) != core.CodeConflict {
+		s.cfg.Logger.WarnContext(ctx, "releasing the slot of a job that was not queued", "job_id", jobID, "err", err)
+	}
+}
+
+// slotName names the slot of the queued job of r's scope and flags. Parts are base64url, an empty one is "=", so that
+// no id can reach into another's name.
+func slotName(r core.Request) string {
+	flags := ""
+	if r.Force {
+		flags += "f"
+	}
+	if r.Rebuild {
+		flags += "r"
+	}
+	parts := []string{"queued"}
+	for _, p := range []string{r.Repository, string(r.Scope), r.Organization, flags} {
+		if p == "" {
+			parts = append(parts, "=")
+			continue
+		}
+		parts = append(parts, base64.RawURLEncoding.EncodeToString([]byte(p)))
+	}
+	return strings.Join(parts, ".")
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return core.WrapError(core.CodeUnavailable, "the trigger was given up", ctx.Err())
+	}
+}

@@ -1,0 +1,290 @@
+package ingest_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tutti/ingest"
+	"tutti/internal/core"
+)
+
+func TestRunQueuesAJob(t *testing.T) {
+	q := newQueueFake()
+	q.create = func(job core.Job) error {
+		if n := len(q.requests()); n != 1 {
+			t.Errorf("the job was created after %d publishes", n)
+		}
+		return nil
+	}
+	job, err := newService(t, q, ingest.Config{}).
+		Run(t.Context(), core.ScopeOrganization, "song.ca", "PACA-CA", true, core.CauseREST, "req-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := core.Job{
+		ID: job.ID, Scope: core.ScopeOrganization, Repository: "song.ca", Organization: "PACA-CA", IndexName: "analyses",
+		State: core.JobQueued, Cause: core.CauseREST, Force: true, RequestID: "req-1", QueuedAt: noon.UTC(),
+	}
+	if diff := cmp.Diff(want, job); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(want, q.jobs[job.ID]); diff != "" {
+		t.Error("stored:", diff)
+	}
+	request := []core.Request{{
+		ID: "req-1", Kind: core.KindIndex, Scope: core.ScopeOrganization, Repository: "song.ca",
+		Organization: "PACA-CA", JobID: job.ID, Cause: core.CauseREST, Force: true, ReceivedAt: noon.UTC(),
+	}}
+	if diff := cmp.Diff(request, q.requests()); diff != "" {
+		t.Error(diff)
+	}
+	if len(job.ID) != 36 || job.ID[14] != '7' {
+		t.Errorf("job id %q is no UUID of version 7", job.ID)
+	}
+}
+
+func TestRunRefusesBadInput(t *testing.T) {
+	for name, tt := range map[string]struct {
+		scope     core.Scope
+		repo, org string
+		code      core.Code
+		message   string
+	}{
+		"unknown repository":        {core.ScopeRepository, "x", "", core.CodeNotFound, "not configured"},
+		"no organization":           {core.ScopeOrganization, "song.ca", "", core.CodeInvalid, "organization is empty"},
+		"organization too many":     {core.ScopeRepository, "song.ca", "S", core.CodeInvalid, "names no organization"},
+		"record scope":              {core.ScopeRecord, "song.ca", "S", core.CodeInvalid, "is not a run"},
+		"page scope":                {core.ScopePage, "song.ca", "S", core.CodeInvalid, "is not a run"},
+		"unknown scope":             {"galaxy", "song.ca", "S", core.CodeInvalid, "unknown scope"},
+		"organization like a climb": {core.ScopeOrganization, "song.ca", "..", core.CodeInvalid, "relative path"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := newQueueFake()
+			_, err := newService(t, q, ingest.Config{}).Run(t.Context(), tt.scope, tt.repo, tt.org, false, core.CauseREST, "r")
+			wantError(t, err, tt.code, tt.message)
+			if len(q.requests()) != 0 || len(q.slots) != 0 {
+				t.Error("something was stored")
+			}
+		})
+	}
+}
+
+func TestRunReturnsAQueuedJobOfTheSameScopeAndFlags(t *testing.T) {
+	q := newQueueFake()
+	s := newService(t, q, ingest.Config{})
+	run := func(scope core.Scope, repo, org string, force bool) string {
+		t.Helper()
+		job, err := s.Run(t.Context(), scope, repo, org, force, core.CauseREST, "r")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return job.ID
+	}
+	first := run(core.ScopeOrganization, "song.ca", "S", false)
+	if again := run(core.ScopeOrganization, "song.ca", "S", false); again != first {
+		t.Error("a second job was queued")
+	}
+	if got := q.jobs[first].Returned; got != 1 {
+		t.Errorf("returned is %d", got)
+	}
+	others := map[string]bool{
+		first: true,
+		run(core.ScopeOrganization, "song.ca", "S", true):   true,
+		run(core.ScopeOrganization, "song.jp", "S", false):  true,
+		run(core.ScopeOrganization, "song.ca", "S2", false): true,
+		run(core.ScopeRepository, "song.ca", "", false):     true,
+	}
+	if len(others) != 5 {
+		t.Errorf("%d different jobs, want 5", len(others))
+	}
+	for _, state := range []core.JobState{core.JobRunning, core.JobSucceeded, core.JobCancelled} {
+		q.setState(first, state)
+		next := run(core.ScopeOrganization, "song.ca", "S", false)
+		if next == first {
+			t.Errorf("a %s job was returned", state)
+		}
+		first = next
+	}
+}
+
+func TestConcurrentTriggersGetOneJob(t *testing.T) {
+	q := newQueueFake()
+	// Two services stand for two processes: their in-process locks do not know each other.
+	services := []*ingest.Service{
+		newService(t, q, ingest.Config{Now: time.Now, JoinPoll: time.Millisecond}),
+		newService(t, q, ingest.Config{Now: time.Now, JoinPoll: time.Millisecond}),
+	}
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	ids := map[string]int{}
+	for i := range 50 {
+		wg.Go(func() {
+			job, err := services[i%2].Run(t.Context(), core.ScopeRepository, "song.ca", "", false, core.CauseREST, "r")
+			if err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			ids[job.ID]++
+		})
+	}
+	wg.Wait()
+	if len(ids) != 1 || len(q.requests()) != 1 {
+		t.Fatalf("%d job ids, %d requests, want one each", len(ids), len(q.requests()))
+	}
+	for id := range ids {
+		if got := q.jobs[id].Returned; got != 49 {
+			t.Errorf("returned is %d, want 49", got)
+		}
+	}
+}
+
+// reserve puts the id of a job that does not exist into the slot of song.ca's runs.
+func reserve(t *testing.T, q *queueFake, jobID string) {
+	t.Helper()
+	job, err := newService(t, q, ingest.Config{}).Run(t.Context(), core.ScopeRepository, "song.ca", "", false, core.CauseREST, "r")
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(q.jobs, job.ID)
+	q.published = nil
+	for name, v := range q.slots {
+		q.slots[name] = slotValue{jobID: jobID, revision: v.revision}
+	}
+}
+
+func TestRunTakesOverFromATriggerThatDied(t *testing.T) {
+	q := newQueueFake()
+	reserve(t, q, "dead")
+	clock := noon
+	looks := 0
+	q.afterSlot = func(string, string) { looks++; clock = clock.Add(time.Second) }
+	s := newService(t, q, ingest.Config{Now: func() time.Time { return clock }, JoinPoll: time.Nanosecond})
+	job, err := s.Run(t.Context(), core.ScopeRepository, "song.ca", "", false, core.CauseREST, "r")
+	if err != nil || job.ID == "dead" {
+		t.Fatalf("got %q, %v", job.ID, err)
+	}
+	if looks != 3 {
+		t.Errorf("looked %d times, want 3 within two seconds", looks)
+	}
+}
+
+func TestRunJoinsAJobThatAppearsWhileItWaits(t *testing.T) {
+	q := newQueueFake()
+	reserve(t, q, "late")
+	looks := 0
+	q.afterSlot = func(string, string) {
+		if looks++; looks == 3 {
+			if err := q.Create(context.Background(), core.Job{ID: "late", State: core.JobQueued}); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	s := newService(t, q, ingest.Config{JoinPoll: time.Nanosecond})
+	job, err := s.Run(t.Context(), core.ScopeRepository, "song.ca", "", false, core.CauseREST, "r")
+	if err != nil || job.ID != "late" {
+		t.Fatalf("got %q, %v", job.ID, err)
+	}
+	if len(q.requests()) != 0 {
+		t.Error("a second job was published")
+	}
+}
+
+func TestRunGivesUpWithItsCaller(t *testing.T) {
+	q := newQueueFake()
+	reserve(t, q, "dead")
+	ctx, cancel := context.WithCancel(t.Context())
+	q.afterSlot = func(string, string) { cancel() }
+	_, err := newService(t, q, ingest.Config{}).Run(ctx, core.ScopeRepository, "song.ca", "", false, core.CauseREST, "r")
+	wantError(t, err, core.CodeUnavailable, "given up")
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestRunThatIsNotPublishedLeavesNothing(t *testing.T) {
+	q := newQueueFake()
+	q.publish = func(core.Request) error { return core.NewError(core.CodeUnavailable, "the queue does not answer") }
+	s := newService(t, q, ingest.Config{})
+	_, err := s.Run(t.Context(), core.ScopeRepository, "song.ca", "", false, core.CauseREST, "r")
+	wantError(t, err, core.CodeUnavailable, "publishing a repository request: the queue does not answer")
+	if len(q.jobs) != 0 {
+		t.Error("a job was created")
+	}
+	for name, v := range q.slots {
+		if v.jobID != "" {
+			t.Errorf("slot %s still names %s", name, v.jobID)
+		}
+	}
+	q.publish = nil
+	if _, err := s.Run(t.Context(), core.ScopeRepository, "song.ca", "", false, core.CauseREST, "r"); err != nil {
+		t.Errorf("the next trigger: %v", err)
+	}
+}
+
+func TestRunIsAcceptedOnceItsRequestIsStored(t *testing.T) {
+	for name, fault := range map[string]error{
+		"created by the consumer":  core.NewError(core.CodeConflict, "the job exists"),
+		"store gone after publish": core.NewError(core.CodeUnavailable, "gone"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := newQueueFake()
+			q.create = func(core.Job) error { return fault }
+			job, err := newService(t, q, ingest.Config{}).
+				Run(t.Context(), core.ScopeRepository, "song.ca", "", false, core.CauseREST, "r")
+			if err != nil || job.ID != q.requests()[0].JobID {
+				t.Errorf("got %q, %v", job.ID, err)
+			}
+		})
+	}
+}
+
+func TestRunReportsSlotFaults(t *testing.T) {
+	down := core.NewError(core.CodeUnavailable, "gone")
+	q := newQueueFake()
+	q.slot = func(string) error { return down }
+	_, err := newService(t, q, ingest.Config{}).Run(t.Context(), core.ScopeRepository, "song.ca", "", false, core.CauseREST, "r")
+	wantError(t, err, core.CodeUnavailable, "reading the slot")
+	q = newQueueFake()
+	q.setSlot = func(string, string) error { return down }
+	_, err = newService(t, q, ingest.Config{}).Run(t.Context(), core.ScopeRepository, "song.ca", "", false, core.CauseREST, "r")
+	wantError(t, err, core.CodeUnavailable, "reserving the slot")
+	q = newQueueFake()
+	var tries atomic.Int32
+	q.setSlot = func(string, string) error { tries.Add(1); return core.NewError(core.CodeConflict, "moved") }
+	_, err = newService(t, q, ingest.Config{}).Run(t.Context(), core.ScopeRepository, "song.ca", "", false, core.CauseREST, "r")
+	wantError(t, err, core.CodeOverloaded, "too many triggers")
+	if tries.Load() != 100 {
+		t.Errorf("%d tries", tries.Load())
+	}
+}
+
+func TestSlotNamesAreSafeKeys(t *testing.T) {
+	q := newQueueFake()
+	s := newService(t, q, ingest.Config{})
+	for _, org := range []string{"S.1", "S", "a/b *>", "日本", strings.Repeat("x", 512)} {
+		if _, err := s.Run(t.Context(), core.ScopeOrganization, "song.ca", org, false, core.CauseREST, "r"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(q.slots) != 5 {
+		t.Errorf("%d slots, want 5", len(q.slots))
+	}
+	for name := range q.slots {
+		if i := strings.IndexFunc(name, func(r rune) bool {
+			return !strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=", r)
+		}); i >= 0 {
+			t.Errorf("slot name %q holds %q", name, name[i])
+		}
+		if strings.Count(name, ".") != 4 {
+			t.Errorf("slot name %q has not five parts", name)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package ingest
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+
+	"tutti/internal/core"
+)
+
+// Config adjusts a Service. The zero value is the default.
+type Config struct {
+	// JoinWait is how long a trigger waits for a job that another trigger has reserved but not yet created, before it
+	// takes over. Default 2 s.
+	JoinWait time.Duration
+	// JoinPoll is the pause between two looks at such a job. Default 20 ms.
+	JoinPoll time.Duration
+	// Logger takes what is worth telling and not an answer. Default: nothing is logged.
+	Logger *slog.Logger
+	// Metrics counts triggers; nil counts nothing.
+	Metrics *Metrics
+	// Now is the clock. Default time.Now.
+	Now func() time.Time
+}
+
+func (c Config) validate() error {
+	if c.JoinWait < 0 || c.JoinPoll < 0 {
+		return core.NewError(core.CodeInvalid, "join wait and poll must not be negative")
+	}
+	return nil
+}
+
+func (c Config) withDefaults() Config {
+	if c.JoinWait == 0 {
+		c.JoinWait = 2 * time.Second
+	}
+	if c.JoinPoll == 0 {
+		c.JoinPoll = 20 * time.Millisecond
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
+}
+
+// Service turns triggers into Requests on the queue. It holds no state beside locks; any number of processes may each
+// have one.
+type Service struct {
+	repositories map[string]core.Repository
+	publisher    Publisher
+	jobs         JobStore
+	slots        Slots
+	cfg          Config
+	scopes       keyedLock
+}
+
+// New makes a Service for the given repositories. Two repositories with one code are CodeInvalid.
+func New(repositories []core.Repository, publisher Publisher, jobs JobStore, slots Slots, cfg Config) (*Service, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	byCode := make(map[string]core.Repository, len(repositories))
+	for _, r := range repositories {
+		if _, twice := byCode[r.Code]; twice {
+			return nil, core.NewError(core.CodeInvalid, fmt.Sprintf("repository %q is configured twice", r.Code))
+		}
+		byCode[r.Code] = r
+	}
+	return &Service{
+		repositories: byCode, publisher: publisher, jobs: jobs, slots: slots, cfg: cfg.withDefaults(),
+	}, nil
+}
+
+// Record asks for one record to be indexed or removed (kind) and gives the alias that its repository writes to. It
+// returns nil only after the queue has stored the Request. An empty requestID is replaced by a new one. Errors:
+// CodeInvalid, CodeNotFound for an unknown repository, CodeOverloaded or CodeUnavailable from the queue.
+func (s *Service) Record(
+	ctx context.Context, kind core.Kind, repository, organization, id, requestID string,
+) (indexName string, err error) {
+	repo, err := s.repository(repository)
+	if err != nil {
+		return "", err
+	}
+	if err := core.ValidID("organization", organization); err != nil {
+		return "", err
+	}
+	if err := core.ValidID("id", id); err != nil {
+		return "", err
+	}
+	r := core.Request{
+		ID: orNew(requestID), Kind: kind, Scope: core.ScopeRecord, Repository: repository,
+		Organization: organization, RecordID: id, Cause: core.CauseREST, ReceivedAt: s.now(),
+	}
+	if err := r.Validate(); err != nil {
+		return "", err
+	}
+	s.cfg.Metrics.receive(r.Cause, r.Kind)
+	if err := s.publish(ctx, r); err != nil {
+		return "", err
+	}
+	return repo.IndexName, nil
+}
+
+func (s *Service) repository(code string) (core.Repository, error) {
+	if err := core.ValidID("repository", code); err != nil {
+		return core.Repository{}, err
+	}
+	repo, ok := s.repositories[code]
+	if !ok {
+		return core.Repository{}, &core.Error{
+			Code:    core.CodeNotFound,
+			Message: fmt.Sprintf("repository %q is not configured", code),
+			Hint:    "use the code of one of the configured repositories; codes are case-sensitive",
+		}
+	}
+	return repo, nil
+}
+
+func (s *Service) publish(ctx context.Context, r core.Request) error {
+	err := s.publisher.Publish(ctx, r)
+	if err != nil {
+		return fmt.Errorf("publishing a %s request: %w", r.Scope, err)
+	}
+	return nil
+}
+
+func (s *Service) now() time.Time { return s.cfg.Now().UTC() }
+
+// orNew gives id, or a new time-ordered one where it is empty.
+func orNew(id string) string {
+	if id != "" {
+		return id
+	}
+	return newID()
+}
+
+// newID gives a UUID of version 7, so that ids sort by time. Reading randomness cannot fail since Go 1.24, so the
+// version 4 fallback is never taken.
+func newID() string {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return uuid.NewString()
+	}
+	return id.String()
+}

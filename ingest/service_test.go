@@ -1,0 +1,176 @@
+package ingest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"go.uber.org/goleak"
+
+	"tutti/ingest"
+	"tutti/internal/core"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.FixedZone("CEST", 7200))
+
+func repositories() []core.Repository {
+	return []core.Repository{
+		{Code: "song.ca", Type: core.TypeSong, IndexName: "analyses"},
+		{Code: "song.jp", Type: core.TypeSong, IndexName: "analyses_jp"},
+	}
+}
+
+func newService(t *testing.T, q *queueFake, cfg ingest.Config) *ingest.Service {
+	t.Helper()
+	if cfg.Now == nil {
+		cfg.Now = func() time.Time { return noon }
+	}
+	s, err := ingest.New(repositories(), q, q, q, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func wantError(t *testing.T, err error, code core.Code, text string) {
+	t.Helper()
+	if core.CodeOf(err) != code {
+		t.Errorf("code: got %q (%v), want %q", core.CodeOf(err), err, code)
+	}
+	if err != nil && !strings.Contains(err.Error(), text) {
+		t.Errorf("message: got %q, want it to hold %q", err, text)
+	}
+}
+
+func TestNewRefusesTwoRepositoriesWithOneCode(t *testing.T) {
+	q := newQueueFake()
+	_, err := ingest.New(append(repositories(), core.Repository{Code: "song.ca"}), q, q, q, ingest.Config{})
+	wantError(t, err, core.CodeInvalid, `repository "song.ca" is configured twice`)
+	_, err = ingest.New(nil, q, q, q, ingest.Config{JoinWait: -1})
+	wantError(t, err, core.CodeInvalid, "negative")
+}
+
+func TestRecordPublishesOneRequest(t *testing.T) {
+	for _, kind := range []core.Kind{core.KindIndex, core.KindRemove} {
+		t.Run(string(kind), func(t *testing.T) {
+			q := newQueueFake()
+			index, err := newService(t, q, ingest.Config{}).Record(t.Context(), kind, "song.jp", "LIRI-JP", "a/b", "req-1")
+			if err != nil || index != "analyses_jp" {
+				t.Fatalf("got %q, %v", index, err)
+			}
+			want := []core.Request{{
+				ID: "req-1", Kind: kind, Scope: core.ScopeRecord, Repository: "song.jp", Organization: "LIRI-JP",
+				RecordID: "a/b", Cause: core.CauseREST, ReceivedAt: noon.UTC(),
+			}}
+			if diff := cmp.Diff(want, q.requests()); diff != "" {
+				t.Error(diff)
+			}
+			if loc := q.requests()[0].ReceivedAt.Location(); loc != time.UTC {
+				t.Errorf("receivedAt is in %v", loc)
+			}
+		})
+	}
+}
+
+func TestRecordMakesAMissingRequestID(t *testing.T) {
+	q := newQueueFake()
+	if _, err := newService(t, q, ingest.Config{}).Record(t.Context(), core.KindIndex, "song.ca", "S", "A", ""); err != nil {
+		t.Fatal(err)
+	}
+	if id := q.requests()[0].ID; len(id) != 36 || id[14] != '7' {
+		t.Errorf("got id %q, want a UUID of version 7", id)
+	}
+}
+
+func TestRecordRefusesBadInput(t *testing.T) {
+	for name, tt := range map[string]struct {
+		kind           core.Kind
+		repo, org, rec string
+		code           core.Code
+		message        string
+	}{
+		"unknown repository":   {core.KindIndex, "song.de", "S", "A", core.CodeNotFound, `repository "song.de" is not configured`},
+		"case of repository":   {core.KindIndex, "SONG.CA", "S", "A", core.CodeNotFound, "not configured"},
+		"empty repository":     {core.KindIndex, "", "S", "A", core.CodeInvalid, "repository is empty"},
+		"parent organization":  {core.KindIndex, "song.ca", "..", "A", core.CodeInvalid, "organization must not be a relative"},
+		"empty id":             {core.KindRemove, "song.ca", "S", "", core.CodeInvalid, "id is empty"},
+		"long id":              {core.KindRemove, "song.ca", "S", strings.Repeat("x", 513), core.CodeInvalid, "513 bytes"},
+		"control character":    {core.KindIndex, "song.ca", "S", "a\nb", core.CodeInvalid, "control character"},
+		"kind that is unknown": {"drop", "song.ca", "S", "A", core.CodeInvalid, "unknown kind"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := newQueueFake()
+			_, err := newService(t, q, ingest.Config{}).Record(t.Context(), tt.kind, tt.repo, tt.org, tt.rec, "r")
+			wantError(t, err, tt.code, tt.message)
+			if n := len(q.requests()); n != 0 {
+				t.Errorf("%d requests were published", n)
+			}
+		})
+	}
+}
+
+func TestRecordGivesTheQueuesRefusal(t *testing.T) {
+	q := newQueueFake()
+	q.publish = func(core.Request) error {
+		return &core.Error{Code: core.CodeOverloaded, Message: "the queue is full", RetryAfter: 3 * time.Second}
+	}
+	_, err := newService(t, q, ingest.Config{}).Record(t.Context(), core.KindIndex, "song.ca", "S", "A", "r")
+	wantError(t, err, core.CodeOverloaded, "publishing a record request: the queue is full")
+	if core.RetryAfterOf(err) != 3*time.Second {
+		t.Errorf("got retry after %v", core.RetryAfterOf(err))
+	}
+}
+
+func TestMetricsCountTriggers(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	q := newQueueFake()
+	s := newService(t, q, ingest.Config{Metrics: ingest.NewMetrics(reg)})
+	ctx := t.Context()
+	_, err1 := s.Record(ctx, core.KindIndex, "song.ca", "S", "A", "r")
+	_, err2 := s.Record(ctx, core.KindRemove, "song.ca", "S", "A", "r")
+	_, err3 := s.Run(ctx, core.ScopeRepository, "song.ca", "", false, core.CauseREST, "r")
+	_, err4 := s.Run(ctx, core.ScopeRepository, "song.ca", "", false, core.CauseReconcile, "r") // joins
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		t.Fatal(err)
+	}
+	// A trigger that is refused before the queue is not counted, one that the queue refuses is.
+	if _, err := s.Record(ctx, core.KindIndex, "song.ca", "..", "A", "r"); err == nil {
+		t.Fatal("want an error")
+	}
+	q.publish = func(core.Request) error { return core.NewError(core.CodeUnavailable, "gone") }
+	if _, err := s.Record(ctx, core.KindIndex, "song.ca", "S", "A", "r"); err == nil {
+		t.Fatal("want an error")
+	}
+	want := `
+# HELP tutti_requests_received_total Triggers that passed validation, by where they came from and what they want done.
+# TYPE tutti_requests_received_total counter
+tutti_requests_received_total{kind="index",source="reconcile"} 1
+tutti_requests_received_total{kind="index",source="rest"} 3
+tutti_requests_received_total{kind="remove",source="rest"} 1
+`
+	if err := testutil.GatherAndCompare(reg, strings.NewReader(want)); err != nil {
+		t.Error(err)
+	}
+}
+
+func ExampleService_Record() {
+	q := newQueueFake()
+	s, err := ingest.New(repositories(), q, q, q, ingest.Config{})
+	if err != nil {
+		return
+	}
+	index, err := s.Record(context.Background(), core.KindIndex, "song.ca", "PACA-CA", "A1", "req-1")
+	if err != nil {
+		return
+	}
+	fmt.Println(index)
+	// Output: analyses
+}

@@ -1,0 +1,259 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"tutti/consumers"
+	tuttihttp "tutti/http"
+	"tutti/ingest"
+	"tutti/internal/bulk"
+	"tutti/internal/config"
+	"tutti/internal/core"
+	"tutti/internal/index"
+	"tutti/internal/queue"
+	"tutti/internal/queue/embedded"
+	"tutti/internal/upstream"
+)
+
+// Options are what an App needs beside its configuration. The zero value is the default.
+type Options struct {
+	// Logger takes everything that is logged; nothing by default.
+	Logger *slog.Logger
+	// Version is the program's version, "dev" by default.
+	Version string
+	// Index replaces the index that the configuration names; for benchmarks and tests.
+	Index index.Index
+}
+
+// App is one tutti process. New makes it, Start runs it, Stop takes it down.
+type App struct {
+	cfg  config.Config
+	opts Options
+	log  *slog.Logger
+
+	registry  *prometheus.Registry
+	metrics   metrics
+	cleanup   cleanup
+	queue     *queue.Queue
+	index     index.Index
+	writer    *bulk.Writer
+	consumers *consumers.Consumers
+	ingest    *ingest.Service
+	server    *tuttihttp.Server
+
+	started sync.Once
+}
+
+// metrics holds one struct per package that measures.
+type metrics struct {
+	queue     *queue.Metrics
+	bulk      *bulk.Metrics
+	upstream  *upstream.Metrics
+	consumers *consumers.Metrics
+	ingest    *ingest.Metrics
+	http      *tuttihttp.Metrics
+	jobs      *prometheus.GaugeVec
+}
+
+// New makes an App of a validated configuration. It opens nothing yet.
+func New(cfg config.Config, opts Options) (*App, error) {
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	if opts.Version == "" {
+		opts.Version = "dev"
+	}
+	a := &App{cfg: cfg, opts: opts, log: opts.Logger, registry: prometheus.NewRegistry()}
+	a.measure()
+	return a, nil
+}
+
+// measure makes the metrics of every package on the App's own registry.
+func (a *App) measure() {
+	reg := a.registry
+	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "tutti_build_info", Help: "1, with the program's version.",
+	}, []string{"version"})
+	build.WithLabelValues(a.opts.Version).Set(1)
+	jobs := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "tutti_jobs", Help: "Jobs that are kept, by state.",
+	}, []string{"state"})
+	reg.MustRegister(build, jobs)
+	a.metrics = metrics{
+		queue: queue.NewMetrics(reg), bulk: bulk.NewMetrics(reg), upstream: upstream.NewMetrics(reg),
+		consumers: consumers.NewMetrics(reg), ingest: ingest.NewMetrics(reg), http: tuttihttp.NewMetrics(reg), jobs: jobs,
+	}
+}
+
+// Start opens queue and index, starts the consumers and listens. When it fails, what was opened is closed again.
+func (a *App) Start(ctx context.Context) (err error) {
+	err = core.NewError(core.CodeConflict, "the app was started already")
+	a.started.Do(func() { err = a.start(ctx) })
+	return err
+}
+
+func (a *App) start(ctx context.Context) error {
+	steps := []struct {
+		name string
+		do   func(context.Context) error
+	}{
+		{"opening the queue", a.openQueue},
+		{"opening the index", a.openIndex},
+		{"starting the bulk writer", a.startWriter},
+		{"starting the consumers", a.startConsumers},
+		{"starting to look after jobs", a.startHousekeeping},
+		{"listening", a.listen},
+	}
+	for _, step := range steps {
+		if err := step.do(ctx); err != nil {
+			return errors.Join(fmt.Errorf("%s: %w", step.name, err), a.Stop(context.WithoutCancel(ctx)))
+		}
+	}
+	return nil
+}
+
+// Stop takes the App down in the opposite order: it stops listening, lets work in hand end, gives the rest back to the
+// queue. It takes no longer than the configured time for stopping, and may be called again.
+func (a *App) Stop(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, a.cfg.Server.ShutdownTimeout)
+	defer cancel()
+	return a.cleanup.run(ctx)
+}
+
+// Failed gives the error of a server that ended by itself; valid after Start.
+func (a *App) Failed() <-chan error { return a.server.Failed() }
+
+// URL gives the address that clients use, base path included; valid after Start.
+func (a *App) URL() string { return "http://" + a.server.Addr().String() + a.cfg.Server.BasePath }
+
+// Registry gives the metrics that GET /metrics shows.
+func (a *App) Registry() *prometheus.Registry { return a.registry }
+
+// Index gives the index, for tests that read documents back; valid after Start.
+func (a *App) Index() index.Index { return a.index }
+
+// DeadLetters gives what was given up; valid after Start.
+func (a *App) DeadLetters() *queue.DeadLetters { return a.queue.DeadLetters() }
+
+func (a *App) openQueue(ctx context.Context) error {
+	cfg := queue.Config{
+		URL: a.cfg.Queue.URL, CredentialsFile: a.cfg.Queue.CredentialsFile, Replicas: a.cfg.Queue.Replicas,
+		MaxPending: a.cfg.Queue.MaxPending, Logger: a.log.With("component", "queue"), Metrics: a.metrics.queue,
+	}
+	var err error
+	if cfg.URL != "" {
+		a.queue, err = queue.Connect(ctx, cfg)
+	} else {
+		a.queue, err = a.openEmbeddedQueue(ctx, cfg)
+	}
+	if err != nil {
+		return err
+	}
+	a.cleanup.push("queue", a.queue.Close)
+	return nil
+}
+
+func (a *App) openEmbeddedQueue(ctx context.Context, cfg queue.Config) (*queue.Queue, error) {
+	server, err := embedded.Start(ctx, embedded.Config{
+		Dir: filepath.Join(a.cfg.DataDir, "queue"), Logger: a.log.With("component", "nats"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.cleanup.push("embedded queue", server.Stop)
+	return queue.ConnectInProcess(ctx, server, cfg)
+}
+
+func (a *App) startWriter(context.Context) error {
+	var err error
+	a.writer, err = bulk.New(a.index, bulk.Config{
+		BatchBytes: a.cfg.Index.BatchBytes, MaxInFlight: a.cfg.Index.MaxInFlight,
+		Logger: a.log.With("component", "bulk"), Metrics: a.metrics.bulk,
+	})
+	if err != nil {
+		return err
+	}
+	a.cleanup.push("bulk writer", a.writer.Close)
+	return nil
+}
+
+func (a *App) startConsumers(ctx context.Context) error {
+	repositories := make([]core.Repository, 0, len(a.cfg.Repositories))
+	work := make([]consumers.Repository, 0, len(a.cfg.Repositories))
+	codes := make([]string, 0, len(a.cfg.Repositories))
+	for _, rc := range a.cfg.Repositories {
+		repo := rc.Core()
+		w, err := a.consumed(ctx, rc, repo)
+		if err != nil {
+			return fmt.Errorf("repository %s: %w", rc.Code, err)
+		}
+		repositories, work, codes = append(repositories, repo), append(work, w), append(codes, rc.Code)
+	}
+	moved, err := a.queue.MoveUnknown(ctx, codes)
+	if err != nil {
+		return err
+	}
+	if moved > 0 {
+		a.log.Warn("requests of repositories that are no longer configured became dead letters", "count", moved)
+	}
+	jobs := a.queue.Jobs()
+	a.consumers, err = consumers.New(work, consumers.Deps{
+		Requests: a.queue, DeadLetters: a.queue.DeadLetters(), Jobs: jobs, Organizations: jobs, Slots: jobs,
+		Index: a.index, Writer: a.writer,
+	}, consumers.Config{Logger: a.log.With("component", "consumers"), Metrics: a.metrics.consumers})
+	if err != nil {
+		return err
+	}
+	a.ingest, err = ingest.New(repositories, a.queue, jobs, jobs, ingest.Config{
+		Logger: a.log.With("component", "ingest"), Metrics: a.metrics.ingest,
+	})
+	if err != nil {
+		return err
+	}
+	a.consumers.Start()
+	a.cleanup.push("consumers", a.stopConsumers)
+	return nil
+}
+
+// stopConsumers leaves a part of the time for stopping to what is stopped after them.
+func (a *App) stopConsumers(ctx context.Context) error {
+	if end, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(end)*3/4)
+		defer cancel()
+	}
+	err := a.consumers.Stop(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		a.log.Info("work in hand was given back to the queue")
+		return nil
+	}
+	return err
+}
+
+func (a *App) listen(ctx context.Context) error {
+	log := a.log.With("component", "http")
+	handler, err := tuttihttp.New(a.ingest, jobsAPI{Jobs: a.queue.Jobs(), consumers: a.consumers}, a, tuttihttp.Config{
+		BasePath: a.cfg.Server.BasePath, MaxBodyBytes: a.cfg.Server.MaxBodyBytes, CheckHost: a.cfg.Auth.Mode == "none",
+		Hosts: a.cfg.Server.Hosts, Version: a.opts.Version, Logger: log, Metrics: a.metrics.http, Gatherer: a.registry,
+	})
+	if err != nil {
+		return err
+	}
+	a.server = tuttihttp.NewServer(handler, log)
+	if err := a.server.Start(ctx, a.cfg.Server.Listen); err != nil {
+		return err
+	}
+	a.cleanup.push("HTTP server", a.server.Stop)
+	a.log.Info("tutti is ready", "url", a.URL(), "version", a.opts.Version)
+	return nil
+}

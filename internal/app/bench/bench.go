@@ -1,0 +1,138 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"tutti/internal/core"
+)
+
+// benchmark is one of those that can be asked for.
+type benchmark struct {
+	name string
+	// engine: it cannot be run without a real Elasticsearch.
+	engine bool
+	run    func(b *bench, ctx context.Context) (*Report, error)
+}
+
+func benchmarks() []benchmark {
+	return []benchmark{
+		{name: "backfill", engine: true, run: (*bench).backfill},
+		{name: "own-cost", run: (*bench).ownCost},
+		{name: "memory", run: (*bench).memory},
+		{name: "trigger", run: (*bench).trigger},
+		{name: "coalesce", run: (*bench).coalesce},
+		{name: "embedded-index", run: (*bench).embeddedIndex},
+	}
+}
+
+// Names lists the benchmarks in the order in which they run.
+func Names() []string {
+	var names []string
+	for _, b := range benchmarks() {
+		names = append(names, b.name)
+	}
+	return names
+}
+
+func find(name string) (benchmark, bool) {
+	i := slices.IndexFunc(benchmarks(), func(b benchmark) bool { return b.name == name })
+	if i < 0 {
+		return benchmark{}, false
+	}
+	return benchmarks()[i], true
+}
+
+// bench is one call of Run.
+type bench struct {
+	Config
+	// dir holds everything that is kept on disk meanwhile.
+	dir string
+	// made counts the names that were given out.
+	made int
+}
+
+// Run measures what cfg asks for, prints each Report as soon as it is made, and gives them all. A benchmark that could
+// not be run to its end is an error; a target that was missed is not.
+func Run(ctx context.Context, cfg Config) (_ []Report, err error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "tutti-bench-")
+	if err != nil {
+		return nil, core.WrapError(core.CodeUnavailable, "making a folder for the benchmarks", err)
+	}
+	defer os.RemoveAll(dir)
+	b := &bench{Config: cfg, dir: dir}
+	machine := thisMachine(cfg.Version)
+	if !cfg.JSON {
+		fmt.Fprintln(cfg.Out, machine)
+	}
+	reports, err := b.runAll(ctx)
+	if err == nil && cfg.JSON {
+		encoder := json.NewEncoder(cfg.Out)
+		encoder.SetIndent("", "  ")
+		err = encoder.Encode(struct {
+			Machine Machine  `json:"machine"`
+			Reports []Report `json:"reports"`
+		}{machine, reports})
+	}
+	return reports, err
+}
+
+func (b *bench) runAll(ctx context.Context) ([]Report, error) {
+	var reports []Report
+	for _, m := range benchmarks() {
+		if len(b.Names) > 0 && !slices.Contains(b.Names, m.name) {
+			continue
+		}
+		if m.engine && b.ElasticsearchURL == "" {
+			if slices.Contains(b.Names, m.name) {
+				return reports, core.NewError(core.CodeInvalid, m.name+" needs a real engine: give --elasticsearch")
+			}
+			b.say("%s is left out: it needs a real engine, given with --elasticsearch", m.name)
+			if !b.JSON {
+				fmt.Fprintf(b.Out, "\n%s: left out, as it needs a real engine (--elasticsearch URL)\n", m.name)
+			}
+			continue
+		}
+		began := time.Now()
+		report, err := m.run(b, ctx)
+		if err != nil {
+			return reports, fmt.Errorf("benchmark %s: %w", m.name, err)
+		}
+		report.Name, report.Seconds = m.name, time.Since(began).Seconds()
+		reports = append(reports, *report)
+		if !b.JSON {
+			fmt.Fprintf(b.Out, "\n%s", report)
+		}
+	}
+	return reports, nil
+}
+
+// say tells what is being done.
+func (b *bench) say(format string, args ...any) {
+	fmt.Fprintf(b.Progress, time.Now().Format(time.TimeOnly)+" "+format+"\n", args...)
+}
+
+// newName gives a name for an index that nobody else uses.
+func (b *bench) newName(what string) string {
+	b.made++
+	return fmt.Sprintf("bench-%s-%d-%d", strings.ToLower(what), os.Getpid(), b.made)
+}
+
+// newFolder makes an empty folder; it goes with the bench.
+func (b *bench) newFolder() (string, error) {
+	b.made++
+	dir := filepath.Join(b.dir, fmt.Sprint(b.made))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return "", core.WrapError(core.CodeUnavailable, "making a folder", err)
+	}
+	return dir, nil
+}

@@ -1,0 +1,72 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"tutti/internal/bulk"
+	"tutti/internal/core"
+	"tutti/internal/index/elastic"
+	"tutti/internal/upstream"
+)
+
+// bulkPath is how both tutti and the ceiling ask for a bulk request to be answered: as briefly as can be.
+const bulkPath = "/_bulk?require_alias=true&filter_path=error,status,errors,items.*.status"
+
+// ceiling is the fastest way to write the documents: bulk bodies that were made before the clock starts.
+type ceiling struct {
+	bodies      [][]byte
+	documents   int
+	connections int
+}
+
+// newCeiling encodes the documents that tutti makes of a corpus into bulk bodies of the size that tutti sends.
+func newCeiling(engine *elastic.Index, c *corpus, block []byte) *ceiling {
+	ceil := &ceiling{documents: len(c.analyses)}
+	version := core.Version(time.Now().UnixNano())
+	var body, doc []byte
+	items := 0
+	for _, a := range c.analyses {
+		if items == bulk.DefaultBatchCount || items > 0 && len(body)+len(a.Body)+len(block) > bulk.DefaultBatchBytes {
+			ceil.bodies = append(ceil.bodies, bytes.Clone(body))
+			body, items = body[:0], 0
+		}
+		doc = upstream.Splice(doc[:0], a.Body, block)
+		body, _, _ = engine.Encode(body, core.Write{Op: core.OpIndex, ID: a.ID, Version: version, Document: doc})
+		items++
+	}
+	ceil.bodies = append(ceil.bodies, bytes.Clone(body))
+	return ceil
+}
+
+// write sends all bodies to an alias over a number of connections, and gives the time it took.
+func (c *ceiling) write(ctx context.Context, engine *client, alias string, connections int) (time.Duration, error) {
+	var next atomic.Int64
+	began := time.Now()
+	senders, ctx := errgroup.WithContext(ctx)
+	for range connections {
+		senders.Go(func() error {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(c.bodies) {
+					return nil
+				}
+				answer, err := engine.call(ctx, http.MethodPost, "/"+alias+bulkPath, "application/x-ndjson", c.bodies[i])
+				if err != nil {
+					return err
+				}
+				if !bytes.HasPrefix(answer, []byte(`{"errors":false,`)) {
+					return core.NewError(core.CodeInternal, fmt.Sprintf("the engine did not take all documents: %.500s", answer))
+				}
+			}
+		})
+	}
+	err := senders.Wait()
+	return time.Since(began), err
+}

@@ -1,0 +1,136 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"tutti/internal/core"
+)
+
+// Sub-commands of the program that a bench starts as processes of their own.
+const (
+	// benchCommand runs Run, and has two sub-commands: UpstreamCommand runs ServeUpstream, SinkCommand ServeSink.
+	benchCommand    = "bench"
+	UpstreamCommand = "upstream"
+	SinkCommand     = "sink"
+	// serveCommand runs the server.
+	serveCommand = "serve"
+)
+
+// Config says what is measured. Out alone is required.
+type Config struct {
+	// Names are the benchmarks to run, all of Names() when empty.
+	Names []string
+	// ElasticsearchURL is a real Elasticsearch, whose indices named bench-… the benchmarks make and remove. Without it
+	// what needs a real engine is left out.
+	ElasticsearchURL string
+	// Sizes say how much work is done; DefaultSizes or QuickSizes where a member is zero.
+	Sizes Sizes
+	// Quick takes QuickSizes for the members of Sizes that are zero.
+	Quick bool
+	// ProfileDir is the folder for CPU and heap profiles of additional runs; none when empty.
+	ProfileDir string
+	// Out takes the reports, Progress what is being done meanwhile; nothing by default.
+	Out, Progress io.Writer
+	// JSON prints the reports as one JSON document instead of text.
+	JSON bool
+	// Command is this program, with arguments that come before a sub-command; the executable by default.
+	Command []string
+	// Version is the program's version.
+	Version string
+}
+
+// Sizes say how much work the benchmarks do.
+type Sizes struct {
+	// Records is the number of analyses of a backfill, Studies the number of studies that they are in.
+	Records, Studies int
+	// Pairs is how often each comparison or run is made.
+	Pairs int
+	// Triggers is how many triggers are sent one after the other.
+	Triggers int
+	// Coalesced is how many records get Repeats triggers each while the index is down.
+	Coalesced, Repeats int
+	// Documents is how many documents a run writes to the embedded index alone, EmbeddedRecords how many the whole app
+	// brings there.
+	Documents, EmbeddedRecords int
+	// SlowBulk is how long the slow engine takes for one bulk request.
+	SlowBulk time.Duration
+}
+
+// DefaultSizes are those that the targets are meant for.
+func DefaultSizes() Sizes {
+	return Sizes{
+		Records: 100_000, Studies: 20, Pairs: 5, Triggers: 200, Coalesced: 100, Repeats: 100,
+		Documents: 50_000, EmbeddedRecords: 20_000, SlowBulk: 3 * time.Second,
+	}
+}
+
+// QuickSizes give a first impression in about a minute.
+func QuickSizes() Sizes {
+	return Sizes{
+		Records: 10_000, Studies: 10, Pairs: 3, Triggers: 50, Coalesced: 20, Repeats: 50,
+		Documents: 10_000, EmbeddedRecords: 5_000, SlowBulk: time.Second,
+	}
+}
+
+// or gives s with its zero members taken from d.
+func (s Sizes) or(d Sizes) Sizes {
+	for _, m := range []struct{ mine, other *int }{
+		{&s.Records, &d.Records},
+		{&s.Studies, &d.Studies},
+		{&s.Pairs, &d.Pairs},
+		{&s.Triggers, &d.Triggers},
+		{&s.Coalesced, &d.Coalesced},
+		{&s.Repeats, &d.Repeats},
+		{&s.Documents, &d.Documents},
+		{&s.EmbeddedRecords, &d.EmbeddedRecords},
+	} {
+		if *m.mine == 0 {
+			*m.mine = *m.other
+		}
+	}
+	if s.SlowBulk == 0 {
+		s.SlowBulk = d.SlowBulk
+	}
+	return s
+}
+
+// validate fills in the defaults and names the first fault.
+func (c *Config) validate() error {
+	if c.Out == nil {
+		return core.NewError(core.CodeInternal, "a bench needs somewhere to print to")
+	}
+	for _, name := range c.Names {
+		if _, ok := find(name); !ok {
+			return &core.Error{
+				Code: core.CodeInvalid, Message: fmt.Sprintf("there is no benchmark %q", name),
+				Hint: fmt.Sprintf("the benchmarks are %v", Names()),
+			}
+		}
+	}
+	if c.Quick {
+		c.Sizes = c.Sizes.or(QuickSizes())
+	}
+	c.Sizes = c.Sizes.or(DefaultSizes())
+	for _, n := range []int{c.Sizes.Records, c.Sizes.Studies, c.Sizes.Pairs} {
+		if n < 1 {
+			return core.NewError(core.CodeInvalid, "the numbers of records, studies and pairs must be positive")
+		}
+	}
+	if c.Sizes.Records < 4*c.Sizes.Studies {
+		return core.NewError(core.CodeInvalid, fmt.Sprintf("%d studies need at least %d records", c.Sizes.Studies, 4*c.Sizes.Studies))
+	}
+	if c.Progress == nil {
+		c.Progress = io.Discard
+	}
+	if len(c.Command) == 0 {
+		self, err := os.Executable()
+		if err != nil {
+			return core.WrapError(core.CodeInternal, "finding this program", err)
+		}
+		c.Command = []string{self}
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"tutti/internal/config"
+	"tutti/internal/core"
+	"tutti/internal/index"
+	"tutti/internal/index/elastic"
+)
+
+// engine is the real Elasticsearch, spoken to beside tutti.
+type engine struct {
+	index  *elastic.Index
+	client *client
+}
+
+// newEngine makes the connections; indices are made as tutti makes them by default. It must be closed.
+func (b *bench) newEngine(ctx context.Context) (*engine, error) {
+	url, _, _ := strings.Cut(b.ElasticsearchURL, ",")
+	defaults := config.Default().Index
+	x, err := elastic.New(elastic.Config{URLs: []string{url}, Shards: defaults.Shards, Replicas: defaults.Replicas})
+	if err != nil {
+		return nil, err
+	}
+	if err := x.Ping(ctx); err != nil {
+		return nil, err
+	}
+	return &engine{index: x, client: newClient(strings.TrimRight(url, "/"))}, nil
+}
+
+func (e *engine) close() {
+	e.client.close()
+	_ = e.index.Close() // nothing is in progress
+}
+
+// make makes an alias with a mapping.
+func (e *engine) make(ctx context.Context, alias string, mapping json.RawMessage) error {
+	return e.index.Ensure(ctx, index.Spec{Alias: alias, Mapping: mapping})
+}
+
+// drop removes the index behind an alias.
+func (e *engine) drop(ctx context.Context, alias string) error {
+	answer, err := e.client.call(ctx, http.MethodGet, "/_alias/"+alias, "", nil)
+	if err != nil {
+		return err
+	}
+	for physical := range gjson.ParseBytes(answer).Map() {
+		if _, err := e.client.call(ctx, http.MethodDelete, "/"+physical, "", nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// holds checks that an alias holds so many documents.
+func (e *engine) holds(ctx context.Context, alias string, documents int) error {
+	if err := e.index.Refresh(ctx, alias); err != nil {
+		return err
+	}
+	got, err := e.index.Count(ctx, alias, core.IndexScope{})
+	if err != nil {
+		return err
+	}
+	return holdsAll(got, documents)
+}

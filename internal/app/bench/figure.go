@@ -1,0 +1,131 @@
+package bench
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Figure is one measured quantity.
+type Figure struct {
+	// Name says what it is, with its unit.
+	Name string `json:"name"`
+	// Values are the figure of each run, in their order.
+	Values []float64 `json:"values"`
+	// Target is what the median of Values should be, nil when there is none.
+	Target *Target `json:"target,omitempty"`
+}
+
+// Target is a bound of a figure.
+type Target struct {
+	Limit float64 `json:"limit"`
+	// AtLeast: the figure should be Limit or more, else Limit or less.
+	AtLeast bool `json:"atLeast"`
+}
+
+func atLeast(limit float64) *Target { return &Target{Limit: limit, AtLeast: true} }
+
+func atMost(limit float64) *Target { return &Target{Limit: limit} }
+
+// Min, Median and Max are those of the values; 0 where there are none.
+func (f Figure) Min() float64 { return quantile(f.Values, 0) }
+
+// Median is the middle one of the values, the mean of the two middle ones of an even number.
+func (f Figure) Median() float64 {
+	return (quantile(f.Values, 0.5) + quantileUp(f.Values, 0.5)) / 2
+}
+
+// Max is the largest of the values.
+func (f Figure) Max() float64 { return quantile(f.Values, 1) }
+
+// Spread is the distance of the largest value from the smallest, as a part of the median.
+func (f Figure) Spread() float64 {
+	if f.Median() == 0 {
+		return 0
+	}
+	return (f.Max() - f.Min()) / f.Median()
+}
+
+// Ratio tells how the median stands to the target: 1 or more is met. It is 0 without a target.
+func (f Figure) Ratio() float64 {
+	median := f.Median()
+	switch {
+	case f.Target == nil:
+		return 0
+	case f.Target.AtLeast:
+		return median / f.Target.Limit
+	case median == 0:
+		return 1
+	default:
+		return f.Target.Limit / median
+	}
+}
+
+func (f Figure) values() string {
+	if len(f.Values) == 1 {
+		return number(f.Values[0])
+	}
+	return "min " + number(f.Min()) + ", median " + number(f.Median()) + ", max " + number(f.Max())
+}
+
+func (f Figure) verdict() string {
+	if f.Target == nil {
+		return ""
+	}
+	sign, word := "≤", "met"
+	if f.Target.AtLeast {
+		sign = "≥"
+	}
+	if f.Ratio() < 1 {
+		word = "missed"
+	}
+	return fmt.Sprintf("target %s %s: %s, %.2f times as good", sign, number(f.Target.Limit), word, f.Ratio())
+}
+
+// quantile gives the value below which a part q of values lies, one of them; 0 where there are none.
+func quantile(values []float64, q float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[int(q*float64(len(sorted)-1))]
+}
+
+// quantileUp is quantile, rounded to the larger neighbour.
+func quantileUp(values []float64, q float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	at := q * float64(len(sorted)-1)
+	i := int(at)
+	if float64(i) < at {
+		i++
+	}
+	return sorted[i]
+}
+
+// number writes x with three digits that count, and large ones in groups.
+func number(x float64) string {
+	if x < 0 {
+		return "-" + number(-x)
+	}
+	switch {
+	case x == float64(int64(x)) && x < 1000:
+		return strconv.FormatInt(int64(x), 10)
+	case x < 10:
+		return strconv.FormatFloat(x, 'f', 2, 64)
+	case x < 100:
+		return strconv.FormatFloat(x, 'f', 1, 64)
+	}
+	digits := strconv.FormatFloat(x, 'f', 0, 64)
+	var groups []string
+	for len(digits) > 3 {
+		groups = append(groups, digits[len(digits)-3:])
+		digits = digits[:len(digits)-3]
+	}
+	groups = append(groups, digits)
+	slices.Reverse(groups)
+	return strings.Join(groups, ",")
+}

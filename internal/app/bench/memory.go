@@ -1,0 +1,134 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"tutti/internal/core"
+)
+
+// memoryLookedAtEvery is how often the resident memory of a process is read.
+const memoryLookedAtEvery = 50 * time.Millisecond
+
+// megabyte is the unit of the figures, 10⁶ bytes.
+const megabyte = 1e6
+
+// resident is what a process held in memory, in megabytes.
+type resident struct {
+	// most is the highest ever, usual the median over the backfill.
+	most, usual float64
+	took        time.Duration
+}
+
+// memory measures a server's resident memory during backfills of a small and a large study, into an engine that
+// answers at once and into a slow one.
+func (b *bench) memory(ctx context.Context) (*Report, error) {
+	large, small := b.Sizes.Records, max(1, b.Sizes.Records/4)
+	report := &Report{What: fmt.Sprintf("resident memory (VmHWM, VmRSS) of `tutti serve` with everything as by default, a fresh process each "+
+		"time, during a backfill of one study into an engine that answers at once, and into one that takes %s for each "+
+		"bulk request", b.Sizes.SlowBulk)}
+	var highest []float64
+	for _, run := range []struct {
+		what    string
+		records int
+		delay   time.Duration
+	}{
+		{"", small, 0},
+		{"", large, 0},
+		{"slow engine, ", large, b.Sizes.SlowBulk},
+	} {
+		b.say("memory: one study of %d, %s for each bulk request", run.records, run.delay)
+		held, err := b.held(ctx, run.records, run.delay)
+		if err != nil {
+			return nil, err
+		}
+		name := fmt.Sprintf("%sstudy of %s", run.what, number(float64(run.records)))
+		report.add(Figure{Name: name + ": highest, MB", Values: []float64{held.most}, Target: atMost(150)})
+		report.add(Figure{Name: name + ": median, MB", Values: []float64{held.usual}})
+		report.note("%s took %.1f s", name, held.took.Seconds())
+		highest = append(highest, held.most)
+	}
+	report.add(Figure{
+		Name: fmt.Sprintf("growth, %d times as many records", large/small), Values: []float64{highest[1] / highest[0]},
+		Target: atMost(1.15),
+	})
+	return report, nil
+}
+
+// held measures one backfill.
+func (b *bench) held(ctx context.Context, records int, delay time.Duration) (_ resident, err error) {
+	from, err := b.startUpstream(ctx, 1, records)
+	if err != nil {
+		return resident{}, err
+	}
+	defer from.stop()
+	to, err := b.startSink(ctx, delay)
+	if err != nil {
+		return resident{}, err
+	}
+	defer to.stop()
+	server, err := b.startServe(ctx, from.url, to.url, b.newName("memory"))
+	if err != nil {
+		return resident{}, err
+	}
+	defer server.stop()
+
+	watched, end := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	var seen []float64
+	var watchErr error
+	watching.Go(func() { seen, watchErr = watch(watched, server.cmd.Process.Pid) })
+	c := newClient(server.url)
+	defer c.close()
+	job, took, err := c.backfill(ctx, "")
+	end()
+	watching.Wait()
+	if err := errors.Join(err, watchErr); err != nil {
+		return resident{}, err
+	}
+	if err := indexedBy(job, records); err != nil {
+		return resident{}, err
+	}
+	_, most, err := status(server.cmd.Process.Pid)
+	return resident{most: most, usual: quantile(seen, 0.5), took: took}, err
+}
+
+// watch reads a process's resident memory until ctx ends, at least once.
+func watch(ctx context.Context, pid int) ([]float64, error) {
+	var seen []float64
+	for {
+		now, _, err := status(pid)
+		if err != nil {
+			return nil, err
+		}
+		seen = append(seen, now)
+		if pause(ctx, memoryLookedAtEvery) != nil {
+			return seen, nil
+		}
+	}
+}
+
+// status gives the resident memory of a process, now and at its highest, in megabytes (proc(5), status).
+func status(pid int) (now, most float64, err error) {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return 0, 0, core.WrapError(core.CodeUnsupported, "the memory of a process is not known on this system", err)
+	}
+	read := func(name string) float64 {
+		_, rest, _ := strings.Cut(string(text), "\n"+name+":")
+		rest, _, _ = strings.Cut(strings.TrimSpace(rest), " ")
+		kib, parseErr := strconv.ParseFloat(rest, 64)
+		if parseErr != nil {
+			err = core.WrapError(core.CodeUnsupported, "the memory of a process is not understood", parseErr)
+		}
+		return kib * 1024 / megabyte
+	}
+	now, most = read("VmRSS"), read("VmHWM")
+	return now, most, err
+}

@@ -1,0 +1,153 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime"
+	"strconv"
+	"time"
+
+	"tutti/internal/core"
+)
+
+// costRun measures what tutti itself costs: repository and engine are other processes.
+type costRun struct {
+	tutti   *tutti
+	sink    *client
+	records int
+}
+
+// cost is what one backfill took.
+type cost struct {
+	user, system, took time.Duration
+}
+
+// ownCost measures the CPU time of this process for each record that it brings from a repository to an engine.
+func (b *bench) ownCost(ctx context.Context) (_ *Report, err error) {
+	from, err := b.startUpstream(ctx, b.Sizes.Studies, b.Sizes.Records)
+	if err != nil {
+		return nil, err
+	}
+	defer from.stop()
+	to, err := b.startSink(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer to.stop()
+	t, err := b.startTutti(ctx, from.url, to.url, b.newName("cost"))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, t.stop(ctx)) }()
+	r := &costRun{tutti: t, sink: newClient(to.url), records: b.Sizes.Records}
+	defer r.sink.close()
+
+	b.say("own-cost: warming up")
+	if _, err := r.once(ctx); err != nil {
+		return nil, err
+	}
+	report := &Report{What: fmt.Sprintf("%s Song analyses in %d studies from a repository to an engine that answers at once, both "+
+		"processes of their own on this machine: fetch, document, bulk request, outcome. CPU is all that this process "+
+		"used (getrusage), queue, HTTP server and this bench included", number(float64(r.records)), b.Sizes.Studies)}
+	if err := r.measure(ctx, b, report); err != nil {
+		return nil, err
+	}
+	if b.ProfileDir == "" {
+		return report, nil
+	}
+	b.say("own-cost: additional runs under the profiler")
+	return report, b.profiled("own-cost", func() error {
+		for range b.Sizes.Pairs {
+			if _, err := r.once(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// measure makes the runs, with GOMAXPROCS as it is and then with one.
+func (r *costRun) measure(ctx context.Context, b *bench, report *Report) error {
+	asItIs := runtime.GOMAXPROCS(0)
+	for _, procs := range []int{asItIs, 1} {
+		runtime.GOMAXPROCS(procs)
+		all, user, system, speed, err := r.runs(ctx, b)
+		runtime.GOMAXPROCS(asItIs)
+		if err != nil {
+			return err
+		}
+		total := Figure{Name: fmt.Sprintf("CPU per record, µs, GOMAXPROCS %d", procs), Values: all}
+		rates := Figure{Name: fmt.Sprintf("records/s, GOMAXPROCS %d", procs), Values: speed}
+		if procs == asItIs {
+			total.Target, rates.Target = atMost(12), atLeast(80_000)
+			report.note("noise: the runs differ by %.0f %% in CPU and %.0f %% in records/s", 100*total.Spread(), 100*rates.Spread())
+		}
+		report.add(total)
+		report.add(Figure{Name: "  of that in its own code, µs", Values: user})
+		report.add(Figure{Name: "  of that in the system, µs", Values: system})
+		report.add(rates)
+		if asItIs == 1 {
+			break
+		}
+	}
+	report.note("records/s: repository and engine use the same %d CPUs", runtime.NumCPU())
+	return nil
+}
+
+func (r *costRun) runs(ctx context.Context, b *bench) (all, user, system, speed []float64, err error) {
+	for i := range b.Sizes.Pairs {
+		c, err := r.once(ctx)
+		if err != nil {
+			return nil, nil, nil, nil, err
+		}
+		each := func(d time.Duration) float64 { return d.Seconds() * 1e6 / float64(r.records) }
+		b.say("own-cost: run %d: %.2f µs per record, %s records/s", i+1, each(c.user+c.system), number(rate(r.records, c.took)))
+		all, user, system = append(all, each(c.user+c.system)), append(user, each(c.user)), append(system, each(c.system))
+		speed = append(speed, rate(r.records, c.took))
+	}
+	return all, user, system, speed, nil
+}
+
+// once makes one backfill and checks that the engine got each record once.
+func (r *costRun) once(ctx context.Context) (cost, error) {
+	before, err := received(ctx, r.sink)
+	if err != nil {
+		return cost{}, err
+	}
+	runtime.GC()
+	user, system, err := usedCPU()
+	if err != nil {
+		return cost{}, err
+	}
+	job, took, err := r.tutti.client.backfill(ctx, "")
+	if err != nil {
+		return cost{}, err
+	}
+	userAfter, systemAfter, err := usedCPU()
+	if err != nil {
+		return cost{}, err
+	}
+	if err := indexedBy(job, r.records); err != nil {
+		return cost{}, err
+	}
+	after, err := received(ctx, r.sink)
+	if err == nil && after-before != r.records {
+		err = core.NewError(core.CodeInternal, fmt.Sprintf("the engine got %d documents for %d records", after-before, r.records))
+	}
+	return cost{user: userAfter - user, system: systemAfter - system, took: took}, err
+}
+
+// received asks a sink how many documents it took.
+func received(ctx context.Context, sink *client) (int, error) {
+	answer, err := sink.call(ctx, http.MethodGet, receivedPath, "", nil)
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.Atoi(string(answer))
+	if err != nil {
+		return 0, core.WrapError(core.CodeInternal, "a sink's count is no number", err)
+	}
+	return n, nil
+}

@@ -1,0 +1,53 @@
+package bench
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+)
+
+// Report is what a benchmark found.
+type Report struct {
+	Name string `json:"name"`
+	// What says what was measured, in one or two sentences.
+	What    string   `json:"what"`
+	Figures []Figure `json:"figures"`
+	// Notes are what else a reader should know, the machine's noise first.
+	Notes []string `json:"notes,omitempty"`
+	// Seconds is how long the benchmark took.
+	Seconds float64 `json:"seconds"`
+}
+
+// add appends a figure.
+func (r *Report) add(f Figure) { r.Figures = append(r.Figures, f) }
+
+// note appends a note.
+func (r *Report) note(format string, args ...any) {
+	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
+}
+
+// Figure gives the figure of a name, nil when there is none.
+func (r *Report) Figure(name string) *Figure {
+	for i := range r.Figures {
+		if r.Figures[i].Name == name {
+			return &r.Figures[i]
+		}
+	}
+	return nil
+}
+
+// String gives the report as text, a line for each figure.
+func (r *Report) String() string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s: %s\n", r.Name, r.What)
+	table := tabwriter.NewWriter(&out, 0, 0, 3, ' ', 0)
+	for _, f := range r.Figures {
+		fmt.Fprintf(table, "  %s\t%s\t%s\n", f.Name, f.values(), f.verdict())
+	}
+	_ = table.Flush() // a strings.Builder takes everything
+	for _, n := range r.Notes {
+		fmt.Fprintf(&out, "  %s\n", n)
+	}
+	fmt.Fprintf(&out, "  took %.0f s\n", r.Seconds)
+	return out.String()
+}

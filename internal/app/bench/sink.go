@@ -1,0 +1,175 @@
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"tutti/internal/core"
+)
+
+// receivedPath is where a sink tells how many documents it took.
+const receivedPath = "/_received"
+
+// sink is an engine that keeps nothing and answers at once: it speaks as much of Elasticsearch's HTTP as tutti asks
+// for, and counts.
+type sink struct {
+	// delay is how long each bulk request takes.
+	delay    time.Duration
+	received atomic.Int64
+	down     atomic.Bool
+	bodies   sync.Pool // *[]byte, of bulk requests and of their answers
+	listener net.Listener
+	server   *http.Server
+	served   sync.WaitGroup
+
+	mu sync.Mutex
+	// mappings are those of the aliases that were made.
+	mappings map[string]json.RawMessage
+	// kept are the newest documents by id; nil keeps none.
+	kept map[string][]byte
+}
+
+// newSink starts a sink on a free port of 127.0.0.1. With keep it remembers each document. It must be closed.
+func newSink(delay time.Duration, keep bool) (*sink, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, core.WrapError(core.CodeUnavailable, "starting a sink", err)
+	}
+	s := &sink{delay: delay, listener: listener, mappings: map[string]json.RawMessage{}}
+	if keep {
+		s.kept = map[string][]byte{}
+	}
+	s.server = &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
+	s.served.Go(func() { _ = s.server.Serve(listener) }) // ends with ErrServerClosed
+	return s, nil
+}
+
+func (s *sink) url() string { return "http://" + s.listener.Addr().String() }
+
+func (s *sink) close() {
+	_ = s.server.Close()
+	s.served.Wait()
+}
+
+// switchOff makes the sink break every connection that asks for something, or answer again.
+func (s *sink) switchOff(off bool) { s.down.Store(off) }
+
+// document gives the newest document of an id that was kept, nil for none.
+func (s *sink) document(id string) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.kept[id]
+}
+
+// ServeSink is an engine that answers at once, or every bulk request after delay: it prints its address to out, and
+// ends when in does.
+func ServeSink(delay time.Duration, in io.Reader, out io.Writer) error {
+	s, err := newSink(delay, false)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if _, err := fmt.Fprintln(out, addressPrefix+s.url()); err != nil {
+		return fmt.Errorf("printing the address: %w", err)
+	}
+	return untilClosed(in)
+}
+
+// ServeHTTP implements http.Handler.
+func (s *sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.down.Load() {
+		if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
+			_ = conn.Close()
+		}
+		return
+	}
+	first, last := "", r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
+	if i := strings.IndexByte(r.URL.Path[1:], '/'); i >= 0 {
+		first = r.URL.Path[1 : i+1]
+	}
+	switch {
+	case last == "_bulk":
+		s.serveBulk(w, r)
+	case r.URL.Path == receivedPath:
+		reply(w, http.StatusOK, fmt.Sprint(s.received.Load()))
+	case first == "_alias":
+		s.serveAlias(w, last)
+	case last == "_mapping" && r.Method == http.MethodGet:
+		s.serveMapping(w, first)
+	case last == "_mapping":
+		reply(w, http.StatusOK, `{"acknowledged":true}`)
+	case last == "_refresh":
+		reply(w, http.StatusOK, `{"_shards":{"failed":0}}`)
+	case last == "_count":
+		reply(w, http.StatusOK, fmt.Sprintf(`{"count":%d,"_shards":{"failed":0}}`, s.received.Load()))
+	case last == "_pit" && r.Method == http.MethodDelete:
+		reply(w, http.StatusOK, `{"succeeded":true,"num_freed":1}`)
+	case last == "_pit":
+		reply(w, http.StatusOK, `{"id":"point"}`)
+	case last == "_search":
+		reply(w, http.StatusOK, `{"pit_id":"point","timed_out":false,"hits":{"hits":[]}}`)
+	case last == "_mget":
+		reply(w, http.StatusOK, `{"docs":[{"found":false}]}`)
+	case first == "_cluster":
+		reply(w, http.StatusOK, `{"status":"green"}`)
+	case first == "" && r.Method == http.MethodPut:
+		s.create(w, r)
+	default:
+		reply(w, http.StatusBadRequest, `{"error":{"type":"illegal_argument_exception","reason":"not known to a sink"},"status":400}`)
+	}
+}
+
+func reply(w http.ResponseWriter, status int, body string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, body) // the client may have gone
+}
+
+// create makes the aliases that are asked for, with their mapping.
+func (s *sink) create(w http.ResponseWriter, r *http.Request) {
+	var body struct {
+		Aliases  map[string]json.RawMessage `json:"aliases"`
+		Mappings json.RawMessage            `json:"mappings"`
+	}
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		reply(w, http.StatusBadRequest, `{"error":{"type":"parse_exception","reason":"not JSON"},"status":400}`)
+		return
+	}
+	s.mu.Lock()
+	for alias := range body.Aliases {
+		s.mappings[alias] = body.Mappings
+	}
+	s.mu.Unlock()
+	reply(w, http.StatusOK, `{"acknowledged":true,"shards_acknowledged":true}`)
+}
+
+func (s *sink) mapping(alias string) (json.RawMessage, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m, ok := s.mappings[alias]
+	return m, ok
+}
+
+func (s *sink) serveAlias(w http.ResponseWriter, alias string) {
+	if _, ok := s.mapping(alias); !ok {
+		reply(w, http.StatusNotFound, `{"error":"alias [`+alias+`] missing","status":404}`)
+		return
+	}
+	reply(w, http.StatusOK, `{"`+alias+`-1":{"aliases":{"`+alias+`":{"is_write_index":true}}}}`)
+}
+
+func (s *sink) serveMapping(w http.ResponseWriter, alias string) {
+	m, ok := s.mapping(alias)
+	if !ok {
+		reply(w, http.StatusNotFound, `{"error":{"type":"index_not_found_exception","reason":"no such index"},"status":404}`)
+		return
+	}
+	reply(w, http.StatusOK, `{"`+alias+`-1":{"mappings":`+string(m)+`}}`)
+}

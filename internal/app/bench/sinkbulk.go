@@ -1,0 +1,101 @@
+package bench
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/tidwall/gjson"
+)
+
+// Pieces of the answer that Elasticsearch gives to a bulk request under the filter that tutti asks for.
+const (
+	bulkHead     = `{"errors":false,"items":[`
+	bulkIndexed  = `{"index":{"status":201}}`
+	bulkDeleted  = `{"delete":{"status":200}}`
+	bulkConflict = `{"errors":true,"items":[{"index":{"status":409,"error":{"type":"version_conflict_engine_exception",` +
+		`"reason":"required seqNo was not found"}}}]}`
+)
+
+// serveBulk reads a bulk request, counts its documents, and says that all are written.
+func (s *sink) serveBulk(w http.ResponseWriter, r *http.Request) {
+	in, out := s.body(), s.body()
+	defer s.bodies.Put(in)
+	defer s.bodies.Put(out)
+	if r.ContentLength < 0 {
+		reply(w, http.StatusLengthRequired, `{"error":"the length is not known","status":411}`)
+		return
+	}
+	*in = slices.Grow((*in)[:0], int(r.ContentLength))[:r.ContentLength]
+	if _, err := io.ReadFull(r.Body, *in); err != nil {
+		return // the client has gone
+	}
+	if !s.wait(r) {
+		return
+	}
+	if bytes.Contains((*in)[:min(len(*in), 128)], []byte(`"if_seq_no"`)) {
+		reply(w, http.StatusOK, bulkConflict) // the write that can never happen, by which tutti looks after an index
+		return
+	}
+	var n int64
+	*out, n = s.take(append((*out)[:0], bulkHead...), *in)
+	*out = append(*out, "]}"...)
+	s.received.Add(n)
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(*out)))
+	_, _ = w.Write(*out) // the client may have gone
+}
+
+// take appends an entry of the answer for each action of a bulk body, and counts the documents.
+func (s *sink) take(answer, body []byte) ([]byte, int64) {
+	var n int64
+	for len(body) > 0 {
+		action, rest, _ := bytes.Cut(body, []byte{'\n'})
+		if answer[len(answer)-1] == '}' {
+			answer = append(answer, ',')
+		}
+		if bytes.HasPrefix(action, []byte(`{"delete"`)) {
+			answer, body = append(answer, bulkDeleted...), rest
+			continue
+		}
+		var doc []byte
+		doc, body, _ = bytes.Cut(rest, []byte{'\n'})
+		answer = append(answer, bulkIndexed...)
+		n++
+		if s.kept != nil {
+			s.keep(gjson.GetBytes(action, "index._id").String(), doc)
+		}
+	}
+	return answer, n
+}
+
+func (s *sink) keep(id string, doc []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kept[id] = bytes.Clone(doc)
+}
+
+// wait is the time that a bulk request takes; false says that the client has gone.
+func (s *sink) wait(r *http.Request) bool {
+	if s.delay == 0 {
+		return true
+	}
+	t := time.NewTimer(s.delay)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-r.Context().Done():
+		return false
+	}
+}
+
+func (s *sink) body() *[]byte {
+	if b, ok := s.bodies.Get().(*[]byte); ok {
+		return b
+	}
+	return new([]byte)
+}

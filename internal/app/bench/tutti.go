@@ -1,0 +1,87 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"tutti/internal/app"
+	"tutti/internal/config"
+	"tutti/internal/core"
+	"tutti/internal/upstream"
+)
+
+// The one repository of a bench, as it stands in every document.
+const (
+	repositoryCode    = "bench.song"
+	repositoryName    = "Bench repository"
+	repositoryOwner   = "tutti"
+	repositoryCountry = "CA"
+)
+
+// block is what tutti adds to each document of the repository at upstreamURL.
+func block(upstreamURL, alias string) []byte {
+	return upstream.RepositoriesBlock(core.Repository{
+		Code: repositoryCode, Type: core.TypeSong, URL: upstreamURL, IndexName: alias, Name: repositoryName,
+		Organization: repositoryOwner, Country: repositoryCountry,
+	})
+}
+
+// tutti is a whole app in this process, with a folder of its own, everything as it is by default.
+type tutti struct {
+	app    *app.App
+	client *client
+	dir    string
+	alias  string
+}
+
+// settings configure a server as environment variables: its folder, its repository and its engine, the embedded index
+// when engineURL is empty. All else is as it is by default.
+func settings(dir, upstreamURL, engineURL, alias string) []string {
+	values := map[string]string{
+		"server.listen": "127.0.0.1:0", "dataDir": dir, "index.url": engineURL,
+		"repositories[0].code": repositoryCode, "repositories[0].type": string(core.TypeSong),
+		"repositories[0].url": upstreamURL, "repositories[0].indexName": alias, "repositories[0].name": repositoryName,
+		"repositories[0].organization": repositoryOwner, "repositories[0].country": repositoryCountry,
+	}
+	variables := make([]string, 0, len(values)+1)
+	for path, value := range values {
+		variables = append(variables, config.Variable(path)+"="+value)
+	}
+	return variables
+}
+
+// startTutti runs an app on a repository and an engine, the embedded index when engineURL is empty. It must be stopped.
+func (b *bench) startTutti(ctx context.Context, upstreamURL, engineURL, alias string) (*tutti, error) {
+	dir, err := b.newFolder()
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := config.Load("", settings(dir, upstreamURL, engineURL, alias))
+	if err != nil {
+		return nil, err
+	}
+	a, err := app.New(cfg, app.Options{Version: b.Version})
+	if err != nil {
+		return nil, err
+	}
+	if err := a.Start(ctx); err != nil {
+		return nil, err
+	}
+	return &tutti{app: a, client: newClient(a.URL()), dir: dir, alias: alias}, nil
+}
+
+// stop takes the app down and removes its folder.
+func (t *tutti) stop(ctx context.Context) error {
+	t.client.close()
+	err := t.app.Stop(context.WithoutCancel(ctx))
+	return errors.Join(err, os.RemoveAll(t.dir))
+}
+
+// count gives the number of documents in the app's index.
+func (t *tutti) count(ctx context.Context) (int64, error) {
+	if err := t.app.Index().Refresh(ctx, t.alias); err != nil {
+		return 0, err
+	}
+	return t.app.Index().Count(ctx, t.alias, core.IndexScope{})
+}

@@ -1,0 +1,77 @@
+package demo
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+)
+
+// client asks the demo's own server.
+type client struct {
+	base string
+	http *http.Client
+}
+
+func newClient(base string) *client {
+	return &client{base: base, http: &http.Client{Timeout: 30 * time.Second}}
+}
+
+func (c *client) post(ctx context.Context, path string) (gjson.Result, error) {
+	return c.do(ctx, http.MethodPost, path)
+}
+
+func (c *client) get(ctx context.Context, path string) (gjson.Result, error) {
+	return c.do(ctx, http.MethodGet, path)
+}
+
+func (c *client) do(ctx context.Context, method, path string) (gjson.Result, error) {
+	body, err := c.read(ctx, method, path)
+	if err != nil {
+		return gjson.Result{}, err
+	}
+	return gjson.ParseBytes(body), nil
+}
+
+// read gives a whole answer; one that is not a success is an error.
+func (c *client) read(ctx context.Context, method, path string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, nil)
+	if err != nil {
+		return nil, fmt.Errorf("asking tutti: %w", err)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("asking tutti: %w", err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, fmt.Errorf("reading tutti's answer: %w", err)
+	}
+	if resp.StatusCode/100 != 2 {
+		return nil, fmt.Errorf("%s %s: %s: %s", method, path, resp.Status, gjson.GetBytes(body, "detail"))
+	}
+	return body, nil
+}
+
+// documents gives the number of documents that had an outcome, from the metrics.
+func (c *client) documents(ctx context.Context, outcome string) (float64, error) {
+	body, err := c.read(ctx, http.MethodGet, "/metrics")
+	if err != nil {
+		return 0, err
+	}
+	scanner := bufio.NewScanner(strings.NewReader(string(body)))
+	for scanner.Scan() {
+		value, ok := strings.CutPrefix(scanner.Text(), `tutti_documents_total{index="`+indexName+`",outcome="`+outcome+`"} `)
+		if ok {
+			return strconv.ParseFloat(value, 64)
+		}
+	}
+	return 0, nil
+}

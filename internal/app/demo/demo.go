@@ -1,0 +1,152 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"tutti/internal/app"
+	"tutti/internal/config"
+	"tutti/internal/testkit"
+)
+
+// DefaultListen is where the demo listens unless told otherwise.
+const DefaultListen = "127.0.0.1:8080"
+
+// What the demo's repository holds.
+const (
+	studies         = 3
+	analyses        = 2000
+	seed            = 7
+	repositoryCode  = "demo.song"
+	indexName       = "demo-analyses"
+	changedAnalyses = 3
+)
+
+// configuration is the demo's configuration file: listen address, data folder and the repository's URL.
+const configuration = `
+server: {listen: %q}
+dataDir: %q
+repositories:
+  - code: ` + repositoryCode + `
+    type: song
+    url: %q
+    indexName: ` + indexName + `
+    name: Demo repository
+    organization: tutti
+    country: CA
+    pageSize: 100
+`
+
+// Config says where the demo runs. DataDir and Out are required.
+type Config struct {
+	// DataDir is the folder for queue and index; a second run on it goes on with what is there.
+	DataDir string
+	// Listen is the address of the HTTP server; when its port is in use, a free one is taken. DefaultListen if empty.
+	Listen string
+	// Out takes what the demo tells.
+	Out     io.Writer
+	Logger  *slog.Logger
+	Version string
+	// Once ends the demo after its last step instead of staying up.
+	Once bool
+}
+
+// Run shows the main job and then stays up until ctx ends.
+func Run(ctx context.Context, cfg Config) (err error) {
+	began := time.Now()
+	upstream, err := newUpstream()
+	if err != nil {
+		return err
+	}
+	defer upstream.Close()
+	a, err := start(ctx, cfg, upstream.URL())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.Stop(context.WithoutCancel(ctx))) }()
+
+	d := &demo{cfg: cfg, out: cfg.Out, upstream: upstream, client: newClient(a.URL())}
+	d.say("tutti is ready after %s at %s, data in %s", time.Since(began).Round(time.Millisecond), a.URL(), cfg.DataDir)
+	d.say("A repository that speaks Song's protocol answers at %s: %d studies, %d analyses.\n", upstream.URL(), studies, analyses)
+	err = d.show(ctx)
+	if err != nil && ctx.Err() != nil {
+		return nil // interrupted
+	}
+	if err != nil || cfg.Once {
+		return err
+	}
+	d.say("\nStill running; ctrl-c ends it. Run it again: it goes on with the same data.")
+	<-ctx.Done()
+	d.say("stopping")
+	return nil
+}
+
+// newUpstream makes the demo's repository.
+func newUpstream() (*testkit.SongServer, error) {
+	s, err := testkit.NewSong(testkit.SongConfig{})
+	if err != nil {
+		return nil, err
+	}
+	left := analyses
+	for i, study := range testkit.GenerateStudies(studies) {
+		n := left / (studies - i)
+		if i == 0 {
+			n = analyses / 2
+		}
+		left -= n
+		s.AddStudy(study)
+		s.PutAll(testkit.GenerateAnalyses(seed, study, n)...)
+	}
+	return s, nil
+}
+
+// start runs the app with everything embedded.
+func start(ctx context.Context, cfg Config, upstreamURL string) (*app.App, error) {
+	listen, err := freeAddress(ctx, cfg.Listen)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
+		return nil, fmt.Errorf("making the data folder: %w", err)
+	}
+	dir, err := filepath.Abs(cfg.DataDir)
+	if err != nil {
+		return nil, fmt.Errorf("finding the data folder: %w", err)
+	}
+	c, err := config.Parse(fmt.Appendf(nil, configuration, listen, dir, upstreamURL), nil)
+	if err != nil {
+		return nil, err
+	}
+	a, err := app.New(c, app.Options{Logger: cfg.Logger, Version: cfg.Version})
+	if err != nil {
+		return nil, err
+	}
+	if err := a.Start(ctx); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// freeAddress gives listen, or the same host with a free port when its port is in use.
+func freeAddress(ctx context.Context, listen string) (string, error) {
+	if listen == "" {
+		listen = DefaultListen
+	}
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", listen)
+	if err == nil {
+		return listen, l.Close()
+	}
+	host, _, splitErr := net.SplitHostPort(listen)
+	if splitErr != nil {
+		return "", fmt.Errorf("the address %q is not host:port: %w", listen, splitErr)
+	}
+	return net.JoinHostPort(host, "0"), nil
+}

@@ -1,0 +1,130 @@
+package app_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// layers is the import table of the design: what each folder's own code may import of tutti, beside internal/core.
+// A folder below a listed one follows the longest entry that is a prefix of it.
+var layers = map[string][]string{
+	"cmd/tutti":                {"internal/app", "internal/app/demo", "internal/app/bench", "internal/config", "http"},
+	"ingest":                   {},
+	"consumers":                {"internal/bulk"},
+	"http":                     {},
+	"internal/core":            {},
+	"internal/queue":           {"internal/queue/embedded"},
+	"internal/queue/embedded":  {},
+	"internal/bulk":            {},
+	"internal/index":           {"internal/index/mapping"},
+	"internal/index/mapping":   {},
+	"internal/index/elastic":   {"internal/index", "internal/index/mapping"},
+	"internal/index/embedded":  {"internal/index", "internal/index/mapping"},
+	"internal/index/indextest": {"internal/index", "internal/index/mapping"},
+	"internal/upstream":        {},
+	"internal/upstream/song":   {"internal/upstream"},
+	"internal/config":          {},
+	"internal/testkit":         {},
+	"internal/app":             {"*"},
+}
+
+// confined lists the libraries that only some folders may use.
+var confined = map[string][]string{
+	"github.com/nats-io/":    {"internal/queue"},
+	"github.com/elastic/":    {"internal/index/elastic"},
+	"go.etcd.io/bbolt":       {"internal/index/embedded"},
+	"github.com/go-chi/":     {"http"},
+	"github.com/knadh/koanf": {"internal/config"},
+}
+
+// TestImportTable holds the code to the import table: siblings never import each other, only app sees everything.
+func TestImportTable(t *testing.T) {
+	root := filepath.Join("..", "..")
+	seen := map[string]bool{}
+	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && file != root || d.Name() == "testdata") && d.Name() != ".." {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(file, ".go") {
+			return nil
+		}
+		rel, err := filepath.Rel(root, file)
+		if err != nil {
+			return err
+		}
+		folder := path.Dir(filepath.ToSlash(rel))
+		seen[folder] = true
+		checkFile(t, file, folder)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for folder := range layers {
+		if folder != "internal/app" && !seen[folder] {
+			t.Errorf("the table names %s, which does not exist", folder)
+		}
+	}
+}
+
+func checkFile(t *testing.T, file, folder string) {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	entry, allowed := entryOf(folder)
+	if entry == "" {
+		t.Errorf("%s is not in the import table", folder)
+		return
+	}
+	test := strings.HasSuffix(file, "_test.go")
+	for _, spec := range parsed.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		checkConfined(t, file, folder, imported, test)
+		own, ok := strings.CutPrefix(imported, "tutti/")
+		if !ok || own == "internal/core" || own == folder {
+			continue
+		}
+		if test || slices.Contains(allowed, "*") || slices.Contains(allowed, own) {
+			continue
+		}
+		t.Errorf("%s imports %s, which the table does not allow", file, imported)
+	}
+}
+
+func checkConfined(t *testing.T, file, folder, imported string, test bool) {
+	t.Helper()
+	for prefix, folders := range confined {
+		if !strings.HasPrefix(imported, prefix) || test {
+			continue
+		}
+		if !slices.ContainsFunc(folders, func(f string) bool { return strings.HasPrefix(folder, f) }) {
+			t.Errorf("%s imports %s, which belongs to %v", file, imported, folders)
+		}
+	}
+}
+
+func entryOf(folder string) (string, []string) {
+	for f := folder; f != "."; f = path.Dir(f) {
+		if allowed, ok := layers[f]; ok {
+			return f, allowed
+		}
+	}
+	return "", nil
+}

@@ -1,0 +1,114 @@
+package app_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"tutti/internal/app"
+	"tutti/internal/config"
+)
+
+// childVariable holds the configuration file of a child process: this test program as a tutti of its own.
+const childVariable = "E2E_CHILD_CONFIGURATION"
+
+// TestMain runs the tests, or, in a child process, a tutti. No test may leave a goroutine behind.
+func TestMain(m *testing.M) {
+	if yaml := os.Getenv(childVariable); yaml != "" {
+		if err := serveChild(yaml); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// serveChild runs a tutti until standard input ends, as it does with the parent.
+func serveChild(yaml string) error {
+	cfg, err := config.Parse([]byte(yaml), nil)
+	if err != nil {
+		return err
+	}
+	a, err := app.New(cfg, app.Options{Logger: slog.New(slog.NewJSONHandler(os.Stderr, nil))})
+	if err != nil {
+		return err
+	}
+	if err := a.Start(context.Background()); err != nil {
+		return err
+	}
+	fmt.Println(a.URL())
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	return a.Stop(context.Background())
+}
+
+// child is a tutti in a process of its own.
+type child struct {
+	cmd   *exec.Cmd
+	stdin io.WriteCloser
+	ended bool
+}
+
+// startChild starts a child on the world's configuration; requests go to it. It is killed at the end of the test at
+// the latest.
+func (w *world) startChild() *child {
+	w.t.Helper()
+	c, url, err := w.tryChild()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.url = url
+	return c
+}
+
+// tryChild gives the address of a child, or how it failed.
+func (w *world) tryChild() (*child, string, error) {
+	c := &child{cmd: exec.Command(os.Args[0])}
+	c.cmd.Env = append(os.Environ(), childVariable+"="+w.yaml())
+	c.cmd.Stderr = w.logs
+	stdin, err := c.cmd.StdinPipe()
+	if err != nil {
+		return nil, "", err
+	}
+	c.stdin = stdin
+	stdout, err := c.cmd.StdoutPipe()
+	if err != nil {
+		return nil, "", err
+	}
+	if err := c.cmd.Start(); err != nil {
+		return nil, "", err
+	}
+	w.t.Cleanup(c.kill)
+	url, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		c.ended = true
+		return nil, "", fmt.Errorf("the child ended: %w", c.cmd.Wait())
+	}
+	return c, strings.TrimSpace(url), nil
+}
+
+// kill ends the child by SIGKILL, in whatever it does, and waits for its end.
+func (c *child) kill() {
+	if c.ended {
+		return
+	}
+	c.ended = true
+	_ = c.cmd.Process.Kill()
+	_ = c.cmd.Wait() // says that it was killed
+	_ = c.stdin.Close()
+}
+
+// tryPost posts and tells whether the answer was 202.
+func (w *world) tryPost(path string) bool {
+	a, err := w.try(http.MethodPost, path)
+	return err == nil && a.status == http.StatusAccepted
+}

@@ -1,0 +1,89 @@
+package app
+
+import (
+	"context"
+	"path/filepath"
+
+	"tutti/consumers"
+	"tutti/internal/config"
+	"tutti/internal/core"
+	"tutti/internal/index"
+	"tutti/internal/index/elastic"
+	indexembedded "tutti/internal/index/embedded"
+	"tutti/internal/index/mapping"
+	"tutti/internal/queue"
+	"tutti/internal/upstream"
+	"tutti/internal/upstream/song"
+)
+
+func (a *App) openIndex(context.Context) error {
+	if a.opts.Index != nil {
+		a.index = a.opts.Index
+		return nil
+	}
+	var err error
+	if c := a.cfg.Index; c.URL != "" {
+		a.index, err = elastic.New(elastic.Config{
+			URLs: c.URLs(), Username: c.Username, Password: c.Password.Reveal(), APIKey: c.APIKey.Reveal(),
+			CAFile: c.CAFile, Shards: c.Shards, Replicas: c.Replicas, Logger: a.log.With("component", "index"),
+		})
+	} else {
+		a.index, err = indexembedded.Open(indexembedded.Config{
+			Dir: filepath.Join(a.cfg.DataDir, "index"), Logger: a.log.With("component", "index"),
+		})
+	}
+	if err != nil {
+		return err
+	}
+	a.cleanup.push("index", func(context.Context) error { return a.index.Close() })
+	return nil
+}
+
+// consumed makes what the consumers need of one repository.
+func (a *App) consumed(ctx context.Context, rc config.Repository, repo core.Repository) (consumers.Repository, error) {
+	client, err := song.New(song.Config{
+		URL: rc.URL, Token: rc.Token.Reveal(), Username: rc.Username, Password: rc.Password.Reveal(), Timeout: rc.Timeout,
+		States: rc.Song.States, Concurrency: 2 * rc.Concurrency, UserAgent: "tutti/" + a.opts.Version,
+		Repository: rc.Code, Metrics: a.metrics.upstream,
+	})
+	if err != nil {
+		return consumers.Repository{}, err
+	}
+	a.cleanup.push("connections to "+rc.Code, func(context.Context) error {
+		client.Close()
+		return nil
+	})
+	block := upstream.RepositoriesBlock(repo)
+	w := consumers.Repository{
+		Repository: repo, Upstream: client, PageSize: rc.PageSize, Concurrency: rc.Concurrency,
+		Document: func(dst, body []byte) []byte { return upstream.Splice(dst, body, block) },
+		Probe: probe{index: a.index, spec: index.Spec{
+			Alias: rc.IndexName, Mapping: rc.Mapping, Known: mapping.Song(),
+		}},
+	}
+	for class, source := range map[core.Class]*consumers.Source{
+		core.ClassRecords: &w.Records, core.ClassPages: &w.Pages, core.ClassRuns: &w.Runs,
+	} {
+		if *source, err = a.queue.Consumer(ctx, rc.Code, class, queue.ConsumerConfig{}); err != nil {
+			return w, err
+		}
+	}
+	return w, nil
+}
+
+// probe is one repository's view of the index.
+type probe struct {
+	index index.Index
+	spec  index.Spec
+}
+
+// Prepare makes the repository's index and alias where they are missing.
+func (p probe) Prepare(ctx context.Context) error {
+	if err := p.index.Ensure(ctx, p.spec); err != nil {
+		return err
+	}
+	return p.index.Check(ctx, p.spec.Alias)
+}
+
+// Check tells whether the alias takes writes now.
+func (p probe) Check(ctx context.Context) error { return p.index.Check(ctx, p.spec.Alias) }

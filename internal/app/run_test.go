@@ -1,0 +1,228 @@
+package app_test
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"tutti/internal/core"
+	"tutti/internal/testkit"
+)
+
+// TestRunReadsEveryPage: a study of 500 in pages of 100 costs six calls, since pages overlap by a row, and gives 500
+// documents that are the upstream's bytes.
+func TestRunReadsEveryPage(t *testing.T) {
+	t.Parallel()
+	w := startWorld(t, settings{})
+	w.fill("S1", 500)
+	job := w.run("S1", "", core.JobSucceeded)
+	for path, want := range map[string]int64{
+		"totals.expected": 500, "totals.fetched": 500, "totals.indexed": 500, "totals.removed": 0, "totals.rejected": 0,
+		"totals.stale": 0, "organizations.#": 1, "organizations.0.totals.indexed": 500,
+	} {
+		if got := job.Get(path).Int(); got != want {
+			t.Errorf("%s is %d, want %d: %s", path, got, want, job.Raw)
+		}
+	}
+	if calls := w.song.PageCalls(); len(calls) < 5 || len(calls) > 6 {
+		t.Errorf("%d calls for pages, want 5 or 6: %v", len(calls), calls)
+	}
+	w.converged()
+	if n := len(w.letters()); n != 0 {
+		t.Errorf("%d dead letters, want none", n)
+	}
+}
+
+// TestRunKeepsBytes: a document is the record's own bytes, whatever a re-encoding would do to them. Members without a
+// value stay, as long as any record has told what their values are.
+func TestRunKeepsBytes(t *testing.T) {
+	t.Parallel()
+	w := startWorld(t, settings{})
+	for i, members := range []string{
+		`"n":1.0`, `"n":1E+2`, `"n": 0.10000000000000000000001`, `"big":12345678901234567`, `"text":"\u0041\/\u2028\ud83d\ude00"`,
+		`"text":"é ü 国 😀"`, `"null":null,"empty":"","list":[],"object":{}`, "\t\"spaces\" :  [ 1 ,\t2 ]  ", "\"lines\"\n:\n[\n1\r\n]",
+		`"repositories":[{"code":"a liar"}]`, `"<&>":"<&>"`, `"null":"a","empty":"b","list":["c"],"object":{"d":"e"}`,
+	} {
+		w.put("S1", fmt.Sprintf("bytes-%d", i), members)
+	}
+	w.run("S1", "", core.JobSucceeded)
+	want := w.upstreamDocuments()
+	want["bytes-9"] = strings.Replace(want["bytes-9"], `,"repositories":[{"code":"a liar"}]`, "", 1)
+	if fault := difference(want, w.documents()); fault != "" {
+		t.Error(fault)
+	}
+}
+
+// TestRunPageFails: a page that fails once is read again; one that always fails ends the job with the reason, and
+// nothing is swept.
+func TestRunPageFails(t *testing.T) {
+	t.Parallel()
+	w := startWorld(t, settings{})
+	ids := w.fill("S1", 500)
+	pages := regexp.MustCompile(`/paginated`)
+
+	w.song.Fail(testkit.Fault{Path: pages, Skip: 2, Times: 1, Status: http.StatusInternalServerError})
+	job := w.run("S1", "", core.JobSucceeded)
+	w.converged()
+	if n := w.song.Requests(testkit.RoutePage); n != 7 {
+		t.Errorf("%d calls for pages, want 6 and one repeated: %s", n, job.Raw)
+	}
+
+	// Unpublished, so a sweep would ask for it.
+	w.song.SetState(ids[499], "UNPUBLISHED")
+	w.song.Heal()
+	w.song.Fail(testkit.Fault{Path: regexp.MustCompile(`/paginated.*offset=198\b`), Status: http.StatusInternalServerError})
+	job = w.run("S1", "", core.JobFailed)
+	for _, path := range []string{"error.message", "organizations.0.error.message"} {
+		if text := job.Get(path).String(); !strings.Contains(text, "page 2 (rows from 198)") || !strings.Contains(text, "500") {
+			t.Errorf("%s does not give the reason: %s", path, job.Raw)
+		}
+	}
+	if state := job.Get("organizations.0.state").String(); state != string(core.JobFailed) {
+		t.Errorf("the organization is %s, want failed", state)
+	}
+	if n := len(w.documents()); n != 500 {
+		t.Errorf("%d documents after a failed run, want all 500: nothing may be swept", n)
+	}
+	if asked := w.song.RecordRequests(ids[499]); asked != 0 {
+		t.Errorf("the failed run asked %d times for the record it did not see", asked)
+	}
+	if !strings.Contains(strings.Join(w.logs.all(), ""), "organization could not be read") {
+		t.Error("the log does not say that the organization could not be read")
+	}
+
+	w.song.Heal()
+	w.run("S1", "", core.JobSucceeded)
+	w.converged()
+}
+
+// TestRunListShifts: rows that leave or join the list while it is read cost no other row.
+func TestRunListShifts(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name            string
+		removed, joined int
+	}{
+		{"one row removed above the cursor", 1, 0},
+		{"forty rows removed above the cursor", 40, 0},
+		{"more than a page removed above the cursor", 130, 0},
+		{"thirty rows inserted above the cursor", 0, 30},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			shift := func(s *testkit.SongServer, n int, _ testkit.PageCall) {
+				if n != 3 {
+					return
+				}
+				for _, a := range s.Analyses("S1")[:tc.removed] {
+					s.Delete(a.ID)
+				}
+				for i, a := range testkit.GenerateAnalyses(2, "S1", tc.joined) {
+					if err := s.Insert("S1", i, a.Body); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			w := startWorld(t, settings{song: testkit.SongConfig{BeforePage: shift}})
+			w.fill("S1", 500)
+			first := w.song.Analyses("S1")
+			job := w.ended(w.begin("S1", ""))
+			got := w.documents()
+			for _, a := range first[tc.removed:] {
+				if got[a.ID] != string(a.Body) {
+					t.Errorf("%s was lost: %s", a.ID, job.Raw)
+				}
+			}
+			// What left or joined behind the cursor is the next run's.
+			w.run("S1", "?force=true", core.JobSucceeded)
+			w.converged()
+		})
+	}
+}
+
+// TestRunSweeps: what the upstream lost goes with the next run; a mass removal needs force; a study that vanished goes
+// with a run over the repository.
+func TestRunSweeps(t *testing.T) {
+	t.Parallel()
+	w := startWorld(t, settings{})
+	ids := w.fill("S1", 120)
+	w.fill("S2", 30)
+	w.fill("S3", 5)
+	w.run("", "", core.JobSucceeded)
+	w.converged()
+
+	w.song.Delete(ids[0])
+	w.song.SetState(ids[1], "SUPPRESSED")
+	job := w.run("S1", "", core.JobSucceeded)
+	if n := job.Get("totals.removed").Int(); n != 2 {
+		t.Errorf("removed %d, want 2: %s", n, job.Raw)
+	}
+	w.converged()
+
+	for _, id := range ids[2:50] {
+		w.song.SetState(id, "UNPUBLISHED")
+	}
+	before := w.documents()
+	for _, scope := range []string{"S1", ""} {
+		job = w.run(scope, "", core.JobPartial)
+		if c := job.Get("error.code").String(); c != core.JobErrorPruneGuard {
+			t.Errorf("error.code is %q, want %q: %s", c, core.JobErrorPruneGuard, job.Raw)
+		}
+	}
+	if fault := difference(before, w.documents()); fault != "" {
+		t.Errorf("the guard did not hold: %s", fault)
+	}
+	job = w.run("S1", "?force=true", core.JobSucceeded)
+	if n := job.Get("totals.removed").Int(); n != 48 {
+		t.Errorf("removed %d, want 48: %s", n, job.Raw)
+	}
+	w.converged()
+
+	w.song.DropStudy("S3")
+	job = w.run("", "", core.JobSucceeded)
+	if n := job.Get("totals.removed").Int(); n != 5 {
+		t.Errorf("removed %d, want the 5 of the study that vanished: %s", n, job.Raw)
+	}
+	w.converged()
+
+	// A list that comes back empty is no reason to remove everything.
+	for _, a := range w.song.Analyses("S2") {
+		w.song.SetState(a.ID, "UNPUBLISHED")
+	}
+	w.run("S2", "", core.JobPartial)
+	w.run("S2", "?force=true", core.JobSucceeded)
+	w.converged()
+}
+
+// TestRunAgainstProxyPages: a 404 that is not the upstream's own word, such as a proxy's page, removes nothing,
+// neither asked for by a run nor for one record.
+func TestRunAgainstProxyPages(t *testing.T) {
+	t.Parallel()
+	w := startWorld(t, settings{})
+	ids := w.fill("S1", 20)
+	w.run("S1", "", core.JobSucceeded)
+	before := w.documents()
+	w.song.Fail(testkit.Fault{
+		Status: http.StatusNotFound, ContentType: "text/html", Body: "<html><body><h1>404 Not Found</h1></body></html>",
+	})
+	for _, scope := range []string{"S1", ""} {
+		job := w.run(scope, "?force=true", core.JobFailed)
+		if job.Get("error.message").String() == "" {
+			t.Errorf("the job does not say why: %s", job.Raw)
+		}
+	}
+	w.trigger("S1", ids[0])
+	w.eventually(wait, func() (bool, string) {
+		letter, ok := w.letters()[ids[0]]
+		return ok && letter.Reason == core.ReasonUpstream, fmt.Sprintf("%+v", letter)
+	})
+	if fault := difference(before, w.documents()); fault != "" {
+		t.Errorf("a proxy's page changed the index: %s", fault)
+	}
+
+	w.song.Heal()
+	w.trigger("S1", ids[0])
+	w.eventually(wait, func() (bool, string) { return len(w.letters()) == 0, "the dead letter is still there" })
+}

@@ -1,0 +1,226 @@
+package app_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tutti/internal/app"
+	"tutti/internal/config"
+	"tutti/internal/testkit"
+)
+
+// code is the repository of every world.
+const code = "song.e2e"
+
+// settings are what a world's configuration says beside its addresses. Zero values are the program's defaults.
+type settings struct {
+	song            testkit.SongConfig
+	pageSize        int
+	concurrency     int
+	shutdownTimeout time.Duration
+	maxPending      int
+	queueURL        string
+	batchBytes      int
+	maxInFlight     int
+	// repository is more of the repository's YAML, such as a token.
+	repository string
+	// spoilt puts the engine behind something that can refuse, hang up and go away.
+	spoilt bool
+	// rates are the faults of a spoilt engine while it is on.
+	rates testkit.FaultRates
+}
+
+// world is one Song server, one index and the tutti between them.
+type world struct {
+	t      *testing.T
+	set    settings
+	song   *testkit.SongServer
+	engine engine
+	dir    string
+	alias  string
+	logs   *logBook
+	client *http.Client
+	app    *app.App
+	url    string
+}
+
+// newWorld makes a world whose tutti does not run yet.
+func newWorld(t *testing.T, set settings) *world {
+	t.Helper()
+	if set.pageSize == 0 {
+		set.pageSize = 100
+	}
+	if set.shutdownTimeout == 0 {
+		set.shutdownTimeout = 10 * time.Second
+	}
+	if set.maxPending == 0 {
+		set.maxPending = 200_000
+	}
+	if set.batchBytes == 0 {
+		set.batchBytes = 2 << 20
+	}
+	if set.maxInFlight == 0 {
+		set.maxInFlight = 4
+	}
+	if set.concurrency == 0 {
+		set.concurrency = 4
+	}
+	song, err := testkit.NewSong(set.song)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(song.Close)
+	w := &world{
+		t: t, set: set, song: song, dir: t.TempDir(), logs: &logBook{},
+		alias:  fmt.Sprintf("e2e-%08x", rand.Uint32()),
+		client: &http.Client{Transport: &http.Transport{}, Timeout: 30 * time.Second},
+	}
+	t.Cleanup(w.client.CloseIdleConnections)
+	w.engine = newEngine(t, w)
+	return w
+}
+
+// startWorld makes a world whose tutti runs and whose index takes writes.
+func startWorld(t *testing.T, set settings) *world {
+	t.Helper()
+	w := newWorld(t, set)
+	w.start()
+	w.eventually(wait, func() (bool, string) {
+		a := w.ask(http.MethodGet, "/ready", http.StatusOK)
+		return len(a.get("paused").Array()) == 0, string(a.raw)
+	})
+	return w
+}
+
+// yaml gives the configuration file of the world's tutti.
+func (w *world) yaml() string {
+	return fmt.Sprintf(`
+server: {listen: "127.0.0.1:0", shutdownTimeout: %s}
+dataDir: %q
+log: {level: debug}
+queue: {url: %q, maxPending: %d}
+index: {url: %q, replicas: 0, batchBytes: %d, maxInFlight: %d}
+repositories:
+  - code: %s
+    type: song
+    url: %q
+    indexName: %s
+    name: Test repository
+    organization: Example Institute
+    country: CA
+    pageSize: %d
+    concurrency: %d
+%s`, w.set.shutdownTimeout, w.dir, w.set.queueURL, w.set.maxPending, w.engine.url(), w.set.batchBytes,
+		w.set.maxInFlight, code, w.song.URL(), w.alias, w.set.pageSize, w.set.concurrency, indent(w.set.repository))
+}
+
+func indent(yaml string) string {
+	if yaml == "" {
+		return ""
+	}
+	return "    " + strings.ReplaceAll(strings.TrimSpace(yaml), "\n", "\n    ") + "\n"
+}
+
+// newApp makes a tutti of the world, not started.
+func (w *world) newApp() *app.App {
+	w.t.Helper()
+	cfg, err := config.Parse([]byte(w.yaml()), nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	opts := app.Options{Logger: slog.New(slog.NewJSONHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	w.engine.replace(&opts)
+	a, err := app.New(cfg, opts)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return a
+}
+
+// start starts the world's tutti, which is stopped at the end of the test.
+func (w *world) start() {
+	w.t.Helper()
+	a := w.newApp()
+	began := time.Now()
+	if err := a.Start(w.t.Context()); err != nil {
+		w.t.Fatalf("starting: %v\n%s", err, w.logs.tail())
+	}
+	w.app, w.url = a, a.URL()
+	w.t.Logf("started in %s", time.Since(began).Round(time.Millisecond))
+	w.t.Cleanup(func() {
+		if err := a.Stop(context.WithoutCancel(w.t.Context())); err != nil {
+			w.t.Errorf("stopping: %v", err)
+		}
+	})
+	w.t.Cleanup(w.report)
+}
+
+// stop stops the world's tutti and gives how long that took.
+func (w *world) stop() time.Duration {
+	w.t.Helper()
+	began := time.Now()
+	if err := w.app.Stop(context.WithoutCancel(w.t.Context())); err != nil {
+		w.t.Errorf("stopping: %v", err)
+	}
+	took := time.Since(began)
+	w.app = nil
+	return took
+}
+
+// report tells the state of a world whose test has failed.
+func (w *world) report() {
+	if !w.t.Failed() {
+		return
+	}
+	if w.app != nil {
+		for _, path := range []string{"/ready", "/jobs?limit=5"} {
+			if a, err := w.try(http.MethodGet, path); err == nil {
+				w.t.Logf("GET %s: %s", path, a.raw)
+			}
+		}
+		letters, _, err := w.app.DeadLetters().List(context.WithoutCancel(w.t.Context()), "", "", 5, "")
+		for _, l := range letters {
+			w.t.Logf("dead letter %s/%s: %s, %s: %s (%s)", l.Organization, l.RecordID, l.Reason, l.EngineType, l.EngineReason, l.Hint)
+		}
+		if err != nil {
+			w.t.Logf("dead letters: %v", err)
+		}
+	}
+	w.t.Logf("the last of the log:\n%s", w.logs.tail())
+}
+
+// logBook keeps everything that is logged, a line each.
+type logBook struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+// Write implements io.Writer; the handler writes a line at a time.
+func (l *logBook) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, string(line))
+	return len(line), nil
+}
+
+func (l *logBook) all() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]string(nil), l.lines...)
+}
+
+// tail gives the last lines, those of requests and of the queue's server left out.
+func (l *logBook) tail() string {
+	lines := slices.DeleteFunc(l.all(), func(line string) bool {
+		return strings.Contains(line, `"component":"http"`) || strings.Contains(line, `"component":"nats"`)
+	})
+	return strings.Join(lines[max(0, len(lines)-25):], "")
+}

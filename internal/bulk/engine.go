@@ -1,0 +1,21 @@
+package bulk
+
+import (
+	"context"
+
+	"tutti/internal/core"
+)
+
+// Engine is an index as the Writer needs it. Its methods are called by several goroutines at once.
+type Engine interface {
+	// Encode appends the engine's encoding of w to dst. Of the longer slice, out[docStart:docEnd] is the document;
+	// the two are equal for a delete. It is called with the Writer locked: it must neither block nor keep dst.
+	Encode(dst []byte, w core.Write) (out []byte, docStart, docEnd int)
+	// Write sends b.Payload() and gives one Result per item, in the order of b.Items. It does not change the bytes,
+	// and once it has returned nothing reads them any more. Results share no memory with b.
+	//
+	// An error is about the whole request and is a *core.Error: CodeOverloaded (sent again, slower), CodeUnavailable
+	// (the outcome is unknown), CodeTooLarge (split), CodeInvalid (one or more items make the request unreadable) or
+	// CodeIndexBlocked (the index is missing, closed or blocked). Any other error counts as CodeUnavailable.
+	Write(ctx context.Context, b core.Batch) ([]core.Result, error)
+}

@@ -1,0 +1,156 @@
+package config
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"tutti/internal/core"
+)
+
+// Config is the whole configuration, validated. Relative paths in it are relative to the working folder.
+type Config struct {
+	Server Server
+	// DataDir is the folder of everything that is kept on this machine.
+	DataDir      string
+	Log          Log
+	Queue        Queue
+	Index        Index
+	Repositories []Repository
+	Auth         Auth
+}
+
+// Server says where and how requests are answered.
+type Server struct {
+	// Listen is a TCP address, host:port.
+	Listen string
+	// Hosts are names beside loopback ones that the Host header may carry while nobody has to show a token; "*" for any.
+	Hosts []string
+	// BasePath prefixes every route; empty for none.
+	BasePath string
+	// MaxBodyBytes is the largest request body.
+	MaxBodyBytes int64
+	// ShutdownTimeout is how long a stop waits for what is in hand.
+	ShutdownTimeout time.Duration
+}
+
+// Loopback tells whether Listen can be reached from this machine alone. A name other than localhost counts as public: who
+// knows what it resolves to.
+func (s Server) Loopback() bool {
+	host, _, err := net.SplitHostPort(s.Listen)
+	if err != nil {
+		return false
+	}
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Unmap().IsLoopback()
+}
+
+// Log says what is logged and how.
+type Log struct {
+	// Level is debug, info, warn or error.
+	Level string
+	// Format is text or json.
+	Format string
+}
+
+// SlogLevel gives Level for log/slog.
+func (l Log) SlogLevel() slog.Level {
+	switch l.Level {
+	case "debug":
+		return slog.LevelDebug
+	case "warn":
+		return slog.LevelWarn
+	case "error":
+		return slog.LevelError
+	default:
+		return slog.LevelInfo
+	}
+}
+
+// Queue says where Requests are kept.
+type Queue struct {
+	// URL is that of a NATS server, several comma-separated; empty for the embedded one.
+	URL string
+	// CredentialsFile is a NATS credentials file for URL; empty for none.
+	CredentialsFile string
+	// Replicas is how many servers of a cluster hold each message.
+	Replicas int
+	// MaxPending is how many Requests may wait.
+	MaxPending int
+}
+
+// Index says where documents are written.
+type Index struct {
+	// URL is that of an Elasticsearch node, several comma-separated; empty for the embedded index.
+	URL      string
+	Username string
+	Password Secret
+	APIKey   Secret
+	// CAFile is a PEM file of certificate authorities to trust beside the system's; empty for none.
+	CAFile string
+	// Shards and Replicas are those of a new physical index.
+	Shards   int
+	Replicas int
+	// BatchBytes is the size of a bulk request.
+	BatchBytes int
+	// MaxInFlight is how many bulk requests may be under way.
+	MaxInFlight int
+}
+
+// URLs gives the nodes of URL, none for the embedded index.
+func (i Index) URLs() []string { return splitList(i.URL) }
+
+// Repository is one source of records.
+type Repository struct {
+	Code string
+	Type core.RepositoryType
+	URL  string
+	// IndexName is the alias that documents are written to.
+	IndexName string
+	// Name, Organization and Country go into a document's repositories block.
+	Name         string
+	Organization string
+	Country      string
+	// Token is a bearer token; Username and Password are for basic authentication.
+	Token    Secret
+	Username string
+	Password Secret
+	// Timeout bounds one call and each wait for more of its answer.
+	Timeout time.Duration
+	// PageSize is how many records one call lists.
+	PageSize int
+	// Concurrency is how many calls may be under way.
+	Concurrency int
+	// MappingFile is a JSON file with the index's mapping; empty lets tutti make one. Mapping is what it holds.
+	MappingFile string
+	Mapping     json.RawMessage
+	Song        Song
+}
+
+// Song is what only a repository of type song has.
+type Song struct {
+	// States are the analysis states that belong into the index.
+	States []string
+}
+
+// Core gives the repository as the other packages know it.
+func (r Repository) Core() core.Repository {
+	return core.Repository{
+		Code: r.Code, Type: r.Type, URL: r.URL, IndexName: r.IndexName,
+		Name: r.Name, Organization: r.Organization, Country: r.Country,
+	}
+}
+
+// Auth says who may do what.
+type Auth struct {
+	// Mode is none.
+	Mode string
+	// AllowInsecure permits a public address although nobody has to show a token.
+	AllowInsecure bool
+}

@@ -1,0 +1,314 @@
+package config
+
+import (
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// decoder puts a node into the targets of keys.
+type decoder struct {
+	faults *faults
+	// readFile reads the file of a secret.
+	readFile func(string) ([]byte, error)
+}
+
+func newDecoder(f *faults) *decoder { return &decoder{faults: f, readFile: os.ReadFile} }
+
+// object sets every key from n, which may be nil, and notes every name that is no key.
+func (d *decoder) object(path string, n *node, keys []key) {
+	if n != nil && n.shape != shapeObject {
+		d.wrongShape(path, n, "an object with keys of its own")
+		n = nil
+	}
+	if n != nil {
+		d.unknown(path, n, keys)
+	}
+	for _, k := range keys {
+		at, value := joined(path, k.name), n.member(k.name)
+		switch {
+		case k.elements != nil:
+			d.objects(at, value, k)
+		case k.members != nil:
+			d.object(at, value, k.members)
+		case k.isSecret():
+			d.secret(at, value, n.member(k.secretFile()), k)
+		default:
+			d.value(at, value, k)
+		}
+	}
+}
+
+func (d *decoder) unknown(path string, n *node, keys []key) {
+	var valid []string
+	for _, k := range keys {
+		valid = append(valid, k.name)
+		if k.isSecret() {
+			valid = append(valid, k.secretFile())
+		}
+	}
+	for _, name := range n.names {
+		if !slices.Contains(valid, name) {
+			d.faults.add(joined(path, name), n.members[name].where, "",
+				"unknown key; the nearest valid key is %s", joined(path, nearest(name, valid)))
+		}
+	}
+}
+
+func (d *decoder) wrongShape(path string, n *node, want string) {
+	d.faults.add(path, n.where, "", "expects %s, not %s", want, n.shape)
+}
+
+func (d *decoder) objects(path string, n *node, k key) {
+	if n == nil {
+		k.elements(0)
+		return
+	}
+	if n.shape != shapeList {
+		d.wrongShape(path, n, "a list of objects")
+		k.elements(0)
+		return
+	}
+	for i, keys := range k.elements(len(n.items)) {
+		item := n.items[i]
+		if item.shape != shapeObject {
+			d.wrongShape(indexed(path, i), item, "an object with keys of its own")
+			continue
+		}
+		d.object(indexed(path, i), item, keys)
+	}
+}
+
+// value sets one key that is neither an object nor a secret.
+func (d *decoder) value(path string, n *node, k key) {
+	if n == nil {
+		d.fallback(k)
+		if fallback, ok := k.fallback.(string); ok && k.required && fallback == "" {
+			d.faults.add(path, "", hintOf(k), "is missing")
+		}
+		return
+	}
+	if k.isList() {
+		d.list(path, n, k)
+		return
+	}
+	if n.shape != shapeScalar {
+		d.wrongShape(path, n, wanted(k))
+		d.fallback(k)
+		return
+	}
+	d.scalar(path, n, k)
+}
+
+// fallback sets a key to its default.
+func (d *decoder) fallback(k key) {
+	switch t := k.target.(type) {
+	case *string:
+		*t, _ = k.fallback.(string)
+	case *int:
+		*t, _ = k.fallback.(int)
+	case *int64:
+		*t, _ = k.fallback.(int64)
+	case *bool:
+		*t, _ = k.fallback.(bool)
+	case *time.Duration:
+		*t, _ = k.fallback.(time.Duration)
+	case *[]string:
+		texts, _ := k.fallback.([]string)
+		*t = slices.Clone(texts)
+	}
+}
+
+func (d *decoder) scalar(path string, n *node, k key) {
+	switch t := k.target.(type) {
+	case *string:
+		d.text(path, n, k, t)
+	case *int:
+		if v, ok := d.integer(path, n, k, strconv.IntSize); ok {
+			*t = int(v)
+		}
+	case *int64:
+		if v, ok := d.integer(path, n, k, 64); ok {
+			*t = v
+		}
+	case *bool:
+		v, ok := parseBool(n.text)
+		if !ok {
+			d.faults.add(path, n.where, "use true, false, 1, 0, yes or no", "expects %s, not %q", wanted(k), n.text)
+		}
+		*t = v
+	case *time.Duration:
+		d.duration(path, n, k, t)
+	}
+}
+
+// text sets a text that is right; a wrong one leaves its target empty, so that nothing else is said of it.
+func (d *decoder) text(path string, n *node, k key, target *string) {
+	given := strconv.Quote(maskUser(n.text))
+	if k.hidden {
+		given = mask
+	}
+	v := n.text
+	if k.fold {
+		v = strings.ToLower(v)
+	}
+	switch {
+	case n.tag != "" && n.tag != "!!str":
+		d.faults.add(path, n.where, "put it in quotes", "expects a text, not %s", strings.Trim(given, `"`))
+	case v == "" && k.required:
+		d.faults.add(path, n.where, hintOf(k), "is empty")
+	case len(k.choices) > 0 && !slices.Contains(k.choices, v):
+		d.faults.add(path, n.where, "the nearest is "+nearest(v, k.choices), "expects %s, not %s", wanted(k), given)
+	case v != "" && k.pattern != nil && !k.pattern.MatchString(v):
+		d.faults.add(path, n.where, "", "%s is not %s", given, k.says)
+	default:
+		*target = v
+	}
+}
+
+func (d *decoder) integer(path string, n *node, k key, bits int) (int64, bool) {
+	v, err := strconv.ParseInt(n.text, 10, bits)
+	if err != nil || (n.tag != "" && n.tag != "!!int") {
+		d.faults.add(path, n.where, "", "expects %s, not %q", wanted(k), n.text)
+		return 0, false
+	}
+	if v < k.least || v > k.most {
+		d.faults.add(path, n.where, "", "%d is out of range, expects %s", v, wanted(k))
+		return 0, false
+	}
+	return v, true
+}
+
+func (d *decoder) duration(path string, n *node, k key, target *time.Duration) {
+	v, err := time.ParseDuration(n.text)
+	switch {
+	case err != nil:
+		d.faults.add(path, n.where, "write a number with its unit, such as 500ms, 30s or 2m", "expects %s, not %q", wanted(k), n.text)
+	case int64(v) < k.least || int64(v) > k.most:
+		d.faults.add(path, n.where, "", "must be more than zero, not %s", n.text)
+	default:
+		*target = v
+	}
+}
+
+func (d *decoder) list(path string, n *node, k key) {
+	target, ok := k.target.(*[]string)
+	if !ok {
+		return
+	}
+	*target = nil
+	switch {
+	case n.shape == shapeList:
+	case n.shape == shapeScalar && n.tag == "":
+		for _, part := range splitList(n.text) {
+			n.items = append(n.items, &node{shape: shapeScalar, text: part, where: n.where})
+		}
+	default:
+		d.wrongShape(path, n, "a list of texts")
+		return
+	}
+	for i, item := range n.items {
+		at := indexed(path, i)
+		if item.shape != shapeScalar {
+			d.wrongShape(at, item, "a text")
+			continue
+		}
+		var v string
+		d.text(at, item, key{required: true, pattern: k.pattern, says: k.says}, &v)
+		*target = append(*target, v)
+	}
+	if k.required && len(n.items) == 0 {
+		d.faults.add(path, n.where, "leave the key out for its default", "the list is empty")
+	}
+}
+
+// secret sets a key from its own value or from the file that its …File sibling names.
+func (d *decoder) secret(path string, n, file *node, k key) {
+	target, ok := k.target.(*Secret)
+	if !ok {
+		return
+	}
+	*target = ""
+	if n != nil && file != nil {
+		d.faults.add(path, file.where, "remove one of them", "is given, and so is %sFile", path)
+		return
+	}
+	var v string
+	if file == nil {
+		hidden := text(k.name, &v, "", k.doc)
+		hidden.hidden = true
+		d.value(path, n, hidden)
+		*target = Secret(v)
+		return
+	}
+	d.value(path+"File", file, text(k.secretFile(), &v, "", k.doc))
+	if v == "" {
+		return
+	}
+	content, err := d.readFile(v)
+	if err != nil {
+		d.faults.add(path+"File", file.where, "", "%s cannot be read: %s", v, reason(err))
+		return
+	}
+	*target = Secret(strings.TrimRight(string(content), "\r\n"))
+	if *target == "" {
+		d.faults.add(path+"File", file.where, "", "%s is empty", v)
+	}
+}
+
+// wanted puts in words what a key takes.
+func wanted(k key) string {
+	switch k.target.(type) {
+	case *int, *int64:
+		if k.most >= maxShown {
+			return "a whole number from " + strconv.FormatInt(k.least, 10)
+		}
+		return "a whole number from " + strconv.FormatInt(k.least, 10) + " to " + strconv.FormatInt(k.most, 10)
+	case *bool:
+		return "true or false"
+	case *time.Duration:
+		return "a duration"
+	case *[]string:
+		return "a list of texts"
+	default:
+		if len(k.choices) > 0 {
+			return "one of " + strings.Join(k.choices, ", ")
+		}
+		return "a text"
+	}
+}
+
+// maxShown is the bound from which an upper limit is none that anybody would want to read.
+const maxShown = 1<<31 - 1
+
+func hintOf(k key) string {
+	if k.says != "" {
+		return "give " + k.says
+	}
+	return k.doc
+}
+
+// parseBool reads a boolean as CONTRACT section 9 has them.
+func parseBool(s string) (value, ok bool) {
+	switch strings.ToLower(s) {
+	case "true", "1", "yes":
+		return true, true
+	case "false", "0", "no":
+		return false, true
+	default:
+		return false, false
+	}
+}
+
+// splitList gives the parts between commas, trimmed, empty ones left out.
+func splitList(s string) []string {
+	var parts []string
+	for part := range strings.SplitSeq(s, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}

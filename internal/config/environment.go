@@ -1,0 +1,271 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+const envPrefix = "TUTTI_"
+
+// ownVariable tells whether a variable starts with the prefix but is no key: clients and test runs read it, or Kubernetes
+// made it for a service whose name starts with tutti.
+func ownVariable(v variable) bool {
+	switch v.name {
+	case "TUTTI_CONFIG", "TUTTI_SERVER", "TUTTI_TOKEN":
+		return true
+	}
+	for _, prefix := range []string{"TUTTI_TEST_", "TUTTI_SERVICES_", "TUTTI_ES_"} {
+		if strings.HasPrefix(v.name, prefix) {
+			return true
+		}
+	}
+	return serviceLink(v)
+}
+
+// serviceLink recognizes NAME_SERVICE_HOST, NAME_SERVICE_PORT[_X] and NAME_PORT[_N_TCP[_X]] (Kubernetes, "Accessing the
+// Service", environment variables). NAME_PORT alone is one only when its value is an address.
+func serviceLink(v variable) bool {
+	words := strings.Split(v.name, "_")
+	for i := 1; i < len(words); i++ {
+		rest := words[i:]
+		switch {
+		case rest[0] == "SERVICE" && len(rest) > 1 && (rest[1] == "HOST" || rest[1] == "PORT"):
+			return true
+		case rest[0] != "PORT":
+		case len(rest) > 2 && slices.Contains([]string{"TCP", "UDP", "SCTP"}, rest[2]):
+			return true
+		case len(rest) == 1 && strings.Contains(v.value, "://"):
+			return true
+		}
+	}
+	return false
+}
+
+// variable is one variable of the environment that may be a key.
+type variable struct{ name, value string }
+
+// overlay puts the variables of environ over root; the environment wins (CONTRACT section 9). keys are those of the
+// whole file, with one element for each list of objects.
+func overlay(root *node, environ []string, keys []key, f *faults) {
+	var variables []variable
+	for _, entry := range environ {
+		name, value, ok := strings.Cut(entry, "=")
+		if v := (variable{name, value}); ok && strings.HasPrefix(name, envPrefix) && !ownVariable(v) {
+			variables = append(variables, v)
+		}
+	}
+	// In natural order, so that list elements come one after the other and what is wrong is told in a steady order.
+	slices.SortFunc(variables, func(a, b variable) int { return naturalCompare(a.name, b.name) })
+	o := &overlayer{faults: f, setBy: map[string]string{}, names: variableNames(envPrefix, keys)}
+	for _, v := range variables {
+		if !o.object(root, "", strings.Split(v.name[len(envPrefix):], "_"), v, keys) {
+			f.add(v.name, "", "", "unknown variable; the nearest valid one is %s", nearest(v.name, o.names))
+		}
+	}
+}
+
+type overlayer struct {
+	faults *faults
+	// setBy is the variable that set a path.
+	setBy map[string]string
+	names []string
+}
+
+// object finds the key whose words are the first ones of tokens, and sets it. It gives false when there is none. The
+// longest match wins, so that PASSWORD_FILE is not a member FILE of PASSWORD.
+func (o *overlayer) object(n *node, path string, tokens []string, v variable, keys []key) bool {
+	for used := len(tokens); used > 0; used-- {
+		word := strings.Join(tokens[:used], "")
+		rest := tokens[used:]
+		for _, k := range keys {
+			at := joined(path, k.name)
+			switch {
+			case k.isSecret() && len(rest) == 0 && strings.EqualFold(word, k.secretFile()):
+				o.secret(n, at+"File", k.secretFile(), at, k.name, v)
+				return true
+			case k.isSecret() && len(rest) == 0 && strings.EqualFold(word, k.name):
+				o.secret(n, at, k.name, at+"File", k.secretFile(), v)
+				return true
+			case !strings.EqualFold(word, k.name):
+			case k.members != nil && len(rest) > 0:
+				if o.object(o.child(n, k.name, v), at, rest, v, k.members) {
+					return true
+				}
+			case k.elements != nil && len(rest) > 1:
+				return o.element(n, at, rest, v, k)
+			case k.isList() && len(rest) == 1:
+				return o.listItem(n, at, rest[0], v, k)
+			case k.target != nil && len(rest) == 0:
+				o.set(n, k.name, at, v)
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// secret sets one way to give a secret; the file's other way gives way, a variable's does not and is a contradiction.
+func (o *overlayer) secret(n *node, path, name, otherPath, other string, v variable) {
+	o.set(n, name, path, v)
+	if _, set := o.setBy[otherPath]; !set {
+		n.remove(other)
+	}
+}
+
+func (o *overlayer) set(n *node, name, path string, v variable) {
+	if !o.claim(path, v) {
+		return
+	}
+	n.set(name, scalarOf(v))
+}
+
+// claim notes that v sets path, and a fault when another variable does too.
+func (o *overlayer) claim(path string, v variable) bool {
+	if other, twice := o.setBy[path]; twice {
+		o.faults.add(path, "", "unset one of them", "is given by both %s and %s", other, v.name)
+		return false
+	}
+	o.setBy[path] = v.name
+	return true
+}
+
+func scalarOf(v variable) *node {
+	return &node{shape: shapeScalar, text: v.value, where: "variable " + v.name}
+}
+
+// child gives the object of a member, made where the file has none. What the file has instead is left, as its fault.
+func (o *overlayer) child(n *node, name string, v variable) *node {
+	if m := n.member(name); m != nil {
+		if m.shape != shapeObject {
+			return newObject(m.where)
+		}
+		return m
+	}
+	m := newObject("variable " + v.name)
+	n.set(name, m)
+	return m
+}
+
+func (o *overlayer) element(n *node, path string, tokens []string, v variable, k key) bool {
+	i, ok := indexOf(tokens[0])
+	if !ok {
+		return false
+	}
+	items, ok := o.items(n, k.name, v)
+	if !ok {
+		return true // not a list in the file: its fault is told by the decoder
+	}
+	if i > len(items.items) {
+		o.faults.add(indexed(path, i), "variable "+v.name, "count from 0 without gaps", "there is no element %d", len(items.items))
+		return true
+	}
+	at := indexed(path, i)
+	element := newObject("variable " + v.name)
+	if i < len(items.items) && items.items[i].shape == shapeObject {
+		element = items.items[i]
+	}
+	if !o.object(element, at, tokens[1:], v, k.elements(1)[0]) {
+		return false
+	}
+	if i == len(items.items) {
+		items.items = append(items.items, element)
+	} else if items.items[i].shape == shapeNull {
+		items.items[i] = element
+	}
+	return true
+}
+
+func (o *overlayer) listItem(n *node, path, token string, v variable, k key) bool {
+	i, ok := indexOf(token)
+	if !ok {
+		return false
+	}
+	items, ok := o.items(n, k.name, v)
+	if !ok {
+		o.faults.add(indexed(path, i), "variable "+v.name, "", "the list is given as a whole too")
+		return true
+	}
+	at := indexed(path, i)
+	switch {
+	case !o.claim(at, v):
+	case i < len(items.items):
+		items.items[i] = scalarOf(v)
+	case i == len(items.items):
+		items.items = append(items.items, scalarOf(v))
+	default:
+		o.faults.add(at, "variable "+v.name, "count from 0 without gaps", "there is no element %d", len(items.items))
+	}
+	return true
+}
+
+// items gives the list of a member, made where there is none; false when it is something else.
+func (o *overlayer) items(n *node, name string, v variable) (*node, bool) {
+	m := n.member(name)
+	if m == nil {
+		m = &node{shape: shapeList, where: "variable " + v.name}
+		n.set(name, m)
+	}
+	return m, m.shape == shapeList
+}
+
+func indexOf(token string) (int, bool) {
+	i, err := strconv.Atoi(token)
+	return i, err == nil && i >= 0 && strconv.Itoa(i) == token
+}
+
+// variableNames lists every variable, elements as number 0.
+func variableNames(prefix string, keys []key) []string {
+	var names []string
+	for _, k := range keys {
+		name := prefix + variableWord(k.name)
+		switch {
+		case k.elements != nil:
+			names = append(names, variableNames(name+"_0_", k.elements(1)[0])...)
+		case k.members != nil:
+			names = append(names, variableNames(name+"_", k.members)...)
+		default:
+			names = append(names, name)
+			if k.isSecret() {
+				names = append(names, prefix+variableWord(k.secretFile()))
+			}
+		}
+	}
+	return names
+}
+
+// variableWord gives a key as a variable has it: maxBodyBytes is MAX_BODY_BYTES. MAXBODYBYTES is understood as well.
+func variableWord(name string) string {
+	var b strings.Builder
+	for i, r := range name {
+		if i > 0 && unicode.IsUpper(r) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToUpper(r))
+	}
+	return b.String()
+}
+
+// naturalCompare orders names by their words, numbers by value.
+func naturalCompare(a, b string) int {
+	return slices.CompareFunc(strings.Split(a, "_"), strings.Split(b, "_"), func(x, y string) int {
+		i, errX := strconv.Atoi(x)
+		j, errY := strconv.Atoi(y)
+		if errX == nil && errY == nil {
+			return i - j
+		}
+		return strings.Compare(x, y)
+	})
+}
+
+// Variable gives the canonical environment variable of a key's path, such as TUTTI_REPOSITORIES_0_CODE for
+// repositories[0].code.
+func Variable(path string) string {
+	parts := strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' })
+	for i, p := range parts {
+		parts[i] = variableWord(p)
+	}
+	return fmt.Sprint(envPrefix, strings.Join(parts, "_"))
+}

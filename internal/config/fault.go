@@ -1,0 +1,48 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+
+	"tutti/internal/core"
+)
+
+// faults collects everything that is wrong, in the order of the file's keys.
+type faults struct{ found []error }
+
+// add notes a fault of the key at path. where says where the value came from, "" when there is none.
+func (f *faults) add(path, where, hint, format string, args ...any) {
+	f.addCode(core.CodeInvalid, path, where, hint, format, args...)
+}
+
+func (f *faults) addCode(code core.Code, path, where, hint, format string, args ...any) {
+	message := fmt.Sprintf(format, args...)
+	if path != "" {
+		message = path + ": " + message
+	}
+	if where != "" {
+		message += " (" + where + ")"
+	}
+	f.found = append(f.found, &core.Error{Code: code, Message: message, Hint: hint})
+}
+
+// err joins the faults, nil when there are none.
+func (f *faults) err() error { return errors.Join(f.found...) }
+
+// Faults gives the single faults of an error of this package, each with its key's path in its Message.
+func Faults(err error) []*core.Error {
+	if err == nil {
+		return nil
+	}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []*core.Error
+		for _, e := range joined.Unwrap() {
+			all = append(all, Faults(e)...)
+		}
+		return all
+	}
+	if e, ok := errors.AsType[*core.Error](err); ok {
+		return []*core.Error{e}
+	}
+	return []*core.Error{core.WrapError(core.CodeInternal, "an internal error occurred", err)}
+}

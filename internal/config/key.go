@@ -1,0 +1,87 @@
+package config
+
+import (
+	"math"
+	"regexp"
+	"time"
+)
+
+// key is one key of the file: where its value goes, what it is without one, and what it may be. The tables of keys are
+// the one description from which the file is read, the environment is matched, the schema is made and the effective
+// configuration is printed.
+type key struct {
+	name string
+	doc  string
+	// target is *string, *Secret, *int, *int64, *bool, *time.Duration or *[]string; nil for an object or objects.
+	target any
+	// fallback is the value without input, of the target's type.
+	fallback any
+	// members are the keys of an object.
+	members []key
+	// elements makes room for n objects of a list and gives the keys of each.
+	elements func(n int) [][]key
+	// present gives the keys of each object that is there.
+	present func() [][]key
+
+	required bool
+	// choices are the only values; fold takes them in any case.
+	choices []string
+	fold    bool
+	// least and most bound a number or, in nanoseconds, a duration.
+	least, most int64
+	// pattern is what a text, or each text of a list, must match unless it is empty; says puts it in words.
+	pattern *regexp.Regexp
+	says    string
+	// hidden keeps the value out of messages.
+	hidden bool
+}
+
+// secretFile is what a secret's key is called when a file holds the secret.
+func (k key) secretFile() string { return k.name + "File" }
+
+func (k key) isSecret() bool { _, ok := k.target.(*Secret); return ok }
+
+func (k key) isList() bool { _, ok := k.target.(*[]string); return ok }
+
+func text(name string, target *string, fallback, doc string) key {
+	return key{name: name, target: target, fallback: fallback, doc: doc}
+}
+
+func secret(name string, target *Secret, doc string) key {
+	return key{name: name, target: target, fallback: Secret(""), doc: doc}
+}
+
+func number(name string, target *int, fallback, least, most int, doc string) key {
+	return key{name: name, target: target, fallback: fallback, least: int64(least), most: int64(most), doc: doc}
+}
+
+func size(name string, target *int64, fallback, least int64, doc string) key {
+	return key{name: name, target: target, fallback: fallback, least: least, most: math.MaxInt64, doc: doc}
+}
+
+func flag(name string, target *bool, fallback bool, doc string) key {
+	return key{name: name, target: target, fallback: fallback, doc: doc}
+}
+
+func duration(name string, target *time.Duration, fallback time.Duration, doc string) key {
+	return key{name: name, target: target, fallback: fallback, least: 1, most: math.MaxInt64, doc: doc}
+}
+
+func list(name string, target *[]string, fallback []string, doc string) key {
+	return key{name: name, target: target, fallback: fallback, doc: doc}
+}
+
+func object(name, doc string, members ...key) key {
+	return key{name: name, doc: doc, members: members}
+}
+
+func (k key) oneOf(choices ...string) key { k.choices = choices; return k }
+
+func (k key) anyCase() key { k.fold = true; return k }
+
+func (k key) needed() key { k.required = true; return k }
+
+func (k key) matching(pattern, says string) key {
+	k.pattern, k.says = regexp.MustCompile(pattern), says
+	return k
+}

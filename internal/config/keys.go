@@ -1,0 +1,109 @@
+package config
+
+import (
+	"math"
+	"time"
+
+	"tutti/internal/core"
+)
+
+// Patterns of keys, here because the schema shows them too.
+const (
+	codePattern     = `^[A-Za-z0-9][A-Za-z0-9._-]{0,511}$`
+	basePathPattern = `^/[A-Za-z0-9._~/-]*$`
+	hostPattern     = `^(\*|[A-Za-z0-9._:\[\]-]+)$`
+	urlPattern      = `^[Hh][Tt][Tt][Pp][Ss]?://[^/?#\s]+`
+	stateText       = `^[^\s,&=]+$`
+)
+
+// indexNamePattern is what Elasticsearch takes as an index's name, less a leading dot: those are the engine's own.
+const indexNamePattern = `^[^A-Z\\/*?"<>|\s,#:._+-][^A-Z\\/*?"<>|\s,#:]*$`
+
+// keys gives every key of the file, bound to c.
+func (c *Config) keys() []key {
+	return []key{
+		c.Server.key(),
+		text("dataDir", &c.DataDir, "./tutti-data", "Folder of everything that is kept on this machine.").needed(),
+		object("log", "What is logged.",
+			text("level", &c.Log.Level, "info", "Least level that is logged.").oneOf("debug", "info", "warn", "error").anyCase(),
+			text("format", &c.Log.Format, "text", "Format of a line.").oneOf("text", "json")),
+		c.Queue.key(),
+		c.Index.key(),
+		{
+			name: "repositories", doc: "Sources of records; at least one.",
+			elements: func(n int) [][]key {
+				c.Repositories = make([]Repository, n)
+				return c.repositoryKeys()
+			},
+			present: c.repositoryKeys,
+		},
+		object("auth", "Who may do what.",
+			text("mode", &c.Auth.Mode, "none", "none: nobody has to show a token.").oneOf("none", "token"),
+			flag("allowInsecure", &c.Auth.AllowInsecure, false, "Permits a public address with mode none.")),
+	}
+}
+
+func (c *Config) repositoryKeys() [][]key {
+	each := make([][]key, len(c.Repositories))
+	for i := range c.Repositories {
+		each[i] = c.Repositories[i].keys()
+	}
+	return each
+}
+
+func (s *Server) key() key {
+	return object("server", "Where and how requests are answered.",
+		text("listen", &s.Listen, "127.0.0.1:8080", "TCP address, host:port.").needed(),
+		list("hosts", &s.Hosts, nil, "Names beside loopback ones that the Host header may carry with auth.mode none; * for any.").
+			matching(hostPattern, "a host name without scheme or path, or *"),
+		text("basePath", &s.BasePath, "", "Prefix of every route, for a reverse proxy.").
+			matching(basePathPattern, "a plain path that starts with /"),
+		size("maxBodyBytes", &s.MaxBodyBytes, 10<<20, 1, "Largest request body in bytes."),
+		duration("shutdownTimeout", &s.ShutdownTimeout, 10*time.Second, "How long a stop waits for what is in hand."))
+}
+
+func (q *Queue) key() key {
+	return object("queue", "Where requests are kept until they are done.",
+		text("url", &q.URL, "", "NATS server, several comma-separated; empty for the embedded one."),
+		text("credentialsFile", &q.CredentialsFile, "", "NATS credentials file."),
+		number("replicas", &q.Replicas, 1, 1, 5, "How many servers of a cluster hold each message."),
+		number("maxPending", &q.MaxPending, 200_000, 1, math.MaxInt32, "How many requests may wait."))
+}
+
+func (i *Index) key() key {
+	return object("index", "Where documents are written.",
+		text("url", &i.URL, "", "Elasticsearch node, several comma-separated; empty for the embedded index."),
+		text("username", &i.Username, "", "User for basic authentication."),
+		secret("password", &i.Password, "Password for basic authentication."),
+		secret("apiKey", &i.APIKey, "API key, base64 as the engine gives it."),
+		text("caFile", &i.CAFile, "", "PEM file of certificate authorities to trust."),
+		number("shards", &i.Shards, 1, 1, 1024, "Primary shards of a new index."),
+		number("replicas", &i.Replicas, 1, 0, 100, "Replicas of each shard of a new index."),
+		number("batchBytes", &i.BatchBytes, 2<<20, 1<<10, 100<<20, "Size of a bulk request in bytes."),
+		number("maxInFlight", &i.MaxInFlight, 4, 1, 64, "How many bulk requests may be under way."))
+}
+
+func (r *Repository) keys() []key {
+	return []key{
+		text("code", &r.Code, "", "What the repository is called in paths and documents.").needed().
+			matching(codePattern, "letters, digits, dots, underscores and hyphens, the first a letter or digit, at most 512"),
+		text("type", (*string)(&r.Type), "", "Protocol that the repository speaks.").needed().
+			oneOf(string(core.TypeSong), string(core.TypeLyric), string(core.TypeLocal)),
+		text("url", &r.URL, "", "Base URL of the repository.").needed().matching(urlPattern, "an absolute http or https URL"),
+		text("indexName", &r.IndexName, "", "Alias that documents are written to.").needed().
+			matching(indexNamePattern, "an index name: lower case, none of \\ / * ? \" < > | , # : or space, not starting with . - _ or +"),
+		text("name", &r.Name, "", "Name as shown in documents."),
+		text("organization", &r.Organization, "", "Who runs the repository, as shown in documents."),
+		text("country", &r.Country, "", "Where the repository is, as shown in documents."),
+		secret("token", &r.Token, "Bearer token for the repository."),
+		text("username", &r.Username, "", "User for basic authentication."),
+		secret("password", &r.Password, "Password for basic authentication."),
+		duration("timeout", &r.Timeout, 30*time.Second, "Longest wait for the repository's next word."),
+		number("pageSize", &r.PageSize, 500, 1, 10_000, "Records per call."),
+		number("concurrency", &r.Concurrency, 4, 1, 64, "Calls that may be under way."),
+		text("mappingFile", &r.MappingFile, "", "JSON file with the index's mapping; empty lets tutti make one."),
+		object("song", "For type song.",
+			list("states", &r.Song.States, []string{"PUBLISHED"}, "Analysis states that belong into the index.").
+				matching(stateText, "an analysis state such as PUBLISHED").needed()),
+	}
+}

@@ -1,0 +1,95 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+
+	"tutti/internal/core"
+)
+
+// Load reads file, "" for none, and environ, a list of NAME=value such as os.Environ gives, where the environment wins. It
+// gives a whole, validated Config, or every fault at once: each is a core.Error whose Message starts with the key's path
+// (Faults).
+func Load(file string, environ []string) (Config, error) {
+	root := newObject("")
+	var found faults
+	if file != "" {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return Config{}, &core.Error{
+				Code: core.CodeInvalid, Message: "the configuration file " + file + " cannot be read: " + reason(err), Err: err,
+			}
+		}
+		root = parse(data, &found)
+	}
+	return load(root, environ, &found)
+}
+
+// Parse is Load with the file's content.
+func Parse(data []byte, environ []string) (Config, error) {
+	var found faults
+	root := parse(data, &found)
+	return load(root, environ, &found)
+}
+
+func load(root *node, environ []string, found *faults) (Config, error) {
+	if root == nil {
+		return Config{}, found.err()
+	}
+	var c, scratch Config
+	overlay(root, environ, scratch.keys(), found)
+	newDecoder(found).object("", root, c.keys())
+	c.readMappings(found)
+	c.validate(root, found)
+	if err := found.err(); err != nil {
+		return Config{}, err
+	}
+	return c, nil
+}
+
+// Default gives the configuration of an empty file. It has no repositories, so Load would refuse it.
+func Default() Config {
+	var c Config
+	newDecoder(&faults{}).object("", nil, c.keys())
+	return c
+}
+
+// DefaultRepository gives a repository with nothing but defaults; what it needs besides is for the caller to fill.
+func DefaultRepository() Repository {
+	var r Repository
+	var ignored faults
+	newDecoder(&ignored).object("", nil, r.keys())
+	return r
+}
+
+func (c *Config) readMappings(f *faults) {
+	for i := range c.Repositories {
+		r := &c.Repositories[i]
+		if r.MappingFile == "" {
+			continue
+		}
+		at := indexed("repositories", i) + ".mappingFile"
+		data, err := os.ReadFile(r.MappingFile)
+		switch trimmed := bytes.TrimSpace(data); {
+		case err != nil:
+			f.add(at, "", "", "%s cannot be read: %s", r.MappingFile, reason(err))
+		case !json.Valid(trimmed):
+			f.add(at, "", "", "%s is not JSON", r.MappingFile)
+		case trimmed[0] != '{':
+			f.add(at, "", "", "%s does not hold a JSON object", r.MappingFile)
+		default:
+			r.Mapping = trimmed
+		}
+	}
+}
+
+// reason puts a file error in words without the path, which the message names already.
+func reason(err error) string {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
+		return path.Err.Error()
+	}
+	return err.Error()
+}

@@ -1,0 +1,435 @@
+package config_test
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"tutti/internal/config"
+	"tutti/internal/core"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// least is a file with nothing but what is needed.
+const least = `repositories: [{code: song.ca, type: song, url: "https://song.example.org", indexName: analyses}]`
+
+// documented is the part of CONTRACT section 9's defaults that this version knows.
+const documented = `
+server: {listen: "127.0.0.1:8080", hosts: [], basePath: "", maxBodyBytes: 10485760, shutdownTimeout: 10s}
+dataDir: ./tutti-data
+log: {level: info, format: text}            # debug info warn error, any case; text or json
+queue: {url: "", credentialsFile: "", replicas: 1, maxPending: 200000}    # empty url: embedded
+index: {url: "", username: "", password: "", apiKey: "", caFile: "", shards: 1, replicas: 1, batchBytes: 2097152, maxInFlight: 4}
+repositories:
+  - {code: song.ca, type: song, url: "https://song.example.org", indexName: analyses, name: "", organization: "", country: "",
+     token: "", username: "", password: "", timeout: 30s, pageSize: 500, concurrency: 4, mappingFile: "",
+     song: {states: [PUBLISHED]}}
+auth: {mode: none, allowInsecure: false}
+`
+
+func parse(t *testing.T, file string, environ ...string) config.Config {
+	t.Helper()
+	c, err := config.Parse([]byte(file), environ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
+	if diff := cmp.Diff(parse(t, documented), parse(t, least)); diff != "" {
+		t.Errorf("documented, actual: %s", diff)
+	}
+	want := config.Config{
+		Server:  config.Server{Listen: "127.0.0.1:8080", MaxBodyBytes: 10 << 20, ShutdownTimeout: 10 * time.Second},
+		DataDir: "./tutti-data",
+		Log:     config.Log{Level: "info", Format: "text"},
+		Queue:   config.Queue{Replicas: 1, MaxPending: 200_000},
+		Index:   config.Index{Shards: 1, Replicas: 1, BatchBytes: 2 << 20, MaxInFlight: 4},
+		Repositories: []config.Repository{{
+			Code: "song.ca", Type: core.TypeSong, URL: "https://song.example.org", IndexName: "analyses",
+			Timeout: 30 * time.Second, PageSize: 500, Concurrency: 4, Song: config.Song{States: []string{"PUBLISHED"}},
+		}},
+		Auth: config.Auth{Mode: "none"},
+	}
+	if diff := cmp.Diff(want, parse(t, least)); diff != "" {
+		t.Error(diff)
+	}
+	r := want.Repositories[0]
+	r.Code, r.Type, r.URL, r.IndexName = "", "", "", ""
+	if diff := cmp.Diff(r, config.DefaultRepository()); diff != "" {
+		t.Error("default repository:", diff)
+	}
+	want.Repositories = []config.Repository{}
+	if diff := cmp.Diff(want, config.Default()); diff != "" {
+		t.Error("default:", diff)
+	}
+}
+
+func TestEveryKeyIsRead(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "mapping.json", ` {"properties":{}} `)
+	write(t, dir, "token", "s3cret\r\n")
+	c := parse(t, strings.ReplaceAll(`
+server: {listen: "[::1]:0", hosts: [a.example, "*"], basePath: /tutti, maxBodyBytes: 1, shutdownTimeout: 1m30s}
+dataDir: /var/lib/tutti
+log: {level: WARN, format: json}
+queue: {url: "nats://a:4222, tls://b:4222", credentialsFile: c.creds, replicas: 3, maxPending: 5}
+index: {url: "https://a:9200,http://b:9200", username: elastic, password: "p w", caFile: ca.pem, shards: 2, replicas: 0, batchBytes: 4096, maxInFlight: 64}
+repositories:
+  - {code: 1.a_B-c, type: song, url: http://localhost:8080/base, indexName: "ünïcode", name: N, organization: O, country: CA,
+     tokenFile: DIR/token, timeout: 500ms, pageSize: 10000, concurrency: 64, mappingFile: DIR/mapping.json,
+     song: {states: [PUBLISHED, UNPUBLISHED]}}
+auth: {mode: none, allowInsecure: yes}
+`, "DIR", dir))
+	want := config.Config{
+		Server: config.Server{
+			Listen: "[::1]:0", Hosts: []string{"a.example", "*"}, BasePath: "/tutti", MaxBodyBytes: 1,
+			ShutdownTimeout: 90 * time.Second,
+		},
+		DataDir: "/var/lib/tutti",
+		Log:     config.Log{Level: "warn", Format: "json"},
+		Queue:   config.Queue{URL: "nats://a:4222, tls://b:4222", CredentialsFile: "c.creds", Replicas: 3, MaxPending: 5},
+		Index: config.Index{
+			URL: "https://a:9200,http://b:9200", Username: "elastic", Password: "p w", CAFile: "ca.pem", Shards: 2,
+			BatchBytes: 4096, MaxInFlight: 64,
+		},
+		Repositories: []config.Repository{{
+			Code: "1.a_B-c", Type: core.TypeSong, URL: "http://localhost:8080/base", IndexName: "ünïcode", Name: "N",
+			Organization: "O", Country: "CA", Token: "s3cret", Timeout: 500 * time.Millisecond, PageSize: 10_000, Concurrency: 64,
+			MappingFile: dir + "/mapping.json", Mapping: []byte(`{"properties":{}}`),
+			Song: config.Song{States: []string{"PUBLISHED", "UNPUBLISHED"}},
+		}},
+		Auth: config.Auth{Mode: "none", AllowInsecure: true},
+	}
+	if diff := cmp.Diff(want, c); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"https://a:9200", "http://b:9200"}, c.Index.URLs()); diff != "" {
+		t.Error(diff)
+	}
+	core1 := core.Repository{
+		Code: "1.a_B-c", Type: core.TypeSong, URL: "http://localhost:8080/base", IndexName: "ünïcode",
+		Name: "N", Organization: "O", Country: "CA",
+	}
+	if diff := cmp.Diff(core1, c.Repositories[0].Core()); diff != "" {
+		t.Error(diff)
+	}
+	if c.Log.SlogLevel() != slog.LevelWarn {
+		t.Errorf("level %v", c.Log.SlogLevel())
+	}
+}
+
+func write(t *testing.T, dir, name, content string) string {
+	t.Helper()
+	file := filepath.Join(dir, name)
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// repository gives a file with one repository that has more members.
+func repository(members string) string { return strings.Replace(least, "}]", ", "+members+"}]", 1) }
+
+func TestFaultsNameTheirKey(t *testing.T) {
+	dir := t.TempDir()
+	array, broken, empty := write(t, dir, "array.json", "[]"), write(t, dir, "broken.json", "{"), write(t, dir, "empty", "\n")
+	two := func(second string) string { return strings.Replace(least, "}]", "}, "+second+"]", 1) }
+	for name, tt := range map[string]struct {
+		file string
+		want string // the whole message of the one fault
+		hint string // a part of its hint
+	}{
+		"unknown key":            {least + "\nserver: {port: 1}", "server.port: unknown key; the nearest valid key is server.hosts (line 2)", ""},
+		"unknown near key":       {least + "\nserver: {basepath: /a}", "server.basepath: unknown key; the nearest valid key is server.basePath (line 2)", ""},
+		"unknown top key":        {least + "\nindexes: {url: x}", "indexes: unknown key; the nearest valid key is index (line 2)", ""},
+		"key of a later version": {least + "\nstore: {url: x}", "store: unknown key; the nearest valid key is", ""},
+		"unknown in a list":      {repository("pagesize: 5"), "repositories[0].pagesize: unknown key; the nearest valid key is repositories[0].pageSize (line 1)", ""},
+		"unknown in an object":   {repository("song: {state: [A]}"), "repositories[0].song.state: unknown key; the nearest valid key is repositories[0].song.states", ""},
+		"lyric's keys":           {repository("lyric: {categoryId: 1}"), "repositories[0].lyric: unknown key", ""},
+		"key twice":              {least + "\nlog: {level: info}\nlog: {level: warn}", "log: the key is given twice (line 3)", "remove one"},
+		"number for text":        {repository("name: 12"), "repositories[0].name: expects a text, not 12 (line 1)", "quotes"},
+		"boolean for text":       {repository("country: no"), "", ""},
+		"text for number":        {repository("pageSize: many"), `repositories[0].pageSize: expects a whole number from 1 to 10000, not "many" (line 1)`, ""},
+		"quoted number":          {repository(`pageSize: "5"`), `repositories[0].pageSize: expects a whole number from 1 to 10000, not "5" (line 1)`, ""},
+		"fraction":               {repository("pageSize: 5.5"), `repositories[0].pageSize: expects a whole number from 1 to 10000, not "5.5" (line 1)`, ""},
+		"page too small":         {repository("pageSize: 0"), "repositories[0].pageSize: 0 is out of range, expects a whole number from 1 to 10000 (line 1)", ""},
+		"page too large":         {repository("pageSize: 10001"), "repositories[0].pageSize: 10001 is out of range", ""},
+		"concurrency":            {repository("concurrency: 65"), "repositories[0].concurrency: 65 is out of range, expects a whole number from 1 to 64 (line 1)", ""},
+		"overflow":               {least + "\nserver: {maxBodyBytes: 99999999999999999999}", `server.maxBodyBytes: expects a whole number from 1, not "99999999999999999999" (line 2)`, ""},
+		"no body at all":         {least + "\nserver: {maxBodyBytes: 0}", "server.maxBodyBytes: 0 is out of range, expects a whole number from 1 (line 2)", ""},
+		"object for text":        {repository("name: {a: b}"), "repositories[0].name: expects a text, not an object (line 1)", ""},
+		"text for object":        {least + "\nlog: debug", "log: expects an object with keys of its own, not a single value (line 2)", ""},
+		"object for list":        {least + "\nserver: {hosts: {a: b}}", "server.hosts: expects a list of texts, not an object (line 2)", ""},
+		"text for list":          {least + "\nserver: {hosts: a}", "server.hosts: expects a list of texts, not a single value (line 2)", ""},
+		"list in list":           {least + "\nserver: {hosts: [[a]]}", "server.hosts[0]: expects a text, not a list (line 2)", ""},
+		"repositories as object": {"repositories: {code: a}", "repositories: expects a list of objects, not an object (line 1)", ""},
+		"repository as text":     {strings.Replace(least, "}]", "}, song.jp]", 1), "repositories[1]: expects an object with keys of its own, not a single value (line 1)", ""},
+		"boolean":                {least + "\nauth: {allowInsecure: maybe}", `auth.allowInsecure: expects true or false, not "maybe" (line 2)`, "yes or no"},
+		"duration without unit":  {repository("timeout: 30"), `repositories[0].timeout: expects a duration, not "30" (line 1)`, "unit"},
+		"no time":                {repository("timeout: 0s"), "repositories[0].timeout: must be more than zero, not 0s (line 1)", ""},
+		"negative time":          {least + "\nserver: {shutdownTimeout: -1s}", "server.shutdownTimeout: must be more than zero, not -1s (line 2)", ""},
+		"level":                  {least + "\nlog: {level: warning}", `log.level: expects one of debug, info, warn, error, not "warning" (line 2)`, "warn"},
+		"format in capitals":     {least + "\nlog: {format: JSON}", `log.format: expects one of text, json, not "JSON" (line 2)`, "json"},
+		"listen without port":    {least + "\nserver: {listen: localhost}", `server.listen: "localhost" is not host:port (line 2)`, "127.0.0.1:8080"},
+		"port too high":          {least + "\nserver: {listen: 'localhost:65536'}", `server.listen: "localhost:65536" is not host:port (line 2)`, ""},
+		"listen empty":           {least + "\nserver: {listen: ''}", "server.listen: is empty (line 2)", ""},
+		"public address":         {least + "\nserver: {listen: '0.0.0.0:8080'}", "server.listen: 0.0.0.0:8080 can be reached from other machines, and with auth.mode none nobody has to show a token (line 2)", "auth.allowInsecure: true"},
+		"all addresses":          {least + "\nserver: {listen: ':8080'}", "server.listen: :8080 can be reached", ""},
+		"public name":            {least + "\nserver: {listen: 'example.org:80'}", "server.listen: example.org:80 can be reached", ""},
+		"base path":              {least + "\nserver: {basePath: tutti}", `server.basePath: "tutti" is not a plain path that starts with / (line 2)`, ""},
+		"base path with a hole":  {least + "\nserver: {basePath: /a//b}", `server.basePath: "/a//b" has an empty segment (line 2)`, ""},
+		"host with scheme":       {least + "\nserver: {hosts: ['http://a']}", `server.hosts[0]: "http://a" is not a host name`, ""},
+		"replicas below one":     {least + "\nqueue: {replicas: 0}", "queue.replicas: 0 is out of range, expects a whole number from 1 to 5 (line 2)", ""},
+		"replicas alone":         {least + "\nqueue: {replicas: 3}", "queue.replicas: the embedded queue is one server, 3 replicas need a cluster", "queue.url"},
+		"credentials alone":      {least + "\nqueue: {credentialsFile: a}", "queue.credentialsFile: the embedded queue takes no credentials", "queue.url"},
+		"queue url":              {least + "\nqueue: {url: 'http://user:s3cret@a'}", `queue.url: "http://********@a" is not a NATS URL`, "nats://"},
+		"index url":              {least + "\nindex: {url: 'localhost:9200'}", `index.url: "localhost:9200" is not an absolute http or https URL`, ""},
+		"index url with user":    {least + "\nindex: {url: 'http://u:s3cret@localhost:9200'}", "index.url: the URL holds credentials", "index.username"},
+		"two ways":               {least + "\nindex: {url: 'http://a', username: u, password: s3cret, apiKey: s3cret}", "index.apiKey: is given, and so is a username or password", "keep one"},
+		"password alone":         {least + "\nindex: {url: 'http://a', password: s3cret}", "index.username: is missing, but a password is given", ""},
+		"username alone":         {repository("username: u"), "repositories[0].password: is missing, but a username is given", ""},
+		"token and user":         {repository("username: u, password: s3cret, token: s3cret"), "repositories[0].token: is given, and so is a username or password", ""},
+		"embedded with key":      {least + "\nindex: {apiKey: s3cret}", "index.url: is empty, but the embedded index takes no credentials", ""},
+		"index replicas":         {least + "\nindex: {replicas: -1}", "index.replicas: -1 is out of range, expects a whole number from 0 to 100 (line 2)", ""},
+		"secret as number":       {repository("token: 54321"), "repositories[0].token: expects a text, not ******** (line 1)", "quotes"},
+		"secret twice":           {repository("token: a, tokenFile: b"), "repositories[0].token: is given, and so is repositories[0].tokenFile (line 1)", ""},
+		"secret file absent":     {repository("tokenFile: " + dir + "/none"), "repositories[0].tokenFile: " + dir + "/none cannot be read: no such file or directory (line 1)", ""},
+		"secret file empty":      {repository("tokenFile: " + empty), "repositories[0].tokenFile: " + empty + " is empty (line 1)", ""},
+		"mapping absent":         {repository("mappingFile: " + dir + "/none"), "repositories[0].mappingFile: " + dir + "/none cannot be read: no such file or directory", ""},
+		"mapping broken":         {repository("mappingFile: " + broken), "repositories[0].mappingFile: " + broken + " is not JSON", ""},
+		"mapping empty":          {repository("mappingFile: " + empty), "repositories[0].mappingFile: " + empty + " is not JSON", ""},
+		"mapping as array":       {repository("mappingFile: " + array), "repositories[0].mappingFile: " + array + " does not hold a JSON object", ""},
+		"no states":              {repository("song: {states: []}"), "repositories[0].song.states: the list is empty (line 1)", ""},
+		"empty state":            {repository("song: {states: ['']}"), "repositories[0].song.states[0]: is empty (line 1)", ""},
+		"state with comma":       {repository("song: {states: ['A,B']}"), `repositories[0].song.states[0]: "A,B" is not an analysis state`, ""},
+		"no repositories":        {"log: {level: info}", "repositories: there is no repository to index", "indexName"},
+		"empty repositories":     {"repositories: []", "repositories: there is no repository to index", ""},
+		"one code twice":         {two(`{code: song.ca, type: song, url: "http://a", indexName: b}`), `repositories[1].code: "song.ca" is also the code of repositories[0]`, ""},
+		"one index twice":        {two(`{code: song.jp, type: song, url: "http://a", indexName: analyses}`), `repositories[1].indexName: "analyses" is also the index of repositories[0], and an index that repositories share is not supported yet`, ""},
+		"not keys":               {"- a", "the file holds a list, not keys (line 1)", ""},
+		"two documents":          {least + "\n---\na: b", "the file holds more than one YAML document", ""},
+		"not YAML":               {"a: [", "the file is not YAML: line 1: did not find expected node content", ""},
+		"data folder":            {least + "\ndataDir: ''", "dataDir: is empty (line 2)", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := config.Parse([]byte(tt.file), nil)
+			if tt.want == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			wantFaults(t, err, tt.want)
+			if f := config.Faults(err); len(f) == 1 && !strings.Contains(f[0].Hint, tt.hint) {
+				t.Errorf("hint: got %q, want it to hold %q", f[0].Hint, tt.hint)
+			}
+		})
+	}
+}
+
+// wantFaults holds the messages of err against the start of each of want; none may hold a secret.
+func wantFaults(t *testing.T, err error, want ...string) {
+	t.Helper()
+	got := config.Faults(err)
+	var messages []string
+	for _, f := range got {
+		messages = append(messages, f.Message)
+		if f.Code != core.CodeInvalid && f.Code != core.CodeUnsupported {
+			t.Errorf("%s: code %s", f.Message, f.Code)
+		}
+		if strings.Contains(f.Message+f.Hint, "s3cret") || strings.Contains(f.Message, "54321") {
+			t.Errorf("a secret is shown: %s", f.Message)
+		}
+	}
+	if !slices.EqualFunc(messages, want, strings.HasPrefix) {
+		t.Errorf("faults:\n%s\nwant:\n%s", strings.Join(messages, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestRepositoryKeys(t *testing.T) {
+	file := `repositories: [{code: %s, type: song, url: %q, indexName: %s}]`
+	url, index := "http://a", "analyses"
+	for code, ok := range map[string]bool{
+		"a": true, "A.b_c-d": true, "9": false, "'9'": true, "'-a'": false, "'.a'": false, "'..'": false, "'a b'": false, "'a/b'": false,
+		"'é'": false, "''": false, strings.Repeat("x", 512): true, strings.Repeat("x", 513): false,
+	} {
+		if _, err := config.Parse(fmt.Appendf(nil, file, code, url, index), nil); (err == nil) != ok {
+			t.Errorf("code %s: %v", code, err)
+		}
+	}
+	for url, ok := range map[string]bool{
+		"https://a.example/base/": true, "HTTP://A:1": true, "http://[::1]:80": true, "ftp://a": false, "a.example": false, "/a": false,
+		"http://": false, "http://u:p@a": false, "http://a?b": false, "http://a#b": false, "http://a b": false, "http://:80": false, "": false,
+	} {
+		if _, err := config.Parse(fmt.Appendf(nil, file, "a", url, index), nil); (err == nil) != ok {
+			t.Errorf("url %s: %v", url, err)
+		} else if err != nil && len(config.Faults(err)) != 1 {
+			t.Errorf("url %s: more than one fault: %v", url, err)
+		}
+	}
+	for index, ok := range map[string]bool{
+		"a": true, "a_b-c.d+1": true, "日本": true, "Analyses": false, "'_a'": false, "'-a'": false, "'+a'": false, "'.a'": false, "'..'": false,
+		"'a b'": false, "'a,b'": false, "'a*'": false, "'a/b'": false, "'a#b'": false, "'a:b'": false, "'a\"b'": false, "'a--next'": false,
+		"''": false, strings.Repeat("x", 234): true, strings.Repeat("x", 235): false,
+	} {
+		if _, err := config.Parse(fmt.Appendf(nil, file, "a", url, index), nil); (err == nil) != ok {
+			t.Errorf("index %s: %v", index, err)
+		}
+	}
+}
+
+func TestWhatIsNotSupportedYetIsRefused(t *testing.T) {
+	for file, want := range map[string]string{
+		strings.Replace(least, "type: song", "type: lyric", 1): "repositories[0].type: type lyric is not supported yet",
+		strings.Replace(least, "type: song", "type: local", 1): "repositories[0].type: type local is not supported yet",
+		least + "\nauth: {mode: token}":                        "auth.mode: mode token is not supported yet",
+	} {
+		_, err := config.Parse([]byte(file), nil)
+		wantFaults(t, err, want)
+		if core.CodeOf(err) != core.CodeUnsupported {
+			t.Errorf("code %s", core.CodeOf(err))
+		}
+	}
+}
+
+func TestAllFaultsAtOnce(t *testing.T) {
+	_, err := config.Parse([]byte(`
+server: {listen: nowhere, por: 1}
+log: {level: loud}
+repositories:
+  - {type: song, indexName: Analyses, url: x}
+  - {code: b, type: sing, url: "http://b", indexName: b, pageSize: 0}
+  -
+`), []string{"TUTTI_QUEUE_REPLICAS=many", "TUTTI_LOGLEVEL_X=1"})
+	wantFaults(t, err,
+		"TUTTI_LOGLEVEL_X: unknown variable",
+		"server.por: unknown key",
+		"log.level: expects",
+		"queue.replicas: expects",
+		"repositories[0].code: is missing",
+		`repositories[0].url: "x" is not`,
+		`repositories[0].indexName: "Analyses" is not`,
+		"repositories[1].type: expects",
+		"repositories[1].pageSize: 0 is out of range",
+		"repositories[2]: expects an object",
+		`server.listen: "nowhere" is not host:port`,
+	)
+}
+
+func TestPublicAddressesAreTakenWhenAllowed(t *testing.T) {
+	c := parse(t, least+"\nserver: {listen: ':8080'}\nauth: {allowInsecure: true}")
+	if c.Server.Loopback() {
+		t.Error("all addresses count as loopback")
+	}
+	for _, listen := range []string{"localhost:1", "127.1.2.3:1", "[::1]:1", "[::ffff:127.0.0.1]:1", "LOCALHOST:0"} {
+		if c := parse(t, least, "TUTTI_SERVER_LISTEN="+listen); !c.Server.Loopback() {
+			t.Errorf("%s does not count as loopback", listen)
+		}
+	}
+}
+
+func TestNullAndAnchors(t *testing.T) {
+	c := parse(t, `
+server:
+log: {level: ~}
+repositories:
+  - &first {code: a, type: &song song, url: &url "http://a", indexName: a}
+  - {code: b, type: *song, url: *url, indexName: b}
+`)
+	if c.Log.Level != "info" || c.Server.Listen != "127.0.0.1:8080" || c.Repositories[1].URL != "http://a" {
+		t.Errorf("got %+v", c)
+	}
+}
+
+func TestAliasesDoNotMultiplyWithoutEnd(t *testing.T) {
+	bomb := "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
+	for c := 'b'; c < 'k'; c++ {
+		bomb += fmt.Sprintf("%c: &%c [%s]\n", c, c, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*%c,", c-1), 10), ","))
+	}
+	for _, file := range []string{"repositories: &a [*a]", "repositories: &a [*a, *a]", bomb} {
+		_, err := config.Parse([]byte(file), nil)
+		if f := config.Faults(err); len(f) == 0 || !strings.Contains(f[0].Message, "too deeply or too large") {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+func TestLoadReadsAFile(t *testing.T) {
+	file := write(t, t.TempDir(), "tutti.yaml", least)
+	c, err := config.Load(file, []string{"TUTTI_LOG_LEVEL=debug"})
+	if err != nil || c.Log.Level != "debug" || len(c.Repositories) != 1 {
+		t.Errorf("got %+v, %v", c, err)
+	}
+	_, err = config.Load(file+".none", nil)
+	if core.CodeOf(err) != core.CodeInvalid || !errors.Is(err, os.ErrNotExist) ||
+		core.MessageOf(err) != "the configuration file "+file+".none cannot be read: no such file or directory" {
+		t.Errorf("got %v", err)
+	}
+	_, err = config.Load("", nil)
+	wantFaults(t, err, "repositories: there is no repository")
+}
+
+func TestFaultsOfNil(t *testing.T) {
+	if f := config.Faults(nil); f != nil {
+		t.Errorf("got %v", f)
+	}
+	if f := config.Faults(errors.New("other")); len(f) != 1 || f[0].Code != core.CodeInternal {
+		t.Errorf("got %v", f)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{least, documented, "a: &a [*a]", "repositories: [{song: {states: x}}]", "- ", "{", "? a", "<<: {a: b}"} {
+		f.Add(seed, "TUTTI_REPOSITORIES_0_CODE=x")
+	}
+	f.Fuzz(func(t *testing.T, file, variable string) {
+		c, err := config.Parse([]byte(file), []string{variable})
+		if err != nil {
+			if len(config.Faults(err)) == 0 {
+				t.Errorf("no fault in %v", err)
+			}
+			return
+		}
+		out, err := c.YAML()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range c.Repositories {
+			if r.MappingFile != "" || r.Token+r.Password != "" {
+				return // read from files, or masked
+			}
+		}
+		if c.Index.Password+c.Index.APIKey != "" || strings.Contains(c.Queue.URL, "@") {
+			return
+		}
+		again, err := config.Parse(out, nil)
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, out)
+		}
+		if diff := cmp.Diff(c, again); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func ExampleParse() {
+	_, err := config.Parse([]byte(`repositories: [{code: song.ca, type: song, url: "https://song.example.org", indexname: analyses}]`), nil)
+	for _, f := range config.Faults(err) {
+		fmt.Println(f.Message)
+	}
+	// Output:
+	// repositories[0].indexname: unknown key; the nearest valid key is repositories[0].indexName (line 1)
+	// repositories[0].indexName: is missing
+}

@@ -1,0 +1,83 @@
+package config
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"tutti/internal/core"
+)
+
+// YAML gives the effective configuration as a file would have it, defaults included. Secrets are masked.
+func (c Config) YAML() ([]byte, error) {
+	var out bytes.Buffer
+	encoder := yaml.NewEncoder(&out)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(yamlObject(c.keys())); err != nil {
+		return nil, core.WrapError(core.CodeInternal, "writing the configuration", err)
+	}
+	return out.Bytes(), nil
+}
+
+func yamlObject(keys []key) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.MappingNode}
+	for _, k := range keys {
+		n.Content = append(n.Content, yamlText(k.name), yamlValue(k))
+	}
+	return n
+}
+
+func yamlValue(k key) *yaml.Node {
+	switch {
+	case k.elements != nil:
+		n := &yaml.Node{Kind: yaml.SequenceNode}
+		for _, keys := range k.present() {
+			n.Content = append(n.Content, yamlObject(keys))
+		}
+		return n
+	case k.members != nil:
+		return yamlObject(k.members)
+	}
+	switch t := k.target.(type) {
+	case *int:
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.Itoa(*t)}
+	case *int64:
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.FormatInt(*t, 10)}
+	case *bool:
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(*t)}
+	case *time.Duration:
+		return yamlText(shortDuration(*t))
+	case *Secret:
+		return yamlText(t.String())
+	case *string:
+		if k.name == "url" {
+			return yamlText(maskUser(*t))
+		}
+		return yamlText(*t)
+	case *[]string:
+		n := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+		for _, s := range *t {
+			n.Content = append(n.Content, yamlText(s))
+		}
+		return n
+	default:
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null"}
+	}
+}
+
+func yamlText(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s} }
+
+// shortDuration leaves out the zeros that Go writes: 1m for 1m0s.
+func shortDuration(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = s[:len(s)-2]
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = s[:len(s)-2]
+	}
+	return s
+}

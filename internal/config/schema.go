@@ -1,0 +1,156 @@
+package config
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+)
+
+// schemaID names the schema; nothing is fetched from it.
+const schemaID = "urn:tutti:config"
+
+// Schema gives the JSON Schema (draft 2020-12) of the file. It knows what single keys take; contradictions between keys
+// are Load's to find.
+func Schema() []byte {
+	var c Config
+	root := objectSchema(c.keys())
+	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	root["$id"] = schemaID
+	root["title"] = "tutti configuration"
+	b, err := json.MarshalIndent(root, "", "  ")
+	if err != nil {
+		// Maps of texts, numbers and booleans always marshal.
+		return nil
+	}
+	return append(b, '\n')
+}
+
+func objectSchema(keys []key) map[string]any {
+	properties := map[string]any{}
+	var required []string
+	for _, k := range keys {
+		properties[k.name] = orNull(keySchema(k))
+		if k.isSecret() {
+			properties[k.secretFile()] = orNull(map[string]any{
+				"type": "string", "description": "File that holds " + k.name + ".",
+			})
+		}
+		if fallback, ok := k.fallback.(string); ok && k.required && fallback == "" {
+			required = append(required, k.name)
+		}
+	}
+	s := map[string]any{"type": "object", "additionalProperties": false, "properties": properties}
+	if len(required) > 0 {
+		s["required"] = required
+	}
+	return s
+}
+
+// orNull lets a key without a value stand for its default, as YAML writes it.
+func orNull(s map[string]any) map[string]any {
+	description := s["description"]
+	delete(s, "description")
+	out := map[string]any{"description": description, "anyOf": []any{s, map[string]any{"type": "null"}}}
+	if fallback, ok := s["default"]; ok {
+		out["default"] = fallback
+		delete(s, "default")
+	}
+	return out
+}
+
+func keySchema(k key) map[string]any {
+	var s map[string]any
+	switch {
+	case k.elements != nil:
+		s = map[string]any{"type": "array", "minItems": 1, "items": objectSchema(k.elements(1)[0])}
+	case k.members != nil:
+		s = objectSchema(k.members)
+	default:
+		s = valueSchema(k)
+	}
+	s["description"] = k.doc
+	return s
+}
+
+func valueSchema(k key) map[string]any {
+	switch k.target.(type) {
+	case *int, *int64:
+		s := map[string]any{"type": "integer", "minimum": k.least, "default": k.fallback}
+		if k.most < maxShown {
+			s["maximum"] = k.most
+		}
+		return s
+	case *bool:
+		return map[string]any{"default": k.fallback, "anyOf": []any{
+			map[string]any{"type": "boolean"},
+			map[string]any{"enum": []int{0, 1}},
+			map[string]any{"type": "string", "pattern": "^([Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee]|[Yy][Ee][Ss]|[Nn][Oo]|0|1)$"},
+		}}
+	case *time.Duration:
+		return map[string]any{"type": "string", "pattern": `^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)`, "default": shown(k)}
+	case *[]string:
+		item := map[string]any{"type": "string", "minLength": 1}
+		if k.pattern != nil {
+			item["pattern"] = k.pattern.String()
+		}
+		s := map[string]any{"type": "array", "items": item, "default": shown(k)}
+		if k.required {
+			s["minItems"] = 1
+		}
+		return s
+	case *Secret:
+		return map[string]any{"type": "string"}
+	default:
+		return textSchema(k)
+	}
+}
+
+func textSchema(k key) map[string]any {
+	s := map[string]any{"type": "string"}
+	if fallback, ok := k.fallback.(string); ok && (!k.required || fallback != "") {
+		s["default"] = fallback
+	}
+	switch {
+	case k.fold:
+		s["pattern"] = foldedPattern(k.choices)
+	case k.choices != nil:
+		s["enum"] = k.choices
+	case k.pattern != nil && k.required:
+		s["pattern"] = k.pattern.String()
+	case k.pattern != nil:
+		s["pattern"] = "^$|" + k.pattern.String()
+	case k.required:
+		s["minLength"] = 1
+	}
+	return s
+}
+
+// foldedPattern matches the choices in any case; JSON Schema's expressions have no flag for it.
+func foldedPattern(choices []string) string {
+	var p strings.Builder
+	p.WriteString("^(")
+	for i, c := range choices {
+		if i > 0 {
+			p.WriteByte('|')
+		}
+		for _, r := range c {
+			p.WriteString("[" + strings.ToUpper(string(r)) + string(r) + "]")
+		}
+	}
+	return p.String() + ")$"
+}
+
+// shown gives a key's default as the file would have it.
+func shown(k key) any {
+	switch v := k.fallback.(type) {
+	case time.Duration:
+		return shortDuration(v)
+	case []string:
+		if v == nil {
+			return []string{}
+		}
+		return v
+	default:
+		return v
+	}
+}

@@ -1,0 +1,165 @@
+package config_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v3"
+
+	"tutti/internal/config"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func golden(t *testing.T, file string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s: %s", file, diff)
+	}
+}
+
+func compile(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(config.Schema()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("urn:tutti:config", document); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := c.Compile("urn:tutti:config")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+// asJSON reads YAML as a validator of JSON Schema sees it.
+func asJSON(t *testing.T, file string) any {
+	t.Helper()
+	var v any
+	if err := yaml.Unmarshal([]byte(file), &v); err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestSchemaAndParserAgree(t *testing.T) {
+	schema := compile(t)
+	golden(t, "testdata/schema.golden.json", config.Schema())
+	for _, tt := range []struct {
+		file string
+		ok   bool
+	}{
+		{least, true},
+		{documented, true},
+		{repository("timeout: 1m30s, pageSize: 1"), true},
+		{least + "\nserver:\nlog: {level: ~, format: json}", true},
+		{least + "\nlog: {level: WaRn}", true},
+		{least + "\nauth: {allowInsecure: YES}", true},
+		{least + "\nauth: {allowInsecure: 0}", true},
+		{least + "\nauth: {allowInsecure: 2}", false},
+		{least + "\nauth: {allowInsecure: maybe}", false},
+		{least + "\nlog: {level: loud}", false},
+		{least + "\nlog: {levels: info}", false},
+		{least + "\nlogs: {}", false},
+		{least + "\nserver: {maxBodyBytes: 0}", false},
+		{least + "\nserver: {maxBodyBytes: '5'}", false},
+		{least + "\nserver: {basePath: tutti}", false},
+		{least + "\nserver: {hosts: [a, 1]}", false},
+		{least + "\nserver: {shutdownTimeout: 5}", false},
+		{least + "\nserver: {shutdownTimeout: soon}", false},
+		{least + "\nserver: {listen: ''}", false},
+		{least + "\nqueue: {replicas: 6}", false},
+		{least + "\nindex: {replicas: 0, shards: 0}", false},
+		{"repositories: []", false},
+		{"repositories: {}", false},
+		{"repositories: [{code: a}]", false},
+		{repository("song: {states: []}"), false},
+		{repository("song: {states: ['A,B']}"), false},
+		{repository("name: 1"), false},
+		{repository("lyric: {}"), false},
+		{strings.Replace(least, "indexName: analyses", "indexName: Analyses", 1), false},
+		{strings.Replace(least, "code: song.ca", "code: ..", 1), false},
+		{strings.Replace(least, "type: song", "type: sang", 1), false},
+		{strings.Replace(least, "https:", "ftp:", 1), false},
+	} {
+		_, parseErr := config.Parse([]byte(tt.file), nil)
+		schemaErr := schema.Validate(asJSON(t, tt.file))
+		if (parseErr == nil) != tt.ok || (schemaErr == nil) != tt.ok {
+			t.Errorf("%s\nwant ok %t\nparser: %v\nschema: %v", tt.file, tt.ok, parseErr, schemaErr)
+		}
+	}
+}
+
+func TestSchemaTakesTheEffectiveConfiguration(t *testing.T) {
+	c := parse(t, repository("token: s3cret")+"\nindex: {url: 'http://es', apiKey: s3cret}\nqueue: {url: 'nats://u:s3cret@a:4222,nats://b'}")
+	out, err := c.YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(out), "s3cret") {
+		t.Errorf("a secret is shown:\n%s", out)
+	}
+	golden(t, "testdata/effective.golden.yaml", out)
+	if err := compile(t).Validate(asJSON(t, string(out))); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestEffectiveConfigurationReadsBack(t *testing.T) {
+	for _, file := range []string{least, documented, repository("timeout: 1h30m, name: 'yes', country: '12'") + "\nserver: {shutdownTimeout: 1h, hosts: [a]}"} {
+		c := parse(t, file)
+		out, err := c.YAML()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c, parse(t, string(out))); diff != "" {
+			t.Errorf("%s\n%s", diff, out)
+		}
+	}
+}
+
+func TestSecretsShowThemselvesToNobody(t *testing.T) {
+	s := config.Secret("s3cret")
+	var log bytes.Buffer
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "token", s, "repository", config.Repository{Token: s})
+	marshalled, err := json.Marshal(map[string]any{"s": s, "r": config.Repository{Password: s}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := fmt.Sprintf("%s %v %+v %#v %q %s %s", s, s, config.Index{APIKey: s}, config.Index{APIKey: s}, s, marshalled, log.String())
+	if strings.Contains(all, "s3cret") {
+		t.Errorf("shown: %s", all)
+	}
+	if s.Reveal() != "s3cret" || config.Secret("").String() != "" {
+		t.Error("Reveal or an empty secret is wrong")
+	}
+}

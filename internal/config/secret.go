@@ -1,0 +1,31 @@
+package config
+
+import "log/slog"
+
+// mask stands for a secret wherever one is shown.
+const mask = "********"
+
+// Secret is a text that shows itself to nobody but Reveal: printed, logged or marshalled it is a mask.
+type Secret string
+
+var _ slog.LogValuer = Secret("")
+
+// Reveal gives the secret itself.
+func (s Secret) Reveal() string { return string(s) }
+
+// String gives a mask, or nothing for an empty secret.
+func (s Secret) String() string {
+	if s == "" {
+		return ""
+	}
+	return mask
+}
+
+// GoString gives a mask for %#v.
+func (s Secret) GoString() string { return `"` + s.String() + `"` }
+
+// LogValue gives a mask for log/slog.
+func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// MarshalText gives a mask for JSON and YAML.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

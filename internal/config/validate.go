@@ -1,0 +1,182 @@
+package config
+
+import (
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tutti/internal/core"
+)
+
+const (
+	// nextSuffix is that of the alias of a rebuild's new index.
+	nextSuffix = "--next"
+	// maxIndexName is how long an alias may be in bytes: 255 is the engine's limit, and a rebuild's physical index is
+	// named by the alias, nextSuffix and a time of 15 bytes.
+	maxIndexName = 255 - len(nextSuffix) - 15
+)
+
+// validate notes what no key can be blamed for alone. root tells what was given and where.
+func (c *Config) validate(root *node, f *faults) {
+	c.validateServer(root.member("server"), f)
+	c.validateQueue(f)
+	c.validateIndex(f)
+	c.validateRepositories(root.member("repositories"), f)
+	if c.Auth.Mode == "token" {
+		f.addCode(core.CodeUnsupported, "auth.mode", "", "use none, on a loopback address or behind a proxy that authenticates",
+			"mode token is not supported yet")
+	}
+}
+
+func (c *Config) validateServer(given *node, f *faults) {
+	s := c.Server
+	if s.Listen != "" {
+		_, port, err := net.SplitHostPort(s.Listen)
+		n, portErr := strconv.Atoi(port)
+		switch {
+		case err != nil || portErr != nil || n < 0 || n > 65535:
+			f.add("server.listen", whereOf(given, "listen"), "write an address and a port, such as 127.0.0.1:8080",
+				"%q is not host:port", s.Listen)
+		case c.Auth.Mode == "none" && !c.Auth.AllowInsecure && !s.Loopback():
+			f.add("server.listen", whereOf(given, "listen"),
+				"listen on 127.0.0.1, or set auth.allowInsecure: true when the network or a proxy keeps others out",
+				"%s can be reached from other machines, and with auth.mode none nobody has to show a token", s.Listen)
+		}
+	}
+	if strings.Contains(s.BasePath, "//") {
+		f.add("server.basePath", whereOf(given, "basePath"), "", "%q has an empty segment", s.BasePath)
+	}
+}
+
+func whereOf(n *node, name string) string {
+	if m := n.member(name); m != nil {
+		return m.where
+	}
+	return ""
+}
+
+func (c *Config) validateQueue(f *faults) {
+	q := c.Queue
+	for _, u := range splitList(q.URL) {
+		parsed, err := url.Parse(u)
+		if err != nil || parsed.Host == "" || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, parsed.Scheme) {
+			f.add("queue.url", "", "such as nats://host:4222", "%q is not a NATS URL", maskUser(u))
+		}
+	}
+	if q.URL != "" {
+		return
+	}
+	if q.Replicas > 1 {
+		f.add("queue.replicas", "", "set queue.url to a cluster's, or leave replicas at 1", "the embedded queue is one server, %d replicas need a cluster", q.Replicas)
+	}
+	if q.CredentialsFile != "" {
+		f.add("queue.credentialsFile", "", "set queue.url too", "the embedded queue takes no credentials")
+	}
+}
+
+func (c *Config) validateIndex(f *faults) {
+	i := c.Index
+	for _, u := range i.URLs() {
+		if !absoluteHTTP(u) {
+			f.add("index.url", "", "such as https://host:9200", "%q is not an absolute http or https URL", maskUser(u))
+		} else if hasUser(u) {
+			f.add("index.url", "", "use index.username and index.password", "the URL holds credentials")
+		}
+	}
+	credentials("index", i.Username, i.Password, "index.apiKey", i.APIKey, f)
+	if i.URL == "" && (i.Username != "" || i.Password != "" || i.APIKey != "" || i.CAFile != "") {
+		f.add("index.url", "", "set index.url, or remove the credentials and caFile", "is empty, but the embedded index takes no credentials")
+	}
+}
+
+// credentials notes half a basic authentication, and two ways to authenticate.
+func credentials(path, username string, password Secret, otherPath string, other Secret, f *faults) {
+	switch {
+	case (username != "" || password != "") && other != "":
+		f.add(otherPath, "", "keep one of them", "is given, and so is a username or password")
+	case username == "" && password != "":
+		f.add(path+".username", "", "", "is missing, but a password is given")
+	case username != "" && password == "":
+		f.add(path+".password", "", "", "is missing, but a username is given")
+	}
+}
+
+func (c *Config) validateRepositories(given *node, f *faults) {
+	if len(c.Repositories) == 0 {
+		if given == nil || given.shape == shapeList {
+			f.add("repositories", "", "add one, such as {code: song.ca, type: song, url: https://song.example.org, indexName: analyses}",
+				"there is no repository to index")
+		}
+		return
+	}
+	codes, indices := map[string]int{}, map[string]int{}
+	for i, r := range c.Repositories {
+		at := indexed("repositories", i)
+		r.validate(at, f)
+		if first, twice := codes[r.Code]; twice && r.Code != "" {
+			f.add(at+".code", "", "give each repository a code of its own", "%q is also the code of %s", r.Code, indexed("repositories", first))
+		} else {
+			codes[r.Code] = i
+		}
+		if first, twice := indices[r.IndexName]; twice && r.IndexName != "" {
+			f.addCode(core.CodeUnsupported, at+".indexName", "", "give each repository an index of its own",
+				"%q is also the index of %s, and an index that repositories share is not supported yet", r.IndexName, indexed("repositories", first))
+		} else {
+			indices[r.IndexName] = i
+		}
+	}
+}
+
+func (r Repository) validate(at string, f *faults) {
+	if r.Type == core.TypeLyric || r.Type == core.TypeLocal {
+		f.addCode(core.CodeUnsupported, at+".type", "", "use song", "type %s is not supported yet", r.Type)
+	}
+	switch {
+	case r.URL == "":
+	case !absoluteHTTP(r.URL):
+		f.add(at+".url", "", "such as https://song.example.org", "%q is not an absolute http or https URL", maskUser(r.URL))
+	case hasUser(r.URL):
+		f.add(at+".url", "", "use username and password", "the URL holds credentials")
+	case strings.ContainsAny(r.URL, "?#"):
+		f.add(at+".url", "", "", "%q has a query or a fragment", r.URL)
+	}
+	if len(r.IndexName) > maxIndexName {
+		f.add(at+".indexName", "", "", "has %d bytes, the limit is %d", len(r.IndexName), maxIndexName)
+	}
+	if strings.HasSuffix(r.IndexName, nextSuffix) {
+		f.add(at+".indexName", "", "", "must not end in %s: that is the new index of a rebuild", nextSuffix)
+	}
+	credentials(at, r.Username, r.Password, at+".token", r.Token, f)
+}
+
+func absoluteHTTP(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
+}
+
+func hasUser(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && u.User != nil
+}
+
+// maskUser hides what stands before an @ in each URL of a list: neither messages nor output show a password.
+func maskUser(s string) string {
+	if !strings.Contains(s, "@") {
+		return s
+	}
+	parts := strings.Split(s, ",")
+	for i, part := range parts {
+		at := strings.LastIndexByte(part, '@')
+		if at < 0 {
+			continue
+		}
+		scheme, _, ok := strings.Cut(part[:at], "://")
+		if !ok {
+			continue
+		}
+		parts[i] = scheme + "://" + mask + part[at:]
+	}
+	return strings.Join(parts, ",")
+}

@@ -1,0 +1,54 @@
+package core
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+)
+
+// MaxKeptBytes is how much of a rejected document a dead letter keeps: a message over 1 MiB is refused.
+const MaxKeptBytes = 256 << 10
+
+// Reasons of a dead letter.
+const (
+	ReasonRejected          = "rejected"
+	ReasonTooLarge          = "too_large"
+	ReasonInvalidID         = "invalid_id"
+	ReasonUpstream          = "upstream_error"
+	ReasonUnknownRepository = "unknown_repository"
+	ReasonCrashLoop         = "crash_loop"
+	ReasonNotUnderstood     = "not_understood"
+)
+
+// DeadLetter is a record that tutti gave up on until somebody mends it: one per record, the newest failure.
+type DeadLetter struct {
+	ID           string    `json:"id"`
+	Repository   string    `json:"repository"`
+	Organization string    `json:"organization,omitempty"`
+	RecordID     string    `json:"recordId,omitempty"`
+	Reason       string    `json:"reason"`
+	Hint         string    `json:"hint,omitempty"`
+	EngineType   string    `json:"engineType,omitempty"`
+	EngineReason string    `json:"engineReason,omitempty"`
+	Attempts     int       `json:"attempts"`
+	FirstAt      time.Time `json:"firstAt"`
+	LastAt       time.Time `json:"lastAt"`
+	JobID        string    `json:"jobId,omitempty"`
+	// Document is the start of the rejected document, base64 in JSON; absent when nothing had been fetched.
+	Document  []byte `json:"document,omitempty"`
+	Size      int    `json:"size,omitempty"`
+	SHA256    string `json:"sha256,omitempty"`
+	Truncated bool   `json:"truncated,omitempty"`
+	// Request is what was being done.
+	Request *Request `json:"request,omitempty"`
+}
+
+// KeepDocument copies what a dead letter keeps of doc.
+func KeepDocument(doc []byte) *KeptDocument {
+	sum := sha256.Sum256(doc)
+	kept := doc[:min(len(doc), MaxKeptBytes)]
+	return &KeptDocument{
+		Bytes: append([]byte(nil), kept...), Size: len(doc),
+		SHA256: hex.EncodeToString(sum[:]), Truncated: len(doc) > MaxKeptBytes,
+	}
+}

@@ -1,0 +1,151 @@
+package core
+
+import "time"
+
+// Version orders the writes of one document: the queue's timestamp, in nanoseconds since 1970, of the Request that
+// caused the fetch (DESIGN, Data).
+type Version int64
+
+// WriteOp is what a Write does to a document.
+type WriteOp uint8
+
+// Operations of a Write.
+const (
+	OpIndex WriteOp = iota
+	OpDelete
+)
+
+// Write is one change of one document.
+type Write struct {
+	Op      WriteOp
+	ID      string
+	Version Version
+	// Document is the whole document, one JSON object without line feeds; nil for OpDelete. It is valid only until
+	// the call that takes it returns.
+	Document []byte
+	// FetchedAt is when the body was asked for; a body that grew too old is not written (DESIGN, Bodies).
+	FetchedAt time.Time
+}
+
+// Batch is a run of Writes to one alias, already encoded for one engine.
+type Batch struct {
+	// Index is the alias that is written to.
+	Index string
+	// Body holds the engine's encodings of all Items, one after the other. Nobody may change it, nor keep it beyond
+	// the call.
+	Body  []byte
+	Items []BatchItem
+}
+
+// BatchItem says where a Write stands in its batch's Body.
+type BatchItem struct {
+	Op      WriteOp
+	ID      string
+	Version Version
+	// Start and End bound the item's encoding in Body; the document is Body[DocStart:DocEnd], empty for OpDelete.
+	Start, DocStart, DocEnd, End int
+}
+
+// Document gives the bytes of the i-th item's document, nil for OpDelete.
+func (b Batch) Document(i int) []byte {
+	it := b.Items[i]
+	if it.Op == OpDelete {
+		return nil
+	}
+	return b.Body[it.DocStart:it.DocEnd]
+}
+
+// Slice gives the batch of the items [from, to), sharing b's bytes. Its items still index into the shared Body, so
+// Payload, not Body, is what is sent.
+func (b Batch) Slice(from, to int) Batch {
+	return Batch{Index: b.Index, Body: b.Body, Items: b.Items[from:to]}
+}
+
+// Payload gives the encodings of all Items, which stand side by side in Body.
+func (b Batch) Payload() []byte {
+	if len(b.Items) == 0 {
+		return nil
+	}
+	return b.Body[b.Items[0].Start:b.Items[len(b.Items)-1].End]
+}
+
+// Outcome is what became of one document.
+type Outcome uint8
+
+// Outcomes. All but OutcomeRetry are final.
+const (
+	// OutcomeRetry: not done, may succeed later.
+	OutcomeRetry Outcome = iota
+	// OutcomeIndexed: written.
+	OutcomeIndexed
+	// OutcomeRemoved: deleted, or was not there; the version is remembered.
+	OutcomeRemoved
+	// OutcomeStale: the index already holds the same version or a newer one; success.
+	OutcomeStale
+	// OutcomeMismatch: the record or document belongs to another organization; nothing changed.
+	OutcomeMismatch
+	// OutcomeRejected: the engine will never take this document.
+	OutcomeRejected
+)
+
+// String gives the outcome's name as in metrics (CONTRACT section 9).
+func (o Outcome) String() string {
+	switch o {
+	case OutcomeRetry:
+		return "retried"
+	case OutcomeIndexed:
+		return "indexed"
+	case OutcomeRemoved:
+		return "removed"
+	case OutcomeStale:
+		return "stale"
+	case OutcomeMismatch:
+		return "mismatch"
+	case OutcomeRejected:
+		return "rejected"
+	default:
+		return "unknown"
+	}
+}
+
+// Result is what the index said of one Write.
+type Result struct {
+	Outcome Outcome
+	// Type is the engine's error type, such as document_parsing_exception; empty on success.
+	Type string
+	// Reason is the engine's own text. It may quote the document: it goes to dead letters, never to logs.
+	Reason string
+	// Code tells why an OutcomeRetry could not be done: CodeOverloaded, CodeUnavailable or CodeIndexBlocked.
+	Code Code
+	// CurrentVersion is the version that made a write stale, zero when unknown.
+	CurrentVersion Version
+	// Rejected keeps the document of an OutcomeRejected, for the dead letter; nil otherwise.
+	Rejected *KeptDocument
+}
+
+// KeptDocument is a rejected document as kept in a dead letter.
+type KeptDocument struct {
+	// Bytes are the first MaxKeptBytes bytes of the document.
+	Bytes []byte
+	// Size is the size of the whole document in bytes, SHA256 the hexadecimal hash of the whole.
+	Size      int
+	SHA256    string
+	Truncated bool
+}
+
+// StoredDocument is a document as the index holds it.
+type StoredDocument struct {
+	ID      string
+	Version Version
+	Source  []byte
+}
+
+// IndexScope selects documents by the record's own organization. The zero value selects all documents of an alias.
+type IndexScope struct {
+	// Repository is the code in the document's repositories block; empty for any.
+	Repository string
+	// Field is the field that names the organization (Repository.OrganizationField), Organization its value; both
+	// empty for all organizations.
+	Field        string
+	Organization string
+}

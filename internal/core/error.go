@@ -1,0 +1,121 @@
+package core
+
+import (
+	"errors"
+	"time"
+)
+
+// Code classifies an Error for machines. HTTP, GraphQL and the consumers decide by Code alone, never by text.
+type Code string
+
+// Codes of Error. Each names what the receiver can do about it.
+const (
+	// CodeInvalid: the input is wrong and stays wrong; do not retry.
+	CodeInvalid Code = "invalid"
+	// CodeNotFound: what was asked for does not exist in tutti (a repository, a job).
+	CodeNotFound Code = "not_found"
+	// CodeConflict: the state of the thing forbids the action, or a compare-and-set lost.
+	CodeConflict Code = "conflict"
+	// CodeTooLarge: the input or a bulk body is over a limit; split it or give up.
+	CodeTooLarge Code = "too_large"
+	// CodeUnsupportedMedia: the content type of the body is not understood.
+	CodeUnsupportedMedia Code = "unsupported_media_type"
+	// CodeUnsupported: a known feature that this build or configuration does not offer.
+	CodeUnsupported Code = "not_supported"
+	// CodeOverloaded: try again later, slower (429, 503, a full stream).
+	CodeOverloaded Code = "overloaded"
+	// CodeUnavailable: the other side did not answer in whole (connection, time-out, cut body, 5xx); try again.
+	CodeUnavailable Code = "unavailable"
+	// CodeAbsent: an upstream said in its own words that the record or the organization does not exist
+	// (CONTRACT section 1). Never used for a proxy's 404.
+	CodeAbsent Code = "absent"
+	// CodeUpstream: an upstream answered something that no retry will mend (other 4xx, a 404 that is not its own).
+	CodeUpstream Code = "upstream_error"
+	// CodeIndexBlocked: the index is missing, closed or blocked; the repository pauses until it is back.
+	CodeIndexBlocked Code = "index_blocked"
+	// CodeInternal: a fault of tutti.
+	CodeInternal Code = "internal"
+)
+
+// Sentinels that an upstream client wraps in its Errors, those of CodeAbsent so that the two are told apart.
+var (
+	// ErrRecordAbsent: the upstream says that it has no such record.
+	ErrRecordAbsent = errors.New("the upstream has no such record")
+	// ErrOrganizationAbsent: the upstream says that it has no such organization. It counts only when the upstream's
+	// list of organizations omits it too.
+	ErrOrganizationAbsent = errors.New("the upstream has no such organization")
+	// ErrOtherOrganization: the upstream says that the record belongs to another organization. Its Error is of
+	// CodeUpstream.
+	ErrOtherOrganization = errors.New("the record belongs to another organization")
+)
+
+// Error is the one error type of tutti. Message and Hint are safe to show to a client; Err is for logs alone.
+type Error struct {
+	Code    Code
+	Message string
+	// Hint says how to mend it, when that is known.
+	Hint string
+	// RetryAfter is how long the other side asked to wait, zero when it did not say.
+	RetryAfter time.Duration
+	// Err is the cause; its text never reaches a client.
+	Err error
+}
+
+// Error gives the whole text, cause included, for logs.
+func (e *Error) Error() string {
+	if e.Err == nil {
+		return e.Message
+	}
+	if e.Message == "" {
+		return e.Err.Error()
+	}
+	return e.Message + ": " + e.Err.Error()
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// NewError makes an Error without a cause. message is a short sentence without a final period.
+func NewError(code Code, message string) *Error { return &Error{Code: code, Message: message} }
+
+// WrapError makes an Error with a cause. message says what was being done or what is wrong, safe to show.
+func WrapError(code Code, message string, err error) *Error {
+	return &Error{Code: code, Message: message, Err: err}
+}
+
+// CodeOf gives the code of the first Error in err's chain, CodeInternal where there is none, and "" for nil.
+func CodeOf(err error) Code {
+	if err == nil {
+		return ""
+	}
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Code
+	}
+	return CodeInternal
+}
+
+// MessageOf gives the displayable message of the first Error in err's chain, and a neutral sentence otherwise.
+func MessageOf(err error) string {
+	if e, ok := errors.AsType[*Error](err); ok && e.Message != "" {
+		return e.Message
+	}
+	return "an internal error occurred"
+}
+
+// RetryAfterOf gives how long the other side asked to wait, zero when it did not.
+func RetryAfterOf(err error) time.Duration {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.RetryAfter
+	}
+	return 0
+}
+
+// Retryable tells whether the same call may succeed later without anybody changing it.
+func Retryable(err error) bool {
+	switch CodeOf(err) {
+	case CodeOverloaded, CodeUnavailable, CodeIndexBlocked:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,23 @@
+package core
+
+// Record is one record as its upstream gave it.
+type Record struct {
+	// ID is the analysisId or the systemId; empty when the record has none.
+	ID string
+	// Organization is the record's own: Song's studyId, Lyric's organization.
+	Organization string
+	// State is the upstream's word for the record's state, such as PUBLISHED; empty where there is none.
+	State string
+	// Indexable tells whether a record in this state belongs into the index.
+	Indexable bool
+	// Body is the record's own bytes, one JSON object without line feeds. Inside a page callback it is valid only
+	// until the callback returns.
+	Body []byte
+}
+
+// PageInfo is what an upstream said of a page beside its records.
+type PageInfo struct {
+	// Rows is the number of rows that the page held, Total the number that the whole list has now.
+	Rows  int
+	Total int
+}

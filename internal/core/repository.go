@@ -1,0 +1,33 @@
+package core
+
+// RepositoryType is the protocol that a repository speaks.
+type RepositoryType string
+
+// Types of repository (CONTRACT section 9).
+const (
+	TypeSong  RepositoryType = "song"
+	TypeLyric RepositoryType = "lyric"
+	TypeLocal RepositoryType = "local"
+)
+
+// Repository is one source of records as configured, and what is written of it into each document.
+type Repository struct {
+	Code string
+	Type RepositoryType
+	URL  string
+	// IndexName is the alias that the repository's documents are written to.
+	IndexName string
+	// Name, Organization and Country describe the repository in a document's repositories block.
+	Name         string
+	Organization string
+	Country      string
+}
+
+// OrganizationField is the field of a document that names the record's own organization: Song's study or Lyric's
+// organization.
+func (r Repository) OrganizationField() string {
+	if r.Type == TypeLyric {
+		return "organization"
+	}
+	return "studyId"
+}

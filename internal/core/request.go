@@ -1,0 +1,153 @@
+package core
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Kind is what a Request wants done.
+type Kind string
+
+// Kinds of Request. KindRemove exists for records only (CONTRACT section 1).
+const (
+	KindIndex  Kind = "index"
+	KindRemove Kind = "remove"
+)
+
+// Scope is how much a Request or a Job covers.
+type Scope string
+
+// Scopes of a Request.
+const (
+	ScopeRecord       Scope = "record"
+	ScopePage         Scope = "page"
+	ScopeOrganization Scope = "organization"
+	ScopeRepository   Scope = "repository"
+)
+
+// Cause is where a Request came from.
+type Cause string
+
+// Causes of a Request.
+const (
+	CauseREST      Cause = "rest"
+	CauseKafka     Cause = "kafka"
+	CauseWebhook   Cause = "webhook"
+	CauseOutbox    Cause = "outbox"
+	CauseReconcile Cause = "reconcile"
+	CauseSweep     Cause = "sweep"
+)
+
+// MaxIDBytes is the longest id that can be a Request's: its subject token is a third longer, and the server closes
+// the connection on a subject over 4,050 bytes.
+const MaxIDBytes = 512
+
+// Request is the only thing on the queue: small, never a record's body.
+type Request struct {
+	ID           string    `json:"id"`
+	Kind         Kind      `json:"kind"`
+	Scope        Scope     `json:"scope"`
+	Repository   string    `json:"repository"`
+	Organization string    `json:"organization,omitempty"`
+	RecordID     string    `json:"recordId,omitempty"`
+	Page         *Page     `json:"page,omitempty"`
+	JobID        string    `json:"jobId,omitempty"`
+	Cause        Cause     `json:"cause"`
+	Force        bool      `json:"force,omitempty"`
+	Rebuild      bool      `json:"rebuild,omitempty"`
+	Attempts     int       `json:"attempts,omitempty"`
+	ReceivedAt   time.Time `json:"receivedAt"`
+	Traceparent  string    `json:"traceparent,omitempty"`
+}
+
+// Page says which rows of an organization's list a page Request reads, and what was read before them, so that a list
+// that shifts between two pages is noticed.
+type Page struct {
+	// Number counts the pages of a chain from 0.
+	Number int `json:"number"`
+	// Epoch counts restarts of the chain: pages of an older epoch behind the restart are void.
+	Epoch int `json:"epoch,omitempty"`
+	// Offset is the first row to read, Limit the number of rows.
+	Offset int `json:"offset"`
+	Limit  int `json:"limit"`
+	// Before holds 64-bit hashes of the last ids read before this page; empty at offset 0.
+	Before []uint64 `json:"before,omitempty"`
+	// StepsBack counts how often this chain stepped back because the list had shifted.
+	StepsBack int `json:"stepsBack,omitempty"`
+	// SteppedBack is true when this page re-reads rows because its successor did not join.
+	SteppedBack bool `json:"steppedBack,omitempty"`
+}
+
+// Validate names the first fault of r, as CodeInvalid.
+func (r Request) Validate() error {
+	if r.Kind != KindIndex && r.Kind != KindRemove {
+		return NewError(CodeInvalid, fmt.Sprintf("unknown kind %q", r.Kind))
+	}
+	if err := ValidKey("repository", r.Repository); err != nil {
+		return err
+	}
+	if r.Scope == ScopeRepository {
+		return r.validateRun()
+	}
+	if err := ValidKey("organization", r.Organization); err != nil {
+		return err
+	}
+	switch r.Scope {
+	case ScopeRecord:
+		return ValidKey("id", r.RecordID)
+	case ScopePage:
+		if r.Page == nil || r.Page.Number < 0 || r.Page.Offset < 0 || r.Page.Limit < 1 {
+			return NewError(CodeInvalid, "a page Request needs its page")
+		}
+		return r.validateRun()
+	case ScopeOrganization:
+		return r.validateRun()
+	default:
+		return NewError(CodeInvalid, fmt.Sprintf("unknown scope %q", r.Scope))
+	}
+}
+
+func (r Request) validateRun() error {
+	if r.Kind == KindRemove {
+		return NewError(CodeInvalid, "removal exists for one record only")
+	}
+	if r.JobID == "" {
+		return NewError(CodeInvalid, "a run needs its job id")
+	}
+	return nil
+}
+
+// ValidKey checks what can be part of a Request's subject: not empty, at most MaxIDBytes bytes, valid UTF-8. An
+// upstream's own ids may hold anything else, control characters included. what names the part in the message.
+func ValidKey(what, key string) error {
+	var fault string
+	switch {
+	case key == "":
+		fault = "is empty"
+	case len(key) > MaxIDBytes:
+		fault = fmt.Sprintf("has %d bytes, the limit is %d", len(key), MaxIDBytes)
+	case !utf8.ValidString(key):
+		fault = "is not valid UTF-8"
+	default:
+		return nil
+	}
+	return NewError(CodeInvalid, what+" "+fault)
+}
+
+// ValidID checks one opaque path segment of a client (CONTRACT section 0): a valid key that is not "." or ".." and
+// holds no control character. what names the segment in the message.
+func ValidID(what, id string) error {
+	if err := ValidKey(what, id); err != nil {
+		return err
+	}
+	if id == "." || id == ".." {
+		return NewError(CodeInvalid, what+" must not be a relative path segment")
+	}
+	if strings.IndexFunc(id, unicode.IsControl) >= 0 {
+		return NewError(CodeInvalid, what+" holds a control character")
+	}
+	return nil
+}

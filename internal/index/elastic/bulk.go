@@ -1,0 +1,103 @@
+package elastic
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/klauspost/compress/gzip"
+
+	"tutti/internal/core"
+)
+
+// maxPooledBytes is the largest buffer that is kept for the next request.
+const maxPooledBytes = 8 << 20
+
+// Write sends b as one bulk request and gives one Result per item, in order. Documents that bring unknown paths grow
+// the mapping and are sent again within the call. A Result with OutcomeRetry says in its Code why. An error is a
+// *core.Error for the request as a whole: CodeOverloaded (429, 503), CodeUnavailable (no answer, or not a whole one;
+// the documents may or may not have been written), CodeTooLarge (413), CodeInvalid (400, the cluster's reason in its
+// cause), or CodeIndexBlocked. b's bytes are neither changed nor read after Write has returned.
+func (x *Index) Write(ctx context.Context, b core.Batch) ([]core.Result, error) {
+	leave, err := x.enter(b.Index)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	if len(b.Items) == 0 {
+		return nil, nil
+	}
+	st := x.state(b.Index)
+	body := b.Payload()
+	if st.eager.Load() {
+		if trimmed := x.trimEarly(st, b); trimmed != nil {
+			body = trimmed
+		}
+	}
+	results, err := x.send(ctx, b.Index, b.Items, body)
+	if err != nil {
+		return nil, err
+	}
+	x.grow(ctx, st, b, results)
+	return results, nil
+}
+
+// send makes one bulk request of items, whose encodings are body.
+func (x *Index) send(ctx context.Context, alias string, items []core.BatchItem, body []byte) ([]core.Result, error) {
+	into := x.buffer()
+	defer x.recycle(into)
+	r := request{
+		method: http.MethodPost, path: "/" + alias + "/_bulk", query: x.bulkQuery(), body: body,
+		contentType: contentNDJSON, into: into,
+	}
+	if x.compress {
+		packed := x.buffer()
+		defer x.recycle(packed)
+		if err := x.pack(packed, body); err != nil {
+			return nil, core.WrapError(core.CodeInternal, "the bulk body cannot be compressed", err)
+		}
+		r.body, r.gzip = packed.Bytes(), true
+	}
+	answer, err := x.client.do(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return x.results(answer.body, alias, items)
+}
+
+// bulkQuery lets the cluster give up on a missing shard before the request as a whole times out, so that the outcome
+// is known.
+func (x *Index) bulkQuery() string {
+	return fmt.Sprintf("require_alias=true&timeout=%dms&filter_path=%s", x.timeout.Milliseconds()/2, bulkFilter)
+}
+
+func (x *Index) pack(dst *bytes.Buffer, body []byte) error {
+	zip, ok := x.gzippers.Get().(*gzip.Writer)
+	if !ok {
+		var err error
+		if zip, err = gzip.NewWriterLevel(dst, gzip.BestSpeed); err != nil {
+			return err
+		}
+	}
+	zip.Reset(dst)
+	defer x.gzippers.Put(zip)
+	if _, err := zip.Write(body); err != nil {
+		return err
+	}
+	return zip.Close()
+}
+
+func (x *Index) buffer() *bytes.Buffer {
+	if buffer, ok := x.buffers.Get().(*bytes.Buffer); ok {
+		buffer.Reset()
+		return buffer
+	}
+	return new(bytes.Buffer)
+}
+
+func (x *Index) recycle(buffer *bytes.Buffer) {
+	if buffer.Cap() <= maxPooledBytes {
+		x.buffers.Put(buffer)
+	}
+}

@@ -1,0 +1,79 @@
+package elastic
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"tutti/internal/core"
+)
+
+// checkWait is how long Check waits for a shard that is not there.
+const checkWait = 2 * time.Second
+
+// checkBody asks for a write that goes the whole way to the primary shard and can never happen: it demands a sequence
+// number that no document has, and so ends in a conflict, without a trace.
+const checkBody = `{"index":{"_id":"tutti-check","if_seq_no":9007199254740991,"if_primary_term":1}}` + "\n{}\n"
+
+// Check gives nil when the alias takes writes now, core.CodeIndexBlocked when it is missing, closed or blocked or the
+// credentials are refused, and core.CodeUnavailable when the cluster or the shard does not answer. The message is
+// safe to display.
+func (x *Index) Check(ctx context.Context, alias string) error {
+	leave, err := x.enter(alias)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	query := fmt.Sprintf("require_alias=true&timeout=%dms&filter_path=%s", checkWait.Milliseconds(), bulkFilter)
+	reply, err := x.client.do(ctx, request{
+		method: http.MethodPost, path: "/" + alias + "/_bulk", query: query,
+		body: []byte(checkBody), contentType: contentNDJSON,
+	})
+	if err != nil {
+		if core.CodeOf(err) == core.CodeIndexBlocked {
+			return err
+		}
+		return core.WrapError(core.CodeUnavailable, core.MessageOf(err), err)
+	}
+	var answer bulkAnswer
+	if err := reply.decode(&answer); err != nil {
+		return err
+	}
+	if len(answer.Items) != 1 || answer.Items[0].Index == nil {
+		return core.NewError(core.CodeUnavailable, "the index did not answer as expected")
+	}
+	return verdict(alias, answer.Items[0].Index)
+}
+
+// verdict reads the outcome of the impossible write. A fault of its document (a mapping that demands routing, say)
+// would be a fault of every document, yet nothing blocks the index.
+func verdict(alias string, item *itemAnswer) error {
+	code := blockedBy(item.Error.Type, item.Status, item.Error.Reason)
+	f := &failure{status: item.Status, engineError: item.Error}
+	switch {
+	case code == core.CodeOverloaded && item.Status == http.StatusTooManyRequests:
+		return core.WrapError(core.CodeIndexBlocked, "the index "+alias+" takes no writes: its disk is full", f)
+	case code == core.CodeIndexBlocked:
+		return core.WrapError(code, blockedMessage(alias, item.Error.Type), f)
+	case item.Status == http.StatusTooManyRequests, item.Status >= http.StatusInternalServerError:
+		return core.WrapError(core.CodeUnavailable, "a shard of the index "+alias+" does not answer", f)
+	default:
+		return nil
+	}
+}
+
+func blockedMessage(alias, kind string) string {
+	switch kind {
+	case typeIndexNotFound:
+		return "there is no alias " + alias
+	case typeIndexClosed:
+		return "the index " + alias + " is closed"
+	case typeClusterBlock:
+		return "the index " + alias + " is blocked for writes"
+	case typeSecurity:
+		return "the index refused the credentials for " + alias
+	default:
+		return "the index " + alias + " has no index to write to"
+	}
+}

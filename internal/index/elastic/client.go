@@ -1,0 +1,186 @@
+package elastic
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/elastic/elastic-transport-go/v8/elastictransport"
+
+	"tutti/internal/core"
+)
+
+const (
+	contentJSON   = "application/json"
+	contentNDJSON = "application/x-ndjson"
+	// maxReplyBytes bounds an answer: the cluster itself takes and gives no more than 100 MB by default.
+	maxReplyBytes = 512 << 20
+	dialTimeout   = 5 * time.Second
+	// idlePerNode is how many idle connections to a node are kept: bulk flights and a few reads.
+	idlePerNode = 16
+)
+
+// client sends single requests to the cluster and turns everything but a whole 2xx answer into a *core.Error.
+type client struct {
+	transport *elastictransport.Client
+	http      *http.Transport
+	timeout   time.Duration
+}
+
+func newClient(cfg Config) (*client, error) {
+	nodes, err := cfg.nodes()
+	if err != nil {
+		return nil, err
+	}
+	pem, err := cfg.authorities()
+	if err != nil {
+		return nil, err
+	}
+	web := &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second}).DialContext,
+		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout:   dialTimeout,
+		ExpectContinueTimeout: time.Second,
+		IdleConnTimeout:       time.Minute,
+		MaxIdleConnsPerHost:   idlePerNode,
+		DisableCompression:    true, // answers are a few bytes per document
+		WriteBufferSize:       64 << 10,
+		ReadBufferSize:        32 << 10,
+	}
+	if pem != nil {
+		web.TLSClientConfig.RootCAs = x509.NewCertPool()
+		if !web.TLSClientConfig.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, core.NewError(core.CodeInvalid, "the index' CA file holds no certificate")
+		}
+	}
+	transport, err := elastictransport.NewClient(
+		elastictransport.WithURLs(nodes...),
+		elastictransport.WithBasicAuth(cfg.Username, cfg.Password),
+		elastictransport.WithAPIKey(cfg.key()),
+		elastictransport.WithUserAgent("tutti"),
+		elastictransport.WithDisableRetry(),
+		elastictransport.WithTransport(web),
+	)
+	if err != nil {
+		return nil, core.WrapError(core.CodeInvalid, "the index' client cannot be made", err)
+	}
+	return &client{transport: transport, http: web, timeout: cfg.Timeout}, nil
+}
+
+// close ends the transport's looking after dead nodes, and closes the connections. No call may be in progress.
+func (c *client) close() error {
+	defer c.http.CloseIdleConnections()
+	if err := c.transport.Close(context.Background()); err != nil {
+		return core.WrapError(core.CodeInternal, "the connections to the index could not be closed", err)
+	}
+	return nil
+}
+
+// request is one call of the cluster's API.
+type request struct {
+	method string
+	// path is the path as the cluster shall see it decoded, query the encoded query.
+	path  string
+	query string
+	// body is sent as contentType, application/json when that is empty. The bytes are not touched after do returned.
+	body        []byte
+	contentType string
+	gzip        bool
+	// into takes the answer; nil makes a new buffer.
+	into *bytes.Buffer
+}
+
+// reply is a whole answer with a 2xx status.
+type reply struct {
+	status int
+	body   []byte
+}
+
+// do sends one request and reads its whole answer. An error is a *core.Error; failureOf gives what the cluster said.
+func (c *client) do(ctx context.Context, r request) (*reply, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	lent := &payload{data: r.body}
+	defer lent.release()
+	req, err := newRequest(ctx, r, lent)
+	if err != nil {
+		return nil, core.WrapError(core.CodeInternal, "the request to the index cannot be made", err)
+	}
+	res, err := c.transport.Perform(req)
+	if err != nil {
+		return nil, core.WrapError(core.CodeUnavailable, "the index does not answer", err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	into := r.into
+	if into == nil {
+		into = new(bytes.Buffer)
+	}
+	n, err := into.ReadFrom(io.LimitReader(res.Body, maxReplyBytes+1))
+	if err == nil && n > maxReplyBytes {
+		err = errors.New("the answer is over the limit")
+	}
+	if err != nil {
+		return nil, core.WrapError(core.CodeUnavailable, "the answer of the index was cut", err)
+	}
+	if res.StatusCode/100 != 2 {
+		return nil, refusal(res.StatusCode, res.Header, into.Bytes())
+	}
+	return &reply{status: res.StatusCode, body: into.Bytes()}, nil
+}
+
+func newRequest(ctx context.Context, r request, lent *payload) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, r.method, "http://node/", nil)
+	if err != nil {
+		return nil, err
+	}
+	req.URL = &url.URL{Path: r.path, RawQuery: r.query}
+	req.Header.Set("Accept", contentJSON)
+	if len(r.body) == 0 {
+		return req, nil
+	}
+	req.Body = lent.reader()
+	req.GetBody = func() (io.ReadCloser, error) { return lent.reader(), nil }
+	req.ContentLength = int64(len(r.body))
+	contentType := r.contentType
+	if contentType == "" {
+		contentType = contentJSON
+	}
+	req.Header.Set("Content-Type", contentType)
+	if r.gzip {
+		req.Header.Set("Content-Encoding", "gzip")
+	}
+	return req, nil
+}
+
+// decode reads the answer into out.
+func (r *reply) decode(out any) error {
+	if err := json.Unmarshal(r.body, out); err != nil {
+		return core.WrapError(core.CodeUnavailable, "the answer of the index is not what was asked for", err)
+	}
+	return nil
+}
+
+// wholeOf gives an error when not all shards of alias took part.
+func (r *reply) wholeOf(alias string) error {
+	var answer struct {
+		Shards struct {
+			Failed int `json:"failed"`
+		} `json:"_shards"`
+	}
+	if err := r.decode(&answer); err != nil {
+		return err
+	}
+	if answer.Shards.Failed > 0 {
+		return core.NewError(core.CodeUnavailable, "not all shards of the index "+alias+" answered")
+	}
+	return nil
+}

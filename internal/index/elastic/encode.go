@@ -1,0 +1,67 @@
+package elastic
+
+import (
+	"bytes"
+	"strconv"
+
+	"tutti/internal/core"
+)
+
+const hexDigits = "0123456789abcdef"
+
+// Encode appends the lines of w in a bulk body to dst and gives it with the bounds of the document in it, equal for a
+// deletion. It allocates nothing but what dst lacks.
+func (x *Index) Encode(dst []byte, w core.Write) (out []byte, docStart, docEnd int) {
+	if w.Op == core.OpDelete {
+		dst = append(dst, `{"delete":{"_id":`...)
+	} else {
+		dst = append(dst, `{"index":{"_id":`...)
+	}
+	dst = appendString(dst, w.ID)
+	dst = append(dst, `,"version":`...)
+	dst = strconv.AppendInt(dst, int64(w.Version), 10)
+	dst = append(dst, `,"version_type":"external_gte"}}`+"\n"...)
+	docStart = len(dst)
+	if w.Op == core.OpDelete {
+		return dst, docStart, docStart
+	}
+	dst = append(dst, w.Document...)
+	docEnd = len(dst)
+	flatten(dst[docStart:docEnd])
+	return append(dst, '\n'), docStart, docEnd
+}
+
+// flatten replaces line feeds, which JSON allows between tokens only and a bulk body takes for the end of a line: a
+// document can never bring actions of its own.
+func flatten(doc []byte) {
+	for {
+		at := bytes.IndexByte(doc, '\n')
+		if at < 0 {
+			return
+		}
+		doc[at] = ' '
+		doc = doc[at+1:]
+	}
+}
+
+// appendString appends s as a JSON string. Bytes that are not UTF-8 stay as they are, so that the cluster refuses the
+// id rather than write it under another.
+func appendString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	from := 0
+	for i := range len(s) {
+		c := s[i]
+		if c >= ' ' && c != '"' && c != '\\' {
+			continue
+		}
+		dst = append(dst, s[from:i]...)
+		if c >= ' ' {
+			dst = append(dst, '\\', c)
+		} else {
+			dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+		}
+		from = i + 1
+	}
+	dst = append(dst, s[from:]...)
+	return append(dst, '"')
+}

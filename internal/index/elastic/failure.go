@@ -1,0 +1,176 @@
+package elastic
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"tutti/internal/core"
+)
+
+// maxReasonBytes bounds what is kept of a reason: it may quote a whole value of the document.
+const maxReasonBytes = 4 << 10
+
+// Error types of the cluster that are acted upon.
+const (
+	typeVersionConflict   = "version_conflict_engine_exception"
+	typeDocumentParsing   = "document_parsing_exception"
+	typeMapperParsing     = "mapper_parsing_exception"
+	typeIllegalArgument   = "illegal_argument_exception"
+	typeRequestValidation = "action_request_validation_exception"
+	typeStrictMapping     = "strict_dynamic_mapping_exception"
+	typeIndexClosed       = "index_closed_exception"
+	typeClusterBlock      = "cluster_block_exception"
+	typeIndexNotFound     = "index_not_found_exception"
+	typeIllegalState      = "illegal_state_exception"
+	typeAlreadyExists     = "resource_already_exists_exception"
+	typeInvalidAlias      = "invalid_alias_name_exception"
+	typeInvalidIndex      = "invalid_index_name_exception"
+	typeSecurity          = "security_exception"
+	typeUnavailableShards = "unavailable_shards_exception"
+	typeRejectedExecution = "es_rejected_execution_exception"
+	typeCircuitBreaking   = "circuit_breaking_exception"
+)
+
+// engineError is an error as the cluster writes it.
+type engineError struct {
+	Type     string `json:"type"`
+	Reason   string `json:"reason"`
+	CausedBy *struct {
+		Reason string `json:"reason"`
+	} `json:"caused_by"`
+}
+
+// text gives the reason with its cause, within bounds.
+func (e *engineError) text() string {
+	reason := e.Reason
+	if e.CausedBy != nil && e.CausedBy.Reason != "" && !strings.Contains(reason, e.CausedBy.Reason) {
+		reason += ": " + e.CausedBy.Reason
+	}
+	return shorten(reason)
+}
+
+func shorten(s string) string {
+	if len(s) <= maxReasonBytes {
+		return s
+	}
+	end := maxReasonBytes
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + "…"
+}
+
+// failure is an answer of the cluster (or of a proxy before it, then without Type) that is not 2xx.
+type failure struct {
+	status int
+	engineError
+}
+
+// Error gives the cluster's own words, which are for logs and dead letters alone.
+func (f *failure) Error() string {
+	if f.Type == "" {
+		return fmt.Sprintf("status %d", f.status)
+	}
+	return fmt.Sprintf("status %d, %s: %s", f.status, f.Type, f.text())
+}
+
+// failureOf gives the cluster's answer behind err, nil when there is none.
+func failureOf(err error) *failure {
+	f, _ := errors.AsType[*failure](err)
+	return f
+}
+
+// typeOf gives the error type of the cluster's answer behind err, "" when there is none.
+func typeOf(err error) string {
+	if f := failureOf(err); f != nil {
+		return f.Type
+	}
+	return ""
+}
+
+// refusal makes the error of an answer that is not 2xx.
+func refusal(status int, header http.Header, body []byte) *core.Error {
+	f := &failure{status: status}
+	var answer struct {
+		Error json.RawMessage `json:"error"`
+	}
+	if json.Unmarshal(body, &answer) == nil && json.Unmarshal(answer.Error, &f.engineError) != nil {
+		f.engineError = engineError{}
+		_ = json.Unmarshal(answer.Error, &f.Reason) // some APIs give a bare string
+	}
+	code, message := classify(f)
+	return &core.Error{Code: code, Message: message, RetryAfter: retryAfter(header), Err: f}
+}
+
+// classify says what a whole answer means. A 400 that does not speak the cluster's language comes from a proxy and
+// says nothing about the documents.
+func classify(f *failure) (core.Code, string) {
+	if code := blockedBy(f.Type, f.status, f.Reason); code != "" {
+		return code, blockMessage(f.Type)
+	}
+	switch {
+	case f.status == http.StatusUnauthorized, f.status == http.StatusForbidden:
+		return core.CodeIndexBlocked, "the index refused the credentials"
+	case f.status == http.StatusRequestEntityTooLarge:
+		return core.CodeTooLarge, "the request is too large for the index"
+	case f.status == http.StatusTooManyRequests, f.status == http.StatusServiceUnavailable:
+		return core.CodeOverloaded, "the index is overloaded"
+	case f.status == http.StatusBadRequest && f.Type != "":
+		return core.CodeInvalid, "the index did not accept the request"
+	default:
+		return core.CodeUnavailable, "the index did not answer as expected"
+	}
+}
+
+// blockedBy tells whether an error means that the index takes nothing now: core.CodeIndexBlocked when somebody has to
+// act or acts on it, core.CodeOverloaded for a block that ends by itself (a full disk), "" for any other error.
+func blockedBy(kind string, status int, reason string) core.Code {
+	switch kind {
+	case typeClusterBlock:
+		if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
+			return core.CodeOverloaded
+		}
+		return core.CodeIndexBlocked
+	case typeIndexClosed, typeIndexNotFound, typeSecurity:
+		return core.CodeIndexBlocked
+	case typeIllegalArgument:
+		// The type is also that of faulty documents; these are about the index whatever the document.
+		if strings.HasPrefix(reason, "no write index is defined for alias") ||
+			strings.HasPrefix(reason, "Number of documents in the index can't exceed") {
+			return core.CodeIndexBlocked
+		}
+	}
+	return ""
+}
+
+func blockMessage(kind string) string {
+	switch kind {
+	case typeClusterBlock:
+		return "the index is blocked"
+	case typeIndexClosed:
+		return "the index is closed"
+	case typeIndexNotFound:
+		return "the index is missing"
+	case typeSecurity:
+		return "the index refused the credentials"
+	default:
+		return "the index takes no writes"
+	}
+}
+
+func retryAfter(header http.Header) time.Duration {
+	text := header.Get("Retry-After")
+	if seconds, err := strconv.Atoi(text); err == nil && seconds > 0 {
+		return time.Duration(min(seconds, 3600)) * time.Second
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(0, min(time.Until(at), time.Hour))
+	}
+	return 0
+}

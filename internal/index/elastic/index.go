@@ -1,0 +1,143 @@
+package elastic
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"tutti/internal/core"
+	"tutti/internal/index"
+)
+
+var _ index.Index = (*Index)(nil)
+
+// Index keeps documents in an Elasticsearch cluster. All methods may be called concurrently.
+type Index struct {
+	client   *client
+	logger   *slog.Logger
+	now      func() time.Time
+	timeout  time.Duration
+	compress bool
+	shards   int
+	replicas int
+
+	// calls is held for reading by every call in progress, so that Close waits for them.
+	calls  sync.RWMutex
+	closed bool
+
+	mu      sync.Mutex
+	aliases map[string]*aliasState
+
+	unknown  *unknownTypes
+	buffers  sync.Pool // *bytes.Buffer, of bulk responses and of gzip bodies
+	gzippers sync.Pool // *gzip.Writer
+}
+
+// New makes an Index from cfg. It does not dial: Ping tells whether the cluster answers. A fault of cfg is
+// core.CodeInvalid.
+func New(cfg Config) (*Index, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	client, err := newClient(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &Index{
+		client: client, logger: cfg.Logger, now: cfg.Now, timeout: cfg.Timeout, compress: cfg.Compress,
+		shards: cfg.Shards, replicas: cfg.Replicas,
+		aliases: make(map[string]*aliasState),
+		unknown: newUnknownTypes(cfg.Logger, cfg.Now),
+	}, nil
+}
+
+// Close waits for the calls in progress and closes the connections. Calls after it are core.CodeUnavailable.
+func (x *Index) Close() error {
+	x.calls.Lock()
+	defer x.calls.Unlock()
+	if x.closed {
+		return nil
+	}
+	x.closed = true
+	return x.client.close()
+}
+
+// enter begins a call on alias ("" for none); leave ends it.
+func (x *Index) enter(alias string) (leave func(), err error) {
+	if alias != "" {
+		if err := validAlias(alias); err != nil {
+			return nil, err
+		}
+	}
+	x.calls.RLock()
+	if x.closed {
+		x.calls.RUnlock()
+		return nil, core.NewError(core.CodeUnavailable, "the index has been closed")
+	}
+	return x.calls.RUnlock, nil
+}
+
+// validAlias keeps names out that mean more than one index or change the path of a request.
+func validAlias(alias string) error {
+	bad := func(r rune) bool {
+		return strings.ContainsRune(`\/*?"<>|,#: %`, r) || !unicode.IsPrint(r) || unicode.IsUpper(r)
+	}
+	if alias == "." || alias == ".." || len(alias) > 240 || strings.IndexFunc(alias, bad) >= 0 ||
+		strings.IndexByte("-_+", alias[0]) >= 0 {
+		return core.NewError(core.CodeInvalid, "the name of an index must be lower case, at most 240 bytes, "+
+			`not start with -, _ or +, and hold none of \ / * ? " < > | , # : % or space`)
+	}
+	return nil
+}
+
+// Ping gives nil when the cluster answers, core.CodeIndexBlocked when it refuses the credentials, else
+// core.CodeUnavailable.
+func (x *Index) Ping(ctx context.Context) error {
+	leave, err := x.enter("")
+	if err != nil {
+		return err
+	}
+	defer leave()
+	_, err = x.client.do(ctx, request{method: http.MethodGet, path: "/_cluster/health", query: "filter_path=status"})
+	switch failure := failureOf(err); {
+	case err == nil, failure != nil && failure.status == http.StatusForbidden:
+		// A user that may not ask for the cluster's health is one that the cluster knows.
+		return nil
+	case core.CodeOf(err) == core.CodeIndexBlocked:
+		return err
+	default:
+		return core.WrapError(core.CodeUnavailable, "the index does not answer", err)
+	}
+}
+
+// Refresh makes everything that was written before it visible to Count, Scan and searches.
+func (x *Index) Refresh(ctx context.Context, alias string) error {
+	leave, err := x.enter(alias)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	reply, err := x.client.do(ctx, request{
+		method: http.MethodPost, path: "/" + alias + "/_refresh", query: "filter_path=_shards.failed",
+	})
+	if err != nil {
+		return err
+	}
+	return reply.wholeOf(alias)
+}
+
+// state gives what is remembered of alias.
+func (x *Index) state(alias string) *aliasState {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	st := x.aliases[alias]
+	if st == nil {
+		st = newAliasState()
+		x.aliases[alias] = st
+	}
+	return st
+}

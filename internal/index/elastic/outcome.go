@@ -1,0 +1,114 @@
+package elastic
+
+import (
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"tutti/internal/core"
+)
+
+// outcome tells what became of one document by the error's type; the status alone says too little (a closed index is
+// a 400, a full disk a 429 of a block).
+func (x *Index) outcome(alias string, op core.WriteOp, item *itemAnswer) core.Result {
+	if item.Error.Type == "" {
+		return x.unfailed(alias, op, item.Status)
+	}
+	result := core.Result{Type: item.Error.Type, Reason: item.Error.text()}
+	if code := blockedBy(item.Error.Type, item.Status, item.Error.Reason); code != "" {
+		result.Outcome, result.Code = core.OutcomeRetry, code
+		return result
+	}
+	switch item.Error.Type {
+	case typeVersionConflict:
+		result.Outcome, result.CurrentVersion = core.OutcomeStale, currentVersion(item.Error.Reason)
+	case typeDocumentParsing, typeMapperParsing, typeIllegalArgument, typeRequestValidation, typeStrictMapping:
+		result.Outcome = core.OutcomeRejected
+	case typeRejectedExecution, typeCircuitBreaking, typeUnavailableShards:
+		result.Outcome, result.Code = core.OutcomeRetry, core.CodeOverloaded
+	default:
+		result.Outcome, result.Code = core.OutcomeRetry, core.CodeOverloaded
+		if item.Status != http.StatusTooManyRequests && item.Status < http.StatusInternalServerError {
+			x.unknown.warn(alias, item.Error.Type, item.Status)
+		}
+	}
+	return result
+}
+
+// unfailed is the outcome of an entry without an error. A deletion that found nothing is a 404 of that kind, and its
+// version is remembered all the same.
+func (x *Index) unfailed(alias string, op core.WriteOp, status int) core.Result {
+	switch {
+	case op == core.OpDelete && (status/100 == 2 || status == http.StatusNotFound):
+		return core.Result{Outcome: core.OutcomeRemoved}
+	case op == core.OpIndex && status/100 == 2:
+		return core.Result{Outcome: core.OutcomeIndexed}
+	default:
+		x.unknown.warn(alias, "none", status)
+		return core.Result{Outcome: core.OutcomeRetry, Code: core.CodeOverloaded}
+	}
+}
+
+// currentVersion reads the stored version from the text of a conflict, which has no other place for it; 0 when the
+// text is another one.
+func currentVersion(reason string) core.Version {
+	_, rest, ok := cutLast(reason, "current version [")
+	if !ok {
+		return 0
+	}
+	digits, _, ok := strings.Cut(rest, "]")
+	if !ok {
+		return 0
+	}
+	version, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return core.Version(version)
+}
+
+// cutLast cuts s around the last sep: the text starts with the id, which may hold anything.
+func cutLast(s, sep string) (before, after string, found bool) {
+	at := strings.LastIndex(s, sep)
+	if at < 0 {
+		return s, "", false
+	}
+	return s[:at], s[at+len(sep):], true
+}
+
+// unknownTypes makes errors visible that nobody foresaw, each type at most once a minute.
+type unknownTypes struct {
+	logger *slog.Logger
+	now    func() time.Time
+
+	mu   sync.Mutex
+	last map[string]time.Time
+}
+
+const (
+	unknownEvery = time.Minute
+	// maxUnknownTypes bounds the memory that a misbehaving proxy could take.
+	maxUnknownTypes = 256
+)
+
+func newUnknownTypes(logger *slog.Logger, now func() time.Time) *unknownTypes {
+	return &unknownTypes{logger: logger, now: now, last: make(map[string]time.Time)}
+}
+
+func (u *unknownTypes) warn(alias, kind string, status int) {
+	now := u.now()
+	u.mu.Lock()
+	last, seen := u.last[kind]
+	due := !seen && len(u.last) < maxUnknownTypes || seen && now.Sub(last) >= unknownEvery
+	if due {
+		u.last[kind] = now
+	}
+	u.mu.Unlock()
+	if due {
+		u.logger.Warn("the index gave an unknown error, the documents are retried",
+			"index", alias, "error_type", kind, "status", status)
+	}
+}

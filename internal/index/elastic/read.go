@@ -1,0 +1,143 @@
+package elastic
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"tutti/internal/core"
+	"tutti/internal/index/mapping"
+)
+
+// Get gives one document as last written, also before a Refresh; false when it is absent. It asks by body, not by
+// path: an id may hold anything.
+func (x *Index) Get(ctx context.Context, alias, id string) (core.StoredDocument, bool, error) {
+	leave, err := x.enter(alias)
+	if err != nil {
+		return core.StoredDocument{}, false, err
+	}
+	defer leave()
+	body := append(appendString([]byte(`{"ids":[`), id), "]}"...)
+	reply, err := x.client.do(ctx, request{method: http.MethodPost, path: "/" + alias + "/_mget", body: body})
+	if err != nil {
+		return core.StoredDocument{}, false, err
+	}
+	var answer struct {
+		Docs []struct {
+			Version core.Version    `json:"_version"`
+			Found   bool            `json:"found"`
+			Source  json.RawMessage `json:"_source"`
+			Error   json.RawMessage `json:"error"`
+		} `json:"docs"`
+	}
+	if err := reply.decode(&answer); err != nil {
+		return core.StoredDocument{}, false, err
+	}
+	if len(answer.Docs) != 1 {
+		return core.StoredDocument{}, false, core.NewError(core.CodeUnavailable, "the answer of the index is short")
+	}
+	doc := answer.Docs[0]
+	if doc.Error != nil {
+		return core.StoredDocument{}, false, documentError(doc.Error)
+	}
+	if !doc.Found {
+		return core.StoredDocument{}, false, nil
+	}
+	return core.StoredDocument{ID: id, Version: doc.Version, Source: wholeSource(reply.body, doc.Source)}, true, nil
+}
+
+// wholeSource gives a document with the spaces around it, which decoding drops: it is the last thing in the answer
+// about one document, written as it was stored.
+func wholeSource(body, source []byte) []byte {
+	_, rest, found := bytes.Cut(body, []byte(`"_source":`)) // cannot stand in a string: its quotes would be escaped
+	rest, ends := bytes.CutSuffix(bytes.TrimRight(rest, "\r\n"), []byte("}]}"))
+	if found && ends && bytes.Contains(rest, source) && len(bytes.TrimSpace(rest)) == len(source) {
+		return rest
+	}
+	return source
+}
+
+// documentError is the error of one document of a multi-get, whose answer is a 200 all the same.
+func documentError(raw json.RawMessage) error {
+	f := &failure{status: http.StatusOK}
+	if err := json.Unmarshal(raw, &f.engineError); err != nil {
+		return core.WrapError(core.CodeUnavailable, "the answer of the index cannot be read", err)
+	}
+	code, message := classify(f)
+	return core.WrapError(code, message, f)
+}
+
+// Count gives the number of documents in scope as of the last Refresh.
+func (x *Index) Count(ctx context.Context, alias string, scope core.IndexScope) (int64, error) {
+	leave, err := x.enter(alias)
+	if err != nil {
+		return 0, err
+	}
+	defer leave()
+	query, err := x.scopeQuery(ctx, alias, scope)
+	if err != nil {
+		return 0, err
+	}
+	body, err := json.Marshal(object{"query": query})
+	if err != nil {
+		return 0, core.WrapError(core.CodeInternal, "the count cannot be encoded", err)
+	}
+	reply, err := x.client.do(ctx, request{method: http.MethodPost, path: "/" + alias + "/_count", body: body})
+	if err != nil {
+		return 0, err
+	}
+	var answer struct {
+		Count *int64 `json:"count"`
+	}
+	if err := reply.decode(&answer); err != nil {
+		return 0, err
+	}
+	if answer.Count == nil {
+		return 0, core.NewError(core.CodeUnavailable, "the answer of the index holds no count")
+	}
+	return *answer.Count, reply.wholeOf(alias)
+}
+
+// Mapping gives the alias' mapping as the cluster has it now.
+func (x *Index) Mapping(ctx context.Context, alias string) (json.RawMessage, error) {
+	leave, err := x.enter(alias)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return x.fetchMapping(ctx, alias)
+}
+
+func (x *Index) fetchMapping(ctx context.Context, alias string) (json.RawMessage, error) {
+	reply, err := x.client.do(ctx, request{method: http.MethodGet, path: "/" + alias + "/_mapping"})
+	if err != nil {
+		return nil, err
+	}
+	var answer map[string]struct {
+		Mappings json.RawMessage `json:"mappings"`
+	}
+	if err := reply.decode(&answer); err != nil {
+		return nil, err
+	}
+	if len(answer) != 1 {
+		return nil, core.NewError(core.CodeConflict, "the alias "+alias+" stands for more than one index")
+	}
+	for _, physical := range answer {
+		return physical.Mappings, nil
+	}
+	return nil, nil
+}
+
+// fetchTree gives the alias' mapping as a tree.
+func (x *Index) fetchTree(ctx context.Context, alias string) (*mapping.Field, error) {
+	raw, err := x.fetchMapping(ctx, alias)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := mapping.Parse(raw)
+	if err != nil {
+		return nil, core.WrapError(core.CodeInternal, "the mapping of "+alias+" cannot be understood", err)
+	}
+	return tree, nil
+}

@@ -1,0 +1,273 @@
+package elastic_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tutti/internal/core"
+	"tutti/internal/index"
+	"tutti/internal/index/elastic"
+	"tutti/internal/index/mapping"
+)
+
+const point = `{"id":"P","_shards":{"failed":0}}`
+
+// TestScanIsWhole: a page that not all shards answered would make a sweep believe in documents that were not seen.
+func TestScanIsWhole(t *testing.T) {
+	tests := []struct {
+		name string
+		page answer
+		code core.Code
+	}{
+		{"whole", answer{200, `{"pit_id":"P","timed_out":false,"_shards":{"failed":0},"hits":{"hits":[{"_id":"a","_version":5,"sort":[0]}]}}`}, ""},
+		{"a shard failed", answer{200, `{"pit_id":"P","timed_out":false,"_shards":{"failed":1}}`}, core.CodeUnavailable},
+		{"timed out", answer{200, `{"pit_id":"P","timed_out":true,"_shards":{"failed":0}}`}, core.CodeUnavailable},
+		{"another answer", answer{200, `{}`}, core.CodeUnavailable},
+		{"the point is gone", refused(404, "search_context_missing_exception", ""), core.CodeUnavailable},
+		{"no shard", refused(503, "search_phase_execution_exception", "all shards failed"), core.CodeOverloaded},
+		{"cut", answer{}, core.CodeUnavailable},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			x, s := play(t, answer{200, point}, tt.page, answer{200, `{}`})
+			var seen []string
+			err := x.Scan(t.Context(), "a", core.IndexScope{}, 0, func(id string, _ core.Version) error {
+				seen = append(seen, id)
+				return nil
+			})
+			if core.CodeOf(err) != tt.code {
+				t.Errorf("got %v", err)
+			}
+			if tt.code != "" && seen != nil {
+				t.Errorf("%v was seen on a page that is not whole", seen)
+			}
+			if got := s.asked[len(s.asked)-1]; got != `DELETE /_pit {"id":"P"}` {
+				t.Errorf("ended with %s", got)
+			}
+		})
+	}
+}
+
+func TestScopeQueries(t *testing.T) {
+	tree := `{"a-1":{"mappings":{"properties":{` +
+		`"plain":{"type":"keyword"},"text":{"type":"text","fields":{"lower":{"type":"keyword","normalizer":"n"},"raw":{"type":"keyword"}}},` +
+		`"repositories":{"type":"nested","properties":{"code":{"type":"keyword"}}}}}}}`
+	nested := `{"nested":{"path":"repositories","query":{"term":{"repositories.code":{"value":"r"}}}}}`
+	tests := []struct {
+		scope core.IndexScope
+		want  string
+	}{
+		{core.IndexScope{Field: "plain", Organization: "S"}, `{"term":{"plain":{"value":"S"}}}`},
+		{core.IndexScope{Field: "text", Organization: "S"}, `{"term":{"text.raw":{"value":"S"}}}`},
+		{core.IndexScope{Field: "none", Organization: "S"}, `{"match_none":{}}`},
+		{core.IndexScope{Repository: "r"}, nested},
+		{core.IndexScope{Repository: "r", Field: "plain", Organization: "S"}, nested + `,{"term":{"plain":{"value":"S"}}}`},
+		{core.IndexScope{Repository: "r", Field: "plain"}, nested + `,{"term":{"plain":{"value":""}}}`},
+	}
+	for _, tt := range tests {
+		x, s := play(t, answer{200, tree}, answer{200, `{"count":7,"_shards":{"failed":0}}`})
+		n, err := x.Count(t.Context(), "a", tt.scope)
+		if err != nil || n != 7 {
+			t.Errorf("got %d, %v", n, err)
+		}
+		want := `POST /a/_count {"query":{"bool":{"filter":[` + tt.want + `]}}}`
+		if diff := cmp.Diff(want, s.asked[1]); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func TestCountIsWhole(t *testing.T) {
+	x, _ := play(t, answer{200, `{"count":7,"_shards":{"failed":1}}`}, answer{200, `{"_shards":{"failed":1}}`})
+	_, err := x.Count(t.Context(), "a", core.IndexScope{})
+	wantError(t, err, core.CodeUnavailable, "not all shards of the index a answered")
+	wantError(t, x.Refresh(t.Context(), "a"), core.CodeUnavailable, "not all shards of the index a answered")
+}
+
+func TestGetErrors(t *testing.T) {
+	fault := func(kind string) answer {
+		return answer{200, `{"docs":[{"error":{"type":"` + kind + `","reason":"r"}}]}`}
+	}
+	x, _ := play(t, fault("index_not_found_exception"), fault("no_shard_available_action_exception"), answer{200, `{"docs":[]}`},
+		answer{200, `{"docs":[{"found":true,"_version":1763716000123456789,"_source": {"n":1.0,"e":1e3,"s":"\u00e9"} }]}`})
+	for _, code := range []core.Code{core.CodeIndexBlocked, core.CodeUnavailable, core.CodeUnavailable} {
+		if _, found, err := x.Get(t.Context(), "a", "1"); found || core.CodeOf(err) != code {
+			t.Errorf("got %t, %v", found, err)
+		}
+	}
+	doc, found, err := x.Get(t.Context(), "a", "1")
+	want := core.StoredDocument{ID: "1", Version: 1763716000123456789, Source: []byte(` {"n":1.0,"e":1e3,"s":"\u00e9"} `)}
+	if diff := cmp.Diff(want, doc); diff != "" || !found || err != nil {
+		t.Errorf("%s, found %t, %v", diff, found, err)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	item := func(status int, kind, reason string) answer {
+		return items(`{"index":{"status":` + strconv.Itoa(status) + `,"error":{"type":"` + kind + `","reason":"` + reason + `"}}}`)
+	}
+	tests := []struct {
+		answer  answer
+		code    core.Code
+		message string
+	}{
+		{item(409, "version_conflict_engine_exception", ""), "", ""},
+		{item(404, "index_not_found_exception", ""), core.CodeIndexBlocked, "there is no alias a"},
+		{item(400, "index_closed_exception", ""), core.CodeIndexBlocked, "the index a is closed"},
+		{item(403, "cluster_block_exception", ""), core.CodeIndexBlocked, "the index a is blocked for writes"},
+		{item(429, "cluster_block_exception", ""), core.CodeIndexBlocked, "the index a takes no writes: its disk is full"},
+		{item(403, "security_exception", ""), core.CodeIndexBlocked, "the index refused the credentials for a"},
+		{
+			item(400, "illegal_argument_exception", "no write index is defined for alias [a]"), core.CodeIndexBlocked,
+			"the index a has no index to write to",
+		},
+		{item(503, "unavailable_shards_exception", ""), core.CodeUnavailable, "a shard of the index a does not answer"},
+		{refused(401, "security_exception", ""), core.CodeIndexBlocked, "the index refused the credentials"},
+		{refused(503, "cluster_block_exception", "no master"), core.CodeUnavailable, "the index is blocked"},
+		{answer{502, ""}, core.CodeUnavailable, "the index did not answer as expected"},
+		{answer{}, core.CodeUnavailable, "the answer of the index was cut"},
+		{items(), core.CodeUnavailable, "the index did not answer as expected"},
+	}
+	for _, tt := range tests {
+		x, _ := play(t, tt.answer)
+		err := x.Check(t.Context(), "a")
+		if tt.code == "" {
+			if err != nil {
+				t.Errorf("got %v", err)
+			}
+			continue
+		}
+		wantError(t, err, tt.code, tt.message)
+	}
+}
+
+func TestPing(t *testing.T) {
+	x, _ := play(t, answer{200, `{"status":"red"}`}, refused(403, "security_exception", "no privilege"),
+		refused(401, "security_exception", ""), answer{503, ""}, answer{})
+	for _, code := range []core.Code{"", "", core.CodeIndexBlocked, core.CodeUnavailable, core.CodeUnavailable} {
+		if err := x.Ping(t.Context()); core.CodeOf(err) != code {
+			t.Errorf("got %v, want %q", err, code)
+		}
+	}
+}
+
+// TestEnsureLosesTheRace: another process makes the alias between looking and making.
+func TestEnsureLosesTheRace(t *testing.T) {
+	missing := answer{404, `{"error":"alias [a] missing","status":404}`}
+	for _, lost := range []answer{
+		refused(400, "resource_already_exists_exception", "index [a-1] already exists"),
+		refused(500, "illegal_state_exception", "alias [a] has more than one write index [a-1,a-2]"),
+	} {
+		x, _ := play(t, missing, lost, answer{200, `{"a-1":{"aliases":{"a":{}}}}`}, answer{200, smallTree})
+		if err := x.Ensure(t.Context(), index.Spec{Alias: "a"}); err != nil {
+			t.Error(err)
+		}
+	}
+	lost := refused(400, "resource_already_exists_exception", "index [a-1] already exists")
+	x, s := play(t, missing, lost, missing, lost, missing, lost, missing, lost, missing, lost)
+	wantError(t, x.Ensure(t.Context(), index.Spec{Alias: "a"}), core.CodeUnavailable,
+		"the alias a could not be made; another process changes it")
+	names := map[string]bool{}
+	for _, asked := range s.asked {
+		if name, ok := strings.CutPrefix(asked, "PUT /"); ok {
+			names[strings.Fields(name)[0]] = true
+		}
+	}
+	if len(names) < 5 {
+		t.Errorf("tried only %v", names)
+	}
+}
+
+// TestEnsureBodies holds what an index is made with; the alias is its write index, of which there can be but one.
+func TestEnsureBodies(t *testing.T) {
+	head := `PUT /a-20260203040506 {"aliases":{"a":{"is_write_index":true}},"mappings":`
+	tests := []struct {
+		name string
+		spec index.Spec
+		want string
+	}{
+		{
+			"tutti's own",
+			index.Spec{Alias: "a", Known: &mapping.Field{Type: mapping.Object, Properties: map[string]*mapping.Field{
+				"n": {Type: mapping.Long},
+			}}},
+			head + `{"dynamic":"strict","properties":{"n":{"type":"long"}}},` +
+				`"settings":{"index.gc_deletes":"24h","index.number_of_replicas":"1","index.number_of_shards":"3"}}`,
+		},
+		{"nothing known", index.Spec{Alias: "a"}, head + `{"dynamic":"strict"},` +
+			`"settings":{"index.gc_deletes":"24h","index.number_of_replicas":"1","index.number_of_shards":"3"}}`},
+		{
+			"a mapping",
+			index.Spec{Alias: "a", Mapping: []byte(`{"properties":{"x":{"type":"ip"}}}`)},
+			head + `{"properties":{"x":{"type":"ip"}}},` +
+				`"settings":{"index.gc_deletes":"24h","index.number_of_replicas":"1","index.number_of_shards":"3"}}`,
+		},
+		{
+			"a whole body",
+			index.Spec{Alias: "a", Mapping: []byte(`{"mappings":{"properties":{}},"settings":{` +
+				`"number_of_shards":1,"index":{"gc_deletes":"1h","sort":{"field":["x","y"]}},"index.number_of_replicas":0}}`)},
+			head + `{"properties":{}},"settings":{"index.gc_deletes":"1h","index.number_of_replicas":0,` +
+				`"index.number_of_shards":1,"index.sort.field":["x","y"]}}`,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := &script{t: t, answers: []answer{{404, `{"error":"alias [a] missing","status":404}`}, {200, done}}}
+			x := open(t, serving(t, s.ServeHTTP), func(c *elastic.Config) {
+				c.Shards, c.Replicas = 3, 1
+				c.Now = func() time.Time { return time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC) }
+			})
+			if err := x.Ensure(t.Context(), tt.spec); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, s.asked[1]); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestEnsureRefuses(t *testing.T) {
+	missing := answer{404, `{"error":"alias [a] missing","status":404}`}
+	tests := []struct {
+		name    string
+		answers []answer
+		code    core.Code
+		message string
+	}{
+		{"a proxy's 404", []answer{{404, "<html>"}}, core.CodeUnavailable, "the index did not answer as expected"},
+		{
+			"several indices",
+			[]answer{{200, `{"a-1":{},"a-2":{}}`}},
+			core.CodeConflict,
+			"the alias a stands for more than one index",
+		},
+		{
+			"an index of that name",
+			[]answer{missing, refused(400, "invalid_alias_name_exception",
+				"Invalid alias name [a]: an index or data stream exists with the same name as the alias")},
+			core.CodeConflict, "an index has the name a; remove it or choose another name, as tutti needs the name for an alias",
+		},
+		{
+			"an impossible name",
+			[]answer{missing, refused(400, "invalid_alias_name_exception", "must not contain")},
+			core.CodeInvalid, "the index did not accept the request",
+		},
+		{
+			"no credentials",
+			[]answer{refused(401, "security_exception", "")},
+			core.CodeIndexBlocked,
+			"the index refused the credentials",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			x, _ := play(t, tt.answers...)
+			wantError(t, x.Ensure(t.Context(), index.Spec{Alias: "a"}), tt.code, tt.message)
+		})
+	}
+}

@@ -1,0 +1,134 @@
+package elastic
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"tutti/internal/core"
+)
+
+const (
+	scanPage = 5000
+	// scanKeepAlive is how long each may take over one page.
+	scanKeepAlive = "5m"
+	// scanFilter leaves nothing of a page but what is needed.
+	scanFilter = "pit_id,timed_out,_shards.failed,hits.hits._id,hits.hits._version,hits.hits.sort"
+	// closeTimeout bounds the giving back of a point in time, which also ends by itself.
+	closeTimeout = 5 * time.Second
+)
+
+// Scan calls each for every document in scope whose version is below the given one (0: for all), in no particular
+// order, as of the last Refresh and unharmed by what is written meanwhile. An error of each ends the scan and is
+// returned as it is.
+func (x *Index) Scan(ctx context.Context, alias string, scope core.IndexScope, below core.Version,
+	each func(id string, v core.Version) error,
+) error {
+	leave, err := x.enter(alias)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	query, err := x.scopeQuery(ctx, alias, scope)
+	if err != nil {
+		return err
+	}
+	pit, err := x.openPoint(ctx, alias)
+	if err != nil {
+		return err
+	}
+	defer func() { x.closePoint(ctx, pit) }()
+	var after json.RawMessage
+	for {
+		page, err := x.scanPage(ctx, alias, pit, query, after)
+		if err != nil {
+			return err
+		}
+		pit = page.PIT
+		for _, hit := range page.Hits.Hits {
+			// A version is no field, so the cluster cannot compare it.
+			if below != 0 && hit.Version >= below {
+				continue
+			}
+			if err := each(hit.ID, hit.Version); err != nil {
+				return err
+			}
+		}
+		if len(page.Hits.Hits) < scanPage {
+			return nil
+		}
+		after = page.Hits.Hits[len(page.Hits.Hits)-1].Sort
+	}
+}
+
+type scanAnswer struct {
+	PIT      string `json:"pit_id"`
+	TimedOut bool   `json:"timed_out"`
+	Hits     struct {
+		Hits []struct {
+			ID      string          `json:"_id"`
+			Version core.Version    `json:"_version"`
+			Sort    json.RawMessage `json:"sort"`
+		} `json:"hits"`
+	} `json:"hits"`
+}
+
+func (x *Index) scanPage(ctx context.Context, alias, pit string, query object, after json.RawMessage) (*scanAnswer, error) {
+	search := object{
+		"size": scanPage, "query": query, "version": true, "_source": false, "track_total_hits": false,
+		"pit": object{"id": pit, "keep_alive": scanKeepAlive}, "sort": []string{"_shard_doc"},
+	}
+	if after != nil {
+		search["search_after"] = after
+	}
+	body, err := json.Marshal(search)
+	if err != nil {
+		return nil, core.WrapError(core.CodeInternal, "the search cannot be encoded", err)
+	}
+	reply, err := x.client.do(ctx, request{
+		method: http.MethodPost, path: "/_search", body: body,
+		query: "allow_partial_search_results=false&filter_path=" + scanFilter,
+	})
+	if err != nil {
+		return nil, err
+	}
+	answer := new(scanAnswer)
+	if err := reply.decode(answer); err != nil {
+		return nil, err
+	}
+	if answer.TimedOut || answer.PIT == "" {
+		return nil, core.NewError(core.CodeUnavailable, "the index did not answer a page of a scan in whole")
+	}
+	return answer, reply.wholeOf(alias)
+}
+
+func (x *Index) openPoint(ctx context.Context, alias string) (string, error) {
+	reply, err := x.client.do(ctx, request{
+		method: http.MethodPost, path: "/" + alias + "/_pit", query: "keep_alive=" + scanKeepAlive,
+	})
+	if err != nil {
+		return "", err
+	}
+	var answer struct {
+		ID string `json:"id"`
+	}
+	if err := reply.decode(&answer); err != nil {
+		return "", err
+	}
+	return answer.ID, nil
+}
+
+// closePoint gives a point in time back, also when the scan ended because ctx did. When that fails the cluster drops
+// it after scanKeepAlive.
+func (x *Index) closePoint(ctx context.Context, pit string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	body, err := json.Marshal(object{"id": pit})
+	if err == nil {
+		_, err = x.client.do(ctx, request{method: http.MethodDelete, path: "/_pit", body: body})
+	}
+	if err != nil {
+		x.logger.Debug("a point in time could not be closed", "err", err)
+	}
+}

@@ -1,0 +1,398 @@
+//go:build services
+
+package elastic_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"tutti/internal/core"
+	"tutti/internal/index"
+	"tutti/internal/index/elastic"
+	"tutti/internal/index/indextest"
+	"tutti/internal/index/mapping"
+)
+
+// The tests of these files need deploy/local/elasticsearch: `start` prints TUTTI_TEST_ELASTICSEARCH_URL. The one test of
+// the secure node starts it where nobody has.
+
+func environment(t testing.TB, name string) string {
+	t.Helper()
+	value := os.Getenv(name)
+	if value == "" {
+		t.Fatalf("%s is not set; deploy/local/elasticsearch/start prints it", name)
+	}
+	return value
+}
+
+func cluster(t testing.TB, change ...func(*elastic.Config)) *elastic.Index {
+	t.Helper()
+	return open(t, environment(t, "TUTTI_TEST_ELASTICSEARCH_URL"), change...)
+}
+
+// fresh gives the name of an alias of this test alone, whose indices go when it ends.
+func fresh(t testing.TB) string {
+	t.Helper()
+	alias := "test-" + uuid.NewString()
+	t.Cleanup(func() { admin(t, http.MethodDelete, "/"+physical(t, alias), "") })
+	return alias
+}
+
+// physical gives the index behind alias, "" when there is none.
+func physical(t testing.TB, alias string) string {
+	t.Helper()
+	var found map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(admin(t, http.MethodGet, "/_alias/"+alias, "")), &found); err != nil {
+		t.Fatal(err)
+	}
+	for name := range found {
+		if strings.HasPrefix(name, alias) {
+			return name
+		}
+	}
+	return alias
+}
+
+// admin speaks to the cluster around the engine.
+func admin(t testing.TB, method, path, body string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	url := environment(t, "TUTTI_TEST_ELASTICSEARCH_URL") + path
+	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	res, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(answer)
+}
+
+// tidy is an engine whose indices go when the test ends.
+type tidy struct {
+	*elastic.Index
+	t    *testing.T
+	once *sync.Map
+}
+
+func (x tidy) Ensure(ctx context.Context, spec index.Spec) error {
+	if _, known := x.once.LoadOrStore(spec.Alias, true); !known {
+		x.t.Cleanup(func() { admin(x.t, http.MethodDelete, "/"+physical(x.t, spec.Alias), "") })
+	}
+	return x.Index.Ensure(ctx, spec)
+}
+
+func TestConformance(t *testing.T) {
+	indextest.Run(t, func(t *testing.T) index.Index {
+		return tidy{Index: cluster(t), t: t, once: new(sync.Map)}
+	})
+}
+
+func ensure(t testing.TB, x *elastic.Index, spec index.Spec) {
+	t.Helper()
+	if err := x.Ensure(t.Context(), spec); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func write(t testing.TB, x *elastic.Index, alias string, writes ...core.Write) []core.Result {
+	t.Helper()
+	results, err := x.Write(t.Context(), batch(x, alias, writes...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return results
+}
+
+func outcomes(results []core.Result) []core.Outcome {
+	out := make([]core.Outcome, len(results))
+	for i := range results {
+		out[i] = results[i].Outcome
+	}
+	return out
+}
+
+func typeAt(t testing.TB, x *elastic.Index, alias, path string) mapping.Type {
+	t.Helper()
+	raw, err := x.Mapping(t.Context(), alias)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := mapping.Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	field := tree.Lookup(path)
+	if field == nil {
+		return ""
+	}
+	return field.Type
+}
+
+func wantDocument(t testing.TB, x *elastic.Index, alias, id, source string) {
+	t.Helper()
+	doc, found, err := x.Get(t.Context(), alias, id)
+	if err != nil || !found {
+		t.Fatalf("%q: found %t, %v", id, found, err)
+	}
+	if diff := cmp.Diff(source, string(doc.Source)); diff != "" {
+		t.Errorf("%q: %s", id, diff)
+	}
+}
+
+// TestBlocks takes the index away in each way there is, and gives it back.
+func TestBlocks(t *testing.T) {
+	x := cluster(t)
+	alias := fresh(t)
+	ensure(t, x, index.Spec{Alias: alias, Known: mapping.Song()})
+	if err := x.Check(t.Context(), alias); err != nil {
+		t.Fatal(err)
+	}
+	name := physical(t, alias)
+	setting := func(block, value string) {
+		admin(t, http.MethodPut, "/"+name+"/_settings", `{"index.blocks.`+block+`":`+value+`}`)
+	}
+	tests := []struct {
+		name       string
+		take, give func()
+		code       core.Code
+		message    string
+	}{
+		{
+			"closed", func() { admin(t, http.MethodPost, "/"+name+"/_close", "") },
+			func() { admin(t, http.MethodPost, "/"+name+"/_open?wait_for_active_shards=1", "") },
+			core.CodeIndexBlocked, "the index " + alias + " is closed",
+		},
+		{
+			"write block", func() { setting("write", "true") }, func() { setting("write", "null") },
+			core.CodeIndexBlocked, "the index " + alias + " is blocked for writes",
+		},
+		{
+			"read only", func() { setting("read_only", "true") }, func() { setting("read_only", "null") },
+			core.CodeIndexBlocked, "the index " + alias + " is blocked for writes",
+		},
+		{
+			"full disk", func() { setting("read_only_allow_delete", "true") }, func() { setting("read_only_allow_delete", "null") },
+			core.CodeOverloaded, "the index " + alias + " takes no writes: its disk is full",
+		},
+		{
+			"alias gone", func() {
+				admin(t, http.MethodDelete, "/"+name+"/_alias/"+alias, "")
+			}, func() { admin(t, http.MethodPut, "/"+name+"/_alias/"+alias, "") },
+			core.CodeIndexBlocked, "there is no alias " + alias,
+		},
+	}
+	for i, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.take()
+			// The second document brings an unknown path, the third one is deleted.
+			got := write(t, x, alias, put("a", 1, `{}`), put("b", 1, fmt.Sprintf(`{"u%d":1}`, i)), remove("c", 1))
+			for _, r := range got {
+				if r.Outcome != core.OutcomeRetry || r.Code != tt.code {
+					t.Errorf("got %+v", r)
+				}
+			}
+			wantError(t, x.Check(t.Context(), alias), core.CodeIndexBlocked, tt.message)
+			tt.give()
+			if err := x.Check(t.Context(), alias); err != nil {
+				t.Fatal(err)
+			}
+			got = write(t, x, alias, put("a", 1, `{}`), put("b", 1, fmt.Sprintf(`{"u%d":1}`, i)), remove("c", 1))
+			if diff := cmp.Diff([]core.Outcome{core.OutcomeIndexed, core.OutcomeIndexed, core.OutcomeRemoved}, outcomes(got)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	if n, err := x.Count(t.Context(), alias, core.IndexScope{}); err != nil || n > 2 {
+		t.Errorf("Check has left a document: %d, %v", n, err)
+	}
+}
+
+func TestMissingAlias(t *testing.T) {
+	x := cluster(t)
+	alias := "test-" + uuid.NewString()
+	_, _, getErr := x.Get(t.Context(), alias, "a")
+	_, countErr := x.Count(t.Context(), alias, core.IndexScope{Field: "studyId", Organization: "S"})
+	_, mappingErr := x.Mapping(t.Context(), alias)
+	scanErr := x.Scan(t.Context(), alias, core.IndexScope{}, 0, func(string, core.Version) error { return nil })
+	for _, err := range []error{getErr, countErr, mappingErr, scanErr, x.Refresh(t.Context(), alias)} {
+		wantError(t, err, core.CodeIndexBlocked, "the index is missing")
+	}
+	wantError(t, x.Check(t.Context(), alias), core.CodeIndexBlocked, "there is no alias "+alias)
+}
+
+// TestScanManyPages scans more than one page of several organizations while documents are written.
+func TestScanManyPages(t *testing.T) {
+	x := cluster(t)
+	alias := fresh(t)
+	ensure(t, x, index.Spec{Alias: alias, Known: mapping.Song()})
+	const count = 11_000
+	for from := 0; from < count; from += 1000 {
+		var writes []core.Write
+		for i := from; i < from+1000; i++ {
+			doc := fmt.Sprintf(`{"studyId":"S%d","repositories":[{"code":"r%d","name":"x"}]}`, i%2, i%5)
+			writes = append(writes, put(fmt.Sprint(i), core.Version(1763716000000000000+i), doc))
+		}
+		write(t, x, alias, writes...)
+	}
+	if err := x.Refresh(t.Context(), alias); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name  string
+		scope core.IndexScope
+		below core.Version
+		want  int
+	}{
+		{"all", core.IndexScope{}, 0, count},
+		{"below", core.IndexScope{}, 1763716000000000000 + 7, 7},
+		{"organization", core.IndexScope{Field: "studyId", Organization: "S1"}, 0, count / 2},
+		{"organization and repository", core.IndexScope{Repository: "r3", Field: "studyId", Organization: "S1"}, 0, count / 10},
+		{"unknown field", core.IndexScope{Field: "nope", Organization: "S1"}, 0, 0},
+		{"unknown organization", core.IndexScope{Field: "studyId", Organization: "S"}, 0, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			seen := map[string]bool{}
+			err := x.Scan(t.Context(), alias, tt.scope, tt.below, func(id string, v core.Version) error {
+				if seen[id] || fmt.Sprint(v-1763716000000000000) != id {
+					t.Fatalf("%s with version %d, seen before: %t", id, v, seen[id])
+				}
+				seen[id] = true
+				if len(seen) == 1 {
+					write(t, x, alias, put(id, v, `{"studyId":"moved"}`), put(id, v, fmt.Sprintf(
+						`{"studyId":"S%d","repositories":[{"code":"r%d"}]}`, v%2, (v-1763716000000000000)%5)))
+				}
+				return nil
+			})
+			if err != nil || len(seen) != tt.want {
+				t.Errorf("%d documents, want %d: %v", len(seen), tt.want, err)
+			}
+			if tt.below != 0 {
+				return
+			}
+			if n, err := x.Count(t.Context(), alias, tt.scope); err != nil || n != int64(tt.want) {
+				t.Errorf("counted %d, want %d: %v", n, tt.want, err)
+			}
+		})
+	}
+	stop := errors.New("stop")
+	if err := x.Scan(t.Context(), alias, core.IndexScope{}, 0, func(string, core.Version) error { return stop }); !errors.Is(err, stop) {
+		t.Errorf("got %v", err)
+	}
+	if open := admin(t, http.MethodGet, "/"+alias+"/_stats/search?filter_path=_all.total.search.open_contexts", ""); !strings.Contains(open, `"open_contexts":0`) {
+		t.Errorf("points in time were left open: %s", open)
+	}
+}
+
+func TestScopeNeedsAKeyword(t *testing.T) {
+	x := cluster(t)
+	alias := fresh(t)
+	ensure(t, x, index.Spec{Alias: alias, Mapping: json.RawMessage(
+		`{"properties":{"studyId":{"type":"text"},"repositories":{"properties":{"code":{"type":"keyword"}}}}}`)})
+	write(t, x, alias, put("a", 1, `{"studyId":"S","repositories":[{"code":"r"}]}`))
+	if err := x.Refresh(t.Context(), alias); err != nil {
+		t.Fatal(err)
+	}
+	_, err := x.Count(t.Context(), alias, core.IndexScope{Field: "studyId", Organization: "S"})
+	wantError(t, err, core.CodeUnsupported, "the field studyId of "+alias+
+		" needs the type keyword, or a sub-field of that type, to select by it")
+	if n, err := x.Count(t.Context(), alias, core.IndexScope{Repository: "r"}); err != nil || n != 1 {
+		t.Errorf("%d documents, %v", n, err)
+	}
+}
+
+// secureNode gives the variables of the secure node, and stops it when the test ends if it did not run before.
+func secureNode(t *testing.T) map[string]string {
+	t.Helper()
+	const scripts = "../../../deploy/local/elasticsearch/"
+	var out, progress strings.Builder
+	start := exec.CommandContext(t.Context(), scripts+"start", "--secure")
+	start.Stdout, start.Stderr = &out, &progress
+	if err := start.Run(); err != nil {
+		t.Fatalf("starting the secure node: %v\n%s", err, progress.String())
+	}
+	if strings.Contains(progress.String(), "starting on port") {
+		t.Cleanup(func() {
+			if text, err := exec.Command(scripts+"stop", "--secure").CombinedOutput(); err != nil {
+				t.Errorf("stopping the secure node: %v\n%s", err, text)
+			}
+		})
+	}
+	found := map[string]string{}
+	for line := range strings.Lines(out.String()) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		found[strings.TrimPrefix(name, "TUTTI_TEST_ELASTICSEARCH_SECURE_")] = value
+	}
+	return found
+}
+
+func TestSecureCluster(t *testing.T) {
+	node := secureNode(t)
+	url, ca, password := node["URL"], node["CA"], node["PASSWORD"]
+	alias := "test-" + uuid.NewString()
+	x := open(t, url, func(c *elastic.Config) { c.CAFile, c.Username, c.Password = ca, "elastic", password })
+	if err := x.Ping(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ensure(t, x, index.Spec{Alias: alias, Known: mapping.Song()})
+	if got := write(t, x, alias, put("a", 1, `{"u":1}`)); got[0].Outcome != core.OutcomeIndexed {
+		t.Errorf("got %+v", got)
+	}
+	refused := map[string]func(*elastic.Config){
+		"none":     func(c *elastic.Config) { c.CAFile = ca },
+		"password": func(c *elastic.Config) { c.CAFile, c.Username, c.Password = ca, "elastic", password+"x" },
+		"key":      func(c *elastic.Config) { c.CAFile, c.APIKey = ca, "id:key" },
+	}
+	for name, change := range refused {
+		x := open(t, url, change)
+		wantError(t, x.Ping(t.Context()), core.CodeIndexBlocked, "the index refused the credentials")
+		_, err := x.Write(t.Context(), batch(x, alias, put("a", 2, `{}`)))
+		wantError(t, err, core.CodeIndexBlocked, "the index refused the credentials")
+		if strings.Contains(err.Error(), password) {
+			t.Errorf("%s: the error holds the password", name)
+		}
+	}
+	untrusted := open(t, url, func(c *elastic.Config) { c.Username, c.Password = "elastic", password })
+	wantError(t, untrusted.Ping(t.Context()), core.CodeUnavailable, "the index does not answer")
+}
+
+func BenchmarkWrite(b *testing.B) {
+	x := cluster(b)
+	alias := fresh(b)
+	ensure(b, x, index.Spec{Alias: alias, Known: mapping.Song()})
+	doc := []byte(`{"analysisId":"a","studyId":"S","analysisState":"PUBLISHED","files":[{"fileName":"` + strings.Repeat("x", 1900) + `","fileSize":1}]}`)
+	const size = 1000
+	documents := 0
+	for b.Loop() {
+		writes := make([]core.Write, size)
+		for i := range writes {
+			writes[i] = core.Write{ID: uuid.NewString(), Version: 1, Document: doc}
+		}
+		write(b, x, alias, writes...)
+		documents += size
+	}
+	b.ReportMetric(float64(documents)/b.Elapsed().Seconds(), "documents/s")
+}

@@ -1,0 +1,243 @@
+package embedded
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unicode/utf8"
+
+	"go.etcd.io/bbolt"
+
+	"tutti/internal/core"
+	"tutti/internal/index"
+	"tutti/internal/index/mapping"
+)
+
+// format is the version of the file's layout.
+const format = 1
+
+// alias is one index of the file.
+type alias struct {
+	name   string
+	limits limits
+
+	// growth is held while the tree is replaced. The tree itself may be read at any time.
+	growth sync.Mutex
+	tree   atomic.Pointer[mapping.Field]
+
+	// saved is the tree that the file holds, and terms what its terms bucket holds; both belong to the write
+	// transaction in progress.
+	saved *mapping.Field
+	terms map[string]term
+}
+
+// alias gives the alias of that name, CodeIndexBlocked when Ensure never made it.
+func (x *Index) alias(name string) (*alias, error) {
+	x.mu.RLock()
+	a := x.aliases[name]
+	x.mu.RUnlock()
+	if a == nil {
+		return nil, core.NewError(core.CodeIndexBlocked, fmt.Sprintf("the index %q does not exist", name))
+	}
+	return a, nil
+}
+
+// load makes a new file's buckets and reads the aliases of an old one.
+func (x *Index) load() error {
+	err := x.db.Update(func(tx *bbolt.Tx) error {
+		meta, err := tx.CreateBucketIfNotExists(bucketMeta())
+		if err != nil {
+			return err
+		}
+		if raw := meta.Get(keyFormat()); raw != nil && (len(raw) != 1 || raw[0] != format) {
+			return core.NewError(core.CodeUnsupported, "the embedded index was written by another version of tutti")
+		}
+		if err := meta.Put(keyFormat(), []byte{format}); err != nil {
+			return err
+		}
+		all, err := tx.CreateBucketIfNotExists(bucketAliases())
+		if err != nil {
+			return err
+		}
+		return all.ForEachBucket(func(name []byte) error {
+			a, err := loadAlias(string(name), all.Bucket(name))
+			if err == nil {
+				x.aliases[a.name] = a
+			}
+			return err
+		})
+	})
+	if err != nil && core.CodeOf(err) == core.CodeInternal {
+		return core.WrapError(core.CodeUnavailable, "reading the embedded index", err)
+	}
+	return err
+}
+
+func loadAlias(name string, b *bbolt.Bucket) (*alias, error) {
+	tree, err := mapping.Parse(b.Get(keyMapping()))
+	if err != nil {
+		return nil, core.WrapError(core.CodeUnsupported, fmt.Sprintf("the mapping of the index %q cannot be read", name), err)
+	}
+	a := &alias{name: name, saved: tree}
+	a.tree.Store(tree)
+	if err := json.Unmarshal(b.Get(keyLimits()), &a.limits); err != nil {
+		return nil, core.WrapError(core.CodeUnsupported, fmt.Sprintf("the limits of the index %q cannot be read", name), err)
+	}
+	return a, a.loadTerms(b)
+}
+
+// loadTerms reads the numbers of all terms, at the start and after a transaction that failed.
+func (a *alias) loadTerms(b *bbolt.Bucket) error {
+	a.terms = map[string]term{}
+	return b.Bucket(bucketTerms()).ForEach(func(key, value []byte) error {
+		if len(value) != 4 {
+			return errCut("term")
+		}
+		a.terms[string(key)] = term(binary.BigEndian.Uint32(value))
+		return nil
+	})
+}
+
+// Ensure makes the alias, or adds spec's fields to its mapping. CodeInvalid when the alias' name or the mapping is
+// none; CodeConflict when an existing mapping contradicts spec.Mapping.
+func (x *Index) Ensure(_ context.Context, spec index.Spec) error {
+	if err := x.begin(); err != nil {
+		return err
+	}
+	defer x.life.RUnlock()
+	if err := validAlias(spec.Alias); err != nil {
+		return err
+	}
+	var given *mapping.Field
+	if spec.Mapping != nil {
+		var err error
+		if given, err = mapping.Parse(spec.Mapping); err != nil {
+			return err
+		}
+	}
+	x.ensuring.Lock()
+	defer x.ensuring.Unlock()
+	if a, err := x.alias(spec.Alias); err == nil {
+		return x.extend(a, given, spec.Known)
+	}
+	return x.create(spec, given)
+}
+
+// create makes an alias in one transaction.
+func (x *Index) create(spec index.Spec, tree *mapping.Field) error {
+	a := &alias{name: spec.Alias, terms: map[string]term{}, limits: limitsOf(spec.Mapping)}
+	if tree == nil {
+		var err error
+		if tree, err = mapping.Merge(mapping.NewRoot(), spec.Known); err != nil {
+			return err
+		}
+	}
+	if fault := a.limits.exceeded(tree); fault != "" {
+		return core.NewError(core.CodeInvalid, fault)
+	}
+	a.tree.Store(tree)
+	err := x.update(func(tx *bbolt.Tx) error {
+		b, err := tx.Bucket(bucketAliases()).CreateBucket([]byte(a.name))
+		if err != nil {
+			return err
+		}
+		for _, name := range [][]byte{bucketIDs(), bucketRows(), bucketScopes(), bucketTerms(), bucketTombstones()} {
+			if _, err := b.CreateBucket(name); err != nil {
+				return err
+			}
+		}
+		raw, err := json.Marshal(a.limits)
+		if err != nil {
+			return err
+		}
+		if err := b.Put(keyLimits(), raw); err != nil {
+			return err
+		}
+		return a.saveTree(b)
+	})
+	if err != nil {
+		return err
+	}
+	x.mu.Lock()
+	x.aliases[a.name] = a
+	x.mu.Unlock()
+	return nil
+}
+
+// extend adds fields to an alias that exists: given must agree with it, known need not.
+func (x *Index) extend(a *alias, given, known *mapping.Field) error {
+	a.growth.Lock()
+	defer a.growth.Unlock()
+	tree := a.tree.Load()
+	added := given
+	if added == nil {
+		if added = mapping.Missing(tree, known); added == nil {
+			return nil
+		}
+	}
+	grown, err := mapping.Merge(tree, added)
+	if err != nil {
+		return err
+	}
+	// The tree is published before it is saved: a transaction of the committer in between then saves this one.
+	a.tree.Store(grown)
+	return x.update(func(tx *bbolt.Tx) error { return a.saveTree(aliasBucket(tx, a.name)) }, a)
+}
+
+func aliasBucket(tx *bbolt.Tx, name string) *bbolt.Bucket {
+	return tx.Bucket(bucketAliases()).Bucket([]byte(name))
+}
+
+// saveTree writes the tree when it is not the one in the file.
+func (a *alias) saveTree(b *bbolt.Bucket) error {
+	tree := a.tree.Load()
+	if tree == a.saved {
+		return nil
+	}
+	raw, err := tree.Render()
+	if err != nil {
+		return err
+	}
+	if err := b.Put(keyMapping(), raw); err != nil {
+		return err
+	}
+	a.saved = tree
+	return nil
+}
+
+// Mapping gives the alias' mapping as it is now.
+func (x *Index) Mapping(_ context.Context, name string) (json.RawMessage, error) {
+	if err := x.begin(); err != nil {
+		return nil, err
+	}
+	defer x.life.RUnlock()
+	a, err := x.alias(name)
+	if err != nil {
+		return nil, err
+	}
+	return a.tree.Load().Render()
+}
+
+// validAlias holds names to Elasticsearch's rules, so that a configuration can move from one engine to the other.
+func validAlias(name string) error {
+	fault := ""
+	switch {
+	case name == "" || name == "." || name == "..":
+		fault = "is empty or a relative path"
+	case len(name) > 255:
+		fault = "is longer than 255 bytes"
+	case !utf8.ValidString(name) || strings.ToLower(name) != name:
+		fault = "must be lower case"
+	case strings.ContainsAny(name, "\\/*?\"<>| ,#:\x00"):
+		fault = `must not hold \ / * ? " < > | , # : or a space`
+	case strings.ContainsAny(name[:1], "_-+"):
+		fault = "must not start with _, - or +"
+	default:
+		return nil
+	}
+	return core.NewError(core.CodeInvalid, fmt.Sprintf("the index name %q %s", name, fault))
+}

@@ -1,0 +1,193 @@
+package embedded_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"tutti/internal/core"
+	"tutti/internal/index"
+	"tutti/internal/index/embedded"
+	"tutti/internal/index/mapping"
+)
+
+// crashDir, in the environment, makes this test binary a child that writes until it is killed.
+const crashDir = "TUTTI_TEST_CRASH_DIR"
+
+const crashBatch = 50
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(crashDir); dir != "" {
+		os.Exit(writeUntilKilled(dir))
+	}
+	if dir := os.Getenv(fullDir); dir != "" {
+		if err := fillDisk(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// writeUntilKilled writes batch after batch from two writers and prints the number of each that was acknowledged.
+func writeUntilKilled(dir string) int {
+	x, err := embedded.Open(embedded.Config{Dir: dir})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	if err := x.Ensure(context.Background(), index.Spec{Alias: "analyses", Known: mapping.Song()}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	failed := make(chan error)
+	for w := range 2 {
+		go func() {
+			for n := w; ; n += 2 {
+				if _, err := x.Write(context.Background(), crashBatchOf(x, n)); err != nil {
+					failed <- err
+					return
+				}
+				fmt.Println(n)
+			}
+		}()
+	}
+	fmt.Fprintln(os.Stderr, <-failed)
+	return 1
+}
+
+// crashBatchOf gives documents whose ids are the batch's own, and one that all batches write.
+func crashBatchOf(x index.Index, n int) core.Batch {
+	b := core.Batch{Index: "analyses"}
+	for i := range crashBatch {
+		id := fmt.Sprintf("%d-%d", n, i)
+		if i == 0 {
+			id = "shared"
+		}
+		item := core.BatchItem{ID: id, Version: core.Version(n + 1), Start: len(b.Body)}
+		doc := fmt.Appendf(nil, `{"analysisId":%q,"studyId":"S%d","grown":{"field%d":%d}}`, id, n%3, n%40, n)
+		b.Body, item.DocStart, item.DocEnd = x.Encode(b.Body, core.Write{Document: doc})
+		item.End = len(b.Body)
+		b.Items = append(b.Items, item)
+	}
+	return b
+}
+
+// TestKill kills a writing process and opens what it left, several times over: all that was acknowledged is there, no
+// batch by half, and counts, scopes and mapping agree with the documents.
+func TestKill(t *testing.T) {
+	for round := range 4 {
+		t.Run(fmt.Sprint(round), func(t *testing.T) {
+			dir := t.TempDir()
+			acknowledged := killAfter(t, dir, 5+rand.IntN(30))
+			x := open(t, embedded.Config{Dir: dir})
+			highest, batches := 0, 0
+			for _, n := range acknowledged {
+				highest = max(highest, n)
+			}
+			for n := 0; n <= highest+4; n++ {
+				batches += checkBatch(t, x, n)
+			}
+			for _, n := range acknowledged {
+				if _, found, err := x.Get(t.Context(), "analyses", fmt.Sprintf("%d-1", n)); err != nil || !found {
+					t.Errorf("batch %d was acknowledged and is lost (%v)", n, err)
+				}
+			}
+			want := int64(batches*(crashBatch-1) + 1)
+			sum := int64(0)
+			for s := range 3 {
+				n, err := x.Count(t.Context(), "analyses", core.IndexScope{Field: "studyId", Organization: fmt.Sprint("S", s)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				sum += n
+			}
+			all, err := x.Count(t.Context(), "analyses", core.IndexScope{})
+			if err != nil || all != want || sum != want {
+				t.Errorf("counts: all %d, by study %d, want %d (%v)", all, sum, want, err)
+			}
+			shared, _, err := x.Get(t.Context(), "analyses", "shared")
+			if err != nil || int(shared.Version) < highest+1 {
+				t.Errorf("the shared document has version %d, want at least %d (%v)", shared.Version, highest+1, err)
+			}
+		})
+	}
+}
+
+// checkBatch gives 1 when batch n is there, 0 when it is not, and fails when it is by half.
+func checkBatch(t *testing.T, x *embedded.Index, n int) int {
+	t.Helper()
+	there := 0
+	for i := 1; i < crashBatch; i++ {
+		doc, found, err := x.Get(t.Context(), "analyses", fmt.Sprintf("%d-%d", n, i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found {
+			there++
+			if doc.Version != core.Version(n+1) || !strings.Contains(string(doc.Source), fmt.Sprintf(`"field%d":%d`, n%40, n)) {
+				t.Errorf("batch %d, document %d: %+v", n, i, doc)
+			}
+		}
+	}
+	if there != 0 && there != crashBatch-1 {
+		t.Errorf("batch %d is there by half: %d of %d documents", n, there, crashBatch-1)
+	}
+	if there == 0 {
+		return 0
+	}
+	raw, err := x.Mapping(t.Context(), "analyses")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := mapping.Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tree.Lookup(fmt.Sprint("grown.field", n%40)) == nil {
+		t.Errorf("batch %d is there, but not the field that it brought", n)
+	}
+	return 1
+}
+
+// killAfter runs the child until it has acknowledged so many batches, and gives the numbers of all that it did.
+func killAfter(t *testing.T, dir string, batches int) []int {
+	t.Helper()
+	child := exec.CommandContext(t.Context(), os.Args[0])
+	child.Env = append(os.Environ(), crashDir+"="+dir)
+	child.Stderr = os.Stderr
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var acknowledged []int
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		n, err := strconv.Atoi(lines.Text())
+		if err != nil {
+			t.Fatalf("the child said %q", lines.Text())
+		}
+		acknowledged = append(acknowledged, n)
+		if len(acknowledged) == batches {
+			// The moment within the transaction in progress is left to chance.
+			time.AfterFunc(time.Duration(rand.IntN(5000))*time.Microsecond, func() { _ = child.Process.Kill() })
+		}
+	}
+	if err := child.Wait(); err == nil || len(acknowledged) < batches {
+		t.Fatalf("the child ended by itself after %d batches: %v", len(acknowledged), err)
+	}
+	return acknowledged
+}

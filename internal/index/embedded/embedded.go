@@ -1,0 +1,218 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+
+	"tutti/internal/core"
+	"tutti/internal/index"
+)
+
+// Config says where the index lives. All but Dir has a default.
+type Config struct {
+	// Dir is the folder of the index; it is made when it does not exist.
+	Dir string
+	// TombstoneAge is how long the version of a deleted document is remembered. Default 24 h.
+	TombstoneAge time.Duration
+	// PruneEvery is how often older tombstones are removed. Default 10 min.
+	PruneEvery time.Duration
+	// Logger gets what the background work has to say. Default: nothing is logged.
+	Logger *slog.Logger
+	// Now is the clock that tombstones age by. Default time.Now.
+	Now func() time.Time
+}
+
+func (c Config) withDefaults() Config {
+	if c.TombstoneAge == 0 {
+		c.TombstoneAge = 24 * time.Hour
+	}
+	if c.PruneEvery == 0 {
+		c.PruneEvery = 10 * time.Minute
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
+}
+
+func (c Config) validate() error {
+	if c.Dir == "" {
+		return core.NewError(core.CodeInvalid, "the embedded index needs a folder")
+	}
+	if c.TombstoneAge < 0 || c.PruneEvery < 0 {
+		return core.NewError(core.CodeInvalid, "the embedded index' times must not be negative")
+	}
+	return nil
+}
+
+const (
+	// fileName is the index' file in its folder.
+	fileName = "index.db"
+	// lockWait is how long Open waits for a process that is about to let go of the file.
+	lockWait = 200 * time.Millisecond
+	// mapBytes is the address space that is taken at once, so that a growing file does not wait for its readers.
+	mapBytes = 1 << 30
+	// queueLength is how many Writes may wait for the transaction in progress before further ones block.
+	queueLength = 64
+)
+
+var _ index.Index = (*Index)(nil)
+
+// Index is the embedded index. All methods may be called concurrently.
+type Index struct {
+	cfg   Config
+	db    *bbolt.DB
+	queue chan *request
+	stop  chan struct{}
+	work  sync.WaitGroup
+	lanes sync.Pool
+
+	// ensuring lets one Ensure make an alias at a time.
+	ensuring sync.Mutex
+
+	// life is held for reading by every call, and for writing by Close.
+	life     sync.RWMutex
+	closed   bool
+	closing  sync.Once
+	closeErr error
+
+	mu      sync.RWMutex
+	aliases map[string]*alias
+	broken  bool
+}
+
+// Open opens the index in cfg.Dir, or makes an empty one. CodeConflict when another process, or another Index of this
+// one, has it open; CodeUnsupported when the file was written by a newer tutti.
+func Open(cfg Config) (*Index, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+		return nil, core.WrapError(core.CodeUnavailable, "making the folder of the embedded index", err)
+	}
+	db, err := bbolt.Open(filepath.Join(cfg.Dir, fileName), 0o600, &bbolt.Options{
+		Timeout: lockWait, FreelistType: bbolt.FreelistMapType, InitialMmapSize: mapBytes, NoStatistics: true,
+	})
+	if errors.Is(err, berrors.ErrTimeout) {
+		return nil, &core.Error{
+			Code: core.CodeConflict, Message: "the embedded index is in use by another process",
+			Hint: "stop the other process, or give this one a dataDir of its own", Err: err,
+		}
+	}
+	if err != nil {
+		return nil, core.WrapError(core.CodeUnavailable, "opening the embedded index", err)
+	}
+	x := &Index{
+		cfg: cfg, db: db, aliases: map[string]*alias{},
+		queue: make(chan *request, queueLength), stop: make(chan struct{}),
+	}
+	if err := x.load(); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	x.work.Go(x.commitLoop)
+	x.work.Go(x.pruneLoop)
+	return x, nil
+}
+
+// Close waits for the calls in progress, then lets go of the file. It may be called more than once; other calls after
+// it give CodeUnavailable.
+func (x *Index) Close() error {
+	x.closing.Do(func() {
+		x.life.Lock()
+		x.closed = true
+		x.life.Unlock()
+		close(x.stop)
+		x.work.Wait()
+		if err := x.db.Close(); err != nil {
+			x.closeErr = core.WrapError(core.CodeUnavailable, "closing the embedded index", err)
+		}
+	})
+	return x.closeErr
+}
+
+// begin holds the index open for one call, which ends with x.life.RUnlock.
+func (x *Index) begin() error {
+	x.life.RLock()
+	if x.closed {
+		x.life.RUnlock()
+		return core.NewError(core.CodeUnavailable, "the index is closed")
+	}
+	return nil
+}
+
+// Ping gives nil as long as the index is open.
+func (x *Index) Ping(context.Context) error {
+	if err := x.begin(); err != nil {
+		return err
+	}
+	x.life.RUnlock()
+	return nil
+}
+
+// Check gives nil when alias takes writes: after a transaction that failed, it tries one.
+func (x *Index) Check(_ context.Context, name string) error {
+	if err := x.begin(); err != nil {
+		return err
+	}
+	defer x.life.RUnlock()
+	if _, err := x.alias(name); err != nil {
+		return err
+	}
+	x.mu.RLock()
+	broken := x.broken
+	x.mu.RUnlock()
+	if !broken {
+		return nil
+	}
+	return x.update(func(tx *bbolt.Tx) error { return tx.Bucket(bucketMeta()).Put([]byte("probe"), []byte{1}) })
+}
+
+// Refresh has nothing to do: what was written is visible.
+func (x *Index) Refresh(_ context.Context, name string) error {
+	if err := x.begin(); err != nil {
+		return err
+	}
+	defer x.life.RUnlock()
+	_, err := x.alias(name)
+	return err
+}
+
+// update runs one durable transaction, and remembers whether the file could be written. touched are the aliases whose
+// saved tree or terms apply may change.
+func (x *Index) update(apply func(tx *bbolt.Tx) error, touched ...*alias) error {
+	err := x.db.Update(apply)
+	x.mu.Lock()
+	x.broken = err != nil
+	x.mu.Unlock()
+	if err == nil {
+		return nil
+	}
+	return core.WrapError(core.CodeUnavailable, "the index could not be written", errors.Join(err, x.forget(touched)))
+}
+
+// forget brings back what aliases knew of the file before a transaction that failed.
+func (x *Index) forget(touched []*alias) error {
+	tx, err := x.db.Begin(true)
+	if err != nil {
+		return err
+	}
+	for _, a := range touched {
+		a.saved = nil
+		if b := aliasBucket(tx, a.name); b != nil {
+			err = errors.Join(err, a.loadTerms(b))
+		}
+	}
+	return errors.Join(err, tx.Rollback())
+}

@@ -1,0 +1,125 @@
+package embedded
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"tutti/internal/core"
+)
+
+// Names of buckets and keys. They are functions, as a slice cannot be a constant.
+func bucketMeta() []byte       { return []byte("meta") }
+func bucketAliases() []byte    { return []byte("aliases") }
+func bucketIDs() []byte        { return []byte("ids") }
+func bucketRows() []byte       { return []byte("rows") }
+func bucketScopes() []byte     { return []byte("scopes") }
+func bucketTerms() []byte      { return []byte("terms") }
+func bucketTombstones() []byte { return []byte("tombstones") }
+func keyFormat() []byte        { return []byte("format") }
+func keyMapping() []byte       { return []byte("mapping") }
+func keyLimits() []byte        { return []byte("limits") }
+func keyLive() []byte          { return []byte("live") }
+
+// term is the number of a field and value that scopes select by. Its lowest bit says that the field names an
+// organization, so that the term has entries in the scopes bucket.
+type term uint32
+
+func (t term) scoped() bool { return t&1 == 1 }
+
+// entry is what the ids bucket knows of an id.
+type entry struct {
+	deleted bool
+	version core.Version
+	// row is the number of the document's row, or one that the tombstone took for itself.
+	row uint64
+	// since is when a tombstone was made, in milliseconds since 1970.
+	since uint64
+	terms []term
+}
+
+// appendEntry gives flags, version, row, and then the tombstone's time or the terms.
+func appendEntry(dst []byte, e *entry) []byte {
+	var flags byte
+	if e.deleted {
+		flags = 1
+	}
+	dst = append(dst, flags)
+	dst = binary.BigEndian.AppendUint64(dst, uint64(e.version))
+	dst = binary.BigEndian.AppendUint64(dst, e.row)
+	if e.deleted {
+		return binary.BigEndian.AppendUint64(dst, e.since)
+	}
+	return appendTerms(dst, e.terms)
+}
+
+func appendTerms(dst []byte, terms []term) []byte {
+	dst = append(dst, byte(len(terms)))
+	for _, t := range terms {
+		dst = binary.AppendUvarint(dst, uint64(t))
+	}
+	return dst
+}
+
+const (
+	entryFixed = 17
+	rowKey     = 8
+	scopeKey   = 12
+)
+
+// readEntry decodes raw, reusing e's terms. ok is false when raw was not written by appendEntry.
+func readEntry(raw []byte, e *entry) (ok bool) {
+	e.terms = e.terms[:0]
+	if len(raw) < entryFixed+1 {
+		return false
+	}
+	e.deleted = raw[0] == 1
+	e.version = core.Version(binary.BigEndian.Uint64(raw[1:]))
+	e.row = binary.BigEndian.Uint64(raw[9:])
+	if e.deleted {
+		if len(raw) != entryFixed+8 {
+			return false
+		}
+		e.since = binary.BigEndian.Uint64(raw[entryFixed:])
+		return true
+	}
+	e.terms, raw = readTerms(raw[entryFixed:], e.terms)
+	return raw != nil
+}
+
+// readTerms appends the terms at the start of raw to dst and gives what follows them, nil when raw is cut.
+func readTerms(raw []byte, dst []term) (terms []term, rest []byte) {
+	if len(raw) == 0 {
+		return dst, nil
+	}
+	n := int(raw[0])
+	raw = raw[1:]
+	for range n {
+		v, size := binary.Uvarint(raw)
+		if size <= 0 {
+			return dst, nil
+		}
+		dst = append(dst, term(v))
+		raw = raw[size:]
+	}
+	return dst, raw[:len(raw):len(raw)]
+}
+
+// hasTerm tells whether terms holds want; zero stands for any.
+func hasTerm(terms []term, want term) bool { return want == 0 || slices.Contains(terms, want) }
+
+func rowKeyOf(row uint64) []byte { return binary.BigEndian.AppendUint64(nil, row) }
+
+func scopeKeyOf(t term, row uint64) []byte {
+	key := binary.BigEndian.AppendUint32(make([]byte, 0, scopeKey), uint32(t))
+	return binary.BigEndian.AppendUint64(key, row)
+}
+
+// scopeValue gives version, terms and id.
+func scopeValue(version core.Version, terms []term, id string) []byte {
+	value := binary.BigEndian.AppendUint64(make([]byte, 0, 8+1+5*len(terms)+len(id)), uint64(version))
+	return append(appendTerms(value, terms), id...)
+}
+
+func tombstoneKey(since, row uint64) []byte {
+	return binary.BigEndian.AppendUint64(rowKeyOf(since), row)
+}

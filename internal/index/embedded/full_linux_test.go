@@ -1,0 +1,127 @@
+package embedded_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"tutti/internal/core"
+	"tutti/internal/index"
+	"tutti/internal/index/embedded"
+	"tutti/internal/index/mapping"
+)
+
+// fullDir, in the environment, makes this test binary a child whose files must not grow beyond a limit.
+const fullDir = "TUTTI_TEST_FULL_DIR"
+
+// TestFullDisk fills a file that cannot grow, in a process of its own: writes fail as a whole, what was acknowledged
+// stays and can be read, Check says so, and all goes on once there is room.
+func TestFullDisk(t *testing.T) {
+	child := exec.CommandContext(t.Context(), os.Args[0])
+	child.Env = append(os.Environ(), fullDir+"="+t.TempDir())
+	if out, err := child.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func fillDisk(dir string) error {
+	signal.Ignore(syscall.SIGXFSZ)
+	ctx := context.Background()
+	x, err := embedded.Open(embedded.Config{Dir: dir})
+	if err != nil {
+		return err
+	}
+	if err := x.Ensure(ctx, index.Spec{Alias: "analyses", Known: mapping.Song()}); err != nil {
+		return err
+	}
+	info, err := os.Stat(filepath.Join(dir, "index.db"))
+	if err != nil {
+		return err
+	}
+	var was syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &was); err != nil {
+		return err
+	}
+	limit := syscall.Rlimit{Cur: uint64(info.Size()) + 4<<20, Max: was.Max}
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		return err
+	}
+	full, n := false, 0
+	for ; n < 1000 && !full; n++ {
+		_, err := x.Write(ctx, numbered(x, n))
+		full = err != nil
+		if full && core.CodeOf(err) != core.CodeUnavailable {
+			return fmt.Errorf("the full disk gave %w", err)
+		}
+	}
+	if !full {
+		return fmt.Errorf("the file took %d batches", n)
+	}
+	if err := checkFull(ctx, x, n-1); err != nil {
+		return err
+	}
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &was); err != nil {
+		return err
+	}
+	if err := x.Check(ctx, "analyses"); err != nil {
+		return fmt.Errorf("with room again: %w", err)
+	}
+	if _, err := x.Write(ctx, numbered(x, n-1)); err != nil {
+		return err
+	}
+	if err := checkCounts(ctx, x, n); err != nil {
+		return err
+	}
+	if err := x.Close(); err != nil {
+		return err
+	}
+	if x, err = embedded.Open(embedded.Config{Dir: dir}); err != nil {
+		return err
+	}
+	if err := checkCounts(ctx, x, n); err != nil {
+		return fmt.Errorf("after opening it again: %w", err)
+	}
+	return x.Close()
+}
+
+// checkFull holds an index that cannot be written to what it has acknowledged.
+func checkFull(ctx context.Context, x *embedded.Index, batches int) error {
+	if err := x.Check(ctx, "analyses"); err != nil && core.CodeOf(err) != core.CodeUnavailable {
+		return fmt.Errorf("Check on the full disk gave %w", err)
+	}
+	if err := x.Ping(ctx); err != nil {
+		return err
+	}
+	return checkCounts(ctx, x, batches)
+}
+
+func checkCounts(ctx context.Context, x *embedded.Index, batches int) error {
+	for n := range batches {
+		scope := core.IndexScope{Field: "studyId", Organization: fmt.Sprint("S", n)}
+		if got, err := x.Count(ctx, "analyses", scope); err != nil || got != 200 {
+			return fmt.Errorf("batch %d has %d documents: %w", n, got, err)
+		}
+	}
+	if got, err := x.Count(ctx, "analyses", core.IndexScope{}); err != nil || got != int64(200*batches) {
+		return fmt.Errorf("%d documents instead of %d: %w", got, 200*batches, err)
+	}
+	return nil
+}
+
+// numbered gives a batch of a study and a field of its own.
+func numbered(x index.Index, n int) core.Batch {
+	b := core.Batch{Index: "analyses"}
+	for i := range 200 {
+		item := core.BatchItem{ID: fmt.Sprintf("%d-%d", n, i), Version: 1, Start: len(b.Body)}
+		doc := fmt.Appendf(nil, `{"studyId":"S%d","grown":{"field%d":1},"info":{"x":%q}}`, n, n, analysis(item.ID, i))
+		b.Body, item.DocStart, item.DocEnd = x.Encode(b.Body, core.Write{Document: doc})
+		item.End = len(b.Body)
+		b.Items = append(b.Items, item)
+	}
+	return b
+}

@@ -1,0 +1,73 @@
+package index
+
+import (
+	"context"
+	"encoding/json"
+
+	"tutti/internal/core"
+	"tutti/internal/index/mapping"
+)
+
+// Spec says what an alias shall look like.
+type Spec struct {
+	// Alias is the name that documents are written to and read from.
+	Alias string
+	// Mapping is the content of the user's mapping file, used as it is: either the mapping itself
+	// ({"properties":…}) or a create-index body that holds it ({"settings":…,"mappings":…}). Nil means tutti's own
+	// strict mapping, which starts from Known. Known is ignored when Mapping is given.
+	Mapping json.RawMessage
+	// Known holds the fields that tutti's own mapping has from the start (mapping.Song, mapping.Repositories). An
+	// alias that exists keeps the type of a field that it has already; fields that it lacks are added. Nil for none.
+	Known *mapping.Field
+}
+
+// Index is the port to a search index. The names of aliases are what people configure; an alias must have been made
+// by Ensure before it takes writes. All methods may be called concurrently.
+type Index interface {
+	// Encode appends the engine's encoding of w to dst and gives it with the bounds of the document in it, which are
+	// equal for a deletion. The bytes of a batch are the encodings of its items, one after the other.
+	Encode(dst []byte, w core.Write) (out []byte, docStart, docEnd int)
+
+	// Write applies the items of b in their order and gives one Result each. What it reports as indexed or removed
+	// is durable. A write wins when its version is equal to or higher than the one stored, also over a deletion
+	// (external_gte), else it is OutcomeStale. The deletion of an absent document is OutcomeRemoved and its version
+	// is remembered for a day. A document that the mapping forbids is OutcomeRejected and changes nothing, neither
+	// its neighbours nor the mapping; unknown paths grow the mapping (mapping.Derive). Writing to an alias that is
+	// missing gives OutcomeRetry with CodeIndexBlocked for each item, or an error of that code. Write neither changes
+	// nor keeps b's bytes after it has returned. An error means that the outcome of all items is unknown or that the
+	// engine refused the whole request; it is a *core.Error.
+	Write(ctx context.Context, b core.Batch) ([]core.Result, error)
+
+	// Ensure makes the alias with spec's mapping, or adds spec's fields to an existing one. It may be called any
+	// number of times, also concurrently. CodeConflict where an existing mapping contradicts spec.Mapping.
+	Ensure(ctx context.Context, spec Spec) error
+
+	// Get gives one document as last written, also before a Refresh; false when it is absent. CodeIndexBlocked when
+	// the alias is missing.
+	Get(ctx context.Context, alias, id string) (core.StoredDocument, bool, error)
+
+	// Count gives the number of documents in scope as of the last Refresh. CodeIndexBlocked when the alias is missing.
+	Count(ctx context.Context, alias string, scope core.IndexScope) (int64, error)
+
+	// Refresh makes everything that was written before it visible to Count, Scan and searches.
+	Refresh(ctx context.Context, alias string) error
+
+	// Scan calls each for every document in scope whose version is lower than below (0: for all), in no particular
+	// order, once each, as of the last Refresh. Documents that are written while it runs may be missed or seen. An
+	// error of each ends the scan and is returned as it is.
+	Scan(ctx context.Context, alias string, scope core.IndexScope, below core.Version,
+		each func(id string, v core.Version) error) error
+
+	// Check gives nil when the alias takes writes now, CodeIndexBlocked when it is missing, closed or blocked, and
+	// CodeUnavailable when the engine does not answer. The message is safe to display.
+	Check(ctx context.Context, alias string) error
+
+	// Ping gives nil when the engine answers, else CodeUnavailable.
+	Ping(ctx context.Context) error
+
+	// Mapping gives the alias' mapping as Elasticsearch renders it: {"dynamic":…,"properties":{…}}.
+	Mapping(ctx context.Context, alias string) (json.RawMessage, error)
+
+	// Close lets go of everything that the engine holds, after the calls in progress have ended.
+	Close() error
+}

@@ -1,0 +1,126 @@
+package indextest
+
+import (
+	"encoding/json"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tutti/internal/core"
+	"tutti/internal/index"
+	"tutti/internal/index/mapping"
+)
+
+func testUserMapping(s *suite) {
+	given := json.RawMessage(`{"mappings":{"dynamic":false,"properties":{
+		"studyId":{"type":"keyword"},"title":{"type":"text","fields":{"raw":{"type":"keyword","ignore_above":64}}},
+		"size":{"type":"integer"},"parts":{"type":"nested","dynamic":"strict","properties":{"name":{"type":"keyword"}}},
+		"opaque":{"type":"object","enabled":false}}}}`)
+	s.ensureWith(index.Spec{Alias: s.alias, Mapping: given, Known: mapping.Song()})
+	doc := `{"studyId":"S","title":"A study","size":5,"unmapped":{"any":["thing"]},"opaque":{"x":[1,{}]},"parts":[{"name":"x"}]}`
+	s.expect(outcomes(core.OutcomeIndexed, core.OutcomeRejected, core.OutcomeIndexed),
+		put("a", 1, doc), put("b", 1, `{"size":99999999999}`), put("c", 1, `{"opaque":"x","unmapped":5}`))
+	s.holds("a", 1, doc)
+	s.typed(map[string]mapping.Type{
+		"studyId": mapping.Keyword, "title": "text", "title.raw": mapping.Keyword, "size": "integer", "parts": mapping.Nested,
+		"unmapped": "", "files": "", "repositories": "",
+	})
+	s.indexed(put("d", 1, `{"parts":[{"name":"x","length":5}]}`))
+	s.typed(map[string]mapping.Type{"parts.length": mapping.Long})
+	s.ensureWith(index.Spec{Alias: s.alias, Mapping: given})
+	s.ensureWith(index.Spec{Alias: s.alias, Mapping: json.RawMessage(`{"properties":{"extra":{"type":"keyword"}}}`)})
+	s.typed(map[string]mapping.Type{"extra": mapping.Keyword, "size": "integer"})
+	err := s.x.Ensure(s.Context(), index.Spec{
+		Alias: s.alias, Mapping: json.RawMessage(`{"properties":{"size":{"type":"keyword"}}}`),
+	})
+	if core.CodeOf(err) != core.CodeConflict {
+		s.Errorf("Ensure with another type gave %v, want CodeConflict", err)
+	}
+	s.typed(map[string]mapping.Type{"size": "integer"})
+}
+
+func testEnsure(s *suite) {
+	s.ensureWith(index.Spec{Alias: s.alias})
+	s.typed(map[string]mapping.Type{"studyId": ""})
+	s.indexed(put("a", 1, `{"fileCount":1,"studyId":"2020-01-01"}`))
+	s.ensure()
+	s.ensure()
+	s.holds("a", 1, `{"fileCount":1,"studyId":"2020-01-01"}`)
+	s.typed(map[string]mapping.Type{
+		"studyId": mapping.Date, "fileCount": mapping.Long, "analysisId": mapping.Keyword, "files.fileSize": mapping.Long,
+	})
+	want, err := s.x.Mapping(s.Context(), s.alias)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.ensure()
+	got, err := s.x.Mapping(s.Context(), s.alias)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if diff := cmp.Diff(canonical(s.T, want), canonical(s.T, got)); diff != "" {
+		s.Errorf("Ensure changed a mapping that had all fields (-want +got):\n%s", diff)
+	}
+}
+
+func canonical(t *testing.T, raw json.RawMessage) string {
+	t.Helper()
+	tree, err := mapping.Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := tree.Render()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+func testConcurrentEnsure(s *suite) {
+	var work sync.WaitGroup
+	for range 6 {
+		work.Go(func() {
+			if err := s.x.Ensure(s.Context(), index.Spec{Alias: s.alias, Known: mapping.Song()}); err != nil {
+				s.Errorf("Ensure: %v", err)
+			}
+		})
+	}
+	work.Wait()
+	s.indexed(put("a", 1, `{"studyId":"S"}`))
+	s.counts(1, core.IndexScope{})
+	s.ensure()
+	s.holds("a", 1, `{"studyId":"S"}`)
+}
+
+func testMissingAlias(s *suite) {
+	results, err := s.x.Write(s.Context(), batch(s.x, s.alias, put("a", 1, `{}`), remove("b", 1)))
+	if err == nil && len(results) != 2 {
+		s.Errorf("Write gave %d results", len(results))
+	}
+	if err != nil && core.CodeOf(err) != core.CodeIndexBlocked {
+		s.Errorf("Write: %v", err)
+	}
+	for i, r := range results {
+		if r.Outcome != core.OutcomeRetry || r.Code != core.CodeIndexBlocked {
+			s.Errorf("item %d: %+v, want a retry with CodeIndexBlocked", i, r)
+		}
+	}
+	_, _, getErr := s.x.Get(s.Context(), s.alias, "a")
+	_, countErr := s.x.Count(s.Context(), s.alias, core.IndexScope{})
+	_, mappingErr := s.x.Mapping(s.Context(), s.alias)
+	scanErr := s.x.Scan(s.Context(), s.alias, core.IndexScope{}, 0, func(string, core.Version) error { return nil })
+	for name, err := range map[string]error{
+		"Get": getErr, "Count": countErr, "Mapping": mappingErr, "Scan": scanErr,
+		"Check": s.x.Check(s.Context(), s.alias), "Refresh": s.x.Refresh(s.Context(), s.alias),
+	} {
+		if core.CodeOf(err) != core.CodeIndexBlocked {
+			s.Errorf("%s gave %v, want CodeIndexBlocked", name, err)
+		}
+	}
+	s.ensure()
+	s.indexed(put("a", 1, `{}`))
+	if err := s.x.Check(s.Context(), s.alias); err != nil {
+		s.Errorf("Check: %v", err)
+	}
+}

@@ -1,0 +1,229 @@
+package indextest
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"tutti/internal/core"
+	"tutti/internal/index"
+	"tutti/internal/index/mapping"
+)
+
+// probe is a mapping of every type that tutti derives.
+func probe() *mapping.Field {
+	root, err := mapping.Parse([]byte(`{"dynamic":"strict","properties":{
+		"k":{"type":"keyword","ignore_above":8191},"l":{"type":"long"},"d":{"type":"double"},"b":{"type":"boolean"},
+		"t":{"type":"date"},"o":{"properties":{"k":{"type":"keyword"}}},
+		"n":{"type":"nested","properties":{"k":{"type":"keyword"},"l":{"type":"long"}}},
+		"f":{"type":"flattened","ignore_above":8191}}}`))
+	if err != nil {
+		return nil
+	}
+	return root
+}
+
+// each writes documents of probe's fields, every one of which has to end in the same way.
+func (s *suite) each(want core.Outcome, docs []string) {
+	s.Helper()
+	stored := int64(len(docs))
+	if want == core.OutcomeRejected {
+		stored = 0
+	}
+	s.ensureWith(index.Spec{Alias: s.alias, Known: probe()})
+	writes := make([]core.Write, len(docs))
+	for i, doc := range docs {
+		writes[i] = put(fmt.Sprint("doc", i), 1, doc)
+	}
+	for i, r := range s.write(writes...) {
+		if r.Outcome != want {
+			s.Errorf("%.200s: outcome %v, want %v (%s: %s)", docs[i], r.Outcome, want, r.Type, r.Reason)
+		}
+		if want == core.OutcomeRejected && (r.Type == "" || r.Reason == "") {
+			s.Errorf("%.200s: rejected without type or reason: %+v", docs[i], r)
+		}
+	}
+	s.counts(stored, core.IndexScope{})
+}
+
+func testAcceptedValues(s *suite) {
+	s.each(core.OutcomeIndexed, []string{
+		`{"k":"x"}`, `{"k":5}`, `{"k":1.5}`, `{"k":true}`, `{"k":null}`, `{"k":[]}`, `{"k":["x",null,5]}`, `{"k":[["x"],"y"]}`,
+		`{"k":""}`, `{"k":"` + strings.Repeat("x", 40_000) + `"}`,
+		`{"l":5}`, `{"l":"5"}`, `{"l":-5}`, `{"l":1.5}`, `{"l":"1.5"}`, `{"l":1e3}`, `{"l":null}`, `{"l":[1,"2",null]}`, `{"l":""}`,
+		`{"l":9223372036854775807}`, `{"l":-9223372036854775808}`,
+		`{"d":1}`, `{"d":1.25}`, `{"d":"1.25"}`, `{"d":-1e-3}`, `{"d":[1,2.5]}`, `{"d":""}`,
+		`{"b":true}`, `{"b":false}`, `{"b":"true"}`, `{"b":"false"}`, `{"b":""}`, `{"b":[true,false]}`, `{"b":null}`,
+		`{"t":"2020-12-02"}`, `{"t":"2020-12-02T17:18:32.353334"}`, `{"t":"2020-12-02T17:18:32Z"}`, `{"t":"2020-12-02T17:18+02:00"}`,
+		`{"t":"2020"}`, `{"t":"2020-12"}`, `{"t":1606929512353}`, `{"t":"1606929512353"}`, `{"t":"2024-02-29"}`, `{"t":null}`,
+		`{"t":["2020-12-02",null]}`, `{"t":"2020-12-02T17"}`, `{"t":"2020-12-02T17:18:32.123456789Z"}`, `{"t":-1}`,
+		`{"o":{}}`, `{"o":{"k":"x"}}`, `{"o":[{"k":"x"},{"k":"y"}]}`, `{"o":null}`, `{"o":[]}`, `{"o.k":"x"}`,
+		`{"n":{}}`, `{"n":{"k":"x"}}`, `{"n":[{"k":"x","l":1},{"k":"y"},{}]}`, `{"n":[]}`, `{"n":null}`,
+		`{"f":{}}`, `{"f":{"a":1,"b":{"c":["x",null,true]}}}`, `{"f":null}`, `{"f":[{"a":1},{"a":2}]}`, `{"f":{"a.b":1,"a":{"b":2}}}`,
+	})
+}
+
+func testRefusedValues(s *suite) {
+	s.each(core.OutcomeRejected, []string{
+		`{"k":{"x":1}}`, `{"k":{}}`, `{"k":[{"x":1}]}`,
+		`{"l":"five"}`, `{"l":true}`, `{"l":{"x":1}}`, `{"l":1e300}`, `{"l":[1,"two"]}`, `{"l":9223372036854775808}`, `{"l":"NaN"}`,
+		`{"d":"1.2.3"}`, `{"d":true}`, `{"d":{}}`, `{"d":"Infinity"}`, `{"d":1e999}`,
+		`{"b":"yes"}`, `{"b":1}`, `{"b":{}}`, `{"b":"TRUE"}`,
+		`{"t":"yesterday"}`, `{"t":"2020-13-01"}`, `{"t":"2023-02-29"}`, `{"t":"2020-12-02 17:18:32"}`, `{"t":true}`, `{"t":{}}`,
+		`{"t":""}`, `{"t":"2020-12-02T25:00"}`, `{"t":"02.12.2020"}`,
+		`{"o":"x"}`, `{"o":5}`, `{"o":["x"]}`, `{"o":{"k":{"x":1}}}`, `{"o":{"k":"x"},"o.k.x":1}`,
+		`{"n":"x"}`, `{"n":[{"k":"x"},"y"]}`, `{"n":[{"l":1},{"l":"x"}]}`,
+		`{"f":"x"}`, `{"f":5}`, `{"f":["x"]}`,
+	})
+}
+
+func testMalformed(s *suite) {
+	s.each(core.OutcomeRejected, []string{
+		`{`, `{"k"}`, `{"k":}`, `{"k":"x"`, `{"k":"x",}`, `{"k":"\q"}`, `{"k":01}`, `{"k":tru}`, `[]`, `"x"`, `5`, `null`, `x`,
+		"{\"k\":\"a\x01b\"}", "{\"k\":\"\xff\"}",
+		`{"k":"x","k":"y"}`, `{"o":{"k":"x","k":"y"}}`, `{"f":{"a":1,"a":2}}`, `{"new":{"a":1,"a":2}}`, `{"k":"x","\u006b":"y"}`,
+		`{"_id":"x"}`, `{"_source":{}}`, `{"":1}`, `{"a..b":1}`,
+	})
+	s.typed(map[string]mapping.Type{"new": "", "a": ""})
+}
+
+func testPoison(s *suite) {
+	s.ensure()
+	const size = 1000
+	var writes []core.Write
+	want := make([]core.Outcome, size)
+	for i := range size {
+		doc := fmt.Sprintf(`{"studyId":"S","files":[{"fileSize":%d}]}`, i)
+		want[i] = core.OutcomeIndexed
+		if i%100 == 37 {
+			doc, want[i] = fmt.Sprintf(`{"studyId":"S","files":[{"fileSize":"poison %d"}]}`, i), core.OutcomeRejected
+		}
+		writes = append(writes, put(fmt.Sprint("doc", i), 1, doc))
+	}
+	results := s.expect(want, writes...)
+	for i, r := range results {
+		if r.Outcome == core.OutcomeRejected && (r.Type != mapping.TypeParsing || r.Reason == "") {
+			s.Errorf("item %d was rejected with type %q and reason %q", i, r.Type, r.Reason)
+		}
+	}
+	s.counts(size-size/100, core.IndexScope{})
+	s.lacks("doc37")
+	s.holds("doc38", 1, `{"studyId":"S","files":[{"fileSize":38}]}`)
+}
+
+func testRejectedGrowsNothing(s *suite) {
+	s.ensure()
+	s.expect(outcomes(core.OutcomeRejected, core.OutcomeIndexed, core.OutcomeRejected),
+		put("a", 1, `{"fresh":"x","files":[{"fileSize":"poison"}]}`), put("b", 1, `{"other":1}`),
+		put("c", 1, `{"third":{"x":1,"y":[1,{"z":2}]}}`))
+	s.typed(map[string]mapping.Type{"fresh": "", "other": mapping.Long, "third": ""})
+	s.indexed(put("d", 1, `{"fresh":{"x":1},"third":"y"}`))
+	s.typed(map[string]mapping.Type{"fresh": mapping.Object, "fresh.x": mapping.Long, "third": mapping.Keyword})
+}
+
+func testGrowth(s *suite) {
+	s.ensure()
+	first := `{"text":"x","day":"2020-12-02","moment":"2020-12-02T17:18:32.353334","whole":5,"part":1.5,"big":1e300,` +
+		`"mixed":[1,2.5],"words":["2020-12-02","soon"],"yes":true,"object":{"a":1,"deep":{"b":"x"}},` +
+		`"elements":[{"a":1,"inner":[{"c":2}]},{"b":"2020-01-01"}],"scalars":[null,[],"x"],"dotted.name":"x",` +
+		`"experiment":{"info":{"any":{"thing":1}}},"samples":[{"donor":{"age":50}}],"info":{"x":1}}`
+	s.indexed(put("a", 1, first))
+	s.holds("a", 1, first)
+	s.typed(map[string]mapping.Type{
+		"text": mapping.Keyword, "day": mapping.Date, "moment": mapping.Date, "whole": mapping.Long, "part": mapping.Double,
+		"big": mapping.Double, "mixed": mapping.Double, "words": mapping.Keyword, "yes": mapping.Boolean,
+		"object": mapping.Object, "object.a": mapping.Long, "object.deep": mapping.Object, "object.deep.b": mapping.Keyword,
+		"elements": mapping.Nested, "elements.a": mapping.Long, "elements.inner": mapping.Nested,
+		"elements.inner.c": mapping.Long, "elements.b": mapping.Date, "scalars": mapping.Keyword,
+		"dotted": mapping.Object, "dotted.name": mapping.Keyword, "experiment": mapping.Object,
+		"experiment.info": mapping.Flattened, "samples.donor.age": mapping.Long, "info": mapping.Flattened,
+		"files": mapping.Nested, "repositories": mapping.Nested,
+	})
+	s.expect(outcomes(core.OutcomeIndexed, core.OutcomeRejected, core.OutcomeRejected, core.OutcomeIndexed),
+		put("b", 1, `{"text":5,"whole":"6","elements":{"a":2}}`), put("c", 1, `{"whole":"x"}`),
+		put("d", 1, `{"elements":["x"]}`), put("e", 1, `{"object":{"later":1}}`))
+	s.typed(map[string]mapping.Type{"object.later": mapping.Long, "object.a": mapping.Long})
+}
+
+// testConcurrentGrowth lets writers bring the same and different new fields at once.
+func testConcurrentGrowth(s *suite) {
+	s.ensure()
+	const writers = 6
+	var work sync.WaitGroup
+	for w := range writers {
+		work.Go(func() {
+			doc := fmt.Sprintf(`{"same":{"field":%d},"own%d":[{"x":"y"}]}`, w, w)
+			results, err := s.x.Write(s.Context(), batch(s.x, s.alias, put(fmt.Sprint("doc", w), 1, doc)))
+			if err != nil || results[0].Outcome != core.OutcomeIndexed {
+				s.Errorf("writer %d: %v, %+v", w, err, results)
+			}
+		})
+	}
+	work.Wait()
+	want := map[string]mapping.Type{"same": mapping.Object, "same.field": mapping.Long}
+	for w := range writers {
+		want[fmt.Sprint("own", w)], want[fmt.Sprintf("own%d.x", w)] = mapping.Nested, mapping.Keyword
+	}
+	s.typed(want)
+	s.counts(writers, core.IndexScope{})
+}
+
+// testInfo brings 1,500 different keys below info, which no mapping of one field per key would take.
+func testInfo(s *suite) {
+	s.ensure()
+	var writes []core.Write
+	for i := range 15 {
+		var keys strings.Builder
+		for k := range 100 {
+			if k > 0 {
+				keys.WriteByte(',')
+			}
+			value := []string{`"text"`, `1`, `{"x":true}`, `["a",2]`}[(i+k)%4]
+			fmt.Fprintf(&keys, `"key %d":%s`, (i*100+k)%1500, value)
+		}
+		doc := fmt.Sprintf(`{"info":{%[1]s},"files":[{"info":{%[1]s}}],"samples":[{"info":{%[1]s},"donor":{"info":{%[1]s}}}],`+
+			`"study":{"info":{%[1]s}}}`, keys.String())
+		writes = append(writes, put(fmt.Sprint("doc", i), 1, doc))
+	}
+	s.indexed(writes...)
+	s.typed(map[string]mapping.Type{
+		"info": mapping.Flattened, "files.info": mapping.Flattened, "samples.donor.info": mapping.Flattened,
+		"study": mapping.Object, "study.info": mapping.Flattened,
+	})
+}
+
+// testEmpties brings members without a value first: their type cannot be known, and must not be guessed.
+func testEmpties(s *suite) {
+	for _, c := range []struct {
+		name, value string
+		want        mapping.Type
+	}{
+		{"objects", `{"k":1}`, mapping.Object},
+		{"elements", `[{"k":1},{"k":2}]`, mapping.Nested},
+		{"text", `"x"`, mapping.Keyword},
+		{"numbers", `[1,2]`, mapping.Long},
+	} {
+		s.Run(c.name, func(t *testing.T) {
+			sub := &suite{T: t, x: s.x, alias: aliasName()}
+			sub.ensure()
+			empties := []string{`null`, `[]`, `{}`, `[null]`, `[[]]`, `{"k":null}`, `[{}]`, `[{"k":[]}]`}
+			var first, top, below []string
+			want := map[string]mapping.Type{}
+			for i, empty := range empties {
+				top = append(top, fmt.Sprintf(`"e%d":%s`, i, empty))
+				first = append(first, fmt.Sprintf(`"e%d":%s`, i, c.value))
+				want[fmt.Sprint("e", i)], want[fmt.Sprint("files.e", i)] = c.want, c.want
+			}
+			below = append(below, `{`+strings.Join(top, ",")+`,"fileName":"x"}`)
+			sub.indexed(put("empty", 1, `{`+strings.Join(top, ",")+`,"analysisId":"x","files":[`+below[0]+`]}`))
+			sub.indexed(put("only empty", 1, `{`+strings.Join(top, ",")+`}`))
+			sub.counts(2, core.IndexScope{})
+			values := strings.Join(first, ",")
+			sub.indexed(put("valued", 1, `{`+values+`,"files":[{`+values+`}]}`))
+			sub.holds("valued", 1, `{`+values+`,"files":[{`+values+`}]}`)
+			sub.typed(want)
+			sub.counts(3, core.IndexScope{})
+		})
+	}
+}

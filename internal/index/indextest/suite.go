@@ -1,0 +1,244 @@
+package indextest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tutti/internal/core"
+	"tutti/internal/index"
+	"tutti/internal/index/mapping"
+)
+
+// Run holds the engine that open gives to the port's promises. open is called once per sub-test with that sub-test and
+// cleans up after itself; the engine may be the same each time, as every sub-test uses aliases of its own.
+func Run(t *testing.T, open func(t *testing.T) index.Index) {
+	t.Helper()
+	for _, c := range []struct {
+		name string
+		run  func(s *suite)
+	}{
+		{"write and get", testWriteAndGet},
+		{"source is kept byte by byte", testSource},
+		{"ids", testIDs},
+		{"id too long", testIDTooLong},
+		{"versions", testVersions},
+		{"deletions", testDeletions},
+		{"duplicate ids in one batch", testDuplicates},
+		{"concurrent writes of one document", testConcurrentWrites},
+		{"values that types take", testAcceptedValues},
+		{"values that types refuse", testRefusedValues},
+		{"documents that are none", testMalformed},
+		{"poison among others", testPoison},
+		{"a rejected document grows nothing", testRejectedGrowsNothing},
+		{"mapping grows", testGrowth},
+		{"mapping grows concurrently", testConcurrentGrowth},
+		{"info of any keys", testInfo},
+		{"empty values first", testEmpties},
+		{"user's mapping", testUserMapping},
+		{"ensure again", testEnsure},
+		{"ensure concurrently", testConcurrentEnsure},
+		{"missing alias", testMissingAlias},
+		{"count by scope", testCount},
+		{"scan by scope and version", testScan},
+		{"scan of many pages", testLongScan},
+		{"scan ends with its callback", testScanEnds},
+		{"writing while scanning", testScanAndWrite},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.run(&suite{T: t, x: open(t), alias: aliasName()})
+		})
+	}
+}
+
+// suite is one sub-test with the engine and an alias of its own.
+type suite struct {
+	*testing.T
+	x     index.Index
+	alias string
+}
+
+func aliasName() string { return fmt.Sprintf("tutti-indextest-%016x", rand.Uint64()) }
+
+// ensure makes the sub-test's alias with Song's fields.
+func (s *suite) ensure() { s.Helper(); s.ensureWith(index.Spec{Alias: s.alias, Known: mapping.Song()}) }
+
+func (s *suite) ensureWith(spec index.Spec) {
+	s.Helper()
+	if err := s.x.Ensure(s.Context(), spec); err != nil {
+		s.Fatalf("Ensure(%q): %v", spec.Alias, err)
+	}
+}
+
+// put is a write of a document, remove a deletion.
+func put(id string, v core.Version, doc string) core.Write {
+	return core.Write{Op: core.OpIndex, ID: id, Version: v, Document: []byte(doc)}
+}
+
+func remove(id string, v core.Version) core.Write {
+	return core.Write{Op: core.OpDelete, ID: id, Version: v}
+}
+
+// batch encodes writes as the bulk writer does.
+func batch(x index.Index, alias string, writes ...core.Write) core.Batch {
+	b := core.Batch{Index: alias}
+	for _, w := range writes {
+		item := core.BatchItem{Op: w.Op, ID: w.ID, Version: w.Version, Start: len(b.Body)}
+		b.Body, item.DocStart, item.DocEnd = x.Encode(b.Body, w)
+		item.End = len(b.Body)
+		b.Items = append(b.Items, item)
+	}
+	return b
+}
+
+// write sends writes in one batch and gives their results; it fails on an error and on a wrong number of results, and
+// when the batch's bytes have changed.
+func (s *suite) write(writes ...core.Write) []core.Result {
+	s.Helper()
+	b := batch(s.x, s.alias, writes...)
+	before := string(b.Body)
+	results, err := s.x.Write(s.Context(), b)
+	if err != nil {
+		s.Fatalf("Write: %v", err)
+	}
+	if len(results) != len(writes) {
+		s.Fatalf("Write gave %d results for %d items", len(results), len(writes))
+	}
+	if string(b.Body) != before {
+		s.Fatal("Write changed the batch's bytes")
+	}
+	return results
+}
+
+// expect writes in one batch and compares the outcomes.
+func (s *suite) expect(want []core.Outcome, writes ...core.Write) []core.Result {
+	s.Helper()
+	results := s.write(writes...)
+	got := make([]core.Outcome, len(results))
+	for i, r := range results {
+		got[i] = r.Outcome
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		s.Fatalf("outcomes differ (-want +got):\n%s%s", diff, describe(results))
+	}
+	return results
+}
+
+// indexed writes in one batch of which every document has to be taken.
+func (s *suite) indexed(writes ...core.Write) {
+	s.Helper()
+	for i, r := range s.write(writes...) {
+		if r.Outcome != core.OutcomeIndexed {
+			s.Fatalf("item %d, %s: outcome %v, want indexed (%s: %s)", i, writes[i].Document, r.Outcome, r.Type, r.Reason)
+		}
+	}
+}
+
+func describe(results []core.Result) string {
+	text := ""
+	for i, r := range results {
+		if r.Type != "" {
+			text += fmt.Sprintf("\nitem %d: %s: %s", i, r.Type, r.Reason)
+		}
+	}
+	return text
+}
+
+func (s *suite) get(id string) (core.StoredDocument, bool) {
+	s.Helper()
+	doc, found, err := s.x.Get(s.Context(), s.alias, id)
+	if err != nil {
+		s.Fatalf("Get(%q): %v", id, err)
+	}
+	return doc, found
+}
+
+// holds fails unless the document is there with this version and these bytes.
+func (s *suite) holds(id string, v core.Version, source string) {
+	s.Helper()
+	got, found := s.get(id)
+	if !found {
+		s.Fatalf("document %q is absent", id)
+	}
+	want := core.StoredDocument{ID: id, Version: v, Source: []byte(source)}
+	if diff := cmp.Diff(want, got); diff != "" {
+		s.Errorf("document %q differs (-want +got):\n%s", id, diff)
+	}
+}
+
+// lacks fails when the document is there.
+func (s *suite) lacks(id string) {
+	s.Helper()
+	if _, found := s.get(id); found {
+		s.Errorf("document %q is there", id)
+	}
+}
+
+func (s *suite) refresh() {
+	s.Helper()
+	if err := s.x.Refresh(s.Context(), s.alias); err != nil {
+		s.Fatalf("Refresh: %v", err)
+	}
+}
+
+// counts refreshes and compares the number of documents in scope.
+func (s *suite) counts(want int64, scope core.IndexScope) {
+	s.Helper()
+	s.refresh()
+	got, err := s.x.Count(s.Context(), s.alias, scope)
+	if err != nil {
+		s.Fatalf("Count(%+v): %v", scope, err)
+	}
+	if got != want {
+		s.Errorf("Count(%+v) = %d, want %d", scope, got, want)
+	}
+}
+
+// scan refreshes and gives the ids and versions in scope; it fails when an id comes twice.
+func (s *suite) scan(scope core.IndexScope, below core.Version) map[string]core.Version {
+	s.Helper()
+	s.refresh()
+	found := map[string]core.Version{}
+	err := s.x.Scan(s.Context(), s.alias, scope, below, func(id string, v core.Version) error {
+		if _, twice := found[id]; twice {
+			s.Errorf("Scan gave %q twice", id)
+		}
+		found[id] = v
+		return nil
+	})
+	if err != nil {
+		s.Fatalf("Scan(%+v): %v", scope, err)
+	}
+	return found
+}
+
+// field gives a field of the alias' mapping, nil when it has none.
+func (s *suite) field(path string) *mapping.Field {
+	s.Helper()
+	raw, err := s.x.Mapping(s.Context(), s.alias)
+	if err != nil {
+		s.Fatalf("Mapping: %v", err)
+	}
+	tree, err := mapping.Parse(raw)
+	if err != nil {
+		s.Fatalf("Mapping gave what is none: %v\n%s", err, raw)
+	}
+	return tree.Lookup(path)
+}
+
+// typed compares the types of fields; the empty type stands for none.
+func (s *suite) typed(want map[string]mapping.Type) {
+	s.Helper()
+	got := map[string]mapping.Type{}
+	for path := range want {
+		got[path] = ""
+		if f := s.field(path); f != nil {
+			got[path] = f.Type
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		s.Errorf("types differ (-want +got):\n%s", diff)
+	}
+}

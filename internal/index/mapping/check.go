@@ -1,0 +1,333 @@
+package mapping
+
+import (
+	"bytes"
+	"hash/maphash"
+	"slices"
+	"unicode/utf8"
+)
+
+// ParsingError says why a document is not one that the mapping allows, in Elasticsearch's words.
+type ParsingError struct {
+	// Type is an error type of Elasticsearch, such as TypeParsing.
+	Type string
+	// Reason names the field. It may quote the document.
+	Reason string
+}
+
+// Types of a ParsingError.
+const (
+	TypeParsing         = "document_parsing_exception"
+	TypeIllegalArgument = "illegal_argument_exception"
+)
+
+// Error gives the reason.
+func (e *ParsingError) Error() string { return e.Reason }
+
+// Kind is what a value is in JSON.
+type Kind uint8
+
+// Kinds of a value that a Sink gets.
+const (
+	KindString Kind = iota
+	KindNumber
+	KindBoolean
+	KindObject
+)
+
+// Sink takes the values of a document as Check meets them, in the document's order. Null, empty arrays and members
+// that the mapping lacks are left out; an array's elements come one by one.
+type Sink interface {
+	// Enter and Leave bound one object of a field below the root that is an Object or a Nested.
+	Enter(f *Field)
+	Leave(f *Field)
+	// Value gives one value of a field that is neither: a string's inside with its escapes (Unquote), or the JSON
+	// text of a number, of true and false, and of an object under a Flattened or an opaque type. raw is part of the
+	// document.
+	Value(f *Field, kind Kind, raw []byte)
+}
+
+// maxLinearNames is up to how many members of an object are compared one by one.
+const maxLinearNames = 16
+
+// Checker checks documents against a mapping as Elasticsearch would when it indexes them. It keeps its buffers from
+// one document to the next; one goroutine may use it at a time. The zero value is ready.
+type Checker struct {
+	scan    scanner
+	sink    Sink
+	names   [][]byte
+	path    [][]byte
+	hashes  []uint64
+	seed    maphash.Seed
+	seeded  bool
+	unknown bool
+	err     *ParsingError
+}
+
+// Check reads doc once. unknown is true when it holds values at paths that known lacks and, by its dynamic settings,
+// takes (see Derive); their syntax alone has been checked then. sink may be nil; what it got counts only when there is
+// no error. The error is a *ParsingError.
+func (c *Checker) Check(known *Field, doc []byte, sink Sink) (unknown bool, err error) {
+	c.scan = scanner{doc: doc}
+	c.sink, c.unknown, c.err = sink, false, nil
+	c.names, c.path = c.names[:0], c.path[:0]
+	if c.document(known) {
+		return c.unknown, nil
+	}
+	if c.err == nil {
+		c.err = &ParsingError{Type: TypeParsing, Reason: "the document is not valid JSON: " + c.scan.fault}
+	}
+	return false, c.err
+}
+
+func (c *Checker) document(known *Field) bool {
+	if !utf8.Valid(c.scan.doc) {
+		return c.scan.fail("invalid UTF-8")
+	}
+	if c.scan.peek() != '{' {
+		return c.scan.fail("not an object")
+	}
+	if known.disabled() {
+		if _, ok := c.skip(unlimited); !ok {
+			return false
+		}
+	} else if !c.object(known, inherit(known, DynamicTrue)) {
+		return false
+	}
+	if c.scan.peek(); c.scan.pos != len(c.scan.doc) {
+		return c.scan.fail("data behind the document")
+	}
+	return true
+}
+
+// inherit gives what f says about unknown members, else what its parent says.
+func inherit(f *Field, parent string) string {
+	if f.Dynamic != "" {
+		return f.Dynamic
+	}
+	return parent
+}
+
+// reject notes why the field at the current path cannot take its value.
+func (c *Checker) reject(kind, reason string) bool {
+	if c.err == nil {
+		c.err = &ParsingError{Type: kind, Reason: "[" + string(bytes.Join(c.path, []byte("."))) + "] " + reason}
+	}
+	return false
+}
+
+// name reads a member's name, refuses one that the object has already had, and steps over the colon.
+func (c *Checker) name(base int) ([]byte, bool) {
+	if c.scan.peek() != '"' {
+		return nil, c.scan.fail("a member's name is missing")
+	}
+	name, escaped, ok := c.scan.str()
+	if !ok {
+		return nil, false
+	}
+	if escaped {
+		name = Unquote(nil, name)
+	}
+	if len(c.names)-base < maxLinearNames {
+		for _, other := range c.names[base:] {
+			if len(other) == len(name) && bytes.Equal(other, name) {
+				return nil, c.duplicate(name)
+			}
+		}
+	}
+	c.names = append(c.names, name)
+	return name, c.scan.colon()
+}
+
+func (c *Checker) duplicate(name []byte) bool {
+	c.path = append(c.path, name)
+	return c.reject(TypeParsing, "duplicate field")
+}
+
+// closeNames ends an object: more members than are worth comparing one by one are compared by hash.
+func (c *Checker) closeNames(base int) bool {
+	names := c.names[base:]
+	c.names = c.names[:base]
+	if len(names) <= maxLinearNames {
+		return true
+	}
+	if !c.seeded {
+		c.seed, c.seeded = maphash.MakeSeed(), true
+	}
+	c.hashes = c.hashes[:0]
+	for _, name := range names {
+		c.hashes = append(c.hashes, maphash.Bytes(c.seed, name))
+	}
+	slices.Sort(c.hashes)
+	if len(slices.Compact(c.hashes)) == len(names) {
+		return true
+	}
+	seen := make(map[string]struct{}, len(names))
+	for _, name := range names {
+		if _, twice := seen[string(name)]; twice {
+			return c.duplicate(name)
+		}
+		seen[string(name)] = struct{}{}
+	}
+	return true
+}
+
+// object reads one object of f, an Object or a Nested.
+func (c *Checker) object(f *Field, dynamic string) bool {
+	base, root := len(c.names), c.scan.depth == 0
+	if !c.scan.enter() {
+		return false
+	}
+	for first := true; ; first = false {
+		more, ok := c.scan.next(first, '}')
+		if !ok {
+			return false
+		}
+		if !more {
+			return c.scan.leave() && c.closeNames(base)
+		}
+		name, ok := c.name(base)
+		if !ok || root && !c.allowed(name) || !c.member(f, dynamic, name) {
+			return false
+		}
+	}
+}
+
+// allowed refuses the names that Elasticsearch keeps for itself at a document's root.
+func (c *Checker) allowed(name []byte) bool {
+	if len(name) == 0 || name[0] != '_' {
+		return true
+	}
+	switch string(name) {
+	case "_id", "_index", "_source", "_routing", "_version", "_seq_no", "_primary_term", "_field_names", "_ignored",
+		"_nested_path", "_tier", "_feature", "_data_stream_timestamp", "_ignored_source", "_type":
+		c.path = append(c.path, name)
+		return c.reject(TypeParsing, "is a metadata field and cannot be added inside a document")
+	default:
+		return true
+	}
+}
+
+// member reads the value of f's member of that name, which may hold dots.
+func (c *Checker) member(f *Field, dynamic string, name []byte) bool {
+	if child := f.Properties[string(name)]; child != nil {
+		c.path = append(c.path, name)
+		ok := c.value(child, dynamic)
+		c.path = c.path[:len(c.path)-btoi(ok)]
+		return ok
+	}
+	first, rest, dotted := bytes.Cut(name, []byte{'.'})
+	if len(bytes.TrimSpace(first)) == 0 || dotted && len(rest) == 0 {
+		c.path = append(c.path, name)
+		return c.reject(TypeParsing, "field name cannot contain only whitespace or an empty segment")
+	}
+	child := f.Properties[string(first)]
+	if !dotted || child == nil {
+		return c.unmapped(dynamic, string(name) == ReservedInfo)
+	}
+	c.path = append(c.path, first)
+	if !child.Container() {
+		return c.reject(TypeParsing, "is of type ["+string(child.Type)+"] and cannot have fields")
+	}
+	c.enter(child)
+	ok := c.member(child, inherit(child, dynamic), rest)
+	c.leave(child)
+	c.path = c.path[:len(c.path)-btoi(ok)]
+	return ok
+}
+
+// btoi keeps the path of a fault: only a member that was read leaves it.
+func btoi(ok bool) int {
+	if ok {
+		return 1
+	}
+	return 0
+}
+
+func (c *Checker) enter(f *Field) {
+	if c.sink != nil {
+		c.sink.Enter(f)
+	}
+}
+
+func (c *Checker) leave(f *Field) {
+	if c.sink != nil {
+		c.sink.Leave(f)
+	}
+}
+
+// unmapped reads the value of a member that the mapping lacks. The type of an object named info is known even when it
+// is empty.
+func (c *Checker) unmapped(dynamic string, info bool) bool {
+	typed := info && c.scan.peek() == '{'
+	valued, ok := c.skip(unlimited)
+	if (valued || typed) && dynamic != DynamicFalse && dynamic != DynamicRuntime {
+		c.unknown = true
+	}
+	return ok
+}
+
+// value reads one value of f.
+func (c *Checker) value(f *Field, dynamic string) bool {
+	switch b := c.scan.peek(); b {
+	case '[':
+		return c.array(f, dynamic)
+	case '{':
+		return c.composite(f, dynamic)
+	case '"':
+		raw, escaped, ok := c.scan.str()
+		return ok && c.scalar(f, KindString, raw, escaped)
+	case 't':
+		return c.scan.word("true") && c.scalar(f, KindBoolean, c.scan.last("true"), false)
+	case 'f':
+		return c.scan.word("false") && c.scalar(f, KindBoolean, c.scan.last("false"), false)
+	case 'n':
+		return c.scan.word("null")
+	default:
+		raw, _, ok := c.scan.number()
+		return ok && c.scalar(f, KindNumber, raw, false)
+	}
+}
+
+func (c *Checker) array(f *Field, dynamic string) bool {
+	if !c.scan.enter() {
+		return false
+	}
+	for first := true; ; first = false {
+		more, ok := c.scan.next(first, ']')
+		if !ok {
+			return false
+		}
+		if !more {
+			return c.scan.leave()
+		}
+		if !c.value(f, dynamic) {
+			return false
+		}
+	}
+}
+
+// composite reads an object that stands where f's value is expected.
+func (c *Checker) composite(f *Field, dynamic string) bool {
+	if f.Container() && !f.disabled() {
+		c.enter(f)
+		ok := c.object(f, inherit(f, dynamic))
+		c.leave(f)
+		return ok
+	}
+	start, limit := c.scan.pos, unlimited
+	switch classOf(f) {
+	case classFlattened:
+		limit = depthLimit(f)
+	case classOpaque, classContainer:
+	default:
+		return c.reject(TypeParsing, "failed to parse field of type ["+string(f.Type)+"]: found an object")
+	}
+	if _, ok := c.skip(limit); !ok {
+		return false
+	}
+	if c.sink != nil && !f.Container() {
+		c.sink.Value(f, KindObject, c.scan.doc[start:c.scan.pos])
+	}
+	return true
+}

@@ -1,0 +1,112 @@
+package mapping
+
+import "time"
+
+// isDate tells whether Elasticsearch's default format takes the value: strict_date_optional_time||epoch_millis.
+func isDate(kind Kind, text []byte) bool {
+	if kind == KindBoolean {
+		return false
+	}
+	if kind == KindString && isISODate(text, 0) {
+		return true
+	}
+	rest := text
+	if len(rest) > 0 && rest[0] == '-' {
+		rest = rest[1:]
+	}
+	n := digits(rest, 0)
+	if n == 0 || n > 18 {
+		return false
+	}
+	return n == len(rest) || rest[n] == '.' && n+1 < len(rest) && digits(rest, n+1) == len(rest)
+}
+
+// isISODate reads strict_date_optional_time: yyyy[-MM[-dd['T'[HH[:mm[:ss[.fraction]]]][offset]]]], whose every part
+// exists in the calendar. At least the first need bytes must be there (10 for a whole day).
+func isISODate(s []byte, need int) bool {
+	if len(s) < max(4, need) || digits(s[:4], 0) != 4 {
+		return false
+	}
+	year, month, day := number(s[:4]), 1, 31
+	if len(s) == 4 {
+		return true
+	}
+	if month = part(s, 4, '-'); month < 1 || month > 12 {
+		return false
+	}
+	if len(s) == 7 {
+		return true
+	}
+	day = part(s, 7, '-')
+	if day < 1 || day > time.Date(year, time.Month(month)+1, 0, 0, 0, 0, 0, time.UTC).Day() {
+		return false
+	}
+	if len(s) == 10 {
+		return true
+	}
+	return s[10] == 'T' && isISOTime(s[11:])
+}
+
+func isISOTime(s []byte) bool {
+	if len(s) == 0 {
+		return true
+	}
+	if len(s) < 2 || digits(s[:2], 0) != 2 || number(s[:2]) > 23 {
+		return false
+	}
+	i := 2
+	if m := part(s, i, ':'); m >= 0 {
+		if m > 59 {
+			return false
+		}
+		i += 3
+		if sec := part(s, i, ':'); sec >= 0 {
+			if sec > 59 {
+				return false
+			}
+			i += 3
+			if i < len(s) && (s[i] == '.' || s[i] == ',') {
+				n := digits(s, i+1) - i - 1
+				if n < 1 || n > 9 {
+					return false
+				}
+				i += 1 + n
+			}
+		}
+	}
+	return isOffset(s[i:])
+}
+
+func isOffset(s []byte) bool {
+	if len(s) == 0 || string(s) == "Z" {
+		return true
+	}
+	if s[0] != '+' && s[0] != '-' {
+		return false
+	}
+	s = s[1:]
+	if len(s) == 5 && s[2] == ':' {
+		return digits(s[:2], 0) == 2 && number(s[:2]) <= 18 && part(s, 2, ':') <= 59 && part(s, 2, ':') >= 0
+	}
+	if len(s) != 2 && len(s) != 4 || digits(s, 0) != len(s) {
+		return false
+	}
+	return number(s[:2]) <= 18 && (len(s) == 2 || number(s[2:]) <= 59)
+}
+
+// part reads a separator and two digits at i, -1 when they are not there.
+func part(s []byte, i int, separator byte) int {
+	if len(s) < i+3 || s[i] != separator || digits(s[:i+3], i+1) != i+3 {
+		return -1
+	}
+	return number(s[i+1 : i+3])
+}
+
+// number gives the value of a few digits.
+func number(s []byte) int {
+	n := 0
+	for _, b := range s {
+		n = n*10 + int(b-'0')
+	}
+	return n
+}

@@ -1,0 +1,77 @@
+package mapping
+
+import (
+	"encoding/json"
+	"strconv"
+)
+
+// IgnoreAbove is the length in characters beyond which a derived keyword is kept but cannot be searched: 32,766
+// bytes, the engine's limit of a term, hold this many characters of up to four bytes each.
+const IgnoreAbove = 8191
+
+// ReservedInfo is the member whose object becomes flattened wherever it stands: Song's free-form additions, whose keys
+// are as many as there are submitters.
+const ReservedInfo = "info"
+
+// leaf gives a field of type t with the parameters that tutti gives to its own fields.
+func leaf(t Type) *Field {
+	f := &Field{Type: t}
+	if t == Keyword || t == Flattened {
+		f.Params = map[string]json.RawMessage{"ignore_above": json.RawMessage(strconv.Itoa(IgnoreAbove))}
+	}
+	return f
+}
+
+func leaves(t Type, names ...string) map[string]*Field {
+	out := make(map[string]*Field, len(names))
+	for _, name := range names {
+		out[name] = leaf(t)
+	}
+	return out
+}
+
+func (f *Field) with(properties ...map[string]*Field) *Field {
+	if f.Properties == nil {
+		f.Properties = map[string]*Field{}
+	}
+	for _, set := range properties {
+		for name, child := range set {
+			f.Properties[name] = child
+		}
+	}
+	return f
+}
+
+// Song gives the fields that every analysis of a Song repository has: Song's base schema, the blocks that older
+// releases add below samples, and tutti's own repositories.
+func Song() *Field {
+	info := leaves(Flattened, ReservedInfo)
+	specimen := (&Field{Type: Object}).with(leaves(Keyword, "specimenId", "donorId", "submitterSpecimenId",
+		"specimenType", "specimenTissueSource", "tumourNormalDesignation", "specimenClass"), leaves(Flattened, ReservedInfo))
+	donor := (&Field{Type: Object}).with(leaves(Keyword, "donorId", "studyId", "submitterDonorId", "gender",
+		"donorGender"), leaves(Flattened, ReservedInfo))
+	samples := (&Field{Type: Nested}).with(leaves(Keyword, "sampleId", "specimenId", "submitterSampleId", "sampleType",
+		"matchedNormalSubmitterSampleId"), leaves(Flattened, ReservedInfo),
+		map[string]*Field{"specimen": specimen, "donor": donor})
+	files := (&Field{Type: Nested}).with(leaves(Keyword, "objectId", "studyId", "analysisId", "fileName", "fileType",
+		"fileMd5sum", "fileAccess", "dataType"), leaves(Long, "fileSize"), leaves(Flattened, ReservedInfo))
+	history := (&Field{Type: Nested}).with(leaves(Keyword, "initialState", "updatedState"), leaves(Date, "updatedAt"))
+	analysisType := (&Field{Type: Object}).with(leaves(Keyword, "name"), leaves(Long, "version"))
+	return Repositories().with(leaves(Keyword, "analysisId", "studyId", "analysisState"),
+		leaves(Date, "createdAt", "updatedAt", "publishedAt", "firstPublishedAt"), info,
+		map[string]*Field{
+			"analysisType": analysisType, "analysisStateHistory": history, "files": files, "samples": samples,
+		})
+}
+
+// Lyric gives the fields that every record of a Lyric repository has: the record's envelope and tutti's own
+// repositories. What stands in data is the dictionary's, and grows with the records.
+func Lyric() *Field {
+	return Repositories().with(leaves(Keyword, "systemId", "organization", "entityName"), leaves(Boolean, "isValid"))
+}
+
+// Repositories gives the one field that tutti adds to every document.
+func Repositories() *Field {
+	block := (&Field{Type: Nested}).with(leaves(Keyword, "code", "name", "organization", "country", "url", "type"))
+	return NewRoot().with(map[string]*Field{"repositories": block})
+}

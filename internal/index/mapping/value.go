@@ -1,0 +1,190 @@
+package mapping
+
+import (
+	"math"
+	"net/netip"
+	"strconv"
+)
+
+// class groups the types that take the same values.
+type class uint8
+
+const (
+	classOpaque class = iota
+	classContainer
+	classFlattened
+	classText
+	classInteger
+	classDecimal
+	classBoolean
+	classDate
+	classIP
+)
+
+func classOf(f *Field) class {
+	switch f.Type {
+	case Object, Nested:
+		return classContainer
+	case Flattened:
+		return classFlattened
+	case Keyword, "text", "wildcard", "match_only_text", "constant_keyword":
+		return classText
+	case Long, "integer", "short", "byte", "unsigned_long":
+		return classInteger
+	case Double, "float", "half_float", "scaled_float":
+		return classDecimal
+	case Boolean:
+		return classBoolean
+	case Date, "date_nanos":
+		return classDate
+	case "ip":
+		return classIP
+	default:
+		return classOpaque
+	}
+}
+
+// maxTermBytes is the longest term that the engine can index; a longer keyword without ignore_above is refused.
+const maxTermBytes = 32766
+
+// scalar checks a string, a number or a boolean against f and hands it on.
+func (c *Checker) scalar(f *Field, kind Kind, raw []byte, escaped bool) bool {
+	text := raw
+	if escaped {
+		text = Unquote(nil, raw)
+	}
+	cl := classOf(f)
+	switch {
+	case cl == classContainer && f.disabled():
+		return true
+	case cl == classContainer:
+		return c.reject(TypeParsing,
+			"object mapping tried to parse the field as "+string(f.Type)+", but found a concrete value")
+	case cl == classFlattened:
+		return c.reject(TypeParsing, "failed to parse field of type [flattened]: found a concrete value")
+	case len(text) > maxTermBytes && f.Type == Keyword && f.Params["ignore_above"] == nil:
+		return c.reject(TypeIllegalArgument, "Document contains at least one immense term")
+	case !takes(f, cl, kind, text) && string(f.Params["ignore_malformed"]) != "true":
+		return c.reject(TypeParsing, "failed to parse field of type ["+string(f.Type)+"]: value "+preview(text))
+	}
+	if c.sink != nil {
+		c.sink.Value(f, kind, raw)
+	}
+	return true
+}
+
+// takes tells whether a leaf takes a scalar. Classes without a rule of their own take any.
+func takes(f *Field, cl class, kind Kind, text []byte) bool {
+	switch cl {
+	case classInteger:
+		return isInteger(kind, text, f.Type)
+	case classDecimal:
+		return isDecimal(kind, text)
+	case classBoolean:
+		return isBoolean(kind, text)
+	case classDate:
+		return f.Params["format"] != nil && kind != KindBoolean || isDate(kind, text)
+	case classIP:
+		return kind == KindString && isAddress(text)
+	default:
+		return true
+	}
+}
+
+func isBoolean(kind Kind, text []byte) bool {
+	switch kind {
+	case KindBoolean:
+		return true
+	case KindString:
+		return len(text) == 0 || string(text) == "true" || string(text) == "false"
+	default:
+		return false
+	}
+}
+
+// preview quotes the start of a value for a reason.
+func preview(text []byte) string {
+	const most = 100
+	if len(text) > most {
+		return strconv.Quote(string(text[:most])) + "…"
+	}
+	return strconv.Quote(string(text))
+}
+
+// isInteger follows Elasticsearch's coercion: numbers in strings count, a fraction is cut, an empty string is null.
+func isInteger(kind Kind, text []byte, t Type) bool {
+	if kind == KindBoolean {
+		return false
+	}
+	if kind == KindString && len(text) == 0 {
+		return true
+	}
+	if t == Long && shortInteger(text) {
+		return true
+	}
+	if !isNumeral(text) {
+		return false
+	}
+	if _, err := strconv.ParseInt(string(text), 10, 64); err == nil && t == Long {
+		return true
+	}
+	low, high := integerRange(t)
+	v, err := strconv.ParseFloat(string(text), 64)
+	return err == nil && v >= low && v <= high
+}
+
+// integerRange gives the bounds of an integer type, those of the 64-bit ones as the nearest fractions inside them.
+func integerRange(t Type) (low, high float64) {
+	switch t {
+	case "integer":
+		return math.MinInt32, math.MaxInt32
+	case "short":
+		return math.MinInt16, math.MaxInt16
+	case "byte":
+		return math.MinInt8, math.MaxInt8
+	case "unsigned_long":
+		return 0, math.Nextafter(math.MaxUint64, 0)
+	default:
+		return math.MinInt64, math.Nextafter(math.MaxInt64, 0)
+	}
+}
+
+// shortInteger knows, without parsing it, that text is an integer of 64 bits.
+func shortInteger(text []byte) bool {
+	if len(text) > 0 && text[0] == '-' {
+		text = text[1:]
+	}
+	return len(text) > 0 && len(text) <= 18 && digits(text, 0) == len(text)
+}
+
+func isDecimal(kind Kind, text []byte) bool {
+	if kind == KindBoolean {
+		return false
+	}
+	if kind == KindString && len(text) == 0 {
+		return true
+	}
+	if shortInteger(text) {
+		return true
+	}
+	if !isNumeral(text) {
+		return false
+	}
+	v, err := strconv.ParseFloat(string(text), 64)
+	return err == nil && !math.IsInf(v, 0)
+}
+
+// isNumeral tells whether text is made of a decimal numeral's characters alone: neither Infinity nor hexadecimal.
+func isNumeral(text []byte) bool {
+	for _, b := range text {
+		if b-'0' > 9 && b != '-' && b != '+' && b != '.' && b != 'e' && b != 'E' {
+			return false
+		}
+	}
+	return len(text) > 0
+}
+
+func isAddress(text []byte) bool {
+	_, err := netip.ParseAddr(string(text))
+	return err == nil
+}

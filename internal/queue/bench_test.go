@@ -1,0 +1,82 @@
+package queue_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"tutti/internal/core"
+	"tutti/internal/queue"
+	"tutti/internal/queue/embedded"
+)
+
+func benchQueue(b *testing.B) *queue.Queue {
+	b.Helper()
+	s, err := embedded.Start(b.Context(), embedded.Config{Dir: b.TempDir()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	q, err := queue.ConnectInProcess(b.Context(), s, queue.Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		ctx := context.WithoutCancel(b.Context())
+		if err := q.Close(ctx); err != nil {
+			b.Error(err)
+		}
+		if err := s.Stop(ctx); err != nil {
+			b.Error(err)
+		}
+	})
+	return q
+}
+
+func BenchmarkPublish(b *testing.B) {
+	q := benchQueue(b)
+	r := record("S1", "")
+	for i := 0; b.Loop(); i++ {
+		r.RecordID = numbered(i)
+		if err := q.Publish(b.Context(), r); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkFetchAck takes and acks messages that wait, with 64 acks under way at a time.
+func BenchmarkFetchAck(b *testing.B) {
+	q := benchQueue(b)
+	c, err := q.Consumer(b.Context(), "song", core.ClassRecords, queue.ConsumerConfig{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	const waiting = 1000
+	left := 0
+	for b.Loop() {
+		if left == 0 {
+			b.StopTimer()
+			for i := range waiting {
+				if err := q.Publish(b.Context(), record("S1", numbered(i))); err != nil {
+					b.Fatal(err)
+				}
+			}
+			left = waiting
+			b.StartTimer()
+		}
+		messages, err := c.Fetch(b.Context(), 64, 0, time.Second)
+		if err != nil {
+			b.Fatal(err)
+		}
+		acked := make(chan error, len(messages))
+		for _, m := range messages {
+			go func() { acked <- m.Ack(b.Context()) }()
+		}
+		for range messages {
+			if err := <-acked; err != nil {
+				b.Fatal(err)
+			}
+		}
+		left -= len(messages)
+		b.ReportMetric(float64(len(messages)), "messages/fetch")
+	}
+}

@@ -1,0 +1,273 @@
+package queue
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"tutti/internal/core"
+)
+
+const (
+	defaultMaxAckPending = 1000
+	defaultAckWait       = 30 * time.Second
+	defaultMaxDeliver    = 20
+
+	// maxNameToken is the longest token that is part of a durable consumer's name: the server takes 255 bytes.
+	maxNameToken = 200
+	// putBack is how long a message waits that could not be moved to the dead letters.
+	putBack = 10 * time.Second
+)
+
+// ConsumerConfig says how a durable consumer delivers. The zero value is the default.
+type ConsumerConfig struct {
+	// MaxAckPending is the number of messages that all processes together may have in hand; 0 for 1000.
+	MaxAckPending int
+	// AckWait is how long a message may stay in hand without Ack or InProgress; 0 for 30 s.
+	AckWait time.Duration
+	// MaxDeliver is the number of deliveries after which a message becomes a dead letter; 0 for 20.
+	MaxDeliver int
+}
+
+func (c ConsumerConfig) withDefaults() ConsumerConfig {
+	if c.MaxAckPending == 0 {
+		c.MaxAckPending = defaultMaxAckPending
+	}
+	if c.AckWait == 0 {
+		c.AckWait = defaultAckWait
+	}
+	if c.MaxDeliver == 0 {
+		c.MaxDeliver = defaultMaxDeliver
+	}
+	return c
+}
+
+func (c ConsumerConfig) validate() error {
+	if c.MaxAckPending < 1 || c.AckWait < 0 || c.MaxDeliver < 1 {
+		return core.NewError(core.CodeInvalid, "the limits of a consumer must be positive")
+	}
+	return nil
+}
+
+// Consumer is this process's end of one durable consumer, which it shares with the other processes.
+type Consumer struct {
+	queue      *Queue
+	repository string
+	class      core.Class
+	// label names the consumer in metrics and logs.
+	label string
+	cfg   jetstream.ConsumerConfig
+	// turn holds one token; who has it uses the puller.
+	turn   chan struct{}
+	puller *puller
+	// ended is closed by Close, and ends a Fetch under way.
+	ended chan struct{}
+}
+
+// Consumer makes the durable consumer of a class of a repository's Requests, or brings the one that is there to cfg, and
+// subscribes to it. CodeUnavailable when the queue does not answer.
+func (q *Queue) Consumer(
+	ctx context.Context, repository string, class core.Class, cfg ConsumerConfig,
+) (*Consumer, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	if err := core.ValidKey("repository", repository); err != nil {
+		return nil, err
+	}
+	filters, err := classFilters(repository, class)
+	if err != nil {
+		return nil, err
+	}
+	q.labels.learn(repository)
+	q.letters.showCounts()
+	c := &Consumer{
+		queue: q, repository: repository, class: class, label: repository + "/" + string(class),
+		turn: make(chan struct{}, 1), ended: make(chan struct{}),
+		cfg: jetstream.ConsumerConfig{
+			Durable:        durableName(repository, class),
+			Description:    "The " + string(class) + " of the repository " + repository,
+			FilterSubjects: filters,
+			AckPolicy:      jetstream.AckExplicitPolicy,
+			AckWait:        cfg.AckWait,
+			MaxDeliver:     cfg.MaxDeliver,
+			MaxAckPending:  cfg.MaxAckPending,
+			ReplayPolicy:   jetstream.ReplayInstantPolicy,
+		},
+	}
+	if err := c.ensure(ctx); err != nil {
+		return nil, fault("setting up the consumer "+c.label, err)
+	}
+	if c.puller, err = newPuller(q.nc, q.link, streamRequests, c.cfg.Durable); err != nil {
+		return nil, fault("setting up the consumer "+c.label, err)
+	}
+	c.puller.ended = c.ended
+	q.mu.Lock()
+	q.consumers[c] = struct{}{}
+	q.mu.Unlock()
+	return c, nil
+}
+
+// durableName gives the name of a durable consumer; a code too long for a name stands as its hash.
+func durableName(repository string, class core.Class) string {
+	token := EncodeToken(repository)
+	if len(token) > maxNameToken {
+		sum := sha256.Sum256([]byte(repository))
+		token = "sha256-" + hex.EncodeToString(sum[:])
+	}
+	return string(class) + "-" + token
+}
+
+// isDurableName tells whether a consumer's name may be one of durableName.
+func isDurableName(name string) bool {
+	for _, class := range classes() {
+		if strings.HasPrefix(name, string(class)+"-") {
+			return true
+		}
+	}
+	return false
+}
+
+func classes() []core.Class { return []core.Class{core.ClassRecords, core.ClassPages, core.ClassRuns} }
+
+func (c *Consumer) ensure(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	_, err := c.queue.requests.CreateOrUpdateConsumer(ctx, c.cfg)
+	return err
+}
+
+// Fetch gives at most maxMessages messages of about maxBytes together (0 for no bound), as soon as there is one; or none
+// when wait is over. What cannot be understood is moved to the dead letters and not given. CodeUnavailable when the
+// queue does not answer or ctx ends; a later call goes on. Calls wait for each other.
+func (c *Consumer) Fetch(ctx context.Context, maxMessages, maxBytes int, wait time.Duration) ([]core.Message, error) {
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	case <-ctx.Done():
+		return nil, fault("fetching requests", ctx.Err())
+	}
+	if c.isClosed() {
+		return nil, core.NewError(core.CodeUnavailable, "fetching requests: the consumer is closed")
+	}
+	messages, err := c.fetch(ctx, budget{maxMessages, maxBytes}, time.Now().Add(wait))
+	return messages, fault("fetching requests", err)
+}
+
+func (c *Consumer) isClosed() bool {
+	select {
+	case <-c.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// fetch pulls until there is a message that can be understood, or the deadline is over.
+func (c *Consumer) fetch(ctx context.Context, want budget, deadline time.Time) ([]core.Message, error) {
+	for {
+		raw, err := c.puller.next(ctx, want, max(time.Until(deadline), 0))
+		if errors.Is(err, errLostConsumer) {
+			c.queue.log.Warn("consumer lost, setting it up again", "consumer", c.label, "err", err)
+			err = c.ensure(ctx)
+			if err == nil && time.Until(deadline) > 0 {
+				if err = pause(ctx, busyPause); err == nil {
+					continue
+				}
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		messages := c.understand(ctx, raw)
+		if len(messages) > 0 || len(raw) == 0 || time.Until(deadline) <= 0 {
+			return messages, nil
+		}
+	}
+}
+
+// understand decodes what was delivered; what cannot be decoded goes to the dead letters.
+func (c *Consumer) understand(ctx context.Context, raw []*nats.Msg) []core.Message {
+	messages := make([]core.Message, 0, len(raw))
+	for _, m := range raw {
+		meta, err := m.Metadata()
+		if err != nil {
+			c.queue.log.Error("message without metadata", "consumer", c.label, "err", err)
+			continue
+		}
+		if meta.NumDelivered > 1 {
+			c.queue.metrics.countRedelivery(c.label)
+		}
+		r, err := decodeRequest(m.Subject, m.Data)
+		if err != nil {
+			c.discard(ctx, m, err)
+			continue
+		}
+		messages = append(messages, &message{
+			nc: c.queue.nc, reply: m.Reply, request: r, version: core.Version(meta.Timestamp.UnixNano()),
+			sequence: meta.Sequence.Stream, deliveries: int(meta.NumDelivered),
+		})
+	}
+	return messages
+}
+
+// discard moves a message that nobody can work on to the dead letters; it stays where it is if that fails.
+func (c *Consumer) discard(ctx context.Context, m *nats.Msg, cause error) {
+	err := c.queue.letters.Put(ctx, unreadableLetter(m.Subject, m.Data, core.ReasonNotUnderstood, core.MessageOf(cause)))
+	if err == nil {
+		err = tell(ctx, c.queue.nc, m.Reply, "+TERM")
+	}
+	if err == nil {
+		return
+	}
+	c.queue.log.Warn("message not moved to the dead letters", "consumer", c.label, "err", err)
+	if err := c.queue.nc.Publish(m.Reply, nakPayload(putBack)); err != nil {
+		c.queue.log.Warn("message not given back", "consumer", c.label, "err", err)
+	}
+}
+
+// unreadableLetter makes a dead letter of a message whose body is no Request; its subject says whose it is.
+func unreadableLetter(subject string, data []byte, reason, hint string) core.DeadLetter {
+	parts := parseRequestSubject(subject)
+	kept := core.KeepDocument(data)
+	return core.DeadLetter{
+		Repository: parts.repository, Organization: parts.organization, RecordID: parts.recordID, JobID: parts.jobID,
+		Reason: reason, Hint: hint, Attempts: 1,
+		Document: kept.Bytes, Size: kept.Size, SHA256: kept.SHA256, Truncated: kept.Truncated,
+	}
+}
+
+// requestLetter makes a dead letter of a Request.
+func requestLetter(r core.Request, reason, hint string, attempts int) core.DeadLetter {
+	return core.DeadLetter{
+		Repository: r.Repository, Organization: r.Organization, RecordID: r.RecordID, JobID: r.JobID,
+		Reason: reason, Hint: hint, Attempts: attempts, Request: &r,
+	}
+}
+
+// Close ends a Fetch under way and gives back what was delivered and not fetched. The durable consumer stays.
+func (c *Consumer) Close() {
+	c.queue.mu.Lock()
+	_, open := c.queue.consumers[c]
+	delete(c.queue.consumers, c)
+	c.queue.mu.Unlock()
+	if !open {
+		return
+	}
+	close(c.ended)
+	c.turn <- struct{}{}
+	defer func() { <-c.turn }()
+	for _, m := range c.puller.close() {
+		if err := c.queue.nc.Publish(m.Reply, nakPayload(0)); err != nil {
+			c.queue.log.Debug("message not given back", "consumer", c.label, "err", err)
+			return
+		}
+	}
+}

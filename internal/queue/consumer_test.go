@@ -1,0 +1,591 @@
+package queue_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"tutti/internal/core"
+	"tutti/internal/queue"
+)
+
+func TestFetchGivesWhatIsThere(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		q := s.connect(t, queue.Config{})
+		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
+		for i := range 5 {
+			mustPublish(t, q, record("S1", numbered(i)))
+		}
+		start := time.Now()
+		for got := 0; got < 5; {
+			messages, err := c.Fetch(t.Context(), 100, 0, 10*time.Second)
+			if err != nil || len(messages) == 0 {
+				t.Fatalf("%d messages, %v", len(messages), err)
+			}
+			got += len(messages)
+			mustAck(t, messages...)
+		}
+		if d := time.Since(start); d > 5*time.Second {
+			t.Fatalf("five messages that were there took %s", d)
+		}
+
+		start = time.Now()
+		fetchNone(t, c)
+		if d := time.Since(start); d < 100*time.Millisecond || d > 5*time.Second {
+			t.Errorf("an empty Fetch of 100 ms took %s", d)
+		}
+		if messages, err := c.Fetch(t.Context(), 100, 0, 0); err != nil || len(messages) != 0 {
+			t.Errorf("a Fetch without waiting gave %v, %v", messages, err)
+		}
+	})
+}
+
+func TestFetchWakesAtOnce(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		q := s.connect(t, queue.Config{})
+		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
+		const rounds = 50
+		fetched := make(chan time.Time)
+		failed := make(chan error, 1)
+		go func() {
+			defer close(fetched)
+			for range rounds {
+				messages, err := c.Fetch(context.WithoutCancel(t.Context()), 100, 0, 10*time.Second)
+				at := time.Now()
+				if err == nil && len(messages) == 1 {
+					err = messages[0].Ack(context.WithoutCancel(t.Context()))
+				}
+				if err != nil {
+					failed <- err
+					return
+				}
+				fetched <- at
+			}
+		}()
+		var waits []time.Duration
+		for i := range rounds {
+			mustPublish(t, q, record("S1", numbered(i)))
+			published := time.Now()
+			at, ok := <-fetched
+			if !ok {
+				t.Fatal(<-failed)
+			}
+			waits = append(waits, at.Sub(published))
+		}
+		slices.Sort(waits)
+		t.Logf("after the PubAck: median %s, worst %s", waits[rounds/2], waits[rounds-1])
+		if waits[rounds/2] > 100*time.Millisecond {
+			t.Errorf("half of the messages came later than %s", waits[rounds/2])
+		}
+	})
+}
+
+func TestFetchBudgets(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		q := s.connect(t, queue.Config{})
+		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
+		var want []string
+		for i := range 20 {
+			want = append(want, numbered(i))
+			mustPublish(t, q, record("S1", numbered(i)))
+		}
+		var got []string
+		for i, limit := range []struct{ messages, bytes int }{{3, 0}, {100, 1200}, {100, 1}, {5, 1 << 20}, {100, 0}} {
+			messages, err := c.Fetch(t.Context(), limit.messages, limit.bytes, time.Second)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(messages) == 0 || len(messages) > limit.messages ||
+				limit.bytes == 1200 && len(messages) > 5 || limit.bytes == 1 && len(messages) != 1 {
+				t.Fatalf("Fetch %d with %+v gave %d messages", i, limit, len(messages))
+			}
+			for _, m := range messages {
+				got = append(got, m.Request().RecordID)
+			}
+			mustAck(t, messages...)
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("got %v", got)
+		}
+	})
+}
+
+func TestFetchStopsWithContext(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		q := s.connect(t, queue.Config{})
+		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		start := time.Now()
+		_, err := c.Fetch(ctx, 10, 0, 20*time.Second)
+		wantCode(t, err, core.CodeUnavailable)
+		if time.Since(start) > 5*time.Second {
+			t.Fatalf("Fetch went on for %s", time.Since(start))
+		}
+		// What the pull left behind brings in is not lost, and shorter waits keep their time.
+		start = time.Now()
+		fetchNone(t, c)
+		if time.Since(start) > 5*time.Second {
+			t.Fatalf("a Fetch of 100 ms behind an open pull took %s", time.Since(start))
+		}
+		mustPublish(t, q, record("S1", "A1"))
+		got := fetch(t, c)
+		if got[0].Deliveries() != 1 {
+			t.Errorf("delivery %d", got[0].Deliveries())
+		}
+		mustAck(t, got...)
+	})
+}
+
+func TestCloseGivesBack(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		q := s.connect(t, queue.Config{})
+		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{AckWait: time.Minute})
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := c.Fetch(ctx, 10, 0, 20*time.Second); err == nil {
+			t.Fatal("no error from a cancelled context")
+		}
+		ctx, cancel = context.WithTimeout(t.Context(), 30*time.Millisecond)
+		defer cancel()
+		if _, err := c.Fetch(ctx, 10, 0, 20*time.Second); err == nil {
+			t.Fatal("no error from a context that ended")
+		}
+		mustPublish(t, q, record("S1", "A1")) // Taken by the open pull.
+		lag := func() int {
+			lags, err := q.Pending(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return lags[0].InHand
+		}
+		eventually(t, "the delivery", func() bool { return lag() == 1 })
+		c.Close()
+		c.Close()
+		_, err := c.Fetch(t.Context(), 1, 0, time.Second)
+		wantCode(t, err, core.CodeUnavailable)
+		again := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{AckWait: time.Minute})
+		mustAck(t, fetch(t, again)...)
+	})
+}
+
+func TestCloseEndsFetch(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		q := s.connect(t, queue.Config{})
+		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
+		failed := make(chan error, 1)
+		go func() {
+			_, err := c.Fetch(context.WithoutCancel(t.Context()), 10, 0, time.Minute)
+			failed <- err
+		}()
+		_, js := raw(t, q)
+		eventually(t, "an open pull", func() bool {
+			consumer, err := js.Consumer(t.Context(), queue.StreamRequests, "records-"+queue.EncodeToken("song"))
+			return err == nil && consumer.CachedInfo().NumWaiting == 1
+		})
+		c.Close()
+		wantCode(t, <-failed, core.CodeUnavailable)
+	})
+}
+
+func TestClassesAreApart(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		q := s.connect(t, queue.Config{})
+		page := record("S1", "")
+		page.Scope, page.JobID, page.Page = core.ScopePage, "job", &core.Page{Limit: 10, Before: []uint64{1 << 63}}
+		organization := record("S1", "")
+		organization.Scope, organization.JobID = core.ScopeOrganization, "job"
+		repository := record("", "")
+		repository.Scope, repository.JobID = core.ScopeRepository, "job"
+		mustPublish(t, q, record("S1", "A1"), page, organization, repository)
+		for class, want := range map[core.Class][]core.Scope{
+			core.ClassRecords: {core.ScopeRecord},
+			core.ClassPages:   {core.ScopePage},
+			core.ClassRuns:    {core.ScopeOrganization, core.ScopeRepository},
+		} {
+			var got []core.Scope
+			c := mustConsumer(t, q, class, queue.ConsumerConfig{})
+			for len(got) < len(want) {
+				for _, m := range fetch(t, c) {
+					got = append(got, m.Request().Scope)
+					mustAck(t, m)
+				}
+			}
+			fetchNone(t, c)
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: got %v, want %v", class, got, want)
+			}
+		}
+		if _, err := q.Consumer(t.Context(), "song", "other", queue.ConsumerConfig{}); core.CodeOf(err) != core.CodeInvalid {
+			t.Errorf("an unknown class gave %v", err)
+		}
+		_, err := q.Consumer(t.Context(), "song", core.ClassRuns, queue.ConsumerConfig{MaxAckPending: -1})
+		wantCode(t, err, core.CodeInvalid)
+	})
+}
+
+func TestAckWaitAndInProgress(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		q := s.connect(t, queue.Config{})
+		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{AckWait: 1500 * time.Millisecond})
+		mustPublish(t, q, record("S1", "A1"))
+		m := fetch(t, c)[0]
+		for range 4 {
+			messages, err := c.Fetch(t.Context(), 1, 0, 500*time.Millisecond)
+			if err != nil || len(messages) != 0 {
+				t.Fatalf("delivered again while in progress: %v, %v", messages, err)
+			}
+			if err := m.InProgress(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		again := fetch(t, c)[0]
+		if again.Deliveries() != 2 {
+			t.Fatalf("delivery %d", again.Deliveries())
+		}
+		start := time.Now()
+		if err := again.Nak(200 * time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+		third := fetch(t, c)[0]
+		if time.Since(start) < 150*time.Millisecond || third.Deliveries() != 3 {
+			t.Errorf("delivery %d after %s", third.Deliveries(), time.Since(start))
+		}
+		mustAck(t, third)
+	})
+}
+
+func TestMaxAckPendingHoldsBack(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		q := s.connect(t, queue.Config{})
+		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{MaxAckPending: 3})
+		for i := range 5 {
+			mustPublish(t, q, record("S1", numbered(i)))
+		}
+		start := time.Now()
+		var messages []core.Message
+		for len(messages) < 3 {
+			messages = append(messages, fetch(t, c)...)
+		}
+		if len(messages) != 3 || time.Since(start) > 5*time.Second {
+			t.Fatalf("%d messages after %s", len(messages), time.Since(start))
+		}
+		fetchNone(t, c)
+		mustAck(t, messages...)
+		if rest := fetch(t, c); len(rest) > 2 {
+			t.Fatalf("%d messages", len(rest))
+		} else {
+			mustAck(t, rest...)
+		}
+	})
+}
+
+func TestTwoProcessesShare(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		first, second := s.connect(t, queue.Config{}), s.connect(t, queue.Config{})
+		a := mustConsumer(t, first, core.ClassRecords, queue.ConsumerConfig{})
+		b := mustConsumer(t, second, core.ClassRecords, queue.ConsumerConfig{})
+		const total = 200
+		got := make(chan string, 2*total)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		ended := make(chan struct{}, 2)
+		for _, c := range []*queue.Consumer{a, b} {
+			go func() {
+				defer func() { ended <- struct{}{} }()
+				for ctx.Err() == nil {
+					messages, err := c.Fetch(ctx, 10, 0, time.Second)
+					if err != nil && ctx.Err() == nil {
+						t.Error(err)
+						return
+					}
+					for _, m := range messages {
+						if err := m.Ack(context.WithoutCancel(ctx)); err != nil {
+							t.Error(err)
+						}
+						got <- m.Request().RecordID
+					}
+				}
+			}()
+		}
+		for i := range total {
+			mustPublish(t, first, record("S1", numbered(i)))
+		}
+		seen := make(map[string]int)
+		for range total {
+			seen[<-got]++
+		}
+		cancel()
+		<-ended
+		<-ended
+		if len(seen) != total || len(got) != 0 {
+			t.Fatalf("%d different ids of %d, %d more", len(seen), total, len(got))
+		}
+	})
+}
+
+func TestConsumerIsMadeAgain(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		q := s.connect(t, queue.Config{})
+		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
+		_, js := raw(t, q)
+		mustPublish(t, q, record("S1", "A1"))
+		if err := js.DeleteConsumer(t.Context(), queue.StreamRequests, "records-"+queue.EncodeToken("song")); err != nil {
+			t.Fatal(err)
+		}
+		mustAck(t, fetch(t, c)...)
+	})
+}
+
+func TestNotUnderstood(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		q := s.connect(t, queue.Config{})
+		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
+		_, js := raw(t, q)
+		subject, err := queue.RequestSubject(record("S1", "bad"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		other, err := queue.RequestSubject(record("S1", "other"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := js.Publish(t.Context(), subject, []byte("no request")); err != nil {
+			t.Fatal(err)
+		}
+		foreign := `{"kind":"index","scope":"record","repository":"song","organization":"S1","recordId":"else"}`
+		if _, err := js.Publish(t.Context(), other, []byte(foreign)); err != nil {
+			t.Fatal(err)
+		}
+		fetchNone(t, c)
+		mustPublish(t, q, record("S1", "good"))
+		got := fetch(t, c)
+		if len(got) != 1 || got[0].Request().RecordID != "good" {
+			t.Fatalf("got %+v", got[0].Request())
+		}
+		mustAck(t, got...)
+		letters, _, err := q.DeadLetters().List(t.Context(), "song", core.ReasonNotUnderstood, 0, "")
+		if err != nil || len(letters) != 2 {
+			t.Fatalf("letters %+v, %v", letters, err)
+		}
+		bad := letters[1]
+		if bad.Organization != "S1" || bad.RecordID != "bad" || string(bad.Document) != "no request" {
+			t.Errorf("letter %+v", bad)
+		}
+		if info, err := js.Stream(t.Context(), queue.StreamRequests); err != nil || info.CachedInfo().State.Msgs != 0 {
+			t.Errorf("the stream holds %d messages, %v", info.CachedInfo().State.Msgs, err)
+		}
+	})
+}
+
+func TestCrashLoop(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		q := s.connect(t, queue.Config{})
+		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{MaxDeliver: 2, AckWait: 50 * time.Millisecond})
+		r := record("S1", "poison")
+		r.Attempts = 10
+		mustPublish(t, q, r)
+		for range 2 {
+			fetch(t, c) // And never acked.
+		}
+		eventually(t, "the dead letter", func() bool {
+			fetchNone(t, c) // The server counts when somebody pulls.
+			return q.DeadLetters().Has("song", "S1", "poison")
+		})
+		letters, _, err := q.DeadLetters().List(t.Context(), "", "", 0, "")
+		if err != nil || len(letters) != 1 {
+			t.Fatalf("letters %+v, %v", letters, err)
+		}
+		l := letters[0]
+		if l.Reason != core.ReasonCrashLoop || l.Attempts != 12 || l.Request == nil || l.Request.RecordID != "poison" {
+			t.Errorf("letter %+v", l)
+		}
+		_, js := raw(t, q)
+		eventually(t, "an empty stream", func() bool {
+			info, err := js.Stream(t.Context(), queue.StreamRequests)
+			return err == nil && info.CachedInfo().State.Msgs == 0
+		})
+		eventually(t, "the ack of the advisory", func() bool {
+			info, err := js.Stream(t.Context(), queue.StreamAdvisories)
+			return err == nil && info.CachedInfo().State.Msgs == 0
+		})
+	})
+}
+
+func TestStranded(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		q := s.connect(t, queue.Config{})
+		_, js := raw(t, q)
+		eventually(t, "the consumer of the advisories", func() bool {
+			consumer, err := js.Consumer(t.Context(), queue.StreamAdvisories, "crash-loops")
+			return err == nil && consumer.CachedInfo().NumWaiting == 1
+		})
+		// An advisory that is lost: nobody captures it.
+		stream, err := js.Stream(t.Context(), queue.StreamAdvisories)
+		if err != nil {
+			t.Fatal(err)
+		}
+		elsewhere := stream.CachedInfo().Config
+		elsewhere.Subjects = []string{"elsewhere"}
+		if _, err := js.UpdateStream(t.Context(), elsewhere); err != nil {
+			t.Fatal(err)
+		}
+		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{MaxDeliver: 1, AckWait: 2 * time.Second})
+		mustPublish(t, q, record("S1", "stranded"), record("S1", "fine"))
+		for got := 0; got < 2; {
+			for _, m := range fetch(t, c) {
+				if m.Request().RecordID == "fine" {
+					mustAck(t, m)
+				}
+				got++
+			}
+		}
+		var seen map[uint64]struct{}
+		eventually(t, "a stranded message", func() bool {
+			fetchNone(t, c)
+			var err error
+			if seen, err = q.BuryStranded(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+			return len(seen) == 1
+		})
+		if q.DeadLetters().Has("song", "S1", "stranded") {
+			t.Fatal("buried at the first look")
+		}
+		if _, err := q.BuryStranded(t.Context(), seen); err != nil {
+			t.Fatal(err)
+		}
+		if !q.DeadLetters().Has("song", "S1", "stranded") || q.DeadLetters().Has("song", "S1", "fine") {
+			t.Fatal("not buried at the second look")
+		}
+	})
+}
+
+func TestPendingRecords(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		q := s.connect(t, queue.Config{})
+		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
+		run := record("S1", "")
+		run.Scope, run.JobID = core.ScopeOrganization, "job"
+		mustPublish(t, q, record("S1", "a.b"), record("S1", "ü"), record("S2", "c"), run)
+		for organization, want := range map[string][]string{"S1": {"a.b", "ü"}, "S2": {"c"}, "": {"a.b", "c", "ü"}, "S3": nil} {
+			ids, err := q.PendingRecords(t.Context(), "song", organization)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for id := range ids {
+				got = append(got, id)
+			}
+			slices.Sort(got)
+			if !slices.Equal(got, want) {
+				t.Errorf("%q: got %v, want %v", organization, got, want)
+			}
+		}
+		var inHand []core.Message
+		for len(inHand) < 3 {
+			inHand = append(inHand, fetch(t, c)...)
+		}
+		if ids, err := q.PendingRecords(t.Context(), "song", ""); err != nil || len(ids) != 3 {
+			t.Errorf("in hand: %v, %v", ids, err)
+		}
+		mustAck(t, inHand...)
+		if ids, err := q.PendingRecords(t.Context(), "song", ""); err != nil || len(ids) != 0 {
+			t.Errorf("acked: %v, %v", ids, err)
+		}
+	})
+}
+
+func TestMoveUnknown(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		q := s.connect(t, queue.Config{})
+		gone := record("S1", "A1")
+		gone.Repository = "gone"
+		run := gone
+		run.Scope, run.RecordID, run.JobID = core.ScopeOrganization, "", "job"
+		mustPublish(t, q, gone, run, record("S1", "stays"))
+		mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
+		old, err := q.Consumer(t.Context(), "gone", core.ClassRecords, queue.ConsumerConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		old.Close()
+		for _, want := range []int{2, 0} {
+			if moved, err := q.MoveUnknown(t.Context(), []string{"song"}); err != nil || moved != want {
+				t.Fatalf("moved %d, %v, want %d", moved, err, want)
+			}
+		}
+		letters, _, err := q.DeadLetters().List(t.Context(), "gone", core.ReasonUnknownRepository, 0, "")
+		if err != nil || len(letters) != 2 || letters[0].Request == nil {
+			t.Fatalf("letters %+v, %v", letters, err)
+		}
+		if ids, err := q.PendingRecords(t.Context(), "song", ""); err != nil || len(ids) != 1 {
+			t.Errorf("the known repository has %v, %v", ids, err)
+		}
+		_, js := raw(t, q)
+		var names []string
+		stream, err := js.Stream(t.Context(), queue.StreamRequests)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name := range stream.ConsumerNames(t.Context()).Name() {
+			names = append(names, name)
+		}
+		if !slices.Equal(names, []string{"records-" + queue.EncodeToken("song")}) {
+			t.Errorf("consumers %v", names)
+		}
+	})
+}
+
+func TestMetrics(t *testing.T) {
+	s := startServer(t, t.TempDir(), "")
+	reg := prometheus.NewRegistry()
+	q := s.connect(t, queue.Config{Metrics: queue.NewMetrics(reg), MaxPending: 2})
+	c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
+	mustPublish(t, q, record("S1", "A1"))
+	if err := fetch(t, c)[0].Nak(0); err != nil {
+		t.Fatal(err)
+	}
+	fetch(t, c)
+	mustPublish(t, q, record("S1", "A2"))
+	wantCode(t, q.Publish(t.Context(), record("S1", "A3")), core.CodeOverloaded)
+	if _, err := q.Pending(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range []core.DeadLetter{
+		{Repository: "song", RecordID: "A1", Reason: core.ReasonRejected},
+		{Repository: "from outside", RecordID: "A1", Reason: core.ReasonUnknownRepository},
+	} {
+		if err := q.DeadLetters().Put(t.Context(), l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := `
+# HELP tutti_consumer_pending_messages Requests that wait for a durable consumer and are not yet delivered.
+# TYPE tutti_consumer_pending_messages gauge
+tutti_consumer_pending_messages{consumer="song/records"} 1
+# HELP tutti_consumer_redeliveries_total Requests that a durable consumer was given more than once.
+# TYPE tutti_consumer_redeliveries_total counter
+tutti_consumer_redeliveries_total{consumer="song/records"} 1
+# HELP tutti_dead_letters Dead letters that nobody has mended or discarded yet.
+# TYPE tutti_dead_letters gauge
+tutti_dead_letters{repository="song"} 1
+tutti_dead_letters{repository="unknown"} 1
+# HELP tutti_dead_letters_total Dead letters written, replaced ones included.
+# TYPE tutti_dead_letters_total counter
+tutti_dead_letters_total{reason="rejected",repository="song"} 1
+tutti_dead_letters_total{reason="unknown_repository",repository="unknown"} 1
+# HELP tutti_requests_published_total Requests given to the queue, by what became of them: stored or the code of the error.
+# TYPE tutti_requests_published_total counter
+tutti_requests_published_total{result="overloaded"} 1
+tutti_requests_published_total{result="stored"} 2
+`
+	eventually(t, "the metrics", func() bool {
+		return testutil.GatherAndCompare(reg, strings.NewReader(want)) == nil
+	})
+}

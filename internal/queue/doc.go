@@ -1,0 +1,4 @@
+// Package queue owns the streams of tutti: Requests on REQUESTS, what tutti gave up on on DEAD_LETTERS, and jobs in a
+// key-value bucket (DESIGN, Data). Together with queue/embedded, which it must not import, it is the only user of nats;
+// of tutti it imports core alone.
+package queue

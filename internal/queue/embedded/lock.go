@@ -1,0 +1,62 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"tutti/internal/core"
+)
+
+// lockName is the file inside a data folder that is locked; it stays behind, empty.
+const lockName = ".lock"
+
+// errLocked is what lockFile gives when another process holds the lock.
+var errLocked = errors.New("locked by another process")
+
+// Lock is the hold of this process on a data folder. The operating system ends it with the process, however that ends.
+type Lock struct {
+	file *os.File
+}
+
+// LockDir makes dir if it is missing and takes hold of it for this process. It does not wait: CodeConflict when another
+// tutti, in this process or in another one, has it; CodeInternal when the folder cannot be written.
+func LockDir(dir string) (*Lock, error) {
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return nil, core.WrapError(core.CodeInternal, fmt.Sprintf("making the data folder %s", dir), err)
+	}
+	file, err := os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_RDWR, 0o640)
+	if err != nil {
+		return nil, core.WrapError(core.CodeInternal, fmt.Sprintf("opening the lock of the data folder %s", dir), err)
+	}
+	if err := lockFile(file); err != nil {
+		return nil, lockFault(dir, errors.Join(err, file.Close()))
+	}
+	return &Lock{file: file}, nil
+}
+
+func lockFault(dir string, err error) error {
+	if errors.Is(err, errLocked) {
+		return &core.Error{
+			Code:    core.CodeConflict,
+			Message: fmt.Sprintf("another tutti uses the data folder %s", dir),
+			Hint:    "stop it, or give this one its own dataDir",
+			Err:     err,
+		}
+	}
+	return core.WrapError(core.CodeInternal, fmt.Sprintf("locking the data folder %s", dir), err)
+}
+
+// Unlock gives the folder back. A second call does nothing.
+func (l *Lock) Unlock() error {
+	if l == nil || l.file == nil {
+		return nil
+	}
+	file := l.file
+	l.file = nil
+	if err := file.Close(); err != nil {
+		return core.WrapError(core.CodeInternal, "unlocking the data folder", err)
+	}
+	return nil
+}

@@ -1,0 +1,59 @@
+package embedded
+
+import (
+	"fmt"
+	"log/slog"
+)
+
+// message is the message of every line; what the server said is its text.
+const message = "embedded queue"
+
+// logger gives the server's words to slog. What the server says of its ordinary life is of no interest to anybody who
+// runs tutti, so that goes to the debug level.
+type logger struct {
+	log *slog.Logger
+	// fatal gets the text of the first fatal error: the server itself goes on after one.
+	fatal chan string
+}
+
+func newLogger(log *slog.Logger) *logger {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &logger{log: log, fatal: make(chan string, 1)}
+}
+
+// Noticef implements the server's Logger.
+func (l *logger) Noticef(format string, v ...any) {
+	l.log.Debug(message, "text", fmt.Sprintf(format, v...))
+}
+
+// Warnf implements the server's Logger.
+func (l *logger) Warnf(format string, v ...any) {
+	l.log.Warn(message, "text", fmt.Sprintf(format, v...))
+}
+
+// Errorf implements the server's Logger.
+func (l *logger) Errorf(format string, v ...any) {
+	l.log.Error(message, "text", fmt.Sprintf(format, v...))
+}
+
+// Debugf implements the server's Logger.
+func (l *logger) Debugf(format string, v ...any) {
+	l.log.Debug(message, "text", fmt.Sprintf(format, v...))
+}
+
+// Tracef implements the server's Logger.
+func (l *logger) Tracef(format string, v ...any) {
+	l.log.Debug(message, "text", fmt.Sprintf(format, v...))
+}
+
+// Fatalf implements the server's Logger; it does not end the process.
+func (l *logger) Fatalf(format string, v ...any) {
+	text := fmt.Sprintf(format, v...)
+	select {
+	case l.fatal <- text:
+	default:
+	}
+	l.log.Error(message, "text", text)
+}

@@ -1,0 +1,99 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"tutti/internal/core"
+)
+
+// ErrUnchanged is what the function given to Jobs.Update and Jobs.UpdateOrganization returns when there is nothing to
+// write; the update then succeeds.
+var ErrUnchanged = errors.New("unchanged")
+
+// How long a caller is asked to wait before it tries again.
+const (
+	retryWhenFull = 5 * time.Second
+	retryWhenDown = 2 * time.Second
+)
+
+// Error codes of JetStream that the library does not name; server/errors.json of nats-server lists them all.
+const (
+	errCodeInsufficientResources jetstream.ErrorCode = 10023
+	errCodeMemoryExceeded        jetstream.ErrorCode = 10028
+	errCodeStorageExceeded       jetstream.ErrorCode = 10047
+	errCodeStoreFailed           jetstream.ErrorCode = 10077
+)
+
+// fault makes err, which came from the server or the connection, an Error. doing says what was being done, as in
+// "publishing a request".
+func fault(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if known, ok := errors.AsType[*core.Error](err); ok {
+		return &core.Error{
+			Code: known.Code, Message: doing + ": " + known.Message, Hint: known.Hint, RetryAfter: known.RetryAfter, Err: err,
+		}
+	}
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
+		return apiFault(doing, api, err)
+	}
+	switch {
+	case errors.Is(err, nats.ErrMaxPayload):
+		return core.WrapError(core.CodeTooLarge, doing+": the message is too large for the queue", err)
+	case errors.Is(err, jetstream.ErrKeyRevisionMismatch), errors.Is(err, jetstream.ErrKeyExists):
+		return core.WrapError(core.CodeConflict, doing+": somebody else was first", err)
+	case errors.Is(err, jetstream.ErrKeyNotFound), errors.Is(err, jetstream.ErrMsgNotFound):
+		return core.WrapError(core.CodeNotFound, doing+": not found", err)
+	case errors.Is(err, context.Canceled):
+		return core.WrapError(core.CodeUnavailable, doing+": cancelled", err)
+	default:
+		// Everything else is the connection's: no answer in time, no server, no stream behind the subject.
+		return &core.Error{
+			Code: core.CodeUnavailable, Message: doing + ": the queue does not answer", RetryAfter: retryWhenDown, Err: err,
+		}
+	}
+}
+
+func apiFault(doing string, api *jetstream.APIError, err error) error {
+	switch api.ErrorCode {
+	case errCodeStoreFailed, errCodeInsufficientResources, errCodeMemoryExceeded, errCodeStorageExceeded:
+		return &core.Error{
+			Code: core.CodeOverloaded, Message: doing + ": the queue is full", RetryAfter: retryWhenFull, Err: err,
+		}
+	case jetstream.JSErrCodeStreamWrongLastSequence, jetstream.JSErrCodeStreamWrongLastSequenceConstant:
+		return core.WrapError(core.CodeConflict, doing+": somebody else was first", err)
+	case jetstream.JSErrCodeStreamMessageExceedsMaximum:
+		return core.WrapError(core.CodeTooLarge, doing+": the message is too large for the queue", err)
+	case jetstream.JSErrCodeMessageNotFound:
+		return core.WrapError(core.CodeNotFound, doing+": not found", err)
+	case jetstream.JSErrCodeJetStreamNotEnabled, jetstream.JSErrCodeJetStreamNotEnabledForAccount:
+		return &core.Error{
+			Code: core.CodeUnavailable, Message: doing + ": the queue's server has no JetStream",
+			Hint: "start nats-server with JetStream enabled", RetryAfter: retryWhenDown, Err: err,
+		}
+	case jetstream.JSErrCodeConsumerNotFound, jetstream.JSErrCodeConsumerDoesNotExist, jetstream.JSErrCodeStreamNotFound:
+		return &core.Error{
+			Code: core.CodeUnavailable, Message: doing + ": the queue is not set up", RetryAfter: retryWhenDown, Err: err,
+		}
+	default:
+		if api.Code >= 500 {
+			return &core.Error{
+				Code: core.CodeUnavailable, Message: doing + ": the queue cannot do it now", RetryAfter: retryWhenDown, Err: err,
+			}
+		}
+		return core.WrapError(core.CodeInternal, doing+": the queue refused", err)
+	}
+}
+
+func isConflict(err error) bool { return core.CodeOf(err) == core.CodeConflict }
+
+func isNotFound(err error) bool {
+	return errors.Is(err, jetstream.ErrMsgNotFound) || errors.Is(err, jetstream.ErrKeyNotFound) ||
+		core.CodeOf(err) == core.CodeNotFound
+}

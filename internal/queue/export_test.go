@@ -1,0 +1,24 @@
+package queue
+
+import (
+	"context"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Names of the streams, for tests that look at the server itself.
+const (
+	StreamRequests   = streamRequests
+	StreamAdvisories = streamAdvisories
+)
+
+// BuryStranded is one look for stranded messages.
+func (q *Queue) BuryStranded(ctx context.Context, seen map[uint64]struct{}) (map[uint64]struct{}, error) {
+	return q.buryStranded(ctx, seen)
+}
+
+// RequestSubject gives the subject of a Request.
+var RequestSubject = requestSubject
+
+// Conn gives the connection.
+func (q *Queue) Conn() *nats.Conn { return q.nc }

@@ -1,0 +1,294 @@
+package queue
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"tutti/internal/core"
+)
+
+const (
+	jobsPrefix = "$KV." + bucketJobs + "."
+
+	keyJob          = "job."
+	keyOrganization = "organization."
+	keySlot         = "slot."
+)
+
+// Jobs holds the jobs of tutti, the organizations of each, and named slots, in a key-value bucket: one key each, changed
+// by compare-and-set alone.
+type Jobs struct {
+	queue  *Queue
+	bucket jetstream.KeyValue
+	stream jetstream.Stream
+}
+
+// JobFilter selects jobs. The zero value selects all, in pages of 50.
+type JobFilter struct {
+	Repository string
+	State      core.JobState
+	// Limit is the size of a page, 0 for 50, no more than 1000.
+	Limit int
+	// Cursor is what List gave for the next page; empty for the first.
+	Cursor string
+}
+
+func (f JobFilter) matches(j core.Job) bool {
+	return (f.Repository == "" || j.Repository == f.Repository) && (f.State == "" || j.State == f.State)
+}
+
+func jobKey(id string) string { return keyJob + EncodeToken(id) }
+
+func organizationKey(jobID, organization string) string {
+	return keyOrganization + EncodeToken(jobID) + "." + EncodeToken(organization)
+}
+
+// Create stores a new job; CodeConflict when there is one with this ID, CodeInvalid when the ID is none.
+func (j *Jobs) Create(ctx context.Context, job core.Job) error {
+	if err := core.ValidKey("job id", job.ID); err != nil {
+		return err
+	}
+	created, err := j.create(ctx, jobKey(job.ID), job)
+	if err != nil {
+		return fault("creating the job", err)
+	}
+	if !created {
+		return core.NewError(core.CodeConflict, "there is a job with this id")
+	}
+	return nil
+}
+
+// Get gives a job; CodeNotFound when there is none with this id.
+func (j *Jobs) Get(ctx context.Context, id string) (core.Job, error) {
+	var job core.Job
+	_, _, err := j.get(ctx, jobKey(id), &job)
+	if isNotFound(err) {
+		return core.Job{}, noJob()
+	}
+	return job, fault("reading the job", err)
+}
+
+func noJob() error { return core.NewError(core.CodeNotFound, "no such job") }
+
+// Update reads a job, lets change change it and writes it, again from the start when somebody else wrote in between. An
+// error of change ends it, with nothing written, and is given as it is; ErrUnchanged means that there is nothing to
+// write, and is success. change may be called more than once. It gives the job as it is stored now.
+func (j *Jobs) Update(ctx context.Context, id string, change func(*core.Job) error) (core.Job, error) {
+	job, err := update(ctx, j, jobKey(id), change)
+	if isMissing(err) {
+		return core.Job{}, noJob()
+	}
+	return job, err
+}
+
+// CreateOrganization stores a new organization of a job; false when it is there already.
+func (j *Jobs) CreateOrganization(ctx context.Context, jobID string, run core.OrganizationRun) (bool, error) {
+	if err := errors.Join(core.ValidKey("job id", jobID), core.ValidKey("organization", run.Organization)); err != nil {
+		return false, fault("creating an organization of the job", err)
+	}
+	created, err := j.create(ctx, organizationKey(jobID, run.Organization), run)
+	return created, fault("creating an organization of the job", err)
+}
+
+// Organization gives one organization of a job; CodeNotFound when there is none.
+func (j *Jobs) Organization(ctx context.Context, jobID, organization string) (core.OrganizationRun, error) {
+	var run core.OrganizationRun
+	_, _, err := j.get(ctx, organizationKey(jobID, organization), &run)
+	if isNotFound(err) {
+		return core.OrganizationRun{}, noOrganization()
+	}
+	return run, fault("reading an organization of the job", err)
+}
+
+func noOrganization() error {
+	return core.NewError(core.CodeNotFound, "no such organization of this job")
+}
+
+// UpdateOrganization is Update for one organization of a job.
+func (j *Jobs) UpdateOrganization(
+	ctx context.Context, jobID, organization string, change func(*core.OrganizationRun) error,
+) (core.OrganizationRun, error) {
+	run, err := update(ctx, j, organizationKey(jobID, organization), change)
+	if isMissing(err) {
+		return core.OrganizationRun{}, noOrganization()
+	}
+	return run, err
+}
+
+// Organizations gives all organizations of a job, sorted by name.
+func (j *Jobs) Organizations(ctx context.Context, jobID string) ([]core.OrganizationRun, error) {
+	runs, err := readKeys[core.OrganizationRun](ctx, j, keyOrganization+EncodeToken(jobID)+".*")
+	if err != nil {
+		return nil, fault("reading the organizations of the job", err)
+	}
+	slices.SortFunc(runs, func(a, b core.OrganizationRun) int { return strings.Compare(a.Organization, b.Organization) })
+	return runs, nil
+}
+
+// List gives the jobs that f selects, the newest first (their ids are UUIDs of version 7, which sort by time), and the
+// cursor of the next page, empty after the last one. CodeInvalid for a bad cursor.
+func (j *Jobs) List(ctx context.Context, f JobFilter) ([]core.Job, string, error) {
+	after := ""
+	if f.Cursor != "" {
+		var err error
+		if after, err = DecodeToken(f.Cursor); err != nil {
+			return nil, "", core.WrapError(core.CodeInvalid, "the cursor is not one of this list", err)
+		}
+	}
+	all, err := j.newestFirst(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	limit := pageSize(f.Limit)
+	page := make([]core.Job, 0, min(limit, len(all)))
+	for _, job := range all {
+		if after != "" && job.ID >= after || !f.matches(job) {
+			continue
+		}
+		if len(page) == limit {
+			return page, EncodeToken(page[limit-1].ID), nil
+		}
+		page = append(page, job)
+	}
+	return page, "", nil
+}
+
+func (j *Jobs) newestFirst(ctx context.Context) ([]core.Job, error) {
+	jobs, err := readKeys[core.Job](ctx, j, keyJob+"*")
+	if err != nil {
+		return nil, fault("listing jobs", err)
+	}
+	slices.SortFunc(jobs, func(a, b core.Job) int { return cmp.Compare(b.ID, a.ID) })
+	return jobs, nil
+}
+
+// Prune removes the jobs that have ended, with their organizations, but for those among the newest keep jobs.
+func (j *Jobs) Prune(ctx context.Context, keep int) error {
+	jobs, err := j.newestFirst(ctx)
+	if err != nil {
+		return err
+	}
+	for i, job := range jobs {
+		if i < keep || !job.State.Final() {
+			continue
+		}
+		token := EncodeToken(job.ID)
+		// The organizations first: a job that is still there is pruned again after a crash.
+		for _, subject := range []string{keyOrganization + token + ".*", keyJob + token} {
+			if err := j.stream.Purge(ctx, jetstream.WithPurgeSubject(jobsPrefix+subject)); err != nil {
+				return fault("removing an old job", err)
+			}
+		}
+	}
+	return nil
+}
+
+// create stores a new key; false when it is there already.
+func (j *Jobs) create(ctx context.Context, key string, value any) (bool, error) {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return false, core.WrapError(core.CodeInternal, "encoding a job", err)
+	}
+	_, err = j.bucket.Create(ctx, key, data)
+	if errors.Is(err, jetstream.ErrKeyExists) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// get decodes the value of a key into value, and gives its bytes and revision.
+func (j *Jobs) get(ctx context.Context, key string, value any) ([]byte, uint64, error) {
+	entry, err := j.bucket.Get(ctx, key)
+	if err != nil {
+		return nil, 0, err
+	}
+	if err := json.Unmarshal(entry.Value(), value); err != nil {
+		return nil, 0, core.WrapError(core.CodeInternal, "decoding a job", err)
+	}
+	return entry.Value(), entry.Revision(), nil
+}
+
+// missingKeyError marks that the key to update is not there, apart from a CodeNotFound of the function that changes it.
+type missingKeyError struct{ err error }
+
+// Error implements error.
+func (e *missingKeyError) Error() string { return e.err.Error() }
+
+func isMissing(err error) bool {
+	var missing *missingKeyError
+	return errors.As(err, &missing)
+}
+
+// update is a read, a change and a compare-and-set, until that is won.
+func update[T any](ctx context.Context, j *Jobs, key string, change func(*T) error) (T, error) {
+	var zero T
+	var written []byte
+	for {
+		var value T
+		old, revision, err := j.get(ctx, key, &value)
+		if isNotFound(err) {
+			return zero, &missingKeyError{err}
+		}
+		if err != nil {
+			return zero, fault("reading a job", err)
+		}
+		if written != nil && bytes.Equal(old, written) {
+			// The write whose answer did not come was done all the same.
+			return value, nil
+		}
+		if err := change(&value); errors.Is(err, ErrUnchanged) {
+			return value, nil
+		} else if err != nil {
+			return zero, err
+		}
+		data, err := json.Marshal(value)
+		if err != nil {
+			return zero, core.WrapError(core.CodeInternal, "encoding a job", err)
+		}
+		_, err = j.bucket.Update(ctx, key, data, revision)
+		if err == nil {
+			return value, nil
+		}
+		if err = fault("writing a job", err); !isConflict(err) {
+			if written != nil || ctx.Err() != nil || core.CodeOf(err) != core.CodeUnavailable {
+				return zero, err
+			}
+			written = data
+		}
+		if err := pause(ctx, jitter()); err != nil {
+			return zero, fault("writing a job", err)
+		}
+	}
+}
+
+// readKeys decodes the values of all keys that match filter, each once.
+func readKeys[T any](ctx context.Context, j *Jobs, filter string) ([]T, error) {
+	byKey := make(map[string]T)
+	err := j.queue.readAll(ctx, j.stream, jobsPrefix+filter, func(m readMessage) error {
+		if m.Header.Get("KV-Operation") != "" {
+			delete(byKey, m.Subject)
+			return nil
+		}
+		var value T
+		if err := json.Unmarshal(m.Data, &value); err != nil {
+			return core.WrapError(core.CodeInternal, "decoding a job", err)
+		}
+		byKey[m.Subject] = value
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	values := make([]T, 0, len(byKey))
+	for _, value := range byKey {
+		values = append(values, value)
+	}
+	return values, nil
+}

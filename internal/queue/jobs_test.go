@@ -1,0 +1,312 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"tutti/internal/core"
+	"tutti/internal/queue"
+)
+
+func newJob(t *testing.T, state core.JobState) core.Job {
+	t.Helper()
+	id, err := uuid.NewV7()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return core.Job{
+		ID: id.String(), Scope: core.ScopeRepository, Repository: "song", IndexName: "analyses", State: state,
+		Cause: core.CauseREST, QueuedAt: time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC),
+	}
+}
+
+func mustCreate(t *testing.T, q *queue.Queue, job core.Job) core.Job {
+	t.Helper()
+	if err := q.Jobs().Create(t.Context(), job); err != nil {
+		t.Fatal(err)
+	}
+	return job
+}
+
+func TestJobLife(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		j := s.connect(t, queue.Config{}).Jobs()
+		job := newJob(t, core.JobQueued)
+		_, err := j.Get(t.Context(), job.ID)
+		wantCode(t, err, core.CodeNotFound)
+		if err := j.Create(t.Context(), job); err != nil {
+			t.Fatal(err)
+		}
+		wantCode(t, j.Create(t.Context(), job), core.CodeConflict)
+		wantCode(t, j.Create(t.Context(), core.Job{}), core.CodeInvalid)
+		got, err := j.Get(t.Context(), job.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(job, got); diff != "" {
+			t.Fatal(diff)
+		}
+		got, err = j.Update(t.Context(), job.ID, func(job *core.Job) error {
+			job.State = core.JobRunning
+			return nil
+		})
+		if err != nil || got.State != core.JobRunning {
+			t.Fatalf("job %+v, %v", got, err)
+		}
+
+		mine := core.NewError(core.CodeNotFound, "mine")
+		_, err = j.Update(t.Context(), job.ID, func(job *core.Job) error {
+			job.State = core.JobFailed
+			return mine
+		})
+		if !errors.Is(err, mine) {
+			t.Errorf("the function's error came back as %v", err)
+		}
+		got, err = j.Update(t.Context(), job.ID, func(*core.Job) error { return queue.ErrUnchanged })
+		if err != nil || got.State != core.JobRunning {
+			t.Errorf("job %+v, %v", got, err)
+		}
+		_, err = j.Update(t.Context(), "nobody", func(*core.Job) error { return nil })
+		wantCode(t, err, core.CodeNotFound)
+	})
+}
+
+func TestUpdatesOfManyAreAllKept(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		a, b := s.connect(t, queue.Config{}), s.connect(t, queue.Config{})
+		job := mustCreate(t, a, newJob(t, core.JobRunning))
+		if _, err := a.Jobs().CreateOrganization(t.Context(), job.ID, core.OrganizationRun{Organization: "S1"}); err != nil {
+			t.Fatal(err)
+		}
+		const writers, each = 6, 10
+		var writing sync.WaitGroup
+		for i := range writers {
+			j := []*queue.Queue{a, b}[i%2].Jobs()
+			writing.Go(func() {
+				ctx := context.WithoutCancel(t.Context())
+				for range each {
+					_, err := j.Update(ctx, job.ID, func(job *core.Job) error {
+						job.Totals.Indexed++
+						return nil
+					})
+					if err != nil {
+						t.Error(err)
+					}
+					_, err = j.UpdateOrganization(ctx, job.ID, "S1", func(run *core.OrganizationRun) error {
+						run.Totals.Fetched++
+						return nil
+					})
+					if err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		writing.Wait()
+		got, err := a.Jobs().Get(t.Context(), job.ID)
+		if err != nil || got.Totals.Indexed != writers*each {
+			t.Errorf("%d of %d, %v", got.Totals.Indexed, writers*each, err)
+		}
+		run, err := b.Jobs().Organization(t.Context(), job.ID, "S1")
+		if err != nil || run.Totals.Fetched != writers*each {
+			t.Errorf("%d of %d, %v", run.Totals.Fetched, writers*each, err)
+		}
+	})
+}
+
+func TestOrganizations(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		j := s.connect(t, queue.Config{}).Jobs()
+		job, other := newJob(t, core.JobRunning), newJob(t, core.JobRunning)
+		want := []core.OrganizationRun{
+			{Organization: "a.*>", State: core.JobQueued, DoneThrough: -1},
+			{Organization: "b", State: core.JobQueued, DoneThrough: 3, Done: []int{5}},
+			{Organization: "ü", State: core.JobQueued, DoneThrough: -1},
+		}
+		for _, i := range []int{2, 0, 1} {
+			for _, first := range []bool{true, false} {
+				created, err := j.CreateOrganization(t.Context(), job.ID, want[i])
+				if err != nil || created != first {
+					t.Fatalf("created %v, %v", created, err)
+				}
+			}
+		}
+		if _, err := j.CreateOrganization(t.Context(), other.ID, core.OrganizationRun{Organization: "b"}); err != nil {
+			t.Fatal(err)
+		}
+		got, err := j.Organizations(t.Context(), job.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatal(diff)
+		}
+		one, err := j.Organization(t.Context(), job.ID, "b")
+		if err != nil || !cmp.Equal(one, want[1]) {
+			t.Errorf("got %+v, %v", one, err)
+		}
+		_, err = j.Organization(t.Context(), job.ID, "c")
+		wantCode(t, err, core.CodeNotFound)
+		_, err = j.UpdateOrganization(t.Context(), job.ID, "c", func(*core.OrganizationRun) error { return nil })
+		wantCode(t, err, core.CodeNotFound)
+		_, err = j.CreateOrganization(t.Context(), job.ID, core.OrganizationRun{})
+		wantCode(t, err, core.CodeInvalid)
+	})
+}
+
+func jobIDs(jobs []core.Job) []string {
+	ids := make([]string, 0, len(jobs))
+	for _, job := range jobs {
+		ids = append(ids, job.ID)
+	}
+	return ids
+}
+
+func TestListJobs(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		q := s.connect(t, queue.Config{})
+		if jobs, next, err := q.Jobs().List(t.Context(), queue.JobFilter{}); err != nil || len(jobs) != 0 || next != "" {
+			t.Fatalf("%v, %q, %v", jobs, next, err)
+		}
+		var want []string
+		for i := range 9 {
+			job := newJob(t, core.JobSucceeded)
+			if i%3 == 2 {
+				job.State, job.Repository = core.JobRunning, "other"
+			} else {
+				want = append(want, job.ID)
+			}
+			mustCreate(t, q, job)
+		}
+		// A change moves a job in the stream, but not in the list.
+		if _, err := q.Jobs().Update(t.Context(), want[0], func(job *core.Job) error {
+			job.Returned++
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		slices.Reverse(want)
+		for _, f := range []queue.JobFilter{{Repository: "song"}, {State: core.JobSucceeded}} {
+			var got []string
+			f.Limit = 2
+			for {
+				jobs, next, err := q.Jobs().List(t.Context(), f)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, jobIDs(jobs)...)
+				if f.Cursor = next; next == "" {
+					break
+				}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%+v: %s", f, diff)
+			}
+		}
+		_, _, err := q.Jobs().List(t.Context(), queue.JobFilter{Cursor: "!"})
+		wantCode(t, err, core.CodeInvalid)
+	})
+}
+
+func TestPruneJobs(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		q := s.connect(t, queue.Config{})
+		j := q.Jobs()
+		var all []core.Job
+		for i := range 6 {
+			state := core.JobSucceeded
+			if i == 1 {
+				state = core.JobRunning
+			}
+			job := mustCreate(t, q, newJob(t, state))
+			if _, err := j.CreateOrganization(t.Context(), job.ID, core.OrganizationRun{Organization: "S1"}); err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, job)
+		}
+		if err := j.Prune(t.Context(), 2); err != nil {
+			t.Fatal(err)
+		}
+		jobs, _, err := j.List(t.Context(), queue.JobFilter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{all[5].ID, all[4].ID, all[1].ID}, jobIDs(jobs)); diff != "" {
+			t.Fatal(diff)
+		}
+		for i, job := range all {
+			runs, err := j.Organizations(t.Context(), job.ID)
+			kept := i == 1 || i >= 4
+			if err != nil || (len(runs) == 1) != kept {
+				t.Errorf("job %d has the organizations %v, %v", i, runs, err)
+			}
+			_, err = j.Get(t.Context(), job.ID)
+			if (err == nil) != kept {
+				t.Errorf("job %d: %v", i, err)
+			}
+		}
+	})
+}
+
+func TestSlots(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		a, b := s.connect(t, queue.Config{}).Jobs(), s.connect(t, queue.Config{}).Jobs()
+		const name = "running/song/S1 ü"
+		state := func(want string) uint64 {
+			t.Helper()
+			id, revision, err := b.Slot(t.Context(), name)
+			if err != nil || id != want || (revision == 0) != (want == "") {
+				t.Fatalf("slot holds %q at %d, %v; want %q", id, revision, err, want)
+			}
+			return revision
+		}
+		set := func(id string, revision uint64, code core.Code) {
+			t.Helper()
+			wantCode(t, a.SetSlot(t.Context(), name, id, revision), code)
+		}
+		for range 2 {
+			state("")
+			set("", 0, "")
+			set("one", 7, core.CodeConflict)
+			set("one", 0, "")
+			set("two", 0, core.CodeConflict)
+			revision := state("one")
+			set("two", revision, "")
+			set("three", revision, core.CodeConflict)
+			set("", revision, core.CodeConflict)
+			set("", state("two"), "")
+		}
+		state("")
+	})
+}
+
+func TestSlotHasOneWinner(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		queues := []*queue.Queue{s.connect(t, queue.Config{}), s.connect(t, queue.Config{})}
+		const rivals = 10
+		results := make(chan error, rivals)
+		for i := range rivals {
+			go func() {
+				results <- queues[i%2].Jobs().SetSlot(context.WithoutCancel(t.Context()), "slot", numbered(i), 0)
+			}()
+		}
+		won := 0
+		for range rivals {
+			if err := <-results; err == nil {
+				won++
+			} else if core.CodeOf(err) != core.CodeConflict {
+				t.Error(err)
+			}
+		}
+		if won != 1 {
+			t.Errorf("%d winners", won)
+		}
+	})
+}

@@ -1,0 +1,326 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"tutti/internal/core"
+)
+
+const (
+	headerReason  = "Tutti-Reason"
+	headerRemoved = "Tutti-Removed"
+
+	// removedKept is how long the mark of a removed letter stays, for processes that were disconnected.
+	removedKept = time.Hour
+	// headerRoom is what of the largest message is left to headers and subject.
+	headerRoom = 16 << 10
+	// maxTextBytes is the most that is kept of a text in a letter, such as the engine's reason; maxNameBytes of a name
+	// or an id. With each byte escaped as six they fill less than half a message.
+	maxTextBytes = 16 << 10
+	maxNameBytes = 2 << 10
+	// conflictPause is about how long a lost compare-and-set waits before the next try.
+	conflictPause = 5 * time.Millisecond
+	// settleTime is the longest that a change waits until Has and List of this process show it.
+	settleTime = 2 * time.Second
+	// defaultPage and maxPageSize bound a page of a list.
+	defaultPage = 50
+	maxPageSize = 1000
+)
+
+// DeadLetters holds the records that tutti gave up on, one letter each.
+type DeadLetters struct {
+	queue  *Queue
+	stream jetstream.Stream
+	index  *letterIndex
+}
+
+func newDeadLetters(q *Queue, stream jetstream.Stream) *DeadLetters {
+	return &DeadLetters{queue: q, stream: stream, index: newLetterIndex()}
+}
+
+// Put stores l and returns when the server has it on disk. A letter of the same record is replaced: its FirstAt is kept,
+// its Attempts are added. ID, LastAt and, for a first letter, FirstAt are filled in. What would make the letter larger
+// than a message may be is cut.
+func (d *DeadLetters) Put(ctx context.Context, l core.DeadLetter) error {
+	subject := deadSubject(l.Repository, l.Organization, l.RecordID)
+	l.ID = letterID(subject)
+	l.LastAt = time.Now().UTC()
+	clip(&l)
+	for {
+		old, sequence, err := d.last(ctx, subject)
+		if err != nil && !isNotFound(err) {
+			return fault("reading a dead letter", err)
+		}
+		ack, err := d.store(ctx, subject, sequence, merge(old, l))
+		if err = fault("storing a dead letter", err); err == nil {
+			d.queue.metrics.countLetter(d.queue.labels.of(l.Repository), l.Reason)
+			d.index.await(ctx, ack.Sequence, settleTime)
+			return nil
+		}
+		if !isConflict(err) {
+			return err
+		}
+		if err := pause(ctx, jitter()); err != nil {
+			return fault("storing a dead letter", err)
+		}
+	}
+}
+
+// merge gives l as the successor of old, which is the zero letter when there was none.
+func merge(old, l core.DeadLetter) core.DeadLetter {
+	if !old.FirstAt.IsZero() {
+		l.FirstAt = old.FirstAt
+	}
+	if l.FirstAt.IsZero() {
+		l.FirstAt = l.LastAt
+	}
+	l.Attempts += old.Attempts
+	return l
+}
+
+// store writes l if sequence is still the subject's last.
+func (d *DeadLetters) store(
+	ctx context.Context, subject string, sequence uint64, l core.DeadLetter,
+) (*jetstream.PubAck, error) {
+	data, err := encodeLetter(l, int(d.queue.nc.MaxPayload())-headerRoom)
+	if err != nil {
+		return nil, err
+	}
+	return d.send(ctx, &nats.Msg{Subject: subject, Data: data, Header: nats.Header{headerReason: {l.Reason}}},
+		jetstream.WithExpectLastSequencePerSubject(sequence))
+}
+
+func (d *DeadLetters) send(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	opts = append(opts, jetstream.WithExpectStream(streamLetters),
+		jetstream.WithRetryAttempts(publishRetries), jetstream.WithRetryWait(publishRetryWait))
+	return d.queue.js.PublishMsg(ctx, m, opts...)
+}
+
+// encodeLetter gives l as JSON of at most limit bytes, with as much of its document as fits.
+func encodeLetter(l core.DeadLetter, limit int) ([]byte, error) {
+	for {
+		data, err := json.Marshal(l)
+		if err != nil {
+			return nil, core.WrapError(core.CodeInvalid, "encoding a dead letter", err)
+		}
+		if len(data) <= limit || len(l.Document) == 0 {
+			return data, nil
+		}
+		l.Document, l.Truncated = l.Document[:len(l.Document)/2], true
+	}
+}
+
+// clip cuts the texts of a letter. The ids that name the record in full stand in the subject, as a hash if need be.
+func clip(l *core.DeadLetter) {
+	if len(l.Document) > core.MaxKeptBytes {
+		l.Document, l.Truncated = l.Document[:core.MaxKeptBytes], true
+	}
+	clipTexts(maxTextBytes, &l.Hint, &l.EngineReason)
+	clipTexts(maxNameBytes, &l.Repository, &l.Organization, &l.RecordID, &l.JobID, &l.Reason, &l.EngineType)
+	// The reason is a header too, which ends at the first line.
+	l.Reason = strings.Join(strings.Fields(l.Reason), " ")
+	if l.Request == nil {
+		return
+	}
+	r := *l.Request
+	clipTexts(maxNameBytes, &r.ID, &r.Repository, &r.Organization, &r.RecordID, &r.JobID, &r.Traceparent)
+	l.Request = &r
+}
+
+// clipTexts cuts each text to limit bytes, between two characters.
+func clipTexts(limit int, texts ...*string) {
+	for _, s := range texts {
+		if len(*s) <= limit {
+			continue
+		}
+		end := limit
+		for end > limit-utf8.UTFMax && !utf8.RuneStart((*s)[end]) {
+			end--
+		}
+		*s = (*s)[:end]
+	}
+}
+
+// last reads the letter of a subject and its sequence. jetstream.ErrMsgNotFound when there is none, with the sequence of
+// the mark of a removed one, if any.
+func (d *DeadLetters) last(ctx context.Context, subject string) (core.DeadLetter, uint64, error) {
+	m, err := d.stream.GetLastMsgForSubject(ctx, subject)
+	if err != nil {
+		return core.DeadLetter{}, 0, err
+	}
+	if isRemoved(m.Header) {
+		return core.DeadLetter{}, m.Sequence, jetstream.ErrMsgNotFound
+	}
+	var l core.DeadLetter
+	if err := json.Unmarshal(m.Data, &l); err != nil {
+		return core.DeadLetter{}, m.Sequence, core.WrapError(core.CodeInternal, "decoding a dead letter", err)
+	}
+	return l, m.Sequence, nil
+}
+
+// isRemoved tells the mark of a removed letter: tutti's own, or the server's.
+func isRemoved(h nats.Header) bool {
+	return h.Get(headerRemoved) != "" || h.Get(jetstream.MarkerReasonHeader) != ""
+}
+
+// Clear removes the letter of a record that was done since; none there is success.
+func (d *DeadLetters) Clear(ctx context.Context, repository, organization, id string) error {
+	err := d.remove(ctx, deadSubject(repository, organization, id))
+	if isNotFound(err) || isConflict(err) {
+		// A letter that came in between is of a later failure, and stays.
+		return nil
+	}
+	return err
+}
+
+// Delete removes the letter with this ID; CodeNotFound when there is none.
+func (d *DeadLetters) Delete(ctx context.Context, id string) error {
+	entry, ok := d.index.get(id)
+	if !ok {
+		return noLetter()
+	}
+	for {
+		err := d.remove(ctx, entry.subject)
+		if !isConflict(err) {
+			return err
+		}
+		if err := pause(ctx, jitter()); err != nil {
+			return fault("removing a dead letter", err)
+		}
+	}
+}
+
+func noLetter() error { return core.NewError(core.CodeNotFound, "no such dead letter") }
+
+// remove replaces a letter by a mark that ends by itself: a removal alone would not reach the other processes.
+func (d *DeadLetters) remove(ctx context.Context, subject string) error {
+	_, sequence, err := d.last(ctx, subject)
+	if isNotFound(err) {
+		return noLetter()
+	}
+	if err != nil && core.CodeOf(err) != core.CodeInternal {
+		return fault("removing a dead letter", err)
+	}
+	if sequence == 0 {
+		return fault("removing a dead letter", err)
+	}
+	ack, err := d.send(ctx, &nats.Msg{Subject: subject, Header: nats.Header{headerRemoved: {"1"}}},
+		jetstream.WithExpectLastSequencePerSubject(sequence), jetstream.WithMsgTTL(removedKept))
+	if err != nil {
+		return fault("removing a dead letter", err)
+	}
+	d.index.await(ctx, ack.Sequence, settleTime)
+	return nil
+}
+
+// Has tells whether a record has a letter. It asks no server and allocates nothing; what another process did shows
+// within moments.
+func (d *DeadLetters) Has(repository, organization, id string) bool {
+	return d.index.has(repository, organization, id)
+}
+
+// Get gives the letter with this ID, its document included; CodeNotFound when there is none.
+func (d *DeadLetters) Get(ctx context.Context, id string) (core.DeadLetter, error) {
+	entry, ok := d.index.get(id)
+	if !ok {
+		return core.DeadLetter{}, noLetter()
+	}
+	l, _, err := d.last(ctx, entry.subject)
+	if isNotFound(err) {
+		return core.DeadLetter{}, noLetter()
+	}
+	return l, fault("reading a dead letter", err)
+}
+
+// List gives the letters of a repository and of a reason (empty for any), the last written first, at most limit (0 for
+// 50, no more than 1000), and the cursor of the next page, empty after the last one. A letter that is written while
+// somebody pages comes before the first page and is not seen. CodeInvalid for a bad cursor.
+func (d *DeadLetters) List(
+	ctx context.Context, repository, reason string, limit int, cursor string,
+) ([]core.DeadLetter, string, error) {
+	before, err := parseCursor(cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	limit = pageSize(limit)
+	entries := d.index.list(repository, reason, before)
+	letters := make([]core.DeadLetter, 0, min(limit, len(entries)))
+	for i, entry := range entries {
+		if len(letters) == limit {
+			return letters, strconv.FormatUint(entries[i-1].sequence, 36), nil
+		}
+		l, sequence, err := d.last(ctx, entry.subject)
+		if isNotFound(err) || err == nil && sequence != entry.sequence && before > 0 && sequence >= before {
+			// Removed, or written again and so moved before this page.
+			continue
+		}
+		if err != nil {
+			return nil, "", fault("listing dead letters", err)
+		}
+		letters = append(letters, l)
+	}
+	return letters, "", nil
+}
+
+// parseCursor gives the sequence below which a page begins, 0 for the first page.
+func parseCursor(cursor string) (uint64, error) {
+	if cursor == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(cursor, 36, 64)
+	if err != nil || n == 0 {
+		return 0, core.WrapError(core.CodeInvalid, "the cursor is not one of this list", err)
+	}
+	return n, nil
+}
+
+func pageSize(limit int) int {
+	if limit <= 0 {
+		return defaultPage
+	}
+	return min(limit, maxPageSize)
+}
+
+// Count gives the number of letters per repository.
+func (d *DeadLetters) Count() map[string]int { return d.index.counts() }
+
+// showCounts brings the metric to what the index holds.
+func (d *DeadLetters) showCounts() {
+	if d.queue.metrics == nil {
+		return
+	}
+	labelled := make(map[string]int)
+	for repository, n := range d.index.counts() {
+		labelled[d.queue.labels.of(repository)] += n
+	}
+	d.queue.metrics.setLetters(labelled)
+}
+
+// jitter gives a pause around conflictPause, so that two who lost to each other do not meet again.
+func jitter() time.Duration { return conflictPause/2 + rand.N(conflictPause) }
+
+// sortBySequence puts the newest first.
+func sortBySequence(entries []letterEntry) {
+	slices.SortFunc(entries, func(a, b letterEntry) int {
+		switch {
+		case a.sequence > b.sequence:
+			return -1
+		case a.sequence < b.sequence:
+			return 1
+		default:
+			return 0
+		}
+	})
+}

@@ -1,0 +1,301 @@
+package queue_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"tutti/internal/core"
+	"tutti/internal/queue"
+)
+
+func letter(organization, id, reason string) core.DeadLetter {
+	return core.DeadLetter{
+		Repository: "song", Organization: organization, RecordID: id, Reason: reason, Hint: "mend it", Attempts: 2,
+		EngineType: "document_parsing_exception", EngineReason: "failed to parse", Document: []byte(`{"a":1}`), Size: 7,
+	}
+}
+
+func mustPut(t *testing.T, q *queue.Queue, letters ...core.DeadLetter) {
+	t.Helper()
+	for _, l := range letters {
+		if err := q.DeadLetters().Put(t.Context(), l); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func list(t *testing.T, q *queue.Queue, repository, reason string) []core.DeadLetter {
+	t.Helper()
+	letters, next, err := q.DeadLetters().List(t.Context(), repository, reason, 0, "")
+	if err != nil || next != "" {
+		t.Fatalf("next %q, %v", next, err)
+	}
+	return letters
+}
+
+func TestLetterLife(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		q := s.connect(t, queue.Config{})
+		d := q.DeadLetters()
+		if d.Has("song", "S1", "A1") {
+			t.Fatal("a letter before the first")
+		}
+		first := letter("S1", "A1", core.ReasonRejected)
+		mustPut(t, q, first)
+		if !d.Has("song", "S1", "A1") || d.Has("song", "S1", "A2") || d.Has("song", "S2", "A1") || d.Has("x", "S1", "A1") {
+			t.Fatal("Has is wrong")
+		}
+		got := list(t, q, "", "")[0]
+		ignore := cmpopts.IgnoreFields(core.DeadLetter{}, "ID", "FirstAt", "LastAt")
+		if diff := cmp.Diff(first, got, ignore); diff != "" {
+			t.Fatal(diff)
+		}
+		if got.ID == "" || url.PathEscape(got.ID) != got.ID || got.FirstAt.IsZero() || !got.FirstAt.Equal(got.LastAt) {
+			t.Fatalf("letter %+v", got)
+		}
+
+		second := letter("S1", "A1", core.ReasonTooLarge)
+		mustPut(t, q, second)
+		again, err := d.Get(t.Context(), got.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again.ID != got.ID || again.Attempts != 4 || !again.FirstAt.Equal(got.FirstAt) ||
+			!again.LastAt.After(got.LastAt) || again.Reason != core.ReasonTooLarge {
+			t.Fatalf("letter %+v", again)
+		}
+		if n := d.Count()["song"]; n != 1 {
+			t.Errorf("%d letters", n)
+		}
+
+		for range 2 {
+			if err := d.Clear(t.Context(), "song", "S1", "A1"); err != nil {
+				t.Fatal(err)
+			}
+			if d.Has("song", "S1", "A1") || len(list(t, q, "", "")) != 0 || len(d.Count()) != 0 {
+				t.Fatal("the letter is still there")
+			}
+		}
+		_, err = d.Get(t.Context(), got.ID)
+		wantCode(t, err, core.CodeNotFound)
+
+		mustPut(t, q, first)
+		fresh, err := d.Get(t.Context(), got.ID)
+		if err != nil || fresh.Attempts != 2 {
+			t.Fatalf("letter %+v, %v", fresh, err)
+		}
+		if err := d.Delete(t.Context(), got.ID); err != nil {
+			t.Fatal(err)
+		}
+		wantCode(t, d.Delete(t.Context(), got.ID), core.CodeNotFound)
+	})
+}
+
+func TestLettersOfStrangeIDs(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		q := s.connect(t, queue.Config{})
+		d := q.DeadLetters()
+		long := strings.Repeat("é", 1<<20)
+		parts := [][3]string{
+			{"", "", ""},
+			{"song", "", "A"},
+			{"song", "A", ""},
+			{"song", "~", "A"},
+			{"song", "S1", strings.Repeat("x", 512)},
+			{"song", "S1", strings.Repeat("x", 513)},
+			{"song", "S1", strings.Repeat("x", 514)},
+			{"song", "S1", "a\x00\n\"'*.>"},
+			{"song", "S1", "no UTF-8 \xff"},
+			{long, long, long},
+		}
+		for i, p := range parts {
+			if d.Has(p[0], p[1], p[2]) {
+				t.Fatalf("letter %d is there before it came", i)
+			}
+			mustPut(t, q, core.DeadLetter{
+				Repository: p[0], Organization: p[1], RecordID: p[2], Reason: core.ReasonInvalidID, Attempts: 1,
+				Request: &core.Request{RecordID: p[2]},
+			})
+			if !d.Has(p[0], p[1], p[2]) {
+				t.Fatalf("letter %d did not come", i)
+			}
+		}
+		letters := list(t, q, "", "")
+		if len(letters) != len(parts) {
+			t.Fatalf("%d letters of %d", len(letters), len(parts))
+		}
+		for _, l := range letters {
+			if _, err := d.Get(t.Context(), l.ID); err != nil {
+				t.Errorf("letter %s: %v", l.ID, err)
+			}
+		}
+		for i, p := range parts {
+			if err := d.Clear(t.Context(), p[0], p[1], p[2]); err != nil || d.Has(p[0], p[1], p[2]) {
+				t.Errorf("letter %d was not removed: %v", i, err)
+			}
+		}
+	})
+}
+
+func TestLargestLetter(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		q := s.connect(t, queue.Config{})
+		huge := strings.Repeat("\x01", 3<<20) // Six bytes each in JSON.
+		kept := core.KeepDocument([]byte(huge))
+		mustPut(t, q, core.DeadLetter{
+			Repository: "song", Organization: "S1", RecordID: "A1", Reason: huge, Hint: huge, EngineType: huge,
+			EngineReason: huge, Document: kept.Bytes, Size: kept.Size, SHA256: kept.SHA256, Truncated: kept.Truncated,
+			Request: &core.Request{ID: huge, RecordID: huge, Traceparent: huge},
+		})
+		l := list(t, q, "song", "")[0]
+		if !l.Truncated || l.Size != 3<<20 || len(l.Document) == 0 || !bytes.HasPrefix([]byte(huge), l.Document) {
+			t.Errorf("%d bytes of %d kept", len(l.Document), l.Size)
+		}
+		plain := core.KeepDocument(bytes.Repeat([]byte("x"), 1<<20))
+		mustPut(t, q, core.DeadLetter{
+			Repository: "song", RecordID: "A2", Reason: core.ReasonRejected, EngineReason: "short",
+			Document: plain.Bytes, Size: plain.Size, SHA256: plain.SHA256, Truncated: plain.Truncated,
+		})
+		if l := list(t, q, "song", core.ReasonRejected)[0]; len(l.Document) != core.MaxKeptBytes {
+			t.Errorf("%d bytes kept of an ordinary large document", len(l.Document))
+		}
+	})
+}
+
+func TestListLetters(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		q := s.connect(t, queue.Config{})
+		d := q.DeadLetters()
+		for i := range 10 {
+			reason := core.ReasonRejected
+			if i%2 == 1 {
+				reason = core.ReasonUpstream
+			}
+			mustPut(t, q, letter("S1", numbered(i), reason))
+		}
+		other := letter("S1", "A", core.ReasonRejected)
+		other.Repository = "other"
+		mustPut(t, q, other, letter("S1", numbered(4), core.ReasonRejected))
+
+		var got []string
+		cursor := ""
+		for pages := 0; ; pages++ {
+			letters, next, err := d.List(t.Context(), "song", core.ReasonRejected, 2, cursor)
+			if err != nil || len(letters) > 2 || pages > 5 {
+				t.Fatalf("%d letters, %v", len(letters), err)
+			}
+			for _, l := range letters {
+				got = append(got, l.RecordID)
+			}
+			if pages == 0 {
+				// Written while somebody pages: not seen twice, and the page after it has no gap.
+				mustPut(t, q, letter("S1", numbered(2), core.ReasonRejected))
+				if err := d.Clear(t.Context(), "song", "S1", numbered(6)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if cursor = next; next == "" {
+				break
+			}
+		}
+		want := []string{numbered(4), numbered(8), numbered(0)}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatal(diff)
+		}
+		if n := len(list(t, q, "", "")); n != 10 {
+			t.Errorf("%d letters in all", n)
+		}
+		if n := len(list(t, q, "nobody", "")); n != 0 {
+			t.Errorf("%d letters of nobody", n)
+		}
+		for _, bad := range []string{"0", "-1", "!", "zzzzzzzzzzzzzzzzzzzz"} {
+			_, _, err := d.List(t.Context(), "", "", 0, bad)
+			wantCode(t, err, core.CodeInvalid)
+		}
+	})
+}
+
+func TestLettersOfTwoProcesses(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		a, b := s.connect(t, queue.Config{}), s.connect(t, queue.Config{})
+		mustPut(t, a, letter("S1", "A1", core.ReasonRejected), letter("S1", "A2", core.ReasonRejected))
+		eventually(t, "the letters in the other process", func() bool {
+			return b.DeadLetters().Has("song", "S1", "A1") && b.DeadLetters().Has("song", "S1", "A2")
+		})
+		if err := b.DeadLetters().Clear(t.Context(), "song", "S1", "A1"); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the removal in the other process", func() bool { return !a.DeadLetters().Has("song", "S1", "A1") })
+		late := s.connect(t, queue.Config{})
+		if late.DeadLetters().Has("song", "S1", "A1") || !late.DeadLetters().Has("song", "S1", "A2") {
+			t.Error("a process that comes later knows other letters")
+		}
+		var putting sync.WaitGroup
+		for i := range 20 {
+			q := []*queue.Queue{a, b}[i%2]
+			putting.Go(func() {
+				if err := q.DeadLetters().Put(context.WithoutCancel(t.Context()), letter("S1", "A3", "r")); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		putting.Wait()
+		letters := list(t, a, "song", "r")
+		if len(letters) != 1 || letters[0].Attempts != 40 {
+			t.Errorf("letters %+v", letters)
+		}
+	})
+}
+
+func TestLettersAfterRestart(t *testing.T) {
+	s := startServer(t, t.TempDir(), "127.0.0.1:0")
+	q, other := s.connect(t, queue.Config{}), s.connect(t, queue.Config{})
+	mustPut(t, q, letter("S1", "A1", core.ReasonRejected))
+	s.stop(t)
+	s.start(t)
+	eventually(t, "a letter after the restart", func() bool {
+		return other.DeadLetters().Put(t.Context(), letter("S1", "A2", core.ReasonRejected)) == nil
+	})
+	eventually(t, "the watch after the restart", func() bool {
+		return q.DeadLetters().Has("song", "S1", "A1") && q.DeadLetters().Has("song", "S1", "A2")
+	})
+}
+
+func TestHasAllocatesNothing(t *testing.T) {
+	s := startServer(t, t.TempDir(), "")
+	q := s.connect(t, queue.Config{})
+	d := q.DeadLetters()
+	for _, state := range []string{"without letters", "with letters"} {
+		if n := testing.AllocsPerRun(1000, func() { d.Has("song", "S1", "A1") }); n != 0 {
+			t.Errorf("%s: %v allocations", state, n)
+		}
+		mustPut(t, q, letter("S1", "A1", core.ReasonRejected))
+	}
+}
+
+func BenchmarkHas(b *testing.B) {
+	for _, n := range []int{0, 100} {
+		b.Run(fmt.Sprintf("letters=%d", n), func(b *testing.B) {
+			d := benchQueue(b).DeadLetters()
+			for i := range n {
+				if err := d.Put(b.Context(), letter("S1", numbered(i), "r")); err != nil {
+					b.Fatal(err)
+				}
+			}
+			id := base64.StdEncoding.EncodeToString([]byte(time.Now().String()))
+			for b.Loop() {
+				d.Has("song", "S1", id)
+			}
+		})
+	}
+}

@@ -1,0 +1,174 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"tutti/internal/core"
+)
+
+const (
+	// watchWait is how long one pull of a watch stays open.
+	watchWait = 30 * time.Second
+	// watchKept is how long the server keeps a consumer that nobody reads.
+	watchKept = 2 * time.Minute
+	// loadTime is the longest that reading the letters at the start may take.
+	loadTime = time.Minute
+)
+
+// errGap: a message was lost on the way, so the watch begins again behind the last one that it has.
+var errGap = errors.New("a message was lost on the way")
+
+// awaitLoaded waits until the letters that were there at the start are known.
+func (d *DeadLetters) awaitLoaded(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, loadTime)
+	defer cancel()
+	return fault("reading the dead letters", d.index.awaitLoaded(ctx))
+}
+
+// watch keeps the index true until ctx ends.
+func (d *DeadLetters) watch(ctx context.Context) {
+	d.queue.keep(ctx, "dead_letters", d.follow)
+}
+
+// follow reads the stream from behind the last message that is known, without bodies, until something breaks. Messages
+// need no ack here, so each is sent once, and the consumer's own sequence shows whether one was lost.
+func (d *DeadLetters) follow(ctx context.Context) error {
+	info, err := d.stream.Info(ctx)
+	if err != nil {
+		return err
+	}
+	if info.State.LastSeq < d.index.lastSeen() {
+		d.index.reset()
+	}
+	reader, err := d.queue.newReader(ctx, d.stream, jetstream.ConsumerConfig{
+		FilterSubject: deadPrefix + ">", HeadersOnly: true,
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: d.index.lastSeen() + 1,
+	})
+	if err != nil {
+		return err
+	}
+	defer reader.close(ctx)
+	wait := time.Duration(0)
+	for {
+		messages, err := reader.next(ctx, wait)
+		if err != nil {
+			return err
+		}
+		for _, m := range messages {
+			d.note(m)
+		}
+		if len(messages) > 0 {
+			d.showCounts()
+			continue
+		}
+		// All that was there at the start is known: wait for what comes.
+		d.index.setLoaded()
+		wait = watchWait
+	}
+}
+
+// note brings one message of the stream into the index.
+func (d *DeadLetters) note(m readMessage) {
+	if isRemoved(m.Header) {
+		d.index.remove(m.Subject, m.sequence)
+		return
+	}
+	d.index.put(m.Subject, m.Header.Get(headerReason), m.sequence)
+}
+
+// reader reads messages of a stream in their order, through a consumer of its own that the server forgets by itself.
+type reader struct {
+	queue  *Queue
+	stream jetstream.Stream
+	name   string
+	puller *puller
+	// delivered is the consumer's sequence of the last message.
+	delivered uint64
+}
+
+// readMessage is a message with its sequence in the stream.
+type readMessage struct {
+	*nats.Msg
+	sequence uint64
+}
+
+func (q *Queue) newReader(ctx context.Context, s jetstream.Stream, cfg jetstream.ConsumerConfig) (*reader, error) {
+	cfg.AckPolicy = jetstream.AckNonePolicy
+	cfg.MemoryStorage = true
+	cfg.Replicas = 1
+	cfg.InactiveThreshold = watchKept
+	consumer, err := s.CreateConsumer(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{queue: q, stream: s, name: consumer.CachedInfo().Name}
+	if r.puller, err = newPuller(q.nc, q.link, s.CachedInfo().Config.Name, r.name); err != nil {
+		return nil, err
+	}
+	r.puller.strict = true
+	return r, nil
+}
+
+// next gives the next messages; none when there are none within wait. errGap when one was lost.
+func (r *reader) next(ctx context.Context, wait time.Duration) ([]readMessage, error) {
+	raw, err := r.puller.next(ctx, budget{messages: maxPull / 2}, wait)
+	if err != nil {
+		return nil, err
+	}
+	messages := make([]readMessage, 0, len(raw))
+	for _, m := range raw {
+		meta, err := m.Metadata()
+		if err != nil {
+			return nil, err
+		}
+		if meta.Sequence.Consumer != r.delivered+1 {
+			return nil, errGap
+		}
+		r.delivered++
+		messages = append(messages, readMessage{Msg: m, sequence: meta.Sequence.Stream})
+	}
+	return messages, nil
+}
+
+// close removes the consumer; if that fails, the server does so by itself.
+func (r *reader) close(ctx context.Context) {
+	r.puller.close()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	if !r.queue.nc.IsConnected() {
+		return
+	}
+	if err := r.stream.DeleteConsumer(ctx, r.name); err != nil {
+		r.queue.log.Debug("reader not removed", "err", err)
+	}
+}
+
+// readAll gives every message that a stream has now on the subjects of filter.
+func (q *Queue) readAll(ctx context.Context, s jetstream.Stream, filter string, each func(readMessage) error) error {
+	reader, err := q.newReader(ctx, s, jetstream.ConsumerConfig{
+		FilterSubject: filter, DeliverPolicy: jetstream.DeliverAllPolicy,
+	})
+	if err != nil {
+		return err
+	}
+	defer reader.close(ctx)
+	for {
+		messages, err := reader.next(ctx, 0)
+		if errors.Is(err, errGap) || errors.Is(err, errLinkChanged) {
+			return core.WrapError(core.CodeUnavailable, "the connection broke off", err)
+		}
+		if err != nil || len(messages) == 0 {
+			return err
+		}
+		for _, m := range messages {
+			if err := each(m); err != nil {
+				return err
+			}
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package queue
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// link tells those who wait for messages that the connection went or came back: the server forgets their pulls with the
+// connection.
+type link struct {
+	mu      sync.Mutex
+	changed chan struct{}
+}
+
+func newLink() *link { return &link{changed: make(chan struct{})} }
+
+// notify wakes everybody who watches.
+func (l *link) notify() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// watch gives a channel that is closed when the connection next goes or comes.
+func (l *link) watch() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.changed
+}
+
+// await waits until nc is connected, ctx or ended ends or the time is over; it tells whether nc is connected, with the channel
+// that tells when that changes.
+func (l *link) await(
+	ctx context.Context, nc *nats.Conn, until time.Time, ended <-chan struct{},
+) (<-chan struct{}, bool) {
+	var timer *time.Timer
+	for {
+		changed := l.watch()
+		if nc.IsConnected() {
+			return changed, true
+		}
+		if timer == nil {
+			timer = time.NewTimer(time.Until(until))
+			defer timer.Stop()
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return changed, false
+		case <-ended:
+			return changed, false
+		case <-timer.C:
+			return changed, false
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package queue
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"tutti/internal/core"
+)
+
+// Metrics counts what goes through the queue (CONTRACT section 9). A nil Metrics counts nothing.
+type Metrics struct {
+	published    *prometheus.CounterVec
+	pending      *prometheus.GaugeVec
+	redeliveries *prometheus.CounterVec
+	letters      *prometheus.GaugeVec
+	lettersTotal *prometheus.CounterVec
+}
+
+// NewMetrics registers the queue's metrics on reg.
+func NewMetrics(reg prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		published: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tutti_requests_published_total",
+			Help: "Requests given to the queue, by what became of them: stored or the code of the error.",
+		}, []string{"result"}),
+		pending: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "tutti_consumer_pending_messages",
+			Help: "Requests that wait for a durable consumer and are not yet delivered.",
+		}, []string{"consumer"}),
+		redeliveries: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tutti_consumer_redeliveries_total",
+			Help: "Requests that a durable consumer was given more than once.",
+		}, []string{"consumer"}),
+		letters: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "tutti_dead_letters",
+			Help: "Dead letters that nobody has mended or discarded yet.",
+		}, []string{"repository"}),
+		lettersTotal: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tutti_dead_letters_total",
+			Help: "Dead letters written, replaced ones included.",
+		}, []string{"repository", "reason"}),
+	}
+	reg.MustRegister(m.published, m.pending, m.redeliveries, m.letters, m.lettersTotal)
+	return m
+}
+
+func (m *Metrics) countPublished(err error) {
+	if m == nil {
+		return
+	}
+	result := "stored"
+	if err != nil {
+		result = string(core.CodeOf(err))
+	}
+	m.published.WithLabelValues(result).Inc()
+}
+
+func (m *Metrics) setPending(consumer string, n uint64) {
+	if m != nil {
+		m.pending.WithLabelValues(consumer).Set(float64(n))
+	}
+}
+
+func (m *Metrics) countRedelivery(consumer string) {
+	if m != nil {
+		m.redeliveries.WithLabelValues(consumer).Inc()
+	}
+}
+
+func (m *Metrics) setLetters(counts map[string]int) {
+	if m == nil {
+		return
+	}
+	m.letters.Reset()
+	for repository, n := range counts {
+		m.letters.WithLabelValues(repository).Set(float64(n))
+	}
+}
+
+func (m *Metrics) countLetter(repository, reason string) {
+	if m != nil {
+		m.lettersTotal.WithLabelValues(repository, reason).Inc()
+	}
+}

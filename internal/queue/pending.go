@@ -1,0 +1,123 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"tutti/internal/core"
+)
+
+// ConsumerLag says how far a durable consumer is behind.
+type ConsumerLag struct {
+	Repository string
+	Class      core.Class
+	// Waiting is the number of Requests not yet delivered, InHand of those delivered and not yet acked, by any process.
+	Waiting uint64
+	InHand  int
+	// Redelivered is the number of those in hand that were delivered before.
+	Redelivered int
+}
+
+// Pending asks how far the durable consumers of this Queue are behind, and brings the metric to it.
+func (q *Queue) Pending(ctx context.Context) ([]ConsumerLag, error) {
+	consumers := q.openConsumers()
+	lags := make([]ConsumerLag, 0, len(consumers))
+	for _, c := range consumers {
+		info, err := q.requests.Consumer(ctx, c.cfg.Durable)
+		if err != nil {
+			return nil, fault("asking for waiting requests", err)
+		}
+		state := info.CachedInfo()
+		lags = append(lags, ConsumerLag{
+			Repository: c.repository, Class: c.class,
+			Waiting: state.NumPending, InHand: state.NumAckPending, Redelivered: state.NumRedelivered,
+		})
+		q.metrics.setPending(c.label, state.NumPending)
+	}
+	return lags, nil
+}
+
+// PendingRecords gives the ids of an organization's records, or of all of the repository's when organization is empty,
+// that have a Request waiting or in hand.
+func (q *Queue) PendingRecords(ctx context.Context, repository, organization string) (map[string]struct{}, error) {
+	info, err := q.requests.Info(ctx, jetstream.WithSubjectFilter(recordFilter(repository, organization)))
+	if err != nil {
+		return nil, fault("asking for waiting records", err)
+	}
+	ids := make(map[string]struct{}, len(info.State.Subjects))
+	for subject := range info.State.Subjects {
+		if id := parseRequestSubject(subject).recordID; id != "" {
+			ids[id] = struct{}{}
+		}
+	}
+	return ids, nil
+}
+
+// MoveUnknown removes the durable consumers of repositories that are not among the known codes and moves their Requests
+// to the dead letters; it gives how many it moved. Without it a work queue keeps them for ever. It is for the start:
+// known are the configured repositories.
+func (q *Queue) MoveUnknown(ctx context.Context, known []string) (int, error) {
+	q.labels.learn(known...)
+	q.letters.showCounts()
+	if err := q.removeUnknownConsumers(ctx, known); err != nil {
+		return 0, err
+	}
+	configured := make(map[string]struct{}, len(known))
+	for _, code := range known {
+		configured[EncodeToken(code)] = struct{}{}
+	}
+	info, err := q.requests.Info(ctx, jetstream.WithSubjectFilter(requestPrefix+">"))
+	if err != nil {
+		return 0, fault("looking for requests of unknown repositories", err)
+	}
+	moved := 0
+	for subject := range info.State.Subjects {
+		token, _, _ := strings.Cut(strings.TrimPrefix(subject, requestPrefix), ".")
+		if _, ok := configured[token]; ok {
+			continue
+		}
+		m, err := q.requests.GetLastMsgForSubject(ctx, subject)
+		if isNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return moved, fault("reading a request", err)
+		}
+		if err := q.bury(ctx, m, core.ReasonUnknownRepository,
+			"the repository is not configured; configure it and retry, or discard", 0); err != nil {
+			return moved, err
+		}
+		moved++
+	}
+	return moved, nil
+}
+
+func (q *Queue) removeUnknownConsumers(ctx context.Context, known []string) error {
+	expected := make(map[string]struct{}, 3*len(known))
+	for _, code := range known {
+		for _, class := range classes() {
+			expected[durableName(code, class)] = struct{}{}
+		}
+	}
+	names := q.requests.ConsumerNames(ctx)
+	var unknown []string
+	for name := range names.Name() {
+		if _, ok := expected[name]; !ok && isDurableName(name) {
+			unknown = append(unknown, name)
+		}
+	}
+	if err := names.Err(); err != nil {
+		return fault("listing the consumers", err)
+	}
+	for _, name := range unknown {
+		err := q.requests.DeleteConsumer(ctx, name)
+		if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+			return fault("removing the consumer of an unknown repository", err)
+		}
+		q.log.Info("consumer of an unknown repository removed", "consumer", name)
+	}
+	return nil
+}

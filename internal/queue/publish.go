@@ -1,0 +1,79 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"tutti/internal/core"
+)
+
+const (
+	// publishRetries and publishRetryWait bridge the moment in which a stream of a cluster has no leader.
+	publishRetries   = 3
+	publishRetryWait = 100 * time.Millisecond
+)
+
+// Publish validates r and stores it in place of an older Request of the same subject; it returns when the server has
+// it on disk. A Request of the outbox is stored once per id: the same id again within two minutes is dropped and counts
+// as stored. CodeInvalid for a bad Request, CodeOverloaded when the queue is full, CodeUnavailable when it does not
+// answer; then the Request may be stored all the same, and repeating it does no harm.
+func (q *Queue) Publish(ctx context.Context, r core.Request) error {
+	err := q.publishRequest(ctx, r)
+	q.metrics.countPublished(err)
+	return err
+}
+
+func (q *Queue) publishRequest(ctx context.Context, r core.Request) error {
+	subject, err := requestSubject(r)
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(r)
+	if err != nil {
+		return core.WrapError(core.CodeInvalid, "encoding the request", err)
+	}
+	opts := []jetstream.PublishOpt{jetstream.WithExpectStream(streamRequests)}
+	if r.Cause == core.CauseOutbox && r.Attempts == 0 && r.ID != "" {
+		opts = append(opts, jetstream.WithMsgID(r.ID))
+	}
+	err = q.publish(ctx, subject, data, opts...)
+	return fault("publishing the request", err)
+}
+
+// Republish stores the Request of m again, with its deliveries added to its attempts, so that m, which must have come
+// from a Consumer of this Queue, is replaced and never reaches its last delivery. When a newer Request of the subject
+// is there already, that one stands and nothing is stored. m needs no Ack afterwards.
+func (q *Queue) Republish(ctx context.Context, m core.Message) error {
+	own, ok := m.(*message)
+	if !ok {
+		return core.NewError(core.CodeInvalid, "republishing a message that is not the queue's")
+	}
+	r := own.request
+	r.Attempts += own.deliveries
+	subject, err := requestSubject(r)
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(r)
+	if err != nil {
+		return core.WrapError(core.CodeInvalid, "encoding the request", err)
+	}
+	err = q.publish(ctx, subject, data, jetstream.WithExpectStream(streamRequests),
+		jetstream.WithExpectLastSequencePerSubject(own.sequence))
+	if err = fault("republishing the request", err); isConflict(err) {
+		return nil
+	}
+	return err
+}
+
+// publish waits for the server's word, callTimeout at the longest.
+func (q *Queue) publish(ctx context.Context, subject string, data []byte, opts ...jetstream.PublishOpt) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	opts = append(opts, jetstream.WithRetryAttempts(publishRetries), jetstream.WithRetryWait(publishRetryWait))
+	_, err := q.js.Publish(ctx, subject, data, opts...)
+	return err
+}

@@ -1,0 +1,345 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// maxPull is the most messages that are asked for at once.
+	maxPull = 1024
+	// inboxSize holds two pulls whose messages nobody took yet, and the server's words between them.
+	inboxSize = 2*maxPull + 256
+	// gather is how long the next message of a pull may take after the last one came, before what is there is given.
+	// It matters only where the server does not end the pull by itself: too many messages are in hand, or it is busy.
+	gather = 10 * time.Millisecond
+	// answerTime is how long the server may take to end a pull that is over.
+	answerTime = 5 * time.Second
+	// maxHeartbeat is how often the server says at least that a pull is still known.
+	maxHeartbeat = 5 * time.Second
+	// busyPause is the pause before a pull is repeated that the server did not take because others wait already.
+	busyPause = 10 * time.Millisecond
+)
+
+var (
+	// errLostConsumer: the server does not know the consumer any more, or not this pull.
+	errLostConsumer = errors.New("the queue forgot the consumer")
+	// errLinkChanged: the connection went or came back while a strict puller waited.
+	errLinkChanged = errors.New("the connection to the queue changed")
+	// errEnded: the puller's owner wants it no more.
+	errEnded = errors.New("the consumer was closed")
+	// errDown: there is no connection.
+	errDown = errors.New("the queue is not connected")
+	// errTooSmall: the next message is larger than the bytes that the pull allowed.
+	errTooSmall = errors.New("the next message is over the byte budget")
+)
+
+// puller asks one pull consumer for messages, by the protocol of ADR-15 of NATS ("JetStream Subscribe Workflow"). It
+// exists beside the library's Fetch because that waits for a whole batch, loses what arrives after a cancelled call
+// until the ack wait ends, and cannot tell an empty consumer from a silent one.
+//
+// A pull is one shot: the server gives what it has, or waits for the first message, and then ends the pull. At most one
+// is open; what arrives while nobody waits is given first by the next call. One goroutine at a time may use a puller.
+type puller struct {
+	nc      *nats.Conn
+	link    *link
+	subject string
+	inbox   string
+	sub     *nats.Subscription
+	arrived chan *nats.Msg
+	held    *nats.Msg
+	// strict makes a lost connection an error instead of a new pull.
+	strict bool
+	// ended makes a call end when it is closed; nil for never.
+	ended <-chan struct{}
+
+	// pulls counts the pulls; reply is where the server answers the last one, left how many messages it still owes.
+	pulls uint64
+	open  bool
+	reply string
+	left  int
+	// expires is when the server ends the open pull; heard is when it last said something, silent how long it may
+	// say nothing.
+	expires time.Time
+	heard   time.Time
+	silent  time.Duration
+	down    <-chan struct{}
+}
+
+// pullRequest is the body of a pull.
+type pullRequest struct {
+	Batch     int           `json:"batch"`
+	MaxBytes  int           `json:"max_bytes,omitempty"`
+	NoWait    bool          `json:"no_wait"`
+	Expires   time.Duration `json:"expires,omitempty"`
+	Heartbeat time.Duration `json:"idle_heartbeat,omitempty"`
+}
+
+func newPuller(nc *nats.Conn, l *link, stream, consumer string) (*puller, error) {
+	p := &puller{
+		nc: nc, link: l,
+		subject: jetstream.DefaultAPIPrefix + "CONSUMER.MSG.NEXT." + stream + "." + consumer,
+		inbox:   nc.NewInbox() + ".",
+		arrived: make(chan *nats.Msg, inboxSize),
+	}
+	var err error
+	if p.sub, err = nc.ChanSubscribe(p.inbox+"*", p.arrived); err != nil {
+		return nil, fmt.Errorf("subscribing to a consumer: %w", err)
+	}
+	return p, nil
+}
+
+// close ends the subscription and gives what arrived and was not taken.
+func (p *puller) close() []*nats.Msg {
+	err := p.sub.Unsubscribe()
+	_ = err // Only a closed connection refuses, and with it the subscription has ended.
+	var rest []*nats.Msg
+	if p.held != nil {
+		rest = append(rest, p.held)
+		p.held = nil
+	}
+	for {
+		select {
+		case m := <-p.arrived:
+			if statusOf(m) == "" {
+				rest = append(rest, m)
+			}
+		default:
+			return rest
+		}
+	}
+}
+
+// budget is what one call may take.
+type budget struct {
+	messages int
+	// bytes bounds the sum of the messages' sizes, 0 for no bound. One message is given whatever its size.
+	bytes int
+}
+
+// batch collects messages up to its budget.
+type batch struct {
+	budget
+	messages []*nats.Msg
+	size     int
+}
+
+func (b *batch) full() bool {
+	return len(b.messages) >= b.budget.messages || b.bytes > 0 && b.size >= b.bytes
+}
+
+// fits tells whether m may be added; the first always may.
+func (b *batch) fits(m *nats.Msg) bool {
+	return len(b.messages) == 0 || b.bytes == 0 || b.size+m.Size() <= b.bytes
+}
+
+func (b *batch) add(m *nats.Msg) {
+	b.messages = append(b.messages, m)
+	b.size += m.Size()
+}
+
+// next gives messages as soon as there is one, or none when wait is over; a wait of 0 gives what is there now.
+func (p *puller) next(ctx context.Context, want budget, wait time.Duration) ([]*nats.Msg, error) {
+	want.messages = min(max(want.messages, 1), maxPull)
+	got := &batch{budget: want}
+	p.takeArrived(got)
+	if len(got.messages) > 0 {
+		return got.messages, nil
+	}
+	p.heard = time.Now()
+	deadline := p.heard.Add(max(wait, 0))
+	for mayAsk := true; ; {
+		if !p.open {
+			if !mayAsk && time.Until(deadline) <= 0 {
+				return nil, nil
+			}
+			if err := p.ask(ctx, want, deadline); err != nil {
+				return nil, err
+			}
+			mayAsk = false
+		}
+		err := p.receive(ctx, got, deadline)
+		switch {
+		case len(got.messages) > 0:
+			// A fault behind the messages shows again at the next call.
+			return got.messages, nil
+		case errors.Is(err, errTooSmall):
+			want, mayAsk = budget{messages: 1}, true
+			continue
+		case err != nil:
+			return nil, err
+		case time.Until(deadline) <= 0:
+			return nil, nil
+		}
+		if err := pause(ctx, min(busyPause, time.Until(deadline))); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// takeArrived takes what came while nobody waited.
+func (p *puller) takeArrived(got *batch) {
+	for !got.full() {
+		if p.held != nil {
+			if !got.fits(p.held) {
+				return
+			}
+			got.add(p.held)
+			p.held = nil
+			continue
+		}
+		select {
+		case m := <-p.arrived:
+			if err := p.take(m, got); err != nil {
+				p.open = false
+			}
+		default:
+			return
+		}
+	}
+}
+
+// ask opens a pull that the server keeps until deadline.
+func (p *puller) ask(ctx context.Context, want budget, deadline time.Time) error {
+	down, connected := p.link.await(ctx, p.nc, deadline, p.ended)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if !connected {
+		return errDown
+	}
+	wait := max(time.Until(deadline), 0)
+	req := pullRequest{Batch: want.messages, MaxBytes: want.bytes, NoWait: true, Expires: wait}
+	p.silent = wait + answerTime
+	if wait >= time.Second {
+		req.Heartbeat = min(wait/2, maxHeartbeat)
+		p.silent = 2*req.Heartbeat + time.Second
+	}
+	body, err := json.Marshal(req)
+	if err != nil {
+		return err
+	}
+	p.pulls++
+	p.reply = p.inbox + strconv.FormatUint(p.pulls, 10)
+	if err := p.nc.PublishRequest(p.subject, p.reply, body); err != nil {
+		return err
+	}
+	p.open, p.left, p.down = true, want.messages, down
+	p.expires, p.heard = deadline, time.Now()
+	return nil
+}
+
+// receive takes messages until the pull has ended, the batch is full, or there are some and no more come at once. A nil
+// error without messages means that there was none.
+func (p *puller) receive(ctx context.Context, got *batch, deadline time.Time) error {
+	timer := time.NewTimer(p.patience(got, deadline))
+	defer timer.Stop()
+	for p.open && !got.full() && p.held == nil {
+		select {
+		case m := <-p.arrived:
+			p.heard = time.Now()
+			if err := p.take(m, got); err != nil {
+				p.open = false
+				return err
+			}
+			timer.Reset(p.patience(got, deadline))
+		case <-p.down:
+			p.open = false
+			if p.strict {
+				return errLinkChanged
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-p.ended:
+			return errEnded
+		case <-timer.C:
+			if len(got.messages) > 0 {
+				return nil
+			}
+			if p.expires.After(deadline) && time.Until(deadline) <= 0 {
+				return nil
+			}
+			if time.Since(p.heard) >= p.silent || time.Since(p.expires) >= answerTime {
+				p.open = false
+				return fmt.Errorf("%w: it is silent", errLostConsumer)
+			}
+			timer.Reset(p.patience(got, deadline))
+		}
+	}
+	return nil
+}
+
+// patience is how long receive waits for the next word of the server.
+func (p *puller) patience(got *batch, deadline time.Time) time.Duration {
+	if len(got.messages) > 0 {
+		return gather
+	}
+	end := p.expires.Add(answerTime)
+	if p.expires.After(deadline) {
+		// The pull is an earlier call's and stays open behind this one.
+		end = deadline
+	}
+	return max(min(p.silent-time.Since(p.heard), time.Until(end)), time.Millisecond)
+}
+
+// take adds a message to got, or acts on a status.
+func (p *puller) take(m *nats.Msg, got *batch) error {
+	status := statusOf(m)
+	if status == "" {
+		if p.left--; p.left <= 0 {
+			p.open = false
+		}
+		if got.fits(m) {
+			got.add(m)
+		} else {
+			p.held = m
+		}
+		return nil
+	}
+	if m.Subject != p.reply || status == "100" {
+		return nil
+	}
+	p.open = false
+	switch description := m.Header.Get("Description"); {
+	case status == "404", status == "408":
+		return nil
+	case description == "Message Size Exceeds MaxBytes":
+		return errTooSmall
+	case status == "409" && (description == "Batch Completed" || description == "Leadership Change" ||
+		description == "Exceeded MaxWaiting" || description == "Server Shutdown"):
+		if p.strict {
+			// None of these says that there are no messages.
+			return errLinkChanged
+		}
+		return nil
+	default:
+		return fmt.Errorf("%w: %s %s", errLostConsumer, status, description)
+	}
+}
+
+// statusOf gives the status code of a message that is a word of the server itself, "" for one of the stream.
+func statusOf(m *nats.Msg) string {
+	if len(m.Data) != 0 || len(m.Header) == 0 {
+		return ""
+	}
+	return m.Header.Get("Status")
+}
+
+// pause waits for d or the end of ctx.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

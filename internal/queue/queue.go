@@ -1,0 +1,261 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"tutti/internal/core"
+)
+
+const (
+	defaultReplicas   = 1
+	defaultMaxPending = 200_000
+
+	// callTimeout is the longest that one call waits for the server's word.
+	callTimeout = 5 * time.Second
+	// readyTimeout is the longest that Ready waits.
+	readyTimeout = 2 * time.Second
+	// pingInterval and maxPings say how soon a silent server counts as gone: after ten seconds.
+	pingInterval = 5 * time.Second
+	maxPings     = 2
+	// reconnectWait is the pause between two tries to connect again.
+	reconnectWait = 250 * time.Millisecond
+)
+
+// Config says which server is used and how. The zero value is the default.
+type Config struct {
+	// URL names the external servers, comma-separated; only Connect uses it.
+	URL string
+	// CredentialsFile is a .creds file of an external server; empty for none.
+	CredentialsFile string
+	// Replicas is the number of copies of each stream, 1 to 5; 0 for 1.
+	Replicas int
+	// MaxPending is the number of Requests that may wait, above which Publish is refused; 0 for 200,000.
+	MaxPending int
+	// Logger takes what the queue has to say; nil for nothing.
+	Logger *slog.Logger
+	// Metrics counts; nil for off.
+	Metrics *Metrics
+}
+
+func (c Config) withDefaults() Config {
+	if c.Replicas == 0 {
+		c.Replicas = defaultReplicas
+	}
+	if c.MaxPending == 0 {
+		c.MaxPending = defaultMaxPending
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+func (c Config) validate() error {
+	if c.Replicas < 1 || c.Replicas > 5 {
+		return core.NewError(core.CodeInvalid, fmt.Sprintf("queue.replicas is %d, it must be between 1 and 5", c.Replicas))
+	}
+	if c.MaxPending < 1 {
+		return core.NewError(core.CodeInvalid, fmt.Sprintf("queue.maxPending is %d, it must be positive", c.MaxPending))
+	}
+	return nil
+}
+
+// Queue is a connection to the streams of tutti. All its methods may be called by any number of goroutines.
+type Queue struct {
+	cfg      Config
+	log      *slog.Logger
+	metrics  *Metrics
+	nc       *nats.Conn
+	js       jetstream.JetStream
+	link     *link
+	closed   chan struct{}
+	requests jetstream.Stream
+	letters  *DeadLetters
+	jobs     *Jobs
+	labels   *labels
+
+	// stop ends the queue's own goroutines, which work counts.
+	stop context.CancelFunc
+	work sync.WaitGroup
+
+	mu        sync.Mutex
+	consumers map[*Consumer]struct{}
+}
+
+// Connect connects to the external servers of cfg.URL and sets up the streams. A connection that is lost later is made
+// again for ever; until it is, calls fail. CodeUnavailable when no server answers now.
+func Connect(ctx context.Context, cfg Config) (*Queue, error) {
+	if cfg.URL == "" {
+		return nil, core.NewError(core.CodeInvalid, "queue.url is empty")
+	}
+	var opts []nats.Option
+	if cfg.CredentialsFile != "" {
+		opts = append(opts, nats.UserCredentials(cfg.CredentialsFile))
+	}
+	return open(ctx, cfg, cfg.URL, opts)
+}
+
+// InProcessServer is a nats-server in this process, such as embedded.Server.
+type InProcessServer interface {
+	// InProcessConn gives a new connection to the server.
+	InProcessConn() (net.Conn, error)
+}
+
+// ConnectInProcess is Connect for a server in this process. The server must outlive the Queue.
+func ConnectInProcess(ctx context.Context, server InProcessServer, cfg Config) (*Queue, error) {
+	return open(ctx, cfg, "", []nats.Option{nats.InProcessServer(server)})
+}
+
+func open(ctx context.Context, cfg Config, url string, opts []nats.Option) (*Queue, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	q := &Queue{
+		cfg: cfg, log: cfg.Logger, metrics: cfg.Metrics, link: newLink(), closed: make(chan struct{}),
+		labels: newLabels(), consumers: make(map[*Consumer]struct{}),
+	}
+	var err error
+	if q.nc, err = nats.Connect(url, append(opts, q.options()...)...); err != nil {
+		return nil, connectFault(err)
+	}
+	if q.js, err = jetstream.New(q.nc, jetstream.WithDefaultTimeout(callTimeout)); err != nil {
+		return nil, errors.Join(fault("connecting to the queue", err), q.hangUp(ctx))
+	}
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	q.stop = stop
+	if err := q.start(ctx, background); err != nil {
+		return nil, errors.Join(err, q.Close(context.WithoutCancel(ctx)))
+	}
+	return q, nil
+}
+
+// start sets up the streams, reads which dead letters there are and starts the queue's own goroutines, which run until
+// background ends.
+func (q *Queue) start(ctx, background context.Context) error {
+	if err := q.setUp(ctx); err != nil {
+		return err
+	}
+	q.work.Go(func() { q.letters.watch(background) })
+	if err := q.letters.awaitLoaded(ctx); err != nil {
+		return err
+	}
+	q.work.Go(func() { q.collectCrashLoops(background) })
+	q.work.Go(func() { q.look(background) })
+	return nil
+}
+
+func connectFault(err error) error {
+	e := &core.Error{
+		Code: core.CodeUnavailable, Message: "connecting to the queue: no server answers",
+		Hint: "check queue.url and that nats-server runs there", RetryAfter: retryWhenDown, Err: err,
+	}
+	if errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) {
+		e.Message = "connecting to the queue: the server does not accept the credentials"
+		e.Hint = "check queue.credentialsFile"
+	}
+	return e
+}
+
+// options: reconnecting never ends, and nothing is kept back while disconnected, because a caller who was told of a
+// failure must not be followed by the message all the same.
+func (q *Queue) options() []nats.Option {
+	return []nats.Option{
+		nats.Name("tutti"),
+		nats.Timeout(callTimeout),
+		nats.MaxReconnects(-1),
+		nats.ReconnectWait(reconnectWait),
+		nats.ReconnectJitter(reconnectWait, reconnectWait),
+		nats.ReconnectBufSize(-1),
+		nats.PingInterval(pingInterval),
+		nats.MaxPingsOutstanding(maxPings),
+		nats.IgnoreAuthErrorAbort(),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			q.link.notify()
+			if err != nil {
+				q.log.Warn("queue disconnected", "err", err)
+			}
+		}),
+		nats.ReconnectHandler(func(*nats.Conn) {
+			q.link.notify()
+			q.log.Info("queue connected again")
+		}),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			q.log.Warn("queue connection reported a fault", "err", err)
+		}),
+		nats.ClosedHandler(func(*nats.Conn) { close(q.closed) }),
+	}
+}
+
+// Close gives back what was delivered and not taken, ends the queue's goroutines and hangs up. It waits for that, or
+// until ctx ends, then as CodeUnavailable. Messages in hand must have been ended before.
+func (q *Queue) Close(ctx context.Context) error {
+	q.mu.Lock()
+	consumers := make([]*Consumer, 0, len(q.consumers))
+	for c := range q.consumers {
+		consumers = append(consumers, c)
+	}
+	q.mu.Unlock()
+	for _, c := range consumers {
+		c.Close()
+	}
+	q.stop()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		q.work.Wait()
+	}()
+	var err error
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		err = core.WrapError(core.CodeUnavailable, "closing the queue", ctx.Err())
+	}
+	return errors.Join(err, q.hangUp(ctx))
+}
+
+// hangUp sends what is unsent and closes the connection.
+func (q *Queue) hangUp(ctx context.Context) error {
+	if q.nc.IsConnected() {
+		flush, cancel := context.WithTimeout(ctx, callTimeout)
+		if err := q.nc.FlushWithContext(flush); err != nil {
+			q.log.Debug("queue not flushed at the end", "err", err)
+		}
+		cancel()
+	}
+	q.nc.Close()
+	select {
+	case <-q.closed:
+		return nil
+	case <-ctx.Done():
+		return core.WrapError(core.CodeUnavailable, "closing the queue", ctx.Err())
+	}
+}
+
+// Ready tells by one small call whether the queue is connected and its stream answers; CodeUnavailable otherwise.
+func (q *Queue) Ready(ctx context.Context) error {
+	if !q.nc.IsConnected() {
+		return &core.Error{Code: core.CodeUnavailable, Message: "the queue is not connected", RetryAfter: retryWhenDown}
+	}
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	if _, err := q.requests.Info(ctx); err != nil {
+		return fault("asking the queue", err)
+	}
+	return nil
+}
+
+// DeadLetters gives the dead letters of the queue.
+func (q *Queue) DeadLetters() *DeadLetters { return q.letters }
+
+// Jobs gives the jobs of the queue.
+func (q *Queue) Jobs() *Jobs { return q.jobs }

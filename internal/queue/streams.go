@@ -1,0 +1,134 @@
+package queue
+
+import (
+	"context"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Names of the streams and of the bucket.
+const (
+	streamRequests   = "REQUESTS"
+	streamLetters    = "DEAD_LETTERS"
+	streamAdvisories = "REQUEST_ADVISORIES"
+	bucketJobs       = "tutti_jobs"
+	streamJobs       = "KV_" + bucketJobs
+
+	subjectAdvisories = "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES." + streamRequests + ".*"
+)
+
+const (
+	// dedupWindow is how long a change's id of the outbox is remembered.
+	dedupWindow = 2 * time.Minute
+	// jobsKept is how long a job is kept after its last change.
+	jobsKept = 90 * 24 * time.Hour
+	// advisoriesKept is how long an advisory waits for a process that reads it.
+	advisoriesKept = 7 * 24 * time.Hour
+	maxAdvisories  = 100_000
+)
+
+// requestsConfig: one message per subject, so that the newest intention for a record replaces an older one, and a full
+// stream refuses what is new rather than forget what it has.
+func (c Config) requestsConfig() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:              streamRequests,
+		Description:       "Requests of tutti that wait to be done",
+		Subjects:          []string{requestPrefix + ">"},
+		Retention:         jetstream.WorkQueuePolicy,
+		Storage:           jetstream.FileStorage,
+		MaxMsgsPerSubject: 1,
+		MaxMsgs:           int64(c.MaxPending),
+		MaxBytes:          -1,
+		Discard:           jetstream.DiscardNew,
+		Duplicates:        dedupWindow,
+		Replicas:          c.Replicas,
+	}
+}
+
+// lettersConfig lets messages end by themselves, for the marks of removed letters alone.
+func (c Config) lettersConfig() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:              streamLetters,
+		Description:       "Records that tutti gave up on",
+		Subjects:          []string{deadPrefix + ">"},
+		Retention:         jetstream.LimitsPolicy,
+		Storage:           jetstream.FileStorage,
+		MaxMsgsPerSubject: 1,
+		MaxMsgs:           -1,
+		MaxBytes:          -1,
+		Discard:           jetstream.DiscardOld,
+		AllowMsgTTL:       true,
+		Replicas:          c.Replicas,
+	}
+}
+
+func (c Config) advisoriesConfig() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:        streamAdvisories,
+		Description: "Requests that were delivered too often",
+		Subjects:    []string{subjectAdvisories},
+		Retention:   jetstream.WorkQueuePolicy,
+		Storage:     jetstream.FileStorage,
+		MaxMsgs:     maxAdvisories,
+		MaxBytes:    -1,
+		MaxAge:      advisoriesKept,
+		Discard:     jetstream.DiscardOld,
+		Replicas:    c.Replicas,
+	}
+}
+
+// jobsConfig is the stream under the key-value bucket, as the key-value layer of NATS lays it out, but without direct
+// reads: those may come from a replica that is behind, and a job just made must be found.
+func (c Config) jobsConfig() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:              streamJobs,
+		Description:       "Jobs of tutti",
+		Subjects:          []string{jobsPrefix + ">"},
+		Retention:         jetstream.LimitsPolicy,
+		Storage:           jetstream.FileStorage,
+		MaxMsgsPerSubject: 1,
+		MaxMsgs:           -1,
+		MaxBytes:          -1,
+		MaxAge:            jobsKept,
+		Discard:           jetstream.DiscardNew,
+		AllowRollup:       true,
+		DenyDelete:        true,
+		Duplicates:        dedupWindow,
+		Replicas:          c.Replicas,
+	}
+}
+
+// setUp creates the streams, or brings those that are there to the configuration.
+func (q *Queue) setUp(ctx context.Context) error {
+	var err error
+	if q.requests, err = q.stream(ctx, q.cfg.requestsConfig()); err != nil {
+		return err
+	}
+	lettersStream, err := q.stream(ctx, q.cfg.lettersConfig())
+	if err != nil {
+		return err
+	}
+	if _, err = q.stream(ctx, q.cfg.advisoriesConfig()); err != nil {
+		return err
+	}
+	jobsStream, err := q.stream(ctx, q.cfg.jobsConfig())
+	if err != nil {
+		return err
+	}
+	bucket, err := q.js.KeyValue(ctx, bucketJobs)
+	if err != nil {
+		return fault("opening the bucket of jobs", err)
+	}
+	q.jobs = &Jobs{queue: q, bucket: bucket, stream: jobsStream}
+	q.letters = newDeadLetters(q, lettersStream)
+	return nil
+}
+
+func (q *Queue) stream(ctx context.Context, cfg jetstream.StreamConfig) (jetstream.Stream, error) {
+	s, err := q.js.CreateOrUpdateStream(ctx, cfg)
+	if err != nil {
+		return nil, fault("setting up the stream "+cfg.Name, err)
+	}
+	return s, nil
+}

@@ -1,0 +1,190 @@
+package queue
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"tutti/internal/core"
+)
+
+const (
+	requestPrefix = "tutti.requests."
+	deadPrefix    = "tutti.dead."
+
+	// noToken stands for an empty part in a dead letter's subject, and leads the hash of one that is too long. A tilde
+	// is no letter of base64url, so neither can be mistaken for an encoded part.
+	noToken = "~"
+)
+
+// EncodeToken gives s as one token of a subject: base64url without padding, so that no byte of an id can be taken for a
+// separator or a wildcard.
+func EncodeToken(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
+
+// DecodeToken reverses EncodeToken; CodeInvalid when the token is not base64url.
+func DecodeToken(token string) (string, error) {
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)
+	if err != nil {
+		return "", core.WrapError(core.CodeInvalid, "not a token of the queue", err)
+	}
+	return string(raw), nil
+}
+
+// requestSubject validates r and gives its subject (DESIGN, Subjects).
+func requestSubject(r core.Request) (string, error) {
+	if err := r.Validate(); err != nil {
+		return "", err
+	}
+	if r.Scope != core.ScopeRecord {
+		if err := core.ValidKey("job id", r.JobID); err != nil {
+			return "", err
+		}
+	}
+	repository := requestPrefix + EncodeToken(r.Repository) + "." + string(r.Scope) + "."
+	switch r.Scope {
+	case core.ScopeRecord:
+		return repository + EncodeToken(r.Organization) + "." + EncodeToken(r.RecordID), nil
+	case core.ScopePage:
+		return repository + EncodeToken(r.JobID) + "." + EncodeToken(r.Organization) + "." +
+			strconv.Itoa(r.Page.Number), nil
+	case core.ScopeOrganization:
+		return repository + EncodeToken(r.Organization) + "." + EncodeToken(r.JobID), nil
+	case core.ScopeRepository:
+		return repository + EncodeToken(r.JobID), nil
+	default:
+		return "", core.NewError(core.CodeInvalid, fmt.Sprintf("unknown scope %q", r.Scope))
+	}
+}
+
+// classFilters gives the subjects of one class of a repository. The filters of all consumers are disjoint, as a work
+// queue demands.
+func classFilters(repository string, class core.Class) ([]string, error) {
+	prefix := requestPrefix + EncodeToken(repository) + "."
+	switch class {
+	case core.ClassRecords:
+		return []string{prefix + string(core.ScopeRecord) + ".>"}, nil
+	case core.ClassPages:
+		return []string{prefix + string(core.ScopePage) + ".>"}, nil
+	case core.ClassRuns:
+		return []string{prefix + string(core.ScopeOrganization) + ".>", prefix + string(core.ScopeRepository) + ".>"}, nil
+	default:
+		return nil, core.NewError(core.CodeInvalid, fmt.Sprintf("unknown class of consumer %q", class))
+	}
+}
+
+// recordFilter selects the record Requests of an organization, or of the whole repository when organization is empty.
+func recordFilter(repository, organization string) string {
+	token := "*"
+	if organization != "" {
+		token = EncodeToken(organization)
+	}
+	return requestPrefix + EncodeToken(repository) + "." + string(core.ScopeRecord) + "." + token + ".*"
+}
+
+// subjectParts is what can be read from a Request's subject when its body cannot be understood.
+type subjectParts struct {
+	repository   string
+	scope        core.Scope
+	organization string
+	recordID     string
+	jobID        string
+}
+
+// parseRequestSubject reads as many parts as it can; what cannot be decoded stays empty.
+func parseRequestSubject(subject string) subjectParts {
+	tokens := strings.Split(strings.TrimPrefix(subject, requestPrefix), ".")
+	part := func(i int) string {
+		if i >= len(tokens) {
+			return ""
+		}
+		s, err := DecodeToken(tokens[i])
+		if err != nil {
+			return ""
+		}
+		return s
+	}
+	p := subjectParts{repository: part(0)}
+	if len(tokens) < 2 {
+		return p
+	}
+	p.scope = core.Scope(tokens[1])
+	switch p.scope {
+	case core.ScopeRecord:
+		p.organization, p.recordID = part(2), part(3)
+	case core.ScopePage:
+		p.jobID, p.organization = part(2), part(3)
+	case core.ScopeOrganization:
+		p.organization, p.jobID = part(2), part(3)
+	case core.ScopeRepository:
+		p.jobID = part(2)
+	}
+	return p
+}
+
+// letterKey names the record of a dead letter. Parts over core.MaxIDBytes stand as their hash.
+type letterKey struct{ repository, organization, id string }
+
+func newLetterKey(repository, organization, id string) letterKey {
+	return letterKey{shorten(repository), shorten(organization), shorten(id)}
+}
+
+// shorten gives s, or the hash that stands for it when it is too long for a subject.
+func shorten(s string) string {
+	if len(s) <= core.MaxIDBytes {
+		return s
+	}
+	sum := sha256.Sum256([]byte(s))
+	return noToken + hex.EncodeToString(sum[:])
+}
+
+// deadSubject gives the subject of a record's dead letter.
+func deadSubject(repository, organization, id string) string {
+	return deadPrefix + deadToken(repository) + "." + deadToken(organization) + "." + deadToken(id)
+}
+
+func deadToken(s string) string {
+	switch {
+	case s == "":
+		return noToken
+	case len(s) > core.MaxIDBytes:
+		return shorten(s)
+	default:
+		return EncodeToken(s)
+	}
+}
+
+// parseDeadSubject reverses deadSubject as far as that is possible; false when subject is none.
+func parseDeadSubject(subject string) (letterKey, bool) {
+	rest, ok := strings.CutPrefix(subject, deadPrefix)
+	if !ok {
+		return letterKey{}, false
+	}
+	tokens := strings.Split(rest, ".")
+	if len(tokens) != 3 {
+		return letterKey{}, false
+	}
+	var parts [3]string
+	for i, token := range tokens {
+		switch {
+		case token == noToken:
+		case strings.HasPrefix(token, noToken):
+			parts[i] = token
+		default:
+			s, err := DecodeToken(token)
+			if err != nil {
+				return letterKey{}, false
+			}
+			parts[i] = s
+		}
+	}
+	return letterKey{parts[0], parts[1], parts[2]}, true
+}
+
+// letterID gives the opaque id of the dead letter on a subject: 24 characters that need no escaping in a URL.
+func letterID(subject string) string {
+	sum := sha256.Sum256([]byte(subject))
+	return base64.RawURLEncoding.EncodeToString(sum[:18])
+}

@@ -1,0 +1,203 @@
+package testkit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// songStore is what a SongServer holds. Analyses of a study keep their order.
+type songStore struct {
+	mu      sync.RWMutex
+	studies []string
+	byStudy map[string][]*Analysis
+	byID    map[string]*Analysis
+	// listed remembers a study's list in some states until anything changes: without it each page of a large study
+	// would cost a walk over all of it.
+	listed map[string][]*Analysis
+}
+
+func newSongStore() *songStore {
+	return &songStore{byStudy: map[string][]*Analysis{}, byID: map[string]*Analysis{}, listed: map[string][]*Analysis{}}
+}
+
+// AddStudy adds a study without analyses. A study that is there already stays as it is.
+func (s *songStore) AddStudy(study string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.listed)
+	s.addStudy(study)
+}
+
+func (s *songStore) addStudy(study string) {
+	if _, ok := s.byStudy[study]; !ok {
+		s.studies = append(s.studies, study)
+		s.byStudy[study] = nil
+	}
+}
+
+// DropStudy removes a study and all its analyses.
+func (s *songStore) DropStudy(study string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.listed)
+	for _, a := range s.byStudy[study] {
+		delete(s.byID, a.ID)
+	}
+	delete(s.byStudy, study)
+	s.studies = slices.DeleteFunc(s.studies, func(name string) bool { return name == study })
+}
+
+// Put adds an analysis at the end of the study's list, or replaces the one of its id in its place. The study is the
+// list it stands in, whatever the body says, so that a lying upstream can be tried. body must not change afterwards;
+// it is ErrNoAnalysis when it has no analysisId, studyId and analysisState.
+func (s *songStore) Put(study string, body []byte) error {
+	a, err := ParseAnalysis(body)
+	if err != nil {
+		return fmt.Errorf("putting an analysis: %w", err)
+	}
+	a.Study = study
+	s.PutAll(a)
+	return nil
+}
+
+// PutAll is Put for analyses that are parsed already, such as GenerateAnalyses gives them.
+func (s *songStore) PutAll(analyses ...Analysis) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.listed)
+	for _, a := range analyses {
+		if held := s.byID[a.ID]; held != nil && held.Study == a.Study {
+			*held = a
+			continue
+		}
+		s.remove(a.ID)
+		s.insert(a, -1)
+	}
+}
+
+// Insert puts an analysis at a position of the study's list, counted over all states from 0; the rest moves up.
+func (s *songStore) Insert(study string, position int, body []byte) error {
+	a, err := ParseAnalysis(body)
+	if err != nil {
+		return fmt.Errorf("inserting an analysis: %w", err)
+	}
+	a.Study = study
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.listed)
+	s.remove(a.ID)
+	s.insert(a, position)
+	return nil
+}
+
+func (s *songStore) insert(a Analysis, position int) {
+	s.addStudy(a.Study)
+	list := s.byStudy[a.Study]
+	if position < 0 || position > len(list) {
+		position = len(list)
+	}
+	s.byStudy[a.Study] = slices.Insert(list, position, &a)
+	s.byID[a.ID] = &a
+}
+
+// Delete removes an analysis, and tells whether it was there.
+func (s *songStore) Delete(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.listed)
+	return s.remove(id)
+}
+
+func (s *songStore) remove(id string) bool {
+	held := s.byID[id]
+	if held == nil {
+		return false
+	}
+	delete(s.byID, id)
+	s.byStudy[held.Study] = slices.DeleteFunc(s.byStudy[held.Study], func(a *Analysis) bool { return a == held })
+	return true
+}
+
+// SetState changes the state of an analysis, in its body too, and tells whether it was there.
+func (s *songStore) SetState(id, state string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.listed)
+	held := s.byID[id]
+	if held == nil {
+		return false
+	}
+	*held = held.withState(state)
+	return true
+}
+
+// Studies gives the ids of all studies in the order they came.
+func (s *songStore) Studies() []string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return append([]string{}, s.studies...)
+}
+
+// Analysis gives the analysis of an id.
+func (s *songStore) Analysis(id string) (Analysis, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	held := s.byID[id]
+	if held == nil {
+		return Analysis{}, false
+	}
+	return *held, true
+}
+
+// Analyses gives a study's analyses in the given states, or in any state when none is given, in their order.
+func (s *songStore) Analyses(study string, states ...string) []Analysis {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var list []Analysis
+	for _, a := range s.byStudy[study] {
+		if len(states) == 0 || slices.Contains(states, a.State) {
+			list = append(list, *a)
+		}
+	}
+	return list
+}
+
+// hasStudy tells whether a study exists.
+func (s *songStore) hasStudy(study string) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	_, ok := s.byStudy[study]
+	return ok
+}
+
+// page gives the bodies of rows [offset, offset+limit) of a study's list in the given states, and the list's length.
+func (s *songStore) page(study string, states []string, offset, limit int) (bodies [][]byte, total int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := s.list(study, states)
+	rows := list[min(offset, len(list)):]
+	rows = rows[:min(limit, len(rows))]
+	bodies = make([][]byte, len(rows))
+	for i, a := range rows {
+		bodies[i] = a.Body
+	}
+	return bodies, len(list)
+}
+
+// list gives a study's analyses in the given states, and remembers them. The store is locked.
+func (s *songStore) list(study string, states []string) []*Analysis {
+	key := study + "\x00" + strings.Join(states, ",")
+	list, ok := s.listed[key]
+	if ok {
+		return list
+	}
+	for _, a := range s.byStudy[study] {
+		if slices.Contains(states, a.State) {
+			list = append(list, a)
+		}
+	}
+	s.listed[key] = list
+	return list
+}

@@ -1,0 +1,288 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"tutti/internal/core"
+)
+
+const (
+	defaultTimeout     = 30 * time.Second
+	defaultConcurrency = 4
+	maxErrorBody       = 16 << 10
+	readBuffer         = 32 << 10
+)
+
+// Config configures a Client. URL alone is required.
+type Config struct {
+	// URL is the base that every path is appended to: http or https, without credentials, query or fragment.
+	URL string
+	// Token is sent as a bearer token; Username and Password as basic auth. Empty: none. Both at once are refused.
+	Token              string
+	Username, Password string
+	// Timeout bounds connecting and the headers together, and then each read of the body. Default 30 s.
+	Timeout time.Duration
+	// Concurrency is the number of idle connections that are kept. Default 4.
+	Concurrency int
+	// UserAgent is the User-Agent header. Default "tutti".
+	UserAgent string
+	// Repository is the label of the Metrics.
+	Repository string
+	// Metrics may be nil.
+	Metrics *Metrics
+	// Transport replaces the client's own connections, for tests. Redirects are not its business: Client never
+	// follows them.
+	Transport http.RoundTripper
+}
+
+// Client makes GET calls to one upstream. It is safe for concurrent use.
+type Client struct {
+	base *url.URL
+	http *http.Client
+	cfg  Config
+}
+
+// NewClient makes a Client. A fault of cfg is CodeInvalid.
+func NewClient(cfg Config) (*Client, error) {
+	base, err := cfg.validate()
+	if err != nil {
+		return nil, err
+	}
+	transport := cfg.Transport
+	if transport == nil {
+		transport = newTransport(cfg.Concurrency)
+	}
+	return &Client{
+		base: base,
+		cfg:  cfg,
+		http: &http.Client{
+			Transport:     transport,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}, nil
+}
+
+// validate fills the defaults of c and names its first fault.
+func (c *Config) validate() (*url.URL, error) {
+	base, err := url.Parse(c.URL)
+	switch {
+	case err != nil:
+		return nil, core.NewError(core.CodeInvalid, "the repository's url is malformed")
+	case base.Scheme != "http" && base.Scheme != "https", base.Host == "":
+		return nil, core.NewError(core.CodeInvalid, "the repository's url must begin with http:// or https:// and a host")
+	case base.User != nil:
+		return nil, core.NewError(core.CodeInvalid, "the repository's url must not hold credentials: use username and password")
+	case base.RawQuery != "", base.Fragment != "":
+		return nil, core.NewError(core.CodeInvalid, "the repository's url must not have a query or a fragment")
+	case c.Token != "" && c.Username != "":
+		return nil, core.NewError(core.CodeInvalid, "a repository takes a token or a username, not both")
+	case strings.ContainsAny(c.Token, "\r\n\x00"):
+		return nil, core.NewError(core.CodeInvalid, "the repository's token holds a line break")
+	case c.Timeout < 0:
+		return nil, core.NewError(core.CodeInvalid, "the repository's timeout must not be negative")
+	case c.Concurrency < 0:
+		return nil, core.NewError(core.CodeInvalid, "the repository's concurrency must not be negative")
+	}
+	if c.Timeout == 0 {
+		c.Timeout = defaultTimeout
+	}
+	if c.Concurrency == 0 {
+		c.Concurrency = defaultConcurrency
+	}
+	if c.UserAgent == "" {
+		c.UserAgent = "tutti"
+	}
+	return base, nil
+}
+
+// newTransport makes the connections of one upstream. Compressed answers are asked for and unpacked by net/http.
+func newTransport(idle int) *http.Transport {
+	dialer := &net.Dialer{KeepAlive: 30 * time.Second}
+	return &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            dialer.DialContext,
+		ForceAttemptHTTP2:      true,
+		MaxIdleConns:           idle,
+		MaxIdleConnsPerHost:    idle,
+		IdleConnTimeout:        90 * time.Second,
+		MaxResponseHeaderBytes: 256 << 10,
+		ReadBufferSize:         readBuffer,
+	}
+}
+
+// Close closes idle connections. Calls under way are not touched.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Get asks for the path made of segments, each of them one opaque segment whatever it holds, and a raw query without
+// its question mark. An answer with status 200 must be closed. Errors are *core.Error: CodeInvalid for a segment that
+// is empty, "." or "..", CodeOverloaded, CodeUnavailable, and CodeUpstream for what no retry mends; those of a status
+// hold a *StatusError.
+func (c *Client) Get(ctx context.Context, query string, segments ...string) (*Answer, error) {
+	target, err := c.target(query, segments)
+	if err != nil {
+		return nil, err
+	}
+	callCtx, cancel := context.WithCancelCause(ctx)
+	answer := &Answer{client: c, gaveUp: ctx.Err, cancel: cancel}
+	answer.cause = func() error { return context.Cause(callCtx) }
+	answer.idle = time.AfterFunc(c.cfg.Timeout, func() { cancel(ErrTimeout) })
+	begin := time.Now()
+	err = answer.open(callCtx, target)
+	answer.idle.Stop()
+	answer.spent = time.Since(begin)
+	if err != nil {
+		return nil, err
+	}
+	return answer, nil
+}
+
+// target makes the URL. Path holds the decoded segments and RawPath the encoded ones, so that net/url sends RawPath
+// as it is.
+func (c *Client) target(query string, segments []string) (*url.URL, error) {
+	var path, raw strings.Builder
+	path.WriteString(strings.TrimRight(c.base.Path, "/"))
+	raw.WriteString(strings.TrimRight(c.base.EscapedPath(), "/"))
+	for _, segment := range segments {
+		if segment == "" || segment == "." || segment == ".." {
+			return nil, core.NewError(core.CodeInvalid, "an id must not be empty or a relative path segment")
+		}
+		path.WriteString("/" + segment)
+		raw.WriteString("/" + EscapeSegment(segment))
+	}
+	target := *c.base
+	target.Path, target.RawPath, target.RawQuery = path.String(), raw.String(), query
+	return &target, nil
+}
+
+// EscapeSegment percent-encodes every byte of segment that is not unreserved (RFC 3986, 2.3), which is more than
+// url.PathEscape encodes, so that no server takes a part of an id for a delimiter.
+func EscapeSegment(segment string) string {
+	const hex = "0123456789ABCDEF"
+	var b strings.Builder
+	b.Grow(len(segment) + 16)
+	for i := range len(segment) {
+		ch := segment[i]
+		switch {
+		case ch >= 'a' && ch <= 'z', ch >= 'A' && ch <= 'Z', ch >= '0' && ch <= '9',
+			ch == '-', ch == '.', ch == '_', ch == '~':
+			b.WriteByte(ch)
+		default:
+			b.WriteByte('%')
+			b.WriteByte(hex[ch>>4])
+			b.WriteByte(hex[ch&15])
+		}
+	}
+	return b.String()
+}
+
+func (c *Client) authorize(req *http.Request) {
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", c.cfg.UserAgent)
+	switch {
+	case c.cfg.Token != "":
+		req.Header.Set("Authorization", "Bearer "+c.cfg.Token)
+	case c.cfg.Username != "":
+		req.SetBasicAuth(c.cfg.Username, c.cfg.Password)
+	}
+}
+
+// Answer is the body of an answer with status 200. Reading it is bounded by Config.Timeout per Read; the time between
+// two Reads is the reader's own and not bounded. It is not safe for concurrent use.
+type Answer struct {
+	// Length is the length of the body in bytes, -1 when the upstream did not say.
+	Length int64
+
+	client *Client
+	gaveUp func() error // the error of the caller's context
+	cause  func() error // why the call's own context ended
+	cancel context.CancelCauseFunc
+	idle   *time.Timer
+	body   io.ReadCloser
+	spent  time.Duration
+	failed bool
+	closed bool
+}
+
+// open sends the request and classifies the status. It cleans up after itself when it gives an error.
+func (a *Answer) open(ctx context.Context, target *url.URL) error {
+	begin := time.Now()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
+	if err != nil {
+		a.cancel(nil)
+		return core.WrapError(core.CodeInternal, "the request to the upstream could not be made", err)
+	}
+	req.URL = target
+	a.client.authorize(req)
+	res, err := a.client.http.Do(req)
+	if err != nil {
+		err = a.classify(err, "the upstream could not be reached")
+		a.client.observe(time.Since(begin), false, a.gaveUp() == nil)
+		a.cancel(nil)
+		return err
+	}
+	if res.StatusCode == http.StatusOK {
+		a.body, a.Length = res.Body, res.ContentLength
+		return nil
+	}
+	defer a.cancel(nil)
+	defer res.Body.Close()
+	body, readErr := io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
+	alive := res.StatusCode < http.StatusInternalServerError
+	a.client.observe(time.Since(begin), alive && readErr == nil, a.gaveUp() == nil)
+	if readErr != nil && res.StatusCode < http.StatusInternalServerError {
+		return a.classify(readErr, "the upstream's answer was cut short")
+	}
+	return statusError(res.StatusCode, res.Header, body, time.Now())
+}
+
+// Read implements io.Reader. Its errors are io.EOF and *core.Error with CodeUnavailable.
+func (a *Answer) Read(p []byte) (int, error) {
+	begin := time.Now()
+	a.idle.Reset(a.client.cfg.Timeout)
+	n, err := a.body.Read(p)
+	a.idle.Stop()
+	a.spent += time.Since(begin)
+	if err == nil || err == io.EOF {
+		return n, err
+	}
+	a.failed = true
+	return n, a.classify(err, "the upstream's answer was cut short")
+}
+
+// Close ends the call and notes how long the upstream took. It may be called twice.
+func (a *Answer) Close() {
+	if a.closed {
+		return
+	}
+	a.closed = true
+	a.idle.Stop()
+	_ = a.body.Close() // what matters of the body has been read
+	a.cancel(nil)
+	a.client.observe(a.spent, !a.failed, a.gaveUp() == nil)
+}
+
+// Fail notes that the body was not what the protocol says, so that the upstream counts as down.
+func (a *Answer) Fail() { a.failed = true }
+
+// classify makes the error of a call that broke off. message is for a broken connection.
+func (a *Answer) classify(err error, message string) error {
+	switch {
+	case a.gaveUp() != nil:
+		return core.WrapError(core.CodeUnavailable, "the call to the upstream was given up", a.gaveUp())
+	case errors.Is(a.cause(), ErrTimeout):
+		return core.WrapError(core.CodeUnavailable, "the upstream did not answer in time", errors.Join(ErrTimeout, err))
+	default:
+		return core.WrapError(core.CodeUnavailable, message, err)
+	}
+}
+
+func (c *Client) observe(took time.Duration, up, known bool) {
+	c.cfg.Metrics.observe(c.cfg.Repository, took, up, known)
+}

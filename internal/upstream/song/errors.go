@@ -1,0 +1,86 @@
+package song
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"tutti/internal/core"
+	"tutti/internal/upstream"
+)
+
+// Sentinels in the Err of a *core.Error: what the Song server said in its own words.
+var (
+	// ErrAnalysisAbsent: errorId analysis.id.not.found, with CodeAbsent.
+	ErrAnalysisAbsent = fmt.Errorf("song: analysis.id.not.found: %w", core.ErrRecordAbsent)
+	// ErrStudyAbsent: errorId study.id.does.not.exist, with CodeAbsent. It counts only when Organizations omits the
+	// study too.
+	ErrStudyAbsent = fmt.Errorf("song: study.id.does.not.exist: %w", core.ErrOrganizationAbsent)
+	// ErrOtherStudy: errorId entity.not.related.to.study, with CodeUpstream: the analysis exists in another study.
+	ErrOtherStudy = fmt.Errorf("song: entity.not.related.to.study: %w", core.ErrOtherOrganization)
+)
+
+// ownWords replaces a status error by what its body says, where that is Song's own error document. Other errors pass.
+func ownWords(err error) error {
+	var status *upstream.StatusError
+	if !errors.As(err, &status) {
+		return err
+	}
+	switch id := errorID(status.Body); {
+	case status.Status == http.StatusNotFound && id == "analysis.id.not.found":
+		return core.WrapError(core.CodeAbsent, "the analysis does not exist upstream", errors.Join(ErrAnalysisAbsent, status))
+	case status.Status == http.StatusNotFound && id == "study.id.does.not.exist":
+		return core.WrapError(core.CodeAbsent, "the study does not exist upstream", errors.Join(ErrStudyAbsent, status))
+	case status.Status == http.StatusBadRequest && id == "entity.not.related.to.study":
+		return core.WrapError(core.CodeUpstream, "the analysis belongs to another study", errors.Join(ErrOtherStudy, status))
+	default:
+		return err
+	}
+}
+
+// errorID gives the member errorId of Song's error document. The document may go on behind what was read of it: its
+// last member is a stack trace.
+func errorID(body []byte) string {
+	dec := json.NewDecoder(strings.NewReader(string(body)))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return ""
+	}
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return ""
+		}
+		if name == "errorId" {
+			var id string
+			if dec.Decode(&id) != nil {
+				return ""
+			}
+			return id
+		}
+		var skipped json.RawMessage
+		if err := dec.Decode(&skipped); err != nil {
+			return ""
+		}
+	}
+	return ""
+}
+
+// wrongShape is the error of a whole answer that is not what Song sends.
+func wrongShape(what string) error {
+	return upstream.Malformed("the upstream's "+what+" is of a wrong shape", upstream.ErrShape)
+}
+
+// limited reads r whole, up to limit bytes.
+func limited(r io.Reader, limit int64) ([]byte, error) {
+	body, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(body)) > limit {
+		return nil, core.WrapError(core.CodeUpstream, "the upstream's list of studies is too large", upstream.ErrTooLarge)
+	}
+	return body, nil
+}
