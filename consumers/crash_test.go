@@ -87,17 +87,71 @@ func TestCrash(t *testing.T) {
 	}
 }
 
+// TestLatePage: a page of a chain that was given up arrives late and takes the place of the new chain's page, which no
+// process has seen yet. The list must be read all the same.
+func TestLatePage(t *testing.T) {
+	for _, number := range []int{2, 3, 5} {
+		t.Run(fmt.Sprint(number), func(t *testing.T) {
+			in(t, func(t *testing.T, w *world) {
+				w.upstream.fill("A", 500)
+				var old core.Request
+				var first *process
+				lost := 0
+				w.afterPublish = func(r core.Request) {
+					switch {
+					case r.Scope != core.ScopePage || r.Page.Number != number:
+					case r.Page.Epoch == 0:
+						old = r
+						first.crash()
+					case lost == 0:
+						lost++
+						if err := w.broker.Publish(old); err != nil {
+							t.Error(err)
+						}
+					}
+				}
+				first = w.boot(-1)
+				id := w.run("A", false)
+				<-first.gone
+				_ = first.stop(t, 0)
+				w.boot(-1)
+				w.ended(w.job(id), core.JobSucceeded, "")
+				w.verify()
+				if lost != 1 {
+					t.Error("no page was lost")
+				}
+			})
+		})
+	}
+}
+
+// TestRestartDiesToo: the page from which a chain is read again is in hand when that process dies as well.
+func TestRestartDiesToo(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 500)
+		id := w.run("A", false)
+		for range 4 {
+			p := w.make(-1)
+			w.upstream.onPage = func(_ context.Context, c pageCall) error {
+				if c.offset == 198 {
+					p.crash()
+				}
+				return nil
+			}
+			p.c.Start()
+			<-p.gone
+			_ = p.stop(t, 0)
+		}
+		w.upstream.onPage = nil
+		w.boot(-1)
+		w.ended(w.job(id), core.JobSucceeded, "")
+		w.verify()
+	})
+}
+
 // lives waits for the crash of p, whose goroutines are then ended, and tells whether the job ended before.
 func (w *world) lives(p *process, job string) bool {
 	w.t.Helper()
-	defer func() {
-		if w.t.Failed() {
-			j, _ := w.store.job(job)
-			runs, _ := w.store.runs(job)
-			fmt.Printf("JOB %+v\nRUNS %+v\nQ %s\nnow %v paused %v\n", j, runs, w.broker, time.Now(), p.c.Paused())
-			for _, e := range w.broker.entries { fmt.Printf("%s %+v due %v n %d\n", e.subject, e.request().Page, e.due, e.deliveries)}
-		}
-	}()
 	eventually(w.t, "a crash or the end", func() bool {
 		j, err := w.store.job(job)
 		return p.crashed() || err == nil && j.State.Final()

@@ -2,6 +2,7 @@ package consumers_test
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -185,6 +186,13 @@ func (e *engine) Check() error {
 	defer e.mu.Unlock()
 	e.checks++
 	return e.down
+}
+
+// reopen forgets the versions of what was removed, as a shard does that is opened again.
+func (e *engine) reopen() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	maps.DeleteFunc(e.docs, func(_ string, d document) bool { return d.deleted })
 }
 
 // live gives the sources of all documents.

@@ -67,22 +67,28 @@ func (r *repository) settlePage(ctx context.Context, m core.Message) error {
 	if err != nil {
 		return err
 	}
-	if !todo {
-		if run.AllPagesDone() {
-			return r.finishOrganization(ctx, job, run)
-		}
+	switch {
+	case todo:
+		return r.workOnPage(ctx, m, job, page)
+	case run.AllPagesDone():
+		return r.finishOrganization(ctx, job, run)
+	case run.PageDone(page.Number):
 		return nil
+	default:
+		return r.outlived(ctx, m, job, run)
 	}
-	return r.workOnPage(ctx, m, job, page)
 }
 
 // admit tells whether m's page has to be read. A page that was in hand when a process died is the place from which
 // its chain is read again: rows may have moved between it and its successor meanwhile. The epoch voids the pages
-// that the old chain left behind.
+// that the old chain left behind; a page from a later epoch than the run's orders a restart.
 func (r *repository) admit(ctx context.Context, m core.Message, run core.OrganizationRun) (core.Page, bool, error) {
 	page := *m.Request().Page
-	void := func(run *core.OrganizationRun) bool { return page.Epoch < run.Epoch && page.Number >= run.Restart }
-	if void(&run) || run.PageDone(page.Number) {
+	isDue := func(run *core.OrganizationRun) bool {
+		void := page.Epoch < run.Epoch && page.Number > run.Restart
+		return page.Epoch > run.Epoch || !void && !run.PageDone(page.Number)
+	}
+	if !isDue(&run) {
 		return page, false, nil
 	}
 	if page.Epoch == run.Epoch && attempts(m) == 0 {
@@ -91,14 +97,35 @@ func (r *repository) admit(ctx context.Context, m core.Message, run core.Organiz
 	todo := false
 	run, err := r.c.deps.Organizations.UpdateOrganization(ctx, m.Request().JobID, m.Request().Organization,
 		func(run *core.OrganizationRun) error {
-			todo = !void(run) && !run.PageDone(page.Number)
-			if todo {
+			if todo = isDue(run); todo {
 				run.RestartFrom(page.Number)
 			}
 			return nil
 		})
 	page.Epoch = run.Epoch
 	return page, todo, err
+}
+
+// outlivedAttempts is how often a page of an outlived chain is looked at before its list is read again.
+const outlivedAttempts = 8
+
+// outlived ends a page whose chain was restarted before it. A process that was cut off from the queue may have
+// published it late, in the place of the new chain's page of the same number, which would end there: so it waits
+// until that page is done or replaces it, and in the end has the list read from its start.
+func (r *repository) outlived(ctx context.Context, m core.Message, job core.Job, run core.OrganizationRun) error {
+	n := m.Request().Page.Number
+	if run.LastPage != nil && n > *run.LastPage {
+		return nil
+	}
+	if !run.PageDone(n-1) || attempts(m) < outlivedAttempts {
+		return &core.Error{
+			Code: core.CodeUnavailable, Message: "the page waits for its chain, which was begun again", RetryAfter: runningAgainAfter,
+		}
+	}
+	r.log.Warn("reading a list again whose chain of pages broke", "job_id", job.ID, "organization", run.Organization, "page", n)
+	first := r.childRequest(job, core.ScopePage, run.Organization)
+	first.Page = &core.Page{Limit: m.Request().Page.Limit, Epoch: run.Epoch + 1}
+	return r.insist(ctx, "publishing the first page", func() error { return r.c.deps.Requests.Publish(ctx, first) })
 }
 
 // workOnPage reads and writes the page, reports it, and ends the organization with its last page.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
-	"testing"
 	"time"
 
 	"tutti/consumers"
@@ -220,7 +219,11 @@ func (q requestPort) Publish(ctx context.Context, r core.Request) error {
 				return err
 			}
 		}
-		return q.p.w.broker.Publish(r)
+		err := q.p.w.broker.Publish(r)
+		if q.p.w.afterPublish != nil {
+			q.p.w.afterPublish(r)
+		}
+		return err
 	})
 }
 
@@ -342,7 +345,7 @@ func (e enginePort) Write(ctx context.Context, b core.Batch) ([]core.Result, err
 }
 
 // stop ends the process within limit, and gives the error of Stop.
-func (p *process) stop(t testing.TB, limit time.Duration) error {
+func (p *process) stop(t tester, limit time.Duration) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()

@@ -2,6 +2,7 @@ package consumers
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -27,6 +28,11 @@ type lane struct {
 	hurried bool
 }
 
+// idle tells whether nobody uses l and forgetting it does not make a write come too early.
+func (l *lane) idle(every time.Duration) bool {
+	return len(l.waiting) == 0 && time.Since(l.last) > every
+}
+
 type report struct {
 	apply func(*core.OrganizationRun)
 	done  chan struct{}
@@ -46,6 +52,7 @@ func (p *progress) write(ctx context.Context, jobID, organization string, urgent
 	p.mu.Lock()
 	l := p.lanes[key]
 	if l == nil {
+		maps.DeleteFunc(p.lanes, func(_ string, l *lane) bool { return l.idle(p.every) })
 		l = &lane{urgent: make(chan struct{})}
 		p.lanes[key] = l
 	}
@@ -58,14 +65,14 @@ func (p *progress) write(ctx context.Context, jobID, organization string, urgent
 	hurry, wait := l.urgent, time.Until(l.last.Add(p.every))
 	p.mu.Unlock()
 	if leads {
-		p.flush(ctx, key, jobID, organization, l, hurry, wait)
+		p.flush(ctx, jobID, organization, l, hurry, wait)
 	}
 	<-mine.done
 	return mine.run, mine.err
 }
 
 // flush waits out the interval, then stores all reports that have gathered and wakes their owners.
-func (p *progress) flush(ctx context.Context, key, jobID, organization string, l *lane, hurry <-chan struct{}, wait time.Duration) {
+func (p *progress) flush(ctx context.Context, jobID, organization string, l *lane, hurry <-chan struct{}, wait time.Duration) {
 	if wait > 0 {
 		t := time.NewTimer(wait)
 		select {
@@ -89,12 +96,5 @@ func (p *progress) flush(ctx context.Context, key, jobID, organization string, l
 	for _, r := range batch {
 		r.run, r.err = run, err
 		close(r.done)
-	}
-	if err == nil && run.State.Final() {
-		p.mu.Lock()
-		if len(l.waiting) == 0 && p.lanes[key] == l {
-			delete(p.lanes, key)
-		}
-		p.mu.Unlock()
 	}
 }

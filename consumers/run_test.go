@@ -375,3 +375,42 @@ func TestManyOrganizations(t *testing.T) {
 		}
 	})
 }
+
+// TestNothingIsRemembered: what a process keeps of its work does not grow with the number of jobs.
+func TestNothingIsRemembered(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		for i := range 40 {
+			w.upstream.fill(fmt.Sprintf("S%02d", i), 3)
+		}
+		p := w.boot(-1)
+		for range 5 {
+			w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+			w.ended(w.job(w.run("S00", false)), core.JobSucceeded, "")
+		}
+		synctest.Wait()
+		if lanes, hand := p.c.Lanes(), p.c.InHand(); lanes > 45 || hand != 0 {
+			t.Errorf("%d organizations' progress and %d messages are remembered", lanes, hand)
+		}
+	})
+}
+
+// TestProgressIsWrittenSeldom: many short pages share the writes of their organization's progress.
+func TestProgressIsWrittenSeldom(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 2000)
+		w.pageSize = 5
+		w.cfg.ProgressEvery = 250 * time.Millisecond
+		w.boot(-1)
+		began := time.Now()
+		job := w.job(w.run("A", false))
+		w.ended(job, core.JobSucceeded, "")
+		took := time.Since(began)
+		if job.Totals.Indexed != 2000 {
+			t.Errorf("totals %+v", job.Totals)
+		}
+		cell, _ := w.store.get(runKey(job.ID, "A"))
+		if limit := uint64(took/(250*time.Millisecond)) + 12; cell.revision > 2*limit {
+			t.Errorf("%d writes in %s", cell.revision, took)
+		}
+	})
+}

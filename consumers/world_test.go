@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+	"pgregory.net/rapid"
 
 	"tutti/consumers"
 	"tutti/internal/bulk"
@@ -20,9 +21,15 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// tester is what a test and a check of rapid have in common.
+type tester interface {
+	rapid.TB
+	Cleanup(f func())
+}
+
 // world is what outlives a process: the queue, its key-value bucket, the index and the upstream.
 type world struct {
-	t        testing.TB
+	t        tester
 	broker   *broker
 	store    *store
 	engine   *engine
@@ -32,11 +39,13 @@ type world struct {
 	pageSize int
 	// onPublish, when set, may refuse what a process publishes.
 	onPublish func(core.Request) error
-	requests  int
-	fresh     int
+	// afterPublish, when set, is called after a process has published something.
+	afterPublish func(core.Request)
+	requests     int
+	fresh        int
 }
 
-func newWorld(t testing.TB) *world {
+func newWorld(t tester) *world {
 	return &world{
 		t: t, broker: newBroker(30 * time.Second), store: newStore(), engine: newEngine(), upstream: newUpstream(),
 		cfg:      consumers.Config{RetryBase: time.Millisecond, RetryMax: 100 * time.Millisecond, ProgressEvery: time.Millisecond},
@@ -138,12 +147,12 @@ func (w *world) run(org string, force bool) string {
 }
 
 // eventually waits until ok says yes.
-func eventually(t testing.TB, what string, ok func() bool) {
+func eventually(t tester, what string, ok func() bool) {
 	t.Helper()
 	within(t, 5*time.Minute, what, ok)
 }
 
-func within(t testing.TB, limit time.Duration, what string, ok func() bool) {
+func within(t tester, limit time.Duration, what string, ok func() bool) {
 	t.Helper()
 	deadline, pause := time.Now().Add(limit), max(time.Millisecond, limit/300_000)
 	for !ok() {

@@ -52,7 +52,6 @@ func rootCommand() *cobra.Command {
 			"Try it: tutti demo",
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
 	}
 	root.AddCommand(serveCommand(), demoCommand(), benchCommand(), versionCommand())
 	return root

@@ -210,7 +210,9 @@ func (a *App) startConsumers(ctx context.Context) error {
 	a.consumers, err = consumers.New(work, consumers.Deps{
 		Requests: a.queue, DeadLetters: a.queue.DeadLetters(), Jobs: jobs, Organizations: jobs, Slots: jobs,
 		Index: a.index, Writer: a.writer,
-	}, consumers.Config{Logger: a.log.With("component", "consumers"), Metrics: a.metrics.consumers})
+	}, consumers.Config{
+		Logger: a.log.With("component", "consumers"), Metrics: a.metrics.consumers, AckWait: a.ackWait(),
+	})
 	if err != nil {
 		return err
 	}

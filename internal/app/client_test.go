@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"testing"
 	"time"
 
@@ -201,6 +202,11 @@ func (w *world) letters() map[string]core.DeadLetter {
 		byRecord[l.RecordID] = l
 	}
 	return byRecord
+}
+
+// pagesOf selects the calls for a study's pages.
+func pagesOf(study string) *regexp.Regexp {
+	return regexp.MustCompile(`/studies/` + regexp.QuoteMeta(study) + `/analysis/paginated`)
 }
 
 // wait is how long a test waits for what takes moments.

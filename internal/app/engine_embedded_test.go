@@ -51,6 +51,8 @@ func (e *embeddedEngine) faults() (whole, items int64) {
 	return e.spoilt.whole.Load(), e.spoilt.items.Load()
 }
 
+func (e *embeddedEngine) largestBulk() (int64, bool) { return 0, false }
+
 func (e *embeddedEngine) documents(w *world) map[string][]byte {
 	w.t.Helper()
 	var x index.Index

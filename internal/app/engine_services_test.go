@@ -76,6 +76,8 @@ func (e *elasticEngine) faults() (whole, items int64) {
 	return c.Requests - c.Passed, e.items.refused.Load()
 }
 
+func (e *elasticEngine) largestBulk() (int64, bool) { return e.items.largest.Load(), true }
+
 // call asks the real engine, past the proxies.
 func (e *elasticEngine) call(method, path, body string) (int, []byte) {
 	e.t.Helper()

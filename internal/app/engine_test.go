@@ -18,4 +18,6 @@ type engine interface {
 	spoil(on bool)
 	// faults counts the faults that happened, whole is those of a whole request, items those of single documents.
 	faults() (whole, items int64)
+	// largestBulk is the size of the largest bulk request that the engine was sent, where that can be seen.
+	largestBulk() (bytes int64, known bool)
 }

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"path/filepath"
+	"time"
 
 	"tutti/consumers"
 	"tutti/internal/config"
@@ -64,11 +65,24 @@ func (a *App) consumed(ctx context.Context, rc config.Repository, repo core.Repo
 	for class, source := range map[core.Class]*consumers.Source{
 		core.ClassRecords: &w.Records, core.ClassPages: &w.Pages, core.ClassRuns: &w.Runs,
 	} {
-		if *source, err = a.queue.Consumer(ctx, rc.Code, class, queue.ConsumerConfig{}); err != nil {
+		if *source, err = a.queue.Consumer(ctx, rc.Code, class, queue.ConsumerConfig{AckWait: a.ackWait()}); err != nil {
 			return w, err
 		}
 	}
 	return w, nil
+}
+
+// embeddedAckWait is how long the embedded queue waits for word of a message in hand. It is what a restart costs: the
+// server keeps on disk which messages are in hand, but not that they were given back, so after a stop or a crash they
+// are delivered again only when this time is up. Word from within the process arrives at once, so it can be short.
+const embeddedAckWait = 5 * time.Second
+
+// ackWait gives the durable consumers' ack wait, 0 for the default.
+func (a *App) ackWait() time.Duration {
+	if a.cfg.Queue.URL == "" {
+		return embeddedAckWait
+	}
+	return 0
 }
 
 // probe is one repository's view of the index.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -68,4 +69,18 @@ func (e *engine) holds(ctx context.Context, alias string, documents int) error {
 		return err
 	}
 	return holdsAll(got, documents)
+}
+
+// usedCPU gives the CPU time that all nodes of the engine have used.
+func (e *engine) usedCPU(ctx context.Context) (time.Duration, error) {
+	const path = "/_nodes/stats/process?filter_path=nodes.*.process.cpu.total_in_millis"
+	answer, err := e.client.call(ctx, http.MethodGet, path, "", nil)
+	if err != nil {
+		return 0, err
+	}
+	var used time.Duration
+	for _, node := range gjson.GetBytes(answer, "nodes").Map() {
+		used += time.Duration(node.Get("process.cpu.total_in_millis").Int()) * time.Millisecond
+	}
+	return used, nil
 }

@@ -223,7 +223,7 @@ func (c *Checker) member(f *Field, dynamic string, name []byte) bool {
 	}
 	child := f.Properties[string(first)]
 	if !dotted || child == nil {
-		return c.unmapped(dynamic, string(name) == ReservedInfo)
+		return c.unmapped(dynamic, isInfo(name))
 	}
 	c.path = append(c.path, first)
 	if !child.Container() {
@@ -254,6 +254,11 @@ func (c *Checker) leave(f *Field) {
 	if c.sink != nil {
 		c.sink.Leave(f)
 	}
+}
+
+// isInfo tells whether the field that a member names is an info; the name may hold dots.
+func isInfo(name []byte) bool {
+	return string(name[bytes.LastIndexByte(name, '.')+1:]) == ReservedInfo
 }
 
 // unmapped reads the value of a member that the mapping lacks. The type of an object named info is known even when it

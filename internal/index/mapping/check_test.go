@@ -56,19 +56,29 @@ func TestCheckNamesTheField(t *testing.T) {
 	tree := mapping.Song()
 	var c mapping.Checker
 	for _, x := range []struct{ doc, kind, reason string }{
-		{`{"files":[{"fileSize":1},{"fileSize":"x"}]}`, mapping.TypeParsing,
-			`[files.fileSize] failed to parse field of type [long]: value "x"`},
-		{`{"samples":{"donor":{"gender":{}}}}`, mapping.TypeParsing,
-			`[samples.donor.gender] failed to parse field of type [keyword]: found an object`},
+		{
+			`{"files":[{"fileSize":1},{"fileSize":"x"}]}`, mapping.TypeParsing,
+			`[files.fileSize] failed to parse field of type [long]: value "x"`,
+		},
+		{
+			`{"samples":{"donor":{"gender":{}}}}`, mapping.TypeParsing,
+			`[samples.donor.gender] failed to parse field of type [keyword]: found an object`,
+		},
 		{`{"files":[{"a":1,"a":2}]}`, mapping.TypeParsing, `[files.a] duplicate field`},
 		{`{"studyId":tru}`, mapping.TypeParsing, `the document is not valid JSON: unexpected character at byte 11`},
 		{`{"studyId.x":1}`, mapping.TypeParsing, `[studyId] is of type [keyword] and cannot have fields`},
-		{`{"info":` + strings.Repeat(`{"x":`, 21) + `1` + strings.Repeat(`}`, 22), mapping.TypeParsing,
-			`[info] exceeds the maximum depth limit of a flattened field`},
-		{`{"x":` + strings.Repeat(`[`, 2000), mapping.TypeParsing,
-			`the document is not valid JSON: nested too deep at byte 1005`},
-		{`{"analysisType":{"version":` + strings.Repeat("1", 1001) + `}}`, mapping.TypeParsing,
-			`the document is not valid JSON: number too long at byte 1028`},
+		{
+			`{"info":` + strings.Repeat(`{"x":`, 21) + `1` + strings.Repeat(`}`, 22), mapping.TypeParsing,
+			`[info] exceeds the maximum depth limit of a flattened field`,
+		},
+		{
+			`{"x":` + strings.Repeat(`[`, 2000), mapping.TypeParsing,
+			`the document is not valid JSON: nested too deep at byte 1005`,
+		},
+		{
+			`{"analysisType":{"version":` + strings.Repeat("1", 1001) + `}}`, mapping.TypeParsing,
+			`the document is not valid JSON: number too long at byte 1028`,
+		},
 	} {
 		_, err := c.Check(tree, []byte(x.doc), nil)
 		var parsing *mapping.ParsingError

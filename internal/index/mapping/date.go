@@ -18,7 +18,7 @@ func isDate(kind Kind, text []byte) bool {
 	if n == 0 || n > 18 {
 		return false
 	}
-	return n == len(rest) || rest[n] == '.' && n+1 < len(rest) && digits(rest, n+1) == len(rest)
+	return n == len(rest) || rest[n] == '.' && digits(rest, n+1) == len(rest)
 }
 
 // isISODate reads strict_date_optional_time: yyyy[-MM[-dd['T'[HH[:mm[:ss[.fraction]]]][offset]]]], whose every part

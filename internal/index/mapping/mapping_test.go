@@ -32,22 +32,36 @@ func render(t testing.TB, f *mapping.Field) string {
 func TestParseAndRender(t *testing.T) {
 	for _, c := range []struct{ name, in, want string }{
 		{"empty", `{}`, `{}`},
-		{"bare", `{"properties":{"b":{"type":"long"},"a":{"type":"keyword"}},"dynamic":"strict"}`,
-			`{"dynamic":"strict","properties":{"a":{"type":"keyword"},"b":{"type":"long"}}}`},
-		{"create-index body", `{"settings":{"x":1},"mappings":{"properties":{"a":{"type":"keyword"}}}}`,
-			`{"properties":{"a":{"type":"keyword"}}}`},
+		{
+			"bare", `{"properties":{"b":{"type":"long"},"a":{"type":"keyword"}},"dynamic":"strict"}`,
+			`{"dynamic":"strict","properties":{"a":{"type":"keyword"},"b":{"type":"long"}}}`,
+		},
+		{
+			"create-index body", `{"settings":{"x":1},"mappings":{"properties":{"a":{"type":"keyword"}}}}`,
+			`{"properties":{"a":{"type":"keyword"}}}`,
+		},
 		{"dynamic as a boolean", `{"dynamic":false}`, `{"dynamic":"false"}`},
-		{"multi-fields and parameters",
+		{
+			"multi-fields and parameters",
 			`{"properties":{"t":{"type":"text","analyzer":"english","fields":{"raw":{"type":"keyword","ignore_above": 64}}}}}`,
-			`{"properties":{"t":{"analyzer":"english","fields":{"raw":{"ignore_above":64,"type":"keyword"}},"type":"text"}}}`},
-		{"objects", `{"properties":{"o":{"type":"object","properties":{"x":{"type":"date"}}},"e":{"type":"object"}}}`,
-			`{"properties":{"e":{"type":"object"},"o":{"properties":{"x":{"type":"date"}}}}}`},
-		{"nested", `{"properties":{"n":{"type":"nested","dynamic":"true","properties":{"x":{"type":"boolean"}}}}}`,
-			`{"properties":{"n":{"dynamic":"true","properties":{"x":{"type":"boolean"}},"type":"nested"}}}`},
-		{"dotted names", `{"properties":{"a.b":{"type":"long"},"a":{"properties":{"c":{"type":"keyword"}}},"a.d.e":{"type":"ip"}}}`,
-			`{"properties":{"a":{"properties":{"b":{"type":"long"},"c":{"type":"keyword"},"d":{"properties":{"e":{"type":"ip"}}}}}}}`},
-		{"other root members", `{"_source":{"enabled":true},"dynamic_templates":[],"properties":{}}`,
-			`{"_source":{"enabled":true},"dynamic_templates":[]}`},
+			`{"properties":{"t":{"analyzer":"english","fields":{"raw":{"ignore_above":64,"type":"keyword"}},"type":"text"}}}`,
+		},
+		{
+			"objects", `{"properties":{"o":{"type":"object","properties":{"x":{"type":"date"}}},"e":{"type":"object"}}}`,
+			`{"properties":{"e":{"type":"object"},"o":{"properties":{"x":{"type":"date"}}}}}`,
+		},
+		{
+			"nested", `{"properties":{"n":{"type":"nested","dynamic":"true","properties":{"x":{"type":"boolean"}}}}}`,
+			`{"properties":{"n":{"dynamic":"true","properties":{"x":{"type":"boolean"}},"type":"nested"}}}`,
+		},
+		{
+			"dotted names", `{"properties":{"a.b":{"type":"long"},"a":{"properties":{"c":{"type":"keyword"}}},"a.d.e":{"type":"ip"}}}`,
+			`{"properties":{"a":{"properties":{"b":{"type":"long"},"c":{"type":"keyword"},"d":{"properties":{"e":{"type":"ip"}}}}}}}`,
+		},
+		{
+			"other root members", `{"_source":{"enabled":true},"dynamic_templates":[],"properties":{}}`,
+			`{"_source":{"enabled":true},"dynamic_templates":[]}`,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := render(t, parse(t, c.in))
@@ -70,12 +84,16 @@ func TestParseRefuses(t *testing.T) {
 		{`null`, `the mapping is not a JSON object`, core.CodeInvalid},
 		{`{"type":"keyword"}`, `the mapping's root must be an object without a type`, core.CodeInvalid},
 		{`{"properties":{"a":{"type":5}}}`, `the mapping's field "a" has a type that is no name`, core.CodeInvalid},
-		{`{"properties":{"a":{"type":"long","properties":{"b":{"type":"long"}}}}}`,
-			`the mapping's field "a" has properties but is no object`, core.CodeInvalid},
+		{
+			`{"properties":{"a":{"type":"long","properties":{"b":{"type":"long"}}}}}`,
+			`the mapping's field "a" has properties but is no object`, core.CodeInvalid,
+		},
 		{`{"properties":{"a":{"properties":{"b":"x"}}}}`, `the mapping's field "a.b" is not a JSON object`, core.CodeInvalid},
 		{`{"properties":{"a..b":{"type":"long"}}}`, `the mapping's field "a..b" has an empty name`, core.CodeInvalid},
-		{`{"subobjects":false,"properties":{"a":{"type":"long"},"a.b":{"type":"long"}}}`,
-			`the mapping's field "a" is a value and holds fields (subobjects: false)`, core.CodeUnsupported},
+		{
+			`{"subobjects":false,"properties":{"a":{"type":"long"},"a.b":{"type":"long"}}}`,
+			`the mapping's field "a" is a value and holds fields (subobjects: false)`, core.CodeUnsupported,
+		},
 	} {
 		_, err := mapping.Parse([]byte(c.in))
 		if core.CodeOf(err) != c.code {
@@ -160,23 +178,31 @@ func TestDerive(t *testing.T) {
 		{"nothing new", `{"k":"x","n":[{"l":1}]}`, ``},
 		{"scalars", `{"s":"x","i":1,"d":1.5,"b":false,"t":"2020-12-02"}`, `{"b":{"type":"boolean"},"d":{"type":"double"},` +
 			`"i":{"type":"long"},"s":` + keyword + `,"t":{"type":"date"}}`},
-		{"dates that are none", `{"a":"2020","b":"2020-13-01","c":"2020-12-02 10:00","d":"2020-12-02T"}`,
-			`{"a":` + keyword + `,"b":` + keyword + `,"c":` + keyword + `,"d":{"type":"date"}}`},
+		{
+			"dates that are none", `{"a":"2020","b":"2020-13-01","c":"2020-12-02 10:00","d":"2020-12-02T"}`,
+			`{"a":` + keyword + `,"b":` + keyword + `,"c":` + keyword + `,"d":{"type":"date"}}`,
+		},
 		{"an integer too big", `{"a":9223372036854775808,"b":-9223372036854775808}`, `{"a":{"type":"double"},"b":{"type":"long"}}`},
 		{"arrays", `{"a":[null,[],1],"b":[1,2.5],"c":[1,"x"],"d":[["x"]],"e":[true,1]}`, `{"a":{"type":"long"},` +
 			`"b":{"type":"double"},"c":` + keyword + `,"d":` + keyword + `,"e":` + keyword + `}`},
 		{"nothing to know", `{"a":null,"b":[],"c":{},"d":[{}],"e":{"x":[null]}}`, ``},
 		{"objects", `{"o":{"x":1,"y":null},"e":[{"x":1},{"y":"z"}]}`, `{"e":{"properties":{"x":{"type":"long"},"y":` + keyword +
 			`},"type":"nested"},"o":{"properties":{"x":{"type":"long"}}}}`},
-		{"below a nested field", `{"n":[{"l":1},{"m":{"z":1}}]}`,
-			`{"n":{"properties":{"m":{"properties":{"z":{"type":"long"}}}},"type":"nested"}}`},
+		{
+			"below a nested field", `{"n":[{"l":1},{"m":{"z":1}}]}`,
+			`{"n":{"properties":{"m":{"properties":{"z":{"type":"long"}}}},"type":"nested"}}`,
+		},
 		{"info", `{"info":{"x":1},"o":{"info":[{"y":1}]},"p":{"info":"text"}}`, `{"info":{"ignore_above":8191,"type":"flattened"},` +
 			`"o":{"properties":{"info":{"ignore_above":8191,"type":"flattened"}}},"p":{"properties":{"info":` + keyword + `}}}`},
+		{"empty info", `{"a.info":{},"n":[{"info":{}}]}`, `{"a":{"properties":{"info":{"ignore_above":8191,"type":"flattened"}}},` +
+			`"n":{"properties":{"info":{"ignore_above":8191,"type":"flattened"}},"type":"nested"}}`},
 		{"dotted names", `{"a.b":1,"a":{"c":"x"},"n.q":1}`, `{"a":{"properties":{"b":{"type":"long"},"c":` + keyword + `}},` +
 			`"n":{"properties":{"q":{"type":"long"}},"type":"nested"}}`},
 		{"escaped names", `{"\u0061\"":1}`, `{"a\"":{"type":"long"}}`},
-		{"what the mapping does not want", `{"loose":{"x":1,"tight":{"y":1}},"f":{"z":1},"off":{"w":1}}`,
-			`{"loose":{"properties":{"tight":{"properties":{"y":{"type":"long"}}}}}}`},
+		{
+			"what the mapping does not want", `{"loose":{"x":1,"tight":{"y":1}},"f":{"z":1},"off":{"w":1}}`,
+			`{"loose":{"properties":{"tight":{"properties":{"y":{"type":"long"}}}}}}`,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			added, err := mapping.Derive(known, []byte(c.doc))

@@ -70,7 +70,7 @@ func (c *Checker) skipObject(levels int) (valued, ok bool) {
 		if levels != unlimited && bytes.IndexByte(name, 0) >= 0 {
 			return false, c.reject(TypeParsing, "keys of a flattened field must not hold a null byte")
 		}
-		typed := string(name) == ReservedInfo && c.scan.peek() == '{'
+		typed := isInfo(name) && c.scan.peek() == '{'
 		value, ok := c.skip(below)
 		if !ok {
 			return false, false

@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"bytes"
 	"math"
 	"net/netip"
 	"strconv"
@@ -122,6 +123,9 @@ func isInteger(kind Kind, text []byte, t Type) bool {
 	if t == Long && shortInteger(text) {
 		return true
 	}
+	if t != Long && t != "unsigned_long" {
+		text = javaDecimal(text)
+	}
 	if !isNumeral(text) {
 		return false
 	}
@@ -167,11 +171,21 @@ func isDecimal(kind Kind, text []byte) bool {
 	if shortInteger(text) {
 		return true
 	}
-	if !isNumeral(text) {
+	if text = javaDecimal(text); !isNumeral(text) {
 		return false
 	}
 	v, err := strconv.ParseFloat(string(text), 64)
 	return err == nil && !math.IsInf(v, 0)
+}
+
+// javaDecimal takes off what Java's parser of a double, which all numeric types but the 64-bit integers go through in
+// Elasticsearch, allows around a numeral: white space, and the suffix of a literal.
+func javaDecimal(text []byte) []byte {
+	text = bytes.Trim(text, " \t\r\n")
+	if n := len(text) - 1; n > 0 && bytes.IndexByte([]byte("dDfF"), text[n]) >= 0 {
+		return text[:n]
+	}
+	return text
 }
 
 // isNumeral tells whether text is made of a decimal numeral's characters alone: neither Infinity nor hexadecimal.

@@ -1,0 +1,380 @@
+package app_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"tutti/internal/core"
+	"tutti/internal/testkit"
+)
+
+// TestIndexRefuses: an engine that answers 429 and 503, hangs up before and after a write, cuts its answers short and
+// puts single documents off costs no document and makes no dead letter, in runs and record by record.
+func TestIndexRefuses(t *testing.T) {
+	t.Parallel()
+	w := startWorld(t, settings{
+		spoilt: true, pageSize: 50, batchBytes: 40 << 10,
+		rates: testkit.FaultRates{TooManyRequests: 0.15, Unavailable: 0.1, ResetRequest: 0.05, ResetResponse: 0.05, Cut: 0.05},
+	})
+	ids := w.fill("S1", 600)
+	w.engine.spoil(true)
+	job := w.run("S1", "?force=true", core.JobSucceeded)
+	if n := job.Get("totals.indexed").Int() + job.Get("totals.stale").Int(); n < 600 {
+		t.Errorf("%d documents arrived, want 600: %s", n, job.Raw)
+	}
+	w.converges(wait)
+	for _, id := range ids[:40] {
+		w.put("S1", id, `"experiment":{"changed":true}`)
+		w.trigger("S1", id)
+	}
+	for _, id := range ids[40:60] {
+		w.song.SetState(id, "UNPUBLISHED")
+		w.trigger("S1", id)
+	}
+	w.converges(2 * time.Minute)
+	w.engine.spoil(false)
+	whole, items := w.engine.faults()
+	t.Logf("%d whole requests and %d documents were refused", whole, items)
+	if whole < 5 || items < 50 {
+		t.Errorf("%d whole requests and %d documents were refused: that proves little", whole, items)
+	}
+	if letters := w.letters(); len(letters) != 0 {
+		t.Errorf("dead letters: %+v", letters)
+	}
+}
+
+// TestUpstreamFails: an upstream that cuts, truncates and refuses its answers costs nothing either.
+func TestUpstreamFails(t *testing.T) {
+	t.Parallel()
+	w := startWorld(t, settings{pageSize: 50})
+	ids := w.fill("S1", 300)
+	for _, fault := range []testkit.Fault{
+		{Skip: 1, Times: 1, Cut: 5000}, {Skip: 1, Times: 1, Truncate: 30_000},
+		{Skip: 1, Times: 1, Status: http.StatusTooManyRequests, RetryAfter: "0"},
+		{Skip: 1, Times: 1, Status: http.StatusBadGateway, ContentType: "text/html", Body: "<html>bad gateway</html>"},
+	} {
+		w.song.Fail(fault)
+	}
+	w.run("S1", "", core.JobSucceeded)
+	w.converged()
+	for _, fault := range []testkit.Fault{
+		{Times: 1, Cut: 100}, {Times: 1, Truncate: 100}, {Times: 1, Status: http.StatusServiceUnavailable},
+	} {
+		w.song.Heal()
+		w.song.Fail(fault)
+		w.put("S1", ids[0], fmt.Sprintf(`"experiment":{"round":%d}`, rand.Uint32()))
+		w.trigger("S1", ids[0])
+		w.converges(wait)
+	}
+	if letters := w.letters(); len(letters) != 0 {
+		t.Errorf("dead letters: %+v", letters)
+	}
+}
+
+// TestLargeStudy: 130 MB in documents of 130 KB go through many bulk requests, none over the batch size and one
+// document.
+func TestLargeStudy(t *testing.T) {
+	t.Parallel()
+	const documents, size, batch = 1000, 130 << 10, 800 << 10
+	w := startWorld(t, settings{pageSize: 50, batchBytes: batch})
+	filler := strings.Repeat("0123456789abcdef", size/16)
+	for i := range documents {
+		w.put("S1", fmt.Sprintf("large-%04d", i), `"info":{"text":"`+filler[:size-i]+`"}`)
+	}
+	began := time.Now()
+	w.run("S1", "", core.JobSucceeded)
+	t.Logf("%d MB in %s", documents*size>>20, time.Since(began).Round(time.Millisecond))
+	bulks, small := w.histogram("tutti_bulk_request_bytes", 1<<20)
+	if bulks != small {
+		t.Errorf("%d of %d bulk requests are over 1 MiB, the limit is %d bytes and one document", bulks-small, bulks, batch)
+	}
+	if least := uint64(documents * size / (batch + size)); bulks < least {
+		t.Errorf("%d bulk requests, want at least %d", bulks, least)
+	}
+	if largest, known := w.engine.largestBulk(); known && (largest > batch+size+4096 || largest < size) {
+		t.Errorf("the engine was sent a bulk request of %d bytes, the limit is %d and one document of %d", largest, batch, size)
+	}
+	w.converged()
+}
+
+// histogram gives the number of all observations and of those up to a bucket's bound.
+func (w *world) histogram(name string, bound float64) (all, within uint64) {
+	w.t.Helper()
+	families, err := w.app.Registry().Gather()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() != name {
+			continue
+		}
+		h := f.GetMetric()[0].GetHistogram()
+		for _, b := range h.GetBucket() {
+			if b.GetUpperBound() == bound {
+				return h.GetSampleCount(), b.GetCumulativeCount()
+			}
+		}
+	}
+	w.t.Fatalf("%s has no bucket up to %v", name, bound)
+	return 0, 0
+}
+
+// TestIndexDownAtStart: without its index tutti starts, says why it pauses, accepts triggers, and does them when the
+// index is there; the same when the index goes later.
+func TestIndexDownAtStart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, settings{spoilt: true})
+	ids := w.fill("S1", 150)
+	w.fill("S2", 30)
+	w.engine.setDown(true)
+	w.start()
+	w.awaitPaused(true)
+	job := w.begin("S1", "")
+	for _, a := range w.song.Analyses("S2") {
+		w.trigger("S2", a.ID)
+	}
+	if n := w.song.Requests(testkit.RoutePage) + w.song.Requests(testkit.RouteRecord); n != 0 {
+		t.Errorf("the upstream was asked %d times while there was no index", n)
+	}
+	w.engine.setDown(false)
+	if j := w.ended(job); j.Get("state").String() != string(core.JobSucceeded) {
+		t.Errorf("job %s", j.Raw)
+	}
+	w.converges(wait)
+	w.awaitPaused(false)
+
+	w.engine.setDown(true)
+	w.put("S1", ids[0], `"experiment":{"changed":true}`)
+	w.trigger("S1", ids[0])
+	w.awaitPaused(true)
+	w.song.SetState(ids[1], "UNPUBLISHED")
+	w.trigger("S1", ids[1])
+	w.engine.setDown(false)
+	w.converges(wait)
+	w.awaitPaused(false)
+}
+
+// awaitPaused waits until /ready names the repository with a reason, or names none. It is no reason for a 503.
+func (w *world) awaitPaused(paused bool) {
+	w.t.Helper()
+	w.eventually(wait, func() (bool, string) {
+		a := w.ask(http.MethodGet, "/ready", http.StatusOK)
+		if !paused {
+			return len(a.get("paused").Array()) == 0 && a.get("components.index").String() == "up", string(a.raw)
+		}
+		return a.get("paused.0.repository").String() == code && a.get("paused.0.reason").String() != "" &&
+			a.get("components.index").String() == "down", string(a.raw)
+	})
+}
+
+// TestQueueFull: a full queue answers 503 with Retry-After, takes a newer Request in the place of an older, and loses
+// nothing of what it accepted.
+func TestQueueFull(t *testing.T) {
+	t.Parallel()
+	const room = 20
+	w := newWorld(t, settings{spoilt: true, maxPending: room})
+	ids := w.fill("S1", 2*room)
+	w.engine.setDown(true)
+	w.start()
+	w.awaitPaused(true)
+	accepted := map[string]bool{}
+	for _, id := range ids {
+		a, err := w.try(http.MethodPost, recordPath("S1", id))
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch a.status {
+		case http.StatusAccepted:
+			accepted[id] = true
+		case http.StatusServiceUnavailable:
+			if a.header.Get("Retry-After") == "" || a.header.Get("Content-Type") != "application/problem+json" {
+				t.Errorf("a 503 without Retry-After or problem: %v %s", a.header, a.raw)
+			}
+		default:
+			t.Errorf("status %d: %s", a.status, a.raw)
+		}
+	}
+	if len(accepted) != room {
+		t.Fatalf("%d requests were accepted, want %d", len(accepted), room)
+	}
+	if a, err := w.try(http.MethodPost, runPath("S1")); err != nil || a.status != http.StatusServiceUnavailable {
+		t.Errorf("a run: status %d, %v, want 503", a.status, err)
+	}
+	w.trigger("S1", ids[0]) // replaces the one that waits
+	w.engine.setDown(false)
+	w.awaitPaused(false)
+	w.eventually(wait, func() (bool, string) {
+		got := w.documents()
+		return len(got) == room, fmt.Sprintf("%d documents", len(got))
+	})
+	for id := range w.documents() {
+		if !accepted[id] {
+			t.Errorf("%s was refused and arrived all the same", id)
+		}
+	}
+	// There is room again, and a run larger than the queue ends too.
+	w.run("S1", "", core.JobSucceeded)
+	w.converged()
+}
+
+// TestStopUnderLoad: a stop in the middle of a run takes no longer than it may, also when the upstream never answers,
+// and what was in hand is done after the next start.
+func TestStopUnderLoad(t *testing.T) {
+	t.Parallel()
+	const limit = 2 * time.Second
+	w := newWorld(t, settings{pageSize: 40, shutdownTimeout: limit, batchBytes: 32 << 10})
+	ids := w.fill("S1", 1200)
+	w.start()
+	for round := range 4 {
+		for _, id := range ids[round*20 : round*20+20] {
+			w.put("S1", id, fmt.Sprintf(`"experiment":{"round":%d}`, round))
+			w.trigger("S1", id)
+		}
+		stuck := round == 3
+		if stuck {
+			w.song.Fail(testkit.Fault{Release: make(chan struct{})}) // never answers
+		}
+		before := w.song.Requests(testkit.RoutePage)
+		job := w.begin("S1", "")
+		reads := 1 + rand.IntN(20)
+		if stuck {
+			reads = 1
+		}
+		w.eventually(wait, func() (bool, string) {
+			n := w.song.Requests(testkit.RoutePage) - before
+			return n >= reads, fmt.Sprintf("%d pages read", n)
+		})
+		took := w.stop()
+		t.Logf("round %d: stopped in %s after %d pages", round, took.Round(time.Millisecond), w.song.Requests(testkit.RoutePage)-before)
+		if took > limit {
+			t.Errorf("round %d: stopping took %s, the limit is %s", round, took, limit)
+		}
+		w.song.Heal()
+		w.start()
+		if j := w.ended(job); j.Get("state").String() != string(core.JobSucceeded) {
+			t.Errorf("round %d: %s", round, j.Raw)
+		}
+		w.converges(wait)
+	}
+}
+
+// TestSecondProcess: a second tutti on the same data folder is refused and says why, whether of this process or of
+// another; the first one does not notice.
+func TestSecondProcess(t *testing.T) {
+	t.Parallel()
+	w := startWorld(t, settings{})
+	w.fill("S1", 10)
+	second := w.newApp()
+	err := second.Start(t.Context())
+	if core.CodeOf(err) != core.CodeConflict || !strings.Contains(err.Error(), w.dir) {
+		t.Errorf("starting a second app: %v, want a conflict that names the folder", err)
+	}
+	if err := w.app.Start(t.Context()); core.CodeOf(err) != core.CodeConflict {
+		t.Errorf("starting the same app again: %v", err)
+	}
+	if c, _, err := w.tryChild(); err == nil {
+		c.kill()
+		t.Error("a second process started on the same folder")
+	}
+	if !strings.Contains(strings.Join(w.logs.all(), ""), "another process") {
+		t.Errorf("the second process does not say why:\n%s", w.logs.tail())
+	}
+	w.run("S1", "", core.JobSucceeded)
+	w.converged()
+	var refusal *core.Error
+	if !errors.As(err, &refusal) || refusal.Message == "" {
+		t.Errorf("the refusal has no message: %v", err)
+	}
+}
+
+// TestJobsOfOneScope: a queued job is returned to later triggers of its scope and flags, jobs of one scope run one
+// after the other, and those of other scopes beside them.
+func TestJobsOfOneScope(t *testing.T) {
+	t.Parallel()
+	w := startWorld(t, settings{})
+	w.fill("S1", 150)
+	w.fill("S2", 50)
+	release := make(chan struct{})
+	w.song.Fail(testkit.Fault{Path: pagesOf("S1"), Times: 1, Release: release})
+	running := w.begin("S1", "")
+	w.eventually(wait, func() (bool, string) { n := w.song.Requests(testkit.RoutePage); return n == 1, fmt.Sprint(n, " pages") })
+	queued := w.begin("S1", "")
+	if queued == running {
+		t.Fatal("a running job was returned instead of queuing one")
+	}
+	for range 5 {
+		if again := w.begin("S1", ""); again != queued {
+			t.Errorf("job %s, want the queued %s", again, queued)
+		}
+	}
+	forced := w.begin("S1", "?force=true")
+	if forced == queued {
+		t.Error("a job with other flags was returned")
+	}
+	w.run("S2", "", core.JobSucceeded)
+	if state := w.job(queued).Get("state").String(); state != string(core.JobQueued) {
+		t.Errorf("the second job is %s while the first runs", state)
+	}
+	close(release)
+	var spans []gjson.Result
+	for _, id := range []string{running, queued, forced} {
+		job := w.ended(id)
+		if job.Get("state").String() != string(core.JobSucceeded) {
+			t.Errorf("job %s", job.Raw)
+		}
+		spans = append(spans, job)
+	}
+	for i, a := range spans {
+		for _, b := range spans[i+1:] {
+			if a.Get("startedAt").Time().Before(b.Get("endedAt").Time()) && b.Get("startedAt").Time().Before(a.Get("endedAt").Time()) {
+				t.Errorf("two jobs of one scope ran side by side:\n%s\n%s", a.Raw, b.Raw)
+			}
+		}
+	}
+	w.converged()
+	if n := len(w.ask(http.MethodGet, "/jobs?state=succeeded", http.StatusOK).get("jobs").Array()); n != 4 {
+		t.Errorf("%d jobs succeeded, want 4", n)
+	}
+}
+
+// TestCancel: a cancelled job reads no more pages, sweeps nothing and makes room for the next.
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	w := startWorld(t, settings{})
+	ids := w.fill("S1", 400)
+	w.run("S1", "", core.JobSucceeded)
+	w.song.SetState(ids[0], "UNPUBLISHED")
+	read := w.song.Requests(testkit.RoutePage)
+	release := make(chan struct{})
+	w.song.Fail(testkit.Fault{Path: pagesOf("S1"), Skip: 1, Times: 1, Release: release})
+	id := w.begin("S1", "")
+	w.eventually(wait, func() (bool, string) {
+		n := w.song.Requests(testkit.RoutePage) - read
+		return n == 2, fmt.Sprint(n, " pages")
+	})
+	job := w.ask(http.MethodDelete, "/jobs/"+id, http.StatusOK)
+	if job.get("state").String() != string(core.JobCancelled) || job.get("error.code").String() != core.JobErrorCancelled {
+		t.Errorf("cancelled job: %s", job.raw)
+	}
+	w.ask(http.MethodDelete, "/jobs/"+id, http.StatusConflict)
+	next := w.begin("S1", "")
+	close(release)
+	if j := w.ended(next); j.Get("state").String() != string(core.JobSucceeded) {
+		t.Errorf("the next job: %s", j.Raw)
+	}
+	// The cancelled job read two pages and at most published a third; the next one reads all five.
+	if n := w.song.Requests(testkit.RoutePage) - read; n > 2+5 {
+		t.Errorf("%d pages were read, want at most 7", n)
+	}
+	if j := w.job(id); j.Get("state").String() != string(core.JobCancelled) || j.Get("totals.removed").Int() != 0 {
+		t.Errorf("the cancelled job went on: %s", j.Raw)
+	}
+	w.converged()
+}
