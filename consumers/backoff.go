@@ -4,6 +4,8 @@ import (
 	"context"
 	"math/rand/v2"
 	"time"
+
+	"tutti/internal/core"
 )
 
 // growing gives base doubled try times, at most limit, with jitter: between half and the whole of it.
@@ -13,6 +15,26 @@ func growing(try int, base, limit time.Duration) time.Duration {
 		d = min(limit, base<<try)
 	}
 	return d/2 + rand.N(d/2+1)
+}
+
+// maxRetryAfter bounds what an upstream may ask for: it must not stop a repository for a day by one word.
+const maxRetryAfter = 5 * time.Minute
+
+// retryAfter gives how long the other side asked to wait, within bounds.
+func retryAfter(err error) time.Duration { return min(core.RetryAfterOf(err), maxRetryAfter) }
+
+// sleepInJob waits for d as long as the process is not stopping, and gives true as soon as the job has ended.
+func (r *repository) sleepInJob(ctx context.Context, jobID string, d time.Duration) (ended bool, err error) {
+	const look = 2 * time.Second
+	for d > 0 {
+		if err := sleep(r.c.draining, min(d, look)); err != nil {
+			return false, err
+		}
+		if d -= look; d > 0 && r.jobEnded(ctx, jobID) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // sleep waits for d, and gives ctx's error when that ends first.

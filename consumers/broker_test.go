@@ -52,7 +52,7 @@ func subjectOf(r core.Request) (string, core.Class) {
 	case core.ScopeRecord:
 		return fmt.Sprintf("%q record %q %q", r.Repository, r.Organization, r.RecordID), core.ClassRecords
 	case core.ScopePage:
-		return fmt.Sprintf("%q page %q %q %d", r.Repository, r.JobID, r.Organization, r.Page.Number), core.ClassPages
+		return fmt.Sprintf("%q page %q %q %d-%d", r.Repository, r.JobID, r.Organization, r.Page.Number, r.Page.Epoch), core.ClassPages
 	case core.ScopeOrganization:
 		return fmt.Sprintf("%q organization %q %q", r.Repository, r.Organization, r.JobID), core.ClassRuns
 	default:
@@ -90,7 +90,22 @@ func (b *broker) Publish(r core.Request) error {
 	return b.store(r)
 }
 
-func (b *broker) Republish(d *delivery) error {
+// clear empties the queue, as if its Requests had been moved elsewhere.
+func (b *broker) clear() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	clear(b.entries)
+}
+
+// Holds tells whether a Request of r's subject is there.
+func (b *broker) Holds(r core.Request) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	subject, _ := subjectOf(r)
+	return b.entries[subject] != nil
+}
+
+func (b *broker) Republish(d *delivery, after time.Duration) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.entries[d.e.subject] != d.e {
@@ -98,6 +113,7 @@ func (b *broker) Republish(d *delivery) error {
 	}
 	r := d.request
 	r.Attempts += d.count
+	r.NotBefore = time.Now().Add(after)
 	return b.store(r)
 }
 
@@ -111,6 +127,18 @@ func (b *broker) PendingRecords(repository, organization string) map[string]stru
 		}
 	}
 	return ids
+}
+
+// Idle tells whether no record or page is waiting or in hand.
+func (b *broker) Idle(repository string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, e := range b.entries {
+		if e.repository == repository && e.class != core.ClassRuns {
+			return false
+		}
+	}
+	return true
 }
 
 func (e *entry) request() core.Request {
@@ -204,6 +232,13 @@ func (b *broker) pending() []string {
 	}
 	slices.Sort(subjects)
 	return subjects
+}
+
+// size counts the subjects that hold a message.
+func (b *broker) size() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.entries)
 }
 
 // available counts the messages that could be delivered now: not in flight, not delayed.

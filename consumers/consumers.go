@@ -52,6 +52,9 @@ type Config struct {
 	RetryBase, RetryMax time.Duration
 	// ProgressEvery is the shortest time between two writes of an organization's progress, 250 ms by default.
 	ProgressEvery time.Duration
+	// SweepPatience is how long a sweep waits for the next of its records to end before its job ends partial, 1 minute
+	// by default. The records are asked for all the same.
+	SweepPatience time.Duration
 	// ClockSkew is how far a stored version may lie ahead before it is an alarm, 5 s by default.
 	ClockSkew time.Duration
 }
@@ -66,6 +69,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.RetryBase, 200*time.Millisecond)
 	setDefault(&c.RetryMax, time.Minute)
 	setDefault(&c.ProgressEvery, 250*time.Millisecond)
+	setDefault(&c.SweepPatience, time.Minute)
 	setDefault(&c.ClockSkew, 5*time.Second)
 	return c
 }

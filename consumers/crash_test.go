@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -52,6 +53,7 @@ func TestCrash(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			in(t, func(t *testing.T, w *world) {
 				r := rand.New(rand.NewPCG(seed, 1))
+				w.broker.ackWait = 3 * time.Second
 				orgs := []string{"A", "B", "C"}
 				for _, org := range orgs {
 					w.upstream.fill(org, 100+r.IntN(300))
@@ -93,6 +95,7 @@ func TestLatePage(t *testing.T) {
 	for _, number := range []int{2, 3, 5} {
 		t.Run(fmt.Sprint(number), func(t *testing.T) {
 			in(t, func(t *testing.T, w *world) {
+				w.broker.ackWait = 3 * time.Second
 				w.upstream.fill("A", 500)
 				var old core.Request
 				var first *process
@@ -128,12 +131,16 @@ func TestLatePage(t *testing.T) {
 // TestRestartDiesToo: the page from which a chain is read again is in hand when that process dies as well.
 func TestRestartDiesToo(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
+		w.broker.ackWait = 3 * time.Second
 		w.upstream.fill("A", 500)
 		id := w.run("A", false)
 		for range 4 {
 			p := w.make(-1)
 			w.upstream.onPage = func(_ context.Context, c pageCall) error {
 				if c.offset == 198 {
+					for w.broker.size() > 1 { // the pages before it end first
+						time.Sleep(time.Millisecond)
+					}
 					p.crash()
 				}
 				return nil
@@ -145,6 +152,75 @@ func TestRestartDiesToo(t *testing.T) {
 		w.upstream.onPage = nil
 		w.boot(-1)
 		w.ended(w.job(id), core.JobSucceeded, "")
+		w.verify()
+		for _, c := range w.upstream.pageCalls()[1:] {
+			if c.offset == 0 {
+				t.Error("the list was read from its start again")
+			}
+		}
+	})
+}
+
+// TestPageInTwoHands: two processes work on a page of the same epoch, because the one that published it died before it
+// had acknowledged the run. It counts once.
+func TestPageInTwoHands(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.broker.ackWait = 3 * time.Second
+		w.upstream.fill("A", 150)
+		var first *process
+		w.afterPublish = func(r core.Request) {
+			if r.Scope == core.ScopePage {
+				w.afterPublish = nil
+				first.crash()
+			}
+		}
+		first = w.boot(-1)
+		id := w.run("A", false)
+		<-first.gone
+		_ = first.stop(t, 0)
+		var hands atomic.Int64
+		both := make(chan struct{})
+		w.upstream.onPage = func(_ context.Context, c pageCall) error {
+			if c.offset == 0 {
+				if hands.Add(1) == 2 {
+					close(both)
+				}
+				<-both
+			}
+			return nil
+		}
+		w.boot(-1)
+		w.boot(-1)
+		job := w.job(id)
+		w.ended(job, core.JobSucceeded, "")
+		w.verify()
+		if want := (core.Totals{Expected: 150, Fetched: 150, Indexed: 150}); job.Totals != want && job.Totals.Indexed+job.Totals.Stale != 150 {
+			t.Errorf("totals %+v", job.Totals)
+		}
+	})
+}
+
+// TestLongWork: what is in hand for longer than the ack wait is not delivered again, and a page that is delivered
+// again all the same is not read twice at a time.
+func TestLongWork(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 10)
+		w.upstream.latency = 5 * time.Minute
+		w.bulk.MaxBodyAge = time.Hour
+		w.boot(-1)
+		id := w.run("A", false)
+		w.index("A", "A-0003")
+		time.Sleep(4 * time.Minute)
+		if _, given := w.broker.counts(); given != 3 { // the run, its page and the record
+			t.Errorf("%d messages were delivered", given)
+		}
+		w.broker.redeliver(core.ClassPages)
+		time.Sleep(30 * time.Second)
+		if n := len(w.upstream.pageCalls()); n != 1 {
+			t.Errorf("the page was read %d times", n)
+		}
+		w.ended(w.awaitFor(id, time.Hour), core.JobSucceeded, "")
+		w.idle()
 		w.verify()
 	})
 }

@@ -27,9 +27,12 @@ type engine struct {
 	onRefresh func()
 	// busy is for the use of hold.
 	busy atomic.Int64
+	// scanned counts the documents that scans have read, whatever their version.
+	scanned atomic.Int64
 
 	mu       sync.Mutex
 	docs     map[string]document
+	seq      int64 // of the last write
 	down     error
 	prepared int
 	checks   int
@@ -39,6 +42,7 @@ type engine struct {
 
 type document struct {
 	version core.Version
+	seq     int64
 	source  []byte
 	deleted bool
 }
@@ -87,14 +91,15 @@ func (e *engine) apply(it core.BatchItem, source []byte) core.Result {
 	if old, known := e.docs[it.ID]; known && old.version > it.Version {
 		return core.Result{Outcome: core.OutcomeStale, CurrentVersion: old.version}
 	}
+	e.seq++
 	if it.Op == core.OpDelete {
-		e.docs[it.ID] = document{version: it.Version, deleted: true}
+		e.docs[it.ID] = document{version: it.Version, seq: e.seq, deleted: true}
 		return core.Result{Outcome: core.OutcomeRemoved}
 	}
 	if !gjson.ValidBytes(source) {
 		return core.Result{Outcome: core.OutcomeRejected, Type: "document_parsing_exception", Reason: "not JSON"}
 	}
-	e.docs[it.ID] = document{version: it.Version, source: source}
+	e.docs[it.ID] = document{version: it.Version, seq: e.seq, source: source}
 	return core.Result{Outcome: core.OutcomeIndexed}
 }
 
@@ -102,7 +107,8 @@ func (e *engine) apply(it core.BatchItem, source []byte) core.Result {
 func (e *engine) put(id string, version core.Version, source string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.docs[id] = document{version: version, source: []byte(source)}
+	e.seq++
+	e.docs[id] = document{version: version, seq: e.seq, source: []byte(source)}
 }
 
 // setDown makes every call fail with err, nil brings the index back.
@@ -144,10 +150,22 @@ func (e *engine) Count(scope core.IndexScope) (int64, error) {
 	return n, e.down
 }
 
+// Mark gives the number of the last write.
+func (e *engine) Mark() (string, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return strconv.FormatInt(e.seq, 10), e.down
+}
+
 func (e *engine) Scan(scope core.IndexScope, below core.Version, each func(string, core.Version) error) error {
 	e.mu.Lock()
 	hits := map[string]core.Version{}
+	mark, markErr := strconv.ParseInt(scope.WrittenBy, 10, 64)
 	for id, d := range e.docs {
+		if d.deleted || markErr == nil && d.seq > mark {
+			continue
+		}
+		e.scanned.Add(1)
 		if e.in(scope, d) && (below == 0 || d.version < below) {
 			hits[id] = d.version
 		}

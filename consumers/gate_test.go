@@ -172,5 +172,8 @@ func TestQueueDown(t *testing.T) {
 		w.boot(-1)
 		w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
 		w.verify()
+		if n := len(w.upstream.pageCalls()); n != 4 {
+			t.Errorf("%d pages were read", n)
+		}
 	})
 }

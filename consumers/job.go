@@ -3,14 +3,21 @@ package consumers
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"tutti/internal/core"
 )
 
+// cancelTimeout bounds the cancelling of a job.
+const cancelTimeout = 10 * time.Second
+
 // Cancel ends a job that is not final: what is in hand of it is finished, nothing more of it is begun. It gives
 // CodeConflict for a final job.
 func (c *Consumers) Cancel(ctx context.Context, id string) (core.Job, error) {
+	// A client that goes away must not leave the job half cancelled.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)
+	defer cancel()
 	job, err := c.deps.Jobs.Update(ctx, id, func(j *core.Job) error {
 		if j.State.Final() {
 			return core.NewError(core.CodeConflict, fmt.Sprintf("the job has ended already: it is %s", j.State))
@@ -62,6 +69,46 @@ func sum(runs []core.OrganizationRun) core.Totals {
 	return t
 }
 
+// EndOrphan ends a job that has no Request in the queue any more, because one of them became a dead letter: its open
+// organizations have failed. It does nothing to a job that has ended.
+func (c *Consumers) EndOrphan(ctx context.Context, id string) error {
+	runs, err := c.deps.Organizations.Organizations(ctx, id)
+	if err != nil {
+		return err
+	}
+	lost := &core.JobError{
+		Code: core.JobErrorInterrupted, Message: "a request of the run was given up; see the dead letters and run it again",
+	}
+	for i, run := range runs {
+		if runs[i], err = c.deps.Organizations.UpdateOrganization(ctx, id, run.Organization, func(run *core.OrganizationRun) error {
+			if !run.State.Final() {
+				run.State, run.Error = core.JobFailed, lost
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	state, fault := verdict(runs)
+	_, err = c.deps.Jobs.Update(ctx, id, func(j *core.Job) error {
+		if j.State.Final() {
+			return nil
+		}
+		if fault == nil || j.ExpectedOrganizations == nil || len(runs) < *j.ExpectedOrganizations {
+			fault = lost
+			if state == core.JobSucceeded && len(runs) > 0 {
+				state = core.JobPartial
+			} else if len(runs) == 0 {
+				state = core.JobFailed
+			}
+		}
+		now := time.Now().UTC()
+		j.State, j.EndedAt, j.Error, j.Totals = state, &now, fault, sum(runs)
+		return nil
+	})
+	return err
+}
+
 // failJob ends a job whose organizations could not be listed.
 func (r *repository) failJob(ctx context.Context, id string, cause error) error {
 	_, err := r.c.deps.Jobs.Update(ctx, id, func(j *core.Job) error {
@@ -91,17 +138,17 @@ func (r *repository) finishJob(ctx context.Context, id string) error {
 			return nil
 		}
 	}
-	state, fault := verdict(runs)
-	totals := sum(runs)
-	if state == core.JobSucceeded && job.Scope == core.ScopeRepository {
-		removed, guard, err := r.sweepVanished(ctx, job, runs)
-		if err != nil {
+	var vanished sweepResult
+	if job.Scope == core.ScopeRepository {
+		if vanished, runs, err = r.sweepJob(ctx, job, runs); err != nil {
 			return err
 		}
-		totals.Removed += removed
-		if guard != nil {
-			state, fault = core.JobPartial, guard
-		}
+	}
+	state, fault := verdict(runs)
+	totals := sum(runs)
+	totals.Removed += vanished.removed
+	if vanished.guard != nil {
+		state, fault = core.JobPartial, vanished.guard
 	}
 	mine := false
 	ended, err := r.c.deps.Jobs.Update(ctx, id, func(j *core.Job) error {
@@ -117,6 +164,28 @@ func (r *repository) finishJob(ctx context.Context, id string) error {
 			"removed", ended.Totals.Removed, "rejected", ended.Totals.Rejected)
 	}
 	return err
+}
+
+// sweepJob sweeps a repository's job at its end: in one scan when all its organizations were read whole, else those that
+// were, each by itself. It gives the runs as they are then.
+func (r *repository) sweepJob(ctx context.Context, job core.Job, runs []core.OrganizationRun) (sweepResult, []core.OrganizationRun, error) {
+	var vanished sweepResult
+	var err error
+	if whole(runs) {
+		vanished, err = r.sweepRepository(ctx, job, runs)
+	} else {
+		err = r.sweepRead(ctx, job, runs)
+	}
+	if err != nil {
+		return vanished, runs, err
+	}
+	runs, err = r.c.deps.Organizations.Organizations(ctx, job.ID)
+	return vanished, runs, err
+}
+
+// whole tells whether all organizations were read to their end.
+func whole(runs []core.OrganizationRun) bool {
+	return !slices.ContainsFunc(runs, func(run core.OrganizationRun) bool { return run.State != core.JobSucceeded })
 }
 
 // verdict gives a job's state from those of its organizations: all alike, or partial.

@@ -9,13 +9,17 @@ import (
 	"tutti/internal/core"
 )
 
+// pagesPerCall is how many pages are in hand for each call that may be under way: beyond those that are read, they wait
+// for the outcomes of their documents.
+const pagesPerCall = 4
+
 func (r *repository) pullPages() {
-	// Pages beyond those that are read wait for the outcomes of their documents.
-	r.pull(core.ClassPages, r.Pages, 4*r.Concurrency, r.handlePage)
+	r.pull(core.ClassPages, r.Pages, pagesPerCall*r.Concurrency, r.handlePage)
 }
 
-// handlePage reads one page, publishes the next, writes the documents and ends m after their outcomes.
-func (r *repository) handlePage(ctx context.Context, m core.Message) {
+// handlePage reads one page, publishes the next, writes the documents and ends m after their outcomes. free makes room
+// for another page while this one only waits for its report to be stored.
+func (r *repository) handlePage(ctx context.Context, m core.Message, free func()) {
 	defer r.c.keeper.release(m)
 	req := m.Request()
 	key := req.JobID + "/" + req.Organization + "/" + strconv.Itoa(req.Page.Number)
@@ -32,7 +36,7 @@ func (r *repository) handlePage(ctx context.Context, m core.Message) {
 		delete(r.pagesInHand, key)
 		r.mu.Unlock()
 	}()
-	err := r.settlePage(ctx, m)
+	err := r.settlePage(ctx, m, free)
 	switch {
 	case err == nil:
 		r.ack(ctx, m)
@@ -46,7 +50,7 @@ func (r *repository) handlePage(ctx context.Context, m core.Message) {
 }
 
 // settlePage does what is left to do of m's page. nil means that m may end.
-func (r *repository) settlePage(ctx context.Context, m core.Message) error {
+func (r *repository) settlePage(ctx context.Context, m core.Message, free func()) error {
 	req := m.Request()
 	job, err := r.jobOf(ctx, m)
 	if err != nil {
@@ -60,7 +64,12 @@ func (r *repository) settlePage(ctx context.Context, m core.Message) error {
 	if err != nil {
 		return err
 	}
-	if job.State.Final() || run.State.Final() {
+	if job.State.Final() && !run.State.Final() { // cancelled, or given up, while the organization was to be told
+		_, err := r.c.deps.Organizations.UpdateOrganization(ctx, job.ID, req.Organization, cancelRun)
+		return err
+	}
+	if run.State.Final() {
+		free()
 		return r.finishJob(ctx, job.ID)
 	}
 	page, todo, err := r.admit(ctx, m, run)
@@ -69,24 +78,23 @@ func (r *repository) settlePage(ctx context.Context, m core.Message) error {
 	}
 	switch {
 	case todo:
-		return r.workOnPage(ctx, m, job, page)
+		return r.workOnPage(ctx, m, job, page, free)
 	case run.AllPagesDone():
+		free()
 		return r.finishOrganization(ctx, job, run)
-	case run.PageDone(page.Number):
+	default: // it has ended, or its chain was begun again before it
 		return nil
-	default:
-		return r.outlived(ctx, m, job, run)
 	}
 }
 
 // admit tells whether m's page has to be read. A page that was in hand when a process died is the place from which
 // its chain is read again: rows may have moved between it and its successor meanwhile. The epoch voids the pages
-// that the old chain left behind; a page from a later epoch than the run's orders a restart.
+// that the old chain left behind; the page it was begun again from carries the older epoch itself.
 func (r *repository) admit(ctx context.Context, m core.Message, run core.OrganizationRun) (core.Page, bool, error) {
 	page := *m.Request().Page
 	isDue := func(run *core.OrganizationRun) bool {
 		void := page.Epoch < run.Epoch && page.Number > run.Restart
-		return page.Epoch > run.Epoch || !void && !run.PageDone(page.Number)
+		return !void && !run.PageDone(page.Number)
 	}
 	if !isDue(&run) {
 		return page, false, nil
@@ -106,36 +114,15 @@ func (r *repository) admit(ctx context.Context, m core.Message, run core.Organiz
 	return page, todo, err
 }
 
-// outlivedAttempts is how often a page of an outlived chain is looked at before its list is read again.
-const outlivedAttempts = 8
-
-// outlived ends a page whose chain was restarted before it. A process that was cut off from the queue may have
-// published it late, in the place of the new chain's page of the same number, which would end there: so it waits
-// until that page is done or replaces it, and in the end has the list read from its start.
-func (r *repository) outlived(ctx context.Context, m core.Message, job core.Job, run core.OrganizationRun) error {
-	n := m.Request().Page.Number
-	if run.LastPage != nil && n > *run.LastPage {
-		return nil
-	}
-	if !run.PageDone(n-1) || attempts(m) < outlivedAttempts {
-		return &core.Error{
-			Code: core.CodeUnavailable, Message: "the page waits for its chain, which was begun again", RetryAfter: runningAgainAfter,
-		}
-	}
-	r.log.Warn("reading a list again whose chain of pages broke", "job_id", job.ID, "organization", run.Organization, "page", n)
-	first := r.childRequest(job, core.ScopePage, run.Organization)
-	first.Page = &core.Page{Limit: m.Request().Page.Limit, Epoch: run.Epoch + 1}
-	return r.insist(ctx, "publishing the first page", func() error { return r.c.deps.Requests.Publish(ctx, first) })
-}
-
 // workOnPage reads and writes the page, reports it, and ends the organization with its last page.
-func (r *repository) workOnPage(ctx context.Context, m core.Message, job core.Job, page core.Page) error {
+func (r *repository) workOnPage(ctx context.Context, m core.Message, job core.Job, page core.Page, free func()) error {
 	w := newPageWork(r, m, job, page)
 	err := w.do(ctx)
 	var failure *pageError
 	if err != nil && !errors.As(err, &failure) {
 		return err
 	}
+	free()
 	complete := false
 	run, err := r.progress.write(ctx, job.ID, w.req.Organization, failure != nil || w.last, func(run *core.OrganizationRun) {
 		complete = w.report(run, failure)
@@ -162,13 +149,11 @@ func (w *pageWork) report(run *core.OrganizationRun, failure *pageError) bool {
 		(w.page.Epoch < run.Epoch && w.page.Number >= run.Restart) {
 		return false
 	}
-	expected := run.Totals.Expected
-	run.Totals.Add(w.totals)
-	run.Totals.Expected = expected
 	if w.total > 0 || w.last {
 		run.Totals.Expected = int64(w.total)
 	}
 	if failure != nil {
+		run.Totals.Add(w.totals)
 		run.State = core.JobFailed
 		run.Error = &core.JobError{Code: string(core.CodeOf(failure.cause)), Message: fmt.Sprintf(
 			"page %d (rows from %d) could not be read: %s", w.page.Number, w.page.Offset, core.MessageOf(failure.cause))}
@@ -181,18 +166,18 @@ func (w *pageWork) report(run *core.OrganizationRun, failure *pageError) bool {
 		number := w.page.Number
 		run.LastPage = &number
 	}
-	run.EndPage(w.page.Number)
+	run.EndPage(w.page.Number, w.totals)
 	return run.AllPagesDone()
 }
 
-// finishOrganization sweeps an organization whose pages have all ended, and then the job if it was the last one.
+// finishOrganization ends an organization whose pages have all ended, and then the job if it was the last one. In an
+// organization's own job it is swept before; a repository's job sweeps all of them together at its end.
 func (r *repository) finishOrganization(ctx context.Context, job core.Job, run core.OrganizationRun) error {
-	var removed int64
-	fault := run.Unswept
-	if fault == nil {
+	swept := sweepResult{guard: run.Unswept}
+	sweep := job.Scope == core.ScopeOrganization && run.Unswept == nil
+	if sweep {
 		var err error
-		removed, fault, err = r.sweepOrganization(ctx, job, run.Organization)
-		if err != nil {
+		if swept, err = r.sweepOrganization(ctx, job, run.Organization); err != nil {
 			return err
 		}
 	}
@@ -200,11 +185,10 @@ func (r *repository) finishOrganization(ctx context.Context, job core.Job, run c
 		if run.State.Final() {
 			return nil
 		}
-		run.State, run.Error = core.JobSucceeded, fault
-		if fault != nil {
-			run.State = core.JobPartial
+		run.State = core.JobSucceeded
+		if sweep || swept.guard != nil {
+			swept.note(run)
 		}
-		run.Totals.Removed += removed
 		return nil
 	})
 	if err != nil {

@@ -105,9 +105,13 @@ func (w *pageWork) do(ctx context.Context) error {
 		}
 		w.r.log.Info("page could not be read", "job_id", w.req.JobID, "organization", w.req.Organization,
 			"page", w.page.Number, "attempts", failures, "err", readErr)
-		delay := max(core.RetryAfterOf(readErr), growing(failures, w.r.c.cfg.RetryBase, w.r.c.cfg.RetryMax))
-		if err := sleep(w.r.c.draining, delay); err != nil {
+		delay := max(retryAfter(readErr), growing(failures, w.r.c.cfg.RetryBase, w.r.c.cfg.RetryMax))
+		ended, err := w.r.sleepInJob(ctx, w.job.ID, delay)
+		if err != nil {
 			return err
+		}
+		if ended {
+			return &pageError{cause: readErr}
 		}
 	}
 }
@@ -357,7 +361,7 @@ func (w *pageWork) requestUnsettled(ctx context.Context, keep map[string]struct{
 			continue
 		}
 		req := w.recordRequest(id)
-		if err := w.r.insist(ctx, "publishing a record", func() error { return w.r.c.deps.Requests.Publish(ctx, req) }); err != nil {
+		if err := w.r.insist(ctx, "publishing a record", func() error { return w.r.c.deps.Requests.Offer(ctx, req) }); err != nil {
 			return err
 		}
 		delete(w.unsettled, id)

@@ -24,9 +24,25 @@ type Source interface {
 
 // Requests publishes Requests and knows which are still in the queue.
 type Requests interface {
+	Publishing
+	Waiting
+}
+
+// Publishing stores Requests.
+type Publishing interface {
 	Publish(ctx context.Context, r core.Request) error
-	// Republish puts m's Request on its subject again with its attempts carried over, unless a newer one is there.
-	Republish(ctx context.Context, m core.Message) error
+	// Offer publishes r unless a Request of the same subject is there already, which is success too: what somebody
+	// else asked for must not be replaced by what tutti asks for by itself.
+	Offer(ctx context.Context, r core.Request) error
+	// Republish puts m's Request on its subject again with its attempts carried over and not to be worked on before
+	// after has passed, unless a newer one is there.
+	Republish(ctx context.Context, m core.Message, after time.Duration) error
+}
+
+// Waiting tells which Requests are still in the queue.
+type Waiting interface {
+	// Idle tells whether no record or page Request of a repository waits or is in hand of any process.
+	Idle(ctx context.Context, repository string) (bool, error)
 	// PendingRecords gives the ids of an organization's records that still have a Request in the queue.
 	PendingRecords(ctx context.Context, repository, organization string) (map[string]struct{}, error)
 }
@@ -61,10 +77,23 @@ type Slots interface {
 
 // Index is what the consumers read of the index; writes go through the bulk writer.
 type Index interface {
+	Documents
+	Scans
+}
+
+// Documents reads single documents and counts them.
+type Documents interface {
 	Get(ctx context.Context, alias, id string) (core.StoredDocument, bool, error)
 	Count(ctx context.Context, alias string, scope core.IndexScope) (int64, error)
 	Refresh(ctx context.Context, alias string) error
-	// Scan calls each for the documents of scope whose version is below the given one; 0 means all.
+}
+
+// Scans finds the documents that a run did not see.
+type Scans interface {
+	// Mark gives a mark of everything that was written to the alias so far, empty when there is none to give.
+	Mark(ctx context.Context, alias string) (string, error)
+	// Scan calls each for the documents of scope whose version is below the given one; 0 means all. With
+	// scope.WrittenBy it may leave out what was written after that mark.
 	Scan(ctx context.Context, alias string, scope core.IndexScope, below core.Version, each func(id string, v core.Version) error) error
 }
 

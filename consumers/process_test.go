@@ -227,8 +227,19 @@ func (q requestPort) Publish(ctx context.Context, r core.Request) error {
 	})
 }
 
-func (q requestPort) Republish(ctx context.Context, m core.Message) error {
-	return tell(ctx, q.p, func() error { return q.p.w.broker.Republish(m.(*message).delivery) })
+func (q requestPort) Offer(ctx context.Context, r core.Request) error {
+	if q.p.w.broker.Holds(r) {
+		return tell(ctx, q.p, func() error { return nil })
+	}
+	return q.Publish(ctx, r)
+}
+
+func (q requestPort) Republish(ctx context.Context, m core.Message, after time.Duration) error {
+	return tell(ctx, q.p, func() error { return q.p.w.broker.Republish(m.(*message).delivery, after) })
+}
+
+func (q requestPort) Idle(ctx context.Context, repository string) (bool, error) {
+	return ask(ctx, q.p, func() (bool, error) { return q.p.w.broker.Idle(repository), nil })
 }
 
 func (q requestPort) PendingRecords(ctx context.Context, repository, organization string) (map[string]struct{}, error) {
@@ -307,6 +318,14 @@ func (i indexPort) Get(_ context.Context, _, id string) (core.StoredDocument, bo
 
 func (i indexPort) Count(_ context.Context, _ string, scope core.IndexScope) (int64, error) {
 	return call(i.p, func() (int64, error) { return i.p.w.engine.Count(scope) })
+}
+
+func (i indexPort) Mark(context.Context, string) (mark string, err error) {
+	err = do(i.p, func() (err error) {
+		mark, err = i.p.w.engine.Mark()
+		return err
+	})
+	return mark, err
 }
 
 func (i indexPort) Refresh(context.Context, string) error { return do(i.p, i.p.w.engine.Refresh) }

@@ -3,6 +3,7 @@ package consumers
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -22,7 +23,7 @@ func (r *repository) pullRecords() {
 
 // workOnRecord works on m, unless its record is in hand: then m parks, unfetched, until that has ended. Of several
 // parked messages only the newest is worked on; the queue has already replaced the others.
-func (r *repository) workOnRecord(ctx context.Context, m core.Message) {
+func (r *repository) workOnRecord(ctx context.Context, m core.Message, _ func()) {
 	key := m.Request().RecordID
 	r.mu.Lock()
 	if hand, busy := r.records[key]; busy {
@@ -73,12 +74,20 @@ func (r *repository) handleRecord(ctx context.Context, m core.Message) {
 		r.giveBack(context.WithoutCancel(ctx), m, 0)
 	case core.Retryable(err):
 		r.c.cfg.Metrics.addDocuments(r.IndexName, core.OutcomeRetry, 1)
-		r.log.Info("record will be tried again", "organization", req.Organization, "record_id", req.RecordID,
+		r.log.Log(ctx, retryLevel(attempts(m)), "record will be tried again", "organization", req.Organization, "record_id", req.RecordID,
 			"request_id", req.ID, "attempts", attempts(m)+1, "err", err)
 		r.giveBack(ctx, m, r.retryDelay(m, err))
 	default:
 		r.giveUp(ctx, m, err)
 	}
+}
+
+// retryLevel lets the first failure of a record and every doubling of its attempts be seen, not each of them.
+func retryLevel(attempts int) slog.Level {
+	if attempts&(attempts+1) == 0 {
+		return slog.LevelInfo
+	}
+	return slog.LevelDebug
 }
 
 // settleRecord gives the final result of m's record. An error means that nothing final happened.
@@ -115,22 +124,17 @@ func (r *repository) settleRecord(ctx context.Context, m core.Message) (core.Res
 func (r *repository) writeRecord(ctx context.Context, m core.Message) (core.Result, error) {
 	req := m.Request()
 	if req.Kind == core.KindRemove {
-		return r.removeDocument(ctx, m)
+		return r.removeAsked(ctx, m)
 	}
 	rec, fetchedAt, err := r.fetchRecord(ctx, req)
-	if core.CodeOf(err) == core.CodeAbsent {
-		return r.removeDocument(ctx, m)
-	}
-	if errors.Is(err, core.ErrOtherOrganization) {
+	switch {
+	case core.CodeOf(err) == core.CodeAbsent:
+		return r.removeAbsent(ctx, m, err)
+	case elsewhere(req, rec, err):
 		return core.Result{Outcome: core.OutcomeMismatch}, nil
-	}
-	if err != nil {
+	case err != nil:
 		return core.Result{}, err
-	}
-	if rec.Organization != req.Organization {
-		return core.Result{Outcome: core.OutcomeMismatch}, nil
-	}
-	if !rec.Indexable {
+	case !rec.Indexable:
 		return r.removeDocument(ctx, m)
 	}
 	return r.writeOne(ctx, core.Write{
@@ -159,7 +163,7 @@ func (r *repository) fetchRecord(ctx context.Context, req core.Request) (core.Re
 // confirmAbsent keeps an organization's absence only if the upstream's own list omits it too (CONTRACT section 1);
 // otherwise the upstream contradicts itself, which may pass.
 func (r *repository) confirmAbsent(ctx context.Context, organization string, absent error) error {
-	listed, err := r.Upstream.Organizations(ctx)
+	listed, err := r.listing.get(ctx, r.Upstream)
 	if err != nil {
 		return err
 	}
@@ -169,13 +173,61 @@ func (r *repository) confirmAbsent(ctx context.Context, organization string, abs
 	return absent
 }
 
+// elsewhere tells whether the upstream says that a record belongs to another organization than the Request's.
+func elsewhere(req core.Request, rec core.Record, err error) bool {
+	return errors.Is(err, core.ErrOtherOrganization) || err == nil && rec.Organization != req.Organization
+}
+
+// removeAsked removes a document on request. Where none is stored, only the upstream can tell whose record the id is:
+// a tombstone for another organization's would keep its document out.
+func (r *repository) removeAsked(ctx context.Context, m core.Message) (core.Result, error) {
+	_, found, err := r.stored(ctx, m)
+	if err != nil {
+		return core.Result{}, err
+	}
+	if found {
+		return r.removeDocument(ctx, m)
+	}
+	rec, _, err := r.fetchRecord(ctx, m.Request())
+	switch {
+	case core.CodeOf(err) == core.CodeAbsent:
+		return r.removeAbsent(ctx, m, err)
+	case elsewhere(m.Request(), rec, err):
+		return core.Result{Outcome: core.OutcomeMismatch}, nil
+	case core.Retryable(err):
+		return core.Result{}, err
+	}
+	return r.removeDocument(ctx, m)
+}
+
+// removeAbsent removes the document of a record that the upstream does not have. Where it has not even the
+// organization, there is nothing under way that could bring the document back, and the id may be another's: then only
+// what is stored is removed.
+func (r *repository) removeAbsent(ctx context.Context, m core.Message, absent error) (core.Result, error) {
+	if !errors.Is(absent, core.ErrOrganizationAbsent) {
+		return r.removeDocument(ctx, m)
+	}
+	_, found, err := r.stored(ctx, m)
+	if err != nil {
+		return core.Result{}, err
+	}
+	if !found {
+		return core.Result{Outcome: core.OutcomeRemoved}, nil
+	}
+	return r.removeDocument(ctx, m)
+}
+
+func (r *repository) stored(ctx context.Context, m core.Message) (core.StoredDocument, bool, error) {
+	d, found, err := r.c.deps.Index.Get(ctx, r.IndexName, m.Request().RecordID)
+	return d, found, r.noted(err)
+}
+
 // removeDocument deletes m's document if it belongs to m's organization. The delete is sent also when there is no
 // document: its version keeps an older write that is still under way from bringing the document back.
 func (r *repository) removeDocument(ctx context.Context, m core.Message) (core.Result, error) {
 	req := m.Request()
-	stored, found, err := r.c.deps.Index.Get(ctx, r.IndexName, req.RecordID)
+	stored, found, err := r.stored(ctx, m)
 	if err != nil {
-		r.noteRetry(core.CodeOf(err))
 		return core.Result{}, err
 	}
 	if found && gjson.GetBytes(stored.Source, r.OrganizationField()).String() != req.Organization {

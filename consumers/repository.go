@@ -24,6 +24,7 @@ type repository struct {
 	mu                     sync.Mutex // guards pagesInHand and records
 	records                map[string]*recordInHand
 	progress               *progress
+	listing                listing
 	clockAlarm             atomic.Int64 // ns since 1970 of the last alarm, 0 for none
 }
 
@@ -47,8 +48,8 @@ const (
 )
 
 // pull hands messages of src to work, at most limit at a time, and none while the index takes no writes. work ends
-// each message and lets the keeper release it.
-func (r *repository) pull(class core.Class, src Source, limit int, work func(context.Context, core.Message)) {
+// each message and lets the keeper release it; it may call free to make room for another before it has ended.
+func (r *repository) pull(class core.Class, src Source, limit int, work func(ctx context.Context, m core.Message, free func())) {
 	ctx := r.c.draining
 	slots := semaphore.NewWeighted(int64(limit))
 	for try := 0; ; {
@@ -62,10 +63,16 @@ func (r *repository) pull(class core.Class, src Source, limit int, work func(con
 		messages, err := r.fetch(ctx, src, n)
 		slots.Release(int64(n - len(messages)))
 		for _, m := range messages {
+			if early := time.Until(m.Request().NotBefore); early > 0 { // it was published again, to be tried later
+				slots.Release(1)
+				r.giveBack(ctx, m, early)
+				continue
+			}
 			r.c.keeper.hold(m)
 			r.c.inHand.Go(func() {
-				defer slots.Release(1)
-				work(r.c.work, m)
+				free := sync.OnceFunc(func() { slots.Release(1) })
+				defer free()
+				work(r.c.work, m, free)
 			})
 		}
 		if ctx.Err() != nil {
@@ -97,13 +104,14 @@ func (r *repository) fetch(ctx context.Context, src Source, n int) ([]core.Messa
 // giveBack returns a message to the queue, to be delivered after delay. After ten deliveries its Request is
 // published again instead, so that only a message that kills the process reaches the last delivery.
 func (r *repository) giveBack(ctx context.Context, m core.Message, delay time.Duration) {
-	var err error
 	if m.Deliveries() >= maxDeliveriesBeforeRepublish {
-		err = r.c.deps.Requests.Republish(ctx, m)
-	} else {
-		err = m.Nak(delay)
+		err := r.c.deps.Requests.Republish(ctx, m, delay)
+		if err == nil {
+			return
+		}
+		r.log.Warn("publishing a request again", "request_id", m.Request().ID, "err", err)
 	}
-	if err != nil {
+	if err := m.Nak(delay); err != nil {
 		// The queue delivers it again when the ack wait ends.
 		r.log.Warn("giving a request back", "request_id", m.Request().ID, "err", err)
 	}
@@ -124,7 +132,7 @@ func attempts(m core.Message) int { return m.Request().Attempts + m.Deliveries()
 
 // retryDelay gives how long to wait before m is tried again after err.
 func (r *repository) retryDelay(m core.Message, err error) time.Duration {
-	return max(core.RetryAfterOf(err), growing(attempts(m), r.c.cfg.RetryBase, r.c.cfg.RetryMax))
+	return max(retryAfter(err), growing(attempts(m), r.c.cfg.RetryBase, r.c.cfg.RetryMax))
 }
 
 // insist calls f until it succeeds or fails for good, as long as the process is not stopping.
@@ -138,7 +146,7 @@ func (r *repository) insist(ctx context.Context, what string, f func() error) er
 			return err
 		}
 		r.log.Warn("trying again", "action", what, "err", err)
-		if sleep(r.c.draining, max(core.RetryAfterOf(err), growing(try, r.c.cfg.RetryBase, 5*time.Second))) != nil {
+		if sleep(r.c.draining, max(retryAfter(err), growing(try, r.c.cfg.RetryBase, 5*time.Second))) != nil {
 			return err
 		}
 	}

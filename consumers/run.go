@@ -21,7 +21,7 @@ func (r *repository) pullRuns() {
 }
 
 // handleRun begins a run: it expands a repository into organizations, an organization into its first page.
-func (r *repository) handleRun(ctx context.Context, m core.Message) {
+func (r *repository) handleRun(ctx context.Context, m core.Message, _ func()) {
 	defer r.c.keeper.release(m)
 	free, err := r.beginRun(ctx, m)
 	switch {
@@ -50,7 +50,7 @@ func (r *repository) beginRun(ctx context.Context, m core.Message) (bool, error)
 			return false, err
 		}
 	}
-	job, err = r.startJob(ctx, job.ID, m.Version())
+	job, err = r.startJob(ctx, job, m.Version())
 	if err != nil || job.State.Final() {
 		return true, err
 	}
@@ -114,20 +114,40 @@ func (r *repository) takeScope(ctx context.Context, job core.Job) (bool, error) 
 }
 
 // startJob makes a queued job run. What its run must have seen is what carries a version of first or later.
-func (r *repository) startJob(ctx context.Context, id string, first core.Version) (core.Job, error) {
-	return r.c.deps.Jobs.Update(ctx, id, func(j *core.Job) error {
+func (r *repository) startJob(ctx context.Context, job core.Job, first core.Version) (core.Job, error) {
+	if job.State != core.JobQueued {
+		return job, nil
+	}
+	mark := r.startMark(ctx)
+	return r.c.deps.Jobs.Update(ctx, job.ID, func(j *core.Job) error {
 		if j.State != core.JobQueued {
 			return nil
 		}
 		now := time.Now().UTC()
-		j.State, j.StartedAt, j.StartVersion = core.JobRunning, &now, first
+		j.State, j.StartedAt, j.StartVersion, j.StartMark = core.JobRunning, &now, first, mark
 		return nil
 	})
 }
 
+// startMark gives the index's mark for a run that begins now. While an older Request is waiting or in hand its document
+// may still be written, after the mark and yet with an older version than the run's, so there is none then, and the
+// run's sweep reads every version.
+func (r *repository) startMark(ctx context.Context) string {
+	idle, err := r.c.deps.Requests.Idle(ctx, r.Code)
+	if err != nil || !idle {
+		return ""
+	}
+	mark, err := r.c.deps.Index.Mark(ctx, r.IndexName)
+	if err != nil {
+		r.log.Info("the index gives no mark; the sweep will read every version", "err", err)
+		return ""
+	}
+	return mark
+}
+
 // expandRepository publishes a run for each organization of the repository.
 func (r *repository) expandRepository(ctx context.Context, job core.Job) error {
-	organizations, err := r.listOrganizations(ctx)
+	organizations, err := r.listOrganizations(ctx, job.ID)
 	if err != nil && (ctx.Err() != nil || r.c.draining.Err() != nil) {
 		return err
 	}
@@ -171,16 +191,19 @@ func (r *repository) publishOrganization(ctx context.Context, job core.Job, orga
 
 // listOrganizations asks the upstream for its organizations, several times if need be. Names that cannot be part of
 // a Request are left out and logged.
-func (r *repository) listOrganizations(ctx context.Context) ([]string, error) {
+func (r *repository) listOrganizations(ctx context.Context, jobID string) ([]string, error) {
 	for try := 1; ; try++ {
 		listed, err := r.Upstream.Organizations(ctx)
 		if err == nil {
 			return r.usable(listed), nil
 		}
+		if r.jobEnded(ctx, jobID) {
+			return nil, err
+		}
 		if !core.Retryable(err) || try >= r.c.cfg.PageAttempts {
 			return nil, err
 		}
-		if stop := sleep(r.c.draining, max(core.RetryAfterOf(err), growing(try, r.c.cfg.RetryBase, r.c.cfg.RetryMax))); stop != nil {
+		if stop := sleep(r.c.draining, max(retryAfter(err), growing(try, r.c.cfg.RetryBase, r.c.cfg.RetryMax))); stop != nil {
 			return nil, stop
 		}
 	}
@@ -219,7 +242,7 @@ func (r *repository) beginOrganization(ctx context.Context, job core.Job, req co
 	}
 	begun := false
 	if _, err := r.c.deps.Organizations.UpdateOrganization(ctx, job.ID, req.Organization, func(run *core.OrganizationRun) error {
-		begun = run.State.Final() || run.DoneThrough >= 0 || len(run.Done) > 0 || run.Epoch > 0
+		begun = run.State.Final() || run.DoneThrough >= 0 || len(run.Ahead) > 0 || run.Epoch > 0
 		if run.State == core.JobQueued {
 			run.State = core.JobRunning
 		}

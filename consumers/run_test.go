@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -136,11 +137,11 @@ func TestZeroOrganizations(t *testing.T) {
 func TestListOfOrganizationsFails(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
-		times int
+		times int64
 		err   error
 		state core.JobState
 		code  string
-		calls int
+		calls int64
 	}{
 		{"once", 1, unavailable("no"), core.JobSucceeded, "", 2},
 		{"always", 99, unavailable("no"), core.JobFailed, "unavailable", 5},
@@ -150,17 +151,17 @@ func TestListOfOrganizationsFails(t *testing.T) {
 			in(t, func(t *testing.T, w *world) {
 				w.upstream.fill("A", 5)
 				w.seed("B", 2)
-				calls := 0
+				var calls atomic.Int64
 				w.upstream.onList = func() error {
-					if calls++; calls <= tt.times {
+					if calls.Add(1) <= tt.times {
 						return tt.err
 					}
 					return nil
 				}
 				w.boot(-1)
 				w.ended(w.await(w.run("", true)), tt.state, tt.code)
-				if tt.state == core.JobFailed && (calls != tt.calls || len(w.engine.live()) != 2) {
-					t.Errorf("%d calls, index %v", calls, w.engine.live())
+				if tt.state == core.JobFailed && (calls.Load() != tt.calls || len(w.engine.live()) != 2) {
+					t.Errorf("%d calls, index %v", calls.Load(), w.engine.live())
 				}
 			})
 		})
@@ -173,6 +174,7 @@ func TestListOfOrganizationsChanges(t *testing.T) {
 	for _, change := range []string{"fewer", "more", "others"} {
 		t.Run(change, func(t *testing.T) {
 			in(t, func(t *testing.T, w *world) {
+				w.broker.ackWait = 3 * time.Second
 				w.upstream.fill("A", 5)
 				w.upstream.fill("B", 5)
 				w.upstream.fill("C", 5)
@@ -397,7 +399,7 @@ func TestNothingIsRemembered(t *testing.T) {
 // TestProgressIsWrittenSeldom: many short pages share the writes of their organization's progress.
 func TestProgressIsWrittenSeldom(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
-		w.upstream.fill("A", 2000)
+		w.upstream.fill("A", 1000)
 		w.pageSize = 5
 		w.cfg.ProgressEvery = 250 * time.Millisecond
 		w.boot(-1)
@@ -405,7 +407,7 @@ func TestProgressIsWrittenSeldom(t *testing.T) {
 		job := w.job(w.run("A", false))
 		w.ended(job, core.JobSucceeded, "")
 		took := time.Since(began)
-		if job.Totals.Indexed != 2000 {
+		if job.Totals.Indexed != 1000 {
 			t.Errorf("totals %+v", job.Totals)
 		}
 		cell, _ := w.store.get(runKey(job.ID, "A"))

@@ -44,7 +44,7 @@ func TestStopFinishesWhatIsInHand(t *testing.T) {
 		if took := time.Since(began); took > 2*time.Second {
 			t.Errorf("took %s", took)
 		}
-		if len(w.engine.live()) != 1 || len(w.broker.pending()) != 1 || w.broker.available() != 1 {
+		if len(w.engine.live()) != 1 || w.broker.size() != 1 || w.broker.available() != 1 {
 			t.Errorf("index %v, queue %s", w.engine.live(), w.broker)
 		}
 	})
@@ -114,9 +114,10 @@ func TestStopGivesBack(t *testing.T) {
 					t.Errorf("took %s", took)
 				}
 				time.Sleep(200 * time.Millisecond) // the longest delay of these retries
-				if pending, now := len(w.broker.pending()), w.broker.available(); now != pending || now < 50 {
+				if pending, now := w.broker.size(), w.broker.available(); now != pending || now < 50 {
 					t.Errorf("%d of %d messages are available:\n%s", now, pending, w.broker)
 				}
+				_ = p.stop(t, 0)
 				w.engine.setDown(nil)
 				w.engine.hold = nil
 				w.upstream.onRecord, w.upstream.onPage = nil, nil

@@ -4,8 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -27,46 +26,129 @@ const sideBySide = 16
 // errEnough ends a scan early.
 var errEnough = errors.New("enough seen")
 
-// sweepOrganization asks the upstream, one by one, for the documents of an organization that the run did not see. It
-// waits until each of those Requests has had its outcome, and gives the number of documents that are gone, or why
-// nothing was asked for.
-func (r *repository) sweepOrganization(ctx context.Context, job core.Job, organization string) (int64, *core.JobError, error) {
-	scope := core.IndexScope{Repository: r.Code, Field: r.OrganizationField(), Organization: organization}
-	unseen, guard, err := r.unseen(ctx, job, scope)
-	if err != nil || guard != nil || len(unseen) == 0 {
-		return 0, guard, err
-	}
-	removed, err := r.askAgain(ctx, job, organization, unseen)
-	return removed, nil, err
+// sweepResult is what became of one sweep: how many documents are gone, or why nothing was asked for.
+type sweepResult struct {
+	removed int64
+	guard   *core.JobError
 }
 
-// sweepVanished does the same for documents of organizations that the repository no longer lists.
-func (r *repository) sweepVanished(ctx context.Context, job core.Job, runs []core.OrganizationRun) (int64, *core.JobError, error) {
+// note puts the result into the organization's run, once.
+func (s sweepResult) note(run *core.OrganizationRun) {
+	if run.Swept {
+		return
+	}
+	run.Swept = true
+	run.Totals.Removed += s.removed
+	if s.guard != nil {
+		run.State, run.Error = core.JobPartial, s.guard
+	}
+}
+
+// sweepOrganization asks the upstream, one by one, for the documents of an organization that the run did not see. It
+// waits until each of those Requests has had its outcome.
+func (r *repository) sweepOrganization(ctx context.Context, job core.Job, organization string) (sweepResult, error) {
+	unseen, guard, err := r.unseen(ctx, job, r.scopeOf(organization))
+	if err != nil || guard != nil || len(unseen) == 0 {
+		return sweepResult{guard: guard}, err
+	}
+	return r.askAgain(ctx, job, organization, unseen)
+}
+
+// sweepRead sweeps, one by one, the organizations of a repository's job that were read whole, and notes it in their runs.
+func (r *repository) sweepRead(ctx context.Context, job core.Job, runs []core.OrganizationRun) error {
+	for _, run := range runs {
+		if run.State != core.JobSucceeded || run.Swept {
+			continue
+		}
+		swept, err := r.sweepOrganization(ctx, job, run.Organization)
+		if err != nil {
+			return err
+		}
+		if err := r.noteSweep(ctx, job, run.Organization, swept); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sweepRepository sweeps a repository of which all organizations were read whole: their documents, and those of
+// organizations that it no longer lists. It gives what became of the latter, and notes the others in their runs.
+func (r *repository) sweepRepository(ctx context.Context, job core.Job, runs []core.OrganizationRun) (sweepResult, error) {
 	unseen, guard, err := r.unseen(ctx, job, core.IndexScope{Repository: r.Code})
 	if err != nil || guard != nil || len(unseen) == 0 {
-		return 0, guard, err
+		return sweepResult{guard: guard}, err
 	}
-	vanished := make(map[string][]string)
-	for _, id := range unseen {
-		stored, found, err := r.c.deps.Index.Get(ctx, r.IndexName, id)
+	byOrganization, err := r.group(ctx, unseen)
+	if err != nil {
+		return sweepResult{}, err
+	}
+	for _, run := range runs {
+		ids := byOrganization[run.Organization]
+		delete(byOrganization, run.Organization)
+		if len(ids) > 0 {
+			if err := r.sweepListed(ctx, job, run.Organization, ids); err != nil {
+				return sweepResult{}, err
+			}
+		}
+	}
+	var vanished sweepResult
+	for organization, ids := range byOrganization {
+		if core.ValidKey("organization", organization) != nil {
+			continue // the document is not of a repository that tutti can ask
+		}
+		swept, err := r.askAgain(ctx, job, organization, ids)
 		if err != nil {
-			return 0, nil, err
+			return vanished, err
+		}
+		vanished.removed += swept.removed
+		if swept.guard != nil {
+			vanished.guard = swept.guard
+		}
+	}
+	return vanished, nil
+}
+
+// sweepListed sweeps one organization of a repository's job, under the guard of its own.
+func (r *repository) sweepListed(ctx context.Context, job core.Job, organization string, ids []string) error {
+	total, err := r.c.deps.Index.Count(ctx, r.IndexName, r.scopeOf(organization))
+	if err != nil {
+		return r.noted(err)
+	}
+	var swept sweepResult
+	if !job.Force && guarded(len(ids), total) {
+		swept.guard = guardError(len(ids), total)
+	} else if swept, err = r.askAgain(ctx, job, organization, ids); err != nil {
+		return err
+	}
+	return r.noteSweep(ctx, job, organization, swept)
+}
+
+func (r *repository) noteSweep(ctx context.Context, job core.Job, organization string, swept sweepResult) error {
+	_, err := r.c.deps.Organizations.UpdateOrganization(ctx, job.ID, organization, func(run *core.OrganizationRun) error {
+		swept.note(run)
+		return nil
+	})
+	return err
+}
+
+func (r *repository) scopeOf(organization string) core.IndexScope {
+	return core.IndexScope{Repository: r.Code, Field: r.OrganizationField(), Organization: organization}
+}
+
+// group sorts documents by the organization that they belong to; those that have gone meanwhile are left out.
+func (r *repository) group(ctx context.Context, ids []string) (map[string][]string, error) {
+	groups := make(map[string][]string)
+	var mu sync.Mutex
+	err := r.eachDocument(ctx, ids, func(id string, stored core.StoredDocument, found bool) {
+		if !found {
+			return
 		}
 		organization := gjson.GetBytes(stored.Source, r.OrganizationField()).String()
-		listed := slices.ContainsFunc(runs, func(run core.OrganizationRun) bool { return run.Organization == organization })
-		if found && !listed && core.ValidKey("organization", organization) == nil {
-			vanished[organization] = append(vanished[organization], id)
-		}
-	}
-	var total int64
-	for organization, ids := range vanished {
-		removed, err := r.askAgain(ctx, job, organization, ids)
-		if err != nil {
-			return total, nil, err
-		}
-		total += removed
-	}
-	return total, nil, nil
+		mu.Lock()
+		groups[organization] = append(groups[organization], id)
+		mu.Unlock()
+	})
+	return groups, err
 }
 
 // unseen gives the ids of a scope's documents that are older than the run, or the guard's word.
@@ -78,12 +160,17 @@ func (r *repository) unseen(ctx context.Context, job core.Job, scope core.IndexS
 	if err := index.Refresh(ctx, r.IndexName); err != nil {
 		return nil, nil, r.noted(err)
 	}
-	total, err := index.Count(ctx, r.IndexName, scope)
-	if err != nil {
-		return nil, nil, r.noted(err)
-	}
+	scan := scope
+	scan.WrittenBy = job.StartMark
 	var ids []string
-	err = index.Scan(ctx, r.IndexName, scope, job.StartVersion, func(id string, _ core.Version) error {
+	total := int64(-1)
+	err := index.Scan(ctx, r.IndexName, scan, job.StartVersion, func(id string, _ core.Version) error {
+		if total < 0 { // most sweeps find nothing and need no count
+			var err error
+			if total, err = index.Count(ctx, r.IndexName, scope); err != nil {
+				return err
+			}
+		}
 		ids = append(ids, id)
 		if !job.Force && guarded(len(ids), total) {
 			return errEnough
@@ -94,9 +181,7 @@ func (r *repository) unseen(ctx context.Context, job core.Job, scope core.IndexS
 		return nil, nil, r.noted(err)
 	}
 	if !job.Force && guarded(len(ids), total) {
-		return nil, &core.JobError{Code: core.JobErrorPruneGuard, Message: fmt.Sprintf(
-			"%d or more of %d documents were not seen by the run; nothing was removed. Run again with force to remove them",
-			len(ids), total)}, nil
+		return nil, guardError(len(ids), total), nil
 	}
 	return ids, nil, nil
 }
@@ -108,15 +193,20 @@ func guarded(unseen int, total int64) bool {
 	return int64(unseen) >= total || (unseen > guardFew && float64(unseen) > guardShare*float64(total))
 }
 
+func guardError(unseen int, total int64) *core.JobError {
+	return &core.JobError{Code: core.JobErrorPruneGuard, Message: fmt.Sprintf(
+		"%d or more of %d documents were not seen by the run; nothing was removed. Run again with force to remove them",
+		unseen, total)}
+}
+
 // noted shuts the gate when err says that the index is not there, and gives err.
 func (r *repository) noted(err error) error {
 	r.noteRetry(core.CodeOf(err))
 	return err
 }
 
-// askAgain publishes a record Request for each id, waits until all of them have ended, and counts which documents
-// are gone.
-func (r *repository) askAgain(ctx context.Context, job core.Job, organization string, ids []string) (int64, error) {
+// askAgain publishes a record Request for each id, waits until they have ended, and counts which documents are gone.
+func (r *repository) askAgain(ctx context.Context, job core.Job, organization string, ids []string) (sweepResult, error) {
 	publishing, publishCtx := errgroup.WithContext(ctx)
 	publishing.SetLimit(sideBySide)
 	for _, id := range ids {
@@ -124,48 +214,78 @@ func (r *repository) askAgain(ctx context.Context, job core.Job, organization st
 			req := r.childRequest(job, core.ScopeRecord, organization)
 			req.RecordID, req.Cause, req.Force = id, core.CauseSweep, false
 			return r.insist(publishCtx, "publishing a swept record", func() error {
-				return r.c.deps.Requests.Publish(publishCtx, req)
+				return r.c.deps.Requests.Offer(publishCtx, req)
 			})
 		})
 	}
 	if err := publishing.Wait(); err != nil {
-		return 0, err
+		return sweepResult{}, err
 	}
-	if err := r.waitForRecords(ctx, organization, ids); err != nil {
-		return 0, err
+	open, err := r.waitForRecords(ctx, job, organization, ids)
+	if err != nil {
+		return sweepResult{}, err
 	}
-	return r.countGone(ctx, ids)
+	var swept sweepResult
+	if open > 0 {
+		swept.guard = &core.JobError{Code: core.JobErrorSweepIncomplete, Message: fmt.Sprintf(
+			"%d records that the run did not see could not be asked for yet; they will be, and removed if they are gone", open)}
+	}
+	var mu sync.Mutex
+	err = r.eachDocument(ctx, ids, func(_ string, _ core.StoredDocument, found bool) {
+		if !found {
+			mu.Lock()
+			swept.removed++
+			mu.Unlock()
+		}
+	})
+	return swept, err
 }
 
-// waitForRecords waits until no Request for one of ids is in the queue any more.
-func (r *repository) waitForRecords(ctx context.Context, organization string, ids []string) error {
+// waitForRecords waits until no Request for one of ids is in the queue any more, and gives 0. It gives how many are left
+// when none has ended for a while, since a record is asked for as long as it takes, or when the job has ended.
+func (r *repository) waitForRecords(ctx context.Context, job core.Job, organization string, ids []string) (int, error) {
+	left, since := len(ids)+1, time.Now()
 	for try := 0; ; try++ {
 		pending, err := r.c.deps.Requests.PendingRecords(ctx, r.Code, organization)
 		if err != nil {
-			return err
+			return 0, err
 		}
-		if !slices.ContainsFunc(ids, func(id string) bool { _, still := pending[id]; return still }) {
-			return nil
+		open := 0
+		for _, id := range ids {
+			if _, still := pending[id]; still {
+				open++
+			}
+		}
+		if open < left {
+			left, since = open, time.Now()
+		}
+		if open == 0 || time.Since(since) > r.c.cfg.SweepPatience || r.jobEnded(ctx, job.ID) {
+			return open, nil
 		}
 		if err := sleep(r.c.draining, growing(try, 20*time.Millisecond, time.Second)); err != nil {
-			return err
+			return 0, err
 		}
 	}
 }
 
-func (r *repository) countGone(ctx context.Context, ids []string) (int64, error) {
-	var gone atomic.Int64
-	asking, askCtx := errgroup.WithContext(ctx)
-	asking.SetLimit(sideBySide)
+// jobEnded tells whether a job is known to be final.
+func (r *repository) jobEnded(ctx context.Context, id string) bool {
+	job, err := r.c.deps.Jobs.Get(ctx, id)
+	return err == nil && job.State.Final()
+}
+
+// eachDocument reads documents side by side and gives each to use, which is called on several goroutines.
+func (r *repository) eachDocument(ctx context.Context, ids []string, use func(id string, d core.StoredDocument, found bool)) error {
+	reading, readCtx := errgroup.WithContext(ctx)
+	reading.SetLimit(sideBySide)
 	for _, id := range ids {
-		asking.Go(func() error {
-			_, found, err := r.c.deps.Index.Get(askCtx, r.IndexName, id)
-			if err == nil && !found {
-				gone.Add(1)
+		reading.Go(func() error {
+			stored, found, err := r.c.deps.Index.Get(readCtx, r.IndexName, id)
+			if err == nil {
+				use(id, stored, found)
 			}
 			return err
 		})
 	}
-	err := asking.Wait()
-	return gone.Load(), err
+	return r.noted(reading.Wait())
 }

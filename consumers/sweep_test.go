@@ -109,11 +109,15 @@ func TestPruneGuard(t *testing.T) {
 func TestSweepSparesOtherRepositories(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 5)
-		w.engine.put("theirs", 1, `{"repositories":[{"code":"lyric"}],"studyId":"A"}`)
+		for _, org := range []string{"A", "X"} {
+			w.engine.put("theirs-"+org, 1, `{"repositories":[{"code":"lyric"}],"studyId":"`+org+`"}`)
+		}
 		w.boot(-1)
 		w.ended(w.job(w.run("", true)), core.JobSucceeded, "")
-		if _, kept := w.engine.live()["theirs"]; !kept || w.upstream.askedFor("theirs") != 0 {
-			t.Error("another repository's document was swept")
+		for _, id := range []string{"theirs-A", "theirs-X"} {
+			if _, kept := w.engine.live()[id]; !kept || w.upstream.askedFor(id) != 0 {
+				t.Errorf("another repository's document %s was swept", id)
+			}
 		}
 	})
 }
@@ -180,4 +184,65 @@ func TestIndexFailsWhileSweeping(t *testing.T) {
 		}
 		w.verify()
 	})
+}
+
+// TestSweepReadsBeyondTheMark: a record is fetched before a run begins, and written after that, with the older version;
+// meanwhile it has left the list. The run's sweep must find it although it was written after the run's start.
+func TestSweepReadsBeyondTheMark(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 100)
+		w.boot(-1)
+		w.ended(w.job(w.run("A", false)), core.JobSucceeded, "")
+		fetched, write := make(chan struct{}), make(chan struct{})
+		w.upstream.change("A", func(l []record) []record {
+			return append(l, record{id: "late", org: "A", state: published})
+		})
+		w.upstream.afterRecord = func(context.Context, string, string) {
+			w.upstream.afterRecord = nil
+			close(fetched)
+			<-write
+		}
+		w.index("A", "late")
+		<-fetched
+		w.upstream.drop("A", 100, 101)
+		w.upstream.onPage = func(context.Context, pageCall) error {
+			select {
+			case <-write:
+			default:
+				close(write)
+			}
+			return nil
+		}
+		job := w.job(w.run("A", false))
+		w.ended(job, core.JobSucceeded, "")
+		w.verify()
+		if job.Totals.Removed != 1 || job.StartMark != "" {
+			t.Errorf("totals %+v, mark %q; want one removed and no mark", job.Totals, job.StartMark)
+		}
+	})
+}
+
+// TestSweepFromTheMark: a run that begins while nothing else is worked on takes the index's mark, so that its sweep
+// reads what was there before it and not what it has written itself.
+func TestSweepFromTheMark(t *testing.T) {
+	for _, scope := range []string{"A", ""} {
+		t.Run("scope "+scope, func(t *testing.T) {
+			in(t, func(t *testing.T, w *world) {
+				w.upstream.fill("A", 100)
+				w.boot(-1)
+				w.ended(w.job(w.run("A", false)), core.JobSucceeded, "")
+				w.upstream.drop("A", 50, 55)
+				before := w.engine.scanned.Load()
+				job := w.job(w.run(scope, false))
+				w.ended(job, core.JobSucceeded, "")
+				if job.Totals.Removed != 5 || job.StartMark == "" {
+					t.Errorf("totals %+v, mark %q", job.Totals, job.StartMark)
+				}
+				if n := w.engine.scanned.Load() - before; n != 5 {
+					t.Errorf("the sweep read %d documents, want the 5 that are older than the run", n)
+				}
+				w.verify()
+			})
+		})
+	}
 }

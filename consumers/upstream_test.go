@@ -201,6 +201,11 @@ func (u *upstream) find(org, id string) (record, error) {
 			return r, nil
 		}
 	}
+	for _, list := range u.lists {
+		if slices.ContainsFunc(list, func(r record) bool { return r.id == id }) {
+			return record{}, core.WrapError(core.CodeUpstream, "the record is another study's", core.ErrOtherOrganization)
+		}
+	}
 	return record{}, core.WrapError(core.CodeAbsent, "the repository has no such record", core.ErrRecordAbsent)
 }
 

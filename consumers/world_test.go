@@ -185,6 +185,7 @@ func (w *world) awaitFor(id string, limit time.Duration) core.Job {
 		job, err = w.store.job(id)
 		return err == nil && job.State.Final()
 	})
+	synctest.Wait()
 	return job
 }
 
@@ -192,12 +193,13 @@ func (w *world) awaitFor(id string, limit time.Duration) core.Job {
 func (w *world) idle() {
 	w.t.Helper()
 	deadline := time.Now().Add(5 * time.Minute)
-	for len(w.broker.pending()) > 0 {
+	for w.broker.size() > 0 {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("still on the queue: %s", w.broker)
 		}
 		time.Sleep(time.Millisecond)
 	}
+	synctest.Wait()
 }
 
 // verify compares the index with the upstream.

@@ -20,8 +20,8 @@ type Config struct {
 	BasePath string
 	// MaxBodyBytes is the largest request body in bytes. Default DefaultMaxBodyBytes.
 	MaxBodyBytes int64
-	// CheckHost answers 421 to a Host that is neither loopback nor in Hosts (DNS rebinding); set it when nobody has to
-	// show a token.
+	// CheckHost answers 421 to a Host that is neither loopback nor in Hosts (DNS rebinding), except on /ping, /ready and
+	// /metrics; set it when nobody has to show a token.
 	CheckHost bool
 	// Hosts are host names without port that may be asked beside loopback ones, in any case; "*" allows all.
 	Hosts []string

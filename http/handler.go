@@ -9,6 +9,13 @@ import (
 	"tutti/internal/core"
 )
 
+// Paths, without the base path, that monitoring asks for.
+const (
+	pathPing    = "/ping"
+	pathReady   = "/ready"
+	pathMetrics = "/metrics"
+)
+
 // Handler answers every route.
 type Handler struct {
 	cfg       Config
@@ -66,24 +73,24 @@ func (h *Handler) route() {
 	const repository = "/index/repository/{repositoryCode}"
 	const organization = repository + "/organization/{organization}"
 	const record = organization + "/id/{id}"
-	h.handle(nethttp.MethodPost, record, h.record(core.KindIndex))
-	h.handle(nethttp.MethodDelete, record, h.record(core.KindRemove))
-	h.handle(nethttp.MethodPost, organization, h.run(core.ScopeOrganization, organizationTarget))
-	h.handle(nethttp.MethodPost, repository, h.run(core.ScopeRepository, repositoryTarget))
+	h.handle(nethttp.MethodPost, record, h.record(core.KindIndex), explained("force", "rebuild"))
+	h.handle(nethttp.MethodDelete, record, h.record(core.KindRemove), explained("force", "rebuild"))
+	h.handle(nethttp.MethodPost, organization, h.run(core.ScopeOrganization, organizationTarget),
+		parameters{taken: []string{"force"}, explained: []string{"rebuild"}})
+	h.handle(nethttp.MethodPost, repository, h.run(core.ScopeRepository, repositoryTarget), taken("force", "rebuild"))
 
-	h.handle(nethttp.MethodGet, "/jobs", h.listJobs)
-	h.handle(nethttp.MethodGet, "/jobs/{id}", h.getJob)
-	h.handle(nethttp.MethodDelete, "/jobs/{id}", h.cancelJob)
+	h.handle(nethttp.MethodGet, "/jobs", h.listJobs, taken("repository", "state", "limit", "cursor"))
+	h.handle(nethttp.MethodGet, "/jobs/{id}", h.getJob, taken())
+	h.handle(nethttp.MethodDelete, "/jobs/{id}", h.cancelJob, taken())
 
-	h.handle(nethttp.MethodGet, "/ping", h.ping)
-	h.handle(nethttp.MethodGet, "/ready", h.ready)
-	h.handle(nethttp.MethodGet, "/openapi.json", h.serveOpenAPI)
-	h.router.Method(nethttp.MethodGet, h.cfg.BasePath+"/metrics",
-		promhttp.HandlerFor(h.cfg.Gatherer, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
+	h.handle(nethttp.MethodGet, pathPing, h.ping, taken())
+	h.handle(nethttp.MethodGet, pathReady, h.ready, taken())
+	h.handle(nethttp.MethodGet, "/openapi.json", h.serveOpenAPI, taken())
+	h.handleMetrics()
 }
 
-// handle routes a handler that answers JSON.
-func (h *Handler) handle(method, pattern string, answer handlerFunc) {
+// handle routes a handler that answers JSON and takes the given query parameters.
+func (h *Handler) handle(method, pattern string, answer handlerFunc, query parameters) {
 	h.router.MethodFunc(method, h.cfg.BasePath+pattern, func(w nethttp.ResponseWriter, r *nethttp.Request) {
 		if !acceptsJSON(r.Header.Values("Accept")) {
 			h.fail(w, r, &core.Error{
@@ -91,8 +98,25 @@ func (h *Handler) handle(method, pattern string, answer handlerFunc) {
 			})
 			return
 		}
-		if err := answer(w, r); err != nil {
+		err := query.check(r)
+		if err == nil {
+			err = answer(w, r)
+		}
+		if err != nil {
 			h.fail(w, r, err)
 		}
+	})
+}
+
+// handleMetrics routes /metrics, which answers in Prometheus' formats; name[] picks metrics, as promhttp has it.
+func (h *Handler) handleMetrics() {
+	metrics := promhttp.HandlerFor(h.cfg.Gatherer, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
+	query := taken("name[]")
+	h.router.MethodFunc(nethttp.MethodGet, h.cfg.BasePath+pathMetrics, func(w nethttp.ResponseWriter, r *nethttp.Request) {
+		if err := query.check(r); err != nil {
+			h.fail(w, r, err)
+			return
+		}
+		metrics.ServeHTTP(w, r)
 	})
 }

@@ -18,6 +18,8 @@ const (
 	maxJobs     = 200
 	// parallelJobs is how many jobs' organizations are read at a time for a list.
 	parallelJobs = 8
+	// listedOrganizations is how many organizations of each job a list shows; there may be thousands.
+	listedOrganizations = 100
 	// maxCursorBytes bounds a cursor before anybody looks at it.
 	maxCursorBytes = 1024
 )
@@ -38,7 +40,9 @@ type jobBody struct {
 	RatePerSecond float64            `json:"ratePerSecond"`
 	ETASeconds    *int64             `json:"etaSeconds"`
 	Organizations []organizationBody `json:"organizations"`
-	Error         *core.JobError     `json:"error,omitempty"`
+	// OrganizationsTotal is how many there are, of which a list shows the first.
+	OrganizationsTotal int            `json:"organizationsTotal"`
+	Error              *core.JobError `json:"error,omitempty"`
 }
 
 type organizationBody struct {
@@ -59,7 +63,7 @@ func newJobBody(job core.Job, runs []core.OrganizationRun, now time.Time) jobBod
 		ID: job.ID, Scope: job.Scope, Repository: job.Repository, Organization: job.Organization,
 		IndexName: job.IndexName, State: job.State, Cause: job.Cause, QueuedAt: job.QueuedAt.UTC(),
 		StartedAt: utc(job.StartedAt), EndedAt: utc(job.EndedAt), Totals: job.Totals, Error: job.Error,
-		Organizations: make([]organizationBody, 0, len(runs)),
+		Organizations: make([]organizationBody, 0, len(runs)), OrganizationsTotal: len(runs),
 	}
 	var sum core.Totals
 	for _, o := range runs {
@@ -160,6 +164,7 @@ func stateOf(q query) (core.JobState, error) {
 	return state, nil
 }
 
+// jobBodies gives the bodies of a list, with no more than listedOrganizations of each job.
 func (h *Handler) jobBodies(ctx context.Context, jobs []core.Job) ([]jobBody, error) {
 	bodies := make([]jobBody, len(jobs))
 	group, ctx := errgroup.WithContext(ctx)
@@ -167,6 +172,8 @@ func (h *Handler) jobBodies(ctx context.Context, jobs []core.Job) ([]jobBody, er
 	for i, job := range jobs {
 		group.Go(func() (err error) {
 			bodies[i], err = h.jobBody(ctx, job)
+			shown := bodies[i].Organizations
+			bodies[i].Organizations = shown[:min(len(shown), listedOrganizations)]
 			return err
 		})
 	}

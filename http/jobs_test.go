@@ -3,6 +3,7 @@ package http_test
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -109,6 +110,56 @@ func TestListJobs(t *testing.T) {
 			}
 			_, body := do(t, newHandler(t, p, http.Config{}), ask{method: "GET", target: "/jobs" + tt.query})
 			golden(t, "jobs", body)
+		})
+	}
+}
+
+func TestListShowsTheFirstOrganizations(t *testing.T) {
+	for _, n := range []int{0, 100, 101, 1000} {
+		t.Run(strconv.Itoa(n), func(t *testing.T) {
+			p := working()
+			p.list = func(string, core.JobState, int, string) ([]core.Job, string, error) {
+				return []core.Job{queuedJob("j")}, "", nil
+			}
+			p.organizations = func(string) ([]core.OrganizationRun, error) {
+				runs := make([]core.OrganizationRun, n)
+				for i := range runs {
+					runs[i] = core.OrganizationRun{
+						Organization: strconv.Itoa(i), State: core.JobRunning, Totals: core.Totals{Expected: 1},
+					}
+				}
+				return runs, nil
+			}
+			type job struct {
+				Organizations      []struct{ Organization string }
+				OrganizationsTotal int
+				Totals             core.Totals
+			}
+			h := newHandler(t, p, http.Config{})
+			check := func(j job, shown int) {
+				t.Helper()
+				if len(j.Organizations) != shown || j.OrganizationsTotal != n || j.Totals.Expected != int64(n) {
+					t.Errorf("%d shown, %d in total, %d expected; want %d, %d, %d",
+						len(j.Organizations), j.OrganizationsTotal, j.Totals.Expected, shown, n, n)
+				}
+				for i, o := range j.Organizations {
+					if o.Organization != strconv.Itoa(i) {
+						t.Fatalf("organization %d is %q", i, o.Organization)
+					}
+				}
+			}
+			_, body := do(t, h, ask{method: "GET", target: "/jobs"})
+			var list struct{ Jobs []job }
+			if err := json.Unmarshal(body, &list); err != nil || len(list.Jobs) != 1 {
+				t.Fatalf("%v: %s", err, body)
+			}
+			check(list.Jobs[0], min(n, 100))
+			_, body = do(t, h, ask{method: "GET", target: "/jobs/j"})
+			var one job
+			if err := json.Unmarshal(body, &one); err != nil {
+				t.Fatal(err)
+			}
+			check(one, n)
 		})
 	}
 }

@@ -143,7 +143,7 @@ func (h *Handler) logRequest(r *nethttp.Request, route string, w *responseWriter
 		level = slog.LevelError
 	case w.status > nethttp.StatusInternalServerError:
 		level = slog.LevelWarn
-	case route == "/ping" || route == "/ready" || route == "/metrics":
+	case route == pathPing || route == pathReady || route == pathMetrics:
 		level = slog.LevelDebug
 	}
 	path := r.URL.EscapedPath()
@@ -184,7 +184,8 @@ func (h *Handler) recoverPanic(next nethttp.Handler) nethttp.Handler {
 	})
 }
 
-// checkHost refuses a Host that is not ours (CONTRACT section 6).
+// checkHost refuses a Host that is not ours (CONTRACT section 6). What monitoring reads is exempt: Kubernetes' probes and
+// Prometheus ask by a pod's address, which nobody can list beforehand, and these paths show nothing private.
 func (h *Handler) checkHost(next nethttp.Handler) nethttp.Handler {
 	if !h.cfg.CheckHost {
 		return next
@@ -194,6 +195,10 @@ func (h *Handler) checkHost(next nethttp.Handler) nethttp.Handler {
 		allowed[i] = strings.ToLower(hostName(name))
 	}
 	return nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
+		if h.isMonitoring(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
 		name := strings.ToLower(hostName(r.Host))
 		if !isLoopback(name) && !slices.Contains(allowed, name) && !slices.Contains(allowed, "*") {
 			h.fail(w, r, &core.Error{
@@ -204,6 +209,15 @@ func (h *Handler) checkHost(next nethttp.Handler) nethttp.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// isMonitoring tells whether r reads /ping, /ready or /metrics.
+func (h *Handler) isMonitoring(r *nethttp.Request) bool {
+	if r.Method != nethttp.MethodGet && r.Method != nethttp.MethodHead {
+		return false
+	}
+	path, ok := strings.CutPrefix(r.URL.EscapedPath(), h.cfg.BasePath)
+	return ok && (path == pathPing || path == pathReady || path == pathMetrics)
 }
 
 // hostName gives host without its port, its brackets and a final dot.

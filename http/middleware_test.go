@@ -73,7 +73,7 @@ func TestHostCheck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHandler(t, working(), http.Config{CheckHost: true, Hosts: tt.hosts})
-			res, body := do(t, h, ask{method: "GET", target: "/ping", host: tt.host})
+			res, body := do(t, h, ask{method: "GET", target: "/jobs", host: tt.host})
 			if tt.ok {
 				if res.StatusCode != 200 {
 					t.Errorf("got %d", res.StatusCode)
@@ -83,9 +83,37 @@ func TestHostCheck(t *testing.T) {
 			wantProblem(t, res, body, 421, "misdirected_request", "Host header")
 		})
 	}
-	res, _ := do(t, newHandler(t, working(), http.Config{}), ask{method: "GET", target: "/ping", host: "any.example"})
+	res, _ := do(t, newHandler(t, working(), http.Config{}), ask{method: "GET", target: "/jobs", host: "any.example"})
 	if res.StatusCode != 200 {
 		t.Errorf("unchecked: got %d", res.StatusCode)
+	}
+}
+
+// TestMonitoringMayAskByAnyHost: probes and scrapes come with a pod's address as their Host.
+func TestMonitoringMayAskByAnyHost(t *testing.T) {
+	for _, base := range []string{"", "/base"} {
+		h := newHandler(t, working(), http.Config{BasePath: base, CheckHost: true})
+		for _, target := range []string{"/ping", "/ready", "/metrics", "/ping?"} {
+			res, _ := do(t, h, ask{method: "GET", target: base + target, host: "10.1.2.3:8080"})
+			if res.StatusCode != 200 {
+				t.Errorf("%s: got %d", base+target, res.StatusCode)
+			}
+		}
+		r := httptest.NewRequestWithContext(t.Context(), "HEAD", base+"/ping", nil)
+		r.Host = "10.1.2.3"
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, r); w.Code != 200 {
+			t.Errorf("HEAD: got %d", w.Code)
+		}
+		for _, a := range []ask{
+			{method: "GET", target: "/jobs"}, {method: "GET", target: "/jobs/ping"}, {method: "GET", target: "/openapi.json"},
+			{method: "GET", target: "/ping/"}, {method: "GET", target: "/pin%67"}, {method: "POST", target: "/ping"},
+			{method: "POST", target: repositoryPath}, {method: "GET", target: "/nowhere"},
+		} {
+			a.target, a.host = base+a.target, "10.1.2.3:8080"
+			res, body := do(t, h, a)
+			wantProblem(t, res, body, 421, "misdirected_request", "Host header")
+		}
 	}
 }
 
@@ -131,6 +159,42 @@ func TestMethodNotAllowedNamesTheAllowedOnes(t *testing.T) {
 	}
 	res, body := do(t, h, ask{method: "PROPFIND", target: "/nowhere"})
 	wantProblem(t, res, body, 404, "not_found", "nothing at this path")
+}
+
+func TestUnknownQueryParametersAreRefused(t *testing.T) {
+	p := working()
+	p.run = func(core.Scope, string, string, bool, core.Cause, string) (core.Job, error) {
+		t.Error("a run was asked for")
+		return core.Job{}, nil
+	}
+	h := newHandler(t, p, http.Config{})
+	const none = "this path takes no query parameters"
+	nearest := func(name string) string { return "the nearest query parameter of this path is " + name }
+	for _, tt := range []struct{ method, target, name, hint string }{
+		{"POST", repositoryPath + "?Force=true", `"Force"`, nearest("force")},
+		{"POST", repositoryPath + "?force=true&re-build=true", `"re-build"`, nearest("rebuild")},
+		{"POST", organizationPath + "?froce", `"froce"`, nearest("force")},
+		{"POST", organizationPath + "?Rebuild=true", `"Rebuild"`, nearest("force")},
+		{"POST", recordPath + "?Force=true", `"Force"`, none},
+		{"DELETE", recordPath + "?dry=1", `"dry"`, none},
+		{"GET", "/jobs?status=running&limit=5", `"status"`, nearest("state")},
+		{"GET", "/jobs?Limit=5", `"Limit"`, nearest("limit")},
+		{"GET", "/jobs/j?state=x", `"state"`, none},
+		{"DELETE", "/jobs/j?force=true", `"force"`, none},
+		{"GET", "/ping?=", `""`, none},
+		{"GET", "/ready?z=1&a%00=1", `"a\x00"`, none},
+		{"GET", "/metrics?name=go_info", `"name"`, nearest("name[]")},
+		{"GET", "/openapi.json?" + strings.Repeat("x", 63) + "%C3%A9=1", `"` + strings.Repeat("x", 63) + `"`, none},
+	} {
+		t.Run(tt.method+tt.target, func(t *testing.T) {
+			res, body := do(t, h, ask{method: tt.method, target: tt.target})
+			if p := wantProblem(t, res, body, 400, "invalid", "unknown query parameter "+tt.name); p.Hint != tt.hint {
+				t.Errorf("hint: got %q, want %q", p.Hint, tt.hint)
+			}
+		})
+	}
+	res, body := do(t, h, ask{method: "GET", target: "/ready?a=%zz"})
+	wantProblem(t, res, body, 400, "invalid", "query string is malformed")
 }
 
 func TestAccept(t *testing.T) {

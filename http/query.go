@@ -4,12 +4,86 @@ import (
 	"fmt"
 	nethttp "net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 
 	"tutti/internal/core"
 )
 
-// query is a parsed query string. Names that no route knows are ignored.
+// maxNameBytes is how much of an unknown parameter's name is compared and shown.
+const maxNameBytes = 64
+
+// parameters are the names of a route's query parameters. Every other one is refused: a misspelt force would run
+// guarded, and a misspelt filter show everything.
+type parameters struct {
+	// taken are those of the route.
+	taken []string
+	// explained are those of other routes that the handler refuses in words of its own.
+	explained []string
+}
+
+func taken(names ...string) parameters { return parameters{taken: names} }
+
+func explained(names ...string) parameters { return parameters{explained: names} }
+
+// check refuses a query with a parameter that p does not have, or that is malformed.
+func (p parameters) check(r *nethttp.Request) error {
+	if r.URL.RawQuery == "" {
+		return nil
+	}
+	q, err := queryOf(r)
+	if err != nil {
+		return err
+	}
+	var unknown []string
+	for name := range q.values {
+		if !slices.Contains(p.taken, name) && !slices.Contains(p.explained, name) {
+			unknown = append(unknown, name)
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	name := slices.Min(unknown)
+	name = strings.ToValidUTF8(name[:min(len(name), maxNameBytes)], "")
+	hint := "this path takes no query parameters"
+	if len(p.taken) > 0 {
+		hint = "the nearest query parameter of this path is " + nearest(name, p.taken)
+	}
+	return &core.Error{Code: core.CodeInvalid, Message: fmt.Sprintf("unknown query parameter %q", name), Hint: hint}
+}
+
+// nearest gives the name with the smallest edit distance from given, whatever the case; the first of equals.
+func nearest(given string, names []string) string {
+	given = strings.ToLower(given)
+	return slices.MinFunc(names, func(a, b string) int {
+		return distance(given, strings.ToLower(a)) - distance(given, strings.ToLower(b))
+	})
+}
+
+// distance is Levenshtein's: how many bytes must be inserted, removed or changed.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// query is a parsed query string.
 type query struct{ values url.Values }
 
 // queryOf parses the query of r; a malformed escape is CodeInvalid, where net/url alone would drop the parameter.

@@ -16,22 +16,28 @@ const (
 	readHeaderTimeout = 10 * time.Second
 	idleTimeout       = 120 * time.Second
 	maxHeaderBytes    = 64 << 10
+	// gracefulShare is which part of the time left, one in so many, requests in hand get at a stop: the rest of the
+	// process needs the remainder, and a client that never ends its body would take all of it.
+	gracefulShare = 4
 )
 
 // Server listens and answers with a handler. Make it with NewServer, Start it once, Stop it.
 type Server struct {
 	server *nethttp.Server
+	logger *slog.Logger
 	addr   net.Addr
 	failed chan error
 	done   chan struct{}
 }
 
-// NewServer makes a Server for handler. logger takes what net/http has to say of broken connections; nil for nothing.
+// NewServer makes a Server for handler. logger takes what net/http has to say of broken connections, and a stop that cut
+// requests; nil for nothing.
 func NewServer(handler nethttp.Handler, logger *slog.Logger) *Server {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
 	return &Server{
+		logger: logger,
 		server: &nethttp.Server{
 			Handler:                      handler,
 			DisableGeneralOptionsHandler: true,
@@ -72,12 +78,23 @@ func (s *Server) Addr() net.Addr { return s.addr }
 // Failed gives the error of a server that ended without Stop.
 func (s *Server) Failed() <-chan error { return s.failed }
 
-// Stop takes no new connection, waits for requests in hand until ctx ends, then cuts them, and waits for the serving
-// goroutine. It gives ctx's error, as CodeUnavailable, when it had to cut. A second Stop does nothing.
+// Stop takes no new connection, closes idle ones, waits for requests in hand for a quarter of the time that ctx leaves
+// (for ctx's end where it has no deadline), then cuts them, and waits for the serving goroutine. Cutting is logged and
+// is no error: a client without an answer asks again. A second Stop does nothing.
 func (s *Server) Stop(ctx context.Context) error {
-	err := s.server.Shutdown(ctx)
+	started := time.Now()
+	graceful, cancel := ctx, context.CancelFunc(func() {})
+	if deadline, ok := ctx.Deadline(); ok {
+		graceful, cancel = context.WithTimeout(ctx, time.Until(deadline)/gracefulShare)
+	}
+	defer cancel()
+	err := s.server.Shutdown(graceful)
+	if err != nil && graceful.Err() != nil {
+		s.logger.WarnContext(ctx, "requests were cut at shutdown", "waited", time.Since(started))
+		err = s.server.Close()
+	}
 	if err != nil {
-		err = core.WrapError(core.CodeUnavailable, "requests were cut at shutdown", errors.Join(err, s.server.Close()))
+		err = core.WrapError(core.CodeInternal, "closing the HTTP listener", err)
 	}
 	if s.addr != nil {
 		<-s.done

@@ -2,9 +2,11 @@ package http_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	nethttp "net/http"
 	"strings"
@@ -181,6 +183,22 @@ func TestStopWaitsForRequestsInHand(t *testing.T) {
 	}
 }
 
+// startLogged serves p without stopping it at the end, and gives a connection to it and what it logs.
+func startLogged(t *testing.T, p *ports) (*http.Server, net.Conn, *bytes.Buffer) {
+	t.Helper()
+	var log bytes.Buffer
+	s := http.NewServer(newHandler(t, p, http.Config{}), slog.New(slog.NewTextHandler(&log, nil)))
+	if err := s.Start(t.Context(), "127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := net.Dial("tcp", s.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return s, conn, &log
+}
+
 func TestStopCutsWhatDoesNotEnd(t *testing.T) {
 	entered, release := make(chan struct{}), make(chan struct{})
 	p := working()
@@ -189,26 +207,92 @@ func TestStopCutsWhatDoesNotEnd(t *testing.T) {
 		<-release
 		return queuedJob(id), nil
 	}
-	s := http.NewServer(newHandler(t, p, http.Config{}), nil)
-	if err := s.Start(t.Context(), "127.0.0.1:0"); err != nil {
-		t.Fatal(err)
-	}
-	conn, err := net.Dial("tcp", s.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
+	s, conn, log := startLogged(t, p)
+	defer close(release)
 	if _, err := io.WriteString(conn, "GET /jobs/j HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
 	<-entered
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	err = s.Stop(ctx)
-	if core.CodeOf(err) != core.CodeUnavailable || !errors.Is(err, context.Canceled) {
+	if err := s.Stop(ctx); err != nil {
 		t.Errorf("got %v", err)
 	}
-	close(release)
+	if !strings.Contains(log.String(), "requests were cut at shutdown") {
+		t.Errorf("logged: %s", log)
+	}
+}
+
+// TestStopLeavesTimeForTheRest: a client that never ends its body takes a quarter of the time and no more.
+func TestStopLeavesTimeForTheRest(t *testing.T) {
+	p := working()
+	p.run = func(core.Scope, string, string, bool, core.Cause, string) (core.Job, error) {
+		t.Error("a run was asked for")
+		return core.Job{}, nil
+	}
+	s, conn, log := startLogged(t, p)
+	if err := conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	// The server asks for the body only once a handler reads it.
+	if _, err := io.WriteString(conn, "POST "+repositoryPath+
+		" HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	asked := make([]byte, len("HTTP/1.1 100 Continue\r\n\r\n"))
+	if _, err := io.ReadFull(conn, asked); err != nil || !strings.Contains(string(asked), " 100 ") {
+		t.Fatalf("%q, %v", asked, err)
+	}
+	if _, err := io.WriteString(conn, "{   "); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	started := time.Now()
+	if err := s.Stop(ctx); err != nil {
+		t.Error(err)
+	}
+	if d := time.Since(started); d >= time.Second {
+		t.Errorf("took %v", d)
+	}
+	if !strings.Contains(log.String(), "requests were cut at shutdown") {
+		t.Errorf("logged: %s", log)
+	}
+	if rest, err := io.ReadAll(conn); strings.Contains(string(rest), "202") {
+		t.Errorf("a cut body was answered: %s, %v", rest, err)
+	}
+	if err := s.Stop(t.Context()); err != nil {
+		t.Errorf("a second stop: %v", err)
+	}
+}
+
+func TestStopClosesIdleConnections(t *testing.T) {
+	s, conn, log := startLogged(t, working())
+	if err := conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(conn, "GET /ping HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	reader := bufio.NewReader(conn)
+	res, err := nethttp.ReadResponse(reader, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadAll(res.Body); err != nil || res.Close {
+		t.Fatalf("%v, not kept alive: %t", err, res.Close)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := s.Stop(ctx); err != nil {
+		t.Error(err)
+	}
+	if log.Len() > 0 {
+		t.Errorf("logged: %s", log)
+	}
+	if _, err := reader.ReadByte(); !errors.Is(err, io.EOF) {
+		t.Errorf("the connection is open: %v", err)
+	}
 }
 
 func TestStartRefusesAnAddressInUse(t *testing.T) {

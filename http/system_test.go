@@ -3,6 +3,7 @@ package http_test
 import (
 	"encoding/json"
 	"maps"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -128,14 +129,41 @@ func TestEveryOperationIsDescribedInFull(t *testing.T) {
 				t.Errorf("%s: %d parameters in the path", where, n)
 			}
 			responses := op.Responses.Map()
-			for _, status := range []string{"400", "413", "421", "500"} {
+			for _, status := range []string{"400", "413", "500"} {
 				if responses[status] == nil {
 					t.Errorf("%s: %s is missing", where, status)
 				}
 			}
+			if monitored := path == "/ping" || path == "/ready" || path == "/metrics"; (responses["421"] == nil) != monitored {
+				t.Errorf("%s: 421 described: %t", where, responses["421"] != nil)
+			}
 			for _, status := range slices.Sorted(maps.Keys(responses)) {
 				checkResponse(t, where, path, status, responses[status].Value)
 			}
+		}
+	}
+}
+
+// TestQueryParametersAreThoseOfTheDocument: every described one is known, and every other one is refused.
+func TestQueryParametersAreThoseOfTheDocument(t *testing.T) {
+	h := newHandler(t, working(), http.Config{})
+	path := strings.NewReplacer("{repositoryCode}", "song.ca", "{organization}", "S", "{id}", "A")
+	for pattern, item := range document(t).Paths.Map() {
+		for method, op := range item.Operations() {
+			a := ask{method: method, target: path.Replace(pattern)}
+			for _, p := range op.Parameters {
+				if p.Value.In != "query" {
+					continue
+				}
+				known := a
+				known.target += "?" + url.QueryEscape(p.Value.Name) + "=x"
+				if _, body := do(t, h, known); strings.Contains(string(body), "unknown query parameter") {
+					t.Errorf("%s %s: %s", method, known.target, body)
+				}
+			}
+			a.target += "?nobody%20knows=1"
+			res, body := do(t, h, a)
+			wantProblem(t, res, body, 400, "invalid", `unknown query parameter "nobody knows"`)
 		}
 	}
 }

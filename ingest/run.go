@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"tutti/internal/core"
 )
 
@@ -86,7 +88,7 @@ func (s *Service) joinOrQueue(ctx context.Context, repo core.Repository, r core.
 			if id != reserved {
 				reserved, since = id, s.cfg.Now()
 			}
-			if s.cfg.Now().Sub(since) < s.cfg.JoinWait {
+			if s.cfg.Now().Sub(since) < s.cfg.JoinWait && !s.abandoned(id) {
 				if err := pause(ctx, s.cfg.JoinPoll); err != nil {
 					return core.Job{}, err
 				}
@@ -103,6 +105,17 @@ func (s *Service) joinOrQueue(ctx context.Context, repo core.Repository, r core.
 		losses++
 	}
 	return core.Job{}, core.NewError(core.CodeOverloaded, "too many triggers of one scope at the same time")
+}
+
+// abandoned tells whether the id of a job that does not exist was made longer ago than its maker needs to create the
+// job: the job was pruned, or whoever reserved the slot died. An id that tells no time (RFC 9562, 5.7) is not abandoned.
+func (s *Service) abandoned(id string) bool {
+	parsed, err := uuid.Parse(id)
+	if err != nil || parsed.Version() != 7 {
+		return false
+	}
+	made := time.Unix(parsed.Time().UnixTime())
+	return s.cfg.Now().Sub(made) > s.cfg.JoinWait
 }
 
 // slotState is what join found in a slot.

@@ -3,6 +3,7 @@ package ingest_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -157,6 +158,48 @@ func reserve(t *testing.T, q *queueFake, jobID string) {
 	q.published = nil
 	for name, v := range q.slots {
 		q.slots[name] = slotValue{jobID: jobID, revision: v.revision}
+	}
+}
+
+// idMadeAt gives a job id whose own time (RFC 9562, 5.7) is at.
+func idMadeAt(at time.Time) string {
+	ms := at.UnixMilli()
+	return fmt.Sprintf("%08x-%04x-7abc-8def-0123456789ab", ms>>16, ms&0xffff)
+}
+
+func TestRunTakesOverAtOnceFromAnOldReservation(t *testing.T) {
+	for name, tt := range map[string]struct {
+		id    string
+		waits bool
+	}{
+		"pruned long ago":        {idMadeAt(noon.Add(-30 * 24 * time.Hour)), false},
+		"just too old":           {idMadeAt(noon.Add(-2*time.Second - time.Millisecond)), false},
+		"just young enough":      {idMadeAt(noon.Add(-2 * time.Second)), true},
+		"made by a faster clock": {idMadeAt(noon.Add(time.Hour)), true},
+		"another version":        {"6ba7b810-9dad-11d1-80b4-00c04fd430c8", true},
+		"no UUID":                {"dead", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := newQueueFake()
+			reserve(t, q, tt.id)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			looks := 0
+			q.afterSlot = func(string, string) {
+				if looks++; looks == 3 {
+					cancel()
+				}
+			}
+			s := newService(t, q, ingest.Config{JoinPoll: time.Nanosecond})
+			job, err := s.Run(ctx, core.ScopeRepository, "song.ca", "", false, core.CauseREST, "r")
+			if tt.waits {
+				wantError(t, err, core.CodeUnavailable, "given up")
+				return
+			}
+			if err != nil || looks != 1 || job.ID == tt.id || len(q.requests()) != 1 {
+				t.Errorf("%d looks, job %q, %d requests, %v", looks, job.ID, len(q.requests()), err)
+			}
+		})
 	}
 }
 

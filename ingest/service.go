@@ -14,7 +14,7 @@ import (
 // Config adjusts a Service. The zero value is the default.
 type Config struct {
 	// JoinWait is how long a trigger waits for a job that another trigger has reserved but not yet created, before it
-	// takes over. Default 2 s.
+	// takes over; it does so at once where the job's id is older than that. Default 2 s.
 	JoinWait time.Duration
 	// JoinPoll is the pause between two looks at such a job. Default 20 ms.
 	JoinPoll time.Duration

@@ -45,6 +45,9 @@ func newEngine(t *testing.T, w *world) engine {
 	}
 	e := &elasticEngine{t: t, direct: strings.TrimSuffix(direct, "/"), client: &http.Client{Transport: &http.Transport{}}}
 	t.Cleanup(e.client.CloseIdleConnections)
+	if status, body := e.call(http.MethodGet, "/_cluster/health", ""); status != http.StatusOK {
+		t.Fatalf("the Elasticsearch at %s answers %d: %s", direct, status, body)
+	}
 	t.Cleanup(func() { e.removeIndex(w.alias) })
 	e.items = newItemProxy(t, e.direct)
 	var err error

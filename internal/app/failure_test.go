@@ -21,7 +21,7 @@ func TestIndexRefuses(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t, settings{
 		spoilt: true, pageSize: 50, batchBytes: 40 << 10,
-		rates: testkit.FaultRates{TooManyRequests: 0.15, Unavailable: 0.1, ResetRequest: 0.05, ResetResponse: 0.05, Cut: 0.05},
+		rates: testkit.FaultRates{TooManyRequests: 0.1, Unavailable: 0.06, ResetRequest: 0.04, ResetResponse: 0.04, Cut: 0.04},
 	})
 	ids := w.fill("S1", 600)
 	w.engine.spoil(true)

@@ -14,8 +14,7 @@ import (
 const (
 	// jobsKept is how many jobs are kept, the newest; older ones also go after 90 days.
 	jobsKept = 1000
-	// jobsCountedEvery is how often jobs and waiting requests are counted for the metrics, jobsPrunedEvery how often
-	// old jobs go.
+	// jobsCountedEvery is how often jobs are counted for the metric, jobsPrunedEvery how often old ones go.
 	jobsCountedEvery = 15 * time.Second
 	jobsPrunedEvery  = 10 * time.Minute
 )
@@ -57,7 +56,7 @@ func state(err error) tuttihttp.ComponentState {
 	return tuttihttp.ComponentUp
 }
 
-// startHousekeeping counts jobs and waiting requests for the metrics, and removes the jobs that are too many.
+// startHousekeeping counts jobs for the metric, ends those that nothing works on any more, and removes old ones.
 func (a *App) startHousekeeping(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var done sync.WaitGroup
@@ -74,42 +73,84 @@ func (a *App) keepHouse(ctx context.Context) {
 	count, prune := time.NewTicker(jobsCountedEvery), time.NewTicker(jobsPrunedEvery)
 	defer count.Stop()
 	defer prune.Stop()
+	a.pruneJobs(ctx)
+	var suspects map[string]struct{}
 	for {
-		if err := a.countJobs(ctx); err != nil && ctx.Err() == nil {
-			a.log.Warn("counting jobs", "err", err)
-		}
-		if _, err := a.queue.Pending(ctx); err != nil && ctx.Err() == nil { // sets its metric
-			a.log.Warn("counting waiting requests", "err", err)
+		var err error
+		if suspects, err = a.lookAfterJobs(ctx, suspects); err != nil && ctx.Err() == nil {
+			a.log.Warn("looking after jobs", "err", err)
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-count.C:
 		case <-prune.C:
-			if err := a.queue.Jobs().Prune(ctx, jobsKept); err != nil && ctx.Err() == nil {
-				a.log.Warn("removing old jobs", "err", err)
-			}
+			a.pruneJobs(ctx)
 		}
 	}
 }
 
-func (a *App) countJobs(ctx context.Context) error {
-	counts := make(map[core.JobState]int)
-	cursor := ""
-	for {
-		jobs, next, err := a.queue.Jobs().List(ctx, queue.JobFilter{Limit: 200, Cursor: cursor})
-		if err != nil {
-			return err
-		}
-		for _, j := range jobs {
-			counts[j.State]++
-		}
-		if cursor = next; cursor == "" {
-			break
-		}
+func (a *App) pruneJobs(ctx context.Context) {
+	if err := a.queue.Jobs().Prune(ctx, jobsKept); err != nil && ctx.Err() == nil {
+		a.log.Warn("removing old jobs", "err", err)
+	}
+}
+
+// lookAfterJobs counts the jobs by state and ends orphans: jobs that have not ended and have no Request in the queue, at
+// this look and at the one before. It gives the suspects of this look.
+func (a *App) lookAfterJobs(ctx context.Context, before map[string]struct{}) (map[string]struct{}, error) {
+	jobs := a.queue.Jobs()
+	counts, err := jobs.Counts(ctx)
+	if err != nil {
+		return before, err
 	}
 	for _, s := range core.JobStates() {
 		a.metrics.jobs.WithLabelValues(string(s)).Set(float64(counts[s]))
 	}
-	return nil
+	if counts[core.JobQueued]+counts[core.JobRunning] == 0 {
+		return nil, nil
+	}
+	open, err := a.openJobs(ctx)
+	if err != nil {
+		return before, err
+	}
+	alive, err := a.queue.JobIDs(ctx) // after the list: a job is made after its Request
+	if err != nil {
+		return before, err
+	}
+	suspects := make(map[string]struct{})
+	for _, id := range open {
+		if _, ok := alive[id]; ok {
+			continue
+		}
+		suspects[id] = struct{}{}
+		if _, again := before[id]; !again {
+			continue
+		}
+		a.log.Warn("a job has lost its requests", "job_id", id)
+		if err := a.consumers.EndOrphan(ctx, id); err != nil {
+			return suspects, err
+		}
+	}
+	return suspects, nil
+}
+
+// openJobs gives the ids of the jobs that have not ended.
+func (a *App) openJobs(ctx context.Context) ([]string, error) {
+	var ids []string
+	for _, s := range []core.JobState{core.JobQueued, core.JobRunning} {
+		for cursor := ""; ; {
+			page, next, err := a.queue.Jobs().List(ctx, queue.JobFilter{State: s, Limit: 200, Cursor: cursor})
+			if err != nil {
+				return nil, err
+			}
+			for _, j := range page {
+				ids = append(ids, j.ID)
+			}
+			if cursor = next; cursor == "" {
+				break
+			}
+		}
+	}
+	return ids, nil
 }

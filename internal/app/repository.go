@@ -65,7 +65,11 @@ func (a *App) consumed(ctx context.Context, rc config.Repository, repo core.Repo
 	for class, source := range map[core.Class]*consumers.Source{
 		core.ClassRecords: &w.Records, core.ClassPages: &w.Pages, core.ClassRuns: &w.Runs,
 	} {
-		if *source, err = a.queue.Consumer(ctx, rc.Code, class, queue.ConsumerConfig{AckWait: a.ackWait()}); err != nil {
+		if *source, err = a.queue.Consumer(ctx, rc.Code, class, queue.ConsumerConfig{
+			// A message that waits to be tried again counts as in hand, and must not keep others from being delivered.
+			// What this process has in hand is bounded by the consumers themselves.
+			AckWait: a.ackWait(), MaxAckPending: a.cfg.Queue.MaxPending + 1000,
+		}); err != nil {
 			return w, err
 		}
 	}

@@ -123,7 +123,7 @@ type Repository struct {
 	Password Secret
 	// Timeout bounds one call and each wait for more of its answer.
 	Timeout time.Duration
-	// PageSize is how many records one call lists.
+	// PageSize is how many records one call lists, at least 2: pages overlap by one.
 	PageSize int
 	// Concurrency is how many calls may be under way.
 	Concurrency int

@@ -80,7 +80,8 @@ func TestSchemaAndParserAgree(t *testing.T) {
 	}{
 		{least, true},
 		{documented, true},
-		{repository("timeout: 1m30s, pageSize: 1"), true},
+		{repository("timeout: 1m30s, pageSize: 2"), true},
+		{repository("pageSize: 1"), false},
 		{least + "\nserver:\nlog: {level: ~, format: json}", true},
 		{least + "\nlog: {level: WaRn}", true},
 		{least + "\nauth: {allowInsecure: YES}", true},

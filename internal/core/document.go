@@ -148,4 +148,7 @@ type IndexScope struct {
 	// empty for all organizations.
 	Field        string
 	Organization string
+	// WrittenBy is a mark that the index gave (Index.Mark): a scan may leave out documents that were written after it.
+	// Empty leaves out none.
+	WrittenBy string
 }

@@ -1,9 +1,6 @@
 package core
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // JobState is where a job stands.
 type JobState string
@@ -48,6 +45,16 @@ func (t *Totals) Add(o Totals) {
 	t.Retried += o.Retried
 }
 
+func (t *Totals) subtract(o Totals) {
+	t.Expected -= o.Expected
+	t.Fetched -= o.Fetched
+	t.Indexed -= o.Indexed
+	t.Stale -= o.Stale
+	t.Removed -= o.Removed
+	t.Rejected -= o.Rejected
+	t.Retried -= o.Retried
+}
+
 // JobError says why a job or one organization of it did not succeed; safe to display.
 type JobError struct {
 	Code    string `json:"code"`
@@ -56,9 +63,11 @@ type JobError struct {
 
 // Codes of a JobError beside those of Error.
 const (
-	JobErrorPruneGuard  = "prune_guard"
-	JobErrorListShifted = "list_shifted"
-	JobErrorCancelled   = "cancelled"
+	JobErrorPruneGuard      = "prune_guard"
+	JobErrorListShifted     = "list_shifted"
+	JobErrorCancelled       = "cancelled"
+	JobErrorSweepIncomplete = "sweep_incomplete"
+	JobErrorInterrupted     = "interrupted"
 )
 
 // Job is one run over an organization or a repository, as kept in the queue's key-value bucket.
@@ -80,7 +89,10 @@ type Job struct {
 	Error        *JobError  `json:"error,omitempty"`
 	// StartVersion is the timestamp of the job's first Request: documents below it were not seen by the run.
 	StartVersion Version `json:"startVersion,omitempty"`
-	// Expected is the number of organizations of the run, nil until they are listed.
+	// StartMark is the index's mark at the start, empty where older Requests were still worked on then: what was
+	// written after it is not older than the run.
+	StartMark string `json:"startMark,omitempty"`
+	// ExpectedOrganizations is the number of organizations of the run, nil until they are listed.
 	ExpectedOrganizations *int `json:"expectedOrganizations,omitempty"`
 	// Returned counts how often this job was returned to a trigger instead of queuing a second one.
 	Returned int `json:"returned,omitempty"`
@@ -95,41 +107,55 @@ type OrganizationRun struct {
 	// Epoch and Restart: the chain was restarted Epoch times, the last time from page number Restart.
 	Epoch   int `json:"epoch,omitempty"`
 	Restart int `json:"restart,omitempty"`
-	// DoneThrough is the highest page number up to which all pages have ended, -1 for none; Done lists the ended
-	// pages beyond it, in ascending order.
-	DoneThrough int   `json:"doneThrough"`
-	Done        []int `json:"done,omitempty"`
+	// DoneThrough is the highest page number up to which all pages have ended, -1 for none; Ahead holds the totals of
+	// the ended pages beyond it by their number, which a restart of the chain voids.
+	DoneThrough int            `json:"doneThrough"`
+	Ahead       map[int]Totals `json:"ahead,omitempty"`
 	// LastPage is the number of the last page, nil until it was read.
 	LastPage *int `json:"lastPage,omitempty"`
-	// Unswept says why this organization must not be swept, nil when it may be.
+	// Unswept says why this organization must not be swept, nil when it may be. Swept is true once it was.
 	Unswept *JobError `json:"unswept,omitempty"`
+	Swept   bool      `json:"swept,omitempty"`
 }
 
 // PageDone tells whether page n has ended.
 func (o *OrganizationRun) PageDone(n int) bool {
-	return n <= o.DoneThrough || slices.Contains(o.Done, n)
+	return n <= o.DoneThrough || o.aheadOf(n)
 }
 
-// EndPage notes that page n has ended.
-func (o *OrganizationRun) EndPage(n int) {
+// EndPage notes that page n has ended, and adds what it counted to the totals.
+func (o *OrganizationRun) EndPage(n int, counted Totals) {
 	if o.PageDone(n) {
 		return
 	}
-	o.Done = append(o.Done, n)
-	slices.Sort(o.Done)
-	for len(o.Done) > 0 && o.Done[0] == o.DoneThrough+1 {
+	o.Totals.Add(counted)
+	if o.Ahead == nil {
+		o.Ahead = make(map[int]Totals)
+	}
+	o.Ahead[n] = counted
+	for o.aheadOf(o.DoneThrough + 1) {
 		o.DoneThrough++
-		o.Done = o.Done[1:]
+		delete(o.Ahead, o.DoneThrough)
 	}
 }
 
-// RestartFrom voids all pages from n on, for a chain that is read again from there.
+func (o *OrganizationRun) aheadOf(n int) bool {
+	_, ok := o.Ahead[n]
+	return ok
+}
+
+// RestartFrom voids all pages from n on, for a chain that is read again from there; what they had counted is taken
+// off the totals. Page n must not have ended.
 func (o *OrganizationRun) RestartFrom(n int) {
 	o.Epoch++
 	o.Restart = n
-	o.Done = nil
 	o.LastPage = nil
-	o.DoneThrough = min(o.DoneThrough, n-1)
+	for page, counted := range o.Ahead {
+		if page > n {
+			o.Totals.subtract(counted)
+			delete(o.Ahead, page)
+		}
+	}
 }
 
 // AllPagesDone tells whether every page up to the last one has ended.

@@ -61,6 +61,8 @@ type Request struct {
 	Attempts     int       `json:"attempts,omitempty"`
 	ReceivedAt   time.Time `json:"receivedAt"`
 	Traceparent  string    `json:"traceparent,omitempty"`
+	// NotBefore is the time before which a republished Request is not worked on.
+	NotBefore time.Time `json:"notBefore,omitzero"`
 }
 
 // Page says which rows of an organization's list a page Request reads, and what was read before them, so that a list

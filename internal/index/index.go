@@ -58,6 +58,10 @@ type Index interface {
 	Scan(ctx context.Context, alias string, scope core.IndexScope, below core.Version,
 		each func(id string, v core.Version) error) error
 
+	// Mark gives an opaque mark of everything that was written to the alias so far, for a later Scan's
+	// scope.WrittenBy; empty when the engine has none to give, which leaves out nothing.
+	Mark(ctx context.Context, alias string) (string, error)
+
 	// Check gives nil when the alias takes writes now, CodeIndexBlocked when it is missing, closed or blocked, and
 	// CodeUnavailable when the engine does not answer. The message is safe to display.
 	Check(ctx context.Context, alias string) error

@@ -220,7 +220,8 @@ func (c *Consumer) understand(ctx context.Context, raw []*nats.Msg) []core.Messa
 
 // discard moves a message that nobody can work on to the dead letters; it stays where it is if that fails.
 func (c *Consumer) discard(ctx context.Context, m *nats.Msg, cause error) {
-	err := c.queue.letters.Put(ctx, unreadableLetter(m.Subject, m.Data, core.ReasonNotUnderstood, core.MessageOf(cause)))
+	letter := unreadableLetter(m.Subject, m.Data, core.ReasonNotUnderstood, core.MessageOf(cause))
+	err := c.queue.letters.put(ctx, unreadableSubject(letter, m.Subject), letter)
 	if err == nil {
 		err = tell(ctx, c.queue.nc, m.Reply, "+TERM")
 	}

@@ -118,11 +118,13 @@ func (q *Queue) buryCrashLoop(ctx context.Context, sequence uint64, deliveries i
 func (q *Queue) bury(ctx context.Context, m *jetstream.RawStreamMsg, reason, hint string, deliveries int) error {
 	r, err := decodeRequest(m.Subject, m.Data)
 	letter := requestLetter(r, reason, hint, r.Attempts+deliveries)
+	subject := letterSubject(letter)
 	if err != nil {
 		letter = unreadableLetter(m.Subject, m.Data, reason, hint)
 		letter.Attempts = deliveries
+		subject = unreadableSubject(letter, m.Subject)
 	}
-	if err := q.letters.Put(ctx, letter); err != nil {
+	if err := q.letters.put(ctx, subject, letter); err != nil {
 		return err
 	}
 	if err := q.requests.DeleteMsg(ctx, m.Sequence); err != nil && !isNotFound(err) {

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"time"
 
 	"github.com/nats-io/nats.go"
 )
@@ -15,6 +16,11 @@ const (
 // BuryStranded is one look for stranded messages.
 func (q *Queue) BuryStranded(ctx context.Context, seen map[uint64]struct{}) (map[uint64]struct{}, error) {
 	return q.buryStranded(ctx, seen)
+}
+
+// PruneOlder is Prune with the age at which what names no job counts as an orphan's.
+func (j *Jobs) PruneOlder(ctx context.Context, keep int, age time.Duration) error {
+	return j.prune(ctx, keep, age)
 }
 
 // RequestSubject gives the subject of a Request.

@@ -165,29 +165,30 @@ func (j *Jobs) newestFirst(ctx context.Context) ([]core.Job, error) {
 	if err != nil {
 		return nil, fault("listing jobs", err)
 	}
-	slices.SortFunc(jobs, func(a, b core.Job) int { return cmp.Compare(b.ID, a.ID) })
+	sortNewestFirst(jobs)
 	return jobs, nil
 }
 
-// Prune removes the jobs that have ended, with their organizations, but for those among the newest keep jobs.
-func (j *Jobs) Prune(ctx context.Context, keep int) error {
-	jobs, err := j.newestFirst(ctx)
+func sortNewestFirst(jobs []core.Job) {
+	slices.SortFunc(jobs, func(a, b core.Job) int { return cmp.Compare(b.ID, a.ID) })
+}
+
+// Counts gives the number of jobs in each state, of all repositories; every state is in it.
+func (j *Jobs) Counts(ctx context.Context) (map[core.JobState]int, error) {
+	jobs, err := readKeys[struct {
+		State core.JobState `json:"state"`
+	}](ctx, j, keyJob+"*")
 	if err != nil {
-		return err
+		return nil, fault("counting jobs", err)
 	}
-	for i, job := range jobs {
-		if i < keep || !job.State.Final() {
-			continue
-		}
-		token := EncodeToken(job.ID)
-		// The organizations first: a job that is still there is pruned again after a crash.
-		for _, subject := range []string{keyOrganization + token + ".*", keyJob + token} {
-			if err := j.stream.Purge(ctx, jetstream.WithPurgeSubject(jobsPrefix+subject)); err != nil {
-				return fault("removing an old job", err)
-			}
-		}
+	counts := make(map[core.JobState]int, len(core.JobStates()))
+	for _, state := range core.JobStates() {
+		counts[state] = 0
 	}
-	return nil
+	for _, job := range jobs {
+		counts[job.State]++
+	}
+	return counts, nil
 }
 
 // create stores a new key; false when it is there already.

@@ -127,7 +127,7 @@ func TestOrganizations(t *testing.T) {
 		job, other := newJob(t, core.JobRunning), newJob(t, core.JobRunning)
 		want := []core.OrganizationRun{
 			{Organization: "a.*>", State: core.JobQueued, DoneThrough: -1},
-			{Organization: "b", State: core.JobQueued, DoneThrough: 3, Done: []int{5}},
+			{Organization: "b", State: core.JobQueued, DoneThrough: 3, Ahead: map[int]core.Totals{5: {Fetched: 2}}},
 			{Organization: "ü", State: core.JobQueued, DoneThrough: -1},
 		}
 		for _, i := range []int{2, 0, 1} {
@@ -250,6 +250,98 @@ func TestPruneJobs(t *testing.T) {
 			_, err = j.Get(t.Context(), job.ID)
 			if (err == nil) != kept {
 				t.Errorf("job %d: %v", i, err)
+			}
+		}
+	})
+}
+
+func TestCountJobs(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		q := s.connect(t, queue.Config{})
+		want := make(map[core.JobState]int)
+		for _, state := range core.JobStates() {
+			want[state] = 0
+		}
+		check := func() {
+			t.Helper()
+			got, err := q.Jobs().Counts(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		}
+		check()
+		for i, state := range []core.JobState{core.JobQueued, core.JobRunning, core.JobRunning, core.JobFailed} {
+			job := newJob(t, state)
+			job.Repository = numbered(i)
+			mustCreate(t, q, job)
+			if _, err := q.Jobs().CreateOrganization(t.Context(), job.ID, core.OrganizationRun{
+				Organization: "S1", State: core.JobRunning,
+			}); err != nil {
+				t.Fatal(err)
+			}
+			want[state]++
+		}
+		check()
+	})
+}
+
+func TestPruneOrphans(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		q := s.connect(t, queue.Config{})
+		j := q.Jobs()
+		queued, running := mustCreate(t, q, newJob(t, core.JobQueued)).ID, mustCreate(t, q, newJob(t, core.JobRunning)).ID
+		ended := mustCreate(t, q, newJob(t, core.JobPartial)).ID
+		mustPublish(t, q, run(core.ScopeOrganization, "song", "waits"))
+		slots := map[string]string{
+			"queued.a": queued, "running.a": running, "queued.b": ended, "running.b": ended,
+			"queued.c": "gone", "running.c": "gone", "queued.d": "waits", "else.a": ended, "else.b": "gone",
+		}
+		for name, id := range slots {
+			if err := j.SetSlot(t.Context(), name, id, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		jobs := []string{queued, running, ended, "gone", "waits"}
+		for _, id := range jobs {
+			for _, name := range []string{"S1", "S2"} {
+				if _, err := j.CreateOrganization(t.Context(), id, core.OrganizationRun{Organization: name}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		check := func(removedSlots, removedJobs []string) {
+			t.Helper()
+			for name, id := range slots {
+				got, _, err := j.Slot(t.Context(), name)
+				if slices.Contains(removedSlots, name) {
+					id = ""
+				}
+				if err != nil || got != id {
+					t.Errorf("slot %s holds %q, %v, want %q", name, got, err, id)
+				}
+			}
+			for _, id := range jobs {
+				runs, err := j.Organizations(t.Context(), id)
+				if want := !slices.Contains(removedJobs, id); err != nil || (len(runs) == 2) != want || (len(runs) == 0) == want {
+					t.Errorf("job %s has %d organizations, %v", id, len(runs), err)
+				}
+			}
+		}
+		check(nil, nil)
+		if err := j.Prune(t.Context(), 10); err != nil {
+			t.Fatal(err)
+		}
+		check([]string{"queued.b", "running.b"}, nil) // What is young may get its job yet.
+		if err := j.PruneOlder(t.Context(), 10, 0); err != nil {
+			t.Fatal(err)
+		}
+		check([]string{"queued.b", "running.b", "queued.c", "running.c"}, []string{"gone"})
+		for _, name := range []string{"queued.b", "queued.c"} {
+			if err := j.SetSlot(t.Context(), name, queued, 0); err != nil {
+				t.Errorf("filling a removed slot: %v", err)
 			}
 		}
 	})

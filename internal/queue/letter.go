@@ -37,7 +37,7 @@ const (
 	maxPageSize = 1000
 )
 
-// DeadLetters holds the records that tutti gave up on, one letter each.
+// DeadLetters holds the records, and the page and run Requests, that tutti gave up on, one letter each.
 type DeadLetters struct {
 	queue  *Queue
 	stream jetstream.Stream
@@ -48,11 +48,15 @@ func newDeadLetters(q *Queue, stream jetstream.Stream) *DeadLetters {
 	return &DeadLetters{queue: q, stream: stream, index: newLetterIndex()}
 }
 
-// Put stores l and returns when the server has it on disk. A letter of the same record is replaced: its FirstAt is kept,
-// its Attempts are added. ID, LastAt and, for a first letter, FirstAt are filled in. What would make the letter larger
+// Put stores l and returns when the server has it on disk. A letter of the same record, or of the same page or run when
+// its Request is one of those and names no record, is replaced: its FirstAt is kept, its Attempts are added. ID, LastAt and, for a first letter, FirstAt are filled in. What would make the letter larger
 // than a message may be is cut.
 func (d *DeadLetters) Put(ctx context.Context, l core.DeadLetter) error {
-	subject := deadSubject(l.Repository, l.Organization, l.RecordID)
+	return d.put(ctx, letterSubject(l), l)
+}
+
+// put is Put for the letter of a subject.
+func (d *DeadLetters) put(ctx context.Context, subject string, l core.DeadLetter) error {
 	l.ID = letterID(subject)
 	l.LastAt = time.Now().UTC()
 	clip(&l)

@@ -91,10 +91,11 @@ type reader struct {
 	delivered uint64
 }
 
-// readMessage is a message with its sequence in the stream.
+// readMessage is a message with its sequence in the stream and the time at which it was stored.
 type readMessage struct {
 	*nats.Msg
 	sequence uint64
+	storedAt time.Time
 }
 
 func (q *Queue) newReader(ctx context.Context, s jetstream.Stream, cfg jetstream.ConsumerConfig) (*reader, error) {
@@ -130,7 +131,7 @@ func (r *reader) next(ctx context.Context, wait time.Duration) ([]readMessage, e
 			return nil, errGap
 		}
 		r.delivered++
-		messages = append(messages, readMessage{Msg: m, sequence: meta.Sequence.Stream})
+		messages = append(messages, readMessage{Msg: m, sequence: meta.Sequence.Stream, storedAt: meta.Timestamp})
 	}
 	return messages, nil
 }

@@ -40,6 +40,20 @@ func (q *Queue) Pending(ctx context.Context) ([]ConsumerLag, error) {
 	return lags, nil
 }
 
+// Idle tells whether no record or page Request of a repository waits or is in hand of any process.
+func (q *Queue) Idle(ctx context.Context, repository string) (bool, error) {
+	for _, class := range []core.Class{core.ClassRecords, core.ClassPages} {
+		consumer, err := q.requests.Consumer(ctx, durableName(repository, class))
+		if err != nil {
+			return false, fault("asking for waiting requests", err)
+		}
+		if state := consumer.CachedInfo(); state.NumPending > 0 || state.NumAckPending > 0 {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
 // PendingRecords gives the ids of an organization's records, or of all of the repository's when organization is empty,
 // that have a Request waiting or in hand.
 func (q *Queue) PendingRecords(ctx context.Context, repository, organization string) (map[string]struct{}, error) {
@@ -51,6 +65,27 @@ func (q *Queue) PendingRecords(ctx context.Context, repository, organization str
 	for subject := range info.State.Subjects {
 		if id := parseRequestSubject(subject).recordID; id != "" {
 			ids[id] = struct{}{}
+		}
+	}
+	return ids, nil
+}
+
+// JobIDs gives the ids of the jobs, of any repository, that have a page, organization or repository Request waiting or in
+// hand.
+func (q *Queue) JobIDs(ctx context.Context) (map[string]struct{}, error) {
+	ids := make(map[string]struct{})
+	// In the order in which a run publishes them: each Request is acked after those that follow from it were stored, so a
+	// run that goes on meanwhile is not missed.
+	for _, scope := range []core.Scope{core.ScopeRepository, core.ScopeOrganization, core.ScopePage} {
+		filter := requestPrefix + "*." + string(scope) + ".>"
+		info, err := q.requests.Info(ctx, jetstream.WithSubjectFilter(filter))
+		if err != nil {
+			return nil, fault("asking for the jobs of waiting requests", err)
+		}
+		for subject := range info.State.Subjects {
+			if id := parseRequestSubject(subject).jobID; id != "" {
+				ids[id] = struct{}{}
+			}
 		}
 	}
 	return ids, nil

@@ -26,7 +26,18 @@ func (q *Queue) Publish(ctx context.Context, r core.Request) error {
 	return err
 }
 
-func (q *Queue) publishRequest(ctx context.Context, r core.Request) error {
+// Offer is Publish for a Request that must not replace another: when its subject holds one, waiting or in hand, that one
+// stands, nothing is stored, and it counts as stored.
+func (q *Queue) Offer(ctx context.Context, r core.Request) error {
+	err := q.publishRequest(ctx, r, jetstream.WithExpectLastSequencePerSubject(0))
+	if isConflict(err) {
+		err = nil
+	}
+	q.metrics.countPublished(err)
+	return err
+}
+
+func (q *Queue) publishRequest(ctx context.Context, r core.Request, opts ...jetstream.PublishOpt) error {
 	subject, err := requestSubject(r)
 	if err != nil {
 		return err
@@ -35,7 +46,7 @@ func (q *Queue) publishRequest(ctx context.Context, r core.Request) error {
 	if err != nil {
 		return core.WrapError(core.CodeInvalid, "encoding the request", err)
 	}
-	opts := []jetstream.PublishOpt{jetstream.WithExpectStream(streamRequests)}
+	opts = append(opts, jetstream.WithExpectStream(streamRequests))
 	if r.Cause == core.CauseOutbox && r.Attempts == 0 && r.ID != "" {
 		opts = append(opts, jetstream.WithMsgID(r.ID))
 	}
@@ -43,16 +54,18 @@ func (q *Queue) publishRequest(ctx context.Context, r core.Request) error {
 	return fault("publishing the request", err)
 }
 
-// Republish stores the Request of m again, with its deliveries added to its attempts, so that m, which must have come
-// from a Consumer of this Queue, is replaced and never reaches its last delivery. When a newer Request of the subject
-// is there already, that one stands and nothing is stored. m needs no Ack afterwards.
-func (q *Queue) Republish(ctx context.Context, m core.Message) error {
+// Republish stores the Request of m again, not to be worked on before the time after from now, with its deliveries added
+// to its attempts, so that m, which must have come from a Consumer of this Queue, is replaced and never reaches its last
+// delivery. It is delivered at once all the same: who gets it reads its NotBefore. When a newer Request of the subject is
+// there already, that one stands and nothing is stored. m needs no Ack afterwards.
+func (q *Queue) Republish(ctx context.Context, m core.Message, after time.Duration) error {
 	own, ok := m.(*message)
 	if !ok {
 		return core.NewError(core.CodeInvalid, "republishing a message that is not the queue's")
 	}
 	r := own.request
 	r.Attempts += own.deliveries
+	r.NotBefore = time.Now().UTC().Add(after)
 	subject, err := requestSubject(r)
 	if err != nil {
 		return err

@@ -240,17 +240,22 @@ func TestRepublish(t *testing.T) {
 		if third.Deliveries() != 3 {
 			t.Fatalf("delivery %d", third.Deliveries())
 		}
-		if err := q.Republish(t.Context(), third); err != nil {
+		earliest := time.Now().Add(time.Hour)
+		if err := q.Republish(t.Context(), third, time.Hour); err != nil {
 			t.Fatal(err)
 		}
+		latest := time.Now().Add(time.Hour)
 		again := fetch(t, c)[0]
 		if again.Deliveries() != 1 || again.Request().Attempts != 8 {
 			t.Fatalf("delivery %d, attempts %d", again.Deliveries(), again.Request().Attempts)
 		}
+		if at := again.Request().NotBefore; at.Before(earliest) || at.After(latest) {
+			t.Errorf("not before %s, want %s to %s", at, earliest, latest)
+		}
 		newer := record("S1", "A1")
 		newer.ID = "newer"
 		mustPublish(t, q, newer)
-		if err := q.Republish(t.Context(), again); err != nil {
+		if err := q.Republish(t.Context(), again, 0); err != nil {
 			t.Fatal(err)
 		}
 		last := fetch(t, c)
@@ -259,7 +264,47 @@ func TestRepublish(t *testing.T) {
 		}
 		mustAck(t, last...)
 		fetchNone(t, c)
-		wantCode(t, q.Republish(t.Context(), nil), core.CodeInvalid)
+		wantCode(t, q.Republish(t.Context(), nil, 0), core.CodeInvalid)
+	})
+}
+
+func TestOffer(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		q := s.connect(t, queue.Config{})
+		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
+		offer := func(id string) {
+			t.Helper()
+			r := record("S1", "A1")
+			r.ID = id
+			if err := q.Offer(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wantNext := func(id string, kind core.Kind) core.Message {
+			t.Helper()
+			got := fetch(t, c)
+			if len(got) != 1 || got[0].Request().ID != id || got[0].Request().Kind != kind {
+				t.Fatalf("%d messages, the first %+v, want %s", len(got), got[0].Request(), id)
+			}
+			return got[0]
+		}
+		offer("first")
+		mustAck(t, wantNext("first", core.KindIndex))
+		offer("after the ack")
+		mustAck(t, wantNext("after the ack", core.KindIndex))
+
+		remove := record("S1", "A1")
+		remove.ID, remove.Kind = "remove", core.KindRemove
+		mustPublish(t, q, remove)
+		offer("while it waits")
+		inHand := wantNext("remove", core.KindRemove)
+		offer("while it is in hand")
+		fetchNone(t, c)
+		mustAck(t, inHand)
+		fetchNone(t, c)
+		offer("last")
+		mustAck(t, wantNext("last", core.KindIndex))
+		wantCode(t, q.Offer(t.Context(), record("S1", "")), core.CodeInvalid)
 	})
 }
 

@@ -49,7 +49,7 @@ func requestSubject(r core.Request) (string, error) {
 		return repository + EncodeToken(r.Organization) + "." + EncodeToken(r.RecordID), nil
 	case core.ScopePage:
 		return repository + EncodeToken(r.JobID) + "." + EncodeToken(r.Organization) + "." +
-			strconv.Itoa(r.Page.Number), nil
+			pageToken(*r.Page), nil
 	case core.ScopeOrganization:
 		return repository + EncodeToken(r.Organization) + "." + EncodeToken(r.JobID), nil
 	case core.ScopeRepository:
@@ -57,6 +57,16 @@ func requestSubject(r core.Request) (string, error) {
 	default:
 		return "", core.NewError(core.CodeInvalid, fmt.Sprintf("unknown scope %q", r.Scope))
 	}
+}
+
+// pageToken gives a page's number, and the epoch of its chain once that was read again: a page that an older chain left
+// behind must not take the place of the new one's.
+func pageToken(p core.Page) string {
+	token := strconv.Itoa(p.Number)
+	if p.Epoch > 0 {
+		token += "-" + strconv.Itoa(p.Epoch)
+	}
+	return token
 }
 
 // classFilters gives the subjects of one class of a repository. The filters of all consumers are disjoint, as a work
@@ -124,11 +134,12 @@ func parseRequestSubject(subject string) subjectParts {
 	return p
 }
 
-// letterKey names the record of a dead letter. Parts over core.MaxIDBytes stand as their hash.
-type letterKey struct{ repository, organization, id string }
+// letterKey names the record of a dead letter. Parts over core.MaxIDBytes stand as their hash. run is the last token of
+// runDeadSubject, empty for a record.
+type letterKey struct{ repository, organization, id, run string }
 
 func newLetterKey(repository, organization, id string) letterKey {
-	return letterKey{shorten(repository), shorten(organization), shorten(id)}
+	return letterKey{repository: shorten(repository), organization: shorten(organization), id: shorten(id)}
 }
 
 // shorten gives s, or the hash that stands for it when it is too long for a subject.
@@ -145,6 +156,32 @@ func deadSubject(repository, organization, id string) string {
 	return deadPrefix + deadToken(repository) + "." + deadToken(organization) + "." + deadToken(id)
 }
 
+// runDeadSubject gives the subject of the dead letter of a page or run Request: one for each subject of a Request, which
+// names its scope, its job and its page. All of that stands as a hash, as what cannot be understood may stand on any
+// subject.
+func runDeadSubject(repository, organization, subject string) string {
+	sum := sha256.Sum256([]byte(subject))
+	return deadSubject(repository, organization, "") + "." + hex.EncodeToString(sum[:])
+}
+
+// letterSubject gives the subject of l: its record's, or that of its page or run Request.
+func letterSubject(l core.DeadLetter) string {
+	if l.Request != nil && l.Request.Scope != core.ScopeRecord && l.RecordID == "" {
+		if subject, err := requestSubject(*l.Request); err == nil {
+			return runDeadSubject(l.Repository, l.Organization, subject)
+		}
+	}
+	return deadSubject(l.Repository, l.Organization, l.RecordID)
+}
+
+// unreadableSubject is letterSubject for the letter l of a message on subject whose body is no Request.
+func unreadableSubject(l core.DeadLetter, subject string) string {
+	if parseRequestSubject(subject).scope != core.ScopeRecord {
+		return runDeadSubject(l.Repository, l.Organization, subject)
+	}
+	return deadSubject(l.Repository, l.Organization, l.RecordID)
+}
+
 func deadToken(s string) string {
 	switch {
 	case s == "":
@@ -156,13 +193,17 @@ func deadToken(s string) string {
 	}
 }
 
-// parseDeadSubject reverses deadSubject as far as that is possible; false when subject is none.
+// parseDeadSubject reverses deadSubject and runDeadSubject as far as that is possible; false when subject is none.
 func parseDeadSubject(subject string) (letterKey, bool) {
 	rest, ok := strings.CutPrefix(subject, deadPrefix)
 	if !ok {
 		return letterKey{}, false
 	}
 	tokens := strings.Split(rest, ".")
+	run := ""
+	if len(tokens) == 4 {
+		tokens, run = tokens[:3], tokens[3]
+	}
 	if len(tokens) != 3 {
 		return letterKey{}, false
 	}
@@ -180,7 +221,7 @@ func parseDeadSubject(subject string) (letterKey, bool) {
 			parts[i] = s
 		}
 	}
-	return letterKey{parts[0], parts[1], parts[2]}, true
+	return letterKey{parts[0], parts[1], parts[2], run}, true
 }
 
 // letterID gives the opaque id of the dead letter on a subject: 24 characters that need no escaping in a URL.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"tutti/internal/testkit"
@@ -125,14 +126,14 @@ func (r *backfillRun) warmUp(ctx context.Context, report *Report) error {
 			rates[i] = max(rates[i], l.rate)
 		}
 	}
-	said := ""
+	said := make([]string, len(candidates))
 	for i, connections := range candidates {
-		said += fmt.Sprintf(", %s over %d", number(rates[i]), connections)
+		said[i] = fmt.Sprintf("%s over %d", number(rates[i]), connections)
 		if rates[i] == slices.Max(rates) {
 			r.ceiling.connections = connections
 		}
 	}
-	report.note("the ceiling's connections were chosen in the warm-up, documents/s: %s", said[2:])
+	report.note("the ceiling's connections were chosen in the warm-up, documents/s: %s", strings.Join(said, ", "))
 	return nil
 }
 
@@ -178,7 +179,7 @@ func (r *backfillRun) tutti(ctx context.Context) (_ leg, err error) {
 	defer func() { err = errors.Join(err, r.engine.drop(context.WithoutCancel(ctx), alias)) }()
 	defer func() { err = errors.Join(err, t.stop(ctx)) }()
 	l, err := r.measure(ctx, func() (time.Duration, error) {
-		job, took, err := t.client.backfill(ctx, "")
+		job, took, err := t.client.backfill(ctx)
 		if err != nil {
 			return 0, err
 		}

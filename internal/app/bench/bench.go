@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -68,7 +69,7 @@ func Run(ctx context.Context, cfg Config) (_ []Report, err error) {
 	if err != nil {
 		return nil, core.WrapError(core.CodeUnavailable, "making a folder for the benchmarks", err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	b := &bench{Config: cfg, dir: dir}
 	machine := thisMachine(cfg.Version)
 	if !cfg.JSON {

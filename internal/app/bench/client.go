@@ -62,15 +62,11 @@ func (c *client) trigger(ctx context.Context, path string) (gjson.Result, error)
 	return gjson.ParseBytes(answer), err
 }
 
-// backfill indexes a repository, or one of its studies, and waits for the job. It gives the job, which has succeeded,
-// and the time from the trigger to its end.
-func (c *client) backfill(ctx context.Context, study string) (gjson.Result, time.Duration, error) {
-	path := "/index/repository/" + repositoryCode
-	if study != "" {
-		path += "/organization/" + study
-	}
+// backfill indexes the repository and waits for the job. It gives the job, which has succeeded, and the time from the
+// trigger to its end.
+func (c *client) backfill(ctx context.Context) (gjson.Result, time.Duration, error) {
 	began := time.Now()
-	accepted, err := c.trigger(ctx, path)
+	accepted, err := c.trigger(ctx, "/index/repository/"+repositoryCode)
 	if err != nil {
 		return accepted, 0, err
 	}

@@ -49,7 +49,7 @@ func (b *bench) coalesce(ctx context.Context) (_ *Report, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.tutti.stop(ctx)) }()
-	if _, _, err := r.tutti.client.backfill(ctx, ""); err != nil {
+	if _, _, err := r.tutti.client.backfill(ctx); err != nil {
 		return nil, err
 	}
 

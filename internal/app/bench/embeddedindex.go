@@ -125,7 +125,7 @@ func (b *bench) embeddedBackfill(ctx context.Context) (_ float64, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, t.stop(ctx)) }()
-	job, took, err := t.client.backfill(ctx, "")
+	job, took, err := t.client.backfill(ctx)
 	if err != nil {
 		return 0, err
 	}

@@ -28,7 +28,7 @@ func atLeast(limit float64) *Target { return &Target{Limit: limit, AtLeast: true
 
 func atMost(limit float64) *Target { return &Target{Limit: limit} }
 
-// Min, Median and Max are those of the values; 0 where there are none.
+// Min is the smallest of the values; it and those that follow are 0 where there are none.
 func (f Figure) Min() float64 { return quantile(f.Values, 0) }
 
 // Median is the middle one of the values, the mean of the two middle ones of an even number.

@@ -86,7 +86,7 @@ func (b *bench) held(ctx context.Context, records int, delay time.Duration) (_ r
 	watching.Go(func() { seen, watchErr = watch(watched, server.cmd.Process.Pid) })
 	c := newClient(server.url)
 	defer c.close()
-	job, took, err := c.backfill(ctx, "")
+	job, took, err := c.backfill(ctx)
 	end()
 	watching.Wait()
 	if err := errors.Join(err, watchErr); err != nil {

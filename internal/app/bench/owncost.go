@@ -121,7 +121,7 @@ func (r *costRun) once(ctx context.Context) (cost, error) {
 	if err != nil {
 		return cost{}, err
 	}
-	job, took, err := r.tutti.client.backfill(ctx, "")
+	job, took, err := r.tutti.client.backfill(ctx)
 	if err != nil {
 		return cost{}, err
 	}

@@ -97,32 +97,46 @@ func (s *sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case last == "_bulk":
 		s.serveBulk(w, r)
-	case r.URL.Path == receivedPath:
-		reply(w, http.StatusOK, fmt.Sprint(s.received.Load()))
 	case first == "_alias":
 		s.serveAlias(w, last)
 	case last == "_mapping" && r.Method == http.MethodGet:
 		s.serveMapping(w, first)
-	case last == "_mapping":
-		reply(w, http.StatusOK, `{"acknowledged":true}`)
-	case last == "_refresh":
-		reply(w, http.StatusOK, `{"_shards":{"failed":0}}`)
-	case last == "_count":
-		reply(w, http.StatusOK, fmt.Sprintf(`{"count":%d,"_shards":{"failed":0}}`, s.received.Load()))
-	case last == "_pit" && r.Method == http.MethodDelete:
-		reply(w, http.StatusOK, `{"succeeded":true,"num_freed":1}`)
-	case last == "_pit":
-		reply(w, http.StatusOK, `{"id":"point"}`)
-	case last == "_search":
-		reply(w, http.StatusOK, `{"pit_id":"point","timed_out":false,"hits":{"hits":[]}}`)
-	case last == "_mget":
-		reply(w, http.StatusOK, `{"docs":[{"found":false}]}`)
-	case first == "_cluster":
-		reply(w, http.StatusOK, `{"status":"green"}`)
 	case first == "" && r.Method == http.MethodPut:
 		s.create(w, r)
 	default:
-		reply(w, http.StatusBadRequest, `{"error":{"type":"illegal_argument_exception","reason":"not known to a sink"},"status":400}`)
+		body, ok := s.said(r.Method, last)
+		if !ok {
+			reply(w, http.StatusBadRequest, `{"error":{"type":"illegal_argument_exception","reason":"not known to a sink"},"status":400}`)
+			return
+		}
+		reply(w, http.StatusOK, body)
+	}
+}
+
+// said is what the sink answers to a call that needs no look at it, by the last segment of its path.
+func (s *sink) said(method, last string) (string, bool) {
+	switch last {
+	case receivedPath[1:]:
+		return fmt.Sprint(s.received.Load()), true
+	case "_mapping":
+		return `{"acknowledged":true}`, true
+	case "_refresh":
+		return `{"_shards":{"failed":0}}`, true
+	case "_count":
+		return fmt.Sprintf(`{"count":%d,"_shards":{"failed":0}}`, s.received.Load()), true
+	case "_pit":
+		if method == http.MethodDelete {
+			return `{"succeeded":true,"num_freed":1}`, true
+		}
+		return `{"id":"point"}`, true
+	case "_search":
+		return `{"pit_id":"point","timed_out":false,"hits":{"hits":[]}}`, true
+	case "_mget":
+		return `{"docs":[{"found":false}]}`, true
+	case "health":
+		return `{"status":"green"}`, true
+	default:
+		return "", false
 	}
 }
 

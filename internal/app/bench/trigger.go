@@ -78,7 +78,7 @@ func (b *bench) triggers(ctx context.Context, engineURL string) (accepted, index
 		}
 	}()
 	defer func() { err = errors.Join(err, t.stop(ctx)) }()
-	if _, _, err := t.client.backfill(ctx, ""); err != nil {
+	if _, _, err := t.client.backfill(ctx); err != nil {
 		return nil, nil, err
 	}
 	for i, a := range c.analyses {

@@ -16,6 +16,9 @@ const checkWait = 2 * time.Second
 // number that no document has, and so ends in a conflict, without a trace.
 const checkBody = `{"index":{"_id":"tutti-check","if_seq_no":9007199254740991,"if_primary_term":1}}` + "\n{}\n"
 
+// missingHint says how to mend a missing alias.
+const missingHint = "restore the alias, or restart tutti to make an empty index and index the repository again"
+
 // Check gives nil when the alias takes writes now, core.CodeIndexBlocked when it is missing, closed or blocked or the
 // credentials are refused, and core.CodeUnavailable when the cluster or the shard does not answer. The message is
 // safe to display.
@@ -55,7 +58,11 @@ func verdict(alias string, item *itemAnswer) error {
 	case code == core.CodeOverloaded && item.Status == http.StatusTooManyRequests:
 		return core.WrapError(core.CodeIndexBlocked, "the index "+alias+" takes no writes: its disk is full", f)
 	case code == core.CodeIndexBlocked:
-		return core.WrapError(code, blockedMessage(alias, item.Error.Type), f)
+		blocked := core.WrapError(code, blockedMessage(alias, item.Error.Type), f)
+		if item.Error.Type == typeIndexNotFound {
+			blocked.Hint = missingHint
+		}
+		return blocked
 	case item.Status == http.StatusTooManyRequests, item.Status >= http.StatusInternalServerError:
 		return core.WrapError(core.CodeUnavailable, "a shard of the index "+alias+" does not answer", f)
 	default:

@@ -1,6 +1,7 @@
 package elastic_test
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 	"testing"
@@ -142,6 +143,13 @@ func TestCheck(t *testing.T) {
 			continue
 		}
 		wantError(t, err, tt.code, tt.message)
+		want := ""
+		if strings.HasPrefix(tt.message, "there is no alias") {
+			want = "restore the alias, or restart tutti to make an empty index and index the repository again"
+		}
+		if e, ok := errors.AsType[*core.Error](err); !ok || e.Hint != want {
+			t.Errorf("%s: hint %q, want %q", tt.message, e.Hint, want)
+		}
 	}
 }
 

@@ -20,8 +20,9 @@ const (
 )
 
 // Scan calls each for every document in scope whose version is below the given one (0: for all), in no particular
-// order, as of the last Refresh and unharmed by what is written meanwhile. An error of each ends the scan and is
-// returned as it is.
+// order, as of the last Refresh and unharmed by what is written meanwhile. Versions are no field that the cluster could
+// search by: every document in scope is read, unless scope.WrittenBy says how few can be that old. An error of each
+// ends the scan and is returned as it is.
 func (x *Index) Scan(ctx context.Context, alias string, scope core.IndexScope, below core.Version,
 	each func(id string, v core.Version) error,
 ) error {
@@ -33,6 +34,15 @@ func (x *Index) Scan(ctx context.Context, alias string, scope core.IndexScope, b
 	query, err := x.scopeQuery(ctx, alias, scope)
 	if err != nil {
 		return err
+	}
+	if scope.WrittenBy != "" {
+		written, err := x.writtenBy(ctx, alias, scope.WrittenBy)
+		if err != nil {
+			return err
+		}
+		if written != nil {
+			query = object{"bool": object{"filter": []object{query, written}}}
+		}
 	}
 	pit, err := x.openPoint(ctx, alias)
 	if err != nil {

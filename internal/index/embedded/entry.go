@@ -101,7 +101,7 @@ func readTerms(raw []byte, dst []term) (terms []term, rest []byte) {
 		dst = append(dst, term(v))
 		raw = raw[size:]
 	}
-	return dst, raw[:len(raw):len(raw)]
+	return dst, slices.Clip(raw)
 }
 
 // hasTerm tells whether terms holds want; zero stands for any.

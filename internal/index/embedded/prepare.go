@@ -77,8 +77,7 @@ func (x *Index) prepare(a *alias, b core.Batch) *request {
 // reject notes a document that will never be taken.
 func reject(r *core.Result, err error) {
 	r.Outcome, r.Type, r.Reason = core.OutcomeRejected, mapping.TypeIllegalArgument, err.Error()
-	var parsing *mapping.ParsingError
-	if errors.As(err, &parsing) {
+	if parsing, ok := errors.AsType[*mapping.ParsingError](err); ok {
 		r.Type = parsing.Type
 	}
 }

@@ -3,6 +3,7 @@ package indextest
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -44,6 +45,7 @@ func Run(t *testing.T, open func(t *testing.T) index.Index) {
 		{"count by scope", testCount},
 		{"scan by scope and version", testScan},
 		{"scan of many pages", testLongScan},
+		{"scan from a mark", testMark},
 		{"scan ends with its callback", testScanEnds},
 		{"writing while scanning", testScanAndWrite},
 	} {
@@ -137,13 +139,13 @@ func (s *suite) indexed(writes ...core.Write) {
 }
 
 func describe(results []core.Result) string {
-	text := ""
+	var text strings.Builder
 	for i, r := range results {
 		if r.Type != "" {
-			text += fmt.Sprintf("\nitem %d: %s: %s", i, r.Type, r.Reason)
+			fmt.Fprintf(&text, "\nitem %d: %s: %s", i, r.Type, r.Reason)
 		}
 	}
-	return text
+	return text.String()
 }
 
 func (s *suite) get(id string) (core.StoredDocument, bool) {

@@ -27,17 +27,17 @@ func isISODate(s []byte, need int) bool {
 	if len(s) < max(4, need) || digits(s[:4], 0) != 4 {
 		return false
 	}
-	year, month, day := number(s[:4]), 1, 31
 	if len(s) == 4 {
 		return true
 	}
-	if month = part(s, 4, '-'); month < 1 || month > 12 {
+	year, month := number(s[:4]), part(s, 4, '-')
+	if month < 1 || month > 12 {
 		return false
 	}
 	if len(s) == 7 {
 		return true
 	}
-	day = part(s, 7, '-')
+	day := part(s, 7, '-')
 	if day < 1 || day > time.Date(year, time.Month(month)+1, 0, 0, 0, 0, 0, time.UTC).Day() {
 		return false
 	}

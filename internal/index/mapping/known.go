@@ -2,6 +2,7 @@ package mapping
 
 import (
 	"encoding/json"
+	"maps"
 	"strconv"
 )
 
@@ -35,9 +36,7 @@ func (f *Field) with(properties ...map[string]*Field) *Field {
 		f.Properties = map[string]*Field{}
 	}
 	for _, set := range properties {
-		for name, child := range set {
-			f.Properties[name] = child
-		}
+		maps.Copy(f.Properties, set)
 	}
 	return f
 }

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"tutti/internal/app"
+	"tutti/internal/config"
+)
+
+func readme(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestReadmeCommands: every command and flag that the README shows exists.
+func TestReadmeCommands(t *testing.T) {
+	t.Parallel()
+	calls := regexp.MustCompile(`(?m)(?:^|\s)(?:go run \./cmd/tutti|\./tutti|tutti) ((?:[a-z][a-z-]* ?)+)((?: ?--[a-z-]+(?: [^\s-]\S*)?)*)`)
+	found := 0
+	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(readme(t), -1) {
+		for line := range strings.Lines(block[1]) {
+			code, _, _ := strings.Cut(line, "#")
+			if strings.HasPrefix(code, "go build") {
+				continue
+			}
+			for _, call := range calls.FindAllStringSubmatch(code, -1) {
+				found++
+				cmd, rest, err := rootCommand().Find(strings.Fields(call[1]))
+				if err != nil || len(rest) > 0 || !cmd.HasParent() {
+					t.Errorf("the README shows %q: %v", strings.TrimSpace(code), err)
+					continue
+				}
+				for _, flag := range regexp.MustCompile(`--([a-z-]+)`).FindAllStringSubmatch(call[2], -1) {
+					if cmd.Flag(flag[1]) == nil {
+						t.Errorf("%s has no flag --%s, which the README shows", cmd.CommandPath(), flag[1])
+					}
+				}
+			}
+		}
+	}
+	if found < 2 {
+		t.Errorf("%d commands found in the README, the test reads it wrongly", found)
+	}
+}
+
+// TestReadmeTargets: every target of make that the README names is there.
+func TestReadmeTargets(t *testing.T) {
+	t.Parallel()
+	makefile, err := os.ReadFile(filepath.Join("..", "..", "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := regexp.MustCompile("`make ([a-z-]+)`").FindAllStringSubmatch(readme(t), -1)
+	if len(names) == 0 {
+		t.Error("no target found in the README, the test reads it wrongly")
+	}
+	for _, name := range names {
+		if !bytes.Contains(makefile, []byte("\n"+name[1]+":")) {
+			t.Errorf("the README names make %s, which does not exist", name[1])
+		}
+	}
+}
+
+// TestReadmeConfiguration: the configuration that the README shows is one.
+func TestReadmeConfiguration(t *testing.T) {
+	t.Parallel()
+	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(readme(t), -1)
+	if len(blocks) == 0 {
+		t.Fatal("no configuration found in the README")
+	}
+	for _, block := range blocks {
+		if _, err := config.Parse([]byte(block[1]), nil); err != nil {
+			t.Errorf("%v\n%s", err, block[1])
+		}
+	}
+}
+
+// TestReadmeRoutes: every route that the README names is in the OpenAPI document that the program serves, and the
+// README names each of the document's.
+func TestReadmeRoutes(t *testing.T) {
+	t.Parallel()
+	upstream := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(upstream.Close)
+	cfg, err := config.Parse([]byte(`
+server: {listen: "127.0.0.1:0"}
+dataDir: "`+t.TempDir()+`"
+repositories: [{code: a, type: song, url: "`+upstream.URL+`", indexName: analyses}]
+`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := app.New(cfg, app.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = a.Stop(context.WithoutCancel(t.Context())) })
+	resp, err := http.Get(a.URL() + "/openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var document bytes.Buffer
+	if _, err := document.ReadFrom(resp.Body); err != nil {
+		t.Fatal(err)
+	}
+	var served []string
+	gjson.GetBytes(document.Bytes(), "paths").ForEach(func(path, methods gjson.Result) bool {
+		methods.ForEach(func(method, _ gjson.Result) bool {
+			served = append(served, strings.ToUpper(method.String())+" "+path.String())
+			return true
+		})
+		return true
+	})
+	named := readmeRoutes(readme(t))
+	for _, route := range named {
+		if !slices.Contains(served, route) {
+			t.Errorf("the README names %s, which is not in the OpenAPI document", route)
+		}
+	}
+	for _, route := range served {
+		if !slices.Contains(named, route) && !slices.Contains(named, strings.Replace(route, "DELETE ", "GET ", 1)) {
+			t.Errorf("the README does not name %s", route)
+		}
+	}
+}
+
+// readmeRoutes finds what stands in backquotes as a method and a path; an optional part in brackets counts with and
+// without.
+func readmeRoutes(text string) []string {
+	var routes []string
+	for _, m := range regexp.MustCompile("`(GET|POST|PUT|PATCH|DELETE) (/[^`? ]*)[^`]*`").FindAllStringSubmatch(text, -1) {
+		path := m[2]
+		for {
+			before, rest, optional := strings.Cut(path, "[")
+			if !optional {
+				break
+			}
+			routes = append(routes, m[1]+" "+before)
+			path = before + strings.TrimSuffix(rest, "]")
+		}
+		routes = append(routes, m[1]+" "+path)
+	}
+	slices.Sort(routes)
+	return slices.Compact(routes)
+}

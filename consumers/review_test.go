@@ -1,0 +1,216 @@
+package consumers_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"tutti/internal/core"
+)
+
+// TestRemovalUnderAnotherOrganization: a removal of a record under an organization that is not its own leaves nothing
+// behind that could keep the record's document out, also while that is still under way.
+func TestRemovalUnderAnotherOrganization(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 3)
+		w.upstream.fill("B", 50)
+		removed := make(chan struct{})
+		w.upstream.onPage = func(context.Context, pageCall) error {
+			<-removed // its Request is older than the removal, its rows come later
+			return nil
+		}
+		w.boot(-1)
+		id := w.run("B", false)
+		eventually(t, "the page to be read", func() bool { return len(w.upstream.pageCalls()) == 1 })
+		w.remove("A", "B-0010")
+		w.index("nobody", "B-0011")
+		eventually(t, "both to end", func() bool { return w.broker.size() == 1 })
+		close(removed)
+		job := w.job(id)
+		w.ended(job, core.JobSucceeded, "")
+		if job.Totals.Indexed != 50 || job.Totals.Stale != 0 {
+			t.Errorf("totals %+v", job.Totals)
+		}
+		want := w.upstream.model()
+		for _, id := range []string{"A-0000", "A-0001", "A-0002"} {
+			delete(want, id)
+		}
+		w.same(want)
+	})
+}
+
+// TestSweepDoesNotWaitForEver: a record that the run did not see cannot be asked for. The job ends partial and says so;
+// the Request goes on, and other runs are not held up.
+func TestSweepDoesNotWaitForEver(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 50)
+		w.boot(-1)
+		w.ended(w.job(w.run("A", false)), core.JobSucceeded, "")
+		gone := w.upstream.model()
+		w.upstream.drop("A", 7, 8)
+		w.upstream.onRecord = func(context.Context, string, string) error {
+			return core.NewError(core.CodeUnavailable, "status 500")
+		}
+		job := w.awaitFor(w.run("A", false), 10*time.Minute)
+		w.ended(job, core.JobPartial, core.JobErrorSweepIncomplete)
+		w.same(gone)
+		w.upstream.onRecord = nil
+		w.idle()
+		w.verify()
+	})
+}
+
+// TestSweepOfCancelledJob: a job that is cancelled while its sweep waits lets its scope go.
+func TestSweepOfCancelledJob(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.cfg.SweepPatience = time.Hour
+		w.upstream.fill("A", 50)
+		p := w.boot(-1)
+		w.ended(w.job(w.run("A", false)), core.JobSucceeded, "")
+		w.upstream.drop("A", 7, 8)
+		asked := make(chan struct{}, 100)
+		w.upstream.onRecord = func(context.Context, string, string) error {
+			select {
+			case asked <- struct{}{}:
+			default:
+			}
+			return core.NewError(core.CodeUnavailable, "status 500")
+		}
+		id := w.run("A", false)
+		<-asked
+		if _, err := p.c.Cancel(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		w.upstream.onRecord = nil
+		w.ended(w.awaitFor(w.run("A", false), 5*time.Minute), core.JobSucceeded, "")
+		w.idle()
+		w.verify()
+	})
+}
+
+// TestRetryAfterIsBounded: an upstream cannot stop a run for a day by one word, nor keep a cancelled one.
+func TestRetryAfterIsBounded(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 10)
+		refusals := 1
+		w.upstream.onPage = func(context.Context, pageCall) error {
+			if refusals--; refusals >= 0 {
+				return &core.Error{Code: core.CodeOverloaded, Message: "busy", RetryAfter: 24 * time.Hour}
+			}
+			return nil
+		}
+		p := w.boot(-1)
+		began := time.Now()
+		w.ended(w.awaitFor(w.run("A", false), time.Hour), core.JobSucceeded, "")
+		if took := time.Since(began); took > 10*time.Minute {
+			t.Errorf("took %s", took)
+		}
+		refusals = 1
+		id := w.run("A", false)
+		eventually(t, "the refusal", func() bool { return len(w.upstream.pageCalls()) >= 3 })
+		began = time.Now()
+		if _, err := p.c.Cancel(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the page to end", func() bool { return w.broker.size() == 0 })
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("the cancelled job's page took %s", took)
+		}
+	})
+}
+
+// TestRepublishKeepsTheDelay: after ten deliveries a Request is published again, and still waits its turn.
+func TestRepublishKeepsTheDelay(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.cfg.RetryBase, w.cfg.RetryMax = 10*time.Second, 10*time.Second
+		w.upstream.fill("A", 1)
+		var at []time.Time
+		w.upstream.onRecord = func(context.Context, string, string) error {
+			at = append(at, time.Now())
+			if len(at) < 25 {
+				return errors.Join(core.NewError(core.CodeUnavailable, "status 500"))
+			}
+			return nil
+		}
+		w.boot(-1)
+		w.index("A", "A-0000")
+		eventually(t, "the record", func() bool { return w.broker.size() == 0 })
+		for i := 1; i < len(at); i++ {
+			if wait := at[i].Sub(at[i-1]); wait < 5*time.Second {
+				t.Errorf("attempt %d came %s after the one before", i+1, wait)
+			}
+		}
+		w.verify()
+	})
+}
+
+// TestOfferedRequestsReplaceNothing: what a sweep asks for by itself does not take the place of a removal that somebody
+// has asked for.
+func TestOfferedRequestsReplaceNothing(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 50)
+		w.boot(-1)
+		w.ended(w.job(w.run("A", false)), core.JobSucceeded, "")
+		omitted := w.upstream.lists["A"][7]
+		w.upstream.drop("A", 7, 8)
+		w.upstream.onPage = func(context.Context, pageCall) error {
+			w.upstream.onPage = nil
+			w.upstream.onRecord = func(context.Context, string, string) error {
+				return core.NewError(core.CodeUnavailable, "status 500") // the removal is not reached by this
+			}
+			return nil
+		}
+		hold := make(chan struct{})
+		w.engine.hold = func(_ context.Context, b core.Batch) error {
+			if len(b.Items) == 1 && b.Items[0].Op == core.OpDelete {
+				<-hold
+			}
+			return nil
+		}
+		w.remove("A", omitted.id)
+		id := w.run("A", false)
+		eventually(t, "the sweep to wait", func() bool { return w.broker.size() == 2 })
+		w.upstream.onRecord = nil
+		close(hold)
+		job := w.awaitFor(id, 5*time.Minute)
+		w.ended(job, core.JobSucceeded, "")
+		for _, r := range w.broker.published(core.ScopeRecord) {
+			if r.Kind == core.KindIndex && r.RecordID == omitted.id {
+				t.Errorf("the removal was replaced by %+v", r)
+			}
+		}
+		w.verify()
+	})
+}
+
+// TestOrphan: a job whose Request became a dead letter does not run for ever.
+func TestOrphan(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 500)
+		w.upstream.fill("B", 10)
+		p := w.make(-1)
+		w.upstream.onPage = func(_ context.Context, c pageCall) error {
+			if c.org == "A" && c.offset > 0 {
+				p.crash()
+			}
+			return nil
+		}
+		p.c.Start()
+		id := w.run("", false)
+		<-p.gone
+		_ = p.stop(t, 0)
+		w.broker.clear()
+		w.upstream.onPage = nil
+		q := w.boot(-1)
+		if err := q.c.EndOrphan(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		job, err := w.store.job(id)
+		if err != nil || !job.State.Final() || job.State == core.JobSucceeded || job.Error == nil {
+			t.Fatalf("job %+v, %v", job, err)
+		}
+		w.ended(w.awaitFor(w.run("", false), 5*time.Minute), core.JobSucceeded, "")
+		w.verify()
+	})
+}

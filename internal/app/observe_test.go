@@ -1,0 +1,186 @@
+package app_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"go.uber.org/goleak"
+
+	"tutti/internal/core"
+	"tutti/internal/testkit"
+)
+
+// metricNames are those of CONTRACT section 9, but for what later stages bring: catalogues, search and schemas.
+func metricNames() []string {
+	return []string{
+		"requests_received_total", "requests_published_total", "consumer_pending_messages", "consumer_redeliveries_total",
+		"fetch_duration_seconds", "fetched_records_total", "documents_total", "bulk_requests_total",
+		"bulk_request_duration_seconds", "bulk_request_bytes", "bulk_in_flight", "request_to_index_seconds", "dead_letters",
+		"dead_letters_total", "jobs", "job_progress_ratio", "upstream_up", "http_request_duration_seconds", "build_info",
+	}
+}
+
+// TestMetrics: after a run the counters agree with the job's totals, every metric is there, and all are well-formed.
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	w := startWorld(t, settings{})
+	ids := w.fill("S1", 220)
+	w.put("S1", "bad", `"analysisType":"not an object"`)
+	job := w.run("S1", "", core.JobSucceeded)
+	for name, want := range map[string]float64{
+		"documents_total indexed":  job.Get("totals.indexed").Float(),
+		"documents_total rejected": job.Get("totals.rejected").Float(),
+		"documents_total removed":  0,
+		"documents_total retried":  0,
+		"fetched_records_total":    job.Get("totals.fetched").Float(),
+		"dead_letters_total":       1,
+		"dead_letters":             1,
+		"requests_received_total":  1,
+		"job_progress_ratio":       1,
+		"upstream_up":              1,
+		"bulk_in_flight":           0,
+		"fetch_duration_seconds":   3,
+	} {
+		metric, outcome, byOutcome := strings.Cut(name, " ")
+		var labels []string
+		if byOutcome {
+			labels = []string{"outcome", outcome}
+		}
+		if got := w.metric("tutti_"+metric, labels...); got != want {
+			t.Errorf("%s is %v, want %v: %s", name, got, want, job.Raw)
+		}
+	}
+	if job.Get("totals.indexed").Int() != 220 || job.Get("totals.fetched").Int() != 221 {
+		t.Errorf("totals: %s", job.Raw)
+	}
+
+	// An upstream that fails for a moment makes its Request come again.
+	w.song.Fail(testkit.Fault{Path: regexp.MustCompile("/analysis/" + ids[0]), Times: 1, Status: http.StatusServiceUnavailable})
+	w.put("S1", ids[0], `"experiment":{"changed":true}`)
+	w.trigger("S1", ids[0])
+	w.awaitOutcomes(core.OutcomeIndexed, 221)
+	w.song.SetState(ids[1], "UNPUBLISHED")
+	w.trigger("S1", ids[1])
+	w.awaitOutcomes(core.OutcomeRemoved, 1)
+	if n := w.metric("tutti_consumer_redeliveries_total", "consumer", code+"/records"); n < 1 {
+		t.Errorf("%v redeliveries, want at least 1", n)
+	}
+	w.eventually(wait, func() (bool, string) {
+		n := w.metric("tutti_request_to_index_seconds", "scope", "record")
+		return n == 2, fmt.Sprintf("%v observations of request_to_index_seconds", n)
+	})
+
+	text := string(w.ask(http.MethodGet, "/metrics", http.StatusOK).raw)
+	for _, name := range metricNames() {
+		if !strings.Contains(text, "\n# TYPE tutti_"+name+" ") {
+			t.Errorf("GET /metrics has no tutti_%s", name)
+		}
+	}
+	problems, err := testutil.GatherAndLint(w.app.Registry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+}
+
+// TestLogsHoldNoBodies: in whatever fails, no line of the log holds a part of a record, nor a token.
+func TestLogsHoldNoBodies(t *testing.T) {
+	t.Parallel()
+	const marker, token = "PATIENT-MARKER-4711", "secret-token-0815"
+	w := startWorld(t, settings{
+		spoilt: true, pageSize: 20, song: testkit.SongConfig{Token: token}, repository: "token: " + token,
+		rates: testkit.FaultRates{TooManyRequests: 0.2, Unavailable: 0.2, ResetResponse: 0.1, Cut: 0.1},
+	})
+	for i := range 60 {
+		w.put("S1", fmt.Sprintf("good-%d", i), `"info":{"patient":"`+marker+`"},"experiment":{"note":"`+marker+`"}`)
+	}
+	for i, fault := range []string{
+		`"analysisType":"` + marker + `"`, `"files":[{"fileSize":"` + marker + `"}]`, `"createdAt":"` + marker + `"`,
+		`"experiment":{"note":{"` + marker + `":"` + marker + `"}}`, `"samples":"` + marker + `"`,
+	} {
+		w.put("S1", fmt.Sprintf("bad-%d", i), fault)
+	}
+	w.put("S1", strings.Repeat("x", 600), `"experiment":{"note":"`+marker+`"}`)
+	w.song.Fail(testkit.Fault{Skip: 1, Times: 1, Cut: 900})
+	w.song.Fail(testkit.Fault{Skip: 1, Times: 1, Truncate: 1500})
+	w.song.Fail(testkit.Fault{
+		Skip: 2, Times: 1, Status: http.StatusInternalServerError, ContentType: "application/json", Body: `{"message":"` + marker + `"}`,
+	})
+	w.engine.spoil(true)
+	job := w.begin("S1", "")
+	w.spoilt(8)
+	w.engine.spoil(false)
+	w.ended(job)
+	w.engine.spoil(true)
+	for i := range 5 {
+		w.trigger("S1", fmt.Sprintf("good-%d", i))
+		w.trigger("S1", fmt.Sprintf("bad-%d", i))
+	}
+	w.song.Heal()
+	w.song.Fail(testkit.Fault{Times: 1, ContentType: "text/html", Status: http.StatusNotFound, Body: "<html>" + marker + "</html>"})
+	w.song.Fail(testkit.Fault{Times: 1, Cut: 60})
+	w.song.Fail(testkit.Fault{Times: 1, ContentType: "application/json", Status: http.StatusOK, Body: `["` + marker + `"`})
+	w.song.AddStudy("S2")
+	empty, whole := w.begin("S2", ""), w.begin("", "")
+	w.spoilt(16)
+	w.engine.spoil(false)
+	w.ended(empty)
+	w.ended(whole)
+	w.run("S1", "", core.JobSucceeded)
+	if n := len(w.letters()); n < 6 {
+		t.Errorf("%d dead letters: too little failed to prove anything", n)
+	}
+	w.stop()
+	lines := w.logs.all()
+	for _, line := range lines {
+		for _, secret := range []string{marker, token} {
+			if strings.Contains(line, secret) {
+				t.Errorf("the log holds %s: %s", secret, line)
+			}
+		}
+	}
+	for _, said := range []string{"record given up", "page could not be read", "job ended"} {
+		if !strings.Contains(strings.Join(lines, ""), said) {
+			t.Errorf("the log does not say %q: too little was logged to prove anything", said)
+		}
+	}
+}
+
+// spoilt waits until so many requests to the engine have met a fault.
+func (w *world) spoilt(n int64) {
+	w.t.Helper()
+	w.eventually(wait, func() (bool, string) {
+		whole, items := w.engine.faults()
+		return whole >= n, fmt.Sprintf("%d requests and %d documents met a fault, want %d requests", whole, items, n)
+	})
+}
+
+// TestStopLeavesNothing: a stopped app has no goroutine left, whether it was idle, busy, or never came up.
+func TestStopLeavesNothing(t *testing.T) {
+	before := goleak.IgnoreCurrent()
+	t.Run("busy", func(t *testing.T) {
+		w := startWorld(t, settings{})
+		w.fill("S1", 300)
+		w.begin("", "")
+		w.stop()
+	})
+	t.Run("refused", func(t *testing.T) {
+		w := startWorld(t, settings{})
+		if err := w.newApp().Start(t.Context()); err == nil {
+			t.Error("a second app on the same folder started")
+		}
+	})
+	t.Run("never started", func(t *testing.T) {
+		if err := newWorld(t, settings{}).newApp().Stop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	goleak.VerifyNone(t, before)
+}

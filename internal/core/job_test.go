@@ -1,0 +1,57 @@
+package core_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"tutti/internal/core"
+)
+
+// TestOrganizationRunCountsOnce: whatever the order in which pages end, are reported twice or are voided by a restart,
+// the totals are those of the pages that have ended, each counted once, also after a trip through JSON.
+func TestOrganizationRunCountsOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		run := core.OrganizationRun{DoneThrough: -1}
+		ended := map[int]int64{}
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			n := rapid.IntRange(0, 12).Draw(t, "page")
+			switch {
+			case rapid.IntRange(0, 4).Draw(t, "step") > 0:
+				rows := rapid.Int64Range(1, 9).Draw(t, "rows")
+				if _, done := ended[n]; !done {
+					ended[n] = rows
+				}
+				run.EndPage(n, core.Totals{Fetched: rows, Indexed: rows})
+			case !run.PageDone(n):
+				run.RestartFrom(n)
+				for page := range ended {
+					if page > n {
+						delete(ended, page)
+					}
+				}
+			}
+			data, err := json.Marshal(run)
+			if err != nil {
+				t.Fatal(err)
+			}
+			run = core.OrganizationRun{}
+			if err := json.Unmarshal(data, &run); err != nil {
+				t.Fatal(err)
+			}
+			var want int64
+			for _, rows := range ended {
+				want += rows
+			}
+			if run.Totals.Fetched != want || run.Totals.Indexed != want {
+				t.Fatalf("totals %+v, want %d: %s", run.Totals, want, data)
+			}
+			for page := range 13 {
+				if _, done := ended[page]; run.PageDone(page) != done {
+					t.Fatalf("page %d done %v, want %v: %s", page, !done, done, data)
+				}
+			}
+		}
+	})
+}

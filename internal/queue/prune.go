@@ -1,0 +1,142 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"tutti/internal/core"
+)
+
+// orphanAge is how long ago a slot, or the organizations of a job, must have been written before the job that they name
+// counts as gone: a trigger fills its slot a moment before its job is there.
+const orphanAge = 10 * time.Minute
+
+// Prune removes the jobs that have ended, with their organizations, but for those among the newest keep jobs. It also
+// removes the slots "queued.*" and "running.*" of jobs that have ended, and what names a job that is gone: such slots and
+// organizations, unless they are younger than ten minutes or a Request of the job, which makes it again, is in the queue.
+// What is written meanwhile stays.
+func (j *Jobs) Prune(ctx context.Context, keep int) error { return j.prune(ctx, keep, orphanAge) }
+
+func (j *Jobs) prune(ctx context.Context, keep int, age time.Duration) error {
+	// Before the bucket: a Request that ended since has made its job by then.
+	waiting, err := j.queue.JobIDs(ctx)
+	if err != nil {
+		return err
+	}
+	c, err := j.readContents(ctx)
+	if err != nil {
+		return fault("reading the jobs", err)
+	}
+	youngest := time.Now().Add(-age)
+	gone := func(id string, writtenAt time.Time) bool {
+		_, exists := c.jobs[id]
+		_, waits := waiting[id]
+		return !exists && !waits && !writtenAt.After(youngest)
+	}
+	for subject, s := range c.slots {
+		job, exists := c.jobs[s.jobID]
+		if exists && job.State.Final() || gone(s.jobID, s.writtenAt) {
+			if err := j.purge(ctx, subject, jetstream.WithPurgeSequence(s.sequence+1)); err != nil {
+				return fault("removing an old slot", err)
+			}
+		}
+	}
+	for id, last := range c.organizations {
+		if gone(id, last.writtenAt) {
+			subject := jobsPrefix + organizationKey(id, "") + "*"
+			if err := j.purge(ctx, subject, jetstream.WithPurgeSequence(last.sequence+1)); err != nil {
+				return fault("removing the organizations of a job that is gone", err)
+			}
+		}
+	}
+	return j.pruneJobs(ctx, slices.Collect(maps.Values(c.jobs)), keep)
+}
+
+// pruneJobs removes those of jobs that have ended and are not among the newest keep.
+func (j *Jobs) pruneJobs(ctx context.Context, jobs []core.Job, keep int) error {
+	sortNewestFirst(jobs)
+	for i, job := range jobs {
+		if i < keep || !job.State.Final() {
+			continue
+		}
+		// The organizations first: a job that is still there is pruned again after a crash.
+		for _, key := range []string{organizationKey(job.ID, "") + "*", jobKey(job.ID)} {
+			if err := j.purge(ctx, jobsPrefix+key); err != nil {
+				return fault("removing an old job", err)
+			}
+		}
+	}
+	return nil
+}
+
+func (j *Jobs) purge(ctx context.Context, subject string, opts ...jetstream.StreamPurgeOpt) error {
+	return j.stream.Purge(ctx, append(opts, jetstream.WithPurgeSubject(subject))...)
+}
+
+// contents is what the bucket holds, with what is needed to remove no more of it than was read.
+type contents struct {
+	jobs map[string]core.Job
+	// slots holds the slots that name the queued or running job of a scope, by their subject.
+	slots map[string]slotContent
+	// organizations holds the last write of any organization of a job, by the job's id.
+	organizations map[string]lastWrite
+}
+
+type slotContent struct {
+	lastWrite
+	jobID string
+}
+
+type lastWrite struct {
+	sequence  uint64
+	writtenAt time.Time
+}
+
+// readContents reads the whole bucket once. A key that is there all the time is in it, whoever writes meanwhile.
+func (j *Jobs) readContents(ctx context.Context) (contents, error) {
+	c := contents{
+		jobs: make(map[string]core.Job), slots: make(map[string]slotContent), organizations: make(map[string]lastWrite),
+	}
+	err := j.queue.readAll(ctx, j.stream, jobsPrefix+">", c.add)
+	return c, err
+}
+
+func (c *contents) add(m readMessage) error {
+	key := strings.TrimPrefix(m.Subject, jobsPrefix)
+	removed := m.Header.Get("KV-Operation") != ""
+	write := lastWrite{m.sequence, m.storedAt}
+	if token, ok := strings.CutPrefix(key, keySlot); ok {
+		delete(c.slots, m.Subject)
+		if name, err := DecodeToken(token); err == nil && !removed && isJobSlot(name) {
+			c.slots[m.Subject] = slotContent{write, string(m.Data)}
+		}
+		return nil
+	}
+	if rest, ok := strings.CutPrefix(key, keyOrganization); ok {
+		token, _, _ := strings.Cut(rest, ".")
+		if id, err := DecodeToken(token); err == nil && !removed {
+			c.organizations[id] = write
+		}
+		return nil
+	}
+	if !strings.HasPrefix(key, keyJob) || removed {
+		return nil
+	}
+	var job core.Job
+	if err := json.Unmarshal(m.Data, &job); err != nil {
+		return core.WrapError(core.CodeInternal, "decoding a job", err)
+	}
+	c.jobs[job.ID] = job
+	return nil
+}
+
+// isJobSlot tells the slots that name the queued or the running job of a scope.
+func isJobSlot(name string) bool {
+	return strings.HasPrefix(name, "queued.") || strings.HasPrefix(name, "running.")
+}
