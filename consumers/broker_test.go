@@ -97,12 +97,13 @@ func (b *broker) clear() {
 	clear(b.entries)
 }
 
-// Holds tells whether a Request of r's subject is there.
-func (b *broker) Holds(r core.Request) bool {
+// HoldsRemoval tells whether a removal of r's subject is there.
+func (b *broker) HoldsRemoval(r core.Request) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	subject, _ := subjectOf(r)
-	return b.entries[subject] != nil
+	e := b.entries[subject]
+	return e != nil && e.request().Kind == core.KindRemove
 }
 
 func (b *broker) Republish(d *delivery, after time.Duration) error {

@@ -31,8 +31,8 @@ type Requests interface {
 // Publishing stores Requests.
 type Publishing interface {
 	Publish(ctx context.Context, r core.Request) error
-	// Offer publishes r unless a Request of the same subject is there already, which is success too: what somebody
-	// else asked for must not be replaced by what tutti asks for by itself.
+	// Offer publishes r unless a removal of the same record is there already, which is success too: what somebody else
+	// asked for must not be replaced by what tutti asks for by itself.
 	Offer(ctx context.Context, r core.Request) error
 	// Republish puts m's Request on its subject again with its attempts carried over and not to be worked on before
 	// after has passed, unless a newer one is there.

@@ -228,7 +228,7 @@ func (q requestPort) Publish(ctx context.Context, r core.Request) error {
 }
 
 func (q requestPort) Offer(ctx context.Context, r core.Request) error {
-	if q.p.w.broker.Holds(r) {
+	if q.p.w.broker.HoldsRemoval(r) {
 		return tell(ctx, q.p, func() error { return nil })
 	}
 	return q.Publish(ctx, r)

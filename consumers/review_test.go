@@ -214,3 +214,30 @@ func TestOrphan(t *testing.T) {
 		w.verify()
 	})
 }
+
+// TestSweepBesideAnOlderRequest: a record is fetched for an older Request, leaves the upstream, and is written late: the
+// sweep asks for it again although that Request is still in hand.
+func TestSweepBesideAnOlderRequest(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 50)
+		w.boot(-1)
+		w.ended(w.job(w.run("A", false)), core.JobSucceeded, "")
+		fetched, write := make(chan struct{}), make(chan struct{})
+		w.upstream.afterRecord = func(context.Context, string, string) {
+			w.upstream.afterRecord = nil
+			close(fetched)
+			<-write
+		}
+		w.index("A", "A-0007")
+		<-fetched
+		w.upstream.drop("A", 7, 8)
+		id := w.run("A", false)
+		eventually(t, "the sweep", func() bool {
+			return len(w.broker.published(core.ScopeRecord)) > 0 && w.engine.scanned.Load() > 0 && w.broker.size() == 2
+		})
+		close(write)
+		w.ended(w.awaitFor(id, 5*time.Minute), core.JobSucceeded, "")
+		w.idle()
+		w.verify()
+	})
+}

@@ -30,7 +30,6 @@ func TestIndexAccepts(t *testing.T) {
 		"post repository":      {ask{method: "POST", target: repositoryPath}, "run repository song.ca  false rest req-1", true},
 		"force":                {ask{method: "POST", target: organizationPath + "?force=true"}, "run organization song.ca PACA-CA true rest req-1", true},
 		"no force":             {ask{method: "POST", target: repositoryPath + "?force=false&rebuild=false"}, "run repository song.ca  false rest req-1", true},
-		"unknown parameter":    {ask{method: "POST", target: repositoryPath + "?pretty"}, "run repository song.ca  false rest req-1", true},
 		"escaped slash":        {ask{method: "POST", target: organizationPath + "/id/a%2Fb"}, "record index song.ca PACA-CA a/b req-1", false},
 		"escaped percent":      {ask{method: "POST", target: organizationPath + "/id/a%252Fb"}, "record index song.ca PACA-CA a%2Fb req-1", false},
 		"lone percent":         {ask{method: "POST", target: organizationPath + "/id/100%25"}, "record index song.ca PACA-CA 100% req-1", false},

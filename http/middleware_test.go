@@ -106,9 +106,14 @@ func TestMonitoringMayAskByAnyHost(t *testing.T) {
 			t.Errorf("HEAD: got %d", w.Code)
 		}
 		for _, a := range []ask{
-			{method: "GET", target: "/jobs"}, {method: "GET", target: "/jobs/ping"}, {method: "GET", target: "/openapi.json"},
-			{method: "GET", target: "/ping/"}, {method: "GET", target: "/pin%67"}, {method: "POST", target: "/ping"},
-			{method: "POST", target: repositoryPath}, {method: "GET", target: "/nowhere"},
+			{method: "GET", target: "/jobs"},
+			{method: "GET", target: "/jobs/ping"},
+			{method: "GET", target: "/openapi.json"},
+			{method: "GET", target: "/ping/"},
+			{method: "GET", target: "/pin%67"},
+			{method: "POST", target: "/ping"},
+			{method: "POST", target: repositoryPath},
+			{method: "GET", target: "/nowhere"},
 		} {
 			a.target, a.host = base+a.target, "10.1.2.3:8080"
 			res, body := do(t, h, a)

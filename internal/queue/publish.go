@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -26,15 +27,40 @@ func (q *Queue) Publish(ctx context.Context, r core.Request) error {
 	return err
 }
 
-// Offer is Publish for a Request that must not replace another: when its subject holds one, waiting or in hand, that one
-// stands, nothing is stored, and it counts as stored.
+// Offer is Publish for a Request that tutti makes by itself: when its subject holds a removal, waiting or in hand, that one
+// stands, nothing is stored, and it counts as stored. A Request to index is replaced by the newer one, since the record
+// may have been fetched for it already.
 func (q *Queue) Offer(ctx context.Context, r core.Request) error {
-	err := q.publishRequest(ctx, r, jetstream.WithExpectLastSequencePerSubject(0))
-	if isConflict(err) {
-		err = nil
-	}
+	err := q.offer(ctx, r)
 	q.metrics.countPublished(err)
 	return err
+}
+
+func (q *Queue) offer(ctx context.Context, r core.Request) error {
+	subject, err := requestSubject(r)
+	if err != nil {
+		return err
+	}
+	sequence := uint64(0)
+	for {
+		err := q.publishRequest(ctx, r, jetstream.WithExpectLastSequencePerSubject(sequence))
+		if !isConflict(err) {
+			return err
+		}
+		there, err := q.requests.GetLastMsgForSubject(ctx, subject)
+		switch {
+		case errors.Is(err, jetstream.ErrMsgNotFound):
+			sequence = 0
+			continue
+		case err != nil:
+			return fault("reading the request that is there", err)
+		}
+		var other core.Request
+		if json.Unmarshal(there.Data, &other) == nil && other.Kind == core.KindRemove {
+			return nil
+		}
+		sequence = there.Sequence
+	}
 }
 
 func (q *Queue) publishRequest(ctx context.Context, r core.Request, opts ...jetstream.PublishOpt) error {

@@ -304,6 +304,16 @@ func TestOffer(t *testing.T) {
 		fetchNone(t, c)
 		offer("last")
 		mustAck(t, wantNext("last", core.KindIndex))
+
+		mustPublish(t, q, record("S1", "A1"))
+		older := fetch(t, c)
+		offer("newer than the one in hand")
+		newer := wantNext("newer than the one in hand", core.KindIndex)
+		mustAck(t, older...)
+		offer("newest")
+		mustAck(t, newer)
+		mustAck(t, wantNext("newest", core.KindIndex))
+		fetchNone(t, c)
 		wantCode(t, q.Offer(t.Context(), record("S1", "")), core.CodeInvalid)
 	})
 }
