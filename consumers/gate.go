@@ -120,12 +120,20 @@ func (r *repository) watchIndex() {
 			if ctx.Err() != nil {
 				return
 			}
-			r.pauseFor(core.MessageOf(err), err)
+			r.pauseFor(displayed(err), err)
 			if sleep(ctx, growing(try, probeEvery, probeEveryMax)) != nil {
 				return
 			}
 		}
 	}
+}
+
+// displayed puts an error in words for whoever has to mend it.
+func displayed(err error) string {
+	if hint := core.HintOf(err); hint != "" {
+		return core.MessageOf(err) + "; " + hint
+	}
+	return core.MessageOf(err)
 }
 
 // pauseFor shuts the repository's gate and logs it once per pause or change of reason.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,12 +76,13 @@ func TestMetrics(t *testing.T) {
 		return n == 2, fmt.Sprintf("%v observations of request_to_index_seconds", n)
 	})
 
-	text := string(w.ask(http.MethodGet, "/metrics", http.StatusOK).raw)
-	for _, name := range metricNames() {
-		if !strings.Contains(text, "\n# TYPE tutti_"+name+" ") {
-			t.Errorf("GET /metrics has no tutti_%s", name)
-		}
-	}
+	w.eventually(wait, func() (bool, string) { // how far the consumers are behind is measured every few seconds
+		text := string(w.ask(http.MethodGet, "/metrics", http.StatusOK).raw)
+		missing := slices.DeleteFunc(metricNames(), func(name string) bool {
+			return strings.Contains(text, "\n# TYPE tutti_"+name+" ")
+		})
+		return len(missing) == 0, fmt.Sprintf("GET /metrics lacks %q", missing)
+	})
 	problems, err := testutil.GatherAndLint(w.app.Registry())
 	if err != nil {
 		t.Fatal(err)

@@ -102,6 +102,14 @@ func MessageOf(err error) string {
 	return "an internal error occurred"
 }
 
+// HintOf gives how to mend the first Error in err's chain, empty when that is not known.
+func HintOf(err error) string {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Hint
+	}
+	return ""
+}
+
 // RetryAfterOf gives how long the other side asked to wait, zero when it did not.
 func RetryAfterOf(err error) time.Duration {
 	if e, ok := errors.AsType[*Error](err); ok {
