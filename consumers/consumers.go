@@ -15,8 +15,8 @@ import (
 type Repository struct {
 	core.Repository
 	Upstream Upstream
-	// Document appends the document made of a record's body to dst.
-	Document func(dst, body []byte) []byte
+	// Document appends the document made of a record to dst.
+	Document func(dst []byte, rec core.Record) []byte
 	Probe    Probe
 	// Records, Pages and Runs are the repository's durable consumers.
 	Records, Pages, Runs Source

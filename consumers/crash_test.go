@@ -194,7 +194,7 @@ func TestPageInTwoHands(t *testing.T) {
 		job := w.job(id)
 		w.ended(job, core.JobSucceeded, "")
 		w.verify()
-		if want := (core.Totals{Expected: 150, Fetched: 150, Indexed: 150}); job.Totals != want && job.Totals.Indexed+job.Totals.Stale != 150 {
+		if sum := job.Totals; sum.Expected != 150 || sum.Fetched != 150 || sum.Indexed+sum.Stale != 150 {
 			t.Errorf("totals %+v", job.Totals)
 		}
 	})

@@ -119,6 +119,7 @@ func (w *pageWork) do(ctx context.Context) error {
 // read streams the page's rows into the bulk writer.
 func (w *pageWork) read(ctx context.Context) (*reading, error) {
 	pass := &reading{ticket: w.r.c.deps.Writer.Ticket(), joined: len(w.page.Before) == 0}
+	pass.ticket.Expect(w.page.Limit)
 	pass.ids = make([]string, 0, w.page.Limit)
 	pass.hashes = make([]uint64, 0, w.page.Limit)
 	if err := w.r.pageCalls.Acquire(ctx, 1); err != nil {
@@ -169,7 +170,7 @@ func (w *pageWork) row(ctx context.Context, pass *reading, rec core.Record) erro
 	if !rec.Indexable {
 		return nil // not seen: the sweep asks for it
 	}
-	w.scratch = w.r.Document(w.scratch[:0], rec.Body)
+	w.scratch = w.r.Document(w.scratch[:0], rec)
 	pass.ids = append(pass.ids, rec.ID)
 	return w.r.c.deps.Writer.Add(ctx, pass.ticket, w.r.IndexName, core.Write{
 		Op: core.OpIndex, ID: rec.ID, Version: w.msg.Version(), Document: w.scratch, FetchedAt: time.Now(),

@@ -139,7 +139,7 @@ func (r *repository) writeRecord(ctx context.Context, m core.Message) (core.Resu
 	}
 	return r.writeOne(ctx, core.Write{
 		Op: core.OpIndex, ID: rec.ID, Version: m.Version(),
-		Document: r.Document(nil, rec.Body), FetchedAt: fetchedAt,
+		Document: r.Document(nil, rec), FetchedAt: fetchedAt,
 	})
 }
 

@@ -26,12 +26,15 @@ func (r record) body() string {
 }
 
 // asDocument is the document that a body becomes.
-func asDocument(dst, body []byte) []byte {
+func asDocument(dst []byte, rec core.Record) []byte {
+	body := rec.Body
 	dst = append(dst, `{"repositories":[{"code":"song"}],`...)
 	return append(dst, body[1:]...)
 }
 
-func (r record) document() string { return string(asDocument(nil, []byte(r.body()))) }
+func (r record) document() string {
+	return string(asDocument(nil, core.Record{Body: []byte(r.body())}))
+}
 
 // upstream is a scripted repository: an ordered list of records per organization that may change at any time.
 type upstream struct {

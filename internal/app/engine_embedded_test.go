@@ -15,9 +15,6 @@ import (
 	"tutti/internal/index/embedded"
 )
 
-// childrenShare: a child process cannot use the index of this one.
-const childrenShare = false
-
 // embeddedEngine is the index in process. A spoilt one is opened by the test and outlives the app.
 type embeddedEngine struct{ spoilt *spoiltIndex }
 

@@ -24,9 +24,6 @@ import (
 	"tutti/internal/testkit"
 )
 
-// childrenShare: a child process uses the same index as this one.
-const childrenShare = true
-
 // elasticEngine is a real Elasticsearch, reached through a proxy that refuses single documents and, before that, one
 // that spoils whole requests.
 type elasticEngine struct {

@@ -57,7 +57,7 @@ func (a *App) consumed(ctx context.Context, rc config.Repository, repo core.Repo
 	block := upstream.RepositoriesBlock(repo)
 	w := consumers.Repository{
 		Repository: repo, Upstream: client, PageSize: rc.PageSize, Concurrency: rc.Concurrency,
-		Document: func(dst, body []byte) []byte { return upstream.Splice(dst, body, block) },
+		Document: func(dst []byte, rec core.Record) []byte { return upstream.SpliceRecord(dst, rec, block) },
 		Probe: probe{index: a.index, spec: index.Spec{
 			Alias: rc.IndexName, Mapping: rc.Mapping, Known: mapping.Song(),
 		}},

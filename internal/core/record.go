@@ -13,6 +13,9 @@ type Record struct {
 	// Body is the record's own bytes, one JSON object without line feeds. Inside a page callback it is valid only
 	// until the callback returns.
 	Body []byte
+	// HasRepositories tells whether the record has a top-level member repositories of its own, which the document's
+	// replaces.
+	HasRepositories bool
 }
 
 // PageInfo is what an upstream said of a page beside its records.

@@ -25,6 +25,8 @@ type Shape struct {
 	Envelope []string
 	// Members names the top-level members of a record whose string values are wanted.
 	Members []string
+	// Notice names a top-level member of a record whose presence is wanted, empty for none.
+	Notice string
 }
 
 // Item is one record.
@@ -34,6 +36,8 @@ type Item struct {
 	// Values are the texts of the record's members in the order of Shape.Members, nil where the record has no such
 	// member or its value is no string. As in encoding/json, the last of several members of one name counts.
 	Values [][]byte
+	// Noticed tells whether the record has the member Shape.Notice.
+	Noticed bool
 }
 
 // Envelope is what a page said beside its records.
@@ -56,6 +60,7 @@ type Scanner struct {
 	eof      bool
 	values   [][]byte
 	spans    []span
+	noticed  bool
 }
 
 // span is a string value: buf[start:end] with its quotes; end is 0 for none.
@@ -269,12 +274,13 @@ func (s *Scanner) record() (Item, error) {
 			s.values[n] = s.buf[from+sp.start+1 : from+sp.end-1]
 		}
 	}
-	return Item{Body: s.buf[from:s.pos:s.pos], Values: s.values}, nil
+	return Item{Body: s.buf[from:s.pos:s.pos], Values: s.values, Noticed: s.noticed}, nil
 }
 
 // scanRecord is scanObject that notes the wanted members, in the same pass. i is the index of the opening brace.
 func (s *Scanner) scanRecord(buf []byte, i int) int {
 	clear(s.spans)
+	s.noticed = false
 	i++
 	for first := true; ; first = false {
 		if i = skipSpace(buf, i); i >= len(buf) {
@@ -316,6 +322,7 @@ func (s *Scanner) scanMember(buf []byte, i int, k key) int {
 		}
 	}
 	if wanted < 0 {
+		s.noticed = s.noticed || k.is(buf, s.shape.Notice)
 		return scanValue(buf, i, 1)
 	}
 	if buf[i] != '"' {

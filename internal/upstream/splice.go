@@ -7,8 +7,10 @@ import (
 	"tutti/internal/core"
 )
 
-// repositories is the member that tutti adds to every document (CONTRACT section 1, Document).
-const repositories = "repositories"
+// RepositoriesMember is the member that tutti adds to every document (CONTRACT section 1, Document).
+const RepositoriesMember = "repositories"
+
+const repositories = RepositoriesMember
 
 // RepositoriesBlock makes the value of a document's member repositories: a JSON array with one block, made once per
 // repository.
@@ -34,6 +36,15 @@ func RepositoriesBlock(r core.Repository) []byte {
 // brace, in the place of any such member that the record had. body is a Record's Body, one valid JSON object; bytes
 // that are none are appended as they are, for the index to refuse. block is from RepositoriesBlock.
 func Splice(dst, body, block []byte) []byte {
+	return splice(dst, body, block, mayHaveRepositories(body))
+}
+
+// SpliceRecord is Splice for a record of which is known whether it has a member repositories.
+func SpliceRecord(dst []byte, rec core.Record, block []byte) []byte {
+	return splice(dst, rec.Body, block, rec.HasRepositories)
+}
+
+func splice(dst, body, block []byte, has bool) []byte {
 	if len(body) < 2 || body[0] != '{' {
 		return append(dst, body...)
 	}
@@ -43,7 +54,7 @@ func Splice(dst, body, block []byte) []byte {
 	}
 	dst = append(dst, `{"`+repositories+`":`...)
 	dst = append(dst, block...)
-	if mayHaveRepositories(body) {
+	if has {
 		return appendOthers(dst, body)
 	}
 	if body[first] != '}' {

@@ -98,3 +98,24 @@ func BenchmarkSplice(b *testing.B) {
 		dst = upstream.Splice(dst[:0], body, block)
 	}
 }
+
+// TestSpliceRecord: a record that the scanner found a member repositories in is spliced like any other, whatever way the
+// member's name is written; the word elsewhere in a record is no such member.
+func TestSpliceRecord(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"id":"1"}`:                                   `{"repositories":[1],"id":"1"}`,
+		`{"id":"1","repositories":[2]}`:                `{"repositories":[1],"id":"1"}`,
+		`{"re\u0070ositories":"x","id":"1"}`:           `{"repositories":[1],"id":"1"}`,
+		`{"id":"repositories","a":{"repositories":3}}`: `{"repositories":[1],"id":"repositories","a":{"repositories":3}}`,
+	} {
+		scanner := upstream.NewScanner(upstream.Shape{Members: []string{"id"}, Notice: upstream.RepositoriesMember}, 0)
+		item, err := scanner.Record(strings.NewReader(body), -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := string(upstream.SpliceRecord(nil, core.Record{Body: item.Body, HasRepositories: item.Noticed}, []byte("[1]")))
+		if got != want {
+			t.Errorf("%s became %s, want %s", body, got, want)
+		}
+	}
+}

@@ -95,6 +95,7 @@ func New(cfg Config) (*Client, error) {
 		Array:    "analyses",
 		Envelope: []string{"totalAnalyses", "currentTotalAnalyses"},
 		Members:  []string{"analysisId", "studyId", "analysisState"},
+		Notice:   upstream.RepositoriesMember,
 	}
 	return &Client{
 		calls: calls, states: states, query: "analysisStates=" + strings.Join(escaped, ","),
@@ -247,6 +248,7 @@ func (r *recordReader) read(item upstream.Item) core.Record {
 	keep(&r.state, item.Values[memberState])
 	return core.Record{
 		ID: string(item.Values[memberID]), Organization: r.study, State: r.state, Body: item.Body,
+		HasRepositories: item.Noticed,
 	}
 }
 
