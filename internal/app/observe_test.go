@@ -117,7 +117,7 @@ func TestLogsHoldNoBodies(t *testing.T) {
 	})
 	w.engine.spoil(true)
 	job := w.begin("S1", "")
-	w.spoilt(8)
+	w.spoilt(8, "good-0")
 	w.engine.spoil(false)
 	w.ended(job)
 	w.engine.spoil(true)
@@ -131,7 +131,7 @@ func TestLogsHoldNoBodies(t *testing.T) {
 	w.song.Fail(testkit.Fault{Times: 1, ContentType: "application/json", Status: http.StatusOK, Body: `["` + marker + `"`})
 	w.song.AddStudy("S2")
 	empty, whole := w.begin("S2", ""), w.begin("", "")
-	w.spoilt(16)
+	w.spoilt(16, "good-1")
 	w.engine.spoil(false)
 	w.ended(empty)
 	w.ended(whole)
@@ -155,10 +155,11 @@ func TestLogsHoldNoBodies(t *testing.T) {
 	}
 }
 
-// spoilt waits until so many requests to the engine have met a fault.
-func (w *world) spoilt(n int64) {
+// spoilt triggers a record of S1 until so many requests to the engine have met a fault.
+func (w *world) spoilt(n int64, id string) {
 	w.t.Helper()
 	w.eventually(wait, func() (bool, string) {
+		w.trigger("S1", id)
 		whole, items := w.engine.faults()
 		return whole >= n, fmt.Sprintf("%d requests and %d documents met a fault, want %d requests", whole, items, n)
 	})

@@ -18,6 +18,8 @@ type aliasState struct {
 	// eager is set while so many documents bring members without a value on unknown paths that trimming them before
 	// sending is cheaper than sending them twice.
 	eager atomic.Bool
+	// learning is how many batches in a row must still bring nothing new before documents are sent unread.
+	learning atomic.Int32
 }
 
 func newAliasState() *aliasState { return &aliasState{turn: make(chan struct{}, 1)} }

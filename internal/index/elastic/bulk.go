@@ -29,6 +29,7 @@ func (x *Index) Write(ctx context.Context, b core.Batch) ([]core.Result, error) 
 		return nil, nil
 	}
 	st := x.state(b.Index)
+	x.learn(ctx, st, b)
 	body := b.Payload()
 	if st.eager.Load() {
 		if trimmed := x.trimEarly(st, b); trimmed != nil {

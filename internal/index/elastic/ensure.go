@@ -89,7 +89,21 @@ func (x *Index) create(ctx context.Context, spec index.Spec, name string) error 
 		return err
 	}
 	x.logger.Info("an index has been made", "index", spec.Alias, "physical_index", name)
+	if spec.Mapping == nil {
+		x.begin(spec)
+	}
 	return nil
+}
+
+// begin remembers the mapping of an index that was just made.
+func (x *Index) begin(spec index.Spec) {
+	tree, err := mapping.Merge(mapping.NewRoot(), spec.Known)
+	if err != nil {
+		return // the cluster has taken it; it is read when it is needed
+	}
+	st := x.state(spec.Alias)
+	st.tree.Store(tree)
+	st.learning.Store(quietBatches)
 }
 
 // createBody is what a user's mapping file may hold instead of the mapping itself.
@@ -179,6 +193,7 @@ func (x *Index) adapt(ctx context.Context, spec index.Spec) error {
 			return err
 		}
 		st.tree.Store(tree)
+		st.learning.Store(quietBatches)
 		err = x.add(ctx, st, spec.Alias, tree, mapping.Missing(tree, spec.Known))
 		// Another process may have given a field another type between reading and adding; then it is not missing.
 		if typeOf(err) == typeIllegalArgument && round+1 < maxGrowRounds {
