@@ -158,6 +158,9 @@ func TestOrderWithinABatch(t *testing.T) {
 	x := cluster(t)
 	alias := fresh(t)
 	ensure(t, x, index.Spec{Alias: alias, Known: mapping.Song()})
+	for i := range 3 { // from now on documents are sent unread, and sent again when they bring a field
+		write(t, x, alias, put("warm", core.Version(i), `{"studyId":"S"}`))
+	}
 	got := write(t, x, alias, put("a", 5, `{"studyId":"old","u":1}`), put("a", 5, `{"studyId":"new"}`), put("b", 5, `{"w":1}`),
 		put("b", 5, `{"w":2}`), put("c", 5, `{"y":1}`), remove("c", 5))
 	want := []core.Outcome{core.OutcomeStale, core.OutcomeIndexed, core.OutcomeIndexed, core.OutcomeIndexed, core.OutcomeStale, core.OutcomeRemoved}
