@@ -4,7 +4,7 @@ GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 CACHE    ?= $(CURDIR)/.cache
 LINT     := $(CACHE)/golangci-lint-v2.15.0
 
-.PHONY: help build test race lint fmt test-services services-start services-stop bench chaos ci
+.PHONY: help build test race lint fmt test-services services-start services-stop chaos bench ci
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 18
@@ -37,6 +37,11 @@ services-stop: ## stop what services-start started
 
 test-services: ## the same suites on the real services
 	deploy/local/test-services
+
+chaos: ## the failure suites at length: crashes, races, random faults
+	go test -count=1 -timeout 60m -rapid.checks=5000 ./consumers ./internal/bulk ./internal/core
+	go test -count=10 -timeout 60m -run 'Crash|CutOff' ./consumers
+	go test -count=5 -timeout 60m -run 'Killed|Stop|Share|Refuses|Fails|Down' ./internal/app
 
 bench: ## figures and ratios, printed, on the real Elasticsearch
 	deploy/local/bench

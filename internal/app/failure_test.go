@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -293,4 +294,22 @@ func TestSecondProcess(t *testing.T) {
 	if !errors.As(err, &refusal) || refusal.Message == "" {
 		t.Errorf("the refusal has no message: %v", err)
 	}
+}
+
+// TestFailingRecordsBlockNobody: more records than a durable consumer usually may have in hand keep failing at the
+// upstream, and one that does not is indexed all the same, at once.
+func TestFailingRecordsBlockNobody(t *testing.T) {
+	t.Parallel()
+	w := startWorld(t, settings{concurrency: 16})
+	id := w.fill("S1", 1)[0]
+	w.song.Fail(testkit.Fault{Path: regexp.MustCompile("/analysis/failing-"), Times: 1 << 30, Status: http.StatusInternalServerError})
+	for i := range 1100 {
+		w.trigger("S1", fmt.Sprintf("failing-%d", i))
+	}
+	w.eventually(wait, func() (bool, string) {
+		n := w.metric("tutti_documents_total", "outcome", "retried")
+		return n >= 1100, fmt.Sprintf("%v records have failed", n)
+	})
+	w.trigger("S1", id)
+	w.awaitOutcomes(core.OutcomeIndexed, 1)
 }

@@ -1,0 +1,64 @@
+package app
+
+import (
+	"testing"
+	"time"
+
+	"tutti/internal/config"
+	"tutti/internal/core"
+)
+
+// TestOrphanedJobEnds: a job that has no Request in the queue at two looks is ended; one whose Request waits is not.
+func TestOrphanedJobEnds(t *testing.T) {
+	cfg, err := config.Parse([]byte(`
+server: {listen: "127.0.0.1:0"}
+repositories: [{code: r, type: song, url: "http://127.0.0.1:1", indexName: i}]
+`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.DataDir = t.TempDir()
+	a, err := New(cfg, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	if err := a.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := a.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}()
+	jobs := a.queue.Jobs()
+	for _, id := range []string{"orphan", "alive"} {
+		job := core.Job{ID: id, Scope: core.ScopeOrganization, Repository: "elsewhere", Organization: id, State: core.JobRunning, QueuedAt: time.Now()}
+		if err := jobs.Create(ctx, job); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err = a.queue.Publish(ctx, core.Request{
+		ID: "1", Kind: core.KindIndex, Scope: core.ScopePage, Repository: "elsewhere", Organization: "alive", JobID: "alive",
+		Page: &core.Page{Limit: 2}, Cause: core.CauseREST,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	suspects, err := a.lookAfterJobs(ctx, nil)
+	if err != nil || len(suspects) != 1 {
+		t.Fatalf("suspects %v, %v; want the orphan", suspects, err)
+	}
+	if job, err := jobs.Get(ctx, "orphan"); err != nil || job.State != core.JobRunning {
+		t.Fatalf("after one look: %+v, %v", job, err)
+	}
+	if _, err = a.lookAfterJobs(ctx, suspects); err != nil {
+		t.Fatal(err)
+	}
+	if job, err := jobs.Get(ctx, "orphan"); err != nil || job.State != core.JobFailed || job.Error.Code != core.JobErrorInterrupted {
+		t.Errorf("orphan: %+v, %v", job, err)
+	}
+	if job, err := jobs.Get(ctx, "alive"); err != nil || job.State != core.JobRunning {
+		t.Errorf("alive: %+v, %v", job, err)
+	}
+}
