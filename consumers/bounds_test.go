@@ -241,3 +241,36 @@ func TestSweepBesideAnOlderRequest(t *testing.T) {
 		w.verify()
 	})
 }
+
+// TestHalfCancelledJob: a process dies while it cancels a job, after the job and before its organizations. Their pages are
+// not read any more, and the organizations end with the next of them.
+func TestHalfCancelledJob(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 500)
+		p := w.boot(-1)
+		ids := make(chan string, 1)
+		w.upstream.onPage = func(_ context.Context, c pageCall) error {
+			if c.offset != 99 {
+				return nil
+			}
+			id := <-ids
+			_, err := jobPort{p}.Update(t.Context(), id, func(j *core.Job) error {
+				j.State = core.JobCancelled
+				return nil
+			})
+			return err
+		}
+		id := w.run("A", false)
+		ids <- id
+		w.idle()
+		for _, c := range w.upstream.pageCalls() {
+			if c.offset > 99 {
+				t.Errorf("the page at %d was read", c.offset)
+			}
+		}
+		runs, err := runPort{p}.Organizations(t.Context(), id)
+		if err != nil || len(runs) != 1 || runs[0].State != core.JobCancelled {
+			t.Errorf("organizations %+v, %v", runs, err)
+		}
+	})
+}

@@ -1,0 +1,17 @@
+package consumers
+
+import (
+	"testing"
+
+	"tutti/internal/core"
+)
+
+// TestSweepIsNotedOnce: two processes may end the same job side by side, and each sweeps; what is gone counts once.
+func TestSweepIsNotedOnce(t *testing.T) {
+	run := core.OrganizationRun{State: core.JobSucceeded}
+	sweepResult{removed: 3}.note(&run)
+	sweepResult{removed: 3, guard: &core.JobError{Code: core.JobErrorPruneGuard}}.note(&run)
+	if run.Totals.Removed != 3 || run.State != core.JobSucceeded || run.Error != nil || !run.Swept {
+		t.Errorf("%+v", run)
+	}
+}
