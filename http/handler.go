@@ -18,12 +18,10 @@ const (
 
 // Handler answers every route.
 type Handler struct {
-	cfg       Config
-	ingest    Ingest
-	jobs      Jobs
-	readiness Readiness
-	router    *chi.Mux
-	openAPI   []byte
+	cfg     Config
+	ports   Ports
+	router  *chi.Mux
+	openAPI []byte
 }
 
 var _ nethttp.Handler = (*Handler)(nil)
@@ -32,13 +30,11 @@ var _ nethttp.Handler = (*Handler)(nil)
 type handlerFunc func(nethttp.ResponseWriter, *nethttp.Request) error
 
 // New makes a Handler. A body limit or a base path that cannot be served is CodeInvalid.
-func New(ingest Ingest, jobs Jobs, readiness Readiness, cfg Config) (*Handler, error) {
+func New(ports Ports, cfg Config) (*Handler, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	h := &Handler{
-		cfg: cfg.withDefaults(), ingest: ingest, jobs: jobs, readiness: readiness, router: chi.NewRouter(),
-	}
+	h := &Handler{cfg: cfg.withDefaults(), ports: ports, router: chi.NewRouter()}
 	document, err := openAPIFor(h.cfg.BasePath, h.cfg.Version)
 	if err != nil {
 		return nil, err

@@ -75,6 +75,11 @@ var (
 	_ http.Readiness = (*ports)(nil)
 )
 
+// ports gives p for every port; the parts that it lacks answer nothing.
+func (p *ports) ports() http.Ports {
+	return http.Ports{Ingest: p, Jobs: p, Readiness: p}
+}
+
 // working gives ports that all succeed.
 func working() *ports {
 	return &ports{
@@ -108,7 +113,7 @@ func newHandler(t *testing.T, p *ports, cfg http.Config) handler {
 	if cfg.Now == nil {
 		cfg.Now = func() time.Time { return noon }
 	}
-	h, err := http.New(p, p, p, cfg)
+	h, err := http.New(p.ports(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func (h *Handler) record(kind core.Kind) handlerFunc {
 			return err
 		}
 		requestID := exchangeOf(r.Context()).requestID
-		index, err := h.ingest.Record(r.Context(), kind, t.repository, t.organization, t.id, requestID)
+		index, err := h.ports.Ingest.Record(r.Context(), kind, t.repository, t.organization, t.id, requestID)
 		if err != nil {
 			return err
 		}
@@ -80,7 +80,7 @@ func (h *Handler) run(scope core.Scope, targetOf func(*nethttp.Request) (target,
 			return err
 		}
 		requestID := exchangeOf(r.Context()).requestID
-		job, err := h.ingest.Run(r.Context(), scope, t.repository, t.organization, force, core.CauseREST, requestID)
+		job, err := h.ports.Ingest.Run(r.Context(), scope, t.repository, t.organization, force, core.CauseREST, requestID)
 		if err != nil {
 			return err
 		}

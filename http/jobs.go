@@ -140,7 +140,7 @@ func (h *Handler) listJobs(w nethttp.ResponseWriter, r *nethttp.Request) error {
 	if len(cursor) > maxCursorBytes {
 		return core.NewError(core.CodeInvalid, "query parameter cursor is not one that this server gave")
 	}
-	jobs, next, err := h.jobs.List(r.Context(), repository, state, limit, cursor)
+	jobs, next, err := h.ports.Jobs.List(r.Context(), repository, state, limit, cursor)
 	if err != nil {
 		return fmt.Errorf("listing jobs: %w", err)
 	}
@@ -181,7 +181,7 @@ func (h *Handler) jobBodies(ctx context.Context, jobs []core.Job) ([]jobBody, er
 }
 
 func (h *Handler) jobBody(ctx context.Context, job core.Job) (jobBody, error) {
-	runs, err := h.jobs.Organizations(ctx, job.ID)
+	runs, err := h.ports.Jobs.Organizations(ctx, job.ID)
 	if err != nil {
 		return jobBody{}, fmt.Errorf("reading the organizations of a job: %w", err)
 	}
@@ -189,12 +189,12 @@ func (h *Handler) jobBody(ctx context.Context, job core.Job) (jobBody, error) {
 }
 
 func (h *Handler) getJob(w nethttp.ResponseWriter, r *nethttp.Request) error {
-	return h.answerJob(w, r, h.jobs.Get)
+	return h.answerJob(w, r, h.ports.Jobs.Get)
 }
 
 // cancelJob ends a job; one that had ended before is 409.
 func (h *Handler) cancelJob(w nethttp.ResponseWriter, r *nethttp.Request) error {
-	return h.answerJob(w, r, h.jobs.Cancel)
+	return h.answerJob(w, r, h.ports.Jobs.Cancel)
 }
 
 func (h *Handler) answerJob(

@@ -347,18 +347,18 @@ func TestRequestMetrics(t *testing.T) {
 func TestNewRefusesABadConfig(t *testing.T) {
 	p := working()
 	for _, cfg := range []http.Config{{BasePath: "tutti"}, {BasePath: "/a b"}, {BasePath: "/{x}"}, {BasePath: "/*"}, {MaxBodyBytes: -1}} {
-		if _, err := http.New(p, p, p, cfg); core.CodeOf(err) != core.CodeInvalid {
+		if _, err := http.New(p.ports(), cfg); core.CodeOf(err) != core.CodeInvalid {
 			t.Errorf("%+v: got %v", cfg, err)
 		}
 	}
-	if _, err := http.New(p, p, p, http.Config{BasePath: "/"}); err != nil {
+	if _, err := http.New(p.ports(), http.Config{BasePath: "/"}); err != nil {
 		t.Error(err)
 	}
 }
 
 func ExampleNew() {
 	p := working()
-	h, err := http.New(p, p, p, http.Config{})
+	h, err := http.New(p.ports(), http.Config{})
 	if err != nil {
 		return
 	}

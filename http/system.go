@@ -29,7 +29,7 @@ func (h *Handler) ping(w nethttp.ResponseWriter, _ *nethttp.Request) error {
 func (h *Handler) ready(w nethttp.ResponseWriter, r *nethttp.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
 	defer cancel()
-	health := h.readiness.Health(ctx)
+	health := h.ports.Readiness.Health(ctx)
 	body := readyBody(health)
 	if body.Status == "" {
 		body.Status = StatusHealthy

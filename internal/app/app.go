@@ -244,7 +244,10 @@ func (a *App) stopConsumers(ctx context.Context) error {
 
 func (a *App) listen(ctx context.Context) error {
 	log := a.log.With("component", "http")
-	handler, err := tuttihttp.New(a.ingest, jobsAPI{Jobs: a.queue.Jobs(), consumers: a.consumers}, a, tuttihttp.Config{
+	handler, err := tuttihttp.New(tuttihttp.Ports{
+		Ingest: a.ingest, Jobs: jobsAPI{Jobs: a.queue.Jobs(), consumers: a.consumers}, Readiness: a,
+		DeadLetters: a.queue.DeadLetters(),
+	}, tuttihttp.Config{
 		BasePath: a.cfg.Server.BasePath, MaxBodyBytes: a.cfg.Server.MaxBodyBytes, CheckHost: a.cfg.Auth.Mode == "none",
 		Hosts: a.cfg.Server.Hosts, Version: a.opts.Version, Logger: log, Metrics: a.metrics.http, Gatherer: a.registry,
 	})

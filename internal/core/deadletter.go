@@ -39,6 +39,11 @@ type DeadLetter struct {
 	Size      int    `json:"size,omitempty"`
 	SHA256    string `json:"sha256,omitempty"`
 	Truncated bool   `json:"truncated,omitempty"`
+	// Source is where a message that was not understood came from, such as "webhook" or "kafka song-analysis"; empty for
+	// a record. It is part of what the letter is kept by: one letter for each source and document.
+	Source string `json:"source,omitempty"`
+	// Position is where in its source the message stood when it was last seen, such as "partition 3, offset 117".
+	Position string `json:"position,omitempty"`
 	// Request is what was being done.
 	Request *Request `json:"request,omitempty"`
 }

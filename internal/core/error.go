@@ -12,6 +12,8 @@ type Code string
 const (
 	// CodeInvalid: the input is wrong and stays wrong; do not retry.
 	CodeInvalid Code = "invalid"
+	// CodeUnauthenticated: who asks did not prove who they are (no or a bad signature, token).
+	CodeUnauthenticated Code = "unauthenticated"
 	// CodeNotFound: what was asked for does not exist in tutti (a repository, a job).
 	CodeNotFound Code = "not_found"
 	// CodeConflict: the state of the thing forbids the action, or a compare-and-set lost.

@@ -162,3 +162,12 @@ func (o *OrganizationRun) RestartFrom(n int) {
 func (o *OrganizationRun) AllPagesDone() bool {
 	return o.LastPage != nil && o.DoneThrough >= *o.LastPage
 }
+
+// JobChange is one change of a job or of one of its organizations, as Jobs.Watch gives it: Job or Run is set. Both are
+// nil once, after everything that was there at the start.
+type JobChange struct {
+	// Revision grows with every change of the job and its organizations and is the same in every process.
+	Revision uint64
+	Job      *Job
+	Run      *OrganizationRun
+}
