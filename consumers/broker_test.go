@@ -51,6 +51,8 @@ func subjectOf(r core.Request) (string, core.Class) {
 	switch r.Scope {
 	case core.ScopeRecord:
 		return fmt.Sprintf("%q record %q %q", r.Repository, r.Organization, r.RecordID), core.ClassRecords
+	case core.ScopeRecords:
+		return fmt.Sprintf("%q records %q", r.Repository, r.ID), core.ClassBatches
 	case core.ScopePage:
 		return fmt.Sprintf("%q page %q %q %d-%d", r.Repository, r.JobID, r.Organization, r.Page.Number, r.Page.Epoch), core.ClassPages
 	case core.ScopeOrganization:

@@ -18,8 +18,11 @@ type Repository struct {
 	// Document appends the document made of a record to dst.
 	Document func(dst []byte, rec core.Record) []byte
 	Probe    Probe
-	// Records, Pages and Runs are the repository's durable consumers.
-	Records, Pages, Runs Source
+	// Records, Batches, Pages and Runs are the repository's durable consumers.
+	Records, Batches, Pages, Runs Source
+	// Disjoint says that pages are given by number: page n is the rows from n·PageSize on, so that a page cannot repeat a
+	// row of the one before to show that nothing moved between them.
+	Disjoint bool
 	// PageSize is the number of rows of a page, 500 by default; Concurrency how many calls to the upstream may be
 	// under way for records and, apart from them, for pages, 4 by default.
 	PageSize    int
@@ -32,6 +35,7 @@ type Deps struct {
 	DeadLetters   DeadLetters
 	Jobs          Jobs
 	Organizations OrganizationRuns
+	Pages         Pages
 	Slots         Slots
 	Index         Index
 	Writer        *bulk.Writer
@@ -100,7 +104,7 @@ type Consumers struct {
 // New checks what it is given and makes the consumers; Start runs them.
 func New(repositories []Repository, deps Deps, cfg Config) (*Consumers, error) {
 	if deps.Requests == nil || deps.DeadLetters == nil || deps.Jobs == nil || deps.Organizations == nil ||
-		deps.Slots == nil || deps.Index == nil || deps.Writer == nil {
+		deps.Pages == nil || deps.Slots == nil || deps.Index == nil || deps.Writer == nil {
 		return nil, core.NewError(core.CodeInternal, "making consumers: a dependency is missing")
 	}
 	c := &Consumers{deps: deps, cfg: cfg.withDefaults(), repos: make(map[string]*repository, len(repositories))}
@@ -108,7 +112,7 @@ func New(repositories []Repository, deps Deps, cfg Config) (*Consumers, error) {
 	c.work, c.stopWork = context.WithCancel(context.Background())
 	c.keeper = newKeeper(c.cfg.AckWait / 3)
 	for _, r := range repositories {
-		if r.Upstream == nil || r.Document == nil || r.Probe == nil || r.Records == nil || r.Pages == nil || r.Runs == nil {
+		if r.Upstream == nil || r.Document == nil || r.Probe == nil || r.Records == nil || r.Batches == nil || r.Pages == nil || r.Runs == nil {
 			return nil, core.NewError(core.CodeInternal, fmt.Sprintf("making consumers: repository %s lacks a part", r.Code))
 		}
 		if _, twice := c.repos[r.Code]; twice {
@@ -128,6 +132,7 @@ func (c *Consumers) Start() {
 		for _, r := range c.order {
 			c.loops.Go(r.watchIndex)
 			c.loops.Go(r.pullRecords)
+			c.loops.Go(r.pullBatches)
 			c.loops.Go(r.pullPages)
 			c.loops.Go(r.pullRuns)
 		}

@@ -32,6 +32,7 @@ func TestStateMachine(t *testing.T) {
 			m := &machine{world: newWorld(rt), orgs: []string{"A", "B", "C"}}
 			m.cfg.RetryMax = 20 * time.Millisecond
 			m.pageSize = 5
+			m.upstream.disjoint = rapid.Bool().Draw(rt, "disjoint")
 			m.upstream.onPage = func(context.Context, pageCall) error { return m.fail() }
 			m.upstream.onRecord = func(context.Context, string, string) error { return m.fail() }
 			m.upstream.onList = m.fail
@@ -44,9 +45,10 @@ func TestStateMachine(t *testing.T) {
 				"change":  func(t *rapid.T) { m.change(t) },
 				"trigger": func(t *rapid.T) { m.index(m.org(t), m.id(t)) },
 				"remove":  func(t *rapid.T) { m.remove(m.org(t), m.id(t)) },
+				"batch":   func(t *rapid.T) { m.indexAll(m.ids(t)...) },
 				"run":     func(t *rapid.T) { m.begin(t) },
 				"redeliver": func(t *rapid.T) {
-					m.broker.redeliver(rapid.SampledFrom([]core.Class{core.ClassRecords, core.ClassPages, core.ClassRuns}).Draw(t, "class"))
+					m.broker.redeliver(rapid.SampledFrom([]core.Class{core.ClassRecords, core.ClassBatches, core.ClassPages, core.ClassRuns}).Draw(t, "class"))
 				},
 				"shuffle": func(t *rapid.T) { m.shuffle(rapid.Uint64().Draw(t, "order")) },
 				"crash":   func(t *rapid.T) { m.crash() },
@@ -77,6 +79,15 @@ func (m *machine) org(t *rapid.T) string { return rapid.SampledFrom(m.orgs).Draw
 // id draws the id of a record that there may be or may have been, of any organization.
 func (m *machine) id(t *rapid.T) string {
 	return fmt.Sprintf("%s-%04d", m.org(t), rapid.IntRange(0, 40).Draw(t, "number"))
+}
+
+// ids draws the ids of several records.
+func (m *machine) ids(t *rapid.T) []string {
+	ids := make([]string, rapid.IntRange(1, 20).Draw(t, "records"))
+	for i := range ids {
+		ids[i] = m.id(t)
+	}
+	return ids
 }
 
 func (m *machine) create(t *rapid.T) {

@@ -78,10 +78,12 @@ func (r *repository) settlePage(ctx context.Context, m core.Message, free func()
 	}
 	switch {
 	case todo:
-		return r.workOnPage(ctx, m, job, page, free)
+		return r.workOnPage(ctx, newPageWork(r, m, job, page, run.Rereads), free)
 	case run.AllPagesDone():
 		free()
 		return r.finishOrganization(ctx, job, run)
+	case run.ListEpoch > page.Epoch && run.DoneThrough < 0:
+		return r.beginAgain(ctx, job, run) // what begun the list anew may have died before it could
 	default: // it has ended, or its chain was begun again before it
 		return nil
 	}
@@ -93,8 +95,7 @@ func (r *repository) settlePage(ctx context.Context, m core.Message, free func()
 func (r *repository) admit(ctx context.Context, m core.Message, run core.OrganizationRun) (core.Page, bool, error) {
 	page := *m.Request().Page
 	isDue := func(run *core.OrganizationRun) bool {
-		void := page.Epoch < run.Epoch && page.Number > run.Restart
-		return !void && !run.PageDone(page.Number)
+		return !run.Void(page.Number, page.Epoch) && !run.PageDone(page.Number)
 	}
 	if !isDue(&run) {
 		return page, false, nil
@@ -115,8 +116,8 @@ func (r *repository) admit(ctx context.Context, m core.Message, run core.Organiz
 }
 
 // workOnPage reads and writes the page, reports it, and ends the organization with its last page.
-func (r *repository) workOnPage(ctx context.Context, m core.Message, job core.Job, page core.Page, free func()) error {
-	w := newPageWork(r, m, job, page)
+func (r *repository) workOnPage(ctx context.Context, w *pageWork, free func()) error {
+	job := w.job
 	err := w.do(ctx)
 	var failure *pageError
 	if err != nil && !errors.As(err, &failure) {
@@ -131,10 +132,10 @@ func (r *repository) workOnPage(ctx context.Context, m core.Message, job core.Jo
 		return err
 	}
 	r.c.cfg.Metrics.setProgress(r.Code, run.Totals)
-	r.c.cfg.Metrics.observeToIndex(r.Code, core.ScopePage, m.Version())
+	r.c.cfg.Metrics.observeToIndex(r.Code, core.ScopePage, w.msg.Version())
 	if failure != nil {
 		r.log.Warn("organization could not be read", "job_id", job.ID, "organization", w.req.Organization,
-			"page", page.Number, "err", failure.cause)
+			"page", w.page.Number, "err", failure.cause)
 		return r.finishJob(ctx, job.ID)
 	}
 	if complete {
@@ -145,12 +146,15 @@ func (r *repository) workOnPage(ctx context.Context, m core.Message, job core.Jo
 
 // report adds the page to its organization's run and tells whether that completes the chain.
 func (w *pageWork) report(run *core.OrganizationRun, failure *pageError) bool {
-	if run.State.Final() || run.PageDone(w.page.Number) ||
+	if run.State.Final() || run.PageDone(w.page.Number) || w.page.Epoch < run.ListEpoch ||
 		(w.page.Epoch < run.Epoch && w.page.Number >= run.Restart) {
 		return false
 	}
-	if w.total > 0 || w.last {
+	if w.counted && (w.total > 0 || w.last) {
 		run.Totals.Expected = int64(w.total)
+	}
+	if w.counted && w.r.Disjoint {
+		run.NoteTotal(w.total)
 	}
 	if failure != nil {
 		run.Totals.Add(w.totals)
@@ -173,15 +177,18 @@ func (w *pageWork) report(run *core.OrganizationRun, failure *pageError) bool {
 // finishOrganization ends an organization whose pages have all ended, and then the job if it was the last one. In an
 // organization's own job it is swept before; a repository's job sweeps all of them together at its end.
 func (r *repository) finishOrganization(ctx context.Context, job core.Job, run core.OrganizationRun) error {
+	run, again, err := r.checkList(ctx, job, run)
+	if err != nil || again {
+		return err
+	}
 	swept := sweepResult{guard: run.Unswept}
 	sweep := job.Scope == core.ScopeOrganization && run.Unswept == nil
 	if sweep {
-		var err error
 		if swept, err = r.sweepOrganization(ctx, job, run.Organization); err != nil {
 			return err
 		}
 	}
-	_, err := r.c.deps.Organizations.UpdateOrganization(ctx, job.ID, run.Organization, func(run *core.OrganizationRun) error {
+	_, err = r.c.deps.Organizations.UpdateOrganization(ctx, job.ID, run.Organization, func(run *core.OrganizationRun) error {
 		if run.State.Final() {
 			return nil
 		}

@@ -33,9 +33,12 @@ type pageWork struct {
 	req  core.Request
 	job  core.Job
 	page core.Page
+	// reading counts how often the list was begun anew before this page was admitted.
+	reading int
 
 	totals  core.Totals
 	total   int  // rows of the whole list, as last said
+	counted bool // the page said so: one past the end of a list does not
 	last    bool // no page follows
 	shifted bool // the list shifted more often than is followed
 	linked  bool // the next page is published, or there is none
@@ -46,8 +49,8 @@ type pageWork struct {
 	scratch   []byte
 }
 
-func newPageWork(r *repository, m core.Message, job core.Job, page core.Page) *pageWork {
-	return &pageWork{r: r, msg: m, req: m.Request(), job: job, page: page}
+func newPageWork(r *repository, m core.Message, job core.Job, page core.Page, rereads int) *pageWork {
+	return &pageWork{r: r, msg: m, req: m.Request(), job: job, page: page, reading: rereads}
 }
 
 // reading is one pass over the page's rows.
@@ -200,9 +203,12 @@ func (w *pageWork) refuse(rec core.Record, cause error) {
 
 // link publishes the page that follows, once, before the documents' outcomes are waited for.
 func (w *pageWork) link(ctx context.Context, pass *reading) error {
-	w.total = pass.info.Total
+	w.total, w.counted = pass.info.Total, pass.info.Rows > 0 || w.page.Offset == 0
 	if w.linked {
 		return nil
+	}
+	if err := w.notePage(ctx, pass); err != nil {
+		return err
 	}
 	w.totals.Fetched += int64(pass.info.Rows - pass.skip)
 	next := w.next(pass)
@@ -223,6 +229,13 @@ func (w *pageWork) link(ctx context.Context, pass *reading) error {
 func (w *pageWork) next(pass *reading) *core.Page {
 	next := &core.Page{Number: w.page.Number + 1, Epoch: w.page.Epoch, Limit: w.page.Limit, StepsBack: w.page.StepsBack}
 	rows, end := pass.info.Rows, w.page.Offset+pass.info.Rows
+	if w.r.Disjoint {
+		if rows == 0 || w.page.Offset+w.page.Limit >= pass.info.Total {
+			return nil
+		}
+		next.Offset = w.page.Offset + w.page.Limit
+		return next
+	}
 	if !pass.joined {
 		if w.page.StepsBack < maxStepsBack {
 			next.StepsBack++

@@ -69,6 +69,14 @@ type OrganizationRuns interface {
 	Organizations(ctx context.Context, jobID string) ([]core.OrganizationRun, error)
 }
 
+// Pages notes the ids of lists whose pages cannot overlap, as hashes. reading counts how often a list was begun anew.
+type Pages interface {
+	NotePage(ctx context.Context, jobID, organization string, reading, page int, ids []uint64) error
+	// NotedIDs counts the different ids of the pages up to and including last.
+	NotedIDs(ctx context.Context, jobID, organization string, reading, last int) (int, error)
+	ForgetPages(ctx context.Context, jobID, organization string) error
+}
+
 // Slots are named compare-and-set cells; one per scope names the job that runs there.
 type Slots interface {
 	Slot(ctx context.Context, name string) (jobID string, revision uint64, err error)

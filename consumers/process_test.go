@@ -149,6 +149,7 @@ type (
 	jobPort     struct{ p *process }
 	runPort     struct{ p *process }
 	slotPort    struct{ p *process }
+	notePort    struct{ p *process }
 	indexPort   struct{ p *process }
 	probePort   struct{ p *process }
 	callPort    struct {
@@ -166,6 +167,7 @@ var (
 	_ consumers.Jobs             = jobPort{}
 	_ consumers.OrganizationRuns = runPort{}
 	_ consumers.Slots            = slotPort{}
+	_ consumers.Pages            = notePort{}
 	_ consumers.Index            = indexPort{}
 	_ consumers.Probe            = probePort{}
 	_ consumers.Upstream         = callPort{}
@@ -295,6 +297,21 @@ func (r runPort) UpdateOrganization(ctx context.Context, jobID, organization str
 
 func (r runPort) Organizations(ctx context.Context, jobID string) ([]core.OrganizationRun, error) {
 	return ask(ctx, r.p, func() ([]core.OrganizationRun, error) { return r.p.w.store.runs(jobID) })
+}
+
+func (g notePort) NotePage(ctx context.Context, jobID, organization string, reading, page int, ids []uint64) error {
+	return tell(ctx, g.p, func() error {
+		g.p.w.store.notePage(jobID+" "+organization, reading, page, ids)
+		return nil
+	})
+}
+
+func (g notePort) NotedIDs(ctx context.Context, jobID, organization string, reading, last int) (int, error) {
+	return ask(ctx, g.p, func() (int, error) { return g.p.w.store.noted(jobID+" "+organization, reading, last), nil })
+}
+
+func (g notePort) ForgetPages(ctx context.Context, jobID, organization string) error {
+	return tell(ctx, g.p, func() error { return g.p.w.store.forget(jobID + " " + organization) })
 }
 
 func (s slotPort) Slot(ctx context.Context, name string) (string, uint64, error) {

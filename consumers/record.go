@@ -33,13 +33,10 @@ func (r *repository) workOnRecord(ctx context.Context, m core.Message, _ func())
 		} else {
 			older = m
 		}
-		newest := hand.parked.Request().Organization
+		newest := hand.parked
 		r.mu.Unlock()
 		if older != nil {
-			r.c.keeper.release(older)
-			if older.Request().Organization != newest { // another subject: the queue still has it
-				r.giveBack(ctx, older, runningAgainAfter)
-			}
+			r.supersede(ctx, older, newest)
 		}
 		return
 	}
@@ -57,6 +54,19 @@ func (r *repository) workOnRecord(ctx context.Context, m core.Message, _ func())
 		if m == nil {
 			return
 		}
+	}
+}
+
+// supersede ends a parked message whose record is about to be worked on for a newer one. The same message, delivered
+// twice, is ended with the newer delivery.
+func (r *repository) supersede(ctx context.Context, older, newest core.Message) {
+	r.c.keeper.release(older)
+	_, batched := older.(*batchedMessage)
+	switch {
+	case older.Request().Organization != newest.Request().Organization: // asks for something else
+		r.giveBack(ctx, older, runningAgainAfter)
+	case batched || older.Version() < newest.Version():
+		r.ack(ctx, older)
 	}
 }
 

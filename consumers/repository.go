@@ -104,6 +104,10 @@ func (r *repository) fetch(ctx context.Context, src Source, n int) ([]core.Messa
 // giveBack returns a message to the queue, to be delivered after delay. After ten deliveries its Request is
 // published again instead, so that only a message that kills the process reaches the last delivery.
 func (r *repository) giveBack(ctx context.Context, m core.Message, delay time.Duration) {
+	if one, ok := m.(*batchedMessage); ok {
+		one.giveBack(ctx, delay)
+		return
+	}
 	if m.Deliveries() >= maxDeliveriesBeforeRepublish {
 		err := r.c.deps.Requests.Republish(ctx, m, delay)
 		if err == nil {

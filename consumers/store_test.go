@@ -20,6 +20,7 @@ type store struct {
 	revision uint64
 	cells    map[string]cell
 	letters  map[string]core.DeadLetter
+	notes    map[string]map[[2]int][]uint64 // by list, then by reading and page
 	// put, when set, may refuse a dead letter.
 	put func(core.DeadLetter) error
 }
@@ -30,7 +31,7 @@ type cell struct {
 }
 
 func newStore() *store {
-	return &store{cells: map[string]cell{}, letters: map[string]core.DeadLetter{}}
+	return &store{cells: map[string]cell{}, letters: map[string]core.DeadLetter{}, notes: map[string]map[[2]int][]uint64{}}
 }
 
 func (s *store) get(key string) (cell, bool) {
@@ -149,4 +150,45 @@ func (s *store) dead() map[string]core.DeadLetter {
 		all[d.RecordID] = d
 	}
 	return all
+}
+
+func (s *store) notePage(list string, reading, page int, ids []uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.notes[list] == nil {
+		s.notes[list] = map[[2]int][]uint64{}
+	}
+	s.notes[list][[2]int{reading, page}] = slices.Clone(ids)
+}
+
+func (s *store) noted(list string, reading, last int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ids := map[uint64]struct{}{}
+	for at, page := range s.notes[list] {
+		for _, id := range page {
+			if at[0] == reading && at[1] <= last {
+				ids[id] = struct{}{}
+			}
+		}
+	}
+	return len(ids)
+}
+
+func (s *store) forget(list string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.notes, list)
+	return nil
+}
+
+// noteCount gives how many pages' ids are kept.
+func (s *store) noteCount() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, pages := range s.notes {
+		n += len(pages)
+	}
+	return n
 }

@@ -39,6 +39,8 @@ func (r record) document() string {
 // upstream is a scripted repository: an ordered list of records per organization that may change at any time.
 type upstream struct {
 	latency time.Duration
+	// disjoint makes pages begin at multiples of their size, and one past the end say nothing, as Lyric's do.
+	disjoint bool
 	// onPage, onRecord and onList, when set, are called at the start of a call and may refuse it, wait, or change the
 	// list.
 	onPage   func(ctx context.Context, c pageCall) error
@@ -138,14 +140,20 @@ func (u *upstream) Page(ctx context.Context, org string, offset, limit int, each
 	u.mu.Lock()
 	list, known := u.lists[org]
 	u.mu.Unlock()
-	if !known {
+	if !known && !u.disjoint {
 		return core.PageInfo{}, core.WrapError(core.CodeAbsent, "the repository has no such study", core.ErrOrganizationAbsent)
+	}
+	if u.disjoint && offset%limit != 0 {
+		return core.PageInfo{}, core.NewError(core.CodeInvalid, "a page begins at a multiple of its size")
 	}
 	time.Sleep(u.latency)
 	rows := slices.DeleteFunc(slices.Clone(list), func(r record) bool { return r.state != published })
 	info := core.PageInfo{Total: len(rows)}
 	rows = rows[min(offset, len(rows)):min(offset+limit, len(rows))]
 	info.Rows = len(rows)
+	if u.disjoint && info.Rows == 0 {
+		info.Total = 0
+	}
 	cut := -1
 	if u.cut != nil {
 		cut = u.cut(call)

@@ -93,7 +93,7 @@ func (w *world) make(steps int64) *process {
 func (p *process) deps() consumers.Deps {
 	return consumers.Deps{
 		Requests: requestPort{p}, DeadLetters: letterPort{p}, Jobs: jobPort{p}, Organizations: runPort{p},
-		Slots: slotPort{p}, Index: indexPort{p}, Writer: p.writer,
+		Pages: notePort{p}, Slots: slotPort{p}, Index: indexPort{p}, Writer: p.writer,
 	}
 }
 
@@ -102,8 +102,9 @@ func (p *process) repository() consumers.Repository {
 	return consumers.Repository{
 		Repository: core.Repository{Code: "song", Type: core.TypeSong, IndexName: "analyses"},
 		Upstream:   callPort{p, p.w.upstream}, Document: asDocument, Probe: probePort{p},
-		Records: source(core.ClassRecords), Pages: source(core.ClassPages), Runs: source(core.ClassRuns),
-		PageSize: p.w.pageSize,
+		Records: source(core.ClassRecords), Batches: source(core.ClassBatches), Pages: source(core.ClassPages),
+		Runs: source(core.ClassRuns),
+		PageSize: p.w.pageSize, Disjoint: p.w.upstream.disjoint,
 	}
 }
 
@@ -115,7 +116,7 @@ func (w *world) publish(r core.Request) core.Request {
 	if r.Kind == "" {
 		r.Kind = core.KindIndex
 	}
-	if r.Scope != core.ScopeRecord {
+	if r.Scope != core.ScopeRecord && r.Scope != core.ScopeRecords {
 		r.JobID = fmt.Sprintf("job-%d", w.requests)
 	}
 	if err := w.broker.Publish(r); err != nil {
@@ -128,6 +129,16 @@ func (w *world) publish(r core.Request) core.Request {
 func (w *world) index(org, id string) {
 	w.t.Helper()
 	w.publish(core.Request{Scope: core.ScopeRecord, Organization: org, RecordID: id})
+}
+
+// indexAll asks for several records at once, by their ids, whose first letter is their organization's name.
+func (w *world) indexAll(ids ...string) {
+	w.t.Helper()
+	keys := make([]core.RecordKey, len(ids))
+	for i, id := range ids {
+		keys[i] = core.RecordKey{Organization: id[:1], ID: id}
+	}
+	w.publish(core.Request{Scope: core.ScopeRecords, Records: keys})
 }
 
 // remove asks for the removal of one record's document.

@@ -113,6 +113,13 @@ type OrganizationRun struct {
 	Ahead       map[int]Totals `json:"ahead,omitempty"`
 	// LastPage is the number of the last page, nil until it was read.
 	LastPage *int `json:"lastPage,omitempty"`
+	// ListTotal is how many rows the list had when its first page was reported, nil before; Shifted is true once a page
+	// said otherwise. Both are kept for lists whose pages cannot overlap.
+	ListTotal *int `json:"listTotal,omitempty"`
+	Shifted   bool `json:"shifted,omitempty"`
+	// Rereads counts how often the whole list was begun anew, the last time with epoch ListEpoch.
+	Rereads   int `json:"rereads,omitempty"`
+	ListEpoch int `json:"listEpoch,omitempty"`
 	// Unswept says why this organization must not be swept, nil when it may be. Swept is true once it was.
 	Unswept *JobError `json:"unswept,omitempty"`
 	Swept   bool      `json:"swept,omitempty"`
@@ -156,6 +163,28 @@ func (o *OrganizationRun) RestartFrom(n int) {
 			delete(o.Ahead, page)
 		}
 	}
+}
+
+// Void tells whether page n of an epoch belongs to a part of a chain that was begun anew since.
+func (o *OrganizationRun) Void(n, epoch int) bool {
+	return epoch < o.ListEpoch || epoch < o.Epoch && n > o.Restart
+}
+
+// NoteTotal notes how many rows a page said that the list has.
+func (o *OrganizationRun) NoteTotal(total int) {
+	if o.ListTotal == nil {
+		o.ListTotal = &total
+	}
+	o.Shifted = o.Shifted || *o.ListTotal != total
+}
+
+// Reread voids all pages, for a list that is read once more from its start; what they counted is forgotten.
+func (o *OrganizationRun) Reread() {
+	o.Rereads++
+	o.Epoch++
+	o.ListEpoch = o.Epoch
+	o.Restart, o.DoneThrough, o.Ahead, o.LastPage = 0, -1, nil, nil
+	o.Totals, o.ListTotal, o.Shifted = Totals{Expected: o.Totals.Expected}, nil, false
 }
 
 // AllPagesDone tells whether every page up to the last one has ended.

@@ -27,6 +27,8 @@ type Class string
 // Classes of durable consumer, one each per repository, so that a long run never takes the records' budget.
 const (
 	ClassRecords Class = "records"
+	// ClassBatches delivers the Requests for several records at once.
+	ClassBatches Class = "batches"
 	ClassPages   Class = "pages"
 	ClassRuns    Class = "runs"
 )

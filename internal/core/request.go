@@ -22,7 +22,10 @@ type Scope string
 
 // Scopes of a Request.
 const (
-	ScopeRecord       Scope = "record"
+	ScopeRecord Scope = "record"
+	// ScopeRecords is several records that were asked for at once. It only saves the queue work: each of its records is
+	// worked on, and fails, by itself.
+	ScopeRecords      Scope = "records"
 	ScopePage         Scope = "page"
 	ScopeOrganization Scope = "organization"
 	ScopeRepository   Scope = "repository"
@@ -45,22 +48,33 @@ const (
 // the connection on a subject over 4,050 bytes.
 const MaxIDBytes = 512
 
+// MaxBatchRecords is how many records a Request of ScopeRecords names at most.
+const MaxBatchRecords = 128
+
+// RecordKey names a record of a repository.
+type RecordKey struct {
+	Organization string `json:"organization"`
+	ID           string `json:"id"`
+}
+
 // Request is the only thing on the queue: small, never a record's body.
 type Request struct {
-	ID           string    `json:"id"`
-	Kind         Kind      `json:"kind"`
-	Scope        Scope     `json:"scope"`
-	Repository   string    `json:"repository"`
-	Organization string    `json:"organization,omitempty"`
-	RecordID     string    `json:"recordId,omitempty"`
-	Page         *Page     `json:"page,omitempty"`
-	JobID        string    `json:"jobId,omitempty"`
-	Cause        Cause     `json:"cause"`
-	Force        bool      `json:"force,omitempty"`
-	Rebuild      bool      `json:"rebuild,omitempty"`
-	Attempts     int       `json:"attempts,omitempty"`
-	ReceivedAt   time.Time `json:"receivedAt"`
-	Traceparent  string    `json:"traceparent,omitempty"`
+	ID           string `json:"id"`
+	Kind         Kind   `json:"kind"`
+	Scope        Scope  `json:"scope"`
+	Repository   string `json:"repository"`
+	Organization string `json:"organization,omitempty"`
+	RecordID     string `json:"recordId,omitempty"`
+	// Records are those of a Request of ScopeRecords.
+	Records     []RecordKey `json:"records,omitempty"`
+	Page        *Page       `json:"page,omitempty"`
+	JobID       string      `json:"jobId,omitempty"`
+	Cause       Cause       `json:"cause"`
+	Force       bool        `json:"force,omitempty"`
+	Rebuild     bool        `json:"rebuild,omitempty"`
+	Attempts    int         `json:"attempts,omitempty"`
+	ReceivedAt  time.Time   `json:"receivedAt"`
+	Traceparent string      `json:"traceparent,omitempty"`
 	// NotBefore is the time before which a republished Request is not worked on.
 	NotBefore time.Time `json:"notBefore,omitzero"`
 }
@@ -94,6 +108,9 @@ func (r Request) Validate() error {
 	if r.Scope == ScopeRepository {
 		return r.validateRun()
 	}
+	if r.Scope == ScopeRecords {
+		return r.validateRecords()
+	}
 	if err := ValidKey("organization", r.Organization); err != nil {
 		return err
 	}
@@ -110,6 +127,33 @@ func (r Request) Validate() error {
 	default:
 		return NewError(CodeInvalid, fmt.Sprintf("unknown scope %q", r.Scope))
 	}
+}
+
+func (r Request) validateRecords() error {
+	if r.Kind == KindRemove {
+		return NewError(CodeInvalid, "removal exists for one record only")
+	}
+	if err := ValidKey("request id", r.ID); err != nil {
+		return err
+	}
+	if len(r.Records) == 0 || len(r.Records) > MaxBatchRecords {
+		return NewError(CodeInvalid, fmt.Sprintf("a Request for several records names 1 to %d", MaxBatchRecords))
+	}
+	for _, k := range r.Records {
+		if err := ValidKey("organization", k.Organization); err != nil {
+			return err
+		}
+		if err := ValidKey("id", k.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Record gives the Request for one of r's Records alone.
+func (r Request) Record(k RecordKey) Request {
+	r.Scope, r.Organization, r.RecordID, r.Records = ScopeRecord, k.Organization, k.ID, nil
+	return r
 }
 
 func (r Request) validateRun() error {

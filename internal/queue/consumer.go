@@ -135,7 +135,9 @@ func isDurableName(name string) bool {
 	return false
 }
 
-func classes() []core.Class { return []core.Class{core.ClassRecords, core.ClassPages, core.ClassRuns} }
+func classes() []core.Class {
+	return []core.Class{core.ClassRecords, core.ClassBatches, core.ClassPages, core.ClassRuns}
+}
 
 func (c *Consumer) ensure(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)

@@ -124,7 +124,12 @@ func (q *Queue) bury(ctx context.Context, m *jetstream.RawStreamMsg, reason, hin
 		letter.Attempts = deliveries
 		subject = unreadableSubject(letter, m.Subject)
 	}
-	if err := q.letters.put(ctx, subject, letter); err != nil {
+	if err == nil && r.Scope == core.ScopeRecords {
+		err = q.buryRecords(ctx, r, letter)
+	} else {
+		err = q.letters.put(ctx, subject, letter)
+	}
+	if err != nil {
 		return err
 	}
 	if err := q.requests.DeleteMsg(ctx, m.Sequence); err != nil && !isNotFound(err) {
@@ -135,6 +140,18 @@ func (q *Queue) bury(ctx context.Context, m *jetstream.RawStreamMsg, reason, hin
 	q.log.Log(ctx, burialLevel(reason), "request moved to the dead letters", "reason", reason,
 		"repository", letter.Repository, "organization", letter.Organization, "record_id", letter.RecordID,
 		"request_id", r.ID, "job_id", letter.JobID)
+	return nil
+}
+
+// buryRecords stores a dead letter like the given one for each record of r.
+func (q *Queue) buryRecords(ctx context.Context, r core.Request, letter core.DeadLetter) error {
+	for _, k := range r.Records {
+		one := r.Record(k)
+		letter.Organization, letter.RecordID, letter.Request = k.Organization, k.ID, &one
+		if err := q.letters.Put(ctx, letter); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

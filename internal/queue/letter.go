@@ -48,12 +48,16 @@ func newDeadLetters(q *Queue, stream jetstream.Stream) *DeadLetters {
 	return &DeadLetters{queue: q, stream: stream, index: newLetterIndex()}
 }
 
-// Put stores l and returns when the server has it on disk. A letter of the same record, or of the same page or run when
-// its Request is one of those and names no record, is replaced: its FirstAt is kept, its Attempts are added. ID, LastAt and, for a first letter, FirstAt are filled in. What would make the letter larger
-// than a message may be is cut.
+// Put stores l and returns when the server has it on disk. A letter of the same record, of the same page or run when
+// its Request is one of those and names no record, or of a message from the same Source with the same SHA256, is replaced:
+// its FirstAt is kept, its Attempts are added. ID, LastAt and, for a first letter, FirstAt are filled in. What would make
+// the letter larger than a message may be is cut.
 func (d *DeadLetters) Put(ctx context.Context, l core.DeadLetter) error {
 	return d.put(ctx, letterSubject(l), l)
 }
+
+// LetterID gives the id that Put stores l under.
+func (d *DeadLetters) LetterID(l core.DeadLetter) string { return letterID(letterSubject(l)) }
 
 // put is Put for the letter of a subject.
 func (d *DeadLetters) put(ctx context.Context, subject string, l core.DeadLetter) error {
@@ -132,7 +136,8 @@ func clip(l *core.DeadLetter) {
 		l.Document, l.Truncated = l.Document[:core.MaxKeptBytes], true
 	}
 	clipTexts(maxTextBytes, &l.Hint, &l.EngineReason)
-	clipTexts(maxNameBytes, &l.Repository, &l.Organization, &l.RecordID, &l.JobID, &l.Reason, &l.EngineType)
+	clipTexts(maxNameBytes, &l.Repository, &l.Organization, &l.RecordID, &l.JobID, &l.Reason, &l.EngineType,
+		&l.Source, &l.Position)
 	// The reason is a header too, which ends at the first line.
 	l.Reason = strings.Join(strings.Fields(l.Reason), " ")
 	if l.Request == nil {

@@ -42,7 +42,7 @@ func (q *Queue) Pending(ctx context.Context) ([]ConsumerLag, error) {
 
 // Idle tells whether no record or page Request of a repository waits or is in hand of any process.
 func (q *Queue) Idle(ctx context.Context, repository string) (bool, error) {
-	for _, class := range []core.Class{core.ClassRecords, core.ClassPages} {
+	for _, class := range []core.Class{core.ClassRecords, core.ClassBatches, core.ClassPages} {
 		consumer, err := q.requests.Consumer(ctx, durableName(repository, class))
 		if err != nil {
 			return false, fault("asking for waiting requests", err)

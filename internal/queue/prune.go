@@ -66,7 +66,7 @@ func (j *Jobs) pruneJobs(ctx context.Context, jobs []core.Job, keep int) error {
 			continue
 		}
 		// The organizations first: a job that is still there is pruned again after a crash.
-		for _, key := range []string{organizationKey(job.ID, "") + "*", jobKey(job.ID)} {
+		for _, key := range []string{keyPages + EncodeToken(job.ID) + ".>", organizationKey(job.ID, "") + "*", jobKey(job.ID)} {
 			if err := j.purge(ctx, jobsPrefix+key); err != nil {
 				return fault("removing an old job", err)
 			}

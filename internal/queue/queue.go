@@ -82,6 +82,7 @@ type Queue struct {
 	letters  *DeadLetters
 	jobs     *Jobs
 	labels   *labels
+	batches  waitingBatches
 
 	// stop ends the queue's own goroutines, which work counts.
 	stop context.CancelFunc

@@ -38,7 +38,7 @@ func requestSubject(r core.Request) (string, error) {
 	if err := r.Validate(); err != nil {
 		return "", err
 	}
-	if r.Scope != core.ScopeRecord {
+	if r.Scope != core.ScopeRecord && r.Scope != core.ScopeRecords {
 		if err := core.ValidKey("job id", r.JobID); err != nil {
 			return "", err
 		}
@@ -47,6 +47,8 @@ func requestSubject(r core.Request) (string, error) {
 	switch r.Scope {
 	case core.ScopeRecord:
 		return repository + EncodeToken(r.Organization) + "." + EncodeToken(r.RecordID), nil
+	case core.ScopeRecords:
+		return repository + EncodeToken(r.ID), nil
 	case core.ScopePage:
 		return repository + EncodeToken(r.JobID) + "." + EncodeToken(r.Organization) + "." +
 			pageToken(*r.Page), nil
@@ -76,6 +78,8 @@ func classFilters(repository string, class core.Class) ([]string, error) {
 	switch class {
 	case core.ClassRecords:
 		return []string{prefix + string(core.ScopeRecord) + ".>"}, nil
+	case core.ClassBatches:
+		return []string{prefix + string(core.ScopeRecords) + ".>"}, nil
 	case core.ClassPages:
 		return []string{prefix + string(core.ScopePage) + ".>"}, nil
 	case core.ClassRuns:
@@ -124,6 +128,7 @@ func parseRequestSubject(subject string) subjectParts {
 	switch p.scope {
 	case core.ScopeRecord:
 		p.organization, p.recordID = part(2), part(3)
+	case core.ScopeRecords: // its body names them
 	case core.ScopePage:
 		p.jobID, p.organization = part(2), part(3)
 	case core.ScopeOrganization:
@@ -164,8 +169,11 @@ func runDeadSubject(repository, organization, subject string) string {
 	return deadSubject(repository, organization, "") + "." + hex.EncodeToString(sum[:])
 }
 
-// letterSubject gives the subject of l: its record's, or that of its page or run Request.
+// letterSubject gives the subject of l: its record's, that of its page or run Request, or that of its message.
 func letterSubject(l core.DeadLetter) string {
+	if l.Source != "" {
+		return runDeadSubject(l.Repository, l.Organization, "message "+l.Source+"\x00"+l.SHA256)
+	}
 	if l.Request != nil && l.Request.Scope != core.ScopeRecord && l.RecordID == "" {
 		if subject, err := requestSubject(*l.Request); err == nil {
 			return runDeadSubject(l.Repository, l.Organization, subject)

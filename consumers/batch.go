@@ -1,0 +1,109 @@
+package consumers
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"tutti/internal/core"
+)
+
+// batchesInHand is how many batches of records of a repository are worked on at a time.
+const batchesInHand = 4
+
+func (r *repository) pullBatches() {
+	r.pull(core.ClassBatches, r.Batches, batchesInHand, r.workOnBatch)
+}
+
+// workOnBatch works on each record of m as if it had a message of its own, and ends m when all of them have ended. A
+// record that has to be tried again gets a message of its own, so that none waits for another. So do all of them when m
+// is delivered again: one of them may have ended the process, and must not take the others along.
+func (r *repository) workOnBatch(ctx context.Context, m core.Message, _ func()) {
+	defer r.c.keeper.release(m)
+	b := &batch{r: r, ended: make(chan struct{})}
+	records := m.Request().Records
+	b.open.Store(int64(len(records)))
+	for _, k := range records {
+		one := &batchedMessage{batch: b, parent: m, request: m.Request().Record(k)}
+		if m.Deliveries() > 1 {
+			one.giveBack(ctx, 0)
+			continue
+		}
+		r.c.inHand.Go(func() { r.workOnRecord(ctx, one, nil) })
+	}
+	<-b.ended // each record ends, at the latest when the process stops
+	if b.failed.Load() {
+		r.giveBack(context.WithoutCancel(ctx), m, 0)
+		return
+	}
+	r.ack(ctx, m)
+}
+
+// batch is a message for several records, in hand.
+type batch struct {
+	r *repository
+	// open counts the records that have not ended; ended is closed with the last one. failed is set when a record has to
+	// come again with the batch.
+	open   atomic.Int64
+	failed atomic.Bool
+	ended  chan struct{}
+}
+
+func (b *batch) end(done bool) {
+	if !done {
+		b.failed.Store(true)
+	}
+	if b.open.Add(-1) == 0 {
+		close(b.ended)
+	}
+}
+
+// batchedMessage is one record of a batch, as if it had come by itself.
+type batchedMessage struct {
+	batch   *batch
+	parent  core.Message
+	request core.Request
+}
+
+var _ core.Message = (*batchedMessage)(nil)
+
+// Request implements core.Message.
+func (m *batchedMessage) Request() core.Request { return m.request }
+
+// Version implements core.Message: that of the batch.
+func (m *batchedMessage) Version() core.Version { return m.parent.Version() }
+
+// Deliveries implements core.Message: those of the batch.
+func (m *batchedMessage) Deliveries() int { return m.parent.Deliveries() }
+
+// Ack implements core.Message: the record has ended.
+func (m *batchedMessage) Ack(context.Context) error {
+	m.batch.end(true)
+	return nil
+}
+
+// Nak implements core.Message: the record comes again with the whole batch.
+func (m *batchedMessage) Nak(time.Duration) error {
+	m.batch.end(false)
+	return nil
+}
+
+// InProgress implements core.Message: the batch is kept in hand as one.
+func (m *batchedMessage) InProgress() error { return nil }
+
+// giveBack gives the record a message of its own, not to be worked on before delay has passed. A process that stops
+// leaves that to whoever gets the batch next.
+func (m *batchedMessage) giveBack(ctx context.Context, delay time.Duration) {
+	r := m.batch.r
+	if r.c.draining.Err() != nil || ctx.Err() != nil {
+		m.batch.end(false)
+		return
+	}
+	req := m.request
+	req.Attempts = attempts(m) + 1
+	if delay > 0 {
+		req.NotBefore = time.Now().UTC().Add(delay)
+	}
+	err := r.insist(ctx, "publishing a record of a batch", func() error { return r.c.deps.Requests.Offer(ctx, req) })
+	m.batch.end(err == nil)
+}

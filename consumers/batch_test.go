@@ -1,0 +1,194 @@
+package consumers_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"tutti/internal/core"
+)
+
+func (w *world) batchWaits() bool {
+	w.broker.mu.Lock()
+	defer w.broker.mu.Unlock()
+	for _, e := range w.broker.entries {
+		if e.class == core.ClassBatches {
+			return true
+		}
+	}
+	return false
+}
+
+// asked gives the Requests of a scope that were ever stored.
+func (b *broker) asked(scope core.Scope) []core.Request {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(b.history), func(r core.Request) bool { return r.Scope != scope })
+}
+
+// TestBatch: each record of a batch is brought up to date, in whatever state it is, and the batch ends.
+func TestBatch(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 30)
+		w.upstream.fill("B", 30)
+		w.seed("A", 3) // documents that the upstream does not have
+		w.upstream.change("A", func(l []record) []record { l[4].state = "UNPUBLISHED"; return l })
+		w.boot(-1)
+		var ids []string
+		for i := range 30 {
+			ids = append(ids, fmt.Sprintf("A-%04d", i), fmt.Sprintf("B-%04d", i))
+		}
+		w.indexAll(ids...)
+		for i := range 3 {
+			w.index("A", fmt.Sprintf("A-gone-%d", i))
+		}
+		w.idle()
+		want := w.upstream.model()
+		if len(want) != 59 {
+			t.Fatalf("%d records are published, want 59", len(want))
+		}
+		for id := range want {
+			if _, there := w.engine.live()[id]; !there {
+				t.Errorf("%s is not in the index", id)
+			}
+		}
+		if _, there := w.engine.live()["A-0004"]; there {
+			t.Error("A-0004 is in the index, and is not published")
+		}
+		if own := w.broker.asked(core.ScopeRecord); len(own) != 3 {
+			t.Errorf("%d records got Requests of their own, want those 3 that were asked for alone", len(own))
+		}
+	})
+}
+
+// TestBatchRetries: a record that fails gets a Request of its own, and the others do not wait for it.
+func TestBatchRetries(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 20)
+		failing := true
+		w.upstream.onRecord = func(_ context.Context, _, id string) error {
+			if id == "A-0007" && failing {
+				return unavailable("the repository answered 500")
+			}
+			return nil
+		}
+		w.boot(-1)
+		var ids []string
+		for i := range 20 {
+			ids = append(ids, fmt.Sprintf("A-%04d", i))
+		}
+		w.indexAll(ids...)
+		eventually(t, "the others", func() bool { return len(w.engine.live()) == 19 && !w.batchWaits() })
+		own := w.broker.asked(core.ScopeRecord)
+		if len(own) == 0 || own[0].RecordID != "A-0007" || own[0].Attempts != 1 {
+			t.Fatalf("Requests of their own: %+v", own)
+		}
+		failing = false
+		w.idle()
+		w.verify()
+	})
+}
+
+// TestBatchDeliveredAgain: a batch that was in hand when a process died is split, so that what ends the process is
+// counted, and given up, by itself.
+func TestBatchDeliveredAgain(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.broker.ackWait = 3 * time.Second
+		w.upstream.fill("A", 20)
+		w.upstream.latency = time.Millisecond
+		var live *process
+		deaths := 0
+		w.upstream.onRecord = func(_ context.Context, _, id string) error {
+			if id == "A-0007" && deaths < 2 {
+				deaths++
+				live.crash()
+			}
+			return nil
+		}
+		var ids []string
+		for i := range 20 {
+			ids = append(ids, fmt.Sprintf("A-%04d", i))
+		}
+		w.indexAll(ids...)
+		for range 2 {
+			live = w.make(-1)
+			live.c.Start()
+			<-live.gone
+			_ = live.stop(t, 0)
+		}
+		if w.batchWaits() {
+			t.Error("the batch is still there")
+		}
+		if own := w.broker.asked(core.ScopeRecord); len(own) != 20 {
+			t.Errorf("%d records got Requests of their own, want 20", len(own))
+		}
+		w.boot(-1)
+		w.idle()
+		w.verify()
+	})
+}
+
+// TestBatchStop: a process that stops gives the batch back, and the next one does what is left of it.
+func TestBatchStop(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 40)
+		began := make(chan struct{}, 100)
+		w.upstream.onRecord = func(ctx context.Context, _, _ string) error {
+			began <- struct{}{}
+			<-ctx.Done()
+			return unavailable("the call was given up")
+		}
+		first := w.boot(-1)
+		var ids []string
+		for i := range 40 {
+			ids = append(ids, fmt.Sprintf("A-%04d", i))
+		}
+		w.indexAll(ids...)
+		<-began
+		_ = first.stop(t, time.Second)
+		if !w.batchWaits() {
+			t.Fatal("the batch is gone")
+		}
+		w.upstream.onRecord = nil
+		w.boot(-1)
+		w.idle()
+		w.verify()
+	})
+}
+
+// TestBatchSuperseded: of two batches with the same record in hand, the later one's fetch counts.
+func TestBatchSuperseded(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 3)
+		release := make(chan struct{})
+		calls := 0
+		w.upstream.onRecord = func(context.Context, string, string) error {
+			if calls++; calls == 1 {
+				<-release
+			}
+			return nil
+		}
+		w.boot(-1)
+		w.indexAll("A-0001")
+		eventually(t, "a call", func() bool { return calls == 1 })
+		for rev := range 3 {
+			w.upstream.change("A", func(l []record) []record { l[1].rev = 10 + rev; return l })
+			w.indexAll("A-0001", "A-0002")
+		}
+		time.Sleep(time.Second)
+		close(release)
+		w.idle()
+		if w.batchWaits() {
+			t.Error("a batch is still there")
+		}
+		got, want := w.engine.live()["A-0001"], w.upstream.model()["A-0001"]
+		if got != want {
+			t.Errorf("the index holds %s, want %s", got, want)
+		}
+		if calls > 6 {
+			t.Errorf("%d fetches: those that waited were not made one", calls)
+		}
+	})
+}

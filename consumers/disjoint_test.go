@@ -1,0 +1,145 @@
+package consumers_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"tutti/internal/core"
+)
+
+func (w *world) onlyRun(job core.Job) core.OrganizationRun {
+	w.t.Helper()
+	runs, err := w.store.runs(job.ID)
+	if err != nil || len(runs) != 1 {
+		w.t.Fatalf("%d organizations (%v), want one", len(runs), err)
+	}
+	return runs[0]
+}
+
+// TestDisjointPages: a list that stands still is read once, each row once, whatever its length.
+func TestDisjointPages(t *testing.T) {
+	for _, rows := range []int{0, 1, 9, 10, 11, 95, 100} {
+		t.Run(fmt.Sprint(rows), func(t *testing.T) {
+			in(t, func(t *testing.T, w *world) {
+				w.upstream.disjoint, w.pageSize = true, 10
+				w.upstream.fill("A", rows)
+				w.boot(-1)
+				job := w.job(w.run("A", true))
+				w.ended(job, core.JobSucceeded, "")
+				w.verify()
+				want := core.Totals{Expected: int64(rows), Fetched: int64(rows), Indexed: int64(rows)}
+				if job.Totals != want {
+					t.Errorf("totals %+v, want %+v", job.Totals, want)
+				}
+				if calls, want := len(w.upstream.pageCalls()), max(1, (rows+9)/10); calls != want {
+					t.Errorf("%d pages were read, want %d", calls, want)
+				}
+				if n := w.store.noteCount(); n != 0 {
+					t.Errorf("the ids of %d pages are still kept", n)
+				}
+			})
+		})
+	}
+}
+
+// shift changes the list once, when a page of it is asked for.
+func (w *world) shift(atCall int, edit func([]record) []record) {
+	w.upstream.onPage = func(_ context.Context, c pageCall) error {
+		if c.n == atCall {
+			w.upstream.change(c.org, edit)
+		}
+		return nil
+	}
+}
+
+// TestDisjointShift: rows that move while the list is read are found by reading it once more. What went after it was read
+// goes with the next run, as with any list.
+func TestDisjointShift(t *testing.T) {
+	edits := map[string]func(l []record) []record{
+		"a row goes before what was read":  func(l []record) []record { return slices.Delete(l, 0, 1) },
+		"a row comes before what was read": func(l []record) []record { return slices.Insert(l, 0, record{id: "A-new", org: "A", state: published}) },
+		"the end goes": func(l []record) []record { return l[:12] },
+	}
+	for name, edit := range edits {
+		t.Run(name, func(t *testing.T) {
+			in(t, func(t *testing.T, w *world) {
+				w.upstream.disjoint, w.pageSize = true, 10
+				w.upstream.fill("A", 40)
+				w.shift(3, edit)
+				w.boot(-1)
+				job := w.job(w.run("A", true))
+				w.ended(job, core.JobSucceeded, "")
+				got := w.engine.live()
+				for id := range w.upstream.model() {
+					if got[id] == "" {
+						t.Errorf("%s is not in the index", id)
+					}
+				}
+				run := w.onlyRun(job)
+				if run.Rereads != 1 {
+					t.Errorf("the list was read again %d times, want once", run.Rereads)
+				}
+				if want := int64(len(w.upstream.model())); job.Totals.Expected != want || job.Totals.Fetched != want {
+					t.Errorf("totals %+v, want those of the second reading of %d rows", job.Totals, want)
+				}
+				w.ended(w.job(w.run("A", true)), core.JobSucceeded, "")
+				w.verify()
+			})
+		})
+	}
+}
+
+// TestDisjointShiftsOnAndOn: a list that moves in both readings ends the job partial, unswept, with what came in the index.
+func TestDisjointShiftsOnAndOn(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.disjoint, w.pageSize = true, 10
+		w.upstream.fill("A", 40)
+		w.seed("A", 3) // would be swept
+		w.upstream.onPage = func(_ context.Context, c pageCall) error {
+			if c.offset == 20 {
+				w.upstream.change("A", func(l []record) []record { return slices.Delete(l, 0, 1) })
+			}
+			return nil
+		}
+		w.boot(-1)
+		job := w.job(w.run("A", true))
+		w.ended(job, core.JobPartial, core.JobErrorListShifted)
+		if run := w.onlyRun(job); run.Rereads != 1 || run.Totals.Removed != 0 {
+			t.Errorf("run: %+v", run)
+		}
+		if n := w.store.noteCount(); n != 0 {
+			t.Errorf("the ids of %d pages are still kept", n)
+		}
+	})
+}
+
+// TestDisjointCrashBeforeReread: the process dies after it noted that the list is begun anew and before the first page's
+// Request is stored.
+func TestDisjointCrashBeforeReread(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.disjoint, w.pageSize = true, 10
+		w.upstream.fill("A", 40)
+		w.shift(3, func(l []record) []record { return slices.Delete(l, 0, 1) })
+		var first *process
+		w.onPublish = func(r core.Request) error {
+			if r.Scope == core.ScopePage && r.Page.Epoch == 1 && r.Page.Number == 0 {
+				first.crash()
+				return unavailable("the process died")
+			}
+			return nil
+		}
+		first = w.boot(-1)
+		id := w.run("A", false)
+		<-first.gone
+		_ = first.stop(t, 0)
+		w.onPublish = nil
+		w.boot(-1)
+		job := w.job(id)
+		w.ended(job, core.JobSucceeded, "")
+		if run := w.onlyRun(job); run.Rereads != 1 || run.Totals.Fetched != 39 {
+			t.Errorf("run: %+v", run)
+		}
+	})
+}

@@ -1,0 +1,123 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"tutti/internal/core"
+)
+
+// rewatchPause is the pause before a watch that broke off begins again.
+const rewatchPause = 200 * time.Millisecond
+
+// callerError is an error of the function that a watch calls.
+type callerError struct{ err error }
+
+// Error implements error.
+func (e *callerError) Error() string { return e.err.Error() }
+
+// Watch calls each for a job and its organizations as they are, in the order of their last changes, then once with
+// neither, and then for every change; of changes that follow one another quickly the last is seen in any case. It goes on
+// over lost connections until each gives an error, which is returned as it is, ctx ends, or the job is removed, which
+// gives nil. CodeNotFound when there is no such job.
+func (j *Jobs) Watch(ctx context.Context, id string, each func(core.JobChange) error) error {
+	if _, err := j.Get(ctx, id); err != nil {
+		return err
+	}
+	w := jobWatch{jobs: j, id: id, each: each}
+	for {
+		err := w.follow(ctx)
+		var own *callerError
+		switch {
+		case errors.As(err, &own):
+			return own.err
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return fault("watching a job", ctx.Err())
+		}
+		j.queue.log.Debug("watch of a job begins again", "job_id", id, "err", err)
+		if err := pause(ctx, rewatchPause); err != nil {
+			return fault("watching a job", err)
+		}
+	}
+}
+
+// jobWatch is one watch of a job.
+type jobWatch struct {
+	jobs *Jobs
+	id   string
+	each func(core.JobChange) error
+	// seen is the last revision that was told, begun whether all that was there at the start was.
+	seen  uint64
+	begun bool
+}
+
+// follow tells what is new since the last revision until something breaks or the job is gone, which is nil.
+func (w *jobWatch) follow(ctx context.Context) error {
+	cfg := jetstream.ConsumerConfig{
+		FilterSubjects: []string{jobsPrefix + jobKey(w.id), jobsPrefix + organizationKey(w.id, "") + "*"},
+		DeliverPolicy:  jetstream.DeliverByStartSequencePolicy, OptStartSeq: w.seen + 1,
+	}
+	reader, err := w.jobs.queue.newReader(ctx, w.jobs.stream, cfg)
+	if err != nil {
+		return err
+	}
+	defer reader.close(ctx)
+	wait := time.Duration(0)
+	for {
+		messages, err := reader.next(ctx, wait)
+		if err != nil {
+			return err
+		}
+		for _, m := range messages {
+			if err := w.tell(m); err != nil {
+				return err
+			}
+		}
+		switch {
+		case len(messages) > 0:
+		case !w.begun:
+			w.begun = true
+			if err := w.each(core.JobChange{Revision: w.seen}); err != nil {
+				return &callerError{err}
+			}
+		case wait > 0: // quiet; what is purged makes no message
+			if _, err := w.jobs.Get(ctx, w.id); core.CodeOf(err) == core.CodeNotFound {
+				return nil
+			}
+		}
+		if w.begun {
+			wait = watchWait
+		}
+	}
+}
+
+// tell decodes one key's new value.
+func (w *jobWatch) tell(m readMessage) error {
+	w.seen = m.sequence
+	if m.Header.Get("KV-Operation") != "" {
+		return nil
+	}
+	change := core.JobChange{Revision: m.sequence}
+	var target any
+	if strings.HasPrefix(m.Subject, jobsPrefix+keyJob) {
+		change.Job = new(core.Job)
+		target = change.Job
+	} else {
+		change.Run = new(core.OrganizationRun)
+		target = change.Run
+	}
+	if err := json.Unmarshal(m.Data, target); err != nil {
+		return &callerError{core.WrapError(core.CodeInternal, "decoding a job", err)}
+	}
+	if err := w.each(change); err != nil {
+		return &callerError{err}
+	}
+	return nil
+}

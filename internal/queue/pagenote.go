@@ -1,0 +1,62 @@
+package queue
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"tutti/internal/core"
+)
+
+// keyPages holds the ids of the pages of a list that cannot be read with overlapping pages.
+const keyPages = "pages."
+
+func pagesKey(jobID, organization string) string {
+	return keyPages + EncodeToken(jobID) + "." + EncodeToken(organization) + "."
+}
+
+// NotePage stores the hashes of the ids that a page of an organization's list held, in place of what was noted of it
+// before. reading counts how often the list was begun anew.
+func (j *Jobs) NotePage(ctx context.Context, jobID, organization string, reading, page int, ids []uint64) error {
+	data := make([]byte, 0, 8*len(ids))
+	for _, id := range ids {
+		data = binary.LittleEndian.AppendUint64(data, id)
+	}
+	key := pagesKey(jobID, organization) + strconv.Itoa(reading) + "." + strconv.Itoa(page)
+	_, err := j.bucket.Put(ctx, key, data)
+	return fault("noting the ids of a page", err)
+}
+
+// NotedIDs gives how many different ids the pages up to and including last held, in one reading of an organization's
+// list.
+func (j *Jobs) NotedIDs(ctx context.Context, jobID, organization string, reading, last int) (int, error) {
+	pages := make(map[string][]byte)
+	filter := jobsPrefix + pagesKey(jobID, organization) + strconv.Itoa(reading) + "."
+	err := j.queue.readAll(ctx, j.stream, filter+"*", func(m readMessage) error {
+		n, err := strconv.Atoi(strings.TrimPrefix(m.Subject, filter))
+		if err != nil || len(m.Data)%8 != 0 {
+			return core.NewError(core.CodeInternal, fmt.Sprintf("the note of a page has %d bytes", len(m.Data)))
+		}
+		if n <= last {
+			pages[m.Subject] = m.Data
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, fault("reading the noted ids", err)
+	}
+	ids := make(map[uint64]struct{})
+	for _, data := range pages {
+		for ; len(data) > 0; data = data[8:] {
+			ids[binary.LittleEndian.Uint64(data)] = struct{}{}
+		}
+	}
+	return len(ids), nil
+}
+
+// ForgetPages removes what was noted of an organization's list.
+func (j *Jobs) ForgetPages(ctx context.Context, jobID, organization string) error {
+	return fault("forgetting the ids of pages", j.purge(ctx, jobsPrefix+pagesKey(jobID, organization)+">"))
+}

@@ -1,0 +1,151 @@
+package queue
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"tutti/internal/core"
+)
+
+const (
+	// publishesAtOnce is how many Requests of one PublishAll are under way.
+	publishesAtOnce = 64
+	// leastBatch is how many records travel together at least: fewer are sent one by one, and replace older ones.
+	leastBatch = 8
+	// batchShare is the share of maxPending that may be batches, each of which holds many records.
+	batchShare = 100
+	// batchesCountedEvery is how old the number of waiting batches may be that PublishAll goes by.
+	batchesCountedEvery = 500 * time.Millisecond
+)
+
+// PublishAll is Publish for many Requests, for which the server syncs far less often: those that index records of one
+// repository for one cause travel together, up to core.MaxBatchRecords in a message. Such a message replaces none that
+// waits for one of its records, and none replaces it; versions decide where a record is in several. While many batches
+// wait, every Request travels by itself and replaces an older one as always. It gives one error for each Request, in
+// order, or nil when all are stored.
+func (q *Queue) PublishAll(ctx context.Context, rs []core.Request) []error {
+	errs := make([]error, len(rs))
+	group := errgroup.Group{}
+	group.SetLimit(publishesAtOnce)
+	publish := func(members []int) {
+		group.Go(func() error {
+			err := q.publishTogether(ctx, rs, members)
+			for _, i := range members {
+				errs[i] = err
+				q.metrics.countPublished(err)
+			}
+			return nil
+		})
+	}
+	for _, members := range batchesOf(rs) {
+		if len(members) >= leastBatch && q.batches.admit(ctx, q) {
+			publish(members)
+			continue
+		}
+		for i := range members {
+			publish(members[i : i+1])
+		}
+	}
+	_ = group.Wait() // the errors are each Request's own
+	for _, err := range errs {
+		if err != nil {
+			return errs
+		}
+	}
+	return nil
+}
+
+// batchesOf groups the Requests that may travel together, by their places in rs; all others stand alone.
+func batchesOf(rs []core.Request) [][]int {
+	type group struct {
+		repository string
+		cause      core.Cause
+	}
+	var batches [][]int
+	open := make(map[group]int) // the batch of a group that has room
+	for i, r := range rs {
+		if !joinable(r) {
+			batches = append(batches, []int{i})
+			continue
+		}
+		g := group{r.Repository, r.Cause}
+		b, ok := open[g]
+		if !ok || len(batches[b]) == core.MaxBatchRecords {
+			b = len(batches)
+			open[g] = b
+			batches = append(batches, nil)
+		}
+		batches[b] = append(batches[b], i)
+	}
+	return batches
+}
+
+// joinable tells whether nothing of r is lost when it travels in a batch.
+func joinable(r core.Request) bool {
+	return r.Scope == core.ScopeRecord && r.Kind == core.KindIndex && r.JobID == "" && r.Attempts == 0 &&
+		r.NotBefore.IsZero() && r.Cause != core.CauseOutbox && r.Validate() == nil
+}
+
+func (q *Queue) publishTogether(ctx context.Context, rs []core.Request, members []int) error {
+	first := rs[members[0]]
+	if len(members) == 1 {
+		return q.publishRequest(ctx, first)
+	}
+	batch := core.Request{
+		ID: uuid.Must(uuid.NewV7()).String(), Kind: core.KindIndex, Scope: core.ScopeRecords,
+		Repository: first.Repository, Cause: first.Cause, ReceivedAt: first.ReceivedAt, Traceparent: first.Traceparent,
+		Records: make([]core.RecordKey, len(members)),
+	}
+	for i, m := range members {
+		batch.Records[i] = core.RecordKey{Organization: rs[m].Organization, ID: rs[m].RecordID}
+	}
+	return q.publishRequest(ctx, batch)
+}
+
+// waitingBatches bounds how many records wait in batches: the stream's own bound counts messages.
+type waitingBatches struct {
+	mu        sync.Mutex
+	waiting   int64
+	countedAt time.Time
+}
+
+// admit counts a batch that is about to be published; false when too many wait, or nobody knows.
+func (w *waitingBatches) admit(ctx context.Context, q *Queue) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if time.Since(w.countedAt) > batchesCountedEvery {
+		waiting, err := q.countBatches(ctx)
+		if err != nil {
+			return false // the publishes will say what is wrong
+		}
+		w.waiting, w.countedAt = waiting, time.Now()
+	}
+	if w.waiting >= int64(q.cfg.MaxPending/batchShare) {
+		return false
+	}
+	w.waiting++
+	return true
+}
+
+// countBatches gives the number of batches of any repository that wait or are in hand.
+func (q *Queue) countBatches(ctx context.Context) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	total := int64(0)
+	for _, c := range q.openConsumers() {
+		if c.class != core.ClassBatches {
+			continue
+		}
+		consumer, err := q.requests.Consumer(ctx, c.cfg.Durable)
+		if err != nil {
+			return 0, fault("counting the batches that wait", err)
+		}
+		state := consumer.CachedInfo()
+		total += int64(state.NumPending) + int64(state.NumAckPending)
+	}
+	return total, nil
+}

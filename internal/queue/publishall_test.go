@@ -1,0 +1,167 @@
+package queue_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tutti/internal/core"
+	"tutti/internal/queue"
+)
+
+func notified(n int) []core.Request {
+	rs := make([]core.Request, n)
+	for i := range rs {
+		rs[i] = record("S1", numbered(i))
+		rs[i].Cause = core.CauseKafka
+	}
+	return rs
+}
+
+// keysOf gives the records of batches, sorted.
+func keysOf(messages []core.Message) []string {
+	var ids []string
+	for _, m := range messages {
+		for _, k := range m.Request().Records {
+			ids = append(ids, k.ID)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func TestPublishAllTogether(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		q := s.connect(t, queue.Config{})
+		batches := mustConsumer(t, q, core.ClassBatches, queue.ConsumerConfig{})
+		records := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
+		mustConsumer(t, q, core.ClassPages, queue.ConsumerConfig{})
+		rs := notified(300)
+		removal := record("S1", "gone")
+		removal.Kind = core.KindRemove
+		run := record("S1", "")
+		run.Scope, run.JobID = core.ScopeOrganization, "job"
+		rs = append(rs, removal, run)
+		if errs := q.PublishAll(t.Context(), rs); errs != nil {
+			t.Fatal(errs)
+		}
+		if idle, err := q.Idle(t.Context(), "song"); err != nil || idle {
+			t.Errorf("idle %v, %v", idle, err)
+		}
+		var messages []core.Message
+		for len(keysOf(messages)) < 300 {
+			messages = append(messages, fetch(t, batches)...)
+		}
+		if len(messages) != 3 {
+			t.Errorf("%d messages, want 3", len(messages))
+		}
+		want := make([]string, 300)
+		for i := range want {
+			want[i] = numbered(i)
+		}
+		if diff := cmp.Diff(want, keysOf(messages)); diff != "" {
+			t.Error(diff)
+		}
+		first := messages[0].Request()
+		if first.Cause != core.CauseKafka || first.Kind != core.KindIndex || first.Repository != "song" {
+			t.Errorf("batch %+v", first)
+		}
+		alone := fetch(t, records)
+		if len(alone) != 1 || alone[0].Request().Kind != core.KindRemove {
+			t.Errorf("alone: %+v", alone)
+		}
+		mustAck(t, append(messages, alone...)...)
+		if idle, err := q.Idle(t.Context(), "song"); err != nil || !idle {
+			t.Errorf("after all: idle %v, %v", idle, err)
+		}
+	})
+}
+
+// TestPublishAllFew: few Requests travel by themselves, so that they replace older ones.
+func TestPublishAllFew(t *testing.T) {
+	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
+	mustConsumer(t, q, core.ClassBatches, queue.ConsumerConfig{})
+	records := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
+	for range 5 {
+		if errs := q.PublishAll(t.Context(), notified(3)); errs != nil {
+			t.Fatal(errs)
+		}
+	}
+	if got := fetch(t, records); len(got) != 3 {
+		t.Fatalf("%d messages, want 3", len(got))
+	}
+	if errs := q.PublishAll(t.Context(), nil); errs != nil {
+		t.Fatal(errs)
+	}
+}
+
+// TestPublishAllBacklog: when many batches wait, records travel by themselves again, and a full queue refuses them.
+func TestPublishAllBacklog(t *testing.T) {
+	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{MaxPending: 200})
+	batches := mustConsumer(t, q, core.ClassBatches, queue.ConsumerConfig{})
+	records := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
+	rs := notified(1000)
+	errs := q.PublishAll(t.Context(), rs)
+	stored, refused := 0, 0
+	for _, err := range errs {
+		switch core.CodeOf(err) {
+		case "":
+			stored++
+		case core.CodeOverloaded:
+			refused++
+		default:
+			t.Fatal(err)
+		}
+	}
+	if len(errs) != 1000 || stored == 0 || refused == 0 {
+		t.Fatalf("%d stored, %d refused", stored, refused)
+	}
+	together := fetch(t, batches)
+	if len(together) != 2 { // a hundredth of 200
+		t.Errorf("%d batches, want 2", len(together))
+	}
+	if waiting := len(fetch(t, records)); len(keysOf(together))+198 != stored || waiting == 0 {
+		t.Errorf("%d stored, %d of them in batches", stored, len(keysOf(together)))
+	}
+}
+
+// TestPublishAllBad: a Request that is not valid is refused by itself.
+func TestPublishAllBad(t *testing.T) {
+	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
+	batches := mustConsumer(t, q, core.ClassBatches, queue.ConsumerConfig{})
+	rs := notified(20)
+	rs[7].RecordID = ""
+	errs := q.PublishAll(t.Context(), rs)
+	for i, err := range errs {
+		if want := map[bool]core.Code{true: core.CodeInvalid}[i == 7]; core.CodeOf(err) != want {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+	if got := keysOf(fetch(t, batches)); len(got) != 19 {
+		t.Errorf("%d records, want 19", len(got))
+	}
+}
+
+// TestBuriedBatch: a batch that nobody can work on becomes a dead letter of each of its records.
+func TestBuriedBatch(t *testing.T) {
+	s := startServer(t, t.TempDir(), "")
+	q := s.connect(t, queue.Config{})
+	mustConsumer(t, q, core.ClassBatches, queue.ConsumerConfig{})
+	if errs := q.PublishAll(t.Context(), notified(20)); errs != nil {
+		t.Fatal(errs)
+	}
+	moved, err := q.MoveUnknown(t.Context(), []string{"other"})
+	if err != nil || moved != 1 {
+		t.Fatalf("moved %d, %v", moved, err)
+	}
+	letters, _, err := q.DeadLetters().List(t.Context(), "song", core.ReasonUnknownRepository, 100, "")
+	if err != nil || len(letters) != 20 {
+		t.Fatalf("%d letters, %v", len(letters), err)
+	}
+	for _, l := range letters {
+		if l.RecordID == "" || l.Request == nil || l.Request.Scope != core.ScopeRecord || l.Request.RecordID != l.RecordID {
+			t.Errorf("letter %+v", l)
+		}
+	}
+}
