@@ -48,6 +48,9 @@ type Config struct {
 	// AckWait is the consumers' ack wait, 30 s by default: messages in hand are reported as in progress every third
 	// of it.
 	AckWait time.Duration
+	// MaxDeliver is the number of deliveries after which the queue gives up a message, 20 by default. A message is
+	// published again after half of them, so that only one that ends the process each time reaches it.
+	MaxDeliver int
 	// RecordsInHand bounds the record messages of a repository that are worked on, 256 by default.
 	RecordsInHand int
 	// PageAttempts is how often a page or a list of organizations is asked for before the job fails, 5 by default.
@@ -68,6 +71,7 @@ func (c Config) withDefaults() Config {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	setDefault(&c.AckWait, 30*time.Second)
+	setDefault(&c.MaxDeliver, 20)
 	setDefault(&c.RecordsInHand, 256)
 	setDefault(&c.PageAttempts, 5)
 	setDefault(&c.RetryBase, 200*time.Millisecond)
@@ -98,6 +102,7 @@ type Consumers struct {
 	stopPulling, stopWork context.CancelFunc
 	// loops end with draining and begin what is in hand; the keeper outlives both.
 	loops, inHand, keeping sync.WaitGroup
+	startedAt              time.Time
 	startOnce, stopOnce    sync.Once
 }
 
@@ -128,6 +133,7 @@ func New(repositories []Repository, deps Deps, cfg Config) (*Consumers, error) {
 // Start begins to work. It returns at once; a repository whose index does not answer is paused until it does.
 func (c *Consumers) Start() {
 	c.startOnce.Do(func() {
+		c.startedAt = time.Now()
 		c.keeping.Go(func() { c.keeper.run(c.work) })
 		for _, r := range c.order {
 			c.loops.Go(r.watchIndex)

@@ -23,6 +23,7 @@ type repository struct {
 	pagesInHand            map[string]struct{}
 	mu                     sync.Mutex // guards pagesInHand and records
 	records                map[string]*recordInHand
+	suspects               *semaphore.Weighted // of one: what may have ended a process is worked on alone
 	progress               *progress
 	listing                listing
 	clockAlarm             atomic.Int64 // ns since 1970 of the last alarm, 0 for none
@@ -36,7 +37,7 @@ func newRepository(c *Consumers, r Repository) *repository {
 		Repository: r, c: c, log: c.cfg.Logger.With("repository", r.Code),
 		gate:        newGate("the index was not asked yet"),
 		recordCalls: semaphore.NewWeighted(int64(r.Concurrency)), pageCalls: semaphore.NewWeighted(int64(r.Concurrency)),
-		pagesInHand: make(map[string]struct{}), records: make(map[string]*recordInHand),
+		suspects: semaphore.NewWeighted(1), pagesInHand: make(map[string]struct{}), records: make(map[string]*recordInHand),
 		progress: newProgress(c.deps.Organizations, c.cfg.ProgressEvery),
 	}
 }
@@ -101,14 +102,14 @@ func (r *repository) fetch(ctx context.Context, src Source, n int) ([]core.Messa
 	return messages, err
 }
 
-// giveBack returns a message to the queue, to be delivered after delay. After ten deliveries its Request is
+// giveBack returns a message to the queue, to be delivered after delay. After half of its deliveries its Request is
 // published again instead, so that only a message that kills the process reaches the last delivery.
 func (r *repository) giveBack(ctx context.Context, m core.Message, delay time.Duration) {
 	if one, ok := m.(*batchedMessage); ok {
 		one.giveBack(ctx, delay)
 		return
 	}
-	if m.Deliveries() >= maxDeliveriesBeforeRepublish {
+	if m.Deliveries() >= r.c.cfg.MaxDeliver/2 {
 		err := r.c.deps.Requests.Republish(ctx, m, delay)
 		if err == nil {
 			return
@@ -120,9 +121,6 @@ func (r *repository) giveBack(ctx context.Context, m core.Message, delay time.Du
 		r.log.Warn("giving a request back", "request_id", m.Request().ID, "err", err)
 	}
 }
-
-// maxDeliveriesBeforeRepublish is half of the deliveries after which the queue gives up a message (DESIGN, Ack).
-const maxDeliveriesBeforeRepublish = 10
 
 // ack ends a message; when the queue does not answer, the message comes again and converges.
 func (r *repository) ack(ctx context.Context, m core.Message) {

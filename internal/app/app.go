@@ -32,6 +32,10 @@ type Options struct {
 	Version string
 	// Index replaces the index that the configuration names; for benchmarks and tests.
 	Index index.Index
+	// AckWait and MaxDeliver replace those of the durable consumers: how long the queue waits for word of a Request in
+	// hand, and after how many deliveries it gives one up; for tests, which have less patience.
+	AckWait    time.Duration
+	MaxDeliver int
 }
 
 // App is one tutti process. New makes it, Start runs it, Stop takes it down.
@@ -208,10 +212,12 @@ func (a *App) startConsumers(ctx context.Context) error {
 	}
 	jobs := a.queue.Jobs()
 	a.consumers, err = consumers.New(work, consumers.Deps{
-		Requests: a.queue, DeadLetters: a.queue.DeadLetters(), Jobs: jobs, Organizations: jobs, Slots: jobs,
+		Requests: a.queue, DeadLetters: a.queue.DeadLetters(), Jobs: jobs, Organizations: jobs, Pages: jobs,
+		Slots: jobs,
 		Index: a.index, Writer: a.writer,
 	}, consumers.Config{
 		Logger: a.log.With("component", "consumers"), Metrics: a.metrics.consumers, AckWait: a.ackWait(),
+		MaxDeliver: a.opts.MaxDeliver,
 	})
 	if err != nil {
 		return err

@@ -30,6 +30,7 @@ var layers = map[string][]string{
 	"internal/index/indextest": {"internal/index", "internal/index/mapping"},
 	"internal/upstream":        {},
 	"internal/upstream/song":   {"internal/upstream"},
+	"internal/upstream/lyric":  {"internal/upstream"},
 	"internal/config":          {},
 	"internal/testkit":         {},
 	"internal/app":             {"*"},

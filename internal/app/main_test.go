@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -20,6 +21,12 @@ import (
 
 // childVariable holds the configuration file of a child process: this test program as a tutti of its own.
 const childVariable = "E2E_CHILD_CONFIGURATION"
+
+// hastyVariable makes a child give up Requests sooner than it would.
+const hastyVariable = "E2E_CHILD_HASTY"
+
+// hasty is how a hasty child treats Requests.
+var hasty = app.Options{AckWait: 300 * time.Millisecond, MaxDeliver: 8}
 
 // TestMain runs the tests, or, in a child process, a tutti. No test may leave a goroutine behind.
 func TestMain(m *testing.M) {
@@ -39,7 +46,12 @@ func serveChild(yaml string) error {
 	if err != nil {
 		return err
 	}
-	a, err := app.New(cfg, app.Options{Logger: slog.New(slog.NewJSONHandler(os.Stderr, nil))})
+	opts := app.Options{}
+	if os.Getenv(hastyVariable) != "" {
+		opts = hasty
+	}
+	opts.Logger = slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	a, err := app.New(cfg, opts)
 	if err != nil {
 		return err
 	}
@@ -74,6 +86,9 @@ func (w *world) startChild() *child {
 func (w *world) tryChild() (*child, string, error) {
 	c := &child{cmd: exec.Command(os.Args[0])}
 	c.cmd.Env = append(os.Environ(), childVariable+"="+w.yaml())
+	if w.set.hasty {
+		c.cmd.Env = append(c.cmd.Env, hastyVariable+"=1")
+	}
 	c.cmd.Stderr = w.logs
 	stdin, err := c.cmd.StdinPipe()
 	if err != nil {

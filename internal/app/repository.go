@@ -14,6 +14,7 @@ import (
 	"tutti/internal/index/mapping"
 	"tutti/internal/queue"
 	"tutti/internal/upstream"
+	"tutti/internal/upstream/lyric"
 	"tutti/internal/upstream/song"
 )
 
@@ -40,13 +41,40 @@ func (a *App) openIndex(context.Context) error {
 	return nil
 }
 
-// consumed makes what the consumers need of one repository.
-func (a *App) consumed(ctx context.Context, rc config.Repository, repo core.Repository) (consumers.Repository, error) {
-	client, err := song.New(song.Config{
+// upstreamClient reads one repository.
+type upstreamClient interface {
+	consumers.Upstream
+	Close()
+}
+
+// client makes the client that speaks a repository's protocol.
+func (a *App) client(rc config.Repository) (upstreamClient, error) {
+	agent := "tutti/" + a.opts.Version
+	if rc.Type == core.TypeLyric {
+		return lyric.New(lyric.Config{
+			URL: rc.URL, Token: rc.Token.Reveal(), Username: rc.Username, Password: rc.Password.Reveal(), Timeout: rc.Timeout,
+			CategoryID: rc.Lyric.CategoryID, ValidOnly: rc.Lyric.ValidOnly, Concurrency: 2 * rc.Concurrency, UserAgent: agent,
+			Repository: rc.Code, Metrics: a.metrics.upstream,
+		})
+	}
+	return song.New(song.Config{
 		URL: rc.URL, Token: rc.Token.Reveal(), Username: rc.Username, Password: rc.Password.Reveal(), Timeout: rc.Timeout,
-		States: rc.Song.States, Concurrency: 2 * rc.Concurrency, UserAgent: "tutti/" + a.opts.Version,
+		States: rc.Song.States, Concurrency: 2 * rc.Concurrency, UserAgent: agent,
 		Repository: rc.Code, Metrics: a.metrics.upstream,
 	})
+}
+
+// knownFields gives what every record of a type of repository has.
+func knownFields(t core.RepositoryType) *mapping.Field {
+	if t == core.TypeLyric {
+		return mapping.Lyric()
+	}
+	return mapping.Song()
+}
+
+// consumed makes what the consumers need of one repository.
+func (a *App) consumed(ctx context.Context, rc config.Repository, repo core.Repository) (consumers.Repository, error) {
+	client, err := a.client(rc)
 	if err != nil {
 		return consumers.Repository{}, err
 	}
@@ -57,18 +85,19 @@ func (a *App) consumed(ctx context.Context, rc config.Repository, repo core.Repo
 	block := upstream.RepositoriesBlock(repo)
 	w := consumers.Repository{
 		Repository: repo, Upstream: client, PageSize: rc.PageSize, Concurrency: rc.Concurrency,
+		Disjoint: rc.Type == core.TypeLyric,
 		Document: func(dst []byte, rec core.Record) []byte { return upstream.SpliceRecord(dst, rec, block) },
 		Probe: probe{index: a.index, spec: index.Spec{
-			Alias: rc.IndexName, Mapping: rc.Mapping, Known: mapping.Song(),
+			Alias: rc.IndexName, Mapping: rc.Mapping, Known: knownFields(rc.Type),
 		}},
 	}
 	for class, source := range map[core.Class]*consumers.Source{
-		core.ClassRecords: &w.Records, core.ClassPages: &w.Pages, core.ClassRuns: &w.Runs,
+		core.ClassRecords: &w.Records, core.ClassBatches: &w.Batches, core.ClassPages: &w.Pages, core.ClassRuns: &w.Runs,
 	} {
 		if *source, err = a.queue.Consumer(ctx, rc.Code, class, queue.ConsumerConfig{
 			// A message that waits to be tried again counts as in hand, and must not keep others from being delivered.
 			// What this process has in hand is bounded by the consumers themselves.
-			AckWait: a.ackWait(), MaxAckPending: a.cfg.Queue.MaxPending + 1000,
+			AckWait: a.ackWait(), MaxAckPending: a.cfg.Queue.MaxPending + 1000, MaxDeliver: a.opts.MaxDeliver,
 		}); err != nil {
 			return w, err
 		}
@@ -83,6 +112,9 @@ const embeddedAckWait = 5 * time.Second
 
 // ackWait gives the durable consumers' ack wait, 0 for the default.
 func (a *App) ackWait() time.Duration {
+	if a.opts.AckWait != 0 {
+		return a.opts.AckWait
+	}
 	if a.cfg.Queue.URL == "" {
 		return embeddedAckWait
 	}

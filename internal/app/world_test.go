@@ -30,6 +30,8 @@ type settings struct {
 	queueURL        string
 	batchBytes      int
 	maxInFlight     int
+	// hasty makes children give up Requests sooner.
+	hasty bool
 	// repository is more of the repository's YAML, such as a token.
 	repository string
 	// spoilt puts the engine behind something that can refuse, hang up and go away.

@@ -80,3 +80,22 @@ func BenchmarkFetchAck(b *testing.B) {
 		b.ReportMetric(float64(len(messages)), "messages/fetch")
 	}
 }
+
+// BenchmarkPublishAllSingles has 32 callers publish one Request each at a time.
+func BenchmarkPublishAllSingles(b *testing.B) {
+	q := benchQueue(b)
+	if _, err := q.Consumer(b.Context(), "song", core.ClassBatches, queue.ConsumerConfig{}); err != nil {
+		b.Fatal(err)
+	}
+	b.SetParallelism(16)
+	b.RunParallel(func(pb *testing.PB) {
+		r := record("S1", "")
+		r.Cause = core.CauseWebhook
+		for i := 0; pb.Next(); i++ {
+			r.RecordID = numbered(i % 1000)
+			if errs := q.PublishAll(b.Context(), []core.Request{r}); errs != nil {
+				b.Fatal(errs[0])
+			}
+		}
+	})
+}

@@ -196,6 +196,12 @@ func TestLettersOfMessages(t *testing.T) {
 	if err != nil || len(all) != 3 || all[0].Attempts != 2 {
 		t.Errorf("%d letters, %v: %+v", len(all), err, all)
 	}
+	if n := letters.CountReason("song", core.ReasonNotUnderstood); n != 3 {
+		t.Errorf("%d letters are counted, want 3", n)
+	}
+	if n := letters.CountReason("song", core.ReasonRejected) + letters.CountReason("other", core.ReasonNotUnderstood); n != 0 {
+		t.Errorf("%d letters of others are counted", n)
+	}
 	if letters.Has("song", "", "") {
 		t.Error("a message's letter counts as a record's")
 	}

@@ -305,6 +305,11 @@ func pageSize(limit int) int {
 // Count gives the number of letters per repository.
 func (d *DeadLetters) Count() map[string]int { return d.index.counts() }
 
+// CountReason gives the number of letters of a repository and of a reason, without asking the server.
+func (d *DeadLetters) CountReason(repository, reason string) int {
+	return d.index.countReason(repository, reason)
+}
+
 // showCounts brings the metric to what the index holds.
 func (d *DeadLetters) showCounts() {
 	if d.queue.metrics == nil {

@@ -78,6 +78,20 @@ func (x *letterIndex) counts() map[string]int {
 	return counts
 }
 
+// countReason gives the number of letters of a repository and of a reason.
+func (x *letterIndex) countReason(repository, reason string) int {
+	repository = shorten(repository)
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	n := 0
+	for _, e := range x.byID {
+		if e.key.repository == repository && e.reason == reason {
+			n++
+		}
+	}
+	return n
+}
+
 // put notes a letter.
 func (x *letterIndex) put(subject, reason string, sequence uint64) {
 	key, ok := parseDeadSubject(subject)

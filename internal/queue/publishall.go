@@ -25,7 +25,8 @@ const (
 // PublishAll is Publish for many Requests, for which the server syncs far less often: those that index records of one
 // repository for one cause travel together, up to core.MaxBatchRecords in a message. Such a message replaces none that
 // waits for one of its records, and none replaces it; versions decide where a record is in several. While many batches
-// wait, every Request travels by itself and replaces an older one as always. It gives one error for each Request, in
+// wait, every Request travels by itself and replaces an older one as always. A few that come while others are under way
+// are gathered with those of other callers. It gives one error for each Request, in
 // order, or nil when all are stored.
 func (q *Queue) PublishAll(ctx context.Context, rs []core.Request) []error {
 	errs := make([]error, len(rs))
@@ -93,15 +94,20 @@ func joinable(r core.Request) bool {
 func (q *Queue) publishTogether(ctx context.Context, rs []core.Request, members []int) error {
 	first := rs[members[0]]
 	if len(members) == 1 {
-		return q.publishRequest(ctx, first)
+		return q.gather.publish(ctx, q, first)
 	}
 	batch := core.Request{
 		ID: uuid.Must(uuid.NewV7()).String(), Kind: core.KindIndex, Scope: core.ScopeRecords,
 		Repository: first.Repository, Cause: first.Cause, ReceivedAt: first.ReceivedAt, Traceparent: first.Traceparent,
-		Records: make([]core.RecordKey, len(members)),
+		Records: make([]core.RecordKey, 0, len(members)),
 	}
-	for i, m := range members {
-		batch.Records[i] = core.RecordKey{Organization: rs[m].Organization, ID: rs[m].RecordID}
+	named := make(map[core.RecordKey]struct{}, len(members))
+	for _, m := range members {
+		key := core.RecordKey{Organization: rs[m].Organization, ID: rs[m].RecordID}
+		if _, twice := named[key]; !twice {
+			named[key] = struct{}{}
+			batch.Records = append(batch.Records, key)
+		}
 	}
 	return q.publishRequest(ctx, batch)
 }

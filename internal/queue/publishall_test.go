@@ -2,7 +2,9 @@ package queue_test
 
 import (
 	"slices"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -124,6 +126,51 @@ func TestPublishAllBacklog(t *testing.T) {
 	if waiting := len(fetch(t, records)); len(keysOf(together))+198 != stored || waiting == 0 {
 		t.Errorf("%d stored, %d of them in batches", stored, len(keysOf(together)))
 	}
+}
+
+// TestPublishAllGathers: single Requests of many callers at once travel together, and each caller learns of its own.
+func TestPublishAllGathers(t *testing.T) {
+	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
+	batches := mustConsumer(t, q, core.ClassBatches, queue.ConsumerConfig{})
+	records := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
+	rs := notified(400)
+	rs[100] = rs[99] // twice the same
+	rs[200].RecordID = ""
+	errs := make([]error, len(rs))
+	var wg sync.WaitGroup
+	for i, r := range rs {
+		wg.Go(func() {
+			if e := q.PublishAll(t.Context(), []core.Request{r}); e != nil {
+				errs[i] = e[0]
+			}
+		})
+	}
+	wg.Wait()
+	for i, err := range errs {
+		if want := map[bool]core.Code{true: core.CodeInvalid}[i == 200]; core.CodeOf(err) != want {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+	got := map[string]bool{}
+	together := fetch(t, batches)
+	for _, m := range together {
+		for _, k := range m.Request().Records {
+			got[k.ID] = true
+		}
+	}
+	for len(got) < 398 {
+		more, err := records.Fetch(t.Context(), 1000, 0, time.Second)
+		if err != nil || len(more) == 0 {
+			break
+		}
+		for _, m := range more {
+			got[m.Request().RecordID] = true
+		}
+	}
+	if len(got) != 398 || len(together) == 0 {
+		t.Errorf("%d records arrived, %d batches", len(got), len(together))
+	}
+	t.Logf("%d batches", len(together))
 }
 
 // TestPublishAllBad: a Request that is not valid is refused by itself.

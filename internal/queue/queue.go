@@ -83,6 +83,7 @@ type Queue struct {
 	jobs     *Jobs
 	labels   *labels
 	batches  waitingBatches
+	gather   gatherer
 
 	// stop ends the queue's own goroutines, which work counts.
 	stop context.CancelFunc

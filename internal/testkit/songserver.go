@@ -30,6 +30,8 @@ type SongConfig struct {
 	// BeforePage is called before a page is put together, with no lock held, and may change the server's data. n
 	// counts the calls for pages from 0.
 	BeforePage func(s *SongServer, n int, call PageCall)
+	// BeforeRecord is called before an analysis is looked up by its id, with no lock held.
+	BeforeRecord func(s *SongServer, id string)
 }
 
 // Route names a kind of call.
@@ -319,6 +321,9 @@ func (s *SongServer) servePage(w *faultWriter, r *http.Request, call PageCall) {
 }
 
 func (s *SongServer) serveRecord(w *faultWriter, r *http.Request, study, id string) {
+	if s.cfg.BeforeRecord != nil {
+		s.cfg.BeforeRecord(s, id)
+	}
 	if !s.hasStudy(study) {
 		s.noStudy(w, r, study)
 		return

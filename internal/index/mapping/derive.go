@@ -9,7 +9,8 @@ import (
 
 // Derive gives the fields that doc has and known lacks, as a tree to merge into known; nil when there are none. The
 // rules: an array of objects is nested and an object is object, but flattened under the name info; a string is
-// keyword, or date where it is an ISO 8601 date; an integer is long, another number double; true and false are
+// keyword, or date where it is an ISO 8601 date; an integer is long (double in the data of tabular records, whose
+// dictionaries know numbers alone), another number double; true and false are
 // boolean. Scalars of different kinds at one path widen, integers and fractions to double, all others to keyword.
 // Null, [] and {} say nothing of a type and give no field (see Empties), but for an object named info.
 //
@@ -57,7 +58,7 @@ func Empties(known *Field, doc []byte) ([]string, error) {
 
 // derive looks at a document that Check has read: its syntax is right.
 func derive(known *Field, doc []byte) (properties map[string]*Field, empties []string, err error) {
-	w := shaper{scan: scanner{doc: doc}}
+	w := shaper{scan: scanner{doc: doc}, tabular: known.Lookup("systemId") != nil && known.Lookup("entityName") != nil}
 	var root shape
 	w.value(known, inherit(known, DynamicTrue), &root, false)
 	properties = root.properties("", &w)
@@ -118,7 +119,10 @@ func (s *shape) valued(name string) bool {
 
 // shaper collects the shapes of the paths that the mapping lacks.
 type shaper struct {
-	scan    scanner
+	scan scanner
+	// tabular: below data, numbers are double whatever the first of them looks like, since a dictionary's number is sent
+	// without a fraction where it has none.
+	tabular bool
 	empties []string
 	fault   *ParsingError
 }
@@ -225,7 +229,7 @@ func (s *shape) field(path, name string, w *shaper) *Field {
 		return nil
 	}
 	if s.kinds&kindObject == 0 {
-		return leaf(s.kinds.scalar())
+		return leaf(w.scalar(path, s.kinds))
 	}
 	if s.kinds&scalarKinds != 0 {
 		w.reject(TypeParsing, path, "holds both objects and concrete values")
@@ -239,6 +243,14 @@ func (s *shape) field(path, name string, w *shaper) *Field {
 		f.Type = Nested
 	}
 	return f
+}
+
+func (w *shaper) scalar(path string, k kinds) Type {
+	t := k.scalar()
+	if t == Long && w.tabular && strings.HasPrefix(path, "data.") {
+		return Double
+	}
+	return t
 }
 
 // scalar gives the narrowest type that takes all kinds of scalars in k.

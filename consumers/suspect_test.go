@@ -1,0 +1,53 @@
+package consumers_test
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// TestRecordThatEndsTheProcess: a record that ends the process each time it is asked for is delivered to the last, and
+// takes no other record along: long before that all others are done, whichever stand before or behind it.
+func TestRecordThatEndsTheProcess(t *testing.T) {
+	for _, poison := range []string{"A-0000", "A-0017", "A-0039"} {
+		t.Run(poison, func(t *testing.T) {
+			in(t, func(t *testing.T, w *world) {
+				w.broker.ackWait = 3 * time.Second
+				w.upstream.fill("A", 40)
+				w.upstream.latency = 5 * time.Millisecond
+				var live *process
+				w.upstream.onRecord = func(_ context.Context, _, id string) error {
+					if id == poison {
+						live.crash()
+					}
+					return nil
+				}
+				for id := range w.upstream.model() {
+					w.index("A", id)
+				}
+				lives := 0
+				for ; lives < 20; lives++ {
+					live = w.make(-1)
+					live.c.Start()
+					select {
+					case <-live.gone:
+					case <-time.After(time.Minute):
+						t.Fatalf("life %d: the record did not end the process", lives)
+					}
+					_ = live.stop(t, 0)
+					if len(w.engine.live()) == 39 && w.broker.size() == 1 {
+						break
+					}
+				}
+				if lives > 14 {
+					t.Errorf("the others were done after %d lives: %d documents, %d requests left", lives, len(w.engine.live()), w.broker.size())
+				}
+				for _, e := range w.broker.entries {
+					if r := e.request(); r.RecordID != poison || e.deliveries != lives+1 {
+						t.Errorf("%s was delivered %d times in %d lives", r.RecordID, e.deliveries, lives+1)
+					}
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,85 @@
+package check
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// neededPrivileges are what tutti does with an index and its alias.
+var neededPrivileges = []string{"create_index", "manage", "read", "view_index_metadata", "write"}
+
+// alias looks at the alias of a repository, and at what this user may do with it.
+func (e *engine) alias(ctx context.Context, name string) Finding {
+	subject := subjectIndex + " " + name
+	a, err := e.ask(ctx, http.MethodGet, e.node, "/_alias/"+url.PathEscape(name), nil)
+	if err != nil {
+		reason, hint := unreached(err)
+		return Finding{subject, StatusFail, "not known: " + reason, hint}
+	}
+	if f, refused := e.refused(hostOf(e.node), "look at aliases", a); refused {
+		f.Subject = subject
+		return f
+	}
+	f := Finding{Subject: subject, Status: StatusOK}
+	var indices map[string]json.RawMessage
+	switch {
+	case a.status == http.StatusOK && json.Unmarshal(a.body, &indices) == nil && len(indices) > 1:
+		return Finding{subject, StatusFail, fmt.Sprintf("the alias stands for %d indices, tutti needs it to stand for one", len(indices)), "remove the alias from all but one of them"}
+	case a.status == http.StatusOK:
+		for physical := range indices {
+			f.Message = "the alias is there and stands for " + physical
+		}
+	default:
+		if e.isIndex(ctx, name) {
+			return Finding{
+				subject, StatusFail, "an index has this name, which tutti needs for an alias",
+				"choose another indexName, or copy the index to another name (POST /_reindex) and remove it",
+			}
+		}
+		f.Message = "will be made"
+	}
+	if missing := e.missing(ctx, name); len(missing) > 0 {
+		return Finding{
+			subject, StatusFail, "this user lacks privileges: " + strings.Join(missing, ", "),
+			fmt.Sprintf("give the user's role these privileges on %s and %s-*", name, name),
+		}
+	}
+	return f
+}
+
+func (e *engine) isIndex(ctx context.Context, name string) bool {
+	a, err := e.ask(ctx, http.MethodHead, e.node, "/"+url.PathEscape(name), nil)
+	return err == nil && a.status == http.StatusOK
+}
+
+// missing gives the privileges that this user lacks; none where the cluster has no security or does not say.
+func (e *engine) missing(ctx context.Context, name string) []string {
+	body, err := json.Marshal(map[string]any{
+		"index": []any{map[string]any{"names": []string{name, name + "-*"}, "privileges": neededPrivileges}},
+	})
+	if err != nil {
+		return nil
+	}
+	a, err := e.ask(ctx, http.MethodPost, e.node, "/_security/user/_has_privileges", body)
+	var said struct {
+		Index map[string]map[string]bool `json:"index"`
+	}
+	if err != nil || a.status != http.StatusOK || json.Unmarshal(a.body, &said) != nil {
+		return nil
+	}
+	var missing []string
+	for _, p := range neededPrivileges {
+		for _, of := range said.Index {
+			if has, told := of[p]; told && !has {
+				missing = append(missing, p)
+			}
+		}
+	}
+	slices.Sort(missing)
+	return slices.Compact(missing)
+}

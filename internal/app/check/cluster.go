@@ -1,0 +1,57 @@
+package check
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+)
+
+// health looks at the cluster and its licence. What this user may not see is no fault: tutti does not need it.
+func (e *engine) health(ctx context.Context) []Finding {
+	var found []Finding
+	var health struct {
+		Status     string `json:"status"`
+		Unassigned int    `json:"unassigned_shards"`
+	}
+	switch a, err := e.ask(ctx, http.MethodGet, e.node, "/_cluster/health?timeout=1s", nil); {
+	case err != nil:
+		reason, hint := unreached(err)
+		found = append(found, Finding{subjectIndex, StatusFail, "the state of the cluster is not known: " + reason, hint})
+	case json.Unmarshal(a.body, &health) != nil || health.Status == "":
+		f, refused := e.refused(hostOf(e.node), "see the state of the cluster", a)
+		if !refused {
+			f.Message = "the state of the cluster is not known"
+		}
+		f.Status = StatusWarn
+		found = append(found, f)
+	case health.Status == "red":
+		found = append(found, Finding{
+			subjectIndex, StatusWarn, fmt.Sprintf("the cluster is red, %s", count(health.Unassigned, "shard is missing", "shards are missing")),
+			"see GET /_cluster/allocation/explain; an index whose primary shard is missing takes no documents",
+		})
+	default:
+		found = append(found, Finding{subjectIndex, StatusOK, "the cluster is " + health.Status, ""})
+	}
+	return append(found, e.licence(ctx)...)
+}
+
+func (e *engine) licence(ctx context.Context) []Finding {
+	var licence struct {
+		License struct {
+			Status string `json:"status"`
+			Type   string `json:"type"`
+		} `json:"license"`
+	}
+	a, err := e.ask(ctx, http.MethodGet, e.node, "/_license", nil)
+	if err != nil || a.status != http.StatusOK || json.Unmarshal(a.body, &licence) != nil || licence.License.Status == "" {
+		return nil
+	}
+	if l := licence.License; l.Status != "active" {
+		return []Finding{{
+			subjectIndex, StatusWarn, fmt.Sprintf("the %s licence of the cluster is %s", l.Type, l.Status),
+			"renew it, or go back to the basic one: POST /_license/start_basic",
+		}}
+	}
+	return nil
+}

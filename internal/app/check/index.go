@@ -1,0 +1,34 @@
+package check
+
+import (
+	"context"
+	"path/filepath"
+
+	"tutti/internal/config"
+)
+
+const subjectIndex = "index"
+
+func indexProbe(cfg config.Config) probe {
+	if cfg.Index.URL == "" {
+		return func(context.Context) []Finding {
+			return []Finding{folder(subjectIndex, filepath.Join(cfg.DataDir, indexFolder), indexLock)}
+		}
+	}
+	return func(ctx context.Context) []Finding {
+		e, err := newEngine(cfg.Index)
+		if err != nil {
+			return []Finding{{subjectIndex, StatusFail, "index.caFile: " + err.Error(), "give a PEM file of certificate authorities"}}
+		}
+		defer e.close()
+		found := e.nodes(ctx)
+		if e.node == "" {
+			return found
+		}
+		found = append(found, e.health(ctx)...)
+		for _, r := range cfg.Repositories {
+			found = append(found, e.alias(ctx, r.IndexName))
+		}
+		return found
+	}
+}

@@ -1,0 +1,124 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"tutti/internal/config"
+)
+
+// kafkaProbe looks at the brokers, the topic and the group of one reader. It joins no group and makes no topic.
+func kafkaProbe(subject string, k config.KafkaTopic) probe {
+	return func(ctx context.Context) []Finding {
+		silent := dialAll(ctx, subject, k.Brokers)
+		if len(silent) == len(k.Brokers) {
+			return silent
+		}
+		// One broker of those given is enough to find the others.
+		for i := range silent {
+			silent[i].Status = StatusWarn
+		}
+		client, err := kgo.NewClient(kgo.SeedBrokers(k.Brokers...), kgo.ClientID("tutti-check"), kgo.RequestRetries(0), kgo.DisableClientMetrics())
+		if err != nil {
+			return []Finding{{subject, StatusFail, "the client cannot be made: " + err.Error(), ""}}
+		}
+		defer client.Close()
+		cluster := kafkaCluster{subject: subject, topic: k, admin: kadm.NewClient(client)}
+		return append(cluster.look(ctx), silent...)
+	}
+}
+
+// dialAll gives a finding for each address that nobody takes a connection at, in their order.
+func dialAll(ctx context.Context, subject string, addresses []string) []Finding {
+	found := make([]*Finding, len(addresses))
+	var work sync.WaitGroup
+	for i, address := range addresses {
+		work.Go(func() {
+			conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+			if err != nil {
+				reason, hint := unreached(err)
+				found[i] = &Finding{subject, StatusFail, "broker " + address + " does not answer: " + reason, hint}
+				return
+			}
+			_ = conn.Close()
+		})
+	}
+	work.Wait()
+	var silent []Finding
+	for _, f := range found {
+		if f != nil {
+			silent = append(silent, *f)
+		}
+	}
+	return silent
+}
+
+type kafkaCluster struct {
+	subject string
+	topic   config.KafkaTopic
+	admin   *kadm.Client
+}
+
+func (c kafkaCluster) look(ctx context.Context) []Finding {
+	metadata, err := c.admin.Metadata(ctx, c.topic.Topic)
+	if err != nil {
+		reason, hint := unreached(err)
+		return []Finding{{c.subject, StatusFail, "the brokers do not answer as Kafka does: " + reason, orElse(hint, "check that the brokers are given with the port of a plain listener")}}
+	}
+	found := []Finding{c.topicState(metadata.Topics[c.topic.Topic])}
+	// Clients read from the addresses that brokers give of themselves, whatever was dialled first.
+	var advertised []string
+	for _, b := range metadata.Brokers {
+		if address := net.JoinHostPort(b.Host, strconv.Itoa(int(b.Port))); !slices.Contains(c.topic.Brokers, address) {
+			advertised = append(advertised, address)
+		}
+	}
+	for _, f := range dialAll(ctx, c.subject, advertised) {
+		f.Message = "the cluster advertises it, but " + f.Message
+		f.Hint = "set the brokers' advertised.listeners to what this machine can reach"
+		found = append(found, f)
+	}
+	if found[0].Status == StatusOK {
+		found = append(found, c.group(ctx)...)
+	}
+	return found
+}
+
+func (c kafkaCluster) topicState(t kadm.TopicDetail) Finding {
+	name := c.topic.Topic
+	switch {
+	case errors.Is(t.Err, kerr.UnknownTopicOrPartition):
+		return Finding{
+			c.subject, StatusWarn, fmt.Sprintf("there is no topic %s at %s", name, strings.Join(c.topic.Brokers, ", ")),
+			"check the name; it is read from as soon as it is made",
+		}
+	case errors.Is(t.Err, kerr.TopicAuthorizationFailed):
+		return Finding{c.subject, StatusFail, "the topic " + name + " may not be read", "allow Read and Describe on the topic"}
+	case t.Err != nil:
+		return Finding{c.subject, StatusFail, fmt.Sprintf("the topic %s cannot be read: %s", name, t.Err), ""}
+	}
+	return Finding{c.subject, StatusOK, fmt.Sprintf("topic %s with %s at %s", name,
+		count(len(t.Partitions), "partition", "partitions"), strings.Join(c.topic.Brokers, ", ")), ""}
+}
+
+// group looks whether the group may be used; one that does not exist yet is as good.
+func (c kafkaCluster) group(ctx context.Context) []Finding {
+	groups, err := c.admin.DescribeGroups(ctx, c.topic.Group)
+	if err == nil {
+		err = groups[c.topic.Group].Err
+	}
+	if errors.Is(err, kerr.GroupAuthorizationFailed) {
+		return []Finding{{c.subject, StatusFail, "the group " + c.topic.Group + " may not be used", "allow Read on the group"}}
+	}
+	return nil
+}

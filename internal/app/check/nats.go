@@ -1,0 +1,224 @@
+package check
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"crypto/tls"
+	"encoding/base32"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A few words of the NATS client protocol (docs.nats.io, "NATS Client Protocol"), enough to ask a server what it is. The
+// queue's own way to connect sets up streams and starts to work on them, which a look must not do.
+
+const (
+	natsPort = "4222"
+	// natsInbox is where the answer to the one question goes; the connection has no other subscription.
+	natsInbox = "_INBOX.tutti-check"
+	// maxNATSLine and maxNATSAnswer bound what is read.
+	maxNATSLine   = 64 << 10
+	maxNATSAnswer = 1 << 20
+)
+
+// natsServer is what a server says of itself, in INFO, and of the account.
+type natsServer struct {
+	Version     string `json:"version"`
+	JetStream   bool   `json:"jetstream"`
+	Cluster     string `json:"cluster"`
+	TLSRequired bool   `json:"tls_required"`
+	Nonce       string `json:"nonce"`
+
+	account natsAccount
+}
+
+// natsAccount is the answer of $JS.API.INFO.
+type natsAccount struct {
+	Streams int `json:"streams"`
+	Limits  struct {
+		MaxStorage int64 `json:"max_storage"`
+		MaxStreams int   `json:"max_streams"`
+	} `json:"limits"`
+	Error *struct {
+		Description string `json:"description"`
+	} `json:"error"`
+}
+
+// natsRefusal is an error that the server wrote.
+type natsRefusal struct{ text string }
+
+// Error gives the server's words.
+func (r *natsRefusal) Error() string { return "the server says " + r.text }
+
+// natsKey is what a credentials file holds.
+type natsKey struct {
+	jwt  string
+	seed ed25519.PrivateKey
+}
+
+// readCredentials reads a .creds file; none gives an empty key.
+func readCredentials(file string) (natsKey, error) {
+	if file == "" {
+		return natsKey{}, nil
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return natsKey{}, fmt.Errorf("%s cannot be read: %s", file, cause(err))
+	}
+	key := natsKey{jwt: section(content, "NATS USER JWT")}
+	// A seed is two bytes of kind, 32 of the seed and two of checksum, in base 32.
+	seed, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(section(content, "USER NKEY SEED"))
+	if key.jwt == "" || err != nil || len(seed) != 2+ed25519.SeedSize+2 {
+		return natsKey{}, fmt.Errorf("%s holds no user's token and key", file)
+	}
+	key.seed = ed25519.NewKeyFromSeed(seed[2 : 2+ed25519.SeedSize])
+	return key, nil
+}
+
+// section gives the line between the marks of a .creds file.
+func section(content []byte, name string) string {
+	_, rest, _ := bytes.Cut(content, []byte("-----BEGIN "+name+"-----"))
+	text, _, _ := bytes.Cut(rest, []byte("---"))
+	return strings.TrimSpace(string(text))
+}
+
+// natsConn is a connection whose words are read by line.
+type natsConn struct {
+	net.Conn
+	in *bufio.Reader
+}
+
+// lookAtNATS connects to one server and asks for the account's use of JetStream. Words of the server against it are a
+// *natsRefusal.
+func lookAtNATS(ctx context.Context, address string, key natsKey) (natsServer, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return natsServer{}, errors.New("the address is no URL")
+	}
+	if u.Scheme == "ws" || u.Scheme == "wss" {
+		return natsServer{}, errors.New("a WebSocket address is not looked at; use nats:// or tls:// here")
+	}
+	port := u.Port()
+	if port == "" {
+		port = natsPort
+	}
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
+	if err != nil {
+		return natsServer{}, err
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	c := &natsConn{conn, bufio.NewReaderSize(conn, maxNATSLine)}
+	var server natsServer
+	if err := c.info(&server); err != nil {
+		return server, err
+	}
+	if u.Scheme == "tls" || server.TLSRequired {
+		secure := tls.Client(conn, &tls.Config{ServerName: u.Hostname(), MinVersion: tls.VersionTLS12})
+		if err := secure.HandshakeContext(ctx); err != nil {
+			return server, err
+		}
+		c = &natsConn{secure, bufio.NewReaderSize(secure, maxNATSLine)}
+	}
+	if err := c.greet(u, server.Nonce, key); err != nil {
+		return server, err
+	}
+	if !server.JetStream {
+		return server, nil
+	}
+	return server, c.ask(&server.account)
+}
+
+func (c *natsConn) line() (string, error) {
+	line, err := c.in.ReadSlice('\n')
+	if err != nil {
+		return "", err
+	}
+	text := strings.TrimSpace(string(line))
+	if refused, ok := strings.CutPrefix(text, "-ERR"); ok {
+		return "", &natsRefusal{strings.TrimSpace(refused)}
+	}
+	return text, nil
+}
+
+func (c *natsConn) info(server *natsServer) error {
+	line, err := c.line()
+	if err != nil {
+		return err
+	}
+	text, ok := strings.CutPrefix(line, "INFO ")
+	if !ok || json.Unmarshal([]byte(text), server) != nil {
+		return errors.New("it does not speak the protocol of NATS")
+	}
+	return nil
+}
+
+// greet names the user and waits until the server has taken or refused it.
+func (c *natsConn) greet(u *url.URL, nonce string, key natsKey) error {
+	hello := map[string]any{"verbose": false, "pedantic": false, "lang": "go", "version": "1", "name": "tutti check", "protocol": 1}
+	if password, both := u.User.Password(); both {
+		hello["user"], hello["pass"] = u.User.Username(), password
+	} else if u.User != nil {
+		hello["auth_token"] = u.User.Username()
+	}
+	if key.jwt != "" {
+		hello["jwt"] = key.jwt
+		hello["sig"] = base64.RawURLEncoding.EncodeToString(ed25519.Sign(key.seed, []byte(nonce)))
+	}
+	text, err := json.Marshal(hello)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(c, "CONNECT %s\r\nPING\r\n", text); err != nil {
+		return err
+	}
+	for {
+		line, err := c.line()
+		if err != nil || line == "PONG" {
+			return err
+		}
+	}
+}
+
+// ask asks for the account's use of JetStream.
+func (c *natsConn) ask(account *natsAccount) error {
+	if _, err := fmt.Fprintf(c, "SUB %s 1\r\nPUB $JS.API.INFO %s 0\r\n\r\n", natsInbox, natsInbox); err != nil {
+		return err
+	}
+	for {
+		line, err := c.line()
+		if err != nil {
+			return err
+		}
+		if line == "PING" {
+			if _, err := io.WriteString(c, "PONG\r\n"); err != nil {
+				return err
+			}
+		}
+		fields := strings.Fields(line)
+		if len(fields) < 4 || fields[0] != "MSG" {
+			continue
+		}
+		size, err := strconv.Atoi(fields[len(fields)-1])
+		if err != nil || size < 0 || size > maxNATSAnswer {
+			return errors.New("its answer is over the limit")
+		}
+		body := make([]byte, size)
+		if _, err := io.ReadFull(c.in, body); err != nil {
+			return err
+		}
+		return json.Unmarshal(body, account)
+	}
+}

@@ -1,0 +1,71 @@
+package check
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"syscall"
+
+	"tutti/internal/upstream"
+)
+
+// unreached puts in words why a service did not answer, and how to mend that. Neither holds more of an address than a
+// host.
+func unreached(err error) (reason, hint string) {
+	if e, ok := errors.AsType[*net.DNSError](err); ok {
+		return fmt.Sprintf("the name %s is not known", e.Name), "check the host, and that this machine's name server knows it"
+	}
+	if e, ok := errors.AsType[x509.HostnameError](err); ok {
+		return fmt.Sprintf("its certificate is not for %s", e.Host), "use the name that the certificate is for"
+	}
+	if e, ok := errors.AsType[x509.CertificateInvalidError](err); ok && e.Reason == x509.Expired {
+		return "its certificate has expired or is not valid yet", "renew the certificate, or set this machine's clock"
+	}
+	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
+	_, plain := errors.AsType[tls.RecordHeaderError](err)
+	network, isNetwork := errors.AsType[net.Error](err)
+	switch {
+	case unknown:
+		return "its certificate is of an authority that is not trusted", "have this machine trust the authority"
+	case plain:
+		return "it does not speak TLS", "use http:// instead of https://, if that is meant"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "nothing listens there", "check host and port, and that the service runs"
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, upstream.ErrTimeout),
+		isNetwork && network.Timeout():
+		return "no answer in time", "check host and port, and that no firewall stands between"
+	case strings.Contains(err.Error(), "malformed HTTP response"), strings.Contains(err.Error(), "HTTP request to an HTTPS server"):
+		return "it does not speak plain HTTP", "use https:// instead of http://, if that is meant"
+	}
+	// The URL of a call is left out: only the last cause is told.
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		err = e.Err
+	}
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
+		err = inner
+	}
+	return err.Error(), ""
+}
+
+// hosts names the hosts of URLs, without what else they hold.
+func hosts(urls []string) string {
+	names := make([]string, len(urls))
+	for i, u := range urls {
+		names[i] = hostOf(u)
+	}
+	return strings.Join(names, ", ")
+}
+
+func hostOf(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" {
+		return "its address"
+	}
+	return u.Host
+}

@@ -1,0 +1,14 @@
+//go:build linux || darwin
+
+package check
+
+import "golang.org/x/sys/unix"
+
+// freeSpace gives the bytes of dir's disk that this user may still write.
+func freeSpace(dir string) (uint64, bool) {
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err != nil || s.Bsize <= 0 {
+		return 0, false
+	}
+	return s.Bavail * uint64(s.Bsize), true
+}

@@ -1,0 +1,83 @@
+package app_test
+
+import (
+	"sync"
+	"testing"
+
+	"tutti/internal/core"
+	"tutti/internal/testkit"
+)
+
+// TestCrashLoop: one record ends the process each time it is fetched. After its last delivery it is a dead letter, every
+// other record is indexed, no process dies any more, and a retry that goes well clears the letter.
+func TestCrashLoop(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var live *child
+	poison, kills := "", 0
+	kill := func(_ *testkit.SongServer, id string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if id == poison && live != nil {
+			kills++
+			live.kill()
+			live = nil
+		}
+	}
+	w := newWorld(t, settings{hasty: true, song: testkit.SongConfig{BeforeRecord: kill}})
+	ids := w.fill("S1", 30)
+	boot := func() {
+		process := w.startChild()
+		mu.Lock()
+		defer mu.Unlock()
+		live = process
+	}
+	boot()
+	mu.Lock()
+	poison = ids[11]
+	mu.Unlock()
+	for _, id := range ids {
+		if !w.tryPost(recordPath("S1", id)) { // the process died meanwhile
+			boot()
+			if !w.tryPost(recordPath("S1", id)) {
+				t.Logf("%s was not taken", id)
+			}
+		}
+	}
+	dead := func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return live == nil
+	}
+	w.eventually(wait, func() (bool, string) {
+		if dead() {
+			boot()
+		}
+		a, err := w.try("GET", "/dead-letters")
+		if err != nil {
+			return false, err.Error()
+		}
+		return len(a.get("deadLetters").Array()) > 0, string(a.raw)
+	})
+	letters := w.ask("GET", "/dead-letters", 200).get("deadLetters").Array()
+	if len(letters) != 1 || letters[0].Get("recordId").String() != poison || letters[0].Get("reason").String() != core.ReasonCrashLoop {
+		t.Fatalf("dead letters: %s", letters)
+	}
+	if attempts := letters[0].Get("attempts").Int(); attempts < int64(hasty.MaxDeliver) || kills < hasty.MaxDeliver {
+		t.Errorf("%d attempts, %d kills, want at least %d", attempts, kills, hasty.MaxDeliver)
+	}
+	mu.Lock()
+	poison = "" // mended
+	mu.Unlock()
+	for _, id := range ids {
+		if id != letters[0].Get("recordId").String() {
+			w.trigger("S1", id) // those that were not taken
+		}
+	}
+	w.ask("POST", "/dead-letters/"+letters[0].Get("id").String()+"/retry", 202)
+	w.eventually(wait, func() (bool, string) {
+		a := w.ask("GET", "/dead-letters", 200)
+		return len(a.get("deadLetters").Array()) == 0, string(a.raw)
+	})
+	w.converges(wait)
+}

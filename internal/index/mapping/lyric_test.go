@@ -1,0 +1,118 @@
+package mapping_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tutti/internal/core"
+	"tutti/internal/index/mapping"
+	"tutti/internal/testkit"
+	"tutti/internal/upstream"
+)
+
+func TestLyricsKnownFields(t *testing.T) {
+	lyric := mapping.Lyric()
+	for path, want := range map[string]mapping.Type{
+		"systemId": mapping.Keyword, "organization": mapping.Keyword, "entityName": mapping.Keyword, "isValid": mapping.Boolean,
+		"repositories": mapping.Nested, "repositories.code": mapping.Keyword,
+	} {
+		if f := lyric.Lookup(path); f == nil || f.Type != want {
+			t.Errorf("%s is %+v, want %s", path, f, want)
+		}
+	}
+	if lyric.Dynamic != mapping.DynamicStrict || lyric.Lookup("data") != nil || lyric.Lookup("studyId") != nil {
+		t.Errorf("Lyric's mapping is %s", render(t, lyric))
+	}
+	organization := core.Repository{Type: core.TypeLyric}.OrganizationField()
+	if f := lyric.Lookup(organization); f == nil || f.Type != mapping.Keyword {
+		t.Errorf("the organization's field %s is %+v", organization, f)
+	}
+}
+
+// TestLyricGrowsWithItsRecords: the mapping that one record after another brings along takes all of them, with their
+// repositories, and related entities are nested.
+func TestLyricGrowsWithItsRecords(t *testing.T) {
+	block := upstream.RepositoriesBlock(core.Repository{Code: "ca", Type: core.TypeLyric, URL: "http://h"})
+	known := mapping.Lyric()
+	var docs [][]byte
+	for _, r := range testkit.GenerateRecords(1, "PANC-CA", 300) {
+		doc := upstream.Splice(nil, r.Body, block)
+		docs = append(docs, doc)
+		// As the engines do: what says nothing of a type is left out of the check.
+		empties, err := mapping.Empties(known, doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range empties {
+			if !strings.HasPrefix(path, "data.") {
+				t.Errorf("%s holds nothing", path)
+			}
+		}
+		grown, _, err := mapping.Grow(known, doc)
+		if err != nil {
+			t.Fatalf("%v in %s", err, doc)
+		}
+		known = grown
+	}
+	var c mapping.Checker
+	for _, doc := range docs {
+		if unknown, err := c.Check(known, doc, nil); err != nil || unknown {
+			t.Fatalf("unknown %v, %v in %s", unknown, err, doc)
+		}
+	}
+	got := map[string]mapping.Type{}
+	for _, path := range []string{
+		"data", "data.primary_site", "data.is_deceased", "data.lost_to_followup_reason", "data.specimens", "data.specimens.samples",
+		"data.specimens.specimen_collection_date", "data.primary_diagnoses", "data.primary_diagnoses.treatments",
+		"data.primary_diagnoses.treatments.number_of_cycles", "data.follow_ups", "data.height_cm",
+	} {
+		if f := known.Lookup(path); f != nil {
+			got[path] = f.Type
+		}
+	}
+	want := map[string]mapping.Type{
+		"data": mapping.Object, "data.primary_site": mapping.Keyword, "data.is_deceased": mapping.Boolean,
+		"data.lost_to_followup_reason": mapping.Keyword, "data.specimens": mapping.Nested, "data.specimens.samples": mapping.Nested,
+		"data.specimens.specimen_collection_date": mapping.Date, "data.primary_diagnoses": mapping.Nested,
+		"data.primary_diagnoses.treatments": mapping.Nested, "data.primary_diagnoses.treatments.number_of_cycles": mapping.Double,
+		"data.follow_ups": mapping.Nested, "data.height_cm": mapping.Double,
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// TestLyricsEnvelopeHoldsItsTypes: a record whose envelope is of other types is refused, not taken into the mapping.
+func TestLyricsEnvelopeHoldsItsTypes(t *testing.T) {
+	for _, c := range []struct{ name, doc, reason string }{
+		{"isValid", `{"isValid":"perhaps"}`, `[isValid]`},
+		{"organization", `{"organization":{"name":"O"}}`, `[organization]`},
+		{"systemId", `{"systemId":{"id":1}}`, `[systemId]`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, added, err := mapping.Grow(mapping.Lyric(), []byte(c.doc))
+			if err == nil || !strings.HasPrefix(err.Error(), c.reason) || added != nil {
+				t.Errorf("added %v, %v", added, err)
+			}
+		})
+	}
+}
+
+// TestLyricNumbers: a number that comes without a fraction first does not cut the fractions of those that follow.
+func TestLyricNumbers(t *testing.T) {
+	known, _, err := mapping.Grow(mapping.Lyric(), []byte(`{"data":{"height":150,"n":[1,2]}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"data.height", "data.n"} {
+		if f := known.Lookup(path); f == nil || f.Type != mapping.Double {
+			t.Errorf("%s is %+v, want double", path, f)
+		}
+	}
+	song, _, err := mapping.Grow(mapping.Song(), []byte(`{"data":{"height":150}}`))
+	if err != nil || song.Lookup("data.height").Type != mapping.Long {
+		t.Errorf("a Song record's integer: %v, %v", song, err)
+	}
+}
