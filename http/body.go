@@ -85,10 +85,31 @@ func jsonContent(header nethttp.Header) error {
 	return nil
 }
 
-// acceptsJSON tells whether a client takes application/json, or problems, by its Accept headers (RFC 9110, 12.5.1): the
-// most specific range decides.
-func acceptsJSON(accept []string) bool {
-	listed, best, quality := false, -1, 0.0
+// negotiate gives the one of the offered media types that a client likes best by its Accept headers (RFC 9110, 12.5.1),
+// "" when it takes none: the one of the highest quality, of equals the one that it names most closely, then the first
+// offered.
+func negotiate(accept []string, offers ...string) string {
+	best, liked := "", preference{}
+	for _, offer := range offers {
+		p := preferenceFor(accept, offer)
+		if p.quality > 0 && (best == "" || p.quality > liked.quality || p.quality == liked.quality && p.rank > liked.rank) {
+			best, liked = offer, p
+		}
+	}
+	return best
+}
+
+// preference is what Accept headers say of one media type.
+type preference struct {
+	// rank says how closely the range that decided names the type, -1 where none does; quality is that range's.
+	rank    int
+	quality float64
+}
+
+// preferenceFor reads what accept says of a media type: its most specific range decides. Without any range everything
+// is welcome.
+func preferenceFor(accept []string, offer string) preference {
+	listed, p := false, preference{rank: -1}
 	for part := range strings.SplitSeq(strings.Join(accept, ","), ",") {
 		if strings.TrimSpace(part) == "" {
 			continue
@@ -98,31 +119,34 @@ func acceptsJSON(accept []string) bool {
 		if err != nil {
 			continue
 		}
-		rank := jsonRank(mediaType)
-		if rank < 0 || rank < best {
+		rank := rangeRank(mediaType, offer)
+		if rank < 0 || rank < p.rank {
 			continue
 		}
 		q := 1.0
 		if v, err := strconv.ParseFloat(params["q"], 64); err == nil {
 			q = v
 		}
-		if rank > best {
-			best, quality = rank, q
-		} else {
-			quality = max(quality, q)
+		if rank == p.rank {
+			q = max(q, p.quality)
 		}
+		p = preference{rank: rank, quality: q}
 	}
-	return !listed || quality > 0
+	if !listed {
+		return preference{rank: 0, quality: 1}
+	}
+	return p
 }
 
-// jsonRank says how closely a media range names JSON, -1 where it does not.
-func jsonRank(mediaRange string) int {
-	switch mediaRange {
-	case contentTypeJSON, contentTypeProblem:
+// rangeRank says how closely a media range names a media type, -1 where it does not. Who takes problems takes JSON.
+func rangeRank(mediaRange, offer string) int {
+	kind, _, _ := strings.Cut(offer, "/")
+	switch {
+	case mediaRange == offer, mediaRange == contentTypeProblem && offer == contentTypeJSON:
 		return 2
-	case "application/*":
+	case mediaRange == kind+"/*":
 		return 1
-	case "*/*":
+	case mediaRange == "*/*":
 		return 0
 	default:
 		return -1

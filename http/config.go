@@ -25,6 +25,10 @@ type Config struct {
 	CheckHost bool
 	// Hosts are host names without port that may be asked beside loopback ones, in any case; "*" allows all.
 	Hosts []string
+	// CORSOrigins are the origins, such as https://portal.example.org, whose pages may use every route from a browser.
+	// "*" lets the pages of all others read, without credentials. Default: none, so that a browser shows answers to pages
+	// of this server alone.
+	CORSOrigins []string
 	// Version is the program's version as in the OpenAPI document. Default "dev".
 	Version string
 	// Logger takes one line per request. Default: nothing is logged.

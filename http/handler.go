@@ -18,10 +18,12 @@ const (
 
 // Handler answers every route.
 type Handler struct {
-	cfg     Config
-	ports   Ports
-	router  *chi.Mux
-	openAPI []byte
+	cfg         Config
+	ports       Ports
+	router      *chi.Mux
+	openAPI     []byte
+	crossOrigin crossOrigin
+	docs        map[string]docsAsset
 }
 
 var _ nethttp.Handler = (*Handler)(nil)
@@ -29,12 +31,19 @@ var _ nethttp.Handler = (*Handler)(nil)
 // handlerFunc answers a request, or gives the error to answer with; not both.
 type handlerFunc func(nethttp.ResponseWriter, *nethttp.Request) error
 
-// New makes a Handler. A body limit or a base path that cannot be served is CodeInvalid.
+// New makes a Handler. A body limit, a base path or an origin that cannot be served is CodeInvalid.
 func New(ports Ports, cfg Config) (*Handler, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
 	h := &Handler{cfg: cfg.withDefaults(), ports: ports, router: chi.NewRouter()}
+	var err error
+	if h.crossOrigin, err = newCrossOrigin(cfg.CORSOrigins); err != nil {
+		return nil, err
+	}
+	if h.docs, err = loadDocs(); err != nil {
+		return nil, err
+	}
 	document, err := openAPIFor(h.cfg.BasePath, h.cfg.Version)
 	if err != nil {
 		return nil, err
@@ -62,8 +71,9 @@ func (h *Handler) Routes() []Route {
 }
 
 func (h *Handler) route() {
-	h.router.Use(identify, h.observe, h.recoverPanic, h.checkHost, h.checkOrigin, h.limitBody, routeRaw)
-	h.router.NotFound(h.refuse)
+	h.router.Use(identify, h.observe, h.recoverPanic, h.shareAnswers, h.checkHost, h.answerPreflight, h.checkOrigin, h.limitBody,
+		routeRaw)
+	h.router.NotFound(h.leadToDocs(h.refuse))
 	h.router.MethodNotAllowed(h.refuse)
 
 	const repository = "/index/repository/{repositoryCode}"
@@ -78,20 +88,34 @@ func (h *Handler) route() {
 	h.handle(nethttp.MethodGet, "/jobs", h.listJobs, taken("repository", "state", "limit", "cursor"))
 	h.handle(nethttp.MethodGet, "/jobs/{id}", h.getJob, taken())
 	h.handle(nethttp.MethodDelete, "/jobs/{id}", h.cancelJob, taken())
+	h.handleMedia(nethttp.MethodGet, "/jobs/{id}/events", []string{contentTypeEvents}, h.streamJob, taken("lastEventId"))
+
+	h.handleMedia(nethttp.MethodGet, "/dead-letters", []string{contentTypeJSON, contentTypeNDJSON}, h.listDeadLetters,
+		taken("repository", "reason", "limit", "cursor"))
+	h.handle(nethttp.MethodPost, "/dead-letters/retry", h.retryDeadLetters, taken("repository", "reason"))
+	h.handle(nethttp.MethodGet, "/dead-letters/{id}", h.getDeadLetter, taken())
+	h.handle(nethttp.MethodDelete, "/dead-letters/{id}", h.discardDeadLetter, taken())
+	h.handle(nethttp.MethodPost, "/dead-letters/{id}/retry", h.retryDeadLetter, taken())
+
+	h.handle(nethttp.MethodPost, "/notifications/{repositoryCode}", h.notify, taken())
 
 	h.handle(nethttp.MethodGet, pathPing, h.ping, taken())
 	h.handle(nethttp.MethodGet, pathReady, h.ready, taken())
 	h.handle(nethttp.MethodGet, "/openapi.json", h.serveOpenAPI, taken())
+	h.handleDocs()
 	h.handleMetrics()
 }
 
 // handle routes a handler that answers JSON and takes the given query parameters.
 func (h *Handler) handle(method, pattern string, answer handlerFunc, query parameters) {
+	h.handleMedia(method, pattern, []string{contentTypeJSON}, answer, query)
+}
+
+// handleMedia routes a handler that answers one of the offered media types and takes the given query parameters.
+func (h *Handler) handleMedia(method, pattern string, offers []string, answer handlerFunc, query parameters) {
 	h.router.MethodFunc(method, h.cfg.BasePath+pattern, func(w nethttp.ResponseWriter, r *nethttp.Request) {
-		if !acceptsJSON(r.Header.Values("Accept")) {
-			h.fail(w, r, &core.Error{
-				Code: codeNotAcceptable, Message: "this path answers JSON only", Hint: "accept application/json",
-			})
+		if negotiate(r.Header.Values("Accept"), offers...) == "" {
+			h.fail(w, r, notAcceptable(offers))
 			return
 		}
 		err := query.check(r)

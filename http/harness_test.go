@@ -29,6 +29,10 @@ var update = flag.Bool("update", false, "write the golden files")
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	openapi3filter.RegisterBodyDecoder("application/x-ndjson", openapi3filter.PlainBodyDecoder)
+	for _, text := range []string{"text/event-stream", "text/html", "text/css", "text/javascript", "image/png"} {
+		openapi3filter.RegisterBodyDecoder(text, openapi3filter.PlainBodyDecoder)
+	}
 	goleak.VerifyTestMain(m)
 }
 
@@ -45,6 +49,9 @@ type ports struct {
 	organizations func(jobID string) ([]core.OrganizationRun, error)
 	cancel        func(id string) (core.Job, error)
 	health        func() http.Health
+	notify        func(repository string, body []byte, signature, requestID string) (core.Notified, error)
+	letters       *letters
+	watch         func(ctx context.Context, id string, each func(core.JobChange) error) error
 }
 
 func (p *ports) Record(_ context.Context, kind core.Kind, repository, organization, id, requestID string) (string, error) {
@@ -67,17 +74,27 @@ func (p *ports) Organizations(_ context.Context, jobID string) ([]core.Organizat
 
 func (p *ports) Cancel(_ context.Context, id string) (core.Job, error) { return p.cancel(id) }
 
+func (p *ports) Notify(_ context.Context, repository string, body []byte, signature, requestID string) (core.Notified, error) {
+	return p.notify(repository, body, signature, requestID)
+}
+
 func (p *ports) Health(context.Context) http.Health { return p.health() }
 
+func (p *ports) Watch(ctx context.Context, id string, each func(core.JobChange) error) error {
+	return p.watch(ctx, id, each)
+}
+
 var (
-	_ http.Ingest    = (*ports)(nil)
-	_ http.Jobs      = (*ports)(nil)
-	_ http.Readiness = (*ports)(nil)
+	_ http.Ingest        = (*ports)(nil)
+	_ http.Jobs          = (*ports)(nil)
+	_ http.Readiness     = (*ports)(nil)
+	_ http.JobEvents     = (*ports)(nil)
+	_ http.Notifications = (*ports)(nil)
 )
 
 // ports gives p for every port; the parts that it lacks answer nothing.
 func (p *ports) ports() http.Ports {
-	return http.Ports{Ingest: p, Jobs: p, Readiness: p}
+	return http.Ports{Ingest: p, Jobs: p, JobEvents: p, Readiness: p, Notifications: p, DeadLetters: p.letters, Retries: p.letters}
 }
 
 // working gives ports that all succeed.
@@ -92,6 +109,11 @@ func working() *ports {
 		organizations: func(string) ([]core.OrganizationRun, error) { return nil, nil },
 		cancel:        func(id string) (core.Job, error) { return queuedJob(id), nil },
 		health:        func() http.Health { return http.Health{} },
+		notify: func(string, []byte, string, string) (core.Notified, error) {
+			return core.Notified{Accepted: 1}, nil
+		},
+		letters: noLetters(),
+		watch:   func(context.Context, string, func(core.JobChange) error) error { return nil },
 	}
 }
 
@@ -108,7 +130,7 @@ type handler struct {
 	base string
 }
 
-func newHandler(t *testing.T, p *ports, cfg http.Config) handler {
+func newHandler(t testing.TB, p *ports, cfg http.Config) handler {
 	t.Helper()
 	if cfg.Now == nil {
 		cfg.Now = func() time.Time { return noon }

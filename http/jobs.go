@@ -24,25 +24,30 @@ const (
 	maxCursorBytes = 1024
 )
 
-// jobBody is a job as CONTRACT section 1 has it.
-type jobBody struct {
-	ID            string             `json:"id"`
-	Scope         core.Scope         `json:"scope"`
-	Repository    string             `json:"repository"`
-	Organization  string             `json:"organization,omitempty"`
-	IndexName     string             `json:"indexName"`
-	State         core.JobState      `json:"state"`
-	Cause         core.Cause         `json:"cause"`
-	QueuedAt      time.Time          `json:"queuedAt"`
-	StartedAt     *time.Time         `json:"startedAt"`
-	EndedAt       *time.Time         `json:"endedAt"`
-	Totals        core.Totals        `json:"totals"`
-	RatePerSecond float64            `json:"ratePerSecond"`
-	ETASeconds    *int64             `json:"etaSeconds"`
-	Organizations []organizationBody `json:"organizations"`
+// jobSummary is a job as CONTRACT section 1 has it, without its organizations.
+type jobSummary struct {
+	ID            string         `json:"id"`
+	Scope         core.Scope     `json:"scope"`
+	Repository    string         `json:"repository"`
+	Organization  string         `json:"organization,omitempty"`
+	IndexName     string         `json:"indexName"`
+	State         core.JobState  `json:"state"`
+	Cause         core.Cause     `json:"cause"`
+	QueuedAt      time.Time      `json:"queuedAt"`
+	StartedAt     *time.Time     `json:"startedAt"`
+	EndedAt       *time.Time     `json:"endedAt"`
+	Totals        core.Totals    `json:"totals"`
+	RatePerSecond float64        `json:"ratePerSecond"`
+	ETASeconds    *int64         `json:"etaSeconds"`
+	Error         *core.JobError `json:"error,omitempty"`
 	// OrganizationsTotal is how many there are, of which a list shows the first.
-	OrganizationsTotal int            `json:"organizationsTotal"`
-	Error              *core.JobError `json:"error,omitempty"`
+	OrganizationsTotal int `json:"organizationsTotal"`
+}
+
+// jobBody is a job with its organizations.
+type jobBody struct {
+	jobSummary
+	Organizations []organizationBody `json:"organizations"`
 }
 
 type organizationBody struct {
@@ -57,26 +62,36 @@ type jobList struct {
 	NextCursor string    `json:"nextCursor,omitempty"`
 }
 
-// newJobBody computes a job's body as of now. While a job is not final its totals are the sum of its organizations'.
+// newJobBody computes a job's body as of now.
 func newJobBody(job core.Job, runs []core.OrganizationRun, now time.Time) jobBody {
-	b := jobBody{
+	rows := make([]organizationBody, len(runs))
+	var sum core.Totals
+	for i, o := range runs {
+		sum.Add(o.Totals)
+		rows[i] = newOrganizationBody(o)
+	}
+	return jobBody{jobSummary: newJobSummary(job, sum, len(runs), now), Organizations: rows}
+}
+
+// newJobSummary computes what a job's body says as of now. While a job is not final its totals are sum, those of its
+// organizations that are known so far.
+func newJobSummary(job core.Job, sum core.Totals, organizations int, now time.Time) jobSummary {
+	b := jobSummary{
 		ID: job.ID, Scope: job.Scope, Repository: job.Repository, Organization: job.Organization,
 		IndexName: job.IndexName, State: job.State, Cause: job.Cause, QueuedAt: job.QueuedAt.UTC(),
 		StartedAt: utc(job.StartedAt), EndedAt: utc(job.EndedAt), Totals: job.Totals, Error: job.Error,
-		Organizations: make([]organizationBody, 0, len(runs)), OrganizationsTotal: len(runs),
+		OrganizationsTotal: organizations,
 	}
-	var sum core.Totals
-	for _, o := range runs {
-		sum.Add(o.Totals)
-		b.Organizations = append(b.Organizations,
-			organizationBody{Organization: o.Organization, Totals: o.Totals, State: o.State, Error: o.Error})
-	}
-	if !job.State.Final() && len(runs) > 0 {
+	if !job.State.Final() && organizations > 0 {
 		b.Totals = sum
 	}
 	b.RatePerSecond = rate(b.Totals.Fetched, job, now)
 	b.ETASeconds = eta(b.Totals, b.RatePerSecond, job.State)
 	return b
+}
+
+func newOrganizationBody(o core.OrganizationRun) organizationBody {
+	return organizationBody{Organization: o.Organization, Totals: o.Totals, State: o.State, Error: o.Error}
 }
 
 // rate gives records fetched per second between a job's start and its end or now, 0 before the start.

@@ -32,8 +32,10 @@ const (
 // exchange is what middleware and handlers share about one request.
 type exchange struct {
 	requestID string
-	// err is what the client was told of as a problem, for the log.
+	// err is what the client was told of as a problem, or what ended a stream, for the log.
 	err error
+	// streaming is when an answer that goes on for as long as its client likes began, zero for any other.
+	streaming time.Time
 }
 
 type exchangeKey struct{}
@@ -119,11 +121,20 @@ func (h *Handler) observe(next nethttp.Handler) nethttp.Handler {
 			}
 			d := time.Since(started)
 			route := h.routeLabel(r)
-			h.cfg.Metrics.observe(route, r.Method, rw.status, d)
+			h.cfg.Metrics.observe(route, r.Method, rw.status, answerTime(r, started, d))
 			h.logRequest(r, route, rw, d)
 		}()
 		next.ServeHTTP(rw, r)
 	})
+}
+
+// answerTime is what the metric shows of a request that took d: of a stream the time until it began, since how long it
+// goes on says how long somebody watched, and would spoil every quantile.
+func answerTime(r *nethttp.Request, started time.Time, d time.Duration) time.Duration {
+	if streaming := exchangeOf(r.Context()).streaming; !streaming.IsZero() {
+		return streaming.Sub(started)
+	}
+	return d
 }
 
 // routeLabel gives the pattern of the route that took r, without the base path.
@@ -173,7 +184,7 @@ func (h *Handler) recoverPanic(next nethttp.Handler) nethttp.Handler {
 			if err, ok := v.(error); ok && errors.Is(err, nethttp.ErrAbortHandler) {
 				panic(v)
 			}
-			err := core.WrapError(core.CodeInternal, "an internal error occurred", fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
+			err := panicked(v)
 			if rw, ok := w.(*responseWriter); ok && rw.status != 0 {
 				exchangeOf(r.Context()).err = err
 				panic(nethttp.ErrAbortHandler)
@@ -182,6 +193,11 @@ func (h *Handler) recoverPanic(next nethttp.Handler) nethttp.Handler {
 		}()
 		next.ServeHTTP(w, r)
 	})
+}
+
+// panicked makes the error of a recovered panic, with the stack for the log.
+func panicked(v any) error {
+	return core.WrapError(core.CodeInternal, "an internal error occurred", fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
 }
 
 // checkHost refuses a Host that is not ours (CONTRACT section 6). What monitoring reads is exempt: Kubernetes' probes and
@@ -235,18 +251,6 @@ func isLoopback(name string) bool {
 	}
 	addr, err := netip.ParseAddr(name)
 	return err == nil && addr.Unmap().IsLoopback()
-}
-
-// checkOrigin refuses unsafe requests that a browser sends for another site's page.
-func (h *Handler) checkOrigin(next nethttp.Handler) nethttp.Handler {
-	protection := nethttp.NewCrossOriginProtection()
-	return nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
-		if err := protection.Check(r); err != nil {
-			h.fail(w, r, core.WrapError(codeForbidden, "a page of another origin may not do this", err))
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
 }
 
 // limitBody refuses a body that says it is too large, and cuts one that does not say so.

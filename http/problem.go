@@ -1,8 +1,10 @@
 package http
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"math"
 	nethttp "net/http"
 	"strconv"
@@ -19,6 +21,7 @@ const (
 	codeMisdirected      core.Code = "misdirected_request"
 	codeForbidden        core.Code = "forbidden"
 	codeHeaderTooLarge   core.Code = "header_too_large"
+	codeNotUnderstood    core.Code = "not_understood"
 )
 
 const contentTypeProblem = "application/problem+json"
@@ -36,6 +39,8 @@ type problem struct {
 	Code      core.Code `json:"code"`
 	Hint      string    `json:"hint,omitempty"`
 	RequestID string    `json:"requestId"`
+	// Violations are the faults of a body that was looked at event by event.
+	Violations []core.EventFault `json:"violations,omitempty"`
 	*indexFailure
 }
 
@@ -56,6 +61,9 @@ func newProblem(err error, instance, requestID string) problem {
 	if e, ok := errors.AsType[*core.Error](err); ok {
 		p.Hint = e.Hint
 	}
+	if e, ok := errors.AsType[*notUnderstoodError](err); ok {
+		p.Violations = e.violations
+	}
 	return p
 }
 
@@ -72,8 +80,10 @@ func (p problem) onIndex() problem {
 // statusOf maps a code to its HTTP status.
 func statusOf(code core.Code) int {
 	switch code {
-	case core.CodeInvalid, core.CodeUnsupported:
+	case core.CodeInvalid, core.CodeUnsupported, codeNotUnderstood:
 		return nethttp.StatusBadRequest
+	case core.CodeUnauthenticated:
+		return nethttp.StatusUnauthorized
 	case codeForbidden:
 		return nethttp.StatusForbidden
 	case core.CodeNotFound, core.CodeAbsent:
@@ -109,10 +119,24 @@ func (h *Handler) fail(w nethttp.ResponseWriter, r *nethttp.Request, err error) 
 	if h.onIndexSurface(r) {
 		p = p.onIndex()
 	}
-	if p.Status == nethttp.StatusServiceUnavailable {
+	switch p.Status {
+	case nethttp.StatusServiceUnavailable:
 		w.Header().Set("Retry-After", retryAfter(core.RetryAfterOf(err)))
+	case nethttp.StatusUnauthorized:
+		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
 	writeJSON(w, p.Status, contentTypeProblem, p)
+}
+
+// notAcceptable refuses a client that takes none of the offered media types.
+func notAcceptable(offers []string) error {
+	only := strings.Join(offers, " or ")
+	if only == contentTypeJSON {
+		only = "JSON"
+	}
+	return &core.Error{
+		Code: codeNotAcceptable, Message: "this path answers " + only + " only", Hint: "accept " + strings.Join(offers, " or "),
+	}
 }
 
 func instanceOf(r *nethttp.Request) string {
@@ -138,7 +162,9 @@ func retryAfter(d time.Duration) string {
 
 // writeJSON writes body with its length. What cannot be written has no reader any more.
 func writeJSON(w nethttp.ResponseWriter, status int, contentType string, body any) {
-	b, err := json.Marshal(body)
+	var encoded bytes.Buffer
+	err := encodeJSON(&encoded, body)
+	b := bytes.TrimSuffix(encoded.Bytes(), []byte("\n"))
 	if err != nil {
 		// Bodies are structs of this package, which always marshal; times out of range would be the exception.
 		status, contentType = nethttp.StatusInternalServerError, contentTypeProblem
@@ -150,4 +176,12 @@ func writeJSON(w nethttp.ResponseWriter, status int, contentType string, body an
 	header.Set("Content-Length", strconv.Itoa(len(b)))
 	w.WriteHeader(status)
 	_, _ = w.Write(b)
+}
+
+// encodeJSON writes v as one line. <, > and & stay as they are: no answer is read as HTML, and a document full of them
+// would grow sixfold.
+func encodeJSON(w io.Writer, v any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(v)
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	nethttp "net/http"
+	"sync"
 	"time"
 
 	"tutti/internal/core"
@@ -28,6 +29,19 @@ type Server struct {
 	addr   net.Addr
 	failed chan error
 	done   chan struct{}
+	// stopping is closed when Stop begins.
+	stopping chan struct{}
+	stop     sync.Once
+}
+
+type stoppingKey struct{}
+
+// stoppingOf gives a channel that is closed when the Server that got the request begins to stop. An answer that goes on
+// without end must end then; the request's own context goes on, for the answers that are nearly done. It is nil, which
+// never is closed, for a request that no Server got.
+func stoppingOf(ctx context.Context) <-chan struct{} {
+	stopping, _ := ctx.Value(stoppingKey{}).(chan struct{})
+	return stopping
 }
 
 // NewServer makes a Server for handler. logger takes what net/http has to say of broken connections, and a stop that cut
@@ -36,6 +50,7 @@ func NewServer(handler nethttp.Handler, logger *slog.Logger) *Server {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
+	stopping := make(chan struct{})
 	return &Server{
 		logger: logger,
 		server: &nethttp.Server{
@@ -45,9 +60,13 @@ func NewServer(handler nethttp.Handler, logger *slog.Logger) *Server {
 			IdleTimeout:                  idleTimeout,
 			MaxHeaderBytes:               maxHeaderBytes,
 			ErrorLog:                     slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+			BaseContext: func(net.Listener) context.Context {
+				return context.WithValue(context.Background(), stoppingKey{}, stopping)
+			},
 		},
-		failed: make(chan error, 1),
-		done:   make(chan struct{}),
+		failed:   make(chan error, 1),
+		done:     make(chan struct{}),
+		stopping: stopping,
 	}
 }
 
@@ -78,9 +97,10 @@ func (s *Server) Addr() net.Addr { return s.addr }
 // Failed gives the error of a server that ended without Stop.
 func (s *Server) Failed() <-chan error { return s.failed }
 
-// Stop takes no new connection, closes idle ones, waits for requests in hand for a quarter of the time that ctx leaves
-// (for ctx's end where it has no deadline), then cuts them, and waits for the serving goroutine. Cutting is logged and
-// is no error: a client without an answer asks again. A second Stop does nothing.
+// Stop takes no new connection, closes idle ones, ends streams, whose clients go on with the next process, waits for
+// requests in hand for a quarter of the time that ctx leaves (for ctx's end where it has no deadline), then cuts them,
+// and waits for the serving goroutine. Cutting is logged and is no error: a client without an answer asks again. A second
+// Stop does nothing.
 func (s *Server) Stop(ctx context.Context) error {
 	started := time.Now()
 	graceful, cancel := ctx, context.CancelFunc(func() {})
@@ -88,6 +108,7 @@ func (s *Server) Stop(ctx context.Context) error {
 		graceful, cancel = context.WithTimeout(ctx, time.Until(deadline)/gracefulShare)
 	}
 	defer cancel()
+	s.stop.Do(func() { close(s.stopping) })
 	err := s.server.Shutdown(graceful)
 	if err != nil && graceful.Err() != nil {
 		s.logger.WarnContext(ctx, "requests were cut at shutdown", "waited", time.Since(started))

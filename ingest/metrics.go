@@ -8,8 +8,23 @@ import (
 
 // Metrics counts what comes in. A nil *Metrics counts nothing.
 type Metrics struct {
-	received *prometheus.CounterVec
+	received      *prometheus.CounterVec
+	notifications *prometheus.CounterVec
 }
+
+// Values of the label source of tutti_notifications_total.
+const (
+	viaWebhook = "webhook"
+	viaKafka   = "kafka"
+)
+
+// Values of the label result of tutti_notifications_total.
+const (
+	resultAccepted      = "accepted"
+	resultNotUnderstood = "not_understood"
+	resultOtherServer   = "other_server"
+	resultSkipped       = "skipped"
+)
 
 // NewMetrics makes the package's metrics and registers them with reg, which panics on a name registered twice.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
@@ -18,13 +33,23 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "tutti_requests_received_total",
 			Help: "Triggers that passed validation, by where they came from and what they want done.",
 		}, []string{"source", "kind"}),
+		notifications: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tutti_notifications_total",
+			Help: "Events of repositories that were taken in, by where they came from and what became of them.",
+		}, []string{"source", "result"}),
 	}
-	reg.MustRegister(m.received)
+	reg.MustRegister(m.received, m.notifications)
 	return m
 }
 
 func (m *Metrics) receive(source core.Cause, kind core.Kind) {
 	if m != nil {
 		m.received.WithLabelValues(string(source), string(kind)).Inc()
+	}
+}
+
+func (m *Metrics) notify(via, result string, n int) {
+	if m != nil && n > 0 {
+		m.notifications.WithLabelValues(via, result).Add(float64(n))
 	}
 }

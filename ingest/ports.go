@@ -12,6 +12,35 @@ type Publisher interface {
 	Publish(ctx context.Context, r core.Request) error
 }
 
+// BatchPublisher stores many Requests at once.
+type BatchPublisher interface {
+	// PublishAll stores each Request as Publisher.Publish does and gives one error for each, in their order; nil when all
+	// are stored.
+	PublishAll(ctx context.Context, requests []core.Request) []error
+}
+
+// Letters keeps what was given up.
+type Letters interface {
+	// Put stores a letter and returns when it is safe. One letter is kept for each record, and for each source and
+	// document of a message.
+	Put(ctx context.Context, l core.DeadLetter) error
+	// List gives at most limit letters of a repository and of a reason ("" for any), the last written first, and the
+	// cursor of the next ones, "" after the last.
+	List(ctx context.Context, repository, reason string, limit int, cursor string) ([]core.DeadLetter, string, error)
+	// Get gives one letter, its document included; CodeNotFound when there is none.
+	Get(ctx context.Context, id string) (core.DeadLetter, error)
+	// Delete discards one letter; CodeNotFound when there is none.
+	Delete(ctx context.Context, id string) error
+}
+
+// LetterIndex tells of letters what asks no server.
+type LetterIndex interface {
+	// LetterID gives the id under which Put stores a letter.
+	LetterID(l core.DeadLetter) string
+	// CountReason gives the number of letters of a repository and of a reason.
+	CountReason(repository, reason string) int
+}
+
 // JobStore keeps jobs.
 type JobStore interface {
 	// Create stores a new job; CodeConflict when the id is taken.

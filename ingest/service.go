@@ -24,6 +24,25 @@ type Config struct {
 	Metrics *Metrics
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
+	// Sources says, by the code of a repository, what is known of its notifications. A repository without an entry has
+	// the zero Source.
+	Sources map[string]Source
+	// Batches stores many Requests at once; nil stores them one after the other.
+	Batches BatchPublisher
+	// Letters keeps events that are not understood, and is where Retry finds what was given up. With nil no event is kept,
+	// and Retry, RetryAll and NewFeed give CodeUnsupported.
+	Letters Letters
+	// LetterIndex tells ids and numbers of letters; nil leaves the ids out and lets webhooks keep letters without limit.
+	LetterIndex LetterIndex
+}
+
+// Source is what is known of the notifications of one repository. The zero value takes every notification.
+type Source struct {
+	// WebhookSecret is the key of the HMAC-SHA256 that a notification by webhook must carry; empty for none.
+	WebhookSecret string
+	// LyricCategory is the id or the alias of the category that a tabular repository reads; events of another one are of
+	// another server. Empty for any.
+	LyricCategory string
 }
 
 func (c Config) validate() error {
@@ -58,6 +77,7 @@ type Service struct {
 	slots        Slots
 	cfg          Config
 	scopes       keyedLock
+	keeping      keyedLock
 }
 
 // New makes a Service for the given repositories. Two repositories with one code are CodeInvalid.
@@ -71,6 +91,11 @@ func New(repositories []core.Repository, publisher Publisher, jobs JobStore, slo
 			return nil, core.NewError(core.CodeInvalid, fmt.Sprintf("repository %q is configured twice", r.Code))
 		}
 		byCode[r.Code] = r
+	}
+	for code := range cfg.Sources {
+		if _, known := byCode[code]; !known {
+			return nil, core.NewError(core.CodeInvalid, fmt.Sprintf("a source is given for repository %q, which is not configured", code))
+		}
 	}
 	return &Service{
 		repositories: byCode, publisher: publisher, jobs: jobs, slots: slots, cfg: cfg.withDefaults(),

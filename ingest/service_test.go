@@ -21,6 +21,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.FixedZone("CEST", 7200))
 
+func nowAtNoon() time.Time { return noon }
+
 func repositories() []core.Repository {
 	return []core.Repository{
 		{Code: "song.ca", Type: core.TypeSong, IndexName: "analyses"},

@@ -3,7 +3,7 @@ package main
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -11,8 +11,6 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-
-	"tutti/internal/core"
 )
 
 // version is set when a release is built: -ldflags "-X main.version=1.2.3".
@@ -22,7 +20,7 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run gives the exit code: 0, or 1 with the error on stderr.
+// run gives the exit code: 0; 1 with the error on stderr; 2 for a job that ended partial.
 func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -32,16 +30,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
-	if err == nil {
-		return 0
-	}
-	_, _ = fmt.Fprintln(stderr, "tutti: "+err.Error())
-	var e *core.Error
-	if errors.As(err, &e) && e.Hint != "" {
-		_, _ = fmt.Fprintln(stderr, "       "+e.Hint)
-	}
-	return 1
+	return report(stderr, root.ExecuteContext(ctx))
 }
 
 func rootCommand() *cobra.Command {
@@ -53,18 +42,35 @@ func rootCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(serveCommand(), demoCommand(), benchCommand(), versionCommand())
+	root.AddCommand(serveCommand(), demoCommand(), checkCommand(), indexCommand(), jobsCommand(), deadLettersCommand(),
+		benchCommand(), versionCommand())
 	return root
 }
 
 func versionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  cobra.NoArgs,
+	var output string
+	cmd := &cobra.Command{
+		Use:               "version",
+		Short:             "Print the version",
+		Example:           "  tutti version\n  tutti version --output json",
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), "tutti "+buildVersion())
-			return err
+			if err := checkOutput(output); err != nil {
+				return err
+			}
+			if output == outputText {
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), "tutti "+buildVersion())
+				return err
+			}
+			line, err := json.Marshal(map[string]string{"version": buildVersion()})
+			if err != nil {
+				return fmt.Errorf("writing the version: %w", err)
+			}
+			return printJSON(cmd.OutOrStdout(), line)
 		},
 	}
+	cmd.Flags().StringVarP(&output, "output", "o", outputText, "`text` or json")
+	complete(cmd, "output", outputs()...)
+	return cmd
 }

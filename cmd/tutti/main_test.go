@@ -1,9 +1,15 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"errors"
 	"net"
 	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -16,7 +22,10 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs the scripts of testdata/script against the command. ADDRESS is a free one; "answers URL" waits
-// until a GET of URL is 200, "terminate" sends SIGTERM to what was last started in the background.
+// until a GET of URL is 200, "terminate" sends SIGTERM to what was last started in the background, "song" is a repository
+// and "member" reads JSON (song_test.go), "eventually COMMAND… -- TEXT" repeats a command until it exits with 0 and
+// its stdout holds the text, with "!--" until it does not, "exits CODE COMMAND…" wants an exit code, and
+// "interrupted TEXT COMMAND…" sends SIGINT to a command once its stderr holds the text, and wants exit code 1.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
@@ -27,9 +36,13 @@ func TestScripts(t *testing.T) {
 				return err
 			}
 			env.Setenv("ADDRESS", listener.Addr().String())
+			env.Values[songKey{}] = &song{release: make(chan struct{})}
 			return listener.Close()
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"answers": answers, "terminate": terminate},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"answers": answers, "terminate": terminate, "song": songCommand, "member": member, "eventually": eventually,
+			"exits": exits, "interrupted": interrupted,
+		},
 	})
 }
 
@@ -51,6 +64,65 @@ func answers(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("%s does not answer", args[0])
 		}
 	}
+}
+
+func eventually(ts *testscript.TestScript, neg bool, args []string) {
+	at := slices.IndexFunc(args, func(a string) bool { return a == "--" || a == "!--" })
+	if neg || at < 1 || at != len(args)-2 {
+		ts.Fatalf("usage: eventually COMMAND… --|!-- text")
+	}
+	deadline := time.Now().Add(30 * time.Second)
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	for {
+		err := ts.Exec(args[0], args[1:at]...)
+		if err == nil && strings.Contains(ts.ReadFile("stdout"), args[at+1]) == (args[at] == "--") {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%v: in vain", args)
+		}
+		<-look.C
+	}
+}
+
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND…")
+	}
+	code := 0
+	if exit, ok := errors.AsType[*exec.ExitError](ts.Exec(args[1], args[2:]...)); ok {
+		code = exit.ExitCode()
+	}
+	if code != atoi(ts, args[0]) {
+		ts.Fatalf("exit code %d, want %s", code, args[0])
+	}
+}
+
+func interrupted(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: interrupted TEXT COMMAND…")
+	}
+	cmd := exec.Command(args[1], args[2:]...)
+	cmd.Dir = ts.MkAbs(".")
+	cmd.Env = append(os.Environ(), "TUTTI_SERVER="+ts.Getenv("TUTTI_SERVER"))
+	stderr, err := cmd.StderrPipe()
+	ts.Check(err)
+	ts.Check(cmd.Start())
+	lines := bufio.NewScanner(stderr)
+	for lines.Scan() && !strings.Contains(lines.Text(), args[0]) {
+		ts.Logf("%s", lines.Text())
+	}
+	ts.Check(cmd.Process.Signal(syscall.SIGINT))
+	var rest strings.Builder
+	for lines.Scan() {
+		rest.WriteString(lines.Text() + "\n")
+	}
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != exitFailed {
+		ts.Fatalf("exit code %d", code)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs("interrupted"), []byte(rest.String()), 0o600))
 }
 
 func terminate(ts *testscript.TestScript, neg bool, args []string) {

@@ -15,6 +15,7 @@ import (
 	"tutti/consumers"
 	tuttihttp "tutti/http"
 	"tutti/ingest"
+	"tutti/ingest/kafka"
 	"tutti/internal/bulk"
 	"tutti/internal/config"
 	"tutti/internal/core"
@@ -52,6 +53,7 @@ type App struct {
 	writer    *bulk.Writer
 	consumers *consumers.Consumers
 	ingest    *ingest.Service
+	readers   []*kafka.Reader
 	server    *tuttihttp.Server
 
 	started sync.Once
@@ -64,6 +66,7 @@ type metrics struct {
 	upstream  *upstream.Metrics
 	consumers *consumers.Metrics
 	ingest    *ingest.Metrics
+	kafka     *kafka.Metrics
 	http      *tuttihttp.Metrics
 	jobs      *prometheus.GaugeVec
 }
@@ -95,7 +98,7 @@ func (a *App) measure() {
 	reg.MustRegister(build, jobs)
 	a.metrics = metrics{
 		queue: queue.NewMetrics(reg), bulk: bulk.NewMetrics(reg), upstream: upstream.NewMetrics(reg),
-		consumers: consumers.NewMetrics(reg), ingest: ingest.NewMetrics(reg), http: tuttihttp.NewMetrics(reg), jobs: jobs,
+		consumers: consumers.NewMetrics(reg), ingest: ingest.NewMetrics(reg), kafka: kafka.NewMetrics(reg), http: tuttihttp.NewMetrics(reg), jobs: jobs,
 	}
 }
 
@@ -107,6 +110,9 @@ func (a *App) Start(ctx context.Context) (err error) {
 }
 
 func (a *App) start(ctx context.Context) error {
+	for _, w := range a.cfg.Warnings {
+		a.log.Warn("configuration", "warning", w)
+	}
 	steps := []struct {
 		name string
 		do   func(context.Context) error
@@ -115,7 +121,9 @@ func (a *App) start(ctx context.Context) error {
 		{"opening the index", a.openIndex},
 		{"starting the bulk writer", a.startWriter},
 		{"starting the consumers", a.startConsumers},
+		{"making ready for requests", a.openIngest},
 		{"starting to look after jobs", a.startHousekeeping},
+		{"starting to read notifications", a.startSources},
 		{"listening", a.listen},
 	}
 	for _, step := range steps {
@@ -192,16 +200,14 @@ func (a *App) startWriter(context.Context) error {
 }
 
 func (a *App) startConsumers(ctx context.Context) error {
-	repositories := make([]core.Repository, 0, len(a.cfg.Repositories))
 	work := make([]consumers.Repository, 0, len(a.cfg.Repositories))
 	codes := make([]string, 0, len(a.cfg.Repositories))
 	for _, rc := range a.cfg.Repositories {
-		repo := rc.Core()
-		w, err := a.consumed(ctx, rc, repo)
+		w, err := a.consumed(ctx, rc, rc.Core())
 		if err != nil {
 			return fmt.Errorf("repository %s: %w", rc.Code, err)
 		}
-		repositories, work, codes = append(repositories, repo), append(work, w), append(codes, rc.Code)
+		work, codes = append(work, w), append(codes, rc.Code)
 	}
 	moved, err := a.queue.MoveUnknown(ctx, codes)
 	if err != nil {
@@ -218,12 +224,6 @@ func (a *App) startConsumers(ctx context.Context) error {
 	}, consumers.Config{
 		Logger: a.log.With("component", "consumers"), Metrics: a.metrics.consumers, AckWait: a.ackWait(),
 		MaxDeliver: a.opts.MaxDeliver,
-	})
-	if err != nil {
-		return err
-	}
-	a.ingest, err = ingest.New(repositories, a.queue, jobs, jobs, ingest.Config{
-		Logger: a.log.With("component", "ingest"), Metrics: a.metrics.ingest,
 	})
 	if err != nil {
 		return err
@@ -251,11 +251,11 @@ func (a *App) stopConsumers(ctx context.Context) error {
 func (a *App) listen(ctx context.Context) error {
 	log := a.log.With("component", "http")
 	handler, err := tuttihttp.New(tuttihttp.Ports{
-		Ingest: a.ingest, Jobs: jobsAPI{Jobs: a.queue.Jobs(), consumers: a.consumers}, Readiness: a,
-		DeadLetters: a.queue.DeadLetters(),
+		Ingest: a.ingest, Notifications: a.ingest, Jobs: jobsAPI{Jobs: a.queue.Jobs(), consumers: a.consumers},
+		JobEvents: a.queue.Jobs(), DeadLetters: a.queue.DeadLetters(), Retries: a.ingest, Readiness: a,
 	}, tuttihttp.Config{
 		BasePath: a.cfg.Server.BasePath, MaxBodyBytes: a.cfg.Server.MaxBodyBytes, CheckHost: a.cfg.Auth.Mode == "none",
-		Hosts: a.cfg.Server.Hosts, Version: a.opts.Version, Logger: log, Metrics: a.metrics.http, Gatherer: a.registry,
+		Hosts: a.cfg.Server.Hosts, CORSOrigins: a.cfg.Server.CORS.Origins, Version: a.opts.Version, Logger: log, Metrics: a.metrics.http, Gatherer: a.registry,
 	})
 	if err != nil {
 		return err

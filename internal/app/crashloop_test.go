@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 
@@ -27,10 +28,9 @@ func TestCrashLoop(t *testing.T) {
 	w := newWorld(t, settings{hasty: true, song: testkit.SongConfig{BeforeRecord: kill}})
 	ids := w.fill("S1", 30)
 	boot := func() {
-		process := w.startChild()
-		mu.Lock()
+		mu.Lock() // a fetch waits until it is known which process to kill
 		defer mu.Unlock()
-		live = process
+		live = w.startChild()
 	}
 	boot()
 	mu.Lock()
@@ -57,7 +57,9 @@ func TestCrashLoop(t *testing.T) {
 		if err != nil {
 			return false, err.Error()
 		}
-		return len(a.get("deadLetters").Array()) > 0, string(a.raw)
+		mu.Lock()
+		defer mu.Unlock()
+		return len(a.get("deadLetters").Array()) > 0, fmt.Sprintf("%d kills, %s", kills, a.raw)
 	})
 	letters := w.ask("GET", "/dead-letters", 200).get("deadLetters").Array()
 	if len(letters) != 1 || letters[0].Get("recordId").String() != poison || letters[0].Get("reason").String() != core.ReasonCrashLoop {
@@ -79,5 +81,7 @@ func TestCrashLoop(t *testing.T) {
 		a := w.ask("GET", "/dead-letters", 200)
 		return len(a.get("deadLetters").Array()) == 0, string(a.raw)
 	})
+	live.kill()
+	w.start()
 	w.converges(wait)
 }

@@ -15,8 +15,12 @@ import (
 // layers is the import table of the design: what each folder's own code may import of tutti, beside internal/core.
 // A folder below a listed one follows the longest entry that is a prefix of it.
 var layers = map[string][]string{
-	"cmd/tutti":                {"internal/app", "internal/app/demo", "internal/app/bench", "internal/config", "http"},
+	"cmd/tutti": {
+		"internal/app", "internal/app/demo", "internal/app/bench", "internal/app/check", "internal/client",
+		"internal/client/display", "internal/config", "http",
+	},
 	"ingest":                   {},
+	"ingest/kafka":             {},
 	"consumers":                {"internal/bulk"},
 	"http":                     {},
 	"internal/core":            {},
@@ -32,6 +36,8 @@ var layers = map[string][]string{
 	"internal/upstream/song":   {"internal/upstream"},
 	"internal/upstream/lyric":  {"internal/upstream"},
 	"internal/config":          {},
+	"internal/client":          {},
+	"internal/client/display":  {"internal/client"},
 	"internal/testkit":         {},
 	"internal/app":             {"*"},
 }
@@ -42,6 +48,8 @@ var confined = map[string][]string{
 	"github.com/elastic/":    {"internal/index/elastic"},
 	"go.etcd.io/bbolt":       {"internal/index/embedded"},
 	"github.com/go-chi/":     {"http"},
+	"github.com/swaggest/":   {"http"},
+	"github.com/twmb/":       {"ingest/kafka", "internal/app/check"},
 	"github.com/knadh/koanf": {"internal/config"},
 }
 

@@ -40,6 +40,9 @@ func (a *App) Health(ctx context.Context) tuttihttp.Health {
 	h := tuttihttp.Health{Components: map[string]tuttihttp.ComponentState{
 		"queue": state(a.queue.Ready(ctx)), "index": state(a.index.Ping(ctx)),
 	}}
+	if known, err := a.brokers(); known {
+		h.Components["kafka"] = state(err)
+	}
 	for _, p := range a.consumers.Paused() {
 		h.Paused = append(h.Paused, tuttihttp.Pause{Repository: p.Repository, Reason: p.Reason})
 	}

@@ -20,7 +20,10 @@ type Config struct {
 	Queue        Queue
 	Index        Index
 	Repositories []Repository
+	Ingest       Ingest
 	Auth         Auth
+	// Warnings are what the start is not refused for but an operator should know, one sentence each, without secrets.
+	Warnings []string
 }
 
 // Server says where and how requests are answered.
@@ -33,8 +36,15 @@ type Server struct {
 	BasePath string
 	// MaxBodyBytes is the largest request body.
 	MaxBodyBytes int64
+	CORS         CORS
 	// ShutdownTimeout is how long a stop waits for what is in hand.
 	ShutdownTimeout time.Duration
+}
+
+// CORS says which pages of other origins a browser lets read answers.
+type CORS struct {
+	// Origins are scheme://host[:port] each, or "*" for any; none turns CORS off.
+	Origins []string
 }
 
 // Loopback tells whether Listen can be reached from this machine alone. A name other than localhost counts as public: who
@@ -131,12 +141,66 @@ type Repository struct {
 	MappingFile string
 	Mapping     json.RawMessage
 	Song        Song
+	Lyric       Lyric
+	// Notifications are the ways in which the repository tells of its changes.
+	Notifications Notifications
+	Reconcile     Reconcile
 }
 
 // Song is what only a repository of type song has.
 type Song struct {
 	// States are the analysis states that belong into the index.
 	States []string
+}
+
+// Lyric is what only a repository of type lyric has.
+type Lyric struct {
+	// CategoryID is the category whose records belong into the index.
+	CategoryID string
+	// ValidOnly leaves out records that do not fit their dictionary.
+	ValidOnly bool
+}
+
+// Notifications are the ways in which a repository tells of its changes.
+type Notifications struct {
+	Kafka   KafkaTopic
+	Webhook Webhook
+}
+
+// KafkaTopic is a topic on which a repository tells of its changes.
+type KafkaTopic struct {
+	// Brokers are host:port each; none turns the topic off.
+	Brokers []string
+	// Topic is never empty when there are Brokers.
+	Topic string
+	// Group is the consumer group that remembers how far the topic was read.
+	Group string
+}
+
+// Webhook is how a repository's posts of its changes are told from others'.
+type Webhook struct {
+	// Secret is the key of the signature that each post must carry; empty asks for none.
+	Secret Secret
+}
+
+// Reconcile is the regular comparison of the whole repository with its index.
+type Reconcile struct {
+	// Every is the time from one to the next; zero turns it off.
+	Every time.Duration
+}
+
+// Ingest says where requests come from that belong to no single repository.
+type Ingest struct {
+	Kafka RequestTopic
+}
+
+// RequestTopic is a Kafka topic of requests to index, as Maestro's clients write it.
+type RequestTopic struct {
+	// Brokers are host:port each; none turns the topic off.
+	Brokers      []string
+	RequestTopic string
+	// Group is the consumer group that remembers how far the topic was read.
+	Group string
 }
 
 // Core gives the repository as the other packages know it.

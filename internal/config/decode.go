@@ -137,6 +137,8 @@ func (d *decoder) scalar(path string, n *node, k key) {
 		v, ok := parseBool(n.text)
 		if !ok {
 			d.faults.add(path, n.where, "use true, false, 1, 0, yes or no", "expects %s, not %q", wanted(k), n.text)
+			d.fallback(k)
+			return
 		}
 		*t = v
 	case *time.Duration:
@@ -155,7 +157,7 @@ func (d *decoder) text(path string, n *node, k key, target *string) {
 		v = strings.ToLower(v)
 	}
 	switch {
-	case n.tag != "" && n.tag != "!!str":
+	case n.tag != "" && n.tag != "!!str" && (n.tag != "!!int" || !k.number):
 		d.faults.add(path, n.where, "put it in quotes", "expects a text, not %s", strings.Trim(given, `"`))
 	case v == "" && k.required:
 		d.faults.add(path, n.where, hintOf(k), "is empty")
@@ -186,6 +188,10 @@ func (d *decoder) duration(path string, n *node, k key, target *time.Duration) {
 	switch {
 	case err != nil:
 		d.faults.add(path, n.where, "write a number with its unit, such as 500ms, 30s or 2m", "expects %s, not %q", wanted(k), n.text)
+	case k.off && v == 0:
+		*target = 0
+	case k.off && int64(v) < k.least:
+		d.faults.add(path, n.where, "0s turns it off", "must be at least %s, not %s", shortDuration(time.Duration(k.least)), n.text)
 	case int64(v) < k.least || int64(v) > k.most:
 		d.faults.add(path, n.where, "", "must be more than zero, not %s", n.text)
 	default:

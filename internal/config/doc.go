@@ -1,4 +1,29 @@
 // Package config owns the configuration: a YAML file and the environment become one validated Config, and every fault is
 // named with its key's path, all at once (CONTRACT section 9). It imports core alone and opens nothing but the files that
 // it is told to read.
+//
+// The environment of an existing Maestro, version 4 or 5, is read as well, so that a deployment moves over unchanged. It is
+// Maestro's when a MAESTRO_REPOSITORIES_… or MAESTRO_ELASTICSEARCH_… variable is there, and fills what neither the file
+// nor a TUTTI_ variable says, key by key, with two exceptions: the repositories are Maestro's only when tutti has no list
+// of its own, because two lists cannot be matched by their numbers; and the credentials of the index only when none is
+// given, because half of each would fit nobody. An empty variable counts as none. What Maestro knows and tutti does not
+// never stops the start; Config.Warnings names it.
+//
+//	Maestro 5                                     Maestro 4                                        tutti
+//	MAESTRO_ELASTICSEARCH_NODES                   MAESTRO_ELASTICSEARCH_CLUSTERNODES[_<n>]         index.url
+//	MAESTRO_ELASTICSEARCH_CLIENT_BASICAUTH_USER   the same                                         index.username
+//	MAESTRO_ELASTICSEARCH_CLIENT_BASICAUTH_PASSWORD  the same                                      index.password
+//	MAESTRO_REPOSITORIES_<i>_BASE_URL             MAESTRO_REPOSITORIES_<i>_URL                     repositories[i].url
+//	…_CODE, …_NAME                                the same                                         code, name
+//	…_TYPE                                        song                                             type
+//	…_INDEX_NAME                                  MAESTRO_ELASTICSEARCH_INDEXES_ANALYSISCENTRIC_ALIAS  indexName
+//	…_PAGINATION_SIZE                             MAESTRO_SONG_PAGELIMIT                           pageSize
+//	…_SONG_ORGANIZATION, …_SONG_COUNTRY           …_ORGANIZATION, …_COUNTRY                        organization, country
+//	…_SONG_INDEXABLE_STUDY_STATES                 MAESTRO_SONG_INDEXABLESTUDYSTATESCSV             song.states
+//	…_LYRIC_CATEGORY_ID, …_LYRIC_VALID_DATA_ONLY                                                   lyric.categoryId, lyric.validOnly
+//	MAESTRO_KAFKA_BROKERS                         SPRING_CLOUD_STREAM_KAFKA_BINDER_BROKERS         …kafka.brokers
+//	MAESTRO_KAFKA_GROUP_ID                        SPRING_CLOUD_STREAM_BINDINGS_[SONG]INPUT_GROUP   …kafka.group
+//	…_KAFKA_DOCUMENT_UPDATE_TOPIC                 SPRING_CLOUD_STREAM_BINDINGS_SONGINPUT_DESTINATION  notifications.kafka.topic
+//	MAESTRO_KAFKA_INDEX_REQUEST_TOPIC             SPRING_CLOUD_STREAM_BINDINGS_INPUT_DESTINATION   ingest.kafka.requestTopic
+//	MAESTRO_LOGGING_LEVEL                         MAESTRO_LOGGING_LEVEL_ROOT                       log.level
 package config

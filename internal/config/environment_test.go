@@ -21,15 +21,24 @@ func TestEnvironmentAlone(t *testing.T) {
 		"TUTTI_REPOSITORIES_0_USERNAME=u", "TUTTI_REPOSITORIES_0_PASSWORD_FILE="+password, "TUTTI_REPOSITORIES_0_SONG_STATES=PUBLISHED,UNPUBLISHED",
 		"TUTTI_REPOSITORIES_1_CODE=b", "TUTTI_REPOSITORIES_1_TYPE=song", "TUTTI_REPOSITORIES_1_URL=http://b", "TUTTI_REPOSITORIES_1_INDEXNAME=b",
 		"TUTTI_REPOSITORIES_1_SONG_STATES_1=B", "TUTTI_REPOSITORIES_1_SONG_STATES_0=A",
+		"TUTTI_REPOSITORIES_1_NOTIFICATIONS_KAFKA_BROKERS=k1:1, k2:2", "TUTTI_REPOSITORIES_1_NOTIFICATIONS_WEBHOOK_SECRET_FILE="+password,
+		"TUTTI_REPOSITORIES_1_RECONCILE_EVERY=1h",
+		"TUTTI_REPOSITORIES_2_CODE=c", "TUTTI_REPOSITORIES_2_TYPE=lyric", "TUTTI_REPOSITORIES_2_URL=http://c", "TUTTI_REPOSITORIES_2_INDEX_NAME=c",
+		"TUTTI_REPOSITORIES_2_LYRIC_CATEGORY_ID=2", "TUTTI_REPOSITORIES_2_LYRIC_VALID_ONLY=no",
+		"TUTTI_SERVER_CORS_ORIGINS=https://a,*",
+		"TUTTI_INGEST_KAFKA_BROKERS_0=k1:1", "TUTTI_INGEST_KAFKA_BROKERS_1=k2:2", "TUTTI_INGEST_KAFKA_REQUEST_TOPIC=t",
 	)
 	want := parse(t, `
-server: {listen: "127.0.0.1:9", hosts: [a.example, b.example], maxBodyBytes: 5, shutdownTimeout: 2m}
+server: {listen: "127.0.0.1:9", hosts: [a.example, b.example], maxBodyBytes: 5, shutdownTimeout: 2m, cors: {origins: ["https://a", "*"]}}
 dataDir: /d
 auth: {allowInsecure: true}
 index: {url: "http://es:9200", apiKey: "k=1"}
 repositories:
   - {code: "0123", type: song, url: "http://a", indexName: a, username: u, password: p, song: {states: [PUBLISHED, UNPUBLISHED]}}
-  - {code: b, type: song, url: "http://b", indexName: b, song: {states: [A, B]}}
+  - {code: b, type: song, url: "http://b", indexName: b, song: {states: [A, B]},
+     notifications: {kafka: {brokers: ["k1:1", "k2:2"], topic: song-analysis}, webhook: {secret: p}}, reconcile: {every: 1h}}
+  - {code: c, type: lyric, url: "http://c", indexName: c, lyric: {categoryId: "2", validOnly: false}}
+ingest: {kafka: {brokers: ["k1:1", "k2:2"], requestTopic: t}}
 `)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -95,6 +104,8 @@ func TestEnvironmentFaults(t *testing.T) {
 		"not a number here": {[]string{"TUTTI_QUEUE_MAX_PENDING="}, `queue.maxPending: expects a whole number from 1, not "" (variable TUTTI_QUEUE_MAX_PENDING)`},
 		"not a boolean":     {[]string{"TUTTI_AUTH_ALLOW_INSECURE=on"}, `auth.allowInsecure: expects true or false, not "on" (variable TUTTI_AUTH_ALLOW_INSECURE)`},
 		"later":             {[]string{"TUTTI_STORE_URL=postgres://a"}, "TUTTI_STORE_URL: unknown variable; the nearest valid one is TUTTI_"},
+		"broker":            {[]string{"TUTTI_INGEST_KAFKA_BROKERS=a"}, `ingest.kafka.brokers[0]: "a" is not host:port (variable TUTTI_INGEST_KAFKA_BROKERS)`},
+		"near broker":       {[]string{"TUTTI_REPOSITORIES_0_NOTIFICATIONS_KAFKA_BROKER=a"}, "TUTTI_REPOSITORIES_0_NOTIFICATIONS_KAFKA_BROKER: unknown variable; the nearest valid one is TUTTI_REPOSITORIES_0_NOTIFICATIONS_KAFKA_BROKERS"},
 		"a port":            {[]string{"TUTTI_SERVER_PORT=8080"}, "TUTTI_SERVER_PORT: unknown variable; the nearest valid one is TUTTI_SERVER_HOSTS"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -32,6 +32,10 @@ type key struct {
 	// pattern is what a text, or each text of a list, must match unless it is empty; says puts it in words.
 	pattern *regexp.Regexp
 	says    string
+	// number lets a text be written as a whole number, without quotes.
+	number bool
+	// off lets a duration be zero, below least, which turns something off.
+	off bool
 	// hidden keeps the value out of messages.
 	hidden bool
 }
@@ -78,6 +82,10 @@ func object(name, doc string, members ...key) key {
 func (k key) oneOf(choices ...string) key { k.choices = choices; return k }
 
 func (k key) anyCase() key { k.fold = true; return k }
+
+func (k key) orNumber() key { k.number = true; return k }
+
+func (k key) offOr(least time.Duration) key { k.off, k.least = true, int64(least); return k }
 
 func (k key) needed() key { k.required = true; return k }
 

@@ -14,10 +14,22 @@ const (
 	hostPattern     = `^(\*|[A-Za-z0-9._:\[\]-]+)$`
 	urlPattern      = `^[Hh][Tt][Tt][Pp][Ss]?://[^/?#\s]+`
 	stateText       = `^[^\s,&=]+$`
+	originPattern   = `^(\*|[A-Za-z][A-Za-z0-9+.-]*://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._~-]+)(:[0-9]{1,5})?)$`
+	brokerPattern   = `^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}$`
+	topicPattern    = `^[A-Za-z0-9._-]{1,249}$`
+	categoryPattern = `^[A-Za-z0-9][A-Za-z0-9._~-]{0,99}$`
 )
 
 // indexNamePattern is what Elasticsearch takes as an index's name, less a leading dot: those are the engine's own.
 const indexNamePattern = `^[^A-Z\\/*?"<>|\s,#:._+-][^A-Z\\/*?"<>|\s,#:]*$`
+
+// Defaults that more than one place speaks of.
+const (
+	defaultStates    = "PUBLISHED"
+	defaultSongTopic = "song-analysis"
+	// leastReconcile keeps a run from being asked for again before the one before can have ended.
+	leastReconcile = 10 * time.Second
+)
 
 // keys gives every key of the file, bound to c.
 func (c *Config) keys() []key {
@@ -37,6 +49,7 @@ func (c *Config) keys() []key {
 			},
 			present: c.repositoryKeys,
 		},
+		c.Ingest.key(),
 		object("auth", "Who may do what.",
 			text("mode", &c.Auth.Mode, "none", "none: nobody has to show a token.").oneOf("none", "token"),
 			flag("allowInsecure", &c.Auth.AllowInsecure, false, "Permits a public address with mode none.")),
@@ -59,6 +72,9 @@ func (s *Server) key() key {
 		text("basePath", &s.BasePath, "", "Prefix of every route, for a reverse proxy.").
 			matching(basePathPattern, "a plain path that starts with /"),
 		size("maxBodyBytes", &s.MaxBodyBytes, 10<<20, 1, "Largest request body in bytes."),
+		object("cors", "Which pages of other origins a browser lets read answers.",
+			list("origins", &s.CORS.Origins, nil, "Origins, scheme://host[:port] each, or * for any; none turns CORS off.").
+				matching(originPattern, "an origin, scheme://host[:port] without a path, or *")),
 		duration("shutdownTimeout", &s.ShutdownTimeout, 10*time.Second, "How long a stop waits for what is in hand."))
 }
 
@@ -104,7 +120,43 @@ func (r *Repository) keys() []key {
 		number("concurrency", &r.Concurrency, 4, 1, 64, "Calls that may be under way."),
 		text("mappingFile", &r.MappingFile, "", "JSON file with the index's mapping; empty lets tutti make one."),
 		object("song", "For type song.",
-			list("states", &r.Song.States, []string{"PUBLISHED"}, "Analysis states that belong into the index.").
+			list("states", &r.Song.States, []string{defaultStates}, "Analysis states that belong into the index.").
 				matching(stateText, "an analysis state such as PUBLISHED").needed()),
+		object("lyric", "For type lyric.",
+			text("categoryId", &r.Lyric.CategoryID, "", "Category whose records belong into the index.").orNumber().
+				matching(categoryPattern, "a category's id, such as 1"),
+			flag("validOnly", &r.Lyric.ValidOnly, true, "Leaves out records that do not fit their dictionary.")),
+		object("notifications", "How the repository tells of its changes.",
+			r.Notifications.Kafka.key(),
+			object("webhook", "Posts to /notifications and the repository's code.",
+				secret("secret", &r.Notifications.Webhook.Secret, "Key of the signature that each post must carry; empty asks for none."))),
+		object("reconcile", "Regular comparison of the whole repository with its index.",
+			duration("every", &r.Reconcile.Every, 0, "Time from one to the next, at least 10s; 0s turns it off.").offOr(leastReconcile)),
 	}
+}
+
+func (k *KafkaTopic) key() key {
+	return object("kafka", "Topic on which the repository tells of its changes.",
+		brokers(&k.Brokers),
+		text("topic", &k.Topic, "", "Name of the topic; for type song "+defaultSongTopic+" unless given.").
+			matching(topicPattern, "a topic's name: letters, digits, dots, underscores and hyphens, at most 249"),
+		group(&k.Group))
+}
+
+func (i *Ingest) key() key {
+	return object("ingest", "Requests that belong to no single repository.",
+		object("kafka", "Topic of requests to index, as Maestro's clients write it.",
+			brokers(&i.Kafka.Brokers),
+			text("requestTopic", &i.Kafka.RequestTopic, "maestro_index_requests", "Name of the topic.").needed().
+				matching(topicPattern, "a topic's name: letters, digits, dots, underscores and hyphens, at most 249"),
+			group(&i.Kafka.Group)))
+}
+
+func brokers(target *[]string) key {
+	return list("brokers", target, nil, "Kafka brokers to start from, host:port each; none turns the topic off.").
+		matching(brokerPattern, "host:port")
+}
+
+func group(target *string) key {
+	return text("group", target, "tutti", "Consumer group that remembers how far the topic was read.").needed()
 }

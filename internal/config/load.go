@@ -10,9 +10,9 @@ import (
 	"tutti/internal/core"
 )
 
-// Load reads file, "" for none, and environ, a list of NAME=value such as os.Environ gives, where the environment wins. It
-// gives a whole, validated Config, or every fault at once: each is a core.Error whose Message starts with the key's path
-// (Faults).
+// Load reads file, "" for none, and environ, a list of NAME=value such as os.Environ gives, where the environment wins; a
+// Maestro's environment fills what neither says. It gives a whole, validated Config, or every fault at once: each is a
+// core.Error whose Message starts with the key's path (Faults).
 func Load(file string, environ []string) (Config, error) {
 	root := newObject("")
 	var found faults
@@ -41,7 +41,9 @@ func load(root *node, environ []string, found *faults) (Config, error) {
 	}
 	var c, scratch Config
 	overlay(root, environ, scratch.keys(), found)
+	c.Warnings = overlayMaestro(root, environ)
 	newDecoder(found).object("", root, c.keys())
+	c.fillTopics()
 	c.readMappings(found)
 	c.validate(root, found)
 	if err := found.err(); err != nil {
@@ -63,6 +65,17 @@ func DefaultRepository() Repository {
 	var ignored faults
 	newDecoder(&ignored).object("", nil, r.keys())
 	return r
+}
+
+// fillTopics sets the topic that a Song writes to unless it is told otherwise. It has no effect without brokers, so that
+// a file without them shows no topic.
+func (c *Config) fillTopics() {
+	for i := range c.Repositories {
+		k := &c.Repositories[i].Notifications.Kafka
+		if c.Repositories[i].Type == core.TypeSong && len(k.Brokers) > 0 && k.Topic == "" {
+			k.Topic = defaultSongTopic
+		}
+	}
 }
 
 func (c *Config) readMappings(f *faults) {

@@ -25,7 +25,7 @@ const least = `repositories: [{code: song.ca, type: song, url: "https://song.exa
 
 // documented is the part of CONTRACT section 9's defaults that this version knows.
 const documented = `
-server: {listen: "127.0.0.1:8080", hosts: [], basePath: "", maxBodyBytes: 10485760, shutdownTimeout: 10s}
+server: {listen: "127.0.0.1:8080", hosts: [], basePath: "", maxBodyBytes: 10485760, cors: {origins: []}, shutdownTimeout: 10s}
 dataDir: ./tutti-data
 log: {level: info, format: text}            # debug info warn error, any case; text or json
 queue: {url: "", credentialsFile: "", replicas: 1, maxPending: 200000}    # empty url: embedded
@@ -33,7 +33,9 @@ index: {url: "", username: "", password: "", apiKey: "", caFile: "", shards: 1, 
 repositories:
   - {code: song.ca, type: song, url: "https://song.example.org", indexName: analyses, name: "", organization: "", country: "",
      token: "", username: "", password: "", timeout: 30s, pageSize: 500, concurrency: 4, mappingFile: "",
-     song: {states: [PUBLISHED]}}
+     song: {states: [PUBLISHED]}, lyric: {categoryId: "", validOnly: true},
+     notifications: {kafka: {brokers: [], topic: "", group: tutti}, webhook: {secret: ""}}, reconcile: {every: 0s}}
+ingest: {kafka: {brokers: [], requestTopic: maestro_index_requests, group: tutti}}
 auth: {mode: none, allowInsecure: false}
 `
 
@@ -59,8 +61,11 @@ func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
 		Repositories: []config.Repository{{
 			Code: "song.ca", Type: core.TypeSong, URL: "https://song.example.org", IndexName: "analyses",
 			Timeout: 30 * time.Second, PageSize: 500, Concurrency: 4, Song: config.Song{States: []string{"PUBLISHED"}},
+			Lyric:         config.Lyric{ValidOnly: true},
+			Notifications: config.Notifications{Kafka: config.KafkaTopic{Group: "tutti"}},
 		}},
-		Auth: config.Auth{Mode: "none"},
+		Ingest: config.Ingest{Kafka: config.RequestTopic{RequestTopic: "maestro_index_requests", Group: "tutti"}},
+		Auth:   config.Auth{Mode: "none"},
 	}
 	if diff := cmp.Diff(want, parse(t, least)); diff != "" {
 		t.Error(diff)
@@ -81,7 +86,8 @@ func TestEveryKeyIsRead(t *testing.T) {
 	write(t, dir, "mapping.json", ` {"properties":{}} `)
 	write(t, dir, "token", "s3cret\r\n")
 	c := parse(t, strings.ReplaceAll(`
-server: {listen: "[::1]:0", hosts: [a.example, "*"], basePath: /tutti, maxBodyBytes: 1, shutdownTimeout: 1m30s}
+server: {listen: "[::1]:0", hosts: [a.example, "*"], basePath: /tutti, maxBodyBytes: 1, shutdownTimeout: 1m30s,
+  cors: {origins: ["https://a.example", "http://[::1]:3000"]}}
 dataDir: /var/lib/tutti
 log: {level: WARN, format: json}
 queue: {url: "nats://a:4222, tls://b:4222", credentialsFile: c.creds, replicas: 3, maxPending: 5}
@@ -89,13 +95,18 @@ index: {url: "https://a:9200,http://b:9200", username: elastic, password: "p w",
 repositories:
   - {code: 1.a_B-c, type: song, url: http://localhost:8080/base, indexName: "ünïcode", name: N, organization: O, country: CA,
      tokenFile: DIR/token, timeout: 500ms, pageSize: 10000, concurrency: 64, mappingFile: DIR/mapping.json,
-     song: {states: [PUBLISHED, UNPUBLISHED]}}
+     song: {states: [PUBLISHED, UNPUBLISHED]},
+     notifications: {kafka: {brokers: ["k1:9092", "[::1]:9093"], group: g}, webhook: {secretFile: DIR/token}}, reconcile: {every: 10s}}
+  - {code: l, type: lyric, url: "http://lyric", indexName: l, lyric: {categoryId: 2, validOnly: no},
+     notifications: {kafka: {brokers: ["k:1"], topic: lyric.events}, webhook: {secret: w}}}
+ingest: {kafka: {brokers: ["k:9092"], requestTopic: requests, group: i}}
 auth: {mode: none, allowInsecure: yes}
 `, "DIR", dir))
 	want := config.Config{
 		Server: config.Server{
 			Listen: "[::1]:0", Hosts: []string{"a.example", "*"}, BasePath: "/tutti", MaxBodyBytes: 1,
 			ShutdownTimeout: 90 * time.Second,
+			CORS:            config.CORS{Origins: []string{"https://a.example", "http://[::1]:3000"}},
 		},
 		DataDir: "/var/lib/tutti",
 		Log:     config.Log{Level: "warn", Format: "json"},
@@ -108,9 +119,23 @@ auth: {mode: none, allowInsecure: yes}
 			Code: "1.a_B-c", Type: core.TypeSong, URL: "http://localhost:8080/base", IndexName: "ünïcode", Name: "N",
 			Organization: "O", Country: "CA", Token: "s3cret", Timeout: 500 * time.Millisecond, PageSize: 10_000, Concurrency: 64,
 			MappingFile: dir + "/mapping.json", Mapping: []byte(`{"properties":{}}`),
-			Song: config.Song{States: []string{"PUBLISHED", "UNPUBLISHED"}},
+			Song:  config.Song{States: []string{"PUBLISHED", "UNPUBLISHED"}},
+			Lyric: config.Lyric{ValidOnly: true},
+			Notifications: config.Notifications{
+				Kafka:   config.KafkaTopic{Brokers: []string{"k1:9092", "[::1]:9093"}, Topic: "song-analysis", Group: "g"},
+				Webhook: config.Webhook{Secret: "s3cret"},
+			},
+			Reconcile: config.Reconcile{Every: 10 * time.Second},
+		}, {
+			Code: "l", Type: core.TypeLyric, URL: "http://lyric", IndexName: "l", Timeout: 30 * time.Second, PageSize: 500,
+			Concurrency: 4, Song: config.Song{States: []string{"PUBLISHED"}}, Lyric: config.Lyric{CategoryID: "2"},
+			Notifications: config.Notifications{
+				Kafka:   config.KafkaTopic{Brokers: []string{"k:1"}, Topic: "lyric.events", Group: "tutti"},
+				Webhook: config.Webhook{Secret: "w"},
+			},
 		}},
-		Auth: config.Auth{Mode: "none", AllowInsecure: true},
+		Ingest: config.Ingest{Kafka: config.RequestTopic{Brokers: []string{"k:9092"}, RequestTopic: "requests", Group: "i"}},
+		Auth:   config.Auth{Mode: "none", AllowInsecure: true},
 	}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Error(diff)
@@ -139,6 +164,11 @@ func write(t *testing.T, dir, name, content string) string {
 	return file
 }
 
+// lyric is repository for type lyric.
+func lyric(members string) string {
+	return strings.Replace(repository(members), "type: song", "type: lyric", 1)
+}
+
 // repository gives a file with one repository that has more members.
 func repository(members string) string { return strings.Replace(least, "}]", ", "+members+"}]", 1) }
 
@@ -151,13 +181,40 @@ func TestFaultsNameTheirKey(t *testing.T) {
 		want string // the whole message of the one fault
 		hint string // a part of its hint
 	}{
-		"unknown key":            {least + "\nserver: {port: 1}", "server.port: unknown key; the nearest valid key is server.hosts (line 2)", ""},
+		"unknown key":            {least + "\nserver: {port: 1}", "server.port: unknown key; the nearest valid key is server.cors (line 2)", ""},
 		"unknown near key":       {least + "\nserver: {basepath: /a}", "server.basepath: unknown key; the nearest valid key is server.basePath (line 2)", ""},
 		"unknown top key":        {least + "\nindexes: {url: x}", "indexes: unknown key; the nearest valid key is index (line 2)", ""},
 		"key of a later version": {least + "\nstore: {url: x}", "store: unknown key; the nearest valid key is", ""},
 		"unknown in a list":      {repository("pagesize: 5"), "repositories[0].pagesize: unknown key; the nearest valid key is repositories[0].pageSize (line 1)", ""},
 		"unknown in an object":   {repository("song: {state: [A]}"), "repositories[0].song.state: unknown key; the nearest valid key is repositories[0].song.states", ""},
-		"lyric's keys":           {repository("lyric: {categoryId: 1}"), "repositories[0].lyric: unknown key", ""},
+		"lyric's keys":           {repository("lyric: {categoryId: 1}"), "repositories[0].lyric: is given, but the type is song", "use type lyric"},
+		"lyric's flag":           {repository("lyric: {validOnly: no}"), "repositories[0].lyric: is given, but the type is song", ""},
+		"lyric's flag wrong":     {repository("lyric: {validOnly: maybe}"), `repositories[0].lyric.validOnly: expects true or false, not "maybe" (line 1)`, ""},
+		"lyric near key":         {repository("lyric: {category: '1'}"), "repositories[0].lyric.category: unknown key; the nearest valid key is repositories[0].lyric.categoryId (line 1)", ""},
+		"no category":            {lyric(""), "repositories[0].lyric.categoryId: is missing, type lyric needs it", "such as 1"},
+		"category":               {lyric("lyric: {categoryId: a/b}"), `repositories[0].lyric.categoryId: "a/b" is not a category's id`, ""},
+		"category as boolean":    {lyric("lyric: {categoryId: yes}"), "", ""},
+		"category as fraction":   {lyric("lyric: {categoryId: 1.5}"), "repositories[0].lyric.categoryId: expects a text, not 1.5 (line 1)", "quotes"},
+		"song's keys":            {lyric("lyric: {categoryId: 1}, song: {states: [A]}"), "repositories[0].song: is given, but the type is lyric", "use type song"},
+		"song's default":         {lyric("lyric: {categoryId: 1}, song: {states: [PUBLISHED]}"), "", ""},
+		"origin with path":       {least + "\nserver: {cors: {origins: ['https://a/']}}", `server.cors.origins[0]: "https://a/" is not an origin`, ""},
+		"origin without scheme":  {least + "\nserver: {cors: {origins: ['*', 'a.example']}}", `server.cors.origins[1]: "a.example" is not an origin`, ""},
+		"origin near key":        {least + "\nserver: {cors: {origin: []}}", "server.cors.origin: unknown key; the nearest valid key is server.cors.origins (line 2)", ""},
+		"broker without port":    {repository("notifications: {kafka: {brokers: [a]}}"), `repositories[0].notifications.kafka.brokers[0]: "a" is not host:port (line 1)`, ""},
+		"broker's port":          {repository("notifications: {kafka: {brokers: ['a:1', 'b:65536']}}"), `repositories[0].notifications.kafka.brokers[1]: "b:65536" is not host:port`, "9092"},
+		"broker as URL":          {repository("notifications: {kafka: {brokers: ['kafka://u:s3cret@a:1']}}"), `repositories[0].notifications.kafka.brokers[0]: "kafka://********@a:1" is not host:port`, ""},
+		"topic alone":            {repository("notifications: {kafka: {topic: t}}"), "repositories[0].notifications.kafka.brokers: is missing, but a topic is given", "remove the topic"},
+		"topic":                  {repository("notifications: {kafka: {brokers: ['a:1'], topic: 'a b'}}"), `repositories[0].notifications.kafka.topic: "a b" is not a topic's name`, ""},
+		"lyric's topic wrong":    {lyric("lyric: {categoryId: 1}, notifications: {kafka: {brokers: ['a:1'], topic: 'a b'}}"), `repositories[0].notifications.kafka.topic: "a b" is not a topic's name`, ""},
+		"category empty":         {lyric("lyric: {categoryId: ''}"), "repositories[0].lyric.categoryId: is missing, type lyric needs it", ""},
+		"lyric without topic":    {lyric("lyric: {categoryId: 1}, notifications: {kafka: {brokers: ['a:1']}}"), "repositories[0].notifications.kafka.topic: is missing, but brokers are given", "no default name"},
+		"no group":               {repository("notifications: {kafka: {brokers: ['a:1'], group: ''}}"), "repositories[0].notifications.kafka.group: is empty (line 1)", ""},
+		"webhook twice":          {repository("notifications: {webhook: {secret: s3cret, secretFile: b}}"), "repositories[0].notifications.webhook.secret: is given, and so is repositories[0].notifications.webhook.secretFile (line 1)", ""},
+		"reconcile too often":    {repository("reconcile: {every: 9s}"), "repositories[0].reconcile.every: must be at least 10s, not 9s (line 1)", "0s turns it off"},
+		"reconcile backwards":    {repository("reconcile: {every: -1h}"), "repositories[0].reconcile.every: must be at least 10s, not -1h (line 1)", ""},
+		"request topic":          {least + "\ningest: {kafka: {brokers: ['a:1'], requestTopic: ''}}", "ingest.kafka.requestTopic: is empty (line 2)", ""},
+		"request broker":         {least + "\ningest: {kafka: {brokers: ['a:0']}}", `ingest.kafka.brokers[0]: "a:0" is not host:port`, ""},
+		"ingest near key":        {least + "\ningest: {kafka: {topic: a}}", "ingest.kafka.topic: unknown key; the nearest valid key is ingest.kafka.group (line 2)", ""},
 		"key twice":              {least + "\nlog: {level: info}\nlog: {level: warn}", "log: the key is given twice (line 3)", "remove one"},
 		"number for text":        {repository("name: 12"), "repositories[0].name: expects a text, not 12 (line 1)", "quotes"},
 		"boolean for text":       {repository("country: no"), "", ""},
@@ -292,7 +349,6 @@ func TestRepositoryKeys(t *testing.T) {
 
 func TestWhatIsNotSupportedYetIsRefused(t *testing.T) {
 	for file, want := range map[string]string{
-		strings.Replace(least, "type: song", "type: lyric", 1): "repositories[0].type: type lyric is not supported yet",
 		strings.Replace(least, "type: song", "type: local", 1): "repositories[0].type: type local is not supported yet",
 		least + "\nauth: {mode: token}":                        "auth.mode: mode token is not supported yet",
 	} {
@@ -393,6 +449,7 @@ func TestFaultsOfNil(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{least, documented, "a: &a [*a]", "repositories: [{song: {states: x}}]", "- ", "{", "? a", "<<: {a: b}"} {
 		f.Add(seed, "TUTTI_REPOSITORIES_0_CODE=x")
+		f.Add(seed, "MAESTRO_REPOSITORIES_0_URL=x")
 	}
 	f.Fuzz(func(t *testing.T, file, variable string) {
 		c, err := config.Parse([]byte(file), []string{variable})
@@ -407,7 +464,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatal(err)
 		}
 		for _, r := range c.Repositories {
-			if r.MappingFile != "" || r.Token+r.Password != "" {
+			if r.MappingFile != "" || r.Token+r.Password+r.Notifications.Webhook.Secret != "" {
 				return // read from files, or masked
 			}
 		}
@@ -418,6 +475,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%v in\n%s", err, out)
 		}
+		c.Warnings = nil
 		if diff := cmp.Diff(c, again); diff != "" {
 			t.Error(diff)
 		}

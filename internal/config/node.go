@@ -82,6 +82,21 @@ func (n *node) member(name string) *node {
 	return nil
 }
 
+// says tells whether a member holds anything. Its target is empty all the same when it holds something wrong, which was
+// noted then.
+func (n *node) says(name string) bool {
+	m := n.member(name)
+	return m != nil && (m.shape != shapeScalar || m.text != "")
+}
+
+// item gives an element of a list, nil where there is none.
+func (n *node) item(i int) *node {
+	if n == nil || i >= len(n.items) {
+		return nil
+	}
+	return n.items[i]
+}
+
 // parse reads a YAML document. A file that holds no keys at all gives nil and its fault; other faults of its form are
 // noted, and what can be read is given all the same.
 func parse(data []byte, f *faults) *node {

@@ -87,7 +87,7 @@ func valueSchema(k key) map[string]any {
 			map[string]any{"type": "string", "pattern": "^([Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee]|[Yy][Ee][Ss]|[Nn][Oo]|0|1)$"},
 		}}
 	case *time.Duration:
-		return map[string]any{"type": "string", "pattern": `^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)`, "default": shown(k)}
+		return durationSchema(k)
 	case *[]string:
 		item := map[string]any{"type": "string", "minLength": 1}
 		if k.pattern != nil {
@@ -105,8 +105,22 @@ func valueSchema(k key) map[string]any {
 	}
 }
 
+func durationSchema(k key) map[string]any {
+	const pattern = `^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)`
+	if !k.off {
+		return map[string]any{"type": "string", "pattern": pattern, "default": shown(k)}
+	}
+	return map[string]any{"default": shown(k), "anyOf": []any{
+		map[string]any{"type": "string", "pattern": pattern + `|^[+-]?0$`},
+		map[string]any{"const": 0},
+	}}
+}
+
 func textSchema(k key) map[string]any {
 	s := map[string]any{"type": "string"}
+	if k.number {
+		s["type"], s["minimum"] = []string{"string", "integer"}, 0
+	}
 	if fallback, ok := k.fallback.(string); ok && (!k.required || fallback != "") {
 		s["default"] = fallback
 	}

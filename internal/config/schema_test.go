@@ -106,7 +106,27 @@ func TestSchemaAndParserAgree(t *testing.T) {
 		{repository("song: {states: []}"), false},
 		{repository("song: {states: ['A,B']}"), false},
 		{repository("name: 1"), false},
-		{repository("lyric: {}"), false},
+		{repository("lyric: {}"), true},
+		{repository("lyric: {category: a}"), false},
+		{lyric("lyric: {categoryId: 1}"), true},
+		{lyric("lyric: {categoryId: '1', validOnly: no}"), true},
+		{lyric("lyric: {categoryId: a/b}"), false},
+		{lyric("lyric: {categoryId: -1}"), false},
+		{lyric("lyric: {categoryId: 1.5}"), false},
+		{repository("reconcile: {every: 0s}"), true},
+		{repository("reconcile: {every: 0}"), true},
+		{repository("reconcile: {every: '0'}"), true},
+		{repository("reconcile: {every: 1h}"), true},
+		{repository("reconcile: {every: 10}"), false},
+		{repository("notifications: {kafka: {brokers: ['a:1', '[::1]:2'], topic: t.t_t-t}, webhook: {secretFile: ~}}"), true},
+		{repository("notifications: {kafka: {brokers: [a]}}"), false},
+		{repository("notifications: {kafka: {brokers: ['a:1'], topic: 'a b'}}"), false},
+		{repository("notifications: {webhook: {key: a}}"), false},
+		{least + "\ningest: {kafka: {brokers: ['a:1'], requestTopic: r, group: g}}", true},
+		{least + "\ningest: {kafka: {requestTopic: ''}}", false},
+		{least + "\nserver: {cors: {origins: ['*', 'https://a.example:8443', 'http://[::1]:1']}}", true},
+		{least + "\nserver: {cors: {origins: ['https://a/b']}}", false},
+		{least + "\nserver: {cors: {origins: ['null']}}", false},
 		{strings.Replace(least, "indexName: analyses", "indexName: Analyses", 1), false},
 		{strings.Replace(least, "code: song.ca", "code: ..", 1), false},
 		{strings.Replace(least, "type: song", "type: sang", 1), false},
@@ -121,7 +141,7 @@ func TestSchemaAndParserAgree(t *testing.T) {
 }
 
 func TestSchemaTakesTheEffectiveConfiguration(t *testing.T) {
-	c := parse(t, repository("token: s3cret")+"\nindex: {url: 'http://es', apiKey: s3cret}\nqueue: {url: 'nats://u:s3cret@a:4222,nats://b'}")
+	c := parse(t, repository("token: s3cret, notifications: {kafka: {brokers: ['k:9092']}, webhook: {secret: s3cret}}")+"\nindex: {url: 'http://es', apiKey: s3cret}\nqueue: {url: 'nats://u:s3cret@a:4222,nats://b'}")
 	out, err := c.YAML()
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +156,7 @@ func TestSchemaTakesTheEffectiveConfiguration(t *testing.T) {
 }
 
 func TestEffectiveConfigurationReadsBack(t *testing.T) {
-	for _, file := range []string{least, documented, repository("timeout: 1h30m, name: 'yes', country: '12'") + "\nserver: {shutdownTimeout: 1h, hosts: [a]}"} {
+	for _, file := range []string{least, documented, lyric("lyric: {categoryId: 1, validOnly: no}"), repository("timeout: 1h30m, name: 'yes', country: '12', reconcile: {every: 1h}") + "\nserver: {shutdownTimeout: 1h, hosts: [a]}"} {
 		c := parse(t, file)
 		out, err := c.YAML()
 		if err != nil {

@@ -24,6 +24,7 @@ func (c *Config) validate(root *node, f *faults) {
 	c.validateQueue(f)
 	c.validateIndex(f)
 	c.validateRepositories(root.member("repositories"), f)
+	validateBrokers("ingest.kafka", c.Ingest.Kafka.Brokers, f)
 	if c.Auth.Mode == "token" {
 		f.addCode(core.CodeUnsupported, "auth.mode", "", "use none, on a loopback address or behind a proxy that authenticates",
 			"mode token is not supported yet")
@@ -114,7 +115,7 @@ func (c *Config) validateRepositories(given *node, f *faults) {
 	codes, indices := map[string]int{}, map[string]int{}
 	for i, r := range c.Repositories {
 		at := indexed("repositories", i)
-		r.validate(at, f)
+		r.validate(at, given.item(i), f)
 		if first, twice := codes[r.Code]; twice && r.Code != "" {
 			f.add(at+".code", "", "give each repository a code of its own", "%q is also the code of %s", r.Code, indexed("repositories", first))
 		} else {
@@ -129,10 +130,62 @@ func (c *Config) validateRepositories(given *node, f *faults) {
 	}
 }
 
-func (r Repository) validate(at string, f *faults) {
-	if r.Type == core.TypeLyric || r.Type == core.TypeLocal {
-		f.addCode(core.CodeUnsupported, at+".type", "", "use song", "type %s is not supported yet", r.Type)
+func (r Repository) validate(at string, given *node, f *faults) {
+	if r.Type == core.TypeLocal {
+		f.addCode(core.CodeUnsupported, at+".type", "", "use song or lyric", "type %s is not supported yet", r.Type)
 	}
+	r.validateURL(at, f)
+	if len(r.IndexName) > maxIndexName {
+		f.add(at+".indexName", "", "", "has %d bytes, the limit is %d", len(r.IndexName), maxIndexName)
+	}
+	if strings.HasSuffix(r.IndexName, nextSuffix) {
+		f.add(at+".indexName", "", "", "must not end in %s: that is the new index of a rebuild", nextSuffix)
+	}
+	credentials(at, r.Username, r.Password, at+".token", r.Token, f)
+	r.validateType(at, given, f)
+	r.validateTopic(at+".notifications.kafka", given.member("notifications").member("kafka"), f)
+}
+
+// validateType notes what belongs to another type than the repository's. A default does not count, so that the
+// effective configuration, which shows them all, can be read again.
+func (r Repository) validateType(at string, given *node, f *faults) {
+	if r.Type == core.TypeLyric {
+		if r.Lyric.CategoryID == "" && !given.member("lyric").says("categoryId") {
+			f.add(at+".lyric.categoryId", "", "give the id of a category of the repository, such as 1", "is missing, type lyric needs it")
+		}
+	} else if r.Type != "" && (r.Lyric.CategoryID != "" || !r.Lyric.ValidOnly) {
+		f.add(at+".lyric", "", "remove it, or use type lyric", "is given, but the type is %s", r.Type)
+	}
+	if r.Type == core.TypeLyric && !slices.Equal(r.Song.States, []string{defaultStates}) {
+		f.add(at+".song", "", "remove it, or use type song", "is given, but the type is %s", r.Type)
+	}
+}
+
+func (r Repository) validateTopic(at string, given *node, f *faults) {
+	k := r.Notifications.Kafka
+	validateBrokers(at, k.Brokers, f)
+	switch {
+	case len(k.Brokers) == 0 && k.Topic != "":
+		f.add(at+".brokers", "", "give the brokers, or remove the topic", "is missing, but a topic is given")
+	case len(k.Brokers) > 0 && k.Topic == "" && !given.says("topic") && r.Type == core.TypeLyric:
+		f.add(at+".topic", "", "give the topic that Lyric writes to, it has no default name", "is missing, but brokers are given")
+	}
+}
+
+// validateBrokers notes ports that there are none of. An address that is wrong in another way was noted and left empty.
+func validateBrokers(at string, brokers []string, f *faults) {
+	for i, broker := range brokers {
+		if broker == "" {
+			continue
+		}
+		_, port, err := net.SplitHostPort(broker)
+		if n, portErr := strconv.Atoi(port); err != nil || portErr != nil || n < 1 || n > 65535 {
+			f.add(indexed(at+".brokers", i), "", "such as kafka.example.org:9092", "%q is not host:port", broker)
+		}
+	}
+}
+
+func (r Repository) validateURL(at string, f *faults) {
 	switch {
 	case r.URL == "":
 	case !absoluteHTTP(r.URL):
@@ -142,13 +195,6 @@ func (r Repository) validate(at string, f *faults) {
 	case strings.ContainsAny(r.URL, "?#"):
 		f.add(at+".url", "", "", "%q has a query or a fragment", r.URL)
 	}
-	if len(r.IndexName) > maxIndexName {
-		f.add(at+".indexName", "", "", "has %d bytes, the limit is %d", len(r.IndexName), maxIndexName)
-	}
-	if strings.HasSuffix(r.IndexName, nextSuffix) {
-		f.add(at+".indexName", "", "", "must not end in %s: that is the new index of a rebuild", nextSuffix)
-	}
-	credentials(at, r.Username, r.Password, at+".token", r.Token, f)
 }
 
 func absoluteHTTP(s string) bool {

@@ -86,7 +86,7 @@ func (r *backfillRun) compare(report *Report, top, own []leg) {
 	rates := func(l leg) float64 { return l.rate }
 	engine := func(l leg) float64 { return l.engine }
 	ceiling := figure(fmt.Sprintf("ceiling, documents/s (%d connections)", r.ceiling.connections), top, rates)
-	ratio := Figure{Name: "tutti / ceiling", Target: atLeast(0.80)}
+	ratio := Figure{Name: "tutti / ceiling", Target: atLeast(0.85)}
 	for i := range top {
 		ratio.Values = append(ratio.Values, own[i].rate/top[i].rate)
 	}

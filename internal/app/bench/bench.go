@@ -29,6 +29,7 @@ func benchmarks() []benchmark {
 		{name: "memory", run: (*bench).memory},
 		{name: "trigger", run: (*bench).trigger},
 		{name: "coalesce", run: (*bench).coalesce},
+		{name: "notify", run: (*bench).notify},
 		{name: "embedded-index", run: (*bench).embeddedIndex},
 	}
 }

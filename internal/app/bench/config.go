@@ -55,6 +55,9 @@ type Sizes struct {
 	// Documents is how many documents a run writes to the embedded index alone, EmbeddedRecords how many the whole app
 	// brings there.
 	Documents, EmbeddedRecords int
+	// Notified is for how many records notifications are sent, NotifyFor how long.
+	Notified  int
+	NotifyFor time.Duration
 	// SlowBulk is how long the slow engine takes for one bulk request.
 	SlowBulk time.Duration
 }
@@ -64,6 +67,7 @@ func DefaultSizes() Sizes {
 	return Sizes{
 		Records: 100_000, Studies: 20, Pairs: 5, Triggers: 200, Coalesced: 100, Repeats: 100,
 		Documents: 50_000, EmbeddedRecords: 20_000, SlowBulk: 3 * time.Second,
+		Notified: 20_000, NotifyFor: 20 * time.Second,
 	}
 }
 
@@ -72,6 +76,7 @@ func QuickSizes() Sizes {
 	return Sizes{
 		Records: 10_000, Studies: 10, Pairs: 3, Triggers: 50, Coalesced: 20, Repeats: 50,
 		Documents: 10_000, EmbeddedRecords: 5_000, SlowBulk: time.Second,
+		Notified: 5_000, NotifyFor: 3 * time.Second,
 	}
 }
 
@@ -86,6 +91,7 @@ func (s Sizes) or(d Sizes) Sizes {
 		{&s.Repeats, &d.Repeats},
 		{&s.Documents, &d.Documents},
 		{&s.EmbeddedRecords, &d.EmbeddedRecords},
+		{&s.Notified, &d.Notified},
 	} {
 		if *m.mine == 0 {
 			*m.mine = *m.other
@@ -93,6 +99,9 @@ func (s Sizes) or(d Sizes) Sizes {
 	}
 	if s.SlowBulk == 0 {
 		s.SlowBulk = d.SlowBulk
+	}
+	if s.NotifyFor == 0 {
+		s.NotifyFor = d.NotifyFor
 	}
 	return s
 }

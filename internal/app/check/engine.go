@@ -124,7 +124,9 @@ func (e *engine) judge(host string, a answer) Finding {
 			Distribution string `json:"distribution"`
 		} `json:"version"`
 	}
-	fail := func(message, hint string) Finding { return Finding{subjectIndex, StatusFail, host + " " + message, hint} }
+	fail := func(message, hint string) Finding {
+		return Finding{subjectIndex, StatusFail, host + " " + message, hint}
+	}
 	hint := "set index.url to an Elasticsearch 8"
 	if json.Unmarshal(a.body, &root) != nil || root.Version.Number == "" {
 		return fail("is no Elasticsearch", hint)

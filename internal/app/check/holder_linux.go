@@ -24,7 +24,7 @@ func holder(file string) (pid int, held bool) {
 	if err != nil {
 		return 0, false
 	}
-	defer list.Close()
+	defer func() { _ = list.Close() }()
 	lines := bufio.NewScanner(list)
 	for lines.Scan() {
 		// 1: FLOCK  ADVISORY  WRITE 1234 08:01:5678 0 EOF; one that waits has an arrow in the second field.

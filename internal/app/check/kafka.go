@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -20,15 +21,16 @@ import (
 // kafkaProbe looks at the brokers, the topic and the group of one reader. It joins no group and makes no topic.
 func kafkaProbe(subject string, k config.KafkaTopic) probe {
 	return func(ctx context.Context) []Finding {
-		silent := dialAll(ctx, subject, k.Brokers)
-		if len(silent) == len(k.Brokers) {
+		answering, silent := dialAll(ctx, subject, k.Brokers)
+		if len(answering) == 0 {
 			return silent
 		}
 		// One broker of those given is enough to find the others.
 		for i := range silent {
 			silent[i].Status = StatusWarn
 		}
-		client, err := kgo.NewClient(kgo.SeedBrokers(k.Brokers...), kgo.ClientID("tutti-check"), kgo.RequestRetries(0), kgo.DisableClientMetrics())
+		client, err := kgo.NewClient(kgo.SeedBrokers(answering...), kgo.ClientID("tutti-check"), kgo.RequestRetries(0),
+			kgo.DisableClientMetrics(), kgo.RequestTimeoutOverhead(left(ctx)))
 		if err != nil {
 			return []Finding{{subject, StatusFail, "the client cannot be made: " + err.Error(), ""}}
 		}
@@ -38,8 +40,17 @@ func kafkaProbe(subject string, k config.KafkaTopic) probe {
 	}
 }
 
-// dialAll gives a finding for each address that nobody takes a connection at, in their order.
-func dialAll(ctx context.Context, subject string, addresses []string) []Finding {
+// left gives the time that ctx has left, within what the client takes: its first words on a connection do not look at ctx.
+func left(ctx context.Context) time.Duration {
+	end, ok := ctx.Deadline()
+	if !ok {
+		return DefaultTimeout
+	}
+	return min(max(time.Until(end), 100*time.Millisecond), 15*time.Minute)
+}
+
+// dialAll gives the addresses that take a connection, and a finding for each other, in their order.
+func dialAll(ctx context.Context, subject string, addresses []string) (answering []string, silent []Finding) {
 	found := make([]*Finding, len(addresses))
 	var work sync.WaitGroup
 	for i, address := range addresses {
@@ -54,13 +65,14 @@ func dialAll(ctx context.Context, subject string, addresses []string) []Finding 
 		})
 	}
 	work.Wait()
-	var silent []Finding
-	for _, f := range found {
-		if f != nil {
+	for i, f := range found {
+		if f == nil {
+			answering = append(answering, addresses[i])
+		} else {
 			silent = append(silent, *f)
 		}
 	}
-	return silent
+	return answering, silent
 }
 
 type kafkaCluster struct {
@@ -71,6 +83,9 @@ type kafkaCluster struct {
 
 func (c kafkaCluster) look(ctx context.Context) []Finding {
 	metadata, err := c.admin.Metadata(ctx, c.topic.Topic)
+	if refused, ok := errors.AsType[*kadm.AuthError](err); ok {
+		return []Finding{c.topicState(kadm.TopicDetail{Err: refused.Err})}
+	}
 	if err != nil {
 		reason, hint := unreached(err)
 		return []Finding{{c.subject, StatusFail, "the brokers do not answer as Kafka does: " + reason, orElse(hint, "check that the brokers are given with the port of a plain listener")}}
@@ -83,7 +98,8 @@ func (c kafkaCluster) look(ctx context.Context) []Finding {
 			advertised = append(advertised, address)
 		}
 	}
-	for _, f := range dialAll(ctx, c.subject, advertised) {
+	_, silent := dialAll(ctx, c.subject, advertised)
+	for _, f := range silent {
 		f.Message = "the cluster advertises it, but " + f.Message
 		f.Hint = "set the brokers' advertised.listeners to what this machine can reach"
 		found = append(found, f)

@@ -55,11 +55,11 @@ type natsAccount struct {
 	} `json:"error"`
 }
 
-// natsRefusal is an error that the server wrote.
-type natsRefusal struct{ text string }
+// natsError is an error that the server wrote.
+type natsError struct{ text string }
 
 // Error gives the server's words.
-func (r *natsRefusal) Error() string { return "the server says " + r.text }
+func (r *natsError) Error() string { return "the server says " + r.text }
 
 // natsKey is what a credentials file holds.
 type natsKey struct {
@@ -100,7 +100,7 @@ type natsConn struct {
 }
 
 // lookAtNATS connects to one server and asks for the account's use of JetStream. Words of the server against it are a
-// *natsRefusal.
+// *natsError.
 func lookAtNATS(ctx context.Context, address string, key natsKey) (natsServer, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -117,7 +117,7 @@ func lookAtNATS(ctx context.Context, address string, key natsKey) (natsServer, e
 	if err != nil {
 		return natsServer{}, err
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	c := &natsConn{conn, bufio.NewReaderSize(conn, maxNATSLine)}
@@ -148,7 +148,7 @@ func (c *natsConn) line() (string, error) {
 	}
 	text := strings.TrimSpace(string(line))
 	if refused, ok := strings.CutPrefix(text, "-ERR"); ok {
-		return "", &natsRefusal{strings.TrimSpace(refused)}
+		return "", &natsError{strings.TrimSpace(refused)}
 	}
 	return text, nil
 }

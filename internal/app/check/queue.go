@@ -41,7 +41,7 @@ func natsServers(ctx context.Context, q config.Queue) []Finding {
 			continue
 		}
 		server, err := lookAtNATS(ctx, url, key)
-		refused, isRefused := errors.AsType[*natsRefusal](err)
+		refused, isRefused := errors.AsType[*natsError](err)
 		switch {
 		case err == nil:
 			answered = append(answered, natsState(hostOf(url), server, q))
@@ -60,7 +60,7 @@ func natsServers(ctx context.Context, q config.Queue) []Finding {
 	return append(answered, silent...)
 }
 
-func natsRefused(host string, r *natsRefusal) Finding {
+func natsRefused(host string, r *natsError) Finding {
 	f := Finding{subjectQueue, StatusFail, host + ": " + r.Error(), ""}
 	switch {
 	case strings.Contains(r.text, "Authorization"), strings.Contains(r.text, "Authentication"):

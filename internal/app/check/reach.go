@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"strings"
@@ -33,14 +34,14 @@ func unreached(err error) (reason, hint string) {
 	switch {
 	case unknown:
 		return "its certificate is of an authority that is not trusted", "have this machine trust the authority"
-	case plain:
+	case plain, errors.Is(err, http.ErrSchemeMismatch):
 		return "it does not speak TLS", "use http:// instead of https://, if that is meant"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "nothing listens there", "check host and port, and that the service runs"
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, upstream.ErrTimeout),
 		isNetwork && network.Timeout():
 		return "no answer in time", "check host and port, and that no firewall stands between"
-	case strings.Contains(err.Error(), "malformed HTTP response"), strings.Contains(err.Error(), "HTTP request to an HTTPS server"):
+	case strings.Contains(err.Error(), "malformed HTTP response"):
 		return "it does not speak plain HTTP", "use https:// instead of http://, if that is meant"
 	}
 	// The URL of a call is left out: only the last cause is told.
@@ -53,15 +54,7 @@ func unreached(err error) (reason, hint string) {
 	return err.Error(), ""
 }
 
-// hosts names the hosts of URLs, without what else they hold.
-func hosts(urls []string) string {
-	names := make([]string, len(urls))
-	for i, u := range urls {
-		names[i] = hostOf(u)
-	}
-	return strings.Join(names, ", ")
-}
-
+// hostOf names the host of a URL, without what else it holds.
 func hostOf(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"tutti/internal/client/display"
 	"tutti/internal/config"
 	"tutti/internal/core"
 )
@@ -75,9 +76,9 @@ func (r Report) WriteText(w io.Writer) error {
 	}
 	var text strings.Builder
 	for _, f := range r.Findings {
-		fmt.Fprintf(&text, "%-4s  %-*s  %s\n", f.Status, width, f.Subject, f.Message)
+		fmt.Fprintf(&text, "%-4s  %-*s  %s\n", f.Status, width, f.Subject, display.Printable(f.Message))
 		if f.Hint != "" {
-			fmt.Fprintf(&text, "%*s-> %s\n", width+8, "", f.Hint)
+			fmt.Fprintf(&text, "%*s-> %s\n", width+8, "", display.Printable(f.Hint))
 		}
 	}
 	if _, err := io.WriteString(w, text.String()); err != nil {

@@ -2,9 +2,11 @@ package demo
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -31,8 +33,18 @@ func (c *client) get(ctx context.Context, path string) (gjson.Result, error) {
 	return c.do(ctx, http.MethodGet, path)
 }
 
+// send posts a notification with its signature, "" for none.
+func (c *client) send(ctx context.Context, path string, event []byte, signature string) (gjson.Result, error) {
+	header := http.Header{"Content-Type": {"application/json"}}
+	if signature != "" {
+		header.Set("X-Signature-256", signature)
+	}
+	body, err := c.read(ctx, http.MethodPost, path, event, header)
+	return gjson.ParseBytes(body), err
+}
+
 func (c *client) do(ctx context.Context, method, path string) (gjson.Result, error) {
-	body, err := c.read(ctx, method, path)
+	body, err := c.read(ctx, method, path, nil, nil)
 	if err != nil {
 		return gjson.Result{}, err
 	}
@@ -40,11 +52,12 @@ func (c *client) do(ctx context.Context, method, path string) (gjson.Result, err
 }
 
 // read gives a whole answer; one that is not a success is an error.
-func (c *client) read(ctx context.Context, method, path string) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, method, c.base+path, nil)
+func (c *client) read(ctx context.Context, method, path string, send []byte, header http.Header) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(send))
 	if err != nil {
 		return nil, fmt.Errorf("asking tutti: %w", err)
 	}
+	maps.Copy(req.Header, header)
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("asking tutti: %w", err)
@@ -60,15 +73,15 @@ func (c *client) read(ctx context.Context, method, path string) ([]byte, error) 
 	return body, nil
 }
 
-// documents gives the number of documents that had an outcome, from the metrics.
-func (c *client) documents(ctx context.Context, outcome string) (float64, error) {
-	body, err := c.read(ctx, http.MethodGet, "/metrics")
+// documents gives the number of documents of an index that had an outcome, from the metrics.
+func (c *client) documents(ctx context.Context, index, outcome string) (float64, error) {
+	body, err := c.read(ctx, http.MethodGet, "/metrics", nil, nil)
 	if err != nil {
 		return 0, err
 	}
 	scanner := bufio.NewScanner(strings.NewReader(string(body)))
 	for scanner.Scan() {
-		value, ok := strings.CutPrefix(scanner.Text(), `tutti_documents_total{index="`+indexName+`",outcome="`+outcome+`"} `)
+		value, ok := strings.CutPrefix(scanner.Text(), `tutti_documents_total{index="`+index+`",outcome="`+outcome+`"} `)
 		if ok {
 			return strconv.ParseFloat(value, 64)
 		}

@@ -19,17 +19,23 @@ import (
 // DefaultListen is where the demo listens unless told otherwise.
 const DefaultListen = "127.0.0.1:8080"
 
-// What the demo's repository holds.
+// What the demo's repositories hold.
 const (
 	studies         = 3
 	analyses        = 2000
+	organizations   = 2
+	records         = 600 // of the tabular repository, in all
 	seed            = 7
 	repositoryCode  = "demo.song"
 	indexName       = "demo-analyses"
+	tabularCode     = "demo.lyric"
+	tabularIndex    = "demo-clinical"
 	changedAnalyses = 3
+	// webhookSecret signs what the tabular repository tells by webhook. It guards nothing but the demo.
+	webhookSecret = "demo-secret"
 )
 
-// configuration is the demo's configuration file: listen address, data folder and the repository's URL.
+// configuration is the demo's configuration file: listen address, data folder and the repositories' URLs.
 const configuration = `
 server: {listen: %q}
 dataDir: %q
@@ -42,6 +48,16 @@ repositories:
     organization: tutti
     country: CA
     pageSize: 100
+  - code: ` + tabularCode + `
+    type: lyric
+    url: %q
+    indexName: ` + tabularIndex + `
+    name: Demo clinical data
+    organization: tutti
+    country: CA
+    pageSize: 50
+    lyric: {categoryId: %q}
+    notifications: {webhook: {secret: ` + webhookSecret + `}}
 `
 
 // Config says where the demo runs. DataDir and Out are required.
@@ -61,20 +77,27 @@ type Config struct {
 // Run shows the main job and then stays up until ctx ends.
 func Run(ctx context.Context, cfg Config) (err error) {
 	began := time.Now()
-	upstream, err := newUpstream()
+	song, err := newSong()
 	if err != nil {
 		return err
 	}
-	defer upstream.Close()
-	a, err := start(ctx, cfg, upstream.URL())
+	defer song.Close()
+	lyric, err := newLyric()
+	if err != nil {
+		return err
+	}
+	defer lyric.Close()
+	a, err := start(ctx, cfg, song, lyric)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, a.Stop(context.WithoutCancel(ctx))) }()
 
-	d := &demo{cfg: cfg, out: cfg.Out, upstream: upstream, client: newClient(a.URL())}
+	d := &demo{cfg: cfg, out: cfg.Out, song: song, lyric: lyric, client: newClient(a.URL())}
 	d.say("tutti is ready after %s at %s, data in %s", time.Since(began).Round(time.Millisecond), a.URL(), cfg.DataDir)
-	d.say("A repository that speaks Song's protocol answers at %s: %d studies, %d analyses.\n", upstream.URL(), studies, analyses)
+	d.say("A metadata repository that speaks Song's protocol answers at %s: %d studies, %d analyses.", song.URL(), studies, analyses)
+	d.say("A tabular repository that speaks Lyric's protocol answers at %s: %d organizations, %d records.\n",
+		lyric.URL(), organizations, records)
 	err = d.show(ctx)
 	if err != nil && ctx.Err() != nil {
 		return nil // interrupted
@@ -88,8 +111,8 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	return nil
 }
 
-// newUpstream makes the demo's repository.
-func newUpstream() (*testkit.SongServer, error) {
+// newSong makes the demo's metadata repository.
+func newSong() (*testkit.SongServer, error) {
 	s, err := testkit.NewSong(testkit.SongConfig{})
 	if err != nil {
 		return nil, err
@@ -107,8 +130,22 @@ func newUpstream() (*testkit.SongServer, error) {
 	return s, nil
 }
 
+// newLyric makes the demo's tabular repository.
+func newLyric() (*testkit.LyricServer, error) {
+	s, err := testkit.NewLyric(testkit.LyricConfig{Alias: "clinical"})
+	if err != nil {
+		return nil, err
+	}
+	for i := range organizations {
+		name := fmt.Sprintf("CLINIC-%d", i+1)
+		s.AddOrganizations(name)
+		s.PutAll(testkit.GenerateRecords(seed, name, records/organizations)...)
+	}
+	return s, nil
+}
+
 // start runs the app with everything embedded.
-func start(ctx context.Context, cfg Config, upstreamURL string) (*app.App, error) {
+func start(ctx context.Context, cfg Config, song *testkit.SongServer, lyric *testkit.LyricServer) (*app.App, error) {
 	listen, err := freeAddress(ctx, cfg.Listen)
 	if err != nil {
 		return nil, err
@@ -120,7 +157,7 @@ func start(ctx context.Context, cfg Config, upstreamURL string) (*app.App, error
 	if err != nil {
 		return nil, fmt.Errorf("finding the data folder: %w", err)
 	}
-	c, err := config.Parse(fmt.Appendf(nil, configuration, listen, dir, upstreamURL), nil)
+	c, err := config.Parse(fmt.Appendf(nil, configuration, listen, dir, song.URL(), lyric.URL(), lyric.CategoryID()), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -32,15 +32,16 @@ func TestRun(t *testing.T) {
 			}
 			t.Logf("took %s", time.Since(began))
 			for _, want := range []string{
-				`tutti is ready after \d+`, `succeeded: 2000 documents in`, `changed +→ indexed after`,
-				`unpublished +→ removed after`, `curl -X POST http://127\.0\.0\.1:\d+/index/repository/demo\.song`,
+				`tutti is ready after \d+`, `succeeded: 2000 documents in`, `succeeded: 600 documents in`,
+				`changed +→ indexed after`, `unpublished +→ removed after`,
+				`rejected +→ dead letter \S+ after \S+: .*analysisType`, `/dead-letters/\S+/retry`, `curl -X POST http://127\.0\.0\.1:\d+/index/repository/demo\.song`,
 			} {
 				if !regexp.MustCompile(want).MatchString(out.String()) {
 					t.Errorf("the demo does not say %q:\n%s", want, &out)
 				}
 			}
-			if n := strings.Count(out.String(), "→ indexed after"); n != 3 {
-				t.Errorf("%d changed analyses were indexed, want 3", n)
+			if n := strings.Count(out.String(), "→ indexed after"); n != 4 {
+				t.Errorf("%d changed records were indexed, want 4", n)
 			}
 		})
 	}

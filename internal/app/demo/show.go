@@ -15,40 +15,60 @@ import (
 
 // demo is one showing.
 type demo struct {
-	cfg      Config
-	out      io.Writer
-	upstream *testkit.SongServer
-	client   *client
+	cfg    Config
+	out    io.Writer
+	song   *testkit.SongServer
+	lyric  *testkit.LyricServer
+	client *client
 }
 
 func (d *demo) say(format string, args ...any) { _, _ = fmt.Fprintf(d.out, format+"\n", args...) }
 
-// show indexes the repository, changes some analyses and triggers them, and says how to look at it all.
+// show indexes the repositories, changes some records and tells tutti, and says how to look at it all.
 func (d *demo) show(ctx context.Context) error {
-	d.say("1. Index the whole repository: POST /index/repository/%s", repositoryCode)
-	accepted, err := d.client.post(ctx, "/index/repository/"+repositoryCode)
+	jobID, err := d.index(ctx, 1, repositoryCode, analyses)
 	if err != nil {
 		return err
 	}
-	jobID := accepted.Get("jobId").String()
-	job, err := d.watch(ctx, jobID)
-	if err != nil {
+	if _, err := d.index(ctx, 2, tabularCode, records); err != nil {
 		return err
 	}
-	took := job.Get("endedAt").Time().Sub(job.Get("startedAt").Time())
-	d.say("   %s: %d documents in %s, %d removed, %d rejected.\n", job.Get("state"), job.Get("totals.indexed").Int(),
-		took.Round(time.Millisecond), job.Get("totals.removed").Int(), job.Get("totals.rejected").Int())
 
-	study := d.upstream.Studies()[0]
-	records := d.upstream.Analyses(study)
-	d.say("2. %d analyses of %s change at the repository, one is unpublished, and each is triggered:", changedAnalyses, study)
-	for i, record := range records[:changedAnalyses+1] {
+	study := d.song.Studies()[0]
+	listed := d.song.Analyses(study)
+	d.say("3. %d analyses of %s change at the repository, one is unpublished, and each is triggered:", changedAnalyses, study)
+	for i, record := range listed[:changedAnalyses+1] {
 		if err := d.change(ctx, study, record, i == changedAnalyses); err != nil {
 			return err
 		}
 	}
-	d.finish(study, records[0].ID, jobID)
+	if err := d.webhook(ctx); err != nil {
+		return err
+	}
+	letter, err := d.rejected(ctx, study)
+	if err != nil {
+		return err
+	}
+	d.finish(study, listed[0].ID, jobID, letter)
 	return nil
+}
+
+// index indexes a whole repository with a progress bar.
+func (d *demo) index(ctx context.Context, step int, code string, expected int) (jobID string, err error) {
+	d.say("%d. Index a whole repository: POST /index/repository/%s", step, code)
+	accepted, err := d.client.post(ctx, "/index/repository/"+code)
+	if err != nil {
+		return "", err
+	}
+	jobID = accepted.Get("jobId").String()
+	job, err := d.watch(ctx, jobID, expected)
+	if err != nil {
+		return "", err
+	}
+	took := job.Get("endedAt").Time().Sub(job.Get("startedAt").Time())
+	d.say("   %s: %d documents in %s, %d removed, %d rejected.\n", job.Get("state"), job.Get("totals.indexed").Int(),
+		took.Round(time.Millisecond), job.Get("totals.removed").Int(), job.Get("totals.rejected").Int())
+	return jobID, nil
 }
 
 // change alters an analysis at the repository, triggers it, and waits until the metrics show the outcome.
@@ -56,48 +76,64 @@ func (d *demo) change(ctx context.Context, study string, record testkit.Analysis
 	outcome, what := "indexed", "changed"
 	if unpublish {
 		outcome, what = "removed", "unpublished"
-		d.upstream.SetState(record.ID, "UNPUBLISHED")
+		d.song.SetState(record.ID, "UNPUBLISHED")
 	} else {
 		body, err := sjson.SetBytes(record.Body, "updatedAt", time.Now().UTC().Format("2006-01-02T15:04:05.000000"))
 		if err != nil {
 			return fmt.Errorf("changing an analysis: %w", err)
 		}
-		if err := d.upstream.Put(study, body); err != nil {
+		if err := d.song.Put(study, body); err != nil {
 			return err
 		}
 	}
-	before, err := d.client.documents(ctx, outcome)
+	took, err := d.outcome(ctx, indexName, outcome, func() error {
+		_, err := d.client.post(ctx, recordPath(study, record.ID))
+		return err
+	})
 	if err != nil {
 		return err
 	}
+	d.say("   %s %-11s → %s after %s", record.ID, what, outcome, took)
+	return nil
+}
+
+func recordPath(study, id string) string {
+	return "/index/repository/" + repositoryCode + "/organization/" + study + "/id/" + id
+}
+
+// outcome calls do and waits until the metrics show one more outcome of an index. It gives how long that took.
+func (d *demo) outcome(ctx context.Context, index, outcome string, do func() error) (time.Duration, error) {
+	before, err := d.client.documents(ctx, index, outcome)
+	if err != nil {
+		return 0, err
+	}
 	began := time.Now()
-	if _, err := d.client.post(ctx, "/index/repository/"+repositoryCode+"/organization/"+study+"/id/"+record.ID); err != nil {
-		return err
+	if err := do(); err != nil {
+		return 0, err
 	}
 	for {
-		now, err := d.client.documents(ctx, outcome)
+		now, err := d.client.documents(ctx, index, outcome)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if now > before {
-			d.say("   %s %-11s → %s after %s", record.ID, what, outcome, time.Since(began).Round(time.Millisecond))
-			return nil
+			return time.Since(began).Round(time.Millisecond), nil
 		}
 		if err := pause(ctx, 2*time.Millisecond); err != nil {
-			return err
+			return 0, err
 		}
 	}
 }
 
-// watch draws a bar for each organization of a job until the job has ended.
-func (d *demo) watch(ctx context.Context, id string) (gjson.Result, error) {
+// watch draws a bar for a job until it has ended.
+func (d *demo) watch(ctx context.Context, id string, expected int) (gjson.Result, error) {
 	last := ""
 	for {
 		job, err := d.client.get(ctx, "/jobs/"+id)
 		if err != nil {
 			return job, err
 		}
-		if line := progressLine(job); line != last {
+		if line := progressLine(job, expected); line != last {
 			_, _ = fmt.Fprintf(d.out, "\r   %s", line)
 			last = line
 		}
@@ -112,31 +148,36 @@ func (d *demo) watch(ctx context.Context, id string) (gjson.Result, error) {
 }
 
 // progressLine draws one bar over all organizations, for a terminal of 80 columns.
-func progressLine(job gjson.Result) string {
+func progressLine(job gjson.Result, expected int) string {
 	const width = 40
 	fetched := job.Get("totals.fetched").Int()
-	filled := min(width, int(fetched*width/analyses))
+	filled := min(width, int(fetched)*width/expected)
 	return fmt.Sprintf("[%s%s] %4d of %d fetched, %s", strings.Repeat("█", filled), strings.Repeat("·", width-filled),
-		fetched, analyses, job.Get("state"))
+		fetched, expected, job.Get("state"))
 }
 
 // finish prints commands that work while the demo runs.
-func (d *demo) finish(study, id, jobID string) {
+func (d *demo) finish(study, id, jobID, letter string) {
 	base := d.client.base
 	d.say("\nTry, in another terminal:")
 	for _, command := range []string{
-		"curl -X POST " + base + "/index/repository/" + repositoryCode + "/organization/" + study + "/id/" + id,
+		"curl -X POST " + base + recordPath(study, id),
 		"curl -X POST " + base + "/index/repository/" + repositoryCode + "/organization/" + study,
 		"curl " + base + "/jobs",
-		"curl " + base + "/jobs/" + jobID,
-		"curl -X DELETE " + base + "/index/repository/" + repositoryCode + "/organization/" + study + "/id/" + id,
+		"curl " + base + "/jobs/" + jobID + "/events",
+		"curl " + base + "/dead-letters/" + letter,
+		"curl -X POST " + base + "/dead-letters/" + letter + "/retry",
+		"curl -X DELETE " + base + recordPath(study, id),
 		"curl " + base + "/ready",
 		"curl -s " + base + "/metrics | grep ^tutti_",
-		"curl " + base + "/openapi.json",
-		"curl " + d.upstream.URL() + "/studies/" + study + "/analysis/" + id,
+		"curl " + d.song.URL() + "/studies/" + study + "/analysis/" + id,
+		"curl '" + d.lyric.URL() + "/data/category/" + d.lyric.CategoryID() + "/organization/CLINIC-1?view=compound&page=1&pageSize=1'",
+		"TUTTI_SERVER=" + base + " go run ./cmd/tutti index " + tabularCode + " --wait",
+		"TUTTI_SERVER=" + base + " go run ./cmd/tutti dead-letters list",
 	} {
 		d.say("  %s", command)
 	}
+	d.say("Every route with its inputs, to try in a browser: %s/api-docs", base)
 }
 
 func pause(ctx context.Context, d time.Duration) error {

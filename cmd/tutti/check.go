@@ -1,0 +1,61 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"tutti/internal/app/check"
+	"tutti/internal/config"
+	"tutti/internal/core"
+)
+
+func checkCommand() *cobra.Command {
+	var file, output string
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "Look whether everything that the configuration names is as it should be",
+		Long: "Validate the configuration, dial the queue, the index, every repository and every Kafka broker that it names, and\n" +
+			"say in one line each what is right or how to mend it. Nothing is changed, and a server that runs on the same data\n" +
+			"folder is not disturbed. The exit code is 0 when nothing failed, else 1.",
+		Example:           "  tutti check --config tutti.yaml\n  tutti check --config tutti.yaml --output json | jq '.findings[] | select(.status != \"ok\")'",
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkOutput(output); err != nil {
+				return err
+			}
+			var found check.Report
+			if cfg, err := config.Load(file, os.Environ()); err != nil {
+				found = check.Refused(err)
+			} else {
+				found = check.Run(cmd.Context(), cfg, check.Options{Version: buildVersion()})
+			}
+			if err := writeFindings(cmd.OutOrStdout(), found, output); err != nil {
+				return err
+			}
+			if !found.OK {
+				return core.NewError(core.CodeInvalid, fmt.Sprintf("%d of %d findings failed", found.Failed(), len(found.Findings)))
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&file, "config", os.Getenv("TUTTI_CONFIG"), "the configuration `file` (YAML); also TUTTI_CONFIG")
+	cmd.Flags().StringVarP(&output, "output", "o", outputText, "`text` or json")
+	complete(cmd, "output", outputs()...)
+	return cmd
+}
+
+func writeFindings(w io.Writer, found check.Report, output string) error {
+	if output == outputText {
+		return found.WriteText(w)
+	}
+	text, err := json.Marshal(found)
+	if err != nil {
+		return fmt.Errorf("writing the findings: %w", err)
+	}
+	return printJSON(w, text)
+}

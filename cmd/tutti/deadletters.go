@@ -1,0 +1,329 @@
+package main
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tutti/internal/client"
+	"tutti/internal/client/display"
+	"tutti/internal/core"
+)
+
+// reasons are those of CONTRACT section 1's dead letters.
+func reasons() []string {
+	return []string{
+		core.ReasonRejected, core.ReasonTooLarge, core.ReasonInvalidID, core.ReasonUpstream,
+		core.ReasonUnknownRepository, core.ReasonCrashLoop, core.ReasonNotUnderstood,
+	}
+}
+
+func deadLettersCommand() *cobra.Command {
+	var r remote
+	cmd := &cobra.Command{
+		Use:   "dead-letters",
+		Short: "List, show, retry and discard records that were given up",
+		Long: "A dead letter is a record that the server gave up on, with the reason, the engine's own words and the document as\n" +
+			"far as it is kept; or a notification that was not understood. It goes when the record is indexed later on, whether\n" +
+			"by a retry, a notification or a run.",
+		Example: "  tutti dead-letters list --reason rejected\n" +
+			"  tutti dead-letters show ID\n" +
+			"  tutti dead-letters retry --all --repository song.collab\n" +
+			"  tutti dead-letters list --export > letters.ndjson",
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	r.addFlags(cmd)
+	cmd.AddCommand(lettersListCommand(&r), lettersShowCommand(&r), lettersRetryCommand(&r), lettersDiscardCommand(&r))
+	return cmd
+}
+
+// addLetterFilter gives cmd the flags that choose dead letters.
+func addLetterFilter(cmd *cobra.Command, repository, reason *string) {
+	cmd.Flags().StringVar(repository, "repository", "", "only those of the repository with this `code`")
+	cmd.Flags().StringVar(reason, "reason", "", "only those with this `reason`: "+strings.Join(reasons(), ", "))
+	complete(cmd, "repository")
+	complete(cmd, "reason", reasons()...)
+}
+
+func lettersListCommand(r *remote) *cobra.Command {
+	var filter client.DeadLetterFilter
+	var export bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List dead letters, the newest first",
+		Long: "List dead letters, the newest first and without their documents.\n\n" +
+			"With --export write all of them to stdout, documents included, one JSON object a line. An export that is cut short\n" +
+			"exits with 1.\n\n" + localTimes,
+		Example: "  tutti dead-letters list --repository song.collab --reason rejected\n" +
+			"  tutti dead-letters list --export | jq -r .engineReason | sort | uniq -c",
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if export && (filter.Limit != 0 || filter.Cursor != "") {
+				return usage(cmd, "--export writes all dead letters: --limit and --cursor do not go with it")
+			}
+			c, err := r.client()
+			if err != nil {
+				return err
+			}
+			if export {
+				return c.ExportDeadLetters(cmd.Context(), filter.Repository, filter.Reason, cmd.OutOrStdout())
+			}
+			page, err := c.DeadLetters(cmd.Context(), filter)
+			if err != nil {
+				return err
+			}
+			if r.json() {
+				return printJSON(cmd.OutOrStdout(), page.Raw)
+			}
+			return printLetters(cmd, page)
+		},
+	}
+	addLetterFilter(cmd, &filter.Repository, &filter.Reason)
+	flags := cmd.Flags()
+	flags.IntVar(&filter.Limit, "limit", 0, "the most that are listed, a `number` from 1 to 1000 (default 50)")
+	flags.StringVar(&filter.Cursor, "cursor", "", "go on where another list ended; it names its `cursor`")
+	flags.BoolVar(&export, "export", false, "write all of them with their documents, one JSON object a line")
+	complete(cmd, "limit")
+	complete(cmd, "cursor")
+	return cmd
+}
+
+func printLetters(cmd *cobra.Command, page client.DeadLetterPage) error {
+	out := cmd.OutOrStdout()
+	if len(page.DeadLetters) == 0 {
+		_, err := fmt.Fprintln(out, "no dead letters")
+		return err
+	}
+	table := display.NewTable("ID", "REASON", "ABOUT", ">ATTEMPTS", "LAST", "ENGINE")
+	for _, l := range page.DeadLetters {
+		table.Row(l.ID, l.Reason, subjectOf(l), strconv.Itoa(l.Attempts), display.Time(l.LastAt), l.EngineType)
+	}
+	if err := table.Write(out); err != nil {
+		return err
+	}
+	return printMore(cmd, page.NextCursor)
+}
+
+// subjectOf names what a letter is about.
+func subjectOf(l client.DeadLetter) string {
+	var parts []string
+	for _, part := range []string{l.Repository, l.Organization, l.RecordID} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	if len(parts) < 2 && l.Source != "" {
+		parts = append(parts, strings.TrimSpace(l.Source+" "+l.Position))
+	}
+	return strings.Join(parts, " / ")
+}
+
+func lettersShowCommand(r *remote) *cobra.Command {
+	return &cobra.Command{
+		Use:   "show <id>",
+		Short: "Show a dead letter with its document",
+		Long: "Show why a record was given up: the reason, a hint, the engine's own words, how often it was tried, and the\n" +
+			"document as far as it is kept, which is 256 KiB of it.\n\n" + localTimes,
+		Example:           "  tutti dead-letters show ID\n  tutti dead-letters show ID --output json | jq .document",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeIDs(r, 1, letterIDs),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := r.client()
+			if err != nil {
+				return err
+			}
+			letter, err := c.DeadLetter(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if r.json() {
+				return printJSON(cmd.OutOrStdout(), letter.Raw)
+			}
+			return printLetter(cmd.OutOrStdout(), letter)
+		},
+	}
+}
+
+func printLetter(out io.Writer, l client.DeadLetter) error {
+	engine := l.EngineType
+	if l.EngineReason != "" {
+		engine = strings.TrimPrefix(engine+": "+l.EngineReason, ": ")
+	}
+	if err := display.Facts(out,
+		"id", l.ID, "repository", l.Repository, "organization", l.Organization, "record", l.RecordID, "reason", l.Reason,
+		"hint", l.Hint, "engine", engine, "attempts", strconv.Itoa(l.Attempts), "first", display.Time(l.FirstAt),
+		"last", display.Time(l.LastAt), "job", l.JobID, "source", l.Source, "position", l.Position, "document", documentOf(l),
+	); err != nil {
+		return err
+	}
+	text, err := documentText(l)
+	if err != nil || text == "" {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "\n%s\n", text)
+	return err
+}
+
+// documentOf says how large the document is, and how much of it is kept.
+func documentOf(l client.DeadLetter) string {
+	if l.Size == 0 {
+		return ""
+	}
+	text := display.Count(int64(l.Size)) + " bytes, sha256 " + l.SHA256
+	if l.Truncated {
+		text += ", of which the start is kept"
+	}
+	return text
+}
+
+// documentText gives the document as it can be read: JSON indented, text as it is, other bytes as a dump.
+func documentText(l client.DeadLetter) (string, error) {
+	switch {
+	case len(l.Document) > 0:
+		var pretty bytes.Buffer
+		if err := json.Indent(&pretty, l.Document, "", "  "); err != nil {
+			return "", fmt.Errorf("reading the document of a dead letter: %w", err)
+		}
+		return display.PrintableLines(pretty.String()), nil
+	case l.DocumentText != "":
+		return display.PrintableLines(l.DocumentText), nil
+	case len(l.DocumentBase64) > 0:
+		return strings.TrimSuffix(hex.Dump(l.DocumentBase64), "\n"), nil
+	default:
+		return "", nil
+	}
+}
+
+func lettersRetryCommand(r *remote) *cobra.Command {
+	var all bool
+	var repository, reason string
+	cmd := &cobra.Command{
+		Use:   "retry <id>… | --all",
+		Short: "Ask again for records that were given up",
+		Long: "Ask the server to fetch the records anew and to index them. What is stored in a letter is never written. The server\n" +
+			"answers when the requests are stored; a letter goes when its record was indexed, so look again a moment later.\n\n" +
+			"With --all retry every letter, or those of --repository and --reason. A letter that cannot be retried says what to\n" +
+			"do instead; with several ids the others are retried all the same, and the exit code is 1.",
+		Example: "  tutti dead-letters retry ID\n" +
+			"  tutti dead-letters retry --all --reason rejected",
+		ValidArgsFunction: completeIDs(r, math.MaxInt, letterIDs),
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			switch {
+			case all && len(ids) > 0:
+				return usage(cmd, "--all and ids do not go together")
+			case !all && len(ids) == 0:
+				return usage(cmd, "give the ids of dead letters, or --all")
+			case !all && (repository != "" || reason != ""):
+				return usage(cmd, "--repository and --reason need --all")
+			}
+			c, err := r.client()
+			if err != nil {
+				return err
+			}
+			if all {
+				return retryAll(cmd, c, r, repository, reason)
+			}
+			return eachLetter(cmd, ids, func(id string) error { return retryLetter(cmd, c, r, id) })
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "retry all of them")
+	addLetterFilter(cmd, &repository, &reason)
+	return cmd
+}
+
+func retryAll(cmd *cobra.Command, c *client.Client, r *remote, repository, reason string) error {
+	retried, err := c.RetryAll(cmd.Context(), repository, reason)
+	if err != nil {
+		return err
+	}
+	out := cmd.OutOrStdout()
+	if r.json() {
+		return printJSON(out, retried.Raw)
+	}
+	if _, err := fmt.Fprintf(out, "%d retried\n", retried.Retried); err != nil || retried.Refused == 0 {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "%d cannot be retried; retry one by its id to read why\n", retried.Refused)
+	return err
+}
+
+func retryLetter(cmd *cobra.Command, c *client.Client, r *remote, id string) error {
+	retried, err := c.Retry(cmd.Context(), id)
+	if err != nil {
+		return err
+	}
+	if r.json() {
+		return printJSON(cmd.OutOrStdout(), retried.Raw)
+	}
+	about := subjectOf(client.DeadLetter{
+		Repository: retried.Repository, Organization: retried.Organization, RecordID: retried.RecordID,
+	})
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), display.Printable("retried "+id+", "+about))
+	return err
+}
+
+func lettersDiscardCommand(r *remote) *cobra.Command {
+	return &cobra.Command{
+		Use:   "discard <id>…",
+		Short: "Remove dead letters for good",
+		Long: "Remove dead letters for good; nothing is asked again. With several ids the others are removed when one cannot be,\n" +
+			"and the exit code is 1. With --output json a line {\"id\":…,\"discarded\":true} is written for each that is gone.",
+		Example:           "  tutti dead-letters discard ID",
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: completeIDs(r, math.MaxInt, letterIDs),
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			c, err := r.client()
+			if err != nil {
+				return err
+			}
+			return eachLetter(cmd, ids, func(id string) error {
+				if err := c.Discard(cmd.Context(), id); err != nil {
+					return err
+				}
+				if !r.json() {
+					_, err := fmt.Fprintln(cmd.OutOrStdout(), display.Printable("discarded "+id))
+					return err
+				}
+				line, err := json.Marshal(map[string]any{"id": id, "discarded": true})
+				if err != nil {
+					return fmt.Errorf("writing the answer: %w", err)
+				}
+				return printJSON(cmd.OutOrStdout(), line)
+			})
+		},
+	}
+}
+
+// eachLetter does something to each letter. What goes wrong with one of several is told and keeps nobody from the others,
+// unless the server is away.
+func eachLetter(cmd *cobra.Command, ids []string, do func(id string) error) error {
+	if len(ids) == 1 {
+		return do(ids[0])
+	}
+	failed := 0
+	for _, id := range ids {
+		err := do(id)
+		if err == nil {
+			continue
+		}
+		if cmd.Context().Err() != nil || core.Retryable(err) {
+			return fmt.Errorf("%s: %w", id, err)
+		}
+		failed++
+		complain(cmd.ErrOrStderr(), fmt.Errorf("%s: %w", id, err))
+	}
+	if failed > 0 {
+		return &exitError{code: exitFailed}
+	}
+	return nil
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tutti/internal/client"
+	"tutti/internal/client/display"
+	"tutti/internal/core"
+)
+
+// localTimes is what help says of the times that tables show.
+const localTimes = "Times are in the local zone; with --output json they are the server's, in UTC."
+
+func jobsCommand() *cobra.Command {
+	var r remote
+	cmd := jobsListCommand(&r)
+	cmd.Use = "jobs"
+	cmd.Short = "List, show and cancel jobs"
+	cmd.Long = "List jobs, the newest first, as tutti jobs list does, or show or cancel one.\n\n" + localTimes
+	cmd.Example = "  tutti jobs\n" +
+		"  tutti jobs list --state running --repository song.collab\n" +
+		"  tutti jobs show 0199b2a7-3c2f-7a01-9d7e-0d2f6c1f7a10 --watch\n" +
+		"  tutti jobs cancel 0199b2a7-3c2f-7a01-9d7e-0d2f6c1f7a10"
+	r.addFlags(cmd)
+	cmd.AddCommand(jobsListCommand(&r), jobsShowCommand(&r), jobsCancelCommand(&r))
+	return cmd
+}
+
+func jobsListCommand(r *remote) *cobra.Command {
+	var filter client.JobFilter
+	var state string
+	cmd := &cobra.Command{
+		Use:               "list",
+		Short:             "List jobs, the newest first",
+		Long:              "List jobs, the newest first.\n\n" + localTimes,
+		Example:           "  tutti jobs list --state failed\n  tutti jobs list --repository song.collab --limit 5 --output json",
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := r.client()
+			if err != nil {
+				return err
+			}
+			filter.State = core.JobState(state)
+			page, err := c.Jobs(cmd.Context(), filter)
+			if err != nil {
+				return err
+			}
+			if r.json() {
+				return printJSON(cmd.OutOrStdout(), page.Raw)
+			}
+			return printJobs(cmd, page)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&filter.Repository, "repository", "", "only jobs of the repository with this `code`")
+	flags.StringVar(&state, "state", "", "only jobs in this `state`: queued, running, succeeded, partial, failed or cancelled")
+	flags.IntVar(&filter.Limit, "limit", 0, "the most that are listed, a `number` from 1 to 200 (default 50)")
+	flags.StringVar(&filter.Cursor, "cursor", "", "go on where another list ended; it names its `cursor`")
+	complete(cmd, "state", states()...)
+	complete(cmd, "repository")
+	complete(cmd, "limit")
+	complete(cmd, "cursor")
+	return cmd
+}
+
+func states() []string {
+	var names []string
+	for _, state := range core.JobStates() {
+		names = append(names, string(state))
+	}
+	return names
+}
+
+func printJobs(cmd *cobra.Command, page client.JobPage) error {
+	out := cmd.OutOrStdout()
+	if len(page.Jobs) == 0 {
+		_, err := fmt.Fprintln(out, "no jobs")
+		return err
+	}
+	table := display.NewTable("ID", "SCOPE", "STATE", ">FETCHED", ">EXPECTED", ">INDEXED", ">REMOVED", ">REJECTED", "QUEUED", "TOOK")
+	for _, job := range page.Jobs {
+		t := job.Totals
+		table.Row(job.ID, display.ScopeOf(job), string(job.State), display.Count(t.Fetched), display.Count(t.Expected),
+			display.Count(t.Indexed), display.Count(t.Removed), display.Count(t.Rejected), display.Time(job.QueuedAt), tookOf(job))
+	}
+	if err := table.Write(out); err != nil {
+		return err
+	}
+	return printMore(cmd, page.NextCursor)
+}
+
+// printMore says how to list what comes next.
+func printMore(cmd *cobra.Command, cursor string) error {
+	if cursor == "" {
+		return nil
+	}
+	_, err := fmt.Fprintln(cmd.ErrOrStderr(), "there are more: --cursor "+display.Printable(cursor))
+	return err
+}
+
+// tookOf writes how long a job has run, "" before its end.
+func tookOf(job client.Job) string {
+	if job.StartedAt == nil || job.EndedAt == nil {
+		return ""
+	}
+	return display.Duration(job.EndedAt.Sub(*job.StartedAt))
+}
+
+func jobsShowCommand(r *remote) *cobra.Command {
+	var watch bool
+	cmd := &cobra.Command{
+		Use:   "show <id>",
+		Short: "Show a job and its organizations",
+		Long: "Show a job, its totals and each of its organizations. With --watch stay until the job has ended, and show its\n" +
+			"progress and exit as tutti index --wait does: 0 when it succeeded, 2 when it ended partial, 1 otherwise. Without\n" +
+			"--watch the exit code is 0 for a job that exists, whatever its state.\n\n" + localTimes,
+		Example:           "  tutti jobs show 0199b2a7-3c2f-7a01-9d7e-0d2f6c1f7a10 --watch",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeIDs(r, 1, jobIDs),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := r.client()
+			if err != nil {
+				return err
+			}
+			if watch {
+				return await(cmd, c, r, args[0])
+			}
+			job, err := c.Job(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return printJob(cmd, r, job)
+		},
+	}
+	cmd.Flags().BoolVar(&watch, "watch", false, "wait until the job has ended, and show its progress")
+	return cmd
+}
+
+func jobsCancelCommand(r *remote) *cobra.Command {
+	return &cobra.Command{
+		Use:   "cancel <id>",
+		Short: "End a job",
+		Long: "End a job that is queued or running, and show it as it is then. What it has written stays. A job that has ended\n" +
+			"is an error.",
+		Example:           "  tutti jobs cancel 0199b2a7-3c2f-7a01-9d7e-0d2f6c1f7a10",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeIDs(r, 1, openJobIDs),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := r.client()
+			if err != nil {
+				return err
+			}
+			job, err := c.CancelJob(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return printJob(cmd, r, job)
+		},
+	}
+}
+
+func printJob(cmd *cobra.Command, r *remote, job client.Job) error {
+	out := cmd.OutOrStdout()
+	if r.json() {
+		return printJSON(out, job.Raw)
+	}
+	facts := []string{
+		"id", job.ID, "scope", display.ScopeOf(job), "index", job.IndexName, "state", string(job.State),
+		"error", display.Fault(job.Error), "cause", string(job.Cause), "queued", display.Time(job.QueuedAt),
+		"started", timeOf(job.StartedAt), "ended", timeOf(job.EndedAt), "took", tookOf(job), "records", display.Totals(job.Totals),
+	}
+	if job.RatePerSecond > 0 {
+		facts = append(facts, "rate", display.Rate(job.RatePerSecond))
+	}
+	if job.ETASeconds != nil {
+		facts = append(facts, "left", display.Duration(time.Duration(*job.ETASeconds)*time.Second))
+	}
+	if err := display.Facts(out, facts...); err != nil || len(job.Organizations) == 0 {
+		return err
+	}
+	if _, err := fmt.Fprintln(out); err != nil {
+		return err
+	}
+	table := display.NewTable("ORGANIZATION", "STATE", ">FETCHED", ">EXPECTED", ">INDEXED", ">STALE", ">REMOVED", ">REJECTED", "ERROR")
+	for _, o := range job.Organizations {
+		t := o.Totals
+		table.Row(o.Organization, string(o.State), display.Count(t.Fetched), display.Count(t.Expected), display.Count(t.Indexed), display.Count(t.Stale),
+			display.Count(t.Removed), display.Count(t.Rejected), display.Fault(o.Error))
+	}
+	return table.Write(out)
+}
+
+// timeOf writes a time that may not have come, "" for none.
+func timeOf(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return display.Time(*t)
+}

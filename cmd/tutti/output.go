@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"tutti/internal/client/display"
+	"tutti/internal/core"
+)
+
+// Exit codes; every error but a job that ended partial is exitFailed.
+const (
+	exitDone    = 0
+	exitFailed  = 1
+	exitPartial = 2
+)
+
+// Values of --output.
+const (
+	outputText = "text"
+	outputJSON = "json"
+)
+
+func outputs() []string { return []string{outputText, outputJSON} }
+
+func checkOutput(output string) error {
+	if !slices.Contains(outputs(), output) {
+		return fmt.Errorf("--output is text or json, not %q", output)
+	}
+	return nil
+}
+
+// exitError ends the program with a code of its own.
+type exitError struct {
+	code int
+	// err is written to stderr; nil where everything has been said.
+	err error
+}
+
+// Error gives the text of the error below.
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+
+// Unwrap gives the error below.
+func (e *exitError) Unwrap() error { return e.err }
+
+// report writes what err says to stderr and gives the exit code.
+func report(stderr io.Writer, err error) int {
+	if err == nil {
+		return exitDone
+	}
+	code := exitFailed
+	if coded, ok := errors.AsType[*exitError](err); ok {
+		code = coded.code
+		if coded.err == nil {
+			return code
+		}
+	}
+	complain(stderr, err)
+	return code
+}
+
+// complain writes an error and its hint to stderr.
+func complain(stderr io.Writer, err error) {
+	_, _ = fmt.Fprintln(stderr, "tutti: "+display.PrintableLines(err.Error()))
+	if hint := core.HintOf(err); hint != "" {
+		_, _ = fmt.Fprintln(stderr, "       "+display.PrintableLines(hint))
+	}
+}
+
+// printJSON writes a JSON text as one line.
+func printJSON(w io.Writer, text json.RawMessage) error {
+	_, err := fmt.Fprintf(w, "%s\n", bytes.TrimSpace(text))
+	return err
+}
+
+// usage makes the error of a command line that cannot be meant.
+func usage(cmd *cobra.Command, message string) error {
+	return &core.Error{Code: core.CodeInvalid, Message: message, Hint: "see " + cmd.CommandPath() + " --help"}
+}
+
+// progressOf says how progress is shown on cmd's stderr: drawn on a terminal, else in lines; with --output json nothing
+// but a drawing, which no log keeps.
+func progressOf(cmd *cobra.Command, r *remote) (io.Writer, display.ProgressConfig) {
+	out := cmd.ErrOrStderr()
+	terminal, ok := display.TerminalOf(out, os.Getenv)
+	switch {
+	case ok:
+		return out, display.ProgressConfig{Screen: terminal}
+	case r.json():
+		return io.Discard, display.ProgressConfig{}
+	default:
+		return out, display.ProgressConfig{}
+	}
+}

@@ -1,0 +1,39 @@
+# Sourced by start and stop: where everything is. Needs nothing but bash.
+#
+# Services live below TUTTI_SERVICES_DIR. The default is ~/.cache/tutti-services, and /var/cache/tutti-services for root,
+# as for the other services.
+
+version=${TUTTI_KAFKA_VERSION:-3.9.1}
+scala=2.13
+
+if [ "$(id -u)" -eq 0 ]; then
+  default_dir=/var/cache/tutti-services
+else
+  default_dir=$HOME/.cache/tutti-services
+fi
+base=${TUTTI_SERVICES_DIR:-$default_dir}/kafka
+home=$base/kafka-$version
+
+clean=false
+for argument in "$@"; do
+  case $argument in
+    --clean) clean=true ;;
+    *)
+      echo "unknown argument $argument; known: --clean" >&2
+      exit 2
+      ;;
+  esac
+done
+
+port=${TUTTI_KAFKA_PORT:-19092}
+controller_port=${TUTTI_KAFKA_CONTROLLER_PORT:-$((port + 1))}
+node=$base/node-$port
+pid_file=$node/pid
+
+say() { echo "kafka: $*" >&2; }
+
+# running tells whether the recorded process lives and is this node's, not a stranger with a reused id.
+running() {
+  local pid
+  pid=$(cat "$pid_file" 2>/dev/null) && [ -n "$pid" ] && tr '\0' '\n' <"/proc/$pid/cmdline" 2>/dev/null | grep -qF "$node"
+}

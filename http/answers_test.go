@@ -1,0 +1,140 @@
+package http_test
+
+import (
+	nethttp "net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"tutti/http"
+)
+
+// pathOf fills the parameters of a pattern.
+func pathOf(pattern string) string {
+	return strings.NewReplacer("{repositoryCode}", "song.ca", "{organization}", "S", "{id}", "A", "{asset}", "page.css").Replace(pattern)
+}
+
+// methodsOf gives the methods of every path, HEAD beside GET. A literal segment shares its path with a parameter: what is
+// routed for /x/{id} is routed for /x/retry.
+func methodsOf(h handler) map[string][]string {
+	methods := map[string][]string{}
+	for _, at := range h.Routes() {
+		path := pathOf(at.Pattern)
+		for _, r := range h.Routes() {
+			got, want := strings.Split(path, "/"), strings.Split(r.Pattern, "/")
+			if len(got) != len(want) || !fits(want, got) || slices.Contains(methods[path], r.Method) {
+				continue
+			}
+			methods[path] = append(methods[path], r.Method)
+			if r.Method == "GET" {
+				methods[path] = append(methods[path], "HEAD")
+			}
+		}
+	}
+	return methods
+}
+
+func TestEveryPathRefusesOtherMethods(t *testing.T) {
+	h := newHandler(t, working(), http.Config{})
+	for path, methods := range methodsOf(h) {
+		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "PROPFIND"} {
+			if slices.Contains(methods, method) {
+				continue
+			}
+			t.Run(method+path, func(t *testing.T) {
+				// What is sent along does not matter.
+				header := nethttp.Header{"Accept": {"image/webp"}, "Content-Type": {"text/plain"}}
+				res, body := do(t, h, ask{method: method, target: path + "?nobody=1", header: header})
+				wantProblem(t, res, body, 405, "method_not_allowed", "does not take this method")
+				allow := strings.Split(res.Header.Get("Allow"), ", ")
+				slices.Sort(allow)
+				if want := slices.Sorted(slices.Values(methods)); !slices.Equal(allow, want) {
+					t.Errorf("allow: got %v, want %v", allow, want)
+				}
+			})
+		}
+	}
+}
+
+func TestEveryRouteRefusesWhatItCannotAnswer(t *testing.T) {
+	h := newHandler(t, working(), http.Config{MaxBodyBytes: 8})
+	for _, route := range h.Routes() {
+		t.Run(route.Method+route.Pattern, func(t *testing.T) {
+			responses := document(t).Paths.Value(route.Pattern).GetOperation(route.Method).Responses
+			a := ask{method: route.Method, target: pathOf(route.Pattern)}
+
+			// Prometheus' formats are answered to everybody, as promhttp has it.
+			if (responses.Status(406) == nil) != (route.Pattern == "/metrics") {
+				t.Errorf("406 is described: %t", responses.Status(406) != nil)
+			}
+			if responses.Status(406) != nil {
+				a.header = nethttp.Header{"Accept": {"audio/ogg, */*;q=0"}}
+				res, body := do(t, h, a)
+				wantProblem(t, res, body, 406, "not_acceptable", "this path answers")
+			}
+
+			a.header, a.body = nil, strings.Repeat("x", 9)
+			res, body := do(t, h, a)
+			wantProblem(t, res, body, 413, "too_large", "8 bytes")
+
+			if responses.Status(415) != nil {
+				for name, header := range map[string]nethttp.Header{
+					"text":       {"Content-Type": {"text/plain"}},
+					"form":       {"Content-Type": {"application/x-www-form-urlencoded"}},
+					"broken":     {"Content-Type": {"application/json;;"}},
+					"compressed": {"Content-Type": {"application/json"}, "Content-Encoding": {"gzip"}},
+				} {
+					a.header, a.body = header, "{}"
+					res, body := do(t, h, a)
+					if wantProblem(t, res, body, 415, "unsupported_media_type", "JSON"); t.Failed() {
+						t.Errorf("%s", name)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestEveryRouteRefusesWhatNoHandlerSees: net/http itself refuses, so that a target too long is 431 like any header.
+func TestEveryRouteRefusesWhatNoHandlerSees(t *testing.T) {
+	_, addr := start(t, working(), http.Config{})
+	for _, route := range newHandler(t, working(), http.Config{}).Routes() {
+		t.Run(route.Method+route.Pattern, func(t *testing.T) {
+			head := route.Method + " " + pathOf(route.Pattern)
+			res, body := wire(t, addr, head+"?x="+strings.Repeat("x", 80<<10)+" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+			wantProblem(t, res, body, 431, "header_too_large", "65536 bytes")
+			res, body = wire(t, addr, head+" HTTP/1.1\r\nHost: localhost\r\nX: "+strings.Repeat("x", 80<<10)+"\r\n\r\n")
+			wantProblem(t, res, body, 431, "header_too_large", "65536 bytes")
+			res, body = wire(t, addr, head+"%zz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+			wantProblem(t, res, body, 400, "invalid", "malformed")
+		})
+	}
+}
+
+// TestEveryGetAnswersHeadAlike: the same status and headers, at once and without a body.
+func TestEveryGetAnswersHeadAlike(t *testing.T) {
+	p := working()
+	p.watch = newChanges(jobChange(1, "succeeded")).watch
+	h := newHandler(t, p, http.Config{})
+	for path, methods := range methodsOf(h) {
+		if !slices.Contains(methods, "HEAD") {
+			continue
+		}
+		t.Run(path, func(t *testing.T) {
+			p.watch = newChanges(jobChange(1, "succeeded")).watch
+			get := open(t, h, "GET", path, nil)
+			<-get.done
+			p.watch = newChanges(jobChange(1, "succeeded")).watch
+			head := open(t, h, "HEAD", path, nil)
+			<-head.done
+			if get.w.Code != head.w.Code || get.w.Code >= 500 {
+				t.Errorf("GET %d, HEAD %d", get.w.Code, head.w.Code)
+			}
+			for name := range get.w.Header() {
+				if name != "X-Request-Id" && get.w.Header().Get(name) != head.w.Header().Get(name) {
+					t.Errorf("%s: GET %q, HEAD %q", name, get.w.Header().Get(name), head.w.Header().Get(name))
+				}
+			}
+		})
+	}
+}

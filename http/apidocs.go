@@ -1,0 +1,177 @@
+package http
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+	nethttp "net/http"
+	"strconv"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+	swaggerui "github.com/swaggest/swgui/v5/static"
+
+	"tutti/internal/core"
+)
+
+const (
+	pathDocs        = "/api-docs"
+	contentTypeHTML = "text/html; charset=utf-8"
+	// docsPolicy is the Content-Security-Policy of the page: scripts, styles, images and requests of this server alone,
+	// nothing inline, no eval, in nobody's frame. Swagger UI's style sheet has its icons as data: addresses.
+	docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+//go:embed apidocs
+var docsPage embed.FS
+
+// docsAsset is one file of /api-docs.
+type docsAsset struct {
+	contentType string
+	// content is compressed when zipped is set.
+	content []byte
+	zipped  bool
+	tag     string
+}
+
+// loadDocs reads the page and its assets by name. Of Swagger UI it takes the files themselves: swgui's own handler has
+// inline scripts, which the policy forbids, and bindings for five versions.
+func loadDocs() (map[string]docsAsset, error) {
+	assets := map[string]docsAsset{}
+	for _, a := range []struct {
+		files             fs.FS
+		file, contentType string
+	}{
+		{docsPage, "apidocs/index.html", contentTypeHTML},
+		{docsPage, "apidocs/page.css", "text/css; charset=utf-8"},
+		{docsPage, "apidocs/page.js", "text/javascript; charset=utf-8"},
+		{swaggerui.FS, "swagger-ui.css.gz", "text/css; charset=utf-8"},
+		{swaggerui.FS, "swagger-ui-bundle.js.gz", "text/javascript; charset=utf-8"},
+		{swaggerui.FS, "favicon-16x16.png", "image/png"},
+		{swaggerui.FS, "favicon-32x32.png", "image/png"},
+	} {
+		content, err := fs.ReadFile(a.files, a.file)
+		if err != nil {
+			return nil, core.WrapError(core.CodeInternal, "reading the pages of /api-docs", err)
+		}
+		sum := sha256.Sum256(content)
+		name, zipped := strings.CutSuffix(strings.TrimPrefix(a.file, "apidocs/"), ".gz")
+		assets[name] = docsAsset{
+			contentType: a.contentType, content: content, zipped: zipped,
+			// Weak, since the same tag stands for the compressed and the plain form.
+			tag: `W/"` + hex.EncodeToString(sum[:8]) + `"`,
+		}
+	}
+	return assets, nil
+}
+
+// handleDocs routes /api-docs and what the page is made of.
+func (h *Handler) handleDocs() {
+	h.handleMedia(nethttp.MethodGet, pathDocs, []string{"text/html"}, h.serveDocs, taken())
+	h.handleMedia(nethttp.MethodGet, pathDocs+"/{asset}", []string{"text/css", "text/javascript", "image/png"},
+		h.serveDocsAsset, taken())
+}
+
+// leadToDocs sends those who ask for /api-docs/, as it was called elsewhere, to the page, and everybody else to next.
+func (h *Handler) leadToDocs(next nethttp.HandlerFunc) nethttp.HandlerFunc {
+	return func(w nethttp.ResponseWriter, r *nethttp.Request) {
+		safe := r.Method == nethttp.MethodGet || r.Method == nethttp.MethodHead
+		if !safe || r.URL.EscapedPath() != h.cfg.BasePath+pathDocs+"/" {
+			next(w, r)
+			return
+		}
+		// Relative, so that it holds behind a proxy that adds a prefix.
+		w.Header().Set("Location", ".."+pathDocs)
+		w.WriteHeader(nethttp.StatusPermanentRedirect)
+	}
+}
+
+// serveDocs answers GET /api-docs with Swagger UI for this server's own OpenAPI document.
+func (h *Handler) serveDocs(w nethttp.ResponseWriter, r *nethttp.Request) error {
+	return h.serveAsset(w, r, "index.html")
+}
+
+// serveDocsAsset answers GET /api-docs/{asset}.
+func (h *Handler) serveDocsAsset(w nethttp.ResponseWriter, r *nethttp.Request) error {
+	name := chi.URLParam(r, "asset")
+	if _, ok := h.docs[name]; !ok || name == "index.html" {
+		return core.NewError(core.CodeNotFound, "there is no such part of /api-docs")
+	}
+	return h.serveAsset(w, r, name)
+}
+
+func (h *Handler) serveAsset(w nethttp.ResponseWriter, r *nethttp.Request, name string) error {
+	asset := h.docs[name]
+	header := w.Header()
+	// Asked again each time, which costs a 304: the names stay the same when a new version brings new content.
+	header.Set("Cache-Control", "no-cache")
+	header.Set("ETag", asset.tag)
+	header.Set("Content-Security-Policy", docsPolicy)
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Add("Vary", "Accept-Encoding")
+	if knowsTag(r.Header.Values("If-None-Match"), asset.tag) {
+		w.WriteHeader(nethttp.StatusNotModified)
+		return nil
+	}
+	content := asset.content
+	if asset.zipped {
+		if acceptsGzip(r.Header.Values("Accept-Encoding")) {
+			header.Set("Content-Encoding", "gzip")
+		} else {
+			var err error
+			if content, err = unzip(content); err != nil {
+				return core.WrapError(core.CodeInternal, "an internal error occurred", err)
+			}
+		}
+	}
+	header.Set("Content-Type", asset.contentType)
+	header.Set("Content-Length", strconv.Itoa(len(content)))
+	_, _ = w.Write(content)
+	return nil
+}
+
+// knowsTag tells whether If-None-Match lists a tag (RFC 9110, 13.1.2).
+func knowsTag(ifNoneMatch []string, tag string) bool {
+	for given := range strings.SplitSeq(strings.Join(ifNoneMatch, ","), ",") {
+		given = strings.TrimSpace(given)
+		if given == "*" || strings.TrimPrefix(given, "W/") == strings.TrimPrefix(tag, "W/") {
+			return true
+		}
+	}
+	return false
+}
+
+// acceptsGzip tells whether a client names gzip, or everything, as an encoding that it takes (RFC 9110, 12.5.3).
+func acceptsGzip(acceptEncoding []string) bool {
+	accepted, named := false, false
+	for part := range strings.SplitSeq(strings.Join(acceptEncoding, ","), ",") {
+		coding, params, _ := strings.Cut(part, ";")
+		coding = strings.ToLower(strings.TrimSpace(coding))
+		if coding != "gzip" && (coding != "*" || named) {
+			continue
+		}
+		named = coding == "gzip"
+		weight, ok := strings.CutPrefix(strings.ToLower(strings.TrimSpace(params)), "q=")
+		q, err := strconv.ParseFloat(strings.TrimSpace(weight), 64)
+		accepted = !ok || err == nil && q > 0
+	}
+	return accepted
+}
+
+func unzip(content []byte) ([]byte, error) {
+	reader, err := gzip.NewReader(bytes.NewReader(content))
+	if err != nil {
+		return nil, fmt.Errorf("unpacking a part of /api-docs: %w", err)
+	}
+	plain, err := io.ReadAll(reader)
+	if err != nil {
+		return nil, fmt.Errorf("unpacking a part of /api-docs: %w", err)
+	}
+	return plain, nil
+}

@@ -1,0 +1,189 @@
+package http_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	nethttp "net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"tutti/http"
+)
+
+var (
+	// linked finds what a page makes a browser load or lead to.
+	linked = regexp.MustCompile(`(?:href|src)="([^"]*)"`)
+	// inline finds what the policy would refuse: scripts and styles within the page, and handlers.
+	inline = regexp.MustCompile(`<script>|<style|\son[a-z]+=|style=|javascript:`)
+)
+
+// TestDocsPageLoadsFromThisServerAlone follows every address of the page under any base path.
+func TestDocsPageLoadsFromThisServerAlone(t *testing.T) {
+	for _, base := range []string{"", "/base/path"} {
+		h := newHandler(t, working(), http.Config{BasePath: base})
+		res, body := do(t, h, ask{method: "GET", target: base + "/api-docs", header: nethttp.Header{"Accept": {"text/html"}}})
+		if res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/html; charset=utf-8" {
+			t.Errorf("got %d %s", res.StatusCode, res.Header.Get("Content-Type"))
+		}
+		for directive, want := range map[string]string{
+			"default-src": "'none'", "script-src": "'self'", "style-src": "'self'", "connect-src": "'self'",
+			"img-src": "'self' data:", "frame-ancestors": "'none'", "base-uri": "'none'", "form-action": "'none'",
+		} {
+			if !strings.Contains("; "+res.Header.Get("Content-Security-Policy")+";", "; "+directive+" "+want+";") {
+				t.Errorf("%s is not %s in %s", directive, want, res.Header.Get("Content-Security-Policy"))
+			}
+		}
+		if found := inline.FindAll(body, -1); found != nil || bytes.Contains(body, []byte("//")) {
+			t.Errorf("inline %q, or another host, in %s", found, body)
+		}
+		links := linked.FindAllSubmatch(body, -1)
+		if len(links) != 7 {
+			t.Errorf("%d links in %s", len(links), body)
+		}
+		for _, link := range links {
+			res, body := do(t, h, ask{method: "GET", target: base + "/" + string(link[1])})
+			if res.StatusCode != 200 || len(body) == 0 {
+				t.Errorf("%s: got %d, %d bytes", link[1], res.StatusCode, len(body))
+			}
+		}
+	}
+}
+
+func TestDocsAssets(t *testing.T) {
+	h := newHandler(t, working(), http.Config{})
+	for name, tt := range map[string]struct {
+		contentType string
+		zipped      bool
+		begins      string
+	}{
+		"page.js":              {"text/javascript; charset=utf-8", false, "// Shows the OpenAPI document"},
+		"page.css":             {"text/css; charset=utf-8", false, "body {"},
+		"swagger-ui.css":       {"text/css; charset=utf-8", true, ".swagger-ui"},
+		"swagger-ui-bundle.js": {"text/javascript; charset=utf-8", true, "/*! For license information"},
+		"favicon-16x16.png":    {"image/png", false, "\x89PNG"},
+		"favicon-32x32.png":    {"image/png", false, "\x89PNG"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := ask{method: "GET", target: "/api-docs/" + name}
+			res, plain := do(t, h, a)
+			if res.StatusCode != 200 || res.Header.Get("Content-Type") != tt.contentType || res.Header.Get("Content-Encoding") != "" {
+				t.Errorf("got %d, %v", res.StatusCode, res.Header)
+			}
+			if !strings.HasPrefix(string(plain), tt.begins) {
+				t.Errorf("begins with %.40q", plain)
+			}
+			tag := res.Header.Get("ETag")
+
+			a.header = nethttp.Header{"Accept-Encoding": {"br, gzip"}, "Accept": {"text/css,*/*;q=0.1"}}
+			s := open(t, h, "GET", a.target, a.header)
+			<-s.done
+			zipped := s.w.Header().Get("Content-Encoding") == "gzip"
+			if got := unzipped(t, s.w.Body, zipped); zipped != tt.zipped || !bytes.Equal(got, plain) {
+				t.Errorf("compressed: %t, %d bytes, %d plain", zipped, len(got), len(plain))
+			}
+			if s.w.Header().Get("ETag") != tag || !strings.Contains(s.w.Header().Get("Vary"), "Accept-Encoding") {
+				t.Errorf("got %v", s.w.Header())
+			}
+
+			a.header = nethttp.Header{"If-None-Match": {tag}}
+			if res, body := do(t, h, a); res.StatusCode != 304 || len(body) > 0 || res.Header.Get("ETag") != tag {
+				t.Errorf("known: got %d, %d bytes", res.StatusCode, len(body))
+			}
+			a.header = nethttp.Header{"If-None-Match": {`"another"`}}
+			if res, _ := do(t, h, a); res.StatusCode != 200 {
+				t.Errorf("another known: got %d", res.StatusCode)
+			}
+		})
+	}
+}
+
+func unzipped(t *testing.T, body *bytes.Buffer, zipped bool) []byte {
+	t.Helper()
+	if !zipped {
+		return body.Bytes()
+	}
+	reader, err := gzip.NewReader(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := io.ReadAll(reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plain
+}
+
+func TestDocsAreCompressedForWhoTakesIt(t *testing.T) {
+	h := newHandler(t, working(), http.Config{})
+	for accept, zipped := range map[string]bool{
+		"": false, "identity": false, "br": false, "gzip": true, "GZIP": true, "deflate, gzip;q=1.0": true, "*": true,
+		"gzip;q=0": false, "gzip; q=0.0, *": false, "*, gzip;q=0": false, "*;q=0, gzip": true, "*;q=0": false, "gzip;q=x": false,
+		"xgzip": false,
+	} {
+		t.Run(accept, func(t *testing.T) {
+			s := open(t, h, "GET", "/api-docs/swagger-ui.css", nethttp.Header{"Accept-Encoding": {accept}})
+			<-s.done
+			if got := s.w.Header().Get("Content-Encoding") == "gzip"; got != zipped || s.w.Code != 200 {
+				t.Errorf("got %d, compressed: %t", s.w.Code, got)
+			}
+		})
+	}
+}
+
+func TestDocsKnownTags(t *testing.T) {
+	h := newHandler(t, working(), http.Config{})
+	res, _ := do(t, h, ask{method: "GET", target: "/api-docs"})
+	tag := res.Header.Get("ETag")
+	for given, status := range map[string]int{
+		"": 200, "*": 304, tag: 304, `"x", ` + tag: 304, strings.TrimPrefix(tag, "W/"): 304, `"x"`: 200, strings.Trim(tag, `W/"`): 200,
+	} {
+		if res, _ := do(t, h, ask{method: "GET", target: "/api-docs", header: nethttp.Header{"If-None-Match": {given}}}); res.StatusCode != status {
+			t.Errorf("%s: got %d", given, res.StatusCode)
+		}
+	}
+}
+
+func TestDocsRefuse(t *testing.T) {
+	for _, base := range []string{"", "/base"} {
+		h := newHandler(t, working(), http.Config{BasePath: base})
+		for _, name := range []string{"none.js", "index.html", "swagger-ui.js", "..%2Fopenapi.json", "%2E%2E", "swagger-ui.css.gz", "embed.go", "page.js%00"} {
+			res, body := do(t, h, ask{method: "GET", target: base + "/api-docs/" + name})
+			wantProblem(t, res, body, 404, "not_found", "no such part")
+		}
+		res, body := do(t, h, ask{method: "GET", target: base + "/api-docs/page.js/x"})
+		wantProblem(t, res, body, 404, "not_found", "nothing at this path")
+		res, body = do(t, h, ask{method: "GET", target: base + "/api-docs", header: nethttp.Header{"Accept": {"application/json"}}})
+		wantProblem(t, res, body, 406, "not_acceptable", "text/html")
+	}
+}
+
+// TestDocsAreFoundWithASlash: /api-docs/ is where other services have theirs.
+func TestDocsAreFoundWithASlash(t *testing.T) {
+	for _, base := range []string{"", "/base"} {
+		h := newHandler(t, working(), http.Config{BasePath: base})
+		for _, method := range []string{"GET", "HEAD"} {
+			s := open(t, h, method, base+"/api-docs/", nil)
+			<-s.done
+			res := s.w.Result()
+			res.Request = newRequest(t, "http://localhost"+base+"/api-docs/")
+			if to, err := res.Location(); s.w.Code != 308 || err != nil || to.Path != base+"/api-docs" {
+				t.Errorf("%s: got %d to %v, %v", method, s.w.Code, to, err)
+			}
+		}
+		res, body := do(t, h, ask{method: "POST", target: base + "/api-docs/"})
+		if res.StatusCode < 400 {
+			t.Errorf("POST: got %d %s", res.StatusCode, body)
+		}
+	}
+}
+
+func newRequest(t *testing.T, url string) *nethttp.Request {
+	t.Helper()
+	r, err := nethttp.NewRequestWithContext(t.Context(), nethttp.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}

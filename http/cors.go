@@ -1,0 +1,151 @@
+package http
+
+import (
+	"fmt"
+	nethttp "net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"tutti/internal/core"
+)
+
+const (
+	// anyOrigin in Config.CORSOrigins lets every page read.
+	anyOrigin = "*"
+	// corsHeaders are the request headers that a page may set beside those that every page may.
+	corsHeaders = "Authorization, Content-Type, Last-Event-ID, X-Request-Id"
+	// corsExposed are the headers of an answer that a page may read beside those that every page may.
+	corsExposed = "X-Request-Id, Location, Retry-After, ETag"
+	// corsMaxAge is how long a browser may remember the answer to a preflight, in seconds.
+	corsMaxAge = "600"
+)
+
+// crossOrigin says what pages of other origins may do (CONTRACT section 0; WHATWG Fetch, "CORS protocol"). Origins that
+// are listed may use every route, with credentials. "*" lets every other page read, without credentials; what changes
+// something stays with the listed ones, since a request from a machine that needs no token would carry all its rights.
+type crossOrigin struct {
+	listed []string
+	any    bool
+}
+
+// newCrossOrigin takes origins as in Config.CORSOrigins; one that is no origin is CodeInvalid.
+func newCrossOrigin(origins []string) (crossOrigin, error) {
+	var c crossOrigin
+	for _, given := range origins {
+		if given == anyOrigin {
+			c.any = true
+			continue
+		}
+		origin, ok := parseOrigin(given)
+		if !ok {
+			return crossOrigin{}, &core.Error{
+				Code: core.CodeInvalid, Message: fmt.Sprintf("%q is not an origin", given),
+				Hint: "an origin is a scheme, a host and where it is not the scheme's own a port, such as " +
+					"https://portal.example.org; * stands for all",
+			}
+		}
+		c.listed = append(c.listed, origin)
+	}
+	return c, nil
+}
+
+// parseOrigin gives an origin as a browser writes it: lower case, without the scheme's own port.
+func parseOrigin(given string) (string, bool) {
+	u, err := url.Parse(strings.ToLower(given))
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+		return "", false
+	}
+	if strings.ContainsFunc(u.Host, func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune(`*\%"<>^{|}`, c) }) {
+		return "", false
+	}
+	if u.Scheme+"://"+u.Host != strings.ToLower(given) || strings.HasSuffix(u.Host, ":") {
+		return "", false
+	}
+	if port := u.Port(); port == "80" && u.Scheme == "http" || port == "443" && u.Scheme == "https" {
+		u.Host = strings.TrimSuffix(u.Host, ":"+port)
+	}
+	return u.Scheme + "://" + u.Host, true
+}
+
+func (c crossOrigin) on() bool { return c.any || len(c.listed) > 0 }
+
+// mayRead tells whether pages of an origin may read answers.
+func (c crossOrigin) mayRead(origin string) bool { return c.any || c.mayChange(origin) }
+
+// mayChange tells whether pages of an origin may use methods that are not safe, and send credentials.
+func (c crossOrigin) mayChange(origin string) bool { return slices.Contains(c.listed, origin) }
+
+// shareAnswers sets the headers that let a page of another origin read an answer, problems included.
+func (h *Handler) shareAnswers(next nethttp.Handler) nethttp.Handler {
+	if !h.crossOrigin.on() {
+		return next
+	}
+	return nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
+		header := w.Header()
+		header.Add("Vary", "Origin")
+		origin := r.Header.Get("Origin")
+		switch {
+		case origin == "":
+		case h.crossOrigin.mayChange(origin):
+			header.Set("Access-Control-Allow-Origin", origin)
+			header.Set("Access-Control-Allow-Credentials", "true")
+			header.Set("Access-Control-Expose-Headers", corsExposed)
+		case h.crossOrigin.mayRead(origin):
+			header.Set("Access-Control-Allow-Origin", anyOrigin)
+			header.Set("Access-Control-Expose-Headers", corsExposed)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// answerPreflight answers what a browser asks before it sends a request for a page of another origin. An OPTIONS of
+// anybody else is left to the routes, of which none takes it.
+func (h *Handler) answerPreflight(next nethttp.Handler) nethttp.Handler {
+	if !h.crossOrigin.on() {
+		return next
+	}
+	return nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
+		origin := r.Header.Get("Origin")
+		methods := h.allowed(r.URL.EscapedPath())
+		if r.Method != nethttp.MethodOptions || origin == "" || len(methods) == 0 ||
+			r.Header.Get("Access-Control-Request-Method") == "" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		if !h.crossOrigin.mayRead(origin) {
+			h.fail(w, r, foreignOrigin(nil))
+			return
+		}
+		if !h.crossOrigin.mayChange(origin) {
+			methods = slices.DeleteFunc(methods, func(m string) bool {
+				return m != nethttp.MethodGet && m != nethttp.MethodHead
+			})
+		}
+		header := w.Header()
+		header.Set("Access-Control-Allow-Methods", strings.Join(methods, ", "))
+		header.Set("Access-Control-Allow-Headers", corsHeaders)
+		header.Set("Access-Control-Max-Age", corsMaxAge)
+		w.WriteHeader(nethttp.StatusNoContent)
+	})
+}
+
+// checkOrigin refuses unsafe requests that a browser sends for a page of an origin that is not listed.
+func (h *Handler) checkOrigin(next nethttp.Handler) nethttp.Handler {
+	protection := nethttp.NewCrossOriginProtection()
+	return nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
+		err := protection.Check(r)
+		if err != nil && !h.crossOrigin.mayChange(r.Header.Get("Origin")) {
+			h.fail(w, r, foreignOrigin(err))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func foreignOrigin(err error) error {
+	return &core.Error{
+		Code: codeForbidden, Message: "a page of another origin may not do this",
+		Hint: "add the origin to server.cors.origins", Err: err,
+	}
+}

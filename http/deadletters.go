@@ -1,0 +1,232 @@
+package http
+
+import (
+	"context"
+	"fmt"
+	nethttp "net/http"
+	"slices"
+
+	"tutti/internal/core"
+)
+
+const (
+	defaultLetters = 50
+	maxLetters     = 1000
+	// letterPage is how many letters are read at a time: each holds up to core.MaxKeptBytes of a document.
+	letterPage = 64
+)
+
+// letterQuery is what the list of dead letters can be asked for.
+type letterQuery struct {
+	// repository and reason are "" for any.
+	repository, reason string
+	// limit is 0 where none was given.
+	limit  int
+	cursor string
+}
+
+type letterList struct {
+	DeadLetters []letterBody `json:"deadLetters"`
+	NextCursor  string       `json:"nextCursor,omitempty"`
+}
+
+// retriedLetter is the 202 of the retry of one letter.
+type retriedLetter struct {
+	Successful   bool   `json:"successful"`
+	RequestID    string `json:"requestId"`
+	ID           string `json:"id"`
+	Repository   string `json:"repository"`
+	Organization string `json:"organization,omitempty"`
+	RecordID     string `json:"recordId,omitempty"`
+}
+
+// retriedLetters is the 202 of the retry of many.
+type retriedLetters struct {
+	Successful bool   `json:"successful"`
+	RequestID  string `json:"requestId"`
+	Retried    int    `json:"retried"`
+	Refused    int    `json:"refused"`
+}
+
+// letterReasons lists the reasons that a letter can have.
+func letterReasons() []string {
+	return []string{
+		core.ReasonRejected, core.ReasonTooLarge, core.ReasonInvalidID, core.ReasonUpstream,
+		core.ReasonUnknownRepository, core.ReasonCrashLoop, core.ReasonNotUnderstood,
+	}
+}
+
+// letterFilterOf reads which letters are meant.
+func letterFilterOf(q query) (repository, reason string, err error) {
+	if repository, err = q.text("repository"); err != nil {
+		return "", "", err
+	}
+	if repository != "" {
+		if err := core.ValidID("query parameter repository", repository); err != nil {
+			return "", "", err
+		}
+	}
+	if reason, err = q.text("reason"); err != nil {
+		return "", "", err
+	}
+	if reason != "" && !slices.Contains(letterReasons(), reason) {
+		return "", "", core.NewError(core.CodeInvalid, fmt.Sprintf("query parameter reason must be one of %v", letterReasons()))
+	}
+	return repository, reason, nil
+}
+
+func letterQueryOf(r *nethttp.Request) (letterQuery, error) {
+	q, err := queryOf(r)
+	if err != nil {
+		return letterQuery{}, err
+	}
+	var l letterQuery
+	if l.repository, l.reason, err = letterFilterOf(q); err != nil {
+		return letterQuery{}, err
+	}
+	if l.limit, err = q.integer("limit", 1, maxLetters, 0); err != nil {
+		return letterQuery{}, err
+	}
+	if l.cursor, err = q.text("cursor"); err != nil {
+		return letterQuery{}, err
+	}
+	if len(l.cursor) > maxCursorBytes {
+		return letterQuery{}, core.NewError(core.CodeInvalid, "query parameter cursor is not one that this server gave")
+	}
+	return l, nil
+}
+
+// eachLetters calls each for the letters of l, a page at a time, until l's limit, and gives the cursor of those behind it.
+// Pages bound the memory whatever the limit is: only what each keeps of one stays.
+func (h *Handler) eachLetters(
+	ctx context.Context, l letterQuery, each func([]core.DeadLetter) error,
+) (string, error) {
+	cursor := l.cursor
+	for seen := 0; ; {
+		n := letterPage
+		if l.limit > 0 {
+			n = min(n, l.limit-seen)
+		}
+		letters, next, err := h.ports.DeadLetters.List(ctx, l.repository, l.reason, n, cursor)
+		if err != nil {
+			return "", fmt.Errorf("listing dead letters: %w", err)
+		}
+		if err := each(letters); err != nil {
+			return "", err
+		}
+		seen += len(letters)
+		if next == "" || l.limit > 0 && seen >= l.limit {
+			return next, nil
+		}
+		cursor = next
+	}
+}
+
+// listDeadLetters answers a page of letters without their documents, or streams whole letters as NDJSON.
+func (h *Handler) listDeadLetters(w nethttp.ResponseWriter, r *nethttp.Request) error {
+	w.Header().Add("Vary", "Accept")
+	l, err := letterQueryOf(r)
+	if err != nil {
+		return err
+	}
+	if negotiate(r.Header.Values("Accept"), contentTypeJSON, contentTypeNDJSON) == contentTypeNDJSON {
+		return h.exportDeadLetters(w, r, l)
+	}
+	if l.limit == 0 {
+		l.limit = defaultLetters
+	}
+	list := letterList{DeadLetters: []letterBody{}}
+	list.NextCursor, err = h.eachLetters(r.Context(), l, func(letters []core.DeadLetter) error {
+		for _, letter := range letters {
+			list.DeadLetters = append(list.DeadLetters, newLetterBody(letter))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	writeJSON(w, nethttp.StatusOK, contentTypeJSON, list)
+	return nil
+}
+
+func (h *Handler) getDeadLetter(w nethttp.ResponseWriter, r *nethttp.Request) error {
+	id, err := pathParam(r, "id", "id")
+	if err != nil {
+		return err
+	}
+	letter, err := h.ports.DeadLetters.Get(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, nethttp.StatusOK, contentTypeJSON, wholeLetterBody(letter))
+	return nil
+}
+
+func (h *Handler) discardDeadLetter(w nethttp.ResponseWriter, r *nethttp.Request) error {
+	id, err := pathParam(r, "id", "id")
+	if err != nil {
+		return err
+	}
+	if err := h.readEmptyObject(w, r); err != nil {
+		return err
+	}
+	if err := h.ports.DeadLetters.Delete(r.Context(), id); err != nil {
+		return err
+	}
+	w.WriteHeader(nethttp.StatusNoContent)
+	return nil
+}
+
+func (h *Handler) retryDeadLetter(w nethttp.ResponseWriter, r *nethttp.Request) error {
+	id, err := pathParam(r, "id", "id")
+	if err != nil {
+		return err
+	}
+	if err := h.readEmptyObject(w, r); err != nil {
+		return err
+	}
+	requestID := exchangeOf(r.Context()).requestID
+	letter, err := h.ports.Retries.Retry(r.Context(), id, requestID)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, nethttp.StatusAccepted, contentTypeJSON, retriedLetter{
+		Successful: true, RequestID: requestID, ID: id, Repository: letter.Repository,
+		Organization: letter.Organization, RecordID: letter.RecordID,
+	})
+	return nil
+}
+
+func (h *Handler) retryDeadLetters(w nethttp.ResponseWriter, r *nethttp.Request) error {
+	q, err := queryOf(r)
+	if err != nil {
+		return err
+	}
+	repository, reason, err := letterFilterOf(q)
+	if err != nil {
+		return err
+	}
+	if err := h.readEmptyObject(w, r); err != nil {
+		return err
+	}
+	requestID := exchangeOf(r.Context()).requestID
+	retried, refused, err := h.ports.Retries.RetryAll(r.Context(), repository, reason, requestID)
+	if err != nil {
+		return retriedBefore(err, retried)
+	}
+	writeJSON(w, nethttp.StatusAccepted, contentTypeJSON,
+		retriedLetters{Successful: true, RequestID: requestID, Retried: retried, Refused: refused})
+	return nil
+}
+
+// retriedBefore tells in err how many letters had been retried: they stay so.
+func retriedBefore(err error, retried int) error {
+	if retried == 0 {
+		return err
+	}
+	return &core.Error{
+		Code:    core.CodeOf(err),
+		Message: fmt.Sprintf("%s; %d dead letters had been retried before", core.MessageOf(err), retried),
+		Hint:    "ask again for the others: a letter that is retried twice does no harm", RetryAfter: core.RetryAfterOf(err), Err: err,
+	}
+}

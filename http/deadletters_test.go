@@ -1,0 +1,550 @@
+package http_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tutti/http"
+	"tutti/internal/core"
+)
+
+// letters are func-field mocks of the dead letters and their retries.
+type letters struct {
+	list     func(ctx context.Context, repository, reason string, limit int, cursor string) ([]core.DeadLetter, string, error)
+	get      func(id string) (core.DeadLetter, error)
+	discard  func(id string) error
+	retry    func(id, requestID string) (core.DeadLetter, error)
+	retryAll func(repository, reason, requestID string) (int, int, error)
+}
+
+func (l *letters) List(ctx context.Context, repository, reason string, limit int, cursor string) ([]core.DeadLetter, string, error) {
+	return l.list(ctx, repository, reason, limit, cursor)
+}
+
+func (l *letters) Get(_ context.Context, id string) (core.DeadLetter, error) { return l.get(id) }
+
+func (l *letters) Delete(_ context.Context, id string) error { return l.discard(id) }
+
+func (l *letters) Retry(_ context.Context, id, requestID string) (core.DeadLetter, error) {
+	return l.retry(id, requestID)
+}
+
+func (l *letters) RetryAll(_ context.Context, repository, reason, requestID string) (int, int, error) {
+	return l.retryAll(repository, reason, requestID)
+}
+
+var (
+	_ http.DeadLetters = (*letters)(nil)
+	_ http.Retries     = (*letters)(nil)
+)
+
+// noLetters answers as where there are none.
+func noLetters() *letters {
+	none := core.NewError(core.CodeNotFound, "no such dead letter")
+	return &letters{
+		list: func(context.Context, string, string, int, string) ([]core.DeadLetter, string, error) {
+			return nil, "", nil
+		},
+		get:      func(string) (core.DeadLetter, error) { return core.DeadLetter{}, none },
+		discard:  func(string) error { return none },
+		retry:    func(string, string) (core.DeadLetter, error) { return core.DeadLetter{}, none },
+		retryAll: func(string, string, string) (int, int, error) { return 0, 0, nil },
+	}
+}
+
+// shelf answers List from n letters; a cursor is the number of the next one.
+func shelf(n int, document []byte) *letters {
+	l := noLetters()
+	l.list = func(ctx context.Context, _, _ string, limit int, cursor string) ([]core.DeadLetter, string, error) {
+		if err := ctx.Err(); err != nil {
+			return nil, "", err
+		}
+		from, err := strconv.Atoi("0" + cursor)
+		if err != nil {
+			return nil, "", core.NewError(core.CodeInvalid, "the cursor is not one of this list")
+		}
+		var page []core.DeadLetter
+		for i := from; i < min(n, from+limit); i++ {
+			letter := recordLetter("letter-" + strconv.Itoa(i))
+			letter.Document, letter.Size = document, len(document)
+			page = append(page, letter)
+		}
+		if from+limit < n {
+			return page, strconv.Itoa(from + limit), nil
+		}
+		return page, "", nil
+	}
+	return l
+}
+
+func withLetters(l *letters) *ports {
+	p := working()
+	p.letters = l
+	return p
+}
+
+func recordLetter(id string) core.DeadLetter {
+	return core.DeadLetter{
+		ID: id, Repository: "song.ca", Organization: "PACA-CA", RecordID: "A1", Reason: core.ReasonRejected,
+		Attempts: 1, FirstAt: noon, LastAt: noon,
+	}
+}
+
+// fullLetter has every member.
+func fullLetter(id string) core.DeadLetter {
+	berlin := time.FixedZone("CEST", 7200)
+	l := recordLetter(id)
+	l.Hint, l.EngineType, l.EngineReason = "mend the record <there>", "document_parsing_exception", "failed to parse [age] & gave up"
+	l.Attempts, l.FirstAt, l.LastAt, l.JobID = 3, noon.Add(-time.Hour).In(berlin), noon.In(berlin), "job-1"
+	kept := core.KeepDocument([]byte(`{"analysisId": "A1", "age": "<old>"}`))
+	l.Document, l.Size, l.SHA256 = kept.Bytes, kept.Size, kept.SHA256
+	l.Source, l.Position = "kafka song-analysis", "partition 3, offset 117"
+	l.Request = &core.Request{
+		ID: "request-1", Kind: core.KindIndex, Scope: core.ScopePage, Repository: "song.ca", Organization: "PACA-CA",
+		RecordID: "A1", JobID: "job-1", Cause: core.CauseSweep, Force: true, Rebuild: true, Attempts: 2,
+		ReceivedAt: noon.In(berlin), NotBefore: noon.In(berlin), Traceparent: "00-0-0-00",
+		Page: &core.Page{Number: 1, Epoch: 1, Offset: 500, Limit: 500, Before: []uint64{1 << 63}, StepsBack: 1, SteppedBack: true},
+	}
+	return l
+}
+
+func TestGoldenDeadLetter(t *testing.T) {
+	l := noLetters()
+	l.get = func(id string) (core.DeadLetter, error) { return fullLetter(id), nil }
+	res, body := do(t, newHandler(t, withLetters(l), http.Config{}), ask{method: "GET", target: "/dead-letters/a%2Fb"})
+	if res.StatusCode != 200 || res.Header.Get("Content-Type") != "application/json" {
+		t.Errorf("got %d %s", res.StatusCode, res.Header.Get("Content-Type"))
+	}
+	if bytes.Contains(body, []byte(`\u003c`)) || bytes.HasSuffix(body, []byte("\n")) {
+		t.Errorf("escaped as for HTML, or with a line feed: %s", body)
+	}
+	golden(t, "dead_letter", body)
+}
+
+func TestGoldenDeadLetters(t *testing.T) {
+	l := noLetters()
+	l.list = func(context.Context, string, string, int, string) ([]core.DeadLetter, string, error) {
+		message := core.DeadLetter{
+			ID: "m", Reason: core.ReasonNotUnderstood, Attempts: 1, FirstAt: noon, LastAt: noon, Source: "webhook",
+			Document: []byte("{"), Size: 1, Truncated: true,
+		}
+		return []core.DeadLetter{fullLetter("f"), message}, "", nil
+	}
+	_, body := do(t, newHandler(t, withLetters(l), http.Config{}), ask{method: "GET", target: "/dead-letters"})
+	golden(t, "dead_letters", body)
+}
+
+// TestDocumentOfADeadLetter tells which form a document takes, and that nothing of it is lost.
+func TestDocumentOfADeadLetter(t *testing.T) {
+	deep := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
+	for name, tt := range map[string]struct {
+		document  string
+		truncated bool
+		member    string
+		value     string
+	}{
+		"object":               {`{"a": 1,  "b": "<&>"}`, false, "document", `{"a":1,"b":"<&>"}`},
+		"null":                 {`null`, false, "document", `null`},
+		"number that is large": {`[123456789012345678901234567890.10]`, false, "document", `[123456789012345678901234567890.10]`},
+		"two lines":            {"{\n}", false, "document", `{}`},
+		"whole but marked cut": {`{}`, true, "documentText", `"{}"`},
+		"cut":                  {`{"a": "x`, true, "documentText", `"{\"a\": \"x"`},
+		"cut in a character":   {"{\"a\": \"\xf0\x9f\xa7", true, "documentText", `"{\"a\": \""`},
+		"cut in two bytes":     {"\"\xc3", true, "documentText", `"\""`},
+		"cut behind one":       {"\"é", true, "documentText", `"\"é"`},
+		"broken JSON":          {`{"a": }`, false, "documentText", `"{\"a\": }"`},
+		"lines":                {"a\tb\r\nc", false, "documentText", `"a\tb\r\nc"`},
+		"as deep as is shown":  {deep(500), false, "document", deep(500)},
+		"too deep":             {deep(501), false, "documentText", `"` + deep(501) + `"`},
+		"brackets in a string": {`"\"` + strings.Repeat("[", 501) + `"`, false, "document", `"\"` + strings.Repeat("[", 501) + `"`},
+		"deeper than a parser": {deep(20000), false, "documentText", `"` + deep(20000) + `"`},
+		"JSON of bad UTF-8":    {"\"\xff\"", false, "documentBase64", `"Iv8i"`},
+		"half a character":     {"\xc3", false, "documentBase64", `"ww=="`},
+		"control characters":   {"a\x00b", false, "documentBase64", `"YQBi"`},
+		"binary, cut":          {"\xff\xfe\x00", true, "documentBase64", `"//4A"`},
+		"nothing":              {``, false, "", ``},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := noLetters()
+			l.get = func(id string) (core.DeadLetter, error) {
+				letter := recordLetter(id)
+				letter.Document, letter.Size, letter.Truncated = []byte(tt.document), len(tt.document), tt.truncated
+				return letter, nil
+			}
+			_, body := do(t, newHandler(t, withLetters(l), http.Config{}), ask{method: "GET", target: "/dead-letters/x"})
+			got := documentOf(t, body)
+			want := map[string]string{}
+			if tt.member != "" {
+				want[tt.member] = tt.value
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestDocumentDoesNotGrow holds the largest kept documents against twice their size.
+func TestDocumentDoesNotGrow(t *testing.T) {
+	for _, c := range []string{"<", "\"", "\\", "\x00", "\x1f", "\x7f", "\xff", "\n", "\u2028", "🧬", "["} {
+		t.Run(strconv.Quote(c), func(t *testing.T) {
+			document := strings.Repeat(c, core.MaxKeptBytes/len(c))
+			l := noLetters()
+			l.get = func(id string) (core.DeadLetter, error) {
+				return core.DeadLetter{ID: id, Reason: core.ReasonTooLarge, Document: []byte(document), Truncated: true}, nil
+			}
+			_, body := do(t, newHandler(t, withLetters(l), http.Config{}), ask{method: "GET", target: "/dead-letters/x"})
+			if len(body) < core.MaxKeptBytes/2 || len(body) > 2*core.MaxKeptBytes+1024 {
+				t.Errorf("%d bytes are shown in %d", len(document), len(body))
+			}
+		})
+	}
+}
+
+func FuzzDocumentOfADeadLetter(f *testing.F) {
+	for _, s := range []string{`{"a":[1,"\u0000"]}`, "\"\xff", `"\"[`, "\x00", "[[1,2],{}", "\u2028", "\xf0\x9f"} {
+		f.Add([]byte(s), false)
+		f.Add([]byte(s), true)
+	}
+	l := noLetters()
+	h := newHandler(f, withLetters(l), http.Config{})
+	f.Fuzz(func(t *testing.T, document []byte, truncated bool) {
+		l.get = func(id string) (core.DeadLetter, error) {
+			letter := recordLetter(id)
+			letter.Document, letter.Truncated = document, truncated
+			return letter, nil
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/dead-letters/x", nil))
+		body := w.Body.Bytes()
+		var got struct {
+			Document       json.RawMessage
+			DocumentText   *string
+			DocumentBase64 []byte
+		}
+		if err := json.Unmarshal(body, &got); err != nil {
+			t.Fatalf("%v: %q", err, body)
+		}
+		switch {
+		case got.Document != nil:
+			var compact bytes.Buffer
+			if err := json.Compact(&compact, document); err != nil || compact.String() != string(got.Document) || truncated {
+				t.Errorf("%v: %q is shown as %q", err, document, got.Document)
+			}
+		case got.DocumentText != nil:
+			cut := len(document) - len(*got.DocumentText)
+			if !strings.HasPrefix(string(document), *got.DocumentText) || cut != 0 && (cut > 3 || !truncated) {
+				t.Errorf("%q is shown as %q", document, *got.DocumentText)
+			}
+		case !bytes.Equal(document, got.DocumentBase64):
+			// What is left of a single character that was cut is no text.
+			if !truncated || len(document) > 3 {
+				t.Errorf("%q is shown as %q", document, got.DocumentBase64)
+			}
+		}
+	})
+}
+
+// documentOf gives the members that show a letter's document, compact.
+func documentOf(t *testing.T, body []byte) map[string]string {
+	t.Helper()
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(body, &members); err != nil {
+		t.Fatalf("%v: %s", err, body)
+	}
+	got := map[string]string{}
+	for name, value := range members {
+		if strings.HasPrefix(name, "document") {
+			got[name] = string(value)
+		}
+	}
+	return got
+}
+
+func TestListDeadLetters(t *testing.T) {
+	for name, tt := range map[string]struct{ query, call string }{
+		"defaults": {"", `"" "" 50 ""`},
+		"all":      {"?repository=song.ca&reason=crash_loop&limit=64&cursor=c%2B1", `"song.ca" "crash_loop" 64 "c+1"`},
+		"least":    {"?limit=1&reason=&repository=", `"" "" 1 ""`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := noLetters()
+			l.list = func(_ context.Context, repository, reason string, limit int, cursor string) ([]core.DeadLetter, string, error) {
+				if call := fmt.Sprintf("%q %q %d %q", repository, reason, limit, cursor); call != tt.call {
+					t.Errorf("call: got %s, want %s", call, tt.call)
+				}
+				return nil, "", nil
+			}
+			res, body := do(t, newHandler(t, withLetters(l), http.Config{}), ask{method: "GET", target: "/dead-letters" + tt.query})
+			if res.StatusCode != 200 || string(body) != `{"deadLetters":[]}` {
+				t.Errorf("got %d %s", res.StatusCode, body)
+			}
+		})
+	}
+}
+
+// TestLongListIsReadInPages: what is held of documents is bounded by a page, whatever limit is asked for.
+func TestLongListIsReadInPages(t *testing.T) {
+	for _, tt := range []struct {
+		limit, letters int
+		calls          string
+		next           string
+	}{
+		{200, 1000, "[64 64 64 8]", "200"},
+		{1000, 130, "[64 64 64]", ""},
+		{128, 128, "[64 64]", ""},
+		{128, 129, "[64 64]", "128"},
+	} {
+		t.Run(fmt.Sprintf("%d of %d", tt.limit, tt.letters), func(t *testing.T) {
+			l := shelf(tt.letters, []byte(`{}`))
+			var calls []int
+			list := l.list
+			l.list = func(ctx context.Context, repository, reason string, limit int, cursor string) ([]core.DeadLetter, string, error) {
+				calls = append(calls, limit)
+				return list(ctx, repository, reason, limit, cursor)
+			}
+			_, body := do(t, newHandler(t, withLetters(l), http.Config{}),
+				ask{method: "GET", target: "/dead-letters?limit=" + strconv.Itoa(tt.limit)})
+			var got struct {
+				DeadLetters []struct {
+					ID       string
+					Document json.RawMessage
+				}
+				NextCursor string
+			}
+			if err := json.Unmarshal(body, &got); err != nil {
+				t.Fatal(err)
+			}
+			if len(got.DeadLetters) != min(tt.limit, tt.letters) || got.NextCursor != tt.next || fmt.Sprint(calls) != tt.calls {
+				t.Errorf("%d letters, next %q, calls %v", len(got.DeadLetters), got.NextCursor, calls)
+			}
+			for i, letter := range got.DeadLetters {
+				if letter.ID != "letter-"+strconv.Itoa(i) || letter.Document != nil {
+					t.Fatalf("letter %d: %+v", i, letter)
+				}
+			}
+		})
+	}
+}
+
+func TestListDeadLettersRefusesBadInput(t *testing.T) {
+	h := newHandler(t, withLetters(shelf(3, nil)), http.Config{})
+	for name, tt := range map[string]struct{ query, text string }{
+		"limit zero":      {"limit=0", "from 1 to 1000"},
+		"limit too high":  {"limit=1001", "from 1 to 1000"},
+		"limit a word":    {"limit=ten", "from 1 to 1000"},
+		"reason":          {"reason=Rejected", "reason must be one of [rejected too_large invalid_id"},
+		"reason twice":    {"reason=rejected&reason=too_large", "given 2 times"},
+		"repository":      {"repository=..", "repository must not be"},
+		"cursor":          {"cursor=x", "cursor is not one"},
+		"cursor too long": {"cursor=" + strings.Repeat("1", 1025), "cursor is not one"},
+		"escape":          {"cursor=%zz", "malformed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, accept := range []string{"application/json", "application/x-ndjson"} {
+				res, body := do(t, h, ask{
+					method: "GET", target: "/dead-letters?" + tt.query, header: map[string][]string{"Accept": {accept}},
+				})
+				wantProblem(t, res, body, 400, "invalid", tt.text)
+			}
+		})
+	}
+}
+
+func TestRetryDeadLetter(t *testing.T) {
+	l := noLetters()
+	l.retry = func(id, requestID string) (core.DeadLetter, error) {
+		if id != "a/b" || requestID != testRequestID {
+			t.Errorf("got %q %q", id, requestID)
+		}
+		return recordLetter(id), nil
+	}
+	h := newHandler(t, withLetters(l), http.Config{})
+	for _, body := range []string{"", "{}", ` {"x": 1} `} {
+		res, got := do(t, h, ask{method: "POST", target: "/dead-letters/a%2Fb/retry", body: body})
+		want := `{"successful":true,"requestId":"req-1","id":"a/b","repository":"song.ca","organization":"PACA-CA","recordId":"A1"}`
+		if res.StatusCode != 202 || string(got) != want {
+			t.Errorf("got %d %s", res.StatusCode, got)
+		}
+	}
+	l.retry = func(id, _ string) (core.DeadLetter, error) {
+		return core.DeadLetter{ID: id, Repository: "song.ca"}, nil
+	}
+	_, got := do(t, h, ask{method: "POST", target: "/dead-letters/retry/retry"})
+	if want := `{"successful":true,"requestId":"req-1","id":"retry","repository":"song.ca"}`; string(got) != want {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestRetryDeadLetters(t *testing.T) {
+	for name, tt := range map[string]struct{ query, call string }{
+		"all":                   {"", `"" "" "req-1"`},
+		"of a repository":       {"?repository=song.ca", `"song.ca" "" "req-1"`},
+		"of both, and a reason": {"?reason=too_large&repository=song.ca", `"song.ca" "too_large" "req-1"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := noLetters()
+			l.retryAll = func(repository, reason, requestID string) (int, int, error) {
+				if call := fmt.Sprintf("%q %q %q", repository, reason, requestID); call != tt.call {
+					t.Errorf("call: got %s, want %s", call, tt.call)
+				}
+				return 41, 1, nil
+			}
+			res, body := do(t, newHandler(t, withLetters(l), http.Config{}), ask{method: "POST", target: "/dead-letters/retry" + tt.query})
+			if want := `{"successful":true,"requestId":"req-1","retried":41,"refused":1}`; res.StatusCode != 202 || string(body) != want {
+				t.Errorf("got %d %s", res.StatusCode, body)
+			}
+		})
+	}
+}
+
+func TestRetryTellsWhatWasRetriedBeforeTheQueueRefused(t *testing.T) {
+	for _, retried := range []int{0, 17} {
+		t.Run(strconv.Itoa(retried), func(t *testing.T) {
+			l := noLetters()
+			l.retryAll = func(string, string, string) (int, int, error) {
+				return retried, 2, &core.Error{Code: core.CodeOverloaded, Message: "the queue is full", Hint: "wait", RetryAfter: 7 * time.Second}
+			}
+			res, body := do(t, newHandler(t, withLetters(l), http.Config{}), ask{method: "POST", target: "/dead-letters/retry"})
+			p := wantProblem(t, res, body, 503, "overloaded", "the queue is full")
+			if res.Header.Get("Retry-After") != "7" {
+				t.Errorf("retry-after %q", res.Header.Get("Retry-After"))
+			}
+			if told := strings.Contains(p.Detail, "17 dead letters had been retried before"); told != (retried > 0) {
+				t.Errorf("detail: %s", p.Detail)
+			}
+			if told := strings.Contains(p.Hint, "ask again for the others"); told != (retried > 0) {
+				t.Errorf("hint: %s", p.Hint)
+			}
+		})
+	}
+}
+
+func TestDiscardDeadLetter(t *testing.T) {
+	l := noLetters()
+	var discarded string
+	l.discard = func(id string) error {
+		discarded = id
+		return nil
+	}
+	res, body := do(t, newHandler(t, withLetters(l), http.Config{}), ask{method: "DELETE", target: "/dead-letters/a%2Fb"})
+	if res.StatusCode != 204 || len(body) != 0 || discarded != "a/b" {
+		t.Errorf("got %d %q, discarded %q", res.StatusCode, body, discarded)
+	}
+}
+
+func TestDeadLetterErrors(t *testing.T) {
+	down := core.NewError(core.CodeUnavailable, "the queue does not answer")
+	failing := &letters{
+		list: func(context.Context, string, string, int, string) ([]core.DeadLetter, string, error) {
+			return nil, "", down
+		},
+		get:      func(string) (core.DeadLetter, error) { return core.DeadLetter{}, down },
+		discard:  func(string) error { return down },
+		retry:    func(string, string) (core.DeadLetter, error) { return core.DeadLetter{}, down },
+		retryAll: func(string, string, string) (int, int, error) { return 0, 0, down },
+	}
+	conflict := noLetters()
+	conflict.retry = func(string, string) (core.DeadLetter, error) {
+		return core.DeadLetter{}, &core.Error{Code: core.CodeConflict, Message: "still not understood", Hint: "discard it"}
+	}
+	for _, tt := range []struct {
+		letters        *letters
+		method, target string
+		body           string
+		status         int
+		code, text     string
+	}{
+		{failing, "GET", "/dead-letters", "", 503, "unavailable", "does not answer"},
+		{failing, "GET", "/dead-letters/x", "", 503, "unavailable", "does not answer"},
+		{failing, "DELETE", "/dead-letters/x", "", 503, "unavailable", "does not answer"},
+		{failing, "POST", "/dead-letters/x/retry", "", 503, "unavailable", "does not answer"},
+		{failing, "POST", "/dead-letters/retry", "", 503, "unavailable", "does not answer"},
+		{noLetters(), "GET", "/dead-letters/x", "", 404, "not_found", "no such dead letter"},
+		{noLetters(), "GET", "/dead-letters/retry", "", 404, "not_found", "no such dead letter"},
+		{noLetters(), "DELETE", "/dead-letters/x", "", 404, "not_found", "no such dead letter"},
+		{noLetters(), "DELETE", "/dead-letters/retry", "", 404, "not_found", "no such dead letter"},
+		{noLetters(), "POST", "/dead-letters/x/retry", "", 404, "not_found", "no such dead letter"},
+		{conflict, "POST", "/dead-letters/x/retry", "", 409, "conflict", "still not understood"},
+		{noLetters(), "GET", "/dead-letters/%2E%2E", "", 400, "invalid", "relative path"},
+		{noLetters(), "DELETE", "/dead-letters/%00", "", 400, "invalid", "control character"},
+		{noLetters(), "POST", "/dead-letters/" + strings.Repeat("x", 513) + "/retry", "", 400, "invalid", "513 bytes"},
+		{noLetters(), "GET", "/dead-letters/", "", 400, "invalid", "empty"},
+		{noLetters(), "POST", "/dead-letters//retry", "", 400, "invalid", "empty"},
+		{noLetters(), "POST", "/dead-letters/x/retry", "[]", 400, "invalid", "not a JSON object"},
+		{noLetters(), "POST", "/dead-letters/retry", "{", 400, "invalid", "not valid JSON"},
+		{noLetters(), "DELETE", "/dead-letters/x", "1", 400, "invalid", "not a JSON object"},
+		{noLetters(), "POST", "/dead-letters/retry?reason=none", "", 400, "invalid", "reason must be one of"},
+		{noLetters(), "POST", "/dead-letters/retry?repository=%2E", "", 400, "invalid", "repository must not be"},
+		{noLetters(), "DELETE", "/dead-letters", "", 405, "method_not_allowed", "this method"},
+		{noLetters(), "POST", "/dead-letters", "", 405, "method_not_allowed", "this method"},
+		{noLetters(), "POST", "/dead-letters/x", "", 405, "method_not_allowed", "this method"},
+		{noLetters(), "GET", "/dead-letters/x/retry", "", 405, "method_not_allowed", "this method"},
+	} {
+		t.Run(tt.method+tt.target+tt.body, func(t *testing.T) {
+			res, body := do(t, newHandler(t, withLetters(tt.letters), http.Config{}),
+				ask{method: tt.method, target: tt.target, body: tt.body})
+			wantProblem(t, res, body, tt.status, tt.code, tt.text)
+		})
+	}
+}
+
+func TestRetriesRefuseOtherContent(t *testing.T) {
+	h := newHandler(t, working(), http.Config{})
+	for _, a := range []ask{
+		{method: "POST", target: "/dead-letters/x/retry"}, {method: "POST", target: "/dead-letters/retry"}, {method: "DELETE", target: "/dead-letters/x"},
+	} {
+		a.body, a.header = "{}", map[string][]string{"Content-Type": {"text/plain"}}
+		res, body := do(t, h, a)
+		wantProblem(t, res, body, 415, "unsupported_media_type", "not declared as JSON")
+		a.header = map[string][]string{"Sec-Fetch-Site": {"cross-site"}}
+		res, body = do(t, h, a)
+		wantProblem(t, res, body, 403, "forbidden", "another origin")
+	}
+}
+
+// TestReasonsAreThoseOfTheCore holds what the list takes, and the document, against the constants.
+func TestReasonsAreThoseOfTheCore(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "../internal/core/deadletter.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if ok && strings.HasPrefix(spec.Names[0].Name, "Reason") {
+			value, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, value)
+		}
+		return true
+	})
+	var described []string
+	for _, v := range document(t).Components.Schemas["DeadLetterReason"].Value.Enum {
+		described = append(described, v.(string))
+	}
+	if diff := cmp.Diff(want, described); diff != "" || len(want) == 0 {
+		t.Errorf("core, document: %s", diff)
+	}
+	h := newHandler(t, working(), http.Config{})
+	for _, reason := range slices.Concat(want, []string{""}) {
+		if res, body := do(t, h, ask{method: "GET", target: "/dead-letters?reason=" + reason}); res.StatusCode != 200 {
+			t.Errorf("%s: %d %s", reason, res.StatusCode, body)
+		}
+	}
+}

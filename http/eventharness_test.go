@@ -1,0 +1,204 @@
+package http_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	nethttp "net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tutti/internal/core"
+)
+
+func jobChange(revision uint64, state core.JobState) core.JobChange {
+	job := queuedJob("job-1")
+	started := noon.Add(-10 * time.Second)
+	job.State, job.StartedAt = state, &started
+	if state.Final() {
+		job.EndedAt, job.Totals = &noon, core.Totals{Expected: 999, Fetched: 999}
+	}
+	return core.JobChange{Revision: revision, Job: &job}
+}
+
+func runChange(revision uint64, organization string, fetched int64) core.JobChange {
+	return core.JobChange{Revision: revision, Run: &core.OrganizationRun{
+		Organization: organization, State: core.JobRunning, Totals: core.Totals{Expected: 100, Fetched: fetched},
+	}}
+}
+
+// changes is a job whose changes a test sends; closing it removes the job, an error ends the watch.
+type changes struct {
+	there []core.JobChange
+	later chan core.JobChange
+	err   chan error
+	// gone is closed when a watch has ended.
+	gone chan struct{}
+}
+
+func newChanges(there ...core.JobChange) *changes {
+	return &changes{there: there, later: make(chan core.JobChange), err: make(chan error), gone: make(chan struct{})}
+}
+
+func (c *changes) watch(ctx context.Context, _ string, each func(core.JobChange) error) error {
+	defer close(c.gone)
+	var highest uint64
+	for _, ch := range c.there {
+		highest = max(highest, ch.Revision)
+		if err := each(ch); err != nil {
+			return err
+		}
+	}
+	if err := each(core.JobChange{Revision: highest}); err != nil {
+		return err
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case err := <-c.err:
+			return err
+		case ch, ok := <-c.later:
+			if !ok {
+				return nil
+			}
+			if err := each(ch); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// event is one as a client reads it.
+type event struct {
+	id         uint64
+	name, data string
+}
+
+// String leaves of the data what tells the events of these tests apart.
+func (e event) String() string {
+	var d struct {
+		Organization string
+		State        core.JobState
+		Totals       core.Totals
+	}
+	if err := json.Unmarshal([]byte(e.data), &d); err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%d %s %s %s %d", e.id, e.name, d.Organization, d.State, d.Totals.Fetched)
+}
+
+// readEvents reads a stream as the WHATWG's parser does; comments are events without a name.
+func readEvents(t *testing.T, body string) []event {
+	t.Helper()
+	if body == "" {
+		return nil
+	}
+	if !strings.HasSuffix(body, "\n\n") {
+		t.Errorf("the stream ends within an event: %q", body)
+	}
+	var events []event
+	for block := range strings.SplitSeq(strings.TrimSuffix(body, "\n\n"), "\n\n") {
+		var e event
+		for line := range strings.SplitSeq(block, "\n") {
+			field, value, ok := strings.Cut(line, ": ")
+			var err error
+			switch {
+			case !ok:
+				err = fmt.Errorf("no field: %q", line)
+			case field == "id":
+				e.id, err = strconv.ParseUint(value, 10, 64)
+			case field == "event":
+				e.name = value
+			case field == "data" || field == "":
+				e.data = value
+			case field != "retry" || value != "2000":
+				err = fmt.Errorf("field %q", line)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		if e != (event{}) {
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
+func wantEvents(t *testing.T, body string, want ...string) {
+	t.Helper()
+	var got []string
+	for _, e := range readEvents(t, body) {
+		if e.name == "" {
+			got = append(got, e.data)
+		} else {
+			got = append(got, e.String())
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("events: %s", diff)
+	}
+}
+
+// recorder is a ResponseRecorder that can be read while it is written.
+type recorder struct {
+	*httptest.ResponseRecorder
+	mu sync.Mutex
+}
+
+func (w *recorder) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ResponseRecorder.Write(b)
+}
+
+// stream is a request for events under way.
+type stream struct {
+	w      *recorder
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// open asks h for events; inside a bubble of synctest what was written can be read after synctest.Wait.
+func open(t *testing.T, h nethttp.Handler, method, target string, header nethttp.Header) *stream {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	r := httptest.NewRequestWithContext(ctx, method, target, nil)
+	maps.Copy(r.Header, header)
+	s := &stream{w: &recorder{ResponseRecorder: httptest.NewRecorder()}, cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(s.done)
+		h.ServeHTTP(s.w, r)
+	}()
+	return s
+}
+
+// text gives what was written so far.
+func (s *stream) text() string {
+	s.w.mu.Lock()
+	defer s.w.mu.Unlock()
+	return s.w.Body.String()
+}
+
+func (s *stream) ended() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func watching(c *changes) *ports {
+	p := working()
+	p.watch = c.watch
+	return p
+}

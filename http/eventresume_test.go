@@ -1,0 +1,170 @@
+package http_test
+
+import (
+	"encoding/json"
+	"maps"
+	"math/rand/v2"
+	nethttp "net/http"
+	"slices"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tutti/http"
+	"tutti/internal/core"
+)
+
+func TestJobEventsResume(t *testing.T) {
+	running := []core.JobChange{jobChange(2, core.JobRunning), runChange(3, "B", 10), runChange(5, "A", 20)}
+	final := []core.JobChange{runChange(3, "B", 10), jobChange(4, core.JobFailed), runChange(5, "A", 20)}
+	for name, tt := range map[string]struct {
+		there  []core.JobChange
+		header nethttp.Header
+		query  string
+		status int
+		want   []string
+	}{
+		"from the start": {running, nil, "", 200, []string{"3 organization B running 10", "5 organization A running 20", "5 job  running 30"}},
+		"zero":           {running, nil, "?lastEventId=0", 200, []string{"3 organization B running 10", "5 organization A running 20", "5 job  running 30"}},
+		"empty":          {running, nil, "?lastEventId=", 200, []string{"3 organization B running 10", "5 organization A running 20", "5 job  running 30"}},
+		"header":         {running, nethttp.Header{"Last-Event-Id": {"3"}}, "", 200, []string{"5 organization A running 20", "5 job  running 30"}},
+		"query":          {running, nil, "?lastEventId=3", 200, []string{"5 organization A running 20", "5 job  running 30"}},
+		"header wins":    {running, nethttp.Header{"Last-Event-Id": {"3"}}, "?lastEventId=1", 200, []string{"5 organization A running 20", "5 job  running 30"}},
+		"up to date":     {running, nil, "?lastEventId=5", 200, []string{"5 job  running 30"}},
+		"never given":    {running, nil, "?lastEventId=6", 200, []string{"3 organization B running 10", "5 organization A running 20", "5 job  running 30"}},
+		"final":          {final, nil, "?lastEventId=3", 200, []string{"3 organization A running 20", "5 job  failed 999", "5 end  failed 0"}},
+		"final, newer":   {final, nil, "?lastEventId=4", 200, []string{"4 organization A running 20", "5 job  failed 999", "5 end  failed 0"}},
+		"final, known":   {final, nil, "?lastEventId=5", 204, nil},
+		"final, beyond":  {final, nethttp.Header{"Last-Event-Id": {"18446744073709551615"}}, "", 204, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newChanges(tt.there...)
+				s := open(t, newHandler(t, watching(c), http.Config{}), "GET", "/jobs/job-1/events"+tt.query, tt.header)
+				synctest.Wait()
+				wantEvents(t, s.text(), tt.want...)
+				if s.w.Code != tt.status {
+					t.Errorf("got %d", s.w.Code)
+				}
+				if final := len(tt.there) > 0 && tt.there[1].Job != nil; s.ended() != final {
+					t.Errorf("ended: %t", s.ended())
+				}
+				s.cancel()
+				<-c.gone
+				<-s.done
+			})
+		})
+	}
+}
+
+// TestResumingLosesNothing cuts streams of random jobs anywhere and goes on with the last id that was read. In the end
+// the client must know the newest state of everything.
+func TestResumingLosesNothing(t *testing.T) {
+	for seed := range uint64(200) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { cutAndResume(t, rand.New(rand.NewPCG(seed, 0))) })
+		})
+	}
+}
+
+func cutAndResume(t *testing.T, random *rand.Rand) {
+	history := []core.JobChange{jobChange(1, core.JobRunning)}
+	truth := map[string]int64{}
+	end := 5 + random.IntN(20)
+	for i := range end + random.IntN(3) { // some change after the job is final
+		revision := uint64(2*i + 3)
+		if i == end {
+			history = append(history, jobChange(revision, core.JobPartial))
+			continue
+		}
+		name := string(rune('A' + random.IntN(5)))
+		history = append(history, runChange(revision, name, int64(i)))
+		truth[name] = int64(i)
+	}
+	if end == len(history)-1 {
+		history = append(history, jobChange(uint64(2*end+3), core.JobPartial))
+	}
+	known := map[string]int64{}
+	var last uint64
+	state := core.JobQueued
+	seen := 0 // how much of the history had happened when a stream began
+	for connections := 0; ; connections++ {
+		if connections > 100 {
+			t.Fatal("the job never ends")
+		}
+		// Who gave an id knew all up to it; an even one stands before the job's end.
+		for seen == 0 || seen < len(history) && history[seen].Revision <= last+1 {
+			seen++
+		}
+		seen += random.IntN(len(history) - seen + 1)
+		body, status := oneConnection(t, random, history, seen, last)
+		if status == 204 && seen == len(history) {
+			break
+		}
+		events := readEvents(t, body)
+		if connections < 3 {
+			events = events[:random.IntN(len(events)+1)]
+		}
+		ended := false
+		for _, e := range events {
+			if e.id < last {
+				t.Fatalf("id %d after %d", e.id, last)
+			}
+			last = e.id
+			var d struct {
+				Organization string
+				State        core.JobState
+				Totals       core.Totals
+			}
+			if err := json.Unmarshal([]byte(e.data), &d); err != nil {
+				t.Fatal(err)
+			}
+			switch e.name {
+			case http.EventOrganization:
+				known[d.Organization] = d.Totals.Fetched
+			case http.EventJob:
+				state = d.State
+			case http.EventEnd:
+				ended = true
+			}
+		}
+		if ended && seen == len(history) {
+			break
+		}
+	}
+	if state != core.JobPartial {
+		t.Errorf("the client was not told the end: %s", state)
+	}
+	if diff := cmp.Diff(truth, known); diff != "" {
+		t.Errorf("truth, known: %s", diff)
+	}
+}
+
+// oneConnection follows a job of whose history the first there changes have happened, the rest while it is open.
+func oneConnection(t *testing.T, random *rand.Rand, history []core.JobChange, there int, last uint64) (string, int) {
+	t.Helper()
+	newest := map[string]core.JobChange{}
+	for _, ch := range history[:there] {
+		name := ""
+		if ch.Run != nil {
+			name = ch.Run.Organization
+		}
+		newest[name] = ch
+	}
+	now := slices.SortedFunc(maps.Values(newest), func(a, b core.JobChange) int { return int(a.Revision) - int(b.Revision) })
+	c := newChanges(now...)
+	s := open(t, newHandler(t, watching(c), http.Config{}), "GET", "/jobs/job-1/events",
+		nethttp.Header{"Last-Event-Id": {strconv.FormatUint(last, 10)}})
+	for _, ch := range history[there:] {
+		time.Sleep(time.Duration(random.IntN(300)) * time.Millisecond)
+		select {
+		case c.later <- ch:
+		case <-c.gone:
+		}
+	}
+	<-s.done
+	return s.text(), s.w.Code
+}

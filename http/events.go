@@ -1,0 +1,312 @@
+package http
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	nethttp "net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"tutti/internal/core"
+)
+
+const (
+	contentTypeEvents = "text/event-stream"
+	headerLastEventID = "Last-Event-ID"
+	// eventsEvery is the least time between two batches of events of one stream.
+	eventsEvery = 250 * time.Millisecond
+	// keepAliveEvery is how long a stream may be silent: proxies drop connections that are idle for a minute.
+	keepAliveEvery = 15 * time.Second
+	// reconnectAfter is what a client is told to wait before it comes back.
+	reconnectAfter = 2 * time.Second
+	// eventTimeout is how long a client may take for what is written at a time, of which eventChunk bytes are about the
+	// most: one that takes nothing must not hold a goroutine and its feed for ever.
+	eventTimeout = 30 * time.Second
+	eventChunk   = 32 << 10
+)
+
+// Types of the events of GET /jobs/{id}/events.
+const (
+	// EventOrganization tells the newest state of one organization of the job: an element of organizations in the body
+	// of GET /jobs/{id}.
+	EventOrganization = "organization"
+	// EventJob tells the newest state of the job: the body of GET /jobs/{id} without organizations.
+	EventJob = "job"
+	// EventEnd says that nothing will follow, and why: {"state": …}, the last known state of the job.
+	EventEnd = "end"
+)
+
+// endBody is the data of EventEnd.
+type endBody struct {
+	State core.JobState `json:"state"`
+}
+
+// streamJob answers GET /jobs/{id}/events with server-sent events (CONTRACT section 1; WHATWG HTML, "Server-sent events"):
+//
+//	retry: 2000
+//
+//	id: 17
+//	event: organization
+//	data: {"organization":"PACA-CA","totals":{…},"state":"running"}
+//
+//	id: 18
+//	event: job
+//	data: {"id":"…","state":"running","totals":{…},"ratePerSecond":150,"etaSeconds":4,"organizationsTotal":1,…}
+//
+//	id: 23
+//	event: end
+//	data: {"state":"succeeded"}
+//
+// Data is one line of JSON. A stream begins with every organization known so far, the one that changed longest ago first,
+// and one EventJob; then follow, at most every 250 ms, the organizations that changed and one EventJob, each in its
+// newest state. A line ": keep-alive" comes after 15 s of silence. After the EventJob of a final job, or when the job is
+// removed, comes EventEnd and the stream is closed. A stream that closes without it (the server stops, the queue does not
+// answer, the client was too slow) is to be opened again.
+//
+// Ids are whole numbers that never fall in a stream; several events may have the same. A client that comes back with the
+// last id that it saw, as Last-Event-ID or as the query parameter lastEventId (the header wins), gets only what changed
+// since, always with an EventJob. It gets 204 when it has seen the EventJob of a final job and nothing has changed since:
+// an EventSource then stops, any client may. HEAD answers with the head of the stream.
+//
+// An error comes before anything was written.
+func (h *Handler) streamJob(w nethttp.ResponseWriter, r *nethttp.Request) error {
+	id, err := pathParam(r, "id", "id")
+	if err != nil {
+		return err
+	}
+	last, err := lastEventID(r)
+	if err != nil {
+		return err
+	}
+	feed := newJobFeed()
+	ctx, cancel := context.WithCancel(r.Context())
+	watched := watch{done: make(chan struct{})}
+	go watched.run(func() error { return h.ports.JobEvents.Watch(ctx, id, feed.add) })
+	defer func() {
+		cancel()
+		<-watched.done
+	}()
+
+	select {
+	case <-feed.ready:
+	case <-watched.done:
+		if !feed.isReady() {
+			return watched.refusal(ctx)
+		}
+	case <-stoppingOf(ctx):
+		// Empty, not an error: an EventSource gives up after an error, and comes back after the end of a stream.
+		_ = openEvents(w, r, last).flush()
+		return nil
+	}
+	from, ended := feed.resume(last)
+	if ended {
+		w.WriteHeader(nethttp.StatusNoContent)
+		return nil
+	}
+	stream := openEvents(w, r, from)
+	if r.Method != nethttp.MethodHead {
+		exchangeOf(ctx).err = h.follow(ctx, stream, feed, &watched)
+	}
+	return nil
+}
+
+// watch is a call of JobEvents.Watch under way; err is set once done is closed.
+type watch struct {
+	done chan struct{}
+	err  error
+}
+
+// run calls and keeps the error. A panic is one too: it is in a goroutine of its own, where it would end the process.
+func (w *watch) run(call func() error) {
+	defer close(w.done)
+	defer func() {
+		if v := recover(); v != nil {
+			w.err = panicked(v)
+		}
+	}()
+	w.err = call()
+}
+
+// refusal gives the error to answer with when the watch ended before it told what there is; nil when the client is gone.
+func (w *watch) refusal(ctx context.Context) error {
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case w.err != nil:
+		return w.err
+	default:
+		return core.NewError(core.CodeNotFound, "there is no such job")
+	}
+}
+
+// lastEventID gives the id that a client saw last, 0 for none.
+func lastEventID(r *nethttp.Request) (uint64, error) {
+	q, err := queryOf(r)
+	if err != nil {
+		return 0, err
+	}
+	given, err := q.text("lastEventId")
+	if err != nil {
+		return 0, err
+	}
+	what := "query parameter lastEventId"
+	if header := strings.Join(r.Header.Values(headerLastEventID), ","); header != "" {
+		given, what = header, headerLastEventID
+	}
+	if given == "" {
+		return 0, nil
+	}
+	last, err := strconv.ParseUint(given, 10, 64)
+	if err != nil {
+		return 0, core.WrapError(core.CodeInvalid, what+" is not an id that this server gave", err)
+	}
+	return last, nil
+}
+
+// follow writes what there is and then what changes, until the job is final or removed, the client is gone or the server
+// stops. Its error is for the log: the client only sees that the stream ends.
+func (h *Handler) follow(ctx context.Context, s *eventStream, feed *jobFeed, watched *watch) error {
+	stopping := stoppingOf(ctx)
+	keepAlive, batch := time.NewTimer(keepAliveEvery), time.NewTimer(eventsEvery)
+	defer keepAlive.Stop()
+	defer batch.Stop()
+	ended, err := s.tell(feed.take(h.cfg.Now()))
+	told := time.Now()
+	var due <-chan time.Time // nil while there is nothing to tell
+	for !ended && err == nil {
+		changed := feed.changed
+		if due != nil {
+			changed = nil
+		}
+		select {
+		case <-changed:
+			batch.Reset(time.Until(told.Add(eventsEvery)))
+			due = batch.C
+			continue
+		case <-due:
+			ended, err = s.tell(feed.take(h.cfg.Now()))
+			told, due = time.Now(), nil
+		case <-keepAlive.C:
+			err = s.keepAlive()
+		case <-watched.done:
+			return h.lastWords(ctx, s, feed, watched)
+		case <-stopping:
+			return nil
+		}
+		keepAlive.Reset(keepAliveEvery)
+	}
+	return streamError(ctx, err)
+}
+
+// lastWords ends a stream whose watch has ended.
+func (h *Handler) lastWords(ctx context.Context, s *eventStream, feed *jobFeed, watched *watch) error {
+	if watched.err != nil {
+		return streamError(ctx, fmt.Errorf("watching a job: %w", watched.err))
+	}
+	b := feed.take(h.cfg.Now())
+	if b.changed {
+		if ended, err := s.tell(b); ended || err != nil {
+			return streamError(ctx, err)
+		}
+	}
+	s.end(feed.state())
+	return streamError(ctx, s.flush())
+}
+
+// streamError keeps what is worth a line in the log: that a client went is not, that it took nothing is.
+func streamError(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil
+	}
+	return err
+}
+
+// eventStream writes events to one client.
+type eventStream struct {
+	w       nethttp.ResponseWriter
+	control *nethttp.ResponseController
+	buf     bytes.Buffer
+	// sent is the last id.
+	sent uint64
+	err  error
+}
+
+// openEvents begins a stream whose ids go on from an id.
+func openEvents(w nethttp.ResponseWriter, r *nethttp.Request, from uint64) *eventStream {
+	exchangeOf(r.Context()).streaming = time.Now()
+	header := w.Header()
+	header.Set("Content-Type", contentTypeEvents)
+	header.Set("X-Accel-Buffering", "no") // nginx collects an answer unless told
+	w.WriteHeader(nethttp.StatusOK)
+	s := &eventStream{w: w, control: nethttp.NewResponseController(w), sent: from}
+	fmt.Fprintf(&s.buf, "retry: %d\n\n", reconnectAfter.Milliseconds())
+	return s
+}
+
+// tell writes a batch, and the end behind a final job. The id of an event says that everything up to it was sent, and a
+// client that comes back with the last id of a final job is told that there is nothing more; so rows newer than a final
+// job go before it under an id that is older.
+func (s *eventStream) tell(b feedBatch) (ended bool, err error) {
+	for _, row := range b.rows {
+		id := row.revision
+		if b.final() && id >= b.jobRevision {
+			id = b.jobRevision - 1
+		}
+		s.event(EventOrganization, id, row.body)
+	}
+	if b.job != nil {
+		s.event(EventJob, b.revision, b.job)
+	}
+	if b.final() {
+		s.end(b.job.State)
+	}
+	return b.final(), s.flush()
+}
+
+// end writes EventEnd.
+func (s *eventStream) end(state core.JobState) { s.event(EventEnd, s.sent, endBody{State: state}) }
+
+// event adds an event, and writes when enough have come together.
+func (s *eventStream) event(name string, id uint64, data any) {
+	if s.err != nil {
+		return
+	}
+	line, err := json.Marshal(data)
+	if err != nil {
+		s.err = core.WrapError(core.CodeInternal, "writing an event as JSON", err)
+		return
+	}
+	s.sent = max(s.sent, id)
+	fmt.Fprintf(&s.buf, "id: %d\nevent: %s\ndata: %s\n\n", s.sent, name, line)
+	if s.buf.Len() >= eventChunk {
+		_ = s.flush()
+	}
+}
+
+// keepAlive writes a comment, which keeps proxies from dropping the connection and shows whether the client is there.
+func (s *eventStream) keepAlive() error {
+	s.buf.WriteString(": keep-alive\n\n")
+	return s.flush()
+}
+
+// flush sends what has come together. After an error nothing is sent any more.
+func (s *eventStream) flush() error {
+	if s.err != nil {
+		return s.err
+	}
+	// A writer without deadlines (a test's) is written to without. net/http lifts the deadline after the answer.
+	_ = s.control.SetWriteDeadline(time.Now().Add(eventTimeout))
+	if _, s.err = s.w.Write(s.buf.Bytes()); s.err == nil {
+		s.err = s.control.Flush()
+	}
+	s.buf.Reset()
+	if s.err != nil {
+		s.err = fmt.Errorf("writing events: %w", s.err)
+	}
+	return s.err
+}

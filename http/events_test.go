@@ -1,0 +1,378 @@
+package http_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	nethttp "net/http"
+	"net/http/httptest"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"tutti/http"
+	"tutti/internal/core"
+)
+
+func TestJobEventsFromStartToEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newChanges(jobChange(2, core.JobRunning), runChange(3, "B", 10), runChange(5, "A", 20))
+		s := open(t, newHandler(t, watching(c), http.Config{}), "GET", "/jobs/job-1/events", nil)
+		synctest.Wait()
+		there := []string{"3 organization B running 10", "5 organization A running 20", "5 job  running 30"}
+		wantEvents(t, s.text(), there...)
+		if !s.w.Flushed || s.w.Code != 200 {
+			t.Errorf("flushed: %t, status %d", s.w.Flushed, s.w.Code)
+		}
+		for name, want := range map[string]string{
+			"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no",
+		} {
+			if got := s.w.Header().Get(name); got != want {
+				t.Errorf("%s: got %q, want %q", name, got, want)
+			}
+		}
+		c.later <- runChange(6, "A", 30)
+		c.later <- runChange(7, "C", 1)
+		c.later <- runChange(8, "A", 40)
+		synctest.Wait()
+		wantEvents(t, s.text(), there...)
+		time.Sleep(250 * time.Millisecond)
+		synctest.Wait()
+		there = append(there, "7 organization C running 1", "8 organization A running 40", "8 job  running 51")
+		wantEvents(t, s.text(), there...)
+
+		time.Sleep(time.Second) // silent for long: the next change is told at once
+		c.later <- jobChange(9, core.JobRunning)
+		synctest.Wait()
+		there = append(there, "9 job  running 51")
+		wantEvents(t, s.text(), there...)
+
+		c.later <- runChange(10, "A", 41)
+		c.later <- jobChange(11, core.JobSucceeded)
+		<-s.done
+		wantEvents(t, s.text(), append(there,
+			"10 organization A running 41", "11 job  succeeded 999", "11 end  succeeded 0")...)
+		<-c.gone
+	})
+}
+
+func TestJobEventsDataIsTheJobsBody(t *testing.T) {
+	job, runs := runningJob()
+	synctest.Test(t, func(t *testing.T) {
+		c := newChanges(core.JobChange{Revision: 1, Job: &job}, core.JobChange{Revision: 2, Run: &runs[0]},
+			core.JobChange{Revision: 3, Run: &runs[1]})
+		p := watching(c)
+		p.get = func(string) (core.Job, error) { return job, nil }
+		p.organizations = func(string) ([]core.OrganizationRun, error) { return runs, nil }
+		h := newHandler(t, p, http.Config{})
+		var want map[string]any
+		_, body := do(t, h, ask{method: "GET", target: "/jobs/job-1"})
+		if err := json.Unmarshal(body, &want); err != nil {
+			t.Fatal(err)
+		}
+		s := open(t, h, "GET", "/jobs/job-1/events", nil)
+		close(c.later)
+		<-s.done
+		var rows []any
+		for _, e := range readEvents(t, s.text()) {
+			var got map[string]any
+			if err := json.Unmarshal([]byte(e.data), &got); err != nil {
+				t.Fatal(err)
+			}
+			switch e.name {
+			case http.EventOrganization:
+				rows = append(rows, got)
+			case http.EventJob:
+				got["organizations"] = rows
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("body, events: %s", diff)
+				}
+			case http.EventEnd:
+				if diff := cmp.Diff(map[string]any{"state": "running"}, got); diff != "" {
+					t.Errorf("end: %s", diff)
+				}
+			}
+		}
+	})
+}
+
+func TestJobEventsAreNoMoreThanFourASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newChanges(jobChange(1, core.JobRunning))
+		s := open(t, newHandler(t, watching(c), http.Config{}), "GET", "/jobs/job-1/events", nil)
+		synctest.Wait()
+		for i := range 1000 { // ten seconds
+			c.later <- runChange(uint64(i+2), string(rune('A'+i%2)), int64(i))
+			time.Sleep(10 * time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		count := map[string]int{}
+		for _, e := range readEvents(t, s.text()) {
+			count[e.name]++
+		}
+		// The first job is told at 0, the last batch at 10 s.
+		if diff := cmp.Diff(map[string]int{"job": 41, "organization": 80}, count); diff != "" {
+			t.Error(diff)
+		}
+		if got := s.text(); !strings.Contains(got, `"fetched":999`) || !strings.Contains(got, `"fetched":998`) {
+			t.Errorf("the newest states are missing: %s", got[len(got)-500:])
+		}
+		s.cancel()
+		<-s.done
+	})
+}
+
+func TestJobEventsKeepAlive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newChanges(jobChange(1, core.JobRunning))
+		s := open(t, newHandler(t, watching(c), http.Config{}), "GET", "/jobs/job-1/events", nil)
+		time.Sleep(14 * time.Second)
+		c.later <- jobChange(2, core.JobRunning)
+		time.Sleep(14 * time.Second)
+		synctest.Wait()
+		wantEvents(t, s.text(), "1 job  running 0", "2 job  running 0")
+		time.Sleep(time.Second)
+		synctest.Wait()
+		wantEvents(t, s.text(), "1 job  running 0", "2 job  running 0", "keep-alive")
+		time.Sleep(15 * time.Second)
+		synctest.Wait()
+		wantEvents(t, s.text(), "1 job  running 0", "2 job  running 0", "keep-alive", "keep-alive")
+		s.cancel()
+		<-s.done
+	})
+}
+
+func TestJobEventsOfARemovedJobEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newChanges(jobChange(1, core.JobRunning))
+		s := open(t, newHandler(t, watching(c), http.Config{}), "GET", "/jobs/job-1/events", nil)
+		synctest.Wait()
+		c.later <- runChange(2, "A", 7)
+		close(c.later)
+		<-s.done
+		wantEvents(t, s.text(), "1 job  running 0", "2 organization A running 7", "2 job  running 7", "2 end  running 0")
+	})
+}
+
+func TestJobEventsHead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newChanges(jobChange(1, core.JobRunning))
+		s := open(t, newHandler(t, watching(c), http.Config{}), "HEAD", "/jobs/job-1/events", nil)
+		<-s.done
+		<-c.gone
+		if s.w.Code != 200 || s.w.Body.Len() > 0 || s.w.Header().Get("Content-Type") != "text/event-stream" {
+			t.Errorf("got %d %s %v", s.w.Code, s.w.Body, s.w.Header())
+		}
+	})
+}
+
+func TestJobEventsRefuse(t *testing.T) {
+	watch := func(err error) func(context.Context, string, func(core.JobChange) error) error {
+		return func(context.Context, string, func(core.JobChange) error) error { return err }
+	}
+	for name, tt := range map[string]struct {
+		watch      func(context.Context, string, func(core.JobChange) error) error
+		target     string
+		header     nethttp.Header
+		status     int
+		code, text string
+	}{
+		"no such job": {
+			watch(core.NewError(core.CodeNotFound, "there is no job j")), "/jobs/j/events", nil, 404, "not_found", "there is no job j",
+		},
+		"removed meanwhile": {watch(nil), "/jobs/j/events", nil, 404, "not_found", "no such job"},
+		"no queue": {
+			watch(core.NewError(core.CodeUnavailable, "the queue does not answer")), "/jobs/j/events", nil, 503, "unavailable", "does not answer",
+		},
+		"panic": {
+			func(context.Context, string, func(core.JobChange) error) error { panic("secret") },
+			"/jobs/j/events", nil, 500, "internal", "an internal error occurred",
+		},
+		"id":           {nil, "/jobs/%2E/events", nil, 400, "invalid", "relative path"},
+		"no id":        {nil, "/jobs//events", nil, 400, "invalid", "id is empty"},
+		"word":         {nil, "/jobs/j/events?lastEventId=x", nil, 400, "invalid", "lastEventId is not an id"},
+		"negative":     {nil, "/jobs/j/events?lastEventId=-1", nil, 400, "invalid", "lastEventId is not an id"},
+		"twice":        {nil, "/jobs/j/events?lastEventId=1&lastEventId=2", nil, 400, "invalid", "given 2 times"},
+		"header":       {nil, "/jobs/j/events", nethttp.Header{"Last-Event-Id": {"job-1"}}, 400, "invalid", "Last-Event-ID is not an id"},
+		"header twice": {nil, "/jobs/j/events", nethttp.Header{"Last-Event-Id": {"1", "2"}}, 400, "invalid", "Last-Event-ID is not an id"},
+		"too large":    {nil, "/jobs/j/events?lastEventId=18446744073709551616", nil, 400, "invalid", "lastEventId is not an id"},
+		"parameter":    {nil, "/jobs/j/events?last=1", nil, 400, "invalid", "unknown query parameter"},
+		"JSON":         {nil, "/jobs/j/events", nethttp.Header{"Accept": {"application/json"}}, 406, "not_acceptable", "text/event-stream"},
+		"q=0":          {nil, "/jobs/j/events", nethttp.Header{"Accept": {"*/*, text/event-stream;q=0"}}, 406, "not_acceptable", "text/event-stream"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := working()
+			p.watch = tt.watch
+			res, body := do(t, newHandler(t, p, http.Config{}), ask{method: "GET", target: tt.target, header: tt.header})
+			wantProblem(t, res, body, tt.status, tt.code, tt.text)
+			if strings.Contains(string(body), "secret") {
+				t.Errorf("the panic is shown: %s", body)
+			}
+		})
+	}
+}
+
+func TestJobEventsAccept(t *testing.T) {
+	for _, accept := range []string{"", "*/*", "text/*", "text/event-stream", "application/json;q=0.5, text/event-stream;charset=utf-8"} {
+		t.Run(accept, func(t *testing.T) {
+			c := newChanges(jobChange(1, core.JobCancelled))
+			res, body := do(t, newHandler(t, watching(c), http.Config{}),
+				ask{method: "GET", target: "/jobs/job-1/events", header: nethttp.Header{"Accept": {accept}}})
+			if res.StatusCode != 200 {
+				t.Errorf("got %d", res.StatusCode)
+			}
+			wantEvents(t, string(body), "1 job  cancelled 999", "1 end  cancelled 0")
+		})
+	}
+}
+
+// TestJobEventsAreLoggedAtTheirEnd: the log has how long the stream was open and what broke it, the metric how long it
+// took to begin.
+func TestJobEventsAreLoggedAtTheirEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		reg := prometheus.NewRegistry()
+		c := newChanges(jobChange(1, core.JobRunning))
+		h := newHandler(t, watching(c), http.Config{Metrics: http.NewMetrics(reg), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		s := open(t, h, "GET", "/jobs/job-1/events", nil)
+		time.Sleep(20 * time.Second)
+		if synctest.Wait(); log.Len() > 0 {
+			t.Errorf("logged before the end: %s", &log)
+		}
+		c.err <- core.NewError(core.CodeUnavailable, "the queue does not answer")
+		<-s.done
+		wantEvents(t, s.text(), "1 job  running 0", "keep-alive")
+		for _, want := range []string{
+			"duration=20s", "status=200", "route=/jobs/{id}/events", `err="watching a job: the queue does not answer"`,
+			fmt.Sprintf("bytes=%d", s.w.Body.Len()),
+		} {
+			if !strings.Contains(log.String(), want) {
+				t.Errorf("%s is not in %s", want, &log)
+			}
+		}
+		const metric = `tutti_http_request_duration_seconds_sum{code="200",method="GET",route="/jobs/{id}/events"} 0`
+		if _, body := do(t, newHandler(t, working(), http.Config{Gatherer: reg}), ask{method: "GET", target: "/metrics"}); !strings.Contains(string(body), metric+"\n") {
+			t.Errorf("the metric shows more than the beginning: %s", body)
+		}
+		if n, err := testutil.GatherAndCount(reg, "tutti_http_request_duration_seconds"); n != 1 || err != nil {
+			t.Errorf("%d series, %v", n, err)
+		}
+	})
+}
+
+// stuckWriter is a connection whose client takes nothing any more after a while.
+type stuckWriter struct {
+	*httptest.ResponseRecorder
+	deadline time.Time
+	stuck    bool
+}
+
+func (w *stuckWriter) SetWriteDeadline(d time.Time) error { w.deadline = d; return nil }
+
+func (w *stuckWriter) Write(b []byte) (int, error) {
+	if !w.stuck {
+		return w.ResponseRecorder.Write(b)
+	}
+	time.Sleep(time.Until(w.deadline))
+	return 0, os.ErrDeadlineExceeded
+}
+
+func TestJobEventsGiveUpAClientThatTakesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		c := newChanges(jobChange(1, core.JobRunning))
+		h := newHandler(t, watching(c), http.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		w := &stuckWriter{ResponseRecorder: httptest.NewRecorder()}
+		r := httptest.NewRequestWithContext(t.Context(), "GET", "/jobs/job-1/events", nil)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			h.ServeHTTP(w, r)
+		}()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		w.stuck = true
+		began := time.Now()
+		for i := range 10_000 { // the port never waits for the client
+			c.later <- runChange(uint64(i+2), "A", int64(i))
+		}
+		if d := time.Since(began); d > 0 {
+			t.Errorf("the port waited %v", d)
+		}
+		<-done
+		<-c.gone
+		if d := time.Since(began); d != 30*time.Second {
+			t.Errorf("given up after %v", d)
+		}
+		if !strings.Contains(log.String(), "writing events: i/o timeout") {
+			t.Errorf("logged: %s", &log)
+		}
+	})
+}
+
+func TestJobEventsOfManyOrganizationsAreWrittenInParts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		there := []core.JobChange{jobChange(1, core.JobRunning)}
+		for i := range 5000 {
+			there = append(there, runChange(uint64(i+2), strconv.Itoa(i), 1))
+		}
+		c := newChanges(there...)
+		h := newHandler(t, watching(c), http.Config{})
+		w := &countingWriter{ResponseRecorder: httptest.NewRecorder()}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "/jobs/job-1/events", nil))
+		}()
+		synctest.Wait()
+		if events := readEvents(t, w.Body.String()); len(events) != 5001 || events[5000].String() != "5001 job  running 5000" {
+			t.Errorf("%d events, last %v", len(events), events[len(events)-1])
+		}
+		if w.largest > 64<<10 || w.largest < 32<<10 {
+			t.Errorf("%d bytes at a time", w.largest)
+		}
+		cancel()
+		<-done
+	})
+}
+
+type countingWriter struct {
+	*httptest.ResponseRecorder
+	largest int
+}
+
+func (w *countingWriter) Write(b []byte) (int, error) {
+	w.largest = max(w.largest, len(b))
+	return w.ResponseRecorder.Write(b)
+}
+
+func TestAClientThatGoesBeforeTheStreamBeginsIsNoFault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		p := working()
+		p.watch = func(ctx context.Context, _ string, _ func(core.JobChange) error) error {
+			<-ctx.Done()
+			return errors.New("reading: " + ctx.Err().Error())
+		}
+		h := newHandler(t, p, http.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		s := open(t, h, "GET", "/jobs/job-1/events", nil)
+		synctest.Wait()
+		s.cancel()
+		<-s.done
+		if strings.Contains(log.String(), "ERROR") || s.w.Body.Len() > 0 {
+			t.Errorf("%s\n%s", &log, s.w.Body)
+		}
+	})
+}

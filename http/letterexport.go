@@ -1,0 +1,56 @@
+package http
+
+import (
+	nethttp "net/http"
+	"time"
+
+	"tutti/internal/core"
+)
+
+const (
+	contentTypeNDJSON = "application/x-ndjson"
+	// headerNextCursor is the trailer of an export that its limit has ended.
+	headerNextCursor = "Next-Cursor"
+	// lineTimeout is how long a client may take to read a line, so that one that has gone silent holds nothing for ever.
+	lineTimeout = 60 * time.Second
+)
+
+// exportDeadLetters streams whole letters, one a line, all of them unless there is a limit. When it cannot go on it breaks
+// the connection off: the status is sent by then, and a part must never be taken for the whole.
+func (h *Handler) exportDeadLetters(w nethttp.ResponseWriter, r *nethttp.Request, l letterQuery) error {
+	if r.Method == nethttp.MethodHead {
+		l.limit = 1 // nobody reads the body
+	}
+	control := nethttp.NewResponseController(w)
+	begun := false
+	next, err := h.eachLetters(r.Context(), l, func(letters []core.DeadLetter) error {
+		if !begun {
+			begun = true
+			w.Header().Set("Content-Type", contentTypeNDJSON)
+			if l.limit > 0 {
+				w.Header().Set("Trailer", headerNextCursor)
+			}
+			w.WriteHeader(nethttp.StatusOK)
+		}
+		for _, letter := range letters {
+			// A writer without deadlines or flushing (a test's) is written without.
+			_ = control.SetWriteDeadline(time.Now().Add(lineTimeout))
+			if err := encodeJSON(w, wholeLetterBody(letter)); err != nil {
+				return err
+			}
+		}
+		_ = control.Flush()
+		return r.Context().Err()
+	})
+	if err != nil && !begun {
+		return err
+	}
+	if err != nil {
+		exchangeOf(r.Context()).err = err
+		panic(nethttp.ErrAbortHandler)
+	}
+	if next != "" {
+		w.Header().Set(headerNextCursor, next)
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+package http
+
+import (
+	"bytes"
+	nethttp "net/http"
+
+	"tutti/internal/core"
+)
+
+const (
+	// headerSignature carries the HMAC-SHA256 of a notification's body, as sha256=<hex>.
+	headerSignature = "X-Signature-256"
+	// listedFaults is how many faults an answer lists; an array of events may have thousands.
+	listedFaults = 100
+)
+
+// notifiedBody is the 202 of a notification.
+type notifiedBody struct {
+	Successful bool   `json:"successful"`
+	RequestID  string `json:"requestId"`
+	Accepted   int    `json:"accepted"`
+	// NotUnderstood counts all events at fault, of which Faults lists the first.
+	NotUnderstood int               `json:"notUnderstood"`
+	Faults        []core.EventFault `json:"faults"`
+}
+
+// notUnderstoodError refuses a notification that has no event that was understood.
+type notUnderstoodError struct {
+	cause      *core.Error
+	violations []core.EventFault
+}
+
+// Error gives the message of the first fault.
+func (e *notUnderstoodError) Error() string { return e.cause.Error() }
+
+// Unwrap gives the Error that has the code.
+func (e *notUnderstoodError) Unwrap() error { return e.cause }
+
+// notify takes what a repository notifies (CONTRACT section 1). The body goes on as it came: its signature is of its
+// bytes.
+func (h *Handler) notify(w nethttp.ResponseWriter, r *nethttp.Request) error {
+	repository, err := pathParam(r, "repositoryCode", "repositoryCode")
+	if err != nil {
+		return err
+	}
+	body, err := h.readBody(w, r)
+	if err != nil {
+		return err
+	}
+	if len(bytes.Trim(body, " \t\r\n")) == 0 {
+		return &core.Error{
+			Code: core.CodeInvalid, Message: "the body is empty", Hint: "send one event as a JSON object, or an array of them",
+		}
+	}
+	if err := jsonContent(r.Header); err != nil {
+		return err
+	}
+	requestID := exchangeOf(r.Context()).requestID
+	notified, err := h.ports.Notifications.Notify(r.Context(), repository, body, r.Header.Get(headerSignature), requestID)
+	if err != nil {
+		return err
+	}
+	faults := notified.Faults[:min(len(notified.Faults), listedFaults)]
+	if notified.Accepted == 0 && len(faults) > 0 {
+		return &notUnderstoodError{cause: core.NewError(codeNotUnderstood, faults[0].Message), violations: faults}
+	}
+	if faults == nil {
+		faults = []core.EventFault{}
+	}
+	writeJSON(w, nethttp.StatusAccepted, contentTypeJSON, notifiedBody{
+		Successful: true, RequestID: requestID, Accepted: notified.Accepted,
+		NotUnderstood: len(notified.Faults), Faults: faults,
+	})
+	return nil
+}

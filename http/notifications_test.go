@@ -1,0 +1,183 @@
+package http_test
+
+import (
+	"encoding/json"
+	nethttp "net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+
+	"tutti/http"
+	"tutti/internal/core"
+)
+
+const notifyPath = "/notifications/song.ca"
+
+func faults(n int) []core.EventFault {
+	f := make([]core.EventFault, n)
+	for i := range f {
+		f[i] = core.EventFault{Pointer: "/" + strconv.Itoa(i), Message: "studyId is missing", DeadLetterID: "letter-" + strconv.Itoa(i)}
+	}
+	return f
+}
+
+// TestNotifyPassesTheBodyAsItCame: the signature is of its bytes.
+func TestNotifyPassesTheBodyAsItCame(t *testing.T) {
+	const sent = " {\"a\" : \"<\u00e9>\"}\r\n"
+	p := working()
+	p.notify = func(repository string, body []byte, signature, requestID string) (core.Notified, error) {
+		if repository != "song/ca" || string(body) != sent || signature != "sha256=ab" || requestID != testRequestID {
+			t.Errorf("got %q %q %q %q", repository, body, signature, requestID)
+		}
+		return core.Notified{Accepted: 1}, nil
+	}
+	res, body := do(t, newHandler(t, p, http.Config{}), ask{
+		method: "POST", target: "/notifications/song%2Fca", body: sent, header: nethttp.Header{"X-Signature-256": {"sha256=ab"}},
+	})
+	if want := `{"successful":true,"requestId":"req-1","accepted":1,"notUnderstood":0,"faults":[]}`; res.StatusCode != 202 || string(body) != want {
+		t.Errorf("got %d %s", res.StatusCode, body)
+	}
+}
+
+func TestNotifyAnswersWhatBecameOfTheEvents(t *testing.T) {
+	for name, tt := range map[string]struct {
+		notified core.Notified
+		status   int
+		body     string
+	}{
+		"an empty array": {core.Notified{}, 202, `{"successful":true,"requestId":"req-1","accepted":0,"notUnderstood":0,"faults":[]}`},
+		"all":            {core.Notified{Accepted: 3}, 202, `{"successful":true,"requestId":"req-1","accepted":3,"notUnderstood":0,"faults":[]}`},
+		"some": {
+			core.Notified{Accepted: 1, Faults: faults(1)},
+			202,
+			`{"successful":true,"requestId":"req-1","accepted":1,"notUnderstood":1,"faults":[{"pointer":"/0","message":"studyId is missing","deadLetterId":"letter-0"}]}`,
+		},
+		"none": {
+			core.Notified{Faults: []core.EventFault{{Pointer: "/studyId", Message: "studyId is missing"}, {Pointer: "/1", Message: "not an object"}}},
+			400,
+			`{"type":"about:blank","title":"Bad Request","status":400,"detail":"studyId is missing","instance":"/notifications/song.ca",` +
+				`"code":"not_understood","requestId":"req-1","violations":[{"pointer":"/studyId","message":"studyId is missing"},{"pointer":"/1","message":"not an object"}]}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := working()
+			p.notify = func(string, []byte, string, string) (core.Notified, error) { return tt.notified, nil }
+			res, body := do(t, newHandler(t, p, http.Config{}), ask{method: "POST", target: notifyPath, body: "[]"})
+			if res.StatusCode != tt.status || string(body) != tt.body {
+				t.Errorf("got %d %s", res.StatusCode, body)
+			}
+		})
+	}
+}
+
+func TestNotifyListsTheFirstFaults(t *testing.T) {
+	for _, accepted := range []int{0, 5} {
+		p := working()
+		p.notify = func(string, []byte, string, string) (core.Notified, error) {
+			return core.Notified{Accepted: accepted, Faults: faults(2000)}, nil
+		}
+		res, body := do(t, newHandler(t, p, http.Config{}), ask{method: "POST", target: notifyPath, body: "[]"})
+		var got struct {
+			NotUnderstood      int
+			Faults, Violations []core.EventFault
+		}
+		if err := json.Unmarshal(body, &got); err != nil {
+			t.Fatal(err)
+		}
+		if accepted == 0 {
+			wantProblem(t, res, body, 400, "not_understood", "studyId is missing")
+			got.Faults, got.NotUnderstood = got.Violations, 2000
+		}
+		if len(got.Faults) != 100 || got.NotUnderstood != 2000 || got.Faults[99].Pointer != "/99" {
+			t.Errorf("%d accepted: %d faults of %d", accepted, len(got.Faults), got.NotUnderstood)
+		}
+	}
+}
+
+func TestNotifyRefuses(t *testing.T) {
+	p := working()
+	p.notify = func(string, []byte, string, string) (core.Notified, error) {
+		t.Error("a notification was taken")
+		return core.Notified{}, nil
+	}
+	h := newHandler(t, p, http.Config{MaxBodyBytes: 32})
+	header := func(name, value string) nethttp.Header { return nethttp.Header{name: {value}} }
+	for name, tt := range map[string]struct {
+		a          ask
+		status     int
+		code, text string
+	}{
+		"no body":              {ask{}, 400, "invalid", "the body is empty"},
+		"white space":          {ask{body: " \r\n\t"}, 400, "invalid", "the body is empty"},
+		"another content type": {ask{body: "{}", header: header("Content-Type", "text/plain")}, 415, "unsupported_media_type", "not declared as JSON"},
+		"a form":               {ask{body: "a=1", header: header("Content-Type", "application/x-www-form-urlencoded")}, 415, "unsupported_media_type", "not declared as JSON"},
+		"a broken type":        {ask{body: "{}", header: header("Content-Type", "/")}, 415, "unsupported_media_type", "not declared as JSON"},
+		"encoded":              {ask{body: "{}", header: header("Content-Encoding", "gzip")}, 415, "unsupported_media_type", "not declared as JSON"},
+		"too large":            {ask{body: strings.Repeat(" ", 33)}, 413, "too_large", "32 bytes"},
+		"not a code":           {ask{target: "/notifications/..%2F%00", body: "{}"}, 400, "invalid", "repositoryCode holds a control character"},
+		"no code":              {ask{target: "/notifications/", body: "{}"}, 400, "invalid", "empty"},
+		"another site's page":  {ask{body: "{}", header: header("Sec-Fetch-Site", "cross-site")}, 403, "forbidden", "another origin"},
+		"another origin":       {ask{body: "{}", header: header("Origin", "https://evil.example")}, 403, "forbidden", "another origin"},
+		"HTML wanted":          {ask{body: "{}", header: header("Accept", "text/html")}, 406, "not_acceptable", "JSON only"},
+		"a query":              {ask{target: notifyPath + "?secret=x", body: "{}"}, 400, "invalid", "unknown query parameter"},
+		"read":                 {ask{method: "GET"}, 405, "method_not_allowed", "this method"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := tt.a
+			if a.method == "" {
+				a.method = "POST"
+			}
+			if a.target == "" {
+				a.target = notifyPath
+			}
+			res, body := do(t, h, a)
+			wantProblem(t, res, body, tt.status, tt.code, tt.text)
+		})
+	}
+	r := httptest.NewRequestWithContext(t.Context(), "POST", notifyPath, strings.NewReader(strings.Repeat("1", 33)))
+	r.ContentLength = -1 // chunked: the size is not said
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	wantProblem(t, w.Result(), w.Body.Bytes(), 413, "too_large", "32 bytes")
+}
+
+// TestNotifyTakesWhatWebhooksSend: no Origin, no Sec-Fetch-Site, any JSON type.
+func TestNotifyTakesWhatWebhooksSend(t *testing.T) {
+	h := newHandler(t, working(), http.Config{})
+	for _, contentType := range []string{"", "application/json", "application/json; charset=utf-8", "application/cloudevents+json"} {
+		header := nethttp.Header{"User-Agent": {"hook/1"}}
+		if contentType != "" {
+			header.Set("Content-Type", contentType)
+		}
+		if res, body := do(t, h, ask{method: "POST", target: notifyPath, body: "{}", header: header}); res.StatusCode != 202 {
+			t.Errorf("%q: got %d %s", contentType, res.StatusCode, body)
+		}
+	}
+}
+
+func TestNotifyErrors(t *testing.T) {
+	for _, tt := range []struct {
+		err    *core.Error
+		status int
+		header string
+		value  string
+	}{
+		{core.NewError(core.CodeUnauthenticated, "the signature is missing"), 401, "WWW-Authenticate", "Bearer"},
+		{core.NewError(core.CodeInvalid, "the body is not valid JSON"), 400, "WWW-Authenticate", ""},
+		{core.NewError(core.CodeNotFound, "repository \"song.ca\" is not configured"), 404, "WWW-Authenticate", ""},
+		{core.NewError(core.CodeUnavailable, "the queue does not answer"), 503, "Retry-After", "2"},
+		{core.NewError(core.CodeOverloaded, "the queue is full"), 503, "Retry-After", "2"},
+		{core.NewError(core.CodeInternal, "an internal error occurred"), 500, "Retry-After", ""},
+	} {
+		t.Run(string(tt.err.Code), func(t *testing.T) {
+			p := working()
+			p.notify = func(string, []byte, string, string) (core.Notified, error) { return core.Notified{}, tt.err }
+			res, body := do(t, newHandler(t, p, http.Config{}), ask{method: "POST", target: notifyPath, body: "{}"})
+			wantProblem(t, res, body, tt.status, string(tt.err.Code), tt.err.Message)
+			if got := res.Header.Get(tt.header); got != tt.value {
+				t.Errorf("%s: %q", tt.header, got)
+			}
+		})
+	}
+}

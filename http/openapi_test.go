@@ -1,0 +1,190 @@
+package http_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/google/go-cmp/cmp"
+)
+
+// operation is one operation of the document.
+type operation struct {
+	method, pattern string
+	*openapi3.Operation
+}
+
+func (o operation) String() string { return o.method + " " + o.pattern }
+
+func operations(t *testing.T) []operation {
+	t.Helper()
+	var all []operation
+	for pattern, item := range document(t).Paths.Map() {
+		for method, op := range item.Operations() {
+			all = append(all, operation{method: method, pattern: pattern, Operation: op})
+		}
+	}
+	slices.SortFunc(all, func(a, b operation) int { return strings.Compare(a.String(), b.String()) })
+	return all
+}
+
+// TestErrorsOfEveryOperationAreDescribed derives from what an operation is which errors it can answer: those and no
+// others are described.
+func TestErrorsOfEveryOperationAreDescribed(t *testing.T) {
+	own := map[string][]string{
+		"CancelJob": {"409"}, "RetryDeadLetter": {"409"}, "Notify": {"401"}, "Ready": {"503"},
+	}
+	for _, op := range operations(t) {
+		t.Run(op.OperationID, func(t *testing.T) {
+			want := append([]string{"400", "413", "431", "500"}, own[op.OperationID]...)
+			if op.pattern != "/metrics" {
+				want = append(want, "406")
+			}
+			if monitored := op.pattern == "/ping" || op.pattern == "/ready" || op.pattern == "/metrics"; !monitored {
+				want = append(want, "421")
+			}
+			if op.method != "GET" {
+				want = append(want, "403")
+			}
+			if op.RequestBody != nil {
+				want = append(want, "415")
+			}
+			if strings.Contains(op.pattern, "{") {
+				want = append(want, "404")
+			}
+			if op.Tags[0] != "Operation" {
+				want = append(want, "503")
+			}
+			var got []string
+			for status := range op.Responses.Map() {
+				if status >= "400" {
+					got = append(got, status)
+				}
+			}
+			slices.Sort(want)
+			slices.Sort(got)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestEveryInputAndAnswerHasAnExample: also what no answer of a test has shown.
+func TestEveryInputAndAnswerHasAnExample(t *testing.T) {
+	for _, op := range operations(t) {
+		t.Run(op.OperationID, func(t *testing.T) {
+			for _, p := range op.Parameters {
+				if p.Value.Example == nil && len(p.Value.Examples) == 0 {
+					t.Errorf("parameter %s", p.Value.Name)
+				}
+			}
+			if op.RequestBody != nil {
+				for mediaType, content := range op.RequestBody.Value.Content {
+					if len(examplesOf(content)) == 0 {
+						t.Errorf("request body %s", mediaType)
+					}
+				}
+			}
+			for status, r := range op.Responses.Map() {
+				for mediaType, content := range r.Value.Content {
+					if len(examplesOf(content)) == 0 {
+						t.Errorf("%s %s", status, mediaType)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestExamplesFitTheirSchemas holds every example against its schema, and an answer's problem against its status.
+func TestExamplesFitTheirSchemas(t *testing.T) {
+	if err := document(t).Validate(t.Context(), openapi3.EnableExamplesValidation()); err != nil {
+		t.Error(err)
+	}
+	for _, op := range operations(t) {
+		t.Run(op.OperationID, func(t *testing.T) {
+			for _, p := range op.Parameters {
+				fit(t, "parameter "+p.Value.Name, p.Value.Schema, p.Value.Example)
+			}
+			if op.RequestBody != nil {
+				for mediaType, content := range op.RequestBody.Value.Content {
+					for _, example := range examplesOf(content) {
+						fit(t, mediaType, content.Schema, example)
+					}
+				}
+			}
+			for status, r := range op.Responses.Map() {
+				for name, header := range r.Value.Headers {
+					if header.Value.Example != nil {
+						fit(t, status+" header "+name, header.Value.Schema, header.Value.Example)
+					}
+				}
+				for mediaType, content := range r.Value.Content {
+					for _, example := range examplesOf(content) {
+						fit(t, status+" "+mediaType, content.Schema, example)
+						if problem, ok := example.(map[string]any); mediaType == "application/problem+json" && (!ok || fmt.Sprint(problem["status"]) != status) {
+							t.Errorf("%s: the example is %v", status, example)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestExampleThatDoesNotFitIsFound: the check of examples can fail.
+func TestExampleThatDoesNotFitIsFound(t *testing.T) {
+	raw, err := os.ReadFile("openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := strings.Replace(string(raw), `"message": "tutti is alive"`, `"massage": "tutti is alive"`, 1)
+	doc, err := openapi3.NewLoader().LoadFromData([]byte(broken))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := doc.Validate(t.Context(), openapi3.EnableExamplesValidation()); err == nil || !strings.Contains(err.Error(), "massage") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestExampleLinesAreDeadLetters: the schema of the export is text, whose lines it cannot describe.
+func TestExampleLinesAreDeadLetters(t *testing.T) {
+	content := document(t).Paths.Value("/dead-letters").Get.Responses.Value("200").Value.Content["application/x-ndjson"]
+	lines := strings.SplitAfter(content.Example.(string), "\n")
+	if len(lines) != 3 || lines[2] != "" {
+		t.Fatalf("%q", lines)
+	}
+	for _, line := range lines[:2] {
+		var v any
+		if err := json.Unmarshal([]byte(line), &v); err != nil {
+			t.Fatal(err)
+		}
+		fit(t, "line", document(t).Components.Schemas["DeadLetter"], v)
+	}
+}
+
+// examplesOf gives the values of all examples of a content.
+func examplesOf(content *openapi3.MediaType) []any {
+	var values []any
+	if content.Example != nil {
+		values = append(values, content.Example)
+	}
+	for _, name := range slices.Sorted(maps.Keys(content.Examples)) {
+		values = append(values, content.Examples[name].Value.Value)
+	}
+	return values
+}
+
+func fit(t *testing.T, where string, schema *openapi3.SchemaRef, example any) {
+	t.Helper()
+	if err := schema.Value.VisitJSON(example, openapi3.MultiErrors()); err != nil {
+		t.Errorf("%s: %v", where, err)
+	}
+}

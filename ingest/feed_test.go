@@ -1,0 +1,313 @@
+package ingest_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"tutti/ingest"
+	"tutti/internal/core"
+)
+
+func newFeed(t testing.TB, w *world, cfg ingest.FeedConfig) *ingest.Feed {
+	t.Helper()
+	if cfg.Topic == "" {
+		cfg.Topic = "song-analysis"
+	}
+	f, err := w.service.NewFeed(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func values(texts ...string) [][]byte {
+	all := make([][]byte, len(texts))
+	for i, s := range texts {
+		if s != "tombstone" {
+			all[i] = []byte(s)
+		}
+	}
+	return all
+}
+
+func position(i int) string { return fmt.Sprintf("partition 3, offset %d", 100+i) }
+
+func songOf(server, id string) string {
+	return fmt.Sprintf(`{"analysisId":%q,"studyId":"S","songServerId":%q}`, id, server)
+}
+
+func lyricOf(category, id string) string {
+	return fmt.Sprintf(`{"systemId":%q,"organization":"O","categoryId":%s}`, id, category)
+}
+
+func TestFeedDispatches(t *testing.T) {
+	for name, tt := range map[string]struct {
+		feed   ingest.FeedConfig
+		values []string
+		want   []string
+	}{
+		"one repository": {
+			ingest.FeedConfig{Repositories: []string{"song.ca"}},
+			[]string{songOf("song.ca", "A"), songEvent("B"), "tombstone", songOf("song.ca", "A")},
+			[]string{"index song.ca/S/A", "index song.ca/S/B"},
+		},
+		"by server": {
+			ingest.FeedConfig{Repositories: []string{"song.ca", "song.jp"}},
+			[]string{songOf("song.ca", "A"), songOf("song.jp", "A"), songOf("song.jp", "B")},
+			[]string{"index song.ca/S/A", "index song.jp/S/A", "index song.jp/S/B"},
+		},
+		"of each when it does not say": {
+			ingest.FeedConfig{Repositories: []string{"song.ca", "song.jp", "lyric"}},
+			[]string{songEvent("A")},
+			[]string{"index song.ca/S/A", "index song.jp/S/A"},
+		},
+		"by category": {
+			ingest.FeedConfig{Repositories: []string{"song.ca", "lyric"}},
+			[]string{lyricOf("3", "L"), lyricOf(`"3"`, "M"), songOf("song.ca", "A")},
+			[]string{"index lyric/O/L", "index lyric/O/M", "index song.ca/S/A"},
+		},
+		"requests": {
+			ingest.FeedConfig{Requests: true},
+			[]string{
+				`{"repositoryCode":"song.jp"}`, `{"repositoryCode":"lyric","studyId":"O"}`,
+				`{"repositoryCode":"song.ca","studyId":"S","analysisId":"A","removeAnalysis":true}`, `{"repositoryCode":"song.jp"}`,
+			},
+			[]string{"remove song.ca/S/A", "run lyric/O", "run song.jp"},
+		},
+		"requests beside events": {
+			ingest.FeedConfig{Requests: true, Repositories: []string{"song.ca"}},
+			[]string{`{"repositoryCode":"song.jp"}`, songOf("song.ca", "A")},
+			[]string{"index song.ca/S/A", "run song.jp"},
+		},
+		"the last of a record counts": {
+			ingest.FeedConfig{Requests: true, Repositories: []string{"song.ca"}},
+			[]string{
+				songOf("song.ca", "A"), `{"repositoryCode":"song.ca","studyId":"S","analysisId":"A","removeAnalysis":true}`,
+				`{"repositoryCode":"song.ca","studyId":"S","analysisId":"B","removeAnalysis":true}`, songOf("song.ca", "B"),
+			},
+			[]string{"index song.ca/S/B", "remove song.ca/S/A"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, nil)
+			if err := newFeed(t, w, tt.feed).Handle(t.Context(), values(tt.values...), position); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, w.asked()); diff != "" {
+				t.Error(diff)
+			}
+			for _, r := range w.requests() {
+				if r.Cause != core.CauseKafka || r.ID == "" {
+					t.Errorf("request %+v", r)
+				}
+			}
+			if letters := w.letters.all(); len(letters) != 0 {
+				t.Errorf("letters %+v", letters)
+			}
+		})
+	}
+}
+
+func TestFeedKeepsPoison(t *testing.T) {
+	w := newWorld(t, nil)
+	big := `{"analysisId":"A","broken":"` + strings.Repeat("x", 300<<10)
+	batch := values(songOf("song.ca", "A"), big, "", "[]", `{"analysisId":"`+strings.Repeat("y", 600)+`","studyId":"S"}`, songEvent("B"))
+	if err := newFeed(t, w, ingest.FeedConfig{Repositories: []string{"song.ca"}}).Handle(t.Context(), batch, position); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"index song.ca/S/A", "index song.ca/S/B"}, w.asked()); diff != "" {
+		t.Error(diff)
+	}
+	hints := map[string]string{
+		"partition 3, offset 101": "the event is not valid JSON",
+		"partition 3, offset 102": "the event is empty",
+		"partition 3, offset 103": "the event is not a JSON object",
+		"partition 3, offset 104": "analysisId has 600 bytes, the limit is 512",
+	}
+	for _, l := range w.letters.all() {
+		if hints[l.Position] != l.Hint || l.Source != "kafka song-analysis" || l.Repository != "song.ca" ||
+			l.Reason != core.ReasonNotUnderstood {
+			t.Errorf("letter %+v", l)
+		}
+		if whole := l.Position != "partition 3, offset 101"; l.Truncated == whole || len(l.Document) > core.MaxKeptBytes {
+			t.Errorf("%s is truncated: %v", l.Position, l.Truncated)
+		}
+		delete(hints, l.Position)
+	}
+	if len(hints) != 0 {
+		t.Errorf("no letters for %v", hints)
+	}
+}
+
+func TestFeedOfRequestsTellsUnknownRepositories(t *testing.T) {
+	w := newWorld(t, nil)
+	f := newFeed(t, w, ingest.FeedConfig{Topic: "maestro_index_requests", Requests: true})
+	if err := f.Handle(t.Context(), values(`{"repositoryCode":"song.de","studyId":"S"}`, songEvent("A")), position); err != nil {
+		t.Fatal(err)
+	}
+	letters := w.letters.all()
+	if len(letters) != 2 || len(w.requests()) != 0 {
+		t.Fatalf("letters %+v, requests %v", letters, w.asked())
+	}
+	for _, l := range letters {
+		want := core.DeadLetter{
+			ID: l.ID, Reason: core.ReasonNotUnderstood, Hint: "repositoryCode is missing: this topic takes requests only",
+			Organization: "S", RecordID: "A", Position: "partition 3, offset 101",
+		}
+		if l.Repository != "" {
+			want = core.DeadLetter{
+				ID: l.ID, Reason: core.ReasonUnknownRepository, Hint: `repositoryCode "song.de" is not configured`,
+				Repository: "song.de", Organization: "S", Position: "partition 3, offset 100",
+			}
+		}
+		want.Source, want.Attempts = "kafka maestro_index_requests", 1
+		want.Document, want.Size, want.SHA256 = l.Document, l.Size, l.SHA256
+		if diff := cmp.Diff(want, l); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func TestFeedTellsOtherServersOnce(t *testing.T) {
+	now := noon
+	w := newWorld(t, func(c *ingest.Config) { c.Now = func() time.Time { return now } })
+	f := newFeed(t, w, ingest.FeedConfig{Repositories: []string{"song.ca", "lyric"}})
+	others := values(songOf("song.de", "A"), songOf("song.de", "B"), songOf("song.jp", "A"), lyricOf("9", "L"), songOf("song.ca", "A"))
+	handle := func(batch [][]byte, puts int) {
+		t.Helper()
+		if err := f.Handle(t.Context(), batch, position); err != nil {
+			t.Fatal(err)
+		}
+		if w.letters.puts != puts {
+			t.Errorf("%d letters were put, want %d", w.letters.puts, puts)
+		}
+	}
+	handle(others, 3)
+	now = now.Add(59 * time.Second)
+	handle(others, 3)
+	now = now.Add(2 * time.Second)
+	handle(others, 6)
+	letters := w.letters.all()
+	if len(letters) != 3 {
+		t.Fatalf("letters %+v", letters)
+	}
+	byDocument := map[string]core.DeadLetter{}
+	for _, l := range letters {
+		if l.Reason != core.ReasonUnknownRepository || l.Source != "kafka song-analysis" {
+			t.Errorf("letter %+v", l)
+		}
+		byDocument[string(l.Document)] = l
+	}
+	if l := byDocument[`{"repositoryCode":"song.de"}`]; l.Repository != "song.de" ||
+		!strings.HasPrefix(l.Hint, `events of server "song.de" arrive on this topic, but no repository that reads it has that code: `) {
+		t.Errorf("letter %+v", l)
+	}
+	if l := byDocument[`{"categoryId":"9"}`]; l.Repository != "" || !strings.HasPrefix(l.Hint, `events of category "9" arrive`) {
+		t.Errorf("letter %+v", l)
+	}
+	var flood []string
+	for i := range 500 {
+		flood = append(flood, songOf(fmt.Sprintf("server-%d", i), "A"))
+	}
+	handle(values(flood...), 6+97)
+	now = now.Add(time.Hour)
+	handle(values(flood...), 6+97+97)
+}
+
+func TestFeedSucceedsOnlyWhenAllIsSafe(t *testing.T) {
+	full := core.NewError(core.CodeOverloaded, "the queue is full")
+	for name, tt := range map[string]struct {
+		batch   [][]byte
+		breaks  func(w *world)
+		message string
+	}{
+		"a request": {
+			values(songEvent("A"), songEvent("B")),
+			func(w *world) {
+				w.publish = func(r core.Request) error {
+					if r.RecordID == "B" {
+						return full
+					}
+					return nil
+				}
+			}, "publishing a record request: the queue is full",
+		},
+		"a run": {
+			values(`{"repositoryCode":"song.ca"}`), func(w *world) { w.publish = func(core.Request) error { return full } },
+			"publishing a repository request: the queue is full",
+		},
+		"a letter": {
+			values("{"), func(w *world) { w.letters.put = func(core.DeadLetter) error { return full } },
+			"keeping an event that was not understood: the queue is full",
+		},
+		"another server's letter": {
+			values(songOf("song.de", "A")), func(w *world) { w.letters.put = func(core.DeadLetter) error { return full } },
+			"keeping an event that was not understood: the queue is full",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reg := prometheus.NewRegistry()
+			w := newWorld(t, func(c *ingest.Config) { c.Metrics = ingest.NewMetrics(reg) })
+			f := newFeed(t, w, ingest.FeedConfig{Repositories: []string{"song.ca"}})
+			tt.breaks(w)
+			wantError(t, f.Handle(t.Context(), tt.batch, position), core.CodeOverloaded, tt.message)
+			if n, err := testutil.GatherAndCount(reg, "tutti_notifications_total"); err != nil || n != 0 {
+				t.Errorf("a refused batch is counted: %d, %v", n, err)
+			}
+			w.publish, w.letters.put = nil, nil
+			if err := f.Handle(t.Context(), tt.batch, position); err != nil {
+				t.Errorf("again: %v", err)
+			}
+			if len(w.requests())+len(w.letters.all()) == 0 {
+				t.Error("nothing is stored")
+			}
+		})
+	}
+}
+
+func TestFeedIsCounted(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	w := newWorld(t, func(c *ingest.Config) { c.Metrics = ingest.NewMetrics(reg) })
+	f := newFeed(t, w, ingest.FeedConfig{Repositories: []string{"song.ca"}})
+	batch := values(songEvent("A"), "tombstone", "{", songOf("song.de", "A"), songOf("song.de", "B"), songEvent("B"), "tombstone", "tombstone")
+	if err := f.Handle(t.Context(), batch, position); err != nil {
+		t.Fatal(err)
+	}
+	want := `
+# HELP tutti_notifications_total Events of repositories that were taken in, by where they came from and what became of them.
+# TYPE tutti_notifications_total counter
+tutti_notifications_total{result="accepted",source="kafka"} 2
+tutti_notifications_total{result="not_understood",source="kafka"} 1
+tutti_notifications_total{result="other_server",source="kafka"} 2
+tutti_notifications_total{result="skipped",source="kafka"} 3
+`
+	if err := testutil.GatherAndCompare(reg, strings.NewReader(want), "tutti_notifications_total"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNewFeedRefuses(t *testing.T) {
+	w := newWorld(t, nil)
+	for name, tt := range map[string]struct {
+		cfg     ingest.FeedConfig
+		code    core.Code
+		message string
+	}{
+		"no topic":           {ingest.FeedConfig{Requests: true}, core.CodeInvalid, "a feed needs a topic"},
+		"nothing on it":      {ingest.FeedConfig{Topic: "t"}, core.CodeInvalid, "repositories or requests"},
+		"unknown repository": {ingest.FeedConfig{Topic: "t", Repositories: []string{"x"}}, core.CodeNotFound, `repository "x" is not configured`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := w.service.NewFeed(tt.cfg)
+			wantError(t, err, tt.code, tt.message)
+		})
+	}
+	_, err := newWorld(t, func(c *ingest.Config) { c.Letters = nil }).service.NewFeed(ingest.FeedConfig{Topic: "t", Requests: true})
+	wantError(t, err, core.CodeUnsupported, "dead letters are not kept here")
+}

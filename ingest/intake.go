@@ -1,0 +1,125 @@
+package ingest
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+
+	"tutti/internal/core"
+)
+
+// parallel is how many calls to the queue are under way at once where there is no call for many.
+const parallel = 16
+
+// intake gathers what the events of one batch ask for: of each record the last word, each run once.
+type intake struct {
+	cause     core.Cause
+	requestID string
+
+	records []core.Request
+	runs    []runOf
+	places  map[recordOf]int
+	asked   map[runOf]bool
+}
+
+type recordOf struct{ repository, organization, id string }
+
+type runOf struct{ repository, organization string }
+
+func newIntake(cause core.Cause, requestID string) *intake {
+	return &intake{cause: cause, requestID: requestID, places: map[recordOf]int{}, asked: map[runOf]bool{}}
+}
+
+// add notes what an event asks of a repository.
+func (in *intake) add(e Event, repository string) {
+	if e.Scope() != core.ScopeRecord {
+		run := runOf{repository, e.Organization}
+		if !in.asked[run] {
+			in.asked[run] = true
+			in.runs = append(in.runs, run)
+		}
+		return
+	}
+	kind := core.KindIndex
+	if e.Remove {
+		kind = core.KindRemove
+	}
+	in.put(core.Request{
+		Kind: kind, Scope: core.ScopeRecord, Repository: repository, Organization: e.Organization, RecordID: e.RecordID,
+		Cause: in.cause,
+	})
+}
+
+// put notes the Request of one record, in place of an earlier one.
+func (in *intake) put(r core.Request) {
+	key := recordOf{r.Repository, r.Organization, r.RecordID}
+	if i, there := in.places[key]; there {
+		in.records[i] = r
+		return
+	}
+	in.places[key] = len(in.records)
+	in.records = append(in.records, r)
+}
+
+// submit stores everything of an intake. With an error some of it may be stored all the same; storing it again does no
+// harm.
+func (s *Service) submit(ctx context.Context, in *intake) error {
+	if _, err := s.submitRecords(ctx, in); err != nil {
+		return err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(parallel)
+	for _, run := range in.runs {
+		g.Go(func() error {
+			_, err := s.Run(ctx, run.scope(), run.repository, run.organization, false, in.cause, in.requestID)
+			return err
+		})
+	}
+	return g.Wait()
+}
+
+// submitRecords stores the Requests of records and gives how many are stored, all of them when there is no error.
+func (s *Service) submitRecords(ctx context.Context, in *intake) (stored int, err error) {
+	now := s.now()
+	for i := range in.records {
+		in.records[i].ID, in.records[i].ReceivedAt = orNew(in.requestID), now
+	}
+	errs := s.publishAll(ctx, in.records)
+	for i, r := range in.records {
+		if errs != nil && errs[i] != nil {
+			err = fmt.Errorf("publishing a %s request: %w", r.Scope, errs[i])
+			continue
+		}
+		stored++
+		s.cfg.Metrics.receive(r.Cause, r.Kind)
+	}
+	return stored, err
+}
+
+func (r runOf) scope() core.Scope {
+	if r.organization == "" {
+		return core.ScopeRepository
+	}
+	return core.ScopeOrganization
+}
+
+// publishAll gives one error for each Request, or nil when all are stored.
+func (s *Service) publishAll(ctx context.Context, requests []core.Request) []error {
+	if len(requests) == 0 {
+		return nil
+	}
+	if s.cfg.Batches != nil {
+		return s.cfg.Batches.PublishAll(ctx, requests)
+	}
+	for i, r := range requests {
+		if err := s.publisher.Publish(ctx, r); err != nil {
+			errs := make([]error, len(requests))
+			for j := i; j < len(errs); j++ {
+				errs[j] = err
+			}
+			return errs
+		}
+	}
+	return nil
+}

@@ -1,0 +1,144 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"tutti/internal/core"
+)
+
+// checkTimeout bounds one look at the brokers, as do ten times the pause between two.
+const checkTimeout = 5 * time.Second
+
+// Health is nil when a broker answered the last look and reading goes on. Its errors are of CodeUnavailable, with a message
+// that is safe to display and a hint where there is one.
+func (r *Reader) Health() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.health != nil {
+		return r.health
+	}
+	return r.fault
+}
+
+// watch looks at the brokers again and again, for Health and the metrics.
+func (r *Reader) watch(ctx context.Context) {
+	admin := kadm.NewClient(r.client)
+	for ctx.Err() == nil {
+		err := r.check(ctx, admin)
+		if ctx.Err() != nil {
+			return
+		}
+		r.note(err)
+		r.cfg.Metrics.setUp(r, r.Health() == nil)
+		wait := r.cfg.CheckEvery
+		if err != nil {
+			wait /= 5
+		}
+		pause(ctx, wait)
+	}
+}
+
+// note keeps what a look found, and logs when that changed.
+func (r *Reader) note(err error) {
+	r.mu.Lock()
+	before := r.health
+	r.health = err
+	if _, generation := r.client.GroupMetadata(); err == nil && generation >= 0 {
+		// The client is in its group again.
+		r.fault = nil
+	}
+	r.mu.Unlock()
+	switch {
+	case err != nil && (before == nil || before.Error() != err.Error()):
+		r.cfg.Logger.Warn("a topic cannot be read", "topic", r.cfg.Topic, "err", err)
+	case err == nil && before != nil:
+		r.cfg.Logger.Info("a topic is read", "topic", r.cfg.Topic, "group", r.cfg.Group)
+	}
+}
+
+// check asks for the topic, and for how far its end is ahead.
+func (r *Reader) check(ctx context.Context, admin *kadm.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, min(checkTimeout, 10*r.cfg.CheckEvery))
+	defer cancel()
+	metadata, err := admin.Metadata(ctx, r.cfg.Topic)
+	if err != nil {
+		return unreachable(err)
+	}
+	if err := metadata.Topics[r.cfg.Topic].Err; err != nil {
+		return r.topicFault(err)
+	}
+	lag, err := r.lag(ctx, admin)
+	if err != nil {
+		return unreachable(err)
+	}
+	r.cfg.Metrics.setLag(r, lag)
+	return nil
+}
+
+// lag gives the number of messages behind the committed offsets of the partitions that this process reads.
+func (r *Reader) lag(ctx context.Context, admin *kadm.Client) (int64, error) {
+	if r.cfg.Metrics == nil {
+		return 0, nil
+	}
+	ends, err := admin.ListEndOffsets(ctx, r.cfg.Topic)
+	if err != nil {
+		return 0, err
+	}
+	starts, err := admin.ListStartOffsets(ctx, r.cfg.Topic)
+	if err != nil {
+		return 0, err
+	}
+	var lag int64
+	for partition, committed := range r.client.CommittedOffsets()[r.cfg.Topic] {
+		end, known := ends.Lookup(r.cfg.Topic, partition)
+		if !known || end.Err != nil {
+			continue
+		}
+		from := committed.Offset
+		if start, known := starts.Lookup(r.cfg.Topic, partition); known && start.Err == nil {
+			from = max(from, start.Offset)
+		}
+		lag += max(0, end.Offset-from)
+	}
+	return lag, nil
+}
+
+func (r *Reader) topicFault(err error) error {
+	if errors.Is(err, kerr.UnknownTopicOrPartition) {
+		return &core.Error{
+			Code: core.CodeUnavailable, Message: fmt.Sprintf("the Kafka topic %q does not exist", r.cfg.Topic),
+			Hint: "create the topic, or mend its name in the configuration; it is read as soon as it is there", Err: err,
+		}
+	}
+	if errors.Is(err, kerr.TopicAuthorizationFailed) {
+		return &core.Error{
+			Code: core.CodeUnavailable, Message: fmt.Sprintf("the Kafka topic %q may not be read", r.cfg.Topic),
+			Hint: "permit reading and describing the topic", Err: err,
+		}
+	}
+	return core.WrapError(core.CodeUnavailable, fmt.Sprintf("the Kafka topic %q cannot be read now", r.cfg.Topic), err)
+}
+
+func unreachable(err error) error {
+	return &core.Error{
+		Code: core.CodeUnavailable, Message: "no Kafka broker answers",
+		Hint: "check that the brokers run and that their configured addresses are right", Err: err,
+	}
+}
+
+// groupFault makes what a poll reported displayable.
+func groupFault(err error) error {
+	if errors.Is(err, kerr.GroupAuthorizationFailed) {
+		return &core.Error{
+			Code: core.CodeUnavailable, Message: "the Kafka consumer group may not be used",
+			Hint: "permit reading in the name of the group", Err: err,
+		}
+	}
+	return core.WrapError(core.CodeUnavailable, "Kafka refuses to be read now", err)
+}

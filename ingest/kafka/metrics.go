@@ -1,0 +1,91 @@
+package kafka
+
+import (
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics shows how reading goes. Where several Readers read a topic of one name, it is up when all of them are, and
+// their lags are added. A nil *Metrics shows nothing.
+type Metrics struct {
+	up  *prometheus.GaugeVec
+	lag *prometheus.GaugeVec
+
+	mu      sync.Mutex
+	readers map[*Reader]reading
+}
+
+type reading struct {
+	up  bool
+	lag int64
+}
+
+// NewMetrics makes the package's metrics and registers them with reg, which panics on a name registered twice.
+func NewMetrics(reg prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		up: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "tutti_kafka_up", Help: "1 when the brokers answer and the topic is read, else 0.",
+		}, []string{"topic"}),
+		lag: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "tutti_kafka_lag_messages",
+			Help: "Messages of the topic that are not yet committed, in the partitions that this process reads.",
+		}, []string{"topic"}),
+		readers: map[*Reader]reading{},
+	}
+	reg.MustRegister(m.up, m.lag)
+	return m
+}
+
+func (m *Metrics) setUp(r *Reader, up bool) {
+	m.change(r, func(v *reading) { v.up = up })
+}
+
+func (m *Metrics) setLag(r *Reader, lag int64) {
+	m.change(r, func(v *reading) { v.lag = lag })
+}
+
+func (m *Metrics) change(r *Reader, change func(*reading)) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	v := m.readers[r]
+	change(&v)
+	m.readers[r] = v
+	m.show(r.cfg.Topic)
+}
+
+// forget takes out a Reader that has stopped.
+func (m *Metrics) forget(r *Reader) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.readers, r)
+	m.show(r.cfg.Topic)
+}
+
+// show brings the gauges of a topic to what its Readers say.
+func (m *Metrics) show(topic string) {
+	up, lag, found := 1.0, int64(0), false
+	for r, v := range m.readers {
+		if r.cfg.Topic != topic {
+			continue
+		}
+		found = true
+		lag += v.lag
+		if !v.up {
+			up = 0
+		}
+	}
+	if !found {
+		m.up.DeleteLabelValues(topic)
+		m.lag.DeleteLabelValues(topic)
+		return
+	}
+	m.up.WithLabelValues(topic).Set(up)
+	m.lag.WithLabelValues(topic).Set(float64(lag))
+}

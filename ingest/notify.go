@@ -1,0 +1,163 @@
+package ingest
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/tidwall/gjson"
+
+	"tutti/internal/core"
+)
+
+const (
+	// maxEvents is the most events that one notification by webhook may hold.
+	maxEvents = 10_000
+	// maxWebhookLetters is the number of letters not understood of one repository from which on its webhook keeps no more:
+	// whoever can call it could fill the disk.
+	maxWebhookLetters = 1000
+)
+
+// Notify takes the body of a notification by webhook for a repository: one event, or an array of at most 10,000, with the
+// value of X-Signature-256, which must be the body's where the repository has a secret (CONTRACT section 1, Notifications
+// in). It returns after the queue has stored every Request and dead letter; with an error the whole body may be sent
+// again. Of several events for one record the last one counts. An event that is not understood blocks no other: it is
+// among the Faults and kept as a dead letter, unless its repository has 1,000 already. Errors: CodeInvalid for a body that
+// is no JSON object or array of objects, with the JSON pointer of the fault, CodeNotFound for an unknown repository,
+// CodeUnauthenticated for a signature that is missing or wrong, CodeOverloaded or CodeUnavailable from the queue.
+func (s *Service) Notify(
+	ctx context.Context, repository string, body []byte, signature, requestID string,
+) (core.Notified, error) {
+	repo, err := s.repository(repository)
+	if err != nil {
+		return core.Notified{}, err
+	}
+	if secret := s.cfg.Sources[repository].WebhookSecret; secret != "" {
+		if err := CheckSignature(secret, body, signature); err != nil {
+			return core.Notified{}, err
+		}
+	}
+	events, err := splitBody(body)
+	if err != nil {
+		return core.Notified{}, err
+	}
+	in := newIntake(core.CauseWebhook, orNew(requestID))
+	var faults []pointedFault
+	for _, event := range events {
+		e, fault := readEvent(event.object)
+		if fault == nil {
+			_, fault = s.resolve(e, audience{repositories: []core.Repository{repo}})
+		}
+		if fault != nil {
+			faults = append(faults, pointedFault{pointedEvent: event, fault: fault})
+			continue
+		}
+		in.add(e, repository)
+	}
+	if err := s.submit(ctx, in); err != nil {
+		return core.Notified{}, err
+	}
+	notified := core.Notified{Accepted: len(events) - len(faults)}
+	if notified.Faults, err = s.keepFaults(ctx, repository, faults); err != nil {
+		return core.Notified{}, err
+	}
+	s.cfg.Metrics.notify(viaWebhook, resultAccepted, notified.Accepted)
+	for _, f := range faults {
+		s.cfg.Metrics.notify(viaWebhook, f.fault.result(), 1)
+	}
+	return notified, nil
+}
+
+// pointedEvent is one event of a body, and its JSON pointer there.
+type pointedEvent struct {
+	pointer string
+	object  gjson.Result
+}
+
+type pointedFault struct {
+	pointedEvent
+	fault *Fault
+}
+
+// splitBody gives the events of a body.
+func splitBody(body []byte) ([]pointedEvent, error) {
+	if fault := checkJSON(body, "the body"); fault != nil {
+		return nil, invalidBody(fault.Message)
+	}
+	root := gjson.ParseBytes(body)
+	if root.IsObject() {
+		return []pointedEvent{{object: root}}, nil
+	}
+	if !root.IsArray() {
+		return nil, invalidBody("the body is neither a JSON object nor an array")
+	}
+	var events []pointedEvent
+	var err error
+	root.ForEach(func(_, value gjson.Result) bool {
+		pointer := "/" + strconv.Itoa(len(events))
+		switch {
+		case len(events) == maxEvents:
+			err = invalidBody(fmt.Sprintf("%s is one event too many: a notification holds at most %d", pointer, maxEvents))
+		case !value.IsObject():
+			err = invalidBody(pointer + " is not a JSON object")
+		default:
+			events = append(events, pointedEvent{pointer, value})
+		}
+		return err == nil
+	})
+	return events, err
+}
+
+func invalidBody(message string) error {
+	return &core.Error{Code: core.CodeInvalid, Message: message, Hint: "send one event as a JSON object, or an array of them"}
+}
+
+// keepFaults keeps the events that came to nothing, as many as there is room for, and gives what is told of all of them.
+func (s *Service) keepFaults(ctx context.Context, repository string, faults []pointedFault) ([]core.EventFault, error) {
+	if len(faults) == 0 {
+		return nil, nil
+	}
+	told := make([]core.EventFault, len(faults))
+	for i, f := range faults {
+		told[i] = core.EventFault{Pointer: f.pointer, Message: f.fault.Message}
+		if f.fault.Member != "" {
+			told[i].Pointer += "/" + f.fault.Member
+		}
+	}
+	if s.cfg.Letters == nil {
+		return told, nil
+	}
+	// Two notifications at once must not both take the same room.
+	unlock, err := s.keeping.lock(ctx, repository)
+	if err != nil {
+		return nil, core.WrapError(core.CodeUnavailable, "the notification was given up", err)
+	}
+	defer unlock()
+	room := min(s.room(repository), len(faults))
+	if room < len(faults) {
+		s.cfg.Logger.WarnContext(ctx, "events that are not understood are no longer kept",
+			"repository", repository, "not_kept", len(faults)-room)
+	}
+	letters := make([]core.DeadLetter, room)
+	for i, f := range faults[:room] {
+		letters[i] = letterOf(f.fault, repository, sourceWebhook, "", []byte(f.object.Raw))
+		told[i].DeadLetterID = s.letterID(letters[i])
+	}
+	return told, s.keep(ctx, letters)
+}
+
+// room gives how many more letters a repository's webhook may keep.
+func (s *Service) room(repository string) int {
+	if s.cfg.LetterIndex == nil {
+		return maxWebhookLetters
+	}
+	return max(0, maxWebhookLetters-s.cfg.LetterIndex.CountReason(repository, core.ReasonNotUnderstood))
+}
+
+// result gives the label of a fault in the metric of notifications.
+func (f *Fault) result() string {
+	if f.Kind == FaultNotUnderstood {
+		return resultNotUnderstood
+	}
+	return resultOtherServer
+}

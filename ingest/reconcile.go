@@ -1,0 +1,205 @@
+package ingest
+
+import (
+	"context"
+	"encoding/base64"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"tutti/internal/core"
+)
+
+// Runner starts runs, as Service.Run does.
+type Runner interface {
+	Run(ctx context.Context, scope core.Scope, repository, organization string, force bool,
+		cause core.Cause, requestID string) (core.Job, error)
+}
+
+// ReconcilerConfig adjusts a Reconciler. The zero value is the default.
+type ReconcilerConfig struct {
+	// Spread is how far apart the processes of one queue look whether a run is due, each at random. Default 30 s, and at
+	// most a tenth of a repository's period.
+	Spread time.Duration
+	// RetryMin and RetryMax are the shortest and the longest pause after an error. Default 1 s and 1 min.
+	RetryMin, RetryMax time.Duration
+	// Logger takes errors. Default: nothing is logged.
+	Logger *slog.Logger
+}
+
+func (c ReconcilerConfig) withDefaults() ReconcilerConfig {
+	if c.Spread == 0 {
+		c.Spread = 30 * time.Second
+	}
+	if c.RetryMin == 0 {
+		c.RetryMin = time.Second
+	}
+	if c.RetryMax == 0 {
+		c.RetryMax = time.Minute
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// Reconciler runs repositories again and again, each in its own period, so that what a notification did not tell is seen
+// all the same. Of several processes on one queue one starts a run per period: when the last one started stands in a slot
+// of the queue, which also outlives a restart.
+type Reconciler struct {
+	runner Runner
+	slots  Slots
+	every  map[string]time.Duration
+	cfg    ReconcilerConfig
+
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+}
+
+// NewReconciler makes a Reconciler of the periods of repositories, by their codes. A period of 0 leaves its repository
+// out. CodeInvalid for a negative one.
+func NewReconciler(
+	runner Runner, slots Slots, every map[string]time.Duration, cfg ReconcilerConfig,
+) (*Reconciler, error) {
+	if cfg.Spread < 0 || cfg.RetryMin < 0 || cfg.RetryMax < 0 {
+		return nil, core.NewError(core.CodeInvalid, "the spread and pauses of a reconciler must not be negative")
+	}
+	for code, period := range every {
+		if period < 0 {
+			return nil, core.NewError(core.CodeInvalid, "the period in which repository "+code+" is reconciled is negative")
+		}
+	}
+	return &Reconciler{runner: runner, slots: slots, every: every, cfg: cfg.withDefaults()}, nil
+}
+
+// Start begins to look after the repositories and returns at once. It is called once.
+func (r *Reconciler) Start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	r.cancel = cancel
+	for code, period := range r.every {
+		if period > 0 {
+			r.wg.Go(func() { r.look(ctx, code, period) })
+		}
+	}
+}
+
+// Stop ends it and waits, not beyond the end of ctx. A Reconciler that was not started is stopped already.
+func (r *Reconciler) Stop(ctx context.Context) error {
+	if r.cancel == nil {
+		return nil
+	}
+	r.cancel()
+	done := make(chan struct{})
+	go func() {
+		r.wg.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return core.WrapError(core.CodeUnavailable, "stopping the reconciler", ctx.Err())
+	}
+}
+
+// look starts the runs of one repository until ctx ends.
+func (r *Reconciler) look(ctx context.Context, code string, period time.Duration) {
+	spread := min(r.cfg.Spread, period/10)
+	wait, failures := spreadOver(spread), 0
+	for sleep(ctx, wait) {
+		next, err := r.runIfDue(ctx, code, period)
+		if err == nil {
+			wait, failures = next+spreadOver(spread), 0
+			continue
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		wait = r.backoff(failures)
+		failures++
+		r.cfg.Logger.WarnContext(ctx, "reconciling a repository is tried again", "repository", code,
+			"pause", wait, "err", err)
+	}
+}
+
+// runIfDue starts a run when the last one is a period ago, and gives how long it is until the next one.
+func (r *Reconciler) runIfDue(ctx context.Context, code string, period time.Duration) (time.Duration, error) {
+	slot := reconcileSlot(code)
+	value, revision, err := r.slots.Slot(ctx, slot)
+	if err != nil {
+		return 0, err
+	}
+	now := time.Now().UTC()
+	if wait := untilDue(value, now, period); wait > 0 {
+		return wait, nil
+	}
+	err = r.slots.SetSlot(ctx, slot, now.Format(time.RFC3339Nano), revision)
+	if core.CodeOf(err) == core.CodeConflict {
+		// Another process was first, and its time is in the slot.
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	if _, err := r.runner.Run(ctx, core.ScopeRepository, code, "", false, core.CauseReconcile, ""); err != nil {
+		r.giveBack(ctx, slot, value, now)
+		return 0, err
+	}
+	return period, nil
+}
+
+// untilDue gives how long it is until the next run, from the content of the slot. A time that cannot be read, or that lies
+// in the future as a clock once was wrong, counts as none: a run too many does no harm.
+func untilDue(value string, now time.Time, period time.Duration) time.Duration {
+	last, err := time.Parse(time.RFC3339Nano, value)
+	if err != nil || last.After(now.Add(period)) {
+		return 0
+	}
+	return last.Add(period).Sub(now)
+}
+
+// giveBack puts the former time into the slot of a run that was not started, so that any process may start it. Where that
+// fails too, the run comes a period later.
+func (r *Reconciler) giveBack(ctx context.Context, slot, former string, own time.Time) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	defer cancel()
+	value, revision, err := r.slots.Slot(ctx, slot)
+	if err == nil && value == own.Format(time.RFC3339Nano) {
+		err = r.slots.SetSlot(ctx, slot, former, revision)
+	}
+	if err != nil && core.CodeOf(err) != core.CodeConflict {
+		r.cfg.Logger.WarnContext(ctx, "giving back the slot of a run that was not started", "err", err)
+	}
+}
+
+func (r *Reconciler) backoff(failures int) time.Duration {
+	pause := r.cfg.RetryMin << min(failures, 16)
+	pause = min(pause, r.cfg.RetryMax)
+	return pause/2 + spreadOver(pause/2)
+}
+
+// reconcileSlot names the slot of a repository's last reconciling run.
+func reconcileSlot(code string) string {
+	return "reconcile." + base64.RawURLEncoding.EncodeToString([]byte(code))
+}
+
+// spreadOver gives a random part of d.
+func spreadOver(d time.Duration) time.Duration {
+	if d <= 0 {
+		return 0
+	}
+	return rand.N(d)
+}
+
+// sleep waits and tells whether ctx still goes on.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,219 @@
+package ingest_test
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tutti/ingest"
+	"tutti/internal/core"
+)
+
+// runnerFake notes when runs were started.
+type runnerFake struct {
+	mu   sync.Mutex
+	runs []time.Time
+	run  func(n int) error // before the n-th try, from 0
+	n    int
+}
+
+func (r *runnerFake) Run(
+	_ context.Context, scope core.Scope, repository, organization string, force bool, cause core.Cause, _ string,
+) (core.Job, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := r.n
+	r.n++
+	if scope != core.ScopeRepository || repository != "song.ca" || organization != "" || force || cause != core.CauseReconcile {
+		return core.Job{}, core.NewError(core.CodeInternal, "not the run of a reconciler")
+	}
+	if r.run != nil {
+		if err := r.run(n); err != nil {
+			return core.Job{}, err
+		}
+	}
+	r.runs = append(r.runs, time.Now())
+	return core.Job{}, nil
+}
+
+func (r *runnerFake) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.runs)
+}
+
+// reconciler starts a Reconciler of song.ca in a period of an hour; the function stops it.
+func reconciler(t *testing.T, runner ingest.Runner, slots ingest.Slots) (stop func()) {
+	t.Helper()
+	r, err := ingest.NewReconciler(runner, slots, map[string]time.Duration{"song.ca": time.Hour, "song.jp": 0},
+		ingest.ReconcilerConfig{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Start()
+	return func() {
+		if err := r.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestReconcilerRunsOncePerPeriod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		runner, slots := &runnerFake{}, newQueueFake()
+		for range 3 {
+			defer reconciler(t, runner, slots)()
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if n := runner.count(); n != 1 {
+			t.Fatalf("%d runs in the first minute, want one at the start", n)
+		}
+		time.Sleep(58 * time.Minute)
+		synctest.Wait()
+		if n := runner.count(); n != 1 {
+			t.Fatalf("%d runs before the period has ended", n)
+		}
+		time.Sleep(23 * time.Hour)
+		synctest.Wait()
+		if n := runner.count(); n < 23 || n > 24 {
+			t.Errorf("%d runs in a day", n)
+		}
+		for i := 1; i < len(runner.runs); i++ {
+			if gap := runner.runs[i].Sub(runner.runs[i-1]); gap < time.Hour || gap > time.Hour+time.Minute {
+				t.Errorf("run %d is %v after the one before", i, gap)
+			}
+		}
+	})
+}
+
+func TestReconcilerKnowsTheLastRunAfterARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		runner, slots := &runnerFake{}, newQueueFake()
+		stop := reconciler(t, runner, slots)
+		time.Sleep(30 * time.Minute)
+		stop()
+		stop = reconciler(t, runner, slots)
+		defer func() { stop() }()
+		time.Sleep(29 * time.Minute)
+		synctest.Wait()
+		if n := runner.count(); n != 1 {
+			t.Fatalf("%d runs: the restart started one early", n)
+		}
+		time.Sleep(3 * time.Minute)
+		synctest.Wait()
+		if n := runner.count(); n != 2 {
+			t.Errorf("%d runs after the period, want 2", n)
+		}
+		stop()
+		time.Sleep(5 * time.Hour) // nobody runs
+		stop = reconciler(t, runner, slots)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if n := runner.count(); n != 3 {
+			t.Errorf("%d runs after a long pause, want one at once", n)
+		}
+	})
+}
+
+func TestReconcilerTriesAgain(t *testing.T) {
+	down := core.NewError(core.CodeUnavailable, "the queue does not answer")
+	t.Run("a run that is refused", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			runner := &runnerFake{run: func(n int) error {
+				if n < 5 {
+					return down
+				}
+				return nil
+			}}
+			slots := newQueueFake()
+			defer reconciler(t, runner, slots)()
+			time.Sleep(5 * time.Minute)
+			synctest.Wait()
+			if n := runner.count(); n != 1 || runner.n != 6 {
+				t.Errorf("%d runs in %d tries, want one in six", n, runner.n)
+			}
+		})
+	})
+	t.Run("a slot that cannot be read or set", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			runner, slots := &runnerFake{}, newQueueFake()
+			reads, writes := 0, 0
+			slots.slot = func(string) error {
+				if reads++; reads < 3 {
+					return down
+				}
+				return nil
+			}
+			slots.setSlot = func(string, string) error {
+				if writes++; writes < 3 {
+					return down
+				}
+				return nil
+			}
+			defer reconciler(t, runner, slots)()
+			time.Sleep(5 * time.Minute)
+			synctest.Wait()
+			if n := runner.count(); n != 1 {
+				t.Errorf("%d runs", n)
+			}
+		})
+	})
+	t.Run("another process takes over what was given back", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			slots := newQueueFake()
+			stop := reconciler(t, &runnerFake{run: func(int) error { return down }}, slots)
+			time.Sleep(10 * time.Minute)
+			stop()
+			runner := &runnerFake{}
+			defer reconciler(t, runner, slots)()
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if n := runner.count(); n != 1 {
+				t.Errorf("%d runs", n)
+			}
+		})
+	})
+}
+
+func TestReconcilerIgnoresATimeThatCannotBe(t *testing.T) {
+	for name, value := range map[string]string{
+		"far in the future": "2999-01-01T00:00:00Z", "no time": "yesterday",
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				runner, slots := &runnerFake{}, newQueueFake()
+				if err := slots.SetSlot(t.Context(), "reconcile.c29uZy5jYQ", value, 0); err != nil {
+					t.Fatal(err)
+				}
+				defer reconciler(t, runner, slots)()
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				if n := runner.count(); n != 1 {
+					t.Errorf("%d runs", n)
+				}
+				value, _, _ := slots.Slot(t.Context(), "reconcile.c29uZy5jYQ")
+				if last, err := time.Parse(time.RFC3339, value); err != nil || time.Since(last) > time.Minute {
+					t.Errorf("the slot holds %q", value)
+				}
+			})
+		})
+	}
+}
+
+func TestNewReconcilerRefuses(t *testing.T) {
+	_, err := ingest.NewReconciler(&runnerFake{}, newQueueFake(), map[string]time.Duration{"a": -1}, ingest.ReconcilerConfig{})
+	wantError(t, err, core.CodeInvalid, "the period in which repository a is reconciled is negative")
+	_, err = ingest.NewReconciler(&runnerFake{}, newQueueFake(), nil, ingest.ReconcilerConfig{Spread: -1})
+	wantError(t, err, core.CodeInvalid, "must not be negative")
+	r, err := ingest.NewReconciler(&runnerFake{}, newQueueFake(), nil, ingest.ReconcilerConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Stop(t.Context()); err != nil {
+		t.Errorf("stopping what does not run: %v", err)
+	}
+}

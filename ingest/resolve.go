@@ -1,0 +1,95 @@
+package ingest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"tutti/internal/core"
+)
+
+// audience is who the events of one source may be of.
+type audience struct {
+	// repositories are the ones that share the source.
+	repositories []core.Repository
+	// requests tells that requests of FormatMaestro are taken for any configured repository.
+	requests bool
+}
+
+// resolve gives the repositories that an event is of, or why it is of none. An event that does not say which of several
+// repositories it is of is of each: what each fetches decides.
+func (s *Service) resolve(e Event, a audience) ([]core.Repository, *Fault) {
+	found, fault := s.find(e, a)
+	if fault != nil {
+		fault.Organization, fault.RecordID = e.Organization, e.RecordID
+	}
+	return found, fault
+}
+
+func (s *Service) find(e Event, a audience) ([]core.Repository, *Fault) {
+	if e.Format == FormatMaestro && a.requests {
+		if repo, err := s.repository(e.Repository); err == nil {
+			return []core.Repository{repo}, nil
+		}
+		return nil, &Fault{
+			Kind: FaultUnknownRepository, Member: memberRepository, Server: e.Repository,
+			Message: fmt.Sprintf("%s %q is not configured", memberRepository, e.Repository),
+		}
+	}
+	if len(a.repositories) == 0 {
+		return nil, faultOf(memberRepository, "is missing: this topic takes requests only")
+	}
+	fitting := slices.DeleteFunc(slices.Clone(a.repositories), func(r core.Repository) bool { return !e.fits(r.Type) })
+	if len(fitting) == 0 {
+		return nil, e.misfit(a.repositories)
+	}
+	found := slices.DeleteFunc(fitting, func(r core.Repository) bool { return !s.sentBy(e, r) })
+	if len(found) == 0 {
+		return nil, e.otherServer()
+	}
+	return found, nil
+}
+
+// fits tells whether repositories of a type send events of e's format.
+func (e Event) fits(t core.RepositoryType) bool {
+	switch e.Format {
+	case FormatLyric:
+		return t == core.TypeLyric
+	case FormatSong:
+		return t != core.TypeLyric
+	case FormatMaestro:
+		return true
+	default:
+		return false
+	}
+}
+
+// sentBy tells whether a fitting repository can be the one that e is of.
+func (s *Service) sentBy(e Event, repo core.Repository) bool {
+	if e.Format == FormatLyric {
+		category := s.cfg.Sources[repo.Code].LyricCategory
+		return category == "" || len(e.Categories) == 0 || slices.Contains(e.Categories, category)
+	}
+	return e.Repository == repo.Code || e.Format == FormatSong && e.Repository == ""
+}
+
+func (e Event) misfit(repositories []core.Repository) *Fault {
+	member := memberAnalysis
+	if e.Format == FormatLyric {
+		member = memberSystem
+	}
+	return faultOf(member, fmt.Sprintf("is not of the events of a repository of type %s", repositories[0].Type))
+}
+
+func (e Event) otherServer() *Fault {
+	fault := Fault{Kind: FaultOtherServer, Member: memberRepository, Server: e.Repository}
+	switch e.Format {
+	case FormatLyric:
+		fault.Member, fault.Server = memberCategory, strings.Join(e.Categories, " ")
+	case FormatSong:
+		fault.Member = memberServer
+	case FormatMaestro:
+	}
+	fault.Message = fmt.Sprintf("%s names another server, %q", fault.Member, fault.Server)
+	return &fault
+}

@@ -1,0 +1,223 @@
+package ingest_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tutti/ingest"
+	"tutti/internal/core"
+)
+
+// recordLetter is the letter of a rejected record.
+func recordLetter(repository, id string) core.DeadLetter {
+	return core.DeadLetter{
+		Repository: repository, Organization: "S", RecordID: id, Reason: core.ReasonRejected, Attempts: 3,
+		Document: []byte(`{"analysisId":"stored copy"}`),
+		Request: &core.Request{
+			ID: "old", Kind: core.KindIndex, Scope: core.ScopeRecord, Repository: repository, Organization: "S", RecordID: id,
+			Cause: core.CauseKafka, Attempts: 3,
+		},
+	}
+}
+
+func messageLetter(source, repository, document string) core.DeadLetter {
+	kept := core.KeepDocument([]byte(document))
+	return core.DeadLetter{
+		Repository: repository, Reason: core.ReasonNotUnderstood, Source: source, Document: kept.Bytes, Size: kept.Size,
+		SHA256: kept.SHA256, Truncated: kept.Truncated,
+	}
+}
+
+func runLetter(scope core.Scope, organization, jobID string) core.DeadLetter {
+	return core.DeadLetter{
+		Repository: "song.ca", Organization: organization, Reason: core.ReasonCrashLoop,
+		Request: &core.Request{
+			Kind: core.KindIndex, Scope: scope, Repository: "song.ca", Organization: organization, JobID: jobID, Force: true,
+		},
+	}
+}
+
+func TestRetry(t *testing.T) {
+	removal := recordLetter("song.ca", "A")
+	removal.Request.Kind = core.KindRemove
+	bare := recordLetter("song.ca", "A")
+	bare.Request = nil
+	ofPage := recordLetter("song.ca", "A")
+	ofPage.Request = &core.Request{Kind: core.KindIndex, Scope: core.ScopePage, Organization: "S", JobID: "j"}
+	for name, tt := range map[string]struct {
+		letter core.DeadLetter
+		want   string
+		stays  bool
+	}{
+		"record":                   {recordLetter("song.ca", "A"), "index song.ca/S/A", true},
+		"removal":                  {removal, "remove song.ca/S/A", true},
+		"record without a request": {bare, "index song.ca/S/A", true},
+		"record of a page":         {ofPage, "index song.ca/S/A", true},
+		"page":                     {runLetter(core.ScopePage, "S", "j"), "run song.ca/S", false},
+		"organization":             {runLetter(core.ScopeOrganization, "S", "j"), "run song.ca/S", false},
+		"repository":               {runLetter(core.ScopeRepository, "", "j"), "run song.ca", false},
+		"webhook":                  {messageLetter("webhook", "song.ca", songEvent("A")), "index song.ca/S/A", false},
+		"kafka":                    {messageLetter("kafka song-analysis", "song.ca", songEvent("A")), "index song.ca/S/A", false},
+		"kafka of nobody known":    {messageLetter("kafka song-analysis", "", songOf("song.jp", "A")), "index song.jp/S/A", false},
+		"another server since configured": {
+			messageLetter("kafka song-analysis", "song.jp", `{"repositoryCode":"song.jp"}`), "run song.jp", false,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, nil)
+			id := w.letters.add(t, tt.letter)
+			got, err := w.service.Retry(t.Context(), id, "req")
+			if err != nil || got.ID != id {
+				t.Fatalf("got %+v, %v", got, err)
+			}
+			if diff := cmp.Diff([]string{tt.want}, w.asked()); diff != "" {
+				t.Error(diff)
+			}
+			r := w.requests()[0]
+			if r.Cause != core.CauseREST || r.Attempts != 0 || r.ID != "req" || r.Force || !r.NotBefore.IsZero() {
+				t.Errorf("request %+v", r)
+			}
+			if stays := len(w.letters.all()) == 1; stays != tt.stays {
+				t.Errorf("the letter stays: %v, want %v", stays, tt.stays)
+			}
+		})
+	}
+}
+
+func TestRetryRefuses(t *testing.T) {
+	long := recordLetter("song.ca", strings.Repeat("x", 600))
+	nothing := core.DeadLetter{Repository: "song.ca", Reason: core.ReasonInvalidID, Document: []byte("{}")}
+	for name, tt := range map[string]struct {
+		letter  core.DeadLetter
+		message string
+	}{
+		"record of a repository that is gone":  {recordLetter("song.de", "A"), `repository "song.de" is not configured`},
+		"message of a repository that is gone": {messageLetter("webhook", "song.de", songEvent("A")), `repository "song.de" is not configured`},
+		"run of a repository that is gone": {
+			core.DeadLetter{Repository: "song.de", Request: &core.Request{Scope: core.ScopeRepository}},
+			`repository "song.de" is not configured`,
+		},
+		"long id":      {long, "the record cannot be asked for: id has 600 bytes, the limit is 512"},
+		"no record":    {nothing, "the letter names neither a record nor a run"},
+		"bad run":      {runLetter(core.ScopeOrganization, "..", "j"), "the organization cannot be run: organization must not be a relative path segment"},
+		"still broken": {messageLetter("webhook", "song.ca", "{"), "still not understood: the event is not valid JSON"},
+		"still another's": {
+			messageLetter("webhook", "song.ca", songOf("song.jp", "A")),
+			`still not understood: songServerId names another server, "song.jp"`,
+		},
+		"truncated": {
+			messageLetter("kafka t", "song.ca", `{"analysisId":"A","studyId":"S","analysis":"`+strings.Repeat("x", 300<<10)+`"}`),
+			"only a part of the message is kept",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, nil)
+			id := w.letters.add(t, tt.letter)
+			_, err := w.service.Retry(t.Context(), id, "req")
+			if core.CodeOf(err) != core.CodeConflict || core.MessageOf(err) != tt.message || core.HintOf(err) == "" {
+				t.Errorf("got %q %v with hint %q", core.CodeOf(err), err, core.HintOf(err))
+			}
+			if len(w.requests()) != 0 || len(w.letters.all()) != 1 {
+				t.Errorf("asked %v, letters %+v", w.asked(), w.letters.all())
+			}
+		})
+	}
+	t.Run("no such letter", func(t *testing.T) {
+		_, err := newWorld(t, nil).service.Retry(t.Context(), "x", "req")
+		wantError(t, err, core.CodeNotFound, "no such dead letter")
+	})
+	t.Run("no letters", func(t *testing.T) {
+		s := newWorld(t, func(c *ingest.Config) { c.Letters = nil }).service
+		_, err := s.Retry(t.Context(), "x", "req")
+		wantError(t, err, core.CodeUnsupported, "dead letters are not kept here")
+		_, _, err = s.RetryAll(t.Context(), "", "", "req")
+		wantError(t, err, core.CodeUnsupported, "dead letters are not kept here")
+	})
+}
+
+func TestRetryKeepsTheLetterOfWhatIsNotStored(t *testing.T) {
+	w := newWorld(t, nil)
+	id := w.letters.add(t, messageLetter("webhook", "song.ca", songEvent("A")))
+	w.publish = func(core.Request) error { return core.NewError(core.CodeOverloaded, "the queue is full") }
+	_, err := w.service.Retry(t.Context(), id, "req")
+	wantError(t, err, core.CodeOverloaded, "the queue is full")
+	if len(w.letters.all()) != 1 {
+		t.Error("the letter is gone")
+	}
+	w.publish = nil
+	w.letters.delete = func(string) error { return errors.New("gone") }
+	if _, err := w.service.Retry(t.Context(), id, "req"); err != nil {
+		t.Errorf("what is stored is retried, whatever becomes of the letter: %v", err)
+	}
+}
+
+// fillLetters puts n letters of records, and some of each other kind, of two repositories.
+func fillLetters(t *testing.T, w *world, n int) {
+	t.Helper()
+	for i := range n {
+		w.letters.add(t, recordLetter("song.ca", fmt.Sprint("R", i)))
+	}
+	w.letters.add(t, recordLetter("song.jp", "J"))
+	w.letters.add(t, recordLetter("song.ca", strings.Repeat("x", 600)))
+	w.letters.add(t, runLetter(core.ScopeOrganization, "S", "j"))
+	w.letters.add(t, messageLetter("webhook", "song.ca", songEvent("M")))
+	w.letters.add(t, messageLetter("webhook", "song.ca", "{"))
+}
+
+func TestRetryAll(t *testing.T) {
+	for name, tt := range map[string]struct {
+		repository, reason     string
+		retried, refused, left int
+		want                   []string
+	}{
+		"all":             {"", "", 1203, 2, 1203, []string{"index song.ca/S/M", "index song.jp/S/J", "run song.ca/S"}},
+		"of a repository": {"song.jp", "", 1, 0, 1205, []string{"index song.jp/S/J"}},
+		"of a reason":     {"song.ca", core.ReasonNotUnderstood, 1, 1, 1204, []string{"index song.ca/S/M"}},
+		"of none":         {"song.ca", "nonsense", 0, 0, 1205, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, nil)
+			fillLetters(t, w, 1200)
+			retried, refused, err := w.service.RetryAll(t.Context(), tt.repository, tt.reason, "req")
+			if err != nil || retried != tt.retried || refused != tt.refused {
+				t.Errorf("retried %d, refused %d, %v", retried, refused, err)
+			}
+			if left := len(w.letters.all()); left != tt.left {
+				t.Errorf("%d letters are left, want %d", left, tt.left)
+			}
+			var rest []string
+			for _, a := range w.asked() {
+				if !strings.HasPrefix(a, "index song.ca/S/R") {
+					rest = append(rest, a)
+				}
+			}
+			if diff := cmp.Diff(tt.want, rest); diff != "" {
+				t.Error(diff)
+			}
+			if n := len(w.requests()); n != tt.retried {
+				t.Errorf("%d requests", n)
+			}
+		})
+	}
+}
+
+func TestRetryAllStopsWithTheQueue(t *testing.T) {
+	w := newWorld(t, nil)
+	fillLetters(t, w, 600)
+	taken := 0
+	w.publish = func(core.Request) error {
+		if taken++; taken > 550 {
+			return core.NewError(core.CodeOverloaded, "the queue is full")
+		}
+		return nil
+	}
+	retried, _, err := w.service.RetryAll(t.Context(), "", "", "req")
+	wantError(t, err, core.CodeOverloaded, "the queue is full")
+	if retried != 550 || len(w.requests()) != 550 {
+		t.Errorf("retried %d, stored %d, want 550", retried, len(w.requests()))
+	}
+}

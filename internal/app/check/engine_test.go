@@ -1,0 +1,236 @@
+package check_test
+
+import (
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tutti/internal/app/check"
+	"tutti/internal/testkit"
+)
+
+// routes is an Elasticsearch that answers each "METHOD path" with a status and a body. A path that it lacks is a 404 in
+// the engine's words.
+type routes map[string]struct {
+	status int
+	body   string
+}
+
+func (r routes) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	w.Header().Set("X-Elastic-Product", "Elasticsearch")
+	if req.Method != http.MethodGet && req.Method != http.MethodHead && req.URL.Path != "/_security/user/_has_privileges" {
+		http.Error(w, "a look must not write", http.StatusTeapot)
+		return
+	}
+	route, ok := r[req.Method+" "+req.URL.Path]
+	if !ok {
+		route.status, route.body = http.StatusNotFound, `{"error":{"type":"index_not_found_exception","reason":"no such index"},"status":404}`
+	}
+	w.WriteHeader(route.status)
+	_, _ = io.WriteString(w, route.body)
+}
+
+const rootAnswer = `{"name":"n","cluster_name":"c1","version":{"number":"%s","build_flavor":"default"},"tagline":"You Know, for Search"}`
+
+// healthy is an Elasticsearch as it should be, with changes.
+func healthy(changes routes) routes {
+	r := routes{
+		"GET /":                {200, fmt.Sprintf(rootAnswer, "8.19.2")},
+		"GET /_cluster/health": {200, `{"cluster_name":"c1","status":"yellow","unassigned_shards":1}`},
+		"GET /_license":        {200, `{"license":{"status":"active","type":"basic"}}`},
+		"GET /_alias/a":        {200, `{"a-20260101000000":{"aliases":{"a":{"is_write_index":true}}}}`},
+		"POST /_security/user/_has_privileges": {
+			200,
+			`{"index":{"a":{"read":true,"write":true,"manage":true},"a-*":{"read":true,"write":true,"create_index":true}}}`,
+		},
+	}
+	for path, answer := range changes {
+		if answer.status == 0 {
+			delete(r, path)
+		} else {
+			r[path] = answer
+		}
+	}
+	return r
+}
+
+func TestElasticsearch(t *testing.T) {
+	upstream := song(t, testkit.SongConfig{}, "S1")
+	look := func(t *testing.T, index string) check.Report {
+		return check.Run(t.Context(), parse(t, fmt.Sprintf(
+			"dataDir: %q\nindex: {%s}\nrepositories: [{code: a, type: song, indexName: a, url: %q}]", t.TempDir(), index, upstream.URL())), check.Options{})
+	}
+	const password = ", username: elastic, password: s3cret"
+	right := "ok: 127.0.0.1:* is Elasticsearch 8.19.2, cluster c1"
+	for name, tt := range map[string]struct {
+		changes routes
+		members string
+		index   []string // findings of the index
+		alias   []string // findings of the alias
+	}{
+		"right": {nil, password, []string{right, "ok: the cluster is yellow"}, []string{"ok: the alias is there and stands for a-20260101000000"}},
+		"no security": {
+			routes{"POST /_security/user/_has_privileges": {400, `{"error":"no handler found"}`}},
+			"",
+			[]string{right, "ok: the cluster is yellow"},
+			[]string{"ok: the alias is there and stands for a-20260101000000"},
+		},
+		"no credentials": {
+			routes{"GET /": {401, `{"error":{"type":"security_exception"}}`}},
+			"",
+			[]string{"fail: 127.0.0.1:* asks for credentials -> set index.username and index.password, or index.apiKey"},
+			nil,
+		},
+		"wrong credentials": {
+			routes{"GET /": {401, `{"error":{"type":"security_exception"}}`}},
+			password,
+			[]string{"fail: 127.0.0.1:* refused the credentials -> check index.username and index.password, or index.apiKey"},
+			nil,
+		},
+		"forbidden": {
+			routes{"GET /": {403, `{"error":{"type":"security_exception"}}`}},
+			password,
+			[]string{"fail: 127.0.0.1:* does not let this user say what it is -> give the user's role the cluster privilege monitor"},
+			nil,
+		},
+		"starting": {
+			routes{"GET /": {503, ""}},
+			"",
+			[]string{"fail: 127.0.0.1:* is not ready: it answered with status 503 -> wait until the cluster has started, and look at its log"},
+			nil,
+		},
+		"a web server": {
+			routes{"GET /": {200, "<html>"}},
+			"",
+			[]string{"fail: 127.0.0.1:* is no Elasticsearch -> set index.url to an Elasticsearch 8"},
+			nil,
+		},
+		"a proxy": {
+			routes{"GET /": {404, "<html>"}},
+			"",
+			[]string{"fail: 127.0.0.1:* answered with status 404 -> check that index.url is an Elasticsearch and not another program"},
+			nil,
+		},
+		"redirect": {
+			routes{"GET /": {302, ""}}, "", []string{"fail: 127.0.0.1:* answered with a redirect -> set index.url to where it redirects"}, nil,
+		},
+		"OpenSearch": {
+			routes{"GET /": {200, `{"cluster_name":"c1","version":{"distribution":"opensearch","number":"2.11.0"}}`}},
+			"",
+			[]string{"fail: 127.0.0.1:* is no Elasticsearch but opensearch 2.11.0 -> set index.url to an Elasticsearch 8"},
+			nil,
+		},
+		"version 7": {
+			routes{"GET /": {200, fmt.Sprintf(rootAnswer, "7.17.20")}},
+			"",
+			[]string{"fail: 127.0.0.1:* is Elasticsearch 7.17.20, tutti needs 8 -> set index.url to an Elasticsearch 8"},
+			nil,
+		},
+		"version 9": {
+			routes{"GET /": {200, fmt.Sprintf(rootAnswer, "9.1.0")}},
+			"",
+			[]string{"warn: 127.0.0.1:* is Elasticsearch 9.1.0, tutti is tried with 8", "ok: the cluster is yellow"},
+			[]string{"ok: the alias is there*"},
+		},
+		"red": {
+			routes{"GET /_cluster/health": {200, `{"status":"red","unassigned_shards":3}`}},
+			"",
+			[]string{right, "warn: the cluster is red, 3 shards are missing -> see GET /_cluster/allocation/explain; *"},
+			[]string{"ok: *"},
+		},
+		"state not shown": {
+			routes{"GET /_cluster/health": {403, `{"error":{"type":"security_exception"}}`}},
+			password,
+			[]string{right, "warn: 127.0.0.1:* does not let this user see the state of the cluster -> give the user's role the cluster privilege monitor"},
+			[]string{"ok: *"},
+		},
+		"licence": {
+			routes{"GET /_license": {200, `{"license":{"status":"expired","type":"trial"}}`}},
+			"",
+			[]string{right, "ok: the cluster is yellow", "warn: the trial licence of the cluster is expired -> renew it, or *"},
+			[]string{"ok: *"},
+		},
+		"no alias yet": {
+			routes{"GET /_alias/a": {}}, "", []string{right, "ok: *"}, []string{"ok: will be made"},
+		},
+		"an index of that name": {
+			routes{"GET /_alias/a": {}, "HEAD /a": {200, ""}},
+			"",
+			[]string{right, "ok: *"},
+			[]string{"fail: an index has this name, which tutti needs for an alias -> choose another indexName, or copy the index to another name (POST /_reindex) and remove it"},
+		},
+		"two indices": {
+			routes{"GET /_alias/a": {200, `{"x":{},"y":{}}`}},
+			"",
+			[]string{right, "ok: *"},
+			[]string{"fail: the alias stands for 2 indices, tutti needs it to stand for one -> remove the alias from all but one of them"},
+		},
+		"alias not shown": {
+			routes{"GET /_alias/a": {403, ""}},
+			password,
+			[]string{right, "ok: *"},
+			[]string{"fail: 127.0.0.1:* does not let this user look at aliases -> give the user's role the privilege view_index_metadata on the indices of tutti"},
+		},
+		"privileges": {
+			routes{"POST /_security/user/_has_privileges": {200, `{"index":{"a":{"write":false,"read":true},"a-*":{"write":false,"create_index":false}}}`}},
+			password,
+			[]string{right, "ok: *"},
+			[]string{"fail: this user lacks privileges: create_index, write -> give the user's role these privileges on a and a-*"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(healthy(tt.changes))
+			t.Cleanup(server.Close)
+			report := look(t, fmt.Sprintf("url: %q%s", server.URL, tt.members))
+			wantLines(t, of(report, "index"), tt.index...)
+			wantLines(t, of(report, "index a"), tt.alias...)
+		})
+	}
+
+	secure := httptest.NewTLSServer(healthy(nil))
+	t.Cleanup(secure.Close)
+	plain := httptest.NewServer(healthy(nil))
+	t.Cleanup(plain.Close)
+	dir := t.TempDir()
+	ca := filepath.Join(dir, "ca.pem")
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	empty := filepath.Join(dir, "empty.pem")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	gone := closedAddress(t)
+	for name, tt := range map[string]struct {
+		index string
+		want  []string
+	}{
+		"nobody there": {
+			"url: http://" + gone, []string{"fail: " + gone + " does not answer: nothing listens there -> check host and port, and that the service runs"},
+		},
+		"one of two": {
+			fmt.Sprintf("url: 'http://%s,%s'", gone, plain.URL), []string{right, "warn: " + gone + " does not answer: nothing listens there -> *", "ok: the cluster is yellow"},
+		},
+		"unknown authority": {
+			"url: " + secure.URL, []string{"fail: 127.0.0.1:* does not answer: its certificate is of an authority that is not trusted -> give the authority's certificate as index.caFile"},
+		},
+		"known authority": {fmt.Sprintf("url: %q, caFile: %q", secure.URL, ca), []string{right, "ok: the cluster is yellow"}},
+		"no certificate":  {fmt.Sprintf("url: %q, caFile: %q", secure.URL, empty), []string{"fail: index.caFile: " + empty + " holds no certificate -> give a PEM file of certificate authorities"}},
+		"no file":         {fmt.Sprintf("url: %q, caFile: %q", secure.URL, dir+"/no"), []string{"fail: index.caFile: " + dir + "/no cannot be read: no such file or directory -> *"}},
+		"TLS where is not": {
+			"url: " + strings.Replace(plain.URL, "http:", "https:", 1), []string{"fail: *: it does not speak TLS -> use http:// instead of https://, if that is meant"},
+		},
+		"another name": {
+			strings.Replace(fmt.Sprintf("url: %q, caFile: %q", secure.URL, ca), "127.0.0.1", "localhost", 1),
+			[]string{"fail: localhost:* does not answer: its certificate is not for localhost -> use the name that the certificate is for"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) { wantLines(t, of(look(t, tt.index), "index"), tt.want...) })
+	}
+}

@@ -1,0 +1,279 @@
+package check_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/ed25519"
+	"encoding/base32"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tutti/internal/app/check"
+	"tutti/internal/config"
+	"tutti/internal/core"
+	indexembedded "tutti/internal/index/embedded"
+	"tutti/internal/queue/embedded"
+	"tutti/internal/testkit"
+)
+
+func startNATS(t *testing.T, dir, listen string) *embedded.Server {
+	t.Helper()
+	server, err := embedded.Start(t.Context(), embedded.Config{Dir: dir, Listen: listen})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return server
+}
+
+// withQueue gives a configuration with members of queue.
+func withQueue(t *testing.T, members string) config.Config {
+	t.Helper()
+	upstream := song(t, testkit.SongConfig{}, "S1")
+	return parse(t, fmt.Sprintf("dataDir: %q\nqueue: {%s}\nrepositories: [{code: a, type: song, indexName: a, url: %q}]", t.TempDir(), members, upstream.URL()))
+}
+
+func TestExternalQueue(t *testing.T) {
+	url := startNATS(t, t.TempDir(), "127.0.0.1:0").URL()
+	gone := closedAddress(t)
+	upstream := song(t, testkit.SongConfig{})
+	for name, tt := range map[string]struct {
+		queue string
+		want  []string
+	}{
+		"right":        {fmt.Sprintf("url: %q", url), []string{"ok: nats-server 2.* at 127.0.0.1:*, JetStream is on, 0 streams"}},
+		"one of two":   {fmt.Sprintf("url: 'nats://%s,%s'", gone, url), []string{"ok: nats-server *", "warn: " + gone + " does not answer: nothing listens there -> *"}},
+		"nobody there": {"url: nats://u:s3cret@" + gone, []string{"fail: " + gone + " does not answer: nothing listens there -> *"}},
+		"no cluster": {
+			fmt.Sprintf("url: %q, replicas: 3", url),
+			[]string{"fail: nats-server 2.* at *: it is in no cluster, but queue.replicas is 3 -> set queue.replicas to 1, or queue.url to a cluster's"},
+		},
+		"another program": {
+			"url: " + strings.Replace(upstream.URL(), "http:", "nats:", 1),
+			[]string{"fail: 127.0.0.1:* does not answer: *"},
+		},
+		"WebSocket": {"url: ws://localhost:1", []string{"fail: localhost:1 does not answer: a WebSocket address is not looked at; use nats:// or tls:// here"}},
+		"no credentials file": {
+			fmt.Sprintf("url: %q, credentialsFile: /none/a.creds", url),
+			[]string{"fail: queue.credentialsFile: /none/a.creds cannot be read: no such file or directory -> give the .creds file of a NATS user"},
+		},
+		"no credentials": {
+			fmt.Sprintf("url: %q, credentialsFile: /dev/null", url),
+			[]string{"fail: queue.credentialsFile: /dev/null holds no user's token and key -> *"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := withQueue(t, tt.queue)
+			opts := check.Options{}
+			if name == "another program" {
+				// A web server waits for the client's word, as the client waits for its.
+				opts.Timeout = 200 * time.Millisecond
+			}
+			report := check.Run(t.Context(), cfg, opts)
+			wantLines(t, of(report, "queue"), tt.want...)
+			if _, err := os.Stat(filepath.Join(cfg.DataDir, "queue")); err == nil {
+				t.Error("a folder was made for a queue that is elsewhere")
+			}
+		})
+	}
+}
+
+// natsFake speaks as much of the protocol of NATS as a look needs, and says what it is told to.
+type natsFake struct {
+	info, account, refusal string
+	// hello is what the client said of itself.
+	hello chan map[string]any
+}
+
+func (n natsFake) serve(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		n.talk(conn)
+	}()
+	t.Cleanup(func() {
+		_ = l.Close()
+		<-served
+	})
+	return "nats://" + l.Addr().String()
+}
+
+func (n natsFake) talk(conn net.Conn) {
+	fmt.Fprintf(conn, "INFO %s\r\n", n.info)
+	lines := bufio.NewScanner(conn)
+	for lines.Scan() {
+		switch line := lines.Text(); {
+		case strings.HasPrefix(line, "CONNECT "):
+			var hello map[string]any
+			_ = json.Unmarshal([]byte(line[len("CONNECT "):]), &hello)
+			n.hello <- hello
+		case line == "PING" && n.refusal != "" && n.account == "":
+			fmt.Fprintf(conn, "-ERR '%s'\r\n", n.refusal)
+		case line == "PING":
+			fmt.Fprint(conn, "PONG\r\n")
+		case strings.HasPrefix(line, "PUB ") && n.refusal != "":
+			fmt.Fprintf(conn, "-ERR '%s'\r\n", n.refusal)
+		case strings.HasPrefix(line, "PUB "):
+			fmt.Fprintf(conn, "PING\r\nMSG %s 1 %d\r\n%s\r\n", strings.Fields(line)[2], len(n.account), n.account)
+		}
+	}
+}
+
+func TestExternalQueueThatIsNotReady(t *testing.T) {
+	const on = `{"version":"2.15.2","jetstream":true,"cluster":"c","nonce":"n0nce"}`
+	for name, tt := range map[string]struct {
+		fake    natsFake
+		members string
+		want    string
+	}{
+		"without JetStream": {
+			natsFake{info: `{"version":"2.15.2"}`},
+			"",
+			"fail: nats-server 2.15.2 at *: JetStream is off -> start nats-server with -js, or add jetstream {} to its configuration",
+		},
+		"wrong credentials": {
+			natsFake{info: on, refusal: "Authorization Violation"},
+			"",
+			"fail: 127.0.0.1:* does not accept the credentials -> check queue.credentialsFile, or the user and password in queue.url",
+		},
+		"no right": {
+			natsFake{info: on, refusal: `Permissions Violation for Publish to "$JS.API.INFO"`, account: "{}"},
+			"",
+			"fail: 127.0.0.1:* does not let this user use JetStream -> give the user *",
+		},
+		"another refusal": {natsFake{info: on, refusal: "maximum connections exceeded"}, "", "fail: 127.0.0.1:*: the server says 'maximum connections exceeded'"},
+		"account without JetStream": {
+			natsFake{info: on, account: `{"error":{"code":503,"err_code":10039,"description":"JetStream not enabled for account"}}`},
+			"",
+			"fail: *: this account cannot use JetStream: JetStream not enabled for account -> enable JetStream for the account of this user",
+		},
+		"few streams": {
+			natsFake{info: on, account: `{"limits":{"max_streams":2,"max_storage":-1}}`},
+			"",
+			"fail: *: the account may have 2 streams, tutti needs 4 -> raise the account's limit of streams",
+		},
+		"no storage": {
+			natsFake{info: on, account: `{"limits":{"max_streams":-1,"max_storage":1048576}}`},
+			"",
+			"fail: *: the account may keep 1.0 MiB on disk -> raise the account's limit of storage",
+		},
+		"little storage": {
+			natsFake{info: on, account: `{"streams":4,"limits":{"max_streams":-1,"max_storage":536870912}}`},
+			", replicas: 3",
+			"warn: nats-server 2.15.2 at *, JetStream is on, 4 streams, but the account may keep 512 MiB on disk, which is little -> *",
+		},
+		"another protocol": {natsFake{info: "hello"}, "", "fail: *: it does not speak the protocol of NATS"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tt.fake.hello = make(chan map[string]any, 1)
+			report := check.Run(t.Context(), withQueue(t, fmt.Sprintf("url: %q%s", tt.fake.serve(t), tt.members)), check.Options{})
+			wantLines(t, of(report, "queue"), tt.want)
+		})
+	}
+}
+
+func TestQueueCredentials(t *testing.T) {
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(append(append([]byte{18<<3 | 20<<3>>5, 20 << 3 & 0xff}, private.Seed()...), 0, 0))
+	file := filepath.Join(t.TempDir(), "user.creds")
+	content := "-----BEGIN NATS USER JWT-----\ne30.s3cret.x\n------END NATS USER JWT------\n\n" +
+		"*** keep it ***\n-----BEGIN USER NKEY SEED-----\n" + seed + "\n------END USER NKEY SEED------\n"
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fake := natsFake{info: `{"version":"2.15.2","jetstream":true,"nonce":"n0nce"}`, account: `{"streams":1}`, hello: make(chan map[string]any, 1)}
+	url := strings.Replace(fake.serve(t), "nats://", "nats://u:s3cret@", 1)
+	report := check.Run(t.Context(), withQueue(t, fmt.Sprintf("url: %q, credentialsFile: %q", url, file)), check.Options{})
+	wantLines(t, of(report, "queue"), "ok: nats-server 2.15.2 at 127.0.0.1:*, JetStream is on, 1 stream")
+	hello := <-fake.hello
+	if hello["user"] != "u" || hello["pass"] != "s3cret" || hello["jwt"] != "e30.s3cret.x" {
+		t.Errorf("the client said %v", hello)
+	}
+	sig, err := base64.RawURLEncoding.DecodeString(fmt.Sprint(hello["sig"]))
+	if err != nil || !ed25519.Verify(public, []byte("n0nce"), sig) {
+		t.Errorf("the signature %v is not the key's", hello["sig"])
+	}
+}
+
+// listing gives each file below dir with its size and time.
+func listing(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil && !d.IsDir() {
+			files[path] = fmt.Sprint(info.Size(), info.ModTime())
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// TestBesideARunningServer: a look tells that a tutti runs on the data folder, and leaves its locks and files alone.
+func TestBesideARunningServer(t *testing.T) {
+	upstream := song(t, testkit.SongConfig{}, "S1")
+	dir := t.TempDir()
+	cfg := parse(t, fmt.Sprintf("dataDir: %q\nrepositories: [{code: a, type: song, indexName: a, url: %q}]", dir, upstream.URL()))
+
+	// Before and after, a look keeps nobody out.
+	if report := check.Run(t.Context(), cfg, check.Options{}); !report.OK {
+		t.Errorf("before: %+v", report)
+	}
+	startNATS(t, filepath.Join(dir, "queue"), "")
+	index, err := indexembedded.Open(indexembedded.Config{Dir: filepath.Join(dir, "index")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = index.Close() })
+
+	before := listing(t, dir)
+	report := check.Run(t.Context(), cfg, check.Options{})
+	if diff := cmp.Diff(before, listing(t, dir)); diff != "" {
+		t.Error("the look changed files:", diff)
+	}
+	if !report.OK {
+		t.Errorf("report %+v", report)
+	}
+	if _, err := os.Stat("/proc/locks"); err == nil {
+		wantLines(t, of(report, "queue"), fmt.Sprintf("ok: embedded; %s/queue is in use by a running tutti (process %d)", dir, os.Getpid()))
+		wantLines(t, of(report, "index"), fmt.Sprintf("ok: embedded; %s/index is in use by a running tutti (process %d)", dir, os.Getpid()))
+	}
+	// The lock is still held: a second server is refused.
+	_, err = embedded.LockDir(filepath.Join(dir, "queue"))
+	if core.CodeOf(err) != core.CodeConflict || core.MessageOf(err) != "another tutti uses the data folder "+dir+"/queue" {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,107 @@
+package display
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"tutti/internal/client"
+	"tutti/internal/core"
+)
+
+// ScopeOf names what a job covers.
+func ScopeOf(job client.Job) string {
+	if job.Organization == "" {
+		return job.Repository
+	}
+	return job.Repository + " / " + job.Organization
+}
+
+// Fault writes what went wrong, "" for nothing.
+func Fault(e *core.JobError) string {
+	if e == nil {
+		return ""
+	}
+	return e.Code + ": " + e.Message
+}
+
+// Totals writes the totals that are not zero, after how many records were fetched of how many.
+func Totals(t core.Totals) string {
+	parts := []string{fetched(t) + " fetched"}
+	for _, part := range []struct {
+		name string
+		n    int64
+	}{{"indexed", t.Indexed}, {"stale", t.Stale}, {"removed", t.Removed}, {"rejected", t.Rejected}, {"retried", t.Retried}} {
+		if part.n != 0 {
+			parts = append(parts, Count(part.n)+" "+part.name)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// fetched writes how many records were fetched, and of how many where that is known.
+func fetched(t core.Totals) string {
+	if t.Expected <= 0 {
+		return Count(t.Fetched)
+	}
+	return Count(t.Fetched) + " of " + Count(t.Expected)
+}
+
+// Rate writes records a second.
+func Rate(perSecond float64) string {
+	if perSecond > 0 && perSecond < 10 {
+		return fmt.Sprintf("%.1f/s", perSecond)
+	}
+	return Count(int64(math.Round(perSecond))) + "/s"
+}
+
+// took gives how long a job has run, zero before its end.
+func took(job client.Job) time.Duration {
+	if job.StartedAt == nil || job.EndedAt == nil {
+		return 0
+	}
+	return job.EndedAt.Sub(*job.StartedAt)
+}
+
+func jobLine(job client.Job) string {
+	line := fmt.Sprintf("job %s, %s to %s: %s", job.ID, ScopeOf(job), job.IndexName, job.State)
+	if job.Error != nil {
+		line += ", " + Fault(job.Error)
+	}
+	return Printable(line)
+}
+
+func organizationLine(o client.Organization) string {
+	line := o.Organization + ": " + string(o.State)
+	if o.State.Final() {
+		line += ", " + Totals(o.Totals)
+	}
+	if o.Error != nil {
+		line += ", " + Fault(o.Error)
+	}
+	return Printable(line)
+}
+
+func lostLine(err error) string { return Printable(core.MessageOf(err) + ", asking again") }
+
+// totalsLine says how far the job is.
+func (p *progress) totalsLine() string {
+	parts := append([]string{fetched(p.job.Totals) + " fetched"}, p.speed("organizations ended")...)
+	return Printable(strings.Join(parts, ", "))
+}
+
+// speed gives rate, time left and how many organizations have ended, as ended names them, as far as they are known.
+func (p *progress) speed(ended string) []string {
+	var parts []string
+	if p.job.RatePerSecond > 0 {
+		parts = append(parts, Rate(p.job.RatePerSecond))
+	}
+	if eta := p.job.ETASeconds; eta != nil {
+		parts = append(parts, Duration(time.Duration(*eta)*time.Second)+" left")
+	}
+	if len(p.rows) > 1 {
+		parts = append(parts, fmt.Sprintf("%d of %d %s", p.ended(), len(p.rows), ended))
+	}
+	return parts
+}

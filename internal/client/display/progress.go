@@ -1,0 +1,188 @@
+package display
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"tutti/internal/client"
+	"tutti/internal/core"
+)
+
+const (
+	drawEvery    = 100 * time.Millisecond
+	defaultEvery = 5 * time.Second
+)
+
+// Watcher tells how a job goes on; *client.Client is one.
+type Watcher interface {
+	// WatchJob calls each for all news of a job until it has ended.
+	WatchJob(ctx context.Context, id string, each func(client.Event) error) (client.Job, error)
+}
+
+var _ Watcher = (*client.Client)(nil)
+
+// Screen is something that can be drawn over; *Terminal is one.
+type Screen interface {
+	// Size gives columns and rows as they are now.
+	Size() (columns, rows int)
+	// Colour tells whether colours may be used.
+	Colour() bool
+}
+
+var _ Screen = (*Terminal)(nil)
+
+// ProgressConfig says how progress is shown. The zero value writes lines.
+type ProgressConfig struct {
+	// Screen is the terminal to draw on. Default nil: a line for every change of a state instead.
+	Screen Screen
+	// Every is the time between two lines of totals where there is no Screen. Default 5 s.
+	Every time.Duration
+}
+
+// Watch shows on out how a job goes on, a bar for each organization, until it has ended, and gives it as it is then. Its
+// errors are those of watcher and of out.
+func Watch(ctx context.Context, watcher Watcher, id string, out io.Writer, cfg ProgressConfig) (client.Job, error) {
+	p := &progress{out: out, screen: cfg.Screen, rows: map[string]client.Organization{}}
+	every := drawEvery
+	if p.screen == nil {
+		if every = cfg.Every; every <= 0 {
+			every = defaultEvery
+		}
+	}
+	ticker := time.NewTicker(every)
+	done, ticked := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ticked)
+		for {
+			select {
+			case <-ticker.C:
+				p.tick()
+			case <-done:
+				return
+			}
+		}
+	}()
+	job, err := watcher.WatchJob(ctx, id, p.take)
+	ticker.Stop()
+	close(done)
+	<-ticked
+	if p.screen != nil {
+		p.tick()
+	}
+	if err == nil {
+		err = p.err
+	}
+	return job, err
+}
+
+// progress is what is known of a job and how it is shown.
+type progress struct {
+	out    io.Writer
+	screen Screen
+
+	mu sync.Mutex
+	// job is nil until something is known of it.
+	job  *client.Job
+	rows map[string]client.Organization
+	lost error
+	// changed tells that what is on the screen is old.
+	changed bool
+	// drawn is how many lines the last picture had.
+	drawn int
+	// err is why nothing can be shown any more.
+	err error
+}
+
+// take notes news, and writes a line of it where there is no screen.
+func (p *progress) take(e client.Event) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if e.Lost == nil && p.lost != nil {
+		p.lost = nil
+		p.line("tutti answers again")
+	}
+	switch {
+	case e.Job != nil:
+		before := p.job
+		p.job = e.Job
+		if before == nil || before.State != e.Job.State {
+			p.line(jobLine(*e.Job))
+		}
+	case e.Organization != nil:
+		before := p.rows[e.Organization.Organization]
+		p.rows[e.Organization.Organization] = *e.Organization
+		if before.State != e.Organization.State && e.Organization.State != core.JobQueued {
+			p.line(organizationLine(*e.Organization))
+		}
+	case e.Lost != nil:
+		if p.lost == nil {
+			p.line(lostLine(e.Lost))
+		}
+		p.lost = e.Lost
+	}
+	p.changed = true
+	return p.err
+}
+
+// tick draws what has changed, or writes the line of the totals where there is no screen.
+func (p *progress) tick() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.err != nil || p.job == nil:
+	case p.screen == nil:
+		if !p.job.State.Final() {
+			p.line(p.totalsLine())
+		}
+	case p.changed:
+		p.changed = false
+		p.draw()
+	}
+}
+
+// line writes a line where there is no screen.
+func (p *progress) line(text string) {
+	if p.screen != nil || p.err != nil {
+		return
+	}
+	_, p.err = io.WriteString(p.out, text+"\n")
+}
+
+// ended counts the organizations that have ended.
+func (p *progress) ended() int {
+	n := 0
+	for _, row := range p.rows {
+		if row.State.Final() {
+			n++
+		}
+	}
+	return n
+}
+
+// sorted gives the organizations by name, or, with urgent, those first that run and then those that went wrong.
+func (p *progress) sorted(urgent bool) []client.Organization {
+	rows := make([]client.Organization, 0, len(p.rows))
+	for _, row := range p.rows {
+		rows = append(rows, row)
+	}
+	slices.SortFunc(rows, func(a, b client.Organization) int {
+		if urgent {
+			if c := cmp.Compare(rank(a.State), rank(b.State)); c != 0 {
+				return c
+			}
+		}
+		return cmp.Compare(a.Organization, b.Organization)
+	})
+	return rows
+}
+
+// rank orders states by how much somebody wants to see them.
+func rank(state core.JobState) int {
+	return slices.Index([]core.JobState{
+		core.JobRunning, core.JobFailed, core.JobPartial, core.JobCancelled, core.JobQueued, core.JobSucceeded,
+	}, state)
+}

@@ -1,0 +1,48 @@
+package display
+
+import (
+	"fmt"
+	"io"
+
+	"tutti/internal/client"
+	"tutti/internal/core"
+)
+
+// summaryFaults is how many organizations with a fault a summary names.
+const summaryFaults = 20
+
+// Summary writes how a job ended, in a few lines: its state, its totals, what went wrong, and where to look.
+func Summary(w io.Writer, job client.Job) error {
+	lines := []string{fmt.Sprintf("%s: job %s, %s to %s", job.State, job.ID, ScopeOf(job), job.IndexName)}
+	if d := took(job); d > 0 {
+		lines[0] += " in " + Duration(d)
+	}
+	lines = append(lines, Totals(job.Totals))
+	if job.Error != nil {
+		lines = append(lines, Fault(job.Error))
+	}
+	left := 0
+	for _, o := range job.Organizations {
+		if o.State == core.JobSucceeded || o.Error == nil {
+			continue
+		}
+		if left++; left <= summaryFaults {
+			lines = append(lines, fmt.Sprintf("%s: %s, %s", o.Organization, o.State, Fault(o.Error)))
+		}
+	}
+	if left > summaryFaults {
+		lines = append(lines, fmt.Sprintf("and %d more organizations: tutti jobs show %s", left-summaryFaults, job.ID))
+	}
+	if job.Totals.Rejected > 0 {
+		lines = append(lines, "rejected records: tutti dead-letters list --repository "+job.Repository)
+	}
+	for i, line := range lines {
+		if i > 0 {
+			line = "  " + line
+		}
+		if _, err := fmt.Fprintln(w, Printable(line)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,118 @@
+package display
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Printable gives s on one line without anything that a terminal would obey: ids, names and reasons come from other
+// systems, and an escape sequence in one must not move a cursor, nor a mark turn the direction of a line. What is not
+// printable is shown escaped, as in Go.
+func Printable(s string) string {
+	return escape(s, func(rune) bool { return false })
+}
+
+// PrintableLines is Printable for a text that may have line feeds and tabs of its own.
+func PrintableLines(s string) string {
+	return escape(s, func(c rune) bool { return c == '\n' || c == '\t' })
+}
+
+func escape(s string, keep func(rune) bool) string {
+	if !strings.ContainsFunc(s, func(c rune) bool { return !unicode.IsGraphic(c) && !keep(c) }) && utf8.ValidString(s) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		c, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case c == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case unicode.IsGraphic(c) || keep(c):
+			b.WriteRune(c)
+		default:
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(c), "'"))
+		}
+		i += size
+	}
+	return b.String()
+}
+
+// Width gives the columns that a printable s takes on a terminal: two for East Asian characters and emoji, none for
+// marks that combine.
+func Width(s string) int {
+	n := 0
+	for _, c := range s {
+		n += runeWidth(c)
+	}
+	return n
+}
+
+func runeWidth(c rune) int {
+	switch {
+	case unicode.Is(unicode.Mn, c) || unicode.Is(unicode.Me, c):
+		return 0
+	case c >= 0x1100 && c <= 0x115f, c >= 0x2e80 && c <= 0xa4cf, c >= 0xac00 && c <= 0xd7a3, c >= 0xf900 && c <= 0xfaff,
+		c >= 0xfe30 && c <= 0xfe6f, c >= 0xff00 && c <= 0xff60, c >= 0xffe0 && c <= 0xffe6, c >= 0x1f300 && c <= 0x1faff,
+		c >= 0x20000 && c <= 0x3fffd:
+		return 2
+	default:
+		return 1
+	}
+}
+
+// cut shortens a printable s to columns, with a sign where something is missing.
+func cut(s string, columns int) string {
+	if Width(s) <= columns {
+		return s
+	}
+	if columns <= 0 {
+		return ""
+	}
+	used := 0
+	for i, c := range s {
+		if used+runeWidth(c) > columns-1 {
+			return s[:i] + "…"
+		}
+		used += runeWidth(c)
+	}
+	return s
+}
+
+// pad fills s up to columns.
+func pad(s string, columns int) string { return s + strings.Repeat(" ", max(0, columns-Width(s))) }
+
+// Count writes a number with its thousands apart.
+func Count(n int64) string {
+	if n < 0 {
+		return "-" + Count(-n)
+	}
+	digits := strconv.FormatInt(n, 10)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+// Time writes a time in the local zone (ISO 8601), "-" for none.
+func Time(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.Local().Format(time.RFC3339)
+}
+
+// Duration writes a duration for people: two units at most, milliseconds only below ten seconds.
+func Duration(d time.Duration) string {
+	switch {
+	case d < 10*time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Hour:
+		return d.Round(time.Second).String()
+	default:
+		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	}
+}

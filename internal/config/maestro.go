@@ -1,0 +1,297 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The variables of Maestro's own environment (doc.go). Maestro 4 is a Spring program, so a name may be written with or
+// without underscores between its words, or in lower case with dots, hyphens and brackets; Maestro 5 knows one form.
+const (
+	maestroPrefix = "MAESTRO_"
+	streamPrefix  = "SPRING_CLOUD_STREAM_"
+	// repositoriesPrefix and elasticPrefix are what makes an environment Maestro's: other programs of that name exist.
+	repositoriesPrefix = maestroPrefix + "REPOSITORIES_"
+	elasticPrefix      = maestroPrefix + "ELASTICSEARCH_"
+)
+
+// maestroSections are the parts of Maestro's environment of which each variable is accounted for.
+var maestroSections = []string{
+	"REPOSITORIES", "ELASTICSEARCH", "KAFKA", "SONG", "EXCLUSION", "FAILURELOG", "NOTIFICATIONS", "DISABLE", "WEBCLIENT",
+	"LOGGING", "SERVER", "OPENAPI",
+}
+
+// maestro moves the environment of a Maestro into what root does not say itself.
+type maestro struct {
+	root *node
+	// variables are by their name without underscores, those of a repository by their name inside it.
+	variables    map[string]variable
+	repositories map[int]map[string]variable
+	// order is that of the environment, sorted, so that warnings come in a steady order.
+	order    []string
+	kafka    maestroKafka
+	warnings []string
+}
+
+// overlayMaestro reads Maestro's variables into root where root says nothing, and gives what an operator should know:
+// which of them have no counterpart. It never finds a fault; a value that is wrong is found when root is decoded.
+func overlayMaestro(root *node, environ []string) []string {
+	m := &maestro{root: root, variables: map[string]variable{}, repositories: map[int]map[string]variable{}}
+	if !m.collect(environ) {
+		return nil
+	}
+	m.elastic()
+	m.takeKafka()
+	m.takeRepositories()
+	m.logLevel()
+	m.exclusions()
+	m.leftOver()
+	return m.warnings
+}
+
+// collect sorts the variables by what they are about; false when none is Maestro's.
+func (m *maestro) collect(environ []string) bool {
+	names := map[string]variable{}
+	for _, entry := range environ {
+		name, value, ok := strings.Cut(entry, "=")
+		value = strings.TrimSpace(value)
+		if known := springName(name); ok && value != "" &&
+			(strings.HasPrefix(known, maestroPrefix) || strings.HasPrefix(known, streamPrefix)) {
+			if _, twice := names[known]; !twice {
+				names[known] = variable{name, value}
+				m.order = append(m.order, known)
+			}
+		}
+	}
+	slices.SortFunc(m.order, naturalCompare)
+	found := false
+	for _, known := range m.order {
+		found = found || strings.HasPrefix(known, repositoriesPrefix) || strings.HasPrefix(known, elasticPrefix)
+		if i, rest, ok := repositoryVariable(known); ok {
+			if m.repositories[i] == nil {
+				m.repositories[i] = map[string]variable{}
+			}
+			keepFirst(m.repositories[i], rest, names[known])
+		} else {
+			keepFirst(m.variables, squashed(strings.TrimPrefix(known, maestroPrefix)), names[known])
+		}
+	}
+	return found
+}
+
+// springName gives a name as an environment variable has it: maestro.repositories[0].code is MAESTRO_REPOSITORIES_0_CODE.
+func springName(name string) string {
+	return strings.ToUpper(strings.NewReplacer(".", "_", "[", "_", "]", "", "-", "").Replace(name))
+}
+
+func squashed(name string) string { return strings.ReplaceAll(name, "_", "") }
+
+func repositoryVariable(name string) (i int, rest string, ok bool) {
+	rest, ok = strings.CutPrefix(name, repositoriesPrefix)
+	if !ok {
+		return 0, "", false
+	}
+	number, rest, _ := strings.Cut(rest, "_")
+	i, ok = indexOf(number)
+	return i, squashed(rest), ok
+}
+
+func keepFirst(variables map[string]variable, name string, v variable) {
+	if _, twice := variables[name]; !twice {
+		variables[name] = v
+	}
+}
+
+// take gives a variable and counts it as understood.
+func (m *maestro) take(name string) (variable, bool) { return takeFrom(m.variables, name) }
+
+func takeFrom(variables map[string]variable, name string) (variable, bool) {
+	v, ok := variables[name]
+	delete(variables, name)
+	return v, ok
+}
+
+// takeFirst takes every variable of names and gives the first that is there.
+func (m *maestro) takeFirst(names ...string) (variable, bool) {
+	var first variable
+	found := false
+	for _, name := range names {
+		if v, ok := m.take(name); ok && !found {
+			first, found = v, true
+		}
+	}
+	return first, found
+}
+
+// switched tells what a variable that turns something on or off says; given is false without it. What is no boolean is
+// left for the warning of what has no counterpart.
+func (m *maestro) switched(name string) (on, given bool) {
+	text := strings.ToLower(m.variables[name].value)
+	if text == "on" || text == "off" {
+		on, given = text == "on", true
+	} else {
+		on, given = parseBool(text)
+	}
+	if given {
+		delete(m.variables, name)
+	}
+	return on, given
+}
+
+func (m *maestro) warn(format string, args ...any) {
+	m.warnings = append(m.warnings, fmt.Sprintf(format, args...))
+}
+
+// fill sets the member at path of n, unless it says something already or a part of the path is no object.
+func fill(n *node, v variable, text string, path ...string) {
+	for _, name := range path[:len(path)-1] {
+		next := n.member(name)
+		if next == nil {
+			next = newObject("variable " + v.name)
+			n.set(name, next)
+		}
+		if next.shape != shapeObject {
+			return
+		}
+		n = next
+	}
+	if name := path[len(path)-1]; n.member(name) == nil {
+		n.set(name, &node{shape: shapeScalar, text: text, where: "variable " + v.name})
+	}
+}
+
+// elastic reads where the index is and how to authenticate there.
+func (m *maestro) elastic() {
+	index := m.root.member("index")
+	if v, ok := m.nodes(); ok {
+		fill(m.root, v, v.value, "index", "url")
+	}
+	m.credentials(index)
+	if v, ok := m.take("ELASTICSEARCHVERSION"); ok && v.value != "8" {
+		m.warn("%s is %s, but tutti needs Elasticsearch 8", v.name, v.value)
+	}
+	for _, name := range []string{"ELASTICSEARCHCLIENTTRUSTSELFSIGNEDCERT", "ELASTICSEARCHCLIENTTRUSTSELFSIGNCERT"} {
+		v := m.variables[name]
+		if on, given := m.switched(name); given && on {
+			m.warn("%s has no counterpart: give the authority of a certificate that no public one signed as index.caFile", v.name)
+		}
+	}
+}
+
+// nodes gives all nodes as index.url has them.
+func (m *maestro) nodes() (variable, bool) {
+	prefix, _ := m.take("ELASTICSEARCHPATHPREFIX")
+	first, found := m.takeFirst("ELASTICSEARCHNODES", "ELASTICSEARCHCLUSTERNODES")
+	nodes := splitList(first.value)
+	for i := 0; ; i++ {
+		v, ok := m.take("ELASTICSEARCHCLUSTERNODES" + strconv.Itoa(i))
+		if !ok {
+			break
+		}
+		if !found {
+			first, found = v, true
+		}
+		nodes = append(nodes, v.value)
+	}
+	for i, n := range nodes {
+		nodes[i] = withScheme(n)
+		if path := strings.Trim(prefix.value, "/"); path != "" {
+			nodes[i] = strings.TrimSuffix(nodes[i], "/") + "/" + path
+		}
+	}
+	return variable{first.name, strings.Join(nodes, ",")}, found
+}
+
+// withScheme gives a URL that may have been written as host:port, which Maestro's clients take for http.
+func withScheme(s string) string {
+	if strings.Contains(s, "://") {
+		return s
+	}
+	return "http://" + s
+}
+
+// credentials are taken or left as a whole: half of another's would fit nobody.
+func (m *maestro) credentials(index *node) {
+	on, given := m.switched("ELASTICSEARCHCLIENTBASICAUTHENABLED")
+	user, hasUser := m.take("ELASTICSEARCHCLIENTBASICAUTHUSER")
+	password, hasPassword := m.take("ELASTICSEARCHCLIENTBASICAUTHPASSWORD")
+	if given && !on || !hasUser && !hasPassword {
+		return
+	}
+	for _, own := range []string{"username", "password", "passwordFile", "apiKey", "apiKeyFile"} {
+		if index.member(own) != nil {
+			return
+		}
+	}
+	switch url := m.root.member("index").member("url"); {
+	case url == nil || url.text == "":
+		m.warn("%s is ignored: no address of an Elasticsearch is given", firstOf(user, password).name)
+	case !hasPassword:
+		m.warn("%s is ignored: no password is given with it", user.name)
+	case !hasUser:
+		m.warn("%s is ignored: no user is given with it", password.name)
+	default:
+		fill(m.root, user, user.value, "index", "username")
+		fill(m.root, password, password.value, "index", "password")
+	}
+}
+
+func firstOf(a, b variable) variable {
+	if a.name != "" {
+		return a
+	}
+	return b
+}
+
+func (m *maestro) logLevel() {
+	v, ok := m.takeFirst("LOGGINGLEVEL", "LOGGINGLEVELROOT")
+	if !ok {
+		return
+	}
+	switch level := strings.ToLower(v.value); level {
+	case "trace":
+		fill(m.root, v, "debug", "log", "level")
+	case "fatal":
+		fill(m.root, v, "error", "log", "level")
+	case "debug", "info", "warn", "error":
+		fill(m.root, v, level, "log", "level")
+	default:
+		m.warn("%s is ignored: tutti has no level %s", v.name, v.value)
+	}
+}
+
+// exclusions are told apart from what merely has no counterpart: without them more is shown than was.
+func (m *maestro) exclusions() {
+	for _, known := range m.order {
+		name := squashed(strings.TrimPrefix(known, maestroPrefix))
+		if !strings.HasPrefix(name, "EXCLUSIONRULES") {
+			continue
+		}
+		if v, ok := m.take(name); ok {
+			m.warn("%s has no counterpart: what it excludes will be indexed", v.name)
+		}
+	}
+}
+
+// leftOver names what was not understood, in one sentence.
+func (m *maestro) leftOver() {
+	var names []string
+	for _, known := range m.order {
+		if i, rest, ok := repositoryVariable(known); ok {
+			if v, left := takeFrom(m.repositories[i], rest); left {
+				names = append(names, v.name)
+			}
+			continue
+		}
+		name := squashed(strings.TrimPrefix(known, maestroPrefix))
+		section := slices.ContainsFunc(maestroSections, func(s string) bool { return strings.HasPrefix(name, s) })
+		if v, left := m.take(name); left && (section || strings.HasPrefix(known, streamPrefix)) {
+			names = append(names, v.name)
+		}
+	}
+	if len(names) > 0 {
+		m.warn("these variables of Maestro have no counterpart and are ignored: %s", strings.Join(names, ", "))
+	}
+}

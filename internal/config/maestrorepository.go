@@ -1,0 +1,155 @@
+package config
+
+import "strings"
+
+// maestroKeys are the variables of a repository that are a key of tutti's as they are, in both versions of Maestro.
+var maestroKeys = []struct {
+	name string
+	path []string
+}{
+	{"CODE", []string{"code"}},
+	{"NAME", []string{"name"}},
+	{"SONGORGANIZATION", []string{"organization"}},
+	{"ORGANIZATION", []string{"organization"}},
+	{"SONGCOUNTRY", []string{"country"}},
+	{"COUNTRY", []string{"country"}},
+	{"INDEXNAME", []string{"indexName"}},
+	{"PAGINATIONSIZE", []string{"pageSize"}},
+	{"SONGINDEXABLESTUDYSTATES", []string{"song", "states"}},
+	{"LYRICCATEGORYID", []string{"lyric", "categoryId"}},
+	{"LYRICVALIDDATAONLY", []string{"lyric", "validOnly"}},
+}
+
+// maestroRepository is one repository of Maestro's on its way into a node.
+type maestroRepository struct {
+	// variables are what is left of its variables.
+	variables map[string]variable
+	node      *node
+	url       variable
+	kind      string
+	// old tells that it is Maestro 4's.
+	old bool
+}
+
+// maestroShared is what Maestro 4 says of all repositories at once.
+type maestroShared struct {
+	alias, states, limit variable
+	// perFile tells that it writes a document per file.
+	perFile bool
+}
+
+// defaultMaestroAlias is the alias of Maestro 4's index of analyses.
+const defaultMaestroAlias = "analysis_centric"
+
+func (m *maestro) takeShared() maestroShared {
+	var s maestroShared
+	s.alias, _ = m.take("ELASTICSEARCHINDEXESANALYSISCENTRICALIAS")
+	s.states, _ = m.takeFirst("SONGINDEXABLESTUDYSTATESCSV", "SONGINDEXABLESTUDYSTATES")
+	s.limit, _ = m.take("SONGPAGELIMIT")
+	analyses, _ := m.switched("ELASTICSEARCHINDEXESANALYSISCENTRICENABLED")
+	files, given := m.switched("ELASTICSEARCHINDEXESFILECENTRICENABLED")
+	// Maestro 4 writes files unless it is told not to.
+	s.perFile = files || !given && !analyses
+	for _, name := range []string{"ANALYSISCENTRICNAME", "FILECENTRICNAME", "FILECENTRICALIAS"} {
+		m.take("ELASTICSEARCHINDEXES" + name)
+	}
+	return s
+}
+
+// takeRepositories reads the whole list, or leaves it when there is one of tutti's own: two lists cannot be matched by
+// their numbers, and half of each is what nobody meant.
+func (m *maestro) takeRepositories() {
+	shared := m.takeShared()
+	if len(m.repositories) == 0 {
+		return
+	}
+	if m.root.member("repositories") != nil {
+		m.warn("%s… are ignored: repositories are given in the file or by %sREPOSITORIES_…", repositoriesPrefix, envPrefix)
+		m.repositories = nil
+		return
+	}
+	list := &node{shape: shapeList, where: "variables " + repositoriesPrefix + "…"}
+	for i := 0; ; i++ {
+		r := maestroRepository{variables: m.repositories[i], kind: "song"}
+		var ok bool
+		if r.url, ok = takeFrom(r.variables, "BASEURL"); !ok {
+			r.url, r.old = takeFrom(r.variables, "URL")
+		}
+		if !ok && !r.old {
+			break
+		}
+		list.items = append(list.items, m.repository(r, shared))
+	}
+	for _, known := range m.order {
+		if i, rest, ok := repositoryVariable(known); ok && i >= len(list.items) {
+			if v, left := takeFrom(m.repositories[i], rest); left {
+				m.warn("%s is ignored: there is no URL of repository %d", v.name, len(list.items))
+			}
+		}
+	}
+	if len(list.items) > 0 {
+		m.root.set("repositories", list)
+	}
+}
+
+// repository gives a repository as the file would have it.
+func (m *maestro) repository(r maestroRepository, shared maestroShared) *node {
+	r.node = newObject("variable " + r.url.name)
+	kind := variable{r.url.name, r.kind}
+	if v, ok := takeFrom(r.variables, "TYPE"); ok {
+		kind = variable{v.name, strings.ToLower(v.value)}
+		r.kind = kind.value
+	}
+	fillGiven(r.node, kind, "type")
+	fill(r.node, r.url, withScheme(r.url.value), "url")
+	for _, k := range maestroKeys {
+		if k.path[0] == "lyric" && r.kind != "lyric" || k.path[0] == "song" && r.kind != "song" {
+			continue
+		}
+		if v, ok := takeFrom(r.variables, k.name); ok {
+			fillGiven(r.node, v, k.path...)
+		}
+	}
+	if r.kind == "song" {
+		fillGiven(r.node, shared.states, "song", "states")
+	}
+	fillGiven(r.node, shared.limit, "pageSize")
+	m.documents(r, shared)
+	m.topic(r)
+	return r.node
+}
+
+func fillGiven(n *node, v variable, path ...string) {
+	if v.name != "" {
+		fill(n, v, v.value, path...)
+	}
+}
+
+// documents gives a repository of Maestro 4 its index, and warns where Maestro would write one document per file.
+func (m *maestro) documents(r maestroRepository, shared maestroShared) {
+	perFile := r.old && shared.perFile
+	if mode, ok := takeFrom(r.variables, "SONGINDEXINGMODE"); ok {
+		perFile = strings.EqualFold(mode.value, "file")
+	}
+	if v, ok := takeFrom(r.variables, "SONGANALYSISCENTRICENABLED"); ok {
+		on, known := parseBool(v.value)
+		perFile = perFile || known && !on
+	}
+	if r.old {
+		if shared.alias.name == "" {
+			shared.alias = variable{r.url.name, defaultMaestroAlias}
+		}
+		fillGiven(r.node, shared.alias, "indexName")
+	}
+	if perFile && r.kind == "song" {
+		m.warn("repository %s: Maestro writes one document per file, tutti one per analysis, to %s",
+			textOf(r.node.member("code")), textOf(r.node.member("indexName")))
+	}
+}
+
+func textOf(n *node) string {
+	if n == nil {
+		return "(without a name)"
+	}
+	return n.text
+}

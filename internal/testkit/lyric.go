@@ -1,0 +1,190 @@
+package testkit
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+)
+
+// lyricStore is what a LyricServer holds: the records of each organization in Lyric's own order, by the name of the
+// entity and then in the order in which they first came. So a record that comes or goes moves the rows behind it.
+type lyricStore struct {
+	mu    sync.RWMutex
+	last  int // the newest serial
+	byOrg map[string][]*lyricRow
+	byID  map[string]*lyricRow
+}
+
+// lyricRow is a record in the list of an organization, its own or another.
+type lyricRow struct {
+	LyricRecord
+
+	listed string
+	serial int
+}
+
+func (r *lyricRow) compare(o *lyricRow) int {
+	return cmp.Or(cmp.Compare(r.EntityName, o.EntityName), cmp.Compare(r.serial, o.serial))
+}
+
+func newLyricStore() *lyricStore {
+	return &lyricStore{byOrg: map[string][]*lyricRow{}, byID: map[string]*lyricRow{}}
+}
+
+// AddOrganizations adds organizations without records. Lyric lists such where all of an organization's records are of
+// other entities than the one that a category is about. One that is there already stays as it is.
+func (s *lyricStore) AddOrganizations(organizations ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, organization := range organizations {
+		if _, ok := s.byOrg[organization]; !ok {
+			s.byOrg[organization] = nil
+		}
+	}
+}
+
+// DropOrganization removes an organization and all its records.
+func (s *lyricStore) DropOrganization(organization string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, row := range s.byOrg[organization] {
+		delete(s.byID, row.SystemID)
+	}
+	delete(s.byOrg, organization)
+}
+
+// Put adds a record, or replaces the one of its id in its place. The organization is the list it stands in, whatever
+// the body says, so that a lying upstream can be tried. body must not change afterwards; it is ErrNoLyricRecord when
+// it is not Lyric's envelope of a record.
+func (s *lyricStore) Put(organization string, body []byte) error {
+	record, err := ParseLyricRecord(body)
+	if err != nil {
+		return fmt.Errorf("putting a record: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.put(organization, record)
+	return nil
+}
+
+// PutAll is Put for records that are parsed already, such as GenerateRecords gives them, each into the list of its own
+// organization.
+func (s *lyricStore) PutAll(records ...LyricRecord) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, record := range records {
+		s.put(record.Organization, record)
+	}
+}
+
+func (s *lyricStore) put(organization string, record LyricRecord) {
+	held := s.byID[record.SystemID]
+	if held != nil && held.listed == organization && held.EntityName == record.EntityName {
+		held.LyricRecord = record
+		return
+	}
+	s.remove(record.SystemID)
+	s.last++
+	row := &lyricRow{LyricRecord: record, listed: organization, serial: s.last}
+	list := s.byOrg[organization]
+	at, _ := slices.BinarySearchFunc(list, row, (*lyricRow).compare)
+	s.byOrg[organization] = slices.Insert(list, at, row)
+	s.byID[record.SystemID] = row
+}
+
+// Remove removes a record, and tells whether it was there. Lyric itself lists an organization only while it has records;
+// this one stays until it is dropped.
+func (s *lyricStore) Remove(systemID string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.remove(systemID)
+}
+
+func (s *lyricStore) remove(systemID string) bool {
+	held := s.byID[systemID]
+	if held == nil {
+		return false
+	}
+	delete(s.byID, systemID)
+	s.byOrg[held.listed] = slices.DeleteFunc(s.byOrg[held.listed], func(row *lyricRow) bool { return row == held })
+	return true
+}
+
+// SetValid changes whether a record is valid, in its body too, and tells whether it was there.
+func (s *lyricStore) SetValid(systemID string, valid bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	held := s.byID[systemID]
+	if held == nil {
+		return false
+	}
+	held.LyricRecord = held.withValid(valid)
+	return true
+}
+
+// Organizations gives the names of all organizations, sorted as Lyric sorts them.
+func (s *lyricStore) Organizations() []string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return append([]string{}, slices.Sorted(maps.Keys(s.byOrg))...)
+}
+
+// Record gives the record of an id.
+func (s *lyricStore) Record(systemID string) (LyricRecord, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	held := s.byID[systemID]
+	if held == nil {
+		return LyricRecord{}, false
+	}
+	return held.LyricRecord, true
+}
+
+// Records gives an organization's records, valid or not, in their order.
+func (s *lyricStore) Records(organization string) []LyricRecord {
+	records, _ := s.page(&organization, "", 0, -1)
+	return records
+}
+
+// page gives rows [offset, offset+limit) of an organization's list, or of all organizations' with nil, and the list's
+// length; entity, when not empty, is the only one that counts. A negative limit is none.
+func (s *lyricStore) page(organization *string, entity string, offset, limit int) (rows []LyricRecord, total int) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var list []*lyricRow
+	if organization != nil {
+		list = s.byOrg[*organization]
+	} else {
+		list = slices.Concat(slices.Collect(maps.Values(s.byOrg))...)
+		slices.SortFunc(list, (*lyricRow).compare)
+	}
+	if entity != "" {
+		list = ofEntity(list, entity)
+	}
+	total = len(list)
+	list = list[min(offset, len(list)):]
+	if limit >= 0 {
+		list = list[:min(limit, len(list))]
+	}
+	rows = make([]LyricRecord, len(list))
+	for i, row := range list {
+		rows[i] = row.LyricRecord
+	}
+	return rows, total
+}
+
+// ofEntity gives the run of a sorted list that is of one entity.
+func ofEntity(list []*lyricRow, entity string) []*lyricRow {
+	from, _ := slices.BinarySearchFunc(list, entity, func(row *lyricRow, name string) int {
+		return cmp.Compare(row.EntityName, name)
+	})
+	behind, _ := slices.BinarySearchFunc(list, entity, func(row *lyricRow, name string) int {
+		if row.EntityName <= name {
+			return -1
+		}
+		return 1
+	})
+	return list[from:behind]
+}

@@ -1,0 +1,248 @@
+package testkit
+
+import (
+	"fmt"
+	"html"
+	"math"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Defaults of Lyric's pages.
+const (
+	lyricPage     = 1
+	lyricPageSize = 20
+)
+
+// lyricCall is a call that was understood.
+type lyricCall struct {
+	route    LyricRoute
+	category string
+	id       string
+	compound bool
+	page     LyricPageCall
+	// faults are what Lyric says of the parameters.
+	faults []string
+}
+
+// parse reads a call from the path as received; no segment is decoded before the path is split.
+func (s *LyricServer) parse(method, raw string, query url.Values) lyricCall {
+	call := lyricCall{route: LyricRouteOther}
+	rest, ok := strings.CutPrefix(raw, s.cfg.BasePath+"/")
+	if !ok || method != http.MethodGet {
+		return call
+	}
+	segments := strings.Split(rest, "/")
+	for i, segment := range segments {
+		decoded, err := url.PathUnescape(segment)
+		if err != nil {
+			return call
+		}
+		segments[i] = decoded
+	}
+	switch {
+	case slices.Equal(segments, []string{"health"}):
+		call.route = LyricRouteAlive
+		return call
+	case slices.Contains(segments, ""):
+		return call
+	case len(segments) == 2 && segments[0] == "category":
+		call.route, call.category = LyricRouteCategory, segments[1]
+	case len(segments) < 3 || segments[0] != "data" || segments[1] != "category":
+		return call
+	case len(segments) == 3:
+		call.route, call.category = LyricRoutePage, segments[2]
+	case len(segments) == 5 && segments[3] == "organization":
+		call.route, call.category, call.page.Organization = LyricRoutePage, segments[2], segments[4]
+	case len(segments) == 5 && segments[3] == "id":
+		call.route, call.category, call.id = LyricRouteRecord, segments[2], segments[4]
+	default:
+		return call
+	}
+	s.parameters(&call, query)
+	return call
+}
+
+var lyricAlias = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+
+// parameters checks the parameters as Lyric does, in its words.
+func (s *LyricServer) parameters(call *lyricCall, query url.Values) {
+	fault := func(name, message string) { call.faults = append(call.faults, name+" is "+message) }
+	if call.route != LyricRouteCategory {
+		view := query.Get("view")
+		call.page.View = strings.TrimSpace(strings.ToLower(view))
+		call.compound = call.page.View == "compound"
+		if query.Has("view") && !call.compound && call.page.View != "flat" {
+			fault("view", fmt.Sprintf("Invalid enum value. Expected 'flat' | 'compound', received '%s'", call.page.View))
+		}
+	}
+	if call.route == LyricRoutePage {
+		number := func(name string, otherwise int) int {
+			if !query.Has(name) {
+				return otherwise
+			}
+			n, ok := leadingInt(query.Get(name))
+			switch {
+			case !ok:
+				fault(name, "Expected number, received nan")
+			case n < 1:
+				fault(name, "Invalid input")
+			}
+			return min(max(n, 0), math.MaxInt32)
+		}
+		call.page.Page = number("page", lyricPage)
+		call.page.PageSize = number("pageSize", lyricPageSize)
+		if s.cfg.MaxPageSize > 0 {
+			call.page.PageSize = min(call.page.PageSize, s.cfg.MaxPageSize)
+		}
+	}
+	if len(call.faults) > 0 {
+		return // Lyric checks the query first, and stops there
+	}
+	if n, ok := leadingInt(call.category); (!ok || n < 1) && !lyricAlias.MatchString(strings.TrimSpace(call.category)) {
+		fault("categoryId", "invalid category ID")
+	}
+	for _, p := range []struct{ name, value string }{{"organization", call.page.Organization}, {"systemId", call.id}} {
+		if p.value != "" && strings.TrimSpace(p.value) == "" {
+			fault(p.name, "String must contain at least 1 character(s)")
+		}
+	}
+}
+
+// leadingInt reads the number that text begins with, as JavaScript's parseInt does.
+func leadingInt(text string) (n int, ok bool) {
+	text = strings.TrimSpace(text)
+	end := 0
+	for end < len(text) && (text[end] >= '0' && text[end] <= '9' || end == 0 && (text[end] == '-' || text[end] == '+')) {
+		end++
+	}
+	n, err := strconv.Atoi(text[:end])
+	return n, err == nil
+}
+
+// isCategory tells whether name is the server's category: its id, something that begins with it, or its alias.
+func (s *LyricServer) isCategory(name string) bool {
+	if n, ok := leadingInt(name); ok && n == s.cfg.CategoryID {
+		return true
+	}
+	return s.cfg.Alias != "" && name == s.cfg.Alias
+}
+
+func (s *LyricServer) dispatch(w *faultWriter, r *http.Request, call lyricCall) {
+	switch {
+	case call.route == LyricRouteOther:
+		s.noRoute(w, r)
+		return
+	case call.route == LyricRouteAlive:
+		s.sendJSON(w, r, http.StatusOK, map[string]any{"uptime": 1.5, "message": "OK", "timestamp": time.Now().UnixMilli()})
+		return
+	case len(call.faults) > 0:
+		s.refuse(w, r, http.StatusBadRequest, "Bad Request", strings.Join(call.faults, " | "))
+		return
+	}
+	if call.route == LyricRoutePage && s.cfg.BeforePage != nil {
+		s.cfg.BeforePage(s, s.Requests(LyricRoutePage)-1, call.page)
+	}
+	switch {
+	case !s.isCategory(call.category):
+		s.notFound(w, r, fmt.Sprintf("Category '%s' not found", call.category))
+	case call.route == LyricRouteCategory:
+		s.serveCategory(w, r)
+	case call.route == LyricRoutePage:
+		s.servePage(w, r, call)
+	default:
+		s.serveRecord(w, r, call)
+	}
+}
+
+// noRoute is the answer of the web framework below Lyric.
+func (s *LyricServer) noRoute(w *faultWriter, r *http.Request) {
+	w.status = http.StatusNotFound
+	s.send(w, r, "text/html; charset=utf-8", fmt.Appendf(nil, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n"+
+		"<meta charset=\"utf-8\">\n<title>Error</title>\n</head>\n<body>\n<pre>Cannot %s %s</pre>\n</body>\n</html>\n",
+		r.Method, html.EscapeString(r.URL.EscapedPath())))
+}
+
+func (s *LyricServer) serveCategory(w *faultWriter, r *http.Request) {
+	type dictionary struct {
+		Name    string `json:"name"`
+		Version string `json:"version"`
+	}
+	s.sendJSON(w, r, http.StatusOK, struct {
+		Alias         string     `json:"alias,omitempty"`
+		CreatedAt     string     `json:"createdAt"`
+		CreatedBy     string     `json:"createdBy"`
+		Dictionary    dictionary `json:"dictionary"`
+		ID            int        `json:"id"`
+		Name          string     `json:"name"`
+		Organizations []string   `json:"organizations"`
+		UpdatedAt     string     `json:"updatedAt"`
+		UpdatedBy     string     `json:"updatedBy"`
+	}{
+		s.cfg.Alias, "2024-05-01T12:00:00.000Z", "",
+		dictionary{"clinical", "1.2"},
+		s.cfg.CategoryID, "clinical",
+		s.Organizations(), "", "",
+	})
+}
+
+func (s *LyricServer) servePage(w *faultWriter, r *http.Request, call lyricCall) {
+	organization, nothing := &call.page.Organization, "No Submitted data found"
+	if *organization == "" {
+		organization, nothing = nil, "No Submitted Data found"
+	}
+	entity := ""
+	if call.compound {
+		entity = s.cfg.CentralEntity
+	}
+	rows, total := s.page(organization, entity, (call.page.Page-1)*call.page.PageSize, call.page.PageSize)
+	if len(rows) == 0 {
+		s.notFound(w, r, nothing)
+		return
+	}
+	pagination := fmt.Sprintf(`"pagination":{"currentPage":%d,"pageSize":%d,"totalPages":%d,"totalRecords":%d}`,
+		call.page.Page, call.page.PageSize, (total+call.page.PageSize-1)/call.page.PageSize, total)
+	buffer, _ := s.buffers.Get().(*[]byte)
+	if buffer == nil {
+		buffer = new([]byte)
+	}
+	defer s.buffers.Put(buffer)
+	out := append((*buffer)[:0], '{')
+	if !s.cfg.PaginationLast {
+		out = append(append(out, pagination...), ',')
+	}
+	out = append(out, `"records":[`...)
+	for i, row := range rows {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		if call.compound {
+			out = append(out, row.Body...)
+		} else {
+			out = append(out, row.flat()...)
+		}
+	}
+	out = append(out, ']')
+	if s.cfg.PaginationLast {
+		out = append(append(out, ','), pagination...)
+	}
+	*buffer = append(out, '}')
+	s.send(w, r, lyricJSON, *buffer)
+}
+
+func (s *LyricServer) serveRecord(w *faultWriter, r *http.Request, call lyricCall) {
+	record, ok := s.Record(call.id)
+	switch {
+	case !ok:
+		s.notFound(w, r, fmt.Sprintf("No Submitted data found with systemId '%s'", call.id))
+	case call.compound && (s.cfg.CentralEntity == "" || s.cfg.CentralEntity == record.EntityName):
+		s.send(w, r, lyricJSON, record.Body)
+	default:
+		s.send(w, r, lyricJSON, record.flat())
+	}
+}
