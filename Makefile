@@ -4,7 +4,7 @@ GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 CACHE    ?= $(CURDIR)/.cache
 LINT     := $(CACHE)/golangci-lint-v2.15.0
 
-.PHONY: help build test race lint fmt test-services services-start services-stop chaos bench ci
+.PHONY: help build test race lint fmt test-services services-start services-stop schemathesis fuzz chaos bench ci
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 18
@@ -16,7 +16,7 @@ test: ## the suites that need nothing but Go
 	go test ./...
 
 race: ## the concurrent packages under the race detector (needs a C compiler)
-	CGO_ENABLED=1 go test -race ./consumers/... ./ingest/... ./http/... ./internal/bulk/... ./internal/queue/... ./internal/index/embedded/... ./internal/upstream/... ./internal/app/...
+	CGO_ENABLED=1 go test -race ./consumers/... ./ingest/... ./http/... ./internal/bulk/... ./internal/queue/... ./internal/index/embedded/... ./internal/upstream/... ./internal/client/... ./internal/app/...
 
 $(LINT):
 	mkdir -p $(CACHE)
@@ -29,14 +29,25 @@ lint: $(LINT) ## golangci-lint at its pinned version
 fmt: $(LINT) ## gofumpt and gci
 	$(LINT) fmt ./...
 
-services-start: ## start the real Elasticsearch from packages
+services-start: ## start the real Elasticsearch and Kafka from packages
 	deploy/local/elasticsearch/start
+	deploy/local/kafka/start
 
 services-stop: ## stop what services-start started
 	deploy/local/elasticsearch/stop
+	deploy/local/kafka/stop
 
 test-services: ## the same suites on the real services
 	deploy/local/test-services
+
+schemathesis: ## generated requests against the OpenAPI document (needs Python)
+	deploy/local/schemathesis/run
+
+FUZZTIME ?= 30s
+fuzz: ## each parser of what comes from outside, FUZZTIME long
+	go test -run '^$$' -fuzz '^FuzzParseEvent$$' -fuzztime $(FUZZTIME) ./ingest
+	go test -run '^$$' -fuzz '^FuzzAnswer$$' -fuzztime $(FUZZTIME) ./internal/index/elastic
+	go test -run '^$$' -fuzz '^FuzzScannerPage$$' -fuzztime $(FUZZTIME) ./internal/upstream
 
 chaos: ## the failure suites at length: crashes, races, random faults
 	go test -count=1 -timeout 60m -rapid.checks=5000 ./consumers ./internal/bulk ./internal/core

@@ -155,7 +155,7 @@ func (s *Service) plan(l core.DeadLetter, requestID string) (*intake, error) {
 		}
 		in.put(r)
 		return in, nil
-	case l.Request != nil:
+	case l.Request != nil && l.Request.Scope != core.ScopeRecords:
 		return in, s.planRun(in, l)
 	default:
 		return nil, notRetried("the letter names neither a record nor a run",

@@ -46,6 +46,10 @@ func TestRetry(t *testing.T) {
 	removal.Request.Kind = core.KindRemove
 	bare := recordLetter("song.ca", "A")
 	bare.Request = nil
+	ofBatch := recordLetter("song.ca", "A")
+	ofBatch.Request = &core.Request{
+		Kind: core.KindIndex, Scope: core.ScopeRecords, Records: []core.RecordKey{{Organization: "S", ID: "A"}, {Organization: "S", ID: "B"}},
+	}
 	ofPage := recordLetter("song.ca", "A")
 	ofPage.Request = &core.Request{Kind: core.KindIndex, Scope: core.ScopePage, Organization: "S", JobID: "j"}
 	for name, tt := range map[string]struct {
@@ -57,6 +61,7 @@ func TestRetry(t *testing.T) {
 		"removal":                  {removal, "remove song.ca/S/A", true},
 		"record without a request": {bare, "index song.ca/S/A", true},
 		"record of a page":         {ofPage, "index song.ca/S/A", true},
+		"record of several":        {ofBatch, "index song.ca/S/A", true},
 		"page":                     {runLetter(core.ScopePage, "S", "j"), "run song.ca/S", false},
 		"organization":             {runLetter(core.ScopeOrganization, "S", "j"), "run song.ca/S", false},
 		"repository":               {runLetter(core.ScopeRepository, "", "j"), "run song.ca", false},
@@ -101,7 +106,11 @@ func TestRetryRefuses(t *testing.T) {
 			core.DeadLetter{Repository: "song.de", Request: &core.Request{Scope: core.ScopeRepository}},
 			`repository "song.de" is not configured`,
 		},
-		"long id":      {long, "the record cannot be asked for: id has 600 bytes, the limit is 512"},
+		"long id": {long, "the record cannot be asked for: id has 600 bytes, the limit is 512"},
+		"records, of which none is named": {
+			core.DeadLetter{Repository: "song.ca", Request: &core.Request{Scope: core.ScopeRecords}},
+			"the letter names neither a record nor a run",
+		},
 		"no record":    {nothing, "the letter names neither a record nor a run"},
 		"bad run":      {runLetter(core.ScopeOrganization, "..", "j"), "the organization cannot be run: organization must not be a relative path segment"},
 		"still broken": {messageLetter("webhook", "song.ca", "{"), "still not understood: the event is not valid JSON"},

@@ -53,7 +53,8 @@ func (a *App) client(rc config.Repository) (upstreamClient, error) {
 	if rc.Type == core.TypeLyric {
 		return lyric.New(lyric.Config{
 			URL: rc.URL, Token: rc.Token.Reveal(), Username: rc.Username, Password: rc.Password.Reveal(), Timeout: rc.Timeout,
-			CategoryID: rc.Lyric.CategoryID, ValidOnly: rc.Lyric.ValidOnly, Concurrency: 2 * rc.Concurrency, UserAgent: agent,
+			CategoryID: rc.Lyric.CategoryID, ValidOnly: rc.Lyric.ValidOnly, Entity: rc.Lyric.Entity,
+			Concurrency: 2 * rc.Concurrency, UserAgent: agent,
 			Repository: rc.Code, Metrics: a.metrics.upstream,
 		})
 	}

@@ -159,6 +159,8 @@ type Lyric struct {
 	CategoryID string
 	// ValidOnly leaves out records that do not fit their dictionary.
 	ValidOnly bool
+	// Entity is the one entity whose records are taken; empty takes all.
+	Entity string
 }
 
 // Notifications are the ways in which a repository tells of its changes.

@@ -125,7 +125,8 @@ func (r *Repository) keys() []key {
 		object("lyric", "For type lyric.",
 			text("categoryId", &r.Lyric.CategoryID, "", "Category whose records belong into the index.").orNumber().
 				matching(categoryPattern, "a category's id, such as 1"),
-			flag("validOnly", &r.Lyric.ValidOnly, true, "Leaves out records that do not fit their dictionary.")),
+			flag("validOnly", &r.Lyric.ValidOnly, true, "Leaves out records that do not fit their dictionary."),
+			text("entity", &r.Lyric.Entity, "", "Takes records of this entity alone, such as the category's central one; empty takes all.")),
 		object("notifications", "How the repository tells of its changes.",
 			r.Notifications.Kafka.key(),
 			object("webhook", "Posts to /notifications and the repository's code.",

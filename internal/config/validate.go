@@ -153,7 +153,7 @@ func (r Repository) validateType(at string, given *node, f *faults) {
 		if r.Lyric.CategoryID == "" && !given.member("lyric").says("categoryId") {
 			f.add(at+".lyric.categoryId", "", "give the id of a category of the repository, such as 1", "is missing, type lyric needs it")
 		}
-	} else if r.Type != "" && (r.Lyric.CategoryID != "" || !r.Lyric.ValidOnly) {
+	} else if r.Type != "" && (r.Lyric.CategoryID != "" || r.Lyric.Entity != "" || !r.Lyric.ValidOnly) {
 		f.add(at+".lyric", "", "remove it, or use type lyric", "is given, but the type is %s", r.Type)
 	}
 	if r.Type == core.TypeLyric && !slices.Equal(r.Song.States, []string{defaultStates}) {

@@ -29,6 +29,9 @@ type Config struct {
 	CategoryID string
 	// ValidOnly makes a record that does not fit its dictionary not Indexable. Default false.
 	ValidOnly bool
+	// Entity makes records of another entity not Indexable; empty takes all. A category with a central entity lists that
+	// one alone, but tells changes of, and answers for, the records that belong to it too.
+	Entity string
 	// Concurrency is the number of idle connections that are kept. Default 4.
 	Concurrency int
 	// UserAgent is the User-Agent header. Default "tutti".
@@ -48,6 +51,7 @@ type Client struct {
 	calls      *upstream.Client
 	category   string
 	validOnly  bool
+	entity     string
 	newScanner func() *upstream.Scanner
 	scanners   sync.Pool // of *upstream.Scanner
 }
@@ -71,11 +75,11 @@ func New(cfg Config) (*Client, error) {
 	shape := upstream.Shape{
 		Array:    "records",
 		Envelope: []string{"pagination"},
-		Members:  []string{"systemId", "organization"},
+		Members:  []string{"systemId", "organization", "entityName"},
 		Notice:   upstream.RepositoriesMember,
 	}
 	return &Client{
-		calls: calls, category: cfg.CategoryID, validOnly: cfg.ValidOnly,
+		calls: calls, category: cfg.CategoryID, validOnly: cfg.ValidOnly, entity: cfg.Entity,
 		newScanner: func() *upstream.Scanner { return upstream.NewScanner(shape, cfg.MaxRecordBytes) },
 	}, nil
 }

@@ -54,7 +54,7 @@ func (c *Client) Page(ctx context.Context, organization string, offset, limit in
 	defer answer.Close()
 	scanner := c.scanner()
 	defer c.scanners.Put(scanner)
-	reader := recordReader{validOnly: c.validOnly}
+	reader := c.reader()
 	var refused error
 	envelope, err := scanner.Page(answer, func(item upstream.Item) error {
 		record, err := reader.read(item)

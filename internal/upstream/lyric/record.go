@@ -13,16 +13,17 @@ import (
 const (
 	memberID = iota
 	memberOrganization
+	memberEntity
 )
 
 // Record reads one record of the category by its systemId. Lyric keeps these apart over all organizations, so the
 // organization is not part of the question: the Record's own is in the answer. Indexable says whether it is valid, or
-// whether that matters. Errors are *core.Error: CodeAbsent with ErrRecordAbsent, CodeOverloaded, CodeUnavailable (also
+// whether that matters, and of the entity that is asked for. Errors are *core.Error: CodeAbsent with ErrRecordAbsent, CodeOverloaded, CodeUnavailable (also
 // for an answer that is no record), CodeUpstream (ErrNoCategory among them), and CodeInvalid for an id that cannot be
 // asked for.
 //
 // Where a category has a central entity, Page lists records of that entity alone, but Lyric answers for a record of
-// every entity here: one of another comes in the flat view.
+// every entity here: one of another comes in the flat view. Config.Entity keeps those out.
 func (c *Client) Record(ctx context.Context, _, id string) (core.Record, error) {
 	answer, err := c.calls.Get(ctx, "view=compound", "data", "category", c.category, "id", id)
 	if err != nil {
@@ -36,7 +37,7 @@ func (c *Client) Record(ctx context.Context, _, id string) (core.Record, error) 
 		answer.Fail()
 		return core.Record{}, err
 	}
-	reader := recordReader{validOnly: c.validOnly}
+	reader := c.reader()
 	record, err := reader.read(item)
 	if err == nil && (record.ID == "" || record.Organization == "") {
 		err = wrongShape("record")
@@ -54,8 +55,11 @@ func (c *Client) Record(ctx context.Context, _, id string) (core.Record, error) 
 // recordReader makes Records of items. It keeps the last organization, which is the same for all of a page.
 type recordReader struct {
 	validOnly    bool
+	entity       string
 	organization string
 }
+
+func (c *Client) reader() recordReader { return recordReader{validOnly: c.validOnly, entity: c.entity} }
 
 // read makes the Record of an item. What does not say whether it is valid is no record of Lyric's: taken for an invalid
 // one it would leave the index.
@@ -67,8 +71,9 @@ func (r *recordReader) read(item upstream.Item) (core.Record, error) {
 	if r.organization != string(item.Values[memberOrganization]) {
 		r.organization = string(item.Values[memberOrganization])
 	}
+	indexable := (valid.Bool() || !r.validOnly) && (r.entity == "" || r.entity == string(item.Values[memberEntity]))
 	return core.Record{
-		ID: string(item.Values[memberID]), Organization: r.organization, Indexable: valid.Bool() || !r.validOnly,
+		ID: string(item.Values[memberID]), Organization: r.organization, Indexable: indexable,
 		Body: item.Body, HasRepositories: item.Noticed,
 	}, nil
 }
