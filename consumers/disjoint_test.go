@@ -60,7 +60,7 @@ func TestDisjointShift(t *testing.T) {
 	edits := map[string]func(l []record) []record{
 		"a row goes before what was read":  func(l []record) []record { return slices.Delete(l, 0, 1) },
 		"a row comes before what was read": func(l []record) []record { return slices.Insert(l, 0, record{id: "A-new", org: "A", state: published}) },
-		"the end goes": func(l []record) []record { return l[:12] },
+		"the end goes":                     func(l []record) []record { return l[:12] },
 	}
 	for name, edit := range edits {
 		t.Run(name, func(t *testing.T) {

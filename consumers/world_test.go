@@ -103,7 +103,7 @@ func (p *process) repository() consumers.Repository {
 		Repository: core.Repository{Code: "song", Type: core.TypeSong, IndexName: "analyses"},
 		Upstream:   callPort{p, p.w.upstream}, Document: asDocument, Probe: probePort{p},
 		Records: source(core.ClassRecords), Batches: source(core.ClassBatches), Pages: source(core.ClassPages),
-		Runs: source(core.ClassRuns),
+		Runs:     source(core.ClassRuns),
 		PageSize: p.w.pageSize, Disjoint: p.w.upstream.disjoint,
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/app"
@@ -40,8 +41,13 @@ func TestReadmeCommands(t *testing.T) {
 			}
 			for _, call := range calls.FindAllStringSubmatch(code, -1) {
 				found++
-				cmd, rest, err := rootCommand().Find(strings.Fields(call[1]))
-				if err != nil || len(rest) > 0 || !cmd.HasParent() {
+				root := rootCommand()
+				root.InitDefaultCompletionCmd()
+				cmd, rest, err := root.Find(strings.Fields(call[1]))
+				if err == nil && cmd.HasSubCommands() && len(rest) > 0 {
+					err = cobra.NoArgs(cmd, rest)
+				}
+				if err != nil || !cmd.HasParent() {
 					t.Errorf("the README shows %q: %v", strings.TrimSpace(code), err)
 					continue
 				}

@@ -34,13 +34,13 @@ func (c *client) get(ctx context.Context, path string) (gjson.Result, error) {
 }
 
 // send posts a notification with its signature, "" for none.
-func (c *client) send(ctx context.Context, path string, event []byte, signature string) (gjson.Result, error) {
+func (c *client) send(ctx context.Context, path string, event []byte, signature string) error {
 	header := http.Header{"Content-Type": {"application/json"}}
 	if signature != "" {
 		header.Set("X-Signature-256", signature)
 	}
-	body, err := c.read(ctx, http.MethodPost, path, event, header)
-	return gjson.ParseBytes(body), err
+	_, err := c.read(ctx, http.MethodPost, path, event, header)
+	return err
 }
 
 func (c *client) do(ctx context.Context, method, path string) (gjson.Result, error) {

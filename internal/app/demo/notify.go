@@ -32,8 +32,7 @@ func (d *demo) webhook(ctx context.Context) error {
 	}
 	d.say("\n4. A record of %s changes at the tabular repository, whose webhook tells it: POST /notifications/%s", organization, tabularCode)
 	took, err := d.outcome(ctx, tabularIndex, "indexed", func() error {
-		_, err := d.client.send(ctx, "/notifications/"+tabularCode, event, "sha256="+signature(event))
-		return err
+		return d.client.send(ctx, "/notifications/"+tabularCode, event, "sha256="+signature(event))
 	})
 	if err != nil {
 		return err
@@ -70,8 +69,7 @@ func (d *demo) rejected(ctx context.Context, study string) (letter string, err e
 	}
 	d.say("\n5. An analysis that the index must refuse is announced: POST /notifications/%s", repositoryCode)
 	took, err := d.outcome(ctx, indexName, "rejected", func() error {
-		_, err := d.client.send(ctx, "/notifications/"+repositoryCode, event, "")
-		return err
+		return d.client.send(ctx, "/notifications/"+repositoryCode, event, "")
 	})
 	if err != nil {
 		return "", err

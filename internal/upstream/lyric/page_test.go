@@ -85,6 +85,27 @@ func TestPageTellsWhatIsValid(t *testing.T) {
 	}
 }
 
+// TestEntity: records of another entity than the one that is asked for do not belong into the index, in a list or alone.
+func TestEntity(t *testing.T) {
+	t.Parallel()
+	server := serve(t, testkit.LyricConfig{})
+	put(t, server, "O1", "a", true)
+	entity := "donor"
+	if record, ok := server.Record("a"); ok {
+		entity = record.EntityName
+	}
+	for asked, want := range map[string]bool{"": true, entity: true, entity + "s": false} {
+		c := client(t, server, lyric.Config{Entity: asked})
+		records, _, err := read(t, c, "O1", 0, 10)
+		if err != nil || len(records) != 1 || records[0].Indexable != want {
+			t.Errorf("entity %q: %+v, %v, want indexable %v", asked, records, err, want)
+		}
+		if record, err := c.Record(t.Context(), "O1", "a"); err != nil || record.Indexable != want {
+			t.Errorf("entity %q alone: %+v, %v, want indexable %v", asked, record, err, want)
+		}
+	}
+}
+
 func TestPageOfNothing(t *testing.T) {
 	t.Parallel()
 	server := serve(t, testkit.LyricConfig{})
