@@ -22,7 +22,9 @@ const code = "song.e2e"
 
 // settings are what a world's configuration says beside its addresses. Zero values are the program's defaults.
 type settings struct {
-	song            testkit.SongConfig
+	song testkit.SongConfig
+	// lyric, when set, makes the world's repository a tabular one; its Song server then stands idle.
+	lyric           *testkit.LyricConfig
 	pageSize        int
 	concurrency     int
 	shutdownTimeout time.Duration
@@ -30,10 +32,13 @@ type settings struct {
 	queueURL        string
 	batchBytes      int
 	maxInFlight     int
+	maxBodyBytes    int
 	// hasty makes children give up Requests sooner.
 	hasty bool
 	// repository is more of the repository's YAML, such as a token.
 	repository string
+	// more is YAML behind the repository: further ones first, then other top-level keys.
+	more string
 	// spoilt puts the engine behind something that can refuse, hang up and go away.
 	spoilt bool
 	// rates are the faults of a spoilt engine while it is on.
@@ -45,6 +50,7 @@ type world struct {
 	t      *testing.T
 	set    settings
 	song   *testkit.SongServer
+	lyric  *testkit.LyricServer // nil unless the settings ask for one
 	engine engine
 	dir    string
 	alias  string
@@ -75,6 +81,9 @@ func newWorld(t *testing.T, set settings) *world {
 	if set.concurrency == 0 {
 		set.concurrency = 4
 	}
+	if set.maxBodyBytes == 0 {
+		set.maxBodyBytes = 10 << 20
+	}
 	song, err := testkit.NewSong(set.song)
 	if err != nil {
 		t.Fatal(err)
@@ -86,6 +95,12 @@ func newWorld(t *testing.T, set settings) *world {
 		client: &http.Client{Transport: &http.Transport{}, Timeout: 30 * time.Second},
 	}
 	t.Cleanup(w.client.CloseIdleConnections)
+	if set.lyric != nil {
+		if w.lyric, err = testkit.NewLyric(*set.lyric); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(w.lyric.Close)
+	}
 	w.engine = newEngine(t, w)
 	return w
 }
@@ -104,15 +119,19 @@ func startWorld(t *testing.T, set settings) *world {
 
 // yaml gives the configuration file of the world's tutti.
 func (w *world) yaml() string {
+	kind, url := "song", w.song.URL()
+	if w.lyric != nil {
+		kind, url = "lyric", w.lyric.URL()
+	}
 	return fmt.Sprintf(`
-server: {listen: "127.0.0.1:0", shutdownTimeout: %s}
+server: {listen: "127.0.0.1:0", shutdownTimeout: %s, maxBodyBytes: %d}
 dataDir: %q
 log: {level: debug}
 queue: {url: %q, maxPending: %d}
 index: {url: %q, replicas: 0, batchBytes: %d, maxInFlight: %d}
 repositories:
   - code: %s
-    type: song
+    type: %s
     url: %q
     indexName: %s
     name: Test repository
@@ -120,8 +139,8 @@ repositories:
     country: CA
     pageSize: %d
     concurrency: %d
-%s`, w.set.shutdownTimeout, w.dir, w.set.queueURL, w.set.maxPending, w.engine.url(), w.set.batchBytes,
-		w.set.maxInFlight, code, w.song.URL(), w.alias, w.set.pageSize, w.set.concurrency, indent(w.set.repository))
+%s%s`, w.set.shutdownTimeout, w.set.maxBodyBytes, w.dir, w.set.queueURL, w.set.maxPending, w.engine.url(), w.set.batchBytes,
+		w.set.maxInFlight, code, kind, url, w.alias, w.set.pageSize, w.set.concurrency, indent(w.set.repository), w.set.more)
 }
 
 func indent(yaml string) string {

@@ -3,19 +3,31 @@ package queue
 import (
 	"context"
 	"sync"
+	"time"
 
 	"tutti/internal/core"
 )
 
-// gatherFlights is how many publishes are under way before Requests that come meanwhile are gathered.
-const gatherFlights = 2
+const (
+	// gatherFlights is how many publishes are under way before Requests that come meanwhile are gathered.
+	gatherFlights = 2
+	// gatherWindow is the time over which arrivals are counted: many came when gatherMany did in the last one.
+	gatherWindow = 20 * time.Millisecond
+	gatherMany   = 2 * leastBatch
+	// gatherLinger is how long the first of many waits for the others.
+	gatherLinger = 5 * time.Millisecond
+)
 
-// gatherer lets Requests that come one by one, while others are being published, travel together: the server syncs each
-// message, so the more come, the less each costs. One that comes alone does not wait.
+// gatherer lets Requests that come one by one, in quick succession or while others are being published, travel together:
+// the server syncs each message, so the more come, the less each costs. One that comes alone does not wait.
 type gatherer struct {
 	mu      sync.Mutex
 	flying  int
 	waiting []gathered
+	// window began at since, with arrived Requests so far; many tells whether the one before had many.
+	since   time.Time
+	arrived int
+	many    bool
 }
 
 type gathered struct {
@@ -26,16 +38,21 @@ type gathered struct {
 
 // publish stores r, alone or with others.
 func (g *gatherer) publish(ctx context.Context, q *Queue, r core.Request) error {
-	one := gathered{r, make(chan error, 1)}
 	g.mu.Lock()
-	if g.flying < gatherFlights {
+	g.arrive(time.Now())
+	if !g.many && g.flying < gatherFlights {
 		g.flying++
 		g.mu.Unlock()
 		err := q.publishRequest(ctx, r)
 		g.landed(q)
 		return err
 	}
+	one := gathered{r, make(chan error, 1)}
 	g.waiting = append(g.waiting, one)
+	if g.flying == 0 {
+		g.flying++
+		q.work.Go(func() { g.fly(q) })
+	}
 	g.mu.Unlock()
 	select {
 	case err := <-one.stored:
@@ -45,21 +62,41 @@ func (g *gatherer) publish(ctx context.Context, q *Queue, r core.Request) error 
 	}
 }
 
+// arrive counts an arrival; the lock must be held.
+func (g *gatherer) arrive(now time.Time) {
+	if age := now.Sub(g.since); age >= gatherWindow {
+		g.many = g.arrived >= gatherMany && age < 2*gatherWindow
+		g.since, g.arrived = now, 0
+	}
+	g.arrived++
+}
+
 // landed lets what was gathered during a publish take its place.
 func (g *gatherer) landed(q *Queue) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	n := min(len(g.waiting), core.MaxBatchRecords)
-	if n == 0 {
+	if len(g.waiting) == 0 || g.many && g.flying > 1 { // of many, all wait for the same flight
 		g.flying--
 		return
 	}
+	q.work.Go(func() { g.fly(q) })
+}
+
+// fly publishes what is waiting, and waits a moment for more where many come.
+func (g *gatherer) fly(q *Queue) {
+	g.mu.Lock()
+	linger := g.many && len(g.waiting) < leastBatch
+	g.mu.Unlock()
+	if linger {
+		time.Sleep(gatherLinger)
+	}
+	g.mu.Lock()
+	n := min(len(g.waiting), core.MaxBatchRecords)
 	group := g.waiting[:n:n]
 	g.waiting = g.waiting[n:]
-	q.work.Go(func() {
-		g.take(q, group)
-		g.landed(q)
-	})
+	g.mu.Unlock()
+	g.take(q, group)
+	g.landed(q)
 }
 
 // take publishes a group: those that may travel together in batches, all others one after the other.

@@ -1,7 +1,10 @@
 package queue
 
 import (
+	"cmp"
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,6 +26,8 @@ type letterIndex struct {
 	mu   sync.RWMutex
 	byID map[string]letterEntry
 	keys map[letterKey]struct{}
+	// sorted holds byID's entries, the newest first; nil after a change. It is replaced, never changed.
+	sorted []letterEntry
 	// seen is the last sequence of the stream that is known here; advanced is closed when it grows.
 	seen     uint64
 	advanced chan struct{}
@@ -53,19 +58,37 @@ func (x *letterIndex) get(id string) (letterEntry, bool) {
 	return e, ok
 }
 
-// list gives the entries below the sequence before (0 for all), the newest first.
+// list gives the entries below the sequence before (0 for all), the newest first. The slice is the caller's to read only.
 func (x *letterIndex) list(repository, reason string, before uint64) []letterEntry {
-	x.mu.RLock()
-	var entries []letterEntry
-	for _, e := range x.byID {
-		if (repository == "" || e.key.repository == shorten(repository)) && (reason == "" || e.reason == reason) &&
-			(before == 0 || e.sequence < before) {
-			entries = append(entries, e)
+	entries := x.newestFirst()
+	if before > 0 {
+		from, _ := slices.BinarySearchFunc(entries, before-1, func(e letterEntry, sequence uint64) int {
+			return cmp.Compare(sequence, e.sequence)
+		})
+		entries = entries[from:]
+	}
+	if repository == "" && reason == "" {
+		return entries
+	}
+	repository = shorten(repository)
+	var selected []letterEntry
+	for _, e := range entries {
+		if (repository == "" || e.key.repository == repository) && (reason == "" || e.reason == reason) {
+			selected = append(selected, e)
 		}
 	}
-	x.mu.RUnlock()
-	sortBySequence(entries)
-	return entries
+	return selected
+}
+
+// newestFirst gives all entries in order. They are sorted once between two changes: a long list is read in many pages.
+func (x *letterIndex) newestFirst() []letterEntry {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.sorted == nil {
+		x.sorted = slices.Collect(maps.Values(x.byID))
+		sortBySequence(x.sorted)
+	}
+	return x.sorted
 }
 
 func (x *letterIndex) counts() map[string]int {
@@ -118,8 +141,9 @@ func (x *letterIndex) remove(subject string, sequence uint64) {
 	x.advance(sequence)
 }
 
-// advance wakes who waits; the lock must be held.
+// advance notes a change and wakes who waits; the lock must be held.
 func (x *letterIndex) advance(sequence uint64) {
+	x.sorted = nil
 	x.seen = max(x.seen, sequence)
 	close(x.advanced)
 	x.advanced = make(chan struct{})
@@ -131,6 +155,7 @@ func (x *letterIndex) reset() {
 	defer x.mu.Unlock()
 	clear(x.byID)
 	clear(x.keys)
+	x.sorted = nil
 	x.size.Store(0)
 	x.seen = 0
 }

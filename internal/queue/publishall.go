@@ -16,8 +16,9 @@ const (
 	publishesAtOnce = 64
 	// leastBatch is how many records travel together at least: fewer are sent one by one, and replace older ones.
 	leastBatch = 8
-	// batchShare is the share of maxPending that may be batches, each of which holds many records.
-	batchShare = 100
+	// batchShare is the share of maxPending that may be batches: more than a few wait only where records are not worked
+	// on, and then it counts that newer Requests replace older ones.
+	batchShare = 1000
 	// batchesCountedEvery is how old the number of waiting batches may be that PublishAll goes by.
 	batchesCountedEvery = 500 * time.Millisecond
 )
@@ -130,7 +131,7 @@ func (w *waitingBatches) admit(ctx context.Context, q *Queue) bool {
 		}
 		w.waiting, w.countedAt = waiting, time.Now()
 	}
-	if w.waiting >= int64(q.cfg.MaxPending/batchShare) {
+	if w.waiting >= max(2, int64(q.cfg.MaxPending/batchShare)) {
 		return false
 	}
 	w.waiting++

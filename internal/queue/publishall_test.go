@@ -120,7 +120,7 @@ func TestPublishAllBacklog(t *testing.T) {
 		t.Fatalf("%d stored, %d refused", stored, refused)
 	}
 	together := fetch(t, batches)
-	if len(together) != 2 { // a hundredth of 200
+	if len(together) != 2 {
 		t.Errorf("%d batches, want 2", len(together))
 	}
 	if waiting := len(fetch(t, records)); len(keysOf(together))+198 != stored || waiting == 0 {

@@ -13,8 +13,9 @@ import (
 	"tutti/internal/core"
 )
 
-// jobLookedAtEvery is how often a job is asked whether it has ended. Its own time of that is what counts.
-const jobLookedAtEvery = 50 * time.Millisecond
+// jobLookedAtEvery is how often a job is asked whether it has ended. Its own time of that is what counts, and each look
+// costs what is measured.
+const jobLookedAtEvery = 500 * time.Millisecond
 
 // client makes JSON calls to one server.
 type client struct {

@@ -1,0 +1,476 @@
+package app_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/tidwall/gjson"
+
+	"tutti/internal/core"
+	"tutti/internal/testkit"
+)
+
+// tabular makes the world's repository a Lyric of a category of valid records.
+func tabular(set settings) settings {
+	if set.lyric == nil {
+		set.lyric = &testkit.LyricConfig{}
+	}
+	if !strings.Contains(set.repository, "lyric:") {
+		set.repository = "lyric: {categoryId: \"1\"}\n" + set.repository
+	}
+	return set
+}
+
+// enrol adds n generated records of an organization to the world's Lyric server, and gives their ids.
+func (w *world) enrol(organization string, n int) []string {
+	records := testkit.GenerateRecords(1, organization, n)
+	w.lyric.PutAll(records...)
+	ids := make([]string, n)
+	for i, r := range records {
+		ids[i] = r.SystemID
+	}
+	return ids
+}
+
+// lyricRecords gives the bodies of all records of the world's Lyric server that are valid, by id.
+func (w *world) lyricRecords() map[string]string {
+	want := map[string]string{}
+	for _, organization := range w.lyric.Organizations() {
+		for _, r := range w.lyric.Records(organization) {
+			if r.IsValid {
+				want[r.SystemID] = string(r.Body)
+			}
+		}
+	}
+	return want
+}
+
+// held gives every document of an alias by id, as the records' own bytes: the repositories, which must be block alone, are
+// taken out.
+func (w *world) held(alias string, block map[string]string) map[string]string {
+	w.t.Helper()
+	ctx, x := context.WithoutCancel(w.t.Context()), w.app.Index()
+	if err := x.Refresh(ctx, alias); err != nil {
+		w.t.Fatal(err)
+	}
+	var ids []string
+	if err := x.Scan(ctx, alias, core.IndexScope{}, 0, func(id string, _ core.Version) error {
+		ids = append(ids, id)
+		return nil
+	}); err != nil {
+		w.t.Fatal(err)
+	}
+	own := make(map[string]string, len(ids))
+	for _, id := range ids {
+		stored, found, err := x.Get(ctx, alias, id)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if !found { // removed meanwhile
+			continue
+		}
+		rest, spliced := bytes.CutPrefix(stored.Source, []byte(spliced))
+		decoder := json.NewDecoder(bytes.NewReader(rest))
+		var got []map[string]string
+		if err := decoder.Decode(&got); err != nil || !spliced {
+			w.t.Fatalf("document %q does not begin with its repositories: %v: %.200s", id, err, stored.Source)
+		}
+		if diff := cmp.Diff([]map[string]string{block}, got); diff != "" {
+			w.t.Fatalf("repositories of %q (-want +got):\n%s", id, diff)
+		}
+		own[id] = "{" + strings.TrimPrefix(string(rest[decoder.InputOffset():]), ",")
+	}
+	return own
+}
+
+// lyricDocuments gives every document of the world's tabular repository.
+func (w *world) lyricDocuments() map[string]string {
+	w.t.Helper()
+	return w.held(w.alias, map[string]string{
+		"code": code, "name": "Test repository", "organization": "Example Institute", "country": "CA",
+		"url": w.lyric.URL(), "type": "lyric",
+	})
+}
+
+// lyricConverges waits until the index holds the valid records of the Lyric server, byte for byte, and nothing else.
+func (w *world) lyricConverges() {
+	w.t.Helper()
+	w.eventually(wait, func() (bool, string) {
+		fault := difference(w.lyricRecords(), w.lyricDocuments())
+		return fault == "", fault
+	})
+}
+
+// lyricConverged demands it now.
+func (w *world) lyricConverged() {
+	w.t.Helper()
+	if fault := difference(w.lyricRecords(), w.lyricDocuments()); fault != "" {
+		w.t.Fatal(fault)
+	}
+}
+
+// counted compares numbers of a job.
+func counted(t *testing.T, job gjson.Result, want map[string]int64) {
+	t.Helper()
+	for path, n := range want {
+		if got := job.Get(path).Int(); got != n {
+			t.Errorf("%s is %d, want %d: %s", path, got, n, job.Raw)
+		}
+	}
+}
+
+// TestLyricBackfill: a run over several organizations, each of several pages, gives the upstream's valid records, or all
+// of them where that is configured, in their envelopes.
+func TestLyricBackfill(t *testing.T) {
+	t.Parallel()
+	for name, all := range map[string]bool{"valid records only": false, "invalid records too": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			set := settings{pageSize: 50}
+			if all {
+				set.repository = `lyric: {categoryId: "1", validOnly: false}`
+			}
+			w := startWorld(t, tabular(set))
+			sizes := map[string]int{"O1": 220, "O2": 100, "Ö/3 %2F": 1}
+			var invalid []string
+			for organization, n := range sizes {
+				for i, id := range w.enrol(organization, n) {
+					if i%7 == 3 {
+						w.lyric.SetValid(id, false)
+						invalid = append(invalid, id)
+					}
+				}
+			}
+			want := w.lyricRecords()
+			for _, id := range invalid {
+				if r, _ := w.lyric.Record(id); all {
+					want[id] = string(r.Body)
+				}
+			}
+			job := w.run("", "", core.JobSucceeded)
+			counted(t, job, map[string]int64{
+				"totals.expected": 321, "totals.fetched": 321, "totals.indexed": int64(len(want)), "totals.removed": 0,
+				"totals.rejected": 0, "totals.stale": 0, "organizations.#": 3,
+			})
+			if fault := difference(want, w.lyricDocuments()); fault != "" {
+				t.Error(fault)
+			}
+			calls := map[string]int{}
+			for _, c := range w.lyric.PageCalls() {
+				if calls[c.Organization]++; c.View != "compound" || c.PageSize != 50 {
+					t.Errorf("a page was asked for as %+v", c)
+				}
+			}
+			if calls["O1"] != 5 || calls["O2"] < 2 || calls["O2"] > 3 || calls["Ö/3 %2F"] != 1 || len(calls) != 3 {
+				t.Errorf("pages that were asked for: %v", calls)
+			}
+			if letters := w.letters(); len(letters) != 0 {
+				t.Errorf("dead letters: %+v", letters)
+			}
+		})
+	}
+}
+
+// TestLyricRecord: a trigger of one record converges both ways, and touches no record of another organization.
+func TestLyricRecord(t *testing.T) {
+	t.Parallel()
+	w := startWorld(t, tabular(settings{}))
+	ids := w.enrol("O1", 20)
+	w.run("O1", "", core.JobSucceeded)
+	w.lyricConverged()
+
+	w.lyric.SetValid(ids[0], false)
+	w.trigger("O1", ids[0])
+	w.awaitOutcomes(core.OutcomeRemoved, 1)
+	w.lyricConverged()
+	w.lyric.SetValid(ids[0], true)
+	w.trigger("O1", ids[0])
+	w.awaitOutcomes(core.OutcomeIndexed, 21)
+	w.lyricConverged()
+
+	w.lyric.Remove(ids[1])
+	w.trigger("O1", ids[1])
+	w.awaitOutcomes(core.OutcomeRemoved, 2)
+	w.lyricConverged()
+
+	w.trigger("O2", ids[2])
+	w.awaitOutcomes(core.OutcomeMismatch, 1)
+	w.removal("O2", ids[2])
+	w.awaitOutcomes(core.OutcomeMismatch, 2)
+	w.lyricConverged()
+
+	w.removal("O1", ids[2])
+	w.awaitOutcomes(core.OutcomeRemoved, 3)
+	if documents := w.lyricDocuments(); len(documents) != 18 || documents[ids[2]] != "" {
+		t.Errorf("%d documents after a removal on request, want 18", len(documents))
+	}
+	w.run("", "", core.JobSucceeded)
+	w.lyricConverged()
+	if letters := w.letters(); len(letters) != 0 {
+		t.Errorf("dead letters: %+v", letters)
+	}
+}
+
+// TestLyricSweep: what the upstream no longer has leaves the index at the end of a run, unless it is so much that the run
+// must be forced.
+func TestLyricSweep(t *testing.T) {
+	t.Parallel()
+	w := startWorld(t, tabular(settings{pageSize: 25}))
+	one := w.enrol("O1", 80)
+	w.enrol("O2", 5)
+	three := w.enrol("O3", 40)
+	w.run("", "", core.JobSucceeded)
+	w.lyricConverged()
+
+	for _, id := range one[:6] {
+		w.lyric.Remove(id)
+	}
+	w.lyric.SetValid(one[6], false)
+	counted(t, w.run("O1", "", core.JobSucceeded), map[string]int64{"totals.removed": 7, "totals.expected": 74})
+	w.lyricConverged()
+
+	w.lyric.DropOrganization("O2") // few enough documents of the whole repository
+	counted(t, w.run("", "", core.JobSucceeded), map[string]int64{"totals.removed": 5, "organizations.#": 2})
+	w.lyricConverged()
+
+	for _, id := range one[7:40] {
+		w.lyric.Remove(id)
+	}
+	for _, id := range three { // an organization without data is one of no records
+		w.lyric.Remove(id)
+	}
+	for _, scope := range []string{"O1", "O3", ""} {
+		job := w.run(scope, "", core.JobPartial)
+		counted(t, job, map[string]int64{"totals.removed": 0})
+		if job.Get("error.code").String() != core.JobErrorPruneGuard ||
+			!strings.Contains(job.Get("error.message").String(), "nothing was removed") {
+			t.Errorf("the guard's word for %q: %s", scope, job.Get("error").Raw)
+		}
+		if n := len(w.lyricDocuments()); n != 73+40 {
+			t.Errorf("%d documents after a guarded run of %q, want 113", n, scope)
+		}
+	}
+	counted(t, w.run("O3", "?force=true", core.JobSucceeded), map[string]int64{
+		"totals.removed": 40, "totals.expected": 0, "totals.fetched": 0,
+	})
+	counted(t, w.run("", "?force=true", core.JobSucceeded), map[string]int64{"totals.removed": 33, "totals.expected": 41})
+	w.lyricConverged()
+}
+
+// TestLyricListShifts: a list that moves while it is read is read once more; one that keeps moving makes the run partial,
+// and nothing is removed.
+func TestLyricListShifts(t *testing.T) {
+	t.Parallel()
+	var shift atomic.Pointer[func(s *testkit.LyricServer, page int)]
+	w := startWorld(t, tabular(settings{pageSize: 20, lyric: &testkit.LyricConfig{
+		BeforePage: func(s *testkit.LyricServer, _ int, call testkit.LyricPageCall) {
+			if do := shift.Load(); do != nil {
+				(*do)(s, call.Page)
+			}
+		},
+	}}))
+	ids := w.enrol("O1", 100)
+	w.run("O1", "", core.JobSucceeded)
+	before := w.lyric.Requests(testkit.LyricRoutePage)
+
+	once := func(s *testkit.LyricServer, page int) {
+		if page == 3 {
+			s.Remove(ids[0])
+		}
+	}
+	shift.Store(&once)
+	for _, r := range testkit.GenerateRecords(3, "O1", 30) {
+		w.lyric.PutAll(r) // new ones, so that one that is not read is missing
+	}
+	job := w.run("O1", "", core.JobSucceeded)
+	// The record that went had been read before: the next run removes it.
+	if fault := difference(w.lyricRecords(), w.lyricDocuments(), ids[0]); fault != "" {
+		t.Error(fault)
+	}
+	counted(t, job, map[string]int64{"totals.expected": 129, "totals.fetched": 129, "totals.indexed": 129})
+	if n := w.lyric.Requests(testkit.LyricRoutePage) - before; n < 13 || n > 15 {
+		t.Errorf("%d calls for pages, want 7 and 7 again", n)
+	}
+	shift.Store(nil)
+	w.run("O1", "", core.JobSucceeded)
+	w.lyricConverged()
+
+	w.lyric.Remove(ids[1])
+	joined, more := testkit.GenerateRecords(2, "O1", 100), atomic.Int64{}
+	always := func(s *testkit.LyricServer, _ int) { s.PutAll(joined[more.Add(1)]) }
+	shift.Store(&always)
+	for _, query := range []string{"", "?force=true"} {
+		job = w.run("O1", query, core.JobPartial)
+		if job.Get("error.code").String() != core.JobErrorListShifted || job.Get("organizations.0.error.message").String() !=
+			"the list moved while it was read, and again when it was read once more" {
+			t.Errorf("the run's error: %s", job.Raw)
+		}
+		counted(t, job, map[string]int64{"totals.removed": 0})
+	}
+	shift.Store(nil)
+	if _, held := w.lyricDocuments()[ids[1]]; !held {
+		t.Error("a run over a list that kept moving removed a document")
+	}
+	w.run("O1", "", core.JobSucceeded)
+	w.lyricConverged()
+}
+
+// TestLyricRefuses: an answer that is not Lyric's own word for no data ends the job as failed and removes nothing.
+func TestLyricRefuses(t *testing.T) {
+	t.Parallel()
+	w := startWorld(t, tabular(settings{pageSize: 20}))
+	ids := w.enrol("O1", 50)
+	w.enrol("O2", 30)
+	w.run("", "", core.JobSucceeded)
+	w.lyricConverged()
+	full := w.lyricDocuments()
+	w.lyric.Remove(ids[0])
+	const html = "<html><body>404 page not found</body></html>"
+	const words = `{"error":"Not Found","message":"Category '1' not found"}`
+	for _, tc := range []struct {
+		name, path, scope string
+		status            int
+		contentType, body string
+		message           string
+	}{
+		{"no such category", "^/category/1$", "", 404, "application/json", words, "no such category"},
+		{"a proxy's 404 for the category", "^/category/1$", "", 404, "text/html", html, "status 404"},
+		{"no such category for a page", "/organization/", "", 404, "application/json", words, "no such category"},
+		{"no such category for an organization", "/organization/O1", "O1", 404, "application/json", words, "no such category"},
+		{"a proxy's 404 for the first page", "/organization/O1", "O1", 404, "text/html", html, "status 404"},
+		{"a proxy's 404 for a later page", "page=2&", "O1", 404, "text/html", html, "page 1 (rows from 20)"},
+		{"forbidden", "/organization/", "", 403, "application/json", `{}`, "status 403"},
+		{"an empty 404", "/organization/O1", "O1", 404, "text/plain", "", "status 404"},
+	} {
+		w.lyric.Fail(testkit.Fault{
+			Path: regexp.MustCompile(tc.path), Status: tc.status, ContentType: tc.contentType, Body: tc.body,
+		})
+		job := w.run(tc.scope, "?force=true", core.JobFailed)
+		if text := job.Get("error.message").String(); !strings.Contains(text, tc.message) {
+			t.Errorf("%s: the job does not say %q: %s", tc.name, tc.message, job.Raw)
+		}
+		counted(t, job, map[string]int64{"totals.removed": 0})
+		w.lyric.Heal()
+		if fault := difference(full, w.lyricDocuments()); fault != "" {
+			t.Errorf("%s: %s", tc.name, fault)
+		}
+	}
+
+	// One record alone: a dead letter, and the document stays.
+	w.lyric.Fail(testkit.Fault{Path: regexp.MustCompile("/id/"), Status: http.StatusNotFound, ContentType: "text/html", Body: html})
+	w.trigger("O1", ids[0])
+	w.eventually(wait, func() (bool, string) {
+		letter := w.letters()[ids[0]]
+		return letter.Reason == core.ReasonUpstream && strings.Contains(letter.Hint, "status 404"), fmt.Sprintf("%+v", letter)
+	})
+	if fault := difference(full, w.lyricDocuments()); fault != "" {
+		t.Error(fault)
+	}
+	w.lyric.Heal()
+	w.run("", "", core.JobSucceeded)
+	w.lyricConverged()
+	if letters := w.letters(); len(letters) != 0 {
+		t.Errorf("the sweep's own question left the letter: %+v", letters)
+	}
+}
+
+// TestLyricPageSizeCapped: a server that caps its pages is told of, and nothing is removed.
+func TestLyricPageSizeCapped(t *testing.T) {
+	t.Parallel()
+	w := startWorld(t, tabular(settings{pageSize: 30, lyric: &testkit.LyricConfig{MaxPageSize: 20}}))
+	w.enrol("O1", 70)
+	job := w.run("", "", core.JobFailed)
+	if text := job.Get("error.message").String(); !strings.Contains(text, "pages of 20 records where 30 were asked for") {
+		t.Errorf("the job does not give the reason: %s", job.Raw)
+	}
+}
+
+// TestLyricKilled: a process that is killed in the middle of a run over a tabular repository goes on after its next start.
+func TestLyricKilled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tabular(settings{pageSize: 20, batchBytes: 32 << 10, concurrency: 2}))
+	ids := w.enrol("O1", 300)
+	w.enrol("O2", 100)
+	process := w.startChild()
+	w.run("", "", core.JobSucceeded)
+	for _, id := range ids[:5] {
+		w.lyric.Remove(id)
+	}
+	w.lyric.SetValid(ids[5], false)
+	read := w.lyric.Requests(testkit.LyricRoutePage)
+	release := make(chan struct{})
+	w.lyric.Fail(testkit.Fault{Path: regexp.MustCompile("O1.*page=9&"), Times: 1, Release: release})
+	job := w.begin("", "")
+	w.eventually(wait, func() (bool, string) {
+		n := w.lyric.Requests(testkit.LyricRoutePage) - read
+		return n >= 9, fmt.Sprintf("%d pages read", n)
+	})
+	if !w.tryPost(recordPath("O1", ids[6])) {
+		t.Error("the process did not take a trigger")
+	}
+	if state := w.job(job).Get("state").String(); state != string(core.JobRunning) {
+		t.Fatalf("the job is %s, so nothing is in its middle", state)
+	}
+	process.kill()
+	close(release)
+	w.start()
+	if j := w.ended(job); j.Get("state").String() != string(core.JobSucceeded) {
+		t.Errorf("the job ended %s", j.Raw)
+	}
+	w.lyricConverges()
+	if letters := w.letters(); len(letters) != 0 {
+		t.Errorf("dead letters: %+v", letters)
+	}
+}
+
+// TestLyricTwoShare: two processes share the pages of a tabular repository; one of them is stopped without time to end
+// what it has in hand, and everything arrives.
+func TestLyricTwoShare(t *testing.T) {
+	t.Parallel()
+	p := startPair(t, tabular(settings{pageSize: 10}))
+	for i := range 6 {
+		p.enrol(fmt.Sprintf("O%d", i), 120)
+	}
+	job := p.begin("", "")
+	for id := range maps.Keys(p.lyricRecords()) {
+		r, _ := p.lyric.Record(id)
+		p.trigger(r.Organization, id)
+		if p.wrote(p.app) > 0 && p.wrote(p.second) > 0 {
+			break
+		}
+	}
+	p.eventually(wait, func() (bool, string) {
+		one, two := p.wrote(p.app), p.wrote(p.second)
+		return one > 0 && two > 0, fmt.Sprintf("one wrote %d, the other %d", one, two)
+	})
+	none, cancel := context.WithCancel(t.Context())
+	cancel()
+	_ = p.second.Stop(none) // says that there was no time
+	j := p.ended(job)
+	if j.Get("state").String() != string(core.JobSucceeded) {
+		t.Errorf("job %s", j.Raw)
+	}
+	counted(t, j, map[string]int64{"totals.expected": 720, "organizations.#": 6})
+	p.lyricConverges()
+	if letters := p.letters(); len(letters) != 0 {
+		t.Errorf("dead letters: %+v", letters)
+	}
+	var names []string
+	for _, row := range j.Get("organizations").Array() {
+		names = append(names, row.Get("organization").String())
+	}
+	slices.Sort(names)
+	if diff := cmp.Diff([]string{"O0", "O1", "O2", "O3", "O4", "O5"}, names); diff != "" {
+		t.Errorf("organizations of the job (-want +got):\n%s", diff)
+	}
+}
