@@ -8,8 +8,12 @@ import (
 	"tutti/internal/core"
 )
 
-// batchesInHand is how many batches of records of a repository are worked on at a time.
-const batchesInHand = 4
+// batchesInHand is how many batches of a repository are in hand; how many of their records are worked on is bounded as
+// for records that came alone.
+const batchesInHand = 16
+
+// offersOfRecord is how often a record of a batch is offered a message of its own before the batch is given back instead.
+const offersOfRecord = 3
 
 func (r *repository) pullBatches() {
 	r.pull(core.ClassBatches, r.Batches, batchesInHand, r.workOnBatch)
@@ -29,11 +33,18 @@ func (r *repository) workOnBatch(ctx context.Context, m core.Message, _ func()) 
 			one.giveBack(ctx, 0)
 			continue
 		}
-		r.c.inHand.Go(func() { r.workOnRecord(ctx, one, nil) })
+		if r.batched.Acquire(r.c.draining, 1) != nil {
+			b.end(false)
+			continue
+		}
+		r.c.inHand.Go(func() {
+			defer r.batched.Release(1)
+			r.workOnRecord(ctx, one, nil)
+		})
 	}
 	<-b.ended // each record ends, at the latest when the process stops
 	if b.failed.Load() {
-		r.giveBack(context.WithoutCancel(ctx), m, 0)
+		r.giveBack(context.WithoutCancel(ctx), m, r.retryDelay(m, nil))
 		return
 	}
 	r.ack(ctx, m)
@@ -91,8 +102,8 @@ func (m *batchedMessage) Nak(time.Duration) error {
 // InProgress implements core.Message: the batch is kept in hand as one.
 func (m *batchedMessage) InProgress() error { return nil }
 
-// giveBack gives the record a message of its own, not to be worked on before delay has passed. A process that stops
-// leaves that to whoever gets the batch next.
+// giveBack gives the record a message of its own, as of the batch's version and not to be worked on before delay has
+// passed. A process that stops, or a queue that does not take it, leaves that to whoever gets the batch next.
 func (m *batchedMessage) giveBack(ctx context.Context, delay time.Duration) {
 	r := m.batch.r
 	if r.c.draining.Err() != nil || ctx.Err() != nil {
@@ -100,10 +111,21 @@ func (m *batchedMessage) giveBack(ctx context.Context, delay time.Duration) {
 		return
 	}
 	req := m.request
-	req.Attempts = attempts(m) + 1
+	req.Attempts, req.AsOf = attempts(m)+1, m.Version()
 	if delay > 0 {
 		req.NotBefore = time.Now().UTC().Add(delay)
 	}
-	err := r.insist(ctx, "publishing a record of a batch", func() error { return r.c.deps.Requests.Offer(ctx, req) })
-	m.batch.end(err == nil)
+	for try := range offersOfRecord {
+		err := r.c.deps.Requests.Offer(ctx, req)
+		if err == nil {
+			m.batch.end(true)
+			return
+		}
+		r.log.Info("record of a batch gets no message of its own", "organization", req.Organization,
+			"record_id", req.RecordID, "request_id", req.ID, "err", err)
+		if sleep(r.c.draining, growing(try, r.c.cfg.RetryBase, r.c.cfg.RetryMax)) != nil {
+			break
+		}
+	}
+	m.batch.end(false)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -163,16 +164,16 @@ func TestBatchSuperseded(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 3)
 		release := make(chan struct{})
-		calls := 0
+		var calls atomic.Int64
 		w.upstream.onRecord = func(context.Context, string, string) error {
-			if calls++; calls == 1 {
+			if calls.Add(1) == 1 {
 				<-release
 			}
 			return nil
 		}
 		w.boot(-1)
 		w.indexAll("A-0001")
-		eventually(t, "a call", func() bool { return calls == 1 })
+		eventually(t, "a call", func() bool { return calls.Load() == 1 })
 		for rev := range 3 {
 			w.upstream.change("A", func(l []record) []record { l[1].rev = 10 + rev; return l })
 			w.indexAll("A-0001", "A-0002")
@@ -187,8 +188,105 @@ func TestBatchSuperseded(t *testing.T) {
 		if got != want {
 			t.Errorf("the index holds %s, want %s", got, want)
 		}
-		if calls > 6 {
-			t.Errorf("%d fetches: those that waited were not made one", calls)
+		if n := calls.Load(); n > 6 {
+			t.Errorf("%d fetches: those that waited were not made one", n)
 		}
 	})
+}
+
+// TestRemovalAfterBatch: a removal that was asked for after a batch, and done, is not undone by a record of the batch that
+// is tried again later.
+func TestRemovalAfterBatch(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 20)
+		for _, r := range w.upstream.lists["A"] {
+			w.engine.put(r.id, 1, r.document())
+		}
+		var failed atomic.Bool
+		called, release := make(chan struct{}), make(chan struct{})
+		w.upstream.onRecord = func(_ context.Context, _, id string) error {
+			if id == "A-0007" && failed.CompareAndSwap(false, true) {
+				close(called)
+				<-release
+				return unavailable("the repository answered 500")
+			}
+			return nil
+		}
+		w.boot(-1)
+		w.indexAll(idsOf("A", 20)...)
+		<-called
+		w.boot(-1) // does the removal while the first process waits, unless that one has it too
+		w.remove("A", "A-0007")
+		time.Sleep(2 * time.Second)
+		close(release)
+		w.idle()
+		if _, there := w.engine.live()["A-0007"]; there {
+			t.Error("A-0007 is back")
+		}
+	})
+}
+
+// TestRemovalBeforeBatchAgain: the same where the whole batch comes again, because a process stopped.
+func TestRemovalBeforeBatchAgain(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.broker.ackWait = 3 * time.Second
+		w.upstream.fill("A", 20)
+		var free atomic.Bool
+		w.upstream.onRecord = func(ctx context.Context, _, id string) error {
+			if id == "A-0019" && !free.Load() {
+				<-ctx.Done()
+				return unavailable("the call was given up")
+			}
+			return nil
+		}
+		first := w.boot(-1)
+		w.indexAll(idsOf("A", 20)...)
+		eventually(t, "the others", func() bool { return len(w.engine.live()) == 19 })
+		w.remove("A", "A-0007")
+		eventually(t, "the removal", func() bool { _, there := w.engine.live()["A-0007"]; return !there })
+		_ = first.stop(t, time.Second)
+		free.Store(true)
+		w.boot(-1)
+		w.idle()
+		if docs := w.engine.live(); len(docs) != 19 || docs["A-0007"] != "" {
+			t.Errorf("%d documents, A-0007: %q", len(docs), docs["A-0007"])
+		}
+	})
+}
+
+// TestBatchOnAFullQueue: a record that needs a message of its own, and gets none, holds neither the process nor the batch.
+func TestBatchOnAFullQueue(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 20)
+		var full atomic.Bool
+		full.Store(true)
+		w.onPublish = func(core.Request) error {
+			if full.Load() {
+				return core.NewError(core.CodeOverloaded, "the queue is full")
+			}
+			return nil
+		}
+		w.upstream.onRecord = func(_ context.Context, _, id string) error {
+			if id == "A-0007" && full.Load() {
+				return unavailable("the repository answered 500")
+			}
+			return nil
+		}
+		p := w.boot(-1)
+		w.indexAll(idsOf("A", 20)...)
+		eventually(t, "the others", func() bool { return len(w.engine.live()) == 19 })
+		eventually(t, "nothing in hand", func() bool { return p.c.InHand() == 0 })
+		full.Store(false)
+		w.idle()
+		w.verify()
+	})
+}
+
+// idsOf gives the ids of the first n records of an organization.
+func idsOf(org string, n int) []string {
+	ids := make([]string, n)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("%s-%04d", org, i)
+	}
+	return ids
 }

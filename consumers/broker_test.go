@@ -99,13 +99,20 @@ func (b *broker) clear() {
 	clear(b.entries)
 }
 
-// HoldsRemoval tells whether a removal of r's subject is there.
-func (b *broker) HoldsRemoval(r core.Request) bool {
+// Suffices tells whether what is on r's subject makes r needless: a removal, or what is newer than what r was split off.
+func (b *broker) Suffices(r core.Request) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	subject, _ := subjectOf(r)
 	e := b.entries[subject]
-	return e != nil && e.request().Kind == core.KindRemove
+	return e != nil && (e.request().Kind == core.KindRemove || r.AsOf > 0 && versionOf(e.request(), e.version) > r.AsOf)
+}
+
+func versionOf(r core.Request, stored core.Version) core.Version {
+	if r.AsOf == 0 || r.AsOf > stored {
+		return stored
+	}
+	return r.AsOf
 }
 
 func (b *broker) Republish(d *delivery, after time.Duration) error {

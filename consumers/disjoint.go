@@ -36,7 +36,6 @@ func (r *repository) checkList(ctx context.Context, job core.Job, run core.Organ
 	if run.Shifted || ids != *run.ListTotal {
 		return r.listShifted(ctx, job, run, ids)
 	}
-	r.forgetPages(ctx, job, run)
 	return run, false, nil
 }
 
@@ -67,7 +66,6 @@ func (r *repository) listShifted(
 	case now.Rereads > readings:
 		return now, true, r.beginAgain(ctx, job, now)
 	}
-	r.forgetPages(ctx, job, now)
 	return now, false, nil
 }
 
@@ -78,9 +76,14 @@ func (r *repository) beginAgain(ctx context.Context, job core.Job, run core.Orga
 	return r.insist(ctx, "publishing the first page again", func() error { return r.c.deps.Requests.Publish(ctx, first) })
 }
 
-// forgetPages removes what is noted of a list's pages; what is left behind goes with the job.
-func (r *repository) forgetPages(ctx context.Context, job core.Job, run core.OrganizationRun) {
-	if err := r.c.deps.Pages.ForgetPages(ctx, job.ID, run.Organization); err != nil {
-		r.log.Debug("forgetting the pages of a list", "job_id", job.ID, "organization", run.Organization, "err", err)
+// forgetPages removes what is noted of a list's pages, or of all lists of the job when organization is empty, once it has
+// ended; what is left behind goes with the job.
+func (c *Consumers) forgetPages(ctx context.Context, repository, jobID, organization string) {
+	r := c.repos[repository]
+	if r == nil || !r.Disjoint {
+		return
+	}
+	if err := c.deps.Pages.ForgetPages(ctx, jobID, organization); err != nil {
+		r.log.Debug("forgetting the pages of a list", "job_id", jobID, "organization", organization, "err", err)
 	}
 }

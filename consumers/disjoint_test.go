@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"tutti/internal/core"
 )
@@ -142,4 +145,78 @@ func TestDisjointCrashBeforeReread(t *testing.T) {
 			t.Errorf("run: %+v", run)
 		}
 	})
+}
+
+// TestDisjointStopInSweep: a process that stops while an organization is swept has judged its list already.
+func TestDisjointStopInSweep(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.disjoint, w.pageSize = true, 10
+		w.upstream.fill("A", 40)
+		w.seed("A", 3)
+		var mended atomic.Bool
+		w.upstream.onRecord = func(context.Context, string, string) error {
+			if mended.Load() {
+				return nil
+			}
+			return unavailable("not now")
+		}
+		id := w.run("A", false)
+		for range 2 {
+			before := w.upstream.askedFor("")
+			p := w.boot(-1)
+			eventually(t, "the sweep", func() bool { return w.upstream.askedFor("") > before })
+			_ = p.stop(t, time.Second)
+		}
+		mended.Store(true)
+		w.boot(-1)
+		job := w.job(id)
+		w.ended(job, core.JobSucceeded, "")
+		w.verify()
+		if calls := len(w.upstream.pageCalls()); calls != 4 {
+			t.Errorf("%d pages were read, want 4", calls)
+		}
+		if n := w.store.noteCount(); n != 0 {
+			t.Errorf("the ids of %d pages are still kept", n)
+		}
+	})
+}
+
+// TestDisjointNotesGo: nothing is kept of the pages of a list that could not be read, or whose job was cancelled.
+func TestDisjointNotesGo(t *testing.T) {
+	for name, cancel := range map[string]bool{"failed": false, "cancelled": true} {
+		t.Run(name, func(t *testing.T) {
+			in(t, func(t *testing.T, w *world) {
+				w.upstream.disjoint, w.pageSize = true, 10
+				w.upstream.fill("A", 40)
+				reached := make(chan struct{})
+				var once sync.Once
+				w.upstream.onPage = func(ctx context.Context, c pageCall) error {
+					if c.offset < 30 {
+						return nil
+					}
+					once.Do(func() { close(reached) })
+					if cancel {
+						<-time.After(time.Minute)
+						return nil
+					}
+					return core.NewError(core.CodeUpstream, "the repository answered 400")
+				}
+				p := w.boot(-1)
+				id := w.run("A", false)
+				<-reached
+				if cancel {
+					if _, err := p.c.Cancel(t.Context(), id); err != nil {
+						t.Fatal(err)
+					}
+				}
+				w.idle()
+				if job, err := w.store.job(id); err != nil || job.State == core.JobSucceeded {
+					t.Errorf("job %+v, %v", job, err)
+				}
+				if n := w.store.noteCount(); n != 0 {
+					t.Errorf("the ids of %d pages are still kept", n)
+				}
+			})
+		})
+	}
 }

@@ -39,6 +39,7 @@ func (c *Consumers) Cancel(ctx context.Context, id string) (core.Job, error) {
 			return job, err
 		}
 	}
+	c.forgetPages(ctx, job.Repository, id, "")
 	return c.storeTotals(ctx, id)
 }
 
@@ -90,7 +91,7 @@ func (c *Consumers) EndOrphan(ctx context.Context, id string) error {
 		}
 	}
 	state, fault := verdict(runs)
-	_, err = c.deps.Jobs.Update(ctx, id, func(j *core.Job) error {
+	job, err := c.deps.Jobs.Update(ctx, id, func(j *core.Job) error {
 		if j.State.Final() {
 			return nil
 		}
@@ -106,6 +107,9 @@ func (c *Consumers) EndOrphan(ctx context.Context, id string) error {
 		j.State, j.EndedAt, j.Error, j.Totals = state, &now, fault, sum(runs)
 		return nil
 	})
+	if err == nil {
+		c.forgetPages(ctx, job.Repository, id, "")
+	}
 	return err
 }
 

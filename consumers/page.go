@@ -136,10 +136,14 @@ func (r *repository) workOnPage(ctx context.Context, w *pageWork, free func()) e
 	if failure != nil {
 		r.log.Warn("organization could not be read", "job_id", job.ID, "organization", w.req.Organization,
 			"page", w.page.Number, "err", failure.cause)
+		r.c.forgetPages(ctx, r.Code, job.ID, w.req.Organization)
 		return r.finishJob(ctx, job.ID)
 	}
 	if complete {
 		return r.finishOrganization(ctx, job, run)
+	}
+	if run.State.Final() { // cancelled meanwhile
+		r.c.forgetPages(ctx, r.Code, job.ID, w.req.Organization)
 	}
 	return nil
 }
@@ -201,5 +205,6 @@ func (r *repository) finishOrganization(ctx context.Context, job core.Job, run c
 	if err != nil {
 		return err
 	}
+	r.c.forgetPages(ctx, r.Code, job.ID, run.Organization)
 	return r.finishJob(ctx, job.ID)
 }

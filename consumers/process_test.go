@@ -192,7 +192,7 @@ func (s sourcePort) Fetch(ctx context.Context, most, _ int, wait time.Duration) 
 }
 
 func (m *message) Request() core.Request { return m.request }
-func (m *message) Version() core.Version { return m.e.version }
+func (m *message) Version() core.Version { return versionOf(m.request, m.e.version) }
 func (m *message) Deliveries() int       { return m.count }
 
 func (m *message) Ack(ctx context.Context) error {
@@ -230,7 +230,7 @@ func (q requestPort) Publish(ctx context.Context, r core.Request) error {
 }
 
 func (q requestPort) Offer(ctx context.Context, r core.Request) error {
-	if q.p.w.broker.HoldsRemoval(r) {
+	if q.p.w.broker.Suffices(r) {
 		return tell(ctx, q.p, func() error { return nil })
 	}
 	return q.Publish(ctx, r)

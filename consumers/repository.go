@@ -20,6 +20,7 @@ type repository struct {
 	gate *gate
 
 	recordCalls, pageCalls *semaphore.Weighted // calls to the upstream under way
+	batched                *semaphore.Weighted // records of batches that are worked on
 	pagesInHand            map[string]struct{}
 	mu                     sync.Mutex // guards pagesInHand and records
 	records                map[string]*recordInHand
@@ -37,7 +38,7 @@ func newRepository(c *Consumers, r Repository) *repository {
 		Repository: r, c: c, log: c.cfg.Logger.With("repository", r.Code),
 		gate:        newGate("the index was not asked yet"),
 		recordCalls: semaphore.NewWeighted(int64(r.Concurrency)), pageCalls: semaphore.NewWeighted(int64(r.Concurrency)),
-		suspects: semaphore.NewWeighted(1), pagesInHand: make(map[string]struct{}), records: make(map[string]*recordInHand),
+		batched: semaphore.NewWeighted(int64(c.cfg.RecordsInHand)), suspects: semaphore.NewWeighted(1), pagesInHand: make(map[string]struct{}), records: make(map[string]*recordInHand),
 		progress: newProgress(c.deps.Organizations, c.cfg.ProgressEvery),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -178,7 +179,10 @@ func (s *store) noted(list string, reading, last int) int {
 func (s *store) forget(list string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.notes, list)
+	maps.DeleteFunc(s.notes, func(noted string, _ map[[2]int][]uint64) bool {
+		job, isJob := strings.CutSuffix(list, " ") // of no organization: all of the job
+		return noted == list || isJob && strings.HasPrefix(noted, job+" ")
+	})
 	return nil
 }
 

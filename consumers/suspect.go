@@ -2,6 +2,10 @@ package consumers
 
 import (
 	"context"
+	"encoding/base64"
+	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"tutti/internal/core"
@@ -12,8 +16,11 @@ const (
 	suspectDeliveries = 3
 	// suspectWindow, in ack waits, is how long after the start such records come: they are those that were in hand.
 	suspectWindow = 3
-	// suspectPause lets the other records end before the one that is left as the suspect is worked on.
+	// suspectPause lets the other records end before the suspect is worked on.
 	suspectPause = time.Second
+	// suspectKept is how long a record that was worked on alone, and did not end, is held to be the one. A supervisor may
+	// leave a process that ends again and again alone for minutes.
+	suspectKept = 15 * time.Minute
 )
 
 // suspicious tells whether m may be what ended the processes before this one: it was in hand again and again, and this
@@ -22,28 +29,71 @@ func (r *repository) suspicious(m core.Message) bool {
 	return m.Deliveries() >= suspectDeliveries && time.Since(r.c.startedAt) < suspectWindow*r.c.cfg.AckWait
 }
 
-// workAlone works on suspicious records one after the other, so that those before the one that ends the process end. Those
-// behind it were delivered as often, without having been worked on; before that counts against them they are published
-// again, as if they were new, and end while the suspect waits a moment.
+// workAlone works on suspicious records one after the other, and notes each in a slot of the queue before and until it
+// has ended. So the next process knows which one it was: it works on all others as if they were new, and on that one when
+// they have had a moment to end. Each of its deliveries counts until it is given up.
 func (r *repository) workAlone(ctx context.Context, m core.Message, free func()) {
-	last := m.Deliveries() > r.c.cfg.MaxDeliver/2
-	switch {
-	case !last:
-		if r.suspects.Acquire(r.c.draining, 1) != nil {
-			r.c.keeper.release(m)
-			r.giveBack(context.WithoutCancel(ctx), m, 0)
-			return
-		}
-	case !r.suspects.TryAcquire(1):
-		r.c.keeper.release(m)
-		r.giveBack(ctx, m, 0)
-		return
-	}
-	defer r.suspects.Release(1)
-	if last && sleep(r.c.draining, suspectPause) != nil {
+	if r.suspects.Acquire(r.c.draining, 1) != nil {
 		r.c.keeper.release(m)
 		r.giveBack(context.WithoutCancel(ctx), m, 0)
 		return
 	}
+	known, mine := r.suspect(ctx, m)
+	switch {
+	case known && !mine && m.Deliveries() <= r.c.cfg.MaxDeliver/2:
+		r.suspects.Release(1)
+		r.workOnRecord(ctx, m, free)
+		return
+	case mine:
+		r.suspects.Release(1) // nobody waits for the suspect
+		if sleep(r.c.draining, suspectPause) != nil || r.suspects.Acquire(r.c.draining, 1) != nil {
+			r.c.keeper.release(m)
+			r.giveBack(context.WithoutCancel(ctx), m, 0)
+			return
+		}
+	}
+	defer r.suspects.Release(1)
+	r.setSuspect(ctx, suspectOf(m))
 	r.workOnRecord(ctx, m, free)
+	r.setSuspect(ctx, "")
+}
+
+func (r *repository) suspectSlot() string {
+	return "suspect." + base64.RawURLEncoding.EncodeToString([]byte(r.Code))
+}
+
+// suspectOf names a record as the slot does.
+func suspectOf(m core.Message) string {
+	req := m.Request()
+	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%q %q", req.Organization, req.RecordID))
+}
+
+// suspect tells whether it is known which record ended the last process, and whether that is m's.
+func (r *repository) suspect(ctx context.Context, m core.Message) (known, mine bool) {
+	content, _, err := r.c.deps.Slots.Slot(ctx, r.suspectSlot())
+	if err != nil {
+		return false, false // then they are worked on one after the other
+	}
+	name, at, _ := strings.Cut(content, " ")
+	noted, err := strconv.ParseInt(at, 10, 64)
+	if name == "" || err != nil || time.Since(time.Unix(noted, 0)) > suspectKept {
+		return false, false
+	}
+	return true, name == suspectOf(m)
+}
+
+// setSuspect notes a record, or that there is none. What goes wrong costs no more than another try.
+func (r *repository) setSuspect(ctx context.Context, name string) {
+	ctx = context.WithoutCancel(ctx)
+	content := ""
+	if name != "" {
+		content = name + " " + strconv.FormatInt(time.Now().Unix(), 10)
+	}
+	_, revision, err := r.c.deps.Slots.Slot(ctx, r.suspectSlot())
+	if err == nil {
+		err = r.c.deps.Slots.SetSlot(ctx, r.suspectSlot(), content, revision)
+	}
+	if err != nil && core.CodeOf(err) != core.CodeConflict {
+		r.log.Info("noting what is worked on alone", "err", err)
+	}
 }

@@ -212,7 +212,7 @@ func (r *repository) askAgain(ctx context.Context, job core.Job, organization st
 	for _, id := range ids {
 		publishing.Go(func() error {
 			req := r.childRequest(job, core.ScopeRecord, organization)
-			req.RecordID, req.Cause, req.Force = id, core.CauseSweep, false
+			req.RecordID, req.Cause, req.Force, req.AsOf = id, core.CauseSweep, false, job.StartVersion
 			return r.insist(publishCtx, "publishing a swept record", func() error {
 				return r.c.deps.Requests.Offer(publishCtx, req)
 			})

@@ -30,6 +30,8 @@ type Event struct {
 	Repository string
 	// Categories are the categoryId and the categoryAlias of FormatLyric, as far as there are any.
 	Categories []string
+	// Entity is the entityName of FormatLyric, empty when there is none.
+	Entity string
 	// Organization and RecordID are empty where an event of FormatMaestro names a wider scope.
 	Organization string
 	RecordID     string
@@ -91,6 +93,7 @@ const (
 	memberOrg        = "organization"
 	memberCategory   = "categoryId"
 	memberAlias      = "categoryAlias"
+	memberEntity     = "entityName"
 )
 
 // ParseEvent reads the bytes of one event. Of an Event and a Fault exactly one is given. A member that is null counts as
@@ -156,7 +159,7 @@ func readEvent(object gjson.Result) (Event, *Fault) {
 	object.ForEach(func(key, value gjson.Result) bool {
 		switch name := key.String(); name {
 		case memberRepository, memberStudy, memberAnalysis, memberRemove, memberServer, memberSystem, memberOrg,
-			memberCategory, memberAlias:
+			memberCategory, memberAlias, memberEntity:
 			if _, seen := m[name]; seen {
 				twice = name
 			}
@@ -253,6 +256,9 @@ func (m members) lyric() (Event, *Fault) {
 		if e.Categories, fault = m.appendKey(e.Categories, memberAlias); fault != nil {
 			return Event{}, fault
 		}
+	}
+	if entity := m[memberEntity]; entity.Type == gjson.String {
+		e.Entity = strings.Clone(entity.String())
 	}
 	return e, nil
 }

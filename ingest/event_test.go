@@ -53,7 +53,7 @@ func TestParseEvent(t *testing.T) {
 		"lyric": {
 			`{"action":"delete","categoryId":3,"categoryAlias":"donor","entityName":"donor","isValid":false,` +
 				`"organization":"O","systemId":"L1","data":{"studyId":"S"}}`,
-			ingest.Event{Format: ingest.FormatLyric, Categories: []string{"3", "donor"}, Organization: "O", RecordID: "L1"},
+			ingest.Event{Format: ingest.FormatLyric, Categories: []string{"3", "donor"}, Entity: "donor", Organization: "O", RecordID: "L1"},
 		},
 		"lyric with a category of text": {
 			`{"systemId":"L1","organization":"O","categoryId":"3"}`,

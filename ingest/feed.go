@@ -13,6 +13,9 @@ import (
 const (
 	// otherServerEvery is how often at most a letter is put for events of one other server on a topic.
 	otherServerEvery = time.Minute
+	// maxTopicLetters is how many messages that are not understood are kept, of the repository that a topic is of, before
+	// the rest is only counted.
+	maxTopicLetters = 10_000
 	// maxOtherServers is how many names of other servers are remembered, and so how many letters there can be.
 	maxOtherServers = 100
 )
@@ -75,7 +78,7 @@ func (f *Feed) Handle(ctx context.Context, values [][]byte, position func(i int)
 	if err := f.service.submit(ctx, b.intake); err != nil {
 		return err
 	}
-	if err := f.service.keep(ctx, b.letters); err != nil {
+	if err := f.service.keep(ctx, f.bounded(b.letters)); err != nil {
 		return err
 	}
 	if err := f.tellOthers(ctx, b.others); err != nil {
@@ -109,7 +112,7 @@ func (f *Feed) take(b *feedBatch, value []byte, position func() string) {
 	if fault == nil {
 		b.results[resultAccepted]++
 		for _, repo := range repositories {
-			b.intake.add(e, repo.Code)
+			b.intake.add(f.service.asked(e, repo.Code), repo.Code)
 		}
 		return
 	}
@@ -119,6 +122,25 @@ func (f *Feed) take(b *feedBatch, value []byte, position func() string) {
 		return
 	}
 	b.letters = append(b.letters, letterOf(fault, f.only(), f.source, position(), value))
+}
+
+// bounded gives the letters that are kept: where a topic carries too much that is not understood, the last one stands for
+// those beyond, and counts them, as the topic itself still has them for a while. A disk must not fill up with them.
+func (f *Feed) bounded(letters []core.DeadLetter) []core.DeadLetter {
+	index := f.service.cfg.LetterIndex
+	if index == nil || len(letters) == 0 {
+		return letters
+	}
+	room := max(0, maxTopicLetters-index.CountReason(f.only(), core.ReasonNotUnderstood))
+	if len(letters) <= room {
+		return letters
+	}
+	beyond := letters[room:]
+	about := Fault{Message: fmt.Sprintf("the topic carries more than %d messages that are not understood: this letter counts "+
+		"those beyond, the last one stands at the position; mend their sender, then discard the letters", maxTopicLetters)}
+	rest := letterOf(&about, f.only(), f.source, beyond[len(beyond)-1].Position, fmt.Appendf(nil, "{%q:%q}", "topic", f.topic))
+	rest.Attempts = len(beyond)
+	return append(letters[:room:room], rest)
 }
 
 // only gives the code of the feed's repository where there is just one, else "".

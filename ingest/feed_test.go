@@ -311,3 +311,45 @@ func TestNewFeedRefuses(t *testing.T) {
 	_, err := newWorld(t, func(c *ingest.Config) { c.Letters = nil }).service.NewFeed(ingest.FeedConfig{Topic: "t", Requests: true})
 	wantError(t, err, core.CodeUnsupported, "dead letters are not kept here")
 }
+
+// TestFeedOfRelatedEntities: a change of a record that stands inside another one's asks for their organization.
+func TestFeedOfRelatedEntities(t *testing.T) {
+	w := newWorld(t, func(c *ingest.Config) {
+		c.Sources = map[string]ingest.Source{"lyric": {LyricEntity: "donor"}}
+	})
+	f := newFeed(t, w, ingest.FeedConfig{Repositories: []string{"lyric"}})
+	event := func(entity, id string) string {
+		return fmt.Sprintf(`{"systemId":%q,"organization":"O","entityName":%q}`, id, entity)
+	}
+	if err := f.Handle(t.Context(), values(event("donor", "D"), event("specimen", "S"), event("specimen", "T")), position); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"index lyric/O/D", "index lyric/O"}, w.asked()); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// TestFeedBoundsPoison: a topic that carries nothing that is understood does not fill the disk.
+func TestFeedBoundsPoison(t *testing.T) {
+	w := newWorld(t, nil)
+	f := newFeed(t, w, ingest.FeedConfig{Repositories: []string{"song.ca"}})
+	n := 0
+	for range 3 {
+		batch := make([]string, 4000)
+		for i := range batch {
+			batch[i] = fmt.Sprintf(`{"other":%d}`, n)
+			n++
+		}
+		if err := f.Handle(t.Context(), values(batch...), position); err != nil {
+			t.Fatal(err)
+		}
+	}
+	letters := w.letters.all()
+	if len(letters) != 10_001 {
+		t.Fatalf("%d letters, want 10,000 and one for those beyond", len(letters))
+	}
+	rest := letters[len(letters)-1]
+	if rest.Attempts != 2000 || rest.Position != position(3999) || !strings.Contains(rest.Hint, "more than 10000 messages") {
+		t.Errorf("the last letter: %+v", rest)
+	}
+}

@@ -52,7 +52,7 @@ func (s *Service) Notify(
 			faults = append(faults, pointedFault{pointedEvent: event, fault: fault})
 			continue
 		}
-		in.add(e, repository)
+		in.add(s.asked(e, repository), repository)
 	}
 	if err := s.submit(ctx, in); err != nil {
 		return core.Notified{}, err

@@ -73,6 +73,16 @@ func (s *Service) sentBy(e Event, repo core.Repository) bool {
 	return e.Repository == repo.Code || e.Format == FormatSong && e.Repository == ""
 }
 
+// asked gives what an event asks of a repository that it is of: a change of a record that is not indexed by itself asks for
+// its organization.
+func (s *Service) asked(e Event, repository string) Event {
+	entity := s.cfg.Sources[repository].LyricEntity
+	if e.Format == FormatLyric && entity != "" && e.Entity != "" && e.Entity != entity {
+		e.RecordID = ""
+	}
+	return e
+}
+
 func (e Event) misfit(repositories []core.Repository) *Fault {
 	member := memberAnalysis
 	if e.Format == FormatLyric {

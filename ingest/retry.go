@@ -173,6 +173,10 @@ func (s *Service) recordRequest(l core.DeadLetter) (core.Request, error) {
 	if err := s.stillConfigured(l.Repository); err != nil {
 		return core.Request{}, err
 	}
+	if l.Reason == core.ReasonInvalidID {
+		return core.Request{}, notRetried("the record cannot be asked for by its id",
+			"give the record another id in its repository, which a run brings along, and discard the letter")
+	}
 	r := core.Request{
 		Kind: core.KindIndex, Scope: core.ScopeRecord, Repository: l.Repository, Organization: l.Organization,
 		RecordID: l.RecordID, Cause: core.CauseREST,
@@ -226,7 +230,7 @@ func (s *Service) planMessage(in *intake, l core.DeadLetter) error {
 		return notUnderstood(fault)
 	}
 	for _, repo := range repositories {
-		in.add(e, repo.Code)
+		in.add(s.asked(e, repo.Code), repo.Code)
 	}
 	return nil
 }

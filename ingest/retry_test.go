@@ -107,6 +107,13 @@ func TestRetryRefuses(t *testing.T) {
 			`repository "song.de" is not configured`,
 		},
 		"long id": {long, "the record cannot be asked for: id has 600 bytes, the limit is 512"},
+		"a record without an id": {
+			core.DeadLetter{
+				Repository: "song.ca", Organization: "S", RecordID: "without-id-1", Reason: core.ReasonInvalidID,
+				Request: &core.Request{Kind: core.KindIndex, Scope: core.ScopeRecord, Repository: "song.ca", Organization: "S", RecordID: "without-id-1"},
+			},
+			"the record cannot be asked for by its id",
+		},
 		"records, of which none is named": {
 			core.DeadLetter{Repository: "song.ca", Request: &core.Request{Scope: core.ScopeRecords}},
 			"the letter names neither a record nor a run",

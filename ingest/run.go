@@ -61,7 +61,7 @@ func validRun(scope core.Scope, organization string) error {
 			return core.NewError(core.CodeInvalid, "a run over a repository names no organization")
 		}
 		return nil
-	case core.ScopeRecord, core.ScopePage:
+	case core.ScopeRecord, core.ScopeRecords, core.ScopePage:
 		return core.NewError(core.CodeInvalid, fmt.Sprintf("scope %q is not a run", scope))
 	default:
 		return core.NewError(core.CodeInvalid, fmt.Sprintf("unknown scope %q", scope))

@@ -43,6 +43,9 @@ type Source struct {
 	// LyricCategory is the id or the alias of the category that a tabular repository reads; events of another one are of
 	// another server. Empty for any.
 	LyricCategory string
+	// LyricEntity is the one entity of a tabular repository whose records are indexed. A record of another one stands
+	// inside one of that, which only a run of its organization finds. Empty for any.
+	LyricEntity string
 }
 
 func (c Config) validate() error {

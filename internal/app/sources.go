@@ -23,6 +23,7 @@ func (a *App) openIngest(context.Context) error {
 		repositories = append(repositories, rc.Core())
 		sources[rc.Code] = ingest.Source{
 			WebhookSecret: rc.Notifications.Webhook.Secret.Reveal(), LyricCategory: rc.Lyric.CategoryID,
+			LyricEntity: rc.Lyric.Entity,
 		}
 	}
 	jobs, letters := a.queue.Jobs(), a.queue.DeadLetters()

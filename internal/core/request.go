@@ -55,6 +55,8 @@ const MaxBatchRecords = 128
 type RecordKey struct {
 	Organization string `json:"organization"`
 	ID           string `json:"id"`
+	// RequestID is the id of the Request that named the record, empty for that of the whole.
+	RequestID string `json:"requestId,omitempty"`
 }
 
 // Request is the only thing on the queue: small, never a record's body.
@@ -75,6 +77,9 @@ type Request struct {
 	Attempts    int         `json:"attempts,omitempty"`
 	ReceivedAt  time.Time   `json:"receivedAt"`
 	Traceparent string      `json:"traceparent,omitempty"`
+	// AsOf is the version of the message that this Request was split off from, zero when it stands for itself: its record
+	// is written with that version, so that what was asked for later, and done since, is not undone.
+	AsOf Version `json:"asOf,omitempty"`
 	// NotBefore is the time before which a republished Request is not worked on.
 	NotBefore time.Time `json:"notBefore,omitzero"`
 }
@@ -153,6 +158,9 @@ func (r Request) validateRecords() error {
 // Record gives the Request for one of r's Records alone.
 func (r Request) Record(k RecordKey) Request {
 	r.Scope, r.Organization, r.RecordID, r.Records = ScopeRecord, k.Organization, k.ID, nil
+	if k.RequestID != "" {
+		r.ID = k.RequestID
+	}
 	return r
 }
 

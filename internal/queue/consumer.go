@@ -213,11 +213,19 @@ func (c *Consumer) understand(ctx context.Context, raw []*nats.Msg) []core.Messa
 			continue
 		}
 		messages = append(messages, &message{
-			nc: c.queue.nc, reply: m.Reply, request: r, version: core.Version(meta.Timestamp.UnixNano()),
+			nc: c.queue.nc, reply: m.Reply, request: r, version: versionOf(r, meta.Timestamp),
 			sequence: meta.Sequence.Stream, deliveries: int(meta.NumDelivered),
 		})
 	}
 	return messages
+}
+
+// versionOf gives the version of a Request that was stored at a time.
+func versionOf(r core.Request, storedAt time.Time) core.Version {
+	if stored := core.Version(storedAt.UnixNano()); r.AsOf == 0 || r.AsOf > stored {
+		return stored
+	}
+	return r.AsOf
 }
 
 // discard moves a message that nobody can work on to the dead letters; it stays where it is if that fails.

@@ -28,3 +28,26 @@ var RequestSubject = requestSubject
 
 // Conn gives the connection.
 func (q *Queue) Conn() *nats.Conn { return q.nc }
+
+// HoldGathered makes Requests that come one by one wait as if publishes were under way, until the function that it gives
+// is called.
+func HoldGathered(q *Queue) (release func()) {
+	q.gather.mu.Lock()
+	defer q.gather.mu.Unlock()
+	q.gather.flying = gatherFlights
+	return func() {
+		for range gatherFlights {
+			q.gather.landed(q)
+		}
+	}
+}
+
+// Gathered gives how many Requests wait for others.
+func Gathered(q *Queue) int {
+	q.gather.mu.Lock()
+	defer q.gather.mu.Unlock()
+	return len(q.gather.waiting)
+}
+
+// GatherMost is how many may wait.
+const GatherMost = gatherMost

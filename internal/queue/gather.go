@@ -2,8 +2,11 @@ package queue
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"tutti/internal/core"
 )
@@ -14,6 +17,8 @@ const (
 	// gatherWindow is the time over which arrivals are counted: many came when gatherMany did in the last one.
 	gatherWindow = 20 * time.Millisecond
 	gatherMany   = 2 * leastBatch
+	// gatherMost is how many may wait; more are refused.
+	gatherMost = 4096
 	// gatherLinger is how long the first of many waits for the others.
 	gatherLinger = 5 * time.Millisecond
 )
@@ -31,6 +36,8 @@ type gatherer struct {
 }
 
 type gathered struct {
+	// ctx is the caller's: one who was told of a failure must not be followed by the Request all the same.
+	ctx     context.Context //nolint:containedctx // it bounds one call that another goroutine makes
 	request core.Request
 	// stored takes the outcome; there is room for it, whether or not somebody still waits.
 	stored chan error
@@ -47,7 +54,14 @@ func (g *gatherer) publish(ctx context.Context, q *Queue, r core.Request) error 
 		g.landed(q)
 		return err
 	}
-	one := gathered{r, make(chan error, 1)}
+	if len(g.waiting) >= gatherMost {
+		g.mu.Unlock()
+		return &core.Error{
+			Code: core.CodeOverloaded, Message: "publishing the request: too many wait for the queue already",
+			RetryAfter: retryWhenFull,
+		}
+	}
+	one := gathered{ctx, r, make(chan error, 1)}
 	g.waiting = append(g.waiting, one)
 	if g.flying == 0 {
 		g.flying++
@@ -99,13 +113,16 @@ func (g *gatherer) fly(q *Queue) {
 	g.landed(q)
 }
 
-// take publishes a group: those that may travel together in batches, all others one after the other.
+// take publishes a group: those that may travel together in batches, all others side by side.
 func (g *gatherer) take(q *Queue, group []gathered) {
+	group = slices.DeleteFunc(group, func(one gathered) bool { return one.ctx.Err() != nil })
 	requests := make([]core.Request, len(group))
 	for i, one := range group {
 		requests[i] = one.request
 	}
-	ctx := context.Background() // each call is bounded by itself, and whoever waits may have gone
+	ctx := context.Background() // each call is bounded by itself; a batch is of many callers
+	var alone errgroup.Group
+	alone.SetLimit(publishesAtOnce)
 	for _, members := range batchesOf(requests) {
 		if len(members) >= leastBatch && q.batches.admit(ctx, q) {
 			err := q.publishTogether(ctx, requests, members)
@@ -115,7 +132,11 @@ func (g *gatherer) take(q *Queue, group []gathered) {
 			continue
 		}
 		for _, i := range members {
-			group[i].stored <- q.publishRequest(ctx, requests[i])
+			alone.Go(func() error {
+				group[i].stored <- q.publishRequest(group[i].ctx, requests[i])
+				return nil
+			})
 		}
 	}
+	_ = alone.Wait() // each has its own error
 }

@@ -138,8 +138,8 @@ func (j *Jobs) List(ctx context.Context, f JobFilter) ([]core.Job, string, error
 	after := ""
 	if f.Cursor != "" {
 		var err error
-		if after, err = DecodeToken(f.Cursor); err != nil {
-			return nil, "", core.WrapError(core.CodeInvalid, "the cursor is not one of this list", err)
+		if after, err = decodeCursor(cursorOfJobs, f.Cursor); err != nil {
+			return nil, "", err
 		}
 	}
 	all, err := j.newestFirst(ctx)
@@ -153,7 +153,7 @@ func (j *Jobs) List(ctx context.Context, f JobFilter) ([]core.Job, string, error
 			continue
 		}
 		if len(page) == limit {
-			return page, EncodeToken(page[limit-1].ID), nil
+			return page, encodeCursor(cursorOfJobs, page[limit-1].ID), nil
 		}
 		page = append(page, job)
 	}

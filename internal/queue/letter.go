@@ -268,7 +268,7 @@ func (d *DeadLetters) List(
 	letters := make([]core.DeadLetter, 0, min(limit, len(entries)))
 	for i, entry := range entries {
 		if len(letters) == limit {
-			return letters, strconv.FormatUint(entries[i-1].sequence, 36), nil
+			return letters, encodeCursor(cursorOfLetters, strconv.FormatUint(entries[i-1].sequence, 36)), nil
 		}
 		l, sequence, err := d.last(ctx, entry.subject)
 		if isNotFound(err) || err == nil && sequence != entry.sequence && before > 0 && sequence >= before {
@@ -288,9 +288,13 @@ func parseCursor(cursor string) (uint64, error) {
 	if cursor == "" {
 		return 0, nil
 	}
-	n, err := strconv.ParseUint(cursor, 36, 64)
+	position, err := decodeCursor(cursorOfLetters, cursor)
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseUint(position, 36, 64)
 	if err != nil || n == 0 {
-		return 0, core.WrapError(core.CodeInvalid, "the cursor is not one of this list", err)
+		return 0, foreignCursor(err)
 	}
 	return n, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,31 +33,33 @@ func (j *Jobs) NotePage(ctx context.Context, jobID, organization string, reading
 // NotedIDs gives how many different ids the pages up to and including last held, in one reading of an organization's
 // list.
 func (j *Jobs) NotedIDs(ctx context.Context, jobID, organization string, reading, last int) (int, error) {
-	pages := make(map[string][]byte)
+	var ids []uint64
 	filter := jobsPrefix + pagesKey(jobID, organization) + strconv.Itoa(reading) + "."
 	err := j.queue.readAll(ctx, j.stream, filter+"*", func(m readMessage) error {
 		n, err := strconv.Atoi(strings.TrimPrefix(m.Subject, filter))
 		if err != nil || len(m.Data)%8 != 0 {
 			return core.NewError(core.CodeInternal, fmt.Sprintf("the note of a page has %d bytes", len(m.Data)))
 		}
-		if n <= last {
-			pages[m.Subject] = m.Data
+		if n > last {
+			return nil
+		}
+		for data := m.Data; len(data) > 0; data = data[8:] {
+			ids = append(ids, binary.LittleEndian.Uint64(data))
 		}
 		return nil
 	})
 	if err != nil {
 		return 0, fault("reading the noted ids", err)
 	}
-	ids := make(map[uint64]struct{})
-	for _, data := range pages {
-		for ; len(data) > 0; data = data[8:] {
-			ids[binary.LittleEndian.Uint64(data)] = struct{}{}
-		}
-	}
-	return len(ids), nil
+	slices.Sort(ids)
+	return len(slices.Compact(ids)), nil
 }
 
-// ForgetPages removes what was noted of an organization's list.
+// ForgetPages removes what was noted of an organization's list, or of every list of the job when organization is empty.
 func (j *Jobs) ForgetPages(ctx context.Context, jobID, organization string) error {
-	return fault("forgetting the ids of pages", j.purge(ctx, jobsPrefix+pagesKey(jobID, organization)+">"))
+	key := keyPages + EncodeToken(jobID) + ".>"
+	if organization != "" {
+		key = pagesKey(jobID, organization) + ">"
+	}
+	return fault("forgetting the ids of pages", j.purge(ctx, jobsPrefix+key))
 }

@@ -42,7 +42,8 @@ func (q *Queue) Pending(ctx context.Context) ([]ConsumerLag, error) {
 
 // Idle tells whether no record or page Request of a repository waits or is in hand of any process.
 func (q *Queue) Idle(ctx context.Context, repository string) (bool, error) {
-	for _, class := range []core.Class{core.ClassRecords, core.ClassBatches, core.ClassPages} {
+	// In this order: pages and batches hand records over, which are there before the page or the batch has ended.
+	for _, class := range []core.Class{core.ClassPages, core.ClassBatches, core.ClassRecords} {
 		consumer, err := q.requests.Consumer(ctx, durableName(repository, class))
 		if err != nil {
 			return false, fault("asking for waiting requests", err)

@@ -27,9 +27,9 @@ func (q *Queue) Publish(ctx context.Context, r core.Request) error {
 	return err
 }
 
-// Offer is Publish for a Request that tutti makes by itself: when its subject holds a removal, waiting or in hand, that one
-// stands, nothing is stored, and it counts as stored. A Request to index is replaced by the newer one, since the record
-// may have been fetched for it already.
+// Offer is Publish for a Request that tutti makes by itself: when its subject holds a removal, waiting or in hand, or, for a
+// Request that was split off (AsOf), one that is newer than that, it stands, nothing is stored, and it counts as stored.
+// Any other Request to index is replaced, since the record may have been fetched for it already.
 func (q *Queue) Offer(ctx context.Context, r core.Request) error {
 	err := q.offer(ctx, r)
 	q.metrics.countPublished(err)
@@ -56,7 +56,8 @@ func (q *Queue) offer(ctx context.Context, r core.Request) error {
 			return fault("reading the request that is there", err)
 		}
 		var other core.Request
-		if json.Unmarshal(there.Data, &other) == nil && other.Kind == core.KindRemove {
+		if json.Unmarshal(there.Data, &other) == nil &&
+			(other.Kind == core.KindRemove || r.AsOf > 0 && versionOf(other, there.Time) > r.AsOf) {
 			return nil
 		}
 		sequence = there.Sequence

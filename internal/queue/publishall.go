@@ -86,10 +86,10 @@ func batchesOf(rs []core.Request) [][]int {
 	return batches
 }
 
-// joinable tells whether nothing of r is lost when it travels in a batch.
+// joinable tells whether nothing that is worked by is lost when r travels in a batch.
 func joinable(r core.Request) bool {
 	return r.Scope == core.ScopeRecord && r.Kind == core.KindIndex && r.JobID == "" && r.Attempts == 0 &&
-		r.NotBefore.IsZero() && r.Cause != core.CauseOutbox && r.Validate() == nil
+		r.AsOf == 0 && !r.Force && !r.Rebuild && r.NotBefore.IsZero() && r.Cause != core.CauseOutbox && r.Validate() == nil
 }
 
 func (q *Queue) publishTogether(ctx context.Context, rs []core.Request, members []int) error {
@@ -107,6 +107,7 @@ func (q *Queue) publishTogether(ctx context.Context, rs []core.Request, members 
 		key := core.RecordKey{Organization: rs[m].Organization, ID: rs[m].RecordID}
 		if _, twice := named[key]; !twice {
 			named[key] = struct{}{}
+			key.RequestID = rs[m].ID
 			batch.Records = append(batch.Records, key)
 		}
 	}
@@ -120,18 +121,28 @@ type waitingBatches struct {
 	countedAt time.Time
 }
 
-// admit counts a batch that is about to be published; false when too many wait, or nobody knows.
+// admit counts a batch that is about to be published; false when too many wait, or nobody knows. Of those that ask at the
+// same time one asks the server; the others go by what was known before.
 func (w *waitingBatches) admit(ctx context.Context, q *Queue) bool {
+	limit := max(2, int64(q.cfg.MaxPending/batchShare))
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	if time.Since(w.countedAt) > batchesCountedEvery {
+	stale := time.Since(w.countedAt) > batchesCountedEvery
+	if stale {
+		w.countedAt = time.Now()
+	}
+	w.mu.Unlock()
+	if stale {
 		waiting, err := q.countBatches(ctx)
 		if err != nil {
-			return false // the publishes will say what is wrong
+			waiting = limit // the publishes will say what is wrong
 		}
+		w.mu.Lock()
 		w.waiting, w.countedAt = waiting, time.Now()
+		w.mu.Unlock()
 	}
-	if w.waiting >= max(2, int64(q.cfg.MaxPending/batchShare)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.waiting >= limit {
 		return false
 	}
 	w.waiting++

@@ -1,0 +1,44 @@
+package queue
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+
+	"tutti/internal/core"
+)
+
+// A cursor names the list that it goes on with, so that one of another list, or a made-up one, is refused instead of
+// showing an arbitrary page.
+const (
+	cursorOfLetters = "dead-letters"
+	cursorOfJobs    = "jobs"
+)
+
+// encodeCursor gives the cursor of a list that goes on behind position.
+func encodeCursor(list, position string) string {
+	return EncodeToken(string(binary.BigEndian.AppendUint32(nil, cursorSum(list, position))) + position)
+}
+
+// decodeCursor reverses encodeCursor; CodeInvalid for what it never gave for this list.
+func decodeCursor(list, cursor string) (string, error) {
+	raw, err := DecodeToken(cursor)
+	if err != nil {
+		return "", foreignCursor(err)
+	}
+	const sumBytes = 4
+	if len(raw) <= sumBytes || binary.BigEndian.Uint32([]byte(raw[:sumBytes])) != cursorSum(list, raw[sumBytes:]) {
+		return "", foreignCursor(nil)
+	}
+	return raw[sumBytes:], nil
+}
+
+func cursorSum(list, position string) uint32 {
+	return crc32.ChecksumIEEE([]byte(list + "\x00" + position))
+}
+
+func foreignCursor(err error) error {
+	return &core.Error{
+		Code: core.CodeInvalid, Message: "the cursor is not one of this list",
+		Hint: "take it from the page before, or leave it out to begin with the first", Err: err,
+	}
+}

@@ -1,0 +1,106 @@
+package queue_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"tutti/internal/core"
+	"tutti/internal/queue"
+)
+
+// TestGatheredCallerGone: a Request whose caller was told of a failure is not stored later, where it would replace what was
+// asked for since.
+func TestGatheredCallerGone(t *testing.T) {
+	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
+	records := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
+	release := queue.HoldGathered(q)
+	ctx, cancel := context.WithCancel(t.Context())
+	told := make(chan error)
+	go func() { told <- q.PublishAll(ctx, []core.Request{record("S1", "x")})[0] }()
+	eventually(t, "a Request that waits", func() bool { return queue.Gathered(q) == 1 })
+	cancel()
+	wantCode(t, <-told, core.CodeUnavailable)
+	removal := record("S1", "x")
+	removal.Kind = core.KindRemove
+	mustPublish(t, q, removal)
+	release()
+	eventually(t, "nothing that waits", func() bool { return queue.Gathered(q) == 0 })
+	mustPublish(t, q, record("S1", "last"))
+	got := fetch(t, records)
+	for len(got) < 2 {
+		got = append(got, fetch(t, records)...)
+	}
+	if len(got) != 2 || got[0].Request().Kind != core.KindRemove {
+		t.Errorf("%d messages, the first %+v", len(got), got[0].Request())
+	}
+}
+
+// TestGatheredBound: no more wait than may.
+func TestGatheredBound(t *testing.T) {
+	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
+	release := queue.HoldGathered(q)
+	var wg sync.WaitGroup
+	var refused, stored atomic.Int64
+	for range queue.GatherMost + 100 {
+		wg.Go(func() {
+			errs := q.PublishAll(t.Context(), []core.Request{record("S1", "x")})
+			switch {
+			case errs == nil:
+				stored.Add(1)
+			case core.CodeOf(errs[0]) == core.CodeOverloaded:
+				refused.Add(1)
+			default:
+				t.Error(errs[0])
+			}
+		})
+	}
+	eventually(t, "those too many", func() bool { return refused.Load() == 100 })
+	release()
+	wg.Wait()
+	if stored.Load() != queue.GatherMost || refused.Load() != 100 {
+		t.Errorf("%d stored, %d refused", stored.Load(), refused.Load())
+	}
+}
+
+// TestOfferAsOf: a Request that was split off neither replaces what is newer nor counts as newer itself.
+func TestOfferAsOf(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		q := s.connect(t, queue.Config{})
+		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
+		before := core.Version(time.Now().Add(-time.Minute).UnixNano())
+		split := record("S1", "x")
+		split.ID, split.AsOf = "split", before
+		offer := func() {
+			t.Helper()
+			if err := q.Offer(t.Context(), split); err != nil {
+				t.Fatal(err)
+			}
+		}
+		offer()
+		got := fetch(t, c)
+		if len(got) != 1 || got[0].Version() != before {
+			t.Fatalf("%d messages, version %d, want %d", len(got), got[0].Version(), before)
+		}
+		mustAck(t, got...)
+
+		mustPublish(t, q, record("S1", "x"))
+		offer()
+		if got = fetch(t, c); len(got) != 1 || got[0].Request().ID == "split" {
+			t.Fatalf("the newer one was replaced: %+v", got[0].Request())
+		}
+		mustAck(t, got...)
+
+		older := split
+		older.ID, older.AsOf = "older", before-1
+		if err := q.Offer(t.Context(), older); err != nil {
+			t.Fatal(err)
+		}
+		offer()
+		if got = fetch(t, c); len(got) != 1 || got[0].Request().ID != "split" {
+			t.Fatalf("the older one was not replaced: %+v", got[0].Request())
+		}
+	})
+}
