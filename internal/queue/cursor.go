@@ -12,11 +12,15 @@ import (
 const (
 	cursorOfLetters = "dead-letters"
 	cursorOfJobs    = "jobs"
+
+	// sumBytes is the size of the sum that a cursor begins with.
+	sumBytes = 4
 )
 
 // encodeCursor gives the cursor of a list that goes on behind position.
 func encodeCursor(list, position string) string {
-	return EncodeToken(string(binary.BigEndian.AppendUint32(nil, cursorSum(list, position))) + position)
+	sum := crc32.ChecksumIEEE([]byte(list + "\x00" + position))
+	return EncodeToken(string(binary.BigEndian.AppendUint32(nil, sum)) + position)
 }
 
 // decodeCursor reverses encodeCursor; CodeInvalid for what it never gave for this list.
@@ -25,15 +29,10 @@ func decodeCursor(list, cursor string) (string, error) {
 	if err != nil {
 		return "", foreignCursor(err)
 	}
-	const sumBytes = 4
-	if len(raw) <= sumBytes || binary.BigEndian.Uint32([]byte(raw[:sumBytes])) != cursorSum(list, raw[sumBytes:]) {
+	if len(raw) <= sumBytes || encodeCursor(list, raw[sumBytes:]) != cursor {
 		return "", foreignCursor(nil)
 	}
 	return raw[sumBytes:], nil
-}
-
-func cursorSum(list, position string) uint32 {
-	return crc32.ChecksumIEEE([]byte(list + "\x00" + position))
 }
 
 func foreignCursor(err error) error {

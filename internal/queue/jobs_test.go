@@ -402,3 +402,17 @@ func TestSlotHasOneWinner(t *testing.T) {
 		}
 	})
 }
+
+// TestJobsAge: a job is kept for 90 days after its last change.
+func TestJobsAge(t *testing.T) {
+	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
+	_, js := raw(t, q)
+	bucket, err := js.KeyValue(t.Context(), "tutti_jobs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, err := bucket.Status(t.Context())
+	if err != nil || status.TTL() != 90*24*time.Hour {
+		t.Errorf("kept for %v, %v", status.TTL(), err)
+	}
+}

@@ -1,14 +1,20 @@
 package demo_test
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
 	"context"
+	"errors"
+	"io"
 	"log/slog"
+	"net/http"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/tidwall/gjson"
 	"go.uber.org/goleak"
 
 	"tutti/internal/app/demo"
@@ -71,4 +77,74 @@ func (c *cancelAfter) Write(p []byte) (int, error) {
 		c.cancel()
 	}
 	return len(p), nil
+}
+
+// TestRunCommands: the commands that the demo prints work, in the order in which they stand, and the retry mends the dead
+// letter.
+func TestRunCommands(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	out, in := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		err := demo.Run(ctx, demo.Config{
+			DataDir: t.TempDir(), Listen: "127.0.0.1:0", Out: in, Logger: slog.New(slog.DiscardHandler),
+		})
+		ended <- errors.Join(err, in.Close())
+	}()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 30 * time.Second}
+	command := regexp.MustCompile(`^  curl (?:-s )?(?:-X (POST|DELETE) )?'?(http://[^ ']+)`)
+	ran, base := 0, ""
+	lines := bufio.NewScanner(out)
+	for lines.Scan() && !strings.HasPrefix(lines.Text(), "Still running") {
+		m := command.FindStringSubmatch(lines.Text())
+		if m == nil {
+			continue
+		}
+		ran++
+		method := cmp.Or(m[1], http.MethodGet)
+		req, err := http.NewRequestWithContext(ctx, method, m[2], nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if err != nil || resp.StatusCode/100 != 2 {
+			t.Errorf("%s: %s, %v: %s", lines.Text(), resp.Status, err, body)
+		}
+		if before, _, ok := strings.Cut(m[2], "/dead-letters/"); ok {
+			base = before
+		}
+	}
+	if ran < 10 {
+		t.Errorf("%d commands were found", ran)
+	}
+	for left := "?"; left != ""; {
+		resp, err := client.Get(base + "/dead-letters")
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if err != nil || ctx.Err() != nil {
+			t.Fatal(err, ctx.Err())
+		}
+		if left = gjson.GetBytes(body, "deadLetters.0.id").String(); left == "" {
+			break
+		}
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-t.Context().Done():
+			t.Fatal("the dead letter stays")
+		}
+	}
+	cancel()
+	go func() { _, _ = io.Copy(io.Discard, out) }()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
 }

@@ -156,17 +156,16 @@ func progressLine(job gjson.Result, expected int) string {
 		fetched, expected, job.Get("state"))
 }
 
-// finish prints commands that work while the demo runs.
-func (d *demo) finish(study, id, jobID, letter string) {
+// commands gives what is worth trying, each of which works after those before it.
+func (d *demo) commands(study, id, jobID, letter string) []string {
 	base := d.client.base
-	d.say("\nTry, in another terminal:")
-	for _, command := range []string{
+	return []string{
+		"curl " + base + "/dead-letters/" + letter,
+		"curl -X POST " + base + "/dead-letters/" + letter + "/retry",
 		"curl -X POST " + base + recordPath(study, id),
 		"curl -X POST " + base + "/index/repository/" + repositoryCode + "/organization/" + study,
 		"curl " + base + "/jobs",
 		"curl " + base + "/jobs/" + jobID + "/events",
-		"curl " + base + "/dead-letters/" + letter,
-		"curl -X POST " + base + "/dead-letters/" + letter + "/retry",
 		"curl -X DELETE " + base + recordPath(study, id),
 		"curl " + base + "/ready",
 		"curl -s " + base + "/metrics | grep ^tutti_",
@@ -174,7 +173,14 @@ func (d *demo) finish(study, id, jobID, letter string) {
 		"curl '" + d.lyric.URL() + "/data/category/" + d.lyric.CategoryID() + "/organization/CLINIC-1?view=compound&page=1&pageSize=1'",
 		"TUTTI_SERVER=" + base + " go run ./cmd/tutti index " + tabularCode + " --wait",
 		"TUTTI_SERVER=" + base + " go run ./cmd/tutti dead-letters list",
-	} {
+	}
+}
+
+// finish prints commands that work while the demo runs.
+func (d *demo) finish(study, id, jobID, letter string) {
+	base := d.client.base
+	d.say("\nTry, in another terminal:")
+	for _, command := range d.commands(study, id, jobID, letter) {
 		d.say("  %s", command)
 	}
 	d.say("Every route with its inputs, to try in a browser: %s/api-docs", base)

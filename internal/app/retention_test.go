@@ -1,0 +1,55 @@
+package app_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"tutti/internal/core"
+	"tutti/internal/queue"
+	"tutti/internal/queue/embedded"
+)
+
+// TestJobsKept: of the jobs that have ended the newest 1,000 are kept, and those that have not ended.
+func TestJobsKept(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, settings{})
+	server, err := embedded.Start(t.Context(), embedded.Config{Dir: filepath.Join(w.dir, "queue")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := queue.ConnectInProcess(t.Context(), server, queue.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for range 1005 {
+		job := core.Job{
+			ID: uuid.Must(uuid.NewV7()).String(), Repository: code, Scope: core.ScopeRepository, State: core.JobSucceeded,
+			QueuedAt: time.Now(),
+		}
+		ids = append(ids, job.ID)
+		if err := q.Jobs().Create(t.Context(), job); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := q.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	w.eventually(wait, func() (bool, string) {
+		a, err := w.try("GET", "/jobs/"+ids[0]) // the last that goes
+		return err == nil && a.status == 404, fmt.Sprintf("%d, %v", a.status, err)
+	})
+	for i, id := range ids {
+		if a, err := w.try("GET", "/jobs/"+id); i >= 5 && (err != nil || a.status != 200) || i < 5 && a.status != 404 {
+			t.Fatalf("job %d: %d, %v", i, a.status, err)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package queue_test
+
+import (
+	"testing"
+
+	"tutti/internal/core"
+	"tutti/internal/queue"
+)
+
+func TestForeignCursors(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		q := s.connect(t, queue.Config{})
+		mustPut(t, q, letter("S1", "A1", core.ReasonRejected), letter("S1", "A2", core.ReasonRejected))
+		mustCreate(t, q, newJob(t, core.JobSucceeded))
+		mustCreate(t, q, newJob(t, core.JobSucceeded))
+		lists := map[string]func(limit int, cursor string) (string, error){
+			"letters": func(limit int, cursor string) (string, error) {
+				_, next, err := q.DeadLetters().List(t.Context(), "", "", limit, cursor)
+				return next, err
+			},
+			"jobs": func(limit int, cursor string) (string, error) {
+				_, next, err := q.Jobs().List(t.Context(), queue.JobFilter{Limit: limit, Cursor: cursor})
+				return next, err
+			},
+		}
+		cursors := map[string]string{}
+		for name, list := range lists {
+			next, err := list(1, "")
+			if err != nil || next == "" {
+				t.Fatalf("%s: cursor %q, %v", name, next, err)
+			}
+			cursors[name] = next
+			if last, err := list(1, next); err != nil || last != "" {
+				t.Errorf("%s: the second page ends with %q, %v", name, last, err)
+			}
+		}
+		for name, list := range lists {
+			bad := map[string]string{
+				"short": "0", "a number": "12", "a word": "nonsense", "a token": queue.EncodeToken("0199b2a7-3c2f-7a01-9d7e-0d2f6c1f7a10"),
+				"not of the alphabet": "!", "another list": cursors["jobs"], "longer": cursors[name] + "AAAA",
+				"without its end": cursors[name][:len(cursors[name])-2],
+			}
+			if name == "jobs" {
+				bad["another list"] = cursors["letters"]
+			}
+			for fault, cursor := range bad {
+				t.Run(name+"/"+fault, func(t *testing.T) {
+					_, err := list(1, cursor)
+					if core.CodeOf(err) != core.CodeInvalid || core.MessageOf(err) != "the cursor is not one of this list" ||
+						core.HintOf(err) != "take it from the page before, or leave it out to begin with the first" {
+						t.Errorf("got %v", err)
+					}
+				})
+			}
+		}
+	})
+}
+
+func FuzzCursor(f *testing.F) {
+	f.Add("jobs", "0199b2a7-3c2f-7a01-9d7e-0d2f6c1f7a10", "dead-letters")
+	f.Add("a", "\x00", "a\x00")
+	f.Add("", "", "!")
+	f.Add("jobs", "x", queue.EncodeCursor("jobs", "x")+"\n")
+	f.Fuzz(func(t *testing.T, list, position, cursor string) {
+		if got, err := queue.DecodeCursor(list, queue.EncodeCursor(list, position)); position != "" && (err != nil || got != position) {
+			t.Errorf("%q becomes %q, %v", position, got, err)
+		}
+		if got, err := queue.DecodeCursor(list, cursor); err == nil && queue.EncodeCursor(list, got) != cursor {
+			t.Errorf("%q is taken for %q", cursor, queue.EncodeCursor(list, got))
+		}
+	})
+}

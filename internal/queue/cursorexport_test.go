@@ -1,0 +1,7 @@
+package queue
+
+// EncodeCursor and DecodeCursor are the cursors of a list.
+var (
+	EncodeCursor = encodeCursor
+	DecodeCursor = decodeCursor
+)
