@@ -13,7 +13,7 @@ import (
 
 // refusalHeaders is what net/http writes behind the status line when it refuses a request before any handler sees it: a
 // malformed escape in the target, a bad header, headers over the limit. Its body is plain text, and there is no hook;
-// an answer of a handler always has a Date as well.
+// an answer of a handler always has a Date as well. One refusal differs (unmet).
 var refusalHeaders = []byte("\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n")
 
 // problemListener makes connections on which such refusals are problems too (CONTRACT section 0).
@@ -54,8 +54,18 @@ func (c problemConn) CloseWrite() error {
 	return nil
 }
 
+// unmet tells net/http's answer to an Expect header other than 100-continue, the one refusal that it writes as an answer
+// with a Date: a head of status 417, which no handler gives, and no body.
+func unmet(b []byte) bool {
+	return (bytes.HasPrefix(b, []byte("HTTP/1.1 417 ")) || bytes.HasPrefix(b, []byte("HTTP/1.0 417 "))) &&
+		bytes.HasSuffix(b, []byte("\r\n\r\n")) && bytes.Contains(b, []byte("\r\nContent-Length: 0\r\n"))
+}
+
 // refusedStatus gives the status of a refusal of net/http.
 func refusedStatus(b []byte) (int, bool) {
+	if unmet(b) {
+		return nethttp.StatusExpectationFailed, true
+	}
 	rest, ok := bytes.CutPrefix(b, []byte("HTTP/1.1 "))
 	if !ok || len(rest) < 4 {
 		return 0, false
@@ -71,7 +81,10 @@ func refusedStatus(b []byte) (int, bool) {
 // refusal is the whole answer, head and body. The path is not known, so it has the members of /index as well.
 func refusal(status int) ([]byte, error) {
 	e := &core.Error{Code: core.CodeInvalid, Message: "the request is malformed: its target, its headers or its framing"}
-	if status == nethttp.StatusRequestHeaderFieldsTooLarge {
+	switch status {
+	case nethttp.StatusExpectationFailed:
+		e.Message, e.Hint = "the header Expect asks for what this server does not do", "leave it out, or send 100-continue"
+	case nethttp.StatusRequestHeaderFieldsTooLarge:
 		e = &core.Error{Code: codeHeaderTooLarge, Message: fmt.Sprintf("the headers are over the limit of %d bytes", maxHeaderBytes)}
 	}
 	requestID := newRequestID()

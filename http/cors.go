@@ -14,7 +14,7 @@ const (
 	// anyOrigin in Config.CORSOrigins lets every page read.
 	anyOrigin = "*"
 	// corsHeaders are the request headers that a page may set beside those that every page may.
-	corsHeaders = "Authorization, Content-Type, Last-Event-ID, X-Request-Id"
+	corsHeaders = "Authorization, Content-Type, Last-Event-ID, X-Request-Id, " + headerSignature
 	// corsExposed are the headers of an answer that a page may read beside those that every page may.
 	corsExposed = "X-Request-Id, Location, Retry-After, ETag"
 	// corsMaxAge is how long a browser may remember the answer to a preflight, in seconds.
@@ -121,6 +121,10 @@ func (h *Handler) answerPreflight(next nethttp.Handler) nethttp.Handler {
 			methods = slices.DeleteFunc(methods, func(m string) bool {
 				return m != nethttp.MethodGet && m != nethttp.MethodHead
 			})
+		}
+		if len(methods) == 0 {
+			h.fail(w, r, foreignOrigin(nil))
+			return
 		}
 		header := w.Header()
 		header.Set("Access-Control-Allow-Methods", strings.Join(methods, ", "))

@@ -115,7 +115,7 @@ func fullLetter(id string) core.DeadLetter {
 	l.Request = &core.Request{
 		ID: "request-1", Kind: core.KindIndex, Scope: core.ScopePage, Repository: "song.ca", Organization: "PACA-CA",
 		RecordID: "A1", JobID: "job-1", Cause: core.CauseSweep, Force: true, Rebuild: true, Attempts: 2,
-		ReceivedAt: noon.In(berlin), NotBefore: noon.In(berlin), Traceparent: "00-0-0-00",
+		ReceivedAt: noon.In(berlin), NotBefore: noon.In(berlin), Traceparent: "00-0-0-00", AsOf: 17,
 		Page: &core.Page{Number: 1, Epoch: 1, Offset: 500, Limit: 500, Before: []uint64{1 << 63}, StepsBack: 1, SteppedBack: true},
 	}
 	return l

@@ -209,7 +209,12 @@ func (h *Handler) getJob(w nethttp.ResponseWriter, r *nethttp.Request) error {
 
 // cancelJob ends a job; one that had ended before is 409.
 func (h *Handler) cancelJob(w nethttp.ResponseWriter, r *nethttp.Request) error {
-	return h.answerJob(w, r, h.ports.Jobs.Cancel)
+	return h.answerJob(w, r, func(ctx context.Context, id string) (core.Job, error) {
+		if err := h.readEmptyObject(w, r); err != nil {
+			return core.Job{}, err
+		}
+		return h.ports.Jobs.Cancel(ctx, id)
+	})
 }
 
 func (h *Handler) answerJob(

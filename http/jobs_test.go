@@ -3,6 +3,7 @@ package http_test
 import (
 	"encoding/json"
 	"fmt"
+	nethttp "net/http"
 	"strconv"
 	"strings"
 	"testing"
@@ -235,5 +236,45 @@ func TestCancelGivesTheJob(t *testing.T) {
 	res, body := do(t, newHandler(t, p, http.Config{}), ask{method: "DELETE", target: "/jobs/j"})
 	if res.StatusCode != 200 || !strings.Contains(string(body), `"state":"cancelled"`) {
 		t.Errorf("got %d %s", res.StatusCode, body)
+	}
+}
+
+func TestCancelRefusesABodyThatIsNone(t *testing.T) {
+	for name, tt := range map[string]struct {
+		body, contentType string
+		status            int
+		code, text        string
+	}{
+		"none":           {"", "", 200, "", ""},
+		"empty object":   {"{}", "application/json", 200, "", ""},
+		"no JSON":        {"{", "application/json", 400, "invalid", "not valid JSON"},
+		"no object":      {"[]", "application/json", 400, "invalid", "not a JSON object"},
+		"another type":   {"{}", "text/plain", 415, "unsupported_media_type", "not declared as JSON"},
+		"over the limit": {`{"a":"` + strings.Repeat("x", 64) + `"}`, "application/json", 413, "too_large", "64 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := working()
+			cancelled := false
+			p.cancel = func(id string) (core.Job, error) {
+				cancelled = true
+				return queuedJob(id), nil
+			}
+			h := newHandler(t, p, http.Config{MaxBodyBytes: 64})
+			header := nethttp.Header{}
+			if tt.contentType != "" {
+				header.Set("Content-Type", tt.contentType)
+			}
+			res, body := do(t, h, ask{method: "DELETE", target: "/jobs/j", header: header, body: tt.body})
+			if tt.status == 200 {
+				if res.StatusCode != 200 {
+					t.Errorf("got %d %s", res.StatusCode, body)
+				}
+			} else {
+				wantProblem(t, res, body, tt.status, tt.code, tt.text)
+			}
+			if cancelled != (tt.status == 200) {
+				t.Errorf("cancelled: %v", cancelled)
+			}
+		})
 	}
 }

@@ -77,14 +77,28 @@ func TestWhatTheServerItselfRefusesIsAProblem(t *testing.T) {
 		"bad length":              {"POST /jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\n\r\n", 400, "invalid"},
 		"large header":            {"GET /ping HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("x", 80<<10) + "\r\n\r\n", 431, "header_too_large"},
 		"unknown transfer coding": {"POST /jobs HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: magic\r\n\r\n", 501, "invalid"},
+		"expectation":             {"POST /index/repository/a HTTP/1.1\r\nHost: localhost\r\nExpect: foo\r\nContent-Length: 2\r\n\r\n{}", 417, "invalid"},
+		"expectation of a GET":    {"GET /ping HTTP/1.1\r\nHost: localhost\r\nExpect: 200-ok\r\n\r\n", 417, "invalid"},
+		"expectation of HTTP/1.0": {"GET /ping HTTP/1.0\r\nHost: localhost\r\nExpect: foo\r\n\r\n", 417, "invalid"},
 		"unknown version":         {"GET /ping HTTP/3.7\r\nHost: localhost\r\n\r\n", 505, "invalid"},
 		"options star":            {"OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 404, "not_found"},
 		"raw control in the path": {"GET /jobs/a\x01b HTTP/1.1\r\nHost: localhost\r\n\r\n", 400, "invalid"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			res, body := wire(t, addr, tt.raw)
-			wantProblem(t, res, body, tt.status, tt.code, "")
+			p := wantProblem(t, res, body, tt.status, tt.code, "")
+			if tt.status == 417 && (p.Detail != "the header Expect asks for what this server does not do" || p.Hint != "leave it out, or send 100-continue") {
+				t.Errorf("got %q, hint %q", p.Detail, p.Hint)
+			}
 		})
+	}
+}
+
+func TestExpectContinue(t *testing.T) {
+	_, addr := start(t, working(), http.Config{})
+	res, body := wire(t, addr, "POST /index/repository/song.ca HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}")
+	if res.StatusCode != 100 {
+		t.Errorf("got %d %s", res.StatusCode, body)
 	}
 }
 

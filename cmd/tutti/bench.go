@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"time"
@@ -20,6 +21,7 @@ func benchCommand() *cobra.Command {
 		Long: "Run the named benchmarks, all that are possible by default, and print what was measured, the figures, their\n" +
 			"targets and the machine's own noise. The benchmarks are " + strings.Join(bench.Names(), ", ") + ".\n" +
 			"Those that need a real engine are left out without --elasticsearch. Meant for a machine that does nothing else.",
+		Example:   "  tutti bench --quick\n  tutti bench " + bench.Names()[0] + " --output json",
 		ValidArgs: bench.Names(),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if output != "text" && output != "json" {
@@ -35,8 +37,8 @@ func benchCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&cfg.ElasticsearchURL, "elasticsearch", os.Getenv("TUTTI_TEST_ELASTICSEARCH_URL"),
 		"the `URL` of an Elasticsearch in which indices named bench-… may be made and removed; also TUTTI_TEST_ELASTICSEARCH_URL")
-	flags.IntVar(&cfg.Sizes.Records, "records", 0, fmt.Sprintf("the `number` of records of a backfill (default %d)", bench.DefaultSizes().Records))
-	flags.IntVar(&cfg.Sizes.Pairs, "pairs", 0, fmt.Sprintf("how `often` each run is made (default %d)", bench.DefaultSizes().Pairs))
+	flags.Var(&number{&cfg.Sizes.Records, math.MaxInt}, "records", fmt.Sprintf("the `number` of records of a backfill (default %d)", bench.DefaultSizes().Records))
+	flags.Var(&number{&cfg.Sizes.Pairs, math.MaxInt}, "pairs", fmt.Sprintf("how `often` each run is made (default %d)", bench.DefaultSizes().Pairs))
 	flags.BoolVar(&cfg.Quick, "quick", false, "smaller sizes, for a first impression")
 	flags.StringVar(&cfg.ProfileDir, "profile", "", "write CPU and heap profiles of additional runs to this `folder`")
 	flags.StringVarP(&output, "output", "o", "text", "`text` or json")
@@ -47,7 +49,7 @@ func benchCommand() *cobra.Command {
 func benchChildren() []*cobra.Command {
 	var upstream bench.UpstreamConfig
 	serveUpstream := &cobra.Command{
-		Use: bench.UpstreamCommand, Hidden: true, Args: cobra.NoArgs,
+		Use: bench.UpstreamCommand, Hidden: true, Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return bench.ServeUpstream(upstream, cmd.InOrStdin(), cmd.OutOrStdout())
 		},
@@ -56,7 +58,7 @@ func benchChildren() []*cobra.Command {
 	serveUpstream.Flags().IntVar(&upstream.Records, "records", 1000, "")
 	var delay time.Duration
 	serveSink := &cobra.Command{
-		Use: bench.SinkCommand, Hidden: true, Args: cobra.NoArgs,
+		Use: bench.SinkCommand, Hidden: true, Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return bench.ServeSink(delay, cmd.InOrStdin(), cmd.OutOrStdout())
 		},

@@ -22,7 +22,7 @@ func checkCommand() *cobra.Command {
 			"say in one line each what is right or how to mend it. Nothing is changed, and a server that runs on the same data\n" +
 			"folder is not disturbed. The exit code is 0 when nothing failed, else 1.",
 		Example:           "  tutti check --config tutti.yaml\n  tutti check --config tutti.yaml --output json | jq '.findings[] | select(.status != \"ok\")'",
-		Args:              cobra.NoArgs,
+		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkOutput(output); err != nil {

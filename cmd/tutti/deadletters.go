@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -16,6 +17,9 @@ import (
 	"tutti/internal/client/display"
 	"tutti/internal/core"
 )
+
+// maxLetters is how many dead letters the server lists at most.
+const maxLetters = 1000
 
 // reasons are those of CONTRACT section 1's dead letters.
 func reasons() []string {
@@ -37,7 +41,7 @@ func deadLettersCommand() *cobra.Command {
 			"  tutti dead-letters show ID\n" +
 			"  tutti dead-letters retry --all --repository song.collab\n" +
 			"  tutti dead-letters list --export > letters.ndjson",
-		Args:              cobra.NoArgs,
+		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -60,12 +64,12 @@ func lettersListCommand(r *remote) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List dead letters, the newest first",
-		Long: "List dead letters, the newest first and without their documents.\n\n" +
+		Long: "List dead letters, the newest first and without their documents. DETAIL is the engine's kind of error, else the hint.\n\n" +
 			"With --export write all of them to stdout, documents included, one JSON object a line. An export that is cut short\n" +
 			"exits with 1.\n\n" + localTimes,
 		Example: "  tutti dead-letters list --repository song.collab --reason rejected\n" +
 			"  tutti dead-letters list --export | jq -r .engineReason | sort | uniq -c",
-		Args:              cobra.NoArgs,
+		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if export && (filter.Limit != 0 || filter.Cursor != "") {
@@ -90,7 +94,7 @@ func lettersListCommand(r *remote) *cobra.Command {
 	}
 	addLetterFilter(cmd, &filter.Repository, &filter.Reason)
 	flags := cmd.Flags()
-	flags.IntVar(&filter.Limit, "limit", 0, "the most that are listed, a `number` from 1 to 1000 (default 50)")
+	flags.Var(&number{&filter.Limit, maxLetters}, "limit", "the most that are listed, a `number` from 1 to 1000 (default 50)")
 	flags.StringVar(&filter.Cursor, "cursor", "", "go on where another list ended; it names its `cursor`")
 	flags.BoolVar(&export, "export", false, "write all of them with their documents, one JSON object a line")
 	complete(cmd, "limit")
@@ -104,9 +108,9 @@ func printLetters(cmd *cobra.Command, page client.DeadLetterPage) error {
 		_, err := fmt.Fprintln(out, "no dead letters")
 		return err
 	}
-	table := display.NewTable("ID", "REASON", "ABOUT", ">ATTEMPTS", "LAST", "ENGINE")
+	table := display.NewTable("ID", "REASON", "ABOUT", ">ATTEMPTS", "LAST", "DETAIL")
 	for _, l := range page.DeadLetters {
-		table.Row(l.ID, l.Reason, subjectOf(l), strconv.Itoa(l.Attempts), display.Time(l.LastAt), l.EngineType)
+		table.Row(l.ID, l.Reason, subjectOf(l), strconv.Itoa(l.Attempts), display.Time(l.LastAt), cmp.Or(l.EngineType, l.Hint))
 	}
 	if err := table.Write(out); err != nil {
 		return err
@@ -135,7 +139,7 @@ func lettersShowCommand(r *remote) *cobra.Command {
 		Long: "Show why a record was given up: the reason, a hint, the engine's own words, how often it was tried, and the\n" +
 			"document as far as it is kept, which is 256 KiB of it.\n\n" + localTimes,
 		Example:           "  tutti dead-letters show ID\n  tutti dead-letters show ID --output json | jq .document",
-		Args:              cobra.ExactArgs(1),
+		Args:              arguments(1, "give the id of one dead letter"),
 		ValidArgsFunction: completeIDs(r, 1, letterIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := r.client()
@@ -213,7 +217,7 @@ func lettersRetryCommand(r *remote) *cobra.Command {
 		Long: "Ask the server to fetch the records anew and to index them. What is stored in a letter is never written. The server\n" +
 			"answers when the requests are stored; a letter goes when its record was indexed, so look again a moment later.\n\n" +
 			"With --all retry every letter, or those of --repository and --reason. A letter that cannot be retried says what to\n" +
-			"do instead; with several ids the others are retried all the same, and the exit code is 1.",
+			"do instead; the others are retried all the same, and the exit code is 1, with --all as with several ids.",
 		Example: "  tutti dead-letters retry ID\n" +
 			"  tutti dead-letters retry --all --reason rejected",
 		ValidArgsFunction: completeIDs(r, math.MaxInt, letterIDs),
@@ -248,13 +252,17 @@ func retryAll(cmd *cobra.Command, c *client.Client, r *remote, repository, reaso
 	}
 	out := cmd.OutOrStdout()
 	if r.json() {
-		return printJSON(out, retried.Raw)
+		err = printJSON(out, retried.Raw)
+	} else {
+		_, err = fmt.Fprintf(out, "%d retried\n", retried.Retried)
 	}
-	if _, err := fmt.Fprintf(out, "%d retried\n", retried.Retried); err != nil || retried.Refused == 0 {
+	if err != nil || retried.Refused == 0 {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "%d cannot be retried; retry one by its id to read why\n", retried.Refused)
-	return err
+	return &core.Error{
+		Code: core.CodeConflict, Message: fmt.Sprintf("%d of %d dead letters cannot be retried", retried.Refused, retried.Retried+retried.Refused),
+		Hint: "retry one by its id to read why",
+	}
 }
 
 func retryLetter(cmd *cobra.Command, c *client.Client, r *remote, id string) error {
@@ -279,7 +287,7 @@ func lettersDiscardCommand(r *remote) *cobra.Command {
 		Long: "Remove dead letters for good; nothing is asked again. With several ids the others are removed when one cannot be,\n" +
 			"and the exit code is 1. With --output json a line {\"id\":…,\"discarded\":true} is written for each that is gone.",
 		Example:           "  tutti dead-letters discard ID",
-		Args:              cobra.MinimumNArgs(1),
+		Args:              arguments(math.MaxInt, "give the ids of dead letters"),
 		ValidArgsFunction: completeIDs(r, math.MaxInt, letterIDs),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			c, err := r.client()

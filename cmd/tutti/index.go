@@ -54,7 +54,7 @@ func indexCommand() *cobra.Command {
 			"  tutti index song.collab STUDY-1 4fd5a3d0-8a6f-4f2e-a0d6-1c3c7f1d3a5e\n" +
 			"  tutti index song.collab STUDY-1 4fd5a3d0-8a6f-4f2e-a0d6-1c3c7f1d3a5e --remove\n" +
 			"  tutti index song.collab --wait --output json | jq .totals",
-		Args:              cobra.RangeArgs(1, 3),
+		Args:              arguments(3, "give a repository, and for less of it an organization and an id"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, target []string) error {
 			if fault := f.check(target); fault != "" {

@@ -11,6 +11,9 @@ import (
 	"tutti/internal/core"
 )
 
+// maxJobs is how many jobs the server lists at most.
+const maxJobs = 200
+
 // localTimes is what help says of the times that tables show.
 const localTimes = "Times are in the local zone; with --output json they are the server's, in UTC."
 
@@ -37,7 +40,7 @@ func jobsListCommand(r *remote) *cobra.Command {
 		Short:             "List jobs, the newest first",
 		Long:              "List jobs, the newest first.\n\n" + localTimes,
 		Example:           "  tutti jobs list --state failed\n  tutti jobs list --repository song.collab --limit 5 --output json",
-		Args:              cobra.NoArgs,
+		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := r.client()
@@ -58,7 +61,7 @@ func jobsListCommand(r *remote) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&filter.Repository, "repository", "", "only jobs of the repository with this `code`")
 	flags.StringVar(&state, "state", "", "only jobs in this `state`: queued, running, succeeded, partial, failed or cancelled")
-	flags.IntVar(&filter.Limit, "limit", 0, "the most that are listed, a `number` from 1 to 200 (default 50)")
+	flags.Var(&number{&filter.Limit, maxJobs}, "limit", "the most that are listed, a `number` from 1 to 200 (default 50)")
 	flags.StringVar(&filter.Cursor, "cursor", "", "go on where another list ended; it names its `cursor`")
 	complete(cmd, "state", states()...)
 	complete(cmd, "repository")
@@ -119,7 +122,7 @@ func jobsShowCommand(r *remote) *cobra.Command {
 			"progress and exit as tutti index --wait does: 0 when it succeeded, 2 when it ended partial, 1 otherwise. Without\n" +
 			"--watch the exit code is 0 for a job that exists, whatever its state.\n\n" + localTimes,
 		Example:           "  tutti jobs show 0199b2a7-3c2f-7a01-9d7e-0d2f6c1f7a10 --watch",
-		Args:              cobra.ExactArgs(1),
+		Args:              arguments(1, "give the id of one job"),
 		ValidArgsFunction: completeIDs(r, 1, jobIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := r.client()
@@ -147,7 +150,7 @@ func jobsCancelCommand(r *remote) *cobra.Command {
 		Long: "End a job that is queued or running, and show it as it is then. What it has written stays. A job that has ended\n" +
 			"is an error.",
 		Example:           "  tutti jobs cancel 0199b2a7-3c2f-7a01-9d7e-0d2f6c1f7a10",
-		Args:              cobra.ExactArgs(1),
+		Args:              arguments(1, "give the id of one job"),
 		ValidArgsFunction: completeIDs(r, 1, openJobIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := r.client()

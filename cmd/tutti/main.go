@@ -30,6 +30,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
+	completeCommands(root)
 	return report(stderr, root.ExecuteContext(ctx))
 }
 
@@ -39,9 +40,12 @@ func rootCommand() *cobra.Command {
 		Short: "Keep a search index true to scientific metadata repositories",
 		Long: "tutti keeps a search index true to the scientific metadata repositories behind it, and serves that index.\n" +
 			"Try it: tutti demo",
+		Version:       buildVersion(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	root.SetVersionTemplate("tutti {{.Version}}\n")
+	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(serveCommand(), demoCommand(), checkCommand(), indexCommand(), jobsCommand(), deadLettersCommand(),
 		benchCommand(), versionCommand())
 	return root
@@ -53,7 +57,7 @@ func versionCommand() *cobra.Command {
 		Use:               "version",
 		Short:             "Print the version",
 		Example:           "  tutti version\n  tutti version --output json",
-		Args:              cobra.NoArgs,
+		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkOutput(output); err != nil {

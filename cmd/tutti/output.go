@@ -85,11 +85,6 @@ func printJSON(w io.Writer, text json.RawMessage) error {
 	return err
 }
 
-// usage makes the error of a command line that cannot be meant.
-func usage(cmd *cobra.Command, message string) error {
-	return &core.Error{Code: core.CodeInvalid, Message: message, Hint: "see " + cmd.CommandPath() + " --help"}
-}
-
 // progressOf says how progress is shown on cmd's stderr: drawn on a terminal, else in lines; with --output json nothing
 // but a drawing, which no log keeps.
 func progressOf(cmd *cobra.Command, r *remote) (io.Writer, display.ProgressConfig) {

@@ -20,7 +20,7 @@ func (r *remote) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&r.server, "server", cmp.Or(os.Getenv("TUTTI_SERVER"), client.DefaultServer),
 		"the `URL` of the server, base path included; also TUTTI_SERVER")
 	// The default is not the environment's token: the help would show it.
-	flags.StringVar(&r.token, "token", "", "the API key or JWT that proves who asks; better given as TUTTI_TOKEN, since others can see a command line")
+	flags.StringVar(&r.token, "token", "", "the `token` that proves who asks, an API key or a JWT; better given as TUTTI_TOKEN, since others can see a command line")
 	flags.StringVarP(&r.output, "output", "o", outputText, "`text` or json, which is what the server answers")
 	complete(cmd, "output", outputs()...)
 }

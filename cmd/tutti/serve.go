@@ -21,7 +21,10 @@ func serveCommand() *cobra.Command {
 		Short: "Run the server",
 		Long: "Run the server until it is interrupted. Every key of the file is also an environment variable, such as\n" +
 			"TUTTI_SERVER_LISTEN or TUTTI_REPOSITORIES_0_CODE, and the environment wins.",
-		Args: cobra.NoArgs,
+		Example: "  tutti serve --config tutti.yaml\n" +
+			"  TUTTI_LOG_FORMAT=json tutti serve --config tutti.yaml",
+		Args:              noArguments,
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := config.Load(file, os.Environ())
 			if err != nil {

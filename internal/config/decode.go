@@ -85,7 +85,7 @@ func (d *decoder) objects(path string, n *node, k key) {
 func (d *decoder) value(path string, n *node, k key) {
 	if n == nil {
 		d.fallback(k)
-		if fallback, ok := k.fallback.(string); ok && k.required && fallback == "" {
+		if fallback, ok := k.fallback.(string); ok && k.required && fallback == "" && (k.waived == nil || !k.waived()) {
 			d.faults.add(path, "", hintOf(k), "is missing")
 		}
 		return
@@ -161,8 +161,12 @@ func (d *decoder) text(path string, n *node, k key, target *string) {
 		d.faults.add(path, n.where, "put it in quotes", "expects a text, not %s", strings.Trim(given, `"`))
 	case v == "" && k.required:
 		d.faults.add(path, n.where, hintOf(k), "is empty")
-	case len(k.choices) > 0 && !slices.Contains(k.choices, v):
-		d.faults.add(path, n.where, "the nearest is "+nearest(v, k.choices), "expects %s, not %s", wanted(k), given)
+	case len(k.choices) > 0 && !slices.Contains(k.choices, v) && !slices.Contains(k.later, v):
+		hint := ""
+		if choice := near(v, k.choices); choice != "" {
+			hint = "the nearest is " + choice
+		}
+		d.faults.add(path, n.where, hint, "expects %s, not %s", wanted(k), given)
 	case v != "" && k.pattern != nil && !k.pattern.MatchString(v):
 		d.faults.add(path, n.where, "", "%s is not %s", given, k.says)
 	default:
@@ -279,10 +283,14 @@ func wanted(k key) string {
 	case *[]string:
 		return "a list of texts"
 	default:
-		if len(k.choices) > 0 {
+		switch len(k.choices) {
+		case 0:
+			return "a text"
+		case 1:
+			return k.choices[0]
+		default:
 			return "one of " + strings.Join(k.choices, ", ")
 		}
-		return "a text"
 	}
 }
 
@@ -290,10 +298,14 @@ func wanted(k key) string {
 const maxShown = 1<<31 - 1
 
 func hintOf(k key) string {
-	if k.says != "" {
+	switch {
+	case len(k.choices) > 0:
+		return "give " + strings.Join(k.choices, " or ")
+	case k.says != "":
 		return "give " + k.says
+	default:
+		return k.doc
 	}
-	return k.doc
 }
 
 // parseBool reads a boolean as CONTRACT section 9 has them.

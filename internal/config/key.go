@@ -24,9 +24,12 @@ type key struct {
 	present func() [][]key
 
 	required bool
-	// choices are the only values; fold takes them in any case.
-	choices []string
-	fold    bool
+	// waived, when not nil, tells whether the key may be left out after all, by what was read before it.
+	waived func() bool
+	// choices are the only values; fold takes them in any case. later are those that are read, so that validate refuses
+	// them in words of its own, and never offered.
+	choices, later []string
+	fold           bool
 	// least and most bound a number or, in nanoseconds, a duration.
 	least, most int64
 	// pattern is what a text, or each text of a list, must match unless it is empty; says puts it in words.
@@ -81,6 +84,8 @@ func object(name, doc string, members ...key) key {
 
 func (k key) oneOf(choices ...string) key { k.choices = choices; return k }
 
+func (k key) laterOn(choices ...string) key { k.later = choices; return k }
+
 func (k key) anyCase() key { k.fold = true; return k }
 
 func (k key) orNumber() key { k.number = true; return k }
@@ -88,6 +93,8 @@ func (k key) orNumber() key { k.number = true; return k }
 func (k key) offOr(least time.Duration) key { k.off, k.least = true, int64(least); return k }
 
 func (k key) needed() key { k.required = true; return k }
+
+func (k key) neededUnless(waived func() bool) key { k.required, k.waived = true, waived; return k }
 
 func (k key) matching(pattern, says string) key {
 	k.pattern, k.says = regexp.MustCompile(pattern), says

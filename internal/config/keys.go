@@ -51,7 +51,7 @@ func (c *Config) keys() []key {
 		},
 		c.Ingest.key(),
 		object("auth", "Who may do what.",
-			text("mode", &c.Auth.Mode, "none", "none: nobody has to show a token.").oneOf("none", "token"),
+			text("mode", &c.Auth.Mode, "none", "none: nobody has to show a token.").oneOf("none").laterOn("token"),
 			flag("allowInsecure", &c.Auth.AllowInsecure, false, "Permits a public address with mode none.")),
 	}
 }
@@ -104,8 +104,9 @@ func (r *Repository) keys() []key {
 		text("code", &r.Code, "", "What the repository is called in paths and documents.").needed().
 			matching(codePattern, "letters, digits, dots, underscores and hyphens, the first a letter or digit, at most 512"),
 		text("type", (*string)(&r.Type), "", "Protocol that the repository speaks.").needed().
-			oneOf(string(core.TypeSong), string(core.TypeLyric), string(core.TypeLocal)),
-		text("url", &r.URL, "", "Base URL of the repository.").needed().matching(urlPattern, "an absolute http or https URL"),
+			oneOf(string(core.TypeSong), string(core.TypeLyric)).laterOn(string(core.TypeLocal)),
+		text("url", &r.URL, "", "Base URL of the repository.").neededUnless(func() bool { return r.Type == core.TypeLocal }).
+			matching(urlPattern, "an absolute http or https URL"),
 		text("indexName", &r.IndexName, "", "Alias that documents are written to.").needed().
 			matching(indexNamePattern, "an index name: lower case, none of \\ / * ? \" < > | , # : or space, not starting with . - _ or +"),
 		text("name", &r.Name, "", "Name as shown in documents."),

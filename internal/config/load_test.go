@@ -238,6 +238,8 @@ func TestFaultsNameTheirKey(t *testing.T) {
 		"no time":                {repository("timeout: 0s"), "repositories[0].timeout: must be more than zero, not 0s (line 1)", ""},
 		"negative time":          {least + "\nserver: {shutdownTimeout: -1s}", "server.shutdownTimeout: must be more than zero, not -1s (line 2)", ""},
 		"level":                  {least + "\nlog: {level: warning}", `log.level: expects one of debug, info, warn, error, not "warning" (line 2)`, "warn"},
+		"level of a word":        {least + "\nlog: {level: information}", `log.level: expects one of debug, info, warn, error, not "information" (line 2)`, "the nearest is info"},
+		"level abbreviated":      {least + "\nlog: {level: err}", `log.level: expects one of debug, info, warn, error, not "err" (line 2)`, "the nearest is error"},
 		"format in capitals":     {least + "\nlog: {format: JSON}", `log.format: expects one of text, json, not "JSON" (line 2)`, "json"},
 		"listen without port":    {least + "\nserver: {listen: localhost}", `server.listen: "localhost" is not host:port (line 2)`, "127.0.0.1:8080"},
 		"port too high":          {least + "\nserver: {listen: 'localhost:65536'}", `server.listen: "localhost:65536" is not host:port (line 2)`, ""},
@@ -357,6 +359,36 @@ func TestWhatIsNotSupportedYetIsRefused(t *testing.T) {
 		if core.CodeOf(err) != core.CodeUnsupported {
 			t.Errorf("code %s", core.CodeOf(err))
 		}
+	}
+}
+
+func TestChoicesThatAreOffered(t *testing.T) {
+	typed := func(kind string) string {
+		return "repositories: [{" + kind + "code: a, url: 'http://a', indexName: a}]"
+	}
+	for name, tt := range map[string]struct{ file, message, hint string }{
+		"level that is none":     {least + "\nlog: {level: verbose}", `log.level: expects one of debug, info, warn, error, not "verbose" (line 2)`, ""},
+		"level of other loggers": {least + "\nlog: {level: trace}", `log.level: expects one of debug, info, warn, error, not "trace" (line 2)`, ""},
+		"no level":               {least + "\nlog: {level: ''}", `log.level: expects one of debug, info, warn, error, not "" (line 2)`, ""},
+		"near type":              {typed("type: sing, "), `repositories[0].type: expects one of song, lyric, not "sing" (line 1)`, "the nearest is song"},
+		"type near local":        {typed("type: locale, "), `repositories[0].type: expects one of song, lyric, not "locale" (line 1)`, ""},
+		"no type":                {typed(""), "repositories[0].type: is missing", "give song or lyric"},
+		"empty type":             {typed("type: '', "), "repositories[0].type: is empty (line 1)", "give song or lyric"},
+		"mode":                   {least + "\nauth: {mode: tokens}", `auth.mode: expects none, not "tokens" (line 2)`, ""},
+		"local without url": {
+			"repositories: [{code: a, type: local, indexName: a}]", "repositories[0].type: type local is not supported yet", "use song or lyric",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := config.Parse([]byte(tt.file), nil)
+			found := config.Faults(err)
+			if len(found) != 1 || found[0].Message != tt.message || found[0].Hint != tt.hint {
+				for _, f := range found {
+					t.Errorf("got %q, hint %q", f.Message, f.Hint)
+				}
+				t.Errorf("want %q, hint %q", tt.message, tt.hint)
+			}
+		})
 	}
 }
 

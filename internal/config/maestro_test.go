@@ -242,7 +242,7 @@ func TestMaestroFaultsNameTheVariable(t *testing.T) {
 	})
 	wantFaults(t, err,
 		`repositories[0].code: "a b" is not letters, digits, dots, underscores and hyphens, the first a letter or digit, at most 512 (variable MAESTRO_REPOSITORIES_0_CODE)`,
-		`repositories[0].type: expects one of song, lyric, local, not "file" (variable MAESTRO_REPOSITORIES_0_TYPE)`,
+		`repositories[0].type: expects one of song, lyric, not "file" (variable MAESTRO_REPOSITORIES_0_TYPE)`,
 		`repositories[0].url: "ftp://a" is not an absolute http or https URL (variable MAESTRO_REPOSITORIES_0_BASE_URL)`,
 		"repositories[0].indexName: is missing",
 		`repositories[0].pageSize: expects a whole number from 2 to 10000, not "all" (variable MAESTRO_REPOSITORIES_0_PAGINATION_SIZE)`,

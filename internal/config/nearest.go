@@ -18,6 +18,20 @@ func nearest(given string, candidates []string) string {
 	return best
 }
 
+// near gives the nearest candidate where it is likely meant: half of it is the same, or one begins with the other. Else "".
+func near(given string, candidates []string) string {
+	best := nearest(given, candidates)
+	a, b := strings.ToLower(given[:min(len(given), maxCompared)]), strings.ToLower(best)
+	switch {
+	case a == "" || b == "":
+		return ""
+	case strings.HasPrefix(a, b), strings.HasPrefix(b, a), 2*distance(a, b) <= max(len(a), len(b)):
+		return best
+	default:
+		return ""
+	}
+}
+
 // distance is Levenshtein's: how many runes must be inserted, removed or changed.
 func distance(a, b string) int {
 	from, to := []rune(a), []rune(b)

@@ -159,22 +159,54 @@ func TestRepositories(t *testing.T) {
 	guarded := song(t, testkit.SongConfig{Token: "t"}, "S1")
 	broken := song(t, testkit.SongConfig{}, "S1")
 	broken.Fail(testkit.Fault{Status: 500})
+	busy := song(t, testkit.SongConfig{}, "S1")
+	busy.Fail(testkit.Fault{Status: 503})
+	page := song(t, testkit.SongConfig{}, "S1")
+	page.Fail(testkit.Fault{Status: 200, ContentType: "text/html", Body: "<html>s3cret</html>"})
+	cut := song(t, testkit.SongConfig{}, "S1")
+	cut.Fail(testkit.Fault{Cut: 2})
 	for name, tt := range map[string]struct {
 		members string
 		want    string
 	}{
-		"right":            {fmt.Sprintf("url: %q", plain.URL()), "ok: * lists 1 study in *"},
-		"empty":            {fmt.Sprintf("url: %q", empty.URL()), "warn: * lists no studies -> nothing is indexed until there is one*"},
-		"token":            {fmt.Sprintf("url: %q, token: t", guarded.URL()), "ok: *"},
-		"wrong token":      {fmt.Sprintf("url: %q, token: s3cret", guarded.URL()), "fail: 127.0.0.1:*: the upstream answered with status 401 -> check the repository's token*"},
-		"another path":     {fmt.Sprintf("url: %q", plain.URL()+"/none"), "fail: 127.0.0.1:*: the upstream answered with status 404*"},
-		"failing":          {fmt.Sprintf("url: %q", broken.URL()), "fail: 127.0.0.1:*: the upstream answered with status 500*"},
-		"nobody there":     {fmt.Sprintf("url: %q", "http://"+closedAddress(t)), "fail: 127.0.0.1:*: nothing listens there -> check host and port*"},
-		"TLS where is not": {fmt.Sprintf("url: %q", strings.Replace(plain.URL(), "http:", "https:", 1)), "fail: *: it does not speak TLS -> use http:// instead of https://, if that is meant"},
+		"right":       {fmt.Sprintf("url: %q", plain.URL()), "ok: * lists 1 study in *"},
+		"empty":       {fmt.Sprintf("url: %q", empty.URL()), "warn: * lists no studies -> nothing is indexed until there is one*"},
+		"token":       {fmt.Sprintf("url: %q, token: t", guarded.URL()), "ok: *"},
+		"no token":    {fmt.Sprintf("url: %q", guarded.URL()), "fail: 127.0.0.1:*: the upstream answered with status 401 -> check the repository's token, or its username and password"},
+		"wrong token": {fmt.Sprintf("url: %q, token: s3cret", guarded.URL()), "fail: 127.0.0.1:*: the upstream answered with status 401 -> check the repository's token, or its username and password"},
+		"another path": {
+			fmt.Sprintf("url: %q", plain.URL()+"/none"),
+			"fail: 127.0.0.1:*: the upstream answered with status 404 -> check the repository's url and type: studies/all is asked for below the url",
+		},
+		"failing": {
+			fmt.Sprintf("url: %q", broken.URL()),
+			"fail: 127.0.0.1:*: the upstream answered with status 500 -> look at the repository's log, and at that of a proxy before it",
+		},
+		"busy": {
+			fmt.Sprintf("url: %q", busy.URL()),
+			"fail: 127.0.0.1:*: the upstream answered with status 503 -> wait until the repository has started, or has less to do",
+		},
+		"a web page": {
+			fmt.Sprintf("url: %q", page.URL()),
+			"fail: 127.0.0.1:*: the upstream's list of studies is of a wrong shape -> check the repository's type, and that its url is that of the API and not of a web page: studies/all is asked for below it",
+		},
+		"cut": {
+			fmt.Sprintf("url: %q", cut.URL()),
+			"fail: 127.0.0.1:*: the upstream's answer was cut short: * -> look at the repository's log, and at that of a proxy before it",
+		},
+		"nobody there": {
+			fmt.Sprintf("url: %q", "http://"+closedAddress(t)),
+			"fail: 127.0.0.1:* does not answer: nothing listens there -> check host and port, and that the service runs",
+		},
+		"TLS where is not": {fmt.Sprintf("url: %q", strings.Replace(plain.URL(), "http:", "https:", 1)), "fail: * does not answer: it does not speak TLS -> use http:// instead of https://, if that is meant"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := parse(t, fmt.Sprintf("dataDir: %q\nrepositories: [{code: a, type: song, indexName: a, %s}]", t.TempDir(), tt.members))
-			wantLines(t, of(check.Run(t.Context(), cfg, check.Options{}), "repository a"), tt.want)
+			got := of(check.Run(t.Context(), cfg, check.Options{}), "repository a")
+			wantLines(t, got, tt.want)
+			if len(got) == 1 && strings.Count(got[0], ": status ") > 0 {
+				t.Errorf("the status is told twice: %s", got[0])
+			}
 		})
 	}
 }
@@ -186,13 +218,23 @@ func TestRepositoryOfTypeLyric(t *testing.T) {
 	}
 	t.Cleanup(upstream.Close)
 	upstream.AddOrganizations("O1", "O2")
-	for category, want := range map[string]string{
-		"1":    "ok: * lists 2 organizations in *",
-		"none": "fail: *",
+	songs := song(t, testkit.SongConfig{}, "S1")
+	for name, tt := range map[string]struct{ url, category, want string }{
+		"right": {upstream.URL(), "1", "ok: * lists 2 organizations in *"},
+		"wrong category": {
+			upstream.URL(), "7",
+			"fail: 127.0.0.1:*: the upstream has no such category, or the category has no dictionary -> check the repository's lyric.categoryId",
+		},
+		"a Song": {
+			songs.URL(), "1",
+			"fail: 127.0.0.1:*: the upstream answered with status 404 -> check the repository's url and type: category/1 is asked for below the url",
+		},
 	} {
-		cfg := parse(t, fmt.Sprintf("dataDir: %q\nrepositories: [{code: a, type: lyric, indexName: a, url: %q, lyric: {categoryId: %q}}]",
-			t.TempDir(), upstream.URL(), category))
-		wantLines(t, of(check.Run(t.Context(), cfg, check.Options{}), "repository a"), want)
+		t.Run(name, func(t *testing.T) {
+			cfg := parse(t, fmt.Sprintf("dataDir: %q\nrepositories: [{code: a, type: lyric, indexName: a, url: %q, lyric: {categoryId: %q}}]",
+				t.TempDir(), tt.url, tt.category))
+			wantLines(t, of(check.Run(t.Context(), cfg, check.Options{}), "repository a"), tt.want)
+		})
 	}
 }
 
@@ -203,7 +245,7 @@ func TestNoAnswerInTime(t *testing.T) {
 	t.Cleanup(func() { close(release) })
 	cfg := parse(t, fmt.Sprintf("dataDir: %q\nrepositories: [{code: a, type: song, indexName: a, url: %q}]", t.TempDir(), upstream.URL()))
 	report := check.Run(t.Context(), cfg, check.Options{Timeout: 20 * time.Millisecond})
-	wantLines(t, of(report, "repository a"), "fail: *no answer in time -> check host and port, and that no firewall stands between")
+	wantLines(t, of(report, "repository a"), "fail: 127.0.0.1:* does not answer: no answer in time -> check host and port, and that no firewall stands between")
 }
 
 func TestSettings(t *testing.T) {

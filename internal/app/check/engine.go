@@ -20,6 +20,8 @@ import (
 const (
 	// engineMajor is the version of Elasticsearch that tutti is made for.
 	engineMajor = 8
+	// productName is what an Elasticsearch calls itself in a header of each answer.
+	productName = "Elasticsearch"
 	// maxEngineAnswer bounds an answer.
 	maxEngineAnswer = 1 << 20
 )
@@ -88,7 +90,7 @@ func (e *engine) ask(ctx context.Context, method, node, path string, body []byte
 func (e *engine) nodes(ctx context.Context) []Finding {
 	var found, silent []Finding
 	for _, node := range e.cfg.URLs() {
-		a, err := e.ask(ctx, http.MethodGet, node, "/", nil)
+		a, who, err := e.introduce(ctx, node)
 		if err != nil {
 			reason, hint := unreached(err)
 			if _, unknown := errors.AsType[x509.UnknownAuthorityError](err); unknown {
@@ -97,7 +99,7 @@ func (e *engine) nodes(ctx context.Context) []Finding {
 			silent = append(silent, Finding{subjectIndex, StatusFail, hostOf(node) + " does not answer: " + reason, hint})
 			continue
 		}
-		f := e.judge(hostOf(node), a)
+		f := e.judge(hostOf(node), a, who)
 		if f.Status != StatusFail && e.node == "" {
 			e.node = node
 		}
@@ -112,36 +114,71 @@ func (e *engine) nodes(ctx context.Context) []Finding {
 	return append(found, silent...)
 }
 
+// identity is what a node says it is.
+type identity struct {
+	ClusterName string `json:"cluster_name"`
+	Version     struct {
+		Number       string `json:"number"`
+		Distribution string `json:"distribution"`
+	} `json:"version"`
+}
+
+// introduce asks a node what it is, and gives the answer that counts. A node may lack GET /, which is a module of its
+// own, and be whole otherwise: such a one is asked for its version as a node of its cluster.
+func (e *engine) introduce(ctx context.Context, node string) (answer, identity, error) {
+	var who identity
+	a, err := e.ask(ctx, http.MethodGet, node, "/", nil)
+	if err != nil {
+		return a, who, err
+	}
+	if a.product != productName || a.status != http.StatusNotFound && a.status != http.StatusMethodNotAllowed {
+		// What is no JSON has no version either.
+		_ = json.Unmarshal(a.body, &who)
+		return a, who, nil
+	}
+	as, err := e.ask(ctx, http.MethodGet, node, "/_nodes/_local/http?filter_path=cluster_name,nodes.*.version", nil)
+	if err != nil {
+		return as, who, err
+	}
+	var nodes struct {
+		ClusterName string `json:"cluster_name"`
+		Nodes       map[string]struct {
+			Version string `json:"version"`
+		} `json:"nodes"`
+	}
+	if as.status == http.StatusNotFound || as.status == http.StatusOK && json.Unmarshal(as.body, &nodes) != nil {
+		return a, who, nil
+	}
+	who.ClusterName = nodes.ClusterName
+	for _, n := range nodes.Nodes {
+		who.Version.Number = n.Version
+	}
+	return as, who, nil
+}
+
 // judge tells whether a node is one of an Elasticsearch that tutti can use.
-func (e *engine) judge(host string, a answer) Finding {
+func (e *engine) judge(host string, a answer, who identity) Finding {
 	if f, refused := e.refused(host, "say what it is", a); refused {
 		return f
-	}
-	var root struct {
-		ClusterName string `json:"cluster_name"`
-		Version     struct {
-			Number       string `json:"number"`
-			Distribution string `json:"distribution"`
-		} `json:"version"`
 	}
 	fail := func(message, hint string) Finding {
 		return Finding{subjectIndex, StatusFail, host + " " + message, hint}
 	}
-	hint := "set index.url to an Elasticsearch 8"
-	if json.Unmarshal(a.body, &root) != nil || root.Version.Number == "" {
+	hint, version := "set index.url to an Elasticsearch 8", who.Version
+	if version.Number == "" {
 		return fail("is no Elasticsearch", hint)
 	}
-	if root.Version.Distribution != "" || a.product != "Elasticsearch" {
-		return fail(fmt.Sprintf("is no Elasticsearch but %s %s", orElse(root.Version.Distribution, "another product"), root.Version.Number), hint)
+	if version.Distribution != "" || a.product != productName {
+		return fail(fmt.Sprintf("is no Elasticsearch but %s %s", orElse(version.Distribution, "another product"), version.Number), hint)
 	}
-	first, _, _ := strings.Cut(root.Version.Number, ".")
+	first, _, _ := strings.Cut(version.Number, ".")
 	switch major, err := strconv.Atoi(first); {
 	case err != nil || major < engineMajor:
-		return fail("is Elasticsearch "+root.Version.Number+", tutti needs 8", hint)
+		return fail("is Elasticsearch "+version.Number+", tutti needs 8", hint)
 	case major > engineMajor:
-		return Finding{subjectIndex, StatusWarn, fmt.Sprintf("%s is Elasticsearch %s, tutti is tried with 8", host, root.Version.Number), ""}
+		return Finding{subjectIndex, StatusWarn, fmt.Sprintf("%s is Elasticsearch %s, tutti is tried with 8", host, version.Number), ""}
 	}
-	return Finding{subjectIndex, StatusOK, fmt.Sprintf("%s is Elasticsearch %s, cluster %s", host, root.Version.Number, root.ClusterName), ""}
+	return Finding{subjectIndex, StatusOK, fmt.Sprintf("%s is Elasticsearch %s, cluster %s", host, version.Number, who.ClusterName), ""}
 }
 
 func orElse(s, other string) string {

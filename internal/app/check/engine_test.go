@@ -38,6 +38,12 @@ func (r routes) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 const rootAnswer = `{"name":"n","cluster_name":"c1","version":{"number":"%s","build_flavor":"default"},"tagline":"You Know, for Search"}`
 
+// nodesAnswer is what a node that lacks GET / says of itself at nodesPath.
+const (
+	nodesPath   = "GET /_nodes/_local/http"
+	nodesAnswer = `{"cluster_name":"c1","nodes":{"ga_0UkLfRImsLUSoOR5gjg":{"version":"%s"}}}`
+)
+
 // healthy is an Elasticsearch as it should be, with changes.
 func healthy(changes routes) routes {
 	r := routes{
@@ -116,6 +122,30 @@ func TestElasticsearch(t *testing.T) {
 			"",
 			[]string{"fail: 127.0.0.1:* answered with status 404 -> check that index.url is an Elasticsearch and not another program"},
 			nil,
+		},
+		"a node without GET /": {
+			routes{"GET /": {405, `{"error":"Incorrect HTTP method for uri [/] and method [GET], allowed: [DELETE]","status":405}`}, nodesPath: {200, fmt.Sprintf(nodesAnswer, "8.19.2")}},
+			"",
+			[]string{right, "ok: the cluster is yellow"},
+			[]string{"ok: the alias is there and stands for a-20260101000000"},
+		},
+		"a node that does not know /": {
+			routes{"GET /": {404, ""}, nodesPath: {200, fmt.Sprintf(nodesAnswer, "8.19.2")}}, "", []string{right, "ok: *"}, []string{"ok: *"},
+		},
+		"a node without GET / of version 7": {
+			routes{"GET /": {405, ""}, nodesPath: {200, fmt.Sprintf(nodesAnswer, "7.17.20")}},
+			"",
+			[]string{"fail: 127.0.0.1:* is Elasticsearch 7.17.20, tutti needs 8 -> set index.url to an Elasticsearch 8"},
+			nil,
+		},
+		"a node without GET / that keeps its version to itself": {
+			routes{"GET /": {405, ""}, nodesPath: {403, `{"error":{"type":"security_exception"}}`}},
+			password,
+			[]string{"fail: 127.0.0.1:* does not let this user say what it is -> give the user's role the cluster privilege monitor"},
+			nil,
+		},
+		"a node without GET / and without version": {
+			routes{"GET /": {405, ""}, nodesPath: {200, `{}`}}, "", []string{"fail: 127.0.0.1:* is no Elasticsearch -> *"}, nil,
 		},
 		"redirect": {
 			routes{"GET /": {302, ""}}, "", []string{"fail: 127.0.0.1:* answered with a redirect -> set index.url to where it redirects"}, nil,

@@ -30,7 +30,13 @@ const (
 	// maxNATSLine and maxNATSAnswer bound what is read.
 	maxNATSLine   = 64 << 10
 	maxNATSAnswer = 1 << 20
+	// natsInfoTime is how long a server may take for its first line, which it writes without being asked: one that waits to
+	// be spoken to, such as HTTP's or TLS's, is none, and the others of the cluster need time too.
+	natsInfoTime = 3 * time.Second
 )
+
+// errNotNATS: a connection was made, and what answers is not NATS.
+var errNotNATS = errors.New("it does not speak NATS")
 
 // natsServer is what a server says of itself, in INFO, and of the account.
 type natsServer struct {
@@ -122,7 +128,7 @@ func lookAtNATS(ctx context.Context, address string, key natsKey) (natsServer, e
 	defer stop()
 	c := &natsConn{conn, bufio.NewReaderSize(conn, maxNATSLine)}
 	var server natsServer
-	if err := c.info(&server); err != nil {
+	if err := c.info(&server, min(natsInfoTime, left(ctx)/3)); err != nil {
 		return server, err
 	}
 	if u.Scheme == "tls" || server.TLSRequired {
@@ -153,14 +159,17 @@ func (c *natsConn) line() (string, error) {
 	return text, nil
 }
 
-func (c *natsConn) info(server *natsServer) error {
+// info reads the first line, in which a server introduces itself unasked.
+func (c *natsConn) info(server *natsServer, within time.Duration) error {
+	late := time.AfterFunc(within, func() { _ = c.Close() })
 	line, err := c.line()
-	if err != nil {
-		return err
+	late.Stop()
+	if refused, ok := errors.AsType[*natsError](err); ok {
+		return refused
 	}
 	text, ok := strings.CutPrefix(line, "INFO ")
-	if !ok || json.Unmarshal([]byte(text), server) != nil {
-		return errors.New("it does not speak the protocol of NATS")
+	if err != nil || !ok || json.Unmarshal([]byte(text), server) != nil {
+		return errNotNATS
 	}
 	return nil
 }

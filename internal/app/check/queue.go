@@ -47,6 +47,11 @@ func natsServers(ctx context.Context, q config.Queue) []Finding {
 			answered = append(answered, natsState(hostOf(url), server, q))
 		case isRefused:
 			answered = append(answered, natsRefused(hostOf(url), refused))
+		case errors.Is(err, errNotNATS):
+			silent = append(silent, Finding{
+				subjectQueue, StatusFail, hostOf(url) + ": connected, but it does not speak NATS",
+				"check the port: clients of NATS are served at 4222 unless it is set otherwise, and not at the port of its monitoring or of a proxy for HTTP or TLS",
+			})
 		default:
 			reason, hint := unreached(err)
 			silent = append(silent, Finding{subjectQueue, StatusFail, hostOf(url) + " does not answer: " + reason, hint})

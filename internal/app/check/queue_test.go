@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,6 +53,8 @@ func TestExternalQueue(t *testing.T) {
 	url := startNATS(t, t.TempDir(), "127.0.0.1:0").URL()
 	gone := closedAddress(t)
 	upstream := song(t, testkit.SongConfig{})
+	secure := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(secure.Close)
 	for name, tt := range map[string]struct {
 		queue string
 		want  []string
@@ -64,7 +68,11 @@ func TestExternalQueue(t *testing.T) {
 		},
 		"another program": {
 			"url: " + strings.Replace(upstream.URL(), "http:", "nats:", 1),
-			[]string{"fail: 127.0.0.1:* does not answer: *"},
+			[]string{"fail: 127.0.0.1:*: connected, but it does not speak NATS -> check the port: *"},
+		},
+		"another program and NATS": {
+			fmt.Sprintf("url: '%s,%s'", strings.Replace(secure.URL, "https:", "nats:", 1), url),
+			[]string{"ok: nats-server *", "warn: 127.0.0.1:*: connected, but it does not speak NATS -> check the port: *"},
 		},
 		"WebSocket": {"url: ws://localhost:1", []string{"fail: localhost:1 does not answer: a WebSocket address is not looked at; use nats:// or tls:// here"}},
 		"no credentials file": {
@@ -79,9 +87,9 @@ func TestExternalQueue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cfg := withQueue(t, tt.queue)
 			opts := check.Options{}
-			if name == "another program" {
-				// A web server waits for the client's word, as the client waits for its.
-				opts.Timeout = 200 * time.Millisecond
+			if strings.HasPrefix(name, "another program") {
+				// It waits for the client's word, as the client waits for its.
+				opts.Timeout = 2 * time.Second
 			}
 			report := check.Run(t.Context(), cfg, opts)
 			wantLines(t, of(report, "queue"), tt.want...)
@@ -186,7 +194,7 @@ func TestExternalQueueThatIsNotReady(t *testing.T) {
 			", replicas: 3",
 			"warn: nats-server 2.15.2 at *, JetStream is on, 4 streams, but the account may keep 512 MiB on disk, which is little -> *",
 		},
-		"another protocol": {natsFake{info: "hello"}, "", "fail: *: it does not speak the protocol of NATS"},
+		"another protocol": {natsFake{info: "hello"}, "", "fail: 127.0.0.1:*: connected, but it does not speak NATS -> check the port: *"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.fake.hello = make(chan map[string]any, 1)

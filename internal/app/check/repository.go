@@ -2,10 +2,13 @@ package check
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"time"
 
 	"tutti/internal/config"
 	"tutti/internal/core"
+	"tutti/internal/upstream"
 	"tutti/internal/upstream/lyric"
 	"tutti/internal/upstream/song"
 )
@@ -48,7 +51,7 @@ func repositoryProbe(r config.Repository, opts Options) probe {
 		begin := time.Now()
 		organizations, err := from.Organizations(ctx)
 		if err != nil {
-			return []Finding{repositoryFault(subject, host, err)}
+			return []Finding{repositoryFault(subject, host, r, err)}
 		}
 		one, many := "study", "studies"
 		if r.Type == core.TypeLyric {
@@ -64,16 +67,44 @@ func repositoryProbe(r config.Repository, opts Options) probe {
 	}
 }
 
-// repositoryFault names the cause of an error that has none of its own in words.
-func repositoryFault(subject, host string, err error) Finding {
+// repositoryFault puts in words why an upstream did not list its organizations, and how to mend that.
+func repositoryFault(subject, host string, r config.Repository, err error) Finding {
 	f := Finding{subject, StatusFail, host + ": " + core.MessageOf(err), core.HintOf(err)}
 	if f.Hint != "" {
 		return f
 	}
-	reason, hint := unreached(err)
-	f.Hint = hint
-	if reason != "" && reason != core.MessageOf(err) {
+	path := "studies/all"
+	if r.Type == core.TypeLyric {
+		path = "category/" + r.Lyric.CategoryID
+	}
+	if status, ok := errors.AsType[*upstream.StatusError](err); ok {
+		f.Hint = statusHint(status.Status, path)
+		return f
+	}
+	if errors.Is(err, upstream.ErrShape) || errors.Is(err, upstream.ErrTooLarge) {
+		f.Hint = "check the repository's type, and that its url is that of the API and not of a web page: " + path + " is asked for below it"
+		return f
+	}
+	switch reason, hint := unreached(err); hint {
+	case "":
 		f.Message += ": " + reason
+		f.Hint = "look at the repository's log, and at that of a proxy before it"
+	default:
+		f.Message, f.Hint = host+" does not answer: "+reason, hint
 	}
 	return f
+}
+
+// statusHint says how to mend that an upstream answered a question for path with a status that is no success.
+func statusHint(status int, path string) string {
+	switch {
+	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable:
+		return "wait until the repository has started, or has less to do"
+	case status >= http.StatusInternalServerError:
+		return "look at the repository's log, and at that of a proxy before it"
+	case status == http.StatusRequestTimeout:
+		return "look at a proxy before the repository, which gave up"
+	default:
+		return "check the repository's url and type: " + path + " is asked for below the url"
+	}
 }
