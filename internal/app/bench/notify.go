@@ -25,8 +25,6 @@ const (
 	notifySampleEvery = 40
 	// notifyLookedAtEvery is how often the index is asked for one that is followed.
 	notifyLookedAtEvery = 5 * time.Millisecond
-	// notifyWarm is how long notifications are sent before any is followed.
-	notifyWarm = 2 * time.Second
 	// notifyClients is how many posts may be under way.
 	notifyClients = 64
 	// notifyLate is when one that does not come ends the benchmark.
@@ -40,6 +38,8 @@ type notifyRun struct {
 	corpus   *corpus
 	// perPost is how many events a post holds.
 	perPost int
+	// warm is how long notifications are sent before any is followed or counts.
+	warm time.Duration
 
 	accepted atomic.Int64
 	late     atomic.Int64 // bursts that began more than 100 ms after their time
@@ -85,7 +85,7 @@ func (b *bench) notify(ctx context.Context) (*Report, error) {
 }
 
 func (b *bench) notifications(ctx context.Context, engineURL string, perPost int) (_ *notifyRun, err error) {
-	run := &notifyRun{corpus: generate(4, b.Sizes.Notified), perPost: perPost}
+	run := &notifyRun{corpus: generate(4, b.Sizes.Notified), perPost: perPost, warm: b.Sizes.NotifyFor / 10}
 	if run.upstream, err = run.corpus.serve(); err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (b *bench) notifications(ctx context.Context, engineURL string, perPost int
 	if _, _, err := run.tutti.client.backfill(ctx); err != nil {
 		return nil, err
 	}
-	return run, run.send(ctx, notifyWarm+b.Sizes.NotifyFor)
+	return run, run.send(ctx, run.warm+b.Sizes.NotifyFor)
 }
 
 // send sends bursts on a clock of their own and waits for what is followed.
@@ -132,7 +132,7 @@ func (r *notifyRun) drive(ctx context.Context, group *errgroup.Group, duration t
 		if time.Since(due) > 100*time.Millisecond {
 			r.late.Add(1)
 		}
-		warm := due.Sub(began) >= notifyWarm
+		warm := due.Sub(began) >= r.warm
 		events := make([]json.RawMessage, 0, burst)
 		for range burst {
 			a := r.corpus.analyses[next%len(r.corpus.analyses)]
