@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/cespare/xxhash/v2"
+
 	"tutti/internal/core"
 )
 
@@ -23,8 +25,20 @@ func (w *pageWork) notePage(ctx context.Context, pass *reading) error {
 	})
 }
 
-// checkList tells whether a list whose pages cannot overlap stood still while it was read: each page said the same total,
-// and that many different ids came. If it did not, the list is begun anew, which is true, or the run says so.
+// checkJoint reads the row before the page by itself: it is the last one of the page before, unless rows moved in between.
+func (w *pageWork) checkJoint(ctx context.Context, pass *reading) error {
+	if len(w.page.Before) == 0 {
+		return nil
+	}
+	_, err := w.r.Upstream.Page(ctx, w.req.Organization, w.page.Offset-1, 1, func(rec core.Record) error {
+		pass.joined = w.before(xxhash.Sum64String(rec.ID))
+		return nil
+	})
+	return err
+}
+
+// checkList tells whether a list whose pages cannot overlap stood still while it was read: each page was joined to the one
+// before and said the same total, and that many different ids came. If it did not, the list is begun anew, which is true, or the run says so.
 func (r *repository) checkList(ctx context.Context, job core.Job, run core.OrganizationRun) (core.OrganizationRun, bool, error) {
 	if !r.Disjoint || run.State.Final() || run.Unswept != nil || run.LastPage == nil || run.ListTotal == nil {
 		return run, false, nil

@@ -142,6 +142,36 @@ func (r *repository) finishJob(ctx context.Context, id string) error {
 			return nil
 		}
 	}
+	free, mine := r.claimEnd(id)
+	if !mine { // who has it keeps its message until the job has ended
+		return nil
+	}
+	defer free()
+	if job, err = r.c.deps.Jobs.Get(ctx, id); err != nil || job.State.Final() {
+		return err
+	}
+	return r.endJob(ctx, job, runs)
+}
+
+// claimEnd lets one of several organizations that end together end their job.
+func (r *repository) claimEnd(id string) (free func(), mine bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, busy := r.finishing[id]; busy {
+		return nil, false
+	}
+	r.finishing[id] = struct{}{}
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.finishing, id)
+	}, true
+}
+
+// endJob sweeps a job whose organizations have ended, and ends it.
+func (r *repository) endJob(ctx context.Context, job core.Job, runs []core.OrganizationRun) error {
+	id := job.ID
+	var err error
 	var vanished sweepResult
 	if job.Scope == core.ScopeRepository {
 		if vanished, runs, err = r.sweepJob(ctx, job, runs); err != nil {

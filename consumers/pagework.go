@@ -137,6 +137,9 @@ func (w *pageWork) read(ctx context.Context) (*reading, error) {
 	if errors.Is(err, core.ErrOrganizationAbsent) {
 		err = w.r.confirmAbsent(ctx, w.req.Organization, err)
 	}
+	if err == nil && w.r.Disjoint {
+		err = w.checkJoint(ctx, pass)
+	}
 	w.r.c.cfg.Metrics.addFetched(w.r.Code, "ok", len(pass.hashes)-pass.skip)
 	if err != nil {
 		w.r.c.cfg.Metrics.addFetched(w.r.Code, fetchResult(err), 1)
@@ -147,7 +150,7 @@ func (w *pageWork) read(ctx context.Context) (*reading, error) {
 // row takes one row of the page: it becomes a document, is set aside, or was settled before.
 func (w *pageWork) row(ctx context.Context, pass *reading, rec core.Record) error {
 	hash := xxhash.Sum64String(rec.ID)
-	known := w.before(hash)
+	known := !w.r.Disjoint && w.before(hash)
 	if known && (len(pass.hashes) == 0 || w.page.SteppedBack) {
 		pass.joined = true
 	}
@@ -230,10 +233,11 @@ func (w *pageWork) next(pass *reading) *core.Page {
 	next := &core.Page{Number: w.page.Number + 1, Epoch: w.page.Epoch, Limit: w.page.Limit, StepsBack: w.page.StepsBack}
 	rows, end := pass.info.Rows, w.page.Offset+pass.info.Rows
 	if w.r.Disjoint {
+		w.shifted = !pass.joined
 		if rows == 0 || w.page.Offset+w.page.Limit >= pass.info.Total {
 			return nil
 		}
-		next.Offset = w.page.Offset + w.page.Limit
+		next.Offset, next.Before = w.page.Offset+w.page.Limit, pass.hashes[len(pass.hashes)-1:]
 		return next
 	}
 	if !pass.joined {

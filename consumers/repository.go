@@ -22,7 +22,8 @@ type repository struct {
 	recordCalls, pageCalls *semaphore.Weighted // calls to the upstream under way
 	batched                *semaphore.Weighted // records of batches that are worked on
 	pagesInHand            map[string]struct{}
-	mu                     sync.Mutex // guards pagesInHand and records
+	finishing              map[string]struct{} // jobs whose end is in hand
+	mu                     sync.Mutex          // guards pagesInHand, finishing and records
 	records                map[string]*recordInHand
 	suspects               *semaphore.Weighted // of one: what may have ended a process is worked on alone
 	progress               *progress
@@ -38,7 +39,8 @@ func newRepository(c *Consumers, r Repository) *repository {
 		Repository: r, c: c, log: c.cfg.Logger.With("repository", r.Code),
 		gate:        newGate("the index was not asked yet"),
 		recordCalls: semaphore.NewWeighted(int64(r.Concurrency)), pageCalls: semaphore.NewWeighted(int64(r.Concurrency)),
-		batched: semaphore.NewWeighted(int64(c.cfg.RecordsInHand)), suspects: semaphore.NewWeighted(1), pagesInHand: make(map[string]struct{}), records: make(map[string]*recordInHand),
+		batched: semaphore.NewWeighted(int64(c.cfg.RecordsInHand)), suspects: semaphore.NewWeighted(1), pagesInHand: make(map[string]struct{}),
+		finishing: make(map[string]struct{}), records: make(map[string]*recordInHand),
 		progress: newProgress(c.deps.Organizations, c.cfg.ProgressEvery),
 	}
 }

@@ -142,9 +142,9 @@ func (r *Reader) poll(ctx context.Context) kgo.Fetches {
 func (r *Reader) take(reading, handling context.Context, fetches kgo.Fetches) {
 	r.noteErrors(fetches)
 	records := fetches.Records()
-	if len(records) > 0 && !r.handOver(reading, handling, records) {
-		r.rewind(records)
-		records = nil
+	if taken := r.handOver(reading, handling, records); taken < len(records) {
+		r.rewind(records[taken:])
+		records = records[:taken]
 	}
 	if len(fetches) == 0 {
 		// A rebalance may be under way, and a commit now could be of a partition that is somebody else's.
@@ -158,9 +158,38 @@ func (r *Reader) take(reading, handling context.Context, fetches kgo.Fetches) {
 	}
 }
 
-// handOver gives a batch to the handler until it takes it, for as long as it takes: nothing more is polled meanwhile. It
-// gives up, and tells so, when a refused batch is in the way of a rebalance or of a stop.
-func (r *Reader) handOver(reading, handling context.Context, records []*kgo.Record) bool {
+// handOver gives a batch to the handler until it takes it, for as long as it takes: nothing more is polled meanwhile. Where
+// there is no room for all of it, it is given in parts, half as large each time. It gives the number of records that were
+// taken, in order: fewer than all when what is refused is in the way of a rebalance or of a stop.
+func (r *Reader) handOver(reading, handling context.Context, records []*kgo.Record) int {
+	taken, size, attempt := 0, len(records), 0
+	for taken < len(records) {
+		part := records[taken:min(len(records), taken+size)]
+		err := r.handlePart(handling, part)
+		if err == nil {
+			if taken, attempt = taken+len(part), 0; taken < len(records) && r.isWanted() {
+				return taken
+			}
+			continue
+		}
+		if reading.Err() != nil {
+			return taken
+		}
+		if core.CodeOf(err) == core.CodeOverloaded {
+			size = max(1, len(part)/2)
+		}
+		wait := min(max(r.backoff(attempt), core.RetryAfterOf(err)), r.cfg.RetryMax)
+		attempt++
+		r.cfg.Logger.WarnContext(handling, "messages are not taken and are handed over again", "topic", r.cfg.Topic,
+			"count", len(part), "pause", wait, "err", err)
+		if !r.await(reading, wait) {
+			return taken
+		}
+	}
+	return taken
+}
+
+func (r *Reader) handlePart(handling context.Context, records []*kgo.Record) error {
 	values := make([][]byte, len(records))
 	for i, record := range records {
 		values[i] = record.Value
@@ -168,21 +197,7 @@ func (r *Reader) handOver(reading, handling context.Context, records []*kgo.Reco
 	position := func(i int) string {
 		return fmt.Sprintf("partition %d, offset %d", records[i].Partition, records[i].Offset)
 	}
-	for attempt := 0; ; attempt++ {
-		err := r.handle(handling, values, position)
-		if err == nil {
-			return true
-		}
-		if reading.Err() != nil {
-			return false
-		}
-		wait := min(max(r.backoff(attempt), core.RetryAfterOf(err)), r.cfg.RetryMax)
-		r.cfg.Logger.WarnContext(handling, "messages are not taken and are handed over again", "topic", r.cfg.Topic,
-			"count", len(values), "pause", wait, "err", err)
-		if !r.await(reading, wait) {
-			return false
-		}
-	}
+	return r.handle(handling, values, position)
 }
 
 func (r *Reader) handle(ctx context.Context, values [][]byte, position func(int) string) error {
@@ -228,6 +243,16 @@ func (r *Reader) rebalanceWanted(context.Context, *kgo.Client) {
 	select {
 	case r.wanted <- struct{}{}:
 	default:
+	}
+}
+
+// isWanted tells whether a rebalance waits.
+func (r *Reader) isWanted() bool {
+	select {
+	case <-r.wanted:
+		return true
+	default:
+		return false
 	}
 }
 

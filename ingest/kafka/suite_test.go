@@ -225,6 +225,7 @@ func suite(t *testing.T, fresh func(t *testing.T, partitions int32) broker) {
 		}
 	})
 	t.Run("nothing is committed that was refused", func(t *testing.T) { refusedIsNotCommitted(t, fresh(t, 2)) })
+	t.Run("what there is no room for at once is taken in parts", func(t *testing.T) { inParts(t, fresh(t, 2)) })
 	t.Run("a restart goes on where the last commit was", func(t *testing.T) { restart(t, fresh(t, 2)) })
 	t.Run("what was taken but not committed comes again", func(t *testing.T) { crash(t, fresh(t, 1)) })
 	t.Run("two readers share and lose nothing", func(t *testing.T) { rebalance(t, fresh(t, 6)) })
@@ -245,6 +246,23 @@ func refusedIsNotCommitted(t *testing.T, b broker) {
 	h.set(nil)
 	eventually(t, "all", func() bool { return h.holds(want) })
 	eventually(t, "the commit", func() bool { return b.committed(t) == 20 })
+}
+
+// inParts: a handler with room for a few messages at a time takes all of them, in the order of each partition.
+func inParts(t *testing.T, b broker) {
+	want := b.produce(t, 2, numbered("v", 200)...)
+	h := &handler{refuse: func(values []string) error {
+		if len(values) > 7 {
+			return errRefused
+		}
+		return nil
+	}}
+	start(t, b.config(), h)
+	eventually(t, "all", func() bool { return h.holds(want) })
+	eventually(t, "the commit", func() bool { return b.committed(t) == 200 })
+	if n := len(h.values()); n != 200 {
+		t.Errorf("%d messages were taken, want 200", n)
+	}
 }
 
 func restart(t *testing.T, b broker) {

@@ -169,6 +169,9 @@ func TestLyricBackfill(t *testing.T) {
 			}
 			calls := map[string]int{}
 			for _, c := range w.lyric.PageCalls() {
+				if c.PageSize == 1 && c.Page%50 == 0 { // the row that joins two pages
+					continue
+				}
 				if calls[c.Organization]++; c.View != "compound" || c.PageSize != 50 {
 					t.Errorf("a page was asked for as %+v", c)
 				}
@@ -293,11 +296,16 @@ func TestLyricListShifts(t *testing.T) {
 	}}))
 	ids := w.enrol("O1", 100)
 	w.run("O1", "", core.JobSucceeded)
-	before := w.lyric.Requests(testkit.LyricRoutePage)
+	pages := func() int {
+		return len(slices.DeleteFunc(w.lyric.PageCalls(), func(c testkit.LyricPageCall) bool { return c.PageSize != 20 }))
+	}
+	before := pages()
 
+	// One goes and another comes, so that neither the total nor the number of ids tells.
+	fresh := testkit.GenerateRecords(4, "O1", 1)
 	once := func(s *testkit.LyricServer, page int) {
-		if page == 3 {
-			s.Remove(ids[0])
+		if page == 3 && s.Remove(ids[0]) {
+			s.PutAll(fresh...)
 		}
 	}
 	shift.Store(&once)
@@ -309,9 +317,9 @@ func TestLyricListShifts(t *testing.T) {
 	if fault := difference(w.lyricRecords(), w.lyricDocuments(), ids[0]); fault != "" {
 		t.Error(fault)
 	}
-	counted(t, job, map[string]int64{"totals.expected": 129, "totals.fetched": 129, "totals.indexed": 129})
-	if n := w.lyric.Requests(testkit.LyricRoutePage) - before; n < 13 || n > 15 {
-		t.Errorf("%d calls for pages, want 7 and 7 again", n)
+	counted(t, job, map[string]int64{"totals.expected": 130, "totals.fetched": 130, "totals.indexed": 130})
+	if n := pages() - before; n < 13 || n > 15 {
+		t.Errorf("%d pages were asked for, want 7 and 7 again", n)
 	}
 	shift.Store(nil)
 	w.run("O1", "", core.JobSucceeded)

@@ -24,6 +24,8 @@ const (
 	answerTime = 5 * time.Second
 	// maxHeartbeat is how often the server says at least that a pull is still known.
 	maxHeartbeat = 5 * time.Second
+	// drainTime is how long what is on its way may take to arrive when a subscription ends.
+	drainTime = time.Second
 	// busyPause is the pause before a pull is repeated that the server did not take because others wait already.
 	busyPause = 10 * time.Millisecond
 )
@@ -96,10 +98,15 @@ func newPuller(nc *nats.Conn, l *link, stream, consumer string) (*puller, error)
 	return p, nil
 }
 
-// close ends the subscription and gives what arrived and was not taken.
+// close ends the subscription and gives what arrived and was not taken, also what was on its way: the server counts it as in
+// hand, and would give it to nobody else before its ack wait is over.
 func (p *puller) close() []*nats.Msg {
-	err := p.sub.Unsubscribe()
+	err := p.sub.Drain()
 	_ = err // Only a closed connection refuses, and with it the subscription has ended.
+	if p.nc.IsConnected() {
+		err = p.nc.FlushTimeout(drainTime)
+		_ = err // What did not arrive by then comes again after the ack wait.
+	}
 	var rest []*nats.Msg
 	if p.held != nil {
 		rest = append(rest, p.held)
