@@ -154,6 +154,9 @@ func (e *engine) Count(scope core.IndexScope) (int64, error) {
 func (e *engine) Mark() (string, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.seq == 0 {
+		return core.MarkNothing, e.down
+	}
 	return strconv.FormatInt(e.seq, 10), e.down
 }
 

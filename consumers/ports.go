@@ -98,7 +98,8 @@ type Documents interface {
 
 // Scans finds the documents that a run did not see.
 type Scans interface {
-	// Mark gives a mark of everything that was written to the alias so far, empty when there is none to give.
+	// Mark gives a mark of everything that was written to the alias so far, empty when there is none to give,
+	// core.MarkNothing when that is nothing.
 	Mark(ctx context.Context, alias string) (string, error)
 	// Scan calls each for the documents of scope whose version is below the given one; 0 means all. With
 	// scope.WrittenBy it may leave out what was written after that mark.

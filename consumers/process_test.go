@@ -296,6 +296,7 @@ func (r runPort) UpdateOrganization(ctx context.Context, jobID, organization str
 }
 
 func (r runPort) Organizations(ctx context.Context, jobID string) ([]core.OrganizationRun, error) {
+	time.Sleep(r.p.w.listingTakes)
 	return ask(ctx, r.p, func() ([]core.OrganizationRun, error) { return r.p.w.store.runs(jobID) })
 }
 

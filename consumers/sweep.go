@@ -156,6 +156,9 @@ func (r *repository) unseen(ctx context.Context, job core.Job, scope core.IndexS
 	if err := r.gate.wait(r.c.draining); err != nil {
 		return nil, nil, err
 	}
+	if job.StartMark == core.MarkNothing {
+		return nil, nil, nil
+	}
 	index := r.c.deps.Index
 	if err := index.Refresh(ctx, r.IndexName); err != nil {
 		return nil, nil, r.noted(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"tutti/internal/core"
 )
@@ -242,6 +243,31 @@ func TestSweepFromTheMark(t *testing.T) {
 					t.Errorf("the sweep read %d documents, want the 5 that are older than the run", n)
 				}
 				w.verify()
+			})
+		})
+	}
+}
+
+// TestOneSweep: organizations that end at the same time sweep their job once: each document that was not seen is asked for
+// once, and counted.
+func TestOneSweep(t *testing.T) {
+	for round := range 10 {
+		t.Run(fmt.Sprint(round), func(t *testing.T) {
+			in(t, func(t *testing.T, w *world) {
+				orgs := []string{"A", "B", "C", "D", "E", "F", "G", "H"}
+				for _, org := range orgs {
+					w.upstream.fill(org, 40)
+					w.seed(org, 3)
+				}
+				w.upstream.latency = 10 * time.Millisecond
+				w.listingTakes = time.Second // so that all have ended before one of them looks
+				w.boot(-1)
+				job := w.job(w.run("", true))
+				w.ended(job, core.JobSucceeded, "")
+				w.verify()
+				if asked := w.upstream.askedFor(""); asked != 24 || job.Totals.Removed != 24 {
+					t.Errorf("%d records were asked for, %d removed, want 24 of each", asked, job.Totals.Removed)
+				}
 			})
 		})
 	}

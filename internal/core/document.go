@@ -140,6 +140,10 @@ type StoredDocument struct {
 	Source  []byte
 }
 
+// MarkNothing is the mark (Index.Mark) of an alias that nothing was ever written to: no document is older than what
+// begins then.
+const MarkNothing = "nothing"
+
 // IndexScope selects documents by the record's own organization. The zero value selects all documents of an alias.
 type IndexScope struct {
 	// Repository is the code in the document's repositories block; empty for any.

@@ -59,7 +59,8 @@ type Index interface {
 		each func(id string, v core.Version) error) error
 
 	// Mark gives an opaque mark of everything that was written to the alias so far, for a later Scan's
-	// scope.WrittenBy; empty when the engine has none to give, which leaves out nothing.
+	// scope.WrittenBy; empty when the engine has none to give, which leaves out nothing;
+	// core.MarkNothing when nothing was, with which a Scan finds nothing.
 	Mark(ctx context.Context, alias string) (string, error)
 
 	// Check gives nil when the alias takes writes now, CodeIndexBlocked when it is missing, closed or blocked, and

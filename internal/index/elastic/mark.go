@@ -13,7 +13,7 @@ import (
 const markFilter = "indices.*.uuid,indices.*.shards.*.seq_no.max_seq_no"
 
 // Mark gives the place up to which the alias' index was written: its identity and the highest sequence number over its
-// shards. A document that is written later gets a higher number in its shard. Empty where the alias stands for several
+// shards, or core.MarkNothing. A document that is written later gets a higher number in its shard. Empty where the alias stands for several
 // indices or a shard does not tell.
 func (x *Index) Mark(ctx context.Context, alias string) (string, error) {
 	leave, err := x.enter(alias)
@@ -55,6 +55,9 @@ func (x *Index) Mark(ctx context.Context, alias string) (string, error) {
 		}
 		if one.UUID == "" || len(one.Shards) == 0 {
 			return "", nil
+		}
+		if highest < 0 {
+			return core.MarkNothing, nil
 		}
 		return one.UUID + "/" + strconv.FormatInt(highest, 10), nil
 	}

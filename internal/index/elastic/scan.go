@@ -35,6 +35,9 @@ func (x *Index) Scan(ctx context.Context, alias string, scope core.IndexScope, b
 	if err != nil {
 		return err
 	}
+	if scope.WrittenBy == core.MarkNothing {
+		return nil
+	}
 	if scope.WrittenBy != "" {
 		written, err := x.writtenBy(ctx, alias, scope.WrittenBy)
 		if err != nil {

@@ -161,10 +161,19 @@ func testScanAndWrite(s *suite) {
 func testMark(s *suite) {
 	s.ensure()
 	doc := `{"studyId":"A"}`
+	fresh, err := s.x.Mark(s.Context(), s.alias)
+	if err != nil || fresh != "" && fresh != core.MarkNothing {
+		s.Errorf("Mark of an alias that nothing was written to: %q, %v", fresh, err)
+	}
 	s.indexed(put("kept", 10, doc), put("rewritten", 11, doc), put("removed", 12, doc))
 	mark, err := s.x.Mark(s.Context(), s.alias)
-	if err != nil {
-		s.Fatalf("Mark: %v", err)
+	if err != nil || mark == core.MarkNothing {
+		s.Fatalf("Mark: %q, %v", mark, err)
+	}
+	if fresh == core.MarkNothing {
+		if got := s.scan(core.IndexScope{WrittenBy: fresh}, 0); len(got) != 0 {
+			s.Errorf("a scan of what was written before anything was gave %v", got)
+		}
 	}
 	s.indexed(put("rewritten", 20, doc), put("new", 21, doc))
 	s.expect(outcomes(core.OutcomeRemoved), remove("removed", 22))
