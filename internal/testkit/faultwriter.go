@@ -18,15 +18,15 @@ type faultWriter struct {
 	status  int
 }
 
-// send writes a whole JSON answer.
-func (s *SongServer) send(w *faultWriter, r *http.Request, body []byte) {
+// send writes a whole answer, compressed where zip says so and the client takes it.
+func (w *faultWriter) send(contentType string, zip bool, body []byte) {
 	header := w.Header()
-	header.Set("Content-Type", "application/json")
+	header.Set("Content-Type", contentType)
 	status := max(w.status, http.StatusOK)
 	if w.fault != nil && w.fault.Truncate > 0 {
 		body = body[:min(len(body), w.fault.Truncate)]
 	}
-	if s.cfg.Gzip && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+	if zip && strings.Contains(w.request.Header.Get("Accept-Encoding"), "gzip") {
 		header.Set("Content-Encoding", "gzip")
 		w.WriteHeader(status)
 		packed := gzip.NewWriter(w)

@@ -139,10 +139,10 @@ func (s *LyricServer) dispatch(w *faultWriter, r *http.Request, call lyricCall) 
 		s.noRoute(w, r)
 		return
 	case call.route == LyricRouteAlive:
-		s.sendJSON(w, r, http.StatusOK, map[string]any{"uptime": 1.5, "message": "OK", "timestamp": time.Now().UnixMilli()})
+		s.sendJSON(w, http.StatusOK, map[string]any{"uptime": 1.5, "message": "OK", "timestamp": time.Now().UnixMilli()})
 		return
 	case len(call.faults) > 0:
-		s.refuse(w, r, http.StatusBadRequest, "Bad Request", strings.Join(call.faults, " | "))
+		s.refuse(w, http.StatusBadRequest, "Bad Request", strings.Join(call.faults, " | "))
 		return
 	}
 	if call.route == LyricRoutePage && s.cfg.BeforePage != nil {
@@ -150,30 +150,30 @@ func (s *LyricServer) dispatch(w *faultWriter, r *http.Request, call lyricCall) 
 	}
 	switch {
 	case !s.isCategory(call.category):
-		s.notFound(w, r, fmt.Sprintf("Category '%s' not found", call.category))
+		s.notFound(w, fmt.Sprintf("Category '%s' not found", call.category))
 	case call.route == LyricRouteCategory:
-		s.serveCategory(w, r)
+		s.serveCategory(w)
 	case call.route == LyricRoutePage:
-		s.servePage(w, r, call)
+		s.servePage(w, call)
 	default:
-		s.serveRecord(w, r, call)
+		s.serveRecord(w, call)
 	}
 }
 
 // noRoute is the answer of the web framework below Lyric.
 func (s *LyricServer) noRoute(w *faultWriter, r *http.Request) {
 	w.status = http.StatusNotFound
-	s.send(w, r, "text/html; charset=utf-8", fmt.Appendf(nil, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n"+
+	s.send(w, "text/html; charset=utf-8", fmt.Appendf(nil, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n"+
 		"<meta charset=\"utf-8\">\n<title>Error</title>\n</head>\n<body>\n<pre>Cannot %s %s</pre>\n</body>\n</html>\n",
 		r.Method, html.EscapeString(r.URL.EscapedPath())))
 }
 
-func (s *LyricServer) serveCategory(w *faultWriter, r *http.Request) {
+func (s *LyricServer) serveCategory(w *faultWriter) {
 	type dictionary struct {
 		Name    string `json:"name"`
 		Version string `json:"version"`
 	}
-	s.sendJSON(w, r, http.StatusOK, struct {
+	s.sendJSON(w, http.StatusOK, struct {
 		Alias         string     `json:"alias,omitempty"`
 		CreatedAt     string     `json:"createdAt"`
 		CreatedBy     string     `json:"createdBy"`
@@ -191,7 +191,7 @@ func (s *LyricServer) serveCategory(w *faultWriter, r *http.Request) {
 	})
 }
 
-func (s *LyricServer) servePage(w *faultWriter, r *http.Request, call lyricCall) {
+func (s *LyricServer) servePage(w *faultWriter, call lyricCall) {
 	organization, nothing := &call.page.Organization, "No Submitted data found"
 	if *organization == "" {
 		organization, nothing = nil, "No Submitted Data found"
@@ -202,7 +202,7 @@ func (s *LyricServer) servePage(w *faultWriter, r *http.Request, call lyricCall)
 	}
 	rows, total := s.page(organization, entity, (call.page.Page-1)*call.page.PageSize, call.page.PageSize)
 	if len(rows) == 0 {
-		s.notFound(w, r, nothing)
+		s.notFound(w, nothing)
 		return
 	}
 	pagination := fmt.Sprintf(`"pagination":{"currentPage":%d,"pageSize":%d,"totalPages":%d,"totalRecords":%d}`,
@@ -232,17 +232,17 @@ func (s *LyricServer) servePage(w *faultWriter, r *http.Request, call lyricCall)
 		out = append(append(out, ','), pagination...)
 	}
 	*buffer = append(out, '}')
-	s.send(w, r, lyricJSON, *buffer)
+	s.send(w, lyricJSON, *buffer)
 }
 
-func (s *LyricServer) serveRecord(w *faultWriter, r *http.Request, call lyricCall) {
+func (s *LyricServer) serveRecord(w *faultWriter, call lyricCall) {
 	record, ok := s.Record(call.id)
 	switch {
 	case !ok:
-		s.notFound(w, r, fmt.Sprintf("No Submitted data found with systemId '%s'", call.id))
+		s.notFound(w, fmt.Sprintf("No Submitted data found with systemId '%s'", call.id))
 	case call.compound && (s.cfg.CentralEntity == "" || s.cfg.CentralEntity == record.EntityName):
-		s.send(w, r, lyricJSON, record.Body)
+		s.send(w, lyricJSON, record.Body)
 	default:
-		s.send(w, r, lyricJSON, record.flat())
+		s.send(w, lyricJSON, record.flat())
 	}
 }

@@ -1,17 +1,10 @@
 package testkit
 
 import (
-	"compress/gzip"
 	"crypto/subtle"
 	"encoding/json"
-	"fmt"
-	"net"
 	"net/http"
-	"slices"
 	"strconv"
-	"strings"
-	"sync"
-	"time"
 )
 
 // LyricConfig configures a LyricServer. Its zero value is a server of category 1 that asks for no token.
@@ -64,22 +57,9 @@ type LyricPageCall struct {
 // data and its faults may be changed at any time.
 type LyricServer struct {
 	*lyricStore
-	*faults
+	*frame[LyricRoute, LyricPageCall]
 
-	cfg      LyricConfig
-	listener net.Listener
-	server   *http.Server
-	closing  chan struct{}
-	served   chan struct{}
-	handlers gate
-	once     sync.Once
-	buffers  sync.Pool // *[]byte, of pages
-
-	counts   sync.Mutex
-	routes   map[LyricRoute]int
-	records  map[string]int
-	pages    []LyricPageCall
-	rawPaths []string
+	cfg LyricConfig
 }
 
 // NewLyric starts a server on a free port of 127.0.0.1. It must be closed.
@@ -87,20 +67,12 @@ func NewLyric(cfg LyricConfig) (*LyricServer, error) {
 	if cfg.CategoryID == 0 {
 		cfg.CategoryID = 1
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	f, err := newFrame[LyricRoute, LyricPageCall]("Lyric")
 	if err != nil {
-		return nil, fmt.Errorf("starting a Lyric server: %w", err)
+		return nil, err
 	}
-	s := &LyricServer{
-		lyricStore: newLyricStore(), faults: &faults{}, cfg: cfg, listener: listener,
-		closing: make(chan struct{}), served: make(chan struct{}),
-		routes: map[LyricRoute]int{}, records: map[string]int{},
-	}
-	s.server = &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
-	go func() {
-		defer close(s.served)
-		_ = s.server.Serve(listener) // ends with ErrServerClosed
-	}()
+	s := &LyricServer{lyricStore: newLyricStore(), frame: f, cfg: cfg}
+	f.serve(s)
 	return s, nil
 }
 
@@ -110,82 +82,27 @@ func (s *LyricServer) URL() string { return "http://" + s.listener.Addr().String
 // CategoryID gives the id of the server's one category.
 func (s *LyricServer) CategoryID() string { return strconv.Itoa(s.cfg.CategoryID) }
 
-// Close ends the server, its connections, and every call that a fault holds up, and waits for them.
-func (s *LyricServer) Close() {
-	s.once.Do(func() {
-		close(s.closing)
-		_ = s.server.Close()
-		<-s.served
-		s.handlers.close()
-	})
-}
-
-// Requests counts the calls of a route.
-func (s *LyricServer) Requests(route LyricRoute) int {
-	s.counts.Lock()
-	defer s.counts.Unlock()
-	return s.routes[route]
-}
-
-// RecordRequests counts the calls for the record of an id.
-func (s *LyricServer) RecordRequests(systemID string) int {
-	s.counts.Lock()
-	defer s.counts.Unlock()
-	return s.records[systemID]
-}
-
-// PageCalls gives every call for a page, in order.
-func (s *LyricServer) PageCalls() []LyricPageCall {
-	s.counts.Lock()
-	defer s.counts.Unlock()
-	return slices.Clone(s.pages)
-}
-
-// RawPaths gives the path of every call as it came over the wire, percent-encoding included, without the query.
-func (s *LyricServer) RawPaths() []string {
-	s.counts.Lock()
-	defer s.counts.Unlock()
-	return slices.Clone(s.rawPaths)
-}
-
 // ServeHTTP implements http.Handler.
 func (s *LyricServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.handlers.enter() {
 		return
 	}
 	defer s.handlers.leave()
-	raw, _, _ := strings.Cut(r.RequestURI, "?")
+	raw := rawPath(r)
 	call := s.parse(r.Method, raw, r.URL.Query())
 	s.count(raw, call)
-	out := &faultWriter{ResponseWriter: w, request: r, closing: s.closing}
-	if fault := s.take(r.RequestURI); fault != nil {
-		out.fault = fault
-		if fault.StallAfter == 0 && !fault.wait(r, s.closing) {
-			return
-		}
-		if fault.Status != 0 {
-			s.failed(out, r, fault)
-			return
-		}
+	out := s.strike(w, r, func(w *faultWriter, status int) {
+		s.refuse(w, status, http.StatusText(status), "told to fail")
+	})
+	if out == nil {
+		return
 	}
 	if !s.authorized(r) {
 		// The words are the operator's own: Lyric leaves the check to them.
-		s.sendJSON(out, r, http.StatusUnauthorized, map[string]string{"message": "Unauthorized: invalid token"})
+		s.sendJSON(out, http.StatusUnauthorized, map[string]string{"message": "Unauthorized: invalid token"})
 		return
 	}
 	s.dispatch(out, r, call)
-}
-
-func (s *LyricServer) failed(w *faultWriter, r *http.Request, fault *Fault) {
-	w.fault = nil
-	if fault.Body == "" && fault.ContentType == "" && fault.Status >= http.StatusBadRequest {
-		if fault.RetryAfter != "" {
-			w.Header().Set("Retry-After", fault.RetryAfter)
-		}
-		s.refuse(w, r, fault.Status, http.StatusText(fault.Status), "told to fail")
-		return
-	}
-	fault.answer(w)
 }
 
 func (s *LyricServer) authorized(r *http.Request) bool {
@@ -201,66 +118,40 @@ func (s *LyricServer) authorized(r *http.Request) bool {
 }
 
 func (s *LyricServer) count(raw string, call lyricCall) {
-	s.counts.Lock()
-	defer s.counts.Unlock()
-	s.routes[call.route]++
-	s.rawPaths = append(s.rawPaths, raw)
 	switch call.route {
 	case LyricRouteRecord:
-		s.records[call.id]++
+		s.note(raw, call.route, call.id, nil)
 	case LyricRoutePage:
-		s.pages = append(s.pages, call.page)
+		s.note(raw, call.route, "", &call.page)
 	case LyricRouteCategory, LyricRouteAlive, LyricRouteOther:
+		s.note(raw, call.route, "", nil)
 	}
 }
 
-// send writes an answer, and does to it what the fault says.
-func (s *LyricServer) send(w *faultWriter, r *http.Request, contentType string, body []byte) {
-	header := w.Header()
-	header.Set("Content-Type", contentType)
-	status := max(w.status, http.StatusOK)
-	if w.fault != nil && w.fault.Truncate > 0 {
-		body = body[:min(len(body), w.fault.Truncate)]
-	}
-	if s.cfg.Gzip && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-		header.Set("Content-Encoding", "gzip")
-		w.WriteHeader(status)
-		packed := gzip.NewWriter(w)
-		_, _ = packed.Write(body) // the client may have gone
-		_ = packed.Close()
-		return
-	}
-	header.Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(status)
-	at := len(body)
-	if w.fault != nil {
-		at = w.breakAt(len(body))
-	}
-	_, _ = w.Write(body[:at])
-	if at < len(body) {
-		w.broken(body[at:])
-	}
+// send writes a whole answer.
+func (s *LyricServer) send(w *faultWriter, contentType string, body []byte) {
+	w.send(contentType, s.cfg.Gzip, body)
 }
 
 const lyricJSON = "application/json; charset=utf-8"
 
-func (s *LyricServer) sendJSON(w *faultWriter, r *http.Request, status int, v any) {
+func (s *LyricServer) sendJSON(w *faultWriter, status int, v any) {
 	body, err := json.Marshal(v)
 	if err != nil {
 		body = []byte("{}") // not reached
 	}
 	w.status = status
-	s.send(w, r, lyricJSON, body)
+	s.send(w, lyricJSON, body)
 }
 
 // refuse sends Lyric's error document.
-func (s *LyricServer) refuse(w *faultWriter, r *http.Request, status int, name, message string) {
-	s.sendJSON(w, r, status, struct {
+func (s *LyricServer) refuse(w *faultWriter, status int, name, message string) {
+	s.sendJSON(w, status, struct {
 		Error   string `json:"error"`
 		Message string `json:"message"`
 	}{name, message})
 }
 
-func (s *LyricServer) notFound(w *faultWriter, r *http.Request, message string) {
-	s.refuse(w, r, http.StatusNotFound, "Not Found", message)
+func (s *LyricServer) notFound(w *faultWriter, message string) {
+	s.refuse(w, http.StatusNotFound, "Not Found", message)
 }

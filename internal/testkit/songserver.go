@@ -4,13 +4,11 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -57,83 +55,24 @@ type PageCall struct {
 // data and its faults may be changed at any time.
 type SongServer struct {
 	*songStore
-	*faults
+	*frame[Route, PageCall]
 
-	cfg      SongConfig
-	listener net.Listener
-	server   *http.Server
-	closing  chan struct{}
-	served   chan struct{}
-	handlers gate
-	once     sync.Once
-	buffers  sync.Pool // *[]byte, of pages
-
-	counts   sync.Mutex
-	routes   map[Route]int
-	records  map[string]int
-	pages    []PageCall
-	rawPaths []string
+	cfg SongConfig
 }
 
 // NewSong starts a server on a free port of 127.0.0.1. It must be closed.
 func NewSong(cfg SongConfig) (*SongServer, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	f, err := newFrame[Route, PageCall]("Song")
 	if err != nil {
-		return nil, fmt.Errorf("starting a Song server: %w", err)
+		return nil, err
 	}
-	s := &SongServer{
-		songStore: newSongStore(), faults: &faults{}, cfg: cfg, listener: listener,
-		closing: make(chan struct{}), served: make(chan struct{}),
-		routes: map[Route]int{}, records: map[string]int{},
-	}
-	s.server = &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
-	go func() {
-		defer close(s.served)
-		_ = s.server.Serve(listener) // ends with ErrServerClosed
-	}()
+	s := &SongServer{songStore: newSongStore(), frame: f, cfg: cfg}
+	f.serve(s)
 	return s, nil
 }
 
 // URL gives the server's base URL.
 func (s *SongServer) URL() string { return "http://" + s.listener.Addr().String() + s.cfg.BasePath }
-
-// Close ends the server, its connections, and every call that a fault holds up, and waits for them.
-func (s *SongServer) Close() {
-	s.once.Do(func() {
-		close(s.closing)
-		_ = s.server.Close()
-		<-s.served
-		s.handlers.close()
-	})
-}
-
-// Requests counts the calls of a route.
-func (s *SongServer) Requests(route Route) int {
-	s.counts.Lock()
-	defer s.counts.Unlock()
-	return s.routes[route]
-}
-
-// RecordRequests counts the calls for the analysis of an id.
-func (s *SongServer) RecordRequests(id string) int {
-	s.counts.Lock()
-	defer s.counts.Unlock()
-	return s.records[id]
-}
-
-// PageCalls gives every call for a page, in order.
-func (s *SongServer) PageCalls() []PageCall {
-	s.counts.Lock()
-	defer s.counts.Unlock()
-	return slices.Clone(s.pages)
-}
-
-// RawPaths gives the path of every call as it came over the wire, percent-encoding included, without the query.
-func (s *SongServer) RawPaths() []string {
-	s.counts.Lock()
-	defer s.counts.Unlock()
-	return slices.Clone(s.rawPaths)
-}
 
 // ServeHTTP implements http.Handler.
 func (s *SongServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -141,37 +80,18 @@ func (s *SongServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.handlers.leave()
-	raw, _, _ := strings.Cut(r.RequestURI, "?")
+	raw := rawPath(r)
 	call := s.parse(raw, r.URL.Query())
 	s.count(raw, call)
-	out := &faultWriter{ResponseWriter: w, request: r, closing: s.closing}
-	if fault := s.take(r.RequestURI); fault != nil {
-		out.fault = fault
-		if fault.StallAfter == 0 && !fault.wait(r, s.closing) {
-			return
-		}
-		if fault.Status != 0 {
-			s.failed(out, r, fault)
-			return
-		}
+	out := s.strike(w, r, func(w *faultWriter, status int) { s.refuse(w, r, status, "unknown.error", "told to fail") })
+	if out == nil {
+		return
 	}
 	if !s.authorized(r) {
 		s.refuse(out, r, http.StatusUnauthorized, "unauthorized.token", "Invalid token")
 		return
 	}
 	s.dispatch(out, r, call)
-}
-
-func (s *SongServer) failed(w *faultWriter, r *http.Request, fault *Fault) {
-	w.fault = nil
-	if fault.Body == "" && fault.ContentType == "" && fault.Status >= http.StatusBadRequest {
-		if fault.RetryAfter != "" {
-			w.Header().Set("Retry-After", fault.RetryAfter)
-		}
-		s.refuse(w, r, fault.Status, "unknown.error", "told to fail")
-		return
-	}
-	fault.answer(w)
 }
 
 func (s *SongServer) authorized(r *http.Request) bool {
@@ -241,18 +161,18 @@ func pageCall(study string, query url.Values) PageCall {
 }
 
 func (s *SongServer) count(raw string, call songCall) {
-	s.counts.Lock()
-	defer s.counts.Unlock()
-	s.routes[call.route]++
-	s.rawPaths = append(s.rawPaths, raw)
 	switch call.route {
 	case RouteRecord:
-		s.records[call.id]++
+		s.note(raw, call.route, call.id, nil)
 	case RoutePage:
-		s.pages = append(s.pages, call.page)
+		s.note(raw, call.route, "", &call.page)
 	case RouteStudies, RouteAlive, RouteOther:
+		s.note(raw, call.route, "", nil)
 	}
 }
+
+// send writes a whole JSON answer.
+func (s *SongServer) send(w *faultWriter, body []byte) { w.send("application/json", s.cfg.Gzip, body) }
 
 func (s *SongServer) dispatch(w *faultWriter, r *http.Request, call songCall) {
 	if r.Method != http.MethodGet {
@@ -261,14 +181,14 @@ func (s *SongServer) dispatch(w *faultWriter, r *http.Request, call songCall) {
 	}
 	switch call.route {
 	case RouteAlive:
-		s.send(w, r, []byte("true"))
+		s.send(w, []byte("true"))
 	case RouteStudies:
 		body, err := json.Marshal(s.Studies())
 		if err != nil {
 			s.refuse(w, r, http.StatusInternalServerError, "unknown.error", err.Error())
 			return
 		}
-		s.send(w, r, body)
+		s.send(w, body)
 	case RoutePage:
 		s.servePage(w, r, call.page)
 	case RouteRecord:
@@ -317,7 +237,7 @@ func (s *SongServer) servePage(w *faultWriter, r *http.Request, call PageCall) {
 		out = append(append(out, ','), counts...)
 	}
 	*buffer = append(out, '}')
-	s.send(w, r, *buffer)
+	s.send(w, *buffer)
 }
 
 func (s *SongServer) serveRecord(w *faultWriter, r *http.Request, study, id string) {
@@ -337,7 +257,7 @@ func (s *SongServer) serveRecord(w *faultWriter, r *http.Request, study, id stri
 		s.refuse(w, r, http.StatusBadRequest, "entity.not.related.to.study",
 			fmt.Sprintf("[AnalysisService::entity.not.related.to.study] - The analysisId '%s' is not related to the studyId '%s'", id, study))
 	default:
-		s.send(w, r, a.Body)
+		s.send(w, a.Body)
 	}
 }
 
@@ -371,5 +291,5 @@ func (s *SongServer) refuse(w *faultWriter, r *http.Request, status int, errorID
 		body = []byte("{}")
 	}
 	w.status = status
-	s.send(w, r, body)
+	s.send(w, body)
 }
