@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Fault is something that a SongServer does to some of its requests instead of answering, or while it answers.
+// Fault is something that a SongServer or a LyricServer does to some of its requests instead of answering, or while it answers.
 type Fault struct {
 	// Path selects requests by their path as received, percent-encoding included, and query; nil selects all.
 	Path *regexp.Regexp
