@@ -14,7 +14,7 @@ import (
 const pagesPerCall = 4
 
 func (r *repository) pullPages() {
-	r.pull(core.ClassPages, r.Pages, pagesPerCall*r.Concurrency, r.handlePage)
+	r.pull(core.ClassPages, r.Pages, pagesPerCall*r.Concurrency, r.warily(r.handlePage))
 }
 
 // handlePage reads one page, publishes the next, writes the documents and ends m after their outcomes. free makes room

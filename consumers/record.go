@@ -18,13 +18,7 @@ type recordInHand struct {
 }
 
 func (r *repository) pullRecords() {
-	r.pull(core.ClassRecords, r.Records, r.c.cfg.RecordsInHand, func(ctx context.Context, m core.Message, free func()) {
-		if r.suspicious(m) {
-			r.workAlone(ctx, m, free)
-			return
-		}
-		r.workOnRecord(ctx, m, free)
-	})
+	r.pull(core.ClassRecords, r.Records, r.c.cfg.RecordsInHand, r.warily(r.workOnRecord))
 }
 
 // workOnRecord works on m, unless its record is in hand: then m parks, unfetched, until that has ended. Of several

@@ -51,3 +51,44 @@ func TestRecordThatEndsTheProcess(t *testing.T) {
 		})
 	}
 }
+
+// TestPageThatEndsTheProcess: the same for a page: the other organizations of the job are read all the same.
+func TestPageThatEndsTheProcess(t *testing.T) {
+	for _, poison := range []pageCall{{org: "A", offset: 0}, {org: "D", offset: 9}} {
+		t.Run(poison.org, func(t *testing.T) {
+			in(t, func(t *testing.T, w *world) {
+				w.broker.ackWait = 3 * time.Second
+				w.pageSize = 10
+				for _, org := range []string{"A", "B", "C", "D", "E", "F"} {
+					w.upstream.fill(org, 30)
+				}
+				w.upstream.latency = 5 * time.Millisecond
+				var live *process
+				w.upstream.onPage = func(_ context.Context, c pageCall) error {
+					if c.org == poison.org && c.offset == poison.offset {
+						live.crash()
+					}
+					return nil
+				}
+				w.run("", false)
+				lives := 0
+				for ; lives < 20; lives++ {
+					live = w.make(-1)
+					live.c.Start()
+					select {
+					case <-live.gone:
+					case <-time.After(time.Minute):
+						t.Fatalf("life %d: the page did not end the process", lives)
+					}
+					_ = live.stop(t, 0)
+					if len(w.engine.live()) >= 150 && w.broker.size() == 1 {
+						break
+					}
+				}
+				if lives > 15 {
+					t.Errorf("the others were done after %d lives: %d documents, %d requests left", lives, len(w.engine.live()), w.broker.size())
+				}
+			})
+		})
+	}
+}
