@@ -16,14 +16,20 @@ import (
 func TestGatheredCallerGone(t *testing.T) {
 	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
 	records := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
+	batches := mustConsumer(t, q, core.ClassBatches, queue.ConsumerConfig{})
 	release := queue.HoldGathered(q)
 	ctx, cancel := context.WithCancel(t.Context())
-	told := make(chan error)
-	go func() { told <- q.PublishAll(ctx, []core.Request{record("S1", "x")})[0] }()
-	eventually(t, "a Request that waits", func() bool { return queue.Gathered(q) == 1 })
+	const gone = 20 // enough to travel together
+	told := make(chan error, gone)
+	for i := range gone {
+		go func() { told <- q.PublishAll(ctx, []core.Request{record("S1", numbered(i))})[0] }()
+	}
+	eventually(t, "Requests that wait", func() bool { return queue.Gathered(q) == gone })
 	cancel()
-	wantCode(t, <-told, core.CodeUnavailable)
-	removal := record("S1", "x")
+	for range gone {
+		wantCode(t, <-told, core.CodeUnavailable)
+	}
+	removal := record("S1", numbered(0))
 	removal.Kind = core.KindRemove
 	mustPublish(t, q, removal)
 	release()
@@ -36,6 +42,7 @@ func TestGatheredCallerGone(t *testing.T) {
 	if len(got) != 2 || got[0].Request().Kind != core.KindRemove {
 		t.Errorf("%d messages, the first %+v", len(got), got[0].Request())
 	}
+	fetchNone(t, batches)
 }
 
 // TestGatheredBound: no more wait than may.
