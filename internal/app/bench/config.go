@@ -55,9 +55,9 @@ type Sizes struct {
 	// Documents is how many documents a run writes to the embedded index alone, EmbeddedRecords how many the whole app
 	// brings there.
 	Documents, EmbeddedRecords int
-	// Notified is for how many records notifications are sent, NotifyFor how long.
-	Notified  int
-	NotifyFor time.Duration
+	// Notified is for how many records notifications are sent, NotifyRate how many each second, NotifyFor how long.
+	Notified, NotifyRate int
+	NotifyFor            time.Duration
 	// SlowBulk is how long the slow engine takes for one bulk request.
 	SlowBulk time.Duration
 }
@@ -67,7 +67,7 @@ func DefaultSizes() Sizes {
 	return Sizes{
 		Records: 100_000, Studies: 20, Pairs: 5, Triggers: 200, Coalesced: 100, Repeats: 100,
 		Documents: 50_000, EmbeddedRecords: 20_000, SlowBulk: 3 * time.Second,
-		Notified: 20_000, NotifyFor: 20 * time.Second,
+		Notified: 20_000, NotifyRate: 2000, NotifyFor: 20 * time.Second,
 	}
 }
 
@@ -76,7 +76,7 @@ func QuickSizes() Sizes {
 	return Sizes{
 		Records: 10_000, Studies: 10, Pairs: 3, Triggers: 50, Coalesced: 20, Repeats: 50,
 		Documents: 10_000, EmbeddedRecords: 5_000, SlowBulk: time.Second,
-		Notified: 5_000, NotifyFor: 3 * time.Second,
+		Notified: 5_000, NotifyRate: 2000, NotifyFor: 3 * time.Second,
 	}
 }
 
@@ -92,6 +92,7 @@ func (s Sizes) or(d Sizes) Sizes {
 		{&s.Documents, &d.Documents},
 		{&s.EmbeddedRecords, &d.EmbeddedRecords},
 		{&s.Notified, &d.Notified},
+		{&s.NotifyRate, &d.NotifyRate},
 	} {
 		if *m.mine == 0 {
 			*m.mine = *m.other

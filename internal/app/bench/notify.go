@@ -17,8 +17,6 @@ import (
 )
 
 const (
-	// notifyRate is how many notifications are sent each second.
-	notifyRate = 2000
 	// notifyEvery is the time between two bursts of notifications.
 	notifyEvery = 10 * time.Millisecond
 	// notifySampleEvery is how many notifications go by until one is followed into the index.
@@ -38,6 +36,8 @@ type notifyRun struct {
 	corpus   *corpus
 	// perPost is how many events a post holds.
 	perPost int
+	// rate is how many notifications are sent each second.
+	rate int
 	// warm is how long notifications are sent before any is followed or counts.
 	warm time.Duration
 
@@ -58,7 +58,7 @@ type notifyPost struct {
 func (b *bench) notify(ctx context.Context) (*Report, error) {
 	report := &Report{What: fmt.Sprintf("%d notifications a second for %s by webhook, whatever becomes of those before, for %s records in "+
 		"turn; milliseconds from when one was due to be sent until a get by id shows its change (one in %d is followed)",
-		notifyRate, b.Sizes.NotifyFor, number(float64(b.Sizes.Notified)), notifySampleEvery)}
+		b.Sizes.NotifyRate, b.Sizes.NotifyFor, number(float64(b.Sizes.Notified)), notifySampleEvery)}
 	for _, on := range []struct{ what, url string }{{"Elasticsearch", b.ElasticsearchURL}, {"embedded index", ""}} {
 		if on.what == "Elasticsearch" && on.url == "" {
 			report.note("%s is left out: it needs --elasticsearch", on.what)
@@ -73,7 +73,7 @@ func (b *bench) notify(ctx context.Context) (*Report, error) {
 			}
 			report.add(Figure{
 				Name:   what + ": accepted per second",
-				Values: []float64{float64(run.accepted.Load()) / b.Sizes.NotifyFor.Seconds()}, Target: atLeast(0.98 * notifyRate),
+				Values: []float64{float64(run.accepted.Load()) / b.Sizes.NotifyFor.Seconds()}, Target: atLeast(0.98 * float64(b.Sizes.NotifyRate)),
 			})
 			addLatencies(report, what+": behind", run.behind, [3]*Target{nil, atMost(1000), nil})
 			if n := run.late.Load(); n > 0 {
@@ -85,7 +85,7 @@ func (b *bench) notify(ctx context.Context) (*Report, error) {
 }
 
 func (b *bench) notifications(ctx context.Context, engineURL string, perPost int) (_ *notifyRun, err error) {
-	run := &notifyRun{corpus: generate(4, b.Sizes.Notified), perPost: perPost, warm: b.Sizes.NotifyFor / 10}
+	run := &notifyRun{corpus: generate(4, b.Sizes.Notified), perPost: perPost, rate: b.Sizes.NotifyRate, warm: b.Sizes.NotifyFor / 10}
 	if run.upstream, err = run.corpus.serve(); err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (r *notifyRun) send(ctx context.Context, duration time.Duration) error {
 
 // drive makes the bursts, each at its time.
 func (r *notifyRun) drive(ctx context.Context, group *errgroup.Group, duration time.Duration, posts chan<- notifyPost) error {
-	const burst = int(notifyRate * notifyEvery / time.Second)
+	burst := max(1, int(time.Duration(r.rate)*notifyEvery/time.Second))
 	began := time.Now()
 	next := 0
 	for due := began; due.Sub(began) < duration; due = due.Add(notifyEvery) {
