@@ -8,8 +8,9 @@ import (
 )
 
 // bulkFilter asks for one short entry per item, plus the error of a request that was refused as a whole. The status
-// makes the entry of a success survive the filter.
-const bulkFilter = "error,status,errors,items.*.status,items.*.error.type,items.*.error.reason,items.*.error.caused_by.reason"
+// makes the entry of a success survive the filter. An error is asked for whole: for each path below items the engine
+// looks at every member of every entry, and three more cost it 9 µs for each document.
+const bulkFilter = "error,status,errors,items.*.status,items.*.error"
 
 type itemAnswer struct {
 	Status int         `json:"status"`
