@@ -245,7 +245,7 @@ func TestStopLeavesTimeForTheRest(t *testing.T) {
 		return core.Job{}, nil
 	}
 	s, conn, log := startLogged(t, p)
-	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	// The server asks for the body only once a handler reads it.
@@ -260,13 +260,14 @@ func TestStopLeavesTimeForTheRest(t *testing.T) {
 	if _, err := io.WriteString(conn, "{   "); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
+	started := time.Now()
 	if err := s.Stop(ctx); err != nil {
 		t.Error(err)
 	}
-	if ctx.Err() != nil {
-		t.Error("no time is left")
+	if d := time.Since(started); d >= time.Second {
+		t.Errorf("took %v", d)
 	}
 	if !strings.Contains(log.String(), "requests were cut at shutdown") {
 		t.Errorf("logged: %s", log)
