@@ -18,9 +18,11 @@ const (
 )
 
 // maestroSections are the parts of Maestro's environment of which each variable is accounted for.
-var maestroSections = []string{
-	"REPOSITORIES", "ELASTICSEARCH", "KAFKA", "SONG", "EXCLUSION", "FAILURELOG", "NOTIFICATIONS", "DISABLE", "WEBCLIENT",
-	"LOGGING", "SERVER", "OPENAPI",
+func maestroSections() []string {
+	return []string{
+		"REPOSITORIES", "ELASTICSEARCH", "KAFKA", "SONG", "EXCLUSION", "FAILURELOG", "NOTIFICATIONS", "DISABLE", "WEBCLIENT",
+		"LOGGING", "SERVER", "OPENAPI",
+	}
 }
 
 // maestro moves the environment of a Maestro into what root does not say itself.
@@ -286,7 +288,7 @@ func (m *maestro) leftOver() {
 			continue
 		}
 		name := squashed(strings.TrimPrefix(known, maestroPrefix))
-		section := slices.ContainsFunc(maestroSections, func(s string) bool { return strings.HasPrefix(name, s) })
+		section := slices.ContainsFunc(maestroSections(), func(s string) bool { return strings.HasPrefix(name, s) })
 		if v, left := m.take(name); left && (section || strings.HasPrefix(known, streamPrefix)) {
 			names = append(names, v.name)
 		}

@@ -2,22 +2,27 @@ package config
 
 import "strings"
 
-// maestroKeys are the variables of a repository that are a key of tutti's as they are, in both versions of Maestro.
-var maestroKeys = []struct {
+// maestroKey is a variable of a repository of Maestro's and the path of tutti's key.
+type maestroKey struct {
 	name string
 	path []string
-}{
-	{"CODE", []string{"code"}},
-	{"NAME", []string{"name"}},
-	{"SONGORGANIZATION", []string{"organization"}},
-	{"ORGANIZATION", []string{"organization"}},
-	{"SONGCOUNTRY", []string{"country"}},
-	{"COUNTRY", []string{"country"}},
-	{"INDEXNAME", []string{"indexName"}},
-	{"PAGINATIONSIZE", []string{"pageSize"}},
-	{"SONGINDEXABLESTUDYSTATES", []string{"song", "states"}},
-	{"LYRICCATEGORYID", []string{"lyric", "categoryId"}},
-	{"LYRICVALIDDATAONLY", []string{"lyric", "validOnly"}},
+}
+
+// maestroKeys are the variables of a repository that are a key of tutti's as they are, in both versions of Maestro.
+func maestroKeys() []maestroKey {
+	return []maestroKey{
+		{"CODE", []string{"code"}},
+		{"NAME", []string{"name"}},
+		{"SONGORGANIZATION", []string{"organization"}},
+		{"ORGANIZATION", []string{"organization"}},
+		{"SONGCOUNTRY", []string{"country"}},
+		{"COUNTRY", []string{"country"}},
+		{"INDEXNAME", []string{"indexName"}},
+		{"PAGINATIONSIZE", []string{"pageSize"}},
+		{"SONGINDEXABLESTUDYSTATES", []string{"song", "states"}},
+		{"LYRICCATEGORYID", []string{"lyric", "categoryId"}},
+		{"LYRICVALIDDATAONLY", []string{"lyric", "validOnly"}},
+	}
 }
 
 // maestroRepository is one repository of Maestro's on its way into a node.
@@ -102,7 +107,7 @@ func (m *maestro) repository(r maestroRepository, shared maestroShared) *node {
 	}
 	fillGiven(r.node, kind, "type")
 	fill(r.node, r.url, withScheme(r.url.value), "url")
-	for _, k := range maestroKeys {
+	for _, k := range maestroKeys() {
 		if k.path[0] == "lyric" && r.kind != "lyric" || k.path[0] == "song" && r.kind != "song" {
 			continue
 		}

@@ -11,7 +11,9 @@ import (
 )
 
 // neededPrivileges are what tutti does with an index and its alias.
-var neededPrivileges = []string{"create_index", "manage", "read", "view_index_metadata", "write"}
+func neededPrivileges() []string {
+	return []string{"create_index", "manage", "read", "view_index_metadata", "write"}
+}
 
 // alias looks at the alias of a repository, and at what this user may do with it.
 func (e *engine) alias(ctx context.Context, name string) Finding {
@@ -60,7 +62,7 @@ func (e *engine) isIndex(ctx context.Context, name string) bool {
 // missing gives the privileges that this user lacks; none where the cluster has no security or does not say.
 func (e *engine) missing(ctx context.Context, name string) []string {
 	body, err := json.Marshal(map[string]any{
-		"index": []any{map[string]any{"names": []string{name, name + "-*"}, "privileges": neededPrivileges}},
+		"index": []any{map[string]any{"names": []string{name, name + "-*"}, "privileges": neededPrivileges()}},
 	})
 	if err != nil {
 		return nil
@@ -73,7 +75,7 @@ func (e *engine) missing(ctx context.Context, name string) []string {
 		return nil
 	}
 	var missing []string
-	for _, p := range neededPrivileges {
+	for _, p := range neededPrivileges() {
 		for _, of := range said.Index {
 			if has, told := of[p]; told && !has {
 				missing = append(missing, p)
