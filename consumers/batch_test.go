@@ -3,7 +3,6 @@ package consumers_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -20,13 +19,6 @@ func (w *world) batchWaits() bool {
 		}
 	}
 	return false
-}
-
-// asked gives the Requests of a scope that were ever stored.
-func (b *broker) asked(scope core.Scope) []core.Request {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(b.history), func(r core.Request) bool { return r.Scope != scope })
 }
 
 // TestBatch: each record of a batch is brought up to date, in whatever state it is, and the batch ends.
@@ -58,7 +50,7 @@ func TestBatch(t *testing.T) {
 		if _, there := w.engine.live()["A-0004"]; there {
 			t.Error("A-0004 is in the index, and is not published")
 		}
-		if own := w.broker.asked(core.ScopeRecord); len(own) != 3 {
+		if own := w.broker.published(core.ScopeRecord); len(own) != 3 {
 			t.Errorf("%d records got Requests of their own, want those 3 that were asked for alone", len(own))
 		}
 	})
@@ -82,7 +74,7 @@ func TestBatchRetries(t *testing.T) {
 		}
 		w.indexAll(ids...)
 		eventually(t, "the others", func() bool { return len(w.engine.live()) == 19 && !w.batchWaits() })
-		own := w.broker.asked(core.ScopeRecord)
+		own := w.broker.published(core.ScopeRecord)
 		if len(own) == 0 || own[0].RecordID != "A-0007" || own[0].Attempts != 1 {
 			t.Fatalf("Requests of their own: %+v", own)
 		}
@@ -122,7 +114,7 @@ func TestBatchDeliveredAgain(t *testing.T) {
 		if w.batchWaits() {
 			t.Error("the batch is still there")
 		}
-		if own := w.broker.asked(core.ScopeRecord); len(own) != 20 {
+		if own := w.broker.published(core.ScopeRecord); len(own) != 20 {
 			t.Errorf("%d records got Requests of their own, want 20", len(own))
 		}
 		w.boot(-1)

@@ -112,6 +112,14 @@ func (e *engine) put(id string, version core.Version, source string) {
 }
 
 // setDown makes every call fail with err, nil brings the index back.
+// drop removes a document as a removal that is asked for now does.
+func (e *engine) drop(id string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.seq++
+	e.docs[id] = document{version: core.Version(time.Now().UnixNano()), seq: e.seq, deleted: true}
+}
+
 func (e *engine) setDown(err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
