@@ -2,7 +2,6 @@ package consumers
 
 import (
 	"context"
-	"errors"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -11,9 +10,6 @@ import (
 
 // maxRereads is how often a list whose pages cannot overlap is read again because it moved (DESIGN, Runs).
 const maxRereads = 1
-
-// errNothingToDo ends an update of an organization that another process has brought on already.
-var errNothingToDo = errors.New("another process has done it")
 
 // notePage keeps the ids of a page whose list can only be judged as a whole.
 func (w *pageWork) notePage(ctx context.Context, pass *reading) error {
@@ -62,7 +58,7 @@ func (r *repository) listShifted(
 	now, err := r.c.deps.Organizations.UpdateOrganization(ctx, job.ID, run.Organization, func(run *core.OrganizationRun) error {
 		switch {
 		case run.State.Final() || run.Rereads != readings || !run.AllPagesDone():
-			return errNothingToDo
+			return errSuperseded
 		case run.Rereads < maxRereads:
 			run.Reread()
 		case run.Unswept == nil:
@@ -73,8 +69,6 @@ func (r *repository) listShifted(
 		return nil
 	})
 	switch {
-	case errors.Is(err, errNothingToDo):
-		return run, true, nil
 	case err != nil:
 		return run, false, err
 	case now.Rereads > readings:

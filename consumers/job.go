@@ -142,9 +142,9 @@ func (r *repository) finishJob(ctx context.Context, id string) error {
 			return nil
 		}
 	}
-	free, mine := r.claimEnd(id)
-	if !mine { // who has it keeps its message until the job has ended
-		return nil
+	free, err := r.claimEnd(ctx, id)
+	if err != nil {
+		return err
 	}
 	defer free()
 	if job, err = r.c.deps.Jobs.Get(ctx, id); err != nil || job.State.Final() {
@@ -153,19 +153,32 @@ func (r *repository) finishJob(ctx context.Context, id string) error {
 	return r.endJob(ctx, job, runs)
 }
 
-// claimEnd lets one of several organizations that end together end their job.
-func (r *repository) claimEnd(id string) (free func(), mine bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if _, busy := r.finishing[id]; busy {
-		return nil, false
-	}
-	r.finishing[id] = struct{}{}
-	return func() {
+// claimEnd lets the organizations that end together end their job one after the other. None may leave it to another
+// one: that one may fail while its message is somebody else's already.
+func (r *repository) claimEnd(ctx context.Context, id string) (free func(), err error) {
+	for {
 		r.mu.Lock()
-		defer r.mu.Unlock()
-		delete(r.finishing, id)
-	}, true
+		busy := r.finishing[id]
+		if busy == nil {
+			mine := make(chan struct{})
+			r.finishing[id] = mine
+			r.mu.Unlock()
+			return func() {
+				r.mu.Lock()
+				defer r.mu.Unlock()
+				delete(r.finishing, id)
+				close(mine)
+			}, nil
+		}
+		r.mu.Unlock()
+		select {
+		case <-busy:
+		case <-r.c.draining.Done():
+			return nil, r.c.draining.Err()
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 }
 
 // endJob sweeps a job whose organizations have ended, and ends it.

@@ -13,6 +13,10 @@ import (
 // for the outcomes of their documents.
 const pagesPerCall = 4
 
+// errSuperseded ends the work on a page that the queue has given to somebody else meanwhile. Its message must not be
+// acknowledged: it is all that brings the list on should the other one fail.
+var errSuperseded = errors.New("somebody else works on the page")
+
 func (r *repository) pullPages() {
 	r.pull(core.ClassPages, r.Pages, pagesPerCall*r.Concurrency, r.warily(r.handlePage))
 }
@@ -42,6 +46,8 @@ func (r *repository) handlePage(ctx context.Context, m core.Message, free func()
 		r.ack(ctx, m)
 	case ctx.Err() != nil || r.c.draining.Err() != nil:
 		r.giveBack(context.WithoutCancel(ctx), m, 0)
+	case errors.Is(err, errSuperseded):
+		r.giveBack(ctx, m, runningAgainAfter)
 	default:
 		r.log.Warn("page will be tried again", "job_id", req.JobID, "organization", req.Organization,
 			"page", req.Page.Number, "err", err)
@@ -72,7 +78,7 @@ func (r *repository) settlePage(ctx context.Context, m core.Message, free func()
 		free()
 		return r.finishJob(ctx, job.ID)
 	}
-	page, todo, err := r.admit(ctx, m, run)
+	page, run, todo, err := r.admit(ctx, m, run)
 	if err != nil {
 		return err
 	}
@@ -89,19 +95,19 @@ func (r *repository) settlePage(ctx context.Context, m core.Message, free func()
 	}
 }
 
-// admit tells whether m's page has to be read. A page that was in hand when a process died is the place from which
-// its chain is read again: rows may have moved between it and its successor meanwhile. The epoch voids the pages
-// that the old chain left behind; the page it was begun again from carries the older epoch itself.
-func (r *repository) admit(ctx context.Context, m core.Message, run core.OrganizationRun) (core.Page, bool, error) {
+// admit tells whether m's page has to be read, and gives the run as it is then. A page that was in hand when a process
+// died is the place from which its chain is read again: rows may have moved between it and its successor meanwhile. The
+// epoch voids the pages that the old chain left behind; the page it was begun again from carries the older epoch itself.
+func (r *repository) admit(ctx context.Context, m core.Message, run core.OrganizationRun) (core.Page, core.OrganizationRun, bool, error) {
 	page := *m.Request().Page
 	isDue := func(run *core.OrganizationRun) bool {
 		return !run.Void(page.Number, page.Epoch) && !run.PageDone(page.Number)
 	}
 	if !isDue(&run) {
-		return page, false, nil
+		return page, run, false, nil
 	}
 	if page.Epoch == run.Epoch && attempts(m) == 0 {
-		return page, true, nil
+		return page, run, true, nil
 	}
 	todo := false
 	run, err := r.c.deps.Organizations.UpdateOrganization(ctx, m.Request().JobID, m.Request().Organization,
@@ -112,7 +118,7 @@ func (r *repository) admit(ctx context.Context, m core.Message, run core.Organiz
 			return nil
 		})
 	page.Epoch = run.Epoch
-	return page, todo, err
+	return page, run, todo, err
 }
 
 // workOnPage reads and writes the page, reports it, and ends the organization with its last page.
@@ -124,12 +130,20 @@ func (r *repository) workOnPage(ctx context.Context, w *pageWork, free func()) e
 		return err
 	}
 	free()
-	complete := false
+	counted, complete := false, false
 	run, err := r.progress.write(ctx, job.ID, w.req.Organization, failure != nil || w.last, func(run *core.OrganizationRun) {
-		complete = w.report(run, failure)
+		counted = w.report(run, failure)
+		complete = counted && failure == nil && run.AllPagesDone()
 	})
 	if err != nil {
 		return err
+	}
+	if !counted && run.State.Final() { // cancelled meanwhile, or ended by who has worked on the page as well
+		r.c.forgetPages(ctx, r.Code, job.ID, w.req.Organization)
+		return r.finishJob(ctx, job.ID)
+	}
+	if !counted {
+		return errSuperseded
 	}
 	r.c.cfg.Metrics.setProgress(r.Code, run.Totals)
 	r.c.cfg.Metrics.observeToIndex(r.Code, core.ScopePage, w.msg.Version())
@@ -142,13 +156,11 @@ func (r *repository) workOnPage(ctx context.Context, w *pageWork, free func()) e
 	if complete {
 		return r.finishOrganization(ctx, job, run)
 	}
-	if run.State.Final() { // cancelled meanwhile
-		r.c.forgetPages(ctx, r.Code, job.ID, w.req.Organization)
-	}
 	return nil
 }
 
-// report adds the page to its organization's run and tells whether that completes the chain.
+// report adds the page to its organization's run. It gives false when it must not: the organization has ended, or
+// somebody else has worked on the page, to whom the queue gave it meanwhile.
 func (w *pageWork) report(run *core.OrganizationRun, failure *pageError) bool {
 	if run.State.Final() || run.PageDone(w.page.Number) || w.page.Epoch < run.ListEpoch ||
 		(w.page.Epoch < run.Epoch && w.page.Number >= run.Restart) {
@@ -165,7 +177,7 @@ func (w *pageWork) report(run *core.OrganizationRun, failure *pageError) bool {
 		run.State = core.JobFailed
 		run.Error = &core.JobError{Code: string(core.CodeOf(failure.cause)), Message: fmt.Sprintf(
 			"page %d (rows from %d) could not be read: %s", w.page.Number, w.page.Offset, core.MessageOf(failure.cause))}
-		return false
+		return true
 	}
 	if w.shifted && w.r.Disjoint {
 		run.Shifted = true
@@ -177,7 +189,7 @@ func (w *pageWork) report(run *core.OrganizationRun, failure *pageError) bool {
 		run.LastPage = &number
 	}
 	run.EndPage(w.page.Number, w.totals)
-	return run.AllPagesDone()
+	return true
 }
 
 // finishOrganization ends an organization whose pages have all ended, and then the job if it was the last one. In an

@@ -22,8 +22,8 @@ type repository struct {
 	recordCalls, pageCalls *semaphore.Weighted // calls to the upstream under way
 	batched                *semaphore.Weighted // records of batches that are worked on
 	pagesInHand            map[string]struct{}
-	finishing              map[string]struct{} // jobs whose end is in hand
-	mu                     sync.Mutex          // guards pagesInHand, finishing and records
+	finishing              map[string]chan struct{} // jobs whose end is in hand
+	mu                     sync.Mutex               // guards pagesInHand, finishing and records
 	records                map[string]*recordInHand
 	suspects               *semaphore.Weighted // of one: what may have ended a process is worked on alone
 	progress               *progress
@@ -40,7 +40,7 @@ func newRepository(c *Consumers, r Repository) *repository {
 		gate:        newGate("the index was not asked yet"),
 		recordCalls: semaphore.NewWeighted(int64(r.Concurrency)), pageCalls: semaphore.NewWeighted(int64(r.Concurrency)),
 		batched: semaphore.NewWeighted(int64(c.cfg.RecordsInHand)), suspects: semaphore.NewWeighted(1), pagesInHand: make(map[string]struct{}),
-		finishing: make(map[string]struct{}), records: make(map[string]*recordInHand),
+		finishing: make(map[string]chan struct{}), records: make(map[string]*recordInHand),
 		progress: newProgress(c.deps.Organizations, c.cfg.ProgressEvery),
 	}
 }

@@ -1,0 +1,70 @@
+package consumers_test
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"tutti/internal/core"
+)
+
+// TestSuperseded: a process that comes back with a page which the queue has given to another one meanwhile leaves the
+// page's message alone, for the other one may be the next that fails.
+func TestSuperseded(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 30)
+		w.pageSize = 20
+		w.upstream.latency = 4 * time.Second
+		w.bulk.MaxBodyAge = time.Minute
+		first := w.boot(-1)
+		job := w.run("A", false)
+		eventually(t, "the first page in hand", func() bool { return len(w.upstream.pageCalls()) == 1 })
+		back := first.cutOff()
+		second := w.boot(-1)
+		taken := false
+		w.afterPublish = func(r core.Request) {
+			if r.Scope == core.ScopePage && r.Page.Number == 1 && r.Page.Epoch == 1 && !taken {
+				taken = true
+				reconnect := second.cutOff() // it has published what follows, and not yet told that its page is done
+				back()
+				time.AfterFunc(2*time.Minute, reconnect)
+			}
+		}
+		w.ended(w.awaitFor(job, time.Hour), core.JobSucceeded, "")
+		if !taken {
+			t.Error("the page was not given to the second process")
+		}
+		w.idle()
+		w.verify()
+	})
+}
+
+// TestEndTakenOver: of organizations that end together one ends their job; when it fails and its message is gone, the
+// other one does it.
+func TestEndTakenOver(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		for _, org := range []string{"A", "B"} {
+			w.upstream.fill(org, 20)
+			w.seed(org, 3) // something to sweep
+		}
+		w.upstream.latency = 10 * time.Millisecond
+		w.listingTakes = time.Second // so that both have ended before one of them looks
+		var sweeps atomic.Int64
+		w.engine.onRefresh = func() {
+			if sweeps.Add(1) > 1 {
+				return
+			}
+			time.Sleep(time.Second) // until the others have come to the end as well
+			w.broker.clear()        // as if who had the messages before had acknowledged them
+			w.engine.setDown(unavailable("the index does not answer"))
+			time.AfterFunc(time.Second, func() { w.engine.setDown(nil) })
+		}
+		w.boot(-1)
+		w.ended(w.awaitFor(w.run("", true), time.Hour), core.JobSucceeded, "")
+		if n := sweeps.Load(); n != 2 {
+			t.Errorf("%d sweeps were begun, want the one that failed and the other's", n)
+		}
+		w.idle()
+		w.verify()
+	})
+}
