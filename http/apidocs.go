@@ -73,9 +73,9 @@ func loadDocs() (map[string]docsAsset, error) {
 
 // handleDocs routes /api-docs and what the page is made of.
 func (h *Handler) handleDocs() {
-	h.handleMedia(nethttp.MethodGet, pathDocs, []string{"text/html"}, h.serveDocs, taken())
+	h.handleMedia(nethttp.MethodGet, pathDocs, []string{"text/html"}, h.serveDocs, taken(), open())
 	h.handleMedia(nethttp.MethodGet, pathDocs+"/{asset}", []string{"text/css", "text/javascript", "image/png"},
-		h.serveDocsAsset, taken())
+		h.serveDocsAsset, taken(), open())
 }
 
 // leadToDocs sends those who ask for /api-docs/, as it was called elsewhere, to the page, and everybody else to next.

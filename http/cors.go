@@ -149,7 +149,7 @@ func (h *Handler) checkOrigin(next nethttp.Handler) nethttp.Handler {
 
 func foreignOrigin(err error) error {
 	return &core.Error{
-		Code: codeForbidden, Message: "a page of another origin may not do this",
+		Code: core.CodeForbidden, Message: "a page of another origin may not do this",
 		Hint: "add the origin to server.cors.origins", Err: err,
 	}
 }

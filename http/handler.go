@@ -79,40 +79,44 @@ func (h *Handler) route() {
 	const repository = "/index/repository/{repositoryCode}"
 	const organization = repository + "/organization/{organization}"
 	const record = organization + "/id/{id}"
-	h.handle(nethttp.MethodPost, record, h.record(core.KindIndex), explained("force", "rebuild"))
-	h.handle(nethttp.MethodDelete, record, h.record(core.KindRemove), explained("force", "rebuild"))
+	h.handle(nethttp.MethodPost, record, h.record(core.KindIndex), explained("force", "rebuild"), writerOf("organization"))
+	h.handle(nethttp.MethodDelete, record, h.record(core.KindRemove), explained("force", "rebuild"), writerOf("organization"))
 	h.handle(nethttp.MethodPost, organization, h.run(core.ScopeOrganization, organizationTarget),
-		parameters{taken: []string{"force"}, explained: []string{"rebuild"}})
-	h.handle(nethttp.MethodPost, repository, h.run(core.ScopeRepository, repositoryTarget), taken("force", "rebuild"))
+		parameters{taken: []string{"force"}, explained: []string{"rebuild"}}, writerOf("organization"))
+	h.handle(nethttp.MethodPost, repository, h.run(core.ScopeRepository, repositoryTarget), taken("force", "rebuild"), system())
 
-	h.handle(nethttp.MethodGet, "/jobs", h.listJobs, taken("repository", "state", "limit", "cursor"))
-	h.handle(nethttp.MethodGet, "/jobs/{id}", h.getJob, taken())
-	h.handle(nethttp.MethodDelete, "/jobs/{id}", h.cancelJob, taken())
-	h.handleMedia(nethttp.MethodGet, "/jobs/{id}/events", []string{contentTypeEvents}, h.streamJob, taken("lastEventId"))
+	h.handle(nethttp.MethodGet, "/jobs", h.listJobs, taken("repository", "state", "limit", "cursor"), token())
+	h.handle(nethttp.MethodGet, "/jobs/{id}", h.getJob, taken(), token())
+	h.handle(nethttp.MethodDelete, "/jobs/{id}", h.cancelJob, taken(), token())
+	h.handleMedia(nethttp.MethodGet, "/jobs/{id}/events", []string{contentTypeEvents}, h.streamJob, taken("lastEventId"), token())
 
 	h.handleMedia(nethttp.MethodGet, "/dead-letters", []string{contentTypeJSON, contentTypeNDJSON}, h.listDeadLetters,
-		taken("repository", "reason", "limit", "cursor"))
-	h.handle(nethttp.MethodPost, "/dead-letters/retry", h.retryDeadLetters, taken("repository", "reason"))
-	h.handle(nethttp.MethodGet, "/dead-letters/{id}", h.getDeadLetter, taken())
-	h.handle(nethttp.MethodDelete, "/dead-letters/{id}", h.discardDeadLetter, taken())
-	h.handle(nethttp.MethodPost, "/dead-letters/{id}/retry", h.retryDeadLetter, taken())
+		taken("repository", "reason", "limit", "cursor"), token())
+	h.handle(nethttp.MethodPost, "/dead-letters/retry", h.retryDeadLetters, taken("repository", "reason"), system())
+	h.handle(nethttp.MethodGet, "/dead-letters/{id}", h.getDeadLetter, taken(), token())
+	h.handle(nethttp.MethodDelete, "/dead-letters/{id}", h.discardDeadLetter, taken(), system())
+	h.handle(nethttp.MethodPost, "/dead-letters/{id}/retry", h.retryDeadLetter, taken(), token())
 
-	h.handle(nethttp.MethodPost, "/notifications/{repositoryCode}", h.notify, taken())
+	h.handle(nethttp.MethodPost, "/notifications/{repositoryCode}", h.notify, taken(), signed())
 
-	h.handle(nethttp.MethodGet, pathPing, h.ping, taken())
-	h.handle(nethttp.MethodGet, pathReady, h.ready, taken())
-	h.handle(nethttp.MethodGet, "/openapi.json", h.serveOpenAPI, taken())
+	h.routeSchemas()
+	h.routeStudies()
+	h.routeKeys()
+
+	h.handle(nethttp.MethodGet, pathPing, h.ping, taken(), open())
+	h.handle(nethttp.MethodGet, pathReady, h.ready, taken(), open())
+	h.handle(nethttp.MethodGet, "/openapi.json", h.serveOpenAPI, taken(), open())
 	h.handleDocs()
 	h.handleMetrics()
 }
 
 // handle routes a handler that answers JSON and takes the given query parameters.
-func (h *Handler) handle(method, pattern string, answer handlerFunc, query parameters) {
-	h.handleMedia(method, pattern, []string{contentTypeJSON}, answer, query)
+func (h *Handler) handle(method, pattern string, answer handlerFunc, query parameters, who access) {
+	h.handleMedia(method, pattern, []string{contentTypeJSON}, answer, query, who)
 }
 
 // handleMedia routes a handler that answers one of the offered media types and takes the given query parameters.
-func (h *Handler) handleMedia(method, pattern string, offers []string, answer handlerFunc, query parameters) {
+func (h *Handler) handleMedia(method, pattern string, offers []string, answer handlerFunc, query parameters, _ access) {
 	h.router.MethodFunc(method, h.cfg.BasePath+pattern, func(w nethttp.ResponseWriter, r *nethttp.Request) {
 		if negotiate(r.Header.Values("Accept"), offers...) == "" {
 			h.fail(w, r, notAcceptable(offers))

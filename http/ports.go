@@ -2,6 +2,7 @@ package http
 
 import (
 	"context"
+	"time"
 
 	"tutti/internal/core"
 )
@@ -15,6 +16,80 @@ type Ports struct {
 	DeadLetters   DeadLetters
 	Retries       Retries
 	Readiness     Readiness
+	AnalysisTypes AnalysisTypes
+	Studies       Studies
+	Analyses      Analyses
+	Submissions   Submissions
+	Keys          Keys
+	// Authenticator tells who a token belongs to; nil asks nobody for one.
+	Authenticator Authenticator
+}
+
+// AnalysisTypes keeps the analysis types and gives them as clients get them (CONTRACT section 7): each method gives the
+// bytes of a JSON body, which the caller must not change.
+type AnalysisTypes interface {
+	// Register takes the body of a registration and gives the new version, rendered. CodeInvalid with an ErrorID and
+	// Violations when the body is at fault.
+	Register(ctx context.Context, body []byte) ([]byte, error)
+	// Type gives one version; version 0 gives the latest with all versions beside it. unrendered leaves the base schema
+	// out. CodeNotFound when there is none.
+	Type(ctx context.Context, name string, version int, unrendered bool) ([]byte, error)
+	// List gives a page of the analysis types. hideSchema leaves their schemas out.
+	List(ctx context.Context, query core.AnalysisTypeQuery, hideSchema, unrendered bool) ([]byte, error)
+	// MetaSchema gives the JSON Schema of the body of a registration.
+	MetaSchema() []byte
+}
+
+// Studies are those of the built-in metadata repository.
+type Studies interface {
+	// Studies gives the ids of all studies in order.
+	Studies(ctx context.Context) ([]string, error)
+	// Study gives one study, CodeNotFound when there is none.
+	Study(ctx context.Context, id string) (core.Study, error)
+	// CreateStudy adds a study; CodeInvalid for a bad id, CodeConflict when it is there already.
+	CreateStudy(ctx context.Context, s core.Study) error
+}
+
+// Analyses reads those of the built-in metadata repository.
+type Analyses interface {
+	// Analysis gives one analysis in any state, CodeNotFound when the study has none of that id.
+	Analysis(ctx context.Context, study, id string) (core.Analysis, error)
+	// Page calls each for at most limit analyses of a study in some states, from a row offset, in the order of their
+	// submission; limit 0 means all. An Analysis is valid until each returns. CodeNotFound for an unknown study.
+	Page(ctx context.Context, study string, states []core.AnalysisState, offset, limit int,
+		each func(core.Analysis) error) (core.PageInfo, error)
+}
+
+// Submissions changes analyses. Each method returns after the change and its event are durable. Errors: CodeInvalid with
+// an ErrorID and Violations for what is not valid, CodeNotFound for an unknown study or analysis, CodeConflict with an
+// ErrorID for what contradicts the state of the repository.
+type Submissions interface {
+	// Submit adds an analysis and gives its id. allowDuplicates takes files whose MD5 the study has already.
+	Submit(ctx context.Context, study string, body []byte, allowDuplicates bool) (string, error)
+	// Replace puts body in the place of an analysis, whose id and state stay.
+	Replace(ctx context.Context, study, id string, body []byte) error
+	// Merge merges a JSON merge patch (RFC 7396) into an analysis.
+	Merge(ctx context.Context, study, id string, patch []byte) error
+	// SetState publishes, unpublishes or suppresses an analysis.
+	SetState(ctx context.Context, study, id string, state core.AnalysisState) error
+}
+
+// Keys manages API keys.
+type Keys interface {
+	// Create makes a key and gives it with the whole text that its holder shows, which is not kept. expires is zero for
+	// never. CodeInvalid for a bad name, scope or time.
+	Create(ctx context.Context, name string, scopes []string, expires time.Time) (core.APIKey, string, error)
+	// List gives all keys, the last made first.
+	List(ctx context.Context) ([]core.APIKey, error)
+	// Revoke ends a key; CodeNotFound when there is none. A key that was revoked before stays so.
+	Revoke(ctx context.Context, id string) (core.APIKey, error)
+}
+
+// Authenticator tells who a bearer token belongs to.
+type Authenticator interface {
+	// Authenticate gives CodeUnauthenticated, with a message that is safe to show, for a token that proves nothing, and
+	// CodeUnavailable when it cannot be checked now.
+	Authenticate(ctx context.Context, token string) (core.Principal, error)
 }
 
 // Notifications takes what repositories notify by webhook.

@@ -19,7 +19,6 @@ const (
 	codeMethodNotAllowed core.Code = "method_not_allowed"
 	codeNotAcceptable    core.Code = "not_acceptable"
 	codeMisdirected      core.Code = "misdirected_request"
-	codeForbidden        core.Code = "forbidden"
 	codeHeaderTooLarge   core.Code = "header_too_large"
 	codeNotUnderstood    core.Code = "not_understood"
 )
@@ -84,7 +83,7 @@ func statusOf(code core.Code) int {
 		return nethttp.StatusBadRequest
 	case core.CodeUnauthenticated:
 		return nethttp.StatusUnauthorized
-	case codeForbidden:
+	case core.CodeForbidden:
 		return nethttp.StatusForbidden
 	case core.CodeNotFound, core.CodeAbsent:
 		return nethttp.StatusNotFound

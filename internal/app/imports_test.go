@@ -23,6 +23,11 @@ var layers = map[string][]string{
 	"ingest/kafka":             {},
 	"consumers":                {"internal/bulk"},
 	"http":                     {},
+	"schemas":                  {},
+	"internal/store":           {},
+	"internal/metadata":        {"internal/store"},
+	"internal/auth":            {},
+	"internal/upstream/local":  {},
 	"internal/core":            {},
 	"internal/queue":           {"internal/queue/embedded"},
 	"internal/queue/embedded":  {},
@@ -44,13 +49,20 @@ var layers = map[string][]string{
 
 // confined lists the libraries that only some folders may use.
 var confined = map[string][]string{
-	"github.com/nats-io/":    {"internal/queue"},
-	"github.com/elastic/":    {"internal/index/elastic"},
-	"go.etcd.io/bbolt":       {"internal/index/embedded"},
-	"github.com/go-chi/":     {"http"},
-	"github.com/swaggest/":   {"http"},
-	"github.com/twmb/":       {"ingest/kafka", "internal/app/check"},
-	"github.com/knadh/koanf": {"internal/config"},
+	"github.com/nats-io/":                   {"internal/queue"},
+	"github.com/elastic/":                   {"internal/index/elastic"},
+	"go.etcd.io/bbolt":                      {"internal/index/embedded"},
+	"github.com/go-chi/":                    {"http"},
+	"github.com/swaggest/":                  {"http"},
+	"github.com/twmb/":                      {"ingest/kafka", "internal/app/check"},
+	"github.com/knadh/koanf":                {"internal/config"},
+	"github.com/jackc/":                     {"internal/store"},
+	"modernc.org/sqlite":                    {"internal/store"},
+	"github.com/pressly/":                   {"internal/store"},
+	"github.com/golang-jwt/":                {"internal/auth"},
+	"github.com/MicahParks/":                {"internal/auth"},
+	"github.com/santhosh-tekuri/jsonschema": {"schemas"},
+	"github.com/dlclark/":                   {"schemas"},
 }
 
 // TestImportTable holds the code to the import table: siblings never import each other, only app sees everything.

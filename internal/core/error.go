@@ -14,6 +14,8 @@ const (
 	CodeInvalid Code = "invalid"
 	// CodeUnauthenticated: who asks did not prove who they are (no or a bad signature, token).
 	CodeUnauthenticated Code = "unauthenticated"
+	// CodeForbidden: who asks is known and may not do this.
+	CodeForbidden Code = "forbidden"
 	// CodeNotFound: what was asked for does not exist in tutti (a repository, a job).
 	CodeNotFound Code = "not_found"
 	// CodeConflict: the state of the thing forbids the action, or a compare-and-set lost.
@@ -57,6 +59,10 @@ type Error struct {
 	Message string
 	// Hint says how to mend it, when that is known.
 	Hint string
+	// ErrorID names the fault as Song's clients know it (CONTRACT sections 7 and 8), "" elsewhere.
+	ErrorID string
+	// Violations are the single faults of what was sent, when there are several to tell.
+	Violations []Violation
 	// RetryAfter is how long the other side asked to wait, zero when it did not say.
 	RetryAfter time.Duration
 	// Err is the cause; its text never reaches a client.

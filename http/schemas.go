@@ -1,0 +1,4 @@
+package http
+
+// routeSchemas routes the analysis types (CONTRACT section 7).
+func (h *Handler) routeSchemas() {}

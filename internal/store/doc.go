@@ -1,0 +1,8 @@
+// Package store owns the SQL database of the process: SQLite in the data folder, or PostgreSQL, which several processes
+// may share. It opens it, migrates its tables, and runs transactions; it is the only user of database drivers.
+//
+// Statements are written once for both databases: parameters are $1, $2, …; times are microseconds since 1970 in UTC;
+// texts compare by their bytes.
+//
+// It must not import other packages of tutti than core.
+package store
