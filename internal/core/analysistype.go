@@ -11,7 +11,8 @@ type AnalysisType struct {
 	// Version counts the registrations of Name from 1, without gaps.
 	Version   int
 	CreatedAt time.Time
-	// Options are the effective ones.
+	// Options are those that were given, or kept of the version before; a list that was never given is nil, and a default
+	// stands for it where it is read.
 	Options AnalysisOptions
 	// Schema is the dynamic schema as it was registered, a JSON object.
 	Schema json.RawMessage
@@ -37,7 +38,8 @@ type AnalysisTypeQuery struct {
 	// Names and Versions narrow the list; none means any.
 	Names    []string
 	Versions []int
-	// Sort is "version", "name", or "" for the order of registration; Descending turns it round.
+	// Sort is "version" or "name", upwards unless Descending; "" lists the last registered first, and with Descending the
+	// first.
 	Sort       string
 	Descending bool
 	Limit      int

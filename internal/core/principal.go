@@ -4,6 +4,9 @@ import "time"
 
 // Principal is who asks, as its token says (CONTRACT section 6).
 type Principal struct {
+	// ID is unique among all who can ask: key:<id> of an API key, jwt:<issuer>|<subject> of a token. What somebody owns is
+	// theirs by it.
+	ID string
 	// Name is what logs call it: the name of an API key or the subject of a JWT.
 	Name string
 	// System is true for a holder of the system's scope, who may do everything.
