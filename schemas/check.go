@@ -1,0 +1,217 @@
+package schemas
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"tutti/internal/core"
+)
+
+// Bounds of the work of one check. A step is a rule asked about a value, or about 32 bytes looked at.
+const (
+	maxSteps = 10_000_000
+	// stepsPerMicrosecond is what a backtracking expression costs: a second of them is all that a check may take.
+	stepsPerMicrosecond = 10
+	bytesPerStep        = 32
+	// stepsPerLook is how often a check looks whether its caller still waits.
+	stepsPerLook = 1 << 14
+)
+
+// errTooMuchWork ends a check whose schema asks too much about the value.
+var errTooMuchWork = errors.New("validating it takes too much work: its schema refers to itself too often or " +
+	"has too costly expressions")
+
+// check asks rules about one value. It is used once.
+type check struct {
+	ctx    context.Context //nolint:containedctx // a check lives as long as the call that makes it
+	steps  int
+	looked int
+	// err ends the check: nothing that it found counts then.
+	err   error
+	path  []token
+	found *faults
+	// quiet is above zero while only the answer matters, not what is at fault.
+	quiet int
+}
+
+// token is one step of the path to the value that is asked about.
+type token struct {
+	name  string
+	index int // of an item, where name is empty and isItem is true
+	item  bool
+}
+
+// run gives the faults of v. An error says that the check was not ended.
+func run(ctx context.Context, r *rule, v *value) (*faults, error) {
+	c := &check{ctx: ctx, found: &faults{}}
+	c.ask(r, v, nil)
+	if c.err != nil {
+		return nil, c.err
+	}
+	return c.found, nil
+}
+
+// spend counts work and tells whether to go on.
+func (c *check) spend(steps int) bool {
+	if c.err != nil {
+		return false
+	}
+	c.steps += steps
+	if c.steps > maxSteps {
+		c.err = errTooMuchWork
+		return false
+	}
+	if c.steps-c.looked >= stepsPerLook {
+		c.looked = c.steps
+		c.err = c.ctx.Err()
+	}
+	return c.err == nil
+}
+
+// fault notes what is wrong with the value that is asked about; it is always false.
+func (c *check) fault(keyword, message string) bool {
+	if c.quiet == 0 && c.err == nil {
+		c.found.add(core.Violation{Pointer: c.pointer(), Message: message, Keyword: keyword})
+	}
+	return false
+}
+
+func (c *check) pointer() string {
+	var b []byte
+	for _, t := range c.path {
+		if t.item {
+			b = strconv.AppendInt(append(b, '/'), int64(t.index), 10)
+		} else {
+			b = pointerToken(b, t.name)
+		}
+	}
+	return string(b)
+}
+
+// silently asks without noting faults.
+func (c *check) silently(r *rule, v *value, ev *evaluated) bool {
+	c.quiet++
+	ok := c.ask(r, v, ev)
+	c.quiet--
+	return ok
+}
+
+// below asks about a part of the value that is asked about.
+func (c *check) below(t token, r *rule, v *value) bool {
+	c.path = append(c.path, t)
+	ok := c.ask(r, v, nil)
+	c.path = c.path[:len(c.path)-1]
+	return ok
+}
+
+// enough tells whether more answers can change nothing.
+func (c *check) enough(ok bool) bool {
+	return c.err != nil || !ok && (c.quiet > 0 || c.found.more)
+}
+
+// ask tells whether v is valid by r, and notes in ev which of its parts r looked at; a nil ev wants no notes.
+func (c *check) ask(r *rule, v *value, ev *evaluated) bool {
+	if !c.spend(1) {
+		return false
+	}
+	if r.always != nil {
+		return *r.always || c.fault("false", "is not allowed")
+	}
+	if !r.types.allows(v) {
+		return c.fault("type", "must be "+r.types.names()+", not "+v.kind.typeName())
+	}
+	if r.unevaluatedProperties != nil || r.unevaluatedItems != nil {
+		// Such a rule does not see what the rules beside it looked at, but they see what it did.
+		own := &evaluated{}
+		defer ev.merge(own)
+		ev = own
+	}
+	ok := c.values(r, v)
+	if !c.enough(ok) {
+		ok = c.parts(r, v, ev) && ok
+	}
+	if !c.enough(ok) {
+		ok = c.combined(r, v, ev) && ok
+	}
+	if !c.enough(ok) {
+		ok = c.unevaluated(r, v, ev) && ok
+	}
+	return ok && c.err == nil
+}
+
+// values asks what needs the value alone.
+func (c *check) values(r *rule, v *value) bool {
+	ok := true
+	if r.constant != nil && (!c.spendOn(v) || !r.constant.has(v)) {
+		ok = c.fault("const", "must be "+listed(r.constant.shown))
+	}
+	if r.enum != nil && (!c.spendOn(v) || !r.enum.has(v)) {
+		ok = c.fault("enum", "must be one of "+listedOf(r.enum))
+	}
+	if r.format != nil && v.kind == kindString && c.spend(len(v.text)/bytesPerStep) && r.format.Validate(v.text) != nil {
+		ok = c.fault("format", "is not a valid "+formatName(r.format.Name))
+	}
+	return ok
+}
+
+// spendOn counts the work of comparing a whole value.
+func (c *check) spendOn(v *value) bool {
+	if v.parts == nil {
+		return c.spend(len(v.text) / bytesPerStep)
+	}
+	ok := c.spend(1)
+	for i := range v.items() {
+		ok = ok && c.spend(1) && c.spendOn(&v.items()[i])
+	}
+	for i := range v.members() {
+		ok = ok && c.spend(1) && c.spendOn(&v.members()[i].value)
+	}
+	return ok
+}
+
+func listedOf(c *choice) string {
+	out := listed(c.shown[:min(len(c.shown), maxListed)])
+	if more := c.size() - maxListed; more > 0 {
+		out += " and " + strconv.Itoa(more) + " more"
+	}
+	return out
+}
+
+func formatName(name string) string {
+	if name == "regex" {
+		return "regular expression"
+	}
+	return name
+}
+
+func (c *check) parts(r *rule, v *value, ev *evaluated) bool {
+	switch {
+	case v.kind == kindObject && r.object != nil:
+		return c.object(r.object, v, ev)
+	case v.kind == kindArray && r.array != nil:
+		return c.array(r.array, v, ev)
+	case v.kind == kindString && r.text != nil:
+		return c.text(r.text, v.text)
+	case v.kind == kindNumber && r.numeric != nil:
+		return c.number(r.numeric, v.text)
+	default:
+		return true
+	}
+}
+
+// matches asks an expression about a text.
+func (c *check) matches(regex jsonschema.Regexp, text string) bool {
+	if !c.spend(1 + len(text)/bytesPerStep) {
+		return false
+	}
+	if _, ok := regex.(backtracking); !ok {
+		return regex.MatchString(text)
+	}
+	began := time.Now()
+	ok := regex.MatchString(text)
+	return c.spend(int(time.Since(began).Microseconds())*stepsPerMicrosecond) && ok
+}

@@ -1,0 +1,81 @@
+package schemas
+
+import (
+	"log/slog"
+	"time"
+
+	"tutti/internal/core"
+)
+
+// Defaults of Config.
+const (
+	// DefaultTimeout is how long an external service may take to answer unless Config says otherwise.
+	DefaultTimeout = 5 * time.Second
+	// DefaultCacheBytes bounds the bodies that are kept unless Config says otherwise.
+	DefaultCacheBytes = 64 << 20
+	// DefaultUserAgent is what external services are told unless Config says otherwise.
+	DefaultUserAgent = "tutti"
+	// DefaultRetryWait is how long after a failure an external service is asked again unless Config says otherwise.
+	DefaultRetryWait = 200 * time.Millisecond
+)
+
+// Config changes how a Service works. The zero value is the default of CONTRACT section 9.
+type Config struct {
+	// AllowOlder takes analyses of an older version of their type; by default only the latest is taken.
+	AllowOlder bool
+	// DefaultOptions are those of analysis types for which an option was never given. Default: none.
+	DefaultOptions core.AnalysisOptions
+	// AllowedHosts are the hosts that external validations may ask, each a name or an address, with a port or for every
+	// port. Only these are asked, and these alone may be private or loopback ones. Default: every public address.
+	AllowedHosts []string
+	// Timeout bounds one call of an external service. Default DefaultTimeout.
+	Timeout time.Duration
+	// RetryWait is how long after a first failure an external service is asked again, and twice that after a second; both
+	// vary by half. Default DefaultRetryWait.
+	RetryWait time.Duration
+	// Shared says that other processes register analysis types in the same store: what is latest is then asked there, for
+	// a validation always and for a body once a second. Default: this process is the only one.
+	Shared bool
+	// CacheBytes bounds the bodies that are kept, in bytes. Default DefaultCacheBytes.
+	CacheBytes int64
+	// UserAgent is what external services are told. Default DefaultUserAgent.
+	UserAgent string
+	// Logger takes what an operator should know. Default: nothing is logged.
+	Logger *slog.Logger
+	// Metrics counts validations; nil counts nothing.
+	Metrics *Metrics
+	// Now is the clock. Default time.Now.
+	Now func() time.Time
+}
+
+func (c Config) withDefaults() Config {
+	if c.Timeout == 0 {
+		c.Timeout = DefaultTimeout
+	}
+	if c.RetryWait == 0 {
+		c.RetryWait = DefaultRetryWait
+	}
+	if c.CacheBytes == 0 {
+		c.CacheBytes = DefaultCacheBytes
+	}
+	if c.UserAgent == "" {
+		c.UserAgent = DefaultUserAgent
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
+}
+
+func (c Config) validate() error {
+	if c.Timeout < 0 || c.RetryWait < 0 || c.CacheBytes < 0 {
+		return core.NewError(core.CodeInvalid, "the time-out, the wait and the cache of schemas must not be negative")
+	}
+	if f := checkExternals(c.DefaultOptions.ExternalValidations); len(f.list) > 0 {
+		return f.invalid(errorIDParameter, "the default options of schemas are not valid")
+	}
+	return nil
+}

@@ -1,0 +1,42 @@
+package schemas
+
+import (
+	"context"
+	"errors"
+
+	"tutti/internal/core"
+)
+
+// ErrorIDs of this package's errors, as Song's clients know them (CONTRACT sections 7 and 8).
+const (
+	errorIDParameter        = "malformed.parameter"
+	errorIDIllegalName      = "illegal.analysis.type.name"
+	errorIDMalformedSchema  = "malformed.json.schema"
+	errorIDViolation        = "schema.violation"
+	errorIDNotFound         = "analysis.type.not.found"
+	errorIDIncorrectVersion = "analysis.type.incorrect.version"
+	errorIDPayload          = "payload.parsing"
+)
+
+// notFound is the error of an analysis type, or of a version of it, that does not exist. The store's own CodeNotFound
+// becomes it; other errors stay.
+func notFound(name string, version int, err error) error {
+	if err != nil && core.CodeOf(err) != core.CodeNotFound {
+		return err
+	}
+	e := &core.Error{Code: core.CodeNotFound, ErrorID: errorIDNotFound, Err: err}
+	if version == 0 {
+		e.Message = "there is no analysis type " + quoted(name)
+	} else {
+		e.Message = "the analysis type " + quoted(name) + " has no version " + decimal(version)
+	}
+	return e
+}
+
+// givenUp is the error of work that its caller no longer waits for.
+func givenUp(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return core.WrapError(core.CodeUnavailable, "the check was given up", err)
+	}
+	return core.WrapError(core.CodeInternal, "the check could not be made", err)
+}

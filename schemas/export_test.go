@@ -1,0 +1,65 @@
+package schemas
+
+import "context"
+
+// ParseTemplate and Fill are those of URL templates.
+func ParseTemplate(text string) (func(study, value string) (string, error), error) {
+	t, err := parseTemplate(text)
+	return t.fill, err
+}
+
+// Canonical gives the full form of a path.
+func Canonical(path string) (string, error) {
+	p, err := parseJSONPath(path)
+	return p.String(), err
+}
+
+// FindAt gives the pointers of what a path finds.
+func FindAt(path, text string) ([]string, error) {
+	p, err := parseJSONPath(path)
+	if err != nil {
+		return nil, err
+	}
+	v, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	var pointers []string
+	p.find(&v, func(l located) bool {
+		pointers = append(pointers, l.pointer)
+		return true
+	})
+	return pointers, nil
+}
+
+// Parse tells whether a text is read.
+func Parse(text string) error {
+	_, err := parse(text)
+	return err
+}
+
+// Check compiles a schema and tells whether a text is valid by it, and the keywords of its faults.
+func Check(ctx context.Context, schema, text string) (valid bool, compileError string, keywords []string, err error) {
+	r, found, err := compile(ctx, schema)
+	if err != nil {
+		return false, "", nil, err
+	}
+	if found != nil && len(found.list) > 0 {
+		return false, found.list[0].Pointer + ": " + found.list[0].Message, nil, nil
+	}
+	v, err := parse(text)
+	if err != nil {
+		return false, "", nil, err
+	}
+	faults, err := run(ctx, r, &v)
+	if err != nil {
+		return false, "", nil, err
+	}
+	for _, f := range faults.list {
+		keywords = append(keywords, f.Pointer+" "+f.Keyword+" "+f.Message)
+	}
+	return len(faults.list) == 0, "", keywords, nil
+}
+
+// Public tells whether an address is public.
+var Public = public

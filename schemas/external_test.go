@@ -1,0 +1,363 @@
+package schemas_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tutti/internal/core"
+	"tutti/schemas"
+)
+
+// service is an external one that notes what it is asked.
+type service struct {
+	*httptest.Server
+	mu    sync.Mutex
+	asked []string
+}
+
+func newExternal(t *testing.T, answer http.HandlerFunc) *service {
+	t.Helper()
+	s := &service{}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		s.asked = append(s.asked, r.Method+" "+r.RequestURI)
+		s.mu.Unlock()
+		answer(w, r)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *service) requests() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(slices.Values(s.asked))
+}
+
+func status(code int) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(code)
+		_, _ = w.Write([]byte("a secret"))
+	}
+}
+
+// externally registers a type "a" with one external validation and validates an analysis with an experiment.
+func externally(t *testing.T, cfg schemas.Config, url, path, experiment string) error {
+	t.Helper()
+	s, _ := newService(t, cfg)
+	register(t, s, `{"name":"a","schema":`+simple+`,"options":{"externalValidations":[{"url":"`+url+`","jsonPath":"`+path+`"}]}}`)
+	_, err := s.Validate(t.Context(), "S/1", []byte(strings.Replace(analysis("a", ""), `"experiment":{}`, `"experiment":`+experiment, 1)))
+	return err
+}
+
+func TestExternalValidation(t *testing.T) {
+	loopback := schemas.Config{AllowedHosts: []string{"127.0.0.1"}}
+	for _, c := range []struct {
+		name, template, path, experiment string
+		answer                           http.HandlerFunc
+		asked                            []string
+		want                             string
+	}{
+		{"2xx is valid", "/v/{value}", "experiment.id", `{"id":"x"}`, status(204), []string{"GET /v/x"}, ""},
+		{"a leading $.", "/v/{value}", "$.experiment.id", `{"id":"x"}`, status(200), []string{"GET /v/x"}, ""},
+		{"every {study} and {value}", "/{study}/{value}/{value}?s={study}&v={value}", "experiment.id", `{"id":"x"}`, status(200), []string{"GET /S%2F1/x/x?s=S%2F1&v=x"}, ""},
+		{"percent-encoded by position", "/{value}?v={value}", "experiment.id", `{"id":"a b/c?d&e=f#g%+{study}ü"}`, status(200), []string{"GET /a%20b%2Fc%3Fd&e=f%23g%25+%7Bstudy%7D%C3%BC?v=a+b%2Fc%3Fd%26e%3Df%23g%25%2B%7Bstudy%7D%C3%BC"}, ""},
+		{"a missing value is skipped", "/{value}", "experiment.none.deeper", `{}`, status(404), nil, ""},
+		{"a null is a missing value", "/{value}", "experiment.id", `{"id":null}`, status(404), nil, ""},
+		{"a number by its text", "/{value}", "experiment.id", `{"id":1.50}`, status(200), []string{"GET /1.50"}, ""},
+		{"a boolean by its text", "/{value}", "experiment.id", `{"id":true}`, status(200), []string{"GET /true"}, ""},
+		{"an index", "/{value}", "experiment.ids[1]", `{"ids":["a","b"]}`, status(200), []string{"GET /b"}, ""},
+		{"all items, each value once", "/{value}", "experiment.d[*]['the id']", `{"d":[{"the id":"a"},{"the id":"b"},{"the id":"a"},{}]}`, status(200), []string{"GET /a", "GET /b"}, ""},
+		{"an object cannot be asked about", "/{value}", "experiment", `{}`, status(200), nil, "/experiment | externalValidations | is an object, which no external service can be asked about"},
+		{"404 is invalid and asked once", "/{value}", "experiment.id", `{"id":"x"}`, status(404), []string{"GET /x"}, `/experiment/id | externalValidations | "x" is not valid: the service answered 404`},
+		{"every place of an invalid value", "/{value}", "experiment.d[*]", `{"d":["x","x"]}`, status(404), []string{"GET /x"}, `/experiment/d/0 | externalValidations | "x" is not valid: the service answered 404` + "\n" + `/experiment/d/1 | externalValidations | "x" is not valid: the service answered 404`},
+		{"5xx is asked three times and says so", "/{value}", "experiment.id", `{"id":"x"}`, status(503), []string{"GET /x", "GET /x", "GET /x"}, `/experiment/id | externalValidations | "x" could not be checked: the service answered 503 | retryable`},
+		{"a value that is a parent", "/v/{value}", "experiment.id", `{"id":".."}`, status(200), nil, `/experiment/id | externalValidations | ".." cannot be asked about: it would change the address that is asked`},
+		{"a value that completes a parent", "/v/.{value}/x", "experiment.id", `{"id":"."}`, status(200), nil, `/experiment/id | externalValidations | "." cannot be asked about: it would change the address that is asked`},
+		{"an empty value in a path", "/v/{value}", "experiment.id", `{"id":""}`, status(200), nil, `/experiment/id | externalValidations | is empty, which cannot be asked about`},
+		{"dots in a query", "/v?v={value}", "experiment.id", `{"id":".."}`, status(200), []string{"GET /v?v=.."}, ""},
+		{"a value that is too long", "/{value}", "experiment.id", `{"id":"` + strings.Repeat("x", 9000) + `"}`, status(200), nil, `/experiment/id | externalValidations | is too long to be asked about`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			external := newExternal(t, c.answer)
+			err := externally(t, loopback, external.URL+c.template, c.path, c.experiment)
+			if diff := cmp.Diff(c.asked, external.requests()); diff != "" {
+				t.Error("asked", diff)
+			}
+			if c.want == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			wantError(t, err, core.CodeInvalid, "schema.violation", `the analysis does not match version 1 of "a": `)
+			if diff := cmp.Diff(c.want, lines(err)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestExternalRetries(t *testing.T) {
+	loopback := schemas.Config{AllowedHosts: []string{"127.0.0.1"}}
+	t.Run("a service that comes back", func(t *testing.T) {
+		var calls int
+		external := newExternal(t, func(w http.ResponseWriter, _ *http.Request) {
+			if calls++; calls < 3 {
+				w.WriteHeader(500)
+			}
+		})
+		if err := externally(t, loopback, external.URL+"/{value}", "experiment.id", `{"id":"x"}`); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("a time-out", func(t *testing.T) {
+		external := newExternal(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+		cfg := loopback
+		cfg.Timeout = 20 * time.Millisecond
+		err := externally(t, cfg, external.URL+"/{value}", "experiment.id", `{"id":"x"}`)
+		want := `/experiment/id | externalValidations | "x" could not be checked: the service did not answer within 20ms | retryable`
+		if got := lines(err); got != want || len(external.requests()) != 3 {
+			t.Errorf("%s after %d calls", got, len(external.requests()))
+		}
+	})
+	t.Run("a service that is not there", func(t *testing.T) {
+		external := newExternal(t, status(200))
+		external.Close()
+		err := externally(t, loopback, external.URL+"/{value}", "experiment.id", `{"id":"x"}`)
+		want := `/experiment/id | externalValidations | "x" could not be checked: the service could not be reached | retryable`
+		if got := lines(err); got != want {
+			t.Error(got)
+		}
+	})
+	t.Run("a service that never answers is given up for the rest", func(t *testing.T) {
+		external := newExternal(t, status(500))
+		values := `"0"` + strings.Repeat(`,"x"`, 1)
+		for i := range 50 {
+			values += `,"v` + string(rune('a'+i%26)) + strings.Repeat("z", i/26) + `"`
+		}
+		err := externally(t, loopback, external.URL+"/{value}", "experiment.d[*]", `{"d":[`+values+`]}`)
+		if got := len(violations(err)); got != 52 {
+			t.Errorf("%d violations, want 52", got)
+		}
+		// At most eight are asked side by side before the first three are known to be silent.
+		if got := len(external.requests()); got > 3*(3+8) {
+			t.Errorf("%d calls", got)
+		}
+	})
+	t.Run("too many values", func(t *testing.T) {
+		external := newExternal(t, status(200))
+		var values strings.Builder
+		for i := range 1001 {
+			values.WriteString(`,"` + string(rune('a'+i%26)) + strings.Repeat("z", i/26) + `"`)
+		}
+		err := externally(t, loopback, external.URL+"/{value}", "experiment.d[*]", `{"d":[`+values.String()[1:]+`]}`)
+		want := `/experiment/d/1000 | externalValidations | the analysis has more than 1000 different values that external services must be asked about`
+		if got := lines(err); got != want || len(external.requests()) != 0 {
+			t.Errorf("%s after %d calls", got, len(external.requests()))
+		}
+	})
+	t.Run("a caller that leaves", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		external := newExternal(t, func(_ http.ResponseWriter, r *http.Request) {
+			cancel()
+			<-r.Context().Done()
+		})
+		s, _ := newService(t, loopback)
+		register(t, s, `{"name":"a","schema":`+simple+`,"options":{"externalValidations":[{"url":"`+external.URL+`/{value}","jsonPath":"studyId"}]}}`)
+		_, err := s.Validate(ctx, "S1", []byte(analysis("a", "")))
+		wantError(t, err, core.CodeUnavailable, "", "the check was given up")
+	})
+}
+
+func TestExternalAddresses(t *testing.T) {
+	const refused = `/experiment/id | externalValidations | "x" cannot be checked: the address of the service is not among those that ` +
+		`schemas.externalValidations.allowedHosts lets this server ask`
+	external := newExternal(t, status(200))
+	port := external.URL[strings.LastIndexByte(external.URL, ':'):]
+	for _, c := range []struct {
+		name, host string
+		allowed    []string
+		want       string
+	}{
+		{"loopback", "127.0.0.1", nil, refused},
+		{"a name of loopback", "localhost", nil, refused},
+		{"IPv6 of loopback", "[::1]", nil, refused},
+		{"IPv4 in IPv6", "[::ffff:127.0.0.1]", nil, refused},
+		{"unspecified", "0.0.0.0", nil, refused},
+		{"a listed address", "127.0.0.1", []string{"127.0.0.1"}, ""},
+		{"a listed name", "localhost", []string{"LOCALHOST."}, ""},
+		{"a listed port", "127.0.0.1", []string{"127.0.0.1" + port}, ""},
+		{"another port", "127.0.0.1", []string{"127.0.0.1:1"}, refused},
+		{"a name whose address alone is listed", "localhost", []string{"127.0.0.1"}, refused},
+		{"not among those listed", "127.0.0.1", []string{"example.org"}, refused},
+		{"a listed address in IPv6", "[::ffff:127.0.0.1]", []string{"127.0.0.1"}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			err := externally(t, schemas.Config{AllowedHosts: c.allowed}, "http://"+c.host+port+"/{value}", "experiment.id", `{"id":"x"}`)
+			if got := lines(err); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+	for _, host := range []string{"", "http://a", "a/b", "*.example.org", "a b", "user@a"} {
+		t.Run("refuses to list "+host, func(t *testing.T) {
+			_, err := schemas.New(&fakeStore{}, schemas.Config{AllowedHosts: []string{host}})
+			wantError(t, err, core.CodeInvalid, "", "schemas.externalValidations.allowedHosts: ")
+		})
+	}
+}
+
+func TestPublicAddresses(t *testing.T) {
+	for address, want := range map[string]bool{
+		"1.1.1.1": true, "2606:4700::1111": true, "64:ff9b::101:101": true, "8.8.8.8": true,
+		"10.0.0.1": false, "172.16.0.1": false, "192.168.1.1": false, "127.0.0.1": false, "127.8.0.1": false, "0.0.0.0": false,
+		"169.254.169.254": false, "100.64.0.1": false, "100.100.100.200": false, "224.0.0.1": false, "255.255.255.255": false,
+		"192.0.0.192": false, "198.18.0.1": false, "168.63.129.16": false,
+		"::": false, "::1": false, "fe80::1": false, "fe80::1%eth0": false, "fc00::1": false, "fd00:ec2::254": false, "ff02::1": false,
+		"::ffff:10.0.0.1": false, "64:ff9b::a9fe:a9fe": false, "64:ff9b::7f00:1": false, "2002:7f00:1::": false, "::7f00:1": false, "fec0::1": false,
+	} {
+		t.Run(address, func(t *testing.T) {
+			if got := schemas.Public(netip.MustParseAddr(address)); got != want {
+				t.Errorf("public %t, want %t", got, want)
+			}
+		})
+	}
+}
+
+func TestExternalRedirects(t *testing.T) {
+	loopback := schemas.Config{AllowedHosts: []string{"127.0.0.1"}}
+	other := newExternal(t, status(200))
+	for _, c := range []struct{ name, to, want string }{
+		{"on the same host", "/end", ""},
+		{"to another port", other.URL + "/x", `"x" is not valid: the service redirected to another host or too often`},
+		{"without end", "/again", `"x" is not valid: the service redirected to another host or too often`},
+		{"to another scheme", "file:///etc/passwd", `"x" is not valid: the service redirected to another host or too often`},
+		{"to nowhere", "", `"x" is not valid: the service answered 302`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			external := newExternal(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/end" {
+					return
+				}
+				if c.to != "" {
+					w.Header().Set("Location", c.to)
+				}
+				w.WriteHeader(http.StatusFound)
+			})
+			err := externally(t, loopback, external.URL+"/{value}", "experiment.id", `{"id":"x"}`)
+			want := c.want
+			if want != "" {
+				want = "/experiment/id | externalValidations | " + want
+			}
+			if got := lines(err); got != want {
+				t.Errorf("%q, want %q", got, want)
+			}
+			if len(external.requests()) > 6 {
+				t.Errorf("%d calls", len(external.requests()))
+			}
+		})
+	}
+	if len(other.requests()) != 0 {
+		t.Error("the other host was asked")
+	}
+}
+
+func TestExternalWaitsForTheRest(t *testing.T) {
+	external := newExternal(t, status(200))
+	s, _ := newService(t, schemas.Config{AllowedHosts: []string{"127.0.0.1"}})
+	register(t, s, `{"name":"a","schema":`+simple+`,"options":{"fileTypes":["X"],"externalValidations":[{"url":"`+external.URL+`/{value}","jsonPath":"studyId"}]}}`)
+	if _, err := s.Validate(t.Context(), "S1", []byte(analysis("a", ""))); err == nil {
+		t.Error("a file type was let through")
+	}
+	if got := external.requests(); len(got) != 0 {
+		t.Errorf("asked %v about an analysis that is not valid anyway", got)
+	}
+}
+
+func TestTemplate(t *testing.T) {
+	for _, c := range []struct{ template, want string }{
+		{"http://a/{value}", ""},
+		{"https://a.example:8443/x?y={value}&s={study}", ""},
+		{"HTTP://a?v={value}", ""},
+		{"http://[::1]/{value}", ""},
+		{"http://a/no-token", ""},
+		{"ftp://a/{value}", "is not an absolute http or https URL"},
+		{"//a/{value}", "is not an absolute http or https URL"},
+		{"http:///{value}", "is not an absolute http or https URL"},
+		{"http://a:x/{value}", "is not an absolute http or https URL"},
+		{"http://a/%zz", "is not an absolute http or https URL"},
+		{"http://{value}/", "has a token in its host; only path and query may have one"},
+		{"http://a:{value}/", "has a token in its host; only path and query may have one"},
+		{"http://u:p@a/{value}", "has a user or a password, which would be shown to every reader"},
+		{"http://a/{Value}", `has the token "{Value}"; only {study} and {value} are replaced`},
+		{"http://a/{value", "has a brace that belongs to neither {study} nor {value}"},
+		{"http://a/{value}}", "has a brace that belongs to neither {study} nor {value}"},
+		{"http://a/{{value}}", "has a brace that belongs to neither {study} nor {value}"},
+		{"http://a/#{value}", "has a fragment, which is never sent"},
+		{"http://a/ {value}", "has white space, a control character or a backslash"},
+		{`http://a\b/{value}`, "has white space, a control character or a backslash"},
+	} {
+		t.Run(c.template, func(t *testing.T) {
+			_, err := schemas.ParseTemplate(c.template)
+			got := ""
+			if err != nil {
+				got = err.Error()
+			}
+			if got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestJSONPath(t *testing.T) {
+	const text = `{"a":{"b":[{"c":1},{"c":2},{"d":3}],"x y":4,"it's":5},"$":6}`
+	for _, c := range []struct {
+		path    string
+		want    []string
+		failure string
+	}{
+		{"a.b[*].c", []string{"/a/b/0/c", "/a/b/1/c"}, ""},
+		{"$.a.b[2].d", []string{"/a/b/2/d"}, ""},
+		{"$a", nil, ""},
+		{"$['a']['x y']", []string{"/a/x y"}, ""},
+		{`a["it's"]`, []string{"/a/it's"}, ""},
+		{"['$']", []string{"/$"}, ""},
+		{"a.b", []string{"/a/b"}, ""},
+		{"a[0]", nil, ""},
+		{"a.b[9]", nil, ""},
+		{"", nil, "names nothing in the analysis"},
+		{"$", nil, "names nothing in the analysis"},
+		{"$.", nil, "has an empty step"},
+		{"a..b", nil, "has an empty step"},
+		{"a.", nil, "has an empty step"},
+		{"a.*", nil, `has the character "*" in a name; write such a name as ['name']`},
+		{"a[-1]", nil, `has "-1" in brackets, which is no index, no * and no quoted name`},
+		{"a[0", nil, "has a bracket that is not closed"},
+		{"a['b]", nil, "has a name in brackets that is empty or does not end"},
+		{"a[?(@.b)]", nil, `has "?(@.b)" in brackets, which is no index, no * and no quoted name`},
+		{"a[0]b", nil, `wants a dot or a bracket before "b"`},
+		{strings.Repeat("a.", 32) + "a", nil, "has more than 32 steps"},
+	} {
+		t.Run(c.path, func(t *testing.T) {
+			got, err := schemas.FindAt(c.path, text)
+			failure := ""
+			if err != nil {
+				failure = err.Error()
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" || failure != c.failure {
+				t.Errorf("%s %q, want %q", diff, failure, c.failure)
+			}
+		})
+	}
+}

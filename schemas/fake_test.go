@@ -1,0 +1,165 @@
+package schemas_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tutti/internal/core"
+	"tutti/schemas"
+)
+
+// fakeStore keeps analysis types in memory and counts its reads.
+type fakeStore struct {
+	mu    sync.Mutex
+	types []core.AnalysisType
+	reads int
+	// addErr, when set, is what AddAnalysisType gives after it stored.
+	addErr error
+	// onVersions, when set, is called between reading all versions and giving them.
+	onVersions func()
+}
+
+var _ schemas.Store = (*fakeStore)(nil)
+
+func (s *fakeStore) AddAnalysisType(_ context.Context, name string,
+	next func(*core.AnalysisType) (core.AnalysisType, error),
+) (core.AnalysisType, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var previous *core.AnalysisType
+	for i := range s.types {
+		if s.types[i].Name == name {
+			previous = &s.types[i]
+		}
+	}
+	t, err := next(previous)
+	if err != nil {
+		return t, err
+	}
+	s.types = append(s.types, t)
+	return t, s.addErr
+}
+
+func (s *fakeStore) AnalysisType(_ context.Context, name string, version int) (core.AnalysisType, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reads++
+	for _, t := range slices.Backward(s.types) {
+		if t.Name == name && (version == 0 || t.Version == version) {
+			return t, nil
+		}
+	}
+	return core.AnalysisType{}, core.NewError(core.CodeNotFound, "no such row")
+}
+
+func (s *fakeStore) AnalysisTypeVersions(_ context.Context, name string) ([]core.AnalysisType, error) {
+	s.mu.Lock()
+	s.reads++
+	var all []core.AnalysisType
+	for _, t := range slices.Backward(s.types) {
+		if t.Name == name {
+			all = append(all, t)
+		}
+	}
+	hook := s.onVersions
+	s.onVersions = nil
+	s.mu.Unlock()
+	if hook != nil {
+		hook()
+	}
+	return all, nil
+}
+
+func (s *fakeStore) ListAnalysisTypes(_ context.Context, q core.AnalysisTypeQuery) ([]core.AnalysisType, int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := slices.Clone(s.types)
+	slices.Reverse(all)
+	from := min(q.Offset, len(all))
+	return all[from:min(from+q.Limit, len(all))], len(all), nil
+}
+
+func (s *fakeStore) readCount() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reads
+}
+
+const md5 = "0123456789abcdef0123456789abcdef"
+
+// simple is a dynamic schema that asks for nothing more than it must.
+const simple = `{"type":"object","required":["experiment"],"properties":{"experiment":{"type":"object"}}}`
+
+func fixedNow() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC) }
+
+func newService(t *testing.T, cfg schemas.Config) (*schemas.Service, *fakeStore) {
+	t.Helper()
+	store := &fakeStore{}
+	if cfg.Now == nil {
+		cfg.Now = fixedNow
+	}
+	if cfg.RetryWait == 0 {
+		cfg.RetryWait = time.Millisecond
+	}
+	s, err := schemas.New(store, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s, store
+}
+
+func register(t *testing.T, s *schemas.Service, body string) string {
+	t.Helper()
+	got, err := s.Register(t.Context(), []byte(body))
+	if err != nil {
+		t.Fatalf("Register: %v\n%+v", err, violations(err))
+	}
+	return string(got)
+}
+
+// analysis is a valid one of a type, with more members.
+func analysis(name, more string) string {
+	return `{"studyId":"S1","analysisType":{"name":"` + name + `"},"files":[` + file("a.bam", "BAM") + `],"experiment":{}` + more + `}`
+}
+
+func file(name, fileType string) string {
+	return `{"dataType":"x","fileName":"` + name + `","fileSize":10,"fileType":"` + fileType + `","fileAccess":"open","fileMd5sum":"` + md5 + `"}`
+}
+
+func violations(err error) []core.Violation {
+	if e, ok := errors.AsType[*core.Error](err); ok {
+		return e.Violations
+	}
+	return nil
+}
+
+// lines writes violations one a line.
+func lines(err error) string {
+	var b strings.Builder
+	for _, v := range violations(err) {
+		b.WriteString(v.Pointer + " | " + v.Keyword + " | " + v.Message)
+		if v.Retryable {
+			b.WriteString(" | retryable")
+		}
+		b.WriteString("\n")
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// wantError checks code, ErrorID and the beginning of the message.
+func wantError(t *testing.T, err error, code core.Code, errorID, message string) {
+	t.Helper()
+	e, ok := errors.AsType[*core.Error](err)
+	if !ok {
+		t.Fatalf("error %v, want a core.Error", err)
+	}
+	if e.Code != code || e.ErrorID != errorID || !strings.HasPrefix(e.Message, message) {
+		t.Errorf("error %s %s %q, want %s %s %q", e.Code, e.ErrorID, e.Message, code, errorID, message)
+	}
+}

@@ -1,0 +1,60 @@
+package schemas
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"tutti/internal/core"
+)
+
+// Metrics counts validations (CONTRACT section 9); a nil pointer is off. The label result is "valid", "invalid",
+// "unavailable" where only an external service that could not be asked stood in the way, or "error".
+type Metrics struct {
+	validations *prometheus.CounterVec
+	external    *prometheus.HistogramVec
+}
+
+// NewMetrics registers the metrics of this package with reg, once per reg.
+func NewMetrics(reg prometheus.Registerer) *Metrics {
+	f := promauto.With(reg)
+	return &Metrics{
+		validations: f.NewCounterVec(prometheus.CounterOpts{
+			Name: "tutti_schema_validations_total", Help: "Analyses that were validated, by result.",
+		}, []string{"result"}),
+		external: f.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "tutti_schema_external_duration_seconds", Help: "Duration of asking an external service about a value, by result.",
+			Buckets: prometheus.ExponentialBuckets(0.002, 2, 14),
+		}, []string{"result"}),
+	}
+}
+
+func (m *Metrics) validated(err error) {
+	if m == nil {
+		return
+	}
+	m.validations.WithLabelValues(resultOf(err)).Inc()
+}
+
+func (m *Metrics) asked(result string, took time.Duration) {
+	if m != nil {
+		m.external.WithLabelValues(result).Observe(took.Seconds())
+	}
+}
+
+func resultOf(err error) string {
+	switch core.CodeOf(err) {
+	case "":
+		return "valid"
+	case core.CodeInvalid:
+		if retryable(err) {
+			return "unavailable"
+		}
+		return "invalid"
+	case core.CodeNotFound, core.CodeConflict:
+		return "invalid"
+	default:
+		return "error"
+	}
+}

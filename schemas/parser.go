@@ -1,0 +1,272 @@
+package schemas
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Limits of a JSON text; a text over one of them is not parsed.
+const (
+	// maxDepth is how many arrays and objects may stand in each other.
+	maxDepth = 256
+	// maxValues bounds the memory of a parsed text.
+	maxValues = 1_000_000
+	// maxNumberLength and maxExponent bound the work of exact arithmetic.
+	maxNumberLength = 512
+	maxExponent     = 400
+)
+
+// parse reads one JSON text (RFC 8259). It refuses what readers disagree about: two members of one name, bytes that are
+// no UTF-8, numbers that no float64 holds. The error's text is safe to show.
+func parse(text string) (value, error) {
+	if !utf8.ValidString(text) {
+		return value{}, errors.New("it is not UTF-8")
+	}
+	p := parser{text: text}
+	v, err := p.value(0)
+	if err == nil {
+		if p.space(); p.at < len(text) {
+			err = p.fault("text follows the JSON value")
+		}
+	}
+	if err != nil {
+		return value{}, err
+	}
+	return v, nil
+}
+
+type parser struct {
+	text   string
+	at     int
+	values int
+}
+
+func (p *parser) fault(what string) error {
+	before := p.text[:min(p.at, len(p.text))]
+	line := 1 + strings.Count(before, "\n")
+	column := 1 + utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])
+	return fmt.Errorf("%s at line %d, column %d", what, line, column)
+}
+
+func (p *parser) space() {
+	for p.at < len(p.text) {
+		switch p.text[p.at] {
+		case ' ', '\t', '\n', '\r':
+			p.at++
+		default:
+			return
+		}
+	}
+}
+
+// next skips space and gives the byte that follows, 0 at the end.
+func (p *parser) next() byte {
+	p.space()
+	if p.at < len(p.text) {
+		return p.text[p.at]
+	}
+	return 0
+}
+
+func (p *parser) value(depth int) (value, error) {
+	if p.values++; p.values > maxValues {
+		return value{}, fmt.Errorf("it holds more than %d values", maxValues)
+	}
+	c := p.next()
+	v := value{from: uint32(p.at)}
+	var err error
+	switch {
+	case c == '{' || c == '[':
+		if depth == maxDepth {
+			return value{}, fmt.Errorf("it is nested more than %d levels deep", maxDepth)
+		}
+		p.at++
+		if c == '{' {
+			v.kind = kindObject
+			v.parts, err = p.object(depth)
+		} else {
+			v.kind = kindArray
+			v.parts, err = p.array(depth)
+		}
+	case c == '"':
+		v.kind = kindString
+		v.text, err = p.string()
+	case c == '-' || '0' <= c && c <= '9':
+		v.kind = kindNumber
+		v.text, err = p.number()
+	case p.word("true") || p.word("false"):
+		v.kind, v.text = kindBool, p.text[v.from:p.at]
+	case p.word("null"):
+		v.kind = kindNull
+	case p.at >= len(p.text):
+		err = p.fault("the text ends where a value should stand")
+	default:
+		err = p.fault("no JSON value begins")
+	}
+	v.to = uint32(p.at)
+	return v, err
+}
+
+func (p *parser) word(w string) bool {
+	if !strings.HasPrefix(p.text[p.at:], w) {
+		return false
+	}
+	p.at += len(w)
+	return true
+}
+
+func (p *parser) object(depth int) (*parts, error) {
+	if p.next() == '}' {
+		p.at++
+		return nil, nil
+	}
+	all := &parts{}
+	for {
+		if p.next() != '"' {
+			return nil, p.fault("the name of a member is missing")
+		}
+		start := p.at
+		name, err := p.string()
+		if err != nil {
+			return nil, err
+		}
+		if p.next() != ':' {
+			return nil, p.fault("a colon is missing")
+		}
+		p.at++
+		v, err := p.value(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		if !all.add(member{name, v}) {
+			p.at = start
+			return nil, p.fault("the member " + quoted(name) + " stands twice in one object")
+		}
+		switch p.next() {
+		case ',':
+			p.at++
+		case '}':
+			p.at++
+			return all, nil
+		default:
+			return nil, p.fault("a comma or a closing brace is missing")
+		}
+	}
+}
+
+func (p *parser) array(depth int) (*parts, error) {
+	if p.next() == ']' {
+		p.at++
+		return nil, nil
+	}
+	all := &parts{}
+	for {
+		v, err := p.value(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		all.items = append(all.items, v)
+		switch p.next() {
+		case ',':
+			p.at++
+		case ']':
+			p.at++
+			return all, nil
+		default:
+			return nil, p.fault("a comma or a closing bracket is missing")
+		}
+	}
+}
+
+// string reads a string whose opening quote is next.
+func (p *parser) string() (string, error) {
+	start := p.at
+	escaped := false
+	for p.at++; p.at < len(p.text); p.at++ {
+		switch c := p.text[p.at]; {
+		case c == '"':
+			p.at++
+			if !escaped {
+				return p.text[start+1 : p.at-1], nil
+			}
+			var s string
+			if json.Unmarshal([]byte(p.text[start:p.at]), &s) != nil {
+				p.at = start
+				return "", p.fault("a string has an escape that JSON does not know")
+			}
+			return s, nil
+		case c == '\\':
+			escaped = true
+			p.at++
+		case c < 0x20:
+			return "", p.fault("a string has a control character that is not escaped")
+		}
+	}
+	p.at = start
+	return "", p.fault("a string does not end")
+}
+
+func (p *parser) number() (string, error) {
+	start := p.at
+	p.skip("-")
+	whole := p.digits()
+	ok := whole > 0 && (whole == 1 || p.text[p.at-whole] != '0')
+	if ok && p.skip(".") {
+		ok = p.digits() > 0
+	}
+	exponent := ""
+	if ok && p.skip("eE") {
+		from := p.at
+		p.skip("+-")
+		ok = p.digits() > 0
+		exponent = p.text[from:p.at]
+	}
+	literal := p.text[start:p.at]
+	switch {
+	case !ok:
+		p.at = start
+		return "", p.fault("a number is not written as JSON wants it")
+	case !bounded(literal, exponent):
+		p.at = start
+		return "", p.fault("a number is too large, too small or too long")
+	default:
+		return literal, nil
+	}
+}
+
+// bounded tells whether a number is one that a float64 holds and that exact arithmetic is quick with.
+func bounded(literal, exponent string) bool {
+	if len(literal) > maxNumberLength {
+		return false
+	}
+	if exponent != "" {
+		if e, err := strconv.Atoi(exponent); err != nil || e > maxExponent || e < -maxExponent {
+			return false
+		}
+	} else if len(literal) <= 15 {
+		return true
+	}
+	_, err := strconv.ParseFloat(literal, 64)
+	return err == nil
+}
+
+// skip skips the next byte if it is one of some.
+func (p *parser) skip(some string) bool {
+	if p.at < len(p.text) && strings.IndexByte(some, p.text[p.at]) >= 0 {
+		p.at++
+		return true
+	}
+	return false
+}
+
+func (p *parser) digits() int {
+	start := p.at
+	for p.at < len(p.text) && '0' <= p.text[p.at] && p.text[p.at] <= '9' {
+		p.at++
+	}
+	return p.at - start
+}

@@ -1,0 +1,166 @@
+package schemas
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"tutti/internal/core"
+)
+
+// registrationSchema is the meta-schema: it describes the body of a registration. Members of the body that it does not
+// name are ignored, as Song ignores them; unknown options are refused, because a misspelt one would check nothing.
+const registrationSchema = `{
+  "$schema": "http://json-schema.org/draft-07/schema#",
+  "title": "Registration of an analysis type",
+  "type": "object",
+  "required": ["name", "schema"],
+  "properties": {
+    "name": {
+      "description": "The name of the analysis type.",
+      "type": "string",
+      "pattern": "^[a-zA-Z0-9._-]+$",
+      "maxLength": 512,
+      "not": {"enum": ["registration", ".", ".."]}
+    },
+    "schema": {
+      "description": "The dynamic schema. Without $schema it is of draft-07; the base schema is merged into it.",
+      "type": "object",
+      "required": ["type", "required", "properties"],
+      "properties": {
+        "type": {"const": "object"},
+        "required": {"type": "array", "items": {"type": "string"}, "contains": {"const": "experiment"}},
+        "properties": {
+          "type": "object",
+          "required": ["experiment"],
+          "properties": {
+            "experiment": {"type": "object", "properties": {"type": {"const": "object"}}},
+            "studyId": false,
+            "analysisType": false,
+            "files": false
+          }
+        }
+      },
+      "if": {"required": ["$schema"]},
+      "else": {"$ref": "http://json-schema.org/draft-07/schema#"}
+    },
+    "options": {
+      "description": "Checks beside the schema. One that is left out keeps its value, an empty list removes it.",
+      "type": "object",
+      "additionalProperties": false,
+      "properties": {
+        "fileTypes": {
+          "description": "The values that a file's fileType may have.",
+          "type": "array",
+          "maxItems": 10000,
+          "items": {"type": "string", "minLength": 1}
+        },
+        "externalValidations": {
+          "description": "Services that are asked whether a value is valid; an answer of 2xx says so.",
+          "type": "array",
+          "maxItems": 100,
+          "items": {
+            "type": "object",
+            "required": ["url", "jsonPath"],
+            "additionalProperties": false,
+            "properties": {
+              "url": {
+                "description": "An absolute http or https URL in which {study} and {value} are replaced.",
+                "type": "string",
+                "minLength": 1
+              },
+              "jsonPath": {
+                "description": "Where the values stand in an analysis, such as experiment.donors[*].id.",
+                "type": "string",
+                "minLength": 1
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}`
+
+// registration is the body of one, understood.
+type registration struct {
+	name    string
+	options core.AnalysisOptions
+	// schema is the dynamic schema without white space.
+	schema string
+}
+
+// parseRegistration checks a body by the meta-schema and what a meta-schema cannot say. Errors: CodeInvalid.
+func (s *Service) parseRegistration(ctx context.Context, body []byte) (registration, error) {
+	const what = "the registration is not valid"
+	text := string(body)
+	tree, err := parse(text)
+	if err != nil {
+		return registration{}, oneFault("", "json", "is not JSON: "+err.Error()).invalid(errorIDParameter, what)
+	}
+	found, err := run(ctx, s.registration, &tree)
+	switch {
+	case errors.Is(err, errTooMuchWork):
+		return registration{}, oneFault("/schema", "schema", err.Error()).invalid(errorIDMalformedSchema, what)
+	case err != nil:
+		return registration{}, givenUp(err)
+	}
+	var options core.AnalysisOptions
+	if given := tree.member("options"); given != nil && len(found.list) == 0 {
+		if err := json.Unmarshal(body[given.from:given.to], &options); err != nil {
+			return registration{}, core.WrapError(core.CodeInternal, "reading the options of a registration", err)
+		}
+		found.join(checkExternals(options.ExternalValidations).within("/options/externalValidations"))
+	}
+	if dynamic := tree.member("schema"); dynamic.member("$ref") != nil && dynamic.kind == kindObject && !siblingsCount(dynamic) {
+		found.add(core.Violation{
+			Pointer: "/schema/$ref", Keyword: "$ref",
+			Message: "would make everything beside it count for nothing in this draft; put it into an allOf",
+		})
+	}
+	if len(found.list) > 0 {
+		return registration{}, classified(found).invalid(errorIDOf(found), what)
+	}
+	dynamic := tree.member("schema")
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, body[dynamic.from:dynamic.to]); err != nil {
+		return registration{}, core.WrapError(core.CodeInternal, "reading the schema of a registration", err)
+	}
+	return registration{name: tree.member("name").text, options: options, schema: compact.String()}, nil
+}
+
+// siblingsCount tells whether the draft of a schema heeds what stands beside a $ref.
+func siblingsCount(dynamic *value) bool {
+	named := dynamic.member("$schema")
+	return named != nil && strings.Contains(draftOf(named), "/draft/20")
+}
+
+// classified says of a redefined base property what is wrong with it; to the meta-schema it is just not allowed.
+func classified(found *faults) *faults {
+	for i := range found.list {
+		v := &found.list[i]
+		name, ok := strings.CutPrefix(v.Pointer, "/schema/properties/")
+		if ok && v.Keyword == "false" && slices.Contains(baseRequired(), name) {
+			v.Keyword, v.Message = "properties", "belongs to the base schema and may not be redefined"
+		}
+	}
+	return found
+}
+
+// errorIDOf names the gravest of several faults: of the parameters, of the name, of the schema.
+func errorIDOf(found *faults) string {
+	id := errorIDMalformedSchema
+	for _, v := range found.list {
+		switch {
+		case v.Pointer == "/schema" || strings.HasPrefix(v.Pointer, "/schema/"):
+		case v.Pointer == "/name" && v.Keyword != "type":
+			id = errorIDIllegalName
+		default:
+			return errorIDParameter
+		}
+	}
+	return id
+}

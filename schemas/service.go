@@ -1,0 +1,144 @@
+package schemas
+
+import (
+	"context"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"tutti/internal/core"
+)
+
+// Store keeps the analysis types.
+type Store interface {
+	// AddAnalysisType adds the version that next makes of the latest one, nil when there is none, and gives it as it is
+	// stored. next may be called several times; an error of it is returned and adds nothing.
+	AddAnalysisType(ctx context.Context, name string,
+		next func(previous *core.AnalysisType) (core.AnalysisType, error)) (core.AnalysisType, error)
+	// AnalysisType gives one version, 0 for the latest. CodeNotFound when there is none.
+	AnalysisType(ctx context.Context, name string, version int) (core.AnalysisType, error)
+	// AnalysisTypeVersions gives all versions of a name, the newest first, none for an unknown name.
+	AnalysisTypeVersions(ctx context.Context, name string) ([]core.AnalysisType, error)
+	// ListAnalysisTypes gives a page, and how many match in all.
+	ListAnalysisTypes(ctx context.Context, query core.AnalysisTypeQuery) ([]core.AnalysisType, int, error)
+}
+
+const (
+	// freshFor is how long the latest version counts as known where other processes register too.
+	freshFor = time.Second
+	// storeTimeout bounds what is loaded for several callers at once, whose own time does not count then.
+	storeTimeout = 30 * time.Second
+	// rulesBytes bounds the compiled schemas that are kept; one takes about ruleCost times its text.
+	rulesBytes = 128 << 20
+	ruleCost   = 24
+	// currentLimit bounds the number of names whose latest version is remembered.
+	currentLimit = 100_000
+)
+
+// Service registers, renders and applies analysis types. Its methods may be called from several goroutines at once.
+type Service struct {
+	store        Store
+	cfg          Config
+	registration *rule
+	base         *rule
+	asker        *asker
+	// shared is true where the store's latest version may not be the one that this process knows.
+	shared atomic.Bool
+
+	flights singleflight.Group
+	// bodies holds the AnalysisType of each version, wholes what GET without a version gives, latest the number of the
+	// latest version, rules the compiled schemas. Only wholes and latest change, at a registration.
+	bodies *cache[bodyKey, []byte]
+	wholes *cache[bodyKey, whole]
+	latest *cache[string, int]
+	rules  *cache[core.AnalysisTypeRef, *compiled]
+}
+
+// bodyKey names a body; version 0 is the latest with all versions beside it.
+type bodyKey struct {
+	name       string
+	version    int
+	unrendered bool
+}
+
+// whole is the body of the latest version with all versions beside it.
+type whole struct {
+	body    []byte
+	version int
+	// at is when the version was the latest for certain.
+	at time.Time
+}
+
+// New makes a Service on a store. CodeInvalid for a bad Config.
+func New(store Store, cfg Config) (*Service, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	asker, err := newAsker(cfg)
+	if err != nil {
+		return nil, err
+	}
+	s := &Service{
+		store: store, cfg: cfg, asker: asker,
+		bodies: newCache[bodyKey, []byte](cfg.CacheBytes / 2),
+		wholes: newCache[bodyKey, whole](cfg.CacheBytes / 2),
+		latest: newCache[string, int](currentLimit),
+		rules:  newCache[core.AnalysisTypeRef, *compiled](rulesBytes),
+	}
+	s.shared.Store(cfg.Shared)
+	if s.registration, err = ownRule(registrationSchema); err != nil {
+		return nil, err
+	}
+	if s.base, err = ownRule(baseSchema); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// ownRule compiles a schema of this package.
+func ownRule(text string) (*rule, error) {
+	r, found, err := compile(context.Background(), text)
+	if err == nil && found != nil {
+		err = found.invalid("", "a schema of tutti")
+	}
+	if err != nil {
+		return nil, core.WrapError(core.CodeInternal, "compiling a schema of tutti", err)
+	}
+	return r, nil
+}
+
+// MetaSchema gives the JSON Schema of the body of a registration.
+func (s *Service) MetaSchema() []byte { return []byte(registrationSchema) }
+
+// Close closes the idle connections to external services.
+func (s *Service) Close() { s.asker.close() }
+
+// forget drops what a registration of name changes.
+func (s *Service) forget(name string) {
+	s.wholes.forget(bodyKey{name: name}, bodyKey{name: name, unrendered: true})
+	s.latest.forget(name)
+}
+
+// together makes one call of several equal ones at a time. The call goes on when the caller that began it gives up.
+func together[V any](ctx context.Context, flights *singleflight.Group, key string, call func(context.Context) (V, error)) (V, error) {
+	v, err, _ := flights.Do(key, func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+		defer cancel()
+		return call(ctx)
+	})
+	if err != nil {
+		var none V
+		return none, err
+	}
+	return v.(V), nil
+}
+
+func decimal(n int) string { return strconv.Itoa(n) }
+
+func flightKey(kind string, generation uint64, k bodyKey) string {
+	return kind + "/" + strconv.FormatUint(generation, 36) + "/" + decimal(k.version) + "/" +
+		strconv.FormatBool(k.unrendered) + "/" + k.name
+}

@@ -1,0 +1,101 @@
+package schemas
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+	"unicode"
+)
+
+// maxURLLength bounds what is asked of a service.
+const maxURLLength = 8192
+
+// urlTemplate is an http or https URL with the tokens {study} and {value} in its path and query.
+type urlTemplate struct {
+	// origin is scheme and authority; path and query follow it, the query with its question mark.
+	origin, path, query string
+}
+
+// parseTemplate reads a template. The error's text is safe to show.
+func parseTemplate(text string) (urlTemplate, error) {
+	for _, r := range text {
+		if unicode.IsSpace(r) || unicode.IsControl(r) || r == '\\' || r == unicode.ReplacementChar {
+			return urlTemplate{}, errors.New("has white space, a control character or a backslash")
+		}
+	}
+	scheme, rest, ok := strings.Cut(text, "://")
+	if !ok || !strings.EqualFold(scheme, "http") && !strings.EqualFold(scheme, "https") {
+		return urlTemplate{}, errors.New("is not an absolute http or https URL")
+	}
+	if strings.Contains(text, "#") {
+		return urlTemplate{}, errors.New("has a fragment, which is never sent")
+	}
+	t := urlTemplate{}
+	end := strings.IndexAny(rest, "/?")
+	if end < 0 {
+		end = len(rest)
+	}
+	t.origin = strings.ToLower(scheme) + "://" + rest[:end]
+	t.path, t.query, ok = strings.Cut(rest[end:], "?")
+	if ok {
+		t.query = "?" + t.query
+	}
+	if strings.ContainsAny(rest[:end], "{}") {
+		return urlTemplate{}, errors.New("has a token in its host; only path and query may have one")
+	}
+	if err := onlyTokens(t.path + t.query); err != nil {
+		return urlTemplate{}, err
+	}
+	parsed, err := url.Parse(t.expand("s", "v"))
+	switch {
+	case err != nil || parsed.Hostname() == "":
+		return urlTemplate{}, errors.New("is not an absolute http or https URL")
+	case parsed.User != nil:
+		return urlTemplate{}, errors.New("has a user or a password, which would be shown to every reader")
+	}
+	return t, nil
+}
+
+func onlyTokens(rest string) error {
+	for {
+		open := strings.IndexAny(rest, "{}")
+		if open < 0 {
+			return nil
+		}
+		end := strings.IndexAny(rest[open+1:], "{}") + open + 1
+		if rest[open] == '}' || end == open || rest[end] == '{' {
+			return errors.New("has a brace that belongs to neither {study} nor {value}")
+		}
+		if token := rest[open : end+1]; token != "{study}" && token != "{value}" {
+			return errors.New("has the token " + quoted(token) + "; only {study} and {value} are replaced")
+		}
+		rest = rest[end+1:]
+	}
+}
+
+func (t urlTemplate) expand(study, value string) string {
+	path := strings.NewReplacer("{study}", url.PathEscape(study), "{value}", url.PathEscape(value)).Replace(t.path)
+	query := strings.NewReplacer("{study}", url.QueryEscape(study), "{value}", url.QueryEscape(value)).Replace(t.query)
+	return t.origin + path + query
+}
+
+// fill replaces the tokens. The error says, safe to show, why a value cannot be sent: in a path, an empty segment, "."
+// and ".." would make it another path.
+func (t urlTemplate) fill(study, value string) (string, error) {
+	for segment := range strings.SplitSeq(t.path, "/") {
+		if !strings.Contains(segment, "{") {
+			continue
+		}
+		switch strings.NewReplacer("{study}", study, "{value}", value, "%2e", ".", "%2E", ".").Replace(segment) {
+		case "":
+			return "", errors.New("is empty, which cannot be asked about")
+		case ".", "..":
+			return "", errors.New(quoted(value) + " cannot be asked about: it would change the address that is asked")
+		}
+	}
+	full := t.expand(study, value)
+	if len(full) > maxURLLength {
+		return "", errors.New("is too long to be asked about")
+	}
+	return full, nil
+}
