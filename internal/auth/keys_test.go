@@ -1,0 +1,294 @@
+package auth_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tutti/internal/auth"
+	"tutti/internal/core"
+)
+
+func create(t testing.TB, keys *auth.Keys, name string, expires time.Time, scopes ...string) (core.APIKey, string) {
+	t.Helper()
+	key, text, err := keys.Create(t.Context(), name, scopes, expires)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key, text
+}
+
+// TestCreateStoresOnlyTheHash: nothing that is stored or listed holds the secret.
+func TestCreateStoresOnlyTheHash(t *testing.T) {
+	store := &keyStore{}
+	keys := newKeys(t, store, auth.KeysConfig{Now: new(clock).now})
+	key, text := create(t, keys, "portal", noon.Add(time.Hour).In(time.FixedZone("", 3600)), "S1.WRITE", "S2.READ", "S1.WRITE")
+	parts := strings.SplitN(text, "_", 3)
+	if len(parts) != 3 || parts[0] != "tutti" || parts[1] != key.ID || len(parts[2]) != 43 {
+		t.Fatalf("text %q of key %q", text, key.ID)
+	}
+	sum := sha256.Sum256([]byte(parts[2]))
+	want := core.APIKey{
+		ID: key.ID, Name: "portal", Scopes: []string{"S1.WRITE", "S2.READ"}, CreatedAt: noon, ExpiresAt: noon.Add(time.Hour), Hash: sum[:],
+	}
+	listed, err := keys.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]core.APIKey{want}, listed); diff != "" {
+		t.Error(diff)
+	}
+	if strings.Contains(fmt.Sprintf("%+v", listed), parts[2]) || bytes.Contains(listed[0].Hash, []byte(parts[2])) {
+		t.Error("the secret is stored")
+	}
+	if key.ExpiresAt.Location() != time.UTC {
+		t.Errorf("expiry in %v", key.ExpiresAt.Location())
+	}
+	_, other := create(t, keys, "portal", time.Time{}, "S1.WRITE")
+	if other == text {
+		t.Error("two keys are equal")
+	}
+}
+
+func TestCreateRefuses(t *testing.T) {
+	const hint = "say in a few words what the key is for"
+	notScope := func(scope string) (string, string) {
+		return fmt.Sprintf("%q is not a scope", scope), "use tutti.WRITE, <organization>.WRITE or <organization>.READ"
+	}
+	type want struct{ message, hint string }
+	scope := func(s string) want { m, h := notScope(s); return want{m, h} }
+	for _, tc := range []struct {
+		name, key string
+		scopes    []string
+		expires   time.Time
+		want      want
+	}{
+		{"no name", "", []string{"S1.READ"}, time.Time{}, want{"the name is empty", hint}},
+		{"a blank name", " \t ", []string{"S1.READ"}, time.Time{}, want{"the name is empty", hint}},
+		{"a long name", strings.Repeat("ä", 101), []string{"S1.READ"}, time.Time{}, want{"the name has over 100 characters", hint}},
+		{"a line feed", "a\nb", []string{"S1.READ"}, time.Time{}, want{"the name holds a character that cannot be printed", hint}},
+		{"a turn of direction", "a\u202eb", []string{"S1.READ"}, time.Time{}, want{"the name holds a character that cannot be printed", hint}},
+		{"bytes", "a\xff", []string{"S1.READ"}, time.Time{}, want{"the name is not valid UTF-8", hint}},
+		{"no scope", "k", nil, time.Time{}, want{"a key needs a scope", "such as tutti.WRITE or <organization>.WRITE"}},
+		{"many scopes", "k", make([]string, 1001), time.Time{}, want{"a key can have 1000 scopes at most", ""}},
+		{"an empty scope", "k", []string{""}, time.Time{}, scope("")},
+		{"no organization", "k", []string{".WRITE"}, time.Time{}, scope(".WRITE")},
+		{"no suffix", "k", []string{"S1.WRITE", "S1"}, time.Time{}, scope("S1")},
+		{"a space", "k", []string{"S1.WRITE tutti.WRITE"}, time.Time{}, scope("S1.WRITE tutti.WRITE")},
+		{"a wide space", "k", []string{"S\u00a01.WRITE"}, time.Time{}, scope("S\u00a01.WRITE")},
+		{"a control character", "k", []string{"S\x001.WRITE"}, time.Time{}, scope("S\x001.WRITE")},
+		{"a relative segment", "k", []string{"...WRITE"}, time.Time{}, scope("...WRITE")},
+		{
+			"a time that has passed", "k",
+			[]string{"S1.READ"},
+			noon,
+			want{"the key would have expired already", "give a time to come, or none for a key that does not expire"},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			store := &keyStore{}
+			keys := newKeys(t, store, auth.KeysConfig{Now: new(clock).now})
+			_, text, err := keys.Create(t.Context(), tc.key, tc.scopes, tc.expires)
+			wantError(t, err, core.CodeInvalid, tc.want.message)
+			if core.HintOf(err) != tc.want.hint {
+				t.Errorf("hint: got %q, want %q", core.HintOf(err), tc.want.hint)
+			}
+			if text != "" || len(store.keys) > 0 {
+				t.Errorf("made %q, stored %v", text, store.keys)
+			}
+		})
+	}
+}
+
+func TestKeysPassOnFaultsOfTheStore(t *testing.T) {
+	down := core.NewError(core.CodeUnavailable, "the store does not answer")
+	store := &keyStore{}
+	keys := newKeys(t, store, auth.KeysConfig{})
+	store.fail(down)
+	_, _, err := keys.Create(t.Context(), "k", []string{"S1.READ"}, time.Time{})
+	wantError(t, err, core.CodeUnavailable, "the store does not answer")
+	_, err = keys.List(t.Context())
+	wantError(t, err, core.CodeUnavailable, "the store does not answer")
+	_, err = keys.Revoke(t.Context(), "x")
+	wantError(t, err, core.CodeUnavailable, "the store does not answer")
+	store.fail(nil)
+	_, err = keys.Revoke(t.Context(), "x")
+	wantError(t, err, core.CodeNotFound, "there is no such API key")
+}
+
+func TestAuthenticateKey(t *testing.T) {
+	store, now := &keyStore{}, new(clock)
+	keys := newKeys(t, store, auth.KeysConfig{Now: now.now})
+	_, good := create(t, keys, "good", time.Time{}, "S1.WRITE")
+	_, short := create(t, keys, "short", noon.Add(time.Minute), "S1.WRITE")
+	revoked, ended := create(t, keys, "ended", time.Time{}, "S1.WRITE")
+	if _, err := keys.Revoke(t.Context(), revoked.ID); err != nil {
+		t.Fatal(err)
+	}
+	now.advance(time.Minute)
+	swap := func(text string, at int) string {
+		c := byte('A')
+		if text[at] == c {
+			c = 'B'
+		}
+		return text[:at] + string(c) + text[at+1:]
+	}
+	for _, tc := range []struct{ name, token, message string }{
+		{"good", good, ""},
+		{"expired", short, "the API key has expired"},
+		{"revoked", ended, "the API key was revoked"},
+		{"revoked, wrong secret", swap(ended, len(ended)-5), "the API key is not known"},
+		{"expired, wrong secret", swap(short, len(short)-5), "the API key is not known"},
+		{"first character of the secret", swap(good, 23), "the API key is not known"},
+		{"last character of the secret", swap(good, len(good)-1), "the API key is not known"},
+		{"another's secret", good[:23] + ended[23:], "the API key is not known"},
+		{"unknown id", "tutti_0000000000000000_" + good[23:], "the API key is not known"},
+		{"id in upper case", strings.ToUpper(good[:23]) + good[23:], "the token is not an API key"},
+		{"cut", good[:len(good)-1], "the API key is not known"},
+		{"longer", good + "A", "the API key is not known"},
+		{"no secret", good[:22], "the API key is not known"},
+		{"prefix alone", "tutti_", "the API key is not known"},
+		{"empty", "", "the token is empty"},
+		{"endless", "tutti_" + strings.Repeat("a", 16<<10), "the token is too long"},
+		{"something else", "hunter2", "the token is not an API key"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p, err := auth.New(keys, nil).Authenticate(t.Context(), tc.token)
+			if tc.message == "" {
+				if err != nil || p.Name != "good" || !p.MayWrite("S1") || p.MayWrite("S2") {
+					t.Errorf("got %+v, %v", p, err)
+				}
+				return
+			}
+			wantError(t, err, core.CodeUnauthenticated, tc.message)
+			if diff := cmp.Diff(core.Principal{}, p); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestKeysAreReadOnce: a token costs a call of the store once in a while, and a failure or an unknown id is never kept.
+func TestKeysAreReadOnce(t *testing.T) {
+	store, now := &keyStore{}, new(clock)
+	keys := newKeys(t, store, auth.KeysConfig{Now: now.now, CacheFor: 2 * time.Second})
+	_, text := create(t, keys, "k", time.Time{}, "S1.WRITE")
+	authenticate := func(token string) error {
+		_, err := keys.Authenticate(t.Context(), token)
+		return err
+	}
+	reads := func(want int) {
+		t.Helper()
+		if store.reads != want {
+			t.Errorf("%d reads, want %d", store.reads, want)
+		}
+	}
+	store.fail(errors.New("the disk is gone"))
+	for range 2 {
+		wantError(t, authenticate(text), core.CodeUnavailable, "API keys cannot be checked now")
+	}
+	reads(2)
+	store.fail(nil)
+	for range 10 {
+		if err := authenticate(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reads(3)
+	store.fail(errors.New("the disk is gone"))
+	if err := authenticate(text); err != nil {
+		t.Errorf("a kept key: %v", err)
+	}
+	now.advance(2 * time.Second)
+	wantError(t, authenticate(text), core.CodeUnavailable, "API keys cannot be checked now")
+	reads(4)
+	store.fail(nil)
+	for range 2 {
+		wantError(t, authenticate("tutti_0000000000000000_"+text[23:]), core.CodeUnauthenticated, "the API key is not known")
+	}
+	reads(6)
+}
+
+// TestRevokedKeyEndsAtOnce: also when somebody was reading it while it was revoked, and after at most CacheFor when another
+// process has revoked it.
+func TestRevokedKeyEndsAtOnce(t *testing.T) {
+	t.Run("in this process", func(t *testing.T) {
+		store := &keyStore{}
+		keys := newKeys(t, store, auth.KeysConfig{Now: new(clock).now})
+		key, text := create(t, keys, "k", time.Time{}, "S1.WRITE")
+		if _, err := keys.Authenticate(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+		revoked, err := keys.Revoke(t.Context(), key.ID)
+		if err != nil || !revoked.RevokedAt.Equal(noon) {
+			t.Fatalf("got %+v, %v", revoked, err)
+		}
+		_, err = keys.Authenticate(t.Context(), text)
+		wantError(t, err, core.CodeUnauthenticated, "the API key was revoked")
+	})
+	t.Run("while it is read", func(t *testing.T) {
+		store := &keyStore{}
+		keys := newKeys(t, store, auth.KeysConfig{Now: new(clock).now})
+		key, text := create(t, keys, "k", time.Time{}, "S1.WRITE")
+		store.reading = func() {
+			if _, err := keys.Revoke(t.Context(), key.ID); err != nil {
+				t.Error(err)
+			}
+		}
+		if _, err := keys.Authenticate(t.Context(), text); err != nil {
+			t.Fatalf("what was read before: %v", err)
+		}
+		_, err := keys.Authenticate(t.Context(), text)
+		wantError(t, err, core.CodeUnauthenticated, "the API key was revoked")
+	})
+	t.Run("in another process", func(t *testing.T) {
+		store, now := &keyStore{}, new(clock)
+		here, there := newKeys(t, store, auth.KeysConfig{Now: now.now}), newKeys(t, store, auth.KeysConfig{Now: now.now})
+		key, text := create(t, here, "k", time.Time{}, "S1.WRITE")
+		if _, err := here.Authenticate(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := there.Revoke(t.Context(), key.ID); err != nil {
+			t.Fatal(err)
+		}
+		now.advance(auth.DefaultCacheFor)
+		_, err := here.Authenticate(t.Context(), text)
+		wantError(t, err, core.CodeUnauthenticated, "the API key was revoked")
+	})
+}
+
+// TestManyKeysAtOnce: more keys than are kept, from several goroutines.
+func TestManyKeysAtOnce(t *testing.T) {
+	keys := newKeys(t, &keyStore{}, auth.KeysConfig{})
+	texts := make([]string, 1100)
+	for i := range texts {
+		_, texts[i] = create(t, keys, fmt.Sprint(i), time.Time{}, fmt.Sprintf("S%d.WRITE", i))
+	}
+	var group sync.WaitGroup
+	for worker := range 4 {
+		group.Go(func() {
+			for i := range texts {
+				i := (i + worker*300) % len(texts)
+				p, err := keys.Authenticate(t.Context(), texts[i])
+				if err != nil || !p.MayWrite(fmt.Sprintf("S%d", i)) || len(p.Writes) != 1 {
+					t.Errorf("key %d: %+v, %v", i, p, err)
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
+func TestKeysConfigIsChecked(t *testing.T) {
+	for _, d := range []time.Duration{-1, 11 * time.Second} {
+		_, err := auth.NewKeys(&keyStore{}, auth.KeysConfig{CacheFor: d})
+		wantError(t, err, core.CodeInvalid, "keys can be cached for 0 to 10 seconds")
+	}
+}

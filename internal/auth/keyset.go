@@ -1,0 +1,70 @@
+package auth
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/MicahParks/jwkset"
+)
+
+// maxSetKeys is how many keys a key set may have: a token that names none of them is tried with all that fit.
+const maxSetKeys = 128
+
+// keySet holds the keys of an issuer.
+type keySet []publicKey
+
+// candidates gives the keys that a token may be signed with: those of its key id and those without one; all when the token
+// has none.
+func (s keySet) candidates(id, alg string) []publicKey {
+	var found []publicKey
+	for _, k := range s {
+		if k.fits(alg) && (id == "" || k.id == "" || k.id == id) {
+			found = append(found, k)
+		}
+	}
+	return found
+}
+
+// parseKeySet reads a JSON Web Key Set (RFC 7517). A key that cannot be used, such as one for encryption or of an unknown
+// type, is left out (section 5 there) and told of in skipped: it takes nothing from the others.
+func parseKeySet(body []byte) (set keySet, skipped []error, err error) {
+	var document struct {
+		Keys []json.RawMessage `json:"keys"`
+	}
+	if err := json.Unmarshal(body, &document); err != nil {
+		return nil, nil, fmt.Errorf("decoding a key set: %w", err)
+	}
+	if document.Keys == nil {
+		return nil, nil, errors.New("decoding a key set: it has no member keys")
+	}
+	if len(document.Keys) > maxSetKeys {
+		return nil, nil, fmt.Errorf("decoding a key set: it has %d keys, the limit is %d", len(document.Keys), maxSetKeys)
+	}
+	set = make(keySet, 0, len(document.Keys))
+	for i, raw := range document.Keys {
+		key, err := parseJWK(raw)
+		if err != nil {
+			skipped = append(skipped, fmt.Errorf("key %d: %w", i, err))
+			continue
+		}
+		set = append(set, key)
+	}
+	return set, skipped, nil
+}
+
+func parseJWK(raw []byte) (publicKey, error) {
+	jwk, err := jwkset.NewJWKFromRawJSON(raw, jwkset.JWKMarshalOptions{}, jwkset.JWKValidateOptions{})
+	if err != nil {
+		return publicKey{}, fmt.Errorf("reading a JSON web key: %w", err)
+	}
+	said := jwk.Marshal()
+	if said.USE != "" && said.USE != jwkset.UseSig {
+		return publicKey{}, fmt.Errorf("its use is %q", said.USE)
+	}
+	if len(said.KEYOPS) > 0 && !slices.Contains(said.KEYOPS, jwkset.KeyOpsVerify) {
+		return publicKey{}, errors.New("its operations do not include verify")
+	}
+	return newPublicKey(said.KID, said.ALG.String(), jwk.Key())
+}
