@@ -1,16 +1,26 @@
 package http
 
+import (
+	"context"
+	"errors"
+	"fmt"
+	nethttp "net/http"
+	"strings"
+
+	"tutti/internal/core"
+)
+
 // access says who may use a route while tokens are asked for (CONTRACT section 6).
 type access struct {
 	kind accessKind
-	// organization names the path parameter whose organization's write scope is enough; of accessOrganization alone.
-	organization string
+	// param names the path parameter that decides: the organization of accessOrganization, the repository of accessSigned.
+	param string
 }
 
 type accessKind int
 
 const (
-	// accessOpen: anybody, without a token.
+	// accessOpen: anybody, without a token; one that is shown is not looked at.
 	accessOpen accessKind = iota
 	// accessToken: anybody with a valid token; what it sees is narrowed by the handler.
 	accessToken
@@ -18,14 +28,215 @@ const (
 	accessSystem
 	// accessOrganization: the write scope of the organization in the path, or the system's.
 	accessOrganization
-	// accessSigned: the signature of the body, checked by the handler, else the system's write scope.
+	// accessSigned: the signature of the body, checked by the handler, where the repository in the path asks for one; else
+	// the system's write scope.
 	accessSigned
 )
 
 func open() access   { return access{kind: accessOpen} }
 func token() access  { return access{kind: accessToken} }
 func system() access { return access{kind: accessSystem} }
-func signed() access { return access{kind: accessSigned} }
+
+// signed asks for what the repository that a path parameter names asks for.
+func signed(param string) access { return access{kind: accessSigned, param: param} }
 
 // writerOf asks for the write scope of the organization that a path parameter names.
-func writerOf(param string) access { return access{kind: accessOrganization, organization: param} }
+func writerOf(param string) access { return access{kind: accessOrganization, param: param} }
+
+const (
+	headerAuthorization = "Authorization"
+	headerChallenge     = "WWW-Authenticate"
+	bearer              = "Bearer"
+)
+
+type callerKey struct{}
+
+// callerOf gives whose token the request of a context shows, a Principal that may do nothing on an open route. false means
+// that nobody is asked.
+func callerOf(ctx context.Context) (core.Principal, bool) {
+	p, ok := ctx.Value(callerKey{}).(core.Principal)
+	return p, ok
+}
+
+// guarded lets those through to next who may use a route. It is the one place that looks at tokens: every route passes it
+// before anything of the request is read, and before anything that it names is looked for.
+func (h *Handler) guarded(who access, next nethttp.HandlerFunc) nethttp.HandlerFunc {
+	if h.ports.Authenticator == nil {
+		return next
+	}
+	return func(w nethttp.ResponseWriter, r *nethttp.Request) {
+		caller := core.Principal{}
+		if h.asksForToken(r, who) {
+			var err error
+			if caller, err = h.authenticate(r); err != nil {
+				h.fail(w, r, err)
+				return
+			}
+			exchangeOf(r.Context()).principal = caller.Name
+		}
+		r = r.WithContext(context.WithValue(r.Context(), callerKey{}, caller))
+		if err := h.permit(r, who); err != nil {
+			h.fail(w, r, err)
+			return
+		}
+		next(w, r)
+	}
+}
+
+// asksForToken tells whether a request of a route needs a token at all.
+func (h *Handler) asksForToken(r *nethttp.Request, who access) bool {
+	switch who.kind {
+	case accessOpen:
+		return false
+	case accessSigned:
+		return !h.isSigned(r, who)
+	default:
+		return true
+	}
+}
+
+// isSigned tells whether the repository of a notification asks for a signature, which then decides.
+func (h *Handler) isSigned(r *nethttp.Request, who access) bool {
+	repository, err := pathParam(r, who.param, who.param)
+	return err == nil && h.ports.Notifications.Signed(repository)
+}
+
+// permit refuses a caller whose scopes do not cover a route.
+func (h *Handler) permit(r *nethttp.Request, who access) error {
+	switch who.kind {
+	case accessOpen, accessToken:
+		return nil
+	case accessSigned:
+		if h.isSigned(r, who) {
+			return nil
+		}
+	case accessOrganization:
+		organization, err := pathParam(r, who.param, who.param)
+		if err != nil {
+			return err
+		}
+		return h.mayWrite(r, organization)
+	case accessSystem:
+	}
+	return h.maySystem(r)
+}
+
+// authenticate gives whose token a request shows.
+func (h *Handler) authenticate(r *nethttp.Request) (core.Principal, error) {
+	given := r.Header.Values(headerAuthorization)
+	if len(given) == 0 {
+		return core.Principal{}, &accessError{challenge: bearer, cause: &core.Error{
+			Code: core.CodeUnauthenticated, Message: "this needs a token", Hint: "send the header Authorization: Bearer <API key or JWT>",
+		}}
+	}
+	token, ok := bearerToken(given[0])
+	if len(given) > 1 || !ok {
+		return core.Principal{}, &accessError{challenge: bearer, cause: &core.Error{
+			Code: core.CodeUnauthenticated, Message: "the header Authorization is not a bearer token",
+			Hint: "send it once, as Bearer, a space and an API key or JWT",
+		}}
+	}
+	p, err := h.ports.Authenticator.Authenticate(r.Context(), token)
+	if e, ok := errors.AsType[*core.Error](err); ok && e.Code == core.CodeUnauthenticated {
+		return core.Principal{}, &accessError{challenge: bearer + ` error="invalid_token"`, cause: e}
+	}
+	if err != nil {
+		return core.Principal{}, fmt.Errorf("checking a token: %w", err)
+	}
+	return p, nil
+}
+
+// bearerToken gives the token of an Authorization header (RFC 6750, section 2.1); the scheme may be in any case.
+func bearerToken(header string) (string, bool) {
+	scheme, rest, _ := strings.Cut(header, " ")
+	token := strings.Trim(rest, " ")
+	if !strings.EqualFold(scheme, bearer) || strings.TrimRight(token, "=") == "" {
+		return "", false
+	}
+	foreign := strings.ContainsFunc(strings.TrimRight(token, "="), func(c rune) bool {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		return !letter && !strings.ContainsRune("-._~+/", c)
+	})
+	return token, !foreign
+}
+
+// maySystem refuses a caller without the system's write scope; nil when nobody is asked.
+func (h *Handler) maySystem(r *nethttp.Request) error {
+	if caller, bound := h.boundCaller(r); bound {
+		return h.forbidden(caller, h.ports.Authenticator.SystemScope())
+	}
+	return nil
+}
+
+// mayWrite refuses a caller who may not index, submit and publish in an organization; nil when nobody is asked.
+func (h *Handler) mayWrite(r *nethttp.Request, organization string) error {
+	if caller, bound := h.boundCaller(r); bound && !caller.MayWrite(organization) {
+		return h.forbidden(caller, h.ports.Authenticator.WriteScope(organization))
+	}
+	return nil
+}
+
+// mayRead refuses a caller who may not read what an organization has not published; nil when nobody is asked.
+func (h *Handler) mayRead(r *nethttp.Request, organization string) error {
+	if caller, bound := h.boundCaller(r); bound && !caller.MayRead(organization) {
+		return h.forbidden(caller, h.ports.Authenticator.ReadScope(organization))
+	}
+	return nil
+}
+
+// boundCaller gives the caller whose scopes bound what it may do and see; false where nobody is asked, and for the system.
+// Without a caller in the context, which a route that is not guarded would have, nothing is allowed.
+func (h *Handler) boundCaller(r *nethttp.Request) (core.Principal, bool) {
+	if h.ports.Authenticator == nil {
+		return core.Principal{}, false
+	}
+	caller, _ := callerOf(r.Context())
+	return caller, !caller.System
+}
+
+// forbidden refuses a caller and names the scope that it lacks, which tells nothing of what there is.
+func (h *Handler) forbidden(caller core.Principal, scope string) error {
+	challenge := bearer + ` error="insufficient_scope"`
+	if isScopeToken(scope) {
+		challenge += fmt.Sprintf(`, scope="%s"`, scope)
+	}
+	hint := "ask for a token with this scope"
+	if all := h.ports.Authenticator.SystemScope(); all != scope {
+		hint += ", or with " + all
+	}
+	if len(caller.Scopes) == 0 {
+		hint += "; this one has none"
+	}
+	return &accessError{challenge: challenge, cause: &core.Error{
+		Code: core.CodeForbidden, Message: fmt.Sprintf("this needs the scope %q", scope), Hint: hint,
+	}}
+}
+
+// isScopeToken tells whether a scope can stand in a challenge (RFC 6749, section 3.3): an organization may be called
+// anything.
+func isScopeToken(scope string) bool {
+	return !strings.ContainsFunc(scope, func(c rune) bool { return c <= ' ' || c > '~' || c == '"' || c == '\\' })
+}
+
+// accessError refuses a caller, with the challenge that says what is missing (RFC 6750, section 3).
+type accessError struct {
+	cause     *core.Error
+	challenge string
+}
+
+// Error gives the text of the cause.
+func (e *accessError) Error() string { return e.cause.Error() }
+
+// Unwrap gives the Error that has the code.
+func (e *accessError) Unwrap() error { return e.cause }
+
+// challengeOf gives what WWW-Authenticate says beside an error, "" for nothing.
+func challengeOf(err error) string {
+	if e, ok := errors.AsType[*accessError](err); ok {
+		return e.challenge
+	}
+	if core.CodeOf(err) == core.CodeUnauthenticated {
+		return bearer
+	}
+	return ""
+}

@@ -47,6 +47,21 @@ func (h *Handler) readEmptyObject(w nethttp.ResponseWriter, r *nethttp.Request) 
 	return nil
 }
 
+// readJSON reads a body that must be there and be declared as JSON. Whether it is JSON is for its reader to say.
+func (h *Handler) readJSON(w nethttp.ResponseWriter, r *nethttp.Request) ([]byte, error) {
+	body, err := h.readBody(w, r)
+	if err != nil {
+		return nil, err
+	}
+	if len(bytes.Trim(body, " \t\r\n")) == 0 {
+		return nil, &core.Error{Code: core.CodeInvalid, Message: "the body is empty", Hint: "send a JSON object"}
+	}
+	if err := jsonContent(r.Header); err != nil {
+		return nil, err
+	}
+	return body, nil
+}
+
 func (h *Handler) readBody(w nethttp.ResponseWriter, r *nethttp.Request) ([]byte, error) {
 	if r.Body == nil || r.Body == nethttp.NoBody || r.ContentLength == 0 {
 		return nil, nil

@@ -7,6 +7,7 @@ import (
 	"net"
 	nethttp "net/http"
 	"strconv"
+	"time"
 
 	"tutti/internal/core"
 )
@@ -78,7 +79,7 @@ func refusedStatus(b []byte) (int, bool) {
 	return status, err == nil && status >= 400
 }
 
-// refusal is the whole answer, head and body. The path is not known, so it has the members of /index as well.
+// refusal is the whole answer, head and body. The path is not known, so it has the members of every surface.
 func refusal(status int) ([]byte, error) {
 	e := &core.Error{Code: core.CodeInvalid, Message: "the request is malformed: its target, its headers or its framing"}
 	switch status {
@@ -90,6 +91,7 @@ func refusal(status int) ([]byte, error) {
 	requestID := newRequestID()
 	p := newProblem(e, "/", requestID).onIndex()
 	p.Status, p.Title = status, nethttp.StatusText(status)
+	p = p.onMetadata(errorIDOf(e), "/", time.Now())
 	body, err := json.Marshal(p)
 	if err != nil {
 		return nil, err

@@ -1,7 +1,6 @@
 package http
 
 import (
-	"context"
 	"fmt"
 	nethttp "net/http"
 	"slices"
@@ -96,26 +95,29 @@ func letterQueryOf(r *nethttp.Request) (letterQuery, error) {
 	return l, nil
 }
 
-// eachLetters calls each for the letters of l, a page at a time, until l's limit, and gives the cursor of those behind it.
-// Pages bound the memory whatever the limit is: only what each keeps of one stays.
+// eachLetters calls each for the letters of l that the caller sees, a page at a time, until l's limit, and gives the cursor
+// of those behind it. Pages bound the memory whatever the limit is: only what each keeps of one stays.
 func (h *Handler) eachLetters(
-	ctx context.Context, l letterQuery, each func([]core.DeadLetter) error,
+	r *nethttp.Request, l letterQuery, each func([]core.DeadLetter) error,
 ) (string, error) {
+	filter, narrowed := h.letterFilter(r)
 	cursor := l.cursor
-	for seen := 0; ; {
+	seen := 0
+	for round := 1; ; round++ {
 		n := letterPage
 		if l.limit > 0 {
 			n = min(n, l.limit-seen)
 		}
-		letters, next, err := h.ports.DeadLetters.List(ctx, l.repository, l.reason, n, cursor)
+		letters, next, err := h.ports.DeadLetters.List(r.Context(), l.repository, l.reason, n, cursor)
 		if err != nil {
 			return "", fmt.Errorf("listing dead letters: %w", err)
 		}
+		letters = filter(letters)
 		if err := each(letters); err != nil {
 			return "", err
 		}
 		seen += len(letters)
-		if next == "" || l.limit > 0 && seen >= l.limit {
+		if next == "" || l.limit > 0 && (seen >= l.limit || narrowed && round == narrowRounds) {
 			return next, nil
 		}
 		cursor = next
@@ -136,7 +138,7 @@ func (h *Handler) listDeadLetters(w nethttp.ResponseWriter, r *nethttp.Request) 
 		l.limit = defaultLetters
 	}
 	list := letterList{DeadLetters: []letterBody{}}
-	list.NextCursor, err = h.eachLetters(r.Context(), l, func(letters []core.DeadLetter) error {
+	list.NextCursor, err = h.eachLetters(r, l, func(letters []core.DeadLetter) error {
 		for _, letter := range letters {
 			list.DeadLetters = append(list.DeadLetters, newLetterBody(letter))
 		}
@@ -152,6 +154,9 @@ func (h *Handler) listDeadLetters(w nethttp.ResponseWriter, r *nethttp.Request) 
 func (h *Handler) getDeadLetter(w nethttp.ResponseWriter, r *nethttp.Request) error {
 	id, err := pathParam(r, "id", "id")
 	if err != nil {
+		return err
+	}
+	if err := h.checkLetter(r, id); err != nil {
 		return err
 	}
 	letter, err := h.ports.DeadLetters.Get(r.Context(), id)
@@ -183,6 +188,9 @@ func (h *Handler) retryDeadLetter(w nethttp.ResponseWriter, r *nethttp.Request) 
 		return err
 	}
 	if err := h.readEmptyObject(w, r); err != nil {
+		return err
+	}
+	if err := h.checkLetter(r, id); err != nil {
 		return err
 	}
 	requestID := exchangeOf(r.Context()).requestID

@@ -83,6 +83,9 @@ func (h *Handler) streamJob(w nethttp.ResponseWriter, r *nethttp.Request) error 
 	if err != nil {
 		return err
 	}
+	if err := h.checkJob(r, id); err != nil {
+		return err
+	}
 	feed := newJobFeed()
 	ctx, cancel := context.WithCancel(r.Context())
 	watched := watch{done: make(chan struct{})}

@@ -97,7 +97,7 @@ func (h *Handler) route() {
 	h.handle(nethttp.MethodDelete, "/dead-letters/{id}", h.discardDeadLetter, taken(), system())
 	h.handle(nethttp.MethodPost, "/dead-letters/{id}/retry", h.retryDeadLetter, taken(), token())
 
-	h.handle(nethttp.MethodPost, "/notifications/{repositoryCode}", h.notify, taken(), signed())
+	h.handle(nethttp.MethodPost, "/notifications/{repositoryCode}", h.notify, taken(), signed("repositoryCode"))
 
 	h.routeSchemas()
 	h.routeStudies()
@@ -116,8 +116,8 @@ func (h *Handler) handle(method, pattern string, answer handlerFunc, query param
 }
 
 // handleMedia routes a handler that answers one of the offered media types and takes the given query parameters.
-func (h *Handler) handleMedia(method, pattern string, offers []string, answer handlerFunc, query parameters, _ access) {
-	h.router.MethodFunc(method, h.cfg.BasePath+pattern, func(w nethttp.ResponseWriter, r *nethttp.Request) {
+func (h *Handler) handleMedia(method, pattern string, offers []string, answer handlerFunc, query parameters, who access) {
+	h.mount(method, pattern, who, func(w nethttp.ResponseWriter, r *nethttp.Request) {
 		if negotiate(r.Header.Values("Accept"), offers...) == "" {
 			h.fail(w, r, notAcceptable(offers))
 			return
@@ -132,11 +132,16 @@ func (h *Handler) handleMedia(method, pattern string, offers []string, answer ha
 	})
 }
 
+// mount puts a route behind its guard; nothing else adds routes.
+func (h *Handler) mount(method, pattern string, who access, next nethttp.HandlerFunc) {
+	h.router.MethodFunc(method, h.cfg.BasePath+pattern, h.guarded(who, next))
+}
+
 // handleMetrics routes /metrics, which answers in Prometheus' formats; name[] picks metrics, as promhttp has it.
 func (h *Handler) handleMetrics() {
 	metrics := promhttp.HandlerFor(h.cfg.Gatherer, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 	query := taken("name[]")
-	h.router.MethodFunc(nethttp.MethodGet, h.cfg.BasePath+pathMetrics, func(w nethttp.ResponseWriter, r *nethttp.Request) {
+	h.mount(nethttp.MethodGet, pathMetrics, open(), func(w nethttp.ResponseWriter, r *nethttp.Request) {
 		if err := query.check(r); err != nil {
 			h.fail(w, r, err)
 			return

@@ -36,7 +36,11 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-const testRequestID = "req-1"
+const (
+	testRequestID = "req-1"
+	// signedRepository is the one whose notifications must be signed.
+	signedRepository = "signed"
+)
 
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
@@ -52,6 +56,7 @@ type ports struct {
 	notify        func(repository string, body []byte, signature, requestID string) (core.Notified, error)
 	letters       *letters
 	watch         func(ctx context.Context, id string, each func(core.JobChange) error) error
+	metadata      *metadata
 }
 
 func (p *ports) Record(_ context.Context, kind core.Kind, repository, organization, id, requestID string) (string, error) {
@@ -78,6 +83,8 @@ func (p *ports) Notify(_ context.Context, repository string, body []byte, signat
 	return p.notify(repository, body, signature, requestID)
 }
 
+func (p *ports) Signed(repository string) bool { return repository == signedRepository }
+
 func (p *ports) Health(context.Context) http.Health { return p.health() }
 
 func (p *ports) Watch(ctx context.Context, id string, each func(core.JobChange) error) error {
@@ -94,7 +101,10 @@ var (
 
 // ports gives p for every port; the parts that it lacks answer nothing.
 func (p *ports) ports() http.Ports {
-	return http.Ports{Ingest: p, Jobs: p, JobEvents: p, Readiness: p, Notifications: p, DeadLetters: p.letters, Retries: p.letters}
+	return http.Ports{
+		Ingest: p, Jobs: p, JobEvents: p, Readiness: p, Notifications: p, DeadLetters: p.letters, Retries: p.letters,
+		AnalysisTypes: p.metadata, Studies: p.metadata, Analyses: p.metadata, Submissions: p.metadata, Keys: apiKeys{p.metadata},
+	}
 }
 
 // working gives ports that all succeed.
@@ -112,8 +122,9 @@ func working() *ports {
 		notify: func(string, []byte, string, string) (core.Notified, error) {
 			return core.Notified{Accepted: 1}, nil
 		},
-		letters: noLetters(),
-		watch:   func(context.Context, string, func(core.JobChange) error) error { return nil },
+		letters:  noLetters(),
+		watch:    func(context.Context, string, func(core.JobChange) error) error { return nil },
+		metadata: workingMetadata(),
 	}
 }
 
@@ -152,6 +163,14 @@ type ask struct {
 // do asks h, holds the answer against the OpenAPI document and gives it with its body.
 func do(t *testing.T, h handler, a ask) (*nethttp.Response, []byte) {
 	t.Helper()
+	r, res, body := exchange(t, h, a)
+	checkAgainstDocument(t, h, r, res, body)
+	return res, body
+}
+
+// exchange asks h and gives the request beside its answer.
+func exchange(t *testing.T, h handler, a ask) (*nethttp.Request, *nethttp.Response, []byte) {
+	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), a.method, a.target, strings.NewReader(a.body))
 	r.Host = "localhost"
 	if a.host != "" {
@@ -169,8 +188,7 @@ func do(t *testing.T, h handler, a ask) (*nethttp.Response, []byte) {
 	if err := res.Body.Close(); err != nil {
 		t.Fatal(err)
 	}
-	checkAgainstDocument(t, h, r, res, body)
-	return res, body
+	return r, res, body
 }
 
 // loadDocument parses the OpenAPI document once.
@@ -227,25 +245,27 @@ func checkAgainstDocument(t *testing.T, h handler, r *nethttp.Request, res *neth
 	}
 }
 
-// patternOf finds the pattern whose segments fit the raw path of r, without chi.
+// patternOf finds the pattern whose segments fit the raw path of r, of several the one with the fewest parameters, without
+// chi.
 func patternOf(h handler, r *nethttp.Request) string {
 	path, ok := strings.CutPrefix(r.URL.EscapedPath(), h.base)
 	if !ok {
 		return ""
 	}
-	got := strings.Split(path, "/")
+	got, found := strings.Split(path, "/"), ""
 	for _, route := range h.Routes() {
 		want := strings.Split(route.Pattern, "/")
-		if route.Method == r.Method && len(want) == len(got) && fits(want, got) {
-			return route.Pattern
+		if route.Method == r.Method && len(want) == len(got) && fits(want, got) &&
+			(found == "" || strings.Count(route.Pattern, "{") < strings.Count(found, "{")) {
+			found = route.Pattern
 		}
 	}
-	return ""
+	return found
 }
 
 func fits(want, got []string) bool {
 	for i := range want {
-		if !strings.HasPrefix(want[i], "{") && want[i] != got[i] || i == len(want)-1 && got[i] == "" {
+		if !strings.HasPrefix(want[i], "{") && want[i] != got[i] || i == len(want)-1 && got[i] == "" && want[i] != "" {
 			return false
 		}
 	}
@@ -291,6 +311,13 @@ type problem struct {
 	Successful *bool
 	Message    *string
 	Details    *string
+
+	ErrorID        string
+	HTTPStatusCode int
+	HTTPStatusName string
+	RequestURL     string
+	Timestamp      int64
+	Violations     json.RawMessage
 }
 
 func wantProblem(t *testing.T, res *nethttp.Response, body []byte, status int, code, text string) problem {

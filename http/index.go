@@ -76,6 +76,11 @@ func (h *Handler) run(scope core.Scope, targetOf func(*nethttp.Request) (target,
 		if err != nil {
 			return err
 		}
+		if force {
+			if err := h.maySystem(r); err != nil {
+				return err
+			}
+		}
 		if err := h.readEmptyObject(w, r); err != nil {
 			return err
 		}

@@ -155,7 +155,7 @@ func (h *Handler) listJobs(w nethttp.ResponseWriter, r *nethttp.Request) error {
 	if len(cursor) > maxCursorBytes {
 		return core.NewError(core.CodeInvalid, "query parameter cursor is not one that this server gave")
 	}
-	jobs, next, err := h.ports.Jobs.List(r.Context(), repository, state, limit, cursor)
+	jobs, next, err := h.visibleJobs(r, jobQuery{repository: repository, state: state, limit: limit, cursor: cursor})
 	if err != nil {
 		return fmt.Errorf("listing jobs: %w", err)
 	}
@@ -222,6 +222,9 @@ func (h *Handler) answerJob(
 ) error {
 	id, err := pathParam(r, "id", "id")
 	if err != nil {
+		return err
+	}
+	if err := h.checkJob(r, id); err != nil {
 		return err
 	}
 	job, err := do(r.Context(), id)

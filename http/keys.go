@@ -1,4 +1,124 @@
 package http
 
-// routeKeys routes the API keys (CONTRACT section 6).
-func (h *Handler) routeKeys() {}
+import (
+	nethttp "net/http"
+	"time"
+
+	"tutti/internal/core"
+)
+
+// keyBody is an API key as CONTRACT section 6 has it. Key, the whole text that its holder shows, is given once: in the
+// answer to the request that made it.
+type keyBody struct {
+	ID        string    `json:"id"`
+	Name      string    `json:"name"`
+	Scopes    []string  `json:"scopes"`
+	CreatedAt time.Time `json:"createdAt"`
+	ExpiresAt time.Time `json:"expiresAt,omitzero"`
+	RevokedAt time.Time `json:"revokedAt,omitzero"`
+	Key       string    `json:"key,omitempty"`
+}
+
+type keyList struct {
+	Keys []keyBody `json:"keys"`
+}
+
+func newKeyBody(k core.APIKey) keyBody {
+	b := keyBody{ID: k.ID, Name: k.Name, Scopes: k.Scopes, CreatedAt: k.CreatedAt.UTC()}
+	if b.Scopes == nil {
+		b.Scopes = []string{}
+	}
+	if !k.ExpiresAt.IsZero() {
+		b.ExpiresAt = k.ExpiresAt.UTC()
+	}
+	if !k.RevokedAt.IsZero() {
+		b.RevokedAt = k.RevokedAt.UTC()
+	}
+	return b
+}
+
+// routeKeys routes the API keys (CONTRACT section 6). They can be made while nobody is asked for one, so that there are
+// some when tokens are turned on.
+func (h *Handler) routeKeys() {
+	h.handle(nethttp.MethodGet, "/keys", h.listKeys, taken(), system())
+	h.handle(nethttp.MethodPost, "/keys", h.createKey, taken(), system())
+	h.handle(nethttp.MethodDelete, "/keys/{id}", h.revokeKey, taken(), system())
+}
+
+func (h *Handler) listKeys(w nethttp.ResponseWriter, r *nethttp.Request) error {
+	keys, err := h.ports.Keys.List(r.Context())
+	if err != nil {
+		return err
+	}
+	list := keyList{Keys: make([]keyBody, len(keys))}
+	for i, k := range keys {
+		list.Keys[i] = newKeyBody(k)
+	}
+	writeJSON(w, nethttp.StatusOK, contentTypeJSON, list)
+	return nil
+}
+
+func (h *Handler) createKey(w nethttp.ResponseWriter, r *nethttp.Request) error {
+	body, err := h.readJSON(w, r)
+	if err != nil {
+		return err
+	}
+	wanted, err := newKeyOf(body)
+	if err != nil {
+		return err
+	}
+	key, text, err := h.ports.Keys.Create(r.Context(), wanted.Name, wanted.Scopes, wanted.ExpiresAt)
+	if err != nil {
+		return err
+	}
+	answer := newKeyBody(key)
+	answer.Key = text
+	writeJSON(w, nethttp.StatusOK, contentTypeJSON, answer)
+	return nil
+}
+
+// newKeyOf reads which key is wanted. A member that a key does not have is refused: a misspelt expiresAt would make a key
+// that never expires.
+func newKeyOf(body []byte) (core.APIKey, error) {
+	members, err := decodeObject(body)
+	if err != nil {
+		return core.APIKey{}, err
+	}
+	if err := members.only("name", "scopes", "expiresAt"); err != nil {
+		return core.APIKey{}, err
+	}
+	var k core.APIKey
+	if k.Name, err = members.text("name"); err != nil {
+		return core.APIKey{}, err
+	}
+	if k.Scopes, err = members.texts("scopes"); err != nil {
+		return core.APIKey{}, err
+	}
+	expires, err := members.text("expiresAt")
+	if err != nil {
+		return core.APIKey{}, err
+	}
+	if members.has("expiresAt") {
+		if k.ExpiresAt, err = time.Parse(time.RFC3339, expires); err != nil {
+			return core.APIKey{}, memberFault("expiresAt", "must be a time such as 2026-12-31T00:00:00Z, not "+shown(expires))
+		}
+	}
+	return k, nil
+}
+
+// revokeKey ends a key and answers it as it is afterwards.
+func (h *Handler) revokeKey(w nethttp.ResponseWriter, r *nethttp.Request) error {
+	id, err := pathParam(r, "id", "id")
+	if err != nil {
+		return err
+	}
+	if err := h.readEmptyObject(w, r); err != nil {
+		return err
+	}
+	key, err := h.ports.Keys.Revoke(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, nethttp.StatusOK, contentTypeJSON, newKeyBody(key))
+	return nil
+}

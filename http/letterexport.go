@@ -23,7 +23,7 @@ func (h *Handler) exportDeadLetters(w nethttp.ResponseWriter, r *nethttp.Request
 	}
 	control := nethttp.NewResponseController(w)
 	begun := false
-	next, err := h.eachLetters(r.Context(), l, func(letters []core.DeadLetter) error {
+	next, err := h.eachLetters(r, l, func(letters []core.DeadLetter) error {
 		if !begun {
 			begun = true
 			w.Header().Set("Content-Type", contentTypeNDJSON)

@@ -25,6 +25,8 @@ const (
 	maxRequestID = 128
 	// maxLoggedPath is how much of a path is logged, in bytes.
 	maxLoggedPath = 512
+	// maxLoggedName is how much of the name of a token's holder is logged, in bytes.
+	maxLoggedName = 128
 	// unmatchedRoute is the route label of a request that no route takes.
 	unmatchedRoute = "unmatched"
 )
@@ -32,6 +34,8 @@ const (
 // exchange is what middleware and handlers share about one request.
 type exchange struct {
 	requestID string
+	// principal is the name of whose token was shown, empty for nobody's.
+	principal string
 	// err is what the client was told of as a problem, or what ended a stream, for the log.
 	err error
 	// streaming is when an answer that goes on for as long as its client likes began, zero for any other.
@@ -166,6 +170,9 @@ func (h *Handler) logRequest(r *nethttp.Request, route string, w *responseWriter
 		slog.Int64("bytes", w.size),
 		slog.Duration("duration", d),
 		slog.String("request_id", ex.requestID),
+	}
+	if ex.principal != "" {
+		attrs = append(attrs, slog.String("principal", strings.ToValidUTF8(ex.principal[:min(len(ex.principal), maxLoggedName)], "")))
 	}
 	if ex.err != nil {
 		attrs = append(attrs, slog.Any("err", ex.err))

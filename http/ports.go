@@ -85,11 +85,16 @@ type Keys interface {
 	Revoke(ctx context.Context, id string) (core.APIKey, error)
 }
 
-// Authenticator tells who a bearer token belongs to.
+// Authenticator tells who a bearer token belongs to, and how scopes are called.
 type Authenticator interface {
 	// Authenticate gives CodeUnauthenticated, with a message that is safe to show, for a token that proves nothing, and
 	// CodeUnavailable when it cannot be checked now.
 	Authenticate(ctx context.Context, token string) (core.Principal, error)
+	// SystemScope, WriteScope and ReadScope give how the scopes are called that grant everything, and writing and reading in
+	// an organization.
+	SystemScope() string
+	WriteScope(organization string) string
+	ReadScope(organization string) string
 }
 
 // Notifications takes what repositories notify by webhook.
@@ -99,6 +104,8 @@ type Notifications interface {
 	// CodeInvalid for a body that is no JSON object or array of objects, CodeNotFound for an unknown repository,
 	// CodeUnauthenticated for a signature that is missing or wrong, CodeOverloaded or CodeUnavailable from the queue.
 	Notify(ctx context.Context, repository string, body []byte, signature, requestID string) (core.Notified, error)
+	// Signed tells whether the notifications of a repository must be signed; false also for an unknown one.
+	Signed(repository string) bool
 }
 
 // JobEvents tells how jobs go on.

@@ -38,27 +38,36 @@ type problem struct {
 	Code      core.Code `json:"code"`
 	Hint      string    `json:"hint,omitempty"`
 	RequestID string    `json:"requestId"`
-	// Violations are the faults of a body that was looked at event by event.
-	Violations []core.EventFault `json:"violations,omitempty"`
+	// Message is Detail once more, where clients look for it under this name; it is empty elsewhere.
+	Message string `json:"message,omitempty"`
+	// Violations are the faults of a body: []core.EventFault of one that was looked at event by event, []core.Violation of
+	// an analysis or a registration.
+	Violations any `json:"violations,omitempty"`
 	*indexFailure
+	*metadataFailure
 }
 
 // indexFailure is what a problem of /index has beside the others, for clients that know Maestro's answers.
 type indexFailure struct {
 	Successful bool   `json:"successful"`
-	Message    string `json:"message"`
 	Details    string `json:"details"`
 }
 
 // newProblem makes the problem of err. Only the message and hint of a core.Error are shown, never its cause.
 func newProblem(err error, instance, requestID string) problem {
 	status := statusOf(core.CodeOf(err))
+	if errorIDOf(err) == errorIDPayload {
+		status = nethttp.StatusUnprocessableEntity
+	}
 	p := problem{
 		Type: "about:blank", Title: nethttp.StatusText(status), Status: status, Detail: core.MessageOf(err),
 		Instance: instance, Code: core.CodeOf(err), RequestID: requestID,
 	}
 	if e, ok := errors.AsType[*core.Error](err); ok {
 		p.Hint = e.Hint
+		if len(e.Violations) > 0 {
+			p.Violations = e.Violations
+		}
 	}
 	if e, ok := errors.AsType[*notUnderstoodError](err); ok {
 		p.Violations = e.violations
@@ -72,7 +81,8 @@ func (p problem) onIndex() problem {
 	if details == "" {
 		details = p.Detail
 	}
-	p.indexFailure = &indexFailure{Message: p.Detail, Details: details}
+	p.Message = p.Detail
+	p.indexFailure = &indexFailure{Details: details}
 	return p
 }
 
@@ -115,14 +125,19 @@ func (h *Handler) fail(w nethttp.ResponseWriter, r *nethttp.Request, err error) 
 	ex := exchangeOf(r.Context())
 	ex.err = err
 	p := newProblem(err, instanceOf(r), ex.requestID)
-	if h.onIndexSurface(r) {
+	switch {
+	case h.isBelow(r, "/index"):
 		p = p.onIndex()
+	case h.onMetadataSurface(r):
+		p = p.onMetadata(errorIDOf(err), requestURL(r), h.cfg.Now())
 	}
 	switch p.Status {
 	case nethttp.StatusServiceUnavailable:
 		w.Header().Set("Retry-After", retryAfter(core.RetryAfterOf(err)))
-	case nethttp.StatusUnauthorized:
-		w.Header().Set("WWW-Authenticate", "Bearer")
+	case nethttp.StatusUnauthorized, nethttp.StatusForbidden:
+		if challenge := challengeOf(err); challenge != "" {
+			w.Header().Set(headerChallenge, challenge)
+		}
 	}
 	writeJSON(w, p.Status, contentTypeProblem, p)
 }
@@ -145,9 +160,9 @@ func instanceOf(r *nethttp.Request) string {
 	return "/"
 }
 
-// onIndexSurface tells whether the request is for /index or below it.
-func (h *Handler) onIndexSurface(r *nethttp.Request) bool {
-	rest, ok := strings.CutPrefix(r.URL.EscapedPath(), h.cfg.BasePath+"/index")
+// isBelow tells whether the request is for a path, given without the base path, or below it.
+func (h *Handler) isBelow(r *nethttp.Request, path string) bool {
+	rest, ok := strings.CutPrefix(r.URL.EscapedPath(), h.cfg.BasePath+path)
 	return ok && (rest == "" || rest[0] == '/')
 }
 
@@ -175,6 +190,14 @@ func writeJSON(w nethttp.ResponseWriter, status int, contentType string, body an
 	header.Set("Content-Length", strconv.Itoa(len(b)))
 	w.WriteHeader(status)
 	_, _ = w.Write(b)
+}
+
+// writeEncoded writes a body that is JSON already, as it is.
+func writeEncoded(w nethttp.ResponseWriter, body []byte) {
+	header := w.Header()
+	header.Set("Content-Type", contentTypeJSON)
+	header.Set("Content-Length", strconv.Itoa(len(body)))
+	_, _ = w.Write(body)
 }
 
 // encodeJSON writes v as one line. <, > and & stay as they are: no answer is read as HTML, and a document full of them

@@ -14,6 +14,9 @@ import (
 // maxNameBytes is how much of an unknown parameter's name is compared and shown.
 const maxNameBytes = 64
 
+// maxShownBytes is how much of a value at fault is shown.
+const maxShownBytes = 64
+
 // parameters are the names of a route's query parameters. Every other one is refused: a misspelt force would run
 // guarded, and a misspelt filter show everything.
 type parameters struct {
@@ -138,7 +141,74 @@ func (q query) integer(name string, low, high, fallback int) (int, error) {
 	n, err := strconv.Atoi(v)
 	if err != nil || n < low || n > high {
 		return 0, core.NewError(core.CodeInvalid,
-			fmt.Sprintf("query parameter %s must be a whole number from %d to %d", name, low, high))
+			fmt.Sprintf("query parameter %s must be a whole number from %d to %d, not %s", name, low, high, shown(v)))
 	}
 	return n, nil
+}
+
+// flag gives name as true or false, false when it is absent. Unlike boolean it takes 1 and 0 as well, and any case, which
+// clients of Song are used to.
+func (q query) flag(name string) (bool, error) {
+	if !q.values.Has(name) {
+		return false, nil
+	}
+	v, err := q.text(name)
+	if err != nil {
+		return false, err
+	}
+	switch strings.ToLower(v) {
+	case "true", "1":
+		return true, nil
+	case "false", "0":
+		return false, nil
+	default:
+		return false, core.NewError(core.CodeInvalid,
+			fmt.Sprintf("query parameter %s must be true or false, not %s", name, shown(v)))
+	}
+}
+
+// choice gives the one of the choices that name says, in any case, and fallback when it is absent.
+func (q query) choice(name, fallback string, choices ...string) (string, error) {
+	if !q.values.Has(name) {
+		return fallback, nil
+	}
+	v, err := q.text(name)
+	if err != nil {
+		return "", err
+	}
+	for _, c := range choices {
+		if strings.EqualFold(v, c) {
+			return c, nil
+		}
+	}
+	return "", core.NewError(core.CodeInvalid,
+		fmt.Sprintf("query parameter %s must be %s, not %s", name, strings.Join(choices, " or "), shown(v)))
+}
+
+// list gives the values of name, which may be repeated and may each be several with commas between; none when it is
+// absent. An empty one, and more than most, are CodeInvalid.
+func (q query) list(name string, most int) ([]string, error) {
+	var values []string
+	for _, given := range q.values[name] {
+		for v := range strings.SplitSeq(given, ",") {
+			if v == "" {
+				return nil, core.NewError(core.CodeInvalid,
+					fmt.Sprintf("query parameter %s has an empty value: %s", name, shown(given)))
+			}
+			if len(values) == most {
+				return nil, core.NewError(core.CodeInvalid,
+					fmt.Sprintf("query parameter %s has more than %d values", name, most))
+			}
+			values = append(values, v)
+		}
+	}
+	return values, nil
+}
+
+// shown gives a client's value for a message: quoted, and its beginning only when it is long.
+func shown(v string) string {
+	if len(v) > maxShownBytes {
+		return strconv.Quote(strings.ToValidUTF8(v[:maxShownBytes], "")) + "…"
+	}
+	return strconv.Quote(v)
 }

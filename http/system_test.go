@@ -147,10 +147,9 @@ func TestEveryOperationIsDescribedInFull(t *testing.T) {
 // TestQueryParametersAreThoseOfTheDocument: every described one is known, and every other one is refused.
 func TestQueryParametersAreThoseOfTheDocument(t *testing.T) {
 	h := newHandler(t, working(), http.Config{})
-	path := strings.NewReplacer("{repositoryCode}", "song.ca", "{organization}", "S", "{id}", "A")
 	for pattern, item := range document(t).Paths.Map() {
 		for method, op := range item.Operations() {
-			a := ask{method: method, target: path.Replace(pattern)}
+			a := ask{method: method, target: pathOf(pattern)}
 			for _, p := range op.Parameters {
 				if p.Value.In != "query" {
 					continue
@@ -205,8 +204,11 @@ func checkResponse(t *testing.T, where, path, status string, r *openapi3.Respons
 		}
 		if mediaType == "application/problem+json" {
 			want := "#/components/schemas/Problem"
-			if strings.HasPrefix(path, "/index/") {
+			switch surface, _, _ := strings.Cut(path[1:], "/"); surface {
+			case "index":
 				want = "#/components/schemas/IndexProblem"
+			case "schemas", "studies", "submit":
+				want = "#/components/schemas/MetadataProblem"
 			}
 			if content.Schema.Ref != want {
 				t.Errorf("%s %s: schema %s", where, status, content.Schema.Ref)

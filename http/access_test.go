@@ -1,0 +1,570 @@
+package http_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"log/slog"
+	nethttp "net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"tutti/http"
+	"tutti/internal/auth"
+	"tutti/internal/core"
+)
+
+// Who a test asks as. Each of those with scopes has an API key and a JWT.
+const (
+	nobody       = "nobody"
+	malformed    = "malformed"
+	unknown      = "unknown token"
+	expired      = "expired"
+	foreignRight = "another organization's writer"
+	readRight    = "reader"
+	writeRight   = "writer"
+	systemRight  = "system"
+)
+
+// scopesOf are the scopes of those who have a token that is good.
+func scopesOf() map[string][]string {
+	return map[string][]string{
+		foreignRight: {"S2.WRITE", "S2.READ"}, readRight: {"S1.READ"}, writeRight: {"S1.WRITE"}, systemRight: {"tutti.WRITE"},
+	}
+}
+
+// doors makes tokens and is the Authenticator that takes them.
+type doors struct {
+	*auth.Authenticator
+	key *ecdsa.PrivateKey
+	// headers are the values of Authorization by who asks and the kind of the token; none for nobody.
+	headers map[string]map[string][]string
+}
+
+// keyShelf is an auth.KeyStore in memory.
+type keyShelf struct {
+	mu    sync.Mutex
+	keys  []core.APIKey
+	fault error
+}
+
+func (s *keyShelf) AddKey(_ context.Context, key core.APIKey) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keys = append(s.keys, key)
+	return nil
+}
+
+func (s *keyShelf) Key(_ context.Context, id string) (core.APIKey, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, key := range s.keys {
+		if s.fault == nil && key.ID == id {
+			return key, nil
+		}
+	}
+	if s.fault != nil {
+		return core.APIKey{}, s.fault
+	}
+	return core.APIKey{}, core.NewError(core.CodeNotFound, "there is no such API key")
+}
+
+func (s *keyShelf) Keys(context.Context) ([]core.APIKey, error) { return nil, nil }
+
+func (s *keyShelf) RevokeKey(context.Context, string, time.Time) (core.APIKey, error) {
+	return core.APIKey{}, core.NewError(core.CodeNotFound, "there is no such API key")
+}
+
+// newDoors makes tokens of every kind, at noon; store is where the API keys are.
+func newDoors(t *testing.T, store *keyShelf) doors {
+	t.Helper()
+	now := func() time.Time { return noon }
+	keys, err := auth.NewKeys(store, auth.KeysConfig{Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKIXPublicKey(key.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens, err := auth.NewJWT(t.Context(), auth.JWTConfig{
+		PublicKey: pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), Issuer: "issuer", Audience: "tutti", Now: now,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(tokens.Close)
+	d := doors{Authenticator: auth.New(keys, tokens), key: key, headers: map[string]map[string][]string{
+		nobody: {"none": nil},
+		malformed: {
+			"basic": {"Basic dHV0dGk6dHV0dGk="}, "scheme alone": {"Bearer"}, "no token": {"Bearer "}, "only padding": {"Bearer =="},
+			"two words": {"Bearer a b"}, "no scheme": {"abc"}, "a list": {"Bearer a, Bearer b"}, "quotes": {`Bearer "a"`}, "empty": {""},
+		},
+		unknown: {
+			"api key": {"Bearer tutti_0123456789abcdef_" + strings.Repeat("A", 43)}, "text": {"Bearer hunter2"},
+			"unsigned": {"Bearer eyJhbGciOiJub25lIn0.eyJzY29wZSI6InR1dHRpLldSSVRFIn0."},
+		},
+		expired: {"jwt": {"Bearer " + signed(t, key, []string{"tutti.WRITE"}, -time.Hour)}},
+	}}
+	for who, scopes := range scopesOf() {
+		_, text, err := keys.Create(t.Context(), who, scopes, time.Time{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.headers[who] = map[string][]string{
+			"api key": {"Bearer " + text}, "jwt": {"bearer  " + signed(t, key, scopes, time.Hour)},
+		}
+	}
+	_, short, err := keys.Create(t.Context(), expired, []string{"tutti.WRITE"}, noon.Add(time.Nanosecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	store.keys[len(store.keys)-1].ExpiresAt = noon
+	d.headers[expired]["api key"] = []string{"Bearer " + short}
+	system := d.headers[systemRight]["api key"][0]
+	d.headers[malformed]["twice"] = []string{system, system}
+	return d
+}
+
+// signed signs a token that is good for a time from noon on.
+func signed(t *testing.T, key *ecdsa.PrivateKey, scopes []string, good time.Duration) string {
+	t.Helper()
+	text, err := jwt.NewWithClaims(jwt.SigningMethodES256, jwt.MapClaims{
+		"iss": "issuer", "aud": "tutti", "sub": "alice", "exp": noon.Add(good).Unix(), "scope": strings.Join(scopes, " "),
+	}).SignedString(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// header gives one Authorization header of who asks.
+func (d doors) header(who string) []string { return d.headers[who]["api key"] }
+
+func guardedHandler(t *testing.T, p *ports, authenticator http.Authenticator, cfg http.Config) handler {
+	t.Helper()
+	if cfg.Now == nil {
+		cfg.Now = func() time.Time { return noon }
+	}
+	wired := p.ports()
+	wired.Authenticator = authenticator
+	h, err := http.New(wired, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return handler{Handler: h}
+}
+
+// silent gives ports that nobody may call.
+func silent() *ports { return &ports{letters: &letters{}, metadata: &metadata{}} }
+
+// unread is a body that notes whether anybody reads it.
+type unread struct {
+	io.Reader
+	read bool
+}
+
+func (u *unread) Read(b []byte) (int, error) {
+	u.read = true
+	return u.Reader.Read(b)
+}
+
+// knocked is the answer to one request.
+type knocked struct {
+	*nethttp.Response
+	body []byte
+	read bool
+}
+
+// knock asks for a target with Authorization headers, and holds the answer against the OpenAPI document.
+func knock(t *testing.T, h handler, method, target string, authorization []string) knocked {
+	t.Helper()
+	body := &unread{Reader: strings.NewReader("{}")}
+	r := httptest.NewRequestWithContext(t.Context(), method, target, body)
+	r.ContentLength = 2
+	r.Header.Set("X-Request-Id", testRequestID)
+	r.Header.Set("Content-Type", "application/json")
+	for _, v := range authorization {
+		r.Header.Add("Authorization", v)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	got := knocked{Response: w.Result(), body: w.Body.Bytes(), read: body.read}
+	if method != nethttp.MethodHead {
+		checkAgainstDocument(t, h, r, got.Response, got.body)
+	}
+	return got
+}
+
+// Who may use a route, as CONTRACT section 6 has it.
+var (
+	everybody  = []string{nobody, malformed, unknown, expired, foreignRight, readRight, writeRight, systemRight}
+	anyToken   = []string{foreignRight, readRight, writeRight, systemRight}
+	writers    = []string{writeRight, systemRight}
+	systemOnly = []string{systemRight}
+)
+
+// admissions says for every route who may use it. The organization of a path is S1; a route that hides what a caller may not
+// see answers 404 to the other tokens.
+func admissions() map[http.Route]struct {
+	may   []string
+	hides bool
+} {
+	type admission = struct {
+		may   []string
+		hides bool
+	}
+	const record = "/index/repository/{repositoryCode}/organization/{organization}/id/{id}"
+	const analysis = "/studies/{study}/analysis"
+	return map[http.Route]admission{
+		{Method: "GET", Pattern: "/ping"}:             {may: everybody},
+		{Method: "GET", Pattern: "/ready"}:            {may: everybody},
+		{Method: "GET", Pattern: "/metrics"}:          {may: everybody},
+		{Method: "GET", Pattern: "/openapi.json"}:     {may: everybody},
+		{Method: "GET", Pattern: "/api-docs"}:         {may: everybody},
+		{Method: "GET", Pattern: "/api-docs/{asset}"}: {may: everybody},
+		{Method: "GET", Pattern: "/isAlive"}:          {may: everybody},
+
+		{Method: "POST", Pattern: record}:   {may: writers},
+		{Method: "DELETE", Pattern: record}: {may: writers},
+		{Method: "POST", Pattern: "/index/repository/{repositoryCode}/organization/{organization}"}: {may: writers},
+		{Method: "POST", Pattern: "/index/repository/{repositoryCode}"}:                             {may: systemOnly},
+
+		{Method: "GET", Pattern: "/jobs"}:             {may: anyToken},
+		{Method: "GET", Pattern: "/jobs/{id}"}:        {may: writers, hides: true},
+		{Method: "DELETE", Pattern: "/jobs/{id}"}:     {may: writers, hides: true},
+		{Method: "GET", Pattern: "/jobs/{id}/events"}: {may: writers, hides: true},
+
+		{Method: "GET", Pattern: "/dead-letters"}:             {may: anyToken},
+		{Method: "GET", Pattern: "/dead-letters/{id}"}:        {may: writers, hides: true},
+		{Method: "POST", Pattern: "/dead-letters/{id}/retry"}: {may: writers, hides: true},
+		{Method: "DELETE", Pattern: "/dead-letters/{id}"}:     {may: systemOnly},
+		{Method: "POST", Pattern: "/dead-letters/retry"}:      {may: systemOnly},
+
+		{Method: "POST", Pattern: "/notifications/{repositoryCode}"}: {may: systemOnly},
+
+		{Method: "GET", Pattern: "/schemas"}:                           {may: anyToken},
+		{Method: "GET", Pattern: "/schemas/registration"}:              {may: anyToken},
+		{Method: "GET", Pattern: "/schemas/{name}"}:                    {may: anyToken},
+		{Method: "GET", Pattern: "/schemas/{name}/versions/{version}"}: {may: anyToken},
+		{Method: "POST", Pattern: "/schemas"}:                          {may: systemOnly},
+
+		{Method: "GET", Pattern: "/studies/all"}:             {may: anyToken},
+		{Method: "GET", Pattern: "/studies/{study}"}:         {may: anyToken},
+		{Method: "POST", Pattern: "/studies/{study}"}:        {may: systemOnly},
+		{Method: "POST", Pattern: "/studies/{study}/"}:       {may: systemOnly},
+		{Method: "GET", Pattern: analysis}:                   {may: anyToken},
+		{Method: "GET", Pattern: analysis + "/paginated"}:    {may: anyToken},
+		{Method: "GET", Pattern: analysis + "/{id}"}:         {may: anyToken},
+		{Method: "GET", Pattern: analysis + "/{id}/files"}:   {may: anyToken},
+		{Method: "POST", Pattern: "/submit/{study}"}:         {may: writers},
+		{Method: "PUT", Pattern: analysis + "/{id}"}:         {may: writers},
+		{Method: "PATCH", Pattern: analysis + "/{id}"}:       {may: writers},
+		{Method: "PUT", Pattern: analysis + "/publish/{id}"}: {may: writers}, {Method: "PUT", Pattern: analysis + "/unpublish/{id}"}: {may: writers},
+		{Method: "PUT", Pattern: analysis + "/suppress/{id}"}: {may: writers},
+
+		{Method: "GET", Pattern: "/keys"}:         {may: systemOnly},
+		{Method: "POST", Pattern: "/keys"}:        {may: systemOnly},
+		{Method: "DELETE", Pattern: "/keys/{id}"}: {may: systemOnly},
+	}
+}
+
+// filled fills a pattern.
+func filled(pattern string) string {
+	return strings.NewReplacer("{repositoryCode}", "song.ca", "{organization}", "S1", "{study}", "S1", "{id}", "x1",
+		"{asset}", "page.css", "{name}", "variant_call", "{version}", "1").Replace(pattern)
+}
+
+// ofS1 gives ports that all succeed, whose jobs and dead letters are S1's.
+func ofS1() *ports {
+	p := working()
+	p.get = func(id string) (core.Job, error) { return organizationJob(id, "S1"), nil }
+	p.cancel = p.get
+	p.watch = func(_ context.Context, _ string, each func(core.JobChange) error) error {
+		job := organizationJob("x1", "S1")
+		job.State = core.JobSucceeded
+		_ = each(core.JobChange{Revision: 1, Job: &job})
+		return each(core.JobChange{})
+	}
+	letter := core.DeadLetter{ID: "x1", Repository: "song.ca", Organization: "S1", RecordID: "r1", Reason: core.ReasonRejected}
+	p.letters.get = func(string) (core.DeadLetter, error) { return letter, nil }
+	p.letters.retry = func(string, string) (core.DeadLetter, error) { return letter, nil }
+	p.letters.discard = func(string) error { return nil }
+	return p
+}
+
+func organizationJob(id, organization string) core.Job {
+	job := queuedJob(id)
+	job.Scope, job.Organization = core.ScopeOrganization, organization
+	return job
+}
+
+// TestEveryRouteAsksForWhatItNeeds asks every route as everybody. Who is refused is refused before the body is read and
+// before anything is looked for.
+func TestEveryRouteAsksForWhatItNeeds(t *testing.T) {
+	d := newDoors(t, &keyShelf{})
+	open, shut := guardedHandler(t, ofS1(), d, http.Config{}), guardedHandler(t, silent(), d, http.Config{})
+	expected := admissions()
+	routes := open.Routes()
+	if len(routes) != len(expected) {
+		t.Errorf("%d routes, %d are expected", len(routes), len(expected))
+	}
+	for _, route := range routes {
+		admission, known := expected[route]
+		if !known {
+			t.Errorf("nothing says who may use %v", route)
+			continue
+		}
+		methods := []string{route.Method}
+		if route.Method == nethttp.MethodGet {
+			methods = append(methods, nethttp.MethodHead)
+		}
+		for _, method := range methods {
+			t.Run(method+" "+route.Pattern, func(t *testing.T) {
+				for who, headers := range d.headers {
+					for kind, header := range headers {
+						name := who + ", " + kind
+						if slices.Contains(admission.may, who) {
+							wantAdmitted(t, name, knock(t, open, method, filled(route.Pattern), header))
+						} else if admission.hides && slices.Contains(anyToken, who) {
+							if got := knock(t, open, method, filled(route.Pattern), header); got.StatusCode != nethttp.StatusNotFound {
+								t.Errorf("%s: status %d, want 404", name, got.StatusCode)
+							}
+						} else {
+							wantRefused(t, name, who, method, knock(t, shut, method, filled(route.Pattern), header))
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// wantAdmitted: what a handler makes of the request is not looked at, only that it has got to one and found what it names.
+func wantAdmitted(t *testing.T, name string, got knocked) {
+	t.Helper()
+	switch got.StatusCode {
+	case nethttp.StatusUnauthorized, nethttp.StatusForbidden, nethttp.StatusNotFound, nethttp.StatusInternalServerError:
+		t.Errorf("%s: refused: %d %s", name, got.StatusCode, got.body)
+	}
+	if c := got.Header.Get("WWW-Authenticate"); c != "" {
+		t.Errorf("%s: challenge %q", name, c)
+	}
+}
+
+func wantRefused(t *testing.T, name, who, method string, got knocked) {
+	t.Helper()
+	if got.read {
+		t.Errorf("%s: the body was read", name)
+	}
+	status, code, challenge := nethttp.StatusForbidden, "forbidden", `Bearer error="insufficient_scope", scope="`
+	switch who {
+	case nobody, malformed:
+		status, code, challenge = nethttp.StatusUnauthorized, "unauthenticated", "Bearer"
+	case unknown, expired:
+		status, code, challenge = nethttp.StatusUnauthorized, "unauthenticated", `Bearer error="invalid_token"`
+	}
+	c := got.Header.Get("WWW-Authenticate")
+	if c != challenge && (status != nethttp.StatusForbidden || !strings.HasPrefix(c, challenge)) {
+		t.Errorf("%s: challenge %q, want %q", name, c, challenge)
+	}
+	if method == nethttp.MethodHead && len(got.body) == 0 {
+		if got.StatusCode != status {
+			t.Errorf("%s: status %d, want %d", name, got.StatusCode, status)
+		}
+		return
+	}
+	wantProblem(t, got.Response, got.body, status, code, "")
+}
+
+// TestRefusalsSayWhatIsMissing and no more.
+func TestRefusalsSayWhatIsMissing(t *testing.T) {
+	store := &keyShelf{}
+	d := newDoors(t, store)
+	h := guardedHandler(t, silent(), d, http.Config{})
+	const organization = "/index/repository/song.ca/organization/"
+	for _, tc := range []struct {
+		name, method, target    string
+		header                  []string
+		status                  int
+		code, detail, hint, say string
+	}{
+		{
+			"nobody", "GET", "/jobs", nil, 401, "unauthenticated", "this needs a token",
+			"send the header Authorization: Bearer <API key or JWT>", "Bearer",
+		},
+		{
+			"malformed", "GET", "/jobs",
+			[]string{"Basic eA=="},
+			401, "unauthenticated", "the header Authorization is not a bearer token",
+			"send it once, as Bearer, a space and an API key or JWT", "Bearer",
+		},
+		{
+			"unknown", "GET", "/jobs",
+			[]string{"Bearer hunter2"},
+			401, "unauthenticated", "the token is neither an API key nor a JSON Web Token",
+			"", `Bearer error="invalid_token"`,
+		},
+		{
+			"expired", "GET", "/jobs", d.header(expired), 401, "unauthenticated", "the API key has expired",
+			"ask for a new one", `Bearer error="invalid_token"`,
+		},
+		{
+			"in the query", "GET", "/jobs?access_token=" + strings.TrimPrefix(d.header(systemRight)[0], "Bearer "), nil, 401, "unauthenticated",
+			"this needs a token", "send the header Authorization: Bearer <API key or JWT>", "Bearer",
+		},
+		{
+			"another organization", "POST", organization + "S1", d.header(foreignRight), 403, "forbidden", `this needs the scope "S1.WRITE"`,
+			"ask for a token with this scope, or with tutti.WRITE", `Bearer error="insufficient_scope", scope="S1.WRITE"`,
+		},
+		{
+			"the system", "POST", "/index/repository/no-such", d.header(writeRight), 403, "forbidden", `this needs the scope "tutti.WRITE"`,
+			"ask for a token with this scope", `Bearer error="insufficient_scope", scope="tutti.WRITE"`,
+		},
+		{
+			"a name that does not fit the header", "POST", organization + "S%22%C3%A4", d.header(writeRight), 403, "forbidden",
+			"this needs the scope \"S\\\"ä.WRITE\"", "ask for a token with this scope, or with tutti.WRITE", `Bearer error="insufficient_scope"`,
+		},
+		{
+			"a part of the name", "POST", organization + "S1%2FS2", d.header(writeRight), 403, "forbidden", `this needs the scope "S1/S2.WRITE"`,
+			"ask for a token with this scope, or with tutti.WRITE", `Bearer error="insufficient_scope", scope="S1/S2.WRITE"`,
+		},
+		{"a name that is none, nobody", "POST", organization + "%01", nil, 401, "unauthenticated", "this needs a token", "send the header Authorization: Bearer <API key or JWT>", "Bearer"},
+		{"a name that is none", "POST", organization + "%01", d.header(writeRight), 400, "invalid", "organization holds a control character", "", ""},
+		{
+			"force", "POST", organization + "S1?force=true", d.header(writeRight), 403, "forbidden", `this needs the scope "tutti.WRITE"`,
+			"ask for a token with this scope", `Bearer error="insufficient_scope", scope="tutti.WRITE"`,
+		},
+		{"an unknown path", "GET", "/no-such", nil, 404, "not_found", "there is nothing at this path", "every path is in /openapi.json", ""},
+		{"an unknown method", "PUT", "/jobs", nil, 405, "method_not_allowed", "this path does not take this method", "use GET, HEAD", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := knock(t, h, tc.method, tc.target, tc.header)
+			p := wantProblem(t, got.Response, got.body, tc.status, tc.code, tc.detail)
+			if p.Detail != tc.detail || p.Hint != tc.hint {
+				t.Errorf("got %q, %q", p.Detail, p.Hint)
+			}
+			if c := got.Header.Get("WWW-Authenticate"); c != tc.say {
+				t.Errorf("challenge %q, want %q", c, tc.say)
+			}
+		})
+	}
+	t.Run("the store does not answer", func(t *testing.T) {
+		store.fault = core.NewError(core.CodeUnavailable, "the database is gone")
+		got := knock(t, guardedHandler(t, silent(), newDoorsOn(t, store), http.Config{}), "GET", "/jobs", d.header(writeRight))
+		p := wantProblem(t, got.Response, got.body, 503, "unavailable", "API keys cannot be checked now")
+		if got.Header.Get("Retry-After") == "" || got.Header.Get("WWW-Authenticate") != "" || p.Hint != "" {
+			t.Errorf("headers %v, hint %q", got.Header, p.Hint)
+		}
+	})
+}
+
+// newDoorsOn gives an Authenticator that has looked at none of the keys of a store.
+func newDoorsOn(t *testing.T, store *keyShelf) *auth.Authenticator {
+	t.Helper()
+	keys, err := auth.NewKeys(store, auth.KeysConfig{Now: func() time.Time { return noon }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return auth.New(keys, nil)
+}
+
+// TestForceIsTheSystems also where the organization's own writer may index.
+func TestForceIsTheSystems(t *testing.T) {
+	d := newDoors(t, &keyShelf{})
+	h := guardedHandler(t, ofS1(), d, http.Config{})
+	const target = "/index/repository/song.ca/organization/S1?force="
+	for who, want := range map[string]map[string]int{
+		writeRight: {"true": 403, "false": 202}, systemRight: {"true": 202, "false": 202},
+	} {
+		for force, status := range want {
+			if got := knock(t, h, "POST", target+force, d.header(who)); got.StatusCode != status {
+				t.Errorf("%s, force=%s: %d, want %d", who, force, got.StatusCode, status)
+			}
+		}
+	}
+}
+
+// TestNotificationsAreSignedOrTheSystems: where a signature is asked for it decides, whatever token is shown.
+func TestNotificationsAreSignedOrTheSystems(t *testing.T) {
+	d := newDoors(t, &keyShelf{})
+	p := ofS1()
+	p.notify = func(_ string, _ []byte, signature, _ string) (core.Notified, error) {
+		if signature == "" {
+			return core.Notified{}, core.NewError(core.CodeUnauthenticated, "the signature is missing")
+		}
+		return core.Notified{Accepted: 1}, nil
+	}
+	h := guardedHandler(t, p, d, http.Config{})
+	for _, who := range []string{nobody, writeRight, systemRight} {
+		t.Run(who, func(t *testing.T) {
+			got := knock(t, h, "POST", "/notifications/"+signedRepository, d.header(who))
+			wantProblem(t, got.Response, got.body, 401, "unauthenticated", "the signature is missing")
+		})
+	}
+	t.Run("signed", func(t *testing.T) {
+		r := httptest.NewRequestWithContext(t.Context(), "POST", "/notifications/"+signedRepository, strings.NewReader("{}"))
+		r.Header.Set("X-Signature-256", "sha256=00")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code != nethttp.StatusAccepted {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	})
+	t.Run("unknown repository, nobody", func(t *testing.T) {
+		got := knock(t, h, "POST", "/notifications/%2e%2e", nil)
+		wantProblem(t, got.Response, got.body, 401, "unauthenticated", "this needs a token")
+	})
+}
+
+// TestLogNamesTheCaller and holds no token.
+func TestLogNamesTheCaller(t *testing.T) {
+	d := newDoors(t, &keyShelf{})
+	for _, tc := range []struct{ name, method, target, who, want string }{
+		{"admitted", "GET", "/jobs", writeRight, "principal=writer"},
+		{"forbidden", "POST", "/keys", writeRight, "principal=writer"},
+		{"open", "GET", "/isAlive", writeRight, ""},
+		{"unknown", "GET", "/jobs", unknown, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var log bytes.Buffer
+			h := guardedHandler(t, ofS1(), d, http.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			knock(t, h, tc.method, tc.target, d.header(tc.who))
+			line := log.String()
+			if strings.Contains(line, "principal=") != (tc.want != "") || !strings.Contains(line, tc.want) {
+				t.Errorf("logged: %s", line)
+			}
+			token := strings.TrimPrefix(d.header(tc.who)[0], "Bearer ")
+			if strings.Contains(line, token) || strings.Contains(line, token[len(token)-20:]) {
+				t.Errorf("the token is logged: %s", line)
+			}
+		})
+	}
+}
+
+// TestNobodyIsAskedWithoutAuthenticator: auth.mode none.
+func TestNobodyIsAskedWithoutAuthenticator(t *testing.T) {
+	h := newHandler(t, ofS1(), http.Config{})
+	for route := range admissions() {
+		got := knock(t, h, route.Method, filled(route.Pattern), []string{"Bearer hunter2"})
+		wantAdmitted(t, route.Method+" "+route.Pattern, got)
+	}
+	if got := knock(t, h, "POST", "/index/repository/song.ca/organization/S1?force=true", nil); got.StatusCode != 202 {
+		t.Errorf("force: %d", got.StatusCode)
+	}
+}

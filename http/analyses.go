@@ -1,0 +1,188 @@
+package http
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	nethttp "net/http"
+	"slices"
+
+	"tutti/internal/core"
+)
+
+const (
+	// defaultAnalyses is Song's.
+	defaultAnalyses = 100
+	// maxAnalyses is how many analyses a page holds at most; pages are streamed, so it bounds no memory.
+	maxAnalyses = 10_000
+	// maxStates is how many states a list can be narrowed to.
+	maxStates = 100
+)
+
+// routeAnalyses routes what reads analyses. With tokens, those that are not published are for readers of their study.
+func (h *Handler) routeAnalyses() {
+	const list = "/studies/{study}/analysis"
+	h.handle(nethttp.MethodGet, list, h.listAnalyses, taken("analysisStates"), token())
+	h.handle(nethttp.MethodGet, list+"/paginated", h.pageAnalyses, taken("analysisStates", "limit", "offset"), token())
+	h.handle(nethttp.MethodGet, list+"/{id}", h.getAnalysis, taken(), token())
+	h.handle(nethttp.MethodGet, list+"/{id}/files", h.getAnalysisFiles, taken(), token())
+}
+
+// analysisQuery is what a list of analyses can be asked for.
+type analysisQuery struct {
+	study         string
+	states        []core.AnalysisState
+	limit, offset int
+}
+
+// listAnalyses answers all analyses of a study in some states as an array.
+func (h *Handler) listAnalyses(w nethttp.ResponseWriter, r *nethttp.Request) error {
+	a, err := h.analysisQueryOf(r)
+	if err != nil {
+		return err
+	}
+	stream := newListStream(w, r, "[")
+	_, err = h.ports.Analyses.Page(r.Context(), a.study, a.states, 0, 0, stream.addAnalysis)
+	if err != nil {
+		return stream.fail(fmt.Errorf("listing analyses: %w", err))
+	}
+	return stream.end("]")
+}
+
+// pageAnalyses answers a page of the analyses of a study in some states, in Song's form: totalAnalyses is the length of
+// the whole list, currentTotalAnalyses that of the page.
+func (h *Handler) pageAnalyses(w nethttp.ResponseWriter, r *nethttp.Request) error {
+	a, err := h.analysisQueryOf(r)
+	if err != nil {
+		return err
+	}
+	stream := newListStream(w, r, `{"analyses":[`)
+	info, err := h.ports.Analyses.Page(r.Context(), a.study, a.states, a.offset, a.limit, stream.addAnalysis)
+	if err != nil {
+		return stream.fail(fmt.Errorf("listing a page of analyses: %w", err))
+	}
+	return stream.end(fmt.Sprintf(`],"totalAnalyses":%d,"currentTotalAnalyses":%d}`, info.Total, info.Rows))
+}
+
+// analysisQueryOf reads which analyses are listed, and refuses who may not read them.
+func (h *Handler) analysisQueryOf(r *nethttp.Request) (analysisQuery, error) {
+	var a analysisQuery
+	var err error
+	if a.study, err = pathParam(r, "study", "study"); err != nil {
+		return a, err
+	}
+	q, err := queryOf(r)
+	if err != nil {
+		return a, err
+	}
+	if a.limit, err = q.integer("limit", 1, maxAnalyses, defaultAnalyses); err != nil {
+		return a, err
+	}
+	if a.offset, err = q.integer("offset", 0, maxNumber, 0); err != nil {
+		return a, err
+	}
+	if a.states, err = analysisStatesOf(q); err != nil {
+		return a, err
+	}
+	return a, h.checkStates(r, a.study, a.states...)
+}
+
+// analysisStatesOf reads analysisStates; each state is given once.
+func analysisStatesOf(q query) ([]core.AnalysisState, error) {
+	given, err := q.list("analysisStates", maxStates)
+	if err != nil {
+		return nil, err
+	}
+	if len(given) == 0 {
+		return []core.AnalysisState{core.StatePublished}, nil
+	}
+	var states []core.AnalysisState
+	for _, v := range given {
+		state := core.AnalysisState(v)
+		if !state.Valid() {
+			return nil, core.NewError(core.CodeInvalid, fmt.Sprintf("query parameter analysisStates must be of %s, %s and %s, not %s",
+				core.StateUnpublished, core.StatePublished, core.StateSuppressed, shown(v)))
+		}
+		if !slices.Contains(states, state) {
+			states = append(states, state)
+		}
+	}
+	return states, nil
+}
+
+func (h *Handler) getAnalysis(w nethttp.ResponseWriter, r *nethttp.Request) error {
+	a, err := h.analysisOf(r)
+	if err != nil {
+		return err
+	}
+	writeEncoded(w, a.Body)
+	return nil
+}
+
+// getAnalysisFiles answers the files of an analysis as an array, out of its body.
+func (h *Handler) getAnalysisFiles(w nethttp.ResponseWriter, r *nethttp.Request) error {
+	a, err := h.analysisOf(r)
+	if err != nil {
+		return err
+	}
+	body := struct {
+		Files json.RawMessage `json:"files"`
+	}{Files: json.RawMessage("[]")}
+	if err := json.Unmarshal(a.Body, &body); err != nil {
+		return core.WrapError(core.CodeInternal, "an internal error occurred", fmt.Errorf("decoding a stored analysis: %w", err))
+	}
+	writeEncoded(w, body.Files)
+	return nil
+}
+
+// analysisTarget is what the path of an analysis names.
+type analysisTarget struct{ study, id string }
+
+func analysisTargetOf(r *nethttp.Request) (analysisTarget, error) {
+	study, err := pathParam(r, "study", "study")
+	if err != nil {
+		return analysisTarget{}, err
+	}
+	id, err := pathParam(r, "id", "id")
+	return analysisTarget{study: study, id: id}, err
+}
+
+// analysisOf reads the analysis that the path names. One that the caller may not see is absent in the same words as one
+// that does not exist.
+func (h *Handler) analysisOf(r *nethttp.Request) (core.Analysis, error) {
+	t, err := analysisTargetOf(r)
+	if err != nil {
+		return core.Analysis{}, err
+	}
+	a, err := h.ports.Analyses.Analysis(r.Context(), t.study, t.id)
+	if e, ok := errors.AsType[*core.Error](err); ok && e.Code == core.CodeNotFound && e.ErrorID == errorIDAnalysisMissing {
+		return core.Analysis{}, t.absent(err)
+	}
+	if err != nil {
+		return core.Analysis{}, fmt.Errorf("reading an analysis: %w", err)
+	}
+	if err := h.checkStates(r, t.study, a.State); core.CodeOf(err) == core.CodeForbidden {
+		return core.Analysis{}, t.absent(err)
+	} else if err != nil {
+		return core.Analysis{}, err
+	}
+	return a, nil
+}
+
+func (t analysisTarget) absent(cause error) error {
+	return &core.Error{
+		Code: core.CodeNotFound, ErrorID: errorIDAnalysisMissing, Err: cause,
+		Message: fmt.Sprintf("study %s has no analysis %s", shown(t.study), shown(t.id)),
+	}
+}
+
+// checkStates refuses who may not read the analyses of a study in some states: published ones may be read by everybody
+// who may ask at all.
+func (h *Handler) checkStates(r *nethttp.Request, study string, states ...core.AnalysisState) error {
+	for _, s := range states {
+		if s != core.StatePublished {
+			return h.mayRead(r, study)
+		}
+	}
+	return nil
+}

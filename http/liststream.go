@@ -1,0 +1,95 @@
+package http
+
+import (
+	"errors"
+	nethttp "net/http"
+	"time"
+
+	"tutti/internal/core"
+)
+
+// listChunk is how many bytes of a list are kept until they are sent.
+const listChunk = 32 << 10
+
+// errNobodyReads ends the reading of a list that is answered to HEAD.
+var errNobodyReads = errors.New("nobody reads the body")
+
+// listStream answers a list whose size nobody knows beforehand, with memory that does not grow with it. What ends within
+// listChunk goes with its length, like any answer; a longer list goes piece by piece.
+type listStream struct {
+	w       nethttp.ResponseWriter
+	r       *nethttp.Request
+	control *nethttp.ResponseController
+	pending []byte
+	rows    int
+	// begun is true once the status is sent.
+	begun bool
+}
+
+// newListStream makes a stream that begins with head. Nothing is written before there is a chunk.
+func newListStream(w nethttp.ResponseWriter, r *nethttp.Request, head string) *listStream {
+	return &listStream{w: w, r: r, control: nethttp.NewResponseController(w), pending: []byte(head)}
+}
+
+// addAnalysis adds a row.
+func (s *listStream) addAnalysis(a core.Analysis) error {
+	if s.rows > 0 {
+		s.pending = append(s.pending, ',')
+	}
+	s.rows++
+	if len(s.pending)+len(a.Body) < listChunk {
+		s.pending = append(s.pending, a.Body...)
+		return nil
+	}
+	if err := s.send(s.pending); err != nil {
+		return err
+	}
+	s.pending = s.pending[:0]
+	if len(a.Body) < listChunk {
+		s.pending = append(s.pending, a.Body...)
+		return nil
+	}
+	return s.send(a.Body)
+}
+
+func (s *listStream) send(b []byte) error {
+	if !s.begun {
+		s.begun = true
+		s.w.Header().Set("Content-Type", contentTypeJSON)
+		s.w.WriteHeader(nethttp.StatusOK)
+	}
+	if s.r.Method == nethttp.MethodHead {
+		return errNobodyReads
+	}
+	// A client that has gone silent must not hold a goroutine for ever; a writer without deadlines (a test's) is written
+	// without.
+	_ = s.control.SetWriteDeadline(time.Now().Add(lineTimeout))
+	_, err := s.w.Write(b)
+	return err
+}
+
+// end writes what is left, and tail behind it.
+func (s *listStream) end(tail string) error {
+	s.pending = append(s.pending, tail...)
+	if !s.begun {
+		writeEncoded(s.w, s.pending)
+		return nil
+	}
+	if err := s.send(s.pending); err != nil {
+		return s.fail(err)
+	}
+	return nil
+}
+
+// fail gives err to answer with while nothing is sent. Afterwards it breaks the connection off: the status is sent by
+// then, and a part must never be taken for the whole.
+func (s *listStream) fail(err error) error {
+	if errors.Is(err, errNobodyReads) {
+		return nil
+	}
+	if !s.begun {
+		return err
+	}
+	exchangeOf(s.r.Context()).err = err
+	panic(nethttp.ErrAbortHandler)
+}

@@ -1,0 +1,142 @@
+package http_test
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"tutti/http"
+	"tutti/internal/core"
+)
+
+// metadata are func-field mocks of the analysis types, the built-in metadata repository and the API keys.
+type metadata struct {
+	register func(body []byte) ([]byte, error)
+	typ      func(name string, version int, unrendered bool) ([]byte, error)
+	list     func(query core.AnalysisTypeQuery, hideSchema, unrendered bool) ([]byte, error)
+
+	studies     func() ([]string, error)
+	study       func(id string) (core.Study, error)
+	createStudy func(s core.Study) error
+
+	analysis func(study, id string) (core.Analysis, error)
+	page     func(ctx context.Context, study string, states []core.AnalysisState, offset, limit int, each func(core.Analysis) error) (core.PageInfo, error)
+
+	submit   func(study string, body []byte, allowDuplicates bool) (string, error)
+	replace  func(study, id string, body []byte) error
+	merge    func(study, id string, patch []byte) error
+	setState func(study, id string, state core.AnalysisState) error
+
+	createKey func(name string, scopes []string, expires time.Time) (core.APIKey, string, error)
+	listKeys  func() ([]core.APIKey, error)
+	revokeKey func(id string) (core.APIKey, error)
+}
+
+var (
+	_ http.AnalysisTypes = (*metadata)(nil)
+	_ http.Studies       = (*metadata)(nil)
+	_ http.Analyses      = (*metadata)(nil)
+	_ http.Submissions   = (*metadata)(nil)
+	_ http.Keys          = apiKeys{}
+)
+
+func (m *metadata) Register(_ context.Context, body []byte) ([]byte, error) { return m.register(body) }
+
+func (m *metadata) Type(_ context.Context, name string, version int, unrendered bool) ([]byte, error) {
+	return m.typ(name, version, unrendered)
+}
+
+func (m *metadata) List(_ context.Context, query core.AnalysisTypeQuery, hideSchema, unrendered bool) ([]byte, error) {
+	return m.list(query, hideSchema, unrendered)
+}
+
+func (m *metadata) MetaSchema() []byte { return []byte(`{"type":"object"}`) }
+
+func (m *metadata) Studies(context.Context) ([]string, error) { return m.studies() }
+
+func (m *metadata) Study(_ context.Context, id string) (core.Study, error) { return m.study(id) }
+
+func (m *metadata) CreateStudy(_ context.Context, s core.Study) error { return m.createStudy(s) }
+
+func (m *metadata) Analysis(_ context.Context, study, id string) (core.Analysis, error) {
+	return m.analysis(study, id)
+}
+
+func (m *metadata) Page(ctx context.Context, study string, states []core.AnalysisState, offset, limit int, each func(core.Analysis) error) (core.PageInfo, error) {
+	return m.page(ctx, study, states, offset, limit, each)
+}
+
+func (m *metadata) Submit(_ context.Context, study string, body []byte, allowDuplicates bool) (string, error) {
+	return m.submit(study, body, allowDuplicates)
+}
+
+func (m *metadata) Replace(_ context.Context, study, id string, body []byte) error {
+	return m.replace(study, id, body)
+}
+
+func (m *metadata) Merge(_ context.Context, study, id string, patch []byte) error {
+	return m.merge(study, id, patch)
+}
+
+func (m *metadata) SetState(_ context.Context, study, id string, state core.AnalysisState) error {
+	return m.setState(study, id, state)
+}
+
+// apiKeys gives the keys of a metadata, whose List is another.
+type apiKeys struct{ m *metadata }
+
+func (k apiKeys) Create(_ context.Context, name string, scopes []string, expires time.Time) (core.APIKey, string, error) {
+	return k.m.createKey(name, scopes, expires)
+}
+
+func (k apiKeys) List(context.Context) ([]core.APIKey, error) { return k.m.listKeys() }
+
+func (k apiKeys) Revoke(_ context.Context, id string) (core.APIKey, error) { return k.m.revokeKey(id) }
+
+const typeBody = `{"name":"variant_call","version":1,"createdAt":"2026-05-04T12:00:00Z","options":{"fileTypes":[],"externalValidations":[]},"schema":{"type":"object"}}`
+
+// workingMetadata gives a metadata whose calls all succeed.
+func workingMetadata() *metadata {
+	return &metadata{
+		register: func([]byte) ([]byte, error) { return []byte(typeBody), nil },
+		typ:      func(string, int, bool) ([]byte, error) { return []byte(typeBody), nil },
+		list: func(core.AnalysisTypeQuery, bool, bool) ([]byte, error) {
+			return []byte(`{"limit":20,"offset":0,"count":1,"resultSet":[` + typeBody + `]}`), nil
+		},
+		studies:     func() ([]string, error) { return []string{"S"}, nil },
+		study:       func(id string) (core.Study, error) { return core.Study{ID: id, Name: "Study " + id}, nil },
+		createStudy: func(core.Study) error { return nil },
+		analysis: func(study, id string) (core.Analysis, error) {
+			return newAnalysis(study, id, core.StatePublished), nil
+		},
+		page: func(_ context.Context, study string, states []core.AnalysisState, _, _ int, each func(core.Analysis) error) (core.PageInfo, error) {
+			return core.PageInfo{Rows: 1, Total: 1}, each(newAnalysis(study, "A", states[0]))
+		},
+		submit:   func(string, []byte, bool) (string, error) { return "A", nil },
+		replace:  func(string, string, []byte) error { return nil },
+		merge:    func(string, string, []byte) error { return nil },
+		setState: func(string, string, core.AnalysisState) error { return nil },
+		createKey: func(name string, scopes []string, expires time.Time) (core.APIKey, string, error) {
+			return core.APIKey{ID: "k1", Name: name, Scopes: scopes, CreatedAt: noon, ExpiresAt: expires}, "tutti_k1_secret", nil
+		},
+		listKeys: func() ([]core.APIKey, error) {
+			return []core.APIKey{{ID: "k1", Name: "portal", Scopes: []string{"S.READ"}, CreatedAt: noon}}, nil
+		},
+		revokeKey: func(id string) (core.APIKey, error) {
+			return core.APIKey{ID: id, Name: "portal", Scopes: []string{"S.READ"}, CreatedAt: noon, RevokedAt: noon}, nil
+		},
+	}
+}
+
+// newAnalysis makes an analysis with one file, in the form that it is stored in.
+func newAnalysis(study, id string, state core.AnalysisState) core.Analysis {
+	body, err := json.Marshal(map[string]any{
+		"analysisId": id, "studyId": study, "analysisState": state,
+		"analysisType": map[string]any{"name": "variant_call", "version": 1},
+		"files":        []any{map[string]any{"fileName": id + ".vcf", "fileSize": 1}},
+	})
+	if err != nil {
+		body = nil // strings and numbers always marshal
+	}
+	return core.Analysis{ID: id, Study: study, State: state, Body: body}
+}

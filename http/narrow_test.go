@@ -1,0 +1,345 @@
+package http_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	nethttp "net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tutti/http"
+	"tutti/internal/core"
+)
+
+// jobShelf answers List from jobs; a cursor is the number of the next one. It counts its calls.
+func jobShelf(jobs []core.Job, calls *int) func(string, core.JobState, int, string) ([]core.Job, string, error) {
+	return func(_ string, _ core.JobState, limit int, cursor string) ([]core.Job, string, error) {
+		*calls++
+		from, err := strconv.Atoi("0" + cursor)
+		if err != nil {
+			return nil, "", core.NewError(core.CodeInvalid, "the cursor is not one of this list")
+		}
+		to := min(len(jobs), from+limit)
+		if to == len(jobs) {
+			return jobs[from:to], "", nil
+		}
+		return jobs[from:to], strconv.Itoa(to), nil
+	}
+}
+
+// page is the body of a list of jobs or dead letters.
+type page struct {
+	Jobs        []struct{ ID string }
+	DeadLetters []struct{ ID string }
+	NextCursor  string
+}
+
+func (p page) ids() []string {
+	ids := []string{}
+	for _, e := range append(p.Jobs, p.DeadLetters...) {
+		ids = append(ids, e.ID)
+	}
+	return ids
+}
+
+// walk reads a list to its end and gives the ids of every page.
+func walk(t *testing.T, h handler, target string, header []string) [][]string {
+	t.Helper()
+	var pages [][]string
+	cursor := ""
+	for range 100 {
+		got := knock(t, h, "GET", target+cursor, header)
+		if got.StatusCode != nethttp.StatusOK {
+			t.Fatalf("%d %s", got.StatusCode, got.body)
+		}
+		var p page
+		if err := json.Unmarshal(got.body, &p); err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, p.ids())
+		if p.NextCursor == "" {
+			return pages
+		}
+		cursor = "&cursor=" + p.NextCursor
+	}
+	t.Fatal("the list has no end")
+	return nil
+}
+
+// TestJobsAreListedToThoseWhoMayWrite: a page is filled with what the caller sees, wherever in the list it is, and no page
+// costs more than a few calls.
+func TestJobsAreListedToThoseWhoMayWrite(t *testing.T) {
+	var jobs []core.Job
+	for i := range 40 {
+		job := organizationJob("job-"+strconv.Itoa(i), "S2")
+		switch i {
+		case 3, 4, 30:
+			job.Organization = "S1"
+		case 5:
+			job.Scope, job.Organization = core.ScopeRepository, ""
+		case 6:
+			job.Scope, job.Organization = core.ScopeRepository, "S1" // a repository's is never an organization's
+		}
+		jobs = append(jobs, job)
+	}
+	p := working()
+	var calls int
+	p.list = jobShelf(jobs, &calls)
+	d := newDoors(t, &keyShelf{})
+	h := guardedHandler(t, p, d, http.Config{})
+	all := func(pages [][]string) (ids []string) {
+		for _, page := range pages {
+			ids = append(ids, page...)
+		}
+		return ids
+	}
+	for _, limit := range []int{1, 2, 7, 50} {
+		target := fmt.Sprintf("/jobs?limit=%d", limit)
+		t.Run(target, func(t *testing.T) {
+			for _, header := range d.headers[writeRight] {
+				calls = 0
+				pages := walk(t, h, target, header)
+				if diff := cmp.Diff([]string{"job-3", "job-4", "job-30"}, all(pages)); diff != "" {
+					t.Error(diff)
+				}
+				if calls > 8*len(pages) {
+					t.Errorf("%d calls for %d pages", calls, len(pages))
+				}
+				for i, page := range pages {
+					if len(page) > limit {
+						t.Errorf("page %d holds %d", i, len(page))
+					}
+				}
+			}
+			if pages := walk(t, h, target, d.header(readRight)); len(all(pages)) > 0 {
+				t.Errorf("a reader sees %v", pages)
+			}
+			if n := len(all(walk(t, h, target, d.header(systemRight)))); n != len(jobs) {
+				t.Errorf("the system sees %d", n)
+			}
+		})
+	}
+}
+
+// TestForeignLooksLikeUnknown: the answer to what is there but another's is that to what is not there, in everything.
+func TestForeignLooksLikeUnknown(t *testing.T) {
+	d := newDoors(t, &keyShelf{})
+	missing := working()
+	gone := core.NewError(core.CodeNotFound, "no such thing in the bucket")
+	missing.get = func(string) (core.Job, error) { return core.Job{}, gone }
+	missing.cancel = missing.get
+	repository := ofS1()
+	repository.get = func(id string) (core.Job, error) { return queuedJob(id), nil }
+	repository.letters.get = func(string) (core.DeadLetter, error) {
+		return core.DeadLetter{ID: "x1", Repository: "song.ca", Reason: core.ReasonUpstream}, nil
+	}
+	for _, route := range []http.Route{
+		{Method: "GET", Pattern: "/jobs/x1"},
+		{Method: "DELETE", Pattern: "/jobs/x1"},
+		{Method: "GET", Pattern: "/jobs/x1/events"},
+		{Method: "GET", Pattern: "/dead-letters/x1"},
+		{Method: "POST", Pattern: "/dead-letters/x1/retry"},
+	} {
+		t.Run(route.Method+" "+route.Pattern, func(t *testing.T) {
+			answer := func(p *ports, who string) string {
+				got := knock(t, guardedHandler(t, p, d, http.Config{}), route.Method, route.Pattern, d.header(who))
+				return fmt.Sprint(got.StatusCode, got.Header, string(got.body))
+			}
+			want := answer(missing, foreignRight)
+			if !strings.HasPrefix(want, "404 ") {
+				t.Errorf("unknown: %s", want)
+			}
+			if diff := cmp.Diff(want, answer(ofS1(), foreignRight)); diff != "" {
+				t.Errorf("another organization's: %s", diff)
+			}
+			if diff := cmp.Diff(want, answer(repository, writeRight)); diff != "" {
+				t.Errorf("a repository's: %s", diff)
+			}
+		})
+	}
+}
+
+// TestNothingHappensToWhatIsNotSeen: neither a cancel nor a retry gets through.
+func TestNothingHappensToWhatIsNotSeen(t *testing.T) {
+	d := newDoors(t, &keyShelf{})
+	p := ofS1()
+	p.cancel = func(string) (core.Job, error) {
+		t.Error("cancelled")
+		return core.Job{}, nil
+	}
+	p.letters.retry = func(string, string) (core.DeadLetter, error) {
+		t.Error("retried")
+		return core.DeadLetter{}, nil
+	}
+	p.watch = func(context.Context, string, func(core.JobChange) error) error {
+		t.Error("watched")
+		return nil
+	}
+	h := guardedHandler(t, p, d, http.Config{})
+	knock(t, h, "DELETE", "/jobs/x1", d.header(foreignRight))
+	knock(t, h, "POST", "/dead-letters/x1/retry", d.header(readRight))
+	knock(t, h, "GET", "/jobs/x1/events", d.header(readRight))
+}
+
+// lettersOf gives one letter of every kind; those that the writer of S1 sees have an id that begins with "own".
+func lettersOf() []core.DeadLetter {
+	letter := func(id, organization string, request *core.Request) core.DeadLetter {
+		if request != nil {
+			request.ID, request.Kind, request.Repository, request.Cause = "r1", core.KindIndex, "song.ca", core.CauseREST
+		}
+		return core.DeadLetter{
+			ID: id, Repository: "song.ca", Organization: organization, RecordID: "r", Reason: core.ReasonRejected, Request: request,
+			Document: []byte(`{"of":"` + id + `"}`),
+		}
+	}
+	message := letter("message", "S1", nil)
+	message.Source = "webhook"
+	return []core.DeadLetter{
+		letter("foreign", "S2", nil),
+		letter("own-record", "S1", &core.Request{Scope: core.ScopeRecord, Organization: "S1", RecordID: "r"}),
+		letter("repository", "", &core.Request{Scope: core.ScopeRepository}),
+		letter("runs the repository", "S1", &core.Request{Scope: core.ScopeRepository}),
+		letter("names another", "S1", &core.Request{Scope: core.ScopeRecord, Organization: "S2"}),
+		message,
+		letter("own-page", "S1", &core.Request{Scope: core.ScopePage, Organization: "S1"}),
+		letter("own-bare", "S1", nil),
+	}
+}
+
+// TestLettersAreShownToThoseWhoMayWrite in lists, exports and one by one.
+func TestLettersAreShownToThoseWhoMayWrite(t *testing.T) {
+	letters := lettersOf()
+	for i := range 20 {
+		letters = append(letters, core.DeadLetter{ID: "late-" + strconv.Itoa(i), Repository: "song.ca", Organization: "S2", RecordID: "r", Reason: core.ReasonRejected})
+	}
+	p := working()
+	calls := 0
+	p.letters.list = func(_ context.Context, _, _ string, limit int, cursor string) ([]core.DeadLetter, string, error) {
+		calls++
+		from, err := strconv.Atoi("0" + cursor)
+		if err != nil {
+			return nil, "", err
+		}
+		to := min(len(letters), from+min(limit, 2)) // shorter pages than asked for are no end
+		if to == len(letters) {
+			return letters[from:to], "", nil
+		}
+		return letters[from:to], strconv.Itoa(to), nil
+	}
+	p.letters.get = func(id string) (core.DeadLetter, error) {
+		for _, l := range letters {
+			if l.ID == id {
+				return l, nil
+			}
+		}
+		return core.DeadLetter{}, core.NewError(core.CodeNotFound, "no such dead letter")
+	}
+	d := newDoors(t, &keyShelf{})
+	h := guardedHandler(t, p, d, http.Config{})
+	own := []string{"own-record", "own-page", "own-bare"}
+	for _, limit := range []int{1, 3, 50} {
+		t.Run(fmt.Sprintf("list by %d", limit), func(t *testing.T) {
+			var ids []string
+			calls = 0
+			pages := walk(t, h, fmt.Sprintf("/dead-letters?limit=%d", limit), d.header(writeRight))
+			if calls > 8*len(pages) {
+				t.Errorf("%d calls for %d pages", calls, len(pages))
+			}
+			for _, page := range pages {
+				if len(page) > limit {
+					t.Errorf("a page holds %d", len(page))
+				}
+				ids = append(ids, page...)
+			}
+			if diff := cmp.Diff(own, ids); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	export := func(t *testing.T, who, target string) ([]string, nethttp.Header) {
+		t.Helper()
+		r := httptest.NewRequestWithContext(t.Context(), "GET", target, nil)
+		r.Header.Set("Accept", "application/x-ndjson")
+		r.Header["Authorization"] = d.header(who)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		ids := []string{}
+		for line := range strings.Lines(w.Body.String()) {
+			var l struct{ ID string }
+			if err := json.Unmarshal([]byte(line), &l); err != nil {
+				t.Fatalf("%s: %v", line, err)
+			}
+			ids = append(ids, l.ID)
+		}
+		return ids, w.Result().Trailer
+	}
+	t.Run("export", func(t *testing.T) {
+		got, _ := export(t, writeRight, "/dead-letters")
+		if diff := cmp.Diff(own, got); diff != "" {
+			t.Error(diff)
+		}
+		if got, _ = export(t, readRight, "/dead-letters"); len(got) > 0 {
+			t.Errorf("a reader gets %v", got)
+		}
+		if got, _ = export(t, systemRight, "/dead-letters"); len(got) != len(letters) {
+			t.Errorf("the system gets %v", got)
+		}
+	})
+	t.Run("export with a limit", func(t *testing.T) {
+		got, trailer := export(t, writeRight, "/dead-letters?limit=2")
+		if diff := cmp.Diff(own[:2], got); diff != "" {
+			t.Error(diff)
+		}
+		if trailer.Get("Next-Cursor") != "7" {
+			t.Errorf("trailer %v", trailer)
+		}
+	})
+	t.Run("one by one", func(t *testing.T) {
+		for _, l := range letters {
+			want := 404
+			if strings.HasPrefix(l.ID, "own") {
+				want = 200
+			}
+			target := "/dead-letters/" + strings.ReplaceAll(l.ID, " ", "%20")
+			if got := knock(t, h, "GET", target, d.header(writeRight)); got.StatusCode != want {
+				t.Errorf("%s: %d, want %d", l.ID, got.StatusCode, want)
+			}
+			if got := knock(t, h, "GET", target, d.header(systemRight)); got.StatusCode != 200 {
+				t.Errorf("%s: the system gets %d", l.ID, got.StatusCode)
+			}
+		}
+	})
+}
+
+// TestUnpublishedAnalysesNeedTheReadScope: with tokens, what is not published is shown to those who may read the study alone.
+func TestUnpublishedAnalysesNeedTheReadScope(t *testing.T) {
+	d := newDoors(t, &keyShelf{})
+	p := ofS1()
+	p.metadata.analysis = func(study, id string) (core.Analysis, error) {
+		return newAnalysis(study, id, core.StateUnpublished), nil
+	}
+	h := guardedHandler(t, p, d, http.Config{})
+	const list = "/studies/S1/analysis"
+	for _, tc := range []struct {
+		name, target string
+		refused      int
+	}{
+		{"list", list + "?analysisStates=PUBLISHED,UNPUBLISHED", 403},
+		{"page", list + "/paginated?analysisStates=SUPPRESSED", 403},
+		{"one", list + "/A", 404},
+		{"its files", list + "/A/files", 404},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			for who, want := range map[string]int{nobody: 401, foreignRight: tc.refused, writeRight: tc.refused, readRight: 200, systemRight: 200} {
+				if got := knock(t, h, "GET", tc.target, d.header(who)); got.StatusCode != want {
+					t.Errorf("%s: %d, want %d: %s", who, got.StatusCode, want, got.body)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,89 @@
+package http
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"tutti/internal/core"
+)
+
+// object is a JSON object of a body by its members, whose names are taken as they are: encoding/json alone would take
+// EXPIRESAT for expiresAt.
+type object map[string]json.RawMessage
+
+// decodeObject reads a body; one that is no JSON object is CodeInvalid.
+func decodeObject(body []byte) (object, error) {
+	var members object
+	if !utf8.Valid(body) {
+		return nil, core.NewError(core.CodeInvalid, "the body is not UTF-8")
+	}
+	err := json.Unmarshal(body, &members)
+	if _, other := errors.AsType[*json.UnmarshalTypeError](err); other || err == nil && members == nil {
+		return nil, core.NewError(core.CodeInvalid, "the body is not a JSON object")
+	}
+	if err != nil {
+		return nil, core.WrapError(core.CodeInvalid, "the body is not valid JSON", err)
+	}
+	return members, nil
+}
+
+// only refuses a member that is not one of the names.
+func (o object) only(names ...string) error {
+	for _, given := range slices.Sorted(maps.Keys(o)) {
+		if slices.Contains(names, given) {
+			continue
+		}
+		name := strings.ToValidUTF8(given[:min(len(given), maxNameBytes)], "")
+		return &core.Error{
+			Code: core.CodeInvalid, Message: fmt.Sprintf("unknown member %q", name),
+			Hint: "the nearest member is " + nearest(name, names),
+		}
+	}
+	return nil
+}
+
+// has tells whether a member is there and not null.
+func (o object) has(name string) bool { return len(o[name]) > 0 && string(o[name]) != "null" }
+
+// text gives a member that is a string, "" when it is absent or null.
+func (o object) text(name string) (string, error) {
+	if !o.has(name) {
+		return "", nil
+	}
+	var v string
+	if err := json.Unmarshal(o[name], &v); err != nil {
+		return "", memberFault(name, "must be a string")
+	}
+	if strings.ContainsRune(v, 0) {
+		return "", memberFault(name, "holds a NUL character")
+	}
+	return v, nil
+}
+
+// texts gives a member that is an array of strings, none when it is absent or null.
+func (o object) texts(name string) ([]string, error) {
+	if !o.has(name) {
+		return nil, nil
+	}
+	var given []*string
+	if err := json.Unmarshal(o[name], &given); err != nil {
+		return nil, memberFault(name, "must be an array of strings")
+	}
+	values := make([]string, len(given))
+	for i, v := range given {
+		if v == nil {
+			return nil, memberFault(name, "must be an array of strings")
+		}
+		values[i] = *v
+	}
+	return values, nil
+}
+
+func memberFault(name, fault string) error {
+	return core.NewError(core.CodeInvalid, "member "+name+" of the body "+fault)
+}

@@ -1,0 +1,307 @@
+package http_test
+
+import (
+	"errors"
+	"fmt"
+	nethttp "net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tutti/http"
+	"tutti/internal/core"
+)
+
+// withMetadata gives working ports with a changed metadata.
+func withMetadata(change func(*metadata)) *ports {
+	p := working()
+	change(p.metadata)
+	return p
+}
+
+func TestRegisterAnalysisType(t *testing.T) {
+	const sent = `{"name":"variant_call","schema":{"type":"object"}}`
+	for name, header := range map[string]nethttp.Header{
+		"JSON":                {"Content-Type": {"application/json; charset=utf-8"}},
+		"no content type":     nil,
+		"JSON of a kind":      {"Content-Type": {"application/schema+json"}},
+		"explicitly as it is": {"Content-Type": {"application/json"}, "Content-Encoding": {"identity"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got string
+			p := withMetadata(func(m *metadata) {
+				m.register = func(body []byte) ([]byte, error) {
+					got = string(body)
+					return []byte(typeBody), nil
+				}
+			})
+			res, body := do(t, newHandler(t, p, http.Config{}), ask{method: "POST", target: "/schemas", body: sent, header: header})
+			if res.StatusCode != 200 || string(body) != typeBody || got != sent {
+				t.Errorf("got %d %s for %s", res.StatusCode, body, got)
+			}
+		})
+	}
+}
+
+func TestRegisterRefusesABadBody(t *testing.T) {
+	h := newHandler(t, withMetadata(func(m *metadata) {
+		m.register = func([]byte) ([]byte, error) {
+			return nil, fmt.Errorf("registering: %w", &core.Error{
+				Code: core.CodeInvalid, ErrorID: "malformed.json.schema", Message: "the schema is not one of an analysis type",
+				Violations: []core.Violation{{Pointer: "/schema/required", Message: "experiment is not required", Keyword: "contains"}},
+			})
+		}
+	}), http.Config{MaxBodyBytes: 10 << 20})
+	for name, tt := range map[string]struct {
+		ask           ask
+		status        int
+		code, errorID string
+		text          string
+	}{
+		"nothing":      {ask{}, 400, "invalid", "malformed.parameter", "the body is empty"},
+		"white space":  {ask{body: " \r\n\t"}, 400, "invalid", "malformed.parameter", "the body is empty"},
+		"by the port":  {ask{body: "{}"}, 400, "invalid", "malformed.json.schema", "the schema is not one of an analysis type"},
+		"form":         {ask{body: "a=b", header: nethttp.Header{"Content-Type": {"application/x-www-form-urlencoded"}}}, 415, "unsupported_media_type", "unsupported.media.type", "not declared as JSON"},
+		"eleven MB":    {ask{body: strings.Repeat(" ", 11<<20)}, 413, "too_large", "payload.too.large", "10485760 bytes"},
+		"not accepted": {ask{body: "{}", header: nethttp.Header{"Accept": {"text/html"}}}, 406, "not_acceptable", "not.acceptable", "JSON only"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tt.ask.method, tt.ask.target = "POST", "/schemas"
+			res, body := do(t, h, tt.ask)
+			p := wantProblem(t, res, body, tt.status, tt.code, tt.text)
+			if p.ErrorID != tt.errorID {
+				t.Errorf("errorId: got %q, want %q", p.ErrorID, tt.errorID)
+			}
+			if name == "by the port" {
+				golden(t, "problem_violations", body)
+			}
+		})
+	}
+}
+
+func TestListAnalysisTypes(t *testing.T) {
+	newest := core.AnalysisTypeQuery{Limit: 20}
+	with := func(change func(*core.AnalysisTypeQuery)) core.AnalysisTypeQuery {
+		q := newest
+		change(&q)
+		return q
+	}
+	for target, want := range map[string]string{
+		"/schemas":                         asked(newest, false, false),
+		"/schemas?hideSchema=true":         asked(newest, true, false),
+		"/schemas?hideSchema=1":            asked(newest, true, false),
+		"/schemas?hideSchema=False":        asked(newest, false, false),
+		"/schemas?unrenderedOnly=TRUE":     asked(newest, false, true),
+		"/schemas?limit=1000&offset=7":     asked(with(func(q *core.AnalysisTypeQuery) { q.Limit, q.Offset = 1000, 7 }), false, false),
+		"/schemas?names=a&names=b,c":       asked(with(func(q *core.AnalysisTypeQuery) { q.Names = []string{"a", "b", "c"} }), false, false),
+		"/schemas?versions=1,2&versions=3": asked(with(func(q *core.AnalysisTypeQuery) { q.Versions = []int{1, 2, 3} }), false, false),
+		"/schemas?sort=NAME&sortOrder=Asc": asked(with(func(q *core.AnalysisTypeQuery) { q.Sort, q.Descending = "name", false }), false, false),
+		"/schemas?sortOrder=asc":           asked(with(func(q *core.AnalysisTypeQuery) { q.Descending = true }), false, false),
+		"/schemas?sortOrder=DESC":          asked(newest, false, false),
+		"/schemas?sort=version":            asked(with(func(q *core.AnalysisTypeQuery) { q.Sort, q.Descending = "version", true }), false, false),
+	} {
+		t.Run(target, func(t *testing.T) {
+			var got string
+			p := working()
+			answer := p.metadata.list
+			p.metadata.list = func(q core.AnalysisTypeQuery, hideSchema, unrendered bool) ([]byte, error) {
+				got = asked(q, hideSchema, unrendered)
+				return answer(q, hideSchema, unrendered)
+			}
+			res, body := do(t, newHandler(t, p, http.Config{}), ask{method: "GET", target: target})
+			if res.StatusCode != 200 {
+				t.Errorf("got %d %s", res.StatusCode, body)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func asked(q core.AnalysisTypeQuery, hideSchema, unrendered bool) string {
+	return fmt.Sprintf("%+v hide %t unrendered %t", q, hideSchema, unrendered)
+}
+
+func TestReadAnalysisType(t *testing.T) {
+	for target, want := range map[string]string{
+		"/schemas/variant_call":                                "variant_call 0 false",
+		"/schemas/variant_call?version=7":                      "variant_call 7 false",
+		"/schemas/variant_call?version=2147483647":             "variant_call 2147483647 false",
+		"/schemas/a.b-c?unrenderedOnly=1":                      "a.b-c 0 true",
+		"/schemas/variant_call/versions/3":                     "variant_call 3 false",
+		"/schemas/variant_call/versions/3?unrenderedOnly=true": "variant_call 3 true",
+		"/schemas/a%2Fb":                                       "a/b 0 false",
+	} {
+		t.Run(target, func(t *testing.T) {
+			var got string
+			p := withMetadata(func(m *metadata) {
+				m.typ = func(name string, version int, unrendered bool) ([]byte, error) {
+					got = fmt.Sprintln(name, version, unrendered)
+					return []byte(typeBody), nil
+				}
+			})
+			res, body := do(t, newHandler(t, p, http.Config{}), ask{method: "GET", target: target})
+			if res.StatusCode != 200 || string(body) != typeBody || got != want+"\n" {
+				t.Errorf("got %d %s for %s", res.StatusCode, body, got)
+			}
+			if length := res.Header.Get("Content-Length"); length != fmt.Sprint(len(typeBody)) {
+				t.Errorf("content length %s", length)
+			}
+		})
+	}
+}
+
+func TestRegistrationSchema(t *testing.T) {
+	res, body := do(t, newHandler(t, working(), http.Config{}), ask{method: "GET", target: "/schemas/registration"})
+	if res.StatusCode != 200 || string(body) != `{"type":"object"}` || res.Header.Get("Content-Type") != "application/json" {
+		t.Errorf("got %d %s", res.StatusCode, body)
+	}
+}
+
+func TestAnalysisTypeThatIsNotThere(t *testing.T) {
+	p := withMetadata(func(m *metadata) {
+		m.typ = func(name string, _ int, _ bool) ([]byte, error) {
+			return nil, &core.Error{Code: core.CodeNotFound, ErrorID: "analysis.type.not.found", Message: "there is no analysis type " + name}
+		}
+	})
+	res, body := do(t, newHandler(t, p, http.Config{BasePath: "/base"}), ask{method: "GET", target: "/base/schemas/nobody?version=1"})
+	wantProblem(t, res, body, 404, "not_found", "there is no analysis type nobody")
+	golden(t, "problem_metadata", body)
+}
+
+// TestBadParametersOfMetadata: each names the parameter and the value, none is a fault of the server.
+func TestBadParametersOfMetadata(t *testing.T) {
+	h := newHandler(t, working(), http.Config{})
+	const types, one, page, list = "/schemas", "/schemas/variant_call", "/studies/S/analysis/paginated", "/studies/S/analysis"
+	whole := "must be a whole number from "
+	for target, text := range map[string]string{
+		types + "?limit=many":                                "limit " + whole + `1 to 1000, not "many"`,
+		types + "?limit=":                                    "limit " + whole + `1 to 1000, not ""`,
+		types + "?limit=0":                                   "limit " + whole + `1 to 1000, not "0"`,
+		types + "?limit=-1":                                  `not "-1"`,
+		types + "?limit=1001":                                `not "1001"`,
+		types + "?limit=1.5":                                 `not "1.5"`,
+		types + "?limit=99999999999999999999":                `not "99999999999999999999"`,
+		types + "?limit=1&limit=2":                           "limit is given 2 times",
+		types + "?offset=-1":                                 "offset " + whole + `0 to 2147483647, not "-1"`,
+		types + "?offset=2147483648":                         `not "2147483648"`,
+		types + "?hideSchema=yes":                            `hideSchema must be true or false, not "yes"`,
+		types + "?hideSchema=":                               `hideSchema must be true or false, not ""`,
+		types + "?unrenderedOnly=2":                          `unrenderedOnly must be true or false, not "2"`,
+		types + "?sort=age":                                  `sort must be version or name, not "age"`,
+		types + "?sort=":                                     `sort must be version or name, not ""`,
+		types + "?sortOrder=up":                              `sortOrder must be asc or desc, not "up"`,
+		types + "?names=":                                    "names has an empty value",
+		types + "?names=a,,b":                                `names has an empty value: "a,,b"`,
+		types + "?names=a%00":                                "names holds a control character",
+		types + "?names=" + strings.Repeat("a,", 1000) + "a": "names has more than 1000 values",
+		types + "?versions=1,x":                              `versions must be a whole number from 1 to 2147483647, not "x"`,
+		types + "?versions=0":                                `not "0"`,
+		types + "?limit=%zz":                                 "query string is malformed",
+		types + "?Limit=1":                                   `unknown query parameter "Limit"`,
+		types + "?limit=" + strings.Repeat("9", 3000):        `not "` + strings.Repeat("9", 64) + `"…`,
+		one + "?version=latest":                              "version " + whole + `1 to 2147483647, not "latest"`,
+		one + "?version=0":                                   `not "0"`,
+		one + "?version=-3":                                  `not "-3"`,
+		one + "?version=":                                    `not ""`,
+		one + "?version=2147483648":                          `not "2147483648"`,
+		one + "/versions/0":                                  "version " + whole + `1 to 2147483647, not "0"`,
+		one + "/versions/one":                                `not "one"`,
+		one + "/versions/99999999999999999999":               `not "99999999999999999999"`,
+		"/schemas/%2E%2E":                                    "name must not be a relative path segment",
+		"/schemas/%00":                                       "name holds a control character",
+		"/schemas/" + strings.Repeat("a", 513):               "name has 513 bytes, the limit is 512",
+		page + "?limit=ten":                                  "limit " + whole + `1 to 10000, not "ten"`,
+		page + "?limit=10001":                                `not "10001"`,
+		page + "?offset=-1":                                  "offset " + whole + `0 to 2147483647, not "-1"`,
+		page + "?analysisStates=":                            "analysisStates has an empty value",
+		page + "?analysisStates=published":                   `analysisStates must be of UNPUBLISHED, PUBLISHED and SUPPRESSED, not "published"`,
+		list + "?analysisStates=PUBLISHED,DELETED":           `not "DELETED"`,
+		list + "?analysisStates=" + strings.Repeat("PUBLISHED,", 100) + "PUBLISHED": "more than 100 values",
+		list + "?limit=1":         `unknown query parameter "limit"`,
+		"/studies/%2E":            "study must not be a relative path segment",
+		"/studies/S/analysis/%7F": "id holds a control character",
+	} {
+		t.Run(target[:min(len(target), 60)], func(t *testing.T) {
+			res, body := do(t, h, ask{method: "GET", target: target})
+			p := wantProblem(t, res, body, 400, "invalid", text)
+			if p.ErrorID != "malformed.parameter" || p.Message == nil || *p.Message != p.Detail || p.HTTPStatusCode != 400 {
+				t.Errorf("got %+v", p)
+			}
+		})
+	}
+}
+
+// TestEveryCodeHasAnErrorID: what Song's clients look for is in every problem of the metadata's paths, and nowhere else.
+func TestEveryCodeHasAnErrorID(t *testing.T) {
+	for code, want := range map[core.Code]struct {
+		status     int
+		errorID    string
+		statusName string
+	}{
+		core.CodeInvalid:          {400, "malformed.parameter", "BAD_REQUEST"},
+		core.CodeUnsupported:      {400, "not.supported", "BAD_REQUEST"},
+		core.CodeUnauthenticated:  {401, "unauthorized.token", "UNAUTHORIZED"},
+		core.CodeForbidden:        {403, "forbidden.token", "FORBIDDEN"},
+		core.CodeNotFound:         {404, "not.found", "NOT_FOUND"},
+		core.CodeAbsent:           {404, "not.found", "NOT_FOUND"},
+		core.CodeConflict:         {409, "conflict", "CONFLICT"},
+		core.CodeTooLarge:         {413, "payload.too.large", "REQUEST_ENTITY_TOO_LARGE"},
+		core.CodeUnsupportedMedia: {415, "unsupported.media.type", "UNSUPPORTED_MEDIA_TYPE"},
+		core.CodeUpstream:         {502, "bad.gateway", "BAD_GATEWAY"},
+		core.CodeOverloaded:       {503, "service.unavailable", "SERVICE_UNAVAILABLE"},
+		core.CodeUnavailable:      {503, "service.unavailable", "SERVICE_UNAVAILABLE"},
+		core.CodeIndexBlocked:     {503, "service.unavailable", "SERVICE_UNAVAILABLE"},
+		core.CodeInternal:         {500, "unknown.error", "INTERNAL_SERVER_ERROR"},
+	} {
+		t.Run(string(code), func(t *testing.T) {
+			refused := func() error { return core.WrapError(code, "it cannot be", errors.New("secret")) }
+			p := withMetadata(func(m *metadata) {
+				m.submit = func(string, []byte, bool) (string, error) { return "", refused() }
+			})
+			p.get = func(string) (core.Job, error) { return core.Job{}, refused() }
+			h := newHandler(t, p, http.Config{})
+			// Not by do: the document does not describe what no port answers.
+			_, res, body := exchange(t, h, ask{method: "POST", target: "/submit/S", body: "{}"})
+			got := wantProblem(t, res, body, want.status, string(code), "it cannot be")
+			if got.ErrorID != want.errorID || got.HTTPStatusCode != want.status || got.HTTPStatusName != want.statusName ||
+				got.RequestURL != "http://localhost/submit/S" || got.Timestamp != noon.UnixMilli() || got.Message == nil || *got.Message != got.Detail {
+				t.Errorf("got %s", body)
+			}
+			if strings.Contains(string(body), "secret") {
+				t.Errorf("shows its cause: %s", body)
+			}
+			if _, _, body := exchange(t, h, ask{method: "GET", target: "/jobs/j"}); strings.Contains(string(body), "errorId") {
+				t.Errorf("a job's problem: %s", body)
+			}
+		})
+	}
+}
+
+// TestProblemsOfTheTransportHaveAnErrorID: also where no route is, and where no handler was asked.
+func TestProblemsOfTheTransportHaveAnErrorID(t *testing.T) {
+	h := newHandler(t, working(), http.Config{CheckHost: true})
+	for name, tt := range map[string]struct {
+		ask           ask
+		status        int
+		code, errorID string
+	}{
+		"no path":           {ask{method: "GET", target: "/studies/S/nobody"}, 404, "not_found", "not.found"},
+		"no segment":        {ask{method: "GET", target: "/schemas/"}, 400, "invalid", "malformed.parameter"},
+		"no method":         {ask{method: "DELETE", target: "/schemas/a"}, 405, "method_not_allowed", "method.not.allowed"},
+		"a slash too much":  {ask{method: "GET", target: "/studies/S/"}, 405, "method_not_allowed", "method.not.allowed"},
+		"another host":      {ask{method: "GET", target: "/studies/all", host: "example.org"}, 421, "misdirected_request", "misdirected.request"},
+		"a page of another": {ask{method: "POST", target: "/schemas", header: nethttp.Header{"Sec-Fetch-Site": {"cross-site"}}}, 403, "forbidden", "forbidden.token"},
+		"unknown parameter": {ask{method: "POST", target: "/submit/S?force=true"}, 400, "invalid", "malformed.parameter"},
+		"accepts HTML":      {ask{method: "GET", target: "/studies/all", header: nethttp.Header{"Accept": {"text/html"}}}, 406, "not_acceptable", "not.acceptable"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			res, body := do(t, h, tt.ask)
+			if p := wantProblem(t, res, body, tt.status, tt.code, ""); p.ErrorID != tt.errorID {
+				t.Errorf("errorId: got %q, want %q", p.ErrorID, tt.errorID)
+			}
+		})
+	}
+}

@@ -1,0 +1,128 @@
+package http_test
+
+import (
+	nethttp "net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tutti/http"
+	"tutti/internal/core"
+)
+
+func TestIsAlive(t *testing.T) {
+	res, body := do(t, newHandler(t, working(), http.Config{}), ask{method: "GET", target: "/isAlive"})
+	if res.StatusCode != 200 || string(body) != "true" || res.Header.Get("Content-Type") != "application/json" {
+		t.Errorf("got %d %s", res.StatusCode, body)
+	}
+}
+
+func TestListStudies(t *testing.T) {
+	for want, ids := range map[string][]string{`[]`: nil, `["A","B <&>"]`: {"A", "B <&>"}} {
+		t.Run(want, func(t *testing.T) {
+			p := withMetadata(func(m *metadata) { m.studies = func() ([]string, error) { return ids, nil } })
+			res, body := do(t, newHandler(t, p, http.Config{}), ask{method: "GET", target: "/studies/all"})
+			if res.StatusCode != 200 || string(body) != want {
+				t.Errorf("got %d %s", res.StatusCode, body)
+			}
+		})
+	}
+}
+
+func TestReadStudy(t *testing.T) {
+	p := withMetadata(func(m *metadata) {
+		m.study = func(id string) (core.Study, error) {
+			if id != "a/b" {
+				return core.Study{}, &core.Error{Code: core.CodeNotFound, ErrorID: "study.id.does.not.exist", Message: "there is no study " + id}
+			}
+			return core.Study{ID: id, Name: "N", Organization: "O", Description: "D"}, nil
+		}
+	})
+	h := newHandler(t, p, http.Config{})
+	res, body := do(t, h, ask{method: "GET", target: "/studies/a%2Fb"})
+	if want := `{"studyId":"a/b","name":"N","organization":"O","description":"D","info":{}}`; res.StatusCode != 200 || string(body) != want {
+		t.Errorf("got %d %s", res.StatusCode, body)
+	}
+	res, body = do(t, h, ask{method: "GET", target: "/studies/nobody"})
+	if p := wantProblem(t, res, body, 404, "not_found", "there is no study nobody"); p.ErrorID != "study.id.does.not.exist" {
+		t.Errorf("errorId %q", p.ErrorID)
+	}
+}
+
+func TestCreateStudy(t *testing.T) {
+	full := core.Study{ID: "S", Name: "N", Organization: "O", Description: "D"}
+	for name, tt := range map[string]struct {
+		target, body string
+		want         core.Study
+	}{
+		"no body":           {"/studies/S", "", core.Study{ID: "S"}},
+		"white space":       {"/studies/S", " \n", core.Study{ID: "S"}},
+		"empty object":      {"/studies/S", "{}", core.Study{ID: "S"}},
+		"with a slash":      {"/studies/S/", "{}", core.Study{ID: "S"}},
+		"everything":        {"/studies/S/", `{"studyId":"S","name":"N","organization":"O","description":"D"}`, full},
+		"as Song's clients": {"/studies/S", `{"studyId":"S","name":"N","organization":"O","description":"D","info":{"a":1}}`, full},
+		"nulls":             {"/studies/S", `{"studyId":null,"name":null}`, core.Study{ID: "S"}},
+		"other letters":     {"/studies/S", `{"NAME":"N","StudyID":"T"}`, core.Study{ID: "S"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got core.Study
+			p := withMetadata(func(m *metadata) {
+				m.createStudy = func(s core.Study) error {
+					got = s
+					return nil
+				}
+			})
+			res, body := do(t, newHandler(t, p, http.Config{}), ask{method: "POST", target: tt.target, body: tt.body})
+			if diff := cmp.Diff(tt.want, got); diff != "" || res.StatusCode != 200 {
+				t.Errorf("%d %s", res.StatusCode, diff)
+			}
+			if name == "everything" && string(body) != `{"studyId":"S","name":"N","organization":"O","description":"D","info":{}}` {
+				t.Errorf("got %s", body)
+			}
+		})
+	}
+}
+
+func TestCreateStudyRefuses(t *testing.T) {
+	p := withMetadata(func(m *metadata) {
+		m.createStudy = func(s core.Study) error {
+			return &core.Error{Code: core.CodeConflict, ErrorID: "study.already.exists", Message: "there is a study " + s.ID + " already"}
+		}
+	})
+	h := newHandler(t, p, http.Config{MaxBodyBytes: 1 << 20})
+	deep := strings.Repeat(`{"a":`, 10_001) + "1" + strings.Repeat("}", 10_001)
+	for name, tt := range map[string]struct {
+		ask           ask
+		status        int
+		code, errorID string
+		text          string
+	}{
+		"there already":   {ask{body: "{}"}, 409, "conflict", "study.already.exists", "there is a study S already"},
+		"another's body":  {ask{body: `{"studyId":"T"}`}, 409, "conflict", "study.id.mismatch", `the body is of study "T", the path of study "S"`},
+		"not JSON":        {ask{body: `{"name":`}, 400, "invalid", "malformed.parameter", "the body is not valid JSON"},
+		"more behind it":  {ask{body: `{} {}`}, 400, "invalid", "malformed.parameter", "the body is not valid JSON"},
+		"an array":        {ask{body: `[]`}, 400, "invalid", "malformed.parameter", "the body is not a JSON object"},
+		"null":            {ask{body: `null`}, 400, "invalid", "malformed.parameter", "the body is not a JSON object"},
+		"a number":        {ask{body: `{"name":1}`}, 400, "invalid", "malformed.parameter", "member name of the body must be a string"},
+		"an object in it": {ask{body: `{"organization":{}}`}, 400, "invalid", "malformed.parameter", "member organization of the body must be a string"},
+		"a NUL":           {ask{body: `{"description":"a\u0000b"}`}, 400, "invalid", "malformed.parameter", "member description of the body holds a NUL character"},
+		"not UTF-8":       {ask{body: "{\"name\":\"\xff\"}"}, 400, "invalid", "malformed.parameter", "the body is not UTF-8"},
+		"deep":            {ask{body: deep}, 400, "invalid", "malformed.parameter", "the body is not valid JSON"},
+		"text":            {ask{body: "{}", header: nethttp.Header{"Content-Type": {"text/plain"}}}, 415, "unsupported_media_type", "unsupported.media.type", "not declared as JSON"},
+		"too large":       {ask{body: strings.Repeat(" ", 1<<20+1)}, 413, "too_large", "payload.too.large", "1048576 bytes"},
+		"the list's name": {ask{target: "/studies/all", body: "{}"}, 400, "invalid", "malformed.parameter", `no study can be called "all"`},
+		"no name":         {ask{target: "/studies//", body: "{}"}, 400, "invalid", "malformed.parameter", "study is empty"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tt.ask.method = "POST"
+			if tt.ask.target == "" {
+				tt.ask.target = "/studies/S"
+			}
+			res, body := do(t, h, tt.ask)
+			if p := wantProblem(t, res, body, tt.status, tt.code, tt.text); p.ErrorID != tt.errorID {
+				t.Errorf("errorId: got %q, want %q", p.ErrorID, tt.errorID)
+			}
+		})
+	}
+}

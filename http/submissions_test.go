@@ -1,0 +1,151 @@
+package http_test
+
+import (
+	"fmt"
+	nethttp "net/http"
+	"strings"
+	"testing"
+
+	"tutti/http"
+	"tutti/internal/core"
+)
+
+// calls are ports that write down what they are asked for.
+func calls(got *string) *ports {
+	return withMetadata(func(m *metadata) {
+		m.submit = func(study string, body []byte, allowDuplicates bool) (string, error) {
+			*got = fmt.Sprint("submit ", study, " ", string(body), " ", allowDuplicates)
+			return "A1", nil
+		}
+		m.replace = func(study, id string, body []byte) error {
+			*got = fmt.Sprint("replace ", study, " ", id, " ", string(body))
+			return nil
+		}
+		m.merge = func(study, id string, patch []byte) error {
+			*got = fmt.Sprint("merge ", study, " ", id, " ", string(patch))
+			return nil
+		}
+		m.setState = func(study, id string, state core.AnalysisState) error {
+			*got = fmt.Sprint("state ", study, " ", id, " ", state)
+			return nil
+		}
+	})
+}
+
+func TestSubmissions(t *testing.T) {
+	const one = "/studies/S/analysis/A%2F1"
+	const updated = `{"message":"AnalysisId A/1 successfully updated"}`
+	for name, tt := range map[string]struct {
+		ask        ask
+		call, body string
+	}{
+		"submit":           {ask{method: "POST", target: "/submit/S", body: `{"a": 1}`}, `submit S {"a": 1} false`, `{"analysisId":"A1","status":"OK"}`},
+		"with duplicates":  {ask{method: "POST", target: "/submit/S?allowDuplicates=True", body: `{}`}, `submit S {} true`, `{"analysisId":"A1","status":"OK"}`},
+		"replace":          {ask{method: "PUT", target: one, body: `{}`}, "replace S A/1 {}", updated},
+		"merge":            {ask{method: "PATCH", target: one, body: `{"a":null}`}, `merge S A/1 {"a":null}`, updated},
+		"merge as a patch": {ask{method: "PATCH", target: one, body: `{}`, header: nethttp.Header{"Content-Type": {"application/merge-patch+json"}}}, "merge S A/1 {}", updated},
+		"publish":          {ask{method: "PUT", target: "/studies/S/analysis/publish/A%251?ignoreUndefinedMd5=true"}, "state S A%1 PUBLISHED", `{"message":"AnalysisId A%1 successfully published"}`},
+		"unpublish":        {ask{method: "PUT", target: "/studies/S/analysis/unpublish/A1", body: "{}"}, "state S A1 UNPUBLISHED", `{"message":"AnalysisId A1 successfully unpublished"}`},
+		"suppress":         {ask{method: "PUT", target: "/studies/S/analysis/suppress/A1"}, "state S A1 SUPPRESSED", `{"message":"AnalysisId A1 was suppressed"}`},
+		"one called files": {ask{method: "PUT", target: "/studies/S/analysis/files", body: `{}`}, "replace S files {}", `{"message":"AnalysisId files successfully updated"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got string
+			res, body := do(t, newHandler(t, calls(&got), http.Config{}), tt.ask)
+			if res.StatusCode != 200 || string(body) != tt.body || got != tt.call {
+				t.Errorf("got %d %s for %s", res.StatusCode, body, got)
+			}
+		})
+	}
+}
+
+func TestSubmissionsRefuse(t *testing.T) {
+	refuse := func(id string, code core.Code) error {
+		return fmt.Errorf("deep below: %w", &core.Error{Code: code, ErrorID: id, Message: "refused as " + id})
+	}
+	kinds := map[string]core.Code{
+		"payload.parsing": core.CodeInvalid, "schema.violation": core.CodeInvalid, "study.id.does.not.exist": core.CodeNotFound,
+		"analysis.id.not.found": core.CodeNotFound, "duplicate.file": core.CodeConflict, "suppressed.state.transition": core.CodeConflict,
+	}
+	statuses := map[string]int{
+		"payload.parsing": 422, "schema.violation": 400, "study.id.does.not.exist": 404, "analysis.id.not.found": 404,
+		"duplicate.file": 409, "suppressed.state.transition": 409,
+	}
+	for id, code := range kinds {
+		p := withMetadata(func(m *metadata) {
+			m.submit = func(string, []byte, bool) (string, error) { return "", refuse(id, code) }
+			m.replace = func(string, string, []byte) error { return refuse(id, code) }
+			m.merge = m.replace
+			m.setState = func(string, string, core.AnalysisState) error { return refuse(id, code) }
+		})
+		h := newHandler(t, p, http.Config{})
+		for _, a := range []ask{
+			{method: "POST", target: "/submit/S", body: "["},
+			{method: "PUT", target: "/studies/S/analysis/A", body: "["},
+			{method: "PATCH", target: "/studies/S/analysis/A", body: "["},
+			{method: "PUT", target: "/studies/S/analysis/publish/A"},
+		} {
+			if strings.Contains(a.target, "publish") && (statuses[id] == 422 || statuses[id] == 400) {
+				continue // there is no payload
+			}
+			t.Run(id+" "+a.method+a.target, func(t *testing.T) {
+				res, body := do(t, h, a)
+				if p := wantProblem(t, res, body, statuses[id], string(code), "refused as "+id); p.ErrorID != id || p.HTTPStatusCode != statuses[id] {
+					t.Errorf("got %+v", p)
+				}
+			})
+		}
+	}
+}
+
+// TestPayloadsThatNobodyReads are refused before any port is asked.
+func TestPayloadsThatNobodyReads(t *testing.T) {
+	var got string
+	h := newHandler(t, calls(&got), http.Config{MaxBodyBytes: 64})
+	text := nethttp.Header{"Content-Type": {"text/plain"}}
+	for name, tt := range map[string]struct {
+		body   string
+		header nethttp.Header
+		status int
+		code   string
+		id     string
+		text   string
+	}{
+		"empty":     {"", nil, 422, "invalid", "payload.parsing", "the body is empty"},
+		"blank":     {"\n", nil, 422, "invalid", "payload.parsing", "the body is empty"},
+		"text":      {"{}", text, 415, "unsupported_media_type", "unsupported.media.type", "not declared as JSON"},
+		"too large": {strings.Repeat(" ", 65), nil, 413, "too_large", "payload.too.large", "64 bytes"},
+	} {
+		for _, a := range []ask{
+			{method: "POST", target: "/submit/S"},
+			{method: "PUT", target: "/studies/S/analysis/A"},
+			{method: "PATCH", target: "/studies/S/analysis/A"},
+		} {
+			t.Run(name+" "+a.method, func(t *testing.T) {
+				a.body, a.header = tt.body, tt.header
+				res, body := do(t, h, a)
+				if p := wantProblem(t, res, body, tt.status, tt.code, tt.text); p.ErrorID != tt.id {
+					t.Errorf("errorId: got %q", p.ErrorID)
+				}
+			})
+		}
+	}
+	for target, text := range map[string]string{
+		"/submit/S?allowDuplicates=maybe":                        `allowDuplicates must be true or false, not "maybe"`,
+		"/submit/%2E%2E":                                         "study must not be a relative path segment",
+		"/studies/S/analysis/publish/A?ignoreUndefinedMd5=maybe": `ignoreUndefinedMd5 must be true or false, not "maybe"`,
+		"/studies/S/analysis/suppress/A?ignoreUndefinedMd5=true": `unknown query parameter "ignoreUndefinedMd5"`,
+	} {
+		method := "PUT"
+		if strings.HasPrefix(target, "/submit") {
+			method = "POST"
+		}
+		t.Run(target, func(t *testing.T) {
+			res, body := do(t, h, ask{method: method, target: target, body: "{}"})
+			wantProblem(t, res, body, 400, "invalid", text)
+		})
+	}
+	if got != "" {
+		t.Errorf("asked for %s", got)
+	}
+}
