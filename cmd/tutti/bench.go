@@ -37,6 +37,7 @@ func benchCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&cfg.ElasticsearchURL, "elasticsearch", os.Getenv("TUTTI_TEST_ELASTICSEARCH_URL"),
 		"the `URL` of an Elasticsearch in which indices named bench-… may be made and removed; also TUTTI_TEST_ELASTICSEARCH_URL")
+	flags.StringVar(&cfg.PostgresURL, "postgres", "", "the `URL` of an empty PostgreSQL database, in which tables and rows are left behind")
 	flags.Var(&number{&cfg.Sizes.Records, math.MaxInt}, "records", fmt.Sprintf("the `number` of records of a backfill (default %d)", bench.DefaultSizes().Records))
 	flags.Var(&number{&cfg.Sizes.Pairs, math.MaxInt}, "pairs", fmt.Sprintf("how `often` each run is made (default %d)", bench.DefaultSizes().Pairs))
 	flags.BoolVar(&cfg.Quick, "quick", false, "smaller sizes, for a first impression")

@@ -18,9 +18,9 @@ func checkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Look whether everything that the configuration names is as it should be",
-		Long: "Validate the configuration, dial the queue, the index, every repository and every Kafka broker that it names, and\n" +
-			"say in one line each what is right or how to mend it. Nothing is changed, and a server that runs on the same data\n" +
-			"folder is not disturbed. The exit code is 0 when nothing failed, else 1.",
+		Long: "Validate the configuration, dial the queue, the index, the store, every repository, Kafka broker and set of keys\n" +
+			"that it names, and say in one line each what is right or how to mend it. Nothing is changed, and a server that runs on\n" +
+			"the same data folder is not disturbed. The exit code is 0 when nothing failed, else 1.",
 		Example:           "  tutti check --config tutti.yaml\n  tutti check --config tutti.yaml --output json | jq '.findings[] | select(.status != \"ok\")'",
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,

@@ -24,8 +24,8 @@ func TestMain(m *testing.M) {
 // TestScripts runs the scripts of testdata/script against the command. ADDRESS is a free one; "answers URL" waits
 // until a GET of URL is 200, "terminate" sends SIGTERM to what was last started in the background, "song" is a repository
 // and "member" reads JSON (song_test.go), "eventually COMMAND… -- TEXT" repeats a command until it exits with 0 and
-// its stdout holds the text, with "!--" until it does not, "exits CODE COMMAND…" wants an exit code, and
-// "interrupted TEXT COMMAND…" sends SIGINT to a command once its stderr holds the text, and wants exit code 1.
+// its stdout holds the text, with "!--" until it does not, "exits CODE COMMAND…" wants an exit code, "stub" starts a server
+// of analysis types and keys (stub_test.go), and "interrupted TEXT COMMAND…" sends SIGINT to a command once its stderr holds the text, and wants exit code 1.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
@@ -41,7 +41,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"answers": answers, "terminate": terminate, "song": songCommand, "member": member, "eventually": eventually,
-			"exits": exits, "interrupted": interrupted,
+			"exits": exits, "interrupted": interrupted, "stub": startStub,
 		},
 	})
 }

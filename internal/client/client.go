@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,8 +26,8 @@ const (
 )
 
 // Client asks one server. Make it with New. Its methods may be called side by side. Their errors are *core.Error: those of
-// the server with the code, the message and the hint of its problem and an *AnswerError below; CodeUnavailable where the
-// server does not answer; CodeInvalid for an id that cannot be part of a path.
+// the server with the code, the message, the hint, the error id and the violations of its problem and an *AnswerError
+// below; CodeUnavailable where the server does not answer; CodeInvalid for an id that cannot be part of a path.
 type Client struct {
 	cfg  Config
 	base *url.URL
@@ -72,6 +73,8 @@ type call struct {
 	accept string
 	// lastEventID resumes a stream of events.
 	lastEventID string
+	// body is JSON; nil sends none.
+	body []byte
 }
 
 // pathOf joins segments: a literal one, then the id behind it, which is checked and escaped, and so on.
@@ -80,8 +83,11 @@ func pathOf(pairs ...string) (string, error) {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		literal, value := pairs[i], pairs[i+1]
 		what := literal
-		if literal == pathJobs || literal == pathDeadLetters {
+		switch literal {
+		case pathJobs, pathDeadLetters, pathKeys:
 			what = "id"
+		case pathSchemas:
+			what = "name"
 		}
 		if err := core.ValidID(what, value); err != nil {
 			return "", err
@@ -97,7 +103,11 @@ func (c *Client) send(ctx context.Context, call call) (*http.Response, error) {
 	if len(call.query) > 0 {
 		target += "?" + call.query.Encode()
 	}
-	req, err := http.NewRequestWithContext(ctx, call.method, target, nil)
+	var body io.Reader
+	if call.body != nil {
+		body = bytes.NewReader(call.body)
+	}
+	req, err := http.NewRequestWithContext(ctx, call.method, target, body)
 	if err != nil {
 		return nil, core.WrapError(core.CodeInvalid, "making the request", err)
 	}
@@ -106,6 +116,9 @@ func (c *Client) send(ctx context.Context, call call) (*http.Response, error) {
 	}
 	req.Header.Set("Accept", call.accept)
 	req.Header.Set("User-Agent", c.cfg.UserAgent)
+	if call.body != nil {
+		req.Header.Set("Content-Type", typeJSON)
+	}
 	if c.cfg.Token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.cfg.Token)
 	}

@@ -16,7 +16,7 @@ import (
 const maxProblemBytes = 1 << 20
 
 // CodeForbidden is the code of a server that knows who asks and refuses all the same.
-const CodeForbidden core.Code = "forbidden"
+const CodeForbidden = core.CodeForbidden
 
 // AnswerError says with which status a server refused a call; it is the cause of the *core.Error of every refusal.
 type AnswerError struct {
@@ -40,6 +40,9 @@ type problem struct {
 	Code      core.Code `json:"code"`
 	Hint      string    `json:"hint"`
 	RequestID string    `json:"requestId"`
+	// ErrorID is what Song's clients know a fault by; of the routes that those use alone.
+	ErrorID    string           `json:"errorId"`
+	Violations []core.Violation `json:"violations"`
 }
 
 // refused makes the error of an answer that is not 2xx.
@@ -54,7 +57,7 @@ func (c *Client) refused(resp *http.Response) error {
 		p.RequestID = resp.Header.Get("X-Request-Id")
 	}
 	e := &core.Error{
-		Code: p.Code, Message: p.Detail, Hint: p.Hint, RetryAfter: retryAfter(resp.Header),
+		Code: p.Code, Message: p.Detail, Hint: p.Hint, ErrorID: p.ErrorID, Violations: p.Violations, RetryAfter: retryAfter(resp.Header),
 		Err: &AnswerError{Status: resp.StatusCode, RequestID: p.RequestID},
 	}
 	if resp.StatusCode == http.StatusUnauthorized {

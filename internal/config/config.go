@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net"
-	"net/netip"
-	"strings"
 	"time"
 
 	"tutti/internal/core"
@@ -19,7 +17,9 @@ type Config struct {
 	Log          Log
 	Queue        Queue
 	Index        Index
+	Store        Store
 	Repositories []Repository
+	Schemas      Schemas
 	Ingest       Ingest
 	Auth         Auth
 	// Warnings are what the start is not refused for but an operator should know, one sentence each, without secrets.
@@ -47,18 +47,13 @@ type CORS struct {
 	Origins []string
 }
 
-// Loopback tells whether Listen can be reached from this machine alone. A name other than localhost counts as public: who
-// knows what it resolves to.
+// Loopback tells whether Listen can be reached from this machine alone.
 func (s Server) Loopback() bool {
 	host, _, err := net.SplitHostPort(s.Listen)
 	if err != nil {
 		return false
 	}
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	addr, err := netip.ParseAddr(host)
-	return err == nil && addr.Unmap().IsLoopback()
+	return loopbackHost(host)
 }
 
 // Log says what is logged and how.
@@ -120,7 +115,8 @@ func (i Index) URLs() []string { return splitList(i.URL) }
 type Repository struct {
 	Code string
 	Type core.RepositoryType
-	URL  string
+	// URL is where the repository is; empty for the built-in one, of type local.
+	URL string
 	// IndexName is the alias that documents are written to.
 	IndexName string
 	// Name, Organization and Country go into a document's repositories block.
@@ -147,7 +143,7 @@ type Repository struct {
 	Reconcile     Reconcile
 }
 
-// Song is what only a repository of type song has.
+// Song is what only repositories of types song and local have.
 type Song struct {
 	// States are the analysis states that belong into the index.
 	States []string
@@ -211,12 +207,4 @@ func (r Repository) Core() core.Repository {
 		Code: r.Code, Type: r.Type, URL: r.URL, IndexName: r.IndexName,
 		Name: r.Name, Organization: r.Organization, Country: r.Country,
 	}
-}
-
-// Auth says who may do what.
-type Auth struct {
-	// Mode is none.
-	Mode string
-	// AllowInsecure permits a public address although nobody has to show a token.
-	AllowInsecure bool
 }

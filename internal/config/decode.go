@@ -85,7 +85,7 @@ func (d *decoder) objects(path string, n *node, k key) {
 func (d *decoder) value(path string, n *node, k key) {
 	if n == nil {
 		d.fallback(k)
-		if fallback, ok := k.fallback.(string); ok && k.required && fallback == "" && (k.waived == nil || !k.waived()) {
+		if fallback, ok := k.fallback.(string); ok && k.mustBe() && fallback == "" {
 			d.faults.add(path, "", hintOf(k), "is missing")
 		}
 		return
@@ -159,9 +159,9 @@ func (d *decoder) text(path string, n *node, k key, target *string) {
 	switch {
 	case n.tag != "" && n.tag != "!!str" && (n.tag != "!!int" || !k.number):
 		d.faults.add(path, n.where, "put it in quotes", "expects a text, not %s", strings.Trim(given, `"`))
-	case v == "" && k.required:
+	case v == "" && k.mustBe():
 		d.faults.add(path, n.where, hintOf(k), "is empty")
-	case len(k.choices) > 0 && !slices.Contains(k.choices, v) && !slices.Contains(k.later, v):
+	case len(k.choices) > 0 && !slices.Contains(k.choices, v):
 		hint := ""
 		if choice := near(v, k.choices); choice != "" {
 			hint = "the nearest is " + choice
@@ -248,7 +248,7 @@ func (d *decoder) secret(path string, n, file *node, k key) {
 	var v string
 	if file == nil {
 		hidden := text(k.name, &v, "", k.doc)
-		hidden.hidden = true
+		hidden.hidden, hidden.pattern, hidden.says = true, k.pattern, k.says
 		d.value(path, n, hidden)
 		*target = Secret(v)
 		return
@@ -262,9 +262,14 @@ func (d *decoder) secret(path string, n, file *node, k key) {
 		d.faults.add(path+"File", file.where, "", "%s cannot be read: %s", v, reason(err))
 		return
 	}
-	*target = Secret(strings.TrimRight(string(content), "\r\n"))
-	if *target == "" {
+	held := strings.TrimRight(string(content), "\r\n")
+	switch {
+	case held == "":
 		d.faults.add(path+"File", file.where, "", "%s is empty", v)
+	case k.pattern != nil && !k.pattern.MatchString(held):
+		d.faults.add(path+"File", file.where, "", "what %s holds is not %s", v, k.says)
+	default:
+		*target = Secret(held)
 	}
 }
 

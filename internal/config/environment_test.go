@@ -11,7 +11,7 @@ import (
 
 func TestEnvironmentAlone(t *testing.T) {
 	dir := t.TempDir()
-	password := write(t, dir, "password", "p\n")
+	password, database := write(t, dir, "password", "p\n"), write(t, dir, "database", "postgres://a\n")
 	got := parse(t, "",
 		"PATH=/bin", "=odd", "NAME",
 		"TUTTI_SERVER_LISTEN=127.0.0.1:9", "TUTTI_SERVER_HOSTS= a.example , b.example,", "TUTTI_SERVER_MAX_BODY_BYTES=5",
@@ -26,12 +26,22 @@ func TestEnvironmentAlone(t *testing.T) {
 		"TUTTI_REPOSITORIES_2_CODE=c", "TUTTI_REPOSITORIES_2_TYPE=lyric", "TUTTI_REPOSITORIES_2_URL=http://c", "TUTTI_REPOSITORIES_2_INDEX_NAME=c",
 		"TUTTI_REPOSITORIES_2_LYRIC_CATEGORY_ID=2", "TUTTI_REPOSITORIES_2_LYRIC_VALID_ONLY=no",
 		"TUTTI_SERVER_CORS_ORIGINS=https://a,*",
+		"TUTTI_STORE_URL_FILE="+database,
+		"TUTTI_SCHEMAS_ENFORCE_LATEST=no", "TUTTI_SCHEMAS_DEFAULT_OPTIONS_FILE_TYPES=BAM,CRAM",
+		"TUTTI_SCHEMAS_DEFAULT_OPTIONS_EXTERNAL_VALIDATIONS_0_URL=https://a/{value}", "TUTTI_SCHEMAS_DEFAULT_OPTIONS_EXTERNAL_VALIDATIONS_0_JSON_PATH=x.y",
+		"TUTTI_SCHEMAS_EXTERNAL_VALIDATIONS_ALLOWED_HOSTS=a,b:1", "TUTTI_SCHEMAS_EXTERNAL_VALIDATIONS_TIMEOUT=1s",
+		"TUTTI_AUTH_MODE=token", "TUTTI_AUTH_SYSTEM_SCOPE=s", "TUTTI_AUTH_ORGANIZATION_PREFIX=o.", "TUTTI_AUTH_WRITE_SUFFIX=.W", "TUTTI_AUTH_READ_SUFFIX=.R",
+		"TUTTI_AUTH_JWT_JWKS_URL=https://id", "TUTTI_AUTH_JWT_ISSUER=i", "TUTTI_AUTH_JWT_AUDIENCE=a",
 		"TUTTI_INGEST_KAFKA_BROKERS_0=k1:1", "TUTTI_INGEST_KAFKA_BROKERS_1=k2:2", "TUTTI_INGEST_KAFKA_REQUEST_TOPIC=t",
 	)
 	want := parse(t, `
 server: {listen: "127.0.0.1:9", hosts: [a.example, b.example], maxBodyBytes: 5, shutdownTimeout: 2m, cors: {origins: ["https://a", "*"]}}
 dataDir: /d
-auth: {allowInsecure: true}
+auth: {allowInsecure: true, mode: token, systemScope: s, organizationPrefix: o., writeSuffix: .W, readSuffix: .R,
+  jwt: {jwksUrl: "https://id", issuer: i, audience: a}}
+store: {url: "postgres://a"}
+schemas: {enforceLatest: false, defaultOptions: {fileTypes: [BAM, CRAM], externalValidations: [{url: "https://a/{value}", jsonPath: x.y}]},
+  externalValidations: {allowedHosts: [a, "b:1"], timeout: 1s}}
 index: {url: "http://es:9200", apiKey: "k=1"}
 repositories:
   - {code: "0123", type: song, url: "http://a", indexName: a, username: u, password: p, song: {states: [PUBLISHED, UNPUBLISHED]}}
@@ -103,10 +113,16 @@ func TestEnvironmentFaults(t *testing.T) {
 		"two secrets":       {[]string{"TUTTI_REPOSITORIES_0_TOKEN=s3cret", "TUTTI_REPOSITORIES_0_TOKEN_FILE=b"}, "repositories[0].token: is given, and so is repositories[0].tokenFile (variable TUTTI_REPOSITORIES_0_TOKEN_FILE)"},
 		"not a number here": {[]string{"TUTTI_QUEUE_MAX_PENDING="}, `queue.maxPending: expects a whole number from 1, not "" (variable TUTTI_QUEUE_MAX_PENDING)`},
 		"not a boolean":     {[]string{"TUTTI_AUTH_ALLOW_INSECURE=on"}, `auth.allowInsecure: expects true or false, not "on" (variable TUTTI_AUTH_ALLOW_INSECURE)`},
-		"later":             {[]string{"TUTTI_STORE_URL=postgres://a"}, "TUTTI_STORE_URL: unknown variable; the nearest valid one is TUTTI_"},
-		"broker":            {[]string{"TUTTI_INGEST_KAFKA_BROKERS=a"}, `ingest.kafka.brokers[0]: "a" is not host:port (variable TUTTI_INGEST_KAFKA_BROKERS)`},
-		"near broker":       {[]string{"TUTTI_REPOSITORIES_0_NOTIFICATIONS_KAFKA_BROKER=a"}, "TUTTI_REPOSITORIES_0_NOTIFICATIONS_KAFKA_BROKER: unknown variable; the nearest valid one is TUTTI_REPOSITORIES_0_NOTIFICATIONS_KAFKA_BROKERS"},
-		"a port":            {[]string{"TUTTI_SERVER_PORT=8080"}, "TUTTI_SERVER_PORT: unknown variable; the nearest valid one is TUTTI_SERVER_HOSTS"},
+		"later":             {[]string{"TUTTI_CATALOGUES_DIR=a"}, "TUTTI_CATALOGUES_DIR: unknown variable; the nearest valid one is TUTTI_"},
+		"store":             {[]string{"TUTTI_STORE_URL=s3cret"}, "store.url: ******** is not a URL that begins with postgres:// or postgresql:// (variable TUTTI_STORE_URL)"},
+		"near store":        {[]string{"TUTTI_STORE_URI=postgres://a"}, "TUTTI_STORE_URI: unknown variable; the nearest valid one is TUTTI_STORE_URL"},
+		"gap in validations": {
+			[]string{"TUTTI_SCHEMAS_DEFAULT_OPTIONS_EXTERNAL_VALIDATIONS_1_URL=http://a"},
+			"schemas.defaultOptions.externalValidations[1]: there is no element 0 (variable TUTTI_SCHEMAS_DEFAULT_OPTIONS_EXTERNAL_VALIDATIONS_1_URL)",
+		},
+		"broker":      {[]string{"TUTTI_INGEST_KAFKA_BROKERS=a"}, `ingest.kafka.brokers[0]: "a" is not host:port (variable TUTTI_INGEST_KAFKA_BROKERS)`},
+		"near broker": {[]string{"TUTTI_REPOSITORIES_0_NOTIFICATIONS_KAFKA_BROKER=a"}, "TUTTI_REPOSITORIES_0_NOTIFICATIONS_KAFKA_BROKER: unknown variable; the nearest valid one is TUTTI_REPOSITORIES_0_NOTIFICATIONS_KAFKA_BROKERS"},
+		"a port":      {[]string{"TUTTI_SERVER_PORT=8080"}, "TUTTI_SERVER_PORT: unknown variable; the nearest valid one is TUTTI_SERVER_HOSTS"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := config.Parse([]byte(least), tt.environ)
@@ -126,7 +142,7 @@ func TestVariablesThatAreNoKeys(t *testing.T) {
 func TestVariable(t *testing.T) {
 	for path, want := range map[string]string{
 		"server.listen": "TUTTI_SERVER_LISTEN", "repositories[0].code": "TUTTI_REPOSITORIES_0_CODE",
-		"index.apiKey": "TUTTI_INDEX_API_KEY", "repositories[12].song.states[1]": "TUTTI_REPOSITORIES_12_SONG_STATES_1",
+		"index.apiKey": "TUTTI_INDEX_API_KEY", "auth.jwt.jwksUrl": "TUTTI_AUTH_JWT_JWKS_URL", "repositories[12].song.states[1]": "TUTTI_REPOSITORIES_12_SONG_STATES_1",
 		"server.maxBodyBytes": "TUTTI_SERVER_MAX_BODY_BYTES",
 	} {
 		if got := config.Variable(path); got != want {

@@ -24,12 +24,13 @@ type key struct {
 	present func() [][]key
 
 	required bool
-	// waived, when not nil, tells whether the key may be left out after all, by what was read before it.
-	waived func() bool
-	// choices are the only values; fold takes them in any case. later are those that are read, so that validate refuses
-	// them in words of its own, and never offered.
-	choices, later []string
-	fold           bool
+	// waived, when not nil, tells whether the key may be left out after all, by what was read before it: the sibling
+	// waiverKey is waiverValue.
+	waived                 func() bool
+	waiverKey, waiverValue string
+	// choices are the only values; fold takes them in any case.
+	choices []string
+	fold    bool
 	// least and most bound a number or, in nanoseconds, a duration.
 	least, most int64
 	// pattern is what a text, or each text of a list, must match unless it is empty; says puts it in words.
@@ -41,10 +42,15 @@ type key struct {
 	off bool
 	// hidden keeps the value out of messages.
 	hidden bool
+	// credentials tells that the value is shown without those that it may hold.
+	credentials bool
 }
 
 // secretFile is what a secret's key is called when a file holds the secret.
 func (k key) secretFile() string { return k.name + "File" }
+
+// mustBe tells whether the key needs a value, by what was read before it.
+func (k key) mustBe() bool { return k.required && (k.waived == nil || !k.waived()) }
 
 func (k key) isSecret() bool { _, ok := k.target.(*Secret); return ok }
 
@@ -84,8 +90,6 @@ func object(name, doc string, members ...key) key {
 
 func (k key) oneOf(choices ...string) key { k.choices = choices; return k }
 
-func (k key) laterOn(choices ...string) key { k.later = choices; return k }
-
 func (k key) anyCase() key { k.fold = true; return k }
 
 func (k key) orNumber() key { k.number = true; return k }
@@ -94,7 +98,10 @@ func (k key) offOr(least time.Duration) key { k.off, k.least = true, int64(least
 
 func (k key) needed() key { k.required = true; return k }
 
-func (k key) neededUnless(waived func() bool) key { k.required, k.waived = true, waived; return k }
+func (k key) neededUnless(sibling, value string, waived func() bool) key {
+	k.required, k.waiverKey, k.waiverValue, k.waived = true, sibling, value, waived
+	return k
+}
 
 func (k key) matching(pattern, says string) key {
 	k.pattern, k.says = regexp.MustCompile(pattern), says

@@ -41,18 +41,18 @@ func (c *Config) keys() []key {
 			text("format", &c.Log.Format, "text", "Format of a line.").oneOf("text", "json")),
 		c.Queue.key(),
 		c.Index.key(),
+		c.Store.key(),
 		{
-			name: "repositories", doc: "Sources of records; at least one.",
+			name: "repositories", doc: "Sources of records; without any there is the built-in one, {code: local, type: local, indexName: analyses}.",
 			elements: func(n int) [][]key {
 				c.Repositories = make([]Repository, n)
 				return c.repositoryKeys()
 			},
 			present: c.repositoryKeys,
 		},
+		c.Schemas.key(),
 		c.Ingest.key(),
-		object("auth", "Who may do what.",
-			text("mode", &c.Auth.Mode, "none", "none: nobody has to show a token.").oneOf("none").laterOn("token"),
-			flag("allowInsecure", &c.Auth.AllowInsecure, false, "Permits a public address with mode none.")),
+		c.Auth.key(),
 	}
 }
 
@@ -79,8 +79,9 @@ func (s *Server) key() key {
 }
 
 func (q *Queue) key() key {
-	return object("queue", "Where requests are kept until they are done.",
-		text("url", &q.URL, "", "NATS server, several comma-separated; empty for the embedded one."),
+	url := text("url", &q.URL, "", "NATS server, several comma-separated; empty for the embedded one.")
+	url.credentials = true
+	return object("queue", "Where requests are kept until they are done.", url,
 		text("credentialsFile", &q.CredentialsFile, "", "NATS credentials file."),
 		number("replicas", &q.Replicas, 1, 1, 5, "How many servers of a cluster hold each message."),
 		number("maxPending", &q.MaxPending, 200_000, 1, math.MaxInt32, "How many requests may wait."))
@@ -103,9 +104,10 @@ func (r *Repository) keys() []key {
 	return []key{
 		text("code", &r.Code, "", "What the repository is called in paths and documents.").needed().
 			matching(codePattern, "letters, digits, dots, underscores and hyphens, the first a letter or digit, at most 512"),
-		text("type", (*string)(&r.Type), "", "Protocol that the repository speaks.").needed().
-			oneOf(string(core.TypeSong), string(core.TypeLyric)).laterOn(string(core.TypeLocal)),
-		text("url", &r.URL, "", "Base URL of the repository.").neededUnless(func() bool { return r.Type == core.TypeLocal }).
+		text("type", (*string)(&r.Type), "", "Protocol that the repository speaks; local is the built-in one, which there is once.").needed().
+			oneOf(string(core.TypeSong), string(core.TypeLyric), string(core.TypeLocal)),
+		text("url", &r.URL, "", "Base URL of the repository; none for type local.").
+			neededUnless("type", string(core.TypeLocal), func() bool { return r.Type == core.TypeLocal }).
 			matching(urlPattern, "an absolute http or https URL"),
 		text("indexName", &r.IndexName, "", "Alias that documents are written to.").needed().
 			matching(indexNamePattern, "an index name: lower case, none of \\ / * ? \" < > | , # : or space, not starting with . - _ or +"),
@@ -120,7 +122,7 @@ func (r *Repository) keys() []key {
 			"Records per call; at least 2, as each page repeats the last record of the one before."),
 		number("concurrency", &r.Concurrency, 4, 1, 64, "Calls that may be under way."),
 		text("mappingFile", &r.MappingFile, "", "JSON file with the index's mapping; empty lets tutti make one."),
-		object("song", "For type song.",
+		object("song", "For types song and local.",
 			list("states", &r.Song.States, []string{defaultStates}, "Analysis states that belong into the index.").
 				matching(stateText, "an analysis state such as PUBLISHED").needed()),
 		object("lyric", "For type lyric.",

@@ -42,6 +42,7 @@ func load(root *node, environ []string, found *faults) (Config, error) {
 	var c, scratch Config
 	overlay(root, environ, scratch.keys(), found)
 	c.Warnings = overlayMaestro(root, environ)
+	addLocal(root)
 	newDecoder(found).object("", root, c.keys())
 	c.fillTopics()
 	c.readMappings(found)
@@ -52,10 +53,12 @@ func load(root *node, environ []string, found *faults) (Config, error) {
 	return c, nil
 }
 
-// Default gives the configuration of an empty file. It has no repositories, so Load would refuse it.
+// Default gives the configuration of an empty file.
 func Default() Config {
 	var c Config
-	newDecoder(&faults{}).object("", nil, c.keys())
+	root := newObject("")
+	addLocal(root)
+	newDecoder(&faults{}).object("", root, c.keys())
 	return c
 }
 

@@ -30,13 +30,16 @@ dataDir: ./tutti-data
 log: {level: info, format: text}            # debug info warn error, any case; text or json
 queue: {url: "", credentialsFile: "", replicas: 1, maxPending: 200000}    # empty url: embedded
 index: {url: "", username: "", password: "", apiKey: "", caFile: "", shards: 1, replicas: 1, batchBytes: 2097152, maxInFlight: 4}
+store: {url: ""}
 repositories:
   - {code: song.ca, type: song, url: "https://song.example.org", indexName: analyses, name: "", organization: "", country: "",
      token: "", username: "", password: "", timeout: 30s, pageSize: 500, concurrency: 4, mappingFile: "",
      song: {states: [PUBLISHED]}, lyric: {categoryId: "", validOnly: true},
      notifications: {kafka: {brokers: [], topic: "", group: tutti}, webhook: {secret: ""}}, reconcile: {every: 0s}}
+schemas: {enforceLatest: true, defaultOptions: {}, externalValidations: {allowedHosts: [], timeout: 5s}}   # empty = any public address
 ingest: {kafka: {brokers: [], requestTopic: maestro_index_requests, group: tutti}}
-auth: {mode: none, allowInsecure: false}
+auth: {mode: none, allowInsecure: false, systemScope: tutti, organizationPrefix: "", writeSuffix: ".WRITE", readSuffix: ".READ",
+       jwt: {jwksUrl: "", publicKeyFile: "", issuer: "", audience: ""}}
 `
 
 func parse(t *testing.T, file string, environ ...string) config.Config {
@@ -64,8 +67,9 @@ func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
 			Lyric:         config.Lyric{ValidOnly: true},
 			Notifications: config.Notifications{Kafka: config.KafkaTopic{Group: "tutti"}},
 		}},
-		Ingest: config.Ingest{Kafka: config.RequestTopic{RequestTopic: "maestro_index_requests", Group: "tutti"}},
-		Auth:   config.Auth{Mode: "none"},
+		Schemas: defaultSchemas(),
+		Ingest:  config.Ingest{Kafka: config.RequestTopic{RequestTopic: "maestro_index_requests", Group: "tutti"}},
+		Auth:    config.Auth{Mode: "none", SystemScope: "tutti", WriteSuffix: ".WRITE", ReadSuffix: ".READ"},
 	}
 	if diff := cmp.Diff(want, parse(t, least)); diff != "" {
 		t.Error(diff)
@@ -75,16 +79,28 @@ func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
 	if diff := cmp.Diff(r, config.DefaultRepository()); diff != "" {
 		t.Error("default repository:", diff)
 	}
-	want.Repositories = []config.Repository{}
+	r.Code, r.Type, r.IndexName = "local", core.TypeLocal, "analyses"
+	want.Repositories = []config.Repository{r}
 	if diff := cmp.Diff(want, config.Default()); diff != "" {
 		t.Error("default:", diff)
 	}
+	for _, file := range []string{"", "repositories:", "repositories: []"} {
+		if diff := cmp.Diff(want, parse(t, file)); diff != "" {
+			t.Errorf("%q: %s", file, diff)
+		}
+	}
+}
+
+func defaultSchemas() config.Schemas {
+	return config.Schemas{EnforceLatest: true, ExternalValidations: config.ExternalValidations{Timeout: 5 * time.Second}}
 }
 
 func TestEveryKeyIsRead(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "mapping.json", ` {"properties":{}} `)
 	write(t, dir, "token", "s3cret\r\n")
+	write(t, dir, "database", "postgresql://u:s3cret@a:1,b:2/tutti?sslmode=require\n")
+	write(t, dir, "key.pem", publicKey)
 	c := parse(t, strings.ReplaceAll(`
 server: {listen: "[::1]:0", hosts: [a.example, "*"], basePath: /tutti, maxBodyBytes: 1, shutdownTimeout: 1m30s,
   cors: {origins: ["https://a.example", "http://[::1]:3000"]}}
@@ -99,8 +115,20 @@ repositories:
      notifications: {kafka: {brokers: ["k1:9092", "[::1]:9093"], group: g}, webhook: {secretFile: DIR/token}}, reconcile: {every: 10s}}
   - {code: l, type: lyric, url: "http://lyric", indexName: l, lyric: {categoryId: 2, validOnly: no},
      notifications: {kafka: {brokers: ["k:1"], topic: lyric.events}, webhook: {secret: w}}}
+  - {code: own, type: local, indexName: own, name: N, organization: O, country: CA, pageSize: 2, concurrency: 1,
+     mappingFile: DIR/mapping.json, song: {states: [PUBLISHED, UNPUBLISHED, SUPPRESSED]}, reconcile: {every: 1h}}
+store: {urlFile: DIR/database}
+schemas:
+  enforceLatest: no
+  defaultOptions:
+    fileTypes: [BAM, CRAM]
+    externalValidations:
+      - {url: "https://ids.example.org/{study}/{value}?a=@", jsonPath: "$.experiment.donors[*].id"}
+      - {url: "http://other", jsonPath: a}
+  externalValidations: {allowedHosts: [a.example, "b:8080", 10.0.0.7, "10.0.0.7:1", "::1", "[::1]", "[::1]:65535"], timeout: 100ms}
 ingest: {kafka: {brokers: ["k:9092"], requestTopic: requests, group: i}}
-auth: {mode: none, allowInsecure: yes}
+auth: {mode: token, allowInsecure: yes, systemScope: all, organizationPrefix: "org:", writeSuffix: "/w", readSuffix: "/r",
+  jwt: {publicKeyFile: DIR/key.pem, issuer: "https://id.example.org", audience: tutti}}
 `, "DIR", dir))
 	want := config.Config{
 		Server: config.Server{
@@ -133,9 +161,32 @@ auth: {mode: none, allowInsecure: yes}
 				Kafka:   config.KafkaTopic{Brokers: []string{"k:1"}, Topic: "lyric.events", Group: "tutti"},
 				Webhook: config.Webhook{Secret: "w"},
 			},
+		}, {
+			Code: "own", Type: core.TypeLocal, IndexName: "own", Name: "N", Organization: "O", Country: "CA", Timeout: 30 * time.Second,
+			PageSize: 2, Concurrency: 1, MappingFile: dir + "/mapping.json", Mapping: []byte(`{"properties":{}}`),
+			Song: config.Song{States: []string{"PUBLISHED", "UNPUBLISHED", "SUPPRESSED"}}, Lyric: config.Lyric{ValidOnly: true},
+			Notifications: config.Notifications{Kafka: config.KafkaTopic{Group: "tutti"}},
+			Reconcile:     config.Reconcile{Every: time.Hour},
 		}},
+		Store: config.Store{URL: "postgresql://u:s3cret@a:1,b:2/tutti?sslmode=require"},
+		Schemas: config.Schemas{
+			DefaultOptions: core.AnalysisOptions{
+				FileTypes: []string{"BAM", "CRAM"},
+				ExternalValidations: []core.ExternalValidation{
+					{URL: "https://ids.example.org/{study}/{value}?a=@", JSONPath: "$.experiment.donors[*].id"}, {URL: "http://other", JSONPath: "a"},
+				},
+			},
+			ExternalValidations: config.ExternalValidations{
+				AllowedHosts: []string{"a.example", "b:8080", "10.0.0.7", "10.0.0.7:1", "::1", "[::1]", "[::1]:65535"}, Timeout: 100 * time.Millisecond,
+			},
+		},
 		Ingest: config.Ingest{Kafka: config.RequestTopic{Brokers: []string{"k:9092"}, RequestTopic: "requests", Group: "i"}},
-		Auth:   config.Auth{Mode: "none", AllowInsecure: true},
+		Auth: config.Auth{
+			Mode: "token", AllowInsecure: true, SystemScope: "all", OrganizationPrefix: "org:", WriteSuffix: "/w", ReadSuffix: "/r",
+			JWT: config.JWT{
+				PublicKeyFile: dir + "/key.pem", PublicKey: []byte(strings.TrimSpace(publicKey)), Issuer: "https://id.example.org", Audience: "tutti",
+			},
+		},
 	}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Error(diff)
@@ -184,7 +235,7 @@ func TestFaultsNameTheirKey(t *testing.T) {
 		"unknown key":            {least + "\nserver: {port: 1}", "server.port: unknown key; the nearest valid key is server.cors (line 2)", ""},
 		"unknown near key":       {least + "\nserver: {basepath: /a}", "server.basepath: unknown key; the nearest valid key is server.basePath (line 2)", ""},
 		"unknown top key":        {least + "\nindexes: {url: x}", "indexes: unknown key; the nearest valid key is index (line 2)", ""},
-		"key of a later version": {least + "\nstore: {url: x}", "store: unknown key; the nearest valid key is", ""},
+		"key of a later version": {least + "\ncatalogues: {dir: x}", "catalogues: unknown key; the nearest valid key is", ""},
 		"unknown in a list":      {repository("pagesize: 5"), "repositories[0].pagesize: unknown key; the nearest valid key is repositories[0].pageSize (line 1)", ""},
 		"unknown in an object":   {repository("song: {state: [A]}"), "repositories[0].song.state: unknown key; the nearest valid key is repositories[0].song.states", ""},
 		"lyric's keys":           {repository("lyric: {categoryId: 1}"), "repositories[0].lyric: is given, but the type is song", "use type lyric"},
@@ -244,7 +295,7 @@ func TestFaultsNameTheirKey(t *testing.T) {
 		"listen without port":    {least + "\nserver: {listen: localhost}", `server.listen: "localhost" is not host:port (line 2)`, "127.0.0.1:8080"},
 		"port too high":          {least + "\nserver: {listen: 'localhost:65536'}", `server.listen: "localhost:65536" is not host:port (line 2)`, ""},
 		"listen empty":           {least + "\nserver: {listen: ''}", "server.listen: is empty (line 2)", ""},
-		"public address":         {least + "\nserver: {listen: '0.0.0.0:8080'}", "server.listen: 0.0.0.0:8080 can be reached from other machines, and with auth.mode none nobody has to show a token (line 2)", "auth.allowInsecure: true"},
+		"public address":         {least + "\nserver: {listen: '0.0.0.0:8080'}", "server.listen: 0.0.0.0:8080 can be reached from other machines, and with auth.mode none nobody has to show a token (line 2)", "auth.mode: token"},
 		"all addresses":          {least + "\nserver: {listen: ':8080'}", "server.listen: :8080 can be reached", ""},
 		"public name":            {least + "\nserver: {listen: 'example.org:80'}", "server.listen: example.org:80 can be reached", ""},
 		"base path":              {least + "\nserver: {basePath: tutti}", `server.basePath: "tutti" is not a plain path that starts with / (line 2)`, ""},
@@ -273,8 +324,6 @@ func TestFaultsNameTheirKey(t *testing.T) {
 		"no states":              {repository("song: {states: []}"), "repositories[0].song.states: the list is empty (line 1)", ""},
 		"empty state":            {repository("song: {states: ['']}"), "repositories[0].song.states[0]: is empty (line 1)", ""},
 		"state with comma":       {repository("song: {states: ['A,B']}"), `repositories[0].song.states[0]: "A,B" is not an analysis state`, ""},
-		"no repositories":        {"log: {level: info}", "repositories: there is no repository to index", "indexName"},
-		"empty repositories":     {"repositories: []", "repositories: there is no repository to index", ""},
 		"one code twice":         {two(`{code: song.ca, type: song, url: "http://a", indexName: b}`), `repositories[1].code: "song.ca" is also the code of repositories[0]`, ""},
 		"one index twice":        {two(`{code: song.jp, type: song, url: "http://a", indexName: analyses}`), `repositories[1].indexName: "analyses" is also the index of repositories[0], and an index that repositories share is not supported yet`, ""},
 		"not keys":               {"- a", "the file holds a list, not keys (line 1)", ""},
@@ -350,15 +399,10 @@ func TestRepositoryKeys(t *testing.T) {
 }
 
 func TestWhatIsNotSupportedYetIsRefused(t *testing.T) {
-	for file, want := range map[string]string{
-		strings.Replace(least, "type: song", "type: local", 1): "repositories[0].type: type local is not supported yet",
-		least + "\nauth: {mode: token}":                        "auth.mode: mode token is not supported yet",
-	} {
-		_, err := config.Parse([]byte(file), nil)
-		wantFaults(t, err, want)
-		if core.CodeOf(err) != core.CodeUnsupported {
-			t.Errorf("code %s", core.CodeOf(err))
-		}
+	_, err := config.Parse([]byte(strings.Replace(least, "}]", "}, {code: own, type: local, indexName: analyses}]", 1)), nil)
+	wantFaults(t, err, "repositories[1].indexName: \"analyses\" is also the index of repositories[0]")
+	if core.CodeOf(err) != core.CodeUnsupported {
+		t.Errorf("code %s", core.CodeOf(err))
 	}
 }
 
@@ -370,14 +414,11 @@ func TestChoicesThatAreOffered(t *testing.T) {
 		"level that is none":     {least + "\nlog: {level: verbose}", `log.level: expects one of debug, info, warn, error, not "verbose" (line 2)`, ""},
 		"level of other loggers": {least + "\nlog: {level: trace}", `log.level: expects one of debug, info, warn, error, not "trace" (line 2)`, ""},
 		"no level":               {least + "\nlog: {level: ''}", `log.level: expects one of debug, info, warn, error, not "" (line 2)`, ""},
-		"near type":              {typed("type: sing, "), `repositories[0].type: expects one of song, lyric, not "sing" (line 1)`, "the nearest is song"},
-		"type near local":        {typed("type: locale, "), `repositories[0].type: expects one of song, lyric, not "locale" (line 1)`, ""},
-		"no type":                {typed(""), "repositories[0].type: is missing", "give song or lyric"},
-		"empty type":             {typed("type: '', "), "repositories[0].type: is empty (line 1)", "give song or lyric"},
-		"mode":                   {least + "\nauth: {mode: tokens}", `auth.mode: expects none, not "tokens" (line 2)`, ""},
-		"local without url": {
-			"repositories: [{code: a, type: local, indexName: a}]", "repositories[0].type: type local is not supported yet", "use song or lyric",
-		},
+		"near type":              {typed("type: sing, "), `repositories[0].type: expects one of song, lyric, local, not "sing" (line 1)`, "the nearest is song"},
+		"type near local":        {typed("type: locale, "), `repositories[0].type: expects one of song, lyric, local, not "locale" (line 1)`, "the nearest is local"},
+		"no type":                {typed(""), "repositories[0].type: is missing", "give song or lyric or local"},
+		"empty type":             {typed("type: '', "), "repositories[0].type: is empty (line 1)", "give song or lyric or local"},
+		"mode":                   {least + "\nauth: {mode: tokens}", `auth.mode: expects one of none, token, not "tokens" (line 2)`, "the nearest is token"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := config.Parse([]byte(tt.file), nil)
@@ -465,8 +506,9 @@ func TestLoadReadsAFile(t *testing.T) {
 		core.MessageOf(err) != "the configuration file "+file+".none cannot be read: no such file or directory" {
 		t.Errorf("got %v", err)
 	}
-	_, err = config.Load("", nil)
-	wantFaults(t, err, "repositories: there is no repository")
+	if c, err = config.Load("", nil); err != nil || len(c.Repositories) != 1 || c.Repositories[0].Type != core.TypeLocal {
+		t.Errorf("got %+v, %v", c, err)
+	}
 }
 
 func TestFaultsOfNil(t *testing.T) {
@@ -479,7 +521,12 @@ func TestFaultsOfNil(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{least, documented, "a: &a [*a]", "repositories: [{song: {states: x}}]", "- ", "{", "? a", "<<: {a: b}"} {
+	for _, seed := range []string{
+		least, documented, "a: &a [*a]", "repositories: [{song: {states: x}}]", "- ", "{",
+		"repositories: [{code: a, type: local, indexName: a}]\nstore: {url: postgres://u:p@a/b}", "auth: {mode: token, jwt: {jwksUrl: 'https://a', issuer: b, audience: c}}",
+		"schemas: {defaultOptions: {fileTypes: [a], externalValidations: [{url: 'http://a/{value}@', jsonPath: a}]}, externalValidations: {allowedHosts: ['[::1]:1']}}",
+		"? a", "<<: {a: b}",
+	} {
 		f.Add(seed, "TUTTI_REPOSITORIES_0_CODE=x")
 		f.Add(seed, "MAESTRO_REPOSITORIES_0_URL=x")
 	}
@@ -500,7 +547,7 @@ func FuzzParse(f *testing.F) {
 				return // read from files, or masked
 			}
 		}
-		if c.Index.Password+c.Index.APIKey != "" || strings.Contains(c.Queue.URL, "@") {
+		if c.Index.Password+c.Index.APIKey != "" || strings.Contains(c.Queue.URL, "@") || c.Store.URL != "" {
 			return
 		}
 		again, err := config.Parse(out, nil)

@@ -200,6 +200,15 @@ log: {level: error}`,
 				"MAESTRO_REPOSITORIES_… are ignored: repositories are given in the file or by TUTTI_REPOSITORIES_…",
 			},
 		},
+		"an empty list names no repository": {
+			environ: "MAESTRO_REPOSITORIES_0_BASE_URL=http://b\nMAESTRO_REPOSITORIES_0_CODE=b\nMAESTRO_REPOSITORIES_0_INDEX_NAME=b",
+			file:    "repositories: []",
+			want:    `repositories: [{code: b, type: song, url: "http://b", indexName: b}]`,
+		},
+		"no repositories": {
+			environ: "MAESTRO_ELASTICSEARCH_NODES=http://es",
+			want:    "{index: {url: 'http://es'}, repositories: [{code: local, type: local, indexName: analyses}]}",
+		},
 		"the embedded index takes no credentials": {
 			environ:  "MAESTRO_ELASTICSEARCH_NODES=http://es\nMAESTRO_ELASTICSEARCH_CLIENT_BASICAUTH_USER=u\nMAESTRO_ELASTICSEARCH_CLIENT_BASICAUTH_PASSWORD=p",
 			file:     least + "\nindex: {url: ''}",
@@ -242,7 +251,7 @@ func TestMaestroFaultsNameTheVariable(t *testing.T) {
 	})
 	wantFaults(t, err,
 		`repositories[0].code: "a b" is not letters, digits, dots, underscores and hyphens, the first a letter or digit, at most 512 (variable MAESTRO_REPOSITORIES_0_CODE)`,
-		`repositories[0].type: expects one of song, lyric, not "file" (variable MAESTRO_REPOSITORIES_0_TYPE)`,
+		`repositories[0].type: expects one of song, lyric, local, not "file" (variable MAESTRO_REPOSITORIES_0_TYPE)`,
 		`repositories[0].url: "ftp://a" is not an absolute http or https URL (variable MAESTRO_REPOSITORIES_0_BASE_URL)`,
 		"repositories[0].indexName: is missing",
 		`repositories[0].pageSize: expects a whole number from 2 to 10000, not "all" (variable MAESTRO_REPOSITORIES_0_PAGINATION_SIZE)`,

@@ -68,7 +68,7 @@ func (m *maestro) takeRepositories() {
 	if len(m.repositories) == 0 {
 		return
 	}
-	if m.root.member("repositories") != nil {
+	if namesRepository(m.root) {
 		m.warn("%s… are ignored: repositories are given in the file or by %sREPOSITORIES_…", repositoriesPrefix, envPrefix)
 		m.repositories = nil
 		return

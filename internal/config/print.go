@@ -51,9 +51,12 @@ func yamlValue(k key) *yaml.Node {
 	case *time.Duration:
 		return yamlText(shortDuration(*t))
 	case *Secret:
+		if k.credentials {
+			return yamlText(maskStore(t.Reveal()))
+		}
 		return yamlText(t.String())
 	case *string:
-		if k.name == "url" {
+		if k.credentials {
 			return yamlText(maskUser(*t))
 		}
 		return yamlText(*t)

@@ -28,6 +28,7 @@ func Schema() []byte {
 func objectSchema(keys []key) map[string]any {
 	properties := map[string]any{}
 	var required []string
+	var waiver []any
 	for _, k := range keys {
 		properties[k.name] = orNull(keySchema(k))
 		if k.isSecret() {
@@ -35,13 +36,30 @@ func objectSchema(keys []key) map[string]any {
 				"type": "string", "description": "File that holds " + k.name + ".",
 			})
 		}
-		if fallback, ok := k.fallback.(string); ok && k.required && fallback == "" {
+		if fallback, ok := k.fallback.(string); !ok || !k.required || fallback != "" {
+			continue
+		}
+		if k.waived == nil {
 			required = append(required, k.name)
+		} else {
+			waiver = []any{
+				map[string]any{
+					"required":   []string{k.name},
+					"properties": map[string]any{k.name: map[string]any{"minLength": 1}},
+				},
+				map[string]any{
+					"required":   []string{k.waiverKey},
+					"properties": map[string]any{k.waiverKey: map[string]any{"const": k.waiverValue}},
+				},
+			}
 		}
 	}
 	s := map[string]any{"type": "object", "additionalProperties": false, "properties": properties}
 	if len(required) > 0 {
 		s["required"] = required
+	}
+	if waiver != nil {
+		s["anyOf"] = waiver
 	}
 	return s
 }
@@ -62,7 +80,7 @@ func keySchema(k key) map[string]any {
 	var s map[string]any
 	switch {
 	case k.elements != nil:
-		s = map[string]any{"type": "array", "minItems": 1, "items": objectSchema(k.elements(1)[0])}
+		s = map[string]any{"type": "array", "items": objectSchema(k.elements(1)[0])}
 	case k.members != nil:
 		s = objectSchema(k.members)
 	default:
@@ -99,6 +117,9 @@ func valueSchema(k key) map[string]any {
 		}
 		return s
 	case *Secret:
+		if k.pattern != nil {
+			return map[string]any{"type": "string", "pattern": "^$|" + k.pattern.String()}
+		}
 		return map[string]any{"type": "string"}
 	default:
 		return textSchema(k)
@@ -129,7 +150,7 @@ func textSchema(k key) map[string]any {
 		s["pattern"] = foldedPattern(k.choices)
 	case k.choices != nil:
 		s["enum"] = k.choices
-	case k.pattern != nil && k.required:
+	case k.pattern != nil && k.required && k.waived == nil:
 		s["pattern"] = k.pattern.String()
 	case k.pattern != nil:
 		s["pattern"] = "^$|" + k.pattern.String()

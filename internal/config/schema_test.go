@@ -100,7 +100,40 @@ func TestSchemaAndParserAgree(t *testing.T) {
 		{least + "\nserver: {listen: ''}", false},
 		{least + "\nqueue: {replicas: 6}", false},
 		{least + "\nindex: {replicas: 0, shards: 0}", false},
-		{"repositories: []", false},
+		{"{}", true},
+		{"repositories: []", true},
+		{"repositories: [{code: a, type: local, indexName: a}]", true},
+		{"repositories: [{code: a, type: local, indexName: a, song: {states: [UNPUBLISHED]}, pageSize: 5, reconcile: {every: 1h}}]", true},
+		{"repositories: [{code: a, type: local, url: '', indexName: a}]", true},
+		{"repositories: [{code: a, type: song, indexName: a}]", false},
+		{"repositories: [{code: a, type: song, url: '', indexName: a}]", false},
+		{"repositories: [{code: a, type: lyric, indexName: a, lyric: {categoryId: 1}}]", false},
+		{"repositories: [{code: a, url: 'http://a', indexName: a}]", false},
+		{least + "\nstore: {url: 'postgres://u:p@a,b:1/c?d=e'}", true},
+		{least + "\nstore: {url: 'postgresql://a'}", true},
+		{least + "\nstore: {url: ''}", true},
+		{least + "\nstore: {url: 'mysql://a'}", false},
+		{least + "\nstore: {url: 'postgres://'}", false},
+		{least + "\nstore: {url: 'postgres://a b'}", false},
+		{least + "\nstore: {URL: 'postgres://a'}", false},
+		{least + "\nschemas: {}", true},
+		{least + "\nschemas: {enforceLatest: no, defaultOptions: {fileTypes: [], externalValidations: []}, externalValidations: ~}", true},
+		{least + "\nschemas: {defaultOptions: {fileTypes: [BAM], externalValidations: [{url: 'http://a/{study}/{value}', jsonPath: $.a}]}}", true},
+		{least + "\nschemas: {defaultOptions: {externalValidations: [{url: 'http://a'}]}}", false},
+		{least + "\nschemas: {defaultOptions: {externalValidations: [{url: a, jsonPath: b}]}}", false},
+		{least + "\nschemas: {defaultOptions: {fileTypes: ['']}}", false},
+		{least + "\nschemas: {externalValidations: {allowedHosts: [a, 'a.b:1', '::1', '[::1]', '[::1]:2', '1.2.3.4'], timeout: 1s}}", true},
+		{least + "\nschemas: {externalValidations: {allowedHosts: ['http://a']}}", false},
+		{least + "\nschemas: {externalValidations: {allowedHosts: ['*']}}", false},
+		{least + "\nauth: {mode: token}", true},
+		{least + "\nauth: {mode: token, jwt: {jwksUrl: 'https://a', issuer: i, audience: a}}", true},
+		{least + "\nauth: {mode: Token}", false},
+		{least + "\nauth: {systemScope: ''}", false},
+		{least + "\nauth: {systemScope: 'a b'}", false},
+		{least + "\nauth: {organizationPrefix: 'a\"'}", false},
+		{least + "\nauth: {writeSuffix: ''}", false},
+		{least + "\nauth: {readSuffix: ''}", false},
+		{least + "\nauth: {jwt: {url: a}}", false},
 		{"repositories: {}", false},
 		{"repositories: [{code: a}]", false},
 		{repository("song: {states: []}"), false},
@@ -141,7 +174,11 @@ func TestSchemaAndParserAgree(t *testing.T) {
 }
 
 func TestSchemaTakesTheEffectiveConfiguration(t *testing.T) {
-	c := parse(t, repository("token: s3cret, notifications: {kafka: {brokers: ['k:9092']}, webhook: {secret: s3cret}}")+"\nindex: {url: 'http://es', apiKey: s3cret}\nqueue: {url: 'nats://u:s3cret@a:4222,nats://b'}")
+	c := parse(t, repository("token: s3cret, notifications: {kafka: {brokers: ['k:9092']}, webhook: {secret: s3cret}}")+
+		"\nstore: {url: 'postgres://u:s3cret@db/tutti?sslpassword=s3cret&sslmode=require'}"+
+		"\nschemas: {defaultOptions: {fileTypes: [BAM], externalValidations: [{url: 'http://a/{value}', jsonPath: $.a}]}, externalValidations: {allowedHosts: [a]}}"+
+		"\nauth: {mode: token, jwt: {jwksUrl: 'https://id', issuer: i, audience: a}}"+
+		"\nindex: {url: 'http://es', apiKey: s3cret}\nqueue: {url: 'nats://u:s3cret@a:4222,nats://b'}")
 	out, err := c.YAML()
 	if err != nil {
 		t.Fatal(err)
@@ -156,7 +193,14 @@ func TestSchemaTakesTheEffectiveConfiguration(t *testing.T) {
 }
 
 func TestEffectiveConfigurationReadsBack(t *testing.T) {
-	for _, file := range []string{least, documented, lyric("lyric: {categoryId: 1, validOnly: no}"), repository("timeout: 1h30m, name: 'yes', country: '12', reconcile: {every: 1h}") + "\nserver: {shutdownTimeout: 1h, hosts: [a]}"} {
+	key := write(t, t.TempDir(), "key.pem", publicKey)
+	for _, file := range []string{
+		"", "store: {url: 'postgres://h1,h2:1/db?a=b'}", "repositories: [{code: a, type: local, indexName: a, song: {states: [UNPUBLISHED]}}]",
+		"schemas: {enforceLatest: no, defaultOptions: {fileTypes: [a], externalValidations: [{url: 'http://a/{value}?a=@b', jsonPath: $.a}]}, " +
+			"externalValidations: {allowedHosts: ['::1'], timeout: 1s}}",
+		"auth: {mode: token, systemScope: s, organizationPrefix: o, jwt: {publicKeyFile: " + key + ", issuer: i, audience: a}}",
+		least, documented, lyric("lyric: {categoryId: 1, validOnly: no}"), repository("timeout: 1h30m, name: 'yes', country: '12', reconcile: {every: 1h}") + "\nserver: {shutdownTimeout: 1h, hosts: [a]}",
+	} {
 		c := parse(t, file)
 		out, err := c.YAML()
 		if err != nil {

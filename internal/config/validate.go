@@ -25,10 +25,8 @@ func (c *Config) validate(root *node, f *faults) {
 	c.validateIndex(f)
 	c.validateRepositories(root.member("repositories"), f)
 	validateBrokers("ingest.kafka", c.Ingest.Kafka.Brokers, f)
-	if c.Auth.Mode == "token" {
-		f.addCode(core.CodeUnsupported, "auth.mode", "", "use none, on a loopback address or behind a proxy that authenticates",
-			"mode token is not supported yet")
-	}
+	c.Schemas.validate(f)
+	c.Auth.validate(f)
 }
 
 func (c *Config) validateServer(given *node, f *faults) {
@@ -40,9 +38,9 @@ func (c *Config) validateServer(given *node, f *faults) {
 		case err != nil || portErr != nil || n < 0 || n > 65535:
 			f.add("server.listen", whereOf(given, "listen"), "write an address and a port, such as 127.0.0.1:8080",
 				"%q is not host:port", s.Listen)
-		case c.Auth.Mode == "none" && !c.Auth.AllowInsecure && !s.Loopback():
+		case c.Auth.Mode == ModeNone && !c.Auth.AllowInsecure && !s.Loopback():
 			f.add("server.listen", whereOf(given, "listen"),
-				"listen on 127.0.0.1, or set auth.allowInsecure: true when the network or a proxy keeps others out",
+				"listen on 127.0.0.1, set auth.mode: token, or set auth.allowInsecure: true when the network or a proxy keeps others out",
 				"%s can be reached from other machines, and with auth.mode none nobody has to show a token", s.Listen)
 		}
 	}
@@ -105,17 +103,15 @@ func credentials(path, username string, password Secret, otherPath string, other
 }
 
 func (c *Config) validateRepositories(given *node, f *faults) {
-	if len(c.Repositories) == 0 {
-		if given == nil || given.shape == shapeList {
-			f.add("repositories", "", "add one, such as {code: song.ca, type: song, url: https://song.example.org, indexName: analyses}",
-				"there is no repository to index")
-		}
-		return
-	}
-	codes, indices := map[string]int{}, map[string]int{}
+	codes, indices, local := map[string]int{}, map[string]int{}, -1
 	for i, r := range c.Repositories {
 		at := indexed("repositories", i)
 		r.validate(at, given.item(i), f)
+		if r.Type == core.TypeLocal && local >= 0 {
+			f.add(at+".type", "", "remove one of them", "%s is of type local too, and the built-in repository is there once", indexed("repositories", local))
+		} else if r.Type == core.TypeLocal {
+			local = i
+		}
 		if first, twice := codes[r.Code]; twice && r.Code != "" {
 			f.add(at+".code", "", "give each repository a code of its own", "%q is also the code of %s", r.Code, indexed("repositories", first))
 		} else {
@@ -131,18 +127,19 @@ func (c *Config) validateRepositories(given *node, f *faults) {
 }
 
 func (r Repository) validate(at string, given *node, f *faults) {
-	if r.Type == core.TypeLocal {
-		f.addCode(core.CodeUnsupported, at+".type", "", "use song or lyric", "type %s is not supported yet", r.Type)
-	}
-	r.validateURL(at, f)
 	if len(r.IndexName) > maxIndexName {
 		f.add(at+".indexName", "", "", "has %d bytes, the limit is %d", len(r.IndexName), maxIndexName)
 	}
 	if strings.HasSuffix(r.IndexName, nextSuffix) {
 		f.add(at+".indexName", "", "", "must not end in %s: that is the new index of a rebuild", nextSuffix)
 	}
-	credentials(at, r.Username, r.Password, at+".token", r.Token, f)
 	r.validateType(at, given, f)
+	if r.Type == core.TypeLocal {
+		r.validateLocal(at, f)
+		return
+	}
+	r.validateURL(at, f)
+	credentials(at, r.Username, r.Password, at+".token", r.Token, f)
 	r.validateTopic(at+".notifications.kafka", given.member("notifications").member("kafka"), f)
 }
 

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"tutti/internal/client"
+	"tutti/internal/client/display"
+	"tutti/internal/core"
+)
+
+// stdinName is the argument that stands for stdin.
+const stdinName = "-"
+
+func schemasRegisterCommand(r *remote) *cobra.Command {
+	return &cobra.Command{
+		Use:   "register <file>…",
+		Short: "Register analysis types",
+		Long: "Register an analysis type, or the next version of one, from each file; - is stdin. A file holds one JSON object:\n\n" +
+			"  {\"name\": \"sequencingRead\",\n" +
+			"   \"schema\": {\"type\": \"object\", \"required\": [\"experiment\"], \"properties\": {\"experiment\": {\"type\": \"object\"}}},\n" +
+			"   \"options\": {\"fileTypes\": [\"BAM\", \"CRAM\"], \"externalValidations\": []}}\n\n" +
+			"Options that are left out are those of the version before. What is wrong with a file is written to stderr, one\n" +
+			"line for each fault, FILE: POINTER: MESSAGE, where the pointer is a JSON pointer into the file. The other files are\n" +
+			"registered all the same, and the exit code is 1.",
+		Example: "  tutti schemas register sequencingRead.json variantCall.json\n" +
+			"  jq '{name: \"sequencingRead\", schema: .}' schema.json | tutti schemas register -",
+		Args: arguments(math.MaxInt, "give files with one registration each, or - for stdin"),
+		RunE: func(cmd *cobra.Command, files []string) error {
+			if first := slices.Index(files, stdinName); first >= 0 && slices.Contains(files[first+1:], stdinName) {
+				return usage(cmd, "stdin can be read once")
+			}
+			c, err := r.client()
+			if err != nil {
+				return err
+			}
+			failed := false
+			for _, file := range files {
+				if err := register(cmd, c, r, file); err != nil {
+					if cmd.Context().Err() != nil {
+						return err
+					}
+					failed = true
+					complainOf(cmd.ErrOrStderr(), file, err)
+				}
+			}
+			if failed {
+				return &exitError{code: exitFailed}
+			}
+			return nil
+		},
+	}
+}
+
+func register(cmd *cobra.Command, c *client.Client, r *remote, file string) error {
+	body, err := readInput(cmd, file)
+	if err != nil {
+		// Its text repeats the name of the file.
+		if of, ok := errors.AsType[*fs.PathError](err); ok {
+			err = of.Err
+		}
+		return core.WrapError(core.CodeInvalid, "cannot be read", err)
+	}
+	t, err := c.RegisterAnalysisType(cmd.Context(), body)
+	if err != nil {
+		return err
+	}
+	if r.json() {
+		return printJSON(cmd.OutOrStdout(), t.Raw)
+	}
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), display.Printable(fmt.Sprintf("registered %s, version %d", t.Name, t.Version)))
+	return err
+}
+
+func readInput(cmd *cobra.Command, file string) ([]byte, error) {
+	if file == stdinName {
+		return io.ReadAll(cmd.InOrStdin())
+	}
+	return os.ReadFile(file)
+}
+
+// complainOf writes what is wrong with a file to stderr, and each fault that the server found in it on a line of its own.
+func complainOf(stderr io.Writer, file string, err error) {
+	complain(stderr, fmt.Errorf("%s: %w", file, err))
+	refused, ok := errors.AsType[*core.Error](err)
+	if !ok {
+		return
+	}
+	for _, v := range refused.Violations {
+		line := file + ": "
+		if v.Pointer != "" {
+			line += v.Pointer + ": "
+		}
+		_, _ = fmt.Fprintln(stderr, display.Printable(line+v.Message))
+	}
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tutti/internal/client"
+	"tutti/internal/client/display"
+	"tutti/internal/core"
+)
+
+// maxTypes is how many analysis types are asked for at most.
+const maxTypes = 1000
+
+func schemasCommand() *cobra.Command {
+	var r remote
+	cmd := &cobra.Command{
+		Use:   "schemas",
+		Short: "List, show and register analysis types",
+		Long: "An analysis type is a JSON Schema, with options, that analyses of the built-in repository are validated against. Each\n" +
+			"registration of a name makes its next version; versions never change.",
+		Example: "  tutti schemas list\n" +
+			"  tutti schemas get sequencingRead --version 2\n" +
+			"  tutti schemas register sequencingRead.json",
+		Args:              noArguments,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	r.addFlags(cmd)
+	cmd.AddCommand(schemasListCommand(&r), schemasGetCommand(&r), schemasRegisterCommand(&r))
+	return cmd
+}
+
+func schemasListCommand(r *remote) *cobra.Command {
+	filter := client.AnalysisTypeFilter{HideSchema: true}
+	cmd := &cobra.Command{
+		Use:               "list",
+		Short:             "List analysis types, the newest first",
+		Long:              "List every version of every analysis type, the newest first and without the schemas.\n\n" + localTimes,
+		Example:           "  tutti schemas list --name sequencingRead\n  tutti schemas list --limit 100 --output json | jq -r '.resultSet[].name'",
+		Args:              noArguments,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := r.client()
+			if err != nil {
+				return err
+			}
+			page, err := c.AnalysisTypes(cmd.Context(), filter)
+			if err != nil {
+				return err
+			}
+			if r.json() {
+				return printJSON(cmd.OutOrStdout(), page.Raw)
+			}
+			return printTypes(cmd, page)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVar(&filter.Names, "name", nil, "only versions of the type with this `name`; may be given several times")
+	flags.Var(&number{&filter.Limit, maxTypes}, "limit", "the most that are listed, a `number` from 1 to 1000 (default 20)")
+	flags.Var(&number{&filter.Offset, math.MaxInt}, "offset", "leave out this `number` of the newest")
+	complete(cmd, "limit")
+	complete(cmd, "offset")
+	// It fails only for a flag that does not exist.
+	_ = cmd.RegisterFlagCompletionFunc("name", completeIDs(r, math.MaxInt, typeNames))
+	return cmd
+}
+
+func printTypes(cmd *cobra.Command, page client.AnalysisTypePage) error {
+	out := cmd.OutOrStdout()
+	if len(page.ResultSet) == 0 {
+		_, err := fmt.Fprintln(out, "no analysis types")
+		return err
+	}
+	table := display.NewTable("NAME", ">VERSION", "CREATED", "FILE TYPES", "EXTERNAL VALIDATIONS")
+	for _, t := range page.ResultSet {
+		table.Row(t.Name, strconv.Itoa(t.Version), display.Time(t.CreatedAt), strings.Join(t.Options.FileTypes, ", "), pathsOf(t))
+	}
+	if err := table.Write(out); err != nil {
+		return err
+	}
+	if next := page.Offset + len(page.ResultSet); next < page.Count {
+		_, err := fmt.Fprintf(cmd.ErrOrStderr(), "there are more: --offset %d\n", next)
+		return err
+	}
+	return nil
+}
+
+// pathsOf names what services are asked about.
+func pathsOf(t client.AnalysisType) string {
+	var paths []string
+	for _, v := range t.Options.ExternalValidations {
+		paths = append(paths, v.JSONPath)
+	}
+	return strings.Join(paths, ", ")
+}
+
+func schemasGetCommand(r *remote) *cobra.Command {
+	var version int
+	var unrendered bool
+	cmd := &cobra.Command{
+		Use:   "get <name>",
+		Short: "Show an analysis type with its schema",
+		Long: "Show the latest version of an analysis type, or the one of --version: its options and the schema that analyses are\n" +
+			"validated against, which is the registered one with the base schema merged in; with --unrendered as it was\n" +
+			"registered. Without --version, --output json holds all versions.\n\n" + localTimes,
+		Example: "  tutti schemas get sequencingRead\n" +
+			"  tutti schemas get sequencingRead --version 2 --unrendered --output json | jq .schema",
+		Args:              arguments(1, "give the name of one analysis type"),
+		ValidArgsFunction: completeIDs(r, 1, typeNames),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := r.client()
+			if err != nil {
+				return err
+			}
+			t, err := c.AnalysisType(cmd.Context(), args[0], version, unrendered)
+			if err != nil {
+				return err
+			}
+			if r.json() {
+				return printJSON(cmd.OutOrStdout(), t.Raw)
+			}
+			return printType(cmd, t)
+		},
+	}
+	cmd.Flags().Var(&number{&version, math.MaxInt}, "version", "the version, a `number`; the latest unless given")
+	cmd.Flags().BoolVar(&unrendered, "unrendered", false, "show the schema as it was registered")
+	complete(cmd, "version")
+	return cmd
+}
+
+func printType(cmd *cobra.Command, t client.AnalysisType) error {
+	out := cmd.OutOrStdout()
+	facts := []string{
+		"name", t.Name, "version", strconv.Itoa(t.Version), "created", display.Time(t.CreatedAt),
+		"file types", strings.Join(t.Options.FileTypes, ", "),
+	}
+	for _, v := range t.Options.ExternalValidations {
+		facts = append(facts, "validated", v.JSONPath+" by "+v.URL)
+	}
+	var versions []string
+	for _, other := range t.Versions {
+		versions = append(versions, strconv.Itoa(other.Version))
+	}
+	if err := display.Facts(out, append(facts, "versions", strings.Join(versions, ", "))...); err != nil {
+		return err
+	}
+	if len(t.Schema) == 0 {
+		return nil
+	}
+	var schema bytes.Buffer
+	if err := json.Indent(&schema, t.Schema, "", "  "); err != nil {
+		return fmt.Errorf("writing the schema: %w", err)
+	}
+	_, err := fmt.Fprintf(out, "\n%s\n", display.PrintableLines(schema.String()))
+	return err
+}
+
+// typeNames offers the names of the newest analysis types.
+func typeNames(ctx context.Context, c *client.Client) ([]cobra.Completion, error) {
+	page, err := c.AnalysisTypes(ctx, client.AnalysisTypeFilter{HideSchema: true, Limit: completionIDs})
+	if err != nil {
+		return nil, err
+	}
+	var names []cobra.Completion
+	seen := map[string]bool{}
+	for _, t := range page.ResultSet {
+		if !seen[t.Name] && core.ValidID("name", t.Name) == nil {
+			seen[t.Name] = true
+			names = append(names, cobra.Completion(t.Name))
+		}
+	}
+	return names, nil
+}

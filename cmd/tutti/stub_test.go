@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	tuttihttp "tutti/http"
+	"tutti/internal/core"
+)
+
+// startStub serves the analysis types and the keys of one script, in memory and with the real handler, and sets
+// TUTTI_SERVER to its URL.
+func startStub(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: stub")
+	}
+	handler, err := tuttihttp.New(tuttihttp.Ports{AnalysisTypes: &stubTypes{}, Keys: &stubKeys{}}, tuttihttp.Config{})
+	ts.Check(err)
+	server := httptest.NewServer(handler)
+	ts.Defer(server.Close)
+	ts.Setenv("TUTTI_SERVER", server.URL)
+}
+
+// stubTypes are analysis types whose schemas are taken for valid as long as they are objects.
+type stubTypes struct {
+	mu    sync.Mutex
+	types []stubType
+}
+
+type stubType struct {
+	Name      string               `json:"name"`
+	Version   int                  `json:"version"`
+	CreatedAt time.Time            `json:"createdAt"`
+	Options   core.AnalysisOptions `json:"options"`
+	Schema    json.RawMessage      `json:"schema,omitempty"`
+	Versions  []stubType           `json:"versions,omitempty"`
+}
+
+func (s *stubTypes) Register(_ context.Context, body []byte) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var t stubType
+	fault := &core.Error{Code: core.CodeInvalid, Message: "the registration is not valid", ErrorID: "malformed.json.schema"}
+	if err := json.Unmarshal(body, &t); err != nil || t.Name == "" || !strings.HasPrefix(string(t.Schema), "{") {
+		if t.Name == "" {
+			fault.Violations = append(fault.Violations, core.Violation{Message: "name is missing", Keyword: "required"})
+		}
+		if len(t.Schema) > 0 {
+			fault.Violations = append(fault.Violations, core.Violation{Pointer: "/schema", Message: "must be an object\x1b[2J", Keyword: "type"})
+		}
+		return nil, fault
+	}
+	t.Version, t.CreatedAt = 1, time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	for _, other := range s.types {
+		if other.Name == t.Name {
+			t.Version++
+		}
+	}
+	s.types = slices.Insert(s.types, 0, t)
+	return json.Marshal(t)
+}
+
+func (s *stubTypes) Type(_ context.Context, name string, version int, unrendered bool) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var versions []stubType
+	for _, t := range s.types {
+		if t.Name == name && (version == 0 || t.Version == version) {
+			if !unrendered {
+				t.Schema = json.RawMessage(`{"rendered":true}`)
+			}
+			versions = append(versions, t)
+		}
+	}
+	if len(versions) == 0 {
+		return nil, &core.Error{Code: core.CodeNotFound, Message: "there is no such analysis type", ErrorID: "analysis.type.not.found"}
+	}
+	found := versions[0]
+	if version == 0 {
+		found.Versions = versions
+	}
+	return json.Marshal(found)
+}
+
+func (s *stubTypes) List(_ context.Context, query core.AnalysisTypeQuery, hideSchema, _ bool) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := []stubType{}
+	for _, t := range s.types {
+		if len(query.Names) == 0 || slices.Contains(query.Names, t.Name) {
+			if hideSchema {
+				t.Schema = nil
+			}
+			found = append(found, t)
+		}
+	}
+	count := len(found)
+	found = found[min(query.Offset, count):]
+	found = found[:min(query.Limit, len(found))]
+	return json.Marshal(map[string]any{"limit": query.Limit, "offset": query.Offset, "count": count, "resultSet": found})
+}
+
+func (s *stubTypes) MetaSchema() []byte { return []byte(`{}`) }
+
+// stubKeys are keys whose ids are counted.
+type stubKeys struct {
+	mu   sync.Mutex
+	keys []core.APIKey
+}
+
+func (s *stubKeys) Create(_ context.Context, name string, scopes []string, expires time.Time) (core.APIKey, string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if slices.Contains(scopes, "bad scope") {
+		return core.APIKey{}, "", &core.Error{Code: core.CodeInvalid, Message: "a scope has no spaces", Hint: "such as tutti.WRITE"}
+	}
+	key := core.APIKey{
+		ID: fmt.Sprintf("k%d", len(s.keys)+1), Name: name, Scopes: scopes, ExpiresAt: expires,
+		CreatedAt: time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC),
+	}
+	s.keys = slices.Insert(s.keys, 0, key)
+	return key, "tutti_" + key.ID + "_s3cret", nil
+}
+
+func (s *stubKeys) List(context.Context) ([]core.APIKey, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.keys), nil
+}
+
+func (s *stubKeys) Revoke(_ context.Context, id string) (core.APIKey, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.keys {
+		if s.keys[i].ID == id {
+			s.keys[i].RevokedAt = time.Date(2026, 5, 4, 13, 0, 0, 0, time.UTC)
+			return s.keys[i], nil
+		}
+	}
+	return core.APIKey{}, core.NewError(core.CodeNotFound, "there is no such key")
+}

@@ -1,0 +1,56 @@
+package config
+
+import (
+	"tutti/internal/core"
+)
+
+// What the built-in repository is called when nothing names a repository.
+const (
+	localCode  = "local"
+	localIndex = "analyses"
+)
+
+// namesRepository tells whether root has a list of repositories, or something else that was meant as one.
+func namesRepository(root *node) bool {
+	given := root.member("repositories")
+	return given != nil && (given.shape != shapeList || len(given.items) > 0)
+}
+
+// addLocal gives root the built-in repository when nothing names a repository.
+func addLocal(root *node) {
+	if namesRepository(root) {
+		return
+	}
+	local := newObject("")
+	for _, member := range [][2]string{{"code", localCode}, {"type", string(core.TypeLocal)}, {"indexName", localIndex}} {
+		local.set(member[0], &node{shape: shapeScalar, text: member[1]})
+	}
+	root.set("repositories", &node{shape: shapeList, items: []*node{local}})
+}
+
+// validateLocal notes what only a repository elsewhere has. A default does not count, as in validateType.
+func (r Repository) validateLocal(at string, f *faults) {
+	defaults, n := DefaultRepository(), r.Notifications
+	for _, k := range []struct {
+		name  string
+		given bool
+	}{
+		{"url", r.URL != ""},
+		{"token", r.Token != ""},
+		{"username", r.Username != ""},
+		{"password", r.Password != ""},
+		{"timeout", r.Timeout != 0 && r.Timeout != defaults.Timeout},
+		{"notifications", len(n.Kafka.Brokers) > 0 || n.Kafka.Topic != "" || n.Webhook.Secret != "" ||
+			n.Kafka.Group != "" && n.Kafka.Group != defaults.Notifications.Kafka.Group},
+	} {
+		if k.given {
+			f.add(at+"."+k.name, "", "remove it: the built-in repository is in the same process, and tells of its changes by itself",
+				"is given, but the type is %s", r.Type)
+		}
+	}
+	for i, state := range r.Song.States {
+		if state != "" && !core.AnalysisState(state).Valid() {
+			f.add(indexed(at+".song.states", i), "", "use PUBLISHED, UNPUBLISHED or SUPPRESSED", "%q is not a state of the built-in repository", state)
+		}
+	}
+}
