@@ -10,6 +10,7 @@ import (
 type Metrics struct {
 	received      *prometheus.CounterVec
 	notifications *prometheus.CounterVec
+	relayed       *prometheus.CounterVec
 }
 
 // Values of the label source of tutti_notifications_total.
@@ -26,6 +27,13 @@ const (
 	resultSkipped       = "skipped"
 )
 
+// Values of the label result of tutti_outbox_events_total.
+const (
+	resultPublished  = "published"
+	resultDeadLetter = "dead_letter"
+	resultFailed     = "failed"
+)
+
 // NewMetrics makes the package's metrics and registers them with reg, which panics on a name registered twice.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
@@ -37,8 +45,12 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "tutti_notifications_total",
 			Help: "Events of repositories that were taken in, by where they came from and what became of them.",
 		}, []string{"source", "result"}),
+		relayed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tutti_outbox_events_total",
+			Help: "Tries to send an event of the built-in repository's outbox to the queue, by how they ended; failed ones are tried again.",
+		}, []string{"result"}),
 	}
-	reg.MustRegister(m.received, m.notifications)
+	reg.MustRegister(m.received, m.notifications, m.relayed)
 	return m
 }
 
@@ -51,5 +63,11 @@ func (m *Metrics) receive(source core.Cause, kind core.Kind) {
 func (m *Metrics) notify(via, result string, n int) {
 	if m != nil && n > 0 {
 		m.notifications.WithLabelValues(via, result).Add(float64(n))
+	}
+}
+
+func (m *Metrics) relay(result string) {
+	if m != nil {
+		m.relayed.WithLabelValues(result).Inc()
 	}
 }

@@ -68,6 +68,11 @@ func (s *Service) Notify(
 	return notified, nil
 }
 
+// Signed tells whether a notification by webhook for a repository must carry a signature. An unknown repository has none.
+func (s *Service) Signed(repository string) bool {
+	return s.cfg.Sources[repository].WebhookSecret != ""
+}
+
 // pointedEvent is one event of a body, and its JSON pointer there.
 type pointedEvent struct {
 	pointer string

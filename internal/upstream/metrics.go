@@ -33,7 +33,15 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 
 // observe notes one call that ended after spending took. known is false for a call that its caller gave up.
 func (m *Metrics) observe(repository string, took time.Duration, up, known bool) {
-	if m == nil || !known {
+	if known {
+		m.Observe(repository, took, up)
+	}
+}
+
+// Observe notes one call to a repository that took so long; up is false when it was not answered in whole. Clients of this
+// package do it by themselves; it is for those that ask without HTTP.
+func (m *Metrics) Observe(repository string, took time.Duration, up bool) {
+	if m == nil {
 		return
 	}
 	m.fetchDuration.WithLabelValues(repository).Observe(took.Seconds())

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"tutti/internal/config"
+	"tutti/internal/core"
+	"tutti/internal/store"
 )
 
 // DefaultTimeout bounds each look at a service.
@@ -34,13 +36,23 @@ func Run(ctx context.Context, cfg config.Config, opts Options) Report {
 	if opts.Version == "" {
 		opts.Version = "dev"
 	}
+	look := sync.OnceValues(func() (store.Report, error) {
+		ctx, cancel := context.WithTimeout(ctx, opts.Timeout)
+		defer cancel()
+		return store.Look(ctx, storeConfig(cfg))
+	})
 	probes := []probe{
 		func(context.Context) []Finding { return settings(cfg) },
 		queueProbe(cfg),
 		indexProbe(cfg),
+		storeProbe(cfg, look),
+		authProbe(cfg, look),
+	}
+	if p := schemasProbe(cfg.Schemas); p != nil {
+		probes = append(probes, p)
 	}
 	for _, r := range cfg.Repositories {
-		probes = append(probes, repositoryProbe(r, opts))
+		probes = append(probes, repositoryProbe(r, opts, look))
 		if k := r.Notifications.Kafka; len(k.Brokers) > 0 {
 			probes = append(probes, kafkaProbe("notifications of "+r.Code, k))
 		}
@@ -71,11 +83,12 @@ func settings(cfg config.Config) []Finding {
 	for _, w := range cfg.Warnings {
 		found = append(found, Finding{subjectConfiguration, StatusWarn, w, ""})
 	}
-	if cfg.Auth.Mode != "none" || cfg.Server.Loopback() {
+	if cfg.Auth.Mode != config.ModeNone || cfg.Server.Loopback() {
 		return found
 	}
 	for i, r := range cfg.Repositories {
-		if r.Notifications.Webhook.Secret == "" {
+		// The built-in repository takes no secret: what is open to all is told of once, with auth.
+		if r.Type != core.TypeLocal && r.Notifications.Webhook.Secret == "" {
 			found = append(found, Finding{
 				subjectConfiguration, StatusWarn,
 				fmt.Sprintf("%s can be reached from other machines, and posts to /notifications/%s need no signature", cfg.Server.Listen, r.Code),

@@ -40,8 +40,11 @@ func newSource(r config.Repository, opts Options) (source, error) {
 	})
 }
 
-func repositoryProbe(r config.Repository, opts Options) probe {
+func repositoryProbe(r config.Repository, opts Options, look looked) probe {
 	subject, host := "repository "+r.Code, hostOf(r.URL)
+	if r.Type == core.TypeLocal {
+		return func(context.Context) []Finding { return []Finding{{subject, StatusOK, builtIn(look), ""}} }
+	}
 	return func(ctx context.Context) []Finding {
 		from, err := newSource(r, opts)
 		if err != nil {
@@ -64,6 +67,18 @@ func repositoryProbe(r config.Repository, opts Options) probe {
 			f.Hint = "nothing is indexed until there is one; check that the URL is the right repository's"
 		}
 		return []Finding{f}
+	}
+}
+
+// builtIn tells what is in the built-in repository. There is nothing to dial; what is wrong with its store is told there.
+func builtIn(look looked) string {
+	switch r, err := look(); {
+	case err != nil, r.Unread, r.Version > r.Newest:
+		return "built in"
+	case r.Studies == 0:
+		return "built in, without a study yet"
+	default:
+		return "built in, with " + count(r.Studies, "study", "studies")
 	}
 }
 

@@ -1,0 +1,217 @@
+package ingest
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"tutti/internal/core"
+)
+
+// Outbox tells what was changed in the built-in metadata repository and not yet sent.
+type Outbox interface {
+	// Relay gives the oldest changes that were not sent, at most limit, to publish, which gives an error for each of them,
+	// or nil for all, and marks those as sent that have none. It gives how many it gave to publish. publish may be called
+	// again, also with changes that it had before.
+	Relay(ctx context.Context, limit int, publish func(ctx context.Context, changes []core.Change) []error) (given int, err error)
+	// Changed is readable after this process committed a change.
+	Changed() <-chan struct{}
+}
+
+// RelayConfig adjusts a Relay. The zero value is the default.
+type RelayConfig struct {
+	// Limit is how many changes are taken out of the outbox at once. Default 256.
+	Limit int
+	// Concurrency is how many of them are published at once. Default 32.
+	Concurrency int
+	// Poll is about how often the outbox is looked at without word of a change: a process that shares it may have ended
+	// with changes unsent. Default 1 s.
+	Poll time.Duration
+	// RetryMin and RetryMax are the shortest and the longest pause after an error. Default 50 ms and 5 s.
+	RetryMin, RetryMax time.Duration
+	// Logger takes outages and changes that were given up. Default: nothing is logged.
+	Logger *slog.Logger
+}
+
+func (c RelayConfig) validate() error {
+	if c.Limit < 0 || c.Concurrency < 0 || c.Poll < 0 || c.RetryMin < 0 || c.RetryMax < 0 {
+		return core.NewError(core.CodeInvalid, "the limits and pauses of an outbox relay must not be negative")
+	}
+	return nil
+}
+
+func (c RelayConfig) withDefaults() RelayConfig {
+	if c.Limit == 0 {
+		c.Limit = 256
+	}
+	if c.Concurrency == 0 {
+		c.Concurrency = 32
+	}
+	if c.Poll == 0 {
+		c.Poll = time.Second
+	}
+	if c.RetryMin == 0 {
+		c.RetryMin = 50 * time.Millisecond
+	}
+	if c.RetryMax == 0 {
+		c.RetryMax = 5 * time.Second
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// Relay publishes a Request for each change in an outbox, soon after it was committed and again until the queue has stored
+// it, so that no change is lost (RELIABILITY, P9). The change's id is the Request's, by which the queue drops what it was
+// told twice. Any number of processes may each have a Relay on one outbox.
+type Relay struct {
+	service    *Service
+	outbox     Outbox
+	repository string
+	cfg        RelayConfig
+
+	cancel   context.CancelFunc
+	stopping chan struct{}
+	stop     sync.Once
+	ended    chan struct{}
+
+	mu sync.Mutex
+	// fault is why the last look at the outbox left something unsent, since when that is so is failing.
+	fault   error
+	failing time.Time
+}
+
+// NewRelay makes the Relay of the repository that outbox is of, by its code, which publishes as s does. CodeNotFound when
+// the repository is not configured, CodeUnsupported when s keeps no letters: a change that can never be published would
+// be lost, or hold up all others.
+func NewRelay(s *Service, outbox Outbox, repository string, cfg RelayConfig) (*Relay, error) {
+	if s.cfg.Letters == nil {
+		return nil, errNoLetters()
+	}
+	if _, err := s.repository(repository); err != nil {
+		return nil, err
+	}
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	return &Relay{
+		service: s, outbox: outbox, repository: repository, cfg: cfg.withDefaults(),
+		stopping: make(chan struct{}), ended: make(chan struct{}),
+	}, nil
+}
+
+// Start begins to send and returns at once. It is called once.
+func (r *Relay) Start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	r.cancel = cancel
+	go r.run(ctx)
+}
+
+// Stop lets the changes in hand be sent and marked, and waits for that, not beyond the end of ctx. What is not sent then
+// is sent after the next start. It may be called again; a Relay that was not started is stopped already.
+func (r *Relay) Stop(ctx context.Context) error {
+	if r.cancel == nil {
+		return nil
+	}
+	r.stop.Do(func() { close(r.stopping) })
+	defer r.cancel()
+	select {
+	case <-r.ended:
+		return nil
+	case <-ctx.Done():
+		return core.WrapError(core.CodeUnavailable, "stopping the outbox relay", ctx.Err())
+	}
+}
+
+// Health is nil when the last look at the outbox left nothing unsent. Its errors are of CodeUnavailable, with a message
+// that is safe to show.
+func (r *Relay) Health() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.fault == nil {
+		return nil
+	}
+	return core.WrapError(core.CodeUnavailable, "changes wait to be sent: "+core.MessageOf(r.fault), r.fault)
+}
+
+// run sends until stopping is closed; ctx ends what is in hand then.
+func (r *Relay) run(ctx context.Context) {
+	defer close(r.ended)
+	for failures := 0; r.goesOn(); {
+		given, sent, err := r.look(ctx)
+		r.note(ctx, err)
+		switch {
+		case err == nil && given == 0:
+			failures = 0
+			r.await(r.cfg.Poll*3/4+spreadOver(r.cfg.Poll/2), r.outbox.Changed())
+		case err == nil:
+			failures = 0
+		default:
+			if sent > 0 {
+				failures = 0
+			}
+			r.await(r.backoff(failures), nil)
+			failures++
+		}
+	}
+}
+
+// look sends what is in the outbox, as far as its limit goes, and gives how many changes it found there and how many it
+// sent. The error is the first one that left a change unsent or unmarked.
+func (r *Relay) look(ctx context.Context) (given, sent int, err error) {
+	round := &relayRound{}
+	given, err = r.outbox.Relay(ctx, r.cfg.Limit, func(ctx context.Context, changes []core.Change) []error {
+		round = r.publish(ctx, changes)
+		return round.errs
+	})
+	if err != nil {
+		return given, 0, err
+	}
+	return given, round.sent, round.first
+}
+
+func (r *Relay) goesOn() bool {
+	select {
+	case <-r.stopping:
+		return false
+	default:
+		return true
+	}
+}
+
+// await waits for d, for word of a change, or for the end.
+func (r *Relay) await(d time.Duration, changed <-chan struct{}) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-changed:
+	case <-r.stopping:
+	}
+}
+
+// backoff gives the pause after one more failure than failures.
+func (r *Relay) backoff(failures int) time.Duration {
+	pause := min(r.cfg.RetryMin<<min(failures, 16), r.cfg.RetryMax)
+	return pause/2 + spreadOver(pause/2)
+}
+
+// note keeps for Health how a look went, and logs when an outage begins and ends.
+func (r *Relay) note(ctx context.Context, err error) {
+	r.mu.Lock()
+	before, since := r.fault, r.failing
+	r.fault = err
+	if before == nil {
+		r.failing = time.Now()
+	}
+	r.mu.Unlock()
+	switch {
+	case ctx.Err() != nil:
+	case err != nil && before == nil:
+		r.cfg.Logger.WarnContext(ctx, "changes wait in the outbox and are tried again", "repository", r.repository, "err", err)
+	case err == nil && before != nil:
+		r.cfg.Logger.InfoContext(ctx, "the outbox is sent again", "repository", r.repository, "after", time.Since(since))
+	}
+}

@@ -1,0 +1,107 @@
+package ingest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"tutti/internal/core"
+)
+
+// relayRound is what became of the changes of one look at an outbox.
+type relayRound struct {
+	// errs has one error for each change, and is nil when none is left unsent.
+	errs []error
+	// sent counts the changes that are done with, first is the first error of the others.
+	sent  int
+	first error
+
+	mu sync.Mutex
+	// halted is why no more changes of the round are tried: the queue takes none now, and to ask it for each of them
+	// would only cost its time-out again and again.
+	halted error
+}
+
+// publish sends changes, several at once. The order of those of one record does not matter: each makes the record be
+// fetched anew.
+func (r *Relay) publish(ctx context.Context, changes []core.Change) *relayRound {
+	round := &relayRound{}
+	errs := make([]error, len(changes))
+	var g errgroup.Group
+	g.SetLimit(r.cfg.Concurrency)
+	for i, c := range changes {
+		g.Go(func() error {
+			errs[i] = round.try(func() error { return r.send(ctx, c) })
+			return nil
+		})
+	}
+	_ = g.Wait() // the errors are each change's own
+	for _, err := range errs {
+		switch {
+		case err == nil:
+			round.sent++
+		case round.first == nil:
+			round.first, round.errs = err, errs
+		}
+	}
+	return round
+}
+
+// try calls send unless the round was halted.
+func (r *relayRound) try(send func() error) error {
+	r.mu.Lock()
+	halted := r.halted
+	r.mu.Unlock()
+	if halted != nil {
+		return halted
+	}
+	err := send()
+	if core.Retryable(err) {
+		r.mu.Lock()
+		r.halted = err
+		r.mu.Unlock()
+	}
+	return err
+}
+
+// send publishes the Request of one change. One that can never be published is kept as a dead letter, so that it does not
+// hold up the others for ever.
+func (r *Relay) send(ctx context.Context, c core.Change) error {
+	s := r.service
+	req := core.Request{
+		ID: c.ID, Kind: core.KindIndex, Scope: core.ScopeRecord, Repository: r.repository, Organization: c.Study,
+		RecordID: c.AnalysisID, Cause: core.CauseOutbox, ReceivedAt: c.At.UTC(),
+	}
+	err := s.publish(ctx, req)
+	switch core.CodeOf(err) {
+	case "":
+		s.cfg.Metrics.receive(req.Cause, req.Kind)
+		s.cfg.Metrics.relay(resultPublished)
+		return nil
+	case core.CodeInvalid, core.CodeTooLarge:
+		if err = r.giveUp(ctx, req, err); err == nil {
+			s.cfg.Metrics.relay(resultDeadLetter)
+			return nil
+		}
+	default:
+	}
+	s.cfg.Metrics.relay(resultFailed)
+	return err
+}
+
+// giveUp keeps the change that a Request was made of as a dead letter.
+func (r *Relay) giveUp(ctx context.Context, req core.Request, cause error) error {
+	letter := core.DeadLetter{
+		Repository: req.Repository, Organization: req.Organization, RecordID: req.RecordID,
+		Reason: core.ReasonInvalidID, Hint: core.MessageOf(cause) + "; mend the record's id at its repository",
+		Attempts: 1, Request: &req,
+	}
+	if err := r.service.cfg.Letters.Put(ctx, letter); err != nil {
+		return fmt.Errorf("keeping a change that cannot be published: %w", err)
+	}
+	r.cfg.Logger.WarnContext(ctx, "a change was given up", "repository", req.Repository, "request_id", req.ID,
+		"reason", letter.Reason, "err", cause)
+	return nil
+}

@@ -1,0 +1,144 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"tutti/internal/config"
+)
+
+const subjectSchemas = "schemas"
+
+// schemasProbe looks at the services that validate values, as far as the configuration names them; nil when it names none.
+func schemasProbe(cfg config.Schemas) probe {
+	allowed := cfg.ExternalValidations.AllowedHosts
+	var asked []target
+	for _, v := range cfg.DefaultOptions.ExternalValidations {
+		if t, ok := targetOf(v.URL); ok && !slices.Contains(asked, t) {
+			asked = append(asked, t)
+		}
+	}
+	if len(allowed) == 0 && len(asked) == 0 {
+		return nil
+	}
+	return func(ctx context.Context) []Finding {
+		message := "external validations may ask any public address"
+		if len(allowed) > 0 {
+			message = "external validations may ask " + strings.Join(allowed, ", ") + " alone"
+		}
+		targets := slices.Clone(asked)
+		for _, host := range allowed {
+			if t := hostTarget(host); !slices.ContainsFunc(asked, t.covers) {
+				targets = append(targets, t)
+			}
+		}
+		found := make([]*Finding, len(targets))
+		var work sync.WaitGroup
+		for i, t := range targets {
+			work.Go(func() {
+				if i < len(asked) {
+					found[i] = t.permitted(ctx, allowed)
+				}
+				if found[i] == nil {
+					found[i] = t.reached(ctx)
+				}
+			})
+		}
+		work.Wait()
+		findings := []Finding{{subjectSchemas, StatusOK, message, ""}}
+		for _, f := range found {
+			if f != nil {
+				findings = append(findings, *f)
+			}
+		}
+		return findings
+	}
+}
+
+// target is a host, and its port where one is known.
+type target struct{ host, port string }
+
+func (t target) String() string {
+	if t.port == "" {
+		return t.host
+	}
+	return net.JoinHostPort(t.host, t.port)
+}
+
+// targetOf gives what a URL template is asked at.
+func targetOf(template string) (target, bool) {
+	u, err := url.Parse(template)
+	if err != nil || u.Hostname() == "" {
+		return target{}, false
+	}
+	t := target{strings.ToLower(u.Hostname()), u.Port()}
+	if t.port == "" {
+		t.port = map[string]string{"http": "80", "https": "443"}[strings.ToLower(u.Scheme)]
+	}
+	return t, true
+}
+
+// hostTarget reads host or host:port.
+func hostTarget(entry string) target {
+	entry = strings.ToLower(entry)
+	if host, port, err := net.SplitHostPort(entry); err == nil {
+		return target{host, port}
+	}
+	return target{host: strings.Trim(entry, "[]")}
+}
+
+// covers tells whether t, which is allowed, lets other be asked.
+func (t target) covers(other target) bool {
+	return t.host == other.host && (t.port == "" || t.port == other.port)
+}
+
+// permitted gives what keeps the default options' validation from being asked, nil when nothing does.
+func (t target) permitted(ctx context.Context, allowed []string) *Finding {
+	listed := slices.ContainsFunc(allowed, func(entry string) bool { return hostTarget(entry).covers(t) })
+	message := fmt.Sprintf("schemas.defaultOptions asks %s, which is not among the allowed hosts", t)
+	switch {
+	case listed:
+		return nil
+	case len(allowed) > 0:
+	case t.public(ctx):
+		return nil
+	default:
+		message = fmt.Sprintf("schemas.defaultOptions asks %s, which is no public address and must be allowed", t)
+	}
+	return &Finding{subjectSchemas, StatusFail, message, fmt.Sprintf("add %s to schemas.externalValidations.allowedHosts", t)}
+}
+
+// public tells whether t is not known to have an address of a private network or of this machine.
+func (t target) public(ctx context.Context) bool {
+	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", t.host)
+	return err != nil || !slices.ContainsFunc(addresses, func(a netip.Addr) bool {
+		a = a.Unmap()
+		return a.IsPrivate() || a.IsLoopback() || a.IsLinkLocalUnicast() || a.IsUnspecified()
+	})
+}
+
+// reached gives why t cannot be reached, nil when it can, or when its name is known and its port is not.
+func (t target) reached(ctx context.Context) *Finding {
+	var err error
+	if t.port == "" {
+		_, err = net.DefaultResolver.LookupNetIP(ctx, "ip", t.host)
+	} else {
+		var conn net.Conn
+		if conn, err = new(net.Dialer).DialContext(ctx, "tcp", t.String()); err == nil {
+			_ = conn.Close() // nothing was sent
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	reason, hint := unreached(err)
+	return &Finding{
+		subjectSchemas, StatusWarn, fmt.Sprintf("%s does not answer: %s; what it validates is refused meanwhile", t, reason), hint,
+	}
+}

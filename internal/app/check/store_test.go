@@ -1,0 +1,142 @@
+package check_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"tutti/internal/app/check"
+	"tutti/internal/config"
+	"tutti/internal/queue/embedded"
+	"tutti/internal/store"
+)
+
+// builtIn gives the configuration of the built-in repository in a data folder.
+func builtIn(t *testing.T, dir, more string) config.Config {
+	t.Helper()
+	return parse(t, fmt.Sprintf("dataDir: %q\n%s", dir, more))
+}
+
+// openStore opens the store of a data folder; the function closes it.
+func openStore(t *testing.T, dir string) (s *store.Store, end func()) {
+	t.Helper()
+	s, err := store.Open(t.Context(), store.Config{Dir: filepath.Join(dir, "store")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, func() {
+		if err := s.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func execute(t *testing.T, s *store.Store, statement string) {
+	t.Helper()
+	if err := s.Update(t.Context(), func(ctx context.Context, tx *store.Tx) error {
+		_, err := tx.ExecContext(ctx, statement)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const (
+	aStudy = "INSERT INTO study (id, name, organization, description, created_at) VALUES ('S', '', '', '', 1)"
+	aKey   = "INSERT INTO api_key (id, name, scopes, hash, created_at, expires_at, revoked_at) VALUES ('k', 'k', '', x'00', 1, 0, 0)"
+	newer  = "INSERT INTO goose_db_version (version_id, is_applied) VALUES (999, 1)"
+)
+
+func TestBuiltInRepository(t *testing.T) {
+	dir := t.TempDir()
+	cfg := builtIn(t, dir, "")
+	file := filepath.Join(dir, "store", "tutti.db")
+	want := func(t *testing.T, storeLine, repositoryLine string) {
+		t.Helper()
+		report := check.Run(t.Context(), cfg, check.Options{})
+		wantLines(t, of(report, "store"), storeLine)
+		wantLines(t, of(report, "repository local"), repositoryLine)
+	}
+	t.Run("before the first start", func(t *testing.T) {
+		want(t, "ok: embedded; "+dir+"/store will be made, with * free", "ok: built in, without a study yet")
+		if _, err := os.Stat(filepath.Dir(file)); !os.IsNotExist(err) {
+			t.Errorf("the folder was made: %v", err)
+		}
+	})
+	s, end := openStore(t, dir)
+	execute(t, s, aStudy)
+	t.Run("while it runs", func(t *testing.T) {
+		want(t, "ok: embedded; "+dir+"/store can be written, with * free; its tables are up to date", "ok: built in, with 1 study")
+	})
+	t.Run("while a tutti holds its folder", func(t *testing.T) {
+		if runtime.GOOS != "linux" {
+			t.Skip("who holds a lock is seen on Linux alone")
+		}
+		lock, err := embedded.LockDir(filepath.Dir(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer lock.Unlock()
+		want(t, fmt.Sprintf("ok: embedded; %s/store is in use by a running tutti (process %d); its tables are up to date", dir, os.Getpid()),
+			"ok: built in, with 1 study")
+	})
+	left := t.TempDir()
+	if err := os.Mkdir(filepath.Join(left, "store"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"tutti.db", "tutti.db-wal"} {
+		data, err := os.ReadFile(filepath.Join(dir, "store", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(left, "store", name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Run("a copy of a running one", func(t *testing.T) {
+		report := check.Run(t.Context(), builtIn(t, left, ""), check.Options{})
+		wantLines(t, of(report, "store"), "ok: embedded; *; its database was not closed, and is mended at the next start")
+		wantLines(t, of(report, "repository local"), "ok: built in")
+	})
+	execute(t, s, newer)
+	end()
+	t.Run("a newer one", func(t *testing.T) {
+		want(t, "fail: a newer tutti has written the store: its tables are of version 999, this one knows * -> start that version, or restore a copy of the store from before",
+			"ok: built in")
+	})
+	for _, beside := range []string{"-wal", "-shm"} {
+		if err := os.Remove(file + beside); err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(file, []byte(strings.Repeat("no database ", 1000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("a damaged one", func(t *testing.T) {
+		want(t, "fail: embedded; the store's file is damaged, or not one of SQLite -> restore it from a copy, or move it away to begin anew",
+			"ok: built in")
+	})
+}
+
+func TestFolderOfTheStore(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "store"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	report := check.Run(t.Context(), builtIn(t, dir, ""), check.Options{})
+	wantLines(t, of(report, "store"), "fail: "+dir+"/store is no folder -> remove it, or choose another dataDir")
+	if report.OK {
+		t.Error("the report is fine")
+	}
+}
+
+func TestPostgresThatCannotBeReached(t *testing.T) {
+	cfg := builtIn(t, t.TempDir(), fmt.Sprintf("store: {url: %q}", "postgres://u:s3cret@"+closedAddress(t)+"/db"))
+	report := check.Run(t.Context(), cfg, check.Options{})
+	wantLines(t, of(report, "store"), "fail: 127.0.0.1:* does not answer: nothing listens there -> check host and port, and that the service runs")
+	wantLines(t, of(report, "repository local"), "ok: built in")
+}

@@ -1,0 +1,146 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+
+	"tutti/internal/core"
+)
+
+// tableMade finds the tables that a migration makes.
+const tableMade = `(?m)^CREATE TABLE (\w+)`
+
+func lookAtPostgres(ctx context.Context, address string) (Report, error) {
+	r := Report{Postgres: &PostgresReport{}}
+	var err error
+	if r.Newest, err = newest("migrations/postgres"); err != nil {
+		return r, err
+	}
+	cfg, err := pgx.ParseConfig(address)
+	if err != nil {
+		// The error's text may hold the password.
+		return r, core.NewError(core.CodeInvalid, "the store's URL is not that of a PostgreSQL database")
+	}
+	db := stdlib.OpenDB(*cfg)
+	defer func() { _ = db.Close() }() // nothing was written
+	db.SetMaxOpenConns(1)
+	if err := db.PingContext(ctx); err != nil {
+		return r, connectFault(err)
+	}
+	tx, err := db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return r, connectFault(err)
+	}
+	defer func() { _ = tx.Rollback() }() // it only reads
+	if err := r.server(ctx, tx); err != nil {
+		return r, Fault("looking at the store", err)
+	}
+	there, err := r.tables(ctx, tx)
+	if err != nil {
+		return r, Fault("looking at the store", err)
+	}
+	if there && len(r.Postgres.Missing) == 0 {
+		err = r.count(ctx, tx)
+	}
+	return r, Fault("looking at the store", err)
+}
+
+// server fills in what the server says of itself, of the database and of the user.
+func (r *Report) server(ctx context.Context, tx *sql.Tx) error {
+	var version string
+	var schema sql.NullString
+	p := r.Postgres
+	err := tx.QueryRowContext(ctx, `SELECT current_setting('server_version'), current_schema(),
+		coalesce(has_schema_privilege(current_schema(), 'CREATE'), false),
+		pg_is_in_recovery() OR current_setting('default_transaction_read_only') = 'on',
+		current_setting('server_encoding'),
+		current_setting('fsync') = 'on' AND current_setting('synchronous_commit') <> 'off'`).
+		Scan(&version, &schema, &p.Creates, &p.ReadOnly, &p.Encoding, &p.Durable)
+	r.Engine, p.Schema = "PostgreSQL "+version, schema.String
+	return err
+}
+
+// tables tells whether tutti's tables are there, and fills in what the user may not do with them.
+func (r *Report) tables(ctx context.Context, tx *sql.Tx) (there bool, err error) {
+	names, err := tableNames()
+	if err != nil {
+		return false, err
+	}
+	err = tx.QueryRowContext(ctx, "SELECT to_regclass($1) IS NOT NULL", goose.DefaultTablename).Scan(&there)
+	if err != nil || !there {
+		return there, err
+	}
+	for _, table := range append(names, goose.DefaultTablename) {
+		for _, privilege := range []string{"SELECT", "INSERT", "UPDATE", "DELETE"} {
+			var lacks sql.NullBool // null where the table is not there yet
+			err := tx.QueryRowContext(ctx, "SELECT NOT has_table_privilege(to_regclass($1), $2)", table, privilege).Scan(&lacks)
+			if err != nil {
+				return there, err
+			}
+			if lacks.Bool {
+				r.Postgres.Missing = append(r.Postgres.Missing, privilege+" on "+table)
+			}
+		}
+	}
+	return there, nil
+}
+
+// tableNames gives the tables that the migrations make.
+func tableNames() ([]string, error) {
+	files, err := fs.Glob(migrations, "migrations/postgres/*.sql")
+	if err != nil {
+		return nil, core.WrapError(core.CodeInternal, "listing the store's migrations", err)
+	}
+	made := regexp.MustCompile(tableMade)
+	var names []string
+	for _, file := range files {
+		text, err := fs.ReadFile(migrations, file)
+		if err != nil {
+			return nil, core.WrapError(core.CodeInternal, "reading the store's migrations", err)
+		}
+		for _, match := range made.FindAllSubmatch(text, -1) {
+			names = append(names, string(match[1]))
+		}
+	}
+	return names, nil
+}
+
+// connectFault tells why PostgreSQL does not let tutti in, when it says so.
+func connectFault(err error) error {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
+		return core.WrapError(core.CodeUnavailable, "the database does not answer", err)
+	}
+	switch e.Code {
+	case "28P01", "28000": // invalid_password, invalid_authorization_specification
+		return &core.Error{
+			Code: core.CodeForbidden, Message: "the database does not accept the user or the password",
+			Hint: "check user and password in store.url, and pg_hba.conf of the server", Err: err,
+		}
+	case "3D000": // invalid_catalog_name
+		return &core.Error{
+			Code: core.CodeNotFound, Message: "the server has no database of this name",
+			Hint: "make it (CREATE DATABASE), or check the name at the end of store.url", Err: err,
+		}
+	case "42501": // insufficient_privilege
+		return &core.Error{
+			Code: core.CodeForbidden, Message: "the user may not connect to the database",
+			Hint: "give the user the privilege CONNECT on the database", Err: err,
+		}
+	case "53300": // too_many_connections
+		return &core.Error{
+			Code: core.CodeUnavailable, Message: "the server has no connection left",
+			Hint: "raise its max_connections, or end what holds the others", Err: err,
+		}
+	}
+	return core.WrapError(core.CodeUnavailable, fmt.Sprintf("the database cannot be used now (SQLSTATE %s)", e.Code), err)
+}

@@ -1,0 +1,60 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+
+	"tutti/internal/core"
+)
+
+// Sentinels in the Err of a *core.Error: what the repository said in its own words, which are Song's.
+var (
+	// ErrAnalysisAbsent: errorId analysis.id.not.found, with CodeAbsent.
+	ErrAnalysisAbsent = fmt.Errorf("local: %s: %w", analysisAbsent, core.ErrRecordAbsent)
+	// ErrStudyAbsent: errorId study.id.does.not.exist, with CodeAbsent. It counts only when Organizations omits the study
+	// too.
+	ErrStudyAbsent = fmt.Errorf("local: %s: %w", studyAbsent, core.ErrOrganizationAbsent)
+)
+
+// ErrorIDs of CONTRACT section 8.
+const (
+	analysisAbsent = "analysis.id.not.found"
+	studyAbsent    = "study.id.does.not.exist"
+)
+
+// fault gives err in the codes of an upstream.
+func fault(err error) error {
+	if err == nil {
+		return nil
+	}
+	switch core.CodeOf(err) {
+	case core.CodeNotFound:
+		switch errorID(err) {
+		case analysisAbsent:
+			return core.WrapError(core.CodeAbsent, "the analysis does not exist", errors.Join(ErrAnalysisAbsent, err))
+		case studyAbsent:
+			return core.WrapError(core.CodeAbsent, "the study does not exist", errors.Join(ErrStudyAbsent, err))
+		}
+	case core.CodeUnavailable, core.CodeOverloaded, core.CodeInvalid:
+		return err
+	default:
+	}
+	return core.WrapError(core.CodeUpstream, "the built-in repository could not read what was asked for", err)
+}
+
+// down tells whether a call was not answered.
+func down(err error) bool {
+	switch core.CodeOf(err) {
+	case "", core.CodeNotFound, core.CodeInvalid:
+		return false
+	default:
+		return true
+	}
+}
+
+func errorID(err error) string {
+	if e, ok := errors.AsType[*core.Error](err); ok {
+		return e.ErrorID
+	}
+	return ""
+}
