@@ -16,13 +16,17 @@ import (
 	tuttihttp "tutti/http"
 	"tutti/ingest"
 	"tutti/ingest/kafka"
+	"tutti/internal/auth"
 	"tutti/internal/bulk"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/index"
+	"tutti/internal/metadata"
 	"tutti/internal/queue"
 	"tutti/internal/queue/embedded"
+	"tutti/internal/store"
 	"tutti/internal/upstream"
+	"tutti/schemas"
 )
 
 // Options are what an App needs beside its configuration. The zero value is the default.
@@ -45,16 +49,23 @@ type App struct {
 	opts Options
 	log  *slog.Logger
 
-	registry  *prometheus.Registry
-	metrics   metrics
-	cleanup   cleanup
-	queue     *queue.Queue
-	index     index.Index
-	writer    *bulk.Writer
-	consumers *consumers.Consumers
-	ingest    *ingest.Service
-	readers   []*kafka.Reader
-	server    *tuttihttp.Server
+	registry *prometheus.Registry
+	metrics  metrics
+	cleanup  cleanup
+	queue    *queue.Queue
+	index    index.Index
+	store    *store.Store
+	// analysisTypes, metadata and keys are kept in store; authenticator is nil when nobody is asked for a token.
+	analysisTypes *schemas.Service
+	metadata      *metadata.Repository
+	keys          *auth.Keys
+	authenticator *auth.Authenticator
+	writer        *bulk.Writer
+	consumers     *consumers.Consumers
+	ingest        *ingest.Service
+	readers       []*kafka.Reader
+	relay         *ingest.Relay // nil without a repository that the built-in one feeds
+	server        *tuttihttp.Server
 
 	started sync.Once
 }
@@ -68,7 +79,11 @@ type metrics struct {
 	ingest    *ingest.Metrics
 	kafka     *kafka.Metrics
 	http      *tuttihttp.Metrics
+	store     *store.Metrics
+	schemas   *schemas.Metrics
+	metadata  *metadata.Metrics
 	jobs      *prometheus.GaugeVec
+	outbox    prometheus.Gauge
 }
 
 // New makes an App of a validated configuration. It opens nothing yet.
@@ -95,14 +110,18 @@ func (a *App) measure() {
 	jobs := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "tutti_jobs", Help: "Jobs that are kept, by state.",
 	}, []string{"state"})
-	reg.MustRegister(build, jobs)
+	outbox := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "tutti_outbox_pending_events", Help: "Changes of the built-in repository that the queue has not been told of.",
+	})
+	reg.MustRegister(build, jobs, outbox)
 	a.metrics = metrics{
 		queue: queue.NewMetrics(reg), bulk: bulk.NewMetrics(reg), upstream: upstream.NewMetrics(reg),
-		consumers: consumers.NewMetrics(reg), ingest: ingest.NewMetrics(reg), kafka: kafka.NewMetrics(reg), http: tuttihttp.NewMetrics(reg), jobs: jobs,
+		consumers: consumers.NewMetrics(reg), ingest: ingest.NewMetrics(reg), kafka: kafka.NewMetrics(reg), http: tuttihttp.NewMetrics(reg),
+		store: store.NewMetrics(reg), schemas: schemas.NewMetrics(reg), metadata: metadata.NewMetrics(reg), jobs: jobs, outbox: outbox,
 	}
 }
 
-// Start opens queue and index, starts the consumers and listens. When it fails, what was opened is closed again.
+// Start opens queue, index and store, starts the consumers and listens. When it fails, what was opened is closed again.
 func (a *App) Start(ctx context.Context) (err error) {
 	err = core.NewError(core.CodeConflict, "the app was started already")
 	a.started.Do(func() { err = a.start(ctx) })
@@ -119,11 +138,14 @@ func (a *App) start(ctx context.Context) error {
 	}{
 		{"opening the queue", a.openQueue},
 		{"opening the index", a.openIndex},
+		{"opening the store", a.openStore},
+		{"opening the metadata repository", a.openMetadata},
 		{"starting the bulk writer", a.startWriter},
 		{"starting the consumers", a.startConsumers},
 		{"making ready for requests", a.openIngest},
 		{"starting to look after jobs", a.startHousekeeping},
 		{"starting to read notifications", a.startSources},
+		{"starting the outbox relay", a.startRelay},
 		{"listening", a.listen},
 	}
 	for _, step := range steps {
@@ -250,11 +272,16 @@ func (a *App) stopConsumers(ctx context.Context) error {
 
 func (a *App) listen(ctx context.Context) error {
 	log := a.log.With("component", "http")
-	handler, err := tuttihttp.New(tuttihttp.Ports{
+	ports := tuttihttp.Ports{
 		Ingest: a.ingest, Notifications: a.ingest, Jobs: jobsAPI{Jobs: a.queue.Jobs(), consumers: a.consumers},
 		JobEvents: a.queue.Jobs(), DeadLetters: a.queue.DeadLetters(), Retries: a.ingest, Readiness: a,
-	}, tuttihttp.Config{
-		BasePath: a.cfg.Server.BasePath, MaxBodyBytes: a.cfg.Server.MaxBodyBytes, CheckHost: a.cfg.Auth.Mode == "none",
+		AnalysisTypes: a.analysisTypes, Studies: a.metadata, Analyses: a.metadata, Submissions: a.metadata, Keys: a.keys,
+	}
+	if a.authenticator != nil {
+		ports.Authenticator = a.authenticator
+	}
+	handler, err := tuttihttp.New(ports, tuttihttp.Config{
+		BasePath: a.cfg.Server.BasePath, MaxBodyBytes: a.cfg.Server.MaxBodyBytes, CheckHost: a.cfg.Auth.Mode == config.ModeNone,
 		Hosts: a.cfg.Server.Hosts, CORSOrigins: a.cfg.Server.CORS.Origins, Version: a.opts.Version, Logger: log, Metrics: a.metrics.http, Gatherer: a.registry,
 	})
 	if err != nil {

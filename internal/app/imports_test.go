@@ -25,6 +25,7 @@ var layers = map[string][]string{
 	"http":                     {},
 	"schemas":                  {},
 	"internal/store":           {},
+	"internal/store/storetest": {"internal/store"},
 	"internal/metadata":        {"internal/store"},
 	"internal/auth":            {},
 	"internal/upstream/local":  {},

@@ -38,10 +38,16 @@ func (j jobsAPI) Cancel(ctx context.Context, id string) (core.Job, error) {
 // Health tells how the parts of the process are.
 func (a *App) Health(ctx context.Context) tuttihttp.Health {
 	h := tuttihttp.Health{Components: map[string]tuttihttp.ComponentState{
-		"queue": state(a.queue.Ready(ctx)), "index": state(a.index.Ping(ctx)),
+		"queue": state(a.queue.Ready(ctx)), "index": state(a.index.Ping(ctx)), "store": state(a.store.Ping(ctx)),
 	}}
 	if known, err := a.brokers(); known {
 		h.Components["kafka"] = state(err)
+	}
+	if a.relay != nil {
+		h.Components["outbox"] = tuttihttp.ComponentUp
+		if a.relay.Health() != nil { // changes are kept and told later
+			h.Components["outbox"] = tuttihttp.ComponentDegraded
+		}
 	}
 	for _, p := range a.consumers.Paused() {
 		h.Paused = append(h.Paused, tuttihttp.Pause{Repository: p.Repository, Reason: p.Reason})
@@ -82,6 +88,11 @@ func (a *App) keepHouse(ctx context.Context) {
 		var err error
 		if suspects, err = a.lookAfterJobs(ctx, suspects); err != nil && ctx.Err() == nil {
 			a.log.Warn("looking after jobs", "err", err)
+		}
+		if n, err := a.metadata.Pending(ctx); err == nil {
+			a.metrics.outbox.Set(float64(n))
+		} else if ctx.Err() == nil {
+			a.log.Warn("counting the outbox", "err", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -14,6 +14,7 @@ import (
 	"tutti/internal/index/mapping"
 	"tutti/internal/queue"
 	"tutti/internal/upstream"
+	"tutti/internal/upstream/local"
 	"tutti/internal/upstream/lyric"
 	"tutti/internal/upstream/song"
 )
@@ -50,6 +51,9 @@ type upstreamClient interface {
 // client makes the client that speaks a repository's protocol.
 func (a *App) client(rc config.Repository) (upstreamClient, error) {
 	agent := "tutti/" + a.opts.Version
+	if rc.Type == core.TypeLocal {
+		return local.New(a.metadata, local.Config{States: rc.Song.States, Repository: rc.Code, Metrics: a.metrics.upstream})
+	}
 	if rc.Type == core.TypeLyric {
 		return lyric.New(lyric.Config{
 			URL: rc.URL, Token: rc.Token.Reveal(), Username: rc.Username, Password: rc.Password.Reveal(), Timeout: rc.Timeout,

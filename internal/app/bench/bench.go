@@ -31,6 +31,8 @@ func benchmarks() []benchmark {
 		{name: "coalesce", run: (*bench).coalesce},
 		{name: "notify", run: (*bench).notify},
 		{name: "embedded-index", run: (*bench).embeddedIndex},
+		{name: "schemas", run: (*bench).schemas},
+		{name: "metadata", run: (*bench).metadata},
 	}
 }
 

@@ -26,6 +26,9 @@ type Config struct {
 	// ElasticsearchURL is a real Elasticsearch, whose indices named bench-… the benchmarks make and remove. Without it
 	// what needs a real engine is left out.
 	ElasticsearchURL string
+	// PostgresURL is an empty PostgreSQL database, in which tables and rows are left behind. Without it what needs one is
+	// left out.
+	PostgresURL string
 	// Sizes say how much work is done; DefaultSizes or QuickSizes where a member is zero.
 	Sizes Sizes
 	// Quick takes QuickSizes for the members of Sizes that are zero.
@@ -58,6 +61,10 @@ type Sizes struct {
 	// Notified is for how many records notifications are sent, NotifyRate how many each second, NotifyFor how long.
 	Notified, NotifyRate int
 	NotifyFor            time.Duration
+	// LoadFor is how long a server is asked as fast as it answers, for each run.
+	LoadFor time.Duration
+	// Listed is the number of published analyses of the built-in metadata repository that are read page by page.
+	Listed int
 	// SlowBulk is how long the slow engine takes for one bulk request.
 	SlowBulk time.Duration
 }
@@ -68,6 +75,7 @@ func DefaultSizes() Sizes {
 		Records: 100_000, Studies: 20, Pairs: 5, Triggers: 200, Coalesced: 100, Repeats: 100,
 		Documents: 50_000, EmbeddedRecords: 20_000, SlowBulk: 3 * time.Second,
 		Notified: 20_000, NotifyRate: 2000, NotifyFor: 20 * time.Second,
+		LoadFor: 5 * time.Second, Listed: 100_000,
 	}
 }
 
@@ -77,6 +85,7 @@ func QuickSizes() Sizes {
 		Records: 10_000, Studies: 10, Pairs: 3, Triggers: 50, Coalesced: 20, Repeats: 50,
 		Documents: 10_000, EmbeddedRecords: 5_000, SlowBulk: time.Second,
 		Notified: 5_000, NotifyRate: 2000, NotifyFor: 3 * time.Second,
+		LoadFor: time.Second, Listed: 5_000,
 	}
 }
 
@@ -93,6 +102,7 @@ func (s Sizes) or(d Sizes) Sizes {
 		{&s.EmbeddedRecords, &d.EmbeddedRecords},
 		{&s.Notified, &d.Notified},
 		{&s.NotifyRate, &d.NotifyRate},
+		{&s.Listed, &d.Listed},
 	} {
 		if *m.mine == 0 {
 			*m.mine = *m.other
@@ -103,6 +113,9 @@ func (s Sizes) or(d Sizes) Sizes {
 	}
 	if s.NotifyFor == 0 {
 		s.NotifyFor = d.NotifyFor
+	}
+	if s.LoadFor == 0 {
+		s.LoadFor = d.LoadFor
 	}
 	return s
 }

@@ -51,26 +51,40 @@ func (c *client) do(ctx context.Context, method, path string) (gjson.Result, err
 	return gjson.ParseBytes(body), nil
 }
 
+// try sends a JSON body, nil for none, and gives the answer whatever its status.
+func (c *client) try(ctx context.Context, method, path string, send []byte) (status int, answer gjson.Result, err error) {
+	status, body, err := c.ask(ctx, method, path, send, http.Header{"Content-Type": {"application/json"}})
+	return status, gjson.ParseBytes(body), err
+}
+
 // read gives a whole answer; one that is not a success is an error.
 func (c *client) read(ctx context.Context, method, path string, send []byte, header http.Header) ([]byte, error) {
+	status, body, err := c.ask(ctx, method, path, send, header)
+	if err == nil && status/100 != 2 {
+		err = fmt.Errorf("%s %s: %d %s: %s", method, path, status, http.StatusText(status), gjson.GetBytes(body, "detail"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return body, nil
+}
+
+func (c *client) ask(ctx context.Context, method, path string, send []byte, header http.Header) (status int, body []byte, err error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(send))
 	if err != nil {
-		return nil, fmt.Errorf("asking tutti: %w", err)
+		return 0, nil, fmt.Errorf("asking tutti: %w", err)
 	}
 	maps.Copy(req.Header, header)
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("asking tutti: %w", err)
+		return 0, nil, fmt.Errorf("asking tutti: %w", err)
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
+	body, err = io.ReadAll(resp.Body)
 	if err != nil {
-		return nil, fmt.Errorf("reading tutti's answer: %w", err)
+		return 0, nil, fmt.Errorf("reading tutti's answer: %w", err)
 	}
-	if resp.StatusCode/100 != 2 {
-		return nil, fmt.Errorf("%s %s: %s: %s", method, path, resp.Status, gjson.GetBytes(body, "detail"))
-	}
-	return body, nil
+	return resp.StatusCode, body, nil
 }
 
 // documents gives the number of documents of an index that had an outcome, from the metrics.

@@ -58,6 +58,12 @@ repositories:
     pageSize: 50
     lyric: {categoryId: %q}
     notifications: {webhook: {secret: ` + webhookSecret + `}}
+  - code: ` + builtInCode + `
+    type: local
+    indexName: ` + builtInIndex + `
+    name: Demo built-in repository
+    organization: tutti
+    country: CA
 `
 
 // Config says where the demo runs. DataDir and Out are required.

@@ -40,14 +40,15 @@ func TestRun(t *testing.T) {
 			for _, want := range []string{
 				`tutti is ready after \d+`, `succeeded: 2000 documents in`, `succeeded: 600 documents in`,
 				`changed +→ indexed after`, `unpublished +→ removed after`,
-				`rejected +→ dead letter \S+ after \S+: .*analysisType`, `/dead-letters/\S+/retry`, `curl -X POST http://127\.0\.0\.1:\d+/index/repository/demo\.song`,
+				`rejected +→ dead letter \S+ after \S+: .*analysisType`, `/dead-letters/\S+/retry`, `published +→ indexed after`,
+				`wrong on purpose → 400 schema.violation`, `/experiment/readLength +\S`, `/files/0/fileType +\S`, `curl -X POST http://127\.0\.0\.1:\d+/index/repository/demo\.song`,
 			} {
 				if !regexp.MustCompile(want).MatchString(out.String()) {
 					t.Errorf("the demo does not say %q:\n%s", want, &out)
 				}
 			}
-			if n := strings.Count(out.String(), "→ indexed after"); n != 4 {
-				t.Errorf("%d changed records were indexed, want 4", n)
+			if n := strings.Count(out.String(), "→ indexed after"); n != 8 {
+				t.Errorf("%d records that changed or were published were indexed, want 8", n)
 			}
 		})
 	}

@@ -49,7 +49,11 @@ func (d *demo) show(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.finish(study, listed[0].ID, jobID, letter)
+	published, err := d.builtIn(ctx)
+	if err != nil {
+		return err
+	}
+	d.finish(study, listed[0].ID, jobID, letter, published)
 	return nil
 }
 
@@ -157,7 +161,7 @@ func progressLine(job gjson.Result, expected int) string {
 }
 
 // commands gives what is worth trying, each of which works after those before it.
-func (d *demo) commands(study, id, jobID, letter string) []string {
+func (d *demo) commands(study, id, jobID, letter, published string) []string {
 	base := d.client.base
 	return []string{
 		"curl " + base + "/dead-letters/" + letter,
@@ -171,16 +175,21 @@ func (d *demo) commands(study, id, jobID, letter string) []string {
 		"curl -s " + base + "/metrics | grep ^tutti_",
 		"curl " + d.song.URL() + "/studies/" + study + "/analysis/" + id,
 		"curl '" + d.lyric.URL() + "/data/category/" + d.lyric.CategoryID() + "/organization/CLINIC-1?view=compound&page=1&pageSize=1'",
+		"curl '" + base + "/schemas?hideSchema=true'",
+		"curl " + base + "/schemas/variant_call",
+		"curl " + base + "/studies/" + builtInStudy + "/analysis/" + published,
+		"curl -X PUT " + base + "/studies/" + builtInStudy + "/analysis/unpublish/" + published,
+		"TUTTI_SERVER=" + base + " go run ./cmd/tutti schemas list",
 		"TUTTI_SERVER=" + base + " go run ./cmd/tutti index " + tabularCode + " --wait",
 		"TUTTI_SERVER=" + base + " go run ./cmd/tutti dead-letters list",
 	}
 }
 
 // finish prints commands that work while the demo runs.
-func (d *demo) finish(study, id, jobID, letter string) {
+func (d *demo) finish(study, id, jobID, letter, published string) {
 	base := d.client.base
 	d.say("\nTry, in another terminal:")
-	for _, command := range d.commands(study, id, jobID, letter) {
+	for _, command := range d.commands(study, id, jobID, letter, published) {
 		d.say("  %s", command)
 	}
 	d.say("Every route with its inputs, to try in a browser: %s/api-docs", base)

@@ -1,0 +1,133 @@
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+
+	"tutti/internal/core"
+)
+
+// loadConnections is how many connections ask a server at once, one request after the other on each.
+const loadConnections = 8
+
+// load asks a server as fast as it answers. It writes requests that are ready and reads little of the answers, so that it
+// takes as little as can be of the CPUs that it shares with the server.
+type load struct {
+	address string
+}
+
+func newLoad(base string) (load, error) {
+	u, err := url.Parse(base)
+	if err != nil {
+		return load{}, core.WrapError(core.CodeInternal, "reading the server's address", err)
+	}
+	return load{address: u.Host}, nil
+}
+
+// request gives the bytes of a request.
+func (l load) request(method, path string, body []byte) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", method, path, l.address)
+	if body != nil {
+		fmt.Fprintf(&b, "Content-Type: application/json\r\nContent-Length: %d\r\n", len(body))
+	}
+	b.WriteString("\r\n")
+	b.Write(body)
+	return b.Bytes()
+}
+
+// loaded is what a load found: answers per second, and how long each took in milliseconds.
+type loaded struct {
+	perSecond float64
+	ms        []float64
+}
+
+// run asks for some time. next gives the i-th request of a connection, nil when there is no more. Any answer but a 200 is
+// an error.
+func (l load) run(ctx context.Context, lasts time.Duration, next func(connection, i int) []byte) (loaded, error) {
+	ctx, cancel := context.WithTimeout(ctx, lasts)
+	defer cancel()
+	var wg sync.WaitGroup
+	times, errs := make([][]float64, loadConnections), make([]error, loadConnections)
+	began := time.Now()
+	for c := range loadConnections {
+		wg.Go(func() { times[c], errs[c] = l.connection(ctx, func(i int) []byte { return next(c, i) }) })
+	}
+	wg.Wait()
+	took := time.Since(began)
+	var all loaded
+	for c := range loadConnections {
+		if errs[c] != nil {
+			return all, errs[c]
+		}
+		all.ms = append(all.ms, times[c]...)
+	}
+	all.perSecond = float64(len(all.ms)) / took.Seconds()
+	return all, nil
+}
+
+func (l load) connection(ctx context.Context, next func(i int) []byte) (ms []float64, err error) {
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "tcp", l.address)
+	if err != nil {
+		return nil, core.WrapError(core.CodeUnavailable, "connecting to the server", err)
+	}
+	defer conn.Close()
+	reader := bufio.NewReaderSize(conn, 64<<10)
+	for i := 0; ctx.Err() == nil; i++ {
+		request := next(i)
+		if request == nil {
+			return ms, nil
+		}
+		began := time.Now()
+		if _, err := conn.Write(request); err != nil {
+			return ms, core.WrapError(core.CodeUnavailable, "asking the server", err)
+		}
+		if err := readAnswer(reader); err != nil {
+			return ms, err
+		}
+		ms = append(ms, time.Since(began).Seconds()*1e3)
+	}
+	return ms, nil
+}
+
+// readAnswer reads an answer with a Content-Length.
+func readAnswer(r *bufio.Reader) error {
+	status, length := 0, -1
+	for first := true; ; first = false {
+		line, err := r.ReadSlice('\n')
+		if err != nil {
+			return core.WrapError(core.CodeUnavailable, "reading an answer", err)
+		}
+		line = bytes.TrimRight(line, "\r\n")
+		if first {
+			if len(line) > 11 {
+				status, _ = strconv.Atoi(string(line[9:12]))
+			}
+			continue
+		}
+		if len(line) == 0 {
+			break
+		}
+		if name, value, ok := bytes.Cut(line, []byte(": ")); ok && string(name) == "Content-Length" {
+			length, _ = strconv.Atoi(string(value))
+		}
+	}
+	if status != http.StatusOK || length < 0 {
+		rest, _ := io.ReadAll(io.LimitReader(r, int64(min(max(0, length), 300))))
+		return core.NewError(core.CodeUnavailable, fmt.Sprintf("the server answered %d: %s", status, rest))
+	}
+	if _, err := r.Discard(length); err != nil {
+		return core.WrapError(core.CodeUnavailable, "reading an answer", err)
+	}
+	return nil
+}

@@ -1,0 +1,234 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"runtime"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"golang.org/x/sync/errgroup"
+
+	"tutti/internal/core"
+)
+
+const (
+	// submittersBeside is how many submissions are under way while analyses are made that a benchmark needs.
+	submittersBeside = 64
+	// pageOfMetadata is how many analyses a page of the paging benchmark asks for.
+	pageOfMetadata = 100
+	// coldOffsets is how many pages are asked for at random.
+	coldOffsets = 100
+)
+
+// metadata measures the built-in metadata repository: submissions on each store, reading a long list in pages, and how
+// long it takes until what is published is in the index.
+func (b *bench) metadata(ctx context.Context) (*Report, error) {
+	report := &Report{What: fmt.Sprintf("the built-in metadata repository: POST /submit of 2 KB analyses with 2 files over %d connections for %s a run; "+
+		"%s published analyses read page by page, %d rows each; publishing one by one on an idle system, from the answer "+
+		"until a get by id finds it in the embedded index (looked for every %s)",
+		loadConnections, b.Sizes.LoadFor, number(float64(b.Sizes.Listed)), pageOfMetadata, documentLookedAtEvery)}
+	for _, on := range []struct {
+		what, url string
+		target    float64
+	}{{"SQLite", "", 1500}, {"PostgreSQL", b.PostgresURL, 1000}} {
+		if on.what == "PostgreSQL" && on.url == "" {
+			report.note("PostgreSQL is left out: it needs --postgres")
+			continue
+		}
+		if err := b.onStore(ctx, report, on.what, on.url, on.target); err != nil {
+			return nil, fmt.Errorf("%s: %w", on.what, err)
+		}
+	}
+	return report, nil
+}
+
+func (b *bench) onStore(ctx context.Context, report *Report, what, url string, target float64) (err error) {
+	t, err := b.startLocal(ctx, url)
+	if t != nil {
+		defer func() { err = errors.Join(err, t.stop(ctx)) }()
+	}
+	if err != nil {
+		return err
+	}
+	s := &submitter{tutti: t}
+	if err := s.publishing(ctx, b, report, what); err != nil {
+		return err
+	}
+	if err := s.submitting(ctx, b, report, what, target); err != nil {
+		return err
+	}
+	return s.paging(ctx, b, report, what)
+}
+
+// submitter submits analyses, each a different one.
+type submitter struct {
+	tutti *tutti
+	made  atomic.Int64
+}
+
+// submitting measures the rate of submissions.
+func (s *submitter) submitting(ctx context.Context, b *bench, report *Report, what string, target float64) error {
+	l, err := newLoad(s.tutti.app.URL())
+	if err != nil {
+		return err
+	}
+	rates := Figure{Name: what + ": submissions a second", Target: atLeast(target)}
+	p99 := Figure{Name: "  p99, ms"}
+	for i := range b.Sizes.Pairs + 1 {
+		var failed atomic.Value
+		got, err := l.run(ctx, b.Sizes.LoadFor, func(int, int) []byte {
+			body, err := localAnalysis(int(s.made.Add(1)))
+			if err != nil {
+				failed.Store(err)
+				return nil
+			}
+			return l.request(http.MethodPost, "/submit/"+localStudy, body)
+		})
+		if err == nil {
+			err, _ = failed.Load().(error)
+		}
+		if err != nil {
+			return err
+		}
+		if i == 0 { // to warm up
+			continue
+		}
+		b.say("metadata: %s, run %d: %s submissions a second", what, i, number(got.perSecond))
+		rates.Values, p99.Values = append(rates.Values, got.perSecond), append(p99.Values, quantileUp(got.ms, 0.99))
+	}
+	report.add(rates)
+	report.add(p99)
+	report.note("noise: the runs of %s differ by %.0f %%", what, 100*rates.Spread())
+	return nil
+}
+
+// submit submits one analysis and gives its id.
+func (s *submitter) submit(ctx context.Context) (string, error) {
+	body, err := localAnalysis(int(s.made.Add(1)))
+	if err != nil {
+		return "", err
+	}
+	answer, err := s.tutti.client.call(ctx, http.MethodPost, "/submit/"+localStudy, "application/json", body)
+	return gjson.GetBytes(answer, "analysisId").String(), err
+}
+
+func (s *submitter) publish(ctx context.Context, id string) error {
+	_, err := s.tutti.client.call(ctx, http.MethodPut, "/studies/"+localStudy+"/analysis/publish/"+id, "", nil)
+	return err
+}
+
+// publishing measures how long after the answer what was published is in the index.
+func (s *submitter) publishing(ctx context.Context, b *bench, report *Report, what string) error {
+	var ms []float64
+	for i := range b.Sizes.Triggers + untimedTriggers {
+		id, err := s.submit(ctx)
+		if err == nil {
+			err = s.publish(ctx, id)
+		}
+		if err != nil {
+			return err
+		}
+		took, err := s.awaitIndexed(ctx, id)
+		if err != nil {
+			return err
+		}
+		if i >= untimedTriggers {
+			ms = append(ms, took.Seconds()*1e3)
+		}
+	}
+	addLatencies(report, what+": published to indexed", ms, [3]*Target{nil, atMost(200), nil})
+	return nil
+}
+
+func (s *submitter) awaitIndexed(ctx context.Context, id string) (time.Duration, error) {
+	began := time.Now()
+	for {
+		_, found, err := s.tutti.app.Index().Get(ctx, s.tutti.alias, id)
+		if err != nil || found {
+			return time.Since(began), err
+		}
+		if time.Since(began) > triggerLate || pause(ctx, documentLookedAtEvery) != nil {
+			return 0, core.NewError(core.CodeInternal, "an analysis that was published did not come to the index")
+		}
+	}
+}
+
+// paging measures reading a long list from its begin to its end, and pages at random.
+func (s *submitter) paging(ctx context.Context, b *bench, report *Report, what string) error {
+	b.say("metadata: %s: publishing %d analyses", what, b.Sizes.Listed)
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(submittersBeside)
+	for range b.Sizes.Listed {
+		group.Go(func() error {
+			id, err := s.submit(groupCtx)
+			if err == nil {
+				err = s.publish(groupCtx, id)
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	ms, heap, err := s.readAll(ctx)
+	if err != nil {
+		return err
+	}
+	tenth := len(ms) / 10
+	first, last := Figure{Values: ms[:tenth]}, Figure{Values: ms[len(ms)-tenth:]}
+	report.add(Figure{Name: what + ": a page, the first tenth of the list, ms", Values: ms[:tenth]})
+	report.add(Figure{Name: what + ": a page, the last tenth of the list, ms", Values: ms[len(ms)-tenth:]})
+	report.add(Figure{Name: "  last to first, medians", Values: []float64{last.Median() / first.Median()}, Target: atMost(1.3)})
+	report.add(Figure{Name: "  growth of the heap while reading, MB", Values: []float64{heap}})
+	var cold []float64
+	r := rand.New(rand.NewPCG(5, 5)) //nolint:gosec // places of a benchmark
+	for range coldOffsets {
+		took, _, err := s.page(ctx, r.IntN(b.Sizes.Listed-pageOfMetadata))
+		if err != nil {
+			return err
+		}
+		cold = append(cold, took.Seconds()*1e3)
+	}
+	addLatencies(report, what+": a page at a cold offset", cold, [3]*Target{nil, atMost(20), nil})
+	return nil
+}
+
+// heapInUse gives the bytes of the heap that are in use once what nobody needs is gone.
+func heapInUse() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapInuse
+}
+
+// readAll reads the list page by page and gives how long each took, and by how many MB the heap grew.
+func (s *submitter) readAll(ctx context.Context) (ms []float64, heap float64, err error) {
+	before := heapInUse()
+	for offset := 0; ; {
+		took, answer, err := s.page(ctx, offset)
+		if err != nil {
+			return nil, 0, err
+		}
+		ms = append(ms, took.Seconds()*1e3)
+		rows := int(answer.Get("currentTotalAnalyses").Int())
+		offset += rows
+		if rows == 0 || offset >= int(answer.Get("totalAnalyses").Int()) {
+			return ms, float64(int64(heapInUse())-int64(before)) / (1 << 20), nil
+		}
+	}
+}
+
+// page reads one page; of the answer only the numbers are kept.
+func (s *submitter) page(ctx context.Context, offset int) (time.Duration, gjson.Result, error) {
+	began := time.Now()
+	answer, err := s.tutti.client.call(ctx, http.MethodGet, "/studies/"+localStudy+"/analysis/paginated?analysisStates=PUBLISHED&limit="+
+		strconv.Itoa(pageOfMetadata)+"&offset="+strconv.Itoa(offset), "", nil)
+	took := time.Since(began)
+	return took, gjson.ParseBytes(answer), err
+}

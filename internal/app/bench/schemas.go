@@ -1,0 +1,92 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"tutti/internal/store"
+	"tutti/schemas"
+)
+
+// schemas measures reading an analysis type over HTTP, and validating an analysis without anything else.
+func (b *bench) schemas(ctx context.Context) (_ *Report, err error) {
+	t, err := b.startLocal(ctx, "")
+	if t != nil {
+		defer func() { err = errors.Join(err, t.stop(ctx)) }()
+	}
+	if err != nil {
+		return nil, err
+	}
+	l, err := newLoad(t.app.URL())
+	if err != nil {
+		return nil, err
+	}
+	report := &Report{What: fmt.Sprintf("GET /schemas/{name}, the latest version and all versions of a type, over %d connections for %s a run, "+
+		"asked from within this process; and the validation of a 2 KB analysis with 2 files on one CPU", loadConnections, b.Sizes.LoadFor)}
+	request := l.request("GET", "/schemas/"+localType, nil)
+	rates := Figure{Name: "GET /schemas/{name}, a second", Target: atLeast(15_000)}
+	p99 := Figure{Name: "  p99, ms", Target: atMost(5)}
+	for i := range b.Sizes.Pairs + 1 {
+		got, err := l.run(ctx, b.Sizes.LoadFor, func(int, int) []byte { return request })
+		if err != nil {
+			return nil, err
+		}
+		if i == 0 { // to warm up
+			continue
+		}
+		b.say("schemas: run %d: %s a second", i, number(got.perSecond))
+		rates.Values, p99.Values = append(rates.Values, got.perSecond), append(p99.Values, quantileUp(got.ms, 0.99))
+	}
+	report.add(rates)
+	report.add(p99)
+	validation, err := b.validation(ctx)
+	if err != nil {
+		return nil, err
+	}
+	report.add(validation)
+	report.note("noise: the runs differ by %.0f %% in reads and %.0f %% in validations", 100*rates.Spread(), 100*validation.Spread())
+	return report, nil
+}
+
+// validation measures schemas.Service.Validate alone.
+func (b *bench) validation(ctx context.Context) (_ Figure, err error) {
+	figure := Figure{Name: "validation of an analysis, µs", Target: atMost(80)}
+	dir, err := b.newFolder()
+	if err != nil {
+		return figure, err
+	}
+	s, err := store.Open(ctx, store.Config{Dir: filepath.Join(dir, "store")})
+	if err != nil {
+		return figure, err
+	}
+	defer func() { err = errors.Join(err, s.Close(context.WithoutCancel(ctx))) }()
+	service, err := schemas.New(s, schemas.Config{})
+	if err != nil {
+		return figure, err
+	}
+	if _, err := service.Register(ctx, []byte(localRegistration)); err != nil {
+		return figure, err
+	}
+	const analyses = 2000
+	bodies := make([][]byte, analyses)
+	for i := range bodies {
+		if bodies[i], err = localAnalysis(i); err != nil {
+			return figure, err
+		}
+	}
+	for run := range b.Sizes.Pairs + 1 {
+		began := time.Now()
+		for _, body := range bodies {
+			if _, err := service.Validate(ctx, localStudy, body); err != nil {
+				return figure, err
+			}
+		}
+		if run > 0 { // the first one is to warm up
+			figure.Values = append(figure.Values, time.Since(began).Seconds()*1e6/analyses)
+		}
+	}
+	return figure, nil
+}

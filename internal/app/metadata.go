@@ -1,0 +1,87 @@
+package app
+
+import (
+	"context"
+
+	"tutti/ingest"
+	"tutti/internal/auth"
+	"tutti/internal/config"
+	"tutti/internal/core"
+	"tutti/internal/metadata"
+	"tutti/schemas"
+)
+
+// openMetadata makes the analysis types, the built-in metadata repository and what tells who asks.
+func (a *App) openMetadata(ctx context.Context) error {
+	var err error
+	s := a.cfg.Schemas
+	a.analysisTypes, err = schemas.New(a.store, schemas.Config{
+		AllowOlder: !s.EnforceLatest, DefaultOptions: s.DefaultOptions, AllowedHosts: s.ExternalValidations.AllowedHosts,
+		Timeout: s.ExternalValidations.Timeout, Shared: a.store.Postgres(), UserAgent: "tutti/" + a.opts.Version,
+		Logger: a.log.With("component", "schemas"), Metrics: a.metrics.schemas,
+	})
+	if err != nil {
+		return err
+	}
+	a.cleanup.push("external validations", func(context.Context) error { a.analysisTypes.Close(); return nil })
+	cfg := metadata.Config{
+		SystemScope: a.cfg.Auth.SystemScope, Logger: a.log.With("component", "metadata"), Metrics: a.metrics.metadata,
+	}
+	if rc := a.localRepository(); rc != nil {
+		for _, state := range rc.Song.States {
+			cfg.IndexedStates = append(cfg.IndexedStates, core.AnalysisState(state))
+		}
+	}
+	if a.metadata, err = metadata.New(a.store, a.analysisTypes, cfg); err != nil {
+		return err
+	}
+	return a.openAuth(ctx)
+}
+
+// localRepository gives the configuration of the repository that the built-in one feeds, nil when there is none.
+func (a *App) localRepository() *config.Repository {
+	for i := range a.cfg.Repositories {
+		if a.cfg.Repositories[i].Type == core.TypeLocal {
+			return &a.cfg.Repositories[i]
+		}
+	}
+	return nil
+}
+
+// openAuth makes the API keys and, where tokens are asked for, what checks them.
+func (a *App) openAuth(ctx context.Context) error {
+	c := a.cfg.Auth
+	var err error
+	if a.keys, err = auth.NewKeys(a.store, auth.KeysConfig{Scopes: scopes(c)}); err != nil || c.Mode == config.ModeNone {
+		return err
+	}
+	var tokens *auth.JWT
+	if c.JWT.Enabled() {
+		tokens, err = auth.NewJWT(ctx, auth.JWTConfig{
+			JWKSURL: c.JWT.JWKSURL, PublicKey: c.JWT.PublicKey, Issuer: c.JWT.Issuer, Audience: c.JWT.Audience,
+			Logger: a.log.With("component", "auth"),
+		})
+		if err != nil {
+			return err
+		}
+		a.cleanup.push("keys of tokens", func(context.Context) error { tokens.Close(); return nil })
+	}
+	a.authenticator = auth.New(a.keys, tokens)
+	return nil
+}
+
+// startRelay begins to tell the queue of the built-in repository's changes.
+func (a *App) startRelay(context.Context) error {
+	rc := a.localRepository()
+	if rc == nil {
+		return nil
+	}
+	relay, err := ingest.NewRelay(a.ingest, a.metadata, rc.Code, ingest.RelayConfig{Logger: a.log.With("component", "outbox")})
+	if err != nil {
+		return err
+	}
+	relay.Start()
+	a.relay = relay
+	a.cleanup.push("outbox relay", relay.Stop)
+	return nil
+}
