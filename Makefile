@@ -16,7 +16,8 @@ test: ## the suites that need nothing but Go
 	go test ./...
 
 race: ## the concurrent packages under the race detector (needs a C compiler)
-	CGO_ENABLED=1 go test -race ./consumers/... ./ingest/... ./http/... ./internal/bulk/... ./internal/queue/... ./internal/index/embedded/... ./internal/upstream/... ./internal/client/... ./internal/app/...
+	CGO_ENABLED=1 go test -race ./consumers/... ./ingest/... ./http/... ./internal/bulk/... ./internal/queue/... ./internal/index/embedded/... ./internal/upstream/... ./internal/client/... ./schemas/... \
+	  ./internal/store/... ./internal/metadata/... ./internal/auth/... ./internal/app/...
 
 $(LINT):
 	mkdir -p $(CACHE)
@@ -29,13 +30,15 @@ lint: $(LINT) ## golangci-lint at its pinned version
 fmt: $(LINT) ## gofumpt and gci
 	$(LINT) fmt ./...
 
-services-start: ## start the real Elasticsearch and Kafka from packages
+services-start: ## start the real Elasticsearch, Kafka and PostgreSQL from packages
 	deploy/local/elasticsearch/start
 	deploy/local/kafka/start
+	deploy/local/postgres/start
 
 services-stop: ## stop what services-start started
 	deploy/local/elasticsearch/stop
 	deploy/local/kafka/stop
+	deploy/local/postgres/stop
 
 test-services: ## the same suites on the real services
 	deploy/local/test-services
@@ -48,6 +51,10 @@ fuzz: ## each parser of what comes from outside, FUZZTIME long
 	go test -run '^$$' -fuzz '^FuzzParseEvent$$' -fuzztime $(FUZZTIME) ./ingest
 	go test -run '^$$' -fuzz '^FuzzAnswer$$' -fuzztime $(FUZZTIME) ./internal/index/elastic
 	go test -run '^$$' -fuzz '^FuzzScannerPage$$' -fuzztime $(FUZZTIME) ./internal/upstream
+	go test -run '^$$' -fuzz '^FuzzValidate$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 5x ./schemas
+	go test -run '^$$' -fuzz '^FuzzJSONPath$$' -fuzztime $(FUZZTIME) ./schemas
+	go test -run '^$$' -fuzz '^FuzzMerge$$' -fuzztime $(FUZZTIME) ./internal/metadata
+	go test -run '^$$' -fuzz '^FuzzAuthenticate$$' -fuzztime $(FUZZTIME) ./internal/auth
 
 chaos: ## the failure suites at length: crashes, races, random faults
 	go test -count=1 -timeout 60m -rapid.checks=5000 ./consumers ./internal/bulk ./internal/core

@@ -17,7 +17,7 @@ func ownVariable(v variable) bool {
 	case "TUTTI_CONFIG", "TUTTI_SERVER", "TUTTI_TOKEN":
 		return true
 	}
-	for _, prefix := range []string{"TUTTI_TEST_", "TUTTI_SERVICES_", "TUTTI_ES_"} {
+	for _, prefix := range []string{"TUTTI_TEST_", "TUTTI_SERVICES_", "TUTTI_ES_", "TUTTI_KAFKA_", "TUTTI_POSTGRES_"} {
 		if strings.HasPrefix(v.name, prefix) {
 			return true
 		}

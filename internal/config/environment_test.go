@@ -133,6 +133,7 @@ func TestEnvironmentFaults(t *testing.T) {
 
 func TestVariablesThatAreNoKeys(t *testing.T) {
 	parse(t, least, "TUTTI_CONFIG=a", "TUTTI_SERVER=http://localhost", "TUTTI_TOKEN=t", "TUTTI_TEST_X=1", "TUTTI_SERVICES_UP=1", "TUTTI_ES_URL=x",
+		"TUTTI_KAFKA_PORT=1", "TUTTI_POSTGRES_PORT=1",
 		// Kubernetes, for a service tutti and one tutti-metrics.
 		"TUTTI_SERVICE_HOST=10.0.0.1", "TUTTI_SERVICE_PORT=8080", "TUTTI_SERVICE_PORT_HTTP=8080", "TUTTI_PORT=tcp://10.0.0.1:8080",
 		"TUTTI_PORT_8080_TCP=tcp://10.0.0.1:8080", "TUTTI_PORT_8080_TCP_ADDR=10.0.0.1", "TUTTI_METRICS_SERVICE_HOST=10.0.0.2",

@@ -4,43 +4,63 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"tutti/internal/core"
 )
 
 // Metrics measures transactions. nil measures nothing.
 type Metrics struct {
 	duration *prometheus.HistogramVec
 	together prometheus.Histogram
+	retries  prometheus.Counter
 }
 
-// NewMetrics makes Metrics on reg.
+// NewMetrics registers the metrics of this package with reg, once per reg.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
-	m := &Metrics{
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "tutti_store_transaction_duration_seconds", Help: "Time from asking for a transaction until it was durable, or failed.",
+	f := promauto.With(reg)
+	return &Metrics{
+		duration: f.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "tutti_store_transaction_duration_seconds", Help: "Time from asking for a transaction until it was durable (ok), was undone as asked (undone), or failed (failed).",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 14),
 		}, []string{"result"}),
-		together: prometheus.NewHistogram(prometheus.HistogramOpts{
+		together: f.NewHistogram(prometheus.HistogramOpts{
 			Name: "tutti_store_commit_transactions", Help: "Transactions that one commit of the embedded store made durable.",
 			Buckets: prometheus.ExponentialBuckets(1, 2, 9),
 		}),
+		retries: f.NewCounter(prometheus.CounterOpts{
+			Name: "tutti_store_transaction_retries_total", Help: "Transactions run again because they collided with another one in PostgreSQL.",
+		}),
 	}
-	reg.MustRegister(m.duration, m.together)
-	return m
 }
 
 func (m *Metrics) observe(started time.Time, err error) {
 	if m == nil {
 		return
 	}
-	result := "ok"
-	if err != nil {
-		result = "failed"
+	m.duration.WithLabelValues(result(err)).Observe(time.Since(started).Seconds())
+}
+
+// result gives the label of what became of a transaction.
+func result(err error) string {
+	switch core.CodeOf(err) {
+	case "":
+		return "ok"
+	case core.CodeUnavailable, core.CodeInternal:
+		return "failed"
+	default:
+		return "undone"
 	}
-	m.duration.WithLabelValues(result).Observe(time.Since(started).Seconds())
 }
 
 func (m *Metrics) commit(transactions int) {
-	if m != nil {
+	if m != nil && transactions > 0 {
 		m.together.Observe(float64(transactions))
+	}
+}
+
+func (m *Metrics) again() {
+	if m != nil {
+		m.retries.Inc()
 	}
 }

@@ -5,23 +5,14 @@ import (
 	"database/sql"
 	"errors"
 	"log/slog"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"tutti/internal/core"
 )
 
-// sqliteFile is the name of the database in the data folder.
-const sqliteFile = "tutti.db"
-
-// Defaults of Config.
-const (
-	// DefaultMaxConnections is how many connections to PostgreSQL are open at most unless Config says otherwise.
-	DefaultMaxConnections = 16
-	// sqliteReaders is how many connections read SQLite side by side.
-	sqliteReaders = 4
-)
+// DefaultMaxConnections is how many connections to PostgreSQL are open at most unless Config says otherwise.
+const DefaultMaxConnections = 16
 
 // Config says where the database is. The zero value is a database that no Open accepts: Dir or URL is needed.
 type Config struct {
@@ -71,43 +62,55 @@ type Conn interface {
 type Store struct {
 	cfg      Config
 	postgres bool
+	gate     gate // transactions are inside
+	reading  Conn
 	read     *sql.DB
 	write    *sql.DB
 	writer   *writer // SQLite alone
 }
 
-// Open opens the database and brings its tables up to date. CodeInvalid for a bad Config, CodeUnavailable when the
-// database does not answer, CodeConflict when its tables are those of a newer tutti.
+// Open opens the database and brings its tables up to date. CodeInvalid for a bad Config or a folder that cannot be written,
+// CodeUnavailable when the database does not answer, CodeConflict when what is there is no store of this tutti: tables of a
+// newer one, another program's, or a damaged file.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
 	s := &Store{cfg: cfg.withDefaults(), postgres: cfg.URL != ""}
-	var err error
+	open := s.openSQLite
 	if s.postgres {
-		err = s.openPostgres()
-	} else {
-		err = s.openSQLite(ctx, filepath.Join(cfg.Dir, sqliteFile))
+		open = s.openPostgres
 	}
-	if err != nil {
+	if err := open(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.migrate(ctx); err != nil {
-		return nil, errors.Join(err, s.closeDatabases())
-	}
-	if !s.postgres {
-		if s.writer, err = newWriter(ctx, s.write, s.cfg.Metrics); err != nil {
-			return nil, errors.Join(err, s.closeDatabases())
-		}
+	if err := s.prepare(ctx); err != nil {
+		_ = s.closeDatabases() // nothing was written that could be lost
+		return nil, err
 	}
 	return s, nil
+}
+
+// prepare makes an open database ready for transactions.
+func (s *Store) prepare(ctx context.Context) error {
+	if err := s.migrate(ctx); err != nil {
+		return err
+	}
+	s.reading = s.read
+	if s.postgres {
+		return nil
+	}
+	s.reading = newReader(s.read)
+	var err error
+	s.writer, err = newWriter(ctx, s.write, s.cfg.Metrics)
+	return err
 }
 
 // Postgres tells whether the database is PostgreSQL, which other processes may use as well.
 func (s *Store) Postgres() bool { return s.postgres }
 
 // Read gives what runs statements that change nothing, each on what was committed when it began.
-func (s *Store) Read() Conn { return s.read }
+func (s *Store) Read() Conn { return s.reading }
 
 // Ping asks the database for a sign of life. CodeUnavailable when it gives none.
 func (s *Store) Ping(ctx context.Context) error {
@@ -115,41 +118,61 @@ func (s *Store) Ping(ctx context.Context) error {
 	return Fault("asking the store for a sign of life", s.read.QueryRowContext(ctx, "SELECT 1").Scan(&one))
 }
 
-// Update runs change in a transaction, which is durable when Update returns nil. change may be called again when the
-// database had to undo it, so it keeps nothing of an earlier call; it must use its Tx alone, and give an error of its own
-// to undo what it did. On SQLite transactions run one after the other, and those that wait together are synced together.
+// Update runs change in a transaction, which is durable when Update returns nil. After an error of CodeUnavailable that
+// came from the commit it may be durable all the same.
+//
+// change may be called again when the database had to undo it, so it keeps nothing of an earlier call. It uses its Tx
+// alone, closes the rows that it reads, and gives an error to undo what it did; a failed statement undoes the transaction
+// in any case. On SQLite transactions run one after the other, and those that wait together are synced together, so
+// change must be quick. CodeUnavailable for a Store that was closed, CodeInternal inside another change.
 func (s *Store) Update(ctx context.Context, change func(ctx context.Context, tx *Tx) error) error {
-	started := time.Now()
-	var err error
-	if s.postgres {
-		err = s.updatePostgres(ctx, change)
-	} else {
-		err = s.writer.do(ctx, change)
+	if ctx.Value(inTransaction{}) != nil {
+		return core.NewError(core.CodeInternal, "a transaction was begun inside another one")
 	}
+	started := time.Now()
+	err := s.update(ctx, change)
 	s.cfg.Metrics.observe(started, err)
 	return err
 }
 
-// Close ends the transactions in hand and closes the database. It may be called again.
-func (s *Store) Close(ctx context.Context) error {
-	if s.writer != nil {
-		s.writer.stop(ctx)
+func (s *Store) update(ctx context.Context, change func(ctx context.Context, tx *Tx) error) error {
+	if !s.gate.enter() {
+		return closedFault()
 	}
-	return s.closeDatabases()
+	defer s.gate.leave()
+	if s.postgres {
+		return s.updatePostgres(ctx, change)
+	}
+	return s.writer.do(ctx, change)
 }
 
+// Close waits for the transactions that were begun and closes the database. When ctx ends first, those that have not
+// begun are told that they did not happen, those in hand go on, and Close gives CodeUnavailable. It may be called again.
+func (s *Store) Close(ctx context.Context) error {
+	finished := s.gate.close(ctx)
+	if s.writer != nil {
+		s.writer.stop()
+		if finished {
+			<-s.writer.ended
+		}
+	}
+	if err := s.closeDatabases(); err != nil {
+		return err
+	}
+	if !finished {
+		return core.WrapError(core.CodeUnavailable, "closing the store: transactions are still in hand", ctx.Err())
+	}
+	return nil
+}
+
+// closeDatabases closes the connections, each as soon as nobody uses it.
 func (s *Store) closeDatabases() error {
-	err := s.write.Close()
-	if s.read != s.write {
-		err = errors.Join(err, s.read.Close())
+	// What reads goes first: the last connection to SQLite empties the log into the database, which takes one that writes.
+	err := s.read.Close()
+	if s.write != s.read {
+		err = errors.Join(err, s.write.Close())
 	}
 	return Fault("closing the store", err)
-}
-
-// Tx is a transaction.
-type Tx struct {
-	Conn
-	postgres bool
 }
 
 // Micros gives t as it is stored: microseconds since 1970 in UTC, 0 for the zero time.

@@ -2,7 +2,7 @@
 CREATE TABLE analysis_type_name (
   name   TEXT PRIMARY KEY,
   latest INTEGER NOT NULL
-) WITHOUT ROWID;
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE analysis_type (
   seq        INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -12,7 +12,7 @@ CREATE TABLE analysis_type (
   options    TEXT NOT NULL,
   schema     TEXT NOT NULL,
   UNIQUE (name, version)
-);
+) STRICT;
 
 CREATE TABLE study (
   id           TEXT PRIMARY KEY,
@@ -20,7 +20,7 @@ CREATE TABLE study (
   organization TEXT NOT NULL,
   description  TEXT NOT NULL,
   created_at   INTEGER NOT NULL
-) WITHOUT ROWID;
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE analysis (
   seq          INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -31,7 +31,7 @@ CREATE TABLE analysis (
   type_version INTEGER NOT NULL,
   updated_at   INTEGER NOT NULL,
   body         BLOB NOT NULL
-);
+) STRICT;
 CREATE INDEX analysis_by_state ON analysis (study, state, seq);
 CREATE INDEX analysis_by_study ON analysis (study, seq);
 
@@ -41,7 +41,7 @@ CREATE TABLE analysis_file (
   analysis_id TEXT NOT NULL,
   name        TEXT NOT NULL,
   PRIMARY KEY (analysis_id, name)
-) WITHOUT ROWID;
+) STRICT, WITHOUT ROWID;
 CREATE INDEX analysis_file_by_md5 ON analysis_file (study, md5);
 
 CREATE TABLE outbox (
@@ -50,7 +50,7 @@ CREATE TABLE outbox (
   study       TEXT NOT NULL,
   analysis_id TEXT NOT NULL,
   created_at  INTEGER NOT NULL
-);
+) STRICT;
 
 CREATE TABLE api_key (
   id         TEXT PRIMARY KEY,
@@ -60,4 +60,4 @@ CREATE TABLE api_key (
   created_at INTEGER NOT NULL,
   expires_at INTEGER NOT NULL,
   revoked_at INTEGER NOT NULL
-) WITHOUT ROWID;
+) STRICT, WITHOUT ROWID;

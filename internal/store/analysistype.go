@@ -1,0 +1,250 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"tutti/internal/core"
+)
+
+// analysisTypeColumns are what scanAnalysisType reads.
+const analysisTypeColumns = "name, version, created_at, options, schema"
+
+// AddAnalysisType registers the next version of an analysis type, in one transaction. next gets the latest version there
+// is, nil for a new name, and gives what is stored; Name and Version are set here, and CreatedAt unless next did. An error
+// of next undoes the registration and is given as it is. next may be called again when the database had to undo it.
+func (s *Store) AddAnalysisType(
+	ctx context.Context, name string, next func(previous *core.AnalysisType) (core.AnalysisType, error),
+) (core.AnalysisType, error) {
+	const doing = "registering an analysis type"
+	if err := validText("name of an analysis type", name); err != nil {
+		return core.AnalysisType{}, err
+	}
+	var added core.AnalysisType
+	err := s.Update(ctx, func(ctx context.Context, tx *Tx) error {
+		var version int
+		// The row that counts the versions stays locked until the end of the transaction.
+		err := tx.QueryRowContext(ctx, `INSERT INTO analysis_type_name AS n (name, latest) VALUES ($1, 1)
+			ON CONFLICT (name) DO UPDATE SET latest = n.latest + 1 RETURNING latest`, name).Scan(&version)
+		if err != nil {
+			return Fault(doing, err)
+		}
+		previous, err := previousAnalysisType(ctx, tx, name, version)
+		if err != nil {
+			return err
+		}
+		if added, err = next(previous); err != nil {
+			return err
+		}
+		added.Name, added.Version = name, version
+		if added.CreatedAt.IsZero() {
+			added.CreatedAt = time.Now()
+		}
+		added.CreatedAt = Time(Micros(added.CreatedAt)) // as it will be read
+		return insertAnalysisType(ctx, tx, added)
+	})
+	if err != nil {
+		return core.AnalysisType{}, err
+	}
+	return added, nil
+}
+
+// previousAnalysisType gives what comes before version, nil before the first.
+func previousAnalysisType(ctx context.Context, tx *Tx, name string, version int) (*core.AnalysisType, error) {
+	if version == 1 {
+		return nil, nil
+	}
+	previous, err := analysisType(ctx, tx, name, version-1)
+	if err != nil {
+		return nil, err
+	}
+	return &previous, nil
+}
+
+func insertAnalysisType(ctx context.Context, tx *Tx, t core.AnalysisType) error {
+	if !json.Valid(t.Schema) || !utf8.Valid(t.Schema) {
+		return core.NewError(core.CodeInvalid, "the schema of an analysis type is not JSON")
+	}
+	options, err := json.Marshal(t.Options)
+	if err != nil {
+		return core.WrapError(core.CodeInternal, "encoding the options of an analysis type", err)
+	}
+	_, err = tx.ExecContext(ctx, "INSERT INTO analysis_type ("+analysisTypeColumns+") VALUES ($1, $2, $3, $4, $5)",
+		t.Name, t.Version, Micros(t.CreatedAt), string(options), string(t.Schema))
+	return Fault("storing an analysis type", err)
+}
+
+// AnalysisType gives one version of an analysis type, the latest for version 0. CodeNotFound when there is none.
+func (s *Store) AnalysisType(ctx context.Context, name string, version int) (core.AnalysisType, error) {
+	return analysisType(ctx, s.Read(), name, version)
+}
+
+func analysisType(ctx context.Context, conn Conn, name string, version int) (core.AnalysisType, error) {
+	if validText("name", name) != nil {
+		return core.AnalysisType{}, core.NewError(core.CodeNotFound, analysisTypeMissing(name, version))
+	}
+	var row *sql.Row
+	if version == 0 {
+		row = conn.QueryRowContext(ctx, "SELECT "+analysisTypeColumns+
+			" FROM analysis_type WHERE name = $1 ORDER BY version DESC LIMIT 1", name)
+	} else {
+		row = conn.QueryRowContext(ctx, "SELECT "+analysisTypeColumns+
+			" FROM analysis_type WHERE name = $1 AND version = $2", name, version)
+	}
+	t, err := scanAnalysisType(row)
+	if errors.Is(err, sql.ErrNoRows) {
+		return t, core.WrapError(core.CodeNotFound, analysisTypeMissing(name, version), err)
+	}
+	return t, Fault("reading an analysis type", err)
+}
+
+func analysisTypeMissing(name string, version int) string {
+	if version == 0 {
+		return fmt.Sprintf("there is no analysis type %q", name)
+	}
+	return fmt.Sprintf("there is no version %d of an analysis type %q", version, name)
+}
+
+// AnalysisTypeVersions gives all versions of an analysis type, the newest first. CodeNotFound when there is none.
+func (s *Store) AnalysisTypeVersions(ctx context.Context, name string) ([]core.AnalysisType, error) {
+	if validText("name", name) != nil {
+		return nil, core.NewError(core.CodeNotFound, analysisTypeMissing(name, 0))
+	}
+	types, err := s.analysisTypes(ctx, "WHERE name = $1 ORDER BY version DESC", name)
+	if err == nil && len(types) == 0 {
+		return nil, core.NewError(core.CodeNotFound, analysisTypeMissing(name, 0))
+	}
+	return types, err
+}
+
+// ListAnalysisTypes gives the analysis types that q asks for, each version by itself, and how many there are without
+// its Limit and Offset. Sort "" lists the newest registration first, "version" and "name" begin with the smallest;
+// Descending turns each of these round. What is equal comes newest first. A Limit under 1 lists everything.
+func (s *Store) ListAnalysisTypes(ctx context.Context, q core.AnalysisTypeQuery) ([]core.AnalysisType, int, error) {
+	order, err := analysisTypeOrder(q)
+	if err != nil {
+		return nil, 0, err
+	}
+	where, args, err := s.analysisTypeFilter(q)
+	if err != nil {
+		return nil, 0, err
+	}
+	var total int
+	err = s.Read().QueryRowContext(ctx, "SELECT count(*) FROM analysis_type "+where, args...).Scan(&total)
+	if err != nil {
+		return nil, 0, Fault("counting analysis types", err)
+	}
+	limit := q.Limit
+	if limit < 1 {
+		limit = max(total, 1)
+	}
+	n := len(args)
+	types, err := s.analysisTypes(ctx, fmt.Sprintf("%s ORDER BY %s LIMIT $%d OFFSET $%d", where, order, n+1, n+2),
+		append(args, limit, max(q.Offset, 0))...)
+	return types, total, err
+}
+
+func analysisTypeOrder(q core.AnalysisTypeQuery) (string, error) {
+	direction := " ASC"
+	if q.Descending {
+		direction = " DESC"
+	}
+	switch q.Sort {
+	case "version", "name":
+		return q.Sort + direction + ", seq DESC", nil
+	case "":
+		if q.Descending {
+			return "seq ASC", nil
+		}
+		return "seq DESC", nil
+	}
+	return "", core.NewError(core.CodeInvalid, "analysis types are sorted by version or by name")
+}
+
+// analysisTypeFilter gives the condition of a query. Each list is one argument, so that the text of the statement does
+// not change with its length.
+func (s *Store) analysisTypeFilter(q core.AnalysisTypeQuery) (string, []any, error) {
+	names, versions := "(SELECT value FROM json_each($%d))", "(SELECT value FROM json_each($%d))"
+	if s.postgres {
+		names, versions = "(SELECT json_array_elements_text($%d::json))", "(SELECT json_array_elements_text($%d::json)::bigint)"
+	}
+	var conditions []string
+	var args []any
+	add := func(column, list string, values any) error {
+		text, err := json.Marshal(values)
+		if err != nil {
+			return core.WrapError(core.CodeInternal, "encoding a query of analysis types", err)
+		}
+		args = append(args, string(text))
+		conditions = append(conditions, column+" IN "+fmt.Sprintf(list, len(args)))
+		return nil
+	}
+	if len(q.Names) > 0 {
+		// No name holds a zero byte, and PostgreSQL refuses to read one.
+		possible := slices.DeleteFunc(slices.Clone(q.Names), func(n string) bool { return validText("name", n) != nil })
+		if err := add("name", names, possible); err != nil {
+			return "", nil, err
+		}
+	}
+	if len(q.Versions) > 0 {
+		if err := add("version", versions, q.Versions); err != nil {
+			return "", nil, err
+		}
+	}
+	if len(conditions) == 0 {
+		return "", nil, nil
+	}
+	return "WHERE " + strings.Join(conditions, " AND "), args, nil
+}
+
+func (s *Store) analysisTypes(ctx context.Context, rest string, args ...any) ([]core.AnalysisType, error) {
+	const doing = "listing analysis types"
+	rows, err := s.Read().QueryContext(ctx, "SELECT "+analysisTypeColumns+" FROM analysis_type "+rest, args...)
+	if err != nil {
+		return nil, Fault(doing, err)
+	}
+	defer func() { _ = rows.Close() }()
+	var types []core.AnalysisType
+	for rows.Next() {
+		t, err := scanAnalysisType(rows)
+		if err != nil {
+			return nil, Fault(doing, err)
+		}
+		types = append(types, t)
+	}
+	return types, Fault(doing, rows.Err())
+}
+
+// scanner is a *sql.Row or *sql.Rows.
+type scanner interface {
+	Scan(into ...any) error
+}
+
+func scanAnalysisType(row scanner) (core.AnalysisType, error) {
+	var t core.AnalysisType
+	var created int64
+	var options, schema string
+	if err := row.Scan(&t.Name, &t.Version, &created, &options, &schema); err != nil {
+		return core.AnalysisType{}, err
+	}
+	if err := json.Unmarshal([]byte(options), &t.Options); err != nil {
+		return core.AnalysisType{}, core.WrapError(core.CodeInternal, "decoding the options of an analysis type", err)
+	}
+	t.CreatedAt, t.Schema = Time(created), json.RawMessage(schema)
+	return t, nil
+}
+
+// validText refuses what PostgreSQL cannot keep as a text, so that both databases hold the same.
+func validText(what, text string) error {
+	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+		return core.NewError(core.CodeInvalid, "the "+what+" holds bytes that the store cannot keep")
+	}
+	return nil
+}

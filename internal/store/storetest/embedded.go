@@ -1,0 +1,5 @@
+//go:build !services
+
+package storetest
+
+func services() []database { return nil }

@@ -1,0 +1,63 @@
+package storetest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"tutti/internal/store"
+)
+
+// closing bounds how long the end of a test waits for the store's last transactions.
+const closing = 10 * time.Second
+
+// database is one that a suite runs on: config gives the Config of a fresh, empty one, which is removed with the test.
+type database struct {
+	name   string
+	config func(t testing.TB) store.Config
+}
+
+// databases lists SQLite and, with the tag services, PostgreSQL.
+func databases() []database {
+	return append([]database{{name: "sqlite", config: sqlite}}, services()...)
+}
+
+func sqlite(t testing.TB) store.Config { return store.Config{Dir: t.TempDir()} }
+
+// Open opens a fresh SQLite store, which is closed and removed with the test.
+func Open(t testing.TB) *store.Store {
+	t.Helper()
+	return OpenConfig(t, sqlite(t))
+}
+
+// OpenConfig opens the store that cfg names, which is closed with the test.
+func OpenConfig(t testing.TB, cfg store.Config) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatalf("opening the store: %v", err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), closing)
+		defer cancel()
+		if err := s.Close(ctx); err != nil {
+			t.Errorf("closing the store: %v", err)
+		}
+	})
+	return s
+}
+
+// Databases runs suite on a fresh store of each database, as the sub-tests "sqlite" and "postgres", the latter with the tag
+// services alone. The store is closed and removed with its sub-test; those of several sub-tests may be used side by side.
+func Databases(t *testing.T, suite func(t *testing.T, s *store.Store)) {
+	t.Helper()
+	Configs(t, func(t *testing.T, cfg store.Config) { suite(t, OpenConfig(t, cfg)) })
+}
+
+// Configs is Databases for a suite that opens the store by itself, also several times.
+func Configs(t *testing.T, suite func(t *testing.T, cfg store.Config)) {
+	t.Helper()
+	for _, d := range databases() {
+		t.Run(d.name, func(t *testing.T) { suite(t, d.config(t)) })
+	}
+}

@@ -1,0 +1,58 @@
+//go:build services
+
+package storetest
+
+import (
+	"context"
+	"net/url"
+	"os"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"tutti/internal/store"
+)
+
+func services() []database {
+	return []database{{name: "postgres", config: func(t testing.TB) store.Config {
+		return store.Config{URL: PostgresURL(t)}
+	}}}
+}
+
+// PostgresURL gives the URL of a fresh, empty schema on the server that TUTTI_TEST_POSTGRES_URL names, which
+// deploy/local/postgres/start prints. The schema is removed with the test.
+func PostgresURL(t testing.TB) string {
+	t.Helper()
+	server := os.Getenv("TUTTI_TEST_POSTGRES_URL")
+	if server == "" {
+		t.Fatal("TUTTI_TEST_POSTGRES_URL is not set: eval \"$(deploy/local/postgres/start | sed 's/^/export /')\"")
+	}
+	u, err := url.Parse(server)
+	if err != nil {
+		t.Fatal("TUTTI_TEST_POSTGRES_URL is not a URL")
+	}
+	name := "test_" + uuid.NewString()
+	schema := pgx.Identifier{name}.Sanitize()
+	execute(t, server, "CREATE SCHEMA "+schema)
+	t.Cleanup(func() { execute(t, server, "DROP SCHEMA "+schema+" CASCADE") })
+	q := u.Query()
+	q.Set("search_path", schema)
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// execute runs one statement on a connection of its own.
+func execute(t testing.TB, server, statement string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), closing)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, server)
+	if err != nil {
+		t.Fatalf("connecting to PostgreSQL: %v", err)
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	if _, err := conn.Exec(ctx, statement); err != nil {
+		t.Fatalf("running %s: %v", statement, err)
+	}
+}
