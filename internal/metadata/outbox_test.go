@@ -1,0 +1,334 @@
+package metadata_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"tutti/internal/core"
+	"tutti/internal/metadata"
+	"tutti/internal/store"
+	"tutti/internal/store/storetest"
+)
+
+// TestRelay: events come in their order, each once, and what was refused comes again with its id.
+func TestRelay(t *testing.T) {
+	on(t, func(t *testing.T, w *world) {
+		ids := w.published(5)
+		wantEqual(t, w.pending(), 5)
+		var first []core.Change
+		given, err := w.Relay(t.Context(), 3, func(_ context.Context, changes []core.Change) []error {
+			first = changes
+			return []error{nil, errors.New("refused"), nil}
+		})
+		if err != nil || given != 3 {
+			t.Fatal(given, err)
+		}
+		for i, c := range first {
+			if c.AnalysisID != ids[i] || c.Study != S || c.ID == "" || c.At.IsZero() {
+				t.Errorf("change %d: %+v", i, c)
+			}
+		}
+		wantEqual(t, w.pending(), 3)
+		rest := w.drain()
+		wantEqual(t, len(rest), 3)
+		wantEqual(t, rest[0], first[1])
+		wantEqual(t, []string{rest[1].AnalysisID, rest[2].AnalysisID}, ids[3:])
+		wantEqual(t, w.pending(), 0)
+	})
+}
+
+func TestRelayNothing(t *testing.T) {
+	on(t, func(t *testing.T, w *world) {
+		never := func(context.Context, []core.Change) []error {
+			t.Error("published nothing")
+			return nil
+		}
+		if given, err := w.Relay(t.Context(), 1, never); given != 0 || err != nil {
+			t.Error(given, err)
+		}
+		_, err := w.Relay(t.Context(), 0, never)
+		wantError(t, err, core.CodeInvalid, "", "events are relayed one or more at a time")
+	})
+}
+
+// TestRelayShortAnswer: a change that publish says nothing of counts as refused.
+func TestRelayShortAnswer(t *testing.T) {
+	on(t, func(t *testing.T, w *world) {
+		w.published(3)
+		given, err := w.Relay(t.Context(), 3, func(context.Context, []core.Change) []error { return []error{nil} })
+		if given != 3 || err != nil {
+			t.Error(given, err)
+		}
+		wantEqual(t, w.pending(), 2)
+	})
+}
+
+// TestRelayMany: more events than one statement removes.
+func TestRelayMany(t *testing.T) {
+	w := newWorld(t, storetest.Open(t), metadata.Config{})
+	id := w.submit("a")
+	for range 600 {
+		w.set(id, core.StatePublished)
+	}
+	given, err := w.Relay(t.Context(), 1000, func(context.Context, []core.Change) []error { return nil })
+	if given != 600 || err != nil {
+		t.Error(given, err)
+	}
+	wantEqual(t, w.pending(), 0)
+}
+
+// TestRelaySideBySide: several relays of several processes give each event once.
+func TestRelaySideBySide(t *testing.T) {
+	on(t, func(t *testing.T, w *world) {
+		w.published(60)
+		relays := []*world{w}
+		if w.store.Postgres() {
+			relays = append(relays, newWorld(t, w.store, metadata.Config{}))
+		}
+		var mu sync.Mutex
+		seen := map[string]int{}
+		var group sync.WaitGroup
+		for i := range 4 {
+			group.Go(func() {
+				for {
+					given, err := relays[i%len(relays)].Relay(t.Context(), 7, func(_ context.Context, changes []core.Change) []error {
+						mu.Lock()
+						defer mu.Unlock()
+						for _, c := range changes {
+							seen[c.ID]++
+						}
+						return nil
+					})
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if given == 0 {
+						return
+					}
+				}
+			})
+		}
+		group.Wait()
+		wantEqual(t, len(seen), 60)
+		for id, n := range seen {
+			if n != 1 {
+				t.Errorf("%s was given %d times", id, n)
+			}
+		}
+		wantEqual(t, w.pending(), 0)
+	})
+}
+
+// TestRelayTakesOthers: while one process has events in hand, another one that shares the database takes the others, at
+// once.
+func TestRelayTakesOthers(t *testing.T) {
+	on(t, func(t *testing.T, w *world) {
+		if !w.store.Postgres() {
+			t.Skip("SQLite has one relay at a time")
+		}
+		ids := w.published(4)
+		given, err := w.Relay(t.Context(), 3, func(context.Context, []core.Change) []error {
+			others := newWorld(t, w.store, metadata.Config{}).drain()
+			if len(others) != 1 || others[0].AnalysisID != ids[3] {
+				t.Errorf("others %+v", others)
+			}
+			return nil
+		})
+		if given != 3 || err != nil {
+			t.Error(given, err)
+		}
+		wantEqual(t, w.pending(), 0)
+	})
+}
+
+// TestRelayWhileChanging: events that are committed while others are relayed are not lost.
+func TestRelayWhileChanging(t *testing.T) {
+	on(t, func(t *testing.T, w *world) {
+		const analyses = 40
+		ids := make([]string, analyses)
+		for i := range ids {
+			ids[i] = w.submit(fmt.Sprint("f", i))
+		}
+		var group sync.WaitGroup
+		for _, id := range ids {
+			group.Go(func() {
+				if err := w.SetState(t.Context(), S, id, core.StatePublished); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		done := make(chan struct{})
+		go func() { group.Wait(); close(done) }()
+		seen := map[string]bool{}
+		for ended := false; !ended; {
+			select {
+			case <-done:
+				ended = true
+			case <-w.Changed():
+			}
+			for _, c := range w.drain() {
+				seen[c.AnalysisID] = true
+			}
+		}
+		wantEqual(t, len(seen), analyses)
+	})
+}
+
+// TestRelayStops: who waits for another relay gives up with its context, and what was published just before the end is
+// removed all the same.
+func TestRelayStops(t *testing.T) {
+	w := newWorld(t, storetest.Open(t), metadata.Config{})
+	w.published(2)
+	ctx, cancel := context.WithCancel(t.Context())
+	given, err := w.Relay(ctx, 10, func(context.Context, []core.Change) []error {
+		cancel()
+		_, err := w.Relay(ctx, 10, func(context.Context, []core.Change) []error { return nil })
+		wantError(t, err, core.CodeUnavailable, "", "waiting for another relay")
+		return nil
+	})
+	if given != 2 || err != nil {
+		t.Error(given, err)
+	}
+	wantEqual(t, w.pending(), 0)
+}
+
+// TestRefusedChangeWritesNoEvent: a change and its event are there together or not at all.
+func TestRefusedChangeWritesNoEvent(t *testing.T) {
+	on(t, func(t *testing.T, w *world) {
+		w.submit("taken")
+		id := w.submit("a")
+		w.set(id, core.StatePublished)
+		w.drain()
+		body := w.body(id)
+		err := w.Replace(t.Context(), S, id, []byte(payload("a", "taken")))
+		wantError(t, err, core.CodeConflict, "duplicate.file", `the study has files of the same MD5 sum already: "taken"`)
+		wantEqual(t, w.body(id), body)
+		wantEqual(t, w.pending(), 0)
+	})
+}
+
+// killed is set in the child process of TestKill to the folder of its store.
+const killed = "TUTTI_TEST_METADATA_KILL"
+
+// TestKillChild is the child process of TestKill: it publishes analyses, tells of each that is durable, and relays some.
+func TestKillChild(t *testing.T) {
+	dir := os.Getenv(killed)
+	if dir == "" {
+		t.Skip("runs as the child of TestKill alone")
+	}
+	w := newWorld(t, storetest.OpenConfig(t, store.Config{Dir: dir}), metadata.Config{})
+	for i := 0; ; i++ {
+		id := w.submit(fmt.Sprintf("%d-%d", os.Getpid(), i))
+		w.set(id, core.StatePublished)
+		fmt.Println("committed", id)
+		if i%3 == 2 {
+			_, err := w.Relay(t.Context(), 2, func(_ context.Context, changes []core.Change) []error {
+				for _, c := range changes {
+					fmt.Println("published", c.AnalysisID)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// TestKill: a process that is killed at any instruction loses no event of a change that it has told of.
+func TestKill(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	told := map[string]map[string]bool{"committed": {}, "published": {}}
+	for round := range 3 {
+		child := exec.CommandContext(t.Context(), self, "-test.run=^TestKillChild$")
+		child.Env = append(os.Environ(), killed+"="+dir)
+		out, err := child.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := child.Start(); err != nil {
+			t.Fatal(err)
+		}
+		var text strings.Builder
+		chunk := make([]byte, 512)
+		stopped := false
+		for {
+			n, err := out.Read(chunk)
+			text.Write(chunk[:n])
+			if !stopped && strings.Count(text.String(), "committed") >= 10+7*round {
+				stopped = true
+				if err := child.Process.Kill(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err != nil {
+				break
+			}
+		}
+		if err := child.Wait(); err == nil || !stopped {
+			t.Fatalf("the child ended by itself: %v\n%s", err, text.String())
+		}
+		for line := range strings.Lines(text.String()) {
+			what, id, whole := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+			if whole && strings.HasSuffix(line, "\n") && told[what] != nil {
+				told[what][id] = true
+			}
+		}
+	}
+	w := newWorld(t, storetest.OpenConfig(t, store.Config{Dir: dir}), metadata.Config{})
+	waiting := map[string]bool{}
+	for _, c := range w.drain() {
+		waiting[c.AnalysisID] = true
+	}
+	for id := range told["committed"] {
+		wantEqual(t, w.get(id, "analysisState"), "PUBLISHED")
+		if !waiting[id] && !told["published"][id] {
+			t.Errorf("the event of %s is lost", id)
+		}
+	}
+	if len(told["committed"]) < 50 || len(told["published"]) == 0 {
+		t.Errorf("too little was tried: %d committed, %d published", len(told["committed"]), len(told["published"]))
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	w := newWorld(t, storetest.Open(t), metadata.Config{Metrics: metadata.NewMetrics(reg)})
+	id := w.submit("a")
+	for _, state := range []core.AnalysisState{core.StatePublished, core.StateUnpublished, core.StatePublished} {
+		w.set(id, state)
+	}
+	if err := errors.Join(w.Replace(t.Context(), S, id, []byte(payload("b"))), w.Merge(t.Context(), S, id, []byte(`{}`))); err != nil {
+		t.Fatal(err)
+	}
+	w.set(id, core.StateSuppressed)
+	if err := w.Merge(t.Context(), S, id, []byte(`{}`)); err == nil {
+		t.Fatal("merged")
+	}
+	want := `# HELP tutti_analyses_total Changes of analyses of the built-in repository that are durable, by what was done.
+# TYPE tutti_analyses_total counter
+tutti_analyses_total{action="merge"} 1
+tutti_analyses_total{action="publish"} 2
+tutti_analyses_total{action="replace"} 1
+tutti_analyses_total{action="submit"} 1
+tutti_analyses_total{action="suppress"} 1
+tutti_analyses_total{action="unpublish"} 1
+`
+	if err := testutil.GatherAndCompare(reg, strings.NewReader(want)); err != nil {
+		t.Error(err)
+	}
+}

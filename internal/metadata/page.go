@@ -1,0 +1,203 @@
+package metadata
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+
+	"tutti/internal/core"
+	"tutti/internal/store"
+)
+
+const (
+	// firstChunk and maxChunk are how many rows are read at once, chunkBytes about how many bytes.
+	firstChunk = 64
+	maxChunk   = 512
+	chunkBytes = 4 << 20
+)
+
+// list is the analyses of a study in some states, in the order of their submission.
+type list struct {
+	study string
+	// states are distinct and in order; key names them and the study.
+	states   []core.AnalysisState
+	key      string
+	postgres bool
+}
+
+func (r *Repository) list(study string, states []core.AnalysisState) (list, error) {
+	if len(states) == 0 {
+		states = r.cfg.IndexedStates
+	}
+	l := list{study: study, postgres: r.store.Postgres(), states: slices.Compact(slices.Sorted(slices.Values(states)))}
+	var key strings.Builder
+	for _, s := range l.states {
+		if !s.Valid() {
+			return list{}, malformed("a state is none of UNPUBLISHED, PUBLISHED and SUPPRESSED")
+		}
+		key.WriteString(string(s) + " ")
+	}
+	key.WriteString(study)
+	l.key = key.String()
+	return l, nil
+}
+
+// query gives the statement that reads columns of the list's rows behind a place, in order: at most limit, without the
+// first skip.
+func (l *list) query(columns string, after int64, limit, skip int) (text string, values []any) {
+	of := "SELECT " + columns + " FROM analysis WHERE seq > $1 AND study = $2"
+	switch len(l.states) {
+	case 1:
+		return of + " AND state = $3 ORDER BY seq LIMIT $4 OFFSET $5", []any{after, l.study, string(l.states[0]), limit, skip}
+	case 2: // each state's rows come in order from the index and are merged
+		one, other := string(l.states[0]), string(l.states[1])
+		if !l.postgres {
+			return of + " AND state = $3 UNION ALL " + of + " AND state = $4 ORDER BY seq LIMIT $5 OFFSET $6",
+				[]any{after, l.study, one, other, limit, skip}
+		}
+		// PostgreSQL might sort them all, were there no inner limits; with these SQLite would hold all that they give.
+		return "SELECT * FROM (" + of + " AND state = $3 ORDER BY seq LIMIT $4) AS one UNION ALL SELECT * FROM (" +
+				of + " AND state = $5 ORDER BY seq LIMIT $4) AS other ORDER BY seq LIMIT $6 OFFSET $7",
+			[]any{after, l.study, one, limit + skip, other, limit, skip}
+	default:
+		return of + " ORDER BY seq LIMIT $3 OFFSET $4", []any{after, l.study, limit, skip}
+	}
+}
+
+// count counts the list's rows behind a place.
+func (r *Repository) count(ctx context.Context, l *list, after int64) (int, error) {
+	text := "SELECT count(*) FROM analysis WHERE seq > $1 AND study = $2"
+	values := []any{after, l.study}
+	if len(l.states) < 3 {
+		text += " AND state IN (" + parameters(3, len(l.states)) + ")"
+		for _, s := range l.states {
+			values = append(values, string(s))
+		}
+	}
+	var n int
+	err := r.store.Read().QueryRowContext(ctx, text, values...).Scan(&n)
+	return n, store.Fault("counting the analyses", err)
+}
+
+// Page calls each for at most limit analyses of a study in some states, the indexed ones when none is named, from a row
+// offset, in the order of their submission; limit 0 means all. An Analysis, its Body included, is valid until each returns.
+// An error of each ends the page and is given as it is. CodeNotFound for an unknown study, CodeInvalid for a bad state,
+// offset or limit.
+//
+// A page that follows another one within half a minute begins with the row behind that one's last, also when rows before
+// it have left or joined the list meanwhile, so that none vanishes between the two and none comes twice; PageInfo.Total is
+// the length of the list as such a reader sees it. Offset 0, and any offset at which no page has ended lately, is that of
+// the list as it is now; where several readers' pages ended at one offset, the last reader's counts. A reader who asks until
+// offset and rows reach the total has seen all: what could be the last page is never judged by an old count.
+func (r *Repository) Page(ctx context.Context, study string, states []core.AnalysisState, offset, limit int,
+	each func(core.Analysis) error,
+) (core.PageInfo, error) {
+	l, err := r.list(study, states)
+	if err != nil {
+		return core.PageInfo{}, err
+	}
+	if offset < 0 || limit < 0 {
+		return core.PageInfo{}, malformed("a page needs an offset and a limit that are not negative")
+	}
+	if !storable(study) {
+		return core.PageInfo{}, noStudy()
+	}
+	whole := place{countedAt: r.cfg.Now(), generation: r.generation.Load()} // what is counted may be as old as the first row
+	from, beyond, err := r.find(ctx, &l, offset)
+	if err != nil {
+		return core.PageInfo{}, err
+	}
+	if beyond {
+		return r.beyond(ctx, &l)
+	}
+	rows, last, err := r.rows(ctx, &l, from.after, limit, each)
+	if err == nil && rows == 0 {
+		err = r.needStudy(ctx, r.store.Read(), study)
+	}
+	if err != nil {
+		return core.PageInfo{Rows: rows}, err
+	}
+	if full := limit > 0 && rows == limit; !full || offset+rows >= from.total || !r.places.fresh(&from, whole.generation) {
+		behind, err := r.count(ctx, &l, last)
+		if err != nil {
+			return core.PageInfo{Rows: rows}, err
+		}
+		whole.total, whole.follows = offset+rows+behind, from.follows
+		if from = whole; !from.follows {
+			r.places.put(at{l.key, -1}, from)
+		}
+	}
+	if rows > 0 && offset+rows < from.total {
+		from.follows = true
+		from.after = last
+		r.places.put(at{l.key, offset + rows}, from)
+		from.after = last - 1 // some readers begin with the last row once more
+		r.places.put(at{l.key, offset + rows - 1}, from)
+	}
+	return core.PageInfo{Rows: rows, Total: from.total}, nil
+}
+
+// beyond gives the page at an offset that the list does not have.
+func (r *Repository) beyond(ctx context.Context, l *list) (core.PageInfo, error) {
+	if err := r.needStudy(ctx, r.store.Read(), l.study); err != nil {
+		return core.PageInfo{}, err
+	}
+	total, err := r.count(ctx, l, 0)
+	return core.PageInfo{Total: total}, err
+}
+
+// find gives the place of a row offset: a remembered one, or else the one of the list as it is now. beyond is true when
+// the list has no such row.
+func (r *Repository) find(ctx context.Context, l *list, offset int) (found place, beyond bool, err error) {
+	if offset > 0 {
+		if found, ok := r.places.get(at{l.key, offset}); ok {
+			return found, false, nil
+		}
+	}
+	whole, _ := r.places.get(at{l.key, -1})
+	whole.after = 0
+	if offset == 0 {
+		return whole, false, nil
+	}
+	text, values := l.query("seq", 0, 1, offset)
+	var first int64
+	err = r.store.Read().QueryRowContext(ctx, text, values...).Scan(&first)
+	if errors.Is(err, sql.ErrNoRows) {
+		return place{}, true, nil
+	}
+	if err != nil {
+		return place{}, false, store.Fault("finding a page of analyses", err)
+	}
+	whole.after = first - 1
+	return whole, false, nil
+}
+
+// rows gives the rows of a list behind a place to each, at most limit, all for limit 0. They are read in chunks, each whole
+// before each sees it: each may take its time, and must not keep a transaction open. last is the place of the last row.
+func (r *Repository) rows(ctx context.Context, l *list, after int64, limit int, each func(core.Analysis) error) (rows int, last int64, err error) {
+	if limit == 0 {
+		limit = math.MaxInt
+	}
+	c := chunk{}
+	size := firstChunk
+	for last = after; rows < limit; {
+		ask := min(size, limit-rows)
+		if err := c.read(ctx, r.store.Read(), l, last, ask); err != nil {
+			return rows, last, err
+		}
+		for i := range c.rows {
+			if err := each(c.analysis(l.study, i)); err != nil {
+				return rows, last, err
+			}
+			rows, last = rows+1, c.rows[i].seq
+		}
+		if len(c.rows) < ask && !c.cut {
+			break
+		}
+		size = max(1, min(maxChunk, chunkBytes*len(c.rows)/(len(c.bodies)+1)))
+	}
+	return rows, last, nil
+}

@@ -1,0 +1,369 @@
+package metadata_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"tutti/internal/core"
+	"tutti/internal/metadata"
+	"tutti/internal/store/storetest"
+)
+
+func published() []core.AnalysisState { return []core.AnalysisState{core.StatePublished} }
+
+// page gives the ids of a page, and checks that each row is whole.
+func (w *world) page(offset, limit int, states ...core.AnalysisState) ([]string, core.PageInfo) {
+	w.t.Helper()
+	var ids []string
+	info, err := w.Page(w.t.Context(), S, states, offset, limit, func(a core.Analysis) error {
+		doc := gjson.ParseBytes(a.Body)
+		if doc.Get("analysisId").Str != a.ID || doc.Get("analysisState").Str != string(a.State) || a.Study != S {
+			w.t.Errorf("row %s %s: %s", a.ID, a.State, a.Body)
+		}
+		if len(states) > 0 && !slices.Contains(states, a.State) {
+			w.t.Errorf("row %s is %s", a.ID, a.State)
+		}
+		ids = append(ids, a.ID)
+		return nil
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if info.Rows != len(ids) {
+		w.t.Errorf("%d rows, but the page says %d", len(ids), info.Rows)
+	}
+	return ids, info
+}
+
+func TestPage(t *testing.T) {
+	on(t, func(t *testing.T, w *world) {
+		ids := w.published(10)
+		w.set(ids[3], core.StateUnpublished)
+		w.set(ids[7], core.StateSuppressed)
+		pub := slices.Concat(ids[:3], ids[4:7], ids[8:])
+		tests := []struct {
+			name          string
+			states        []core.AnalysisState
+			offset, limit int
+			want          []string
+			total         int
+		}{
+			{"all", published(), 0, 0, pub, 8},
+			{"none named", nil, 0, 0, pub, 8},
+			{"first", published(), 0, 3, pub[:3], 8},
+			{"cold offset", published(), 4, 2, pub[4:6], 8},
+			{"all from an offset", published(), 5, 0, pub[5:], 8},
+			{"short", published(), 6, 9, pub[6:], 8},
+			{"beyond the end", published(), 8, 5, nil, 8},
+			{"far beyond the end", published(), 1 << 40, 0, nil, 8},
+			{"two states", []core.AnalysisState{core.StateUnpublished, core.StatePublished}, 2, 3, ids[2:5], 9},
+			{"two states, one twice", []core.AnalysisState{core.StateSuppressed, core.StateUnpublished, core.StateSuppressed}, 0, 5, []string{ids[3], ids[7]}, 2},
+			{"every state", allStates(), 3, 5, ids[3:8], 10},
+			{"suppressed", []core.AnalysisState{core.StateSuppressed}, 0, 5, ids[7:8], 1},
+		}
+		for _, tt := range tests {
+			t.Run(tt.name, func(t *testing.T) {
+				got, info := w.page(tt.offset, tt.limit, tt.states...)
+				wantEqual(t, got, tt.want)
+				wantEqual(t, info.Total, tt.total)
+			})
+		}
+	})
+}
+
+func TestPageRefuses(t *testing.T) {
+	on(t, func(t *testing.T, w *world) {
+		tests := []struct {
+			name, study   string
+			states        []core.AnalysisState
+			offset, limit int
+			code          core.Code
+			id, message   string
+		}{
+			{"unknown study", "none", published(), 0, 5, core.CodeNotFound, "study.id.does.not.exist", "the study does not exist"},
+			{"unknown study, offset", "none", published(), 3, 5, core.CodeNotFound, "study.id.does.not.exist", "the study does not exist"},
+			{"NUL", "\x00", published(), 0, 0, core.CodeNotFound, "study.id.does.not.exist", "the study does not exist"},
+			{
+				"state", S,
+				[]core.AnalysisState{"published"},
+				0, 5, core.CodeInvalid, "malformed.parameter",
+				"a state is none of UNPUBLISHED, PUBLISHED and SUPPRESSED",
+			},
+			{
+				"offset", S, published(), -1, 5, core.CodeInvalid, "malformed.parameter",
+				"a page needs an offset and a limit that are not negative",
+			},
+			{
+				"limit", S, published(), 0, -1, core.CodeInvalid, "malformed.parameter",
+				"a page needs an offset and a limit that are not negative",
+			},
+		}
+		for _, tt := range tests {
+			t.Run(tt.name, func(t *testing.T) {
+				_, err := w.Page(t.Context(), tt.study, tt.states, tt.offset, tt.limit, func(core.Analysis) error { return nil })
+				wantError(t, err, tt.code, tt.id, tt.message)
+			})
+		}
+		ids, info := w.page(0, 5, core.StatePublished)
+		if ids != nil || info.Total != 0 {
+			t.Error("an empty study has rows:", ids, info)
+		}
+	})
+}
+
+// TestPageEachEnds: an error of the callback ends the page and comes back as it is.
+func TestPageEachEnds(t *testing.T) {
+	on(t, func(t *testing.T, w *world) {
+		w.published(5)
+		enough := errors.New("enough")
+		calls := 0
+		info, err := w.Page(t.Context(), S, nil, 0, 0, func(core.Analysis) error {
+			if calls++; calls == 3 {
+				return enough
+			}
+			return nil
+		})
+		if !errors.Is(err, enough) || calls != 3 || info.Rows != 2 {
+			t.Error(err, calls, info)
+		}
+	})
+}
+
+// TestPageCallbackWrites: the callback may use the repository, also to write: no transaction is open meanwhile.
+func TestPageCallbackWrites(t *testing.T) {
+	on(t, func(t *testing.T, w *world) {
+		w.published(5)
+		_, err := w.Page(t.Context(), S, nil, 0, 0, func(a core.Analysis) error {
+			return w.SetState(t.Context(), S, a.ID, core.StateUnpublished)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, info := w.page(0, 0)
+		wantEqual(t, info.Total, 0)
+	})
+}
+
+// TestTotalAfterOwnChange: whoever has changed an analysis sees the list's new length at once.
+func TestTotalAfterOwnChange(t *testing.T) {
+	on(t, func(t *testing.T, w *world) {
+		ids := w.published(10)
+		for i := range 3 {
+			_, info := w.page(0, 2, core.StatePublished)
+			wantEqual(t, info.Total, 10-i)
+			w.set(ids[i], core.StateUnpublished)
+		}
+	})
+}
+
+// TestPageAllInChunks: limit 0 gives everything, also more rows and bytes than are read at once.
+func TestPageAllInChunks(t *testing.T) {
+	w := newWorld(t, storetest.Open(t), metadata.Config{})
+	ids := w.published(700)
+	big := strings.Repeat("x", 3<<20)
+	for _, i := range []int{0, 1, 63, 64, 65, 300, 699} {
+		if err := w.Merge(t.Context(), S, ids[i], []byte(`{"big":"`+big+`"}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, info := w.page(0, 0)
+	wantEqual(t, got, ids)
+	wantEqual(t, info.Total, 700)
+	got, _ = w.page(1, 698)
+	wantEqual(t, got, ids[1:699])
+}
+
+// readers are the ways in which clients page: each gives the rows that it has seen, in order.
+var readers = map[string]func(w *world, limit int, between func(read int)) []string{
+	"one after the other": func(w *world, limit int, between func(int)) (seen []string) {
+		for offset := 0; ; {
+			ids, info := w.page(offset, limit, core.StatePublished)
+			seen = append(seen, ids...)
+			offset += len(ids)
+			if offset >= info.Total || len(ids) == 0 {
+				return seen
+			}
+			between(offset)
+		}
+	},
+	"overlapping by a row": func(w *world, limit int, between func(int)) (seen []string) {
+		for offset := 0; ; {
+			ids, info := w.page(offset, limit, core.StatePublished)
+			end := offset + len(ids)
+			if len(seen) > 0 && len(ids) > 0 && ids[0] == seen[len(seen)-1] {
+				ids = ids[1:]
+			}
+			seen = append(seen, ids...)
+			if end >= info.Total || len(ids) == 0 {
+				return seen
+			}
+			offset = end - 1
+			between(end)
+		}
+	},
+}
+
+// TestPagingWhileChanging: whatever leaves or joins the list between two pages, a reader sees each row that stays, once.
+func TestPagingWhileChanging(t *testing.T) {
+	changes := map[string]func(w *world, ids []string, read int){
+		"nothing": func(*world, []string, int) {},
+		"rows before leave": func(w *world, ids []string, read int) {
+			w.set(ids[read-4], core.StateUnpublished)
+			w.set(ids[0], core.StateUnpublished)
+		},
+		"most rows before leave at once": func(w *world, ids []string, read int) {
+			for _, id := range ids[:read-1] {
+				w.set(id, core.StateUnpublished)
+			}
+		},
+		"rows behind leave": func(w *world, ids []string, read int) {
+			if read+2 < len(ids) {
+				w.set(ids[read+2], core.StateUnpublished)
+			}
+		},
+		"rows before join": func(w *world, ids []string, read int) {
+			w.set(ids[read-4], core.StateUnpublished)
+			w.set(ids[read-5], core.StatePublished)
+		},
+		"rows join at the end": func(w *world, _ []string, read int) {
+			if read < 40 {
+				w.set(w.submit(fmt.Sprint("new", read, w.t.Name())), core.StatePublished)
+			}
+		},
+	}
+	for reader, read := range readers {
+		for change, do := range changes {
+			t.Run(reader+"/"+change, func(t *testing.T) {
+				on(t, func(t *testing.T, w *world) {
+					ids := w.published(33)
+					left := map[string]bool{}
+					seen := read(w, 10, func(n int) {
+						do(w, ids, min(n, len(ids)))
+						left = map[string]bool{}
+						for _, id := range ids {
+							left[id] = w.get(id, "analysisState") != "PUBLISHED"
+						}
+					})
+					counted := map[string]int{}
+					for _, id := range seen {
+						counted[id]++
+					}
+					for _, id := range ids {
+						if counted[id] > 1 || counted[id] == 0 && !left[id] {
+							t.Errorf("row %d was seen %d times", slices.Index(ids, id), counted[id])
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestPageBeginsAnew: offset 0 shows the list as it is, and so does an offset that no page ended at.
+func TestPageBeginsAnew(t *testing.T) {
+	on(t, func(t *testing.T, w *world) {
+		ids := w.published(20)
+		w.page(0, 5, core.StatePublished)
+		w.set(ids[0], core.StateUnpublished)
+		first, _ := w.page(0, 4, core.StatePublished)
+		wantEqual(t, first, ids[1:5])
+		second, _ := w.page(4, 4, core.StatePublished)
+		wantEqual(t, second, ids[5:9])
+		cold, info := w.page(10, 2, core.StatePublished)
+		wantEqual(t, cold, ids[11:13])
+		wantEqual(t, info.Total, 19)
+		other, _ := w.page(4, 2, core.StatePublished, core.StateUnpublished)
+		wantEqual(t, other, ids[4:6])
+	})
+}
+
+// TestPlacesAge: a place is forgotten after half a minute.
+func TestPlacesAge(t *testing.T) {
+	now := time.Now()
+	var mu sync.Mutex
+	clock := func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		return now
+	}
+	pass := func(d time.Duration) {
+		mu.Lock()
+		defer mu.Unlock()
+		now = now.Add(d)
+	}
+	w := newWorld(t, storetest.Open(t), metadata.Config{Now: clock})
+	ids := w.published(20)
+	w.page(0, 5, core.StatePublished)
+	w.set(ids[0], core.StateUnpublished)
+	kept, _ := w.page(5, 5, core.StatePublished)
+	wantEqual(t, kept, ids[5:10])
+	pass(29 * time.Second)
+	kept, _ = w.page(5, 5, core.StatePublished)
+	wantEqual(t, kept, ids[5:10])
+	pass(time.Second)
+	aged, _ := w.page(5, 5, core.StatePublished)
+	wantEqual(t, aged, ids[6:11])
+}
+
+// TestPlacesAreBounded: however many pages are read, few places are remembered.
+func TestPlacesAreBounded(t *testing.T) {
+	w := newWorld(t, storetest.Open(t), metadata.Config{})
+	seed(t, w.store, 4500)
+	for offset := range 4400 {
+		w.page(offset, 1, core.StatePublished)
+	}
+	wantEqual(t, w.RememberedPlaces(), 4096)
+}
+
+// TestTotalIsCountedAtTheEnd: a count may be a second old, but never where a reader would stop because of it.
+func TestTotalIsCountedAtTheEnd(t *testing.T) {
+	now := time.Now()
+	w := newWorld(t, storetest.Open(t), metadata.Config{Now: func() time.Time { return now }}) // time stands still
+	w.published(10)
+	_, info := w.page(0, 4, core.StatePublished)
+	wantEqual(t, info.Total, 10)
+	w.set(w.submit("new"), core.StatePublished)
+	_, info = w.page(4, 4, core.StatePublished)
+	wantEqual(t, info.Total, 10)
+	_, info = w.page(8, 2, core.StatePublished)
+	wantEqual(t, info.Total, 11)
+	_, info = w.page(10, 2, core.StatePublished)
+	wantEqual(t, info, core.PageInfo{Rows: 1, Total: 11})
+}
+
+// TestTotalOfReader: the length of the list as a reader in its middle sees it is not that of who begins anew.
+func TestTotalOfReader(t *testing.T) {
+	now := time.Now()
+	w := newWorld(t, storetest.Open(t), metadata.Config{Now: func() time.Time { return now }})
+	ids := w.published(10)
+	other := newWorld(t, w.store, metadata.Config{})
+	w.page(0, 4, core.StatePublished)
+	other.set(ids[0], core.StateUnpublished)
+	other.set(ids[1], core.StateUnpublished)
+	now = now.Add(2 * time.Second)
+	_, info := w.page(4, 4, core.StatePublished)
+	wantEqual(t, info.Total, 10)
+	_, info = w.page(0, 4, core.StatePublished)
+	wantEqual(t, info.Total, 8)
+}
+
+// TestPageCancelled: a page ends with its context.
+func TestPageCancelled(t *testing.T) {
+	on(t, func(t *testing.T, w *world) {
+		w.published(2)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := w.Page(ctx, S, nil, 0, 0, func(core.Analysis) error { return nil })
+		if core.CodeOf(err) != core.CodeUnavailable {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,247 @@
+package metadata
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/tidwall/gjson"
+
+	"tutti/internal/core"
+)
+
+// maxFileNameBytes bounds the name of a file: PostgreSQL's indices do not take more than some 2,700 bytes.
+const maxFileNameBytes = 1024
+
+// file is one of a payload's files.
+type file struct {
+	name, md5 string // md5 in lower case
+	members   []member
+}
+
+// payload is an analysis as a client sends it, without the members that the repository adds: a client may send back what
+// it has read.
+type payload struct {
+	members []member
+	files   []file
+	// whole is false when files is not an array of objects, which no type takes.
+	whole bool
+}
+
+// ofRepository tells whether a top-level member is the repository's own, whatever a client sends.
+func ofRepository(name string) bool {
+	switch name {
+	case "analysisId", "analysisState", "createdAt", "updatedAt", "firstPublishedAt", "publishedAt", "analysisStateHistory":
+		return true
+	}
+	return false
+}
+
+// newPayload reads doc, which parseObject gave.
+func newPayload(doc string) (payload, error) {
+	p := payload{members: make([]member, 0, fewMembers)}
+	for _, m := range membersOf(gjson.Parse(doc)) {
+		if ofRepository(m.name) {
+			continue
+		}
+		p.members = append(p.members, m)
+		if m.name == "files" {
+			if err := p.readFiles(gjson.Parse(m.value)); err != nil {
+				return payload{}, err
+			}
+		}
+	}
+	return p, nil
+}
+
+func (p *payload) readFiles(files gjson.Result) error {
+	if !files.IsArray() {
+		return nil
+	}
+	p.whole = true
+	var err error
+	files.ForEach(func(_, element gjson.Result) bool {
+		if !element.IsObject() {
+			p.files, p.whole = nil, false
+			return false
+		}
+		f := file{members: membersOf(element, "objectId", "analysisId", "studyId")}
+		for _, m := range f.members {
+			switch m.name {
+			case "fileName":
+				f.name = textOf(m.value)
+			case "fileMd5sum":
+				f.md5 = strings.ToLower(textOf(m.value))
+			}
+		}
+		if !storable(f.name) || !storable(f.md5) {
+			err = unparsed("the name or the MD5 sum of a file holds a NUL character")
+			return false
+		}
+		p.files = append(p.files, f)
+		return true
+	})
+	return err
+}
+
+// textOf gives what a JSON string says, "" for any other value.
+func textOf(value string) string {
+	if v := gjson.Parse(value); v.Type == gjson.String {
+		return v.Str
+	}
+	return ""
+}
+
+// value gives the JSON text of a member, "" when there is none.
+func (p *payload) value(name string) string {
+	for _, m := range p.members {
+		if m.name == name {
+			return m.value
+		}
+	}
+	return ""
+}
+
+// checkStudy gives CodeConflict when the payload says that it is of another study. What is no text at all is the
+// validator's to refuse.
+func (p *payload) checkStudy(study string) error {
+	if v := gjson.Parse(p.value("studyId")); v.Type == gjson.String && v.Str != study {
+		return studyMismatch()
+	}
+	return nil
+}
+
+func studyMismatch() error {
+	return fault(core.CodeConflict, idStudyMismatch, "the payload's studyId is not that of the path")
+}
+
+// validated gives the payload as it is validated.
+func (p *payload) validated() []byte {
+	doc := append(make([]byte, 0, p.size()), '{')
+	for _, m := range p.members {
+		if m.name != "files" || !p.whole {
+			doc = appendMember(doc, m.key, m.value)
+			continue
+		}
+		doc = append(appendMember(doc, m.key, ""), '[')
+		for i, f := range p.files {
+			if i > 0 {
+				doc = append(doc, ',')
+			}
+			doc = append(appendMembers(append(doc, '{'), f.members), '}')
+		}
+		doc = append(doc, ']')
+	}
+	return append(doc, '}')
+}
+
+// rest gives the members of the stored document that come after its head, each with a comma before it: what was sent, and
+// in each file the ids that the repository gives it.
+func (p *payload) rest(study, id string) string {
+	const perFile = 160 // the ids of a file
+	doc := make([]byte, 0, p.size()+len(p.files)*(perFile+len(study)))
+	owner := `","studyId":` + quoted(study) + `,"analysisId":` + quoted(id)
+	for _, m := range p.members {
+		switch {
+		case m.name == "studyId" || m.name == "analysisType": // in the head
+		case m.name == "files" && p.whole:
+			doc = append(doc, `,"files":[`...)
+			for i, f := range p.files {
+				if i > 0 {
+					doc = append(doc, ',')
+				}
+				doc = append(append(doc, `{"objectId":"`...), objectID(id, f.name)...)
+				doc = append(appendMembers(append(doc, owner...), f.members), '}')
+			}
+			doc = append(doc, ']')
+		default:
+			doc = append(append(doc, ','), m.key...)
+			doc = append(append(doc, ':'), m.value...)
+		}
+	}
+	return string(doc)
+}
+
+func (p *payload) size() int {
+	size := 2
+	for _, m := range p.members {
+		size += len(m.key) + len(m.value) + 2
+	}
+	return size
+}
+
+// objectID gives the id of a file's object: the same whenever it is asked for, and the same as Song gives, which is the
+// version 5 UUID of both with a colon between them, in the name space of object identifiers (RFC 9562, appendix A).
+func objectID(analysis, fileName string) string {
+	return uuid.NewSHA1(uuid.NameSpaceOID, []byte(analysis+":"+fileName)).String()
+}
+
+// checkFiles gives the faults of a validated payload's files that the repository could not store.
+func (p *payload) checkFiles() error {
+	if !p.whole {
+		return violated([]core.Violation{{Pointer: "/files", Message: "must be an array of objects", Keyword: "type"}})
+	}
+	var faults []core.Violation
+	for i, f := range p.files {
+		pointer := "/files/" + strconv.Itoa(i)
+		switch {
+		case f.name == "":
+			faults = append(faults, core.Violation{Pointer: pointer + "/fileName", Message: "must name the file", Keyword: "minLength"})
+		case len(f.name) > maxFileNameBytes:
+			faults = append(faults, core.Violation{
+				Pointer: pointer + "/fileName", Message: "must have at most 1024 bytes", Keyword: "maxLength",
+			})
+		case f.md5 == "":
+			faults = append(faults, core.Violation{Pointer: pointer + "/fileMd5sum", Message: "must be an MD5 sum", Keyword: "minLength"})
+		}
+	}
+	if len(faults) > 0 {
+		return violated(faults)
+	}
+	return p.checkNames()
+}
+
+func violated(faults []core.Violation) error {
+	err := fault(core.CodeInvalid, idViolation, "the analysis' files cannot be stored: "+faults[0].Pointer+" "+faults[0].Message)
+	err.Violations = faults[:min(len(faults), maxViolations)]
+	return err
+}
+
+// checkNames gives CodeConflict when two files have one name.
+func (p *payload) checkNames() error {
+	first := make(map[string]int, len(p.files))
+	var faults []core.Violation
+	var names []string
+	for i, f := range p.files {
+		before, twice := first[f.name]
+		if !twice {
+			first[f.name] = i
+			continue
+		}
+		names = append(names, f.name)
+		faults = append(faults, core.Violation{
+			Pointer: "/files/" + strconv.Itoa(i) + "/fileName",
+			Message: "is the name of /files/" + strconv.Itoa(before) + " too", Keyword: "duplicate",
+		})
+	}
+	return duplicates("the analysis has two files of one name: ", names, faults)
+}
+
+// duplicates makes the error that names files, nil when there are none.
+func duplicates(message string, names []string, faults []core.Violation) error {
+	if len(faults) == 0 {
+		return nil
+	}
+	const named = 5
+	list := make([]string, 0, named)
+	for _, name := range names[:min(len(names), named)] {
+		list = append(list, strconv.Quote(shortened(name)))
+	}
+	message += strings.Join(list, ", ")
+	if more := len(names) - named; more > 0 {
+		message += " and " + strconv.Itoa(more) + " more"
+	}
+	err := fault(core.CodeConflict, idDuplicateFile, message)
+	err.Violations = faults[:min(len(faults), maxViolations)]
+	return err
+}

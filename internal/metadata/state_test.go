@@ -1,0 +1,280 @@
+package metadata_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/tidwall/gjson"
+	"pgregory.net/rapid"
+
+	"tutti/internal/core"
+	"tutti/internal/metadata"
+	"tutti/internal/store"
+	"tutti/internal/store/storetest"
+)
+
+func allStates() []core.AnalysisState {
+	return []core.AnalysisState{core.StateUnpublished, core.StatePublished, core.StateSuppressed}
+}
+
+func TestPublish(t *testing.T) {
+	on(t, func(t *testing.T, w *world) {
+		id := w.submit("a")
+		before := w.body(id)
+		w.set(id, core.StatePublished)
+		after := w.body(id)
+		at := gjson.Get(after, "publishedAt").Str
+		wantEqual(t, after, `{"analysisId":"`+id+`","studyId":"`+S+`","analysisState":"PUBLISHED","createdAt":"`+
+			gjson.Get(before, "createdAt").Str+`","updatedAt":"`+at+`","firstPublishedAt":"`+at+`","publishedAt":"`+at+
+			`","analysisStateHistory":[{"initialState":"UNPUBLISHED","updatedState":"PUBLISHED","updatedAt":"`+at+`"}],`+
+			after[len(after)-len(before)+indexOf(before, `"analysisType"`):])
+		wantEqual(t, len(w.drain()), 1)
+
+		w.set(id, core.StatePublished) // changes nothing, and mends the index
+		wantEqual(t, w.body(id), after)
+		wantEqual(t, len(w.drain()), 1)
+
+		w.set(id, core.StateUnpublished)
+		wantEqual(t, w.get(id, "publishedAt"), at)
+		wantEqual(t, len(w.drain()), 1)
+		w.set(id, core.StateUnpublished)
+		wantEqual(t, w.pending(), 0)
+
+		w.set(id, core.StatePublished)
+		wantEqual(t, w.get(id, "firstPublishedAt"), at)
+		if w.get(id, "publishedAt") <= at {
+			t.Error("publishedAt did not grow")
+		}
+		wantEqual(t, w.get(id, "analysisStateHistory.#"), "3")
+	})
+}
+
+func indexOf(text, part string) int {
+	for i := range len(text) - len(part) {
+		if text[i:i+len(part)] == part {
+			return i
+		}
+	}
+	return -1
+}
+
+func TestSuppressedIsFinal(t *testing.T) {
+	const message = "the analysis is suppressed, which is final"
+	on(t, func(t *testing.T, w *world) {
+		id := w.submit("a")
+		w.set(id, core.StatePublished)
+		w.set(id, core.StateSuppressed)
+		wantEqual(t, len(w.drain()), 2)
+		body := w.body(id)
+		for name, err := range map[string]error{
+			"publish":   w.SetState(t.Context(), S, id, core.StatePublished),
+			"unpublish": w.SetState(t.Context(), S, id, core.StateUnpublished),
+			"replace":   w.Replace(t.Context(), S, id, []byte(payload("b"))),
+			"merge":     w.Merge(t.Context(), S, id, []byte(`{"x":1}`)),
+		} {
+			t.Run(name, func(t *testing.T) { wantError(t, err, core.CodeConflict, "suppressed.state.transition", message) })
+		}
+		if err := w.SetState(t.Context(), S, id, core.StateSuppressed); err != nil {
+			t.Error("suppressing again:", err)
+		}
+		wantEqual(t, w.body(id), body)
+		wantEqual(t, w.pending(), 0)
+
+		unpublished := w.submit("b")
+		w.set(unpublished, core.StateSuppressed)
+		wantEqual(t, w.pending(), 0)
+	})
+}
+
+func TestSetStateRefusesNoState(t *testing.T) {
+	on(t, func(t *testing.T, w *world) {
+		err := w.SetState(t.Context(), S, w.submit("a"), "published")
+		wantError(t, err, core.CodeInvalid, "malformed.parameter", "the state is none of UNPUBLISHED, PUBLISHED and SUPPRESSED")
+	})
+}
+
+// TestIndexedStates: where unpublished analyses belong into the index too, a submission writes an event.
+func TestIndexedStates(t *testing.T) {
+	cfg := metadata.Config{IndexedStates: []core.AnalysisState{core.StatePublished, core.StateUnpublished}}
+	onWith(t, cfg, func(t *testing.T, w *world) {
+		id := w.submit("a")
+		select {
+		case <-w.Changed():
+		default:
+			t.Error("no signal")
+		}
+		events := w.drain()
+		if len(events) != 1 || events[0].AnalysisID != id {
+			t.Errorf("events %+v", events)
+		}
+	})
+}
+
+// TestChanged: a signal comes after a change that wrote an event, one for several, and none for any other change.
+func TestChanged(t *testing.T) {
+	on(t, func(t *testing.T, w *world) {
+		signals := func() (n int) {
+			for {
+				select {
+				case <-w.Changed():
+					n++
+				default:
+					return n
+				}
+			}
+		}
+		id := w.submit("a")
+		wantEqual(t, signals(), 0)
+		w.set(id, core.StatePublished)
+		w.set(id, core.StateUnpublished)
+		wantEqual(t, signals(), 1)
+		w.set(id, core.StateUnpublished)
+		wantEqual(t, signals(), 0)
+	})
+}
+
+// TestClockSetBack: the times of an analysis grow although the clock goes back.
+func TestClockSetBack(t *testing.T) {
+	on(t, func(t *testing.T, w *world) {
+		id := w.submit("a")
+		created := w.get(id, "updatedAt")
+		back := newWorld(t, w.store, metadata.Config{Now: (&clock{}).Now})
+		for i := range 3 {
+			if err := back.Merge(t.Context(), S, id, fmt.Appendf(nil, `{"m":%d}`, i)); err != nil {
+				t.Fatal(err)
+			}
+			if now := w.get(id, "updatedAt"); now <= created {
+				t.Fatalf("%s after %s", now, created)
+			} else {
+				created = now
+			}
+		}
+	})
+}
+
+// TestHistoryIsBounded: an analysis that goes back and forth for ever keeps its newest changes of state.
+func TestHistoryIsBounded(t *testing.T) {
+	w := newWorld(t, storetest.Open(t), metadata.Config{})
+	id := w.submit("a")
+	first := ""
+	for i := range 1400 {
+		w.set(id, allStates()[(i+1)%2])
+		if i == 0 {
+			first = w.get(id, "firstPublishedAt")
+		}
+	}
+	history := gjson.Get(w.body(id), "analysisStateHistory")
+	if len(history.Raw) > metadata.MaxHistoryBytes || len(history.Array()) < 1000 {
+		t.Errorf("%d entries, %d bytes", len(history.Array()), len(history.Raw))
+	}
+	wantEqual(t, w.get(id, "firstPublishedAt"), first)
+	wantEqual(t, history.Get("@reverse.0.updatedState").Str, "UNPUBLISHED")
+}
+
+// TestStatesSideBySide: of changes of state side by side each is made once, in some order.
+func TestStatesSideBySide(t *testing.T) {
+	on(t, func(t *testing.T, w *world) {
+		id := w.submit("a")
+		var group sync.WaitGroup
+		for i := range 20 {
+			group.Go(func() {
+				if err := w.SetState(t.Context(), S, id, allStates()[i%2]); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		state := "UNPUBLISHED"
+		for _, change := range gjson.Get(w.body(id), "analysisStateHistory").Array() {
+			wantEqual(t, change.Get("initialState").Str, state)
+			state = change.Get("updatedState").Str
+		}
+		wantEqual(t, w.get(id, "analysisState"), state)
+	})
+}
+
+// model is what a repository should hold of one analysis.
+type model struct {
+	id      string
+	state   core.AnalysisState
+	value   int
+	history int
+}
+
+// TestModel: whatever is done to some analyses, they are what a model says, and the outbox has exactly the events of what
+// can show in the index.
+func TestModel(t *testing.T) {
+	storetest.Databases(t, func(t *testing.T, s *store.Store) {
+		w := newWorld(t, s, metadata.Config{})
+		count := 0
+		rapid.Check(t, func(rt *rapid.T) {
+			w.drain()
+			var all []*model
+			events := 0
+			indexed := func(states ...core.AnalysisState) {
+				if slices.Contains(states, core.StatePublished) {
+					events++
+				}
+			}
+			rt.Repeat(map[string]func(*rapid.T){
+				"submit": func(*rapid.T) {
+					count++
+					all = append(all, &model{id: w.submit(fmt.Sprintf("model-%d", count)), state: core.StateUnpublished})
+				},
+				"state": func(rt *rapid.T) {
+					if len(all) == 0 {
+						rt.Skip()
+					}
+					m, to := rapid.SampledFrom(all).Draw(rt, "analysis"), rapid.SampledFrom(allStates()).Draw(rt, "state")
+					err := w.SetState(t.Context(), S, m.id, to)
+					if refused := m.state == core.StateSuppressed && to != m.state; refused != (err != nil) {
+						rt.Fatalf("%s to %s: %v", m.state, to, err)
+					}
+					if err != nil {
+						return
+					}
+					indexed(m.state, to)
+					if m.state != to {
+						m.history++
+					}
+					m.state = to
+				},
+				"change": func(rt *rapid.T) {
+					if len(all) == 0 {
+						rt.Skip()
+					}
+					m := rapid.SampledFrom(all).Draw(rt, "analysis")
+					value := rapid.IntRange(0, 99).Draw(rt, "value")
+					err := w.Merge(t.Context(), S, m.id, fmt.Appendf(nil, `{"value":%d}`, value))
+					if (m.state == core.StateSuppressed) != (err != nil) {
+						rt.Fatalf("%s: %v", m.state, err)
+					}
+					if err == nil {
+						m.value = value
+						indexed(m.state)
+					}
+				},
+				"relay": func(rt *rapid.T) {
+					if got := len(w.drain()); got != events {
+						rt.Fatalf("%d events, want %d", got, events)
+					}
+					events = 0
+				},
+				"": func(rt *rapid.T) {
+					for _, m := range all {
+						body := w.body(m.id)
+						got := model{
+							id: m.id, state: core.AnalysisState(gjson.Get(body, "analysisState").Str), value: int(gjson.Get(body, "value").Int()),
+							history: len(gjson.Get(body, "analysisStateHistory").Array()),
+						}
+						if got != *m {
+							rt.Fatalf("got %+v, want %+v", got, *m)
+						}
+					}
+				},
+			})
+		})
+	})
+}

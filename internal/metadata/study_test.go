@@ -1,0 +1,116 @@
+package metadata_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"tutti/internal/core"
+	"tutti/internal/metadata"
+)
+
+func TestStudies(t *testing.T) {
+	on(t, func(t *testing.T, w *world) {
+		study := core.Study{ID: "b.1_2-3", Name: "Naïve \"B\"", Organization: "OICR", Description: "two\nlines"}
+		for _, s := range []core.Study{study, {ID: "Zeta"}, {ID: "0", Name: "zero"}} {
+			if err := w.CreateStudy(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ids, err := w.Studies(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantEqual(t, ids, []string{"0", S, "Zeta", "b.1_2-3"})
+		got, err := w.Study(t.Context(), study.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantEqual(t, got, study)
+	})
+}
+
+func TestUnknownStudy(t *testing.T) {
+	on(t, func(t *testing.T, w *world) {
+		for _, id := range []string{"none", "nul\x00", "bad\xff", ""} {
+			_, err := w.Study(t.Context(), id)
+			wantError(t, err, core.CodeNotFound, "study.id.does.not.exist", "the study does not exist")
+		}
+	})
+}
+
+func TestCreateStudyRefuses(t *testing.T) {
+	const grammar = "the id of a study begins with a letter or a digit and holds only letters, digits, dots, underscores and hyphens"
+	const describing = "the name, the organization and the description of a study are text of at most 64 KiB without NUL characters"
+	onWith(t, metadata.Config{SystemScope: "portal"}, func(t *testing.T, w *world) {
+		tests := []struct {
+			name, message string
+			study         core.Study
+		}{
+			{"empty", grammar, core.Study{}},
+			{"begins with a dot", grammar, core.Study{ID: ".a"}},
+			{"slash", grammar, core.Study{ID: "a/b"}},
+			{"blank", grammar, core.Study{ID: "a b"}},
+			{"line feed at the end", grammar, core.Study{ID: "a\n"}},
+			{"not ASCII", grammar, core.Study{ID: "é"}},
+			{"not ASCII inside", grammar, core.Study{ID: "aé"}},
+			{"not UTF-8", grammar, core.Study{ID: "a\xff"}},
+			{"too long", "the id of a study has at most 512 bytes", core.Study{ID: strings.Repeat("a", 513)}},
+			{"system scope", "a study must not be called like the system's scope", core.Study{ID: "portal"}},
+			{"path of the list", `a study must not be called "all": that is the path of the list of studies`, core.Study{ID: "all"}},
+			{"NUL in the name", describing, core.Study{ID: "a", Name: "\x00"}},
+			{"not UTF-8 in the description", describing, core.Study{ID: "a", Description: "\xff"}},
+			{"organization too long", describing, core.Study{ID: "a", Organization: strings.Repeat("a", 64<<10+1)}},
+		}
+		for _, tt := range tests {
+			t.Run(tt.name, func(t *testing.T) {
+				wantError(t, w.CreateStudy(t.Context(), tt.study), core.CodeInvalid, "malformed.parameter", tt.message)
+			})
+		}
+		if err := w.CreateStudy(t.Context(), core.Study{ID: strings.Repeat("a", 512)}); err != nil {
+			t.Error(err)
+		}
+		if err := w.CreateStudy(t.Context(), core.Study{ID: "tutti"}); err != nil {
+			t.Error("the default scope is not the system's here:", err)
+		}
+	})
+}
+
+func TestCreateStudyOnce(t *testing.T) {
+	on(t, func(t *testing.T, w *world) {
+		errs := make([]error, 8)
+		var group sync.WaitGroup
+		for i := range errs {
+			group.Go(func() { errs[i] = w.CreateStudy(t.Context(), core.Study{ID: "raced"}) })
+		}
+		group.Wait()
+		created := 0
+		for _, err := range errs {
+			if err == nil {
+				created++
+				continue
+			}
+			wantError(t, err, core.CodeConflict, "study.already.exists", "the study exists already")
+		}
+		wantEqual(t, created, 1)
+	})
+}
+
+func TestNewRefuses(t *testing.T) {
+	tests := []struct {
+		name, message string
+		cfg           metadata.Config
+	}{
+		{
+			"state", "an indexed state is none of UNPUBLISHED, PUBLISHED and SUPPRESSED",
+			metadata.Config{IndexedStates: []core.AnalysisState{"published"}},
+		},
+		{"size", "the largest analysis' size must not be negative", metadata.Config{MaxBytes: -1}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := metadata.New(nil, nil, tt.cfg)
+			wantError(t, err, core.CodeInvalid, "", tt.message)
+		})
+	}
+}
