@@ -20,6 +20,7 @@ func tiny() bench.Sizes {
 	return bench.Sizes{
 		Records: 200, Studies: 4, Pairs: 2, Triggers: 5, Coalesced: 8, Repeats: 6, Documents: 1500, EmbeddedRecords: 120,
 		SlowBulk: 50 * time.Millisecond, Notified: 200, NotifyRate: 200, NotifyFor: 300 * time.Millisecond,
+		LoadFor: 100 * time.Millisecond, Listed: 240,
 	}
 }
 
@@ -105,6 +106,14 @@ func checkCounts(t *testing.T, reports []bench.Report) {
 		case "memory":
 			if most := figure(t, r, "study of 200: highest"); most.Max() < figure(t, r, "study of 200: median").Max() {
 				t.Errorf("memory: the highest, %v, is below the median", most.Values)
+			}
+		case "schemas":
+			if rates := figure(t, r, "GET /schemas"); len(rates.Values) != sizes.Pairs || rates.Min() < 10 {
+				t.Errorf("schemas: %v reads a second in %d runs", rates.Values, sizes.Pairs)
+			}
+		case "metadata":
+			if rates := figure(t, r, "SQLite: submissions"); len(rates.Values) != sizes.Pairs || rates.Min() < 10 {
+				t.Errorf("metadata: %v submissions a second in %d runs", rates.Values, sizes.Pairs)
 			}
 		case "trigger":
 			if taken, there := figure(t, r, "embedded index: 202, p50"), figure(t, r, "embedded index: in the index, p50"); taken.Max() > there.Max() {

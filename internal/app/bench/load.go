@@ -81,7 +81,7 @@ func (l load) connection(ctx context.Context, next func(i int) []byte) (ms []flo
 	if err != nil {
 		return nil, core.WrapError(core.CodeUnavailable, "connecting to the server", err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	reader := bufio.NewReaderSize(conn, 64<<10)
 	for i := 0; ctx.Err() == nil; i++ {
 		request := next(i)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -68,8 +69,8 @@ func (b *bench) onStore(ctx context.Context, report *Report, what, url string, t
 
 // submitter submits analyses, each a different one.
 type submitter struct {
-	tutti *tutti
-	made  atomic.Int64
+	tutti           *tutti
+	made, published atomic.Int64
 }
 
 // submitting measures the rate of submissions.
@@ -120,6 +121,9 @@ func (s *submitter) submit(ctx context.Context) (string, error) {
 
 func (s *submitter) publish(ctx context.Context, id string) error {
 	_, err := s.tutti.client.call(ctx, http.MethodPut, "/studies/"+localStudy+"/analysis/publish/"+id, "", nil)
+	if err == nil {
+		s.published.Add(1)
+	}
 	return err
 }
 
@@ -180,12 +184,12 @@ func (s *submitter) paging(ctx context.Context, b *bench, report *Report, what s
 	if err != nil {
 		return err
 	}
-	tenth := len(ms) / 10
+	tenth := max(1, len(ms)/10)
 	first, last := Figure{Values: ms[:tenth]}, Figure{Values: ms[len(ms)-tenth:]}
 	report.add(Figure{Name: what + ": a page, the first tenth of the list, ms", Values: ms[:tenth]})
 	report.add(Figure{Name: what + ": a page, the last tenth of the list, ms", Values: ms[len(ms)-tenth:]})
 	report.add(Figure{Name: "  last to first, medians", Values: []float64{last.Median() / first.Median()}, Target: atMost(1.3)})
-	report.add(Figure{Name: "  growth of the heap while reading, MB", Values: []float64{heap}})
+	report.add(Figure{Name: "  growth of the heap while reading, the list of ids for the check included, MB", Values: []float64{heap}})
 	var cold []float64
 	r := rand.New(rand.NewPCG(5, 5)) //nolint:gosec // places of a benchmark
 	for range coldOffsets {
@@ -207,20 +211,29 @@ func heapInUse() uint64 {
 	return m.HeapInuse
 }
 
-// readAll reads the list page by page and gives how long each took, and by how many MB the heap grew.
+// readAll reads the list page by page, checks that each analysis came once, and gives how long each page took, and by how
+// many MB the heap grew.
 func (s *submitter) readAll(ctx context.Context) (ms []float64, heap float64, err error) {
 	before := heapInUse()
+	seen := make(map[string]struct{}, s.published.Load())
 	for offset := 0; ; {
 		took, answer, err := s.page(ctx, offset)
 		if err != nil {
 			return nil, 0, err
 		}
 		ms = append(ms, took.Seconds()*1e3)
+		for _, id := range answer.Get("analyses.#.analysisId").Array() {
+			seen[strings.Clone(id.String())] = struct{}{}
+		}
 		rows := int(answer.Get("currentTotalAnalyses").Int())
 		offset += rows
-		if rows == 0 || offset >= int(answer.Get("totalAnalyses").Int()) {
-			return ms, float64(int64(heapInUse())-int64(before)) / (1 << 20), nil
+		if rows > 0 && offset < int(answer.Get("totalAnalyses").Int()) {
+			continue
 		}
+		if want := int(s.published.Load()); len(seen) != want || offset != want {
+			return nil, 0, core.NewError(core.CodeInternal, fmt.Sprintf("%d rows with %d analyses came of %d", offset, len(seen), want))
+		}
+		return ms, max(0, float64(int64(heapInUse())-int64(before))/(1<<20)), nil
 	}
 }
 
