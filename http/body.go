@@ -66,6 +66,9 @@ func (h *Handler) readBody(w nethttp.ResponseWriter, r *nethttp.Request) ([]byte
 	if r.Body == nil || r.Body == nethttp.NoBody || r.ContentLength == 0 {
 		return nil, nil
 	}
+	if err := h.bodies.take(r, h.cfg.MaxBodyBytes); err != nil {
+		return nil, err
+	}
 	// A writer without deadlines (a test's) is read without.
 	control := nethttp.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout))

@@ -20,6 +20,9 @@ type Config struct {
 	BasePath string
 	// MaxBodyBytes is the largest request body in bytes. Default DefaultMaxBodyBytes.
 	MaxBodyBytes int64
+	// BodyBudget is how many bytes of bodies over 64 KiB are in hand at once; further ones wait for 5 s, and get 503 then.
+	// Default 64 MiB, and never less than MaxBodyBytes.
+	BodyBudget int64
 	// CheckHost answers 421 to a Host that is neither loopback nor in Hosts (DNS rebinding), except on /ping, /ready and
 	// /metrics; set it when nobody has to show a token.
 	CheckHost bool
@@ -42,7 +45,7 @@ type Config struct {
 }
 
 func (c Config) validate() error {
-	if c.MaxBodyBytes < 0 {
+	if c.MaxBodyBytes < 0 || c.BodyBudget < 0 {
 		return core.NewError(core.CodeInvalid, "the body limit must not be negative")
 	}
 	if c.BasePath != "" && (c.BasePath[0] != '/' || strings.ContainsAny(c.BasePath, "?#%{}* ")) {

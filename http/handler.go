@@ -24,6 +24,7 @@ type Handler struct {
 	openAPI     []byte
 	crossOrigin crossOrigin
 	docs        map[string]docsAsset
+	bodies      bodyBudget
 }
 
 var _ nethttp.Handler = (*Handler)(nil)
@@ -37,6 +38,7 @@ func New(ports Ports, cfg Config) (*Handler, error) {
 		return nil, err
 	}
 	h := &Handler{cfg: cfg.withDefaults(), ports: ports, router: chi.NewRouter()}
+	h.bodies = newBodyBudget(h.cfg.BodyBudget, h.cfg.MaxBodyBytes)
 	var err error
 	if h.crossOrigin, err = newCrossOrigin(cfg.CORSOrigins); err != nil {
 		return nil, err

@@ -40,6 +40,8 @@ type exchange struct {
 	err error
 	// streaming is when an answer that goes on for as long as its client likes began, zero for any other.
 	streaming time.Time
+	// atEnd is called when the request has been answered.
+	atEnd []func()
 }
 
 type exchangeKey struct{}
@@ -120,6 +122,9 @@ func (h *Handler) observe(next nethttp.Handler) nethttp.Handler {
 		started := time.Now()
 		rw := &responseWriter{ResponseWriter: w}
 		defer func() {
+			for _, end := range exchangeOf(r.Context()).atEnd {
+				end()
+			}
 			if rw.status == 0 {
 				rw.status = nethttp.StatusOK
 			}

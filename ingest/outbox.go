@@ -19,6 +19,9 @@ type Outbox interface {
 	Changed() <-chan struct{}
 }
 
+// lookLate is how long a look at the outbox may take before something is wrong.
+const lookLate = 15 * time.Second
+
 // RelayConfig adjusts a Relay. The zero value is the default.
 type RelayConfig struct {
 	// Limit is how many changes are taken out of the outbox at once. Default 256.
@@ -78,6 +81,8 @@ type Relay struct {
 	ended    chan struct{}
 
 	mu sync.Mutex
+	// looked is when the last look ended, or the first began.
+	looked time.Time
 	// fault is why the last look at the outbox left something unsent, since when that is so is failing.
 	fault   error
 	failing time.Time
@@ -106,6 +111,9 @@ func NewRelay(s *Service, outbox Outbox, repository string, cfg RelayConfig) (*R
 func (r *Relay) Start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	r.cancel = cancel
+	r.mu.Lock()
+	r.looked = time.Now()
+	r.mu.Unlock()
 	go r.run(ctx)
 }
 
@@ -125,13 +133,16 @@ func (r *Relay) Stop(ctx context.Context) error {
 	}
 }
 
-// Health is nil when the last look at the outbox left nothing unsent. Its errors are of CodeUnavailable, with a message
-// that is safe to show.
+// Health is nil when the last look at the outbox left nothing unsent, and was not long ago. Its errors are of
+// CodeUnavailable, with a message that is safe to show.
 func (r *Relay) Health() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.fault == nil {
+	if r.fault == nil && (r.looked.IsZero() || time.Since(r.looked) < lookLate+2*r.cfg.Poll) {
 		return nil
+	}
+	if r.fault == nil {
+		return core.NewError(core.CodeUnavailable, "the outbox has not been read for a while: the store or the queue does not answer")
 	}
 	return core.WrapError(core.CodeUnavailable, "changes wait to be sent: "+core.MessageOf(r.fault), r.fault)
 }
@@ -202,7 +213,7 @@ func (r *Relay) backoff(failures int) time.Duration {
 func (r *Relay) note(ctx context.Context, err error) {
 	r.mu.Lock()
 	before, since := r.fault, r.failing
-	r.fault = err
+	r.fault, r.looked = err, time.Now()
 	if before == nil {
 		r.failing = time.Now()
 	}

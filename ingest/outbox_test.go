@@ -272,6 +272,32 @@ func TestRelayTriesAgain(t *testing.T) {
 			wantLeft(t, o)
 		})
 	})
+	t.Run("a store that hangs", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			w, o := newWorld(t, nil), newOutboxFake()
+			var hangs atomic.Bool
+			o.before = func() error {
+				if hangs.Load() {
+					time.Sleep(time.Minute)
+				}
+				return nil
+			}
+			r, stop := relay(t, w, o, ingest.RelayConfig{})
+			defer stop()
+			time.Sleep(time.Minute)
+			if err := r.Health(); err != nil {
+				t.Errorf("health of a relay with nothing to do: %v", err)
+			}
+			hangs.Store(true)
+			time.Sleep(20 * time.Second)
+			wantError(t, r.Health(), core.CodeUnavailable, "the outbox has not been read for a while: the store or the queue does not answer")
+			hangs.Store(false)
+			time.Sleep(time.Minute)
+			if err := r.Health(); err != nil {
+				t.Errorf("health once the store answers: %v", err)
+			}
+		})
+	})
 	t.Run("what was published and could not be marked goes out under the same id", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w, o := newWorld(t, nil), newOutboxFake()

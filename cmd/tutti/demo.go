@@ -29,7 +29,7 @@ func demoCommand() *cobra.Command {
 			return demo.Run(cmd.Context(), cfg)
 		},
 	}
-	cmd.Flags().StringVar(&cfg.DataDir, "data-dir", "tutti-data/demo", "the `folder` for queue and index")
+	cmd.Flags().StringVar(&cfg.DataDir, "data-dir", "tutti-data/demo", "the `folder` for queue, index and store")
 	cmd.Flags().StringVar(&cfg.Listen, "listen", demo.DefaultListen, "the `address` to listen on; another port is taken when it is in use")
 	cmd.Flags().BoolVar(&verbose, "verbose", false, "show the log")
 	return cmd

@@ -138,7 +138,7 @@ func (a *App) start(ctx context.Context) error {
 	}{
 		{"opening the queue", a.openQueue},
 		{"opening the index", a.openIndex},
-		{"opening the store", a.openStore},
+		{"making the store ready", a.openStore},
 		{"opening the metadata repository", a.openMetadata},
 		{"starting the bulk writer", a.startWriter},
 		{"starting the consumers", a.startConsumers},

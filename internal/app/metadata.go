@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"time"
 
 	"tutti/ingest"
 	"tutti/internal/auth"
@@ -27,7 +28,10 @@ func (a *App) openMetadata(ctx context.Context) error {
 	cfg := metadata.Config{
 		SystemScope: a.cfg.Auth.SystemScope, Logger: a.log.With("component", "metadata"), Metrics: a.metrics.metadata,
 	}
-	if rc := a.localRepository(); rc != nil {
+	cfg.KeepVersion = !s.EnforceLatest
+	rc := a.localRepository()
+	cfg.Untold = rc == nil
+	if rc != nil {
 		for _, state := range rc.Song.States {
 			cfg.IndexedStates = append(cfg.IndexedStates, core.AnalysisState(state))
 		}
@@ -82,6 +86,21 @@ func (a *App) startRelay(context.Context) error {
 	}
 	relay.Start()
 	a.relay = relay
-	a.cleanup.push("outbox relay", relay.Stop)
+	a.cleanup.push("outbox relay", func(ctx context.Context) error { return a.stopRelay(ctx, relay) })
 	return nil
+}
+
+// stopRelay leaves most of the time for stopping to what is stopped after it. What is cut off is sent after the next start.
+func (a *App) stopRelay(ctx context.Context, relay *ingest.Relay) error {
+	if end, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(end)/4)
+		defer cancel()
+	}
+	err := relay.Stop(ctx)
+	if core.CodeOf(err) == core.CodeUnavailable {
+		a.log.Info("changes in hand are told after the next start")
+		return nil
+	}
+	return err
 }

@@ -64,7 +64,7 @@ func OpenKeys(ctx context.Context, cfg config.Config) (*KeyStore, error) {
 	s, release, err := openDatabase(ctx, cfg, slog.New(slog.DiscardHandler), nil)
 	if core.CodeOf(err) == core.CodeConflict {
 		return nil, &core.Error{
-			Code: core.CodeConflict, Message: core.MessageOf(err), Hint: "ask the running one: use --server instead of --config", Err: err,
+			Code: core.CodeConflict, Message: core.MessageOf(err), Hint: "ask the running one: use --server instead of --config",
 		}
 	}
 	if err != nil {

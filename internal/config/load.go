@@ -50,6 +50,7 @@ func load(root *node, environ []string, found *faults) (Config, error) {
 	if err := found.err(); err != nil {
 		return Config{}, err
 	}
+	c.Warnings = append(c.Warnings, c.alone()...)
 	return c, nil
 }
 

@@ -202,3 +202,19 @@ func TestAuth(t *testing.T) {
 		t.Errorf("enabled: %+v", c.Auth.JWT)
 	}
 }
+
+// TestStoreOfSeveral: a database that several processes may share is warned of where they cannot share the rest.
+func TestStoreOfSeveral(t *testing.T) {
+	const shared, queue, index = "store: {url: 'postgres://db/tutti'}\n", "queue: {url: 'nats://q:4222'}\n", "index: {url: 'http://e:9200'}\n"
+	for text, warned := range map[string]bool{
+		"": false, shared: true, shared + queue: true, shared + index: true, shared + queue + index: false, queue: false,
+	} {
+		c, err := config.Parse([]byte(text), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(c.Warnings) == 1 && strings.Contains(c.Warnings[0], "let no second tutti use this database"); got != warned {
+			t.Errorf("%q: warnings %q", text, c.Warnings)
+		}
+	}
+}

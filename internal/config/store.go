@@ -21,6 +21,16 @@ func (s *Store) key() key {
 	return object("store", "Where studies, analyses, analysis types and API keys are kept.", url)
 }
 
+// alone warns of a store that several processes may use where each has a queue or an index of its own: what one of them
+// takes from the store would never come to the others.
+func (c *Config) alone() []string {
+	if c.Store.URL == "" || c.Queue.URL != "" && c.Index.URL != "" {
+		return nil
+	}
+	return []string{"store.url names a database that others can use as well, but the queue or the index is embedded: let no second tutti " +
+		"use this database, or set queue.url and index.url too"}
+}
+
 // maskStore gives the URL of a database without its user and passwords.
 func maskStore(s string) string {
 	scheme, rest, ok := strings.Cut(s, "://")

@@ -90,14 +90,19 @@ func (d *document) kindJSON() string {
 	return `{"name":` + quoted(d.kind.Name) + `,"version":` + strconv.Itoa(d.kind.Version) + `}`
 }
 
-// sendable gives the document without what is the repository's own, as a client might have sent it.
-func (d *document) sendable() string {
-	return `{"studyId":` + quoted(d.study) + `,"analysisType":` + d.kindJSON() + d.rest + `}`
+// sendable gives the document without what is the repository's own, as a client might have sent it, with the version of its
+// type or without.
+func (d *document) sendable(version bool) string {
+	kind := `{"name":` + quoted(d.kind.Name) + `}`
+	if version {
+		kind = d.kindJSON()
+	}
+	return `{"studyId":` + quoted(d.study) + `,"analysisType":` + kind + d.rest + `}`
 }
 
 // files gives the names and MD5 sums of the document's files.
 func (d *document) files() []file {
-	p, err := newPayload(d.sendable())
+	p, err := newPayload(d.sendable(true))
 	if err != nil {
 		return nil // was refused when it was sent
 	}

@@ -1,6 +1,7 @@
 package metadata
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -100,6 +101,25 @@ func (p *payload) value(name string) string {
 		}
 	}
 	return ""
+}
+
+// complete gives the payload with the study of the path and the files of what is stored, where it says nothing of them: that
+// is what Song's clients send to update an analysis.
+func (p *payload) complete(study string, stored *document) (payload, error) {
+	whole := *p
+	whole.members = slices.Clone(p.members)
+	if p.value("studyId") == "" {
+		whole.members = append(whole.members, member{name: "studyId", key: `"studyId"`, value: quoted(study)})
+	}
+	if p.value("files") != "" {
+		return whole, nil
+	}
+	files := gjson.Get(stored.sendable(true), "files")
+	if !files.Exists() {
+		return whole, nil
+	}
+	whole.members = append(whole.members, member{name: "files", key: `"files"`, value: files.Raw})
+	return whole, whole.readFiles(files)
 }
 
 // checkStudy gives CodeConflict when the payload says that it is of another study. What is no text at all is the

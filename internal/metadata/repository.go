@@ -31,6 +31,11 @@ type Config struct {
 	// IndexedStates are the states of analyses that belong into the index: a change writes an event when the state before
 	// or after it is one of them. Default PUBLISHED.
 	IndexedStates []core.AnalysisState
+	// Untold writes no events at all: nothing relays them.
+	Untold bool
+	// KeepVersion checks what is merged against the version of the type that the analysis has, where the patch names none,
+	// instead of the latest.
+	KeepVersion bool
 	// SystemScope is the system's scope, which no new study may be called. Default DefaultSystemScope.
 	SystemScope string
 	// MaxBytes is the size of the largest analysis that is stored, in bytes: merging could make one grow for ever. Default
@@ -135,5 +140,5 @@ func (r *Repository) done(ctx context.Context, did action, study, id string, eve
 }
 
 func (r *Repository) indexed(s core.AnalysisState) bool {
-	return slices.Contains(r.cfg.IndexedStates, s)
+	return !r.cfg.Untold && slices.Contains(r.cfg.IndexedStates, s)
 }

@@ -104,8 +104,8 @@ func (r *Repository) insert(ctx context.Context, tx *store.Tx, d *document, micr
 	return r.insertFiles(ctx, tx, d.study, d.id, files)
 }
 
-// Replace puts body in the place of an analysis, whose id, state, createdAt and history stay. The body is checked whole,
-// like a submission, and files whose MD5 sum the analysis did not have before are refused where another one has it. Errors:
+// Replace puts body in the place of an analysis, whose id, state, createdAt and history stay, and its files where the body
+// has none. The body is checked whole, like a submission, and files whose MD5 sum the analysis did not have before are refused where another one has it. Errors:
 // those of Submit, CodeNotFound for an unknown analysis, CodeInvalid for an analysisId that is another's, CodeConflict
 // (suppressed.state.transition) for a suppressed analysis.
 func (r *Repository) Replace(ctx context.Context, study, id string, body []byte) error {
@@ -120,20 +120,18 @@ func (r *Repository) Replace(ctx context.Context, study, id string, body []byte)
 	if err != nil {
 		return err
 	}
-	var kind *core.AnalysisTypeRef // what was found valid stays so when the change is made again
-	return r.change(ctx, actionReplace, study, id, func(ctx context.Context, _ *current) (payload, core.AnalysisTypeRef, error) {
-		if kind == nil {
-			found, err := r.validate(ctx, study, &p)
-			if err != nil {
-				return payload{}, core.AnalysisTypeRef{}, err
-			}
-			kind = &found
+	return r.change(ctx, actionReplace, study, id, func(ctx context.Context, c *current) (payload, core.AnalysisTypeRef, error) {
+		whole, err := p.complete(study, &c.document)
+		if err != nil {
+			return payload{}, core.AnalysisTypeRef{}, err
 		}
-		return p, *kind, nil
+		kind, err := r.validate(ctx, study, &whole)
+		return whole, kind, err
 	})
 }
 
-// Merge merges a JSON merge patch (RFC 7396) into an analysis and checks the whole like a submission. Of the members that
+// Merge merges a JSON merge patch (RFC 7396) into an analysis and checks the whole like a submission, against the latest
+// version of its type unless the patch names one or Config.KeepVersion is set. Of the members that
 // are the repository's own, a patch must not change analysisId, studyId and analysisState; the others are left out. Errors
 // are those of Replace.
 func (r *Repository) Merge(ctx context.Context, study, id string, patch []byte) error {
@@ -154,7 +152,7 @@ func (r *Repository) Merge(ctx context.Context, study, id string, patch []byte) 
 			err.Hint = "publish, unpublish or suppress it"
 			return payload{}, core.AnalysisTypeRef{}, err
 		}
-		p, err := newPayload(string(appendMerged(nil, gjson.Parse(c.sendable()), change)))
+		p, err := newPayload(string(appendMerged(nil, gjson.Parse(c.sendable(r.cfg.KeepVersion)), change)))
 		if err != nil {
 			return payload{}, core.AnalysisTypeRef{}, err
 		}

@@ -287,6 +287,48 @@ func TestReplace(t *testing.T) {
 }
 
 // TestReplaceKeepsAllowedDuplicates: a sum that the analysis had before is not refused.
+// TestReplaceAsSong: a body without study and files, as Song's clients send it, keeps both.
+func TestReplaceAsSong(t *testing.T) {
+	on(t, func(t *testing.T, w *world) {
+		id := w.submit("a")
+		before := w.body(id)
+		if err := w.Replace(t.Context(), S, id, []byte(`{"analysisType":{"name":"variantCall"},"experiment":{"tool":"other"}}`)); err != nil {
+			t.Fatal(err)
+		}
+		wantEqual(t, w.get(id, "experiment"), `{"tool":"other"}`)
+		wantEqual(t, w.get(id, "files"), gjson.Get(before, "files").Raw)
+		wantEqual(t, gjson.Get(w.validator.last(), "studyId").Str, S)
+		wantEqual(t, gjson.Get(w.validator.last(), "files.0.objectId").Exists(), false)
+		if _, err := w.Submit(t.Context(), S, []byte(payload("a")), false); core.CodeOf(err) != core.CodeConflict {
+			t.Errorf("the MD5 sum of the kept file is free: %v", err)
+		}
+	})
+}
+
+// TestMergeVersion: a patch that names no version is checked against the latest one, or against the analysis' own.
+func TestMergeVersion(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		t.Run(fmt.Sprint(keep), func(t *testing.T) {
+			onWith(t, metadata.Config{KeepVersion: keep}, func(t *testing.T, w *world) {
+				id := w.submit("a")
+				if err := w.Merge(t.Context(), S, id, []byte(`{"added":1}`)); err != nil {
+					t.Fatal(err)
+				}
+				wantEqual(t, gjson.Get(w.validator.last(), "analysisType.version").Exists(), keep)
+				wantEqual(t, w.get(id, "analysisType"), `{"name":"variantCall","version":3}`)
+			})
+		})
+	}
+}
+
+// TestUntold: where nothing relays events, none is written.
+func TestUntold(t *testing.T) {
+	onWith(t, metadata.Config{Untold: true}, func(t *testing.T, w *world) {
+		w.set(w.submit("a"), core.StatePublished)
+		wantEqual(t, w.pending(), 0)
+	})
+}
+
 func TestReplaceKeepsAllowedDuplicates(t *testing.T) {
 	on(t, func(t *testing.T, w *world) {
 		w.submit("a")
@@ -324,7 +366,7 @@ func TestChangesRefuse(t *testing.T) {
 				"replace with another study", false, strings.Replace(payload("a"), S, "x", 1), core.CodeConflict, "study.id.mismatch",
 				"the payload's studyId is not that of the path",
 			},
-			{"replace with what is not valid", false, `{"studyId":"` + S + `"}`, core.CodeInvalid, "schema.violation", "not valid"},
+			{"replace with what is not valid", false, `{"studyId":"` + S + `","analysisType":{"name":"other"}}`, core.CodeInvalid, "schema.violation", "not valid"},
 			{
 				"replace with a name twice", false, payload("a", "a"), core.CodeConflict, "duplicate.file",
 				`the analysis has two files of one name: "a"`,

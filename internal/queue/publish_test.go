@@ -215,6 +215,9 @@ func TestOutboxIDs(t *testing.T) {
 		mustAck(t, got...)
 		mustPublish(t, q, change)
 		fetchNone(t, c)
+		change.Attempts = 1 // asked again by tutti itself, not told twice
+		mustPublish(t, q, change)
+		mustAck(t, fetch(t, c)...)
 		rest := record("S1", "A1")
 		rest.ID = "same"
 		for range 2 {

@@ -68,7 +68,7 @@ repositories:
 
 // Config says where the demo runs. DataDir and Out are required.
 type Config struct {
-	// DataDir is the folder for queue and index; a second run on it goes on with what is there.
+	// DataDir is the folder for queue, index and store; a second run on it goes on with what is there.
 	DataDir string
 	// Listen is the address of the HTTP server; when its port is in use, a free one is taken. DefaultListen if empty.
 	Listen string
