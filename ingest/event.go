@@ -115,38 +115,13 @@ func checkJSON(data []byte, what string) *Fault {
 	switch {
 	case len(data) == 0:
 		return &Fault{Message: what + " is empty"}
-	case tooDeep(data):
+	case core.TooDeep(data, maxDepth):
 		return &Fault{Message: fmt.Sprintf("%s is nested deeper than %d levels", what, maxDepth)}
 	case !gjson.ValidBytes(data):
 		return &Fault{Message: what + " is not valid JSON"}
 	default:
 		return nil
 	}
-}
-
-// tooDeep tells whether data opens more than maxDepth objects and arrays inside each other. It need not be JSON.
-func tooDeep(data []byte) bool {
-	depth, inString := 0, false
-	for i := 0; i < len(data); i++ {
-		switch c := data[i]; {
-		case inString:
-			switch c {
-			case '\\':
-				i++
-			case '"':
-				inString = false
-			}
-		case c == '"':
-			inString = true
-		case c == '{' || c == '[':
-			if depth++; depth > maxDepth {
-				return true
-			}
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return false
 }
 
 // members holds the known members of an event that are there and not null.

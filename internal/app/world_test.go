@@ -43,6 +43,8 @@ type settings struct {
 	spoilt bool
 	// rates are the faults of a spoilt engine while it is on.
 	rates testkit.FaultRates
+	// configuration, when set, gives the configuration file instead of what the other settings make of it.
+	configuration func(w *world) string
 }
 
 // world is one Song server, one index and the tutti between them.
@@ -119,6 +121,9 @@ func startWorld(t *testing.T, set settings) *world {
 
 // yaml gives the configuration file of the world's tutti.
 func (w *world) yaml() string {
+	if w.set.configuration != nil {
+		return w.set.configuration(w)
+	}
 	kind, url := "song", w.song.URL()
 	if w.lyric != nil {
 		kind, url = "lyric", w.lyric.URL()

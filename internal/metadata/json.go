@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
+
+	"tutti/internal/core"
 )
 
 const (
@@ -26,6 +28,9 @@ func parseObject(body []byte) (string, error) {
 	if !utf8.Valid(body) {
 		return "", unparsed("the body is not valid UTF-8")
 	}
+	if core.TooDeep(body, maxDepth) {
+		return "", unparsed("the body is nested more than " + strconv.Itoa(maxDepth) + " levels deep")
+	}
 	compact := bytes.NewBuffer(make([]byte, 0, len(body)))
 	if err := json.Compact(compact, body); err != nil {
 		var whole json.RawMessage // Compact does not say where
@@ -38,7 +43,7 @@ func parseObject(body []byte) (string, error) {
 		return "", unparsed("the body is not a JSON object")
 	}
 	w := walk{doc: compact.String()}
-	if err := w.value(0); err != nil {
+	if err := w.value(); err != nil {
 		return "", err
 	}
 	return w.doc, nil
@@ -51,12 +56,12 @@ type walk struct {
 	names []string // of the objects that are open, the outermost first
 }
 
-func (w *walk) value(depth int) error {
+func (w *walk) value() error {
 	switch w.doc[w.at] {
 	case '{':
-		return w.container(depth+1, '}')
+		return w.container('}')
 	case '[':
-		return w.container(depth+1, ']')
+		return w.container(']')
 	case '"':
 		w.text()
 		return nil
@@ -67,10 +72,7 @@ func (w *walk) value(depth int) error {
 	return nil
 }
 
-func (w *walk) container(depth int, end byte) error {
-	if depth > maxDepth {
-		return unparsed("the body is nested more than " + strconv.Itoa(maxDepth) + " levels deep")
-	}
+func (w *walk) container(end byte) error {
 	first := len(w.names)
 	w.at++
 	for w.doc[w.at] != end {
@@ -81,7 +83,7 @@ func (w *walk) container(depth int, end byte) error {
 			w.names = append(w.names, w.text())
 			w.at++ // the colon
 		}
-		if err := w.value(depth); err != nil {
+		if err := w.value(); err != nil {
 			return err
 		}
 	}

@@ -208,3 +208,28 @@ func TestOpenIsSilent(t *testing.T) {
 		}
 	})
 }
+
+// TestCloseEmptiesTheLog: what is in the folder after a stop is the database alone, so that a copy of its file is whole.
+func TestCloseEmptiesTheLog(t *testing.T) {
+	dir := t.TempDir()
+	s, err := store.Open(t.Context(), store.Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Update(t.Context(), func(ctx context.Context, tx *store.Tx) error {
+		_, err := tx.ExecContext(ctx, "INSERT INTO study (id, name, organization, description, created_at) VALUES ($1,'','','',0)", "a")
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	var n int
+	if err := s.Read().QueryRowContext(t.Context(), "SELECT count(*) FROM study WHERE id = $1", "a").Scan(&n); err != nil || n != 1 {
+		t.Fatal(n, err)
+	}
+	if err := s.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "tutti.db-wal")); err == nil {
+		t.Errorf("a closed store leaves a log of %d bytes", info.Size())
+	}
+}

@@ -43,6 +43,16 @@ func (s *statements) prepared(ctx context.Context, kept map[string]*sql.Stmt, qu
 	return stmt
 }
 
+// close ends what was prepared: the connection would stay open behind it, and with it the log.
+func (s *statements) close() {
+	for _, kept := range []map[string]*sql.Stmt{s.exec, s.query} {
+		for _, stmt := range kept {
+			_ = stmt.Close() // the connection goes as well
+		}
+	}
+	_ = s.conn.Close() // what was committed is synced
+}
+
 // ExecContext runs a statement that gives no rows.
 func (s *statements) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	if stmt := s.prepared(ctx, s.exec, query); stmt != nil {

@@ -144,7 +144,7 @@ func (w *writer) run() {
 	left := false
 	defer func() {
 		if left {
-			_ = w.conn.conn.Close() // what was committed is synced
+			w.conn.close()
 			close(w.ended)
 			return
 		}

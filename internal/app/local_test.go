@@ -1,0 +1,353 @@
+package app_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/tidwall/gjson"
+
+	"tutti/internal/core"
+	"tutti/internal/metadata"
+	"tutti/internal/store"
+)
+
+// builtInCode is the code of the built-in metadata repository, as it is without any configuration.
+const builtInCode = "local"
+
+// plainType is an analysis type that takes any experiment, as POST /schemas takes it.
+const plainType = `{"name":"plain","schema":{"type":"object","required":["experiment"],"properties":{"experiment":{"type":"object"}}}}`
+
+// builtIn is a world whose tutti has the built-in metadata repository, and none elsewhere.
+type builtIn struct {
+	*world
+	// token is shown with each request, "" for none.
+	token string
+	// store is the URL of a PostgreSQL, "" for SQLite in the world's folder.
+	store string
+	// submissions numbers what is submitted, so that no two files are the same.
+	submissions atomic.Int64
+}
+
+// plan says how the tutti of a built-in world is configured beside its addresses. Zero values are the program's defaults.
+type plan struct {
+	set settings
+	// defaults names no repository at all, so that the program's own is there.
+	defaults bool
+	// repository is more YAML of the repository, more further top-level keys.
+	repository, more string
+	store            string
+}
+
+// newBuiltIn makes a world whose tutti does not run yet.
+func newBuiltIn(t *testing.T, p plan) *builtIn {
+	t.Helper()
+	p.set.configuration = p.yaml
+	b := &builtIn{world: newWorld(t, p.set), store: p.store}
+	if p.defaults {
+		b.alias = "analyses"
+	}
+	return b
+}
+
+// startBuiltIn makes a world whose tutti runs, with a study S1 and the analysis type plain.
+func startBuiltIn(t *testing.T, p plan) *builtIn {
+	t.Helper()
+	b := newBuiltIn(t, p)
+	b.up()
+	b.furnish("S1")
+	return b
+}
+
+// up starts the world's tutti and waits until its index takes writes.
+func (b *builtIn) up() {
+	b.t.Helper()
+	b.start()
+	b.awaitPaused(false)
+}
+
+func (p plan) yaml(w *world) string {
+	text := fmt.Sprintf(`
+server: {listen: "127.0.0.1:0", shutdownTimeout: %s, maxBodyBytes: %d}
+dataDir: %q
+log: {level: debug}
+queue: {url: %q, maxPending: %d}
+index: {url: %q, replicas: 0}
+store: {url: %q}
+`, w.set.shutdownTimeout, w.set.maxBodyBytes, w.dir, w.set.queueURL, w.set.maxPending, w.engine.url(), p.store)
+	if !p.defaults {
+		text += fmt.Sprintf("repositories:\n  - code: %s\n    type: local\n    indexName: %s\n    pageSize: %d\n%s",
+			builtInCode, w.alias, w.set.pageSize, indent(p.repository))
+	}
+	return text + p.more
+}
+
+// furnish adds studies, and the analysis type plain.
+func (b *builtIn) furnish(studies ...string) {
+	b.t.Helper()
+	b.demand(http.MethodPost, "/schemas", plainType, http.StatusOK)
+	for _, study := range studies {
+		b.demand(http.MethodPost, "/studies/"+study, "", http.StatusOK)
+	}
+}
+
+// send sends a request with a body, "" for none, and the world's token.
+func (b *builtIn) send(method, path, body string) (answer, error) {
+	return b.sendAs(b.token, method, path, body)
+}
+
+func (b *builtIn) sendAs(token, method, path, body string) (answer, error) {
+	req, err := http.NewRequestWithContext(context.WithoutCancel(b.t.Context()), method, b.url+path, strings.NewReader(body))
+	if err != nil {
+		return answer{}, err
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := b.client.Do(req)
+	if err != nil {
+		return answer{}, err
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	return answer{status: resp.StatusCode, header: resp.Header, raw: raw}, err
+}
+
+// demand sends a request and demands a status.
+func (b *builtIn) demand(method, path, body string, status int) answer {
+	b.t.Helper()
+	return b.demandAs(b.token, method, path, body, status)
+}
+
+func (b *builtIn) demandAs(token, method, path, body string, status int) answer {
+	b.t.Helper()
+	a, err := b.sendAs(token, method, path, body)
+	if err != nil {
+		b.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	if a.status != status {
+		b.t.Fatalf("%s %s %.200s: status %d, want %d: %s", method, path, body, a.status, status, a.raw)
+	}
+	return a
+}
+
+// payload gives a new analysis of type plain; members are more of its experiment, such as `"a":1`.
+func (b *builtIn) payload(study, members string) string {
+	n := b.submissions.Add(1)
+	if members != "" {
+		members = "," + members
+	}
+	return fmt.Sprintf(`{"studyId":%q,"analysisType":{"name":"plain"},"experiment":{"number":%d%s},"files":[{"dataType":"reads",`+
+		`"fileName":"reads-%d.bam","fileSize":%d,"fileType":"BAM","fileAccess":"open","fileMd5sum":"%032x"}]}`, study, n, members, n, n, n)
+}
+
+func analysisPath(study, id string) string {
+	return "/studies/" + study + "/analysis/" + url.PathEscape(id)
+}
+
+// statePath is the path that publishes, unpublishes or suppresses.
+func statePath(study, verb, id string) string {
+	return "/studies/" + study + "/analysis/" + verb + "/" + id
+}
+
+// submit submits an analysis and gives its id.
+func (b *builtIn) submit(study string) string {
+	b.t.Helper()
+	return b.demand(http.MethodPost, "/submit/"+study, b.payload(study, ""), http.StatusOK).get("analysisId").String()
+}
+
+func (b *builtIn) publish(study, id string) {
+	b.t.Helper()
+	b.demand(http.MethodPut, statePath(study, "publish", id), "", http.StatusOK)
+}
+
+// kept gives the bodies of all analyses in some states by id, as GET …/paginated lists them, in pages of 100.
+func (b *builtIn) kept(states string) map[string]string {
+	b.t.Helper()
+	all := map[string]string{}
+	for _, study := range b.demand(http.MethodGet, "/studies/all", "", http.StatusOK).get("@this").Array() {
+		for offset := 0; ; {
+			page := b.demand(http.MethodGet, fmt.Sprintf("/studies/%s/analysis/paginated?analysisStates=%s&limit=100&offset=%d",
+				study, states, offset), "", http.StatusOK)
+			for _, a := range page.get("analyses").Array() {
+				id := a.Get("analysisId").String()
+				if _, twice := all[id]; twice {
+					b.t.Fatalf("%s is listed twice", id)
+				}
+				all[id] = a.Raw
+			}
+			rows := int(page.get("currentTotalAnalyses").Int())
+			if offset += rows; rows == 0 || offset >= int(page.get("totalAnalyses").Int()) {
+				break
+			}
+		}
+	}
+	return all
+}
+
+// everyState are the states of analyses, as a query takes them.
+const everyState = "UNPUBLISHED,PUBLISHED,SUPPRESSED"
+
+// documents gives every document of the index by id, as the analyses' own bytes: the repositories, which must be the
+// built-in one alone, are taken out.
+func (b *builtIn) documents() map[string]string {
+	b.t.Helper()
+	return ownBytes(b.t, b.engine.documents(b.world), map[string]string{
+		"code": builtInCode, "name": "", "organization": "", "country": "", "url": "", "type": "local",
+	})
+}
+
+// ownBytes takes the repositories, which must be block alone, out of documents.
+func ownBytes(t *testing.T, documents map[string][]byte, block map[string]string) map[string]string {
+	t.Helper()
+	own := make(map[string]string, len(documents))
+	for id, source := range documents {
+		rest, found := bytes.CutPrefix(source, []byte(spliced))
+		decoder := json.NewDecoder(bytes.NewReader(rest))
+		var got []map[string]string
+		if err := decoder.Decode(&got); err != nil || !found {
+			t.Fatalf("document %q does not begin with its repositories: %v: %.200s", id, err, source)
+		}
+		if diff := cmp.Diff([]map[string]string{block}, got); diff != "" {
+			t.Fatalf("repositories of %q (-want +got):\n%s", id, diff)
+		}
+		own[id] = "{" + strings.TrimPrefix(string(rest[decoder.InputOffset():]), ",")
+	}
+	return own
+}
+
+// follows waits until the index holds the published analyses, byte for byte, and nothing else.
+func (b *builtIn) follows() {
+	b.t.Helper()
+	b.eventually(wait, func() (bool, string) {
+		fault := difference(b.kept("PUBLISHED"), b.documents())
+		return fault == "", fault
+	})
+}
+
+// holds demands it now.
+func (b *builtIn) holds() {
+	b.t.Helper()
+	if fault := difference(b.kept("PUBLISHED"), b.documents()); fault != "" {
+		b.t.Fatal(fault)
+	}
+}
+
+// runLocal runs over a study, or the repository for "", and demands the job's end state.
+func (b *builtIn) runLocal(study, query string, state core.JobState) gjson.Result {
+	b.t.Helper()
+	path := "/index/repository/" + builtInCode
+	if study != "" {
+		path += "/organization/" + study
+	}
+	id := b.demand(http.MethodPost, path+query, "", http.StatusAccepted).get("jobId").String()
+	var job gjson.Result
+	b.eventually(wait, func() (bool, string) {
+		job = gjson.ParseBytes(b.demand(http.MethodGet, "/jobs/"+id, "", http.StatusOK).raw)
+		return core.JobState(job.Get("state").String()).Final(), job.Raw
+	})
+	if job.Get("state").String() != string(state) {
+		b.t.Fatalf("job ended %s, want %s: %s", job.Get("state"), state, job.Raw)
+	}
+	return job
+}
+
+// noLetters demands that nothing was given up.
+func (b *builtIn) noLetters() {
+	b.t.Helper()
+	letters, _, err := b.app.DeadLetters().List(b.t.Context(), "", "", 10, "")
+	if err != nil || len(letters) != 0 {
+		b.t.Errorf("dead letters: %+v, %v", letters, err)
+	}
+}
+
+// takes is a Validator that takes everything.
+type takes struct{}
+
+// Validate gives the type that the analysis names.
+func (takes) Validate(_ context.Context, _ string, analysis []byte) (core.AnalysisTypeRef, error) {
+	return core.AnalysisTypeRef{Name: gjson.GetBytes(analysis, "analysisType.name").String(), Version: 1}, nil
+}
+
+// secretly lets change use the repository of a world whose tutti does not run, and loses every event of what it did.
+func (b *builtIn) secretly(change func(ctx context.Context, r *metadata.Repository)) {
+	b.t.Helper()
+	b.storeOf(func(ctx context.Context, s *store.Store) {
+		r, err := metadata.New(s, takes{}, metadata.Config{})
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		change(ctx, r)
+		if err := s.Update(ctx, func(ctx context.Context, tx *store.Tx) error {
+			_, err := tx.ExecContext(ctx, "DELETE FROM outbox")
+			return err
+		}); err != nil {
+			b.t.Fatal(err)
+		}
+	})
+}
+
+// storeOf opens the store of a world whose tutti does not run.
+func (b *builtIn) storeOf(use func(ctx context.Context, s *store.Store)) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.t.Context()), wait)
+	defer cancel()
+	cfg := store.Config{URL: b.store}
+	if cfg.URL == "" {
+		cfg.Dir = filepath.Join(b.dir, "store")
+	}
+	s, err := store.Open(ctx, cfg)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Close(ctx); err != nil {
+			b.t.Errorf("closing the store: %v", err)
+		}
+	}()
+	use(ctx, s)
+}
+
+// stock submits n analyses to a study of a repository, all of which it publishes but every seventh, and gives the ids of
+// the published and of the others.
+func (b *builtIn) stock(ctx context.Context, r *metadata.Repository, study string, n int) (published, others []string) {
+	b.t.Helper()
+	if err := r.CreateStudy(ctx, core.Study{ID: study}); err != nil {
+		b.t.Fatal(err)
+	}
+	ids, errs := make([]string, n), make([]error, n)
+	var g sync.WaitGroup
+	for i := range n {
+		g.Go(func() { // at once, so that they are synced together
+			if ids[i], errs[i] = r.Submit(ctx, study, []byte(b.payload(study, "")), false); errs[i] != nil || i%7 == 0 {
+				return
+			}
+			errs[i] = r.SetState(ctx, study, ids[i], core.StatePublished)
+		})
+	}
+	g.Wait()
+	for i, id := range ids {
+		if errs[i] != nil {
+			b.t.Fatal(errs[i])
+		}
+		if i%7 == 0 {
+			others = append(others, id)
+		} else {
+			published = append(published, id)
+		}
+	}
+	return published, others
+}

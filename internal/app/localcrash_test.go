@@ -1,0 +1,179 @@
+package app_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"tutti/internal/metadata"
+	"tutti/internal/store"
+	"tutti/internal/store/storetest"
+)
+
+// client submits and publishes without a pause until the server is gone, and keeps what it was told.
+type client struct {
+	mu sync.Mutex
+	// submitted holds the ids that a submission was answered with, by its number; published those whose publishing was
+	// answered.
+	submitted map[int64]string
+	published map[string]bool
+	// asked are the ids whose publishing was asked for, numbered the numbers of all submissions.
+	asked    map[string]bool
+	numbered map[int64]bool
+	// faults are answers that no client should get.
+	faults []string
+}
+
+func newClient() *client {
+	return &client{
+		submitted: map[int64]string{}, published: map[string]bool{}, asked: map[string]bool{}, numbered: map[int64]bool{},
+	}
+}
+
+// note changes what the client keeps.
+func (c *client) note(change func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change()
+}
+
+func (c *client) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.published)
+}
+
+// work submits, and publishes most of it, until the server at url does not answer.
+func (c *client) work(b *builtIn, url, study string) {
+	own := *b.world
+	own.url = url
+	for n := 0; c.once(&builtIn{world: &own}, b.payload(study, ""), study, n); n++ {
+	}
+}
+
+// once submits, and publishes four times of five; false when the server did not answer, or not as it should.
+func (c *client) once(b *builtIn, payload, study string, n int) bool {
+	number := gjson.Get(payload, "experiment.number").Int()
+	c.note(func() { c.numbered[number] = true })
+	a, err := b.send(http.MethodPost, "/submit/"+study, payload)
+	if err != nil {
+		return false
+	}
+	id := a.get("analysisId").String()
+	if a.status != http.StatusOK || id == "" {
+		c.note(func() { c.faults = append(c.faults, fmt.Sprintf("submitting: %d %s", a.status, a.raw)) })
+		return false
+	}
+	c.note(func() { c.submitted[number] = id })
+	if n%5 == 4 {
+		return true
+	}
+	c.note(func() { c.asked[id] = true })
+	if a, err = b.send(http.MethodPut, statePath(study, "publish", id), ""); err != nil {
+		return false
+	}
+	if a.status != http.StatusOK {
+		c.note(func() { c.faults = append(c.faults, fmt.Sprintf("publishing: %d %s", a.status, a.raw)) })
+		return false
+	}
+	c.note(func() { c.published[id] = true })
+	return true
+}
+
+// check compares what the client was told with what the store and the index hold.
+func (c *client) check(b *builtIn) {
+	b.t.Helper()
+	for _, f := range c.faults {
+		b.t.Error(f)
+	}
+	kept, published, documents := b.kept(everyState), b.kept("PUBLISHED"), b.documents()
+	times := map[int64]int{}
+	for _, body := range kept {
+		times[gjson.Get(body, "experiment.number").Int()]++
+	}
+	for number, n := range times {
+		if n != 1 || !c.numbered[number] {
+			b.t.Errorf("submission %d is kept %d times", number, n)
+		}
+	}
+	for number, id := range c.submitted {
+		if got := gjson.Get(kept[id], "experiment.number"); !got.Exists() || got.Int() != number {
+			b.t.Errorf("submission %d was answered as %s and is lost: %s", number, id, kept[id])
+		}
+	}
+	for id := range c.published {
+		if published[id] == "" || documents[id] == "" {
+			b.t.Errorf("%s was answered as published; published in the store: %t, in the index: %t",
+				id, published[id] != "", documents[id] != "")
+		}
+	}
+	for id := range documents {
+		if !c.asked[id] {
+			b.t.Errorf("%s is in the index, and nobody has published it", id)
+		}
+	}
+	b.t.Logf("%d submitted, %d published; %d kept, %d in the index", len(c.submitted), len(c.published), len(kept), len(documents))
+}
+
+// untold counts the events of a world whose tutti was killed.
+func (b *builtIn) untold() int {
+	b.t.Helper()
+	var n int
+	b.storeOf(func(ctx context.Context, s *store.Store) {
+		r, err := metadata.New(s, takes{}, metadata.Config{})
+		if err == nil {
+			n, err = r.Pending(ctx)
+		}
+		if err != nil {
+			b.t.Fatal(err)
+		}
+	})
+	return n
+}
+
+// TestBuiltInKilled: a tutti that is killed ten times while clients submit and publish loses nothing that it answered, and
+// tells the index of all of it after the next start: also what was committed and not told to the queue (RELIABILITY P9).
+func TestBuiltInKilled(t *testing.T) {
+	t.Parallel()
+	storetest.Configs(t, func(t *testing.T, cfg store.Config) {
+		t.Parallel()
+		b := newBuiltIn(t, plan{store: cfg.URL})
+		c := newClient()
+		met := 0
+		for round := range 10 {
+			process := b.startChild()
+			if round == 0 {
+				b.furnish("S1", "S2")
+			}
+			url, before, until := b.url, c.count(), 1+rand.IntN(60)
+			var clients sync.WaitGroup
+			for i := range 8 {
+				clients.Go(func() { c.work(b, url, fmt.Sprintf("S%d", 1+i%2)) })
+			}
+			b.eventually(wait, func() (bool, string) {
+				n := c.count() - before
+				return n >= until, fmt.Sprintf("%d published", n)
+			})
+			<-time.After(rand.N(20 * time.Millisecond)) // for nothing: the kill shall meet the process anywhere
+			process.kill()
+			clients.Wait()
+			if b.untold() > 0 {
+				met++
+			}
+		}
+		t.Logf("%d of 10 kills left events in the outbox", met)
+		if met == 0 {
+			t.Error("no kill came while an event was in the outbox: that proves nothing")
+		}
+		b.up()
+		b.follows()
+		c.check(b)
+		b.noLetters()
+	})
+}

@@ -1,0 +1,211 @@
+package app_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// registry is a service that external validations ask: it knows the ids that begin with DO, and keeps what it was asked.
+type registry struct {
+	server *httptest.Server
+	// hanging is told of each call below /hangs, which is answered once release is closed, if ever.
+	hanging, release chan struct{}
+
+	mu    sync.Mutex
+	calls map[string]int
+}
+
+func newRegistry(t *testing.T) *registry {
+	t.Helper()
+	r := &registry{calls: map[string]int{}, hanging: make(chan struct{}, 100), release: make(chan struct{})}
+	r.server = httptest.NewServer(r)
+	t.Cleanup(r.server.Close)
+	return r
+}
+
+// ServeHTTP answers 200 for an id that is known, 404 for others, 503 for those below /breaks, and those below /hangs late.
+func (r *registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	r.mu.Lock()
+	r.calls[req.URL.RequestURI()]++
+	r.mu.Unlock()
+	switch {
+	case strings.HasPrefix(req.URL.Path, "/hangs/"):
+		r.hanging <- struct{}{}
+		select {
+		case <-r.release:
+		case <-req.Context().Done():
+		}
+	case strings.HasPrefix(req.URL.Path, "/breaks/"):
+		w.WriteHeader(http.StatusServiceUnavailable)
+	case !strings.HasPrefix(req.URL.Query().Get("id"), "DO"):
+		w.WriteHeader(http.StatusNotFound)
+	}
+}
+
+// asked gives how often each address was asked since the last time.
+func (r *registry) asked() map[string]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	calls := r.calls
+	r.calls = map[string]int{}
+	return calls
+}
+
+// asking registers an analysis type whose donors are asked about at a path of the registry.
+func (b *builtIn) asking(name, address string) {
+	b.t.Helper()
+	b.demand(http.MethodPost, "/schemas", typeOf(name, "", fmt.Sprintf(
+		`,"options":{"externalValidations":[{"url":%q,"jsonPath":"$.experiment.donors[*].id"}]}`, address)), http.StatusOK)
+}
+
+// donors gives an analysis of a type with donors of some ids.
+func (b *builtIn) donors(kind string, ids ...string) string {
+	var list []string
+	for _, id := range ids {
+		list = append(list, `{"id":`+quoted(id)+`}`)
+	}
+	return strings.Replace(b.payload("S1", `"donors":[`+strings.Join(list, ",")+`]`), `"plain"`, `"`+kind+`"`, 1)
+}
+
+// external allows some hosts to be asked.
+func external(hosts, timeout string) string {
+	return "schemas: {externalValidations: {allowedHosts: " + hosts + ", timeout: " + timeout + "}}\n"
+}
+
+// TestExternalValidations: every different value of a submission is asked about once, as text of its address; an analysis
+// with one that the service does not know is refused, with where it stands.
+func TestExternalValidations(t *testing.T) {
+	t.Parallel()
+	r := newRegistry(t)
+	b := startBuiltIn(t, plan{more: external(`["127.0.0.1"]`, "5s")})
+	b.asking("donors", r.server.URL+"/{study}?id={value}")
+
+	b.demand(http.MethodPost, "/submit/S1", b.donors("donors", "DO1", "DO 2&x=é/?", "DO1", "DO1"), http.StatusOK)
+	want := map[string]int{"/S1?id=DO1": 1, "/S1?id=" + url.QueryEscape("DO 2&x=é/?"): 1}
+	if got := r.asked(); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("asked %v, want %v", got, want)
+	}
+	id := b.demand(http.MethodPost, "/submit/S1", b.donors("donors"), http.StatusOK).get("analysisId").String()
+	if got := r.asked(); len(got) != 0 {
+		t.Errorf("asked %v about nothing", got)
+	}
+
+	bad := b.donors("donors", "DO1", "XX7", "DO1", "XX7")
+	a := b.demand(http.MethodPost, "/submit/S1", bad, http.StatusBadRequest)
+	if a.get("errorId").String() != "schema.violation" || !strings.Contains(a.get("message").String(), "XX7") ||
+		a.get("violations.#.pointer").Raw != `["/experiment/donors/1/id","/experiment/donors/3/id"]` ||
+		a.get("violations.0.retryable").Bool() || strings.Contains(string(a.raw), r.server.URL) {
+		t.Errorf("an unknown donor: %s", a.raw)
+	}
+	if got := r.asked(); got["/S1?id=DO1"] != 1 || got["/S1?id=XX7"] != 1 || len(got) != 2 {
+		t.Errorf("asked %v, want each once", got)
+	}
+	// The same on a change, and a service that is broken is asked again before it is given up.
+	b.demand(http.MethodPut, analysisPath("S1", id), bad, http.StatusBadRequest)
+	b.demand(http.MethodPatch, analysisPath("S1", id), `{"experiment":{"donors":[{"id":"XX8"}]}}`, http.StatusBadRequest)
+	b.demand(http.MethodPatch, analysisPath("S1", id), `{"experiment":{"donors":[{"id":"DO8"}]}}`, http.StatusOK)
+	b.asking("broken", r.server.URL+"/breaks/{value}")
+	r.asked()
+	a = b.demand(http.MethodPost, "/submit/S1", b.donors("broken", "DO1"), http.StatusBadRequest)
+	if !strings.Contains(a.get("message").String(), "503") || !a.get("violations.0.retryable").Bool() {
+		t.Errorf("a broken service: %s", a.raw)
+	}
+	if got := r.asked(); got["/breaks/DO1"] != 3 {
+		t.Errorf("a broken service was asked %v, want three times", got)
+	}
+	b.publish("S1", id)
+	if got := r.asked(); len(got) != 0 {
+		t.Errorf("asked %v at the publishing", got)
+	}
+	b.follows()
+}
+
+// TestExternalNotListed: without a list no address of this machine is asked, and with one nothing that is not in it.
+func TestExternalNotListed(t *testing.T) {
+	t.Parallel()
+	for name, hosts := range map[string]string{"no list": "[]", "another host": `["example.org", "127.0.0.1:1"]`} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRegistry(t)
+			b := startBuiltIn(t, plan{more: external(hosts, "5s")})
+			for i, address := range []string{r.server.URL, strings.Replace(r.server.URL, "127.0.0.1", "localhost", 1)} {
+				kind := fmt.Sprintf("donors%d", i)
+				b.asking(kind, address+"/{study}?id={value}")
+				a := b.demand(http.MethodPost, "/submit/S1", b.donors(kind, "DO1"), http.StatusBadRequest)
+				if a.get("errorId").String() != "schema.violation" || a.get("violations.0.retryable").Bool() ||
+					!strings.Contains(a.get("message").String(), "allowedHosts") {
+					t.Errorf("asking %s: %s", address, a.raw)
+				}
+			}
+			if got := r.asked(); len(got) != 0 {
+				t.Errorf("asked %v", got)
+			}
+		})
+	}
+}
+
+// TestExternalHangs: a service that does not answer yet holds up those alone whose analyses it is asked about.
+func TestExternalHangs(t *testing.T) {
+	t.Parallel()
+	r := newRegistry(t)
+	b := startBuiltIn(t, plan{more: external(`["127.0.0.1"]`, "1m")})
+	b.asking("stuck", r.server.URL+"/hangs/{value}")
+	ready := b.submit("S1")
+	const clients = 8
+	answers := make([]answer, clients)
+	errs := make([]error, clients)
+	var held sync.WaitGroup
+	for i := range clients {
+		held.Go(func() {
+			answers[i], errs[i] = b.send(http.MethodPost, "/submit/S1", b.donors("stuck", fmt.Sprintf("DO%d", i)))
+		})
+	}
+	b.eventually(wait, func() (bool, string) {
+		n := len(r.hanging)
+		return n == clients, fmt.Sprintf("the service was asked %d times", n)
+	})
+	b.publish("S1", ready)
+	b.publish("S1", b.submit("S1"))
+	b.follows()
+	if n := len(b.documents()); n != 2 {
+		t.Errorf("%d documents while a service hangs, want 2", n)
+	}
+	if n := len(b.kept(everyState)); n != 2 {
+		t.Errorf("%d analyses are kept while a service hangs, want 2", n)
+	}
+	close(r.release)
+	held.Wait()
+	for i, a := range answers {
+		if errs[i] != nil || a.status != http.StatusOK {
+			t.Errorf("an analysis whose service answered late: %v %s", errs[i], a.raw)
+		}
+	}
+	if n := len(b.kept(everyState)); n != 2+clients {
+		t.Errorf("%d analyses are kept, want %d", n, 2+clients)
+	}
+}
+
+// TestExternalTimeout: a service that does not answer in time is asked three times; then the analysis is refused, with
+// the word that it may be sent again.
+func TestExternalTimeout(t *testing.T) {
+	t.Parallel()
+	r := newRegistry(t)
+	b := startBuiltIn(t, plan{more: external(`["127.0.0.1"]`, "150ms")})
+	b.asking("stuck", r.server.URL+"/hangs/{value}")
+	a := b.demand(http.MethodPost, "/submit/S1", b.donors("stuck", "DO1", "DO1"), http.StatusBadRequest)
+	if a.get("violations.#(retryable==true)#.pointer").Raw != `["/experiment/donors/0/id","/experiment/donors/1/id"]` ||
+		!strings.Contains(a.get("message").String(), "did not answer within 150ms") {
+		t.Errorf("an analysis that nobody could be asked about: %s", a.raw)
+	}
+	if got := r.asked(); len(got) != 1 || got["/hangs/DO1"] != 3 {
+		t.Errorf("asked %v, want three times", got)
+	}
+	if n := len(b.kept(everyState)); n != 0 {
+		t.Errorf("%d analyses are kept, want none", n)
+	}
+}
