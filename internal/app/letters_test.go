@@ -102,15 +102,15 @@ func TestLettersList(t *testing.T) {
 	for query, detail := range map[string]string{
 		"?cursor=!":              "the cursor is not one of this list",
 		"?cursor=0":              "the cursor is not one of this list",
-		"?limit=0":               "query parameter limit must be a whole number from 1 to 1000",
-		"?limit=many":            "query parameter limit must be a whole number from 1 to 1000",
+		"?limit=0":               `query parameter limit must be a whole number from 1 to 1000, not "0"`,
+		"?limit=many":            `query parameter limit must be a whole number from 1 to 1000, not "many"`,
 		"?reason=" + "Rejected":  "query parameter reason must be one of [rejected too_large invalid_id upstream_error unknown_repository crash_loop not_understood]",
 		"?repository=..":         "query parameter repository must not be a relative path segment",
 		"?reasons=rejected":      `unknown query parameter "reasons"`,
 		"?reason=a&reason=b":     "query parameter reason is given 2 times",
 		"?cursor=" + "%zz":       "the query string is malformed",
 		"?repository=%00":        "query parameter repository holds a control character",
-		"?limit=1001&repository": "query parameter limit must be a whole number from 1 to 1000",
+		"?limit=1001&repository": `query parameter limit must be a whole number from 1 to 1000, not "1001"`,
 	} {
 		if a := w.ask(http.MethodGet, "/dead-letters"+query, http.StatusBadRequest); a.get("detail").String() != detail {
 			t.Errorf("%q: %s", query, a.raw)

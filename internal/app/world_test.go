@@ -171,6 +171,14 @@ func (w *world) newApp() *app.App {
 	return a
 }
 
+// anotherApp makes a second app of the world, with a data folder of its own.
+func (w *world) anotherApp() *app.App {
+	w.t.Helper()
+	other := *w
+	other.dir = w.t.TempDir()
+	return other.newApp()
+}
+
 // start starts the world's tutti, which is stopped at the end of the test.
 func (w *world) start() {
 	w.t.Helper()
