@@ -132,7 +132,7 @@ func (h *Handler) serveAsset(w nethttp.ResponseWriter, r *nethttp.Request, name 
 	}
 	header.Set("Content-Type", asset.contentType)
 	header.Set("Content-Length", strconv.Itoa(len(content)))
-	_, _ = w.Write(content)
+	_ = writeChunks(w, content)
 	return nil
 }
 

@@ -23,7 +23,7 @@ func corsOf(header nethttp.Header) map[string]string {
 }
 
 func TestCORSAnswers(t *testing.T) {
-	const exposed = "X-Request-Id, Location, Retry-After, ETag"
+	const exposed = "X-Request-Id, Location, Retry-After, ETag, WWW-Authenticate"
 	shared := map[string]string{"Allow-Origin": portal, "Allow-Credentials": "true", "Expose-Headers": exposed}
 	open := map[string]string{"Allow-Origin": "*", "Expose-Headers": exposed}
 	for name, tt := range map[string]struct {

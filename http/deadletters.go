@@ -147,7 +147,7 @@ func (h *Handler) listDeadLetters(w nethttp.ResponseWriter, r *nethttp.Request) 
 	if err != nil {
 		return err
 	}
-	writeJSON(w, nethttp.StatusOK, contentTypeJSON, list)
+	h.writeJSON(w, r, nethttp.StatusOK, contentTypeJSON, list)
 	return nil
 }
 
@@ -163,7 +163,7 @@ func (h *Handler) getDeadLetter(w nethttp.ResponseWriter, r *nethttp.Request) er
 	if err != nil {
 		return err
 	}
-	writeJSON(w, nethttp.StatusOK, contentTypeJSON, wholeLetterBody(letter))
+	h.writeJSON(w, r, nethttp.StatusOK, contentTypeJSON, wholeLetterBody(letter))
 	return nil
 }
 
@@ -198,7 +198,7 @@ func (h *Handler) retryDeadLetter(w nethttp.ResponseWriter, r *nethttp.Request) 
 	if err != nil {
 		return err
 	}
-	writeJSON(w, nethttp.StatusAccepted, contentTypeJSON, retriedLetter{
+	h.writeJSON(w, r, nethttp.StatusAccepted, contentTypeJSON, retriedLetter{
 		Successful: true, RequestID: requestID, ID: id, Repository: letter.Repository,
 		Organization: letter.Organization, RecordID: letter.RecordID,
 	})
@@ -222,7 +222,7 @@ func (h *Handler) retryDeadLetters(w nethttp.ResponseWriter, r *nethttp.Request)
 	if err != nil {
 		return retriedBefore(err, retried)
 	}
-	writeJSON(w, nethttp.StatusAccepted, contentTypeJSON,
+	h.writeJSON(w, r, nethttp.StatusAccepted, contentTypeJSON,
 		retriedLetters{Successful: true, RequestID: requestID, Retried: retried, Refused: refused})
 	return nil
 }

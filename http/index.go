@@ -59,7 +59,7 @@ func (h *Handler) record(kind core.Kind) handlerFunc {
 		if err != nil {
 			return err
 		}
-		writeJSON(w, nethttp.StatusAccepted, contentTypeJSON,
+		h.writeJSON(w, r, nethttp.StatusAccepted, contentTypeJSON,
 			accepted{Successful: true, IndexName: index, RequestID: requestID})
 		return nil
 	}
@@ -90,7 +90,7 @@ func (h *Handler) run(scope core.Scope, targetOf func(*nethttp.Request) (target,
 			return err
 		}
 		w.Header().Set("Location", h.cfg.BasePath+"/jobs/"+url.PathEscape(job.ID))
-		writeJSON(w, nethttp.StatusAccepted, contentTypeJSON,
+		h.writeJSON(w, r, nethttp.StatusAccepted, contentTypeJSON,
 			accepted{Successful: true, IndexName: job.IndexName, RequestID: requestID, JobID: job.ID})
 		return nil
 	}

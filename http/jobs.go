@@ -163,7 +163,7 @@ func (h *Handler) listJobs(w nethttp.ResponseWriter, r *nethttp.Request) error {
 	if err != nil {
 		return err
 	}
-	writeJSON(w, nethttp.StatusOK, contentTypeJSON, jobList{Jobs: bodies, NextCursor: next})
+	h.writeJSON(w, r, nethttp.StatusOK, contentTypeJSON, jobList{Jobs: bodies, NextCursor: next})
 	return nil
 }
 
@@ -235,6 +235,6 @@ func (h *Handler) answerJob(
 	if err != nil {
 		return err
 	}
-	writeJSON(w, nethttp.StatusOK, contentTypeJSON, body)
+	h.writeJSON(w, r, nethttp.StatusOK, contentTypeJSON, body)
 	return nil
 }

@@ -24,17 +24,28 @@ type keyList struct {
 }
 
 func newKeyBody(k core.APIKey) keyBody {
-	b := keyBody{ID: k.ID, Name: k.Name, Scopes: k.Scopes, CreatedAt: k.CreatedAt.UTC()}
+	b := keyBody{
+		ID: k.ID, Name: k.Name, Scopes: k.Scopes, CreatedAt: writable(k.CreatedAt), ExpiresAt: writable(k.ExpiresAt),
+		RevokedAt: writable(k.RevokedAt),
+	}
 	if b.Scopes == nil {
 		b.Scopes = []string{}
 	}
-	if !k.ExpiresAt.IsZero() {
-		b.ExpiresAt = k.ExpiresAt.UTC()
-	}
-	if !k.RevokedAt.IsZero() {
-		b.RevokedAt = k.RevokedAt.UTC()
-	}
 	return b
+}
+
+// writable gives a time in UTC, the nearest one that JSON can have (RFC 3339 knows the years to 9999): one key that
+// somebody stored with another must not hide all.
+func writable(t time.Time) time.Time {
+	t = t.UTC()
+	switch {
+	case t.Year() < 0:
+		return time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC)
+	case t.Year() > 9999:
+		return time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+	default:
+		return t
+	}
 }
 
 // routeKeys routes the API keys (CONTRACT section 6). They can be made while nobody is asked for one, so that there are
@@ -54,7 +65,7 @@ func (h *Handler) listKeys(w nethttp.ResponseWriter, r *nethttp.Request) error {
 	for i, k := range keys {
 		list.Keys[i] = newKeyBody(k)
 	}
-	writeJSON(w, nethttp.StatusOK, contentTypeJSON, list)
+	h.writeJSON(w, r, nethttp.StatusOK, contentTypeJSON, list)
 	return nil
 }
 
@@ -73,7 +84,7 @@ func (h *Handler) createKey(w nethttp.ResponseWriter, r *nethttp.Request) error 
 	}
 	answer := newKeyBody(key)
 	answer.Key = text
-	writeJSON(w, nethttp.StatusOK, contentTypeJSON, answer)
+	h.writeJSON(w, r, nethttp.StatusOK, contentTypeJSON, answer)
 	return nil
 }
 
@@ -119,6 +130,6 @@ func (h *Handler) revokeKey(w nethttp.ResponseWriter, r *nethttp.Request) error 
 	if err != nil {
 		return err
 	}
-	writeJSON(w, nethttp.StatusOK, contentTypeJSON, newKeyBody(key))
+	h.writeJSON(w, r, nethttp.StatusOK, contentTypeJSON, newKeyBody(key))
 	return nil
 }

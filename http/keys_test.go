@@ -33,6 +33,24 @@ func TestListKeys(t *testing.T) {
 	}
 }
 
+// TestOneBadKeyHidesNoOther: times that JSON does not have are shown as the nearest that it has.
+func TestOneBadKeyHidesNoOther(t *testing.T) {
+	p := withMetadata(func(m *metadata) {
+		m.listKeys = func() ([]core.APIKey, error) {
+			return []core.APIKey{
+				{ID: "k1", Name: "late", CreatedAt: noon, ExpiresAt: time.Date(9999, 12, 31, 23, 59, 59, 0, time.FixedZone("", -23*3600))},
+				{ID: "k2", Name: "early", CreatedAt: time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC), RevokedAt: time.Date(20000, 1, 1, 0, 0, 0, 0, time.UTC)},
+			}, nil
+		}
+	})
+	res, body := do(t, newHandler(t, p, http.Config{}), ask{method: "GET", target: "/keys"})
+	want := `{"keys":[{"id":"k1","name":"late","scopes":[],"createdAt":"2026-05-04T12:00:00Z","expiresAt":"9999-12-31T23:59:59Z"},` +
+		`{"id":"k2","name":"early","scopes":[],"createdAt":"0000-01-01T00:00:00Z","revokedAt":"9999-12-31T23:59:59Z"}]}`
+	if res.StatusCode != 200 || string(body) != want {
+		t.Errorf("got %d %s", res.StatusCode, body)
+	}
+}
+
 func TestCreateKey(t *testing.T) {
 	for sent, want := range map[string]string{
 		`{"name":"portal","scopes":["S.READ"]}`:                                                   "portal [S.READ] 0001-01-01T00:00:00Z",
@@ -79,6 +97,9 @@ func TestCreateKeyRefuses(t *testing.T) {
 		`{"expiresAt":1767225600}`:      "member expiresAt of the body must be a string",
 		`{"name":"a","expiresat":"x"}`:  `unknown member "expiresat"`,
 		`{"name":"a","expires_at":"x"}`: `unknown member "expires_at"`,
+		`{"name":"a","name":"b"}`:       `member "name" of the body stands twice`,
+		`{"name":"a","n\u0061me":"a"}`:  `member "name" of the body stands twice`,
+		`{"expiresAt":null,"expiresAt":"2027-01-01T00:00:00Z"}`: `member "expiresAt" of the body stands twice`,
 	} {
 		t.Run(sent, func(t *testing.T) {
 			res, body := do(t, h, ask{method: "POST", target: "/keys", body: sent})

@@ -11,7 +11,8 @@ const (
 	contentTypeNDJSON = "application/x-ndjson"
 	// headerNextCursor is the trailer of an export that its limit has ended.
 	headerNextCursor = "Next-Cursor"
-	// lineTimeout is how long a client may take to read a line, so that one that has gone silent holds nothing for ever.
+	// lineTimeout is how long a client may take to read a line, or a chunk of any other body, so that one that has gone
+	// silent holds nothing for ever.
 	lineTimeout = 60 * time.Second
 )
 

@@ -3,7 +3,6 @@ package http
 import (
 	"errors"
 	nethttp "net/http"
-	"time"
 
 	"tutti/internal/core"
 )
@@ -19,7 +18,6 @@ var errNobodyReads = errors.New("nobody reads the body")
 type listStream struct {
 	w       nethttp.ResponseWriter
 	r       *nethttp.Request
-	control *nethttp.ResponseController
 	pending []byte
 	rows    int
 	// begun is true once the status is sent.
@@ -28,7 +26,7 @@ type listStream struct {
 
 // newListStream makes a stream that begins with head. Nothing is written before there is a chunk.
 func newListStream(w nethttp.ResponseWriter, r *nethttp.Request, head string) *listStream {
-	return &listStream{w: w, r: r, control: nethttp.NewResponseController(w), pending: []byte(head)}
+	return &listStream{w: w, r: r, pending: []byte(head)}
 }
 
 // addAnalysis adds a row.
@@ -37,19 +35,24 @@ func (s *listStream) addAnalysis(a core.Analysis) error {
 		s.pending = append(s.pending, ',')
 	}
 	s.rows++
-	if len(s.pending)+len(a.Body) < listChunk {
-		s.pending = append(s.pending, a.Body...)
+	return s.add(a.Body)
+}
+
+// add adds a piece of the body.
+func (s *listStream) add(piece []byte) error {
+	if len(s.pending)+len(piece) < listChunk {
+		s.pending = append(s.pending, piece...)
 		return nil
 	}
 	if err := s.send(s.pending); err != nil {
 		return err
 	}
 	s.pending = s.pending[:0]
-	if len(a.Body) < listChunk {
-		s.pending = append(s.pending, a.Body...)
+	if len(piece) < listChunk {
+		s.pending = append(s.pending, piece...)
 		return nil
 	}
-	return s.send(a.Body)
+	return s.send(piece)
 }
 
 func (s *listStream) send(b []byte) error {
@@ -61,11 +64,7 @@ func (s *listStream) send(b []byte) error {
 	if s.r.Method == nethttp.MethodHead {
 		return errNobodyReads
 	}
-	// A client that has gone silent must not hold a goroutine for ever; a writer without deadlines (a test's) is written
-	// without.
-	_ = s.control.SetWriteDeadline(time.Now().Add(lineTimeout))
-	_, err := s.w.Write(b)
-	return err
+	return writeChunks(s.w, b)
 }
 
 // end writes what is left, and tail behind it.

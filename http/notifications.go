@@ -67,7 +67,7 @@ func (h *Handler) notify(w nethttp.ResponseWriter, r *nethttp.Request) error {
 	if faults == nil {
 		faults = []core.EventFault{}
 	}
-	writeJSON(w, nethttp.StatusAccepted, contentTypeJSON, notifiedBody{
+	h.writeJSON(w, r, nethttp.StatusAccepted, contentTypeJSON, notifiedBody{
 		Successful: true, RequestID: requestID, Accepted: notified.Accepted,
 		NotUnderstood: len(notified.Faults), Faults: faults,
 	})

@@ -1,8 +1,8 @@
 package http
 
 import (
+	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,18 +16,31 @@ import (
 // EXPIRESAT for expiresAt.
 type object map[string]json.RawMessage
 
-// decodeObject reads a body; one that is no JSON object is CodeInvalid.
+// decodeObject reads a body; one that is no JSON object, or has two members of one name, of which readers would take
+// different ones, is CodeInvalid.
 func decodeObject(body []byte) (object, error) {
-	var members object
 	if !utf8.Valid(body) {
 		return nil, core.NewError(core.CodeInvalid, "the body is not UTF-8")
 	}
-	err := json.Unmarshal(body, &members)
-	if _, other := errors.AsType[*json.UnmarshalTypeError](err); other || err == nil && members == nil {
+	var whole json.RawMessage
+	if err := json.Unmarshal(body, &whole); err != nil {
+		return nil, core.WrapError(core.CodeInvalid, "the body is not valid JSON", err)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(whole))
+	if first, err := decoder.Token(); err != nil || first != json.Delim('{') {
 		return nil, core.NewError(core.CodeInvalid, "the body is not a JSON object")
 	}
-	if err != nil {
-		return nil, core.WrapError(core.CodeInvalid, "the body is not valid JSON", err)
+	members := object{}
+	for decoder.More() {
+		// What is valid as a whole cannot fail in a part.
+		token, _ := decoder.Token()
+		name, _ := token.(string)
+		if _, twice := members[name]; twice {
+			return nil, core.NewError(core.CodeInvalid, "member "+shown(name)+" of the body stands twice")
+		}
+		var value json.RawMessage
+		_ = decoder.Decode(&value)
+		members[name] = value
 	}
 	return members, nil
 }

@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"encoding/json"
 	nethttp "net/http"
-	"strconv"
 
 	"tutti/internal/core"
 )
@@ -42,8 +41,6 @@ func openAPIFor(basePath, version string) ([]byte, error) {
 }
 
 func (h *Handler) serveOpenAPI(w nethttp.ResponseWriter, _ *nethttp.Request) error {
-	w.Header().Set("Content-Type", contentTypeJSON)
-	w.Header().Set("Content-Length", strconv.Itoa(len(h.openAPI)))
-	_, _ = w.Write(h.openAPI)
+	writeEncoded(w, h.openAPI)
 	return nil
 }

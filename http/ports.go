@@ -40,6 +40,16 @@ type AnalysisTypes interface {
 	MetaSchema() []byte
 }
 
+// AnalysisTypeStreams gives what AnalysisTypes does piece by piece, so that no body is held whole: all versions of an
+// analysis type, and a page of many, may be large. An AnalysisTypes that is one too is asked so. each must not change the
+// bytes; an error of it ends the call and is returned.
+type AnalysisTypeStreams interface {
+	// StreamType gives the body of AnalysisTypes.Type.
+	StreamType(ctx context.Context, name string, version int, unrendered bool, each func(piece []byte) error) error
+	// StreamList gives the body of AnalysisTypes.List.
+	StreamList(ctx context.Context, query core.AnalysisTypeQuery, hideSchema, unrendered bool, each func(piece []byte) error) error
+}
+
 // Studies are those of the built-in metadata repository.
 type Studies interface {
 	// Studies gives the ids of all studies in order.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	nethttp "net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -139,7 +140,7 @@ func (h *Handler) fail(w nethttp.ResponseWriter, r *nethttp.Request, err error) 
 			w.Header().Set(headerChallenge, challenge)
 		}
 	}
-	writeJSON(w, p.Status, contentTypeProblem, p)
+	h.writeJSON(w, r, p.Status, contentTypeProblem, p)
 }
 
 // notAcceptable refuses a client that takes none of the offered media types.
@@ -174,30 +175,42 @@ func retryAfter(d time.Duration) string {
 	return strconv.Itoa(max(1, int(math.Ceil(d.Seconds()))))
 }
 
-// writeJSON writes body with its length. What cannot be written has no reader any more.
-func writeJSON(w nethttp.ResponseWriter, status int, contentType string, body any) {
+// writeJSON answers with body, with its length.
+func (h *Handler) writeJSON(w nethttp.ResponseWriter, r *nethttp.Request, status int, contentType string, body any) {
 	var encoded bytes.Buffer
-	err := encodeJSON(&encoded, body)
-	b := bytes.TrimSuffix(encoded.Bytes(), []byte("\n"))
-	if err != nil {
-		// Bodies are structs of this package, which always marshal; times out of range would be the exception.
-		status, contentType = nethttp.StatusInternalServerError, contentTypeProblem
-		b = []byte(`{"type":"about:blank","title":"Internal Server Error","status":500,` +
-			`"detail":"the answer cannot be written as JSON","instance":"/","code":"internal","requestId":""}`)
+	if err := encodeJSON(&encoded, body); err != nil {
+		// A time out of range, which a problem does not have.
+		h.fail(w, r, core.WrapError(core.CodeInternal, "the answer cannot be written as JSON", err))
+		return
 	}
-	header := w.Header()
-	header.Set("Content-Type", contentType)
-	header.Set("Content-Length", strconv.Itoa(len(b)))
-	w.WriteHeader(status)
-	_, _ = w.Write(b)
+	writeWhole(w, status, contentType, bytes.TrimSuffix(encoded.Bytes(), []byte("\n")))
 }
 
-// writeEncoded writes a body that is JSON already, as it is.
+// writeEncoded answers with a body that is JSON already, as it is.
 func writeEncoded(w nethttp.ResponseWriter, body []byte) {
+	writeWhole(w, nethttp.StatusOK, contentTypeJSON, body)
+}
+
+func writeWhole(w nethttp.ResponseWriter, status int, contentType string, body []byte) {
 	header := w.Header()
-	header.Set("Content-Type", contentTypeJSON)
+	header.Set("Content-Type", contentType)
 	header.Set("Content-Length", strconv.Itoa(len(body)))
-	_, _ = w.Write(body)
+	w.WriteHeader(status)
+	// What cannot be written has no reader any more.
+	_ = writeChunks(w, body)
+}
+
+// writeChunks writes b, and gives a client time for each listChunk of it alone: one that has gone silent must not hold a
+// goroutine and a body for ever, and a slow one may read on. A writer without deadlines (a test's) is written without.
+func writeChunks(w nethttp.ResponseWriter, b []byte) error {
+	control := nethttp.NewResponseController(w)
+	for chunk := range slices.Chunk(b, listChunk) {
+		_ = control.SetWriteDeadline(time.Now().Add(lineTimeout))
+		if _, err := w.Write(chunk); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // encodeJSON writes v as one line. <, > and & stay as they are: no answer is read as HTML, and a document full of them

@@ -85,12 +85,26 @@ func (h *Handler) answerAnalysisType(w nethttp.ResponseWriter, r *nethttp.Reques
 	if err != nil {
 		return err
 	}
-	body, err := h.ports.AnalysisTypes.Type(r.Context(), name, version, unrendered)
-	if err != nil {
-		return fmt.Errorf("reading an analysis type: %w", err)
+	stream := newListStream(w, r, "")
+	if streams, ok := h.ports.AnalysisTypes.(AnalysisTypeStreams); ok {
+		err = streams.StreamType(r.Context(), name, version, unrendered, stream.add)
+	} else {
+		err = whole(stream)(h.ports.AnalysisTypes.Type(r.Context(), name, version, unrendered))
 	}
-	writeEncoded(w, body)
-	return nil
+	if err != nil {
+		return stream.fail(fmt.Errorf("reading an analysis type: %w", err))
+	}
+	return stream.end("")
+}
+
+// whole adds a body that is there as a whole.
+func whole(stream *listStream) func(body []byte, err error) error {
+	return func(body []byte, err error) error {
+		if err != nil {
+			return err
+		}
+		return stream.add(body)
+	}
 }
 
 func (h *Handler) listAnalysisTypes(w nethttp.ResponseWriter, r *nethttp.Request) error {
@@ -110,12 +124,16 @@ func (h *Handler) listAnalysisTypes(w nethttp.ResponseWriter, r *nethttp.Request
 	if err != nil {
 		return err
 	}
-	body, err := h.ports.AnalysisTypes.List(r.Context(), query, hideSchema, unrendered)
-	if err != nil {
-		return fmt.Errorf("listing analysis types: %w", err)
+	stream := newListStream(w, r, "")
+	if streams, ok := h.ports.AnalysisTypes.(AnalysisTypeStreams); ok {
+		err = streams.StreamList(r.Context(), query, hideSchema, unrendered, stream.add)
+	} else {
+		err = whole(stream)(h.ports.AnalysisTypes.List(r.Context(), query, hideSchema, unrendered))
 	}
-	writeEncoded(w, body)
-	return nil
+	if err != nil {
+		return stream.fail(fmt.Errorf("listing analysis types: %w", err))
+	}
+	return stream.end("")
 }
 
 // analysisTypeQueryOf reads which analysis types are listed, and in which order: by default the newest first.

@@ -47,7 +47,7 @@ func (h *Handler) listStudies(w nethttp.ResponseWriter, r *nethttp.Request) erro
 	if ids == nil {
 		ids = []string{}
 	}
-	writeJSON(w, nethttp.StatusOK, contentTypeJSON, ids)
+	h.writeJSON(w, r, nethttp.StatusOK, contentTypeJSON, ids)
 	return nil
 }
 
@@ -60,7 +60,7 @@ func (h *Handler) getStudy(w nethttp.ResponseWriter, r *nethttp.Request) error {
 	if err != nil {
 		return fmt.Errorf("reading a study: %w", err)
 	}
-	writeJSON(w, nethttp.StatusOK, contentTypeJSON, studyBody{Study: study})
+	h.writeJSON(w, r, nethttp.StatusOK, contentTypeJSON, studyBody{Study: study})
 	return nil
 }
 
@@ -81,7 +81,7 @@ func (h *Handler) createStudy(w nethttp.ResponseWriter, r *nethttp.Request) erro
 	if err := h.ports.Studies.CreateStudy(r.Context(), study); err != nil {
 		return fmt.Errorf("adding a study: %w", err)
 	}
-	writeJSON(w, nethttp.StatusOK, contentTypeJSON, studyBody{Study: study})
+	h.writeJSON(w, r, nethttp.StatusOK, contentTypeJSON, studyBody{Study: study})
 	return nil
 }
 

@@ -106,6 +106,8 @@ func TestCreateStudyRefuses(t *testing.T) {
 		"null":            {ask{body: `null`}, 400, "invalid", "malformed.parameter", "the body is not a JSON object"},
 		"a number":        {ask{body: `{"name":1}`}, 400, "invalid", "malformed.parameter", "member name of the body must be a string"},
 		"an object in it": {ask{body: `{"organization":{}}`}, 400, "invalid", "malformed.parameter", "member organization of the body must be a string"},
+		"a member twice":  {ask{body: `{"name":"A","name":"B"}`}, 400, "invalid", "malformed.parameter", `member "name" of the body stands twice`},
+		"info twice":      {ask{body: `{"info":{},"info":{}}`}, 400, "invalid", "malformed.parameter", `member "info" of the body stands twice`},
 		"a NUL":           {ask{body: `{"description":"a\u0000b"}`}, 400, "invalid", "malformed.parameter", "member description of the body holds a NUL character"},
 		"not UTF-8":       {ask{body: "{\"name\":\"\xff\"}"}, 400, "invalid", "malformed.parameter", "the body is not UTF-8"},
 		"deep":            {ask{body: deep}, 400, "invalid", "malformed.parameter", "the body is not valid JSON"},

@@ -56,7 +56,7 @@ func (h *Handler) submit(w nethttp.ResponseWriter, r *nethttp.Request) error {
 	if err != nil {
 		return fmt.Errorf("submitting an analysis: %w", err)
 	}
-	writeJSON(w, nethttp.StatusOK, contentTypeJSON, submittedBody{AnalysisID: id, Status: statusOK})
+	h.writeJSON(w, r, nethttp.StatusOK, contentTypeJSON, submittedBody{AnalysisID: id, Status: statusOK})
 	return nil
 }
 
@@ -77,7 +77,7 @@ func (h *Handler) change(by func(Submissions) changeFunc) handlerFunc {
 		if err := by(h.ports.Submissions)(r.Context(), t.study, t.id, body); err != nil {
 			return fmt.Errorf("changing an analysis: %w", err)
 		}
-		writeJSON(w, nethttp.StatusOK, contentTypeJSON, messageBody{Message: "AnalysisId " + t.id + " successfully updated"})
+		h.writeJSON(w, r, nethttp.StatusOK, contentTypeJSON, messageBody{Message: "AnalysisId " + t.id + " successfully updated"})
 		return nil
 	}
 }
@@ -103,7 +103,7 @@ func (h *Handler) setState(state core.AnalysisState, done string) handlerFunc {
 		if err := h.ports.Submissions.SetState(r.Context(), t.study, t.id, state); err != nil {
 			return fmt.Errorf("changing the state of an analysis: %w", err)
 		}
-		writeJSON(w, nethttp.StatusOK, contentTypeJSON, messageBody{Message: fmt.Sprintf(done, t.id)})
+		h.writeJSON(w, r, nethttp.StatusOK, contentTypeJSON, messageBody{Message: fmt.Sprintf(done, t.id)})
 		return nil
 	}
 }

@@ -19,8 +19,8 @@ type pingBody struct {
 	Message string `json:"message"`
 }
 
-func (h *Handler) ping(w nethttp.ResponseWriter, _ *nethttp.Request) error {
-	writeJSON(w, nethttp.StatusOK, contentTypeJSON, pingBody{Message: "tutti is alive"})
+func (h *Handler) ping(w nethttp.ResponseWriter, r *nethttp.Request) error {
+	h.writeJSON(w, r, nethttp.StatusOK, contentTypeJSON, pingBody{Message: "tutti is alive"})
 	return nil
 }
 
@@ -46,6 +46,6 @@ func (h *Handler) ready(w nethttp.ResponseWriter, r *nethttp.Request) error {
 		status = nethttp.StatusServiceUnavailable
 		w.Header().Set("Retry-After", retryAfter(0))
 	}
-	writeJSON(w, status, contentTypeJSON, body)
+	h.writeJSON(w, r, status, contentTypeJSON, body)
 	return nil
 }

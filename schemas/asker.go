@@ -26,6 +26,7 @@ var errRedirect = errors.New("the redirect is not followed")
 type asker struct {
 	cfg    Config
 	client *http.Client
+	queues *queues
 }
 
 func newAsker(cfg Config) (*asker, error) {
@@ -36,10 +37,12 @@ func newAsker(cfg Config) (*asker, error) {
 	// There is no proxy: one would ask addresses that the guard never sees.
 	transport := &http.Transport{
 		DialContext: g.dial, ForceAttemptHTTP2: true,
-		MaxIdleConns: 64, MaxIdleConnsPerHost: maxAtOnce, MaxConnsPerHost: 4 * maxAtOnce, IdleConnTimeout: 90 * time.Second,
+		// No MaxConnsPerHost: its queue would count as the time that a service takes. queues bounds the calls.
+		MaxIdleConns: 64, MaxIdleConnsPerHost: maxAtOnce, IdleConnTimeout: 90 * time.Second,
 		TLSHandshakeTimeout: cfg.Timeout, ResponseHeaderTimeout: cfg.Timeout, MaxResponseHeaderBytes: maxAnswerBytes,
 	}
-	return &asker{cfg: cfg, client: &http.Client{Transport: transport, Timeout: cfg.Timeout, CheckRedirect: sameHost}}, nil
+	client := &http.Client{Transport: transport, Timeout: cfg.Timeout, CheckRedirect: sameHost}
+	return &asker{cfg: cfg, client: client, queues: &queues{hosts: map[string]*queue{}}}, nil
 }
 
 // sameHost follows a redirect only to where the call went in the first place.
@@ -54,15 +57,20 @@ func sameHost(next *http.Request, before []*http.Request) error {
 
 func (a *asker) close() { a.client.CloseIdleConnections() }
 
-// ask asks until there is an answer, at most maxAttempts times.
+// ask asks until there is an answer, at most maxAttempts times, or ctx ends.
 func (a *asker) ask(ctx context.Context, q *question) answer {
 	var last answer
 	for attempt := range maxAttempts {
 		if attempt > 0 && !a.wait(ctx, attempt) {
 			return last
 		}
+		leave, ok := a.queues.enter(ctx, q.host)
+		if !ok {
+			return noTimeLeft()
+		}
 		began := time.Now()
 		last = a.once(ctx, q.url)
+		leave()
 		a.cfg.Metrics.asked(last.result(), time.Since(began))
 		if !last.silent {
 			return last
@@ -95,6 +103,12 @@ func (a *asker) wait(ctx context.Context, attempt int) bool {
 	}
 }
 
+// noTimeLeft is the answer about a value when the time for a whole analysis, which the other calls and the wait for their
+// turn have taken, is over. It says nothing of the service.
+func noTimeLeft() answer {
+	return answer{message: "could not be checked: there was no time left to ask the service", retryable: true}
+}
+
 // once makes one call.
 func (a *asker) once(ctx context.Context, at string) answer {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
@@ -103,6 +117,9 @@ func (a *asker) once(ctx context.Context, at string) answer {
 	}
 	request.Header.Set("User-Agent", a.cfg.UserAgent)
 	response, err := a.client.Do(request)
+	if err != nil && ctx.Err() != nil {
+		return noTimeLeft()
+	}
 	if err != nil {
 		return a.failed(err)
 	}

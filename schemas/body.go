@@ -3,107 +3,230 @@ package schemas
 import (
 	"context"
 	"errors"
-	"time"
+	"slices"
 
 	"tutti/internal/core"
 )
+
+const (
+	// firstRows is how many rows of a list are read at first, most rows after that as many as rowsBytes hold: a list may
+	// have any number of large ones.
+	firstRows = 4
+	mostRows  = 100
+	rowsBytes = 1 << 20
+	// keptShare is which part of the cache, one in so many, the body of all versions of a type may take at most.
+	keptShare = 8
+)
+
+// errNotKept ends the making of a body that is too large to be kept.
+var errNotKept = errors.New("the body is too large to be kept")
 
 // Type gives the body of one version of an analysis type; version 0 gives the latest with all versions beside it, the
 // newest first. unrendered leaves the base schema out. CodeNotFound with ErrorID analysis.type.not.found when there is
 // none. The caller must not change the bytes.
 func (s *Service) Type(ctx context.Context, name string, version int, unrendered bool) ([]byte, error) {
+	return collected(func(each func([]byte) error) error { return s.StreamType(ctx, name, version, unrendered, each) })
+}
+
+// StreamType gives what Type does piece by piece, so that a large body is never held as a whole. each must not change the
+// bytes; an error of it ends the stream and is returned.
+func (s *Service) StreamType(ctx context.Context, name string, version int, unrendered bool, each func([]byte) error) error {
 	key := bodyKey{name: name, version: version, unrendered: unrendered}
 	if version < 0 {
-		return nil, notFound(name, version, nil)
+		return notFound(name, version, nil)
 	}
-	if version == 0 {
-		return s.whole(ctx, key)
+	if version > 0 {
+		body, err := s.one(ctx, key)
+		if err != nil {
+			return err
+		}
+		return each(body)
 	}
+	all, err := s.whole(ctx, key)
+	switch {
+	case err != nil:
+		return err
+	case all.body != nil:
+		return each(all.body)
+	default:
+		return s.versions(ctx, key, all.version, each)
+	}
+}
+
+// collected puts the pieces of a stream together.
+func collected(stream func(each func([]byte) error) error) ([]byte, error) {
+	var body []byte
+	err := stream(func(piece []byte) error {
+		if body == nil {
+			body = slices.Clip(piece) // what is appended must not touch a body that is kept
+			return nil
+		}
+		body = append(body, piece...)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return body, nil
+}
+
+// one gives the body of one version.
+func (s *Service) one(ctx context.Context, key bodyKey) ([]byte, error) {
 	if body, ok := s.bodies.get(key); ok {
 		return body, nil
 	}
 	// A caller must not share a load that a registration, known to it to be done, overtook.
 	return together(ctx, &s.flights, flightKey("body", s.wholes.now(), key), func(ctx context.Context) ([]byte, error) {
-		t, err := s.store.AnalysisType(ctx, name, version)
+		t, err := s.store.AnalysisType(ctx, key.name, key.version)
 		if err != nil {
-			return nil, notFound(name, version, err)
+			return nil, notFound(key.name, key.version, err)
 		}
-		return s.element(t, unrendered)
+		return s.element(t, key.unrendered)
 	})
 }
 
 // whole gives the body for version 0.
-func (s *Service) whole(ctx context.Context, key bodyKey) ([]byte, error) {
+func (s *Service) whole(ctx context.Context, key bodyKey) (whole, error) {
 	known, ok := s.wholes.get(key)
 	if ok && (!s.shared.Load() || s.cfg.Now().Sub(known.at) < freshFor) {
-		return known.body, nil
+		return known, nil
 	}
 	generation := s.wholes.now()
-	return together(ctx, &s.flights, flightKey("whole", generation, key), func(ctx context.Context) ([]byte, error) {
+	return together(ctx, &s.flights, flightKey("whole", generation, key), func(ctx context.Context) (whole, error) {
 		at := s.cfg.Now()
-		if ok {
-			t, err := s.store.AnalysisType(ctx, key.name, 0)
-			if err != nil {
-				return nil, notFound(key.name, 0, err)
-			}
-			if t.Version == known.version {
-				s.wholes.put(generation, key, whole{known.body, known.version, at}, bodyCost(known.body, key))
-				return known.body, nil
-			}
+		t, err := s.store.AnalysisType(ctx, key.name, 0)
+		if err != nil {
+			return whole{}, notFound(key.name, 0, err)
 		}
-		return s.loadWhole(ctx, key, generation, at)
+		all := whole{version: t.Version, at: at}
+		if ok && t.Version == known.version {
+			all.body = known.body
+		} else if all.body, err = s.loadWhole(ctx, key, t); err != nil {
+			return whole{}, err
+		}
+		s.wholes.put(generation, key, all, bodyCost(all.body, key))
+		return all, nil
 	})
 }
 
-func (s *Service) loadWhole(ctx context.Context, key bodyKey, generation uint64, at time.Time) ([]byte, error) {
-	versions, err := s.store.AnalysisTypeVersions(ctx, key.name)
-	if err != nil || len(versions) == 0 {
-		return nil, notFound(key.name, 0, err)
+// loadWhole makes the body for version 0 when latest is the latest version, nil when it is too large to be kept.
+func (s *Service) loadWhole(ctx context.Context, key bodyKey, latest core.AnalysisType) ([]byte, error) {
+	if _, err := s.element(latest, key.unrendered); err != nil { // which keeps it
+		return nil, err
 	}
 	var body []byte
-	for i, t := range versions {
-		element, err := s.element(t, key.unrendered)
-		if err != nil {
-			return nil, err
+	err := s.versions(ctx, key, latest.Version, func(piece []byte) error {
+		if int64(len(body)+len(piece)) > s.cfg.CacheBytes/keptShare {
+			return errNotKept
 		}
-		if i == 0 {
-			body = append(append(body, element[:len(element)-1]...), `,"versions":[`...)
-		} else {
-			body = append(body, ',')
-		}
-		body = append(body, element...)
+		body = append(body, piece...)
+		return nil
+	})
+	if errors.Is(err, errNotKept) {
+		return nil, nil
 	}
-	body = append(body, "]}"...)
-	s.wholes.put(generation, key, whole{body, versions[0].Version, at}, bodyCost(body, key))
-	return body, nil
+	return body, err
+}
+
+// versions gives the body for version 0 piece by piece. Versions have no gaps, and what one says never changes.
+func (s *Service) versions(ctx context.Context, key bodyKey, latest int, each func([]byte) error) error {
+	for version := latest; version > 0; version-- {
+		body, err := s.one(ctx, bodyKey{name: key.name, version: version, unrendered: key.unrendered})
+		if err != nil {
+			return err
+		}
+		pieces := [][]byte{[]byte(","), body}
+		if version == latest {
+			pieces = [][]byte{body[:len(body)-1], []byte(`,"versions":[`), body}
+		}
+		for _, piece := range pieces {
+			if err := each(piece); err != nil {
+				return err
+			}
+		}
+	}
+	return each([]byte("]}"))
 }
 
 // List gives the body of a page of the analysis types: {limit, offset, count, resultSet}, count being the number of all
 // that match. hideSchema leaves their schemas out, unrendered the base schema.
 func (s *Service) List(ctx context.Context, query core.AnalysisTypeQuery, hideSchema, unrendered bool) ([]byte, error) {
-	types, count, err := s.store.ListAnalysisTypes(ctx, query)
-	if err != nil {
-		return nil, err
-	}
-	body := []byte(`{"limit":` + decimal(query.Limit) + `,"offset":` + decimal(query.Offset) + `,"count":` + decimal(count) + `,"resultSet":[`)
-	for i, t := range types {
-		if i > 0 {
-			body = append(body, ',')
+	return collected(func(each func([]byte) error) error { return s.StreamList(ctx, query, hideSchema, unrendered, each) })
+}
+
+// StreamList gives what List does piece by piece, as StreamType does.
+func (s *Service) StreamList(
+	ctx context.Context, query core.AnalysisTypeQuery, hideSchema, unrendered bool, each func([]byte) error,
+) error {
+	given := map[core.AnalysisTypeRef]struct{}{}
+	part := query
+	for part.Limit = firstRows; ; {
+		if query.Limit > 0 {
+			part.Limit = min(part.Limit, query.Limit-len(given))
 		}
-		if hideSchema {
-			if body, err = s.head(body, t); err != nil {
-				return nil, err
+		types, count, err := s.store.ListAnalysisTypes(ctx, part)
+		if err != nil {
+			return err
+		}
+		if part.Offset == query.Offset {
+			begin := `{"limit":` + decimal(query.Limit) + `,"offset":` + decimal(query.Offset) + `,"count":` + decimal(count) + `,"resultSet":[`
+			if err := each([]byte(begin)); err != nil {
+				return err
 			}
-			body = append(body, '}')
+		}
+		if err := s.rows(types, hideSchema, unrendered, given, each); err != nil {
+			return err
+		}
+		if len(types) < part.Limit || len(given) == query.Limit {
+			return each([]byte("]}"))
+		}
+		part.Offset += len(types)
+		part.Limit = rowsAfter(types)
+	}
+}
+
+// rows gives the rows of a list. One that was given before is passed over: a registration has moved it down meanwhile.
+// None can be missed, because none is ever removed.
+func (s *Service) rows(
+	types []core.AnalysisType, hideSchema, unrendered bool, given map[core.AnalysisTypeRef]struct{}, each func([]byte) error,
+) error {
+	for _, t := range types {
+		ref := core.AnalysisTypeRef{Name: t.Name, Version: t.Version}
+		if _, twice := given[ref]; twice {
 			continue
 		}
-		element, err := s.element(t, unrendered)
-		if err != nil {
-			return nil, err
+		if len(given) > 0 {
+			if err := each([]byte(",")); err != nil {
+				return err
+			}
 		}
-		body = append(body, element...)
+		given[ref] = struct{}{}
+		body, err := s.row(t, hideSchema, unrendered)
+		if err != nil {
+			return err
+		}
+		if err := each(body); err != nil {
+			return err
+		}
 	}
-	return append(body, "]}"...), nil
+	return nil
+}
+
+func (s *Service) row(t core.AnalysisType, hideSchema, unrendered bool) ([]byte, error) {
+	if !hideSchema {
+		return s.element(t, unrendered)
+	}
+	body, err := s.head(nil, t)
+	return append(body, '}'), err
+}
+
+// rowsAfter gives how many rows like some are read at once.
+func rowsAfter(some []core.AnalysisType) int {
+	size := 1
+	for _, t := range some {
+		size += len(t.Schema)
+	}
+	return min(max(len(some)*rowsBytes/size, 1), mostRows)
 }
 
 // element gives the body of one version, which is made once.

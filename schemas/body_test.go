@@ -121,7 +121,7 @@ func TestNoStaleAnswer(t *testing.T) {
 	t.Run("a load that a registration overtakes is not kept", func(t *testing.T) {
 		s, store := newService(t, schemas.Config{})
 		register(t, s, `{"name":"a","schema":`+simple+`}`)
-		store.onVersions = func() { register(t, s, `{"name":"a","schema":`+simple+`}`) }
+		store.onRead = func() { register(t, s, `{"name":"a","schema":`+simple+`}`) }
 		if _, err := s.Type(t.Context(), "a", 0, false); err != nil {
 			t.Fatal(err)
 		}
@@ -173,6 +173,35 @@ func TestNoStaleAnswer(t *testing.T) {
 			t.Errorf("validated by %d, %v", ref.Version, err)
 		}
 	})
+}
+
+// TestRegistrationThatIsStoredAfterItFailed: from then on the store is asked what is the latest, for the registration may
+// be seen at any time.
+func TestRegistrationThatIsStoredAfterItFailed(t *testing.T) {
+	now := fixedNow()
+	s, store := newService(t, schemas.Config{Now: func() time.Time { return now }})
+	register(t, s, `{"name":"a","schema":`+simple+`}`)
+	store.addErr, store.unseen = errors.New("the connection broke"), true
+	if _, err := s.Register(t.Context(), []byte(`{"name":"a","schema":`+simple+`}`)); !errors.Is(err, store.addErr) {
+		t.Fatal(err)
+	}
+	look := func(want int) {
+		t.Helper()
+		ref, err := s.Validate(t.Context(), "S1", []byte(analysis("a", "")))
+		if err != nil || ref.Version != want {
+			t.Errorf("validated by %d, %v, want %d", ref.Version, err, want)
+		}
+		got, err := s.Type(t.Context(), "a", 0, false)
+		if err != nil || versionOf(t, got) != want {
+			t.Errorf("the latest is %d, %v, want %d", versionOf(t, got), err, want)
+		}
+	}
+	look(1)
+	second := store.types[0]
+	second.Version = 2
+	store.types = append(store.types, second)
+	now = now.Add(time.Second)
+	look(2)
 }
 
 func TestShared(t *testing.T) {

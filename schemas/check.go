@@ -3,6 +3,7 @@ package schemas
 import (
 	"context"
 	"errors"
+	"math"
 	"strconv"
 	"time"
 
@@ -14,9 +15,11 @@ import (
 // Bounds of the work of one check. A step is a rule asked about a value, or about 32 bytes looked at.
 const (
 	maxSteps = 10_000_000
-	// stepsPerMicrosecond is what a backtracking expression costs: a second of them is all that a check may take.
-	stepsPerMicrosecond = 10
-	bytesPerStep        = 32
+	// timePerStep is what a step takes: a second is all that a check may take.
+	timePerStep  = 100 * time.Nanosecond
+	bytesPerStep = 32
+	// instructionsPerStep are how many instructions of a regular expression a step does, each for one byte.
+	instructionsPerStep = 12
 	// stepsPerLook is how often a check looks whether its caller still waits.
 	stepsPerLook = 1 << 14
 )
@@ -152,10 +155,30 @@ func (c *check) values(r *rule, v *value) bool {
 	if r.enum != nil && (!c.spendOn(v) || !r.enum.has(v)) {
 		ok = c.fault("enum", "must be one of "+listedOf(r.enum))
 	}
-	if r.format != nil && v.kind == kindString && c.spend(len(v.text)/bytesPerStep) && r.format.Validate(v.text) != nil {
-		ok = c.fault("format", "is not a valid "+formatName(r.format.Name))
+	if r.format != nil && v.kind == kindString {
+		ok = c.format(r.format, v.text) && ok
 	}
 	return ok
+}
+
+func (c *check) format(f *jsonschema.Format, text string) bool {
+	if !c.spend(len(text) / bytesPerStep) {
+		return false
+	}
+	began := time.Now()
+	err := f.Validate(text)
+	// A regular expression is compiled, and thrown away.
+	if f.Name == "regex" && !c.spendTime(time.Since(began)) {
+		return false
+	}
+	switch {
+	case err == nil:
+		return true
+	case errors.Is(err, errTooLarge):
+		return c.fault("format", err.Error())
+	default:
+		return c.fault("format", "is not a valid "+formatName(f.Name))
+	}
 }
 
 // spendOn counts the work of comparing a whole value.
@@ -203,15 +226,28 @@ func (c *check) parts(r *rule, v *value, ev *evaluated) bool {
 	}
 }
 
-// matches asks an expression about a text.
+// spendTime counts work that was done by what it took.
+func (c *check) spendTime(took time.Duration) bool { return c.spend(int(took / timePerStep)) }
+
+// matches asks an expression about a text. A match cannot be stopped, so one that might take more work than is left is
+// not begun; of the others counts what they took, which is mostly far less than the most that they might have.
 func (c *check) matches(regex jsonschema.Regexp, text string) bool {
 	if !c.spend(1 + len(text)/bytesPerStep) {
 		return false
 	}
-	if _, ok := regex.(backtracking); !ok {
-		return regex.MatchString(text)
+	most, tooLong, timed := 0, false, time.Duration(math.MaxInt64)
+	switch r := regex.(type) {
+	case linear:
+		most = len(text) * r.instructions / instructionsPerStep
+		timed = time.Duration(most) * timePerStep
+	case backtracking:
+		most, tooLong = int(matchTimeout/timePerStep), len(text) > maxBacktracked
+	}
+	if tooLong || c.steps+most > maxSteps {
+		c.err = errTooMuchWork
+		return false
 	}
 	began := time.Now()
 	ok := regex.MatchString(text)
-	return c.spend(int(time.Since(began).Microseconds())*stepsPerMicrosecond) && ok
+	return c.spendTime(min(timed, time.Since(began))) && ok
 }

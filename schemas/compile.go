@@ -15,7 +15,7 @@ import (
 // Limits of a dynamic schema. The compiler's work grows with the square of maxSubschemas; checking recurses as deep as
 // rules about one value refer to each other.
 const (
-	maxSchemaBytes = 4 << 20
+	maxSchemaBytes = 1 << 20
 	maxSubschemas  = 10_000
 	maxInPlace     = 100
 )
@@ -33,12 +33,12 @@ func (noLoader) Load(string) (any, error) { return nil, errNotLoaded }
 
 var _ jsonschema.URLLoader = noLoader{}
 
-func newCompiler() *jsonschema.Compiler {
+func newCompiler(e *expressions) *jsonschema.Compiler {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft7)
 	c.AssertFormat()
 	c.UseLoader(noLoader{})
-	c.UseRegexpEngine(compileRegex)
+	c.UseRegexpEngine(e.compile)
 	return c
 }
 
@@ -68,17 +68,22 @@ func compile(ctx context.Context, text string) (*rule, *faults, error) {
 	if err != nil {
 		return nil, oneFault("", "schema", "is no JSON schema"), nil
 	}
-	c := newCompiler()
+	used := newExpressions()
+	c := newCompiler(used)
 	if err := c.AddResource(documentURL, document); err != nil {
 		return nil, nil, err
 	}
 	r, err := compileURL(c, documentURL)
+	if used.tooHeavy() {
+		return nil, oneFault("", "pattern", "has regular expressions that take too much memory together"), nil
+	}
 	if err != nil {
 		return nil, explain(err, &tree), nil
 	}
 	if f := circles(r); f != nil {
 		return nil, f, nil
 	}
+	r.instructions = used.weight
 	return r, nil, nil
 }
 
@@ -134,7 +139,7 @@ func wellFormed(ctx context.Context, tree *value) (*faults, error) {
 			return oneFault("/$schema", "$schema", "is not one of the drafts that are known: draft-04, draft-06, draft-07, 2019-09, 2020-12"), nil
 		}
 	}
-	meta, err := compileURL(newCompiler(), draft)
+	meta, err := compileURL(newCompiler(newExpressions()), draft)
 	if err != nil {
 		return nil, err
 	}

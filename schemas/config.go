@@ -11,6 +11,8 @@ import (
 const (
 	// DefaultTimeout is how long an external service may take to answer unless Config says otherwise.
 	DefaultTimeout = 5 * time.Second
+	// DefaultTimeoutInAll is how long all external services may take about one analysis unless Config says otherwise.
+	DefaultTimeoutInAll = time.Minute
 	// DefaultCacheBytes bounds the bodies that are kept unless Config says otherwise.
 	DefaultCacheBytes = 64 << 20
 	// DefaultUserAgent is what external services are told unless Config says otherwise.
@@ -28,8 +30,11 @@ type Config struct {
 	// AllowedHosts are the hosts that external validations may ask, each a name or an address, with a port or for every
 	// port. Only these are asked, and these alone may be private or loopback ones. Default: every public address.
 	AllowedHosts []string
-	// Timeout bounds one call of an external service. Default DefaultTimeout.
+	// Timeout bounds one call of an external service, from when its turn has come. Default DefaultTimeout.
 	Timeout time.Duration
+	// TimeoutInAll bounds all calls about one analysis together, the waits between them and for their turn included. What is
+	// not known by then is a violation that may be right later. Default DefaultTimeoutInAll.
+	TimeoutInAll time.Duration
 	// RetryWait is how long after a first failure an external service is asked again, and twice that after a second; both
 	// vary by half. Default DefaultRetryWait.
 	RetryWait time.Duration
@@ -52,6 +57,9 @@ func (c Config) withDefaults() Config {
 	if c.Timeout == 0 {
 		c.Timeout = DefaultTimeout
 	}
+	if c.TimeoutInAll == 0 {
+		c.TimeoutInAll = DefaultTimeoutInAll
+	}
 	if c.RetryWait == 0 {
 		c.RetryWait = DefaultRetryWait
 	}
@@ -71,7 +79,7 @@ func (c Config) withDefaults() Config {
 }
 
 func (c Config) validate() error {
-	if c.Timeout < 0 || c.RetryWait < 0 || c.CacheBytes < 0 {
+	if c.Timeout < 0 || c.TimeoutInAll < 0 || c.RetryWait < 0 || c.CacheBytes < 0 {
 		return core.NewError(core.CodeInvalid, "the time-out, the wait and the cache of schemas must not be negative")
 	}
 	if f := checkExternals(c.DefaultOptions.ExternalValidations); len(f.list) > 0 {

@@ -61,5 +61,12 @@ func Check(ctx context.Context, schema, text string) (valid bool, compileError s
 	return len(faults.list) == 0, "", keywords, nil
 }
 
+// RulesCost is what the compiled schemas that are kept count for.
+func RulesCost(s *Service) int64 {
+	s.rules.mu.Lock()
+	defer s.rules.mu.Unlock()
+	return s.rules.cost
+}
+
 // Public tells whether an address is public.
 var Public = public

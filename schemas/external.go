@@ -79,7 +79,9 @@ func (a *asker) check(ctx context.Context, found *faults, externals []external, 
 		return nil
 	}
 	silent := silence{hosts: map[string]int{}}
-	group, groupCtx := errgroup.WithContext(ctx)
+	budget, cancel := context.WithTimeout(ctx, a.cfg.TimeoutInAll)
+	defer cancel()
+	var group errgroup.Group
 	group.SetLimit(maxAtOnce)
 	for _, q := range questions {
 		group.Go(func() error {
@@ -87,14 +89,15 @@ func (a *asker) check(ctx context.Context, found *faults, externals []external, 
 				q.answer = answer{message: "was not asked about: the service does not answer", retryable: true}
 				return nil
 			}
-			q.answer = a.ask(groupCtx, q)
+			q.answer = a.ask(budget, q)
 			if q.answer.silent {
 				silent.note(q.host)
 			}
-			return groupCtx.Err()
+			return nil
 		})
 	}
-	if err := group.Wait(); err != nil || ctx.Err() != nil {
+	_ = group.Wait() // the calls give answers, no errors
+	if ctx.Err() != nil {
 		return givenUp(ctx.Err())
 	}
 	for _, q := range questions {

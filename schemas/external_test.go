@@ -83,6 +83,8 @@ func TestExternalValidation(t *testing.T) {
 		{"5xx is asked three times and says so", "/{value}", "experiment.id", `{"id":"x"}`, status(503), []string{"GET /x", "GET /x", "GET /x"}, `/experiment/id | externalValidations | "x" could not be checked: the service answered 503 | retryable`},
 		{"a value that is a parent", "/v/{value}", "experiment.id", `{"id":".."}`, status(200), nil, `/experiment/id | externalValidations | ".." cannot be asked about: it would change the address that is asked`},
 		{"a value that completes a parent", "/v/.{value}/x", "experiment.id", `{"id":"."}`, status(200), nil, `/experiment/id | externalValidations | "." cannot be asked about: it would change the address that is asked`},
+		{"a value that completes an encoded parent", "/v/%2e{value}/x", "experiment.id", `{"id":"."}`, status(200), nil, `/experiment/id | externalValidations | "." cannot be asked about: it would change the address that is asked`},
+		{"a value that completes an encoded parent in capitals", "/v/{value}%2E/x", "experiment.id", `{"id":"."}`, status(200), nil, `/experiment/id | externalValidations | "." cannot be asked about: it would change the address that is asked`},
 		{"an empty value in a path", "/v/{value}", "experiment.id", `{"id":""}`, status(200), nil, `/experiment/id | externalValidations | is empty, which cannot be asked about`},
 		{"dots in a query", "/v?v={value}", "experiment.id", `{"id":".."}`, status(200), []string{"GET /v?v=.."}, ""},
 		{"a value that is too long", "/{value}", "experiment.id", `{"id":"` + strings.Repeat("x", 9000) + `"}`, status(200), nil, `/experiment/id | externalValidations | is too long to be asked about`},
@@ -222,7 +224,7 @@ func TestPublicAddresses(t *testing.T) {
 		"1.1.1.1": true, "2606:4700::1111": true, "64:ff9b::101:101": true, "8.8.8.8": true,
 		"10.0.0.1": false, "172.16.0.1": false, "192.168.1.1": false, "127.0.0.1": false, "127.8.0.1": false, "0.0.0.0": false,
 		"169.254.169.254": false, "100.64.0.1": false, "100.100.100.200": false, "224.0.0.1": false, "255.255.255.255": false,
-		"192.0.0.192": false, "198.18.0.1": false, "168.63.129.16": false,
+		"192.0.0.192": false, "::ffff:100.64.0.1": false, "::ffff:1.1.1.1": true, "198.18.0.1": false, "168.63.129.16": false,
 		"::": false, "::1": false, "fe80::1": false, "fe80::1%eth0": false, "fc00::1": false, "fd00:ec2::254": false, "ff02::1": false,
 		"::ffff:10.0.0.1": false, "64:ff9b::a9fe:a9fe": false, "64:ff9b::7f00:1": false, "2002:7f00:1::": false, "::7f00:1": false, "fec0::1": false,
 	} {
@@ -239,6 +241,10 @@ func TestExternalRedirects(t *testing.T) {
 	other := newExternal(t, status(200))
 	for _, c := range []struct{ name, to, want string }{
 		{"on the same host", "/end", ""},
+		{"to the same host by its address", "http://HOST/end", ""},
+		{"to the same host and port by https", "https://HOST/end", `"x" is not valid: the service redirected to another host or too often`},
+		{"to the same host with a user", "http://user@HOST/end", `"x" is not valid: the service redirected to another host or too often`},
+		{"to the same host with a password", "http://user:secret@HOST/end", `"x" is not valid: the service redirected to another host or too often`},
 		{"to another port", other.URL + "/x", `"x" is not valid: the service redirected to another host or too often`},
 		{"without end", "/again", `"x" is not valid: the service redirected to another host or too often`},
 		{"to another scheme", "file:///etc/passwd", `"x" is not valid: the service redirected to another host or too often`},
@@ -250,7 +256,7 @@ func TestExternalRedirects(t *testing.T) {
 					return
 				}
 				if c.to != "" {
-					w.Header().Set("Location", c.to)
+					w.Header().Set("Location", strings.Replace(c.to, "HOST", r.Host, 1))
 				}
 				w.WriteHeader(http.StatusFound)
 			})

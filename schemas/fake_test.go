@@ -18,10 +18,14 @@ type fakeStore struct {
 	mu    sync.Mutex
 	types []core.AnalysisType
 	reads int
-	// addErr, when set, is what AddAnalysisType gives after it stored.
+	// addErr, when set, is what AddAnalysisType gives after it stored, or with unseen before anybody can read what it did.
 	addErr error
-	// onVersions, when set, is called between reading all versions and giving them.
-	onVersions func()
+	unseen bool
+	// onRead, when set, is called once between reading a version and giving it.
+	onRead func()
+	// pages are the limits of the lists that were asked for; onList, when set, is called after each.
+	pages  []int
+	onList func()
 }
 
 var _ schemas.Store = (*fakeStore)(nil)
@@ -41,45 +45,40 @@ func (s *fakeStore) AddAnalysisType(_ context.Context, name string,
 	if err != nil {
 		return t, err
 	}
-	s.types = append(s.types, t)
+	if s.addErr == nil || !s.unseen {
+		s.types = append(s.types, t)
+	}
 	return t, s.addErr
 }
 
 func (s *fakeStore) AnalysisType(_ context.Context, name string, version int) (core.AnalysisType, error) {
+	found, err := core.AnalysisType{}, error(core.NewError(core.CodeNotFound, "no such row"))
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.reads++
 	for _, t := range slices.Backward(s.types) {
 		if t.Name == name && (version == 0 || t.Version == version) {
-			return t, nil
+			found, err = t, nil
+			break
 		}
 	}
-	return core.AnalysisType{}, core.NewError(core.CodeNotFound, "no such row")
-}
-
-func (s *fakeStore) AnalysisTypeVersions(_ context.Context, name string) ([]core.AnalysisType, error) {
-	s.mu.Lock()
-	s.reads++
-	var all []core.AnalysisType
-	for _, t := range slices.Backward(s.types) {
-		if t.Name == name {
-			all = append(all, t)
-		}
-	}
-	hook := s.onVersions
-	s.onVersions = nil
+	hook := s.onRead
+	s.onRead = nil
 	s.mu.Unlock()
 	if hook != nil {
 		hook()
 	}
-	return all, nil
+	return found, err
 }
 
 func (s *fakeStore) ListAnalysisTypes(_ context.Context, q core.AnalysisTypeQuery) ([]core.AnalysisType, int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.pages = append(s.pages, q.Limit)
 	all := slices.Clone(s.types)
 	slices.Reverse(all)
+	if s.onList != nil {
+		defer s.onList()
+	}
 	from := min(q.Offset, len(all))
 	return all[from:min(from+q.Limit, len(all))], len(all), nil
 }

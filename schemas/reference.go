@@ -14,6 +14,9 @@ import (
 // explain gives the faults of a schema that does not compile.
 func explain(err error, tree *value) *faults {
 	if e, ok := errors.AsType[*jsonschema.InvalidRegexError](err); ok {
+		if errors.Is(e.Err, errTooLarge) {
+			return oneFault(pointerOf(e.URL), "pattern", errTooLarge.Error()+": "+quoted(e.Regex))
+		}
 		return oneFault(pointerOf(e.URL), "pattern", "is not a valid regular expression: "+quoted(e.Regex))
 	}
 	if e, ok := errors.AsType[*jsonschema.DuplicateIDError](err); ok {

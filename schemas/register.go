@@ -3,10 +3,14 @@ package schemas
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"tutti/internal/core"
 )
+
+// propertyExperiment is what every dynamic schema describes and requires.
+const propertyExperiment = "experiment"
 
 // registerTimeout bounds the writing of a registration, which goes on when its client has left: a version that was
 // stored without this process knowing would be missing from its answers.
@@ -37,14 +41,45 @@ func compiles(ctx context.Context, dynamic string) error {
 	if err != nil {
 		return core.WrapError(core.CodeInternal, "rendering a schema", err)
 	}
-	_, found, err := compile(ctx, string(rendered))
+	r, found, err := compile(ctx, string(rendered))
 	if err != nil {
 		return givenUp(err)
+	}
+	if found == nil {
+		found = experimentFault(r)
 	}
 	if found != nil {
 		return found.within("/schema").invalid(errorIDMalformedSchema, "the registration is not valid")
 	}
 	return nil
+}
+
+// experimentFault tells whether the rule of a whole schema takes something else than an object for an experiment. The
+// meta-schema cannot say it: it does not know where a $ref leads.
+func experimentFault(r *rule) *faults {
+	if r.object != nil {
+		if experiment := r.object.properties[propertyExperiment]; experiment != nil && experiment.onlyObjects(map[*rule]bool{}) {
+			return nil
+		}
+	}
+	return oneFault("/properties/"+propertyExperiment, "type",
+		`must be the schema of an object: its type, or the type of what its $ref leads to, must be "object"`)
+}
+
+// onlyObjects tells whether r says in so many words that a value must be an object. known holds what was asked before: rules
+// may share parts.
+func (r *rule) onlyObjects(known map[*rule]bool) bool {
+	only, asked := known[r]
+	if asked {
+		return only
+	}
+	is := func(part *rule) bool { return part.onlyObjects(known) }
+	only = r.types == 1<<kindObject || slices.ContainsFunc(r.refs, is) || slices.ContainsFunc(r.allOf, is)
+	for _, alternatives := range [][]*rule{r.anyOf, r.oneOf} {
+		only = only || alternatives != nil && !slices.ContainsFunc(alternatives, func(part *rule) bool { return !is(part) })
+	}
+	known[r] = only
+	return only
 }
 
 // add stores a registration.

@@ -2,6 +2,10 @@ package schemas_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -67,6 +71,17 @@ func TestRegister(t *testing.T) {
 }
 
 func TestRegisterRefuses(t *testing.T) {
+	const noObject = `/schema/properties/experiment | type | must be the schema of an object: its type, or the type of what its $ref leads to, must be "object"`
+	const tooLarge = "is too large a regular expression"
+	// A schema that could be loaded: what refuses it is that it is not to be loaded.
+	stored := filepath.Join(t.TempDir(), "stored.json")
+	if err := os.WriteFile(stored, []byte(`{"type":"object"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var distinct strings.Builder // 30 expressions, each just under the limit
+	for i := range 30 {
+		fmt.Fprintf(&distinct, `,"p%d":{"pattern":"%s%d"}`, i, strings.Repeat("a{999}", 19), i)
+	}
 	deep := strings.Repeat(`[`, 10_000) + strings.Repeat(`]`, 10_000)
 	withSchema := func(schema string) string { return `{"name":"a","schema":` + schema + `}` }
 	withProperties := func(more string) string {
@@ -93,6 +108,12 @@ func TestRegisterRefuses(t *testing.T) {
 		{"a schema of another type", withSchema(`{"type":"array","required":["experiment"],"properties":{"experiment":{}}}`), "malformed.json.schema", `/schema/type | const | must be "object"`},
 		{"no experiment", withSchema(`{"type":"object","required":["x"],"properties":{"x":{}}}`), "malformed.json.schema", "/schema/required | contains | must have an item that is \"experiment\"\n/schema/properties | required | the property \"experiment\" is missing"},
 		{"an experiment that is a string", withSchema(`{"type":"object","required":["experiment"],"properties":{"experiment":{"type":"string"}}}`), "malformed.json.schema", `/schema/properties/experiment/type | const | must be "object"`},
+		{"an experiment that may be anything", withSchema(`{"type":"object","required":["experiment"],"properties":{"experiment":{}}}`), "malformed.json.schema", noObject},
+		{"an experiment with properties alone", withSchema(`{"type":"object","required":["experiment"],"properties":{"experiment":{"properties":{"a":{}}}}}`), "malformed.json.schema", noObject},
+		{"an experiment whose reference is no object", withSchema(`{"type":"object","required":["experiment"],"properties":{"experiment":{"$ref":"#/definitions/n"}},"definitions":{"n":{"type":"array"}}}`), "malformed.json.schema", noObject},
+		{"an experiment whose type counts for nothing", withSchema(`{"type":"object","required":["experiment"],"properties":{"experiment":{"type":"object","$ref":"#/definitions/n"}},"definitions":{"n":{}}}`), "malformed.json.schema", noObject},
+		{"an experiment that may be null", withSchema(`{"type":"object","required":["experiment"],"properties":{"experiment":{"$ref":"#/definitions/n"}},"definitions":{"n":{"type":["object","null"]}}}`), "malformed.json.schema", noObject},
+		{"an experiment of which one alternative is no object", withSchema(`{"type":"object","required":["experiment"],"properties":{"experiment":{"anyOf":[{"type":"object"},{}]}}}`), "malformed.json.schema", noObject},
 		{"a base property redefined", withProperties(`,"files":{"type":"array"},"studyId":{}`), "malformed.json.schema", "/schema/properties/files | properties | belongs to the base schema and may not be redefined\n/schema/properties/studyId | properties | belongs to the base schema and may not be redefined"},
 		{"a keyword of a wrong type", withProperties(`,"a":{"minLength":"x"}`), "malformed.json.schema", `/schema/properties/a/minLength | type | must be an integer, not a string`},
 		{"an unknown type", withProperties(`,"a":{"type":"text"}`), "malformed.json.schema", `/schema/properties/a/type | enum | must be one of "array", "boolean", "integer", "null", "number", "object", "string"`},
@@ -101,6 +122,15 @@ func TestRegisterRefuses(t *testing.T) {
 		{"a bad expression as a key", withProperties(`,"a":{"patternProperties":{"([":{}}}`), "malformed.json.schema", `/schema/properties/a/patternProperties/([ | propertyNames | its name is not a valid regular expression`},
 		{"a remote reference", withProperties(`,"a":{"$ref":"http://127.0.0.1:1/x.json"}`), "malformed.json.schema", `/schema/properties/a/$ref | $ref | refers to "http://127.0.0.1:1/x.json", which is not in this schema; other documents are never fetched`},
 		{"a file as a reference", withProperties(`,"a":{"$ref":"file:///etc/passwd"}`), "malformed.json.schema", `/schema/properties/a/$ref | $ref | refers to "file:///etc/passwd", which is not in this schema; other documents are never fetched`},
+		{"a file that is there as a reference", withProperties(`,"a":{"$ref":"file://` + stored + `"}`), "malformed.json.schema", `/schema/properties/a/$ref | $ref | refers to ` + shownFile(stored) + `, which is not in this schema; other documents are never fetched`},
+		{"a long expression", withProperties(`,"a":{"pattern":"` + strings.Repeat("a", 16<<10+1) + `"}`), "malformed.json.schema", "/schema/properties/a/pattern | format | " + tooLarge},
+		{"a long expression of the other engine", withProperties(`,"a":{"pattern":"(?!x)` + strings.Repeat("a", 16<<10) + `"}`), "malformed.json.schema", "/schema/properties/a/pattern | format | " + tooLarge},
+		{"an expression of many repetitions", withProperties(`,"a":{"pattern":"` + strings.Repeat("a{999}", 2700) + `"}`), "malformed.json.schema", "/schema/properties/a/pattern | format | " + tooLarge},
+		{"an expression of nested repetitions", withProperties(`,"a":{"pattern":"` + strings.Repeat("((a|b){9,9}x{2}){100,}", 20) + `"}`), "malformed.json.schema", "/schema/properties/a/pattern | format | " + tooLarge},
+		{"a large class many times", withProperties(`,"a":{"pattern":"` + strings.Repeat(`\\pL`, 3000) + `"}`), "malformed.json.schema", "/schema/properties/a/pattern | format | " + tooLarge},
+		{"a large expression as a key", withProperties(`,"a":{"patternProperties":{"` + strings.Repeat("a{999}", 2700) + `":{}}}`), "malformed.json.schema", "/schema/properties/a/patternProperties/" + strings.Repeat("a{999}", 2700) + " | propertyNames | its name " + tooLarge},
+		{"many expressions of many repetitions", withProperties(distinct.String()), "malformed.json.schema", "/schema | pattern | has regular expressions that take too much memory together"},
+		{"a large expression as a key of draft-04", withSchema(`{"$schema":"http://json-schema.org/draft-04/schema#","type":"object","required":["experiment"],"properties":{"experiment":{"type":"object"},"a":{"patternProperties":{"` + strings.Repeat("a{999}", 2700) + `":{}}}}}`), "malformed.json.schema", "/schema/properties/a/patternProperties | pattern | " + tooLarge + `: "` + strings.Repeat("a{999}", 14)[:80] + `…"`},
 		{"a relative reference", withProperties(`,"a":{"$ref":"other.json#/x"}`), "malformed.json.schema", `/schema/properties/a/$ref | $ref | refers to "other.json#/x", which is not in this schema; other documents are never fetched`},
 		{"a dangling reference", withProperties(`,"a":{"$ref":"#/definitions/none"}`), "malformed.json.schema", `/schema/properties/a/$ref | $ref | refers to "#/definitions/none", which does not exist`},
 		{"a dangling anchor", withProperties(`,"a":{"$ref":"#none"}`), "malformed.json.schema", `/schema/properties/a/$ref | $ref | refers to "#none", which does not exist`},
@@ -109,7 +139,7 @@ func TestRegisterRefuses(t *testing.T) {
 		{"a circle through allOf", withSchema(`{"type":"object","required":["experiment"],"properties":{"experiment":{}},"allOf":[{"$ref":"#"}]}`), "malformed.json.schema", `/schema | $ref | refers to itself about the same value, so that no check of it would end`},
 		{"a reference that outdoes the rest", withSchema(`{"$ref":"#/definitions/a","definitions":{"a":{}},"type":"object","required":["experiment"],"properties":{"experiment":{}}}`), "malformed.json.schema", `/schema/$ref | $ref | would make everything beside it count for nothing in this draft; put it into an allOf`},
 		{"too many schemas", withProperties(`,"a":{"anyOf":[` + strings.Repeat(`{},`, 10_000) + `{}]}`), "malformed.json.schema", `/schema | schema | has more than 10000 objects and booleans`},
-		{"too large a schema", withProperties(`,"a":{"description":"` + strings.Repeat("x", 10<<20) + `"}`), "malformed.json.schema", `/schema | schema | is larger than 4 MiB`},
+		{"too large a schema", withProperties(`,"a":{"description":"` + strings.Repeat("x", 10<<20) + `"}`), "malformed.json.schema", `/schema | schema | is larger than 1 MiB`},
 		{"an option of a wrong type", withOptions(`{"fileTypes":"BAM"}`), "malformed.parameter", `/options/fileTypes | type | must be an array, not a string`},
 		{"a null option", withOptions(`{"fileTypes":null}`), "malformed.parameter", `/options/fileTypes | type | must be an array, not null`},
 		{"a misspelt option", withOptions(`{"filetypes":[]}`), "malformed.parameter", `/options/filetypes | additionalProperties | is not a property that the schema allows`},
@@ -143,7 +173,9 @@ func TestRegisterRefuses(t *testing.T) {
 func TestRegisterAccepts(t *testing.T) {
 	for _, c := range []struct{ name, schema string }{
 		{"a look-ahead", `{"type":"object","required":["experiment"],"properties":{"experiment":{"type":"object"},"a":{"pattern":"^(?!x).*$"}}}`},
-		{"a recursive schema", `{"type":"object","required":["experiment"],"properties":{"experiment":{"$ref":"#/definitions/n"}},"definitions":{"n":{"properties":{"child":{"$ref":"#/definitions/n"}}}}}`},
+		{"a recursive schema", `{"type":"object","required":["experiment"],"properties":{"experiment":{"$ref":"#/definitions/n"}},"definitions":{"n":{"type":"object","properties":{"child":{"$ref":"#/definitions/n"}}}}}`},
+		{"an experiment by allOf", `{"type":"object","required":["experiment"],"properties":{"experiment":{"allOf":[{"maxProperties":9},{"$ref":"#/definitions/n"}]}},"definitions":{"n":{"type":["object"]}}}`},
+		{"an experiment by alternatives", `{"type":"object","required":["experiment"],"properties":{"experiment":{"anyOf":[{"type":"object"},{"$ref":"#/definitions/n"}]}},"definitions":{"n":{"oneOf":[{"type":"object"}]}}}`},
 		{"a reference to a meta-schema", `{"type":"object","required":["experiment"],"properties":{"experiment":{"type":"object"},"s":{"$ref":"http://json-schema.org/draft-07/schema#"}}}`},
 		{"a reference to its own id", `{"$id":"http://example.org/a.json","type":"object","required":["experiment"],"properties":{"experiment":{"type":"object"},"s":{"$ref":"http://example.org/a.json#/properties/experiment"}}}`},
 		{"draft-04", `{"$schema":"http://json-schema.org/draft-04/schema#","type":"object","required":["experiment"],"properties":{"experiment":{"type":"object","properties":{"n":{"minimum":0,"exclusiveMinimum":true}}}}}`},
@@ -160,6 +192,15 @@ func TestRegisterAccepts(t *testing.T) {
 			}
 		})
 	}
+}
+
+// shownFile is how a message shows the URL of a file: shortened.
+func shownFile(path string) string {
+	shown := []rune("file://" + path)
+	if len(shown) > 80 {
+		shown = append(shown[:80], '…')
+	}
+	return strconv.Quote(string(shown))
 }
 
 // TestRegisterOddIDs tries identifiers that a compiler may stumble over: each is taken or refused, nothing else.

@@ -37,7 +37,11 @@ const registrationSchema = `{
           "type": "object",
           "required": ["experiment"],
           "properties": {
-            "experiment": {"type": "object", "properties": {"type": {"const": "object"}}},
+            "experiment": {
+              "description": "The schema of an object: its type, or that of what its $ref leads to, is object.",
+              "type": "object",
+              "properties": {"type": {"const": "object"}}
+            },
             "studyId": false,
             "analysisType": false,
             "files": false

@@ -32,6 +32,9 @@ type rule struct {
 	numeric *numericRule
 
 	unevaluatedProperties, unevaluatedItems *rule
+
+	// instructions is, on the rule of a whole schema, the size of its regular expressions.
+	instructions int
 }
 
 type objectRule struct {

@@ -6,8 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/singleflight"
-
 	"tutti/internal/core"
 )
 
@@ -19,8 +17,6 @@ type Store interface {
 		next func(previous *core.AnalysisType) (core.AnalysisType, error)) (core.AnalysisType, error)
 	// AnalysisType gives one version, 0 for the latest. CodeNotFound when there is none.
 	AnalysisType(ctx context.Context, name string, version int) (core.AnalysisType, error)
-	// AnalysisTypeVersions gives all versions of a name, the newest first, none for an unknown name.
-	AnalysisTypeVersions(ctx context.Context, name string) ([]core.AnalysisType, error)
 	// ListAnalysisTypes gives a page, and how many match in all.
 	ListAnalysisTypes(ctx context.Context, query core.AnalysisTypeQuery) ([]core.AnalysisType, int, error)
 }
@@ -47,7 +43,7 @@ type Service struct {
 	// shared is true where the store's latest version may not be the one that this process knows.
 	shared atomic.Bool
 
-	flights singleflight.Group
+	flights flights
 	// bodies holds the AnalysisType of each version, wholes what GET without a version gives, latest the number of the
 	// latest version, rules the compiled schemas. Only wholes and latest change, at a registration.
 	bodies *cache[bodyKey, []byte]
@@ -63,7 +59,7 @@ type bodyKey struct {
 	unrendered bool
 }
 
-// whole is the body of the latest version with all versions beside it.
+// whole is the body of the latest version with all versions beside it; it is nil where it is too large to be kept.
 type whole struct {
 	body    []byte
 	version int
@@ -113,8 +109,12 @@ func ownRule(text string) (*rule, error) {
 // MetaSchema gives the JSON Schema of the body of a registration.
 func (s *Service) MetaSchema() []byte { return []byte(registrationSchema) }
 
-// Close closes the idle connections to external services.
-func (s *Service) Close() { s.asker.close() }
+// Close closes the idle connections to external services, and waits for the end of what is loaded for nobody any more. No
+// other method may be called from then on.
+func (s *Service) Close() {
+	s.asker.close()
+	s.flights.waiters.Wait()
+}
 
 // forget drops what a registration of name changes.
 func (s *Service) forget(name string) {
@@ -122,23 +122,4 @@ func (s *Service) forget(name string) {
 	s.latest.forget(name)
 }
 
-// together makes one call of several equal ones at a time. The call goes on when the caller that began it gives up.
-func together[V any](ctx context.Context, flights *singleflight.Group, key string, call func(context.Context) (V, error)) (V, error) {
-	v, err, _ := flights.Do(key, func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
-		defer cancel()
-		return call(ctx)
-	})
-	if err != nil {
-		var none V
-		return none, err
-	}
-	return v.(V), nil
-}
-
 func decimal(n int) string { return strconv.Itoa(n) }
-
-func flightKey(kind string, generation uint64, k bodyKey) string {
-	return kind + "/" + strconv.FormatUint(generation, 36) + "/" + decimal(k.version) + "/" +
-		strconv.FormatBool(k.unrendered) + "/" + k.name
-}

@@ -16,6 +16,11 @@ type compiled struct {
 	externals []external
 }
 
+// cost is about what it takes in memory; schema is the length of its text.
+func (c *compiled) cost(schema int) int64 {
+	return ruleCost*int64(schema+len(baseSchema)) + instructionBytes*int64(c.rule.instructions)
+}
+
 // Validate checks an analysis of a study by the analysis type that it names: by the rendered schema and the file types,
 // and then, when these have nothing to say against it, by the external validations. It gives the version by which the
 // analysis is valid. Errors: CodeInvalid with ErrorID payload.parsing for what is not JSON, with ErrorID schema.violation
@@ -164,7 +169,7 @@ func (s *Service) compiled(ctx context.Context, ref core.AnalysisTypeRef) (*comp
 		if err != nil {
 			return nil, core.WrapError(core.CodeInternal, "the stored schema of "+quoted(ref.Name)+" cannot be applied", err)
 		}
-		s.rules.put(0, ref, types, ruleCost*int64(len(t.Schema)+len(baseSchema)))
+		s.rules.put(0, ref, types, types.cost(len(t.Schema)))
 		return types, nil
 	})
 }

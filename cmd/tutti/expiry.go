@@ -7,8 +7,12 @@ import (
 	"time"
 )
 
-// maxDays is how far ahead an expiry in days may lie: a hundred years, far from where times end.
-const maxDays = 36_525
+const (
+	// maxDays is how far ahead an expiry in days may lie: a hundred years, far from where times end.
+	maxDays = 36_525
+	// maxYear is the last one that a time in JSON can have.
+	maxYear = 9999
+)
 
 // expiry reads when a key ends: a number of days such as 90d, a Go duration such as 12h, a date, at whose start in UTC it
 // ends, or an RFC 3339 time. "" gives the zero time, for never. The message of its error names the flag.
@@ -25,6 +29,8 @@ func expiry(text string, now time.Time) (time.Time, error) {
 		return refused(fmt.Sprintf("takes a time such as 90d, 12h, 2027-01-31 or 2027-01-31T12:00:00Z, not %q", text))
 	case !end.Truncate(time.Second).After(now):
 		return refused(fmt.Sprintf("is %s, which has passed", text))
+	case end.UTC().Year() > maxYear:
+		return refused(fmt.Sprintf("is %s, which in UTC is after the year %d", text, maxYear))
 	default:
 		return end.UTC().Truncate(time.Second), nil
 	}

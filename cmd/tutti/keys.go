@@ -26,8 +26,10 @@ func keysCommand() *cobra.Command {
 		Short: "Create, list and revoke API keys",
 		Long: "API keys are the tokens that a server with auth.mode token asks for. They are managed at a server, by who has the\n" +
 			"system's scope, or with --config directly in the store of that configuration: that is how the first key is made,\n" +
-			"while the server is stopped. With PostgreSQL it may run.",
+			"while the server is stopped. With PostgreSQL it may run. Where the environment alone is the configuration, without\n" +
+			"a file, say --config \"\".",
 		Example: "  tutti keys create --config tutti.yaml --name admin --scope tutti.WRITE\n" +
+			"  tutti keys create --config \"\" --name admin --scope tutti.WRITE\n" +
 			"  tutti keys create --name portal --scope STUDY-1.READ --scope STUDY-2.READ --expires 90d\n" +
 			"  tutti keys list\n" +
 			"  tutti keys revoke ID",
@@ -37,7 +39,7 @@ func keysCommand() *cobra.Command {
 	}
 	k.addFlags(cmd)
 	// The default is not the environment's TUTTI_CONFIG: that would turn every call from the server to its store.
-	cmd.PersistentFlags().StringVar(&k.file, "config", "", "manage the keys in the store of this configuration `file` (YAML), not at a server")
+	cmd.PersistentFlags().StringVar(&k.file, "config", "", "manage the keys in the store of this configuration `file` (YAML), or with \"\" in that of the environment's configuration, not at a server")
 	cmd.AddCommand(keysCreateCommand(&k), keysListCommand(&k), keysRevokeCommand(&k))
 	return cmd
 }

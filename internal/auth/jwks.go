@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
@@ -17,6 +18,10 @@ const (
 	// The pause after a round that failed begins with firstRetry and doubles up to lastRetry.
 	firstRetry = time.Second
 	lastRetry  = 30 * time.Second
+	// trustedFor is how long the keys of an issuer that does not answer are taken for its keys still.
+	trustedFor = 24 * time.Hour
+	// maxRedirects is how many redirects of one fetch are followed.
+	maxRedirects = 3
 )
 
 // issuerKeys holds the key set at an address and keeps it up to date: one goroutine fetches it, every so often and when it
@@ -36,6 +41,8 @@ type issuerKeys struct {
 	mu     sync.Mutex
 	set    keySet
 	loaded bool
+	// loadedAt is when the round that fetched set began.
+	loadedAt time.Time
 	// fault is what ended the last round, nil when it succeeded.
 	fault error
 	// running is true during a round; round is closed when the one that is running, or else the next one, has ended.
@@ -87,6 +94,7 @@ func (k *issuerKeys) run(ctx context.Context) {
 func (k *issuerKeys) fetchRound(ctx context.Context) error {
 	k.mu.Lock()
 	k.running = true
+	began := k.now()
 	select { // nobody asks while a round is running, so what was asked is answered by this one
 	case <-k.ask:
 	default:
@@ -97,7 +105,7 @@ func (k *issuerKeys) fetchRound(ctx context.Context) error {
 	k.mu.Lock()
 	failed, loaded := k.fault != nil, k.loaded
 	if err == nil {
-		k.set, k.loaded = set, true
+		k.set, k.loaded, k.loadedAt = set, true, began
 	}
 	k.fault, k.running, k.ended = err, false, k.now()
 	close(k.round)
@@ -143,11 +151,12 @@ func (k *issuerKeys) fetch(ctx context.Context) (keySet, []error, error) {
 	return parseKeySet(body)
 }
 
-// keys gives what is known now. loaded is false before the first round that succeeded; fault is that of the last round.
-func (k *issuerKeys) keys() (set keySet, loaded bool, fault error) {
+// keys gives what is known now. known is false before the first round that succeeded, and when the last one that did is
+// too long ago; fault is that of the last round.
+func (k *issuerKeys) keys() (set keySet, known bool, fault error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.set, k.loaded, k.fault
+	return k.set, k.loaded && k.now().Sub(k.loadedAt) < trustedFor, k.fault
 }
 
 // refresh waits for a round: the one that is running, or one that it asks for unless the last has only just ended. It
@@ -175,13 +184,19 @@ func (k *issuerKeys) refresh(ctx context.Context) bool {
 	return false
 }
 
-// withoutDowngrade refuses a redirect from https to http, and a long chain of redirects.
+// withoutDowngrade refuses a redirect to plain http on another machine or after https, and a long chain of redirects.
 func withoutDowngrade(request *http.Request, via []*http.Request) error {
-	if len(via) > 3 {
+	if len(via) > maxRedirects {
 		return errors.New("too many redirects")
 	}
-	if via[0].URL.Scheme == "https" && request.URL.Scheme != "https" {
+	if request.URL.Scheme == "https" {
+		return nil
+	}
+	if slices.ContainsFunc(via, func(r *http.Request) bool { return r.URL.Scheme == "https" }) {
 		return errors.New("a redirect leads from https to http")
+	}
+	if !isLoopback(request.URL.Hostname()) {
+		return errors.New("a redirect leads to another machine without encryption")
 	}
 	return nil
 }

@@ -209,6 +209,66 @@ func TestKeysAreNotFetchedFromElsewhereInTheClear(t *testing.T) {
 	}
 }
 
+// TestRedirectsOfTheKeySet: wherever it begins, no key comes from another machine in the clear.
+func TestRedirectsOfTheKeySet(t *testing.T) {
+	for _, tc := range []struct{ name, via, to, want string }{
+		{"https on another machine", "https://a.example/", "https://b.example/", ""},
+		{"https from this machine", "http://127.0.0.1/", "https://b.example/", ""},
+		{"http on this machine", "http://localhost/", "http://[::1]:8080/", ""},
+		{"http on another machine from https", "https://a.example/", "http://b.example/", "a redirect leads from https to http"},
+		{"http on this machine from https", "https://a.example/", "http://127.0.0.1/", "a redirect leads from https to http"},
+		{"http after https in between", "http://127.0.0.1/ https://a.example/", "http://127.0.0.1/", "a redirect leads from https to http"},
+		{"http on another machine from this one", "http://127.0.0.1/", "http://b.example/", "a redirect leads to another machine without encryption"},
+		{"http on another machine from http there", "http://a.example/", "http://a.example/keys", "a redirect leads to another machine without encryption"},
+		{"a chain", "https://a.example/ https://a.example/ https://a.example/ https://a.example/", "https://a.example/", "too many redirects"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var via []*http.Request
+			for at := range strings.FieldsSeq(tc.via) {
+				via = append(via, httptest.NewRequestWithContext(t.Context(), http.MethodGet, at, nil))
+			}
+			got := ""
+			if err := auth.WithoutDowngrade(httptest.NewRequestWithContext(t.Context(), http.MethodGet, tc.to, nil), via); err != nil {
+				got = err.Error()
+			}
+			if got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestKeysAreNotTrustedForEver: an issuer that has not answered for a day may have taken any of them back.
+func TestKeysAreNotTrustedForEver(t *testing.T) {
+	now := new(clock)
+	s := newSigner(t, "k1", jwt.SigningMethodES256)
+	server := newKeyServer(t, s.jwk(t, nil))
+	good := server.answer
+	a := newAuthenticator(t, auth.JWTConfig{
+		JWKSURL: server.URL, Now: now.now, RefreshEvery: 100 * time.Hour, RefreshAtLeast: time.Second, Leeway: 48 * time.Hour,
+	})
+	token := s.sign(t, claims(nil), nil)
+	if err := authenticate(t, a, token); err != nil {
+		t.Fatal(err)
+	}
+	server.do(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
+	now.advance(24*time.Hour - time.Second)
+	if err := authenticate(t, a, token); err != nil {
+		t.Errorf("within a day: %v", err)
+	}
+	if n := server.count(); n != 1 {
+		t.Errorf("asked %d times within a day", n)
+	}
+	now.advance(time.Second)
+	wantError(t, authenticate(t, a, token), core.CodeUnavailable, notNow)
+	wantError(t, authenticate(t, a, token), core.CodeUnavailable, notNow)
+	server.do(good)
+	now.advance(time.Second)
+	if err := authenticate(t, a, token); err != nil {
+		t.Errorf("it answers again: %v", err)
+	}
+}
+
 // TestWhoWaitsForKeysIsLetGo: by the end of its context, and by Close.
 func TestWhoWaitsForKeysIsLetGo(t *testing.T) {
 	s := newSigner(t, "k1", jwt.SigningMethodES256)

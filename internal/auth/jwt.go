@@ -69,11 +69,11 @@ func (j *JWT) verify(ctx context.Context, token string) (verifiedToken, error) {
 	if j.issuer == nil {
 		return j.verifyWith(j.fixed, token)
 	}
-	set, loaded, _ := j.issuer.keys()
-	if !loaded {
+	set, known, _ := j.issuer.keys()
+	if !known {
 		j.issuer.refresh(ctx)
 		var fault error
-		if set, loaded, fault = j.issuer.keys(); !loaded {
+		if set, known, fault = j.issuer.keys(); !known {
 			return verifiedToken{}, j.notNow(fault)
 		}
 	}
@@ -124,11 +124,29 @@ func (j *JWT) verifyWith(set keySet, token string) (verifiedToken, error) {
 	if err != nil {
 		return verifiedToken{}, tokenFault(err, anonymous)
 	}
-	subject, err := claims.GetSubject()
+	subject, err := subjectOf(claims)
 	if err != nil {
-		return verifiedToken{}, tokenFault(err, false)
+		return verifiedToken{}, err
 	}
 	return verifiedToken{subject: subject, scopes: scopesOf(claims)}, nil
+}
+
+// subjectOf gives whom a token is for: without sub the client that got it for itself, which issuers name client_id (RFC
+// 9068, section 2.2) or azp. All tokens without a name would own the same things.
+func subjectOf(claims jwt.MapClaims) (string, error) {
+	subject, err := claims.GetSubject()
+	if err != nil {
+		return "", tokenFault(err, false)
+	}
+	if subject != "" {
+		return subject, nil
+	}
+	for _, name := range []string{"client_id", "azp"} {
+		if client, ok := claims[name].(string); ok && client != "" {
+			return client, nil
+		}
+	}
+	return "", unauthenticated("the token does not say whom it is for", "it needs the claim sub, or for a client client_id or azp")
 }
 
 // tokenFault says in plain words what is wrong with a token. anonymous is true for one that names no key: when none of the

@@ -178,6 +178,41 @@ func TestClaimsAreChecked(t *testing.T) {
 	}
 }
 
+// TestWhomATokenIsFor: what somebody owns is theirs by Principal.ID, so that no two may have the same.
+func TestWhomATokenIsFor(t *testing.T) {
+	s := newSigner(t, "", jwt.SigningMethodES256)
+	a := newAuthenticator(t, auth.JWTConfig{PublicKey: s.pem(t)})
+	const nobody = "the token does not say whom it is for"
+	for _, tc := range []struct {
+		name          string
+		claims        jwt.MapClaims
+		want, message string
+	}{
+		{"sub", nil, "alice", ""},
+		{"sub before the others", jwt.MapClaims{"client_id": "portal", "azp": "app"}, "alice", ""},
+		{"client_id", jwt.MapClaims{"sub": nil, "client_id": "portal", "azp": "app"}, "portal", ""},
+		{"azp", jwt.MapClaims{"sub": nil, "azp": "app"}, "app", ""},
+		{"an empty sub", jwt.MapClaims{"sub": "", "client_id": "", "azp": "app"}, "app", ""},
+		{"none", jwt.MapClaims{"sub": nil}, "", nobody},
+		{"empty ones", jwt.MapClaims{"sub": "", "client_id": "", "azp": ""}, "", nobody},
+		{"ones that are no strings", jwt.MapClaims{"sub": nil, "client_id": 7, "azp": []string{"app"}}, "", nobody},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p, err := a.Authenticate(t.Context(), s.sign(t, claims(tc.claims), nil))
+			if tc.message != "" {
+				wantError(t, err, core.CodeUnauthenticated, tc.message)
+				if want := "it needs the claim sub, or for a client client_id or azp"; core.HintOf(err) != want {
+					t.Errorf("hint %q", core.HintOf(err))
+				}
+				return
+			}
+			if err != nil || p.ID != "jwt:"+issuer+"|"+tc.want || p.Name != tc.want {
+				t.Errorf("got %+v, %v", p, err)
+			}
+		})
+	}
+}
+
 func TestScopesOfAToken(t *testing.T) {
 	s := newSigner(t, "", jwt.SigningMethodEdDSA)
 	a := newAuthenticator(t, auth.JWTConfig{PublicKey: s.pem(t)})

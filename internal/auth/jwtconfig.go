@@ -45,7 +45,8 @@ type JWTConfig struct {
 	Leeway time.Duration
 	// Logger tells of fetches that fail. Default: nothing is logged.
 	Logger *slog.Logger
-	// Client fetches the key set. Default: one that follows at most three redirects and none from https to http.
+	// Client fetches the key set. Default: one that follows at most three redirects, none from https to http and none to
+	// plain http on another machine, even where AllowHTTP allows to begin there.
 	Client *http.Client
 	// Now is the clock. Default time.Now.
 	Now func() time.Time

@@ -19,6 +19,8 @@ const (
 	maxNameRunes = 100
 	// maxScopes is how many scopes a key can have.
 	maxScopes = 1000
+	// maxYear is the last one that a time in JSON can have.
+	maxYear = 9999
 	// cachedKeys is how many keys are kept.
 	cachedKeys = 1024
 	// DefaultCacheFor is how long a key is taken for unchanged unless KeysConfig says otherwise.
@@ -87,7 +89,7 @@ func NewKeys(store KeyStore, cfg KeysConfig) (*Keys, error) {
 
 // Create makes a key and gives it with the whole text that its holder shows, which is kept nowhere. expires is zero for
 // never. CodeInvalid for a name that is empty, over 100 characters or not printable, for no scopes or one that grants
-// nothing, and for a time that has passed.
+// nothing, and for a time that has passed or lies, in UTC, after the year 9999.
 func (k *Keys) Create(ctx context.Context, name string, scopes []string, expires time.Time) (core.APIKey, string, error) {
 	if err := checkName(name); err != nil {
 		return core.APIKey{}, "", err
@@ -97,10 +99,8 @@ func (k *Keys) Create(ctx context.Context, name string, scopes []string, expires
 		return core.APIKey{}, "", err
 	}
 	now := k.cfg.Now().UTC().Truncate(time.Microsecond) // as it is kept
-	if !expires.IsZero() && !expires.After(now) {
-		return core.APIKey{}, "", &core.Error{
-			Code: core.CodeInvalid, Message: "the key would have expired already", Hint: "give a time to come, or none for a key that does not expire",
-		}
+	if err := checkExpiry(expires, now); err != nil {
+		return core.APIKey{}, "", err
 	}
 	text := newKeyText()
 	key := core.APIKey{ID: text.id, Name: name, Scopes: scopes, CreatedAt: now, Hash: text.hash()}
@@ -111,6 +111,21 @@ func (k *Keys) Create(ctx context.Context, name string, scopes []string, expires
 		return core.APIKey{}, "", fmt.Errorf("storing an API key: %w", err)
 	}
 	return key, text.String(), nil
+}
+
+// checkExpiry refuses a time that has passed, and one that RFC 3339 cannot write.
+func checkExpiry(expires, now time.Time) error {
+	const hint = "give a time to come, or none for a key that does not expire"
+	switch {
+	case expires.IsZero():
+		return nil
+	case !expires.After(now):
+		return &core.Error{Code: core.CodeInvalid, Message: "the key would have expired already", Hint: hint}
+	case expires.UTC().Year() > maxYear:
+		return &core.Error{Code: core.CodeInvalid, Message: fmt.Sprintf("the key would expire after the year %d", maxYear), Hint: hint}
+	default:
+		return nil
+	}
 }
 
 func checkName(name string) error {

@@ -59,6 +59,7 @@ func TestCreateStoresOnlyTheHash(t *testing.T) {
 
 func TestCreateRefuses(t *testing.T) {
 	const hint = "say in a few words what the key is for"
+	const wildcards = "there are no wildcards: give a scope for each organization, or tutti.WRITE for everything"
 	notScope := func(scope string) (string, string) {
 		return fmt.Sprintf("%q is not a scope", scope), "use tutti.WRITE, <organization>.WRITE or <organization>.READ"
 	}
@@ -91,6 +92,15 @@ func TestCreateRefuses(t *testing.T) {
 			noon,
 			want{"the key would have expired already", "give a time to come, or none for a key that does not expire"},
 		},
+		{
+			"a time that is of the year 10000 in UTC", "k",
+			[]string{"S1.READ"},
+			time.Date(9999, 12, 31, 23, 59, 59, 0, time.FixedZone("", -23*3600)),
+			want{"the key would expire after the year 9999", "give a time to come, or none for a key that does not expire"},
+		},
+		{"a wildcard", "k", []string{"*.WRITE"}, time.Time{}, want{`"*.WRITE" is not a scope`, wildcards}},
+		{"a wildcard in a name", "k", []string{"S*.READ"}, time.Time{}, want{`"S*.READ" is not a scope`, wildcards}},
+		{"everything as a wildcard", "k", []string{"*"}, time.Time{}, want{`"*" is not a scope`, wildcards}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			store := &keyStore{}
@@ -126,7 +136,7 @@ func TestKeysPassOnFaultsOfTheStore(t *testing.T) {
 func TestAuthenticateKey(t *testing.T) {
 	store, now := &keyStore{}, new(clock)
 	keys := newKeys(t, store, auth.KeysConfig{Now: now.now})
-	_, good := create(t, keys, "good", time.Time{}, "S1.WRITE")
+	known, good := create(t, keys, "good", time.Time{}, "S1.WRITE")
 	_, short := create(t, keys, "short", noon.Add(time.Minute), "S1.WRITE")
 	revoked, ended := create(t, keys, "ended", time.Time{}, "S1.WRITE")
 	if _, err := keys.Revoke(t.Context(), revoked.ID); err != nil {
@@ -162,7 +172,7 @@ func TestAuthenticateKey(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			p, err := auth.New(keys, nil).Authenticate(t.Context(), tc.token)
 			if tc.message == "" {
-				if err != nil || p.Name != "good" || !p.MayWrite("S1") || p.MayWrite("S2") {
+				if err != nil || p.ID != "key:"+known.ID || p.Name != "good" || !p.MayWrite("S1") || p.MayWrite("S2") {
 					t.Errorf("got %+v, %v", p, err)
 				}
 				return
@@ -172,6 +182,33 @@ func TestAuthenticateKey(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestEveryByteOfTheHashCounts: a hash that differs anywhere is that of another secret.
+func TestEveryByteOfTheHashCounts(t *testing.T) {
+	for i := range sha256.Size {
+		store := &keyStore{}
+		keys := newKeys(t, store, auth.KeysConfig{})
+		_, text := create(t, keys, "k", time.Time{}, "S1.WRITE")
+		if i == 0 {
+			if _, err := keys.Authenticate(t.Context(), text); err != nil {
+				t.Fatal(err)
+			}
+			keys = newKeys(t, store, auth.KeysConfig{})
+		}
+		store.keys[0].Hash[i] ^= 1
+		_, err := keys.Authenticate(t.Context(), text)
+		wantError(t, err, core.CodeUnauthenticated, "the API key is not known")
+	}
+}
+
+// TestLastExpiry: what ends with the year 9999 can be written as JSON.
+func TestLastExpiry(t *testing.T) {
+	last := time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+	key, _ := create(t, newKeys(t, &keyStore{}, auth.KeysConfig{}), "k", last, "S1.WRITE")
+	if text, err := key.ExpiresAt.MarshalJSON(); err != nil || string(text) != `"9999-12-31T23:59:59Z"` {
+		t.Errorf("%s, %v", text, err)
 	}
 }
 

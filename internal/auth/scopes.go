@@ -103,21 +103,24 @@ func (s Scopes) organization(scope, suffix string) (string, bool) {
 	return organization, ok && organization != ""
 }
 
-// check refuses a scope that would grant nothing.
+// check refuses a scope that would grant nothing, or less than it seems to: a star stands for no organization.
 func (s Scopes) check(scope string) error {
 	if scope == s.SystemScope() {
 		return nil
 	}
 	for _, suffix := range []string{s.WriteSuffix, s.ReadSuffix} {
 		organization, ok := s.organization(scope, suffix)
-		if ok && isScopeText(scope) && core.ValidID("organization", organization) == nil {
+		if ok && isScopeText(scope) && !strings.Contains(organization, "*") && core.ValidID("organization", organization) == nil {
 			return nil
 		}
 	}
+	hint := fmt.Sprintf("use %s, %s or %s", s.SystemScope(), s.WriteScope("<organization>"), s.ReadScope("<organization>"))
+	if strings.Contains(scope, "*") {
+		hint = "there are no wildcards: give a scope for each organization, or " + s.SystemScope() + " for everything"
+	}
 	shown := []rune(strings.ToValidUTF8(scope, "\uFFFD"))
 	return &core.Error{
-		Code: core.CodeInvalid, Message: fmt.Sprintf("%q is not a scope", string(shown[:min(len(shown), maxNameRunes)])),
-		Hint: fmt.Sprintf("use %s, %s or %s", s.SystemScope(), s.WriteScope("<organization>"), s.ReadScope("<organization>")),
+		Code: core.CodeInvalid, Message: fmt.Sprintf("%q is not a scope", string(shown[:min(len(shown), maxNameRunes)])), Hint: hint,
 	}
 }
 

@@ -1,0 +1,63 @@
+package schemas
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"strconv"
+	"sync"
+
+	"golang.org/x/sync/singleflight"
+
+	"tutti/internal/core"
+)
+
+// flights are the calls that are made for several callers at once.
+type flights struct {
+	group   singleflight.Group
+	waiters sync.WaitGroup
+}
+
+// together makes one call of several equal ones at a time. Each caller waits for as long as its own ctx goes on, and the
+// call goes on when all have given up.
+func together[V any](ctx context.Context, f *flights, key string, call func(context.Context) (V, error)) (V, error) {
+	type landing struct {
+		value V
+		err   error
+	}
+	landed := make(chan landing, 1)
+	f.waiters.Go(func() {
+		v, err, _ := f.group.Do(key, func() (any, error) {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+			defer cancel()
+			return recovered(ctx, call)
+		})
+		value, _ := v.(V)
+		landed <- landing{value, err}
+	})
+	var none V
+	select {
+	case l := <-landed:
+		if l.err != nil {
+			return none, l.err
+		}
+		return l.value, nil
+	case <-ctx.Done():
+		return none, givenUp(ctx.Err())
+	}
+}
+
+// recovered makes a panic an error: on a goroutine of its own it would end the process.
+func recovered[V any](ctx context.Context, call func(context.Context) (V, error)) (v V, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = core.WrapError(core.CodeInternal, "an internal error occurred", fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+		}
+	}()
+	return call(ctx)
+}
+
+func flightKey(kind string, generation uint64, k bodyKey) string {
+	return kind + "/" + strconv.FormatUint(generation, 36) + "/" + decimal(k.version) + "/" +
+		strconv.FormatBool(k.unrendered) + "/" + k.name
+}

@@ -1,0 +1,93 @@
+package schemas_test
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"tutti/internal/core"
+	"tutti/schemas"
+)
+
+// TestExpressionsAreBoundedBeforeTheyAreCompiled: what is refused has not taken its memory first.
+func TestExpressionsAreBoundedBeforeTheyAreCompiled(t *testing.T) {
+	s, _ := newService(t, schemas.Config{})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := s.Register(t.Context(), []byte(`{"name":"a","schema":`+dynamic(`,"d":{"pattern":"`+strings.Repeat("a{999}", 2700)+`"}`, "")+`}`))
+	runtime.ReadMemStats(&after)
+	wantError(t, err, core.CodeInvalid, "malformed.json.schema", "the registration is not valid: /schema/properties/d/pattern: is too large")
+	if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 64 {
+		t.Errorf("it took %d MiB to refuse it", took)
+	}
+}
+
+// TestExpressionsCountForTheCache by what they take compiled, each once.
+func TestExpressionsCountForTheCache(t *testing.T) {
+	large := strings.Repeat("a{999}", 19) // about 19,000 instructions
+	for _, c := range []struct {
+		name, properties string
+		least, most      int64
+	}{
+		{"small", `,"d":{"pattern":"^a$"}`, 0, 200_000},
+		{"large", `,"d":{"pattern":"` + large + `"}`, 1_000_000, 3_000_000},
+		{"one that stands forty times", `,"d":{"items":[` + strings.Repeat(`{"pattern":"`+large+`"},`, 40) + `{}]}`, 1_000_000, 3_000_000},
+		{"two", `,"d":{"pattern":"` + large + `"},"e":{"pattern":"` + large + `b"}`, 2_000_000, 6_000_000},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, _ := newService(t, schemas.Config{})
+			register(t, s, `{"name":"a","schema":`+dynamic(c.properties, "")+`}`)
+			if _, err := s.Validate(t.Context(), "S1", []byte(analysis("a", ""))); err != nil {
+				t.Fatal(err)
+			}
+			// 24 for each byte of the text beside the expressions.
+			if got := schemas.RulesCost(s) - 24*int64(strings.Count(c.properties, large)*len(large)); got < c.least || got > c.most {
+				t.Errorf("counts for %d, want %d to %d", got, c.least, c.most)
+			}
+		})
+	}
+}
+
+// TestMatchesAreBounded: what may take longer than a check may last is not begun, and what does not is asked.
+func TestMatchesAreBounded(t *testing.T) {
+	const unbegun = "a slow expression and a long text"
+	slow := `{"items":{"pattern":"(.*a){200}b"}}`
+	texts := func(text string, n int) string { return `["` + text + `"` + strings.Repeat(`,"`+text+`"`, n-1) + `]` }
+	var ids strings.Builder
+	for i := range 20_000 {
+		fmt.Fprintf(&ids, `,"SAMPLE-%020d"`, i)
+	}
+	for _, c := range []struct {
+		name, schema, value string
+		tooMuch             bool
+	}{
+		{unbegun, slow, texts(strings.Repeat("a", 4<<20), 1), true},
+		{"a slow expression and several texts", slow, texts(strings.Repeat("a", 100_000), 5), true},
+		{"as a key", `{"patternProperties":{"(.*a){200}b":{}}}`, `{"` + strings.Repeat("a", 1<<20) + `":1}`, true},
+		{"a look-ahead and a long text", `{"pattern":"^(?!x)"}`, `"` + strings.Repeat("a", 256<<10+1) + `"`, true},
+		{"a look-ahead and a text", `{"pattern":"^(?!x)"}`, `"` + strings.Repeat("a", 256<<10) + `"`, false},
+		{"expressions as values", `{"items":{"format":"regex"}}`, texts(strings.Repeat("a{999}", 19), 5000), true},
+		{"a simple expression and a long text", `{"pattern":"^[a-z]+$"}`, `"` + strings.Repeat("a", 5<<20) + `"`, false},
+		{"a repeated class and a text", `{"pattern":"^\\p{L}{1,1000}$"}`, `"` + strings.Repeat("é", 1000) + `"`, false},
+		{"a large expression and many texts", `{"items":{"pattern":"^[A-Za-z0-9-]{1,255}$"}}`, `[` + ids.String()[1:] + `]`, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, _ := newService(t, schemas.Config{})
+			register(t, s, `{"name":"a","schema":`+dynamic(`,"d":`+c.schema, "")+`}`)
+			began := time.Now()
+			_, err := s.Validate(t.Context(), "S1", []byte(analysis("a", `,"d":`+c.value)))
+			if took := time.Since(began); c.name == unbegun && took > 10*time.Second { // it would take three times as long
+				t.Errorf("took %v", took)
+			}
+			if !c.tooMuch {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			wantError(t, err, core.CodeInvalid, "schema.violation", `the analysis does not match version 1 of "a": the whole: validating it takes too much work`)
+		})
+	}
+}
