@@ -42,12 +42,20 @@ var (
 
 func (m *metadata) Register(_ context.Context, body []byte) ([]byte, error) { return m.register(body) }
 
-func (m *metadata) Type(_ context.Context, name string, version int, unrendered bool) ([]byte, error) {
-	return m.typ(name, version, unrendered)
+func (m *metadata) Type(_ context.Context, name string, version int, unrendered bool, each func([]byte) error) error {
+	body, err := m.typ(name, version, unrendered)
+	if err != nil {
+		return err
+	}
+	return each(body)
 }
 
-func (m *metadata) List(_ context.Context, query core.AnalysisTypeQuery, hideSchema, unrendered bool) ([]byte, error) {
-	return m.list(query, hideSchema, unrendered)
+func (m *metadata) List(_ context.Context, query core.AnalysisTypeQuery, hideSchema, unrendered bool, each func([]byte) error) error {
+	body, err := m.list(query, hideSchema, unrendered)
+	if err != nil {
+		return err
+	}
+	return each(body)
 }
 
 func (m *metadata) MetaSchema() []byte { return []byte(`{"type":"object"}`) }

@@ -31,23 +31,14 @@ type AnalysisTypes interface {
 	// Register takes the body of a registration and gives the new version, rendered. CodeInvalid with an ErrorID and
 	// Violations when the body is at fault.
 	Register(ctx context.Context, body []byte) ([]byte, error)
-	// Type gives one version; version 0 gives the latest with all versions beside it. unrendered leaves the base schema
-	// out. CodeNotFound when there is none.
-	Type(ctx context.Context, name string, version int, unrendered bool) ([]byte, error)
-	// List gives a page of the analysis types. hideSchema leaves their schemas out.
-	List(ctx context.Context, query core.AnalysisTypeQuery, hideSchema, unrendered bool) ([]byte, error)
+	// Type gives the body of one version piece by piece, so that a large one is never held as a whole; version 0 gives the
+	// latest with all versions beside it. unrendered leaves the base schema out. each must not change the bytes; an error of
+	// it ends the call and is returned. CodeNotFound when there is none.
+	Type(ctx context.Context, name string, version int, unrendered bool, each func(piece []byte) error) error
+	// List gives the body of a page of the analysis types, as Type does. hideSchema leaves their schemas out.
+	List(ctx context.Context, query core.AnalysisTypeQuery, hideSchema, unrendered bool, each func(piece []byte) error) error
 	// MetaSchema gives the JSON Schema of the body of a registration.
 	MetaSchema() []byte
-}
-
-// AnalysisTypeStreams gives what AnalysisTypes does piece by piece, so that no body is held whole: all versions of an
-// analysis type, and a page of many, may be large. An AnalysisTypes that is one too is asked so. each must not change the
-// bytes; an error of it ends the call and is returned.
-type AnalysisTypeStreams interface {
-	// StreamType gives the body of AnalysisTypes.Type.
-	StreamType(ctx context.Context, name string, version int, unrendered bool, each func(piece []byte) error) error
-	// StreamList gives the body of AnalysisTypes.List.
-	StreamList(ctx context.Context, query core.AnalysisTypeQuery, hideSchema, unrendered bool, each func(piece []byte) error) error
 }
 
 // Studies are those of the built-in metadata repository.

@@ -86,25 +86,11 @@ func (h *Handler) answerAnalysisType(w nethttp.ResponseWriter, r *nethttp.Reques
 		return err
 	}
 	stream := newListStream(w, r, "")
-	if streams, ok := h.ports.AnalysisTypes.(AnalysisTypeStreams); ok {
-		err = streams.StreamType(r.Context(), name, version, unrendered, stream.add)
-	} else {
-		err = whole(stream)(h.ports.AnalysisTypes.Type(r.Context(), name, version, unrendered))
-	}
+	err = h.ports.AnalysisTypes.Type(r.Context(), name, version, unrendered, stream.add)
 	if err != nil {
 		return stream.fail(fmt.Errorf("reading an analysis type: %w", err))
 	}
 	return stream.end("")
-}
-
-// whole adds a body that is there as a whole.
-func whole(stream *listStream) func(body []byte, err error) error {
-	return func(body []byte, err error) error {
-		if err != nil {
-			return err
-		}
-		return stream.add(body)
-	}
 }
 
 func (h *Handler) listAnalysisTypes(w nethttp.ResponseWriter, r *nethttp.Request) error {
@@ -125,11 +111,7 @@ func (h *Handler) listAnalysisTypes(w nethttp.ResponseWriter, r *nethttp.Request
 		return err
 	}
 	stream := newListStream(w, r, "")
-	if streams, ok := h.ports.AnalysisTypes.(AnalysisTypeStreams); ok {
-		err = streams.StreamList(r.Context(), query, hideSchema, unrendered, stream.add)
-	} else {
-		err = whole(stream)(h.ports.AnalysisTypes.List(r.Context(), query, hideSchema, unrendered))
-	}
+	err = h.ports.AnalysisTypes.List(r.Context(), query, hideSchema, unrendered, stream.add)
 	if err != nil {
 		return stream.fail(fmt.Errorf("listing analysis types: %w", err))
 	}

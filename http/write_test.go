@@ -117,7 +117,7 @@ type streams struct {
 	err   error
 }
 
-var _ http.AnalysisTypeStreams = (*streams)(nil)
+var _ http.AnalysisTypes = (*streams)(nil)
 
 func (s *streams) stream(each func([]byte) error) error {
 	for range s.pieces {
@@ -129,11 +129,11 @@ func (s *streams) stream(each func([]byte) error) error {
 	return s.err
 }
 
-func (s *streams) StreamType(_ context.Context, _ string, _ int, _ bool, each func([]byte) error) error {
+func (s *streams) Type(_ context.Context, _ string, _ int, _ bool, each func([]byte) error) error {
 	return s.stream(each)
 }
 
-func (s *streams) StreamList(_ context.Context, _ core.AnalysisTypeQuery, _, _ bool, each func([]byte) error) error {
+func (s *streams) List(_ context.Context, _ core.AnalysisTypeQuery, _, _ bool, each func([]byte) error) error {
 	return s.stream(each)
 }
 

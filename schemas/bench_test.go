@@ -44,7 +44,7 @@ func BenchmarkType(b *testing.B) {
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			if _, err := s.Type(context.Background(), "a", 0, false); err != nil {
+			if _, err := s.TypeWhole(context.Background(), "a", 0, false); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -3,7 +3,6 @@ package schemas
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"tutti/internal/core"
 )
@@ -21,16 +20,11 @@ const (
 // errNotKept ends the making of a body that is too large to be kept.
 var errNotKept = errors.New("the body is too large to be kept")
 
-// Type gives the body of one version of an analysis type; version 0 gives the latest with all versions beside it, the
-// newest first. unrendered leaves the base schema out. CodeNotFound with ErrorID analysis.type.not.found when there is
-// none. The caller must not change the bytes.
-func (s *Service) Type(ctx context.Context, name string, version int, unrendered bool) ([]byte, error) {
-	return collected(func(each func([]byte) error) error { return s.StreamType(ctx, name, version, unrendered, each) })
-}
-
-// StreamType gives what Type does piece by piece, so that a large body is never held as a whole. each must not change the
-// bytes; an error of it ends the stream and is returned.
-func (s *Service) StreamType(ctx context.Context, name string, version int, unrendered bool, each func([]byte) error) error {
+// Type gives the body of one version of an analysis type piece by piece, so that a large one is never held as a whole;
+// version 0 gives the latest with all versions beside it, the newest first. unrendered leaves the base schema out. each must
+// not change the bytes; an error of it ends the stream and is returned. CodeNotFound with ErrorID analysis.type.not.found
+// when there is none.
+func (s *Service) Type(ctx context.Context, name string, version int, unrendered bool, each func([]byte) error) error {
 	key := bodyKey{name: name, version: version, unrendered: unrendered}
 	if version < 0 {
 		return notFound(name, version, nil)
@@ -51,23 +45,6 @@ func (s *Service) StreamType(ctx context.Context, name string, version int, unre
 	default:
 		return s.versions(ctx, key, all.version, each)
 	}
-}
-
-// collected puts the pieces of a stream together.
-func collected(stream func(each func([]byte) error) error) ([]byte, error) {
-	var body []byte
-	err := stream(func(piece []byte) error {
-		if body == nil {
-			body = slices.Clip(piece) // what is appended must not touch a body that is kept
-			return nil
-		}
-		body = append(body, piece...)
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return body, nil
 }
 
 // one gives the body of one version.
@@ -148,14 +125,9 @@ func (s *Service) versions(ctx context.Context, key bodyKey, latest int, each fu
 	return each([]byte("]}"))
 }
 
-// List gives the body of a page of the analysis types: {limit, offset, count, resultSet}, count being the number of all
-// that match. hideSchema leaves their schemas out, unrendered the base schema.
-func (s *Service) List(ctx context.Context, query core.AnalysisTypeQuery, hideSchema, unrendered bool) ([]byte, error) {
-	return collected(func(each func([]byte) error) error { return s.StreamList(ctx, query, hideSchema, unrendered, each) })
-}
-
-// StreamList gives what List does piece by piece, as StreamType does.
-func (s *Service) StreamList(
+// List gives the body of a page of the analysis types piece by piece, as Type does: {limit, offset, count, resultSet}, count
+// being the number of all that match. hideSchema leaves their schemas out, unrendered the base schema.
+func (s *Service) List(
 	ctx context.Context, query core.AnalysisTypeQuery, hideSchema, unrendered bool, each func([]byte) error,
 ) error {
 	given := map[core.AnalysisTypeRef]struct{}{}

@@ -39,7 +39,7 @@ func TestType(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for range 2 {
-				got, err := s.Type(t.Context(), "a", c.version, c.unrendered)
+				got, err := s.TypeWhole(t.Context(), "a", c.version, c.unrendered)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -53,7 +53,7 @@ func TestType(t *testing.T) {
 		before := store.readCount()
 		for range 10 {
 			for version := range 3 {
-				if _, err := s.Type(t.Context(), "a", version, false); err != nil {
+				if _, err := s.TypeWhole(t.Context(), "a", version, false); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -73,7 +73,7 @@ func TestType(t *testing.T) {
 		{"a version of an unknown name", "b", 1, `the analysis type "b" has no version 1`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := s.Type(t.Context(), c.typeName, c.version, false)
+			_, err := s.TypeWhole(t.Context(), c.typeName, c.version, false)
 			wantError(t, err, core.CodeNotFound, "analysis.type.not.found", c.message)
 		})
 	}
@@ -97,7 +97,7 @@ func TestList(t *testing.T) {
 		{"unrendered", core.AnalysisTypeQuery{Limit: 1}, false, true, `{"limit":1,"offset":0,"count":2,"resultSet":[` + strings.TrimSuffix(hidden(b), "}") + `,"schema":` + simple + `}]}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := s.List(t.Context(), c.query, c.hidden, c.unrendered)
+			got, err := s.ListWhole(t.Context(), c.query, c.hidden, c.unrendered)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -122,10 +122,10 @@ func TestNoStaleAnswer(t *testing.T) {
 		s, store := newService(t, schemas.Config{})
 		register(t, s, `{"name":"a","schema":`+simple+`}`)
 		store.onRead = func() { register(t, s, `{"name":"a","schema":`+simple+`}`) }
-		if _, err := s.Type(t.Context(), "a", 0, false); err != nil {
+		if _, err := s.TypeWhole(t.Context(), "a", 0, false); err != nil {
 			t.Fatal(err)
 		}
-		got, err := s.Type(t.Context(), "a", 0, false)
+		got, err := s.TypeWhole(t.Context(), "a", 0, false)
 		if err != nil || versionOf(t, got) != 2 {
 			t.Errorf("version %d, %v after version 2 was registered", versionOf(t, got), err)
 		}
@@ -141,7 +141,7 @@ func TestNoStaleAnswer(t *testing.T) {
 					if floor == 0 {
 						continue
 					}
-					got, err := s.Type(t.Context(), "a", 0, false)
+					got, err := s.TypeWhole(t.Context(), "a", 0, false)
 					if err != nil || versionOf(t, got) < int(floor) {
 						t.Errorf("version %d, %v, but %d was registered before", versionOf(t, got), err, floor)
 						return
@@ -191,7 +191,7 @@ func TestRegistrationThatIsStoredAfterItFailed(t *testing.T) {
 		if err != nil || ref.Version != want {
 			t.Errorf("validated by %d, %v, want %d", ref.Version, err, want)
 		}
-		got, err := s.Type(t.Context(), "a", 0, false)
+		got, err := s.TypeWhole(t.Context(), "a", 0, false)
 		if err != nil || versionOf(t, got) != want {
 			t.Errorf("the latest is %d, %v, want %d", versionOf(t, got), err, want)
 		}
@@ -217,7 +217,7 @@ func TestShared(t *testing.T) {
 		t.Fatal(err)
 	}
 	register(t, here, `{"name":"a","schema":`+simple+`}`)
-	first, err := here.Type(t.Context(), "a", 0, false)
+	first, err := here.TypeWhole(t.Context(), "a", 0, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,14 +232,14 @@ func TestShared(t *testing.T) {
 	t.Run("within a second nothing is read", func(t *testing.T) {
 		before := store.readCount()
 		now = now.Add(999 * time.Millisecond)
-		got, err := here.Type(t.Context(), "a", 0, false)
+		got, err := here.TypeWhole(t.Context(), "a", 0, false)
 		if err != nil || string(got) != string(first) || store.readCount() != before {
 			t.Errorf("%s, %v after %d reads", got, err, store.readCount()-before)
 		}
 	})
 	t.Run("after a second the new version is there", func(t *testing.T) {
 		now = now.Add(time.Millisecond)
-		got, err := here.Type(t.Context(), "a", 0, false)
+		got, err := here.TypeWhole(t.Context(), "a", 0, false)
 		if err != nil || versionOf(t, got) != 2 {
 			t.Errorf("%s, %v", got, err)
 		}
@@ -248,7 +248,7 @@ func TestShared(t *testing.T) {
 		before := store.readCount()
 		now = now.Add(time.Second)
 		for range 10 {
-			if _, err := here.Type(t.Context(), "a", 0, false); err != nil {
+			if _, err := here.TypeWhole(t.Context(), "a", 0, false); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -264,14 +264,14 @@ func TestCacheIsBounded(t *testing.T) {
 		register(t, s, `{"name":"`+name+`","schema":`+simple+`}`)
 	}
 	before := store.readCount()
-	got, err := s.Type(t.Context(), "a", 1, false)
+	got, err := s.TypeWhole(t.Context(), "a", 1, false)
 	if err != nil || versionOf(t, got) != 1 {
 		t.Fatal(err)
 	}
 	if store.readCount() != before+1 {
 		t.Error("the first of ten bodies is still kept in a cache of a few")
 	}
-	if _, err := s.Type(t.Context(), "a", 1, false); err != nil || store.readCount() != before+1 {
+	if _, err := s.TypeWhole(t.Context(), "a", 1, false); err != nil || store.readCount() != before+1 {
 		t.Errorf("what was used last is not kept, %v", err)
 	}
 }

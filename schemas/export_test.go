@@ -1,6 +1,10 @@
 package schemas
 
-import "context"
+import (
+	"context"
+
+	"tutti/internal/core"
+)
 
 // ParseTemplate and Fill are those of URL templates.
 func ParseTemplate(text string) (func(study, value string) (string, error), error) {
@@ -70,3 +74,22 @@ func RulesCost(s *Service) int64 {
 
 // Public tells whether an address is public.
 var Public = public
+
+// TypeWhole is Type with the pieces put together.
+func (s *Service) TypeWhole(ctx context.Context, name string, version int, unrendered bool) ([]byte, error) {
+	return collected(func(each func([]byte) error) error { return s.Type(ctx, name, version, unrendered, each) })
+}
+
+// ListWhole is List with the pieces put together.
+func (s *Service) ListWhole(ctx context.Context, query core.AnalysisTypeQuery, hideSchema, unrendered bool) ([]byte, error) {
+	return collected(func(each func([]byte) error) error { return s.List(ctx, query, hideSchema, unrendered, each) })
+}
+
+func collected(stream func(each func([]byte) error) error) ([]byte, error) {
+	var body []byte
+	err := stream(func(piece []byte) error {
+		body = append(body, piece...)
+		return nil
+	})
+	return body, err
+}

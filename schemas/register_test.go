@@ -49,7 +49,7 @@ func TestRegister(t *testing.T) {
 		s, _ := newService(t, schemas.Config{})
 		first := register(t, s, `{"name":"a","schema":`+simple+`}`)
 		register(t, s, `{"name":"a","schema":`+simple+`,"options":{"fileTypes":["X"]}}`)
-		got, err := s.Type(t.Context(), "a", 1, false)
+		got, err := s.TypeWhole(t.Context(), "a", 1, false)
 		if err != nil || string(got) != first {
 			t.Errorf("version 1 is %s, %v; was %s", got, err, first)
 		}
@@ -59,7 +59,7 @@ func TestRegister(t *testing.T) {
 		dynamic := `{"definitions":{"z":{"maximum":12345678901234567890.10,"type":"number"},"a":true},"type":"object",` +
 			`"additionalProperties":false,"properties":{"experiment":{"type":"object","properties":{"n":{"$ref":"#/definitions/z"}}}},"required":["experiment"]}`
 		register(t, s, `{"name":"a","schema":`+strings.ReplaceAll(dynamic, ",", " ,\n ")+`}`)
-		got, err := s.Type(t.Context(), "a", 1, true)
+		got, err := s.TypeWhole(t.Context(), "a", 1, true)
 		if err != nil || !strings.HasSuffix(string(got), `"schema":`+dynamic+`}`) {
 			t.Errorf("unrendered %s, %v", got, err)
 		}

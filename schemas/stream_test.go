@@ -45,7 +45,7 @@ func TestLargeBodiesAreStreamed(t *testing.T) {
 	s, store := newService(t, schemas.Config{CacheBytes: 400_000})
 	fill(store, "a", versions, size)
 	for range 2 { // the second time it is known to be too large
-		got := pieces(t, func(each func([]byte) error) error { return s.StreamType(t.Context(), "a", 0, false, each) })
+		got := pieces(t, func(each func([]byte) error) error { return s.Type(t.Context(), "a", 0, false, each) })
 		longest := slices.MaxFunc(got, func(a, b string) int { return len(a) - len(b) })
 		if len(longest) > size+2000 {
 			t.Errorf("a piece of %d bytes", len(longest))
@@ -63,20 +63,20 @@ func TestLargeBodiesAreStreamed(t *testing.T) {
 	}
 	t.Run("and so far as it is read", func(t *testing.T) {
 		before, stop := store.readCount(), errors.New("enough")
-		err := s.StreamType(t.Context(), "a", 0, false, func([]byte) error { return stop })
+		err := s.Type(t.Context(), "a", 0, false, func([]byte) error { return stop })
 		if !errors.Is(err, stop) || store.readCount() > before+1 {
 			t.Errorf("%v after %d reads", err, store.readCount()-before)
 		}
 	})
 	t.Run("what is small is given whole", func(t *testing.T) {
 		fill(store, "b", 3, 100)
-		if got := pieces(t, func(each func([]byte) error) error { return s.StreamType(t.Context(), "b", 0, false, each) }); len(got) != 1 {
+		if got := pieces(t, func(each func([]byte) error) error { return s.Type(t.Context(), "b", 0, false, each) }); len(got) != 1 {
 			t.Errorf("%d pieces", len(got))
 		}
 	})
 	t.Run("a new version is seen", func(t *testing.T) {
 		register(t, s, `{"name":"a","schema":`+simple+`}`)
-		got, err := s.Type(t.Context(), "a", 0, false)
+		got, err := s.TypeWhole(t.Context(), "a", 0, false)
 		if err != nil || versionOf(t, got) != versions+1 {
 			t.Errorf("version %d, %v", versionOf(t, got), err)
 		}
@@ -101,7 +101,7 @@ func TestListsAreReadInParts(t *testing.T) {
 			s, store := newService(t, schemas.Config{})
 			fill(store, "a", c.rows, c.size)
 			got := pieces(t, func(each func([]byte) error) error {
-				return s.StreamList(t.Context(), core.AnalysisTypeQuery{Limit: c.limit}, true, false, each)
+				return s.List(t.Context(), core.AnalysisTypeQuery{Limit: c.limit}, true, false, each)
 			})
 			var body struct {
 				Limit, Count int
@@ -130,7 +130,7 @@ func TestListsAreReadInParts(t *testing.T) {
 			store.onList = nil
 			fill(store, "b", 1, 100) // the store is locked
 		}
-		got, err := s.List(t.Context(), core.AnalysisTypeQuery{Limit: 9}, true, false)
+		got, err := s.ListWhole(t.Context(), core.AnalysisTypeQuery{Limit: 9}, true, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,14 +155,14 @@ func TestWhoWaitsForALoadIsLetGo(t *testing.T) {
 	}
 	first := make(chan error, 1)
 	go func() {
-		_, err := s.Type(t.Context(), "a", 1, false)
+		_, err := s.TypeWhole(t.Context(), "a", 1, false)
 		first <- err
 	}()
 	<-loading
 	ctx, cancel := context.WithCancel(t.Context())
 	second := make(chan error, 1)
 	go func() {
-		_, err := s.Type(ctx, "a", 1, false)
+		_, err := s.TypeWhole(ctx, "a", 1, false)
 		second <- err
 	}()
 	cancel()
@@ -186,7 +186,7 @@ func TestLoadThatPanics(t *testing.T) {
 	s, store := newService(t, schemas.Config{})
 	fill(store, "a", 1, 100)
 	store.onRead = func() { panic("a secret") }
-	_, err := s.Type(t.Context(), "a", 1, false)
+	_, err := s.TypeWhole(t.Context(), "a", 1, false)
 	wantError(t, err, core.CodeInternal, "", "an internal error occurred")
 	if strings.Contains(core.MessageOf(err), "secret") {
 		t.Error("the message shows the panic")

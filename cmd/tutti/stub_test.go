@@ -68,7 +68,7 @@ func (s *stubTypes) Register(_ context.Context, body []byte) ([]byte, error) {
 	return json.Marshal(t)
 }
 
-func (s *stubTypes) Type(_ context.Context, name string, version int, unrendered bool) ([]byte, error) {
+func (s *stubTypes) Type(_ context.Context, name string, version int, unrendered bool, each func([]byte) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var versions []stubType
@@ -81,16 +81,16 @@ func (s *stubTypes) Type(_ context.Context, name string, version int, unrendered
 		}
 	}
 	if len(versions) == 0 {
-		return nil, &core.Error{Code: core.CodeNotFound, Message: "there is no such analysis type", ErrorID: "analysis.type.not.found"}
+		return &core.Error{Code: core.CodeNotFound, Message: "there is no such analysis type", ErrorID: "analysis.type.not.found"}
 	}
 	found := versions[0]
 	if version == 0 {
 		found.Versions = versions
 	}
-	return json.Marshal(found)
+	return marshalled(each, found)
 }
 
-func (s *stubTypes) List(_ context.Context, query core.AnalysisTypeQuery, hideSchema, _ bool) ([]byte, error) {
+func (s *stubTypes) List(_ context.Context, query core.AnalysisTypeQuery, hideSchema, _ bool, each func([]byte) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found := []stubType{}
@@ -105,7 +105,15 @@ func (s *stubTypes) List(_ context.Context, query core.AnalysisTypeQuery, hideSc
 	count := len(found)
 	found = found[min(query.Offset, count):]
 	found = found[:min(query.Limit, len(found))]
-	return json.Marshal(map[string]any{"limit": query.Limit, "offset": query.Offset, "count": count, "resultSet": found})
+	return marshalled(each, map[string]any{"limit": query.Limit, "offset": query.Offset, "count": count, "resultSet": found})
+}
+
+func marshalled(each func([]byte) error, v any) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return each(body)
 }
 
 func (s *stubTypes) MetaSchema() []byte { return []byte(`{}`) }

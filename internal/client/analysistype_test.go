@@ -178,18 +178,18 @@ func (metadata) Register(_ context.Context, body []byte) ([]byte, error) {
 	return []byte(typeJSON), nil
 }
 
-func (metadata) Type(_ context.Context, name string, version int, _ bool) ([]byte, error) {
+func (metadata) Type(_ context.Context, name string, version int, _ bool, each func([]byte) error) error {
 	if name != "wgs" || version != 2 {
-		return nil, &core.Error{Code: core.CodeNotFound, Message: "no such analysis type", ErrorID: "analysis.type.not.found"}
+		return &core.Error{Code: core.CodeNotFound, Message: "no such analysis type", ErrorID: "analysis.type.not.found"}
 	}
-	return []byte(typeJSON), nil
+	return each([]byte(typeJSON))
 }
 
-func (metadata) List(_ context.Context, query core.AnalysisTypeQuery, hideSchema, _ bool) ([]byte, error) {
+func (metadata) List(_ context.Context, query core.AnalysisTypeQuery, hideSchema, _ bool, each func([]byte) error) error {
 	if strings.Join(query.Names, " ") != "a b" || query.Limit != 3 || !hideSchema {
-		return nil, core.NewError(core.CodeInvalid, "asked for something else")
+		return core.NewError(core.CodeInvalid, "asked for something else")
 	}
-	return []byte(`{"limit":3,"offset":0,"count":1,"resultSet":[` + typeJSON + `]}`), nil
+	return each([]byte(`{"limit":3,"offset":0,"count":1,"resultSet":[` + typeJSON + `]}`))
 }
 
 type keys struct{}

@@ -112,18 +112,6 @@ func analysisTypeMissing(name string, version int) string {
 	return fmt.Sprintf("there is no version %d of an analysis type %q", version, name)
 }
 
-// AnalysisTypeVersions gives all versions of an analysis type, the newest first. CodeNotFound when there is none.
-func (s *Store) AnalysisTypeVersions(ctx context.Context, name string) ([]core.AnalysisType, error) {
-	if validText("name", name) != nil {
-		return nil, core.NewError(core.CodeNotFound, analysisTypeMissing(name, 0))
-	}
-	types, err := s.analysisTypes(ctx, "WHERE name = $1 ORDER BY version DESC", name)
-	if err == nil && len(types) == 0 {
-		return nil, core.NewError(core.CodeNotFound, analysisTypeMissing(name, 0))
-	}
-	return types, err
-}
-
 // ListAnalysisTypes gives the analysis types that q asks for, each version by itself, and how many there are without
 // its Limit and Offset. Sort "" lists the newest registration first, "version" and "name" begin with the smallest;
 // Descending turns each of these round. What is equal comes newest first. A Limit under 1 lists everything.
