@@ -111,6 +111,7 @@ func (r *Reader) Stop(ctx context.Context) error {
 	}
 	r.stopHandling()
 	client.CloseAllowingRebalance()
+	client.AllowRebalance() // of the two leaves, this one's and Close's, the second may still wait for its turn
 	r.mu.Lock()
 	r.health = core.NewError(core.CodeUnavailable, "the Kafka reader is not running")
 	r.mu.Unlock()
