@@ -148,7 +148,7 @@ func analysisTargetOf(r *nethttp.Request) (analysisTarget, error) {
 }
 
 // analysisOf reads the analysis that the path names. One that the caller may not see is absent in the same words as one
-// that does not exist.
+// that does not exist, unless the caller may change it.
 func (h *Handler) analysisOf(r *nethttp.Request) (core.Analysis, error) {
 	t, err := analysisTargetOf(r)
 	if err != nil {
@@ -161,9 +161,11 @@ func (h *Handler) analysisOf(r *nethttp.Request) (core.Analysis, error) {
 	if err != nil {
 		return core.Analysis{}, fmt.Errorf("reading an analysis: %w", err)
 	}
-	if err := h.checkStates(r, t.study, a.State); core.CodeOf(err) == core.CodeForbidden {
-		return core.Analysis{}, t.absent(err)
-	} else if err != nil {
+	err = h.checkStates(r, t.study, a.State)
+	if core.CodeOf(err) == core.CodeForbidden && h.mayWrite(r, t.study) != nil {
+		err = t.absent(err)
+	}
+	if err != nil {
 		return core.Analysis{}, err
 	}
 	return a, nil

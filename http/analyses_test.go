@@ -244,13 +244,16 @@ func TestReadAnalysis(t *testing.T) {
 	}
 }
 
-// readers knows two tokens: reader, which may read the unpublished analyses of S, and any, which may do nothing.
+// readers knows three tokens: reader, which may read the unpublished analyses of S, writer, which may change them without
+// reading, and any, which may do nothing.
 type readers struct{}
 
 func (readers) Authenticate(_ context.Context, token string) (core.Principal, error) {
 	switch token {
 	case "reader":
 		return core.Principal{Name: token, Scopes: []string{"S.READ"}, Reads: map[string]struct{}{"S": {}}}, nil
+	case "writer":
+		return core.Principal{Name: token, Scopes: []string{"S.WRITE"}, Writes: map[string]struct{}{"S": {}}}, nil
 	case "any":
 		return core.Principal{Name: token}, nil
 	default:
@@ -292,12 +295,12 @@ func TestUnpublishedAnalysesAreForReaders(t *testing.T) {
 	type statuses map[string]int
 	for target, want := range map[string]statuses{
 		"/studies/S/analysis/published":                            {"reader": 200, "any": 200, "nobody": 401},
-		"/studies/S/analysis/unpublished":                          {"reader": 200, "any": 404, "nobody": 401},
+		"/studies/S/analysis/unpublished":                          {"reader": 200, "writer": 403, "any": 404, "nobody": 401},
 		"/studies/S/analysis/suppressed":                           {"reader": 200, "any": 404, "nobody": 401},
-		"/studies/S/analysis/absent":                               {"reader": 404, "any": 404, "nobody": 401},
-		"/studies/T/analysis/unpublished":                          {"reader": 404, "any": 404, "nobody": 401},
+		"/studies/S/analysis/absent":                               {"reader": 404, "writer": 404, "any": 404, "nobody": 401},
+		"/studies/T/analysis/unpublished":                          {"reader": 404, "writer": 404, "any": 404, "nobody": 401},
 		"/studies/S/analysis/published/files":                      {"reader": 200, "any": 200, "nobody": 401},
-		"/studies/S/analysis/unpublished/files":                    {"reader": 200, "any": 404, "nobody": 401},
+		"/studies/S/analysis/unpublished/files":                    {"reader": 200, "writer": 403, "any": 404, "nobody": 401},
 		"/studies/S/analysis":                                      {"reader": 200, "any": 200, "nobody": 401},
 		"/studies/S/analysis?analysisStates=UNPUBLISHED":           {"reader": 200, "any": 403, "nobody": 401},
 		"/studies/S/analysis?analysisStates=PUBLISHED,SUPPRESSED":  {"reader": 200, "any": 403, "nobody": 401},

@@ -316,7 +316,8 @@ func TestLettersAreShownToThoseWhoMayWrite(t *testing.T) {
 	})
 }
 
-// TestUnpublishedAnalysesNeedTheReadScope: with tokens, what is not published is shown to those who may read the study alone.
+// TestUnpublishedAnalysesNeedTheReadScope: with tokens, what is not published is shown to those who may read the study alone;
+// those who may change it are told which scope they lack.
 func TestUnpublishedAnalysesNeedTheReadScope(t *testing.T) {
 	d := newDoors(t, &keyShelf{})
 	p := ofS1()
@@ -335,7 +336,7 @@ func TestUnpublishedAnalysesNeedTheReadScope(t *testing.T) {
 		{"its files", list + "/A/files", 404},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			for who, want := range map[string]int{nobody: 401, foreignRight: tc.refused, writeRight: tc.refused, readRight: 200, systemRight: 200} {
+			for who, want := range map[string]int{nobody: 401, foreignRight: tc.refused, writeRight: 403, readRight: 200, systemRight: 200} {
 				if got := knock(t, h, "GET", tc.target, d.header(who)); got.StatusCode != want {
 					t.Errorf("%s: %d, want %d: %s", who, got.StatusCode, want, got.body)
 				}

@@ -42,7 +42,7 @@ func TestErrorsOfEveryOperationAreDescribed(t *testing.T) {
 		"SubmitAnalysis": {"409", "422"}, "ReplaceAnalysis": {"409", "422"}, "PatchAnalysis": {"409", "422"},
 		"PublishAnalysis": {"409"}, "UnpublishAnalysis": {"409"}, "SuppressAnalysis": {"409"},
 		// What only some tokens may read.
-		"ListAnalyses": {"403"}, "PageAnalyses": {"403"}, "ListAPIKeys": {"403"},
+		"ListAnalyses": {"403"}, "GetAnalysis": {"403"}, "ListAnalysisFiles": {"403"}, "PageAnalyses": {"403"}, "ListAPIKeys": {"403"},
 	}
 	// The path names what is to be made.
 	makes := map[string]bool{"CreateStudy": true, "CreateStudySlash": true}

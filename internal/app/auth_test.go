@@ -139,7 +139,7 @@ func TestAuthOrganization(t *testing.T) {
 	}
 	b.holds()
 	b.readable(reading, "S1", hidden, http.StatusOK)
-	b.readable(writer, "S1", hidden, http.StatusNotFound)
+	b.readable(writer, "S1", hidden, http.StatusForbidden)
 	b.readable(reading, "S2", other, http.StatusNotFound)
 	b.readable(reading, "S1", id, http.StatusOK)
 	for _, path := range []string{"/studies/S1/analysis", "/studies/S1/analysis/paginated"} {
