@@ -351,7 +351,7 @@ func TestEventsOfOther(t *testing.T) {
 	before.until(func(e event) bool {
 		return e.name == "job" && rows(before.events...)["S0"].Get("state").String() == "succeeded"
 	})
-	other := w.anotherApp()
+	other := w.elsewhere().newApp()
 	if err := other.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

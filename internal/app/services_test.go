@@ -67,9 +67,7 @@ func TestRealRecords(t *testing.T) {
 func TestTwoShareKilled(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t, settings{queueURL: externalQueue(t), pageSize: 20})
-	own := w.url
-	other := w.startChild()
-	w.url = own
+	other := w.elsewhere().startChild()
 	for i := range 8 {
 		w.fill(fmt.Sprintf("S%d", i), 250)
 	}

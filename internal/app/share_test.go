@@ -45,7 +45,7 @@ func startPair(t *testing.T, set settings) pair {
 	t.Helper()
 	set.queueURL, set.spoilt = externalQueue(t), true
 	p := pair{world: startWorld(t, set)}
-	p.second = p.anotherApp()
+	p.second = p.elsewhere().newApp()
 	if err := p.second.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

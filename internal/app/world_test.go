@@ -171,12 +171,11 @@ func (w *world) newApp() *app.App {
 	return a
 }
 
-// anotherApp makes a second app of the world, with a data folder of its own.
-func (w *world) anotherApp() *app.App {
-	w.t.Helper()
+// elsewhere is the world of a second process beside this one: all is shared but the data folder.
+func (w *world) elsewhere() *world {
 	other := *w
 	other.dir = w.t.TempDir()
-	return other.newApp()
+	return &other
 }
 
 // start starts the world's tutti, which is stopped at the end of the test.
