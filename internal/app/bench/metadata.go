@@ -180,6 +180,9 @@ func (s *submitter) paging(ctx context.Context, b *bench, report *Report, what s
 	if err := group.Wait(); err != nil {
 		return err
 	}
+	if err := s.allIndexed(ctx); err != nil {
+		return err
+	}
 	ms, heap, err := s.readAll(ctx)
 	if err != nil {
 		return err
@@ -209,6 +212,19 @@ func heapInUse() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapInuse
+}
+
+// allIndexed waits until all that was published is in the index, so that nothing else is done while pages are timed.
+func (s *submitter) allIndexed(ctx context.Context) error {
+	for {
+		n, err := s.tutti.count(ctx)
+		if err != nil || n == s.published.Load() {
+			return err
+		}
+		if err := pause(ctx, jobLookedAtEvery); err != nil {
+			return err
+		}
+	}
 }
 
 // readAll reads the list page by page, checks that each analysis came once, and gives how long each page took, and by how
