@@ -283,16 +283,24 @@ func (r runPort) CreateOrganization(ctx context.Context, jobID string, run core.
 }
 
 func (r runPort) Organization(ctx context.Context, jobID, organization string) (core.OrganizationRun, error) {
-	return ask(ctx, r.p, func() (core.OrganizationRun, error) {
+	run, err := ask(ctx, r.p, func() (core.OrganizationRun, error) {
 		run, _, err := read[core.OrganizationRun](r.p.w.store, runKey(jobID, organization))
 		return run, err
 	})
+	if r.p.w.afterLook != nil {
+		r.p.w.afterLook(r.p)
+	}
+	return run, err
 }
 
 func (r runPort) UpdateOrganization(ctx context.Context, jobID, organization string, change func(*core.OrganizationRun) error) (core.OrganizationRun, error) {
-	return ask(ctx, r.p, func() (core.OrganizationRun, error) {
+	run, err := ask(ctx, r.p, func() (core.OrganizationRun, error) {
 		return update(r.p.w.store, runKey(jobID, organization), change)
 	})
+	if r.p.w.afterUpdate != nil {
+		r.p.w.afterUpdate(r.p, run)
+	}
+	return run, err
 }
 
 func (r runPort) Organizations(ctx context.Context, jobID string) ([]core.OrganizationRun, error) {

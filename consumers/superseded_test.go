@@ -39,6 +39,35 @@ func TestSuperseded(t *testing.T) {
 	})
 }
 
+// TestSupersededWhileAdmitted: a page is told to be done while another process looks whether it has to be read. What then
+// ends the list is the message that this process holds, as the first one may fail before it can.
+func TestSupersededWhileAdmitted(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 10)
+		w.upstream.latency = 4 * time.Second
+		w.bulk.MaxBodyAge = time.Minute
+		first := w.boot(-1)
+		job := w.run("A", false)
+		eventually(t, "the page in hand", func() bool { return len(w.upstream.pageCalls()) == 1 })
+		var done atomic.Bool
+		w.afterUpdate = func(p *process, run core.OrganizationRun) {
+			if p == first && run.AllPagesDone() && done.CompareAndSwap(false, true) {
+				time.AfterFunc(time.Hour, first.cutOff()) // it cannot end the organization any more
+			}
+		}
+		second := w.boot(-1)
+		w.afterLook = func(p *process) {
+			if p == second {
+				eventually(t, "the page's end", done.Load)
+			}
+		}
+		w.broker.redeliver(core.ClassPages)
+		w.ended(w.awaitFor(job, 30*time.Minute), core.JobSucceeded, "")
+		w.idle()
+		w.verify()
+	})
+}
+
 // TestEndTakenOver: of organizations that end together one ends their job; when it fails and its message is gone, the
 // other one does it.
 func TestEndTakenOver(t *testing.T) {

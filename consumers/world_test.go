@@ -43,8 +43,11 @@ type world struct {
 	listingTakes time.Duration
 	// afterPublish, when set, is called after a process has published something.
 	afterPublish func(core.Request)
-	requests     int
-	fresh        int
+	// afterLook and afterUpdate, when set, are called after a process has read or changed an organization's run.
+	afterLook   func(*process)
+	afterUpdate func(*process, core.OrganizationRun)
+	requests    int
+	fresh       int
 }
 
 func newWorld(t tester) *world {

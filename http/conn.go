@@ -15,7 +15,7 @@ import (
 // refusalHeaders is what net/http writes behind the status line when it refuses a request before any handler sees it: a
 // malformed escape in the target, a bad header, headers over the limit. Its body is plain text, and there is no hook;
 // an answer of a handler always has a Date as well. One refusal differs (unmet).
-var refusalHeaders = []byte("\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n")
+const refusalHeaders = "\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
 
 // problemListener makes connections on which such refusals are problems too (CONTRACT section 0).
 type problemListener struct{ net.Listener }
@@ -72,7 +72,7 @@ func refusedStatus(b []byte) (int, bool) {
 		return 0, false
 	}
 	line, _, ok := bytes.Cut(rest, []byte("\r\n"))
-	if !ok || len(line) < 3 || !bytes.HasPrefix(rest[len(line):], refusalHeaders) {
+	if !ok || len(line) < 3 || !bytes.HasPrefix(rest[len(line):], []byte(refusalHeaders)) {
 		return 0, false
 	}
 	status, err := strconv.Atoi(string(line[:3]))
