@@ -38,7 +38,7 @@ func (s *Store) openPostgres(ctx context.Context) error {
 	if cfg.ConnectTimeout == 0 {
 		cfg.ConnectTimeout = postgresConnect
 	}
-	cfg.DialFunc = (&dialer{silence: postgresSilence}).DialContext
+	cfg.DialFunc = (&dialer{silence: s.cfg.Silence}).DialContext
 	var options []stdlib.OptionOpenDB
 	if _, given := cfg.RuntimeParams["idle_in_transaction_session_timeout"]; !given {
 		// Not as a parameter of the connection, which a pooler between them may refuse.

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// postgresSilence is how long PostgreSQL may take for the next bytes of an answer, or not take those of a question. A network
-// that swallows everything without closing the connection would keep its caller for ever.
+// postgresSilence is how long PostgreSQL may take for the next bytes of an answer, or not take those of a question, unless
+// Config says otherwise. A network that swallows everything without closing the connection would keep its caller for ever.
 const postgresSilence = 30 * time.Second
 
 // dialer opens connections whose reads and writes end after some silence.

@@ -22,6 +22,8 @@ type Config struct {
 	Dir string
 	// MaxConnections bounds the connections to PostgreSQL. Default DefaultMaxConnections.
 	MaxConnections int
+	// Silence is how long PostgreSQL may take for the next bytes of an answer before the connection is given up. Default 30 s.
+	Silence time.Duration
 	// Logger takes what an operator should know. Default: nothing is logged.
 	Logger *slog.Logger
 	// Metrics measures transactions; nil measures nothing.
@@ -35,6 +37,9 @@ func (c Config) validate() error {
 	if c.URL != "" && !strings.HasPrefix(c.URL, "postgres://") && !strings.HasPrefix(c.URL, "postgresql://") {
 		return core.NewError(core.CodeInvalid, "the store's URL does not begin with postgres://")
 	}
+	if c.Silence < 0 {
+		return core.NewError(core.CodeInvalid, "the silence of the database must not be negative")
+	}
 	if c.MaxConnections < 0 {
 		return core.NewError(core.CodeInvalid, "the number of connections must not be negative")
 	}
@@ -44,6 +49,9 @@ func (c Config) validate() error {
 func (c Config) withDefaults() Config {
 	if c.MaxConnections == 0 {
 		c.MaxConnections = DefaultMaxConnections
+	}
+	if c.Silence == 0 {
+		c.Silence = postgresSilence
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
