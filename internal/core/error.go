@@ -53,6 +53,16 @@ var (
 	ErrOtherOrganization = errors.New("the record belongs to another organization")
 )
 
+// Sentinels that an engine wraps in its Errors, for those who must know more than the code.
+var (
+	// ErrIndexMissing: the engine says that it has no such index or alias. CodeIndexBlocked.
+	ErrIndexMissing = errors.New("the engine has no such index")
+	// ErrIndexForbidden: the engine refused the credentials, or what they may do. CodeIndexBlocked.
+	ErrIndexForbidden = errors.New("the engine refused the credentials")
+	// ErrIndexUnreachable: no connection, none that lasted, or no answer in time. CodeUnavailable.
+	ErrIndexUnreachable = errors.New("the engine was not reached")
+)
+
 // Error is the one error type of tutti. Message and Hint are safe to show to a client; Err is for logs alone.
 type Error struct {
 	Code    Code

@@ -1,0 +1,53 @@
+package sqon
+
+// Filter is a parsed and normalized SQON. The zero value matches everything. It is never changed after Parse.
+type Filter struct {
+	// Root is nil when the filter matches everything.
+	Root *Node
+}
+
+// Node is a group or a clause of a filter, with the aliases resolved and scalars put into lists.
+type Node struct {
+	Op Operator
+	// Pivot is the nested path whose single elements everything below is about, "" for none.
+	Pivot string
+	// Content are the members of a group (And, Or, Not); nil for a clause.
+	Content []*Node
+	// Fields are what a clause is about: one name, or for Wildcard one and more.
+	Fields []string
+	// Values are what a clause compares with.
+	Values []Value
+	// Pointer is the JSON pointer (RFC 6901) to where the node stood in what was parsed.
+	Pointer string
+}
+
+// Value is one value of a clause.
+type Value struct {
+	Kind Kind
+	// Text is the text of a string, the literal of a number as it was written, "true" or "false".
+	Text string
+}
+
+// Kind is the type of a Value in JSON.
+type Kind int
+
+// Kinds of a Value.
+const (
+	String Kind = iota
+	Number
+	Bool
+)
+
+// Field is what a filter is validated against.
+type Field struct {
+	// Type is the search engine's, such as "keyword".
+	Type string
+	// Nested are the nested paths above the field, the outermost first, its own included when it is one.
+	Nested []string
+}
+
+// Fields knows the fields of a catalogue.
+type Fields interface {
+	// Field gives the field of a dotted name, false when there is none.
+	Field(name string) (Field, bool)
+}
