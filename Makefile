@@ -17,7 +17,7 @@ test: ## the suites that need nothing but Go
 
 race: ## the concurrent packages under the race detector (needs a C compiler)
 	CGO_ENABLED=1 go test -race ./consumers/... ./ingest/... ./http/... ./internal/bulk/... ./internal/queue/... ./internal/index/embedded/... ./internal/upstream/... ./internal/client/... ./schemas/... \
-	  ./internal/store/... ./internal/metadata/... ./internal/auth/... ./internal/app/...
+	  ./internal/store/... ./internal/metadata/... ./internal/auth/... ./internal/catalogue/... ./internal/app/...
 
 $(LINT):
 	mkdir -p $(CACHE)
@@ -56,6 +56,7 @@ fuzz: ## each parser of what comes from outside, some 30 s long (FUZZ=10: ten ti
 	go test -run '^$$' -fuzz '^FuzzValidate$$' -fuzztime $$((13000*$(FUZZ)))x -fuzzminimizetime 5x ./schemas
 	go test -run '^$$' -fuzz '^FuzzJSONPath$$' -fuzztime $$((350000*$(FUZZ)))x ./schemas
 	go test -run '^$$' -fuzz '^FuzzMerge$$' -fuzztime $$((60000*$(FUZZ)))x ./internal/metadata
+	go test -run '^$$' -fuzz '^FuzzParse$$' -fuzztime $$((200000*$(FUZZ)))x ./internal/sqon
 	go test -run '^$$' -fuzz '^FuzzAuthenticate$$' -fuzztime $$((180000*$(FUZZ)))x ./internal/auth
 
 chaos: ## the failure suites at length: crashes, races, random faults

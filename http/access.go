@@ -22,6 +22,9 @@ type accessKind int
 const (
 	// accessOpen: anybody, without a token; one that is shown is not looked at.
 	accessOpen accessKind = iota
+	// accessOptional: anybody, but a token that is shown must be valid: what it sees is narrowed by the handler, and one
+	// that has expired must not be answered like nobody's.
+	accessOptional
 	// accessToken: anybody with a valid token; what it sees is narrowed by the handler.
 	accessToken
 	// accessSystem: the system's write scope.
@@ -33,9 +36,10 @@ const (
 	accessSigned
 )
 
-func open() access   { return access{kind: accessOpen} }
-func token() access  { return access{kind: accessToken} }
-func system() access { return access{kind: accessSystem} }
+func open() access     { return access{kind: accessOpen} }
+func optional() access { return access{kind: accessOptional} }
+func token() access    { return access{kind: accessToken} }
+func system() access   { return access{kind: accessSystem} }
 
 // signed asks for what the repository that a path parameter names asks for.
 func signed(param string) access { return access{kind: accessSigned, param: param} }
@@ -51,8 +55,8 @@ const (
 
 type callerKey struct{}
 
-// callerOf gives whose token the request of a context shows, a Principal that may do nothing on an open route. false means
-// that nobody is asked.
+// callerOf gives whose token the request of a context shows, a Principal that may do nothing on an open route and where none
+// is shown. false means that nobody is asked.
 func callerOf(ctx context.Context) (core.Principal, bool) {
 	p, ok := ctx.Value(callerKey{}).(core.Principal)
 	return p, ok
@@ -88,6 +92,8 @@ func (h *Handler) asksForToken(r *nethttp.Request, who access) bool {
 	switch who.kind {
 	case accessOpen:
 		return false
+	case accessOptional:
+		return len(r.Header.Values(headerAuthorization)) > 0
 	case accessSigned:
 		return !h.isSigned(r, who)
 	default:
@@ -104,7 +110,7 @@ func (h *Handler) isSigned(r *nethttp.Request, who access) bool {
 // permit refuses a caller whose scopes do not cover a route.
 func (h *Handler) permit(r *nethttp.Request, who access) error {
 	switch who.kind {
-	case accessOpen, accessToken:
+	case accessOpen, accessOptional, accessToken:
 		return nil
 	case accessSigned:
 		if h.isSigned(r, who) {

@@ -171,7 +171,9 @@ func guardedHandler(t *testing.T, p *ports, authenticator http.Authenticator, cf
 }
 
 // silent gives ports that nobody may call.
-func silent() *ports { return &ports{letters: &letters{}, metadata: &metadata{}} }
+func silent() *ports {
+	return &ports{letters: &letters{}, metadata: &metadata{}, catalogues: newShelf()}
+}
 
 // unread is a body that notes whether anybody reads it.
 type unread struct {
@@ -214,6 +216,7 @@ func knock(t *testing.T, h handler, method, target string, authorization []strin
 // Who may use a route, as CONTRACT section 6 has it.
 var (
 	everybody  = []string{nobody, malformed, unknown, expired, foreignRight, readRight, writeRight, systemRight}
+	noBadToken = []string{nobody, foreignRight, readRight, writeRight, systemRight}
 	anyToken   = []string{foreignRight, readRight, writeRight, systemRight}
 	writers    = []string{writeRight, systemRight}
 	systemOnly = []string{systemRight}
@@ -278,6 +281,11 @@ func admissions() map[http.Route]struct {
 		{Method: "PUT", Pattern: analysis + "/publish/{id}"}: {may: writers}, {Method: "PUT", Pattern: analysis + "/unpublish/{id}"}: {may: writers},
 		{Method: "PUT", Pattern: analysis + "/suppress/{id}"}: {may: writers},
 
+		{Method: "GET", Pattern: "/introspection"}:               {may: noBadToken},
+		{Method: "GET", Pattern: "/introspection/fields"}:        {may: noBadToken},
+		{Method: "GET", Pattern: "/introspection/sqon"}:          {may: noBadToken},
+		{Method: "GET", Pattern: "/introspection/{catalogueId}"}: {may: noBadToken},
+
 		{Method: "GET", Pattern: "/keys"}:         {may: systemOnly},
 		{Method: "POST", Pattern: "/keys"}:        {may: systemOnly},
 		{Method: "DELETE", Pattern: "/keys/{id}"}: {may: systemOnly},
@@ -287,12 +295,14 @@ func admissions() map[http.Route]struct {
 // filled fills a pattern.
 func filled(pattern string) string {
 	return strings.NewReplacer("{repositoryCode}", "song.ca", "{organization}", "S1", "{study}", "S1", "{id}", "x1",
-		"{asset}", "page.css", "{name}", "variant_call", "{version}", "1").Replace(pattern)
+		"{asset}", "page.css", "{name}", "variant_call", "{version}", "1",
+		"{catalogueId}", "participants").Replace(pattern)
 }
 
-// ofS1 gives ports that all succeed, whose jobs and dead letters are S1's.
+// ofS1 gives ports that all succeed, whose jobs and dead letters are S1's, with one catalogue.
 func ofS1() *ports {
 	p := working()
+	p.catalogues.put(participants())
 	p.get = func(id string) (core.Job, error) { return organizationJob(id, "S1"), nil }
 	p.cancel = p.get
 	p.watch = func(_ context.Context, _ string, each func(core.JobChange) error) error {

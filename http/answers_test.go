@@ -12,7 +12,7 @@ import (
 // pathOf fills the parameters of a pattern.
 func pathOf(pattern string) string {
 	return strings.NewReplacer("{repositoryCode}", "song.ca", "{organization}", "S", "{id}", "A", "{asset}", "page.css",
-		"{name}", "variant_call", "{version}", "1", "{study}", "S").Replace(pattern)
+		"{name}", "variant_call", "{version}", "1", "{study}", "S", "{catalogueId}", "C").Replace(pattern)
 }
 
 // methodsOf gives the methods of every path, HEAD beside GET. A literal segment shares its path with a parameter: what is

@@ -3,9 +3,7 @@ package http
 import (
 	"bytes"
 	"compress/gzip"
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"io/fs"
@@ -60,12 +58,9 @@ func loadDocs() (map[string]docsAsset, error) {
 		if err != nil {
 			return nil, core.WrapError(core.CodeInternal, "reading the pages of /api-docs", err)
 		}
-		sum := sha256.Sum256(content)
 		name, zipped := strings.CutSuffix(strings.TrimPrefix(a.file, "apidocs/"), ".gz")
 		assets[name] = docsAsset{
-			contentType: a.contentType, content: content, zipped: zipped,
-			// Weak, since the same tag stands for the compressed and the plain form.
-			tag: `W/"` + hex.EncodeToString(sum[:8]) + `"`,
+			contentType: a.contentType, content: content, zipped: zipped, tag: weakTag(content),
 		}
 	}
 	return assets, nil
@@ -109,14 +104,11 @@ func (h *Handler) serveDocsAsset(w nethttp.ResponseWriter, r *nethttp.Request) e
 func (h *Handler) serveAsset(w nethttp.ResponseWriter, r *nethttp.Request, name string) error {
 	asset := h.docs[name]
 	header := w.Header()
-	// Asked again each time, which costs a 304: the names stay the same when a new version brings new content.
-	header.Set("Cache-Control", "no-cache")
-	header.Set("ETag", asset.tag)
 	header.Set("Content-Security-Policy", docsPolicy)
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Add("Vary", "Accept-Encoding")
-	if knowsTag(r.Header.Values("If-None-Match"), asset.tag) {
-		w.WriteHeader(nethttp.StatusNotModified)
+	// Asked again each time: the names stay the same when a new version brings new content.
+	if isKnown(w, r, asset.tag) {
 		return nil
 	}
 	content := asset.content
@@ -134,17 +126,6 @@ func (h *Handler) serveAsset(w nethttp.ResponseWriter, r *nethttp.Request, name 
 	header.Set("Content-Length", strconv.Itoa(len(content)))
 	_ = writeChunks(w, content)
 	return nil
-}
-
-// knowsTag tells whether If-None-Match lists a tag (RFC 9110, 13.1.2).
-func knowsTag(ifNoneMatch []string, tag string) bool {
-	for given := range strings.SplitSeq(strings.Join(ifNoneMatch, ","), ",") {
-		given = strings.TrimSpace(given)
-		if given == "*" || strings.TrimPrefix(given, "W/") == strings.TrimPrefix(tag, "W/") {
-			return true
-		}
-	}
-	return false
 }
 
 // acceptsGzip tells whether a client names gzip, or everything, as an encoding that it takes (RFC 9110, 12.5.3).

@@ -25,6 +25,9 @@ type Handler struct {
 	crossOrigin crossOrigin
 	docs        map[string]docsAsset
 	bodies      bodyBudget
+	catalogues  *catalogueAnswers
+	// routed are the first segments of all paths that are routed, which are never taken for a catalogue's.
+	routed map[string]bool
 }
 
 var _ nethttp.Handler = (*Handler)(nil)
@@ -51,7 +54,9 @@ func New(ports Ports, cfg Config) (*Handler, error) {
 		return nil, err
 	}
 	h.openAPI = document
+	h.catalogues = &catalogueAnswers{port: ports.Catalogues, basePath: h.cfg.BasePath}
 	h.route()
+	h.routed = firstSegments(h.Routes())
 	return h, nil
 }
 
@@ -104,6 +109,7 @@ func (h *Handler) route() {
 	h.routeSchemas()
 	h.routeStudies()
 	h.routeKeys()
+	h.routeIntrospection()
 
 	h.handle(nethttp.MethodGet, pathPing, h.ping, taken(), open())
 	h.handle(nethttp.MethodGet, pathReady, h.ready, taken(), open())

@@ -57,6 +57,7 @@ type ports struct {
 	letters       *letters
 	watch         func(ctx context.Context, id string, each func(core.JobChange) error) error
 	metadata      *metadata
+	catalogues    *catalogueShelf
 }
 
 func (p *ports) Record(_ context.Context, kind core.Kind, repository, organization, id, requestID string) (string, error) {
@@ -104,6 +105,7 @@ func (p *ports) ports() http.Ports {
 	return http.Ports{
 		Ingest: p, Jobs: p, JobEvents: p, Readiness: p, Notifications: p, DeadLetters: p.letters, Retries: p.letters,
 		AnalysisTypes: p.metadata, Studies: p.metadata, Analyses: p.metadata, Submissions: p.metadata, Keys: apiKeys{p.metadata},
+		Catalogues: p.catalogues,
 	}
 }
 
@@ -124,7 +126,7 @@ func working() *ports {
 		},
 		letters:  noLetters(),
 		watch:    func(context.Context, string, func(core.JobChange) error) error { return nil },
-		metadata: workingMetadata(),
+		metadata: workingMetadata(), catalogues: newShelf(),
 	}
 }
 

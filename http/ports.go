@@ -21,8 +21,16 @@ type Ports struct {
 	Analyses      Analyses
 	Submissions   Submissions
 	Keys          Keys
+	Catalogues    Catalogues
 	// Authenticator tells who a token belongs to; nil asks nobody for one.
 	Authenticator Authenticator
+}
+
+// Catalogues tells what there is to search.
+type Catalogues interface {
+	// Catalogues gives all catalogues as they are now, at once and never nil: the same pointer as long as nothing changed;
+	// inside a new set, the same *Catalogue for what did not change.
+	Catalogues() *core.CatalogueSet
 }
 
 // AnalysisTypes keeps the analysis types and gives them as clients get them (CONTRACT section 7): each method gives the
@@ -179,20 +187,8 @@ const (
 	ComponentDown     ComponentState = "down"
 )
 
-// Status aggregates the catalogues (CONTRACT section 2).
-type Status string
-
-// Values of Status.
-const (
-	StatusHealthy   Status = "healthy"
-	StatusDegraded  Status = "degraded"
-	StatusUnhealthy Status = "unhealthy"
-)
-
-// Health is what GET /ready tells.
+// Health is what GET /ready tells beside the state of the catalogues.
 type Health struct {
-	// Status is the aggregate over the catalogues; empty means StatusHealthy.
-	Status Status
 	// Components are the parts by name: queue, index, store. A queue or store that is down makes /ready answer 503.
 	Components map[string]ComponentState
 	// Paused lists the repositories whose consumers wait for something.

@@ -22,6 +22,7 @@ const (
 	codeMisdirected      core.Code = "misdirected_request"
 	codeHeaderTooLarge   core.Code = "header_too_large"
 	codeNotUnderstood    core.Code = "not_understood"
+	codeAmbiguousType    core.Code = "ambiguous_document_type"
 )
 
 const contentTypeProblem = "application/problem+json"
@@ -46,6 +47,7 @@ type problem struct {
 	Violations any `json:"violations,omitempty"`
 	*indexFailure
 	*metadataFailure
+	*ambiguousType
 }
 
 // indexFailure is what a problem of /index has beside the others, for clients that know Maestro's answers.
@@ -72,6 +74,9 @@ func newProblem(err error, instance, requestID string) problem {
 	}
 	if e, ok := errors.AsType[*notUnderstoodError](err); ok {
 		p.Violations = e.violations
+	}
+	if e, ok := errors.AsType[*ambiguousTypeError](err); ok {
+		p.ambiguousType = &e.shared
 	}
 	return p
 }
@@ -102,7 +107,7 @@ func statusOf(code core.Code) int {
 		return nethttp.StatusMethodNotAllowed
 	case codeNotAcceptable:
 		return nethttp.StatusNotAcceptable
-	case core.CodeConflict:
+	case core.CodeConflict, codeAmbiguousType:
 		return nethttp.StatusConflict
 	case core.CodeTooLarge:
 		return nethttp.StatusRequestEntityTooLarge
@@ -191,13 +196,22 @@ func writeEncoded(w nethttp.ResponseWriter, body []byte) {
 	writeWhole(w, nethttp.StatusOK, contentTypeJSON, body)
 }
 
-func writeWhole(w nethttp.ResponseWriter, status int, contentType string, body []byte) {
+// writeWhole answers with a body, whose pieces follow on each other, with its length.
+func writeWhole(w nethttp.ResponseWriter, status int, contentType string, pieces ...[]byte) {
+	length := 0
+	for _, p := range pieces {
+		length += len(p)
+	}
 	header := w.Header()
 	header.Set("Content-Type", contentType)
-	header.Set("Content-Length", strconv.Itoa(len(body)))
+	header.Set("Content-Length", strconv.Itoa(length))
 	w.WriteHeader(status)
-	// What cannot be written has no reader any more.
-	_ = writeChunks(w, body)
+	for _, p := range pieces {
+		if writeChunks(w, p) != nil {
+			// What cannot be written has no reader any more.
+			return
+		}
+	}
 }
 
 // writeChunks writes b, and gives a client time for each listChunk of it alone: one that has gone silent must not hold a

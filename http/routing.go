@@ -36,7 +36,8 @@ func pathParam(r *nethttp.Request, name, what string) (string, error) {
 	return value, nil
 }
 
-// refuse answers a request that no route takes: 405 when another method is routed here, else 404.
+// refuse answers a request that no route takes: 405 when another method is routed here, else 404, with why it failed where
+// the path is a failed catalogue's.
 func (h *Handler) refuse(w nethttp.ResponseWriter, r *nethttp.Request) {
 	path := r.URL.EscapedPath()
 	if allowed := h.allowed(path); len(allowed) > 0 {
@@ -45,6 +46,10 @@ func (h *Handler) refuse(w nethttp.ResponseWriter, r *nethttp.Request) {
 			Code: codeMethodNotAllowed, Message: "this path does not take this method",
 			Hint: "use " + strings.Join(allowed, ", "),
 		})
+		return
+	}
+	if c := h.failedAt(path); c != nil {
+		h.refuseFailed(w, r, c)
 		return
 	}
 	if strings.HasSuffix(path, "/") && h.endsInParameter(r.Method, path+"-") {

@@ -4,13 +4,15 @@ import (
 	"context"
 	nethttp "net/http"
 	"time"
+
+	"tutti/internal/core"
 )
 
 // healthTimeout bounds a look at the process's parts.
 const healthTimeout = 5 * time.Second
 
 type readyBody struct {
-	Status     Status                    `json:"status"`
+	Status     core.CatalogueStatus      `json:"status"`
 	Components map[string]ComponentState `json:"components"`
 	Paused     []Pause                   `json:"paused"`
 }
@@ -30,10 +32,7 @@ func (h *Handler) ready(w nethttp.ResponseWriter, r *nethttp.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
 	defer cancel()
 	health := h.ports.Readiness.Health(ctx)
-	body := readyBody(health)
-	if body.Status == "" {
-		body.Status = StatusHealthy
-	}
+	body := readyBody{Status: h.ports.Catalogues.Catalogues().Status(), Components: health.Components, Paused: health.Paused}
 	if body.Components == nil {
 		body.Components = map[string]ComponentState{}
 	}
@@ -41,7 +40,7 @@ func (h *Handler) ready(w nethttp.ResponseWriter, r *nethttp.Request) error {
 		body.Paused = []Pause{}
 	}
 	status := nethttp.StatusOK
-	if body.Status == StatusUnhealthy ||
+	if body.Status == core.CataloguesUnhealthy ||
 		body.Components["queue"] == ComponentDown || body.Components["store"] == ComponentDown {
 		status = nethttp.StatusServiceUnavailable
 		w.Header().Set("Retry-After", retryAfter(0))

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tutti/http"
+	"tutti/internal/core"
 )
 
 func TestPing(t *testing.T) {
@@ -26,12 +27,15 @@ func TestReady(t *testing.T) {
 	type components = map[string]http.ComponentState
 	for name, tt := range map[string]struct {
 		health http.Health
+		// failed are whether each catalogue has failed.
+		failed []bool
 		status int
 		body   string
 	}{
-		"nothing said": {http.Health{}, 200, `{"status":"healthy","components":{},"paused":[]}`},
+		"nothing said": {http.Health{}, nil, 200, `{"status":"healthy","components":{},"paused":[]}`},
 		"all up": {
 			http.Health{Components: components{"queue": "up", "index": "up"}},
+			nil,
 			200,
 			`{"status":"healthy","components":{"index":"up","queue":"up"},"paused":[]}`,
 		},
@@ -40,25 +44,45 @@ func TestReady(t *testing.T) {
 				Components: components{"queue": "up", "index": "down"},
 				Paused:     []http.Pause{{Repository: "song.ca", Reason: "the index does not answer"}},
 			},
+			nil,
 			200,
 			`{"status":"healthy","components":{"index":"down","queue":"up"},"paused":[{"repository":"song.ca","reason":"the index does not answer"}]}`,
 		},
 		"queue down": {
 			http.Health{Components: components{"queue": "down"}},
+			nil,
 			503,
 			`{"status":"healthy","components":{"queue":"down"},"paused":[]}`,
 		},
 		"store down": {
 			http.Health{Components: components{"store": "down"}},
+			nil,
 			503,
 			`{"status":"healthy","components":{"store":"down"},"paused":[]}`,
 		},
-		"unhealthy": {http.Health{Status: http.StatusUnhealthy}, 503, `{"status":"unhealthy","components":{},"paused":[]}`},
-		"degraded":  {http.Health{Status: http.StatusDegraded}, 200, `{"status":"degraded","components":{},"paused":[]}`},
+		"one available":  {http.Health{}, []bool{false}, 200, `{"status":"healthy","components":{},"paused":[]}`},
+		"unhealthy":      {http.Health{}, []bool{true}, 503, `{"status":"unhealthy","components":{},"paused":[]}`},
+		"unhealthy, two": {http.Health{}, []bool{true, true}, 503, `{"status":"unhealthy","components":{},"paused":[]}`},
+		"degraded":       {http.Health{}, []bool{true, false}, 200, `{"status":"degraded","components":{},"paused":[]}`},
+		"degraded, queue down": {
+			http.Health{Components: components{"queue": "down"}},
+			[]bool{true, false},
+			503,
+			`{"status":"degraded","components":{"queue":"down"},"paused":[]}`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := working()
 			p.health = func() http.Health { return tt.health }
+			var all []*core.Catalogue
+			for i, failed := range tt.failed {
+				c := &core.Catalogue{ID: strconv.Itoa(i)}
+				if failed {
+					c.Problem = &core.CatalogueProblem{Code: core.CatalogueConnectionError, Message: "The search engine does not answer."}
+				}
+				all = append(all, c)
+			}
+			p.catalogues.put(all...)
 			res, body := do(t, newHandler(t, p, http.Config{}), ask{method: "GET", target: "/ready"})
 			if res.StatusCode != tt.status || string(body) != tt.body {
 				t.Errorf("got %d %s", res.StatusCode, body)

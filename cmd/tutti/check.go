@@ -10,7 +10,6 @@ import (
 
 	"tutti/internal/app/check"
 	"tutti/internal/config"
-	"tutti/internal/core"
 )
 
 func checkCommand() *cobra.Command {
@@ -19,8 +18,9 @@ func checkCommand() *cobra.Command {
 		Use:   "check",
 		Short: "Look whether everything that the configuration names is as it should be",
 		Long: "Validate the configuration, dial the queue, the index, the store, every repository, Kafka broker and set of keys\n" +
-			"that it names, and say in one line each what is right or how to mend it. Nothing is changed, and a server that runs on\n" +
-			"the same data folder is not disturbed. The exit code is 0 when nothing failed, else 1.",
+			"that it names, hold every catalogue against its index, and say in one line each what is right or how to mend it.\n" +
+			"Nothing is changed, and a server that runs on the same data folder is not disturbed. The exit code is 0 when nothing\n" +
+			"failed, else 1.",
 		Example:           "  tutti check --config tutti.yaml\n  tutti check --config tutti.yaml --output json | jq '.findings[] | select(.status != \"ok\")'",
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -34,13 +34,7 @@ func checkCommand() *cobra.Command {
 			} else {
 				found = check.Run(cmd.Context(), cfg, check.Options{Version: buildVersion()})
 			}
-			if err := writeFindings(cmd.OutOrStdout(), found, output); err != nil {
-				return err
-			}
-			if !found.OK {
-				return core.NewError(core.CodeInvalid, fmt.Sprintf("%d of %d findings failed", found.Failed(), len(found.Findings)))
-			}
-			return nil
+			return reportFindings(cmd, found, output)
 		},
 	}
 	cmd.Flags().StringVar(&file, "config", os.Getenv("TUTTI_CONFIG"), "the configuration `file` (YAML); also TUTTI_CONFIG")

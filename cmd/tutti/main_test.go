@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 // until a GET of URL is 200, "terminate" sends SIGTERM to what was last started in the background, "song" is a repository
 // and "member" reads JSON (song_test.go), "eventually COMMAND… -- TEXT" repeats a command until it exits with 0 and
 // its stdout holds the text, with "!--" until it does not, "exits CODE COMMAND…" wants an exit code, "stub" starts a server
-// of analysis types and keys (stub_test.go), and "interrupted TEXT COMMAND…" sends SIGINT to a command once its stderr holds the text, and wants exit code 1.
+// of analysis types, keys and catalogues (stub_test.go), and "interrupted TEXT COMMAND…" sends SIGINT to a command once its stderr holds the text, and wants exit code 1.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{

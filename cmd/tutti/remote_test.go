@@ -124,3 +124,30 @@ func TestLettersListSaysWhy(t *testing.T) {
 		}
 	}
 }
+
+func TestCataloguesThatThereAreNot(t *testing.T) {
+	t.Parallel()
+	const none = `{"catalogCount":0,"mode":"multiple","status":"healthy","sqonSchemaPath":"/introspection/sqon","catalogs":{}}`
+	url := server(t, http.StatusOK, none)
+	for name, tt := range map[string]struct {
+		args   []string
+		code   int
+		stdout string
+		stderr string
+	}{
+		"list":          {[]string{"list"}, 0, "no catalogues\n", ""},
+		"list, as JSON": {[]string{"list", "-o", "json"}, 0, none + "\n", ""},
+		"show":          {[]string{"show", "a"}, 1, "", "tutti: there is no such catalogue\n"},
+		"show nothing":  {[]string{"show"}, 1, "", "tutti: give the id of one catalogue\n       see tutti catalogues show --help\n"},
+		"show two":      {[]string{"show", "a", "b"}, 1, "", "tutti: \"b\" is one argument too many: give the id of one catalogue\n       see tutti catalogues show --help\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			args := append([]string{"catalogues"}, tt.args...)
+			code, stdout, stderr := call(t, append(args, "--server", url)...)
+			if code != tt.code || stdout != tt.stdout || stderr != tt.stderr {
+				t.Errorf("code %d, stdout %q, stderr %q", code, stdout, stderr)
+			}
+		})
+	}
+}

@@ -16,13 +16,14 @@ import (
 	"tutti/internal/core"
 )
 
-// startStub serves the analysis types and the keys of one script, in memory and with the real handler, and sets
-// TUTTI_SERVER to its URL.
+// startStub serves the analysis types, the keys and the catalogues of one script, in memory and with the real handler, and
+// sets TUTTI_SERVER to its URL.
 func startStub(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: stub")
 	}
-	handler, err := tuttihttp.New(tuttihttp.Ports{AnalysisTypes: &stubTypes{}, Keys: &stubKeys{}}, tuttihttp.Config{})
+	ports := tuttihttp.Ports{AnalysisTypes: &stubTypes{}, Keys: &stubKeys{}, Catalogues: stubCatalogues{}}
+	handler, err := tuttihttp.New(ports, tuttihttp.Config{})
 	ts.Check(err)
 	server := httptest.NewServer(handler)
 	ts.Defer(server.Close)
@@ -154,4 +155,23 @@ func (s *stubKeys) Revoke(_ context.Context, id string) (core.APIKey, error) {
 		}
 	}
 	return core.APIKey{}, core.NewError(core.CodeNotFound, "there is no such key")
+}
+
+// stubCatalogues are one that can be used and one that failed.
+type stubCatalogues struct{}
+
+func (stubCatalogues) Catalogues() *core.CatalogueSet {
+	return &core.CatalogueSet{Catalogues: []*core.Catalogue{
+		{
+			ID: "donors", DocumentType: "donor", Description: "All donors\x1b[2J", Restricted: true,
+			Fields: []core.CatalogueField{
+				{Name: "donor_id", DisplayName: "Donor ID", Type: "keyword"},
+				{Name: "age", DisplayName: "Age At Diagnosis", Type: "integer", Unit: "years"},
+			},
+		},
+		{
+			ID: "files", DocumentType: "file",
+			Problem: &core.CatalogueProblem{Code: core.CatalogueIndexNotFound, Message: "the index of the catalogue does not exist"},
+		},
+	}}
 }

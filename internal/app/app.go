@@ -18,6 +18,7 @@ import (
 	"tutti/ingest/kafka"
 	"tutti/internal/auth"
 	"tutti/internal/bulk"
+	"tutti/internal/catalogue"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/index"
@@ -54,6 +55,10 @@ type App struct {
 	cleanup  cleanup
 	queue    *queue.Queue
 	index    index.Index
+	// catalogues describe what is indexed.
+	catalogues *catalogue.Registry
+	// expected are closed when it is known, for each repository, whether its index could be made.
+	expected []<-chan struct{}
 	store    *store.Store
 	// analysisTypes, metadata and keys are kept in store; authenticator is nil when nobody is asked for a token.
 	analysisTypes *schemas.Service
@@ -72,18 +77,19 @@ type App struct {
 
 // metrics holds one struct per package that measures.
 type metrics struct {
-	queue     *queue.Metrics
-	bulk      *bulk.Metrics
-	upstream  *upstream.Metrics
-	consumers *consumers.Metrics
-	ingest    *ingest.Metrics
-	kafka     *kafka.Metrics
-	http      *tuttihttp.Metrics
-	store     *store.Metrics
-	schemas   *schemas.Metrics
-	metadata  *metadata.Metrics
-	jobs      *prometheus.GaugeVec
-	outbox    prometheus.Gauge
+	queue      *queue.Metrics
+	bulk       *bulk.Metrics
+	upstream   *upstream.Metrics
+	consumers  *consumers.Metrics
+	ingest     *ingest.Metrics
+	kafka      *kafka.Metrics
+	http       *tuttihttp.Metrics
+	store      *store.Metrics
+	schemas    *schemas.Metrics
+	metadata   *metadata.Metrics
+	catalogues *catalogue.Metrics
+	jobs       *prometheus.GaugeVec
+	outbox     prometheus.Gauge
 }
 
 // New makes an App of a validated configuration. It opens nothing yet.
@@ -117,7 +123,8 @@ func (a *App) measure() {
 	a.metrics = metrics{
 		queue: queue.NewMetrics(reg), bulk: bulk.NewMetrics(reg), upstream: upstream.NewMetrics(reg),
 		consumers: consumers.NewMetrics(reg), ingest: ingest.NewMetrics(reg), kafka: kafka.NewMetrics(reg), http: tuttihttp.NewMetrics(reg),
-		store: store.NewMetrics(reg), schemas: schemas.NewMetrics(reg), metadata: metadata.NewMetrics(reg), jobs: jobs, outbox: outbox,
+		store: store.NewMetrics(reg), schemas: schemas.NewMetrics(reg), metadata: metadata.NewMetrics(reg),
+		catalogues: catalogue.NewMetrics(reg), jobs: jobs, outbox: outbox,
 	}
 }
 
@@ -138,6 +145,7 @@ func (a *App) start(ctx context.Context) error {
 	}{
 		{"opening the queue", a.openQueue},
 		{"opening the index", a.openIndex},
+		{"reading the catalogues", a.openCatalogues},
 		{"making the store ready", a.openStore},
 		{"opening the metadata repository", a.openMetadata},
 		{"starting the bulk writer", a.startWriter},
@@ -146,6 +154,7 @@ func (a *App) start(ctx context.Context) error {
 		{"starting to look after jobs", a.startHousekeeping},
 		{"starting to read notifications", a.startSources},
 		{"starting the outbox relay", a.startRelay},
+		{"describing the catalogues", a.startCatalogues},
 		{"listening", a.listen},
 	}
 	for _, step := range steps {
@@ -276,6 +285,7 @@ func (a *App) listen(ctx context.Context) error {
 		Ingest: a.ingest, Notifications: a.ingest, Jobs: jobsAPI{Jobs: a.queue.Jobs(), consumers: a.consumers},
 		JobEvents: a.queue.Jobs(), DeadLetters: a.queue.DeadLetters(), Retries: a.ingest, Readiness: a,
 		AnalysisTypes: a.analysisTypes, Studies: a.metadata, Analyses: a.metadata, Submissions: a.metadata, Keys: a.keys,
+		Catalogues: a.catalogues,
 	}
 	if a.authenticator != nil {
 		ports.Authenticator = a.authenticator

@@ -163,13 +163,32 @@ func TestIndexDownAtStart(t *testing.T) {
 	w.awaitPaused(false)
 }
 
-// awaitPaused waits until /ready names the repository with a reason, or names none. It is no reason for a 503.
+// ready asks /ready, which answers 503 when all catalogues have failed, or the queue or the store is down, and at no other
+// time: a repository that waits is no reason.
+func (w *world) ready() answer {
+	w.t.Helper()
+	a, err := w.try(http.MethodGet, "/ready")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	want := http.StatusOK
+	if a.get("status").String() == "unhealthy" || a.get("components.queue").String() == "down" || a.get("components.store").String() == "down" {
+		want = http.StatusServiceUnavailable
+	}
+	if a.status != want {
+		w.t.Errorf("GET /ready: status %d, want %d: %s", a.status, want, a.raw)
+	}
+	return a
+}
+
+// awaitPaused waits until /ready names the repository with a reason, or names none and is healthy.
 func (w *world) awaitPaused(paused bool) {
 	w.t.Helper()
 	w.eventually(wait, func() (bool, string) {
-		a := w.ask(http.MethodGet, "/ready", http.StatusOK)
+		a := w.ready()
 		if !paused {
-			return len(a.get("paused").Array()) == 0 && a.get("components.index").String() == "up", string(a.raw)
+			return len(a.get("paused").Array()) == 0 && a.get("components.index").String() == "up" &&
+				a.get("status").String() == "healthy", string(a.raw)
 		}
 		return a.get("paused.0.repository").String() == code && a.get("paused.0.reason").String() != "" &&
 			a.get("components.index").String() == "down", string(a.raw)

@@ -115,7 +115,7 @@ func TestBuiltInIndexDown(t *testing.T) {
 		b.publish(study, ids[i])
 	}
 	b.eventually(wait, func() (bool, string) {
-		a := b.demand(http.MethodGet, "/ready", "", http.StatusOK)
+		a := b.ready()
 		return a.get("components.outbox").String() == "degraded" && a.get("components.index").String() == "down", string(a.raw)
 	})
 	if n := b.outboxCount(); n != room {
@@ -130,7 +130,7 @@ func TestBuiltInIndexDown(t *testing.T) {
 		t.Errorf("%d documents, want %d", n, published-2)
 	}
 	b.eventually(wait, func() (bool, string) {
-		a := b.demand(http.MethodGet, "/ready", "", http.StatusOK)
+		a := b.ready()
 		return a.get("components.outbox").String() == "up" && a.get("status").String() == "healthy", string(a.raw)
 	})
 	b.noLetters()

@@ -92,7 +92,7 @@ func (a *App) consumed(ctx context.Context, rc config.Repository, repo core.Repo
 		Repository: repo, Upstream: client, PageSize: rc.PageSize, Concurrency: rc.Concurrency,
 		Disjoint: rc.Type == core.TypeLyric,
 		Document: func(dst []byte, rec core.Record) []byte { return upstream.SpliceRecord(dst, rec, block) },
-		Probe: probe{index: a.index, spec: index.Spec{
+		Probe: probe{index: a.index, ensured: a.expectIndex(rc.IndexName), spec: index.Spec{
 			Alias: rc.IndexName, Mapping: rc.Mapping, Known: knownFields(rc.Type),
 		}},
 	}
@@ -130,11 +130,15 @@ func (a *App) ackWait() time.Duration {
 type probe struct {
 	index index.Index
 	spec  index.Spec
+	// ensured is told how each Ensure ended.
+	ensured func(error)
 }
 
 // Prepare makes the repository's index and alias where they are missing.
 func (p probe) Prepare(ctx context.Context) error {
-	if err := p.index.Ensure(ctx, p.spec); err != nil {
+	err := p.index.Ensure(ctx, p.spec)
+	p.ensured(err)
+	if err != nil {
 		return err
 	}
 	return p.index.Check(ctx, p.spec.Alias)

@@ -113,8 +113,8 @@ func startWorld(t *testing.T, set settings) *world {
 	w := newWorld(t, set)
 	w.start()
 	w.eventually(wait, func() (bool, string) {
-		a := w.ask(http.MethodGet, "/ready", http.StatusOK)
-		return len(a.get("paused").Array()) == 0, string(a.raw)
+		a := w.ready()
+		return a.status == http.StatusOK && len(a.get("paused").Array()) == 0, string(a.raw)
 	})
 	return w
 }

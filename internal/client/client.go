@@ -84,7 +84,7 @@ func pathOf(pairs ...string) (string, error) {
 		literal, value := pairs[i], pairs[i+1]
 		what := literal
 		switch literal {
-		case pathJobs, pathDeadLetters, pathKeys:
+		case pathJobs, pathDeadLetters, pathKeys, pathIntrospection:
 			what = "id"
 		case pathSchemas:
 			what = "name"

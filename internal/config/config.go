@@ -19,6 +19,7 @@ type Config struct {
 	Index        Index
 	Store        Store
 	Repositories []Repository
+	Catalogues   Catalogues
 	Schemas      Schemas
 	Ingest       Ingest
 	Auth         Auth

@@ -113,6 +113,8 @@ func (d *decoder) fallback(k key) {
 		*t, _ = k.fallback.(int64)
 	case *bool:
 		*t, _ = k.fallback.(bool)
+	case **bool:
+		*t = nil
 	case *time.Duration:
 		*t, _ = k.fallback.(time.Duration)
 	case *[]string:
@@ -134,13 +136,13 @@ func (d *decoder) scalar(path string, n *node, k key) {
 			*t = v
 		}
 	case *bool:
-		v, ok := parseBool(n.text)
-		if !ok {
-			d.faults.add(path, n.where, "use true, false, 1, 0, yes or no", "expects %s, not %q", wanted(k), n.text)
-			d.fallback(k)
-			return
+		if v, ok := d.boolean(path, n, k); ok {
+			*t = v
 		}
-		*t = v
+	case **bool:
+		if v, ok := d.boolean(path, n, k); ok {
+			*t = &v
+		}
 	case *time.Duration:
 		d.duration(path, n, k, t)
 	}
@@ -172,6 +174,15 @@ func (d *decoder) text(path string, n *node, k key, target *string) {
 	default:
 		*target = v
 	}
+}
+
+// boolean reads a flag; its target has its default where it is none.
+func (d *decoder) boolean(path string, n *node, k key) (value, ok bool) {
+	if value, ok = parseBool(n.text); !ok {
+		d.faults.add(path, n.where, "use true, false, 1, 0, yes or no", "expects %s, not %q", wanted(k), n.text)
+		d.fallback(k)
+	}
+	return value, ok
 }
 
 func (d *decoder) integer(path string, n *node, k key, bits int) (int64, bool) {
@@ -281,7 +292,7 @@ func wanted(k key) string {
 			return "a whole number from " + strconv.FormatInt(k.least, 10)
 		}
 		return "a whole number from " + strconv.FormatInt(k.least, 10) + " to " + strconv.FormatInt(k.most, 10)
-	case *bool:
+	case *bool, **bool:
 		return "true or false"
 	case *time.Duration:
 		return "a duration"

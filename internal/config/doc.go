@@ -26,4 +26,17 @@
 //	…_KAFKA_DOCUMENT_UPDATE_TOPIC                 SPRING_CLOUD_STREAM_BINDINGS_SONGINPUT_DESTINATION  notifications.kafka.topic
 //	MAESTRO_KAFKA_INDEX_REQUEST_TOPIC             SPRING_CLOUD_STREAM_BINDINGS_INPUT_DESTINATION   ingest.kafka.requestTopic
 //	MAESTRO_LOGGING_LEVEL                         MAESTRO_LOGGING_LEVEL_ROOT                       log.level
+//
+// The environment of an existing Arranger 3 is read too, where neither the file nor a TUTTI_ variable nor Maestro's says
+// anything, and likewise: an empty variable counts as none, the credentials are taken as a whole or not at all. Its names
+// are plain, and other programs have some of them, so Config.Warnings names each key that was taken from one. An ES_HOST
+// without a scheme is http, and without a port as well it is port 9200. What else Arranger knows is named in a warning, with
+// what says the same here, when CONFIGS_PATH or ES_HOST shows that the environment is an Arranger's.
+//
+//	Arranger 3                     tutti
+//	CONFIGS_PATH                   catalogues.dir
+//	ES_HOST                        index.url
+//	ES_USER, ES_PASS               index.username, index.password
+//	DISABLE_GRAPHQL_INTROSPECTION  catalogues.disableGraphQLIntrospection
+//	NODE_ENV=production            Config.Catalogues.Production, which no key says
 package config

@@ -239,7 +239,8 @@ func variableNames(prefix string, keys []key) []string {
 // variableWord gives a key as a variable has it: maxBodyBytes is MAX_BODY_BYTES. MAXBODYBYTES is understood as well.
 func variableWord(name string) string {
 	var b strings.Builder
-	for i, r := range name {
+	// A name with capitals of its own is one word.
+	for i, r := range strings.ReplaceAll(name, "GraphQL", "Graphql") {
 		if i > 0 && unicode.IsUpper(r) {
 			b.WriteByte('_')
 		}

@@ -113,9 +113,15 @@ func TestEnvironmentFaults(t *testing.T) {
 		"two secrets":       {[]string{"TUTTI_REPOSITORIES_0_TOKEN=s3cret", "TUTTI_REPOSITORIES_0_TOKEN_FILE=b"}, "repositories[0].token: is given, and so is repositories[0].tokenFile (variable TUTTI_REPOSITORIES_0_TOKEN_FILE)"},
 		"not a number here": {[]string{"TUTTI_QUEUE_MAX_PENDING="}, `queue.maxPending: expects a whole number from 1, not "" (variable TUTTI_QUEUE_MAX_PENDING)`},
 		"not a boolean":     {[]string{"TUTTI_AUTH_ALLOW_INSECURE=on"}, `auth.allowInsecure: expects true or false, not "on" (variable TUTTI_AUTH_ALLOW_INSECURE)`},
-		"later":             {[]string{"TUTTI_CATALOGUES_DIR=a"}, "TUTTI_CATALOGUES_DIR: unknown variable; the nearest valid one is TUTTI_"},
-		"store":             {[]string{"TUTTI_STORE_URL=s3cret"}, "store.url: ******** is not a URL that begins with postgres:// or postgresql:// (variable TUTTI_STORE_URL)"},
-		"near store":        {[]string{"TUTTI_STORE_URI=postgres://a"}, "TUTTI_STORE_URI: unknown variable; the nearest valid one is TUTTI_STORE_URL"},
+		"later":             {[]string{"TUTTI_NETWORK_DIR=a"}, "TUTTI_NETWORK_DIR: unknown variable; the nearest valid one is TUTTI_"},
+		"catalogs":          {[]string{"TUTTI_CATALOGS_DIR=a"}, "TUTTI_CATALOGS_DIR: unknown variable; the nearest valid one is TUTTI_CATALOGUES_DIR"},
+		"no folder":         {[]string{"TUTTI_CATALOGUES_DIR=/none"}, "catalogues.dir: /none cannot be read: no such file or directory (variable TUTTI_CATALOGUES_DIR)"},
+		"neither yes nor no": {
+			[]string{"TUTTI_CATALOGUES_DISABLE_GRAPHQL_INTROSPECTION="},
+			`catalogues.disableGraphQLIntrospection: expects true or false, not "" (variable TUTTI_CATALOGUES_DISABLE_GRAPHQL_INTROSPECTION)`,
+		},
+		"store":      {[]string{"TUTTI_STORE_URL=s3cret"}, "store.url: ******** is not a URL that begins with postgres:// or postgresql:// (variable TUTTI_STORE_URL)"},
+		"near store": {[]string{"TUTTI_STORE_URI=postgres://a"}, "TUTTI_STORE_URI: unknown variable; the nearest valid one is TUTTI_STORE_URL"},
 		"gap in validations": {
 			[]string{"TUTTI_SCHEMAS_DEFAULT_OPTIONS_EXTERNAL_VALIDATIONS_1_URL=http://a"},
 			"schemas.defaultOptions.externalValidations[1]: there is no element 0 (variable TUTTI_SCHEMAS_DEFAULT_OPTIONS_EXTERNAL_VALIDATIONS_1_URL)",
@@ -144,7 +150,8 @@ func TestVariable(t *testing.T) {
 	for path, want := range map[string]string{
 		"server.listen": "TUTTI_SERVER_LISTEN", "repositories[0].code": "TUTTI_REPOSITORIES_0_CODE",
 		"index.apiKey": "TUTTI_INDEX_API_KEY", "auth.jwt.jwksUrl": "TUTTI_AUTH_JWT_JWKS_URL", "repositories[12].song.states[1]": "TUTTI_REPOSITORIES_12_SONG_STATES_1",
-		"server.maxBodyBytes": "TUTTI_SERVER_MAX_BODY_BYTES",
+		"server.maxBodyBytes":                    "TUTTI_SERVER_MAX_BODY_BYTES",
+		"catalogues.disableGraphQLIntrospection": "TUTTI_CATALOGUES_DISABLE_GRAPHQL_INTROSPECTION",
 	} {
 		if got := config.Variable(path); got != want {
 			t.Errorf("%s: got %s, want %s", path, got, want)

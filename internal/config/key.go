@@ -12,7 +12,8 @@ import (
 type key struct {
 	name string
 	doc  string
-	// target is *string, *Secret, *int, *int64, *bool, *time.Duration or *[]string; nil for an object or objects.
+	// target is *string, *Secret, *int, *int64, *bool, **bool, *time.Duration or *[]string; nil for an object or objects.
+	// That of a **bool is nil without input.
 	target any
 	// fallback is the value without input, of the target's type.
 	fallback any
@@ -74,6 +75,11 @@ func size(name string, target *int64, fallback, least int64, doc string) key {
 
 func flag(name string, target *bool, fallback bool, doc string) key {
 	return key{name: name, target: target, fallback: fallback, doc: doc}
+}
+
+// choice is a flag without a default: its target is nil when nobody says anything.
+func choice(name string, target **bool, doc string) key {
+	return key{name: name, target: target, doc: doc}
 }
 
 func duration(name string, target *time.Duration, fallback time.Duration, doc string) key {

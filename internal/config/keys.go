@@ -50,6 +50,7 @@ func (c *Config) keys() []key {
 			},
 			present: c.repositoryKeys,
 		},
+		c.Catalogues.key(),
 		c.Schemas.key(),
 		c.Ingest.key(),
 		c.Auth.key(),

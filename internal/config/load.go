@@ -6,12 +6,13 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 
 	"tutti/internal/core"
 )
 
 // Load reads file, "" for none, and environ, a list of NAME=value such as os.Environ gives, where the environment wins; a
-// Maestro's environment fills what neither says. It gives a whole, validated Config, or every fault at once: each is a
+// Maestro's environment, and then an Arranger's, fills what neither says. It gives a whole, validated Config, or every fault at once: each is a
 // core.Error whose Message starts with the key's path (Faults).
 func Load(file string, environ []string) (Config, error) {
 	root := newObject("")
@@ -41,16 +42,18 @@ func load(root *node, environ []string, found *faults) (Config, error) {
 	}
 	var c, scratch Config
 	overlay(root, environ, scratch.keys(), found)
-	c.Warnings = overlayMaestro(root, environ)
+	fromMaestro := overlayMaestro(root, environ)
+	production, fromArranger := overlayArranger(root, environ)
 	addLocal(root)
 	newDecoder(found).object("", root, c.keys())
+	c.Catalogues.Production = production
 	c.fillTopics()
 	c.readMappings(found)
 	c.validate(root, found)
 	if err := found.err(); err != nil {
 		return Config{}, err
 	}
-	c.Warnings = append(c.Warnings, c.alone()...)
+	c.Warnings = slices.Concat(fromMaestro, fromArranger, c.alone())
 	return c, nil
 }
 

@@ -36,6 +36,7 @@ repositories:
      token: "", username: "", password: "", timeout: 30s, pageSize: 500, concurrency: 4, mappingFile: "",
      song: {states: [PUBLISHED]}, lyric: {categoryId: "", validOnly: true},
      notifications: {kafka: {brokers: [], topic: "", group: tutti}, webhook: {secret: ""}}, reconcile: {every: 0s}}
+catalogues: {dir: "", disableGraphQLIntrospection: ~}
 schemas: {enforceLatest: true, defaultOptions: {}, externalValidations: {allowedHosts: [], timeout: 5s}}   # empty = any public address
 ingest: {kafka: {brokers: [], requestTopic: maestro_index_requests, group: tutti}}
 auth: {mode: none, allowInsecure: false, systemScope: tutti, organizationPrefix: "", writeSuffix: ".WRITE", readSuffix: ".READ",
@@ -235,7 +236,7 @@ func TestFaultsNameTheirKey(t *testing.T) {
 		"unknown key":            {least + "\nserver: {port: 1}", "server.port: unknown key; the nearest valid key is server.cors (line 2)", ""},
 		"unknown near key":       {least + "\nserver: {basepath: /a}", "server.basepath: unknown key; the nearest valid key is server.basePath (line 2)", ""},
 		"unknown top key":        {least + "\nindexes: {url: x}", "indexes: unknown key; the nearest valid key is index (line 2)", ""},
-		"key of a later version": {least + "\ncatalogues: {dir: x}", "catalogues: unknown key; the nearest valid key is", ""},
+		"key of a later version": {least + "\nnetwork: {dir: x}", "network: unknown key; the nearest valid key is", ""},
 		"unknown in a list":      {repository("pagesize: 5"), "repositories[0].pagesize: unknown key; the nearest valid key is repositories[0].pageSize (line 1)", ""},
 		"unknown in an object":   {repository("song: {state: [A]}"), "repositories[0].song.state: unknown key; the nearest valid key is repositories[0].song.states", ""},
 		"lyric's keys":           {repository("lyric: {categoryId: 1}"), "repositories[0].lyric: is given, but the type is song", "use type lyric"},
@@ -529,6 +530,9 @@ func FuzzParse(f *testing.F) {
 	} {
 		f.Add(seed, "TUTTI_REPOSITORIES_0_CODE=x")
 		f.Add(seed, "MAESTRO_REPOSITORIES_0_URL=x")
+		f.Add(seed, "ES_HOST=x")
+		f.Add(seed, "DISABLE_GRAPHQL_INTROSPECTION=yes")
+		f.Add(seed, "NODE_ENV=production")
 	}
 	f.Fuzz(func(t *testing.T, file, variable string) {
 		c, err := config.Parse([]byte(file), []string{variable})
@@ -554,7 +558,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%v in\n%s", err, out)
 		}
-		c.Warnings = nil
+		c.Warnings, c.Catalogues.Production = nil, false
 		if diff := cmp.Diff(c, again); diff != "" {
 			t.Error(diff)
 		}

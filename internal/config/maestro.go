@@ -146,8 +146,9 @@ func (m *maestro) warn(format string, args ...any) {
 	m.warnings = append(m.warnings, fmt.Sprintf(format, args...))
 }
 
-// fill sets the member at path of n, unless it says something already or a part of the path is no object.
-func fill(n *node, v variable, text string, path ...string) {
+// fill sets the member at path of n, unless it says something already or a part of the path is no object. It tells
+// whether it did.
+func fill(n *node, v variable, text string, path ...string) bool {
 	for _, name := range path[:len(path)-1] {
 		next := n.member(name)
 		if next == nil {
@@ -155,22 +156,24 @@ func fill(n *node, v variable, text string, path ...string) {
 			n.set(name, next)
 		}
 		if next.shape != shapeObject {
-			return
+			return false
 		}
 		n = next
 	}
-	if name := path[len(path)-1]; n.member(name) == nil {
-		n.set(name, &node{shape: shapeScalar, text: text, where: "variable " + v.name})
+	name := path[len(path)-1]
+	if n.member(name) != nil {
+		return false
 	}
+	n.set(name, &node{shape: shapeScalar, text: text, where: "variable " + v.name})
+	return true
 }
 
 // elastic reads where the index is and how to authenticate there.
 func (m *maestro) elastic() {
-	index := m.root.member("index")
 	if v, ok := m.nodes(); ok {
 		fill(m.root, v, v.value, "index", "url")
 	}
-	m.credentials(index)
+	m.credentials()
 	if v, ok := m.take("ELASTICSEARCHVERSION"); ok && v.value != "8" {
 		m.warn("%s is %s, but tutti needs Elasticsearch 8", v.name, v.value)
 	}
@@ -214,29 +217,41 @@ func withScheme(s string) string {
 	return "http://" + s
 }
 
-// credentials are taken or left as a whole: half of another's would fit nobody.
-func (m *maestro) credentials(index *node) {
+func (m *maestro) credentials() {
 	on, given := m.switched("ELASTICSEARCHCLIENTBASICAUTHENABLED")
-	user, hasUser := m.take("ELASTICSEARCHCLIENTBASICAUTHUSER")
-	password, hasPassword := m.take("ELASTICSEARCHCLIENTBASICAUTHPASSWORD")
-	if given && !on || !hasUser && !hasPassword {
+	user, _ := m.take("ELASTICSEARCHCLIENTBASICAUTHUSER")
+	password, _ := m.take("ELASTICSEARCHCLIENTBASICAUTHPASSWORD")
+	if given && !on {
 		return
 	}
+	if _, warning := fillCredentials(m.root, user, password); warning != "" {
+		m.warnings = append(m.warnings, warning)
+	}
+}
+
+// fillCredentials fills how to authenticate at the index, unless root says anything of it already. Credentials are taken or
+// left as a whole: half of another's would fit nobody. A variable that is not given has no name.
+func fillCredentials(root *node, user, password variable) (taken bool, warning string) {
+	if user.name == "" && password.name == "" {
+		return false, ""
+	}
+	index := root.member("index")
 	for _, own := range []string{"username", "password", "passwordFile", "apiKey", "apiKeyFile"} {
 		if index.member(own) != nil {
-			return
+			return false, ""
 		}
 	}
-	switch url := m.root.member("index").member("url"); {
+	switch url := index.member("url"); {
 	case url == nil || url.text == "":
-		m.warn("%s is ignored: no address of an Elasticsearch is given", firstOf(user, password).name)
-	case !hasPassword:
-		m.warn("%s is ignored: no password is given with it", user.name)
-	case !hasUser:
-		m.warn("%s is ignored: no user is given with it", password.name)
+		return false, firstOf(user, password).name + " is ignored: no address of an Elasticsearch is given"
+	case password.name == "":
+		return false, user.name + " is ignored: no password is given with it"
+	case user.name == "":
+		return false, password.name + " is ignored: no user is given with it"
 	default:
-		fill(m.root, user, user.value, "index", "username")
-		fill(m.root, password, password.value, "index", "password")
+		fill(root, user, user.value, "index", "username")
+		fill(root, password, password.value, "index", "password")
+		return true, ""
 	}
 }
 

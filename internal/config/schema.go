@@ -99,11 +99,11 @@ func valueSchema(k key) map[string]any {
 		}
 		return s
 	case *bool:
-		return map[string]any{"default": k.fallback, "anyOf": []any{
-			map[string]any{"type": "boolean"},
-			map[string]any{"enum": []int{0, 1}},
-			map[string]any{"type": "string", "pattern": "^([Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee]|[Yy][Ee][Ss]|[Nn][Oo]|0|1)$"},
-		}}
+		s := flagSchema()
+		s["default"] = k.fallback
+		return s
+	case **bool:
+		return flagSchema()
 	case *time.Duration:
 		return durationSchema(k)
 	case *[]string:
@@ -124,6 +124,14 @@ func valueSchema(k key) map[string]any {
 	default:
 		return textSchema(k)
 	}
+}
+
+func flagSchema() map[string]any {
+	return map[string]any{"anyOf": []any{
+		map[string]any{"type": "boolean"},
+		map[string]any{"enum": []int{0, 1}},
+		map[string]any{"type": "string", "pattern": "^([Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee]|[Yy][Ee][Ss]|[Nn][Oo]|0|1)$"},
+	}}
 }
 
 func durationSchema(k key) map[string]any {

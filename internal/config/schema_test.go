@@ -125,6 +125,15 @@ func TestSchemaAndParserAgree(t *testing.T) {
 		{least + "\nschemas: {externalValidations: {allowedHosts: [a, 'a.b:1', '::1', '[::1]', '[::1]:2', '1.2.3.4'], timeout: 1s}}", true},
 		{least + "\nschemas: {externalValidations: {allowedHosts: ['http://a']}}", false},
 		{least + "\nschemas: {externalValidations: {allowedHosts: ['*']}}", false},
+		{least + "\ncatalogues: {dir: ''}", true},
+		{least + "\ncatalogues: ~", true},
+		{least + "\ncatalogues: {dir: ., disableGraphQLIntrospection: ~}", true},
+		{least + "\ncatalogues: {disableGraphQLIntrospection: No}", true},
+		{least + "\ncatalogues: {disableGraphQLIntrospection: 1}", true},
+		{least + "\ncatalogues: {disableGraphQLIntrospection: off}", false},
+		{least + "\ncatalogues: {disableGraphQLIntrospection: []}", false},
+		{least + "\ncatalogues: {dir: 1}", false},
+		{least + "\ncatalogues: {production: yes}", false},
 		{least + "\nauth: {mode: token}", true},
 		{least + "\nauth: {mode: token, jwt: {jwksUrl: 'https://a', issuer: i, audience: a}}", true},
 		{least + "\nauth: {mode: Token}", false},
@@ -176,6 +185,7 @@ func TestSchemaAndParserAgree(t *testing.T) {
 func TestSchemaTakesTheEffectiveConfiguration(t *testing.T) {
 	c := parse(t, repository("token: s3cret, notifications: {kafka: {brokers: ['k:9092']}, webhook: {secret: s3cret}}")+
 		"\nstore: {url: 'postgres://u:s3cret@db/tutti?sslpassword=s3cret&sslmode=require'}"+
+		"\ncatalogues: {dir: testdata, disableGraphQLIntrospection: yes}"+
 		"\nschemas: {defaultOptions: {fileTypes: [BAM], externalValidations: [{url: 'http://a/{value}', jsonPath: $.a}]}, externalValidations: {allowedHosts: [a]}}"+
 		"\nauth: {mode: token, jwt: {jwksUrl: 'https://id', issuer: i, audience: a}}"+
 		"\nindex: {url: 'http://es', apiKey: s3cret}\nqueue: {url: 'nats://u:s3cret@a:4222,nats://b'}")
@@ -195,7 +205,7 @@ func TestSchemaTakesTheEffectiveConfiguration(t *testing.T) {
 func TestEffectiveConfigurationReadsBack(t *testing.T) {
 	key := write(t, t.TempDir(), "key.pem", publicKey)
 	for _, file := range []string{
-		"", "store: {url: 'postgres://h1,h2:1/db?a=b'}", "repositories: [{code: a, type: local, indexName: a, song: {states: [UNPUBLISHED]}}]",
+		"", "catalogues: {dir: testdata}", "catalogues: {disableGraphQLIntrospection: no}", "store: {url: 'postgres://h1,h2:1/db?a=b'}", "repositories: [{code: a, type: local, indexName: a, song: {states: [UNPUBLISHED]}}]",
 		"schemas: {enforceLatest: no, defaultOptions: {fileTypes: [a], externalValidations: [{url: 'http://a/{value}?a=@b', jsonPath: $.a}]}, " +
 			"externalValidations: {allowedHosts: ['::1'], timeout: 1s}}",
 		"auth: {mode: token, systemScope: s, organizationPrefix: o, jwt: {publicKeyFile: " + key + ", issuer: i, audience: a}}",

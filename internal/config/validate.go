@@ -22,9 +22,10 @@ const (
 func (c *Config) validate(root *node, f *faults) {
 	c.validateServer(root.member("server"), f)
 	c.validateQueue(f)
-	c.validateIndex(f)
+	c.validateIndex(root.member("index"), f)
 	c.validateRepositories(root.member("repositories"), f)
 	validateBrokers("ingest.kafka", c.Ingest.Kafka.Brokers, f)
+	c.Catalogues.validate(root.member("catalogues"), f)
 	c.Schemas.validate(f)
 	c.Auth.validate(f)
 }
@@ -75,13 +76,13 @@ func (c *Config) validateQueue(f *faults) {
 	}
 }
 
-func (c *Config) validateIndex(f *faults) {
+func (c *Config) validateIndex(given *node, f *faults) {
 	i := c.Index
 	for _, u := range i.URLs() {
 		if !absoluteHTTP(u) {
-			f.add("index.url", "", "such as https://host:9200", "%q is not an absolute http or https URL", maskUser(u))
+			f.add("index.url", whereOf(given, "url"), "such as https://host:9200", "%q is not an absolute http or https URL", maskUser(u))
 		} else if hasUser(u) {
-			f.add("index.url", "", "use index.username and index.password", "the URL holds credentials")
+			f.add("index.url", whereOf(given, "url"), "use index.username and index.password", "the URL holds credentials")
 		}
 	}
 	credentials("index", i.Username, i.Password, "index.apiKey", i.APIKey, f)

@@ -7,7 +7,9 @@ import (
 )
 
 func TestCatalogueSet(t *testing.T) {
-	up := func(id, documentType string) *core.Catalogue { return &core.Catalogue{ID: id, DocumentType: documentType} }
+	up := func(id, documentType string) *core.Catalogue {
+		return &core.Catalogue{ID: id, DocumentType: documentType}
+	}
 	down := func(id, documentType string) *core.Catalogue {
 		return &core.Catalogue{ID: id, DocumentType: documentType, Problem: &core.CatalogueProblem{Code: core.CatalogueUnknown}}
 	}

@@ -70,7 +70,11 @@ type Index interface {
 	// Ping gives nil when the engine answers, else CodeUnavailable.
 	Ping(ctx context.Context) error
 
-	// Mapping gives the alias' mapping as Elasticsearch renders it: {"dynamic":…,"properties":{…}}.
+	// Mapping gives the alias' mapping as Elasticsearch renders it: {"dynamic":…,"properties":{…}}. It reads any index, not
+	// only what Ensure made: where the name stands for several indices (an alias, a data stream) it is their mappings in
+	// one, and CodeConflict, naming the field, where two of them give it different types. Its errors say by errors.Is
+	// what the matter is: core.ErrIndexMissing, core.ErrIndexForbidden (both CodeIndexBlocked),
+	// core.ErrIndexUnreachable (CodeUnavailable), else none of them. A name that no index can have is CodeInvalid.
 	Mapping(ctx context.Context, alias string) (json.RawMessage, error)
 
 	// Close lets go of everything that the engine holds, after the calls in progress have ended.

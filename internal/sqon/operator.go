@@ -20,3 +20,150 @@ const (
 	Between   Operator = "between"
 	Wildcard  Operator = "wildcard"
 )
+
+// shape is what an operator needs beside its name.
+type shape int
+
+const (
+	unknownShape shape = iota
+	// groupShape has a list of filters.
+	groupShape
+	// listShape has a field and any number of values.
+	listShape
+	// rangeShape has a field and one bound.
+	rangeShape
+	// betweenShape has a field and two bounds.
+	betweenShape
+	// patternShape has fields and one text or more.
+	patternShape
+)
+
+// shape gives what o needs, unknownShape when it is no operator.
+func (o Operator) shape() shape {
+	switch o {
+	case And, Or, Not:
+		return groupShape
+	case In, NotIn, SomeNotIn, All:
+		return listShape
+	case Gt, Gte, Lt, Lte:
+		return rangeShape
+	case Between:
+		return betweenShape
+	case Wildcard:
+		return patternShape
+	default:
+		return unknownShape
+	}
+}
+
+// alias is another name of an operator.
+type alias struct {
+	name string
+	op   Operator
+}
+
+// aliases gives all aliases, in the order in which they are told.
+func aliases() []alias {
+	return []alias{
+		{"filter", Wildcard},
+		{"=", In},
+		{"==", In},
+		{"===", In},
+		{"!=", NotIn},
+		{"!==", NotIn},
+		{">", Gt},
+		{">=", Gte},
+		{"<", Lt},
+		{"<=", Lte},
+	}
+}
+
+// resolve gives the operator of a name or an alias, false when it is neither. The case counts.
+func resolve(name string) (Operator, bool) {
+	if op := Operator(name); op.shape() != unknownShape {
+		return op, true
+	}
+	for _, a := range aliases() {
+		if a.name == name {
+			return a.op, true
+		}
+	}
+	return "", false
+}
+
+// fieldOperators gives the operators of clauses, in the order in which they are told.
+func fieldOperators() []Operator {
+	return []Operator{In, NotIn, SomeNotIn, All, Gt, Gte, Lt, Lte, Between, Wildcard}
+}
+
+// Operators gives the operators that clauses on a field of the search engine's type may have, by the names and in the order
+// of CONTRACT section 2, where Wildcard goes by its alias filter. All and SomeNotIn are understood for every type, told or
+// not. The slice is the caller's.
+func Operators(fieldType string) []string {
+	switch classOf(fieldType) {
+	case exactClass, booleanClass:
+		return []string{"in", "not-in", "some-not-in", "all", "filter"}
+	case numberClass, dateClass:
+		return []string{"in", "not-in", "gt", "gte", "lt", "lte", "between"}
+	default:
+		return []string{"in", "not-in", "filter"}
+	}
+}
+
+// class is what the types of the search engine have in common for filters.
+type class int
+
+const (
+	otherClass class = iota
+	// exactClass holds texts that are found as a whole.
+	exactClass
+	booleanClass
+	numberClass
+	dateClass
+)
+
+// classOf gives the class of a type.
+func classOf(fieldType string) class {
+	switch fieldType {
+	case "keyword", "ip", "wildcard", "constant_keyword", "flattened":
+		return exactClass
+	case "boolean":
+		return booleanClass
+	case "byte", "short", "integer", "long", "unsigned_long", "half_float", "float", "double", "scaled_float":
+		return numberClass
+	case "date", "date_nanos":
+		return dateClass
+	default:
+		return otherClass
+	}
+}
+
+// rangeTypes gives the types that ranges apply to.
+func rangeTypes() []string {
+	return []string{
+		"byte", "short", "integer", "long", "unsigned_long", "half_float", "float", "double", "scaled_float", "date", "date_nanos",
+	}
+}
+
+// patternTypes gives the types that Wildcard applies to: those with operators of their own, and the common ones of the rest.
+func patternTypes() []string {
+	return []string{
+		"keyword", "boolean", "ip", "wildcard", "constant_keyword", "flattened",
+		"text", "match_only_text", "search_as_you_type", "version", "object", "nested",
+	}
+}
+
+// applies tells whether a clause with o may be about a field of a type.
+func (o Operator) applies(fieldType string) bool {
+	ordered := classOf(fieldType) == numberClass || classOf(fieldType) == dateClass
+	switch o.shape() {
+	case listShape:
+		return true
+	case rangeShape, betweenShape:
+		return ordered
+	case patternShape:
+		return !ordered
+	default:
+		return false
+	}
+}

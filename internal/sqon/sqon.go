@@ -1,12 +1,17 @@
 package sqon
 
-// Filter is a parsed and normalized SQON. The zero value matches everything. It is never changed after Parse.
+import "iter"
+
+// Filter is a parsed SQON. The zero value matches everything. It is never changed after Parse: what changes a filter gives
+// another one, which may share nodes with the first.
 type Filter struct {
 	// Root is nil when the filter matches everything.
 	Root *Node
 }
 
-// Node is a group or a clause of a filter, with the aliases resolved and scalars put into lists.
+// Node is a group or a clause of a filter, with the aliases resolved and scalars put into lists. A group without content
+// matches everything (And), nothing (Or), everything (Not); a member of a group that was {} or null is such an And. Not of
+// several members matches what none of them matches.
 type Node struct {
 	Op Operator
 	// Pivot is the nested path whose single elements everything below is about, "" for none.
@@ -28,6 +33,9 @@ type Value struct {
 	Text string
 }
 
+// Group tells whether n combines other nodes, that is, whether it is no clause.
+func (n *Node) Group() bool { return n.Op.shape() == groupShape }
+
 // Kind is the type of a Value in JSON.
 type Kind int
 
@@ -40,7 +48,8 @@ const (
 
 // Field is what a filter is validated against.
 type Field struct {
-	// Type is the search engine's, such as "keyword".
+	// Type is the search engine's, such as "keyword"; "nested" for the container of nested elements, which alone can be a
+	// pivot.
 	Type string
 	// Nested are the nested paths above the field, the outermost first, its own included when it is one.
 	Nested []string
@@ -48,6 +57,12 @@ type Field struct {
 
 // Fields knows the fields of a catalogue.
 type Fields interface {
-	// Field gives the field of a dotted name, false when there is none.
+	// Field gives the field of a dotted name, containers included, false when there is none.
 	Field(name string) (Field, bool)
+}
+
+// Names is what Fields may offer beside, so that the nearest name is told to who used an unknown one.
+type Names interface {
+	// Names gives the names of all fields.
+	Names() iter.Seq[string]
 }

@@ -33,6 +33,7 @@ func benchmarks() []benchmark {
 		{name: "embedded-index", run: (*bench).embeddedIndex},
 		{name: "schemas", run: (*bench).schemas},
 		{name: "metadata", run: (*bench).metadata},
+		{name: "introspection", run: (*bench).introspection},
 	}
 }
 

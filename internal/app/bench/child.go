@@ -59,7 +59,8 @@ type childSpec struct {
 
 // configures tells whether a variable of the environment would change what a server does.
 func configures(variable string) bool {
-	return strings.HasPrefix(variable, "TUTTI_") || strings.HasPrefix(variable, "MAESTRO_")
+	name, _, _ := strings.Cut(variable, "=")
+	return strings.HasPrefix(name, "TUTTI_") || strings.HasPrefix(name, "MAESTRO_") || slices.Contains(config.ArrangerVariables(), name)
 }
 
 // printed is the address of a child that prints it with addressPrefix.

@@ -45,6 +45,7 @@ func Run(ctx context.Context, cfg config.Config, opts Options) Report {
 		func(context.Context) []Finding { return settings(cfg) },
 		queueProbe(cfg),
 		indexProbe(cfg),
+		cataloguesProbe(cfg, opts),
 		storeProbe(cfg, look),
 		authProbe(cfg, look),
 	}

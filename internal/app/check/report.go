@@ -72,11 +72,13 @@ func (r Report) Failed() int {
 func (r Report) WriteText(w io.Writer) error {
 	width := 0
 	for _, f := range r.Findings {
-		width = max(width, len(f.Subject))
+		width = max(width, display.Width(display.Printable(f.Subject)))
 	}
 	var text strings.Builder
 	for _, f := range r.Findings {
-		fmt.Fprintf(&text, "%-4s  %-*s  %s\n", f.Status, width, f.Subject, display.Printable(f.Message))
+		subject := display.Printable(f.Subject)
+		gap := strings.Repeat(" ", width-display.Width(subject))
+		fmt.Fprintf(&text, "%-4s  %s%s  %s\n", f.Status, subject, gap, display.Printable(f.Message))
 		if f.Hint != "" {
 			fmt.Fprintf(&text, "%*s-> %s\n", width+8, "", display.Printable(f.Hint))
 		}

@@ -14,16 +14,15 @@ import (
 	"tutti/internal/testkit"
 )
 
-// TestRealElasticsearch looks at an Elasticsearch with which tutti works: without an alias, with one, and with an index in
-// the alias's place.
-func TestRealElasticsearch(t *testing.T) {
-	engine := os.Getenv("TUTTI_TEST_ELASTICSEARCH_URL")
-	if engine == "" {
+// realEngine gives the URL of the Elasticsearch for tests, and a function that sends it a request.
+func realEngine(t *testing.T) (engine string, call func(method, path, body string)) {
+	t.Helper()
+	if engine = os.Getenv("TUTTI_TEST_ELASTICSEARCH_URL"); engine == "" {
 		t.Fatal("TUTTI_TEST_ELASTICSEARCH_URL is not set: eval \"$(deploy/local/elasticsearch/start | sed 's/^/export /')\"")
 	}
 	client := &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(client.CloseIdleConnections)
-	call := func(method, path, body string) {
+	return engine, func(method, path, body string) {
 		t.Helper()
 		req, err := http.NewRequest(method, strings.TrimSuffix(engine, "/")+path, strings.NewReader(body))
 		if err != nil {
@@ -39,6 +38,12 @@ func TestRealElasticsearch(t *testing.T) {
 			t.Fatalf("%s %s: status %d", method, path, resp.StatusCode)
 		}
 	}
+}
+
+// TestRealElasticsearch looks at an Elasticsearch with which tutti works: without an alias, with one, and with an index in
+// the alias's place.
+func TestRealElasticsearch(t *testing.T) {
+	engine, call := realEngine(t)
 	alias := fmt.Sprintf("check-%d", time.Now().UnixNano())
 	physical := alias + "-1"
 	t.Cleanup(func() {
@@ -60,4 +65,28 @@ func TestRealElasticsearch(t *testing.T) {
 	call(http.MethodDelete, "/"+physical, "")
 	call(http.MethodPut, "/"+alias, `{"settings":{"number_of_replicas":0}}`)
 	look("fail: an index has this name, which tutti needs for an alias -> choose another indexName, *")
+}
+
+// TestCataloguesOfARealElasticsearch holds catalogues against indices: one that is right, one without the fields that it
+// names, and one whose index is not there.
+func TestCataloguesOfARealElasticsearch(t *testing.T) {
+	engine, call := realEngine(t)
+	index := fmt.Sprintf("check-catalogue-%d", time.Now().UnixNano())
+	t.Cleanup(func() { call(http.MethodDelete, "/"+index, "") })
+	call(http.MethodPut, "/"+index, `{"settings":{"number_of_replicas":0},"mappings":{"properties":{"data":{"properties":{"age":{"type":"integer"}}}}}}`)
+	base := func(index, more string) string {
+		return fmt.Sprintf(`{"documentType": "donor", "esIndex": %q%s}`, index, more)
+	}
+	dir := configured(t, map[string]string{
+		"right/base.json":     base(index, `, "nestingPrefix": "data", "extended": [{"fieldName": "age", "unit": "years"}]`),
+		"lacking/base.json":   base(index, `, "nestingPrefix": "record"`),
+		"guarded/base.json":   base(index, ""),
+		"guarded/access.json": `{"field": "study", "scope": "{value}.READ"}`,
+		"missing/base.json":   base(index+"-none", ""),
+	})
+	report := check.Run(t.Context(), withCatalogues(t, dir, engine, "", index+"-a", "{mode: token}"), check.Options{})
+	wantLines(t, of(report, "catalogue right"), "ok: documents of type donor in index "+index+"; 1 field")
+	wantLines(t, of(report, "catalogue lacking"), `fail: *"record", which nestingPrefix names -> mend *`)
+	wantLines(t, of(report, "catalogue guarded"), "ok: *; 2 fields", `warn: the access rule denies all: the mapping has no field "study"`)
+	wantLines(t, of(report, "catalogue missing"), "fail: the index of the catalogue does not exist -> make the index "+index+"-none, or *")
 }

@@ -35,10 +35,11 @@ const (
 	webhookSecret = "demo-secret"
 )
 
-// configuration is the demo's configuration file: listen address, data folder and the repositories' URLs.
+// configuration is the demo's configuration file: listen address, data folder, the catalogues' folder and the repositories' URLs.
 const configuration = `
 server: {listen: %q}
 dataDir: %q
+catalogues: {dir: %q}
 repositories:
   - code: ` + repositoryCode + `
     type: song
@@ -163,7 +164,11 @@ func start(ctx context.Context, cfg Config, song *testkit.SongServer, lyric *tes
 	if err != nil {
 		return nil, fmt.Errorf("finding the data folder: %w", err)
 	}
-	c, err := config.Parse(fmt.Appendf(nil, configuration, listen, dir, song.URL(), lyric.URL(), lyric.CategoryID()), nil)
+	folder, err := writeCatalogues(dir)
+	if err != nil {
+		return nil, err
+	}
+	c, err := config.Parse(fmt.Appendf(nil, configuration, listen, dir, folder, song.URL(), lyric.URL(), lyric.CategoryID()), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -51,6 +52,9 @@ func (d *demo) show(ctx context.Context) error {
 	}
 	published, err := d.builtIn(ctx)
 	if err != nil {
+		return err
+	}
+	if err := d.introspect(ctx); err != nil {
 		return err
 	}
 	d.finish(study, listed[0].ID, jobID, letter, published)
@@ -171,6 +175,9 @@ func (d *demo) commands(study, id, jobID, letter, published string) []string {
 		"curl " + base + "/jobs",
 		"curl " + base + "/jobs/" + jobID + "/events",
 		"curl -X DELETE " + base + recordPath(study, id),
+		"curl " + base + "/introspection",
+		"curl " + base + "/introspection/" + catalogueClinical,
+		"curl " + base + "/introspection/sqon",
 		"curl " + base + "/ready",
 		"curl -s " + base + "/metrics | grep ^tutti_",
 		"curl " + d.song.URL() + "/studies/" + study + "/analysis/" + id,
@@ -180,6 +187,8 @@ func (d *demo) commands(study, id, jobID, letter, published string) []string {
 		"curl " + base + "/studies/" + builtInStudy + "/analysis/" + published,
 		"curl -X PUT " + base + "/studies/" + builtInStudy + "/analysis/unpublish/" + published,
 		"TUTTI_SERVER=" + base + " go run ./cmd/tutti schemas list",
+		"TUTTI_SERVER=" + base + " go run ./cmd/tutti catalogues show " + catalogueAnalyses,
+		"go run ./cmd/tutti catalogues check " + filepath.Join(d.cfg.DataDir, catalogueFolder),
 		"TUTTI_SERVER=" + base + " go run ./cmd/tutti index " + tabularCode + " --wait",
 		"TUTTI_SERVER=" + base + " go run ./cmd/tutti dead-letters list",
 	}

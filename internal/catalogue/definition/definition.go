@@ -11,8 +11,11 @@ import (
 type Definition struct {
 	// Folder is the folder's name, "" for one that tutti made.
 	Folder string
-	// ID is unique among the definitions of a Set.
-	ID           string
+	// ID is unique among the definitions of a Set. It is the folder's catalogId, else its name; the top folder's is its
+	// documentType when it is called config or configs. One whose own id is not known or cannot be had has a Fault, and is
+	// listed under its folder's name, with -2, -3 and so on behind it where that is taken.
+	ID string
+	// DocumentType is as it was written, which need not be a name in GraphQL; "" when it is not known.
 	DocumentType string
 	// Index is the index or alias that is searched.
 	Index       string
@@ -28,16 +31,19 @@ type Definition struct {
 	MaxAliases int
 	MaxDepth   int
 	Extended   []ExtendedField
-	// The following are kept as they were written, checked for their form; nil when absent.
+	// The following are kept as they were written, but for unknown keys and old names of keys, and checked for their form;
+	// nil when absent.
 	Facets    json.RawMessage
 	Table     json.RawMessage
 	Matchbox  json.RawMessage
 	Downloads json.RawMessage
 	Charts    json.RawMessage
 	Network   json.RawMessage
-	// Access narrows what is seen; nil when everybody sees everything.
+	// Access narrows what is seen; nil when everybody sees everything. Beside a Fault it may be a rule without a field, which
+	// nobody passes.
 	Access *AccessRule
-	// Fault says why the catalogue cannot be built, with the file, the pointer and the mend; nil when it can.
+	// Fault says why the catalogue cannot be built, with the file, the pointer and the mend; nil when it can. It is the first
+	// fault, and its Violations are all of them, 50 at most.
 	Fault *core.Error
 	// Warnings are what should be known but stops nothing, each with its file and pointer.
 	Warnings []string

@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -117,7 +118,7 @@ func (c *client) do(ctx context.Context, r request) (*reply, error) {
 	}
 	res, err := c.transport.Perform(req)
 	if err != nil {
-		return nil, core.WrapError(core.CodeUnavailable, "the index does not answer", err)
+		return nil, core.WrapError(core.CodeUnavailable, "the index does not answer", unreached(err))
 	}
 	defer func() { _ = res.Body.Close() }()
 	into := r.into
@@ -125,17 +126,21 @@ func (c *client) do(ctx context.Context, r request) (*reply, error) {
 		into = new(bytes.Buffer)
 	}
 	n, err := into.ReadFrom(io.LimitReader(res.Body, maxReplyBytes+1))
-	if err == nil && n > maxReplyBytes {
-		err = errors.New("the answer is over the limit")
-	}
 	if err != nil {
-		return nil, core.WrapError(core.CodeUnavailable, "the answer of the index was cut", err)
+		return nil, core.WrapError(core.CodeUnavailable, "the answer of the index was cut", unreached(err))
+	}
+	if n > maxReplyBytes {
+		return nil, core.WrapError(core.CodeUnavailable, "the answer of the index was cut",
+			errors.New("the answer is over the limit"))
 	}
 	if res.StatusCode/100 != 2 {
 		return nil, refusal(res.StatusCode, res.Header, into.Bytes())
 	}
 	return &reply{status: res.StatusCode, body: into.Bytes()}, nil
 }
+
+// unreached marks the cause of a request that got no whole answer, for who asks by core.ErrIndexUnreachable.
+func unreached(err error) error { return fmt.Errorf("%w: %w", core.ErrIndexUnreachable, err) }
 
 func newRequest(ctx context.Context, r request, lent *payload) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, r.method, "http://node/", nil)

@@ -80,6 +80,20 @@ func (f *failure) Error() string {
 	return fmt.Sprintf("status %d, %s: %s", f.status, f.Type, f.text())
 }
 
+// Is tells what the port's sentinels mean in the cluster's words. A block of an index or of the cluster comes with a 403
+// too, and has nothing to do with credentials.
+func (f *failure) Is(target error) bool {
+	switch target {
+	case core.ErrIndexMissing:
+		return f.Type == typeIndexNotFound
+	case core.ErrIndexForbidden:
+		refused := f.status == http.StatusUnauthorized || f.status == http.StatusForbidden
+		return f.Type == typeSecurity || refused && f.Type != typeClusterBlock
+	default:
+		return false
+	}
+}
+
 // failureOf gives the cluster's answer behind err, nil when there is none.
 func failureOf(err error) *failure {
 	f, _ := errors.AsType[*failure](err)

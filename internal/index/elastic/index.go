@@ -76,7 +76,7 @@ func (x *Index) enter(alias string) (leave func(), err error) {
 	x.calls.RLock()
 	if x.closed {
 		x.calls.RUnlock()
-		return nil, core.NewError(core.CodeUnavailable, "the index has been closed")
+		return nil, core.WrapError(core.CodeUnavailable, "the index has been closed", core.ErrIndexUnreachable)
 	}
 	return x.calls.RUnlock, nil
 }

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
+	"slices"
 
 	"tutti/internal/core"
 	"tutti/internal/index/mapping"
@@ -99,17 +101,59 @@ func (x *Index) Count(ctx context.Context, alias string, scope core.IndexScope) 
 	return *answer.Count, reply.wholeOf(alias)
 }
 
-// Mapping gives the alias' mapping as the cluster has it now.
+// Mapping gives the alias' mapping as the cluster has it now: that of its index, or all of them in one where the alias, or
+// a data stream of that name, stands for several.
 func (x *Index) Mapping(ctx context.Context, alias string) (json.RawMessage, error) {
+	if alias == "" {
+		return nil, core.NewError(core.CodeInvalid, "the index has no name")
+	}
 	leave, err := x.enter(alias)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	return x.fetchMapping(ctx, alias)
+	all, err := x.fetchMappings(ctx, alias)
+	if err != nil {
+		return nil, err
+	}
+	return united(alias, all)
 }
 
+// united gives one mapping with the fields of all. Parameters that differ are those of the index whose name comes last,
+// which is the newest of a series.
+func united(alias string, all map[string]json.RawMessage) (json.RawMessage, error) {
+	if len(all) == 1 {
+		for _, only := range all {
+			return only, nil
+		}
+	}
+	var whole *mapping.Field
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		tree, err := mapping.Parse(all[name])
+		if err != nil {
+			return nil, core.WrapError(core.CodeUnsupported, "the mapping of "+alias+" cannot be understood", err)
+		}
+		if whole, err = mapping.Unite(whole, tree); err != nil {
+			return nil, err
+		}
+	}
+	return whole.Render()
+}
+
+// fetchMapping gives the mapping of the one index that takes the alias' writes.
 func (x *Index) fetchMapping(ctx context.Context, alias string) (json.RawMessage, error) {
+	all, err := x.fetchMappings(ctx, alias)
+	if err != nil {
+		return nil, err
+	}
+	if len(all) != 1 {
+		return nil, core.NewError(core.CodeConflict, "the alias "+alias+" stands for more than one index")
+	}
+	return united(alias, all)
+}
+
+// fetchMappings gives the mapping of each index that alias stands for, by the index' name; one at least.
+func (x *Index) fetchMappings(ctx context.Context, alias string) (map[string]json.RawMessage, error) {
 	reply, err := x.client.do(ctx, request{method: http.MethodGet, path: "/" + alias + "/_mapping"})
 	if err != nil {
 		return nil, err
@@ -120,13 +164,16 @@ func (x *Index) fetchMapping(ctx context.Context, alias string) (json.RawMessage
 	if err := reply.decode(&answer); err != nil {
 		return nil, err
 	}
-	if len(answer) != 1 {
-		return nil, core.NewError(core.CodeConflict, "the alias "+alias+" stands for more than one index")
+	all := make(map[string]json.RawMessage, len(answer))
+	for name, physical := range answer {
+		if physical.Mappings != nil {
+			all[name] = physical.Mappings
+		}
 	}
-	for _, physical := range answer {
-		return physical.Mappings, nil
+	if len(all) == 0 || len(all) < len(answer) {
+		return nil, core.NewError(core.CodeUnavailable, "the answer of the index is not what was asked for")
 	}
-	return nil, nil
+	return all, nil
 }
 
 // fetchTree gives the alias' mapping as a tree.

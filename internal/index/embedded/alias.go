@@ -41,7 +41,7 @@ func (x *Index) alias(name string) (*alias, error) {
 	a := x.aliases[name]
 	x.mu.RUnlock()
 	if a == nil {
-		return nil, core.NewError(core.CodeIndexBlocked, fmt.Sprintf("the index %q does not exist", name))
+		return nil, core.WrapError(core.CodeIndexBlocked, fmt.Sprintf("the index %q does not exist", name), core.ErrIndexMissing)
 	}
 	return a, nil
 }
@@ -215,6 +215,9 @@ func (x *Index) Mapping(_ context.Context, name string) (json.RawMessage, error)
 		return nil, err
 	}
 	defer x.life.RUnlock()
+	if err := validAlias(name); err != nil {
+		return nil, err
+	}
 	a, err := x.alias(name)
 	if err != nil {
 		return nil, err

@@ -147,7 +147,7 @@ func (x *Index) begin() error {
 	x.life.RLock()
 	if x.closed {
 		x.life.RUnlock()
-		return core.NewError(core.CodeUnavailable, "the index is closed")
+		return core.WrapError(core.CodeUnavailable, "the index is closed", core.ErrIndexUnreachable)
 	}
 	return nil
 }

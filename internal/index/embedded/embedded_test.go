@@ -341,3 +341,17 @@ func TestGivingUp(t *testing.T) {
 		}
 	}
 }
+
+func TestMappingOfAClosedIndex(t *testing.T) {
+	x, err := embedded.Open(embedded.Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err = x.Mapping(t.Context(), "a")
+	if core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != "the index is closed" || !errors.Is(err, core.ErrIndexUnreachable) {
+		t.Errorf("got %v", err)
+	}
+}

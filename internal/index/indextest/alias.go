@@ -2,6 +2,8 @@ package indextest
 
 import (
 	"encoding/json"
+	"errors"
+	"strings"
 	"sync"
 	"testing"
 
@@ -118,9 +120,55 @@ func testMissingAlias(s *suite) {
 			s.Errorf("%s gave %v, want CodeIndexBlocked", name, err)
 		}
 	}
+	s.missing(mappingErr)
 	s.ensure()
 	s.indexed(put("a", 1, `{}`))
 	if err := s.x.Check(s.Context(), s.alias); err != nil {
 		s.Errorf("Check: %v", err)
+	}
+}
+
+// missing fails unless err says of all the port's sentinels that the index is missing.
+func (s *suite) missing(err error) {
+	s.Helper()
+	if !errors.Is(err, core.ErrIndexMissing) || errors.Is(err, core.ErrIndexForbidden) || errors.Is(err, core.ErrIndexUnreachable) {
+		s.Errorf("Mapping gave %v, want ErrIndexMissing alone", err)
+	}
+}
+
+// testImpossibleNames asks for mappings by names that no index can have.
+func testImpossibleNames(s *suite) {
+	for _, name := range []string{"", ".", "..", "Upper", "with space", "a,b", "a*", "-a", "_all", "a/b", "a#b", "a:b", strings.Repeat("a", 300)} {
+		raw, err := s.x.Mapping(s.Context(), name)
+		if core.CodeOf(err) != core.CodeInvalid || core.MessageOf(err) == "" || raw != nil {
+			s.Errorf("%q: %s, %v, want CodeInvalid", name, raw, err)
+		}
+		for _, sentinel := range []error{core.ErrIndexMissing, core.ErrIndexForbidden, core.ErrIndexUnreachable} {
+			if errors.Is(err, sentinel) {
+				s.Errorf("%q: %v is %v", name, err, sentinel)
+			}
+		}
+	}
+}
+
+// testKeptParameters gives back what tutti does not understand of a user's mapping.
+func testKeptParameters(s *suite) {
+	s.ensureWith(index.Spec{Alias: s.alias, Mapping: json.RawMessage(`{"dynamic":"false",
+		"runtime":{"year":{"type":"long"}},
+		"properties":{"study":{"type":"alias","path":"studyId"},"studyId":{"type":"keyword"},"place":{"type":"geo_point"}}}`)})
+	raw, err := s.x.Mapping(s.Context(), s.alias)
+	if err != nil {
+		s.Fatal(err)
+	}
+	tree, err := mapping.Parse(raw)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.typed(map[string]mapping.Type{"study": "alias", "place": "geo_point", "studyId": mapping.Keyword})
+	if f := tree.Lookup("study"); f == nil || string(f.Params["path"]) != `"studyId"` {
+		s.Errorf("the alias field is %+v", f)
+	}
+	if runtime := string(tree.Params["runtime"]); !strings.Contains(runtime, `"year":{`) || !strings.Contains(runtime, `"type":"long"`) {
+		s.Errorf("the runtime fields are %s", runtime)
 	}
 }

@@ -42,6 +42,8 @@ func Run(t *testing.T, open func(t *testing.T) index.Index) {
 		{"ensure again", testEnsure},
 		{"ensure concurrently", testConcurrentEnsure},
 		{"missing alias", testMissingAlias},
+		{"names that cannot be", testImpossibleNames},
+		{"parameters are kept", testKeptParameters},
 		{"count by scope", testCount},
 		{"scan by scope and version", testScan},
 		{"scan of many pages", testLongScan},

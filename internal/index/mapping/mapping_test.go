@@ -161,6 +161,10 @@ func TestMergeAndMissing(t *testing.T) {
 			core.MessageOf(err) != `the field "o.x" is of type long in the index and of type date in the mapping` {
 		t.Errorf("a contradiction gave %v", err)
 	}
+	if _, err = mapping.Unite(known, wanted); core.CodeOf(err) != core.CodeConflict ||
+		core.MessageOf(err) != `the field "a" is of type keyword in one index of the alias and of type long in another` {
+		t.Errorf("a contradiction of two indices gave %v", err)
+	}
 	const missing = `{"properties":{"c":{"type":"long"},"o":{"properties":{"z":{"type":"ip"}}}}}`
 	if diff := cmp.Diff(missing, render(t, mapping.Missing(known, wanted))); diff != "" {
 		t.Errorf("Missing (-want +got):\n%s", diff)

@@ -1,8 +1,10 @@
 package mapping
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"tutti/internal/core"
 )
@@ -10,19 +12,44 @@ import (
 // Merge gives a new tree of known's fields and added's; where both have a field, added's parameters win. CodeConflict,
 // naming the path, where the types differ. Neither tree is changed.
 func Merge(known, added *Field) (*Field, error) {
+	return combine(known, added, "the field %q is of type %s in the index and of type %s in the mapping")
+}
+
+// Unite gives a new tree of the fields of two indices that are searched as one; where both have a field, the parameters of
+// second win. CodeConflict, naming the path, where the types differ. Neither tree is changed.
+func Unite(first, second *Field) (*Field, error) {
+	return combine(first, second, "the field %q is of type %s in one index of the alias and of type %s in another")
+}
+
+// combine merges, and words the contradiction of two types.
+func combine(known, added *Field, wording string) (*Field, error) {
 	if known == nil {
 		return added.Clone(), nil
 	}
 	if added == nil {
 		return known, nil
 	}
-	return merge("", known, added)
+	merged, err := merge("", known, added)
+	if c, contradicts := errors.AsType[*contradiction](err); contradicts {
+		return nil, core.NewError(core.CodeConflict, fmt.Sprintf(wording, c.path, c.known, c.added))
+	}
+	return merged, err
+}
+
+// contradiction is a field of two types.
+type contradiction struct {
+	path         string
+	known, added Type
+}
+
+// Error names the field and the types.
+func (c *contradiction) Error() string {
+	return fmt.Sprintf("the field %q is of type %s and of type %s", c.path, c.known, c.added)
 }
 
 func merge(path string, known, added *Field) (*Field, error) {
 	if known.Type != added.Type {
-		return nil, core.NewError(core.CodeConflict, fmt.Sprintf(
-			"the field %q is of type %s in the index and of type %s in the mapping", path, known.Type, added.Type))
+		return nil, &contradiction{path: path, known: known.Type, added: added.Type}
 	}
 	out := *known
 	if added.Dynamic != "" {
@@ -45,14 +72,16 @@ func merge(path string, known, added *Field) (*Field, error) {
 	return &out, nil
 }
 
-// mergeAll shares every child that only one side has: trees are never changed.
+// mergeAll shares every child that only one side has: trees are never changed. It goes by name, so that of several
+// contradictions the same one is told each time.
 func mergeAll(path string, known, added map[string]*Field) (map[string]*Field, error) {
 	if len(added) == 0 {
 		return known, nil
 	}
 	out := make(map[string]*Field, len(known)+len(added))
 	maps.Copy(out, known)
-	for name, child := range added {
+	for _, name := range slices.Sorted(maps.Keys(added)) {
+		child := added[name]
 		old, both := known[name]
 		if !both {
 			out[name] = child

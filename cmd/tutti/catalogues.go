@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tutti/internal/client"
+	"tutti/internal/client/display"
+	"tutti/internal/core"
+)
+
+func cataloguesCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "catalogues",
+		Short: "List, show and check catalogues",
+		Long: "A catalogue is an index that can be searched, with what its configuration says of it. Without a configuration each\n" +
+			"index that tutti writes to has a catalogue of its own.",
+		Example: "  tutti catalogues list\n" +
+			"  tutti catalogues show donors\n" +
+			"  tutti catalogues check ./configs",
+		Args:              noArguments,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(cataloguesListCommand(), cataloguesShowCommand(), cataloguesCheckCommand())
+	return cmd
+}
+
+func cataloguesListCommand() *cobra.Command {
+	var r remote
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the catalogues of a server",
+		Long: "List the catalogues of a running server with their document types, whether they can be used, and why not. The exit\n" +
+			"code is 0 whatever their states are.",
+		Example: "  tutti catalogues list\n" +
+			"  tutti catalogues list --output json | jq '.catalogs | map_values(.error // empty)'",
+		Args:              noArguments,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := r.client()
+			if err != nil {
+				return err
+			}
+			list, err := c.Catalogues(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if r.json() {
+				return printJSON(cmd.OutOrStdout(), list.Raw)
+			}
+			return printCatalogues(cmd, list)
+		},
+	}
+	r.addFlags(cmd)
+	return cmd
+}
+
+func printCatalogues(cmd *cobra.Command, list client.CatalogueList) error {
+	out := cmd.OutOrStdout()
+	if len(list.Catalogues) == 0 {
+		_, err := fmt.Fprintln(out, "no catalogues")
+		return err
+	}
+	table := display.NewTable("ID", "DOCUMENT TYPE", "STATUS", "GRAPHQL", "PROBLEM")
+	for _, c := range list.Catalogues {
+		table.Row(c.ID, c.DocumentType, string(c.Status), c.Paths.GraphQL, problemOf(c.Problem))
+	}
+	return table.Write(out)
+}
+
+// problemOf writes why a catalogue failed, "" for one that did not.
+func problemOf(p *core.CatalogueProblem) string {
+	if p == nil {
+		return ""
+	}
+	return string(p.Code) + ": " + p.Message
+}
+
+func cataloguesShowCommand() *cobra.Command {
+	var r remote
+	cmd := &cobra.Command{
+		Use:   "show <id>",
+		Short: "Show a catalogue with its fields",
+		Long: "Show a catalogue of a running server, by its id or by a document type that is its alone: its fields in the order of\n" +
+			"their names, and the operators that a filter may use on fields of each type. For a catalogue that failed there are\n" +
+			"no fields to show: its code and message are shown, and the exit code is 1.",
+		Example: "  tutti catalogues show donors\n" +
+			"  tutti catalogues show donors --output json | jq '.fields | keys'",
+		Args:              arguments(1, "give the id of one catalogue"),
+		ValidArgsFunction: completeIDs(&r, 1, catalogueIDs),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := r.client()
+			if err != nil {
+				return err
+			}
+			detail, err := c.Catalogue(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if r.json() {
+				err = printJSON(cmd.OutOrStdout(), detail.Raw)
+			} else {
+				err = printCatalogue(cmd, detail)
+			}
+			if err == nil && detail.Problem != nil {
+				err = &exitError{code: exitFailed, err: errors.New("the catalogue " + detail.ID + " failed")}
+			}
+			return err
+		},
+	}
+	r.addFlags(cmd)
+	return cmd
+}
+
+func printCatalogue(cmd *cobra.Command, c client.CatalogueDetail) error {
+	out := cmd.OutOrStdout()
+	facts := []string{"id", c.ID, "document type", c.DocumentType, "description", c.Description}
+	if c.Problem != nil {
+		return display.Facts(out, append(facts, "status", string(client.CatalogueFailed), "problem", problemOf(c.Problem))...)
+	}
+	narrowed := ""
+	if c.Restricted {
+		narrowed = "not all documents are for who asks here"
+	}
+	facts = append(facts, "status", string(client.CatalogueAvailable), "access", narrowed, "fields", strconv.Itoa(len(c.Fields)))
+	if err := display.Facts(out, facts...); err != nil {
+		return err
+	}
+	operators := display.NewTable("TYPE", "OPERATORS")
+	for _, kind := range slices.Sorted(maps.Keys(c.Operators)) {
+		operators.Row(kind, strings.Join(c.Operators[kind], ", "))
+	}
+	fields := display.NewTable("FIELD", "TYPE", "DISPLAY NAME", "UNIT")
+	for _, f := range c.Fields {
+		fields.Row(f.Name, f.Type, f.DisplayName, f.Unit)
+	}
+	for _, table := range []*display.Table{operators, fields} {
+		if _, err := fmt.Fprintln(out); err != nil {
+			return err
+		}
+		if err := table.Write(out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// catalogueIDs offers the ids of all catalogues.
+func catalogueIDs(ctx context.Context, c *client.Client) ([]cobra.Completion, error) {
+	list, err := c.Catalogues(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var ids []cobra.Completion
+	for _, catalogue := range list.Catalogues {
+		if core.ValidID("id", catalogue.ID) == nil {
+			ids = append(ids, cobra.CompletionWithDesc(catalogue.ID, display.Printable(catalogue.DocumentType+", "+string(catalogue.Status))))
+		}
+	}
+	return ids, nil
+}

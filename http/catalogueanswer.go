@@ -1,0 +1,130 @@
+package http
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"tutti/internal/core"
+)
+
+// generatedAtLayout is ISO 8601 with milliseconds, of a time in UTC.
+const generatedAtLayout = "2006-01-02T15:04:05.000Z"
+
+// catalogueAnswers keeps what is answered of the catalogues as bytes: the summary of a set and the detail of a catalogue are
+// made once, by the first who asks, and as long as the port gives the same pointers nobody makes them again.
+type catalogueAnswers struct {
+	port     Catalogues
+	basePath string
+	// mu is held while the answers for another set are put together.
+	mu    sync.Mutex
+	known atomic.Pointer[answerSet]
+}
+
+// now gives the answers for the catalogues as they are.
+func (a *catalogueAnswers) now() *answerSet {
+	set := a.port.Catalogues()
+	if known := a.known.Load(); known != nil && known.set == set {
+		return known
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	// Asked again: a set that came before the one that another has put together meanwhile would put an older one back.
+	set = a.port.Catalogues()
+	known := a.known.Load()
+	if known != nil && known.set == set {
+		return known
+	}
+	next := newAnswerSet(set, a.basePath, known)
+	a.known.Store(next)
+	return next
+}
+
+// answerSet is what is answered of one set.
+type answerSet struct {
+	set     *core.CatalogueSet
+	summary func() taggedBody
+	details map[*core.Catalogue]func() *catalogueAnswer
+}
+
+// taggedBody is a body with its entity tag.
+type taggedBody struct {
+	body []byte
+	tag  string
+}
+
+func newTaggedBody(v any) taggedBody {
+	body := rendered(v)
+	return taggedBody{body: body, tag: weakTag(body)}
+}
+
+// newAnswerSet prepares the answers for a set; those for a catalogue that before has too are taken from there.
+func newAnswerSet(set *core.CatalogueSet, basePath string, before *answerSet) *answerSet {
+	s := &answerSet{
+		set: set, details: make(map[*core.Catalogue]func() *catalogueAnswer, len(set.Catalogues)),
+		summary: sync.OnceValue(func() taggedBody { return newTaggedBody(newSummaryBody(set, basePath)) }),
+	}
+	for _, c := range set.Catalogues {
+		if before != nil && before.details[c] != nil {
+			s.details[c] = before.details[c]
+			continue
+		}
+		s.details[c] = sync.OnceValue(func() *catalogueAnswer { return newCatalogueAnswer(c, basePath) })
+	}
+	return s
+}
+
+// of gives the answers for a catalogue of the set.
+func (s *answerSet) of(c *core.Catalogue) *catalogueAnswer { return s.details[c]() }
+
+// catalogueAnswer is what is answered of one catalogue.
+type catalogueAnswer struct {
+	restricted bool
+	// problem is the catalogue's; the rest is about one that has one, or about one that has none.
+	problem *core.CatalogueProblem
+	// failed is the detail, and elsewhere what every other path of the catalogue answers.
+	failed    taggedBody
+	elsewhere []byte
+	// head is the detail until generatedAt, and tail what follows meta.
+	head, tail []byte
+	// whole and narrowed are what is between: for who sees everything, and for whom an access rule applies to.
+	whole, narrowed detailMeta
+}
+
+// detailMeta is the part of a detail that depends on who asks, with the entity tag of the detail that has it.
+type detailMeta struct {
+	text string
+	tag  string
+}
+
+func newCatalogueAnswer(c *core.Catalogue, basePath string) *catalogueAnswer {
+	a := &catalogueAnswer{restricted: c.Restricted, problem: c.Problem}
+	if c.Problem != nil {
+		body := newFailedBody(c)
+		a.failed = newTaggedBody(body)
+		body.Details = basePath + introspectionPath(c)
+		a.elsewhere = rendered(body)
+		return a
+	}
+	a.head, a.tail = detailAround(c)
+	meta := func(text string) detailMeta {
+		return detailMeta{text: text, tag: weakTag(a.head, []byte(text), a.tail)}
+	}
+	a.whole, a.narrowed = meta(`","meta":{"authFiltered":false},`), meta(`","meta":{"authFiltered":true},`)
+	return a
+}
+
+func (a *catalogueAnswer) metaFor(narrowed bool) detailMeta {
+	if narrowed {
+		return a.narrowed
+	}
+	return a.whole
+}
+
+// headAt gives all of a detail before the tail, as it is at a time.
+func (a *catalogueAnswer) headAt(now time.Time, meta detailMeta) []byte {
+	b := make([]byte, 0, len(a.head)+len(generatedAtLayout)+len(meta.text))
+	b = append(b, a.head...)
+	b = now.UTC().AppendFormat(b, generatedAtLayout)
+	return append(b, meta.text...)
+}

@@ -1,0 +1,150 @@
+package http
+
+import (
+	"bytes"
+
+	"tutti/internal/core"
+	"tutti/internal/sqon"
+)
+
+// What the mode of a summary says, and the status of a catalogue in it.
+const (
+	modeSingle      = "single"
+	modeMultiple    = "multiple"
+	statusAvailable = "available"
+	statusFailed    = "failed"
+)
+
+// summaryBody is the body of GET /introspection (CONTRACT section 2).
+type summaryBody struct {
+	CatalogCount   int                  `json:"catalogCount"`
+	Mode           string               `json:"mode"`
+	Status         core.CatalogueStatus `json:"status"`
+	SQONSchemaPath string               `json:"sqonSchemaPath"`
+	// Catalogs are of type catalogueEntry, by id.
+	Catalogs members `json:"catalogs"`
+}
+
+type catalogueEntry struct {
+	Description  string                 `json:"description,omitempty"`
+	DocumentType string                 `json:"documentType"`
+	Paths        cataloguePaths         `json:"paths"`
+	Status       string                 `json:"status"`
+	Error        *core.CatalogueProblem `json:"error,omitempty"`
+}
+
+type cataloguePaths struct {
+	GraphQL       string `json:"graphql"`
+	Introspection string `json:"introspection"`
+	Fields        string `json:"fields,omitempty"`
+}
+
+func newSummaryBody(set *core.CatalogueSet, basePath string) summaryBody {
+	body := summaryBody{
+		CatalogCount: len(set.Catalogues), Mode: modeMultiple, Status: set.Status(), SQONSchemaPath: basePath + pathSQON,
+	}
+	fields := ""
+	if onlyOf(set) != nil {
+		body.Mode, fields = modeSingle, basePath+pathFields
+	}
+	for _, c := range set.Catalogues {
+		entry := catalogueEntry{
+			Description: c.Description, DocumentType: c.DocumentType, Status: statusAvailable, Error: c.Problem,
+			Paths: cataloguePaths{GraphQL: basePath + graphqlPath(c), Introspection: basePath + introspectionPath(c), Fields: fields},
+		}
+		if c.Problem != nil {
+			entry.Status = statusFailed
+		}
+		body.Catalogs = append(body.Catalogs, member{c.ID, entry})
+	}
+	return body
+}
+
+// failedBody tells of a failed catalogue. In its detail Details is absent.
+type failedBody struct {
+	CatalogueID  string                 `json:"catalogueId"`
+	Description  string                 `json:"description,omitempty"`
+	DocumentType string                 `json:"documentType"`
+	Status       string                 `json:"status"`
+	Error        *core.CatalogueProblem `json:"error"`
+	Details      string                 `json:"details,omitempty"`
+}
+
+func newFailedBody(c *core.Catalogue) failedBody {
+	return failedBody{
+		CatalogueID: c.ID, Description: c.Description, DocumentType: c.DocumentType, Status: statusFailed, Error: c.Problem,
+	}
+}
+
+// detailHead and detailTail are the body of the detail of a catalogue around generatedAt and meta.
+type detailHead struct {
+	CatalogID    string `json:"catalogId"`
+	Description  string `json:"description,omitempty"`
+	DocumentType string `json:"documentType"`
+}
+
+type detailTail struct {
+	// Operators are names of operators by type, Fields of type fieldBody by name.
+	Operators members `json:"operators"`
+	Fields    members `json:"fields"`
+}
+
+type fieldBody struct {
+	DisplayName string `json:"displayName"`
+	Type        string `json:"type"`
+	Unit        string `json:"unit,omitempty"`
+	Description string `json:"description,omitempty"`
+}
+
+// detailAround gives the detail of a catalogue until the time of generatedAt, and from operators on.
+func detailAround(c *core.Catalogue) (head, tail []byte) {
+	var t detailTail
+	seen := map[string]bool{}
+	for _, f := range c.Fields {
+		if !seen[f.Type] {
+			seen[f.Type] = true
+			t.Operators = append(t.Operators, member{f.Type, sqon.Operators(f.Type)})
+		}
+		t.Fields = append(t.Fields, member{f.Name, fieldBody{
+			DisplayName: f.DisplayName, Type: f.Type, Unit: f.Unit, Description: f.Description,
+		}})
+	}
+	head = rendered(detailHead{CatalogID: c.ID, Description: c.Description, DocumentType: c.DocumentType})
+	return append(bytes.TrimSuffix(head, []byte("}")), `,"generatedAt":"`...), bytes.TrimPrefix(rendered(t), []byte("{"))
+}
+
+// members is a JSON object whose members stay in their order, under any name.
+type members []member
+
+type member struct {
+	name  string
+	value any
+}
+
+// MarshalJSON gives the object.
+func (m members) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, one := range m {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		for _, part := range []any{one.name, one.value} {
+			if err := encodeJSON(&b, part); err != nil {
+				return nil, err
+			}
+			b.Truncate(b.Len() - 1) // the end of the line
+			b.WriteByte(':')
+		}
+		b.Truncate(b.Len() - 1)
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// rendered gives a body of this file as JSON. They are made of texts and numbers alone, of which none cannot be written.
+func rendered(body any) []byte {
+	var b bytes.Buffer
+	_ = encodeJSON(&b, body)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}

@@ -1,0 +1,77 @@
+package http
+
+import (
+	nethttp "net/http"
+	"net/url"
+	"strings"
+
+	"tutti/internal/core"
+)
+
+// segmentGraphQL is the last segment of a catalogue's GraphQL path, and the whole of it while there is one catalogue.
+const segmentGraphQL = "graphql"
+
+// ReservedIDs gives the names that no catalogue may have for its id, in order: the first segments of the paths of all routes
+// and what they have below /introspection, where a catalogue of that name could not be reached.
+func ReservedIDs() []string {
+	return []string{
+		"api-docs", "console", "dead-letters", "download", "fields", segmentGraphQL, "index", "introspection", "isAlive", "jobs",
+		"keys", "metrics", "notifications", "openapi.json", "ping", "ready", "schemas", "sqon", "studies", "submit",
+	}
+}
+
+// firstSegments gives the first segments of the paths of routes, those that are parameters left out.
+func firstSegments(routes []Route) map[string]bool {
+	first := map[string]bool{}
+	for _, r := range routes {
+		segment, _, _ := strings.Cut(strings.TrimPrefix(r.Pattern, "/"), "/")
+		if !strings.HasPrefix(segment, "{") {
+			first[segment] = true
+		}
+	}
+	return first
+}
+
+// failedAt gives the failed catalogue that a path belongs to which is not routed: one of its own, below its id or its
+// document type, or one below its detail. nil when there is none.
+func (h *Handler) failedAt(path string) *catalogueAnswer {
+	rest, ok := strings.CutPrefix(path, h.cfg.BasePath+"/")
+	if !ok {
+		return nil
+	}
+	answers := h.catalogues.now()
+	segment, below, _ := strings.Cut(rest, "/")
+	if "/"+segment == pathIntrospection {
+		segment, _, _ = strings.Cut(below, "/")
+	} else if h.routed[segment] {
+		return nil
+	}
+	c := segmentCatalogue(answers.set, segment)
+	if c == nil && rest == segmentGraphQL {
+		c = onlyOf(answers.set)
+	}
+	if c == nil || c.Problem == nil {
+		return nil
+	}
+	return answers.of(c)
+}
+
+// segmentCatalogue gives the catalogue that an escaped segment names, nil when it names none or several.
+func segmentCatalogue(set *core.CatalogueSet, segment string) *core.Catalogue {
+	name, err := url.PathUnescape(segment)
+	if err != nil {
+		return nil
+	}
+	called := catalogueCalled(set, name)
+	if len(called) != 1 {
+		return nil
+	}
+	return called[0]
+}
+
+// refuseFailed answers for every path of a failed catalogue but its detail (CONTRACT section 2): the one error that is no
+// problem. It is told whatever the client accepts, as all errors are.
+func (h *Handler) refuseFailed(w nethttp.ResponseWriter, r *nethttp.Request, c *catalogueAnswer) {
+	exchangeOf(r.Context()).err = core.NewError(core.CodeNotFound, "the catalogue has failed: "+c.problem.Message)
+	writeWhole(w, nethttp.StatusNotFound, contentTypeJSON, c.elsewhere)
+}

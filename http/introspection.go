@@ -1,0 +1,176 @@
+package http
+
+import (
+	"fmt"
+	nethttp "net/http"
+	"net/url"
+	"strings"
+
+	"tutti/internal/core"
+	"tutti/internal/sqon"
+)
+
+const (
+	pathIntrospection = "/introspection"
+	pathFields        = pathIntrospection + "/fields"
+	pathSQON          = pathIntrospection + "/sqon"
+	// maxListedIDs is how many catalogues a hint names.
+	maxListedIDs = 10
+)
+
+// routeIntrospection routes what tells of the catalogues (CONTRACT section 2). What is there is no secret, but who asks
+// decides what meta.authFiltered says.
+func (h *Handler) routeIntrospection() {
+	h.handle(nethttp.MethodGet, pathIntrospection, h.listCatalogues, taken(), optional())
+	h.handle(nethttp.MethodGet, pathFields, h.describeOnlyCatalogue, taken(), optional())
+	h.handle(nethttp.MethodGet, pathSQON, h.describeSQON(), taken(), optional())
+	h.handle(nethttp.MethodGet, pathIntrospection+"/{catalogueId}", h.describeCatalogue, taken(), optional())
+}
+
+// listCatalogues answers GET /introspection.
+func (h *Handler) listCatalogues(w nethttp.ResponseWriter, r *nethttp.Request) error {
+	s := h.catalogues.now().summary()
+	if !isKnown(w, r, s.tag) {
+		writeEncoded(w, s.body)
+	}
+	return nil
+}
+
+// describeSQON answers GET /introspection/sqon.
+func (h *Handler) describeSQON() handlerFunc {
+	body := sqon.Description()
+	tag := weakTag(body)
+	return func(w nethttp.ResponseWriter, r *nethttp.Request) error {
+		if !isKnown(w, r, tag) {
+			writeEncoded(w, body)
+		}
+		return nil
+	}
+}
+
+// describeCatalogue answers GET /introspection/{catalogueId}.
+func (h *Handler) describeCatalogue(w nethttp.ResponseWriter, r *nethttp.Request) error {
+	name, err := pathParam(r, "catalogueId", "catalogueId")
+	if err != nil {
+		return err
+	}
+	answers := h.catalogues.now()
+	switch called := catalogueCalled(answers.set, name); len(called) {
+	case 1:
+		h.describe(w, r, answers.of(called[0]))
+		return nil
+	case 0:
+		return &core.Error{
+			Code: core.CodeNotFound, Message: "there is no such catalogue",
+			Hint: "GET " + h.cfg.BasePath + pathIntrospection + " lists all catalogues",
+		}
+	default:
+		return ambiguous(name, called)
+	}
+}
+
+// describeOnlyCatalogue answers GET /introspection/fields, which is there only while there is one catalogue.
+func (h *Handler) describeOnlyCatalogue(w nethttp.ResponseWriter, r *nethttp.Request) error {
+	answers := h.catalogues.now()
+	if only := onlyOf(answers.set); only != nil {
+		h.describe(w, r, answers.of(only))
+		return nil
+	}
+	absent := &core.Error{Code: core.CodeNotFound, Message: "this path is there only while there is exactly one catalogue, and there is none"}
+	if all := answers.set.Catalogues; len(all) > 0 {
+		absent.Message = fmt.Sprintf("this path is there only while there is exactly one catalogue, and there are %d", len(all))
+		paths := make([]string, 0, maxListedIDs)
+		for _, c := range all[:min(len(all), maxListedIDs)] {
+			paths = append(paths, h.cfg.BasePath+introspectionPath(c))
+		}
+		absent.Hint = "use the path of a catalogue: " + strings.Join(paths, ", ")
+		if len(all) > maxListedIDs {
+			absent.Hint += " and others, which GET " + h.cfg.BasePath + pathIntrospection + " lists"
+		}
+	}
+	return absent
+}
+
+// describe writes what there is to tell of a catalogue; of one that failed too it is 200.
+func (h *Handler) describe(w nethttp.ResponseWriter, r *nethttp.Request, c *catalogueAnswer) {
+	w.Header().Add("Vary", headerAuthorization)
+	if c.problem != nil {
+		if !isKnown(w, r, c.failed.tag) {
+			writeEncoded(w, c.failed.body)
+		}
+		return
+	}
+	meta := c.metaFor(h.isNarrowed(r, c))
+	if !isKnown(w, r, meta.tag) {
+		writeWhole(w, nethttp.StatusOK, contentTypeJSON, c.headAt(h.cfg.Now(), meta), c.tail)
+	}
+}
+
+// isNarrowed tells whether the access rule of a catalogue applies to who asks: to all but the system.
+func (h *Handler) isNarrowed(r *nethttp.Request, c *catalogueAnswer) bool {
+	if !c.restricted || h.ports.Authenticator == nil {
+		return c.restricted
+	}
+	_, bound := h.boundCaller(r)
+	return bound
+}
+
+// catalogueCalled gives the catalogue that has a name for its id, else those that have it for their document type: a name
+// that several share means none of them.
+func catalogueCalled(set *core.CatalogueSet, name string) []*core.Catalogue {
+	if c := set.Named(name); c != nil {
+		return []*core.Catalogue{c}
+	}
+	return set.OfType(name)
+}
+
+// onlyOf gives the catalogue of a set that has exactly one, nil for any other.
+func onlyOf(set *core.CatalogueSet) *core.Catalogue {
+	if len(set.Catalogues) != 1 {
+		return nil
+	}
+	return set.Catalogues[0]
+}
+
+// introspectionPath and graphqlPath give paths of a catalogue without the base path.
+func introspectionPath(c *core.Catalogue) string {
+	return pathIntrospection + "/" + url.PathEscape(c.ID)
+}
+
+func graphqlPath(c *core.Catalogue) string { return "/" + url.PathEscape(c.ID) + "/graphql" }
+
+// ambiguousTypeError refuses a document type that several catalogues have.
+type ambiguousTypeError struct {
+	cause  *core.Error
+	shared ambiguousType
+}
+
+// ambiguousType is what the problem of a shared document type has beside the others, under the names of Arranger's answer.
+type ambiguousType struct {
+	DocumentType         string         `json:"documentType"`
+	MatchingCatalogueIDs []string       `json:"matchingCatalogueIds"`
+	Error                ambiguousFault `json:"error"`
+}
+
+type ambiguousFault struct {
+	Code    core.Code `json:"code"`
+	Message string    `json:"message"`
+}
+
+func ambiguous(documentType string, called []*core.Catalogue) error {
+	cause := &core.Error{
+		Code: codeAmbiguousType, Message: fmt.Sprintf("documentType %s is that of %d catalogues", shown(documentType), len(called)),
+		Hint: "use the id of a catalogue, of which matchingCatalogueIds has all",
+	}
+	shared := ambiguousType{DocumentType: documentType, Error: ambiguousFault{Code: cause.Code, Message: cause.Message}}
+	for _, c := range called {
+		shared.MatchingCatalogueIDs = append(shared.MatchingCatalogueIDs, c.ID)
+	}
+	return &ambiguousTypeError{cause: cause, shared: shared}
+}
+
+// Error gives the text of the cause.
+func (e *ambiguousTypeError) Error() string { return e.cause.Error() }
+
+// Unwrap gives the Error that has the code.
+func (e *ambiguousTypeError) Unwrap() error { return e.cause }

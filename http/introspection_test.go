@@ -1,0 +1,491 @@
+package http_test
+
+import (
+	"encoding/json"
+	"fmt"
+	nethttp "net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tutti/http"
+	"tutti/internal/core"
+	"tutti/internal/sqon"
+)
+
+func TestIntrospectionBodies(t *testing.T) {
+	odd := plain(`a b/c%41"é`)
+	failing := biosamples()
+	for name, tt := range map[string]struct {
+		base   string
+		target string
+		all    []*core.Catalogue
+	}{
+		"introspection_healthy":   {"", "/introspection", []*core.Catalogue{participants(), plain("records")}},
+		"introspection_degraded":  {"", "/introspection", []*core.Catalogue{participants(), biosamples(), broken("donors")}},
+		"introspection_unhealthy": {"", "/introspection", []*core.Catalogue{biosamples(), broken("donors")}},
+		"introspection_none":      {"", "/introspection", nil},
+		"introspection_single":    {"", "/introspection", []*core.Catalogue{participants()}},
+		"introspection_base":      {"/search/api", "/introspection", []*core.Catalogue{odd}},
+		"catalogue":               {"", "/introspection/participants", []*core.Catalogue{participants(), biosamples()}},
+		"catalogue_failed":        {"", "/introspection/biosamples", []*core.Catalogue{participants(), failing}},
+		"catalogue_fields":        {"/base", "/introspection/fields", []*core.Catalogue{participants()}},
+		"catalogue_fields_failed": {"", "/introspection/fields", []*core.Catalogue{broken("donors")}},
+		"catalogue_without":       {"", "/introspection/empty", []*core.Catalogue{{ID: "empty"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, _ := catalogued(t, http.Config{BasePath: tt.base}, tt.all...)
+			goldenInOrder(t, name, introspect(t, h, tt.base+tt.target, 200))
+		})
+	}
+}
+
+// TestSQONDescription: the package of the language says what it is, and what is sent is that.
+func TestSQONDescription(t *testing.T) {
+	h, _ := catalogued(t, http.Config{})
+	body := introspect(t, h, "/introspection/sqon", 200)
+	if string(body) != string(sqon.Description()) {
+		t.Errorf("got %s", body)
+	}
+	for _, name := range []string{"$schema", "title", "description", "version", "aliases", "operators", "schema"} {
+		if memberOf(t, body, name) == nil {
+			t.Errorf("%s is missing", name)
+		}
+	}
+}
+
+// TestIntrospectionOfAnyID: ids are opaque, and a path that an answer gives leads to what it says.
+func TestIntrospectionOfAnyID(t *testing.T) {
+	for _, id := range []string{
+		"toString", "__proto__", "constructor", "a/b", "a b", "é", "100%", "%41", "a+b", "a?b#c", "..a", "a;b,c", `"`, "<&>", "日本",
+		strings.Repeat("x", 512), "a:b@c", "null", "-",
+	} {
+		t.Run(id, func(t *testing.T) {
+			for _, base := range []string{"", "/base"} {
+				h, _ := catalogued(t, http.Config{BasePath: base}, plain(id), plain("other"))
+				summary := introspect(t, h, base+"/introspection", 200)
+				paths, _ := memberOf(t, summary, "catalogs", id, "paths").(map[string]any)
+				escaped := url.PathEscape(id)
+				if paths["introspection"] != base+"/introspection/"+escaped || paths["graphql"] != base+"/"+escaped+"/graphql" {
+					t.Errorf("paths: %v", paths)
+				}
+				detail := introspect(t, h, base+"/introspection/"+escaped, 200)
+				if got := memberOf(t, detail, "catalogId"); got != id {
+					t.Errorf("the path of %q leads to %v", id, got)
+				}
+			}
+		})
+	}
+}
+
+func TestIntrospectionRefuses(t *testing.T) {
+	h, _ := catalogued(t, http.Config{BasePath: "/base"}, participants(), biosamples())
+	long := url.PathEscape(strings.Repeat("é", 257))
+	for name, tt := range map[string]struct {
+		a                  ask
+		status             int
+		code, detail, hint string
+	}{
+		"unknown": {
+			ask{method: "GET", target: "/base/introspection/toString"},
+			404, "not_found", "there is no such catalogue", "GET /base/introspection lists all catalogues",
+		},
+		"unknown, prototype": {
+			ask{method: "GET", target: "/base/introspection/__proto__"},
+			404, "not_found", "there is no such catalogue", "GET /base/introspection lists all catalogues",
+		},
+		"decoded once": {
+			ask{method: "GET", target: "/base/introspection/%2570articipants"},
+			404, "not_found", "there is no such catalogue", "GET /base/introspection lists all catalogues",
+		},
+		"another case": {
+			ask{method: "GET", target: "/base/introspection/Participants"},
+			404, "not_found", "there is no such catalogue", "GET /base/introspection lists all catalogues",
+		},
+		"empty": {
+			ask{method: "GET", target: "/base/introspection/"},
+			400, "invalid", "the last segment of the path is empty", "",
+		},
+		"dots": {
+			ask{method: "GET", target: "/base/introspection/%2e%2e"},
+			400, "invalid", "catalogueId must not be a relative path segment", "",
+		},
+		"control character": {
+			ask{method: "GET", target: "/base/introspection/a%00"},
+			400, "invalid", "catalogueId holds a control character", "",
+		},
+		"too long": {
+			ask{method: "GET", target: "/base/introspection/" + long},
+			400, "invalid", "catalogueId has 514 bytes, the limit is 512", "",
+		},
+		"query": {
+			ask{method: "GET", target: "/base/introspection?pretty=1"},
+			400, "invalid", `unknown query parameter "pretty"`, "this path takes no query parameters",
+		},
+		"accept": {
+			ask{method: "GET", target: "/base/introspection", header: nethttp.Header{"Accept": {"text/html"}}},
+			406, "not_acceptable", "this path answers JSON only", "accept application/json",
+		},
+		"accept of a detail": {
+			ask{method: "GET", target: "/base/introspection/participants", header: nethttp.Header{"Accept": {"application/xml"}}},
+			406, "not_acceptable", "this path answers JSON only", "accept application/json",
+		},
+		"fields with several": {
+			ask{method: "GET", target: "/base/introspection/fields"},
+			404, "not_found", "this path is there only while there is exactly one catalogue, and there are 2",
+			"use the path of a catalogue: /base/introspection/biosamples, /base/introspection/participants",
+		},
+		"below a detail": {
+			ask{method: "GET", target: "/base/introspection/participants/more"},
+			404, "not_found", "there is nothing at this path", "every path is in /base/openapi.json",
+		},
+		"without the base path": {
+			ask{method: "GET", target: "/introspection"},
+			404, "not_found", "there is nothing at this path", "every path is in /base/openapi.json",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			res, body := do(t, h, tt.a)
+			p := wantProblem(t, res, body, tt.status, tt.code, "")
+			if p.Detail != tt.detail || p.Hint != tt.hint {
+				t.Errorf("got %q, %q, want %q, %q", p.Detail, p.Hint, tt.detail, tt.hint)
+			}
+			if res.Header.Get("ETag") != "" {
+				t.Errorf("a refusal has the tag %s", res.Header.Get("ETag"))
+			}
+		})
+	}
+}
+
+// TestIntrospectionIsReadOnly also for a catalogue that failed, whose detail takes no other method than others do.
+func TestIntrospectionIsReadOnly(t *testing.T) {
+	h, _ := catalogued(t, http.Config{}, biosamples())
+	for _, target := range []string{"/introspection", "/introspection/fields", "/introspection/sqon", "/introspection/biosamples", "/introspection/none"} {
+		for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
+			t.Run(method+target, func(t *testing.T) {
+				res, body := do(t, h, ask{method: method, target: target, body: "{}"})
+				wantProblem(t, res, body, 405, "method_not_allowed", "this path does not take this method")
+				if allow := res.Header.Get("Allow"); allow != "GET, HEAD" {
+					t.Errorf("allow: %q", allow)
+				}
+			})
+		}
+	}
+}
+
+func TestFieldsOfNoAndOfManyCatalogues(t *testing.T) {
+	h, s := catalogued(t, http.Config{})
+	res, body := do(t, h, ask{method: "GET", target: "/introspection/fields"})
+	p := wantProblem(t, res, body, 404, "not_found", "exactly one catalogue, and there is none")
+	if p.Hint != "" {
+		t.Errorf("hint %q", p.Hint)
+	}
+	var many []*core.Catalogue
+	var want []string
+	for i := range 12 {
+		many = append(many, plain(fmt.Sprintf("c%02d", i)))
+		if i < 10 {
+			want = append(want, fmt.Sprintf("/introspection/c%02d", i))
+		}
+	}
+	s.put(many...)
+	res, body = do(t, h, ask{method: "GET", target: "/introspection/fields"})
+	p = wantProblem(t, res, body, 404, "not_found", "exactly one catalogue, and there are 12")
+	if p.Hint != "use the path of a catalogue: "+strings.Join(want, ", ")+" and others, which GET /introspection lists" {
+		t.Errorf("hint %q", p.Hint)
+	}
+}
+
+// TestCatalogueByDocumentType: an id wins, and a document type names a catalogue that has it alone, failed ones counted.
+func TestCatalogueByDocumentType(t *testing.T) {
+	donor := &core.Catalogue{ID: "donors", DocumentType: "donor"}
+	named := &core.Catalogue{ID: "mutation", DocumentType: "variant"}
+	typed := &core.Catalogue{ID: "calls", DocumentType: "mutation"}
+	first, second := plain("records-a"), plain("records-b")
+	second.Problem, second.Fields = &core.CatalogueProblem{Code: core.CatalogueUnknown, Message: "Something went wrong."}, nil
+	h, s := catalogued(t, http.Config{}, donor, named, typed, first, second, broken("nameless"), biosamples())
+	for name, want := range map[string]string{
+		"donors": "donors", "donor": "donors", "mutation": "mutation", "variant": "mutation", "calls": "calls",
+		"records-a": "records-a",
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := memberOf(t, introspect(t, h, "/introspection/"+name, 200), "catalogId"); got != want {
+				t.Errorf("got %v, want %s", got, want)
+			}
+		})
+	}
+	t.Run("failed", func(t *testing.T) {
+		byType, byID := introspect(t, h, "/introspection/biosample", 200), introspect(t, h, "/introspection/biosamples", 200)
+		if string(byType) != string(byID) || memberOf(t, byID, "status") != "failed" {
+			t.Errorf("got %s and %s", byType, byID)
+		}
+	})
+	t.Run("shared", func(t *testing.T) {
+		res, body := do(t, h, ask{method: "GET", target: "/introspection/record"})
+		p := wantProblem(t, res, body, 409, "ambiguous_document_type", `documentType "record" is that of 2 catalogues`)
+		if p.Hint != "use the id of a catalogue, of which matchingCatalogueIds has all" {
+			t.Errorf("hint %q", p.Hint)
+		}
+		goldenInOrder(t, "catalogue_ambiguous", body)
+	})
+	t.Run("shared no more", func(t *testing.T) {
+		s.put(first)
+		if got := memberOf(t, introspect(t, h, "/introspection/record", 200), "catalogId"); got != "records-a" {
+			t.Errorf("got %v", got)
+		}
+	})
+}
+
+// TestReservedCatalogueShadowsNoRoute: also one that is listed for its folder's name answers where no route does.
+func TestReservedCatalogueShadowsNoRoute(t *testing.T) {
+	h, _ := catalogued(t, http.Config{}, broken("sqon"), broken("fields"), broken("jobs"), broken("ping"), broken("introspection"))
+	if got := memberOf(t, introspect(t, h, "/introspection/sqon", 200), "aliases"); got == nil {
+		t.Error("the catalogue sqon has taken the place of the filter language")
+	}
+	introspect(t, h, "/introspection/fields", 404)
+	introspect(t, h, "/jobs", 200)
+	introspect(t, h, "/jobs/graphql", 200)
+	introspect(t, h, "/ping", 200)
+	introspect(t, h, "/introspection", 200)
+	for _, target := range []string{"/jobs/graphql/more/of", "/ping/graphql", "/introspection/graphql/x"} {
+		res, body := do(t, h, ask{method: "GET", target: target})
+		wantProblem(t, res, body, 404, "not_found", "there is nothing at this path")
+	}
+	if got := memberOf(t, introspect(t, h, "/introspection/jobs", 200), "status"); got != "failed" {
+		t.Errorf("jobs: %v", got)
+	}
+}
+
+func TestMalformedEscapeOfACatalogue(t *testing.T) {
+	p := working()
+	p.catalogues.put(biosamples())
+	_, addr := start(t, p, http.Config{})
+	for _, target := range []string{"/introspection/%E0%A4%A", "/introspection/%", "/introspection/%zz", "/%E0%A4%A/graphql", "/biosamples/%E0%A4%A"} {
+		t.Run(target, func(t *testing.T) {
+			res, body := wire(t, addr, "GET "+target+" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+			wantProblem(t, res, body, 400, "invalid", "the request is malformed")
+		})
+	}
+	t.Run("no UTF-8, which is well-formed as an escape", func(t *testing.T) {
+		res, body := wire(t, addr, "GET /introspection/%E0%A4 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		wantProblem(t, res, body, 400, "invalid", "catalogueId is not valid UTF-8")
+	})
+}
+
+// TestGeneratedAtIsTheTimeOfTheAnswer in UTC with milliseconds, which a clock of another zone does not change.
+func TestGeneratedAtIsTheTimeOfTheAnswer(t *testing.T) {
+	now := noon
+	h, _ := catalogued(t, http.Config{Now: func() time.Time { return now }}, participants())
+	for given, want := range map[time.Time]string{
+		noon: "2026-05-04T12:00:00.000Z",
+		noon.Add(time.Hour + 7*time.Millisecond + 999*time.Microsecond):          "2026-05-04T13:00:00.007Z",
+		noon.In(time.FixedZone("east", 2*3600)).Add(123456789 * time.Nanosecond): "2026-05-04T12:00:00.123Z",
+	} {
+		now = given
+		if got := memberOf(t, introspect(t, h, "/introspection/participants", 200), "generatedAt"); got != want {
+			t.Errorf("got %v, want %s", got, want)
+		}
+	}
+}
+
+// TestAuthFiltered: an access rule applies to everybody but the system.
+func TestAuthFiltered(t *testing.T) {
+	restricted, free := participants(), plain("free")
+	restricted.Restricted = true
+	p := working()
+	p.catalogues.put(restricted, free)
+	d := newDoors(t, &keyShelf{})
+	asking, open := guardedHandler(t, p, d, http.Config{}), newHandler(t, p, http.Config{})
+	for name, tt := range map[string]struct {
+		h      handler
+		header []string
+		id     string
+		want   bool
+	}{
+		"nobody":                    {asking, nil, "participants", true},
+		"a reader":                  {asking, d.header(readRight), "participants", true},
+		"a writer":                  {asking, d.header(writeRight), "participants", true},
+		"the system":                {asking, d.header(systemRight), "participants", false},
+		"nobody, no rule":           {asking, nil, "free", false},
+		"the system, no rule":       {asking, d.header(systemRight), "free", false},
+		"nobody is asked":           {open, nil, "participants", true},
+		"nobody is asked, a token":  {open, d.header(systemRight), "participants", true},
+		"nobody is asked, no rule":  {open, nil, "free", false},
+		"nobody is asked, a reader": {open, d.header(readRight), "participants", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			res, body := do(t, tt.h, ask{method: "GET", target: "/introspection/" + tt.id, header: nethttp.Header{"Authorization": tt.header}})
+			if got := memberOf(t, body, "meta", "authFiltered"); res.StatusCode != 200 || got != tt.want {
+				t.Errorf("got %d, %v", res.StatusCode, got)
+			}
+		})
+	}
+}
+
+// TestIntrospectionTags: a tag stands for all but the time, and for who sees what.
+func TestIntrospectionTags(t *testing.T) {
+	restricted := participants()
+	restricted.Restricted = true
+	p := working()
+	p.catalogues.put(restricted)
+	d := newDoors(t, &keyShelf{})
+	now := noon
+	h := guardedHandler(t, p, d, http.Config{Now: func() time.Time { return now }})
+	tagOf := func(target string, who []string) string {
+		t.Helper()
+		res, _ := do(t, h, ask{method: "GET", target: target, header: nethttp.Header{"Authorization": who}})
+		if res.StatusCode != 200 || res.Header.Get("Cache-Control") != "no-cache" {
+			t.Errorf("%s: got %d, cache control %q", target, res.StatusCode, res.Header.Get("Cache-Control"))
+		}
+		return res.Header.Get("ETag")
+	}
+	targets := []string{"/introspection", "/introspection/fields", "/introspection/sqon", "/introspection/participants"}
+	before := map[string]string{}
+	for _, target := range targets {
+		before[target] = tagOf(target, nil)
+		if !strings.HasPrefix(before[target], `W/"`) || len(before[target]) != 20 {
+			t.Errorf("%s: tag %s", target, before[target])
+		}
+	}
+	if before["/introspection/fields"] != before["/introspection/participants"] {
+		t.Error("an alias has another tag")
+	}
+	now = now.Add(time.Hour)
+	for _, target := range targets {
+		if got := tagOf(target, nil); got != before[target] {
+			t.Errorf("%s: the tag has changed with the time", target)
+		}
+		if got := tagOf(target, d.header(readRight)); got != before[target] {
+			t.Errorf("%s: the tag has changed with a caller who sees the same", target)
+		}
+		seesMore := tagOf(target, d.header(systemRight)) != before[target]
+		if detail := target == "/introspection/fields" || target == "/introspection/participants"; seesMore != detail {
+			t.Errorf("%s: the tag has changed with who sees more: %t", target, seesMore)
+		}
+	}
+	changed := participants()
+	changed.Restricted, changed.Fields = true, changed.Fields[1:]
+	p.catalogues.put(changed)
+	if tagOf("/introspection/participants", nil) == before["/introspection/participants"] {
+		t.Error("the tag is that of before the change of the fields")
+	}
+	if tagOf("/introspection", nil) != before["/introspection"] {
+		t.Error("the tag of the summary has changed, and the summary has not")
+	}
+	changed = participants()
+	changed.Problem, changed.Fields = biosamples().Problem, nil
+	p.catalogues.put(changed)
+	if tagOf("/introspection", nil) == before["/introspection"] {
+		t.Error("the tag of the summary is that of before the failure")
+	}
+	failed := tagOf("/introspection/participants", nil)
+	if failed == before["/introspection/participants"] || tagOf("/introspection/participants", d.header(systemRight)) != failed {
+		t.Error("the tag of a failed catalogue")
+	}
+}
+
+func TestIntrospectionIsNotSentTwice(t *testing.T) {
+	for _, c := range []*core.Catalogue{participants(), biosamples()} {
+		h, _ := catalogued(t, http.Config{}, c)
+		for _, target := range []string{"/introspection", "/introspection/fields", "/introspection/sqon", "/introspection/" + c.ID} {
+			res, _ := do(t, h, ask{method: "GET", target: target})
+			tag := res.Header.Get("ETag")
+			for _, tt := range []struct {
+				given  []string
+				status int
+			}{
+				{nil, 200},
+				{[]string{tag}, 304},
+				{[]string{"*"}, 304},
+				{[]string{strings.TrimPrefix(tag, "W/")}, 304},
+				{[]string{`"x", ` + tag + `, W/"y"`}, 304},
+				{[]string{`"x"`, tag}, 304},
+				{[]string{"  " + tag + "  "}, 304},
+				{[]string{`"x"`}, 200},
+				{[]string{""}, 200},
+				{[]string{strings.Trim(tag, `W/"`)}, 200},
+				{[]string{strings.ToLower(tag[:2]) + tag[2:]}, 200},
+			} {
+				for _, method := range []string{"GET", "HEAD"} {
+					_, again, body := exchange(t, h, ask{method: method, target: target, header: nethttp.Header{"If-None-Match": tt.given}})
+					if again.StatusCode != tt.status || again.Header.Get("ETag") != tag || again.Header.Get("Cache-Control") != "no-cache" {
+						t.Errorf("%s %s, %q: got %d, %v", method, target, tt.given, again.StatusCode, again.Header)
+					}
+					if tt.status == 304 && (len(body) > 0 || again.Header.Get("Content-Type") != "" || again.Header.Get("Content-Length") != "") {
+						t.Errorf("%s %s, %q: 304 with %d bytes, %v", method, target, tt.given, len(body), again.Header)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestDetailVariesByCaller, beside what CORS adds, with 304 too; the rest is the same for all.
+func TestDetailVariesByCaller(t *testing.T) {
+	h, _ := catalogued(t, http.Config{CORSOrigins: []string{portal}}, participants())
+	for target, want := range map[string][]string{
+		"/introspection": {"Origin"}, "/introspection/sqon": {"Origin"},
+		"/introspection/fields": {"Origin", "Authorization"}, "/introspection/participants": {"Origin", "Authorization"},
+	} {
+		for _, known := range []string{"", "*"} {
+			header := nethttp.Header{"Origin": {portal}, "If-None-Match": {known}}
+			res, _ := do(t, h, ask{method: "GET", target: target, header: header})
+			if got := res.Header.Values("Vary"); !slices.Equal(got, want) || res.Header.Get("Access-Control-Allow-Origin") != portal {
+				t.Errorf("%s %q: vary %q, %v", target, known, got, res.Header)
+			}
+		}
+	}
+}
+
+// TestHeadOfIntrospection over a connection: the headers of GET, and nothing behind them.
+func TestHeadOfIntrospection(t *testing.T) {
+	p := working()
+	p.catalogues.put(wide("wide", 500))
+	_, addr := start(t, p, http.Config{})
+	for _, target := range []string{"/introspection", "/introspection/fields", "/introspection/sqon", "/introspection/wide", "/introspection/none"} {
+		get, body := wire(t, addr, "GET "+target+" HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: r\r\nConnection: close\r\n\r\n")
+		head, none := wire(t, addr, "HEAD "+target+" HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: r\r\nConnection: close\r\n\r\n")
+		if head.StatusCode != get.StatusCode || len(none) > 0 || int(head.ContentLength) != len(body) {
+			t.Errorf("%s: got %d with %d of %d bytes, GET %d", target, head.StatusCode, len(none), head.ContentLength, get.StatusCode)
+		}
+		get.Header.Del("Date")
+		head.Header.Del("Date")
+		if diff := cmp.Diff(get.Header, head.Header); diff != "" {
+			t.Errorf("%s: %s", target, diff)
+		}
+	}
+}
+
+// TestWideCatalogueIsWhole: what goes out in several pieces arrives as one JSON value with every field in its order.
+func TestWideCatalogueIsWhole(t *testing.T) {
+	c := wide("wide", 1500)
+	p := working()
+	p.catalogues.put(c)
+	_, addr := start(t, p, http.Config{})
+	res, body := wire(t, addr, "GET /introspection/wide HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+	var got struct {
+		Fields    map[string]struct{ DisplayName, Type string }
+		Operators map[string][]string
+	}
+	if err := json.Unmarshal(body, &got); err != nil || int(res.ContentLength) != len(body) {
+		t.Fatalf("%d of %d bytes: %v", len(body), res.ContentLength, err)
+	}
+	at := 0
+	for _, f := range c.Fields {
+		if is := got.Fields[f.Name]; is.DisplayName != f.DisplayName || is.Type != f.Type || len(got.Operators[f.Type]) == 0 {
+			t.Errorf("%s: %+v", f.Name, is)
+		}
+		next := strings.Index(string(body), `"`+f.Name+`":`)
+		if next < at {
+			t.Errorf("%s is not in its order", f.Name)
+		}
+		at = next
+	}
+	if len(got.Fields) != len(c.Fields) || len(got.Operators) != 5 {
+		t.Errorf("%d fields, operators of %d types", len(got.Fields), len(got.Operators))
+	}
+}

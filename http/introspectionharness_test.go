@@ -1,0 +1,168 @@
+package http_test
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	nethttp "net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"tutti/http"
+	"tutti/internal/core"
+)
+
+// catalogueShelf is where the catalogues of a test are.
+type catalogueShelf struct {
+	set atomic.Pointer[core.CatalogueSet]
+}
+
+var _ http.Catalogues = (*catalogueShelf)(nil)
+
+// newShelf gives one with some catalogues.
+func newShelf(all ...*core.Catalogue) *catalogueShelf {
+	s := &catalogueShelf{}
+	s.put(all...)
+	return s
+}
+
+func (s *catalogueShelf) Catalogues() *core.CatalogueSet { return s.set.Load() }
+
+// put makes some catalogues all that there are.
+func (s *catalogueShelf) put(all ...*core.Catalogue) {
+	slices.SortFunc(all, func(a, b *core.Catalogue) int { return cmp.Compare(a.ID, b.ID) })
+	s.set.Store(&core.CatalogueSet{Catalogues: all})
+}
+
+// participants is a catalogue that is available and has all that one can have.
+func participants() *core.Catalogue {
+	return &core.Catalogue{
+		ID: "participants", DocumentType: "participant", Description: "Clinical trial participant records.",
+		Fields: []core.CatalogueField{
+			{Name: "participant_id", DisplayName: "Participant ID", Type: "keyword"},
+			{Name: "age_at_diagnosis", DisplayName: "Age At Diagnosis", Type: "long", Unit: "year", Description: `Age in "whole" years, <100 & >0`},
+			{Name: "diagnosis_date", DisplayName: "Diagnosis Date", Type: "date"},
+			{Name: "samples", DisplayName: "Samples", Type: "nested"},
+			{Name: "samples.type", DisplayName: "Type", Type: "keyword"},
+			{Name: "samples.weight", DisplayName: "Weight", Type: "float", Unit: "µg"},
+		},
+	}
+}
+
+// biosamples is a catalogue that failed.
+func biosamples() *core.Catalogue {
+	return &core.Catalogue{
+		ID: "biosamples", DocumentType: "biosample", Description: "Tissue sample records.",
+		Problem: &core.CatalogueProblem{Code: core.CatalogueIndexNotFound, Message: "The configured index does not exist."},
+	}
+}
+
+// plain is a catalogue that is available and has the least that one can have.
+func plain(id string) *core.Catalogue {
+	return &core.Catalogue{
+		ID: id, DocumentType: "record",
+		Fields: []core.CatalogueField{{Name: "id", DisplayName: "Id", Type: "keyword"}},
+	}
+}
+
+// broken is a catalogue that failed of which only the id is known.
+func broken(id string) *core.Catalogue {
+	return &core.Catalogue{
+		ID: id, Problem: &core.CatalogueProblem{Code: core.CatalogueSchemaBuild, Message: "base.json is not JSON."},
+	}
+}
+
+// wide is a catalogue with many fields.
+func wide(id string, fields int) *core.Catalogue {
+	c := &core.Catalogue{ID: id, DocumentType: "analysis"}
+	types := []string{"keyword", "long", "date", "nested", "text"}
+	for i := range fields {
+		c.Fields = append(c.Fields, core.CatalogueField{
+			Name: "donor.diagnosis.field_" + strconv.Itoa(i), DisplayName: "Field " + strconv.Itoa(i), Type: types[i%len(types)],
+		})
+	}
+	return c
+}
+
+// catalogued gives a handler over catalogues, and where they are.
+func catalogued(t testing.TB, cfg http.Config, all ...*core.Catalogue) (handler, *catalogueShelf) {
+	t.Helper()
+	p := working()
+	p.catalogues.put(all...)
+	return newHandler(t, p, cfg), p.catalogues
+}
+
+// introspect gets a path, which must be answered with a status, and gives the body.
+func introspect(t *testing.T, h handler, target string, status int) []byte {
+	t.Helper()
+	res, body := do(t, h, ask{method: "GET", target: target})
+	if res.StatusCode != status {
+		t.Fatalf("GET %s: got %d, want %d\n%s", target, res.StatusCode, status, body)
+	}
+	if ct := res.Header.Get("Content-Type"); status == 200 && ct != "application/json" {
+		t.Errorf("GET %s: content type %q", target, ct)
+	}
+	return body
+}
+
+// wantFailure asks for a path that is none of a route and must be answered as that of a failed catalogue.
+func wantFailure(t *testing.T, h handler, a ask, want string) {
+	t.Helper()
+	_, res, body := exchange(t, h, a)
+	if res.StatusCode != nethttp.StatusNotFound || res.Header.Get("Content-Type") != "application/json" {
+		t.Errorf("%s %s: got %d %s", a.method, a.target, res.StatusCode, res.Header.Get("Content-Type"))
+	}
+	if string(body) != want {
+		t.Errorf("%s %s: got %s, want %s", a.method, a.target, body, want)
+	}
+	if length := res.Header.Get("Content-Length"); length != strconv.Itoa(len(want)) {
+		t.Errorf("%s %s: content length %s of %d", a.method, a.target, length, len(want))
+	}
+}
+
+// goldenInOrder compares indented JSON with a file of testdata, whose members stay in their order.
+func goldenInOrder(t *testing.T, name string, body []byte) {
+	t.Helper()
+	var got bytes.Buffer
+	if err := json.Indent(&got, body, "", "  "); err != nil {
+		t.Fatalf("not JSON: %v\n%s", err, body)
+	}
+	got.WriteByte('\n')
+	file := filepath.Join("testdata", name+".golden.json")
+	if *update {
+		if err := os.WriteFile(file, got.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := gocmp.Diff(string(want), got.String()); diff != "" {
+		t.Errorf("%s:\n%s", file, diff)
+	}
+}
+
+// memberOf gives a member of a JSON object by the path to it, nil when there is none.
+func memberOf(t *testing.T, body []byte, path ...string) any {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal(body, &v); err != nil {
+		t.Fatalf("not JSON: %v\n%s", err, body)
+	}
+	for _, name := range path {
+		object, ok := v.(map[string]any)
+		if !ok || object[name] == nil {
+			return nil
+		}
+		v = object[name]
+	}
+	return v
+}

@@ -1,0 +1,70 @@
+package app
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"tutti/internal/app/check"
+	"tutti/internal/catalogue"
+)
+
+const (
+	// embeddedCheckEvery is how often the mappings of the embedded index are read: they are at hand.
+	embeddedCheckEvery = time.Second
+	// indicesWait is how long the start waits for the indices of the repositories to be made, cataloguesWait how long for the
+	// first mappings after that. An engine that does not answer delays it by no more than both.
+	indicesWait    = 400 * time.Millisecond
+	cataloguesWait = 300 * time.Millisecond
+)
+
+// openCatalogues reads what the catalogues shall be. What is wrong with one of them stops nothing; only a folder that cannot be
+// read does.
+func (a *App) openCatalogues(context.Context) error {
+	set, err := check.Definitions(a.cfg)
+	if err != nil {
+		return err
+	}
+	log := a.log.With("component", "catalogues")
+	for _, w := range set.Warnings {
+		log.Warn("configuration", "warning", w)
+	}
+	cfg := catalogue.Config{StartWait: cataloguesWait, Logger: log, Metrics: a.metrics.catalogues}
+	if a.cfg.Index.URL == "" {
+		cfg.CheckEvery = embeddedCheckEvery
+	}
+	a.catalogues = catalogue.New(set.Definitions, a.index, cfg)
+	return nil
+}
+
+// expectIndex gives what shall be told how the making of a repository's index ended. The catalogues wait for that, so that an
+// index which is about to be made is not found missing, and look at it once more when it was made later.
+func (a *App) expectIndex(alias string) func(error) {
+	known := make(chan struct{})
+	a.expected = append(a.expected, known)
+	tell := sync.OnceFunc(func() { close(known) })
+	return func(err error) {
+		tell()
+		if err == nil {
+			a.catalogues.Refresh(alias)
+		}
+	}
+}
+
+// startCatalogues begins to read the mappings, and waits a moment for those that come at once.
+func (a *App) startCatalogues(ctx context.Context) error {
+	enough := time.NewTimer(indicesWait)
+	defer enough.Stop()
+waiting:
+	for _, known := range a.expected {
+		select {
+		case <-known:
+		case <-enough.C:
+			break waiting
+		case <-ctx.Done():
+			break waiting
+		}
+	}
+	a.cleanup.push("catalogues", a.catalogues.Stop)
+	return a.catalogues.Start(ctx)
+}

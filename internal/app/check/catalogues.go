@@ -1,0 +1,168 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	tuttihttp "tutti/http"
+	"tutti/internal/catalogue/definition"
+	"tutti/internal/config"
+	"tutti/internal/core"
+)
+
+const subjectCatalogues = "catalogues"
+
+// Catalogues looks at a folder of catalogues by itself: what each of them is, what is wrong with it and what should be known.
+// Nothing is dialled.
+func Catalogues(dir string) Report {
+	set, err := definition.Load(dir, definition.Options{Reserved: tuttihttp.ReservedIDs()})
+	if err != nil {
+		return newReport([]Finding{{subjectCatalogues, StatusFail, core.MessageOf(err), core.HintOf(err)}})
+	}
+	found := warnings(subjectCatalogues, set.Warnings)
+	for _, d := range set.Definitions {
+		found = append(found, written(d)...)
+		if d.Fault == nil {
+			found = append(found, sound(d, ""))
+		}
+		found = append(found, warnings(subjectOf(d), d.Warnings)...)
+	}
+	return newReport(found)
+}
+
+// Definitions gives the catalogues that a configuration has: those of its folder, or one for each index that is written to. Its
+// error is that of definition.Load. A process that starts reads them in the same way.
+func Definitions(cfg config.Config) (definition.Set, error) {
+	opts := definition.Options{
+		Reserved:                    tuttihttp.ReservedIDs(),
+		DisableGraphQLIntrospection: cfg.Catalogues.DisableGraphQLIntrospection,
+		Production:                  cfg.Catalogues.Production,
+	}
+	if cfg.Catalogues.Dir == "" {
+		return definition.Default(defaultIndices(cfg.Repositories), opts), nil
+	}
+	return definition.Load(cfg.Catalogues.Dir, opts)
+}
+
+// cataloguesProbe looks at the catalogues of the configuration, and at what the index says to each.
+func cataloguesProbe(cfg config.Config, opts Options) probe {
+	return func(ctx context.Context) []Finding {
+		set, err := Definitions(cfg)
+		if err != nil {
+			return []Finding{{subjectCatalogues, StatusFail, core.MessageOf(err), core.HintOf(err)}}
+		}
+		if cfg.Catalogues.Dir == "" {
+			var found []Finding
+			for _, d := range set.Definitions {
+				found = append(found, written(d)...)
+			}
+			return found
+		}
+		judge := judgeOf(cfg, opts)
+		defer judge.close()
+		found := warnings(subjectCatalogues, set.Warnings)
+		for _, d := range set.Definitions {
+			found = append(found, written(d)...)
+			if d.Fault == nil {
+				found = append(found, judge.indexed(ctx, d)...)
+				found = append(found, reader(cfg.Auth, d)...)
+			}
+			found = append(found, warnings(subjectOf(d), d.Warnings)...)
+		}
+		return found
+	}
+}
+
+// reader looks at who can read a catalogue that an access rule narrows.
+func reader(cfg config.Auth, d definition.Definition) []Finding {
+	if d.Access == nil || cfg.Mode != config.ModeNone {
+		return nil
+	}
+	message := "access.json asks for scopes, and with auth.mode none nobody has any: what its public matches is all that is seen"
+	if d.Access.Public == nil {
+		message = "access.json asks for scopes, and with auth.mode none nobody has any: nothing is seen"
+	}
+	return []Finding{{subjectOf(d), StatusWarn, message, "set auth.mode: token, or remove access.json where everybody may see everything"}}
+}
+
+// defaultIndices are the indices that have a catalogue of their own where no folder is given.
+func defaultIndices(repositories []config.Repository) []definition.DefaultIndex {
+	var indices []definition.DefaultIndex
+	for _, r := range repositories {
+		documentType := "analysis"
+		if r.Type == core.TypeLyric {
+			documentType = "record"
+		}
+		indices = append(indices, definition.DefaultIndex{Alias: r.IndexName, DocumentType: documentType})
+	}
+	return indices
+}
+
+func subjectOf(d definition.Definition) string { return "catalogue " + d.ID }
+
+// written gives what is wrong with a catalogue as it is written, each fault by itself.
+func written(d definition.Definition) []Finding {
+	if d.Fault == nil {
+		return nil
+	}
+	found := []Finding{{subjectOf(d), StatusFail, d.Fault.Message, d.Fault.Hint}}
+	for _, v := range d.Fault.Violations {
+		if v.Message != d.Fault.Message {
+			found = append(found, Finding{subjectOf(d), StatusFail, v.Message, ""})
+		}
+	}
+	return found
+}
+
+// sound tells what a catalogue is. more continues the sentence, after a semicolon.
+func sound(d definition.Definition, more string) Finding {
+	message := fmt.Sprintf("documents of type %s in index %s", d.DocumentType, d.Index)
+	if more != "" {
+		message += "; " + more
+	}
+	return Finding{subjectOf(d), StatusOK, message, ""}
+}
+
+func warnings(subject string, texts []string) []Finding {
+	var found []Finding
+	for _, text := range texts {
+		found = append(found, Finding{subject, StatusWarn, text, ""})
+	}
+	return found
+}
+
+// judge tells what the index says to catalogues.
+type judge interface {
+	// indexed looks at the index of a catalogue that is written as it should be. It gives at least one finding.
+	indexed(ctx context.Context, d definition.Definition) []Finding
+	close()
+}
+
+func judgeOf(cfg config.Config, opts Options) judge {
+	var aliases []string
+	for _, r := range cfg.Repositories {
+		aliases = append(aliases, r.IndexName)
+	}
+	if cfg.Index.URL == "" {
+		return embeddedJudge{aliases}
+	}
+	return newEngineJudge(cfg.Index, opts, aliases)
+}
+
+// embeddedJudge knows of an embedded index what the configuration says: its folder is locked while tutti runs, and a lock
+// taken only to look would keep out a tutti that starts.
+type embeddedJudge struct{ aliases []string }
+
+func (j embeddedJudge) indexed(_ context.Context, d definition.Definition) []Finding {
+	if slices.Contains(j.aliases, d.Index) {
+		return []Finding{sound(d, "its fields are read from the embedded index when tutti runs")}
+	}
+	return []Finding{{
+		subjectOf(d), StatusWarn, "no repository writes to index " + d.Index + ", and nobody else writes to the embedded index",
+		"set esIndex to what a repository has as its indexName: " + strings.Join(j.aliases, ", "),
+	}}
+}
+
+func (embeddedJudge) close() {}

@@ -1,0 +1,80 @@
+package demo
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// The catalogues of the demo. The index of the last one does not exist: that is what a failed catalogue looks like.
+const (
+	catalogueAnalyses = "analyses"
+	catalogueClinical = "clinical"
+	catalogueBroken   = "expression"
+	catalogueFolder   = "catalogues"
+)
+
+// catalogueFiles is a configuration folder as existing portals have it, one folder for each catalogue.
+//
+//go:embed catalogues
+var catalogueFiles embed.FS
+
+// writeCatalogues puts the configuration folder of the catalogues into the data folder, and gives where it is.
+func writeCatalogues(dataDir string) (string, error) {
+	dir := filepath.Join(dataDir, catalogueFolder)
+	err := fs.WalkDir(catalogueFiles, catalogueFolder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(dataDir, filepath.FromSlash(path))
+		if entry.IsDir() {
+			return os.MkdirAll(target, 0o700)
+		}
+		content, err := catalogueFiles.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(target, content, 0o600)
+	})
+	if err != nil {
+		return "", fmt.Errorf("writing the catalogues: %w", err)
+	}
+	return dir, nil
+}
+
+// introspect shows what the catalogues tell of themselves. A mapping that has just grown is read again within a second.
+func (d *demo) introspect(ctx context.Context) error {
+	d.say("\n7. Each index is described by a catalogue, configured in %s: GET /introspection", filepath.Join(d.cfg.DataDir, catalogueFolder))
+	for _, described := range []struct{ catalogue, field string }{
+		{catalogueAnalyses, `fields.files\.fileSize`}, {catalogueClinical, `fields.primary_diagnoses\.age_at_diagnosis`},
+	} {
+		detail, err := d.client.get(ctx, "/introspection/"+described.catalogue)
+		for ; err == nil && !detail.Get(described.field).Exists(); detail, err = d.client.get(ctx, "/introspection/"+described.catalogue) {
+			if err := pause(ctx, 20*time.Millisecond); err != nil {
+				return err
+			}
+		}
+		if err != nil {
+			return err
+		}
+		field := detail.Get(described.field)
+		text := fmt.Sprintf("%s (%s)", field.Get("displayName"), field.Get("type"))
+		if unit := field.Get("unit"); unit.Exists() {
+			text = fmt.Sprintf("%s (%s, %s)", field.Get("displayName"), field.Get("type"), unit)
+		}
+		d.say("   %-10s %3d fields, such as %s; operators %s", described.catalogue, len(detail.Get("fields").Map()), text,
+			detail.Get("operators."+field.Get("type").String()).Raw)
+	}
+	summary, err := d.client.get(ctx, "/introspection")
+	if err != nil {
+		return err
+	}
+	broken := summary.Get("catalogs." + catalogueBroken)
+	d.say("   %-10s is wrong on purpose → %s, %s: %s", catalogueBroken, broken.Get("status"), broken.Get("error.code"), broken.Get("error.message"))
+	d.say("   All in all: %s, and so says GET /ready.", summary.Get("status"))
+	return nil
+}

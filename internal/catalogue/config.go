@@ -1,0 +1,56 @@
+package catalogue
+
+import (
+	"log/slog"
+	"math/rand/v2"
+	"time"
+)
+
+// Defaults of Config.
+const (
+	DefaultStartWait  = 500 * time.Millisecond
+	DefaultCheckEvery = 30 * time.Second
+	DefaultTimeout    = 10 * time.Second
+)
+
+// Config is how a Registry keeps its catalogues true. The zero value is the default.
+type Config struct {
+	// StartWait is how long Start waits for the first answers. Default 500 ms; negative means not at all.
+	StartWait time.Duration
+	// CheckEvery is how often the mapping of an available catalogue is read. Default 30 s.
+	CheckEvery time.Duration
+	// Timeout bounds one reading of a mapping. Default 10 s.
+	Timeout time.Duration
+	// Accept is asked about every new Model before anybody sees it, and refuses one that nothing can be served of, such as
+	// one whose schema cannot be made; the message of its error becomes that of a schema_build_error. It is called for
+	// several catalogues at once. Nil accepts all.
+	Accept func(*Model) error
+	// Logger is told of every change of state and of warnings. Nil means nothing is logged.
+	Logger *slog.Logger
+	// Metrics counts; nil means off.
+	Metrics *Metrics
+	// Random gives the jitter of the pauses, at least 0 and below 1. Nil means rand.Float64.
+	Random func() float64
+}
+
+func (c Config) withDefaults() Config {
+	if c.StartWait == 0 {
+		c.StartWait = DefaultStartWait
+	}
+	if c.CheckEvery <= 0 {
+		c.CheckEvery = DefaultCheckEvery
+	}
+	if c.Timeout <= 0 {
+		c.Timeout = DefaultTimeout
+	}
+	if c.Accept == nil {
+		c.Accept = func(*Model) error { return nil }
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Random == nil {
+		c.Random = rand.Float64
+	}
+	return c
+}

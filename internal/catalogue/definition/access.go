@@ -1,0 +1,106 @@
+package definition
+
+import (
+	"errors"
+	"strings"
+	"unicode"
+
+	"tutti/internal/core"
+	"tutti/internal/sqon"
+)
+
+// placeholder stands in the template of a scope for the value that it grants.
+const placeholder = "{value}"
+
+// addAccess reads an access.json. Whatever is wrong in it is a fault of the catalogue, and leaves a rule that nobody
+// passes: a slip of the pen must not open what somebody meant to close.
+func (d *draft) addAccess(file string, root *node, twice []string, bad *flaw) {
+	before := d.failed
+	second := d.definition.Access != nil
+	d.definition.Access = &AccessRule{}
+	switch {
+	case second:
+		d.fail(file, "is a second access rule beside another in the same folder", "keep one of them, as access.json")
+	case bad != nil:
+		d.fail(file, bad.what, bad.hint)
+	default:
+		rule := d.accessRule(file, root, twice)
+		if d.failed == before {
+			d.definition.Access = rule
+		}
+	}
+}
+
+func (d *draft) accessRule(file string, root *node, twice []string) *AccessRule {
+	for _, pointer := range twice {
+		d.failAt(pointer, file, "is set twice", "keep one of them")
+	}
+	s := accessRule()
+	for _, m := range root.members {
+		k, known := s.key(m.name)
+		if known {
+			check(m.value, k.shape, below("", m.name), &d.findings)
+			continue
+		}
+		hint := "take it away: field, scope and public are all that a rule has"
+		if near := nearest(m.name, s.names()); near != "" {
+			hint = "the nearest known key is " + near
+		}
+		d.failAt(below("", m.name), file, "is unknown", hint)
+	}
+	rule := &AccessRule{Field: root.member("field").string(), Scope: root.member("scope").string()}
+	d.checkField(file, root.member("field"))
+	d.checkScope(file, root.member("scope"))
+	if public := root.member("public"); public != nil {
+		filter, err := sqon.Parse(public.raw())
+		if err != nil {
+			d.failPublic(file, err)
+		}
+		rule.Public = &filter
+	}
+	return rule
+}
+
+func (d *draft) checkField(file string, n *node) {
+	switch field := n.string(); {
+	case n != nil && n.kind != kindText:
+	case field == "":
+		d.fail(file, "does not set field", `add "field": "<the path whose values scopes name>", such as "studyId"`)
+	case strings.Contains("."+field+".", "..") || strings.ContainsFunc(field, isBlank):
+		d.failAt("/field", file, quoted(field)+" is not the path of a field", `write a dotted path such as "studyId"`)
+	}
+}
+
+func (d *draft) checkScope(file string, n *node) {
+	const hint = `write it like "{value}.READ"`
+	switch scope := n.string(); {
+	case n != nil && n.kind != kindText:
+	case scope == "":
+		d.fail(file, "does not set scope", `add "scope": "{value}.READ"`)
+	case strings.Count(scope, placeholder) != 1:
+		d.failAt("/scope", file, quoted(scope)+" must hold {value} exactly once", hint)
+	case strings.ContainsFunc(scope, isBlank) || strings.ContainsAny(strings.Replace(scope, placeholder, "", 1), "{}*"):
+		d.failAt("/scope", file, quoted(scope)+" holds a space, a star, a bracket or a control character, which no scope has", hint)
+	}
+}
+
+// isBlank tells whether a scope cannot hold a character: a list of scopes is separated by spaces (RFC 6749, section 3.3).
+func isBlank(r rune) bool {
+	return unicode.IsSpace(r) || unicode.IsControl(r) || r == unicode.ReplacementChar
+}
+
+// failPublic tells the faults of the filter with their pointers in the file.
+func (d *draft) failPublic(file string, err error) {
+	hint := core.HintOf(err)
+	if hint == "" {
+		hint = `mend the filter; null shows nothing to everybody, {} everything`
+	}
+	found, is := errors.AsType[*core.Error](err)
+	if !is || len(found.Violations) == 0 {
+		d.failAt("/public", file, "is not a filter: "+core.MessageOf(err), hint)
+		return
+	}
+	for _, v := range found.Violations {
+		d.failAt("/public"+v.Pointer, file, "is not a filter: "+v.Message, hint)
+	}
+}

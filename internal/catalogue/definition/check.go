@@ -1,0 +1,132 @@
+package definition
+
+import "math"
+
+// check holds a node against a shape and tells everything that is wrong. Afterwards the node holds old names no more, and
+// false means that it must not be used.
+func check(n *node, s shape, pointer string, f *findings) bool {
+	if n.kind == kindNull || s.want == wantAnything {
+		return true
+	}
+	if what, hint := mismatch(n, s.want); what != "" {
+		f.failAt(pointer, n.file, what, hint)
+		return false
+	}
+	switch n.kind {
+	case kindList:
+		kept := make([]*node, 0, len(n.items))
+		for i, item := range n.items {
+			if checkItem(item, *s.item, belowIndex(pointer, i), f) {
+				kept = append(kept, item)
+			}
+		}
+		n.items = kept
+	case kindObject:
+		if s.keys != nil {
+			checkMembers(n, s, pointer, f)
+		}
+	default:
+	}
+	return true
+}
+
+// checkItem refuses null, which stands for an absent member but not for an item.
+func checkItem(n *node, s shape, pointer string, f *findings) bool {
+	if n.kind == kindNull {
+		f.failAt(pointer, n.file, mustBe(s.want)+", not null", "take it out of the list")
+		return false
+	}
+	return check(n, s, pointer, f)
+}
+
+func checkMembers(n *node, s shape, pointer string, f *findings) {
+	kept := make([]member, 0, len(n.members))
+	for _, m := range n.members {
+		at := below(pointer, m.name)
+		k, known := s.key(m.name)
+		if old, is := s.oldKey(m.name); !known && is {
+			if n.has(old.name) {
+				f.warnAt(at, m.value.file, "is an old name of "+old.name+", which is set too: it is ignored")
+				continue
+			}
+			f.warnAt(at, m.value.file, "is an old name of "+old.name+", and read as it")
+			k, known, m.name = old, true, old.name
+		}
+		if !known {
+			f.warnUnknown(at, m, s)
+			continue
+		}
+		if !check(m.value, k.shape, at, f) {
+			continue
+		}
+		if k.unused != "" && says(m.value) {
+			f.warnAt(at, m.value.file, k.unused)
+		}
+		kept = append(kept, m)
+	}
+	n.members = kept
+}
+
+func (f *findings) warnUnknown(pointer string, m member, s shape) {
+	what := "is unknown and ignored"
+	if !f.full() {
+		if near := nearest(m.name, s.names()); near != "" {
+			what = "is unknown and ignored; the nearest known key is " + near
+		}
+	}
+	f.warnAt(pointer, m.value.file, what)
+}
+
+// says tells whether a value asks for anything at all.
+func says(n *node) bool {
+	return !n.absent() && n.text != "false" && (n.kind != kindObject || len(n.members) > 0)
+}
+
+// mismatch tells what is wrong with the type of a value, "" when nothing is. An empty text stands for an absent object:
+// Arranger's own example has it so.
+func mismatch(n *node, w want) (what, hint string) {
+	switch w {
+	case wantText:
+		if n.kind == kindText {
+			return "", ""
+		}
+		return notA(n, w), "put it into double quotes"
+	case wantFlag:
+		if n.kind == kindBool {
+			return "", ""
+		}
+		return notA(n, w), "write true or false, without quotes"
+	case wantNumber, wantCount:
+		if n.kind != kindNumber {
+			return notA(n, w), "write a number, without quotes"
+		}
+		if value := n.number(); value == nil || w == wantCount && (*value < 0 || *value != math.Trunc(*value) || *value > math.MaxInt32) {
+			return mustBe(w) + ", not " + shown(n.text), "write another number"
+		}
+		return "", ""
+	case wantList:
+		if n.kind == kindList {
+			return "", ""
+		}
+		return notA(n, w), "put it into square brackets"
+	default:
+		if n.kind == kindObject || n.kind == kindText && n.text == "" {
+			return "", ""
+		}
+		return notA(n, w), "put it into braces"
+	}
+}
+
+func notA(n *node, w want) string {
+	is := n.kind.String()
+	if n.kind == kindBool {
+		is = n.text
+	}
+	return mustBe(w) + ", not " + is
+}
+
+func mustBe(w want) string {
+	return "must be " + [...]string{
+		"a text", "true or false", "a number", "a whole number of 0 or more", "a list", "an object", "anything",
+	}[w]
+}

@@ -1,0 +1,52 @@
+package definition
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"tutti/internal/core"
+)
+
+// DefaultIndex is an index that is written to, and so has a catalogue where nothing is configured.
+type DefaultIndex struct {
+	Alias string
+	// DocumentType is "analysis", or "record" for tabular data.
+	DocumentType string
+}
+
+// Default gives the catalogues of a server without a folder (CONTRACT section 3): one for each alias, with its name as id.
+// An alias that is given twice is one, with the first document type. One that is called as a route is listed as failed.
+func Default(indices []DefaultIndex, opts Options) Set {
+	var set Set
+	types := map[string]string{}
+	for _, index := range indices {
+		if documentType, is := types[index.Alias]; is {
+			if documentType != index.DocumentType {
+				set.Warnings = append(set.Warnings, fmt.Sprintf("the index %s holds %s as well as %s documents: its catalogue calls them %s",
+					shown(index.Alias), shown(documentType), shown(index.DocumentType), shown(documentType)))
+			}
+			continue
+		}
+		types[index.Alias] = index.DocumentType
+		set.Definitions = append(set.Definitions, defaultDefinition(index, opts))
+	}
+	slices.SortFunc(set.Definitions, func(a, b Definition) int { return cmp.Compare(a.ID, b.ID) })
+	return set
+}
+
+func defaultDefinition(index DefaultIndex, opts Options) Definition {
+	d := Definition{
+		ID: index.Alias, DocumentType: index.DocumentType, Index: index.Alias,
+		GraphQLIntrospection: introspection(nil, opts), MaxAliases: defaultMaxAliases,
+	}
+	if slices.Contains(opts.Reserved, index.Alias) {
+		d.Fault = &core.Error{
+			Code: core.CodeInvalid,
+			Message: fmt.Sprintf("%s cannot be the id of a catalogue, because a route of the server is called so: "+
+				"configure a folder of catalogues with another catalogId for this index", quoted(index.Alias)),
+			Hint: "set catalogues.dir to a folder with a base.json that has catalogId, documentType and esIndex",
+		}
+	}
+	return d
+}

@@ -1,0 +1,283 @@
+package definition
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"tutti/internal/core"
+)
+
+const defaultMaxAliases = 15
+
+// maxIndexBytes and indexNamePattern are what Elasticsearch takes as the name of an index, less a leading dot: those are
+// the engine's own. The same rule holds for the indices that are written to.
+const (
+	maxIndexBytes    = 255
+	indexNamePattern = `^[^A-Z\\/*?"<>|\s,#:._+-][^A-Z\\/*?"<>|\s,#:]*$`
+)
+
+// draft is a catalogue while it is read.
+type draft struct {
+	findings
+	definition Definition
+	// name is the folder's, path where it is in the file system.
+	name, path string
+	top        bool
+	// files are the names of its JSON files, in their order; sources counts those that were read.
+	files   []string
+	sources int
+	// configuration is what they say together.
+	configuration *node
+	// broken tells that a file could not be read, so that what the folder says is not known.
+	broken bool
+	// wish is the id that the folder asks for, by where it does.
+	wish, by string
+}
+
+// file gives the name of a file as messages say it: below the folder of all catalogues.
+func (d *draft) file(name string) string {
+	if d.top {
+		return shown(name)
+	}
+	return shown(d.name) + "/" + shown(name)
+}
+
+// set gives the member of a name that says something, nil when there is none.
+func (d *draft) set(name string) *node {
+	n := d.configuration.member(name)
+	if n == nil || n.absent() {
+		return nil
+	}
+	return n
+}
+
+// build checks what the files say together and fills the definition.
+func (d *draft) build(opts Options) {
+	check(d.configuration, configuration(), "", &d.findings)
+	def := &d.definition
+	def.Description = d.set("description").string()
+	def.NestingPrefix = d.set("nestingPrefix").string()
+	def.DisableDownloads = isSet(d.set("disableDownloads"))
+	def.DisableFilters = isSet(d.set("disableFilters"))
+	def.EnableSets = isSet(d.set("enableSets"))
+	def.GraphQLIntrospection = introspection(d.set("disableGraphQLIntrospection").flag(), opts)
+	def.MaxAliases, def.MaxDepth = defaultMaxAliases, 0
+	if most := d.set("maxAliases").number(); most != nil {
+		def.MaxAliases = int(*most)
+	}
+	if most := d.set("maxDepth").number(); most != nil {
+		def.MaxDepth = int(*most)
+	}
+	def.Facets, def.Table, def.Matchbox = d.set("facets").raw(), d.set("table").raw(), d.set("matchbox").raw()
+	def.Downloads, def.Charts, def.Network = d.set("downloads").raw(), d.set("charts").raw(), d.set("network").raw()
+	d.requireNames()
+	d.checkPrefix()
+	d.extend()
+	d.checkFieldNames()
+	d.checkNodes()
+	d.identity()
+}
+
+func isSet(n *node) bool {
+	is := n.flag()
+	return is != nil && *is
+}
+
+// introspection tells whether GraphQL introspection is on (CONTRACT section 3): it is off where the catalogue or the server
+// disables it, and in production where neither says otherwise.
+func introspection(disabled *bool, opts Options) bool {
+	if disabled == nil && opts.DisableGraphQLIntrospection == nil {
+		return !opts.Production
+	}
+	for _, word := range []*bool{disabled, opts.DisableGraphQLIntrospection} {
+		if word != nil && *word {
+			return false
+		}
+	}
+	return true
+}
+
+// requireNames checks the two keys that a catalogue cannot do without.
+func (d *draft) requireNames() {
+	def := &d.definition
+	documentType, index := d.set("documentType"), d.set("esIndex")
+	def.DocumentType, def.Index = documentType.string(), index.string()
+	if !d.broken {
+		d.requirePresent()
+	}
+	if documentType != nil {
+		d.checkDocumentType(documentType)
+	}
+	if index != nil && (len(def.Index) > maxIndexBytes || !regexp.MustCompile(indexNamePattern).MatchString(def.Index)) {
+		d.failAt("/esIndex", index.file, quoted(def.Index)+" is not the name of an index or an alias",
+			`write it in lower case, in 255 bytes at most, with none of \ / * ? " < > | , # : or space, and no . - _ or + at the start`)
+	}
+}
+
+func (d *draft) requirePresent() {
+	if d.sources == 0 {
+		if d.failed == 0 {
+			d.fail(d.label(), "holds access.json alone", "add base.json with documentType and esIndex")
+		}
+		return
+	}
+	var missing, mends []string
+	for _, k := range []struct{ name, mend string }{
+		{"documentType", `"documentType": "<what a document of it is called>"`},
+		{"esIndex", `"esIndex": "<index or alias>"`},
+	} {
+		if d.missing(k.name) {
+			missing, mends = append(missing, k.name), append(mends, k.mend)
+		}
+	}
+	if len(missing) == 0 {
+		return
+	}
+	what := "does not set " + strings.Join(missing, " and ")
+	if !slices.ContainsFunc(d.files, func(name string) bool { return isFile(name, baseFile) }) {
+		what = "is not there, and no other file sets " + strings.Join(missing, " and ")
+	}
+	d.fail(d.file(baseFile), what, "add "+strings.Join(mends, " and ")+" to it")
+}
+
+// missing tells whether a key says nothing, and not only something of a wrong type, which has its own fault.
+func (d *draft) missing(name string) bool {
+	if d.set(name) != nil {
+		return false
+	}
+	for _, f := range d.faults {
+		if f.pointer == "/"+name || name == "esIndex" && f.pointer == "/index" {
+			return false
+		}
+	}
+	return true
+}
+
+// checkDocumentType refuses what GraphQL cannot name. A character that is no letter, digit or underscore becomes an
+// underscore there, as Arranger does it.
+func (d *draft) checkDocumentType(n *node) {
+	name := graphQLName(n.text)
+	switch {
+	case strings.HasPrefix(name, "__"):
+		d.failAt("/documentType", n.file, quoted(n.text)+" would begin with __ in GraphQL, which keeps such names for itself",
+			"begin it with a letter")
+	case name == "sets" || name == "network":
+		d.failAt("/documentType", n.file, quoted(n.text)+" is a field that every GraphQL endpoint has of its own", "choose another name")
+	case name != n.text:
+		d.warnAt("/documentType", n.file, quoted(n.text)+" is no name in GraphQL, where it is "+shown(name))
+	}
+}
+
+// graphQLName gives the name in GraphQL that a text becomes, letters, digits and underscores alone.
+func graphQLName(text string) string {
+	name := []byte(nil)
+	for i, r := range []rune(text) {
+		isDigit := r >= '0' && r <= '9'
+		if i == 0 && isDigit {
+			name = append(name, '_')
+		}
+		if isDigit || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			name = append(name, byte(r))
+		} else {
+			name = append(name, '_')
+		}
+	}
+	return string(name)
+}
+
+func (d *draft) checkPrefix() {
+	n := d.set("nestingPrefix")
+	if n != nil && strings.Contains("."+n.text+".", "..") {
+		d.failAt("/nestingPrefix", n.file, quoted(n.text)+" is not a dotted path", `write it like "data" or "envelope.payload"`)
+	}
+}
+
+// extend reads the extended fields. Of two for one field the later counts, in the place of the earlier.
+func (d *draft) extend() {
+	n := d.set("extended")
+	if n == nil || n.kind != kindList {
+		return
+	}
+	at := map[string]int{}
+	for i, item := range n.items {
+		field := extendedField(item)
+		if field.FieldName == "" {
+			d.failAt(belowIndex("/extended", i), item.file, "needs fieldName", "add the dotted path of the field as fieldName")
+			continue
+		}
+		if before, is := at[field.FieldName]; is {
+			d.warnAt(below(belowIndex("/extended", i), "fieldName"), item.file,
+				quoted(field.FieldName)+" is described twice: the later counts")
+			d.definition.Extended[before] = field
+			continue
+		}
+		at[field.FieldName] = len(d.definition.Extended)
+		d.definition.Extended = append(d.definition.Extended, field)
+	}
+}
+
+// checkFieldNames warns of what a page would leave out: facets, columns and orders of no field.
+func (d *draft) checkFieldNames() {
+	for _, place := range [][]string{{"facets", "aggregations"}, {"table", "columns"}, {"table", "defaultSorting"}} {
+		n := d.set(place[0]).member(place[1])
+		if n == nil {
+			continue
+		}
+		for i, item := range n.items {
+			if item.member("fieldName").string() == "" {
+				d.warnAt(belowIndex("/"+strings.Join(place, "/"), i), item.file, "has no fieldName and is not shown")
+			}
+		}
+	}
+}
+
+// checkNodes warns of remote nodes that cannot be asked, such as that of Arranger's template.
+func (d *draft) checkNodes() {
+	n := d.set("network").member("remoteNodes")
+	if n == nil {
+		return
+	}
+	for i, item := range n.items {
+		for _, name := range []string{"displayName", "documentType", "graphqlUrl"} {
+			if item.member(name).string() == "" {
+				d.warnAt(belowIndex("/network/remoteNodes", i), item.file, "has no "+name+" and cannot be asked")
+				break
+			}
+		}
+	}
+}
+
+// identity finds the id that the folder asks for.
+func (d *draft) identity() {
+	id := d.set("catalogId")
+	pointer := ""
+	switch base := strings.ToLower(d.name); {
+	case id.string() != "":
+		pointer, d.wish, d.by = "/catalogId", id.text, "/catalogId in "+id.file
+	case d.top && (base == "config" || base == "configs") && d.definition.DocumentType != "":
+		d.wish, d.by = d.definition.DocumentType, "/documentType in "+d.configuration.member("documentType").file+", which is the id here,"
+	default:
+		d.wish, d.by = d.name, "the name of the folder "+shown(d.name)
+	}
+	if err := core.ValidID(d.by, d.wish); err != nil {
+		d.addFault(fault{pointer, core.MessageOf(err), "set a short, readable catalogId in " + d.file(baseFile)})
+		d.wish = ""
+	}
+}
+
+// finish gives the definition.
+func (d *draft) finish() Definition {
+	d.definition.Folder = d.name
+	d.definition.Fault = d.err()
+	d.definition.Warnings = d.texts()
+	return d.definition
+}
+
+// label names the folder in a message.
+func (d *draft) label() string {
+	if d.top {
+		return "the top folder"
+	}
+	return shown(d.name)
+}

@@ -1,0 +1,67 @@
+package catalogue
+
+import (
+	"log/slog"
+	"slices"
+
+	"tutti/internal/catalogue/definition"
+	"tutti/internal/core"
+)
+
+// entry is one catalogue and its state, which the watch alone changes.
+type entry struct {
+	definition definition.Definition
+	// catalogue is what is shown; model is nil when it shows a problem.
+	catalogue *core.Catalogue
+	model     *Model
+	// told is false as long as nobody was told of the state, warned what was said of the model.
+	told   bool
+	warned []string
+}
+
+func newEntry(d definition.Definition) *entry {
+	why := unanswered()
+	if d.Fault != nil {
+		why = faulty(d)
+	}
+	return &entry{definition: d, catalogue: failed(d, why)}
+}
+
+// become puts a built result, or a problem of reading, in the place of what was. What is the same already stays, to the
+// pointer. err is the cause of a problem, for the log.
+func (e *entry) become(log *slog.Logger, b built, err error) {
+	was := e.catalogue.Problem
+	if b.problem == nil {
+		e.available(log, b.model)
+		return
+	}
+	if was != nil && *was == *b.problem && e.told {
+		return
+	}
+	if !e.told || was == nil || was.Code != b.problem.Code {
+		log.Warn("a catalogue has failed", "catalogue", e.definition.ID, "index", e.definition.Index,
+			"code", string(b.problem.Code), "reason", b.problem.Message, "err", err)
+	}
+	if was == nil || *was != *b.problem {
+		e.catalogue = failed(e.definition, b.problem)
+	}
+	e.model, e.told = nil, true
+}
+
+func (e *entry) available(log *slog.Logger, m *Model) {
+	if e.model == m {
+		return
+	}
+	state := []any{"catalogue", e.definition.ID, "index", e.definition.Index, "fields", len(m.catalogue.Fields)}
+	if e.model == nil {
+		log.Info("a catalogue is available", state...)
+	} else {
+		log.Info("the mapping of a catalogue has changed", state...)
+	}
+	for _, warning := range m.warnings {
+		if !slices.Contains(e.warned, warning) {
+			log.Warn("a catalogue does not fit its mapping", "catalogue", e.definition.ID, "warning", warning)
+		}
+	}
+	e.catalogue, e.model, e.told, e.warned = m.catalogue, m, true, m.warnings
+}

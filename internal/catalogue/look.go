@@ -1,0 +1,132 @@
+package catalogue
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"tutti/internal/catalogue/definition"
+	"tutti/internal/core"
+	"tutti/internal/index/mapping"
+)
+
+// Mappings gives the mappings of indices, as the port index.Index does: a *core.Error, or any other error, that says by
+// errors.Is of core.ErrIndexMissing, core.ErrIndexForbidden and core.ErrIndexUnreachable what the matter is.
+type Mappings interface {
+	Mapping(ctx context.Context, name string) (json.RawMessage, error)
+}
+
+// Look reads the mapping of a definition's index and makes the Model. The problem is nil when there is a Model, and says why
+// there is none otherwise.
+func Look(ctx context.Context, d definition.Definition, m Mappings) (*Model, *core.CatalogueProblem) {
+	if d.Fault != nil {
+		return nil, faulty(d)
+	}
+	raw, err := m.Mapping(ctx, d.Index)
+	if err != nil {
+		return nil, readingProblem(ctx, err)
+	}
+	tree, failed := parse(raw)
+	if failed != nil {
+		return nil, failed
+	}
+	return build(d, tree)
+}
+
+// faulty gives the problem of a definition that nothing can be built of.
+func faulty(d definition.Definition) *core.CatalogueProblem {
+	return problem(core.CatalogueSchemaBuild, core.MessageOf(d.Fault))
+}
+
+func parse(raw json.RawMessage) (*mapping.Field, *core.CatalogueProblem) {
+	tree, err := mapping.Parse(raw)
+	if err != nil {
+		return nil, problem(core.CatalogueMappingFetch, "the mapping of the index is not understood")
+	}
+	return tree, nil
+}
+
+// build makes the Model of a definition and a mapping.
+func build(d definition.Definition, tree *mapping.Field) (*Model, *core.CatalogueProblem) {
+	whole, warnings := fieldsOf(tree)
+	m := &Model{definition: d, tree: tree, root: tree, whole: whole, fields: whole, warnings: warnings}
+	if d.NestingPrefix != "" {
+		if fault := prefixFault(d.NestingPrefix, whole); fault != "" {
+			return nil, problem(core.CatalogueSchemaBuild, fault)
+		}
+		m.root, m.fields = tree.Lookup(d.NestingPrefix), whole.below(d.NestingPrefix)
+	}
+	if len(m.fields.names) == 0 {
+		return nil, problem(core.CatalogueSchemaBuild, "the mapping of the index has no fields to search")
+	}
+	m.extend()
+	access, denied := accessOf(d.Access, tree, whole)
+	m.access, m.warnings = access, append(m.warnings, denied...)
+	m.describe()
+	return m, nil
+}
+
+// prefixFault says why a nesting prefix has no fields below it, "" when it can have. One document has one such object: below
+// a nested one, fields could not be told from those of its neighbours.
+func prefixFault(prefix string, whole *fieldSet) string {
+	f, found := whole.byName[prefix]
+	switch {
+	case !found:
+		return fmt.Sprintf("the mapping of the index has no field %q, which nestingPrefix names", prefix)
+	case len(f.Nested) > 0:
+		return fmt.Sprintf("the field %q, which nestingPrefix names, is nested and must be an object", prefix)
+	case f.Type != string(mapping.Object):
+		return fmt.Sprintf("the field %q, which nestingPrefix names, is of type %s and must be an object", prefix, f.Type)
+	default:
+		return ""
+	}
+}
+
+// extend gives each field what the configuration says of it. A name may be written with __ for its dots.
+func (m *Model) extend() {
+	m.extended = make(map[string]definition.ExtendedField, len(m.definition.Extended))
+	for _, e := range m.definition.Extended {
+		name := e.FieldName
+		if _, known := m.fields.byName[name]; !known {
+			name = strings.ReplaceAll(name, "__", ".")
+		}
+		if _, known := m.fields.byName[name]; !known {
+			m.warnings = append(m.warnings, fmt.Sprintf("extended describes the field %q, which the mapping lacks", e.FieldName))
+			continue
+		}
+		if _, twice := m.extended[name]; twice {
+			m.warnings = append(m.warnings, fmt.Sprintf("extended describes the field %q more than once; the first counts", name))
+			continue
+		}
+		m.extended[name] = e
+	}
+}
+
+// describe makes what introspection shows.
+func (m *Model) describe() {
+	fields := make([]core.CatalogueField, len(m.fields.names))
+	for i, name := range m.fields.names {
+		e := m.extended[name]
+		if e.DisplayName == "" {
+			e.DisplayName = displayName(name)
+		}
+		fields[i] = core.CatalogueField{
+			Name: name, DisplayName: e.DisplayName, Type: m.fields.byName[name].Type, Unit: e.Unit, Description: e.Description,
+		}
+	}
+	m.catalogue = described(m.definition)
+	m.catalogue.Fields = fields
+}
+
+// described gives what a definition alone says of its catalogue.
+func described(d definition.Definition) *core.Catalogue {
+	return &core.Catalogue{ID: d.ID, DocumentType: d.DocumentType, Description: d.Description, Restricted: d.Access != nil}
+}
+
+// failed gives the catalogue of a definition that cannot be used now.
+func failed(d definition.Definition, why *core.CatalogueProblem) *core.Catalogue {
+	c := described(d)
+	c.Problem = why
+	return c
+}

@@ -1,0 +1,30 @@
+package catalogue
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
+
+// Metrics shows the state of the catalogues (CONTRACT section 9); a nil pointer is off. The label catalogue is the id of a
+// configured one.
+type Metrics struct {
+	available *prometheus.GaugeVec
+}
+
+// NewMetrics registers the metrics of this package with reg, once per reg.
+func NewMetrics(reg prometheus.Registerer) *Metrics {
+	return &Metrics{available: promauto.With(reg).NewGaugeVec(prometheus.GaugeOpts{
+		Name: "tutti_catalogue_available", Help: "Whether a catalogue can be searched: 1 when it can, 0 when it failed.",
+	}, []string{"catalogue"})}
+}
+
+func (m *Metrics) show(id string, available bool) {
+	if m == nil {
+		return
+	}
+	value := 0.0
+	if available {
+		value = 1
+	}
+	m.available.WithLabelValues(id).Set(value)
+}

@@ -1,0 +1,98 @@
+package catalogue
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"time"
+
+	"tutti/internal/core"
+)
+
+const (
+	// The pause before a failed catalogue is looked at again begins with firstRetry and doubles up to lastRetry.
+	firstRetry = time.Second
+	lastRetry  = 60 * time.Second
+	// recheckAfter is the pause after a check of an available catalogue that failed; it is failed after maxMisses in a row.
+	recheckAfter = 5 * time.Second
+	maxMisses    = 3
+	// jitter is the greatest part of a pause that is left out by chance, so that what failed together is not tried together.
+	jitter = 0.2
+)
+
+// built is what became of one catalogue with one mapping: a model or a problem.
+type built struct {
+	model   *Model
+	problem *core.CatalogueProblem
+	err     error
+}
+
+// source is one index, and the catalogues that search it, which share the reading of its mapping.
+type source struct {
+	index   string
+	entries []*entry
+	// raw is the mapping as last read, nil before, and results what became of the entries with it.
+	raw     json.RawMessage
+	results []built
+
+	// due is when to look next; busy is true while that is done, again asks for another look right after it.
+	due         time.Time
+	busy, again bool
+	answered    bool
+	// reading tells that the last reading succeeded, or failed too few times to count: misses in a row.
+	reading bool
+	misses  int
+	// tries is how often the pause has doubled.
+	tries int
+	// unreached is true when the last look did not reach the engine.
+	unreached bool
+}
+
+// answer is what came of one look at an index.
+type answer struct {
+	source *source
+	// raw and results are what is known now, the same as before when the mapping has not changed.
+	raw     json.RawMessage
+	results []built
+	// problem is nil when the mapping was read.
+	problem *core.CatalogueProblem
+	err     error
+}
+
+// look reads the mapping and builds what has changed. It only reads s, which nobody changes while it is busy.
+func (s *source) look(ctx context.Context, m Mappings, cfg Config) answer {
+	ctx, cancel := context.WithTimeout(ctx, cfg.Timeout)
+	defer cancel()
+	raw, err := m.Mapping(ctx, s.index)
+	if err != nil {
+		return answer{source: s, problem: readingProblem(ctx, err), err: err}
+	}
+	if s.raw != nil && bytes.Equal(raw, s.raw) {
+		return answer{source: s, raw: s.raw, results: s.results}
+	}
+	tree, unread := parse(raw)
+	if unread != nil {
+		return answer{source: s, problem: unread}
+	}
+	results := make([]built, len(s.entries))
+	for i, e := range s.entries {
+		b := &results[i]
+		if b.model, b.problem = build(e.definition, tree); b.problem != nil {
+			continue
+		}
+		if err := cfg.Accept(b.model); err != nil {
+			*b = built{problem: problem(core.CatalogueSchemaBuild, core.MessageOf(err)), err: err}
+		}
+	}
+	return answer{source: s, raw: raw, results: results}
+}
+
+// backoff gives the pause before the next try, and doubles the one after it.
+func (s *source) backoff() time.Duration {
+	pause := lastRetry
+	if s.tries < 10 {
+		pause = min(firstRetry<<s.tries, lastRetry)
+	}
+	s.tries++
+	return pause
+}

@@ -1,0 +1,269 @@
+package sqon
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// valuePlace is where the value of a clause stands in it.
+const valuePlace = "/content/value"
+
+// namesMember gives the member of a clause's content that says what it is about.
+func namesMember(wants shape) string {
+	if wants == patternShape {
+		return "fieldNames"
+	}
+	return "fieldName"
+}
+
+// clause reads the members of a clause's content.
+func (p *parser) clause(r *reading) bool {
+	for first := true; ; first = false {
+		name, more, ok := p.member(first)
+		if !ok || !more {
+			return ok
+		}
+		if !p.clauseMember(r, name) {
+			return false
+		}
+	}
+}
+
+// clauseMember reads the value of one member of a clause's content.
+func (p *parser) clauseMember(r *reading, name string) bool {
+	var m member
+	switch name {
+	case "fieldName":
+		m = memberFieldName
+	case "fieldNames":
+		m = memberFieldNames
+	case "value":
+		m = memberValue
+	case "entity":
+		m = memberEntity
+	default:
+		return p.unknown(r.node.Pointer+"/content", name, "fieldName", "fieldNames", "value")
+	}
+	if r.clause.members&m != 0 {
+		return p.skip(0) && p.fault(r.node.Pointer+"/content/"+name, KeywordMember, "the member "+excerpt(name)+" stands here twice")
+	}
+	r.clause.members |= m
+	switch m {
+	case memberFieldName:
+		return p.fieldName(r)
+	case memberFieldNames:
+		return p.fieldNames(r)
+	case memberValue:
+		return p.value(r)
+	default:
+		if c := p.peek(); c != '"' {
+			return p.skip(0) && p.fault(r.node.Pointer+"/content/entity", KeywordMember, "entity is a string, not "+kind(c))
+		}
+		return p.skip(0)
+	}
+}
+
+// fieldName reads the one name of a clause.
+func (p *parser) fieldName(r *reading) bool {
+	name, ok := p.name(r, "/content/fieldName", -1)
+	if !ok || name == "" {
+		return ok
+	}
+	// A clause with both fieldName and fieldNames is refused in the end, so one may replace the other.
+	p.names = append(p.names, name)
+	r.node.Fields = p.names[len(p.names)-1 : len(p.names) : len(p.names)]
+	return true
+}
+
+// fieldNames reads the names of a Wildcard.
+func (p *parser) fieldNames(r *reading) bool {
+	const place = "/content/fieldNames"
+	if c := p.peek(); c != '[' {
+		r.clause.wrong = true
+		return p.skip(0) && p.fault(r.node.Pointer+place, KeywordFieldName, "fieldNames is a list of strings, not "+kind(c))
+	}
+	p.at++
+	from := len(p.names)
+	for n := 0; ; n++ {
+		more, ok := p.more(n == 0, ']')
+		if !ok {
+			return false
+		}
+		if !more {
+			break
+		}
+		if !p.count(r, place, n) {
+			return false
+		}
+		name, ok := p.name(r, place, n)
+		if !ok {
+			return false
+		}
+		p.names = append(p.names, name)
+	}
+	if len(p.names) == from {
+		r.clause.wrong = true
+		return p.fault(r.node.Pointer+place, KeywordFieldName, "fieldNames is empty, at least one name is needed")
+	}
+	r.node.Fields = p.names[from:len(p.names):len(p.names)]
+	return true
+}
+
+// name reads the name of a field, "" for one with a fault. Where it stands is told as pointerAt understands it.
+func (p *parser) name(r *reading, place string, index int) (string, bool) {
+	if c := p.peek(); c != '"' {
+		r.clause.wrong = true
+		return "", p.skip(0) && p.fault(pointerAt(r.node, place, index), KeywordFieldName,
+			"the name of a field is a string, not "+kind(c))
+	}
+	name, ok := p.str()
+	if ok && name == "" {
+		r.clause.wrong = true
+		return "", p.fault(pointerAt(r.node, place, index), KeywordFieldName, "the name of a field is empty")
+	}
+	return name, ok
+}
+
+// count counts a value or a name of a list, and ends reading when there are too many.
+func (p *parser) count(r *reading, place string, index int) bool {
+	if p.values++; p.values > MaxValues {
+		return p.end(pointerAt(r.node, place, index), KeywordValues,
+			fmt.Sprintf("the filter has more than %d values and field names", MaxValues))
+	}
+	return true
+}
+
+// pointerAt gives the pointer of a place in a node, and of an element there for an index from 0 on.
+func pointerAt(n *Node, place string, index int) string {
+	if index < 0 {
+		return n.Pointer + place
+	}
+	return n.Pointer + place + "/" + strconv.Itoa(index)
+}
+
+// value reads the value or the values of a clause.
+func (p *parser) value(r *reading) bool {
+	from := len(p.scalars)
+	if p.peek() != '[' {
+		r.clause.scalar = true
+		if !p.count(r, valuePlace, -1) || !p.scalar(r, -1) {
+			return false
+		}
+		r.node.Values = p.scalars[from:len(p.scalars):len(p.scalars)]
+		return true
+	}
+	p.at++
+	for values := 0; ; values++ {
+		more, ok := p.more(values == 0, ']')
+		if !ok {
+			return false
+		}
+		if !more {
+			break
+		}
+		if !p.count(r, valuePlace, values) || !p.scalar(r, values) {
+			return false
+		}
+	}
+	if len(p.scalars) > from {
+		r.node.Values = p.scalars[from:len(p.scalars):len(p.scalars)]
+	}
+	return true
+}
+
+// scalar reads one value; index is its place in the list, -1 when there is no list.
+func (p *parser) scalar(r *reading, index int) bool {
+	var v Value
+	var ok bool
+	switch c := p.peek(); c {
+	case '"':
+		v.Text, ok = p.str()
+	case 't':
+		v, ok = Value{Kind: Bool, Text: "true"}, p.literal("true")
+	case 'f':
+		v, ok = Value{Kind: Bool, Text: "false"}, p.literal("false")
+	case 'n', '{', '[':
+		r.clause.wrong = true
+		return p.skip(0) && p.fault(valuePointer(r.node, index), KeywordValue, "a value is a string, a number or a boolean, not "+kind(c))
+	default:
+		v.Kind = Number
+		v.Text, ok = p.number()
+	}
+	p.scalars = append(p.scalars, v)
+	return ok
+}
+
+// valuePointer gives the pointer of a clause's value, that of all for an index below 0.
+func valuePointer(n *Node, index int) string {
+	return pointerAt(n, valuePlace, index)
+}
+
+// judgeClause says what is wrong with a clause for its operator.
+func (p *parser) judgeClause(r *reading, wants shape) bool {
+	seen, needs, other := r.clause.members, memberFieldName, memberFieldNames
+	if wants == patternShape {
+		needs, other = other, needs
+	}
+	ok := true
+	if seen&other != 0 {
+		name := "fieldNames"
+		if wants == patternShape {
+			name = "fieldName"
+		}
+		ok = p.fault(r.node.Pointer+"/content/"+name, KeywordFieldName,
+			excerpt(r.op)+" takes "+namesMember(wants)+", not "+name)
+	} else if seen&needs == 0 {
+		ok = p.fault(r.node.Pointer+"/content", KeywordFieldName, namesMember(wants)+" is missing")
+	}
+	if ok && seen&memberEntity != 0 && wants != patternShape {
+		ok = p.fault(r.node.Pointer+"/content/entity", KeywordMember, `unknown member "entity"`)
+	}
+	if ok && seen&memberValue == 0 {
+		ok = p.fault(r.node.Pointer+"/content", KeywordValue, "value is missing")
+	}
+	return ok && (seen&memberValue == 0 || r.clause.wrong || p.judgeValues(r, wants))
+}
+
+// judgeValues says whether the number and the kinds of the values suit the operator.
+func (p *parser) judgeValues(r *reading, wants shape) bool {
+	n := r.node
+	count := func(message string) bool { return p.fault(valuePointer(n, -1), KeywordValue, excerpt(r.op)+message) }
+	switch {
+	case wants == rangeShape && len(n.Values) != 1:
+		return count(" takes exactly one value")
+	case wants == betweenShape && (len(n.Values) != 2 || r.clause.scalar):
+		return count(" takes exactly two values")
+	case wants == patternShape && len(n.Values) == 0:
+		return count(" takes at least one value")
+	case wants == listShape:
+		return true
+	}
+	for i, v := range n.Values {
+		if v.Kind == String || wants != patternShape && v.Kind == Number {
+			continue
+		}
+		place, takes := i, " takes strings, not "
+		if r.clause.scalar {
+			place = -1
+		}
+		if wants != patternShape {
+			takes = " takes numbers and dates, not "
+		}
+		if !p.fault(valuePointer(n, place), KeywordValue, excerpt(r.op)+takes+v.Kind.words()) {
+			return false
+		}
+	}
+	return true
+}
+
+// words names a kind of value.
+func (k Kind) words() string {
+	switch k {
+	case Number:
+		return "a number"
+	case Bool:
+		return "a boolean"
+	default:
+		return "a string"
+	}
+}

@@ -1,0 +1,84 @@
+package sqon
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// description is what clients are told of the language.
+type description struct {
+	Schema      string             `json:"$schema"`
+	Title       string             `json:"title"`
+	Description string             `json:"description"`
+	Version     string             `json:"version"`
+	Aliases     orderedAliases     `json:"aliases"`
+	Operators   describedOperators `json:"operators"`
+	SQON        object             `json:"schema"`
+}
+
+type describedOperators struct {
+	Combination []Operator          `json:"combination"`
+	Field       []describedOperator `json:"field"`
+}
+
+// describedOperator is an operator of clauses. ValueType is written like a type of TypeScript; a date is a string in ISO
+// 8601, or the number of milliseconds since 1970.
+type describedOperator struct {
+	Op       Operator `json:"op"`
+	FieldRef string   `json:"fieldRef"`
+	// ApplicableTo is "all", or a list of types.
+	ApplicableTo any    `json:"applicableTo"`
+	ValueType    string `json:"valueType"`
+}
+
+// orderedAliases keeps the order of the aliases in JSON.
+type orderedAliases []alias
+
+// MarshalJSON gives an object with the operator of each alias.
+func (a orderedAliases) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	for i, one := range a {
+		b.WriteByte("{,"[min(i, 1)])
+		b.Write(appendString(nil, one.name))
+		b.WriteByte(':')
+		b.Write(appendString(nil, string(one.op)))
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+var _ json.Marshaler = orderedAliases(nil)
+
+// Description gives the body of GET /introspection/sqon (CONTRACT section 2), a JSON object. The bytes are the caller's, and
+// the same every time.
+func Description() []byte {
+	d := description{
+		Schema:      schemaDialect,
+		Title:       title,
+		Description: "The filters of the catalogues: operators, their aliases and the JSON Schema of a filter.",
+		Version:     LanguageVersion,
+		Aliases:     aliases(),
+		Operators:   describedOperators{Combination: []Operator{And, Or, Not}},
+		SQON:        schema(),
+	}
+	for _, op := range fieldOperators() {
+		d.Operators.Field = append(d.Operators.Field, describe(op))
+	}
+	return printed(d)
+}
+
+// describe says what an operator takes.
+func describe(op Operator) describedOperator {
+	d := describedOperator{Op: op, FieldRef: namesMember(op.shape()), ApplicableTo: "all"}
+	switch op.shape() {
+	case rangeShape:
+		d.ApplicableTo, d.ValueType = rangeTypes(), "number | date"
+	case betweenShape:
+		d.ApplicableTo, d.ValueType = rangeTypes(), "[number | date, number | date]"
+	case patternShape:
+		d.ApplicableTo, d.ValueType = patternTypes(), "string | Array<string>"
+	default:
+		d.ValueType = "string | number | boolean | Array<string | number | boolean>"
+	}
+	return d
+}

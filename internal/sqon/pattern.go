@@ -1,0 +1,103 @@
+package sqon
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Pattern is a text in which "*" stands for any characters and "?" for any one, and a backslash before "*", "?" or a
+// backslash for that character. No other backslash is in it, so that it is the search engine's own notation of a wildcard
+// query (Lucene's WildcardQuery) as it is.
+type Pattern string
+
+// patternOf makes a text a Pattern: every backslash that escapes nothing is doubled.
+func patternOf(text string) Pattern {
+	if strings.IndexByte(text, '\\') < 0 {
+		return Pattern(text)
+	}
+	b := make([]byte, 0, len(text)+8)
+	for i := 0; i < len(text); i++ {
+		b = append(b, text[i])
+		if text[i] != '\\' {
+			continue
+		}
+		if i+1 < len(text) && special(text[i+1]) {
+			i++
+		}
+		b = append(b, text[i])
+	}
+	return Pattern(b)
+}
+
+// Prefix gives the text that everything begins with that p matches when the case counts.
+func (p Pattern) Prefix() string {
+	for i := 0; i < len(p); i++ {
+		switch p[i] {
+		case '\\':
+			i++
+		case '*', '?':
+			return unescape(string(p[:i]))
+		}
+	}
+	return unescape(string(p))
+}
+
+// Match tells whether p matches the whole of a text. A character is a code point.
+func (p Pattern) Match(text string) bool { return p.match(text, false) }
+
+// MatchFold is Match with the case of the letters A to Z ignored, and of no others: that is how the search engine's wildcard
+// query ignores it.
+func (p Pattern) MatchFold(text string) bool { return p.match(text, true) }
+
+func (p Pattern) match(text string, fold bool) bool {
+	at, in := 0, 0
+	// star is the place behind the last "*", from where in the text its rest was tried last.
+	star, from := -1, 0
+	for {
+		switch {
+		case at < len(p) && p[at] == '*':
+			at++
+			star, from = at, in
+			continue
+		case at < len(p) && in < len(text):
+			if next, read := p.step(at, text, in, fold); read > 0 {
+				at, in = next, in+read
+				continue
+			}
+		case at == len(p) && in == len(text):
+			return true
+		}
+		if star < 0 || from >= len(text) {
+			return false
+		}
+		// The "*" takes one character more. Bytes will do: a continuation byte begins no character of the pattern, but "?"
+		// must not begin inside of one.
+		_, size := utf8.DecodeRuneInString(text[from:])
+		from += size
+		at, in = star, from
+	}
+}
+
+// step compares one character of the pattern that is no "*", and gives the place behind it and how much of the text it has
+// read, 0 when they differ.
+func (p Pattern) step(at int, text string, in int, fold bool) (next, read int) {
+	if p[at] == '?' {
+		_, size := utf8.DecodeRuneInString(text[in:])
+		return at + 1, size
+	}
+	if p[at] == '\\' && at+1 < len(p) {
+		at++
+	}
+	if p[at] == text[in] || fold && lower(p[at]) == lower(text[in]) {
+		return at + 1, 1
+	}
+	return at, 0
+}
+
+// lower gives the lower case of the letters A to Z.
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
+}

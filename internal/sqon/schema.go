@@ -1,0 +1,130 @@
+package sqon
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// schemaDialect is the JSON Schema that Schema is written in, LanguageVersion that of what Description says.
+const (
+	schemaDialect = "https://json-schema.org/draft/2020-12/schema"
+	schemaID      = "urn:tutti:sqon:" + LanguageVersion
+	title         = "Serialized Query Object Notation"
+)
+
+// LanguageVersion is the semantic version of the filter language as Schema and Description tell it: the first number rises
+// when a filter is refused that was valid, the second when one is valid that was refused.
+const LanguageVersion = "1.0.0"
+
+// object is an object of a JSON Schema. Members are written in the order of their names, so that the bytes stay the same.
+type object = map[string]any
+
+// Schema gives a JSON Schema (draft 2020-12) of what Parse accepts. It knows neither the limits nor the fields, and sees no
+// member that stands twice. The bytes are the caller's, and the same every time.
+func Schema() []byte { return printed(schema()) }
+
+// printed gives a value as JSON that people can read.
+func printed(value any) []byte {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	// Maps of texts, lists and numbers always encode.
+	_ = encoder.Encode(value)
+	return b.Bytes()
+}
+
+func schema() object {
+	texts, bounds := object{"type": "string"}, object{"type": []string{"string", "number"}}
+	scalar := object{"type": []string{"string", "number", "boolean"}}
+	list := func(of object, least int) object { return object{"type": "array", "items": of, "minItems": least} }
+	name := object{"type": "string", "minLength": 1}
+	return object{
+		"$schema":     schemaDialect,
+		"$id":         schemaID,
+		"title":       title,
+		"description": "A filter of a catalogue. An empty object and null match everything.",
+		"$ref":        "#/$defs/filter",
+		"$defs": object{
+			"filter": object{"anyOf": []object{
+				{"type": "null"},
+				{"type": "object", "maxProperties": 0},
+				ref("group"), ref("membership"), ref("range"), ref("between"), ref("wildcard"),
+			}},
+			"group": node("Filters that hold together (and), of which one holds (or), of which none holds (not).",
+				opsOf(groupShape), object{"type": "array", "items": ref("filter")}),
+			"membership": node("The values of a field are, or are not, among those that are given.",
+				opsOf(listShape), content("fieldName", name, anyOf(scalar, list(scalar, 0)))),
+			"range": node("A value of a field lies on one side of a bound.",
+				opsOf(rangeShape), content("fieldName", name, anyOf(bounds, withMost(list(bounds, 1), 1)))),
+			"between": node("A value of a field lies between two bounds, or on one of them.",
+				opsOf(betweenShape), content("fieldName", name, withMost(list(bounds, 2), 2))),
+			"wildcard": node("A value of one of the fields matches one of the patterns, or contains one that has no * and no ?.",
+				opsOf(patternShape), withEntity(content("fieldNames", list(name, 1), anyOf(texts, list(texts, 1))))),
+			"pivot": object{
+				"description": `The nested path of whose elements one is meant by everything in the filter; null and "." are none.`,
+				"type":        []string{"string", "null"},
+				"minLength":   1,
+			},
+		},
+	}
+}
+
+func ref(definition string) object { return object{"$ref": "#/$defs/" + definition} }
+
+func anyOf(schemas ...object) object { return object{"anyOf": schemas} }
+
+// withMost bounds a list.
+func withMost(list object, most int) object {
+	list["maxItems"] = most
+	return list
+}
+
+// opsOf gives all names of the operators of a shape.
+func opsOf(wanted shape) []string {
+	var ops []string
+	for _, op := range append([]Operator{And, Or, Not}, fieldOperators()...) {
+		if op.shape() == wanted {
+			ops = append(ops, string(op))
+		}
+	}
+	for _, a := range aliases() {
+		if a.op.shape() == wanted {
+			ops = append(ops, a.name)
+		}
+	}
+	return ops
+}
+
+// node gives the schema of a group or a clause.
+func node(description string, ops []string, content object) object {
+	return object{
+		"description":          description,
+		"type":                 "object",
+		"required":             []string{"op", "content"},
+		"additionalProperties": false,
+		"properties": object{
+			"op":      object{"enum": ops},
+			"content": content,
+			"pivot":   ref("pivot"),
+		},
+	}
+}
+
+// content gives the schema of the content of a clause.
+func content(names string, name, value object) object {
+	return object{
+		"type":                 "object",
+		"required":             []string{names, "value"},
+		"additionalProperties": false,
+		"properties":           object{names: name, "value": value},
+	}
+}
+
+// withEntity lets a content have the notes that existing clients keep in it.
+func withEntity(content object) object {
+	if properties, ok := content["properties"].(object); ok {
+		properties["entity"] = object{"type": "string", "description": "A note of the client's, without meaning here."}
+	}
+	return content
+}
