@@ -54,7 +54,7 @@ func (o object) only(names ...string) error {
 		name := strings.ToValidUTF8(given[:min(len(given), maxNameBytes)], "")
 		return &core.Error{
 			Code: core.CodeInvalid, Message: fmt.Sprintf("unknown member %q", name),
-			Hint: "the nearest member is " + nearest(name, names),
+			Hint: "the nearest member is " + core.Nearest(name, slices.Values(names)),
 		}
 	}
 	return nil

@@ -52,38 +52,9 @@ func (p parameters) check(r *nethttp.Request) error {
 	name = strings.ToValidUTF8(name[:min(len(name), maxNameBytes)], "")
 	hint := "this path takes no query parameters"
 	if len(p.taken) > 0 {
-		hint = "the nearest query parameter of this path is " + nearest(name, p.taken)
+		hint = "the nearest query parameter of this path is " + core.Nearest(name, slices.Values(p.taken))
 	}
 	return &core.Error{Code: core.CodeInvalid, Message: fmt.Sprintf("unknown query parameter %q", name), Hint: hint}
-}
-
-// nearest gives the name with the smallest edit distance from given, whatever the case; the first of equals.
-func nearest(given string, names []string) string {
-	given = strings.ToLower(given)
-	return slices.MinFunc(names, func(a, b string) int {
-		return distance(given, strings.ToLower(a)) - distance(given, strings.ToLower(b))
-	})
-}
-
-// distance is Levenshtein's: how many bytes must be inserted, removed or changed.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // query is a parsed query string.

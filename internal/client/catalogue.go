@@ -103,7 +103,7 @@ func (c *Client) Catalogues(ctx context.Context) (CatalogueList, error) {
 // failed has a Problem instead. CodeNotFound when there is none.
 func (c *Client) Catalogue(ctx context.Context, id string) (CatalogueDetail, error) {
 	if id == nameOfFilters {
-		return CatalogueDetail{}, core.NewError(core.CodeNotFound, "no catalogue can be asked for as "+nameOfFilters+": filters are described there")
+		return CatalogueDetail{}, core.NewError(core.CodeNotFound, "there is no such catalogue")
 	}
 	path, err := pathOf(pathIntrospection, id)
 	if err != nil {

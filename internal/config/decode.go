@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"tutti/internal/core"
 )
 
 // decoder puts a node into the targets of keys.
@@ -52,7 +54,7 @@ func (d *decoder) unknown(path string, n *node, keys []key) {
 	for _, name := range n.names {
 		if !slices.Contains(valid, name) {
 			d.faults.add(joined(path, name), n.members[name].where, "",
-				"unknown key; the nearest valid key is %s", joined(path, nearest(name, valid)))
+				"unknown key; the nearest valid key is %s", joined(path, core.Nearest(name, slices.Values(valid))))
 		}
 	}
 }
@@ -165,7 +167,7 @@ func (d *decoder) text(path string, n *node, k key, target *string) {
 		d.faults.add(path, n.where, hintOf(k), "is empty")
 	case len(k.choices) > 0 && !slices.Contains(k.choices, v):
 		hint := ""
-		if choice := near(v, k.choices); choice != "" {
+		if choice := core.Meant(v, slices.Values(k.choices)); choice != "" {
 			hint = "the nearest is " + choice
 		}
 		d.faults.add(path, n.where, hint, "expects %s, not %s", wanted(k), given)

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"tutti/internal/core"
 )
 
 const envPrefix = "TUTTI_"
@@ -62,7 +64,7 @@ func overlay(root *node, environ []string, keys []key, f *faults) {
 	o := &overlayer{faults: f, setBy: map[string]string{}, names: variableNames(envPrefix, keys)}
 	for _, v := range variables {
 		if !o.object(root, "", strings.Split(v.name[len(envPrefix):], "_"), v, keys) {
-			f.add(v.name, "", "", "unknown variable; the nearest valid one is %s", nearest(v.name, o.names))
+			f.add(v.name, "", "", "unknown variable; the nearest valid one is %s", core.Nearest(v.name, slices.Values(o.names)))
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"tutti/internal/core"
 )
 
 // Check holds f against the fields of a catalogue: that every name is known, every operator one that Operators gives for
@@ -99,7 +101,7 @@ func (c *checker) meant(name string) string {
 	if !ok {
 		return ""
 	}
-	if word := nearest(name, names.Names()); word != "" {
+	if word := core.Meant(name, names.Names()); word != "" {
 		return ", did you mean " + excerpt(word) + "?"
 	}
 	return ""

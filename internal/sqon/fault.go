@@ -2,6 +2,7 @@ package sqon
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -116,7 +117,7 @@ func pointerPart(name string) string {
 
 // meant gives the end of a message that names the nearest valid word, "" when none is near.
 func meant(given string, words ...string) string {
-	if word := near(given, words); word != "" {
+	if word := core.Meant(given, slices.Values(words)); word != "" {
 		return ", did you mean " + excerpt(word) + "?"
 	}
 	return ""

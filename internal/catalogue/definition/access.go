@@ -2,6 +2,7 @@ package definition
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -43,7 +44,7 @@ func (d *draft) accessRule(file string, root *node, twice []string) *AccessRule 
 			continue
 		}
 		hint := "take it away: field, scope and public are all that a rule has"
-		if near := nearest(m.name, s.names()); near != "" {
+		if near := core.Meant(m.name, slices.Values(s.names())); near != "" {
 			hint = "the nearest known key is " + near
 		}
 		d.failAt(below("", m.name), file, "is unknown", hint)

@@ -1,6 +1,11 @@
 package definition
 
-import "math"
+import (
+	"math"
+	"slices"
+
+	"tutti/internal/core"
+)
 
 // check holds a node against a shape and tells everything that is wrong. Afterwards the node holds old names no more, and
 // false means that it must not be used.
@@ -70,7 +75,7 @@ func checkMembers(n *node, s shape, pointer string, f *findings) {
 func (f *findings) warnUnknown(pointer string, m member, s shape) {
 	what := "is unknown and ignored"
 	if !f.full() {
-		if near := nearest(m.name, s.names()); near != "" {
+		if near := core.Meant(m.name, slices.Values(s.names())); near != "" {
 			what = "is unknown and ignored; the nearest known key is " + near
 		}
 	}
