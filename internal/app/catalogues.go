@@ -7,6 +7,7 @@ import (
 
 	"tutti/internal/app/check"
 	"tutti/internal/catalogue"
+	"tutti/internal/catalogue/definition"
 )
 
 const (
@@ -30,11 +31,23 @@ func (a *App) openCatalogues(context.Context) error {
 		log.Warn("configuration", "warning", w)
 	}
 	cfg := catalogue.Config{StartWait: cataloguesWait, Logger: log, Metrics: a.metrics.catalogues}
+	if a.cfg.Catalogues.Dir != "" {
+		cfg.Reload = a.rereadCatalogues
+	}
 	if a.cfg.Index.URL == "" {
 		cfg.CheckEvery = embeddedCheckEvery
 	}
 	a.catalogues = catalogue.New(set.Definitions, a.index, cfg)
 	return nil
+}
+
+// rereadCatalogues gives the catalogues as their folder says now, none when it cannot be read.
+func (a *App) rereadCatalogues() []definition.Definition {
+	set, err := check.Definitions(a.cfg)
+	if err != nil {
+		return nil
+	}
+	return set.Definitions
 }
 
 // expectIndex gives what shall be told how the making of a repository's index ended. The catalogues wait for that, so that an

@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"time"
+
+	"tutti/internal/catalogue/definition"
 )
 
 // Defaults of Config.
@@ -25,6 +27,9 @@ type Config struct {
 	// one whose schema cannot be made; the message of its error becomes that of a schema_build_error. It is called for
 	// several catalogues at once. Nil accepts all.
 	Accept func(*Model) error
+	// Reload gives the definitions as they are written now. It is called, one call at a time, while one has a Fault, to see
+	// whether that was mended; those without one stay as they were given to New. Nil means that nobody can mend them.
+	Reload func() []definition.Definition
 	// Logger is told of every change of state and of warnings. Nil means nothing is logged.
 	Logger *slog.Logger
 	// Metrics counts; nil means off.

@@ -27,6 +27,16 @@ func newEntry(d definition.Definition) *entry {
 	return &entry{definition: d, catalogue: failed(d, why)}
 }
 
+// tell says what is wrong and odd with the definition itself.
+func (e *entry) tell(log *slog.Logger) {
+	for _, warning := range e.definition.Warnings {
+		log.Warn("the configuration of a catalogue is odd", "catalogue", e.definition.ID, "warning", warning)
+	}
+	if e.definition.Fault != nil {
+		e.become(log, built{problem: faulty(e.definition)}, e.definition.Fault)
+	}
+}
+
 // become puts a built result, or a problem of reading, in the place of what was. What is the same already stays, to the
 // pointer. err is the cause of a problem, for the log.
 func (e *entry) become(log *slog.Logger, b built, err error) {

@@ -18,6 +18,13 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	}, []string{"catalogue"})}
 }
 
+// forget ends the series of an id that no catalogue has any more.
+func (m *Metrics) forget(id string) {
+	if m != nil {
+		m.available.DeleteLabelValues(id)
+	}
+}
+
 func (m *Metrics) show(id string, available bool) {
 	if m == nil {
 		return

@@ -86,13 +86,3 @@ func (s *source) look(ctx context.Context, m Mappings, cfg Config) answer {
 	}
 	return answer{source: s, raw: raw, results: results}
 }
-
-// backoff gives the pause before the next try, and doubles the one after it.
-func (s *source) backoff() time.Duration {
-	pause := lastRetry
-	if s.tries < 10 {
-		pause = min(firstRetry<<s.tries, lastRetry)
-	}
-	s.tries++
-	return pause
-}

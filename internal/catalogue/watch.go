@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"tutti/internal/catalogue/definition"
 	"tutti/internal/core"
 )
 
@@ -31,14 +32,16 @@ type watch struct {
 	since time.Time
 	last  answer
 	probe *source
+
+	mending mending
 }
 
 func newWatch(r *Registry) *watch {
-	w := &watch{Registry: r, answers: make(chan answer)}
+	w := &watch{Registry: r, answers: make(chan answer), mending: mending{reread: make(chan []definition.Definition)}}
 	byIndex := map[string]*source{}
 	for _, e := range r.entries {
 		if e.definition.Fault != nil {
-			continue // nothing can mend it while the process runs
+			continue // until it is mended
 		}
 		s := byIndex[e.definition.Index]
 		if s == nil {
@@ -60,7 +63,8 @@ func (w *watch) run(ctx context.Context) {
 	timer := time.NewTimer(never)
 	defer timer.Stop()
 	for ctx.Err() == nil {
-		timer.Reset(w.dispatch(ctx, time.Now()))
+		now := time.Now()
+		timer.Reset(min(w.dispatch(ctx, now), w.reload(ctx, now)))
 		select {
 		case <-ctx.Done():
 		case <-timer.C:
@@ -70,6 +74,8 @@ func (w *watch) run(ctx context.Context) {
 			if ctx.Err() == nil {
 				w.take(a, time.Now())
 			}
+		case defs := <-w.mending.reread:
+			w.adopt(defs, time.Now())
 		}
 	}
 }
@@ -77,12 +83,7 @@ func (w *watch) run(ctx context.Context) {
 // begin tells of what the definitions say by themselves.
 func (w *watch) begin() {
 	for _, e := range w.entries {
-		for _, warning := range e.definition.Warnings {
-			w.cfg.Logger.Warn("the configuration of a catalogue is odd", "catalogue", e.definition.ID, "warning", warning)
-		}
-		if e.definition.Fault != nil {
-			e.become(w.cfg.Logger, built{problem: e.catalogue.Problem}, e.definition.Fault)
-		}
+		e.tell(w.cfg.Logger)
 	}
 	if w.waiting == 0 {
 		close(w.answered)
@@ -191,9 +192,9 @@ func (w *watch) read(s *source, a answer) time.Duration {
 		s.tries = 0
 		return w.jittered(w.cfg.CheckEvery)
 	case slices.ContainsFunc(a.results, func(b built) bool { return !fails(b) }):
-		return w.jittered(min(s.backoff(), w.cfg.CheckEvery))
+		return w.jittered(min(backoff(&s.tries), w.cfg.CheckEvery))
 	default:
-		return w.jittered(s.backoff())
+		return w.jittered(backoff(&s.tries))
 	}
 }
 
@@ -210,7 +211,7 @@ func (w *watch) unread(s *source, a answer) time.Duration {
 	for _, e := range s.entries {
 		e.become(w.cfg.Logger, built{problem: a.problem}, a.err)
 	}
-	return w.jittered(s.backoff())
+	return w.jittered(backoff(&s.tries))
 }
 
 // jittered shortens a pause by chance.

@@ -13,8 +13,6 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"tutti/internal/app"
-	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/sqon"
@@ -129,24 +127,9 @@ func (b *bench) startCatalogues(ctx context.Context, engineURL string) (*tutti, 
 			return nil, core.WrapError(core.CodeUnavailable, "writing a catalogue", err)
 		}
 	}
-	variables := make([]string, 0, 4)
-	for path, value := range map[string]string{
+	return b.startApp(ctx, dir, "", variables(map[string]string{
 		"server.listen": "127.0.0.1:0", "dataDir": dir, "index.url": engineURL, "catalogues.dir": folder,
-	} {
-		variables = append(variables, config.Variable(path)+"="+value)
-	}
-	cfg, err := config.Load("", variables)
-	if err != nil {
-		return nil, err
-	}
-	a, err := app.New(cfg, app.Options{Version: b.Version})
-	if err != nil {
-		return nil, err
-	}
-	if err := a.Start(ctx); err != nil {
-		return nil, err
-	}
-	return &tutti{app: a, client: newClient(a.URL()), dir: dir}, nil
+	}))
 }
 
 // fillCatalogues makes the indices, and waits until every catalogue is described.

@@ -8,8 +8,6 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	"tutti/internal/app"
-	"tutti/internal/config"
 	"tutti/internal/core"
 )
 
@@ -94,22 +92,12 @@ func (b *bench) startLocal(ctx context.Context, storeURL string) (*tutti, error)
 	if err != nil {
 		return nil, err
 	}
-	variables := make([]string, 0, 3)
-	for path, value := range map[string]string{"server.listen": "127.0.0.1:0", "dataDir": dir, "store.url": storeURL} {
-		variables = append(variables, config.Variable(path)+"="+value)
-	}
-	cfg, err := config.Load("", variables)
+	t, err := b.startApp(ctx, dir, localAlias, variables(map[string]string{
+		"server.listen": "127.0.0.1:0", "dataDir": dir, "store.url": storeURL,
+	}))
 	if err != nil {
 		return nil, err
 	}
-	a, err := app.New(cfg, app.Options{Version: b.Version})
-	if err != nil {
-		return nil, err
-	}
-	if err := a.Start(ctx); err != nil {
-		return nil, err
-	}
-	t := &tutti{app: a, client: newClient(a.URL()), dir: dir, alias: localAlias}
 	if _, err := t.client.call(ctx, "POST", "/schemas", "application/json", []byte(localRegistration)); err != nil {
 		return t, err
 	}

@@ -38,17 +38,12 @@ type tutti struct {
 // settings configure a server as environment variables: its folder, its repository and its engine, the embedded index
 // when engineURL is empty. All else is as it is by default.
 func settings(dir, upstreamURL, engineURL, alias string) []string {
-	values := map[string]string{
+	return variables(map[string]string{
 		"server.listen": "127.0.0.1:0", "dataDir": dir, "index.url": engineURL,
 		"repositories[0].code": repositoryCode, "repositories[0].type": string(core.TypeSong),
 		"repositories[0].url": upstreamURL, "repositories[0].indexName": alias, "repositories[0].name": repositoryName,
 		"repositories[0].organization": repositoryOwner, "repositories[0].country": repositoryCountry,
-	}
-	variables := make([]string, 0, len(values)+1)
-	for path, value := range values {
-		variables = append(variables, config.Variable(path)+"="+value)
-	}
-	return variables
+	})
 }
 
 // startTutti runs an app on a repository and an engine, the embedded index when engineURL is empty. It must be stopped.
@@ -57,7 +52,12 @@ func (b *bench) startTutti(ctx context.Context, upstreamURL, engineURL, alias st
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := config.Load("", settings(dir, upstreamURL, engineURL, alias))
+	return b.startApp(ctx, dir, alias, settings(dir, upstreamURL, engineURL, alias))
+}
+
+// startApp runs an app in this process, configured by environment variables alone. It must be stopped.
+func (b *bench) startApp(ctx context.Context, dir, alias string, variables []string) (*tutti, error) {
+	cfg, err := config.Load("", variables)
 	if err != nil {
 		return nil, err
 	}
@@ -69,6 +69,15 @@ func (b *bench) startTutti(ctx context.Context, upstreamURL, engineURL, alias st
 		return nil, err
 	}
 	return &tutti{app: a, client: newClient(a.URL()), dir: dir, alias: alias}, nil
+}
+
+// variables gives values of the configuration, by their paths, as environment variables.
+func variables(values map[string]string) []string {
+	list := make([]string, 0, len(values))
+	for path, value := range values {
+		list = append(list, config.Variable(path)+"="+value)
+	}
+	return list
 }
 
 // stop takes the app down and removes its folder.

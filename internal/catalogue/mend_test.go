@@ -1,0 +1,147 @@
+package catalogue_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"tutti/internal/catalogue"
+	"tutti/internal/catalogue/definition"
+	"tutti/internal/core"
+)
+
+// folders are definitions as they are written, which a test changes.
+type folders struct {
+	w     *world
+	now   []definition.Definition
+	asked []float64
+}
+
+func (f *folders) reload() []definition.Definition {
+	f.asked = append(f.asked, time.Since(f.w.engine.began).Seconds())
+	return f.now
+}
+
+// inFolder is a definition in a folder, with a fault unless it is "".
+func inFolder(folder, id, fault string) definition.Definition {
+	d := minimal(id)
+	d.Folder = folder
+	if fault != "" {
+		d.Fault = core.NewError(core.CodeInvalid, fault)
+	}
+	return d
+}
+
+func (w *world) startFolders(defs ...definition.Definition) *folders {
+	w.Helper()
+	f := &folders{w: w, now: defs}
+	w.start(defs, func(c *catalogue.Config) { c.Reload = f.reload })
+	return f
+}
+
+func (w *world) ids() []string {
+	var ids []string
+	for _, c := range w.r.Catalogues().Catalogues {
+		ids = append(ids, c.ID)
+	}
+	return ids
+}
+
+// TestMended: a definition that was mended is looked at without a restart, under the id that it has then; the others are not
+// touched, and nobody reads the folders any more.
+func TestMended(t *testing.T) {
+	in(t, func(w *world) {
+		registry := prometheus.NewPedanticRegistry()
+		f := &folders{w: w, now: []definition.Definition{inFolder("sound", "m", ""), inFolder("x", "x", "base.json is not JSON")}}
+		w.engine.set("m", gives(oneField))
+		w.engine.set("a", gives(oneField))
+		w.start(f.now, func(c *catalogue.Config) {
+			c.Reload, c.Metrics = f.reload, catalogue.NewMetrics(registry)
+		})
+		sound := w.r.Catalogues().Named("m")
+		w.at(5)
+		w.state("x", new(unbuilt("base.json is not JSON")))
+		changed := inFolder("sound", "other", "")
+		f.now = []definition.Definition{changed, inFolder("x", "a", "")}
+		w.at(8)
+		if diff := cmp.Diff([]string{"a", "m"}, w.ids()); diff != "" {
+			w.Error(diff)
+		}
+		w.state("a", nil)
+		if w.r.Model("a") == nil || w.r.Model("x") != nil || w.r.Catalogues().Named("m") != sound {
+			w.Error("the wrong ones are there")
+		}
+		w.at(1000)
+		if diff := cmp.Diff([]float64{1, 3, 7}, f.asked); diff != "" {
+			w.Errorf("the folders were read at other times (-want +got):\n%s", diff)
+		}
+		want := `# HELP tutti_catalogue_available Whether a catalogue can be searched: 1 when it can, 0 when it failed.
+# TYPE tutti_catalogue_available gauge
+tutti_catalogue_available{catalogue="a"} 1
+tutti_catalogue_available{catalogue="m"} 1
+`
+		if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
+			w.Error(err)
+		}
+		// It is one like the others now.
+		w.engine.set("a", gives(twoFields))
+		w.r.Refresh("a")
+		w.at(1001)
+		if c := w.r.Catalogues().Named("a"); len(c.Fields) != 2 {
+			w.Errorf("%d fields", len(c.Fields))
+		}
+		w.engine.set("a", nil)
+		w.at(1040)
+		w.state("a", new(missing()))
+	})
+}
+
+// TestMendedInPart: what is wrong now is told, what is not yet right is tried again, and no id is taken from another.
+func TestMendedInPart(t *testing.T) {
+	in(t, func(w *world) {
+		w.engine.set("sound", gives(oneField))
+		f := w.startFolders(inFolder("s", "sound", ""), inFolder("x", "x", "one"), inFolder("y", "y", "two"), inFolder("z", "z", "three"))
+		w.at(0.5)
+		f.now = []definition.Definition{
+			inFolder("s", "sound", ""), inFolder("x", "x", "another"), inFolder("y", "sound", ""),
+			inFolder("z", "z", ""), inFolder("z", "z2", ""),
+		}
+		w.at(1)
+		w.state("sound", nil)
+		w.state("x", new(unbuilt("another")))
+		w.state("y", new(unbuilt("two")))
+		w.state("z", new(unbuilt("three")))
+		f.now = []definition.Definition{inFolder("s", "sound", ""), inFolder("x", "x", "another"), inFolder("y", "y", "")}
+		w.at(2.5)
+		w.state("y", new(missing()))
+		w.engine.set("y", gives(oneField))
+		w.at(4)
+		w.state("y", nil)
+		w.state("z", new(unbuilt("three")))
+		w.at(200)
+		// Each time something changed the pauses begin anew, and double up to a minute.
+		if diff := cmp.Diff([]float64{1, 2, 3, 5, 9, 17, 33, 65, 125, 185}, f.asked); diff != "" {
+			w.Errorf("the folders were read at other times (-want +got):\n%s", diff)
+		}
+		w.stop()
+		if n := strings.Count(w.log.String(), `reason=another`); n != 1 {
+			w.Errorf("the new fault was told %d times:\n%s", n, w.log)
+		}
+	})
+}
+
+// TestNobodyMends: without faults, and without anybody who reads them again, the definitions stay.
+func TestNobodyMends(t *testing.T) {
+	in(t, func(w *world) {
+		w.engine.set("a", gives(oneField))
+		f := w.startFolders(inFolder("a", "a", ""), inFolder("b", "b", ""))
+		w.at(300)
+		if len(f.asked) > 0 {
+			w.Errorf("the folders were read at %v", f.asked)
+		}
+	})
+}
