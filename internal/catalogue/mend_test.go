@@ -1,7 +1,9 @@
 package catalogue_test
 
 import (
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,13 +19,28 @@ import (
 // folders are definitions as they are written, which a test changes.
 type folders struct {
 	w     *world
+	mu    sync.Mutex
 	now   []definition.Definition
 	asked []float64
 }
 
 func (f *folders) reload() []definition.Definition {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.asked = append(f.asked, time.Since(f.w.engine.began).Seconds())
 	return f.now
+}
+
+func (f *folders) write(defs ...definition.Definition) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.now = defs
+}
+
+func (f *folders) times() []float64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.asked)
 }
 
 // inFolder is a definition in a folder, with a fault unless it is "".
@@ -66,7 +83,7 @@ func TestMended(t *testing.T) {
 		w.at(5)
 		w.state("x", new(unbuilt("base.json is not JSON")))
 		changed := inFolder("sound", "other", "")
-		f.now = []definition.Definition{changed, inFolder("x", "a", "")}
+		f.write(changed, inFolder("x", "a", ""))
 		w.at(8)
 		if diff := cmp.Diff([]string{"a", "m"}, w.ids()); diff != "" {
 			w.Error(diff)
@@ -76,7 +93,7 @@ func TestMended(t *testing.T) {
 			w.Error("the wrong ones are there")
 		}
 		w.at(1000)
-		if diff := cmp.Diff([]float64{1, 3, 7}, f.asked); diff != "" {
+		if diff := cmp.Diff([]float64{1, 3, 7}, f.times()); diff != "" {
 			w.Errorf("the folders were read at other times (-want +got):\n%s", diff)
 		}
 		want := `# HELP tutti_catalogue_available Whether a catalogue can be searched: 1 when it can, 0 when it failed.
@@ -106,16 +123,14 @@ func TestMendedInPart(t *testing.T) {
 		w.engine.set("sound", gives(oneField))
 		f := w.startFolders(inFolder("s", "sound", ""), inFolder("x", "x", "one"), inFolder("y", "y", "two"), inFolder("z", "z", "three"))
 		w.at(0.5)
-		f.now = []definition.Definition{
-			inFolder("s", "sound", ""), inFolder("x", "x", "another"), inFolder("y", "sound", ""),
-			inFolder("z", "z", ""), inFolder("z", "z2", ""),
-		}
+		f.write(inFolder("s", "sound", ""), inFolder("x", "x", "another"), inFolder("y", "sound", ""),
+			inFolder("z", "z", ""), inFolder("z", "z2", ""))
 		w.at(1)
 		w.state("sound", nil)
 		w.state("x", new(unbuilt("another")))
 		w.state("y", new(unbuilt("two")))
 		w.state("z", new(unbuilt("three")))
-		f.now = []definition.Definition{inFolder("s", "sound", ""), inFolder("x", "x", "another"), inFolder("y", "y", "")}
+		f.write(inFolder("s", "sound", ""), inFolder("x", "x", "another"), inFolder("y", "y", ""))
 		w.at(2.5)
 		w.state("y", new(missing()))
 		w.engine.set("y", gives(oneField))
@@ -124,7 +139,7 @@ func TestMendedInPart(t *testing.T) {
 		w.state("z", new(unbuilt("three")))
 		w.at(200)
 		// Each time something changed the pauses begin anew, and double up to a minute.
-		if diff := cmp.Diff([]float64{1, 2, 3, 5, 9, 17, 33, 65, 125, 185}, f.asked); diff != "" {
+		if diff := cmp.Diff([]float64{1, 2, 3, 5, 9, 17, 33, 65, 125, 185}, f.times()); diff != "" {
 			w.Errorf("the folders were read at other times (-want +got):\n%s", diff)
 		}
 		w.stop()
@@ -140,8 +155,8 @@ func TestNobodyMends(t *testing.T) {
 		w.engine.set("a", gives(oneField))
 		f := w.startFolders(inFolder("a", "a", ""), inFolder("b", "b", ""))
 		w.at(300)
-		if len(f.asked) > 0 {
-			w.Errorf("the folders were read at %v", f.asked)
+		if asked := f.times(); len(asked) > 0 {
+			w.Errorf("the folders were read at %v", asked)
 		}
 	})
 }
