@@ -107,9 +107,11 @@ func (h *Handler) answerPreflight(next nethttp.Handler) nethttp.Handler {
 	}
 	return nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
 		origin := r.Header.Get("Origin")
-		methods := h.allowed(r.URL.EscapedPath())
-		if r.Method != nethttp.MethodOptions || origin == "" || len(methods) == 0 ||
-			r.Header.Get("Access-Control-Request-Method") == "" {
+		var methods []string
+		if r.Method == nethttp.MethodOptions && origin != "" && r.Header.Get("Access-Control-Request-Method") != "" {
+			methods = h.allowed(r.URL.EscapedPath())
+		}
+		if len(methods) == 0 {
 			next.ServeHTTP(w, r)
 			return
 		}
