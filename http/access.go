@@ -22,8 +22,8 @@ type accessKind int
 const (
 	// accessOpen: anybody, without a token; one that is shown is not looked at.
 	accessOpen accessKind = iota
-	// accessOptional: anybody, but a token that is shown must be valid: what it sees is narrowed by the handler, and one
-	// that has expired must not be answered like nobody's.
+	// accessOptional: anybody, without a token. Whose one is shown is told to the handler; one that proves nothing, or cannot
+	// be checked now, is nobody's.
 	accessOptional
 	// accessToken: anybody with a valid token; what it sees is narrowed by the handler.
 	accessToken
@@ -72,7 +72,7 @@ func (h *Handler) guarded(who access, next nethttp.HandlerFunc) nethttp.HandlerF
 		caller := core.Principal{}
 		if h.asksForToken(r, who) {
 			var err error
-			if caller, err = h.authenticate(r); err != nil {
+			if caller, err = h.authenticate(r); err != nil && who.kind != accessOptional {
 				h.fail(w, r, err)
 				return
 			}

@@ -216,7 +216,6 @@ func knock(t *testing.T, h handler, method, target string, authorization []strin
 // Who may use a route, as CONTRACT section 6 has it.
 var (
 	everybody  = []string{nobody, malformed, unknown, expired, foreignRight, readRight, writeRight, systemRight}
-	noBadToken = []string{nobody, foreignRight, readRight, writeRight, systemRight}
 	anyToken   = []string{foreignRight, readRight, writeRight, systemRight}
 	writers    = []string{writeRight, systemRight}
 	systemOnly = []string{systemRight}
@@ -281,10 +280,10 @@ func admissions() map[http.Route]struct {
 		{Method: "PUT", Pattern: analysis + "/publish/{id}"}: {may: writers}, {Method: "PUT", Pattern: analysis + "/unpublish/{id}"}: {may: writers},
 		{Method: "PUT", Pattern: analysis + "/suppress/{id}"}: {may: writers},
 
-		{Method: "GET", Pattern: "/introspection"}:               {may: noBadToken},
-		{Method: "GET", Pattern: "/introspection/fields"}:        {may: noBadToken},
-		{Method: "GET", Pattern: "/introspection/sqon"}:          {may: noBadToken},
-		{Method: "GET", Pattern: "/introspection/{catalogueId}"}: {may: noBadToken},
+		{Method: "GET", Pattern: "/introspection"}:               {may: everybody},
+		{Method: "GET", Pattern: "/introspection/fields"}:        {may: everybody},
+		{Method: "GET", Pattern: "/introspection/sqon"}:          {may: everybody},
+		{Method: "GET", Pattern: "/introspection/{catalogueId}"}: {may: everybody},
 
 		{Method: "GET", Pattern: "/keys"}:         {may: systemOnly},
 		{Method: "POST", Pattern: "/keys"}:        {may: systemOnly},

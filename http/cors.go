@@ -14,7 +14,7 @@ const (
 	// anyOrigin in Config.CORSOrigins lets every page read.
 	anyOrigin = "*"
 	// corsHeaders are the request headers that a page may set beside those that every page may.
-	corsHeaders = "Authorization, Content-Type, Last-Event-ID, X-Request-Id, " + headerSignature
+	corsHeaders = "Authorization, Content-Type, If-None-Match, Last-Event-ID, X-Request-Id, " + headerSignature
 	// corsExposed are the headers of an answer that a page may read beside those that every page may.
 	corsExposed = "X-Request-Id, Location, Retry-After, ETag, " + headerChallenge
 	// corsMaxAge is how long a browser may remember the answer to a preflight, in seconds.
@@ -109,7 +109,7 @@ func (h *Handler) answerPreflight(next nethttp.Handler) nethttp.Handler {
 		origin := r.Header.Get("Origin")
 		var methods []string
 		if r.Method == nethttp.MethodOptions && origin != "" && r.Header.Get("Access-Control-Request-Method") != "" {
-			methods = h.allowed(r.URL.EscapedPath())
+			methods = h.askable(r.URL.EscapedPath())
 		}
 		if len(methods) == 0 {
 			next.ServeHTTP(w, r)

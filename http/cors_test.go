@@ -107,6 +107,20 @@ func TestCORSOfAMisdirectedRequest(t *testing.T) {
 	}
 }
 
+// TestCORSOfAFailedCatalogue: a page of a listed origin reads why a catalogue has failed where it would ask its GraphQL.
+func TestCORSOfAFailedCatalogue(t *testing.T) {
+	h, s := catalogued(t, http.Config{CORSOrigins: []string{portal}}, biosamples())
+	header := nethttp.Header{"Origin": {portal}, "Access-Control-Request-Method": {"POST"}}
+	res, body := preflight(t, h, "/biosamples/graphql", header)
+	if got := corsOf(res.Header); res.StatusCode != 204 || body != "" || got["Allow-Methods"] != "GET, HEAD, POST" || got["Allow-Origin"] != portal {
+		t.Errorf("got %d %q, %v", res.StatusCode, body, got)
+	}
+	s.put(participants())
+	if res, _ := preflight(t, h, "/biosamples/graphql", header); res.StatusCode != 404 || corsOf(res.Header)["Allow-Methods"] != "" {
+		t.Errorf("without the catalogue: got %d, %v", res.StatusCode, corsOf(res.Header))
+	}
+}
+
 func TestCORSPreflight(t *testing.T) {
 	for _, base := range []string{"", "/base"} {
 		for name, tt := range map[string]struct {
@@ -137,7 +151,7 @@ func TestCORSPreflight(t *testing.T) {
 				if got["Allow-Methods"] != tt.methods {
 					t.Errorf("methods: got %q, want %q", got["Allow-Methods"], tt.methods)
 				}
-				if got["Allow-Headers"] != "Authorization, Content-Type, Last-Event-ID, X-Request-Id, X-Signature-256" || got["Max-Age"] != "600" {
+				if got["Allow-Headers"] != "Authorization, Content-Type, If-None-Match, Last-Event-ID, X-Request-Id, X-Signature-256" || got["Max-Age"] != "600" {
 					t.Errorf("got %v", got)
 				}
 				if (got["Allow-Origin"] == portal) != (tt.origin == portal) || got["Allow-Origin"] == "" {

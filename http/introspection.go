@@ -21,9 +21,9 @@ const (
 // routeIntrospection routes what tells of the catalogues (CONTRACT section 2). What is there is no secret, but who asks
 // decides what meta.authFiltered says.
 func (h *Handler) routeIntrospection() {
-	h.handle(nethttp.MethodGet, pathIntrospection, h.listCatalogues, taken(), optional())
+	h.handle(nethttp.MethodGet, pathIntrospection, h.listCatalogues, taken(), open())
 	h.handle(nethttp.MethodGet, pathFields, h.describeOnlyCatalogue, taken(), optional())
-	h.handle(nethttp.MethodGet, pathSQON, h.describeSQON(), taken(), optional())
+	h.handle(nethttp.MethodGet, pathSQON, h.describeSQON(), taken(), open())
 	h.handle(nethttp.MethodGet, pathIntrospection+"/{catalogueId}", h.describeCatalogue, taken(), optional())
 }
 
@@ -160,12 +160,13 @@ type ambiguousFault struct {
 func ambiguous(documentType string, called []*core.Catalogue) error {
 	cause := &core.Error{
 		Code: codeAmbiguousType, Message: fmt.Sprintf("documentType %s is that of %d catalogues", shown(documentType), len(called)),
-		Hint: "use the id of a catalogue, of which matchingCatalogueIds has all",
+		Hint: "use the id of a catalogue",
 	}
 	shared := ambiguousType{DocumentType: documentType, Error: ambiguousFault{Code: cause.Code, Message: cause.Message}}
 	for _, c := range called {
 		shared.MatchingCatalogueIDs = append(shared.MatchingCatalogueIDs, c.ID)
 	}
+	cause.Hint += ": " + strings.Join(shared.MatchingCatalogueIDs[:min(len(called), maxListedIDs)], ", ")
 	return &ambiguousTypeError{cause: cause, shared: shared}
 }
 

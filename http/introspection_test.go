@@ -227,7 +227,7 @@ func TestCatalogueByDocumentType(t *testing.T) {
 	t.Run("shared", func(t *testing.T) {
 		res, body := do(t, h, ask{method: "GET", target: "/introspection/record"})
 		p := wantProblem(t, res, body, 409, "ambiguous_document_type", `documentType "record" is that of 2 catalogues`)
-		if p.Hint != "use the id of a catalogue, of which matchingCatalogueIds has all" {
+		if p.Hint != "use the id of a catalogue: records-a, records-b" {
 			t.Errorf("hint %q", p.Hint)
 		}
 		goldenInOrder(t, "catalogue_ambiguous", body)
@@ -307,6 +307,10 @@ func TestAuthFiltered(t *testing.T) {
 		want   bool
 	}{
 		"nobody":                    {asking, nil, "participants", true},
+		"a token of nobody":         {asking, []string{"Bearer nonsense"}, "participants", true},
+		"no token at all":           {asking, []string{"Basic dXNlcjpwYXNz"}, "participants", true},
+		"an expired token":          {asking, d.headers[expired]["jwt"], "participants", true},
+		"a token too many":          {asking, slices.Concat(d.header(systemRight), d.header(systemRight)), "participants", true},
 		"a reader":                  {asking, d.header(readRight), "participants", true},
 		"a writer":                  {asking, d.header(writeRight), "participants", true},
 		"the system":                {asking, d.header(systemRight), "participants", false},

@@ -79,6 +79,15 @@ func (h *Handler) allowed(path string) []string {
 	return methods
 }
 
+// askable lists the methods that get an answer of their own at path: those that are routed, or, where a failed catalogue answers
+// instead, those of its routes.
+func (h *Handler) askable(path string) []string {
+	if methods := h.allowed(path); len(methods) > 0 || h.failedAt(path) == nil {
+		return methods
+	}
+	return []string{nethttp.MethodGet, nethttp.MethodHead, nethttp.MethodPost}
+}
+
 // endsInParameter tells whether path is routed to a pattern whose last segment is a parameter.
 func (h *Handler) endsInParameter(method, path string) bool {
 	return strings.HasSuffix(h.router.Find(chi.NewRouteContext(), method, path), "}")

@@ -16,8 +16,9 @@ func demoCommand() *cobra.Command {
 		Use:   "demo",
 		Short: "See the main job work, without any configuration or other server",
 		Long: "Start everything embedded, a metadata repository that speaks Song's protocol and a tabular one that speaks\n" +
-			"Lyric's; index both, change some records, tell of them by trigger and by webhook, let the index reject one, and\n" +
-			"stay up to be looked at until ctrl-c.",
+			"Lyric's; index both, change some records, tell of them by trigger and by webhook, let the index reject one,\n" +
+			"submit and publish analyses to the built-in repository, describe what is indexed by catalogues, and stay up to be\n" +
+			"looked at until ctrl-c.",
 		Example: "  tutti demo\n  tutti demo --listen 127.0.0.1:9000 --data-dir /tmp/demo",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

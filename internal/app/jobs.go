@@ -17,6 +17,8 @@ const (
 	// jobsCountedEvery is how often jobs are counted for the metric, jobsPrunedEvery how often old ones go.
 	jobsCountedEvery = 15 * time.Second
 	jobsPrunedEvery  = 10 * time.Minute
+	// healthWait bounds one look at queue, index or store: a probe from outside seldom waits longer.
+	healthWait = 2 * time.Second
 )
 
 // jobsAPI is what HTTP sees of the jobs.
@@ -35,11 +37,18 @@ func (j jobsAPI) Cancel(ctx context.Context, id string) (core.Job, error) {
 	return j.consumers.Cancel(ctx, id)
 }
 
-// Health tells how the parts of the process are.
+// Health tells how the parts of the process are. It asks them side by side, so that one that hangs is not taken for another,
+// and each answers within healthWait, or is down.
 func (a *App) Health(ctx context.Context) tuttihttp.Health {
-	h := tuttihttp.Health{Components: map[string]tuttihttp.ComponentState{
-		"queue": state(a.queue.Ready(ctx)), "index": state(a.index.Ping(ctx)), "store": state(a.store.Ping(ctx)),
-	}}
+	ctx, cancel := context.WithTimeout(ctx, healthWait)
+	defer cancel()
+	var queue, index, store tuttihttp.ComponentState
+	var asked sync.WaitGroup
+	asked.Go(func() { queue = state(a.queue.Ready(ctx)) })
+	asked.Go(func() { index = state(a.index.Ping(ctx)) })
+	asked.Go(func() { store = state(a.store.Ping(ctx)) })
+	asked.Wait()
+	h := tuttihttp.Health{Components: map[string]tuttihttp.ComponentState{"queue": queue, "index": index, "store": store}}
 	if known, err := a.brokers(); known {
 		h.Components["kafka"] = state(err)
 	}

@@ -1,0 +1,66 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"path/filepath"
+	"testing"
+
+	"tutti/internal/app"
+	"tutti/internal/config"
+	"tutti/internal/index"
+	"tutti/internal/index/embedded"
+)
+
+// deaf is an index that takes everything but never says that it is there.
+type deaf struct{ index.Index }
+
+func (deaf) Ping(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// TestReadyWithAHangingPart: a part that hangs is down, and nothing else is taken for it.
+func TestReadyWithAHangingPart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	x, err := embedded.Open(embedded.Config{Dir: filepath.Join(dir, "elsewhere")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = x.Close() })
+	cfg, err := config.Load("", []string{"TUTTI_SERVER_LISTEN=127.0.0.1:0", "TUTTI_DATA_DIR=" + dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := app.New(cfg, app.Options{Index: deaf{x}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = a.Stop(context.WithoutCancel(t.Context())) })
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, a.URL()+"/ready", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var got struct {
+		Status     string
+		Components map[string]string
+	}
+	if err := json.NewDecoder(res.Body).Decode(&got); err != nil {
+		t.Fatal(err)
+	}
+	if res.StatusCode != http.StatusOK || got.Status != "healthy" || got.Components["index"] != "down" ||
+		got.Components["store"] != "up" || got.Components["queue"] != "up" {
+		t.Errorf("%d, %+v", res.StatusCode, got)
+	}
+}
