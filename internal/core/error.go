@@ -59,7 +59,8 @@ var (
 	ErrIndexMissing = errors.New("the engine has no such index")
 	// ErrIndexForbidden: the engine refused the credentials, or what they may do. CodeIndexBlocked.
 	ErrIndexForbidden = errors.New("the engine refused the credentials")
-	// ErrIndexUnreachable: no connection, none that lasted, or no answer in time. CodeUnavailable.
+	// ErrIndexUnreachable: no connection, none that lasted, or no answer in time, also when a gateway or the engine itself
+	// says so. CodeUnavailable or CodeOverloaded.
 	ErrIndexUnreachable = errors.New("the engine was not reached")
 )
 

@@ -89,6 +89,8 @@ func (f *failure) Is(target error) bool {
 	case core.ErrIndexForbidden:
 		refused := f.status == http.StatusUnauthorized || f.status == http.StatusForbidden
 		return f.Type == typeSecurity || refused && f.Type != typeClusterBlock
+	case core.ErrIndexUnreachable: // a gateway's word, or that of a cluster without a master
+		return f.status >= http.StatusBadGateway && f.status <= http.StatusGatewayTimeout
 	default:
 		return false
 	}

@@ -64,9 +64,11 @@ func Song() *Field {
 }
 
 // Lyric gives the fields that every record of a Lyric repository has: the record's envelope and tutti's own
-// repositories. What stands in data is the dictionary's, and grows with the records.
+// repositories. What stands in data is the dictionary's, and grows with the records; the object itself is there from the start,
+// so that a catalogue of what is below it can be described before the first record.
 func Lyric() *Field {
-	return Repositories().with(leaves(Keyword, "systemId", "organization", "entityName"), leaves(Boolean, "isValid"))
+	return Repositories().with(leaves(Keyword, "systemId", "organization", "entityName"), leaves(Boolean, "isValid"),
+		map[string]*Field{"data": {Type: Object}})
 }
 
 // Repositories gives the one field that tutti adds to every document.

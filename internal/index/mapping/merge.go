@@ -16,8 +16,13 @@ func Merge(known, added *Field) (*Field, error) {
 }
 
 // Unite gives a new tree of the fields of two indices that are searched as one; where both have a field, the parameters of
-// second win. CodeConflict, naming the path, where the types differ. Neither tree is changed.
+// second win, and numbers of two types get one that has the values of both. CodeConflict, naming the path, where the types
+// differ otherwise. Neither tree is changed.
 func Unite(first, second *Field) (*Field, error) {
+	if first != nil && second != nil {
+		first, second = first.Clone(), second.Clone()
+		widen(first, second)
+	}
 	return combine(first, second, "the field %q is of type %s in one index of the alias and of type %s in another")
 }
 
