@@ -49,8 +49,13 @@ func (e *entry) become(log *slog.Logger, b built, err error) {
 		return
 	}
 	if !e.told || was == nil || was.Code != b.problem.Code {
-		log.Warn("a catalogue has failed", "catalogue", e.definition.ID, "index", e.definition.Index,
-			"code", string(b.problem.Code), "reason", b.problem.Message, "err", err)
+		why := []any{
+			"catalogue", e.definition.ID, "index", e.definition.Index, "code", string(b.problem.Code), "reason", b.problem.Message,
+		}
+		if err != nil {
+			why = append(why, "err", err)
+		}
+		log.Warn("a catalogue has failed", why...)
 	}
 	if was == nil || *was != *b.problem {
 		e.catalogue = failed(e.definition, b.problem)

@@ -57,7 +57,7 @@ func build(d definition.Definition, tree *mapping.Field) (*Model, *core.Catalogu
 		}
 		m.root, m.fields = tree.Lookup(d.NestingPrefix), whole.below(d.NestingPrefix)
 	}
-	if len(m.fields.names) == 0 {
+	if len(m.fields.names) == 0 && d.NestingPrefix == "" { // below a prefix they come with the first document
 		return nil, problem(core.CatalogueSchemaBuild, "the mapping of the index has no fields to search")
 	}
 	m.extend()

@@ -1,11 +1,13 @@
 package definition_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"tutti/internal/catalogue/definition"
+	"tutti/internal/core"
 	"tutti/internal/sqon"
 )
 
@@ -42,6 +44,21 @@ func TestAccessRule(t *testing.T) {
 	}
 	if d := only(t, files{"base.json": sound, "ACCESS.Json": `{"field": "studyId", "scope": "{value}.READ"}`}); d.Access == nil || d.Access.Field != "studyId" {
 		t.Errorf("a rule counts whatever the case of its file's name: %+v", d)
+	}
+}
+
+// TestAccessDepth: the file takes every filter that the language does, and says of one that is too deep what the language says.
+func TestAccessDepth(t *testing.T) {
+	rule := func(levels int) string {
+		return `{"field": "studyId", "scope": "{value}.READ", "public": ` + strings.Repeat(`{"op":"not","content":[`, levels-1) +
+			`{"op":"in","content":{"fieldName":"access","value":["open"]}}` + strings.Repeat(`]}`, levels-1) + `}`
+	}
+	if d := only(t, guarded(rule(sqon.MaxDepth))); d.Fault != nil || d.Access == nil || d.Access.Public == nil {
+		t.Errorf("at %d levels: %v, %+v", sqon.MaxDepth, d.Fault, d.Access)
+	}
+	d := only(t, guarded(rule(sqon.MaxDepth+1)))
+	if d.Fault == nil || d.Fault.Code != core.CodeInvalid || !strings.HasSuffix(d.Fault.Message, "access.json is not a filter: the filter is more than 50 levels deep") {
+		t.Errorf("at %d levels: %v", sqon.MaxDepth+1, d.Fault)
 	}
 }
 

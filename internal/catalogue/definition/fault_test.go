@@ -83,8 +83,8 @@ func TestFaults(t *testing.T) {
 			beside(`null`), "", "genes/extended.json must hold an object, not null", "put it into braces, below its key",
 		},
 		"too deep": {
-			beside(strings.Repeat(`{"a":`, 101) + "1" + strings.Repeat("}", 101)), "",
-			"genes/extended.json has more than 100 levels of objects and lists", "take out what is no configuration",
+			beside(strings.Repeat(`{"a":`, 111) + "1" + strings.Repeat("}", 111)), "",
+			"genes/extended.json has more than 110 levels of objects and lists", "take out what is no configuration",
 		},
 		"too large": {
 			beside(`{"a": "` + strings.Repeat("x", 16<<20) + `"}`), "",

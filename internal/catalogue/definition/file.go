@@ -11,13 +11,15 @@ import (
 	"unicode/utf8"
 
 	"tutti/internal/core"
+	"tutti/internal/sqon"
 )
 
 // Bounds of one file. What is over them is a fault of its catalogue.
 const (
 	maxFileBytes = 16 << 20
-	maxNesting   = 100
-	maxValues    = 1_000_000
+	// maxNesting leaves room for the deepest filter that an access.json may hold, of two levels for each group.
+	maxNesting = 2*sqon.MaxDepth + 10
+	maxValues  = 1_000_000
 )
 
 // flaw is why a file cannot be used, and how that is mended. What is said of the file, without its name.

@@ -16,13 +16,13 @@ func TestLyricsKnownFields(t *testing.T) {
 	lyric := mapping.Lyric()
 	for path, want := range map[string]mapping.Type{
 		"systemId": mapping.Keyword, "organization": mapping.Keyword, "entityName": mapping.Keyword, "isValid": mapping.Boolean,
-		"repositories": mapping.Nested, "repositories.code": mapping.Keyword,
+		"repositories": mapping.Nested, "repositories.code": mapping.Keyword, "data": mapping.Object,
 	} {
 		if f := lyric.Lookup(path); f == nil || f.Type != want {
 			t.Errorf("%s is %+v, want %s", path, f, want)
 		}
 	}
-	if lyric.Dynamic != mapping.DynamicStrict || lyric.Lookup("data") != nil || lyric.Lookup("studyId") != nil {
+	if lyric.Dynamic != mapping.DynamicStrict || len(lyric.Lookup("data").Properties) > 0 || lyric.Lookup("studyId") != nil {
 		t.Errorf("Lyric's mapping is %s", render(t, lyric))
 	}
 	organization := core.Repository{Type: core.TypeLyric}.OrganizationField()
