@@ -15,8 +15,8 @@ const (
 	embeddedCheckEvery = time.Second
 	// indicesWait is how long the start waits for the indices of the repositories to be made, cataloguesWait how long for the
 	// first mappings after that. An engine that does not answer delays it by no more than both.
-	indicesWait    = 400 * time.Millisecond
-	cataloguesWait = 300 * time.Millisecond
+	indicesWait    = 300 * time.Millisecond
+	cataloguesWait = 200 * time.Millisecond
 )
 
 // openCatalogues reads what the catalogues shall be. What is wrong with one of them stops nothing; only a folder that cannot be

@@ -1,0 +1,145 @@
+package app_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"testing"
+
+	"tutti/internal/app"
+	"tutti/internal/config"
+	"tutti/internal/core"
+)
+
+// user and password are what the engine of an Arranger's environment asks for.
+const (
+	arrangerUser     = "elastic"
+	arrangerPassword = "pass word:1"
+)
+
+// arrangerFolder is a folder as Arranger's server has it, with an example of each of its files.
+func arrangerFolder() folder {
+	files := folder{}
+	for name, content := range sound() {
+		if rest, ours := strings.CutPrefix(name, "analyses/"); ours {
+			files["donors/"+rest] = strings.Replace(content, `"catalogId":"analyses"`, `"catalogId":"donors"`, 1)
+		}
+	}
+	files["files/base.json"] = based("file", aliasWord+"-files", "")
+	return files
+}
+
+// environment is an Arranger's, with what a tutti needs to run beside others.
+func (w *world) environment(dir, engine string, more ...string) []string {
+	return append([]string{
+		"CONFIGS_PATH=" + dir, "ES_HOST=" + engine, "NODE_ENV=production", "TUTTI_SERVER_LISTEN=127.0.0.1:0",
+		config.Variable("dataDir") + "=" + w.dir, config.Variable("index.replicas") + "=0",
+		config.Variable("repositories.0.code") + "=" + builtInCode, config.Variable("repositories.0.type") + "=local",
+		config.Variable("repositories.0.indexName") + "=" + w.alias,
+	}, more...)
+}
+
+// startIn starts the world's tutti on an environment alone.
+func (w *world) startIn(environ []string) {
+	w.t.Helper()
+	cfg, err := config.Load("", environ)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	a, err := app.New(cfg, app.Options{Logger: slog.New(slog.NewJSONHandler(w.logs, nil))})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := a.Start(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+	w.app, w.url = a, a.URL()
+	w.t.Cleanup(func() {
+		if err := a.Stop(context.WithoutCancel(w.t.Context())); err != nil {
+			w.t.Errorf("stopping: %v", err)
+		}
+	})
+	w.t.Cleanup(w.report)
+}
+
+// secured gives an engine that asks for a name and a password, and forbids the index of files until it is told otherwise.
+// Behind it is the world's own engine, where that is reached by an address.
+func secured(t *testing.T, w *world) *cluster {
+	t.Helper()
+	c := newCluster(t)
+	c.user, c.password = arrangerUser, arrangerPassword
+	c.set(w.alias, mapped(`"studyId":{"type":"keyword"},"files":{"type":"nested","properties":{"fileSize":{"type":"long"}}}`))
+	c.set(w.alias+"-files", refuses(http.StatusForbidden, "security_exception"))
+	if w.engine.url() == "" {
+		return c
+	}
+	real, err := url.Parse(w.engine.url())
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := &http.Transport{}
+	t.Cleanup(calls.CloseIdleConnections)
+	behind := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(real) }, Transport: calls,
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
+	}
+	c.behind = behind
+	c.set(w.alias, behind.ServeHTTP)
+	return c
+}
+
+// TestCatalogueArranger: the environment of an Arranger and its folder are all that it takes, with and without credentials
+// that the engine accepts.
+func TestCatalogueArranger(t *testing.T) {
+	t.Parallel()
+	t.Run("with its credentials", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, settings{})
+		c, dir := secured(t, w), t.TempDir()
+		arrangerFolder().write(w, dir)
+		w.startIn(w.environment(dir, c.server.URL, "ES_USER="+arrangerUser, "ES_PASS="+arrangerPassword))
+		w.awaitAvailable("donors")
+		fields := w.fields("donors")
+		if fields["studyId"].DisplayName != "Study" || fields["files.fileSize"].Unit != "bytes" || fields["files.fileSize"].Type != "long" {
+			t.Errorf("the fields are %+v", fields)
+		}
+		w.awaitProblem("files", indexForbidden())
+		failedCatalogue{documentType: "file", CatalogueProblem: indexForbidden()}.shown(w, "files")
+		w.readiness(core.CataloguesDegraded)
+		w.says("catalogues.dir from CONFIGS_PATH, index.url from ES_HOST, index.username from ES_USER, index.password from ES_PASS")
+		w.says("NODE_ENV is production")
+		c.set(w.alias+"-files", mapped(`"name":{"type":"keyword"}`))
+		w.awaitAvailable("files")
+		w.readiness(core.CataloguesHealthy)
+	})
+	for name, credentials := range map[string][]string{
+		"without": nil, "with others": {"ES_USER=" + arrangerUser, "ES_PASS=wrong"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, settings{})
+			c, dir := secured(t, w), t.TempDir()
+			arrangerFolder().write(w, dir)
+			w.startIn(w.environment(dir, c.server.URL, credentials...))
+			w.awaitProblem("donors", indexForbidden())
+			w.awaitProblem("files", indexForbidden())
+			w.readiness(core.CataloguesUnhealthy)
+			for _, line := range w.logs.all() {
+				if strings.Contains(line, "wrong") || strings.Contains(line, arrangerPassword) {
+					t.Errorf("a password is logged: %s", line)
+				}
+			}
+		})
+	}
+}
+
+// says demands that something is logged.
+func (w *world) says(what string) {
+	w.t.Helper()
+	if !strings.Contains(strings.Join(w.logs.all(), ""), what) {
+		w.t.Errorf("the log does not say %q", what)
+	}
+}

@@ -1,0 +1,237 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"tutti/internal/app"
+	"tutti/internal/index"
+	"tutti/internal/index/embedded"
+)
+
+// moodyIndex is an embedded index that reads mappings and makes indices as the test says.
+type moodyIndex struct {
+	index.Index
+
+	mu sync.Mutex
+	// reading and making are asked before a mapping is read and an index is made, by alias; what they give is the answer.
+	reading, making map[string]func(context.Context) error
+	asked           map[string]int
+}
+
+// set says what becomes of reading the mapping of an alias; nil reads it.
+func (x *moodyIndex) set(alias string, reading func(context.Context) error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.reading[alias] = reading
+}
+
+// count gives how often the mapping of an alias was asked for.
+func (x *moodyIndex) count(alias string) int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.asked[alias]
+}
+
+// Mapping reads a mapping, if the test lets it.
+func (x *moodyIndex) Mapping(ctx context.Context, alias string) (json.RawMessage, error) {
+	x.mu.Lock()
+	x.asked[alias]++
+	reading := x.reading[alias]
+	x.mu.Unlock()
+	if reading != nil {
+		if err := reading(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return x.Index.Mapping(ctx, alias)
+}
+
+// Ensure makes an index, if the test lets it.
+func (x *moodyIndex) Ensure(ctx context.Context, spec index.Spec) error {
+	x.mu.Lock()
+	making := x.making[spec.Alias]
+	x.mu.Unlock()
+	if making != nil {
+		if err := making(ctx); err != nil {
+			return err
+		}
+	}
+	return x.Index.Ensure(ctx, spec)
+}
+
+// moodyEngine puts a moodyIndex into a world, whatever its engine.
+type moodyEngine struct {
+	engine
+	index *moodyIndex
+}
+
+func (e moodyEngine) url() string { return "" }
+
+func (e moodyEngine) replace(opts *app.Options) { opts.Index = e.index }
+
+// moody puts a moodyIndex in the place of a world's engine, before it starts.
+func (w *world) moody() *moodyIndex {
+	w.t.Helper()
+	x, err := embedded.Open(embedded.Config{Dir: filepath.Join(w.dir, "moody")})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = x.Close() })
+	m := &moodyIndex{
+		Index: x, reading: map[string]func(context.Context) error{}, making: map[string]func(context.Context) error{},
+		asked: map[string]int{},
+	}
+	w.engine = moodyEngine{w.engine, m}
+	return m
+}
+
+// cluster speaks as much of Elasticsearch as catalogues need: it gives mappings, and refuses all else as a cluster that is
+// still starting does, or has another answer it.
+type cluster struct {
+	server *httptest.Server
+
+	mu sync.Mutex
+	// answers are those to GET /<index>/_mapping, by index; an index without one is missing.
+	answers map[string]http.HandlerFunc
+	// user and password are asked of everybody, when there is a user.
+	user, password string
+	// behind, when set before the first request, answers all that is not about a mapping.
+	behind http.Handler
+}
+
+// answers gives an answer of a cluster.
+func answers(status int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("X-Elastic-Product", "Elasticsearch")
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body) // the client may have gone
+	}
+}
+
+// refuses gives a cluster's refusal, whose reason nobody may be told.
+func refuses(status int, kind string) http.HandlerFunc {
+	return answers(status, fmt.Sprintf(`{"error":{"type":%q,"reason":"a secret of the engine"},"status":%d}`, kind, status))
+}
+
+// mapped gives the mapping of one index with properties.
+func mapped(properties string) http.HandlerFunc {
+	return answers(http.StatusOK, `{"physical-1":{"mappings":{"properties":{`+properties+`}}}}`)
+}
+
+// hangsUp gives no answer.
+func hangsUp(w http.ResponseWriter, _ *http.Request) {
+	if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
+		_ = conn.Close()
+	}
+}
+
+// newCluster starts a cluster, which is stopped at the end of the test.
+func newCluster(t *testing.T) *cluster {
+	t.Helper()
+	c := &cluster{answers: map[string]http.HandlerFunc{}}
+	c.server = httptest.NewServer(c)
+	t.Cleanup(c.server.Close)
+	return c
+}
+
+// set says what the cluster answers of an index.
+func (c *cluster) set(name string, answer http.HandlerFunc) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.answers[name] = answer
+}
+
+// ServeHTTP answers a request.
+func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.mu.Lock()
+	name, asked := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, "/"), "/_mapping")
+	answer, wanted, password := c.answers[name], c.user, c.password
+	c.mu.Unlock()
+	user, given, _ := r.BasicAuth()
+	switch {
+	case wanted != "" && (user != wanted || given != password):
+		refuses(http.StatusUnauthorized, "security_exception")(w, r)
+	case !asked && c.behind != nil:
+		c.behind.ServeHTTP(w, r)
+	case !asked:
+		refuses(http.StatusServiceUnavailable, "cluster_block_exception")(w, r)
+	case answer == nil:
+		refuses(http.StatusNotFound, "index_not_found_exception")(w, r)
+	default:
+		answer(w, r)
+	}
+}
+
+// nobody gives the address of a port at which nobody listens.
+func nobody(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return "http://" + address
+}
+
+// silence gives the address of one who takes every connection and never says a word.
+func silence(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var taken sync.WaitGroup
+	taken.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			taken.Go(func() {
+				_, _ = io.Copy(io.Discard, conn)
+				_ = conn.Close()
+			})
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		taken.Wait()
+	})
+	return "http://" + listener.Addr().String()
+}
+
+// built gives the configuration of a tutti with the built-in repository alone, on an engine at a URL, with a folder of
+// catalogues.
+func built(engine, dir string) func(w *world) string {
+	return func(w *world) string {
+		return fmt.Sprintf(`
+server: {listen: "127.0.0.1:0", shutdownTimeout: %s}
+dataDir: %q
+index: {url: %q, replicas: 0}
+repositories: [{code: %s, type: local, indexName: %s}]
+%s`, w.set.shutdownTimeout, w.dir, engine, builtInCode, w.alias, catalogueDir(dir))
+	}
+}
+
+// newBuilt makes such a world, whose tutti does not run yet.
+func newBuilt(t *testing.T, engine string, files folder) *builtIn {
+	t.Helper()
+	dir := t.TempDir()
+	b := &builtIn{world: newWorld(t, settings{configuration: built(engine, dir)})}
+	files.write(b.world, dir)
+	return b
+}

@@ -1,0 +1,76 @@
+package app_test
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"tutti/internal/core"
+)
+
+// awaitListed waits until a catalogue is listed, or is not.
+func (w *world) awaitListed(id string, listed bool) {
+	w.t.Helper()
+	w.eventually(wait, func() (bool, string) {
+		_, is := w.catalogs()[id]
+		return is == listed, string(w.summary().raw)
+	})
+}
+
+// TestCatalogueMended: what is wrong in a folder can be mended while tutti runs; the catalogue then is what it says it is,
+// and a sound one is left alone whatever becomes of its folder.
+func TestCatalogueMended(t *testing.T) {
+	t.Parallel()
+	w, dir := newCatalogued(t, settings{}, folder{
+		"sound/base.json":     based("sound", aliasWord, `"description":"As it was"`),
+		"broken/base.json":    `{"documentType":`,
+		"empty/":              "",
+		"one/base.json":       based("one", aliasWord, `"catalogId":"same"`),
+		"other/base.json":     based("other", aliasWord, `"catalogId":"same"`),
+		"guarded/base.json":   based("guarded", aliasWord, ""),
+		"guarded/access.json": `{"field":"studyId","scope":"{value}.READ"`,
+	})
+	w.start()
+	w.awaitAvailable("sound")
+	w.gauged(map[string]bool{"sound": true, "broken": false, "empty": false, "one": false, "other": false, "guarded": false})
+
+	// Another fault is told in the place of the first.
+	folder{"broken/base.json": `{"documentType":"mended"}`}.write(w, dir)
+	w.awaitProblem("broken", notBuilt("broken/base.json does not set esIndex"))
+	folder{
+		"broken/base.json":    based("mended", aliasWord, `"catalogId":"mended"`),
+		"empty/base.json":     based("filled", aliasWord+"-none", ""),
+		"other/base.json":     based("other", aliasWord, ""),
+		"guarded/access.json": `{"field":"studyId","scope":"{value}.READ"}`,
+		"sound/base.json":     `{`,
+	}.write(w, dir)
+	w.awaitListed("mended", true)
+	w.awaitListed("same", true)
+	w.awaitAvailable("mended", "same", "other", "guarded", "sound")
+	w.awaitProblem("empty", indexMissing())
+	w.awaitListed("broken", false)
+	w.awaitListed("one", false)
+	w.ask(http.MethodPost, "/broken/graphql", http.StatusNotFound)
+	w.gauged(map[string]bool{"sound": true, "mended": true, "empty": false, "same": true, "other": true, "guarded": true})
+	w.readiness(core.CataloguesDegraded)
+	if got := w.detail("guarded").get("meta.authFiltered").Raw; got != "true" {
+		t.Errorf("authFiltered of the one with a rule is %s", got)
+	}
+	if got := w.detail("sound").get("description").String(); got != "As it was" {
+		t.Errorf("the sound one is described as %q", got)
+	}
+	if n := w.logged(saysAvailable, "sound"); n != 1 {
+		t.Errorf("that the sound one is available is logged %d times", n)
+	}
+
+	// Now nothing is wrong any more that the folder could mend, and taking it away does no harm.
+	if err := os.RemoveAll(filepath.Join(dir, "broken")); err != nil {
+		t.Fatal(err)
+	}
+	w.put("S1", "a", `"experiment":{"weight":1.5}`)
+	w.trigger("S1", "a")
+	for _, id := range []string{"mended", "same", "sound"} {
+		w.awaitField(id, "experiment.weight", "double")
+	}
+}

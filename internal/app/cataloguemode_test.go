@@ -1,0 +1,171 @@
+package app_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tutti/internal/core"
+	"tutti/internal/testkit"
+)
+
+// TestCatalogueModes: a folder that gets a second catalogue changes the mode, and the paths of a single one go; they come
+// back when the second is taken away.
+func TestCatalogueModes(t *testing.T) {
+	t.Parallel()
+	files := folder{"only/base.json": based("analysis", aliasWord, `"description":"The first"`)}
+	w, dir := newCatalogued(t, settings{}, files)
+	w.start()
+	w.awaitAvailable("only")
+	w.isSingle()
+	w.stop()
+
+	more := folder{"second/base.json": based("second", aliasWord, "")}
+	more.write(w, dir)
+	w.start()
+	w.awaitAvailable("only", "second")
+	a := w.summary()
+	if a.get("mode").String() != "multiple" || a.get("catalogs.only.paths.fields").Exists() || a.get("catalogs.second.paths.fields").Exists() {
+		t.Errorf("with two the summary is %s", a.raw)
+	}
+	gone := w.ask(http.MethodGet, "/introspection/fields", http.StatusNotFound)
+	if hint := gone.get("hint").String(); !strings.Contains(hint, "/introspection/only, /introspection/second") {
+		t.Errorf("the hint is %q", hint)
+	}
+	w.detail("only")
+	w.stop()
+
+	if err := os.RemoveAll(filepath.Join(dir, "second")); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	w.awaitAvailable("only")
+	w.isSingle()
+}
+
+// isSingle demands what holds while a catalogue called only is the only one.
+func (w *world) isSingle() {
+	w.t.Helper()
+	a := w.summary()
+	want := `{"graphql":"/only/graphql","introspection":"/introspection/only","fields":"/introspection/fields"}`
+	if a.get("mode").String() != "single" || a.get("catalogs.only.paths").Raw != want || a.get("catalogs.only.error").Exists() {
+		w.t.Errorf("the summary is %s", a.raw)
+	}
+	detail, fields := w.detail("only"), w.ask(http.MethodGet, "/introspection/fields", http.StatusOK)
+	strip := func(raw []byte) string { return generated.ReplaceAllString(string(raw), "") }
+	if strip(detail.raw) != strip(fields.raw) || detail.header.Get("ETag") != fields.header.Get("ETag") {
+		w.t.Errorf("/introspection/fields is not the detail:\n%s\n%s", fields.raw, detail.raw)
+	}
+}
+
+// TestCatalogueSingleFailed: the only catalogue has failed: its short paths say so too.
+func TestCatalogueSingleFailed(t *testing.T) {
+	t.Parallel()
+	w, _ := newCatalogued(t, settings{}, folder{"base.json": based("analysis", aliasWord+"-none", `"catalogId":"only","description":"One and only"`)})
+	w.start()
+	w.awaitProblem("only", indexMissing())
+	failed := failedCatalogue{"analysis", "One and only", indexMissing()}
+	failed.shown(w, "only")
+	w.readiness(core.CataloguesUnhealthy)
+	if got := string(w.ask(http.MethodGet, "/introspection/fields", http.StatusOK).raw); got != failed.failedPayload("only") {
+		t.Errorf("/introspection/fields: %s", got)
+	}
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		a := w.ask(method, "/graphql", http.StatusNotFound)
+		if a.header.Get("Content-Type") != "application/json" || a.get("details").String() != "/introspection/only" ||
+			a.get("error.code").String() != string(core.CatalogueIndexNotFound) {
+			t.Errorf("%s /graphql: %s", method, a.raw)
+		}
+	}
+}
+
+// TestCatalogueBasePath: behind a proxy every path has its prefix.
+func TestCatalogueBasePath(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	w := newWorld(t, settings{configuration: func(w *world) string {
+		return strings.Replace(built(w.engine.url(), dir)(w), "server: {", `server: {basePath: "/search/api", `, 1)
+	}})
+	folder{"a/base.json": based("a", aliasWord, ""), "b/base.json": `{`}.write(w, dir)
+	w.start()
+	w.awaitAvailable("a")
+	a := w.summary()
+	if a.get("sqonSchemaPath").String() != "/search/api/introspection/sqon" ||
+		a.get("catalogs.a.paths").Raw != `{"graphql":"/search/api/a/graphql","introspection":"/search/api/introspection/a"}` {
+		t.Errorf("the summary is %s", a.raw)
+	}
+	if got := w.ask(http.MethodPost, "/b/graphql", http.StatusNotFound).get("details").String(); got != "/search/api/introspection/b" {
+		t.Errorf("details is %q", got)
+	}
+}
+
+// TestCatalogueDefaults: without a folder each index that is written to has a catalogue, called as its alias; one whose
+// alias is a route's name is listed as failed, and its repository works all the same.
+func TestCatalogueDefaults(t *testing.T) {
+	t.Parallel()
+	lyric, err := testkit.NewLyric(testkit.LyricConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(lyric.Close)
+	w := newWorld(t, settings{})
+	local := w.alias + "-local"
+	w.set.more = fmt.Sprintf("  - {code: %s, type: lyric, url: %q, indexName: %s, lyric: {categoryId: \"1\"}}\n"+
+		"  - {code: %s, type: local, indexName: %s}\n",
+		tabularCode, lyric.URL(), w.records(), builtInCode, local)
+	w.forgets(w.records())
+	w.forgets(local)
+	w.start()
+	want := map[string]string{w.alias: "analysis", w.records(): "record", local: "analysis"}
+	got := map[string]string{}
+	for id, entry := range w.catalogs() {
+		got[id] = entry.DocumentType
+		w.awaitAvailable(id)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the default catalogues (-want +got):\n%s", diff)
+	}
+	w.readiness(core.CataloguesHealthy)
+	if f := w.fields(w.records())["systemId"]; f.Type != "keyword" {
+		t.Errorf("systemId is %+v", f)
+	}
+	if got := w.ask(http.MethodGet, "/introspection/record", http.StatusOK).get("catalogId").String(); got != w.records() {
+		t.Errorf("the document type record leads to %q", got)
+	}
+	if a := w.ask(http.MethodGet, "/introspection/analysis", http.StatusConflict); a.get("matchingCatalogueIds.#").Int() != 2 {
+		t.Errorf("the document type of two: %s", a.raw)
+	}
+}
+
+// TestCatalogueDefaultCalledAsRoute: an alias that is a route's name.
+func TestCatalogueDefaultCalledAsRoute(t *testing.T) {
+	t.Parallel()
+	b := newBuiltIn(t, plan{})
+	b.alias = "jobs"
+	b.start()
+	b.eventually(wait, func() (bool, string) {
+		a := b.ready()
+		return len(a.get("paused").Array()) == 0, string(a.raw)
+	})
+	b.furnish("S1")
+	want := notBuilt(`"jobs" cannot be the id of a catalogue, because a route of the server is called so: configure a folder of catalogues with another catalogId for this index`)
+	entry := b.catalogs()["jobs"]
+	if entry.Status != "failed" || entry.Error == nil || *entry.Error != want || entry.DocumentType != "analysis" {
+		t.Errorf("it is listed as %+v", entry)
+	}
+	if got, payload := string(b.detail("jobs").raw), (failedCatalogue{"analysis", "", want}).failedPayload("jobs"); got != payload {
+		t.Errorf("its detail is %s, want %s", got, payload)
+	}
+	b.readiness(core.CataloguesUnhealthy)
+	b.publish("S1", b.submit("S1"))
+	b.follows()
+	b.runLocal("", "", core.JobSucceeded)
+	if a := b.demand(http.MethodGet, "/jobs", "", http.StatusOK); a.get("jobs.#").Int() != 1 {
+		t.Errorf("the route that it is called as: %s", a.raw)
+	}
+}
