@@ -25,7 +25,7 @@ type Access struct {
 }
 
 // accessOf gives the rule in force. What does not fit the mapping opens nothing.
-func accessOf(rule *definition.AccessRule, tree *mapping.Field, whole *fieldSet) (*Access, []string) {
+func accessOf(rule *definition.AccessRule, whole *fieldSet) (*Access, []string) {
 	if rule == nil {
 		return nil, nil
 	}
@@ -35,7 +35,7 @@ func accessOf(rule *definition.AccessRule, tree *mapping.Field, whole *fieldSet)
 			fmt.Sprintf("the access rule denies all: the mapping has no field %q", rule.Field),
 		}
 	}
-	path := exactPath(f, tree.Lookup(f.path))
+	path := whole.exactPath(f)
 	if path == "" {
 		return &Access{Scope: rule.Scope}, []string{
 			fmt.Sprintf("the access rule denies all: the field %q is of type %s, which does not keep values as they are", rule.Field, f.Type),
@@ -61,27 +61,30 @@ func publicFault(public *sqon.Filter, whole *fieldSet) string {
 }
 
 // exactPath gives the path whose terms are the field's values themselves, "" when there is none: terms of an analyzed text or
-// of a normalized keyword would grant documents of other values too. mapped is nil for a runtime field.
-func exactPath(f field, mapped *mapping.Field) string {
-	if mapped == nil || string(mapped.Type) != f.Type {
-		mapped = &mapping.Field{Type: mapping.Type(f.Type)}
-	}
-	if keepsValues(mapped) {
+// of a normalized keyword would grant documents of other values too.
+func (s *fieldSet) exactPath(f field) string {
+	if f.keepsValues() {
 		return f.path
 	}
-	for _, name := range slices.Sorted(maps.Keys(mapped.Fields)) {
-		if keepsValues(mapped.Fields[name]) {
-			return f.path + "." + name
+	if f.mapped == nil {
+		return ""
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.mapped.Fields)) {
+		path := f.path + "." + name
+		if sub := s.byName[path]; sub.path == path && sub.keepsValues() { // a runtime field may have taken its place
+			return path
 		}
 	}
 	return ""
 }
 
-func keepsValues(f *mapping.Field) bool {
-	switch f.Type {
+// keepsValues tells whether a term finds the documents of that very value and no others. The engine takes a term on an ip for
+// a network, and one on a constant_keyword for a pattern: a scope of "0.0.0.0/0" or of "*" would grant everything.
+func (f field) keepsValues() bool {
+	switch mapping.Type(f.Type) {
 	case mapping.Keyword:
-		return f.Params["normalizer"] == nil
-	case "constant_keyword", "wildcard", "ip", mapping.Boolean, mapping.Long, "integer", "short", "byte", "unsigned_long":
+		return f.mapped == nil || f.mapped.Params["normalizer"] == nil
+	case "wildcard", mapping.Boolean, mapping.Long, "integer", "short", "byte", "unsigned_long":
 		return true
 	default:
 		return false

@@ -10,7 +10,12 @@ import (
 	"tutti/internal/sqon"
 )
 
-const accessMapping = `{"runtime":{"year":{"type":"long"}},"properties":{
+const accessMapping = `{"runtime":{"year":{"type":"long"},"shadowed":{"type":"date"},"counted":{"type":"long"},"sub.raw":{"type":"ip"},
+	"plain":{"type":"keyword"}},"properties":{
+	"shadowed":{"type":"keyword"},"counted":{"type":"text","fields":{"raw":{"type":"keyword"}}},"sub":{"type":"text","fields":{"raw":{"type":"keyword"}}},
+	"plain":{"type":"keyword","normalizer":"lowercase"},"lowerAlias":{"type":"alias","path":"lower"},"ip":{"type":"ip"},
+	"constant":{"type":"constant_keyword","value":"S1"},"address":{"type":"text","fields":{"a":{"type":"ip"},"c":{"type":"constant_keyword"}}},
+	"textAlias":{"type":"alias","path":"text"},"any":{"type":"wildcard"},
 	"studyId":{"type":"keyword"},"alias":{"type":"alias","path":"studyId"},"open":{"type":"boolean"},
 	"text":{"type":"text","fields":{"lower":{"type":"keyword","normalizer":"lowercase"},"raw":{"type":"keyword"}}},"words":{"type":"text"},
 	"lower":{"type":"keyword","normalizer":"lowercase"},"object":{"properties":{"k":{"type":"ip"}}},"ratio":{"type":"double"},
@@ -40,6 +45,10 @@ func TestAccess(t *testing.T) {
 		{"a sub-field that keeps values", "text", "", &catalogue.Access{Field: "text.raw", Scope: scope}, ""},
 		{"a nested field", "nested.k", "", &catalogue.Access{Field: "nested.k", Scope: scope}, ""},
 		{"a runtime field", "year", "", &catalogue.Access{Field: "year", Scope: scope}, ""},
+		{"a runtime field in the place of a text", "counted", "", &catalogue.Access{Field: "counted", Scope: scope}, ""},
+		{"a runtime field in the place of a normalized keyword", "plain", "", &catalogue.Access{Field: "plain", Scope: scope}, ""},
+		{"an alias of a field with a sub-field", "textAlias", "", &catalogue.Access{Field: "text.raw", Scope: scope}, ""},
+		{"a wildcard", "any", "", &catalogue.Access{Field: "any", Scope: scope}, ""},
 		{"with a public filter", "studyId", open, &catalogue.Access{Field: "studyId", Scope: scope, Public: filter(t, open)}, ""},
 		{"all public", "studyId", `{}`, &catalogue.Access{Field: "studyId", Scope: scope, Public: &sqon.Filter{}}, ""},
 		{"an unknown field", "none", open, &catalogue.Access{Scope: scope}, `the access rule denies all: the mapping has no field "none"`},
@@ -47,6 +56,12 @@ func TestAccess(t *testing.T) {
 		{"no field", "", open, &catalogue.Access{Scope: scope}, `the access rule denies all: the mapping has no field ""`},
 		{"words", "words", open, &catalogue.Access{Scope: scope}, `the access rule denies all: the field "words" is of type text, which does not keep values as they are`},
 		{"lower case", "lower", open, &catalogue.Access{Scope: scope}, `the access rule denies all: the field "lower" is of type keyword, which does not keep values as they are`},
+		{"an alias of lower case", "lowerAlias", open, &catalogue.Access{Scope: scope}, `the access rule denies all: the field "lowerAlias" is of type keyword, which does not keep values as they are`},
+		{"a runtime field in the place of a keyword", "shadowed", open, &catalogue.Access{Scope: scope}, `the access rule denies all: the field "shadowed" is of type date, which does not keep values as they are`},
+		{"a runtime field in the place of a sub-field", "sub", open, &catalogue.Access{Scope: scope}, `the access rule denies all: the field "sub" is of type text, which does not keep values as they are`},
+		{"an address, whose terms may be networks", "ip", open, &catalogue.Access{Scope: scope}, `the access rule denies all: the field "ip" is of type ip, which does not keep values as they are`},
+		{"a constant, whose terms may be patterns", "constant", open, &catalogue.Access{Scope: scope}, `the access rule denies all: the field "constant" is of type constant_keyword, which does not keep values as they are`},
+		{"sub-fields of such types", "address", open, &catalogue.Access{Scope: scope}, `the access rule denies all: the field "address" is of type text, which does not keep values as they are`},
 		{"an object", "object", open, &catalogue.Access{Scope: scope}, `the access rule denies all: the field "object" is of type object, which does not keep values as they are`},
 		{"flattened", "info", open, &catalogue.Access{Scope: scope}, `the access rule denies all: the field "info" is of type flattened, which does not keep values as they are`},
 		{"a fraction", "ratio", open, &catalogue.Access{Scope: scope}, `the access rule denies all: the field "ratio" is of type double, which does not keep values as they are`},

@@ -20,6 +20,8 @@ type field struct {
 	sqon.Field
 	// path is where the values are in the mapping: that of the target for an alias.
 	path string
+	// mapped is what the mapping says of those values; nil for a runtime field.
+	mapped *mapping.Field
 }
 
 // fieldSet is the fields of a mapping by their names. It is not changed after it was made.
@@ -51,19 +53,19 @@ func fieldsOf(tree *mapping.Field) (*fieldSet, []string) {
 		if f.Type == mapping.Nested {
 			nested = append(slices.Clip(nested), path)
 		}
-		s.add(path, string(f.Type), nested)
+		s.add(path, f, nested)
 	}
-	warnings := s.resolve(tree)
+	warnings := s.resolve()
 	return s, append(warnings, s.addRuntime(tree)...)
 }
 
 // add adds a field, unless one of that path is there: no engine has two, but what is read may say so.
-func (s *fieldSet) add(path, kind string, nested []string) {
+func (s *fieldSet) add(path string, f *mapping.Field, nested []string) {
 	if _, twice := s.byName[path]; twice {
 		return
 	}
 	s.names = append(s.names, path)
-	s.byName[path] = field{Field: sqon.Field{Type: kind, Nested: nested}, path: path}
+	s.byName[path] = field{Field: sqon.Field{Type: string(f.Type), Nested: nested}, path: path, mapped: f}
 }
 
 // above gives the nested paths that a path is in, its own not counted.
@@ -77,17 +79,18 @@ func (s *fieldSet) above(path string) []string {
 
 // resolve puts the targets in the place of aliases. An alias that leads nowhere stays what it is: a type that nothing can be
 // asked of. The engine lets an alias lead to values alone, and only to those of the same nested objects.
-func (s *fieldSet) resolve(tree *mapping.Field) []string {
+func (s *fieldSet) resolve() []string {
 	var warnings []string
 	resolved := map[string]field{}
 	for _, name := range s.names {
-		if s.byName[name].Type != typeAlias {
+		alias := s.byName[name]
+		if alias.Type != typeAlias {
 			continue
 		}
 		var path string
-		_ = json.Unmarshal(tree.Lookup(name).Params["path"], &path) // anything but a name leads nowhere
+		_ = json.Unmarshal(alias.mapped.Params["path"], &path) // anything but a name leads nowhere
 		target, found := s.byName[path]
-		if !found || target.Type == typeAlias || tree.Lookup(path).Container() || !slices.Equal(target.Nested, s.byName[name].Nested) {
+		if !found || target.Type == typeAlias || target.mapped.Container() || !slices.Equal(target.Nested, alias.Nested) {
 			warnings = append(warnings, fmt.Sprintf("the field %q is an alias of %q, which it cannot stand for", name, path))
 			continue
 		}
@@ -115,19 +118,20 @@ func (s *fieldSet) addRuntime(tree *mapping.Field) []string {
 		return []string{"the runtime fields of the mapping are not understood and left out"}
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		s.shadow(tree, name, all[name].Type)
+		s.shadow(name, all[name].Type)
 		for _, sub := range slices.Sorted(maps.Keys(all[name].Fields)) {
-			s.shadow(tree, name+"."+sub, all[name].Fields[sub].Type)
+			s.shadow(name+"."+sub, all[name].Fields[sub].Type)
 		}
 	}
 	return nil
 }
 
-func (s *fieldSet) shadow(tree *mapping.Field, name, kind string) {
-	if mapped := tree.Lookup(name); kind == "" || name == "" || mapped != nil && mapped.Container() {
+func (s *fieldSet) shadow(name, kind string) {
+	old, known := s.byName[name]
+	if kind == "" || name == "" || old.mapped != nil && old.mapped.Container() {
 		return
 	}
-	if _, known := s.byName[name]; !known {
+	if !known {
 		s.names = append(s.names, name)
 	}
 	s.byName[name] = field{Field: sqon.Field{Type: kind}, path: name}

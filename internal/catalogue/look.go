@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"tutti/internal/catalogue/definition"
@@ -27,11 +28,11 @@ func Look(ctx context.Context, d definition.Definition, m Mappings) (*Model, *co
 	if err != nil {
 		return nil, readingProblem(ctx, err)
 	}
-	tree, failed := parse(raw)
+	whole, failed := parse(raw)
 	if failed != nil {
 		return nil, failed
 	}
-	return build(d, tree)
+	return build(d, whole)
 }
 
 // faulty gives the problem of a definition that nothing can be built of.
@@ -39,18 +40,30 @@ func faulty(d definition.Definition) *core.CatalogueProblem {
 	return problem(core.CatalogueSchemaBuild, core.MessageOf(d.Fault))
 }
 
-func parse(raw json.RawMessage) (*mapping.Field, *core.CatalogueProblem) {
-	tree, err := mapping.Parse(raw)
+// parsed is a mapping and its fields, which all catalogues of one index share.
+type parsed struct {
+	tree     *mapping.Field
+	fields   *fieldSet
+	warnings []string
+}
+
+func parse(raw json.RawMessage) (*parsed, *core.CatalogueProblem) {
+	tree, unnamed, err := mapping.ParseForeign(raw)
 	if err != nil {
 		return nil, problem(core.CatalogueMappingFetch, "the mapping of the index is not understood")
 	}
-	return tree, nil
+	p := &parsed{tree: tree}
+	p.fields, p.warnings = fieldsOf(tree)
+	for _, name := range unnamed {
+		p.warnings = append(p.warnings, fmt.Sprintf("the field %q is left out: a part of its name is empty", name))
+	}
+	return p, nil
 }
 
 // build makes the Model of a definition and a mapping.
-func build(d definition.Definition, tree *mapping.Field) (*Model, *core.CatalogueProblem) {
-	whole, warnings := fieldsOf(tree)
-	m := &Model{definition: d, tree: tree, root: tree, whole: whole, fields: whole, warnings: warnings}
+func build(d definition.Definition, p *parsed) (*Model, *core.CatalogueProblem) {
+	tree, whole := p.tree, p.fields
+	m := &Model{definition: d, tree: tree, root: tree, whole: whole, fields: whole, warnings: slices.Clone(p.warnings)}
 	if d.NestingPrefix != "" {
 		if fault := prefixFault(d.NestingPrefix, whole); fault != "" {
 			return nil, problem(core.CatalogueSchemaBuild, fault)
@@ -61,8 +74,8 @@ func build(d definition.Definition, tree *mapping.Field) (*Model, *core.Catalogu
 		return nil, problem(core.CatalogueSchemaBuild, "the mapping of the index has no fields to search")
 	}
 	m.extend()
-	access, denied := accessOf(d.Access, tree, whole)
-	m.access, m.warnings = access, append(m.warnings, denied...)
+	access, denied := accessOf(d.Access, whole)
+	m.access, m.warnings = access, append(denied, listed(m.warnings)...)
 	m.describe()
 	return m, nil
 }
@@ -83,7 +96,20 @@ func prefixFault(prefix string, whole *fieldSet) string {
 	}
 }
 
-// extend gives each field what the configuration says of it. A name may be written with __ for its dots.
+// maxWarnings is how many warnings about the fields of one catalogue are told: a configuration may be ahead of its mapping by all
+// of them.
+const maxWarnings = 20
+
+// listed gives the first warnings, and how many there are beside them.
+func listed(warnings []string) []string {
+	if more := len(warnings) - maxWarnings; more > 0 {
+		return append(warnings[:maxWarnings:maxWarnings], fmt.Sprintf("%d more warnings are not listed", more))
+	}
+	return warnings
+}
+
+// extend gives each field what the configuration says of it. A name may be written with __ for its dots. Of two for one field
+// the later counts, as for those of one spelling.
 func (m *Model) extend() {
 	m.extended = make(map[string]definition.ExtendedField, len(m.definition.Extended))
 	for _, e := range m.definition.Extended {
@@ -96,8 +122,7 @@ func (m *Model) extend() {
 			continue
 		}
 		if _, twice := m.extended[name]; twice {
-			m.warnings = append(m.warnings, fmt.Sprintf("extended describes the field %q more than once; the first counts", name))
-			continue
+			m.warnings = append(m.warnings, fmt.Sprintf("extended describes the field %q more than once: the later counts", name))
 		}
 		m.extended[name] = e
 	}

@@ -73,8 +73,19 @@ func (w *watch) replace(e *entry, d definition.Definition, now time.Time) {
 	e.catalogue = failed(d, unanswered())
 	e.tell(w.cfg.Logger)
 	if d.Fault == nil {
-		w.sources = append(w.sources, &source{index: d.Index, entries: []*entry{e}, due: now, answered: true})
+		w.follow(e, now)
 	}
+}
+
+// follow looks at the index of an entry that was mended, together with others that were.
+func (w *watch) follow(e *entry, now time.Time) {
+	for _, s := range w.sources {
+		if s.index == e.definition.Index && s.began.IsZero() { // nobody reads it yet
+			s.entries = append(s.entries, e)
+			return
+		}
+	}
+	w.sources = append(w.sources, &source{index: e.definition.Index, entries: []*entry{e}, due: now, answered: true})
 }
 
 // taken tells whether another catalogue has an id.

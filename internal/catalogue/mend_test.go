@@ -1,9 +1,12 @@
 package catalogue_test
 
 import (
+	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -146,6 +149,99 @@ func TestMendedInPart(t *testing.T) {
 		if n := strings.Count(w.log.String(), `reason=another`); n != 1 {
 			w.Errorf("the new fault was told %d times:\n%s", n, w.log)
 		}
+	})
+}
+
+// TestMendedTogether: those that search one index share the reading of its mapping.
+func TestMendedTogether(t *testing.T) {
+	in(t, func(w *world) {
+		sound := inFolder("s", "sound", "")
+		sound.Index = "shared"
+		w.engine.set("shared", gives(oneField))
+		f := w.startFolders(sound, inFolder("x", "x", "one"), inFolder("y", "y", "two"), inFolder("z", "z", "three"))
+		mended := []definition.Definition{inFolder("x", "x", ""), inFolder("y", "y", ""), inFolder("z", "z", "")}
+		for i := range mended {
+			mended[i].Index = "shared"
+		}
+		f.write(mended...)
+		w.at(40)
+		for _, id := range []string{"sound", "x", "y", "z"} {
+			w.state(id, nil)
+		}
+		w.askedAt("shared", 0, 1, 30, 31) // what is being read is left alone
+	})
+}
+
+// TestMendedAndNotReached: it is told like the failure of any other, and once.
+func TestMendedAndNotReached(t *testing.T) {
+	in(t, func(w *world) {
+		w.engine.set("x", fails(core.ErrIndexUnreachable))
+		f := w.startFolders(inFolder("x", "x", "one"))
+		f.write(inFolder("x", "x", ""))
+		w.at(10)
+		w.state("x", new(silent()))
+		w.stop()
+		if n := strings.Count(w.log.String(), "code=connection_error"); n != 1 {
+			w.Errorf("it was told %d times:\n%s", n, w.log)
+		}
+	})
+}
+
+// TestListedElsewhere: one that keeps its fault, but not its id, as another was mended to have that.
+func TestListedElsewhere(t *testing.T) {
+	in(t, func(w *world) {
+		f := w.startFolders(inFolder("x", "x", "one"), inFolder("y", "y", "two"))
+		w.engine.set("x", gives(oneField))
+		f.write(inFolder("x", "x-2", "one"), inFolder("y", "x", ""))
+		w.at(5)
+		w.state("x-2", new(unbuilt("one")))
+		w.state("x", nil)
+		if diff := cmp.Diff([]string{"x", "x-2"}, w.ids()); diff != "" {
+			w.Error(diff)
+		}
+	})
+}
+
+// TestMendedDuringTheStart: the start waits for those that were there at the beginning.
+func TestMendedDuringTheStart(t *testing.T) {
+	in(t, func(w *world) {
+		slow := func(context.Context) (json.RawMessage, error) {
+			time.Sleep(2 * time.Second)
+			return json.RawMessage(oneField), nil
+		}
+		w.engine.set("slow", slow)
+		w.engine.set("x", gives(oneField))
+		w.start([]definition.Definition{inFolder("s", "slow", ""), inFolder("x", "x", "one")}, func(c *catalogue.Config) {
+			c.StartWait = 10 * time.Second
+			c.Reload = func() []definition.Definition { return []definition.Definition{inFolder("x", "x", "")} }
+		})
+		if took := time.Since(w.engine.began); took != 2*time.Second {
+			w.Errorf("it took %s", took)
+		}
+		w.state("slow", nil)
+		w.state("x", nil)
+	})
+}
+
+// TestReadOnceAtATime: folders that are slow to read are not read again before that has ended.
+func TestReadOnceAtATime(t *testing.T) {
+	in(t, func(w *world) {
+		var reading, most atomic.Int64
+		w.engine.set("a", gives(oneField))
+		w.start([]definition.Definition{inFolder("a", "a", ""), inFolder("x", "x", "one")}, func(c *catalogue.Config) {
+			c.CheckEvery = time.Second
+			c.Reload = func() []definition.Definition {
+				most.Store(max(most.Load(), reading.Add(1)))
+				defer reading.Add(-1)
+				time.Sleep(5 * time.Second)
+				return nil
+			}
+		})
+		w.at(100)
+		if n := most.Load(); n != 1 {
+			w.Errorf("%d at once", n)
+		}
+		w.state("x", new(unbuilt("one")))
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -250,7 +251,7 @@ func TestExtended(t *testing.T) {
 	d.Extended = []definition.ExtendedField{
 		{FieldName: "k", DisplayName: "A Key", Unit: "kg", Description: "the key", DisplayType: "t"},
 		{FieldName: "o__k", DisplayName: "Inner"},
-		{FieldName: "o.k", DisplayName: "Late"},
+		{FieldName: "o.k", Unit: "Late"},
 		{FieldName: "x__y", Unit: "m"},
 		{FieldName: "data.k", DisplayName: "with the prefix"},
 		{FieldName: "none"},
@@ -261,14 +262,14 @@ func TestExtended(t *testing.T) {
 	want := &core.Catalogue{ID: "a", DocumentType: "analysis", Description: "what it is", Restricted: true, Fields: []core.CatalogueField{
 		{Name: "k", DisplayName: "A Key", Type: "keyword", Unit: "kg", Description: "the key"},
 		{Name: "o", DisplayName: "O", Type: "object"},
-		{Name: "o.k", DisplayName: "Inner", Type: "date"},
+		{Name: "o.k", DisplayName: "O K", Type: "date", Unit: "Late"},
 		{Name: "x__y", DisplayName: "X Y", Type: "long", Unit: "m"},
 	}}
 	if diff := cmp.Diff(want, m.Catalogue()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	warned(t, m,
-		`extended describes the field "o.k" more than once; the first counts`,
+		`extended describes the field "o.k" more than once: the later counts`,
 		`extended describes the field "data.k", which the mapping lacks`,
 		`extended describes the field "none", which the mapping lacks`,
 		`extended describes the field "", which the mapping lacks`)
@@ -286,13 +287,15 @@ func TestExtended(t *testing.T) {
 }
 
 func TestNestingPrefix(t *testing.T) {
-	const raw = `{"properties":{"k":{"type":"keyword"},"a":{"properties":{"b":{"properties":{"n":{"type":"nested","properties":{"k":{"type":"long"}}}}},"bc":{"type":"ip"}}}}}`
+	const raw = `{"properties":{"k":{"type":"keyword"},"a":{"properties":{"b":{"properties":{"n":{"type":"nested","properties":{"k":{"type":"long"},"o":{"properties":{"k":{"type":"long"}}}}}}},"bc":{"type":"ip"}}}}}`
 	d := minimal("a")
 	d.NestingPrefix = "a.b"
 	m := look(t, d, raw)
 	want := []shown{
 		{CatalogueField: core.CatalogueField{Name: "n", DisplayName: "N", Type: "nested"}, Path: "a.b.n", Nested: []string{"n"}},
 		{CatalogueField: core.CatalogueField{Name: "n.k", DisplayName: "N K", Type: "long"}, Path: "a.b.n.k", Nested: []string{"n"}},
+		{CatalogueField: core.CatalogueField{Name: "n.o", DisplayName: "N O", Type: "object"}, Path: "a.b.n.o", Nested: []string{"n"}},
+		{CatalogueField: core.CatalogueField{Name: "n.o.k", DisplayName: "O K", Type: "long"}, Path: "a.b.n.o.k", Nested: []string{"n"}},
 	}
 	if diff := cmp.Diff(want, shownFields(t, m)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -312,21 +315,23 @@ func TestNestingPrefix(t *testing.T) {
 		t.Errorf("got %q, %t", path, known)
 	}
 	for prefix, message := range map[string]string{
-		"x":      `the mapping of the index has no field "x", which nestingPrefix names`,
-		"a..b":   `the mapping of the index has no field "a..b", which nestingPrefix names`,
-		"a.":     `the mapping of the index has no field "a.", which nestingPrefix names`,
-		".":      `the mapping of the index has no field ".", which nestingPrefix names`,
-		"k":      `the field "k", which nestingPrefix names, is of type keyword and must be an object`,
-		"a.b.n":  `the field "a.b.n", which nestingPrefix names, is nested and must be an object`,
-		"a.bc":   `the field "a.bc", which nestingPrefix names, is of type ip and must be an object`,
-		"a.bc.x": `the mapping of the index has no field "a.bc.x", which nestingPrefix names`,
+		"x":       `the mapping of the index has no field "x", which nestingPrefix names`,
+		"a..b":    `the mapping of the index has no field "a..b", which nestingPrefix names`,
+		"a.":      `the mapping of the index has no field "a.", which nestingPrefix names`,
+		".":       `the mapping of the index has no field ".", which nestingPrefix names`,
+		"k":       `the field "k", which nestingPrefix names, is of type keyword and must be an object`,
+		"a.b.n":   `the field "a.b.n", which nestingPrefix names, is nested and must be an object`,
+		"a.b.n.o": `the field "a.b.n.o", which nestingPrefix names, is nested and must be an object`,
+		"a.bc":    `the field "a.bc", which nestingPrefix names, is of type ip and must be an object`,
+		"a.bc.x":  `the mapping of the index has no field "a.bc.x", which nestingPrefix names`,
 	} {
 		d.NestingPrefix = prefix
 		refused(t, d, fixed{raw: raw}, core.CatalogueProblem{Code: core.CatalogueSchemaBuild, Message: message})
 	}
-	d.NestingPrefix = "o"
-	refused(t, d, fixed{raw: `{"properties":{"k":{"type":"keyword"},"o":{"type":"object"}}}`},
-		core.CatalogueProblem{Code: core.CatalogueSchemaBuild, Message: "the mapping of the index has no fields to search"})
+	d.NestingPrefix = "o" // its fields come with the first document
+	if m := look(t, d, `{"properties":{"k":{"type":"keyword"},"o":{"type":"object"}}}`); len(m.Catalogue().Fields) > 0 {
+		t.Errorf("got %+v", m.Catalogue().Fields)
+	}
 }
 
 // TestAliasFields: an alias has the type, the nested paths and the values of its target, and one without a target is a
@@ -386,10 +391,80 @@ func TestRuntimeFields(t *testing.T) {
 		"the runtime fields of the mapping are not understood and left out")
 }
 
+// TestForeignMappings: whatever Elasticsearch takes for a mapping is a catalogue. The mappings are as 8.19 gave them back.
+func TestForeignMappings(t *testing.T) {
+	tests := []struct {
+		name, raw string
+		want      []string
+		warnings  []string
+	}{
+		{
+			"values below values", `{"subobjects":false,"properties":{"m.time":{"type":"long"},"m.time.min":{"type":"long"}}}`,
+			[]string{"m:object", "m.time:long", "m.time.min:long"},
+			nil,
+		},
+		{
+			"values below values of an object", `{"properties":{"k":{"type":"keyword"},"m":{"subobjects":false,"properties":{"time":{"type":"long"},"time.min":{"type":"long"}}}}}`,
+			[]string{"k:keyword", "m:object", "m.time:long", "m.time.min:long"},
+			nil,
+		},
+		{
+			"an alias of a value that holds values", `{"subobjects":false,"properties":{"time":{"type":"long"},"time.al":{"type":"alias","path":"time"},"time.al.x":{"type":"text"}}}`,
+			[]string{"time:long", "time.al:long", "time.al.x:text"},
+			nil,
+		},
+		{
+			"passthrough", `{"properties":{"attributes":{"type":"passthrough","priority":10,"dynamic":"true","properties":{"host":{"type":"keyword"},"o.x":{"type":"long"}}},"k":{"type":"keyword"}}}`,
+			[]string{"attributes:passthrough", "attributes.host:keyword", "attributes.o:object", "attributes.o.x:long", "k:keyword"},
+			nil,
+		},
+		{
+			"a type of tomorrow", `{"properties":{"t":{"type":"made_up","properties":{"n":{"type":"nested","properties":{"k":{"type":"keyword"}}}},"fields":{"f":{"type":"long"}}}}}`,
+			[]string{"t:made_up", "t.n:nested in t.n", "t.n.k:keyword in t.n", "t.f:long"},
+			nil,
+		},
+		{
+			"all else that a mapping may say", `{"dynamic":"true","_meta":{"a":[1]},"_routing":{"required":true},"_source":{"excludes":["x"]},"_data_stream_timestamp":{"enabled":true},
+			"dynamic_date_formats":["yyyy"],"dynamic_templates":[{"x":{"match":"*","mapping":{"type":"keyword"}}}],"date_detection":false,"numeric_detection":true,
+			"runtime":{"r":{"type":"keyword"}},"properties":{"e":{"type":"object","enabled":false},"o":{"dynamic":false,"properties":{"properties":{"type":"keyword"}}},"p":{"dynamic":1,"properties":{}}}}`,
+			[]string{"e:object", "o:object", "o.properties:keyword", "p:object", "r:keyword"},
+			nil,
+		},
+		{
+			"names with empty parts", `{"subobjects":false,"properties":{"a.":{"type":"alias","path":"a..b"},"a..b":{"type":"long"},".a":{"type":"long"},"k":{"type":"long"}}}`,
+			[]string{"k:long"},
+			[]string{
+				`the field ".a" is left out: a part of its name is empty`,
+				`the field "a." is left out: a part of its name is empty`,
+				`the field "a..b" is left out: a part of its name is empty`,
+			},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m := look(t, minimal("a"), tt.raw)
+			var got []string
+			for _, f := range shownFields(t, m) {
+				text := f.Name + ":" + f.Type
+				for _, path := range f.Nested {
+					text += " in " + path
+				}
+				got = append(got, text)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			warned(t, m, tt.warnings...)
+		})
+	}
+}
+
 // FuzzLook: whatever an engine gives for a mapping is a Model that agrees with itself, or a problem.
 func FuzzLook(f *testing.F) {
 	f.Add([]byte(file(f, "rich.json")), "data")
 	f.Add([]byte(oneField), "")
+	f.Add([]byte(`{"properties":{"a":{"properties":{"x":{"type":"object"}},"fields":{"x":{"fields":{"y":{"type":"alias","path":"k"}}}}},"k":{"type":"ip"}}}`), "a.x")
+	f.Add([]byte(`{"subobjects":false,"properties":{"a":{"type":"text"},"a.b":{"type":"keyword"},"a.":{"type":"alias","path":"a"}}}`), "a")
 	f.Add([]byte(`{"properties":{"a":{"properties":{"x":{"type":"long"}},"fields":{"x":{"type":"alias","path":"a"}}}},"runtime":{"a.x":{"type":"ip"}}}`), "a")
 	f.Add([]byte(`{"mappings":{"properties":{"a.b":{"type":"nested"},"a":{"type":"object"}}},"properties":5}`), "a.b")
 	f.Fuzz(func(t *testing.T, raw []byte, name string) {
@@ -458,5 +533,19 @@ func BenchmarkLook(b *testing.B) {
 		if _, problem := catalogue.Look(b.Context(), minimal("a"), fixed{raw: string(raw)}); problem != nil {
 			b.Fatal(problem)
 		}
+	}
+}
+
+// TestManyWarnings: a configuration that is far ahead of its mapping is told of, not recited.
+func TestManyWarnings(t *testing.T) {
+	d := minimal("a")
+	d.Access = &definition.AccessRule{Field: "nowhere", Scope: "{value}.READ"}
+	for i := range 10_000 {
+		d.Extended = append(d.Extended, definition.ExtendedField{FieldName: fmt.Sprintf("field_%d", i)})
+	}
+	warnings := look(t, d, oneField).Warnings()
+	if len(warnings) != 22 || !strings.Contains(warnings[0], "nowhere") || warnings[1] != `extended describes the field "field_0", which the mapping lacks` ||
+		warnings[21] != "9980 more warnings are not listed" {
+		t.Errorf("%d warnings, such as %q", len(warnings), warnings[max(0, len(warnings)-3):])
 	}
 }

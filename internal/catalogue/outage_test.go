@@ -1,8 +1,14 @@
 package catalogue_test
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"tutti/internal/catalogue"
 	"tutti/internal/catalogue/definition"
@@ -28,60 +34,263 @@ func TestManyOnOneIndex(t *testing.T) {
 	})
 }
 
-// TestManyOnAnEngineThatIsDown: once it is known to be down one index at a time looks for it, and the first answer brings
-// all back.
+// many gives names of indices that all answer like this.
+func (w *world) many(n int, r reading) []string {
+	ids := make([]string, n)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("c%03d", i)
+		w.engine.set(ids[i], r)
+	}
+	return ids
+}
+
+// drawing has the pauses shortened by chance, the same each time.
+func drawing(seed uint64) func(*catalogue.Config) {
+	return func(c *catalogue.Config) { c.Random = rand.New(rand.NewPCG(1, seed)).Float64 }
+}
+
+func steady(*catalogue.Config) {}
+
+// asked gives how often any index was asked.
+func (w *world) asked(ids []string) int {
+	n := 0
+	for _, id := range ids {
+		n += len(w.engine.seconds(id))
+	}
+	return n
+}
+
+// until sleeps in steps of a tenth of a second until so many of the catalogues are available, and gives when that was.
+func (w *world) until(ids []string, available int, limit float64) float64 {
+	w.Helper()
+	began := time.Since(w.engine.began).Seconds()
+	for step := 1; ; step++ {
+		at := began + float64(step)/10
+		if at > limit {
+			w.Fatalf("at %.1f s fewer than %d are available", limit, available)
+		}
+		w.at(at)
+		n := 0
+		for _, id := range ids {
+			if w.r.Model(id) != nil {
+				n++
+			}
+		}
+		if n >= available {
+			return at
+		}
+	}
+}
+
+// TestManyOnAnEngineThatIsDown: each index is asked once in each step of its own pauses, and the first answer brings all back.
 func TestManyOnAnEngineThatIsDown(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		r      reading
-		random float64
-	}{{"refusing", fails(core.ErrIndexUnreachable), 0}, {"refusing, with jitter", fails(core.ErrIndexUnreachable), 0.9}, {"hanging", hangs, 0}} {
+		change func(*catalogue.Config)
+		asked  []float64 // of each, at most
+		within float64   // of the first, all others
+	}{
+		{"refusing", fails(core.ErrIndexUnreachable), steady, []float64{0, 1, 3, 7, 15, 31, 63, 123, 183}, 0},
+		{"refusing, with jitter", fails(core.ErrIndexUnreachable), drawing(1), []float64{0, 0.8, 2.4, 5.6, 12, 24.8, 50.4, 98.4, 146.4, 194.4}, 1},
+		// A time-out is a part of the pause, and who is still waited for comes back as soon as that is over.
+		{"hanging", hangs, steady, []float64{0, 11, 22, 33, 44, 60, 92, 152}, 0},
+		{"hanging, with jitter", hangs, drawing(2), []float64{0, 10.8, 21.6, 32.4, 43.2, 56, 81.6, 129.6, 177.6}, 10},
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			in(t, func(w *world) {
-				var ids []string
-				for i := range 20 {
-					ids = append(ids, fmt.Sprintf("c%02d", i))
-					w.engine.set(ids[i], tt.r)
-				}
-				n := 0
-				w.start(these(ids...), func(c *catalogue.Config) {
-					c.Random = func() float64 { n++; return tt.random * float64(n%7) / 7 }
-				})
+				ids := w.many(20, tt.r)
+				w.start(these(ids...), tt.change)
 				w.at(200)
-				perSecond := map[int]int{}
 				for _, id := range ids {
-					for _, at := range w.engine.seconds(id) {
-						perSecond[int(at)]++
-					}
 					w.state(id, new(silent()))
-				}
-				if perSecond[0] < 20 {
-					w.Errorf("%d were asked at once at the start", perSecond[0])
-				}
-				for second, times := range perSecond {
-					if second > 0 && times > 2 {
-						w.Errorf("in second %d the engine was asked %d times", second, times)
+					got := w.engine.seconds(id)
+					if len(got) > len(tt.asked) {
+						w.Errorf("%s was asked at %v", id, got)
+					}
+					for i := range min(len(got), len(tt.asked)) {
+						if got[i] < tt.asked[i]-1e-6 {
+							w.Errorf("%s was asked at %v, which is sooner than %v", id, got, tt.asked)
+						}
 					}
 				}
 				for _, id := range ids {
 					w.engine.set(id, gives(oneField))
 				}
-				w.at(275)
+				before := w.asked(ids)
+				first := w.until(ids, 1, 262)
+				w.at(first + tt.within)
 				for _, id := range ids {
 					w.state(id, nil)
+				}
+				if n := w.asked(ids) - before; n != 20 {
+					w.Errorf("the engine was asked %d times until all were back", n)
 				}
 			})
 		})
 	}
 }
 
+// TestOneComesBack: what is the matter with other indices does not keep one that answers again from being seen.
+func TestOneComesBack(t *testing.T) {
+	for _, n := range []int{2, 20, 100} {
+		for name, bad := range map[string]reading{"hanging": hangs, "refusing": fails(core.ErrIndexUnreachable)} {
+			t.Run(fmt.Sprintf("%d %s", n, name), func(t *testing.T) {
+				for seed := range uint64(5) {
+					in(t, func(w *world) {
+						ids := w.many(n, bad)
+						w.start(these(ids...), drawing(seed))
+						answers := 300 + 13*float64(seed)
+						w.at(answers)
+						one := ids[n-1:]
+						w.engine.set(one[0], gives(oneField))
+						w.until(one, 1, answers+62)
+						w.at(answers + 63)
+						// Whoever still hangs or refuses is asked once more than otherwise, not again and again.
+						before := w.asked(ids[:n-1])
+						w.at(answers + 123)
+						if asked := w.asked(ids[:n-1]) - before; asked > 2*(n-1) {
+							w.Errorf("the others were asked %d times in a minute", asked)
+						}
+					})
+				}
+			})
+		}
+	}
+}
+
+// TestHealthyAmongHanging: an index that answers is looked at when it is due, however many others hang.
+func TestHealthyAmongHanging(t *testing.T) {
+	in(t, func(w *world) {
+		ids := w.many(100, hangs)
+		w.engine.set("healthy", gives(oneField))
+		w.start(append(these(ids...), minimal("healthy"), minimal("missing")))
+		w.r.Refresh("missing") // the last, but it goes before those that nobody has called for
+		w.at(1.1)              // the start has waited until 0.5
+		w.state("missing", new(missing()))
+		w.at(3)
+		w.state("healthy", nil)
+		w.at(400)
+		times := w.engine.seconds("healthy")
+		for i := 1; i < len(times); i++ {
+			if pause := times[i] - times[i-1]; pause < 30 || pause > 33 {
+				w.Errorf("after %.1f s it was looked at %.1f s later", times[i-1], pause)
+			}
+		}
+		if len(times) < 12 {
+			w.Errorf("it was looked at at %v", times)
+		}
+		// One that answers all the time says nothing about those that do not.
+		for _, id := range ids {
+			if n := len(w.engine.seconds(id)); n > 13 {
+				w.Errorf("%s was asked %d times", id, n)
+			}
+		}
+	})
+}
+
+// TestOnesThatComeAndGo: an engine that fails every other time does not have the others asked more than once in a second.
+func TestOnesThatComeAndGo(t *testing.T) {
+	for seed := range uint64(5) {
+		in(t, func(w *world) {
+			ids := w.many(20, fails(core.ErrIndexUnreachable))
+			for _, id := range ids[:10] {
+				n := 0
+				w.engine.set(id, func(context.Context) (json.RawMessage, error) {
+					if n++; n%6 < 3 { // three failed checks in a row, so that it fails
+						return nil, core.WrapError(core.CodeUnavailable, "secret", core.ErrIndexUnreachable)
+					}
+					return json.RawMessage(oneField), nil
+				})
+			}
+			w.start(these(ids...), drawing(seed), func(c *catalogue.Config) { c.CheckEvery = time.Second })
+			w.at(300)
+			for _, id := range ids[10:] {
+				times := w.engine.seconds(id)
+				for i := 1; i < len(times); i++ {
+					if times[i]-times[i-1] < 0.8-1e-6 {
+						w.Fatalf("%s was asked at %.2f s and again at %.2f s", id, times[i-1], times[i])
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestManyComeBack not all at the same moment, and never more than a few side by side.
+func TestManyComeBack(t *testing.T) {
+	in(t, func(w *world) {
+		ids := w.many(100, fails(core.ErrIndexUnreachable))
+		w.start(these(ids...), drawing(4))
+		w.at(200)
+		var now, most atomic.Int64
+		for _, id := range ids {
+			w.engine.set(id, func(context.Context) (json.RawMessage, error) {
+				for n := now.Add(1); ; {
+					if old := most.Load(); n <= old || most.CompareAndSwap(old, n) {
+						break
+					}
+				}
+				defer now.Add(-1)
+				time.Sleep(100 * time.Millisecond)
+				return json.RawMessage(oneField), nil
+			})
+		}
+		first := w.until(ids, 1, 262)
+		w.at(first + 1.3)
+		perTenth := map[int]int{}
+		for _, id := range ids {
+			w.state(id, nil)
+			times := w.engine.seconds(id)
+			perTenth[int(10*times[len(times)-1])]++
+		}
+		for tenth, n := range perTenth {
+			if n > 15 {
+				w.Errorf("%d were asked in one tenth of second %d", n, tenth/10)
+			}
+		}
+		if n := most.Load(); n > 15 {
+			w.Errorf("%d were asked side by side", n)
+		}
+	})
+}
+
+// TestCrowd: a start with many indices asks a few dozen side by side, the next as soon as one has answered or taken long.
+func TestCrowd(t *testing.T) {
+	in(t, func(w *world) {
+		ids := w.many(100, func(context.Context) (json.RawMessage, error) {
+			time.Sleep(100 * time.Millisecond)
+			return json.RawMessage(oneField), nil
+		})
+		slow := ids[:40]
+		for _, id := range slow {
+			w.engine.set(id, hangs)
+		}
+		w.start(these(ids...))
+		w.at(2)
+		var began []float64
+		for _, id := range ids {
+			began = append(began, w.engine.seconds(id)...)
+		}
+		slices.Sort(began)
+		at := map[float64]int{}
+		for _, second := range began {
+			at[second]++
+		}
+		// 32 that hang; the last 8 of those with 24 others; all others as those have answered, the 8 being long.
+		if at[0] != 32 || at[0.5] != 32 || at[0.6] != 24 || len(began) != 100 {
+			w.Errorf("they were asked at %v", at)
+		}
+		for _, id := range ids[40:] {
+			w.state(id, nil)
+		}
+	})
+}
+
 // TestEngineGoesDown: all that it served fail together after their third check, and come back together.
 func TestEngineGoesDown(t *testing.T) {
 	in(t, func(w *world) {
-		ids := []string{"a", "b", "c", "d", "e"}
-		for _, id := range ids {
-			w.engine.set(id, gives(oneField))
-		}
+		ids := w.many(5, gives(oneField))
 		w.start(these(ids...))
 		for _, id := range ids {
 			w.engine.set(id, fails(core.ErrIndexUnreachable))
@@ -103,13 +312,59 @@ func TestEngineGoesDown(t *testing.T) {
 		w.at(41)
 		for _, id := range ids {
 			w.state(id, nil)
+			w.askedAt(id, 0, 30, 35, 40, 41)
 		}
-		total := 0
-		for _, id := range ids {
-			total += len(w.engine.seconds(id))
-		}
-		if want := 5 + 5 + 1 + 1 + 5; total != want { // start, check, two for all, all again
-			w.Errorf("the engine was asked %d times, want %d", total, want)
-		}
+	})
+}
+
+// TestChecksAreNotHastened: an available catalogue fails by three checks of its own, whatever comes back beside it.
+func TestChecksAreNotHastened(t *testing.T) {
+	in(t, func(w *world) {
+		w.engine.set("a", gives(oneField))
+		w.engine.set("b", fails(core.ErrIndexUnreachable))
+		w.start(these("a", "b"))
+		w.engine.set("a", fails(core.ErrIndexUnreachable))
+		w.at(30.5)
+		w.engine.set("b", gives(oneField))
+		w.at(39.9)
+		w.state("b", nil)
+		w.state("a", nil)
+		w.askedAt("a", 0, 30, 35)
+		w.at(40)
+		w.state("a", new(silent()))
+	})
+}
+
+// TestComesBackWhileOneHangs: a look that hung while its engine came back is not followed by a long pause.
+func TestComesBackWhileOneHangs(t *testing.T) {
+	in(t, func(w *world) {
+		w.engine.set("a", hangs)
+		w.engine.set("b", fails(core.ErrIndexUnreachable))
+		w.start(these("a", "b"))
+		w.at(182)
+		w.askedAt("a", 0, 11, 22, 33, 44, 60, 92, 152)
+		w.at(215) // a has hung since 212
+		w.engine.set("a", gives(oneField))
+		w.engine.set("b", gives(oneField))
+		w.r.Refresh("b")
+		w.at(222)
+		w.state("b", nil)
+		w.state("a", nil)
+		w.askedAt("a", 0, 11, 22, 33, 44, 60, 92, 152, 212, 222)
+	})
+	// What has another reason to fail keeps its pauses.
+	in(t, func(w *world) {
+		w.engine.set("a", func(context.Context) (json.RawMessage, error) {
+			time.Sleep(2 * time.Second)
+			return nil, core.WrapError(core.CodeIndexBlocked, "secret", core.ErrIndexMissing)
+		})
+		w.engine.set("b", fails(core.ErrIndexUnreachable))
+		w.start(these("a", "b"))
+		w.at(35) // a is looked at since 34
+		w.engine.set("b", gives(oneField))
+		w.r.Refresh("b")
+		w.at(60)
+		w.state("b", nil)
+		w.askedAt("a", 0, 3, 6, 10, 18, 34)
 	})
 }

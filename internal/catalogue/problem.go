@@ -17,8 +17,8 @@ func unanswered() *core.CatalogueProblem {
 	return problem(core.CatalogueConnectionError, "the index has not answered yet")
 }
 
-// readingProblem says why a mapping could not be read. What the engine said stays out of it; the messages of core.CodeInvalid
-// and core.CodeConflict are about names that the configuration and the mapping chose.
+// readingProblem says why a mapping could not be read. What the engine said stays out of it; the message of core.CodeConflict is
+// about names that the mapping chose.
 func readingProblem(ctx context.Context, err error) *core.CatalogueProblem {
 	switch {
 	case errors.Is(err, core.ErrIndexMissing):
@@ -30,14 +30,17 @@ func readingProblem(ctx context.Context, err error) *core.CatalogueProblem {
 	}
 	switch core.CodeOf(err) {
 	case core.CodeInvalid:
+		if refused, is := errors.AsType[*core.Error](err); is && refused.Err != nil {
+			break // the engine's refusal, which is not about the name: that is looked at before it is asked
+		}
 		return problem(core.CatalogueSchemaBuild, "the name that the catalogue gives for its index is not one of an index")
 	case core.CodeConflict:
 		return problem(core.CatalogueSchemaBuild, core.MessageOf(err))
 	case core.CodeInternal:
 		return problem(core.CatalogueUnknown, "the catalogue could not be loaded")
 	default:
-		return problem(core.CatalogueMappingFetch, "the mapping of the index could not be read")
 	}
+	return problem(core.CatalogueMappingFetch, "the mapping of the index could not be read")
 }
 
 // definite tells whether a problem is the engine's clear word, or the configuration's fault: asking again soon would say the

@@ -50,7 +50,7 @@ func New(defs []definition.Definition, m Mappings, cfg Config) *Registry {
 	return r
 }
 
-// Start begins to look at all indices, side by side, and waits for their first answers, not longer than Config.StartWait. It
+// Start begins to look at all indices, a few dozen side by side, and waits for their first answers, not longer than Config.StartWait. It
 // never fails because of a catalogue. CodeConflict when it was called before, CodeUnavailable when ctx ends first; the
 // background work goes on until Stop then too.
 func (r *Registry) Start(ctx context.Context) error {

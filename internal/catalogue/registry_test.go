@@ -238,6 +238,27 @@ func TestMappingChanges(t *testing.T) {
 		// One that cannot be built of its mapping is tried again soon, those beside it not later than otherwise.
 		w.askedAt("a", 0, 1, 3, 7, 15, 31)
 		w.askedAt("b", 0, 30)
+		w.engine.set("a", gives(oneField))
+		w.at(150)
+		w.state("prefixed", new(unbuilt(`the mapping of the index has no field "data", which nestingPrefix names`)))
+		w.askedAt("a", 0, 1, 3, 7, 15, 31, 61, 62, 64, 68, 76, 92, 122)
+		// What fails together has its pauses from the beginning.
+		w.engine.set("a", nil)
+		w.at(156)
+		w.state("a", new(missing()))
+		w.askedAt("a", 0, 1, 3, 7, 15, 31, 61, 62, 64, 68, 76, 92, 122, 152, 153, 155)
+	})
+}
+
+// TestPausesBeginAnew when an index can be read again, although nothing can be built of its mapping yet.
+func TestPausesBeginAnew(t *testing.T) {
+	in(t, func(w *world) {
+		w.start(these("a"))
+		w.at(40)
+		w.engine.set("a", gives(`{}`))
+		w.at(80)
+		w.state("a", new(unbuilt(noFields)))
+		w.askedAt("a", 0, 1, 3, 7, 15, 31, 63, 64, 66, 70, 78)
 	})
 }
 
@@ -288,6 +309,51 @@ func TestRefresh(t *testing.T) {
 				w.Errorf("%d fields", n)
 			}
 			w.askedAt("a", 0, 32, 34)
+		})
+	})
+	t.Run("while a look that fails is under way", func(t *testing.T) {
+		in(t, func(w *world) {
+			failing := func(context.Context) (json.RawMessage, error) {
+				time.Sleep(2 * time.Second)
+				return nil, core.WrapError(core.CodeUnavailable, "secret", core.ErrIndexUnreachable)
+			}
+			w.engine.set("a", gives(oneField))
+			w.start(these("a"))
+			w.engine.set("a", failing)
+			w.at(31)
+			w.r.Refresh("a")
+			w.engine.set("a", gives(twoFields))
+			w.at(32)
+			if n := len(w.r.Catalogues().Named("a").Fields); n != 2 {
+				w.Errorf("%d fields", n)
+			}
+			w.askedAt("a", 0, 30, 32)
+
+			// Each look counts once: it fails with the third.
+			w.engine.set("a", failing)
+			w.at(63)
+			w.r.Refresh("a")
+			w.at(70)
+			w.state("a", nil)
+			w.at(73)
+			w.askedAt("a", 0, 30, 32, 62, 64, 71)
+			w.state("a", new(silent()))
+		})
+	})
+	t.Run("of one that is not reached", func(t *testing.T) {
+		in(t, func(w *world) {
+			w.engine.set("a", fails(core.ErrIndexUnreachable))
+			w.engine.set("b", fails(core.ErrIndexUnreachable))
+			w.start(these("a", "b"))
+			w.at(31.1) // both have just failed
+			w.r.Refresh("a")
+			w.at(31.2)
+			w.askedAt("a", 0, 1, 3, 7, 15, 31, 31.1)
+			w.askedAt("b", 0, 1, 3, 7, 15, 31)
+			w.engine.set("a", gives(oneField))
+			w.r.Refresh("a")
+			synctest.Wait()
+			w.state("a", nil)
 		})
 	})
 	t.Run("before the start", func(t *testing.T) {

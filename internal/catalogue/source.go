@@ -35,8 +35,9 @@ type source struct {
 	raw     json.RawMessage
 	results []built
 
-	// due is when to look next; busy is true while that is done, again asks for another look right after it.
-	due         time.Time
+	// due is when to look next, began when the last look began; busy is true while that is done, again asks for another one
+	// right after it.
+	due, began  time.Time
 	busy, again bool
 	answered    bool
 	// reading tells that the last reading succeeded, or failed too few times to count: misses in a row.
@@ -46,6 +47,23 @@ type source struct {
 	tries int
 	// unreached is true when the last look did not reach the engine.
 	unreached bool
+}
+
+// hasten looks not later than at a time, but no sooner than firstRetry after the last look. An index that is being read is not
+// hastened: its catalogues are available, and fail by the number of their checks.
+func (s *source) hasten(at time.Time) {
+	if rested := s.began.Add(firstRetry); rested.After(at) {
+		at = rested
+	}
+	if s.unreached && !s.reading && s.due.After(at) {
+		s.due = at
+	}
+}
+
+// later looks one pause after a look that has ended. A look that hung was a part of the pause, so that an index that hangs is
+// asked as often as one that refuses, but for a moment of rest.
+func (s *source) later(now time.Time, pause time.Duration) time.Time {
+	return now.Add(max(pause-now.Sub(s.began), min(pause, firstRetry)))
 }
 
 // answer is what came of one look at an index.
@@ -59,6 +77,11 @@ type answer struct {
 	err     error
 }
 
+// unreached tells whether the engine was not reached.
+func (a answer) unreached() bool {
+	return a.problem != nil && a.problem.Code == core.CatalogueConnectionError
+}
+
 // look reads the mapping and builds what has changed. It only reads s, which nobody changes while it is busy.
 func (s *source) look(ctx context.Context, m Mappings, cfg Config) answer {
 	ctx, cancel := context.WithTimeout(ctx, cfg.Timeout)
@@ -70,14 +93,14 @@ func (s *source) look(ctx context.Context, m Mappings, cfg Config) answer {
 	if s.raw != nil && bytes.Equal(raw, s.raw) {
 		return answer{source: s, raw: s.raw, results: s.results}
 	}
-	tree, unread := parse(raw)
+	whole, unread := parse(raw)
 	if unread != nil {
 		return answer{source: s, problem: unread}
 	}
 	results := make([]built, len(s.entries))
 	for i, e := range s.entries {
 		b := &results[i]
-		if b.model, b.problem = build(e.definition, tree); b.problem != nil {
+		if b.model, b.problem = build(e.definition, whole); b.problem != nil {
 			continue
 		}
 		if err := cfg.Accept(b.model); err != nil {

@@ -7,12 +7,15 @@ import (
 	"time"
 
 	"tutti/internal/catalogue/definition"
-	"tutti/internal/core"
 )
 
 const (
-	// sparing is how long an engine that was not reached is left alone.
-	sparing = time.Second
+	// crowd is how many looks are begun side by side. One that has taken longer than patience is not counted any more: it may
+	// hang, and the others shall not wait for it.
+	crowd    = 32
+	patience = 500 * time.Millisecond
+	// together is the time over which more than a crowd is looked at when their engine has come back.
+	together = time.Second
 	// never is the pause when nothing is due.
 	never = time.Hour
 )
@@ -25,14 +28,8 @@ type watch struct {
 	answers chan answer
 	looks   sync.WaitGroup
 	waiting int // sources that have not answered yet
-
-	// An engine that is not reached is looked for through one index at a time, whose answer counts for all that were not
-	// reached either: many catalogues cost it no more than one.
-	down  bool
-	since time.Time
-	last  answer
-	probe *source
-
+	// back is when the others were last hastened, as an index that was not reached had answered.
+	back    time.Time
 	mending mending
 }
 
@@ -45,7 +42,7 @@ func newWatch(r *Registry) *watch {
 		}
 		s := byIndex[e.definition.Index]
 		if s == nil {
-			s = &source{index: e.definition.Index}
+			s = &source{index: e.definition.Index, due: time.Now()}
 			byIndex[s.index] = s
 			w.sources = append(w.sources, s)
 		}
@@ -90,26 +87,28 @@ func (w *watch) begin() {
 	}
 }
 
-// dispatch begins the looks that are due and gives the time to the next one.
+// dispatch begins the looks that are due, those that have waited longest first, and gives the time to the next one.
 func (w *watch) dispatch(ctx context.Context, now time.Time) time.Duration {
-	pause := never
+	pause, room, free := never, patience, crowd
+	var due []*source
 	for _, s := range w.sources {
 		switch {
+		case s.busy && now.Sub(s.began) < patience:
+			free--
+			room = min(room, patience-now.Sub(s.began))
 		case s.busy:
-			continue
 		case s.due.After(now):
 			pause = min(pause, s.due.Sub(now))
-			continue
-		case w.down && s.unreached && w.probe != nil:
-			continue // the answer that is awaited counts for this one too
-		case w.down && s.unreached && now.Sub(w.since) < sparing:
-			w.settle(s, w.last, now)
-			pause = min(pause, max(0, s.due.Sub(now)))
-			continue
-		case w.down && s.unreached:
-			w.probe = s
+		default:
+			due = append(due, s)
 		}
-		s.busy = true
+	}
+	slices.SortStableFunc(due, func(a, b *source) int { return a.due.Compare(b.due) })
+	if len(due) > free {
+		due, pause = due[:free], min(pause, room)
+	}
+	for _, s := range due {
+		s.busy, s.began = true, now
 		w.looks.Go(func() {
 			a := s.look(ctx, w.mappings, w.cfg)
 			select {
@@ -121,7 +120,7 @@ func (w *watch) dispatch(ctx context.Context, now time.Time) time.Duration {
 	return pause
 }
 
-// refresh makes due what Refresh was called for, be the engine spared or not.
+// refresh makes due what Refresh was called for, whatever its pause.
 func (w *watch) refresh() {
 	asked := w.takeAsked()
 	for _, s := range w.sources {
@@ -132,39 +131,17 @@ func (w *watch) refresh() {
 			s.again = true // what is under way may have begun before the change
 			continue
 		}
-		s.due, s.unreached = time.Time{}, false
+		s.due = time.Time{}
 	}
 }
 
-// take takes the answer of a look that has ended.
+// take brings a source and its catalogues to the answer of a look that has ended.
 func (w *watch) take(a answer, now time.Time) {
 	s := a.source
-	s.busy = false
-	if w.probe == s {
-		w.probe = nil
-	}
-	if a.problem != nil && a.problem.Code == core.CatalogueConnectionError {
-		w.down, w.since, w.last = true, now, a
-	} else if w.down {
-		w.down = false
-		for _, other := range w.sources {
-			if other.unreached {
-				other.due = now
-			}
-		}
-	}
-	w.settle(s, a, now)
-	if s.again {
-		s.again, s.due = false, now
-	}
-}
-
-// settle brings a source and its catalogues to what an answer says, its own or that of another index of an engine that was
-// not reached.
-func (w *watch) settle(s *source, a answer, now time.Time) {
-	s.unreached = a.problem != nil && a.problem.Code == core.CatalogueConnectionError
+	back := s.unreached && !a.unreached()
+	s.busy, s.unreached = false, a.unreached()
 	if a.problem != nil {
-		s.due = now.Add(w.unread(s, a))
+		s.due = w.unread(s, a, now)
 	} else {
 		s.due = now.Add(w.read(s, a))
 	}
@@ -175,6 +152,34 @@ func (w *watch) settle(s *source, a answer, now time.Time) {
 		}
 	}
 	w.publish()
+	switch {
+	case s.again:
+		s.again, s.due = false, now
+	case w.back.After(s.began): // while this look hung
+		s.hasten(now)
+	}
+	if back && now.Sub(w.back) >= together { // else they have just been hastened
+		w.hasten(now)
+	}
+}
+
+// hasten has all catalogues that failed because their engine was not reached looked at soon, as one of them was: it may be the
+// engine of them all.
+func (w *watch) hasten(now time.Time) {
+	w.back = now
+	var failed []*source
+	for _, s := range w.sources {
+		if s.unreached && !s.busy {
+			failed = append(failed, s)
+		}
+	}
+	for i, s := range failed {
+		at := now
+		if len(failed) > crowd {
+			at = at.Add(together * time.Duration(i) / time.Duration(len(failed)))
+		}
+		s.hasten(at)
+	}
 }
 
 // read takes a mapping, and gives the pause to the next check.
@@ -198,20 +203,20 @@ func (w *watch) read(s *source, a answer) time.Duration {
 	}
 }
 
-// unread takes a failure to read the mapping, and gives the pause to the next try. Catalogues that are available stay so
-// until it is certain.
-func (w *watch) unread(s *source, a answer) time.Duration {
+// unread takes a failure to read the mapping, and gives the time of the next try. Catalogues that are available stay so until
+// it is certain.
+func (w *watch) unread(s *source, a answer, now time.Time) time.Time {
 	if s.reading {
 		s.misses++
 		if s.misses < maxMisses && !definite(a.problem.Code) {
-			return min(recheckAfter, w.cfg.CheckEvery)
+			return now.Add(min(recheckAfter, w.cfg.CheckEvery))
 		}
 		s.reading, s.tries = false, 0
 	}
 	for _, e := range s.entries {
 		e.become(w.cfg.Logger, built{problem: a.problem}, a.err)
 	}
-	return w.jittered(backoff(&s.tries))
+	return s.later(now, w.jittered(backoff(&s.tries)))
 }
 
 // jittered shortens a pause by chance.

@@ -129,7 +129,7 @@ func united(alias string, all map[string]json.RawMessage) (json.RawMessage, erro
 	}
 	var whole *mapping.Field
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		tree, err := mapping.Parse(all[name])
+		tree, _, err := mapping.ParseForeign(all[name])
 		if err != nil {
 			return nil, core.WrapError(core.CodeUnsupported, "the mapping of "+alias+" cannot be understood", err)
 		}
