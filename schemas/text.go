@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"tutti/internal/core"
 )
 
 // Lengths that a message shows of what a client sent or a schema says.
@@ -46,11 +48,7 @@ func counted(n int, singular, plural string) string {
 
 // pointerToken writes one token of a JSON pointer (RFC 6901) with its slash.
 func pointerToken(dst []byte, token string) []byte {
-	dst = append(dst, '/')
-	if !strings.ContainsAny(token, "~/") {
-		return append(dst, token...)
-	}
-	return append(dst, strings.NewReplacer("~", "~0", "/", "~1").Replace(token)...)
+	return core.AppendPointer(dst, token)
 }
 
 // appendJSON writes v as JSON. <, > and & stay as they are: no answer is read as HTML.

@@ -1,7 +1,6 @@
 package sqon
 
 import (
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,9 +9,13 @@ import (
 )
 
 // Check holds f against the fields of a catalogue: that every name is known, every operator one that Operators gives for
-// the field's type (All and SomeNotIn are for every type), every pivot a nested path, every plain value one that a number, a
-// date or a boolean can have, and that Hoist can place the clauses that a pivot does not bind. What it refuses is a
-// core.Error of CodeInvalid like those of Parse, with pointers into what was parsed.
+// the field's type (All and SomeNotIn are for every type), every pivot a nested path, every value of a number, a date, a
+// boolean or an ip one that it can have (Term says which), and that Hoist can place the clauses that a pivot does not bind.
+// An alias that leads to no field is of no type that can be asked for. What it refuses is a core.Error of CodeInvalid like
+// those of Parse, with pointers into what was parsed.
+//
+// The cost grows with the filter, not with the number of fields, but for one thing: when fields is a Names, the first name
+// that is unknown is compared with all of them, within the bounds of core.Meant, and a nearest one is told for that alone.
 //
 // Check comes before Normalize, which drops values and so moves what is behind them.
 func (f Filter) Check(fields Fields) error {
@@ -28,14 +31,19 @@ func (f Filter) Check(fields Fields) error {
 	return c.err()
 }
 
+// typeAlias is the type of an alias that stands for no field: one that does has the type of that.
+const typeAlias = "alias"
+
 // checker goes through a filter once.
 type checker struct {
 	faults
 	fields Fields
-	// pivots are those around the node, the outermost first.
+	// pivots are those around the node, the outermost first, each path once.
 	pivots []string
 	// unbound tells that some clause or pivot is not about the element of the innermost pivot around it.
 	unbound bool
+	// hinted tells that the nearest name has been looked for.
+	hinted bool
 }
 
 // node checks a node and what is below it.
@@ -43,7 +51,7 @@ func (c *checker) node(n *Node) {
 	if c.full() {
 		return
 	}
-	if n.Pivot != "" {
+	if n.Pivot != "" && !slices.Contains(c.pivots, n.Pivot) {
 		c.pivot(n)
 		c.pivots = append(c.pivots, n.Pivot)
 		defer func() { c.pivots = c.pivots[:len(c.pivots)-1] }()
@@ -59,6 +67,10 @@ func (c *checker) node(n *Node) {
 		field, known := c.fields.Field(name)
 		if !known {
 			c.add(namePointer(n, i), KeywordFieldName, "unknown field "+excerpt(name)+c.meant(name))
+			continue
+		}
+		if field.Type == typeAlias {
+			c.add(namePointer(n, i), KeywordFieldName, "the field "+excerpt(name)+" is an alias that leads to no field")
 			continue
 		}
 		if !n.Op.applies(field.Type) {
@@ -90,17 +102,28 @@ func (c *checker) pivot(n *Node) {
 
 // bound notes whether a field is about something else than the innermost pivot around it.
 func (c *checker) bound(field Field) {
-	if last := len(c.pivots) - 1; last >= 0 && !slices.Contains(field.Nested, c.pivots[last]) {
-		c.unbound = true
-	}
+	c.unbound = c.unbound || about(field, c.pivots) < len(c.pivots)
 }
 
-// meant gives the end of a message that names the field which was likely meant.
+// about gives which of the paths that are bound a field is about, counted from 1 on, 0 for none and so for the document: the
+// longest that it is below, wherever that was bound.
+func about(field Field, bound []string) int {
+	for _, path := range slices.Backward(field.Nested) {
+		if i := slices.Index(bound, path); i >= 0 {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// meant gives the end of a message that names the field which was likely meant, for the first that is asked for: a client
+// that knows no names would have all of them compared for each of its own.
 func (c *checker) meant(name string) string {
 	names, ok := c.fields.(Names)
-	if !ok {
+	if !ok || c.hinted {
 		return ""
 	}
+	c.hinted = true
 	if word := core.Meant(name, names.Names()); word != "" {
 		return ", did you mean " + excerpt(word) + "?"
 	}
@@ -113,72 +136,4 @@ func namePointer(n *Node, i int) string {
 		return n.Pointer + "/content/fieldNames/" + strconv.Itoa(i)
 	}
 	return n.Pointer + "/content/fieldName"
-}
-
-// values checks that the values can be such of the field's type.
-func (c *checker) values(n *Node, fieldType string) {
-	class := classOf(fieldType)
-	if class != numberClass && class != dateClass && class != booleanClass || n.Op == Wildcard {
-		return
-	}
-	for i, v := range n.Values {
-		if n.Op.shape() == listShape {
-			term := v.Term()
-			if term.Kind != TermText {
-				continue
-			}
-			v.Text = term.Text
-		}
-		if class.holds(v) {
-			continue
-		}
-		if len(n.Values) == 1 {
-			// It may have stood without a list; the value as a whole is there either way.
-			i = -1
-		}
-		c.add(valuePointer(n, i), KeywordValue, excerpt(v.Text)+" is "+class.refusal())
-		if c.full() {
-			return
-		}
-	}
-}
-
-// maxPlainDigits is a length below which every number without an exponent is finite.
-const maxPlainDigits = 300
-
-// holds tells whether v can be a value of a class of types.
-func (c class) holds(v Value) bool {
-	switch c {
-	case numberClass:
-		if v.Kind == Bool || v.Text == "" || numberLength(v.Text) != len(v.Text) {
-			return false
-		}
-		if len(v.Text) < maxPlainDigits && !strings.ContainsAny(v.Text, "eE") {
-			return true
-		}
-		x, err := strconv.ParseFloat(v.Text, 64)
-		return err == nil && !math.IsInf(x, 0)
-	case dateClass:
-		if v.Kind == String {
-			return isDate(v.Text)
-		}
-		_, _, err := v.Date()
-		return err == nil
-	case booleanClass:
-		return v.Kind != Number && (v.Text == "true" || v.Text == "false")
-	default:
-		return true
-	}
-}
-
-// refusal says what a value is not.
-func (c class) refusal() string {
-	switch c {
-	case numberClass:
-		return "no number"
-	case dateClass:
-		return "no ISO 8601 date and no number of milliseconds"
-	default:
-		return "neither true nor false"
-	}
 }

@@ -1,6 +1,7 @@
 package sqon_test
 
 import (
+	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -39,6 +40,8 @@ func small() catalogue {
 		"when":             {Type: "date"},
 		"done":             {Type: "boolean"},
 		"note":             {Type: "text"},
+		"at":               {Type: "ip"},
+		"lost":             {Type: "alias"},
 		"donor":            {Type: "object"},
 		"files":            {Type: "nested", Nested: files},
 		"files.type":       {Type: "keyword", Nested: files},
@@ -62,7 +65,15 @@ func TestCheckAccepts(t *testing.T) {
 		"all of a number":          clauseOf("all", "age", `[1]`),
 		"some-not-in of a text":    clauseOf("some-not-in", "note", `"x"`),
 		"numbers and their texts":  clauseOf("in", "age", `[1,-2.5,"3","4e2"]`),
-		"no plain numbers":         clauseOf("not-in", "age", `["__missing__","1*","set_id:x"]`),
+		"numbers as Java has them": clauseOf("in", "age", `["007","+5","-0.10",".5","5.","+.5e-07","1E+2"]`),
+		"numbers out of range":     clauseOf("in", "age", `[1e300,99999999999999999999,0.5]`),
+		"a range of such a number": clauseOf("gt", "weight", `"+007.5"`),
+		"no plain numbers":         clauseOf("not-in", "age", `["__missing__","set_id:x"]`),
+		"no plain booleans":        clauseOf("all", "done", `["__missing__","set_id:x"]`),
+		"addresses":                clauseOf("in", "at", `["10.0.0.1","::1","2001:DB8::1","::ffff:10.0.0.1","__missing__","set_id:x"]`),
+		"a pattern of addresses":   `{"op":"filter","content":{"fieldNames":["at"],"value":"10.*"}}`,
+		"a pattern of booleans":    `{"op":"filter","content":{"fieldNames":["done"],"value":"t*"}}`,
+		"all kinds of dates":       clauseOf("in", "when", `["2024-03-05T10","2024-03-05T","1709634030123","-1.5",1.5,"2024-W10-2","2024-065"]`),
 		"a range":                  clauseOf("<=", "weight", `"7.5"`),
 		"between dates":            clauseOf("between", "when", `["2024","2024-03-05T10:20:30Z"]`),
 		"a date in milliseconds":   clauseOf(">=", "when", `1709634030123`),
@@ -101,11 +112,32 @@ func TestCheckRefuses(t *testing.T) {
 		"one that is none":     {clauseOf("all", "weight", `["x"]`), []string{`/content/value|value|"x" is no number`}},
 		"pattern in a range":   {clauseOf("gt", "age", `"1*"`), []string{`/content/value|value|"1*" is no number`}},
 		"missing in a range":   {clauseOf("between", "when", `["__missing__","2024"]`), []string{`/content/value/0|value|"__missing__" is no ISO 8601 date and no number of milliseconds`}},
-		"no date":              {clauseOf("in", "when", `["2024-13",true,1.5]`), []string{`/content/value/0|value|"2024-13" is no ISO 8601 date and no number of milliseconds`, `/content/value/1|value|"true" is no ISO 8601 date and no number of milliseconds`, `/content/value/2|value|"1.5" is no ISO 8601 date and no number of milliseconds`}},
-		"no boolean":           {clauseOf("not-in", "done", `["yes",1,"TRUE"]`), []string{`/content/value/0|value|"yes" is neither true nor false`, `/content/value/1|value|"1" is neither true nor false`, `/content/value/2|value|"TRUE" is neither true nor false`}},
-		"pivot unknown":        {`{"op":"and","pivot":"file","content":[]}`, []string{`/pivot|pivot|unknown pivot "file", did you mean "files"?`}},
-		"pivot an object":      {`{"op":"and","pivot":"donor","content":[]}`, []string{`/pivot|pivot|the pivot "donor" is not a nested path, it has the type object`}},
-		"pivot a field":        {`{"op":"and","content":[{"op":"in","pivot":"files.type","content":{"fieldName":"files.type","value":1}}]}`, []string{`/content/0/pivot|pivot|the pivot "files.type" is not a nested path, it has the type keyword`}},
+		"no date":              {clauseOf("in", "when", `["2024-13",true,1.5e0]`), []string{`/content/value/0|value|"2024-13" is no ISO 8601 date and no number of milliseconds`, `/content/value/1|value|"true" is no ISO 8601 date and no number of milliseconds`, `/content/value/2|value|"1.5e0" is no ISO 8601 date and no number of milliseconds`}},
+		"no address": {clauseOf("in", "at", `["10.0.0.0/8","10.0.0","010.0.0.1","fe80::1%eth0","",1,true]`), []string{
+			`/content/value/0|value|"10.0.0.0/8" is no IP address`, `/content/value/1|value|"10.0.0" is no IP address`,
+			`/content/value/2|value|"010.0.0.1" is no IP address`, `/content/value/3|value|"fe80::1%eth0" is no IP address`,
+			`/content/value/4|value|"" is no IP address`, `/content/value/5|value|"1" is no IP address`, `/content/value/6|value|"true" is no IP address`,
+		}},
+		"no numerals":              {clauseOf("in", "weight", `["+","-.","1e","1e+","--1","+-1","1.2.3","1d","1_0","NaN"]`), noNumbers("+", "-.", "1e", "1e+", "--1", "+-1", "1.2.3", "1d", "1_0", "NaN")},
+		"a pattern in in":          {clauseOf("in", "age", `["1","1*"]`), []string{`/content/value/1|value|"1*" is a pattern, which is for texts alone`}},
+		"a pattern in not-in":      {clauseOf("not-in", "when", `["2024*"]`), []string{`/content/value|value|"2024*" is a pattern, which is for texts alone`}},
+		"a pattern in some-not-in": {clauseOf("some-not-in", "done", `["t*","true"]`), []string{`/content/value/0|value|"t*" is a pattern, which is for texts alone`}},
+		"a pattern in all":         {clauseOf("all", "at", `"10.*"`), []string{`/content/value|value|"10.*" is a pattern, which is for texts alone`}},
+		"an escaped pattern":       {clauseOf("in", "age", `"1\\*"`), []string{`/content/value|value|"1*" is no number`}},
+		"an alias to nowhere":      {clauseOf("in", "lost", `"x"`), []string{`/content/fieldName|fieldName|the field "lost" is an alias that leads to no field`}},
+		"wildcard on an alias":     {`{"op":"filter","content":{"fieldNames":["sex","lost"],"value":"x"}}`, []string{`/content/fieldNames/1|fieldName|the field "lost" is an alias that leads to no field`}},
+		"an op of a later name":    {`{"op":"filter","content":{"fieldNames":["sex","age"],"value":"x"}}`, []string{`/op|op|"wildcard" does not apply to the field "age" of type long, which takes ` + numbers}},
+		"only the first is hinted": {
+			`{"op":"and","content":[` + clauseOf("in", "sx", `1`) + `,` + clauseOf("in", "agee", `1`) + `,{"op":"and","pivot":"file","content":[]}]}`,
+			[]string{
+				`/content/0/content/fieldName|fieldName|unknown field "sx", did you mean "sex"?`, `/content/1/content/fieldName|fieldName|unknown field "agee"`,
+				`/content/2/pivot|pivot|unknown pivot "file"`,
+			},
+		},
+		"no boolean":      {clauseOf("not-in", "done", `["yes",1,"TRUE"]`), []string{`/content/value/0|value|"yes" is neither true nor false`, `/content/value/1|value|"1" is neither true nor false`, `/content/value/2|value|"TRUE" is neither true nor false`}},
+		"pivot unknown":   {`{"op":"and","pivot":"file","content":[]}`, []string{`/pivot|pivot|unknown pivot "file", did you mean "files"?`}},
+		"pivot an object": {`{"op":"and","pivot":"donor","content":[]}`, []string{`/pivot|pivot|the pivot "donor" is not a nested path, it has the type object`}},
+		"pivot a field":   {`{"op":"and","content":[{"op":"in","pivot":"files.type","content":{"fieldName":"files.type","value":1}}]}`, []string{`/content/0/pivot|pivot|the pivot "files.type" is not a nested path, it has the type keyword`}},
 		"faults at several places": {
 			`{"op":"or","content":[` + clauseOf("in", "x.y", `1`) + `,null,` + clauseOf("in", "done", `7`) + `]}`,
 			[]string{`/content/0/content/fieldName|fieldName|unknown field "x.y"`, `/content/2/content/value|value|"7" is neither true nor false`},
@@ -117,6 +149,52 @@ func TestCheckRefuses(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// noNumbers gives a violation for each of several values.
+func noNumbers(values ...string) []string {
+	for i, v := range values {
+		values[i] = fmt.Sprintf("/content/value/%d|value|%q is no number", i, v)
+	}
+	return values
+}
+
+// counted counts how often names are asked for, and how many are told.
+type counted struct {
+	catalogue
+	names       []string
+	asked, told int
+}
+
+func (c *counted) Names() iter.Seq[string] {
+	c.asked++
+	return func(yield func(string) bool) {
+		for _, name := range c.names {
+			if c.told++; !yield(name) {
+				return
+			}
+		}
+	}
+}
+
+// TestCheckOfManyUnknownNames: what is unknown is compared with all names once, and not even with all of them to the end.
+func TestCheckOfManyUnknownNames(t *testing.T) {
+	fields := &counted{catalogue: small()}
+	for i := range 10_000 {
+		fields.names = append(fields.names, fmt.Sprintf("%030d%030d", i*7919, i*104729))
+	}
+	var clauses []string
+	for i := range 20 {
+		clauses = append(clauses, clauseOf("in", fmt.Sprintf("%060x", (i+1)*0x9e3779b97f4a), `1`))
+	}
+	err := parsed(t, `{"op":"and","content":[`+strings.Join(clauses, ",")+`]}`).Check(fields)
+	if got := refused(t, err); len(got) != 20 {
+		t.Errorf("%d faults", len(got))
+	}
+	// 70,000 names of 60 bytes are all that four million steps are enough for, if they are only read.
+	if fields.asked != 1 || fields.told > 70_000 {
+		t.Errorf("names were asked for %d times, %d were told", fields.asked, fields.told)
 	}
 }
 
@@ -162,7 +240,11 @@ func TestOperators(t *testing.T) {
 					"between": clauseOf("between", "a", `[1,2]`),
 				}[op]
 				if text == "" {
-					text = clauseOf(op, "a", map[bool]string{true: `true`, false: `1`}[fieldType == "boolean"])
+					value, special := map[string]string{"boolean": `true`, "ip": `"10.0.0.1"`}[fieldType]
+					if !special {
+						value = `1`
+					}
+					text = clauseOf(op, "a", value)
 				}
 				if err := parsed(t, text).Check(fields); err != nil {
 					t.Error(err)

@@ -231,7 +231,7 @@ func (p *parser) judgeValues(r *reading, wants shape) bool {
 	switch {
 	case wants == rangeShape && len(n.Values) != 1:
 		return count(" takes exactly one value")
-	case wants == betweenShape && (len(n.Values) != 2 || r.clause.scalar):
+	case wants == betweenShape && len(n.Values) != 2:
 		return count(" takes exactly two values")
 	case wants == patternShape && len(n.Values) == 0:
 		return count(" takes at least one value")

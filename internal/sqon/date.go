@@ -3,87 +3,165 @@ package sqon
 import (
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"tutti/internal/core"
 )
 
-// maxMillis is how far from 1970 a date can be, in milliseconds: what a date of JavaScript can be.
-const maxMillis = 8.64e15
-
-// ParseDate reads an ISO 8601 date: a year ("2024"), a month ("2024-03"), a day ("2024-03-05"), or a day and a time of
-// hours and minutes with optional seconds, fraction of up to nine digits and offset ("2024-03-05T10:20:30.5+01:00"; Z, ±hh,
-// ±hhmm, ±hh:mm). Without an offset it is UTC. It gives the time that the text covers in UTC, from its first instant to
-// the first instant behind it: a year for a year, a second for a time with seconds, a millisecond for three digits of
-// fraction. So x is at "2024-03" when from ≤ x < to, after it when x ≥ to, and not after it when x < to.
+// ParseDate reads a date as a document's field may hold it, and every date of ISO 8601 in its extended format:
+//
+//   - a year ("2024"), a month ("2024-03"), a week ("2024-W10"), a day ("2024-03-05", "2024-W10-2", "2024-065");
+//   - a day and a time of hours with optional minutes, seconds and fraction of up to nine digits, and an optional offset of
+//     at most 18 hours ("2024-03-05T10:20:30.5+01:00"; Z, ±hh, ±hhmm, ±hh:mm); without an offset it is UTC. T24:00 is the
+//     first instant of the next day. A "T" may be the end, which says no more than the day;
+//   - a number of milliseconds from 1970 in UTC, of up to 18 digits and with an optional fraction. Four digits alone are a
+//     year, so that "20240305" is no day.
+//
+// But for weeks, ordinal days and T24:00 that is what the search engine's default format of dates reads
+// (strict_date_optional_time||epoch_millis), with the same meaning. It gives the time that the text covers in UTC, from its
+// first instant to the first instant behind it: a year for a year, a second for a time with seconds, a millisecond for
+// three digits of fraction and for a whole number of milliseconds, at least a nanosecond. So x is at "2024-03" when
+// from ≤ x < to, after it when x ≥ to, and not after it when x < to. The years of milliseconds reach far beyond 9999.
 //
 // Every error is of CodeInvalid.
 func ParseDate(text string) (from, to time.Time, err error) {
 	d := dateReader{text: text}
-	if !d.read() {
-		return time.Time{}, time.Time{}, core.NewError(core.CodeInvalid, excerpt(text)+" is no ISO 8601 date")
+	if d.read() {
+		from, to = d.covered()
+		return from, to, nil
 	}
-	from, to = d.covered()
-	return from, to, nil
+	if m, ok := readMillis(text); ok {
+		from, to = m.covered()
+		return from, to, nil
+	}
+	return time.Time{}, time.Time{}, core.NewError(core.CodeInvalid, excerpt(text)+" is "+dateClass.lacks())
 }
 
-// Date gives the time that v covers as a date: that of ParseDate for a string, and for a number the millisecond that it
-// counts from 1970 in UTC. Every error is of CodeInvalid.
+// Date gives the time that v covers as a date: that of ParseDate for a string and for a number, which the search engine
+// reads by its digits too, so that 2024 is a year. A number with an exponent is the millisecond that it counts from 1970.
+// Every error is of CodeInvalid.
 func (v Value) Date() (from, to time.Time, err error) {
-	switch v.Kind {
-	case String:
-		return ParseDate(v.Text)
-	case Number:
+	switch {
+	case v.Kind == Bool:
+		return time.Time{}, time.Time{}, core.NewError(core.CodeInvalid, v.Text+" is no date")
+	case v.Kind == Number && strings.ContainsAny(v.Text, "eE"):
 		ms, err := strconv.ParseFloat(v.Text, 64)
-		if err != nil || ms != math.Trunc(ms) || math.Abs(ms) > maxMillis {
+		if err != nil || ms != math.Trunc(ms) || math.Abs(ms) >= maxMillis {
 			return time.Time{}, time.Time{}, core.NewError(core.CodeInvalid, excerpt(v.Text)+" is no date in milliseconds")
 		}
-		from = time.UnixMilli(int64(ms)).UTC()
-		return from, from.Add(time.Millisecond), nil
+		from, to = millis{whole: int64(ms), precision: time.Millisecond}.covered()
+		return from, to, nil
 	default:
-		return time.Time{}, time.Time{}, core.NewError(core.CodeInvalid, v.Text+" is no date")
+		return ParseDate(v.Text)
 	}
 }
 
-// isDate tells whether ParseDate reads a text, without working out what it covers.
-func isDate(text string) bool {
-	d := dateReader{text: text}
-	return d.read()
+// isDate tells whether Date reads a value, without working out what it covers.
+func (v Value) isDate() bool {
+	if v.Kind != String {
+		_, _, err := v.Date()
+		return err == nil
+	}
+	d := dateReader{text: v.Text}
+	if d.read() {
+		return true
+	}
+	_, ok := readMillis(v.Text)
+	return ok
 }
+
+// unit is how much a date without a time covers.
+type unit int
+
+const (
+	unitYear unit = iota
+	unitMonth
+	unitWeek
+	unitDay
+)
 
 // dateReader takes a date apart from its front.
 type dateReader struct {
 	// text is what has not been read.
 	text string
-	// month and day are 0 when the date has none.
-	year, month, day int
+	unit unit
+	year int
+	// month and day are the first that the date covers. The day may be before or after those of the month: it is counted
+	// from the year's beginning where the date says so.
+	month, day int
 	// clock is the time of day in UTC, exact to precision, which is 0 when the date has no time.
 	clock, precision time.Duration
 }
 
 // read tells whether the whole text is a date.
 func (d *dateReader) read() bool {
-	return d.readDay() && d.text == ""
+	if !d.readDay() {
+		return false
+	}
+	if d.unit == unitDay && d.take('T') && d.text != "" && !d.readTime() {
+		return false
+	}
+	return d.text == ""
 }
 
+// readDay reads what comes before the time.
 func (d *dateReader) readDay() bool {
 	var ok bool
+	d.month, d.day = 1, 1
 	if d.year, ok = d.digits(4, 0, 9999); !ok || !d.take('-') {
 		return ok
 	}
+	if d.take('W') {
+		return d.readWeek()
+	}
+	if len(d.text) > 2 && isDigit(d.text[2]) {
+		d.unit = unitDay
+		d.day, ok = d.digits(3, 1, daysOf(d.year))
+		return ok
+	}
+	d.unit = unitMonth
 	if d.month, ok = d.digits(2, 1, 12); !ok || !d.take('-') {
 		return ok
 	}
-	if d.day, ok = d.digits(2, 1, daysIn(d.year, d.month)); !ok || !d.take('T') {
-		return ok
-	}
-	if !d.readClock() {
-		return false
-	}
-	offset, ok := d.offset()
-	d.clock -= offset
+	d.unit = unitDay
+	d.day, ok = d.digits(2, 1, daysIn(d.year, d.month))
 	return ok
 }
+
+// readWeek reads a week and a day of it.
+func (d *dateReader) readWeek() bool {
+	monday, weeks := weeksOf(d.year)
+	week, ok := d.digits(2, 1, weeks)
+	d.unit, d.day = unitWeek, monday+7*(week-1)
+	if !ok || !d.take('-') {
+		return ok
+	}
+	weekday, ok := d.digits(1, 1, 7)
+	d.unit, d.day = unitDay, d.day+weekday-1
+	return ok
+}
+
+// weeksOf gives the day of January, from -2 on, with which the first of the weeks that ISO 8601 counts for a year begins,
+// and how many there are: the first is the one that has the year's first Thursday.
+func weeksOf(year int) (monday, weeks int) {
+	first := time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC).Weekday()
+	weeks = 52
+	if first == time.Thursday || first == time.Wednesday && daysOf(year) == 366 {
+		weeks = 53
+	}
+	switch {
+	case first == time.Sunday:
+		return 2, weeks
+	case first <= time.Thursday:
+		return 2 - int(first), weeks
+	default:
+		return 9 - int(first), weeks
+	}
+}
+
+// daysOf gives the number of days of a year.
+func daysOf(year int) int { return 337 + daysIn(year, 2) }
 
 // daysIn gives the number of days of a month of the Gregorian calendar.
 func daysIn(year, month int) int {
@@ -102,28 +180,41 @@ func daysIn(year, month int) int {
 
 // covered gives the time that the date covers.
 func (d *dateReader) covered() (from, to time.Time) {
-	from = time.Date(d.year, time.Month(max(d.month, 1)), max(d.day, 1), 0, 0, 0, 0, time.UTC)
+	from = time.Date(d.year, time.Month(d.month), d.day, 0, 0, 0, 0, time.UTC)
 	switch {
-	case d.month == 0:
-		return from, from.AddDate(1, 0, 0)
-	case d.day == 0:
-		return from, from.AddDate(0, 1, 0)
-	case d.precision == 0:
-		return from, from.AddDate(0, 0, 1)
-	default:
+	case d.precision > 0:
 		from = from.Add(d.clock)
 		return from, from.Add(d.precision)
+	case d.unit == unitYear:
+		return from, from.AddDate(1, 0, 0)
+	case d.unit == unitMonth:
+		return from, from.AddDate(0, 1, 0)
+	case d.unit == unitWeek:
+		return from, from.AddDate(0, 0, 7)
+	default:
+		return from, from.AddDate(0, 0, 1)
 	}
 }
 
-// readClock reads a time of day and how exact it is.
-func (d *dateReader) readClock() bool {
-	hour, ok := d.digits(2, 0, 23)
-	if !ok || !d.take(':') {
+// readTime reads a time of day and its offset.
+func (d *dateReader) readTime() bool {
+	if !d.readClock() || d.clock > 24*time.Hour {
 		return false
 	}
+	offset, ok := d.offset()
+	d.clock -= offset
+	return ok
+}
+
+// readClock reads a time of day, which may be over 24 hours, and how exact it is.
+func (d *dateReader) readClock() bool {
+	hour, ok := d.digits(2, 0, 24)
+	d.clock, d.precision = time.Duration(hour)*time.Hour, time.Hour
+	if !ok || !d.take(':') {
+		return ok
+	}
 	minute, ok := d.digits(2, 0, 59)
-	d.clock = time.Duration(hour)*time.Hour + time.Duration(minute)*time.Minute
+	d.clock += time.Duration(minute) * time.Minute
 	d.precision = time.Minute
 	if !ok || !d.take(':') {
 		return ok
@@ -135,13 +226,16 @@ func (d *dateReader) readClock() bool {
 		return ok
 	}
 	read := 0
-	for ; d.precision > 1 && d.text != "" && '0' <= d.text[0] && d.text[0] <= '9'; read++ {
+	for ; d.precision > 1 && d.text != "" && isDigit(d.text[0]); read++ {
 		d.precision /= 10
 		d.clock += time.Duration(d.text[0]-'0') * d.precision
 		d.text = d.text[1:]
 	}
 	return read > 0
 }
+
+// maxOffset is how far a local time can be from UTC, in Java and so in the search engine.
+const maxOffset = 18 * time.Hour
 
 // offset reads how far the local time is ahead of UTC, 0 when nothing says so.
 func (d *dateReader) offset() (time.Duration, bool) {
@@ -154,12 +248,13 @@ func (d *dateReader) offset() (time.Duration, bool) {
 	case !d.take('+'):
 		return 0, false
 	}
-	hours, ok := d.digits(2, 0, 23)
+	hours, ok := d.digits(2, 0, 99)
 	minutes := 0
 	if colon := d.take(':'); ok && (colon || d.text != "") {
 		minutes, ok = d.digits(2, 0, 59)
 	}
-	return sign * (time.Duration(hours)*time.Hour + time.Duration(minutes)*time.Minute), ok
+	offset := time.Duration(hours)*time.Hour + time.Duration(minutes)*time.Minute
+	return sign * offset, ok && offset <= maxOffset
 }
 
 // take takes a character when it is the next.
@@ -179,7 +274,7 @@ func (d *dateReader) digits(n, least, most int) (int, bool) {
 	number := 0
 	for i := range n {
 		c := d.text[i]
-		if c < '0' || c > '9' {
+		if !isDigit(c) {
 			return 0, false
 		}
 		number = number*10 + int(c-'0')
@@ -187,3 +282,5 @@ func (d *dateReader) digits(n, least, most int) (int, bool) {
 	d.text = d.text[n:]
 	return number, least <= number && number <= most
 }
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }

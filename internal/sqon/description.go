@@ -22,7 +22,7 @@ type describedOperators struct {
 }
 
 // describedOperator is an operator of clauses. ValueType is written like a type of TypeScript; a date is a string in ISO
-// 8601, or the number of milliseconds since 1970.
+// 8601, or the number of milliseconds since 1970 (ParseDate).
 type describedOperator struct {
 	Op       Operator `json:"op"`
 	FieldRef string   `json:"fieldRef"`

@@ -8,12 +8,16 @@
 // # What a pivot binds
 //
 // A pivot on P asks for one element of P for which everything below it holds, so a document without elements never matches.
-// A clause, or a pivot, is about the innermost element that a pivot around it has bound and that its field is below; with
-// none, it is about the document. So under a pivot on files, a clause on files.type or files.index.size is about the one file
-// that was bound, and a clause on donor.sex keeps its own meaning, at the document:
+// A clause, or a pivot, is about the element of the longest path that a pivot around it has bound and that its field is
+// below, in whatever order the pivots stand; with none, it is about the document. So under a pivot on files, a clause on
+// files.type or files.index.size is about the one file that was bound, and a clause on donor.sex keeps its own meaning, at
+// the document:
 //
 //	pivot files: and(files.type in [bam], donor.sex in [F])   some file is a bam, and the donor is F
 //	pivot files: or(files.type in [bam], donor.sex in [F])    there is a file, and it is a bam or the donor is F
+//
+// A pivot on files inside of one on files.index asks for a file of its own, since files is not below files.index; but a clause
+// on files.index.size stays about the index that was bound, inside of it too.
 //
 // A pivot on a path that is bound already is about that same element. The pivots null and "." stand for none: existing
 // clients send both.
@@ -23,4 +27,10 @@
 // The content of a wildcard may have a string member entity, which existing clients keep their own notes in; it means nothing
 // here, and is not printed. Everything else that is unknown is refused, a content member field or fields too: no server of
 // today reads them.
+//
+// # What is refused beside the contract
+//
+// So that every engine gives the same answer, Check decides what values a type can be compared with: a number, a date, a
+// boolean or an ip takes no pattern in In, NotIn, SomeNotIn and All, and an ip no network. An alias that leads to no field
+// takes nothing. What equals what is told at Term and ParseDate.
 package sqon

@@ -45,17 +45,15 @@ type evaluator struct {
 	lost bool
 }
 
-// scope gives the row that a field is asked of.
+// scope gives the row that a field is asked of: the element of the longest path that is bound.
 func (e *evaluator) scope(env []bound, name string) *row {
-	nested := e.fields[name].Nested
-	for i, b := range slices.Backward(env) {
-		if slices.Contains(nested, b.path) {
-			return b.row
-		}
-		if e.strict && i == len(env)-1 {
-			e.lost = true
+	for _, path := range slices.Backward(e.fields[name].Nested) {
+		if i := slices.IndexFunc(env, func(b bound) bool { return b.path == path }); i >= 0 {
+			e.lost = e.lost || e.strict && i < len(env)-1
+			return env[i].row
 		}
 	}
+	e.lost = e.lost || e.strict && len(env) > 0
 	return e.document
 }
 

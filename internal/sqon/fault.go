@@ -102,17 +102,17 @@ func excerpt(text string) string {
 	return strconv.Quote(text)
 }
 
-// pointerPart escapes a name for a JSON pointer (RFC 6901), without what is invalid UTF-8 or too long to be told.
+// pointerPart shortens a name that is too long to be told in a pointer.
 func pointerPart(name string) string {
 	const most = 200
-	if len(name) > most {
-		cut := most
-		for cut > 0 && !utf8.RuneStart(name[cut]) {
-			cut--
-		}
-		name = name[:cut] + "…"
+	if len(name) <= most {
+		return name
 	}
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+	cut := most
+	for cut > 0 && !utf8.RuneStart(name[cut]) {
+		cut--
+	}
+	return name[:cut] + "…"
 }
 
 // meant gives the end of a message that names the nearest valid word, "" when none is near.

@@ -13,9 +13,9 @@ const maxAlternatives = 16
 // one answer for all of its elements; a Wildcard on fields that stand at different places becomes one of each; a pivot on a
 // path that is bound already goes. f is given back as it is when there is nothing to move.
 //
-// A pivot around or(bound, not bound) in an and becomes one for each alternative. When there would be more than 16, or the
-// result over the limits of Parse, the error is a core.Error of CodeInvalid that points at the pivot. Names that fields does
-// not know are taken to be the document's: Check comes first.
+// A pivot around or(bound, not bound) in an and becomes one for each alternative. When there would be more than 16, the error
+// is a core.Error of CodeInvalid that points at the pivot; when the result would be over MaxDepth, MaxNodes or MaxValues, one
+// that points at the filter. Names that fields does not know are taken to be the document's: Check comes first.
 func (f Filter) Hoist(fields Fields) (Filter, error) {
 	if f.Root == nil {
 		return f, nil
@@ -29,7 +29,7 @@ func (f Filter) Hoist(fields Fields) (Filter, error) {
 		return Filter{}, err
 	}
 	if m := (measure{}); m.over(root) {
-		h.add(f.Root.Pointer, KeywordPivot, "the clauses that the pivots of the filter do not bind make it too large")
+		h.add(f.Root.Pointer, KeywordPivot, "the clauses that the pivots of the filter do not bind make it too large or too deep")
 		return Filter{}, h.err()
 	}
 	return Filter{Root: root}, nil
@@ -76,15 +76,10 @@ const (
 	mixed = inside | outside
 )
 
-// levelOf gives the innermost bound path that a field is below.
+// levelOf gives which of the bound paths a field is about.
 func (h *hoister) levelOf(name string) int {
 	field, _ := h.fields.Field(name)
-	for i, pivot := range slices.Backward(h.pivots) {
-		if slices.Contains(field.Nested, pivot) {
-			return i + 1
-		}
-	}
-	return 0
+	return about(field, h.pivots)
 }
 
 // node rebuilds a node: groups of clauses and pivots, each with its level.
@@ -294,9 +289,9 @@ func (s *splitter) refuse() {
 	}
 }
 
-// measure counts what a tree holds.
+// measure counts what a tree holds, and how deep in it the node is that is counted.
 type measure struct {
-	nodes, values int
+	nodes, values, depth int
 }
 
 // over counts a tree and tells whether it is over the limits of Parse; then it counts no further.
@@ -306,5 +301,8 @@ func (m *measure) over(n *Node) bool {
 	if n.Op == Wildcard {
 		m.values += len(n.Fields)
 	}
-	return m.nodes > MaxNodes || m.values > MaxValues || slices.ContainsFunc(n.Content, m.over)
+	m.depth++
+	over := m.nodes > MaxNodes || m.values > MaxValues || m.depth > MaxDepth || slices.ContainsFunc(n.Content, m.over)
+	m.depth--
+	return over
 }

@@ -57,6 +57,9 @@ func TestHoist(t *testing.T) {
 		"the document far out":  {group(sqon.And, "files", size, group(sqon.And, "files.index", index, sex)), "and(sex files:and(files.size files.index:files.index.type))"},
 		"a pivot beside":        {group(sqon.And, "files", size, group(sqon.And, "kin", kin)), "and(kin:and(kin.sex) files:files.size)"},
 		"the same pivot inside": {group(sqon.And, "files", size, group(sqon.Or, "files", kind)), "files:and(files.size or(files.type))"},
+		"an ancestor inside":    {group(sqon.And, "files.index", index, group(sqon.And, "files", clause("files.index.size"))), "and(files:and() files.index:and(files.index.type files.index.size))"},
+		"both of them inside":   {group(sqon.And, "files.index", index, group(sqon.Or, "files", clause("files.index.size"), size)), "or(and(files:files.size files.index:files.index.type) and(files:and() files.index:and(files.index.type files.index.size)))"},
+		"a third one inside":    {group(sqon.And, "files", size, group(sqon.And, "files.index", index, group(sqon.And, "files", kind))), "files:and(files.size files.type files.index:files.index.type)"},
 		"the inner one outside": {group(sqon.And, "files.index", index, group(sqon.And, "files", size)), "and(files:and(files.size) files.index:files.index.type)"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -157,7 +160,33 @@ func TestHoistRefuses(t *testing.T) {
 		t.Error(err)
 	}
 	many.Content = append(many.Content, clause("files.type"))
-	const tooMany = `/pivot|pivot|the pivot "files" has more than 16 alternatives with clauses that it does not bind`
+	// One that is bound already hides the innermost from nobody.
+	hidden := group(sqon.And, "files", group(sqon.And, "files.index", group(sqon.Or, "files")))
+	for range 17 {
+		or := hidden.Content[0].Content[0]
+		or.Content = append(or.Content, group(sqon.And, "", clause("files.index.type"), clause("files.type")))
+	}
+	hidden.Content[0].Pointer = "/content/0"
+	// Sixteen alternatives of two thousand groups.
+	wide := ors(4)
+	for range 2_000 {
+		wide.Content = append(wide.Content, group(sqon.Or, ""))
+	}
+	// With a pivot at the last place but one, an and stays as deep and an or becomes deeper.
+	deep := func(op sqon.Operator) *sqon.Node {
+		n := group(op, "files", clause("files.type"), clause("sex"))
+		for range sqon.MaxDepth - 2 {
+			n = group(sqon.Not, "", n)
+		}
+		return n
+	}
+	if err := (sqon.Filter{Root: deep(sqon.And)}).Check(small()); err != nil {
+		t.Error(err)
+	}
+	const (
+		tooLarge = "|pivot|the clauses that the pivots of the filter do not bind make it too large or too deep"
+		tooMany  = `/pivot|pivot|the pivot "files" has more than 16 alternatives with clauses that it does not bind`
+	)
 	for name, tt := range map[string]struct {
 		root *sqon.Node
 		want string
@@ -168,8 +197,11 @@ func TestHoistRefuses(t *testing.T) {
 		"too many values": {
 			group(sqon.And, "files", &sqon.Node{Op: sqon.In, Fields: []string{"files.type"}, Values: make([]sqon.Value, 6_000)},
 				group(sqon.Or, "", clause("files.type"), clause("sex"))),
-			"|pivot|the clauses that the pivots of the filter do not bind make it too large",
+			tooLarge,
 		},
+		"too many nodes":    {wide, tooLarge},
+		"too deep":          {deep(sqon.Or), tooLarge},
+		"a bound one again": {hidden, strings.ReplaceAll("/content/0"+tooMany, `"files"`, `"files.index"`)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := sqon.Filter{Root: tt.root}.Check(small())
@@ -177,5 +209,43 @@ func TestHoistRefuses(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestPivotInAnyOrder: a pivot on an ancestor does not bind another element of what is bound already (CONTRACT section 4).
+func TestPivotInAnyOrder(t *testing.T) {
+	in := func(field, value string) string { return clauseOf("in", field, `"`+value+`"`) }
+	document := &row{children: []*row{{path: "files", children: []*row{
+		{path: "files.index", values: map[string][]string{"files.index.type": {"x"}, "files.index.size": {"1"}}},
+		{path: "files.index", values: map[string][]string{"files.index.type": {"y"}, "files.index.size": {"2"}}},
+	}}}}
+	for name, tt := range map[string]struct {
+		first, second string
+		want          bool
+	}{
+		"of two elements": {in("files.index.type", "x"), in("files.index.type", "y"), false},
+		"of one element":  {in("files.index.type", "y"), in("files.index.size", "2"), true},
+	} {
+		for order, text := range map[string]string{
+			"the ancestor inside":  `{"op":"and","pivot":"files.index","content":[` + tt.first + `,{"op":"and","pivot":"files","content":[` + tt.second + `]}]}`,
+			"the ancestor outside": `{"op":"and","pivot":"files","content":[{"op":"and","pivot":"files.index","content":[` + tt.first + `,` + tt.second + `]}]}`,
+			"the ancestor between": `{"op":"and","pivot":"files.index","content":[{"op":"and","pivot":"files","content":[{"op":"and","pivot":"files.index","content":[` + tt.first + `,` + tt.second + `]}]}]}`,
+		} {
+			t.Run(name+", "+order, func(t *testing.T) {
+				f := parsed(t, text)
+				if got := found(f, document); got != tt.want {
+					t.Errorf("%t, want %t", got, tt.want)
+				}
+				hoisted, err := f.Hoist(small())
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, form := range []sqon.Filter{hoisted, hoisted.Normalize()} {
+					if got, strict := foundStrictly(form, document); got != tt.want || !strict {
+						t.Errorf("%s: %t (strict: %t), want %t", printed(form), got, strict, tt.want)
+					}
+				}
+			})
+		}
 	}
 }

@@ -48,7 +48,11 @@ func TestNormalize(t *testing.T) {
 		"a pivot's two nots":      {pivot("not", not(c+`,`+a)), pivot("or", c+`,`+a)},
 		"not of a pivot":          {not(pivot("not", c)), not(pivot("not", c))},
 		"ands in a pivot":         {pivot("and", a+`,`+and(b+`,`+c)), pivot("and", a+`,`+b+`,`+c)},
-		"the same pivot inside":   {pivot("and", a+`,`+or(b+`,`+pivot("or", a+`,`+c))), pivot("and", a+`,`+or(b+`,`+a+`,`+c))},
+		"the same pivot further in": {
+			pivot("and", a+`,{"op":"or","pivot":"files.index","content":[`+b+`,`+pivot("or", a+`,`+c)+`]}`),
+			pivot("and", a+`,{"op":"or","pivot":"files.index","content":[`+b+`,`+a+`,`+c+`]}`),
+		},
+		"the same pivot inside": {pivot("and", a+`,`+or(b+`,`+pivot("or", a+`,`+c))), pivot("and", a+`,`+or(b+`,`+a+`,`+c))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := parsed(t, tt.text)

@@ -101,7 +101,7 @@ func fieldOperators() []Operator {
 // not. The slice is the caller's.
 func Operators(fieldType string) []string {
 	switch classOf(fieldType) {
-	case exactClass, booleanClass:
+	case exactClass, addressClass, booleanClass:
 		return []string{"in", "not-in", "some-not-in", "all", "filter"}
 	case numberClass, dateClass:
 		return []string{"in", "not-in", "gt", "gte", "lt", "lte", "between"}
@@ -117,6 +117,8 @@ const (
 	otherClass class = iota
 	// exactClass holds texts that are found as a whole.
 	exactClass
+	// addressClass holds addresses of the internet.
+	addressClass
 	booleanClass
 	numberClass
 	dateClass
@@ -125,8 +127,10 @@ const (
 // classOf gives the class of a type.
 func classOf(fieldType string) class {
 	switch fieldType {
-	case "keyword", "ip", "wildcard", "constant_keyword", "flattened":
+	case "keyword", "wildcard", "constant_keyword", "flattened":
 		return exactClass
+	case "ip":
+		return addressClass
 	case "boolean":
 		return booleanClass
 	case "byte", "short", "integer", "long", "unsigned_long", "half_float", "float", "double", "scaled_float":
@@ -145,11 +149,14 @@ func rangeTypes() []string {
 	}
 }
 
-// patternTypes gives the types that Wildcard applies to: those with operators of their own, and the common ones of the rest.
+// patternTypes gives the types that Wildcard applies to: all of Elasticsearch 8 but numbers and dates.
 func patternTypes() []string {
 	return []string{
 		"keyword", "boolean", "ip", "wildcard", "constant_keyword", "flattened",
-		"text", "match_only_text", "search_as_you_type", "version", "object", "nested",
+		"text", "match_only_text", "semantic_text", "search_as_you_type", "version", "object", "nested", "passthrough", "join",
+		"binary", "completion", "token_count", "murmur3", "percolator", "histogram", "aggregate_metric_double",
+		"integer_range", "float_range", "long_range", "double_range", "date_range", "ip_range",
+		"geo_point", "geo_shape", "point", "shape", "dense_vector", "sparse_vector", "rank_vectors", "rank_feature", "rank_features",
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"unicode/utf8"
+
+	"tutti/internal/core"
 )
 
 // Parse reads a SQON (CONTRACT section 4). Nothing, null and {} match everything. It knows no fields: what depends on them
@@ -162,7 +164,7 @@ func (p *parser) nodeMember(r *reading, name string) bool {
 
 // unknown gets past a member that means nothing.
 func (p *parser) unknown(pointer, name string, known ...string) bool {
-	return p.skip(0) && p.fault(pointer+"/"+pointerPart(name), KeywordMember, "unknown member "+excerpt(name)+meant(name, known...))
+	return p.skip(0) && p.fault(core.Pointer(pointer, pointerPart(name)), KeywordMember, "unknown member "+excerpt(name)+meant(name, known...))
 }
 
 // op reads the name of an operator.

@@ -35,6 +35,17 @@ const (
 // Term says what v asks for in In, NotIn, SomeNotIn and All (CONTRACT section 4). A string with a "*" of its own is a
 // pattern, in which "?" is any one character; without one, "?" is itself. A backslash before "*", "?" or a backslash makes
 // that character itself; before anything else it is itself. Numbers and booleans are plain.
+//
+// What Text equals depends on the type of the field, for every engine alike. Check has let nothing else through:
+//
+//   - a number is meant by its value, however it is written: "007", "+7", 7.0 and "0.7e1" are 7. The types of fractions
+//     round it to what they can hold, as they do with what a document holds. One that the type has no room for, out of the
+//     range of an integer or with a fraction that is not zero, is no fault: it equals no value. In a range it counts as it is;
+//   - a date is that of Value.Date, and equals each instant that it covers;
+//   - a boolean is "true" or "false";
+//   - an ip is a single address, never a network, and is meant by its bits; an IPv4 address is also its IPv6-mapped form.
+//
+// Those types have no patterns in In, NotIn, SomeNotIn and All. On any other type Text is itself.
 func (v Value) Term() Term {
 	switch {
 	case v.Kind != String:

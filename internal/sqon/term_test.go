@@ -111,6 +111,8 @@ func TestPatternMatch(t *testing.T) {
 		{"*b*d*", "abcde", true, true},
 		{"*?b", "éb", true, true},
 		{"*?b", "b", false, false},
+		{"*??", "日", false, false},
+		{"*??", "日本", true, true},
 		{"*é", "xxé", true, true},
 		{"A*", "abc", false, true},
 		{"É", "é", false, false},

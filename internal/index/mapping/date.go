@@ -86,13 +86,16 @@ func isOffset(s []byte) bool {
 	}
 	s = s[1:]
 	if len(s) == 5 && s[2] == ':' {
-		return digits(s[:2], 0) == 2 && number(s[:2]) <= 18 && part(s, 2, ':') <= 59 && part(s, 2, ':') >= 0
+		return digits(s[:2], 0) == 2 && part(s, 2, ':') >= 0 && offsetWithin(number(s[:2]), part(s, 2, ':'))
 	}
 	if len(s) != 2 && len(s) != 4 || digits(s, 0) != len(s) {
 		return false
 	}
-	return number(s[:2]) <= 18 && (len(s) == 2 || number(s[2:]) <= 59)
+	return offsetWithin(number(s[:2]), number(s[2:]))
 }
+
+// offsetWithin tells whether an offset is one: the engine knows none over 18 hours.
+func offsetWithin(hours, minutes int) bool { return minutes <= 59 && 60*hours+minutes <= 18*60 }
 
 // part reads a separator and two digits at i, -1 when they are not there.
 func part(s []byte, i int, separator byte) int {
