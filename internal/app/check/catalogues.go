@@ -19,7 +19,7 @@ const subjectCatalogues = "catalogues"
 func Catalogues(dir string) Report {
 	set, err := definition.Load(dir, definition.Options{Reserved: tuttihttp.ReservedIDs()})
 	if err != nil {
-		return newReport([]Finding{{subjectCatalogues + " in " + dir, StatusFail, core.MessageOf(err), core.HintOf(err)}})
+		return newReport([]Finding{{subjectCatalogues, StatusFail, core.MessageOf(err) + ": " + dir, core.HintOf(err)}})
 	}
 	found := warnings(subjectCatalogues, set.Warnings)
 	for _, d := range set.Definitions {

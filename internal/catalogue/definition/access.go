@@ -14,40 +14,36 @@ import (
 const placeholder = "{value}"
 
 // addAccess reads an access.json. Whatever is wrong in it is a fault of the catalogue, and leaves a rule that nobody
-// passes: a slip of the pen must not open what somebody meant to close.
-func (d *draft) addAccess(file string, root *node, twice []string, bad *flaw) {
-	before := d.failed
-	second := d.definition.Access != nil
+// passes: a slip of the pen must not open what somebody meant to close. before is how many faults there were before it.
+func (d *draft) addAccess(file string, root *node, bad *flaw, before int) {
 	d.definition.Access = &AccessRule{}
+	d.rules++
 	switch {
-	case second:
+	case d.rules > 1:
 		d.fail(file, "is a second access rule beside another in the same folder", "keep one of them, as access.json")
 	case bad != nil:
 		d.fail(file, bad.what, bad.hint)
 	default:
-		rule := d.accessRule(file, root, twice)
+		rule := d.accessRule(file, root)
 		if d.failed == before {
 			d.definition.Access = rule
 		}
 	}
 }
 
-func (d *draft) accessRule(file string, root *node, twice []string) *AccessRule {
-	for _, pointer := range twice {
-		d.failAt(pointer, file, "is set twice", "keep one of them")
-	}
+func (d *draft) accessRule(file string, root *node) *AccessRule {
 	s := accessRule()
 	for _, m := range root.members {
 		k, known := s.key(m.name)
 		if known {
-			check(m.value, k.shape, below("", m.name), &d.findings)
+			check(m.value, k.shape, within("", m.name), &d.findings)
 			continue
 		}
 		hint := "take it away: field, scope and public are all that a rule has"
 		if near := core.Meant(m.name, slices.Values(s.names())); near != "" {
 			hint = "the nearest known key is " + near
 		}
-		d.failAt(below("", m.name), file, "is unknown", hint)
+		d.failAt(within("", m.name), file, "is unknown", hint)
 	}
 	rule := &AccessRule{Field: root.member("field").string(), Scope: root.member("scope").string()}
 	d.checkField(file, root.member("field"))

@@ -121,6 +121,16 @@ func TestAccessFaults(t *testing.T) {
 			}
 		})
 	}
+	t.Run("list with a key set twice", func(t *testing.T) {
+		if d := only(t, guarded(`[{"field": "a", "field": "b"}]`)); len(d.Fault.Violations) != 1 || d.Fault.Message != "access.json must hold an object, not a list" {
+			t.Errorf("%+v", d.Fault.Violations)
+		}
+	})
+	t.Run("broken and alone", func(t *testing.T) {
+		if d := only(t, files{"access.json": ""}); len(d.Fault.Violations) != 1 || d.Fault.Message != "access.json is empty" {
+			t.Errorf("%+v", d.Fault.Violations)
+		}
+	})
 	t.Run("two rules", func(t *testing.T) {
 		d := only(t, files{"base.json": sound, "ACCESS.JSON": `{"field": "a", "scope": "{value}"}`, "access.json": `{"field": "b", "scope": "{value}"}`})
 		wantFault(t, d, "", "access.json is a second access rule beside another in the same folder", "keep one of them, as access.json")

@@ -47,7 +47,7 @@ func checkItem(n *node, s shape, pointer string, f *findings) bool {
 func checkMembers(n *node, s shape, pointer string, f *findings) {
 	kept := make([]member, 0, len(n.members))
 	for _, m := range n.members {
-		at := below(pointer, m.name)
+		at := within(pointer, m.name)
 		k, known := s.key(m.name)
 		if old, is := s.oldKey(m.name); !known && is {
 			if n.has(old.name) {
@@ -72,14 +72,20 @@ func checkMembers(n *node, s shape, pointer string, f *findings) {
 	n.members = kept
 }
 
+// warnUnknown looks for the key that was meant only where it is told: a list may hold one unknown key very often.
 func (f *findings) warnUnknown(pointer string, m member, s shape) {
-	what := "is unknown and ignored"
-	if !f.full() {
-		if near := core.Meant(m.name, slices.Values(s.names())); near != "" {
-			what = "is unknown and ignored; the nearest known key is " + near
-		}
+	const what = "is unknown and ignored"
+	if f.full() {
+		f.left++
+		return
 	}
-	f.warnAt(pointer, m.value.file, what)
+	f.add(withoutIndices(pointer)+" "+m.value.file+" "+what, func() string {
+		text := place(pointer, m.value.file, what)
+		if near := core.Meant(m.name, slices.Values(s.names())); near != "" {
+			text += "; the nearest known key is " + near
+		}
+		return text
+	})
 }
 
 // says tells whether a value asks for anything at all.

@@ -1,7 +1,6 @@
 package definition
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -10,13 +9,6 @@ import (
 
 const defaultMaxAliases = 15
 
-// maxIndexBytes and indexNamePattern are what Elasticsearch takes as the name of an index, less a leading dot: those are
-// the engine's own. The same rule holds for the indices that are written to.
-const (
-	maxIndexBytes    = 255
-	indexNamePattern = `^[^A-Z\\/*?"<>|\s,#:._+-][^A-Z\\/*?"<>|\s,#:]*$`
-)
-
 // draft is a catalogue while it is read.
 type draft struct {
 	findings
@@ -24,9 +16,11 @@ type draft struct {
 	// name is the folder's, path where it is in the file system.
 	name, path string
 	top        bool
-	// files are the names of its JSON files, in their order; sources counts those that were read.
-	files   []string
-	sources int
+	// files are the names of its JSON files, in their order; sources counts those that were read, rules the access rules.
+	files          []string
+	sources, rules int
+	// strays are the names of other entries that may have been meant as access.json.
+	strays []string
 	// configuration is what they say together.
 	configuration *node
 	// broken tells that a file could not be read, so that what the folder says is not known.
@@ -109,9 +103,9 @@ func (d *draft) requireNames() {
 	if documentType != nil {
 		d.checkDocumentType(documentType)
 	}
-	if index != nil && (len(def.Index) > maxIndexBytes || !regexp.MustCompile(indexNamePattern).MatchString(def.Index)) {
+	if index != nil && !isIndexName(def.Index) {
 		d.failAt("/esIndex", index.file, quoted(def.Index)+" is not the name of an index or an alias",
-			`write it in lower case, in 255 bytes at most, with none of \ / * ? " < > | , # : or space, and no . - _ or + at the start`)
+			`write it in lower case, in 240 bytes at most, with none of \ / * ? " < > | , # : % or space, and no . - _ or + at the start`)
 	}
 }
 
@@ -196,10 +190,11 @@ func (d *draft) checkPrefix() {
 // extend reads the extended fields. Of two for one field the later counts, in the place of the earlier.
 func (d *draft) extend() {
 	n := d.set("extended")
-	if n == nil || n.kind != kindList {
+	if n == nil || n.kind != kindList || len(n.items) == 0 {
 		return
 	}
 	at := map[string]int{}
+	d.definition.Extended = make([]ExtendedField, 0, len(n.items))
 	for i, item := range n.items {
 		field := extendedField(item)
 		if field.FieldName == "" {

@@ -19,7 +19,6 @@ const (
 	maxFileBytes = 16 << 20
 	// maxNesting leaves room for the deepest filter that an access.json may hold, of two levels for each group.
 	maxNesting = 2*sqon.MaxDepth + 10
-	maxValues  = 1_000_000
 )
 
 // flaw is why a file cannot be used, and how that is mended. What is said of the file, without its name.
@@ -38,21 +37,26 @@ func readFile(fsys fs.FS, path string) ([]byte, *flaw) {
 		return nil, &flaw{"is a folder, not a file", "put a file there, or take the folder away"}
 	case !info.Mode().IsRegular():
 		return nil, &flaw{"is not a regular file", "put a file there, or take it away"}
+	case info.Size() > maxFileBytes:
+		return nil, tooLarge()
 	}
 	file, err := fsys.Open(path)
 	if err != nil {
 		return nil, unreadable(err)
 	}
 	defer func() { _ = file.Close() }()
-	data, err := io.ReadAll(io.LimitReader(file, maxFileBytes+1))
-	switch {
+	var data bytes.Buffer
+	data.Grow(int(info.Size()) + bytes.MinRead)
+	switch _, err := data.ReadFrom(io.LimitReader(file, maxFileBytes+1)); {
 	case err != nil:
 		return nil, unreadable(err)
-	case len(data) > maxFileBytes:
-		return nil, &flaw{"is over 16 MiB", "a configuration is far smaller: put data elsewhere"}
+	case data.Len() > maxFileBytes:
+		return nil, tooLarge()
 	}
-	return data, nil
+	return data.Bytes(), nil
 }
+
+func tooLarge() *flaw { return &flaw{"is over 16 MiB", elsewhere} }
 
 // unreadable says why a file or a folder cannot be read, without its path.
 func unreadable(err error) *flaw {
@@ -68,33 +72,34 @@ func unreadable(err error) *flaw {
 	}
 }
 
-// parseFile reads the one object of a file, name being what messages call it. twice are the pointers of members that were
-// set more than once, the later of which counts.
-func parseFile(name string, data []byte) (root *node, twice []string, bad *flaw) {
+// parse reads the one object of a file, nil with a flaw, or with none when it holds more values than may be read.
+func (t *treeReader) parse(data []byte) (*node, *flaw) {
 	data = bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))
 	if bad := notText(data); bad != nil {
-		return nil, nil, bad
+		return nil, bad
 	}
 	if core.TooDeep(data, maxNesting) {
-		return nil, nil, &flaw{fmt.Sprintf("has more than %d levels of objects and lists", maxNesting), "take out what is no configuration"}
+		return nil, &flaw{fmt.Sprintf("has more than %d levels of objects and lists", maxNesting), "take out what is no configuration"}
 	}
 	var whole json.RawMessage
 	if err := json.Unmarshal(data, &whole); err != nil {
-		return nil, nil, badSyntax(data, err)
+		return nil, badSyntax(data, err)
 	}
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.UseNumber()
-	t := treeReader{decoder: decoder, file: name}
-	root, err := t.value("")
+	if whole[0] != '{' {
+		t.twice = func(string) {} // that it is no object is all there is to say
+	}
+	t.decoder = json.NewDecoder(bytes.NewReader(data))
+	t.decoder.UseNumber()
+	root, err := t.value()
 	switch {
-	case err != nil && t.values > maxValues:
-		return nil, nil, &flaw{"holds more than 1,000,000 values", "a configuration is far smaller: put data elsewhere"}
+	case errors.Is(err, errTooMany):
+		return nil, nil
 	case err != nil:
-		return nil, nil, badSyntax(data, err)
+		return nil, badSyntax(data, err)
 	case root.kind != kindObject:
-		return nil, nil, &flaw{"must hold an object, not " + root.kind.String(), "put it into braces, below its key"}
+		return nil, &flaw{"must hold an object, not " + root.kind.String(), "put it into braces, below its key"}
 	}
-	return root, t.twice, nil
+	return root, nil
 }
 
 // notText tells what is wrong with bytes that cannot be JSON at all.
@@ -114,77 +119,4 @@ func notText(data []byte) *flaw {
 		i += size
 	}
 	return nil
-}
-
-// treeReader turns tokens into nodes.
-type treeReader struct {
-	decoder *json.Decoder
-	file    string
-	values  int
-	twice   []string
-}
-
-var errTooMany = errors.New("too many values")
-
-func (t *treeReader) value(pointer string) (*node, error) {
-	token, err := t.decoder.Token()
-	if err != nil {
-		return nil, err
-	}
-	if t.values++; t.values > maxValues {
-		return nil, errTooMany
-	}
-	switch v := token.(type) {
-	case bool:
-		return &node{kind: kindBool, text: fmt.Sprint(v), file: t.file}, nil
-	case json.Number:
-		return &node{kind: kindNumber, text: v.String(), file: t.file}, nil
-	case string:
-		return &node{kind: kindText, text: v, file: t.file}, nil
-	case json.Delim:
-		if v == '[' {
-			return t.list(pointer)
-		}
-		return t.object(pointer)
-	default:
-		return &node{kind: kindNull, file: t.file}, nil
-	}
-}
-
-func (t *treeReader) list(pointer string) (*node, error) {
-	n := &node{kind: kindList, file: t.file}
-	for t.decoder.More() {
-		item, err := t.value(belowIndex(pointer, len(n.items)))
-		if err != nil {
-			return nil, err
-		}
-		n.items = append(n.items, item)
-	}
-	_, err := t.decoder.Token()
-	return n, err
-}
-
-func (t *treeReader) object(pointer string) (*node, error) {
-	n := &node{kind: kindObject, file: t.file}
-	at := map[string]int{}
-	for t.decoder.More() {
-		token, err := t.decoder.Token()
-		if err != nil {
-			return nil, err
-		}
-		name, _ := token.(string)
-		value, err := t.value(below(pointer, name))
-		if err != nil {
-			return nil, err
-		}
-		if i, is := at[name]; is {
-			n.members[i].value = value
-			t.twice = append(t.twice, below(pointer, name))
-			continue
-		}
-		at[name] = len(n.members)
-		n.members = append(n.members, member{name, value})
-	}
-	_, err := t.decoder.Token()
-	return n, err
 }

@@ -13,6 +13,8 @@ const (
 	maxWarnings   = 50
 	maxViolations = 50
 	maxShownRunes = 80
+	// maxShownBytes is how much of a text is looked at in order to show it.
+	maxShownBytes = 4096
 )
 
 // fault is one thing that keeps a catalogue from being built.
@@ -141,6 +143,7 @@ func withoutIndices(pointer string) string {
 
 // shown makes a text of a file or a name of the disk fit for a message: short, on one line, and text.
 func shown(text string) string {
+	text = text[:min(len(text), maxShownBytes)]
 	runes := []rune(strings.ToValidUTF8(text, "\uFFFD"))
 	if len(runes) > maxShownRunes {
 		runes = append(runes[:maxShownRunes-1], '…')

@@ -54,15 +54,11 @@ func (d *draft) refuse(message string) {
 }
 
 func labels(drafts []*draft) string {
-	names := make([]string, 0, maxNamed)
-	for _, d := range drafts[:min(len(drafts), maxNamed)] {
-		names = append(names, d.label())
+	names := make([]string, len(drafts))
+	for i, d := range drafts {
+		names[i] = d.label()
 	}
-	text := strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
-	if more := len(drafts) - maxNamed; more > 0 {
-		text = strings.Join(names, ", ") + fmt.Sprintf(" and %d more", more)
-	}
-	return text
+	return several(names)
 }
 
 // listed makes a folder's name an id that can be listed.

@@ -13,12 +13,6 @@ import (
 	"tutti/internal/core"
 )
 
-// Bounds of what is read. Folders behind the most, in the order of their names, are listed as failed.
-const (
-	maxFolders = 1000
-	maxFiles   = 1000
-)
-
 // Options say what the folder does not.
 type Options struct {
 	// Reserved are ids that a catalogue cannot have because routes of the server are called so. Default none.
@@ -30,9 +24,10 @@ type Options struct {
 }
 
 // Load reads a folder of catalogues (CONTRACT section 3): the JSON files in it are one catalogue, each folder in it is one.
-// Names that begin with a dot are skipped and symbolic links are followed, as a ConfigMap of Kubernetes needs it. The error
-// is of CodeInvalid and only says that dir is no folder that can be read; whatever is wrong inside is the Fault of one
-// Definition or a warning, and no folder is left out.
+// Names that begin with a dot are skipped and symbolic links are followed, as a ConfigMap of Kubernetes needs it. What looks
+// like an access rule and is not read as one is a Fault. The error is of CodeInvalid and only says that dir is no folder that
+// can be read; whatever is wrong inside is the Fault of one Definition or a warning. No folder is left out but lost+found, and
+// none of any where there are more than 20,000 names in dir: it is one Definition with a Fault then.
 func Load(dir string, opts Options) (Set, error) {
 	info, err := os.Stat(dir)
 	if err == nil && !info.IsDir() {
@@ -50,33 +45,17 @@ func Load(dir string, opts Options) (Set, error) {
 
 // LoadFS is Load for a file system, whose root is called name.
 func LoadFS(fsys fs.FS, name string, opts Options) (Set, error) {
-	entries, err := fs.ReadDir(fsys, ".")
+	entries, err := readDir(fsys, ".", maxEntries+1)
 	if err != nil {
 		return Set{}, noFolder(err)
 	}
-	l := &loader{fsys: fsys, opts: opts}
-	top := &draft{name: name, path: ".", top: true}
-	var folders []*draft
-	for _, entry := range entries {
-		if strings.HasPrefix(entry.Name(), ".") {
-			continue
-		}
-		switch d := l.folder(entry.Name()); {
-		case d != nil:
-			folders = append(folders, d)
-		case isJSON(entry.Name()):
-			top.files = append(top.files, entry.Name())
-		}
-	}
-	var set Set
+	l := &loader{fsys: fsys, opts: opts, left: allowance{maxBytes, maxValues}}
+	top, folders, warnings := l.sort(name, entries)
+	set := Set{Warnings: warnings}
 	drafts := folders
 	switch {
-	case len(top.files) > 0:
+	case top.failed > 0 || len(top.files) > 0 || len(top.strays) > 0:
 		drafts = append([]*draft{top}, folders...)
-		if len(folders) > 0 {
-			set.Warnings = append(set.Warnings, fmt.Sprintf(
-				"%s holds JSON files as well as folders: it is a catalogue itself, and each folder in it is another", shown(name)))
-		}
 	case len(folders) == 0:
 		set.Warnings = append(set.Warnings, shown(name)+" holds no JSON file and no folder: there is no catalogue in it")
 	}
@@ -93,6 +72,7 @@ func LoadFS(fsys fs.FS, name string, opts Options) (Set, error) {
 		set.Definitions = append(set.Definitions, d.finish())
 	}
 	slices.SortFunc(set.Definitions, func(a, b Definition) int { return cmp.Compare(a.ID, b.ID) })
+	set.Warnings = append(set.Warnings, halfGuarded(set.Definitions)...)
 	return set, nil
 }
 
@@ -106,6 +86,9 @@ func noFolder(err error) error {
 // isJSON tells whether a file counts by its name.
 func isJSON(name string) bool { return strings.EqualFold(path.Ext(name), ".json") }
 
+// isRead tells whether a file is part of a catalogue's configuration.
+func isRead(name string) bool { return isJSON(name) && !strings.HasPrefix(name, ".") }
+
 // isFile tells whether a name is that of one of the two files that have a meaning of their own.
 func isFile(name, file string) bool { return strings.EqualFold(name, file) }
 
@@ -114,10 +97,56 @@ const (
 	accessFile = "access.json"
 )
 
+// lostAndFound stands at the root of most mounted volumes.
+const lostAndFound = "lost+found"
+
 // loader reads the catalogues of one file system.
 type loader struct {
 	fsys fs.FS
 	opts Options
+	// left is what may still be read of all of them.
+	left allowance
+}
+
+// sort gives a draft for the top folder, called name, and one for each folder in it that is a catalogue of its own.
+func (l *loader) sort(name string, entries []fs.DirEntry) (top *draft, folders []*draft, warnings []string) {
+	top = &draft{name: name, path: ".", top: true}
+	if len(entries) > maxEntries {
+		top.failEntries()
+		return top, nil, nil
+	}
+	// hollow are folders that are hardly meant as catalogues, such as a container runtime makes for a file that it should mount.
+	var hollow []string
+	for _, entry := range entries {
+		name := entry.Name()
+		if name == lostAndFound {
+			warnings = append(warnings, lostAndFound+" is a folder of the file system, and not read")
+			continue
+		}
+		var d *draft
+		if !strings.HasPrefix(name, ".") {
+			d = l.folder(name)
+		}
+		switch {
+		case d != nil:
+			folders = append(folders, d)
+			if meansAccess(name) && (d.failed > 0 || l.isEmpty(name)) {
+				hollow = append(hollow, name)
+			}
+		case isRead(name):
+			top.files = append(top.files, name)
+		case meansAccess(name):
+			top.strays = append(top.strays, name)
+		}
+	}
+	if len(top.files) > 0 {
+		top.strays = append(top.strays, hollow...)
+	}
+	if len(top.files) > 0 && len(folders) > 0 {
+		warnings = append(warnings, fmt.Sprintf(
+			"%s holds JSON files as well as folders: it is a catalogue itself, and each folder in it is another", shown(name)))
+	}
+	return top, folders, warnings
 }
 
 // folder gives a draft for an entry at the top that is a catalogue of its own, nil for a file.
@@ -147,94 +176,127 @@ func (l *loader) isMisplaced(name string) bool {
 	if isFile(name, baseFile) || isFile(name, accessFile) {
 		return true
 	}
-	entries, err := fs.ReadDir(l.fsys, name)
+	return l.isEmpty(name)
+}
+
+func (l *loader) isEmpty(name string) bool {
+	entries, err := readDir(l.fsys, name, 1)
 	return err == nil && len(entries) == 0
 }
 
 // read reads a folder's files.
 func (l *loader) read(d *draft) {
-	if d.failed > 0 {
+	if d.failed > 0 || !d.top && !l.list(d) {
 		return
 	}
-	if !d.top && !l.list(d) {
+	d.refuseStrays()
+	if d.top && len(d.files) == 0 {
 		return
 	}
 	if len(d.files) > maxFiles {
 		d.fail(d.label(), fmt.Sprintf("holds more than %d JSON files", maxFiles), "put elsewhere what is no configuration")
 		return
 	}
+	if l.merge(d) {
+		d.build(l.opts)
+	}
+	d.configuration = nil // it may be large, and the definition has what it needs of it
+}
+
+// merge reads the files of a folder over each other, false when that is more than may be read.
+func (l *loader) merge(d *draft) bool {
+	room, ok := l.room(d)
+	if !ok {
+		return false
+	}
 	d.configuration = &node{kind: kindObject, file: d.file(baseFile)}
+	merging := newMerger(&d.findings)
 	var base []*node
 	for _, name := range d.files {
-		root := l.parse(d, name)
+		root, ok := l.parse(d, name, room)
 		switch {
+		case !ok:
+			return false
 		case root == nil || isFile(name, accessFile):
 		case isFile(name, baseFile):
 			base = append(base, root)
 		default:
-			merge(d.configuration, root, "", "which is read later and wins", &d.findings)
+			merging.merge(d.configuration, root, "", "which is read later and wins")
 		}
 	}
 	for _, root := range base {
-		merge(d.configuration, root, "", "which wins", &d.findings)
+		merging.merge(d.configuration, root, "", "which wins")
 	}
-	d.build(l.opts)
+	return true
 }
 
 // list finds the files of a folder below the top, false when there is nothing to read.
 func (l *loader) list(d *draft) bool {
-	entries, err := fs.ReadDir(l.fsys, d.path)
+	entries, err := readDir(l.fsys, d.path, maxEntries+1)
 	if err != nil {
 		bad := unreadable(err)
 		d.fail(shown(d.name), bad.what, bad.hint)
 		return false
 	}
+	if len(entries) > maxEntries {
+		d.failEntries()
+		return false
+	}
 	for _, entry := range entries {
 		name := entry.Name()
 		switch {
-		case strings.HasPrefix(name, "."):
-		case isJSON(name):
+		case isRead(name):
 			d.files = append(d.files, name)
-		default:
-			info, err := fs.Stat(l.fsys, path.Join(d.path, name))
-			if err != nil {
-				d.warn(d.file(name) + " " + unreadable(err).what)
-			} else if info.IsDir() {
-				d.warn(d.file(name) + " is a folder in a catalogue's folder, and not read")
-			}
+		case meansAccess(name):
+			d.strays = append(d.strays, name)
+		case !strings.HasPrefix(name, "."):
+			l.warnUnread(d, name)
 		}
 	}
 	if len(d.files) == 0 {
+		d.refuseStrays()
 		d.fail(shown(d.name), "holds no JSON file", "put base.json with documentType and esIndex into it, or take the folder away")
 		return false
 	}
 	return true
 }
 
-// parse reads one file, nil when it has a fault.
-func (l *loader) parse(d *draft, name string) *node {
-	file := d.file(name)
+func (l *loader) warnUnread(d *draft, name string) {
+	info, err := fs.Stat(l.fsys, path.Join(d.path, name))
+	if err != nil {
+		d.warn(d.file(name) + " " + unreadable(err).what)
+	} else if info.IsDir() {
+		d.warn(d.file(name) + " is a folder in a catalogue's folder, and not read")
+	}
+}
+
+// parse reads one file, nil when it has a fault, and false when the folder has one because of how much it holds.
+func (l *loader) parse(d *draft, name string, room *allowance) (root *node, ok bool) {
+	file, isAccess, before := d.file(name), isFile(name, accessFile), d.failed
 	data, bad := readFile(l.fsys, path.Join(d.path, name))
-	var root *node
-	var twice []string
 	if bad == nil {
-		root, twice, bad = parseFile(file, data)
+		t := treeReader{file: file, most: room.values, twice: func(pointer string) {
+			if isAccess {
+				d.failAt(pointer, file, "is set twice", "keep one of them")
+			} else {
+				d.warnAt(pointer, file, "is set twice: the later counts")
+			}
+		}}
+		root, bad = t.parse(data)
+		if !l.take(d, room, allowance{len(data), t.values}) {
+			return nil, false
+		}
 	}
-	if isFile(name, accessFile) {
-		d.addAccess(file, root, twice, bad)
-		return root
-	}
-	if bad != nil {
+	switch {
+	case isAccess:
+		d.addAccess(file, root, bad, before)
+	case bad != nil:
 		d.fail(file, bad.what, bad.hint)
 		d.broken = true
-		return nil
+		root = nil
+	default:
+		d.refuseRule(name, file, root)
+		d.sources++
 	}
-	for _, pointer := range twice {
-		d.warnAt(pointer, file, "is set twice: the later counts")
-	}
-	if root.member("field") != nil && root.member("scope") != nil {
-		d.fail(file, "holds an access rule, which counts in access.json alone", "rename it to access.json")
-	}
-	d.sources++
-	return root
+	return root, true
 }

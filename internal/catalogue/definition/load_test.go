@@ -82,6 +82,16 @@ func TestWhatIsACatalogue(t *testing.T) {
 			[]string{"a"},
 			nil,
 		},
+		"lost and found": {
+			files{"base.json": sound, "lost+found/base.json": sound},
+			[]string{"genomics"},
+			[]string{"lost+found is a folder of the file system, and not read"},
+		},
+		"lost and found alone": {
+			files{"lost+found/x": ""},
+			nil,
+			[]string{"lost+found is a folder of the file system, and not read", "genomics holds no JSON file and no folder: there is no catalogue in it"},
+		},
 		"nothing":           {files{}, nil, []string{"genomics holds no JSON file and no folder: there is no catalogue in it"}},
 		"nothing but text":  {files{"README.md": "x"}, nil, []string{"genomics holds no JSON file and no folder: there is no catalogue in it"}},
 		"folder named json": {files{"a.json/base.json": sound}, []string{"a.json"}, nil},

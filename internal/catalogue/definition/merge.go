@@ -2,13 +2,20 @@ package definition
 
 import "bytes"
 
+// merger reads objects over others.
+type merger struct {
+	f *findings
+	// at finds the members of each object that was read over: many small files over a large one must not count its members
+	// each time.
+	at map[*node]map[string]int
+}
+
+func newMerger(f *findings) *merger { return &merger{f: f, at: map[*node]map[string]int{}} }
+
 // merge reads src over dst, both objects: objects are merged, anything else of src takes the place of dst's, and says so.
 // What says nothing (null, at the top also an empty text) takes nobody's place. last is what is said of src's file.
-func merge(dst, src *node, pointer, last string, f *findings) {
-	at := make(map[string]int, len(dst.members))
-	for i, m := range dst.members {
-		at[m.name] = i
-	}
+func (g *merger) merge(dst, src *node, pointer, last string) {
+	at := g.places(dst)
 	for _, m := range src.members {
 		i, is := at[m.name]
 		if !is {
@@ -19,14 +26,26 @@ func merge(dst, src *node, pointer, last string, f *findings) {
 		old := dst.members[i].value
 		switch {
 		case old.kind == kindObject && m.value.kind == kindObject:
-			merge(old, m.value, below(pointer, m.name), last, f)
+			g.merge(old, m.value, within(pointer, m.name), last)
 		case m.value.kind == kindNull, pointer == "" && m.value.absent():
 		case old.kind == kindNull, pointer == "" && old.absent():
 			dst.members[i].value = m.value
 		case bytes.Equal(old.raw(), m.value.raw()):
 		default:
-			f.warnAt(below(pointer, m.name), old.file, "is also set in "+m.value.file+", "+last)
+			g.f.warnAt(within(pointer, m.name), old.file, "is also set in "+m.value.file+", "+last)
 			dst.members[i].value = m.value
 		}
 	}
+}
+
+func (g *merger) places(n *node) map[string]int {
+	at, is := g.at[n]
+	if !is {
+		at = make(map[string]int, len(n.members))
+		for i, m := range n.members {
+			at[m.name] = i
+		}
+		g.at[n] = at
+	}
+	return at
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+
+	"tutti/internal/core"
 )
 
 // kind is the type of a node in JSON.
@@ -104,7 +106,7 @@ func (n *node) raw() json.RawMessage {
 	}
 	var out bytes.Buffer
 	n.write(&out)
-	return out.Bytes()
+	return bytes.Clone(out.Bytes()) // a definition keeps it, and the buffer may be twice as large
 }
 
 func (n *node) write(out *bytes.Buffer) {
@@ -147,11 +149,6 @@ func writeText(out *bytes.Buffer, text string) {
 }
 
 // below gives the JSON pointer of a member or an item (RFC 6901).
-func below(pointer, name string) string {
-	if strings.ContainsAny(name, "~/") {
-		name = strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
-	}
-	return pointer + "/" + name
-}
+func below(pointer, name string) string { return core.Pointer(pointer, name) }
 
 func belowIndex(pointer string, i int) string { return pointer + "/" + strconv.Itoa(i) }

@@ -1,0 +1,48 @@
+package definition
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// halfGuarded warns of an index that one catalogue narrows by an access rule and another shows to everybody.
+func halfGuarded(definitions []Definition) []string {
+	type catalogues struct{ guarded, open []string }
+	byIndex := map[string]*catalogues{}
+	for _, d := range definitions {
+		of := byIndex[d.Index]
+		if of == nil {
+			of = &catalogues{}
+			byIndex[d.Index] = of
+		}
+		switch {
+		case d.Access != nil:
+			of.guarded = append(of.guarded, quoted(d.ID))
+		case d.Fault == nil:
+			of.open = append(of.open, quoted(d.ID))
+		}
+	}
+	var warnings []string
+	for index, of := range byIndex {
+		if len(of.guarded) > 0 && len(of.open) > 0 {
+			warnings = append(warnings, fmt.Sprintf("index %s has an access rule in %s and none in %s, where everybody sees all of it",
+				quoted(index), several(of.guarded), several(of.open)))
+		}
+	}
+	slices.Sort(warnings)
+	return warnings
+}
+
+// several joins names, the first of them where they are many.
+func several(names []string) string {
+	switch more := len(names) - maxNamed; {
+	case more > 0:
+		return strings.Join(names[:maxNamed], ", ") + fmt.Sprintf(" and %d more", more)
+	case len(names) == 1:
+		return names[0]
+	default:
+		last := len(names) - 1
+		return strings.Join(names[:last], ", ") + " and " + names[last]
+	}
+}
