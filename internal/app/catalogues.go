@@ -2,12 +2,16 @@ package app
 
 import (
 	"context"
+	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
 	"tutti/internal/app/check"
 	"tutti/internal/catalogue"
 	"tutti/internal/catalogue/definition"
+	"tutti/internal/config"
+	"tutti/internal/core"
 )
 
 const (
@@ -27,12 +31,11 @@ func (a *App) openCatalogues(context.Context) error {
 		return err
 	}
 	log := a.log.With("component", "catalogues")
-	for _, w := range set.Warnings {
-		log.Warn("configuration", "warning", w)
-	}
+	folder := &catalogueFolder{cfg: a.cfg, log: log}
+	folder.tell(set.Warnings)
 	cfg := catalogue.Config{StartWait: cataloguesWait, Logger: log, Metrics: a.metrics.catalogues}
 	if a.cfg.Catalogues.Dir != "" {
-		cfg.Reload = a.rereadCatalogues
+		cfg.Reload = folder.reread
 	}
 	if a.cfg.Index.URL == "" {
 		cfg.CheckEvery = embeddedCheckEvery
@@ -41,13 +44,30 @@ func (a *App) openCatalogues(context.Context) error {
 	return nil
 }
 
-// rereadCatalogues gives the catalogues as their folder says now, none when it cannot be read.
-func (a *App) rereadCatalogues() []definition.Definition {
-	set, err := check.Definitions(a.cfg)
+// catalogueFolder reads the folder of the catalogues again, and tells each time what it has not told the time before.
+type catalogueFolder struct {
+	cfg  config.Config
+	log  *slog.Logger
+	told []string
+}
+
+// reread gives the catalogues as their folder says now, none when it cannot be read. It is called by one at a time.
+func (f *catalogueFolder) reread() []definition.Definition {
+	set, err := check.Definitions(f.cfg)
 	if err != nil {
-		return nil
+		set.Warnings = append(set.Warnings, core.MessageOf(err))
 	}
+	f.tell(set.Warnings)
 	return set.Definitions
+}
+
+func (f *catalogueFolder) tell(warnings []string) {
+	for _, w := range warnings {
+		if !slices.Contains(f.told, w) {
+			f.log.Warn("configuration", "warning", w)
+		}
+	}
+	f.told = warnings
 }
 
 // expectIndex gives what shall be told how the making of a repository's index ended. The catalogues wait for that, so that an

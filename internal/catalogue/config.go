@@ -13,6 +13,7 @@ const (
 	DefaultStartWait  = 500 * time.Millisecond
 	DefaultCheckEvery = 30 * time.Second
 	DefaultTimeout    = 10 * time.Second
+	DefaultSettle     = 5 * time.Second
 )
 
 // Config is how a Registry keeps its catalogues true. The zero value is the default.
@@ -27,9 +28,12 @@ type Config struct {
 	// one whose schema cannot be made; the message of its error becomes that of a schema_build_error. It is called for
 	// several catalogues at once. Nil accepts all.
 	Accept func(*Model) error
-	// Reload gives the definitions as they are written now. It is called, one call at a time, while one has a Fault, to see
-	// whether that was mended; those without one stay as they were given to New. Nil means that nobody can mend them.
+	// Reload gives the definitions as they are written now, none when they cannot be read. It is called, one call at a time,
+	// while one has a Fault or had one: these follow their folders. The others stay as they were given to New. Nil means that
+	// nobody can mend them.
 	Reload func() []definition.Definition
+	// Settle is how long what Reload gives must stay the same before it counts. Default 5 s; negative means not at all.
+	Settle time.Duration
 	// Logger is told of every change of state and of warnings. Nil means nothing is logged.
 	Logger *slog.Logger
 	// Metrics counts; nil means off.
@@ -47,6 +51,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Timeout <= 0 {
 		c.Timeout = DefaultTimeout
+	}
+	if c.Settle == 0 {
+		c.Settle = DefaultSettle
 	}
 	if c.Accept == nil {
 		c.Accept = func(*Model) error { return nil }

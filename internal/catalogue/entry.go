@@ -2,6 +2,7 @@ package catalogue
 
 import (
 	"log/slog"
+	"reflect"
 	"slices"
 
 	"tutti/internal/catalogue/definition"
@@ -17,6 +18,21 @@ type entry struct {
 	// told is false as long as nobody was told of the state, warned what was said of the model.
 	told   bool
 	warned []string
+	// followed tells that the definition had a Fault before, gone that another entry has taken the place of this one.
+	followed, gone bool
+}
+
+// follows tells whether the definition follows its folder: it is wrong, or it was and may not be finished. The others are those of
+// the start.
+func (e *entry) follows() bool { return e.followed || e.definition.Fault != nil }
+
+// differs tells whether a definition, read again, is not what e has. Of two with a Fault what can be seen counts.
+func (e *entry) differs(d definition.Definition) bool {
+	was := e.definition
+	if d.Fault == nil || was.Fault == nil {
+		return !reflect.DeepEqual(d, was)
+	}
+	return d.Fault.Message != was.Fault.Message || d.ID != was.ID || d.DocumentType != was.DocumentType || d.Description != was.Description
 }
 
 func newEntry(d definition.Definition) *entry {
@@ -40,6 +56,9 @@ func (e *entry) tell(log *slog.Logger) {
 // become puts a built result, or a problem of reading, in the place of what was. What is the same already stays, to the
 // pointer. err is the cause of a problem, for the log.
 func (e *entry) become(log *slog.Logger, b built, err error) {
+	if e.gone {
+		return
+	}
 	was := e.catalogue.Problem
 	if b.problem == nil {
 		e.available(log, b.model)

@@ -3,13 +3,14 @@ package catalogue
 import (
 	"cmp"
 	"context"
+	"reflect"
 	"slices"
 	"time"
 
 	"tutti/internal/catalogue/definition"
 )
 
-// mending is what a watch knows of definitions that have a Fault and may be mended while it runs.
+// mending is what a watch knows of definitions that have, or had, a Fault, and follow their folders while it runs.
 type mending struct {
 	// reread takes what Config.Reload gave; busy is true while that is awaited.
 	reread chan []definition.Definition
@@ -17,13 +18,16 @@ type mending struct {
 	// due is when to read again, tries how often the pause has doubled.
 	due   time.Time
 	tries int
+	// seen is the last reading, settled when it counts unless another one differs before.
+	seen    []definition.Definition
+	settled time.Time
 }
 
-// reload begins to read the definitions again when one of them has a Fault and it is time, and gives the time to the next one.
+// reload begins to read the definitions again when one of them follows its folder and it is time, and gives the time to the next
+// one. Nobody waits for the end of a reading: a folder that hangs must not hold up a stop, and what it gives then is dropped.
 func (w *watch) reload(ctx context.Context, now time.Time) time.Duration {
 	m := &w.mending
-	faulty := func(e *entry) bool { return e.definition.Fault != nil }
-	if w.cfg.Reload == nil || m.busy || !slices.ContainsFunc(w.entries, faulty) {
+	if w.cfg.Reload == nil || m.busy || !slices.ContainsFunc(w.entries, (*entry).follows) {
 		return never
 	}
 	if m.due.IsZero() { // they have just been read
@@ -33,48 +37,89 @@ func (w *watch) reload(ctx context.Context, now time.Time) time.Duration {
 		return m.due.Sub(now)
 	}
 	m.busy = true
-	w.looks.Go(func() {
+	go func() {
 		defs := w.cfg.Reload()
 		select {
 		case m.reread <- defs:
 		case <-ctx.Done():
 		}
-	})
+	}()
 	return never
 }
 
-// adopt takes the definitions that were mended, or have another Fault now, by their folders. Those without a Fault keep their
-// ids: one that wants an id of theirs stays as it is.
+// adopt brings the definitions that follow their folders to what these say now, once they have rested: a file may still be
+// written, and the one that restricts a catalogue may be the last. A folder that is gone takes its catalogue along; a reading
+// without any says nothing.
 func (w *watch) adopt(defs []definition.Definition, now time.Time) {
-	changed := false
-	for _, e := range w.entries {
-		if e.definition.Fault == nil {
-			continue
-		}
-		if d, found := inFolder(defs, e.definition.Folder); found && !sameFault(d, e.definition) && !w.taken(d.ID, e) {
-			w.replace(e, d, now)
-			changed = true
-		}
-	}
 	m := &w.mending
 	m.busy = false
-	if changed {
+	if !reflect.DeepEqual(defs, m.seen) {
+		m.seen, m.settled = defs, now.Add(w.cfg.Settle)
+	}
+	changes := w.changes(defs)
+	if len(changes) > 0 && now.Before(m.settled) {
+		m.due = m.settled
+		return
+	}
+	if len(changes) > 0 {
 		m.tries = 0
-		slices.SortFunc(w.entries, func(a, b *entry) int { return cmp.Compare(a.definition.ID, b.definition.ID) })
-		w.publish()
+		w.change(changes, now)
 	}
 	m.due = now.Add(w.jittered(backoff(&m.tries)))
 }
 
-// replace gives an entry another definition. One without a Fault is looked at at once.
-func (w *watch) replace(e *entry, d definition.Definition, now time.Time) {
-	w.cfg.Metrics.forget(e.definition.ID)
-	e.definition, e.told, e.warned = d, false, nil
-	e.catalogue = failed(d, unanswered())
-	e.tell(w.cfg.Logger)
-	if d.Fault == nil {
-		w.follow(e, now)
+// changes gives what becomes of entries whose folders say something else now: nil where there is no folder any more.
+func (w *watch) changes(defs []definition.Definition) map[*entry]*definition.Definition {
+	changes := map[*entry]*definition.Definition{}
+	if len(defs) == 0 {
+		return changes
 	}
+	staying := map[string]bool{}
+	for _, e := range w.entries {
+		in := slices.DeleteFunc(slices.Clone(defs), func(d definition.Definition) bool { return d.Folder != e.definition.Folder })
+		switch {
+		case e.follows() && len(in) == 0:
+			changes[e] = nil
+		case e.follows() && len(in) == 1 && e.differs(in[0]):
+			changes[e] = &in[0]
+		default:
+			staying[e.definition.ID] = true
+		}
+	}
+	for e, d := range changes {
+		if d != nil && staying[d.ID] { // of one that runs, whose id is not taken from it
+			delete(changes, e)
+		}
+	}
+	return changes
+}
+
+// change puts new entries in the place of those that changed. What is looked at now is told of the old ones in vain.
+func (w *watch) change(changes map[*entry]*definition.Definition, now time.Time) {
+	var kept []*entry
+	for _, e := range w.entries {
+		d, changed := changes[e]
+		if !changed {
+			kept = append(kept, e)
+			continue
+		}
+		e.gone = true
+		w.cfg.Metrics.forget(e.definition.ID)
+		if d == nil {
+			w.cfg.Logger.Info("the folder of a catalogue is gone", "catalogue", e.definition.ID)
+			continue
+		}
+		next := newEntry(*d)
+		next.followed = true
+		next.tell(w.cfg.Logger)
+		kept = append(kept, next)
+		if d.Fault == nil {
+			w.follow(next, now)
+		}
+	}
+	w.entries = kept
+	slices.SortFunc(w.entries, func(a, b *entry) int { return cmp.Compare(a.definition.ID, b.definition.ID) })
+	w.publish()
 }
 
 // follow looks at the index of an entry that was mended, together with others that were.
@@ -86,31 +131,6 @@ func (w *watch) follow(e *entry, now time.Time) {
 		}
 	}
 	w.sources = append(w.sources, &source{index: e.definition.Index, entries: []*entry{e}, due: now, answered: true})
-}
-
-// taken tells whether another catalogue has an id.
-func (w *watch) taken(id string, by *entry) bool {
-	return slices.ContainsFunc(w.entries, func(e *entry) bool { return e != by && e.definition.ID == id })
-}
-
-// inFolder gives the one definition of a folder.
-func inFolder(defs []definition.Definition, folder string) (of definition.Definition, found bool) {
-	for _, d := range defs {
-		if d.Folder != folder {
-			continue
-		}
-		if found {
-			return definition.Definition{}, false
-		}
-		of, found = d, true
-	}
-	return of, found
-}
-
-// sameFault tells whether a definition has the Fault that another has, and looks no different from outside.
-func sameFault(d, was definition.Definition) bool {
-	return d.Fault != nil && d.Fault.Message == was.Fault.Message && d.ID == was.ID &&
-		d.DocumentType == was.DocumentType && d.Description == was.Description
 }
 
 // backoff gives the pause before the next try, and doubles the one after it.

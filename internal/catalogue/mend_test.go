@@ -59,7 +59,7 @@ func inFolder(folder, id, fault string) definition.Definition {
 func (w *world) startFolders(defs ...definition.Definition) *folders {
 	w.Helper()
 	f := &folders{w: w, now: defs}
-	w.start(defs, func(c *catalogue.Config) { c.Reload = f.reload })
+	w.start(defs, func(c *catalogue.Config) { c.Reload, c.Settle = f.reload, -1 })
 	return f
 }
 
@@ -72,7 +72,7 @@ func (w *world) ids() []string {
 }
 
 // TestMended: a definition that was mended is looked at without a restart, under the id that it has then; the others are not
-// touched, and nobody reads the folders any more.
+// touched.
 func TestMended(t *testing.T) {
 	in(t, func(w *world) {
 		registry := prometheus.NewPedanticRegistry()
@@ -80,7 +80,7 @@ func TestMended(t *testing.T) {
 		w.engine.set("m", gives(oneField))
 		w.engine.set("a", gives(oneField))
 		w.start(f.now, func(c *catalogue.Config) {
-			c.Reload, c.Metrics = f.reload, catalogue.NewMetrics(registry)
+			c.Reload, c.Settle, c.Metrics = f.reload, -1, catalogue.NewMetrics(registry)
 		})
 		sound := w.r.Catalogues().Named("m")
 		w.at(5)
@@ -95,8 +95,9 @@ func TestMended(t *testing.T) {
 		if w.r.Model("a") == nil || w.r.Model("x") != nil || w.r.Catalogues().Named("m") != sound {
 			w.Error("the wrong ones are there")
 		}
-		w.at(1000)
-		if diff := cmp.Diff([]float64{1, 3, 7}, f.times()); diff != "" {
+		w.at(200)
+		// It follows its folder from now on.
+		if diff := cmp.Diff([]float64{1, 3, 7, 8, 10, 14, 22, 38, 70, 130, 190}, f.times()); diff != "" {
 			w.Errorf("the folders were read at other times (-want +got):\n%s", diff)
 		}
 		want := `# HELP tutti_catalogue_available Whether a catalogue can be searched: 1 when it can, 0 when it failed.
@@ -110,12 +111,12 @@ tutti_catalogue_available{catalogue="m"} 1
 		// It is one like the others now.
 		w.engine.set("a", gives(twoFields))
 		w.r.Refresh("a")
-		w.at(1001)
+		w.at(201)
 		if c := w.r.Catalogues().Named("a"); len(c.Fields) != 2 {
 			w.Errorf("%d fields", len(c.Fields))
 		}
 		w.engine.set("a", nil)
-		w.at(1040)
+		w.at(240)
 		w.state("a", new(missing()))
 	})
 }
@@ -139,7 +140,10 @@ func TestMendedInPart(t *testing.T) {
 		w.engine.set("y", gives(oneField))
 		w.at(4)
 		w.state("y", nil)
-		w.state("z", new(unbuilt("three")))
+		// The folder of z is gone.
+		if diff := cmp.Diff([]string{"sound", "x", "y"}, w.ids()); diff != "" {
+			w.Error(diff)
+		}
 		w.at(200)
 		// Each time something changed the pauses begin anew, and double up to a minute.
 		if diff := cmp.Diff([]float64{1, 2, 3, 5, 9, 17, 33, 65, 125, 185}, f.times()); diff != "" {
@@ -213,7 +217,7 @@ func TestMendedDuringTheStart(t *testing.T) {
 		w.engine.set("x", gives(oneField))
 		w.start([]definition.Definition{inFolder("s", "slow", ""), inFolder("x", "x", "one")}, func(c *catalogue.Config) {
 			c.StartWait = 10 * time.Second
-			c.Reload = func() []definition.Definition { return []definition.Definition{inFolder("x", "x", "")} }
+			c.Reload, c.Settle = func() []definition.Definition { return []definition.Definition{inFolder("x", "x", "")} }, -1
 		})
 		if took := time.Since(w.engine.began); took != 2*time.Second {
 			w.Errorf("it took %s", took)
@@ -253,6 +257,135 @@ func TestNobodyMends(t *testing.T) {
 		w.at(300)
 		if asked := f.times(); len(asked) > 0 {
 			w.Errorf("the folders were read at %v", asked)
+		}
+	})
+}
+
+// TestFilesSettle: what is being written does not count before it rests, so that a catalogue whose access rule comes last is
+// never seen without it; and one that was wrong follows its folder afterwards.
+func TestFilesSettle(t *testing.T) {
+	in(t, func(w *world) {
+		w.engine.set("x", gives(twoFields))
+		f := &folders{w: w, now: []definition.Definition{inFolder("x", "x", "holds no JSON file")}}
+		w.start(f.now, func(c *catalogue.Config) { c.Reload = f.reload })
+		open, restricted := inFolder("x", "x", ""), inFolder("x", "x", "")
+		restricted.Access = &definition.AccessRule{Field: "k", Scope: "{value}.READ"}
+		for half := range 60 {
+			w.at(float64(half) / 2)
+			switch half {
+			case 1:
+				f.write(open)
+			case 10:
+				f.write(restricted)
+			}
+			if c := w.r.Catalogues().Named("x"); c.Problem == nil && !c.Restricted {
+				w.Fatalf("it is open after %d half seconds", half)
+			}
+		}
+		w.state("x", nil)
+		if diff := cmp.Diff([]float64{1, 6, 11, 12, 14, 18, 26}, f.times()); diff != "" {
+			w.Errorf("the folders were read at other times (-want +got):\n%s", diff)
+		}
+		described := restricted
+		described.Description = "now with a description"
+		f.write(described)
+		w.at(60)
+		if c := w.r.Catalogues().Named("x"); c.Problem != nil || c.Description != described.Description || !c.Restricted {
+			w.Errorf("got %+v", c)
+		}
+		f.write(inFolder("x", "x", "broken again"))
+		w.at(130)
+		w.state("x", new(unbuilt("broken again")))
+		if w.r.Model("x") != nil {
+			w.Error("its model is still there")
+		}
+	})
+}
+
+// TestFolderGone: a folder that was wrong and is taken away takes its catalogue along; a reading without anything says nothing.
+func TestFolderGone(t *testing.T) {
+	in(t, func(w *world) {
+		registry := prometheus.NewPedanticRegistry()
+		w.engine.set("a", gives(oneField))
+		f := &folders{w: w, now: []definition.Definition{inFolder("a", "a", ""), inFolder("x", "x", "one")}}
+		w.start(f.now, func(c *catalogue.Config) {
+			c.Reload, c.Settle, c.Metrics = f.reload, -1, catalogue.NewMetrics(registry)
+		})
+		f.write()
+		w.at(2)
+		if diff := cmp.Diff([]string{"a", "x"}, w.ids()); diff != "" {
+			w.Error(diff)
+		}
+		f.write(inFolder("b", "b", ""))
+		w.at(4)
+		if diff := cmp.Diff([]string{"a"}, w.ids()); diff != "" {
+			w.Error(diff)
+		}
+		if n, err := testutil.GatherAndCount(registry); n != 1 || err != nil {
+			w.Errorf("%d series, %v", n, err)
+		}
+		w.at(500)
+		if diff := cmp.Diff([]float64{1, 3}, f.times()); diff != "" {
+			w.Errorf("the folders were read at other times (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestSwappedIDs: of two that are mended together each may have the name by which the other was listed.
+func TestSwappedIDs(t *testing.T) {
+	in(t, func(w *world) {
+		w.engine.set("x", gives(oneField))
+		w.engine.set("y", gives(twoFields))
+		f := w.startFolders(inFolder("x", "x", "one"), inFolder("y", "y", "two"))
+		f.write(inFolder("x", "y", ""), inFolder("y", "x", ""))
+		w.at(2)
+		w.state("x", nil)
+		w.state("y", nil)
+		if m := w.r.Model("x"); m == nil || m.Definition().Folder != "y" {
+			w.Error("x is not that of the folder y")
+		}
+	})
+}
+
+// TestMendedWhileLookedAt: what comes of a look at a catalogue that was replaced meanwhile counts for nobody.
+func TestMendedWhileLookedAt(t *testing.T) {
+	in(t, func(w *world) {
+		w.engine.set("x", func(context.Context) (json.RawMessage, error) {
+			time.Sleep(8 * time.Second)
+			return json.RawMessage(oneField), nil
+		})
+		w.engine.set("y", gives(twoFields))
+		f := w.startFolders(inFolder("f", "x", "one"))
+		f.write(inFolder("f", "x", ""))
+		w.at(1.5)
+		f.write(inFolder("f", "y", ""))
+		w.at(3)
+		w.state("y", nil)
+		y := w.r.Catalogues()
+		w.at(60)
+		if w.r.Catalogues() != y || w.r.Model("x") != nil {
+			w.Errorf("%v", w.ids())
+		}
+		w.askedAt("x", 1)
+	})
+}
+
+// TestStopWhileFoldersHang: a folder that cannot be read holds up no stop.
+func TestStopWhileFoldersHang(t *testing.T) {
+	in(t, func(w *world) {
+		hanging := make(chan struct{})
+		defer close(hanging)
+		w.start([]definition.Definition{inFolder("x", "x", "one")}, func(c *catalogue.Config) {
+			c.Reload = func() []definition.Definition {
+				<-hanging
+				return nil
+			}
+		})
+		w.at(2)
+		began := time.Now()
+		w.stop()
+		if took := time.Since(began); took != 0 {
+			w.Errorf("the stop took %s", took)
 		}
 	})
 }

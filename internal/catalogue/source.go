@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"tutti/internal/core"
@@ -47,6 +48,11 @@ type source struct {
 	tries int
 	// unreached is true when the last look did not reach the engine.
 	unreached bool
+}
+
+// abandoned tells that no catalogue is left that searches the index.
+func (s *source) abandoned() bool {
+	return !slices.ContainsFunc(s.entries, func(e *entry) bool { return !e.gone })
 }
 
 // hasten looks not later than at a time, but no sooner than firstRetry after the last look. An index that is being read is not

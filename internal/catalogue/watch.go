@@ -93,6 +93,7 @@ func (w *watch) dispatch(ctx context.Context, now time.Time) time.Duration {
 	var due []*source
 	for _, s := range w.sources {
 		switch {
+		case !s.busy && s.abandoned():
 		case s.busy && now.Sub(s.began) < patience:
 			free--
 			room = min(room, patience-now.Sub(s.began))

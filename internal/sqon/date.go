@@ -9,7 +9,7 @@ import (
 	"tutti/internal/core"
 )
 
-// ParseDate reads a date as a document's field may hold it, and every date of ISO 8601 in its extended format:
+// ParseDate reads a date as a document's field may hold it, and dates of ISO 8601 in its extended format:
 //
 //   - a year ("2024"), a month ("2024-03"), a week ("2024-W10"), a day ("2024-03-05", "2024-W10-2", "2024-065");
 //   - a day and a time of hours with optional minutes, seconds and fraction of up to nine digits, and an optional offset of

@@ -18,6 +18,9 @@ const (
 	catalogueFolder   = "catalogues"
 )
 
+// mappingWait is how long a mapping that has grown may take to show in its catalogue.
+const mappingWait = 30 * time.Second
+
 // catalogueFiles is a configuration folder as existing portals have it, one folder for each catalogue.
 //
 //go:embed catalogues
@@ -53,7 +56,11 @@ func (d *demo) introspect(ctx context.Context) error {
 		{catalogueAnalyses, `fields.files\.fileSize`}, {catalogueClinical, `fields.primary_diagnoses\.age_at_diagnosis`},
 	} {
 		detail, err := d.client.get(ctx, "/introspection/"+described.catalogue)
+		waiting := time.Now()
 		for ; err == nil && !detail.Get(described.field).Exists(); detail, err = d.client.get(ctx, "/introspection/"+described.catalogue) {
+			if time.Since(waiting) > mappingWait {
+				return fmt.Errorf("the catalogue %s does not tell of its fields: %s", described.catalogue, detail.Get("error.message"))
+			}
 			if err := pause(ctx, 20*time.Millisecond); err != nil {
 				return err
 			}

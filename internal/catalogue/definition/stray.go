@@ -84,12 +84,12 @@ func meansAccess(name string) bool {
 	return strings.HasPrefix(name, "access") || oneSlip(stem, "access") || oneSlip(name, accessFile)
 }
 
-// isLeftover tells whether a name is access.json with more before or behind it, as access.json~, .#access.json and
+// isLeftover tells whether a name is access.json with more before or behind it, as access.json~, .#access.json, ._access.json and
 // access.json.bak are. A letter behind it, as in access.jsonc, makes it another kind of file.
 func isLeftover(name string) bool {
 	before, behind, found := strings.Cut(strings.ToLower(strings.TrimSpace(name)), accessFile)
 	next, _ := utf8.DecodeRuneInString(behind)
-	return found && (behind == "" && before == ".#" || behind != "" && !unicode.IsLetter(next) && !unicode.IsDigit(next))
+	return found && (behind == "" && (before == ".#" || before == "._") || behind != "" && !unicode.IsLetter(next) && !unicode.IsDigit(next))
 }
 
 // oneSlip tells whether two texts are equal but for one character that is missing, too much or another, or for two neighbours

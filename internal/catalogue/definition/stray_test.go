@@ -122,7 +122,7 @@ func TestCataloguesNamedLikeAccess(t *testing.T) {
 
 // TestBesideAccess: what editors and copies leave beside a rule stops nothing, another rule does.
 func TestBesideAccess(t *testing.T) {
-	for _, name := range []string{"access.json~", "access.json.bak", ".access.json.swp", ".#access.json", "access.json (copy)", "Access.JSON.orig"} {
+	for _, name := range []string{"access.json~", "access.json.bak", ".access.json.swp", ".#access.json", "._access.json", "access.json (copy)", "Access.JSON.orig"} {
 		t.Run(name, func(t *testing.T) {
 			for _, f := range []files{{"base.json": sound, "access.json": rule, name: "{}"}, {"g/base.json": sound, "g/access.json": rule, "g/" + name: "{}"}} {
 				d := only(t, f)

@@ -120,7 +120,7 @@ func (x *Index) Mapping(ctx context.Context, alias string) (json.RawMessage, err
 }
 
 // united gives one mapping with the fields of all. Parameters that differ are those of the index whose name comes last,
-// which is the newest of a series.
+// which is the newest of a series. Fields of which a part of the name is empty, that no path can name, are left out.
 func united(alias string, all map[string]json.RawMessage) (json.RawMessage, error) {
 	if len(all) == 1 {
 		for _, only := range all {
