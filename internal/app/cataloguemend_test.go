@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"tutti/internal/core"
@@ -26,6 +28,7 @@ func TestCatalogueMended(t *testing.T) {
 		"sound/base.json":     based("sound", aliasWord, `"description":"As it was"`),
 		"broken/base.json":    `{"documentType":`,
 		"empty/":              "",
+		"lost+found/":         "",
 		"one/base.json":       based("one", aliasWord, `"catalogId":"same"`),
 		"other/base.json":     based("other", aliasWord, `"catalogId":"same"`),
 		"guarded/base.json":   based("guarded", aliasWord, ""),
@@ -64,13 +67,20 @@ func TestCatalogueMended(t *testing.T) {
 		t.Errorf("that the sound one is available is logged %d times", n)
 	}
 
-	// Now nothing is wrong any more that the folder could mend, and taking it away does no harm.
-	if err := os.RemoveAll(filepath.Join(dir, "broken")); err != nil {
-		t.Fatal(err)
+	// One that was wrong follows its folder to its end, one that was sound does not.
+	for _, name := range []string{"broken", "sound"} {
+		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
 	}
+	w.awaitListed("mended", false)
 	w.put("S1", "a", `"experiment":{"weight":1.5}`)
 	w.trigger("S1", "a")
-	for _, id := range []string{"mended", "same", "sound"} {
+	for _, id := range []string{"same", "sound"} {
 		w.awaitField(id, "experiment.weight", "double")
+	}
+	odd := slices.DeleteFunc(w.logs.all(), func(line string) bool { return !strings.Contains(line, "lost+found") })
+	if len(odd) != 1 {
+		t.Errorf("what is odd about the folder is logged %d times: %s", len(odd), odd)
 	}
 }

@@ -367,6 +367,10 @@ func TestMendedWhileLookedAt(t *testing.T) {
 			w.Errorf("%v", w.ids())
 		}
 		w.askedAt("x", 1)
+		w.stop()
+		if strings.Contains(w.log.String(), `available" catalogue=x`) {
+			w.Errorf("it was told of:\n%s", w.log)
+		}
 	})
 }
 
