@@ -265,9 +265,17 @@ func (l *loader) warnUnread(d *draft, name string) {
 	info, err := fs.Stat(l.fsys, path.Join(d.path, name))
 	if err != nil {
 		d.warn(d.file(name) + " " + unreadable(err).what)
-	} else if info.IsDir() {
-		d.warn(d.file(name) + " is a folder in a catalogue's folder, and not read")
+		return
 	}
+	if !info.IsDir() {
+		return
+	}
+	if _, err := fs.Stat(l.fsys, path.Join(d.path, name, accessFile)); err == nil {
+		d.fail(d.file(name)+"/"+accessFile, "is not read: an access rule counts beside the files of its catalogue alone", "move it up, or take it away")
+		d.close()
+		return
+	}
+	d.warn(d.file(name) + " is a folder in a catalogue's folder, and not read")
 }
 
 // parse reads one file, nil when it has a fault, and false when the folder has one because of how much it holds.

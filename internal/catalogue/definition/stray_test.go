@@ -291,3 +291,17 @@ func FuzzNames(f *testing.F) {
 		}
 	})
 }
+
+// TestRuleInADeeperFolder: where nobody reads it, it must not be thought to guard anything; other deeper folders do no harm.
+func TestRuleInADeeperFolder(t *testing.T) {
+	set := load(t, files{
+		"a/base.json": sound, "genes/base.json": sound, "genes/rules/access.json": rule, "plain/base.json": sound, "plain/old/base.json": sound,
+	}, definition.Options{})
+	wantClosed(t, named(t, set, "genes"), "", "genes/rules/access.json is not read: an access rule counts beside the files of its catalogue alone",
+		"move it up, or take it away")
+	for _, id := range []string{"a", "plain"} {
+		if d := named(t, set, id); d.Fault != nil || d.Access != nil {
+			t.Errorf("%s: %+v", id, d.Fault)
+		}
+	}
+}
