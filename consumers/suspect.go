@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"tutti/internal/core"
 )
@@ -23,53 +26,75 @@ const (
 	suspectKept = 15 * time.Minute
 )
 
-// suspicious tells whether m may be what ended the processes before this one: it was in hand again and again, and this
-// process has just begun. Most of them only stood beside the one that did it.
-func (r *repository) suspicious(m core.Message) bool {
-	return m.Deliveries() >= suspectDeliveries && time.Since(r.c.startedAt) < suspectWindow*r.c.cfg.AckWait
+// suspicions are what a repository knows of the Request that ended the process before this one.
+type suspicions struct {
+	turn *semaphore.Weighted // of turns: others share it, a suspect takes it whole
+	once sync.Once           // reads accused
+	// accused names the Request that was worked on alone when the last process ended, "" when there is none.
+	accused string
 }
+
+// turns is how many Requests may be worked on beside each other, so long as there may be suspects: any number.
+const turns = 1 << 30
+
+func newSuspicions() *suspicions { return &suspicions{turn: semaphore.NewWeighted(turns)} }
+
+// wary tells whether this process has just begun: what ended those before it comes again now.
+func (r *repository) wary() bool { return time.Since(r.c.startedAt) < suspectWindow*r.c.cfg.AckWait }
 
 // working is what is done with a message in hand (pull).
 type working func(ctx context.Context, m core.Message, free func())
 
-// warily lets a message that may be what ended the processes before this one be worked on alone.
+// warily lets a message that may be what ended the processes before this one be worked on alone: it was in hand again and
+// again, and this process has just begun. Most of them only stood beside the one that did it. So nothing else is worked
+// on beside a suspect, also nothing that comes for the first time: a page that is read again publishes its successor anew.
 func (r *repository) warily(work working) working {
 	return func(ctx context.Context, m core.Message, free func()) {
-		if r.suspicious(m) {
-			r.workAlone(ctx, m, free, work)
+		if !r.wary() {
+			work(ctx, m, free)
 			return
 		}
-		work(ctx, m, free)
+		s := r.suspicions
+		s.once.Do(func() { s.accused = r.suspect(ctx) })
+		mine := s.accused != "" && s.accused == suspectOf(m)
+		switch {
+		case mine: // nobody waits for it, and each of its deliveries counts until it is given up
+			if sleep(r.c.draining, suspectPause) != nil {
+				r.comeAgain(ctx, m)
+				return
+			}
+			r.workAlone(ctx, m, free, work)
+		case m.Deliveries() < suspectDeliveries, s.accused != "" && m.Deliveries() <= r.c.cfg.MaxDeliver/2:
+			if s.turn.Acquire(r.c.draining, 1) != nil {
+				r.comeAgain(ctx, m)
+				return
+			}
+			defer s.turn.Release(1)
+			work(ctx, m, free)
+		default:
+			r.workAlone(ctx, m, free, work)
+		}
 	}
 }
 
-// workAlone works on suspicious Requests one after the other, and notes each in a slot of the queue before and until it
-// has ended. So the next process knows which one it was: it works on all others as if they were new, and on that one when
-// they have had a moment to end. Each of its deliveries counts until it is given up.
+// workAlone works on m beside nothing else, and notes it in a slot of the queue before and until it has ended. So the next
+// process knows which one it was: it works on all others as if they were new, and on that one when they have had a moment
+// to end.
 func (r *repository) workAlone(ctx context.Context, m core.Message, free func(), work working) {
-	if r.suspects.Acquire(r.c.draining, 1) != nil {
-		r.c.keeper.release(m)
-		r.giveBack(context.WithoutCancel(ctx), m, 0)
+	if r.suspicions.turn.Acquire(r.c.draining, turns) != nil {
+		r.comeAgain(ctx, m)
 		return
 	}
-	known, mine := r.suspect(ctx, m)
-	switch {
-	case known && !mine && m.Deliveries() <= r.c.cfg.MaxDeliver/2:
-		r.suspects.Release(1)
-		work(ctx, m, free)
-		return
-	case mine:
-		r.suspects.Release(1) // nobody waits for the suspect
-		if sleep(r.c.draining, suspectPause) != nil || r.suspects.Acquire(r.c.draining, 1) != nil {
-			r.c.keeper.release(m)
-			r.giveBack(context.WithoutCancel(ctx), m, 0)
-			return
-		}
-	}
-	defer r.suspects.Release(1)
+	defer r.suspicions.turn.Release(turns)
 	r.setSuspect(ctx, suspectOf(m))
 	work(ctx, m, free)
 	r.setSuspect(ctx, "")
+}
+
+// comeAgain gives a message back that was not worked on.
+func (r *repository) comeAgain(ctx context.Context, m core.Message) {
+	r.c.keeper.release(m)
+	r.giveBack(context.WithoutCancel(ctx), m, 0)
 }
 
 func (r *repository) suspectSlot() string {
@@ -86,18 +111,19 @@ func suspectOf(m core.Message) string {
 	return base64.RawURLEncoding.EncodeToString(what)
 }
 
-// suspect tells whether it is known which Request ended the last process, and whether that is m's.
-func (r *repository) suspect(ctx context.Context, m core.Message) (known, mine bool) {
+// suspect gives the Request that ended the last process, "" where that is not known: then those that may have are worked
+// on one after the other.
+func (r *repository) suspect(ctx context.Context) string {
 	content, _, err := r.c.deps.Slots.Slot(ctx, r.suspectSlot())
 	if err != nil {
-		return false, false // then they are worked on one after the other
+		return ""
 	}
 	name, at, _ := strings.Cut(content, " ")
 	noted, err := strconv.ParseInt(at, 10, 64)
-	if name == "" || err != nil || time.Since(time.Unix(noted, 0)) > suspectKept {
-		return false, false
+	if err != nil || time.Since(time.Unix(noted, 0)) > suspectKept {
+		return ""
 	}
-	return true, name == suspectOf(m)
+	return name
 }
 
 // setSuspect notes a Request, or that there is none. What goes wrong costs no more than another try.

@@ -52,7 +52,8 @@ func TestRecordThatEndsTheProcess(t *testing.T) {
 	}
 }
 
-// TestPageThatEndsTheProcess: the same for a page: the other organizations of the job are read all the same.
+// TestPageThatEndsTheProcess: the same for a page: the other organizations of the job are read all the same. What is left
+// is that page, which may have two messages: its chain was read again, and published it anew.
 func TestPageThatEndsTheProcess(t *testing.T) {
 	for _, poison := range []pageCall{{org: "A", offset: 0}, {org: "D", offset: 9}} {
 		t.Run(poison.org, func(t *testing.T) {
@@ -71,6 +72,15 @@ func TestPageThatEndsTheProcess(t *testing.T) {
 					return nil
 				}
 				w.run("", false)
+				others := func() int {
+					n := 0
+					for _, e := range w.broker.entries {
+						if r := e.request(); r.Page == nil || r.Organization != poison.org || r.Page.Offset != poison.offset {
+							n++
+						}
+					}
+					return n
+				}
 				lives := 0
 				for ; lives < 20; lives++ {
 					live = w.make(-1)
@@ -81,12 +91,12 @@ func TestPageThatEndsTheProcess(t *testing.T) {
 						t.Fatalf("life %d: the page did not end the process", lives)
 					}
 					_ = live.stop(t, 0)
-					if len(w.engine.live()) >= 150 && w.broker.size() == 1 {
+					if len(w.engine.live()) >= 150 && others() == 0 {
 						break
 					}
 				}
-				if lives > 15 {
-					t.Errorf("the others were done after %d lives: %d documents, %d requests left", lives, len(w.engine.live()), w.broker.size())
+				if lives > 8 {
+					t.Errorf("the others were done after %d lives: %d documents, %d requests left", lives, len(w.engine.live()), others())
 				}
 			})
 		})

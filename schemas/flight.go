@@ -26,14 +26,16 @@ func together[V any](ctx context.Context, f *flights, key string, call func(cont
 		err   error
 	}
 	landed := make(chan landing, 1)
+	// Who has left its flight has joined it: it never makes the call again once the flight has landed.
+	flight := f.group.DoChan(key, func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+		defer cancel()
+		return recovered(ctx, call)
+	})
 	f.waiters.Go(func() {
-		v, err, _ := f.group.Do(key, func() (any, error) {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
-			defer cancel()
-			return recovered(ctx, call)
-		})
-		value, _ := v.(V)
-		landed <- landing{value, err}
+		l := <-flight
+		value, _ := l.Val.(V)
+		landed <- landing{value, l.Err}
 	})
 	var none V
 	select {
