@@ -18,7 +18,7 @@ const pagesPerCall = 4
 var errSuperseded = errors.New("somebody else works on the page")
 
 func (r *repository) pullPages() {
-	r.pull(core.ClassPages, r.Pages, pagesPerCall*r.Concurrency, r.warily(r.handlePage))
+	r.pull(core.ClassPages, r.Pages, pagesPerCall*r.Concurrency, r.newSuspicions(core.ClassPages, 2*suspectPause).warily(r.handlePage))
 }
 
 // handlePage reads one page, publishes the next, writes the documents and ends m after their outcomes. free makes room

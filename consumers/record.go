@@ -18,7 +18,7 @@ type recordInHand struct {
 }
 
 func (r *repository) pullRecords() {
-	r.pull(core.ClassRecords, r.Records, r.c.cfg.RecordsInHand, r.warily(r.workOnRecord))
+	r.pull(core.ClassRecords, r.Records, r.c.cfg.RecordsInHand, r.newSuspicions(core.ClassRecords, suspectPause).warily(r.workOnRecord))
 }
 
 // workOnRecord works on m, unless its record is in hand: then m parks, unfetched, until that has ended. Of several

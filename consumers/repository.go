@@ -25,7 +25,6 @@ type repository struct {
 	finishing              map[string]chan struct{} // jobs whose end is in hand
 	mu                     sync.Mutex               // guards pagesInHand, finishing and records
 	records                map[string]*recordInHand
-	suspicions             *suspicions
 	progress               *progress
 	listing                listing
 	clockAlarm             atomic.Int64 // ns since 1970 of the last alarm, 0 for none
@@ -39,7 +38,7 @@ func newRepository(c *Consumers, r Repository) *repository {
 		Repository: r, c: c, log: c.cfg.Logger.With("repository", r.Code),
 		gate:        newGate("the index was not asked yet"),
 		recordCalls: semaphore.NewWeighted(int64(r.Concurrency)), pageCalls: semaphore.NewWeighted(int64(r.Concurrency)),
-		batched: semaphore.NewWeighted(int64(c.cfg.RecordsInHand)), suspicions: newSuspicions(), pagesInHand: make(map[string]struct{}),
+		batched: semaphore.NewWeighted(int64(c.cfg.RecordsInHand)), pagesInHand: make(map[string]struct{}),
 		finishing: make(map[string]chan struct{}), records: make(map[string]*recordInHand),
 		progress: newProgress(c.deps.Organizations, c.cfg.ProgressEvery),
 	}
