@@ -58,6 +58,18 @@ type Index interface {
 	Scan(ctx context.Context, alias string, scope core.IndexScope, below core.Version,
 		each func(id string, v core.Version) error) error
 
+	// Search answers each of reqs about the documents of an alias as of the last Refresh, in their order, in one round trip
+	// where the engine allows it. Filters, facets and sorts name fields of the alias' mapping; what they ask for that a type
+	// does not have is no document, no bucket, no statistic. CodeInvalid, safe to display, for what the engine cannot answer;
+	// CodeIndexBlocked when the alias is missing or closed; CodeUnavailable when the engine does not answer, or not as a
+	// whole. No error holds the engine's own text in its Message. The end of ctx ends the work on it.
+	Search(ctx context.Context, alias string, reqs []SearchRequest) ([]SearchResult, error)
+
+	// Stream calls each with all documents that match, some at a time, as they were at one moment after the last Refresh,
+	// whatever is written meanwhile. It holds no more than a few thousand of them in memory. The hits and their bytes are
+	// each's until it returns. An error of each ends the stream and is returned as it is. Else as Search.
+	Stream(ctx context.Context, alias string, req StreamRequest, each func([]Hit) error) error
+
 	// Mark gives an opaque mark of everything that was written to the alias so far, for a later Scan's
 	// scope.WrittenBy; empty when the engine has none to give, which leaves out nothing;
 	// core.MarkNothing when nothing was, with which a Scan finds nothing.
