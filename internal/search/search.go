@@ -2,13 +2,12 @@ package search
 
 import (
 	"context"
-	"encoding/json"
+	"time"
 
 	"tutti/internal/catalogue"
 	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/index/query"
-	"tutti/internal/sqon"
 )
 
 // Engine is the part of the index that is searched.
@@ -27,6 +26,9 @@ type Sets interface {
 type Config struct {
 	// Sets are what set_id: names; nil means that all are unknown.
 	Sets Sets
+	// Identity gives the path of the keyword field of an alias that holds the id of each of its documents, which is cheaper to
+	// order by than the id itself; "" where there is none. Nil means none anywhere.
+	Identity func(alias string) string
 	// Metrics may be nil.
 	Metrics *Metrics
 }
@@ -38,39 +40,17 @@ type Service struct {
 }
 
 // New makes a Service.
-func New(engine Engine, cfg Config) *Service { return &Service{engine: engine, cfg: cfg} }
-
-// Metrics are what is measured of searches.
-type Metrics struct{}
-
-// View is a catalogue as one caller sees it. It may be used concurrently, and for one request of that caller.
-type View struct{}
-
-// View gives the catalogue of m as who sees it; the zero Principal is nobody.
-func (s *Service) View(m *catalogue.Model, who core.Principal) *View { return nil }
-
-// Model gives the catalogue.
-func (v *View) Model() *catalogue.Model { return nil }
-
-// Who gives the caller.
-func (v *View) Who() core.Principal { return core.Principal{} }
-
-// Parse reads and checks a SQON; nil and null match everything. Errors are of CodeInvalid with Violations that point into raw.
-func (v *View) Parse(raw json.RawMessage) (sqon.Filter, error) { return sqon.Filter{}, nil }
-
-// Lower gives the tree of a filter from Parse, with the members of the caller's saved sets.
-func (v *View) Lower(ctx context.Context, f sqon.Filter) (*query.Node, error) { return nil, nil }
-
-// Facet gives the filters of a facet, for documents and for elements (query.Facet).
-func (v *View) Facet(ctx context.Context, f sqon.Filter, name string, themselves bool) (documents, elements *query.Node, err error) {
-	return nil, nil, nil
+func New(engine Engine, cfg Config) *Service {
+	if cfg.Identity == nil {
+		cfg.Identity = func(string) string { return "" }
+	}
+	return &Service{engine: engine, cfg: cfg}
 }
 
-// Field gives the field of a name as the index knows it; false when there is none, and for containers.
-func (v *View) Field(name string) (query.Field, bool) { return query.Field{}, false }
-
-// Identity gives the order that tells any two documents apart, for the end of each Sort.
-func (v *View) Identity() index.Sort { return index.Sort{} }
+// View gives the catalogue of m as who sees it; the zero Principal is nobody.
+func (s *Service) View(m *catalogue.Model, who core.Principal) *View {
+	return &View{service: s, model: m, who: who, fields: fieldsOf(m), granted: granted(m, who)}
+}
 
 // Kind is what a search is for, in the metrics.
 type Kind string
@@ -84,12 +64,27 @@ const (
 	KindSet      Kind = "set"
 )
 
-// Search answers reqs about the documents that the caller may see.
+// Search answers reqs about the documents that the caller may see. It is the one place, with Stream, where a question goes to
+// the index.
 func (v *View) Search(ctx context.Context, kind Kind, reqs []index.SearchRequest) ([]index.SearchResult, error) {
-	return nil, nil
+	narrowed := make([]index.SearchRequest, len(reqs))
+	for i, req := range reqs {
+		req.Filter = query.Both(v.granted, req.Filter)
+		narrowed[i] = req
+	}
+	start := time.Now()
+	results, err := v.service.engine.Search(ctx, v.alias(), narrowed)
+	v.service.cfg.Metrics.observe(v.model.Definition().ID, kind, time.Since(start))
+	return results, err
 }
 
 // Stream gives each all documents that match and that the caller may see.
 func (v *View) Stream(ctx context.Context, kind Kind, req index.StreamRequest, each func([]index.Hit) error) error {
-	return nil
+	req.Filter = query.Both(v.granted, req.Filter)
+	start := time.Now()
+	err := v.service.engine.Stream(ctx, v.alias(), req, each)
+	v.service.cfg.Metrics.observe(v.model.Definition().ID, kind, time.Since(start))
+	return err
 }
+
+func (v *View) alias() string { return v.model.Definition().Index }

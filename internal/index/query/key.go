@@ -1,18 +1,393 @@
 package query
 
-// Key gives a value of a numeric, date or boolean type as a number that is ordered as the values are: what a document holds,
-// or one of Node.Terms. Texts that are no value of the type give false. The types of fractions round as the engine does. Dates
-// are milliseconds, date_nanos nanoseconds since 1970.
-func Key(f Field, text string) (uint64, bool) { return 0, false }
+import (
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+	"time"
 
-// KeyRange gives the keys, lo and hi included, that lie within a Range; false when there is none.
-func KeyRange(f Field, from, to Bound) (lo, hi uint64, ok bool) { return 0, 0, false }
+	"tutti/internal/sqon"
+)
 
-// Number gives the value of a key: for a date milliseconds since 1970, for a boolean 0 or 1.
-func Number(f Field, key uint64) float64 { return 0 }
+// family is what types of the same values have in common.
+type family uint8
 
-// Text gives the value of a key as Bucket.Key says it.
-func Text(f Field, key uint64) string { return "" }
+const (
+	otherFamily family = iota
+	// textFamily is found by whole texts, analyzedFamily by the terms that an analyzer made of them.
+	textFamily
+	analyzedFamily
+	addressFamily
+	booleanFamily
+	integerFamily
+	unsignedFamily
+	fractionFamily
+	scaledFamily
+	millisFamily
+	nanosFamily
+)
+
+func familyOf(fieldType string) family {
+	switch fieldType {
+	case "keyword", "wildcard", "constant_keyword", "flattened":
+		return textFamily
+	case "text", "match_only_text", "search_as_you_type":
+		return analyzedFamily
+	case "ip":
+		return addressFamily
+	case "boolean":
+		return booleanFamily
+	case "byte", "short", "integer", "long":
+		return integerFamily
+	case "unsigned_long":
+		return unsignedFamily
+	case "half_float", "float", "double":
+		return fractionFamily
+	case "scaled_float":
+		return scaledFamily
+	case "date":
+		return millisFamily
+	case "date_nanos":
+		return nanosFamily
+	default:
+		return otherFamily
+	}
+}
 
 // Keyed tells whether values of a type have keys; all others are texts.
-func Keyed(fieldType string) bool { return false }
+func Keyed(fieldType string) bool { return familyOf(fieldType) >= booleanFamily }
+
+// Dated tells whether values of a type are instants.
+func Dated(fieldType string) bool { return familyOf(fieldType) >= millisFamily }
+
+// Analyzed tells whether an analyzer makes terms of the values of a type, so that they are found by these and have no order.
+func Analyzed(fieldType string) bool { return familyOf(fieldType) == analyzedFamily }
+
+// Key gives a value of a numeric, date or boolean type as a number that is ordered as the values are: what a document holds,
+// or one of Node.Terms. Texts that are no value of the type give false. Integers lose a fraction and the types of fractions
+// round, as the engine does with documents. Dates are milliseconds, date_nanos nanoseconds since 1970.
+func Key(f Field, text string) (uint64, bool) {
+	switch familyOf(f.Type) {
+	case booleanFamily:
+		return boolKey(text)
+	case integerFamily:
+		v, ok := integer(text)
+		return signedKey(v), ok && inRange(f.Type, v)
+	case unsignedFamily:
+		return unsigned(text)
+	case fractionFamily:
+		v, err := strconv.ParseFloat(text, 64)
+		v = rounded(f.Type, v)
+		return floatKey(v), err == nil && !math.IsInf(v, 0) && !math.IsNaN(v)
+	case scaledFamily:
+		v, err := strconv.ParseFloat(text, 64)
+		v = math.Floor(v*f.Scale + 0.5)
+		return signedKey(int64(v)), err == nil && math.Abs(v) < 1<<63
+	case millisFamily:
+		from, _, err := sqon.ParseDate(text)
+		return signedKey(from.UnixMilli()), err == nil
+	case nanosFamily:
+		from, _, err := sqon.ParseDate(text)
+		return signedKey(from.UnixNano()), err == nil && nanosFit(from)
+	default:
+		return 0, false
+	}
+}
+
+// KeyRange gives the keys, lo and hi included, that lie within a Range; false when there is none.
+func KeyRange(f Field, from, to Bound) (lo, hi uint64, ok bool) {
+	lo, hi, ok = whole(f.Type)
+	if from.Set && ok {
+		var at uint64
+		at, ok = edge(f, from, false)
+		lo = max(lo, at)
+	}
+	if to.Set && ok {
+		var at uint64
+		at, ok = edge(f, to, true)
+		hi = min(hi, at)
+	}
+	return lo, hi, ok && lo <= hi
+}
+
+// whole gives the keys that a type can have.
+func whole(fieldType string) (lo, hi uint64, ok bool) {
+	switch familyOf(fieldType) {
+	case booleanFamily:
+		return 0, 1, true
+	case integerFamily:
+		low, high := limits(fieldType)
+		return signedKey(low), signedKey(high), true
+	case fractionFamily:
+		return floatKey(math.Inf(-1)), floatKey(math.Inf(1)), true
+	case unsignedFamily, scaledFamily, millisFamily, nanosFamily:
+		return 0, math.MaxUint64, true
+	default:
+		return 0, 0, false
+	}
+}
+
+// edge gives the outermost key within a bound, the highest of an upper one; false when no key is.
+func edge(f Field, b Bound, upper bool) (uint64, bool) {
+	switch familyOf(f.Type) {
+	case integerFamily:
+		v, fits := wholeEdge(b, upper, math.MinInt64, math.MaxInt64)
+		return signedKey(v.Int64()), fits
+	case unsignedFamily:
+		v, fits := wholeEdge(b, upper, 0, math.MaxUint64)
+		return v.Uint64(), fits
+	case scaledFamily:
+		v := decimal(b.Number)
+		b.Number = v.Mul(v, new(big.Float).SetFloat64(f.Scale)).Text('g', 60)
+		scaled, fits := wholeEdge(b, upper, math.MinInt64, math.MaxInt64)
+		return signedKey(scaled.Int64()), fits
+	case fractionFamily:
+		v, _ := strconv.ParseFloat(b.Number, 64) // out of range it is infinite, which is meant
+		return floatEdge(rounded(f.Type, v), b.Inclusive, upper)
+	case millisFamily:
+		return timeEdge(b.Time, b.Inclusive, upper, time.Millisecond), true
+	case nanosFamily:
+		return nanosEdge(b, upper)
+	default:
+		return 0, false
+	}
+}
+
+// wholeEdge gives the outermost integer within a bound, brought into the limits of a type; false when that is outside of them.
+func wholeEdge(b Bound, upper bool, low int64, high uint64) (*big.Int, bool) {
+	v := decimal(b.Number)
+	n, accuracy := v.Int(nil) // towards zero
+	fraction := accuracy != big.Exact
+	one := big.NewInt(1)
+	switch {
+	case !upper && fraction && v.Sign() > 0, !upper && !fraction && !b.Inclusive:
+		n.Add(n, one)
+	case upper && fraction && v.Sign() < 0, upper && !fraction && !b.Inclusive:
+		n.Sub(n, one)
+	}
+	least, most := big.NewInt(low), new(big.Int).SetUint64(high)
+	switch {
+	case n.Cmp(least) < 0:
+		return least, !upper
+	case n.Cmp(most) > 0:
+		return most, upper
+	default:
+		return n, true
+	}
+}
+
+// floatEdge gives the outermost key of a fraction within a bound.
+func floatEdge(v float64, inclusive, upper bool) (uint64, bool) {
+	key := floatKey(v)
+	switch {
+	case inclusive:
+		return key, true
+	case upper && math.IsInf(v, -1), !upper && math.IsInf(v, 1):
+		return 0, false
+	case upper:
+		return key - 1, true
+	default:
+		return key + 1, true
+	}
+}
+
+// timeEdge gives the outermost instant of a unit within a bound. The instants of a field are the beginnings of units.
+func timeEdge(t time.Time, inclusive, upper bool, unit time.Duration) uint64 {
+	at := t.UnixMilli()
+	fraction := t.Nanosecond()%int(unit) != 0
+	switch {
+	case upper && !fraction && !inclusive:
+		at--
+	case !upper && (fraction || !inclusive):
+		at++
+	}
+	return signedKey(at)
+}
+
+// nanosEdge is timeEdge for instants of nanoseconds, which do not reach as far as times.
+func nanosEdge(b Bound, upper bool) (uint64, bool) {
+	if !nanosFit(b.Time) {
+		late := b.Time.Year() > 1970
+		if late {
+			return math.MaxUint64, upper
+		}
+		return 0, !upper
+	}
+	key := signedKey(b.Time.UnixNano())
+	switch {
+	case b.Inclusive:
+		return key, true
+	case upper:
+		return key - 1, key > 0
+	default:
+		return key + 1, key < math.MaxUint64
+	}
+}
+
+// Number gives the value of a key: for a date milliseconds since 1970, for a boolean 0 or 1.
+func Number(f Field, key uint64) float64 {
+	switch familyOf(f.Type) {
+	case integerFamily, millisFamily:
+		return float64(signed(key))
+	case nanosFamily:
+		return float64(signed(key)) / 1e6
+	case fractionFamily:
+		return fraction(key)
+	case scaledFamily:
+		return float64(signed(key)) / f.Scale
+	default:
+		return float64(key)
+	}
+}
+
+// Text gives the value of a key as Bucket.Key says it.
+func Text(f Field, key uint64) string {
+	switch familyOf(f.Type) {
+	case booleanFamily:
+		return strconv.FormatBool(key == 1)
+	case integerFamily, millisFamily:
+		return strconv.FormatInt(signed(key), 10)
+	case nanosFamily:
+		return strconv.FormatInt(int64(math.Floor(float64(signed(key))/1e6)), 10)
+	case unsignedFamily:
+		return strconv.FormatUint(key, 10)
+	default:
+		return Literal(Number(f, key))
+	}
+}
+
+// Literal gives the shortest decimal text of a number, with an exponent where JSON's writers use one.
+func Literal(v float64) string {
+	format := byte('f')
+	if size := math.Abs(v); size != 0 && (size < 1e-6 || size >= 1e21) {
+		format = 'e'
+	}
+	return strconv.FormatFloat(v, format, -1, 64)
+}
+
+func boolKey(text string) (uint64, bool) {
+	switch text {
+	case "true":
+		return 1, true
+	case "false", "": // the engine takes an empty text for false
+		return 0, true
+	default:
+		return 0, false
+	}
+}
+
+// integer gives the integer of a numeral without its fraction.
+func integer(text string) (int64, bool) {
+	if v, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return v, true
+	}
+	if !numeral(text) {
+		return 0, false
+	}
+	n, _ := decimal(text).Int(nil)
+	return n.Int64(), n.IsInt64()
+}
+
+func unsigned(text string) (uint64, bool) {
+	if v, err := strconv.ParseUint(text, 10, 64); err == nil {
+		return v, true
+	}
+	if !numeral(text) {
+		return 0, false
+	}
+	n, _ := decimal(text).Int(nil)
+	return n.Uint64(), n.IsUint64()
+}
+
+// numeral tells whether a text is a decimal numeral of a size that a double has room for.
+func numeral(text string) bool {
+	if strings.Trim(text, "+-.0123456789eE") != "" {
+		return false
+	}
+	_, err := strconv.ParseFloat(text, 64)
+	return err == nil
+}
+
+// decimal gives the value of a numeral, exact for every integer of 64 bits and everything near one.
+func decimal(text string) *big.Float {
+	v, _, err := big.ParseFloat(text, 10, 256, big.ToNearestEven)
+	if err != nil {
+		return new(big.Float)
+	}
+	return v
+}
+
+// limits gives the range of an integer type.
+func limits(fieldType string) (low, high int64) {
+	switch fieldType {
+	case "byte":
+		return math.MinInt8, math.MaxInt8
+	case "short":
+		return math.MinInt16, math.MaxInt16
+	case "integer":
+		return math.MinInt32, math.MaxInt32
+	default:
+		return math.MinInt64, math.MaxInt64
+	}
+}
+
+func inRange(fieldType string, v int64) bool {
+	low, high := limits(fieldType)
+	return low <= v && v <= high
+}
+
+// rounded gives the nearest value that a type of fractions can hold, infinite when that is out of its range.
+func rounded(fieldType string, v float64) float64 {
+	switch fieldType {
+	case "float":
+		return float64(float32(v))
+	case "half_float":
+		return halved(v)
+	default:
+		return v
+	}
+}
+
+// halved rounds to the 11 significant bits of a half_float.
+func halved(v float64) float64 {
+	single := float64(float32(v))
+	size := math.Abs(single)
+	if size == 0 || math.IsInf(size, 0) || math.IsNaN(size) {
+		return single
+	}
+	step := math.Ldexp(1, max(math.Ilogb(size), -14)-10)
+	half := math.RoundToEven(size/step) * step
+	if half > 65504 {
+		half = math.Inf(1)
+	}
+	return math.Copysign(half, single)
+}
+
+const signBit = 1 << 63
+
+func signedKey(v int64) uint64 { return uint64(v) ^ signBit }
+
+func signed(key uint64) int64 { return int64(key ^ signBit) }
+
+// floatKey orders fractions; the two zeros are one.
+func floatKey(v float64) uint64 {
+	if v == 0 {
+		return signBit
+	}
+	bits := math.Float64bits(v)
+	if bits&signBit != 0 {
+		return ^bits
+	}
+	return bits | signBit
+}
+
+func fraction(key uint64) float64 {
+	if key&signBit != 0 {
+		return math.Float64frombits(key &^ signBit)
+	}
+	return math.Float64frombits(^key)
+}
+
+// nanosFit tells whether an instant is one of those that 64 bits of nanoseconds reach.
+func nanosFit(t time.Time) bool { return t.Year() > 1677 && t.Year() < 2262 }

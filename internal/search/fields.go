@@ -1,0 +1,116 @@
+package search
+
+import (
+	"encoding/json"
+	"iter"
+	"strings"
+
+	"tutti/internal/catalogue"
+	"tutti/internal/index/mapping"
+	"tutti/internal/index/query"
+	"tutti/internal/sqon"
+)
+
+var _ query.Fields = fields{}
+
+// fields gives the fields of a model as engines know them, by one of the two sets of names that it has.
+type fields struct {
+	sqon.Fields
+	model *catalogue.Model
+	path  func(name string) (string, bool)
+}
+
+// fieldsOf gives the fields by the names that clients use.
+func fieldsOf(m *catalogue.Model) fields { return fields{Fields: m, model: m, path: m.Path} }
+
+// wholeOf gives the fields by the mapping's own names, which access rules use.
+func wholeOf(m *catalogue.Model) fields {
+	return fields{Fields: m.Whole(), model: m, path: m.WholePath}
+}
+
+// Lookup implements query.Fields.
+func (s fields) Lookup(name string) (query.Field, bool) {
+	f, ok := s.Field(name)
+	if !ok {
+		return query.Field{}, false
+	}
+	path, ok := s.path(name)
+	if !ok || container(f.Type) {
+		return query.Field{}, false
+	}
+	out := query.Field{Path: path, Type: f.Type, Nested: s.nested(f.Nested)}
+	if f.Type == "scaled_float" {
+		out.Scale = scale(s.model.Mapping().Lookup(path))
+	}
+	return out, true
+}
+
+// NestedPath implements query.Fields.
+func (s fields) NestedPath(name string) (string, bool) {
+	f, ok := s.Field(name)
+	if !ok || f.Type != string(mapping.Nested) {
+		return "", false
+	}
+	return s.path(name)
+}
+
+// Leaves implements query.Fields.
+func (s fields) Leaves(name string) []query.Field {
+	above, ok := s.path(name)
+	named, lists := s.Fields.(sqon.Names)
+	if !ok || !lists {
+		return nil
+	}
+	var leaves []query.Field
+	for below := range below(named.Names(), name) {
+		f, ok := s.Lookup(below)
+		if ok && strings.HasPrefix(f.Path, above+".") { // an alias may lead out of it
+			leaves = append(leaves, f)
+		}
+	}
+	return leaves
+}
+
+// below gives the names below a container.
+func below(names iter.Seq[string], container string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for name := range names {
+			if strings.HasPrefix(name, container+".") && !yield(name) {
+				return
+			}
+		}
+	}
+}
+
+// nested gives the engine's paths of nested containers. Those above a nesting prefix have no other name.
+func (s fields) nested(names []string) []string {
+	if len(names) == 0 {
+		return nil
+	}
+	paths := make([]string, len(names))
+	for i, name := range names {
+		path, ok := s.path(name)
+		if !ok {
+			path = name
+		}
+		paths[i] = path
+	}
+	return paths
+}
+
+// container tells whether fields of a type have other fields below them in place of values.
+func container(fieldType string) bool {
+	return fieldType == string(mapping.Object) || fieldType == string(mapping.Nested)
+}
+
+// scale gives the scaling factor of a scaled_float, 1 where the mapping has none that can be read.
+func scale(f *mapping.Field) float64 {
+	factor := 0.0
+	if f != nil {
+		_ = json.Unmarshal(f.Params["scaling_factor"], &factor) // a text is no factor
+	}
+	if factor <= 0 {
+		return 1
+	}
+	return factor
+}

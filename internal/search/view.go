@@ -1,0 +1,81 @@
+package search
+
+import (
+	"context"
+	"encoding/json"
+
+	"tutti/internal/catalogue"
+	"tutti/internal/core"
+	"tutti/internal/index"
+	"tutti/internal/index/query"
+	"tutti/internal/sqon"
+)
+
+// View is a catalogue as one caller sees it. It may be used concurrently, and for one request of that caller.
+type View struct {
+	service *Service
+	model   *catalogue.Model
+	who     core.Principal
+	fields  fields
+	// granted is what the caller may see; nil for everything.
+	granted *query.Node
+}
+
+// Model gives the catalogue.
+func (v *View) Model() *catalogue.Model { return v.model }
+
+// Who gives the caller.
+func (v *View) Who() core.Principal { return v.who }
+
+// Parse reads and checks a SQON; nil and null match everything. Errors are of CodeInvalid with Violations that point into raw.
+func (v *View) Parse(raw json.RawMessage) (sqon.Filter, error) {
+	f, err := sqon.Parse(raw)
+	if err != nil {
+		return sqon.Filter{}, err
+	}
+	if err := f.Check(v.model); err != nil {
+		return sqon.Filter{}, err
+	}
+	return f, nil
+}
+
+// Lower gives the tree of a filter from Parse, with the members of the caller's saved sets.
+func (v *View) Lower(ctx context.Context, f sqon.Filter) (*query.Node, error) {
+	return query.Lower(ctx, f, v.fields, v.members)
+}
+
+// Facet gives the filters of a facet, for documents and for elements (query.Facet).
+func (v *View) Facet(ctx context.Context, f sqon.Filter, name string, themselves bool) (documents, elements *query.Node, err error) {
+	return query.Facet(ctx, f, name, themselves, v.fields, v.members)
+}
+
+// members gives the members of a set that is the caller's. Nobody owns a set.
+func (v *View) members(ctx context.Context, id string) ([]string, error) {
+	if v.service.cfg.Sets == nil {
+		return nil, unknownSet(id)
+	}
+	return v.service.cfg.Sets.Members(ctx, v.who.ID, id)
+}
+
+func unknownSet(id string) error {
+	if len(id) > maxShown {
+		id = id[:maxShown] + "…"
+	}
+	return core.NewError(core.CodeNotFound, "there is no saved set "+id+", or it is not yours, or it has expired")
+}
+
+// maxShown is how much of a name that is unknown is told.
+const maxShown = 64
+
+// Field gives the field of a name as the index knows it; false when there is none, and for containers.
+func (v *View) Field(name string) (query.Field, bool) { return v.fields.Lookup(name) }
+
+// Identity gives the order that tells any two documents apart, for the end of each Sort.
+func (v *View) Identity() index.Sort {
+	if path := v.service.cfg.Identity(v.alias()); path != "" {
+		if f, ok := wholeOf(v.model).Lookup(path); ok && f.Type == "keyword" && f.Row() == "" {
+			return index.Sort{Field: f}
+		}
+	}
+	return index.Sort{Field: query.Field{Path: "_id", Type: "keyword"}}
+}
