@@ -87,5 +87,10 @@ func some(scope, path string, n *Node) *Node {
 	}
 }
 
-// Either gives what matches one of two filters of the same scope; Everything is nil.
-func Either(a, b *Node) *Node { return orNil(either(a, b)) }
+// Either gives what matches one of two filters of the same scope, of which nil matches everything.
+func Either(a, b *Node) *Node {
+	if a == nil || b == nil {
+		return nil
+	}
+	return orNil(either(a, b))
+}

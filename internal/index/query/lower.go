@@ -180,20 +180,21 @@ func (l *lowering) refuse(n *sqon.Node, message string) *Node {
 type subject struct {
 	field Field
 	row   string
-	// leaves are those of a container, which has no values of its own; container is set for one.
-	container bool
-	leaves    []Field
+	// leaves are those of a container, which has no values of its own; container is set for one, nested too for elements.
+	container, nested bool
+	leaves            []Field
 }
 
 func (l *lowering) subject(name string) subject {
 	if f, ok := l.fields.Lookup(name); ok {
 		return subject{field: f, row: f.Row()}
 	}
-	s := subject{container: true, leaves: l.fields.Leaves(name)}
+	s := subject{container: true}
 	if path, nested := l.fields.NestedPath(name); nested {
-		s.row, s.leaves = path, nil
+		s.row, s.nested = path, true
 		return s
 	}
+	s.leaves = l.fields.Leaves(name)
 	if f, ok := l.fields.Field(name); ok && len(f.Nested) > 0 {
 		s.row, _ = l.fields.NestedPath(f.Nested[len(f.Nested)-1])
 	}
@@ -205,7 +206,7 @@ func (s subject) exists() *Node {
 	switch {
 	case !s.container:
 		return &Node{Op: Exists, Field: s.field}
-	case s.leaves == nil:
+	case s.nested:
 		return &Node{Op: Everything}
 	default:
 		members := make([]*Node, len(s.leaves))
