@@ -118,7 +118,8 @@ func TestEveryQuestionIsNarrowed(t *testing.T) {
 			view := search.New(e, search.Config{Sets: sets{}}).View(model(t, base, c.rule), c.who)
 			asked := exactly("files.type", "bam")
 			own := []index.SearchRequest{
-				{Total: true}, {Filter: asked, Hits: &index.HitsRequest{Size: 1}},
+				{Total: true},
+				{Filter: asked, Hits: &index.HitsRequest{Size: 1}},
 				{Filter: nothing, Facets: []index.Facet{{Field: keyword("state"), Missing: true}}},
 			}
 			if _, err := view.Search(t.Context(), search.KindHits, own); err != nil {
@@ -184,7 +185,9 @@ func TestSetsAreTheirOwners(t *testing.T) {
 func TestParse(t *testing.T) {
 	view := search.New(&engine{}, search.Config{}).View(model(t, base, ""), core.Principal{})
 	for _, c := range []struct{ filter, message, pointer string }{
-		{``, "", ""}, {`null`, "", ""}, {`{}`, "", ""},
+		{``, "", ""},
+		{`null`, "", ""},
+		{`{}`, "", ""},
 		{`{"op":"in","content":{"fieldName":"studi","value":"a"}}`, "studi", "/content/fieldName"},
 		{`{"op":"am"}`, "am", "/op"},
 	} {
@@ -215,7 +218,9 @@ func TestFields(t *testing.T) {
 		{plain, "study", keyword("studyId")},
 		{plain, "score", query.Field{Path: "score", Type: "scaled_float", Scale: 100}},
 		{plain, "files.info.note", query.Field{Path: "files.info.note", Type: "keyword", Nested: []string{"files"}}},
-		{plain, "files", query.Field{}}, {plain, "files.info", query.Field{}}, {plain, "no", query.Field{}},
+		{plain, "files", query.Field{}},
+		{plain, "files.info", query.Field{}},
+		{plain, "no", query.Field{}},
 		{prefixed, "sex", keyword("data.sex")},
 		{prefixed, "visits.at", query.Field{Path: "data.visits.at", Type: "date", Nested: []string{"data.visits"}}},
 		{prefixed, "data.sex", query.Field{}},
