@@ -2,26 +2,296 @@ package graph
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/vektah/gqlparser/v2/ast"
 
 	"tutti/internal/catalogue"
 	"tutti/internal/core"
+	"tutti/internal/graph/schema"
 	"tutti/internal/search"
 )
 
 // Config is what a Service may have.
-type Config struct{}
+type Config struct {
+	// Sets keeps saved sets; nil means that none can be saved and there are none.
+	Sets Sets
+	// Network asks the other nodes of federations; nil means that there are none.
+	Network Network
+}
 
-// Service executes GraphQL operations.
-type Service struct{}
+// Service executes GraphQL operations. It may be used concurrently.
+type Service struct {
+	searches *search.Service
+	cfg      Config
+
+	mu sync.Mutex
+	// served are by the ids of the catalogues, the newest first: while one takes the place of another, both are asked.
+	served map[string][]*served
+}
+
+// keptModels is how many models of a catalogue are kept: that which is asked, and those that take its place.
+const keptModels = 3
+
+// served is a catalogue that operations are executed on.
+type served struct {
+	model  *catalogue.Model
+	schema *schema.Schema
+	// leaves is how many values a document has, prefix the names of the objects around what the catalogue shows of it.
+	leaves  int
+	prefix  []string
+	queries queryCache
+	// fields and config are what configs gives, made when it is asked for.
+	fields func() []described
+	config func() json.RawMessage
+}
 
 // New makes a Service.
-func New(searches *search.Service, cfg Config) *Service { return &Service{} }
+func New(searches *search.Service, cfg Config) *Service {
+	return &Service{searches: searches, cfg: cfg, served: map[string][]*served{}}
+}
 
 // Accept gives an error when no schema can be made of a catalogue (catalogue.Config.Accept); the schema is kept for Execute.
-func (s *Service) Accept(m *catalogue.Model) error { return nil }
+func (s *Service) Accept(m *catalogue.Model) error {
+	_, err := s.serve(m)
+	return err
+}
+
+// Schema gives the text of the schema of a catalogue, in GraphQL's own language. Errors are those of Accept.
+func (s *Service) Schema(m *catalogue.Model) (string, error) {
+	sv, err := s.serve(m)
+	if err != nil {
+		return "", err
+	}
+	return sv.schema.Text, nil
+}
+
+// serve gives what is kept of a model, and makes it where there is nothing.
+func (s *Service) serve(m *catalogue.Model) (*served, error) {
+	id := m.Definition().ID
+	if sv := s.kept(id, m); sv != nil {
+		return sv, nil
+	}
+	built, err := s.build(m)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, sv := range s.served[id] {
+		if sv.model == m {
+			return sv, nil
+		}
+	}
+	all := append([]*served{built}, s.served[id]...)
+	s.served[id] = all[:min(len(all), keptModels)]
+	return built, nil
+}
+
+func (s *Service) kept(id string, m *catalogue.Model) *served {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, sv := range s.served[id] {
+		if sv.model == m {
+			return sv
+		}
+	}
+	return nil
+}
+
+func (s *Service) build(m *catalogue.Model) (*served, error) {
+	options := schema.Options{}
+	if s.cfg.Network != nil {
+		options.Network, options.Remote = s.cfg.Network.Of(m)
+	}
+	built, err := schema.Build(m, options)
+	if err != nil {
+		return nil, err
+	}
+	sv := &served{model: m, schema: built, leaves: leavesOf(built, built.Document+"Node")}
+	sv.fields = sync.OnceValue(sv.describedFields)
+	sv.config = sync.OnceValue(func() json.RawMessage { return sv.configuration(sv.fields()) })
+	if prefix := m.Definition().NestingPrefix; prefix != "" {
+		sv.prefix = strings.Split(prefix, ".")
+	}
+	return sv, nil
+}
 
 // Execute answers one operation on a catalogue for a caller. Whatever is wrong with it is in the response; the end of ctx ends
 // the work on it.
 func (s *Service) Execute(ctx context.Context, m *catalogue.Model, who core.Principal, r core.GraphQLRequest) core.GraphQLResponse {
-	return core.GraphQLResponse{}
+	sv, err := s.serve(m)
+	if err != nil {
+		return refusal(faultOf(err))
+	}
+	doc, faults := sv.document(r.Query)
+	if len(faults) > 0 {
+		return refusal(faults...)
+	}
+	op, bad := operation(doc, r.OperationName)
+	if bad == nil {
+		bad = allowed(op, r.ReadOnly)
+	}
+	if bad != nil {
+		return refusal(bad)
+	}
+	vars, faults := variablesOf(sv.schema.AST, op, r.Variables)
+	if len(faults) > 0 {
+		return refusal(faults...)
+	}
+	x := &execution{
+		served: sv, cfg: s.cfg, view: s.searches.View(m, who), op: op, vars: vars,
+		collector: collector{types: sv.schema.AST, vars: vars},
+	}
+	return x.run(ctx)
+}
+
+// allowed refuses operations of a kind that cannot be asked here. Subscriptions are in no schema.
+func allowed(op *ast.OperationDefinition, readOnly bool) *fault {
+	if op.Operation == ast.Mutation && readOnly {
+		return (&fault{message: "a mutation must be sent by POST", code: codeRequest}).at(op.Position)
+	}
+	return nil
+}
+
+// execution is the work on one operation: everything that it asks is planned, asked of the index at once, and then written.
+type execution struct {
+	served    *served
+	cfg       Config
+	view      *search.View
+	op        *ast.OperationDefinition
+	vars      variables
+	collector collector
+	batch     batch
+	w         answer
+	// refused is set when what the client sent is at fault.
+	refused bool
+}
+
+func (x *execution) run(ctx context.Context) core.GraphQLResponse {
+	root := x.served.schema.AST.Query
+	if x.op.Operation == ast.Mutation {
+		root = x.served.schema.AST.Mutation
+	}
+	members := x.root(ctx, root, x.op.SelectionSet)
+	if x.refused {
+		return refusal(x.w.faults...)
+	}
+	x.batch.ask(ctx, x.view)
+	w := &x.w
+	w.dst = append(make([]byte, 0, x.batch.size()), `{"data":`...)
+	w.object(members)
+	if len(w.faults) > 0 {
+		if w.dropped > 0 {
+			w.faults[maxFaults-1] = &fault{message: fmt.Sprintf("%d more errors are not told", w.dropped+1), code: codeInternal}
+		}
+		w.dst = appendFaults(append(w.dst, ','), w.faults)
+	}
+	return core.GraphQLResponse{Body: append(w.dst, '}')}
+}
+
+// collect gives the fields that a selection set asks of a type.
+func (x *execution) collect(typeName string, set ast.SelectionSet) []*ast.Field {
+	return x.collector.collect(typeName, set)
+}
+
+// below gives the fields that are asked of what a field gives.
+func (x *execution) below(f *ast.Field) []*ast.Field {
+	return x.collect(f.Definition.Type.Name(), f.SelectionSet)
+}
+
+func (x *execution) args(f *ast.Field) arguments { return arguments{field: f, vars: x.vars} }
+
+// plan makes the members of an object, each by do, which gives a fault where the client is at fault with the field.
+func (x *execution) plan(fields []*ast.Field, do func(f *ast.Field) (write, *fault)) []member {
+	all := make([]member, 0, len(fields))
+	for _, f := range fields {
+		if f.Name == "__typename" {
+			all = append(all, memberOf(f, constant(f.ObjectDefinition.Name)))
+			continue
+		}
+		x.w.push(f.Alias)
+		writes, bad := do(f)
+		if bad != nil {
+			x.w.fail(bad)
+			x.refused = x.refused || bad.code == codeInput
+			writes = nothing
+		}
+		x.w.pop()
+		all = append(all, memberOf(f, writes))
+	}
+	return all
+}
+
+// objectOf plans an object of the fields that are asked of what f gives.
+func (x *execution) objectOf(f *ast.Field, do func(f *ast.Field) (write, *fault)) write {
+	members := x.plan(x.below(f), do)
+	return func(w *answer) bool { return w.object(members) }
+}
+
+// root plans the fields of the query or the mutation.
+func (x *execution) root(ctx context.Context, of *ast.Definition, set ast.SelectionSet) []member {
+	if of == nil {
+		return nil
+	}
+	return x.plan(x.collect(of.Name, set), func(f *ast.Field) (write, *fault) {
+		switch f.Name {
+		case "__schema", "__type":
+			return x.meta(f), nil
+		case x.served.schema.Document:
+			return x.document(ctx, f), nil
+		case "sets":
+			return x.sets(ctx, f)
+		case "saveSet":
+			return x.saveSet(ctx, f)
+		case "network":
+			return x.network(ctx, f)
+		case "hasValidConfig":
+			return x.validConfig(f), nil
+		default:
+			return nothing, nil
+		}
+	})
+}
+
+// meta writes a field of introspection.
+func (x *execution) meta(f *ast.Field) write {
+	return func(w *answer) bool {
+		start := len(w.dst)
+		w.dst = x.served.schema.AppendMeta(w.dst, f, x.values(), x.collect)
+		return string(w.dst[start:]) != "null"
+	}
+}
+
+// values gives the variables decoded.
+func (x *execution) values() map[string]any {
+	values := make(map[string]any, len(x.vars))
+	for name, raw := range x.vars {
+		var v any
+		if json.Unmarshal(raw, &v) == nil {
+			values[name] = v
+		}
+	}
+	return values
+}
+
+// document plans the fields of the catalogue.
+func (x *execution) document(ctx context.Context, f *ast.Field) write {
+	return x.objectOf(f, func(f *ast.Field) (write, *fault) {
+		switch f.Name {
+		case "hits":
+			return x.hits(ctx, f)
+		case "aggregations":
+			return x.aggregations(ctx, f)
+		case "configs":
+			return x.configs(f)
+		case "mapping":
+			return x.mapping(), nil
+		default:
+			return nothing, nil
+		}
+	})
 }

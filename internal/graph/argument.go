@@ -1,0 +1,104 @@
+package graph
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/tidwall/gjson"
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// arguments gives the arguments of a field. One that was not given, or that is null, is the default of the schema.
+type arguments struct {
+	field *ast.Field
+	vars  variables
+}
+
+// raw gives an argument as JSON; nil when it is not given, null and without default.
+func (a arguments) raw(name string) json.RawMessage {
+	if arg := a.field.Arguments.ForName(name); arg != nil {
+		if raw := appendLiteral(nil, arg.Value, a.vars); string(raw) != "null" {
+			return raw
+		}
+	}
+	if def := a.field.Definition.Arguments.ForName(name); def != nil && def.DefaultValue != nil {
+		if raw := appendLiteral(nil, def.DefaultValue, nil); string(raw) != "null" {
+			return raw
+		}
+	}
+	return nil
+}
+
+func (a arguments) value(name string) gjson.Result { return gjson.ParseBytes(a.raw(name)) }
+
+// wrong is the fault of an argument.
+func (a arguments) wrong(name, why string) *fault {
+	f := badInput(fmt.Sprintf("the argument %s %s", name, why))
+	if arg := a.field.Arguments.ForName(name); arg != nil {
+		return f.at(arg.Position)
+	}
+	return f.at(a.field.Position)
+}
+
+// int gives a whole number of GraphQL.
+func (a arguments) int(name string, without int) (int, *fault) {
+	v := a.value(name)
+	if !v.Exists() {
+		return without, nil
+	}
+	n, ok := wholeNumber(v)
+	if !ok {
+		return 0, a.wrong(name, "is not a whole number of 32 bits")
+	}
+	return n, nil
+}
+
+func (a arguments) number(name string, without float64) (float64, *fault) {
+	v := a.value(name)
+	if !v.Exists() {
+		return without, nil
+	}
+	if v.Type != gjson.Number {
+		return 0, a.wrong(name, "is not a number")
+	}
+	return v.Num, nil
+}
+
+func (a arguments) flag(name string, without bool) (bool, *fault) {
+	v := a.value(name)
+	if !v.Exists() {
+		return without, nil
+	}
+	if !v.IsBool() {
+		return false, a.wrong(name, "is neither true nor false")
+	}
+	return v.Bool(), nil
+}
+
+// list gives the items of a list; what is none is the only one.
+func (a arguments) list(name string) []gjson.Result {
+	v := a.value(name)
+	switch {
+	case !v.Exists():
+		return nil
+	case v.IsArray():
+		return v.Array()
+	default:
+		return []gjson.Result{v}
+	}
+}
+
+// texts gives a list of texts.
+func (a arguments) texts(name string) ([]string, *fault) {
+	var texts []string
+	for _, item := range a.list(name) {
+		if item.Type == gjson.Null {
+			continue
+		}
+		if item.Type != gjson.String {
+			return nil, a.wrong(name, "is not a list of texts")
+		}
+		texts = append(texts, item.Str)
+	}
+	return texts, nil
+}

@@ -1,0 +1,275 @@
+package graph
+
+import (
+	"cmp"
+	"strconv"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"tutti/internal/index"
+)
+
+// found gives the buckets, and how many documents have no value, 0 where nobody asked.
+func (b *bucketing) found() ([]index.Bucket, int64) {
+	result := b.of.result(b.at)
+	if !b.missing {
+		return result.Buckets, 0
+	}
+	return result.Buckets, result.Missing
+}
+
+// count writes the number of buckets.
+func (b *bucketing) count(w *answer) bool {
+	buckets, missing := b.found()
+	n := int64(len(buckets))
+	if missing > 0 {
+		n++
+	}
+	return w.int(n)
+}
+
+// write writes the buckets, that of the documents without a value last.
+func (b *bucketing) write(w *answer) bool {
+	buckets, missing := b.found()
+	n := len(buckets)
+	if missing > 0 {
+		n++
+	}
+	return w.list(n, itemRequired(b.field), func(i int) bool {
+		w.dst = append(w.dst, '{')
+		for k := range b.wants {
+			one := &b.wants[k]
+			if k > 0 {
+				w.dst = append(w.dst, ',')
+			}
+			w.dst = append(w.dst, one.head...)
+			if i == len(buckets) {
+				w.missingBucket(one, missing)
+			} else {
+				b.bucket(w, one, i, &buckets[i])
+			}
+		}
+		w.dst = append(w.dst, '}')
+		return true
+	})
+}
+
+func (w *answer) missingBucket(one *bucketWant, n int64) {
+	switch one.name {
+	case "key":
+		w.text(missingKey)
+	case "doc_count":
+		w.int(n)
+	case "__typename":
+		w.text(one.field.ObjectDefinition.Name)
+	default:
+		w.null()
+	}
+}
+
+// bucket writes one field of the i-th bucket.
+func (b *bucketing) bucket(w *answer, one *bucketWant, i int, bucket *index.Bucket) {
+	switch one.name {
+	case "key":
+		w.text(bucketKey(b.of.field.Type, bucket.Key))
+	case "key_as_string":
+		if text := keyText(b.of.field.Type, bucket.Key); text != "" {
+			w.text(text)
+			return
+		}
+		w.null()
+	case "doc_count":
+		w.int(bucket.Count)
+	case "top_hits":
+		b.topHits(w, one, i, bucket.Key)
+	case "filter_by_term":
+		counts := b.sibling(one, i, bucket.Key).Filters
+		if one.nth >= len(counts) {
+			w.null()
+			return
+		}
+		w.dst = append(w.dst, `{"doc_count":`...)
+		w.int(counts[one.nth])
+		w.dst = append(w.dst, '}')
+	case "__typename":
+		w.text(one.field.ObjectDefinition.Name)
+	default:
+		w.null()
+	}
+}
+
+// sibling gives the same bucket of the facet in which a field's answer is: buckets of one Max are the same, in the same order.
+func (b *bucketing) sibling(one *bucketWant, i int, key string) *index.Bucket {
+	buckets := b.of.result(one.at).Buckets
+	if i < len(buckets) && buckets[i].Key == key {
+		return &buckets[i]
+	}
+	return &index.Bucket{}
+}
+
+// topHits writes what documents of a bucket hold: that of the one, {} without any, and a list where several were asked for.
+func (b *bucketing) topHits(w *answer, one *bucketWant, i int, key string) {
+	hits := b.sibling(one, i, key).TopHits
+	prefix := b.prefix
+	if one.most == 1 {
+		if len(hits) == 0 {
+			w.dst = append(w.dst, "{}"...)
+			return
+		}
+		w.dst = appendParts(w.dst, hits[0].Source, inside(hits[0].Source, prefix), one.paths)
+		return
+	}
+	w.dst = append(w.dst, '[')
+	for i, hit := range hits {
+		if i > 0 {
+			w.dst = append(w.dst, ',')
+		}
+		w.dst = appendParts(w.dst, hit.Source, inside(hit.Source, prefix), one.paths)
+	}
+	w.dst = append(w.dst, ']')
+}
+
+// bucketKey writes a key as existing clients know it: booleans as numbers.
+func bucketKey(fieldType, key string) string {
+	if fieldType != "boolean" {
+		return key
+	}
+	if key == "true" {
+		return "1"
+	}
+	return "0"
+}
+
+// keyText gives what a key stands for, "" where it says that itself.
+func keyText(fieldType, key string) string {
+	switch {
+	case fieldType == "boolean":
+		return key
+	case isDate(fieldType):
+		millis, err := strconv.ParseFloat(key, 64)
+		if err != nil {
+			return ""
+		}
+		return dateText(millis)
+	default:
+		return ""
+	}
+}
+
+func isDate(fieldType string) bool { return fieldType == "date" || fieldType == "date_nanos" }
+
+// dateText writes milliseconds since 1970 as the engine does where no other format is configured.
+func dateText(millis float64) string {
+	return time.UnixMilli(int64(millis)).UTC().Format(timeLayout)
+}
+
+// stretch is a span of values with a number of documents, as histograms and ranges give them.
+type stretch struct {
+	key, text string
+	count     int64
+}
+
+// intervals plans what a histogram or ranges give: the buckets alone, and their number.
+func (a *aggregating) intervals(f *ast.Field, get func() []stretch) write {
+	return a.x.objectOf(f, func(f *ast.Field) (write, *fault) {
+		switch f.Name {
+		case "bucket_count":
+			return func(w *answer) bool { return w.int(int64(len(get()))) }, nil
+		case "buckets":
+			fields := a.x.below(f)
+			return func(w *answer) bool {
+				all := get()
+				return w.list(len(all), itemRequired(f), func(i int) bool { return w.interval(fields, &all[i]) })
+			}, nil
+		default:
+			return nothing, nil
+		}
+	})
+}
+
+func (w *answer) interval(fields []*ast.Field, one *stretch) bool {
+	w.dst = append(w.dst, '{')
+	for i, f := range fields {
+		if i > 0 {
+			w.dst = append(w.dst, ',')
+		}
+		w.dst = append(appendText(w.dst, f.Alias), ':')
+		switch {
+		case f.Name == "key":
+			w.text(one.key)
+		case f.Name == "doc_count":
+			w.int(one.count)
+		case f.Name == "key_as_string" && one.text != "":
+			w.text(one.text)
+		case f.Name == "__typename":
+			w.text(f.ObjectDefinition.Name)
+		default:
+			w.null()
+		}
+	}
+	w.dst = append(w.dst, '}')
+	return true
+}
+
+// namedRange is a range with the key of its bucket.
+type namedRange struct {
+	index.NumberRange
+	name string
+}
+
+func rangeOf(item gjson.Result, date bool) namedRange {
+	bound := func(name string) *float64 {
+		v := item.Get(name)
+		if v.Type != gjson.Number {
+			return nil
+		}
+		return &v.Num
+	}
+	r := namedRange{NumberRange: index.NumberRange{From: bound("from"), To: bound("to")}, name: item.Get("key").String()}
+	if r.name == "" {
+		r.name = rangeName(r.From, r.To, date)
+	}
+	return r
+}
+
+// rangeName is how the engine calls a range that has no name.
+func rangeName(from, to *float64, date bool) string {
+	bound := func(f *float64) string {
+		switch {
+		case f == nil:
+			return "*"
+		case date:
+			return dateText(*f)
+		}
+		text := plainNumber(*f)
+		if *f == float64(int64(*f)) {
+			text += ".0"
+		}
+		return text
+	}
+	return bound(from) + "-" + bound(to)
+}
+
+// byBounds orders ranges as the engine gives them.
+func byBounds(a, b namedRange) int {
+	low := func(f *float64) float64 {
+		if f == nil {
+			return -1e308
+		}
+		return *f
+	}
+	high := func(f *float64) float64 {
+		if f == nil {
+			return 1e308
+		}
+		return *f
+	}
+	return cmp.Or(cmp.Compare(low(a.From), low(b.From)), cmp.Compare(high(a.To), high(b.To)))
+}
+
+func equalRange(a, b index.NumberRange) bool {
+	same := func(a, b *float64) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }
+	return same(a.From, b.From) && same(a.To, b.To)
+}

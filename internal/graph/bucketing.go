@@ -1,0 +1,125 @@
+package graph
+
+import (
+	"context"
+	"slices"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"tutti/internal/core"
+	"tutti/internal/index"
+	"tutti/internal/index/query"
+)
+
+// missingKey is the key of the bucket of documents without a value.
+const missingKey = "__missing__"
+
+// bucketing is what is asked of the values of a field.
+type bucketing struct {
+	of      *facet
+	field   *ast.Field
+	missing bool
+	at      int
+	wants   []bucketWant
+	// prefix are the names of the objects around what the catalogue shows of documents.
+	prefix []string
+}
+
+// bucketWant is one field of a bucket.
+type bucketWant struct {
+	head []byte
+	name string
+	// at is the facet and nth the filter of it where the answer is.
+	at, nth int
+	// most is how many documents are given, paths what of them; nil for the whole.
+	most  int
+	paths [][]string
+	key   string
+	field *ast.Field
+}
+
+// buckets plans the values of a field.
+func (a *aggregating) buckets(ctx context.Context, one *facet, f *ast.Field) (*bucketing, *fault) {
+	args := a.x.args(f)
+	most, bad := args.int("max", index.MaxBuckets)
+	switch {
+	case bad != nil:
+		return nil, bad
+	case most < 1:
+		return nil, args.wrong("max", "is less than 1")
+	}
+	most = min(most, index.MaxBuckets)
+	b := &bucketing{of: one, field: f, missing: a.missing, at: one.buckets(most, a.missing), prefix: a.x.served.prefix}
+	for _, part := range a.x.below(f) {
+		w := bucketWant{head: headOf(part), name: part.Name, key: part.Alias, field: part}
+		switch part.Name {
+		case "top_hits":
+			bad = a.topHits(one, most, part, &w)
+		case "filter_by_term":
+			bad = a.byTerm(ctx, one, most, part, &w)
+		case "__typename":
+			w.name = "__typename"
+		}
+		if bad != nil {
+			return nil, bad
+		}
+		b.wants = append(b.wants, w)
+	}
+	return b, nil
+}
+
+// topHits plans the documents of a bucket.
+func (a *aggregating) topHits(one *facet, most int, f *ast.Field, w *bucketWant) *fault {
+	args := a.x.args(f)
+	names, bad := args.texts("_source")
+	if bad != nil {
+		return bad
+	}
+	size, bad := args.int("size", 1)
+	switch {
+	case bad != nil:
+		return bad
+	case size < 1 || size > maxTopHits:
+		return args.wrong("size", "is not between 1 and 100")
+	}
+	var source index.Source
+	for _, name := range names {
+		path, known := a.x.served.model.Path(name)
+		if !known {
+			near := ""
+			if meant := core.Meant(name, a.x.served.model.Names()); meant != "" {
+				near = ", did you mean " + meant + "?"
+			}
+			return args.wrong("_source", "names an unknown field"+near)
+		}
+		source.Paths = append(source.Paths, path)
+		w.paths = append(w.paths, segments(path, a.x.served.prefix))
+	}
+	w.most = size
+	w.at = one.slot(func(f *index.Facet) bool {
+		return f.Buckets == nil || f.Buckets.Max == most &&
+			(f.Buckets.TopHits == 0 || f.Buckets.TopHits == size && slices.Equal(f.Buckets.TopSource.Paths, source.Paths))
+	}, func(f *index.Facet) {
+		if f.Buckets == nil {
+			f.Buckets = &index.Buckets{Max: most}
+		}
+		f.Buckets.TopHits, f.Buckets.TopSource = size, source
+	})
+	return nil
+}
+
+// byTerm plans the number of a bucket's documents that match a filter beside.
+func (a *aggregating) byTerm(ctx context.Context, one *facet, most int, f *ast.Field, w *bucketWant) *fault {
+	node, bad := a.x.lowered(ctx, f, "filter")
+	if bad != nil {
+		return bad
+	}
+	if node == nil {
+		node = &query.Node{Op: query.Everything}
+	}
+	w.at = one.buckets(most, false)
+	buckets := a.x.batch.reqs[one.request].Facets[w.at].Buckets
+	buckets.Filters = append(buckets.Filters, node)
+	w.nth = len(buckets.Filters) - 1
+	return nil
+}

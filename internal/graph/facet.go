@@ -1,0 +1,324 @@
+package graph
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/tidwall/gjson"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"tutti/internal/core"
+	"tutti/internal/index"
+	"tutti/internal/index/query"
+	"tutti/internal/sqon"
+)
+
+// Defaults and limits of aggregations.
+const (
+	defaultInterval  = 1000
+	defaultPrecision = 40_000
+	maxPrecision     = 40_000
+	maxTopHits       = 100
+	maxRanges        = 1000
+	// maxRead is how many clauses are read for the facets of one field aggregations: for each facet of a field that the filter
+	// names it is read whole, without that field's own clauses.
+	maxRead = 100_000
+)
+
+// aggregations plans the facets of a catalogue.
+func (x *execution) aggregations(ctx context.Context, f *ast.Field) (write, *fault) {
+	args := x.args(f)
+	a := aggregating{x: x, facets: map[string]*facet{}}
+	var bad *fault
+	if a.filter, bad = x.filter(f, "filters"); bad != nil {
+		return nil, bad
+	}
+	if a.themselves, bad = args.flag("aggregations_filter_themselves", false); bad != nil {
+		return nil, bad
+	}
+	if a.missing, bad = args.flag("include_missing", true); bad != nil {
+		return nil, bad
+	}
+	members := x.plan(x.below(f), func(f *ast.Field) (write, *fault) { return a.field(ctx, f) })
+	return func(w *answer) bool {
+		if len(a.facets) > 0 && x.batch.err != nil {
+			return w.failed(faultOf(x.batch.err).at(f.Position))
+		}
+		return w.object(members)
+	}, nil
+}
+
+// aggregating is the planning of one field aggregations.
+type aggregating struct {
+	x          *execution
+	filter     sqon.Filter
+	themselves bool
+	missing    bool
+	// facets are by the catalogue's names of their fields: several aliases of one share what they can.
+	facets map[string]*facet
+	// named are the fields of the filter, by their names and by their paths, byRow what narrows those that it does not name.
+	named map[string]bool
+	byRow map[string]narrowing
+	// clauses is how many the filter has, read how many were read of it for all facets.
+	clauses, read int
+}
+
+// narrowing is the filters of a facet, for the documents and for the elements.
+type narrowing struct {
+	documents, elements *query.Node
+}
+
+// narrow gives the filters of the facet of a field. For fields that the filter does not name they depend on the row alone, so
+// that a filter is not read again for each field of a catalogue.
+func (a *aggregating) narrow(ctx context.Context, name string, field query.Field) (narrowing, error) {
+	if err := ctx.Err(); err != nil {
+		return narrowing{}, err
+	}
+	if a.named == nil {
+		a.named, a.byRow = map[string]bool{}, map[string]narrowing{}
+		a.name(a.filter.Root)
+	}
+	named := a.named[name] || a.named[field.Path]
+	if known, is := a.byRow[field.Row()]; is && !named {
+		return known, nil
+	}
+	if a.read += a.clauses; a.read > maxRead {
+		return narrowing{}, core.NewError(core.CodeInvalid, fmt.Sprintf(
+			"the filter has %d clauses, which is too many for so many aggregations of fields that it names", a.clauses,
+		))
+	}
+	documents, elements, err := a.x.view.Facet(ctx, a.filter, name, a.themselves)
+	n := narrowing{documents, elements}
+	if err == nil && !named {
+		a.byRow[field.Row()] = n
+	}
+	return n, err
+}
+
+// name notes the fields of a filter.
+func (a *aggregating) name(n *sqon.Node) {
+	if n == nil {
+		return
+	}
+	a.clauses++
+	for _, name := range n.Fields {
+		a.named[name] = true
+		if field, known := a.x.view.Field(name); known {
+			a.named[field.Path] = true
+		}
+	}
+	for _, child := range n.Content {
+		a.name(child)
+	}
+}
+
+// facet is what is asked about one field. It is several of the index's where what is asked does not fit into one.
+type facet struct {
+	batch    *batch
+	request  int
+	field    query.Field
+	elements *query.Node
+	// at are those of the request that are this one's.
+	at []int
+}
+
+// field plans the aggregation of one field.
+func (a *aggregating) field(ctx context.Context, f *ast.Field) (write, *fault) {
+	name, known := a.x.served.schema.Aggregated(f.Name)
+	if !known {
+		return nothing, nil
+	}
+	one := a.facets[name]
+	if one == nil {
+		field, known := a.x.view.Field(name)
+		if !known {
+			return nil, (&fault{message: "the field " + f.Name + " has no values in the index", code: codeInternal}).at(f.Position)
+		}
+		n, err := a.narrow(ctx, name, field)
+		if err != nil {
+			return nil, faultOf(err).at(f.Position)
+		}
+		one = &facet{batch: &a.x.batch, request: a.x.batch.about(n.documents), field: field, elements: n.elements}
+		a.x.batch.facets = true
+		a.facets[name] = one
+	}
+	fields := a.x.below(f)
+	// bucket_count counts the buckets that are given beside it.
+	var beside *bucketing
+	for _, part := range fields {
+		if part.Name == "buckets" && beside == nil {
+			b, bad := a.buckets(ctx, one, part)
+			if bad != nil {
+				break // it is told where the field is planned
+			}
+			beside = b
+		}
+	}
+	members := a.x.plan(fields, func(part *ast.Field) (write, *fault) { return a.part(ctx, one, beside, part) })
+	return func(w *answer) bool { return w.object(members) }, nil
+}
+
+// part plans one field of an aggregation.
+func (a *aggregating) part(ctx context.Context, one *facet, beside *bucketing, f *ast.Field) (write, *fault) {
+	switch f.Name {
+	case "buckets":
+		b := beside
+		if b == nil || b.field != f {
+			var bad *fault
+			if b, bad = a.buckets(ctx, one, f); bad != nil {
+				return nil, bad
+			}
+		}
+		return b.write, nil
+	case "bucket_count":
+		if beside == nil {
+			beside = &bucketing{of: one, missing: a.missing, at: one.buckets(index.MaxBuckets, a.missing)}
+		}
+		return beside.count, nil
+	case "cardinality":
+		return a.cardinality(one, f)
+	case "stats":
+		return a.stats(one, f), nil
+	case "histogram":
+		return a.histogram(one, f)
+	case "range":
+		return a.ranges(one, f)
+	default:
+		return nothing, nil
+	}
+}
+
+// slot gives which facet of the request takes a question: the first that fits, after ask has put it there, else a new one.
+func (o *facet) slot(fits func(*index.Facet) bool, ask func(*index.Facet)) int {
+	facets := &o.batch.reqs[o.request].Facets
+	for _, i := range o.at {
+		if fits(&(*facets)[i]) {
+			ask(&(*facets)[i])
+			return i
+		}
+	}
+	*facets = append(*facets, index.Facet{Field: o.field, Elements: o.elements})
+	i := len(*facets) - 1
+	o.at = append(o.at, i)
+	ask(&(*facets)[i])
+	return i
+}
+
+// result gives what the index answered to one of the facets.
+func (o *facet) result(i int) *index.FacetResult { return &o.batch.results[o.request].Facets[i] }
+
+// buckets asks for the values of the field.
+func (o *facet) buckets(most int, missing bool) int {
+	return o.slot(func(f *index.Facet) bool { return f.Buckets == nil || f.Buckets.Max == most }, func(f *index.Facet) {
+		if f.Buckets == nil {
+			f.Buckets = &index.Buckets{Max: most}
+		}
+		f.Missing = f.Missing || missing
+	})
+}
+
+func (a *aggregating) cardinality(one *facet, f *ast.Field) (write, *fault) {
+	args := a.x.args(f)
+	precision, bad := args.int("precision_threshold", defaultPrecision)
+	switch {
+	case bad != nil:
+		return nil, bad
+	case precision < 0:
+		return nil, args.wrong("precision_threshold", "is negative")
+	}
+	precision = min(max(precision, 1), maxPrecision)
+	i := one.slot(
+		func(f *index.Facet) bool { return f.Cardinality == 0 || f.Cardinality == precision },
+		func(f *index.Facet) { f.Cardinality = precision },
+	)
+	return func(w *answer) bool { return w.int(one.result(i).Cardinality) }, nil
+}
+
+// stats plans statistics. Without any value there are no smallest, largest and mean ones.
+func (a *aggregating) stats(one *facet, f *ast.Field) write {
+	i := one.slot(func(*index.Facet) bool { return true }, func(f *index.Facet) { f.Stats = true })
+	return a.x.objectOf(f, func(f *ast.Field) (write, *fault) {
+		return func(w *answer) bool {
+			s := one.result(i).Stats
+			switch {
+			case f.Name == "count":
+				return w.int(s.Count)
+			case f.Name == "sum":
+				return w.number(s.Sum)
+			case s.Count == 0:
+				return w.null()
+			case f.Name == "min":
+				return w.number(s.Min)
+			case f.Name == "max":
+				return w.number(s.Max)
+			default:
+				return w.number(s.Avg)
+			}
+		}, nil
+	})
+}
+
+func (a *aggregating) histogram(one *facet, f *ast.Field) (write, *fault) {
+	args := a.x.args(f)
+	interval, bad := args.number("interval", defaultInterval)
+	switch {
+	case bad != nil:
+		return nil, bad
+	case !(interval > 0) || math.IsInf(interval, 0):
+		return nil, args.wrong("interval", "is not above 0")
+	}
+	i := one.slot(
+		func(f *index.Facet) bool { return f.Histogram == 0 || f.Histogram == interval },
+		func(f *index.Facet) { f.Histogram = interval },
+	)
+	date := isDate(one.field.Type)
+	return a.intervals(f, func() []stretch {
+		found := one.result(i).Histogram
+		out := make([]stretch, len(found))
+		for i, h := range found {
+			out[i] = stretch{key: plainNumber(h.Key), count: h.Count}
+			if date {
+				out[i].text = dateText(h.Key)
+			}
+		}
+		return out
+	}), nil
+}
+
+func (a *aggregating) ranges(one *facet, f *ast.Field) (write, *fault) {
+	args := a.x.args(f)
+	var wanted []namedRange
+	for _, item := range args.list("ranges") {
+		if item.Type != gjson.Null {
+			wanted = append(wanted, rangeOf(item, isDate(one.field.Type)))
+		}
+	}
+	if len(wanted) == 0 {
+		zero := 0.0
+		wanted = []namedRange{{NumberRange: index.NumberRange{From: &zero}, name: rangeName(&zero, nil, isDate(one.field.Type))}}
+	}
+	if len(wanted) > maxRanges {
+		return nil, args.wrong("ranges", "has over 1000 ranges")
+	}
+	slices.SortStableFunc(wanted, byBounds)
+	asked := make([]index.NumberRange, len(wanted))
+	for i, r := range wanted {
+		asked[i] = r.NumberRange
+	}
+	i := one.slot(
+		func(f *index.Facet) bool { return f.Ranges == nil || slices.EqualFunc(f.Ranges, asked, equalRange) },
+		func(f *index.Facet) { f.Ranges = asked },
+	)
+	return a.intervals(f, func() []stretch {
+		counts := one.result(i).Ranges
+		out := make([]stretch, 0, len(wanted))
+		for i, r := range wanted {
+			if i < len(counts) {
+				out = append(out, stretch{key: r.name, count: counts[i]})
+			}
+		}
+		return out
+	}), nil
+}

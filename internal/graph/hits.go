@@ -1,0 +1,282 @@
+package graph
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/tidwall/gjson"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"tutti/internal/core"
+	"tutti/internal/index"
+	"tutti/internal/index/query"
+	"tutti/internal/sqon"
+)
+
+// defaultFirst is how many documents a page has where the client does not say.
+const defaultFirst = 10
+
+// filter reads the filter of an argument. What the schema calls JSON is checked here.
+func (x *execution) filter(f *ast.Field, name string) (sqon.Filter, *fault) {
+	args := x.args(f)
+	raw := args.raw(name)
+	filter, err := x.view.Parse(raw)
+	if err != nil {
+		bad := faultOf(err)
+		if arg := f.Arguments.ForName(name); arg != nil {
+			bad.at(arg.Position)
+		}
+		return filter, bad
+	}
+	if !everything(filter) && x.served.model.Definition().DisableFilters {
+		return filter, args.wrong(name, "cannot be used: filters are disabled for this catalogue")
+	}
+	return filter, nil
+}
+
+// everything tells whether a filter says nothing, as clients send it where nothing is chosen.
+func everything(filter sqon.Filter) bool {
+	return filter.Root == nil || filter.Root.Op == sqon.And && len(filter.Root.Content) == 0
+}
+
+// lowered reads the filter of an argument as the index is asked.
+func (x *execution) lowered(ctx context.Context, f *ast.Field, name string) (*query.Node, *fault) {
+	filter, bad := x.filter(f, name)
+	if bad != nil {
+		return nil, bad
+	}
+	node, err := x.view.Lower(ctx, filter)
+	if err != nil {
+		return nil, faultOf(err).at(f.Position)
+	}
+	return node, nil
+}
+
+// page is what hits are asked for.
+type page struct {
+	filter  *query.Node
+	request index.HitsRequest
+	counts  bool
+}
+
+// page reads the arguments of hits.
+func (x *execution) page(ctx context.Context, f *ast.Field) (page, *fault) {
+	args := x.args(f)
+	var p page
+	var bad *fault
+	if p.filter, bad = x.lowered(ctx, f, "filters"); bad != nil {
+		return p, bad
+	}
+	if p.request.Size, bad = args.int("first", defaultFirst); bad != nil {
+		return p, bad
+	}
+	if p.request.From, bad = args.int("offset", 0); bad != nil {
+		return p, bad
+	}
+	if p.counts, bad = args.flag("trackTotalHits", true); bad != nil {
+		return p, bad
+	}
+	if p.request.Sort, bad = x.sort(args); bad != nil {
+		return p, bad
+	}
+	if p.request.After, bad = after(args, p.request.Sort); bad != nil {
+		return p, bad
+	}
+	return p, p.check(args)
+}
+
+// check refuses pages that are not to be had.
+func (p *page) check(args arguments) *fault {
+	first, offset := p.request.Size, p.request.From
+	switch {
+	case first < 0:
+		return args.wrong("first", "is negative")
+	case offset < 0:
+		return args.wrong("offset", "is negative")
+	case first > index.MaxWindow:
+		return args.wrong("first", fmt.Sprintf("is over %d", index.MaxWindow))
+	case offset > 0 && p.request.After != nil:
+		return args.wrong("offset", "and searchAfter exclude each other")
+	case first+offset > index.MaxWindow:
+		return args.wrong("offset", fmt.Sprintf(
+			"and first lead behind the first %d documents: go on from the last of them with its searchAfter", index.MaxWindow,
+		))
+	default:
+		return nil
+	}
+}
+
+// sort reads the order, and ends it so that no two documents are equal by it.
+func (x *execution) sort(args arguments) ([]index.Sort, *fault) {
+	identity := x.view.Identity()
+	var keys []index.Sort
+	for i, item := range args.list("sort") {
+		if item.Type == gjson.Null {
+			continue
+		}
+		key, bad := x.sortKey(args, i, item)
+		if bad != nil {
+			return nil, bad
+		}
+		keys = append(keys, key)
+		if key.Field.Path == identity.Field.Path {
+			return keys, nil
+		}
+	}
+	return append(keys, identity), nil
+}
+
+func (x *execution) sortKey(args arguments, i int, item gjson.Result) (index.Sort, *fault) {
+	wrong := func(format string, with ...any) (index.Sort, *fault) {
+		return index.Sort{}, args.wrong("sort", fmt.Sprintf("[%d]: ", i)+fmt.Sprintf(format, with...))
+	}
+	name, order, mode, missing := item.Get("fieldName").String(), item.Get("order").String(), item.Get("mode").String(), item.Get("missing").String()
+	key := index.Sort{Descending: order == "desc", Mode: mode}
+	// An order that is spelled out begins with what has no value, as clients of Arranger expect.
+	key.MissingFirst = missing == "first" || missing == "" && order == "asc"
+	field, known := x.view.Field(name)
+	switch {
+	case known:
+		key.Field = field
+	case name == "_id":
+		key.Field = query.Field{Path: "_id", Type: "keyword"}
+		return key, nil
+	default:
+		if _, container := x.served.model.Field(name); container {
+			return wrong("%q is an object, not a value", name)
+		}
+		near := ""
+		if meant := core.Meant(name, x.served.model.Names()); meant != "" {
+			near = fmt.Sprintf(", did you mean %q?", meant)
+		}
+		return wrong("there is no field %q%s", name, near)
+	}
+	switch {
+	case !sortable(field.Type):
+		return wrong("values of type %s, as those of %q, have no order", field.Type, name)
+	case !query.Keyed(field.Type) && mode != "" && mode != "min" && mode != "max":
+		return wrong("mode %s is for numbers, and %q has type %s", mode, name, field.Type)
+	}
+	return key, nil
+}
+
+// sortable tells whether documents can be in the order of values of a type.
+func sortable(fieldType string) bool {
+	return !slices.Contains([]string{
+		"text", "match_only_text", "search_as_you_type", "annotated_text", "binary", "geo_point", "geo_shape", "shape", "point",
+		"completion", "alias", "dense_vector", "sparse_vector", "rank_feature", "rank_features", "join", "percolator",
+	}, fieldType) && !endsInRange(fieldType)
+}
+
+func endsInRange(fieldType string) bool {
+	const end = "_range"
+	return len(fieldType) > len(end) && fieldType[len(fieldType)-len(end):] == end
+}
+
+// after reads the place behind which a page begins: the searchAfter of an edge in the same order.
+func after(args arguments, keys []index.Sort) ([]json.RawMessage, *fault) {
+	v := args.value("searchAfter")
+	if !v.Exists() {
+		return nil, nil
+	}
+	items := v.Array()
+	if !v.IsArray() || len(items) != len(keys) {
+		return nil, args.wrong("searchAfter", fmt.Sprintf(
+			"is not the searchAfter of an edge in this order, which has %d values, the last of them for what the order leaves open", len(keys),
+		))
+	}
+	values := make([]json.RawMessage, len(items))
+	for i, item := range items {
+		if item.IsObject() || item.IsArray() {
+			return nil, args.wrong("searchAfter", "holds something else than values")
+		}
+		values[i] = json.RawMessage(item.Raw)
+		if item.Type == gjson.String && query.Keyed(keys[i].Field.Type) && unsafeInteger([]byte(item.Str)) {
+			values[i] = json.RawMessage(item.Str)
+		}
+	}
+	return values, nil
+}
+
+// hits plans the documents of a catalogue.
+func (x *execution) hits(ctx context.Context, f *ast.Field) (write, *fault) {
+	p, bad := x.page(ctx, f)
+	if bad != nil {
+		return nil, bad
+	}
+	found := &found{batch: &x.batch, request: -1}
+	needs := &need{model: x.served.model}
+	shaping := shaping{schema: x.served.schema, collect: x.collect, need: needs}
+	total, edges := false, false
+	members := x.plan(x.below(f), func(f *ast.Field) (write, *fault) {
+		if f.Name == "total" {
+			total = true
+			return found.total, nil
+		}
+		edges = true
+		e := shaping.edge(x.served.schema.Document+"Node", f)
+		return found.edges(e, x.served.prefix, itemRequired(f)), nil
+	})
+	found.counted = total && p.counts
+	if edges {
+		p.request.Source = needs.source(x.served.leaves)
+		found.offset = p.request.From
+		found.request = x.batch.documents(index.SearchRequest{Filter: p.filter, Total: found.counted, Hits: &p.request})
+	} else if found.counted {
+		found.request = x.batch.about(p.filter)
+		x.batch.reqs[found.request].Total = true
+	}
+	return found.write(f, members), nil
+}
+
+// found is what the index gave of one field hits.
+type found struct {
+	batch *batch
+	// request is which of the batch, -1 for none.
+	request int
+	// counted tells whether all documents were.
+	counted bool
+	offset  int
+}
+
+func (r *found) result() *index.SearchResult {
+	if r.request < 0 {
+		return &index.SearchResult{}
+	}
+	return &r.batch.results[r.request]
+}
+
+// write writes the connection, or null with the reason.
+func (r *found) write(f *ast.Field, members []member) write {
+	return func(w *answer) bool {
+		if r.request >= 0 && r.batch.err != nil {
+			return w.failed(faultOf(r.batch.err).at(f.Position))
+		}
+		return w.object(members)
+	}
+}
+
+// total writes the number of documents that match. Where they were not to be counted, it is as many as are known of: those of
+// the page and before it.
+func (r *found) total(w *answer) bool {
+	result := r.result()
+	if r.counted {
+		return w.int(result.Total)
+	}
+	if len(result.Hits) == 0 {
+		return w.int(0)
+	}
+	return w.int(int64(r.offset + len(result.Hits)))
+}
+
+// edges writes the documents.
+func (r *found) edges(e *edge, root []string, required bool) write {
+	return func(w *answer) bool {
+		hits := r.result().Hits
+		return w.list(len(hits), required, func(i int) bool {
+			return w.edge(e, hits[i].Source, inside(hits[i].Source, root), &hits[i])
+		})
+	}
+}

@@ -1,0 +1,68 @@
+package graph
+
+import (
+	"tutti/internal/catalogue"
+	"tutti/internal/graph/schema"
+	"tutti/internal/index"
+)
+
+// need is what of the documents a query needs.
+type need struct {
+	model *catalogue.Model
+	seen  map[string]bool
+	paths []string
+}
+
+// add notes a field by the catalogue's name.
+func (n *need) add(name string) {
+	if n.seen[name] {
+		return
+	}
+	if n.seen == nil {
+		n.seen = map[string]bool{}
+	}
+	n.seen[name] = true
+	path, known := n.model.Path(name)
+	if !known {
+		path = name
+	}
+	n.paths = append(n.paths, path)
+}
+
+func (n *need) count() int { return len(n.paths) }
+
+// mostLeaves is which part of all values makes the whole document cheaper than its parts.
+const mostLeaves = 0.6
+
+// source gives what is asked of the index. Of a document most of which is needed it is the whole: an engine gives that as it
+// is, and makes parts of it by reading it.
+func (n *need) source(leaves int) index.Source {
+	switch {
+	case len(n.paths) == 0:
+		return index.Source{None: true}
+	case float64(len(n.paths)) > mostLeaves*float64(leaves):
+		return index.Source{}
+	default:
+		return index.Source{Paths: n.paths}
+	}
+}
+
+// leavesOf counts the values below a type that schema.Object knows.
+func leavesOf(s *schema.Schema, typeName string) int {
+	object, known := s.Object(typeName)
+	if !known {
+		return 0
+	}
+	n := 0
+	for _, m := range object.Members {
+		switch m.Kind {
+		case schema.Plain:
+			n += leavesOf(s, m.Type)
+		case schema.Connection:
+			n += leavesOf(s, m.Node)
+		default:
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,117 @@
+package graph
+
+import "tutti/internal/index"
+
+// nested writes the elements of a nested field. What is no array is the only element, and null is none.
+func (w *answer) nested(one *want, doc []byte, v span) bool {
+	base, fits := len(w.spans), true
+	eachItem(doc, v, func(item span) bool {
+		if doc[item.start] == 'n' {
+			return true
+		}
+		fits = doc[item.start] == '{'
+		w.spans = append(w.spans, item)
+		return fits
+	})
+	if !fits {
+		w.spans = w.spans[:base]
+		return w.failed(unfit(one.field, "an object"))
+	}
+	filled := w.nest(one.nest, doc, base, len(w.spans)-base)
+	w.spans = w.spans[:base]
+	return filled
+}
+
+// nest writes what stands around the n elements that are noted from base on.
+func (w *answer) nest(what *nest, doc []byte, base, n int) bool {
+	start := len(w.dst)
+	w.dst = append(w.dst, '{')
+	for i := range what.wants {
+		one := &what.wants[i]
+		if i > 0 {
+			w.dst = append(w.dst, ',')
+		}
+		w.dst = append(w.dst, one.head...)
+		w.push(one.key)
+		told, filled := w.told(), w.nestWant(one, doc, base, n)
+		if !filled && one.field.Definition.Type.NonNull {
+			if w.told() == told {
+				w.fail(missing(one.field))
+			}
+			w.pop()
+			w.dst = w.dst[:start]
+			return w.null()
+		}
+		w.pop()
+	}
+	w.dst = append(w.dst, '}')
+	return true
+}
+
+func (w *answer) nestWant(one *nestWant, doc []byte, base, n int) bool {
+	switch one.kind {
+	case nestTypename:
+		return w.text(one.field.ObjectDefinition.Name)
+	case nestHits:
+		return w.nest(one.hits, doc, base, n)
+	case nestTotal:
+		return w.int(int64(n))
+	case nestEdges:
+		return w.list(n, itemRequired(one.field), func(i int) bool {
+			return w.edge(one.edge, doc, w.spans[base+i].start, nil)
+		})
+	default:
+		return w.null()
+	}
+}
+
+// edge writes an edge. hit is the document's, nil for an element within one.
+func (w *answer) edge(e *edge, doc []byte, at int, hit *index.Hit) bool {
+	start := len(w.dst)
+	w.dst = append(w.dst, '{')
+	for i := range e.wants {
+		one := &e.wants[i]
+		if i > 0 {
+			w.dst = append(w.dst, ',')
+		}
+		w.dst = append(w.dst, one.head...)
+		w.push(one.key)
+		filled := false
+		switch one.kind {
+		case edgeTypename:
+			filled = w.text(one.field.ObjectDefinition.Name)
+		case edgeSearchAfter:
+			filled = w.searchAfter(hit)
+		case edgeNode:
+			filled = w.shaped(one.shape, doc, at, hit)
+		}
+		w.pop()
+		if !filled && one.field.Definition.Type.NonNull {
+			w.dst = w.dst[:start]
+			return w.null()
+		}
+	}
+	w.dst = append(w.dst, '}')
+	return true
+}
+
+// searchAfter writes the place of a document in the order. Integers that JavaScript cannot hold are texts, so that a client
+// gives them back as they were.
+func (w *answer) searchAfter(hit *index.Hit) bool {
+	if hit == nil || hit.Sort == nil {
+		return w.null()
+	}
+	w.dst = append(w.dst, '[')
+	for i, value := range hit.Sort {
+		if i > 0 {
+			w.dst = append(w.dst, ',')
+		}
+		if unsafeInteger(value) {
+			w.dst = append(append(append(w.dst, '"'), value...), '"')
+			continue
+		}
+		w.dst = append(w.dst, value...)
+	}
+	w.dst = append(w.dst, ']')
+	return true
+}

@@ -1,0 +1,75 @@
+package graph
+
+import "strings"
+
+// segments gives the names that lead to a path from below the prefix.
+func segments(path string, prefix []string) []string {
+	return strings.Split(path, ".")[len(prefix):]
+}
+
+// appendParts appends of the object at doc[at] the members that paths lead to, all of it without paths: an engine may give more
+// than it was asked for. What is no object is {}.
+func appendParts(dst, doc []byte, at int, paths [][]string) []byte {
+	if at >= len(doc) || doc[at] != '{' {
+		return append(dst, "{}"...)
+	}
+	if len(paths) == 0 {
+		return append(dst, doc[at:skipValue(doc, at)]...)
+	}
+	dst = append(dst, '{')
+	first := true
+	eachMember(doc, at, func(name []byte, escaped bool, v span) bool {
+		plain := string(name)
+		if escaped {
+			plain = decodedName(name)
+		}
+		below, whole := under(paths, plain)
+		if !whole && len(below) == 0 {
+			return true
+		}
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		dst = append(append(append(dst, '"'), name...), '"', ':')
+		if whole {
+			dst = append(dst, v.of(doc)...)
+			return true
+		}
+		dst = appendPartsOf(dst, doc, v, below)
+		return true
+	})
+	return append(dst, '}')
+}
+
+// appendPartsOf is appendParts for a value: of an array, of each of its items.
+func appendPartsOf(dst, doc []byte, v span, paths [][]string) []byte {
+	if doc[v.start] != '[' {
+		return appendParts(dst, doc, v.start, paths)
+	}
+	dst = append(dst, '[')
+	first := true
+	eachItem(doc, v, func(item span) bool {
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		dst = appendParts(dst, doc, item.start, paths)
+		return true
+	})
+	return append(dst, ']')
+}
+
+// under gives what paths say of a member: that all of it is meant, or what below it.
+func under(paths [][]string, name string) (below [][]string, whole bool) {
+	for _, path := range paths {
+		if path[0] != name {
+			continue
+		}
+		if len(path) == 1 {
+			return nil, true
+		}
+		below = append(below, path[1:])
+	}
+	return below, false
+}

@@ -1,0 +1,106 @@
+package schema
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/validator"
+
+	"tutti/internal/catalogue"
+	"tutti/internal/core"
+)
+
+// builder makes the text of one schema, and what leads from it to documents.
+type builder struct {
+	model   *catalogue.Model
+	options Options
+	schema  *Schema
+	types   names
+	out     strings.Builder
+}
+
+// Build makes the schema of a catalogue. Errors are of CodeInvalid and say which name is the matter: a documentType that GraphQL
+// cannot name, or that every schema has for something else. No field of a mapping is the cause of one.
+func Build(m *catalogue.Model, o Options) (*Schema, error) {
+	documentType := m.Definition().DocumentType
+	document := graphQLName(documentType)
+	fixed := fixedNames()
+	if err := checkDocument(documentType, document, fixed); err != nil {
+		return nil, err
+	}
+	b := &builder{
+		model: m, options: o, types: newNames(fixed...),
+		schema: &Schema{Document: document, objects: map[string]*Object{}, values: map[string]string{}},
+	}
+	for _, name := range ofDocument(document) {
+		b.types.claim(name)
+	}
+	fields := b.aggregations()
+	b.root()
+	b.document(len(fields) > 0)
+	b.objects()
+	b.aggregationTypes(fields)
+	b.out.WriteString(fixedTypes)
+	return b.finish()
+}
+
+// finish parses and checks the text.
+func (b *builder) finish() (*Schema, error) {
+	s := b.schema
+	s.Text = b.out.String()
+	tree, err := validator.LoadSchema(validator.Prelude, &ast.Source{Name: "catalogue", Input: s.Text})
+	if err != nil {
+		return nil, core.WrapError(core.CodeInvalid, "the GraphQL schema of the catalogue is not valid", err)
+	}
+	// Directives of later drafts, which nothing here executes, would be taken and ignored.
+	delete(tree.Directives, "defer")
+	delete(tree.Directives, "oneOf")
+	if deprecated := tree.Directives["deprecated"]; deprecated != nil {
+		deprecated.Locations = slices.DeleteFunc(deprecated.Locations, func(l ast.DirectiveLocation) bool {
+			return l == ast.LocationDirectiveDefinition
+		})
+	}
+	s.AST = tree
+	return s, nil
+}
+
+// Types that the document has beside that of its own name.
+const (
+	connectionSuffix   = "Connection"
+	edgeSuffix         = "Edge"
+	nodeSuffix         = "Node"
+	aggregationsSuffix = "Aggregations"
+)
+
+// ofDocument gives the names of a document's types, which clients make of its own: it has these or none.
+func ofDocument(name string) []string {
+	return []string{name, name + connectionSuffix, name + edgeSuffix, name + nodeSuffix, name + aggregationsSuffix}
+}
+
+// checkDocument refuses the names that a document cannot have.
+func checkDocument(documentType, name string, fixed []string) error {
+	why := ""
+	switch {
+	case documentType == "":
+		return core.NewError(core.CodeInvalid, "the catalogue has no documentType")
+	case strings.HasPrefix(name, "__"):
+		why = "it would begin with __ in GraphQL, which keeps such names for itself"
+	case slices.Contains([]string{"sets", "network"}, name):
+		why = "it is a field that every GraphQL endpoint has of its own"
+	case slices.Contains([]string{"true", "false", "null"}, name):
+		why = "GraphQL keeps that word for itself"
+	default:
+		for _, wanted := range ofDocument(name) {
+			if slices.Contains(fixed, wanted) {
+				why = "every schema has a type " + wanted + " of its own"
+				break
+			}
+		}
+	}
+	if why == "" {
+		return nil
+	}
+	return core.NewError(core.CodeInvalid, fmt.Sprintf("the documentType %q cannot be used: %s; choose another name", documentType, why))
+}

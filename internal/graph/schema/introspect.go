@@ -1,0 +1,233 @@
+package schema
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// AppendMeta appends the value of a field __schema or __type of the query root, as JSON: the introspection of the GraphQL
+// specification of October 2021. The operation was checked against AST, and within the rule MaxIntrospectionDepth: the answer to
+// deeper ones grows without bound. vars are the variables as they were coerced. collect gives the fields that a selection on a
+// type of that name asks for, one for each response key, with their selections merged and without those that @skip and
+// @include leave out.
+func (s *Schema) AppendMeta(
+	dst []byte, field *ast.Field, vars map[string]any, collect func(typeName string, set ast.SelectionSet) []*ast.Field,
+) []byte {
+	m := meta{s.AST, vars, collect}
+	switch field.Name {
+	case "__schema":
+		return m.schema(dst, field.SelectionSet)
+	case "__type":
+		name, _ := m.argument(field, "name").(string)
+		return m.definition(dst, s.AST.Types[name], field.SelectionSet)
+	default:
+		return appendNull(dst)
+	}
+}
+
+// meta answers one field of introspection.
+type meta struct {
+	tree    *ast.Schema
+	vars    map[string]any
+	collect func(typeName string, set ast.SelectionSet) []*ast.Field
+}
+
+// object appends an object of a type, whose members other than __typename member appends.
+func (m *meta) object(dst []byte, typeName string, set ast.SelectionSet, member func(dst []byte, f *ast.Field) []byte) []byte {
+	dst = append(dst, '{')
+	for i, f := range m.collect(typeName, set) {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(appendText(dst, f.Alias), ':')
+		if f.Name == "__typename" {
+			dst = appendText(dst, typeName)
+		} else {
+			dst = member(dst, f)
+		}
+	}
+	return append(dst, '}')
+}
+
+func (m *meta) schema(dst []byte, set ast.SelectionSet) []byte {
+	return m.object(dst, "__Schema", set, func(dst []byte, f *ast.Field) []byte {
+		switch f.Name {
+		case "description":
+			return appendOptional(dst, m.tree.Description)
+		case "types":
+			return m.definitions(dst, maps.Keys(m.tree.Types), f.SelectionSet)
+		case "queryType":
+			return m.definition(dst, m.tree.Query, f.SelectionSet)
+		case "mutationType":
+			return m.definition(dst, m.tree.Mutation, f.SelectionSet)
+		case "subscriptionType":
+			return m.definition(dst, m.tree.Subscription, f.SelectionSet)
+		case "directives":
+			return appendList(dst, slices.Sorted(maps.Keys(m.tree.Directives)), func(dst []byte, name string) []byte {
+				return m.directive(dst, m.tree.Directives[name], f.SelectionSet)
+			})
+		default:
+			return appendNull(dst)
+		}
+	})
+}
+
+func (m *meta) directive(dst []byte, d *ast.DirectiveDefinition, set ast.SelectionSet) []byte {
+	return m.object(dst, "__Directive", set, func(dst []byte, f *ast.Field) []byte {
+		switch f.Name {
+		case "name":
+			return appendText(dst, d.Name)
+		case "description":
+			return appendOptional(dst, d.Description)
+		case "isRepeatable":
+			return strconv.AppendBool(dst, d.IsRepeatable)
+		case "locations":
+			return appendList(dst, d.Locations, func(dst []byte, l ast.DirectiveLocation) []byte { return appendText(dst, string(l)) })
+		case "args":
+			return m.arguments(dst, d.Arguments, f)
+		default:
+			return appendNull(dst)
+		}
+	})
+}
+
+// field appends a __Field.
+func (m *meta) field(dst []byte, d *ast.FieldDefinition, set ast.SelectionSet) []byte {
+	return m.object(dst, "__Field", set, func(dst []byte, f *ast.Field) []byte {
+		switch f.Name {
+		case "name":
+			return appendText(dst, d.Name)
+		case "description":
+			return appendOptional(dst, d.Description)
+		case "args":
+			return m.arguments(dst, d.Arguments, f)
+		case "type":
+			return m.reference(dst, d.Type, f.SelectionSet)
+		default:
+			return appendDeprecation(dst, d.Directives, f.Name)
+		}
+	})
+}
+
+// arguments appends the list that f asks for.
+func (m *meta) arguments(dst []byte, arguments ast.ArgumentDefinitionList, f *ast.Field) []byte {
+	var shown []input
+	for _, a := range arguments {
+		if m.shown(f, a.Directives) {
+			shown = append(shown, input{a.Name, a.Description, a.Type, a.DefaultValue, a.Directives})
+		}
+	}
+	return appendList(dst, shown, func(dst []byte, i input) []byte { return m.input(dst, i, f.SelectionSet) })
+}
+
+// input is an argument, or a field of an input object.
+type input struct {
+	name, description string
+	of                *ast.Type
+	value             *ast.Value
+	directives        ast.DirectiveList
+}
+
+// input appends an __InputValue.
+func (m *meta) input(dst []byte, i input, set ast.SelectionSet) []byte {
+	return m.object(dst, "__InputValue", set, func(dst []byte, f *ast.Field) []byte {
+		switch f.Name {
+		case "name":
+			return appendText(dst, i.name)
+		case "description":
+			return appendOptional(dst, i.description)
+		case "type":
+			return m.reference(dst, i.of, f.SelectionSet)
+		case "defaultValue":
+			if i.value == nil {
+				return appendNull(dst)
+			}
+			return appendText(dst, i.value.String())
+		default:
+			return appendDeprecation(dst, i.directives, f.Name)
+		}
+	})
+}
+
+// enumValue appends an __EnumValue.
+func (m *meta) enumValue(dst []byte, v *ast.EnumValueDefinition, set ast.SelectionSet) []byte {
+	return m.object(dst, "__EnumValue", set, func(dst []byte, f *ast.Field) []byte {
+		switch f.Name {
+		case "name":
+			return appendText(dst, v.Name)
+		case "description":
+			return appendOptional(dst, v.Description)
+		default:
+			return appendDeprecation(dst, v.Directives, f.Name)
+		}
+	})
+}
+
+// shown tells whether f asks for what has these directives.
+func (m *meta) shown(f *ast.Field, directives ast.DirectiveList) bool {
+	if directives.ForName("deprecated") == nil {
+		return true
+	}
+	include, _ := m.argument(f, "includeDeprecated").(bool)
+	return include
+}
+
+// argument gives the value of an argument, nil where it has none.
+func (m *meta) argument(f *ast.Field, name string) any {
+	a := f.Arguments.ForName(name)
+	if a == nil {
+		return nil
+	}
+	value, err := a.Value.Value(m.vars)
+	if err != nil {
+		return nil // numbers alone can fail, and no argument here is one
+	}
+	return value
+}
+
+// appendDeprecation appends isDeprecated or deprecationReason of what has these directives.
+func appendDeprecation(dst []byte, directives ast.DirectiveList, name string) []byte {
+	d := directives.ForName("deprecated")
+	switch {
+	case name == "isDeprecated":
+		return strconv.AppendBool(dst, d != nil)
+	case name != "deprecationReason" || d == nil:
+		return appendNull(dst)
+	}
+	if reason := d.Arguments.ForName("reason"); reason != nil {
+		return appendText(dst, reason.Value.Raw)
+	}
+	return appendText(dst, "No longer supported")
+}
+
+// appendList appends items as a JSON array.
+func appendList[T any](dst []byte, items []T, write func(dst []byte, item T) []byte) []byte {
+	dst = append(dst, '[')
+	for i, item := range items {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = write(dst, item)
+	}
+	return append(dst, ']')
+}
+
+func appendText(dst []byte, text string) []byte { return gjson.AppendJSONString(dst, text) }
+
+// appendOptional appends a text, null when there is none.
+func appendOptional(dst []byte, text string) []byte {
+	if text == "" {
+		return appendNull(dst)
+	}
+	return appendText(dst, text)
+}
+
+func appendNull(dst []byte) []byte { return append(dst, "null"...) }
+
+// isMeta tells whether a name is one of introspection, which types do not list among their fields.
+func isMeta(name string) bool { return strings.HasPrefix(name, "__") }

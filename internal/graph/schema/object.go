@@ -1,0 +1,104 @@
+package schema
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"tutti/internal/index/mapping"
+)
+
+// typeAlias is a field that stands for another one, and that no document holds.
+const typeAlias mapping.Type = "alias"
+
+// place is a container whose type is still to be written.
+type place struct {
+	// name is its dotted name, "" for the document.
+	name  string
+	field *mapping.Field
+	// typeName is the type that has its members, base what the names of types below begin with.
+	typeName, base string
+}
+
+// objects writes the types of everything that documents hold. Names of types are given from the outside inwards, so that what is
+// deep never takes the name of something above it.
+func (b *builder) objects() {
+	document := b.schema.Document
+	places := []place{{field: b.model.Root(), typeName: document + nodeSuffix, base: document}}
+	for len(places) > 0 {
+		places = append(places[1:], b.object(places[0])...)
+	}
+}
+
+// object writes the type of a container, and gives those below it.
+func (b *builder) object(p place) []place {
+	keys := shownKeys(p.field)
+	taken, head := []string(nil), "type "+p.typeName+" {\n"
+	if p.name == "" {
+		taken, head = []string{"id", "score"}, "type "+p.typeName+" implements Node {\n  id: ID!\n  score: Int\n"
+	}
+	leaves := newNames(taken...).claimAll(keys, fieldName, changed)
+	o := &Object{Name: p.name, Members: make(map[string]Member, len(keys))}
+	b.schema.objects[p.typeName] = o
+	var below []place
+	var connections strings.Builder
+	b.out.WriteString(head)
+	for i, key := range keys {
+		m := Member{Key: key, Name: joined(p.name, key)}
+		child := p.field.Properties[key]
+		extended, _ := b.model.Extended(m.Name)
+		isArray := extended.IsArray != nil && *extended.IsArray
+		switch {
+		case child.Type == mapping.Nested && len(shownKeys(child)) > 0:
+			m.Kind, m.Type = Connection, b.types.claim(typeName(p.base, leaves[i]))
+			m.Node = b.connection(&connections, m.Type)
+			below = append(below, place{m.Name, child, m.Node, m.Type})
+		case child.Container() && len(shownKeys(child)) > 0:
+			m.Kind, m.Type, m.List = Plain, b.types.claim(typeName(p.base, leaves[i])), isArray
+			below = append(below, place{m.Name, child, m.Type, m.Type})
+		default: // a container without members is what the document holds there
+			m.Kind, m.Type, m.List = Scalar, scalarOf(string(child.Type)), isArray || child.Type == mapping.Nested
+		}
+		o.Members[leaves[i]] = m
+		describe(&b.out, extended.Description, key, key == leaves[i])
+		b.out.WriteString("  " + leaves[i] + ": " + typeText(m) + "\n")
+	}
+	b.out.WriteString("}\n\n")
+	b.out.WriteString(connections.String())
+	return below
+}
+
+// connection writes the types between a nested field and its elements, and gives that of the elements.
+func (b *builder) connection(out *strings.Builder, name string) (node string) {
+	connection, edge := b.types.claim(name+connectionSuffix), b.types.claim(name+edgeSuffix)
+	node = b.types.claim(name + nodeSuffix)
+	out.WriteString("type " + name + " {\n" + nestedHits + connection + "\n}\n\n")
+	connectionTypes(out, connection, edge, node)
+	return node
+}
+
+// connectionTypes writes the types of a connection and its edges.
+func connectionTypes(out *strings.Builder, connection, edge, node string) {
+	out.WriteString("type " + connection + " {\n  total: Int!\n  edges: [" + edge + "]\n}\n\n")
+	out.WriteString("type " + edge + " {\n  searchAfter: JSON\n  node: " + node + "\n}\n\n")
+}
+
+// shownKeys gives the members of a container that documents hold, by name.
+func shownKeys(f *mapping.Field) []string {
+	keys := slices.Sorted(maps.Keys(f.Properties))
+	return slices.DeleteFunc(keys, func(key string) bool { return f.Properties[key].Type == typeAlias })
+}
+
+func typeText(m Member) string {
+	if m.List {
+		return "[" + m.Type + "]"
+	}
+	return m.Type
+}
+
+func joined(parent, name string) string {
+	if parent == "" {
+		return name
+	}
+	return parent + "." + name
+}

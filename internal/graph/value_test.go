@@ -1,0 +1,97 @@
+package graph_test
+
+import (
+	"testing"
+
+	"tutti/internal/catalogue/definition"
+	"tutti/internal/index"
+)
+
+// TestValues: documents hold what they like, and the engine takes much of it.
+func TestValues(t *testing.T) {
+	const hint = `,"hint":"set isArray for the field in extended.json"`
+	fault := func(message, field, rest string) string {
+		return `{"message":"` + message + `","locations":[{"line":1,"column":28}],"path":["analysis","hits","edges",0,"node","` + field + `"],
+			"extensions":{"code":"INTERNAL_SERVER_ERROR"` + rest + `}}`
+	}
+	unfit := func(field, wanted string) string {
+		return fault("a document has a value in the field "+field+" that is not "+wanted, field, "")
+	}
+	several := func(field string) string {
+		return fault("a document has several values in the field "+field+", which is not configured as a list", field, hint)
+	}
+	for _, c := range []struct{ name, field, source, want, errors string }{
+		{"a missing text", `studyId`, `{}`, `null`, ""},
+		{"no text", `studyId`, `{"studyId":null}`, `null`, ""},
+		{"a number as text", `studyId`, `{"studyId":1.50}`, `"1.50"`, ""},
+		{"a boolean as text", `studyId`, `{"studyId":true}`, `"true"`, ""},
+		{"an object as text", `studyId`, `{"studyId":{"a":1}}`, `null`, unfit("studyId", "a text")},
+		{"one text in a list", `studyId`, `{"studyId":[null,["a\"\\"]]}`, `"a\"\\"`, ""},
+		{"an empty list", `studyId`, `{"studyId":[]}`, `null`, ""},
+		{"a list of nothing", `studyId`, `{"studyId":[null,[]]}`, `null`, ""},
+		{"several texts", `studyId`, `{"studyId":["a","b"]}`, `null`, several("studyId")},
+		{"the last of two members", `studyId`, `{"studyId":"a","studyId":"b"}`, `"b"`, ""},
+		{"an escaped name", `studyId`, `{"study\u0049d":"a"}`, `"a"`, ""},
+		{"white space", `studyId`, " {\n\"a\" : [ {} , \"}\" ] , \"studyId\" :\t\"b\" } ", `"b"`, ""},
+		{"a text as number", `count`, `{"count":" 12.5 "}`, `12.5`, ""},
+		{"a text as no number", `count`, `{"count":"0x1"}`, `null`, unfit("count", "a number")},
+		{"a boolean as number", `count`, `{"count":true}`, `null`, unfit("count", "a number")},
+		{"a huge number", `count`, `{"count":1e400}`, `null`, ""},
+		{"a fraction as whole number", `small`, `{"small":-7.9}`, `-7`, ""},
+		{"a text as whole number", `small`, `{"small":"8"}`, `8`, ""},
+		{"a whole number with an exponent", `small`, `{"small":1e2}`, `100`, ""},
+		{"a whole number that is too large", `small`, `{"small":3000000000}`, `null`, unfit("small", "a whole number of 32 bits")},
+		{"a text as boolean", `open`, `{"open":"true"}`, `true`, ""},
+		{"no text as boolean", `open`, `{"open":""}`, `false`, ""},
+		{"a number as boolean", `open`, `{"open":1}`, `null`, unfit("open", "true or false")},
+		{"one value of a list", `tags`, `{"tags":"a"}`, `["a"]`, ""},
+		{"lists in a list", `tags`, `{"tags":["a",["b",null],[]]}`, `["a","b",null]`, ""},
+		{"no list", `tags`, `{"tags":null}`, `null`, ""},
+		{"something else in a list", `tags`, `{"tags":["a",{}]}`, `["a",null]`, `{"message":"a document has a value in the field tags that is not a text",
+			"locations":[{"line":1,"column":28}],"path":["analysis","hits","edges",0,"node","tags",1],"extensions":{"code":"INTERNAL_SERVER_ERROR"}}`},
+		{"JSON", `info`, `{"info":[{"a": "\u00e9"}]}`, `[{"a":"é"}]`, ""},
+		{"one object in a list", `experiment{platform}`, `{"experiment":[{"platform":"P"}]}`, `{"platform":"P"}`, ""},
+		{"several objects", `experiment{platform}`, `{"experiment":[{},{}]}`, `null`, several("experiment")},
+		{"a text as object", `experiment{platform}`, `{"experiment":"P"}`, `null`, unfit("experiment", "an object")},
+		{"one nested element", `files{hits{total edges{node{name}}}}`, `{"files":{"name":"f"}}`, `{"hits":{"total":1,"edges":[{"node":{"name":"f"}}]}}`, ""},
+		{"no nested elements", `files{hits{total edges{node{name}}}}`, `{"files":[]}`, `{"hits":{"total":0,"edges":[]}}`, ""},
+		{"nested elements that are nothing", `files{hits{total}}`, `{"files":[null,[{}]]}`, `{"hits":{"total":1}}`, ""},
+		{"texts as nested elements", `files{hits{total}}`, `{"files":["f"]}`, `null`, unfit("files", "an object")},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.engine.answer = gives(1, index.Hit{ID: "a", Source: []byte(c.source)})
+			name, _, _ := cut(c.field)
+			want := `{"data":{"analysis":{"hits":{"edges":[{"node":{"` + name + `":` + c.want + `}}]}}}`
+			if c.errors != "" {
+				want += `,"errors":[` + c.errors + `]`
+			}
+			if c.name == "a huge number" { // no float of JSON's readers holds it: the text itself is looked at
+				got := w.service.Execute(t.Context(), w.model, nobody, ask(`{analysis{hits{edges{node{count}}}}}`))
+				if string(got.Body) != `{"data":{"analysis":{"hits":{"edges":[{"node":{"count":1e400}}]}}}}` {
+					t.Errorf("%s", got.Body)
+				}
+				return
+			}
+			w.answers(`{analysis{hits{edges{node{ `+c.field+`}}}}}`, want+`}`)
+		})
+	}
+}
+
+func TestNestingPrefix(t *testing.T) {
+	d := definition.Definition{ID: "d", DocumentType: "donor", Index: "records", NestingPrefix: "data.inner", MaxAliases: 15}
+	w := &world{T: t, engine: &engine{}}
+	w.over(d, `{"properties":{"data":{"properties":{"inner":{"properties":{"sex":{"type":"keyword"},"a":{"type":"keyword"},"b":{"type":"keyword"},"c":{"type":"keyword"}}}}}}}`)
+	hit := index.Hit{ID: "1", Source: []byte(`{"sex":"no","data":{"sex":"no","inner":{"sex":"F","a":"A"}}}`)}
+	other := index.Hit{ID: "2", Source: []byte(`{"data":[]}`)}
+	w.engine.answer = gives(2, hit, other)
+	w.answers(`{donor{hits{edges{node{id sex}}}}}`, `{"data":{"donor":{"hits":{"edges":[{"node":{"id":"1","sex":"F"}},{"node":{"id":"2","sex":null}}]}}}}`)
+	if got := w.engine.reqs[0].Hits.Source.Paths; len(got) != 1 || got[0] != "data.inner.sex" {
+		t.Errorf("asked for %v", got)
+	}
+	w.engine.answer = facets(map[string]index.FacetResult{"data.inner.sex": {Buckets: []index.Bucket{
+		{Key: "F", Count: 1, TopHits: []index.Hit{hit, other}},
+	}}})
+	w.answers(`{donor{aggregations{sex{buckets{top_hits(_source:["a"],size:2)}}}}}`,
+		`{"data":{"donor":{"aggregations":{"sex":{"buckets":[{"top_hits":[{"a":"A"},{}]}]}}}}}`)
+}

@@ -1,0 +1,194 @@
+package graph_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"tutti/internal/catalogue"
+	"tutti/internal/catalogue/definition"
+	"tutti/internal/core"
+	"tutti/internal/graph"
+	"tutti/internal/index"
+	"tutti/internal/search"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const mappings = `{"properties":{
+	"analysisId":{"type":"keyword"}, "studyId":{"type":"keyword"}, "note":{"type":"text"}, "count":{"type":"long"},
+	"small":{"type":"byte"}, "ratio":{"type":"double"}, "open":{"type":"boolean"}, "created":{"type":"date"}, "info":{"type":"flattened"},
+	"tags":{"type":"keyword"}, "odd-name":{"type":"keyword"},
+	"experiment":{"properties":{"platform":{"type":"keyword"},"lab":{"properties":{"city":{"type":"keyword"}}}}},
+	"files":{"type":"nested","properties":{
+		"name":{"type":"keyword"},"size":{"type":"long"},
+		"parts":{"type":"nested","properties":{"n":{"type":"integer"}}}}}
+}}`
+
+type source string
+
+func (s source) Mapping(context.Context, string) (json.RawMessage, error) {
+	return json.RawMessage(s), nil
+}
+
+func yes() *bool {
+	is := true
+	return &is
+}
+
+// plain is a definition with a field that is a list.
+func plain() definition.Definition {
+	return definition.Definition{
+		ID: "c", DocumentType: "analysis", Index: "analyses", GraphQLIntrospection: true, MaxAliases: 15,
+		Extended: []definition.ExtendedField{{FieldName: "tags", IsArray: yes(), DisplayName: "Labels"}},
+	}
+}
+
+func model(t testing.TB, d definition.Definition, mapping string) *catalogue.Model {
+	t.Helper()
+	m, problem := catalogue.Look(t.Context(), d, source(mapping))
+	if problem != nil {
+		t.Fatal(problem)
+	}
+	return m
+}
+
+// engine answers as it is told, and notes what it was asked.
+type engine struct {
+	mu     sync.Mutex
+	calls  int
+	reqs   []index.SearchRequest
+	answer func(ctx context.Context, reqs []index.SearchRequest) ([]index.SearchResult, error)
+}
+
+var _ search.Engine = (*engine)(nil)
+
+func (e *engine) Search(ctx context.Context, _ string, reqs []index.SearchRequest) ([]index.SearchResult, error) {
+	e.mu.Lock()
+	e.calls++
+	e.reqs = reqs
+	e.mu.Unlock()
+	if e.answer == nil {
+		return empty(reqs), nil
+	}
+	return e.answer(ctx, reqs)
+}
+
+func (e *engine) Stream(context.Context, string, index.StreamRequest, func([]index.Hit) error) error {
+	return core.NewError(core.CodeInternal, "nobody streams here")
+}
+
+// empty answers as an index without documents.
+func empty(reqs []index.SearchRequest) []index.SearchResult {
+	results := make([]index.SearchResult, len(reqs))
+	for i, req := range reqs {
+		results[i].Facets = make([]index.FacetResult, len(req.Facets))
+		for k, f := range req.Facets {
+			results[i].Facets[k].Ranges = make([]int64, len(f.Ranges))
+		}
+	}
+	return results
+}
+
+// gives answers every request with the same documents, and with facets where some are given.
+func gives(total int64, hits ...index.Hit) func(context.Context, []index.SearchRequest) ([]index.SearchResult, error) {
+	return func(_ context.Context, reqs []index.SearchRequest) ([]index.SearchResult, error) {
+		results := empty(reqs)
+		for i, req := range reqs {
+			if req.Total {
+				results[i].Total = total
+			}
+			if req.Hits != nil {
+				results[i].Hits = hits
+			}
+		}
+		return results, nil
+	}
+}
+
+// world is a Service with one catalogue.
+type world struct {
+	*testing.T
+	engine  *engine
+	service *graph.Service
+	model   *catalogue.Model
+}
+
+func newWorld(t *testing.T, change ...func(*definition.Definition)) *world {
+	t.Helper()
+	d := plain()
+	for _, f := range change {
+		f(&d)
+	}
+	e := &engine{}
+	w := &world{T: t, engine: e, service: graph.New(search.New(e, search.Config{}), graph.Config{}), model: model(t, d, mappings)}
+	if err := w.service.Accept(w.model); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func (w *world) ask(r core.GraphQLRequest) core.GraphQLResponse {
+	w.Helper()
+	return w.service.Execute(w.Context(), w.model, core.Principal{}, r)
+}
+
+// answers fails unless a query is answered so.
+func (w *world) answers(query, want string) {
+	w.Helper()
+	got := w.ask(core.GraphQLRequest{Query: query})
+	if got.Refused {
+		w.Fatalf("refused: %s", got.Body)
+	}
+	same(w, want, got.Body)
+}
+
+// refuses fails unless a request is refused so.
+func (w *world) refuses(r core.GraphQLRequest, want string) {
+	w.Helper()
+	got := w.ask(r)
+	if !got.Refused {
+		w.Fatalf("not refused: %s", got.Body)
+	}
+	same(w, want, got.Body)
+}
+
+// same compares JSON to the byte, but for white space in what is wanted.
+func same(t testing.TB, want string, got []byte) {
+	t.Helper()
+	if !json.Valid(got) {
+		t.Fatalf("not JSON: %s", got)
+	}
+	var compact, indented any
+	if err := json.Unmarshal([]byte(want), &compact); err != nil {
+		t.Fatalf("%v: %s", err, want)
+	}
+	if err := json.Unmarshal(got, &indented); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(compact, indented); diff != "" {
+		t.Errorf("(-want +got):\n%s\n%s", diff, got)
+	}
+}
+
+// nobody asks.
+var nobody core.Principal
+
+func ask(query string) core.GraphQLRequest { return core.GraphQLRequest{Query: query} }
+
+// cut gives the name that a selection begins with.
+func cut(selection string) (name, rest string, more bool) { return strings.Cut(selection, "{") }
+
+// over makes the service of a catalogue.
+func (w *world) over(d definition.Definition, mapping string) {
+	w.Helper()
+	w.service, w.model = graph.New(search.New(w.engine, search.Config{}), graph.Config{}), model(w.T, d, mapping)
+	if err := w.service.Accept(w.model); err != nil {
+		w.Fatal(err)
+	}
+}
