@@ -25,6 +25,9 @@ const (
 	// accessOptional: anybody, without a token. Whose one is shown is told to the handler; one that proves nothing, or cannot
 	// be checked now, is nobody's.
 	accessOptional
+	// accessShown: anybody, without a token; one that is shown must be valid, so that who believes to be somebody never gets
+	// the answer for nobody. What is seen is narrowed by whom the handler asks.
+	accessShown
 	// accessToken: anybody with a valid token; what it sees is narrowed by the handler.
 	accessToken
 	// accessSystem: the system's write scope.
@@ -40,6 +43,9 @@ func open() access     { return access{kind: accessOpen} }
 func optional() access { return access{kind: accessOptional} }
 func token() access    { return access{kind: accessToken} }
 func system() access   { return access{kind: accessSystem} }
+
+// shownToken asks nobody for a token, and for a valid one of those who show one.
+func shownToken() access { return access{kind: accessShown} }
 
 // signed asks for what the repository that a path parameter names asks for.
 func signed(param string) access { return access{kind: accessSigned, param: param} }
@@ -92,7 +98,7 @@ func (h *Handler) asksForToken(r *nethttp.Request, who access) bool {
 	switch who.kind {
 	case accessOpen:
 		return false
-	case accessOptional:
+	case accessOptional, accessShown:
 		return len(r.Header.Values(headerAuthorization)) > 0
 	case accessSigned:
 		return !h.isSigned(r, who)
@@ -110,7 +116,7 @@ func (h *Handler) isSigned(r *nethttp.Request, who access) bool {
 // permit refuses a caller whose scopes do not cover a route.
 func (h *Handler) permit(r *nethttp.Request, who access) error {
 	switch who.kind {
-	case accessOpen, accessOptional, accessToken:
+	case accessOpen, accessOptional, accessShown, accessToken:
 		return nil
 	case accessSigned:
 		if h.isSigned(r, who) {

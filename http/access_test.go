@@ -172,7 +172,7 @@ func guardedHandler(t *testing.T, p *ports, authenticator http.Authenticator, cf
 
 // silent gives ports that nobody may call.
 func silent() *ports {
-	return &ports{letters: &letters{}, metadata: &metadata{}, catalogues: newShelf()}
+	return &ports{letters: &letters{}, metadata: &metadata{}, catalogues: newShelf(), searches: &searches{}}
 }
 
 // unread is a body that notes whether anybody reads it.
@@ -215,10 +215,12 @@ func knock(t *testing.T, h handler, method, target string, authorization []strin
 
 // Who may use a route, as CONTRACT section 6 has it.
 var (
-	everybody  = []string{nobody, malformed, unknown, expired, foreignRight, readRight, writeRight, systemRight}
-	anyToken   = []string{foreignRight, readRight, writeRight, systemRight}
-	writers    = []string{writeRight, systemRight}
-	systemOnly = []string{systemRight}
+	everybody = []string{nobody, malformed, unknown, expired, foreignRight, readRight, writeRight, systemRight}
+	// unlessInvalid: nobody needs a token, and one that is shown must be valid.
+	unlessInvalid = []string{nobody, foreignRight, readRight, writeRight, systemRight}
+	anyToken      = []string{foreignRight, readRight, writeRight, systemRight}
+	writers       = []string{writeRight, systemRight}
+	systemOnly    = []string{systemRight}
 )
 
 // admissions says for every route who may use it. The organization of a path is S1; a route that hides what a caller may not
@@ -285,6 +287,15 @@ func admissions() map[http.Route]struct {
 		{Method: "GET", Pattern: "/introspection/sqon"}:          {may: everybody},
 		{Method: "GET", Pattern: "/introspection/{catalogueId}"}: {may: everybody},
 
+		{Method: "GET", Pattern: "/{catalogueId}/graphql"}:        {may: unlessInvalid},
+		{Method: "POST", Pattern: "/{catalogueId}/graphql"}:       {may: unlessInvalid},
+		{Method: "POST", Pattern: "/{catalogueId}/graphql/{tag}"}: {may: unlessInvalid},
+		{Method: "GET", Pattern: "/graphql"}:                      {may: unlessInvalid},
+		{Method: "POST", Pattern: "/graphql"}:                     {may: unlessInvalid},
+		{Method: "POST", Pattern: "/graphql/{tag}"}:               {may: unlessInvalid},
+		{Method: "POST", Pattern: "/{catalogueId}/download"}:      {may: unlessInvalid},
+		{Method: "POST", Pattern: "/download"}:                    {may: unlessInvalid},
+
 		{Method: "GET", Pattern: "/keys"}:         {may: systemOnly},
 		{Method: "POST", Pattern: "/keys"}:        {may: systemOnly},
 		{Method: "DELETE", Pattern: "/keys/{id}"}: {may: systemOnly},
@@ -295,7 +306,7 @@ func admissions() map[http.Route]struct {
 func filled(pattern string) string {
 	return strings.NewReplacer("{repositoryCode}", "song.ca", "{organization}", "S1", "{study}", "S1", "{id}", "x1",
 		"{asset}", "page.css", "{name}", "variant_call", "{version}", "1",
-		"{catalogueId}", "participants").Replace(pattern)
+		"{catalogueId}", "participants", "{tag}", "Arranger-Table").Replace(pattern)
 }
 
 // ofS1 gives ports that all succeed, whose jobs and dead letters are S1's, with one catalogue.

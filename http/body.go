@@ -7,6 +7,7 @@ import (
 	"io"
 	"mime"
 	nethttp "net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -103,6 +104,23 @@ func jsonContent(header nethttp.Header) error {
 	return nil
 }
 
+// declared gives the one of some media types that a body is declared as, in UTF-8 and not encoded. Anything else, and nothing, is
+// CodeUnsupportedMedia.
+func declared(header nethttp.Header, types ...string) (string, error) {
+	mediaType, params, err := mime.ParseMediaType(header.Get("Content-Type"))
+	charset, encoding := params["charset"], header.Get("Content-Encoding")
+	switch {
+	case err != nil || !slices.Contains(types, mediaType),
+		charset != "" && !strings.EqualFold(charset, "utf-8") && !strings.EqualFold(charset, "us-ascii"),
+		encoding != "" && !strings.EqualFold(encoding, "identity"):
+		return "", &core.Error{
+			Code: core.CodeUnsupportedMedia, Message: "the body is not declared as " + strings.ReplaceAll(strings.Join(types, " or "), contentTypeJSON, "JSON"),
+			Hint: "send Content-Type: " + strings.Join(types, " or ") + ", in UTF-8, and no Content-Encoding",
+		}
+	}
+	return mediaType, nil
+}
+
 // negotiate gives the one of the offered media types that a client likes best by its Accept headers (RFC 9110, 12.5.1),
 // "" when it takes none: the one of the highest quality, of equals the one that it names most closely, then the first
 // offered.
@@ -116,6 +134,9 @@ func negotiate(accept []string, offers ...string) string {
 	}
 	return best
 }
+
+// rankNamed is the rank of a media type that a client names.
+const rankNamed = 2
 
 // preference is what Accept headers say of one media type.
 type preference struct {
@@ -161,7 +182,7 @@ func rangeRank(mediaRange, offer string) int {
 	kind, _, _ := strings.Cut(offer, "/")
 	switch {
 	case mediaRange == offer, mediaRange == contentTypeProblem && offer == contentTypeJSON:
-		return 2
+		return rankNamed
 	case mediaRange == kind+"/*":
 		return 1
 	case mediaRange == "*/*":

@@ -8,14 +8,17 @@ import (
 	"tutti/internal/core"
 )
 
-// segmentGraphQL is the last segment of a catalogue's GraphQL path, and the whole of it while there is one catalogue.
-const segmentGraphQL = "graphql"
+// Segments of the paths of searching, behind that of a catalogue, or alone while there is one catalogue.
+const (
+	segmentGraphQL  = "graphql"
+	segmentDownload = "download"
+)
 
 // ReservedIDs gives the names that no catalogue may have for its id, in order: the first segments of the paths of all routes
 // and what they have below /introspection, where a catalogue of that name could not be reached.
 func ReservedIDs() []string {
 	return []string{
-		"api-docs", "console", "dead-letters", "download", "fields", segmentGraphQL, "index", "introspection", "isAlive", "jobs",
+		"api-docs", "console", "dead-letters", segmentDownload, "fields", segmentGraphQL, "index", "introspection", "isAlive", "jobs",
 		"keys", "metrics", "notifications", "openapi.json", "ping", "ready", "schemas", "sqon", "studies", "submit",
 	}
 }
@@ -32,8 +35,8 @@ func firstSegments(routes []Route) map[string]bool {
 	return first
 }
 
-// failedAt gives the failed catalogue that a path belongs to which is not routed: one of its own, below its id or its
-// document type, or one below its detail. nil when there is none.
+// failedAt gives the failed catalogue that a path belongs to: one of its own, below its id or its document type, one below its
+// detail, or while it is the only one those that need no id. nil when there is none.
 func (h *Handler) failedAt(path string) *catalogueAnswer {
 	rest, ok := strings.CutPrefix(path, h.cfg.BasePath+"/")
 	if !ok {
@@ -41,14 +44,15 @@ func (h *Handler) failedAt(path string) *catalogueAnswer {
 	}
 	answers := h.catalogues.now()
 	segment, below, _ := strings.Cut(rest, "/")
-	if "/"+segment == pathIntrospection {
-		segment, _, _ = strings.Cut(below, "/")
-	} else if h.routed[segment] {
-		return nil
-	}
-	c := segmentCatalogue(answers.set, segment)
-	if c == nil && rest == segmentGraphQL {
+	var c *core.Catalogue
+	switch {
+	case segment == segmentGraphQL || segment == segmentDownload:
 		c = onlyOf(answers.set)
+	case "/"+segment == pathIntrospection:
+		segment, _, _ = strings.Cut(below, "/")
+		c = segmentCatalogue(answers.set, segment)
+	case !h.routed[segment]:
+		c = segmentCatalogue(answers.set, segment)
 	}
 	if c == nil || c.Problem == nil {
 		return nil

@@ -22,7 +22,7 @@ func TestEveryPathOfAFailedCatalogue(t *testing.T) {
 	h, _ := catalogued(t, http.Config{}, participants(), biosamples())
 	for _, target := range []string{
 		"/biosamples", "/biosamples/", "/biosamples/graphql", "/biosamples/graphql/", "/biosamples/download", "/biosamples/a/b/c",
-		"/biosamples/graphql?query=%7B__typename%7D", "/introspection/biosamples/anything", "/introspection/biosamples/",
+		"/biosamples/graphql?query=%7B__typename%7D", "/biosamples/graphql/Arranger-Table", "/biosamples/download/x", "/introspection/biosamples/anything", "/introspection/biosamples/",
 		"/introspection/biosamples/a/b", "/biosample", "/biosample/graphql", "/introspection/biosample/x", "/bio%73amples/graphql",
 		"/biosamples/%2e%2e/graphql", "/biosamples//",
 	} {
@@ -42,46 +42,63 @@ func TestWhereNoCatalogueHasFailed(t *testing.T) {
 	shared := []*core.Catalogue{
 		{ID: "a", DocumentType: "shared", Problem: biosamples().Problem}, {ID: "b", DocumentType: "shared", Problem: biosamples().Problem},
 	}
+	const nothing, unknown = "there is nothing at this path", "there is no such catalogue"
 	for name, tt := range map[string]struct {
 		base, target string
 		all          []*core.Catalogue
+		detail       string
 	}{
-		"available":                 {"", "/participants/graphql", []*core.Catalogue{participants(), biosamples()}},
-		"available, by its type":    {"", "/participant/graphql", []*core.Catalogue{participants(), biosamples()}},
-		"unknown":                   {"", "/donors/graphql", []*core.Catalogue{participants(), biosamples()}},
-		"another case":              {"", "/Biosamples/graphql", []*core.Catalogue{participants(), biosamples()}},
-		"encoded twice":             {"", "/bio%2573amples", []*core.Catalogue{biosamples()}},
-		"a part of an id":           {"", "/biosamplesx/graphql", []*core.Catalogue{biosamples()}},
-		"below another":             {"", "/x/biosamples/graphql", []*core.Catalogue{biosamples()}},
-		"root":                      {"", "/", []*core.Catalogue{biosamples()}},
-		"an empty segment":          {"", "//biosamples", []*core.Catalogue{biosamples()}},
-		"a shared type":             {"", "/shared/graphql", shared},
-		"no document type":          {"", "//graphql", []*core.Catalogue{broken("donors")}},
-		"graphql of several":        {"", "/graphql", []*core.Catalogue{participants(), biosamples()}},
-		"graphql of none":           {"", "/graphql", nil},
-		"graphql of an available":   {"", "/graphql", []*core.Catalogue{participants()}},
-		"below graphql of one":      {"", "/graphql/x", []*core.Catalogue{biosamples()}},
-		"below the fields of one":   {"", "/introspection/fields/x", []*core.Catalogue{biosamples()}},
-		"without the base path":     {"/base", "/biosamples/graphql", []*core.Catalogue{biosamples()}},
-		"a longer base path":        {"/base", "/basebiosamples/graphql", []*core.Catalogue{biosamples()}},
-		"an empty id in the detail": {"", "/introspection//x", []*core.Catalogue{biosamples()}},
+		"available":                 {"", "/participants/anything", []*core.Catalogue{participants(), biosamples()}, nothing},
+		"available, by its type":    {"", "/participant/anything", []*core.Catalogue{participants(), biosamples()}, nothing},
+		"unknown":                   {"", "/donors/graphql", []*core.Catalogue{participants(), biosamples()}, unknown},
+		"unknown, elsewhere":        {"", "/donors/anything", []*core.Catalogue{participants(), biosamples()}, nothing},
+		"another case":              {"", "/Biosamples/graphql", []*core.Catalogue{participants(), biosamples()}, unknown},
+		"encoded twice":             {"", "/bio%2573amples", []*core.Catalogue{biosamples()}, nothing},
+		"encoded twice, GraphQL":    {"", "/bio%2573amples/graphql", []*core.Catalogue{biosamples()}, unknown},
+		"a part of an id":           {"", "/biosamplesx/graphql", []*core.Catalogue{biosamples()}, unknown},
+		"below another":             {"", "/x/biosamples/graphql", []*core.Catalogue{biosamples()}, nothing},
+		"root":                      {"", "/", []*core.Catalogue{biosamples()}, nothing},
+		"an empty segment":          {"", "//biosamples", []*core.Catalogue{biosamples()}, nothing},
+		"a shared type, elsewhere":  {"", "/shared/anything", shared, nothing},
+		"no document type":          {"", "//graphql", []*core.Catalogue{broken("donors")}, nothing},
+		"no document type, tag":     {"", "//graphql/x", []*core.Catalogue{broken("donors")}, nothing},
+		"graphql of several":        {"", "/graphql", []*core.Catalogue{participants(), biosamples()}, "there only while there is exactly one catalogue, and there are 2"},
+		"graphql of none":           {"", "/graphql", nil, "there only while there is exactly one catalogue, and there is none"},
+		"download of several":       {"", "/download", []*core.Catalogue{participants(), biosamples()}, "there only while there is exactly one catalogue, and there are 2"},
+		"below graphql of several":  {"", "/graphql/x/y", []*core.Catalogue{participants(), biosamples()}, nothing},
+		"below download of one":     {"", "/download/x", []*core.Catalogue{participants()}, nothing},
+		"below the fields of one":   {"", "/introspection/fields/x", []*core.Catalogue{biosamples()}, nothing},
+		"without the base path":     {"/base", "/biosamples/graphql", []*core.Catalogue{biosamples()}, nothing},
+		"a longer base path":        {"/base", "/basebiosamples/graphql", []*core.Catalogue{biosamples()}, nothing},
+		"an empty id in the detail": {"", "/introspection//x", []*core.Catalogue{biosamples()}, nothing},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, _ := catalogued(t, http.Config{BasePath: tt.base}, tt.all...)
-			res, body := do(t, h, ask{method: "POST", target: tt.target})
-			wantProblem(t, res, body, 404, "not_found", "there is nothing at this path")
+			res, body := do(t, h, ask{method: "POST", target: tt.target, body: "{}", header: nethttp.Header{"Content-Type": {"application/json"}}})
+			wantProblem(t, res, body, 404, "not_found", tt.detail)
 		})
 	}
+	t.Run("a shared type", func(t *testing.T) {
+		h, _ := catalogued(t, http.Config{}, shared...)
+		res, body := do(t, h, ask{method: "POST", target: "/shared/graphql"})
+		wantProblem(t, res, body, 409, "ambiguous_document_type", `documentType "shared" is that of 2 catalogues`)
+		wantMember(t, body, []any{"a", "b"}, "matchingCatalogueIds")
+	})
 }
 
-// TestGraphQLOfTheOnlyCatalogue: while it has failed, its shorter path tells so too.
+// TestGraphQLOfTheOnlyCatalogue: while it has failed, the paths without its id tell so too.
 func TestGraphQLOfTheOnlyCatalogue(t *testing.T) {
 	h, s := catalogued(t, http.Config{}, biosamples())
-	wantFailure(t, h, ask{method: "POST", target: "/graphql"}, biosamplesFailure)
-	wantFailure(t, h, ask{method: "GET", target: "/graphql"}, biosamplesFailure)
+	for _, target := range []string{"/graphql", "/graphql?query=x", "/graphql/Arranger-Table", "/graphql/a/b", "/download", "/download/x", "/graphql/"} {
+		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "OPTIONS"} {
+			wantFailure(t, h, ask{method: method, target: target}, biosamplesFailure)
+		}
+	}
 	s.put(biosamples(), participants())
-	res, body := do(t, h, ask{method: "POST", target: "/graphql"})
-	wantProblem(t, res, body, 404, "not_found", "there is nothing at this path")
+	for _, target := range []string{"/graphql", "/graphql/Arranger-Table", "/download"} {
+		res, body := do(t, h, ask{method: "POST", target: target})
+		wantProblem(t, res, body, 404, "not_found", "there are 2")
+	}
 }
 
 // TestFailureEndsWithTheFailure at once, and comes back with the next.
@@ -93,8 +110,9 @@ func TestFailureEndsWithTheFailure(t *testing.T) {
 		s.put(participants(), biosamples())
 		wantFailure(t, h, ask{method: "POST", target: "/biosamples/graphql"}, biosamplesFailure)
 		s.put(participants(), healed)
-		res, body := do(t, h, ask{method: "POST", target: "/biosamples/graphql"})
-		wantProblem(t, res, body, 404, "not_found", "there is nothing at this path")
+		if res, body := post(t, h, "/biosamples/graphql", typename); res.StatusCode != 200 || string(body) != answered {
+			t.Errorf("got %d %s", res.StatusCode, body)
+		}
 		if got := memberOf(t, introspect(t, h, "/introspection/biosamples", 200), "catalogId"); got != "biosamples" {
 			t.Errorf("the detail is that of %v", got)
 		}
@@ -166,7 +184,7 @@ func TestFailureIsAnAnswerLikeOthers(t *testing.T) {
 // TestReservedIDsAreThoseOfTheRoutes and those of the routes to come.
 func TestReservedIDsAreThoseOfTheRoutes(t *testing.T) {
 	h, _ := catalogued(t, http.Config{BasePath: "/base"})
-	want := []string{"graphql", "console", "download"}
+	want := []string{"console"}
 	for _, r := range h.Routes() {
 		segments := strings.Split(strings.TrimPrefix(r.Pattern, "/"), "/")
 		if segments[0] == "introspection" && len(segments) > 1 {

@@ -16,7 +16,7 @@ const (
 	// corsHeaders are the request headers that a page may set beside those that every page may.
 	corsHeaders = "Authorization, Content-Type, If-None-Match, Last-Event-ID, X-Request-Id, " + headerSignature
 	// corsExposed are the headers of an answer that a page may read beside those that every page may.
-	corsExposed = "X-Request-Id, Location, Retry-After, ETag, " + headerChallenge
+	corsExposed = "X-Request-Id, Content-Disposition, Location, Retry-After, ETag, " + headerChallenge
 	// corsMaxAge is how long a browser may remember the answer to a preflight, in seconds.
 	corsMaxAge = "600"
 )

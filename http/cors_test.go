@@ -23,7 +23,7 @@ func corsOf(header nethttp.Header) map[string]string {
 }
 
 func TestCORSAnswers(t *testing.T) {
-	const exposed = "X-Request-Id, Location, Retry-After, ETag, WWW-Authenticate"
+	const exposed = "X-Request-Id, Content-Disposition, Location, Retry-After, ETag, WWW-Authenticate"
 	shared := map[string]string{"Allow-Origin": portal, "Allow-Credentials": "true", "Expose-Headers": exposed}
 	open := map[string]string{"Allow-Origin": "*", "Expose-Headers": exposed}
 	for name, tt := range map[string]struct {
@@ -115,8 +115,12 @@ func TestCORSOfAFailedCatalogue(t *testing.T) {
 	if got := corsOf(res.Header); res.StatusCode != 204 || body != "" || got["Allow-Methods"] != "GET, HEAD, POST" || got["Allow-Origin"] != portal {
 		t.Errorf("got %d %q, %v", res.StatusCode, body, got)
 	}
+	res, body = preflight(t, h, "/biosamples/anything", header)
+	if got := corsOf(res.Header); res.StatusCode != 204 || body != "" || got["Allow-Methods"] != "GET, HEAD, POST" {
+		t.Errorf("another path: got %d %q, %v", res.StatusCode, body, got)
+	}
 	s.put(participants())
-	if res, _ := preflight(t, h, "/biosamples/graphql", header); res.StatusCode != 404 || corsOf(res.Header)["Allow-Methods"] != "" {
+	if res, _ := preflight(t, h, "/biosamples/anything", header); res.StatusCode != 404 || corsOf(res.Header)["Allow-Methods"] != "" {
 		t.Errorf("without the catalogue: got %d, %v", res.StatusCode, corsOf(res.Header))
 	}
 }

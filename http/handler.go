@@ -110,6 +110,7 @@ func (h *Handler) route() {
 	h.routeStudies()
 	h.routeKeys()
 	h.routeIntrospection()
+	h.routeSearch()
 
 	h.handle(nethttp.MethodGet, pathPing, h.ping, taken(), open())
 	h.handle(nethttp.MethodGet, pathReady, h.ready, taken(), open())
@@ -140,7 +141,7 @@ func (h *Handler) handleMedia(method, pattern string, offers []string, answer ha
 	})
 }
 
-// mount puts a route behind its guard; nothing else adds routes.
+// mount puts a route behind its guard; nothing else adds routes, but handleCatalogue.
 func (h *Handler) mount(method, pattern string, who access, next nethttp.HandlerFunc) {
 	h.router.MethodFunc(method, h.cfg.BasePath+pattern, h.guarded(who, next))
 }

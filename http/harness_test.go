@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -30,7 +31,10 @@ var update = flag.Bool("update", false, "write the golden files")
 func TestMain(m *testing.M) {
 	flag.Parse()
 	openapi3filter.RegisterBodyDecoder("application/x-ndjson", openapi3filter.PlainBodyDecoder)
-	for _, text := range []string{"text/event-stream", "text/html", "text/css", "text/javascript", "image/png"} {
+	openapi3filter.RegisterBodyDecoder("application/graphql-response+json", openapi3filter.JSONBodyDecoder)
+	for _, text := range []string{
+		"text/event-stream", "text/html", "text/css", "text/javascript", "image/png", "text/tab-separated-values", "text/csv", "application/gzip",
+	} {
 		openapi3filter.RegisterBodyDecoder(text, openapi3filter.PlainBodyDecoder)
 	}
 	goleak.VerifyTestMain(m)
@@ -58,6 +62,7 @@ type ports struct {
 	watch         func(ctx context.Context, id string, each func(core.JobChange) error) error
 	metadata      *metadata
 	catalogues    *catalogueShelf
+	searches      *searches
 }
 
 func (p *ports) Record(_ context.Context, kind core.Kind, repository, organization, id, requestID string) (string, error) {
@@ -105,7 +110,7 @@ func (p *ports) ports() http.Ports {
 	return http.Ports{
 		Ingest: p, Jobs: p, JobEvents: p, Readiness: p, Notifications: p, DeadLetters: p.letters, Retries: p.letters,
 		AnalysisTypes: p.metadata, Studies: p.metadata, Analyses: p.metadata, Submissions: p.metadata, Keys: apiKeys{p.metadata},
-		Catalogues: p.catalogues,
+		Catalogues: p.catalogues, GraphQL: p.searches, Downloads: p.searches,
 	}
 }
 
@@ -126,7 +131,7 @@ func working() *ports {
 		},
 		letters:  noLetters(),
 		watch:    func(context.Context, string, func(core.JobChange) error) error { return nil },
-		metadata: workingMetadata(), catalogues: newShelf(),
+		metadata: workingMetadata(), catalogues: newShelf(), searches: workingSearches(),
 	}
 }
 
@@ -248,7 +253,7 @@ func checkAgainstDocument(t *testing.T, h handler, r *nethttp.Request, res *neth
 }
 
 // patternOf finds the pattern whose segments fit the raw path of r, of several the one with the fewest parameters, without
-// chi.
+// chi. What begins as another route is none of a catalogue's.
 func patternOf(h handler, r *nethttp.Request) string {
 	path, ok := strings.CutPrefix(r.URL.EscapedPath(), h.base)
 	if !ok {
@@ -257,12 +262,22 @@ func patternOf(h handler, r *nethttp.Request) string {
 	got, found := strings.Split(path, "/"), ""
 	for _, route := range h.Routes() {
 		want := strings.Split(route.Pattern, "/")
+		if want[1] == "{catalogueId}" && isFirstSegment(h, got) {
+			continue
+		}
 		if route.Method == r.Method && len(want) == len(got) && fits(want, got) &&
 			(found == "" || strings.Count(route.Pattern, "{") < strings.Count(found, "{")) {
 			found = route.Pattern
 		}
 	}
 	return found
+}
+
+// isFirstSegment tells whether a path, in its segments, begins as a route that is no catalogue's, or with nothing.
+func isFirstSegment(h handler, path []string) bool {
+	return len(path) < 2 || path[1] == "" || slices.ContainsFunc(h.Routes(), func(r http.Route) bool {
+		return strings.HasPrefix(r.Pattern+"/", "/"+path[1]+"/")
+	})
 }
 
 func fits(want, got []string) bool {

@@ -14,6 +14,8 @@ const (
 	pathIntrospection = "/introspection"
 	pathFields        = pathIntrospection + "/fields"
 	pathSQON          = pathIntrospection + "/sqon"
+	// paramCatalogue names the path parameter for the id of a catalogue.
+	paramCatalogue = "catalogueId"
 	// maxListedIDs is how many catalogues a hint names.
 	maxListedIDs = 10
 )
@@ -24,7 +26,7 @@ func (h *Handler) routeIntrospection() {
 	h.handle(nethttp.MethodGet, pathIntrospection, h.listCatalogues, taken(), open())
 	h.handle(nethttp.MethodGet, pathFields, h.describeOnlyCatalogue, taken(), optional())
 	h.handle(nethttp.MethodGet, pathSQON, h.describeSQON(), taken(), open())
-	h.handle(nethttp.MethodGet, pathIntrospection+"/{catalogueId}", h.describeCatalogue, taken(), optional())
+	h.handle(nethttp.MethodGet, pathIntrospection+"/{"+paramCatalogue+"}", h.describeCatalogue, taken(), optional())
 }
 
 // listCatalogues answers GET /introspection.
@@ -50,45 +52,64 @@ func (h *Handler) describeSQON() handlerFunc {
 
 // describeCatalogue answers GET /introspection/{catalogueId}.
 func (h *Handler) describeCatalogue(w nethttp.ResponseWriter, r *nethttp.Request) error {
-	name, err := pathParam(r, "catalogueId", "catalogueId")
+	answers := h.catalogues.now()
+	c, err := h.pathCatalogue(r, answers.set)
 	if err != nil {
 		return err
 	}
-	answers := h.catalogues.now()
-	switch called := catalogueCalled(answers.set, name); len(called) {
+	h.describe(w, r, answers.of(c))
+	return nil
+}
+
+// pathCatalogue gives the catalogue of a set that the path of a request names.
+func (h *Handler) pathCatalogue(r *nethttp.Request, set *core.CatalogueSet) (*core.Catalogue, error) {
+	name, err := pathParam(r, paramCatalogue, paramCatalogue)
+	if err != nil {
+		return nil, err
+	}
+	switch called := catalogueCalled(set, name); len(called) {
 	case 1:
-		h.describe(w, r, answers.of(called[0]))
-		return nil
+		return called[0], nil
 	case 0:
-		return &core.Error{
+		return nil, &core.Error{
 			Code: core.CodeNotFound, Message: "there is no such catalogue",
 			Hint: "GET " + h.cfg.BasePath + pathIntrospection + " lists all catalogues",
 		}
 	default:
-		return ambiguous(name, called)
+		return nil, ambiguous(name, called)
 	}
 }
 
 // describeOnlyCatalogue answers GET /introspection/fields, which is there only while there is one catalogue.
 func (h *Handler) describeOnlyCatalogue(w nethttp.ResponseWriter, r *nethttp.Request) error {
 	answers := h.catalogues.now()
-	if only := onlyOf(answers.set); only != nil {
-		h.describe(w, r, answers.of(only))
-		return nil
+	only, err := h.onlyCatalogue(answers.set, introspectionPath)
+	if err != nil {
+		return err
+	}
+	h.describe(w, r, answers.of(only))
+	return nil
+}
+
+// onlyCatalogue gives the catalogue of a set that has exactly one. For any other the error names the path of each catalogue, as
+// pathOf has it without the base path, which leads where this one would.
+func (h *Handler) onlyCatalogue(set *core.CatalogueSet, pathOf func(*core.Catalogue) string) (*core.Catalogue, error) {
+	if only := onlyOf(set); only != nil {
+		return only, nil
 	}
 	absent := &core.Error{Code: core.CodeNotFound, Message: "this path is there only while there is exactly one catalogue, and there is none"}
-	if all := answers.set.Catalogues; len(all) > 0 {
+	if all := set.Catalogues; len(all) > 0 {
 		absent.Message = fmt.Sprintf("this path is there only while there is exactly one catalogue, and there are %d", len(all))
 		paths := make([]string, 0, maxListedIDs)
 		for _, c := range all[:min(len(all), maxListedIDs)] {
-			paths = append(paths, h.cfg.BasePath+introspectionPath(c))
+			paths = append(paths, h.cfg.BasePath+pathOf(c))
 		}
 		absent.Hint = "use the path of a catalogue: " + strings.Join(paths, ", ")
 		if len(all) > maxListedIDs {
 			absent.Hint += " and others, which GET " + h.cfg.BasePath + pathIntrospection + " lists"
 		}
 	}
-	return absent
+	return nil, absent
 }
 
 // describe writes what there is to tell of a catalogue; of one that failed too it is 200.
@@ -132,12 +153,16 @@ func onlyOf(set *core.CatalogueSet) *core.Catalogue {
 	return set.Catalogues[0]
 }
 
-// introspectionPath and graphqlPath give paths of a catalogue without the base path.
+// introspectionPath, graphqlPath and downloadPath give paths of a catalogue without the base path.
 func introspectionPath(c *core.Catalogue) string {
 	return pathIntrospection + "/" + url.PathEscape(c.ID)
 }
 
-func graphqlPath(c *core.Catalogue) string { return "/" + url.PathEscape(c.ID) + "/graphql" }
+func graphqlPath(c *core.Catalogue) string { return "/" + url.PathEscape(c.ID) + "/" + segmentGraphQL }
+
+func downloadPath(c *core.Catalogue) string {
+	return "/" + url.PathEscape(c.ID) + "/" + segmentDownload
+}
 
 // ambiguousTypeError refuses a document type that several catalogues have.
 type ambiguousTypeError struct {

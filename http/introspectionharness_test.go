@@ -111,10 +111,13 @@ func introspect(t *testing.T, h handler, target string, status int) []byte {
 	return body
 }
 
-// wantFailure asks for a path that is none of a route and must be answered as that of a failed catalogue.
+// wantFailure asks for a path that must be answered as that of a failed catalogue.
 func wantFailure(t *testing.T, h handler, a ask, want string) {
 	t.Helper()
-	_, res, body := exchange(t, h, a)
+	r, res, body := exchange(t, h, a)
+	if patternOf(h, r) != "" {
+		checkAgainstDocument(t, h, r, res, body)
+	}
 	if res.StatusCode != nethttp.StatusNotFound || res.Header.Get("Content-Type") != "application/json" {
 		t.Errorf("%s %s: got %d %s", a.method, a.target, res.StatusCode, res.Header.Get("Content-Type"))
 	}

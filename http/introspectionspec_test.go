@@ -401,5 +401,52 @@ func TestSpecificationEndpoints(t *testing.T) {
 			}
 			introspect(t, h, "/introspection/biosamples", 200)
 		}},
+		{"the GraphQL endpoint of a failed catalogue: 404, application/json and no GraphQL, whatever is asked", func(t *testing.T) {
+			for _, all := range [][]*core.Catalogue{{biosamples()}, {participants(), biosamples()}} {
+				h, _ := catalogued(t, http.Config{}, all...)
+				for _, contentType := range []string{"application/json", "text/plain", ""} {
+					for _, body := range []string{typename, "{}", "[]", "", "{"} {
+						header := nethttp.Header{"Content-Type": {contentType}, "Accept": {"application/graphql-response+json"}}
+						wantFailure(t, h, ask{method: "POST", target: "/biosamples/graphql", body: body, header: header}, biosamplesFailure)
+					}
+				}
+				for _, query := range []string{"", "?query=%7B__typename%7D", "?query=mutation%7Ba%7D", "?nobody=1", "?%zz"} {
+					wantFailure(t, h, ask{method: "GET", target: "/biosamples/graphql" + query}, biosamplesFailure)
+				}
+			}
+		}},
+		{"the GraphQL endpoint of a failed catalogue: nothing is executed, and others answer as before", func(t *testing.T) {
+			h, p, last := searched(t, http.Config{}, participants(), biosamples())
+			wantFailure(t, h, ask{method: "POST", target: "/biosamples/graphql", body: typename}, biosamplesFailure)
+			wantFailure(t, h, ask{method: "POST", target: "/biosamples/download", body: "{}"}, biosamplesFailure)
+			if last.catalogue != "" {
+				t.Errorf("executed on %s", last.catalogue)
+			}
+			if res, body := post(t, h, "/participants/graphql", typename); res.StatusCode != 200 || string(body) != answered {
+				t.Errorf("got %d %s", res.StatusCode, body)
+			}
+			p.catalogues.put(biosamples())
+			wantFailure(t, h, ask{method: "POST", target: "/graphql", body: typename}, biosamplesFailure)
+		}},
+		{"paths.graphql of an available catalogue leads to its GraphQL endpoint, in single mode /graphql too", func(t *testing.T) {
+			h, p, last := searched(t, http.Config{BasePath: "/a/b"}, participants())
+			for _, id := range []string{"participants", "x y/z"} {
+				c := participants()
+				c.ID = id
+				p.catalogues.put(c)
+				target, _ := memberOf(t, introspect(t, h, "/a/b/introspection", 200), "catalogs", id, "paths", "graphql").(string)
+				for _, target := range []string{target, "/a/b/graphql"} {
+					*last = seen{}
+					if res, _ := post(t, h, target, typename); res.StatusCode != 200 || last.catalogue != id {
+						t.Errorf("%s: %d, executed on %q", target, res.StatusCode, last.catalogue)
+					}
+				}
+			}
+			p.catalogues.put(participants(), plain("other"))
+			res, body := post(t, h, "/a/b/graphql", typename)
+			if problem := wantProblem(t, res, body, 404, "not_found", "exactly one catalogue"); !strings.Contains(problem.Hint, "/a/b/participants/graphql") {
+				t.Errorf("hint %q", problem.Hint)
+			}
+		}},
 	})
 }

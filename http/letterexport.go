@@ -47,8 +47,7 @@ func (h *Handler) exportDeadLetters(w nethttp.ResponseWriter, r *nethttp.Request
 		return err
 	}
 	if err != nil {
-		exchangeOf(r.Context()).err = err
-		panic(nethttp.ErrAbortHandler)
+		return breakOff(r, err)
 	}
 	if next != "" {
 		w.Header().Set(headerNextCursor, next)

@@ -20,13 +20,15 @@ type listStream struct {
 	r       *nethttp.Request
 	pending []byte
 	rows    int
+	// contentType is that of the answer.
+	contentType string
 	// begun is true once the status is sent.
 	begun bool
 }
 
-// newListStream makes a stream that begins with head. Nothing is written before there is a chunk.
+// newListStream makes a stream of JSON that begins with head. Nothing is written before there is a chunk.
 func newListStream(w nethttp.ResponseWriter, r *nethttp.Request, head string) *listStream {
-	return &listStream{w: w, r: r, pending: []byte(head)}
+	return &listStream{w: w, r: r, pending: []byte(head), contentType: contentTypeJSON}
 }
 
 // addAnalysis adds a row.
@@ -58,7 +60,7 @@ func (s *listStream) add(piece []byte) error {
 func (s *listStream) send(b []byte) error {
 	if !s.begun {
 		s.begun = true
-		s.w.Header().Set("Content-Type", contentTypeJSON)
+		s.w.Header().Set("Content-Type", s.contentType)
 		s.w.WriteHeader(nethttp.StatusOK)
 	}
 	if s.r.Method == nethttp.MethodHead {
@@ -71,7 +73,7 @@ func (s *listStream) send(b []byte) error {
 func (s *listStream) end(tail string) error {
 	s.pending = append(s.pending, tail...)
 	if !s.begun {
-		writeEncoded(s.w, s.pending)
+		writeWhole(s.w, nethttp.StatusOK, s.contentType, s.pending)
 		return nil
 	}
 	if err := s.send(s.pending); err != nil {
@@ -89,6 +91,5 @@ func (s *listStream) fail(err error) error {
 	if !s.begun {
 		return err
 	}
-	exchangeOf(s.r.Context()).err = err
-	panic(nethttp.ErrAbortHandler)
+	return breakOff(s.r, err)
 }

@@ -18,17 +18,20 @@ type object map[string]json.RawMessage
 
 // decodeObject reads a body; one that is no JSON object, or has two members of one name, of which readers would take
 // different ones, is CodeInvalid.
-func decodeObject(body []byte) (object, error) {
-	if !utf8.Valid(body) {
-		return nil, core.NewError(core.CodeInvalid, "the body is not UTF-8")
+func decodeObject(body []byte) (object, error) { return decodeObjectOf("the body", body) }
+
+// decodeObjectOf reads an object as decodeObject does; what names it in messages.
+func decodeObjectOf(what string, text []byte) (object, error) {
+	if !utf8.Valid(text) {
+		return nil, core.NewError(core.CodeInvalid, what+" is not UTF-8")
 	}
 	var whole json.RawMessage
-	if err := json.Unmarshal(body, &whole); err != nil {
-		return nil, core.WrapError(core.CodeInvalid, "the body is not valid JSON", err)
+	if err := json.Unmarshal(text, &whole); err != nil {
+		return nil, core.WrapError(core.CodeInvalid, what+" is not valid JSON", err)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(whole))
 	if first, err := decoder.Token(); err != nil || first != json.Delim('{') {
-		return nil, core.NewError(core.CodeInvalid, "the body is not a JSON object")
+		return nil, core.NewError(core.CodeInvalid, what+" is not a JSON object")
 	}
 	members := object{}
 	for decoder.More() {
@@ -36,7 +39,7 @@ func decodeObject(body []byte) (object, error) {
 		token, _ := decoder.Token()
 		name, _ := token.(string)
 		if _, twice := members[name]; twice {
-			return nil, core.NewError(core.CodeInvalid, "member "+shown(name)+" of the body stands twice")
+			return nil, core.NewError(core.CodeInvalid, "member "+shown(name)+" of "+what+" stands twice")
 		}
 		var value json.RawMessage
 		_ = decoder.Decode(&value)

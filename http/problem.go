@@ -48,6 +48,7 @@ type problem struct {
 	*indexFailure
 	*metadataFailure
 	*ambiguousType
+	*graphQLFailure
 }
 
 // indexFailure is what a problem of /index has beside the others, for clients that know Maestro's answers.
@@ -136,6 +137,8 @@ func (h *Handler) fail(w nethttp.ResponseWriter, r *nethttp.Request, err error) 
 		p = p.onIndex()
 	case h.onMetadataSurface(r):
 		p = p.onMetadata(errorIDOf(err), requestURL(r), h.cfg.Now())
+	case h.onGraphQLSurface(r):
+		p = p.onGraphQL()
 	}
 	switch p.Status {
 	case nethttp.StatusServiceUnavailable:

@@ -24,15 +24,19 @@ type parameters struct {
 	taken []string
 	// explained are those of other routes that the handler refuses in words of its own.
 	explained []string
+	// ignored lets every query pass, which nobody reads.
+	ignored bool
 }
 
 func taken(names ...string) parameters { return parameters{taken: names} }
+
+func ignored() parameters { return parameters{ignored: true} }
 
 func explained(names ...string) parameters { return parameters{explained: names} }
 
 // check refuses a query with a parameter that p does not have, or that is malformed.
 func (p parameters) check(r *nethttp.Request) error {
-	if r.URL.RawQuery == "" {
+	if r.URL.RawQuery == "" || p.ignored {
 		return nil
 	}
 	q, err := queryOf(r)

@@ -36,11 +36,12 @@ func pathParam(r *nethttp.Request, name, what string) (string, error) {
 	return value, nil
 }
 
-// refuse answers a request that no route takes: 405 when another method is routed here, else 404, with why it failed where
-// the path is a failed catalogue's.
+// refuse answers a request that no route takes: with why it failed where the path is a failed catalogue's, else 405 when
+// another method is routed here, else 404.
 func (h *Handler) refuse(w nethttp.ResponseWriter, r *nethttp.Request) {
 	path := r.URL.EscapedPath()
-	if allowed := h.allowed(path); len(allowed) > 0 {
+	failed := h.failedAt(path)
+	if allowed := h.allowed(path); len(allowed) > 0 && (failed == nil || !h.isCataloguePath(path)) {
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
 		h.fail(w, r, &core.Error{
 			Code: codeMethodNotAllowed, Message: "this path does not take this method",
@@ -48,8 +49,8 @@ func (h *Handler) refuse(w nethttp.ResponseWriter, r *nethttp.Request) {
 		})
 		return
 	}
-	if c := h.failedAt(path); c != nil {
-		h.refuseFailed(w, r, c)
+	if failed != nil {
+		h.refuseFailed(w, r, failed)
 		return
 	}
 	if strings.HasSuffix(path, "/") && h.endsInParameter(r.Method, path+"-") {
@@ -68,7 +69,8 @@ func (h *Handler) allowed(path string) []string {
 	for _, m := range []string{
 		nethttp.MethodGet, nethttp.MethodPost, nethttp.MethodPut, nethttp.MethodPatch, nethttp.MethodDelete,
 	} {
-		if !h.router.Match(chi.NewRouteContext(), m, path) {
+		pattern := h.router.Find(chi.NewRouteContext(), m, path)
+		if pattern == "" || isCataloguePattern(pattern[len(h.cfg.BasePath):]) && !h.isCataloguePath(path) {
 			continue
 		}
 		methods = append(methods, m)

@@ -63,6 +63,7 @@ func NewServer(handler nethttp.Handler, logger *slog.Logger) *Server {
 			BaseContext: func(net.Listener) context.Context {
 				return context.WithValue(context.Background(), stoppingKey{}, stopping)
 			},
+			ConnContext: withConn,
 		},
 		failed:   make(chan error, 1),
 		done:     make(chan struct{}),

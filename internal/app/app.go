@@ -21,10 +21,12 @@ import (
 	"tutti/internal/catalogue"
 	"tutti/internal/config"
 	"tutti/internal/core"
+	"tutti/internal/graph"
 	"tutti/internal/index"
 	"tutti/internal/metadata"
 	"tutti/internal/queue"
 	"tutti/internal/queue/embedded"
+	"tutti/internal/search"
 	"tutti/internal/store"
 	"tutti/internal/upstream"
 	"tutti/schemas"
@@ -57,6 +59,8 @@ type App struct {
 	index    index.Index
 	// catalogues describe what is indexed.
 	catalogues *catalogue.Registry
+	searches   *search.Service
+	graphs     *graph.Service
 	// expected are closed when it is known, for each repository, whether its index could be made.
 	expected []<-chan struct{}
 	store    *store.Store
@@ -88,6 +92,7 @@ type metrics struct {
 	schemas    *schemas.Metrics
 	metadata   *metadata.Metrics
 	catalogues *catalogue.Metrics
+	search     *search.Metrics
 	jobs       *prometheus.GaugeVec
 	outbox     prometheus.Gauge
 }
@@ -124,7 +129,7 @@ func (a *App) measure() {
 		queue: queue.NewMetrics(reg), bulk: bulk.NewMetrics(reg), upstream: upstream.NewMetrics(reg),
 		consumers: consumers.NewMetrics(reg), ingest: ingest.NewMetrics(reg), kafka: kafka.NewMetrics(reg), http: tuttihttp.NewMetrics(reg),
 		store: store.NewMetrics(reg), schemas: schemas.NewMetrics(reg), metadata: metadata.NewMetrics(reg),
-		catalogues: catalogue.NewMetrics(reg), jobs: jobs, outbox: outbox,
+		catalogues: catalogue.NewMetrics(reg), search: search.NewMetrics(reg), jobs: jobs, outbox: outbox,
 	}
 }
 
@@ -145,6 +150,7 @@ func (a *App) start(ctx context.Context) error {
 	}{
 		{"opening the queue", a.openQueue},
 		{"opening the index", a.openIndex},
+		{"making ready for searches", a.openSearch},
 		{"reading the catalogues", a.openCatalogues},
 		{"making the store ready", a.openStore},
 		{"opening the metadata repository", a.openMetadata},
@@ -285,7 +291,7 @@ func (a *App) listen(ctx context.Context) error {
 		Ingest: a.ingest, Notifications: a.ingest, Jobs: jobsAPI{Jobs: a.queue.Jobs(), consumers: a.consumers},
 		JobEvents: a.queue.Jobs(), DeadLetters: a.queue.DeadLetters(), Retries: a.ingest, Readiness: a,
 		AnalysisTypes: a.analysisTypes, Studies: a.metadata, Analyses: a.metadata, Submissions: a.metadata, Keys: a.keys,
-		Catalogues: a.catalogues,
+		Catalogues: a.catalogues, GraphQL: graphAPI{catalogues: a.catalogues, graphs: a.graphs},
 	}
 	if a.authenticator != nil {
 		ports.Authenticator = a.authenticator

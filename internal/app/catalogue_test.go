@@ -267,8 +267,8 @@ func (w *world) misasked() {
 		{http.MethodGet, "/introspection/hasOwnProperty", http.StatusNotFound, "not_found", "no such catalogue"},
 		{http.MethodGet, "/introspection/same", http.StatusNotFound, "not_found", "no such catalogue"},
 		{http.MethodGet, "/introspection/studies", http.StatusNotFound, "not_found", "no such catalogue"},
-		{http.MethodPost, "/none/graphql", http.StatusNotFound, "not_found", "nothing at this path"},
-		{http.MethodPost, "/graphql", http.StatusNotFound, "not_found", "nothing at this path"},
+		{http.MethodPost, "/none/graphql", http.StatusNotFound, "not_found", "no such catalogue"},
+		{http.MethodPost, "/graphql", http.StatusNotFound, "not_found", "exactly one catalogue"},
 	} {
 		a := w.bare(tc.method, tc.target)
 		if a.status != tc.status || a.get("code").String() != tc.code || !strings.Contains(a.get("detail").String(), tc.detail) ||

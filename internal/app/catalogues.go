@@ -33,7 +33,7 @@ func (a *App) openCatalogues(context.Context) error {
 	log := a.log.With("component", "catalogues")
 	folder := &catalogueFolder{cfg: a.cfg, log: log}
 	folder.tell(set.Warnings)
-	cfg := catalogue.Config{StartWait: cataloguesWait, Logger: log, Metrics: a.metrics.catalogues}
+	cfg := catalogue.Config{StartWait: cataloguesWait, Logger: log, Metrics: a.metrics.catalogues, Accept: a.graphs.Accept}
 	if a.cfg.Catalogues.Dir != "" {
 		cfg.Reload = folder.reread
 	}

@@ -56,6 +56,15 @@ var layers = map[string][]string{
 		"internal/catalogue", "internal/catalogue/definition", "internal/graph/schema", "internal/index", "internal/index/mapping",
 		"internal/index/query", "internal/search", "internal/sqon",
 	},
+	"internal/federation": {
+		"internal/catalogue", "internal/catalogue/definition", "internal/graph", "internal/graph/schema", "internal/index",
+		"internal/index/mapping", "internal/index/query", "internal/search", "internal/sqon",
+	},
+	"internal/download": {
+		"internal/catalogue", "internal/catalogue/definition", "internal/index", "internal/index/mapping", "internal/index/query",
+		"internal/search", "internal/sqon",
+	},
+	"internal/sets":         {"internal/store"},
 	"internal/graph/schema": {"internal/catalogue", "internal/catalogue/definition", "internal/index/mapping", "internal/sqon"},
 
 	"internal/upstream":       {},

@@ -1,6 +1,9 @@
 package core
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"net/http"
+)
 
 // GraphQLRequest is one GraphQL operation as a client sends it.
 type GraphQLRequest struct {
@@ -9,6 +12,9 @@ type GraphQLRequest struct {
 	Variables json.RawMessage
 	// ReadOnly is set where mutations are not allowed: GET.
 	ReadOnly bool
+	// Header are the headers of the client's request, of which a federation hands those on that its configuration names; nil
+	// for none.
+	Header http.Header
 }
 
 // GraphQLResponse is what answers it.
@@ -16,6 +22,6 @@ type GraphQLResponse struct {
 	// Body is a GraphQL response: {"data":…,"errors":…}.
 	Body []byte
 	// Refused is set when nothing was executed: the request is no GraphQL, does not fit the schema, is over a limit, or its
-	// variables are not what it says. Body has no data then.
+	// variables are not what it says.
 	Refused bool
 }

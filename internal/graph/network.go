@@ -1,12 +1,20 @@
 package graph
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/parser"
 
 	"tutti/internal/catalogue"
+	"tutti/internal/core"
 	"tutti/internal/search"
 	"tutti/internal/sqon"
 )
@@ -14,7 +22,8 @@ import (
 // Network asks the nodes of federations.
 type Network interface {
 	// Of tells whether a catalogue is part of a federation, and gives the fields that the other nodes of it can aggregate, by
-	// their names in GraphQL, with the names of their types (schema.Options.Remote).
+	// their names in GraphQL, with the names of their types (schema.Options.Remote). Service.Forget is to be called when that
+	// has changed.
 	Of(m *catalogue.Model) (federated bool, remote map[string]string)
 	// Ask asks all nodes. What one of them fails at is in its node of the answer; an error is that of the whole.
 	Ask(ctx context.Context, view *search.View, r NetworkRequest) (NetworkAnswer, error)
@@ -22,18 +31,25 @@ type Network interface {
 
 // NetworkRequest is what the nodes are asked.
 type NetworkRequest struct {
-	// Filters are as the client sent them, nil for none; they fit the fields of this catalogue, as does Filter.
+	// Filters are a SQON as the client sent it, nil for none. Each field that it names is one of this catalogue or of another
+	// node.
 	Filters json.RawMessage
-	Filter  sqon.Filter
 	// Themselves and Missing are aggregations_filter_themselves and include_missing.
 	Themselves, Missing bool
 	// Nodes are the ids of those that are asked; nil for all.
 	Nodes []string
-	// Fields are the aggregations that are asked for; none when the nodes alone are.
+	// Fields are the aggregations that are asked for, each field once; none when the nodes alone are.
 	Fields []NetworkField
+	// Header are the headers of the client's request, as WithHeader was given them.
+	Header http.Header
+	// Document is the root field of this catalogue, Own tells which aggregations it has, and Local answers a query about it as
+	// the client sees it, as if the client had sent it. Local may be called concurrently with everything else.
+	Document string
+	Own      func(field string) bool
+	Local    func(ctx context.Context, r core.GraphQLRequest) core.GraphQLResponse
 }
 
-// NetworkField is the aggregation of one field, by its name in GraphQL, and what is asked of it.
+// NetworkField is the aggregation of one field, by its name in GraphQL, and what is asked of it, each part once.
 type NetworkField struct {
 	Name  string
 	Parts []NetworkPart
@@ -54,11 +70,30 @@ type NetworkAnswer struct {
 
 // NetworkNode is how one node fared.
 type NetworkNode struct {
-	ID     string `json:"nodeId"`
+	// ID is "" for a node that has none.
+	ID     string `json:"nodeId,omitempty"`
 	Name   string `json:"name"`
 	Hits   int64  `json:"hits"`
 	Status string `json:"status"`
 	Errors string `json:"errors"`
+}
+
+// nodeAggregations is the type of the aggregations of a federation.
+const nodeAggregations = "NodeAggregations"
+
+// headerKey is the key of the headers in a context.
+type headerKey struct{}
+
+// WithHeader gives a context whose operations may hand headers of the client's request on to other nodes of a federation.
+func WithHeader(ctx context.Context, h http.Header) context.Context {
+	return context.WithValue(ctx, headerKey{}, h)
+}
+
+// Forget has the schema of a catalogue made anew when it is asked for next: what Network.Of says of it has changed.
+func (s *Service) Forget(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.served, id)
 }
 
 // network plans the question to a federation. It is asked when its place in the answer is written.
@@ -67,9 +102,16 @@ func (x *execution) network(ctx context.Context, f *ast.Field) (write, *fault) {
 		return nil, (&fault{message: "this catalogue is part of no network", code: codeInput}).at(f.Position)
 	}
 	args := x.args(f)
-	r := NetworkRequest{Filters: args.raw("filters")}
-	var bad *fault
-	if r.Filter, bad = x.filter(f, "filters"); bad != nil {
+	r := NetworkRequest{
+		Filters: args.raw("filters"), Document: x.served.schema.Document, Local: x.local,
+		Own: func(field string) bool {
+			_, own := x.served.schema.Aggregated(field)
+			return own
+		},
+	}
+	r.Header, _ = ctx.Value(headerKey{}).(http.Header)
+	bad := x.networkFilter(f)
+	if bad != nil {
 		return nil, bad
 	}
 	if r.Themselves, bad = args.flag("aggregations_filter_themselves", false); bad != nil {
@@ -82,8 +124,11 @@ func (x *execution) network(ctx context.Context, f *ast.Field) (write, *fault) {
 		return nil, bad
 	}
 	for _, part := range x.below(f) {
-		if part.Name == "aggregations" {
-			r.Fields = append(r.Fields, x.networkFields(part)...)
+		if part.Name != "aggregations" {
+			continue
+		}
+		if bad = x.networkFields(&r, part); bad != nil {
+			return nil, bad
 		}
 	}
 	shape := x.plainShape(f.Definition.Type.Name(), f.SelectionSet)
@@ -100,25 +145,111 @@ func (x *execution) network(ctx context.Context, f *ast.Field) (write, *fault) {
 	}, nil
 }
 
-// networkFields gives what is asked of the fields of a federation.
-func (x *execution) networkFields(aggregations *ast.Field) []NetworkField {
-	var fields []NetworkField
+// networkFilter checks the filter. One that names fields of other nodes alone beside those of this catalogue is theirs to check:
+// this node then cannot answer, and says so in its place.
+func (x *execution) networkFilter(f *ast.Field) *fault {
+	_, bad := x.filter(f, "filters")
+	if bad == nil || x.served.model.Definition().DisableFilters {
+		return bad
+	}
+	filter, err := sqon.Parse(x.args(f).raw("filters"))
+	if err != nil {
+		return bad
+	}
+	if other, known := x.elsewhere(filter.Root); !other || !known {
+		return bad
+	}
+	return nil
+}
+
+// elsewhere tells whether a filter names fields that this catalogue lacks, and whether all of these are known to other nodes.
+func (x *execution) elsewhere(n *sqon.Node) (other, known bool) {
+	known = true
+	if n == nil {
+		return false, true
+	}
+	all := x.served.schema.AST.Types[nodeAggregations]
+	for _, name := range n.Fields {
+		if _, own := x.served.model.Field(name); own {
+			continue
+		}
+		other = true
+		known = known && all != nil && all.Fields.ForName(strings.ReplaceAll(name, ".", "__")) != nil
+	}
+	for _, child := range n.Content {
+		o, k := x.elsewhere(child)
+		other, known = other || o, known && k
+	}
+	return other, known
+}
+
+// networkFields adds what is asked of the fields of a federation.
+func (x *execution) networkFields(r *NetworkRequest, aggregations *ast.Field) *fault {
 	for _, f := range x.below(aggregations) {
 		if f.Name == "__typename" {
 			continue
 		}
-		field := NetworkField{Name: f.Name}
-		for _, part := range x.below(f) {
-			if part.Name == "__typename" {
-				continue
-			}
-			one := NetworkPart{Name: part.Name, Arguments: map[string]json.RawMessage{}}
-			for _, arg := range part.Arguments {
-				one.Arguments[arg.Name] = x.args(part).raw(arg.Name)
-			}
-			field.Parts = append(field.Parts, one)
+		i := slices.IndexFunc(r.Fields, func(known NetworkField) bool { return known.Name == f.Name })
+		if i < 0 {
+			r.Fields = append(r.Fields, NetworkField{Name: f.Name})
+			i = len(r.Fields) - 1
 		}
-		fields = append(fields, field)
+		for _, part := range x.below(f) {
+			if bad := x.networkPart(&r.Fields[i], part); bad != nil {
+				return bad
+			}
+		}
 	}
-	return fields
+	return nil
+}
+
+// networkPart adds one part of what is asked of a field. Nodes are asked for each part once, and for counts alone.
+func (x *execution) networkPart(field *NetworkField, part *ast.Field) *fault {
+	if part.Name == "__typename" {
+		return nil
+	}
+	for _, below := range x.below(part) {
+		if below.Name == "top_hits" || below.Name == "filter_by_term" {
+			return badInput(fmt.Sprintf("a network gives numbers of documents by value alone: %s cannot be asked of it", below.Name)).at(below.Position)
+		}
+	}
+	one := NetworkPart{Name: part.Name, Arguments: map[string]json.RawMessage{}}
+	for _, arg := range part.Arguments {
+		one.Arguments[arg.Name] = x.args(part).raw(arg.Name)
+	}
+	i := slices.IndexFunc(field.Parts, func(known NetworkPart) bool { return known.Name == one.Name })
+	if i < 0 {
+		field.Parts = append(field.Parts, one)
+		return nil
+	}
+	same := func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }
+	if !maps.EqualFunc(field.Parts[i].Arguments, one.Arguments, same) {
+		return badInput(fmt.Sprintf("a network gives the %s of a field once: ask for that of %s with the same arguments", part.Name, field.Name)).at(part.Position)
+	}
+	return nil
+}
+
+// local answers a query that was made for the nodes of a federation on this catalogue, for the same client. The limits of queries
+// are for what clients send, and this one is as large as what was asked of the federation.
+func (x *execution) local(ctx context.Context, r core.GraphQLRequest) core.GraphQLResponse {
+	doc, err := parser.ParseQuery(&ast.Source{Input: r.Query})
+	if err != nil {
+		return refusal(faultsOf(err, codeParse)...)
+	}
+	if faults := x.served.validate(doc, false); len(faults) > 0 {
+		return refusal(faults...)
+	}
+	op, bad := operation(doc, r.OperationName)
+	if bad != nil {
+		return refusal(bad)
+	}
+	vars, faults := variablesOf(x.served.schema.AST, op, r.Variables)
+	if len(faults) > 0 {
+		return refusal(faults...)
+	}
+	local := &execution{
+		served: x.served, cfg: x.cfg, view: x.view, op: op, vars: vars,
+		collector: collector{types: x.served.schema.AST, vars: vars},
+	}
+	return local.run(ctx)
 }

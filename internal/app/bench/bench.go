@@ -34,6 +34,7 @@ func benchmarks() []benchmark {
 		{name: "schemas", run: (*bench).schemas},
 		{name: "metadata", run: (*bench).metadata},
 		{name: "introspection", run: (*bench).introspection},
+		{name: "search", engine: true, run: (*bench).search},
 	}
 }
 

@@ -33,12 +33,17 @@ func newLoad(base string) (load, error) {
 	return load{address: u.Host}, nil
 }
 
-// request gives the bytes of a request.
+// request gives the bytes of a request, whose body is JSON.
 func (l load) request(method, path string, body []byte) []byte {
+	return l.typed(method, path, "application/json", body)
+}
+
+// typed gives the bytes of a request with a body of a content type.
+func (l load) typed(method, path, contentType string, body []byte) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", method, path, l.address)
 	if body != nil {
-		fmt.Fprintf(&b, "Content-Type: application/json\r\nContent-Length: %d\r\n", len(body))
+		fmt.Fprintf(&b, "Content-Type: %s\r\nContent-Length: %d\r\n", contentType, len(body))
 	}
 	b.WriteString("\r\n")
 	b.Write(body)
@@ -51,21 +56,26 @@ type loaded struct {
 	ms        []float64
 }
 
-// run asks for some time. next gives the i-th request of a connection, nil when there is no more. Any answer but a 200 is
-// an error.
+// run asks for some time over as many connections as loads have by default.
 func (l load) run(ctx context.Context, lasts time.Duration, next func(connection, i int) []byte) (loaded, error) {
+	return l.over(ctx, loadConnections, lasts, next)
+}
+
+// over asks for some time. next gives the i-th request of a connection, nil when there is no more. Any answer but a 200 is
+// an error.
+func (l load) over(ctx context.Context, connections int, lasts time.Duration, next func(connection, i int) []byte) (loaded, error) {
 	ctx, cancel := context.WithTimeout(ctx, lasts)
 	defer cancel()
 	var wg sync.WaitGroup
-	times, errs := make([][]float64, loadConnections), make([]error, loadConnections)
+	times, errs := make([][]float64, connections), make([]error, connections)
 	began := time.Now()
-	for c := range loadConnections {
+	for c := range connections {
 		wg.Go(func() { times[c], errs[c] = l.connection(ctx, func(i int) []byte { return next(c, i) }) })
 	}
 	wg.Wait()
 	took := time.Since(began)
 	var all loaded
-	for c := range loadConnections {
+	for c := range connections {
 		if errs[c] != nil {
 			return all, errs[c]
 		}
@@ -100,9 +110,10 @@ func (l load) connection(ctx context.Context, next func(i int) []byte) (ms []flo
 	return ms, nil
 }
 
-// readAnswer reads an answer with a Content-Length.
+// readAnswer reads an answer with a Content-Length, or in chunks.
 func readAnswer(r *bufio.Reader) error {
 	status, length := 0, -1
+	chunked := false
 	for first := true; ; first = false {
 		line, err := r.ReadSlice('\n')
 		if err != nil {
@@ -118,9 +129,16 @@ func readAnswer(r *bufio.Reader) error {
 		if len(line) == 0 {
 			break
 		}
-		if name, value, ok := bytes.Cut(line, []byte(": ")); ok && string(name) == "Content-Length" {
+		name, value, _ := bytes.Cut(line, []byte(": "))
+		switch {
+		case bytes.EqualFold(name, []byte("Content-Length")):
 			length, _ = strconv.Atoi(string(value))
+		case bytes.EqualFold(name, []byte("Transfer-Encoding")):
+			chunked = string(value) == "chunked"
 		}
+	}
+	if chunked && status == http.StatusOK {
+		return discardChunks(r)
 	}
 	if status != http.StatusOK || length < 0 {
 		rest, _ := io.ReadAll(io.LimitReader(r, int64(min(max(0, length), 300))))
@@ -130,4 +148,24 @@ func readAnswer(r *bufio.Reader) error {
 		return core.WrapError(core.CodeUnavailable, "reading an answer", err)
 	}
 	return nil
+}
+
+// discardChunks reads the body of an answer in chunks.
+func discardChunks(r *bufio.Reader) error {
+	for {
+		line, err := r.ReadSlice('\n')
+		if err != nil {
+			return core.WrapError(core.CodeUnavailable, "reading an answer", err)
+		}
+		size, err := strconv.ParseInt(string(bytes.TrimRight(line, "\r\n")), 16, 32)
+		if err != nil {
+			return core.WrapError(core.CodeUnavailable, "reading an answer's chunk", err)
+		}
+		if _, err := r.Discard(int(size) + len("\r\n")); err != nil {
+			return core.WrapError(core.CodeUnavailable, "reading an answer", err)
+		}
+		if size == 0 {
+			return nil
+		}
+	}
 }

@@ -42,6 +42,8 @@ func TestRun(t *testing.T) {
 				`changed +→ indexed after`, `unpublished +→ removed after`,
 				`rejected +→ dead letter \S+ after \S+: .*analysisType`, `/dead-letters/\S+/retry`, `published +→ indexed after`,
 				`wrong on purpose → 400 schema.violation`, `/experiment/readLength +\S`, `/files/0/fileType +\S`, `curl -X POST http://127\.0\.0\.1:\d+/index/repository/demo\.song`,
+				`files\.fileType +(\S+ \d+, ){5}\S+ \d+\n`, `experiment\.experimentalStrategy +\S+ \d+`, `larger than 30 GB: [1-9]\d+ \(`, `CRAM [3-9]\d+\.\d GB`,
+				`curl -X POST http://127\.0\.0\.1:\d+/analyses/graphql`,
 			} {
 				if !regexp.MustCompile(want).MatchString(out.String()) {
 					t.Errorf("the demo does not say %q:\n%s", want, &out)
@@ -94,7 +96,7 @@ func TestRunCommands(t *testing.T) {
 		ended <- errors.Join(err, in.Close())
 	}()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 30 * time.Second}
-	command := regexp.MustCompile(`^  curl (?:-s )?(?:-X (POST|DELETE) )?'?(http://[^ ']+)`)
+	command := regexp.MustCompile(`^  curl (?:-s )?(?:-X (POST|DELETE) )?'?(http://[^ ']+)'?(?: -H '([^']+): ([^']+)' -d '([^']+)')?`)
 	ran, base := 0, ""
 	lines := bufio.NewScanner(out)
 	for lines.Scan() && !strings.HasPrefix(lines.Text(), "Still running") {
@@ -104,9 +106,12 @@ func TestRunCommands(t *testing.T) {
 		}
 		ran++
 		method := cmp.Or(m[1], http.MethodGet)
-		req, err := http.NewRequestWithContext(ctx, method, m[2], nil)
+		req, err := http.NewRequestWithContext(ctx, method, m[2], strings.NewReader(m[5]))
 		if err != nil {
 			t.Fatal(err)
+		}
+		if m[3] != "" {
+			req.Header.Set(m[3], m[4])
 		}
 		resp, err := client.Do(req)
 		if err != nil {
@@ -114,7 +119,7 @@ func TestRunCommands(t *testing.T) {
 		}
 		body, err := io.ReadAll(resp.Body)
 		_ = resp.Body.Close()
-		if err != nil || resp.StatusCode/100 != 2 {
+		if err != nil || resp.StatusCode/100 != 2 || gjson.GetBytes(body, "errors").Exists() {
 			t.Errorf("%s: %s, %v: %s", lines.Text(), resp.Status, err, body)
 		}
 		if before, _, ok := strings.Cut(m[2], "/dead-letters/"); ok {

@@ -57,6 +57,9 @@ func (d *demo) show(ctx context.Context) error {
 	if err := d.introspect(ctx); err != nil {
 		return err
 	}
+	if err := d.search(ctx); err != nil {
+		return err
+	}
 	d.finish(study, listed[0].ID, jobID, letter, published)
 	return nil
 }
@@ -178,6 +181,8 @@ func (d *demo) commands(study, id, jobID, letter, published string) []string {
 		"curl " + base + "/introspection",
 		"curl " + base + "/introspection/" + catalogueClinical,
 		"curl " + base + "/introspection/sqon",
+		graphqlCommand(base, catalogueAnalyses, facetQuery),
+		graphqlCommand(base, catalogueAnalyses, hitsQuery),
 		"curl " + base + "/ready",
 		"curl -s " + base + "/metrics | grep ^tutti_",
 		"curl " + d.song.URL() + "/studies/" + study + "/analysis/" + id,

@@ -20,6 +20,8 @@ type aliasState struct {
 	eager atomic.Bool
 	// learning is how many batches in a row must still bring nothing new before documents are sent unread.
 	learning atomic.Int32
+	// identity is the field that stands for the documents' ids in orders, nil before one was asked for.
+	identity atomic.Pointer[identity]
 }
 
 func newAliasState() *aliasState { return &aliasState{turn: make(chan struct{}, 1)} }

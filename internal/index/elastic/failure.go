@@ -39,11 +39,9 @@ const (
 
 // engineError is an error as the cluster writes it.
 type engineError struct {
-	Type     string `json:"type"`
-	Reason   string `json:"reason"`
-	CausedBy *struct {
-		Reason string `json:"reason"`
-	} `json:"caused_by"`
+	Type     string       `json:"type"`
+	Reason   string       `json:"reason"`
+	CausedBy *engineError `json:"caused_by"`
 }
 
 // text gives the reason with its cause, within bounds.
@@ -116,9 +114,13 @@ func refusal(status int, header http.Header, body []byte) *core.Error {
 	var answer struct {
 		Error json.RawMessage `json:"error"`
 	}
-	if json.Unmarshal(body, &answer) == nil && json.Unmarshal(answer.Error, &f.engineError) != nil {
-		f.engineError = engineError{}
-		_ = json.Unmarshal(answer.Error, &f.Reason) // some APIs give a bare string
+	if json.Unmarshal(body, &answer) == nil {
+		var told searchError
+		if json.Unmarshal(answer.Error, &told) == nil {
+			f.engineError = told.cause()
+		} else {
+			_ = json.Unmarshal(answer.Error, &f.Reason) // some APIs give a bare string
+		}
 	}
 	code, message := classify(f)
 	return &core.Error{Code: code, Message: message, RetryAfter: retryAfter(header), Err: f}

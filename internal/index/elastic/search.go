@@ -1,18 +1,251 @@
 package elastic
 
 import (
+	"bytes"
 	"context"
+	"net/http"
 
 	"tutti/internal/core"
 	"tutti/internal/index"
+	"tutti/internal/index/query"
 )
 
-// Search implements index.Index.
-func (x *Index) Search(context.Context, string, []index.SearchRequest) ([]index.SearchResult, error) {
-	return nil, core.NewError(core.CodeUnsupported, "searching is not built yet")
+const (
+	// searchQuery makes a shard that does not answer the fault of the whole search.
+	searchQuery = "allow_partial_search_results=false"
+	// idsFilter leaves nothing of an answer but what is read, which makes long lists of ids cheaper. It is for answers without
+	// sources alone: with it the cluster would write each of these anew.
+	idsFilter = "timed_out,_shards.failed,hits.total,hits.hits._id,hits.hits.sort,aggregations,error,status"
+	// hitsHead and countsHead say the same of one search of several; counts are kept by the cluster until the index changes.
+	hitsHead   = `{"allow_partial_search_results":false}` + "\n"
+	countsHead = `{"allow_partial_search_results":false,"request_cache":true}` + "\n"
+)
+
+// Search answers reqs in one round trip: documents by one search for each request, totals and facets by one for each distinct
+// filter, which the cluster keeps for the next time. Facets with more values than fit one answer, histograms beside them and
+// patterns of addresses cost further ones.
+func (x *Index) Search(ctx context.Context, alias string, reqs []index.SearchRequest) ([]index.SearchResult, error) {
+	if alias == "" {
+		return nil, core.NewError(core.CodeInvalid, "the index has no name")
+	}
+	leave, err := x.enter(alias)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	if err := checkSearch(reqs); err != nil {
+		return nil, err
+	}
+	values, err := x.valuesOf(ctx, alias, filtersOf(reqs))
+	if err != nil {
+		return nil, err
+	}
+	for {
+		p := inquiry{filter: filterWriter{values: values}, results: newResults(reqs)}
+		if ordered(reqs) {
+			if p.identity, err = x.identityOf(ctx, alias); err != nil {
+				return nil, err
+			}
+		}
+		p.make(reqs)
+		if p.filter.err != nil {
+			return nil, p.filter.err
+		}
+		if err := x.ask(ctx, alias, p.searches); err != nil {
+			return nil, err
+		}
+		if err := x.finish(ctx, alias, &p); err != nil {
+			return nil, err
+		}
+		if !p.misled() {
+			return p.results, nil
+		}
+		x.distrust(alias)
+	}
 }
 
-// Stream implements index.Index.
-func (x *Index) Stream(context.Context, string, index.StreamRequest, func([]index.Hit) error) error {
-	return core.NewError(core.CodeUnsupported, "searching is not built yet")
+// ordered tells whether an answer to reqs has documents in the order of their ids.
+func ordered(reqs []index.SearchRequest) bool {
+	for i := range reqs {
+		if h := reqs[i].Hits; h != nil && needsIdentity(h.Sort) {
+			return true
+		}
+		for j := range reqs[i].Facets {
+			if b := reqs[i].Facets[j].Buckets; b != nil && b.TopHits > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// ask sends searches and reads the answers. The error of one search is kept with it when the answer would have held too many
+// buckets, as that has a remedy; any other is given.
+func (x *Index) ask(ctx context.Context, alias string, searches []*search) error {
+	if len(searches) == 0 {
+		return nil
+	}
+	into := x.buffer()
+	defer x.recycle(into)
+	r := request{method: http.MethodPost, into: into}
+	if len(searches) == 1 {
+		r.path, r.query, r.body = "/"+alias+"/_search", searchQuery, searches[0].body
+		switch h := searches[0].hits; {
+		case h == nil:
+			r.query += "&request_cache=true"
+		case h.request.Source.None:
+			r.query += "&filter_path=" + idsFilter
+		}
+	} else {
+		r.path, r.body, r.contentType = "/"+alias+"/_msearch", several(searches), contentNDJSON
+	}
+	reply, err := x.client.do(ctx, r)
+	if err != nil {
+		err = ofSearch(err)
+		if len(searches) == 1 && typeOf(err) == typeTooManyBuckets {
+			searches[0].fault = err
+			return nil
+		}
+		return err
+	}
+	c := cursor{data: reply.body}
+	keep := (&arena{hint: len(reply.body)}).copy
+	if len(searches) == 1 {
+		return searches[0].read(&c, keep)
+	}
+	return readSeveral(&c, searches, keep)
+}
+
+// several gives the body of many searches.
+func several(searches []*search) []byte {
+	size := 0
+	for _, s := range searches {
+		size += len(countsHead) + len(s.body) + 1
+	}
+	body := make([]byte, 0, size)
+	for _, s := range searches {
+		head := hitsHead
+		if s.hits == nil {
+			head = countsHead
+		}
+		body = append(body, head...)
+		body = append(body, s.body...)
+		body = append(body, '\n')
+	}
+	return body
+}
+
+func readSeveral(c *cursor, searches []*search, keep func([]byte) []byte) error {
+	place := 0
+	var first error
+	c.object(func(name []byte) {
+		if string(name) != "responses" {
+			return
+		}
+		c.array(func() {
+			if place < len(searches) && first == nil {
+				first = searches[place].read(c, keep)
+			}
+			place++
+		})
+	})
+	switch {
+	case first != nil:
+		return first
+	case c.bad || place != len(searches):
+		return notAsked()
+	default:
+		return nil
+	}
+}
+
+// search is one search of an inquiry: of documents, or of counts.
+type search struct {
+	body []byte
+	// filter is what the documents match, nil for all.
+	filter *query.Node
+	// hits takes the documents; nil for a search of counts.
+	hits *hitsTask
+	// totals take the number of documents.
+	totals []*index.SearchResult
+	facets []*facetTask
+	// fault is set when the answer would have held too many buckets.
+	fault error
+}
+
+// hitsTask is what one search of documents is for.
+type hitsTask struct {
+	request *index.HitsRequest
+	into    *index.SearchResult
+	// identity is the place of the key of the order that stands for ids by a field, -1 for none.
+	identity int
+	misled   bool
+}
+
+// facetTask is a facet, and those who asked for it.
+type facetTask struct {
+	facetReader
+	results []*index.FacetResult
+	// asked tells equal ones.
+	asked []byte
+}
+
+// read reads the answer to s.
+func (s *search) read(c *cursor, keep func([]byte) []byte) error {
+	var a searchAnswer
+	if s.hits != nil {
+		a.hits, a.cut = func(c *cursor) { s.hits.read(c, keep) }, s.hits.request.Source.None
+	}
+	if len(s.facets) > 0 {
+		a.aggs = func(c *cursor) { readFacets(c, s.readers(keep)) }
+	}
+	a.read(c)
+	if err := a.whole(c); err != nil {
+		if typeOf(err) == typeTooManyBuckets {
+			s.fault = err
+			return nil
+		}
+		return err
+	}
+	if len(s.totals) > 0 && !a.counted {
+		return notAsked()
+	}
+	for _, into := range s.totals {
+		into.Total = a.total
+	}
+	for _, task := range s.facets {
+		if task.err != nil {
+			return task.err
+		}
+	}
+	return nil
+}
+
+// readers gives those who read the facets of s, which keep what they need by keep.
+func (s *search) readers(keep func([]byte) []byte) []*facetReader {
+	readers := make([]*facetReader, len(s.facets))
+	for i, task := range s.facets {
+		task.keep = keep
+		readers[i] = &task.facetReader
+	}
+	return readers
+}
+
+// notAsked is the error of an answer in another form than that of an answer to the question.
+func notAsked() error {
+	return core.NewError(core.CodeUnavailable, "the answer of the index is not what was asked for")
+}
+
+func (t *hitsTask) read(c *cursor, keep func([]byte) []byte) {
+	r := hitsReader{source: t.request.Source, keys: len(t.request.Sort), keep: keep}
+	t.into.Hits = r.read(c)
+	if t.identity < 0 {
+		return
+	}
+	for _, hit := range t.into.Hits {
+		if t.identity >= len(hit.Sort) || !bytes.Equal(bytes.TrimSpace(hit.Sort[t.identity]), appendString(nil, hit.ID)) &&
+			decoded(hit.Sort[t.identity]) != hit.ID {
+			t.misled = true
+		}
+	}
 }

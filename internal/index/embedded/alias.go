@@ -17,8 +17,8 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// format is the version of the file's layout.
-const format = 1
+// format is the version of the file's layout. Files of the first had no segments, which are made of the sources.
+const format = 2
 
 // alias is one index of the file.
 type alias struct {
@@ -33,6 +33,8 @@ type alias struct {
 	// transaction in progress.
 	saved *mapping.Field
 	terms map[string]term
+
+	shelf *shelf
 }
 
 // alias gives the alias of that name, CodeIndexBlocked when Ensure never made it.
@@ -46,14 +48,15 @@ func (x *Index) alias(name string) (*alias, error) {
 	return a, nil
 }
 
-// load makes a new file's buckets and reads the aliases of an old one.
-func (x *Index) load() error {
+// load makes a new file's buckets and reads the aliases of an old one. Their segments are still to be loaded.
+func (x *Index) load() ([]*load, error) {
+	var loads []*load
 	err := x.db.Update(func(tx *bbolt.Tx) error {
 		meta, err := tx.CreateBucketIfNotExists(bucketMeta())
 		if err != nil {
 			return err
 		}
-		if raw := meta.Get(keyFormat()); raw != nil && (len(raw) != 1 || raw[0] != format) {
+		if raw := meta.Get(keyFormat()); raw != nil && (len(raw) != 1 || raw[0] == 0 || raw[0] > format) {
 			return core.NewError(core.CodeUnsupported, "the embedded index was written by another version of tutti")
 		}
 		if err := meta.Put(keyFormat(), []byte{format}); err != nil {
@@ -63,18 +66,28 @@ func (x *Index) load() error {
 		if err != nil {
 			return err
 		}
-		return all.ForEachBucket(func(name []byte) error {
-			a, err := loadAlias(string(name), all.Bucket(name))
-			if err == nil {
-				x.aliases[a.name] = a
-			}
+		var names []string
+		if err := all.ForEachBucket(func(name []byte) error { names = append(names, string(name)); return nil }); err != nil {
 			return err
-		})
+		}
+		for _, name := range names {
+			b := all.Bucket([]byte(name))
+			a, err := loadAlias(name, b)
+			if err != nil {
+				return err
+			}
+			l, err := newLoad(a, b)
+			if err != nil {
+				return err
+			}
+			x.aliases[name], loads = a, append(loads, l)
+		}
+		return nil
 	})
 	if err != nil && core.CodeOf(err) == core.CodeInternal {
-		return core.WrapError(core.CodeUnavailable, "reading the embedded index", err)
+		err = core.WrapError(core.CodeUnavailable, "reading the embedded index", err)
 	}
-	return err
+	return loads, err
 }
 
 func loadAlias(name string, b *bbolt.Bucket) (*alias, error) {
@@ -82,7 +95,7 @@ func loadAlias(name string, b *bbolt.Bucket) (*alias, error) {
 	if err != nil {
 		return nil, core.WrapError(core.CodeUnsupported, fmt.Sprintf("the mapping of the index %q cannot be read", name), err)
 	}
-	a := &alias{name: name, saved: tree}
+	a := &alias{name: name, saved: tree, shelf: newShelf(b.Bucket(bucketRows()).Sequence())}
 	a.tree.Store(tree)
 	if err := json.Unmarshal(b.Get(keyLimits()), &a.limits); err != nil {
 		return nil, core.WrapError(core.CodeUnsupported, fmt.Sprintf("the limits of the index %q cannot be read", name), err)
@@ -108,7 +121,7 @@ func (x *Index) Ensure(_ context.Context, spec index.Spec) error {
 	if err := x.begin(); err != nil {
 		return err
 	}
-	defer x.life.RUnlock()
+	defer x.calls.Done()
 	if err := validAlias(spec.Alias); err != nil {
 		return err
 	}
@@ -129,7 +142,7 @@ func (x *Index) Ensure(_ context.Context, spec index.Spec) error {
 
 // create makes an alias in one transaction.
 func (x *Index) create(spec index.Spec, tree *mapping.Field) error {
-	a := &alias{name: spec.Alias, terms: map[string]term{}, limits: limitsOf(spec.Mapping)}
+	a := &alias{name: spec.Alias, terms: map[string]term{}, limits: limitsOf(spec.Mapping), shelf: newShelf(0)}
 	if tree == nil {
 		var err error
 		if tree, err = mapping.Merge(mapping.NewRoot(), spec.Known); err != nil {
@@ -145,7 +158,9 @@ func (x *Index) create(spec index.Spec, tree *mapping.Field) error {
 		if err != nil {
 			return err
 		}
-		for _, name := range [][]byte{bucketIDs(), bucketRows(), bucketScopes(), bucketTerms(), bucketTombstones()} {
+		for _, name := range [][]byte{
+			bucketIDs(), bucketRows(), bucketScopes(), bucketTerms(), bucketTombstones(), bucketSegments(), bucketDeaths(),
+		} {
 			if _, err := b.CreateBucket(name); err != nil {
 				return err
 			}
@@ -162,6 +177,7 @@ func (x *Index) create(spec index.Spec, tree *mapping.Field) error {
 	if err != nil {
 		return err
 	}
+	a.shelf.open(nil)
 	x.mu.Lock()
 	x.aliases[a.name] = a
 	x.mu.Unlock()
@@ -214,7 +230,7 @@ func (x *Index) Mapping(_ context.Context, name string) (json.RawMessage, error)
 	if err := x.begin(); err != nil {
 		return nil, err
 	}
-	defer x.life.RUnlock()
+	defer x.calls.Done()
 	if err := validAlias(name); err != nil {
 		return nil, err
 	}

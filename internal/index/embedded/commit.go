@@ -32,7 +32,7 @@ func (x *Index) Write(ctx context.Context, b core.Batch) ([]core.Result, error) 
 	if err := x.begin(); err != nil {
 		return nil, err
 	}
-	defer x.life.RUnlock()
+	defer x.calls.Done()
 	if err := ctx.Err(); err != nil {
 		return nil, core.WrapError(core.CodeUnavailable, "writing to the index was given up", err)
 	}
@@ -72,18 +72,25 @@ func blocked(n int, err error) []core.Result {
 func (x *Index) commitLoop() {
 	var group []*request
 	for {
+		queue := x.queue
+		if x.crowded() {
+			queue = nil
+		}
 		select {
-		case req := <-x.queue:
+		case req := <-queue:
 			group = x.gather(append(group[:0], req))
+			err := x.apply(group)
+			for _, req := range group {
+				req.done <- err
+			}
+			clear(group)
+		case s := <-x.swaps:
+			x.swap(s)
 		case <-x.stop:
 			// No call is in progress any more: Close waited for them.
 			return
 		}
-		err := x.apply(group)
-		for _, req := range group {
-			req.done <- err
-		}
-		clear(group)
+		x.tidy()
 	}
 }
 
@@ -102,7 +109,8 @@ func (x *Index) gather(group []*request) []*request {
 	return group
 }
 
-// apply runs one transaction over the changes of group, alias by alias.
+// apply runs one transaction over the changes of group, alias by alias. What searches read of it is made meanwhile, and shown
+// before those who wrote are told.
 func (x *Index) apply(group []*request) error {
 	now := uint64(x.cfg.Now().UnixMilli())
 	byAlias := map[*alias][]*change{}
@@ -111,14 +119,39 @@ func (x *Index) apply(group []*request) error {
 			byAlias[req.alias] = append(byAlias[req.alias], &req.changes[i])
 		}
 	}
-	return x.update(func(tx *bbolt.Tx) error {
+	proposals := map[*alias]proposal{}
+	err := x.update(func(tx *bbolt.Tx) error {
 		for a, changes := range byAlias {
-			if err := newWriter(a, aliasBucket(tx, a.name), now).apply(changes); err != nil {
+			w := newWriter(a, aliasBucket(tx, a.name), now, x.newBinder(a))
+			defer w.fresh.abandon()
+			if err := w.apply(changes); err != nil {
+				return err
+			}
+			if w.row == a.shelf.row {
+				continue
+			}
+			p, err := w.propose()
+			proposals[a] = p
+			if err != nil {
 				return err
 			}
 		}
 		return nil
 	}, slices.Collect(maps.Keys(byAlias))...)
+	for a, p := range proposals {
+		a.shelf.settle(p, err == nil || x.stands(a, p.row))
+	}
+	return err
+}
+
+// stands tells whether a transaction that failed is in the file all the same, as it is when nothing but its last sync failed.
+func (x *Index) stands(a *alias, row uint64) bool {
+	stands := false
+	err := x.db.View(func(tx *bbolt.Tx) error {
+		stands = aliasBucket(tx, a.name).Bucket(bucketRows()).Sequence() == row
+		return nil
+	})
+	return err == nil && stands
 }
 
 // writer applies changes to one alias within a transaction.
@@ -129,20 +162,34 @@ type writer struct {
 	live                                  int64
 	old, new                              entry
 	buf                                   []byte
+	// fresh takes the documents that are stored, gone the rows of those that no longer are.
+	fresh *binder
+	gone  []uint64
 }
 
-func newWriter(a *alias, b *bbolt.Bucket, now uint64) *writer {
+func newWriter(a *alias, b *bbolt.Bucket, now uint64, fresh *binder) *writer {
 	w := &writer{
-		alias: a, root: b, now: now, ids: b.Bucket(bucketIDs()), rows: b.Bucket(bucketRows()),
+		alias: a, root: b, now: now, fresh: fresh, live: int64(liveOf(b)), ids: b.Bucket(bucketIDs()), rows: b.Bucket(bucketRows()),
 		scopes: b.Bucket(bucketScopes()), terms: b.Bucket(bucketTerms()), tombs: b.Bucket(bucketTombstones()),
 	}
 	// What is only ever appended to fills its pages.
 	w.rows.FillPercent, w.scopes.FillPercent, w.tombs.FillPercent = 1, 0.9, 1
 	w.row = w.rows.Sequence()
-	if raw := b.Get(keyLive()); len(raw) == 8 {
-		w.live = int64(binary.BigEndian.Uint64(raw))
-	}
 	return w
+}
+
+// liveOf gives the number of documents of an alias.
+func liveOf(b *bbolt.Bucket) int {
+	if raw := b.Get(keyLive()); len(raw) == 8 {
+		return int(binary.BigEndian.Uint64(raw))
+	}
+	return 0
+}
+
+// propose gives what becomes of the alias' segments by the transaction, and notes in the file what a restart has to know.
+func (w *writer) propose() (proposal, error) {
+	p, logged := w.alias.shelf.propose(w.row, w.fresh.segment(), w.gone)
+	return p, logDeaths(w.root, w.row, logged)
 }
 
 // apply goes through the changes by id, the changes of one id in their order: neighbours share pages.
@@ -207,6 +254,7 @@ func (w *writer) drop() error {
 		return w.tombs.Delete(tombstoneKey(w.old.since, w.old.row))
 	}
 	w.live--
+	w.gone = append(w.gone, w.old.row)
 	for _, t := range w.old.terms {
 		if !t.scoped() {
 			continue
@@ -236,6 +284,7 @@ func (w *writer) store(id []byte, c *change) error {
 		}
 		e.terms = append(e.terms, t)
 	}
+	w.fresh.add(bound{number: e.row, id: c.id, document: c.document})
 	if err := w.rows.Put(rowKeyOf(e.row), c.row); err != nil {
 		return err
 	}

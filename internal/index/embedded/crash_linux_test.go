@@ -29,6 +29,9 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(crashDir); dir != "" {
 		os.Exit(writeUntilKilled(dir))
 	}
+	if dir := os.Getenv(churnDir); dir != "" {
+		os.Exit(churnUntilKilled(dir, os.Getenv(churnFrom)))
+	}
 	if dir := os.Getenv(fullDir); dir != "" {
 		if err := fillDisk(dir); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -89,7 +92,7 @@ func TestKill(t *testing.T) {
 	for round := range 4 {
 		t.Run(fmt.Sprint(round), func(t *testing.T) {
 			dir := t.TempDir()
-			acknowledged := killAfter(t, dir, 5+rand.IntN(30))
+			acknowledged := killAfter(t, 5+rand.IntN(30), crashDir+"="+dir)
 			x := open(t, embedded.Config{Dir: dir})
 			highest, batches := 0, 0
 			for _, n := range acknowledged {
@@ -120,7 +123,23 @@ func TestKill(t *testing.T) {
 			if err != nil || int(shared.Version) < highest+1 {
 				t.Errorf("the shared document has version %d, want at least %d (%v)", shared.Version, highest+1, err)
 			}
+			asStored(t, x, want)
 		})
+	}
+}
+
+// asStored holds a stream over all documents, and their number, to what is stored.
+func asStored(t *testing.T, x *embedded.Index, want int64) {
+	t.Helper()
+	all := streamed(t, x, "analyses")
+	if int64(len(all)) != want || search(t, x, "analyses", index.SearchRequest{Total: true}).Total != want {
+		t.Errorf("searches find %d documents, want %d", len(all), want)
+	}
+	for id, source := range all {
+		doc, found, err := x.Get(t.Context(), "analyses", id)
+		if err != nil || !found || string(doc.Source) != source {
+			t.Fatalf("a search gives %s %s, stored is %s (%v)", id, source, doc.Source, err)
+		}
 	}
 }
 
@@ -161,10 +180,10 @@ func checkBatch(t *testing.T, x *embedded.Index, n int) int {
 }
 
 // killAfter runs the child until it has acknowledged so many batches, and gives the numbers of all that it did.
-func killAfter(t *testing.T, dir string, batches int) []int {
+func killAfter(t *testing.T, batches int, environ ...string) []int {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0])
-	child.Env = append(os.Environ(), crashDir+"="+dir)
+	child.Env = append(os.Environ(), environ...)
 	child.Stderr = os.Stderr
 	out, err := child.StdoutPipe()
 	if err != nil {
@@ -190,4 +209,92 @@ func killAfter(t *testing.T, dir string, batches int) []int {
 		t.Fatalf("the child ended by itself after %d batches: %v", len(acknowledged), err)
 	}
 	return acknowledged
+}
+
+// churnDir and churnFrom, in the environment, make this test binary a child that rewrites and removes documents until it is
+// killed, beginning with a batch of that number.
+const (
+	churnDir  = "TUTTI_TEST_CHURN_DIR"
+	churnFrom = "TUTTI_TEST_CHURN_FROM"
+)
+
+func churnUntilKilled(dir, from string) int {
+	x, err := embedded.Open(embedded.Config{Dir: dir})
+	if err == nil {
+		err = x.Ensure(context.Background(), index.Spec{Alias: "analyses", Known: mapping.Song()})
+	}
+	n := 0
+	if err == nil {
+		n, err = strconv.Atoi(from)
+	}
+	for ; err == nil; n++ {
+		b := core.Batch{Index: "analyses"}
+		for _, w := range churnBatch(n) {
+			item := core.BatchItem{Op: w.Op, ID: w.ID, Version: w.Version, Start: len(b.Body)}
+			b.Body, item.DocStart, item.DocEnd = x.Encode(b.Body, w)
+			item.End = len(b.Body)
+			b.Items = append(b.Items, item)
+		}
+		if _, err = x.Write(context.Background(), b); err == nil {
+			fmt.Println(n)
+		}
+	}
+	fmt.Fprintln(os.Stderr, err)
+	return 1
+}
+
+// churnBatch gives the writes of one batch: rewrites and removals of documents of all ages.
+func churnBatch(n int) []core.Write {
+	random := rand.New(rand.NewPCG(uint64(n), 1))
+	writes := []core.Write{{ID: "last", Version: core.Version(n + 1), Document: fmt.Appendf(nil, `{"batch":%d}`, n)}}
+	for i := range 700 {
+		w := core.Write{ID: fmt.Sprint("d", random.IntN(15_000+100*n)), Version: core.Version(n + 1)}
+		if random.IntN(8) == 0 {
+			w.Op = core.OpDelete
+		} else {
+			w.Document = fmt.Appendf(nil, `{"studyId":"S%d","batch":%d,"i":%d}`, i%3, n, i)
+		}
+		writes = append(writes, w)
+	}
+	return writes
+}
+
+// TestKillOfSearches kills a process that rewrites what is in files of segments, again and again on the same folder: after each
+// start searches give what was acknowledged, or that and the batch in progress.
+func TestKillOfSearches(t *testing.T) {
+	dir := t.TempDir()
+	want := map[string]string{}
+	apply := func(n int) {
+		for _, w := range churnBatch(n) {
+			if w.Op == core.OpDelete {
+				delete(want, w.ID)
+			} else {
+				want[w.ID] = string(w.Document)
+			}
+		}
+	}
+	next := 0
+	for range 5 {
+		acknowledged := killAfter(t, 10+rand.IntN(40), churnDir+"="+dir, churnFrom+"="+strconv.Itoa(next))
+		for range acknowledged {
+			apply(next)
+			next++
+		}
+		x := open(t, embedded.Config{Dir: dir})
+		last, _, err := x.Get(t.Context(), "analyses", "last")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last.Version == core.Version(next+1) {
+			apply(next)
+			next++
+		}
+		holds(t, x, "analyses", want)
+		if err := x.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(segmentFiles(t, dir)) == 0 {
+		t.Error("no file of a segment was ever written")
+	}
 }

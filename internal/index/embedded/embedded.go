@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
+	"syscall"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -61,8 +64,6 @@ const (
 	fileName = "index.db"
 	// lockWait is how long Open waits for a process that is about to let go of the file.
 	lockWait = 200 * time.Millisecond
-	// mapBytes is the address space that is taken at once, so that a growing file does not wait for its readers.
-	mapBytes = 1 << 30
 	// queueLength is how many Writes may wait for the transaction in progress before further ones block.
 	queueLength = 64
 )
@@ -71,18 +72,31 @@ var _ index.Index = (*Index)(nil)
 
 // Index is the embedded index. All methods may be called concurrently.
 type Index struct {
-	cfg   Config
-	db    *bbolt.DB
-	queue chan *request
-	stop  chan struct{}
-	work  sync.WaitGroup
-	lanes sync.Pool
+	cfg    Config
+	db     *bbolt.DB
+	folder *folder
+	queue  chan *request
+	swaps  chan *swap
+	// searches has an element for each search in progress.
+	searches chan struct{}
+	work     sync.WaitGroup
+	lanes    sync.Pool
+
+	// ending is closed when Close begins: what may take long ends then. stop is closed when no call is in progress any more.
+	ending chan struct{}
+	stop   chan struct{}
+
+	// merges are those in progress, and rest is until when no file of a segment is tried; both belong to commitLoop.
+	merges [mergeLanes]*merge
+	rest   time.Time
 
 	// ensuring lets one Ensure make an alias at a time.
 	ensuring sync.Mutex
 
-	// life is held for reading by every call, and for writing by Close.
-	life     sync.RWMutex
+	// calls are those in progress, guarded by life as closed is. It is no lock that Close takes, so that a call may be made
+	// within another one's callback.
+	life     sync.Mutex
+	calls    sync.WaitGroup
 	closed   bool
 	closing  sync.Once
 	closeErr error
@@ -102,9 +116,7 @@ func Open(cfg Config) (*Index, error) {
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, core.WrapError(core.CodeUnavailable, "making the folder of the embedded index", err)
 	}
-	db, err := bbolt.Open(filepath.Join(cfg.Dir, fileName), 0o600, &bbolt.Options{
-		Timeout: lockWait, FreelistType: bbolt.FreelistMapType, InitialMmapSize: mapBytes, NoStatistics: true,
-	})
+	db, err := openFile(filepath.Join(cfg.Dir, fileName))
 	if errors.Is(err, berrors.ErrTimeout) {
 		return nil, &core.Error{
 			Code: core.CodeConflict, Message: "the embedded index is in use by another process",
@@ -115,15 +127,46 @@ func Open(cfg Config) (*Index, error) {
 		return nil, core.WrapError(core.CodeUnavailable, "opening the embedded index", err)
 	}
 	x := &Index{
-		cfg: cfg, db: db, aliases: map[string]*alias{},
-		queue: make(chan *request, queueLength), stop: make(chan struct{}),
+		cfg: cfg, db: db, folder: &folder{dir: filepath.Join(cfg.Dir, folderName)}, aliases: map[string]*alias{},
+		queue: make(chan *request, queueLength), swaps: make(chan *swap), ending: make(chan struct{}), stop: make(chan struct{}),
+		searches: make(chan struct{}, runtime.GOMAXPROCS(0)),
 	}
-	if err := x.load(); err != nil {
+	loads, err := x.load()
+	if err != nil {
 		return nil, errors.Join(err, db.Close())
+	}
+	if err := x.folder.clean(files(loads)); err != nil {
+		x.cfg.Logger.Warn("embedded index could not remove old files", "err", err)
 	}
 	x.work.Go(x.commitLoop)
 	x.work.Go(x.pruneLoop)
+	x.work.Go(func() { x.loadSegments(loads) })
 	return x, nil
+}
+
+// openFile opens the index' file. Address space that is taken at once keeps a growing file from waiting for its readers, and
+// readers that begin meanwhile from waiting for it: a Stream may be one for a long time. Where there is not as much, less has
+// to do.
+func openFile(path string) (*bbolt.DB, error) {
+	opts := &bbolt.Options{Timeout: lockWait, FreelistType: bbolt.FreelistMapType, NoStatistics: true}
+	for _, size := range mapBytes() {
+		opts.InitialMmapSize = size
+		db, err := bbolt.Open(path, 0o600, opts)
+		if !errors.Is(err, syscall.ENOMEM) {
+			return db, err
+		}
+	}
+	opts.InitialMmapSize = 0
+	return bbolt.Open(path, 0o600, opts)
+}
+
+// mapBytes are the sizes of address space to try. Windows makes the file as big as its map.
+func mapBytes() []int {
+	const little = 1 << 30
+	if most := uint64(64 << 30); most < math.MaxInt && runtime.GOOS != "windows" {
+		return []int{int(most), little}
+	}
+	return []int{little}
 }
 
 // Close waits for the calls in progress, then lets go of the file. It may be called more than once; other calls after
@@ -133,6 +176,8 @@ func (x *Index) Close() error {
 		x.life.Lock()
 		x.closed = true
 		x.life.Unlock()
+		close(x.ending)
+		x.calls.Wait()
 		close(x.stop)
 		x.work.Wait()
 		if err := x.db.Close(); err != nil {
@@ -142,14 +187,19 @@ func (x *Index) Close() error {
 	return x.closeErr
 }
 
-// begin holds the index open for one call, which ends with x.life.RUnlock.
+// begin holds the index open for one call, which ends with x.calls.Done.
 func (x *Index) begin() error {
-	x.life.RLock()
+	x.life.Lock()
+	defer x.life.Unlock()
 	if x.closed {
-		x.life.RUnlock()
-		return core.WrapError(core.CodeUnavailable, "the index is closed", core.ErrIndexUnreachable)
+		return errClosed()
 	}
+	x.calls.Add(1)
 	return nil
+}
+
+func errClosed() error {
+	return core.WrapError(core.CodeUnavailable, "the index is closed", core.ErrIndexUnreachable)
 }
 
 // Ping gives nil as long as the index is open.
@@ -157,7 +207,7 @@ func (x *Index) Ping(context.Context) error {
 	if err := x.begin(); err != nil {
 		return err
 	}
-	x.life.RUnlock()
+	x.calls.Done()
 	return nil
 }
 
@@ -166,7 +216,7 @@ func (x *Index) Check(_ context.Context, name string) error {
 	if err := x.begin(); err != nil {
 		return err
 	}
-	defer x.life.RUnlock()
+	defer x.calls.Done()
 	if _, err := x.alias(name); err != nil {
 		return err
 	}
@@ -184,7 +234,7 @@ func (x *Index) Refresh(_ context.Context, name string) error {
 	if err := x.begin(); err != nil {
 		return err
 	}
-	defer x.life.RUnlock()
+	defer x.calls.Done()
 	_, err := x.alias(name)
 	return err
 }

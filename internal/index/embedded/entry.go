@@ -15,6 +15,8 @@ func bucketRows() []byte       { return []byte("rows") }
 func bucketScopes() []byte     { return []byte("scopes") }
 func bucketTerms() []byte      { return []byte("terms") }
 func bucketTombstones() []byte { return []byte("tombstones") }
+func bucketSegments() []byte   { return []byte("segments") }
+func bucketDeaths() []byte     { return []byte("deaths") }
 func keyFormat() []byte        { return []byte("format") }
 func keyMapping() []byte       { return []byte("mapping") }
 func keyLimits() []byte        { return []byte("limits") }

@@ -110,6 +110,10 @@ func checkCounts(ctx context.Context, x *embedded.Index, batches int) error {
 	if got, err := x.Count(ctx, "analyses", core.IndexScope{}); err != nil || got != int64(200*batches) {
 		return fmt.Errorf("%d documents instead of %d: %w", got, 200*batches, err)
 	}
+	found, err := x.Search(ctx, "analyses", []index.SearchRequest{{Total: true}})
+	if err != nil || found[0].Total != int64(200*batches) {
+		return fmt.Errorf("searches find %v instead of %d documents: %w", found, 200*batches, err)
+	}
 	return nil
 }
 

@@ -25,8 +25,8 @@ type change struct {
 	id      string
 	version core.Version
 	deleted bool
-	// row is the encoded row (appendRow) without its number.
-	row []byte
+	// row is the encoded row (appendRow) without its number, document what is in it.
+	row, document []byte
 	// terms are the field and value pairs that scopes select by.
 	terms []string
 	// result is where the outcome goes.
@@ -66,6 +66,7 @@ func (x *Index) prepare(a *alias, b core.Batch) *request {
 			start := len(arena)
 			arena = appendRow(arena, c.id, c.version, doc)
 			c.row = arena[start:len(arena):len(arena)]
+			c.document = doc
 			c.terms = slices.Clone(ln.terms.found)
 		}
 		req.changes = append(req.changes, c)

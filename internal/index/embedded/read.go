@@ -17,7 +17,7 @@ func (x *Index) view(name string, read func(a *alias, b *bbolt.Bucket) error) er
 	if err := x.begin(); err != nil {
 		return err
 	}
-	defer x.life.RUnlock()
+	defer x.calls.Done()
 	a, err := x.alias(name)
 	if err != nil {
 		return err
@@ -55,9 +55,7 @@ func (x *Index) Count(ctx context.Context, name string, scope core.IndexScope) (
 	n := int64(0)
 	if scope == (core.IndexScope{}) {
 		err := x.view(name, func(_ *alias, b *bbolt.Bucket) error {
-			if raw := b.Get(keyLive()); len(raw) == 8 {
-				n = int64(binary.BigEndian.Uint64(raw))
-			}
+			n = int64(liveOf(b))
 			return nil
 		})
 		return n, err

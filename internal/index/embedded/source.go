@@ -3,6 +3,7 @@ package embedded
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/klauspost/compress/s2"
 
@@ -41,28 +42,43 @@ func appendRow(dst []byte, id string, version core.Version, doc []byte) []byte {
 	return dst[:head+len(packed)]
 }
 
-// source gives the document of a row; it is a copy.
-func source(row []byte) ([]byte, error) {
+// openRow gives the id and the packed source of a row, which are part of it.
+func openRow(row []byte) (id, body []byte, err error) {
 	if len(row) < 10 {
-		return nil, errCut("row")
+		return nil, nil, errCut("row")
 	}
-	codec := row[0]
 	n, size := binary.Uvarint(row[9:])
 	if size <= 0 || n > uint64(len(row)-9-size) {
-		return nil, errCut("row")
+		return nil, nil, errCut("row")
 	}
-	body := row[9+size+int(n):]
-	switch codec {
+	body = row[9+size:]
+	return body[:n], body[n:], nil
+}
+
+// source gives the document of a row; it is a copy.
+func source(row []byte) ([]byte, error) { return appendSource(nil, row) }
+
+// appendSource appends the document of a row to dst.
+func appendSource(dst, row []byte) ([]byte, error) {
+	_, body, err := openRow(row)
+	if err != nil {
+		return dst, err
+	}
+	switch row[0] {
 	case codecPlain:
-		return append([]byte(nil), body...), nil
+		return append(dst, body...), nil
 	case codecS2:
-		doc, err := s2.Decode(nil, body)
-		if err != nil {
-			return nil, core.WrapError(core.CodeInternal, "the index holds a source that cannot be read", err)
+		n, err := s2.DecodedLen(body)
+		if err == nil {
+			dst = slices.Grow(dst, n)
+			_, err = s2.Decode(dst[len(dst):len(dst)+n], body)
 		}
-		return doc, nil
+		if err != nil {
+			return dst, core.WrapError(core.CodeInternal, "the index holds a source that cannot be read", err)
+		}
+		return dst[:len(dst)+n], nil
 	default:
-		return nil, core.NewError(core.CodeUnsupported, fmt.Sprintf("the index holds a source of codec %d", codec))
+		return dst, core.NewError(core.CodeUnsupported, fmt.Sprintf("the index holds a source of codec %d", row[0]))
 	}
 }
 

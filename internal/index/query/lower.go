@@ -103,7 +103,7 @@ func (l *lowering) clause(n *sqon.Node, scope string) *Node {
 	case sqon.SomeNotIn:
 		return some(scope, s.row, not(l.in(n, s, s.row, n.Values)))
 	case sqon.All:
-		if l.elements {
+		if l.elements && len(n.Values) > 0 {
 			return l.in(n, s, scope, n.Values)
 		}
 		members := make([]*Node, len(n.Values))
@@ -222,7 +222,8 @@ func (s subject) exists() *Node {
 // top or below a pivot, and is about the field alone is left out, and so is a pivot of which nothing is left.
 //
 // Elements are narrowed by what the filter and-s to the rest at the top: clauses on fields of the same nested path, and pivots
-// on it. There, all means an element with any of the values: it would else ask one element to have all of them.
+// on it. All in such a clause means an element with any of the values: it would else ask one element to have all of them, as
+// it does below a pivot.
 func Facet(ctx context.Context, f sqon.Filter, name string, themselves bool, fields Fields, sets Sets) (documents, elements *Node, err error) {
 	if f.Root == nil {
 		return nil, nil, nil
@@ -287,7 +288,9 @@ func (l *lowering) about(n *sqon.Node, s subject) bool {
 func (l *lowering) narrowing(into []*Node, n *sqon.Node, row string) []*Node {
 	if n.Pivot != "" && n.Pivot != "." {
 		if path, ok := l.fields.NestedPath(n.Pivot); ok && path == row {
+			l.elements = false
 			into = append(into, l.body(n, row))
+			l.elements = true
 		}
 		return into
 	}

@@ -159,6 +159,8 @@ func TestFacet(t *testing.T) {
 		{"its own clause below a pivot", `{"op":"and","pivot":"files","content":[` + bam + `,` + big + `]}`, "files.type", false, "some files(files.size(5..)", "files.size(5.."},
 		{"a pivot of which nothing is left", `{"op":"and","pivot":"files","content":[` + bam + `]}`, "files.type", false, "all", "all"},
 		{"all asks no element for everything", `{"op":"all","content":{"fieldName":"files.type","value":["a","b"]}}`, "files.size", false, "and(some files(files.type['a']), some files(files.type['b']))", "files.type['a' 'b']"},
+		{"but does below a pivot", `{"op":"all","pivot":"files","content":{"fieldName":"files.type","value":["a","b"]}}`, "files.size", false, "some files(and(files.type['a'], files.type['b']))", "and(files.type['a'], files.type['b'])"},
+		{"all of nothing asks for nothing", `{"op":"all","content":{"fieldName":"files.type","value":[]}}`, "files.size", false, "all", "all"},
 		{"what is below or does not narrow elements", and(`{"op":"or","content":[` + bam + `,` + female + `]}`), "files.size", false, "or(some files(files.type['bam']), donor.sex['F'])", "all"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

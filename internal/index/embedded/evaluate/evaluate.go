@@ -32,10 +32,168 @@ type Answer struct {
 	TopPlaces [][][]Place
 }
 
-// Search answers reqs over all parts. The end of ctx ends it with CodeUnavailable.
-func Search(_ context.Context, _ []Part, _ []index.SearchRequest) ([]Answer, error) { return nil, nil }
+// Search answers reqs over all parts. Equal documents of an order are in the order of their ids; without an order documents are
+// in that of their numbers. The end of ctx ends it with CodeUnavailable; a request that cannot be answered is CodeInvalid.
+func Search(ctx context.Context, parts []Part, reqs []index.SearchRequest) ([]Answer, error) {
+	p := newPlan()
+	asked := make([]*request, len(reqs))
+	for i := range reqs {
+		r, err := newRequest(p, &reqs[i], len(parts))
+		if err != nil {
+			return nil, err
+		}
+		asked[i] = r
+	}
+	views := newViews(parts, p)
+	w := &workers{}
+	for _, round := range [][]task{search(views, asked), merges(views, asked)} {
+		if err := w.run(ctx, round); err != nil {
+			return nil, err
+		}
+	}
+	// What is asked of buckets is known only now.
+	if err := w.run(ctx, tops(views, asked)); err != nil {
+		return nil, err
+	}
+	answers := make([]Answer, len(asked))
+	for i, r := range asked {
+		answers[i] = r.finish(views)
+	}
+	return answers, nil
+}
 
-// Stream calls each with the documents that match in the order of req, some at a time.
-func Stream(_ context.Context, _ []Part, _ index.StreamRequest, _ func(places []Place, hits []index.Hit) error) error {
-	return nil
+// request is a SearchRequest at work.
+type request struct {
+	ask       *index.SearchRequest
+	documents *clause
+	// totals are the documents of each part.
+	totals []int
+	hits   *hitsTask
+	facets []*facetTask
+	answer Answer
+}
+
+func newRequest(p *plan, ask *index.SearchRequest, parts int) (*request, error) {
+	r := &request{ask: ask, documents: p.clause(ask.Filter, ""), totals: make([]int, parts)}
+	if ask.Hits != nil {
+		if err := checkHits(ask.Hits); err != nil {
+			return nil, err
+		}
+		o, err := newOrder(ask.Hits.Sort)
+		if err != nil {
+			return nil, err
+		}
+		r.hits = &hitsTask{ask: ask.Hits, order: o, found: make([][]uint32, parts)}
+		if r.hits.after, err = o.places(ask.Hits.After); err != nil {
+			return nil, err
+		}
+	}
+	for i := range ask.Facets {
+		f := &ask.Facets[i]
+		if err := checkFacet(f); err != nil {
+			return nil, err
+		}
+		r.facets = append(r.facets, newFacet(p, f, r.documents, parts))
+	}
+	r.answer.Facets = make([]index.FacetResult, len(ask.Facets))
+	r.answer.TopPlaces = make([][][]Place, len(ask.Facets))
+	return r, nil
+}
+
+func newFacet(p *plan, ask *index.Facet, documents *clause, parts int) *facetTask {
+	f := &facetTask{
+		ask: ask, documents: documents, exists: p.exists(ask.Field),
+		parts: make([]facetPart, parts), tops: make([][][]uint32, parts),
+	}
+	if row := ask.Field.Row(); ask.Elements != nil {
+		f.elements = p.clause(ask.Elements, row)
+		f.holders = f.elements
+		if row != "" {
+			f.holders = p.holders(row, f.elements)
+		}
+	}
+	if ask.Buckets != nil {
+		for _, filter := range ask.Buckets.Filters {
+			f.filters = append(f.filters, p.clause(filter, ""))
+		}
+	}
+	return f
+}
+
+// search gives the tasks that look at the parts.
+func search(views []*view, asked []*request) []task {
+	var tasks []task
+	for i, v := range views {
+		for _, r := range asked {
+			for _, f := range r.facets {
+				tasks = append(tasks, func(ctx context.Context, s *scratch) error {
+					f.part(ctx, v, &f.parts[i], s)
+					return nil
+				})
+			}
+			if r.hits == nil && !r.ask.Total {
+				continue
+			}
+			tasks = append(tasks, func(ctx context.Context, s *scratch) error {
+				docs := v.live(ctx, r.documents, s)
+				r.totals[i] = docs.count
+				if r.hits != nil {
+					r.hits.found[i] = v.first(ctx, docs, &r.hits.order, r.hits.after, r.hits.limit(), s)
+				}
+				return nil
+			})
+		}
+	}
+	return tasks
+}
+
+// merges gives the tasks that put together what was found in the parts.
+func merges(views []*view, asked []*request) []task {
+	var tasks []task
+	for _, r := range asked {
+		for i, f := range r.facets {
+			tasks = append(tasks, func(ctx context.Context, _ *scratch) error { return f.merge(ctx, &r.answer.Facets[i]) })
+		}
+		if r.hits != nil {
+			tasks = append(tasks, func(context.Context, *scratch) error {
+				r.hits.answer(views, &r.answer)
+				return nil
+			})
+		}
+	}
+	return tasks
+}
+
+// tops gives the tasks that find the documents of buckets.
+func tops(views []*view, asked []*request) []task {
+	var tasks []task
+	for _, r := range asked {
+		for _, f := range r.facets {
+			if !f.wantsTops() {
+				continue
+			}
+			for i, v := range views {
+				tasks = append(tasks, func(ctx context.Context, s *scratch) error {
+					f.topsOf(ctx, v, i, s)
+					return nil
+				})
+			}
+		}
+	}
+	return tasks
+}
+
+// finish gives the answer.
+func (r *request) finish(views []*view) Answer {
+	if r.ask.Total {
+		for _, n := range r.totals {
+			r.answer.Total += int64(n)
+		}
+	}
+	for i, f := range r.facets {
+		if f.wantsTops() {
+			r.answer.TopPlaces[i] = f.mergeTops(views, r.answer.Facets[i].Buckets)
+		}
+	}
+	return r.answer
 }

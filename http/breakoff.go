@@ -1,0 +1,34 @@
+package http
+
+import (
+	"context"
+	"net"
+	nethttp "net/http"
+)
+
+// breakOff ends an answer that cannot be finished after it has begun, so that its client never takes a part for the whole. It does
+// not return: net/http then leaves out what would end the body, and closes the connection. err is for the log.
+//
+// In HTTP/1.0, which proxies still speak to what is behind them, the end of the connection is that of the body, so there the
+// connection is reset, which no client takes for an end.
+func breakOff(r *nethttp.Request, err error) error {
+	exchangeOf(r.Context()).err = err
+	if conn, ok := connOf(r.Context()); ok && !r.ProtoAtLeast(1, 1) {
+		_ = conn.SetLinger(0)
+	}
+	panic(nethttp.ErrAbortHandler)
+}
+
+type connKey struct{}
+
+// withConn keeps a connection for connOf.
+func withConn(ctx context.Context, conn net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, conn)
+}
+
+// connOf gives the connection of a request; false for one that no Server got, and for any that is not TCP.
+func connOf(ctx context.Context) (*net.TCPConn, bool) {
+	conn, _ := ctx.Value(connKey{}).(problemConn)
+	tcp, ok := conn.Conn.(*net.TCPConn)
+	return tcp, ok
+}

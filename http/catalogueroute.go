@@ -1,0 +1,103 @@
+package http
+
+import (
+	nethttp "net/http"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+
+	"tutti/internal/core"
+)
+
+// patternCatalogue is how the patterns of the routes below a catalogue begin.
+const patternCatalogue = "/{" + paramCatalogue + "}/"
+
+// catalogueFunc answers a request about a catalogue, or gives the error to answer with; not both.
+type catalogueFunc func(nethttp.ResponseWriter, *nethttp.Request, *core.Catalogue) error
+
+// catalogueRoute is a route of each catalogue, and of the only one without its id.
+type catalogueRoute struct {
+	method string
+	// below is the pattern behind the id of a catalogue.
+	below string
+	// offers are the media types that are answered.
+	offers []string
+	query  parameters
+	answer catalogueFunc
+	// path gives the path that this route has for a catalogue.
+	path func(*core.Catalogue) string
+}
+
+// handleCatalogue routes one below the ids of all catalogues and by itself. A failed catalogue answers before anything else is
+// looked at, tokens included: why it failed is no secret, and every other path of it says so to everybody.
+func (h *Handler) handleCatalogue(c catalogueRoute) {
+	guarded := h.guarded(shownToken(), func(w nethttp.ResponseWriter, r *nethttp.Request) {
+		if err := h.answerCatalogue(w, r, c); err != nil {
+			h.fail(w, r, err)
+		}
+	})
+	next := func(w nethttp.ResponseWriter, r *nethttp.Request) {
+		path := r.URL.EscapedPath()
+		if !h.isCataloguePath(path) {
+			h.refuse(w, r)
+			return
+		}
+		if failed := h.failedAt(path); failed != nil {
+			h.refuseFailed(w, r, failed)
+			return
+		}
+		guarded(w, r)
+	}
+	h.router.MethodFunc(c.method, h.cfg.BasePath+patternCatalogue+c.below, next)
+	h.router.MethodFunc(c.method, h.cfg.BasePath+"/"+c.below, next)
+}
+
+// answerCatalogue answers a request of a route for the catalogue that its path means.
+func (h *Handler) answerCatalogue(w nethttp.ResponseWriter, r *nethttp.Request, route catalogueRoute) error {
+	for _, name := range []string{"Accept", headerAuthorization} {
+		w.Header().Add("Vary", name)
+	}
+	if negotiate(r.Header.Values("Accept"), route.offers...) == "" {
+		return notAcceptable(route.offers)
+	}
+	if err := route.query.check(r); err != nil {
+		return err
+	}
+	c, err := h.meantCatalogue(r, route)
+	if err != nil {
+		return err
+	}
+	err = route.answer(w, r, c)
+	if core.CodeOf(err) == core.CodeNotFound {
+		// It may have failed after it was looked up.
+		if failed := h.failedAt(r.URL.EscapedPath()); failed != nil {
+			h.refuseFailed(w, r, failed)
+			return nil
+		}
+	}
+	if core.CodeOf(err) == core.CodeInternal && r.Context().Err() != nil {
+		// Nobody reads this: it keeps clients that leave from looking like faults in the log.
+		return core.WrapError(core.CodeUnavailable, "the request ended before it was answered", err)
+	}
+	return err
+}
+
+// meantCatalogue gives the catalogue that the path of a request means: the one it names, else the only one.
+func (h *Handler) meantCatalogue(r *nethttp.Request, route catalogueRoute) (*core.Catalogue, error) {
+	set := h.catalogues.now().set
+	if chi.URLParam(r, paramCatalogue) != "" {
+		return h.pathCatalogue(r, set)
+	}
+	return h.onlyCatalogue(set, route.path)
+}
+
+// isCataloguePattern tells whether a pattern without the base path is that of a route below a catalogue.
+func isCataloguePattern(pattern string) bool { return strings.HasPrefix(pattern, patternCatalogue) }
+
+// isCataloguePath tells whether a path can be one of searching. What begins as another route is no catalogue's, whatever the
+// patterns of the router say: /jobs/graphql is the job of that id.
+func (h *Handler) isCataloguePath(path string) bool {
+	rest, ok := strings.CutPrefix(path, h.cfg.BasePath+"/")
+	segment, _, _ := strings.Cut(rest, "/")
+	return ok && segment != "" && (!h.routed[segment] || segment == segmentGraphQL || segment == segmentDownload)
+}

@@ -1,0 +1,95 @@
+package http
+
+import (
+	nethttp "net/http"
+	"slices"
+
+	"github.com/go-chi/chi/v5"
+
+	"tutti/internal/core"
+)
+
+const (
+	// contentTypeGraphQL is the media type of GraphQL responses (GraphQL over HTTP, "Media types").
+	contentTypeGraphQL = "application/graphql-response+json"
+	charsetUTF8        = "; charset=utf-8"
+	// paramTag names the segment behind a GraphQL path that clients of Arranger put there to tell their requests apart.
+	paramTag = "tag"
+)
+
+// routeSearch routes GraphQL and downloads (CONTRACT section 5). Nobody needs a token: what is seen without one is for the
+// catalogue's access rule to say.
+func (h *Handler) routeSearch() {
+	// By POST the query string says nothing: clients put names of operations there, for the logs of proxies.
+	graphql := catalogueRoute{
+		method: nethttp.MethodPost, below: segmentGraphQL, offers: []string{contentTypeJSON, contentTypeGraphQL},
+		query: ignored(), answer: h.executePosted, path: graphqlPath,
+	}
+	h.handleCatalogue(graphql)
+	graphql.below += "/{" + paramTag + "}"
+	h.handleCatalogue(graphql)
+	graphql.method, graphql.below = nethttp.MethodGet, segmentGraphQL
+	graphql.query, graphql.answer = taken("query", "operationName", "variables", "extensions"), h.executeAsked
+	h.handleCatalogue(graphql)
+
+	h.handleCatalogue(catalogueRoute{
+		method: nethttp.MethodPost, below: segmentDownload, offers: downloadOffers(),
+		query: taken(), answer: h.download, path: downloadPath,
+	})
+}
+
+// executePosted answers a GraphQL operation in a body.
+func (h *Handler) executePosted(w nethttp.ResponseWriter, r *nethttp.Request, c *core.Catalogue) error {
+	if chi.URLParam(r, paramTag) != "" {
+		if _, err := pathParam(r, paramTag, paramTag); err != nil {
+			return err
+		}
+	}
+	operation, err := h.postedOperation(w, r)
+	if err != nil {
+		return err
+	}
+	return h.execute(w, r, c, operation)
+}
+
+// executeAsked answers a GraphQL operation in the query of a GET, which changes nothing.
+func (h *Handler) executeAsked(w nethttp.ResponseWriter, r *nethttp.Request, c *core.Catalogue) error {
+	operation, err := h.askedOperation(r)
+	if err != nil {
+		return err
+	}
+	if isMutation(operation.Query, operation.OperationName) {
+		w.Header().Set("Allow", nethttp.MethodPost)
+		return &core.Error{
+			Code: codeMethodNotAllowed, Message: "a mutation is not taken by GET", Hint: "use " + nethttp.MethodPost,
+		}
+	}
+	return h.execute(w, r, c, operation)
+}
+
+// execute answers an operation. What fails while it is executed is in the response beside the data, with status 200; one that is
+// refused as a whole is 400 in either media type, as existing clients of Arranger have seen it.
+func (h *Handler) execute(w nethttp.ResponseWriter, r *nethttp.Request, c *core.Catalogue, operation core.GraphQLRequest) error {
+	caller, _ := callerOf(r.Context())
+	response, err := h.ports.GraphQL.Execute(r.Context(), c.ID, caller, operation)
+	if err != nil {
+		return err
+	}
+	status := nethttp.StatusOK
+	if response.Refused {
+		status = nethttp.StatusBadRequest
+		exchangeOf(r.Context()).err = core.NewError(core.CodeInvalid, "the GraphQL operation was refused")
+	}
+	writeWhole(w, status, graphQLMedia(r.Header.Values("Accept"))+charsetUTF8, response.Body)
+	return nil
+}
+
+// graphQLMedia gives the media type to answer with: JSON, which every client knows, unless the other is named and liked no
+// less.
+func graphQLMedia(accept []string) string {
+	offers := []string{contentTypeJSON, contentTypeGraphQL}
+	if preferenceFor(accept, contentTypeGraphQL).rank == rankNamed {
+		slices.Reverse(offers)
+	}
+	return negotiate(accept, offers...)
+}

@@ -1,0 +1,476 @@
+package http_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	nethttp "net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"tutti/http"
+	"tutti/internal/core"
+)
+
+// TestGraphQLOperationIsThatOfTheBody as it was sent.
+func TestGraphQLOperationIsThatOfTheBody(t *testing.T) {
+	for name, tt := range map[string]struct {
+		contentType, body string
+		want              core.GraphQLRequest
+	}{
+		"query":          {"application/json", typename, core.GraphQLRequest{Query: "{ __typename }"}},
+		"charset":        {"application/json; charset=UTF-8", typename, core.GraphQLRequest{Query: "{ __typename }"}},
+		"all":            {"application/json", `{"query":"query A{a}","operationName":"A","variables":{"n":12345678901234567890.10},"extensions":{"x":1}}`, core.GraphQLRequest{Query: "query A{a}", OperationName: "A", Variables: []byte(`{"n":12345678901234567890.10}`)}},
+		"nulls":          {"application/json", `{"query":"{a}","operationName":null,"variables":null,"extensions":null}`, core.GraphQLRequest{Query: "{a}"}},
+		"others ignored": {"application/json", `{"endpointTag":"Arranger-Table","query":"{a}","variables":{},"id":7}`, core.GraphQLRequest{Query: "{a}", Variables: []byte(`{}`)}},
+		"mutation":       {"application/json", `{"query":"mutation{saveSet}"}`, core.GraphQLRequest{Query: "mutation{saveSet}"}},
+		"unicode":        {"application/json", ` {"query":"{a(x:\"\u00e4é\")}"} ` + "\n", core.GraphQLRequest{Query: `{a(x:"äé")}`}},
+		"no GraphQL":     {"application/json", `{"query":"}{"}`, core.GraphQLRequest{Query: "}{"}},
+		"own case":       {"application/json", `{"query":"{a}","Query":"{b}","Variables":7}`, core.GraphQLRequest{Query: "{a}"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, _, last := searched(t, http.Config{}, participants())
+			res, body := do(t, h, ask{method: "POST", target: "/graphql?operation=A&query=", body: tt.body, header: nethttp.Header{"Content-Type": {tt.contentType}}})
+			if res.StatusCode != 200 || string(body) != answered {
+				t.Errorf("got %d %s", res.StatusCode, body)
+			}
+			if diff := cmp.Diff(tt.want, last.operation); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// graphQLErrors are what a GraphQL client reads of a problem.
+func graphQLErrors(t *testing.T, body []byte) string {
+	t.Helper()
+	var b struct {
+		Errors []struct {
+			Message    string
+			Extensions struct{ Code string }
+		}
+	}
+	if err := json.Unmarshal(body, &b); err != nil {
+		t.Fatal(err)
+	}
+	if len(b.Errors) != 1 {
+		return fmt.Sprint(len(b.Errors), " errors")
+	}
+	return b.Errors[0].Extensions.Code + ": " + b.Errors[0].Message
+}
+
+func TestGraphQLBodiesThatHoldNoOperation(t *testing.T) {
+	const object = `send a JSON object such as {"query":"{ __typename }"}`
+	const json, media = "application/json", "send Content-Type: application/json, in UTF-8, and no Content-Encoding"
+	for name, tt := range map[string]struct {
+		contentType, body string
+		status            int
+		code              string
+		detail, hint      string
+	}{
+		"empty":                  {json, "", 400, "invalid", "the body is empty", object},
+		"spaces":                 {json, " \n", 400, "invalid", "the body is empty", object},
+		"broken":                 {json, `{"query":`, 400, "invalid", "the body is not valid JSON", ""},
+		"text":                   {json, `"{a}"`, 400, "invalid", "the body is not a JSON object", ""},
+		"null":                   {json, `null`, 400, "invalid", "the body is not a JSON object", ""},
+		"batch":                  {json, ` [{"query":"{a}"},{"query":"{b}"}]`, 400, "invalid", "the body is an array, and several operations at once are not taken", "send each operation by itself; one operation may ask for many fields"},
+		"two":                    {json, typename + typename, 400, "invalid", "the body is not valid JSON", ""},
+		"no UTF-8":               {json, "{\"query\":\"\xff\"}", 400, "invalid", "the body is not UTF-8", ""},
+		"twice":                  {json, `{"query":"{a}","query":"mutation{b}"}`, 400, "invalid", `member "query" of the body stands twice`, ""},
+		"no query":               {json, `{}`, 400, "invalid", "member query of the body is missing", object},
+		"null query":             {json, `{"query":null}`, 400, "invalid", "member query of the body is missing", object},
+		"empty query":            {json, `{"query":""}`, 400, "invalid", "member query of the body is missing", object},
+		"persisted query":        {json, `{"extensions":{"persistedQuery":{"version":1,"sha256Hash":"00"}}}`, 400, "invalid", "member query of the body is missing", object},
+		"query object":           {json, `{"query":{}}`, 400, "invalid", "member query of the body must be a string", ""},
+		"query number":           {json, `{"query":7}`, 400, "invalid", "member query of the body must be a string", ""},
+		"query with NUL":         {json, `{"query":"{a}\u0000"}`, 400, "invalid", "member query of the body holds a NUL character", ""},
+		"name number":            {json, `{"query":"{a}","operationName":7}`, 400, "invalid", "member operationName of the body must be a string", ""},
+		"variables text":         {json, `{"query":"{a}","variables":"{}"}`, 400, "invalid", "member variables of the body must be an object", ""},
+		"variables array":        {json, `{"query":"{a}","variables":[]}`, 400, "invalid", "member variables of the body must be an object", ""},
+		"variables false":        {json, `{"query":"{a}","variables":false}`, 400, "invalid", "member variables of the body must be an object", ""},
+		"extensions text":        {json, `{"query":"{a}","extensions":"x"}`, 400, "invalid", "member extensions of the body must be an object", ""},
+		"no content type":        {"", typename, 415, "unsupported_media_type", "the body is not declared as JSON", media},
+		"text/plain":             {"text/plain", typename, 415, "unsupported_media_type", "the body is not declared as JSON", media},
+		"application/graphql":    {"application/graphql", "{a}", 415, "unsupported_media_type", "the body is not declared as JSON", media},
+		"a form":                 {"application/x-www-form-urlencoded", "query=%7Ba%7D", 415, "unsupported_media_type", "the body is not declared as JSON", media},
+		"multipart":              {"multipart/form-data; boundary=x", typename, 415, "unsupported_media_type", "the body is not declared as JSON", media},
+		"another charset":        {"application/json; charset=iso-8859-1", typename, 415, "unsupported_media_type", "the body is not declared as JSON", media},
+		"a type of its own kind": {"application/graphql-response+json", typename, 415, "unsupported_media_type", "the body is not declared as JSON", media},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, _, last := searched(t, http.Config{}, participants())
+			for _, accept := range []string{"", "application/json", "application/graphql-response+json"} {
+				header := nethttp.Header{"Content-Type": {tt.contentType}, "Accept": {accept}}
+				res, body := do(t, h, ask{method: "POST", target: "/participants/graphql", body: tt.body, header: header})
+				p := wantProblem(t, res, body, tt.status, tt.code, tt.detail)
+				if p.Detail != tt.detail || p.Hint != tt.hint || last.catalogue != "" {
+					t.Errorf("got %q, %q, asked of %q", p.Detail, p.Hint, last.catalogue)
+				}
+				want := map[int]string{400: "BAD_REQUEST: ", 415: "UNSUPPORTED_MEDIA_TYPE: "}[tt.status] + tt.detail
+				if got := graphQLErrors(t, body); got != want {
+					t.Errorf("errors: got %s, want %s", got, want)
+				}
+			}
+		})
+	}
+}
+
+func TestGraphQLByGet(t *testing.T) {
+	missing := "give the GraphQL document as query, or POST a JSON object that has it; see /api-docs"
+	for name, tt := range map[string]struct {
+		query        string
+		want         core.GraphQLRequest
+		detail, hint string
+	}{
+		"query":              {"query=%7Ba%7D", core.GraphQLRequest{Query: "{a}"}, "", ""},
+		"plus is a space":    {"query=query+A+%7Ba%7D&operationName=A", core.GraphQLRequest{Query: "query A {a}", OperationName: "A"}, "", ""},
+		"variables":          {`query=q&variables=%7B%22n%22:1.0%7D`, core.GraphQLRequest{Query: "q", Variables: []byte(`{"n":1.0}`)}, "", ""},
+		"variables null":     {`query=q&variables=null&extensions=null`, core.GraphQLRequest{Query: "q"}, "", ""},
+		"empty ones":         {`query=q&variables=&extensions=&operationName=`, core.GraphQLRequest{Query: "q"}, "", ""},
+		"extensions":         {`query=q&extensions=%7B%7D`, core.GraphQLRequest{Query: "q"}, "", ""},
+		"no query":           {"", core.GraphQLRequest{}, "query parameter query is missing", missing},
+		"empty query":        {"query=", core.GraphQLRequest{}, "query parameter query is missing", missing},
+		"query twice":        {"query=q&query=r", core.GraphQLRequest{}, "query parameter query is given 2 times", ""},
+		"no UTF-8":           {"query=%FF", core.GraphQLRequest{}, "query parameter query is not UTF-8", ""},
+		"name, no UTF-8":     {"query=q&operationName=%FF", core.GraphQLRequest{}, "query parameter operationName is not UTF-8", ""},
+		"variables broken":   {"query=q&variables=%7B", core.GraphQLRequest{}, "query parameter variables is not valid JSON", ""},
+		"variables array":    {"query=q&variables=[]", core.GraphQLRequest{}, "query parameter variables is not a JSON object", ""},
+		"extensions text":    {"query=q&extensions=x", core.GraphQLRequest{}, "query parameter extensions is not valid JSON", ""},
+		"unknown":            {"query=q&Variables=x", core.GraphQLRequest{}, `unknown query parameter "Variables"`, "the nearest query parameter of this path is variables"},
+		"a malformed escape": {"query=%zz", core.GraphQLRequest{}, "the query string is malformed", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, _, last := searched(t, http.Config{}, participants())
+			res, body := do(t, h, ask{method: "GET", target: "/participants/graphql?" + tt.query})
+			if tt.detail != "" {
+				if p := wantProblem(t, res, body, 400, "invalid", tt.detail); p.Hint != tt.hint || last.catalogue != "" {
+					t.Errorf("hint %q, asked of %q", p.Hint, last.catalogue)
+				}
+				return
+			}
+			tt.want.ReadOnly = true
+			if diff := cmp.Diff(tt.want, last.operation); diff != "" || res.StatusCode != 200 || string(body) != answered {
+				t.Errorf("got %d %s\n%s", res.StatusCode, body, diff)
+			}
+		})
+	}
+}
+
+// TestGraphQLMutationByGet is refused before it is looked at any further; what is none is not.
+func TestGraphQLMutationByGet(t *testing.T) {
+	for name, tt := range map[string]struct {
+		query, operation string
+		mutation         bool
+	}{
+		"query":                        {"{a}", "", false},
+		"named query":                  {"query mutation{a}", "", false},
+		"mutation":                     {"mutation{a}", "", true},
+		"named mutation":               {"mutation A($x:Int=1,$y:[I]={b:{c:1}}) @d(x:{}) {a{b}}", "", true},
+		"behind others":                {"\ufeff , # mutation\n\"{\" \"\"\"query{ \\\"\"\" \"\"\" mutation\t{a}", "", true},
+		"of several":                   {"query Q{a} mutation M{b} fragment F on T{c}", "M", true},
+		"beside a mutation":            {"query Q{a} mutation M{b}", "Q", false},
+		"several, none meant":          {"query Q{a} mutation M{b}", "", false},
+		"several, an unknown one":      {"query Q{a} mutation M{b}", "X", false},
+		"one of another name":          {"mutation M{b}", "X", false},
+		"only in a string":             {`{a(x:"} mutation M{b}")}`, "M", false},
+		"only in a comment":            {"{a} # mutation M{b}", "M", false},
+		"only in a block":              {`{a(x:"""} mutation M{b} \""" """)}`, "M", false},
+		"fragment of that name":        {"fragment mutation on T{c} query M{d}", "M", false},
+		"fragment M":                   {"fragment M on T{c} query Q{d}", "M", false},
+		"subscription":                 {"subscription{a}", "", false},
+		"directive with a name":        {"mutation @M {a}", "M", false},
+		"variables with a name":        {"mutation ($M:Int) {a}", "M", false},
+		"unbalanced":                   {"}}}) mutation{a}", "", true},
+		"unended string":               {`"mutation{a}`, "", false},
+		"a word that begins like that": {"mutations{a}", "", false},
+		"nothing":                      {" ", "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, _, last := searched(t, http.Config{}, participants())
+			target := "/graphql?query=" + url.QueryEscape(tt.query) + "&operationName=" + url.QueryEscape(tt.operation)
+			res, body := do(t, h, ask{method: "GET", target: target})
+			if !tt.mutation {
+				if res.StatusCode != 200 || last.operation.Query != tt.query || !last.operation.ReadOnly {
+					t.Errorf("got %d %s, executed %+v", res.StatusCode, body, last.operation)
+				}
+				return
+			}
+			p := wantProblem(t, res, body, 405, "method_not_allowed", "a mutation is not taken by GET")
+			if p.Hint != "use POST" || res.Header.Get("Allow") != "POST" || last.catalogue != "" {
+				t.Errorf("hint %q, allow %q, executed %+v", p.Hint, res.Header.Get("Allow"), last.operation)
+			}
+			if res, _ := post(t, h, "/graphql", `{"query":"mutation{a}"}`); res.StatusCode != 200 || last.operation.ReadOnly {
+				t.Errorf("by POST: got %d, %+v", res.StatusCode, last.operation)
+			}
+		})
+	}
+}
+
+// TestGraphQLMediaTypes: which is answered, with which status.
+func TestGraphQLMediaTypes(t *testing.T) {
+	const plainJSON, graphQL = "application/json; charset=utf-8", "application/graphql-response+json; charset=utf-8"
+	for accept, want := range map[string]string{
+		"":                                  plainJSON,
+		"*/*":                               plainJSON,
+		"application/*":                     plainJSON,
+		"application/json":                  plainJSON,
+		"application/problem+json":          plainJSON,
+		"application/json, text/plain, */*": plainJSON,
+		"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8":   plainJSON,
+		"application/graphql-response+json":                                 graphQL,
+		"APPLICATION/GraphQL-Response+JSON; charset=utf-8":                  graphQL,
+		"application/graphql-response+json, application/json":               graphQL,
+		"application/json, application/graphql-response+json":               graphQL,
+		"application/graphql-response+json, application/json;q=0.9":         graphQL,
+		"application/graphql-response+json;q=0.5, application/json":         plainJSON,
+		"application/graphql-response+json;q=0.5, */*":                      plainJSON,
+		"application/graphql-response+json, */*;q=0.1":                      graphQL,
+		"application/graphql-response+json;q=0, */*":                        plainJSON,
+		"application/json;q=0, */*":                                         graphQL,
+		"text/html":                                                         "",
+		"application/graphql+json":                                          "",
+		"text/event-stream, multipart/mixed":                                "",
+		"application/json;q=0, application/graphql-response+json;q=0, */*":  "",
+		"application/graphql-response+json;q=0":                             "",
+		"application/json;q=0, application/graphql-response+json;q=0.0,b/c": "",
+	} {
+		t.Run(accept, func(t *testing.T) {
+			h, p, last := searched(t, http.Config{}, participants())
+			for _, a := range []ask{
+				{method: "POST", target: "/graphql", body: typename, header: nethttp.Header{"Content-Type": {"application/json"}, "Accept": {accept}}},
+				{method: "GET", target: "/participants/graphql?query=q", header: nethttp.Header{"Accept": {accept}}},
+			} {
+				p.searches.execute = workingSearches().execute
+				*last = seen{}
+				res, body := do(t, h, a)
+				if want == "" {
+					problem := wantProblem(t, res, body, 406, "not_acceptable", "this path answers application/json or application/graphql-response+json only")
+					if problem.Hint != "accept application/json or application/graphql-response+json" {
+						t.Errorf("hint %q", problem.Hint)
+					}
+					continue
+				}
+				if res.StatusCode != 200 || res.Header.Get("Content-Type") != want || string(body) != answered {
+					t.Errorf("got %d %s %s", res.StatusCode, res.Header.Get("Content-Type"), body)
+				}
+				const failed = `{"data":{"a":null},"errors":[{"message":"gone","path":["a"]}]}`
+				p.searches.execute = answering(failed, false)
+				if res, body := do(t, h, a); res.StatusCode != 200 || res.Header.Get("Content-Type") != want || string(body) != failed {
+					t.Errorf("with errors: got %d %s %s", res.StatusCode, res.Header.Get("Content-Type"), body)
+				}
+				const refused = `{"errors":[{"message":"no such field","extensions":{"code":"GRAPHQL_VALIDATION_FAILED"}}]}`
+				p.searches.execute = answering(refused, true)
+				if res, body := do(t, h, a); res.StatusCode != 400 || res.Header.Get("Content-Type") != want || string(body) != refused {
+					t.Errorf("refused: got %d %s %s", res.StatusCode, res.Header.Get("Content-Type"), body)
+				}
+			}
+		})
+	}
+}
+
+// answering executes everything to one answer.
+func answering(body string, refused bool) func(context.Context, string, core.Principal, core.GraphQLRequest) (core.GraphQLResponse, error) {
+	return func(context.Context, string, core.Principal, core.GraphQLRequest) (core.GraphQLResponse, error) {
+		return core.GraphQLResponse{Body: []byte(body), Refused: refused}, nil
+	}
+}
+
+// TestGraphQLAnswersAreNotKept, and tell what they depend on.
+func TestGraphQLAnswersAreNotKept(t *testing.T) {
+	var log bytes.Buffer
+	h, p, _ := searched(t, http.Config{CORSOrigins: []string{portal}, Logger: slog.New(slog.NewTextHandler(&log, nil))}, participants())
+	for name, a := range map[string]ask{
+		"post":    {method: "POST", target: "/graphql", body: typename, header: nethttp.Header{"Content-Type": {"application/json"}}},
+		"get":     {method: "GET", target: "/graphql?query=q", header: nethttp.Header{"If-None-Match": {"*"}}},
+		"problem": {method: "GET", target: "/graphql"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			res, body := do(t, h, a)
+			if got := res.Header.Get("Cache-Control"); got != "no-store" || res.Header.Get("ETag") != "" || res.Header.Get("Last-Modified") != "" {
+				t.Errorf("kept: %v", res.Header)
+			}
+			if got := strings.Join(res.Header.Values("Vary"), ", "); got != "Origin, Accept, Authorization" {
+				t.Errorf("vary: %s", got)
+			}
+			if res.Header.Get("X-Request-Id") != testRequestID || res.Header.Get("Content-Length") != fmt.Sprint(len(body)) {
+				t.Errorf("got %v", res.Header)
+			}
+		})
+	}
+	t.Run("refused, in the log", func(t *testing.T) {
+		log.Reset()
+		p.searches.execute = answering(`{"errors":[{"message":"secret text of the query"}]}`, true)
+		post(t, h, "/graphql", typename)
+		if line := log.String(); !strings.Contains(line, `err="the GraphQL operation was refused"`) || strings.Contains(line, "secret") ||
+			!strings.Contains(line, "status=400") || !strings.Contains(line, "route=/graphql ") {
+			t.Errorf("logged: %s", line)
+		}
+	})
+}
+
+// TestGraphQLThatCannotBeExecuted: what the port answers instead.
+func TestGraphQLThatCannotBeExecuted(t *testing.T) {
+	for name, tt := range map[string]struct {
+		err          error
+		status       int
+		code, detail string
+		known        string
+	}{
+		"not there any more": {core.NewError(core.CodeNotFound, "the catalogue is not available"), 404, "not_found", "the catalogue is not available", "NOT_FOUND"},
+		"not now":            {core.NewError(core.CodeUnavailable, "the engine does not answer"), 503, "unavailable", "the engine does not answer", "SERVICE_UNAVAILABLE"},
+		"too much":           {core.NewError(core.CodeOverloaded, "too many searches"), 503, "overloaded", "too many searches", "SERVICE_UNAVAILABLE"},
+		"forbidden":          {core.WrapError(core.CodeUnsupported, "no such feature", errors.New("secret")), 400, "not_supported", "no such feature", "BAD_REQUEST"},
+		"a fault":            {errors.New("secret"), 500, "internal", "an internal error occurred", "INTERNAL_SERVER_ERROR"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, p, _ := searched(t, http.Config{}, participants())
+			p.searches.execute = func(context.Context, string, core.Principal, core.GraphQLRequest) (core.GraphQLResponse, error) {
+				return core.GraphQLResponse{}, tt.err
+			}
+			res, body := post(t, h, "/participants/graphql", typename)
+			wantProblem(t, res, body, tt.status, tt.code, tt.detail)
+			if got := graphQLErrors(t, body); got != tt.known+": "+tt.detail || bytes.Contains(body, []byte("secret")) {
+				t.Errorf("got %s in %s", got, body)
+			}
+			if (res.Header.Get("Retry-After") != "") != (tt.status == 503) {
+				t.Errorf("retry after %q", res.Header.Get("Retry-After"))
+			}
+		})
+	}
+	t.Run("failed meanwhile", func(t *testing.T) {
+		h, p, _ := searched(t, http.Config{}, plain("biosamples"))
+		p.searches.execute = func(context.Context, string, core.Principal, core.GraphQLRequest) (core.GraphQLResponse, error) {
+			p.catalogues.put(biosamples())
+			return core.GraphQLResponse{}, core.NewError(core.CodeNotFound, "the catalogue is not available")
+		}
+		header := nethttp.Header{"Content-Type": {"application/json"}}
+		for _, target := range []string{"/biosamples/graphql", "/graphql", "/record/graphql"} {
+			p.catalogues.put(plain("biosamples"))
+			a := ask{method: "POST", target: target, body: typename, header: header}
+			if target == "/record/graphql" { // the type went with the failure
+				res, body := do(t, h, a)
+				wantProblem(t, res, body, 404, "not_found", "the catalogue is not available")
+				continue
+			}
+			wantFailure(t, h, a, biosamplesFailure)
+		}
+	})
+}
+
+// TestGraphQLEndsWithItsClient: whoever executes is told that nobody waits any more.
+func TestGraphQLEndsWithItsClient(t *testing.T) {
+	h, p, _ := searched(t, http.Config{}, participants())
+	ctx, cancel := context.WithCancelCause(t.Context())
+	gone := errors.New("the client has gone")
+	p.searches.execute = func(ctx context.Context, _ string, _ core.Principal, _ core.GraphQLRequest) (core.GraphQLResponse, error) {
+		cancel(gone)
+		<-ctx.Done()
+		if !errors.Is(context.Cause(ctx), gone) {
+			t.Errorf("ended by %v", context.Cause(ctx))
+		}
+		return core.GraphQLResponse{}, ctx.Err()
+	}
+	r := httptest.NewRequestWithContext(ctx, "GET", "/graphql?query=q", nil)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	wantProblem(t, w.Result(), w.Body.Bytes(), 503, "unavailable", "the request ended before it was answered")
+}
+
+// TestGraphQLCaller: who is asked for is whom the token is of, and nobody without one.
+func TestGraphQLCaller(t *testing.T) {
+	d := newDoors(t, &keyShelf{})
+	_, p, last := searched(t, http.Config{}, participants())
+	h := guardedHandler(t, p, d, http.Config{})
+	for who, want := range map[string]core.Principal{
+		nobody: {}, writeRight: {Name: writeRight, Scopes: []string{"S1.WRITE"}}, systemRight: {Name: systemRight, Scopes: []string{"tutti.WRITE"}, System: true},
+	} {
+		for _, method := range []string{"GET", "POST"} {
+			for _, target := range []string{"/graphql?query=q", "/participants/graphql?query=q", "/participants/download"} {
+				if method == "GET" && strings.HasSuffix(target, "download") {
+					continue
+				}
+				*last = seen{}
+				header := nethttp.Header{"Content-Type": {"application/json"}, "Authorization": d.header(who)}
+				res, body := do(t, h, ask{method: method, target: target, body: typename, header: header})
+				got := core.Principal{Name: last.who.Name, Scopes: last.who.Scopes, System: last.who.System}
+				if diff := cmp.Diff(want, got); diff != "" || res.StatusCode != 200 || last.catalogue != "participants" {
+					t.Errorf("%s %s as %s: %d %s\n%s", method, target, who, res.StatusCode, body, diff)
+				}
+			}
+		}
+	}
+	t.Run("nobody is asked", func(t *testing.T) {
+		h, _, last := searched(t, http.Config{}, participants())
+		header := nethttp.Header{"Content-Type": {"application/json"}, "Authorization": d.header(systemRight)}
+		do(t, h, ask{method: "POST", target: "/graphql", body: typename, header: header})
+		if diff := cmp.Diff(core.Principal{}, last.who); diff != "" || last.catalogue == "" {
+			t.Errorf("asked of %q\n%s", last.catalogue, diff)
+		}
+	})
+}
+
+// TestGraphQLOfOtherPages: a page of another origin cannot ask as its visitor.
+func TestGraphQLOfOtherPages(t *testing.T) {
+	h, _, last := searched(t, http.Config{}, participants())
+	for name, contentType := range map[string]string{"simple": "text/plain", "preflighted": "application/json"} {
+		header := nethttp.Header{"Content-Type": {contentType}, "Sec-Fetch-Site": {"cross-site"}, "Origin": {"https://evil.example"}}
+		res, body := do(t, h, ask{method: "POST", target: "/graphql", body: typename, header: header})
+		wantProblem(t, res, body, 403, "forbidden", "a page of another origin")
+		if got := graphQLErrors(t, body); last.catalogue != "" || got != "FORBIDDEN: a page of another origin may not do this" {
+			t.Errorf("%s: %s, asked of %q", name, got, last.catalogue)
+		}
+	}
+}
+
+// TestGraphQLBodiesAreBounded also where their length is not said.
+func TestGraphQLBodiesAreBounded(t *testing.T) {
+	h, _, last := searched(t, http.Config{MaxBodyBytes: 64}, participants())
+	long := `{"query":"` + strings.Repeat(" ", 64) + `{a}"}`
+	for name, length := range map[string]int64{"said": int64(len(long)), "not said": -1} {
+		r := httptest.NewRequestWithContext(t.Context(), "POST", "/graphql", strings.NewReader(long))
+		r.ContentLength = length
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		wantProblem(t, w.Result(), w.Body.Bytes(), 413, "too_large", "64 bytes")
+		if got := graphQLErrors(t, w.Body.Bytes()); last.catalogue != "" || !strings.HasPrefix(got, "REQUEST_ENTITY_TOO_LARGE: ") {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+// TestSearchMetricsAreBounded: however many catalogues and tags are asked for.
+func TestSearchMetricsAreBounded(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	var all []*core.Catalogue
+	for i := range 5 {
+		all = append(all, plain(fmt.Sprintf("c%d", i)))
+	}
+	h, _, _ := searched(t, http.Config{Metrics: http.NewMetrics(reg), Gatherer: reg}, append(all, biosamples())...)
+	for i := range 5 {
+		for _, below := range []string{"/graphql", fmt.Sprintf("/graphql/tag-%d", i), "/download"} {
+			post(t, h, fmt.Sprintf("/c%d%s", i, below), typename)
+			wantFailure(t, h, ask{method: "POST", target: "/biosamples" + below}, biosamplesFailure)
+		}
+	}
+	if n, err := testutil.GatherAndCount(reg, "tutti_http_request_duration_seconds"); err != nil || n != 6 {
+		t.Errorf("%d series, %v, want 6", n, err)
+	}
+	for _, route := range []string{"/{catalogueId}/graphql", "/{catalogueId}/graphql/{tag}", "/{catalogueId}/download"} {
+		_, body := do(t, h, ask{method: "GET", target: "/metrics"})
+		for _, code := range []string{"200", "404"} {
+			if want := fmt.Sprintf(`{code="%s",method="POST",route="%s"} 5`, code, route); !strings.Contains(string(body), "_count"+want) {
+				t.Errorf("missing %s", want)
+			}
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package http_test
+
+import (
+	"testing"
+
+	"tutti/http"
+	"tutti/internal/core"
+)
+
+// TestTokensThatAreShownToSearches must be valid, where nobody needs one; why a catalogue failed is told to everybody.
+func TestTokensThatAreShownToSearches(t *testing.T) {
+	store := &keyShelf{}
+	d := newDoors(t, store)
+	p := ofS1()
+	p.searches = &searches{} // nothing is executed for who is refused
+	h := guardedHandler(t, p, d, http.Config{})
+	const bare = "Bearer"
+	for _, tc := range []struct {
+		name, who, detail, say string
+	}{
+		{"malformed", malformed, "the header Authorization is not a bearer token", bare},
+		{"unknown", unknown, "the token is neither an API key nor a JSON Web Token", `Bearer error="invalid_token"`},
+		{"expired", expired, "the API key has expired", `Bearer error="invalid_token"`},
+	} {
+		header := map[string][]string{malformed: {"Basic eA=="}, unknown: {"Bearer hunter2"}, expired: d.header(expired)}[tc.who]
+		for _, target := range []string{"/participants/graphql", "/graphql", "/graphql/tag", "/participants/download", "/download", "/no-such/graphql", "/record/graphql"} {
+			t.Run(tc.name+target, func(t *testing.T) {
+				got := knock(t, h, "POST", target, header)
+				wantProblem(t, got.Response, got.body, 401, "unauthenticated", tc.detail)
+				if c := got.Header.Get("WWW-Authenticate"); c != tc.say || got.read {
+					t.Errorf("challenge %q, want %q; body read: %t", c, tc.say, got.read)
+				}
+			})
+		}
+	}
+	t.Run("the store does not answer", func(t *testing.T) {
+		store.fault = core.NewError(core.CodeUnavailable, "the database is gone")
+		t.Cleanup(func() { store.fault = nil })
+		for _, target := range []string{"/participants/graphql", "/participants/download"} {
+			got := knock(t, guardedHandler(t, p, newDoorsOn(t, store), http.Config{}), "POST", target, d.header(writeRight))
+			wantProblem(t, got.Response, got.body, 503, "unavailable", "API keys cannot be checked now")
+		}
+	})
+	t.Run("failed", func(t *testing.T) {
+		p.catalogues.put(biosamples())
+		for who, headers := range d.headers {
+			for kind, header := range headers {
+				for _, target := range []string{"/biosamples/graphql", "/graphql", "/biosamples/download"} {
+					if got := knock(t, h, "POST", target, header); got.StatusCode != 404 || string(got.body) != biosamplesFailure {
+						t.Errorf("%s, %s: %s: %d %s", who, kind, target, got.StatusCode, got.body)
+					}
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,108 @@
+package http_test
+
+import (
+	"context"
+	"encoding/json"
+	nethttp "net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/parser"
+
+	"tutti/http"
+	"tutti/internal/core"
+)
+
+// FuzzGraphQLMutationByGet: what a parser of GraphQL takes for a mutation is refused by GET, and nothing else is.
+func FuzzGraphQLMutationByGet(f *testing.F) {
+	for _, query := range []string{
+		"{a}", "mutation M($a:I={b:1}){a}", `query Q{a(x:"}mutation{")} mutation M{b}`, "fragment F on T{a} mutation{a}",
+		"mutation @d(a:[{}]) {a}", `{a(x:"""\""" """)}`, "# x\nmutation{a}", `"d" mutation M{a}`, `{a(x:"\\")} mutation{b}`,
+	} {
+		f.Add(query, "")
+		f.Add(query, "M")
+	}
+	executed := false
+	p := working()
+	p.catalogues.put(plain("C"))
+	p.searches.execute = func(context.Context, string, core.Principal, core.GraphQLRequest) (core.GraphQLResponse, error) {
+		executed = true
+		return core.GraphQLResponse{Body: []byte(answered)}, nil
+	}
+	h := newHandler(f, p, http.Config{})
+	f.Fuzz(func(t *testing.T, query, name string) {
+		document, err := parser.ParseQuery(&ast.Source{Input: query})
+		if err != nil || len(document.Operations) == 0 || !utf8.ValidString(query+name) {
+			t.Skip()
+		}
+		var meant *ast.OperationDefinition
+		for _, o := range document.Operations {
+			if name == "" && len(document.Operations) == 1 || name != "" && o.Name == name {
+				meant = o
+			}
+		}
+		executed = false
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), nethttp.MethodGet,
+			"/graphql?query="+url.QueryEscape(query)+"&operationName="+url.QueryEscape(name), nil))
+		want := nethttp.StatusOK
+		if meant != nil && meant.Operation == ast.Mutation {
+			want = nethttp.StatusMethodNotAllowed
+		}
+		if w.Code != want || executed != (want == nethttp.StatusOK) {
+			t.Fatalf("%q, %q: got %d, want %d, executed %t", query, name, w.Code, want, executed)
+		}
+	})
+}
+
+// FuzzSearchBody: whatever is sent, either something is made of it that is JSON throughout, or it is refused in words.
+func FuzzSearchBody(f *testing.F) {
+	for _, body := range []string{
+		typename, files, formOf(files), "", "[]", "{", `{"query":7}`, `{"params":"{}"}`, `{"params":{"params":[]}}`, "params=%7B%7D&params", "\xff",
+		`{"query":"{a}","variables":{"a":{}}}`, `{"query":"","query":""}`, "params={}&a=%zz",
+	} {
+		f.Add(body, "application/json")
+		f.Add(body, form)
+	}
+	p := working()
+	p.catalogues.put(plain("C"))
+	var got *json.RawMessage
+	p.searches.execute = func(_ context.Context, _ string, _ core.Principal, r core.GraphQLRequest) (core.GraphQLResponse, error) {
+		got = &r.Variables
+		if r.Query == "" || r.ReadOnly || !utf8.ValidString(r.Query+r.OperationName) {
+			return core.GraphQLResponse{}, core.NewError(core.CodeInternal, "no operation")
+		}
+		return core.GraphQLResponse{Body: []byte(answered)}, nil
+	}
+	download := p.searches.download
+	p.searches.download = func(ctx context.Context, id string, who core.Principal, r core.DownloadRequest, begin core.BeginDownload) error {
+		got = &r.Params
+		return download(ctx, id, who, r, begin)
+	}
+	h := newHandler(f, p, http.Config{MaxBodyBytes: 1 << 10})
+	f.Fuzz(func(t *testing.T, body, contentType string) {
+		for _, target := range []string{"/graphql", "/download"} {
+			got = nil
+			r := httptest.NewRequestWithContext(t.Context(), nethttp.MethodPost, target, strings.NewReader(body))
+			r.Header.Set("Content-Type", contentType)
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			switch w.Code {
+			case nethttp.StatusOK:
+				if got == nil || len(*got) > 0 && (!json.Valid(*got) || strings.TrimLeft(string(*got), " \t\r\n")[0] != '{') {
+					t.Fatalf("%s %q: passed on %v", target, body, got)
+				}
+			case nethttp.StatusBadRequest, nethttp.StatusUnsupportedMediaType, nethttp.StatusRequestEntityTooLarge:
+				if got != nil || !json.Valid(w.Body.Bytes()) || w.Header().Get("Content-Type") != "application/problem+json" {
+					t.Fatalf("%s %q: got %d %s", target, body, w.Code, w.Body)
+				}
+			default:
+				t.Fatalf("%s %q: got %d %s", target, body, w.Code, w.Body)
+			}
+		}
+	})
+}

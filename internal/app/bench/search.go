@@ -1,0 +1,261 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"tutti/internal/core"
+)
+
+// searchConnections are the numbers of connections that a page is asked over.
+func searchConnections() []int { return []int{1, 4, 16} }
+
+// search asks for pages of a portal, of tutti by GraphQL and of the same engine by the search that an expert would write.
+func (b *bench) search(ctx context.Context) (_ *Report, err error) {
+	e, err := b.newEngine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer e.close()
+	repository, err := b.startUpstream(ctx, b.Sizes.Studies, b.Sizes.Searched)
+	if err != nil {
+		return nil, err
+	}
+	defer repository.stop()
+	r := &searchRun{b: b, engine: e, alias: b.newName("search")}
+	if r.server, err = b.startServe(ctx, repository.url, b.ElasticsearchURL, r.alias); err != nil {
+		return nil, err
+	}
+	defer r.server.stop()
+	defer func() { err = errors.Join(err, e.drop(context.WithoutCancel(ctx), r.alias)) }()
+	r.client = newClient(r.server.url)
+	defer r.client.close()
+	if err := r.fill(ctx); err != nil {
+		return nil, err
+	}
+	report := &Report{What: fmt.Sprintf("pages of a portal over %d analyses: tutti's GraphQL, as a process of its own, beside the same asked of the "+
+		"same engine by a hand-written search; runs of %s in turn, over 1, 4 and 16 connections", b.Sizes.Searched, b.Sizes.LoadFor)}
+	for _, p := range pages() {
+		if err := r.compare(ctx, report, p); err != nil {
+			return nil, fmt.Errorf("%s: %w", p.name, err)
+		}
+	}
+	return report, nil
+}
+
+// searchRun is a server and an engine that hold the same documents.
+type searchRun struct {
+	b      *bench
+	engine *engine
+	alias  string
+	server *child
+	client *client
+}
+
+// fill indexes the analyses, and leaves them in as many segments as the engine has them after a while.
+func (r *searchRun) fill(ctx context.Context) error {
+	r.b.say("search: indexing %d analyses", r.b.Sizes.Searched)
+	job, _, err := r.client.backfill(ctx)
+	if err != nil {
+		return err
+	}
+	if err := indexedBy(job, r.b.Sizes.Searched); err != nil {
+		return err
+	}
+	if _, err := r.engine.client.call(ctx, http.MethodPost, "/"+r.alias+"/_forcemerge?max_num_segments=5", "", nil); err != nil {
+		return err
+	}
+	return r.engine.holds(ctx, r.alias, r.b.Sizes.Searched)
+}
+
+// compare measures one page, after it has checked that both ways give the same.
+func (r *searchRun) compare(ctx context.Context, report *Report, p page) error {
+	if err := r.same(ctx, p); err != nil {
+		return err
+	}
+	own, hand, err := r.loads()
+	if err != nil {
+		return err
+	}
+	for _, connections := range searchConnections() {
+		r.b.say("search: %s over %d connections", p.name, connections)
+		if _, err := r.leg(ctx, own, p, connections, true); err != nil { // warm
+			return err
+		}
+		if _, err := r.leg(ctx, hand, p, connections, false); err != nil {
+			return err
+		}
+		name := func(what string) string { return fmt.Sprintf("%s, %d connections: %s", p.name, connections, what) }
+		figures := []Figure{
+			{Name: name("engine, answers/s")},
+			{Name: name("tutti, answers/s")},
+			{Name: name("tutti / engine"), Target: p.target},
+			{Name: name("tutti's p99 / engine's"), Target: atMost(1.3)},
+			{Name: name("tutti's own CPU, ms an answer")},
+		}
+		if connections == searchConnections()[2] {
+			figures[2].Target = p.many
+		}
+		if strings.HasPrefix(p.name, "20 hits") {
+			figures[4].Target = atMost(0.2)
+		}
+		for range r.b.Sizes.Pairs {
+			top, err := r.leg(ctx, hand, p, connections, false)
+			if err != nil {
+				return err
+			}
+			before, err := r.usedCPU(ctx)
+			if err != nil {
+				return err
+			}
+			mine, err := r.leg(ctx, own, p, connections, true)
+			if err != nil {
+				return err
+			}
+			after, err := r.usedCPU(ctx)
+			if err != nil {
+				return err
+			}
+			for i, v := range []float64{
+				top.perSecond, mine.perSecond, mine.perSecond / top.perSecond, quantile(mine.ms, 0.99) / quantile(top.ms, 0.99),
+				(after - before) * 1e3 / float64(len(mine.ms)),
+			} {
+				figures[i].Values = append(figures[i].Values, v)
+			}
+		}
+		for _, f := range figures {
+			report.add(f)
+		}
+	}
+	return nil
+}
+
+// loads give the two servers.
+func (r *searchRun) loads() (own, hand load, err error) {
+	if own, err = newLoad(r.server.url); err != nil {
+		return own, hand, err
+	}
+	hand, err = newLoad(r.engine.client.base)
+	return own, hand, err
+}
+
+// leg asks one of the two for some time.
+func (r *searchRun) leg(ctx context.Context, l load, p page, connections int, tutti bool) (loaded, error) {
+	sources := make([]*rand.Rand, connections)
+	for i := range sources {
+		sources[i] = rand.New(rand.NewPCG(seed, rand.Uint64())) // what a cache has seen is not asked again
+	}
+	return l.over(ctx, connections, r.b.Sizes.LoadFor, func(connection, _ int) []byte {
+		bound := p.bound(sources[connection])
+		if tutti {
+			return l.request(method, "/"+r.alias+"/graphql", p.request(bound))
+		}
+		return l.typed(method, "/"+r.alias+p.path, p.contentType(), p.body(bound))
+	})
+}
+
+// usedCPU gives the CPU seconds that the server has used.
+func (r *searchRun) usedCPU(ctx context.Context) (float64, error) {
+	answer, err := r.client.call(ctx, http.MethodGet, "/metrics", "", nil)
+	if err != nil {
+		return 0, err
+	}
+	const name = "\nprocess_cpu_seconds_total "
+	_, rest, found := strings.Cut(string(answer), name)
+	if !found {
+		return 0, core.NewError(core.CodeInternal, "the server does not say what CPU it used")
+	}
+	line, _, _ := strings.Cut(rest, "\n")
+	return gjson.Parse(line).Float(), nil
+}
+
+// same checks that the two ways of a page give the same.
+func (r *searchRun) same(ctx context.Context, p page) error {
+	bound := p.bound(rand.New(rand.NewPCG(seed, 1)))
+	mine, err := r.client.call(ctx, method, "/"+r.alias+"/graphql", "application/json", p.request(bound))
+	if err != nil {
+		return err
+	}
+	if problem := gjson.GetBytes(mine, "errors"); problem.Exists() {
+		return core.NewError(core.CodeInternal, "the server answered "+problem.Raw)
+	}
+	theirs, err := r.engine.client.call(ctx, method, "/"+r.alias+p.path, p.contentType(), p.body(bound))
+	if err != nil {
+		return err
+	}
+	a, b := summary(mine), handSummary(theirs)
+	if !slices.Equal(a, b) || len(a) == 0 {
+		return core.NewError(core.CodeInternal, fmt.Sprintf("the two ways differ: %.2000v and %.2000v", a, b))
+	}
+	return nil
+}
+
+// summary gives what a GraphQL answer says, line by line.
+func summary(answer []byte) []string {
+	data := gjson.GetBytes(answer, "data.analysis")
+	var lines []string
+	for name, facet := range data.Get("aggregations").Map() {
+		for _, bucket := range facet.Get("buckets").Array() {
+			lines = append(lines, fmt.Sprintf("%s=%s: %s", strings.ReplaceAll(name, "__", "."), bucket.Get("key"), bucket.Get("doc_count")))
+		}
+	}
+	slices.Sort(lines)
+	if total := data.Get("hits.total"); total.Exists() {
+		lines = append(lines, "total "+total.Raw)
+	}
+	for _, edge := range data.Get("hits.edges").Array() {
+		lines = append(lines, fmt.Sprintf("%s %s %d", edge.Get("node.analysisId"), edge.Get("node.workflow.genomeBuild"),
+			len(edge.Get("node.files.hits.edges").Array())))
+	}
+	return lines
+}
+
+// handSummary gives the same of what the engine answered.
+func handSummary(answer []byte) []string {
+	answers := gjson.GetBytes(answer, "responses").Array()
+	if len(answers) == 0 {
+		answers = []gjson.Result{gjson.ParseBytes(answer)}
+	}
+	var lines []string
+	for _, one := range answers {
+		facets := one.Get("aggregations").Map()
+		for _, name := range slices.Sorted(maps.Keys(facets)) {
+			lines = append(lines, bucketsOf(name, facets[name])...)
+		}
+	}
+	slices.Sort(lines)
+	if total := answers[0].Get("hits.total.value"); total.Exists() {
+		lines = append(lines, "total "+total.Raw)
+	}
+	for _, hit := range answers[0].Get("hits.hits").Array() {
+		lines = append(lines, fmt.Sprintf("%s %s %d", hit.Get("_source.analysisId"), hit.Get("_source.workflow.genomeBuild"),
+			len(hit.Get("_source.files").Array())))
+	}
+	return lines
+}
+
+// bucketsOf finds the buckets of a facet, however deep they are.
+func bucketsOf(name string, facet gjson.Result) []string {
+	for _, inner := range []string{"values", "elements", "narrowed"} {
+		if found := facet.Get(inner); found.Exists() {
+			return bucketsOf(name, found)
+		}
+	}
+	var lines []string
+	for _, bucket := range facet.Get("buckets").Array() {
+		count := bucket.Get("doc_count")
+		if documents := bucket.Get("documents.doc_count"); documents.Exists() {
+			count = documents
+		}
+		lines = append(lines, fmt.Sprintf("%s=%s: %s", name, bucket.Get("key"), count))
+	}
+	return lines
+}

@@ -1,0 +1,51 @@
+package app
+
+import (
+	"context"
+
+	"tutti/internal/catalogue"
+	"tutti/internal/config"
+	"tutti/internal/core"
+	"tutti/internal/graph"
+	"tutti/internal/search"
+)
+
+// openSearch makes what answers questions about documents. It is there before the catalogues are, which are refused when no
+// schema can be made of them.
+func (a *App) openSearch(context.Context) error {
+	a.searches = search.New(a.index, search.Config{Identity: identities(a.cfg), Metrics: a.metrics.search})
+	a.graphs = graph.New(a.searches, graph.Config{})
+	return nil
+}
+
+// identities gives for each index that repositories write to the field that holds the id of each document: what is written there
+// is an upstream's record, which has its id in a field of its own.
+func identities(cfg config.Config) func(alias string) string {
+	fields := map[string]string{}
+	for _, rc := range cfg.Repositories {
+		field := "analysisId"
+		if rc.Core().Type == core.TypeLyric {
+			field = "systemId"
+		}
+		if known, ok := fields[rc.IndexName]; ok && known != field { // a shared index holds both
+			field = ""
+		}
+		fields[rc.IndexName] = field
+	}
+	return func(alias string) string { return fields[alias] }
+}
+
+// graphAPI executes GraphQL on the catalogues that are available.
+type graphAPI struct {
+	catalogues *catalogue.Registry
+	graphs     *graph.Service
+}
+
+// Execute answers one operation on a catalogue; CodeNotFound when it is not available.
+func (g graphAPI) Execute(ctx context.Context, id string, who core.Principal, r core.GraphQLRequest) (core.GraphQLResponse, error) {
+	m := g.catalogues.Model(id)
+	if m == nil {
+		return core.GraphQLResponse{}, core.NewError(core.CodeNotFound, "the catalogue is not available")
+	}
+	return g.graphs.Execute(ctx, m, who, r), nil
+}

@@ -1,0 +1,152 @@
+package download
+
+import (
+	"bytes"
+	"strings"
+
+	"tutti/internal/download/extract"
+)
+
+// appendText appends what a cell says: the texts of all values, "" when there is none. An object is its JSON.
+func (c *column) appendText(dst []byte, id string, row *extract.Row) []byte {
+	switch c.origin {
+	case fromID:
+		return append(dst, id...)
+	case fromNowhere:
+		return dst
+	default:
+	}
+	for i, v := range row.Values[c.slot] {
+		if i > 0 {
+			dst = append(dst, c.separator...)
+		}
+		raw := v.Of(row.Doc)
+		switch {
+		case raw[0] == '{':
+			dst = extract.AppendCompact(dst, raw)
+		case c.display != nil || c.dates.set():
+			dst = c.appendShown(dst, raw)
+		default:
+			dst = extract.AppendText(dst, raw)
+		}
+	}
+	return dst
+}
+
+// appendShown appends a value as the column says that values are shown.
+func (c *column) appendShown(dst, raw []byte) []byte {
+	mark := len(dst)
+	dst = extract.AppendText(dst, raw)
+	if text, ok := c.display[string(dst[mark:])]; ok {
+		return append(dst[:mark], text...)
+	}
+	if c.dates.set() {
+		text := string(dst[mark:])
+		return c.dates.append(dst[:mark], text, raw[0] != '"')
+	}
+	return dst
+}
+
+// guarded tells whether a spreadsheet could take a cell for a formula (https://owasp.org/www-community/attacks/CSV_Injection):
+// one that begins with one of = + - @, also behind white space or in full width, or with a tab or a line break. Numbers are none,
+// and neither are dashes alone, by which people say that there is no value.
+func guarded(cell []byte) bool {
+	if len(cell) == 0 {
+		return false
+	}
+	if c := cell[0]; c > '@' && c < 0x80 || c >= '0' && c <= '9' { // nearly all
+		return false
+	}
+	if c := cell[0]; c == '\t' || c == '\r' || c == '\n' {
+		return true
+	}
+	rest := cell
+	for len(rest) > 0 && rest[0] <= ' ' {
+		rest = rest[1:]
+	}
+	if len(rest) == 0 {
+		return false
+	}
+	switch rest[0] {
+	case '=', '@':
+		return true
+	case '+', '-':
+		return !isPlainNumber(rest) && len(bytes.Trim(rest, "-")) > 0
+	case 0xEF: // full width forms
+		return bytes.HasPrefix(rest, []byte("＝")) || bytes.HasPrefix(rest, []byte("＋")) ||
+			bytes.HasPrefix(rest, []byte("－")) || bytes.HasPrefix(rest, []byte("＠"))
+	default:
+		return false
+	}
+}
+
+// isPlainNumber tells whether a cell is a decimal number.
+func isPlainNumber(cell []byte) bool {
+	i := 0
+	digits := func() bool {
+		from := i
+		for i < len(cell) && cell[i] >= '0' && cell[i] <= '9' {
+			i++
+		}
+		return i > from
+	}
+	if cell[0] == '-' || cell[0] == '+' {
+		i++
+	}
+	if !digits() {
+		return false
+	}
+	if i < len(cell) && cell[i] == '.' {
+		if i++; !digits() {
+			return false
+		}
+	}
+	if i < len(cell) && (cell[i] == 'e' || cell[i] == 'E') {
+		if i++; i < len(cell) && (cell[i] == '+' || cell[i] == '-') {
+			i++
+		}
+		if !digits() {
+			return false
+		}
+	}
+	return i == len(cell)
+}
+
+// guard is put before a cell that a spreadsheet could take for a formula: it shows the rest as text.
+const guard = '\''
+
+// flattenCell makes the cell of a TSV of what stands behind mark: no character in it separates cells or rows.
+func flattenCell(b []byte, mark int) []byte {
+	cell := b[mark:]
+	for i, c := range cell {
+		if c == '\t' || c == '\n' || c == '\r' {
+			cell[i] = ' '
+		}
+	}
+	if guarded(cell) {
+		b = insert(b, mark, guard)
+	}
+	return b
+}
+
+// quoteCell makes the field of a CSV of what stands behind mark (RFC 4180, section 2).
+func quoteCell(b []byte, mark int) []byte {
+	if guarded(b[mark:]) {
+		b = insert(b, mark, guard)
+	}
+	cell := b[mark:]
+	if len(cell) == 0 || bytes.IndexAny(cell, ",\"\r\n") < 0 && cell[0] != ' ' && cell[len(cell)-1] != ' ' {
+		return b
+	}
+	text := strings.ReplaceAll(string(cell), `"`, `""`)
+	b = append(b[:mark], '"')
+	return append(append(b, text...), '"')
+}
+
+// insert puts a byte at a place.
+func insert(b []byte, at int, c byte) []byte {
+	b = append(b, 0)
+	copy(b[at+1:], b[at:])
+	b[at] = c
+	return b
+}

@@ -1,0 +1,237 @@
+package download
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"tutti/internal/catalogue"
+	"tutti/internal/core"
+	"tutti/internal/download/extract"
+	"tutti/internal/search"
+)
+
+// column is a column of a file.
+type column struct {
+	// name is the field's, header what its first row says.
+	name, header string
+	origin       origin
+	// slot is where its values are in a row of the document.
+	slot      int
+	separator string
+	display   map[string]string
+	dates     dateFormat
+	// key is the name as JSON has it, with its colon.
+	key []byte
+}
+
+// origin is where the values of a column come from.
+type origin uint8
+
+const (
+	fromDocument origin = iota
+	fromID
+	fromNowhere
+)
+
+// columnar finds the columns of files among the fields of a catalogue.
+type columnar struct {
+	view  *search.View
+	model *catalogue.Model
+	// lenient takes a column without a field that the catalogue's own table has, and leaves it empty.
+	lenient bool
+	max     int
+	shown   map[string]string
+	paths   []string
+	slots   map[string]int
+	columns []column
+}
+
+func newColumnar(view *search.View, lenient bool, most int) *columnar {
+	m := view.Model()
+	c := &columnar{view: view, model: m, lenient: lenient, max: most, shown: map[string]string{}, slots: map[string]int{}}
+	for _, f := range m.Catalogue().Fields {
+		c.shown[f.Name] = f.DisplayName
+	}
+	return c
+}
+
+// find gives the field that one of some names means; false when there is none.
+func (c *columnar) find(names []string) (string, bool) {
+	for _, given := range names {
+		for _, name := range []string{given, plainName(given)} {
+			for _, name := range []string{name, strings.ReplaceAll(name, "__", ".")} {
+				if _, known := c.model.Field(name); known {
+					return name, true
+				}
+			}
+		}
+	}
+	return "", false
+}
+
+// add adds the column of a wish.
+func (c *columnar) add(w columnWish) error {
+	if name, known := c.find(w.names); known {
+		return c.addField(w, name)
+	}
+	last := plainName(w.names[len(w.names)-1])
+	switch {
+	case last == "_id" || last == "id":
+		c.append(w, column{name: last, header: last, origin: fromID})
+		return nil
+	case c.lenient && c.configured(last):
+		c.append(w, column{name: last, header: last, origin: fromNowhere})
+		return nil
+	}
+	return c.unknown(w.at, w.names[len(w.names)-1])
+}
+
+// addField adds the column of a field.
+func (c *columnar) addField(w columnWish, name string) error {
+	engine, _ := c.model.Path(name)
+	path, held := extract.SourcePath(c.model.Mapping(), engine)
+	if !held {
+		return wrong(w.at, fmt.Sprintf("the field %q is computed for filters and facets alone, and in no document", name))
+	}
+	slot, has := c.slots[path]
+	if !has {
+		slot = len(c.paths)
+		c.slots[path] = slot
+		c.paths = append(c.paths, path)
+	}
+	c.append(w, column{name: name, header: c.shown[name], origin: fromDocument, slot: slot})
+	return nil
+}
+
+func (c *columnar) append(w columnWish, col column) {
+	if w.header != "" {
+		col.header = w.header
+	}
+	col.separator, col.display, col.dates = w.separator, w.display, dateFormatOf(w.dates)
+	col.key = append(quoted(col.name), ':')
+	c.columns = append(c.columns, col)
+}
+
+// unknown is the error of a name that no field has.
+func (c *columnar) unknown(at, name string) error {
+	message := fmt.Sprintf("there is no field %q", shown(name))
+	if meant := core.Meant(plainName(name), c.model.Names()); meant != "" {
+		message += fmt.Sprintf(", did you mean %q?", meant)
+	}
+	return wrong(at, message)
+}
+
+// tableColumn is what matters of a column of the catalogue's table.
+type tableColumn struct {
+	FieldName string `json:"fieldName"`
+	Show      bool   `json:"show"`
+}
+
+// configured tells whether the catalogue's table has a column of a name.
+func (c *columnar) configured(name string) bool {
+	items, _ := tableOf(c.model)
+	for _, raw := range items {
+		var t tableColumn
+		if json.Unmarshal(raw, &t) == nil && t.FieldName == name {
+			return true
+		}
+	}
+	return false
+}
+
+// tableOf gives the columns of the catalogue's table, which were checked when they were read.
+func tableOf(m *catalogue.Model) ([]json.RawMessage, error) {
+	var table struct {
+		Columns []json.RawMessage `json:"columns"`
+	}
+	if len(m.Definition().Table) == 0 {
+		return nil, nil
+	}
+	err := json.Unmarshal(m.Definition().Table, &table)
+	return table.Columns, err
+}
+
+// addShown adds the columns that the catalogue shows in its table, else all fields with values.
+func (c *columnar) addShown(arranger bool) error {
+	items, err := tableOf(c.model)
+	if err != nil {
+		return core.WrapError(core.CodeInternal, "reading the table of the catalogue", err)
+	}
+	for _, raw := range items {
+		var t tableColumn
+		o, err := objectOf(raw, "")
+		if err != nil || json.Unmarshal(raw, &t) != nil || !t.Show {
+			continue
+		}
+		w := wishOf(o, arranger)
+		if name, known := c.find(w.names); known {
+			if err := c.addField(w, name); err != nil {
+				continue
+			}
+		}
+	}
+	if len(c.columns) == 0 {
+		c.addLeaves(arranger)
+	}
+	if len(c.columns) > c.max {
+		return &core.Error{
+			Code: core.CodeInvalid, Message: fmt.Sprintf("the catalogue has %d columns, more than %d", len(c.columns), c.max),
+			Hint: "name the columns that you need in columns",
+		}
+	}
+	return nil
+}
+
+// addLeaves adds all fields with values that documents hold under their own names.
+func (c *columnar) addLeaves(arranger bool) {
+	for _, f := range c.model.Catalogue().Fields {
+		field, leaf := c.view.Field(f.Name)
+		if !leaf {
+			continue
+		}
+		own := f.Name
+		if prefix := c.model.Definition().NestingPrefix; prefix != "" {
+			own = prefix + "." + own
+		}
+		path, held := extract.SourcePath(c.model.Mapping(), field.Path)
+		if !held || path != own { // an alias or a multi-field shows what another field does
+			continue
+		}
+		w := columnWish{names: []string{f.Name}, separator: separator}
+		if arranger && f.Type == "date" {
+			w.dates = datesOfArranger
+		}
+		_ = c.addField(w, f.Name) // it is held
+	}
+}
+
+// rows gives the nested paths, from the outermost, whose elements make rows; none for a field that is in no nested element.
+func (c *columnar) rows(uniqueBy, at string) ([]string, error) {
+	if uniqueBy == "" {
+		return nil, nil
+	}
+	name, known := c.find([]string{uniqueBy})
+	if !known {
+		return nil, c.unknown(at, uniqueBy)
+	}
+	f, _ := c.model.Field(name)
+	paths := make([]string, 0, len(f.Nested))
+	for _, nested := range f.Nested {
+		path, ok := c.model.Path(nested)
+		if !ok {
+			path = nested // above the nesting prefix, where fields have no other name
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
+}
+
+// quoted gives a text as JSON.
+func quoted(text string) []byte {
+	raw, err := json.Marshal(text)
+	if err != nil {
+		return []byte(`""`)
+	}
+	return raw
+}

@@ -1,0 +1,193 @@
+package extract
+
+import "bytes"
+
+// Row is one row of a document. It is valid until the function that got it returns.
+type Row struct {
+	Doc []byte
+	// Values are those of each column in the order of the document, arrays opened and null left out.
+	Values [][]Span
+	// Lists tell of each column whether an array was opened for it, or for what it is in below the row's own element.
+	Lists []bool
+}
+
+// Reader reads documents by a Plan, and keeps its buffers from one to the next. It is for one goroutine.
+type Reader struct {
+	plan *Plan
+	row  Row
+	// elements are those of each level that are in hand.
+	elements [][]Span
+	// list is set within an array.
+	list bool
+}
+
+// NewReader makes a Reader.
+func NewReader(p *Plan) *Reader {
+	return &Reader{
+		plan: p, row: Row{Values: make([][]Span, p.columns), Lists: make([]bool, p.columns)}, elements: make([][]Span, len(p.levels)),
+	}
+}
+
+// Rows calls each with the rows of a document in their order: one, or those of the elements that make rows, which may be none.
+func (r *Reader) Rows(doc []byte, each func(*Row) error) error {
+	r.row.Doc = doc
+	return r.read(0, Span{0, len(doc)}, each)
+}
+
+// read finds what is wanted of an element of a level, and goes on with those in it.
+func (r *Reader) read(depth int, element Span, each func(*Row) error) error {
+	l := &r.plan.levels[depth]
+	for _, c := range l.columns {
+		r.row.Values[c], r.row.Lists[c] = r.row.Values[c][:0], false
+	}
+	last := depth == len(r.plan.levels)-1
+	if !last {
+		r.elements[depth+1] = r.elements[depth+1][:0]
+	}
+	r.list = false
+	s := scan{Reader: r, doc: r.row.Doc[:element.End], depth: depth}
+	s.value(skipSpace(s.doc, element.Start), l.root)
+	if last {
+		return each(&r.row)
+	}
+	for i := 0; i < len(r.elements[depth+1]); i++ {
+		if err := r.read(depth+1, r.elements[depth+1][i], each); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scan is the reading of one element.
+type scan struct {
+	*Reader
+	doc   []byte
+	depth int
+}
+
+// value reads the value at i for a node, and gives the place behind it.
+func (s *scan) value(i int, n *node) int {
+	if i >= len(s.doc) {
+		return len(s.doc)
+	}
+	if s.doc[i] != '[' {
+		return s.item(i, n)
+	}
+	before := s.list
+	s.list = true
+	s.opened(n)
+	end := s.array(i, n)
+	s.list = before
+	return end
+}
+
+// opened notes that an array stands at a node, which may be empty.
+func (s *scan) opened(n *node) {
+	for _, c := range n.columns {
+		s.row.Lists[c] = true
+	}
+}
+
+// array reads what an array holds, arrays within it opened as well, however deep they are: engines see them so.
+func (s *scan) array(i int, n *node) int {
+	depth := 0
+	for i < len(s.doc) {
+		switch c := s.doc[i]; {
+		case c == '[':
+			depth++
+			i++
+		case c == ']':
+			i++
+			if depth--; depth == 0 {
+				return i
+			}
+		case c == ',' || isSpace(c):
+			i++
+		default:
+			end := s.item(i, n)
+			if end == i {
+				return len(s.doc)
+			}
+			i = end
+		}
+	}
+	return len(s.doc)
+}
+
+// item reads a value that is no array.
+func (s *scan) item(i int, n *node) int {
+	object := s.doc[i] == '{'
+	if object && !n.rows && len(n.names) > 0 {
+		end := s.members(i, n)
+		s.found(n, Span{i, end})
+		return end
+	}
+	end := skipValue(s.doc, i)
+	if object && n.rows {
+		s.elements[s.depth+1] = append(s.elements[s.depth+1], Span{i, end})
+	}
+	s.found(n, Span{i, end})
+	return end
+}
+
+// found notes a value for the columns of a node.
+func (s *scan) found(n *node, v Span) {
+	if len(n.columns) == 0 || v.Start == v.End || s.doc[v.Start] == 'n' {
+		return
+	}
+	for _, c := range n.columns {
+		s.row.Values[c] = append(s.row.Values[c], v)
+		s.row.Lists[c] = s.row.Lists[c] || s.list
+	}
+}
+
+// members reads the object that begins at i, and gives the place behind it.
+func (s *scan) members(i int, n *node) int {
+	for i++; ; {
+		i = skipSpace(s.doc, i)
+		if i >= len(s.doc) || s.doc[i] != '"' {
+			return min(i+1, len(s.doc)) // behind the object, or of no use any more
+		}
+		end := skipString(s.doc, i)
+		if end-1 <= i {
+			return len(s.doc)
+		}
+		child := n.named(s.doc[i+1 : end-1])
+		if i = skipSpace(s.doc, end); i >= len(s.doc) || s.doc[i] != ':' {
+			return len(s.doc)
+		}
+		i = skipSpace(s.doc, i+1)
+		if child == nil {
+			end = skipValue(s.doc, i)
+		} else {
+			end = s.value(i, child)
+		}
+		if end == i {
+			return len(s.doc)
+		}
+		if i = skipSpace(s.doc, end); i < len(s.doc) && s.doc[i] == ',' {
+			i++
+		}
+	}
+}
+
+// named gives the node of a member's name, which may hold dots: an object of that form is the same to engines.
+func (n *node) named(name []byte) *node {
+	if bytes.IndexByte(name, '\\') >= 0 {
+		name = []byte(decodedName(name))
+	}
+	child := n.child(name)
+	for child == nil {
+		dot := bytes.IndexByte(name, '.')
+		if dot < 0 {
+			return nil
+		}
+		n = n.child(name[:dot])
+		if n == nil {
+			return nil
+		}
+		name = name[dot+1:]
+		child = n.child(name)
+	}
+	return child
+}

@@ -1,0 +1,245 @@
+package download
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"tutti/internal/core"
+	"tutti/internal/download/extract"
+	"tutti/internal/index"
+	"tutti/internal/index/query"
+	"tutti/internal/search"
+	"tutti/internal/sqon"
+)
+
+// job is one file that can be made: everything about it was checked.
+type job struct {
+	view    *search.View
+	format  Format
+	name    string
+	request index.StreamRequest
+	reader  *extract.Reader
+	encoder encoder
+	// maxRows is how many documents there are at most, 0 for all.
+	maxRows int64
+}
+
+// mostLeaves is which part of all fields with values makes the whole document cheaper than its parts.
+const mostLeaves = 0.6
+
+// prepare checks a file, and says how it is made.
+func prepare(ctx context.Context, view *search.View, o *order, f *file, cfg Config) (*job, error) {
+	j := &job{view: view, format: f.format, name: f.fileName}
+	var err error
+	if j.request.Filter, err = filter(ctx, view, f); err != nil {
+		return nil, err
+	}
+	if j.request.Sort, err = sortKeys(view, f.sort); err != nil {
+		return nil, err
+	}
+	if j.maxRows, err = limit(view, o, f, cfg.MaxRows); err != nil {
+		return nil, err
+	}
+	c := newColumnar(view, o.arranger, cfg.MaxColumns)
+	for _, w := range f.columns {
+		if err := c.add(w); err != nil {
+			return nil, err
+		}
+	}
+	rows, err := c.rows(f.uniqueBy, f.uniqueByAt)
+	if err != nil {
+		return nil, err
+	}
+	if len(c.columns) == 0 && !f.format.delimited() {
+		return j, j.whole(f, rows)
+	}
+	if len(c.columns) == 0 {
+		if err := c.addShown(o.arranger); err != nil {
+			return nil, err
+		}
+	}
+	j.request.Source = source(c, rows)
+	j.reader = extract.NewReader(extract.NewPlan(c.paths, rows))
+	if f.format.delimited() {
+		j.encoder = newCells(f, c.columns)
+	} else {
+		j.encoder = newObjects(f, c.columns)
+	}
+	return j, nil
+}
+
+// whole makes a file of documents as they are: below the nesting prefix, outside of which clients know nothing.
+func (j *job) whole(f *file, rows []string) error {
+	if len(rows) > 0 {
+		return wrong(f.uniqueByAt, "needs columns: a document as it is makes one row")
+	}
+	prefix := j.view.Model().Definition().NestingPrefix
+	if prefix != "" {
+		j.request.Source.Paths = []string{prefix}
+	}
+	j.reader = extract.NewReader(extract.NewPlan([]string{prefix}, nil))
+	j.encoder = &sources{frame{array: f.format == JSON}}
+	return nil
+}
+
+// filter gives the filter of a file as the index is asked.
+func filter(ctx context.Context, view *search.View, f *file) (*query.Node, error) {
+	parsed, err := view.Parse(f.filter)
+	if err != nil {
+		return nil, below(err, f.filterAt)
+	}
+	if !everything(parsed) && view.Model().Definition().DisableFilters {
+		return nil, wrong(f.filterAt, "filters are disabled for this catalogue")
+	}
+	n, err := view.Lower(ctx, parsed)
+	return n, below(err, f.filterAt)
+}
+
+// everything tells whether a filter says nothing, as clients send it where nothing is chosen.
+func everything(f sqon.Filter) bool {
+	return f.Root == nil || f.Root.Op == sqon.And && len(f.Root.Content) == 0
+}
+
+// sortKeys gives the order of a file. It ends with what tells any two documents apart, so that the same question gives the same
+// file.
+func sortKeys(view *search.View, wishes []sortWish) ([]index.Sort, error) {
+	identity := view.Identity()
+	var keys []index.Sort
+	for _, w := range wishes {
+		key, err := sortKey(view, w)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, key)
+		if key.Field.Path == identity.Field.Path {
+			return keys, nil
+		}
+	}
+	return append(keys, identity), nil
+}
+
+func sortKey(view *search.View, w sortWish) (index.Sort, error) {
+	key := index.Sort{Descending: w.descending, Mode: w.mode, MissingFirst: w.missingFirst}
+	field, known := view.Field(w.name)
+	if !known {
+		field, known = view.Field(strings.ReplaceAll(w.name, "__", "."))
+	}
+	switch {
+	case !known && (w.name == "_id" || w.name == "id"):
+		key.Field, key.Mode = query.Field{Path: "_id", Type: "keyword"}, ""
+		return key, nil
+	case !known:
+		c := &columnar{model: view.Model()}
+		if _, container := c.find([]string{w.name}); container {
+			return key, wrong(w.at, fmt.Sprintf("%q is an object, not a value", shown(w.name)))
+		}
+		return key, c.unknown(w.at, w.name)
+	case !sortable(field.Type):
+		return key, wrong(w.at, fmt.Sprintf("values of type %s, as those of %q, have no order", field.Type, w.name))
+	case !query.Keyed(field.Type) && w.mode != "" && w.mode != "min" && w.mode != "max":
+		return key, wrong(w.at, fmt.Sprintf("mode %s is for numbers, and %q has type %s", w.mode, w.name, field.Type))
+	}
+	key.Field = field
+	return key, nil
+}
+
+// sortable tells whether documents can be in the order of values of a type.
+func sortable(fieldType string) bool {
+	return query.Keyed(fieldType) || slices.Contains([]string{"keyword", "constant_keyword", "wildcard", "flattened", "ip", "version"}, fieldType)
+}
+
+// limit gives how many documents a file has at most, 0 for all. A client that asks for fewer gets fewer; to a client of Arranger
+// only where the configuration lets clients say so, and then also more, as Arranger has it.
+func limit(view *search.View, o *order, f *file, most int64) (int64, error) {
+	var configured struct {
+		AllowCustomMaxRows bool   `json:"allowCustomMaxRows"`
+		MaxRows            *int64 `json:"maxRows"`
+	}
+	if raw := view.Model().Definition().Downloads; len(raw) > 0 {
+		if err := json.Unmarshal(raw, &configured); err != nil {
+			return 0, core.WrapError(core.CodeInternal, "reading the downloads of the catalogue", err)
+		}
+	}
+	if configured.MaxRows != nil {
+		most = *configured.MaxRows
+	}
+	switch {
+	case f.maxRows == 0:
+		return most, nil
+	case configured.AllowCustomMaxRows:
+		return f.maxRows, nil
+	case o.arranger:
+		return most, nil
+	case most == 0:
+		return f.maxRows, nil
+	default:
+		return min(most, f.maxRows), nil
+	}
+}
+
+// source gives what of the documents is needed for columns.
+func source(c *columnar, rows []string) index.Source {
+	paths := slices.Clone(c.paths)
+	if len(rows) > 0 { // also a document without any of the columns has rows
+		if innermost := rows[len(rows)-1]; !slices.ContainsFunc(paths, func(p string) bool { return p == innermost || strings.HasPrefix(p, innermost+".") }) {
+			paths = append(paths, innermost)
+		}
+	}
+	if len(paths) == 0 {
+		return index.Source{None: true}
+	}
+	leaves := 0
+	for name := range c.model.Names() {
+		if _, leaf := c.view.Field(name); leaf {
+			leaves++
+		}
+	}
+	if float64(len(paths)) > mostLeaves*float64(leaves) {
+		return index.Source{}
+	}
+	return index.Source{Paths: paths}
+}
+
+// errEnough ends a stream of which no more is wanted.
+var errEnough = errors.New("no more documents are wanted")
+
+// run makes the file, and gives how many rows it has.
+func (j *job) run(ctx context.Context, w io.Writer) (rows int64, err error) {
+	out := &buffer{w: w}
+	out.b = j.encoder.head(out.b)
+	documents := int64(0)
+	var id string
+	write := func(row *extract.Row) error {
+		out.b = j.encoder.row(out.b, id, row)
+		rows++
+		if len(out.b) < flushAt {
+			return nil
+		}
+		return out.flush()
+	}
+	err = j.view.Stream(ctx, search.KindDownload, j.request, func(hits []index.Hit) error {
+		if err := ctx.Err(); err != nil {
+			return clientGone(err)
+		}
+		for i := range hits {
+			id = hits[i].ID
+			if err := j.reader.Rows(hits[i].Source, write); err != nil {
+				return err
+			}
+			if documents++; documents == j.maxRows {
+				return errEnough
+			}
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errEnough) {
+		return rows, err
+	}
+	out.b = j.encoder.tail(out.b)
+	return rows, out.flush()
+}

@@ -1,0 +1,148 @@
+package download
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"tutti/internal/core"
+)
+
+// object is an object of params.
+type object struct {
+	// pointer is the JSON pointer to it.
+	pointer string
+	members map[string]json.RawMessage
+}
+
+// objectOf reads an object at a pointer; what is not one is refused.
+func objectOf(raw json.RawMessage, pointer string) (object, error) {
+	o := object{pointer: pointer}
+	if err := json.Unmarshal(raw, &o.members); err != nil || o.members == nil {
+		return o, wrong(pointer, "is not a JSON object")
+	}
+	return o, nil
+}
+
+// wrong is the error of params that are at fault at a pointer, "" for the whole.
+func wrong(pointer, message string) error {
+	what := "params"
+	if pointer != "" {
+		what += " at " + pointer
+	}
+	return &core.Error{
+		Code: core.CodeInvalid, Message: what + ": " + message,
+		Violations: []core.Violation{{Pointer: pointer, Message: message}},
+	}
+}
+
+// raw gives a member, nil for one that is absent or null.
+func (o object) raw(name string) json.RawMessage {
+	raw := bytes.TrimSpace(o.members[name])
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil
+	}
+	return raw
+}
+
+// at gives the pointer to a member.
+func (o object) at(name string) string { return core.Pointer(o.pointer, name) }
+
+// text gives the text of the first of some members that is there, and its name; "" when none is.
+func (o object) text(names ...string) (text, name string, err error) {
+	for _, name := range names {
+		raw := o.raw(name)
+		if raw == nil {
+			continue
+		}
+		if err := json.Unmarshal(raw, &text); err != nil {
+			return "", name, wrong(o.at(name), "is not a text")
+		}
+		return text, name, nil
+	}
+	return "", "", nil
+}
+
+// hint gives the text of the first of some members that is one and not empty: of what else they are nothing is made.
+func (o object) hint(names ...string) string {
+	for _, name := range names {
+		var text string
+		if json.Unmarshal(o.raw(name), &text) == nil && text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// flag gives a member that is true or false.
+func (o object) flag(name string) (bool, error) {
+	switch raw := o.raw(name); string(raw) {
+	case "", "false":
+		return false, nil
+	case "true":
+		return true, nil
+	default:
+		return false, wrong(o.at(name), "is neither true nor false")
+	}
+}
+
+// count gives a member that is a whole number of 0 or more.
+func (o object) count(name string) (int64, error) {
+	raw := o.raw(name)
+	if raw == nil {
+		return 0, nil
+	}
+	n, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil || n < 0 || n > 1<<53 || n != math.Trunc(n) {
+		return 0, wrong(o.at(name), "is not a whole number of 0 or more")
+	}
+	return int64(n), nil
+}
+
+// list gives the items of a member; nil when it is absent.
+func (o object) list(name string) ([]json.RawMessage, error) {
+	raw := o.raw(name)
+	if raw == nil {
+		return nil, nil
+	}
+	var items []json.RawMessage
+	if err := json.Unmarshal(raw, &items); err != nil {
+		return nil, wrong(o.at(name), "is not a list")
+	}
+	return items, nil
+}
+
+// only refuses members of other names.
+func (o object) only(names []string) error {
+	for name := range o.members {
+		if slices.Contains(names, name) {
+			continue
+		}
+		message := fmt.Sprintf("there is no %q", shown(name))
+		if meant := core.Meant(name, slices.Values(names)); meant != "" {
+			message += fmt.Sprintf(", did you mean %q?", meant)
+		}
+		return wrong(o.at(shown(name)), message)
+	}
+	return nil
+}
+
+// item gives the pointer to an item of a list.
+func item(list string, i int) string { return core.Pointer(list, strconv.Itoa(i)) }
+
+// maxShown is how much of what a client sent is repeated to it.
+const maxShown = 64
+
+func shown(text string) string {
+	if len(text) <= maxShown {
+		return text
+	}
+	cut := maxShown
+	for cut > 0 && text[cut]&0xC0 == 0x80 {
+		cut--
+	}
+	return text[:cut] + "…"
+}

@@ -1,0 +1,287 @@
+package download
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"tutti/internal/core"
+)
+
+// order is what was asked for.
+type order struct {
+	// arranger is set for params as Arranger's clients send them: what those expect where they say nothing counts.
+	arranger bool
+	// archive is set when the files go in one archive, fileName what that, or the only file, is called; "" for no name.
+	archive  bool
+	fileName string
+	files    []file
+}
+
+// file is one file that was asked for.
+type file struct {
+	format   Format
+	fileName string
+	// filter is the SQON, filterAt the pointer to it.
+	filter   json.RawMessage
+	filterAt string
+	// columns are nil for those that the catalogue shows.
+	columns []columnWish
+	sort    []sortWish
+	// uniqueBy is the field whose elements make rows, "" for rows of documents.
+	uniqueBy, uniqueByAt string
+	// maxRows is how many documents are wanted, 0 for all.
+	maxRows int64
+	// empty stands in cells without a value.
+	empty  string
+	bom    bool
+	header header
+}
+
+// header is the first row of a file with cells.
+type header uint8
+
+const (
+	displayNames header = iota
+	fieldNames
+	noHeader
+)
+
+// emptyOfArranger stands in empty cells where a client of Arranger says nothing else.
+const emptyOfArranger = "--"
+
+// plainMembers are what params of this server's own form may have.
+var plainMembers = [...]string{
+	"format", "fileType", "type", "filters", "sqon", "columns", "sort", "fileName", "header", "bom", "maxRows", "valueWhenEmpty", "uniqueBy",
+}
+
+// parseOrder reads params: {files:[…]} as Arranger's clients send them, or one file in this server's own form. accept is the media
+// type that counts where they do not say the format.
+func parseOrder(raw json.RawMessage, accept string, cfg Config) (*order, error) {
+	whole, err := objectOf(raw, "")
+	if err != nil {
+		return nil, err
+	}
+	o := &order{}
+	accepted, archive := acceptedFormat(accept)
+	p := orderParser{format: accepted, maxColumns: cfg.MaxColumns}
+	if whole.raw("files") == nil {
+		if err := whole.only(plainMembers[:]); err != nil {
+			return nil, err
+		}
+		f, err := p.file(whole)
+		if err != nil {
+			return nil, err
+		}
+		o.files, o.fileName = []file{f}, f.fileName
+		o.archive = archive && !p.formatted
+		return o, nil
+	}
+	o.arranger, p.arranger = true, true
+	if o.fileName, _, err = whole.text("fileName"); err != nil {
+		return nil, err
+	}
+	if p.format, err = p.formatOf(whole); err != nil {
+		return nil, err
+	}
+	items, err := whole.list("files")
+	switch {
+	case err != nil:
+		return nil, err
+	case len(items) == 0:
+		return nil, wrong("/files", "is empty")
+	case len(items) > cfg.MaxFiles:
+		return nil, wrong("/files", fmt.Sprintf("has %d items, more than %d", len(items), cfg.MaxFiles))
+	}
+	for i, raw := range items {
+		one, err := objectOf(raw, item("/files", i))
+		if err != nil {
+			return nil, err
+		}
+		f, err := p.file(one)
+		if err != nil {
+			return nil, err
+		}
+		o.files = append(o.files, f)
+	}
+	o.archive = len(o.files) > 1 || archive && !p.formatted
+	if !o.archive && o.files[0].fileName != "" {
+		o.fileName = o.files[0].fileName
+	}
+	return o, nil
+}
+
+// orderParser reads files.
+type orderParser struct {
+	arranger bool
+	// format is that of files that do not say theirs; formatted is set once something has said one.
+	format     Format
+	formatted  bool
+	maxColumns int
+}
+
+// formatOf reads the format of a file, or of all.
+func (p *orderParser) formatOf(o object) (Format, error) {
+	text, name, err := o.text("format", "fileType", "type")
+	if err != nil || text == "" {
+		return p.format, err
+	}
+	f, ok := formatOf(text)
+	if !ok {
+		return 0, wrong(o.at(name), fmt.Sprintf("%q is none of tsv, csv, json, jsonl", shown(text)))
+	}
+	p.formatted = true
+	return f, nil
+}
+
+func (p *orderParser) file(o object) (file, error) {
+	var f file
+	var err error
+	if f.format, err = p.formatOf(o); err != nil {
+		return f, err
+	}
+	if f.fileName, _, err = o.text("fileName"); err != nil {
+		return f, err
+	}
+	if f.filter, f.filterAt, err = filterOf(o); err != nil {
+		return f, err
+	}
+	if f.columns, err = p.columns(o); err != nil {
+		return f, err
+	}
+	if f.sort, err = sortOf(o); err != nil {
+		return f, err
+	}
+	if f.uniqueBy, _, err = o.text("uniqueBy"); err != nil {
+		return f, err
+	}
+	f.uniqueByAt = o.at("uniqueBy")
+	if f.maxRows, err = o.count("maxRows"); err != nil {
+		return f, err
+	}
+	if f.bom, err = o.flag("bom"); err != nil {
+		return f, err
+	}
+	if f.header, err = headerOf(o); err != nil {
+		return f, err
+	}
+	if p.arranger {
+		f.empty = emptyOfArranger
+	}
+	if o.raw("valueWhenEmpty") != nil {
+		f.empty, _, err = o.text("valueWhenEmpty")
+	}
+	return f, err
+}
+
+// filterOf gives the filter of a file, which is called sqon by Arranger's clients, and filters in GraphQL.
+func filterOf(o object) (json.RawMessage, string, error) {
+	filters, sqon := o.raw("filters"), o.raw("sqon")
+	switch {
+	case filters != nil && sqon != nil:
+		return nil, "", wrong(o.at("sqon"), "is given beside filters, which means the same")
+	case filters != nil:
+		return filters, o.at("filters"), nil
+	default:
+		return sqon, o.at("sqon"), nil
+	}
+}
+
+func headerOf(o object) (header, error) {
+	switch raw := o.raw("header"); string(raw) {
+	case "", "true":
+		return displayNames, nil
+	case "false":
+		return noHeader, nil
+	case `"names"`:
+		return fieldNames, nil
+	default:
+		return 0, wrong(o.at("header"), `is none of true, false and "names"`)
+	}
+}
+
+// sortWish is one key of an order that was asked for.
+type sortWish struct {
+	at, name, mode           string
+	descending, missingFirst bool
+}
+
+// sortOf reads an order: names, with - before them for the opposite order, or objects as in GraphQL.
+func sortOf(o object) ([]sortWish, error) {
+	items, err := o.list("sort")
+	if err != nil {
+		return nil, err
+	}
+	var keys []sortWish
+	for i, raw := range items {
+		at := item(o.at("sort"), i)
+		var name string
+		if json.Unmarshal(raw, &name) == nil && name != "" {
+			name, descending := strings.CutPrefix(name, "-")
+			keys = append(keys, sortWish{at: at, name: name, descending: descending})
+			continue
+		}
+		key, err := objectOf(raw, at)
+		if err != nil {
+			return nil, wrong(at, "is neither the name of a field nor an object with its fieldName")
+		}
+		wish, err := sortKeyOf(key)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, wish)
+	}
+	return keys, nil
+}
+
+func sortKeyOf(o object) (sortWish, error) {
+	w := sortWish{at: o.pointer}
+	var err error
+	if w.name, _, err = o.text("fieldName", "field"); err != nil {
+		return w, err
+	}
+	if w.descending, err = o.flag("desc"); err != nil {
+		return w, err
+	}
+	if w.mode, err = oneOf(o, "mode", "", "min", "max", "sum", "avg", "median"); err != nil {
+		return w, err
+	}
+	way, err := oneOf(o, "order", "", "asc", "desc")
+	if err != nil {
+		return w, err
+	}
+	missing, err := oneOf(o, "missing", "", "first", "last", "_first", "_last")
+	w.descending = w.descending && way == "" || way == "desc"
+	w.missingFirst = strings.HasSuffix(missing, "first")
+	return w, err
+}
+
+// oneOf gives a text that is one of some, the first of which stands for none.
+func oneOf(o object, name string, texts ...string) (string, error) {
+	text, _, err := o.text(name)
+	if err != nil {
+		return "", err
+	}
+	for _, t := range texts {
+		if t == text {
+			return text, nil
+		}
+	}
+	return "", wrong(o.at(name), fmt.Sprintf("%q is none of %s", shown(text), strings.Join(texts[1:], ", ")))
+}
+
+// below puts the pointers of an error about a part of params below the pointer to that part.
+func below(err error, pointer string) error {
+	e, ok := err.(*core.Error) //nolint:errorlint // an error that is wrapped is not one about params
+	if !ok || e.Code != core.CodeInvalid {
+		return err
+	}
+	moved := *e
+	moved.Message = "params at " + pointer + ": " + e.Message
+	moved.Violations = make([]core.Violation, len(e.Violations))
+	for i, v := range e.Violations {
+		v.Pointer = pointer + v.Pointer
+		moved.Violations[i] = v
+	}
+	return &moved
+}

@@ -1,0 +1,233 @@
+package download
+
+import (
+	"io"
+
+	"tutti/internal/download/extract"
+)
+
+// flushAt is from how many bytes on what was made is written.
+const flushAt = 32 << 10
+
+// bomUTF8 is the mark by which spreadsheets know UTF-8.
+const bomUTF8 = "\uFEFF"
+
+// buffer is what a file is made in.
+type buffer struct {
+	w     io.Writer
+	b     []byte
+	bytes int64
+}
+
+// flush writes what is there.
+func (b *buffer) flush() error {
+	if len(b.b) == 0 {
+		return nil
+	}
+	_, err := b.w.Write(b.b)
+	b.bytes += int64(len(b.b))
+	b.b = b.b[:0]
+	return err
+}
+
+// encoder makes a file. Its methods append to a buffer.
+type encoder interface {
+	head(b []byte) []byte
+	row(b []byte, id string, row *extract.Row) []byte
+	tail(b []byte) []byte
+}
+
+var (
+	_ encoder = (*cells)(nil)
+	_ encoder = (*objects)(nil)
+	_ encoder = (*sources)(nil)
+)
+
+// cells makes TSV and CSV.
+type cells struct {
+	columns   []column
+	header    header
+	empty     string
+	bom       bool
+	csv       bool
+	separator byte
+	end       string
+}
+
+func newCells(f *file, columns []column) *cells {
+	c := &cells{columns: columns, header: f.header, empty: f.empty, bom: f.bom, separator: '\t', end: "\n"}
+	if f.format == CSV {
+		c.csv, c.separator, c.end = true, ',', "\r\n"
+	}
+	return c
+}
+
+// head writes the names of the columns.
+func (c *cells) head(b []byte) []byte {
+	if c.bom {
+		b = append(b, bomUTF8...)
+	}
+	if c.header == noHeader {
+		return b
+	}
+	start := len(b)
+	for i := range c.columns {
+		if i > 0 {
+			b = append(b, c.separator)
+		}
+		mark := len(b)
+		if c.header == fieldNames {
+			b = append(b, c.columns[i].name...)
+		} else {
+			b = append(b, c.columns[i].header...)
+		}
+		b = c.cell(b, mark)
+	}
+	return c.close(b, start)
+}
+
+// row writes the cells of a row.
+func (c *cells) row(b []byte, id string, row *extract.Row) []byte {
+	start := len(b)
+	for i := range c.columns {
+		if i > 0 {
+			b = append(b, c.separator)
+		}
+		mark := len(b)
+		b = c.columns[i].appendText(b, id, row)
+		if len(b) == mark {
+			b = append(b, c.empty...)
+		}
+		b = c.cell(b, mark)
+	}
+	return c.close(b, start)
+}
+
+func (c *cells) cell(b []byte, mark int) []byte {
+	if c.csv {
+		return quoteCell(b, mark)
+	}
+	return flattenCell(b, mark)
+}
+
+// close ends a row. A CSV whose only field is empty has quotes for it: an empty line is passed over.
+func (c *cells) close(b []byte, start int) []byte {
+	if c.csv && len(b) == start {
+		b = append(b, `""`...)
+	}
+	return append(b, c.end...)
+}
+
+func (c *cells) tail(b []byte) []byte { return b }
+
+// frame is what stands around the rows of JSON: nothing of lines, an array of all.
+type frame struct {
+	array bool
+	rows  bool
+}
+
+func (f *frame) head(b []byte) []byte {
+	if f.array {
+		return append(b, '[')
+	}
+	return b
+}
+
+// before stands before each row.
+func (f *frame) before(b []byte) []byte {
+	if !f.array {
+		return b
+	}
+	if f.rows {
+		b = append(b, ',')
+	}
+	f.rows = true
+	return append(b, '\n')
+}
+
+// after stands behind each row.
+func (f *frame) after(b []byte) []byte {
+	if f.array {
+		return b
+	}
+	return append(b, '\n')
+}
+
+func (f *frame) tail(b []byte) []byte {
+	if f.array {
+		return append(b, "\n]\n"...)
+	}
+	return b
+}
+
+// objects makes JSON of columns: an object for each row, by the names of the fields, with null where there is no value and a list
+// where a document has one.
+type objects struct {
+	frame
+	columns []column
+}
+
+func newObjects(f *file, columns []column) *objects {
+	o := &objects{frame: frame{array: f.format == JSON}}
+	seen := map[string]bool{}
+	for _, c := range columns {
+		if !seen[c.name] { // an object has each name once
+			o.columns = append(o.columns, c)
+		}
+		seen[c.name] = true
+	}
+	return o
+}
+
+func (o *objects) row(b []byte, id string, row *extract.Row) []byte {
+	b = append(o.before(b), '{')
+	for i := range o.columns {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		c := &o.columns[i]
+		b = append(b, c.key...)
+		switch c.origin {
+		case fromID:
+			b = append(b, quoted(id)...)
+		case fromDocument:
+			b = appendValue(b, row, c.slot)
+		default:
+			b = append(b, "null"...)
+		}
+	}
+	return o.after(append(b, '}'))
+}
+
+func appendValue(b []byte, row *extract.Row, slot int) []byte {
+	values, list := row.Values[slot], row.Lists[slot]
+	if len(values) == 0 && !list {
+		return append(b, "null"...)
+	}
+	if list || len(values) > 1 {
+		b = append(b, '[')
+	}
+	for i, v := range values {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = extract.AppendCompact(b, v.Of(row.Doc))
+	}
+	if list || len(values) > 1 {
+		b = append(b, ']')
+	}
+	return b
+}
+
+// sources makes JSON of whole documents.
+type sources struct{ frame }
+
+func (s *sources) row(b []byte, _ string, row *extract.Row) []byte {
+	b = s.before(b)
+	if len(row.Values[0]) == 0 {
+		b = append(b, "{}"...)
+	} else {
+		b = extract.AppendCompact(b, row.Values[0][0].Of(row.Doc))
+	}
+	return s.after(b)
+}

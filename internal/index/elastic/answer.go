@@ -1,0 +1,157 @@
+package elastic
+
+import (
+	"encoding/json"
+
+	"tutti/internal/core"
+	"tutti/internal/index"
+)
+
+// arenaBytes is how much an arena takes at a time, at most.
+const arenaBytes = 64 << 10
+
+// arena keeps copies of many small parts of an answer whose own bytes go back to the pool.
+type arena struct {
+	free []byte
+	// hint is how much is needed in all, at most.
+	hint int
+}
+
+func (a *arena) copy(b []byte) []byte {
+	if len(b) > len(a.free) {
+		a.free = make([]byte, max(len(b), min(a.hint, arenaBytes)))
+	}
+	kept := a.free[:len(b):len(b)]
+	a.free = a.free[len(b):]
+	copy(kept, b)
+	return kept
+}
+
+// searchAnswer is the answer to one search. All bytes are those of the reply.
+type searchAnswer struct {
+	point    string
+	timedOut bool
+	// shards is set when the answer says how many of them failed.
+	shards bool
+	failed int64
+	// total is the number of documents that match, when counted is set.
+	total   int64
+	counted bool
+	// hits and aggs read these parts where they stand.
+	hits  func(*cursor)
+	aggs  func(*cursor)
+	found struct{ hits, aggs bool }
+	// cut is set where an answer is asked for without what is empty.
+	cut bool
+
+	fault  []byte
+	status int64
+}
+
+// read reads one search's answer at the cursor.
+func (a *searchAnswer) read(c *cursor) {
+	c.object(func(name []byte) {
+		switch string(name) {
+		case "pit_id":
+			a.point = c.str()
+		case "timed_out":
+			a.timedOut = c.isTrue()
+		case "_shards":
+			a.shards = true
+			c.object(func(name []byte) {
+				if string(name) == "failed" {
+					a.failed = c.count()
+				}
+			})
+		case "hits":
+			c.object(func(name []byte) { a.hitsMember(c, name) })
+		case "aggregations":
+			if a.found.aggs = true; a.aggs != nil {
+				a.aggs(c)
+			}
+		case "error":
+			a.fault = c.raw()
+		case "status":
+			a.status = c.count()
+		}
+	})
+}
+
+func (a *searchAnswer) hitsMember(c *cursor, name []byte) {
+	switch string(name) {
+	case "total":
+		c.object(func(name []byte) {
+			if string(name) == "value" {
+				a.total, a.counted = c.count(), true
+			}
+		})
+	case "hits":
+		if a.found.hits = true; a.hits != nil {
+			a.hits(c)
+		}
+	}
+}
+
+// whole gives the error of an answer that is one, or that leaves something out.
+func (a *searchAnswer) whole(c *cursor) error {
+	switch {
+	case a.fault != nil && !c.bad:
+		return searchFault(int(a.status), a.fault)
+	case c.bad, !a.shards, a.hits != nil && !a.found.hits && !a.cut, a.aggs != nil && !a.found.aggs:
+		return notAsked()
+	case a.timedOut || a.failed > 0:
+		return core.NewError(core.CodeUnavailable, "the index did not answer a search in whole")
+	default:
+		return nil
+	}
+}
+
+// hitsReader reads lists of hits.
+type hitsReader struct {
+	source index.Source
+	// keys is how many keys the order has that hits are given with.
+	keys int
+	// keep gives the bytes that a hit is to have for those of the reply.
+	keep func([]byte) []byte
+	// last is the place of the last hit, with whatever the cluster added to it, in the bytes of the reply.
+	last []byte
+}
+
+func (r *hitsReader) read(c *cursor) []index.Hit {
+	var hits []index.Hit
+	c.array(func() {
+		var hit index.Hit
+		c.object(func(name []byte) {
+			switch string(name) {
+			case "_id":
+				hit.ID = c.str()
+			case "_source":
+				hit.Source = r.keep(c.raw())
+			case "sort":
+				from := c.at
+				hit.Sort = readSort(c, r.keys, r.keep)
+				r.last = c.data[from:c.at]
+			}
+		})
+		if hit.Source == nil && !r.source.None {
+			hit.Source = []byte("{}") // nothing of it was asked for, or the index keeps none
+		}
+		hits = append(hits, hit)
+	})
+	return hits
+}
+
+func readSort(c *cursor, keys int, keep func([]byte) []byte) []json.RawMessage {
+	if keys == 0 {
+		c.raw()
+		return nil
+	}
+	sort := make([]json.RawMessage, 0, keys)
+	c.array(func() {
+		raw := c.raw()
+		if len(sort) < keys {
+			sort = append(sort, keep(raw))
+		}
+	})
+	return sort
+}

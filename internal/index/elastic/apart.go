@@ -1,0 +1,108 @@
+package elastic
+
+import (
+	"context"
+	"slices"
+
+	"tutti/internal/index"
+)
+
+// finish gives what was found to those who asked, after asking again where one answer had no room for it.
+func (x *Index) finish(ctx context.Context, alias string, p *inquiry) error {
+	for _, s := range slices.Clone(p.searches) {
+		if s.fault != nil {
+			if err := x.apart(ctx, alias, p, s); err != nil {
+				return err
+			}
+		}
+		for _, task := range s.facets {
+			if err := x.complete(ctx, alias, p, s, task); err != nil {
+				return err
+			}
+			for _, result := range task.results {
+				*result = task.into
+			}
+		}
+	}
+	return nil
+}
+
+// apart asks what s asked in several searches, as one answer would hold too many buckets: the values of each facet by
+// themselves, each histogram by itself, and the rest of all.
+func (x *Index) apart(ctx context.Context, alias string, p *inquiry, s *search) error {
+	rest := &search{filter: s.filter, totals: s.totals}
+	pieces := []*search{rest}
+	parts := make([][]*facetTask, len(s.facets))
+	add := func(place int, to *search, f *index.Facet) {
+		task := &facetTask{facetReader: facetReader{facet: f, into: emptyFacet(f)}}
+		to.facets = append(to.facets, task)
+		parts[place] = append(parts[place], task)
+	}
+	for i, task := range s.facets {
+		remaining := *task.facet
+		remaining.Buckets, remaining.Histogram = nil, 0
+		if len(p.facetBody(nil, "", &remaining)) > 0 {
+			add(i, rest, &remaining)
+		}
+		for _, single := range singles(task.facet) {
+			piece := &search{filter: s.filter}
+			add(i, piece, single)
+			pieces = append(pieces, piece)
+		}
+	}
+	filter := p.filter.write(nil, s.filter)
+	for _, piece := range pieces {
+		p.writeCounts(piece, filter)
+	}
+	if err := x.ask(ctx, alias, pieces); err != nil {
+		return err
+	}
+	if rest.fault != nil {
+		return rest.fault
+	}
+	for _, piece := range pieces[1:] {
+		only := piece.facets[0]
+		if piece.fault == nil {
+			continue
+		}
+		if only.facet.Buckets == nil {
+			return tooManyIntervals(only.facet)
+		}
+		only.more = true
+	}
+	for i, task := range s.facets {
+		for _, part := range parts[i] {
+			if err := x.complete(ctx, alias, p, s, part); err != nil {
+				return err
+			}
+			task.merge(part)
+		}
+	}
+	return nil
+}
+
+// singles gives those parts of a facet that are asked by themselves.
+func singles(f *index.Facet) []*index.Facet {
+	var found []*index.Facet
+	if f.Buckets != nil && countable(f.Field) {
+		found = append(found, &index.Facet{Field: f.Field, Elements: f.Elements, Buckets: f.Buckets})
+	}
+	if f.Histogram != 0 && measured(f.Field) {
+		found = append(found, &index.Facet{Field: f.Field, Elements: f.Elements, Histogram: f.Histogram})
+	}
+	return found
+}
+
+// merge adds the answer of a part to t's.
+func (t *facetTask) merge(part *facetTask) {
+	switch {
+	case part.facet.Buckets != nil:
+		t.into.Buckets = part.into.Buckets
+	case part.facet.Histogram != 0:
+		t.into.Histogram = part.into.Histogram
+	default:
+		buckets, histogram := t.into.Buckets, t.into.Histogram
+		t.into = part.into
+		t.into.Buckets, t.into.Histogram = buckets, histogram
+	}
+}

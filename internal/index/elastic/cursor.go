@@ -1,0 +1,223 @@
+package elastic
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+)
+
+// cursor reads the cluster's answers from front to back without decoding what is handed on as it is. A fault makes it bad, and
+// a bad cursor reads nothing more.
+type cursor struct {
+	data []byte
+	at   int
+	bad  bool
+}
+
+// peek gives the next byte that is no white space, 0 at the end.
+func (c *cursor) peek() byte {
+	for ; !c.bad && c.at < len(c.data); c.at++ {
+		switch b := c.data[c.at]; b {
+		case ' ', '\t', '\r', '\n':
+		default:
+			return b
+		}
+	}
+	return 0
+}
+
+// take reads one byte, if it is next.
+func (c *cursor) take(b byte) bool {
+	if c.peek() != b {
+		return false
+	}
+	c.at++
+	return true
+}
+
+// object reads an object and calls member at each of its values, with the name as it is written. What member does not read is
+// passed over.
+func (c *cursor) object(member func(name []byte)) {
+	if !c.take('{') {
+		c.bad = true
+		return
+	}
+	if c.take('}') {
+		return
+	}
+	for !c.bad {
+		name := c.text()
+		if !c.take(':') {
+			c.bad = true
+			return
+		}
+		c.peek()
+		from := c.at
+		member(name)
+		if c.at == from {
+			c.raw()
+		}
+		if c.take('}') {
+			return
+		}
+		if !c.take(',') {
+			c.bad = true
+		}
+	}
+}
+
+// array reads an array and calls element at each of its values. What element does not read is passed over.
+func (c *cursor) array(element func()) {
+	if !c.take('[') {
+		c.bad = true
+		return
+	}
+	if c.take(']') {
+		return
+	}
+	for !c.bad {
+		c.peek()
+		from := c.at
+		element()
+		if c.at == from {
+			c.raw()
+		}
+		if c.take(']') {
+			return
+		}
+		if !c.take(',') {
+			c.bad = true
+		}
+	}
+}
+
+// text reads a string and gives what stands between its quotes.
+func (c *cursor) text() []byte {
+	if !c.take('"') {
+		c.bad = true
+		return nil
+	}
+	from := c.at
+	for i := from; i < len(c.data); i++ {
+		switch c.data[i] {
+		case '"':
+			c.at = i + 1
+			return c.data[from:i]
+		case '\\':
+			i++
+		}
+	}
+	c.at, c.bad = len(c.data), true
+	return nil
+}
+
+// str reads a string and gives it decoded.
+func (c *cursor) str() string {
+	if c.peek() != '"' {
+		c.bad = true
+		return ""
+	}
+	return decoded(c.raw())
+}
+
+// decoded gives the text of a string as it is written, quotes included; "" for anything else.
+func decoded(raw []byte) string {
+	if len(raw) < 2 {
+		return ""
+	}
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw[1 : len(raw)-1])
+	}
+	var s string
+	if json.Unmarshal(raw, &s) != nil {
+		return ""
+	}
+	return s
+}
+
+// raw reads any value and gives it as it is written.
+func (c *cursor) raw() []byte {
+	switch c.peek() {
+	case '"':
+		from := c.at
+		c.text()
+		return c.data[from:c.at]
+	case '{', '[':
+		return c.container()
+	case 0:
+		c.bad = true
+		return nil
+	default:
+		return c.scalar()
+	}
+}
+
+// container reads an object or an array, of which only where it ends is looked at.
+func (c *cursor) container() []byte {
+	data, depth := c.data[c.at:], 0
+	for i := 0; i < len(data); i++ {
+		switch b := data[i]; {
+		case b == '"':
+			for i++; i < len(data) && data[i] != '"'; i++ {
+				if data[i] == '\\' {
+					i++
+				}
+			}
+		case b|0x20 == '{': // or [
+			depth++
+		case b|0x20 == '}': // or ]
+			if depth--; depth == 0 {
+				c.at += i + 1
+				return data[:i+1]
+			}
+		}
+	}
+	c.at, c.bad = len(c.data), true
+	return nil
+}
+
+// scalar reads a number, true, false or null.
+func (c *cursor) scalar() []byte {
+	from := c.at
+	for c.at < len(c.data) {
+		switch c.data[c.at] {
+		case ',', '}', ']', ':', ' ', '\t', '\r', '\n':
+		case '"', '{', '[':
+			c.bad = true
+			return nil
+		default:
+			c.at++
+			continue
+		}
+		break
+	}
+	if c.at == from {
+		c.bad = true
+	}
+	return c.data[from:c.at]
+}
+
+// count reads a number of things.
+func (c *cursor) count() int64 {
+	n, err := strconv.ParseInt(string(c.raw()), 10, 64)
+	if err != nil {
+		c.bad = true
+	}
+	return n
+}
+
+// number reads a number; 0 for null.
+func (c *cursor) number() float64 {
+	raw := c.raw()
+	if string(raw) == "null" {
+		return 0
+	}
+	v, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil {
+		c.bad = true
+	}
+	return v
+}
+
+// isTrue reads a value and tells whether it is true.
+func (c *cursor) isTrue() bool { return string(c.raw()) == "true" }

@@ -1,0 +1,302 @@
+package elastic
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"tutti/internal/core"
+	"tutti/internal/index"
+	"tutti/internal/index/query"
+)
+
+// facetReader reads what was asked of one facet.
+type facetReader struct {
+	facet *index.Facet
+	// into has what is found.
+	into index.FacetResult
+	// more is set when there are more buckets than were given, though they were asked for.
+	more bool
+	// after is the key behind which the next page of buckets begins, as it is written.
+	after []byte
+	keep  func([]byte) []byte
+	err   error
+}
+
+// readFacets reads the aggregations of a search, whose facets have their places in readers as their names.
+func readFacets(c *cursor, readers []*facetReader) {
+	c.object(func(name []byte) {
+		if len(name) < 2 || name[0] != facetPrefix {
+			return
+		}
+		digits := len(name)
+		if last := name[digits-1]; last < '0' || last > '9' {
+			digits--
+		}
+		place, err := strconv.Atoi(string(name[1:digits]))
+		if err != nil || place < 0 || place >= len(readers) {
+			return
+		}
+		if digits < len(name) {
+			readers[place].part(c, name[digits:])
+		} else {
+			c.object(func(name []byte) { readers[place].part(c, name) })
+		}
+	})
+}
+
+// part reads an aggregation of a name.
+func (r *facetReader) part(c *cursor, name []byte) {
+	if string(name) == namedElements {
+		c.object(func(name []byte) { r.part(c, name) })
+		return
+	}
+	if len(name) != 1 {
+		return
+	}
+	switch name[0] {
+	case partTerms, partPage:
+		r.buckets(c)
+	case partMissing:
+		r.into.Missing = documentCount(c)
+	case partCardinality:
+		c.object(func(name []byte) {
+			if string(name) == "value" {
+				r.into.Cardinality = c.count()
+			}
+		})
+	case partStats:
+		r.stats(c)
+	case partHistogram:
+		r.histogram(c)
+	case partRanges:
+		r.ranges(c)
+	}
+}
+
+// documentCount reads an aggregation of which only the count matters.
+func documentCount(c *cursor) int64 {
+	var n int64
+	c.object(func(name []byte) {
+		if string(name) == "doc_count" {
+			n = c.count()
+		}
+	})
+	return n
+}
+
+// buckets reads the buckets of values, appending them to those of earlier pages.
+func (r *facetReader) buckets(c *cursor) {
+	others := int64(0)
+	c.object(func(name []byte) {
+		switch string(name) {
+		case "buckets":
+			c.array(func() { r.into.Buckets = append(r.into.Buckets, r.bucket(c)) })
+		case "sum_other_doc_count":
+			others = c.count()
+		case "after_key":
+			r.after = bytes.Clone(c.raw())
+		}
+	})
+	r.more = others > 0 && r.facet.Buckets.Max > len(r.into.Buckets)
+	if r.facet.Field.Type == typeIP && !r.more {
+		r.into.Buckets = sorted(r.facet, r.into.Buckets)
+	}
+}
+
+func (r *facetReader) bucket(c *cursor) index.Bucket {
+	var b index.Bucket
+	if n := len(r.facet.Buckets.Filters); n > 0 {
+		b.Filters = make([]int64, n)
+	}
+	nested := r.facet.Field.Row() != ""
+	c.object(func(name []byte) {
+		switch string(name) {
+		case "key":
+			if c.peek() == '{' { // of a page
+				c.object(func([]byte) { b.Key = r.key(c.raw()) })
+				return
+			}
+			b.Key = r.key(c.raw())
+		case "key_as_string":
+			if r.facet.Field.Type == "boolean" {
+				b.Key = c.str()
+			}
+		case "doc_count":
+			if !nested {
+				b.Count = c.count()
+			}
+		case namedDocuments:
+			b.Count = documentCount(c)
+		case namedBelow:
+			c.object(func(name []byte) { r.below(c, name, &b) })
+		default:
+			r.below(c, name, &b)
+		}
+	})
+	return b
+}
+
+// below reads what was asked of the documents of a bucket.
+func (r *facetReader) below(c *cursor, name []byte, b *index.Bucket) {
+	if string(name) == namedTopHits {
+		c.object(func([]byte) { // hits
+			c.object(func(name []byte) {
+				if string(name) == "hits" {
+					hits := hitsReader{source: r.facet.Buckets.TopSource, keep: r.keep}
+					b.TopHits = hits.read(c)
+				}
+			})
+		})
+		return
+	}
+	if digits, ok := bytes.CutPrefix(name, []byte(namedFilter)); ok {
+		if i, err := strconv.Atoi(string(digits)); err == nil && i >= 0 && i < len(b.Filters) {
+			b.Filters[i] = documentCount(c)
+		}
+	}
+}
+
+// key gives a bucket's key as Bucket.Key says it.
+func (r *facetReader) key(raw []byte) string {
+	switch {
+	case len(raw) > 0 && raw[0] == '"':
+		return decoded(raw)
+	case bytes.ContainsAny(raw, ".eE") && raw[0] != 't' && raw[0] != 'f':
+		v, err := strconv.ParseFloat(string(raw), 64)
+		if err != nil {
+			return string(raw)
+		}
+		return query.Literal(v + 0) // of the two zeros the one without a sign
+	default:
+		return string(raw)
+	}
+}
+
+// sorted puts buckets in the port's order and leaves out those beyond what was asked for.
+func sorted(f *index.Facet, buckets []index.Bucket) []index.Bucket {
+	numeric := query.Keyed(f.Field.Type) && f.Field.Type != "boolean"
+	slices.SortFunc(buckets, func(a, b index.Bucket) int {
+		if byCount := cmp.Compare(b.Count, a.Count); byCount != 0 {
+			return byCount
+		}
+		if numeric {
+			return compareNumbers(f.Field, a.Key, b.Key)
+		}
+		return cmp.Compare(a.Key, b.Key)
+	})
+	return buckets[:min(len(buckets), f.Buckets.Max)]
+}
+
+// compareNumbers compares two literals, of integers exactly.
+func compareNumbers(f query.Field, a, b string) int {
+	if query.Dated(f.Type) {
+		f.Type = "long"
+	}
+	left, _ := query.Key(f, a)
+	right, _ := query.Key(f, b)
+	return cmp.Compare(left, right)
+}
+
+func (r *facetReader) stats(c *cursor) {
+	s := &r.into.Stats
+	c.object(func(name []byte) {
+		switch string(name) {
+		case "count":
+			s.Count = c.count()
+		case "min":
+			s.Min = c.number()
+		case "max":
+			s.Max = c.number()
+		case "avg":
+			s.Avg = c.number()
+		case "sum":
+			s.Sum = c.number()
+		}
+	})
+}
+
+// histogram reads the intervals that have documents, and adds the empty ones between them.
+func (r *facetReader) histogram(c *cursor) {
+	var found []index.Interval
+	endless := false
+	r.rows(c, func(raw []byte, documents int64) {
+		key, err := strconv.ParseFloat(string(raw), 64)
+		if err != nil || math.IsInf(key, 0) {
+			endless = true // "Infinity": a value divided by the interval is beyond all numbers
+			return
+		}
+		found = append(found, index.Interval{Key: key, Count: documents})
+	})
+	if len(found) == 0 && !endless {
+		return
+	}
+	if !endless {
+		slices.SortFunc(found, func(a, b index.Interval) int { return cmp.Compare(a.Key, b.Key) })
+		r.into.Histogram, endless = filled(found, r.facet.Histogram)
+	}
+	if endless {
+		r.err = tooManyIntervals(r.facet)
+	}
+}
+
+// filled gives all intervals from the first found to the last; true when they would be too many.
+func filled(found []index.Interval, width float64) ([]index.Interval, bool) {
+	first := math.Round(found[0].Key / width)
+	count := math.Round(found[len(found)-1].Key/width) - first + 1
+	if !(count <= index.MaxIntervals) {
+		return nil, true
+	}
+	all := make([]index.Interval, int(count))
+	for i := range all {
+		all[i].Key = (first + float64(i)) * width
+	}
+	for _, f := range found {
+		at := int(math.Round(f.Key/width) - first)
+		all[at].Count += f.Count
+	}
+	return all, false
+}
+
+func tooManyIntervals(f *index.Facet) error {
+	return core.NewError(core.CodeInvalid, fmt.Sprintf("a histogram of %s with intervals of %s would have more than %d of them",
+		f.Field.Path, query.Literal(f.Histogram), index.MaxIntervals))
+}
+
+func (r *facetReader) ranges(c *cursor) {
+	r.rows(c, func(raw []byte, documents int64) {
+		if place, err := strconv.Atoi(decoded(raw)); err == nil && place >= 0 && place < len(r.into.Ranges) {
+			r.into.Ranges[place] = documents
+		}
+	})
+}
+
+// rows reads the buckets of numbers and calls each with their keys, as they are written, and counts of documents.
+func (r *facetReader) rows(c *cursor, each func(key []byte, documents int64)) {
+	nested := r.facet.Field.Row() != ""
+	c.object(func(name []byte) {
+		if string(name) != "buckets" {
+			return
+		}
+		c.array(func() {
+			var key []byte
+			var documents int64
+			c.object(func(name []byte) {
+				switch string(name) {
+				case "key":
+					key = c.raw()
+				case "doc_count":
+					if !nested {
+						documents = c.count()
+					}
+				case namedDocuments:
+					documents = documentCount(c)
+				}
+			})
+			each(key, documents)
+		})
+	})
+}

@@ -1,0 +1,257 @@
+package elastic
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"tutti/internal/core"
+	"tutti/internal/index"
+)
+
+// facetPrefix begins the name of a facet's aggregation, before its place in the search.
+const facetPrefix = 'a'
+
+// checkSearch refuses what the cluster cannot answer.
+func checkSearch(reqs []index.SearchRequest) error {
+	for i := range reqs {
+		if h := reqs[i].Hits; h != nil {
+			if err := checkHits(h); err != nil {
+				return err
+			}
+		}
+		for j := range reqs[i].Facets {
+			if err := checkFacet(&reqs[i].Facets[j]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func checkHits(h *index.HitsRequest) error {
+	if h.From < 0 || h.Size < 0 || h.From > index.MaxWindow || h.Size > index.MaxWindow || h.From+h.Size > index.MaxWindow {
+		return core.NewError(core.CodeInvalid, fmt.Sprintf("the documents asked for must lie within the first %d", index.MaxWindow))
+	}
+	if h.After != nil {
+		if len(h.After) != len(h.Sort) {
+			return core.NewError(core.CodeInvalid, "the place from which to go on needs one value for each key of the order")
+		}
+		for _, value := range h.After {
+			if !scalar(value) {
+				return core.NewError(core.CodeInvalid, "the place from which to go on is not one that was given with a document")
+			}
+		}
+	}
+	return checkSorts(h.Sort)
+}
+
+// scalar tells whether raw is one JSON value that is no container.
+func scalar(raw json.RawMessage) bool {
+	raw = bytes.TrimSpace(raw)
+	return len(raw) > 0 && raw[0] != '{' && raw[0] != '[' && json.Valid(raw)
+}
+
+// newResults makes the answers to reqs, still empty.
+func newResults(reqs []index.SearchRequest) []index.SearchResult {
+	results := make([]index.SearchResult, len(reqs))
+	for i := range reqs {
+		results[i].Facets = newFacetResults(reqs[i].Facets)
+	}
+	return results
+}
+
+func newFacetResults(facets []index.Facet) []index.FacetResult {
+	if facets == nil {
+		return nil
+	}
+	results := make([]index.FacetResult, len(facets))
+	for i := range facets {
+		results[i] = emptyFacet(&facets[i])
+	}
+	return results
+}
+
+func emptyFacet(f *index.Facet) index.FacetResult {
+	var r index.FacetResult
+	if f.Ranges != nil {
+		r.Ranges = make([]int64, len(f.Ranges))
+	}
+	return r
+}
+
+// inquiry is the searches that answer a list of requests.
+type inquiry struct {
+	filter   filterWriter
+	identity string
+	searches []*search
+	results  []index.SearchResult
+}
+
+// counting is the search of counts of one filter, before it is written.
+type counting struct {
+	*search
+	filter []byte
+}
+
+// make fills p. Counts stand apart from documents, one search for each distinct filter: the cluster keeps the answers
+// of those alone that give no documents, and counts all documents there anyway.
+func (p *inquiry) make(reqs []index.SearchRequest) {
+	filters := make([][]byte, len(reqs))
+	var counts []*counting
+	for i := range reqs {
+		filters[i] = p.filter.write(nil, reqs[i].Filter)
+		if hits := wanted(reqs[i].Hits); len(reqs[i].Facets) == 0 && (hits || !reqs[i].Total) {
+			continue
+		}
+		of := countingOf(counts, filters[i])
+		if of == nil {
+			of = &counting{search: &search{filter: reqs[i].Filter}, filter: filters[i]}
+			counts = append(counts, of)
+		}
+		p.addFacets(of.search, reqs[i].Facets, p.results[i].Facets)
+	}
+	for i := range reqs {
+		result := &p.results[i]
+		of := countingOf(counts, filters[i])
+		if reqs[i].Total && of != nil {
+			of.totals = append(of.totals, result)
+		}
+		if wanted(reqs[i].Hits) {
+			p.addHits(&reqs[i], filters[i], result, reqs[i].Total && of == nil)
+		}
+	}
+	for _, of := range counts {
+		if len(of.facets) == 0 && len(of.totals) == 0 {
+			continue
+		}
+		p.writeCounts(of.search, of.filter)
+		p.searches = append(p.searches, of.search)
+	}
+}
+
+// wanted tells whether documents are asked for.
+func wanted(h *index.HitsRequest) bool { return h != nil && h.Size > 0 }
+
+func countingOf(all []*counting, filter []byte) *counting {
+	for _, one := range all {
+		if bytes.Equal(one.filter, filter) {
+			return one
+		}
+	}
+	return nil
+}
+
+// addFacets adds facets to a search of counts. Equal ones are asked once.
+func (p *inquiry) addFacets(s *search, facets []index.Facet, results []index.FacetResult) {
+	for i := range facets {
+		asked := p.facetBody(nil, "", &facets[i])
+		if len(asked) == 0 {
+			continue // the field's type has nothing to give
+		}
+		task := equalTask(s.facets, asked, &facets[i])
+		if task == nil {
+			task = &facetTask{asked: asked}
+			task.facet, task.into = &facets[i], emptyFacet(&facets[i])
+			s.facets = append(s.facets, task)
+		}
+		task.results = append(task.results, &results[i])
+	}
+}
+
+// equalTask gives the task of a facet that asks for the same. Ranges without values are not written, so they are compared by
+// their number as well.
+func equalTask(tasks []*facetTask, asked []byte, f *index.Facet) *facetTask {
+	for _, task := range tasks {
+		if bytes.Equal(task.asked, asked) && len(task.facet.Ranges) == len(f.Ranges) {
+			return task
+		}
+	}
+	return nil
+}
+
+func (p *inquiry) facetBody(dst []byte, name string, f *index.Facet) []byte {
+	w := facetWriter{filter: &p.filter, identity: p.identity}
+	return w.write(dst, name, f)
+}
+
+// writeCounts makes the body of a search of counts.
+func (p *inquiry) writeCounts(s *search, filter []byte) {
+	s.body = append(s.body, `{"size":0,"track_total_hits":true,"query":`...)
+	s.body = append(s.body, filter...)
+	if len(s.facets) > 0 {
+		s.body = append(s.body, `,"aggs":{`...)
+		for i, task := range s.facets {
+			if i > 0 {
+				s.body = append(s.body, ',')
+			}
+			s.body = p.facetBody(s.body, string(facetPrefix)+strconv.Itoa(i), task.facet)
+		}
+		s.body = append(s.body, '}')
+	}
+	s.body = append(s.body, '}')
+}
+
+// addHits adds the search of a request's documents.
+func (p *inquiry) addHits(req *index.SearchRequest, filter []byte, into *index.SearchResult, total bool) {
+	h := req.Hits
+	task := &hitsTask{request: h, into: into, identity: -1}
+	s := &search{filter: req.Filter, hits: task}
+	if total {
+		s.totals = []*index.SearchResult{into}
+	}
+	b := append([]byte(nil), `{"size":`...)
+	b = strconv.AppendInt(b, int64(h.Size), 10)
+	if h.From > 0 && h.After == nil {
+		b = append(b, `,"from":`...)
+		b = strconv.AppendInt(b, int64(h.From), 10)
+	}
+	b = append(b, `,"track_total_hits":`...)
+	b = strconv.AppendBool(b, total)
+	b = append(b, `,"query":`...)
+	b = append(b, filter...)
+	b = append(b, `,"sort":`...)
+	if len(h.Sort) == 0 {
+		b = append(b, `["_doc"]`...)
+	} else {
+		b = appendSorts(b, h.Sort, p.identity)
+		task.identity = identityKey(h.Sort, p.identity)
+	}
+	if len(h.After) > 0 {
+		b = append(b, `,"search_after":[`...)
+		for i, value := range h.After {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(b, flat(value)...)
+		}
+		b = append(b, ']')
+	}
+	b = appendSource(b, h.Source)
+	s.body = append(b, '}')
+	p.searches = append(p.searches, s)
+}
+
+// flat gives a value without line feeds around it, which would end the search among others.
+func flat(value json.RawMessage) []byte { return bytes.TrimSpace(value) }
+
+// identityKey gives the place of the key that stands for ids by a field, -1 for none.
+func identityKey(sorts []index.Sort, identity string) int {
+	for i, s := range sorts {
+		if s.Field.Path == idPath && identity != seqNo {
+			return i
+		}
+	}
+	return -1
+}
+
+// misled tells whether the field that was to hold the ids of documents holds something else.
+func (p *inquiry) misled() bool {
+	for _, s := range p.searches {
+		if s.hits != nil && s.hits.misled {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,227 @@
+package elastic
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"tutti/internal/core"
+	"tutti/internal/index"
+	"tutti/internal/index/query"
+)
+
+const (
+	// seqNo orders documents by when they were last written: no two of a shard have the same.
+	seqNo = "_seq_no"
+	// noField is a path that no mapping has: all documents are equal by it.
+	noField = "_tutti_nothing"
+	// identityKept is how long it is believed that an alias has no field that holds the documents' ids.
+	identityKept = time.Minute
+	// identitySample is how many documents are looked at to find such a field.
+	identitySample = 10
+)
+
+// identity is the field that stands for a document's id where documents are put in order. The cluster does not sort by
+// _id itself (indices.id_field_data.enabled is off by default, and would cost memory for every id), but most documents hold
+// their id in a field. Where none is known it is seqNo, which gives an order, though not that of the ids, in which no document
+// of an alias with one shard is equal to another.
+type identity struct {
+	field string
+	// until is when it is looked for anew, zero for never.
+	until time.Time
+}
+
+// identityOf gives the name of the field that stands for the ids of alias.
+func (x *Index) identityOf(ctx context.Context, alias string) (string, error) {
+	st := x.state(alias)
+	if known := st.identity.Load(); known != nil && (known.until.IsZero() || x.now().Before(known.until)) {
+		return known.field, nil
+	}
+	learned := &identity{field: seqNo, until: x.now().Add(identityKept)}
+	names, some, err := x.holdIDs(ctx, alias)
+	if err != nil || !some { // of an alias without documents nothing is learned
+		return seqNo, err
+	}
+	if len(names) > 0 {
+		mappings, err := x.fetchMappings(ctx, alias)
+		if err != nil {
+			return "", ofSearch(err)
+		}
+		for _, name := range names {
+			if allKeywords(mappings, name) {
+				learned = &identity{field: name}
+				break
+			}
+		}
+	}
+	st.identity.Store(learned)
+	return learned.field, nil
+}
+
+// holdIDs gives the names of those members at the top of documents that hold the document's id, in some documents of alias that are
+// at hand, and whether there are any. Whether they do in all is looked at where documents are given in that order.
+func (x *Index) holdIDs(ctx context.Context, alias string) (names []string, some bool, err error) {
+	into := x.buffer()
+	defer x.recycle(into)
+	body := []byte(`{"size":` + strconv.Itoa(identitySample) + `,"track_total_hits":false,"query":` + matchAll + `,"sort":["_doc"]}`)
+	reply, err := x.client.do(ctx, request{method: http.MethodPost, path: "/" + alias + "/_search", query: searchQuery, body: body, into: into})
+	if err != nil {
+		return nil, false, ofSearch(err)
+	}
+	var hits []index.Hit
+	r := hitsReader{keep: func(b []byte) []byte { return b }}
+	c := cursor{data: reply.body}
+	a := searchAnswer{hits: func(c *cursor) { hits = r.read(c) }}
+	a.read(&c)
+	if err := a.whole(&c); err != nil {
+		return nil, false, err
+	}
+	votes := make(map[string]int)
+	for _, hit := range hits {
+		source := cursor{data: hit.Source}
+		source.object(func(name []byte) {
+			if source.peek() == '"' && source.str() == hit.ID {
+				votes[string(name)]++
+			}
+		})
+	}
+	maps.DeleteFunc(votes, func(_ string, n int) bool { return n < len(hits) })
+	return slices.Sorted(maps.Keys(votes)), len(hits) > 0, nil
+}
+
+// allKeywords tells whether a name is that of a keyword in all mappings.
+func allKeywords(mappings map[string]json.RawMessage, name string) bool {
+	for _, raw := range mappings {
+		var mapped struct {
+			Properties map[string]struct {
+				Type       string `json:"type"`
+				Normalizer string `json:"normalizer"`
+			} `json:"properties"`
+		}
+		if json.Unmarshal(raw, &mapped) != nil || mapped.Properties[name].Type != "keyword" || mapped.Properties[name].Normalizer != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// distrust makes seqNo stand for the ids of alias for good: the field that was believed to hold them does not.
+func (x *Index) distrust(alias string) {
+	x.state(alias).identity.Store(&identity{field: seqNo})
+}
+
+// needsIdentity tells whether a request's order goes by the documents' ids.
+func needsIdentity(sorts []index.Sort) bool {
+	for _, s := range sorts {
+		if s.Field.Path == idPath {
+			return true
+		}
+	}
+	return false
+}
+
+// checkSorts refuses orders that the cluster does not have.
+func checkSorts(sorts []index.Sort) error {
+	for _, s := range sorts {
+		if err := refuseAnalyzed(s.Field); err != nil {
+			return err
+		}
+		if !countable(s.Field) {
+			continue
+		}
+		switch s.Mode {
+		case "", "min", "max":
+		case "sum", "avg", "median":
+			if !query.Keyed(s.Field.Type) {
+				return core.NewError(core.CodeInvalid, "the field "+s.Field.Path+" holds texts, which have a min and a max alone to sort by")
+			}
+			if s.Mode == "median" && s.Field.Row() != "" {
+				return core.NewError(core.CodeInvalid, "the values of "+s.Field.Path+" are in nested elements, whose median cannot be sorted by")
+			}
+		default:
+			return core.NewError(core.CodeInvalid, "the mode of sorting by "+s.Field.Path+" is none of min, max, sum, avg and median")
+		}
+	}
+	return nil
+}
+
+// appendSorts appends an order, with one key for each of sorts.
+func appendSorts(dst []byte, sorts []index.Sort, identity string) []byte {
+	dst = append(dst, '[')
+	for i, s := range sorts {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendSort(dst, s, identity)
+	}
+	return append(dst, ']')
+}
+
+func appendSort(dst []byte, s index.Sort, identity string) []byte {
+	name, unmapped := s.Field.Path, unmappedType(s.Field)
+	known := countable(s.Field)
+	switch {
+	case s.Field.Path == idPath:
+		name = identity
+	case !known:
+		name = noField
+	}
+	dst = append(dst, '{')
+	dst = appendString(dst, name)
+	dst = append(dst, `:{"order":"`...)
+	if s.Descending {
+		dst = append(dst, `desc"`...)
+	} else {
+		dst = append(dst, `asc"`...)
+	}
+	if s.MissingFirst {
+		dst = append(dst, `,"missing":"_first"`...)
+	}
+	if known && s.Mode != "" {
+		dst = append(dst, `,"mode":"`...)
+		dst = append(dst, s.Mode...)
+		dst = append(dst, '"')
+	}
+	switch s.Field.Type {
+	case "byte", "short", "integer", dateNanos:
+		// Else what has no value is the least or the highest integer, and 1970 of dates, which a value can be.
+		dst = append(dst, `,"numeric_type":"long"`...)
+	}
+	if name != seqNo {
+		dst = append(dst, `,"unmapped_type":"`...)
+		dst = append(dst, unmapped...)
+		dst = append(dst, '"')
+	}
+	if known {
+		dst = appendNestedPaths(dst, s.Field.Nested)
+	}
+	return append(dst, "}}"...)
+}
+
+// appendNestedPaths appends the way down to nested values, one level inside of the other.
+func appendNestedPaths(dst []byte, paths []string) []byte {
+	for _, path := range paths {
+		dst = append(dst, `,"nested":{"path":`...)
+		dst = appendString(dst, path)
+	}
+	for range paths {
+		dst = append(dst, '}')
+	}
+	return dst
+}
+
+// unmappedType gives the type that a field has in an index that does not have it.
+func unmappedType(f query.Field) string {
+	switch {
+	case f.Type == "scaled_float":
+		return "double"
+	case query.Keyed(f.Type), f.Type == typeIP:
+		return f.Type
+	default:
+		return "keyword"
+	}
+}

@@ -1,0 +1,129 @@
+package elastic
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"strconv"
+
+	"tutti/internal/core"
+	"tutti/internal/index"
+	"tutti/internal/index/query"
+)
+
+const (
+	// streamFirst and streamMost are how many documents the first page of a stream has, and any other at most.
+	streamFirst = 100
+	streamMost  = 1000
+	// streamBytes is how large a page shall be at most, judged by the page before it.
+	streamBytes = 16 << 20
+)
+
+// Stream calls each with pages of documents of one point in time, which is given back at the end, also when ctx has ended.
+func (x *Index) Stream(ctx context.Context, alias string, req index.StreamRequest, each func([]index.Hit) error) error {
+	if alias == "" {
+		return core.NewError(core.CodeInvalid, "the index has no name")
+	}
+	leave, err := x.enter(alias)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if err := checkSorts(req.Sort); err != nil {
+		return err
+	}
+	s, err := x.newStream(ctx, alias, req)
+	if err != nil {
+		return err
+	}
+	if s.point, err = x.openPoint(ctx, alias); err != nil {
+		return ofSearch(err)
+	}
+	defer func() { x.closePoint(ctx, s.point) }()
+	into := x.buffer()
+	defer func() { x.recycle(into) }()
+	for size := streamFirst; ; {
+		into.Reset()
+		hits, err := s.page(ctx, size, into)
+		if err != nil {
+			return err
+		}
+		if len(hits) > 0 {
+			if err := each(hits); err != nil {
+				return err
+			}
+		}
+		if len(hits) < size {
+			return nil
+		}
+		size = max(1, min(streamMost, streamBytes/(into.Len()/len(hits)+1)))
+	}
+}
+
+// stream is one Stream on its way.
+type stream struct {
+	x   *Index
+	req index.StreamRequest
+	// head and tail are the parts of the body before and behind what changes from page to page.
+	head, tail []byte
+	point      string
+	after      []byte
+}
+
+func (x *Index) newStream(ctx context.Context, alias string, req index.StreamRequest) (*stream, error) {
+	s := &stream{x: x, req: req}
+	var w filterWriter
+	var err error
+	if w.values, err = x.valuesOf(ctx, alias, []*query.Node{req.Filter}); err != nil {
+		return nil, err
+	}
+	identity := seqNo
+	if needsIdentity(req.Sort) {
+		if identity, err = x.identityOf(ctx, alias); err != nil {
+			return nil, err
+		}
+	}
+	s.head = append(s.head, `{"track_total_hits":false,"query":`...)
+	s.head = w.write(s.head, req.Filter)
+	s.head = append(s.head, `,"sort":`...)
+	if len(req.Sort) == 0 {
+		s.head = append(s.head, `["_shard_doc"]`...)
+	} else {
+		s.head = appendSorts(s.head, req.Sort, identity) // the cluster ends it with _shard_doc
+	}
+	s.tail = append(appendSource(nil, req.Source), '}')
+	return s, w.err
+}
+
+// page reads the next page into a buffer, whose bytes the hits share.
+func (s *stream) page(ctx context.Context, size int, into *bytes.Buffer) ([]index.Hit, error) {
+	body := append([]byte(nil), s.head...)
+	body = append(body, `,"size":`...)
+	body = strconv.AppendInt(body, int64(size), 10)
+	body = appendPoint(body, s.point)
+	if s.after != nil {
+		body = append(body, `,"search_after":`...)
+		body = append(body, s.after...)
+	}
+	body = append(body, s.tail...)
+	reply, err := s.x.client.do(ctx, request{method: http.MethodPost, path: "/_search", query: searchQuery, body: body, into: into})
+	if err != nil {
+		return nil, ofSearch(err)
+	}
+	var hits []index.Hit
+	r := hitsReader{source: s.req.Source, keys: len(s.req.Sort), keep: func(b []byte) []byte { return b }}
+	c := cursor{data: reply.body}
+	a := searchAnswer{hits: func(c *cursor) { hits = r.read(c) }}
+	a.read(&c)
+	if a.point != "" {
+		s.point = a.point
+	}
+	if err := a.whole(&c); err != nil {
+		return nil, err
+	}
+	if len(hits) > 0 && r.last == nil {
+		return nil, notAsked()
+	}
+	s.after = bytes.Clone(r.last)
+	return hits, nil
+}

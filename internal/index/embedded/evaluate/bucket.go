@@ -1,0 +1,250 @@
+package evaluate
+
+import (
+	"bytes"
+	"cmp"
+	"container/heap"
+	"context"
+	"slices"
+	"strconv"
+
+	"tutti/internal/index"
+	"tutti/internal/index/query"
+)
+
+// ref is a value in one part.
+type ref struct {
+	part    int
+	ordinal uint32
+}
+
+// bucket is a value that is given, or may be.
+type bucket struct {
+	count int64
+	// at is the place among all values, which come by key.
+	at   int
+	refs []ref
+}
+
+// before orders buckets as they are given.
+func (b *bucket) before(c *bucket) int {
+	if b.count != c.count {
+		return cmp.Compare(c.count, b.count)
+	}
+	return cmp.Compare(b.at, c.at)
+}
+
+// best keeps the buckets that are given, the last of them on top of a heap once there are enough.
+type best struct {
+	buckets []bucket
+	max     int
+}
+
+func (b *best) Len() int           { return len(b.buckets) }
+func (b *best) Less(i, j int) bool { return b.buckets[i].before(&b.buckets[j]) > 0 }
+func (b *best) Swap(i, j int)      { b.buckets[i], b.buckets[j] = b.buckets[j], b.buckets[i] }
+
+// Push implements heap.Interface.
+func (b *best) Push(x any) { b.buckets = append(b.buckets, x.(bucket)) }
+
+// Pop implements heap.Interface.
+func (b *best) Pop() any {
+	n := len(b.buckets) - 1
+	x := b.buckets[n]
+	b.buckets = b.buckets[:n]
+	return x
+}
+
+// offer keeps a bucket if it is one of the best. Buckets come by key, so one of an equal count is not.
+func (b *best) offer(count int64, at int, refs []ref) {
+	if len(b.buckets) < b.max {
+		b.buckets = append(b.buckets, bucket{count: count, at: at, refs: slices.Clone(refs)})
+		if len(b.buckets) == b.max {
+			heap.Init(b)
+		}
+		return
+	}
+	if worst := &b.buckets[0]; count > worst.count {
+		worst.count, worst.at, worst.refs = count, at, append(worst.refs[:0], refs...)
+		heap.Fix(b, 0)
+	}
+}
+
+// full tells that no count up to most is kept any more.
+func (b *best) full(most int64) bool { return len(b.buckets) == b.max && b.buckets[0].count >= most }
+
+// union walks the values of several parts by key.
+type union struct {
+	field query.Field
+	// numeric tells what keys are, several that there was more than one part at the beginning: of one no key is needed.
+	numeric, several bool
+	heap             []*valueCursor
+	refs             []ref
+}
+
+// valueCursor is where a union is in one part.
+type valueCursor struct {
+	part   int
+	of     *facetPart
+	left   []counted
+	text   []byte
+	number uint64
+}
+
+func (u *union) load(c *valueCursor) {
+	switch {
+	case !u.numeric:
+		c.text = c.of.column.Text(c.left[0].ordinal)
+	case u.field.Type == nanos:
+		c.number = uint64(millisecond(c.of.column.Key(c.left[0].ordinal))) ^ signBit
+	default:
+		c.number = c.of.column.Key(c.left[0].ordinal)
+	}
+}
+
+func newUnion(f query.Field, parts []facetPart) *union {
+	u := &union{field: f}
+	for i := range parts {
+		p := &parts[i]
+		if len(p.values) == 0 {
+			continue
+		}
+		if len(u.heap) == 0 {
+			u.numeric = p.column.Numeric()
+		}
+		u.heap = append(u.heap, &valueCursor{part: i, of: p, left: p.values})
+	}
+	u.several = len(u.heap) > 1
+	if u.several {
+		for _, c := range u.heap {
+			u.load(c)
+		}
+		heap.Init(u)
+	}
+	return u
+}
+
+func (u *union) Len() int           { return len(u.heap) }
+func (u *union) Less(i, j int) bool { return u.compare(u.heap[i], u.heap[j]) < 0 }
+func (u *union) Swap(i, j int)      { u.heap[i], u.heap[j] = u.heap[j], u.heap[i] }
+
+// Push implements heap.Interface.
+func (u *union) Push(x any) { u.heap = append(u.heap, x.(*valueCursor)) }
+
+// Pop implements heap.Interface.
+func (u *union) Pop() any {
+	n := len(u.heap) - 1
+	x := u.heap[n]
+	u.heap = u.heap[:n]
+	return x
+}
+
+func (u *union) compare(a, b *valueCursor) int {
+	if u.numeric {
+		return cmp.Compare(a.number, b.number)
+	}
+	return bytes.Compare(a.text, b.text)
+}
+
+// next gives the number of documents of the next value, 0 behind the last. Where it stands in the parts is in refs.
+func (u *union) next() int64 {
+	u.refs = u.refs[:0]
+	if len(u.heap) == 0 {
+		return 0
+	}
+	first := *u.heap[0]
+	count := u.take()
+	for len(u.heap) > 0 && u.heap[0].part != first.part && u.compare(u.heap[0], &first) == 0 {
+		count += u.take()
+	}
+	return count
+}
+
+// take counts the value on top of the heap and goes on in its part.
+func (u *union) take() int64 {
+	c := u.heap[0]
+	v := c.left[0]
+	u.refs = append(u.refs, ref{c.part, v.ordinal})
+	c.left = c.left[1:]
+	switch {
+	case len(c.left) == 0:
+		heap.Pop(u)
+	case u.several:
+		u.load(c)
+		heap.Fix(u, 0)
+	}
+	return int64(v.count)
+}
+
+// mergeBuckets gives the buckets and the number of values.
+func (f *facetTask) mergeBuckets(ctx context.Context, r *index.FacetResult) {
+	kept := best{}
+	if f.ask.Buckets != nil {
+		kept.max = f.ask.Buckets.Max
+	}
+	most := int64(0)
+	for i := range f.parts {
+		highest := uint32(0)
+		for _, v := range f.parts[i].values {
+			highest = max(highest, v.count)
+		}
+		most += int64(highest)
+	}
+	values, n := newUnion(f.ask.Field, f.parts), 0
+	for count := values.next(); count > 0; count = values.next() {
+		if kept.max > 0 {
+			kept.offer(count, n, values.refs)
+		}
+		if n++; n%batchSize == 0 && ctx.Err() != nil {
+			return
+		}
+		if f.ask.Cardinality == 0 && kept.full(most) {
+			break
+		}
+	}
+	if f.ask.Cardinality > 0 {
+		r.Cardinality = int64(n)
+	}
+	slices.SortFunc(kept.buckets, func(a, b bucket) int { return a.before(&b) })
+	f.buckets = kept.buckets
+	if f.ask.Buckets == nil || len(f.buckets) == 0 {
+		return
+	}
+	r.Buckets = make([]index.Bucket, len(f.buckets))
+	for i := range f.buckets {
+		b := &f.buckets[i]
+		r.Buckets[i] = index.Bucket{Key: f.keyOf(b.refs[0]), Count: b.count}
+		if len(f.filters) > 0 {
+			r.Buckets[i].Filters = f.filteredCounts(b)
+		}
+	}
+}
+
+// keyOf gives the Key of a bucket.
+func (f *facetTask) keyOf(r ref) string {
+	column := f.parts[r.part].column
+	switch {
+	case !column.Numeric():
+		return string(column.Text(r.ordinal))
+	case f.ask.Field.Type == nanos:
+		return strconv.FormatInt(millisecond(column.Key(r.ordinal)), 10)
+	default:
+		return query.Text(f.ask.Field, column.Key(r.ordinal))
+	}
+}
+
+// filteredCounts gives the Filters of a bucket.
+func (f *facetTask) filteredCounts(b *bucket) []int64 {
+	counts := make([]int64, len(f.filters))
+	for _, r := range b.refs {
+		for i, list := range f.parts[r.part].filtered {
+			at, found := slices.BinarySearchFunc(list, r.ordinal, func(c counted, ordinal uint32) int {
+				return cmp.Compare(c.ordinal, ordinal)
+			})
+			if found {
+				counts[i] += int64(list[at].count)
+			}
+		}
+	}
+	return counts
+}

@@ -1,0 +1,114 @@
+package evaluate
+
+import (
+	"github.com/RoaringBitmap/roaring/v2"
+)
+
+// fewRows is how many rows of a path there must be for each that is lifted, at least, for it to be looked up one by one.
+const fewRows = 16
+
+// lift gives the rows of an ancestor path that hold rows of path. Elements of a document stand together, and those of each of
+// its elements, so what comes out is in order.
+func (v *view) lift(path, to string, rows *roaring.Bitmap, s *scratch) *roaring.Bitmap {
+	have := v.count(path)
+	n := int(rows.GetCardinality())
+	switch {
+	case n == 0:
+		return roaring.New()
+	case n < have/fewRows:
+		return v.liftFew(path, to, rows, s)
+	case to == "":
+		return v.liftSpans(v.segment.Span(path), rows, n == have, s)
+	default:
+		return v.liftMany(path, to, rows, s)
+	}
+}
+
+// parents gives the ways up from path to an ancestor, step by step.
+func (v *view) parents(path, to string) [][]uint32 {
+	var steps [][]uint32
+	for path != to && path != "" {
+		steps = append(steps, v.segment.Parents(path))
+		path = v.above(path)
+	}
+	return steps
+}
+
+// liftFew looks each row up.
+func (v *view) liftFew(path, to string, rows *roaring.Bitmap, s *scratch) *roaring.Bitmap {
+	steps := v.parents(path, to)
+	lifted := roaring.New()
+	many := rows.ManyIterator()
+	for n := many.NextMany(s.docs); n > 0; n = many.NextMany(s.docs) {
+		lifted.AddMany(up(steps, s.docs[:n], s.out[:0]))
+	}
+	return lifted
+}
+
+// up appends the ancestors of rows, of equal neighbours one.
+func up(steps [][]uint32, rows, into []uint32) []uint32 {
+	for _, row := range rows {
+		for _, step := range steps {
+			row = step[row]
+		}
+		if n := len(into); n == 0 || into[n-1] != row {
+			into = append(into, row)
+		}
+	}
+	return into
+}
+
+// liftMany looks each row up and notes what it finds in words, as a set of that size is made faster of these.
+func (v *view) liftMany(path, to string, rows *roaring.Bitmap, s *scratch) *roaring.Bitmap {
+	steps := v.parents(path, to)
+	s.lifted = cleared(s.lifted, (v.count(to)+63)/64)
+	many := rows.ManyIterator()
+	for n := many.NextMany(s.docs); n > 0; n = many.NextMany(s.docs) {
+		for _, row := range up(steps, s.docs[:n], s.out[:0]) {
+			s.lifted[row>>6] |= 1 << (row & 63)
+		}
+	}
+	return roaring.FromDense(s.lifted, true)
+}
+
+// liftSpans asks for each document whether any of its rows is there, which all says of every row.
+func (v *view) liftSpans(span []uint32, rows *roaring.Bitmap, all bool, s *scratch) *roaring.Bitmap {
+	docs := len(span) - 1
+	s.lifted = cleared(s.lifted, (docs+63)/64)
+	if all {
+		for d := range docs {
+			if span[d] < span[d+1] {
+				s.lifted[d>>6] |= 1 << (d & 63)
+			}
+		}
+		return roaring.FromDense(s.lifted, true)
+	}
+	s.rows = words(s.rows, rows, int(span[docs]))
+	for d := range docs {
+		if anyOf(s.rows, span[d], span[d+1]) {
+			s.lifted[d>>6] |= 1 << (d & 63)
+		}
+	}
+	return roaring.FromDense(s.lifted, true)
+}
+
+// anyOf tells whether some of the rows from from to before to is in a set.
+func anyOf(set []uint64, from, to uint32) bool {
+	if from >= to {
+		return false
+	}
+	first, last := from>>6, (to-1)>>6
+	head, tail := ^uint64(0)<<(from&63), ^uint64(0)>>(63-(to-1)&63)
+	if first == last {
+		return set[first]&head&tail != 0
+	}
+	if set[first]&head != 0 || set[last]&tail != 0 {
+		return true
+	}
+	for _, word := range set[first+1 : last] {
+		if word != 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,182 @@
+package evaluate
+
+import (
+	"context"
+	"strings"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"tutti/internal/index/embedded/segment"
+	"tutti/internal/index/query"
+)
+
+// fewOrdinals is how many values of a column there must be for each that is wanted, at least, for rows to be asked for by value
+// where wanted values lie apart.
+const fewOrdinals = 16
+
+// values gives the rows of a clause on a field.
+func (v *view) values(ctx context.Context, c *clause, s *scratch) *roaring.Bitmap {
+	column := v.segment.Column(c.field.Path)
+	if column == nil || column.Size() == 0 {
+		return roaring.New()
+	}
+	rows := v.count(c.scope)
+	switch c.op {
+	case query.Exists:
+		return column.Exists()
+	case query.Terms:
+		return valued(column, terms(column, c), rows, s)
+	case query.Range:
+		if !c.within || !column.Numeric() {
+			return roaring.New()
+		}
+		from, _ := column.FindKey(c.lo)
+		to, equal := column.FindKey(c.hi)
+		if equal {
+			to++
+		}
+		return within(column, from, to)
+	default:
+		return valued(column, matched(ctx, column, c), rows, s)
+	}
+}
+
+// terms gives the ordinals of the values of a clause, growing.
+func terms(column *segment.Column, c *clause) []uint32 {
+	var ordinals []uint32
+	if column.Numeric() {
+		for _, key := range c.keys {
+			if ordinal, equal := column.FindKey(key); equal {
+				ordinals = append(ordinals, ordinal)
+			}
+		}
+		return ordinals
+	}
+	for _, term := range c.terms {
+		if ordinal, equal := column.FindText(term); equal {
+			ordinals = append(ordinals, ordinal)
+		}
+	}
+	return ordinals
+}
+
+// matched gives the ordinals of the values that match one of the patterns of a clause, growing.
+func matched(ctx context.Context, column *segment.Column, c *clause) []uint32 {
+	var ordinals []uint32
+	from, to := uint32(0), column.Size()
+	if len(c.matchers) == 1 && !column.Numeric() {
+		from, to = beginning(column, c.matchers[0].prefix)
+	}
+	for ordinal := from; ordinal < to; ordinal++ {
+		if ordinal%batchSize == 0 && ctx.Err() != nil {
+			break
+		}
+		var text []byte
+		if column.Numeric() {
+			text = []byte(query.Text(c.field, column.Key(ordinal)))
+		} else {
+			text = column.Text(ordinal)
+		}
+		for i := range c.matchers {
+			m := &c.matchers[i]
+			if strings.HasPrefix(borrowed(text), m.prefix) && m.matches(text) {
+				ordinals = append(ordinals, ordinal)
+				break
+			}
+		}
+	}
+	return ordinals
+}
+
+// beginning gives the ordinals from from to before to of the texts that begin with prefix.
+func beginning(column *segment.Column, prefix string) (from, to uint32) {
+	if prefix == "" {
+		return 0, column.Size()
+	}
+	from, _ = column.FindText(prefix)
+	after := []byte(prefix)
+	for n := len(after) - 1; n >= 0; n-- {
+		if after[n] < 0xff {
+			after[n]++
+			to, _ = column.FindText(string(after[:n+1]))
+			return from, to
+		}
+	}
+	return from, column.Size()
+}
+
+// valued gives the rows of a column of as many rows that have a value of one of some ordinals, which grow.
+func valued(column *segment.Column, ordinals []uint32, rows int, s *scratch) *roaring.Bitmap {
+	n := len(ordinals)
+	switch {
+	case n == 0:
+		return roaring.New()
+	case int(ordinals[n-1]-ordinals[0])+1 == n:
+		return within(column, ordinals[0], ordinals[n-1]+1)
+	}
+	if column.Postings(ordinals[0]) != nil {
+		sets := make([]*roaring.Bitmap, 0, n)
+		for _, ordinal := range ordinals {
+			sets = append(sets, column.Postings(ordinal))
+		}
+		return roaring.FastOr(sets...)
+	}
+	if n > int(column.Size())/fewOrdinals {
+		s.rows = cleared(s.rows, (int(column.Size())+63)/64)
+		for _, ordinal := range ordinals {
+			s.rows[ordinal>>6] |= 1 << (ordinal & 63)
+		}
+		return marked(column, s.rows, rows, s)
+	}
+	found := roaring.New()
+	for at := 0; at < n; {
+		end := at + 1
+		for end < n && ordinals[end] == ordinals[end-1]+1 {
+			end++
+		}
+		column.AddRows(found, ordinals[at], ordinals[end-1]+1)
+		at = end
+	}
+	return found
+}
+
+// within gives the rows that have a value whose ordinal is from from to before to.
+func within(column *segment.Column, from, to uint32) *roaring.Bitmap {
+	switch {
+	case from >= to:
+		return roaring.New()
+	case from == 0 && to == column.Size():
+		return column.Exists()
+	}
+	if to == from+1 {
+		if postings := column.Postings(from); postings != nil {
+			return postings
+		}
+	}
+	found := roaring.New()
+	column.AddRows(found, from, to)
+	return found
+}
+
+// marked gives the rows with a value whose ordinal is in wanted.
+func marked(column *segment.Column, wanted []uint64, rows int, s *scratch) *roaring.Bitmap {
+	s.lifted = cleared(s.lifted, (rows+63)/64)
+	if single := column.Single(); single != nil {
+		for row, o := range single {
+			if o > 0 && wanted[(o-1)>>6]>>((o-1)&63)&1 != 0 {
+				s.lifted[row>>6] |= 1 << (row & 63)
+			}
+		}
+		return roaring.FromDense(s.lifted, true)
+	}
+	offsets, values := column.Multi()
+	for row := range len(offsets) - 1 {
+		for _, o := range values[offsets[row]:offsets[row+1]] {
+			if wanted[o>>6]>>(o&63)&1 != 0 {
+				s.lifted[row>>6] |= 1 << (row & 63)
+				break
+			}
+		}
+	}
+	return roaring.FromDense(s.lifted, true)
+}

@@ -1,0 +1,184 @@
+package evaluate
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"sort"
+	"strconv"
+
+	"tutti/internal/core"
+	"tutti/internal/index"
+	"tutti/internal/index/query"
+)
+
+// stats is the sum of numbers in two parts, the second what the first has no room for, so that the sum does not depend on how
+// documents are spread over parts.
+type stats struct {
+	min, max  float64
+	high, low float64
+	count     int64
+}
+
+// put adds a number that stands n times.
+func (s *stats) put(v float64, n int64) {
+	if s.count == 0 {
+		s.min, s.max = v, v
+	}
+	s.min, s.max = min(s.min, v), max(s.max, v)
+	s.count += n
+	product := v * float64(n)
+	s.sum(product, math.FMA(v, float64(n), -product))
+}
+
+// sum adds a number in two parts.
+func (s *stats) sum(high, low float64) {
+	sum := s.high + high
+	back := sum - s.high
+	lost := (s.high - (sum - back)) + (high - back)
+	s.high, s.low = sum, s.low+lost+low
+}
+
+func (s *stats) add(t stats) {
+	switch {
+	case t.count == 0:
+		return
+	case s.count == 0:
+		*s = t
+		return
+	}
+	s.min, s.max = min(s.min, t.min), max(s.max, t.max)
+	s.count += t.count
+	s.sum(t.high, t.low)
+}
+
+func (s *stats) result() index.Stats {
+	if s.count == 0 {
+		return index.Stats{}
+	}
+	sum := s.high + s.low
+	if math.IsNaN(sum) { // the sum is infinite, of which no part can be lost
+		sum = s.high
+	}
+	return index.Stats{Min: s.min, Max: s.max, Sum: sum, Avg: sum / float64(s.count), Count: s.count}
+}
+
+// numberOf gives query.Number for a field; most types are integers, of which there may be millions to turn into numbers.
+func numberOf(f query.Field) func(key uint64) float64 {
+	switch f.Type {
+	case "byte", "short", "integer", "long", "date":
+		return func(key uint64) float64 { return float64(int64(key ^ signBit)) }
+	default:
+		return func(key uint64) float64 { return query.Number(f, key) }
+	}
+}
+
+// fewNumbers is up to how many different numbers are counted before they are summed up.
+const fewNumbers = 4096
+
+// stats gives the statistics of a part.
+func (at *scope) stats(ctx context.Context, f query.Field, s *scratch) stats {
+	var all stats
+	column, number := at.values.column, numberOf(f)
+	if column.Size() > fewNumbers {
+		s.batches(ctx, at.docs.bits, func(docs []uint32) {
+			for _, d := range docs {
+				at.values.each(d, func(ordinal uint32) { all.put(number(column.Key(ordinal)), 1) })
+			}
+		})
+		return all
+	}
+	s.tallies = cleared(s.tallies, int(column.Size()))
+	s.batches(ctx, at.docs.bits, func(docs []uint32) {
+		for _, d := range docs {
+			at.values.each(d, func(ordinal uint32) { s.tallies[ordinal].count++ })
+		}
+	})
+	for ordinal, t := range s.tallies {
+		if t.count > 0 {
+			all.put(number(column.Key(uint32(ordinal))), int64(t.count))
+		}
+	}
+	return all
+}
+
+// interval is the documents of one step of a histogram.
+type interval struct {
+	// step is the key without the width of the steps.
+	step  float64
+	count int64
+}
+
+// histogram gives the documents by step, upwards.
+func (at *scope) histogram(ctx context.Context, f query.Field, width float64, s *scratch) []interval {
+	column, number := at.values.column, numberOf(f)
+	s.groups = cleared(s.groups, int(column.Size())+1)
+	var steps []interval
+	for ordinal := range column.Size() {
+		step := math.Floor(number(column.Key(ordinal)) / width)
+		if n := len(steps); n == 0 || steps[n-1].step != step {
+			steps = append(steps, interval{step: step})
+		}
+		s.groups[ordinal+1] = uint32(len(steps))
+	}
+	at.values.tally(ctx, at.docs.bits, s.groups, len(steps), s)
+	for i := range steps {
+		steps[i].count = int64(s.tallies[i+1].count)
+	}
+	return slices.DeleteFunc(steps, func(i interval) bool { return i.count == 0 })
+}
+
+// intervals gives the histogram of all parts.
+func (f *facetTask) intervals() ([]index.Interval, error) {
+	var all []interval
+	for i := range f.parts {
+		all = append(all, f.parts[i].intervals...)
+	}
+	if len(all) == 0 {
+		return nil, nil
+	}
+	slices.SortFunc(all, func(a, b interval) int { return cmp.Compare(a.step, b.step) })
+	first, last := all[0].step, all[len(all)-1].step
+	if !(last-first < index.MaxIntervals) {
+		return nil, &core.Error{
+			Code: core.CodeInvalid, Message: "the histogram of the field " + f.ask.Field.Path + " would have more than " +
+				strconv.Itoa(index.MaxIntervals) + " intervals",
+			Hint: "ask for a wider interval, or narrow the filter",
+		}
+	}
+	out := make([]index.Interval, int(last-first)+1)
+	for i := range out {
+		out[i].Key = (first + float64(i)) * f.ask.Histogram
+	}
+	for _, i := range all {
+		out[int(i.step-first)].Count += i.count
+	}
+	return out, nil
+}
+
+// inRange gives the number of documents with a value in a range.
+func (at *scope) inRange(ctx context.Context, f query.Field, r index.NumberRange, s *scratch) int64 {
+	column := at.values.column
+	from, to := 0, int(column.Size())
+	find := func(bound float64) int {
+		return sort.Search(int(column.Size()), func(i int) bool {
+			return query.Number(f, column.Key(uint32(i))) >= bound
+		})
+	}
+	if r.From != nil {
+		from = find(*r.From)
+	}
+	if r.To != nil {
+		to = find(*r.To)
+	}
+	if from >= to {
+		return 0
+	}
+	s.groups = cleared(s.groups, int(column.Size())+1)
+	for i := from; i < to; i++ {
+		s.groups[i+1] = 1
+	}
+	at.values.tally(ctx, at.docs.bits, s.groups, 1, s)
+	return int64(s.tallies[1].count)
+}

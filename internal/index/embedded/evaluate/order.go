@@ -1,0 +1,254 @@
+package evaluate
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"math"
+	"strconv"
+
+	"github.com/tidwall/gjson"
+
+	"tutti/internal/core"
+	"tutti/internal/index"
+	"tutti/internal/index/query"
+)
+
+// fieldID is the path of the ids of documents, which a segment keeps in a column like that of any text.
+const fieldID = "_id"
+
+// keyKind is what documents are compared by.
+type keyKind uint8
+
+const (
+	// textKey and numberKey are one of the values that a document has, so that within a segment ordinals are compared.
+	textKey keyKind = iota
+	numberKey
+	// wholeKey and fractionKey are calculated from the values, as integers or not.
+	wholeKey
+	fractionKey
+)
+
+// key is one key of an order.
+type key struct {
+	index.Sort
+	kind keyKind
+	// highest tells that the highest of several values counts, else the lowest; it is for textKey and numberKey.
+	highest bool
+}
+
+// order is what documents are compared by: what was asked for, of which asked is the number, and their ids, so that no two
+// documents are equal.
+type order struct {
+	keys  []key
+	asked int
+}
+
+func newOrder(sorts []index.Sort) (order, error) {
+	o := order{asked: len(sorts)}
+	for _, s := range sorts {
+		k, err := newKey(s)
+		if err != nil {
+			return order{}, err
+		}
+		o.keys = append(o.keys, k)
+	}
+	o.keys = append(o.keys, key{Sort: index.Sort{Field: query.Field{Path: fieldID}}})
+	return o, nil
+}
+
+func newKey(s index.Sort) (key, error) {
+	k := key{Sort: s, highest: s.Mode == "max" || s.Mode == "" && s.Descending}
+	keyed := query.Keyed(s.Field.Type)
+	if query.Analyzed(s.Field.Type) {
+		return k, analyzed(s.Field)
+	}
+	switch s.Mode {
+	case "", "min", "max":
+		if keyed {
+			k.kind = numberKey
+		}
+		return k, nil
+	case "sum", "avg", "median":
+		if !keyed {
+			return k, core.NewError(core.CodeInvalid,
+				"the field "+s.Field.Path+" has texts, which can be sorted by min or max but not by "+s.Mode)
+		}
+		k.kind = wholeKey
+		switch s.Field.Type {
+		case "half_float", "float", "double", "scaled_float", "unsigned_long":
+			k.kind = fractionKey
+		}
+		return k, nil
+	default:
+		return k, core.NewError(core.CodeInvalid, "the sort mode "+s.Mode+" is none of min, max, sum, avg and median")
+	}
+}
+
+// analyzed is the error for a field whose terms have no order and are not counted.
+func analyzed(f query.Field) error {
+	return &core.Error{
+		Code: core.CodeInvalid, Message: "the field " + f.Path + " is analyzed text, which can be neither sorted nor counted by value",
+		Hint: "name a field of type keyword, such as a multi-field below it",
+	}
+}
+
+// value is what a document has for a key: text for a textKey, else a number that is ordered as the values are.
+type value struct {
+	missing bool
+	number  uint64
+	text    []byte
+}
+
+// compare orders the values of a key.
+func (k *key) compare(a, b value) int {
+	if a.missing || b.missing {
+		if a.missing == b.missing {
+			return 0
+		}
+		if a.missing == k.MissingFirst {
+			return -1
+		}
+		return 1
+	}
+	var c int
+	if k.kind == textKey {
+		c = bytes.Compare(a.text, b.text)
+	} else {
+		c = cmp.Compare(a.number, b.number)
+	}
+	if k.Descending {
+		return -c
+	}
+	return c
+}
+
+// appendJSON writes a value for Hit.Sort.
+func (k *key) appendJSON(b []byte, v value) []byte {
+	switch {
+	case v.missing:
+		return append(b, "null"...)
+	case k.kind == textKey:
+		return gjson.AppendJSONString(b, string(v.text))
+	case k.kind == wholeKey:
+		return strconv.AppendInt(b, int64(v.number^signBit), 10)
+	case k.kind == numberKey && integral(k.Field.Type):
+		return strconv.AppendInt(b, integer(k.Field.Type, v.number), 10)
+	case k.kind == fractionKey:
+		return append(b, query.Literal(unordered(v.number))...)
+	default:
+		return append(b, query.Text(k.Field, v.number)...)
+	}
+}
+
+// place is where the values after a document begin for one key.
+type place struct {
+	value
+	// between tells that value is no value of the type: it stands for the gap below it. beyond is above all values.
+	between, beyond bool
+}
+
+// places reads what Hit.Sort gave.
+func (o *order) places(after []json.RawMessage) ([]place, error) {
+	if len(after) == 0 {
+		return nil, nil
+	}
+	if len(after) != o.asked {
+		return nil, core.NewError(core.CodeInvalid, "the place to go on after has "+strconv.Itoa(len(after))+
+			" values, but the order has "+strconv.Itoa(o.asked))
+	}
+	all := make([]place, 0, len(after))
+	for i, raw := range after {
+		k := &o.keys[i]
+		p, ok := k.place(raw)
+		if !ok {
+			return nil, core.NewError(core.CodeInvalid,
+				"value "+strconv.Itoa(i+1)+" of the place to go on after is none of the field "+k.Field.Path)
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+func (k *key) place(raw json.RawMessage) (place, bool) {
+	var v any
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	if err := decoder.Decode(&v); err != nil || !json.Valid(raw) { // which a value with something behind it is not
+		return place{}, false
+	}
+	switch v := v.(type) {
+	case nil:
+		return place{value: value{missing: true}}, true
+	case string:
+		return place{value: value{text: []byte(v)}}, k.kind == textKey
+	case bool:
+		number, _ := query.Key(k.Field, strconv.FormatBool(v))
+		return place{value: value{number: number}}, k.kind == numberKey && k.Field.Type == "boolean"
+	case json.Number:
+		return k.numberPlace(v.String())
+	default:
+		return place{}, false
+	}
+}
+
+// numberPlace reads a number, which of a numberKey may be one that the type has no room for.
+func (k *key) numberPlace(literal string) (place, bool) {
+	switch {
+	case k.kind == textKey:
+		return place{}, false
+	case k.kind == fractionKey:
+		v, err := strconv.ParseFloat(literal, 64)
+		return place{value: value{number: ordered(v)}}, err == nil
+	case k.kind == wholeKey || k.Field.Type == "boolean" || query.Dated(k.Field.Type):
+		v, err := strconv.ParseInt(literal, 10, 64)
+		if k.kind == numberKey && k.Field.Type == "boolean" {
+			return place{value: value{number: uint64(v)}}, err == nil && (v == 0 || v == 1)
+		}
+		return place{value: value{number: uint64(v) ^ signBit}}, err == nil
+	}
+	if _, err := strconv.ParseFloat(literal, 64); err != nil {
+		return place{}, false // no type has room for it, nor for anything near it
+	}
+	bound := query.Bound{Set: true, Inclusive: true, Number: literal}
+	from, _, some := query.KeyRange(k.Field, bound, query.Bound{})
+	_, to, exact := query.KeyRange(k.Field, query.Bound{}, bound)
+	return place{value: value{number: from}, beyond: !some, between: some && (!exact || from != to)}, true
+}
+
+const signBit = 1 << 63
+
+// integral tells whether the keys of a type are integers of their own, which Hit.Sort gives.
+func integral(fieldType string) bool {
+	switch fieldType {
+	case "byte", "short", "integer", "long", "boolean", "date", "date_nanos":
+		return true
+	default:
+		return false
+	}
+}
+
+// integer gives the integer of the key of an integral type, 0 or 1 for a boolean.
+func integer(fieldType string, key uint64) int64 {
+	if fieldType == "boolean" {
+		return int64(key)
+	}
+	return int64(key ^ signBit)
+}
+
+// ordered gives a number that is ordered as fractions are.
+func ordered(v float64) uint64 {
+	bits := math.Float64bits(v + 0) // of the two zeroes the positive one
+	if bits&signBit != 0 {
+		return ^bits
+	}
+	return bits | signBit
+}
+
+// unordered turns ordered round.
+func unordered(number uint64) float64 {
+	if number&signBit != 0 {
+		return math.Float64frombits(number &^ signBit)
+	}
+	return math.Float64frombits(^number)
+}

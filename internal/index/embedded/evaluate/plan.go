@@ -1,0 +1,193 @@
+package evaluate
+
+import (
+	"encoding/binary"
+	"slices"
+	"strings"
+	"time"
+
+	"tutti/internal/index/query"
+)
+
+// clause is a Node that was prepared for all parts of a search. What asks the same is one clause, whatever Nodes ask it.
+type clause struct {
+	// at numbers the clauses of a search.
+	at    int
+	op    query.Op
+	scope string
+	// path is the scope of what a Some asks.
+	path     string
+	children []*clause
+	field    query.Field
+	// terms are values of texts, keys those of numeric values.
+	terms []string
+	keys  []uint64
+	// lo and hi bound the keys of a Range; it is nothing unless within is set.
+	lo, hi   uint64
+	within   bool
+	matchers []matcher
+	// cost is what the answer takes, in no unit but that of other clauses.
+	cost int
+}
+
+// plan is all clauses of a search.
+type plan struct {
+	clauses []*clause
+	// equal finds clauses by what they ask, nodes by who asks: a node that is shared by two scopes is two clauses.
+	equal map[string]*clause
+	nodes map[asked]*clause
+	key   []byte
+}
+
+type asked struct {
+	node  *query.Node
+	scope string
+}
+
+func newPlan() *plan { return &plan{equal: map[string]*clause{}, nodes: map[asked]*clause{}} }
+
+// clause gives the clause of a node at a scope; nil asks for everything.
+func (p *plan) clause(n *query.Node, scope string) *clause {
+	if n == nil {
+		return p.intern(&clause{op: query.Everything, scope: scope}, &query.Node{})
+	}
+	if c := p.nodes[asked{n, scope}]; c != nil {
+		return c
+	}
+	c := &clause{op: n.Op, scope: scope, field: n.Field}
+	below := scope
+	if n.Op == query.Some {
+		c.path, below = n.Path, n.Path
+	}
+	for _, child := range n.Children {
+		c.children = append(c.children, p.clause(child, below))
+	}
+	if n.Op == query.And || n.Op == query.Or {
+		slices.SortStableFunc(c.children, func(a, b *clause) int { return a.cost - b.cost })
+		c.children = slices.Compact(c.children)
+	}
+	c = p.intern(c, n)
+	p.nodes[asked{n, scope}] = c
+	return c
+}
+
+// exists gives the documents that have a value of a field, at whatever row.
+func (p *plan) exists(f query.Field) *clause {
+	n := &query.Node{Op: query.Exists, Field: f}
+	if row := f.Row(); row != "" {
+		n = &query.Node{Op: query.Some, Path: row, Children: []*query.Node{n}}
+	}
+	return p.clause(n, "")
+}
+
+// holders gives the documents that have an element of a path for which a clause holds.
+func (p *plan) holders(path string, elements *clause) *clause {
+	return p.intern(&clause{op: query.Some, path: path, children: []*clause{elements}}, &query.Node{Op: query.Some})
+}
+
+// intern gives the clause that asks what c asks, which is c when none did.
+func (p *plan) intern(c *clause, n *query.Node) *clause {
+	p.key = c.appendKey(p.key[:0], n)
+	if known := p.equal[string(p.key)]; known != nil {
+		return known
+	}
+	c.prepare(n)
+	c.cost = c.costs()
+	c.at = len(p.clauses)
+	p.clauses = append(p.clauses, c)
+	p.equal[string(p.key)] = c
+	return c
+}
+
+// appendKey appends what a clause asks, as n says it.
+func (c *clause) appendKey(b []byte, n *query.Node) []byte {
+	b = append(b, byte(c.op))
+	b = appendText(b, c.scope)
+	b = appendText(b, c.path)
+	for _, child := range c.children {
+		b = binary.AppendUvarint(b, uint64(child.at)+1)
+	}
+	b = append(b, 0)
+	b = appendText(b, n.Field.Path)
+	for _, term := range n.Terms {
+		b = appendText(b, term)
+	}
+	if n.Op == query.Patterns && n.Fold {
+		b = append(b, 1)
+	}
+	b = append(b, 0)
+	for _, pattern := range n.Patterns {
+		b = appendText(b, string(pattern))
+	}
+	if n.Op == query.Range {
+		b = appendBound(appendBound(b, n.From), n.To)
+	}
+	return b
+}
+
+func appendText(b []byte, text string) []byte {
+	b = binary.AppendUvarint(b, uint64(len(text)))
+	return append(b, text...)
+}
+
+func appendBound(b []byte, bound query.Bound) []byte {
+	if !bound.Set {
+		return append(b, 0)
+	}
+	if bound.Inclusive {
+		b = append(b, 2)
+	} else {
+		b = append(b, 1)
+	}
+	b = appendText(b, bound.Number)
+	return bound.Time.AppendFormat(b, time.RFC3339Nano)
+}
+
+// prepare reads the values of a clause once for all parts.
+func (c *clause) prepare(n *query.Node) {
+	switch n.Op {
+	case query.Terms:
+		if !query.Keyed(n.Field.Type) {
+			c.terms = n.Terms
+			return
+		}
+		for _, term := range n.Terms {
+			if key, ok := query.Key(n.Field, term); ok {
+				c.keys = append(c.keys, key)
+			}
+		}
+		slices.Sort(c.keys)
+		c.keys = slices.Compact(c.keys)
+	case query.Range:
+		c.lo, c.hi, c.within = query.KeyRange(n.Field, n.From, n.To)
+	case query.Patterns:
+		for _, pattern := range n.Patterns {
+			c.matchers = append(c.matchers, newMatcher(pattern, n.Fold))
+		}
+	default:
+	}
+}
+
+// costs guesses what the rows of a clause cost: a walk over a dictionary most, the way up from elements much.
+func (c *clause) costs() int {
+	sum := 0
+	for _, child := range c.children {
+		sum += child.cost
+	}
+	switch c.op {
+	case query.Everything, query.Nothing:
+		return 0
+	case query.Terms:
+		return 2 + (len(c.terms)+len(c.keys))/16
+	case query.Exists:
+		return 1
+	case query.Range:
+		return 8
+	case query.Patterns:
+		return 64 * len(c.matchers)
+	case query.Some:
+		return sum + 16*(1+strings.Count(c.path, "."))
+	default:
+		return sum + 1
+	}
+}

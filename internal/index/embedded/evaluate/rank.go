@@ -1,0 +1,259 @@
+package evaluate
+
+import (
+	"math"
+	"slices"
+
+	"tutti/internal/index/query"
+)
+
+// ranker orders the documents of one part by one key: of two documents the one of the lower rank comes first. Ranks mean
+// nothing outside of their part. It is for one goroutine at a time.
+type ranker struct {
+	key *key
+	// values is nil when no document of the part has a value.
+	values *values
+	absent uint64
+	// several holds the ordinals of a document.
+	several []uint32
+}
+
+// lastRank is that of documents without a value, which come last unless they come first. No value has it, nor 0.
+const lastRank = math.MaxUint64
+
+// turned is what the rank of an ordinal is taken from when the order is descending.
+const turned = 1 << 34
+
+func (v *view) ranker(k *key) *ranker {
+	r := &ranker{key: k, absent: lastRank}
+	if k.MissingFirst {
+		r.absent = 0
+	}
+	column := v.segment.Column(k.Field.Path)
+	if column != nil && column.Size() > 0 && column.Numeric() == (k.kind != textKey) {
+		r.values = newValues(column, v.span(k.Field.Row()), nil)
+	}
+	return r
+}
+
+// span gives where the rows of a path are for each document, nil for "".
+func (v *view) span(path string) []uint32 {
+	if path == "" {
+		return nil
+	}
+	return v.segment.Span(path)
+}
+
+// rankers gives those of all keys of an order.
+func (v *view) rankers(o *order) []*ranker {
+	all := make([]*ranker, len(o.keys))
+	for i := range o.keys {
+		all[i] = v.ranker(&o.keys[i])
+	}
+	return all
+}
+
+// ranks writes the ranks of docs to out.
+func (r *ranker) ranks(docs []uint32, out []uint64) {
+	v := r.values
+	switch {
+	case v == nil:
+		for i := range docs {
+			out[i] = r.absent
+		}
+	case r.key.kind == wholeKey, r.key.kind == fractionKey:
+		for i, d := range docs {
+			number, some := r.calculated(d)
+			out[i] = r.ofNumber(number, some)
+		}
+	case v.span == nil && v.single != nil:
+		for i, d := range docs {
+			out[i] = r.ofOrdinal(v.single[d])
+		}
+	default:
+		for i, d := range docs {
+			out[i] = r.ofOrdinal(r.ordinal(d))
+		}
+	}
+}
+
+// rank gives that of one document.
+func (r *ranker) rank(doc uint32) uint64 {
+	docs, out := [1]uint32{doc}, [1]uint64{}
+	r.ranks(docs[:], out[:])
+	return out[0]
+}
+
+// ofOrdinal gives the rank of an ordinal plus one, 0 for none. Between two ordinals there is room for one more rank.
+func (r *ranker) ofOrdinal(o uint32) uint64 {
+	switch {
+	case o == 0:
+		return r.absent
+	case r.key.Descending:
+		return turned - 2*uint64(o)
+	default:
+		return 2 * uint64(o)
+	}
+}
+
+// ofNumber gives the rank of a calculated number. The outermost two integers have the rank of their neighbours.
+func (r *ranker) ofNumber(number uint64, some bool) uint64 {
+	switch {
+	case !some:
+		return r.absent
+	case r.key.Descending:
+		number = ^number
+	}
+	return min(max(number, 1), lastRank-1)
+}
+
+// ordinal gives the ordinal plus one of the value of a document that counts, 0 when it has none.
+func (r *ranker) ordinal(doc uint32) uint32 {
+	v := r.values
+	row, end := doc, doc+1
+	if v.span != nil {
+		row, end = v.span[doc], v.span[doc+1]
+	}
+	best := uint32(0)
+	for ; row < end; row++ {
+		o := uint32(0)
+		if v.single != nil {
+			o = v.single[row]
+		} else if from, to := v.offsets[row], v.offsets[row+1]; from < to {
+			if r.key.highest {
+				from = to - 1
+			}
+			o = v.ordinals[from] + 1
+		}
+		if o > 0 && (best == 0 || r.key.highest && o > best || !r.key.highest && o < best) {
+			best = o
+		}
+	}
+	return best
+}
+
+// value gives what a document is compared by with those of other parts.
+func (r *ranker) value(doc uint32) value {
+	if r.values == nil {
+		return value{missing: true}
+	}
+	if r.key.kind == wholeKey || r.key.kind == fractionKey {
+		number, some := r.calculated(doc)
+		return value{missing: !some, number: number}
+	}
+	o := r.ordinal(doc)
+	switch {
+	case o == 0:
+		return value{missing: true}
+	case r.key.kind == textKey:
+		return value{text: r.values.column.Text(o - 1)}
+	default:
+		return value{number: r.values.column.Key(o - 1)}
+	}
+}
+
+// behind gives the rank that documents of p's value have, or would have.
+func (r *ranker) behind(p place) uint64 {
+	switch {
+	case p.missing:
+		return r.absent
+	case r.key.kind == wholeKey, r.key.kind == fractionKey:
+		return r.ofNumber(p.number, true)
+	case r.values == nil:
+		return 1
+	}
+	column := r.values.column
+	ordinal, equal := column.Size(), false
+	switch {
+	case r.key.kind == textKey:
+		ordinal, equal = column.FindText(string(p.text))
+	case !p.beyond:
+		ordinal, equal = column.FindKey(p.number)
+	}
+	rank := 2 * (uint64(ordinal) + 1)
+	if !equal || p.between {
+		rank--
+	}
+	if r.key.Descending {
+		return turned - rank
+	}
+	return rank
+}
+
+// calculated gives the number of a document, false when it has no value. Integers are summed up with the overflow that the
+// search engine has too, and their average and median are rounded to the nearest, a half up, as it does for every type that is
+// no fraction; those of half_float and float have the precision of a float.
+func (r *ranker) calculated(doc uint32) (number uint64, some bool) {
+	r.several = r.several[:0]
+	r.values.each(doc, func(ordinal uint32) { r.several = append(r.several, ordinal) })
+	if len(r.several) == 0 {
+		return 0, false
+	}
+	if r.key.Mode == "median" && r.values.span != nil {
+		slices.Sort(r.several)
+	}
+	if r.key.kind == wholeKey {
+		return uint64(r.whole()) ^ signBit, true
+	}
+	v := r.fraction()
+	if t := r.key.Field.Type; t == "float" || t == "half_float" {
+		v = float64(float32(v))
+	}
+	return ordered(v), true
+}
+
+// whole calculates with integers.
+func (r *ranker) whole() int64 {
+	n := len(r.several)
+	at := func(i int) int64 { return integer(r.key.Field.Type, r.values.column.Key(r.several[i])) }
+	if r.key.Mode == "median" {
+		if n%2 == 1 {
+			return at(n / 2)
+		}
+		return nearest(float64(at(n/2-1)+at(n/2)) / 2)
+	}
+	sum := int64(0)
+	for i := range n {
+		sum += at(i)
+	}
+	if r.key.Mode == "avg" && n > 1 {
+		return nearest(float64(sum) / float64(n))
+	}
+	return sum
+}
+
+// nearest rounds a half up.
+func nearest(v float64) int64 {
+	whole := math.Floor(v)
+	if v-whole >= 0.5 {
+		whole++
+	}
+	switch {
+	case whole >= 1<<63:
+		return math.MaxInt64
+	case whole < -1<<63:
+		return math.MinInt64
+	default:
+		return int64(whole)
+	}
+}
+
+// fraction calculates with fractions.
+func (r *ranker) fraction() float64 {
+	n := len(r.several)
+	at := func(i int) float64 { return query.Number(r.key.Field, r.values.column.Key(r.several[i])) }
+	if r.key.Mode == "median" {
+		if n%2 == 1 {
+			return at(n / 2)
+		}
+		return (at(n/2-1) + at(n/2)) / 2
+	}
+	sum := 0.0
+	for i := range n {
+		sum += at(i)
+	}
+	if r.key.Mode == "avg" {
+		return sum / float64(n)
+	}
+	return sum
+}

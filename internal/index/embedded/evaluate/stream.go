@@ -1,0 +1,102 @@
+package evaluate
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"tutti/internal/index"
+)
+
+// streamBatch is how many documents Stream gives at a time.
+const streamBatch = 500
+
+// Stream calls each with the documents that match in the order of req, some at a time: without an order in that of their
+// numbers. Hits have their ID alone. What each is called with is overwritten by the next call.
+func Stream(ctx context.Context, parts []Part, req index.StreamRequest, each func(places []Place, hits []index.Hit) error) error {
+	o, err := newOrder(req.Sort)
+	if err != nil {
+		return err
+	}
+	p := newPlan()
+	documents := p.clause(req.Filter, "")
+	views := newViews(parts, p)
+	found := make([][]uint32, len(views))
+	tasks := make([]task, 0, len(views))
+	for i, v := range views {
+		tasks = append(tasks, func(ctx context.Context, s *scratch) error {
+			docs := v.live(ctx, documents, s).bits.ToArray()
+			if o.asked > 0 {
+				v.sort(ctx, docs, &o, s)
+			}
+			found[i] = docs
+			return nil
+		})
+	}
+	if err := (&workers{}).run(ctx, tasks); err != nil {
+		return err
+	}
+	all := newSequence(&o, views, found)
+	places, hits := make([]Place, 0, streamBatch), make([]index.Hit, 0, streamBatch)
+	for !all.done() {
+		if err := ended(ctx); err != nil {
+			return err
+		}
+		places, hits = places[:0], hits[:0]
+		for len(places) < streamBatch && !all.done() {
+			place := all.place()
+			places, hits = append(places, place), append(hits, index.Hit{ID: place.ID})
+			all.next()
+		}
+		if err := each(places, hits); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ranked is a document and its rank by one key.
+type ranked struct {
+	rank uint64
+	doc  uint32
+}
+
+// sort puts documents of a part into an order, key by key: only what is equal by one is looked at by the next.
+func (v *view) sort(ctx context.Context, docs []uint32, o *order, s *scratch) {
+	all := make([]ranked, len(docs))
+	for i, d := range docs {
+		all[i].doc = d
+	}
+	rankers := v.rankers(o)
+	sortBy(ctx, all, rankers, s)
+	for i, r := range all {
+		docs[i] = r.doc
+	}
+}
+
+func sortBy(ctx context.Context, all []ranked, rankers []*ranker, s *scratch) {
+	for from := 0; from < len(all); from += batchSize {
+		batch := all[from:min(from+batchSize, len(all))]
+		for i, r := range batch {
+			s.docs[i] = r.doc
+		}
+		rankers[0].ranks(s.docs[:len(batch)], s.ranks)
+		for i := range batch {
+			batch[i].rank = s.ranks[i]
+		}
+	}
+	slices.SortFunc(all, func(a, b ranked) int { return cmp.Compare(a.rank, b.rank) })
+	if len(rankers) == 1 || ctx.Err() != nil {
+		return
+	}
+	for from := 0; from < len(all); {
+		to := from + 1
+		for to < len(all) && all[to].rank == all[from].rank {
+			to++
+		}
+		if to > from+1 {
+			sortBy(ctx, all[from:to], rankers[1:], s)
+		}
+		from = to
+	}
+}

@@ -1,0 +1,229 @@
+package evaluate
+
+import (
+	"context"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"tutti/internal/index/embedded/segment"
+	"tutti/internal/index/query"
+)
+
+// tally counts documents: last is the one that was counted last, plus one, so that a second value of it does not count again.
+// The two stand side by side because they are always needed together.
+type tally struct{ count, last uint32 }
+
+// counted is a value and how often it was found.
+type counted struct{ ordinal, count uint32 }
+
+// values are the values of a field in a part as facets read them.
+type values struct {
+	column *segment.Column
+	// single or offsets and ordinals are those of the column.
+	single, offsets, ordinals []uint32
+	// span says where the rows of documents are, nil when these are the rows.
+	span []uint32
+	// elements are the rows that count, nil for all.
+	elements []uint64
+}
+
+func newValues(column *segment.Column, span []uint32, elements []uint64) *values {
+	v := &values{column: column, span: span, elements: elements, single: column.Single()}
+	if v.single == nil {
+		v.offsets, v.ordinals = column.Multi()
+	}
+	return v
+}
+
+// postingsCost is what the count of one value in 65,536 documents costs, in documents that are looked at in the same time.
+const postingsCost = 200
+
+// perDocument gives the number of docs by value, those of none left out. Instants of one millisecond are one value, for which
+// the first of them stands: so count engines (Elasticsearch, the type date_nanos).
+func (v *values) perDocument(ctx context.Context, f query.Field, docs documents, s *scratch) []counted {
+	size := v.column.Size()
+	if f.Type == nanos {
+		return v.perMillisecond(ctx, docs, s)
+	}
+	if v.span == nil && v.column.Postings(0) != nil {
+		chunks := v.column.Exists().Maximum()>>16 + 1
+		if docs.all || int(size)*int(chunks)*postingsCost < docs.count {
+			return v.perPosting(docs)
+		}
+	}
+	v.tally(ctx, docs.bits, nil, int(size), s)
+	return found(s.tallies)
+}
+
+// nanos is the type of instants that are finer than what is counted.
+const nanos = "date_nanos"
+
+// millisecond gives the milliseconds since 1970 of the key of an instant in nanoseconds.
+func millisecond(key uint64) int64 {
+	at := int64(key ^ signBit)
+	ms := at / 1e6
+	if at%1e6 < 0 {
+		ms--
+	}
+	return ms
+}
+
+// perMillisecond counts by the millisecond of instants.
+func (v *values) perMillisecond(ctx context.Context, docs documents, s *scratch) []counted {
+	size := v.column.Size()
+	s.groups = cleared(s.groups, int(size)+1)
+	var firsts []uint32
+	last := int64(0)
+	for ordinal := range size {
+		if ms := millisecond(v.column.Key(ordinal)); len(firsts) == 0 || ms != last {
+			firsts, last = append(firsts, ordinal), ms
+		}
+		s.groups[ordinal+1] = uint32(len(firsts))
+	}
+	v.tally(ctx, docs.bits, s.groups, len(firsts), s)
+	list := found(s.tallies)
+	for i := range list {
+		list[i].ordinal = firsts[list[i].ordinal]
+	}
+	return list
+}
+
+// perPosting counts without a look at documents.
+func (v *values) perPosting(docs documents) []counted {
+	var list []counted
+	for ordinal := range v.column.Size() {
+		postings := v.column.Postings(ordinal)
+		var n uint64
+		if docs.all {
+			n = postings.GetCardinality()
+		} else {
+			n = postings.AndCardinality(docs.bits)
+		}
+		if n > 0 {
+			list = append(list, counted{ordinal, uint32(n)})
+		}
+	}
+	return list
+}
+
+// found gives those that were counted. The first is for rows without a value.
+func found(tallies []tally) []counted {
+	n := 0
+	for _, t := range tallies[1:] {
+		if t.count > 0 {
+			n++
+		}
+	}
+	list := make([]counted, 0, n)
+	for i, t := range tallies[1:] {
+		if t.count > 0 {
+			list = append(list, counted{uint32(i), t.count})
+		}
+	}
+	return list
+}
+
+// tally counts docs into s.tallies, by the ordinal of the value plus one, or by groups at that place when it is not nil. Groups
+// grow with the ordinals, from 1 to n.
+func (v *values) tally(ctx context.Context, docs *roaring.Bitmap, groups []uint32, n int, s *scratch) {
+	s.tallies = cleared(s.tallies, n+1)
+	tallies := s.tallies
+	s.batches(ctx, docs, func(docs []uint32) {
+		switch {
+		case v.span == nil && v.single != nil:
+			v.tallySingle(docs, groups, tallies)
+		case v.span == nil:
+			v.tallyMulti(docs, groups, tallies)
+		case v.single != nil:
+			v.tallyElements(docs, groups, tallies)
+		default:
+			v.tallyMultiElements(docs, groups, tallies)
+		}
+	})
+}
+
+func (v *values) tallySingle(docs, groups []uint32, tallies []tally) {
+	for _, d := range docs {
+		o := v.single[d]
+		if groups != nil {
+			o = groups[o]
+		}
+		tallies[o].count++
+	}
+}
+
+func (v *values) tallyMulti(docs, groups []uint32, tallies []tally) {
+	for _, d := range docs {
+		last := uint32(0)
+		for _, o := range v.ordinals[v.offsets[d]:v.offsets[d+1]] {
+			o++
+			if groups != nil {
+				o = groups[o]
+			}
+			if o != last {
+				tallies[o].count++
+				last = o
+			}
+		}
+	}
+}
+
+func (v *values) tallyElements(docs, groups []uint32, tallies []tally) {
+	for _, d := range docs {
+		for row := v.span[d]; row < v.span[d+1]; row++ {
+			if v.elements != nil && v.elements[row>>6]>>(row&63)&1 == 0 {
+				continue
+			}
+			o := v.single[row]
+			if groups != nil {
+				o = groups[o]
+			}
+			if t := &tallies[o]; t.last != d+1 {
+				t.last = d + 1
+				t.count++
+			}
+		}
+	}
+}
+
+func (v *values) tallyMultiElements(docs, groups []uint32, tallies []tally) {
+	for _, d := range docs {
+		for row := v.span[d]; row < v.span[d+1]; row++ {
+			if v.elements != nil && v.elements[row>>6]>>(row&63)&1 == 0 {
+				continue
+			}
+			for _, o := range v.ordinals[v.offsets[row]:v.offsets[row+1]] {
+				o++
+				if groups != nil {
+					o = groups[o]
+				}
+				if t := &tallies[o]; t.last != d+1 {
+					t.last = d + 1
+					t.count++
+				}
+			}
+		}
+	}
+}
+
+// each calls do with the ordinal of every value of a document that counts, as often as it stands there.
+func (v *values) each(doc uint32, do func(ordinal uint32)) {
+	row, end := doc, doc+1
+	if v.span != nil {
+		row, end = v.span[doc], v.span[doc+1]
+	}
+	for ; row < end; row++ {
+		if v.elements != nil && v.elements[row>>6]>>(row&63)&1 == 0 {
+			continue
+		}
+		if v.single != nil {
+			if o := v.single[row]; o > 0 {
+				do(o - 1)
+			}
+			continue
+		}
+		for _, o := range v.ordinals[v.offsets[row]:v.offsets[row+1]] {
+			do(o)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package evaluate
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"tutti/internal/index"
+	"tutti/internal/index/embedded/segment"
+)
+
+// wantsTops tells whether documents of buckets are asked for.
+func (f *facetTask) wantsTops() bool {
+	return f.ask.Buckets != nil && f.ask.Buckets.TopHits > 0 && len(f.buckets) > 0
+}
+
+// topsOf finds the documents of the lowest ids of each bucket in one part.
+func (f *facetTask) topsOf(ctx context.Context, v *view, part int, s *scratch) {
+	p := &f.parts[part]
+	tops := make([][]uint32, len(f.buckets))
+	f.tops[part] = tops
+	ids := v.segment.Column(fieldID)
+	if len(p.values) == 0 || ids == nil {
+		return
+	}
+	at, some := f.scope(ctx, v, p.column, v.live(ctx, f.documents, s), s)
+	if !some {
+		return
+	}
+	s.groups = cleared(s.groups, int(p.column.Size()))
+	for i := range f.buckets {
+		for _, r := range f.buckets[i].refs {
+			if r.part != part {
+				continue
+			}
+			for ordinal := r.ordinal; f.equal(p.column, ordinal, r.ordinal); ordinal++ {
+				s.groups[ordinal] = uint32(i + 1)
+			}
+		}
+	}
+	byID := ids.Single()
+	s.batches(ctx, at.docs.bits, func(docs []uint32) {
+		for _, d := range docs {
+			at.values.each(d, func(ordinal uint32) {
+				if group := s.groups[ordinal]; group > 0 {
+					tops[group-1] = keep(tops[group-1], d, byID, f.ask.Buckets.TopHits)
+				}
+			})
+		}
+	})
+}
+
+// equal tells whether two values are of one bucket.
+func (f *facetTask) equal(column *segment.Column, a, b uint32) bool {
+	return a == b || a < column.Size() && f.ask.Field.Type == nanos && millisecond(column.Key(a)) == millisecond(column.Key(b))
+}
+
+// keep puts a document into a list of the lowest ids, once.
+func keep(list []uint32, doc uint32, byID []uint32, limit int) []uint32 {
+	at, found := slices.BinarySearchFunc(list, byID[doc], func(d, id uint32) int { return cmp.Compare(byID[d], id) })
+	switch {
+	case found || at == limit:
+		return list
+	case len(list) == limit:
+		list = list[:limit-1]
+	}
+	return slices.Insert(list, at, doc)
+}
+
+// mergeTops gives the documents of each bucket from those of the parts.
+func (f *facetTask) mergeTops(views []*view, buckets []index.Bucket) [][]Place {
+	all := make([][]Place, len(buckets))
+	for i := range buckets {
+		var places []Place
+		for part, v := range views {
+			for _, doc := range f.tops[part][i] {
+				places = append(places, Place{Number: v.segment.Numbers()[doc], ID: v.segment.ID(doc)})
+			}
+		}
+		slices.SortFunc(places, func(a, b Place) int { return cmp.Compare(a.ID, b.ID) })
+		all[i] = places[:min(len(places), f.ask.Buckets.TopHits)]
+		for _, place := range all[i] {
+			buckets[i].TopHits = append(buckets[i].TopHits, index.Hit{ID: place.ID})
+		}
+	}
+	return all
+}

@@ -1,0 +1,160 @@
+package evaluate
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"tutti/internal/index/embedded/segment"
+	"tutti/internal/index/query"
+)
+
+// view is a part during one search: what has been found out about it is kept, so that nothing is evaluated twice, and whoever
+// needs what another is about to find waits for it. Clauses need only what is below them, so no two wait for each other.
+type view struct {
+	segment *segment.Segment
+	dead    *roaring.Bitmap
+	// rows are by clause, with dead documents; found are the documents of a clause without them.
+	rows  []memo[*roaring.Bitmap]
+	found []memo[documents]
+}
+
+type memo[T any] struct {
+	once  sync.Once
+	value T
+}
+
+// documents is a set of live documents.
+type documents struct {
+	bits  *roaring.Bitmap
+	count int
+	// all tells that it is every document that the segment ever had.
+	all bool
+}
+
+func newViews(parts []Part, p *plan) []*view {
+	views := make([]*view, len(parts))
+	for i, part := range parts {
+		views[i] = &view{
+			segment: part.Segment, dead: part.Dead,
+			rows: make([]memo[*roaring.Bitmap], len(p.clauses)), found: make([]memo[documents], len(p.clauses)),
+		}
+	}
+	return views
+}
+
+// live gives the documents for which a clause at the scope "" holds.
+func (v *view) live(ctx context.Context, c *clause, s *scratch) documents {
+	m := &v.found[c.at]
+	m.once.Do(func() {
+		bits := v.matching(ctx, c, s)
+		if v.dead != nil && !v.dead.IsEmpty() {
+			bits = roaring.AndNot(bits, v.dead)
+		}
+		count := int(bits.GetCardinality())
+		m.value = documents{bits: bits, count: count, all: count == v.segment.Documents()}
+	})
+	return m.value
+}
+
+// matching gives the rows of its scope for which a clause holds, dead documents and their elements among them. Nobody changes
+// the set. It is not whole when ctx has ended.
+func (v *view) matching(ctx context.Context, c *clause, s *scratch) *roaring.Bitmap {
+	m := &v.rows[c.at]
+	m.once.Do(func() { m.value = v.evaluate(ctx, c, s) })
+	return m.value
+}
+
+func (v *view) evaluate(ctx context.Context, c *clause, s *scratch) *roaring.Bitmap {
+	if ctx.Err() != nil {
+		return roaring.New()
+	}
+	switch c.op {
+	case query.Everything:
+		return v.everything(c.scope)
+	case query.And:
+		return v.and(ctx, c.children, s)
+	case query.Or:
+		sets := make([]*roaring.Bitmap, 0, len(c.children))
+		for _, child := range c.children {
+			sets = append(sets, v.matching(ctx, child, s))
+		}
+		return roaring.FastOr(sets...)
+	case query.Not:
+		return roaring.AndNot(v.everything(c.scope), v.matching(ctx, c.children[0], s))
+	case query.Some:
+		return v.lift(c.path, c.scope, v.matching(ctx, c.children[0], s), s)
+	case query.Terms, query.Range, query.Patterns, query.Exists:
+		return v.values(ctx, c, s)
+	case query.Nothing:
+	}
+	return roaring.New()
+}
+
+// everything gives all rows of a path.
+func (v *view) everything(path string) *roaring.Bitmap {
+	bits := roaring.New()
+	bits.AddRange(0, uint64(v.count(path)))
+	return bits
+}
+
+// count gives the number of rows of a path.
+func (v *view) count(path string) int {
+	if path == "" {
+		return v.segment.Documents()
+	}
+	return v.segment.Rows(path)
+}
+
+// and gives the rows for which all children hold, the cheapest asked first; what they forbid is taken off, not turned round.
+func (v *view) and(ctx context.Context, children []*clause, s *scratch) *roaring.Bitmap {
+	var wanted, unwanted []*roaring.Bitmap
+	for _, child := range children {
+		if child.op == query.Not {
+			unwanted = append(unwanted, v.matching(ctx, child.children[0], s))
+			continue
+		}
+		set := v.matching(ctx, child, s)
+		if set.IsEmpty() {
+			return set
+		}
+		wanted = append(wanted, set)
+	}
+	if len(wanted) == 0 {
+		wanted = append(wanted, v.everything(children[0].scope))
+	}
+	slices.SortFunc(wanted, func(a, b *roaring.Bitmap) int { return int(a.GetCardinality()) - int(b.GetCardinality()) })
+	all, owned := wanted[0], false
+	for _, set := range wanted[1:] {
+		if owned {
+			all.And(set)
+		} else {
+			all, owned = roaring.And(all, set), true
+		}
+	}
+	for _, set := range unwanted {
+		if owned {
+			all.AndNot(set)
+		} else {
+			all, owned = roaring.AndNot(all, set), true
+		}
+	}
+	return all
+}
+
+// above gives the path whose rows hold the elements of a nested path: the nearest nested one of which it is a part, or "".
+func (v *view) above(path string) string {
+	for {
+		dot := strings.LastIndexByte(path, '.')
+		if dot < 0 {
+			return ""
+		}
+		path = path[:dot]
+		if v.segment.Rows(path) > 0 {
+			return path
+		}
+	}
+}

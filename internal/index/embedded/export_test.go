@@ -1,0 +1,30 @@
+package embedded
+
+// Merges plays what the rules of merging make of segments that come with so many documents each, each merge at once. It gives
+// the highest number of segments that are left, the highest number of documents in memory alone, and how many documents were
+// merged for each that came.
+func Merges(sizes []int) (segments, unfiled int, each float64) {
+	var weights []weight
+	total, merged := 0, 0
+	for _, size := range sizes {
+		total += size
+		weights = append(weights, weight{live: size})
+		for again := true; again; {
+			again = false
+			for r := range choose(weights, true) {
+				whole := weight{live: r.documents, filed: r.documents >= fileLeast}
+				weights = append(append(append([]weight{}, weights[:r.from]...), whole), weights[r.to:]...)
+				merged, again = merged+r.documents, true
+				break
+			}
+		}
+		waiting := 0
+		for _, w := range weights {
+			if !w.filed {
+				waiting += w.live
+			}
+		}
+		segments, unfiled = max(segments, len(weights)), max(unfiled, waiting)
+	}
+	return segments, unfiled, float64(merged) / float64(total)
+}

@@ -1,0 +1,149 @@
+package embedded
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync/atomic"
+
+	"tutti/internal/core"
+	"tutti/internal/index/embedded/segment"
+)
+
+const (
+	// folderName is the folder of segments in that of the index.
+	folderName = "segments"
+	// fileSuffix ends the name of a segment's file, partSuffix that of one which is being written.
+	fileSuffix = ".segment"
+	partSuffix = ".part"
+)
+
+// file names a segment's file, and says what is in it.
+type file struct {
+	// number counts the files of an index from 1; zero stands for none.
+	number uint64
+	size   int64
+	sum    uint32
+}
+
+// folder keeps segments in files, which never change.
+type folder struct {
+	dir string
+	// last is the highest number that was given.
+	last atomic.Uint64
+}
+
+func (f *folder) path(number uint64) string {
+	return filepath.Join(f.dir, fmt.Sprintf("%012d%s", number, fileSuffix))
+}
+
+// write keeps s in a file. When it returns, the file outlasts a loss of power.
+func (f *folder) write(s *segment.Segment) (file, error) {
+	out := file{number: f.last.Add(1)}
+	part := f.path(out.number) + partSuffix
+	err := os.MkdirAll(f.dir, 0o700)
+	if err == nil {
+		err = out.fill(part, s)
+	}
+	if err == nil {
+		err = os.Rename(part, f.path(out.number))
+	}
+	if err == nil {
+		err = syncFolder(f.dir)
+	}
+	if err != nil {
+		_ = os.Remove(part)
+		f.remove(out.number)
+		return file{}, core.WrapError(core.CodeUnavailable, "writing a segment of the embedded index", err)
+	}
+	return out, nil
+}
+
+// fill writes s to the file of a path and syncs it.
+func (f *file) fill(path string, s *segment.Segment) (err error) {
+	to, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
+	buffered := bufio.NewWriterSize(to, 1<<20)
+	if _, err := s.WriteTo(io.MultiWriter(buffered, sum)); err != nil {
+		return err
+	}
+	if err := buffered.Flush(); err != nil {
+		return err
+	}
+	info, err := to.Stat()
+	if err != nil {
+		return err
+	}
+	f.size, f.sum = info.Size(), sum.Sum32()
+	return to.Sync()
+}
+
+// syncFolder makes a new name outlast a loss of power. Windows does so by itself.
+func syncFolder(dir string) (err error) {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// read gives the segment of a file. An error means that the file is missing or not what was written.
+func (f *folder) read(want file) (*segment.Segment, error) {
+	from, err := os.Open(f.path(want.number))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = from.Close() }()
+	info, err := from.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() != want.size {
+		return nil, core.NewError(core.CodeUnavailable, "the file has another length than was written")
+	}
+	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
+	s, err := segment.Read(io.TeeReader(from, sum), want.size)
+	if err != nil {
+		return nil, err
+	}
+	if sum.Sum32() != want.sum {
+		return nil, core.NewError(core.CodeUnavailable, "the file is not what was written")
+	}
+	return s, nil
+}
+
+// remove deletes a file. One that stays behind is deleted by clean.
+func (f *folder) remove(number uint64) { _ = os.Remove(f.path(number)) }
+
+// clean deletes what a process that was killed left behind, all files but those of the numbers in keep, and counts on from the
+// highest of those. Nobody may write meanwhile.
+func (f *folder) clean(keep []uint64) error {
+	names := map[string]bool{}
+	for _, number := range keep {
+		f.last.Store(max(f.last.Load(), number))
+		names[filepath.Base(f.path(number))] = true
+	}
+	entries, err := os.ReadDir(f.dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		ours := filepath.Ext(e.Name()) == fileSuffix || filepath.Ext(e.Name()) == partSuffix
+		if ours && !names[e.Name()] {
+			err = errors.Join(err, os.Remove(filepath.Join(f.dir, e.Name())))
+		}
+	}
+	return err
+}

@@ -1,0 +1,154 @@
+package segment
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"unsafe"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"tutti/internal/core"
+	"tutti/internal/index/query"
+)
+
+// A segment's file is a header, a directory in JSON and the sections, each padded to 8 bytes; behind the directory and each
+// section stands a trailer. All numbers are little-endian.
+//
+//	header    magic (8 bytes), version (4), zero (4), length of the file (8), length of the directory (8)
+//	trailer   CRC-32C of what stands before it with its padding, of the header too for the directory (4), number of the section,
+//	          0 for the directory (4)
+//
+// The sections are slices as they stand in memory, so that reading a file is reading its bytes and checking them.
+
+const (
+	magic       = "tuttiseg"
+	version     = 1
+	headerSize  = 32
+	trailerSize = 8
+)
+
+// directory says what the sections are.
+type directory struct {
+	Documents int            `json:"documents"`
+	Spaces    []spaceEntry   `json:"spaces"`
+	Columns   []columnEntry  `json:"columns"`
+	Sections  []sectionEntry `json:"sections"`
+}
+
+// sectionEntry is the length of a section in bytes, or the number of an earlier one that it is the same as: the file has only
+// that then. Sections are counted from 1.
+type sectionEntry struct {
+	Length uint64 `json:"length,omitempty"`
+	Same   int    `json:"same,omitempty"`
+}
+
+type spaceEntry struct {
+	Path   string `json:"path"`
+	Parent string `json:"parent"`
+}
+
+type columnEntry struct {
+	Name  string  `json:"name"`
+	Path  string  `json:"path"`
+	Type  string  `json:"type"`
+	Scale float64 `json:"scale,omitempty"`
+	Space string  `json:"space"`
+	// Texts is how many texts the column has, 0 for one of keys; Packed tells in which form.
+	Texts  int  `json:"texts,omitempty"`
+	Packed bool `json:"packed,omitempty"`
+}
+
+func (e columnEntry) field() query.Field {
+	return query.Field{Path: e.Path, Type: e.Type, Scale: e.Scale}
+}
+
+// sections goes through the sections of a file in their order, to write them or to read them into what it is given.
+type sections interface {
+	bytes(*[]byte)
+	u32s(*[]uint32)
+	u64s(*[]uint64)
+	bitmaps(*[]*roaring.Bitmap)
+}
+
+// sections passes what the space is made of.
+func (sp *space) sections(v sections) {
+	v.u32s(&sp.span)
+	v.u32s(&sp.parents)
+}
+
+// sections passes what the column is made of.
+func (c *Column) sections(v sections) {
+	switch texts := c.texts.(type) {
+	case *plainTexts:
+		v.bytes(&texts.data)
+		v.u32s(&texts.starts)
+	case *packedTexts:
+		v.bytes(&texts.data)
+		v.u64s(&texts.blocks)
+	default:
+		v.u64s(&c.keys)
+	}
+	for _, numbers := range []*[]uint32{&c.single, &c.offsets, &c.values, &c.order, &c.starts} {
+		v.u32s(numbers)
+	}
+	exists := []*roaring.Bitmap{c.exists}
+	if v.bitmaps(&exists); len(exists) == 1 && exists[0] != c.exists { // others may be reading
+		c.exists = exists[0]
+	}
+	v.bitmaps(&c.postings)
+}
+
+// padded rounds up to 8.
+func padded(n uint64) uint64 { return (n + 7) &^ 7 }
+
+// checksums gives the table of CRC-32C.
+func checksums() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
+
+// littleEndian tells whether numbers stand in memory as they do in a file.
+func littleEndian() bool { return binary.NativeEndian.Uint16([]byte{1, 0}) == 1 }
+
+// encoded gives numbers as they stand in a file, without copying where they stand so in memory.
+func encoded[T uint32 | uint64](numbers []T) []byte {
+	size := int(unsafe.Sizeof(T(0)))
+	if len(numbers) == 0 {
+		return nil
+	}
+	if littleEndian() {
+		return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(numbers))), len(numbers)*size)
+	}
+	out := make([]byte, 0, len(numbers)*size)
+	for _, number := range numbers {
+		if size == 4 {
+			out = binary.LittleEndian.AppendUint32(out, uint32(number))
+		} else {
+			out = binary.LittleEndian.AppendUint64(out, uint64(number))
+		}
+	}
+	return out
+}
+
+// decoded gives the numbers of a part of a file, whose length is a multiple of theirs, without copying where that can be.
+func decoded[T uint32 | uint64](raw []byte) []T {
+	size := int(unsafe.Sizeof(T(0)))
+	if len(raw) < size {
+		return nil
+	}
+	at := unsafe.Pointer(unsafe.SliceData(raw))
+	if littleEndian() && uintptr(at)%uintptr(size) == 0 {
+		return unsafe.Slice((*T)(at), len(raw)/size)
+	}
+	out := make([]T, len(raw)/size)
+	for i := range out {
+		if part := raw[i*size:]; size == 4 {
+			out[i] = T(binary.LittleEndian.Uint32(part))
+		} else {
+			out[i] = T(binary.LittleEndian.Uint64(part))
+		}
+	}
+	return out
+}
+
+// damaged is the error of a file that cannot be trusted.
+func damaged(cause error) error {
+	return core.WrapError(core.CodeUnavailable, "a file of the index' columns is damaged", cause)
+}

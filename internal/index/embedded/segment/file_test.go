@@ -1,0 +1,273 @@
+package segment_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/google/go-cmp/cmp"
+
+	"tutti/internal/core"
+	"tutti/internal/index/embedded/segment"
+)
+
+// fileOf writes a segment.
+func fileOf(tb testing.TB, s *segment.Segment) []byte {
+	tb.Helper()
+	var file bytes.Buffer
+	if _, err := s.WriteTo(&file); err != nil {
+		tb.Fatal(err)
+	}
+	return file.Bytes()
+}
+
+// small is a file with every kind of section, and the segment that it is of.
+func small(tb testing.TB) (*segment.Segment, []byte) {
+	tb.Helper()
+	r := random{rand.New(rand.NewPCG(1, 2))}
+	var parts []*segment.Segment
+	docs := r.documents(tb, 300)
+	for i := range 3 {
+		parts = append(parts, builtOf(tb, parse(tb, mixedMapping), docs[100*i:100*i+100]))
+	}
+	s := segment.Merge(parts, nil)
+	return s, fileOf(tb, s)
+}
+
+const damaged = "a file of the index' columns is damaged"
+
+// TestReadDamaged turns each of many bytes of a file, and cuts it at as many places.
+func TestReadDamaged(t *testing.T) {
+	_, file := small(t)
+	read := func(t *testing.T, what string, file []byte, size int64) {
+		t.Helper()
+		s, err := segment.Read(bytes.NewReader(file), size)
+		if s != nil || core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != damaged {
+			t.Fatalf("%s: %v, %s %q", what, s, core.CodeOf(err), core.MessageOf(err))
+		}
+	}
+	step := max(1, len(file)/500)
+	for at := 0; at < len(file); at += step {
+		turned := bytes.Clone(file)
+		turned[at] ^= 1 << (at % 8)
+		read(t, fmt.Sprint("turned at ", at), turned, int64(len(turned)))
+		read(t, fmt.Sprint("cut at ", at), file[:at], int64(at))
+		read(t, fmt.Sprint("short at ", at), file[:at], int64(len(file)))
+	}
+	read(t, "longer", append(bytes.Clone(file), make([]byte, 8)...), int64(len(file)+8))
+	read(t, "negative", file, -1)
+	read(t, "endless", file, 1<<62)
+	later := bytes.Clone(file)
+	binary.LittleEndian.PutUint32(later[8:], 2)
+	segment.Reseal(later)
+	read(t, "of a later version", later, int64(len(later)))
+}
+
+// TestReadFails reads from what fails.
+func TestReadFails(t *testing.T) {
+	broken := errors.New("the disk is broken")
+	_, err := segment.Read(io.MultiReader(strings.NewReader("tuttiseg"), failing{broken}), 1000)
+	if core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != "reading a file of the index' columns" || !errors.Is(err, broken) {
+		t.Errorf("the error is %s %v", core.CodeOf(err), err)
+	}
+	s, _ := small(t)
+	_, err = s.WriteTo(failing{broken})
+	if core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != "writing a file of the index' columns" || !errors.Is(err, broken) {
+		t.Errorf("the error is %s %v", core.CodeOf(err), err)
+	}
+}
+
+// failing fails to be read and written.
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error)  { return 0, f.err }
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+// TestWriteAgain writes what was read, which shares what the segment shared.
+func TestWriteAgain(t *testing.T) {
+	s, file := small(t)
+	read := reread(t, s)
+	if !bytes.Equal(fileOf(t, read), file) {
+		t.Error("a segment that was read gives another file")
+	}
+	if read.Size() != s.Size() {
+		t.Errorf("the size was %d, and is %d when it was read", s.Size(), read.Size())
+	}
+}
+
+// TestPacked merges more texts than are kept as they are.
+func TestPacked(t *testing.T) {
+	const n = segment.MaxPlain + 500
+	tree := parse(t, `{"properties":{"id":{"type":"keyword"},"again":{"type":"keyword"},"name":{"type":"keyword"},
+		"n":{"type":"nested","properties":{"id":{"type":"keyword"}}}}}`)
+	r := random{rand.New(rand.NewPCG(3, 4))}
+	var docs []numbered
+	for i := range n {
+		id := r.uuid()
+		body, err := json.Marshal(map[string]any{
+			"id": id, "again": id, "n": []map[string]string{{"id": id}, {"id": "x"}},
+			"name": fmt.Sprintf("%s.%d\x01\x02\x03%x %s", id, i%7, r.Uint64(), strings.Repeat("é", r.IntN(40))),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		docs = append(docs, numbered{uint64(i), fmt.Sprint("doc-", i), body})
+	}
+	paths, fields := []string{"", "n"}, []string{"_id", "id", "again", "name", "n.id"}
+	whole := builtOf(t, tree, docs)
+	parts := []*segment.Segment{builtOf(t, tree, docs[:n/2]), builtOf(t, tree, docs[n/2:])}
+	merged := segment.Merge(parts, nil)
+	want := strings.Split(describe(t, whole, paths, fields), "\n")
+	for name, s := range map[string]*segment.Segment{
+		"merged": merged, "read": reread(t, merged), "merged again": segment.Merge([]*segment.Segment{reread(t, merged)}, nil),
+	} {
+		if diff := cmp.Diff(want, strings.Split(describe(t, s, paths, fields), "\n")); diff != "" {
+			t.Errorf("%s: %.2000s", name, diff)
+		}
+	}
+	if merged.Size()*3 > whole.Size()*2 {
+		t.Errorf("packed it takes %d bytes, and %d when not", merged.Size(), whole.Size())
+	}
+	// Of a packed column only few values may be left.
+	dead := roaring.New()
+	dead.AddRange(100, n)
+	few := segment.Merge([]*segment.Segment{merged}, []*roaring.Bitmap{dead})
+	if diff := cmp.Diff(describe(t, builtOf(t, tree, docs[:100]), paths, fields), describe(t, few, paths, fields)); diff != "" {
+		t.Errorf("%.2000s", diff)
+	}
+}
+
+func TestPack(t *testing.T) {
+	tests := map[string]struct {
+		text string
+		size int
+	}{
+		"nothing":      {"", 0},
+		"word":         {"Total RNA", 9},
+		"uuid":         {"0f8fad5b-d9cb-469f-a165-70867728950e", 17},
+		"upper uuid":   {"0F8FAD5B-D9CB-469F-A165-70867728950E", 33},
+		"uuid in text": {"x 0f8fad5b-d9cb-469f-a165-70867728950e.bam", 23},
+		"no uuid":      {"0f8fad5b-d9cb-469f-a165-70867728950g", 31},
+		"checksum":     {"d41d8cd98f00b204e9800998ecf8427e", 18},
+		"odd digits":   {"d41d8cd98", 7},
+		"few digits":   {"d41d8cd", 7},
+		"many digits":  {strings.Repeat("ab", 300), 2 + 255 + 90},
+		"marks":        {"\x00\x01\x02\x03\x04", 8},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			packed := segment.Pack([]byte(test.text))
+			if got := string(segment.Unpack(packed)); got != test.text || len(packed) != test.size {
+				t.Errorf("%q is packed to %d bytes, want %d, and back to %q", test.text, len(packed), test.size, got)
+			}
+		})
+	}
+}
+
+func FuzzPack(f *testing.F) {
+	f.Add([]byte("0f8fad5b-d9cb-469f-a165-70867728950e.\x01d41d8cd98f00b204e9800998ecf8427e"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if got := segment.Unpack(segment.Pack(text)); !bytes.Equal(got, text) {
+			t.Errorf("%q is packed and back to %q", text, got)
+		}
+		segment.Unpack(text) // whatever it is
+	})
+}
+
+// FuzzRead changes a file in several places, and makes its checksums right again where seal is set. Nothing that can be read then
+// lies out of bounds.
+func FuzzRead(f *testing.F) {
+	_, file := small(f)
+	f.Add(uint32(0), []byte{1}, false)
+	f.Add(uint32(24), []byte{1}, true)
+	f.Add(uint32(40), []byte(`"documents":9`), true)
+	f.Add(uint32(len(file)/2), []byte{255, 255, 255, 255}, true)
+	f.Fuzz(func(t *testing.T, at uint32, change []byte, seal bool) {
+		changed := bytes.Clone(file)
+		copy(changed[int(at)%len(changed):], change)
+		same := bytes.Equal(changed, file)
+		if seal {
+			segment.Reseal(changed)
+		}
+		s, err := segment.Read(bytes.NewReader(changed), int64(len(changed)))
+		switch {
+		case err == nil && !same && !seal:
+			t.Fatal("a damaged file is read")
+		case err != nil && (core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != damaged):
+			t.Fatalf("the error is %s %q", core.CodeOf(err), core.MessageOf(err))
+		case err == nil:
+			visit(s)
+		}
+	})
+}
+
+// visit reads everything of a segment, whatever it says.
+func visit(s *segment.Segment) {
+	for d := range s.Documents() {
+		_ = s.ID(uint32(d))
+	}
+	for _, field := range mixedFields() {
+		c := s.Column(field)
+		if c == nil {
+			continue
+		}
+		_ = values(s, field)
+		for o := range c.Size() {
+			if !c.Numeric() {
+				c.FindText(string(c.Text(o)))
+			}
+			c.Postings(o)
+			c.AddRows(roaring.New(), o, o+1)
+		}
+		c.AddRows(roaring.New(), 0, c.Size())
+		c.AddRows(roaring.New(), 1, c.Size())
+	}
+	segment.Merge([]*segment.Segment{s}, nil)
+}
+
+// TestShared merges documents in which slices are equal: they are kept once, in memory and in the file.
+func TestShared(t *testing.T) {
+	tree := parse(t, `{"properties":{"ANY":{"type":"keyword"},"id":{"type":"keyword"},"again":{"type":"keyword"},"one":{"type":"nested"}}}`)
+	merged := func(format string) *segment.Segment {
+		b := segment.NewBuilder(tree)
+		for i := range 1000 {
+			id := fmt.Sprintf("doc-%d", 7919*i%1000)
+			if err := b.Add(uint64(i), id, fmt.Appendf(nil, format, id)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return segment.Merge([]*segment.Segment{b.Segment()}, nil)
+	}
+	once, twice := merged(`{"ANY":"a","id":%[1]q,"one":{}}`), merged(`{"ANY":"a","id":%[1]q,"one":{},"again":%[1]q}`)
+	file := fileOf(t, twice)
+	for name, sizes := range map[string][2]int{
+		"in memory": {once.Size(), twice.Size()}, "read": {reread(t, once).Size(), reread(t, twice).Size()},
+		"in the file": {len(fileOf(t, once)), len(file)},
+	} {
+		if more := sizes[1] - sizes[0]; more > 1000 {
+			t.Errorf("%s: the same ids again take %d bytes", name, more)
+		}
+	}
+	for name, s := range map[string]*segment.Segment{"merged": twice, "read": reread(t, twice)} {
+		if &s.Span("one")[0] != &s.Parents("one")[0] {
+			t.Errorf("%s: elements that stand alone have numbers of their own", name)
+		}
+	}
+	same := regexp.MustCompile(`"same":\d\d`).FindIndex(file)
+	if same == nil {
+		t.Fatal("no section is shared")
+	}
+	copy(file[same[0]:], `"same":99`) // there are fewer
+	segment.Reseal(file)
+	if _, err := segment.Read(bytes.NewReader(file), int64(len(file))); core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != damaged {
+		t.Errorf("a section that is the same as a later one gives %v", err)
+	}
+}

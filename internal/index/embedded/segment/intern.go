@@ -1,0 +1,108 @@
+package segment
+
+import (
+	"bytes"
+	"hash/maphash"
+	"math"
+	"slices"
+)
+
+// interner numbers distinct texts in the order of their first coming.
+type interner struct {
+	data   []byte
+	starts []uint64
+	// table holds the upper half of a text's hash and, below, its number plus one; 0 where it is free.
+	table []uint64
+}
+
+func (t *interner) size() int { return max(0, len(t.starts)-1) }
+
+func (t *interner) at(number uint32) []byte { return t.data[t.starts[number]:t.starts[number+1]] }
+
+// intern gives the number of a text, and whether it is new.
+func (t *interner) intern(seed maphash.Seed, text []byte) (number uint32, fresh bool) {
+	if 4*t.size() >= 3*len(t.table) {
+		t.grow()
+	}
+	const upper = 0xffffffff << 32
+	hash := maphash.Bytes(seed, text)
+	mask := uint64(len(t.table) - 1)
+	i := hash >> 32 & mask
+	for ; t.table[i] != 0; i = (i + 1) & mask {
+		if t.table[i]&upper == hash&upper && string(t.at(uint32(t.table[i])-1)) == string(text) {
+			return uint32(t.table[i]) - 1, false
+		}
+	}
+	number = uint32(t.size())
+	t.data = append(t.data, text...)
+	t.starts = append(t.starts, uint64(len(t.data)))
+	t.table[i] = hash&upper | uint64(number+1)
+	return number, true
+}
+
+func (t *interner) grow() {
+	if t.table == nil {
+		t.table, t.starts = make([]uint64, 16), append(t.starts, 0)
+		return
+	}
+	table := make([]uint64, 4*len(t.table))
+	mask := uint64(len(table) - 1)
+	for _, entry := range t.table {
+		if entry == 0 {
+			continue
+		}
+		i := entry >> 32 & mask
+		for table[i] != 0 {
+			i = (i + 1) & mask
+		}
+		table[i] = entry
+	}
+	t.table = table
+}
+
+// sorted gives the texts in order, and the ordinal of each number.
+func (t *interner) sorted() (texts dictionary, ordinals []uint32) {
+	type entry struct {
+		head   uint64
+		number uint32
+	}
+	entries := make([]entry, t.size())
+	for i := range entries {
+		entries[i] = entry{headOf(t.at(uint32(i))), uint32(i)}
+	}
+	slices.SortFunc(entries, func(a, b entry) int {
+		switch {
+		case a.head < b.head:
+			return -1
+		case a.head > b.head:
+			return 1
+		}
+		return bytes.Compare(t.at(a.number), t.at(b.number))
+	})
+	ordinals = make([]uint32, len(entries))
+	for i, e := range entries {
+		ordinals[e.number] = uint32(i)
+	}
+	if uint64(len(t.data)) > math.MaxUint32 {
+		var p packer
+		for _, e := range entries {
+			p.add(t.at(e.number), nil)
+		}
+		return p.done(), ordinals
+	}
+	plain := &plainTexts{data: make([]byte, 0, len(t.data)), starts: make([]uint32, 1, len(entries)+1)}
+	for _, e := range entries {
+		plain.data = append(plain.data, t.at(e.number)...)
+		plain.starts = append(plain.starts, uint32(len(plain.data)))
+	}
+	return plain, ordinals
+}
+
+// headOf gives the first eight bytes of a text as a number that is ordered as they are.
+func headOf(text []byte) uint64 {
+	var head uint64
+	for i, c := range text[:min(8, len(text))] {
+		head |= uint64(c) << (56 - 8*i)
+	}
+	return head
+}

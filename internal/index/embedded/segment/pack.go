@@ -1,0 +1,132 @@
+package segment
+
+// Marks of a packed text. The three bytes themselves are written behind markByte.
+const (
+	// markUUID is followed by the 16 bytes of a UUID in its lower-case text form.
+	markUUID = 1
+	// markHex is followed by a count and that many bytes, each of two lower-case hexadecimal digits.
+	markHex = 2
+	// markByte is followed by a byte that stands for itself.
+	markByte = 3
+)
+
+const (
+	uuidLength = 36
+	// minHex is how many digits are worth a mark and a count.
+	minHex = 8
+	// maxHex is how many digits one count can tell.
+	maxHex = 2 * 255
+)
+
+// pack appends text to dst in a shorter form: the ids and checksums that most of an index' distinct values are take half their
+// room.
+func pack(dst, text []byte) []byte {
+	fresh := true // a run of digits begins only where a word does
+	for i := 0; i < len(text); {
+		c := text[i]
+		if fresh && hexDigit(c) <= 0xf {
+			var n int
+			if dst, n = packHex(dst, text[i:]); n > 0 {
+				i += n
+				fresh = false
+				continue
+			}
+		}
+		fresh = !wordByte(c)
+		if c-1 < markByte {
+			dst = append(dst, markByte)
+		}
+		dst = append(dst, c)
+		i++
+	}
+	return dst
+}
+
+// packHex appends the UUID or the run of digits that text begins with, and gives its length, 0 when there is none.
+func packHex(dst, text []byte) ([]byte, int) {
+	start := len(dst)
+	if len(text) >= uuidLength && text[8] == '-' && text[13] == '-' && text[18] == '-' && text[23] == '-' {
+		dst = append(dst, markUUID)
+		for _, group := range [...][2]int{{0, 8}, {9, 13}, {14, 18}, {19, 23}, {24, 36}} {
+			dst = appendHex(dst, text[group[0]:group[1]])
+		}
+		if len(dst) == start+1+16 {
+			return dst, uuidLength
+		}
+		dst = dst[:start]
+	}
+	dst = appendHex(append(dst, markHex, 0), text[:min(len(text), maxHex)])
+	n := 2 * (len(dst) - start - 2)
+	if n < minHex {
+		return dst[:start], 0
+	}
+	dst[start+1] = byte(n / 2)
+	return dst, n
+}
+
+// unpack appends the text that packed stands for to dst. What is cut is left out.
+func unpack(dst, packed []byte) []byte {
+	for i := 0; i < len(packed); {
+		c := packed[i]
+		i++
+		if c-1 >= markByte {
+			dst = append(dst, c)
+			continue
+		}
+		switch {
+		case c == markUUID && len(packed)-i >= 16:
+			dst = appendUUID(dst, packed[i:i+16])
+			i += 16
+		case c == markHex && i < len(packed) && len(packed)-i > int(packed[i]):
+			n := int(packed[i])
+			for _, b := range packed[i+1 : i+1+n] {
+				dst = append(dst, hexDigits[b>>4], hexDigits[b&0xf])
+			}
+			i += 1 + n
+		case c == markByte && i < len(packed):
+			dst = append(dst, packed[i])
+			i++
+		default:
+			return dst
+		}
+	}
+	return dst
+}
+
+func appendUUID(dst, raw []byte) []byte {
+	for i, b := range raw {
+		if i == 4 || i == 6 || i == 8 || i == 10 {
+			dst = append(dst, '-')
+		}
+		dst = append(dst, hexDigits[b>>4], hexDigits[b&0xf])
+	}
+	return dst
+}
+
+// appendHex appends the bytes that pairs of digits tell, up to what is none.
+func appendHex(dst, text []byte) []byte {
+	for i := 0; i+1 < len(text); i += 2 {
+		high, low := hexDigit(text[i]), hexDigit(text[i+1])
+		if high|low > 0xf {
+			break
+		}
+		dst = append(dst, high<<4|low)
+	}
+	return dst
+}
+
+// hexDigit gives the value of a digit, above 15 for anything else.
+func hexDigit(c byte) byte {
+	if c -= '0'; c <= 9 {
+		return c
+	}
+	if c -= 'a' - '0'; c <= 5 {
+		return c + 10
+	}
+	return 0xff
+}
+
+// hexDigits are the digits by value.
+const hexDigits = "0123456789abcdef"
+
+func wordByte(c byte) bool { return c-'0' <= 9 || c|0x20-'a' <= 25 }

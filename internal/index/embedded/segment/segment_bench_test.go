@@ -1,0 +1,112 @@
+package segment_test
+
+import (
+	"bytes"
+	"testing"
+
+	"tutti/internal/index/embedded/segment"
+	"tutti/internal/index/mapping"
+	"tutti/internal/testkit"
+)
+
+// generated gives analyses of several studies, and the mapping that grew with them.
+func generated(tb testing.TB, n int) (*mapping.Field, []testkit.Analysis) {
+	tb.Helper()
+	studies := testkit.GenerateStudies(10)
+	var all []testkit.Analysis
+	for _, study := range studies {
+		all = append(all, testkit.GenerateAnalyses(1, study, n/len(studies))...)
+	}
+	tree := mapping.Song()
+	for _, a := range all[:min(len(all), 500)] {
+		grown, _, err := mapping.Grow(tree, a.Body)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		tree = grown
+	}
+	return tree, all
+}
+
+// BenchmarkBuild measures one batch of 1,000 analyses after the other.
+func BenchmarkBuild(b *testing.B) {
+	tree, all := generated(b, 20_000)
+	docs := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		builder := segment.NewBuilder(tree)
+		for i := range 1000 {
+			a := all[(docs+i)%len(all)]
+			if err := builder.Add(uint64(i), a.ID, a.Body); err != nil {
+				b.Fatal(err)
+			}
+		}
+		builder.Segment()
+		docs += 1000
+	}
+	b.ReportMetric(float64(docs)/b.Elapsed().Seconds(), "docs/s")
+}
+
+// batches gives segments of 1,000 analyses, in which every analysis is another.
+func batches(tb testing.TB, n int) []*segment.Segment {
+	tb.Helper()
+	var all []*segment.Segment
+	studies := testkit.GenerateStudies(20)
+	tree, _ := generated(tb, 1000)
+	for i := range n {
+		b := segment.NewBuilder(tree)
+		for j, a := range testkit.GenerateAnalyses(uint64(1+i), studies[i%len(studies)], 1000) {
+			if err := b.Add(uint64(1000*i+j), a.ID, a.Body); err != nil {
+				tb.Fatal(err)
+			}
+		}
+		all = append(all, b.Segment())
+	}
+	return all
+}
+
+// compact merges ten and ten until one is left.
+func compact(parts []*segment.Segment) *segment.Segment {
+	for len(parts) > 1 {
+		var merged []*segment.Segment
+		for len(parts) > 0 {
+			n := min(10, len(parts))
+			merged = append(merged, segment.Merge(parts[:n], nil))
+			parts = parts[n:]
+		}
+		parts = merged
+	}
+	return parts[0]
+}
+
+// BenchmarkMerge measures the compaction of 100,000 analyses from segments of 1,000, over two rounds.
+func BenchmarkMerge(b *testing.B) {
+	parts := batches(b, 100)
+	var merged *segment.Segment
+	b.ReportAllocs()
+	for b.Loop() {
+		merged = compact(parts)
+	}
+	b.ReportMetric(float64(b.N*merged.Documents())/b.Elapsed().Seconds(), "docs/s")
+	b.ReportMetric(float64(merged.Size())/float64(merged.Documents()), "B/doc")
+	size := 0
+	for _, part := range parts {
+		size += part.Size()
+	}
+	b.ReportMetric(float64(size)/float64(merged.Documents()), "parts-B/doc")
+}
+
+// BenchmarkRead measures the reading of a file of 100,000 analyses.
+func BenchmarkRead(b *testing.B) {
+	merged := compact(batches(b, 100))
+	var file bytes.Buffer
+	if _, err := merged.WriteTo(&file); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := segment.Read(bytes.NewReader(file.Bytes()), int64(file.Len())); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(file.Len())/float64(merged.Documents()), "file-B/doc")
+}

@@ -1,0 +1,150 @@
+package segment
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/RoaringBitmap/roaring/v2"
+)
+
+// verify tells what is wrong with a segment that was read, beyond what checksums tell: nothing may be read out of bounds. The
+// inside of texts and bitmaps is trusted to the checksums.
+func (s *Segment) verify(dir directory) error {
+	if len(s.numbers) != dir.Documents || len(s.spaces) != len(dir.Spaces) || len(s.columns) != len(dir.Columns) {
+		return errors.New("the directory contradicts itself")
+	}
+	if dir.Documents > math.MaxInt32 {
+		return errors.New("there are too many documents")
+	}
+	if !ascending(s.numbers) {
+		return errors.New("the documents are not in order")
+	}
+	if err := s.verifySpaces(); err != nil {
+		return err
+	}
+	for name, c := range s.columns {
+		if c.space != "" && s.spaces[c.space] == nil {
+			return fmt.Errorf("the column %q has no rows", name)
+		}
+		if c.rows = s.Rows(c.space); !c.verify() {
+			return fmt.Errorf("the column %q is wrong", name)
+		}
+	}
+	if ids := s.columns[idField]; ids == nil && len(s.numbers) > 0 || ids != nil && !ids.identifies() {
+		return errors.New("the documents have no ids")
+	}
+	return nil
+}
+
+func (s *Segment) verifySpaces() error {
+	for path, sp := range s.spaces {
+		above := len(s.numbers)
+		if sp.parent != "" {
+			held := s.spaces[sp.parent]
+			if held == nil || !strings.HasPrefix(path, sp.parent+".") {
+				return fmt.Errorf("nothing holds the rows of %q", path)
+			}
+			above = len(held.parents)
+		}
+		if len(sp.span) != len(s.numbers)+1 || !partition(sp.span, len(sp.parents)) || !below(sp.parents, above) {
+			return fmt.Errorf("the rows of %q are wrong", path)
+		}
+	}
+	return nil
+}
+
+// identifies tells whether each document has one text.
+func (c *Column) identifies() bool {
+	return c.space == "" && c.texts != nil && len(c.single) > 0 && !slices.Contains(c.single, 0)
+}
+
+// verify tells whether everything that the column holds is within bounds.
+func (c *Column) verify() bool {
+	if !c.verifyTexts() {
+		return false
+	}
+	size := int(c.Size())
+	switch {
+	case size == 0, c.rows == 0, c.bare() && len(c.values) > 0:
+		return false
+	case c.bare():
+	case len(c.single) > 0:
+		if len(c.single) != c.rows || len(c.offsets)+len(c.values) > 0 || !below(c.single, size+1) {
+			return false
+		}
+	default:
+		if len(c.offsets) != c.rows+1 || !partition(c.offsets, len(c.values)) || !below(c.values, size) {
+			return false
+		}
+	}
+	return c.verifyRows(size)
+}
+
+func (c *Column) verifyTexts() bool {
+	switch texts := c.texts.(type) {
+	case *plainTexts:
+		return len(texts.starts) > 0 && partition(texts.starts, len(texts.data))
+	case *packedTexts:
+		return uint64(texts.count) <= math.MaxUint32 && len(texts.blocks) == (texts.count+blockTexts-1)/blockTexts &&
+			ascending(texts.blocks) && (len(texts.blocks) == 0 || texts.blocks[len(texts.blocks)-1] < uint64(len(texts.data)))
+	default:
+		return ascending(c.keys)
+	}
+}
+
+func (c *Column) verifyRows(size int) bool {
+	within := func(rows *roaring.Bitmap) bool { return rows != nil && !rows.IsEmpty() && int(rows.Maximum()) < c.rows }
+	if !within(c.exists) {
+		return false
+	}
+	if c.postings != nil {
+		for _, rows := range c.postings {
+			if !within(rows) {
+				return false
+			}
+		}
+		return len(c.postings) == size && len(c.order)+len(c.starts) == 0
+	}
+	if !below(c.order, c.rows) {
+		return false
+	}
+	if c.starts == nil {
+		return len(c.order) == size
+	}
+	return len(c.starts) == size+1 && partition(c.starts, len(c.order))
+}
+
+// ascending tells whether each number is above the one before.
+func ascending(numbers []uint64) bool {
+	for i := 1; i < len(numbers); i++ {
+		if numbers[i] <= numbers[i-1] {
+			return false
+		}
+	}
+	return true
+}
+
+// partition tells whether bounds begin with 0, do not fall and end with total.
+func partition(bounds []uint32, total int) bool {
+	if len(bounds) == 0 || bounds[0] != 0 || uint64(bounds[len(bounds)-1]) != uint64(total) {
+		return false
+	}
+	for i := 1; i < len(bounds); i++ {
+		if bounds[i] < bounds[i-1] {
+			return false
+		}
+	}
+	return true
+}
+
+// below tells whether all numbers are below a bound.
+func below(numbers []uint32, bound int) bool {
+	highest := uint32(0)
+	for _, number := range numbers {
+		highest = max(highest, number)
+	}
+	return len(numbers) == 0 || uint64(highest) < uint64(bound)
+}

@@ -1,0 +1,200 @@
+package mapping
+
+import (
+	"bytes"
+
+	"tutti/internal/core"
+)
+
+// KindNull is a null, which a Walker gives and a Checker does not; raw is nil then.
+const KindNull = KindObject + 1
+
+// Walker hands the values of documents to a Sink as a Checker does, but without holding them to the mapping: a document may be
+// older than what the mapping says of it. It is for documents that a Checker took once. One goroutine may use it at a time; the
+// zero value is ready.
+type Walker struct {
+	scan scanner
+	sink Sink
+}
+
+// Walk reads doc once. sink gets the values of the fields that known has, whatever their kind, beside nulls of fields that are
+// no containers; it does not get what stands below a field that is disabled, nor a scalar where a container is. CodeInvalid
+// when doc is no JSON object; sink may have got a part of it then.
+func (w *Walker) Walk(known *Field, doc []byte, sink Sink) error {
+	w.scan, w.sink = scanner{doc: doc}, sink
+	if w.scan.peek() != '{' {
+		w.scan.fail("not an object")
+	} else if !known.disabled() {
+		w.object(known)
+	}
+	if w.scan.fault != "" {
+		return core.NewError(core.CodeInvalid, "the document is not valid JSON: "+w.scan.fault)
+	}
+	return nil
+}
+
+// object reads one object of f, a container.
+func (w *Walker) object(f *Field) bool {
+	return w.scan.object(func(name []byte) bool { return w.member(f, name) })
+}
+
+// member reads the value of f's member of that name, which may hold dots.
+func (w *Walker) member(f *Field, name []byte) bool {
+	if child := f.Properties[string(name)]; child != nil {
+		return w.value(child)
+	}
+	first, rest, dotted := bytes.Cut(name, []byte{'.'})
+	if !dotted {
+		return w.scan.pass()
+	}
+	child := f.Properties[string(first)]
+	if child == nil || !child.Container() || child.disabled() {
+		return w.scan.pass()
+	}
+	w.sink.Enter(child)
+	ok := w.member(child, rest)
+	w.sink.Leave(child)
+	return ok
+}
+
+// value reads one value of f.
+func (w *Walker) value(f *Field) bool {
+	switch c := w.scan.peek(); {
+	case c == '[':
+		return w.scan.array(func() bool { return w.value(f) })
+	case !f.Container():
+		return w.leaf(f, c)
+	case c != '{' || f.disabled():
+		return w.scan.pass()
+	}
+	w.sink.Enter(f)
+	ok := w.object(f)
+	w.sink.Leave(f)
+	return ok
+}
+
+// leaf reads a value of f, which is no container, that begins with c.
+func (w *Walker) leaf(f *Field, c byte) bool {
+	kind, raw, ok := w.scan.scalar(c)
+	if ok {
+		w.sink.Value(f, kind, raw)
+	}
+	return ok
+}
+
+// Leaves calls each with every scalar below raw, the JSON of an object: with the names that lead to it, joined by dots, and
+// what Sink.Value gets, KindNull for a null. path is valid during the call alone. What comes behind a fault of the syntax is left
+// out.
+func Leaves(raw []byte, each func(path []byte, kind Kind, raw []byte)) {
+	w := leafWalker{scan: scanner{doc: raw}, each: each}
+	w.value()
+}
+
+// leafWalker reads for Leaves; path is that of the value it stands at.
+type leafWalker struct {
+	scan scanner
+	path []byte
+	each func(path []byte, kind Kind, raw []byte)
+}
+
+func (w *leafWalker) value() bool {
+	switch c := w.scan.peek(); c {
+	case '{':
+		return w.scan.object(w.member)
+	case '[':
+		return w.scan.array(w.value)
+	default:
+		kind, raw, ok := w.scan.scalar(c)
+		if ok {
+			w.each(w.path, kind, raw)
+		}
+		return ok
+	}
+}
+
+func (w *leafWalker) member(name []byte) bool {
+	above := len(w.path)
+	if above > 0 {
+		w.path = append(w.path, '.')
+	}
+	w.path = append(w.path, name...)
+	ok := w.value()
+	w.path = w.path[:above]
+	return ok
+}
+
+// object reads an object: each is called with every member's name, escapes resolved, and has to read the member's value.
+func (s *scanner) object(each func(name []byte) bool) bool {
+	if !s.enter() {
+		return false
+	}
+	for first := true; ; first = false {
+		more, ok := s.next(first, '}')
+		if !ok || !more {
+			return ok && s.leave()
+		}
+		if s.peek() != '"' {
+			return s.fail("a member's name is missing")
+		}
+		name, escaped, ok := s.str()
+		if escaped {
+			name = Unquote(nil, name)
+		}
+		if !ok || !s.colon() || !each(name) {
+			return false
+		}
+	}
+}
+
+// array reads an array: each has to read one element.
+func (s *scanner) array(each func() bool) bool {
+	if !s.enter() {
+		return false
+	}
+	for first := true; ; first = false {
+		more, ok := s.next(first, ']')
+		if !ok || !more {
+			return ok && s.leave()
+		}
+		if !each() {
+			return false
+		}
+	}
+}
+
+// scalar reads a value that begins with c as Sink.Value gives it, an object as a whole.
+func (s *scanner) scalar(c byte) (kind Kind, raw []byte, ok bool) {
+	switch c {
+	case '"':
+		raw, _, ok = s.str()
+		return KindString, raw, ok
+	case '{':
+		start := s.pos
+		ok = s.pass()
+		return KindObject, s.doc[start:s.pos], ok
+	case 't':
+		ok = s.word("true")
+		return KindBoolean, s.doc[s.pos-btoi(ok)*len("true") : s.pos], ok
+	case 'f':
+		ok = s.word("false")
+		return KindBoolean, s.doc[s.pos-btoi(ok)*len("false") : s.pos], ok
+	case 'n':
+		return KindNull, nil, s.word("null")
+	default:
+		raw, _, ok = s.number()
+		return KindNumber, raw, ok
+	}
+}
+
+// pass steps over one value of any kind.
+func (s *scanner) pass() bool {
+	switch c := s.peek(); c {
+	case '{':
+		return s.object(func([]byte) bool { return s.pass() })
+	case '[':
+		return s.array(s.pass)
+	default:
+		_, _, ok := s.scalar(c)
+		return ok
+	}
+}

@@ -1,0 +1,243 @@
+package searchtest
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"tutti/internal/index"
+	"tutti/internal/index/query"
+	"tutti/internal/sqon"
+)
+
+// probes gives what is asked with a filter; facet is the field of one of the facets.
+func (w *world) probes(d draw, maker *filterMaker, f sqon.Filter, facet string) []probe {
+	out := []probe{w.hits(d, maker, f)}
+	if d.in(30) {
+		out = append(out, w.page(d, maker, f))
+	}
+	for i := range d.between(0, 2) {
+		if i > 0 {
+			facet = pick(d, maker.leaves)
+		}
+		if w.oracle.fields.byName[facet].Type != "text" {
+			out = append(out, w.facet(d, maker, f, facet))
+		}
+	}
+	return out
+}
+
+// hits asks for a page of the documents.
+func (w *world) hits(d draw, maker *filterMaker, f sqon.Filter) probe {
+	ask := index.HitsRequest{Sort: w.order(d, maker), Size: 1000, Source: w.source(d)}
+	if d.in(30) {
+		ask.From, ask.Size = d.IntN(10), d.IntN(10)
+	}
+	total := d.in(70)
+	return probe{
+		what: fmt.Sprintf("hits %+v", ask), filter: f,
+		build: func(ctx context.Context, f sqon.Filter) (index.SearchRequest, judge, error) {
+			n, err := query.Lower(ctx, f, w.oracle.fields, setsOf)
+			want := w.inOrder(f, ask.Sort)
+			return index.SearchRequest{Filter: n, Total: total, Hits: &ask}, func(r index.SearchResult) string {
+				page := want[min(ask.From, len(want)):min(ask.From+ask.Size, len(want))]
+				if total && r.Total != int64(len(want)) {
+					return fmt.Sprintf("Total %d, want %d", r.Total, len(want))
+				}
+				return w.sameHits(r.Hits, page, ask)
+			}, err
+		},
+	}
+}
+
+// order gives a random order, in which no two documents are equal.
+func (w *world) order(d draw, maker *filterMaker) []index.Sort {
+	var out []index.Sort
+	for d.in(40) && len(out) < 3 {
+		name := pick(d, maker.leaves)
+		f := w.oracle.fields.byName[name].Field
+		c := classOf(f.Type)
+		if c == analyzedClass || w.extreme(f) {
+			continue
+		}
+		modes := []string{"", "", "min", "max"}
+		modes = append(modes, w.calculated(f)...)
+		out = append(out, index.Sort{Field: f, Descending: d.in(50), Mode: pick(d, modes), MissingFirst: d.in(40)})
+	}
+	last := index.Sort{Field: w.oracle.fields.byName["uid"].Field, Descending: d.in(30)}
+	if d.in(30) {
+		last.Field = query.Field{Path: "_id", Type: "keyword"}
+	}
+	return append(out, last)
+}
+
+// calculated gives the modes that a field can be sorted by beside the least and the most: where what comes out can be exact
+// in every engine. Elasticsearch has no median of what is in nested elements.
+func (w *world) calculated(f query.Field) []string {
+	var modes []string
+	switch c := classOf(f.Type); {
+	case f.Type == "unsigned_long":
+	case (c == integerClass || c == fractionClass) && w.largest(f) < 1<<20:
+		modes = []string{"sum", "avg", "median"}
+	case f.Type == "date":
+		modes = []string{"avg", "median"}
+	}
+	if len(f.Nested) > 0 {
+		modes = slices.DeleteFunc(modes, func(mode string) bool { return mode == "median" })
+	}
+	return modes
+}
+
+// extreme tells whether a field has a value at the end of its type: Elasticsearch puts documents without one in its place.
+func (w *world) extreme(f query.Field) bool {
+	return f.Type == "long" && slices.ContainsFunc(w.oracle.documents, func(d *element) bool {
+		return slices.ContainsFunc(valuesOf(f, d.at(f.Row())), func(v value) bool { return math.Abs(float(integerClass, v)) == 1<<63 })
+	})
+}
+
+// largest gives the largest number, whatever its sign, that a field has.
+func (w *world) largest(f query.Field) float64 {
+	largest := 0.0
+	for _, d := range w.oracle.documents {
+		for _, v := range valuesOf(f, d.at(f.Row())) {
+			largest = max(largest, math.Abs(float(classOf(f.Type), v)))
+		}
+	}
+	return largest
+}
+
+// source says which part of the documents is asked for.
+func (w *world) source(d draw) index.Source {
+	switch d.IntN(3) {
+	case 0:
+		return index.Source{None: true}
+	case 1:
+		return index.Source{}
+	}
+	var paths []string
+	for _, name := range w.oracle.fields.names {
+		f := w.oracle.fields.byName[name]
+		above := w.oracle.fields.byName[parentOf(name)]
+		if f.Path == name && (above.mapped == nil || above.mapped.Container()) && d.in(20) {
+			paths = append(paths, name)
+		}
+	}
+	if paths == nil {
+		paths = []string{"uid"}
+	}
+	return index.Source{Paths: paths}
+}
+
+// inOrder gives the ids of the documents that match, in an order.
+func (w *world) inOrder(f sqon.Filter, by []index.Sort) []string {
+	found := w.oracle.find(f)
+	documents := slices.DeleteFunc(slices.Clone(w.oracle.documents), func(d *element) bool {
+		_, is := slices.BinarySearch(found, d.id)
+		return !is
+	})
+	ids := []string{}
+	for _, d := range w.oracle.sorted(documents, by) {
+		ids = append(ids, d.id)
+	}
+	return ids
+}
+
+// paged asks for all documents page by page.
+func (w *world) paged(d draw, maker *filterMaker, f sqon.Filter) {
+	w.Helper()
+	ask := index.HitsRequest{Sort: w.order(d, maker), Size: d.between(1, 7), Source: index.Source{None: true}}
+	what := fmt.Sprintf("pages %+v", ask)
+	n, err := query.Lower(w.Context(), f, w.oracle.fields, setsOf)
+	if err != nil {
+		w.differs(what, print(f), err.Error())
+		return
+	}
+	want := w.inOrder(f, ask.Sort)
+	got := []string{}
+	for len(got) <= len(want) {
+		results, err := w.x.Search(w.Context(), w.alias, []index.SearchRequest{{Filter: n, Hits: &ask}})
+		if err != nil || len(results) != 1 {
+			w.differs(what, print(f), "Search: "+errorText(err))
+			return
+		}
+		hits := results[0].Hits
+		for _, h := range hits {
+			got = append(got, h.ID)
+		}
+		if len(hits) < ask.Size {
+			break
+		}
+		ask.After = hits[len(hits)-1].Sort
+	}
+	if !slices.Equal(got, want) {
+		w.differs(what, print(f), fmt.Sprintf("got  %q\nwant %q", got, want))
+	}
+}
+
+// streamed asks for a stream of all documents.
+func (w *world) streamed(d draw, maker *filterMaker, f sqon.Filter) {
+	w.Helper()
+	ask := index.StreamRequest{Source: w.source(d)}
+	if d.in(60) {
+		ask.Sort = w.order(d, maker)
+	}
+	what := fmt.Sprintf("stream %+v", ask)
+	var err error
+	if ask.Filter, err = query.Lower(w.Context(), f, w.oracle.fields, setsOf); err != nil {
+		w.differs(what, print(f), err.Error())
+		return
+	}
+	var hits []index.Hit
+	err = w.x.Stream(w.Context(), w.alias, ask, func(some []index.Hit) error {
+		for _, h := range some {
+			hits = append(hits, index.Hit{ID: h.ID, Source: slices.Clone(h.Source)})
+		}
+		return nil
+	})
+	if err != nil {
+		w.differs(what, print(f), "Stream: "+err.Error())
+		return
+	}
+	if ask.Sort == nil {
+		slices.SortFunc(hits, func(a, b index.Hit) int { return strings.Compare(a.ID, b.ID) })
+		ask.Sort = []index.Sort{{Field: query.Field{Path: "_id"}}}
+	}
+	if difference := w.sameHits(hits, w.inOrder(f, ask.Sort), index.HitsRequest{Source: ask.Source}); difference != "" {
+		w.differs(what, print(f), difference)
+	}
+}
+
+// sameHits tells how hits differ from the documents that they should be.
+func (w *world) sameHits(hits []index.Hit, want []string, ask index.HitsRequest) string {
+	got := []string{}
+	for _, h := range hits {
+		got = append(got, h.ID)
+	}
+	if !slices.Equal(got, want) {
+		return fmt.Sprintf("got  %q\nwant %q\n%s", got, want, w.odd(got, want))
+	}
+	for _, h := range hits {
+		if difference := sameSource(h.Source, w.sources[h.ID], ask.Source); difference != "" {
+			return h.ID + ": " + difference
+		}
+	}
+	return ""
+}
+
+// odd gives the documents that are in one of two lists alone.
+func (w *world) odd(got, want []string) string {
+	var text strings.Builder
+	for _, id := range got {
+		if !slices.Contains(want, id) {
+			fmt.Fprintf(&text, "too much: %s %s\n", id, w.sources[id])
+		}
+	}
+	for _, id := range want {
+		if !slices.Contains(got, id) {
+			fmt.Fprintf(&text, "missed: %s %s\n", id, w.sources[id])
+		}
+	}
+	return text.String()
+}

@@ -1,0 +1,41 @@
+package searchtest
+
+// class is what types have in common for the oracle.
+type class int
+
+const (
+	textClass class = iota
+	// analyzedClass holds texts by their words.
+	analyzedClass
+	flattenedClass
+	addressClass
+	booleanClass
+	integerClass
+	fractionClass
+	dateClass
+)
+
+// classOf gives the class of a type.
+func classOf(fieldType string) class {
+	switch fieldType {
+	case "text":
+		return analyzedClass
+	case "flattened":
+		return flattenedClass
+	case "ip":
+		return addressClass
+	case "boolean":
+		return booleanClass
+	case "byte", "short", "integer", "long", "unsigned_long":
+		return integerClass
+	case "half_float", "float", "double", "scaled_float":
+		return fractionClass
+	case "date", "date_nanos":
+		return dateClass
+	default:
+		return textClass
+	}
+}
+
+// numeric tells whether values of a class have statistics, histograms and ranges.
+func (c class) numeric() bool { return c == integerClass || c == fractionClass || c == dateClass }

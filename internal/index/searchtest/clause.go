@@ -1,0 +1,145 @@
+package searchtest
+
+import (
+	"slices"
+	"strings"
+
+	"tutti/internal/index/query"
+	"tutti/internal/sqon"
+)
+
+// test says something of the values of one field that belong together, those of some rows.
+type test func(values []value) bool
+
+// some is the test that one of the values is so.
+func some(is func(v value) bool) test {
+	return func(values []value) bool { return slices.ContainsFunc(values, is) }
+}
+
+// asked gives the tests of a clause's values on a field (CONTRACT section 4), one for each.
+func (o *oracle) asked(n *sqon.Node, f query.Field) []test {
+	if slices.Contains([]sqon.Operator{sqon.Gt, sqon.Gte, sqon.Lt, sqon.Lte, sqon.Between}, n.Op) {
+		return []test{some(within(n, f))}
+	}
+	tests := make([]test, 0, len(n.Values))
+	for _, v := range n.Values {
+		if n.Op == sqon.Wildcard {
+			tests = append(tests, some(contains(v.Text)))
+		} else {
+			tests = append(tests, o.equal(v, f))
+		}
+	}
+	return tests
+}
+
+// contains is what a value of a wildcard asks for.
+func contains(text string) func(v value) bool {
+	pattern := glyphs(text)
+	if !has(pattern, '*') && !has(pattern, '?') {
+		pattern = slices.Concat([]glyph{{any: '*'}}, pattern, []glyph{{any: '*'}})
+	}
+	return func(v value) bool { return matches(pattern, []rune(v.text), true) }
+}
+
+// equal is what a value of in, not-in, some-not-in and all asks for.
+func (o *oracle) equal(v sqon.Value, f query.Field) test {
+	id, set := strings.CutPrefix(v.Text, "set_id:")
+	pattern := glyphs(v.Text)
+	switch {
+	case v.Kind != sqon.String:
+		return some(same(v, f))
+	case v.Text == "__missing__":
+		return func(values []value) bool { return len(values) == 0 }
+	case set:
+		members := make([]test, 0, len(o.sets[id]))
+		for _, member := range o.sets[id] {
+			members = append(members, some(same(sqon.Value{Text: member}, f)))
+		}
+		return func(values []value) bool {
+			return slices.ContainsFunc(members, func(is test) bool { return is(values) })
+		}
+	case has(pattern, '*'):
+		return some(func(v value) bool { return matches(pattern, []rune(v.text), false) })
+	default:
+		return some(same(sqon.Value{Text: literal(pattern)}, f))
+	}
+}
+
+// same tells of values whether they are v.
+func same(v sqon.Value, f query.Field) func(v value) bool {
+	c := classOf(f.Type)
+	switch c {
+	case dateClass:
+		from, to, err := v.Date()
+		return func(v value) bool { return err == nil && !v.at.Before(from) && v.at.Before(to) }
+	case integerClass:
+		want, ok := numeral(v.Text)
+		return func(v value) bool { return ok && compare(c, v, want) == 0 }
+	case fractionClass:
+		want, ok := fraction(f, v.Text)
+		return func(v value) bool { return ok && want.number != nil && compare(c, v, want) == 0 }
+	case addressClass:
+		want, ok := storedValue(f, v.Text)
+		return func(v value) bool { return ok && v == want }
+	default:
+		return func(other value) bool { return other.text == v.Text }
+	}
+}
+
+// within tells of values whether they are in the range of a clause.
+func within(n *sqon.Node, f query.Field) func(v value) bool {
+	ends := make([]bounds, len(n.Values))
+	for i, v := range n.Values {
+		ends[i] = boundsOf(v, f)
+	}
+	c := classOf(f.Type)
+	switch first, last := ends[0], ends[len(ends)-1]; n.Op {
+	case sqon.Gt:
+		return func(v value) bool { return first.after(c, v) }
+	case sqon.Gte:
+		return func(v value) bool { return !first.before(c, v) }
+	case sqon.Lt:
+		return func(v value) bool { return first.before(c, v) }
+	case sqon.Lte:
+		return func(v value) bool { return !first.after(c, v) }
+	default:
+		return func(v value) bool { return !first.before(c, v) && !last.after(c, v) }
+	}
+}
+
+// bounds is what a value of a range covers: a number itself, a date from its first instant to the first behind it.
+type bounds struct {
+	from, to value
+}
+
+func boundsOf(v sqon.Value, f query.Field) bounds {
+	switch classOf(f.Type) {
+	case dateClass:
+		from, to, _ := v.Date() // Check has let nothing else through
+		return bounds{value{at: from}, value{at: to}}
+	case fractionClass:
+		x, _ := fraction(f, v.Text)
+		return bounds{x, x}
+	default:
+		x, _ := numeral(v.Text)
+		return bounds{x, x}
+	}
+}
+
+// before tells whether v is before the bounds, after whether it is behind them.
+func (b bounds) before(c class, v value) bool { return order(c, v, b.from) < 0 }
+
+func (b bounds) after(c class, v value) bool {
+	if c == dateClass {
+		return !v.at.Before(b.to.at)
+	}
+	return order(c, v, b.to) > 0
+}
+
+// order compares a value with a bound, which may be beyond all values.
+func order(c class, v, bound value) int {
+	if bound.inf != 0 {
+		return -bound.inf
+	}
+	return compare(c, v, bound)
+}

@@ -1,0 +1,282 @@
+package searchtest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tutti/internal/core"
+	"tutti/internal/index"
+	"tutti/internal/index/mapping"
+	"tutti/internal/index/query"
+	"tutti/internal/sqon"
+)
+
+// naive is an engine that answers query's tree row by row, so that what query makes of filters is held against the oracle
+// without any real engine. It shares the oracle's idea of values and of facets, which is why it is no test of those.
+type naive struct {
+	index.Index
+	aliases map[string]*naiveAlias
+	// fault, when it is set, spoils requests before they are answered, so that the suite has something to find.
+	fault func(*index.SearchRequest)
+}
+
+// naiveAlias is what a naive engine knows of an alias.
+type naiveAlias struct {
+	fields  *fieldSet
+	sources map[string]string
+	oracle  *oracle
+}
+
+func (x *naive) Encode(dst []byte, w core.Write) ([]byte, int, int) {
+	from := len(dst)
+	dst = append(dst, w.Document...)
+	return dst, from, len(dst)
+}
+
+func (x *naive) Ensure(_ context.Context, spec index.Spec) error {
+	tree, err := mapping.Parse(spec.Mapping)
+	if err != nil {
+		return err
+	}
+	if x.aliases == nil {
+		x.aliases = map[string]*naiveAlias{}
+	}
+	fields := fieldsOf(tree)
+	x.aliases[spec.Alias] = &naiveAlias{fields: fields, sources: map[string]string{}, oracle: &oracle{fields: fields}}
+	return nil
+}
+
+func (x *naive) Write(_ context.Context, b core.Batch) ([]core.Result, error) {
+	a := x.aliases[b.Index]
+	results := make([]core.Result, len(b.Items))
+	for i, item := range b.Items {
+		var c mapping.Checker
+		if item.Op == core.OpDelete {
+			delete(a.sources, item.ID)
+			results[i].Outcome = core.OutcomeRemoved
+			continue
+		}
+		if _, err := c.Check(a.fields.tree, b.Document(i), nil); err != nil {
+			results[i] = core.Result{Outcome: core.OutcomeRejected, Reason: err.Error()}
+			continue
+		}
+		a.sources[item.ID] = string(b.Document(i))
+		results[i].Outcome = core.OutcomeIndexed
+	}
+	return results, nil
+}
+
+func (x *naive) Refresh(_ context.Context, alias string) error {
+	a := x.aliases[alias]
+	documents, err := documentsOf(a.fields, a.sources)
+	a.oracle = &oracle{fields: a.fields, documents: documents}
+	return err
+}
+
+// at gives an alias as it is now.
+func (x *naive) at(ctx context.Context, alias string) (*naiveAlias, error) {
+	if ctx.Err() != nil {
+		return nil, core.WrapError(core.CodeUnavailable, "the search was given up", ctx.Err())
+	}
+	a := x.aliases[alias]
+	if a == nil {
+		return nil, core.NewError(core.CodeIndexBlocked, "there is no index "+alias)
+	}
+	now := *a
+	now.sources = maps.Clone(a.sources)
+	return &now, nil
+}
+
+func (x *naive) Search(ctx context.Context, alias string, reqs []index.SearchRequest) ([]index.SearchResult, error) {
+	a, err := x.at(ctx, alias)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]index.SearchResult, len(reqs))
+	for i, r := range reqs {
+		if x.fault != nil {
+			x.fault(&r)
+		}
+		if err := analyzed(r); err != nil {
+			return nil, err
+		}
+		documents := a.find(r.Filter)
+		if r.Total {
+			out[i].Total = int64(len(documents))
+		}
+		for _, f := range r.Facets {
+			facet := a.facet(f, documents)
+			if len(facet.Histogram) > index.MaxIntervals {
+				return nil, core.NewError(core.CodeInvalid, "there are too many intervals")
+			}
+			out[i].Facets = append(out[i].Facets, facet)
+		}
+		if h := r.Hits; h != nil {
+			sorted := a.oracle.sorted(documents, h.Sort)
+			from := h.From
+			if h.After != nil {
+				var id string
+				if err := json.Unmarshal(h.After[0], &id); err != nil {
+					return nil, err
+				}
+				from = 1 + slices.IndexFunc(sorted, func(d *element) bool { return d.id == id })
+			}
+			sorted = sorted[min(from, len(sorted)):]
+			out[i].Hits = a.hits(sorted[:min(h.Size, len(sorted))], h.Source)
+		}
+	}
+	return out, nil
+}
+
+// analyzed refuses buckets and orders of texts that are kept by their words.
+func analyzed(r index.SearchRequest) error {
+	var asked []query.Field
+	for _, f := range r.Facets {
+		if f.Buckets != nil {
+			asked = append(asked, f.Field)
+		}
+	}
+	if r.Hits != nil {
+		for _, s := range r.Hits.Sort {
+			asked = append(asked, s.Field)
+		}
+	}
+	for _, f := range asked {
+		if f.Type == "text" {
+			return core.NewError(core.CodeInvalid, "the field "+f.Path+" is analyzed text")
+		}
+	}
+	return nil
+}
+
+func (x *naive) Stream(ctx context.Context, alias string, r index.StreamRequest, each func([]index.Hit) error) error {
+	a, err := x.at(ctx, alias)
+	if err != nil {
+		return err
+	}
+	for _, d := range a.oracle.sorted(a.find(r.Filter), r.Sort) {
+		if err := each(a.hits([]*element{d}, r.Source)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *naiveAlias) hits(documents []*element, source index.Source) []index.Hit {
+	hits := make([]index.Hit, len(documents))
+	for i, d := range documents {
+		hits[i] = index.Hit{ID: d.id, Sort: []json.RawMessage{json.RawMessage(quoted(d.id))}}
+		if !source.None {
+			hits[i].Source = []byte(a.sources[d.id])
+		}
+	}
+	return hits
+}
+
+func (a *naiveAlias) find(n *query.Node) []*element {
+	return slices.DeleteFunc(slices.Clone(a.oracle.documents), func(d *element) bool { return n != nil && !a.holds(n, d) })
+}
+
+func (a *naiveAlias) facet(f index.Facet, documents []*element) index.FacetResult {
+	in := narrowed{documents: documents}
+	for _, d := range documents {
+		in.rows = append(in.rows, slices.DeleteFunc(d.at(f.Field.Row()), func(row *element) bool {
+			return f.Elements != nil && !a.holds(f.Elements, row)
+		}))
+	}
+	out := a.oracle.facet(f, in, nil)
+	for i, b := range out.Buckets {
+		holders := a.holders(f.Field, in, b.Key)
+		for _, n := range f.Buckets.Filters {
+			count := int64(0)
+			for _, d := range holders {
+				if n == nil || a.holds(n, d) {
+					count++
+				}
+			}
+			out.Buckets[i].Filters = append(out.Buckets[i].Filters, count)
+		}
+	}
+	return out
+}
+
+func (a *naiveAlias) holders(f query.Field, in narrowed, bucket string) []*element {
+	for _, h := range a.oracle.byValue(f, in) {
+		if key(classOf(f.Type), h.value) == bucket {
+			return h.documents
+		}
+	}
+	return nil
+}
+
+// holds tells whether a tree holds of a row of its scope.
+func (a *naiveAlias) holds(n *query.Node, row *element) bool {
+	one := func(want bool) bool {
+		return slices.ContainsFunc(n.Children, func(child *query.Node) bool { return a.holds(child, row) == want })
+	}
+	switch n.Op {
+	case query.Everything:
+		return true
+	case query.Nothing:
+		return false
+	case query.And:
+		return !one(false)
+	case query.Or:
+		return one(true)
+	case query.Not:
+		return !a.holds(n.Children[0], row)
+	case query.Some:
+		if n.Path == row.path || !strings.HasPrefix(n.Path, row.path) {
+			panic(fmt.Sprintf("Some of %q at %q", n.Path, row.path))
+		}
+		return slices.ContainsFunc(row.at(n.Path), func(r *element) bool { return a.holds(n.Children[0], r) })
+	default:
+		if n.Field.Path == "_id" {
+			return n.Op == query.Exists || slices.Contains(n.Terms, row.id)
+		}
+		if n.Field.Row() != row.path {
+			panic(fmt.Sprintf("a clause on %q at %q", n.Field.Path, row.path))
+		}
+		return slices.ContainsFunc(row.values[n.Field.Path], func(v value) bool { return clauseHolds(n, v) })
+	}
+}
+
+func clauseHolds(n *query.Node, v value) bool {
+	c := classOf(n.Field.Type)
+	switch n.Op {
+	case query.Terms:
+		return slices.ContainsFunc(n.Terms, func(term string) bool { return isTerm(c, v, term) })
+	case query.Patterns:
+		return slices.ContainsFunc(n.Patterns, func(p sqon.Pattern) bool {
+			return n.Fold && p.MatchFold(v.text) || p.Match(v.text)
+		})
+	case query.Range:
+		return (!n.From.Set || beyond(n.Field, v, n.From, 1)) && (!n.To.Set || beyond(n.Field, v, n.To, -1))
+	default:
+		return true
+	}
+}
+
+func isTerm(c class, v value, term string) bool {
+	if c == fractionClass {
+		x, err := strconv.ParseFloat(term, 64)
+		return err == nil && x == float(c, v)
+	}
+	return key(c, v) == term
+}
+
+// beyond tells whether a value is on the right side of a bound.
+func beyond(f query.Field, v value, b query.Bound, side int) bool {
+	c := classOf(f.Type)
+	bound := value{at: b.Time}
+	if c != dateClass {
+		bound = boundsOf(sqon.Value{Kind: sqon.Number, Text: b.Number}, f).from
+	}
+	n := order(c, v, bound) * side
+	return n > 0 || n == 0 && b.Inclusive
+}

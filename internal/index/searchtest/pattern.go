@@ -1,0 +1,73 @@
+package searchtest
+
+// glyph is one character of a pattern.
+type glyph struct {
+	char rune
+	// any is '*' or '?' where it stands for others, else 0.
+	any rune
+}
+
+// glyphs reads a text of a filter: a backslash before "*", "?" or a backslash makes that the character itself.
+func glyphs(text string) []glyph {
+	var out []glyph
+	chars := []rune(text)
+	for i := 0; i < len(chars); i++ {
+		c := chars[i]
+		switch {
+		case c == '\\' && i+1 < len(chars) && (chars[i+1] == '*' || chars[i+1] == '?' || chars[i+1] == '\\'):
+			i++
+			out = append(out, glyph{char: chars[i]})
+		case c == '*' || c == '?':
+			out = append(out, glyph{any: c})
+		default:
+			out = append(out, glyph{char: c})
+		}
+	}
+	return out
+}
+
+// has tells whether a pattern has one of those that stand for others.
+func has(pattern []glyph, any rune) bool {
+	for _, g := range pattern {
+		if g.any == any {
+			return true
+		}
+	}
+	return false
+}
+
+// literal gives the text that a pattern without "*" is, where "?" is itself.
+func literal(pattern []glyph) string {
+	var out []rune
+	for _, g := range pattern {
+		if g.any != 0 {
+			g.char = g.any
+		}
+		out = append(out, g.char)
+	}
+	return string(out)
+}
+
+// matches tells whether a pattern is the whole of a text; fold ignores the case of the letters A to Z.
+func matches(pattern []glyph, text []rune, fold bool) bool {
+	if len(pattern) == 0 {
+		return len(text) == 0
+	}
+	switch first := pattern[0]; {
+	case first.any == '*':
+		return matches(pattern[1:], text, fold) || len(text) > 0 && matches(pattern, text[1:], fold)
+	case len(text) == 0:
+		return false
+	case first.any == '?' || first.char == text[0] || fold && lower(first.char) == lower(text[0]):
+		return matches(pattern[1:], text[1:], fold)
+	default:
+		return false
+	}
+}
+
+func lower(c rune) rune {
+	if 'A' <= c && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
+}

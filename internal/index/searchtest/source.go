@@ -1,0 +1,86 @@
+package searchtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/big"
+	"reflect"
+	"slices"
+	"strings"
+
+	"tutti/internal/index"
+)
+
+// sameSource tells how a source differs from that of the document, in the part that was asked for.
+func sameSource(source []byte, document string, ask index.Source) string {
+	if ask.None {
+		if source != nil {
+			return "a source that was not asked for"
+		}
+		return ""
+	}
+	got, err := decoded(source)
+	if err != nil {
+		return fmt.Sprintf("the source is no JSON: %v: %.200s", err, source)
+	}
+	want, err := decoded([]byte(document))
+	if err != nil {
+		return err.Error()
+	}
+	if ask.Paths == nil && !reflect.DeepEqual(got, want) {
+		return fmt.Sprintf("the source is %s\nnot %s", source, document)
+	}
+	for _, path := range ask.Paths {
+		segments := strings.Split(path, ".")
+		if a, b := scalarsAt(got, segments), scalarsAt(want, segments); !slices.Equal(a, b) {
+			return fmt.Sprintf("at %s the source %s\nhas %q, not %q", path, source, a, b)
+		}
+	}
+	return ""
+}
+
+// decoded reads JSON with its numbers as they are written.
+func decoded(raw []byte) (any, error) {
+	var v any
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	err := d.Decode(&v)
+	return v, err
+}
+
+// scalarsAt gives all scalars at or below a path, in their order.
+func scalarsAt(v any, segments []string) []string {
+	var out []string
+	switch v := v.(type) {
+	case []any:
+		for _, member := range v {
+			out = append(out, scalarsAt(member, segments)...)
+		}
+	case map[string]any:
+		if len(segments) > 0 {
+			return scalarsAt(v[segments[0]], segments[1:])
+		}
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			out = append(out, scalarsAt(v[name], nil)...)
+		}
+	case nil:
+	default:
+		if len(segments) == 0 {
+			out = append(out, scalarText(v))
+		}
+	}
+	return out
+}
+
+// scalarText gives a scalar as a text that is the same for the same value: an engine that leaves out members may write numbers
+// in its own way.
+func scalarText(v any) string {
+	if n, is := v.(json.Number); is {
+		if x, ok := new(big.Rat).SetString(n.String()); ok {
+			return x.RatString()
+		}
+	}
+	return fmt.Sprint(v)
+}

@@ -1,0 +1,132 @@
+package searchtest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"tutti/internal/core"
+	"tutti/internal/index"
+	"tutti/internal/index/mapping"
+)
+
+// maxReports is after how many differences a sub-test ends.
+const maxReports = 5
+
+// world is an engine with one alias, and the oracle that knows the same documents.
+type world struct {
+	testing.TB
+	x     index.Index
+	alias string
+	// place tells what repeats the sub-test.
+	place   string
+	oracle  *oracle
+	mapping string
+	// sources are the documents as they were written last.
+	sources map[string]string
+	version core.Version
+	reports int
+}
+
+// begin makes the alias.
+func (w *world) begin(tree *mapping.Field) {
+	w.Helper()
+	raw, err := tree.Render()
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.alias = fmt.Sprintf("tutti-searchtest-%016x", rand.Uint64())
+	w.mapping, w.sources = string(raw), map[string]string{}
+	w.oracle = &oracle{fields: fieldsOf(tree), sets: savedSets()}
+	if err := w.x.Ensure(w.Context(), index.Spec{Alias: w.alias, Mapping: raw}); err != nil {
+		w.Fatalf("%s: Ensure: %v\n%s", w.place, err, raw)
+	}
+}
+
+// change is a write of a document, or its removal when source is empty.
+type change struct {
+	id, source string
+}
+
+// write writes changes in some batches, each of which the index is refreshed after, and tells the oracle what is there then.
+func (w *world) write(batches [][]change) {
+	w.Helper()
+	for _, changes := range batches {
+		b := core.Batch{Index: w.alias}
+		for _, c := range changes {
+			w.version++
+			write := core.Write{Op: core.OpIndex, ID: c.id, Version: w.version, Document: []byte(c.source)}
+			w.sources[c.id] = c.source
+			if c.source == "" {
+				write.Op, write.Document = core.OpDelete, nil
+				delete(w.sources, c.id)
+			}
+			b.Items = append(b.Items, core.BatchItem{Op: write.Op, ID: write.ID, Version: write.Version, Start: len(b.Body)})
+			item := &b.Items[len(b.Items)-1]
+			b.Body, item.DocStart, item.DocEnd = w.x.Encode(b.Body, write)
+			item.End = len(b.Body)
+		}
+		results, err := w.x.Write(w.Context(), b)
+		if err != nil {
+			w.Fatalf("%s: Write: %v", w.place, err)
+		}
+		for i, r := range results {
+			if r.Outcome != core.OutcomeIndexed && r.Outcome != core.OutcomeRemoved {
+				w.Fatalf("%s: %s: %v %s: %s\n%s", w.place, changes[i].id, r.Outcome, r.Type, r.Reason, changes[i].source)
+			}
+		}
+		if err := w.x.Refresh(w.Context(), w.alias); err != nil {
+			w.Fatalf("%s: Refresh: %v", w.place, err)
+		}
+	}
+	var err error
+	if w.oracle.documents, err = documentsOf(w.oracle.fields, w.sources); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// drawHistory gives writes with rewrites and removals in between, so that an engine has rows that are no more.
+func drawHistory(d draw, tree *mapping.Field) [][]change {
+	ids := make([]string, d.between(5, 35))
+	for i := range ids {
+		ids[i] = fmt.Sprintf("d%02d", i)
+	}
+	var batches [][]change
+	for range d.between(1, 4) {
+		var changes []change
+		for _, id := range ids {
+			switch n := d.IntN(100); {
+			case n < 70 || len(batches) == 0 && n < 90:
+				changes = append(changes, change{id, drawDocument(d, tree, id)})
+			case n < 80:
+				changes = append(changes, change{id, ""})
+			}
+		}
+		d.Shuffle(len(changes), func(i, j int) { changes[i], changes[j] = changes[j], changes[i] })
+		batches = append(batches, changes)
+	}
+	return batches
+}
+
+// differs reports a difference, and ends the sub-test after some.
+func (w *world) differs(what, filter, difference string) {
+	w.Helper()
+	w.Errorf("%s, %s of %s:\n%s", w.place, what, filter, difference)
+	w.reports++
+	if w.reports == 1 {
+		w.Logf("mapping:\n%s\ndocuments:\n%s", w.mapping, w.documents())
+	}
+	if w.reports >= maxReports {
+		w.FailNow()
+	}
+}
+
+// documents lists what the index holds.
+func (w *world) documents() string {
+	var b strings.Builder
+	for _, d := range w.oracle.documents {
+		fmt.Fprintf(&b, "%s %s\n", d.id, w.sources[d.id])
+	}
+	return b.String()
+}

@@ -1,0 +1,78 @@
+package sets
+
+import (
+	"container/list"
+	"sync"
+)
+
+// perMember is about what a member costs beside its bytes: the header of its text.
+const perMember = 16
+
+// cache keeps the members of the sets that were used last. They never change, and whoever asks has found the set in the store
+// before, so that none outlives it.
+type cache struct {
+	mu   sync.Mutex
+	most int
+	held int
+	// order holds *cached, the last used first.
+	order *list.List
+	byID  map[string]*list.Element
+}
+
+type cached struct {
+	id      string
+	members []string
+	cost    int
+}
+
+func newCache(most int) *cache {
+	return &cache{most: most, order: list.New(), byID: map[string]*list.Element{}}
+}
+
+// get gives the members of a set; false when they are not kept.
+func (c *cache) get(id string) ([]string, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, ok := c.byID[id]
+	if !ok {
+		return nil, false
+	}
+	c.order.MoveToFront(e)
+	entry, ok := e.Value.(*cached)
+	if !ok {
+		return nil, false
+	}
+	return entry.members, true
+}
+
+// put keeps the members of a set, and lets go of others for it. A set that is larger than the cache is not kept.
+func (c *cache) put(id string, members []string) {
+	entry := &cached{id: id, members: members, cost: sizeOf(members) + perMember*len(members)}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, kept := c.byID[id]; kept || entry.cost > c.most {
+		return
+	}
+	c.byID[id] = c.order.PushFront(entry)
+	c.held += entry.cost
+	for c.held > c.most {
+		c.drop(c.order.Back())
+	}
+}
+
+// remove lets go of a set.
+func (c *cache) remove(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.drop(c.byID[id])
+}
+
+func (c *cache) drop(e *list.Element) {
+	if e == nil {
+		return
+	}
+	if entry, ok := c.order.Remove(e).(*cached); ok {
+		delete(c.byID, entry.id)
+		c.held -= entry.cost
+	}
+}
