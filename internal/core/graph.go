@@ -22,6 +22,6 @@ type GraphQLResponse struct {
 	// Body is a GraphQL response: {"data":…,"errors":…}.
 	Body []byte
 	// Refused is set when nothing was executed: the request is no GraphQL, does not fit the schema, is over a limit, or its
-	// variables are not what it says.
+	// variables are not what it says. Body has no data then.
 	Refused bool
 }

@@ -79,11 +79,11 @@ func Key(f Field, text string) (uint64, bool) {
 	case fractionFamily:
 		v, err := strconv.ParseFloat(text, 64)
 		v = rounded(f.Type, v)
-		return floatKey(v), err == nil && !math.IsInf(v, 0) && !math.IsNaN(v)
+		return floatKey(v), err == nil && digits(text) && !math.IsInf(v, 0)
 	case scaledFamily:
 		v, err := strconv.ParseFloat(text, 64)
 		v = math.Floor(v*f.Scale + 0.5)
-		return signedKey(int64(v)), err == nil && math.Abs(v) < 1<<63
+		return signedKey(int64(v)), err == nil && digits(text) && math.Abs(v) < 1<<63
 	case millisFamily:
 		from, _, err := sqon.ParseDate(text)
 		return signedKey(from.UnixMilli()), err == nil
@@ -156,7 +156,14 @@ func edge(f Field, b Bound, upper bool) (uint64, bool) {
 
 // wholeEdge gives the outermost integer within a bound, brought into the limits of a type; false when that is outside of them.
 func wholeEdge(b Bound, upper bool, low int64, high uint64) (*big.Int, bool) {
+	least, most := big.NewInt(low), new(big.Int).SetUint64(high)
 	v := decimal(b.Number)
+	if v.IsInf() && v.Sign() > 0 {
+		return most, upper
+	}
+	if v.IsInf() {
+		return least, !upper
+	}
 	n, accuracy := v.Int(nil) // towards zero
 	fraction := accuracy != big.Exact
 	one := big.NewInt(1)
@@ -166,7 +173,6 @@ func wholeEdge(b Bound, upper bool, low int64, high uint64) (*big.Int, bool) {
 	case upper && fraction && v.Sign() < 0, upper && !fraction && !b.Inclusive:
 		n.Sub(n, one)
 	}
-	least, most := big.NewInt(low), new(big.Int).SetUint64(high)
 	switch {
 	case n.Cmp(least) < 0:
 		return least, !upper
@@ -225,13 +231,13 @@ func nanosEdge(b Bound, upper bool) (uint64, bool) {
 	}
 }
 
-// Number gives the value of a key: for a date milliseconds since 1970, for a boolean 0 or 1.
+// Number gives the value of a key: for a date whole milliseconds since 1970, for a boolean 0 or 1.
 func Number(f Field, key uint64) float64 {
 	switch familyOf(f.Type) {
 	case integerFamily, millisFamily:
 		return float64(signed(key))
 	case nanosFamily:
-		return float64(signed(key)) / 1e6
+		return float64(millis(key))
 	case fractionFamily:
 		return fraction(key)
 	case scaledFamily:
@@ -249,7 +255,7 @@ func Text(f Field, key uint64) string {
 	case integerFamily, millisFamily:
 		return strconv.FormatInt(signed(key), 10)
 	case nanosFamily:
-		return strconv.FormatInt(int64(math.Floor(float64(signed(key))/1e6)), 10)
+		return strconv.FormatInt(millis(key), 10)
 	case unsignedFamily:
 		return strconv.FormatUint(key, 10)
 	default:
@@ -302,15 +308,19 @@ func unsigned(text string) (uint64, bool) {
 
 // numeral tells whether a text is a decimal numeral of a size that a double has room for.
 func numeral(text string) bool {
-	if strings.Trim(text, "+-.0123456789eE") != "" {
-		return false
-	}
 	_, err := strconv.ParseFloat(text, 64)
-	return err == nil
+	return err == nil && digits(text)
 }
 
-// decimal gives the value of a numeral, exact for every integer of 64 bits and everything near one.
+// digits tells whether a text is of the characters of decimal numerals: Go reads others too.
+func digits(text string) bool { return strings.Trim(text, "+-.0123456789eE") == "" }
+
+// decimal gives the value of a numeral, exact for every integer of 64 bits and everything near one; infinite when no double
+// has room for it.
 func decimal(text string) *big.Float {
+	if v, _ := strconv.ParseFloat(text, 64); math.IsInf(v, 0) {
+		return new(big.Float).SetInf(v < 0)
+	}
 	v, _, err := big.ParseFloat(text, 10, 256, big.ToNearestEven)
 	if err != nil {
 		return new(big.Float)
@@ -387,6 +397,15 @@ func fraction(key uint64) float64 {
 		return math.Float64frombits(key &^ signBit)
 	}
 	return math.Float64frombits(^key)
+}
+
+// millis gives the millisecond that the instant of a date_nanos is in.
+func millis(key uint64) int64 {
+	ns := signed(key)
+	if ns < 0 && ns%1e6 != 0 {
+		return ns/1e6 - 1
+	}
+	return ns / 1e6
 }
 
 // nanosFit tells whether an instant is one of those that 64 bits of nanoseconds reach.

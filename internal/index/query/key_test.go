@@ -44,7 +44,7 @@ func TestKey(t *testing.T) {
 		{"double", "1e21", "1e+21"},
 		{"double", "1e-7", "1e-07"},
 		{"double", "1e400", ""},
-		{"double", "NaN", ""},
+		{"double", "NaN", ""}, {"double", "0x1p4", ""}, {"double", "1_0", ""}, {"double", "Infinity", ""}, {"scaled_float", "0x1p4", ""},
 		{"float", "0.1", "0.10000000149011612"},
 		{"float", "1e39", ""},
 		{"half_float", "0.1", "0.0999755859375"},
@@ -66,7 +66,7 @@ func TestKey(t *testing.T) {
 		{"date", "86400000", "86400000"},
 		{"date", "x", ""},
 		{"date_nanos", "1970-01-01T00:00:00.001500Z", "1"},
-		{"date_nanos", "2300-01-01", ""},
+		{"date_nanos", "2300-01-01", ""}, {"date_nanos", "1969-12-31T23:59:59.9999Z", "-1"}, {"date_nanos", "2024-03-05T10:20:30.123999999Z", "1709634030123"},
 		{"keyword", "7", ""},
 	} {
 		f := query.Field{Type: c.kind, Scale: 100}
@@ -223,5 +223,26 @@ func TestKeyRangeOfDates(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestKeyRangeOfHugeNumbers: bounds that no double has room for are above or below all values.
+func TestKeyRangeOfHugeNumbers(t *testing.T) {
+	for _, kind := range []string{"long", "unsigned_long", "scaled_float", "double", "float"} {
+		f := query.Field{Type: kind, Scale: 10}
+		key, _ := query.Key(f, "7")
+		for number, below := range map[string]bool{"1E700000000": false, "-1E700000000": true, "1e99999999999999999999": false, "1e400": false} {
+			bound := query.Bound{Set: true, Inclusive: true, Number: number}
+			for upper, want := range map[bool]bool{true: !below, false: below} {
+				from, to := bound, query.Bound{}
+				if upper {
+					from, to = to, from
+				}
+				lo, hi, ok := query.KeyRange(f, from, to)
+				if got := ok && lo <= key && key <= hi; got != want {
+					t.Errorf("%s: 7 within %s (upper %t): %t", kind, number, upper, got)
+				}
+			}
+		}
 	}
 }

@@ -1,0 +1,155 @@
+package federation
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"tutti/internal/catalogue/definition"
+	"tutti/internal/core"
+)
+
+// network is the federation of one catalogue.
+type network struct {
+	catalogue string
+	// raw is what the configuration says.
+	raw   json.RawMessage
+	nodes []*node
+	// remotes are those of the nodes that are, in the order of the configuration.
+	remotes []*remote
+	// end ends the background work on it; nil before that has begun.
+	end func()
+}
+
+// node is a node of a federation: this catalogue itself without a remote.
+type node struct {
+	id, name string
+	remote   *remote
+}
+
+// chosen tells whether a node is among those of nodesFilter; none means all. A node without id goes by its name.
+func (n *node) chosen(filter []string) bool {
+	return len(filter) == 0 || slices.Contains(filter, cmp.Or(n.id, n.name))
+}
+
+// absent is a value that may be left out. Definitions take an empty text for an absent object.
+type absent[T any] struct {
+	is    bool
+	value T
+}
+
+// UnmarshalJSON reads a value that is there.
+func (a *absent[T]) UnmarshalJSON(raw []byte) error {
+	if raw = bytes.TrimSpace(raw); len(raw) == 0 || raw[0] != '{' && raw[0] != '[' {
+		return nil
+	}
+	a.is = true
+	return json.Unmarshal(raw, &a.value)
+}
+
+// What a configuration says of a federation (CONTRACT section 5).
+type (
+	rawNode struct {
+		DisplayName string `json:"displayName"`
+		NodeID      string `json:"nodeId"`
+	}
+	rawRequests struct {
+		Headers absent[[]string] `json:"headers"`
+	}
+	rawRemote struct {
+		rawNode
+
+		DocumentType string              `json:"documentType"`
+		GraphQLURL   string              `json:"graphqlUrl"`
+		Requests     absent[rawRequests] `json:"requests"`
+	}
+	rawNetwork struct {
+		LocalNode      absent[rawNode]     `json:"localNode"`
+		RemoteNodes    []absent[rawRemote] `json:"remoteNodes"`
+		RemoteRequests absent[rawRequests] `json:"remoteRequests"`
+	}
+)
+
+// networkOf makes the federation of a catalogue, nil where it has none: without remote nodes there is none.
+func networkOf(d definition.Definition, cfg Config) *network {
+	var raw absent[rawNetwork]
+	if len(d.Network) == 0 || json.Unmarshal(d.Network, &raw) != nil || len(raw.value.RemoteNodes) == 0 {
+		return nil
+	}
+	n := &network{catalogue: d.ID, raw: d.Network}
+	if local := raw.value.LocalNode; local.is {
+		n.nodes = append(n.nodes, &node{id: local.value.NodeID, name: cmp.Or(local.value.DisplayName, local.value.NodeID, d.ID)})
+	}
+	taken := map[string]bool{}
+	for i, one := range raw.value.RemoteNodes {
+		headers := one.value.Requests.value.Headers
+		if !headers.is {
+			headers = raw.value.RemoteRequests.value.Headers
+		}
+		r := newRemote(d.ID, one.value, headers.value, cfg)
+		name := cmp.Or(one.value.DisplayName, one.value.NodeID, fmt.Sprint("remote node ", i+1))
+		r.label = labelOf(cmp.Or(one.value.NodeID, name), taken)
+		n.remotes = append(n.remotes, r)
+		n.nodes = append(n.nodes, &node{id: one.value.NodeID, name: name, remote: r})
+	}
+	slices.SortStableFunc(n.nodes, func(a, b *node) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.id, b.id)) })
+	return n
+}
+
+// labelOf gives what the metrics and logs call a node, which is one alone.
+func labelOf(wish string, taken map[string]bool) string {
+	wish = strings.ToValidUTF8(wish, "_")
+	label := wish
+	for i := 2; taken[label]; i++ {
+		label = fmt.Sprint(wish, " ", i)
+	}
+	taken[label] = true
+	return label
+}
+
+// configured says what is wrong with how a remote node is configured, nil when nothing is.
+func (raw rawRemote) configured() error {
+	var lacking []string
+	for _, one := range []struct{ name, value string }{
+		{"displayName", raw.DisplayName}, {"documentType", raw.DocumentType}, {"graphqlUrl", raw.GraphQLURL},
+	} {
+		if one.value == "" {
+			lacking = append(lacking, one.name)
+		}
+	}
+	if len(lacking) > 0 {
+		return &core.Error{
+			Code: core.CodeInvalid, Message: "the configuration of this node lacks " + strings.Join(lacking, ", "),
+			Hint: "set it in network.remoteNodes of the catalogue",
+		}
+	}
+	if !isName(raw.DocumentType) {
+		return &core.Error{
+			Code: core.CodeInvalid, Message: "the documentType that is configured for this node is no name in GraphQL",
+			Hint: "set it to the name of the node's root field, as its GraphQL has it",
+		}
+	}
+	u, err := url.Parse(raw.GraphQLURL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+		return &core.Error{
+			Code: core.CodeInvalid, Message: "the graphqlUrl that is configured for this node is not the URL of an HTTP server",
+			Hint: "set graphqlUrl to an address that begins with http:// or https:// and a host",
+		}
+	}
+	return nil
+}
+
+// isName tells whether a text is a name in GraphQL that is not kept for introspection.
+func isName(text string) bool {
+	for i, c := range []byte(text) {
+		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return text != "" && !strings.HasPrefix(text, "__")
+}
