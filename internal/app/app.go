@@ -21,12 +21,14 @@ import (
 	"tutti/internal/catalogue"
 	"tutti/internal/config"
 	"tutti/internal/core"
+	"tutti/internal/download"
 	"tutti/internal/graph"
 	"tutti/internal/index"
 	"tutti/internal/metadata"
 	"tutti/internal/queue"
 	"tutti/internal/queue/embedded"
 	"tutti/internal/search"
+	"tutti/internal/sets"
 	"tutti/internal/store"
 	"tutti/internal/upstream"
 	"tutti/schemas"
@@ -59,8 +61,11 @@ type App struct {
 	index    index.Index
 	// catalogues describe what is indexed.
 	catalogues *catalogue.Registry
-	searches   *search.Service
-	graphs     *graph.Service
+	// sets are the saved ones; searches, graphs and downloads answer questions about documents.
+	sets      *sets.Service
+	searches  *search.Service
+	graphs    *graph.Service
+	downloads *download.Service
 	// expected are closed when it is known, for each repository, whether its index could be made.
 	expected []<-chan struct{}
 	store    *store.Store
@@ -93,6 +98,7 @@ type metrics struct {
 	metadata   *metadata.Metrics
 	catalogues *catalogue.Metrics
 	search     *search.Metrics
+	downloads  *download.Metrics
 	jobs       *prometheus.GaugeVec
 	outbox     prometheus.Gauge
 }
@@ -129,7 +135,7 @@ func (a *App) measure() {
 		queue: queue.NewMetrics(reg), bulk: bulk.NewMetrics(reg), upstream: upstream.NewMetrics(reg),
 		consumers: consumers.NewMetrics(reg), ingest: ingest.NewMetrics(reg), kafka: kafka.NewMetrics(reg), http: tuttihttp.NewMetrics(reg),
 		store: store.NewMetrics(reg), schemas: schemas.NewMetrics(reg), metadata: metadata.NewMetrics(reg),
-		catalogues: catalogue.NewMetrics(reg), search: search.NewMetrics(reg), jobs: jobs, outbox: outbox,
+		catalogues: catalogue.NewMetrics(reg), search: search.NewMetrics(reg), downloads: download.NewMetrics(reg), jobs: jobs, outbox: outbox,
 	}
 }
 
@@ -150,9 +156,10 @@ func (a *App) start(ctx context.Context) error {
 	}{
 		{"opening the queue", a.openQueue},
 		{"opening the index", a.openIndex},
+		{"making the store ready", a.openStore},
 		{"making ready for searches", a.openSearch},
 		{"reading the catalogues", a.openCatalogues},
-		{"making the store ready", a.openStore},
+		{"making ready for downloads", a.openDownloads},
 		{"opening the metadata repository", a.openMetadata},
 		{"starting the bulk writer", a.startWriter},
 		{"starting the consumers", a.startConsumers},
@@ -292,6 +299,7 @@ func (a *App) listen(ctx context.Context) error {
 		JobEvents: a.queue.Jobs(), DeadLetters: a.queue.DeadLetters(), Retries: a.ingest, Readiness: a,
 		AnalysisTypes: a.analysisTypes, Studies: a.metadata, Analyses: a.metadata, Submissions: a.metadata, Keys: a.keys,
 		Catalogues: a.catalogues, GraphQL: graphAPI{catalogues: a.catalogues, graphs: a.graphs},
+		Downloads: a.downloads,
 	}
 	if a.authenticator != nil {
 		ports.Authenticator = a.authenticator

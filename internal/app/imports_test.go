@@ -60,8 +60,9 @@ var layers = map[string][]string{
 		"internal/catalogue", "internal/catalogue/definition", "internal/graph", "internal/graph/schema", "internal/index",
 		"internal/index/mapping", "internal/index/query", "internal/search", "internal/sqon",
 	},
+	"internal/download/extract": {"internal/index/mapping"},
 	"internal/download": {
-		"internal/catalogue", "internal/catalogue/definition", "internal/index", "internal/index/mapping", "internal/index/query",
+		"internal/catalogue", "internal/download/extract", "internal/index", "internal/index/mapping", "internal/index/query",
 		"internal/search", "internal/sqon",
 	},
 	"internal/sets":         {"internal/store"},

@@ -141,8 +141,15 @@ func (s savedSets) Find(ctx context.Context, owner string, q graph.SetQuery) ([]
 	}
 	page := found[min(q.Offset, len(found)):]
 	page = page[:min(q.First, len(page))]
-	listed, err := s.listed(ctx, owner, page)
-	return listed, len(found), err
+	if q.Members {
+		listed, err := s.listed(ctx, owner, page)
+		return listed, len(found), err
+	}
+	listed := make([]graph.Set, len(page))
+	for i, set := range page {
+		listed[i] = listedSet(set, nil)
+	}
+	return listed, len(found), nil
 }
 
 // listed gives sets with their members.

@@ -6,16 +6,26 @@ import (
 	"tutti/internal/catalogue"
 	"tutti/internal/config"
 	"tutti/internal/core"
+	"tutti/internal/download"
 	"tutti/internal/graph"
 	"tutti/internal/search"
+	"tutti/internal/sets"
 )
 
 // openSearch makes what answers questions about documents. It is there before the catalogues are, which are refused when no
 // schema can be made of them.
 func (a *App) openSearch(context.Context) error {
-	a.searches = search.New(a.index, search.Config{Identity: identities(a.cfg), Metrics: a.metrics.search})
-	a.graphs = graph.New(a.searches, graph.Config{})
+	open := a.cfg.Auth.Mode == config.ModeNone // nobody has a name, and whoever is there may save a set
+	a.sets = sets.New(a.store, sets.Config{AllowNobody: open, Logger: a.log.With("component", "sets")})
+	a.searches = search.New(a.index, search.Config{Sets: a.sets, Identity: identities(a.cfg), Metrics: a.metrics.search})
+	a.graphs = graph.New(a.searches, graph.Config{Sets: newSavedSets(a.sets), NobodyOwnsSets: open})
 	return nil
+}
+
+// openDownloads makes what gives documents as files.
+func (a *App) openDownloads(context.Context) (err error) {
+	a.downloads, err = download.New(a.catalogues, a.searches, download.Config{Metrics: a.metrics.downloads})
+	return err
 }
 
 // identities gives for each index that repositories write to the field that holds the id of each document: what is written there

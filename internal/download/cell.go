@@ -135,7 +135,7 @@ func quoteCell(b []byte, mark int) []byte {
 		b = insert(b, mark, guard)
 	}
 	cell := b[mark:]
-	if len(cell) == 0 || bytes.IndexAny(cell, ",\"\r\n") < 0 && cell[0] != ' ' && cell[len(cell)-1] != ' ' {
+	if len(cell) == 0 || !bytes.ContainsAny(cell, ",\"\r\n") && cell[0] != ' ' && cell[len(cell)-1] != ' ' {
 		return b
 	}
 	text := strings.ReplaceAll(string(cell), `"`, `""`)

@@ -3,6 +3,7 @@ package download
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"tutti/internal/catalogue"
@@ -21,6 +22,9 @@ type column struct {
 	separator string
 	display   map[string]string
 	dates     dateFormat
+	// nested are the nested paths that it is in, and list tells that JSON has a list of its values, however many there are.
+	nested []string
+	list   bool
 	// key is the name as JSON has it, with its colon.
 	key []byte
 }
@@ -100,8 +104,33 @@ func (c *columnar) addField(w columnWish, name string) error {
 		c.slots[path] = slot
 		c.paths = append(c.paths, path)
 	}
-	c.append(w, column{name: name, header: c.shown[name], origin: fromDocument, slot: slot})
+	e, _ := c.model.Extended(name)
+	c.append(w, column{
+		name: name, header: c.shown[name], origin: fromDocument, slot: slot, nested: c.nested(name), list: e.IsArray != nil && *e.IsArray,
+	})
 	return nil
+}
+
+// nested gives the engine's paths of the nested elements that a field is in, the outermost first.
+func (c *columnar) nested(name string) []string {
+	f, _ := c.model.Field(name)
+	paths := make([]string, 0, len(f.Nested))
+	for _, nested := range f.Nested {
+		path, ok := c.model.Path(nested)
+		if !ok {
+			path = nested // above the nesting prefix, where fields have no other name
+		}
+		paths = append(paths, path)
+	}
+	return paths
+}
+
+// listed makes lists of the columns of elements that make no rows.
+func (c *columnar) listed(rows []string) {
+	for i := range c.columns {
+		col := &c.columns[i]
+		col.list = col.list || slices.ContainsFunc(col.nested, func(path string) bool { return !slices.Contains(rows, path) })
+	}
 }
 
 func (c *columnar) append(w columnWish, col column) {
@@ -215,16 +244,7 @@ func (c *columnar) rows(uniqueBy, at string) ([]string, error) {
 	if !known {
 		return nil, c.unknown(at, uniqueBy)
 	}
-	f, _ := c.model.Field(name)
-	paths := make([]string, 0, len(f.Nested))
-	for _, nested := range f.Nested {
-		path, ok := c.model.Path(nested)
-		if !ok {
-			path = nested // above the nesting prefix, where fields have no other name
-		}
-		paths = append(paths, path)
-	}
-	return paths, nil
+	return c.nested(name), nil
 }
 
 // quoted gives a text as JSON.

@@ -88,10 +88,10 @@ func (f dateFormat) append(dst []byte, text string, number bool) []byte {
 		return append(dst, text...)
 	}
 	for _, layout := range f.layouts {
-		switch {
-		case layout[0] == '\'':
+		switch layout[0] {
+		case '\'':
 			dst = append(dst, layout[1:]...)
-		case layout[0] == '.':
+		case '.':
 			// Go knows fractions of a second behind a point alone.
 			dst = append(dst, at.Format(layout)[1:]...)
 		default:

@@ -192,3 +192,11 @@ func TestCSVIsRead(t *testing.T) {
 		t.Errorf("got %q, %q", rows[2][1], rows[4][1])
 	}
 }
+
+// TestLists: a field that the catalogue calls a list is one in JSON, however many values a document has.
+func TestLists(t *testing.T) {
+	w := newWorld(t, base+`,"extended":[{"fieldName":"tags","isArray":true}]}`, download.Config{})
+	w.engine.docs = w.engine.docs[2:]
+	w.engine.docs = append(w.engine.docs, []byte(`{}`))
+	w.gives(t, `{"format":"jsonl","columns":["tags"]}`, `{"tags":["=a","b"]}`+"\n"+`{"tags":["single"]}`+"\n"+`{"tags":[]}`+"\n")
+}

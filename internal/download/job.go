@@ -63,6 +63,7 @@ func prepare(ctx context.Context, view *search.View, o *order, f *file, cfg Conf
 			return nil, err
 		}
 	}
+	c.listed(rows)
 	j.request.Source = source(c, rows)
 	j.reader = extract.NewReader(extract.NewPlan(c.paths, rows))
 	if f.format.delimited() {

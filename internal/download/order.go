@@ -3,6 +3,7 @@ package download
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"tutti/internal/core"
@@ -262,10 +263,8 @@ func oneOf(o object, name string, texts ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, t := range texts {
-		if t == text {
-			return text, nil
-		}
+	if slices.Contains(texts, text) {
+		return text, nil
 	}
 	return "", wrong(o.at(name), fmt.Sprintf("%q is none of %s", shown(text), strings.Join(texts[1:], ", ")))
 }

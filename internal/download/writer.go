@@ -191,7 +191,7 @@ func (o *objects) row(b []byte, id string, row *extract.Row) []byte {
 		case fromID:
 			b = append(b, quoted(id)...)
 		case fromDocument:
-			b = appendValue(b, row, c.slot)
+			b = c.appendValue(b, row)
 		default:
 			b = append(b, "null"...)
 		}
@@ -199,12 +199,14 @@ func (o *objects) row(b []byte, id string, row *extract.Row) []byte {
 	return o.after(append(b, '}'))
 }
 
-func appendValue(b []byte, row *extract.Row, slot int) []byte {
-	values, list := row.Values[slot], row.Lists[slot]
+// appendValue appends what JSON has of the column: a list where the document or the catalogue has one.
+func (c *column) appendValue(b []byte, row *extract.Row) []byte {
+	values := row.Values[c.slot]
+	list := c.list || row.Lists[c.slot] || len(values) > 1
 	if len(values) == 0 && !list {
 		return append(b, "null"...)
 	}
-	if list || len(values) > 1 {
+	if list {
 		b = append(b, '[')
 	}
 	for i, v := range values {
@@ -213,7 +215,7 @@ func appendValue(b []byte, row *extract.Row, slot int) []byte {
 		}
 		b = extract.AppendCompact(b, v.Of(row.Doc))
 	}
-	if list || len(values) > 1 {
+	if list {
 		b = append(b, ']')
 	}
 	return b

@@ -2,6 +2,9 @@ package federation
 
 import (
 	"maps"
+	"net/http"
+	"net/url"
+	"strings"
 	"sync"
 
 	"tutti/internal/core"
@@ -13,6 +16,8 @@ type remote struct {
 	url, documentType string
 	// headers are the names of those that are handed on.
 	headers []string
+	// fault says why it is never asked: its configuration is no good. Nil when it is.
+	fault error
 	// slots has an element for each call in progress.
 	slots chan struct{}
 
@@ -20,24 +25,21 @@ type remote struct {
 	// fields are what it can aggregate, with the names of their types; nil until it has said so, and then why says why not.
 	fields map[string]string
 	why    error
+	// told is set once something was logged of it, and lastTold is that, "" when it was good.
+	told     bool
+	lastTold string
 }
 
 // newRemote makes a remote of what is configured.
 func newRemote(catalogue string, raw rawRemote, headers []string, cfg Config) *remote {
 	r := &remote{
 		catalogue: catalogue, url: raw.GraphQLURL, documentType: raw.DocumentType, headers: headers,
-		slots: make(chan struct{}, cfg.MaxInFlight), why: raw.configured(),
+		slots: make(chan struct{}, cfg.MaxInFlight), fault: raw.configured(),
 	}
-	if r.why == nil {
-		r.why = core.NewError(core.CodeUnavailable, "has not been reached yet")
+	if r.why = r.fault; r.why == nil {
+		r.why = core.NewError(core.CodeUnavailable, "has not said yet which fields it has")
 	}
 	return r
-}
-
-// usable tells whether the configuration of the remote lets it be asked.
-func (r *remote) usable() bool {
-	_, why := r.known()
-	return core.CodeOf(why) != core.CodeInvalid
 }
 
 // known gives what the remote can aggregate, or why that is not known.
@@ -61,4 +63,22 @@ func (r *remote) learn(fields map[string]string, why error) (changed bool) {
 	changed = r.fields == nil || !maps.Equal(r.fields, fields)
 	r.fields, r.why = fields, nil
 	return changed
+}
+
+// secrets gives what no message of the remote may have in it when it is shown: where it is, and the headers that it was sent.
+func (r *remote) secrets(sent http.Header) []string {
+	secrets := []string{r.url}
+	if u, err := url.Parse(r.url); err == nil {
+		password, _ := u.User.Password()
+		secrets = append(secrets, u.Host, u.Hostname(), password)
+	}
+	for _, values := range sent {
+		for _, value := range values {
+			secrets = append(secrets, value)
+			if _, token, found := strings.Cut(value, " "); found { // as in Bearer abc
+				secrets = append(secrets, token)
+			}
+		}
+	}
+	return secrets
 }

@@ -13,7 +13,7 @@ import (
 
 // What the configuration of a catalogue is where nobody says, as Arranger's clients expect it.
 const (
-	defaultMaxRows   = 100
+	defaultMaxRows   = 0 // as many as there are
 	defaultRowID     = "id"
 	defaultShown     = 10
 	typeObject       = "object"
@@ -327,6 +327,13 @@ func (x *execution) plain(s *shape, f *ast.Field) want {
 	}
 	w.kind, w.scalar = wantScalar, scalarOf(of)
 	return w
+}
+
+// asks tells whether a member is asked for, at any depth.
+func (s *shape) asks(name string) bool {
+	return slices.ContainsFunc(s.wants, func(w want) bool {
+		return w.field != nil && w.field.Name == name || w.shape != nil && w.shape.asks(name)
+	})
 }
 
 // mapping writes the mapping of what the catalogue shows: its fields by name.

@@ -34,7 +34,7 @@ func TestConfigs(t *testing.T) {
 	t.Run("by default", func(t *testing.T) {
 		w := newWorld(t)
 		w.answers(`{analysis{configs{charts matchbox{fieldName} downloads{allowCustomMaxRows maxRows} table{rowIdFieldName columns{fieldName show}} facets{aggregations{fieldName show}}}}}`,
-			`{"data":{"analysis":{"configs":{"charts":null,"matchbox":[],"downloads":{"allowCustomMaxRows":false,"maxRows":100},"table":{"rowIdFieldName":"id","columns":[
+			`{"data":{"analysis":{"configs":{"charts":null,"matchbox":[],"downloads":{"allowCustomMaxRows":false,"maxRows":0},"table":{"rowIdFieldName":"id","columns":[
 			{"fieldName":"analysisId","show":true},{"fieldName":"count","show":true},{"fieldName":"created","show":true},{"fieldName":"experiment.lab.city","show":true},
 			{"fieldName":"experiment.platform","show":true},{"fieldName":"files.name","show":true},{"fieldName":"files.parts.n","show":true},{"fieldName":"files.size","show":true},
 			{"fieldName":"info","show":true},{"fieldName":"note","show":true}]},"facets":{"aggregations":[

@@ -19,6 +19,8 @@ import (
 type Config struct {
 	// Sets keeps saved sets; nil means that none can be saved and there are none.
 	Sets Sets
+	// NobodyOwnsSets tells that sets of a caller without an ID are kept too, so that there are some to list.
+	NobodyOwnsSets bool
 	// Network asks the other nodes of federations; nil means that there are none.
 	Network Network
 }

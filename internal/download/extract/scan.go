@@ -177,15 +177,15 @@ func AppendCompact(dst, raw []byte) []byte {
 	depth := 0
 	for i := 0; i < len(raw); {
 		c := raw[i]
-		switch {
-		case c == '"':
+		switch c {
+		case '"':
 			end := skipString(raw, i)
 			dst = append(dst, raw[i:end]...)
 			i = end
 			continue
-		case c == '{' || c == '[':
+		case '{', '[':
 			depth++
-		case c == '}' || c == ']':
+		case '}', ']':
 			depth--
 		}
 		if !isSpace(c) {

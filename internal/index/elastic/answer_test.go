@@ -169,6 +169,19 @@ func TestEqualFacets(t *testing.T) {
 	}
 }
 
+// TestAlmostEqualFacets: of addresses the cluster is asked for the same, however many are wanted.
+func TestAlmostEqualFacets(t *testing.T) {
+	top := func(most int) index.Facet {
+		return index.Facet{Field: field("ip", "ip"), Buckets: &index.Buckets{Max: most}}
+	}
+	const two = `{"buckets":[{"key":"9.0.0.1","doc_count":3},{"key":"10.0.0.1","doc_count":2}]}`
+	x, _ := play(t, found(`"hits":{"total":{"value":9},"hits":[]},"aggregations":{"a0t":`+two+`,"a1t":`+two+`}`))
+	got, err := x.Search(t.Context(), "a", []index.SearchRequest{{Facets: []index.Facet{top(1), top(2)}}})
+	if err != nil || len(got[0].Facets[0].Buckets) != 1 || len(got[0].Facets[1].Buckets) != 2 {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
 func TestTooManyIntervals(t *testing.T) {
 	const message = "a histogram of f with intervals of 0.5 would have more than 10000 of them"
 	for _, keys := range []string{

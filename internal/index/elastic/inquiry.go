@@ -160,11 +160,15 @@ func (p *inquiry) addFacets(s *search, facets []index.Facet, results []index.Fac
 	}
 }
 
-// equalTask gives the task of a facet that asks for the same. Ranges without values are not written, so they are compared by
-// their number as well.
+// equalTask gives the task of a facet that asks for the same. Some of what is asked does not show in what the cluster is asked:
+// ranges without values, how many of all addresses are given, the form of a source that is not there.
 func equalTask(tasks []*facetTask, asked []byte, f *index.Facet) *facetTask {
 	for _, task := range tasks {
-		if bytes.Equal(task.asked, asked) && len(task.facet.Ranges) == len(f.Ranges) {
+		if !bytes.Equal(task.asked, asked) || len(task.facet.Ranges) != len(f.Ranges) {
+			continue
+		}
+		a, b := task.facet.Buckets, f.Buckets
+		if a == nil || b == nil || a.Max == b.Max && a.TopSource.None == b.TopSource.None {
 			return task
 		}
 	}

@@ -51,6 +51,7 @@ func searchCases() []struct {
 			{Field: field("t", "date_nanos")},
 			{Field: field("ip", "ip")},
 			{Field: field("f", "scaled_float")},
+			{Field: field("h", "half_float")},
 			{Field: field("info", "flattened"), Mode: "max"},
 			{Field: field("g", "geo_point"), Mode: "max"},
 		}}}}},

@@ -134,7 +134,8 @@ func TestManyValues(t *testing.T) {
 	}
 	hit := []index.Hit{{ID: "000000"}}
 	first := []index.Bucket{
-		{Key: "same", Count: size, Filters: []int64{1}, TopHits: hit}, {Key: "e000000", Count: 2, Filters: []int64{1}, TopHits: hit},
+		{Key: "same", Count: size, Filters: []int64{1}, TopHits: hit},
+		{Key: "e000000", Count: 2, Filters: []int64{1}, TopHits: hit},
 		{Key: "e000001", Count: 2, Filters: []int64{0}, TopHits: []index.Hit{{ID: "000002"}}},
 	}
 	if diff := cmp.Diff(first, got.Facets[3].Buckets); diff != "" {

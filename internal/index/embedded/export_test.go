@@ -28,3 +28,31 @@ func Merges(sizes []int) (segments, unfiled int, each float64) {
 	}
 	return segments, unfiled, float64(merged) / float64(total)
 }
+
+// Manifest reads an entry of the manifest, writes it, and reads what was written; ok is false when it is none.
+func Manifest(key, raw []byte) (once, twice []byte, ok bool) {
+	entry, err := readListed(key, raw)
+	if err != nil {
+		return nil, nil, false
+	}
+	if once, err = entry.encode(); err != nil {
+		return nil, nil, false
+	}
+	if entry, err = readListed(key, once); err != nil {
+		return once, nil, true
+	}
+	twice, err = entry.encode()
+	return once, twice, err == nil
+}
+
+// Row gives the id and the document of a row.
+func Row(row []byte) (id, document []byte, err error) {
+	if id, _, err = openRow(row); err != nil {
+		return nil, nil, err
+	}
+	document, err = source(row)
+	return id, document, err
+}
+
+// AppendRow gives the row of a document.
+var AppendRow = appendRow

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"time"
 
@@ -20,7 +21,7 @@ type load struct {
 }
 
 // newLoad reads the manifest, and makes the buckets of one for an alias that was written before there were segments. An entry
-// that cannot be read is as good as a file that is missing.
+// that cannot be read is forgotten: its documents are made a segment again.
 func newLoad(a *alias, b *bbolt.Bucket) (*load, error) {
 	for _, name := range [][]byte{bucketSegments(), bucketDeaths()} {
 		if _, err := b.CreateBucketIfNotExists(name); err != nil {
@@ -28,12 +29,18 @@ func newLoad(a *alias, b *bbolt.Bucket) (*load, error) {
 		}
 	}
 	l := &load{alias: a, row: a.shelf.row, live: liveOf(b)}
-	err := b.Bucket(bucketSegments()).ForEach(func(key, value []byte) error {
+	segments, spoilt := b.Bucket(bucketSegments()), [][]byte(nil)
+	err := segments.ForEach(func(key, value []byte) error {
 		if entry, err := readListed(key, value); err == nil {
 			l.listed = append(l.listed, entry)
+		} else {
+			spoilt = append(spoilt, slices.Clone(key))
 		}
 		return nil
 	})
+	for _, key := range spoilt {
+		err = errors.Join(err, segments.Delete(key))
+	}
 	if err != nil {
 		return nil, err
 	}

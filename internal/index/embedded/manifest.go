@@ -62,6 +62,9 @@ func readListed(key, raw []byte) (*listed, error) {
 		if err := l.dead.UnmarshalBinary(raw[listedFixed:]); err != nil {
 			return nil, errCut("manifest")
 		}
+		if !l.dead.IsEmpty() && l.dead.Maximum() >= l.documents {
+			return nil, errCut("manifest")
+		}
 	}
 	return l, nil
 }

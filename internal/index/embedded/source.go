@@ -19,6 +19,9 @@ const (
 // worthCompressing is from how many bytes on a source is compressed.
 const worthCompressing = 256
 
+// maxSource is the length from which on a source is not believed: no document is as big.
+const maxSource = 256 << 20
+
 // appendRow gives the row of a document: codec, version, length of the id, id, source.
 func appendRow(dst []byte, id string, version core.Version, doc []byte) []byte {
 	start := len(dst)
@@ -69,6 +72,9 @@ func appendSource(dst, row []byte) ([]byte, error) {
 		return append(dst, body...), nil
 	case codecS2:
 		n, err := s2.DecodedLen(body)
+		if n > maxSource {
+			return dst, errCut("source")
+		}
 		if err == nil {
 			dst = slices.Grow(dst, n)
 			_, err = s2.Decode(dst[len(dst):len(dst)+n], body)

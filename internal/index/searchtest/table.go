@@ -13,7 +13,7 @@ import (
 
 // tableMapping has nested fields three deep, and one beside them.
 const tableMapping = `{"dynamic":"strict","properties":{
-	"uid":{"type":"keyword"},"tags":{"type":"keyword"},"score":{"type":"double"},"open":{"type":"boolean"},"at":{"type":"date"},
+	"uid":{"type":"keyword"},"tags":{"type":"keyword"},"score":{"type":"double"},"weight":{"type":"half_float"},"open":{"type":"boolean"},"at":{"type":"date"},
 	"address":{"type":"ip"},"note":{"type":"text","fields":{"raw":{"type":"keyword"}}},"info":{"type":"flattened"},
 	"sex":{"type":"alias","path":"donor.sex"},
 	"donor":{"properties":{"sex":{"type":"keyword"},"age":{"type":"integer"}}},
@@ -25,13 +25,13 @@ const tableMapping = `{"dynamic":"strict","properties":{
 // tableDocuments are few enough to work out by hand what a filter finds.
 func tableDocuments() []change {
 	return []change{
-		{"a", `{"uid":"a","tags":["x","y"],"donor":{"sex":"F","age":40},"score":0.5,"open":true,"at":"2024-03-05","note":"red green",
+		{"a", `{"uid":"a","tags":["x","y"],"donor":{"sex":"F","age":40},"score":0.5,"weight":1.5,"open":true,"at":"2024-03-05","note":"red green",
 			"address":"10.0.0.1","info":{"k":"v"},"kin":[{"sex":"M"}],
 			"files":[{"type":"bam","size":10,"index":[{"type":"bai","size":1,"part":[{"n":1},{"n":2}]}]},{"type":"vcf","size":20}]}`},
-		{"b", `{"uid":"b","tags":"x","donor":{"sex":"M","age":[50,60]},"open":false,"at":"2024-03-05T10:20:30Z",
+		{"b", `{"uid":"b","tags":"x","weight":2,"donor":{"sex":"M","age":[50,60]},"open":false,"at":"2024-03-05T10:20:30Z",
 			"files":[{"type":"bam","size":20,"index":{"type":"csi","size":2}},{"type":"bam","size":30}]}`},
 		{"c", `{"uid":"c","tags":[],"score":0,"open":"false","at":"2025","note":"Blue","files":[]}`},
-		{"d", `{"uid":"d","tags":null,"donor":{"sex":"","age":0},"at":1709634030123,
+		{"d", `{"uid":"d","tags":null,"weight":0,"donor":{"sex":"","age":0},"at":1709634030123,
 			"files":[{"type":null,"size":10},{"size":20,"index":[{"type":"bai","size":2,"part":[{"n":2}]},{"type":"csi","size":1}]}]}`},
 		{"e", `{"uid":"e","tags":"HLA-A*02:01","score":[2,2],"donor":[{"sex":"F"},{"age":7.9}],"files":{"type":"vcf","size":"10"}}`},
 		{"f", `{"uid":"f"}`},
@@ -213,6 +213,7 @@ func RunTable(t *testing.T, open func(t *testing.T) index.Index) {
 	t.Run("an index that is missing", func(t *testing.T) { w.on(t).missing() })
 	t.Run("a context that has ended", func(t *testing.T) { w.on(t).ended() })
 	t.Run("too many intervals", func(t *testing.T) { w.on(t).intervals() })
+	t.Run("pages over several segments", func(t *testing.T) { w.on(t).pages() })
 	t.Run("a stream ends with its callback", func(t *testing.T) { w.on(t).streamEnds() })
 	t.Run("a stream is of one moment", func(t *testing.T) { w.on(t).moment() })
 	t.Run("choosing a bucket gives its count", func(t *testing.T) { w.on(t).choosing() })

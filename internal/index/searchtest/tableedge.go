@@ -12,6 +12,7 @@ import (
 	"tutti/internal/index"
 	"tutti/internal/index/mapping"
 	"tutti/internal/index/query"
+	"tutti/internal/sqon"
 )
 
 // everything asks for a bit of all that can be asked.
@@ -112,6 +113,43 @@ func (w *world) intervals() {
 	r := index.SearchRequest{Facets: []index.Facet{{Field: w.sort("donor.age").Field, Histogram: 0.001}}}
 	if _, err := w.x.Search(w.Context(), w.alias, []index.SearchRequest{r}); core.CodeOf(err) != core.CodeInvalid || core.MessageOf(err) == "" {
 		w.Errorf("%v (%s), want one of %s with a message", err, core.CodeOf(err), core.CodeInvalid)
+	}
+}
+
+// pages goes on from page to page over documents of several segments, of which about half have a value of each type.
+func (w *world) pages() {
+	w.Helper()
+	other := w.alone()
+	batches := make([][]change, 2)
+	for i := range 20 {
+		id := fmt.Sprintf("d%02d", i)
+		source := `{"uid":"` + id + `"`
+		if i*i%5 == 1 {
+			x := []string{"0", "1", "2", "3", "2048", "65504"}[i*7%6]
+			source += `,"weight":` + x + `,"score":` + x + `,"donor":{"age":` + x + `},"files":[{"size":` + x + `}],"at":` + x + `,"tags":"` + x + `"`
+		}
+		batches[i*3%7%2] = append(batches[i*3%7%2], change{id, source + "}"})
+	}
+	other.write(batches)
+	for _, name := range []string{"weight", "score", "donor.age", "files.size", "at", "tags"} {
+		for n := range 8 {
+			first := index.Sort{Field: other.sort(name).Field, Descending: n&1 > 0, MissingFirst: n&2 > 0}
+			ask := index.HitsRequest{Size: 2 + n/4, Sort: []index.Sort{first, other.sort("uid")}, Source: index.Source{None: true}}
+			var got []string
+			for range 20 {
+				hits := other.search(index.SearchRequest{Hits: &ask}).Hits
+				for _, h := range hits {
+					got = append(got, h.ID)
+				}
+				if len(hits) < ask.Size {
+					break
+				}
+				ask.After = hits[len(hits)-1].Sort
+			}
+			if want := other.inOrder(sqon.Filter{}, ask.Sort); !slices.Equal(got, want) {
+				w.Errorf("%s, pages of %d, downwards %t, missing first %t:\n got %q\nwant %q", name, ask.Size, first.Descending, first.MissingFirst, got, want)
+			}
+		}
 	}
 }
 

@@ -128,6 +128,8 @@ func orderCases() []orderCase {
 		{name: "texts downwards", field: "tags", order: index.Sort{Descending: true}, want: "abecdf"},
 		{name: "booleans", field: "open", want: "bcadef"},
 		{name: "dates", field: "at", order: index.Sort{Descending: true}, want: "cdbaef"},
+		{name: "small fractions", field: "weight", want: "dabcef"},
+		{name: "small fractions downwards, missing first", field: "weight", order: index.Sort{Descending: true, MissingFirst: true}, want: "cefbad"},
 		{name: "fractions", field: "score", order: index.Sort{Mode: "sum", Descending: true}, want: "eacbdf"},
 	}
 }

@@ -1,0 +1,159 @@
+package federation
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"tutti/internal/core"
+	"tutti/internal/graph"
+	"tutti/internal/search"
+)
+
+// Values of the status of a node.
+const (
+	statusOK    = "OK"
+	statusError = "ERROR"
+)
+
+// said is what a node answered.
+type said struct {
+	// counted is set when it gave data, of which hits are the documents and fields the aggregations.
+	counted bool
+	hits    int64
+	fields  map[string]*fieldReply
+	// errors is what is shown of what went wrong, "" when nothing did.
+	errors string
+}
+
+// Ask asks the nodes that are chosen side by side, and adds up what they say. An error is CodeInvalid for a catalogue without a
+// network, and CodeUnavailable when ctx ends first.
+func (f *Federation) Ask(ctx context.Context, view *search.View, r graph.NetworkRequest) (graph.NetworkAnswer, error) {
+	n := f.of(view.Model().Definition())
+	if n == nil {
+		return graph.NetworkAnswer{}, core.NewError(core.CodeInvalid, "this catalogue is part of no network")
+	}
+	a := asking{Federation: f, request: r, fields: aggregates(r.Fields)}
+	all := make([]said, len(n.nodes))
+	var asked sync.WaitGroup
+	for i, one := range n.nodes {
+		asked.Go(func() { all[i] = a.node(ctx, one) })
+	}
+	asked.Wait()
+	if err := ctx.Err(); err != nil {
+		return graph.NetworkAnswer{}, core.WrapError(core.CodeUnavailable, "the time for this request was over before all nodes had answered", err)
+	}
+	answer := graph.NetworkAnswer{Nodes: make([]graph.NetworkNode, len(all)), Aggregations: map[string]json.RawMessage{}}
+	for i, one := range all {
+		answer.Nodes[i] = graph.NetworkNode{ID: n.nodes[i].id, Name: n.nodes[i].name, Hits: one.hits, Status: statusOK, Errors: one.errors}
+		if one.errors != "" {
+			answer.Nodes[i].Status = statusError
+		}
+	}
+	for _, field := range a.fields {
+		merged, err := field.merged(all)
+		if err != nil {
+			return graph.NetworkAnswer{}, err
+		}
+		if merged != nil {
+			answer.Aggregations[field.name] = merged
+		}
+	}
+	return answer, nil
+}
+
+// asking is one question to all nodes.
+type asking struct {
+	*Federation
+
+	request graph.NetworkRequest
+	fields  []*aggregate
+}
+
+// node asks one node. One that is not chosen is listed as it is known to be.
+func (a *asking) node(ctx context.Context, n *node) said {
+	chosen := n.chosen(a.request.Nodes)
+	if n.remote == nil {
+		if !chosen {
+			return said{}
+		}
+		return a.local(ctx)
+	}
+	fields, why := n.remote.known()
+	switch {
+	case why != nil:
+		return said{errors: core.MessageOf(why)}
+	case !chosen:
+		return said{}
+	default:
+		return a.remote(ctx, n.remote, fields)
+	}
+}
+
+// local asks this process' own catalogue, as the client sees it. What is wrong there can be told: it is as a client is told it.
+func (a *asking) local(ctx context.Context) said {
+	q := a.question(a.request.Document, func(g *aggregate) bool { return a.request.Own(g.name) })
+	variables, err := json.Marshal(q.Variables)
+	if err != nil {
+		return said{errors: "the question could not be written"}
+	}
+	response := a.request.Local(ctx, core.GraphQLRequest{Query: q.Query, Variables: variables, ReadOnly: true})
+	answer, ok := replyOf(response.Body)
+	if !ok {
+		return said{errors: "the catalogue gave no answer"}
+	}
+	return saidBy(answer, a.request.Document, answer.said())
+}
+
+// remote asks another server for the fields that it has.
+func (a *asking) remote(ctx context.Context, r *remote, fields map[string]string) said {
+	q := a.question(r.documentType, func(g *aggregate) bool { return fields[g.name] == g.of() })
+	header := passed(r.headers, a.request.Header)
+	start := time.Now()
+	answer, err := a.client.call(ctx, r, header, q)
+	if ctx.Err() == nil {
+		a.cfg.Metrics.observe(r, time.Since(start))
+		a.cfg.Metrics.show(r, err == nil)
+	}
+	if err != nil {
+		return said{errors: core.MessageOf(err)}
+	}
+	return saidBy(answer, r.documentType, answer.shown(r.secrets(header)))
+}
+
+// question writes what a node is asked, of the fields that it has.
+func (a *asking) question(document string, has func(*aggregate) bool) question {
+	var w questionWriter
+	for _, field := range a.fields {
+		if has(field) {
+			w.field(field)
+		}
+	}
+	return w.question(document, a.request)
+}
+
+// saidBy reads an answer. errors is what is shown of its errors.
+func saidBy(answer reply, document, errors string) said {
+	var data *struct {
+		Hits *struct {
+			Total number `json:"total"`
+		} `json:"hits"`
+		Aggregations map[string]*fieldReply `json:"aggregations"`
+	}
+	const unreadable = "answered with something that is not what it was asked for"
+	if raw, given := answer.Data[document]; given && json.Unmarshal(raw, &data) != nil {
+		return said{errors: unreadable}
+	}
+	switch {
+	case data == nil || data.Hits == nil && errors == "":
+		if errors == "" {
+			errors = unreadable
+		}
+		return said{errors: errors}
+	case data.Hits == nil:
+		return said{counted: true, fields: data.Aggregations, errors: errors}
+	default:
+		return said{counted: true, hits: int64(data.Hits.Total), fields: data.Aggregations, errors: errors}
+	}
+}

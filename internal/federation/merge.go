@@ -1,0 +1,172 @@
+package federation
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"tutti/internal/core"
+)
+
+// Keys of buckets that stand for no value.
+const (
+	missingKey      = "__missing__"
+	notAvailableKey = "___aggregation_not_available___"
+)
+
+// bucket is a bucket of the whole federation.
+type bucket struct {
+	Key   string  `json:"key"`
+	Shown *string `json:"key_as_string"`
+	Count int64   `json:"doc_count"`
+}
+
+// buckets are those of a field, with their number.
+type buckets struct {
+	Number  int       `json:"bucket_count"`
+	Buckets []*bucket `json:"buckets"`
+}
+
+// termsAnswer and numericAnswer are what is said of a field in all.
+type (
+	termsAnswer struct {
+		buckets
+
+		Cardinality int `json:"cardinality"`
+	}
+	numericAnswer struct {
+		Stats     *stats   `json:"stats"`
+		Histogram *buckets `json:"histogram"`
+		Range     *buckets `json:"range"`
+	}
+)
+
+// merged gives what all nodes say of a field together; nil when no node says anything.
+func (g *aggregate) merged(all []said) (json.RawMessage, error) {
+	var of any
+	var any bool
+	switch g.of() {
+	case termsType:
+		of, any = g.mergedTerms(all)
+	case numericType:
+		of, any = g.mergedNumbers(all)
+	default: // nothing but its type is asked
+		of, any = struct{}{}, true
+	}
+	if !any {
+		return nil, nil
+	}
+	raw, err := json.Marshal(of)
+	if err != nil {
+		return nil, core.WrapError(core.CodeInternal, "adding up what the nodes said", err)
+	}
+	return raw, nil
+}
+
+// mergedTerms adds up the buckets of values. Documents of a node that did not give any are in a bucket of their own.
+func (g *aggregate) mergedTerms(all []said) (answer termsAnswer, given bool) {
+	var t tally
+	for _, one := range all {
+		if !one.counted {
+			continue
+		}
+		given = true
+		f := one.fields[g.name]
+		if f == nil || f.Buckets == nil {
+			if one.hits > 0 {
+				t.add(notAvailableKey, "", one.hits)
+			}
+			continue
+		}
+		for _, b := range f.Buckets {
+			t.add(string(b.Key), string(b.Shown), int64(b.Count))
+		}
+	}
+	slices.SortFunc(t.list, func(a, b *bucket) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Key, b.Key))
+	})
+	values := 0
+	most, limited := g.most()
+	kept := make([]*bucket, 0, len(t.list))
+	for _, b := range t.list {
+		if b.Key != missingKey && b.Key != notAvailableKey {
+			if values++; limited && values > most {
+				continue
+			}
+		}
+		kept = append(kept, b)
+	}
+	return termsAnswer{buckets: numbered(kept), Cardinality: values}, given
+}
+
+// most is how many values are wished for at most.
+func (g *aggregate) most() (n int, limited bool) {
+	raw := g.argument("buckets", "max")
+	if raw == nil || json.Unmarshal(raw, &n) != nil {
+		return 0, false
+	}
+	return max(n, 0), true
+}
+
+// mergedNumbers adds up statistics, histograms and ranges. What a node did not give is not in them.
+func (g *aggregate) mergedNumbers(all []said) (answer numericAnswer, given bool) {
+	var s summing
+	var histograms, ranges [][]bucketReply
+	for _, one := range all {
+		f := one.fields[g.name]
+		if f == nil {
+			continue
+		}
+		given = true
+		if f.Stats != nil {
+			s.add(f.Stats)
+		}
+		if f.Histogram != nil {
+			histograms = append(histograms, f.Histogram.Buckets)
+		}
+		if f.Range != nil {
+			ranges = append(ranges, f.Range.Buckets)
+		}
+	}
+	if s.given {
+		answer.Stats = s.stats()
+	}
+	if histograms != nil {
+		answer.Histogram = new(numbered(mergedHistogram(histograms, g.interval())))
+	}
+	if ranges != nil {
+		answer.Range = new(numbered(mergedRanges(ranges)))
+	}
+	return answer, given
+}
+
+func numbered(list []*bucket) buckets {
+	if list == nil {
+		list = []*bucket{}
+	}
+	return buckets{Number: len(list), Buckets: list}
+}
+
+// tally counts documents by key.
+type tally struct {
+	byKey map[string]*bucket
+	list  []*bucket
+}
+
+// add adds documents to a key. What is shown of it is what was given for it first.
+func (t *tally) add(key, shown string, n int64) {
+	b := t.byKey[key]
+	if b == nil {
+		if t.byKey == nil {
+			t.byKey = map[string]*bucket{}
+		}
+		b = &bucket{Key: key}
+		t.byKey[key] = b
+		t.list = append(t.list, b)
+	}
+	if b.Shown == nil && shown != "" {
+		b.Shown = &shown
+	}
+	b.Count += n
+}

@@ -1,0 +1,148 @@
+package federation
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// stats are the statistics of the whole federation: without any value there are no smallest, largest and mean ones.
+type stats struct {
+	Min   *float64 `json:"min"`
+	Max   *float64 `json:"max"`
+	Avg   *float64 `json:"avg"`
+	Sum   float64  `json:"sum"`
+	Count int64    `json:"count"`
+}
+
+// summing adds up statistics.
+type summing struct {
+	given bool
+	all   stats
+}
+
+// add adds those of a node. Of one without values nothing counts, whatever it says.
+func (s *summing) add(r *statsReply) {
+	s.given = true
+	if r.Count == 0 {
+		return
+	}
+	s.all.Count += int64(r.Count)
+	if r.Sum != nil {
+		s.all.Sum += *r.Sum
+	}
+	if r.Min != nil && (s.all.Min == nil || *r.Min < *s.all.Min) {
+		s.all.Min = r.Min
+	}
+	if r.Max != nil && (s.all.Max == nil || *r.Max > *s.all.Max) {
+		s.all.Max = r.Max
+	}
+}
+
+// stats gives those of all nodes.
+func (s *summing) stats() *stats {
+	if math.IsInf(s.all.Sum, 0) { // JSON has no such number
+		s.all.Sum = math.Copysign(math.MaxFloat64, s.all.Sum)
+	}
+	if s.all.Count > 0 {
+		s.all.Avg = new(s.all.Sum / float64(s.all.Count))
+	}
+	return &s.all
+}
+
+const (
+	// defaultInterval is that of a histogram where none is given.
+	defaultInterval = 1000
+	// maxIntervals is up to how many intervals those without documents are given too.
+	maxIntervals = 10_000
+	// dateLayout is how dates are shown.
+	dateLayout = "2006-01-02T15:04:05.000Z"
+)
+
+// interval gives the interval of the histogram that is asked for.
+func (g *aggregate) interval() float64 {
+	interval := 0.0
+	if raw := g.argument("histogram", "interval"); raw == nil || json.Unmarshal(raw, &interval) != nil || interval <= 0 {
+		return defaultInterval
+	}
+	return interval
+}
+
+// mergedHistogram adds up histograms of one interval. Nodes give the intervals from their first one with documents to their last
+// one; those between the nodes' are put in, so that it is as if all documents were on one.
+func mergedHistogram(all [][]bucketReply, interval float64) []*bucket {
+	byPlace := map[int64]*bucket{}
+	dates := false
+	for _, list := range all {
+		for _, b := range list {
+			key, err := strconv.ParseFloat(string(b.Key), 64)
+			place := math.Round(key / interval)
+			if err != nil || math.IsNaN(place) || math.Abs(place) > maxNumber {
+				continue
+			}
+			one := byPlace[int64(place)]
+			if one == nil {
+				one = &bucket{Key: plain(key)}
+				byPlace[int64(place)] = one
+			}
+			if one.Shown == nil && b.Shown != "" {
+				one.Shown, dates = new(string(b.Shown)), true
+			}
+			one.Count += int64(b.Count)
+		}
+	}
+	places := make([]int64, 0, len(byPlace))
+	for place := range byPlace {
+		places = append(places, place)
+	}
+	slices.Sort(places)
+	var out []*bucket
+	for i, place := range places {
+		if i > 0 && place-places[0] < maxIntervals {
+			for empty := places[i-1] + 1; empty < place; empty++ {
+				out = append(out, emptyInterval(float64(empty)*interval, dates))
+			}
+		}
+		out = append(out, byPlace[place])
+	}
+	return out
+}
+
+func emptyInterval(key float64, date bool) *bucket {
+	b := &bucket{Key: plain(key)}
+	if date {
+		b.Shown = new(time.UnixMilli(int64(key)).UTC().Format(dateLayout))
+	}
+	return b
+}
+
+// plain writes a number as JavaScript prints it, as nodes do.
+func plain(f float64) string {
+	if f == 0 {
+		return "0"
+	}
+	if abs := math.Abs(f); abs >= 1e-6 && abs < 1e21 {
+		return strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	return strconv.FormatFloat(f, 'e', -1, 64)
+}
+
+// mergedRanges adds up ranges, which all nodes give in the same order. Several may have one key.
+func mergedRanges(all [][]bucketReply) []*bucket {
+	var t tally
+	for _, list := range all {
+		seen := map[text]int{}
+		for _, b := range list {
+			t.add(fmt.Sprint(seen[b.Key], " ", b.Key), string(b.Shown), int64(b.Count))
+			seen[b.Key]++
+		}
+	}
+	for id, b := range t.byKey {
+		_, b.Key, _ = strings.Cut(id, " ")
+	}
+	return t.list
+}

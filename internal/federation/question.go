@@ -1,0 +1,143 @@
+package federation
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"tutti/internal/graph"
+)
+
+// aggregate is what is asked of one field.
+type aggregate struct {
+	name  string
+	parts map[string]graph.NetworkPart
+}
+
+// aggregates gives what is asked of fields.
+func aggregates(fields []graph.NetworkField) []*aggregate {
+	all := make([]*aggregate, len(fields))
+	for i, f := range fields {
+		all[i] = &aggregate{name: f.Name, parts: map[string]graph.NetworkPart{}}
+		for _, part := range f.Parts {
+			all[i].parts[part.Name] = part
+		}
+	}
+	return all
+}
+
+func (g *aggregate) asks(part string) bool {
+	_, asked := g.parts[part]
+	return asked
+}
+
+// terms tells whether the values are asked for, or how many there are: they are counted from the values.
+func (g *aggregate) terms() bool {
+	return g.asks("buckets") || g.asks("bucket_count") || g.asks("cardinality")
+}
+
+// of gives the name of the field's type, which what is asked of it tells; "" when nothing is.
+func (g *aggregate) of() string {
+	switch {
+	case g.terms():
+		return termsType
+	case len(g.parts) > 0:
+		return numericType
+	default:
+		return ""
+	}
+}
+
+// argument gives an argument of a part; nil when it is not given.
+func (g *aggregate) argument(part, name string) json.RawMessage {
+	raw := g.parts[part].Arguments[name]
+	if string(raw) == "null" {
+		return nil
+	}
+	return raw
+}
+
+// questionWriter writes the query for one node. Arguments are variables all, so that nothing that a client sent is a part of its
+// text.
+type questionWriter struct {
+	fields strings.Builder
+	types  map[string]string
+	values map[string]json.RawMessage
+}
+
+// field adds a field that the node has.
+func (w *questionWriter) field(g *aggregate) {
+	if len(g.parts) == 0 {
+		return
+	}
+	w.fields.WriteString(" " + g.name + " {")
+	if g.terms() {
+		// All values are needed, however few are asked for: the most frequent ones of all nodes may be rare in one.
+		w.fields.WriteString(" buckets { key key_as_string doc_count }")
+	}
+	if g.asks("stats") {
+		w.fields.WriteString(" stats { min max sum count }")
+	}
+	if g.asks("histogram") {
+		w.fields.WriteString(" histogram" + w.argument(g, "histogram", "interval", "Float") + " { buckets { key key_as_string doc_count } }")
+	}
+	if g.asks("range") {
+		w.fields.WriteString(" range" + w.argument(g, "range", "ranges", "[RangesArg]") + " { buckets { key key_as_string doc_count } }")
+	}
+	w.fields.WriteString(" }")
+}
+
+// argument writes an argument of a part, nothing when it is not given.
+func (w *questionWriter) argument(g *aggregate, part, name, of string) string {
+	raw := g.argument(part, name)
+	if raw == nil {
+		return ""
+	}
+	variable := fmt.Sprint("a", len(w.types))
+	w.declare(variable, of, raw)
+	return "(" + name + ": $" + variable + ")"
+}
+
+func (w *questionWriter) declare(variable, of string, value json.RawMessage) {
+	if w.types == nil {
+		w.types, w.values = map[string]string{}, map[string]json.RawMessage{}
+	}
+	w.types[variable], w.values[variable] = of, value
+}
+
+// question gives the whole.
+func (w *questionWriter) question(document string, r graph.NetworkRequest) question {
+	filters := ""
+	if len(r.Filters) > 0 {
+		w.declare("filters", "JSON", r.Filters)
+		filters = "filters: $filters"
+	}
+	text := document + " { hits"
+	if filters != "" {
+		text += "(" + filters + ")"
+	}
+	text += " { total }"
+	if w.fields.Len() > 0 {
+		w.declare("themselves", "Boolean", flag(r.Themselves))
+		w.declare("missing", "Boolean", flag(r.Missing))
+		text += " aggregations(" + filters + " aggregations_filter_themselves: $themselves include_missing: $missing) {" + w.fields.String() + " }"
+	}
+	head := "query node"
+	if len(w.types) > 0 {
+		var declared []string
+		for _, name := range slices.Sorted(maps.Keys(w.types)) {
+			declared = append(declared, "$"+name+": "+w.types[name])
+		}
+		head += "(" + strings.Join(declared, ", ") + ")"
+	}
+	return question{Query: head + " { " + text + " } }", Variables: w.values}
+}
+
+func flag(is bool) json.RawMessage {
+	if is {
+		return json.RawMessage("true")
+	}
+	return json.RawMessage("false")
+}

@@ -1,0 +1,213 @@
+package federation_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"tutti/internal/catalogue"
+	"tutti/internal/catalogue/definition"
+	"tutti/internal/core"
+	"tutti/internal/federation"
+	"tutti/internal/graph"
+	"tutti/internal/search"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const mappings = `{"properties":{
+	"studyId":{"type":"keyword"}, "sex":{"type":"keyword"}, "age":{"type":"long"}, "born":{"type":"date"}, "open":{"type":"boolean"},
+	"files":{"type":"nested","properties":{"type":{"type":"keyword"},"size":{"type":"long"}}}
+}}`
+
+type source string
+
+func (s source) Mapping(context.Context, string) (json.RawMessage, error) {
+	return json.RawMessage(s), nil
+}
+
+// defined is a catalogue with a network.
+func defined(network string) definition.Definition {
+	return definition.Definition{
+		ID: "c", DocumentType: "file", Index: "files", GraphQLIntrospection: true, MaxAliases: 15, Network: json.RawMessage(network),
+	}
+}
+
+func model(t testing.TB, d definition.Definition) *catalogue.Model {
+	t.Helper()
+	m, problem := catalogue.Look(t.Context(), d, source(mappings))
+	if problem != nil {
+		t.Fatal(problem)
+	}
+	return m
+}
+
+// hosts answers calls by the host that they go to, without a network. What has no host there cannot be reached.
+type hosts map[string]http.Handler
+
+func (h hosts) RoundTrip(r *http.Request) (*http.Response, error) {
+	handler := h[r.URL.Host]
+	if handler == nil {
+		return nil, errors.New("dial tcp: " + r.URL.Host + ": connection refused")
+	}
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, r)
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	res := w.Result()
+	res.Request = r
+	return res, nil
+}
+
+// operation is what a remote is asked.
+type operation struct {
+	Query     string
+	Variables map[string]json.RawMessage
+	Header    http.Header `json:"-"`
+}
+
+// remote is a remote node that says which fields it has and answers everything with one answer.
+type remote struct {
+	fields map[string]string
+	answer string
+
+	mu    sync.Mutex
+	asked []operation
+}
+
+func (n *remote) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var op operation
+	if err := json.NewDecoder(r.Body).Decode(&op); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	if strings.Contains(op.Query, "__type") {
+		io.WriteString(w, typeAnswer(n.fields))
+		return
+	}
+	op.Header = r.Header
+	n.mu.Lock()
+	n.asked = append(n.asked, op)
+	n.mu.Unlock()
+	io.WriteString(w, n.answer)
+}
+
+func typeAnswer(fields map[string]string) string {
+	list := []any{map[string]any{"name": "odd", "type": map[string]any{"name": nil}}}
+	for name, of := range fields {
+		list = append(list, map[string]any{"name": name, "type": map[string]any{"name": of}})
+	}
+	raw, err := json.Marshal(map[string]any{"data": map[string]any{"__type": map[string]any{"name": "fileAggregations", "fields": list}}})
+	if err != nil {
+		panic(err)
+	}
+	return string(raw)
+}
+
+// says always answers the same.
+func says(status int, body string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		io.WriteString(w, body)
+	})
+}
+
+// hangs answers when nobody waits for it any more.
+func hangs() http.Handler {
+	return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+}
+
+// asking is a Federation with what asks it.
+type asking struct {
+	*federation.Federation
+
+	view *search.View
+}
+
+// begun starts the federation of a catalogue in a bubble, after all of its remote nodes have been asked for their fields once.
+func begun(t *testing.T, d definition.Definition, cfg federation.Config) asking {
+	t.Helper()
+	if cfg.Random == nil {
+		cfg.Random = func() float64 { return 0 }
+	}
+	f := federation.New([]definition.Definition{d}, cfg)
+	if err := f.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stop(t, f) })
+	synctest.Wait()
+	return asking{f, search.New(nil, search.Config{}).View(model(t, d), core.Principal{})}
+}
+
+func stop(t testing.TB, f *federation.Federation) {
+	if err := f.Stop(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+// request asks for parts of fields, such as "sex.buckets". The local node has all fields that are not in other's, and answers with local.
+func request(local string, parts ...string) graph.NetworkRequest {
+	r := graph.NetworkRequest{
+		Missing: true, Document: "file", Own: func(name string) bool { return !strings.HasPrefix(name, "other") },
+		Local: func(context.Context, core.GraphQLRequest) core.GraphQLResponse {
+			return core.GraphQLResponse{Body: []byte(local)}
+		},
+	}
+	for _, part := range parts {
+		name, part, _ := strings.Cut(part, ".")
+		if n := len(r.Fields); n == 0 || r.Fields[n-1].Name != name {
+			r.Fields = append(r.Fields, graph.NetworkField{Name: name})
+		}
+		if part == "" {
+			continue
+		}
+		field := &r.Fields[len(r.Fields)-1]
+		part, arguments, _ := strings.Cut(part, "(")
+		one := graph.NetworkPart{Name: part, Arguments: map[string]json.RawMessage{}}
+		if name, value, has := strings.Cut(strings.TrimSuffix(arguments, ")"), ":"); has {
+			one.Arguments[name] = json.RawMessage(value)
+		}
+		field.Parts = append(field.Parts, one)
+	}
+	return r
+}
+
+// ask gives the answer, which must be one.
+func (a asking) ask(t *testing.T, r graph.NetworkRequest) graph.NetworkAnswer {
+	t.Helper()
+	answer, err := a.Ask(t.Context(), a.view, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer
+}
+
+// same compares JSON.
+func same(t testing.TB, want string, got any) {
+	t.Helper()
+	raw, err := json.Marshal(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var a, b any
+	if err := json.Unmarshal([]byte(want), &a); err != nil {
+		t.Fatalf("%v: %s", err, want)
+	}
+	if err := json.Unmarshal(raw, &b); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(a, b); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
