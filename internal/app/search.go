@@ -14,9 +14,12 @@ import (
 
 // openSearch makes what answers questions about documents. It is there before the catalogues are, which are refused when no
 // schema can be made of them.
-func (a *App) openSearch(context.Context) error {
+func (a *App) openSearch(context.Context) (err error) {
 	open := a.cfg.Auth.Mode == config.ModeNone // nobody has a name, and whoever is there may save a set
-	a.sets = sets.New(a.store, sets.Config{AllowNobody: open, Logger: a.log.With("component", "sets")})
+	a.sets, err = sets.New(a.store, sets.Config{AllowNobody: open, Logger: a.log.With("component", "sets")})
+	if err != nil {
+		return err
+	}
 	a.searches = search.New(a.index, search.Config{Sets: a.sets, Identity: identities(a.cfg), Metrics: a.metrics.search})
 	a.graphs = graph.New(a.searches, graph.Config{Sets: newSavedSets(a.sets), NobodyOwnsSets: open})
 	return nil
