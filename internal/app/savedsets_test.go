@@ -139,7 +139,7 @@ func TestSavedSetHasWhatItsOwnerSees(t *testing.T) {
 					t.Error(diff)
 				}
 			}
-			found, total, err := w.Find(t.Context(), "key:1", graph.SetQuery{First: 10})
+			found, total, err := w.Find(t.Context(), "key:1", graph.SetQuery{Members: true, First: 10})
 			if diff := cmp.Diff([]graph.Set{want}, found); diff != "" || total != 1 || err != nil {
 				t.Error(diff, total, err)
 			}
@@ -222,7 +222,7 @@ func TestSavedSetsAreFound(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			found, total, err := w.Find(t.Context(), "key:1", graph.SetQuery{Filter: f, First: 10})
+			found, total, err := w.Find(t.Context(), "key:1", graph.SetQuery{Members: true, Filter: f, First: 10})
 			if err != nil || total != len(found) {
 				t.Fatal(total, err)
 			}
@@ -239,16 +239,16 @@ func TestSavedSetsAreFound(t *testing.T) {
 		})
 	}
 	t.Run("a page", func(t *testing.T) {
-		found, total, err := w.Find(t.Context(), "key:1", graph.SetQuery{Offset: 1, First: 1})
+		found, total, err := w.Find(t.Context(), "key:1", graph.SetQuery{Members: true, Offset: 1, First: 1})
 		if err != nil || total != 3 || len(found) != 1 || found[0].Path != "files.name" {
 			t.Error(found, total, err)
 		}
-		if found, total, err = w.Find(t.Context(), "key:1", graph.SetQuery{Offset: 7, First: 1}); err != nil || total != 3 || len(found) != 0 {
+		if found, total, err = w.Find(t.Context(), "key:1", graph.SetQuery{Members: true, Offset: 7, First: 1}); err != nil || total != 3 || len(found) != 0 {
 			t.Error(found, total, err)
 		}
 	})
 	t.Run("another's", func(t *testing.T) {
-		if found, total, err := w.Find(t.Context(), "key:2", graph.SetQuery{First: 10}); len(found)+total > 0 || err != nil {
+		if found, total, err := w.Find(t.Context(), "key:2", graph.SetQuery{Members: true, First: 10}); len(found)+total > 0 || err != nil {
 			t.Error(found, total, err)
 		}
 	})
@@ -257,13 +257,13 @@ func TestSavedSetsAreFound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, err = w.Find(t.Context(), "key:1", graph.SetQuery{Filter: f, First: 10})
+		_, _, err = w.Find(t.Context(), "key:1", graph.SetQuery{Members: true, Filter: f, First: 10})
 		wantFault(t, err, core.CodeInvalid, `the filter is not valid at /content/fieldName: unknown field "sizes", did you mean "size"?`)
 	})
 	t.Run("a store that does not answer", func(t *testing.T) {
 		ended, end := context.WithCancel(t.Context())
 		end()
-		if _, _, err := w.Find(ended, "key:1", graph.SetQuery{First: 10}); !errors.Is(err, context.Canceled) {
+		if _, _, err := w.Find(ended, "key:1", graph.SetQuery{Members: true, First: 10}); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 	})
