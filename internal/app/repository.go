@@ -29,6 +29,7 @@ func (a *App) openIndex(context.Context) error {
 		a.index, err = elastic.New(elastic.Config{
 			URLs: c.URLs(), Username: c.Username, Password: c.Password.Reveal(), APIKey: c.APIKey.Reveal(),
 			CAFile: c.CAFile, Shards: c.Shards, Replicas: c.Replicas, Logger: a.log.With("component", "index"),
+			Grown: func(alias string) { a.catalogues.Refresh(alias) }, // nothing is written before they are there
 		})
 	} else {
 		a.index, err = indexembedded.Open(indexembedded.Config{

@@ -40,18 +40,21 @@ func TestQuestions(t *testing.T) {
 			`{"op":"and","content":[]}`, nil, `query node($filters: JSON) { file { hits(filters: $filters) { total } } }`, `{"filters":{"op":"and","content":[]}}`,
 		},
 		"values": {
-			"", []string{"sex.bucket_count", "other.buckets", "age.buckets"},
+			"",
+			[]string{"sex.bucket_count", "other.buckets", "age.buckets"},
 			`query node(` + declared + `) { file { hits { total } aggregations( ` + arguments + `) { sex { buckets { key key_as_string doc_count } } } } }`,
 			`{"themselves":false,"missing":true}`,
 		},
 		"everything": {
-			`{}`, []string{"sex.buckets(max:3)", "sex.cardinality(precision_threshold:9)", "age.stats", "age.histogram(interval:5)", `age.range(ranges:[{"from":1}])`},
+			`{}`,
+			[]string{"sex.buckets(max:3)", "sex.cardinality(precision_threshold:9)", "age.stats", "age.histogram(interval:5)", `age.range(ranges:[{"from":1}])`},
 			`query node($a0: Float, $a1: [RangesArg], $filters: JSON, ` + declared + `) { file { hits(filters: $filters) { total } aggregations(filters: $filters ` + arguments +
 				`) { sex { buckets { key key_as_string doc_count } } age { stats { min max sum count } histogram(interval: $a0) { buckets { key key_as_string doc_count } } range(ranges: $a1) { buckets { key key_as_string doc_count } } } } } }`,
 			`{"a0":5,"a1":[{"from":1}],"filters":{},"themselves":false,"missing":true}`,
 		},
 		"defaults": {
-			"", []string{"age.histogram(interval:null)", "age.range"},
+			"",
+			[]string{"age.histogram(interval:null)", "age.range"},
 			`query node(` + declared + `) { file { hits { total } aggregations( ` + arguments + `) { age { histogram { buckets { key key_as_string doc_count } } range { buckets { key key_as_string doc_count } } } } } }`,
 			`{"themselves":false,"missing":true}`,
 		},

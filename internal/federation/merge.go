@@ -168,5 +168,8 @@ func (t *tally) add(key, shown string, n int64) {
 	if b.Shown == nil && shown != "" {
 		b.Shown = &shown
 	}
-	b.Count += n
+	b.Count = summed(b.Count, n)
 }
+
+// summed adds numbers of documents. They stop at the largest that is believed: what a node says must not turn them negative.
+func summed(a, b int64) int64 { return min(a+b, maxNumber) }

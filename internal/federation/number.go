@@ -31,7 +31,7 @@ func (s *summing) add(r *statsReply) {
 	if r.Count == 0 {
 		return
 	}
-	s.all.Count += int64(r.Count)
+	s.all.Count = summed(s.all.Count, int64(r.Count))
 	if r.Sum != nil {
 		s.all.Sum += *r.Sum
 	}
@@ -92,7 +92,7 @@ func mergedHistogram(all [][]bucketReply, interval float64) []*bucket {
 			if one.Shown == nil && b.Shown != "" {
 				one.Shown, dates = new(string(b.Shown)), true
 			}
-			one.Count += int64(b.Count)
+			one.Count = summed(one.Count, int64(b.Count))
 		}
 	}
 	places := make([]int64, 0, len(byPlace))

@@ -37,6 +37,8 @@ type Config struct {
 	Timeout time.Duration
 	// Compress sends bulk bodies as gzip. It costs more time than it saves where the network is not the limit.
 	Compress bool
+	// Grown is told of each alias whose mapping this process has added to; it must not wait. Nil means that nobody is.
+	Grown func(alias string)
 	// Logger gets what no caller is told; nil means nothing is logged.
 	Logger *slog.Logger
 	// Now is the clock that names physical indices; nil means time.Now.
@@ -61,6 +63,9 @@ func (c *Config) validate() error {
 	}
 	if c.Timeout == 0 {
 		c.Timeout = DefaultTimeout
+	}
+	if c.Grown == nil {
+		c.Grown = func(string) {}
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

@@ -247,6 +247,9 @@ func (x *Index) putMapping(ctx context.Context, alias string, added *mapping.Fie
 
 func (x *Index) putRawMapping(ctx context.Context, alias string, body json.RawMessage) error {
 	_, err := x.client.do(ctx, request{method: http.MethodPut, path: "/" + alias + "/_mapping", body: body})
+	if err == nil {
+		x.grown(alias)
+	}
 	return err
 }
 

@@ -118,6 +118,36 @@ func TestGrow(t *testing.T) {
 	}
 }
 
+// TestGrownIsTold: whoever looks at the mapping hears when it has grown, and not when it could not.
+func TestGrownIsTold(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		answer answer
+		want   []string
+	}{
+		{"it has grown", answer{200, done}, []string{"a"}},
+		{"it has not", answer{503, `{}`}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := &script{t: t, answers: []answer{items(strictItem), {200, smallTree}, c.answer, items(indexedItem)}}
+			var told []string
+			x, err := elastic.New(elastic.Config{
+				URLs: []string{serving(t, s.ServeHTTP)}, Grown: func(alias string) { told = append(told, alias) },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer x.Close()
+			if _, err := x.Write(t.Context(), batch(x, "a", put("1", 1, `{"u":1}`))); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, told); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
 // TestGrowFails holds that a document is rejected only when it can never be written, and that the others keep their
 // results.
 func TestGrowFails(t *testing.T) {

@@ -22,6 +22,7 @@ type Index struct {
 	now      func() time.Time
 	timeout  time.Duration
 	compress bool
+	grown    func(alias string)
 	shards   int
 	replicas int
 
@@ -48,7 +49,7 @@ func New(cfg Config) (*Index, error) {
 		return nil, err
 	}
 	return &Index{
-		client: client, logger: cfg.Logger, now: cfg.Now, timeout: cfg.Timeout, compress: cfg.Compress,
+		client: client, logger: cfg.Logger, now: cfg.Now, timeout: cfg.Timeout, compress: cfg.Compress, grown: cfg.Grown,
 		shards: cfg.Shards, replicas: cfg.Replicas,
 		aliases: make(map[string]*aliasState),
 		unknown: newUnknownTypes(cfg.Logger, cfg.Now),

@@ -1,0 +1,338 @@
+package federation_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tutti/internal/catalogue"
+	"tutti/internal/catalogue/definition"
+	"tutti/internal/core"
+	"tutti/internal/federation"
+	"tutti/internal/graph"
+	"tutti/internal/index"
+	"tutti/internal/index/embedded"
+	"tutti/internal/search"
+)
+
+// engine is an index with documents.
+func engine(t *testing.T, documents map[string][]string) *embedded.Index {
+	t.Helper()
+	x, err := embedded.Open(embedded.Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := x.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	for alias, list := range documents {
+		if err := x.Ensure(t.Context(), index.Spec{Alias: alias, Mapping: json.RawMessage(mappings)}); err != nil {
+			t.Fatal(err)
+		}
+		b := core.Batch{Index: alias}
+		for i, document := range list {
+			w := core.Write{ID: fmt.Sprint("d", i), Version: 1, Document: []byte(document)}
+			item := core.BatchItem{ID: w.ID, Version: w.Version, Start: len(b.Body)}
+			b.Body, item.DocStart, item.DocEnd = x.Encode(b.Body, w)
+			item.End = len(b.Body)
+			b.Items = append(b.Items, item)
+		}
+		results, err := x.Write(t.Context(), b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range results {
+			if r.Outcome != core.OutcomeIndexed {
+				t.Fatalf("%+v", r)
+			}
+		}
+	}
+	return x
+}
+
+// server is a catalogue that is served, as tutti does.
+type server struct {
+	service *graph.Service
+	model   *catalogue.Model
+}
+
+func serve(t *testing.T, x *embedded.Index, d definition.Definition, network graph.Network) *server {
+	t.Helper()
+	return &server{graph.New(search.New(x, search.Config{}), graph.Config{Network: network}), model(t, d)}
+}
+
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var q core.GraphQLRequest
+	if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	answer := s.service.Execute(r.Context(), s.model, core.Principal{}, q)
+	if answer.Refused {
+		w.WriteHeader(http.StatusBadRequest)
+	}
+	w.Write(answer.Body)
+}
+
+// ask gives the data of an answer, and its errors.
+func (s *server) ask(t *testing.T, query, filters string) (data map[string]any, errors string) {
+	t.Helper()
+	answer := s.service.Execute(t.Context(), s.model, core.Principal{}, core.GraphQLRequest{
+		Query: query, Variables: json.RawMessage(`{"filters":` + filters + `}`),
+	})
+	var body struct {
+		Data   map[string]any
+		Errors json.RawMessage
+	}
+	if err := json.Unmarshal(answer.Body, &body); err != nil {
+		t.Fatalf("%v: %s", err, answer.Body)
+	}
+	return body.Data, string(body.Errors)
+}
+
+func named(id string) definition.Definition {
+	d := defined("")
+	d.ID, d.Index = id, id
+	return d
+}
+
+// threeNodes are this catalogue and two others; joined serves it once the others' fields are known.
+const threeNodes = `{"localNode":{"displayName":"Local","nodeId":"l"},"remoteNodes":[
+	{"displayName":"One","nodeId":"1","documentType":"file","graphqlUrl":"http://one.example"},
+	{"displayName":"Two","nodeId":"2","documentType":"file","graphqlUrl":"http://two.example"}]}`
+
+func joined(t *testing.T, x *embedded.Index, d definition.Definition, one, two *server) *server {
+	t.Helper()
+	d.Network = json.RawMessage(threeNodes)
+	changed := make(chan string, 2)
+	f := federation.New([]definition.Definition{d}, federation.Config{
+		Transport: hosts{"one.example": one, "two.example": two}, Changed: func(id string) { changed <- id },
+	})
+	s := serve(t, x, d, f)
+	if _, err := s.service.Schema(s.model); err != nil { // before anything is known
+		t.Fatal(err)
+	}
+	if err := f.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stop(t, f) })
+	for range 2 {
+		s.service.Forget(<-changed)
+	}
+	return s
+}
+
+// document draws a document.
+func document(r *rand.Rand) string {
+	var members []string
+	some := func(likely int, member string) {
+		if r.IntN(10) < likely {
+			members = append(members, member)
+		}
+	}
+	value := func() string { return []string{"a", "b", "c", "*d", "é"}[r.IntN(5)] }
+	some(8, fmt.Sprintf(`"studyId":%q`, value()))
+	some(7, fmt.Sprintf(`"sex":[%q,%q]`, value(), value()))
+	some(8, fmt.Sprintf(`"age":[%d,%d]`, r.IntN(100)-50, r.IntN(100)))
+	some(7, fmt.Sprintf(`"born":%d`, int64(r.IntN(100))*86_400_000/4))
+	some(5, fmt.Sprintf(`"open":%t`, r.IntN(2) == 0))
+	some(8, fmt.Sprintf(`"files":[{"type":%q,"size":%d},{"type":%q}]`, value(), r.IntN(9000), value()))
+	return "{" + strings.Join(members, ",") + "}"
+}
+
+// ordered puts the buckets of what has no value last: there they stand in one catalogue, and by their counts in a network.
+func ordered(of any) any {
+	switch v := of.(type) {
+	case map[string]any:
+		for _, below := range v {
+			ordered(below)
+		}
+	case []any:
+		slices.SortStableFunc(v, func(a, b any) int {
+			last := func(bucket any) int { return strings.Count(fmt.Sprint(bucket.(map[string]any)["key"]), "__missing__") }
+			return last(a) - last(b)
+		})
+	}
+	return of
+}
+
+// TestNetworkIsTheWhole holds that a network says of documents what one catalogue with all of them says.
+func TestNetworkIsTheWhole(t *testing.T) {
+	const aggregations = `{
+		studyId{bucket_count cardinality buckets(max:3){key doc_count}} sex{bucket_count cardinality buckets{key key_as_string doc_count}} open{buckets{key key_as_string doc_count}}
+		files__type{bucket_count b:buckets{key doc_count}} files__size{stats{min max avg sum count} histogram(interval:500){bucket_count buckets{key doc_count}}}
+		age{stats{min max avg sum count} histogram(interval:7){bucket_count buckets{key doc_count}} range(ranges:[{to:0},{from:0,to:20,key:"x"},{from:10}]){bucket_count buckets{key doc_count}}}
+		born{stats{min max avg sum count} histogram(interval:86400000){buckets{key key_as_string doc_count}}}}`
+	const arguments = `filters:$filters aggregations_filter_themselves:%t include_missing:%t`
+	for seed := range uint64(12) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 7))
+			documents := map[string][]string{"local": nil, "one": nil, "two": nil, "all": nil}
+			for range r.IntN(60) {
+				d := document(r)
+				alias := []string{"local", "one", "two"}[r.IntN(3)]
+				documents[alias], documents["all"] = append(documents[alias], d), append(documents["all"], d)
+			}
+			x := engine(t, documents)
+			all := serve(t, x, named("all"), nil)
+			network := joined(t, x, named("local"), serve(t, x, named("one"), nil), serve(t, x, named("two"), nil))
+			for _, filters := range []string{
+				`null`, `{"op":"in","content":{"fieldName":"sex","value":["a","b"]}}`,
+				`{"op":"and","content":[{"op":"not-in","content":{"fieldName":"studyId","value":"a"}},{"op":">=","content":{"fieldName":"age","value":0}}]}`,
+				`{"op":"and","pivot":"files","content":[{"op":"in","content":{"fieldName":"files.type","value":["a","__missing__"]}},{"op":"<","content":{"fieldName":"files.size","value":5000}}]}`,
+			} {
+				given := fmt.Sprintf(arguments, r.IntN(2) == 0, r.IntN(3) > 0)
+				whole, faults := all.ask(t, `query($filters:JSON){file{hits(filters:$filters){total} aggregations(`+given+`)`+aggregations+`}}`, filters)
+				if faults != "" {
+					t.Fatal(faults)
+				}
+				parts, faults := network.ask(t, `query($filters:JSON){network(`+given+`){nodes{hits status errors} aggregations`+aggregations+`}}`, filters)
+				if faults != "" {
+					t.Fatal(faults)
+				}
+				file, of := whole["file"].(map[string]any), parts["network"].(map[string]any)
+				hits := 0.0
+				for _, n := range of["nodes"].([]any) {
+					node := n.(map[string]any)
+					hits += node["hits"].(float64)
+					if node["status"] != "OK" || node["errors"] != "" {
+						t.Errorf("node %v", node)
+					}
+				}
+				if total := file["hits"].(map[string]any)["total"]; total != hits {
+					t.Errorf("%s: %v hits, want %v", filters, hits, total)
+				}
+				if diff := cmp.Diff(ordered(file["aggregations"]), ordered(of["aggregations"])); diff != "" {
+					t.Errorf("%s %s (-whole +network):\n%s", filters, given, diff)
+				}
+			}
+		})
+	}
+}
+
+// TestNetworkOfOthersFields: fields that only another node has are asked of it, and filters on them are that node's to answer.
+func TestNetworkOfOthersFields(t *testing.T) {
+	x := engine(t, map[string][]string{"local": {`{"sex":"a"}`, `{"sex":"b"}`}, "one": {`{"sex":"a"}`}})
+	two := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n := &remote{
+			fields: map[string]string{"donor__race": "Aggregations"},
+			answer: `{"data":{"file":{"hits":{"total":4},"aggregations":{"donor__race":{"buckets":[{"key":"r","doc_count":4}]}}}}}`,
+		}
+		n.ServeHTTP(w, r)
+	})
+	d := named("local")
+	d.Network = json.RawMessage(threeNodes)
+	changed := make(chan string, 2)
+	f := federation.New([]definition.Definition{d}, federation.Config{
+		Transport: hosts{"one.example": serve(t, x, named("one"), nil), "two.example": two}, Changed: func(id string) { changed <- id },
+	})
+	s := serve(t, x, d, f)
+	const query = `query($filters:JSON){network(filters:$filters){nodes{nodeId hits status errors} aggregations{donor__race{buckets{key doc_count}}}}}`
+	if _, faults := s.ask(t, query, `null`); !strings.Contains(faults, `Cannot query field \"donor__race\"`) {
+		t.Errorf("before the node was asked: %s", faults)
+	}
+	if err := f.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer stop(t, f)
+	for range 2 {
+		s.service.Forget(<-changed)
+	}
+	data, faults := s.ask(t, query, `null`)
+	if faults != "" {
+		t.Fatal(faults)
+	}
+	same(t, `{"network":{"nodes":[{"nodeId":"l","hits":2,"status":"OK","errors":""},{"nodeId":"1","hits":1,"status":"OK","errors":""},{"nodeId":"2","hits":4,"status":"OK","errors":""}],
+		"aggregations":{"donor__race":{"buckets":[{"key":"r","doc_count":4},{"key":"___aggregation_not_available___","doc_count":3}]}}}}`, data)
+
+	const filter = `{"op":"in","content":{"fieldName":"donor.race","value":"r"}}`
+	data, faults = s.ask(t, query, filter)
+	if faults != "" {
+		t.Fatal(faults)
+	}
+	nodes := data["network"].(map[string]any)["nodes"].([]any)
+	for i, node := range nodes {
+		n := node.(map[string]any)
+		if want := i == 2; (n["status"] == "OK") != want || strings.Contains(n["errors"].(string), "donor.race") == want {
+			t.Errorf("node %v", n)
+		}
+	}
+	same(t, `{"donor__race":{"buckets":[{"key":"r","doc_count":4}]}}`, data["network"].(map[string]any)["aggregations"])
+
+	for filter, want := range map[string]string{
+		`{"op":"in","content":{"fieldName":"nobody","value":"r"}}`: "nobody",
+		`{"op":"in","content":{"fieldName":"sex"}}`:                "value",
+		`{"op":"and","content":[{"op":"in","content":{"fieldName":"donor.race","value":"r"}},{"op":"in","content":{"fieldName":"nobody","value":"r"}}]}`: "BAD_USER_INPUT",
+	} {
+		if data, faults := s.ask(t, query, filter); data != nil || !strings.Contains(faults, want) {
+			t.Errorf("%s: %v %s", filter, data, faults)
+		}
+	}
+	for query, want := range map[string]string{
+		`{network{aggregations{sex{buckets{top_hits}}}}}`:                                             "a network gives numbers of documents by value alone: top_hits cannot be asked of it",
+		`{network{aggregations{sex{buckets{filter_by_term(filter:{})}}}}}`:                            "a network gives numbers of documents by value alone: filter_by_term cannot be asked of it",
+		`{network{aggregations{age{a:histogram(interval:1){bucket_count} histogram{bucket_count}}}}}`: "a network gives the histogram of a field once: ask for that of age with the same arguments",
+	} {
+		if data, faults := s.ask(t, query, `null`); data != nil || !strings.Contains(faults, want) {
+			t.Errorf("%s: %v %s", query, data, faults)
+		}
+	}
+}
+
+// TestNetworkIsNarrowed: a catalogue's access rule holds for its part of a network.
+func TestNetworkIsNarrowed(t *testing.T) {
+	x := engine(t, map[string][]string{"local": {`{"studyId":"a","sex":"m"}`, `{"studyId":"b","sex":"f"}`}, "one": {`{"sex":"x"}`}, "two": nil})
+	d := named("local")
+	d.Access = &definition.AccessRule{Field: "studyId", Scope: "{value}.READ"}
+	s := joined(t, x, d, serve(t, x, named("one"), nil), serve(t, x, named("two"), nil))
+	const query = `{network{nodes{nodeId hits} aggregations{sex{buckets{key doc_count}}}}}`
+	for name, c := range map[string]struct {
+		who  core.Principal
+		want string
+	}{
+		"nobody":   {core.Principal{}, `{"data":{"network":{"nodes":[{"nodeId":"l","hits":0},{"nodeId":"1","hits":1},{"nodeId":"2","hits":0}],"aggregations":{"sex":{"buckets":[{"key":"x","doc_count":1}]}}}}}`},
+		"a reader": {core.Principal{ID: "key:1", Scopes: []string{"b.READ"}}, `{"data":{"network":{"nodes":[{"nodeId":"l","hits":1},{"nodeId":"1","hits":1},{"nodeId":"2","hits":0}],"aggregations":{"sex":{"buckets":[{"key":"f","doc_count":1},{"key":"x","doc_count":1}]}}}}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer := s.service.Execute(t.Context(), s.model, c.who, core.GraphQLRequest{Query: query})
+			same(t, c.want, json.RawMessage(answer.Body))
+		})
+	}
+}
+
+// TestHeadersReachNodes: the headers of a client go through GraphQL to the node that is to have them.
+func TestHeadersReachNodes(t *testing.T) {
+	x := engine(t, map[string][]string{"local": nil})
+	got := make(chan string, 1)
+	one := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if h := r.Header.Get("Authorization"); h != "" {
+			got <- h
+		}
+		n := &remote{fields: fields(), answer: empty}
+		n.ServeHTTP(w, r)
+	})
+	d := named("local")
+	d.Network = json.RawMessage(`{"remoteRequests":{"headers":["Authorization"]},"remoteNodes":[{"displayName":"One","documentType":"file","graphqlUrl":"http://one.example"}]}`)
+	changed := make(chan string, 1)
+	f := federation.New([]definition.Definition{d}, federation.Config{Transport: hosts{"one.example": one}, Changed: func(id string) { changed <- id }})
+	if err := f.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer stop(t, f)
+	<-changed
+	s := serve(t, x, d, f)
+	ctx := graph.WithHeader(t.Context(), http.Header{"Authorization": {"Bearer x"}})
+	answer := s.service.Execute(ctx, s.model, core.Principal{}, core.GraphQLRequest{Query: `{network{nodes{nodeId name hits status}}}`})
+	same(t, `{"data":{"network":{"nodes":[{"nodeId":null,"name":"One","hits":0,"status":"OK"}]}}}`, json.RawMessage(answer.Body))
+	if h := <-got; h != "Bearer x" {
+		t.Errorf("the node got %q", h)
+	}
+}
