@@ -22,6 +22,8 @@ type aliasState struct {
 	learning atomic.Int32
 	// identity is the field that stands for the documents' ids in orders, nil before one was asked for.
 	identity atomic.Pointer[identity]
+	// sources is what its documents weigh.
+	sources weight
 }
 
 func newAliasState() *aliasState { return &aliasState{turn: make(chan struct{}, 1)} }

@@ -175,3 +175,38 @@ func TestRefusedSearches(t *testing.T) {
 	_, err = x.Search(t.Context(), "", nil)
 	wantError(t, err, core.CodeInvalid, "the index has no name")
 }
+
+// TestPartsOfSources: a part is asked for where documents are large, and where there are many of an unknown size.
+func TestPartsOfSources(t *testing.T) {
+	hits := func(bytes, count int) answer {
+		hit := fmt.Sprintf(`{"_id":"1","_source":{"k":%q}}`, strings.Repeat("x", bytes))
+		return answer{200, fmt.Sprintf(`{"timed_out":false,"_shards":{"failed":0},"hits":{"hits":[%s]}}`, strings.TrimSuffix(strings.Repeat(hit+",", count), ","))}
+	}
+	for _, c := range []struct {
+		name    string
+		answers []answer
+		sizes   []int
+		want    []bool
+	}{
+		{"small ones", []answer{hits(100, 2), hits(100, 2)}, []int{10, 10_000}, []bool{false, false}},
+		{"large ones", []answer{hits(20_000, 2), hits(10, 1), hits(10, 1)}, []int{10, 10, 1}, []bool{false, true, true}},
+		{"many of an unknown size", []answer{hits(10, 2), hits(10, 1), hits(10, 1)}, []int{201, 200, 10_000}, []bool{true, false, false}},
+		{"ones that become small", []answer{hits(20_000, 1), hits(10, 1), hits(10, 1), hits(10, 1)}, []int{1, 0, 0, 1}, []bool{false, false, false, false}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			x, s := play(t, c.answers...)
+			for i, size := range c.sizes {
+				source := index.Source{Paths: []string{"k"}}
+				if size == 0 {
+					source, size = index.Source{}, 1 // the whole is wanted
+				}
+				if _, err := x.Search(t.Context(), "a", []index.SearchRequest{{Hits: &index.HitsRequest{Size: size, Source: source}}}); err != nil {
+					t.Fatal(err)
+				}
+				if got := strings.Contains(s.asked[i], `"_source"`); got != c.want[i] {
+					t.Errorf("search %d asks for a part: %t", i, got)
+				}
+			}
+		})
+	}
+}

@@ -36,6 +36,8 @@ func (x *Index) Search(ctx context.Context, alias string, reqs []index.SearchReq
 	if err := checkSearch(reqs); err != nil {
 		return nil, err
 	}
+	sources := &x.state(alias).sources
+	reqs = cheapest(reqs, sources)
 	values, err := x.valuesOf(ctx, alias, filtersOf(reqs))
 	if err != nil {
 		return nil, err
@@ -58,6 +60,7 @@ func (x *Index) Search(ctx context.Context, alias string, reqs []index.SearchReq
 			return nil, err
 		}
 		if !p.misled() {
+			weigh(reqs, p.results, sources)
 			return p.results, nil
 		}
 		x.distrust(alias)

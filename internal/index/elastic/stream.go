@@ -64,14 +64,15 @@ func (x *Index) Stream(ctx context.Context, alias string, req index.StreamReques
 type stream struct {
 	x   *Index
 	req index.StreamRequest
-	// head and tail are the parts of the body before and behind what changes from page to page.
-	head, tail []byte
-	point      string
-	after      []byte
+	// head is the part of the body before what changes from page to page.
+	head    []byte
+	sources *weight
+	point   string
+	after   []byte
 }
 
 func (x *Index) newStream(ctx context.Context, alias string, req index.StreamRequest) (*stream, error) {
-	s := &stream{x: x, req: req}
+	s := &stream{x: x, req: req, sources: &x.state(alias).sources}
 	var w filterWriter
 	var err error
 	if w.values, err = x.valuesOf(ctx, alias, []*query.Node{req.Filter}); err != nil {
@@ -91,7 +92,6 @@ func (x *Index) newStream(ctx context.Context, alias string, req index.StreamReq
 	} else {
 		s.head = appendSorts(s.head, req.Sort, identity) // the cluster ends it with _shard_doc
 	}
-	s.tail = append(appendSource(nil, req.Source), '}')
 	return s, w.err
 }
 
@@ -105,13 +105,14 @@ func (s *stream) page(ctx context.Context, size int, into *bytes.Buffer) ([]inde
 		body = append(body, `,"search_after":`...)
 		body = append(body, s.after...)
 	}
-	body = append(body, s.tail...)
+	source := s.sources.cheapest(s.req.Source, size)
+	body = append(appendSource(body, source), '}')
 	reply, err := s.x.client.do(ctx, request{method: http.MethodPost, path: "/_search", query: searchQuery, body: body, into: into})
 	if err != nil {
 		return nil, ofSearch(err)
 	}
 	var hits []index.Hit
-	r := hitsReader{source: s.req.Source, keys: len(s.req.Sort), keep: func(b []byte) []byte { return b }}
+	r := hitsReader{source: source, keys: len(s.req.Sort), keep: func(b []byte) []byte { return b }}
 	c := cursor{data: reply.body}
 	a := searchAnswer{hits: func(c *cursor) { hits = r.read(c) }}
 	a.read(&c)
@@ -125,5 +126,8 @@ func (s *stream) page(ctx context.Context, size int, into *bytes.Buffer) ([]inde
 		return nil, notAsked()
 	}
 	s.after = bytes.Clone(r.last)
+	if !source.None && source.Paths == nil {
+		s.sources.learn(hits)
+	}
 	return hits, nil
 }
