@@ -44,7 +44,11 @@ func TestKey(t *testing.T) {
 		{"double", "1e21", "1e+21"},
 		{"double", "1e-7", "1e-07"},
 		{"double", "1e400", ""},
-		{"double", "NaN", ""}, {"double", "0x1p4", ""}, {"double", "1_0", ""}, {"double", "Infinity", ""}, {"scaled_float", "0x1p4", ""},
+		{"double", "NaN", ""},
+		{"double", "0x1p4", ""},
+		{"double", "1_0", ""},
+		{"double", "Infinity", ""},
+		{"scaled_float", "0x1p4", ""},
 		{"float", "0.1", "0.10000000149011612"},
 		{"float", "1e39", ""},
 		{"half_float", "0.1", "0.0999755859375"},
@@ -66,7 +70,9 @@ func TestKey(t *testing.T) {
 		{"date", "86400000", "86400000"},
 		{"date", "x", ""},
 		{"date_nanos", "1970-01-01T00:00:00.001500Z", "1"},
-		{"date_nanos", "2300-01-01", ""}, {"date_nanos", "1969-12-31T23:59:59.9999Z", "-1"}, {"date_nanos", "2024-03-05T10:20:30.123999999Z", "1709634030123"},
+		{"date_nanos", "2300-01-01", ""},
+		{"date_nanos", "1969-12-31T23:59:59.9999Z", "-1"},
+		{"date_nanos", "2024-03-05T10:20:30.123999999Z", "1709634030123"},
 		{"keyword", "7", ""},
 	} {
 		f := query.Field{Type: c.kind, Scale: 100}
