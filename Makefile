@@ -53,6 +53,13 @@ FUZZ ?= 1
 fuzz: ## each parser of what comes from outside, some 30 s long (FUZZ=10: ten times that)
 	go test -run '^$$' -fuzz '^FuzzParseEvent$$' -fuzztime $$((200000*$(FUZZ)))x ./ingest
 	go test -run '^$$' -fuzz '^FuzzAnswer$$' -fuzztime $$((50000*$(FUZZ)))x ./internal/index/elastic
+	go test -run '^$$' -fuzz '^FuzzSearchAnswer$$' -fuzztime $$((50000*$(FUZZ)))x ./internal/index/elastic
+	go test -run '^$$' -fuzz '^FuzzRead$$' -fuzztime $$((20000*$(FUZZ)))x ./internal/index/embedded/segment
+	go test -run '^$$' -fuzz '^FuzzAfter$$' -fuzztime $$((50000*$(FUZZ)))x ./internal/index/embedded/evaluate
+	go test -run '^$$' -fuzz '^FuzzWalk$$' -fuzztime $$((200000*$(FUZZ)))x ./internal/index/mapping
+	go test -run '^$$' -fuzz '^FuzzExecute$$' -fuzztime $$((40000*$(FUZZ)))x ./internal/graph
+	go test -run '^$$' -fuzz '^FuzzParams$$' -fuzztime $$((50000*$(FUZZ)))x ./internal/download
+	go test -run '^$$' -fuzz '^FuzzRows$$' -fuzztime $$((150000*$(FUZZ)))x ./internal/download/extract
 	go test -run '^$$' -fuzz '^FuzzScannerPage$$' -fuzztime $$((500000*$(FUZZ)))x ./internal/upstream
 	go test -run '^$$' -fuzz '^FuzzValidate$$' -fuzztime $$((13000*$(FUZZ)))x -fuzzminimizetime 5x ./schemas
 	go test -run '^$$' -fuzz '^FuzzJSONPath$$' -fuzztime $$((350000*$(FUZZ)))x ./schemas
