@@ -141,8 +141,10 @@ func TestNodesFilter(t *testing.T) {
 				r.Nodes = c.filter
 				answer := f.ask(t, r)
 				want := []graph.NetworkNode{
-					{Name: "A", Hits: c.hits[0], Status: "OK"}, {ID: "b", Name: "B", Hits: c.hits[1], Status: "OK"},
-					{ID: "c", Name: "C", Hits: c.hits[2], Status: "OK"}, {ID: "d", Name: "D", Status: "ERROR", Errors: "could not be reached"},
+					{Name: "A", Hits: c.hits[0], Status: "OK"},
+					{ID: "b", Name: "B", Hits: c.hits[1], Status: "OK"},
+					{ID: "c", Name: "C", Hits: c.hits[2], Status: "OK"},
+					{ID: "d", Name: "D", Status: "ERROR", Errors: "could not be reached"},
 				}
 				if diff := cmp.Diff(want, answer.Nodes); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
@@ -155,7 +157,7 @@ func TestNodesFilter(t *testing.T) {
 // slow answers questions after a while, or when nobody waits any more.
 func slow(n *remote, after time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if n.fields == nil { // after the first question
+		if !n.known() { // after the first question
 			timer := time.NewTimer(after)
 			defer timer.Stop()
 			select {
@@ -177,7 +179,8 @@ func TestSlowNode(t *testing.T) {
 			Transport: hosts{"a.example": slow(a, 11*time.Second), "c.example": slow(c, 9*time.Second)}, Metrics: federation.NewMetrics(registry),
 			MaxInFlight: 1,
 		})
-		a.fields, c.fields = nil, nil
+		a.has(nil)
+		c.has(nil)
 		start := time.Now()
 		answer := f.ask(t, request(`{"data":{"file":{"hits":{"total":3}}}}`))
 		want := []graph.NetworkNode{
@@ -225,7 +228,7 @@ func TestGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &remote{fields: fields(), answer: empty}
 		f := begun(t, one(hosted), federation.Config{Transport: hosts{"a.example": slow(a, time.Hour)}, Timeout: 2 * time.Hour})
-		a.fields = nil
+		a.has(nil)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		start := time.Now()

@@ -81,8 +81,9 @@ func (f *Federation) watch(ctx context.Context, r *remote) {
 		if ctx.Err() != nil {
 			return
 		}
-		f.tell(r, len(fields), err)
-		if r.learn(fields, err) {
+		changed := r.learn(fields, err)
+		f.tell(r, len(fields), changed, err)
+		if changed {
 			f.cfg.Changed(r.catalogue)
 		}
 		pause := f.cfg.RefreshEvery
@@ -103,17 +104,9 @@ func (f *Federation) watch(ctx context.Context, r *remote) {
 }
 
 // tell logs what came of a discovery where that is new, and shows it in the metrics.
-func (f *Federation) tell(r *remote, fields int, err error) {
+func (f *Federation) tell(r *remote, fields int, changed bool, err error) {
 	f.cfg.Metrics.show(r, err == nil)
-	r.mu.Lock()
-	now := core.MessageOf(err)
-	if err == nil {
-		now = ""
-	}
-	news := !r.told || now != r.lastTold
-	r.told, r.lastTold = true, now
-	r.mu.Unlock()
-	switch {
+	switch news := r.news(err) || changed; {
 	case !news:
 	case err == nil:
 		f.cfg.Logger.Info("remote node found", "catalogue", r.catalogue, "node", r.label, "fields", fields)

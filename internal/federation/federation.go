@@ -90,7 +90,7 @@ func (f *Federation) run(ctx context.Context) {
 			}
 			for _, r := range n.remotes {
 				if r.fault != nil {
-					f.tell(r, 0, r.fault)
+					f.tell(r, 0, false, r.fault)
 					continue
 				}
 				watches.Go(func() { f.watch(of, r) })

@@ -25,9 +25,8 @@ type remote struct {
 	// fields are what it can aggregate, with the names of their types; nil until it has said so, and then why says why not.
 	fields map[string]string
 	why    error
-	// told is set once something was logged of it, and lastTold is that, "" when it was good.
-	told     bool
-	lastTold string
+	// told is what was said last of what is wrong with it, "" for nothing.
+	told string
 }
 
 // newRemote makes a remote of what is configured.
@@ -63,6 +62,19 @@ func (r *remote) learn(fields map[string]string, why error) (changed bool) {
 	changed = r.fields == nil || !maps.Equal(r.fields, fields)
 	r.fields, r.why = fields, nil
 	return changed
+}
+
+// news tells whether what is wrong with the remote, nil for nothing, is not what was told last.
+func (r *remote) news(err error) bool {
+	now := ""
+	if err != nil {
+		now = core.MessageOf(err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	last := r.told
+	r.told = now
+	return now != last
 }
 
 // secrets gives what no message of the remote may have in it when it is shown: where it is, and the headers that it was sent.

@@ -92,15 +92,29 @@ func (n *remote) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	if strings.Contains(op.Query, "__type") {
 		io.WriteString(w, typeAnswer(n.fields))
 		return
 	}
 	op.Header = r.Header
-	n.mu.Lock()
 	n.asked = append(n.asked, op)
-	n.mu.Unlock()
 	io.WriteString(w, n.answer)
+}
+
+// has changes the fields of the node.
+func (n *remote) has(fields map[string]string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.fields = fields
+}
+
+// known tells whether the node has fields.
+func (n *remote) known() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.fields != nil
 }
 
 func typeAnswer(fields map[string]string) string {

@@ -31,6 +31,7 @@ func benchmarks() []benchmark {
 		{name: "coalesce", run: (*bench).coalesce},
 		{name: "notify", run: (*bench).notify},
 		{name: "embedded-index", run: (*bench).embeddedIndex},
+		{name: "embedded-search", run: (*bench).embeddedSearch},
 		{name: "schemas", run: (*bench).schemas},
 		{name: "metadata", run: (*bench).metadata},
 		{name: "introspection", run: (*bench).introspection},

@@ -67,6 +67,8 @@ type Sizes struct {
 	Listed int
 	// Searched is the number of analyses that pages of a portal are asked of.
 	Searched int
+	// EmbeddedSearched and EmbeddedLarge are the numbers of analyses that the embedded index is asked about.
+	EmbeddedSearched, EmbeddedLarge int
 	// SlowBulk is how long the slow engine takes for one bulk request.
 	SlowBulk time.Duration
 }
@@ -77,7 +79,7 @@ func DefaultSizes() Sizes {
 		Records: 100_000, Studies: 20, Pairs: 5, Triggers: 200, Coalesced: 100, Repeats: 100,
 		Documents: 50_000, EmbeddedRecords: 20_000, SlowBulk: 3 * time.Second,
 		Notified: 20_000, NotifyRate: 2000, NotifyFor: 20 * time.Second,
-		LoadFor: 5 * time.Second, Listed: 100_000, Searched: 60_000,
+		LoadFor: 5 * time.Second, Listed: 100_000, Searched: 60_000, EmbeddedSearched: 100_000, EmbeddedLarge: 1_000_000,
 	}
 }
 
@@ -87,7 +89,7 @@ func QuickSizes() Sizes {
 		Records: 10_000, Studies: 10, Pairs: 3, Triggers: 50, Coalesced: 20, Repeats: 50,
 		Documents: 10_000, EmbeddedRecords: 5_000, SlowBulk: time.Second,
 		Notified: 5_000, NotifyRate: 2000, NotifyFor: 3 * time.Second,
-		LoadFor: time.Second, Listed: 5_000, Searched: 6_000,
+		LoadFor: time.Second, Listed: 5_000, Searched: 6_000, EmbeddedSearched: 10_000, EmbeddedLarge: 40_000,
 	}
 }
 
@@ -106,6 +108,8 @@ func (s Sizes) or(d Sizes) Sizes {
 		{&s.NotifyRate, &d.NotifyRate},
 		{&s.Listed, &d.Listed},
 		{&s.Searched, &d.Searched},
+		{&s.EmbeddedSearched, &d.EmbeddedSearched},
+		{&s.EmbeddedLarge, &d.EmbeddedLarge},
 	} {
 		if *m.mine == 0 {
 			*m.mine = *m.other
