@@ -71,6 +71,7 @@ func (h *Handler) executeAsked(w nethttp.ResponseWriter, r *nethttp.Request, c *
 // refused as a whole is 400 in either media type, as existing clients of Arranger have seen it.
 func (h *Handler) execute(w nethttp.ResponseWriter, r *nethttp.Request, c *core.Catalogue, operation core.GraphQLRequest) error {
 	caller, _ := callerOf(r.Context())
+	operation.Header = r.Header
 	response, err := h.ports.GraphQL.Execute(r.Context(), c.ID, caller, operation)
 	if err != nil {
 		return err

@@ -43,6 +43,10 @@ func TestGraphQLOperationIsThatOfTheBody(t *testing.T) {
 			if res.StatusCode != 200 || string(body) != answered {
 				t.Errorf("got %d %s", res.StatusCode, body)
 			}
+			if got := last.operation.Header.Get("Content-Type"); got != tt.contentType {
+				t.Errorf("the operation has the header %q", got)
+			}
+			last.operation.Header = nil
 			if diff := cmp.Diff(tt.want, last.operation); diff != "" {
 				t.Error(diff)
 			}
@@ -157,7 +161,7 @@ func TestGraphQLByGet(t *testing.T) {
 				}
 				return
 			}
-			tt.want.ReadOnly = true
+			tt.want.ReadOnly, last.operation.Header = true, nil
 			if diff := cmp.Diff(tt.want, last.operation); diff != "" || res.StatusCode != 200 || string(body) != answered {
 				t.Errorf("got %d %s\n%s", res.StatusCode, body, diff)
 			}

@@ -22,6 +22,7 @@ import (
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/download"
+	"tutti/internal/federation"
 	"tutti/internal/graph"
 	"tutti/internal/index"
 	"tutti/internal/metadata"
@@ -66,6 +67,7 @@ type App struct {
 	searches  *search.Service
 	graphs    *graph.Service
 	downloads *download.Service
+	network   *federation.Federation
 	// expected are closed when it is known, for each repository, whether its index could be made.
 	expected []<-chan struct{}
 	store    *store.Store
@@ -99,6 +101,7 @@ type metrics struct {
 	catalogues *catalogue.Metrics
 	search     *search.Metrics
 	downloads  *download.Metrics
+	federation *federation.Metrics
 	jobs       *prometheus.GaugeVec
 	outbox     prometheus.Gauge
 }
@@ -135,7 +138,7 @@ func (a *App) measure() {
 		queue: queue.NewMetrics(reg), bulk: bulk.NewMetrics(reg), upstream: upstream.NewMetrics(reg),
 		consumers: consumers.NewMetrics(reg), ingest: ingest.NewMetrics(reg), kafka: kafka.NewMetrics(reg), http: tuttihttp.NewMetrics(reg),
 		store: store.NewMetrics(reg), schemas: schemas.NewMetrics(reg), metadata: metadata.NewMetrics(reg),
-		catalogues: catalogue.NewMetrics(reg), search: search.NewMetrics(reg), downloads: download.NewMetrics(reg), jobs: jobs, outbox: outbox,
+		catalogues: catalogue.NewMetrics(reg), search: search.NewMetrics(reg), downloads: download.NewMetrics(reg), federation: federation.NewMetrics(reg), jobs: jobs, outbox: outbox,
 	}
 }
 

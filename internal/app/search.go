@@ -7,6 +7,7 @@ import (
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/download"
+	"tutti/internal/federation"
 	"tutti/internal/graph"
 	"tutti/internal/search"
 	"tutti/internal/sets"
@@ -14,15 +15,20 @@ import (
 
 // openSearch makes what answers questions about documents. It is there before the catalogues are, which are refused when no
 // schema can be made of them.
-func (a *App) openSearch(context.Context) (err error) {
+func (a *App) openSearch(ctx context.Context) (err error) {
 	open := a.cfg.Auth.Mode == config.ModeNone // nobody has a name, and whoever is there may save a set
 	a.sets, err = sets.New(a.store, sets.Config{AllowNobody: open, Logger: a.log.With("component", "sets")})
 	if err != nil {
 		return err
 	}
 	a.searches = search.New(a.index, search.Config{Sets: a.sets, Identity: identities(a.cfg), Metrics: a.metrics.search})
-	a.graphs = graph.New(a.searches, graph.Config{Sets: newSavedSets(a.sets), NobodyOwnsSets: open})
-	return nil
+	// Which catalogues are federated is told with the first model of each: Accept asks for that.
+	a.network = federation.New(nil, federation.Config{
+		Changed: func(id string) { a.graphs.Forget(id) }, Logger: a.log.With("component", "federation"), Metrics: a.metrics.federation,
+	})
+	a.graphs = graph.New(a.searches, graph.Config{Sets: newSavedSets(a.sets), NobodyOwnsSets: open, Network: a.network})
+	a.cleanup.push("federation", a.network.Stop)
+	return a.network.Start(ctx)
 }
 
 // openDownloads makes what gives documents as files.
@@ -60,5 +66,5 @@ func (g graphAPI) Execute(ctx context.Context, id string, who core.Principal, r 
 	if m == nil {
 		return core.GraphQLResponse{}, core.NewError(core.CodeNotFound, "the catalogue is not available")
 	}
-	return g.graphs.Execute(ctx, m, who, r), nil
+	return g.graphs.Execute(graph.WithHeader(ctx, r.Header), m, who, r), nil
 }

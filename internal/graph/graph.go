@@ -33,6 +33,8 @@ type Service struct {
 	mu sync.Mutex
 	// served are by the ids of the catalogues, the newest first: while one takes the place of another, both are asked.
 	served map[string][]*served
+	// forgotten counts calls of Forget: a schema that was being made then may be of before, and is not kept.
+	forgotten int
 }
 
 // keptModels is how many models of a catalogue are kept: that which is asked, and those that take its place.
@@ -74,7 +76,8 @@ func (s *Service) Schema(m *catalogue.Model) (string, error) {
 // serve gives what is kept of a model, and makes it where there is nothing.
 func (s *Service) serve(m *catalogue.Model) (*served, error) {
 	id := m.Definition().ID
-	if sv := s.kept(id, m); sv != nil {
+	sv, before := s.kept(id, m)
+	if sv != nil {
 		return sv, nil
 	}
 	built, err := s.build(m)
@@ -88,20 +91,24 @@ func (s *Service) serve(m *catalogue.Model) (*served, error) {
 			return sv, nil
 		}
 	}
+	if s.forgotten != before {
+		return built, nil
+	}
 	all := append([]*served{built}, s.served[id]...)
 	s.served[id] = all[:min(len(all), keptModels)]
 	return built, nil
 }
 
-func (s *Service) kept(id string, m *catalogue.Model) *served {
+// kept gives what is kept of a model, nil for nothing, and how often Forget was called before.
+func (s *Service) kept(id string, m *catalogue.Model) (*served, int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, sv := range s.served[id] {
 		if sv.model == m {
-			return sv
+			return sv, s.forgotten
 		}
 	}
-	return nil
+	return nil, s.forgotten
 }
 
 func (s *Service) build(m *catalogue.Model) (*served, error) {

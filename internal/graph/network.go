@@ -94,6 +94,7 @@ func (s *Service) Forget(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.served, id)
+	s.forgotten++
 }
 
 // network plans the question to a federation. It is asked when its place in the answer is written.

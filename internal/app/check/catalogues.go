@@ -10,6 +10,7 @@ import (
 	"tutti/internal/catalogue/definition"
 	"tutti/internal/config"
 	"tutti/internal/core"
+	"tutti/internal/federation"
 )
 
 const subjectCatalogues = "catalogues"
@@ -68,6 +69,7 @@ func cataloguesProbe(cfg config.Config, opts Options) probe {
 			if d.Fault == nil {
 				found = append(found, judge.indexed(ctx, d)...)
 				found = append(found, reader(cfg.Auth, d)...)
+				found = append(found, nodes(ctx, d, opts)...)
 			}
 			found = append(found, warnings(subjectOf(d), d.Warnings)...)
 		}
@@ -85,6 +87,20 @@ func reader(cfg config.Auth, d definition.Definition) []Finding {
 		message = "access.json asks for scopes, and with auth.mode none nobody has any: nothing is seen"
 	}
 	return []Finding{{subjectOf(d), StatusWarn, message, "set auth.mode: token, or remove access.json where everybody may see everything"}}
+}
+
+// nodes looks at the other nodes of a catalogue's federation.
+func nodes(ctx context.Context, d definition.Definition, opts Options) []Finding {
+	var found []Finding
+	for _, p := range federation.Probe(ctx, d, federation.Config{Timeout: opts.Timeout}) {
+		subject := subjectOf(d) + ", node " + p.Node
+		if p.Err == nil {
+			found = append(found, Finding{subject, StatusOK, fmt.Sprintf("answers, and has %d fields to aggregate", p.Fields), ""})
+			continue
+		}
+		found = append(found, Finding{subject, StatusWarn, core.MessageOf(p.Err), core.HintOf(p.Err)})
+	}
+	return found
 }
 
 // defaultIndices are the indices that have a catalogue of their own where no folder is given.
