@@ -25,15 +25,16 @@ func (a *App) openIndex(context.Context) error {
 		return nil
 	}
 	var err error
+	grown := func(alias string) { a.catalogues.Refresh(alias) } // nothing is written before they are there
 	if c := a.cfg.Index; c.URL != "" {
 		a.index, err = elastic.New(elastic.Config{
 			URLs: c.URLs(), Username: c.Username, Password: c.Password.Reveal(), APIKey: c.APIKey.Reveal(),
 			CAFile: c.CAFile, Shards: c.Shards, Replicas: c.Replicas, Logger: a.log.With("component", "index"),
-			Grown: func(alias string) { a.catalogues.Refresh(alias) }, // nothing is written before they are there
+			Grown: grown,
 		})
 	} else {
 		a.index, err = indexembedded.Open(indexembedded.Config{
-			Dir: filepath.Join(a.cfg.DataDir, "index"), Logger: a.log.With("component", "index"),
+			Dir: filepath.Join(a.cfg.DataDir, "index"), Logger: a.log.With("component", "index"), Grown: grown,
 		})
 	}
 	if err != nil {

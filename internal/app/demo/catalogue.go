@@ -52,12 +52,13 @@ func writeCatalogues(dataDir string) (string, error) {
 // introspect shows what the catalogues tell of themselves. A mapping that has just grown is read again within a second.
 func (d *demo) introspect(ctx context.Context) error {
 	d.say("\n7. Each index is described by a catalogue, configured in %s: GET /introspection", filepath.Join(d.cfg.DataDir, catalogueFolder))
-	for _, described := range []struct{ catalogue, field string }{
-		{catalogueAnalyses, `fields.files\.fileSize`}, {catalogueClinical, `fields.primary_diagnoses\.age_at_diagnosis`},
+	for _, described := range []struct{ catalogue, field, grown string }{
+		{catalogueAnalyses, `fields.files\.fileSize`, `fields.experiment\.experimentalStrategy`},
+		{catalogueClinical, `fields.primary_diagnoses\.age_at_diagnosis`, `fields.primary_diagnoses\.age_at_diagnosis`},
 	} {
 		detail, err := d.client.get(ctx, "/introspection/"+described.catalogue)
 		waiting := time.Now()
-		for ; err == nil && !detail.Get(described.field).Exists(); detail, err = d.client.get(ctx, "/introspection/"+described.catalogue) {
+		for ; err == nil && !detail.Get(described.grown).Exists(); detail, err = d.client.get(ctx, "/introspection/"+described.catalogue) {
 			if time.Since(waiting) > mappingWait {
 				return fmt.Errorf("the catalogue %s does not tell of its fields: %s", described.catalogue, detail.Get("error.message"))
 			}

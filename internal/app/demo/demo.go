@@ -94,7 +94,16 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	defer lyric.Close()
-	a, err := start(ctx, cfg, song, lyric)
+	dir, err := makeFolder(cfg.DataDir)
+	if err != nil {
+		return err
+	}
+	other, err := startPartner(ctx, cfg, dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, other.stop(ctx)) }()
+	a, err := start(ctx, cfg, dir, song, lyric, other)
 	if err != nil {
 		return err
 	}
@@ -152,20 +161,18 @@ func newLyric() (*testkit.LyricServer, error) {
 }
 
 // start runs the app with everything embedded.
-func start(ctx context.Context, cfg Config, song *testkit.SongServer, lyric *testkit.LyricServer) (*app.App, error) {
+func start(
+	ctx context.Context, cfg Config, dir string, song *testkit.SongServer, lyric *testkit.LyricServer, other *partner,
+) (*app.App, error) {
 	listen, err := freeAddress(ctx, cfg.Listen)
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
-		return nil, fmt.Errorf("making the data folder: %w", err)
-	}
-	dir, err := filepath.Abs(cfg.DataDir)
-	if err != nil {
-		return nil, fmt.Errorf("finding the data folder: %w", err)
-	}
 	folder, err := writeCatalogues(dir)
 	if err != nil {
+		return nil, err
+	}
+	if err := other.join(folder); err != nil {
 		return nil, err
 	}
 	c, err := config.Parse(fmt.Appendf(nil, configuration, listen, dir, folder, song.URL(), lyric.URL(), lyric.CategoryID()), nil)
@@ -180,6 +187,18 @@ func start(ctx context.Context, cfg Config, song *testkit.SongServer, lyric *tes
 		return nil, err
 	}
 	return a, nil
+}
+
+// makeFolder makes the data folder and gives its whole path.
+func makeFolder(dataDir string) (string, error) {
+	if err := os.MkdirAll(dataDir, 0o700); err != nil {
+		return "", fmt.Errorf("making the data folder: %w", err)
+	}
+	dir, err := filepath.Abs(dataDir)
+	if err != nil {
+		return "", fmt.Errorf("finding the data folder: %w", err)
+	}
+	return dir, nil
 }
 
 // freeAddress gives listen, or the same host with a free port when its port is in use.

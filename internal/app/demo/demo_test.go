@@ -44,6 +44,7 @@ func TestRun(t *testing.T) {
 				`wrong on purpose → 400 schema.violation`, `/experiment/readLength +\S`, `/files/0/fileType +\S`, `curl -X POST http://127\.0\.0\.1:\d+/index/repository/demo\.song`,
 				`files\.fileType +(\S+ \d+, ){5}\S+ \d+\n`, `experiment\.experimentalStrategy +\S+ \d+`, `larger than 30 GB: [1-9]\d+ \(`, `CRAM [3-9]\d+\.\d GB`,
 				`curl -X POST http://127\.0\.0\.1:\d+/analyses/graphql`,
+				`nodes +Partner 300 \(OK\), This node \d+ \(OK\)`, `studyId +.*KIDN-FR 300`,
 			} {
 				if !regexp.MustCompile(want).MatchString(out.String()) {
 					t.Errorf("the demo does not say %q:\n%s", want, &out)

@@ -22,6 +22,9 @@ const (
 		`{total edges{node{analysisId studyId files{hits{edges{node{fileType fileSize}}}}}}}}}`
 )
 
+// downloadParams asks for a table.
+const downloadParams = `{"format":"tsv","columns":["analysisId","studyId","files.fileName","files.fileSize"],"maxRows":20}`
+
 // search asks the catalogues for facets and hits.
 func (d *demo) search(ctx context.Context) error {
 	path := "/" + catalogueAnalyses + "/graphql"

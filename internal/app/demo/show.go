@@ -60,6 +60,9 @@ func (d *demo) show(ctx context.Context) error {
 	if err := d.search(ctx); err != nil {
 		return err
 	}
+	if err := d.federated(ctx); err != nil {
+		return err
+	}
 	d.finish(study, listed[0].ID, jobID, letter, published)
 	return nil
 }
@@ -183,6 +186,8 @@ func (d *demo) commands(study, id, jobID, letter, published string) []string {
 		"curl " + base + "/introspection/sqon",
 		graphqlCommand(base, catalogueAnalyses, facetQuery),
 		graphqlCommand(base, catalogueAnalyses, hitsQuery),
+		graphqlCommand(base, catalogueAnalyses, networkQuery),
+		"curl -X POST " + base + "/" + catalogueAnalyses + "/download -H 'Content-Type: application/json' -d '" + downloadParams + "'",
 		"curl " + base + "/ready",
 		"curl -s " + base + "/metrics | grep ^tutti_",
 		"curl " + d.song.URL() + "/studies/" + study + "/analysis/" + id,

@@ -40,6 +40,7 @@ func (x *Index) Write(ctx context.Context, b core.Batch) ([]core.Result, error) 
 	if err != nil {
 		return blocked(len(b.Items), err), nil
 	}
+	before := a.tree.Load()
 	req := x.prepare(a, b)
 	if len(req.changes) == 0 {
 		return req.results, nil
@@ -52,6 +53,9 @@ func (x *Index) Write(ctx context.Context, b core.Batch) ([]core.Result, error) 
 	// From here on the outcome is that of the transaction, whatever becomes of ctx: it ends within moments.
 	if err := <-req.done; err != nil {
 		return nil, err
+	}
+	if a.tree.Load() != before {
+		x.cfg.Grown(a.name)
 	}
 	return req.results, nil
 }

@@ -27,6 +27,8 @@ type Config struct {
 	TombstoneAge time.Duration
 	// PruneEvery is how often older tombstones are removed. Default 10 min.
 	PruneEvery time.Duration
+	// Grown is told of each alias whose mapping has grown with a document; it must not wait. Default: nobody is told.
+	Grown func(alias string)
 	// Logger gets what the background work has to say. Default: nothing is logged.
 	Logger *slog.Logger
 	// Now is the clock that tombstones age by. Default time.Now.
@@ -39,6 +41,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.PruneEvery == 0 {
 		c.PruneEvery = 10 * time.Minute
+	}
+	if c.Grown == nil {
+		c.Grown = func(string) {}
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
