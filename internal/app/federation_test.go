@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -28,9 +29,7 @@ func node(t *testing.T, study string, n int, files folder, base string) (*builtI
 	dir := t.TempDir()
 	b := newBuiltIn(t, plan{more: catalogueDir(dir)})
 	all := folder{"nodes/base.json": based("analysis", aliasWord, base)}
-	for name, content := range files {
-		all[name] = content
-	}
+	maps.Copy(all, files)
 	all.write(b.world, dir)
 	b.startChild()
 	b.awaitPaused(false)

@@ -90,7 +90,10 @@ func (m *setMatch) node(n *query.Node) bool {
 	case query.Not:
 		return !m.node(n.Children[0])
 	case query.Terms:
-		return slices.ContainsFunc(m.values(n.Field.Path), func(v string) bool { return slices.Contains(n.Terms, v) })
+		return slices.ContainsFunc(m.values(n.Field.Path), func(v string) bool {
+			_, found := slices.BinarySearch(n.Terms, v)
+			return found
+		})
 	case query.Exists:
 		return len(m.values(n.Field.Path)) > 0
 	case query.Range:

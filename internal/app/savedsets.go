@@ -131,6 +131,9 @@ func (s savedSets) Find(ctx context.Context, owner string, q graph.SetQuery) ([]
 	}
 	var found []core.SavedSet
 	for _, set := range all {
+		if err := ctx.Err(); err != nil {
+			return nil, 0, err
+		}
 		matches, err := match.set(set, func() ([]string, error) { return s.sets.Members(ctx, owner, set.ID) })
 		if err != nil {
 			return nil, 0, err

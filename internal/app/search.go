@@ -21,7 +21,10 @@ func (a *App) openSearch(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	a.searches = search.New(a.index, search.Config{Sets: a.sets, Identity: identities(a.cfg), Metrics: a.metrics.search})
+	a.searches = search.New(a.index, search.Config{
+		Sets: a.sets, Identity: identities(a.cfg),
+		Logger: a.log.With("component", "search"), Metrics: a.metrics.search,
+	})
 	// Which catalogues are federated is told with the first model of each: Accept asks for that.
 	a.network = federation.New(nil, federation.Config{
 		Changed: func(id string) { a.graphs.Forget(id) }, Logger: a.log.With("component", "federation"), Metrics: a.metrics.federation,

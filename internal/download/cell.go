@@ -123,7 +123,7 @@ func flattenCell(b []byte, mark int) []byte {
 			cell[i] = ' '
 		}
 	}
-	if guarded(cell) {
+	if guarded(cell) || len(cell) > 0 && cell[0] == '"' { // a spreadsheet would take a quote for the begin of a quoted cell
 		b = insert(b, mark, guard)
 	}
 	return b

@@ -81,6 +81,7 @@ func TestCells(t *testing.T) {
 		{"an object", `{"a": "x y"}`, `{"a":"x y"}`, `"{""a"":""x y""}"`},
 		{"quotes", `"a\"b"`, `a"b`, `"a""b"`},
 		{"separators", `"a,b\tc\r\nd"`, "a,b c  d", "\"a,b\tc\r\nd\""},
+		{"a quote at the begin", `"\"=1"`, `'"=1`, `"""=1"`},
 		{"a formula", `"=HYPERLINK(\"x\")"`, `'=HYPERLINK("x")`, `"'=HYPERLINK(""x"")"`},
 		{"others", `"@SUM(1)"`, "'@SUM(1)", "'@SUM(1)"},
 		{"a negative number", `-1.5`, "-1.5", "-1.5"},

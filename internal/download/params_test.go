@@ -101,7 +101,7 @@ func TestParamsAtFault(t *testing.T) {
 		{"two filters", `{"filters":{},"sqon":{}}`, "params at /sqon: is given beside filters, which means the same", "/sqon"},
 		{"a filter", `{"filters":{"op":"in","content":{"fieldName":"studyID","value":[1]}}}`, `params at /filters: the filter is not valid at /content/fieldName: unknown field "studyID", did you mean "studyId"?`, "/filters/content/fieldName"},
 		{"a filter of a file", `{"files":[{"sqon":{"op":"near","content":[]}}]}`, "params at /files/0/sqon: the filter is not valid at /op: unknown op \"near\"", "/files/0/sqon/op"},
-		{"an unknown set", `{"sqon":{"op":"in","content":{"fieldName":"studyId","value":["set_id:x"]}}}`, "params at /sqon: there is no saved set x, or it is not yours, or it has expired", "/sqon"},
+		{"an unknown set", `{"sqon":{"op":"in","content":{"fieldName":"studyId","value":["set_id:x"]}}}`, "params at /sqon: there is no saved set x, or it is not yours, or it has expired", "/sqon/content/value"},
 		{"a sort", `{"sort":["-studyid"]}`, `params at /sort/0: there is no field "studyid", did you mean "studyId"?`, "/sort/0"},
 		{"a sort by an object", `{"sort":[{"fieldName":"files","order":"asc"}]}`, `params at /sort/0: "files" is an object, not a value`, "/sort/0"},
 		{"a sort by a text", `{"sort":["title"]}`, `params at /sort/0: values of type text, as those of "title", have no order`, "/sort/0"},

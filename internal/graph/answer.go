@@ -19,6 +19,9 @@ type answer struct {
 	spans []span
 }
 
+// maxAnswerBytes is how large an answer may become: lists that begin behind that, or reach it, are null.
+const maxAnswerBytes = 64 << 20
+
 // write appends one value of JSON; false when that is null.
 type write func(w *answer) bool
 
@@ -106,6 +109,10 @@ func (w *answer) list(n int, required bool, item func(i int) bool) bool {
 	start := len(w.dst)
 	w.dst = append(w.dst, '[')
 	for i := range n {
+		if len(w.dst) > maxAnswerBytes {
+			w.dst = w.dst[:start]
+			return w.failed(&fault{message: "the answer is too large: ask for fewer documents, or for fewer buckets by their argument max", code: codeInput})
+		}
 		if i > 0 {
 			w.dst = append(w.dst, ',')
 		}

@@ -2,6 +2,8 @@ package graph
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"tutti/internal/core"
 	"tutti/internal/index"
@@ -62,18 +64,69 @@ func (b *batch) ask(ctx context.Context, view *search.View) {
 	case !b.hits:
 		kind = search.KindFacets
 	}
-	b.results, b.err = view.Search(ctx, kind, b.reqs)
+	reqs, places := distinct(b.reqs)
+	b.results, b.err = view.Search(ctx, kind, reqs)
 	if b.err == nil && len(b.results) != len(b.reqs) {
 		b.err = core.NewError(core.CodeInternal, "the index did not answer everything it was asked")
 	}
 	if b.err != nil {
 		return
 	}
-	for i, result := range b.results {
-		if len(result.Facets) != len(b.reqs[i].Facets) {
+	for i := range b.results {
+		result := &b.results[i]
+		if len(result.Facets) != len(reqs[i].Facets) {
 			b.err = core.NewError(core.CodeInternal, "the index did not answer everything it was asked")
+			return
+		}
+		facets := make([]index.FacetResult, len(b.reqs[i].Facets))
+		for j := range facets {
+			facets[j] = result.Facets[places[i][j]]
+		}
+		result.Facets = facets
+	}
+}
+
+// distinct gives requests in which no facet stands twice, as it does under several names, and where those of the original ones
+// are in them.
+func distinct(reqs []index.SearchRequest) ([]index.SearchRequest, [][]int) {
+	once, places := make([]index.SearchRequest, len(reqs)), make([][]int, len(reqs))
+	for i, req := range reqs {
+		facets := req.Facets
+		req.Facets = nil
+		known := make(map[string]int, len(facets))
+		for _, f := range facets {
+			key := fmt.Sprintf("%v %t %d %t %v %s %s", f.Field, f.Missing, f.Cardinality, f.Stats, f.Histogram, appendNode(nil, f.Elements), extras(f))
+			at, twice := known[key]
+			if !twice {
+				at = len(req.Facets)
+				known[key], req.Facets = at, append(req.Facets, f)
+			}
+			places[i] = append(places[i], at)
+		}
+		once[i] = req
+	}
+	return once, places
+}
+
+// extras writes what a facet asks for behind pointers.
+func extras(f index.Facet) string {
+	var b strings.Builder
+	for _, r := range f.Ranges {
+		for _, end := range []*float64{r.From, r.To} {
+			if end == nil {
+				b.WriteString("- ")
+				continue
+			}
+			fmt.Fprint(&b, *end, " ")
 		}
 	}
+	if f.Buckets != nil {
+		fmt.Fprint(&b, " buckets ", f.Buckets.Max, f.Buckets.TopHits, f.Buckets.TopSource)
+		for _, filter := range f.Buckets.Filters {
+			b.WriteString(" " + string(appendNode(nil, filter)))
+		}
+	}
+	return b.String()
 }
 
 // size guesses how long the answer is.

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -49,6 +50,9 @@ func (a *aggregating) buckets(ctx context.Context, one *facet, f *ast.Field) (*b
 		return nil, args.wrong("max", "is less than 1")
 	}
 	most = min(most, index.MaxBuckets)
+	if f.Arguments.ForName("max") == nil && slices.ContainsFunc(a.x.below(f), func(part *ast.Field) bool { return part.Name == "top_hits" }) {
+		most = defaultTopBuckets
+	}
 	b := &bucketing{of: one, field: f, missing: a.missing, at: one.buckets(most, a.missing), prefix: a.x.served.prefix}
 	for _, part := range a.x.below(f) {
 		w := bucketWant{head: headOf(part), name: part.Name, key: part.Alias, field: part}
@@ -94,6 +98,9 @@ func (a *aggregating) topHits(one *facet, most int, f *ast.Field, w *bucketWant)
 		}
 		source.Paths = append(source.Paths, path)
 		w.paths = append(w.paths, segments(path, a.x.served.prefix))
+	}
+	if most*size > maxTopHitsInAll {
+		return args.wrong("size", fmt.Sprintf("times the argument max of buckets is more than %d: give a smaller max", maxTopHitsInAll))
 	}
 	w.most = size
 	w.at = one.slot(func(f *index.Facet) bool {

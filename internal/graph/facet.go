@@ -21,7 +21,11 @@ const (
 	defaultPrecision = 40_000
 	maxPrecision     = 40_000
 	maxTopHits       = 100
-	maxRanges        = 1000
+	// maxTopHitsInAll is how many documents the buckets of a facet may give in all, and defaultTopBuckets how many buckets with
+	// documents there are where the client does not say.
+	maxTopHitsInAll   = 10_000
+	defaultTopBuckets = 100
+	maxRanges         = 1000
 	// maxRead is how many clauses are read for the facets of one field aggregations: for each facet of a field that the filter
 	// names it is read whole, without that field's own clauses.
 	maxRead = 100_000

@@ -1,6 +1,7 @@
 package graph_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -95,6 +96,54 @@ func TestFacets(t *testing.T) {
 				t.Errorf("%d calls", w.engine.calls)
 			}
 		})
+	}
+}
+
+// TestEqualFacetsAreAskedOnce, under however many names, and each name has its answer.
+func TestEqualFacetsAreAskedOnce(t *testing.T) {
+	w := newWorld(t)
+	w.engine.answer = func(_ context.Context, reqs []index.SearchRequest) ([]index.SearchResult, error) {
+		results := make([]index.SearchResult, len(reqs))
+		for i, req := range reqs {
+			for _, f := range req.Facets {
+				results[i].Facets = append(results[i].Facets, index.FacetResult{Buckets: []index.Bucket{{Key: fmt.Sprint(f.Field.Path, f.Buckets.Max), Count: 1}}})
+			}
+		}
+		return results, nil
+	}
+	w.answers(`{analysis{aggregations(include_missing:false){a:studyId{buckets{key}} b:tags{buckets{key}} c:studyId{buckets{key}} d:studyId{buckets(max:2){key}}}
+		x:aggregations(include_missing:false){tags{buckets{key}}}}}`,
+		`{"data":{"analysis":{"aggregations":{"a":{"buckets":[{"key":"studyId300000"}]},"b":{"buckets":[{"key":"tags300000"}]},
+			"c":{"buckets":[{"key":"studyId300000"}]},"d":{"buckets":[{"key":"studyId2"}]}},"x":{"tags":{"buckets":[{"key":"tags300000"}]}}}}}`)
+	if n := len(w.engine.reqs[0].Facets); len(w.engine.reqs) != 1 || n != 3 {
+		t.Errorf("%d requests, %d facets", len(w.engine.reqs), n)
+	}
+}
+
+// TestOwnClausesAfterASibling: a facet of a field that the filter names is without its clauses, whatever was asked before it.
+func TestOwnClausesAfterASibling(t *testing.T) {
+	w := newWorld(t)
+	w.engine.answer = facets(nil)
+	w.ask(core.GraphQLRequest{Query: `{analysis{aggregations(filters:{op:in,content:{fieldName:"studyId",value:"S1"}}){tags{buckets{key}} studyId{buckets{key}}}}}`})
+	asked := map[string]bool{}
+	for _, req := range w.engine.reqs {
+		for _, f := range req.Facets {
+			asked[f.Field.Path] = req.Filter != nil
+		}
+	}
+	if !asked["tags"] || asked["studyId"] || len(asked) != 2 {
+		t.Errorf("narrowed: %v", asked)
+	}
+}
+
+// TestAnswersAreBounded: an answer that becomes too large is not given whole, and says so.
+func TestAnswersAreBounded(t *testing.T) {
+	w := newWorld(t)
+	large := index.Bucket{Key: strings.Repeat("x", 33<<20), Count: 1}
+	w.engine.answer = facets(map[string]index.FacetResult{"studyId": {Buckets: []index.Bucket{large, large, large}}})
+	got := w.ask(core.GraphQLRequest{Query: `{analysis{aggregations{studyId{buckets{key}}}}}`})
+	if len(got.Body) > 1<<10 || !bytes.Contains(got.Body, []byte(`"buckets":null`)) || !bytes.Contains(got.Body, []byte("the answer is too large")) {
+		t.Errorf("%d bytes: %.300s", len(got.Body), got.Body)
 	}
 }
 

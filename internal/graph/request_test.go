@@ -153,6 +153,7 @@ func TestRefusals(t *testing.T) {
 		},
 		{"no interval", core.GraphQLRequest{Query: `{analysis{aggregations{count{histogram(interval:0){buckets{key}}}}}}`}, wrong("the argument interval is not above 0", input, at("1", "40", "analysis", "aggregations", "count", "histogram"))},
 		{"documents of unknown fields", core.GraphQLRequest{Query: `{analysis{aggregations{studyId{buckets{top_hits(_source:"file")}}}}}`}, wrong("the argument _source names an unknown field, did you mean files?", input, at("1", "49", "analysis", "aggregations", "studyId", "buckets"))},
+		{"too many documents", core.GraphQLRequest{Query: `{analysis{aggregations{studyId{buckets(max:1001){top_hits(size:10)}}}}}`}, wrong("the argument size times the argument max of buckets is more than 10000: give a smaller max", input, at("1", "59", "analysis", "aggregations", "studyId", "buckets"))},
 		{"no documents", core.GraphQLRequest{Query: `{analysis{aggregations{studyId{buckets{top_hits(size:0)}}}}}`}, wrong("the argument size is not between 1 and 100", input, at("1", "49", "analysis", "aggregations", "studyId", "buckets"))},
 		{"a filter of buckets", core.GraphQLRequest{Query: `{analysis{aggregations{studyId{bucket_count buckets{filter_by_term(filter:1)}}}}}`}, `{"errors":[{"message":"the filter is not valid: a filter is an object, not a number",
 			"locations":[{"line":1,"column":68}],"path":["analysis","aggregations","studyId","buckets"],"extensions":{"code":"BAD_USER_INPUT","violations":[{"pointer":"","keyword":"node","message":"a filter is an object, not a number"}]}}]}`},
@@ -160,7 +161,7 @@ func TestRefusals(t *testing.T) {
 		{"ranges without end", core.GraphQLRequest{Query: `{analysis{aggregations{count{range(ranges:[` + strings.Repeat("{},", 1001) + `]){buckets{key}}}}}}`}, wrong("the argument ranges has over 1000 ranges", input, at("1", "36", "analysis", "aggregations", "count", "range"))},
 		{"an unknown set", core.GraphQLRequest{Query: `{analysis{hits(filters:{op:in,content:{fieldName:"studyId",value:"set_id:x"}}){total}}}`}, `{"errors":[{"message":"there is no saved set x, or it is not yours, or it has expired",
 			"locations":[{"line":1,"column":11}],"path":["analysis","hits"],"extensions":{"code":"BAD_USER_INPUT","violations":[
-			{"pointer":"","keyword":"","message":"there is no saved set x, or it is not yours, or it has expired"}]}}]}`},
+			{"pointer":"/content/value","keyword":"","message":"there is no saved set x, or it is not yours, or it has expired"}]}}]}`},
 		{"a place behind that is none", hits(`searchAfter:[{}]`), wrong(`the argument searchAfter holds something else than values`, input, inHits)},
 		{"no network", core.GraphQLRequest{Query: `{network{nodes{hits}}}`}, wrong(`Cannot query field "network" on type "Root".`, validation, at("1", "2"))},
 		{"no buckets", core.GraphQLRequest{Query: `{analysis{aggregations{studyId{buckets(max:0){key}}}}}`}, wrong("the argument max is less than 1", input, at("1", "40", "analysis", "aggregations", "studyId", "buckets"))},

@@ -2,6 +2,7 @@ package search
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"tutti/internal/catalogue"
@@ -29,6 +30,10 @@ type Config struct {
 	// Identity gives the path of the keyword field of an alias that holds the id of each of its documents, which is cheaper to
 	// order by than the id itself; "" where there is none. Nil means none anywhere.
 	Identity func(alias string) string
+	// Logger gets what callers are not told of engines that fail; nil means nothing is logged.
+	Logger *slog.Logger
+	// Timeout bounds one Search; 30 s by default.
+	Timeout time.Duration
 	// Metrics may be nil.
 	Metrics *Metrics
 }
@@ -43,6 +48,12 @@ type Service struct {
 func New(engine Engine, cfg Config) *Service {
 	if cfg.Identity == nil {
 		cfg.Identity = func(string) string { return "" }
+	}
+	if cfg.Timeout == 0 {
+		cfg.Timeout = 30 * time.Second
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	return &Service{engine: engine, cfg: cfg}
 }
@@ -72,9 +83,17 @@ func (v *View) Search(ctx context.Context, kind Kind, reqs []index.SearchRequest
 		req.Filter = query.Both(v.granted, req.Filter)
 		narrowed[i] = req
 	}
+	within, cancel := context.WithTimeout(ctx, v.service.cfg.Timeout)
+	defer cancel()
 	start := time.Now()
-	results, err := v.service.engine.Search(ctx, v.alias(), narrowed)
-	v.service.cfg.Metrics.observe(v.model.Definition().ID, kind, time.Since(start))
+	results, err := v.service.engine.Search(within, v.alias(), narrowed)
+	v.ended(ctx, kind, time.Since(start), err)
+	if err != nil && within.Err() != nil && ctx.Err() == nil {
+		return nil, &core.Error{
+			Code: core.CodeUnavailable, Message: "the search took longer than " + v.service.cfg.Timeout.String(), Err: err,
+			Hint: "ask for less at once: fewer patterns, buckets or documents",
+		}
+	}
 	return results, err
 }
 
@@ -82,9 +101,24 @@ func (v *View) Search(ctx context.Context, kind Kind, reqs []index.SearchRequest
 func (v *View) Stream(ctx context.Context, kind Kind, req index.StreamRequest, each func([]index.Hit) error) error {
 	req.Filter = query.Both(v.granted, req.Filter)
 	start := time.Now()
-	err := v.service.engine.Stream(ctx, v.alias(), req, each)
-	v.service.cfg.Metrics.observe(v.model.Definition().ID, kind, time.Since(start))
+	var taken time.Duration // by who reads, which may be a slow client
+	err := v.service.engine.Stream(ctx, v.alias(), req, func(hits []index.Hit) error {
+		given := time.Now()
+		defer func() { taken += time.Since(given) }()
+		return each(hits)
+	})
+	v.ended(ctx, kind, time.Since(start)-taken, err)
 	return err
+}
+
+// ended notes a search that has ended. What fails for another reason than what was asked is the operator's to know.
+func (v *View) ended(ctx context.Context, kind Kind, took time.Duration, err error) {
+	id := v.model.Definition().ID
+	v.service.cfg.Metrics.observe(id, kind, took)
+	if code := core.CodeOf(err); err == nil || ctx.Err() != nil || code == core.CodeInvalid {
+		return
+	}
+	v.service.cfg.Logger.Warn("a search failed", "catalogue", id, "kind", string(kind), "err", err)
 }
 
 func (v *View) alias() string { return v.model.Definition().Index }

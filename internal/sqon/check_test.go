@@ -134,7 +134,7 @@ func TestCheckRefuses(t *testing.T) {
 				`/content/2/pivot|pivot|unknown pivot "file"`,
 			},
 		},
-		"no boolean":      {clauseOf("not-in", "done", `["yes",1,"TRUE"]`), []string{`/content/value/0|value|"yes" is neither true nor false`, `/content/value/1|value|"1" is neither true nor false`, `/content/value/2|value|"TRUE" is neither true nor false`}},
+		"no boolean":      {clauseOf("not-in", "done", `["yes",2,"TRUE"]`), []string{`/content/value/0|value|"yes" is neither true nor false`, `/content/value/1|value|"2" is neither true nor false`, `/content/value/2|value|"TRUE" is neither true nor false`}},
 		"pivot unknown":   {`{"op":"and","pivot":"file","content":[]}`, []string{`/pivot|pivot|unknown pivot "file", did you mean "files"?`}},
 		"pivot an object": {`{"op":"and","pivot":"donor","content":[]}`, []string{`/pivot|pivot|the pivot "donor" is not a nested path, it has the type object`}},
 		"pivot a field":   {`{"op":"and","content":[{"op":"in","pivot":"files.type","content":{"fieldName":"files.type","value":1}}]}`, []string{`/content/0/pivot|pivot|the pivot "files.type" is not a nested path, it has the type keyword`}},

@@ -59,7 +59,7 @@ func (c class) holds(v Value) bool {
 	case dateClass:
 		return v.isDate()
 	case booleanClass:
-		return v.Kind != Number && (v.Text == "true" || v.Text == "false")
+		return v.Text == "true" || v.Text == "false" || v.Text == "1" || v.Text == "0"
 	case addressClass:
 		address, err := netip.ParseAddr(v.Text)
 		return err == nil && address.Zone() == ""

@@ -42,7 +42,7 @@ const (
 //     round it to what they can hold, as they do with what a document holds. One that the type has no room for, out of the
 //     range of an integer or with a fraction that is not zero, is no fault: it equals no value. In a range it counts as it is;
 //   - a date is that of Value.Date, and equals each instant that it covers;
-//   - a boolean is "true" or "false";
+//   - a boolean is "true" or "false", or 1 or 0, which are the keys of its buckets;
 //   - an ip is a single address, never a network, and is meant by its bits; an IPv4 address is also its IPv6-mapped form.
 //
 // Those types have no patterns in In, NotIn, SomeNotIn and All. On any other type Text is itself.

@@ -3,7 +3,9 @@ package elastic
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 
 	"tutti/internal/core"
 	"tutti/internal/index"
@@ -312,7 +314,9 @@ func appendNumberRanges(dst []byte, f query.Field, ranges []index.NumberRange) [
 	return l.dst
 }
 
-// appendSource appends the _source member of a search that says which part of documents is wanted, behind other members.
+// appendSource appends the _source member of a search that says which part of documents is wanted, behind other members. What
+// is asked for is whole members of the document: of a part of an object the cluster leaves out empty lists, and elements without
+// the part, so that others would stand in their places.
 func appendSource(dst []byte, s index.Source) []byte {
 	switch {
 	case s.None || s.Paths != nil && len(s.Paths) == 0:
@@ -321,6 +325,18 @@ func appendSource(dst []byte, s index.Source) []byte {
 		return dst
 	default:
 		dst = append(dst, `,"_source":{"includes":`...)
-		return append(appendStrings(dst, s.Paths), '}')
+		return append(appendStrings(dst, topMembers(s.Paths)), '}')
 	}
+}
+
+// topMembers gives the members of documents that paths are in, in their order.
+func topMembers(paths []string) []string {
+	var members []string
+	for _, path := range paths {
+		member, _, _ := strings.Cut(path, ".")
+		if !slices.Contains(members, member) {
+			members = append(members, member)
+		}
+	}
+	return members
 }

@@ -182,6 +182,17 @@ func TestPartsOfSources(t *testing.T) {
 		hit := fmt.Sprintf(`{"_id":"1","_source":{"k":%q}}`, strings.Repeat("x", bytes))
 		return answer{200, fmt.Sprintf(`{"timed_out":false,"_shards":{"failed":0},"hits":{"hits":[%s]}}`, strings.TrimSuffix(strings.Repeat(hit+",", count), ","))}
 	}
+	t.Run("whole members alone", func(t *testing.T) {
+		x, s := play(t, hits(20_000, 1), hits(10, 1))
+		for _, source := range []index.Source{{}, {Paths: []string{"files.name", "k", "files.parts.n", "a.b"}}} {
+			if _, err := x.Search(t.Context(), "a", []index.SearchRequest{{Hits: &index.HitsRequest{Size: 1, Source: source}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if want := `"_source":{"includes":["files","k","a"]}`; !strings.Contains(s.asked[1], want) {
+			t.Errorf("asked %s", s.asked[1])
+		}
+	})
 	for _, c := range []struct {
 		name    string
 		answers []answer

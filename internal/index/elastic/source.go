@@ -10,8 +10,9 @@ const (
 	// wholeBytes is how large documents may be on the average to be asked for whole where a part is wanted: the cluster reads
 	// and writes each source anew to leave out the rest, which costs it more than sending it.
 	wholeBytes = 16 << 10
-	// unknownMost is how many documents of an unknown size are asked for whole.
+	// unknownMost is how many documents of an unknown size are asked for whole, wholeMost how much is in all.
 	unknownMost = 200
+	wholeMost   = 32 << 20
 )
 
 // weight is what the documents of an alias weigh, by those that were read last; 0 before any was.
@@ -20,7 +21,8 @@ type weight struct{ bytes atomic.Int64 }
 // cheapest gives what of size documents the cluster is asked for where source is wanted.
 func (w *weight) cheapest(source index.Source, size int) index.Source {
 	mean := w.bytes.Load()
-	if source.None || len(source.Paths) == 0 || mean > wholeBytes || mean == 0 && size > unknownMost {
+	if source.None || len(source.Paths) == 0 || mean > wholeBytes || mean == 0 && size > unknownMost ||
+		mean*int64(size) > wholeMost {
 		return source
 	}
 	return index.Source{}

@@ -2,6 +2,8 @@ package embedded
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
 	"go.etcd.io/bbolt"
 
@@ -36,8 +38,9 @@ func (x *Index) Search(ctx context.Context, name string, reqs []index.SearchRequ
 			return err
 		}
 		out = results(answers)
+		from := sources{rows: rows}
 		for i := range answers {
-			if err := fill(rows, &answers[i], &reqs[i]); err != nil {
+			if err := from.fill(&answers[i], &reqs[i]); err != nil {
 				return err
 			}
 		}
@@ -126,10 +129,19 @@ func (x *Index) fit(ctx context.Context, a *alias, read func(s *snapshot, rows *
 	return nil
 }
 
+// maxSources bounds the bytes of the documents that one Search gives.
+const maxSources = 128 << 20
+
+// sources gives hits their documents, no more than maxSources in all.
+type sources struct {
+	rows  *bbolt.Bucket
+	bytes int
+}
+
 // fill gives the hits of an answer their sources.
-func fill(rows *bbolt.Bucket, answer *evaluate.Answer, req *index.SearchRequest) error {
+func (s *sources) fill(answer *evaluate.Answer, req *index.SearchRequest) error {
 	if req.Hits != nil && !req.Hits.Source.None {
-		if _, err := fillHits(rows, nil, answer.Places, answer.Hits); err != nil {
+		if err := s.hits(answer.Places, answer.Hits); err != nil {
 			return err
 		}
 	}
@@ -139,13 +151,33 @@ func fill(rows *bbolt.Bucket, answer *evaluate.Answer, req *index.SearchRequest)
 			continue
 		}
 		for j, places := range answer.TopPlaces[i] {
-			if _, err := fillHits(rows, nil, places, answer.Facets[i].Buckets[j].TopHits); err != nil {
+			if err := s.hits(places, answer.Facets[i].Buckets[j].TopHits); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
 }
+
+func (s *sources) hits(places []evaluate.Place, hits []index.Hit) error {
+	for part := range slices.Chunk(places, streamPart) {
+		buf, err := fillHits(s.rows, nil, part, hits)
+		if err != nil {
+			return err
+		}
+		hits = hits[len(part):]
+		if s.bytes += len(buf); s.bytes > maxSources {
+			return &core.Error{
+				Code: core.CodeInvalid, Message: fmt.Sprintf("the documents that are asked for have more than %d MB together", maxSources>>20),
+				Hint: "ask for fewer of them at once",
+			}
+		}
+	}
+	return nil
+}
+
+// streamPart is how many documents are read before it is asked how large they are.
+const streamPart = 256
 
 // fillHits gives hits the sources of their places, in bytes that are appended to buf.
 func fillHits(rows *bbolt.Bucket, buf []byte, places []evaluate.Place, hits []index.Hit) ([]byte, error) {

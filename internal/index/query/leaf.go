@@ -60,6 +60,12 @@ func (s subject) term(text string) (string, bool) {
 		address, err := netip.ParseAddr(text)
 		return address.Unmap().WithZone("").String(), err == nil
 	case booleanFamily:
+		switch text {
+		case "1":
+			text = "true"
+		case "0":
+			text = "false"
+		}
 		return text, text == "true" || text == "false"
 	case integerFamily, unsignedFamily:
 		return s.integerTerm(text)

@@ -61,7 +61,7 @@ func (l *lowering) node(n *sqon.Node, scope string) *Node {
 	}
 	path, ok := l.fields.NestedPath(n.Pivot)
 	if !ok {
-		return l.refuse(n, n.Pivot+" is no nested field")
+		return l.refuse(n.Pointer+"/pivot", n.Pivot+" is no nested field")
 	}
 	return some(scope, path, l.body(n, path))
 }
@@ -146,13 +146,13 @@ func (l *lowering) members(n *sqon.Node, id string) []sqon.Value {
 		return nil
 	}
 	if l.sets == nil {
-		l.refuse(n, "sets cannot be used here")
+		l.refuse(n.Pointer+valuePlace, "sets cannot be used here")
 		return nil
 	}
 	ids, err := l.sets(l.ctx, id)
 	switch {
 	case core.CodeOf(err) == core.CodeNotFound:
-		l.refuse(n, core.MessageOf(err))
+		l.refuse(n.Pointer+valuePlace, core.MessageOf(err))
 		return nil
 	case err != nil:
 		l.err = err
@@ -165,12 +165,15 @@ func (l *lowering) members(n *sqon.Node, id string) []sqon.Value {
 	return values
 }
 
+// valuePlace is where the value of a clause is below it.
+const valuePlace = "/content/value"
+
 // refuse notes what cannot be asked, and gives the node in its place.
-func (l *lowering) refuse(n *sqon.Node, message string) *Node {
+func (l *lowering) refuse(pointer, message string) *Node {
 	if l.err == nil {
 		l.err = &core.Error{
 			Code: core.CodeInvalid, Message: message,
-			Violations: []core.Violation{{Pointer: n.Pointer, Message: message}},
+			Violations: []core.Violation{{Pointer: pointer, Message: message}},
 		}
 	}
 	return &Node{Op: Nothing}

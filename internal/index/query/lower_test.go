@@ -64,6 +64,7 @@ func TestLower(t *testing.T) {
 		{"integers", `{"op":"in","content":{"fieldName":"age","value":["007",7.0,"0.7e1","+8","7.5",99999999999]}}`, "age['7' '8']"},
 		{"fractions are rounded", `{"op":"in","content":{"fieldName":"weight","value":[0.1,"1e300",-0.0]}}`, "weight['0' '0.10000000149011612']"},
 		{"booleans", `{"op":"in","content":{"fieldName":"ok","value":[true,"false"]}}`, "ok['false' 'true']"},
+		{"keys of booleans' buckets", `{"op":"in","content":{"fieldName":"ok","value":["1",0]}}`, "ok['false' 'true']"},
 		{"a pattern of booleans", `{"op":"wildcard","content":{"fieldNames":["ok"],"value":"T*"}}`, "ok['true']"},
 		{"addresses", `{"op":"in","content":{"fieldName":"address","value":["::ffff:10.0.0.1","2001:DB8::1"]}}`, "address['10.0.0.1' '2001:db8::1']"},
 		{"a pattern of addresses", `{"op":"wildcard","content":{"fieldNames":["address"],"value":"10.*"}}`, "address~['10.*']"},
@@ -116,7 +117,7 @@ func TestLowerRefuses(t *testing.T) {
 	t.Run("a set that is unknown", func(t *testing.T) {
 		_, err := query.Lower(t.Context(), parsed(t, in("set_id:yours")), world{}, someSets)
 		e, ok := errors.AsType[*core.Error](err)
-		if !ok || e.Code != core.CodeInvalid || e.Message != "there is no saved set yours" || len(e.Violations) != 1 || e.Violations[0].Pointer != "/content/0" {
+		if !ok || e.Code != core.CodeInvalid || e.Message != "there is no saved set yours" || len(e.Violations) != 1 || e.Violations[0].Pointer != "/content/0/content/value" {
 			t.Errorf("got %#v", err)
 		}
 	})

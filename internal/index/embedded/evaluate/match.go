@@ -67,9 +67,13 @@ func matched(ctx context.Context, column *segment.Column, c *clause) []uint32 {
 	if len(c.matchers) == 1 && !column.Numeric() {
 		from, to = beginning(column, c.matchers[0].prefix)
 	}
+	tried := 0
 	for ordinal := from; ordinal < to; ordinal++ {
-		if ordinal%batchSize == 0 && ctx.Err() != nil {
-			break
+		if tried += len(c.matchers); tried >= batchSize {
+			tried = 0
+			if ctx.Err() != nil {
+				break
+			}
 		}
 		var text []byte
 		if column.Numeric() {
