@@ -52,8 +52,10 @@ const (
 const emptyOfArranger = "--"
 
 // plainMembers are what params of this server's own form may have.
-var plainMembers = [...]string{
-	"format", "fileType", "type", "filters", "sqon", "columns", "sort", "fileName", "header", "bom", "maxRows", "valueWhenEmpty", "uniqueBy",
+func plainMembers() []string {
+	return []string{
+		"format", "fileType", "type", "filters", "sqon", "columns", "sort", "fileName", "header", "bom", "maxRows", "valueWhenEmpty", "uniqueBy",
+	}
 }
 
 // parseOrder reads params: {files:[…]} as Arranger's clients send them, or one file in this server's own form. accept is the media
@@ -67,7 +69,7 @@ func parseOrder(raw json.RawMessage, accept string, cfg Config) (*order, error) 
 	accepted, archive := acceptedFormat(accept)
 	p := orderParser{format: accepted, maxColumns: cfg.MaxColumns}
 	if whole.raw("files") == nil {
-		if err := whole.only(plainMembers[:]); err != nil {
+		if err := whole.only(plainMembers()); err != nil {
 			return nil, err
 		}
 		f, err := p.file(whole)
