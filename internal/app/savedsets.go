@@ -74,6 +74,7 @@ type collector struct {
 	reader  *extract.Reader // nil for the ids of the documents
 	seen    map[string]struct{}
 	members []string
+	bytes   int
 	text    []byte
 }
 
@@ -116,6 +117,10 @@ func (c *collector) take() error {
 	member := string(c.text)
 	c.seen[member] = struct{}{}
 	c.members = append(c.members, member)
+	c.bytes += len(member)
+	if err := c.sets.TooLarge(c.bytes); err != nil {
+		return err
+	}
 	return c.sets.TooMany(int64(len(c.members)))
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -28,6 +29,8 @@ type setEngine struct {
 	total   int64
 	streams []index.StreamRequest
 	counts  []index.SearchRequest
+	// given counts the documents that were streamed.
+	given int
 }
 
 func (e *setEngine) Search(_ context.Context, _ string, reqs []index.SearchRequest) ([]index.SearchResult, error) {
@@ -38,6 +41,7 @@ func (e *setEngine) Search(_ context.Context, _ string, reqs []index.SearchReque
 func (e *setEngine) Stream(_ context.Context, _ string, req index.StreamRequest, each func([]index.Hit) error) error {
 	e.streams = append(e.streams, req)
 	for i := range e.hits {
+		e.given++
 		if err := each(e.hits[i : i+1]); err != nil {
 			return err
 		}
@@ -182,6 +186,13 @@ func TestSavedSetIsRefused(t *testing.T) {
 		w := newSetWorld(t, sets.Config{MaxMembers: 1})
 		_, err := w.Save(t.Context(), w.as("key:1"), graph.SetRequest{Path: "name", Field: query.Field{Path: "name", Type: "text"}})
 		wantFault(t, err, core.CodeInvalid, "the set would have 2 members, and a set has 1 at most")
+	})
+	t.Run("for too large values", func(t *testing.T) {
+		w := newSetWorld(t, sets.Config{MaxBytes: 1})
+		_, err := w.Save(t.Context(), w.as("key:1"), graph.SetRequest{Path: "name", Field: query.Field{Path: "name", Type: "text"}})
+		if core.CodeOf(err) != core.CodeInvalid || !strings.HasSuffix(core.MessageOf(err), "bytes, and those of a set are 1 at most") || w.engine.given == len(w.engine.hits) {
+			t.Errorf("%v after %d pages", err, w.engine.given)
+		}
 	})
 	t.Run("for a field that no document has", func(t *testing.T) {
 		w := newSetWorld(t, sets.Config{})

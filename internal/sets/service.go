@@ -81,6 +81,16 @@ func (s *Service) TooMany(count int64) error {
 	}
 }
 
+// TooLarge is the error of saving members of size bytes in all, CodeInvalid; nil when a set may have so many.
+func (s *Service) TooLarge(size int) error {
+	if size <= s.cfg.MaxBytes {
+		return nil
+	}
+	return core.NewError(core.CodeInvalid, fmt.Sprintf(
+		"the members of the set are %d bytes, and those of a set are %d at most", size, s.cfg.MaxBytes,
+	))
+}
+
 // Save keeps a new set of the members, which are distinct, in their order, and gives it: of set it takes Owner, Catalogue, Type,
 // Path, UserID and SQON. It is durable, and seen by every other method, when Save returns. CodeForbidden where MayOwn gives it,
 // CodeInvalid for too many members, CodeConflict when the owner has too many sets.
@@ -91,10 +101,8 @@ func (s *Service) Save(ctx context.Context, set core.SavedSet, members []string)
 	if err := s.TooMany(int64(len(members))); err != nil {
 		return core.SavedSet{}, err
 	}
-	if size := sizeOf(members); size > s.cfg.MaxBytes {
-		return core.SavedSet{}, core.NewError(core.CodeInvalid, fmt.Sprintf(
-			"the members of the set are %d bytes, and those of a set are %d at most", size, s.cfg.MaxBytes,
-		))
+	if err := s.TooLarge(sizeOf(members)); err != nil {
+		return core.SavedSet{}, err
 	}
 	id, err := uuid.NewRandom()
 	if err != nil {
