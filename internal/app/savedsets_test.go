@@ -189,6 +189,7 @@ func TestSavedSetIsRefused(t *testing.T) {
 	})
 	t.Run("for too large values", func(t *testing.T) {
 		w := newSetWorld(t, sets.Config{MaxBytes: 1})
+		w.engine.hits = append(w.engine.hits, index.Hit{ID: "last", Source: []byte(`{"name":"x"}`)})
 		_, err := w.Save(t.Context(), w.as("key:1"), graph.SetRequest{Path: "name", Field: query.Field{Path: "name", Type: "text"}})
 		if core.CodeOf(err) != core.CodeInvalid || !strings.HasSuffix(core.MessageOf(err), "bytes, and those of a set are 1 at most") || w.engine.given == len(w.engine.hits) {
 			t.Errorf("%v after %d pages", err, w.engine.given)
