@@ -51,11 +51,14 @@ func (s subject) onDates(values []sqon.Value) *Node {
 	return either(members...)
 }
 
+// maxText is how long a text may be that is found as a whole, in bytes: engines keep no longer ones, and refuse to look for them.
+const maxText = 32_766
+
 // term gives the text by which a value of the field's type is asked for, false when the type has no such value.
 func (s subject) term(text string) (string, bool) {
 	switch familyOf(s.field.Type) {
 	case textFamily, analyzedFamily:
-		return text, true
+		return text, len(text) <= maxText
 	case addressFamily:
 		address, err := netip.ParseAddr(text)
 		return address.Unmap().WithZone("").String(), err == nil
@@ -91,15 +94,6 @@ func (s subject) integerTerm(text string) (string, bool) {
 	}
 	key, ok := Key(s.field, text)
 	return Text(s.field, key), ok
-}
-
-// matching lowers a wildcard, at the row of the field.
-func (s subject) matching(values []sqon.Value) *Node {
-	patterns := make([]sqon.Pattern, len(values))
-	for i, v := range values {
-		patterns[i] = v.Pattern()
-	}
-	return s.like(patterns, true)
 }
 
 // like lowers the question whether a value matches a pattern, at the row of the field.

@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -90,7 +91,7 @@ func (l *lowering) clause(n *sqon.Node, scope string) *Node {
 		members := make([]*Node, 0, len(n.Fields))
 		for _, name := range n.Fields {
 			s := l.subject(name)
-			members = append(members, some(scope, s.row, s.matching(n.Values)))
+			members = append(members, some(scope, s.row, s.like(l.short(n, patternsOf(n.Values)), true)))
 		}
 		return either(members...)
 	}
@@ -133,7 +134,7 @@ func (l *lowering) in(n *sqon.Node, s subject, scope string, values []sqon.Value
 			texts = append(texts, sqon.Value{Kind: v.Kind, Text: term.Text})
 		}
 	}
-	found := some(scope, s.row, either(s.equal(texts), s.like(patterns, false)))
+	found := some(scope, s.row, either(s.equal(texts), s.like(l.short(n, patterns), false)))
 	if !missing {
 		return found
 	}
@@ -167,6 +168,28 @@ func (l *lowering) members(n *sqon.Node, id string) []sqon.Value {
 
 // valuePlace is where the value of a clause is below it.
 const valuePlace = "/content/value"
+
+// maxPattern is how long a pattern may be, in bytes: what is longer costs engines too much.
+const maxPattern = 1000
+
+// short gives patterns, none of which is too long.
+func (l *lowering) short(n *sqon.Node, patterns []sqon.Pattern) []sqon.Pattern {
+	for _, p := range patterns {
+		if len(p) > maxPattern {
+			l.refuse(n.Pointer+valuePlace, fmt.Sprintf("a pattern has %d bytes, more than %d", len(p), maxPattern))
+			return nil
+		}
+	}
+	return patterns
+}
+
+func patternsOf(values []sqon.Value) []sqon.Pattern {
+	patterns := make([]sqon.Pattern, len(values))
+	for i, v := range values {
+		patterns[i] = v.Pattern()
+	}
+	return patterns
+}
 
 // refuse notes what cannot be asked, and gives the node in its place.
 func (l *lowering) refuse(pointer, message string) *Node {

@@ -3,6 +3,7 @@ package query_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"tutti/internal/core"
@@ -44,6 +45,7 @@ func TestLower(t *testing.T) {
 		{"an alias is its target", `{"op":"in","content":{"fieldName":"study","value":"a"}}`, "studyId['a']"},
 		{"an escape is itself", `{"op":"in","content":{"fieldName":"studyId","value":"A\\*02"}}`, "studyId['A*02']"},
 		{"a pattern", `{"op":"in","content":{"fieldName":"studyId","value":["A*","b"]}}`, "or(studyId['b'], studyId['A*'])"},
+		{"a text that no engine keeps", `{"op":"in","content":{"fieldName":"studyId","value":["` + strings.Repeat("x", 32_767) + `","b"]}}`, "studyId['b']"},
 		{"not-in", `{"op":"not-in","content":{"fieldName":"studyId","value":"a"}}`, "not(studyId['a'])"},
 		{"missing", `{"op":"in","content":{"fieldName":"studyId","value":"__missing__"}}`, "not(studyId?)"},
 		{"not missing", `{"op":"not-in","content":{"fieldName":"studyId","value":"__missing__"}}`, "studyId?"},
@@ -124,6 +126,18 @@ func TestLowerRefuses(t *testing.T) {
 	t.Run("a store that does not answer", func(t *testing.T) {
 		if _, err := query.Lower(t.Context(), parsed(t, in("set_id:slow")), world{}, someSets); core.CodeOf(err) != core.CodeUnavailable {
 			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("a pattern that is too long", func(t *testing.T) {
+		for _, filter := range []string{
+			in(strings.Repeat("*a", 501)), `{"op":"or","content":[{"op":"wildcard","content":{"fieldNames":["ok","studyId"],"value":"` + strings.Repeat("x", 999) + `"}}]}`,
+		} {
+			_, err := query.Lower(t.Context(), parsed(t, filter), world{}, nil)
+			e, ok := errors.AsType[*core.Error](err)
+			if !ok || e.Code != core.CodeInvalid || !strings.HasSuffix(e.Message, "bytes, more than 1000") || len(e.Violations) != 1 ||
+				!strings.HasSuffix(e.Violations[0].Pointer, "/content/value") {
+				t.Errorf("got %#v", err)
+			}
 		}
 	})
 	t.Run("no sets at all", func(t *testing.T) {
