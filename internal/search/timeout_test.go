@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/search"
@@ -17,6 +19,28 @@ type slowEngine struct{ engine }
 func (*slowEngine) Search(ctx context.Context, _ string, _ []index.SearchRequest) ([]index.SearchResult, error) {
 	<-ctx.Done()
 	return nil, core.WrapError(core.CodeUnavailable, "the search was ended before it had an answer", ctx.Err())
+}
+
+// TestSlowReadersAreNotMeasured: what a stream's reader takes is not the index's time.
+func TestSlowReadersAreNotMeasured(t *testing.T) {
+	m, reg := model(t, base, ""), prometheus.NewRegistry()
+	synctest.Test(t, func(t *testing.T) {
+		view := search.New(&engine{}, search.Config{Metrics: search.NewMetrics(reg)}).View(m, core.Principal{})
+		err := view.Stream(t.Context(), search.KindDownload, index.StreamRequest{}, func([]index.Hit) error {
+			time.Sleep(time.Minute) // as a client that reads slowly
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	families, err := reg.Gather()
+	if err != nil || len(families) != 1 {
+		t.Fatal(families, err)
+	}
+	if h := families[0].GetMetric()[0].GetHistogram(); h.GetSampleCount() != 1 || h.GetSampleSum() != 0 {
+		t.Errorf("measured %v", h)
+	}
 }
 
 // TestSearchesEnd: one that takes too long is given up, and whoever gives up first is told of.

@@ -201,6 +201,7 @@ func TestPartsOfSources(t *testing.T) {
 	}{
 		{"small ones", []answer{hits(100, 2), hits(100, 2)}, []int{10, 10_000}, []bool{false, false}},
 		{"large ones", []answer{hits(20_000, 2), hits(10, 1), hits(10, 1)}, []int{10, 10, 1}, []bool{false, true, true}},
+		{"many that are large together", []answer{hits(10_000, 1), hits(10, 1), hits(10, 1)}, []int{1, 10_000, 1_000}, []bool{false, true, false}},
 		{"many of an unknown size", []answer{hits(10, 2), hits(10, 1), hits(10, 1)}, []int{201, 200, 10_000}, []bool{true, false, false}},
 		{"ones that become small", []answer{hits(20_000, 1), hits(10, 1), hits(10, 1), hits(10, 1)}, []int{1, 0, 0, 1}, []bool{false, false, false, false}},
 	} {
