@@ -205,7 +205,7 @@ func (b *broker) take(s sourcePort, most int) (got []*delivery, next time.Time, 
 		}
 	}
 	slices.SortFunc(ready, func(x, y *entry) int { return cmp.Compare(x.seq, y.seq) })
-	if s.p.crashed() || s.p.cut.Load() != nil {
+	if s.p.crashed() || s.p.full.Load() || s.p.cut.Load() != nil {
 		return nil, next, b.changed
 	}
 	if b.shuffle != nil {

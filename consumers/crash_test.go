@@ -184,9 +184,15 @@ func TestPageInTwoHands(t *testing.T) {
 		w.broker.ackWait = 3 * time.Second
 		w.upstream.fill("A", 150)
 		var first *process
+		w.onPublish = func(r core.Request) error {
+			if r.Scope == core.ScopePage {
+				first.full.Store(true) // the page has been in nobody's hand
+			}
+			return nil
+		}
 		w.afterPublish = func(r core.Request) {
 			if r.Scope == core.ScopePage {
-				w.afterPublish = nil
+				w.onPublish, w.afterPublish = nil, nil
 				first.crash()
 			}
 		}
@@ -194,19 +200,24 @@ func TestPageInTwoHands(t *testing.T) {
 		id := w.run("A", false)
 		<-first.gone
 		_ = first.stop(t, 0)
+		second, third := w.make(-1), w.make(-1)
 		var hands atomic.Int64
 		both := make(chan struct{})
 		w.upstream.onPage = func(_ context.Context, c pageCall) error {
 			if c.offset == 0 {
-				if hands.Add(1) == 2 {
+				switch hands.Add(1) {
+				case 1: // what comes again is not for the one that has it in hand
+					second.full.Store(true)
+					third.c.Start()
+				case 2:
+					second.full.Store(false)
 					close(both)
 				}
 				<-both
 			}
 			return nil
 		}
-		w.boot(-1)
-		w.boot(-1)
+		second.c.Start()
 		job := w.job(id)
 		w.ended(job, core.JobSucceeded, "")
 		w.verify()

@@ -25,6 +25,8 @@ type process struct {
 	steps atomic.Int64
 	// cut, when set, keeps the queue from the process: what it sends there waits until the channel is closed.
 	cut atomic.Pointer[chan struct{}]
+	// full, when set, keeps messages from the process, as if it had all in hand that it may have.
+	full atomic.Bool
 }
 
 // crash ends the process at once: a step that it has begun has either happened or never will.
