@@ -60,6 +60,7 @@ fuzz: ## each parser of what comes from outside, some 30 s long (FUZZ=10: ten ti
 	go test -run '^$$' -fuzz '^FuzzExecute$$' -fuzztime $$((40000*$(FUZZ)))x ./internal/graph
 	go test -run '^$$' -fuzz '^FuzzParams$$' -fuzztime $$((50000*$(FUZZ)))x ./internal/download
 	go test -run '^$$' -fuzz '^FuzzRows$$' -fuzztime $$((150000*$(FUZZ)))x ./internal/download/extract
+	go test -run '^$$' -fuzz '^FuzzValue$$' -fuzztime $$((200000*$(FUZZ)))x ./internal/rawjson
 	go test -run '^$$' -fuzz '^FuzzScannerPage$$' -fuzztime $$((500000*$(FUZZ)))x ./internal/upstream
 	go test -run '^$$' -fuzz '^FuzzValidate$$' -fuzztime $$((13000*$(FUZZ)))x -fuzzminimizetime 5x ./schemas
 	go test -run '^$$' -fuzz '^FuzzJSONPath$$' -fuzztime $$((350000*$(FUZZ)))x ./schemas

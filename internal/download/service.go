@@ -21,6 +21,10 @@ const (
 	DefaultMaxConcurrent = 16
 	// DefaultMaxSpoolBytes is how large a file in an archive is at most, compressed, unless Config says otherwise.
 	DefaultMaxSpoolBytes = 4 << 30
+	// DefaultMaxWait is how long a client may make a download wait unless Config says otherwise.
+	DefaultMaxWait = time.Minute
+	// DefaultMinRate is how many bytes a second it has to take beyond that unless Config says otherwise.
+	DefaultMinRate = 32 << 10
 	// retryAfter is when a download that was refused for others may be tried again.
 	retryAfter = 5 * time.Second
 )
@@ -48,14 +52,18 @@ type Config struct {
 	SpoolDir string
 	// MaxSpoolBytes bounds each of those files, in bytes. Default DefaultMaxSpoolBytes.
 	MaxSpoolBytes int64
+	// MaxWait is how long a client may make a download wait by taking it slowly, beyond what it would need at MinRate bytes a
+	// second for what it has taken; then the download is broken off. Defaults DefaultMaxWait and DefaultMinRate.
+	MaxWait time.Duration
+	MinRate int64
 	// Metrics may be nil.
 	Metrics *Metrics
-	// Now is the clock, which the files in an archive have their times from. Default time.Now.
+	// Now is the clock, which the files in an archive have their times from and waits are measured by. Default time.Now.
 	Now func() time.Time
 }
 
 func (c Config) validate() error {
-	if c.MaxFiles < 0 || c.MaxColumns < 0 || c.MaxConcurrent < 0 || c.MaxRows < 0 || c.MaxSpoolBytes < 0 {
+	if c.MaxFiles < 0 || c.MaxColumns < 0 || c.MaxConcurrent < 0 || c.MaxRows < 0 || c.MaxSpoolBytes < 0 || c.MaxWait < 0 || c.MinRate < 0 {
 		return core.NewError(core.CodeInvalid, "a bound of downloads must not be negative")
 	}
 	return nil
@@ -66,6 +74,8 @@ func (c Config) withDefaults() Config {
 	c.MaxColumns = cmp.Or(c.MaxColumns, DefaultMaxColumns)
 	c.MaxConcurrent = cmp.Or(c.MaxConcurrent, DefaultMaxConcurrent)
 	c.MaxSpoolBytes = cmp.Or(c.MaxSpoolBytes, DefaultMaxSpoolBytes)
+	c.MaxWait = cmp.Or(c.MaxWait, DefaultMaxWait)
+	c.MinRate = cmp.Or(c.MinRate, DefaultMinRate)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -95,7 +105,8 @@ func New(models Models, searches Searches, cfg Config) (*Service, error) {
 //
 // Errors before that: CodeNotFound when there is no such catalogue or it is not available, CodeForbidden when it offers no
 // downloads, CodeInvalid for params at fault, with pointers to it, CodeOverloaded when too many downloads are made, and those of
-// the index. After it, an error means that what was written is not the whole.
+// the index. After it, an error means that what was written is not the whole; CodeUnavailable also when the client takes it too
+// slowly (Config.MaxWait).
 func (s *Service) Download(ctx context.Context, catalogueID string, who core.Principal, r core.DownloadRequest, begin core.BeginDownload) error {
 	m := s.models.Model(catalogueID)
 	if m == nil {
@@ -105,7 +116,7 @@ func (s *Service) Download(ctx context.Context, catalogueID string, who core.Pri
 	o, err := s.download(ctx, m, who, r, func(head core.DownloadHead) (io.Writer, error) {
 		w, err := begin(head)
 		begun = err == nil
-		return w, err
+		return &patient{w: w, now: s.cfg.Now, grace: s.cfg.MaxWait, rate: s.cfg.MinRate}, err
 	})
 	s.cfg.Metrics.ended(labelOf(o), begun, err)
 	return err

@@ -14,7 +14,8 @@ type Spec struct {
 	Alias string
 	// Mapping is the content of the user's mapping file, used as it is: either the mapping itself
 	// ({"properties":…}) or a create-index body that holds it ({"settings":…,"mappings":…}). Nil means tutti's own
-	// strict mapping, which starts from Known. Known is ignored when Mapping is given.
+	// strict mapping, which starts from Known. When Mapping is given, nothing is taken from Known but the repositories that
+	// tutti adds to every document, and these only where Mapping has no field of that name.
 	Mapping json.RawMessage
 	// Known holds the fields that tutti's own mapping has from the start (mapping.Song, mapping.Repositories). An
 	// alias that exists keeps the type of a field that it has already; fields that it lacks are added. Nil for none.

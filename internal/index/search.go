@@ -30,6 +30,11 @@ type HitsRequest struct {
 	After []json.RawMessage
 	// Source is what of the documents is needed.
 	Source Source
+	// Read, where it is not nil, may be given each document where the engine has it: the object that begins at data[at], which
+	// is only valid until Read returns, and its ID. It gives what is kept in the place of the document, as Hit.Source with
+	// Hit.Read set, and where the document ends; nil where the document itself is wanted. It is called by one goroutine at a
+	// time, also for documents that the answer does not have in the end. For engines that have to look for that end anyway.
+	Read func(id string, data []byte, at int) (kept []byte, end int)
 }
 
 // MaxWindow is the highest From+Size of a HitsRequest: what lies behind is reached by After, or by Stream.
@@ -51,7 +56,8 @@ type Sort struct {
 	// Descending turns the order; what has no value stays where MissingFirst puts it.
 	Descending bool
 	// Mode says which of several values of a document counts: "min", "max", "sum", "avg", "median"; empty for min, and max
-	// when Descending. Texts have min and max alone. Values in nested elements count like those of the document.
+	// when Descending. Texts and unsigned integers have min and max alone, values in nested elements no median; else these
+	// count like those of the document.
 	Mode string
 	// MissingFirst puts documents without a value first, else they are last.
 	MissingFirst bool
@@ -60,9 +66,12 @@ type Sort struct {
 // Hit is one document of an answer.
 type Hit struct {
 	ID string
-	// Source is the JSON of the document, or at least of the part that was asked for; nil with Source.None.
+	// Source is the JSON of the document, or at least of the part that was asked for; nil with Source.None. Where Read is set
+	// it is what HitsRequest.Read made of that.
 	Source []byte
-	// Sort is the document's place in the order, one value for each key, for HitsRequest.After.
+	Read   bool
+	// Sort is the document's place in the order, one value for each key, for HitsRequest.After. A document without a value has
+	// null in every engine; all else is the engine's own.
 	Sort []json.RawMessage
 }
 
@@ -81,7 +90,7 @@ type Facet struct {
 	// Stats asks for statistics over the values, not the documents: each value counts as often as it stands.
 	Stats bool
 	// Histogram asks for the documents by interval of the field's values; dates are in milliseconds since 1970. 0 for none;
-	// else positive.
+	// else MinInterval at least.
 	Histogram float64
 	// Ranges ask for the documents with a value in each.
 	Ranges []NumberRange
@@ -91,15 +100,24 @@ type Facet struct {
 type Buckets struct {
 	// Max is how many are given, those of the most documents first, among equals by key; between 1 and MaxBuckets.
 	Max int
-	// TopHits asks for that many documents of each, 0 for none, in the order of their ids, with TopSource of them.
+	// TopHits asks for that many documents of each, 0 for none and at most MaxTopHits, in the order of their ids, with TopSource
+	// of them.
 	TopHits   int
 	TopSource Source
 	// Filters ask how many documents of each bucket match them, at the scope "".
 	Filters []*query.Node
 }
 
-// MaxBuckets is the highest Buckets.Max.
-const MaxBuckets = 300_000
+// Limits of a Facet.
+const (
+	// MaxBuckets is the highest Buckets.Max.
+	MaxBuckets = 300_000
+	// MaxTopHits is the highest Buckets.TopHits: what Elasticsearch gives by default (index.max_inner_result_window).
+	MaxTopHits = 100
+	// MinInterval is the lowest Facet.Histogram. It keeps the keys within what a double can hold: an infinite one of a date
+	// ends Elasticsearch's connection.
+	MinInterval = 1e-100
+)
 
 // NumberRange is the values v with From ≤ v < To; nil is no bound. Dates are in milliseconds since 1970.
 type NumberRange struct {

@@ -1,6 +1,10 @@
 package extract
 
-import "bytes"
+import (
+	"bytes"
+
+	"tutti/internal/rawjson"
+)
 
 // Row is one row of a document. It is valid until the function that got it returns.
 type Row struct {
@@ -31,7 +35,7 @@ func NewReader(p *Plan) *Reader {
 // Rows calls each with the rows of a document in their order: one, or those of the elements that make rows, which may be none.
 func (r *Reader) Rows(doc []byte, each func(*Row) error) error {
 	r.row.Doc = doc
-	return r.read(0, Span{0, len(doc)}, each)
+	return r.read(0, Span{End: len(doc)}, each)
 }
 
 // read finds what is wanted of an element of a level, and goes on with those in it.
@@ -46,7 +50,7 @@ func (r *Reader) read(depth int, element Span, each func(*Row) error) error {
 	}
 	r.list = false
 	s := scan{Reader: r, doc: r.row.Doc[:element.End], depth: depth}
-	s.value(skipSpace(s.doc, element.Start), l.root)
+	s.value(rawjson.Space(s.doc, element.Start), l.root)
 	if last {
 		return each(&r.row)
 	}
@@ -101,7 +105,7 @@ func (s *scan) array(i int, n *node) int {
 			if depth--; depth == 0 {
 				return i
 			}
-		case c == ',' || isSpace(c):
+		case c == ',' || rawjson.IsSpace(c):
 			i++
 		default:
 			end := s.item(i, n)
@@ -119,14 +123,14 @@ func (s *scan) item(i int, n *node) int {
 	object := s.doc[i] == '{'
 	if object && !n.rows && len(n.names) > 0 {
 		end := s.members(i, n)
-		s.found(n, Span{i, end})
+		s.found(n, Span{Start: i, End: end})
 		return end
 	}
-	end := skipValue(s.doc, i)
+	end := rawjson.Value(s.doc, i)
 	if object && n.rows {
-		s.elements[s.depth+1] = append(s.elements[s.depth+1], Span{i, end})
+		s.elements[s.depth+1] = append(s.elements[s.depth+1], Span{Start: i, End: end})
 	}
-	s.found(n, Span{i, end})
+	s.found(n, Span{Start: i, End: end})
 	return end
 }
 
@@ -144,36 +148,36 @@ func (s *scan) found(n *node, v Span) {
 // members reads the object that begins at i, and gives the place behind it.
 func (s *scan) members(i int, n *node) int {
 	for i++; ; {
-		i = skipSpace(s.doc, i)
+		i = rawjson.Space(s.doc, i)
 		if i >= len(s.doc) || s.doc[i] != '"' {
 			return min(i+1, len(s.doc)) // behind the object, or of no use any more
 		}
-		end := skipString(s.doc, i)
+		end, escaped := rawjson.String(s.doc, i)
 		if end-1 <= i {
 			return len(s.doc)
 		}
-		child := n.named(s.doc[i+1 : end-1])
-		if i = skipSpace(s.doc, end); i >= len(s.doc) || s.doc[i] != ':' {
+		child := n.named(s.doc[i+1:end-1], escaped)
+		if i = rawjson.Space(s.doc, end); i >= len(s.doc) || s.doc[i] != ':' {
 			return len(s.doc)
 		}
-		i = skipSpace(s.doc, i+1)
+		i = rawjson.Space(s.doc, i+1)
 		if child == nil {
-			end = skipValue(s.doc, i)
+			end = rawjson.Value(s.doc, i)
 		} else {
 			end = s.value(i, child)
 		}
 		if end == i {
 			return len(s.doc)
 		}
-		if i = skipSpace(s.doc, end); i < len(s.doc) && s.doc[i] == ',' {
+		if i = rawjson.Space(s.doc, end); i < len(s.doc) && s.doc[i] == ',' {
 			i++
 		}
 	}
 }
 
 // named gives the node of a member's name, which may hold dots: an object of that form is the same to engines.
-func (n *node) named(name []byte) *node {
-	if bytes.IndexByte(name, '\\') >= 0 {
+func (n *node) named(name []byte, escaped bool) *node {
+	if escaped {
 		name = []byte(decodedName(name))
 	}
 	child := n.child(name)

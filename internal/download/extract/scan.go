@@ -4,86 +4,12 @@ import (
 	"bytes"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"tutti/internal/rawjson"
 )
 
 // Span is where a value stands in a document.
-type Span struct{ Start, End int }
-
-// Of gives the value.
-func (s Span) Of(doc []byte) []byte { return doc[s.Start:s.End] }
-
-func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
-
-// skipSpace gives the next place from i on that is no white space.
-func skipSpace(b []byte, i int) int {
-	for i < len(b) && isSpace(b[i]) {
-		i++
-	}
-	return i
-}
-
-// skipString gives the place behind the string that begins at i.
-func skipString(b []byte, i int) int {
-	i++
-	for i < len(b) {
-		n := bytes.IndexByte(b[i:], '"')
-		if n < 0 {
-			return len(b)
-		}
-		escapes := 0
-		for j := i + n - 1; j >= i && b[j] == '\\'; j-- {
-			escapes++
-		}
-		i += n + 1
-		if escapes%2 == 0 {
-			return i
-		}
-	}
-	return len(b)
-}
-
-// skipScalar gives the place behind what is neither a string, an object nor an array.
-func skipScalar(b []byte, i int) int {
-	for i < len(b) && b[i] != ',' && b[i] != '}' && b[i] != ']' && b[i] > ' ' {
-		i++
-	}
-	return i
-}
-
-// skipContainer gives the place behind the object or array that begins at i.
-func skipContainer(b []byte, i int) int {
-	depth := 0
-	for i < len(b) {
-		switch b[i] {
-		case '"':
-			i = skipString(b, i)
-			continue
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		}
-		i++
-	}
-	return len(b)
-}
-
-// skipValue gives the place behind the value that begins at i.
-func skipValue(b []byte, i int) int {
-	if i >= len(b) {
-		return len(b)
-	}
-	switch b[i] {
-	case '"':
-		return skipString(b, i)
-	case '{', '[':
-		return skipContainer(b, i)
-	default:
-		return skipScalar(b, i)
-	}
-}
+type Span = rawjson.Span
 
 // decodedName gives a name with escapes.
 func decodedName(raw []byte) string { return string(appendUnescaped(nil, raw)) }
@@ -179,7 +105,7 @@ func AppendCompact(dst, raw []byte) []byte {
 		c := raw[i]
 		switch c {
 		case '"':
-			end := skipString(raw, i)
+			end, _ := rawjson.String(raw, i)
 			dst = append(dst, raw[i:end]...)
 			i = end
 			continue
@@ -188,7 +114,7 @@ func AppendCompact(dst, raw []byte) []byte {
 		case '}', ']':
 			depth--
 		}
-		if !isSpace(c) {
+		if !rawjson.IsSpace(c) {
 			dst = append(dst, c)
 		}
 		i++

@@ -7,25 +7,31 @@ import (
 	"tutti/internal/index"
 )
 
-// arenaBytes is how much an arena takes at a time, at most.
-const arenaBytes = 64 << 10
+// An arena takes twice as much each time, between these.
+const (
+	arenaLeast = 1 << 10
+	arenaMost  = 64 << 10
+)
 
 // arena keeps copies of many small parts of an answer whose own bytes go back to the pool.
 type arena struct {
 	free []byte
-	// hint is how much is needed in all, at most.
-	hint int
+	took int
 }
 
 func (a *arena) copy(b []byte) []byte {
 	if len(b) > len(a.free) {
-		a.free = make([]byte, max(len(b), min(a.hint, arenaBytes)))
+		a.took = min(max(2*a.took, arenaLeast), arenaMost)
+		a.free = make([]byte, max(len(b), a.took))
 	}
 	kept := a.free[:len(b):len(b)]
 	a.free = a.free[len(b):]
 	copy(kept, b)
 	return kept
 }
+
+// hitsAtOnce is for how many hits room is made before they are counted.
+const hitsAtOnce = 1000
 
 // searchAnswer is the answer to one search. All bytes are those of the reply.
 type searchAnswer struct {
@@ -113,12 +119,18 @@ type hitsReader struct {
 	keys int
 	// keep gives the bytes that a hit is to have for those of the reply.
 	keep func([]byte) []byte
+	// take, where it is not nil, reads documents where they stand (index.HitsRequest.Read).
+	take func(id string, data []byte, at int) (kept []byte, end int)
+	// most is how many hits there are at most, 0 where that is not known.
+	most int
+	// weight is how many bytes the documents had.
+	weight int64
 	// last is the place of the last hit, with whatever the cluster added to it, in the bytes of the reply.
 	last []byte
 }
 
 func (r *hitsReader) read(c *cursor) []index.Hit {
-	var hits []index.Hit
+	hits := make([]index.Hit, 0, min(r.most, hitsAtOnce))
 	c.array(func() {
 		var hit index.Hit
 		c.object(func(name []byte) {
@@ -126,7 +138,7 @@ func (r *hitsReader) read(c *cursor) []index.Hit {
 			case "_id":
 				hit.ID = c.str()
 			case "_source":
-				hit.Source = r.keep(c.raw())
+				r.document(c, &hit)
 			case "sort":
 				from := c.at
 				hit.Sort = readSort(c, r.keys, r.keep)
@@ -139,6 +151,20 @@ func (r *hitsReader) read(c *cursor) []index.Hit {
 		hits = append(hits, hit)
 	})
 	return hits
+}
+
+// document reads a hit's document at the cursor.
+func (r *hitsReader) document(c *cursor, hit *index.Hit) {
+	if c.peek() == '{' && r.take != nil && hit.ID != "" {
+		if kept, end := r.take(hit.ID, c.data, c.at); kept != nil && end > c.at && end <= len(c.data) {
+			r.weight += int64(end - c.at)
+			hit.Source, hit.Read, c.at = kept, true, end
+			return
+		}
+	}
+	raw := c.raw()
+	r.weight += int64(len(raw))
+	hit.Source = r.keep(raw)
 }
 
 func readSort(c *cursor, keys int, keep func([]byte) []byte) []json.RawMessage {

@@ -66,7 +66,7 @@ func (x *Index) apart(ctx context.Context, alias string, p *inquiry, s *search) 
 			continue
 		}
 		if only.facet.Buckets == nil {
-			return tooManyIntervals(only.facet)
+			return only.facet.TooManyIntervals()
 		}
 		only.more = true
 	}

@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -130,8 +129,7 @@ func (c *client) do(ctx context.Context, r request) (*reply, error) {
 		return nil, core.WrapError(core.CodeUnavailable, "the answer of the index was cut", unreached(err))
 	}
 	if n > maxReplyBytes {
-		return nil, core.WrapError(core.CodeUnavailable, "the answer of the index was cut",
-			errors.New("the answer is over the limit"))
+		return nil, core.WrapError(core.CodeUnavailable, "the answer of the index was cut", errOverLimit)
 	}
 	if res.StatusCode/100 != 2 {
 		return nil, refusal(res.StatusCode, res.Header, into.Bytes())

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"strconv"
+
+	"tutti/internal/rawjson"
 )
 
 // cursor reads the cluster's answers from front to back without decoding what is handed on as it is. A fault makes it bad, and
@@ -93,22 +95,16 @@ func (c *cursor) array(element func()) {
 
 // text reads a string and gives what stands between its quotes.
 func (c *cursor) text() []byte {
-	if !c.take('"') {
+	if c.peek() != '"' {
 		c.bad = true
 		return nil
 	}
-	from := c.at
-	for i := from; i < len(c.data); i++ {
-		switch c.data[i] {
-		case '"':
-			c.at = i + 1
-			return c.data[from:i]
-		case '\\':
-			i++
-		}
+	from := c.at + 1
+	if c.at, _ = rawjson.String(c.data, c.at); c.at <= from || c.data[c.at-1] != '"' {
+		c.at, c.bad = len(c.data), true
+		return nil
 	}
-	c.at, c.bad = len(c.data), true
-	return nil
+	return c.data[from : c.at-1]
 }
 
 // str reads a string and gives it decoded.
@@ -152,28 +148,12 @@ func (c *cursor) raw() []byte {
 	}
 }
 
-// container reads an object or an array, of which only where it ends is looked at.
+// container reads an object or an array, of which only where it ends is looked at. One that has no end is not told of here: what
+// is around it has none either.
 func (c *cursor) container() []byte {
-	data, depth := c.data[c.at:], 0
-	for i := 0; i < len(data); i++ {
-		switch b := data[i]; {
-		case b == '"':
-			for i++; i < len(data) && data[i] != '"'; i++ {
-				if data[i] == '\\' {
-					i++
-				}
-			}
-		case b|0x20 == '{': // or [
-			depth++
-		case b|0x20 == '}': // or ]
-			if depth--; depth == 0 {
-				c.at += i + 1
-				return data[:i+1]
-			}
-		}
-	}
-	c.at, c.bad = len(c.data), true
-	return nil
+	from := c.at
+	c.at = rawjson.Container(c.data, from)
+	return c.data[from:c.at]
 }
 
 // scalar reads a number, true, false or null.

@@ -3,6 +3,7 @@ package elastic
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"net/http"
 	"strconv"
@@ -128,10 +129,10 @@ func parts(raw json.RawMessage) (createBody, error) {
 func (x *Index) creation(spec index.Spec) (json.RawMessage, error) {
 	var body createBody
 	var err error
-	if spec.Mapping != nil {
-		body, err = parts(spec.Mapping)
-	} else {
+	if spec.Mapping == nil {
 		body.Mappings, err = initial(spec.Known)
+	} else if body, err = parts(spec.Mapping); err == nil {
+		body.Mappings, err = withOwn(body.Mappings, spec.Known)
 	}
 	if err != nil {
 		return nil, err
@@ -159,6 +160,39 @@ func initial(known *mapping.Field) (json.RawMessage, error) {
 		return nil, err
 	}
 	return tree.Render()
+}
+
+// withOwn gives a user's mapping with what tutti itself adds to documents, where it does not say what that is. All else stays as it
+// is written.
+func withOwn(raw json.RawMessage, known *mapping.Field) (json.RawMessage, error) {
+	tree, err := mapping.Parse(raw)
+	if err != nil {
+		return raw, nil // the cluster takes mappings that are not understood here, and tells what is wrong with others
+	}
+	own := mapping.MissingOwn(tree, known)
+	if own == nil {
+		return raw, nil
+	}
+	added, err := own.Render()
+	if err != nil {
+		return nil, err
+	}
+	var given map[string]json.RawMessage
+	var fields struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	for _, part := range []json.RawMessage{raw, added} { // the fields of both end up in one map
+		if err := errors.Join(json.Unmarshal(part, &fields), json.Unmarshal(raw, &given)); err != nil {
+			return nil, core.WrapError(core.CodeInvalid, "the mapping file is not understood", err)
+		}
+	}
+	if given["properties"], err = json.Marshal(fields.Properties); err == nil {
+		raw, err = json.Marshal(given)
+	}
+	if err != nil {
+		return nil, core.WrapError(core.CodeInvalid, "the mapping file is not understood", err)
+	}
+	return raw, nil
 }
 
 // flattenSettings writes settings into out under their full names, so that one written in another of its forms
@@ -216,6 +250,27 @@ func (x *Index) adaptTo(ctx context.Context, st *aliasState, spec index.Spec) er
 			Code: core.CodeConflict, Message: "the mapping file contradicts the mapping of " + spec.Alias,
 			Hint: "rebuild the repository's index, which makes a new one with the mapping file", Err: err,
 		}
+	}
+	if err != nil || spec.Known == nil {
+		return err
+	}
+	return x.adaptOwn(ctx, st, spec)
+}
+
+// adaptOwn adds what tutti itself adds to documents, where the index says nothing about it by now.
+func (x *Index) adaptOwn(ctx context.Context, st *aliasState, spec index.Spec) error {
+	raw, err := x.fetchMapping(ctx, spec.Alias)
+	if err != nil {
+		return err
+	}
+	tree, err := mapping.Parse(raw)
+	if err != nil {
+		return nil // the cluster takes mappings that are not understood here
+	}
+	err = x.add(ctx, st, spec.Alias, tree, mapping.MissingOwn(tree, spec.Known))
+	if typeOf(err) == typeIllegalArgument { // a document was faster, or the index has as many fields as it may
+		x.logger.Warn("the repositories of documents could not be added to the mapping", "index", spec.Alias, "err", err)
+		return nil
 	}
 	return err
 }

@@ -1,13 +1,11 @@
 package elastic
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
-	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/index/query"
 )
@@ -15,12 +13,8 @@ import (
 const (
 	// maxBuckets is how many values are asked for at once: the cluster gives 65,536 buckets in one answer (search.max_buckets).
 	maxBuckets = 65_000
-	// maxTopHits is how many documents of a bucket the cluster gives (index.max_inner_result_window).
-	maxTopHits = 100
 	// maxPrecision is the highest precision_threshold of the cluster.
 	maxPrecision = 40_000
-	// minInterval keeps the keys of a histogram within what a double can hold: an infinite one of a date ends the connection.
-	minInterval = 1e-100
 )
 
 // Names of aggregations in a body. The parts of a facet have a letter each, behind the facet's own name where they stand on
@@ -43,28 +37,6 @@ const (
 	namedTopHits = "h"
 	namedFilter  = "f"
 )
-
-// checkFacet refuses what the cluster cannot count.
-func checkFacet(f *index.Facet) error {
-	asks := f.Buckets != nil || f.Cardinality > 0 || f.Stats || f.Histogram != 0 || len(f.Ranges) > 0
-	if asks {
-		if err := refuseAnalyzed(f.Field); err != nil {
-			return err
-		}
-	}
-	if f.Histogram != 0 && (f.Histogram < minInterval || math.IsInf(f.Histogram, 0) || math.IsNaN(f.Histogram)) {
-		return core.NewError(core.CodeInvalid, "the interval of the histogram of "+f.Field.Path+" is not above 0, or too small")
-	}
-	if b := f.Buckets; b != nil {
-		if b.Max < 1 || b.Max > index.MaxBuckets {
-			return core.NewError(core.CodeInvalid, fmt.Sprintf("between 1 and %d buckets of %s can be given", index.MaxBuckets, f.Field.Path))
-		}
-		if b.TopHits < 0 || b.TopHits > maxTopHits {
-			return core.NewError(core.CodeInvalid, fmt.Sprintf("at most %d documents of each bucket of %s can be given", maxTopHits, f.Field.Path))
-		}
-	}
-	return nil
-}
 
 // measured tells whether values of a field have statistics.
 func measured(f query.Field) bool { return query.Keyed(f.Type) && f.Path != idPath }

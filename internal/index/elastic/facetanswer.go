@@ -3,12 +3,10 @@ package elastic
 import (
 	"bytes"
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
 
-	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/index/query"
 )
@@ -239,7 +237,7 @@ func (r *facetReader) histogram(c *cursor) {
 		r.into.Histogram, endless = filled(found, r.facet.Histogram)
 	}
 	if endless {
-		r.err = tooManyIntervals(r.facet)
+		r.err = r.facet.TooManyIntervals()
 	}
 }
 
@@ -259,11 +257,6 @@ func filled(found []index.Interval, width float64) ([]index.Interval, bool) {
 		all[at].Count += f.Count
 	}
 	return all, false
-}
-
-func tooManyIntervals(f *index.Facet) error {
-	return core.NewError(core.CodeInvalid, fmt.Sprintf("a histogram of %s with intervals of %s would have more than %d of them",
-		f.Field.Path, query.Literal(f.Histogram), index.MaxIntervals))
 }
 
 func (r *facetReader) ranges(c *cursor) {

@@ -37,6 +37,20 @@ const (
 	typeCircuitBreaking   = "circuit_breaking_exception"
 )
 
+// errOverLimit is behind the error of an answer that is longer than one may be.
+var errOverLimit = errors.New("the answer is over the limit of bytes")
+
+// overLimit tells whether err is that of an answer which was not read to its end because of its length.
+func overLimit(err error) bool { return errors.Is(err, errOverLimit) }
+
+// tooMuch is the error of an answer that is too long even by itself.
+func tooMuch(err error) error {
+	return &core.Error{
+		Code: core.CodeInvalid, Message: "a part of what is asked for is larger than the index can give at once",
+		Hint: "ask for ids alone, or for fewer values of a facet", Err: err,
+	}
+}
+
 // engineError is an error as the cluster writes it.
 type engineError struct {
 	Type     string       `json:"type"`

@@ -22,7 +22,7 @@ func checkSearch(reqs []index.SearchRequest) error {
 			}
 		}
 		for j := range reqs[i].Facets {
-			if err := checkFacet(&reqs[i].Facets[j]); err != nil {
+			if err := reqs[i].Facets[j].Check(); err != nil {
 				return err
 			}
 		}

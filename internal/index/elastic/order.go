@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/index/query"
 )
@@ -31,46 +30,66 @@ const (
 // of an alias with one shard is equal to another.
 type identity struct {
 	field string
+	// shards is how many the alias had, 0 when that is not known.
+	shards int
 	// until is when it is looked for anew, zero for never.
 	until time.Time
 }
 
-// identityOf gives the name of the field that stands for the ids of alias.
-func (x *Index) identityOf(ctx context.Context, alias string) (string, error) {
+// identityOf gives the field that stands for the ids of alias.
+func (x *Index) identityOf(ctx context.Context, alias string) (*identity, error) {
 	st := x.state(alias)
 	if known := st.identity.Load(); known != nil && (known.until.IsZero() || x.now().Before(known.until)) {
-		return known.field, nil
+		return known, nil
 	}
-	learned := &identity{field: seqNo, until: x.now().Add(identityKept)}
-	names, some, err := x.holdIDs(ctx, alias)
-	if err != nil || !some { // of an alias without documents nothing is learned
-		return seqNo, err
+	size := identitySample
+	found, err := x.holdIDs(ctx, alias, size)
+	for ; overLimit(err) && size > 1; found, err = x.holdIDs(ctx, alias, size) {
+		size /= 2
 	}
-	if len(names) > 0 {
+	switch {
+	case overLimit(err):
+		return nil, tooMuch(err)
+	case err != nil:
+		return nil, err
+	}
+	learned := &identity{field: seqNo, shards: found.shards, until: x.now().Add(identityKept)}
+	if !found.some { // of an alias without documents nothing is learned
+		return learned, nil
+	}
+	if len(found.names) > 0 {
 		mappings, err := x.fetchMappings(ctx, alias)
 		if err != nil {
-			return "", ofSearch(err)
+			return nil, ofSearch(err)
 		}
-		for _, name := range names {
+		for _, name := range found.names {
 			if allKeywords(mappings, name) {
-				learned = &identity{field: name}
+				learned.field, learned.until = name, time.Time{}
 				break
 			}
 		}
 	}
 	st.identity.Store(learned)
-	return learned.field, nil
+	return learned, nil
 }
 
-// holdIDs gives the names of those members at the top of documents that hold the document's id, in some documents of alias that are
-// at hand, and whether there are any. Whether they do in all is looked at where documents are given in that order.
-func (x *Index) holdIDs(ctx context.Context, alias string) (names []string, some bool, err error) {
+// holders are the names of those members at the top of documents that hold the document's id.
+type holders struct {
+	names []string
+	// some is whether there are documents, shards how many shards these may be in.
+	some   bool
+	shards int
+}
+
+// holdIDs looks at some documents of alias that are at hand, size at most. Whether the members hold the ids of all is looked at where documents
+// are given in that order.
+func (x *Index) holdIDs(ctx context.Context, alias string, size int) (holders, error) {
 	into := x.buffer()
 	defer x.recycle(into)
-	body := []byte(`{"size":` + strconv.Itoa(identitySample) + `,"track_total_hits":false,"query":` + matchAll + `,"sort":["_doc"]}`)
+	body := []byte(`{"size":` + strconv.Itoa(size) + `,"track_total_hits":false,"query":` + matchAll + `,"sort":["_doc"]}`)
 	reply, err := x.client.do(ctx, request{method: http.MethodPost, path: "/" + alias + "/_search", query: searchQuery, body: body, into: into})
 	if err != nil {
-		return nil, false, ofSearch(err)
+		return holders{}, ofSearch(err)
 	}
 	var hits []index.Hit
 	r := hitsReader{keep: func(b []byte) []byte { return b }}
@@ -78,7 +97,13 @@ func (x *Index) holdIDs(ctx context.Context, alias string) (names []string, some
 	a := searchAnswer{hits: func(c *cursor) { hits = r.read(c) }}
 	a.read(&c)
 	if err := a.whole(&c); err != nil {
-		return nil, false, err
+		return holders{}, err
+	}
+	var answer struct {
+		Shards struct{ Total int } `json:"_shards"`
+	}
+	if err := reply.decode(&answer); err != nil {
+		return holders{}, err
 	}
 	votes := make(map[string]int)
 	for _, hit := range hits {
@@ -90,7 +115,7 @@ func (x *Index) holdIDs(ctx context.Context, alias string) (names []string, some
 		})
 	}
 	maps.DeleteFunc(votes, func(_ string, n int) bool { return n < len(hits) })
-	return slices.Sorted(maps.Keys(votes)), len(hits) > 0, nil
+	return holders{names: slices.Sorted(maps.Keys(votes)), some: len(hits) > 0, shards: answer.Shards.Total}, nil
 }
 
 // allKeywords tells whether a name is that of a keyword in all mappings.
@@ -111,7 +136,12 @@ func allKeywords(mappings map[string]json.RawMessage, name string) bool {
 
 // distrust makes seqNo stand for the ids of alias for good: the field that was believed to hold them does not.
 func (x *Index) distrust(alias string) {
-	x.state(alias).identity.Store(&identity{field: seqNo})
+	st := x.state(alias)
+	distrusted := &identity{field: seqNo}
+	if known := st.identity.Load(); known != nil {
+		distrusted.shards = known.shards
+	}
+	st.identity.Store(distrusted)
 }
 
 // needsIdentity tells whether a request's order goes by the documents' ids.
@@ -127,23 +157,8 @@ func needsIdentity(sorts []index.Sort) bool {
 // checkSorts refuses orders that the cluster does not have.
 func checkSorts(sorts []index.Sort) error {
 	for _, s := range sorts {
-		if err := refuseAnalyzed(s.Field); err != nil {
+		if err := s.Check(); err != nil {
 			return err
-		}
-		if !countable(s.Field) {
-			continue
-		}
-		switch s.Mode {
-		case "", "min", "max":
-		case "sum", "avg", "median":
-			if !query.Keyed(s.Field.Type) {
-				return core.NewError(core.CodeInvalid, "the field "+s.Field.Path+" holds texts, which have a min and a max alone to sort by")
-			}
-			if s.Mode == "median" && s.Field.Row() != "" {
-				return core.NewError(core.CodeInvalid, "the values of "+s.Field.Path+" are in nested elements, whose median cannot be sorted by")
-			}
-		default:
-			return core.NewError(core.CodeInvalid, "the mode of sorting by "+s.Field.Path+" is none of min, max, sum, avg and median")
 		}
 	}
 	return nil

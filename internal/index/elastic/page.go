@@ -74,7 +74,7 @@ func (x *Index) readPage(ctx context.Context, body []byte, point string, reader 
 	if err != nil {
 		return point, ofSearch(err)
 	}
-	reader.keep = (&arena{hint: len(reply.body)}).copy
+	reader.keep = new(arena).copy
 	c := cursor{data: reply.body}
 	a := searchAnswer{aggs: func(c *cursor) { readFacets(c, []*facetReader{reader}) }}
 	a.read(&c)

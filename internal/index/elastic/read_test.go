@@ -215,6 +215,35 @@ func TestEnsureBodies(t *testing.T) {
 				`"settings":{"index.gc_deletes":"24h","index.number_of_replicas":"1","index.number_of_shards":"3"}}`,
 		},
 		{
+			"a mapping that does not say what repositories are",
+			index.Spec{Alias: "a", Mapping: []byte(`{"dynamic":false,"_meta":{"x":1.0},"properties":{"x":{"type":"ip"}}}`), Known: ownKnown()},
+			head + `{"_meta":{"x":1.0},"dynamic":false,"properties":{"repositories":{"properties":{"code":{"type":"keyword"}},"type":"nested"},"x":{"type":"ip"}}},` +
+				`"settings":{"index.gc_deletes":"24h","index.number_of_replicas":"1","index.number_of_shards":"3"}}`,
+		},
+		{
+			"a mapping without fields",
+			index.Spec{Alias: "a", Mapping: []byte(`{"mappings":{}}`), Known: ownKnown()},
+			head + `{"properties":{"repositories":{"properties":{"code":{"type":"keyword"}},"type":"nested"}}},` +
+				`"settings":{"index.gc_deletes":"24h","index.number_of_replicas":"1","index.number_of_shards":"3"}}`,
+		},
+		{
+			"a mapping that says what they are",
+			index.Spec{Alias: "a", Mapping: []byte(`{"properties":{"repositories.code":{"type":"text"}}}`), Known: ownKnown()},
+			head + `{"properties":{"repositories.code":{"type":"text"}}},` +
+				`"settings":{"index.gc_deletes":"24h","index.number_of_replicas":"1","index.number_of_shards":"3"}}`,
+		},
+		{
+			"a mapping without objects",
+			index.Spec{Alias: "a", Mapping: []byte(`{"subobjects":false}`), Known: ownKnown()},
+			head + `{"subobjects":false},"settings":{"index.gc_deletes":"24h","index.number_of_replicas":"1","index.number_of_shards":"3"}}`,
+		},
+		{
+			"a mapping that is not understood here",
+			index.Spec{Alias: "a", Mapping: []byte(`{"properties":{"x":{"type":"ip"},"x.y":{"type":"ip"}}}`), Known: ownKnown()},
+			head + `{"properties":{"x":{"type":"ip"},"x.y":{"type":"ip"}}},` +
+				`"settings":{"index.gc_deletes":"24h","index.number_of_replicas":"1","index.number_of_shards":"3"}}`,
+		},
+		{
 			"a whole body",
 			index.Spec{Alias: "a", Mapping: []byte(`{"mappings":{"properties":{}},"settings":{` +
 				`"number_of_shards":1,"index":{"gc_deletes":"1h","sort":{"field":["x","y"]}},"index.number_of_replicas":0}}`)},
@@ -237,6 +266,50 @@ func TestEnsureBodies(t *testing.T) {
 			}
 		})
 	}
+}
+
+// ownKnown is a small form of what tutti adds to documents, beside a field of a repository.
+func ownKnown() *mapping.Field {
+	block := &mapping.Field{Type: mapping.Nested, Properties: map[string]*mapping.Field{"code": {Type: mapping.Keyword}}}
+	return &mapping.Field{Type: mapping.Object, Properties: map[string]*mapping.Field{"repositories": block, "studyId": {Type: mapping.Keyword}}}
+}
+
+// TestEnsureAddsRepositories: an index that a mapping file is given for says in the end what the repositories of documents are, where
+// that can still be said.
+func TestEnsureAddsRepositories(t *testing.T) {
+	spec := index.Spec{Alias: "a", Mapping: []byte(`{"properties":{"x":{"type":"ip"}}}`), Known: ownKnown()}
+	there, put := answer{200, `{"a-1":{"aliases":{"a":{}}}}`}, answer{200, done}
+	const added = `PUT /a/_mapping {"properties":{"repositories":{"properties":{"code":{"type":"keyword"}},"type":"nested"}}}`
+	for _, c := range []struct {
+		name    string
+		answers []answer
+		last    string
+	}{
+		{"it lacks them", []answer{there, put, {200, `{"a-1":{"mappings":{"properties":{"x":{"type":"ip"}}}}}`}, put}, added},
+		{
+			"a document was faster",
+			[]answer{there, put, {200, `{"a-1":{"mappings":{}}}`}, refused(400, "illegal_argument_exception", "can't merge a non-nested mapping")},
+			added,
+		},
+		{"it has them", []answer{there, put, {200, `{"a-1":{"mappings":{"properties":{"repositories":{"type":"flattened"}}}}}`}}, "GET /a/_mapping "},
+		{
+			"it is not understood here",
+			[]answer{there, put, {200, `{"a-1":{"mappings":{"properties":{"x":{"type":"ip"},"x.y":{"type":"ip"}}}}}`}},
+			"GET /a/_mapping ",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			x, s := play(t, c.answers...)
+			if err := x.Ensure(t.Context(), spec); err != nil {
+				t.Fatal(err)
+			}
+			if got := s.asked[len(s.asked)-1]; strings.TrimSpace(got) != strings.TrimSpace(c.last) {
+				t.Errorf("asked %s last, want %s", got, c.last)
+			}
+		})
+	}
+	x, _ := play(t, there, put, answer{503, ""})
+	wantError(t, x.Ensure(t.Context(), spec), core.CodeOverloaded, "the index is overloaded")
 }
 
 func TestEnsureRefuses(t *testing.T) {

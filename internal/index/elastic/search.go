@@ -22,8 +22,8 @@ const (
 )
 
 // Search answers reqs in one round trip: documents by one search for each request, totals and facets by one for each distinct
-// filter, which the cluster keeps for the next time. Facets with more values than fit one answer, histograms beside them and
-// patterns of addresses cost further ones.
+// filter, which the cluster keeps for the next time. Facets with more values than fit one answer, histograms beside them,
+// patterns of addresses and documents that are too large together cost further ones.
 func (x *Index) Search(ctx context.Context, alias string, reqs []index.SearchRequest) ([]index.SearchResult, error) {
 	if alias == "" {
 		return nil, core.NewError(core.CodeInvalid, "the index has no name")
@@ -38,6 +38,11 @@ func (x *Index) Search(ctx context.Context, alias string, reqs []index.SearchReq
 	}
 	sources := &x.state(alias).sources
 	reqs = cheapest(reqs, sources)
+	for _, req := range reqs {
+		if req.Hits != nil { // which are of this call alone
+			req.Hits.After = resumed(req.Hits.After, req.Hits.Sort)
+		}
+	}
 	values, err := x.valuesOf(ctx, alias, filtersOf(reqs))
 	if err != nil {
 		return nil, err
@@ -45,9 +50,14 @@ func (x *Index) Search(ctx context.Context, alias string, reqs []index.SearchReq
 	for {
 		p := inquiry{filter: filterWriter{values: values}, results: newResults(reqs)}
 		if ordered(reqs) {
-			if p.identity, err = x.identityOf(ctx, alias); err != nil {
+			id, err := x.identityOf(ctx, alias)
+			if err != nil {
 				return nil, err
 			}
+			if err := checkPlaces(reqs, id); err != nil {
+				return nil, err
+			}
+			p.identity = id.field
 		}
 		p.make(reqs)
 		if p.filter.err != nil {
@@ -56,11 +66,14 @@ func (x *Index) Search(ctx context.Context, alias string, reqs []index.SearchReq
 		if err := x.ask(ctx, alias, p.searches); err != nil {
 			return nil, err
 		}
+		if err := x.shorten(ctx, alias, &p); err != nil {
+			return nil, err
+		}
 		if err := x.finish(ctx, alias, &p); err != nil {
 			return nil, err
 		}
 		if !p.misled() {
-			weigh(reqs, p.results, sources)
+			weigh(p.searches, sources)
 			return p.results, nil
 		}
 		x.distrust(alias)
@@ -82,9 +95,27 @@ func ordered(reqs []index.SearchRequest) bool {
 	return false
 }
 
-// ask sends searches and reads the answers. The error of one search is kept with it when the answer would have held too many
-// buckets, as that has a remedy; any other is given.
+// ask sends searches and reads the answers, by fewer searches at a time where all answers together are longer than one may be. The
+// error of one search is kept with it when its answer alone is too long, or would have held too many buckets, as that has a
+// remedy; any other is given.
 func (x *Index) ask(ctx context.Context, alias string, searches []*search) error {
+	err := x.askTogether(ctx, alias, searches)
+	switch half := len(searches) / 2; {
+	case !overLimit(err):
+		return err
+	case half > 0:
+		if err := x.ask(ctx, alias, searches[:half]); err != nil {
+			return err
+		}
+		return x.ask(ctx, alias, searches[half:])
+	default:
+		searches[0].fault = tooMuch(err)
+		return nil
+	}
+}
+
+// askTogether sends searches in one request.
+func (x *Index) askTogether(ctx context.Context, alias string, searches []*search) error {
 	if len(searches) == 0 {
 		return nil
 	}
@@ -112,7 +143,7 @@ func (x *Index) ask(ctx context.Context, alias string, searches []*search) error
 		return err
 	}
 	c := cursor{data: reply.body}
-	keep := (&arena{hint: len(reply.body)}).copy
+	keep := new(arena).copy
 	if len(searches) == 1 {
 		return searches[0].read(&c, keep)
 	}
@@ -172,7 +203,7 @@ type search struct {
 	// totals take the number of documents.
 	totals []*index.SearchResult
 	facets []*facetTask
-	// fault is set when the answer would have held too many buckets.
+	// fault is set when the answer would have held too many buckets, or too many bytes.
 	fault error
 }
 
@@ -183,6 +214,8 @@ type hitsTask struct {
 	// identity is the place of the key of the order that stands for ids by a field, -1 for none.
 	identity int
 	misled   bool
+	// weight is how many bytes the documents had.
+	weight int64
 }
 
 // facetTask is a facet, and those who asked for it.
@@ -240,8 +273,10 @@ func notAsked() error {
 }
 
 func (t *hitsTask) read(c *cursor, keep func([]byte) []byte) {
-	r := hitsReader{source: t.request.Source, keys: len(t.request.Sort), keep: keep}
+	r := hitsReader{source: t.request.Source, keys: len(t.request.Sort), keep: keep, take: t.request.Read, most: t.request.Size}
 	t.into.Hits = r.read(c)
+	t.weight = r.weight
+	sayAbsent(t.into.Hits, t.request.Sort)
 	if t.identity < 0 {
 		return
 	}

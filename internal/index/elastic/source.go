@@ -28,16 +28,12 @@ func (w *weight) cheapest(source index.Source, size int) index.Source {
 	return index.Source{}
 }
 
-// learn takes whole documents into account.
-func (w *weight) learn(hits []index.Hit) {
-	if len(hits) == 0 {
+// learn takes whole documents, of so many bytes in all, into account.
+func (w *weight) learn(documents int, bytes int64) {
+	if documents == 0 {
 		return
 	}
-	sum := int64(0)
-	for i := range hits {
-		sum += int64(len(hits[i].Source))
-	}
-	mean := sum/int64(len(hits)) + 1
+	mean := bytes/int64(documents) + 1
 	if before := w.bytes.Load(); before > 0 {
 		mean = (3*before + mean) / 4
 	}
@@ -58,11 +54,11 @@ func cheapest(reqs []index.SearchRequest, w *weight) []index.SearchRequest {
 	return asked
 }
 
-// weigh takes the whole documents of results into account.
-func weigh(reqs []index.SearchRequest, results []index.SearchResult, w *weight) {
-	for i, req := range reqs {
-		if req.Hits != nil && !req.Hits.Source.None && req.Hits.Source.Paths == nil {
-			w.learn(results[i].Hits)
+// weigh takes the whole documents that searches gave into account.
+func weigh(searches []*search, w *weight) {
+	for _, s := range searches {
+		if h := s.hits; h != nil && !h.request.Source.None && h.request.Source.Paths == nil {
+			w.learn(len(h.into.Hits), h.weight)
 		}
 	}
 }

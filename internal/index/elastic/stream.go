@@ -45,7 +45,13 @@ func (x *Index) Stream(ctx context.Context, alias string, req index.StreamReques
 	for size := streamFirst; ; {
 		into.Reset()
 		hits, err := s.page(ctx, size, into)
-		if err != nil {
+		switch {
+		case overLimit(err) && size > 1:
+			size /= 2
+			continue
+		case overLimit(err):
+			return tooMuch(err)
+		case err != nil:
 			return err
 		}
 		if len(hits) > 0 {
@@ -78,9 +84,9 @@ func (x *Index) newStream(ctx context.Context, alias string, req index.StreamReq
 	if w.values, err = x.valuesOf(ctx, alias, []*query.Node{req.Filter}); err != nil {
 		return nil, err
 	}
-	identity := seqNo
+	id := &identity{field: seqNo}
 	if needsIdentity(req.Sort) {
-		if identity, err = x.identityOf(ctx, alias); err != nil {
+		if id, err = x.identityOf(ctx, alias); err != nil {
 			return nil, err
 		}
 	}
@@ -90,7 +96,7 @@ func (x *Index) newStream(ctx context.Context, alias string, req index.StreamReq
 	if len(req.Sort) == 0 {
 		s.head = append(s.head, `["_shard_doc"]`...)
 	} else {
-		s.head = appendSorts(s.head, req.Sort, identity) // the cluster ends it with _shard_doc
+		s.head = appendSorts(s.head, req.Sort, id.field) // the cluster ends it with _shard_doc
 	}
 	return s, w.err
 }
@@ -126,8 +132,9 @@ func (s *stream) page(ctx context.Context, size int, into *bytes.Buffer) ([]inde
 		return nil, notAsked()
 	}
 	s.after = bytes.Clone(r.last)
+	sayAbsent(hits, s.req.Sort)
 	if !source.None && source.Paths == nil {
-		s.sources.learn(hits)
+		s.sources.learn(len(hits), r.weight)
 	}
 	return hits, nil
 }

@@ -143,17 +143,21 @@ func (x *Index) Ensure(_ context.Context, spec index.Spec) error {
 // create makes an alias in one transaction.
 func (x *Index) create(spec index.Spec, tree *mapping.Field) error {
 	a := &alias{name: spec.Alias, terms: map[string]term{}, limits: limitsOf(spec.Mapping), shelf: newShelf(0)}
+	added := spec.Known
 	if tree == nil {
-		var err error
-		if tree, err = mapping.Merge(mapping.NewRoot(), spec.Known); err != nil {
-			return err
-		}
+		tree = mapping.NewRoot()
+	} else {
+		added = mapping.MissingOwn(tree, spec.Known)
+	}
+	tree, err := mapping.Merge(tree, added)
+	if err != nil {
+		return err
 	}
 	if fault := a.limits.exceeded(tree); fault != "" {
 		return core.NewError(core.CodeInvalid, fault)
 	}
 	a.tree.Store(tree)
-	err := x.update(func(tx *bbolt.Tx) error {
+	err = x.update(func(tx *bbolt.Tx) error {
 		b, err := tx.Bucket(bucketAliases()).CreateBucket([]byte(a.name))
 		if err != nil {
 			return err
@@ -184,7 +188,7 @@ func (x *Index) create(spec index.Spec, tree *mapping.Field) error {
 	return nil
 }
 
-// extend adds fields to an alias that exists: given must agree with it, known need not.
+// extend adds fields to an alias that exists: given must agree with it, known, of which most is left out beside given, need not.
 func (x *Index) extend(a *alias, given, known *mapping.Field) error {
 	a.growth.Lock()
 	defer a.growth.Unlock()
@@ -196,6 +200,9 @@ func (x *Index) extend(a *alias, given, known *mapping.Field) error {
 		}
 	}
 	grown, err := mapping.Merge(tree, added)
+	if err == nil && given != nil {
+		grown, err = mapping.Merge(grown, mapping.MissingOwn(grown, known))
+	}
 	if err != nil {
 		return err
 	}

@@ -27,6 +27,9 @@ type Config struct {
 	TombstoneAge time.Duration
 	// PruneEvery is how often older tombstones are removed. Default 10 min.
 	PruneEvery time.Duration
+	// LoadWait is how long a search waits, after a start, for columns that are still being loaded; then it is CodeUnavailable.
+	// Default 20 s.
+	LoadWait time.Duration
 	// Grown is told of each alias whose mapping has grown with a document; it must not wait. Default: nobody is told.
 	Grown func(alias string)
 	// Logger gets what the background work has to say. Default: nothing is logged.
@@ -41,6 +44,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.PruneEvery == 0 {
 		c.PruneEvery = 10 * time.Minute
+	}
+	if c.LoadWait == 0 {
+		c.LoadWait = 20 * time.Second
 	}
 	if c.Grown == nil {
 		c.Grown = func(string) {}
@@ -58,7 +64,7 @@ func (c Config) validate() error {
 	if c.Dir == "" {
 		return core.NewError(core.CodeInvalid, "the embedded index needs a folder")
 	}
-	if c.TombstoneAge < 0 || c.PruneEvery < 0 {
+	if c.TombstoneAge < 0 || c.PruneEvery < 0 || c.LoadWait < 0 {
 		return core.NewError(core.CodeInvalid, "the embedded index' times must not be negative")
 	}
 	return nil
@@ -69,6 +75,8 @@ const (
 	fileName = "index.db"
 	// lockWait is how long Open waits for a process that is about to let go of the file.
 	lockWait = 200 * time.Millisecond
+	// loadRetry is when a search that came too early may be tried again.
+	loadRetry = 5 * time.Second
 	// queueLength is how many Writes may wait for the transaction in progress before further ones block.
 	queueLength = 64
 )

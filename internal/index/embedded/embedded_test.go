@@ -43,9 +43,8 @@ func ensure(t *testing.T, x *embedded.Index, spec index.Spec) {
 	}
 }
 
-// write sends writes in one batch and gives the outcomes.
-func write(t *testing.T, x *embedded.Index, alias string, writes ...core.Write) []core.Result {
-	t.Helper()
+// batchOf encodes writes.
+func batchOf(x *embedded.Index, alias string, writes ...core.Write) core.Batch {
 	b := core.Batch{Index: alias}
 	for _, w := range writes {
 		item := core.BatchItem{Op: w.Op, ID: w.ID, Version: w.Version, Start: len(b.Body)}
@@ -53,7 +52,13 @@ func write(t *testing.T, x *embedded.Index, alias string, writes ...core.Write) 
 		item.End = len(b.Body)
 		b.Items = append(b.Items, item)
 	}
-	results, err := x.Write(t.Context(), b)
+	return b
+}
+
+// write sends writes in one batch and gives the outcomes.
+func write(t *testing.T, x *embedded.Index, alias string, writes ...core.Write) []core.Result {
+	t.Helper()
+	results, err := x.Write(t.Context(), batchOf(x, alias, writes...))
 	if err != nil {
 		t.Fatal(err)
 	}

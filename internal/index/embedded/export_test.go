@@ -1,5 +1,11 @@
 package embedded
 
+import (
+	"go.etcd.io/bbolt"
+
+	"tutti/internal/index/embedded/segment"
+)
+
 // Merges plays what the rules of merging make of segments that come with so many documents each, each merge at once. It gives
 // the highest number of segments that are left, the highest number of documents in memory alone, and how many documents were
 // merged for each that came.
@@ -56,3 +62,19 @@ func Row(row []byte) (id, document []byte, err error) {
 
 // AppendRow gives the row of a document.
 var AppendRow = appendRow
+
+// Database gives the file of an index.
+func Database(x *Index) *bbolt.DB { return x.db }
+
+// Keep writes a segment into a folder. path is that of its file, read reads it as a start does.
+func Keep(dir string, s *segment.Segment) (path string, read func() (*segment.Segment, error), err error) {
+	f := &folder{dir: dir}
+	kept, err := f.write(s)
+	return f.path(kept.number), func() (*segment.Segment, error) { return f.read(kept) }, err
+}
+
+// Lose makes an alias show a moment that no transaction of the file is.
+func Lose(x *Index, name string) {
+	now := x.aliases[name].shelf.current()
+	x.aliases[name].shelf.shown.Store(&shown{current: &snapshot{row: now.row + 1_000_000, parts: now.parts}})
+}

@@ -28,7 +28,9 @@ type file struct {
 	// number counts the files of an index from 1; zero stands for none.
 	number uint64
 	size   int64
-	sum    uint32
+	// sum is a checksum by another polynomial than that of the sections: theirs is the same for all files of equal lengths, as
+	// each section ends with it.
+	sum uint32
 }
 
 // folder keeps segments in files, which never change.
@@ -71,7 +73,7 @@ func (f *file) fill(path string, s *segment.Segment) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
-	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
+	sum := crc32.NewIEEE()
 	buffered := bufio.NewWriterSize(to, 1<<20)
 	if _, err := s.WriteTo(io.MultiWriter(buffered, sum)); err != nil {
 		return err
@@ -113,7 +115,7 @@ func (f *folder) read(want file) (*segment.Segment, error) {
 	if info.Size() != want.size {
 		return nil, core.NewError(core.CodeUnavailable, "the file has another length than was written")
 	}
-	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
+	sum := crc32.NewIEEE()
 	s, err := segment.Read(io.TeeReader(from, sum), want.size)
 	if err != nil {
 		return nil, err

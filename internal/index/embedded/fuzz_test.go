@@ -16,7 +16,7 @@ func FuzzManifest(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	fixed := append([]byte{1}, bytes.Repeat([]byte{0, 3}, 16)...)
+	fixed := append([]byte{2}, bytes.Repeat([]byte{0, 3}, 16)...)
 	f.Add([]byte("12345678"), append(bytes.Clone(fixed), dead...))
 	f.Add([]byte("12345678"), fixed)
 	f.Add([]byte("1234567"), fixed)

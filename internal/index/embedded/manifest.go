@@ -23,8 +23,8 @@ type listed struct {
 // listedFixed is the length of an entry before its dead documents.
 const listedFixed = 1 + 8 + 8 + 4 + 8 + 4
 
-// listedForm is the version of an entry.
-const listedForm byte = 1
+// listedForm is the version of an entry. The sum of the first told files of equal lengths not apart.
+const listedForm byte = 2
 
 func listOf(v *volume) *listed {
 	numbers := v.segment.Numbers()

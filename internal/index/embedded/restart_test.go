@@ -2,6 +2,7 @@ package embedded_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -17,6 +18,8 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/index/embedded"
+	"tutti/internal/index/embedded/segment"
+	"tutti/internal/index/mapping"
 )
 
 // segmentFiles gives the names of the files of segments in an index' folder.
@@ -113,6 +116,7 @@ func TestRestart(t *testing.T) {
 				}
 			}
 		}, ""},
+		"a file is listed twice":         {func(t *testing.T, dir string) { listTwice(t, dir) }, ""},
 		"an older tutti":                 {func(t *testing.T, dir string) { asFormat1(t, dir) }, ""},
 		"an entry of the list is spoilt": {func(t *testing.T, dir string) { spoilManifest(t, dir) }, ""},
 	} {
@@ -230,6 +234,64 @@ func spoilManifest(t *testing.T, dir string) {
 		}
 		return b.Put(key, append([]byte(nil), value[:10]...))
 	})
+}
+
+// listTwice copies a file, and lists the copy too.
+func listTwice(t *testing.T, dir string) {
+	t.Helper()
+	name := segmentFiles(t, dir)[0]
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "segments", "000000009999.segment"), raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	changeFile(t, dir, func(tx *bbolt.Tx) error {
+		b := tx.Bucket([]byte("aliases")).Bucket([]byte("a")).Bucket([]byte("segments"))
+		var number uint64
+		if _, err := fmt.Sscanf(filepath.Base(name), "%d.segment", &number); err != nil {
+			return err
+		}
+		listed := append([]byte(nil), b.Get(binary.BigEndian.AppendUint64(nil, number))...)
+		if len(listed) == 0 {
+			return fmt.Errorf("%s is not listed", name)
+		}
+		return b.Put(binary.BigEndian.AppendUint64(nil, 9999), listed)
+	})
+}
+
+// TestAnotherFile holds that a file is not read which is whole, and as long as the one that was written, but another: none of its
+// own checksums tells.
+func TestAnotherFile(t *testing.T) {
+	made := func(dir, word string) (path string, read func() (*segment.Segment, error)) {
+		b := segment.NewBuilder(mapping.Song())
+		if err := b.Add(1, "d1", []byte(`{"studyId":"`+word+`"}`)); err != nil {
+			t.Fatal(err)
+		}
+		path, read, err := embedded.Keep(dir, b.Segment())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return path, read
+	}
+	path, read := made(t.TempDir(), "S1")
+	other, readOther := made(t.TempDir(), "S2")
+	for _, read := range []func() (*segment.Segment, error){read, readOther} {
+		if s, err := read(); err != nil || s.Documents() != 1 {
+			t.Fatalf("what was written gave %v", err)
+		}
+	}
+	raw, err := os.ReadFile(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := read(); core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != "the file is not what was written" {
+		t.Errorf("another file gave %v", err)
+	}
 }
 
 // TestSpoiltSource holds that a document whose source cannot be read is told of, and that all others are searched.

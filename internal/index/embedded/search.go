@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"go.etcd.io/bbolt"
 
@@ -71,25 +72,44 @@ func results(answers []evaluate.Answer) []index.SearchResult {
 	return out
 }
 
-// searchable gives an alias whose segments are in memory.
+// searchable gives an alias whose segments are in memory. It waits for them, but not so long that a client thinks its question is
+// at fault.
 func (x *Index) searchable(ctx context.Context, name string) (*alias, error) {
 	a, err := x.alias(name)
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case <-a.shelf.ready:
+	if !a.shelf.loading() {
 		return a, nil
-	default:
 	}
+	enough := time.NewTimer(x.cfg.LoadWait)
+	defer enough.Stop()
 	select {
 	case <-a.shelf.ready:
 		return a, nil
+	case <-enough.C:
+		return nil, &core.Error{
+			Code: core.CodeUnavailable, Message: "the index is still being loaded after a start", RetryAfter: loadRetry,
+			Hint: "try again in a while; what is written meanwhile is kept and will be found",
+		}
 	case <-x.ending:
 		return nil, errClosed()
 	case <-ctx.Done():
 		return nil, core.WrapError(core.CodeUnavailable, "searching the index was given up", ctx.Err())
 	}
+}
+
+// Loading gives the aliases that cannot be searched yet, because their columns are still being read or made of the documents; they
+// take writes. It is empty for good once all have been loaded.
+func (x *Index) Loading() []string {
+	var names []string
+	for _, a := range x.all() {
+		if a.shelf.loading() {
+			names = append(names, a.name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 func wantSources(reqs []index.SearchRequest) bool {
@@ -107,7 +127,7 @@ func wantSources(reqs []index.SearchRequest) bool {
 }
 
 // fit runs a read transaction with the snapshot of the same moment, so that all its documents have their sources. Neither waits
-// for a writer: a transaction is shown before it can be read. It is tried again when two transactions ended in between.
+// for a writer: a transaction is shown before it can be read. It is tried again, a moment later, when transactions ended in between.
 func (x *Index) fit(ctx context.Context, a *alias, read func(s *snapshot, rows *bbolt.Bucket) error) error {
 	for fits := false; !fits; {
 		if err := ctx.Err(); err != nil {
@@ -125,9 +145,15 @@ func (x *Index) fit(ctx context.Context, a *alias, read func(s *snapshot, rows *
 		if err != nil {
 			return err
 		}
+		if !fits {
+			time.Sleep(fitPause)
+		}
 	}
 	return nil
 }
+
+// fitPause is how long a search waits before it looks again for the snapshot of its transaction.
+const fitPause = time.Millisecond
 
 // maxSources bounds the bytes of the documents that one Search gives.
 const maxSources = 128 << 20
@@ -193,7 +219,8 @@ func fillHits(rows *bbolt.Bucket, buf []byte, places []evaluate.Place, hits []in
 }
 
 // Stream reads one snapshot, with one read transaction for its whole length: what is rewritten meanwhile must still be there, as
-// it was. The price is that the pages of what is rewritten are not used again until it ends.
+// it was. The price is that the pages of what is rewritten are not used again until it ends, so each must come to an end: who gives
+// documents to a client bounds how slowly it may take them.
 func (x *Index) Stream(ctx context.Context, name string, req index.StreamRequest, each func([]index.Hit) error) error {
 	if err := x.begin(); err != nil {
 		return err

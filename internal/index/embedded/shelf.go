@@ -67,6 +67,9 @@ type shelf struct {
 
 func newShelf(row uint64) *shelf { return &shelf{ready: make(chan struct{}), row: row} }
 
+// loading tells whether the segments of an old file are not there yet.
+func (s *shelf) loading() bool { return s.shown.Load() == nil }
+
 // proposal is what a transaction in progress will make of a shelf.
 type proposal struct {
 	row     uint64

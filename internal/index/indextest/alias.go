@@ -26,7 +26,7 @@ func testUserMapping(s *suite) {
 	s.holds("a", 1, doc)
 	s.typed(map[string]mapping.Type{
 		"studyId": mapping.Keyword, "title": "text", "title.raw": mapping.Keyword, "size": "integer", "parts": mapping.Nested,
-		"unmapped": "", "files": "", "repositories": "",
+		"unmapped": "", "files": "", "repositories": mapping.Nested, "repositories.code": mapping.Keyword,
 	})
 	s.indexed(put("d", 1, `{"parts":[{"name":"x","length":5}]}`))
 	s.typed(map[string]mapping.Type{"parts.length": mapping.Long})
@@ -40,6 +40,49 @@ func testUserMapping(s *suite) {
 		s.Errorf("Ensure with another type gave %v, want CodeConflict", err)
 	}
 	s.typed(map[string]mapping.Type{"size": "integer"})
+}
+
+// testOwnField gives mappings that do not say what the repositories are that tutti adds to every document, and some that do.
+func testOwnField(s *suite) {
+	const block = `"repositories":[{"code":"one","name":"One","organization":"O","country":"CA","url":"http://one","type":"SONG"}]`
+	for name, c := range map[string]struct {
+		// first is the mapping that the alias is made with, then the one that it is given later.
+		first, then string
+		want        map[string]mapping.Type
+		counted     int64
+	}{
+		"any fields":     {`{"properties":{"studyId":{"type":"keyword"}}}`, "", own(mapping.Nested), 1},
+		"no fields":      {`{}`, "", own(mapping.Nested), 1},
+		"no new fields":  {`{"mappings":{"dynamic":false,"properties":{"studyId":{"type":"keyword"}}}}`, "", own(mapping.Nested), 1},
+		"strict":         {`{"dynamic":"strict","properties":{"studyId":{"type":"keyword"}}}`, "", own(mapping.Nested), 1},
+		"given later":    {"", `{"dynamic":false}`, own(mapping.Nested), 1},
+		"one's own":      {`{"properties":{"repositories":{"properties":{"code":{"type":"keyword"}}}}}`, `{}`, own(mapping.Object), 1},
+		"nothing at all": {`{"enabled":false}`, `{"enabled":false}`, map[string]mapping.Type{"repositories": "", "studyId": ""}, 0},
+	} {
+		s.Run(name, func(t *testing.T) {
+			s := &suite{T: t, x: s.x, alias: aliasName()}
+			if c.first == "" {
+				s.ensureWith(index.Spec{Alias: s.alias, Mapping: json.RawMessage(`{"dynamic":false}`)})
+				s.typed(map[string]mapping.Type{"repositories": ""})
+			} else {
+				s.ensureWith(index.Spec{Alias: s.alias, Mapping: json.RawMessage(c.first), Known: mapping.Song()})
+			}
+			if c.then != "" {
+				s.ensureWith(index.Spec{Alias: s.alias, Mapping: json.RawMessage(c.then), Known: mapping.Song()})
+			}
+			s.typed(c.want)
+			s.indexed(put("a", 1, `{`+block+`}`))
+			s.typed(c.want)
+			s.typed(map[string]mapping.Type{"files": "", "analysisId": ""})
+			s.counts(c.counted, core.IndexScope{Repository: "one"})
+			s.counts(0, core.IndexScope{Repository: "two"})
+		})
+	}
+}
+
+// own is the type of the repositories of documents.
+func own(t mapping.Type) map[string]mapping.Type {
+	return map[string]mapping.Type{"repositories": t, "repositories.code": mapping.Keyword}
 }
 
 func testEnsure(s *suite) {

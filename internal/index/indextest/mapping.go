@@ -27,14 +27,21 @@ func probe() *mapping.Field {
 // each writes documents of probe's fields, every one of which has to end in the same way.
 func (s *suite) each(want core.Outcome, docs []string) {
 	s.Helper()
+	s.ensureWith(index.Spec{Alias: s.alias, Known: probe()})
 	stored := int64(len(docs))
 	if want == core.OutcomeRejected {
 		stored = 0
 	}
-	s.ensureWith(index.Spec{Alias: s.alias, Known: probe()})
+	s.eachOf(want, docs)
+	s.counts(stored, core.IndexScope{})
+}
+
+// eachOf is each for documents of whatever fields the alias has.
+func (s *suite) eachOf(want core.Outcome, docs []string) {
+	s.Helper()
 	writes := make([]core.Write, len(docs))
 	for i, doc := range docs {
-		writes[i] = put(fmt.Sprint("doc", i), 1, doc)
+		writes[i] = put(fmt.Sprint(want, i), 1, doc)
 	}
 	for i, r := range s.write(writes...) {
 		if r.Outcome != want {
@@ -44,7 +51,30 @@ func (s *suite) each(want core.Outcome, docs []string) {
 			s.Errorf("%.200s: rejected without type or reason: %+v", docs[i], r)
 		}
 	}
-	s.counts(stored, core.IndexScope{})
+}
+
+// testNanoseconds holds instants of a user's mapping to what 64 bits of nanoseconds reach.
+func testNanoseconds(s *suite) {
+	s.ensureWith(index.Spec{Alias: s.alias, Mapping: []byte(`{"properties":{"t":{"type":"date_nanos"},"d":{"type":"date"}}}`)})
+	s.eachOf(core.OutcomeIndexed, []string{
+		`{"t":"2024"}`, `{"t":"2024-03"}`, `{"t":"2024-03-05"}`, `{"t":"2024-03-05T10:20:30"}`, `{"t":"2024-03-05T10:20:30,123Z"}`,
+		`{"t":"2024-03-05T10:20:30.123456789+01"}`, `{"t":"1970"}`, `{"t":"1969-12-31T23:30:00-01:00"}`, `{"t":"2262"}`,
+		`{"t":"2262-04-11T23:47:16.854775807Z"}`, `{"t":"2262-04-12T00:00:00+01:00"}`, `{"t":0}`, `{"t":"-0"}`, `{"t":0.5}`, `{"t":2024}`,
+		`{"t":9223372036854}`, `{"t":9223372036854.775807}`, `{"t":"1709634030123."}`, `{"d":1709634030123.123456}`, `{"d":"2024-03-05T10:20"}`,
+	})
+	refused := []string{
+		`{"t":"2024-03-05T"}`, `{"t":"2024-03-05T10"}`, `{"t":"2024-03-05T10Z"}`, `{"t":"2024-03-05T10:20"}`, `{"t":"2024-03-05T10:20+01:00"}`,
+		`{"t":"1969"}`, `{"t":1969}`, `{"t":"0001-01-01"}`, `{"t":"1969-12-31T23:59:59.999999999Z"}`, `{"t":"1970-01-01T00:30:00+01:00"}`,
+		`{"t":"2262-04-11T23:47:16.854775808Z"}`, `{"t":"2263"}`, `{"t":"9999"}`, `{"t":-1}`, `{"t":-0.5}`, `{"t":9223372036855}`,
+		`{"t":9223372036854.775808}`, `{"t":1709634030123.1234567}`, `{"t":1e12}`, `{"t":true}`, `{"t":""}`, `{"d":1709634030123.1234567}`,
+	}
+	s.eachOf(core.OutcomeRejected, refused)
+	for i, r := range s.write(put("again", 1, refused[0])) {
+		if r.Type != mapping.TypeParsing {
+			s.Errorf("%s is refused as %s, want %s", refused[i], r.Type, mapping.TypeParsing)
+		}
+	}
+	s.counts(20, core.IndexScope{})
 }
 
 func testAcceptedValues(s *suite) {

@@ -2,7 +2,7 @@ package mapping
 
 import "time"
 
-// isDate tells whether Elasticsearch's default format takes the value: strict_date_optional_time||epoch_millis.
+// isDate tells whether Elasticsearch's default format of date takes the value: strict_date_optional_time||epoch_millis.
 func isDate(kind Kind, text []byte) bool {
 	if kind == KindBoolean {
 		return false
@@ -10,15 +10,19 @@ func isDate(kind Kind, text []byte) bool {
 	if kind == KindString && isISODate(text, 0) {
 		return true
 	}
-	rest := text
-	if len(rest) > 0 && rest[0] == '-' {
-		rest = rest[1:]
+	return isMillis(text)
+}
+
+// isMillis reads epoch_millis: a number with up to six digits of fraction.
+func isMillis(text []byte) bool {
+	if len(text) > 0 && text[0] == '-' {
+		text = text[1:]
 	}
-	n := digits(rest, 0)
+	n := digits(text, 0)
 	if n == 0 || n > 18 {
 		return false
 	}
-	return n == len(rest) || rest[n] == '.' && digits(rest, n+1) == len(rest)
+	return n == len(text) || text[n] == '.' && digits(text, n+1) == len(text) && len(text)-n-1 <= 6
 }
 
 // isISODate reads strict_date_optional_time: yyyy[-MM[-dd['T'[HH[:mm[:ss[.fraction]]]][offset]]]], whose every part

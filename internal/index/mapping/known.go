@@ -71,8 +71,23 @@ func Lyric() *Field {
 		map[string]*Field{"data": {Type: Object}})
 }
 
+// repositories is the name of the field that tutti adds to every document.
+const repositories = "repositories"
+
 // Repositories gives the one field that tutti adds to every document.
 func Repositories() *Field {
 	block := (&Field{Type: Nested}).with(leaves(Keyword, "code", "name", "organization", "country", "url", "type"))
-	return NewRoot().with(map[string]*Field{"repositories": block})
+	return NewRoot().with(map[string]*Field{repositories: block})
+}
+
+// MissingOwn gives what of known tutti itself adds to every document, where tree, a user's mapping, says nothing about it: by it
+// the documents of a repository are told from those of others, however much the mapping leaves out. Nil for nothing, also where
+// the tree has no room for it.
+func MissingOwn(tree, known *Field) *Field {
+	block := known.Lookup(repositories)
+	subobjects := tree.Params["subobjects"]
+	if block == nil || tree.Lookup(repositories) != nil || tree.disabled() || subobjects != nil && string(subobjects) != "true" {
+		return nil
+	}
+	return &Field{Type: Object, Properties: map[string]*Field{repositories: block.Clone()}}
 }

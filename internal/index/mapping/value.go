@@ -22,6 +22,9 @@ const (
 	classIP
 )
 
+// dateNanos is the type of dates with nanoseconds, which only a user's mapping has.
+const dateNanos Type = "date_nanos"
+
 func classOf(f *Field) class {
 	switch f.Type {
 	case Object, Nested:
@@ -36,7 +39,7 @@ func classOf(f *Field) class {
 		return classDecimal
 	case Boolean:
 		return classBoolean
-	case Date, "date_nanos":
+	case Date, dateNanos:
 		return classDate
 	case "ip":
 		return classIP
@@ -84,7 +87,14 @@ func takes(f *Field, cl class, kind Kind, text []byte) bool {
 	case classBoolean:
 		return isBoolean(kind, text)
 	case classDate:
-		return f.Params["format"] != nil && kind != KindBoolean || isDate(kind, text)
+		switch {
+		case f.Params["format"] != nil && kind != KindBoolean:
+			return true
+		case f.Type == dateNanos:
+			return isNanos(kind, text)
+		default:
+			return isDate(kind, text)
+		}
 	case classIP:
 		return kind == KindString && isAddress(text)
 	default:

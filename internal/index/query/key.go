@@ -64,6 +64,16 @@ func Dated(fieldType string) bool { return familyOf(fieldType) >= millisFamily }
 // Analyzed tells whether an analyzer makes terms of the values of a type, so that they are found by these and have no order.
 func Analyzed(fieldType string) bool { return familyOf(fieldType) == analyzedFamily }
 
+// Countable tells whether values of a type can be counted and put in order: those of any other have no bucket and no place.
+func Countable(fieldType string) bool {
+	switch familyOf(fieldType) {
+	case otherFamily, analyzedFamily:
+		return false
+	default:
+		return true
+	}
+}
+
 // Key gives a value of a numeric, date or boolean type as a number that is ordered as the values are: what a document holds,
 // or one of Node.Terms. Texts that are no value of the type give false. Integers lose a fraction and the types of fractions
 // round, as the engine does with documents. Dates are milliseconds, date_nanos nanoseconds since 1970.
@@ -409,4 +419,6 @@ func millis(key uint64) int64 {
 }
 
 // nanosFit tells whether an instant is one of those that 64 bits of nanoseconds reach.
-func nanosFit(t time.Time) bool { return t.Year() > 1677 && t.Year() < 2262 }
+func nanosFit(t time.Time) bool {
+	return !t.Before(time.Unix(0, math.MinInt64)) && !t.After(time.Unix(0, math.MaxInt64))
+}

@@ -166,6 +166,10 @@ func (w *world) paged(d draw, maker *filterMaker, f sqon.Filter) {
 		for _, h := range hits {
 			got = append(got, h.ID)
 		}
+		if difference := w.samePlaces(hits, ask.Sort); difference != "" {
+			w.differs(what, print(f), difference)
+			return
+		}
 		if len(hits) < ask.Size {
 			break
 		}
@@ -191,6 +195,9 @@ func (w *world) streamed(d draw, maker *filterMaker, f sqon.Filter) {
 	}
 	var hits []index.Hit
 	err = w.x.Stream(w.Context(), w.alias, ask, func(some []index.Hit) error {
+		if difference := w.samePlaces(some, ask.Sort); some[0].Sort != nil && difference != "" {
+			w.differs(what, print(f), difference)
+		}
 		for _, h := range some {
 			hits = append(hits, index.Hit{ID: h.ID, Source: slices.Clone(h.Source)})
 		}
@@ -221,6 +228,27 @@ func (w *world) sameHits(hits []index.Hit, want []string, ask index.HitsRequest)
 	for _, h := range hits {
 		if difference := sameSource(h.Source, w.sources[h.ID], ask.Source); difference != "" {
 			return h.ID + ": " + difference
+		}
+	}
+	return ""
+}
+
+// samePlaces tells which hit does not have null as its place where its document has no value, and there alone.
+func (w *world) samePlaces(hits []index.Hit, by []index.Sort) string {
+	for _, h := range hits {
+		if len(h.Sort) != len(by) {
+			return fmt.Sprintf("%s has the place %s in an order of %d keys", h.ID, h.Sort, len(by))
+		}
+		at, known := slices.BinarySearchFunc(w.oracle.documents, h.ID, func(d *element, id string) int { return strings.Compare(d.id, id) })
+		if !known {
+			continue // which is told elsewhere
+		}
+		for i, s := range by {
+			_, valued := sortValue(s, w.oracle.documents[at])
+			valued = valued || s.Field.Path == "_id"
+			if null := string(h.Sort[i]) == "null"; null == valued {
+				return fmt.Sprintf("%s has the place %s by %s, a value: %t", h.ID, h.Sort[i], s.Field.Path, valued)
+			}
 		}
 	}
 	return ""

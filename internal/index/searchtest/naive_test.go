@@ -102,7 +102,7 @@ func (x *naive) Search(ctx context.Context, alias string, reqs []index.SearchReq
 		if x.fault != nil {
 			x.fault(&r)
 		}
-		if err := analyzed(r); err != nil {
+		if err := refusal(r); err != nil {
 			return nil, err
 		}
 		documents := a.find(r.Filter)
@@ -112,7 +112,7 @@ func (x *naive) Search(ctx context.Context, alias string, reqs []index.SearchReq
 		for _, f := range r.Facets {
 			facet := a.facet(f, documents)
 			if len(facet.Histogram) > index.MaxIntervals {
-				return nil, core.NewError(core.CodeInvalid, "there are too many intervals")
+				return nil, f.TooManyIntervals()
 			}
 			out[i].Facets = append(out[i].Facets, facet)
 		}
@@ -121,34 +121,31 @@ func (x *naive) Search(ctx context.Context, alias string, reqs []index.SearchReq
 			from := h.From
 			if h.After != nil {
 				var id string
-				if err := json.Unmarshal(h.After[0], &id); err != nil {
+				if err := json.Unmarshal(h.After[len(h.After)-1], &id); err != nil {
 					return nil, err
 				}
 				from = 1 + slices.IndexFunc(sorted, func(d *element) bool { return d.id == id })
 			}
 			sorted = sorted[min(from, len(sorted)):]
-			out[i].Hits = a.hits(sorted[:min(h.Size, len(sorted))], h.Source)
+			out[i].Hits = a.hits(sorted[:min(h.Size, len(sorted))], h.Sort, h.Source)
 		}
 	}
 	return out, nil
 }
 
-// analyzed refuses buckets and orders of texts that are kept by their words.
-func analyzed(r index.SearchRequest) error {
-	var asked []query.Field
-	for _, f := range r.Facets {
-		if f.Buckets != nil {
-			asked = append(asked, f.Field)
+// refusal gives why a request cannot be answered.
+func refusal(r index.SearchRequest) error {
+	for i := range r.Facets {
+		if err := r.Facets[i].Check(); err != nil {
+			return err
 		}
 	}
-	if r.Hits != nil {
-		for _, s := range r.Hits.Sort {
-			asked = append(asked, s.Field)
-		}
+	if r.Hits == nil {
+		return nil
 	}
-	for _, f := range asked {
-		if f.Type == "text" {
-			return core.NewError(core.CodeInvalid, "the field "+f.Path+" is analyzed text")
+	for _, s := range r.Hits.Sort {
+		if err := s.Check(); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -159,18 +156,29 @@ func (x *naive) Stream(ctx context.Context, alias string, r index.StreamRequest,
 	if err != nil {
 		return err
 	}
+	if err := refusal(index.SearchRequest{Hits: &index.HitsRequest{Sort: r.Sort}}); err != nil {
+		return err
+	}
 	for _, d := range a.oracle.sorted(a.find(r.Filter), r.Sort) {
-		if err := each(a.hits([]*element{d}, r.Source)); err != nil {
+		if err := each(a.hits([]*element{d}, r.Sort, r.Source)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a *naiveAlias) hits(documents []*element, source index.Source) []index.Hit {
+// hits gives documents with their ids as their places, so that the last key of the order must be one that each has.
+func (a *naiveAlias) hits(documents []*element, by []index.Sort, source index.Source) []index.Hit {
 	hits := make([]index.Hit, len(documents))
 	for i, d := range documents {
-		hits[i] = index.Hit{ID: d.id, Sort: []json.RawMessage{json.RawMessage(quoted(d.id))}}
+		hits[i] = index.Hit{ID: d.id}
+		for _, s := range by {
+			place := json.RawMessage("null")
+			if _, valued := sortValue(s, d); valued || s.Field.Path == "_id" {
+				place = json.RawMessage(quoted(d.id))
+			}
+			hits[i].Sort = append(hits[i].Sort, place)
+		}
 		if !source.None {
 			hits[i].Source = []byte(a.sources[d.id])
 		}

@@ -121,8 +121,13 @@ func dates(t mapping.Type) pool {
 			`"2025"`, `"1600"`, `"9999"`, `"0001-01-01"`, `999999999999999999`, `"2024-03-05T10:20:30.123456789+18:00"`, `"1709634030123.5"`,
 		},
 	}
+	if t == "date_nanos" {
+		// The last instant of all is where Elasticsearch puts documents without one.
+		p.stored = append(p.stored, `"2262-04-11"`, `"2262-04-11T23:47:16.8547758Z"`, `9223372036854`)
+		p.asked = append(p.asked, `"2262-04-11T23:47:16.8547758Z"`, `"2262-04-11T23:47:16.854775807Z"`, `"2262"`, `9223372036854`)
+	}
 	if t == "date" {
-		// The engine takes no time without seconds for nanoseconds.
+		// The engine takes no time without seconds for nanoseconds, and none before 1970.
 		p.stored = append(p.stored, `"2024-03-05T"`, `"2024-03-05T10"`, `"2024-03-05T10:20"`, `"0001-01-01"`, `"9999-12-31T23:59:59.999Z"`, `-1`, `-86400001`)
 	}
 	p.ends = p.asked

@@ -212,12 +212,11 @@ func RunTable(t *testing.T, open func(t *testing.T) index.Index) {
 	t.Run("an index without documents", func(t *testing.T) { w.on(t).empty() })
 	t.Run("an index that is missing", func(t *testing.T) { w.on(t).missing() })
 	t.Run("a context that has ended", func(t *testing.T) { w.on(t).ended() })
-	t.Run("too many intervals", func(t *testing.T) { w.on(t).intervals() })
 	t.Run("pages over several segments", func(t *testing.T) { w.on(t).pages() })
 	t.Run("a stream ends with its callback", func(t *testing.T) { w.on(t).streamEnds() })
 	t.Run("a stream is of one moment", func(t *testing.T) { w.on(t).moment() })
 	t.Run("choosing a bucket gives its count", func(t *testing.T) { w.on(t).choosing() })
-	t.Run("analyzed text has neither buckets nor order", func(t *testing.T) { w.on(t).refusing() })
+	t.Run("what no engine answers", func(t *testing.T) { w.on(t).refusing() })
 }
 
 // on gives the world for a sub-test.

@@ -108,14 +108,6 @@ func (w *world) ended() {
 	}
 }
 
-func (w *world) intervals() {
-	w.Helper()
-	r := index.SearchRequest{Facets: []index.Facet{{Field: w.sort("donor.age").Field, Histogram: 0.001}}}
-	if _, err := w.x.Search(w.Context(), w.alias, []index.SearchRequest{r}); core.CodeOf(err) != core.CodeInvalid || core.MessageOf(err) == "" {
-		w.Errorf("%v (%s), want one of %s with a message", err, core.CodeOf(err), core.CodeInvalid)
-	}
-}
-
 // pages goes on from page to page over documents of several segments, of which about half have a value of each type.
 func (w *world) pages() {
 	w.Helper()
@@ -126,12 +118,12 @@ func (w *world) pages() {
 		source := `{"uid":"` + id + `"`
 		if i*i%5 == 1 {
 			x := []string{"0", "1", "2", "3", "2048", "65504"}[i*7%6]
-			source += `,"weight":` + x + `,"score":` + x + `,"donor":{"age":` + x + `},"files":[{"size":` + x + `}],"at":` + x + `,"tags":"` + x + `"`
+			source += `,"weight":` + x + `,"score":` + x + `,"donor":{"age":` + x + `},"files":[{"size":` + x + `}],"at":` + x + `,"tags":"` + x + `","open":true,"address":"10.0.0.` + x[:1] + `","info":{"x":"` + x + `"}`
 		}
 		batches[i*3%7%2] = append(batches[i*3%7%2], change{id, source + "}"})
 	}
 	other.write(batches)
-	for _, name := range []string{"weight", "score", "donor.age", "files.size", "at", "tags"} {
+	for _, name := range []string{"weight", "score", "donor.age", "files.size", "at", "tags", "open", "address", "info"} {
 		for n := range 8 {
 			first := index.Sort{Field: other.sort(name).Field, Descending: n&1 > 0, MissingFirst: n&2 > 0}
 			ask := index.HitsRequest{Size: 2 + n/4, Sort: []index.Sort{first, other.sort("uid")}, Source: index.Source{None: true}}
@@ -140,6 +132,9 @@ func (w *world) pages() {
 				hits := other.search(index.SearchRequest{Hits: &ask}).Hits
 				for _, h := range hits {
 					got = append(got, h.ID)
+				}
+				if difference := other.samePlaces(hits, ask.Sort); difference != "" {
+					w.Errorf("%s, downwards %t, missing first %t: %s", name, first.Descending, first.MissingFirst, difference)
 				}
 				if len(hits) < ask.Size {
 					break

@@ -2,6 +2,7 @@ package searchtest
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -232,19 +233,68 @@ func (w *world) choosing() {
 	}
 }
 
-// refusing asks for what an analyzed text does not have.
+// refusals are what no engine answers, with the words in which each says so.
+func (w *world) refusals() map[string]struct {
+	ask  index.SearchRequest
+	want string
+} {
+	w.Helper()
+	type refusal = struct {
+		ask  index.SearchRequest
+		want string
+	}
+	by := func(f query.Field, mode string) index.SearchRequest {
+		return index.SearchRequest{Hits: &index.HitsRequest{Sort: []index.Sort{{Field: f, Mode: mode}}, Size: 10}}
+	}
+	of := func(f index.Facet) index.SearchRequest { return index.SearchRequest{Facets: []index.Facet{f}} }
+	note, tags, age, size := w.sort("note").Field, w.sort("tags").Field, w.sort("donor.age").Field, w.sort("files.size").Field
+	unsigned := query.Field{Path: "unsigned", Type: "unsigned_long"}
+	const (
+		analyzed = "the field note is analyzed text, whose values can be searched but neither counted nor sorted by"
+		interval = "the interval of the histogram of donor.age is not above 0, or too small"
+		buckets  = "between 1 and 300000 buckets of tags can be given"
+		tops     = "at most 100 documents of each bucket of tags can be given"
+		integers = "the field unsigned holds unsigned integers, which have a min and a max alone to sort by"
+	)
+	return map[string]refusal{
+		"buckets of a text":         {of(index.Facet{Field: note, Buckets: &index.Buckets{Max: 10}}), analyzed},
+		"cardinality of a text":     {of(index.Facet{Field: note, Cardinality: 10}), analyzed},
+		"the order of a text":       {by(note, ""), analyzed},
+		"the sum of texts":          {by(tags, "sum"), "the field tags holds texts, which have a min and a max alone to sort by"},
+		"a mode that is none":       {by(age, "first"), "the mode of sorting by donor.age is none of min, max, sum, avg and median"},
+		"the median of elements":    {by(size, "median"), "the values of files.size are in nested elements, whose median cannot be sorted by"},
+		"an average without sign":   {by(unsigned, "avg"), integers},
+		"a sum without sign":        {by(unsigned, "sum"), integers},
+		"a median without sign":     {by(unsigned, "median"), integers},
+		"no bucket":                 {of(index.Facet{Field: tags, Buckets: &index.Buckets{}}), buckets},
+		"too many buckets":          {of(index.Facet{Field: tags, Buckets: &index.Buckets{Max: index.MaxBuckets + 1}}), buckets},
+		"too many top hits":         {of(index.Facet{Field: tags, Buckets: &index.Buckets{Max: 1, TopHits: index.MaxTopHits + 1}}), tops},
+		"less than no top hits":     {of(index.Facet{Field: tags, Buckets: &index.Buckets{Max: 1, TopHits: -1}}), tops},
+		"an interval backwards":     {of(index.Facet{Field: age, Histogram: -1}), interval},
+		"a tiny interval":           {of(index.Facet{Field: age, Histogram: index.MinInterval / 2}), interval},
+		"an endless interval":       {of(index.Facet{Field: age, Histogram: math.Inf(1)}), interval},
+		"an interval that is none":  {of(index.Facet{Field: age, Histogram: math.NaN()}), interval},
+		"more intervals than given": {of(index.Facet{Field: age, Histogram: 0.001}), "a histogram of donor.age with intervals of 0.001 would have more than 10000 of them"},
+	}
+}
+
+// refusing asks for what no engine answers.
 func (w *world) refusing() {
 	w.Helper()
-	note := w.sort("note")
-	for what, r := range map[string]index.SearchRequest{
-		"buckets": {Facets: []index.Facet{{Field: note.Field, Buckets: &index.Buckets{Max: 10}}}},
-		"order":   {Hits: &index.HitsRequest{Sort: []index.Sort{note}, Size: 10}},
-	} {
-		_, err := w.x.Search(w.Context(), w.alias, []index.SearchRequest{r})
-		if core.CodeOf(err) != core.CodeInvalid || !strings.Contains(core.MessageOf(err), "note") {
-			w.Errorf("%s: %v (%s), want one of %s that names the field", what, err, core.CodeOf(err), core.CodeInvalid)
+	for what, r := range w.refusals() {
+		_, err := w.x.Search(w.Context(), w.alias, []index.SearchRequest{r.ask})
+		if core.CodeOf(err) != core.CodeInvalid || core.MessageOf(err) != r.want {
+			w.Errorf("%s: %q of code %q, want %q (%v)", what, core.MessageOf(err), core.CodeOf(err), r.want, err)
+		}
+		if r.ask.Hits == nil {
+			continue
+		}
+		err = w.x.Stream(w.Context(), w.alias, index.StreamRequest{Sort: r.ask.Hits.Sort}, func([]index.Hit) error { return nil })
+		if core.CodeOf(err) != core.CodeInvalid || core.MessageOf(err) != r.want {
+			w.Errorf("%s in a stream: %q of code %q, want %q (%v)", what, core.MessageOf(err), core.CodeOf(err), r.want, err)
 		}
 	}
+	note := w.sort("note")
 	r := w.search(index.SearchRequest{Facets: []index.Facet{{Field: note.Field, Missing: true}}})
 	if r.Facets[0].Missing != 4 {
 		w.Errorf("%d documents without a note, want 4", r.Facets[0].Missing)

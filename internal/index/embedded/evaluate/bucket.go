@@ -5,10 +5,12 @@ import (
 	"cmp"
 	"container/heap"
 	"context"
+	"encoding/binary"
 	"slices"
 	"strconv"
 
 	"tutti/internal/index"
+	"tutti/internal/index/embedded/segment"
 	"tutti/internal/index/query"
 )
 
@@ -80,26 +82,54 @@ type union struct {
 	numeric, several bool
 	heap             []*valueCursor
 	refs             []ref
+	// first is the value that next gives, text the bytes of it.
+	first valueKey
+	text  []byte
+}
+
+// valueKey is what values are ordered by: a number, or a text, whose first bytes make up the number.
+type valueKey struct {
+	number uint64
+	text   []byte
+}
+
+func (k *valueKey) compare(other *valueKey) int {
+	if k.number != other.number {
+		return cmp.Compare(k.number, other.number)
+	}
+	return bytes.Compare(k.text, other.text)
 }
 
 // valueCursor is where a union is in one part.
 type valueCursor struct {
-	part   int
-	of     *facetPart
-	left   []counted
-	text   []byte
-	number uint64
+	valueKey
+	part int
+	of   *facetPart
+	left []counted
+	// texts reads those of a part's column, each until the next.
+	texts *segment.TextReader
 }
 
 func (u *union) load(c *valueCursor) {
 	switch {
 	case !u.numeric:
-		c.text = c.of.column.Text(c.left[0].ordinal)
+		c.text = c.texts.At(c.left[0].ordinal)
+		c.number = headOf(c.text)
 	case u.field.Type == nanos:
 		c.number = uint64(millisecond(c.of.column.Key(c.left[0].ordinal))) ^ signBit
 	default:
 		c.number = c.of.column.Key(c.left[0].ordinal)
 	}
+}
+
+// headOf gives the first eight bytes of a text as a number that is ordered as they are.
+func headOf(text []byte) uint64 {
+	if len(text) >= 8 {
+		return binary.BigEndian.Uint64(text)
+	}
+	var room [8]byte
+	copy(room[:], text)
+	return binary.BigEndian.Uint64(room[:])
 }
 
 func newUnion(f query.Field, parts []facetPart) *union {
@@ -112,38 +142,36 @@ func newUnion(f query.Field, parts []facetPart) *union {
 		if len(u.heap) == 0 {
 			u.numeric = p.column.Numeric()
 		}
-		u.heap = append(u.heap, &valueCursor{part: i, of: p, left: p.values})
+		c := &valueCursor{part: i, of: p, left: p.values}
+		if !u.numeric {
+			c.texts = p.column.Texts()
+		}
+		u.heap = append(u.heap, c)
 	}
 	u.several = len(u.heap) > 1
 	if u.several {
 		for _, c := range u.heap {
 			u.load(c)
 		}
-		heap.Init(u)
+		for i := len(u.heap)/2 - 1; i >= 0; i-- {
+			u.sink(i)
+		}
 	}
 	return u
 }
 
-func (u *union) Len() int           { return len(u.heap) }
-func (u *union) Less(i, j int) bool { return u.compare(u.heap[i], u.heap[j]) < 0 }
-func (u *union) Swap(i, j int)      { u.heap[i], u.heap[j] = u.heap[j], u.heap[i] }
-
-// Push implements heap.Interface.
-func (u *union) Push(x any) { u.heap = append(u.heap, x.(*valueCursor)) }
-
-// Pop implements heap.Interface.
-func (u *union) Pop() any {
-	n := len(u.heap) - 1
-	x := u.heap[n]
-	u.heap = u.heap[:n]
-	return x
-}
-
-func (u *union) compare(a, b *valueCursor) int {
-	if u.numeric {
-		return cmp.Compare(a.number, b.number)
+// sink moves the cursor at i down to its place in the heap.
+func (u *union) sink(i int) {
+	for child := 2*i + 1; child < len(u.heap); child = 2*i + 1 {
+		if child+1 < len(u.heap) && u.heap[child+1].compare(&u.heap[child].valueKey) < 0 {
+			child++
+		}
+		if u.heap[i].compare(&u.heap[child].valueKey) <= 0 {
+			return
+		}
+		u.heap[i], u.heap[child] = u.heap[child], u.heap[i]
+		i = child
 	}
-	return bytes.Compare(a.text, b.text)
 }
 
 // next gives the number of documents of the next value, 0 behind the last. Where it stands in the parts is in refs.
@@ -152,9 +180,12 @@ func (u *union) next() int64 {
 	if len(u.heap) == 0 {
 		return 0
 	}
-	first := *u.heap[0]
+	// A cursor that goes on reads over the bytes of its text.
+	u.text = append(u.text[:0], u.heap[0].text...)
+	u.first = valueKey{number: u.heap[0].number, text: u.text}
+	part := u.heap[0].part
 	count := u.take()
-	for len(u.heap) > 0 && u.heap[0].part != first.part && u.compare(u.heap[0], &first) == 0 {
+	for len(u.heap) > 0 && u.heap[0].part != part && u.heap[0].compare(&u.first) == 0 {
 		count += u.take()
 	}
 	return count
@@ -166,13 +197,14 @@ func (u *union) take() int64 {
 	v := c.left[0]
 	u.refs = append(u.refs, ref{c.part, v.ordinal})
 	c.left = c.left[1:]
-	switch {
-	case len(c.left) == 0:
-		heap.Pop(u)
-	case u.several:
+	if len(c.left) > 0 && u.several {
 		u.load(c)
-		heap.Fix(u, 0)
 	}
+	if len(c.left) == 0 {
+		last := len(u.heap) - 1
+		u.heap[0], u.heap = u.heap[last], u.heap[:last]
+	}
+	u.sink(0)
 	return int64(v.count)
 }
 

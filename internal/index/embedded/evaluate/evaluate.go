@@ -90,7 +90,7 @@ func newRequest(p *plan, ask *index.SearchRequest, parts int) (*request, error) 
 	}
 	for i := range ask.Facets {
 		f := &ask.Facets[i]
-		if err := checkFacet(f); err != nil {
+		if err := f.Check(); err != nil {
 			return nil, err
 		}
 		r.facets = append(r.facets, newFacet(p, f, r.documents, parts))

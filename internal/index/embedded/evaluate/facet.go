@@ -77,8 +77,8 @@ func (f *facetTask) part(ctx context.Context, v *view, p *facetPart, s *scratch)
 	if f.ask.Histogram > 0 {
 		p.intervals = at.histogram(ctx, f.ask.Field, f.ask.Histogram, s)
 	}
-	for i, r := range f.ask.Ranges {
-		p.ranges[i] = at.inRange(ctx, f.ask.Field, r, s)
+	if len(f.ask.Ranges) > 0 {
+		p.ranges = at.inRanges(ctx, f.ask.Field, f.ask.Ranges, s)
 	}
 }
 

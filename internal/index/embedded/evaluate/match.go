@@ -67,6 +67,7 @@ func matched(ctx context.Context, column *segment.Column, c *clause) []uint32 {
 	if len(c.matchers) == 1 && !column.Numeric() {
 		from, to = beginning(column, c.matchers[0].prefix)
 	}
+	text := texter(column, c.field)
 	tried := 0
 	for ordinal := from; ordinal < to; ordinal++ {
 		if tried += len(c.matchers); tried >= batchSize {
@@ -75,21 +76,30 @@ func matched(ctx context.Context, column *segment.Column, c *clause) []uint32 {
 				break
 			}
 		}
-		var text []byte
-		if column.Numeric() {
-			text = []byte(query.Text(c.field, column.Key(ordinal)))
-		} else {
-			text = column.Text(ordinal)
-		}
-		for i := range c.matchers {
-			m := &c.matchers[i]
-			if strings.HasPrefix(borrowed(text), m.prefix) && m.matches(text) {
-				ordinals = append(ordinals, ordinal)
-				break
-			}
+		if c.matches(text(ordinal)) {
+			ordinals = append(ordinals, ordinal)
 		}
 	}
 	return ordinals
+}
+
+// texter gives what gives the text of each ordinal, until the next: numbers too have one that patterns are held against.
+func texter(column *segment.Column, f query.Field) func(ordinal uint32) []byte {
+	if column.Numeric() {
+		return func(ordinal uint32) []byte { return []byte(query.Text(f, column.Key(ordinal))) }
+	}
+	return column.Texts().At
+}
+
+// matches tells whether a text matches one of the patterns of a clause.
+func (c *clause) matches(text []byte) bool {
+	for i := range c.matchers {
+		m := &c.matchers[i]
+		if strings.HasPrefix(borrowed(text), m.prefix) && m.matches(text) {
+			return true
+		}
+	}
+	return false
 }
 
 // beginning gives the ordinals from from to before to of the texts that begin with prefix.

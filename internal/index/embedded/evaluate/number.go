@@ -5,10 +5,7 @@ import (
 	"context"
 	"math"
 	"slices"
-	"sort"
-	"strconv"
 
-	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/index/query"
 )
@@ -141,11 +138,7 @@ func (f *facetTask) intervals() ([]index.Interval, error) {
 	slices.SortFunc(all, func(a, b interval) int { return cmp.Compare(a.step, b.step) })
 	first, last := all[0].step, all[len(all)-1].step
 	if !(last-first < index.MaxIntervals) {
-		return nil, &core.Error{
-			Code: core.CodeInvalid, Message: "the histogram of the field " + f.ask.Field.Path + " would have more than " +
-				strconv.Itoa(index.MaxIntervals) + " intervals",
-			Hint: "ask for a wider interval, or narrow the filter",
-		}
+		return nil, f.ask.TooManyIntervals()
 	}
 	out := make([]index.Interval, int(last-first)+1)
 	for i := range out {
@@ -155,30 +148,4 @@ func (f *facetTask) intervals() ([]index.Interval, error) {
 		out[int(i.step-first)].Count += i.count
 	}
 	return out, nil
-}
-
-// inRange gives the number of documents with a value in a range.
-func (at *scope) inRange(ctx context.Context, f query.Field, r index.NumberRange, s *scratch) int64 {
-	column := at.values.column
-	from, to := 0, int(column.Size())
-	find := func(bound float64) int {
-		return sort.Search(int(column.Size()), func(i int) bool {
-			return query.Number(f, column.Key(uint32(i))) >= bound
-		})
-	}
-	if r.From != nil {
-		from = find(*r.From)
-	}
-	if r.To != nil {
-		to = find(*r.To)
-	}
-	if from >= to {
-		return 0
-	}
-	s.groups = cleared(s.groups, int(column.Size())+1)
-	for i := from; i < to; i++ {
-		s.groups[i+1] = 1
-	}
-	at.values.tally(ctx, at.docs.bits, s.groups, 1, s)
-	return int64(s.tallies[1].count)
 }

@@ -59,38 +59,19 @@ func newOrder(sorts []index.Sort) (order, error) {
 
 func newKey(s index.Sort) (key, error) {
 	k := key{Sort: s, highest: s.Mode == "max" || s.Mode == "" && s.Descending}
-	keyed := query.Keyed(s.Field.Type)
-	if query.Analyzed(s.Field.Type) {
-		return k, analyzed(s.Field)
-	}
 	switch s.Mode {
 	case "", "min", "max":
-		if keyed {
+		if query.Keyed(s.Field.Type) {
 			k.kind = numberKey
 		}
-		return k, nil
-	case "sum", "avg", "median":
-		if !keyed {
-			return k, core.NewError(core.CodeInvalid,
-				"the field "+s.Field.Path+" has texts, which can be sorted by min or max but not by "+s.Mode)
-		}
+	default:
 		k.kind = wholeKey
 		switch s.Field.Type {
-		case "half_float", "float", "double", "scaled_float", "unsigned_long":
+		case "half_float", "float", "double", "scaled_float":
 			k.kind = fractionKey
 		}
-		return k, nil
-	default:
-		return k, core.NewError(core.CodeInvalid, "the sort mode "+s.Mode+" is none of min, max, sum, avg and median")
 	}
-}
-
-// analyzed is the error for a field whose terms have no order and are not counted.
-func analyzed(f query.Field) error {
-	return &core.Error{
-		Code: core.CodeInvalid, Message: "the field " + f.Path + " is analyzed text, which can be neither sorted nor counted by value",
-		Hint: "name a field of type keyword, such as a multi-field below it",
-	}
+	return k, s.Check()
 }
 
 // value is what a document has for a key: text for a textKey, else a number that is ordered as the values are.

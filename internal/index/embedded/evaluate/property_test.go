@@ -328,6 +328,9 @@ func (w world) sorts() []index.Sort {
 		if calculated && (!query.Keyed(s.Field.Type) || s.Field.Type == "date_nanos" || s.Field.Type == "unsigned_long") {
 			s.Mode = ""
 		}
+		if s.Mode == "median" && s.Field.Row() != "" { // which no engine gives
+			s.Mode = "avg"
+		}
 		all = append(all, s)
 	}
 	return all

@@ -2,7 +2,6 @@ package evaluate
 
 import (
 	"math"
-	"slices"
 
 	"tutti/internal/index/query"
 )
@@ -188,9 +187,6 @@ func (r *ranker) calculated(doc uint32) (number uint64, some bool) {
 	r.values.each(doc, func(ordinal uint32) { r.several = append(r.several, ordinal) })
 	if len(r.several) == 0 {
 		return 0, false
-	}
-	if r.key.Mode == "median" && r.values.span != nil {
-		slices.Sort(r.several)
 	}
 	if r.key.kind == wholeKey {
 		return uint64(r.whole()) ^ signBit, true

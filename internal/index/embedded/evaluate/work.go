@@ -25,6 +25,8 @@ type scratch struct {
 	elements []uint64
 	tallies  []tally
 	groups   []uint32
+	// steps are those of documents from one piece of a column to the next.
+	steps []uint32
 }
 
 func newScratch() *scratch {

@@ -29,19 +29,29 @@ func (c *cursor) next() (text, packed []byte, ok bool) {
 	if c.at >= c.texts.size() {
 		return nil, nil, false
 	}
+	text, packed = c.read(c.at)
+	return text, packed, true
+}
+
+// read gives the text of an ordinal, behind which next goes on. What lies between the last one and this one in the same block is
+// not read again.
+func (c *cursor) read(ordinal int) (text, packed []byte) {
 	from, ok := c.texts.(*packedTexts)
 	if !ok {
-		c.at++
-		c.text = c.texts.at(c.text, uint32(c.at-1))
-		return c.text, nil, true
+		c.at = ordinal + 1
+		c.text = c.texts.at(c.text, uint32(ordinal))
+		return c.text, nil
 	}
-	if c.at%blockTexts == 0 {
-		c.reader.open(from, c.at/blockTexts)
+	block := ordinal / blockTexts
+	if first := block * blockTexts; c.at <= first || c.at > ordinal {
+		c.reader.open(from, block)
+		c.at = first
 	}
-	c.at++
-	c.reader.next()
+	for ; c.at <= ordinal; c.at++ {
+		c.reader.next()
+	}
 	c.text = unpack(c.text[:0], c.reader.packed)
-	return c.text, c.reader.packed, true
+	return c.text, c.reader.packed
 }
 
 // plainTexts keeps texts one behind the other: that of ordinal o is data[starts[o]:starts[o+1]].

@@ -1,0 +1,21 @@
+package elastic
+
+import (
+	"net/http"
+	"net/url"
+
+	"github.com/elastic/elastic-transport-go/v8/elastictransport"
+)
+
+// SendBy makes x send its requests by to instead of over the network.
+func (x *Index) SendBy(to http.RoundTripper) error {
+	transport, err := elastictransport.NewClient(
+		elastictransport.WithURLs(&url.URL{Scheme: "http", Host: "node"}), elastictransport.WithTransport(to), elastictransport.WithDisableRetry())
+	if err == nil {
+		x.client.transport = transport
+	}
+	return err
+}
+
+// ErrOverLimit gives the error that is behind that of an answer which is longer than one may be.
+func ErrOverLimit() error { return errOverLimit }

@@ -1,0 +1,241 @@
+package elastic_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tutti/internal/core"
+	"tutti/internal/index"
+	"tutti/internal/index/elastic"
+)
+
+// noPlace is the cluster's word for that a document has no value of a long.
+const noPlace = "9223372036854775807"
+
+// narrow is a cluster of some documents, of which an answer has room for a few. Each has its number, and no value beside it.
+type narrow struct {
+	documents, room int
+	// padding makes documents larger. Each holds its id, but the order by that field is of something else when lying is set.
+	padding int
+	lying   bool
+	// asked are the searches, each alone. sizes are how many documents each search asked for, those of one request together.
+	asked, sizes []string
+}
+
+// RoundTrip answers searches in the order of the documents' numbers.
+func (n *narrow) RoundTrip(r *http.Request) (*http.Response, error) {
+	var asked []byte
+	if r.Body != nil {
+		var err error
+		if asked, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
+		if err := r.Body.Close(); err != nil {
+			return nil, err
+		}
+	}
+	answer := io.Reader(strings.NewReader(point)) // also where one is given back
+	if strings.HasSuffix(r.URL.Path, "_mapping") {
+		answer = strings.NewReader(keywordID)
+	}
+	if strings.HasSuffix(r.URL.Path, "search") {
+		lines := strings.Split(strings.TrimSuffix(string(asked), "\n"), "\n")
+		body, given, sizes := "", 0, []string{}
+		for i, line := range lines {
+			if len(lines) > 1 && i%2 == 0 {
+				continue // the head of a search among others
+			}
+			one, size, err := n.answer(line, &given)
+			if err != nil {
+				return nil, err
+			}
+			body, sizes = body+","+one, append(sizes, strconv.Itoa(size))
+		}
+		n.sizes = append(n.sizes, strings.Join(sizes, "+"))
+		if body = body[1:]; len(lines) > 1 {
+			body = `{"responses":[` + body + `]}`
+		}
+		if answer = strings.NewReader(body); given > n.room {
+			answer = iotest.ErrReader(elastic.ErrOverLimit())
+		}
+	}
+	header := http.Header{"X-Elastic-Product": {"Elasticsearch"}, "Content-Type": {"application/json"}}
+	return &http.Response{StatusCode: http.StatusOK, Header: header, Body: io.NopCloser(answer), Request: r}, nil
+}
+
+// answer gives that to one search, with how many documents it asked for. given is how many documents there are in all.
+func (n *narrow) answer(asked string, given *int) (body string, size int, err error) {
+	var s struct {
+		Size, From int
+		After      []json.Number `json:"search_after"`
+	}
+	if err := json.Unmarshal([]byte(asked), &s); err != nil {
+		return "", 0, err
+	}
+	if s.After != nil {
+		if after, err := s.After[0].Int64(); err != nil || len(s.After) != 2 || s.After[1] != noPlace {
+			return "", 0, fmt.Errorf("asked after %s: %w", s.After, err)
+		} else {
+			s.From = int(after) + 1
+		}
+	}
+	n.asked = append(n.asked, asked)
+	identity := ""
+	if n.lying && strings.Contains(asked, `{"uid":{`) {
+		identity = `"other",`
+	}
+	var hits []string
+	for i := s.From; i < min(s.From+s.Size, n.documents); i++ {
+		hits = append(hits, fmt.Sprintf(`{"_id":"%d","_source":{"uid":"%d"%*s},"sort":[%s%d,%s]}`, i, i, n.padding, "", identity, i, noPlace))
+	}
+	*given += len(hits)
+	return found(fmt.Sprintf(`"pit_id":"P","hits":{"total":{"value":%d},"hits":[%s]}`, n.documents, strings.Join(hits, ","))).body, s.Size, nil
+}
+
+// TestPartsOfAnswers: what is too long for one answer is asked for in several, and is what one would have been.
+func TestPartsOfAnswers(t *testing.T) {
+	by := []index.Sort{{Field: field("n", "long")}, {Field: field("m", "long")}}
+	page := func(from, size int, after ...string) index.SearchRequest {
+		h := &index.HitsRequest{Size: size, From: from, Sort: by}
+		for _, value := range after {
+			h.After = append(h.After, json.RawMessage(value))
+		}
+		return index.SearchRequest{Hits: h, Total: true}
+	}
+	numbers := func(from, to int) (ids []string) {
+		for i := from; i < to; i++ {
+			ids = append(ids, strconv.Itoa(i))
+		}
+		return ids
+	}
+	for _, c := range []struct {
+		name  string
+		room  int
+		reqs  []index.SearchRequest
+		want  [][]string
+		sizes []string
+	}{
+		{"nothing is too long", 10, []index.SearchRequest{page(0, 10)}, [][]string{numbers(0, 10)}, []string{"10"}},
+		{"a page", 5, []index.SearchRequest{page(2, 9)}, [][]string{numbers(2, 11)}, []string{"9", "4", "5"}},
+		{"halves of halves", 2, []index.SearchRequest{page(0, 7)}, [][]string{numbers(0, 7)}, []string{"7", "3", "1", "2", "4", "2", "2"}},
+		{"a page after another", 3, []index.SearchRequest{page(0, 6, "4", "null")}, [][]string{numbers(5, 11)}, []string{"6", "3", "3"}},
+		{"the last page", 3, []index.SearchRequest{page(16, 100)}, [][]string{numbers(16, 20)}, []string{"100", "50", "25", "12", "6", "3", "3"}},
+		{
+			"several searches", 6,
+			[]index.SearchRequest{page(0, 5), page(5, 5), page(10, 5)},
+			[][]string{numbers(0, 5), numbers(5, 10), numbers(10, 15)},
+			[]string{"5+5+5", "5", "5+5", "5", "5"},
+		},
+		{
+			"several searches, of which one is too long by itself", 6,
+			[]index.SearchRequest{page(0, 2), page(5, 8)},
+			[][]string{numbers(0, 2), numbers(5, 13)},
+			[]string{"2+8", "2", "8", "4", "4"},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n := &narrow{documents: 20, room: c.room}
+			x := narrowed(t, n)
+			got, err := x.Search(t.Context(), "a", c.reqs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, want := range c.want {
+				if diff := cmp.Diff(want, idsOf(got[i].Hits)); diff != "" || got[i].Total != 20 {
+					t.Errorf("search %d of %d documents: %s", i, got[i].Total, diff)
+				}
+			}
+			if !slices.Equal(n.sizes, c.sizes) {
+				t.Errorf("asked for %q, want %q", n.sizes, c.sizes)
+			}
+		})
+	}
+}
+
+// TestPartsOfStreams: a page that is too long is asked for again, shorter.
+func TestPartsOfStreams(t *testing.T) {
+	n := &narrow{documents: 70, room: 30}
+	x := narrowed(t, n)
+	var got []string
+	err := x.Stream(t.Context(), "a", index.StreamRequest{Sort: []index.Sort{{Field: field("n", "long")}, {Field: field("m", "long")}}}, func(hits []index.Hit) error {
+		got = append(got, idsOf(hits)...)
+		if place := hits[0].Sort; string(place[0]) != hits[0].ID || string(place[1]) != "null" {
+			t.Errorf("the place of %s is %s", hits[0].ID, place)
+		}
+		return nil
+	})
+	if err != nil || len(got) != 70 || !slices.IsSortedFunc(got, func(a, b string) int { return len(a) - len(b) }) {
+		t.Errorf("%d documents, %q, %v", len(got), got, err)
+	}
+	if want := []string{"100", "50", "25"}; !slices.Equal(n.sizes[:3], want) {
+		t.Errorf("asked for %q, want %q first", n.sizes, want)
+	}
+}
+
+// TestOneDocumentIsTooLong has no remedy.
+func TestOneDocumentIsTooLong(t *testing.T) {
+	const message = "a part of what is asked for is larger than the index can give at once"
+	n := &narrow{documents: 20}
+	x := narrowed(t, n)
+	_, err := x.Search(t.Context(), "a", []index.SearchRequest{{Hits: &index.HitsRequest{Size: 5}}})
+	wantError(t, err, core.CodeInvalid, message)
+	if !errors.Is(err, elastic.ErrOverLimit()) {
+		t.Errorf("got %v", err)
+	}
+	err = x.Stream(t.Context(), "a", index.StreamRequest{}, func([]index.Hit) error { return nil })
+	wantError(t, err, core.CodeInvalid, message)
+}
+
+// TestPartsAreBelieved: what is found out about the documents of an answer in parts is found out as of one.
+func TestPartsAreBelieved(t *testing.T) {
+	t.Run("that the order is not that of the ids", func(t *testing.T) {
+		n := &narrow{documents: 30, room: 7, lying: true}
+		x := narrowed(t, n)
+		request := []index.SearchRequest{{Hits: &index.HitsRequest{Size: 20, Sort: []index.Sort{{Field: field("_id", "keyword")}}}}}
+		if _, err := x.Search(t.Context(), "a", request); err != nil {
+			t.Fatal(err)
+		}
+		if last := n.asked[len(n.asked)-1]; !strings.Contains(last, `"sort":[{"_seq_no":`) {
+			t.Errorf("asked %s last", last)
+		}
+	})
+	t.Run("how large they are", func(t *testing.T) {
+		n := &narrow{documents: 6, room: 4, padding: 20_000}
+		x := narrowed(t, n)
+		for _, source := range []index.Source{{}, {Paths: []string{"n"}}} {
+			if _, err := x.Search(t.Context(), "a", []index.SearchRequest{{Hits: &index.HitsRequest{Size: 6, Source: source}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if last := n.asked[len(n.asked)-1]; !strings.Contains(last, `"_source":{"includes":["n"]}`) {
+			t.Errorf("asked %s last", last)
+		}
+	})
+}
+
+func narrowed(t *testing.T, n *narrow) *elastic.Index {
+	t.Helper()
+	x := open(t, "http://node")
+	if err := x.SendBy(n); err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+func idsOf(hits []index.Hit) []string {
+	ids := make([]string, len(hits))
+	for i, hit := range hits {
+		ids[i] = hit.ID
+	}
+	return ids
+}

@@ -1,0 +1,93 @@
+package embedded_test
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tutti/internal/core"
+	"tutti/internal/index"
+	"tutti/internal/index/embedded"
+)
+
+// held is a log that holds up whoever says something until it is let go.
+type held struct {
+	slog.Handler
+	release chan struct{}
+}
+
+func (held) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h held) Handle(context.Context, slog.Record) error {
+	<-h.release
+	return nil
+}
+
+// TestLoading holds an index to what it promises while its columns are loaded: it tells which aliases cannot be searched, it takes
+// writes, and a search that has waited long enough says why it has no answer.
+func TestLoading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		x := open(t, embedded.Config{Dir: dir})
+		ensure(t, x, index.Spec{Alias: "a"})
+		want := map[string]string{}
+		series(t, x, want, "d", fileful)
+		files(t, dir, "000000000001.segment")
+		if names := x.Loading(); len(names) > 0 {
+			t.Errorf("%v are being loaded, before any start", names)
+		}
+		if err := x.Close(); err != nil {
+			t.Fatal(err)
+		}
+		// Of a file that cannot be read the log is told.
+		if err := os.Truncate(filepath.Join(dir, "segments", "000000000001.segment"), 100); err != nil {
+			t.Fatal(err)
+		}
+		log := held{slog.DiscardHandler, make(chan struct{})}
+		x = open(t, embedded.Config{Dir: dir, LoadWait: 7 * time.Second, Logger: slog.New(log)})
+		synctest.Wait()
+		if names := x.Loading(); !slices.Equal(names, []string{"a"}) {
+			t.Errorf("%v are being loaded, want a", names)
+		}
+		ensure(t, x, index.Spec{Alias: "new"})
+		if names := x.Loading(); !slices.Equal(names, []string{"a"}) {
+			t.Errorf("%v are being loaded, want a", names)
+		}
+		write(t, x, "a", put("d0", 2, `{"n":-1}`))
+		want["d0"] = `{"n":-1}`
+		if doc, _, err := x.Get(t.Context(), "a", "d0"); err != nil || string(doc.Source) != want["d0"] {
+			t.Errorf("what was written is %s (%v)", doc.Source, err)
+		}
+		began := time.Now()
+		_, searched := x.Search(t.Context(), "a", []index.SearchRequest{{Total: true}})
+		streamed := x.Stream(t.Context(), "a", index.StreamRequest{}, func([]index.Hit) error { return nil })
+		for _, err := range []error{searched, streamed} {
+			if core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != "the index is still being loaded after a start" || core.RetryAfterOf(err) != 5*time.Second {
+				t.Errorf("it gave %v", err)
+			}
+		}
+		if took := time.Since(began); took != 14*time.Second {
+			t.Errorf("the two were refused after %v", took)
+		}
+		waiting := make(chan error)
+		go func() {
+			_, err := x.Search(t.Context(), "a", []index.SearchRequest{{Total: true}})
+			waiting <- err
+		}()
+		synctest.Wait()
+		close(log.release)
+		if err := <-waiting; err != nil {
+			t.Errorf("a search that waited gave %v", err)
+		}
+		synctest.Wait()
+		if names := x.Loading(); len(names) > 0 {
+			t.Errorf("%v are being loaded, and were to be", names)
+		}
+		holds(t, x, "a", want)
+	})
+}
