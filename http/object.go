@@ -1,7 +1,6 @@
 package http
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -10,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"tutti/internal/core"
+	"tutti/internal/rawjson"
 )
 
 // object is a JSON object of a body by its members, whose names are taken as they are: encoding/json alone would take
@@ -25,25 +25,28 @@ func decodeObjectOf(what string, text []byte) (object, error) {
 	if !utf8.Valid(text) {
 		return nil, core.NewError(core.CodeInvalid, what+" is not UTF-8")
 	}
-	var whole json.RawMessage
-	if err := json.Unmarshal(text, &whole); err != nil {
-		return nil, core.WrapError(core.CodeInvalid, what+" is not valid JSON", err)
+	if !json.Valid(text) {
+		var whole json.RawMessage
+		return nil, core.WrapError(core.CodeInvalid, what+" is not valid JSON", json.Unmarshal(text, &whole))
 	}
-	decoder := json.NewDecoder(bytes.NewReader(whole))
-	if first, err := decoder.Token(); err != nil || first != json.Delim('{') {
+	if text[rawjson.Space(text, 0)] != '{' {
 		return nil, core.NewError(core.CodeInvalid, what+" is not a JSON object")
 	}
 	members := object{}
-	for decoder.More() {
-		// What is valid as a whole cannot fail in a part.
-		token, _ := decoder.Token()
-		name, _ := token.(string)
-		if _, twice := members[name]; twice {
-			return nil, core.NewError(core.CodeInvalid, "member "+shown(name)+" of "+what+" stands twice")
+	var err error
+	rawjson.Members(text, 0, func(written []byte, escaped bool, value rawjson.Span) bool {
+		name := string(written)
+		if escaped {
+			_ = json.Unmarshal(slices.Concat([]byte{'"'}, written, []byte{'"'}), &name) // valid within what is valid
 		}
-		var value json.RawMessage
-		_ = decoder.Decode(&value)
-		members[name] = value
+		if _, twice := members[name]; twice {
+			err = core.NewError(core.CodeInvalid, "member "+shown(name)+" of "+what+" stands twice")
+		}
+		members[name] = value.Of(text)
+		return err == nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return members, nil
 }

@@ -22,7 +22,7 @@ var layers = map[string][]string{
 	"ingest":                        {},
 	"ingest/kafka":                  {},
 	"consumers":                     {"internal/bulk"},
-	"http":                          {"internal/sqon"},
+	"http":                          {"internal/rawjson", "internal/sqon"},
 	"schemas":                       {},
 	"internal/store":                {},
 	"internal/store/storetest":      {"internal/store"},
@@ -30,6 +30,7 @@ var layers = map[string][]string{
 	"internal/auth":                 {},
 	"internal/upstream/local":       {},
 	"internal/core":                 {},
+	"internal/rawjson":              {},
 	"internal/sqon":                 {},
 	"internal/catalogue":            {"internal/catalogue/definition", "internal/index/mapping", "internal/sqon"},
 	"internal/catalogue/definition": {"internal/sqon"},
@@ -39,7 +40,9 @@ var layers = map[string][]string{
 	"internal/index":                {"internal/index/mapping", "internal/index/query"},
 	"internal/index/mapping":        {},
 	"internal/index/query":          {"internal/index/mapping", "internal/sqon"},
-	"internal/index/elastic":        {"internal/index", "internal/index/mapping", "internal/index/query", "internal/sqon"},
+	"internal/index/elastic": {
+		"internal/index", "internal/index/mapping", "internal/index/query", "internal/rawjson", "internal/sqon",
+	},
 	"internal/index/embedded": {
 		"internal/index", "internal/index/mapping", "internal/index/query",
 		"internal/index/embedded/segment", "internal/index/embedded/evaluate",
@@ -54,13 +57,13 @@ var layers = map[string][]string{
 	},
 	"internal/graph": {
 		"internal/catalogue", "internal/catalogue/definition", "internal/graph/schema", "internal/index", "internal/index/mapping",
-		"internal/index/query", "internal/search", "internal/sqon",
+		"internal/index/query", "internal/rawjson", "internal/search", "internal/sqon",
 	},
 	"internal/federation": {
 		"internal/catalogue", "internal/catalogue/definition", "internal/graph", "internal/graph/schema", "internal/index",
 		"internal/index/mapping", "internal/index/query", "internal/search", "internal/sqon",
 	},
-	"internal/download/extract": {"internal/index/mapping"},
+	"internal/download/extract": {"internal/index/mapping", "internal/rawjson"},
 	"internal/download": {
 		"internal/catalogue", "internal/download/extract", "internal/index", "internal/index/mapping", "internal/index/query",
 		"internal/search", "internal/sqon",

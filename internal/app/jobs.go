@@ -61,10 +61,16 @@ func (a *App) Health(ctx context.Context) tuttihttp.Health {
 	for _, p := range a.consumers.Paused() {
 		h.Paused = append(h.Paused, tuttihttp.Pause{Repository: p.Repository, Reason: p.Reason})
 	}
-	if h.Components["index"] == tuttihttp.ComponentUp && a.consumers.ClockAlarm() {
+	if h.Components["index"] == tuttihttp.ComponentUp && (a.consumers.ClockAlarm() || stillLoading(a.index)) {
 		h.Components["index"] = tuttihttp.ComponentDegraded
 	}
 	return h
+}
+
+// stillLoading tells that an index takes writes, and has aliases that cannot be searched yet after a start.
+func stillLoading(index any) bool {
+	loader, loads := index.(interface{ Loading() []string })
+	return loads && len(loader.Loading()) > 0
 }
 
 func state(err error) tuttihttp.ComponentState {
@@ -91,7 +97,7 @@ func (a *App) keepHouse(ctx context.Context) {
 	count, prune := time.NewTicker(jobsCountedEvery), time.NewTicker(jobsPrunedEvery)
 	defer count.Stop()
 	defer prune.Stop()
-	a.pruneJobs(ctx)
+	a.prune(ctx)
 	var suspects map[string]struct{}
 	for {
 		var err error
@@ -108,14 +114,18 @@ func (a *App) keepHouse(ctx context.Context) {
 			return
 		case <-count.C:
 		case <-prune.C:
-			a.pruneJobs(ctx)
+			a.prune(ctx)
 		}
 	}
 }
 
-func (a *App) pruneJobs(ctx context.Context) {
+// prune removes old jobs, and saved sets that have expired.
+func (a *App) prune(ctx context.Context) {
 	if err := a.queue.Jobs().Prune(ctx, jobsKept); err != nil && ctx.Err() == nil {
 		a.log.Warn("removing old jobs", "err", err)
+	}
+	if _, err := a.sets.Purge(ctx); err != nil && ctx.Err() == nil {
+		a.log.Warn("removing saved sets that have expired", "err", err)
 	}
 }
 

@@ -3,6 +3,7 @@ package app_test
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,7 +12,49 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/queue"
 	"tutti/internal/queue/embedded"
+	"tutti/internal/sets"
+	"tutti/internal/store"
 )
+
+// TestExpiredSetsGo: a saved set that has expired is removed by itself, whether anybody saves another one or not.
+func TestExpiredSetsGo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, settings{})
+	s, err := store.Open(t.Context(), store.Config{Dir: filepath.Join(w.dir, "store")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, saved := range map[string]time.Time{"old": time.Now().AddDate(-5, 0, 0), "new": time.Now()} {
+		kept, err := sets.New(s, sets.Config{Now: func() time.Time { return saved }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := kept.Save(t.Context(), core.SavedSet{Owner: name, Catalogue: "c", Type: "analysis", Path: "studyId"}, []string{"S1"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.start()
+	w.eventually(wait, func() (bool, string) {
+		var left []string
+		rows, err := s.Read().QueryContext(t.Context(), "SELECT owner FROM saved_set")
+		if err != nil {
+			return false, err.Error()
+		}
+		defer func() { _ = rows.Close() }()
+		for rows.Next() {
+			var owner string
+			if err := rows.Scan(&owner); err != nil {
+				return false, err.Error()
+			}
+			left = append(left, owner)
+		}
+		return slices.Equal(left, []string{"new"}) && rows.Err() == nil, fmt.Sprint(left, rows.Err())
+	})
+	w.stop()
+	if err := s.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // TestJobsKept: of the jobs that have ended the newest 1,000 are kept, and those that have not ended.
 func TestJobsKept(t *testing.T) {

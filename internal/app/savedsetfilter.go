@@ -23,7 +23,7 @@ var (
 
 func newSetFields() setFields {
 	return setFields{
-		"setId": "keyword", "id": "keyword", "path": "keyword", "type": "keyword", "userId": "keyword", "ids": "keyword",
+		"setId": "keyword", "id": "keyword", "_id": "keyword", "path": "keyword", "type": "keyword", "userId": "keyword", "ids": "keyword",
 		"size": "long", "createdAt": "date",
 	}
 }
@@ -122,7 +122,7 @@ func (m *setMatch) like(n *query.Node, value string) bool {
 func (m *setMatch) values(path string) []string {
 	value := ""
 	switch path {
-	case "setId", "id":
+	case "setId", "id", "_id":
 		value = m.set.ID
 	case "path":
 		value = m.set.Path

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"tutti/internal/core"
 	"tutti/internal/download/extract"
@@ -124,9 +125,14 @@ func (c *collector) take() error {
 	return c.sets.TooMany(int64(len(c.members)))
 }
 
-// Find gives the sets of an owner that match, the last saved first.
+// Find gives the sets of an owner that match, the last saved first unless another order is asked for. To be listed, or found by
+// a member, is no use of a set.
 func (s savedSets) Find(ctx context.Context, owner string, q graph.SetQuery) ([]graph.Set, int, error) {
 	match, err := newSetFilter(ctx, q.Filter)
+	if err != nil {
+		return nil, 0, err
+	}
+	order, err := newSetOrder(q.Sort)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -139,7 +145,7 @@ func (s savedSets) Find(ctx context.Context, owner string, q graph.SetQuery) ([]
 		if err := ctx.Err(); err != nil {
 			return nil, 0, err
 		}
-		matches, err := match.set(set, func() ([]string, error) { return s.sets.Members(ctx, owner, set.ID) })
+		matches, err := match.set(set, func() ([]string, error) { return s.sets.Peek(ctx, owner, set.ID) })
 		if err != nil {
 			return nil, 0, err
 		}
@@ -147,6 +153,7 @@ func (s savedSets) Find(ctx context.Context, owner string, q graph.SetQuery) ([]
 			found = append(found, set)
 		}
 	}
+	slices.SortStableFunc(found, order.compare)
 	page := found[min(q.Offset, len(found)):]
 	page = page[:min(q.First, len(page))]
 	if q.Members {
@@ -174,7 +181,7 @@ func (s savedSets) listed(ctx context.Context, owner string, page []core.SavedSe
 	}
 	listed := make([]graph.Set, 0, len(page))
 	for _, set := range page {
-		members, err := s.sets.Members(ctx, owner, set.ID)
+		members, err := s.sets.Peek(ctx, owner, set.ID)
 		if err != nil {
 			return nil, err
 		}

@@ -219,6 +219,7 @@ func TestSavedSetsAreFound(t *testing.T) {
 		{"all", `{}`, "studyId files.name _id"},
 		{"by id", `{"op":"in","content":{"fieldName":"setId","value":"` + ids[1] + `"}}`, "files.name"},
 		{"by another's name of it", `{"op":"in","content":{"fieldName":"id","value":["` + ids[0] + `","` + ids[2] + `"]}}`, "studyId _id"},
+		{"by the id of its node", `{"op":"in","content":{"fieldName":"_id","value":"` + ids[2] + `"}}`, "studyId"},
 		{"not by id", `{"op":"not-in","content":{"fieldName":"setId","value":"` + ids[1] + `"}}`, "studyId _id"},
 		{"by size", `{"op":"gte","content":{"fieldName":"size","value":2}}`, "files.name _id"},
 		{"by time", `{"op":"lt","content":{"fieldName":"createdAt","value":"2026-03-02T12:00:00Z"}}`, "_id"},

@@ -15,8 +15,11 @@ type answer struct {
 	faults []*fault
 	// dropped counts the faults beyond maxFaults.
 	dropped int
-	// spans is the room in which the members of objects are noted.
-	spans []span
+	// spans is the room in which nested elements are noted, written that for the members of objects.
+	spans   []span
+	written []written
+	// dotted is set when a document has members whose names are paths.
+	dotted bool
 }
 
 // maxAnswerBytes is how large an answer may become: lists that begin behind that, or reach it, are null.

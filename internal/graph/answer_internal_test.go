@@ -38,7 +38,7 @@ func TestNullGoesUp(t *testing.T) {
 		}, `null`, ""},
 		{"an item that may", func(w *answer) bool { return w.list(1, false, func(int) bool { return w.null() }) }, `[null]`, ""},
 		{"a document", func(w *answer) bool {
-			return w.shaped(&shape{wants: []want{wantOf(may), wantOf(must)}}, []byte(`{}`), 0, nil)
+			return w.document(&shape{wants: []want{wantOf(may), wantOf(must)}}, []byte(`{}`), 0, nil)
 		}, `null`, told + `["must"]`},
 		{"a nested field", func(w *answer) bool {
 			return w.nest(&nest{wants: []nestWant{{head: headOf(must), key: "must", field: must}}}, nil, 0, 0)

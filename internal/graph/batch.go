@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"tutti/internal/core"
@@ -65,7 +66,7 @@ func (b *batch) ask(ctx context.Context, view *search.View) {
 		kind = search.KindFacets
 	}
 	reqs, places := distinct(b.reqs)
-	b.results, b.err = view.Search(ctx, kind, reqs)
+	b.results, b.err = b.search(ctx, view, kind, reqs)
 	if b.err == nil && len(b.results) != len(b.reqs) {
 		b.err = core.NewError(core.CodeInternal, "the index did not answer everything it was asked")
 	}
@@ -92,24 +93,36 @@ func distinct(reqs []index.SearchRequest) ([]index.SearchRequest, [][]int) {
 	once, places := make([]index.SearchRequest, len(reqs)), make([][]int, len(reqs))
 	for i, req := range reqs {
 		facets := req.Facets
-		req.Facets = nil
-		known := make(map[string]int, len(facets))
-		for _, f := range facets {
-			key := fmt.Sprintf("%v %t %d %t %v %s %s", f.Field, f.Missing, f.Cardinality, f.Stats, f.Histogram, appendNode(nil, f.Elements), extras(f))
-			at, twice := known[key]
-			if !twice {
-				at = len(req.Facets)
-				known[key], req.Facets = at, append(req.Facets, f)
+		if len(facets) == 0 {
+			once[i] = req
+			continue
+		}
+		req.Facets = make([]index.Facet, 0, len(facets))
+		of := make(map[string][]int, len(facets))
+		places[i] = make([]int, len(facets))
+		for j := range facets {
+			f := &facets[j]
+			at := slices.IndexFunc(of[f.Field.Path], func(k int) bool { return asked(f) == asked(&req.Facets[k]) })
+			if at >= 0 {
+				places[i][j] = of[f.Field.Path][at]
+				continue
 			}
-			places[i] = append(places[i], at)
+			places[i][j] = len(req.Facets)
+			of[f.Field.Path] = append(of[f.Field.Path], len(req.Facets))
+			req.Facets = append(req.Facets, *f)
 		}
 		once[i] = req
 	}
 	return once, places
 }
 
+// asked writes what a facet asks for.
+func asked(f *index.Facet) string {
+	return fmt.Sprintf("%v %t %d %t %v %s %s", f.Field, f.Missing, f.Cardinality, f.Stats, f.Histogram, appendNode(nil, f.Elements), extras(f))
+}
+
 // extras writes what a facet asks for behind pointers.
-func extras(f index.Facet) string {
+func extras(f *index.Facet) string {
 	var b strings.Builder
 	for _, r := range f.Ranges {
 		for _, end := range []*float64{r.From, r.To} {
@@ -134,7 +147,12 @@ func (b *batch) size() int {
 	n := 1 << 10
 	for _, result := range b.results {
 		for _, hit := range result.Hits {
-			n += len(hit.Source)/2 + 64
+			if hit.Read {
+				n += len(hit.Source)
+			} else {
+				n += len(hit.Source) / 2
+			}
+			n += 64
 		}
 		for _, facet := range result.Facets {
 			n += 64 * len(facet.Buckets)

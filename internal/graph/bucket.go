@@ -2,6 +2,7 @@ package graph
 
 import (
 	"cmp"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -46,7 +47,7 @@ func (b *bucketing) write(w *answer) bool {
 			}
 			w.dst = append(w.dst, one.head...)
 			if i == len(buckets) {
-				w.missingBucket(one, missing)
+				b.missingBucket(w, one, missing)
 			} else {
 				b.bucket(w, one, i, &buckets[i])
 			}
@@ -56,17 +57,29 @@ func (b *bucketing) write(w *answer) bool {
 	})
 }
 
-func (w *answer) missingBucket(one *bucketWant, n int64) {
+// missingBucket writes one field of the bucket of the documents without a value.
+func (b *bucketing) missingBucket(w *answer, one *bucketWant, n int64) {
 	switch one.name {
 	case "key":
 		w.text(missingKey)
 	case "doc_count":
 		w.int(n)
+	case "top_hits":
+		b.topHits(w, one, b.of.batch.results[one.beside].Hits)
+	case "filter_by_term":
+		w.documentCount(b.of.batch.results[one.beside].Total)
 	case "__typename":
 		w.text(one.field.ObjectDefinition.Name)
-	default:
+	default: // key_as_string
 		w.null()
 	}
+}
+
+// documentCount writes what filter_by_term is.
+func (w *answer) documentCount(n int64) {
+	w.dst = append(w.dst, `{"doc_count":`...)
+	w.int(n)
+	w.dst = append(w.dst, '}')
 }
 
 // bucket writes one field of the i-th bucket.
@@ -83,16 +96,14 @@ func (b *bucketing) bucket(w *answer, one *bucketWant, i int, bucket *index.Buck
 	case "doc_count":
 		w.int(bucket.Count)
 	case "top_hits":
-		b.topHits(w, one, i, bucket.Key)
+		b.topHits(w, one, b.sibling(one, i, bucket.Key).TopHits)
 	case "filter_by_term":
 		counts := b.sibling(one, i, bucket.Key).Filters
 		if one.nth >= len(counts) {
 			w.null()
 			return
 		}
-		w.dst = append(w.dst, `{"doc_count":`...)
-		w.int(counts[one.nth])
-		w.dst = append(w.dst, '}')
+		w.documentCount(counts[one.nth])
 	case "__typename":
 		w.text(one.field.ObjectDefinition.Name)
 	default:
@@ -110,8 +121,7 @@ func (b *bucketing) sibling(one *bucketWant, i int, key string) *index.Bucket {
 }
 
 // topHits writes what documents of a bucket hold: that of the one, {} without any, and a list where several were asked for.
-func (b *bucketing) topHits(w *answer, one *bucketWant, i int, key string) {
-	hits := b.sibling(one, i, key).TopHits
+func (b *bucketing) topHits(w *answer, one *bucketWant, hits []index.Hit) {
 	prefix := b.prefix
 	if one.most == 1 {
 		if len(hits) == 0 {
@@ -179,6 +189,13 @@ func (a *aggregating) intervals(f *ast.Field, get func() []stretch) write {
 			return func(w *answer) bool { return w.int(int64(len(get()))) }, nil
 		case "buckets":
 			fields := a.x.below(f)
+			for _, part := range fields {
+				if part.Name == "top_hits" || part.Name == "filter_by_term" {
+					return nil, badInput(fmt.Sprintf(
+						"the buckets of a histogram and of ranges have numbers of documents alone: %s cannot be asked of them", part.Name,
+					)).at(part.Position)
+				}
+			}
 			return func(w *answer) bool {
 				all := get()
 				return w.list(len(all), itemRequired(f), func(i int) bool { return w.interval(fields, &all[i]) })

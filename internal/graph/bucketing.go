@@ -35,8 +35,10 @@ type bucketWant struct {
 	// most is how many documents are given, paths what of them; nil for the whole.
 	most  int
 	paths [][]string
-	key   string
-	field *ast.Field
+	// beside is the request about the documents without a value, whose bucket is no facet's; -1 for none.
+	beside int
+	key    string
+	field  *ast.Field
 }
 
 // buckets plans the values of a field.
@@ -55,7 +57,7 @@ func (a *aggregating) buckets(ctx context.Context, one *facet, f *ast.Field) (*b
 	}
 	b := &bucketing{of: one, field: f, missing: a.missing, at: one.buckets(most, a.missing), prefix: a.x.served.prefix}
 	for _, part := range a.x.below(f) {
-		w := bucketWant{head: headOf(part), name: part.Name, key: part.Alias, field: part}
+		w := bucketWant{head: headOf(part), name: part.Name, key: part.Alias, field: part, beside: -1}
 		switch part.Name {
 		case "top_hits":
 			bad = a.topHits(one, most, part, &w)
@@ -83,8 +85,8 @@ func (a *aggregating) topHits(one *facet, most int, f *ast.Field, w *bucketWant)
 	switch {
 	case bad != nil:
 		return bad
-	case size < 1 || size > maxTopHits:
-		return args.wrong("size", "is not between 1 and 100")
+	case size < 1 || size > index.MaxTopHits:
+		return args.wrong("size", fmt.Sprintf("is not between 1 and %d", index.MaxTopHits))
 	}
 	var source index.Source
 	for _, name := range names {
@@ -112,7 +114,21 @@ func (a *aggregating) topHits(one *facet, most int, f *ast.Field, w *bucketWant)
 		}
 		f.Buckets.TopHits, f.Buckets.TopSource = size, source
 	})
+	if a.missing {
+		w.beside = a.x.batch.documents(index.SearchRequest{Filter: one.withoutValue(), Hits: &index.HitsRequest{
+			Sort: []index.Sort{a.x.view.Identity()}, Size: size, Source: source,
+		}})
+	}
 	return nil
+}
+
+// withoutValue gives the documents of the facet's bucket of those without a value.
+func (o *facet) withoutValue() *query.Node {
+	some := &query.Node{Op: query.Exists, Field: o.field}
+	if row := o.field.Row(); row != "" {
+		some = &query.Node{Op: query.Some, Path: row, Children: []*query.Node{some}}
+	}
+	return query.Both(o.batch.reqs[o.request].Filter, &query.Node{Op: query.Not, Children: []*query.Node{some}})
 }
 
 // byTerm plans the number of a bucket's documents that match a filter beside.
@@ -128,5 +144,9 @@ func (a *aggregating) byTerm(ctx context.Context, one *facet, most int, f *ast.F
 	buckets := a.x.batch.reqs[one.request].Facets[w.at].Buckets
 	buckets.Filters = append(buckets.Filters, node)
 	w.nth = len(buckets.Filters) - 1
+	if a.missing {
+		w.beside = a.x.batch.about(query.Both(one.withoutValue(), node))
+		a.x.batch.reqs[w.beside].Total = true
+	}
 	return nil
 }

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"container/list"
+	"slices"
 	"sync"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -26,11 +27,85 @@ type queryCache struct {
 
 type keptQuery struct {
 	text string
-	doc  *ast.QueryDocument
+	doc  *prepared
+}
+
+// prepared is a document that was found to be right, and what was made of it.
+type prepared struct {
+	*ast.QueryDocument
+	shapes shapeCache
+}
+
+// maxKeptShapes is how many shapes of one document are kept: one for each list of documents that it asks for, and no more where
+// the fields of several selections are one in each request anew.
+const maxKeptShapes = 32
+
+// shapeCache keeps the shapes of those selections of a document that no variable changes.
+type shapeCache struct {
+	mu    sync.Mutex
+	edges map[*ast.Field]keptEdge
+}
+
+type keptEdge struct {
+	edge *edge
+	// names are the fields of the documents that it needs.
+	names []string
+}
+
+func (c *shapeCache) get(edges *ast.Field) (keptEdge, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	kept, found := c.edges[edges]
+	return kept, found
+}
+
+func (c *shapeCache) put(edges *ast.Field, kept keptEdge) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.edges == nil {
+		c.edges = map[*ast.Field]keptEdge{}
+	}
+	if len(c.edges) < maxKeptShapes {
+		c.edges[edges] = kept
+	}
+}
+
+// settled tells whether a selection asks for the same whatever the variables are. seen are the fragments that were looked at.
+func settled(set ast.SelectionSet, seen map[*ast.FragmentDefinition]bool) bool {
+	for _, selection := range set {
+		switch s := selection.(type) {
+		case *ast.Field:
+			if len(s.Directives) > 0 || !settled(s.SelectionSet, seen) || slices.ContainsFunc(s.Arguments, varies) {
+				return false
+			}
+		case *ast.InlineFragment:
+			if len(s.Directives) > 0 || !settled(s.SelectionSet, seen) {
+				return false
+			}
+		case *ast.FragmentSpread:
+			if len(s.Directives) > 0 || s.Definition == nil {
+				return false
+			}
+			if !seen[s.Definition] {
+				seen[s.Definition] = true
+				if !settled(s.Definition.SelectionSet, seen) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// varies tells whether a variable is in an argument.
+func varies(a *ast.Argument) bool { return hasVariable(a.Value) }
+
+func hasVariable(v *ast.Value) bool {
+	return v.Kind == ast.Variable || slices.ContainsFunc(v.Children, func(c *ast.ChildValue) bool { return hasVariable(c.Value) })
 }
 
 // get gives the document of a text, nil when it is not kept.
-func (c *queryCache) get(text string) *ast.QueryDocument {
+func (c *queryCache) get(text string) *prepared {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.byKey[text]
@@ -42,7 +117,7 @@ func (c *queryCache) get(text string) *ast.QueryDocument {
 	return kept.doc
 }
 
-func (c *queryCache) put(text string, doc *ast.QueryDocument) {
+func (c *queryCache) put(text string, doc *prepared) {
 	if len(text) > maxKeptQuery {
 		return
 	}

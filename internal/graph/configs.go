@@ -285,12 +285,7 @@ func (x *execution) configs(f *ast.Field) (write, *fault) {
 			return given(marshalled(fields)), nil
 		}
 		one := x.whole(f)
-		return func(w *answer) bool {
-			base := w.scan(one, raw, 0)
-			filled := w.wanted(&one.wants[0], raw, base, nil)
-			w.spans = w.spans[:base]
-			return filled
-		}, nil
+		return func(w *answer) bool { return w.only(one, raw) }, nil
 	}), nil
 }
 
@@ -301,7 +296,7 @@ func given(raw json.RawMessage) write { return func(w *answer) bool { return w.r
 func (x *execution) whole(f *ast.Field) *shape {
 	s := &shape{}
 	s.wants = append(s.wants, x.plain(s, f))
-	return s
+	return s.done()
 }
 
 // plainShape makes the shape of a type whose fields are called as the members of its objects.
@@ -310,7 +305,7 @@ func (x *execution) plainShape(typeName string, set ast.SelectionSet) *shape {
 	for _, f := range x.collect(typeName, set) {
 		s.wants = append(s.wants, x.plain(s, f))
 	}
-	return s
+	return s.done()
 }
 
 func (x *execution) plain(s *shape, f *ast.Field) want {

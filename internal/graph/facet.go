@@ -20,7 +20,6 @@ const (
 	defaultInterval  = 1000
 	defaultPrecision = 40_000
 	maxPrecision     = 40_000
-	maxTopHits       = 100
 	// maxTopHitsInAll is how many documents the buckets of a facet may give in all, and defaultTopBuckets how many buckets with
 	// documents there are where the client does not say.
 	maxTopHitsInAll   = 10_000
@@ -272,13 +271,15 @@ func (a *aggregating) histogram(one *facet, f *ast.Field) (write, *fault) {
 		return nil, bad
 	case !(interval > 0) || math.IsInf(interval, 0):
 		return nil, args.wrong("interval", "is not above 0")
+	case interval < index.MinInterval:
+		return nil, args.wrong("interval", "is too small: the smallest is "+plainNumber(index.MinInterval))
 	}
 	i := one.slot(
 		func(f *index.Facet) bool { return f.Histogram == 0 || f.Histogram == interval },
 		func(f *index.Facet) { f.Histogram = interval },
 	)
 	date := isDate(one.field.Type)
-	return a.intervals(f, func() []stretch {
+	whole := a.intervals(f, func() []stretch {
 		found := one.result(i).Histogram
 		out := make([]stretch, len(found))
 		for i, h := range found {
@@ -288,7 +289,13 @@ func (a *aggregating) histogram(one *facet, f *ast.Field) (write, *fault) {
 			}
 		}
 		return out
-	}), nil
+	})
+	return func(w *answer) bool {
+		if bad := one.tooManyIntervals(one.result(i), interval); bad != nil {
+			return w.failed(bad.at(f.Position))
+		}
+		return whole(w)
+	}, nil
 }
 
 func (a *aggregating) ranges(one *facet, f *ast.Field) (write, *fault) {

@@ -61,7 +61,7 @@ func TestFacets(t *testing.T) {
 			`{"data":{"analysis":{"aggregations":{"studyId":{"buckets":[
 				{"key":"S1","top_hits":{"studyId":"S1","experiment":{"lab":{"city":"Toronto"}},"files":[{"name":"f1"},{"name":"f2"}]},"filter_by_term":{"doc_count":2}},
 				{"key":"S2","top_hits":{},"filter_by_term":{"doc_count":0}},
-				{"key":"__missing__","top_hits":null,"filter_by_term":null}]}}}}}`,
+				{"key":"__missing__","top_hits":{},"filter_by_term":{"doc_count":0}}]}}}}}`,
 		},
 		{
 			"booleans", `{analysis{aggregations{open{buckets{key key_as_string}}}}}`,
@@ -199,7 +199,12 @@ func TestFacetsThatDoNotFitTogether(t *testing.T) {
 		},
 		{Field: number, Histogram: 2, Stats: true},
 		{Field: number, Histogram: 3},
-	}}}
+	}}, {
+		Filter: &query.Node{Op: query.Not, Children: []*query.Node{{Op: query.Exists, Field: study}}},
+		Hits: &index.HitsRequest{
+			Size: 2, Source: index.Source{Paths: []string{"open"}}, Sort: []index.Sort{{Field: query.Field{Path: "_id", Type: "keyword"}}},
+		},
+	}}
 	if diff := cmp.Diff(want, w.engine.reqs); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -1,6 +1,7 @@
 package graph_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"testing"
@@ -64,6 +65,12 @@ func FuzzExecute(f *testing.F) {
 		got := service.Execute(t.Context(), m, core.Principal{ID: "me"}, core.GraphQLRequest{Query: query, Variables: json.RawMessage(variables)})
 		if valid || json.Valid([]byte(source)) { // what is no JSON stays none, and is nothing worse
 			held(t, got)
+			e.reads = true
+			read := service.Execute(t.Context(), m, core.Principal{ID: "me"}, core.GraphQLRequest{Query: query, Variables: json.RawMessage(variables)})
+			e.reads = false
+			if !bytes.Equal(got.Body, read.Body) {
+				t.Fatalf("where documents are read as they stand:\n%s\nelse:\n%s", read.Body, got.Body)
+			}
 		}
 	})
 }

@@ -140,7 +140,7 @@ func (s *Service) Execute(ctx context.Context, m *catalogue.Model, who core.Prin
 	if len(faults) > 0 {
 		return refusal(faults...)
 	}
-	op, bad := operation(doc, r.OperationName)
+	op, bad := operation(doc.QueryDocument, r.OperationName)
 	if bad == nil {
 		bad = allowed(op, r.ReadOnly)
 	}
@@ -153,7 +153,7 @@ func (s *Service) Execute(ctx context.Context, m *catalogue.Model, who core.Prin
 	}
 	x := &execution{
 		served: sv, cfg: s.cfg, view: s.searches.View(m, who), op: op, vars: vars,
-		collector: collector{types: sv.schema.AST, vars: vars},
+		collector: collector{types: sv.schema.AST, vars: vars}, shapes: &doc.shapes,
 	}
 	return x.run(ctx)
 }
@@ -175,6 +175,7 @@ type execution struct {
 	vars      variables
 	collector collector
 	batch     batch
+	shapes    *shapeCache
 	w         answer
 	// refused is set when what the client sent is at fault.
 	refused bool

@@ -24,7 +24,7 @@ func (x *execution) filter(f *ast.Field, name string) (sqon.Filter, *fault) {
 	raw := args.raw(name)
 	filter, err := x.view.Parse(raw)
 	if err != nil {
-		bad := faultOf(err)
+		bad := x.idHint(faultOf(err), raw)
 		if arg := f.Arguments.ForName(name); arg != nil {
 			bad.at(arg.Position)
 		}
@@ -113,7 +113,7 @@ func (x *execution) sort(args arguments) ([]index.Sort, *fault) {
 	identity := x.view.Identity()
 	var keys []index.Sort
 	for i, item := range args.list("sort") {
-		if item.Type == gjson.Null {
+		if item.Type == gjson.Null || x.orderless(item) {
 			continue
 		}
 		key, bad := x.sortKey(args, i, item)
@@ -208,7 +208,7 @@ func (x *execution) hits(ctx context.Context, f *ast.Field) (write, *fault) {
 	}
 	found := &found{batch: &x.batch, request: -1}
 	needs := &need{model: x.served.model}
-	shaping := shaping{schema: x.served.schema, collect: x.collect, need: needs}
+	shaping := shaping{schema: x.served.schema, collect: x.collect, need: needs, args: x.args, refuse: x.refuse}
 	total, edges := false, false
 	members := x.plan(x.below(f), func(f *ast.Field) (write, *fault) {
 		if f.Name == "total" {
@@ -216,12 +216,16 @@ func (x *execution) hits(ctx context.Context, f *ast.Field) (write, *fault) {
 			return found.total, nil
 		}
 		edges = true
-		e := shaping.edge(x.served.schema.Document+"Node", f)
+		e := x.edge(shaping, f)
+		found.shapes = append(found.shapes, e.nodes()...)
 		return found.edges(e, x.served.prefix, itemRequired(f)), nil
 	})
 	found.counted = total && p.counts
 	if edges {
 		p.request.Source = needs.source(x.served.leaves)
+		if !p.request.Source.None && len(x.served.prefix) == 0 {
+			p.request.Read = found.reader(p.request.Size)
+		}
 		found.offset = p.request.From
 		found.request = x.batch.documents(index.SearchRequest{Filter: p.filter, Total: found.counted, Hits: &p.request})
 	} else if found.counted {
@@ -229,6 +233,23 @@ func (x *execution) hits(ctx context.Context, f *ast.Field) (write, *fault) {
 		x.batch.reqs[found.request].Total = true
 	}
 	return found.write(f, members), nil
+}
+
+// edge gives what is asked of the documents that a field gives.
+func (x *execution) edge(p shaping, edges *ast.Field) *edge {
+	kept, found := x.shapes.get(edges)
+	if !found {
+		own := need{model: p.need.model}
+		kept.edge = shaping{schema: p.schema, collect: p.collect, need: &own, args: p.args, refuse: p.refuse}.edge(x.served.schema.Document+"Node", edges)
+		kept.names = own.names
+		if !x.refused && settled(edges.SelectionSet, map[*ast.FragmentDefinition]bool{}) {
+			x.shapes.put(edges, kept)
+		}
+	}
+	for _, name := range kept.names {
+		p.need.add(name)
+	}
+	return kept.edge
 }
 
 // found is what the index gave of one field hits.
@@ -239,6 +260,8 @@ type found struct {
 	// counted tells whether all documents were.
 	counted bool
 	offset  int
+	// shapes are those that documents are written in.
+	shapes []*shape
 }
 
 func (r *found) result() *index.SearchResult {

@@ -10,7 +10,8 @@ import (
 type need struct {
 	model *catalogue.Model
 	seen  map[string]bool
-	paths []string
+	// names are by the catalogue, paths by the mapping.
+	names, paths []string
 }
 
 // add notes a field by the catalogue's name.
@@ -26,7 +27,7 @@ func (n *need) add(name string) {
 	if !known {
 		path = name
 	}
-	n.paths = append(n.paths, path)
+	n.names, n.paths = append(n.names, name), append(n.paths, path)
 }
 
 func (n *need) count() int { return len(n.paths) }

@@ -1,15 +1,18 @@
 package graph
 
-import "tutti/internal/index"
+import (
+	"tutti/internal/index"
+	"tutti/internal/rawjson"
+)
 
 // nested writes the elements of a nested field. What is no array is the only element, and null is none.
 func (w *answer) nested(one *want, doc []byte, v span) bool {
 	base, fits := len(w.spans), true
-	eachItem(doc, v, func(item span) bool {
-		if doc[item.start] == 'n' {
+	rawjson.Items(doc, v, func(item span) bool {
+		if doc[item.Start] == 'n' {
 			return true
 		}
-		fits = doc[item.start] == '{'
+		fits = doc[item.Start] == '{'
 		w.spans = append(w.spans, item)
 		return fits
 	})
@@ -33,7 +36,7 @@ func (w *answer) nest(what *nest, doc []byte, base, n int) bool {
 		}
 		w.dst = append(w.dst, one.head...)
 		w.push(one.key)
-		told, filled := w.told(), w.nestWant(one, doc, base, n)
+		told, filled := w.told(), w.nestWant(what, one, doc, base, n)
 		if !filled && one.field.Definition.Type.NonNull {
 			if w.told() == told {
 				w.fail(missing(one.field))
@@ -48,7 +51,7 @@ func (w *answer) nest(what *nest, doc []byte, base, n int) bool {
 	return true
 }
 
-func (w *answer) nestWant(one *nestWant, doc []byte, base, n int) bool {
+func (w *answer) nestWant(what *nest, one *nestWant, doc []byte, base, n int) bool {
 	switch one.kind {
 	case nestTypename:
 		return w.text(one.field.ObjectDefinition.Name)
@@ -57,8 +60,9 @@ func (w *answer) nestWant(one *nestWant, doc []byte, base, n int) bool {
 	case nestTotal:
 		return w.int(int64(n))
 	case nestEdges:
-		return w.list(n, itemRequired(one.field), func(i int) bool {
-			return w.edge(one.edge, doc, w.spans[base+i].start, nil)
+		from, count := what.elements.of(n)
+		return w.list(count, itemRequired(one.field), func(i int) bool {
+			return w.edge(one.edge, doc, w.spans[base+from+i].Start, nil)
 		})
 	default:
 		return w.null()
@@ -83,7 +87,7 @@ func (w *answer) edge(e *edge, doc []byte, at int, hit *index.Hit) bool {
 		case edgeSearchAfter:
 			filled = w.searchAfter(hit)
 		case edgeNode:
-			filled = w.shaped(one.shape, doc, at, hit)
+			filled = w.node(one.shape, doc, at, hit)
 		}
 		w.pop()
 		if !filled && one.field.Definition.Type.NonNull {
@@ -93,6 +97,19 @@ func (w *answer) edge(e *edge, doc []byte, at int, hit *index.Hit) bool {
 	}
 	w.dst = append(w.dst, '}')
 	return true
+}
+
+// node writes a document, or an element within one, for which hit is nil.
+func (w *answer) node(s *shape, doc []byte, at int, hit *index.Hit) bool {
+	switch {
+	case hit == nil:
+		_, filled := w.shaped(s, doc, at, nil)
+		return filled
+	case hit.Read:
+		return w.raw(hit.Source)
+	default:
+		return w.document(s, doc, at, hit)
+	}
 }
 
 // searchAfter writes the place of a document in the order. Integers that JavaScript cannot hold are texts, so that a client

@@ -142,7 +142,7 @@ func (x *execution) network(ctx context.Context, f *ast.Field) (write, *fault) {
 			answer.Nodes = []NetworkNode{}
 		}
 		raw := marshalled(map[string]any{"nodes": answer.Nodes, "aggregations": answer.Aggregations})
-		return w.shaped(shape, raw, 0, nil)
+		return w.document(shape, raw, 0, nil)
 	}, nil
 }
 

@@ -1,6 +1,10 @@
 package graph
 
-import "strings"
+import (
+	"strings"
+
+	"tutti/internal/rawjson"
+)
 
 // segments gives the names that lead to a path from below the prefix.
 func segments(path string, prefix []string) []string {
@@ -14,11 +18,11 @@ func appendParts(dst, doc []byte, at int, paths [][]string) []byte {
 		return append(dst, "{}"...)
 	}
 	if len(paths) == 0 {
-		return append(dst, doc[at:skipValue(doc, at)]...)
+		return append(dst, doc[at:rawjson.Value(doc, at)]...)
 	}
 	dst = append(dst, '{')
 	first := true
-	eachMember(doc, at, func(name []byte, escaped bool, v span) bool {
+	rawjson.Members(doc, at, func(name []byte, escaped bool, v span) bool {
 		plain := string(name)
 		if escaped {
 			plain = decodedName(name)
@@ -33,7 +37,7 @@ func appendParts(dst, doc []byte, at int, paths [][]string) []byte {
 		first = false
 		dst = append(append(append(dst, '"'), name...), '"', ':')
 		if whole {
-			dst = append(dst, v.of(doc)...)
+			dst = append(dst, v.Of(doc)...)
 			return true
 		}
 		dst = appendPartsOf(dst, doc, v, below)
@@ -44,17 +48,17 @@ func appendParts(dst, doc []byte, at int, paths [][]string) []byte {
 
 // appendPartsOf is appendParts for a value: of an array, of each of its items.
 func appendPartsOf(dst, doc []byte, v span, paths [][]string) []byte {
-	if doc[v.start] != '[' {
-		return appendParts(dst, doc, v.start, paths)
+	if doc[v.Start] != '[' {
+		return appendParts(dst, doc, v.Start, paths)
 	}
 	dst = append(dst, '[')
 	first := true
-	eachItem(doc, v, func(item span) bool {
+	rawjson.Items(doc, v, func(item span) bool {
 		if !first {
 			dst = append(dst, ',')
 		}
 		first = false
-		dst = appendParts(dst, doc, item.start, paths)
+		dst = appendParts(dst, doc, item.Start, paths)
 		return true
 	})
 	return append(dst, ']')

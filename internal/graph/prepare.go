@@ -21,25 +21,26 @@ const ruleNoIntrospection = "NoIntrospection"
 const maxMeant = 3
 
 // document gives the parsed and checked document of a query.
-func (s *served) document(text string) (*ast.QueryDocument, []*fault) {
+func (s *served) document(text string) (*prepared, []*fault) {
 	if doc := s.queries.get(text); doc != nil {
 		return doc, nil
 	}
 	if len(text) > maxQueryBytes {
 		return nil, []*fault{{message: fmt.Sprintf("the query has %d bytes, at most %d are allowed", len(text), maxQueryBytes), code: codeValidation}}
 	}
-	doc, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, maxTokens)
+	parsed, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, maxTokens)
 	if err != nil {
 		return nil, faultsOf(err, codeParse)
 	}
+	doc := &prepared{QueryDocument: parsed}
 	if len(doc.Operations) == 0 {
 		return nil, []*fault{{message: "the query has no operation", code: codeParse}}
 	}
 	d := s.model.Definition()
-	if over := withinLimits(doc, d.MaxAliases, d.MaxDepth); over != nil {
+	if over := withinLimits(parsed, d.MaxAliases, d.MaxDepth); over != nil {
 		return nil, []*fault{over}
 	}
-	if faults := s.validate(doc, d.GraphQLIntrospection); len(faults) > 0 {
+	if faults := s.validate(parsed, d.GraphQLIntrospection); len(faults) > 0 {
 		return nil, faults
 	}
 	s.queries.put(text, doc)

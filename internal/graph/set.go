@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidwall/gjson"
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"tutti/internal/core"
@@ -42,10 +43,21 @@ type SetRequest struct {
 // SetQuery says which sets are listed.
 type SetQuery struct {
 	// Filter is about the members of Set by their names in JSON. It was parsed, and not checked against any fields.
-	Filter        sqon.Filter
+	Filter sqon.Filter
+	// Sort is their order; what is equal by all of it is in that of their times, the last saved first.
+	Sort          []SetSort
 	Offset, First int
 	// Members tells that Set.IDs are asked for.
 	Members bool
+}
+
+// SetSort is one key of an order of sets.
+type SetSort struct {
+	// Field is a member of Set by its name in JSON, which is not checked.
+	Field      string
+	Descending bool
+	// MissingFirst puts sets without a value first, else they are last.
+	MissingFirst bool
 }
 
 // Set is a saved set.
@@ -70,12 +82,18 @@ func (x *execution) noSets(f *ast.Field) *fault {
 	}).at(f.Position)
 }
 
+// typeOfSets is the name that sets have in GraphQL's type of documents, where existing clients know it.
+const typeOfSets = "sets"
+
 // saveSet plans the saving of a set, which happens when its place in the answer is written: mutations are done one by one.
 func (x *execution) saveSet(ctx context.Context, f *ast.Field) (write, *fault) {
 	if bad := x.noSets(f); bad != nil {
 		return nil, bad
 	}
 	args := x.args(f)
+	if args.value("type").String() == typeOfSets {
+		return nil, args.wrong("type", fmt.Sprintf("must be %s: sets are made of documents, and not of sets", x.served.schema.Document))
+	}
 	r := SetRequest{
 		Type: args.value("type").String(), UserID: args.value("userId").String(), SQON: args.raw("sqon"), Path: args.value("path").String(),
 	}
@@ -95,7 +113,7 @@ func (x *execution) saveSet(ctx context.Context, f *ast.Field) (write, *fault) {
 		if err != nil {
 			return w.failed(faultOf(err).at(f.Position))
 		}
-		return w.shaped(shape, set.json(time.DateOnly), 0, nil) // GraphQL's Date has no time
+		return w.document(shape, set.json(time.DateOnly), 0, nil) // GraphQL's Date has no time
 	}, nil
 }
 
@@ -160,8 +178,22 @@ func (x *execution) sets(ctx context.Context, f *ast.Field) (write, *fault) {
 			return nil, faultOf(err).at(f.Position)
 		}
 		q.Filter = filter
+		for _, item := range args.list("sort") {
+			if item.Type != gjson.Null {
+				q.Sort = append(q.Sort, setSort(item))
+			}
+		}
 		return x.setList(ctx, f, q), nil
 	}), nil
+}
+
+// setSort reads one key of an order as sortKey does.
+func setSort(item gjson.Result) SetSort {
+	order, missing := item.Get("order").String(), item.Get("missing").String()
+	return SetSort{
+		Field: item.Get("fieldName").String(), Descending: order == "desc",
+		MissingFirst: missing == "first" || missing == "" && order == "asc",
+	}
 }
 
 func (x *execution) setList(ctx context.Context, f *ast.Field, q SetQuery) write {
@@ -170,7 +202,7 @@ func (x *execution) setList(ctx context.Context, f *ast.Field, q SetQuery) write
 	return func(w *answer) bool {
 		owner := x.view.Who().ID
 		if owner == "" && !x.cfg.NobodyOwnsSets {
-			return w.shaped(shape, []byte(`{"total":0,"edges":[]}`), 0, nil)
+			return w.document(shape, []byte(`{"total":0,"edges":[]}`), 0, nil)
 		}
 		sets, total, err := x.cfg.Sets.Find(ctx, owner, q)
 		if err != nil {
@@ -183,6 +215,6 @@ func (x *execution) setList(ctx context.Context, f *ast.Field, q SetQuery) write
 		for i, s := range sets {
 			edges[i].Node = s.json(timeLayout)
 		}
-		return w.shaped(shape, marshalled(map[string]any{"total": total, "edges": edges}), 0, nil)
+		return w.document(shape, marshalled(map[string]any{"total": total, "edges": edges}), 0, nil)
 	}
 }

@@ -66,6 +66,8 @@ func TestSaveSet(t *testing.T) {
 	}
 	w.refuses(ask(`mutation{saveSet(type:analysis,sqon:{},path:"file"){setId}}`),
 		wrong(`the argument path names no field with values, did you mean "files"?`, "BAD_USER_INPUT", at("1", "40", "saveSet")))
+	w.refuses(ask(`mutation{saveSet(type:sets,sqon:{},path:"_id"){setId}}`),
+		wrong("the argument type must be analysis: sets are made of documents, and not of sets", "BAD_USER_INPUT", at("1", "18", "saveSet")))
 	s.err = core.NewError(core.CodeForbidden, "who is nobody owns no set")
 	w.answers(`mutation{saveSet(type:analysis,sqon:{},path:"_id"){setId}}`, `{"data":{"saveSet":null},"errors":[{"message":"who is nobody owns no set",
 		"locations":[{"line":1,"column":10}],"path":["saveSet"],"extensions":{"code":"FORBIDDEN"}}]}`)
@@ -82,6 +84,13 @@ func TestSets(t *testing.T) {
 	same(t, `{"data":{"sets":{"hits":{"total":3,"edges":[{"node":{"id":"s1","setId":"s1","size":1,"path":"studyId","createdAt":"2026-01-02T03:04:05.006Z"}}]}}}}`, got.Body)
 	if s.owner != "key:1" || s.found.First != 2 || s.found.Offset != 1 {
 		t.Errorf("asked for %+v of %q", s.found, s.owner)
+	}
+	w.service.Execute(t.Context(), w.model, core.Principal{ID: "key:1"}, ask(
+		`{sets{hits(sort:[{fieldName:"size",order:desc},{fieldName:"path",order:asc},{fieldName:"userId",missing:last}]){total}}}`,
+	))
+	want := []graph.SetSort{{Field: "size", Descending: true}, {Field: "path", MissingFirst: true}, {Field: "userId"}}
+	if diff := cmp.Diff(want, s.found.Sort); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 	w.answers(list, `{"data":{"sets":{"hits":{"total":0,"edges":[]}}}}`)
 }

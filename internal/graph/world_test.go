@@ -3,6 +3,7 @@ package graph_test
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -64,6 +65,8 @@ type engine struct {
 	calls  int
 	reqs   []index.SearchRequest
 	answer func(ctx context.Context, reqs []index.SearchRequest) ([]index.SearchResult, error)
+	// reads lets requests read the documents where they stand, as an engine does that has them in an answer.
+	reads bool
 }
 
 var _ search.Engine = (*engine)(nil)
@@ -76,7 +79,35 @@ func (e *engine) Search(ctx context.Context, _ string, reqs []index.SearchReques
 	if e.answer == nil {
 		return empty(reqs), nil
 	}
-	return e.answer(ctx, reqs)
+	results, err := e.answer(ctx, reqs)
+	if e.reads && err == nil {
+		read(reqs, results)
+	}
+	return results, err
+}
+
+// read gives each document to who wants to read it where it stands.
+func read(reqs []index.SearchRequest, results []index.SearchResult) {
+	for i, req := range reqs {
+		if req.Hits == nil || req.Hits.Read == nil {
+			continue
+		}
+		results[i].Hits = slices.Clone(results[i].Hits)
+		for j := range results[i].Hits {
+			hit := &results[i].Hits[j]
+			if len(hit.Source) == 0 || hit.Source[0] != '{' {
+				continue
+			}
+			data := slices.Concat([]byte(`{"hits":[`), hit.Source, []byte(`,{"studyId":"another"}]}`))
+			if kept, end := req.Hits.Read(hit.ID, data, len(`{"hits":[`)); kept != nil {
+				if rest := string(data[end:]); !strings.HasPrefix(strings.TrimSpace(rest), `,{"studyId":"another"}`) {
+					panic("a document was read up to " + rest)
+				}
+				hit.Source, hit.Read = kept, true
+			}
+			clear(data)
+		}
+	}
 }
 
 func (e *engine) Stream(context.Context, string, index.StreamRequest, func([]index.Hit) error) error {
@@ -146,6 +177,10 @@ func (w *world) answers(query, want string) {
 		w.Fatalf("refused: %s", got.Body)
 	}
 	same(w, want, got.Body)
+	calls := w.engine.calls
+	w.engine.reads = true
+	same(w, want, w.ask(core.GraphQLRequest{Query: query}).Body)
+	w.engine.reads, w.engine.calls = false, calls
 }
 
 // refuses fails unless a request is refused so.

@@ -143,22 +143,36 @@ func (s *Service) insert(ctx context.Context, set core.SavedSet, blob []byte) er
 	})
 }
 
-// Members gives the members of a set in their order, and puts off its end. They must not be changed. CodeNotFound for a set that
-// is unknown, another's or expired, which nobody can tell apart.
+// Members gives the members of a set in their order for a filter that names it, and puts off its end: this is what using a set
+// means. They must not be changed. CodeNotFound for a set that is unknown, another's or expired, which nobody can tell apart.
 func (s *Service) Members(ctx context.Context, owner, id string) ([]string, error) {
 	set, err := s.find(ctx, owner, id)
 	if err != nil {
 		return nil, err
 	}
 	s.use(ctx, set)
-	if members, kept := s.cache.get(id); kept {
+	return s.members(ctx, set)
+}
+
+// Peek is Members for who only looks at a set: its end stays where it is.
+func (s *Service) Peek(ctx context.Context, owner, id string) ([]string, error) {
+	set, err := s.find(ctx, owner, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.members(ctx, set)
+}
+
+// members gives the members of a set that was found.
+func (s *Service) members(ctx context.Context, set core.SavedSet) ([]string, error) {
+	if members, kept := s.cache.get(set.ID); kept {
 		return members, nil
 	}
 	var blob []byte
-	row := s.store.Read().QueryRowContext(ctx, "SELECT members FROM saved_set WHERE id = $1", id)
+	row := s.store.Read().QueryRowContext(ctx, "SELECT members FROM saved_set WHERE id = $1", set.ID)
 	switch err := row.Scan(&blob); {
 	case errors.Is(err, sql.ErrNoRows):
-		return nil, unknown(id)
+		return nil, unknown(set.ID)
 	case err != nil:
 		return nil, store.Fault("reading the members of a saved set", err)
 	}
@@ -166,7 +180,7 @@ func (s *Service) Members(ctx context.Context, owner, id string) ([]string, erro
 	if err != nil {
 		return nil, err
 	}
-	s.cache.put(id, members)
+	s.cache.put(set.ID, members)
 	return members, nil
 }
 

@@ -252,6 +252,65 @@ func TestEnd(t *testing.T) {
 	})
 }
 
+// stored counts the sets of an owner that the store holds, expired or not.
+func stored(t *testing.T, db *store.Store, owner string) int {
+	t.Helper()
+	var n int
+	if err := db.Read().QueryRowContext(t.Context(), "SELECT COUNT(*) FROM saved_set WHERE owner = $1", owner).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestExpired: from the moment of its end a set is unknown, though it is in memory and in the store, until it is purged.
+func TestExpired(t *testing.T) {
+	for _, purge := range []struct {
+		name string
+		do   func(t *testing.T, s *sets.Service)
+	}{
+		{"when somebody asks for it", func(t *testing.T, s *sets.Service) {
+			if n, err := s.Purge(t.Context()); n != 1 || err != nil {
+				t.Errorf("purged %d, %v", n, err)
+			}
+		}},
+		{"when another is saved", func(t *testing.T, s *sets.Service) { save(t, s, core.SavedSet{Owner: other}, "b") }},
+	} {
+		t.Run(purge.name, func(t *testing.T) {
+			storetest.Databases(t, func(t *testing.T, db *store.Store) {
+				c := newClock()
+				s := open(t, db, sets.Config{Now: c.Now, Keep: 10 * day})
+				saved := save(t, s, core.SavedSet{Owner: me}, "a")
+				c.move(10*day - time.Microsecond)
+				for range 2 { // to be looked at does not put off its end
+					if got, err := s.Peek(t.Context(), me, saved.ID); err != nil || len(got) != 1 {
+						t.Fatal(got, err)
+					}
+				}
+				if listed, err := s.List(t.Context(), me); err != nil || len(listed) != 1 || !listed[0].ExpiresAt.Equal(saved.ExpiresAt) {
+					t.Fatal(listed, err)
+				}
+				c.move(time.Microsecond)
+				for name, s := range map[string]*sets.Service{"here": s, "elsewhere": open(t, db, sets.Config{Now: c.Now, Keep: 10 * day})} {
+					_, err := s.Members(t.Context(), me, saved.ID)
+					wantError(t, err, core.CodeNotFound, unknown(saved.ID))
+					_, err = s.Peek(t.Context(), me, saved.ID)
+					wantError(t, err, core.CodeNotFound, unknown(saved.ID))
+					if listed, err := s.List(t.Context(), me); len(listed) > 0 || err != nil {
+						t.Error(name, listed, err)
+					}
+				}
+				if n := stored(t, db, me); n != 1 {
+					t.Fatalf("%d sets are stored before the purge", n)
+				}
+				purge.do(t, s)
+				if n := stored(t, db, me); n != 0 {
+					t.Errorf("%d sets are stored after the purge", n)
+				}
+			})
+		})
+	}
+}
+
 func TestDeleted(t *testing.T) {
 	storetest.Databases(t, func(t *testing.T, db *store.Store) {
 		s, elsewhere := open(t, db, sets.Config{}), open(t, db, sets.Config{})

@@ -72,13 +72,47 @@ const (
 `
 )
 
-// nestedHits takes what hits of the document do, to no effect: the elements of a document are all given.
-const nestedHits = `  hits(filters: JSON, first: Int, offset: Int, sort: [Sort], searchAfter: JSON, trackTotalHits: Boolean = true, score: String, before: String, after: String, last: Int): `
+// nestedHits takes what hits of the document do, most of it to no effect: a document is given as it is.
+const nestedHits = `  "The elements, in the order of the document. The total counts all of them."
+  hits(
+    "Has no effect."
+    filters: JSON
+    "How many are given: all without it."
+    first: Int
+    "How many are left out before the first."
+    offset: Int
+    "Has no effect."
+    sort: [Sort]
+    "Has no effect."
+    searchAfter: JSON
+    "Has no effect."
+    trackTotalHits: Boolean = true
+    "Has no effect."
+    score: String
+    "Has no effect."
+    before: String
+    "Has no effect."
+    after: String
+    "Has no effect."
+    last: Int
+  ): `
 
 // fixedTypes are the types that do not depend on the catalogue.
 const fixedTypes = `type Mutation {
   "Saves the documents that match as a set, which filters name by set_id."
-  saveSet(type: DocumentType!, userId: String, sqon: JSON!, path: String!, sort: [Sort], refresh: EsRefresh): Set
+  saveSet(
+    "That of the documents: sets are not made of sets."
+    type: DocumentType!
+    "What the client calls who saves it. It grants nothing: a set belongs to who asks."
+    userId: String
+    sqon: JSON!
+    "The field whose values are the members, _id for the ids of the documents."
+    path: String!
+    "The order of the members."
+    sort: [Sort]
+    "Has no effect: a set can be used at once."
+    refresh: EsRefresh
+  ): Set
 }
 
 "Any value: an object, an array, a text, a number, true, false or null."
@@ -110,12 +144,17 @@ type Set {
 
 "The saved sets of who asks."
 type sets {
+  "The sets that match, the last saved first. To be listed does not put off the end of a set."
   hits(
+    "About setId, path, type, userId, size, createdAt and ids."
     filters: JSON
     first: Int = 10
     offset: Int = 0
+    "By setId, path, type, userId, size or createdAt."
     sort: [Sort]
+    "Has no effect: go on with offset."
     searchAfter: JSON
+    "Has no effect: all are counted."
     trackTotalHits: Boolean = true
     "Has no effect."
     score: String
@@ -171,6 +210,7 @@ enum Order {
 }
 
 input Sort {
+  "The name of a field. _score orders nothing: no document is scored."
   fieldName: String!
   order: Order
   mode: Mode
@@ -180,9 +220,9 @@ input Sort {
 "The values of a field that is no number and no date."
 type Aggregations {
   bucket_count: Int
-  "How many distinct values there are: above the threshold by approximation."
+  "How many distinct values there are: above the threshold by approximation. Null for a histogram and for ranges."
   cardinality(precision_threshold: Int): Int
-  "The values, those of the most documents first."
+  "The values, those of the most documents first. Of a histogram and of ranges all, in their order, whatever max is."
   buckets(max: Int): [Bucket]
 }
 
@@ -191,9 +231,9 @@ type Bucket {
   doc_count: Int
   key: String
   key_as_string: String
-  "Documents that have it."
+  "Documents that have it. Not of a histogram or of ranges."
   top_hits(_source: [String], size: Int): JSON
-  "How many documents that have it match a filter beside."
+  "How many documents that have it match a filter beside. Not of a histogram or of ranges."
   filter_by_term(filter: JSON): JSON
 }
 

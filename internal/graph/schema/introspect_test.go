@@ -90,7 +90,7 @@ func TestAppendMeta(t *testing.T) {
 		},
 		{
 			"input values", `{__type(name:"Sort"){inputFields{__typename name description type{kind ofType{name}} defaultValue isDeprecated deprecationReason}}}`,
-			`{"__type":{"inputFields":[{"__typename":"__InputValue","name":"fieldName","description":null,"type":{"kind":"NON_NULL","ofType":{"name":"String"}},` +
+			`{"__type":{"inputFields":[{"__typename":"__InputValue","name":"fieldName","description":"The name of a field. _score orders nothing: no document is scored.","type":{"kind":"NON_NULL","ofType":{"name":"String"}},` +
 				`"defaultValue":null,"isDeprecated":false,"deprecationReason":null},` + inputOf("order") + `,` + inputOf("mode") + `,` + inputOf("missing") + `]}}`,
 		},
 		{

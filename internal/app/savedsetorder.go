@@ -1,0 +1,91 @@
+package app
+
+import (
+	"cmp"
+	"fmt"
+
+	"tutti/internal/core"
+	"tutti/internal/graph"
+)
+
+// setKey is one key of an order of saved sets.
+type setKey struct {
+	graph.SetSort
+	// compare compares two sets that have a value, lacks tells that one has none.
+	compare func(a, b core.SavedSet) int
+	lacks   func(set core.SavedSet) bool
+}
+
+// setOrder is an order of saved sets.
+type setOrder []setKey
+
+// newSetOrder makes an order. CodeInvalid for what sets do not have, or have several of.
+func newSetOrder(sort []graph.SetSort) (setOrder, error) {
+	order := make(setOrder, 0, len(sort))
+	for i, one := range sort {
+		key, known := newSetKey(one)
+		if !known {
+			return nil, &core.Error{
+				Code:    core.CodeInvalid,
+				Message: fmt.Sprintf("the argument sort [%d]: saved sets have no order by %q", i, one.Field),
+				Hint:    "they have one by setId, path, type, userId, size and createdAt",
+			}
+		}
+		order = append(order, key)
+	}
+	return order, nil
+}
+
+func newSetKey(sort graph.SetSort) (key setKey, known bool) {
+	never := func(core.SavedSet) bool { return false }
+	byText := func(text func(set core.SavedSet) string) (setKey, bool) {
+		return setKey{
+			sort, func(a, b core.SavedSet) int { return cmp.Compare(text(a), text(b)) },
+			func(set core.SavedSet) bool { return text(set) == "" },
+		}, true
+	}
+	switch sort.Field {
+	case "setId", "id", "_id":
+		return byText(func(set core.SavedSet) string { return set.ID })
+	case "path":
+		return byText(func(set core.SavedSet) string { return set.Path })
+	case "type":
+		return byText(func(set core.SavedSet) string { return set.Type })
+	case "userId":
+		return byText(func(set core.SavedSet) string { return set.UserID })
+	case "size":
+		return setKey{sort, func(a, b core.SavedSet) int { return cmp.Compare(a.Size, b.Size) }, never}, true
+	case "createdAt":
+		return setKey{sort, func(a, b core.SavedSet) int { return a.CreatedAt.Compare(b.CreatedAt) }, never}, true
+	case "_score": // nothing is scored: all are equal
+		return setKey{sort, func(core.SavedSet, core.SavedSet) int { return 0 }, never}, true
+	default:
+		return setKey{}, false
+	}
+}
+
+// compare tells which of two sets stands first; 0 where the order leaves that open.
+func (o setOrder) compare(a, b core.SavedSet) int {
+	for _, key := range o {
+		if c := key.place(a, b); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+func (k setKey) place(a, b core.SavedSet) int {
+	switch lacksA, lacksB := k.lacks(a), k.lacks(b); {
+	case lacksA && lacksB:
+		return 0
+	case lacksA != lacksB:
+		if lacksA == k.MissingFirst {
+			return -1
+		}
+		return 1
+	case k.Descending:
+		return k.compare(b, a)
+	default:
+		return k.compare(a, b)
+	}
+}

@@ -1,0 +1,112 @@
+package graph
+
+import (
+	"context"
+	"math"
+
+	"tutti/internal/core"
+	"tutti/internal/index"
+	"tutti/internal/search"
+)
+
+// search asks the index. An engine refuses everything because of one histogram of too many intervals. Then all else is asked
+// first, and with it how far the values of the histograms reach, and those that have few enough intervals after that. One that
+// is left without intervals although there are values is told at its field (tooManyIntervals).
+func (b *batch) search(ctx context.Context, view *search.View, kind search.Kind, reqs []index.SearchRequest) ([]index.SearchResult, error) {
+	results, err := view.Search(ctx, kind, reqs)
+	measured, some := withoutHistograms(reqs)
+	if core.CodeOf(err) != core.CodeInvalid || !some {
+		return results, err
+	}
+	results, err = view.Search(ctx, kind, measured)
+	if err != nil || !answersAll(results, reqs) { // the caller tells what is missing
+		return results, err
+	}
+	narrow, into := histogramsThatFit(reqs, results)
+	if len(narrow) == 0 {
+		return results, nil
+	}
+	found, err := view.Search(ctx, search.KindFacets, narrow)
+	switch {
+	case core.CodeOf(err) == core.CodeInvalid: // their values have changed since they were measured
+		return results, nil
+	case err != nil:
+		return nil, err
+	case !answersAll(found, narrow):
+		return nil, notAllAnswered()
+	}
+	for i := range found {
+		for j := range found[i].Facets {
+			into[i][j].Histogram = found[i].Facets[j].Histogram
+		}
+	}
+	return results, nil
+}
+
+func notAllAnswered() error {
+	return core.NewError(core.CodeInternal, "the index did not answer everything it was asked")
+}
+
+// answersAll tells whether there is a result for each request and each of its facets.
+func answersAll(results []index.SearchResult, reqs []index.SearchRequest) bool {
+	if len(results) != len(reqs) {
+		return false
+	}
+	for i := range reqs {
+		if len(results[i].Facets) != len(reqs[i].Facets) {
+			return false
+		}
+	}
+	return true
+}
+
+// withoutHistograms gives requests with statistics in the place of histograms; false when there are none.
+func withoutHistograms(reqs []index.SearchRequest) (measured []index.SearchRequest, some bool) {
+	measured = make([]index.SearchRequest, len(reqs))
+	for i, req := range reqs {
+		measured[i] = req
+		measured[i].Facets = make([]index.Facet, len(req.Facets))
+		for j, f := range req.Facets {
+			if f.Histogram != 0 {
+				some, f.Histogram, f.Stats = true, 0, true
+			}
+			measured[i].Facets[j] = f
+		}
+	}
+	return measured, some
+}
+
+// histogramsThatFit gives requests for the histograms of reqs that have values and not too many intervals, and where their
+// results belong.
+func histogramsThatFit(reqs []index.SearchRequest, measured []index.SearchResult) (narrow []index.SearchRequest, into [][]*index.FacetResult) {
+	for i, req := range reqs {
+		one := index.SearchRequest{Filter: req.Filter}
+		var places []*index.FacetResult
+		for j, f := range req.Facets {
+			result := &measured[i].Facets[j]
+			if f.Histogram == 0 || result.Stats.Count == 0 || !fewIntervals(result.Stats, f.Histogram) {
+				continue
+			}
+			one.Facets = append(one.Facets, index.Facet{Field: f.Field, Elements: f.Elements, Histogram: f.Histogram})
+			places = append(places, result)
+		}
+		if len(one.Facets) > 0 {
+			narrow, into = append(narrow, one), append(into, places)
+		}
+	}
+	return narrow, into
+}
+
+// fewIntervals tells whether a histogram has no more intervals than engines give. A bound that is beyond all numbers is none.
+func fewIntervals(s index.Stats, width float64) bool {
+	return math.Floor(s.Max/width)-math.Floor(s.Min/width) < index.MaxIntervals
+}
+
+// tooManyIntervals is the fault of a histogram that has no intervals although there are values; nil for any other.
+func (o *facet) tooManyIntervals(r *index.FacetResult, width float64) *fault {
+	if len(r.Histogram) > 0 || r.Stats.Count == 0 {
+		return nil
+	}
+	asked := index.Facet{Field: o.field, Histogram: width}
+	return faultOf(asked.TooManyIntervals())
+}

@@ -1,0 +1,41 @@
+package graph
+
+import "tutti/internal/index"
+
+// readChunk is how much room documents are written to at a time, at most.
+const readChunk = 64 << 10
+
+// reader gives what writes documents while the index reads them, nil where they are asked for in several shapes or in none. What
+// cannot be written so, as there is something to be said of it, is kept as it is and written with the rest of the answer.
+func (r *found) reader(documents int) func(id string, data []byte, at int) ([]byte, int) {
+	if len(r.shapes) != 1 {
+		return nil
+	}
+	shape, last := r.shapes[0], 0
+	var w answer
+	return func(id string, data []byte, at int) ([]byte, int) {
+		if free := cap(w.dst) - len(w.dst); free <= 2*last {
+			w.dst = make([]byte, 0, max(2*last, min(documents*max(last, 1<<9), readChunk)))
+		}
+		start := len(w.dst)
+		w.dotted = false
+		end, filled := w.shaped(shape, data, at, &index.Hit{ID: id})
+		if !filled || w.dotted || w.told() > 0 {
+			w.dst, w.faults, w.dropped = w.dst[:start], nil, 0
+			return nil, at
+		}
+		last = len(w.dst) - start
+		return w.dst[start:len(w.dst):len(w.dst)], end
+	}
+}
+
+// nodes gives the shapes that an edge's documents are written in.
+func (e *edge) nodes() []*shape {
+	var shapes []*shape
+	for i := range e.wants {
+		if e.wants[i].kind == edgeNode {
+			shapes = append(shapes, e.wants[i].shape)
+		}
+	}
+	return shapes
+}

@@ -1,0 +1,274 @@
+package graph
+
+import (
+	"bytes"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"tutti/internal/index"
+	"tutti/internal/rawjson"
+)
+
+// written is where the value of a field was written, for an object whose fields are put in their order at its end.
+type written struct {
+	start, end int
+	// filled is set when it is not null, told when it is said why.
+	filled, told bool
+}
+
+// shaped writes the object that begins at doc[at], and gives where that ends. Its members are looked at once, in the order in
+// which they stand, and written when they are met. hit is the document's, nil for objects within one.
+func (w *answer) shaped(s *shape, doc []byte, at int, hit *index.Hit) (end int, filled bool) {
+	start, base := len(w.dst), len(w.written)
+	for range s.wants {
+		w.written = append(w.written, written{})
+	}
+	end = w.members(s, doc, at, base)
+	filled = w.arrange(s, start, base, hit)
+	w.written = w.written[:base]
+	return end, filled
+}
+
+// only writes the value of the one field that s wants of an object, without the object.
+func (w *answer) only(s *shape, object []byte) bool {
+	base := len(w.written)
+	w.written = append(w.written, written{})
+	w.members(s, object, 0, base)
+	at := w.written[base]
+	w.written = w.written[:base]
+	if at.end == at.start {
+		return w.null()
+	}
+	return at.filled
+}
+
+// members writes the wanted values of the object at doc[at] behind each other, and gives where it ends. What is no object has no
+// members.
+func (w *answer) members(s *shape, doc []byte, at, base int) int {
+	at = rawjson.Space(doc, at)
+	if at >= len(doc) || doc[at] != '{' || len(s.keys) == 0 {
+		return rawjson.Value(doc, at)
+	}
+	slot := -1
+	for i := at + 1; ; {
+		if i = rawjson.Space(doc, i); i >= len(doc) || doc[i] != '"' {
+			return min(i+1, len(doc))
+		}
+		end, escaped := rawjson.String(doc, i)
+		if end-1 <= i {
+			return len(doc)
+		}
+		name := doc[i+1 : end-1]
+		if i = rawjson.Space(doc, end); i >= len(doc) || doc[i] != ':' {
+			return len(doc)
+		}
+		i = rawjson.Space(doc, i+1)
+		if escaped {
+			name = []byte(decodedName(name))
+		}
+		if slot = s.find(name, slot+1); slot >= 0 {
+			end = w.member(s, s.of[slot], doc, i, base)
+		} else {
+			end = rawjson.Value(doc, i)
+			w.dotted = w.dotted || s.dotted(name)
+		}
+		if end == i {
+			return len(doc)
+		}
+		if i = rawjson.Space(doc, end); i < len(doc) && doc[i] == ',' {
+			i++
+		}
+	}
+}
+
+// find gives the place of a member among the keys, -1 when it is none. next is where it is most likely.
+func (s *shape) find(name []byte, next int) int {
+	if next < len(s.keys) && s.keys[next] == string(name) {
+		return next
+	}
+	if s.slots != nil {
+		if i, found := s.slots[string(name)]; found {
+			return i
+		}
+		return -1
+	}
+	for i, key := range s.keys {
+		if key == string(name) {
+			return i
+		}
+	}
+	return -1
+}
+
+// dotted tells whether a member stands for one of an object that is wanted: {"a.b":1} is the same as {"a":{"b":1}} to engines.
+func (s *shape) dotted(name []byte) bool {
+	for i := bytes.IndexByte(name, '.'); i >= 0; {
+		if s.find(name[:i], 0) >= 0 {
+			return true
+		}
+		more := bytes.IndexByte(name[i+1:], '.')
+		if more < 0 {
+			return false
+		}
+		i += 1 + more
+	}
+	return false
+}
+
+// member writes the value at doc[at] for each of the fields that ask for it, and gives where it ends.
+func (w *answer) member(s *shape, wants []int, doc []byte, at, base int) (end int) {
+	if at >= len(doc) || doc[at] == 'n' {
+		for _, i := range wants { // of a member that stands there twice, the last counts
+			w.written[base+i] = written{}
+		}
+		return rawjson.Value(doc, at)
+	}
+	for _, i := range wants {
+		one := &s.wants[i]
+		w.push(one.key)
+		begun, told := len(w.dst), w.told()
+		var filled bool
+		end, filled = w.wanted(one, doc, at)
+		w.written[base+i] = written{start: begun, end: len(w.dst), filled: filled, told: w.told() > told}
+		w.pop()
+	}
+	return end
+}
+
+// arrange puts what was written from start on in the order of the query. The object is null when a field is that must not be.
+func (w *answer) arrange(s *shape, start, base int, hit *index.Hit) bool {
+	mark := len(w.dst)
+	w.dst = append(w.dst, '{')
+	for i := range s.wants {
+		one := &s.wants[i]
+		if i > 0 {
+			w.dst = append(w.dst, ',')
+		}
+		w.dst = append(w.dst, one.head...)
+		at := w.written[base+i]
+		switch {
+		case one.kind == wantTypename:
+			at.filled = w.text(one.field.ObjectDefinition.Name)
+		case one.kind == wantID && hit != nil:
+			at.filled = w.text(hit.ID)
+		case at.end == at.start:
+			w.null()
+		default:
+			w.dst = append(w.dst, w.dst[at.start:at.end]...)
+		}
+		if !at.filled && one.field.Definition.Type.NonNull {
+			if !at.told {
+				w.push(one.key)
+				w.fail(missing(one.field))
+				w.pop()
+			}
+			w.dst = w.dst[:start]
+			return w.null()
+		}
+	}
+	w.dst = append(w.dst, '}')
+	w.dst = w.dst[:start+copy(w.dst[start:], w.dst[mark:])]
+	return true
+}
+
+// wanted writes one field for the value at doc[at], which is not null, and gives where it ends.
+func (w *answer) wanted(one *want, doc []byte, at int) (end int, filled bool) {
+	if one.kind == wantPlain && !one.list && doc[at] == '{' {
+		return w.shaped(one.shape, doc, at, nil)
+	}
+	v := span{Start: at, End: rawjson.Value(doc, at)}
+	switch {
+	case v.End == v.Start:
+		return v.End, w.null()
+	case one.kind == wantNest:
+		return v.End, w.nested(one, doc, v)
+	case one.list:
+		return v.End, w.values(one, doc, v)
+	case one.kind == wantScalar && one.scalar == scalarJSON:
+		return v.End, w.raw(v.Of(doc))
+	default:
+		return v.End, w.single(one, doc, v)
+	}
+}
+
+// single writes the one value that a field without list has in a document.
+func (w *answer) single(one *want, doc []byte, v span) bool {
+	found, n := v, 1
+	if doc[v.Start] == '[' {
+		n = 0
+		rawjson.Items(doc, v, func(item span) bool {
+			if doc[item.Start] != 'n' {
+				found = item
+				n++
+			}
+			return n < 2
+		})
+	}
+	switch n {
+	case 0:
+		return w.null()
+	case 1:
+		return w.value(one, doc, found)
+	default:
+		return w.failed((&fault{
+			message: "a document has several values in the field " + one.field.Name + ", which is not configured as a list",
+			hint:    "set isArray for the field in extended.json", code: codeInternal,
+		}).at(one.field.Position))
+	}
+}
+
+// values writes the list of the values that a field has in a document; what is no list is the only one.
+func (w *answer) values(one *want, doc []byte, v span) bool {
+	if one.kind == wantScalar && one.scalar == scalarJSON && doc[v.Start] == '[' {
+		return w.raw(v.Of(doc))
+	}
+	start, required := len(w.dst), itemRequired(one.field)
+	w.dst = append(w.dst, '[')
+	i, whole := 0, true
+	rawjson.Items(doc, v, func(item span) bool {
+		if i > 0 {
+			w.dst = append(w.dst, ',')
+		}
+		w.index(i)
+		filled := false
+		if doc[item.Start] == 'n' {
+			w.null()
+		} else {
+			filled = w.value(one, doc, item)
+		}
+		w.pop()
+		i++
+		whole = filled || !required
+		return whole
+	})
+	if !whole {
+		w.dst = w.dst[:start]
+		return w.null()
+	}
+	w.dst = append(w.dst, ']')
+	return true
+}
+
+// value writes a value that is neither null nor an array.
+func (w *answer) value(one *want, doc []byte, v span) bool {
+	if one.kind == wantPlain {
+		if doc[v.Start] != '{' {
+			return w.failed(unfit(one.field, "an object"))
+		}
+		_, filled := w.shaped(one.shape, doc, v.Start, nil)
+		return filled
+	}
+	start := len(w.dst)
+	dst, ok := appendScalar(w.dst, one.scalar, v.Of(doc))
+	w.dst = dst
+	if !ok {
+		w.dst = w.dst[:start]
+		return w.failed(unfit(one.field, scalarWords(one.scalar)))
+	}
+	return true
+}
+
+// unfit is the fault of a document that has something else in a field than its type says.
+func unfit(f *ast.Field, wanted string) *fault {
+	return (&fault{message: "a document has a value in the field " + f.Name + " that is not " + wanted, code: codeInternal}).at(f.Position)
+}
