@@ -76,6 +76,9 @@ func (h *Handler) execute(w nethttp.ResponseWriter, r *nethttp.Request, c *core.
 	if err != nil {
 		return err
 	}
+	if response.Release != nil {
+		defer response.Release()
+	}
 	status := nethttp.StatusOK
 	if response.Refused {
 		status = nethttp.StatusBadRequest

@@ -18,6 +18,8 @@ type answer struct {
 	// spans is the room in which nested elements are noted, written that for the members of objects.
 	spans   []span
 	written []written
+	// ahead is what was written of nested elements before what stands around it; nil for nothing.
+	ahead []byte
 	// dotted is set when a document has members whose names are paths.
 	dotted bool
 }

@@ -8,9 +8,12 @@ type elements struct {
 	offset, most int
 }
 
+// allElements are all there are.
+func allElements() elements { return elements{most: -1} }
+
 // elements reads the arguments of the hits of a nested field.
 func (p shaping) elements(hits *ast.Field) elements {
-	e := elements{most: -1}
+	e := allElements()
 	args := p.args(hits)
 	var bad *fault
 	if e.offset, bad = args.int("offset", 0); bad == nil && e.offset < 0 {

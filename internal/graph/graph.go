@@ -30,6 +30,9 @@ type Service struct {
 	searches *search.Service
 	cfg      Config
 
+	// chunks are for documents that are read, bodies for whole answers.
+	chunks, bodies rooms
+
 	mu sync.Mutex
 	// served are by the ids of the catalogues, the newest first: while one takes the place of another, both are asked.
 	served map[string][]*served
@@ -152,7 +155,7 @@ func (s *Service) Execute(ctx context.Context, m *catalogue.Model, who core.Prin
 		return refusal(faults...)
 	}
 	x := &execution{
-		served: sv, cfg: s.cfg, view: s.searches.View(m, who), op: op, vars: vars,
+		service: s, served: sv, cfg: s.cfg, view: s.searches.View(m, who), op: op, vars: vars,
 		collector: collector{types: sv.schema.AST, vars: vars}, shapes: &doc.shapes,
 	}
 	return x.run(ctx)
@@ -168,6 +171,7 @@ func allowed(op *ast.OperationDefinition, readOnly bool) *fault {
 
 // execution is the work on one operation: everything that it asks is planned, asked of the index at once, and then written.
 type execution struct {
+	service   *Service
 	served    *served
 	cfg       Config
 	view      *search.View
@@ -176,6 +180,8 @@ type execution struct {
 	collector collector
 	batch     batch
 	shapes    *shapeCache
+	// taken are the chunks that documents were read into.
+	taken [][]byte
 	w         answer
 	// refused is set when what the client sent is at fault.
 	refused bool
@@ -192,7 +198,7 @@ func (x *execution) run(ctx context.Context) core.GraphQLResponse {
 	}
 	x.batch.ask(ctx, x.view)
 	w := &x.w
-	w.dst = append(make([]byte, 0, x.batch.size()), `{"data":`...)
+	w.dst = append(x.service.bodies.get(x.batch.size()), `{"data":`...)
 	w.object(members)
 	if len(w.faults) > 0 {
 		if w.dropped > 0 {
@@ -200,7 +206,11 @@ func (x *execution) run(ctx context.Context) core.GraphQLResponse {
 		}
 		w.dst = appendFaults(append(w.dst, ','), w.faults)
 	}
-	return core.GraphQLResponse{Body: append(w.dst, '}')}
+	for _, chunk := range x.taken { // the body has a copy of all
+		x.service.chunks.put(chunk)
+	}
+	body := append(w.dst, '}')
+	return core.GraphQLResponse{Body: body, Release: func() { x.service.bodies.put(body) }}
 }
 
 // collect gives the fields that a selection set asks of a type.

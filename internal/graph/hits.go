@@ -224,7 +224,7 @@ func (x *execution) hits(ctx context.Context, f *ast.Field) (write, *fault) {
 	if edges {
 		p.request.Source = needs.source(x.served.leaves)
 		if !p.request.Source.None && len(x.served.prefix) == 0 {
-			p.request.Read = found.reader(p.request.Size)
+			p.request.Read = x.reader(found, p.request.Size)
 		}
 		found.offset = p.request.From
 		found.request = x.batch.documents(index.SearchRequest{Filter: p.filter, Total: found.counted, Hits: &p.request})

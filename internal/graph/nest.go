@@ -60,6 +60,9 @@ func (w *answer) nestWant(what *nest, one *nestWant, doc []byte, base, n int) bo
 	case nestTotal:
 		return w.int(int64(n))
 	case nestEdges:
+		if w.ahead != nil {
+			return w.raw(w.ahead)
+		}
 		from, count := what.elements.of(n)
 		return w.list(count, itemRequired(one.field), func(i int) bool {
 			return w.edge(one.edge, doc, w.spans[base+from+i].Start, nil)

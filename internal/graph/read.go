@@ -7,19 +7,21 @@ const readChunk = 64 << 10
 
 // reader gives what writes documents while the index reads them, nil where they are asked for in several shapes or in none. What
 // cannot be written so, as there is something to be said of it, is kept as it is and written with the rest of the answer.
-func (r *found) reader(documents int) func(id string, data []byte, at int) ([]byte, int) {
+func (x *execution) reader(r *found, documents int) func(id string, data []byte, at int) ([]byte, int) {
 	if len(r.shapes) != 1 {
 		return nil
 	}
 	shape, last := r.shapes[0], 0
 	var w answer
+	hit := &index.Hit{}
 	return func(id string, data []byte, at int) ([]byte, int) {
 		if free := cap(w.dst) - len(w.dst); free <= 2*last {
-			w.dst = make([]byte, 0, max(2*last, min(documents*max(last, 1<<9), readChunk)))
+			w.dst = x.service.chunks.get(max(2*last, min(documents*max(last, 1<<9), readChunk)))
+			x.taken = append(x.taken, w.dst)
 		}
 		start := len(w.dst)
-		w.dotted = false
-		end, filled := w.shaped(shape, data, at, &index.Hit{ID: id})
+		w.dotted, hit.ID = false, id
+		end, filled := w.shaped(shape, data, at, hit)
 		if !filled || w.dotted || w.told() > 0 {
 			w.dst, w.faults, w.dropped = w.dst[:start], nil, 0
 			return nil, at

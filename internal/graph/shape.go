@@ -13,6 +13,8 @@ type shape struct {
 	// keys are the members of the objects that are needed, slots where each is among them; slots is nil for a few.
 	keys  []string
 	slots map[string]int
+	// lengths has a bit for the length of each key, modulo 64: most names that are none differ by that.
+	lengths uint64
 	// of are the wants of each key: a field may be asked for under several names.
 	of [][]int
 }
@@ -52,6 +54,8 @@ type nest struct {
 	wants []nestWant
 	// elements are those whose edges are given.
 	elements elements
+	// list is set where the elements are asked for once, all of them and nothing but what they hold.
+	list *nestList
 }
 
 type nestWant struct {
@@ -129,6 +133,9 @@ func (s *shape) done() *shape {
 		if one := &s.wants[i]; one.ofMember() {
 			s.of[one.slot] = append(s.of[one.slot], i)
 		}
+	}
+	for _, key := range s.keys {
+		s.lengths |= 1 << (len(key) % 64)
 	}
 	if len(s.keys) > manyKeys {
 		s.slots = make(map[string]int, len(s.keys))
@@ -209,7 +216,7 @@ func (p shaping) nest(m schema.Member, typeName string, set ast.SelectionSet) *n
 		}
 		n.wants = append(n.wants, w)
 	}
-	return n
+	return n.straightened()
 }
 
 // edge makes what is asked of the edges that a field gives.

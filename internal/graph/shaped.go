@@ -86,6 +86,9 @@ func (s *shape) find(name []byte, next int) int {
 	if next < len(s.keys) && s.keys[next] == string(name) {
 		return next
 	}
+	if s.lengths>>(len(name)%64)&1 == 0 {
+		return -1
+	}
 	if s.slots != nil {
 		if i, found := s.slots[string(name)]; found {
 			return i
@@ -175,6 +178,11 @@ func (w *answer) arrange(s *shape, start, base int, hit *index.Hit) bool {
 func (w *answer) wanted(one *want, doc []byte, at int) (end int, filled bool) {
 	if one.kind == wantPlain && !one.list && doc[at] == '{' {
 		return w.shaped(one.shape, doc, at, nil)
+	}
+	if one.kind == wantNest {
+		if end, clean := w.straight(one.nest, doc, at); clean {
+			return end, true
+		}
 	}
 	v := span{Start: at, End: rawjson.Value(doc, at)}
 	switch {

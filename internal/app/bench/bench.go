@@ -32,6 +32,7 @@ func benchmarks() []benchmark {
 		{name: "notify", run: (*bench).notify},
 		{name: "embedded-index", run: (*bench).embeddedIndex},
 		{name: "embedded-search", run: (*bench).embeddedSearch},
+		{name: "download", run: (*bench).download},
 		{name: "schemas", run: (*bench).schemas},
 		{name: "metadata", run: (*bench).metadata},
 		{name: "introspection", run: (*bench).introspection},

@@ -21,6 +21,7 @@ func tiny() bench.Sizes {
 		Records: 200, Studies: 4, Pairs: 2, Triggers: 5, Coalesced: 8, Repeats: 6, Documents: 1500, EmbeddedRecords: 120,
 		SlowBulk: 50 * time.Millisecond, Notified: 200, NotifyRate: 200, NotifyFor: 300 * time.Millisecond,
 		LoadFor: 100 * time.Millisecond, Listed: 240, Searched: 400, EmbeddedSearched: 400, EmbeddedLarge: 900,
+		Downloaded: 600,
 	}
 }
 
@@ -114,6 +115,14 @@ func checkCounts(t *testing.T, reports []bench.Report) {
 		case "metadata":
 			if rates := figure(t, r, "SQLite: submissions"); len(rates.Values) != sizes.Pairs || rates.Min() < 10 {
 				t.Errorf("metadata: %v submissions a second in %d runs", rates.Values, sizes.Pairs)
+			}
+		case "download":
+			if speed := figure(t, r, "embedded index: rows/s"); len(speed.Values) != sizes.Pairs {
+				t.Errorf("download: %d values for %d runs", len(speed.Values), sizes.Pairs)
+			}
+			before, most := figure(t, r, "embedded index: memory before"), figure(t, r, "embedded index: memory at most, downloads of 600")
+			if before.Min() <= 0 || most.Max() < before.Min()/2 {
+				t.Errorf("download: %v MB before, %v at most", before.Values, most.Values)
 			}
 		case "trigger":
 			if taken, there := figure(t, r, "embedded index: 202, p50"), figure(t, r, "embedded index: in the index, p50"); taken.Max() > there.Max() {

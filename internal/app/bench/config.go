@@ -69,6 +69,8 @@ type Sizes struct {
 	Searched int
 	// EmbeddedSearched and EmbeddedLarge are the numbers of analyses that the embedded index is asked about.
 	EmbeddedSearched, EmbeddedLarge int
+	// Downloaded is the number of analyses that are downloaded at once.
+	Downloaded int
 	// SlowBulk is how long the slow engine takes for one bulk request.
 	SlowBulk time.Duration
 }
@@ -80,6 +82,7 @@ func DefaultSizes() Sizes {
 		Documents: 50_000, EmbeddedRecords: 20_000, SlowBulk: 3 * time.Second,
 		Notified: 20_000, NotifyRate: 2000, NotifyFor: 20 * time.Second,
 		LoadFor: 5 * time.Second, Listed: 100_000, Searched: 60_000, EmbeddedSearched: 100_000, EmbeddedLarge: 1_000_000,
+		Downloaded: 1_000_000,
 	}
 }
 
@@ -90,6 +93,7 @@ func QuickSizes() Sizes {
 		Documents: 10_000, EmbeddedRecords: 5_000, SlowBulk: time.Second,
 		Notified: 5_000, NotifyRate: 2000, NotifyFor: 3 * time.Second,
 		LoadFor: time.Second, Listed: 5_000, Searched: 6_000, EmbeddedSearched: 10_000, EmbeddedLarge: 40_000,
+		Downloaded: 100_000,
 	}
 }
 
@@ -110,6 +114,7 @@ func (s Sizes) or(d Sizes) Sizes {
 		{&s.Searched, &d.Searched},
 		{&s.EmbeddedSearched, &d.EmbeddedSearched},
 		{&s.EmbeddedLarge, &d.EmbeddedLarge},
+		{&s.Downloaded, &d.Downloaded},
 	} {
 		if *m.mine == 0 {
 			*m.mine = *m.other

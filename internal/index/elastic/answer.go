@@ -125,6 +125,8 @@ type hitsReader struct {
 	most int
 	// weight is how many bytes the documents had.
 	weight int64
+	// places is the room for places in the order.
+	places []json.RawMessage
 	// last is the place of the last hit, with whatever the cluster added to it, in the bytes of the reply.
 	last []byte
 }
@@ -141,7 +143,7 @@ func (r *hitsReader) read(c *cursor) []index.Hit {
 				r.document(c, &hit)
 			case "sort":
 				from := c.at
-				hit.Sort = readSort(c, r.keys, r.keep)
+				hit.Sort = r.sort(c)
 				r.last = c.data[from:c.at]
 			}
 		})
@@ -167,17 +169,21 @@ func (r *hitsReader) document(c *cursor, hit *index.Hit) {
 	hit.Source = r.keep(raw)
 }
 
-func readSort(c *cursor, keys int, keep func([]byte) []byte) []json.RawMessage {
-	if keys == 0 {
+// sort reads a hit's place in the order. The places of several hits stand in one piece of memory.
+func (r *hitsReader) sort(c *cursor) []json.RawMessage {
+	if r.keys == 0 {
 		c.raw()
 		return nil
 	}
-	sort := make([]json.RawMessage, 0, keys)
+	if cap(r.places)-len(r.places) < r.keys {
+		r.places = make([]json.RawMessage, 0, r.keys*max(1, min(r.most, hitsAtOnce)))
+	}
+	from := len(r.places)
 	c.array(func() {
 		raw := c.raw()
-		if len(sort) < keys {
-			sort = append(sort, keep(raw))
+		if len(r.places)-from < r.keys {
+			r.places = append(r.places, r.keep(raw))
 		}
 	})
-	return sort
+	return r.places[from:len(r.places):len(r.places)]
 }

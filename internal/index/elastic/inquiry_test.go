@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -202,12 +203,14 @@ func TestPartsOfSources(t *testing.T) {
 		{"small ones", []answer{hits(100, 2), hits(100, 2)}, []int{10, 10_000}, []bool{false, false}},
 		{"large ones", []answer{hits(20_000, 2), hits(10, 1), hits(10, 1)}, []int{10, 10, 1}, []bool{false, true, true}},
 		{"many that are large together", []answer{hits(10_000, 1), hits(10, 1), hits(10, 1)}, []int{1, 10_000, 1_000}, []bool{false, true, false}},
-		{"many of an unknown size", []answer{hits(10, 2), hits(10, 1), hits(10, 1)}, []int{201, 200, 10_000}, []bool{true, false, false}},
+		{"many of an unknown size, some of which are looked at", []answer{hits(10, 2), hits(10, 1), hits(10, 1)}, []int{201, 10_000}, []bool{false, false, false}},
+		{"many of an unknown size that are large", []answer{hits(20_000, 2), hits(10, 1), hits(10, 1)}, []int{201, 200}, []bool{false, true, true}},
+		{"many of which there are none", []answer{hits(10, 0), hits(10, 0), hits(10, 0), hits(10, 0), hits(10, 0), hits(10, 1), hits(10, 1)}, []int{201, 201, 200, 10_000}, []bool{false, true, false, true, false, false, false}},
 		{"ones that become small", []answer{hits(20_000, 1), hits(10, 1), hits(10, 1), hits(10, 1)}, []int{1, 0, 0, 1}, []bool{false, false, false, false}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			x, s := play(t, c.answers...)
-			for i, size := range c.sizes {
+			for _, size := range c.sizes {
 				source := index.Source{Paths: []string{"k"}}
 				if size == 0 {
 					source, size = index.Source{}, 1 // the whole is wanted
@@ -215,9 +218,13 @@ func TestPartsOfSources(t *testing.T) {
 				if _, err := x.Search(t.Context(), "a", []index.SearchRequest{{Hits: &index.HitsRequest{Size: size, Source: source}}}); err != nil {
 					t.Fatal(err)
 				}
-				if got := strings.Contains(s.asked[i], `"_source"`); got != c.want[i] {
-					t.Errorf("search %d asks for a part: %t", i, got)
-				}
+			}
+			got := make([]bool, len(s.asked))
+			for i, asked := range s.asked {
+				got[i] = strings.Contains(asked, `"_source"`)
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("searches ask for a part: %v", got)
 			}
 		})
 	}

@@ -20,8 +20,8 @@ const (
 	noField = "_tutti_nothing"
 	// identityKept is how long it is believed that an alias has no field that holds the documents' ids.
 	identityKept = time.Minute
-	// identitySample is how many documents are looked at to find such a field.
-	identitySample = 10
+	// sampled is how many documents are looked at to find such a field, and to know what documents weigh.
+	sampled = 10
 )
 
 // identity is the field that stands for a document's id where documents are put in order. The cluster does not sort by
@@ -42,15 +42,8 @@ func (x *Index) identityOf(ctx context.Context, alias string) (*identity, error)
 	if known := st.identity.Load(); known != nil && (known.until.IsZero() || x.now().Before(known.until)) {
 		return known, nil
 	}
-	size := identitySample
-	found, err := x.holdIDs(ctx, alias, size)
-	for ; overLimit(err) && size > 1; found, err = x.holdIDs(ctx, alias, size) {
-		size /= 2
-	}
-	switch {
-	case overLimit(err):
-		return nil, tooMuch(err)
-	case err != nil:
+	found, err := x.someDocuments(ctx, alias)
+	if err != nil {
 		return nil, err
 	}
 	learned := &identity{field: seqNo, shards: found.shards, until: x.now().Add(identityKept)}
@@ -81,6 +74,19 @@ type holders struct {
 	shards int
 }
 
+// someDocuments looks at some documents of alias: at what holds their ids, and at what they weigh.
+func (x *Index) someDocuments(ctx context.Context, alias string) (holders, error) {
+	size := sampled
+	found, err := x.holdIDs(ctx, alias, size)
+	for ; overLimit(err) && size > 1; found, err = x.holdIDs(ctx, alias, size) {
+		size /= 2
+	}
+	if overLimit(err) {
+		return holders{}, tooMuch(err)
+	}
+	return found, err
+}
+
 // holdIDs looks at some documents of alias that are at hand, size at most. Whether the members hold the ids of all is looked at where documents
 // are given in that order.
 func (x *Index) holdIDs(ctx context.Context, alias string, size int) (holders, error) {
@@ -105,6 +111,7 @@ func (x *Index) holdIDs(ctx context.Context, alias string, size int) (holders, e
 	if err := reply.decode(&answer); err != nil {
 		return holders{}, err
 	}
+	x.state(alias).sources.learn(len(hits), r.weight)
 	votes := make(map[string]int)
 	for _, hit := range hits {
 		source := cursor{data: hit.Source}

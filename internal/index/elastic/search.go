@@ -37,6 +37,9 @@ func (x *Index) Search(ctx context.Context, alias string, reqs []index.SearchReq
 		return nil, err
 	}
 	sources := &x.state(alias).sources
+	if err := x.weighSome(ctx, alias, reqs); err != nil {
+		return nil, err
+	}
 	reqs = cheapest(reqs, sources)
 	for _, req := range reqs {
 		if req.Hits != nil { // which are of this call alone

@@ -1,6 +1,7 @@
 package elastic
 
 import (
+	"context"
 	"sync/atomic"
 
 	"tutti/internal/index"
@@ -17,6 +18,11 @@ const (
 
 // weight is what the documents of an alias weigh, by those that were read last; 0 before any was.
 type weight struct{ bytes atomic.Int64 }
+
+// unknown tells whether so many documents are asked for in part that what they weigh has to be known.
+func (w *weight) unknown(source index.Source, size int) bool {
+	return w.bytes.Load() == 0 && size > unknownMost && !source.None && len(source.Paths) > 0
+}
 
 // cheapest gives what of size documents the cluster is asked for where source is wanted.
 func (w *weight) cheapest(source index.Source, size int) index.Source {
@@ -38,6 +44,18 @@ func (w *weight) learn(documents int, bytes int64) {
 		mean = (3*before + mean) / 4
 	}
 	w.bytes.Store(mean)
+}
+
+// weighSome looks at some documents where many are asked for in part and none was weighed before.
+func (x *Index) weighSome(ctx context.Context, alias string, reqs []index.SearchRequest) error {
+	w := &x.state(alias).sources
+	for i := range reqs {
+		if h := reqs[i].Hits; h != nil && w.unknown(h.Source, h.Size) {
+			_, err := x.someDocuments(ctx, alias)
+			return err
+		}
+	}
+	return nil
 }
 
 // cheapest gives reqs with what of the documents the cluster is asked for.
