@@ -54,7 +54,7 @@ func parted(value any, shapes []*shape) any {
 	}
 	found := make(map[string]any, len(object))
 	for name, value := range object {
-		if slices.ContainsFunc(shapes, func(s *shape) bool { return s.find([]byte(name), 0) < 0 && s.dotted([]byte(name)) }) {
+		if slices.ContainsFunc(shapes, func(s *shape) bool { return s.find([]byte(name)) < 0 && s.dotted([]byte(name)) }) {
 			first, rest, _ := strings.Cut(name, ".")
 			name, value = first, any(map[string]any{rest: value})
 		}
@@ -88,7 +88,7 @@ func together(a, b any) any {
 
 // below adds the shapes of what a member holds.
 func (s *shape) below(shapes []*shape, name string) []*shape {
-	i := s.find([]byte(name), 0)
+	i := s.find([]byte(name))
 	if i < 0 {
 		return shapes
 	}

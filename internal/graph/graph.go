@@ -182,7 +182,7 @@ type execution struct {
 	shapes    *shapeCache
 	// taken are the chunks that documents were read into.
 	taken [][]byte
-	w         answer
+	w     answer
 	// refused is set when what the client sent is at fault.
 	refused bool
 }

@@ -249,7 +249,7 @@ func (x *execution) local(ctx context.Context, r core.GraphQLRequest) core.Graph
 		return refusal(faults...)
 	}
 	local := &execution{
-		served: x.served, cfg: x.cfg, view: x.view, op: op, vars: vars,
+		service: x.service, served: x.served, cfg: x.cfg, view: x.view, op: op, vars: vars, shapes: &shapeCache{},
 		collector: collector{types: x.served.schema.AST, vars: vars},
 	}
 	return local.run(ctx)

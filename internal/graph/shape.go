@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"sync/atomic"
+
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"tutti/internal/graph/schema"
@@ -15,6 +17,9 @@ type shape struct {
 	slots map[string]int
 	// lengths has a bit for the length of each key, modulo 64: most names that are none differ by that.
 	lengths uint64
+	// names are those of the members of the last objects, learned counts how often one was noted.
+	names   atomic.Pointer[memberNames]
+	learned atomic.Int64
 	// of are the wants of each key: a field may be asked for under several names.
 	of [][]int
 }

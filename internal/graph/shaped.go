@@ -16,26 +16,53 @@ type written struct {
 	filled, told bool
 }
 
+// writing is an object that is being written.
+type writing struct {
+	shape *shape
+	// start is where it begins in the answer, base where its values are noted.
+	start, base int
+	// next is how many of its fields are written in their order from the first on, -1 once one was not.
+	next int
+}
+
 // shaped writes the object that begins at doc[at], and gives where that ends. Its members are looked at once, in the order in
 // which they stand, and written when they are met. hit is the document's, nil for objects within one.
 func (w *answer) shaped(s *shape, doc []byte, at int, hit *index.Hit) (end int, filled bool) {
-	start, base := len(w.dst), len(w.written)
+	o := writing{shape: s, start: len(w.dst), base: len(w.written)}
 	for range s.wants {
 		w.written = append(w.written, written{})
 	}
-	end = w.members(s, doc, at, base)
-	filled = w.arrange(s, start, base, hit)
-	w.written = w.written[:base]
+	w.dst = append(w.dst, '{')
+	end = w.members(&o, doc, at)
+	if filled = w.ordered(&o); filled {
+		w.dst = append(w.dst, '}')
+	} else {
+		filled = w.arrange(&o, hit)
+	}
+	w.written = w.written[:o.base]
 	return end, filled
+}
+
+// ordered tells whether all fields were written in their order, and none is null that must not be.
+func (w *answer) ordered(o *writing) bool {
+	if o.next != len(o.shape.wants) {
+		return false
+	}
+	for i := range o.shape.wants {
+		if !w.written[o.base+i].filled && o.shape.wants[i].field.Definition.Type.NonNull {
+			return false
+		}
+	}
+	return true
 }
 
 // only writes the value of the one field that s wants of an object, without the object.
 func (w *answer) only(s *shape, object []byte) bool {
-	base := len(w.written)
+	o := writing{shape: s, start: len(w.dst), base: len(w.written), next: -1}
 	w.written = append(w.written, written{})
-	w.members(s, object, 0, base)
-	at := w.written[base]
-	w.written = w.written[:base]
+	w.members(&o, object, 0)
+	at := w.written[o.base]
+	w.written = w.written[:o.base]
 	if at.end == at.start {
 		return w.null()
 	}
@@ -44,35 +71,30 @@ func (w *answer) only(s *shape, object []byte) bool {
 
 // members writes the wanted values of the object at doc[at] behind each other, and gives where it ends. What is no object has no
 // members.
-func (w *answer) members(s *shape, doc []byte, at, base int) int {
+func (w *answer) members(o *writing, doc []byte, at int) int {
 	at = rawjson.Space(doc, at)
-	if at >= len(doc) || doc[at] != '{' || len(s.keys) == 0 {
+	if at >= len(doc) || doc[at] != '{' || len(o.shape.keys) == 0 {
 		return rawjson.Value(doc, at)
 	}
-	slot := -1
-	for i := at + 1; ; {
+	usual := o.shape.names.Load()
+	for i, nth := at+1, 0; ; nth++ {
 		if i = rawjson.Space(doc, i); i >= len(doc) || doc[i] != '"' {
 			return min(i+1, len(doc))
 		}
-		end, escaped := rawjson.String(doc, i)
-		if end-1 <= i {
-			return len(doc)
+		slot, value := usual.at(nth, doc, i)
+		if value == 0 {
+			if slot, value = w.name(o.shape, nth, doc, i); value == 0 {
+				return len(doc)
+			}
 		}
-		name := doc[i+1 : end-1]
-		if i = rawjson.Space(doc, end); i >= len(doc) || doc[i] != ':' {
-			return len(doc)
-		}
-		i = rawjson.Space(doc, i+1)
-		if escaped {
-			name = []byte(decodedName(name))
-		}
-		if slot = s.find(name, slot+1); slot >= 0 {
-			end = w.member(s, s.of[slot], doc, i, base)
+		value = rawjson.Space(doc, value)
+		var end int
+		if slot >= 0 {
+			end = w.member(o, o.shape.of[slot], doc, value)
 		} else {
-			end = rawjson.Value(doc, i)
-			w.dotted = w.dotted || s.dotted(name)
+			end = rawjson.Value(doc, value)
 		}
-		if end == i {
+		if end == value {
 			return len(doc)
 		}
 		if i = rawjson.Space(doc, end); i < len(doc) && doc[i] == ',' {
@@ -81,11 +103,33 @@ func (w *answer) members(s *shape, doc []byte, at, base int) int {
 	}
 }
 
-// find gives the place of a member among the keys, -1 when it is none. next is where it is most likely.
-func (s *shape) find(name []byte, next int) int {
-	if next < len(s.keys) && s.keys[next] == string(name) {
-		return next
+// name reads the name at doc[i], and gives its place among the keys, -1 for none, and where its value begins; 0 where there is no
+// member.
+func (w *answer) name(s *shape, nth int, doc []byte, i int) (slot, value int) {
+	end, escaped := rawjson.String(doc, i)
+	if end-1 <= i {
+		return -1, 0
 	}
+	name := doc[i+1 : end-1]
+	if value = rawjson.Space(doc, end); value >= len(doc) || doc[value] != ':' {
+		return -1, 0
+	}
+	value++
+	if escaped {
+		name = []byte(decodedName(name))
+	}
+	slot = s.find(name)
+	switch {
+	case slot < 0 && s.dotted(name):
+		w.dotted = true
+	default:
+		s.learn(nth, doc[i:value], slot)
+	}
+	return slot, value
+}
+
+// find gives the place of a member among the keys, -1 when it is none.
+func (s *shape) find(name []byte) int {
 	if s.lengths>>(len(name)%64)&1 == 0 {
 		return -1
 	}
@@ -106,7 +150,7 @@ func (s *shape) find(name []byte, next int) int {
 // dotted tells whether a member stands for one of an object that is wanted: {"a.b":1} is the same as {"a":{"b":1}} to engines.
 func (s *shape) dotted(name []byte) bool {
 	for i := bytes.IndexByte(name, '.'); i >= 0; {
-		if s.find(name[:i], 0) >= 0 {
+		if s.find(name[:i]) >= 0 {
 			return true
 		}
 		more := bytes.IndexByte(name[i+1:], '.')
@@ -119,36 +163,46 @@ func (s *shape) dotted(name []byte) bool {
 }
 
 // member writes the value at doc[at] for each of the fields that ask for it, and gives where it ends.
-func (w *answer) member(s *shape, wants []int, doc []byte, at, base int) (end int) {
+func (w *answer) member(o *writing, wants []int, doc []byte, at int) (end int) {
 	if at >= len(doc) || doc[at] == 'n' {
 		for _, i := range wants { // of a member that stands there twice, the last counts
-			w.written[base+i] = written{}
+			w.written[o.base+i] = written{}
 		}
+		o.next = -1
 		return rawjson.Value(doc, at)
 	}
 	for _, i := range wants {
-		one := &s.wants[i]
+		one := &o.shape.wants[i]
+		if o.next == i {
+			if i > 0 {
+				w.dst = append(w.dst, ',')
+			}
+			w.dst = append(w.dst, one.head...)
+			o.next++
+		} else {
+			o.next = -1
+		}
 		w.push(one.key)
 		begun, told := len(w.dst), w.told()
 		var filled bool
 		end, filled = w.wanted(one, doc, at)
-		w.written[base+i] = written{start: begun, end: len(w.dst), filled: filled, told: w.told() > told}
+		w.written[o.base+i] = written{start: begun, end: len(w.dst), filled: filled, told: w.told() > told}
 		w.pop()
 	}
 	return end
 }
 
-// arrange puts what was written from start on in the order of the query. The object is null when a field is that must not be.
-func (w *answer) arrange(s *shape, start, base int, hit *index.Hit) bool {
+// arrange puts what was written in the order of the query. The object is null when a field is that must not be.
+func (w *answer) arrange(o *writing, hit *index.Hit) bool {
 	mark := len(w.dst)
 	w.dst = append(w.dst, '{')
-	for i := range s.wants {
-		one := &s.wants[i]
+	for i := range o.shape.wants {
+		one := &o.shape.wants[i]
 		if i > 0 {
 			w.dst = append(w.dst, ',')
 		}
 		w.dst = append(w.dst, one.head...)
-		at := w.written[base+i]
+		at := w.written[o.base+i]
 		switch {
 		case one.kind == wantTypename:
 			at.filled = w.text(one.field.ObjectDefinition.Name)
@@ -165,12 +219,12 @@ func (w *answer) arrange(s *shape, start, base int, hit *index.Hit) bool {
 				w.fail(missing(one.field))
 				w.pop()
 			}
-			w.dst = w.dst[:start]
+			w.dst = w.dst[:o.start]
 			return w.null()
 		}
 	}
 	w.dst = append(w.dst, '}')
-	w.dst = w.dst[:start+copy(w.dst[start:], w.dst[mark:])]
+	w.dst = w.dst[:o.start+copy(w.dst[o.start:], w.dst[mark:])]
 	return true
 }
 

@@ -1,0 +1,47 @@
+package graph
+
+import (
+	"bytes"
+	"slices"
+)
+
+// Bounds of memberNames.
+const (
+	// maxNames is how many names are known of the objects of one shape, maxLearned how often one is noted: objects that have
+	// nothing in common cannot be foreseen.
+	maxNames   = 256
+	maxLearned = 1024
+)
+
+// memberNames are those of the members of a shape's last objects, in their order. Documents of an index resemble each other, and
+// to compare a name with the one that is expected costs less than to find where it ends and what it is. They are not changed.
+type memberNames struct {
+	// written are as they stand there, quotes and colon included; slots are their places among the keys, -1 for none.
+	written [][]byte
+	slots   []int
+}
+
+// at gives the place of the nth name among the keys, and where its value begins, if it stands at doc[i]; else 0.
+func (n *memberNames) at(nth int, doc []byte, i int) (slot, value int) {
+	if n == nil || nth >= len(n.written) || !bytes.HasPrefix(doc[i:], n.written[nth]) {
+		return -1, 0
+	}
+	return n.slots[nth], i + len(n.written[nth])
+}
+
+// learn notes the nth name of an object. What several do at once may be lost.
+func (s *shape) learn(nth int, written []byte, slot int) {
+	known := s.names.Load()
+	if known == nil {
+		known = &memberNames{}
+	}
+	if nth > len(known.written) || nth >= maxNames || s.learned.Add(1) > maxLearned {
+		return
+	}
+	now := &memberNames{written: slices.Clone(known.written), slots: slices.Clone(known.slots)}
+	if nth == len(now.written) {
+		now.written, now.slots = append(now.written, nil), append(now.slots, 0)
+	}
+	now.written[nth], now.slots[nth] = bytes.Clone(written), slot
+	s.names.Store(now)
+}
