@@ -25,8 +25,9 @@ func TestIndexRefuses(t *testing.T) {
 	ids := w.fill("S1", 600)
 	w.engine.spoil(true)
 	job := w.run("S1", "?force=true", core.JobSucceeded)
-	if n := job.Get("totals.indexed").Int() + job.Get("totals.stale").Int(); n < 600 {
-		t.Errorf("%d documents arrived, want 600: %s", n, job.Raw)
+	// What is refused again and again does not hold up its page: it is asked for by itself, and counts as tried again.
+	if n := job.Get("totals.indexed").Int() + job.Get("totals.stale").Int() + job.Get("totals.retried").Int(); n < 600 {
+		t.Errorf("%d documents arrived or were tried again, want 600: %s", n, job.Raw)
 	}
 	w.converges(wait)
 	for _, id := range ids[:40] {
