@@ -20,6 +20,8 @@ type answer struct {
 	written []written
 	// ahead is what was written of nested elements before what stands around it; nil for nothing.
 	ahead []byte
+	// counting is set while nested elements are counted before they are written.
+	counting bool
 	// dotted is set when a document has members whose names are paths.
 	dotted bool
 }

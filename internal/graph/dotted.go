@@ -3,6 +3,7 @@ package graph
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -53,7 +54,8 @@ func parted(value any, shapes []*shape) any {
 		return value
 	}
 	found := make(map[string]any, len(object))
-	for name, value := range object {
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		value := object[name]
 		if slices.ContainsFunc(shapes, func(s *shape) bool { return s.find([]byte(name)) < 0 && s.dotted([]byte(name)) }) {
 			first, rest, _ := strings.Cut(name, ".")
 			name, value = first, any(map[string]any{rest: value})
@@ -72,8 +74,11 @@ func parted(value any, shapes []*shape) any {
 
 // together gives what engines see of two values of one path: the members of both, else both values.
 func together(a, b any) any {
-	if a == nil {
+	switch {
+	case a == nil:
 		return b
+	case b == nil:
+		return a
 	}
 	one, isObject := a.(map[string]any)
 	other, isToo := b.(map[string]any)

@@ -182,6 +182,8 @@ type execution struct {
 	shapes    *shapeCache
 	// taken are the chunks that documents were read into.
 	taken [][]byte
+	// read is how many bytes were written of documents that were read.
+	read int
 	w     answer
 	// refused is set when what the client sent is at fault.
 	refused bool

@@ -45,6 +45,18 @@ func TestDocumentsThatDiffer(t *testing.T) {
 	}
 }
 
+// TestBothOfOnePath: what stands at a path by its name and in objects comes in one order, each time.
+func TestBothOfOnePath(t *testing.T) {
+	w := newWorld(t)
+	w.engine.answer = gives(1, index.Hit{ID: "1", Source: []byte(
+		`{"files.name":"z","files":[{"name":"a"}],"experiment.lab.city":"C","experiment":{"lab":null,"platform":"P"},"count":1}`)})
+	for range 30 {
+		w.answers(`{analysis{hits{edges{node{count experiment{platform lab{city}} files{hits{total edges{node{name}}}}}}}}}`,
+			`{"data":{"analysis":{"hits":{"edges":[{"node":{"count":1,"experiment":{"platform":"P","lab":{"city":"C"}},`+
+				`"files":{"hits":{"total":2,"edges":[{"node":{"name":"a"}},{"node":{"name":"z"}}]}}}}]}}}}`)
+	}
+}
+
 // TestManyNames: documents with nothing in common, and with more members than are foreseen, are answered all the same.
 func TestManyNames(t *testing.T) {
 	w := newWorld(t)

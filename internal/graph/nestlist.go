@@ -40,9 +40,6 @@ func only(wants []nestWant, is func(w *nestWant) bool) *nestWant {
 // straight writes the elements at doc[at] as they come, looking at each once, and gives where they end. What there is something
 // to be said of is not clean, and nothing is written of it.
 func (w *answer) straight(what *nest, doc []byte, at int) (end int, clean bool) {
-	if what.list == nil {
-		return at, false
-	}
 	start, told, dropped := len(w.dst), len(w.faults), w.dropped
 	end, n := w.listed(what.list, doc, at)
 	clean = n >= 0 && w.told() == told+dropped && len(w.dst) <= maxAnswerBytes
@@ -75,33 +72,35 @@ func (w *answer) listed(list *nestList, doc []byte, at int) (end, n int) {
 		return at, -1
 	}
 	for i := at + 1; ; i++ {
-		i = rawjson.Space(doc, i)
-		if i < len(doc) && doc[i] == ']' && n == 0 {
-			end = i
-			break
-		}
-		if i >= len(doc) || doc[i] != '{' {
+		if i = rawjson.Space(doc, i); i >= len(doc) {
 			return at, -1
 		}
-		if n > 0 {
-			w.dst = append(w.dst, ',')
-		}
-		var filled bool
-		if end, filled = w.listedOne(list, doc, i); !filled {
+		end = i
+		switch doc[i] {
+		case '{':
+			if n > 0 {
+				w.dst = append(w.dst, ',')
+			}
+			var filled bool
+			if end, filled = w.listedOne(list, doc, i); !filled {
+				return at, -1
+			}
+			n++
+		case 'n': // null is no element
+			end = rawjson.Value(doc, i)
+		case ']':
+		default:
 			return at, -1
 		}
-		n++
 		if i = rawjson.Space(doc, end); i < len(doc) && doc[i] == ',' {
 			continue
 		}
 		if i >= len(doc) || doc[i] != ']' {
 			return at, -1
 		}
-		end = i
-		break
+		w.dst = append(w.dst, ']')
+		return i + 1, n
 	}
-	w.dst = append(w.dst, ']')
-	return end + 1, n
 }
 
 // listedOne writes the edge of the element at doc[at].

@@ -15,8 +15,11 @@ func (x *execution) reader(r *found, documents int) func(id string, data []byte,
 	var w answer
 	hit := &index.Hit{}
 	return func(id string, data []byte, at int) ([]byte, int) {
-		if free := cap(w.dst) - len(w.dst); free <= 2*last {
-			w.dst = x.service.chunks.get(max(2*last, min(documents*max(last, 1<<9), readChunk)))
+		if x.read > maxAnswerBytes { // the answer is too large, as its lists will say
+			return nil, at
+		}
+		if free, next := cap(w.dst)-len(w.dst), last+last/4; free <= next {
+			w.dst = x.service.chunks.get(max(next, min(documents*max(last, 1<<9), readChunk)))
 			x.taken = append(x.taken, w.dst)
 		}
 		start := len(w.dst)
@@ -27,6 +30,7 @@ func (x *execution) reader(r *found, documents int) func(id string, data []byte,
 			return nil, at
 		}
 		last = len(w.dst) - start
+		x.read += last
 		return w.dst[start:len(w.dst):len(w.dst)], end
 	}
 }

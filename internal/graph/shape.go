@@ -17,6 +17,8 @@ type shape struct {
 	slots map[string]int
 	// lengths has a bit for the length of each key, modulo 64: most names that are none differ by that.
 	lengths uint64
+	// longest is the length of the longest key.
+	longest int
 	// names are those of the members of the last objects, learned counts how often one was noted.
 	names   atomic.Pointer[memberNames]
 	learned atomic.Int64
@@ -141,6 +143,7 @@ func (s *shape) done() *shape {
 	}
 	for _, key := range s.keys {
 		s.lengths |= 1 << (len(key) % 64)
+		s.longest = max(s.longest, len(key))
 	}
 	if len(s.keys) > manyKeys {
 		s.slots = make(map[string]int, len(s.keys))

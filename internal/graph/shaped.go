@@ -130,7 +130,7 @@ func (w *answer) name(s *shape, nth int, doc []byte, i int) (slot, value int) {
 
 // find gives the place of a member among the keys, -1 when it is none.
 func (s *shape) find(name []byte) int {
-	if s.lengths>>(len(name)%64)&1 == 0 {
+	if len(name) > s.longest || s.lengths>>(len(name)%64)&1 == 0 {
 		return -1
 	}
 	if s.slots != nil {
@@ -149,6 +149,7 @@ func (s *shape) find(name []byte) int {
 
 // dotted tells whether a member stands for one of an object that is wanted: {"a.b":1} is the same as {"a":{"b":1}} to engines.
 func (s *shape) dotted(name []byte) bool {
+	name = name[:min(len(name), s.longest+1)]
 	for i := bytes.IndexByte(name, '.'); i >= 0; {
 		if s.find(name[:i]) >= 0 {
 			return true
@@ -233,10 +234,12 @@ func (w *answer) wanted(one *want, doc []byte, at int) (end int, filled bool) {
 	if one.kind == wantPlain && !one.list && doc[at] == '{' {
 		return w.shaped(one.shape, doc, at, nil)
 	}
-	if one.kind == wantNest {
+	if one.kind == wantNest && one.nest.list != nil && !w.counting {
 		if end, clean := w.straight(one.nest, doc, at); clean {
 			return end, true
 		}
+		w.counting = true // also what is below, so that nothing is tried again at each level
+		defer func() { w.counting = false }()
 	}
 	v := span{Start: at, End: rawjson.Value(doc, at)}
 	switch {

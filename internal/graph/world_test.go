@@ -67,6 +67,8 @@ type engine struct {
 	answer func(ctx context.Context, reqs []index.SearchRequest) ([]index.SearchResult, error)
 	// reads lets requests read the documents where they stand, as an engine does that has them in an answer.
 	reads bool
+	// taken, where it is not nil, is told how much was kept of each.
+	taken func(bytes int)
 }
 
 var _ search.Engine = (*engine)(nil)
@@ -82,6 +84,13 @@ func (e *engine) Search(ctx context.Context, _ string, reqs []index.SearchReques
 	results, err := e.answer(ctx, reqs)
 	if e.reads && err == nil {
 		read(reqs, results)
+		for _, result := range results {
+			for _, hit := range result.Hits {
+				if e.taken != nil && hit.Read {
+					e.taken(len(hit.Source))
+				}
+			}
+		}
 	}
 	return results, err
 }

@@ -125,6 +125,8 @@ type hitsReader struct {
 	most int
 	// weight is how many bytes the documents had.
 	weight int64
+	// kept is how many of these were kept.
+	kept int64
 	// places is the room for places in the order.
 	places []json.RawMessage
 	// last is the place of the last hit, with whatever the cluster added to it, in the bytes of the reply.
@@ -166,6 +168,7 @@ func (r *hitsReader) document(c *cursor, hit *index.Hit) {
 	}
 	raw := c.raw()
 	r.weight += int64(len(raw))
+	r.kept += int64(len(raw))
 	hit.Source = r.keep(raw)
 }
 

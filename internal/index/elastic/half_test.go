@@ -196,6 +196,27 @@ func TestOneDocumentIsTooLong(t *testing.T) {
 	wantError(t, err, core.CodeInvalid, message)
 }
 
+// TestPartsAreBounded: what is asked for in parts is no more in all than one answer may be.
+func TestPartsAreBounded(t *testing.T) {
+	request := []index.SearchRequest{{Hits: &index.HitsRequest{Size: 16, Sort: []index.Sort{{Field: field("n", "long")}}}}}
+	for room, ok := range map[int64]bool{4000: false, 16_000: true} {
+		n := &narrow{documents: 20, room: 4, padding: 1000}
+		x := narrowed(t, n)
+		x.KeepAtMost(room)
+		got, err := x.Search(t.Context(), "a", request)
+		if ok {
+			if err != nil || len(got[0].Hits) != 16 {
+				t.Errorf("of %d bytes: %v", room, err)
+			}
+			continue
+		}
+		wantError(t, err, core.CodeInvalid, "a part of what is asked for is larger than the index can give at once")
+		if len(n.sizes) > 6 {
+			t.Errorf("asked for %q, though there was no room any more", n.sizes)
+		}
+	}
+}
+
 // TestPartsAreBelieved: what is found out about the documents of an answer in parts is found out as of one.
 func TestPartsAreBelieved(t *testing.T) {
 	t.Run("that the order is not that of the ids", func(t *testing.T) {

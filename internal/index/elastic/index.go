@@ -25,6 +25,8 @@ type Index struct {
 	grown    func(alias string)
 	shards   int
 	replicas int
+	// room is how many bytes of documents one Search keeps at most.
+	room int64
 
 	// calls is held for reading by every call in progress, so that Close waits for them.
 	calls  sync.RWMutex
@@ -50,7 +52,7 @@ func New(cfg Config) (*Index, error) {
 	}
 	return &Index{
 		client: client, logger: cfg.Logger, now: cfg.Now, timeout: cfg.Timeout, compress: cfg.Compress, grown: cfg.Grown,
-		shards: cfg.Shards, replicas: cfg.Replicas,
+		shards: cfg.Shards, replicas: cfg.Replicas, room: maxReplyBytes,
 		aliases: make(map[string]*aliasState),
 		unknown: newUnknownTypes(cfg.Logger, cfg.Now),
 	}, nil

@@ -87,6 +87,8 @@ type inquiry struct {
 	identity string
 	searches []*search
 	results  []index.SearchResult
+	// room is how many bytes of documents may still be kept, over all parts that they are asked for in.
+	room *int64
 }
 
 // counting is the search of counts of one filter, before it is written.
@@ -200,7 +202,7 @@ func (p *inquiry) writeCounts(s *search, filter []byte) {
 // addHits adds the search of a request's documents.
 func (p *inquiry) addHits(req *index.SearchRequest, filter []byte, into *index.SearchResult, total bool) {
 	h := req.Hits
-	task := &hitsTask{request: h, into: into, identity: -1}
+	task := &hitsTask{request: h, into: into, identity: -1, room: p.room}
 	s := &search{filter: req.Filter, hits: task}
 	if total {
 		s.totals = []*index.SearchResult{into}

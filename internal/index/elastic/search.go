@@ -51,7 +51,8 @@ func (x *Index) Search(ctx context.Context, alias string, reqs []index.SearchReq
 		return nil, err
 	}
 	for {
-		p := inquiry{filter: filterWriter{values: values}, results: newResults(reqs)}
+		room := x.room
+		p := inquiry{filter: filterWriter{values: values}, results: newResults(reqs), room: &room}
 		if ordered(reqs) {
 			id, err := x.identityOf(ctx, alias)
 			if err != nil {
@@ -121,6 +122,11 @@ func (x *Index) ask(ctx context.Context, alias string, searches []*search) error
 func (x *Index) askTogether(ctx context.Context, alias string, searches []*search) error {
 	if len(searches) == 0 {
 		return nil
+	}
+	for _, s := range searches {
+		if s.hits != nil && *s.hits.room < 0 {
+			return tooMuch(nil)
+		}
 	}
 	into := x.buffer()
 	defer x.recycle(into)
@@ -219,6 +225,8 @@ type hitsTask struct {
 	misled   bool
 	// weight is how many bytes the documents had.
 	weight int64
+	// room is that of the inquiry.
+	room *int64
 }
 
 // facetTask is a facet, and those who asked for it.
@@ -279,6 +287,7 @@ func (t *hitsTask) read(c *cursor, keep func([]byte) []byte) {
 	r := hitsReader{source: t.request.Source, keys: len(t.request.Sort), keep: keep, take: t.request.Read, most: t.request.Size}
 	t.into.Hits = r.read(c)
 	t.weight = r.weight
+	*t.room -= r.kept
 	sayAbsent(t.into.Hits, t.request.Sort)
 	if t.identity < 0 {
 		return
