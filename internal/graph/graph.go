@@ -184,7 +184,7 @@ type execution struct {
 	taken [][]byte
 	// read is how many bytes were written of documents that were read.
 	read int
-	w     answer
+	w    answer
 	// refused is set when what the client sent is at fault.
 	refused bool
 }
