@@ -1,0 +1,71 @@
+package index_test
+
+import (
+	"math"
+	"testing"
+
+	"tutti/internal/core"
+	"tutti/internal/index"
+	"tutti/internal/index/query"
+)
+
+func field(path, of string, nested ...string) query.Field {
+	return query.Field{Path: path, Type: of, Nested: nested}
+}
+
+func TestSortCheck(t *testing.T) {
+	for name, c := range map[string]struct {
+		sort index.Sort
+		want string
+	}{
+		"a keyword":                      {index.Sort{Field: field("k", "keyword"), Mode: "max"}, ""},
+		"a median":                       {index.Sort{Field: field("n", "long"), Mode: "median"}, ""},
+		"a sum in elements":              {index.Sort{Field: field("files.n", "long", "files"), Mode: "sum"}, ""},
+		"an unsigned integer":            {index.Sort{Field: field("u", "unsigned_long"), Mode: "min"}, ""},
+		"analyzed text":                  {index.Sort{Field: field("t", "text")}, "the field t is analyzed text, whose values can be searched but neither counted nor sorted by"},
+		"an unknown mode":                {index.Sort{Field: field("n", "long"), Mode: "mean"}, "the mode of sorting by n is none of min, max, sum, avg and median"},
+		"a sum of texts":                 {index.Sort{Field: field("k", "keyword"), Mode: "sum"}, "the field k holds texts, which have a min and a max alone to sort by"},
+		"an average of unsigned numbers": {index.Sort{Field: field("u", "unsigned_long"), Mode: "avg"}, "the field u holds unsigned integers, which have a min and a max alone to sort by"},
+		"a median in elements":           {index.Sort{Field: field("files.n", "long", "files"), Mode: "median"}, "the values of files.n are in nested elements, whose median cannot be sorted by"},
+	} {
+		t.Run(name, func(t *testing.T) { wantInvalid(t, c.sort.Check(), c.want) })
+	}
+}
+
+func TestFacetCheck(t *testing.T) {
+	n := field("n", "long")
+	for name, c := range map[string]struct {
+		facet index.Facet
+		want  string
+	}{
+		"as much as there is":    {index.Facet{Field: n, Buckets: &index.Buckets{Max: index.MaxBuckets, TopHits: index.MaxTopHits}, Histogram: index.MinInterval}, ""},
+		"missing text":           {index.Facet{Field: field("t", "text"), Missing: true}, ""},
+		"values of text":         {index.Facet{Field: field("t", "text"), Cardinality: 1}, "the field t is analyzed text, whose values can be searched but neither counted nor sorted by"},
+		"no buckets":             {index.Facet{Field: n, Buckets: &index.Buckets{}}, "between 1 and 300000 buckets of n can be given"},
+		"too many buckets":       {index.Facet{Field: n, Buckets: &index.Buckets{Max: index.MaxBuckets + 1}}, "between 1 and 300000 buckets of n can be given"},
+		"too many documents":     {index.Facet{Field: n, Buckets: &index.Buckets{Max: 1, TopHits: index.MaxTopHits + 1}}, "at most 100 documents of each bucket of n can be given"},
+		"fewer documents than 0": {index.Facet{Field: n, Buckets: &index.Buckets{Max: 1, TopHits: -1}}, "at most 100 documents of each bucket of n can be given"},
+		"too small an interval":  {index.Facet{Field: n, Histogram: index.MinInterval / 2}, "the interval of the histogram of n is not above 0, or too small"},
+		"a negative interval":    {index.Facet{Field: n, Histogram: -1}, "the interval of the histogram of n is not above 0, or too small"},
+		"an endless interval":    {index.Facet{Field: n, Histogram: math.Inf(1)}, "the interval of the histogram of n is not above 0, or too small"},
+		"no number":              {index.Facet{Field: n, Histogram: math.NaN()}, "the interval of the histogram of n is not above 0, or too small"},
+	} {
+		t.Run(name, func(t *testing.T) { wantInvalid(t, c.facet.Check(), c.want) })
+	}
+	asked := index.Facet{Field: n, Histogram: 0.5}
+	wantInvalid(t, asked.TooManyIntervals(), "a histogram of n with intervals of 0.5 would have more than 10000 of them")
+}
+
+// wantInvalid fails unless err is CodeInvalid with a message, or none where that is "".
+func wantInvalid(t *testing.T, err error, message string) {
+	t.Helper()
+	if message == "" {
+		if err != nil {
+			t.Errorf("got %v", err)
+		}
+		return
+	}
+	if core.CodeOf(err) != core.CodeInvalid || core.MessageOf(err) != message {
+		t.Errorf("got %v, want %q", err, message)
+	}
+}
