@@ -40,6 +40,13 @@ func TestNullGoesUp(t *testing.T) {
 		{"a document", func(w *answer) bool {
 			return w.document(&shape{wants: []want{wantOf(may), wantOf(must)}}, []byte(`{}`), 0, nil)
 		}, `null`, told + `["must"]`},
+		{"a document whose members stand in the order of the query", func(w *answer) bool {
+			s := &shape{wants: []want{wantOf(may), wantOf(must)}, keys: []string{"may", "must"}}
+			for i := range s.wants {
+				s.wants[i].kind, s.wants[i].scalar, s.wants[i].slot = wantScalar, scalarString, i
+			}
+			return w.document(s.done(), []byte(`{"may":"x","must":{"no":"text"}}`), 0, nil)
+		}, `null`, `{"message":"a document has a value in the field must that is not a text","path":["must"]`},
 		{"a nested field", func(w *answer) bool {
 			return w.nest(&nest{wants: []nestWant{{head: headOf(must), key: "must", field: must}}}, nil, 0, 0)
 		}, `null`, told + `["must"]`},

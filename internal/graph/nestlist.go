@@ -42,7 +42,7 @@ func only(wants []nestWant, is func(w *nestWant) bool) *nestWant {
 func (w *answer) straight(what *nest, doc []byte, at int) (end int, clean bool) {
 	start, told, dropped := len(w.dst), len(w.faults), w.dropped
 	end, n := w.listed(what.list, doc, at)
-	clean = n >= 0 && w.told() == told+dropped && len(w.dst) <= maxAnswerBytes
+	clean = n >= 0 && len(w.dst) <= maxAnswerBytes
 	if clean {
 		mark := len(w.dst)
 		w.ahead = w.dst[start:mark:mark]
