@@ -242,14 +242,32 @@ func (x *Index) Check(_ context.Context, name string) error {
 	return x.update(func(tx *bbolt.Tx) error { return tx.Bucket(bucketMeta()).Put([]byte("probe"), []byte{1}) })
 }
 
-// Refresh has nothing to do: what was written is visible.
-func (x *Index) Refresh(_ context.Context, name string) error {
+// Refresh waits for the moment between a transaction that is in the file and searches that are shown it: what was written, and told,
+// is visible without.
+func (x *Index) Refresh(ctx context.Context, name string) error {
 	if err := x.begin(); err != nil {
 		return err
 	}
 	defer x.calls.Done()
-	_, err := x.alias(name)
-	return err
+	a, err := x.alias(name)
+	if err != nil {
+		return err
+	}
+	var row uint64
+	err = x.db.View(func(tx *bbolt.Tx) error {
+		row = aliasBucket(tx, a.name).Bucket(bucketRows()).Sequence()
+		return nil
+	})
+	if err != nil {
+		return core.WrapError(core.CodeUnavailable, "reading the embedded index", err)
+	}
+	for !a.shelf.loading() && a.shelf.current().row < row {
+		if err := ctx.Err(); err != nil {
+			return core.WrapError(core.CodeUnavailable, "waiting for the index was given up", err)
+		}
+		time.Sleep(fitPause)
+	}
+	return nil
 }
 
 // update runs one durable transaction, and remembers whether the file could be written. touched are the aliases whose

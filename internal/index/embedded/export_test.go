@@ -78,3 +78,12 @@ func Lose(x *Index, name string) {
 	now := x.aliases[name].shelf.current()
 	x.aliases[name].shelf.shown.Store(&shown{current: &snapshot{row: now.row + 1_000_000, parts: now.parts}})
 }
+
+// Unsettle makes an alias show what it showed before its last transaction, as in the moment in which that is in the file and its
+// outcome is not known yet; settle makes that known.
+func Unsettle(x *Index, name string) (settle func()) {
+	s := x.aliases[name].shelf
+	now := s.current()
+	s.shown.Store(&shown{current: &snapshot{row: now.row - 1}, next: now})
+	return func() { s.shown.Store(&shown{current: now}) }
+}
