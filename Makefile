@@ -16,7 +16,7 @@ test: ## the suites that need nothing but Go
 	go test ./...
 
 race: ## the concurrent packages under the race detector (needs a C compiler)
-	CGO_ENABLED=1 go test -race ./consumers/... ./ingest/... ./http/... ./internal/bulk/... ./internal/queue/... ./internal/index/embedded/... ./internal/upstream/... ./internal/client/... ./schemas/... \
+	CGO_ENABLED=1 go test -race ./consumers/... ./ingest/... ./http/... ./internal/bulk/... ./internal/queue/... ./internal/index/embedded/... ./internal/roundtrip ./internal/upstream/... ./internal/client/... ./schemas/... \
 	  ./internal/store/... ./internal/metadata/... ./internal/auth/... ./internal/catalogue/... ./internal/search/... ./internal/graph/... ./internal/download/... ./internal/sets/... ./internal/federation/... \
 	  ./internal/app/...
 

@@ -31,6 +31,7 @@ var layers = map[string][]string{
 	"internal/upstream/local":       {},
 	"internal/core":                 {},
 	"internal/rawjson":              {},
+	"internal/roundtrip":            {},
 	"internal/sqon":                 {},
 	"internal/catalogue":            {"internal/catalogue/definition", "internal/index/mapping", "internal/sqon"},
 	"internal/catalogue/definition": {"internal/sqon"},
@@ -41,7 +42,8 @@ var layers = map[string][]string{
 	"internal/index/mapping":        {},
 	"internal/index/query":          {"internal/index/mapping", "internal/sqon"},
 	"internal/index/elastic": {
-		"internal/index", "internal/index/mapping", "internal/index/query", "internal/rawjson", "internal/sqon",
+		"internal/index", "internal/index/mapping", "internal/index/query", "internal/rawjson", "internal/roundtrip",
+		"internal/sqon",
 	},
 	"internal/index/embedded": {
 		"internal/index", "internal/index/mapping", "internal/index/query",

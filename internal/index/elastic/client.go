@@ -16,6 +16,7 @@ import (
 	"github.com/elastic/elastic-transport-go/v8/elastictransport"
 
 	"tutti/internal/core"
+	"tutti/internal/roundtrip"
 )
 
 const (
@@ -26,12 +27,13 @@ const (
 	dialTimeout   = 5 * time.Second
 	// idlePerNode is how many idle connections to a node are kept: bulk flights and a few reads.
 	idlePerNode = 16
+	idleTimeout = time.Minute
 )
 
 // client sends single requests to the cluster and turns everything but a whole 2xx answer into a *core.Error.
 type client struct {
 	transport *elastictransport.Client
-	http      *http.Transport
+	http      *roundtrip.Transport
 	timeout   time.Duration
 }
 
@@ -44,24 +46,29 @@ func newClient(cfg Config) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	web := &http.Transport{
+	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second}
+	secure := &tls.Config{MinVersion: tls.VersionTLS12}
+	if pem != nil {
+		secure.RootCAs = x509.NewCertPool()
+		if !secure.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, core.NewError(core.CodeInvalid, "the index' CA file holds no certificate")
+		}
+	}
+	writes := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second}).DialContext,
-		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12},
+		DialContext:           dialer.DialContext,
+		TLSClientConfig:       secure,
 		TLSHandshakeTimeout:   dialTimeout,
 		ExpectContinueTimeout: time.Second,
-		IdleConnTimeout:       time.Minute,
+		IdleConnTimeout:       idleTimeout,
 		MaxIdleConnsPerHost:   idlePerNode,
 		DisableCompression:    true, // answers are a few bytes per document
 		WriteBufferSize:       64 << 10,
 		ReadBufferSize:        32 << 10,
 	}
-	if pem != nil {
-		web.TLSClientConfig.RootCAs = x509.NewCertPool()
-		if !web.TLSClientConfig.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, core.NewError(core.CodeInvalid, "the index' CA file holds no certificate")
-		}
-	}
+	web := roundtrip.New(roundtrip.Config{
+		Dial: dialer.DialContext, TLS: secure, TLSTimeout: dialTimeout, Idle: idlePerNode, IdleTimeout: idleTimeout, Otherwise: writes,
+	})
 	transport, err := elastictransport.NewClient(
 		elastictransport.WithURLs(nodes...),
 		elastictransport.WithBasicAuth(cfg.Username, cfg.Password),
@@ -78,7 +85,7 @@ func newClient(cfg Config) (*client, error) {
 
 // close ends the transport's looking after dead nodes, and closes the connections. No call may be in progress.
 func (c *client) close() error {
-	defer c.http.CloseIdleConnections()
+	defer c.http.Close()
 	if err := c.transport.Close(context.Background()); err != nil {
 		return core.WrapError(core.CodeInternal, "the connections to the index could not be closed", err)
 	}
@@ -95,6 +102,8 @@ type request struct {
 	body        []byte
 	contentType string
 	gzip        bool
+	// again tells that the cluster may be asked twice: what reads, and is not GET.
+	again bool
 	// into takes the answer; nil makes a new buffer.
 	into *bytes.Buffer
 }
@@ -147,6 +156,9 @@ func newRequest(ctx context.Context, r request, lent *payload) (*http.Request, e
 	}
 	req.URL = &url.URL{Path: r.path, RawQuery: r.query}
 	req.Header.Set("Accept", contentJSON)
+	if r.again {
+		req.Header["Idempotency-Key"] = nil // says so, and is not sent
+	}
 	if len(r.body) == 0 {
 		return req, nil
 	}

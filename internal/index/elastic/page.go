@@ -70,7 +70,7 @@ func (x *Index) pages(ctx context.Context, alias string, p *inquiry, filter *que
 func (x *Index) readPage(ctx context.Context, body []byte, point string, reader *facetReader) (string, error) {
 	into := x.buffer()
 	defer x.recycle(into)
-	reply, err := x.client.do(ctx, request{method: http.MethodPost, path: "/_search", query: searchQuery, body: body, into: into})
+	reply, err := x.client.do(ctx, request{method: http.MethodPost, path: "/_search", query: searchQuery, body: body, again: true, into: into})
 	if err != nil {
 		return point, ofSearch(err)
 	}

@@ -21,7 +21,7 @@ func (x *Index) Get(ctx context.Context, alias, id string) (core.StoredDocument,
 	}
 	defer leave()
 	body := append(appendString([]byte(`{"ids":[`), id), "]}"...)
-	reply, err := x.client.do(ctx, request{method: http.MethodPost, path: "/" + alias + "/_mget", body: body})
+	reply, err := x.client.do(ctx, request{method: http.MethodPost, path: "/" + alias + "/_mget", body: body, again: true})
 	if err != nil {
 		return core.StoredDocument{}, false, err
 	}
@@ -85,7 +85,7 @@ func (x *Index) Count(ctx context.Context, alias string, scope core.IndexScope) 
 	if err != nil {
 		return 0, core.WrapError(core.CodeInternal, "the count cannot be encoded", err)
 	}
-	reply, err := x.client.do(ctx, request{method: http.MethodPost, path: "/" + alias + "/_count", body: body})
+	reply, err := x.client.do(ctx, request{method: http.MethodPost, path: "/" + alias + "/_count", body: body, again: true})
 	if err != nil {
 		return 0, err
 	}

@@ -100,7 +100,7 @@ func (x *Index) scanPage(ctx context.Context, alias, pit string, query object, a
 		return nil, core.WrapError(core.CodeInternal, "the search cannot be encoded", err)
 	}
 	reply, err := x.client.do(ctx, request{
-		method: http.MethodPost, path: "/_search", body: body,
+		method: http.MethodPost, path: "/_search", body: body, again: true,
 		query: "allow_partial_search_results=false&filter_path=" + scanFilter,
 	})
 	if err != nil {

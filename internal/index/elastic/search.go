@@ -130,7 +130,7 @@ func (x *Index) askTogether(ctx context.Context, alias string, searches []*searc
 	}
 	into := x.buffer()
 	defer x.recycle(into)
-	r := request{method: http.MethodPost, into: into}
+	r := request{method: http.MethodPost, again: true, into: into}
 	if len(searches) == 1 {
 		r.path, r.query, r.body = "/"+alias+"/_search", searchQuery, searches[0].body
 		switch h := searches[0].hits; {

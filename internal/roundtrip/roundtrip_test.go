@@ -1,0 +1,466 @@
+package roundtrip_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"tutti/internal/roundtrip"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// dialer counts the connections that are opened, and those that are open.
+type dialer struct{ opened, open atomic.Int64 }
+
+func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := new(net.Dialer).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	d.opened.Add(1)
+	d.open.Add(1)
+	return &counted{Conn: c, d: d}, nil
+}
+
+type counted struct {
+	net.Conn
+	once sync.Once
+	d    *dialer
+}
+
+func (c *counted) Close() error {
+	c.once.Do(func() { c.d.open.Add(-1) })
+	return c.Conn.Close()
+}
+
+func transport(t *testing.T, cfg roundtrip.Config) (*roundtrip.Transport, *dialer) {
+	t.Helper()
+	d := new(dialer)
+	cfg.Dial = d.dial
+	if cfg.Otherwise == nil {
+		cfg.Otherwise = &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+			return nil, errors.New("this is not for the other transport")
+		}}
+	}
+	x := roundtrip.New(cfg)
+	t.Cleanup(func() {
+		x.Close()
+		if n := d.open.Load(); n != 0 {
+			t.Errorf("%d connections are left open", n)
+		}
+	})
+	return x, d
+}
+
+// ask makes a request that may be sent twice.
+func ask(t *testing.T, ctx context.Context, address, text string) *http.Request {
+	t.Helper()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header["Idempotency-Key"] = nil
+	return req
+}
+
+// answered gives the whole text of an answer.
+func answered(t *testing.T, x http.RoundTripper, req *http.Request) string {
+	t.Helper()
+	res, err := x.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(res.Body)
+	if err := errors.Join(err, res.Body.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint(res.StatusCode, " ", string(text))
+}
+
+func echo(w http.ResponseWriter, r *http.Request) {
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	if r.URL.Query().Has("none") {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	if r.URL.Query().Has("last") {
+		w.Header().Set("Connection", "close")
+	}
+	if r.URL.Query().Has("early") {
+		w.WriteHeader(http.StatusEarlyHints)
+	}
+	_, key := r.Header["Idempotency-Key"]
+	fmt.Fprintf(w, "%s %s %t %s %s", r.Method, r.URL.Path, key, r.Header.Get("X-A"), text)
+	if r.URL.Query().Has("chunks") {
+		w.(http.Flusher).Flush()
+		fmt.Fprint(w, strings.Repeat("x", 1<<20))
+	}
+}
+
+// TestAnswers are those of http.Transport, and one connection is enough for all.
+func TestAnswers(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(echo))
+	defer server.Close()
+	usual := &http.Transport{}
+	defer usual.CloseIdleConnections()
+	x, d := transport(t, roundtrip.Config{})
+	for _, query := range []string{"", "?none", "?early", "?chunks", ""} {
+		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut} {
+			for _, text := range []string{"", "hello", strings.Repeat("y", 1<<20)} {
+				make := func() *http.Request {
+					req := ask(t, t.Context(), server.URL+"/p/a%2Fth"+query, text)
+					req.Method = method
+					req.Header.Set("X-A", "b")
+					return req
+				}
+				if got, want := answered(t, x, make()), answered(t, usual, make()); got != want {
+					t.Errorf("%s %s of %d bytes: %.80q, want %.80q", method, query, len(text), got, want)
+				}
+			}
+		}
+	}
+	if n := d.opened.Load(); n != 1 {
+		t.Errorf("%d connections were opened for one request after another", n)
+	}
+	answered(t, x, ask(t, t.Context(), server.URL+"?last", ""))
+	if n := d.open.Load(); n != 0 {
+		t.Errorf("a connection that the server ends is kept")
+	}
+	answered(t, x, ask(t, t.Context(), server.URL, ""))
+	if n := d.opened.Load(); n != 2 {
+		t.Errorf("%d connections were opened", n)
+	}
+}
+
+// TestOtherwise: what cannot be sent twice, is long or of unknown length, or goes through a proxy is for another transport.
+func TestOtherwise(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(echo))
+	defer server.Close()
+	other := new(dialer)
+	proxied := false
+	x, own := transport(t, roundtrip.Config{Otherwise: &http.Transport{
+		DialContext: other.dial, DisableKeepAlives: true,
+		Proxy: func(*http.Request) (*url.URL, error) {
+			if proxied {
+				return url.Parse(server.URL)
+			}
+			return nil, nil
+		},
+	}})
+	for name, change := range map[string]func(req *http.Request){
+		"not to be sent twice": func(req *http.Request) { delete(req.Header, "Idempotency-Key") },
+		"long":                 func(req *http.Request) { *req = *ask(t, t.Context(), server.URL, strings.Repeat("x", 1<<20+1)) },
+		"of unknown length":    func(req *http.Request) { req.ContentLength = -1 },
+		"read once":            func(req *http.Request) { req.GetBody = nil },
+		"chunked":              func(req *http.Request) { req.TransferEncoding = []string{"chunked"} },
+		"the last":             func(req *http.Request) { req.Close = true },
+		"expecting":            func(req *http.Request) { req.Header.Set("Expect", "100-continue") },
+		"behind a proxy":       func(*http.Request) { proxied = true },
+	} {
+		proxied = false
+		req := ask(t, t.Context(), server.URL, "hello")
+		change(req)
+		before := other.opened.Load()
+		if got := answered(t, x, req); !strings.HasPrefix(got, "200 POST") {
+			t.Errorf("%s: %q", name, got)
+		}
+		if own.opened.Load() != 0 || other.opened.Load() == before {
+			t.Errorf("%s: it was not given to the other transport", name)
+		}
+	}
+}
+
+// TestClosedByTheServer: a connection that was kept may be closed when it is used; then another takes the request, once.
+func TestClosedByTheServer(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(echo))
+	server.Config.IdleTimeout = 50 * time.Millisecond
+	server.Start()
+	defer server.Close()
+	x, d := transport(t, roundtrip.Config{})
+	answered(t, x, ask(t, t.Context(), server.URL, "a"))
+	time.Sleep(300 * time.Millisecond)
+	if got := answered(t, x, ask(t, t.Context(), server.URL+"/p", "hello")); got != "200 POST /p false  hello" || d.opened.Load() != 2 {
+		t.Errorf("%q on %d connections", got, d.opened.Load())
+	}
+	server.CloseClientConnections()
+	server.Listener.Close()
+	if _, err := x.RoundTrip(ask(t, t.Context(), server.URL, "hello")); err == nil || d.opened.Load() != 2 {
+		t.Errorf("%v without a server", err)
+	}
+}
+
+// raw answers every connection with a text, after a request was read, and says nothing more.
+func raw(t *testing.T, text string) (address string, asked *atomic.Int64) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked = new(atomic.Int64)
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			all.Go(func() {
+				defer c.Close()
+				r := bufio.NewReader(c)
+				for {
+					req, err := http.ReadRequest(r)
+					if err != nil {
+						return
+					}
+					_, _ = io.Copy(io.Discard, req.Body)
+					asked.Add(1)
+					if text == "" {
+						return
+					}
+					if _, err := io.WriteString(c, text); err != nil {
+						return
+					}
+				}
+			})
+		}
+	})
+	t.Cleanup(func() { l.Close(); all.Wait() })
+	return "http://" + l.Addr().String(), asked
+}
+
+// TestBadAnswers are errors, after one request, and no connection is kept.
+func TestBadAnswers(t *testing.T) {
+	for name, text := range map[string]string{
+		"none":            "",
+		"no HTTP":         "hello, who is there?\r\n\r\n",
+		"a head for ever": "HTTP/1.1 200 OK\r\nA: " + strings.Repeat("x", 2<<20) + "\r\n\r\n",
+		"no length":       "HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n",
+	} {
+		address, asked := raw(t, text)
+		x, d := transport(t, roundtrip.Config{})
+		if res, err := x.RoundTrip(ask(t, t.Context(), address, "hello")); err == nil {
+			t.Errorf("%s: %s", name, res.Status)
+			res.Body.Close()
+		}
+		if asked.Load() != 1 || d.open.Load() != 0 {
+			t.Errorf("%s: asked %d times, %d connections are open", name, asked.Load(), d.open.Load())
+		}
+	}
+	address, _ := raw(t, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhello")
+	x, d := transport(t, roundtrip.Config{})
+	if got := answered(t, x, ask(t, t.Context(), address, "")); got != "200 he" || d.open.Load() != 0 {
+		t.Errorf("more than was announced: %q, %d connections are open", got, d.open.Load())
+	}
+}
+
+// TestEnded: who ends the context ends the request, wherever it is, and the connection with it.
+func TestEnded(t *testing.T) {
+	for name, text := range map[string]string{
+		"before the head": "HTTP/1.1", "within the body": "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello",
+	} {
+		for _, ended := range []error{context.Canceled, context.DeadlineExceeded} {
+			address, asked := raw(t, text)
+			x, d := transport(t, roundtrip.Config{})
+			ctx, cancel := context.WithCancel(t.Context())
+			if errors.Is(ended, context.DeadlineExceeded) {
+				ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
+			}
+			defer cancel()
+			go func() {
+				for asked.Load() == 0 {
+					time.Sleep(time.Millisecond)
+				}
+				time.Sleep(10 * time.Millisecond)
+				if errors.Is(ended, context.Canceled) {
+					cancel()
+				}
+			}()
+			res, err := x.RoundTrip(ask(t, ctx, address, "hello"))
+			if err == nil {
+				_, err = io.ReadAll(res.Body)
+				if _, again := res.Body.Read(make([]byte, 1)); !errors.Is(again, ended) {
+					t.Errorf("%s: then it gave %v", name, again)
+				}
+				res.Body.Close()
+			}
+			if !errors.Is(err, ended) || d.open.Load() != 0 {
+				t.Errorf("%s: %v, %d connections are open", name, err, d.open.Load())
+			}
+			if _, err := x.RoundTrip(ask(t, ctx, address, "hello")); !errors.Is(err, ended) || d.opened.Load() != 1 {
+				t.Errorf("%s: after the end %v, %d connections were opened", name, err, d.opened.Load())
+			}
+		}
+	}
+}
+
+// TestCutBody: a body that ends early is told, and one that is closed early is not read on.
+func TestCutBody(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		fmt.Fprint(w, "half")
+		panic(http.ErrAbortHandler)
+	}))
+	defer server.Close()
+	x, d := transport(t, roundtrip.Config{})
+	res, err := x.RoundTrip(ask(t, t.Context(), server.URL, ""))
+	if err == nil {
+		_, err = io.ReadAll(res.Body)
+		res.Body.Close()
+	}
+	if !errors.Is(err, io.ErrUnexpectedEOF) || d.open.Load() != 0 {
+		t.Errorf("cut: %v, %d connections are open", err, d.open.Load())
+	}
+	long := httptest.NewServer(http.HandlerFunc(echo))
+	defer long.Close()
+	res, err = x.RoundTrip(ask(t, t.Context(), long.URL+"?chunks", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := res.Body.Close(); err != nil || d.open.Load() != 0 {
+		t.Errorf("closed: %v, %d connections are open", err, d.open.Load())
+	}
+	if n, err := res.Body.Read(make([]byte, 1)); n != 0 || err == nil || errors.Is(err, io.EOF) {
+		t.Errorf("a closed body gave %d bytes and %v", n, err)
+	}
+}
+
+func TestTLS(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(echo))
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // of the client that does not know it
+	server.StartTLS()
+	defer server.Close()
+	pool := x509.NewCertPool()
+	pool.AddCert(server.Certificate())
+	x, d := transport(t, roundtrip.Config{TLS: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}})
+	for range 3 {
+		if got := answered(t, x, ask(t, t.Context(), server.URL, "hello")); got != "200 POST / false  hello" {
+			t.Errorf("got %q", got)
+		}
+	}
+	if d.opened.Load() != 1 {
+		t.Errorf("%d connections were opened", d.opened.Load())
+	}
+	stranger, d := transport(t, roundtrip.Config{})
+	if _, err := stranger.RoundTrip(ask(t, t.Context(), server.URL, "hello")); err == nil || d.open.Load() != 0 {
+		t.Errorf("a server that nobody vouches for: %v, %d connections are open", err, d.open.Load())
+	}
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	slow, d := transport(t, roundtrip.Config{TLSTimeout: 50 * time.Millisecond})
+	if _, err := slow.RoundTrip(ask(t, t.Context(), "https://"+silent.Addr().String(), "")); !errors.Is(err, context.DeadlineExceeded) || d.open.Load() != 0 {
+		t.Errorf("a server that does not shake hands: %v, %d connections are open", err, d.open.Load())
+	}
+}
+
+// TestIdle: no more connections are kept than may be, and none for too long.
+func TestIdle(t *testing.T) {
+	here, go_ := make(chan struct{}), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		here <- struct{}{}
+		<-go_
+	}))
+	defer server.Close()
+	x, d := transport(t, roundtrip.Config{Idle: 3, IdleTimeout: 200 * time.Millisecond})
+	var all sync.WaitGroup
+	for range 5 {
+		all.Go(func() { answered(t, x, ask(t, t.Context(), server.URL, "")) })
+	}
+	for range 5 {
+		<-here
+	}
+	close(go_)
+	all.Wait()
+	if n := d.open.Load(); n != 3 {
+		t.Errorf("%d connections are kept", n)
+	}
+	for until := time.Now().Add(10 * time.Second); d.open.Load() > 0 && time.Now().Before(until); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if n := d.open.Load(); n != 0 {
+		t.Errorf("%d connections are kept for ever", n)
+	}
+}
+
+// TestManyAtOnce get each their own answer.
+func TestManyAtOnce(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(echo))
+	defer server.Close()
+	x, d := transport(t, roundtrip.Config{Idle: 8, IdleTimeout: 5 * time.Millisecond})
+	var all sync.WaitGroup
+	for who := range 8 {
+		all.Go(func() {
+			for i := range 200 {
+				ctx, cancel := context.WithCancel(t.Context())
+				text := fmt.Sprint(who, "-", i)
+				if i%7 == 0 {
+					go cancel()
+				}
+				res, err := x.RoundTrip(ask(t, ctx, server.URL, text))
+				var got bytes.Buffer
+				if err == nil {
+					_, err = got.ReadFrom(res.Body)
+					res.Body.Close()
+				}
+				if want := "POST / false  " + text; err == nil && got.String() != want || err != nil && !errors.Is(err, context.Canceled) {
+					t.Errorf("got %q and %v, want %q", got.String(), err, want)
+				}
+				cancel()
+			}
+		})
+	}
+	all.Wait()
+	if n := d.opened.Load(); n > 600 {
+		t.Errorf("%d connections were opened", n)
+	}
+}
+
+// TestClosed: after Close requests are answered still, and nothing is kept.
+func TestClosed(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(echo))
+	defer server.Close()
+	x, d := transport(t, roundtrip.Config{})
+	answered(t, x, ask(t, t.Context(), server.URL, ""))
+	x.Close()
+	answered(t, x, ask(t, t.Context(), server.URL, ""))
+	if d.opened.Load() != 2 || d.open.Load() != 0 {
+		t.Errorf("%d connections were opened, %d are open", d.opened.Load(), d.open.Load())
+	}
+}
+
+// TestNobodyThere gives the reason.
+func TestNobodyThere(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	x, _ := transport(t, roundtrip.Config{})
+	var refused *net.OpError
+	if _, err := x.RoundTrip(ask(t, t.Context(), "http://"+l.Addr().String(), "hello")); !errors.As(err, &refused) {
+		t.Errorf("got %v", err)
+	}
+}
