@@ -28,7 +28,10 @@ func withConn(ctx context.Context, conn net.Conn) context.Context {
 
 // connOf gives the connection of a request; false for one that no Server got, and for any that is not TCP.
 func connOf(ctx context.Context) (*net.TCPConn, bool) {
-	conn, _ := ctx.Value(connKey{}).(problemConn)
+	conn, ours := ctx.Value(connKey{}).(*problemConn)
+	if !ours {
+		return nil, false
+	}
 	tcp, ok := conn.Conn.(*net.TCPConn)
 	return tcp, ok
 }

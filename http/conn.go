@@ -7,6 +7,7 @@ import (
 	"net"
 	nethttp "net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"tutti/internal/core"
@@ -18,7 +19,10 @@ import (
 const refusalHeaders = "\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
 
 // problemListener makes connections on which such refusals are problems too (CONTRACT section 0).
-type problemListener struct{ net.Listener }
+type problemListener struct {
+	net.Listener
+	rooms *sync.Pool
+}
 
 // Accept waits for the next connection.
 func (l problemListener) Accept() (net.Conn, error) {
@@ -26,13 +30,29 @@ func (l problemListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return problemConn{c}, nil
+	return &problemConn{Conn: c, rooms: l.rooms}, nil
 }
 
-type problemConn struct{ net.Conn }
+// problemConn is a connection of a Server. Its Writes are made by one goroutine, that of the request in hand.
+type problemConn struct {
+	net.Conn
+	// held is what is kept of an answer, nil where nothing is; rooms has room for it.
+	held  *[]byte
+	rooms *sync.Pool
+}
+
+// An answer that is longer than one and no longer than the other is sent in one piece: net/http itself sends shorter ones so.
+const (
+	minHeld = 3 << 10
+	maxHeld = 16 << 10
+)
 
 // Write replaces a refusal of net/http, which is one Write of its own, by a problem.
-func (c problemConn) Write(b []byte) (int, error) {
+func (c *problemConn) Write(b []byte) (int, error) {
+	if c.held != nil {
+		*c.held = append(*c.held, b...)
+		return len(b), nil
+	}
 	status, ok := refusedStatus(b)
 	if !ok {
 		return c.Conn.Write(b)
@@ -47,8 +67,29 @@ func (c problemConn) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// hold keeps what is written until release: net/http writes the head of an answer, and as much of its body as fits beside it, and
+// then the rest. Sent together they cost each side one call of the system less.
+func (c *problemConn) hold() {
+	room, kept := c.rooms.Get().(*[]byte)
+	if !kept {
+		room = new([]byte)
+	}
+	c.held = room
+}
+
+// release writes what was kept.
+func (c *problemConn) release() {
+	room := c.held
+	c.held = nil
+	if len(*room) > 0 {
+		_, _ = c.Conn.Write(*room) // what cannot be written has no reader any more
+	}
+	*room = (*room)[:0]
+	c.rooms.Put(room)
+}
+
 // CloseWrite lets net/http end its side first, so that the client reads the answer before the connection is reset.
-func (c problemConn) CloseWrite() error {
+func (c *problemConn) CloseWrite() error {
 	if tcp, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return tcp.CloseWrite()
 	}

@@ -93,6 +93,8 @@ type responseWriter struct {
 	nethttp.ResponseWriter
 	status int
 	size   int64
+	// conn is the connection that it is written to; nil where no Server got the request.
+	conn *problemConn
 }
 
 // WriteHeader notes the first final status.
@@ -120,7 +122,8 @@ func (w *responseWriter) Unwrap() nethttp.ResponseWriter { return w.ResponseWrit
 func (h *Handler) observe(next nethttp.Handler) nethttp.Handler {
 	return nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
 		started := time.Now()
-		rw := &responseWriter{ResponseWriter: w}
+		conn, _ := r.Context().Value(connKey{}).(*problemConn)
+		rw := &responseWriter{ResponseWriter: w, conn: conn}
 		defer func() {
 			for _, end := range exchangeOf(r.Context()).atEnd {
 				end()

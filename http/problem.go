@@ -209,6 +209,13 @@ func writeWhole(w nethttp.ResponseWriter, status int, contentType string, pieces
 	header.Set("Content-Type", contentType)
 	header.Set("Content-Length", strconv.Itoa(length))
 	w.WriteHeader(status)
+	if rw, ours := w.(*responseWriter); ours && rw.conn != nil && length > minHeld && length <= maxHeld {
+		rw.conn.hold()
+		defer func() {
+			_ = nethttp.NewResponseController(w).Flush()
+			rw.conn.release()
+		}()
+	}
 	for _, p := range pieces {
 		if writeChunks(w, p) != nil {
 			// What cannot be written has no reader any more.

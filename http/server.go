@@ -82,14 +82,18 @@ func (s *Server) Start(ctx context.Context, listen string) error {
 			Hint: "choose an address of this machine and a port that nobody else listens on", Err: err,
 		}
 	}
+	s.serve(listener)
+	return nil
+}
+
+func (s *Server) serve(listener net.Listener) {
 	s.addr = listener.Addr()
 	go func() {
 		defer close(s.done)
-		if err := s.server.Serve(problemListener{listener}); !errors.Is(err, nethttp.ErrServerClosed) {
+		if err := s.server.Serve(problemListener{listener, new(sync.Pool)}); !errors.Is(err, nethttp.ErrServerClosed) {
 			s.failed <- core.WrapError(core.CodeInternal, "serving HTTP", err)
 		}
 	}()
-	return nil
 }
 
 // Addr gives the address that Start listens on, nil before.

@@ -23,6 +23,10 @@ type batch struct {
 	hits   bool
 	facets bool
 
+	// once are the requests without what stands twice, places where the facets of each are in them; made when they are asked.
+	once   []index.SearchRequest
+	places [][]int
+
 	results []index.SearchResult
 	err     error
 }
@@ -65,8 +69,10 @@ func (b *batch) ask(ctx context.Context, view *search.View) {
 	case !b.hits:
 		kind = search.KindFacets
 	}
-	reqs, places := distinct(b.reqs)
-	b.results, b.err = b.search(ctx, view, kind, reqs)
+	if b.once == nil {
+		b.once, b.places = distinct(b.reqs)
+	}
+	b.results, b.err = b.search(ctx, view, kind, b.once)
 	if b.err == nil && len(b.results) != len(b.reqs) {
 		b.err = core.NewError(core.CodeInternal, "the index did not answer everything it was asked")
 	}
@@ -75,13 +81,13 @@ func (b *batch) ask(ctx context.Context, view *search.View) {
 	}
 	for i := range b.results {
 		result := &b.results[i]
-		if len(result.Facets) != len(reqs[i].Facets) {
+		if len(result.Facets) != len(b.once[i].Facets) {
 			b.err = core.NewError(core.CodeInternal, "the index did not answer everything it was asked")
 			return
 		}
 		facets := make([]index.FacetResult, len(b.reqs[i].Facets))
 		for j := range facets {
-			facets[j] = result.Facets[places[i][j]]
+			facets[j] = result.Facets[b.places[i][j]]
 		}
 		result.Facets = facets
 	}

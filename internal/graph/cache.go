@@ -33,6 +33,7 @@ type keptQuery struct {
 // prepared is a document that was found to be right, and what was made of it.
 type prepared struct {
 	*ast.QueryDocument
+	text   string
 	shapes shapeCache
 }
 
@@ -48,8 +49,8 @@ type shapeCache struct {
 
 type keptEdge struct {
 	edge *edge
-	// names are the fields of the documents that it needs.
-	names []string
+	// need is what of the documents it needs.
+	need *need
 }
 
 func (c *shapeCache) get(edges *ast.Field) (keptEdge, bool) {

@@ -51,6 +51,7 @@ type served struct {
 	leaves  int
 	prefix  []string
 	queries queryCache
+	plans   planCache
 	// fields and config are what configs gives, made when it is asked for.
 	fields func() []described
 	config func() json.RawMessage
@@ -150,15 +151,28 @@ func (s *Service) Execute(ctx context.Context, m *catalogue.Model, who core.Prin
 	if bad != nil {
 		return refusal(bad)
 	}
-	vars, faults := variablesOf(sv.schema.AST, op, r.Variables)
-	if len(faults) > 0 {
-		return refusal(faults...)
+	view := s.searches.View(m, who)
+	key := planKey{doc: doc, operation: r.OperationName, variables: string(r.Variables), identity: view.Identity().Field.Path}
+	var response core.GraphQLResponse
+	x := sv.plans.take(key)
+	if x != nil {
+		response = x.again(ctx, view)
+	} else {
+		vars, faults := variablesOf(sv.schema.AST, op, r.Variables)
+		if len(faults) > 0 {
+			return refusal(faults...)
+		}
+		x = &execution{
+			service: s, served: sv, cfg: s.cfg, view: view, op: op, vars: vars,
+			collector: collector{types: sv.schema.AST, vars: vars}, shapes: &doc.shapes,
+		}
+		response = x.run(ctx)
 	}
-	x := &execution{
-		service: s, served: sv, cfg: s.cfg, view: s.searches.View(m, who), op: op, vars: vars,
-		collector: collector{types: sv.schema.AST, vars: vars}, shapes: &doc.shapes,
+	if !response.Refused && x.keeps() {
+		x.rest()
+		sv.plans.put(key, x)
 	}
-	return x.run(ctx)
+	return response
 }
 
 // allowed refuses operations of a kind that cannot be asked here. Subscriptions are in no schema.
@@ -180,6 +194,12 @@ type execution struct {
 	collector collector
 	batch     batch
 	shapes    *shapeCache
+	// members are those of the answer, as planned.
+	members []member
+	// single is set when there is something in the plan that is asked of others than the index.
+	single bool
+	// readings are what documents are read by.
+	readings []*reading
 	// taken are the chunks that documents were read into.
 	taken [][]byte
 	// read is how many bytes were written of documents that were read.
@@ -194,14 +214,19 @@ func (x *execution) run(ctx context.Context) core.GraphQLResponse {
 	if x.op.Operation == ast.Mutation {
 		root = x.served.schema.AST.Mutation
 	}
-	members := x.root(ctx, root, x.op.SelectionSet)
+	x.members = x.root(ctx, root, x.op.SelectionSet)
 	if x.refused {
 		return refusal(x.w.faults...)
 	}
+	return x.answer(ctx)
+}
+
+// answer asks what was planned, and writes the answer.
+func (x *execution) answer(ctx context.Context) core.GraphQLResponse {
 	x.batch.ask(ctx, x.view)
 	w := &x.w
 	w.dst = append(x.service.bodies.get(x.batch.size()), `{"data":`...)
-	w.object(members)
+	w.object(x.members)
 	if len(w.faults) > 0 {
 		if w.dropped > 0 {
 			w.faults[maxFaults-1] = &fault{message: fmt.Sprintf("%d more errors are not told", w.dropped+1), code: codeInternal}
@@ -260,11 +285,13 @@ func (x *execution) root(ctx context.Context, of *ast.Definition, set ast.Select
 		return nil
 	}
 	return x.plan(x.collect(of.Name, set), func(f *ast.Field) (write, *fault) {
+		if f.Name == x.served.schema.Document {
+			return x.document(ctx, f), nil
+		}
+		x.single = true
 		switch f.Name {
 		case "__schema", "__type":
 			return x.meta(f), nil
-		case x.served.schema.Document:
-			return x.document(ctx, f), nil
 		case "sets":
 			return x.sets(ctx, f)
 		case "saveSet":
@@ -309,8 +336,10 @@ func (x *execution) document(ctx context.Context, f *ast.Field) write {
 		case "aggregations":
 			return x.aggregations(ctx, f)
 		case "configs":
+			x.single = true
 			return x.configs(f)
 		case "mapping":
+			x.single = true
 			return x.mapping(), nil
 		default:
 			return nothing, nil

@@ -241,14 +241,12 @@ func (x *execution) edge(p shaping, edges *ast.Field) *edge {
 	if !found {
 		own := need{model: p.need.model}
 		kept.edge = shaping{schema: p.schema, collect: p.collect, need: &own, args: p.args, refuse: p.refuse}.edge(x.served.schema.Document+"Node", edges)
-		kept.names = own.names
+		kept.need = &own
 		if !x.refused && settled(edges.SelectionSet, map[*ast.FragmentDefinition]bool{}) {
 			x.shapes.put(edges, kept)
 		}
 	}
-	for _, name := range kept.names {
-		p.need.add(name)
-	}
+	p.need.join(kept.need)
 	return kept.edge
 }
 

@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"slices"
+
 	"tutti/internal/catalogue"
 	"tutti/internal/graph/schema"
 	"tutti/internal/index"
@@ -9,18 +11,22 @@ import (
 // need is what of the documents a query needs.
 type need struct {
 	model *catalogue.Model
-	seen  map[string]bool
+	// seen is made when there is something to be compared with.
+	seen map[string]bool
 	// names are by the catalogue, paths by the mapping.
 	names, paths []string
 }
 
 // add notes a field by the catalogue's name.
 func (n *need) add(name string) {
+	if n.seen == nil {
+		n.seen = make(map[string]bool, len(n.names)+1)
+		for _, known := range n.names {
+			n.seen[known] = true
+		}
+	}
 	if n.seen[name] {
 		return
-	}
-	if n.seen == nil {
-		n.seen = map[string]bool{}
 	}
 	n.seen[name] = true
 	path, known := n.model.Path(name)
@@ -28,6 +34,17 @@ func (n *need) add(name string) {
 		path = name
 	}
 	n.names, n.paths = append(n.names, name), append(n.paths, path)
+}
+
+// join notes the fields of another one.
+func (n *need) join(other *need) {
+	if len(n.names) == 0 { // as a rule there is no more than one
+		n.names, n.paths = slices.Clip(other.names), slices.Clip(other.paths)
+		return
+	}
+	for _, name := range other.names {
+		n.add(name)
+	}
 }
 
 func (n *need) count() int { return len(n.paths) }

@@ -32,7 +32,7 @@ func (s *served) document(text string) (*prepared, []*fault) {
 	if err != nil {
 		return nil, faultsOf(err, codeParse)
 	}
-	doc := &prepared{QueryDocument: parsed}
+	doc := &prepared{QueryDocument: parsed, text: text}
 	if len(doc.Operations) == 0 {
 		return nil, []*fault{{message: "the query has no operation", code: codeParse}}
 	}

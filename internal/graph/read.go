@@ -5,34 +5,47 @@ import "tutti/internal/index"
 // readChunk is how much room documents are written to at a time, at most.
 const readChunk = 64 << 10
 
-// reader gives what writes documents while the index reads them, nil where they are asked for in several shapes or in none. What
-// cannot be written so, as there is something to be said of it, is kept as it is and written with the rest of the answer.
+// reading writes documents while the index reads them. What cannot be written so, as there is something to be said of it, is kept as
+// it is and written with the rest of the answer.
+type reading struct {
+	x     *execution
+	shape *shape
+	// documents is how many there may be, last how long the last was.
+	documents, last int
+	w               answer
+	hit             index.Hit
+}
+
+// reader gives what writes documents while the index reads them, nil where they are asked for in several shapes or in none.
 func (x *execution) reader(r *found, documents int) func(id string, data []byte, at int) ([]byte, int) {
 	if len(r.shapes) != 1 {
 		return nil
 	}
-	shape, last := r.shapes[0], 0
-	var w answer
-	hit := &index.Hit{}
-	return func(id string, data []byte, at int) ([]byte, int) {
-		if x.read > maxAnswerBytes { // the answer is too large, as its lists will say
-			return nil, at
-		}
-		if free, next := cap(w.dst)-len(w.dst), last+last/4; free <= next {
-			w.dst = x.service.chunks.get(max(next, min(documents*max(last, 1<<9), readChunk)))
-			x.taken = append(x.taken, w.dst)
-		}
-		start := len(w.dst)
-		w.dotted, hit.ID = false, id
-		end, filled := w.shaped(shape, data, at, hit)
-		if !filled || w.dotted || w.told() > 0 {
-			w.dst, w.faults, w.dropped = w.dst[:start], nil, 0
-			return nil, at
-		}
-		last = len(w.dst) - start
-		x.read += last
-		return w.dst[start:len(w.dst):len(w.dst)], end
+	one := &reading{x: x, shape: r.shapes[0], documents: documents}
+	x.readings = append(x.readings, one)
+	return one.document
+}
+
+// document writes the document at data[at], and gives where it ends; nil when it could not be written.
+func (r *reading) document(id string, data []byte, at int) ([]byte, int) {
+	if r.x.read > maxAnswerBytes { // the answer is too large, as its lists will say
+		return nil, at
 	}
+	w := &r.w
+	if free, next := cap(w.dst)-len(w.dst), r.last+r.last/4; free <= next {
+		w.dst = r.x.service.chunks.get(max(next, min(r.documents*max(r.last, 1<<9), readChunk)))
+		r.x.taken = append(r.x.taken, w.dst)
+	}
+	start := len(w.dst)
+	w.dotted, r.hit.ID = false, id
+	end, filled := w.shaped(r.shape, data, at, &r.hit)
+	if !filled || w.dotted || w.told() > 0 {
+		w.dst, w.faults, w.dropped = w.dst[:start], nil, 0
+		return nil, at
+	}
+	r.last = len(w.dst) - start
+	r.x.read += r.last
+	return w.dst[start:len(w.dst):len(w.dst)], end
 }
 
 // nodes gives the shapes that an edge's documents are written in.

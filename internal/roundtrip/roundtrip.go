@@ -5,6 +5,7 @@ package roundtrip
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -20,8 +21,9 @@ const (
 	maxBody = 1 << 20
 	// maxHead bounds the head of an answer, in bytes.
 	maxHead = 1 << 20
-	// bufferSize is that of what is read and written at once, in bytes.
+	// bufferSize is how much is read at once, keptBuffer how long a request may be whose room is kept for the next, in bytes.
 	bufferSize = 32 << 10
+	keptBuffer = 256 << 10
 )
 
 // Config says how servers are reached. All but Otherwise has a default.
@@ -170,7 +172,6 @@ func (t *Transport) dial(ctx context.Context, req *http.Request) (*conn, error) 
 	}
 	c := &conn{Conn: raw, transport: t, key: keyOf(req)}
 	c.from = bufio.NewReaderSize(&c.limited, bufferSize)
-	c.to = bufio.NewWriterSize(raw, bufferSize)
 	c.limited.conn = raw
 	return c, nil
 }
@@ -269,7 +270,8 @@ type conn struct {
 	key       string
 	limited   limited
 	from      *bufio.Reader
-	to        *bufio.Writer
+	// to takes a request, so that its head and its body are sent together.
+	to bytes.Buffer
 	// gone is set when the server had closed the connection before it answered any of the request.
 	gone  bool
 	since time.Time
@@ -318,7 +320,14 @@ func (c *conn) send(req *http.Request) (*http.Response, error) {
 // ask writes a request and reads the head of its answer.
 func (c *conn) ask(req *http.Request) (*http.Response, error) {
 	c.limited.left = maxHead
-	if err := errors.Join(req.Write(c.to), c.to.Flush()); err != nil {
+	if c.to.Cap() > keptBuffer {
+		c.to = bytes.Buffer{}
+	}
+	c.to.Reset()
+	if err := req.Write(&c.to); err != nil {
+		return nil, err
+	}
+	if _, err := c.Write(c.to.Bytes()); err != nil {
 		c.gone = true
 		return nil, err
 	}

@@ -27,8 +27,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// dialer counts the connections that are opened, and those that are open.
-type dialer struct{ opened, open atomic.Int64 }
+// dialer counts the connections that are opened, those that are open, and what is written to them.
+type dialer struct{ opened, open, writes atomic.Int64 }
 
 func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	c, err := new(net.Dialer).DialContext(ctx, network, address)
@@ -44,6 +44,11 @@ type counted struct {
 	net.Conn
 	once sync.Once
 	d    *dialer
+}
+
+func (c *counted) Write(p []byte) (int, error) {
+	c.d.writes.Add(1)
+	return c.Conn.Write(p)
 }
 
 func (c *counted) Close() error {
@@ -78,6 +83,12 @@ func ask(t *testing.T, ctx context.Context, address, text string) *http.Request 
 		t.Fatal(err)
 	}
 	req.Header["Idempotency-Key"] = nil
+	if text != "" { // of a kind that net/http does not know
+		req.GetBody = func() (io.ReadCloser, error) {
+			return io.NopCloser(io.LimitReader(strings.NewReader(text), 1<<30)), nil
+		}
+		req.Body, _ = req.GetBody()
+	}
 	return req
 }
 
@@ -125,6 +136,7 @@ func TestAnswers(t *testing.T) {
 	usual := &http.Transport{}
 	defer usual.CloseIdleConnections()
 	x, d := transport(t, roundtrip.Config{})
+	asked := int64(0)
 	for _, query := range []string{"", "?none", "?early", "?chunks", ""} {
 		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut} {
 			for _, text := range []string{"", "hello", strings.Repeat("y", 1<<20)} {
@@ -136,6 +148,9 @@ func TestAnswers(t *testing.T) {
 				}
 				if got, want := answered(t, x, make()), answered(t, usual, make()); got != want {
 					t.Errorf("%s %s of %d bytes: %.80q, want %.80q", method, query, len(text), got, want)
+				}
+				if asked++; d.writes.Load() != asked {
+					t.Fatalf("%s of %d bytes was written in parts", method, len(text))
 				}
 			}
 		}

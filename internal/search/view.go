@@ -3,6 +3,7 @@ package search
 import (
 	"context"
 	"encoding/json"
+	"sync/atomic"
 
 	"tutti/internal/catalogue"
 	"tutti/internal/core"
@@ -19,6 +20,8 @@ type View struct {
 	fields  fields
 	// granted is what the caller may see; nil for everything.
 	granted *query.Node
+	// sets is set when one of the caller's saved sets was asked for.
+	sets atomic.Bool
 }
 
 // Model gives the catalogue.
@@ -51,11 +54,15 @@ func (v *View) Facet(ctx context.Context, f sqon.Filter, name string, themselves
 
 // members gives the members of a set that is the caller's. Nobody owns a set.
 func (v *View) members(ctx context.Context, id string) ([]string, error) {
+	v.sets.Store(true)
 	if v.service.cfg.Sets == nil {
 		return nil, unknownSet(id)
 	}
 	return v.service.cfg.Sets.Members(ctx, v.who.ID, id)
 }
+
+// AskedSets tells whether a filter that was lowered named saved sets: then it is of this caller and this moment alone.
+func (v *View) AskedSets() bool { return v.sets.Load() }
 
 func unknownSet(id string) error {
 	if len(id) > maxShown {

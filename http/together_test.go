@@ -1,0 +1,77 @@
+package http_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	nethttp "net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"tutti/http"
+	"tutti/internal/core"
+)
+
+// writes counts what is written to its connections.
+type writes struct {
+	net.Listener
+	n atomic.Int64
+}
+
+func (l *writes) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	return &written{c, &l.n}, err
+}
+
+type written struct {
+	net.Conn
+	n *atomic.Int64
+}
+
+func (c *written) Write(b []byte) (int, error) {
+	c.n.Add(1)
+	return c.Conn.Write(b)
+}
+
+// TestAnswersInOnePiece: an answer of a page is sent at once, head and body, and every answer is whole, on one connection.
+func TestAnswersInOnePiece(t *testing.T) {
+	var body []byte
+	p := working()
+	p.catalogues.put(participants())
+	p.searches = &searches{execute: func(context.Context, string, core.Principal, core.GraphQLRequest) (core.GraphQLResponse, error) {
+		return core.GraphQLResponse{Body: bytes.Clone(body)}, nil
+	}}
+	inner, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &writes{Listener: inner}
+	s := http.NewServer(newHandler(t, p, http.Config{}), nil)
+	http.Serve(s, l)
+	defer func() {
+		if err := s.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}()
+	client := &nethttp.Client{Transport: &nethttp.Transport{MaxConnsPerHost: 1}}
+	defer client.CloseIdleConnections()
+	for _, size := range []int{0, 1, 2000, 3 << 10, 3<<10 + 1, 3700, 3800, 3900, 4000, 4096, 5000, 9000, 16 << 10, 16<<10 + 1, 40 << 10, 100 << 10, 5000} {
+		body = []byte(strings.Repeat("x", size))
+		l.n.Store(0)
+		res, err := client.Post("http://"+s.Addr().String()+"/participants/graphql", "application/json", strings.NewReader(`{"query":"{a}"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		if err != nil || !bytes.Equal(got, body) || res.Header.Get("Content-Length") != strconv.Itoa(size) {
+			t.Errorf("of %d bytes came %d, announced as %s: %v", size, len(got), res.Header.Get("Content-Length"), err)
+		}
+		if n := l.n.Load(); size <= 16<<10 && n != 1 {
+			t.Errorf("an answer of %d bytes was sent in %d pieces", size, n)
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package graph
+
+import (
+	"container/list"
+	"context"
+	"sync"
+
+	"tutti/internal/core"
+	"tutti/internal/index"
+	"tutti/internal/search"
+)
+
+// Bounds of the plans that are kept of a catalogue. A plan takes some thirty times the room of the query and the variables.
+const (
+	maxPlans      = 128
+	maxPlanBytes  = 128 << 10
+	maxPlanOfEach = 16 << 10
+)
+
+// planKey is all that a plan depends on: what a portal shows first, it asks again and again.
+type planKey struct {
+	doc                  *prepared
+	operation, variables string
+	// identity is the field that tells documents apart, which may change.
+	identity string
+}
+
+func (k *planKey) bytes() int { return len(k.doc.text) + len(k.variables) }
+
+// planCache keeps executions that have ended, for others of the same operation with the same variables: they are planned already.
+// One at a time has an execution. The zero value is empty.
+type planCache struct {
+	mu sync.Mutex
+	// idle has those of a key in the order in which they ended, order all of them, the last first.
+	idle  map[planKey][]*list.Element
+	order list.List
+	bytes int
+}
+
+type keptPlan struct {
+	key planKey
+	x   *execution
+}
+
+// take gives an execution for nobody else; nil when there is none.
+func (c *planCache) take(key planKey) *execution {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	of := c.idle[key]
+	if len(of) == 0 {
+		return nil
+	}
+	return c.remove(of[len(of)-1], len(of)-1)
+}
+
+// remove takes out what is nth of its key.
+func (c *planCache) remove(e *list.Element, nth int) *execution {
+	kept, _ := c.order.Remove(e).(keptPlan)
+	c.bytes -= kept.key.bytes()
+	of := c.idle[kept.key]
+	if len(of) == 1 {
+		delete(c.idle, kept.key)
+		return kept.x
+	}
+	copy(of[nth:], of[nth+1:])
+	of[len(of)-1] = nil
+	c.idle[kept.key] = of[:len(of)-1]
+	return kept.x
+}
+
+// put keeps an execution, which its caller does not use any more.
+func (c *planCache) put(key planKey, x *execution) {
+	if key.bytes() > maxPlanOfEach {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.idle == nil {
+		c.idle = map[planKey][]*list.Element{}
+	}
+	c.idle[key] = append(c.idle[key], c.order.PushFront(keptPlan{key, x}))
+	c.bytes += key.bytes()
+	for c.bytes > maxPlanBytes || c.order.Len() > maxPlans {
+		c.remove(c.order.Back(), 0) // the last of all is the first of its key
+	}
+}
+
+// keeps tells whether the plan can be used again: all that it asks is asked of the index, by what stands in the key, and nothing was
+// wrong. What an index that failed has still to do with it is not known.
+func (x *execution) keeps() bool {
+	return !x.single && !x.view.AskedSets() && len(x.w.faults) == 0 && x.batch.err == nil
+}
+
+// rest forgets all but the plan.
+func (x *execution) rest() {
+	x.view, x.taken, x.read = nil, nil, 0
+	x.batch.results = nil
+	x.w = answer{}
+	for _, r := range x.readings {
+		r.w, r.hit = answer{}, index.Hit{}
+	}
+}
+
+// again executes a plan once more.
+func (x *execution) again(ctx context.Context, view *search.View) core.GraphQLResponse {
+	x.view = view
+	return x.answer(ctx)
+}

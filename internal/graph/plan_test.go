@@ -1,0 +1,183 @@
+package graph_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+
+	"tutti/internal/catalogue/definition"
+	"tutti/internal/core"
+	"tutti/internal/graph"
+	"tutti/internal/index"
+	"tutti/internal/index/query"
+	"tutti/internal/search"
+)
+
+type askKey struct{}
+
+const pageQuery = `query($f:JSON){analysis{hits(filters:$f){total edges{searchAfter node{id studyId files{hits{total edges{node{name}}}}}}}
+	aggregations(filters:$f){studyId{bucket_count buckets{key doc_count}} count{stats{max}}}}}`
+
+// asked is the answer to what a context says.
+func asked(ctx context.Context, reqs []index.SearchRequest) []index.SearchResult {
+	n, _ := ctx.Value(askKey{}).(int)
+	results := empty(reqs)
+	for i, req := range reqs {
+		results[i].Total = int64(n)
+		if req.Hits != nil {
+			for j := range n % 5 {
+				results[i].Hits = append(results[i].Hits, index.Hit{
+					ID: fmt.Sprint(n, "-", j), Sort: []json.RawMessage{fmt.Appendf(nil, "%d", j)},
+					Source: fmt.Appendf(nil, `{"studyId":"S%d","files":[{"name":"f%d"}]}`, n, j),
+				})
+			}
+		}
+		for j, f := range req.Facets {
+			if f.Buckets != nil {
+				results[i].Facets[j].Buckets = []index.Bucket{{Key: fmt.Sprint("S", n), Count: int64(n)}}
+			}
+			results[i].Facets[j].Stats = index.Stats{Count: 1, Max: float64(n)}
+		}
+	}
+	return results
+}
+
+// wanted is the answer to pageQuery.
+func wanted(n int) string {
+	hits := ""
+	for j := range n % 5 {
+		if j > 0 {
+			hits += ","
+		}
+		hits += fmt.Sprintf(`{"searchAfter":[%d],"node":{"id":"%d-%d","studyId":"S%d","files":{"hits":{"total":1,"edges":[{"node":{"name":"f%d"}}]}}}}`, j, n, j, n, j)
+	}
+	return fmt.Sprintf(`{"data":{"analysis":{"hits":{"total":%d,"edges":[%s]},"aggregations":{`+
+		`"studyId":{"bucket_count":1,"buckets":[{"key":"S%d","doc_count":%d}]},"count":{"stats":{"max":%d}}}}}}`, n, hits, n, n, n)
+}
+
+// TestPlansAreOnesOwn: many who ask the same at once are answered each what the index gave them, also where it fails now and then.
+func TestPlansAreOnesOwn(t *testing.T) {
+	e := &engine{}
+	e.answer = func(ctx context.Context, reqs []index.SearchRequest) ([]index.SearchResult, error) {
+		if n, _ := ctx.Value(askKey{}).(int); n%11 == 7 {
+			return nil, core.NewError(core.CodeUnavailable, "not now")
+		}
+		results := asked(ctx, reqs)
+		read(reqs, results)
+		return results, nil
+	}
+	service := graph.New(search.New(e, search.Config{}), graph.Config{})
+	m := model(t, plain(), mappings)
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			for n := i; n < 400; n += 8 {
+				ctx := context.WithValue(t.Context(), askKey{}, n)
+				got := service.Execute(ctx, m, core.Principal{}, core.GraphQLRequest{Query: pageQuery, Variables: json.RawMessage(`{"f":null}`)})
+				if failed := n%11 == 7; failed != (len(got.Body) != len(wanted(n)) || string(got.Body) != wanted(n)) {
+					t.Errorf("%d: %s", n, got.Body)
+				}
+				got.Release()
+			}
+		})
+	}
+	all.Wait()
+}
+
+// TestPlansAreUsedAgain where all that they depend on is the same, and only there.
+func TestPlansAreUsedAgain(t *testing.T) {
+	identity := "analysisId"
+	w := newWorld(t)
+	w.engine.answer = func(ctx context.Context, reqs []index.SearchRequest) ([]index.SearchResult, error) {
+		return asked(ctx, reqs), nil
+	}
+	w.service = graph.New(search.New(w.engine, search.Config{Identity: func(string) string { return identity }}), graph.Config{})
+	execute := func(n int, variables string) []index.SearchRequest {
+		t.Helper()
+		ctx := context.WithValue(t.Context(), askKey{}, n)
+		got := w.service.Execute(ctx, w.model, core.Principal{}, core.GraphQLRequest{Query: pageQuery, Variables: json.RawMessage(variables)})
+		if string(got.Body) != wanted(n) {
+			t.Errorf("%s", got.Body)
+		}
+		return w.engine.reqs
+	}
+	const one, other = `{"f":{"op":"in","content":{"fieldName":"studyId","value":["S1"]}}}`, `{"f":{"op":"in","content":{"fieldName":"studyId","value":["S2"]}}}`
+	filter := func(reqs []index.SearchRequest) *query.Node { return reqs[0].Filter }
+	first := filter(execute(3, one))
+	if filter(execute(4, one)) != first {
+		t.Error("the same was planned twice")
+	}
+	if second := filter(execute(2, other)); second == first || second.Terms[0] != "S2" {
+		t.Errorf("another filter is %+v", second)
+	}
+	if filter(execute(1, one)) != first {
+		t.Error("the same was planned again after something else")
+	}
+	identity = "studyId"
+	reqs := execute(3, one)
+	if last := reqs[0].Hits.Sort; filter(reqs) == first || last[len(last)-1].Field.Path != "studyId" {
+		t.Errorf("in another order it is %+v", reqs[0].Hits.Sort)
+	}
+	long := `{"f":{"op":"in","content":{"fieldName":"studyId","value":["` + fmt.Sprintf("%017000d", 1) + `"]}}}`
+	if filter(execute(3, long)) == filter(execute(3, long)) {
+		t.Error("a long plan was kept")
+	}
+	again := execute(3, one)
+	for i := range 400 { // far more than are kept
+		execute(i%7, fmt.Sprintf(`{"f":{"op":"in","content":{"fieldName":"studyId","value":["T%d"]}}}`, i))
+	}
+	if filter(execute(3, one)) == filter(again) {
+		t.Error("all plans are kept for ever")
+	}
+}
+
+// members gives the members of a set, others each time.
+type memberSets struct{ asked int }
+
+func (s *memberSets) Members(context.Context, string, string) ([]string, error) {
+	s.asked++
+	return []string{fmt.Sprint("a", s.asked)}, nil
+}
+
+// TestPlansOfOneMoment are made each time: saved sets, by name or by list, are those of who asks now.
+func TestPlansOfOneMoment(t *testing.T) {
+	s, kept := &sets{}, &memberSets{}
+	w := withSets(t, s)
+	w.service = graph.New(search.New(w.engine, search.Config{Sets: kept}), graph.Config{Sets: s})
+	const named = `{analysis{hits(filters:{op:"in",content:{fieldName:"studyId",value:["set_id:1"]}}){total}}}`
+	for n := 1; n <= 3; n++ {
+		w.ask(ask(named))
+		if got := w.engine.reqs[0].Filter; got == nil || len(got.Terms) != 1 || got.Terms[0] != fmt.Sprint("a", n) {
+			t.Errorf("the %d. time the set is %+v", n, got)
+		}
+	}
+	for _, owner := range []string{"key:1", "key:2"} {
+		got := w.service.Execute(t.Context(), w.model, core.Principal{ID: owner}, ask(`{sets{hits{total}} analysis{hits{total}}}`))
+		if s.owner != owner || got.Refused {
+			t.Errorf("the sets of %s were given to %s: %s", s.owner, owner, got.Body)
+		}
+	}
+}
+
+// TestPlansSeeWhatTheirCallerMay: the same question is another one to the index for each caller.
+func TestPlansSeeWhatTheirCallerMay(t *testing.T) {
+	w := newWorld(t, func(d *definition.Definition) {
+		d.Access = &definition.AccessRule{Field: "studyId", Scope: "{value}.READ"}
+	})
+	for _, scope := range []string{"S1.READ", "S2.READ", "S1.READ"} {
+		w.service.Execute(t.Context(), w.model, core.Principal{ID: "x", Scopes: []string{scope}}, ask(`{analysis{hits{total} aggregations{studyId{bucket_count}}}}`))
+		for _, req := range w.engine.reqs {
+			if req.Filter == nil || len(req.Filter.Terms) != 1 || req.Filter.Terms[0]+".READ" != scope {
+				t.Errorf("%s was asked %+v", scope, req.Filter)
+			}
+		}
+	}
+	w.service.Execute(t.Context(), w.model, core.Principal{}, ask(`{analysis{hits{total} aggregations{studyId{bucket_count}}}}`))
+	for _, req := range w.engine.reqs {
+		if req.Filter == nil || req.Filter.Op != query.Nothing {
+			t.Errorf("nobody was asked %+v", req.Filter)
+		}
+	}
+}
