@@ -10,8 +10,8 @@ const readChunk = 64 << 10
 type reading struct {
 	x     *execution
 	shape *shape
-	// documents is how many there may be, last how long the last was.
-	documents, last int
+	// documents is how many there may be, usual how much room one of them took, the larger ones of late.
+	documents, usual int
 	w               answer
 	hit             index.Hit
 }
@@ -32,8 +32,9 @@ func (r *reading) document(id string, data []byte, at int) ([]byte, int) {
 		return nil, at
 	}
 	w := &r.w
-	if free, next := cap(w.dst)-len(w.dst), r.last+r.last/4; free <= next {
-		w.dst = r.x.service.chunks.get(max(next, min(r.documents*max(r.last, 1<<9), readChunk)))
+	// What is put in another order needs as much room once more.
+	if next := 2*r.usual + 1<<8; cap(w.dst)-len(w.dst) <= next {
+		w.dst = r.x.service.chunks.get(max(next, min(r.documents*max(r.usual, 1<<9), readChunk)))
 		r.x.taken = append(r.x.taken, w.dst)
 	}
 	start := len(w.dst)
@@ -43,8 +44,9 @@ func (r *reading) document(id string, data []byte, at int) ([]byte, int) {
 		w.dst, w.faults, w.dropped = w.dst[:start], nil, 0
 		return nil, at
 	}
-	r.last = len(w.dst) - start
-	r.x.read += r.last
+	length := len(w.dst) - start
+	r.usual = max(length, r.usual-r.usual/8)
+	r.x.read += length
 	return w.dst[start:len(w.dst):len(w.dst)], end
 }
 

@@ -117,15 +117,14 @@ func (c *child) listen(output io.ReadCloser, address func(string) string) {
 	defer close(c.said)
 	lines := bufio.NewScanner(output)
 	lines.Buffer(nil, 1<<20)
-	found := false
 	for lines.Scan() {
 		c.last = lines.Text()
-		if url := address(c.last); url != "" && !found {
-			found = true
+		if url := address(c.last); url != "" {
 			c.said <- url
+			break
 		}
 	}
-	_, _ = io.Copy(io.Discard, output) // after a line that is too long
+	_, _ = io.Copy(io.Discard, output) // what is measured does not share the processor with a reader of its log
 }
 
 func (c *child) address(ctx context.Context) (string, error) {
