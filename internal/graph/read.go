@@ -12,8 +12,8 @@ type reading struct {
 	shape *shape
 	// documents is how many there may be, usual how much room one of them took, the larger ones of late.
 	documents, usual int
-	w               answer
-	hit             index.Hit
+	w                answer
+	hit              index.Hit
 }
 
 // reader gives what writes documents while the index reads them, nil where they are asked for in several shapes or in none.

@@ -308,7 +308,10 @@ func (c *conn) send(req *http.Request) (*http.Response, error) {
 		_ = c.Close()
 		return nil, cause(ctx, err)
 	}
-	b := &body{ReadCloser: res.Body, conn: c, ctx: ctx, stop: stop, keep: !res.Close}
+	b := &body{
+		ReadCloser: res.Body, conn: c, stop: stop, keep: !res.Close,
+		cause: func(err error) error { return cause(ctx, err) },
+	}
 	if res.Body == http.NoBody {
 		b.end(io.EOF)
 		return res, nil
@@ -361,9 +364,10 @@ var errClosed = errors.New("the body was closed")
 type body struct {
 	io.ReadCloser
 	conn *conn
-	ctx  context.Context
 	stop func() bool
-	keep bool
+	// cause gives the reason of an error.
+	cause func(error) error
+	keep  bool
 	// ended is what further reading gives, once the connection was given back or closed.
 	ended error
 }
@@ -380,7 +384,7 @@ func (b *body) Read(p []byte) (int, error) {
 	case errors.Is(err, io.EOF):
 		b.end(io.EOF)
 	default:
-		b.end(cause(b.ctx, err))
+		b.end(b.cause(err))
 	}
 	return n, b.ended
 }

@@ -76,7 +76,7 @@ func transport(t *testing.T, cfg roundtrip.Config) (*roundtrip.Transport, *diale
 }
 
 // ask makes a request that may be sent twice.
-func ask(t *testing.T, ctx context.Context, address, text string) *http.Request {
+func ask(ctx context.Context, t *testing.T, address, text string) *http.Request {
 	t.Helper()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(text))
 	if err != nil {
@@ -141,7 +141,7 @@ func TestAnswers(t *testing.T) {
 		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut} {
 			for _, text := range []string{"", "hello", strings.Repeat("y", 1<<20)} {
 				make := func() *http.Request {
-					req := ask(t, t.Context(), server.URL+"/p/a%2Fth"+query, text)
+					req := ask(t.Context(), t, server.URL+"/p/a%2Fth"+query, text)
 					req.Method = method
 					req.Header.Set("X-A", "b")
 					return req
@@ -158,11 +158,11 @@ func TestAnswers(t *testing.T) {
 	if n := d.opened.Load(); n != 1 {
 		t.Errorf("%d connections were opened for one request after another", n)
 	}
-	answered(t, x, ask(t, t.Context(), server.URL+"?last", ""))
+	answered(t, x, ask(t.Context(), t, server.URL+"?last", ""))
 	if n := d.open.Load(); n != 0 {
 		t.Errorf("a connection that the server ends is kept")
 	}
-	answered(t, x, ask(t, t.Context(), server.URL, ""))
+	answered(t, x, ask(t.Context(), t, server.URL, ""))
 	if n := d.opened.Load(); n != 2 {
 		t.Errorf("%d connections were opened", n)
 	}
@@ -185,7 +185,7 @@ func TestOtherwise(t *testing.T) {
 	}})
 	for name, change := range map[string]func(req *http.Request){
 		"not to be sent twice": func(req *http.Request) { delete(req.Header, "Idempotency-Key") },
-		"long":                 func(req *http.Request) { *req = *ask(t, t.Context(), server.URL, strings.Repeat("x", 1<<20+1)) },
+		"long":                 func(req *http.Request) { *req = *ask(t.Context(), t, server.URL, strings.Repeat("x", 1<<20+1)) },
 		"of unknown length":    func(req *http.Request) { req.ContentLength = -1 },
 		"read once":            func(req *http.Request) { req.GetBody = nil },
 		"chunked":              func(req *http.Request) { req.TransferEncoding = []string{"chunked"} },
@@ -194,7 +194,7 @@ func TestOtherwise(t *testing.T) {
 		"behind a proxy":       func(*http.Request) { proxied = true },
 	} {
 		proxied = false
-		req := ask(t, t.Context(), server.URL, "hello")
+		req := ask(t.Context(), t, server.URL, "hello")
 		change(req)
 		before := other.opened.Load()
 		if got := answered(t, x, req); !strings.HasPrefix(got, "200 POST") {
@@ -213,14 +213,14 @@ func TestClosedByTheServer(t *testing.T) {
 	server.Start()
 	defer server.Close()
 	x, d := transport(t, roundtrip.Config{})
-	answered(t, x, ask(t, t.Context(), server.URL, "a"))
+	answered(t, x, ask(t.Context(), t, server.URL, "a"))
 	time.Sleep(300 * time.Millisecond)
-	if got := answered(t, x, ask(t, t.Context(), server.URL+"/p", "hello")); got != "200 POST /p false  hello" || d.opened.Load() != 2 {
+	if got := answered(t, x, ask(t.Context(), t, server.URL+"/p", "hello")); got != "200 POST /p false  hello" || d.opened.Load() != 2 {
 		t.Errorf("%q on %d connections", got, d.opened.Load())
 	}
 	server.CloseClientConnections()
 	server.Listener.Close()
-	if _, err := x.RoundTrip(ask(t, t.Context(), server.URL, "hello")); err == nil || d.opened.Load() != 2 {
+	if _, err := x.RoundTrip(ask(t.Context(), t, server.URL, "hello")); err == nil || d.opened.Load() != 2 {
 		t.Errorf("%v without a server", err)
 	}
 }
@@ -274,7 +274,7 @@ func TestBadAnswers(t *testing.T) {
 	} {
 		address, asked := raw(t, text)
 		x, d := transport(t, roundtrip.Config{})
-		if res, err := x.RoundTrip(ask(t, t.Context(), address, "hello")); err == nil {
+		if res, err := x.RoundTrip(ask(t.Context(), t, address, "hello")); err == nil {
 			t.Errorf("%s: %s", name, res.Status)
 			res.Body.Close()
 		}
@@ -284,7 +284,7 @@ func TestBadAnswers(t *testing.T) {
 	}
 	address, _ := raw(t, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhello")
 	x, d := transport(t, roundtrip.Config{})
-	if got := answered(t, x, ask(t, t.Context(), address, "")); got != "200 he" || d.open.Load() != 0 {
+	if got := answered(t, x, ask(t.Context(), t, address, "")); got != "200 he" || d.open.Load() != 0 {
 		t.Errorf("more than was announced: %q, %d connections are open", got, d.open.Load())
 	}
 }
@@ -311,7 +311,7 @@ func TestEnded(t *testing.T) {
 					cancel()
 				}
 			}()
-			res, err := x.RoundTrip(ask(t, ctx, address, "hello"))
+			res, err := x.RoundTrip(ask(ctx, t, address, "hello"))
 			if err == nil {
 				_, err = io.ReadAll(res.Body)
 				if _, again := res.Body.Read(make([]byte, 1)); !errors.Is(again, ended) {
@@ -322,7 +322,7 @@ func TestEnded(t *testing.T) {
 			if !errors.Is(err, ended) || d.open.Load() != 0 {
 				t.Errorf("%s: %v, %d connections are open", name, err, d.open.Load())
 			}
-			if _, err := x.RoundTrip(ask(t, ctx, address, "hello")); !errors.Is(err, ended) || d.opened.Load() != 1 {
+			if _, err := x.RoundTrip(ask(ctx, t, address, "hello")); !errors.Is(err, ended) || d.opened.Load() != 1 {
 				t.Errorf("%s: after the end %v, %d connections were opened", name, err, d.opened.Load())
 			}
 		}
@@ -338,7 +338,7 @@ func TestCutBody(t *testing.T) {
 	}))
 	defer server.Close()
 	x, d := transport(t, roundtrip.Config{})
-	res, err := x.RoundTrip(ask(t, t.Context(), server.URL, ""))
+	res, err := x.RoundTrip(ask(t.Context(), t, server.URL, ""))
 	if err == nil {
 		_, err = io.ReadAll(res.Body)
 		res.Body.Close()
@@ -348,7 +348,7 @@ func TestCutBody(t *testing.T) {
 	}
 	long := httptest.NewServer(http.HandlerFunc(echo))
 	defer long.Close()
-	res, err = x.RoundTrip(ask(t, t.Context(), long.URL+"?chunks", ""))
+	res, err = x.RoundTrip(ask(t.Context(), t, long.URL+"?chunks", ""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -369,7 +369,7 @@ func TestTLS(t *testing.T) {
 	pool.AddCert(server.Certificate())
 	x, d := transport(t, roundtrip.Config{TLS: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}})
 	for range 3 {
-		if got := answered(t, x, ask(t, t.Context(), server.URL, "hello")); got != "200 POST / false  hello" {
+		if got := answered(t, x, ask(t.Context(), t, server.URL, "hello")); got != "200 POST / false  hello" {
 			t.Errorf("got %q", got)
 		}
 	}
@@ -377,7 +377,7 @@ func TestTLS(t *testing.T) {
 		t.Errorf("%d connections were opened", d.opened.Load())
 	}
 	stranger, d := transport(t, roundtrip.Config{})
-	if _, err := stranger.RoundTrip(ask(t, t.Context(), server.URL, "hello")); err == nil || d.open.Load() != 0 {
+	if _, err := stranger.RoundTrip(ask(t.Context(), t, server.URL, "hello")); err == nil || d.open.Load() != 0 {
 		t.Errorf("a server that nobody vouches for: %v, %d connections are open", err, d.open.Load())
 	}
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
@@ -386,28 +386,28 @@ func TestTLS(t *testing.T) {
 	}
 	defer silent.Close()
 	slow, d := transport(t, roundtrip.Config{TLSTimeout: 50 * time.Millisecond})
-	if _, err := slow.RoundTrip(ask(t, t.Context(), "https://"+silent.Addr().String(), "")); !errors.Is(err, context.DeadlineExceeded) || d.open.Load() != 0 {
+	if _, err := slow.RoundTrip(ask(t.Context(), t, "https://"+silent.Addr().String(), "")); !errors.Is(err, context.DeadlineExceeded) || d.open.Load() != 0 {
 		t.Errorf("a server that does not shake hands: %v, %d connections are open", err, d.open.Load())
 	}
 }
 
 // TestIdle: no more connections are kept than may be, and none for too long.
 func TestIdle(t *testing.T) {
-	here, go_ := make(chan struct{}), make(chan struct{})
+	here, done := make(chan struct{}), make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		here <- struct{}{}
-		<-go_
+		<-done
 	}))
 	defer server.Close()
 	x, d := transport(t, roundtrip.Config{Idle: 3, IdleTimeout: 200 * time.Millisecond})
 	var all sync.WaitGroup
 	for range 5 {
-		all.Go(func() { answered(t, x, ask(t, t.Context(), server.URL, "")) })
+		all.Go(func() { answered(t, x, ask(t.Context(), t, server.URL, "")) })
 	}
 	for range 5 {
 		<-here
 	}
-	close(go_)
+	close(done)
 	all.Wait()
 	if n := d.open.Load(); n != 3 {
 		t.Errorf("%d connections are kept", n)
@@ -434,7 +434,7 @@ func TestManyAtOnce(t *testing.T) {
 				if i%7 == 0 {
 					go cancel()
 				}
-				res, err := x.RoundTrip(ask(t, ctx, server.URL, text))
+				res, err := x.RoundTrip(ask(ctx, t, server.URL, text))
 				var got bytes.Buffer
 				if err == nil {
 					_, err = got.ReadFrom(res.Body)
@@ -458,9 +458,9 @@ func TestClosed(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(echo))
 	defer server.Close()
 	x, d := transport(t, roundtrip.Config{})
-	answered(t, x, ask(t, t.Context(), server.URL, ""))
+	answered(t, x, ask(t.Context(), t, server.URL, ""))
 	x.Close()
-	answered(t, x, ask(t, t.Context(), server.URL, ""))
+	answered(t, x, ask(t.Context(), t, server.URL, ""))
 	if d.opened.Load() != 2 || d.open.Load() != 0 {
 		t.Errorf("%d connections were opened, %d are open", d.opened.Load(), d.open.Load())
 	}
@@ -475,7 +475,7 @@ func TestNobodyThere(t *testing.T) {
 	l.Close()
 	x, _ := transport(t, roundtrip.Config{})
 	var refused *net.OpError
-	if _, err := x.RoundTrip(ask(t, t.Context(), "http://"+l.Addr().String(), "hello")); !errors.As(err, &refused) {
+	if _, err := x.RoundTrip(ask(t.Context(), t, "http://"+l.Addr().String(), "hello")); !errors.As(err, &refused) {
 		t.Errorf("got %v", err)
 	}
 }
