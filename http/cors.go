@@ -14,7 +14,9 @@ const (
 	// anyOrigin in Config.CORSOrigins lets every page read.
 	anyOrigin = "*"
 	// corsHeaders are the request headers that a page may set beside those that every page may.
-	corsHeaders = "Authorization, Content-Type, If-None-Match, Last-Event-ID, X-Request-Id, " + headerSignature
+	corsHeaders = "Authorization, Content-Type, If-None-Match, Last-Event-ID, X-Request-Id, " + headerSignature + ", " + corsGraphQL
+	// corsGraphQL are those that GraphQL clients set of their own accord: how a page calls itself, and what makes a browser ask first.
+	corsGraphQL = "Apollo-Require-Preflight, Apollographql-Client-Name, Apollographql-Client-Version"
 	// corsExposed are the headers of an answer that a page may read beside those that every page may.
 	corsExposed = "X-Request-Id, Content-Disposition, Location, Retry-After, ETag, " + headerChallenge
 	// corsMaxAge is how long a browser may remember the answer to a preflight, in seconds.

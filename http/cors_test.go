@@ -155,7 +155,8 @@ func TestCORSPreflight(t *testing.T) {
 				if got["Allow-Methods"] != tt.methods {
 					t.Errorf("methods: got %q, want %q", got["Allow-Methods"], tt.methods)
 				}
-				if got["Allow-Headers"] != "Authorization, Content-Type, If-None-Match, Last-Event-ID, X-Request-Id, X-Signature-256" || got["Max-Age"] != "600" {
+				if got["Allow-Headers"] != "Authorization, Content-Type, If-None-Match, Last-Event-ID, X-Request-Id, X-Signature-256, "+
+					"Apollo-Require-Preflight, Apollographql-Client-Name, Apollographql-Client-Version" || got["Max-Age"] != "600" {
 					t.Errorf("got %v", got)
 				}
 				if (got["Allow-Origin"] == portal) != (tt.origin == portal) || got["Allow-Origin"] == "" {

@@ -120,6 +120,9 @@ func TestGraphQLBodiesThatHoldNoOperation(t *testing.T) {
 					t.Errorf("got %q, %q, asked of %q", p.Detail, p.Hint, last.catalogue)
 				}
 				want := map[int]string{400: "BAD_REQUEST: ", 415: "UNSUPPORTED_MEDIA_TYPE: "}[tt.status] + tt.detail
+				if name == "persisted query" { // which Apollo's clients then send whole
+					want = "PERSISTED_QUERY_NOT_SUPPORTED: PersistedQueryNotSupported"
+				}
 				if got := graphQLErrors(t, body); got != want {
 					t.Errorf("errors: got %s, want %s", got, want)
 				}
@@ -142,6 +145,7 @@ func TestGraphQLByGet(t *testing.T) {
 		"empty ones":         {`query=q&variables=&extensions=&operationName=`, core.GraphQLRequest{Query: "q"}, "", ""},
 		"extensions":         {`query=q&extensions=%7B%7D`, core.GraphQLRequest{Query: "q"}, "", ""},
 		"no query":           {"", core.GraphQLRequest{}, "query parameter query is missing", missing},
+		"persisted query":    {"extensions=%7B%22persistedQuery%22:%7B%22version%22:1,%22sha256Hash%22:%22ab%22%7D%7D", core.GraphQLRequest{}, "query parameter query is missing", missing},
 		"empty query":        {"query=", core.GraphQLRequest{}, "query parameter query is missing", missing},
 		"query twice":        {"query=q&query=r", core.GraphQLRequest{}, "query parameter query is given 2 times", ""},
 		"no UTF-8":           {"query=%FF", core.GraphQLRequest{}, "query parameter query is not UTF-8", ""},
@@ -158,6 +162,13 @@ func TestGraphQLByGet(t *testing.T) {
 			if tt.detail != "" {
 				if p := wantProblem(t, res, body, 400, "invalid", tt.detail); p.Hint != tt.hint || last.catalogue != "" {
 					t.Errorf("hint %q, asked of %q", p.Hint, last.catalogue)
+				}
+				want := "BAD_REQUEST: " + tt.detail
+				if name == "persisted query" {
+					want = "PERSISTED_QUERY_NOT_SUPPORTED: PersistedQueryNotSupported"
+				}
+				if got := graphQLErrors(t, body); got != want {
+					t.Errorf("errors: got %s, want %s", got, want)
 				}
 				return
 			}

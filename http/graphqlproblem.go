@@ -1,6 +1,7 @@
 package http
 
 import (
+	"errors"
 	nethttp "net/http"
 	"strings"
 )
@@ -19,14 +20,21 @@ type graphQLExtensions struct {
 	Code string `json:"code"`
 }
 
+// errPersisted is that of a request with the hash of a query in its place (Apollo's "automatic persisted queries").
+var errPersisted = errors.New("no query is kept by its hash")
+
 // onGraphQL adds what a GraphQL path has beside the others. The code is in the words of Apollo's server, by which clients tell
-// that they need another token.
-func (p problem) onGraphQL() problem {
+// that they need another token, or must send a query that they named by its hash.
+func (p problem) onGraphQL(err error) problem {
 	code := strings.ToUpper(strings.NewReplacer(" ", "_", "-", "_").Replace(p.Title))
-	if p.Status == nethttp.StatusUnauthorized {
+	message := p.Detail
+	switch {
+	case p.Status == nethttp.StatusUnauthorized:
 		code = "UNAUTHENTICATED"
+	case errors.Is(err, errPersisted):
+		code, message = "PERSISTED_QUERY_NOT_SUPPORTED", "PersistedQueryNotSupported"
 	}
-	p.graphQLFailure = &graphQLFailure{Errors: []graphQLError{{Message: p.Detail, Extensions: graphQLExtensions{Code: code}}}}
+	p.graphQLFailure = &graphQLFailure{Errors: []graphQLError{{Message: message, Extensions: graphQLExtensions{Code: code}}}}
 	return p
 }
 

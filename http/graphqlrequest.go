@@ -38,7 +38,11 @@ func (h *Handler) postedOperation(w nethttp.ResponseWriter, r *nethttp.Request) 
 		return core.GraphQLRequest{}, err
 	}
 	if operation.Query == "" {
-		return core.GraphQLRequest{}, &core.Error{Code: core.CodeInvalid, Message: "member query of the body is missing", Hint: hint}
+		missing := &core.Error{Code: core.CodeInvalid, Message: "member query of the body is missing", Hint: hint}
+		if isPersisted(members["extensions"]) {
+			missing.Err = errPersisted
+		}
+		return core.GraphQLRequest{}, missing
 	}
 	if operation.OperationName, err = members.text("operationName"); err != nil {
 		return core.GraphQLRequest{}, err
@@ -54,6 +58,14 @@ func (h *Handler) postedOperation(w nethttp.ResponseWriter, r *nethttp.Request) 
 	return operation, nil
 }
 
+// isPersisted tells whether a request names a query by its hash.
+func isPersisted(extensions json.RawMessage) bool {
+	var named struct {
+		PersistedQuery map[string]json.RawMessage `json:"persistedQuery"`
+	}
+	return len(extensions) > 0 && json.Unmarshal(extensions, &named) == nil && len(named.PersistedQuery) > 0
+}
+
 // askedOperation reads the operation of the query of a GET (GraphQL over HTTP, "GET").
 func (h *Handler) askedOperation(r *nethttp.Request) (core.GraphQLRequest, error) {
 	q, err := queryOf(r)
@@ -65,10 +77,14 @@ func (h *Handler) askedOperation(r *nethttp.Request) (core.GraphQLRequest, error
 		return core.GraphQLRequest{}, err
 	}
 	if operation.Query == "" {
-		return core.GraphQLRequest{}, &core.Error{
+		missing := &core.Error{
 			Code: core.CodeInvalid, Message: "query parameter query is missing",
 			Hint: "give the GraphQL document as query, or POST a JSON object that has it; see " + h.cfg.BasePath + pathDocs,
 		}
+		if given, err := q.text("extensions"); err == nil && isPersisted(json.RawMessage(given)) {
+			missing.Err = errPersisted
+		}
+		return core.GraphQLRequest{}, missing
 	}
 	if operation.OperationName, err = q.unicode("operationName"); err != nil {
 		return core.GraphQLRequest{}, err

@@ -138,7 +138,7 @@ func (h *Handler) fail(w nethttp.ResponseWriter, r *nethttp.Request, err error) 
 	case h.onMetadataSurface(r):
 		p = p.onMetadata(errorIDOf(err), requestURL(r), h.cfg.Now())
 	case h.onGraphQLSurface(r):
-		p = p.onGraphQL()
+		p = p.onGraphQL(err)
 	}
 	switch p.Status {
 	case nethttp.StatusServiceUnavailable:
