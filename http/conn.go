@@ -77,12 +77,14 @@ func (c *problemConn) hold() {
 	c.held = room
 }
 
-// release writes what was kept.
+// release writes what was kept. Where that fails a part may have been sent, so that nothing can follow: the connection is closed.
 func (c *problemConn) release() {
 	room := c.held
 	c.held = nil
 	if len(*room) > 0 {
-		_, _ = c.Conn.Write(*room) // what cannot be written has no reader any more
+		if _, err := c.Conn.Write(*room); err != nil {
+			_ = c.Close()
+		}
 	}
 	*room = (*room)[:0]
 	c.rooms.Put(room)

@@ -3,13 +3,16 @@ package http_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net"
 	nethttp "net/http"
+	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"tutti/http"
 	"tutti/internal/core"
@@ -72,6 +75,64 @@ func TestAnswersInOnePiece(t *testing.T) {
 		}
 		if n := l.n.Load(); size <= 16<<10 && n != 1 {
 			t.Errorf("an answer of %d bytes was sent in %d pieces", size, n)
+		}
+	}
+}
+
+// halves sends half of the first longer write, and says that it took too long.
+type halves struct {
+	net.Listener
+	n atomic.Int64
+}
+
+func (l *halves) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	return &halved{c, &l.n}, err
+}
+
+type halved struct {
+	net.Conn
+	n *atomic.Int64
+}
+
+func (c *halved) Write(b []byte) (int, error) {
+	if len(b) < 4096 || c.n.Add(1) > 1 {
+		return c.Conn.Write(b)
+	}
+	n, _ := c.Conn.Write(b[:len(b)/2])
+	return n, os.ErrDeadlineExceeded
+}
+
+// TestNothingFollowsHalfAnAnswer on its connection.
+func TestNothingFollowsHalfAnAnswer(t *testing.T) {
+	for _, size := range []int{9000, 40_000} {
+		p := working()
+		p.catalogues.put(participants())
+		p.searches = &searches{execute: func(context.Context, string, core.Principal, core.GraphQLRequest) (core.GraphQLResponse, error) {
+			return core.GraphQLResponse{Body: bytes.Repeat([]byte("x"), size)}, nil
+		}}
+		inner, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := http.NewServer(newHandler(t, p, http.Config{}), nil)
+		http.Serve(s, &halves{Listener: inner})
+		c, err := net.Dial("tcp", inner.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		const question = "POST /participants/graphql HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 15\r\n\r\n{\"query\":\"{a}\"}"
+		if _, err := io.WriteString(c, question+question); err != nil {
+			t.Fatal(err)
+		}
+		_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
+		got, err := io.ReadAll(c)
+		if errors.Is(err, os.ErrDeadlineExceeded) || bytes.Count(got, []byte("HTTP/1.1 ")) != 1 {
+			t.Errorf("of %d bytes came %d with %d heads: %v", size, len(got), bytes.Count(got, []byte("HTTP/1.1 ")), err)
+		}
+		_ = c.Close()
+		if err := s.Stop(context.Background()); err != nil {
+			t.Error(err)
 		}
 	}
 }

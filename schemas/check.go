@@ -37,6 +37,8 @@ type check struct {
 	err   error
 	path  []token
 	found *faults
+	// expressions are the regular expressions that were tried, with what is wrong with them: schemas repeat theirs.
+	expressions map[string]error
 	// quiet is above zero while only the answer matters, not what is at fault.
 	quiet int
 }
@@ -165,11 +167,20 @@ func (c *check) format(f *jsonschema.Format, text string) bool {
 	if !c.spend(len(text) / bytesPerStep) {
 		return false
 	}
-	began := time.Now()
-	err := f.Validate(text)
-	// A regular expression is compiled, and thrown away.
-	if f.Name == "regex" && !c.spendTime(time.Since(began)) {
-		return false
+	err, known := c.expressions[text]
+	if !known || f.Name != "regex" {
+		began := time.Now()
+		err = f.Validate(text)
+		// A regular expression is compiled, and thrown away.
+		if f.Name == "regex" {
+			if !c.spendTime(time.Since(began)) {
+				return false
+			}
+			if c.expressions == nil {
+				c.expressions = map[string]error{}
+			}
+			c.expressions[text] = err
+		}
 	}
 	switch {
 	case err == nil:

@@ -59,6 +59,10 @@ func TestMatchesAreBounded(t *testing.T) {
 	for i := range 20_000 {
 		fmt.Fprintf(&ids, `,"SAMPLE-%020d"`, i)
 	}
+	var expressions strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&expressions, `,"%s%d"`, strings.Repeat("a{999}", 19), i)
+	}
 	for _, c := range []struct {
 		name, schema, value string
 		tooMuch             bool
@@ -68,7 +72,8 @@ func TestMatchesAreBounded(t *testing.T) {
 		{"as a key", `{"patternProperties":{"(.*a){200}b":{}}}`, `{"` + strings.Repeat("a", 1<<20) + `":1}`, true},
 		{"a look-ahead and a long text", `{"pattern":"^(?!x)"}`, `"` + strings.Repeat("a", 256<<10+1) + `"`, true},
 		{"a look-ahead and a text", `{"pattern":"^(?!x)"}`, `"` + strings.Repeat("a", 256<<10) + `"`, false},
-		{"expressions as values", `{"items":{"format":"regex"}}`, texts(strings.Repeat("a{999}", 19), 5000), true},
+		{"expressions as values", `{"items":{"format":"regex"}}`, `[` + expressions.String()[1:] + `]`, true},
+		{"one expression as values", `{"items":{"format":"regex"}}`, texts(strings.Repeat("a{999}", 19), 5000), false},
 		{"a simple expression and a long text", `{"pattern":"^[a-z]+$"}`, `"` + strings.Repeat("a", 5<<20) + `"`, false},
 		{"a repeated class and a text", `{"pattern":"^\\p{L}{1,1000}$"}`, `"` + strings.Repeat("é", 1000) + `"`, false},
 		{"a large expression and many texts", `{"items":{"pattern":"^[A-Za-z0-9-]{1,255}$"}}`, `[` + ids.String()[1:] + `]`, false},

@@ -337,7 +337,7 @@ func TestEventsElsewhere(t *testing.T) {
 // process sees the job end there.
 func TestEventsOfOther(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, settings{pageSize: 20, queueURL: externalQueue(t), spoilt: true, shutdownTimeout: time.Second})
+	w := newWorld(t, settings{pageSize: 20, queueURL: externalQueue(t), spoilt: true, shutdownTimeout: 3 * time.Second})
 	w.start()
 	w.awaitPaused(false)
 	for i := range 3 {

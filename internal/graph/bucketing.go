@@ -116,7 +116,7 @@ func (a *aggregating) topHits(one *facet, most int, f *ast.Field, w *bucketWant)
 	})
 	if a.missing {
 		w.beside = a.x.batch.documents(index.SearchRequest{Filter: one.withoutValue(), Hits: &index.HitsRequest{
-			Sort: []index.Sort{a.x.view.Identity()}, Size: size, Source: source,
+			Sort: []index.Sort{a.x.identity}, Size: size, Source: source,
 		}})
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"tutti/internal/catalogue"
 	"tutti/internal/core"
 	"tutti/internal/graph/schema"
+	"tutti/internal/index"
 	"tutti/internal/search"
 )
 
@@ -152,7 +153,8 @@ func (s *Service) Execute(ctx context.Context, m *catalogue.Model, who core.Prin
 		return refusal(bad)
 	}
 	view := s.searches.View(m, who)
-	key := planKey{doc: doc, operation: r.OperationName, variables: string(r.Variables), identity: view.Identity().Field.Path}
+	identity := view.Identity()
+	key := planKey{doc: doc, operation: r.OperationName, variables: string(r.Variables), identity: identity.Field.Path}
 	var response core.GraphQLResponse
 	x := sv.plans.take(key)
 	if x != nil {
@@ -163,7 +165,7 @@ func (s *Service) Execute(ctx context.Context, m *catalogue.Model, who core.Prin
 			return refusal(faults...)
 		}
 		x = &execution{
-			service: s, served: sv, cfg: s.cfg, view: view, op: op, vars: vars,
+			service: s, served: sv, cfg: s.cfg, view: view, identity: identity, op: op, vars: vars,
 			collector: collector{types: sv.schema.AST, vars: vars}, shapes: &doc.shapes,
 		}
 		response = x.run(ctx)
@@ -185,17 +187,20 @@ func allowed(op *ast.OperationDefinition, readOnly bool) *fault {
 
 // execution is the work on one operation: everything that it asks is planned, asked of the index at once, and then written.
 type execution struct {
-	service   *Service
-	served    *served
-	cfg       Config
-	view      *search.View
+	service *Service
+	served  *served
+	cfg     Config
+	view    *search.View
+	// identity is the order that tells any two documents apart.
+	identity  index.Sort
 	op        *ast.OperationDefinition
 	vars      variables
 	collector collector
 	batch     batch
 	shapes    *shapeCache
-	// members are those of the answer, as planned.
+	// members are those of the answer, as planned, planned how many there are of all objects.
 	members []member
+	planned int
 	// single is set when there is something in the plan that is asked of others than the index.
 	single bool
 	// readings are what documents are read by.
@@ -242,7 +247,9 @@ func (x *execution) answer(ctx context.Context) core.GraphQLResponse {
 
 // collect gives the fields that a selection set asks of a type.
 func (x *execution) collect(typeName string, set ast.SelectionSet) []*ast.Field {
-	return x.collector.collect(typeName, set)
+	fields := x.collector.collect(typeName, set)
+	x.planned += len(fields)
+	return fields
 }
 
 // below gives the fields that are asked of what a field gives.

@@ -110,7 +110,7 @@ func (p *page) check(args arguments) *fault {
 
 // sort reads the order, and ends it so that no two documents are equal by it.
 func (x *execution) sort(args arguments) ([]index.Sort, *fault) {
-	identity := x.view.Identity()
+	identity := x.identity
 	var keys []index.Sort
 	for i, item := range args.list("sort") {
 		if item.Type == gjson.Null || x.orderless(item) {

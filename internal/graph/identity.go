@@ -15,7 +15,7 @@ func (x *execution) idHint(bad *fault, raw json.RawMessage) *fault {
 		return bad
 	}
 	bad.hint = "the id of a document is no field: filter by one that holds it"
-	path := x.view.Identity().Field.Path
+	path := x.identity.Field.Path
 	for name := range x.served.model.Names() {
 		if of, known := x.served.model.Path(name); known && of == path {
 			bad.hint = fmt.Sprintf("the id of a document is no field: filter by %s, which holds it", name)

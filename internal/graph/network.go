@@ -249,7 +249,7 @@ func (x *execution) local(ctx context.Context, r core.GraphQLRequest) core.Graph
 		return refusal(faults...)
 	}
 	local := &execution{
-		service: x.service, served: x.served, cfg: x.cfg, view: x.view, op: op, vars: vars, shapes: &shapeCache{},
+		service: x.service, served: x.served, cfg: x.cfg, view: x.view, op: op, vars: vars, shapes: &shapeCache{}, identity: x.identity,
 		collector: collector{types: x.served.schema.AST, vars: vars},
 	}
 	return local.run(ctx)

@@ -7,14 +7,19 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/index"
+	"tutti/internal/index/query"
 	"tutti/internal/search"
 )
 
-// Bounds of the plans that are kept of a catalogue. A plan takes some thirty times the room of the query and the variables.
+// Bounds of the plans that are kept of a catalogue, by what they are made of: members, questions, clauses. Each takes up to some
+// 600 bytes.
 const (
-	maxPlans      = 128
-	maxPlanBytes  = 128 << 10
-	maxPlanOfEach = 16 << 10
+	maxPlanWeight  = 2_000
+	maxPlansWeight = 20_000
+	// maxPlansOfOne is how many are kept of one operation, for those who ask it at once.
+	maxPlansOfOne = 16
+	// maxPlanVariables is how long the variables may be, in bytes.
+	maxPlanVariables = 16 << 10
 )
 
 // planKey is all that a plan depends on: what a portal shows first, it asks again and again.
@@ -25,21 +30,20 @@ type planKey struct {
 	identity string
 }
 
-func (k *planKey) bytes() int { return len(k.doc.text) + len(k.variables) }
-
 // planCache keeps executions that have ended, for others of the same operation with the same variables: they are planned already.
 // One at a time has an execution. The zero value is empty.
 type planCache struct {
 	mu sync.Mutex
 	// idle has those of a key in the order in which they ended, order all of them, the last first.
-	idle  map[planKey][]*list.Element
-	order list.List
-	bytes int
+	idle   map[planKey][]*list.Element
+	order  list.List
+	weight int
 }
 
 type keptPlan struct {
-	key planKey
-	x   *execution
+	key    planKey
+	x      *execution
+	weight int
 }
 
 // take gives an execution for nobody else; nil when there is none.
@@ -56,7 +60,7 @@ func (c *planCache) take(key planKey) *execution {
 // remove takes out what is nth of its key.
 func (c *planCache) remove(e *list.Element, nth int) *execution {
 	kept, _ := c.order.Remove(e).(keptPlan)
-	c.bytes -= kept.key.bytes()
+	c.weight -= kept.weight
 	of := c.idle[kept.key]
 	if len(of) == 1 {
 		delete(c.idle, kept.key)
@@ -70,19 +74,51 @@ func (c *planCache) remove(e *list.Element, nth int) *execution {
 
 // put keeps an execution, which its caller does not use any more.
 func (c *planCache) put(key planKey, x *execution) {
-	if key.bytes() > maxPlanOfEach {
+	weight := x.weight()
+	if weight > maxPlanWeight || len(key.variables) > maxPlanVariables {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if len(c.idle[key]) >= maxPlansOfOne {
+		return
+	}
 	if c.idle == nil {
 		c.idle = map[planKey][]*list.Element{}
 	}
-	c.idle[key] = append(c.idle[key], c.order.PushFront(keptPlan{key, x}))
-	c.bytes += key.bytes()
-	for c.bytes > maxPlanBytes || c.order.Len() > maxPlans {
+	c.idle[key] = append(c.idle[key], c.order.PushFront(keptPlan{key, x, weight}))
+	for c.weight += weight; c.weight > maxPlansWeight; {
 		c.remove(c.order.Back(), 0) // the last of all is the first of its key
 	}
+}
+
+// weight is how much there is to a plan.
+func (x *execution) weight() int {
+	n := 1 + x.planned
+	for _, req := range x.batch.reqs {
+		n += 8 + clauses(req.Filter)
+		for _, f := range req.Facets {
+			n += 4 + clauses(f.Elements) + len(f.Ranges)
+			if f.Buckets != nil {
+				for _, filter := range f.Buckets.Filters {
+					n += clauses(filter)
+				}
+			}
+		}
+	}
+	return n
+}
+
+// clauses counts the nodes of a filter, and its values.
+func clauses(n *query.Node) int {
+	if n == nil {
+		return 0
+	}
+	count := 1 + len(n.Terms)
+	for _, child := range n.Children {
+		count += clauses(child)
+	}
+	return count
 }
 
 // keeps tells whether the plan can be used again: all that it asks is asked of the index, by what stands in the key, and nothing was

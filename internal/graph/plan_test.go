@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"runtime"
+	"strings"
 	"sync"
 	"testing"
 
@@ -86,6 +88,8 @@ func TestPlansAreOnesOwn(t *testing.T) {
 	all.Wait()
 }
 
+const twoQueries = `query A{analysis{hits{edges{node{id}}}}} query B{analysis{aggregations{studyId{bucket_count}}}}`
+
 // TestPlansAreUsedAgain where all that they depend on is the same, and only there.
 func TestPlansAreUsedAgain(t *testing.T) {
 	identity := "analysisId"
@@ -120,6 +124,11 @@ func TestPlansAreUsedAgain(t *testing.T) {
 	if last := reqs[0].Hits.Sort; filter(reqs) == first || last[len(last)-1].Field.Path != "studyId" {
 		t.Errorf("in another order it is %+v", reqs[0].Hits.Sort)
 	}
+	w.service.Execute(t.Context(), w.model, core.Principal{}, core.GraphQLRequest{Query: twoQueries, OperationName: "A"})
+	w.service.Execute(t.Context(), w.model, core.Principal{}, core.GraphQLRequest{Query: twoQueries, OperationName: "B"})
+	if reqs := w.engine.reqs; reqs[0].Hits != nil {
+		t.Errorf("the other operation of a document asks %+v", reqs)
+	}
 	long := `{"f":{"op":"in","content":{"fieldName":"studyId","value":["` + fmt.Sprintf("%017000d", 1) + `"]}}}`
 	if kept := filter(execute(3, long)); filter(execute(3, long)) == kept {
 		t.Error("a long plan was kept")
@@ -153,10 +162,24 @@ func TestPlansOfOneMoment(t *testing.T) {
 			t.Errorf("the %d. time the set is %+v", n, got)
 		}
 	}
-	for _, owner := range []string{"key:1", "key:2"} {
-		got := w.service.Execute(t.Context(), w.model, core.Principal{ID: owner}, ask(`{sets{hits{total}} analysis{hits{total}}}`))
-		if s.owner != owner || got.Refused {
-			t.Errorf("the sets of %s were given to %s: %s", s.owner, owner, got.Body)
+	for _, query := range []string{`{sets{hits{total}} analysis{hits{total}}}`, `{sets{hits{total}}}`} {
+		for _, owner := range []string{"key:1", "key:2", "key:1"} {
+			s.owner = ""
+			ctx, end := context.WithCancel(t.Context())
+			got := w.service.Execute(ctx, w.model, core.Principal{ID: owner}, ask(query))
+			end()
+			if s.owner != owner || got.Refused {
+				t.Errorf("%s was asked the sets of %q: %s", owner, s.owner, got.Body)
+			}
+		}
+	}
+	for n := 1; n <= 2; n++ {
+		s.saved = graph.SetRequest{}
+		ctx, end := context.WithCancel(t.Context())
+		got := w.service.Execute(ctx, w.model, core.Principal{ID: "me"}, ask(`mutation{saveSet(type:analysis,sqon:{},path:"studyId",userId:"u"){setId}}`))
+		end()
+		if s.saved.Path == "" || got.Refused {
+			t.Errorf("the %d. time nothing was saved: %s", n, got.Body)
 		}
 	}
 }
@@ -179,5 +202,86 @@ func TestPlansSeeWhatTheirCallerMay(t *testing.T) {
 		if req.Filter == nil || req.Filter.Op != query.Nothing {
 			t.Errorf("nobody was asked %+v", req.Filter)
 		}
+	}
+}
+
+// TestPlansForgetTheirAnswers: what one run read, noted and was given is not there in the next, however often a plan is used.
+func TestPlansForgetTheirAnswers(t *testing.T) {
+	w := newWorld(t)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	text := strings.Repeat("x", 300<<10)
+	var hits []index.Hit
+	for i := range 100 {
+		hits = append(hits, index.Hit{ID: fmt.Sprint(i), Source: fmt.Appendf(nil, `{"studyId":%q}`, text)})
+	}
+	w.engine.answer, w.engine.reads = gives(100, hits...), true
+	kept := 0
+	w.engine.taken = func(int) { kept++ }
+	const query = `{analysis{hits(first:100){edges{node{studyId}}}}}`
+	for n := 1; n <= 4; n++ { // 30 MB each
+		got := w.ask(ask(query))
+		if kept != n*len(hits) || len(got.Body) < 30_000_000 {
+			t.Errorf("the %d. time %d documents were read, and the answer has %d bytes", n, kept-(n-1)*len(hits), len(got.Body))
+		}
+		got.Release()
+	}
+	w.engine.answer = func(_ context.Context, reqs []index.SearchRequest) ([]index.SearchResult, error) {
+		results := empty(reqs)
+		results[0].Hits = []index.Hit{{ID: "1", Source: fmt.Appendf(nil, `{"studyId":%q}`, strings.Repeat("y", 32<<20))}}
+		return results, nil
+	}
+	w.engine.reads = false
+	w.ask(ask(query))
+	w.engine.answer, w.engine.reqs = nil, nil
+	runtime.GC()
+	runtime.GC() // and what the pools had
+	runtime.ReadMemStats(&after)
+	runtime.KeepAlive(w)
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 16<<20 {
+		t.Errorf("%d MB are kept of an answer", grown>>20)
+	}
+}
+
+// TestPlansAreBounded by what they are made of: a filter that stands in each of many facets is many times as large.
+func TestPlansAreBounded(t *testing.T) {
+	fields := make([]string, 150)
+	mapping := `{"properties":{`
+	for i := range fields {
+		fields[i] = fmt.Sprintf("f%d", i)
+		mapping += fmt.Sprintf(`%q:{"type":"keyword"},`, fields[i])
+	}
+	w := newWorld(t)
+	d := plain()
+	d.Extended = nil
+	w.over(d, strings.TrimSuffix(mapping, ",")+"}}")
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	small := core.GraphQLRequest{Query: `{analysis{hits(filters:{op:"in",content:{fieldName:"f1",value:["a"]}}){total}}}`}
+	w.ask(small)
+	first := w.engine.reqs[0].Filter
+	for n := range 20 {
+		clauses := ""
+		for _, f := range fields {
+			clauses += fmt.Sprintf(`,{"op":"in","content":{"fieldName":%q,"value":["v%d"]}}`, f, n)
+		}
+		query := `query($f:JSON){analysis{aggregations(filters:$f){` + strings.Join(fields, "{bucket_count}") + `{bucket_count}}}}`
+		got := w.ask(core.GraphQLRequest{Query: query, Variables: json.RawMessage(`{"f":{"op":"and","content":[` + clauses[1:] + `]}}`)})
+		if got.Refused {
+			t.Fatalf("%s", got.Body)
+		}
+	}
+	if w.ask(small); w.engine.reqs[0].Filter != first {
+		t.Error("a plan had to make room for larger ones")
+	}
+	w.engine.reqs = nil
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	runtime.KeepAlive(w)
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 8<<20 {
+		t.Errorf("%d MB are kept", grown>>20)
 	}
 }

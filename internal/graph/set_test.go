@@ -30,12 +30,18 @@ func (s *sets) set() graph.Set {
 	return graph.Set{ID: "s1", CreatedAt: time.Date(2026, 1, 2, 3, 4, 5, 6e6, time.UTC), IDs: []string{"a"}, Path: "studyId", Size: 1, Type: "analysis"}
 }
 
-func (s *sets) Save(_ context.Context, view *search.View, r graph.SetRequest) (graph.Set, error) {
+func (s *sets) Save(ctx context.Context, view *search.View, r graph.SetRequest) (graph.Set, error) {
+	if err := ctx.Err(); err != nil {
+		return graph.Set{}, err
+	}
 	s.saved, s.owner = r, view.Who().ID
 	return s.set(), s.err
 }
 
-func (s *sets) Find(_ context.Context, owner string, q graph.SetQuery) ([]graph.Set, int, error) {
+func (s *sets) Find(ctx context.Context, owner string, q graph.SetQuery) ([]graph.Set, int, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, 0, err
+	}
 	s.found, s.owner = q, owner
 	return []graph.Set{s.set()}, 3, s.err
 }

@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -161,16 +162,17 @@ func addressOf(req *http.Request) string {
 
 // dial opens a connection for a request.
 func (t *Transport) dial(ctx context.Context, req *http.Request) (*conn, error) {
-	raw, err := t.cfg.Dial(ctx, "tcp", addressOf(req))
+	opened, err := t.cfg.Dial(ctx, "tcp", addressOf(req))
 	if err != nil {
 		return nil, err
 	}
+	raw := opened
 	if req.URL.Scheme == "https" {
 		if raw, err = t.handshake(ctx, raw, req.URL.Hostname()); err != nil {
 			return nil, err
 		}
 	}
-	c := &conn{Conn: raw, transport: t, key: keyOf(req)}
+	c := &conn{Conn: raw, transport: t, key: keyOf(req), socket: socketOf(opened)}
 	c.from = bufio.NewReaderSize(&c.limited, bufferSize)
 	c.limited.conn = raw
 	return c, nil
@@ -191,8 +193,20 @@ func (t *Transport) handshake(ctx context.Context, raw net.Conn, host string) (n
 	return secure, nil
 }
 
-// take gives a connection that is idle, nil for none.
+// take gives a connection that is idle, nil for none. Those that the server has closed, or on which it has said what nobody asked
+// for, are none.
 func (t *Transport) take(key string) *conn {
+	for {
+		c := t.last(key)
+		if c == nil || c.quiet() {
+			return c
+		}
+		_ = c.Close()
+	}
+}
+
+// last gives the connection that was used last of those that are idle.
+func (t *Transport) last(key string) *conn {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	kept := t.idle[key]
@@ -225,15 +239,17 @@ func (t *Transport) put(c *conn) {
 
 // sweep closes the connections that nobody has used for too long.
 func (t *Transport) sweep() {
+	var ended []*conn
+	defer func() { closeAll(ended) }() // which may take a while
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	next := time.Duration(-1)
 	for key, kept := range t.idle {
 		old := 0 // the last used is the last
 		for old < len(kept) && time.Since(kept[old].since) >= t.cfg.IdleTimeout {
-			_ = kept[old].Close()
 			old++
 		}
+		ended = append(ended, kept[:old]...)
 		if kept = append([]*conn(nil), kept[old:]...); len(kept) == 0 {
 			delete(t.idle, key)
 			continue
@@ -251,16 +267,22 @@ func (t *Transport) sweep() {
 // Close closes the connections that are idle, and each other one when its answer was read. Requests after it are answered on
 // connections that are not kept.
 func (t *Transport) Close() {
+	var ended []*conn
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.closed = true
 	for key, kept := range t.idle {
-		for _, c := range kept {
-			_ = c.Close()
-		}
+		ended = append(ended, kept...)
 		delete(t.idle, key)
 	}
+	t.mu.Unlock()
+	closeAll(ended)
 	t.cfg.Otherwise.CloseIdleConnections()
+}
+
+func closeAll(conns []*conn) {
+	for _, c := range conns {
+		_ = c.Close()
+	}
 }
 
 // conn is a connection to a server. One request is on it at a time.
@@ -268,14 +290,32 @@ type conn struct {
 	net.Conn
 	transport *Transport
 	key       string
-	limited   limited
-	from      *bufio.Reader
+	// socket is what it is to the system; nil where that is not known.
+	socket  syscall.RawConn
+	limited limited
+	from    *bufio.Reader
 	// to takes a request, so that its head and its body are sent together.
 	to bytes.Buffer
 	// gone is set when the server had closed the connection before it answered any of the request.
 	gone  bool
 	since time.Time
 }
+
+// socketOf gives what a connection is to the system, nil where that is not to be had.
+func socketOf(c net.Conn) syscall.RawConn {
+	known, is := c.(syscall.Conn)
+	if !is {
+		return nil
+	}
+	socket, err := known.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	return socket
+}
+
+// quiet tells whether nothing has come from the server since the last answer, and no end either.
+func (c *conn) quiet() bool { return c.socket == nil || silent(c.socket) }
 
 // errHead is what an answer with too long a head is.
 var errHead = errors.New("the head of the answer is too long")
@@ -339,7 +379,7 @@ func (c *conn) ask(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	res, err := http.ReadResponse(c.from, req)
-	for err == nil && res.StatusCode/100 == 1 { // what comes before an answer
+	for err == nil && res.StatusCode/100 == 1 && res.StatusCode != http.StatusSwitchingProtocols { // what comes before an answer
 		res, err = http.ReadResponse(c.from, req)
 	}
 	c.limited.left = -1
@@ -360,7 +400,7 @@ func cause(ctx context.Context, err error) error {
 // errClosed is what is read of a body that was closed.
 var errClosed = errors.New("the body was closed")
 
-// body is the body of an answer.
+// body is the body of an answer. One goroutine reads and closes it.
 type body struct {
 	io.ReadCloser
 	conn *conn

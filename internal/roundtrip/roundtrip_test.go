@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -45,6 +46,8 @@ type counted struct {
 	once sync.Once
 	d    *dialer
 }
+
+func (c *counted) SyscallConn() (syscall.RawConn, error) { return c.Conn.(syscall.Conn).SyscallConn() }
 
 func (c *counted) Write(p []byte) (int, error) {
 	c.d.writes.Add(1)
@@ -225,8 +228,9 @@ func TestClosedByTheServer(t *testing.T) {
 	}
 }
 
-// raw answers every connection with a text, after a request was read, and says nothing more.
-func raw(t *testing.T, text string) (address string, asked *atomic.Int64) {
+// raw answers every request with a text, the nth with the nth of several and all further ones with the last; with "" it says
+// nothing more.
+func raw(t *testing.T, texts ...string) (address string, asked *atomic.Int64) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -249,7 +253,7 @@ func raw(t *testing.T, text string) (address string, asked *atomic.Int64) {
 						return
 					}
 					_, _ = io.Copy(io.Discard, req.Body)
-					asked.Add(1)
+					text := texts[min(int(asked.Add(1)), len(texts))-1]
 					if text == "" {
 						return
 					}
@@ -478,4 +482,146 @@ func TestNobodyThere(t *testing.T) {
 	if _, err := x.RoundTrip(ask(t.Context(), t, "http://"+l.Addr().String(), "hello")); !errors.As(err, &refused) {
 		t.Errorf("got %v", err)
 	}
+}
+
+const short = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+// TestBadAnswersAgain: what is wrong on a connection that was kept is not asked a second time; only what was never answered is.
+func TestBadAnswersAgain(t *testing.T) {
+	address, asked := raw(t, short, "hello?\r\n\r\n")
+	x, _ := transport(t, roundtrip.Config{})
+	answered(t, x, ask(t.Context(), t, address, "a"))
+	if res, err := x.RoundTrip(ask(t.Context(), t, address, "b")); err == nil || asked.Load() != 2 {
+		t.Errorf("%v, asked %d times", res, asked.Load())
+	}
+	address, asked = raw(t, short, "", short)
+	x, d := transport(t, roundtrip.Config{})
+	if answered(t, x, ask(t.Context(), t, address, "a")); d.open.Load() != 1 {
+		t.Fatal("no connection was kept")
+	}
+	if got := answered(t, x, ask(t.Context(), t, address, "b")); got != "200 ok" || asked.Load() != 3 {
+		t.Errorf("%s, asked %d times", got, asked.Load())
+	}
+	address, asked = raw(t, short, "HTTP/1.1")
+	x, _ = transport(t, roundtrip.Config{})
+	answered(t, x, ask(t.Context(), t, address, "a"))
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if res, err := x.RoundTrip(ask(ctx, t, address, "b")); !errors.Is(err, context.DeadlineExceeded) || asked.Load() != 2 {
+		t.Errorf("given up: %v, %v, asked %d times", res, err, asked.Load())
+	}
+}
+
+// TestLateAnswers: what a server says when nobody asked is no answer to the next request.
+func TestLateAnswers(t *testing.T) {
+	for _, late := range []string{short, "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", "?"} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		served, say, said := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(served)
+			for n := range 2 {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				defer c.Close()
+				if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {
+					return
+				}
+				fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n%d", n)
+				if n == 0 {
+					<-say
+					_, _ = io.WriteString(c, late)
+					close(said)
+				}
+			}
+		}()
+		x, d := transport(t, roundtrip.Config{})
+		address := "http://" + l.Addr().String()
+		if got := answered(t, x, ask(t.Context(), t, address, "")); got != "200 0" || d.open.Load() != 1 {
+			t.Errorf("%q, and %d connections are kept", got, d.open.Load())
+		}
+		close(say)
+		<-said
+		if got := answered(t, x, ask(t.Context(), t, address, "")); got != "200 1" || d.opened.Load() != 2 {
+			t.Errorf("after %q was said unasked, the answer is %q, on %d connections", late, got, d.opened.Load())
+		}
+		<-served
+		l.Close()
+	}
+}
+
+// TestSwitched: what ends the talk is an answer.
+func TestSwitched(t *testing.T) {
+	address, _ := raw(t, "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 101 Switching Protocols\r\n\r\n")
+	x, _ := transport(t, roundtrip.Config{})
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	res, err := x.RoundTrip(ask(ctx, t, address, ""))
+	if err != nil || res.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatalf("%v, %v", res, err)
+	}
+	res.Body.Close()
+}
+
+// TestServersApart: a connection to a server is for that one alone, also where only the port or the scheme is another.
+func TestServersApart(t *testing.T) {
+	first, _ := raw(t, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n1")
+	second, _ := raw(t, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n2")
+	x, d := transport(t, roundtrip.Config{})
+	for range 3 {
+		for address, want := range map[string]string{first: "200 1", second: "200 2"} {
+			if got := answered(t, x, ask(t.Context(), t, address, "")); got != want {
+				t.Errorf("%s gave %q", address, got)
+			}
+		}
+	}
+	secure := strings.Replace(first, "http", "https", 1)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if res, err := x.RoundTrip(ask(ctx, t, secure, "")); err == nil {
+		t.Errorf("a server without TLS gave %s", res.Status)
+	}
+	if d.opened.Load() != 3 {
+		t.Errorf("%d connections were opened", d.opened.Load())
+	}
+}
+
+// TestBodiesAreClosed, whatever becomes of the request.
+func TestBodiesAreClosed(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(echo))
+	x, _ := transport(t, roundtrip.Config{})
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, ctx := range map[string]context.Context{"sent": t.Context(), "given up": ended} {
+		closed := false
+		req := ask(ctx, t, server.URL, "hello")
+		req.Body = &noted{req.Body, &closed}
+		if res, err := x.RoundTrip(req); err == nil {
+			res.Body.Close()
+		}
+		if !closed {
+			t.Errorf("%s: the body is open", name)
+		}
+	}
+	server.Close()
+	closed := false
+	req := ask(t.Context(), t, server.URL, "hello")
+	req.Body = &noted{req.Body, &closed}
+	if _, err := x.RoundTrip(req); err == nil || !closed {
+		t.Errorf("to nobody: %v, the body is closed: %t", err, closed)
+	}
+}
+
+type noted struct {
+	io.ReadCloser
+	closed *bool
+}
+
+func (n *noted) Close() error {
+	*n.closed = true
+	return n.ReadCloser.Close()
 }

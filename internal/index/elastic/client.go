@@ -25,7 +25,7 @@ const (
 	// maxReplyBytes bounds an answer: the cluster itself takes and gives no more than 100 MB by default.
 	maxReplyBytes = 512 << 20
 	dialTimeout   = 5 * time.Second
-	// idlePerNode is how many idle connections to a node are kept: bulk flights and a few reads.
+	// idlePerNode is how many idle connections to a node are kept for reads, and as many for all else: bulk flights.
 	idlePerNode = 16
 	idleTimeout = time.Minute
 )

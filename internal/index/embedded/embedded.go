@@ -261,7 +261,7 @@ func (x *Index) Refresh(ctx context.Context, name string) error {
 	if err != nil {
 		return core.WrapError(core.CodeUnavailable, "reading the embedded index", err)
 	}
-	for !a.shelf.loading() && a.shelf.current().row < row {
+	for a.shelf.behind(row) {
 		if err := ctx.Err(); err != nil {
 			return core.WrapError(core.CodeUnavailable, "waiting for the index was given up", err)
 		}

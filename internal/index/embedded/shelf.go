@@ -146,6 +146,12 @@ func (s *shelf) current() *snapshot {
 	return nil
 }
 
+// behind tells whether the transaction that gave row is in the file and not shown yet, because its outcome is not known.
+func (s *shelf) behind(row uint64) bool {
+	now := s.shown.Load()
+	return now != nil && now.next != nil && now.current.row < row
+}
+
 // at gives the documents as they were when row was the last number, nil when that has passed or is not shown yet.
 func (s *shelf) at(row uint64) *snapshot {
 	now := s.shown.Load()

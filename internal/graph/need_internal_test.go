@@ -1,0 +1,43 @@
+package graph
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"tutti/internal/catalogue"
+	"tutti/internal/catalogue/definition"
+)
+
+type fourFields struct{}
+
+func (fourFields) Mapping(context.Context, string) (json.RawMessage, error) {
+	return json.RawMessage(`{"properties":{"a":{"type":"keyword"},"b":{"type":"keyword"},"c":{"type":"keyword"},"d":{"type":"keyword"}}}`), nil
+}
+
+// TestJoinedNeeds: what several selections need is asked for once, and a selection that is kept stays as it is.
+func TestJoinedNeeds(t *testing.T) {
+	m, problem := catalogue.Look(t.Context(), definition.Definition{ID: "c", DocumentType: "d", Index: "i"}, fourFields{})
+	if problem != nil {
+		t.Fatal(problem)
+	}
+	kept := &need{model: m, names: make([]string, 0, 8), paths: make([]string, 0, 8)}
+	kept.names, kept.paths = append(kept.names, "a", "b"), append(kept.paths, "a", "b")
+	other := &need{model: m, names: []string{"b", "c"}, paths: []string{"b", "c"}}
+	first, second := &need{model: m}, &need{model: m}
+	first.join(kept)
+	second.join(kept)
+	first.join(other)
+	second.add("d")
+	first.add("a")
+	if want := []string{"a", "b", "c"}; !slices.Equal(first.names, want) || !slices.Equal(first.paths, want) {
+		t.Errorf("needed are %v at %v", first.names, first.paths)
+	}
+	if want := []string{"a", "b", "d"}; !slices.Equal(second.names, want) || !slices.Equal(second.paths, want) {
+		t.Errorf("needed are %v at %v beside another", second.names, second.paths)
+	}
+	if want := []string{"a", "b"}; !slices.Equal(kept.names, want) || !slices.Equal(kept.paths, want) {
+		t.Errorf("what is kept became %v", kept.names)
+	}
+}
