@@ -201,6 +201,8 @@ type execution struct {
 	// members are those of the answer, as planned, planned how many there are of all objects.
 	members []member
 	planned int
+	// weight is how much there is to the plan, once it has been kept.
+	weight int
 	// single is set when there is something in the plan that is asked of others than the index.
 	single bool
 	// readings are what documents are read by.

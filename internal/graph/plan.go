@@ -74,7 +74,10 @@ func (c *planCache) remove(e *list.Element, nth int) *execution {
 
 // put keeps an execution, which its caller does not use any more.
 func (c *planCache) put(key planKey, x *execution) {
-	weight := x.weight()
+	if x.weight == 0 {
+		x.weight = x.weigh()
+	}
+	weight := x.weight
 	if weight > maxPlanWeight || len(key.variables) > maxPlanVariables {
 		return
 	}
@@ -92,8 +95,8 @@ func (c *planCache) put(key planKey, x *execution) {
 	}
 }
 
-// weight is how much there is to a plan.
-func (x *execution) weight() int {
+// weigh tells how much there is to a plan.
+func (x *execution) weigh() int {
 	n := 1 + x.planned
 	for _, req := range x.batch.reqs {
 		n += 8 + clauses(req.Filter)

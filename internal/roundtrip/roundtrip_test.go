@@ -194,6 +194,8 @@ func TestOtherwise(t *testing.T) {
 		"chunked":              func(req *http.Request) { req.TransferEncoding = []string{"chunked"} },
 		"the last":             func(req *http.Request) { req.Close = true },
 		"expecting":            func(req *http.Request) { req.Header.Set("Expect", "100-continue") },
+		"upgrading":            func(req *http.Request) { req.Header.Set("Upgrade", "websocket") },
+		"with a trailer":       func(req *http.Request) { req.Trailer = http.Header{"X-Sum": nil} },
 		"behind a proxy":       func(*http.Request) { proxied = true },
 	} {
 		proxied = false
