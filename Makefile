@@ -50,25 +50,26 @@ schemathesis: ## generated requests against the OpenAPI document (needs Python)
 # A number of inputs, not a time: when a -fuzztime of seconds is over, Go's coordinator can report its own deadline as the failure of a
 # target that found nothing (golang/go#75804, until Go 1.27).
 FUZZ ?= 1
-fuzz: ## each parser of what comes from outside, some 30 s long (FUZZ=10: ten times that)
-	go test -run '^$$' -fuzz '^FuzzParseEvent$$' -fuzztime $$((200000*$(FUZZ)))x ./ingest
-	go test -run '^$$' -fuzz '^FuzzAnswer$$' -fuzztime $$((50000*$(FUZZ)))x ./internal/index/elastic
-	go test -run '^$$' -fuzz '^FuzzSearchAnswer$$' -fuzztime $$((50000*$(FUZZ)))x ./internal/index/elastic
-	go test -run '^$$' -fuzz '^FuzzRead$$' -fuzztime $$((20000*$(FUZZ)))x ./internal/index/embedded/segment
-	go test -run '^$$' -fuzz '^FuzzAfter$$' -fuzztime $$((50000*$(FUZZ)))x ./internal/index/embedded/evaluate
-	go test -run '^$$' -fuzz '^FuzzWalk$$' -fuzztime $$((200000*$(FUZZ)))x ./internal/index/mapping
-	go test -run '^$$' -fuzz '^FuzzExecute$$' -fuzztime $$((40000*$(FUZZ)))x ./internal/graph
-	go test -run '^$$' -fuzz '^FuzzParams$$' -fuzztime $$((50000*$(FUZZ)))x ./internal/download
-	go test -run '^$$' -fuzz '^FuzzRows$$' -fuzztime $$((150000*$(FUZZ)))x ./internal/download/extract
-	go test -run '^$$' -fuzz '^FuzzValue$$' -fuzztime $$((200000*$(FUZZ)))x ./internal/rawjson
-	go test -run '^$$' -fuzz '^FuzzScannerPage$$' -fuzztime $$((500000*$(FUZZ)))x ./internal/upstream
-	go test -run '^$$' -fuzz '^FuzzValidate$$' -fuzztime $$((13000*$(FUZZ)))x -fuzzminimizetime 5x ./schemas
-	go test -run '^$$' -fuzz '^FuzzJSONPath$$' -fuzztime $$((350000*$(FUZZ)))x ./schemas
-	go test -run '^$$' -fuzz '^FuzzMerge$$' -fuzztime $$((60000*$(FUZZ)))x ./internal/metadata
-	go test -run '^$$' -fuzz '^FuzzParse$$' -fuzztime $$((200000*$(FUZZ)))x ./internal/sqon
-	go test -run '^$$' -fuzz '^FuzzAuthenticate$$' -fuzztime $$((180000*$(FUZZ)))x ./internal/auth
+fuzz: ## each parser of untrusted input, some seconds each (FUZZ=5: five times as many inputs, as `make chaos` runs it)
+	go test -run '^$$' -fuzz '^FuzzParseEvent$$' -fuzztime $$((40000*$(FUZZ)))x ./ingest
+	go test -run '^$$' -fuzz '^FuzzAnswer$$' -fuzztime $$((10000*$(FUZZ)))x ./internal/index/elastic
+	go test -run '^$$' -fuzz '^FuzzSearchAnswer$$' -fuzztime $$((10000*$(FUZZ)))x ./internal/index/elastic
+	go test -run '^$$' -fuzz '^FuzzRead$$' -fuzztime $$((4000*$(FUZZ)))x ./internal/index/embedded/segment
+	go test -run '^$$' -fuzz '^FuzzAfter$$' -fuzztime $$((10000*$(FUZZ)))x ./internal/index/embedded/evaluate
+	go test -run '^$$' -fuzz '^FuzzWalk$$' -fuzztime $$((40000*$(FUZZ)))x ./internal/index/mapping
+	go test -run '^$$' -fuzz '^FuzzExecute$$' -fuzztime $$((8000*$(FUZZ)))x ./internal/graph
+	go test -run '^$$' -fuzz '^FuzzParams$$' -fuzztime $$((10000*$(FUZZ)))x ./internal/download
+	go test -run '^$$' -fuzz '^FuzzRows$$' -fuzztime $$((30000*$(FUZZ)))x ./internal/download/extract
+	go test -run '^$$' -fuzz '^FuzzValue$$' -fuzztime $$((40000*$(FUZZ)))x ./internal/rawjson
+	go test -run '^$$' -fuzz '^FuzzScannerPage$$' -fuzztime $$((100000*$(FUZZ)))x ./internal/upstream
+	go test -run '^$$' -fuzz '^FuzzValidate$$' -fuzztime $$((2600*$(FUZZ)))x -fuzzminimizetime 5x ./schemas
+	go test -run '^$$' -fuzz '^FuzzJSONPath$$' -fuzztime $$((70000*$(FUZZ)))x ./schemas
+	go test -run '^$$' -fuzz '^FuzzMerge$$' -fuzztime $$((12000*$(FUZZ)))x ./internal/metadata
+	go test -run '^$$' -fuzz '^FuzzParse$$' -fuzztime $$((40000*$(FUZZ)))x ./internal/sqon
+	go test -run '^$$' -fuzz '^FuzzAuthenticate$$' -fuzztime $$((36000*$(FUZZ)))x ./internal/auth
 
-chaos: ## the failure suites at length: crashes, races, random faults
+chaos: ## the failure suites at length: crashes, races, random faults, fuzzing
+	$(MAKE) fuzz FUZZ=5
 	go test -count=1 -timeout 60m -rapid.checks=5000 ./consumers ./internal/bulk ./internal/core
 	go test -count=10 -timeout 60m -run 'Crash|CutOff' ./consumers
 	go test -count=5 -timeout 60m -run 'Killed|Stop|Share|Refuses|Fails|Down' ./internal/app
