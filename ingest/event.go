@@ -198,12 +198,20 @@ func (m members) maestro() (Event, *Fault) {
 	case e.Remove && e.RecordID == "":
 		return Event{}, faultOf(memberAnalysis, "is missing: "+memberRemove+" exists for one record only")
 	case e.Scope() == core.ScopeOrganization:
-		// A run is displayed and asked for by its organization, so the rules of a path hold for it.
-		if err := core.ValidID(memberStudy, e.Organization); err != nil {
-			return Event{}, &Fault{Member: memberStudy, Message: core.MessageOf(err)}
+		if fault = runnable(memberStudy, e.Organization); fault != nil {
+			return Event{}, fault
 		}
 	}
 	return e, nil
+}
+
+// runnable checks an organization that a run may have to name: a run is displayed and requested by its organization, so
+// the rules of a path apply to it.
+func runnable(member, organization string) *Fault {
+	if err := core.ValidID(member, organization); err != nil {
+		return &Fault{Member: member, Message: core.MessageOf(err)}
+	}
+	return nil
 }
 
 func (m members) lyric() (Event, *Fault) {
@@ -213,6 +221,10 @@ func (m members) lyric() (Event, *Fault) {
 		return Event{}, fault
 	}
 	if e.Organization, fault = m.key(memberOrg); fault != nil {
+		return Event{}, fault
+	}
+	// A change of an entity that is not indexed by itself runs the organization.
+	if fault = runnable(memberOrg, e.Organization); fault != nil {
 		return Event{}, fault
 	}
 	if category, ok := m[memberCategory]; ok {

@@ -263,5 +263,9 @@ func FuzzParseEvent(f *testing.F) {
 		if err := r.Validate(); err != nil {
 			t.Fatalf("%+v makes a bad Request: %v", event, err)
 		}
+		mayRun := event.Organization != "" && (event.RecordID == "" || event.Format == ingest.FormatLyric)
+		if err := core.ValidID("organization", event.Organization); mayRun && err != nil {
+			t.Fatalf("%+v makes a bad run: %v", event, err)
+		}
 	})
 }

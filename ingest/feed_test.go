@@ -330,6 +330,40 @@ func TestFeedOfRelatedEntities(t *testing.T) {
 	}
 }
 
+// TestFeedKeepsEventsOfOrganizationsThatCannotRun: an organization that no run can name makes its event a dead letter;
+// the events beside it are published and the batch succeeds, so that its offsets are committed.
+func TestFeedKeepsEventsOfOrganizationsThatCannotRun(t *testing.T) {
+	w := newWorld(t, func(c *ingest.Config) {
+		c.Sources = map[string]ingest.Source{"lyric": {LyricEntity: "donor"}}
+	})
+	f := newFeed(t, w, ingest.FeedConfig{Repositories: []string{"lyric"}})
+	batch := []string{`{"systemId":"A","organization":"O","entityName":"donor"}`}
+	for _, organization := range unrunnable {
+		batch = append(batch, fmt.Sprintf(`{"systemId":"B","organization":%s,"entityName":"specimen"}`, organization))
+	}
+	if err := f.Handle(t.Context(), values(batch...), position); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"index lyric/O/A"}, w.asked()); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	letters := w.letters.all()
+	if len(letters) != len(unrunnable) {
+		t.Fatalf("letters %+v", letters)
+	}
+	for _, l := range letters {
+		if l.Reason != core.ReasonNotUnderstood || !strings.HasPrefix(l.Hint, "organization ") || l.Repository != "lyric" {
+			t.Errorf("letter %+v", l)
+		}
+		if _, err := w.service.Retry(t.Context(), l.ID, ""); core.CodeOf(err) != core.CodeConflict {
+			t.Errorf("retry of %s: %v", l.Document, err)
+		}
+	}
+}
+
+// unrunnable holds organizations, as JSON, that no run can name.
+var unrunnable = []string{`".."`, `"."`, `"a\u0000b"`, `"a\nb"`, `"\u007f"`}
+
 // TestFeedBoundsPoison: a topic that carries nothing that is understood does not fill the disk.
 func TestFeedBoundsPoison(t *testing.T) {
 	w := newWorld(t, nil)

@@ -174,6 +174,22 @@ func TestNotifyKeepsWhatItDoesNotUnderstand(t *testing.T) {
 	}
 }
 
+// TestNotifyTakesTheNeighboursOfOrganizationsThatCannotRun: one event at fault does not refuse the whole body.
+func TestNotifyTakesTheNeighboursOfOrganizationsThatCannotRun(t *testing.T) {
+	w := newWorld(t, func(c *ingest.Config) {
+		c.Sources = map[string]ingest.Source{"lyric": {LyricEntity: "donor"}}
+	})
+	got, err := w.service.Notify(t.Context(), "lyric", []byte(`[{"systemId":"A","organization":"..","entityName":"specimen"},`+
+		`{"systemId":"B","organization":"O","entityName":"specimen"}]`), "", "")
+	if err != nil || got.Accepted != 1 || len(got.Faults) != 1 || got.Faults[0].Pointer != "/0/organization" ||
+		got.Faults[0].Message != "organization must not be a relative path segment" || got.Faults[0].DeadLetterID == "" {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if d := cmp.Diff([]string{"run lyric/O"}, w.asked()); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
 func TestNotifyOfAnotherCategory(t *testing.T) {
 	w := newWorld(t, nil)
 	got, err := w.service.Notify(t.Context(), "lyric", []byte(`{"systemId":"L","organization":"O","categoryId":4,"categoryAlias":"x"}`), "", "")
