@@ -71,9 +71,9 @@ type Index interface {
 	// each's until it returns. An error of each ends the stream and is returned as it is. Else as Search.
 	Stream(ctx context.Context, alias string, req StreamRequest, each func([]Hit) error) error
 
-	// Mark gives an opaque mark of everything that was written to the alias so far, for a later Scan's
-	// scope.WrittenBy; empty when the engine has none to give, which leaves out nothing;
-	// core.MarkNothing when nothing was, with which a Scan finds nothing.
+	// Mark returns an opaque mark of everything that was written to the alias so far, for a later Scan's
+	// scope.WrittenBy; empty when the engine has none, or a part of the index does not answer, which leaves out
+	// nothing; core.MarkNothing when nothing was written, with which a Scan finds nothing.
 	Mark(ctx context.Context, alias string) (string, error)
 
 	// Check gives nil when the alias takes writes now, CodeIndexBlocked when it is missing, closed or blocked, and

@@ -3,68 +3,137 @@ package elastic
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
 	"tutti/internal/core"
 )
 
-// markFilter leaves nothing of the statistics but what makes a mark.
-const markFilter = "indices.*.uuid,indices.*.shards.*.seq_no.max_seq_no"
+// Filters that leave nothing of the settings and the statistics but what makes a mark.
+const (
+	identityFilter = "*.settings.index.uuid,*.settings.index.number_of_shards"
+	markFilter     = "_shards.failed,indices.*.uuid,indices.*.shards.*.seq_no.max_seq_no,indices.*.shards.*.routing"
+)
 
-// Mark gives the place up to which the alias' index was written: its identity and the highest sequence number over its
-// shards, or core.MarkNothing. A document that is written later gets a higher number in its shard. Empty where the alias stands for several
-// indices or a shard does not tell.
+// Mark returns a mark of everything that was written to the alias' index so far: the index' identity and the highest
+// sequence number over its shards, or core.MarkNothing. A document that is written later gets a higher number in its
+// shard. The mark is empty unless the alias stands for one index of which every primary shard answered: a shard that is
+// missing may hold documents with higher numbers, which a scan up to the mark would leave out.
 func (x *Index) Mark(ctx context.Context, alias string) (string, error) {
 	leave, err := x.enter(alias)
 	if err != nil {
 		return "", err
 	}
 	defer leave()
+	uuid, primaries, err := x.shardsOf(ctx, alias)
+	if err != nil {
+		return "", err
+	}
 	reply, err := x.client.do(ctx, request{
 		method: http.MethodGet, path: "/" + alias + "/_stats", query: "level=shards&filter_path=" + markFilter,
 	})
 	if err != nil {
 		return "", err
 	}
-	var answer struct {
-		Indices map[string]struct {
-			UUID   string `json:"uuid"`
-			Shards map[string][]struct {
-				SeqNo *struct {
-					Max int64 `json:"max_seq_no"`
-				} `json:"seq_no"`
-			} `json:"shards"`
-		} `json:"indices"`
-	}
+	var answer markAnswer
 	if err := reply.decode(&answer); err != nil {
 		return "", err
 	}
-	if len(answer.Indices) != 1 {
+	highest, ok := answer.highest(uuid, primaries)
+	switch {
+	case !ok:
 		return "", nil
+	case highest < 0:
+		return core.MarkNothing, nil
+	default:
+		return uuid + "/" + strconv.FormatInt(highest, 10), nil
 	}
-	for _, one := range answer.Indices {
-		highest := int64(-1)
-		for _, copies := range one.Shards {
-			for _, shard := range copies {
-				if shard.SeqNo == nil {
-					return "", nil
-				}
-				highest = max(highest, shard.SeqNo.Max)
-			}
-		}
-		if one.UUID == "" || len(one.Shards) == 0 {
-			return "", nil
-		}
-		if highest < 0 {
-			return core.MarkNothing, nil
-		}
-		return one.UUID + "/" + strconv.FormatInt(highest, 10), nil
-	}
-	return "", nil
 }
 
-// writtenBy gives the filter of what was written up to a mark, nil where the mark is not of the index that the alias
+type markAnswer struct {
+	Shards struct {
+		Failed int `json:"failed"`
+	} `json:"_shards"`
+	Indices map[string]struct {
+		UUID   string                 `json:"uuid"`
+		Shards map[string][]shardCopy `json:"shards"`
+	} `json:"indices"`
+}
+
+// highest returns the highest sequence number of the index uuid, -1 when nothing was written; not ok unless all of its
+// primaries answered.
+func (a *markAnswer) highest(uuid string, primaries int) (highest int64, ok bool) {
+	if a.Shards.Failed > 0 || len(a.Indices) != 1 {
+		return 0, false
+	}
+	highest = -1
+	for _, one := range a.Indices {
+		if one.UUID != uuid {
+			return 0, false
+		}
+		for _, copies := range one.Shards {
+			if slices.ContainsFunc(copies, shardCopy.activePrimary) {
+				primaries--
+			}
+			for _, c := range copies {
+				if c.SeqNo != nil {
+					highest = max(highest, c.SeqNo.Max)
+				}
+			}
+		}
+	}
+	return highest, primaries == 0
+}
+
+// shardCopy is what the statistics hold of one copy of a shard.
+type shardCopy struct {
+	Routing struct {
+		State   string `json:"state"`
+		Primary bool   `json:"primary"`
+	} `json:"routing"`
+	SeqNo *struct {
+		Max int64 `json:"max_seq_no"`
+	} `json:"seq_no"`
+}
+
+// activePrimary reports whether c is the primary that takes writes and its number is known. One that recovers may not
+// have replayed its log yet.
+func (c shardCopy) activePrimary() bool {
+	return c.Routing.Primary && c.SeqNo != nil && (c.Routing.State == "STARTED" || c.Routing.State == "RELOCATING")
+}
+
+// shardsOf returns the identity of the alias' index and the number of its primary shards; an empty identity and -1
+// where the alias stands for several indices or the cluster does not say.
+func (x *Index) shardsOf(ctx context.Context, alias string) (uuid string, primaries int, err error) {
+	reply, err := x.client.do(ctx, request{
+		method: http.MethodGet, path: "/" + alias + "/_settings", query: "filter_path=" + identityFilter,
+	})
+	if err != nil {
+		return "", -1, err
+	}
+	var answer map[string]struct {
+		Settings struct {
+			Index struct {
+				UUID   string `json:"uuid"`
+				Shards int    `json:"number_of_shards,string"`
+			} `json:"index"`
+		} `json:"settings"`
+	}
+	if err := reply.decode(&answer); err != nil {
+		return "", -1, err
+	}
+	if len(answer) == 1 {
+		for _, one := range answer {
+			if one.Settings.Index.UUID != "" && one.Settings.Index.Shards > 0 {
+				return one.Settings.Index.UUID, one.Settings.Index.Shards, nil
+			}
+		}
+	}
+	return "", -1, nil
+}
+
+// writtenBy returns the filter of what was written up to a mark, nil where the mark is not of the index that the alias
 // stands for now: nothing may be left out then. Over several shards the filter lets some later documents through.
 func (x *Index) writtenBy(ctx context.Context, alias, mark string) (object, error) {
 	uuid, number, ok := strings.Cut(mark, "/")
@@ -72,12 +141,9 @@ func (x *Index) writtenBy(ctx context.Context, alias, mark string) (object, erro
 	if !ok || err != nil {
 		return nil, core.NewError(core.CodeInvalid, "this is no mark of the index")
 	}
-	now, err := x.Mark(ctx, alias)
-	if err != nil {
+	current, _, err := x.shardsOf(ctx, alias)
+	if err != nil || current != uuid {
 		return nil, err
-	}
-	if current, _, _ := strings.Cut(now, "/"); current != uuid {
-		return nil, nil
 	}
 	return object{"range": object{"_seq_no": object{"lte": highest}}}, nil
 }

@@ -396,3 +396,21 @@ func BenchmarkWrite(b *testing.B) {
 	}
 	b.ReportMetric(float64(documents)/b.Elapsed().Seconds(), "documents/s")
 }
+
+// TestMarkOfAMissingPrimary: there is no mark while one of two primaries is unassigned, and there is one afterwards.
+func TestMarkOfAMissingPrimary(t *testing.T) {
+	x := cluster(t)
+	alias := fresh(t)
+	name := alias + "-1"
+	admin(t, http.MethodPut, "/"+name+"?wait_for_active_shards=0", `{"aliases":{"`+alias+`":{}},"settings":{"number_of_shards":2,`+
+		`"number_of_replicas":1,"index.routing.allocation.total_shards_per_node":1}}`)
+	admin(t, http.MethodGet, "/_cluster/health/"+name+"?wait_for_active_shards=1&timeout=30s", "")
+	if mark, err := x.Mark(t.Context(), alias); mark != "" || err != nil {
+		t.Errorf("with an unassigned primary: %q, %v", mark, err)
+	}
+	admin(t, http.MethodPut, "/"+name+"/_settings", `{"index.routing.allocation.total_shards_per_node":2}`)
+	admin(t, http.MethodGet, "/_cluster/health/"+name+"?wait_for_status=yellow&timeout=30s", "")
+	if mark, err := x.Mark(t.Context(), alias); mark != core.MarkNothing || err != nil {
+		t.Errorf("with all primaries: %q, %v", mark, err)
+	}
+}

@@ -1,0 +1,64 @@
+package elastic_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"tutti/internal/core"
+)
+
+const (
+	shardOf   = `{"routing":{"state":%q,"primary":%t},"seq_no":{"max_seq_no":%d}}`
+	indexOf   = `"a-%d":{"uuid":"U%[1]d","shards":{%s}}`
+	setting   = `"a-%d":{"settings":{"index":{"uuid":"U%[1]d","number_of_shards":"%d"}}}`
+	noSeqNo   = `{"routing":{"state":"STARTED","primary":true}}`
+	recovery  = "INITIALIZING"
+	relocates = "RELOCATING"
+	started   = "STARTED"
+)
+
+func shard(state string, primary bool, highest int) string {
+	return fmt.Sprintf(shardOf, state, primary, highest)
+}
+
+// TestMarkNeedsEveryPrimary: a document of a primary that does not answer may have a higher sequence number than all that
+// are known, and a sweep up to that mark would not see it.
+func TestMarkNeedsEveryPrimary(t *testing.T) {
+	two := fmt.Sprintf(setting, 1, 2)
+	tests := []struct {
+		name, settings string
+		failed         int
+		shards         string
+		want           string
+	}{
+		{"all primaries", two, 0, `"0":[` + shard(started, true, 7) + `],"1":[` + shard(started, true, 41) + `]`, "U1/41"},
+		{"nothing written", two, 0, `"0":[` + shard(started, true, -1) + `],"1":[` + shard(started, true, -1) + `]`, core.MarkNothing},
+		{"a primary that moves", two, 0, `"0":[` + shard(relocates, true, 7) + `,` + shard(recovery, true, 3) + `],"1":[` +
+			shard(started, true, 1) + `]`, "U1/7"},
+		{"a replica is ahead", two, 0, `"0":[` + shard(started, true, 7) + `,` + shard(started, false, 9) + `],"1":[` +
+			shard(started, true, 1) + `]`, "U1/9"},
+		{"an unassigned primary", two, 0, `"0":[` + shard(started, true, 7) + `]`, ""},
+		{"only its replica answers", two, 0, `"0":[` + shard(started, true, 7) + `],"1":[` + shard(started, false, 41) + `]`, ""},
+		{"a primary that recovers", two, 0, `"0":[` + shard(started, true, 7) + `],"1":[` + shard(recovery, true, 3) + `]`, ""},
+		{"a primary without a number", two, 0, `"0":[` + shard(started, true, 7) + `],"1":[` + noSeqNo + `]`, ""},
+		{"a shard failed", two, 1, `"0":[` + shard(started, true, 7) + `],"1":[` + shard(started, true, 41) + `]`, ""},
+		{"an index with another identity", fmt.Sprintf(setting, 2, 1), 0, `"0":[` + shard(started, true, 7) + `]`, ""},
+		{"no settings", "", 0, `"0":[` + shard(started, true, 7) + `]`, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			x := open(t, serving(t, func(w http.ResponseWriter, r *http.Request) {
+				if strings.Contains(r.URL.Path, "_settings") {
+					_, _ = fmt.Fprintf(w, `{%s}`, tt.settings)
+					return
+				}
+				_, _ = fmt.Fprintf(w, `{"_shards":{"failed":%d},"indices":{%s}}`, tt.failed, fmt.Sprintf(indexOf, 1, tt.shards))
+			}))
+			if got, err := x.Mark(t.Context(), "a"); got != tt.want || err != nil {
+				t.Errorf("got %q, %v, want %q", got, err, tt.want)
+			}
+		})
+	}
+}
