@@ -99,13 +99,16 @@ func (b *broker) clear() {
 	clear(b.entries)
 }
 
-// Suffices tells whether what is on r's subject makes r needless: a removal, or what is newer than what r was split off.
-func (b *broker) Suffices(r core.Request) bool {
+// Over returns what r becomes beside what is on its subject, false when that stands.
+func (b *broker) Over(r core.Request) (core.Request, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	subject, _ := subjectOf(r)
 	e := b.entries[subject]
-	return e != nil && (e.request().Kind == core.KindRemove || r.AsOf > 0 && versionOf(e.request(), e.version) > r.AsOf)
+	if e == nil {
+		return r, true
+	}
+	return r.OfferOver(e.request(), versionOf(e.request(), e.version))
 }
 
 func versionOf(r core.Request, stored core.Version) core.Version {

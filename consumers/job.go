@@ -12,8 +12,8 @@ import (
 // cancelTimeout bounds the cancelling of a job.
 const cancelTimeout = 10 * time.Second
 
-// Cancel ends a job that is not final: what is in hand of it is finished, nothing more of it is begun. It gives
-// CodeConflict for a final job.
+// Cancel ends a job that is not final: what is in flight of it is finished, nothing more of it is begun, and what its sweep
+// has asked for is dropped. It returns CodeConflict for a final job.
 func (c *Consumers) Cancel(ctx context.Context, id string) (core.Job, error) {
 	// A client that goes away must not leave the job half cancelled.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)

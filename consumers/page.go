@@ -48,6 +48,8 @@ func (r *repository) handlePage(ctx context.Context, m core.Message, free func()
 		r.giveBack(context.WithoutCancel(ctx), m, 0)
 	case errors.Is(err, errSuperseded):
 		r.giveBack(ctx, m, runningAgainAfter)
+	case errors.Is(err, errSweepEnded): // the next delivery ends what a cancel has left open
+		r.giveBack(ctx, m, 0)
 	default:
 		r.log.Warn("page will be tried again", "job_id", req.JobID, "organization", req.Organization,
 			"page", req.Page.Number, "err", err)

@@ -232,7 +232,8 @@ func (q requestPort) Publish(ctx context.Context, r core.Request) error {
 }
 
 func (q requestPort) Offer(ctx context.Context, r core.Request) error {
-	if q.p.w.broker.Suffices(r) {
+	r, replaces := q.p.w.broker.Over(r)
+	if !replaces {
 		return tell(ctx, q.p, func() error { return nil })
 	}
 	return q.Publish(ctx, r)

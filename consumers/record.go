@@ -62,8 +62,10 @@ func (r *repository) workOnRecord(ctx context.Context, m core.Message, _ func())
 func (r *repository) supersede(ctx context.Context, older, newest core.Message) {
 	r.c.keeper.release(older)
 	_, batched := older.(*batchedMessage)
+	asked, asks := older.Request(), newest.Request()
 	switch {
-	case older.Request().Organization != newest.Request().Organization: // asks for something else
+	case asked.Organization != asks.Organization, // asks for something else
+		batched && asks.Cause == core.CauseSweep: // which is dropped when its job is cancelled
 		r.giveBack(ctx, older, runningAgainAfter)
 	case batched || older.Version() < newest.Version():
 		r.ack(ctx, older)
@@ -79,6 +81,8 @@ func (r *repository) handleRecord(ctx context.Context, m core.Message) {
 	case err == nil:
 		r.c.cfg.Metrics.addDocuments(r.IndexName, result.Outcome, 1)
 		r.c.cfg.Metrics.observeToIndex(r.Code, core.ScopeRecord, m.Version())
+		r.ack(ctx, m)
+	case errors.Is(err, errSweepEnded):
 		r.ack(ctx, m)
 	case ctx.Err() != nil || r.c.draining.Err() != nil:
 		r.giveBack(context.WithoutCancel(ctx), m, 0)
@@ -158,6 +162,9 @@ func (r *repository) fetchRecord(ctx context.Context, req core.Request) (core.Re
 		return core.Record{}, time.Time{}, err
 	}
 	defer r.recordCalls.Release(1)
+	if err := r.checkSweep(ctx, req); err != nil {
+		return core.Record{}, time.Time{}, err
+	}
 	fetchedAt := time.Now()
 	rec, err := r.Upstream.Record(ctx, req.Organization, req.RecordID)
 	if errors.Is(err, core.ErrOrganizationAbsent) {

@@ -3,6 +3,7 @@ package consumers
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -31,6 +32,8 @@ func (r *repository) handleRun(ctx context.Context, m core.Message, _ func()) {
 		r.giveBack(ctx, m, runningAgainAfter)
 	case ctx.Err() != nil || r.c.draining.Err() != nil:
 		r.giveBack(context.WithoutCancel(ctx), m, 0)
+	case errors.Is(err, errSweepEnded):
+		r.giveBack(ctx, m, 0)
 	default:
 		r.log.Warn("beginning a run", "job_id", m.Request().JobID, "err", err)
 		r.giveBack(ctx, m, r.retryDelay(m, err))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,8 +24,15 @@ const (
 // sideBySide bounds the calls that a sweep makes at once.
 const sideBySide = 16
 
-// errEnough ends a scan early.
-var errEnough = errors.New("enough seen")
+// sweepChunk is how many documents a sweep handles before it checks whether its job has ended.
+const sweepChunk = 256
+
+var (
+	// errEnough ends a scan early.
+	errEnough = errors.New("enough seen")
+	// errSweepEnded ends a sweep whose job has ended, by a cancel or in another process.
+	errSweepEnded = errors.New("the job of the sweep has ended")
+)
 
 // sweepResult is what became of one sweep: how many documents are gone, or why nothing was asked for.
 type sweepResult struct {
@@ -78,7 +86,7 @@ func (r *repository) sweepRepository(ctx context.Context, job core.Job, runs []c
 	if err != nil || guard != nil || len(unseen) == 0 {
 		return sweepResult{guard: guard}, err
 	}
-	byOrganization, err := r.group(ctx, unseen)
+	byOrganization, err := r.group(ctx, job, unseen)
 	if err != nil {
 		return sweepResult{}, err
 	}
@@ -136,10 +144,10 @@ func (r *repository) scopeOf(organization string) core.IndexScope {
 }
 
 // group sorts documents by the organization that they belong to; those that have gone meanwhile are left out.
-func (r *repository) group(ctx context.Context, ids []string) (map[string][]string, error) {
+func (r *repository) group(ctx context.Context, job core.Job, ids []string) (map[string][]string, error) {
 	groups := make(map[string][]string)
 	var mu sync.Mutex
-	err := r.eachDocument(ctx, ids, func(id string, stored core.StoredDocument, found bool) {
+	err := r.eachDocument(ctx, job, ids, func(id string, stored core.StoredDocument, found bool) {
 		if !found {
 			return
 		}
@@ -208,44 +216,68 @@ func (r *repository) noted(err error) error {
 	return err
 }
 
-// askAgain publishes a record Request for each id, waits until they have ended, and counts which documents are gone.
+// askAgain publishes a record Request for each id, waits until they have ended, and counts which documents are gone. What
+// ended without an outcome, as its Request was replaced by that of another sweep which was cancelled, is asked for once more.
 func (r *repository) askAgain(ctx context.Context, job core.Job, organization string, ids []string) (sweepResult, error) {
-	publishing, publishCtx := errgroup.WithContext(ctx)
-	publishing.SetLimit(sideBySide)
-	for _, id := range ids {
-		publishing.Go(func() error {
-			req := r.childRequest(job, core.ScopeRecord, organization)
-			req.RecordID, req.Cause, req.Force, req.AsOf = id, core.CauseSweep, false, job.StartVersion
-			return r.insist(publishCtx, "publishing a swept record", func() error {
-				return r.c.deps.Requests.Offer(publishCtx, req)
-			})
-		})
-	}
-	if err := publishing.Wait(); err != nil {
-		return sweepResult{}, err
-	}
-	open, err := r.waitForRecords(ctx, job, organization, ids)
-	if err != nil {
-		return sweepResult{}, err
-	}
 	var swept sweepResult
-	if open > 0 {
-		swept.guard = &core.JobError{Code: core.JobErrorSweepIncomplete, Message: fmt.Sprintf(
-			"%d records that the run did not see could not be asked for yet; they will be, and removed if they are gone", open)}
-	}
-	var mu sync.Mutex
-	err = r.eachDocument(ctx, ids, func(_ string, _ core.StoredDocument, found bool) {
-		if !found {
-			mu.Lock()
-			swept.removed++
-			mu.Unlock()
+	for range 2 {
+		if err := r.publishSwept(ctx, job, organization, ids); err != nil {
+			return sweepResult{}, err
 		}
+		open, err := r.waitForRecords(ctx, job, organization, ids)
+		if err != nil {
+			return sweepResult{}, err
+		}
+		if open > 0 {
+			swept.guard = &core.JobError{Code: core.JobErrorSweepIncomplete, Message: fmt.Sprintf(
+				"%d records that the run did not see could not be asked for yet; they will be, and removed if they are gone", open)}
+		}
+		var mu sync.Mutex
+		var unsettled []string
+		err = r.eachDocument(ctx, job, ids, func(id string, stored core.StoredDocument, found bool) {
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case !found:
+				swept.removed++
+			case stored.Version < job.StartVersion && !r.c.deps.DeadLetters.Has(r.Code, organization, id):
+				unsettled = append(unsettled, id)
+			}
+		})
+		if err != nil || open > 0 || len(unsettled) == 0 {
+			return swept, err
+		}
+		ids = unsettled
+	}
+	return swept, nil
+}
+
+func (r *repository) publishSwept(ctx context.Context, job core.Job, organization string, ids []string) error {
+	return r.eachSwept(ctx, job, ids, func(ctx context.Context, id string) error {
+		req := r.childRequest(job, core.ScopeRecord, organization)
+		req.RecordID, req.Cause, req.Force, req.AsOf = id, core.CauseSweep, false, job.StartVersion
+		return r.insist(ctx, "publishing a swept record", func() error { return r.c.deps.Requests.Offer(ctx, req) })
 	})
-	return swept, err
+}
+
+// checkSweep returns errSweepEnded for a Request of a sweep whose job was cancelled. A job that ended in another way leaves
+// its Requests to be carried out.
+func (r *repository) checkSweep(ctx context.Context, req core.Request) error {
+	if req.Cause != core.CauseSweep {
+		return nil
+	}
+	job, err := r.c.deps.Jobs.Get(ctx, req.JobID)
+	switch {
+	case core.CodeOf(err) == core.CodeNotFound:
+		return nil
+	case err == nil && job.State == core.JobCancelled:
+		return errSweepEnded
+	}
+	return err
 }
 
 // waitForRecords waits until no Request for one of ids is in the queue any more, and gives 0. It gives how many are left
-// when none has ended for a while, since a record is asked for as long as it takes, or when the job has ended.
+// when none has ended for a while, since a record is asked for as long as it takes.
 func (r *repository) waitForRecords(ctx context.Context, job core.Job, organization string, ids []string) (int, error) {
 	left, since := len(ids)+1, time.Now()
 	for try := 0; ; try++ {
@@ -262,7 +294,10 @@ func (r *repository) waitForRecords(ctx context.Context, job core.Job, organizat
 		if open < left {
 			left, since = open, time.Now()
 		}
-		if open == 0 || time.Since(since) > r.c.cfg.SweepPatience || r.jobEnded(ctx, job.ID) {
+		if open > 0 && r.jobEnded(ctx, job.ID) {
+			return open, errSweepEnded
+		}
+		if open == 0 || time.Since(since) > r.c.cfg.SweepPatience {
 			return open, nil
 		}
 		if err := sleep(r.c.draining, growing(try, 20*time.Millisecond, time.Second)); err != nil {
@@ -277,18 +312,33 @@ func (r *repository) jobEnded(ctx context.Context, id string) bool {
 	return err == nil && job.State.Final()
 }
 
-// eachDocument reads documents side by side and gives each to use, which is called on several goroutines.
-func (r *repository) eachDocument(ctx context.Context, ids []string, use func(id string, d core.StoredDocument, found bool)) error {
-	reading, readCtx := errgroup.WithContext(ctx)
-	reading.SetLimit(sideBySide)
-	for _, id := range ids {
-		reading.Go(func() error {
-			stored, found, err := r.c.deps.Index.Get(readCtx, r.IndexName, id)
-			if err == nil {
-				use(id, stored, found)
-			}
+// eachDocument reads documents and calls use with each, on several goroutines.
+func (r *repository) eachDocument(
+	ctx context.Context, job core.Job, ids []string, use func(id string, d core.StoredDocument, found bool),
+) error {
+	return r.noted(r.eachSwept(ctx, job, ids, func(ctx context.Context, id string) error {
+		stored, found, err := r.c.deps.Index.Get(ctx, r.IndexName, id)
+		if err == nil {
+			use(id, stored, found)
+		}
+		return err
+	}))
+}
+
+// eachSwept calls f for each id, several at once, and returns errSweepEnded soon after the job has ended.
+func (r *repository) eachSwept(ctx context.Context, job core.Job, ids []string, f func(ctx context.Context, id string) error) error {
+	for chunk := range slices.Chunk(ids, sweepChunk) {
+		if r.jobEnded(ctx, job.ID) {
+			return errSweepEnded
+		}
+		calls, callCtx := errgroup.WithContext(ctx)
+		calls.SetLimit(sideBySide)
+		for _, id := range chunk {
+			calls.Go(func() error { return f(callCtx, id) })
+		}
+		if err := calls.Wait(); err != nil {
 			return err
-		})
+		}
 	}
-	return r.noted(reading.Wait())
+	return nil
 }

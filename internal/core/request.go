@@ -164,6 +164,24 @@ func (r Request) Record(k RecordKey) Request {
 	return r
 }
 
+// OfferOver returns what to store when r, a Request that tutti makes by itself, meets pending, of that version, on its
+// subject; false when pending stands instead. A removal stands, and so does what is newer than the message that r was split
+// off from (AsOf). What a sweep asks for is dropped when its job is cancelled; so it takes over the job and the cause of
+// another Request that it replaces, and a Request that is not a sweep's replaces a newer one of a sweep, as of its version.
+func (r Request) OfferOver(pending Request, version Version) (Request, bool) {
+	newer := r.AsOf > 0 && version > r.AsOf
+	switch {
+	case pending.Kind == KindRemove:
+		return r, false
+	case r.Cause != CauseSweep && pending.Cause == CauseSweep && newer:
+		r.AsOf = version
+		return r, true
+	case r.Cause == CauseSweep && pending.Cause != CauseSweep:
+		r.Cause, r.JobID = pending.Cause, pending.JobID
+	}
+	return r, !newer
+}
+
 func (r Request) validateRun() error {
 	if r.Kind == KindRemove {
 		return NewError(CodeInvalid, "removal exists for one record only")

@@ -109,5 +109,18 @@ func TestOfferAsOf(t *testing.T) {
 		if got = fetch(t, c); len(got) != 1 || got[0].Request().ID != "split" {
 			t.Fatalf("the older one was not replaced: %+v", got[0].Request())
 		}
+		mustAck(t, got...)
+
+		asked := record("S1", "x")
+		asked.AsOf = before - 1
+		mustPublish(t, q, asked)
+		sweep := split
+		sweep.ID, sweep.Cause, sweep.JobID = "sweep", core.CauseSweep, "job"
+		if err := q.Offer(t.Context(), sweep); err != nil {
+			t.Fatal(err)
+		}
+		if got = fetch(t, c); len(got) != 1 || got[0].Request().Cause != asked.Cause || got[0].Version() != before {
+			t.Fatalf("the sweep did not take over what it replaces: %+v", got[0].Request())
+		}
 	})
 }

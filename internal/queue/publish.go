@@ -27,9 +27,9 @@ func (q *Queue) Publish(ctx context.Context, r core.Request) error {
 	return err
 }
 
-// Offer is Publish for a Request that tutti makes by itself: when its subject holds a removal, waiting or in hand, or, for a
-// Request that was split off (AsOf), one that is newer than that, it stands, nothing is stored, and it counts as stored.
-// Any other Request to index is replaced, since the record may have been fetched for it already.
+// Offer is Publish for a Request that tutti makes by itself. Where its subject holds a Request, waiting or in flight, it
+// stores what core.Request.OfferOver says; what stands counts as stored. Another Request to index is replaced, since the
+// record may have been fetched for it already.
 func (q *Queue) Offer(ctx context.Context, r core.Request) error {
 	err := q.offer(ctx, r)
 	q.metrics.countPublished(err)
@@ -41,26 +41,29 @@ func (q *Queue) offer(ctx context.Context, r core.Request) error {
 	if err != nil {
 		return err
 	}
-	sequence := uint64(0)
+	sequence, offered := uint64(0), r
 	for {
-		err := q.publishRequest(ctx, r, jetstream.WithExpectLastSequencePerSubject(sequence))
+		err := q.publishRequest(ctx, offered, jetstream.WithExpectLastSequencePerSubject(sequence))
 		if !isConflict(err) {
 			return err
 		}
 		there, err := q.requests.GetLastMsgForSubject(ctx, subject)
 		switch {
 		case errors.Is(err, jetstream.ErrMsgNotFound):
-			sequence = 0
+			sequence, offered = 0, r
 			continue
 		case err != nil:
 			return fault("reading the request that is there", err)
 		}
-		var other core.Request
-		if json.Unmarshal(there.Data, &other) == nil &&
-			(other.Kind == core.KindRemove || r.AsOf > 0 && versionOf(other, there.Time) > r.AsOf) {
+		var pending core.Request
+		sequence, offered = there.Sequence, r
+		if json.Unmarshal(there.Data, &pending) != nil {
+			continue
+		}
+		var replaces bool
+		if offered, replaces = r.OfferOver(pending, versionOf(pending, there.Time)); !replaces {
 			return nil
 		}
-		sequence = there.Sequence
 	}
 }
 
