@@ -42,6 +42,7 @@ func load(root *node, environ []string, found *faults) (Config, error) {
 	}
 	var c, scratch Config
 	overlay(root, environ, scratch.keys(), found)
+	refuseExclusions(environ, found)
 	fromMaestro := overlayMaestro(root, environ)
 	production, fromArranger := overlayArranger(root, environ)
 	addLocal(root)

@@ -20,7 +20,7 @@ const (
 // maestroSections are the parts of Maestro's environment of which each variable is accounted for.
 func maestroSections() []string {
 	return []string{
-		"REPOSITORIES", "ELASTICSEARCH", "KAFKA", "SONG", "EXCLUSION", "FAILURELOG", "NOTIFICATIONS", "DISABLE", "WEBCLIENT",
+		"REPOSITORIES", "ELASTICSEARCH", "KAFKA", "SONG", "FAILURELOG", "NOTIFICATIONS", "DISABLE", "WEBCLIENT",
 		"LOGGING", "SERVER", "OPENAPI",
 	}
 }
@@ -48,7 +48,6 @@ func overlayMaestro(root *node, environ []string) []string {
 	m.takeKafka()
 	m.takeRepositories()
 	m.logLevel()
-	m.exclusions()
 	m.leftOver()
 	return m.warnings
 }
@@ -279,17 +278,28 @@ func (m *maestro) logLevel() {
 	}
 }
 
-// exclusions are told apart from what merely has no counterpart: without them more is shown than was.
-func (m *maestro) exclusions() {
-	for _, known := range m.order {
-		name := squashed(strings.TrimPrefix(known, maestroPrefix))
-		if !strings.HasPrefix(name, "EXCLUSIONRULES") {
-			continue
-		}
-		if v, ok := m.take(name); ok {
-			m.warn("%s has no counterpart: what it excludes will be indexed", v.name)
+// refuseExclusions adds a fault when environ holds exclusion rules of Maestro, whether or not anything else of it is read:
+// without them more would be shown than was. An empty variable excludes nothing.
+func refuseExclusions(environ []string, f *faults) {
+	var names []string
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		known, maestros := strings.CutPrefix(springName(name), maestroPrefix)
+		if maestros && strings.HasPrefix(squashed(known), "EXCLUSIONRULES") && strings.TrimSpace(value) != "" {
+			names = append(names, name)
 		}
 	}
+	if len(names) == 0 {
+		return
+	}
+	slices.SortFunc(names, naturalCompare)
+	which := names[0]
+	if more := len(names) - 1; more > 0 {
+		which += fmt.Sprintf(" and %d more", more)
+	}
+	f.add(which, "", "keep what it excludes out of the states that are indexed, at its repository, and unset it; "+
+		"or stay with Maestro until tutti has exclusion rules",
+		"tutti has no exclusion rules, so what Maestro excludes would be indexed")
 }
 
 // leftOver names what was not understood, in one sentence.

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tutti/internal/config"
+	"tutti/internal/core"
 )
 
 // maestro4 is the environment that the setup guide of Maestro 4 gives for its container.
@@ -58,7 +59,7 @@ MAESTRO_SONG_TIMEOUTSEC_STUDY=3600
 SPRING_CLOUD_STREAM_KAFKA_BINDER_BROKERS=host.docker.internal
 SPRING_CLOUD_STREAM_BINDINGS_SONGINPUT_DESTINATION=song_analysis`
 
-// maestro5 is the example environment of Maestro 5's server, with everything in it turned on.
+// maestro5 is the example environment of Maestro 5's server, with everything in it turned on but its exclusion rules.
 const maestro5 = `
 MAESTRO_LOGGING_LEVEL=trace
 MAESTRO_SERVER_PORT=11235
@@ -70,7 +71,6 @@ MAESTRO_ELASTICSEARCH_CLIENT_BASICAUTH_USER=elastic
 MAESTRO_ELASTICSEARCH_CLIENT_BASICAUTH_PASSWORD=s3cret
 MAESTRO_ELASTICSEARCH_CLIENT_RETRY_MAX_ATTEMPTS=3
 MAESTRO_ELASTICSEARCH_CLIENT_DOCS_PER_BULK_REQ_MAX=5000
-MAESTRO_EXCLUSION_RULES_BY_FIELD={"study_id":["test123","test456"]}
 MAESTRO_KAFKA_BROKERS=http://kafka:9092,kafka2:9092
 MAESTRO_KAFKA_GROUP_ID=maestro
 MAESTRO_KAFKA_INDEX_REQUEST_TOPIC=maestro_index_request
@@ -161,7 +161,6 @@ ingest: {kafka: {brokers: ["kafka:9092", "kafka2:9092"], requestTopic: maestro_i
 			warnings: []string{
 				"MAESTRO_ELASTICSEARCH_VERSION is 7, but tutti needs Elasticsearch 8",
 				"repository repo1: Maestro writes one document per file, tutti one per analysis, to song_data_1.0",
-				"MAESTRO_EXCLUSION_RULES_BY_FIELD has no counterpart: what it excludes will be indexed",
 				"these variables of Maestro have no counterpart and are ignored: MAESTRO_ELASTICSEARCH_CLIENT_DOCS_PER_BULK_REQ_MAX, " +
 					"MAESTRO_ELASTICSEARCH_CLIENT_RETRY_MAX_ATTEMPTS, MAESTRO_KAFKA_INDEX_REQUEST_DLQ, MAESTRO_OPENAPI_PATH, " +
 					"MAESTRO_REPOSITORIES_0_KAFKA_ANALYSIS_MESSAGE_DLQ, MAESTRO_SERVER_PORT",
@@ -239,6 +238,44 @@ log: {level: error}`,
 			got.Warnings = nil
 			if diff := cmp.Diff(parse(t, strings.ReplaceAll(tt.want, "KEY", key)), got); diff != "" {
 				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestMaestroExclusionRulesStopTheStart: what Maestro excludes is never indexed by mistake, however its variable is
+// written and whether or not anything else is read from Maestro's environment.
+func TestMaestroExclusionRulesStopTheStart(t *testing.T) {
+	const why = ": tutti has no exclusion rules, so what Maestro excludes would be indexed"
+	for name, tt := range map[string]struct {
+		file, environ, want string
+	}{
+		"version 4": {
+			"", maestro4 + "\nMAESTRO_EXCLUSIONRULES_BYID_STUDYID_1=B\nMAESTRO_EXCLUSIONRULES_BYID_STUDYID_0=A",
+			"MAESTRO_EXCLUSIONRULES_BYID_STUDYID_0 and 1 more" + why,
+		},
+		"version 5": {
+			"", maestro5 + "\n" + `MAESTRO_EXCLUSION_RULES_BY_FIELD={"study_id":["s3cret"]}`,
+			"MAESTRO_EXCLUSION_RULES_BY_FIELD" + why,
+		},
+		"as a property":                 {least, "maestro.exclusion-rules.byId.analysis[0]=A", "maestro.exclusion-rules.byId.analysis[0]" + why},
+		"in camel case":                 {least, "maestro.exclusionRules.fileName=rules.yml", "maestro.exclusionRules.fileName" + why},
+		"in mixed case":                 {least, "Maestro_ExclusionRules_ById_File_0=A", "Maestro_ExclusionRules_ById_File_0" + why},
+		"beside repositories of tutti":  {least, "MAESTRO_EXCLUSIONRULES_BYID_SAMPLE_0=A", "MAESTRO_EXCLUSIONRULES_BYID_SAMPLE_0" + why},
+		"an empty one excludes nothing": {least, "MAESTRO_EXCLUSIONRULES_BYID_STUDYID_0= ", ""},
+		"of another program":            {least, "MAESTROS_EXCLUSIONRULES_A=1", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := config.Parse([]byte(tt.file), strings.Split(strings.TrimSpace(tt.environ), "\n"))
+			if tt.want == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			wantFaults(t, err, tt.want)
+			if hint := core.HintOf(config.Faults(err)[0]); !strings.Contains(hint, "unset") {
+				t.Errorf("hint %q", hint)
 			}
 		})
 	}
