@@ -1,6 +1,8 @@
 package consumers_test
 
 import (
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -59,4 +61,66 @@ func (w *world) removeBeforeAsked(id string) {
 		w.upstream.alone = id
 		return nil
 	}
+}
+
+// TestRemovalThenWish: a removal that still waits when its record is asked for again, in a batch or by a run, and is
+// refused as well, does not win over what was asked for later.
+func TestRemovalThenWish(t *testing.T) {
+	for name, wish := range map[string]func(w *world){
+		"of a batch": func(w *world) { w.indexAll(idsOf("A", 20)...) },
+		"of a page":  func(w *world) { w.await(w.run("A", false)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			in(t, func(t *testing.T, w *world) {
+				w.upstream.fill("A", 20)
+				refusing := w.refuse("A-0007", core.OpIndex, core.OpDelete)
+				w.boot(-1)
+				w.remove("A", "A-0007")
+				eventually(t, "a refused removal", func() bool { return refusing.refused.Load() > 0 })
+				wish(w)
+				eventually(t, "the others", func() bool { return len(w.engine.live()) == 19 && !w.batchWaits() })
+				refusing.over.Store(true)
+				w.idle()
+				w.verify()
+			})
+		})
+	}
+}
+
+// TestRemovalPublishedAgain: a removal that is published again, because it was refused many times, does not undo what was
+// written for a later Request.
+func TestRemovalPublishedAgain(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 20)
+		refusing := w.refuse("A-0007", core.OpDelete)
+		w.boot(-1)
+		w.remove("A", "A-0007")
+		eventually(t, "a refused removal", func() bool { return refusing.refused.Load() > 0 })
+		w.indexAll(idsOf("A", 20)...)
+		eventually(t, "the removal published again", func() bool {
+			return len(w.engine.live()) == 20 && len(w.broker.published(core.ScopeRecord)) > 1
+		})
+		refusing.over.Store(true)
+		w.idle()
+		w.verify()
+	})
+}
+
+// refusal is an index that refuses some writes until it is over.
+type refusal struct {
+	refused atomic.Int64
+	over    atomic.Bool
+}
+
+// refuse makes the index refuse operations on a document.
+func (w *world) refuse(id string, ops ...core.WriteOp) *refusal {
+	r := &refusal{}
+	w.engine.item = func(written string, op core.WriteOp, _ []byte) (core.Result, bool) {
+		if written != id || !slices.Contains(ops, op) || r.over.Load() {
+			return core.Result{}, false
+		}
+		r.refused.Add(1)
+		return core.Result{Outcome: core.OutcomeRetry, Code: core.CodeOverloaded}, true
+	}
+	return r
 }

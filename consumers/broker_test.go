@@ -126,6 +126,7 @@ func (b *broker) Republish(d *delivery, after time.Duration) error {
 	}
 	r := d.request
 	r.Attempts += d.count
+	r.AsOf = versionOf(r, d.e.version)
 	r.NotBefore = time.Now().Add(after)
 	return b.store(r)
 }

@@ -90,7 +90,7 @@ func (w *pageWork) do(ctx context.Context) error {
 		case readErr == nil: // the index is not there, or the bodies grew too old
 			refusals++
 			if refusals >= w.r.c.cfg.PageAttempts {
-				return w.requestUnsettled(ctx, nil, w.msg.Version()) // the page must not wait for what one document may wait for
+				return w.requestUnsettled(ctx, nil) // the page must not wait for what one document may wait for
 			}
 			if err := sleep(w.r.c.draining, growing(refusals, w.r.c.cfg.RetryBase, w.r.c.cfg.RetryMax)); err != nil {
 				return err
@@ -102,7 +102,7 @@ func (w *pageWork) do(ctx context.Context) error {
 		failures++
 		if !core.Retryable(readErr) || failures >= w.r.c.cfg.PageAttempts {
 			if w.linked { // its rows are known and are asked for one by one
-				return w.requestUnsettled(ctx, nil, w.msg.Version())
+				return w.requestUnsettled(ctx, nil)
 			}
 			return &pageError{cause: readErr}
 		}
@@ -364,22 +364,22 @@ func (w *pageWork) remember(ctx context.Context, pass *reading, again map[string
 		w.unsettled[id] = struct{}{}
 	}
 	switch {
-	case why == core.CodeConflict: // a clock was set back: their own Requests wait for it, and are newer then
-		return w.requestUnsettled(ctx, nil, 0)
+	case why == core.CodeConflict: // a clock was set back: their own Requests wait for it
+		return w.requestUnsettled(ctx, nil)
 	case whole:
-		return w.requestUnsettled(ctx, came, w.msg.Version())
+		return w.requestUnsettled(ctx, came)
 	}
 	return nil
 }
 
-// requestUnsettled publishes a record Request for each unsettled id that is not among those to keep, as of a version.
-func (w *pageWork) requestUnsettled(ctx context.Context, keep map[string]struct{}, asOf core.Version) error {
+// requestUnsettled publishes a record Request for each unsettled id that is not among those to keep, as of the page's version.
+func (w *pageWork) requestUnsettled(ctx context.Context, keep map[string]struct{}) error {
 	for id := range w.unsettled {
 		if _, kept := keep[id]; kept {
 			continue
 		}
 		req := w.recordRequest(id)
-		req.AsOf = asOf
+		req.AsOf = w.msg.Version()
 		if err := w.r.insist(ctx, "publishing a record", func() error { return w.r.c.deps.Requests.Offer(ctx, req) }); err != nil {
 			return err
 		}

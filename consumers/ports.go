@@ -31,11 +31,10 @@ type Requests interface {
 // Publishing stores Requests.
 type Publishing interface {
 	Publish(ctx context.Context, r core.Request) error
-	// Offer publishes r unless a removal of the same record is there already, which is success too: what somebody else
-	// asked for must not be replaced by what tutti asks for by itself.
+	// Offer publishes r unless the pending Request of the same record stands (core.Request.OfferOver), which is success too.
 	Offer(ctx context.Context, r core.Request) error
-	// Republish puts m's Request on its subject again with its attempts carried over and not to be worked on before
-	// after has passed, unless a newer one is there.
+	// Republish puts m's Request on its subject again with its attempts and its version carried over and not to be worked on
+	// before after has passed, unless a newer one is there.
 	Republish(ctx context.Context, m core.Message, after time.Duration) error
 }
 

@@ -77,8 +77,8 @@ type Request struct {
 	Attempts    int         `json:"attempts,omitempty"`
 	ReceivedAt  time.Time   `json:"receivedAt"`
 	Traceparent string      `json:"traceparent,omitempty"`
-	// AsOf is the version of the message that this Request was split off from, zero when it stands for itself: its record
-	// is written with that version, so that what was asked for later, and done since, is not undone.
+	// AsOf is the version of the message that this Request was split off from or published again for, zero when it is the
+	// first: its record is written with that version, so that what was asked for later, and done since, is not undone.
 	AsOf Version `json:"asOf,omitempty"`
 	// NotBefore is the time before which a republished Request is not worked on.
 	NotBefore time.Time `json:"notBefore,omitzero"`
@@ -165,13 +165,13 @@ func (r Request) Record(k RecordKey) Request {
 }
 
 // OfferOver returns what to store when r, a Request that tutti makes by itself, meets pending, of that version, on its
-// subject; false when pending stands instead. A removal stands, and so does what is newer than the message that r was split
-// off from (AsOf). What a sweep asks for is dropped when its job is cancelled; so it takes over the job and the cause of
+// subject; false when pending stands instead. What is newer than the message that r was split off from (AsOf) stands, and so
+// does a removal of any age where r is a sweep's or does not say what it was split off from. What a sweep asks for is dropped when its job is cancelled; so it takes over the job and the cause of
 // another Request that it replaces, and a Request that is not a sweep's replaces a newer one of a sweep, as of its version.
 func (r Request) OfferOver(pending Request, version Version) (Request, bool) {
 	newer := r.AsOf > 0 && version > r.AsOf
 	switch {
-	case pending.Kind == KindRemove:
+	case pending.Kind == KindRemove && (newer || r.AsOf == 0 || r.Cause == CauseSweep):
 		return r, false
 	case r.Cause != CauseSweep && pending.Cause == CauseSweep && newer:
 		r.AsOf = version

@@ -124,3 +124,32 @@ func TestOfferAsOf(t *testing.T) {
 		}
 	})
 }
+
+// TestOfferOverRemoval: a pending removal gives way to a Request split off from a newer message, and stands against one of
+// an older message and against a sweep.
+func TestOfferOverRemoval(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		q := s.connect(t, queue.Config{})
+		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
+		removal := record("S1", "x")
+		removal.Kind = core.KindRemove
+		mustPublish(t, q, removal)
+		got := fetch(t, c)
+		offer := func(cause core.Cause, asOf core.Version) {
+			t.Helper()
+			r := record("S1", "x")
+			r.ID, r.Cause, r.AsOf = "split", cause, asOf
+			if err := q.Offer(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		offer(core.CauseREST, got[0].Version()-1)
+		offer(core.CauseSweep, got[0].Version()+1)
+		fetchNone(t, c)
+		offer(core.CauseREST, got[0].Version()+1)
+		mustAck(t, got...)
+		if next := fetch(t, c)[0]; next.Request().ID != "split" || next.Version() != got[0].Version()+1 {
+			t.Fatalf("%+v of version %d came instead", next.Request(), next.Version())
+		}
+	})
+}

@@ -85,7 +85,7 @@ func (q *Queue) publishRequest(ctx context.Context, r core.Request, opts ...jets
 }
 
 // Republish stores the Request of m again, not to be worked on before the time after from now, with its deliveries added
-// to its attempts, so that m, which must have come from a Consumer of this Queue, is replaced and never reaches its last
+// to its attempts and as of m's version, so that m, which must have come from a Consumer of this Queue, is replaced and never reaches its last
 // delivery. It is delivered at once all the same: who gets it reads its NotBefore. When a newer Request of the subject is
 // there already, that one stands and nothing is stored. m needs no Ack afterwards.
 func (q *Queue) Republish(ctx context.Context, m core.Message, after time.Duration) error {
@@ -95,6 +95,7 @@ func (q *Queue) Republish(ctx context.Context, m core.Message, after time.Durati
 	}
 	r := own.request
 	r.Attempts += own.deliveries
+	r.AsOf = own.version
 	r.NotBefore = time.Now().UTC().Add(after)
 	subject, err := requestSubject(r)
 	if err != nil {

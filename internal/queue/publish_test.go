@@ -252,6 +252,9 @@ func TestRepublish(t *testing.T) {
 		if again.Deliveries() != 1 || again.Request().Attempts != 8 {
 			t.Fatalf("delivery %d, attempts %d", again.Deliveries(), again.Request().Attempts)
 		}
+		if again.Version() != third.Version() {
+			t.Errorf("version %d became %d", third.Version(), again.Version())
+		}
 		if at := again.Request().NotBefore; at.Before(earliest) || at.After(latest) {
 			t.Errorf("not before %s, want %s to %s", at, earliest, latest)
 		}
