@@ -2,18 +2,40 @@ package consumers
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/cespare/xxhash/v2"
 
 	"tutti/internal/core"
 )
 
-// maxRereads is how often a list whose pages cannot overlap is read again because it moved (DESIGN, Runs).
+// maxRereads is how often a list that repeats rows, or moved while its pages could not overlap, is read again (DESIGN, Runs).
 const maxRereads = 1
 
-// notePage keeps the ids of a page whose list can only be judged as a whole.
+// recall removes from pass.fresh what earlier pages of the chain have read. A page that follows the one before in the
+// list has nothing of theirs but the overlap, so all of them are searched only once rows have moved, and on the pages
+// 1, 2, 4, 8 …, which keeps the cost below that of the list itself.
+func (w *pageWork) recall(ctx context.Context, pass *reading) error {
+	w.moved = w.page.Moved || !pass.joined || pass.known > 1
+	n := w.page.Number
+	if n == 0 || len(pass.fresh) == 0 || !w.moved && n&(n-1) != 0 {
+		return nil
+	}
+	ids := slices.Collect(maps.Keys(pass.fresh))
+	return w.r.insist(ctx, "searching the noted ids", func() error {
+		noted, err := w.r.c.deps.Pages.NotedBefore(ctx, w.job.ID, w.req.Organization, w.reading, n, ids)
+		for id := range noted {
+			delete(pass.fresh, id)
+			w.moved = true
+		}
+		return err
+	})
+}
+
+// notePage keeps the ids of a page for those that follow, and for the judgement of a list whose pages cannot overlap.
 func (w *pageWork) notePage(ctx context.Context, pass *reading) error {
-	if !w.r.Disjoint || len(pass.hashes) == 0 {
+	if len(pass.hashes) == 0 {
 		return nil
 	}
 	return w.r.insist(ctx, "noting the ids of a page", func() error {
@@ -27,33 +49,37 @@ func (w *pageWork) checkJoint(ctx context.Context, pass *reading) error {
 		return nil
 	}
 	_, err := w.r.Upstream.Page(ctx, w.req.Organization, w.page.Offset-1, 1, func(rec core.Record) error {
-		pass.joined = w.before(xxhash.Sum64String(rec.ID))
+		pass.joined = w.page.Before[len(w.page.Before)-1] == xxhash.Sum64String(rec.ID)
 		return nil
 	})
 	return err
 }
 
-// checkList tells whether a list whose pages cannot overlap stood still while it was read: each page was joined to the one
-// before and said the same total, and that many different ids came. If it did not, the list is begun anew, which is true, or the run says so.
+// checkList reports whether the list has to be read once more, and begins that: a page repeated rows, or the list has
+// pages that cannot overlap and did not stand still: a page was not joined to the one before or said another total, or
+// not that many different ids came. Where it was read once more already, the run says so instead.
 func (r *repository) checkList(ctx context.Context, job core.Job, run core.OrganizationRun) (core.OrganizationRun, bool, error) {
-	if !r.Disjoint || run.State.Final() || run.Unswept != nil || run.LastPage == nil || run.ListTotal == nil {
+	if run.State.Final() || run.Unswept != nil || run.LastPage == nil {
+		return run, false, nil
+	}
+	if run.Shifted {
+		return r.listShifted(ctx, job, run)
+	}
+	if !r.Disjoint || run.ListTotal == nil {
 		return run, false, nil
 	}
 	ids, err := r.c.deps.Pages.NotedIDs(ctx, job.ID, run.Organization, run.Rereads, *run.LastPage)
-	if err != nil {
+	if err != nil || ids == *run.ListTotal {
 		return run, false, err
 	}
-	if run.Shifted || ids != *run.ListTotal {
-		return r.listShifted(ctx, job, run, ids)
-	}
-	return run, false, nil
+	r.log.Info("the list has not as many distinct ids as it says", "job_id", job.ID, "organization", run.Organization,
+		"total", *run.ListTotal, "distinct", ids)
+	return r.listShifted(ctx, job, run)
 }
 
-func (r *repository) listShifted(
-	ctx context.Context, job core.Job, run core.OrganizationRun, ids int,
-) (core.OrganizationRun, bool, error) {
-	r.log.Info("the list moved while it was read", "job_id", job.ID, "organization", run.Organization,
-		"total", *run.ListTotal, "distinct", ids, "rereads", run.Rereads)
+func (r *repository) listShifted(ctx context.Context, job core.Job, run core.OrganizationRun) (core.OrganizationRun, bool, error) {
+	r.log.Info("the list moved or repeated rows while it was read", "job_id", job.ID, "organization", run.Organization,
+		"rereads", run.Rereads)
 	readings := run.Rereads
 	now, err := r.c.deps.Organizations.UpdateOrganization(ctx, job.ID, run.Organization, func(run *core.OrganizationRun) error {
 		switch {
@@ -63,7 +89,8 @@ func (r *repository) listShifted(
 			run.Reread()
 		case run.Unswept == nil:
 			run.Unswept = &core.JobError{
-				Code: core.JobErrorListShifted, Message: "the list moved while it was read, and again when it was read once more",
+				Code:    core.JobErrorListShifted,
+				Message: "the list moved or repeated rows while it was read, and again when it was read once more",
 			}
 		}
 		return nil
@@ -88,7 +115,7 @@ func (r *repository) beginAgain(ctx context.Context, job core.Job, run core.Orga
 // ended; what is left behind goes with the job.
 func (c *Consumers) forgetPages(ctx context.Context, repository, jobID, organization string) {
 	r := c.repos[repository]
-	if r == nil || !r.Disjoint {
+	if r == nil {
 		return
 	}
 	if err := c.deps.Pages.ForgetPages(ctx, jobID, organization); err != nil {

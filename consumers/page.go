@@ -181,7 +181,7 @@ func (w *pageWork) report(run *core.OrganizationRun, failure *pageError) bool {
 			"page %d (rows from %d) could not be read: %s", w.page.Number, w.page.Offset, core.MessageOf(failure.cause))}
 		return true
 	}
-	if w.shifted && w.r.Disjoint {
+	if w.repeats || w.shifted && w.r.Disjoint {
 		run.Shifted = true
 	} else if w.shifted && run.Unswept == nil {
 		run.Unswept = &core.JobError{Code: core.JobErrorListShifted, Message: "the list kept shifting while it was read"}

@@ -41,6 +41,8 @@ type pageWork struct {
 	counted bool // the page said so: one past the end of a list does not
 	last    bool // no page follows
 	shifted bool // the list shifted more often than is followed
+	repeats bool // the list repeats rows instead of going on
+	moved   bool // rows have moved in this chain: see core.Page
 	linked  bool // the next page is published, or there is none
 
 	settled   map[string]struct{} // ids with a final outcome, kept only once the page has to be read again
@@ -55,13 +57,18 @@ func newPageWork(r *repository, m core.Message, job core.Job, page core.Page, re
 
 // reading is one pass over the page's rows.
 type reading struct {
-	ids    []string // of the documents added to the ticket, in its order
-	hashes []uint64 // of all rows' ids
+	ids    []string            // of the documents added to the ticket, in its order
+	hashes []uint64            // of all rows' ids
+	fresh  map[uint64]struct{} // those of hashes that the chain did not read before
+	known  int                 // rows that the page before ended with
 	ticket *bulk.Ticket
 	info   core.PageInfo
 	joined bool
 	skip   int // rows that the page before has read
 }
+
+// lastIDs returns what the next page is joined to.
+func (p *reading) lastIDs() []uint64 { return p.hashes[max(0, len(p.hashes)-idsCarried):] }
 
 // do reads the page until all its documents have a final outcome. It returns a *pageError when the upstream does
 // not give the page.
@@ -71,6 +78,9 @@ func (w *pageWork) do(ctx context.Context) error {
 			return err
 		}
 		pass, readErr := w.read(ctx)
+		if err := w.recall(ctx, pass); err != nil {
+			return err
+		}
 		if readErr == nil {
 			if err := w.link(ctx, pass); err != nil {
 				return err
@@ -125,6 +135,7 @@ func (w *pageWork) read(ctx context.Context) (*reading, error) {
 	pass.ticket.Expect(w.page.Limit)
 	pass.ids = make([]string, 0, w.page.Limit)
 	pass.hashes = make([]uint64, 0, w.page.Limit)
+	pass.fresh = make(map[uint64]struct{}, w.page.Limit)
 	if err := w.r.pageCalls.Acquire(ctx, 1); err != nil {
 		return pass, err
 	}
@@ -150,13 +161,18 @@ func (w *pageWork) read(ctx context.Context) (*reading, error) {
 // row takes one row of the page: it becomes a document, is set aside, or was settled before.
 func (w *pageWork) row(ctx context.Context, pass *reading, rec core.Record) error {
 	hash := xxhash.Sum64String(rec.ID)
-	known := !w.r.Disjoint && w.before(hash)
-	if known && (len(pass.hashes) == 0 || w.page.SteppedBack) {
+	first, known := len(pass.hashes) == 0, slices.Contains(w.page.Before, hash)
+	overlap := first && known && !w.r.Disjoint
+	if overlap || known && w.page.SteppedBack {
 		pass.joined = true
 	}
-	first := len(pass.hashes) == 0
 	pass.hashes = append(pass.hashes, hash)
-	if first && known {
+	if known {
+		pass.known++
+	} else {
+		pass.fresh[hash] = struct{}{}
+	}
+	if overlap {
 		pass.skip = 1 // the page before has read it
 		return nil
 	}
@@ -183,10 +199,6 @@ func (w *pageWork) row(ctx context.Context, pass *reading, rec core.Record) erro
 	})
 }
 
-func (w *pageWork) before(hash uint64) bool {
-	return slices.Contains(w.page.Before, hash)
-}
-
 // refuse sets a row aside that cannot be a document, because of its id.
 func (w *pageWork) refuse(rec core.Record, cause error) {
 	kept := core.KeepDocument(rec.Body)
@@ -210,11 +222,13 @@ func (w *pageWork) link(ctx context.Context, pass *reading) error {
 	if w.linked {
 		return nil
 	}
-	if err := w.notePage(ctx, pass); err != nil {
-		return err
-	}
 	w.totals.Fetched += int64(pass.info.Rows - pass.skip)
 	next := w.next(pass)
+	if next != nil || w.r.Disjoint {
+		if err := w.notePage(ctx, pass); err != nil {
+			return err
+		}
+	}
 	if next != nil {
 		req := w.r.childRequest(w.job, core.ScopePage, w.req.Organization)
 		req.Page = next
@@ -230,14 +244,24 @@ func (w *pageWork) link(ctx context.Context, pass *reading) error {
 // next gives the page that follows, nil after the last one. A page that does not join the one before is followed by
 // one that steps back: the list has shifted, and rows may have moved into what was read already.
 func (w *pageWork) next(pass *reading) *core.Page {
-	next := &core.Page{Number: w.page.Number + 1, Epoch: w.page.Epoch, Limit: w.page.Limit, StepsBack: w.page.StepsBack}
+	next := &core.Page{
+		Number: w.page.Number + 1, Epoch: w.page.Epoch, Limit: w.page.Limit, StepsBack: w.page.StepsBack,
+		Read: w.page.Read + len(pass.fresh), Moved: w.moved, Repeats: w.page.Repeats && len(pass.fresh) == 0,
+	}
 	rows, end := pass.info.Rows, w.page.Offset+pass.info.Rows
+	if len(pass.fresh) == 0 && end > next.Read && end < pass.info.Total {
+		// A list that stands still has as many different ids up to here as rows. One that moved is read on from a step back.
+		if w.repeats = w.r.Disjoint || pass.joined || w.page.Repeats; w.repeats {
+			return nil
+		}
+		next.Repeats = true
+	}
 	if w.r.Disjoint {
 		w.shifted = !pass.joined
 		if rows == 0 || w.page.Offset+w.page.Limit >= pass.info.Total {
 			return nil
 		}
-		next.Offset, next.Before = w.page.Offset+w.page.Limit, pass.hashes[len(pass.hashes)-1:]
+		next.Offset, next.Before = w.page.Offset+w.page.Limit, pass.lastIDs()
 		return next
 	}
 	if !pass.joined {
@@ -258,7 +282,7 @@ func (w *pageWork) next(pass *reading) *core.Page {
 	next.Offset = end
 	if rows > 1 {
 		next.Offset = end - 1
-		next.Before = append([]uint64(nil), pass.hashes[max(0, len(pass.hashes)-idsCarried):]...)
+		next.Before = pass.lastIDs()
 	}
 	return next
 }

@@ -68,9 +68,11 @@ type OrganizationRuns interface {
 	Organizations(ctx context.Context, jobID string) ([]core.OrganizationRun, error)
 }
 
-// Pages notes the ids of lists whose pages cannot overlap, as hashes. reading counts how often a list was begun anew.
+// Pages notes the ids of the pages of lists, as hashes. reading counts how often a list was begun anew.
 type Pages interface {
 	NotePage(ctx context.Context, jobID, organization string, reading, page int, ids []uint64) error
+	// NotedBefore returns those of ids that a page below the given one holds.
+	NotedBefore(ctx context.Context, jobID, organization string, reading, page int, ids []uint64) (map[uint64]struct{}, error)
 	// NotedIDs counts the different ids of the pages up to and including last.
 	NotedIDs(ctx context.Context, jobID, organization string, reading, last int) (int, error)
 	ForgetPages(ctx context.Context, jobID, organization string) error

@@ -2,6 +2,8 @@ package consumers_test
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -318,8 +320,18 @@ func (g notePort) NotePage(ctx context.Context, jobID, organization string, read
 	})
 }
 
+func (g notePort) NotedBefore(
+	ctx context.Context, jobID, organization string, reading, page int, ids []uint64,
+) (map[uint64]struct{}, error) {
+	return ask(ctx, g.p, func() (map[uint64]struct{}, error) {
+		noted := g.p.w.store.notedIDs(jobID+" "+organization, reading, page-1)
+		maps.DeleteFunc(noted, func(id uint64, _ struct{}) bool { return !slices.Contains(ids, id) })
+		return noted, nil
+	})
+}
+
 func (g notePort) NotedIDs(ctx context.Context, jobID, organization string, reading, last int) (int, error) {
-	return ask(ctx, g.p, func() (int, error) { return g.p.w.store.noted(jobID+" "+organization, reading, last), nil })
+	return ask(ctx, g.p, func() (int, error) { return len(g.p.w.store.notedIDs(jobID+" "+organization, reading, last)), nil })
 }
 
 func (g notePort) ForgetPages(ctx context.Context, jobID, organization string) error {

@@ -162,7 +162,7 @@ func (s *store) notePage(list string, reading, page int, ids []uint64) {
 	s.notes[list][[2]int{reading, page}] = slices.Clone(ids)
 }
 
-func (s *store) noted(list string, reading, last int) int {
+func (s *store) notedIDs(list string, reading, last int) map[uint64]struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ids := map[uint64]struct{}{}
@@ -173,7 +173,7 @@ func (s *store) noted(list string, reading, last int) int {
 			}
 		}
 	}
-	return len(ids)
+	return ids
 }
 
 func (s *store) forget(list string) error {

@@ -52,6 +52,8 @@ type upstream struct {
 	answer func(record) record
 	// alone is a record that no list shows, and that is there when it is asked for by itself.
 	alone string
+	// stuck, when set, may make a page the one that begins at another row, of a list that says it has a billion rows.
+	stuck func(c pageCall) (row int, is bool)
 	// cut gives after how many rows a page breaks off, -1 for never.
 	cut func(c pageCall) int
 
@@ -151,6 +153,11 @@ func (u *upstream) Page(ctx context.Context, org string, offset, limit int, each
 	time.Sleep(u.latency)
 	rows := slices.DeleteFunc(slices.Clone(list), func(r record) bool { return r.state != published })
 	info := core.PageInfo{Total: len(rows)}
+	if u.stuck != nil {
+		if row, is := u.stuck(call); is {
+			offset, info.Total = row, 1_000_000_000
+		}
+	}
 	rows = rows[min(offset, len(rows)):min(offset+limit, len(rows))]
 	info.Rows = len(rows)
 	if u.disjoint && info.Rows == 0 {

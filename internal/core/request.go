@@ -100,6 +100,13 @@ type Page struct {
 	StepsBack int `json:"stepsBack,omitempty"`
 	// SteppedBack is true when this page re-reads rows because its successor did not join.
 	SteppedBack bool `json:"steppedBack,omitempty"`
+	// Read counts the distinct ids that the chain read before this page.
+	Read int `json:"read,omitempty"`
+	// Moved is true once the chain met rows that had moved: any id of this page may have been read before.
+	Moved bool `json:"moved,omitempty"`
+	// Repeats is true when a page of rows that were all read before, beyond as many rows as there were ids, has had no
+	// page with a new id since.
+	Repeats bool `json:"repeats,omitempty"`
 }
 
 // Validate names the first fault of r, as CodeInvalid.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -164,6 +165,10 @@ func TestNotedPages(t *testing.T) {
 		want("S.1", 1, 3, 1)
 		want("S", 0, 0, 1)
 		want("none", 0, 3, 0)
+		before, err := jobs.NotedBefore(t.Context(), "job", "S.1", 0, 10, []uint64{2, 4, 5, 1 << 63, 99})
+		if wanted := (map[uint64]struct{}{2: {}, 4: {}, 1 << 63: {}}); err != nil || !maps.Equal(before, wanted) {
+			t.Errorf("noted before page 10: %v, %v, want %v", before, err, wanted)
+		}
 		if err := jobs.ForgetPages(t.Context(), "job", "S.1"); err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,7 @@ import (
 	"tutti/internal/core"
 )
 
-// keyPages holds the ids of the pages of a list that cannot be read with overlapping pages.
+// keyPages holds the ids of the pages of the lists that are being read.
 const keyPages = "pages."
 
 func pagesKey(jobID, organization string) string {
@@ -34,25 +34,49 @@ func (j *Jobs) NotePage(ctx context.Context, jobID, organization string, reading
 // list.
 func (j *Jobs) NotedIDs(ctx context.Context, jobID, organization string, reading, last int) (int, error) {
 	var ids []uint64
+	err := j.eachNoted(ctx, jobID, organization, reading, last+1, func(id uint64) { ids = append(ids, id) })
+	if err != nil {
+		return 0, err
+	}
+	slices.Sort(ids)
+	return len(slices.Compact(ids)), nil
+}
+
+// NotedBefore returns those of ids that a page below the given one held, in one reading of an organization's list. Its
+// memory does not grow with the list.
+func (j *Jobs) NotedBefore(
+	ctx context.Context, jobID, organization string, reading, page int, ids []uint64,
+) (map[uint64]struct{}, error) {
+	asked := make(map[uint64]struct{}, len(ids))
+	for _, id := range ids {
+		asked[id] = struct{}{}
+	}
+	noted := make(map[uint64]struct{})
+	err := j.eachNoted(ctx, jobID, organization, reading, page, func(id uint64) {
+		if _, is := asked[id]; is {
+			noted[id] = struct{}{}
+		}
+	})
+	return noted, err
+}
+
+// eachNoted calls each for every id of the pages below the given one, in one reading of an organization's list.
+func (j *Jobs) eachNoted(ctx context.Context, jobID, organization string, reading, below int, each func(id uint64)) error {
 	filter := jobsPrefix + pagesKey(jobID, organization) + strconv.Itoa(reading) + "."
 	err := j.queue.readAll(ctx, j.stream, filter+"*", func(m readMessage) error {
 		n, err := strconv.Atoi(strings.TrimPrefix(m.Subject, filter))
 		if err != nil || len(m.Data)%8 != 0 {
 			return core.NewError(core.CodeInternal, fmt.Sprintf("the note of a page has %d bytes", len(m.Data)))
 		}
-		if n > last {
+		if n >= below {
 			return nil
 		}
 		for data := m.Data; len(data) > 0; data = data[8:] {
-			ids = append(ids, binary.LittleEndian.Uint64(data))
+			each(binary.LittleEndian.Uint64(data))
 		}
 		return nil
 	})
-	if err != nil {
-		return 0, fault("reading the noted ids", err)
-	}
-	slices.Sort(ids)
-	return len(slices.Compact(ids)), nil
+	return fault("reading the noted ids", err)
 }
 
 // ForgetPages removes what was noted of an organization's list, or of every list of the job when organization is empty.
