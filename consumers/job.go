@@ -194,6 +194,9 @@ func (r *repository) endJob(ctx context.Context, job core.Job, runs []core.Organ
 	state, fault := verdict(runs)
 	totals := sum(runs)
 	totals.Removed += vanished.removed
+	if fault == nil && totals.Rejected > 0 {
+		fault = r.rejectedError(totals.Rejected)
+	}
 	if vanished.guard != nil {
 		state, fault = core.JobPartial, vanished.guard
 	}
@@ -232,10 +235,21 @@ func (r *repository) sweepJob(ctx context.Context, job core.Job, runs []core.Org
 
 // whole tells whether all organizations were read to their end.
 func whole(runs []core.OrganizationRun) bool {
-	return !slices.ContainsFunc(runs, func(run core.OrganizationRun) bool { return run.State != core.JobSucceeded })
+	return !slices.ContainsFunc(runs, func(run core.OrganizationRun) bool { return !run.ReadWhole() })
 }
 
-// verdict gives a job's state from those of its organizations: all alike, or partial.
+// rejectedError is the error of what was read whole, n records of which became dead letters.
+func (r *repository) rejectedError(n int64) *core.JobError {
+	records := "records were"
+	if n == 1 {
+		records = "record was"
+	}
+	return &core.JobError{Code: core.JobErrorRecordsRejected, Message: fmt.Sprintf(
+		"%d %s rejected; the repository's dead letters say why (tutti dead-letters list --repository %s)", n, records, r.Code)}
+}
+
+// verdict returns a job's state from those of its organizations, all alike or partial, and what went wrong with them, nil
+// when that is no more than rejected records.
 func verdict(runs []core.OrganizationRun) (core.JobState, *core.JobError) {
 	if len(runs) == 0 {
 		return core.JobSucceeded, nil
@@ -247,7 +261,7 @@ func verdict(runs []core.OrganizationRun) (core.JobState, *core.JobError) {
 		if run.State != state {
 			state = core.JobPartial
 		}
-		if run.State == core.JobSucceeded {
+		if run.ReadWhole() {
 			continue
 		}
 		bad++

@@ -213,6 +213,9 @@ func (r *repository) finishOrganization(ctx context.Context, job core.Job, run c
 			return nil
 		}
 		run.State = core.JobSucceeded
+		if run.Totals.Rejected > 0 {
+			run.State, run.Error = core.JobPartial, r.rejectedError(run.Totals.Rejected)
+		}
 		if sweep || swept.guard != nil {
 			swept.note(run)
 		}

@@ -240,7 +240,7 @@ func TestRejectedDocuments(t *testing.T) {
 		}
 		w.boot(-1)
 		job := w.job(w.run("A", false))
-		w.ended(job, core.JobSucceeded, "")
+		w.ended(job, core.JobPartial, core.JobErrorRecordsRejected)
 		if want := (core.Totals{Expected: 500, Fetched: 500, Indexed: 495, Rejected: 5}); job.Totals != want {
 			t.Errorf("totals %+v", job.Totals)
 		}
@@ -293,7 +293,7 @@ func TestBadIDsOnAPage(t *testing.T) {
 		}
 		w.boot(-1)
 		job := w.job(w.run("A", false))
-		w.ended(job, core.JobSucceeded, "")
+		w.ended(job, core.JobPartial, core.JobErrorRecordsRejected)
 		w.verify()
 		if job.Totals.Rejected != 4 || job.Totals.Indexed != 146 || job.Totals.Fetched != 150 {
 			t.Errorf("totals %+v", job.Totals)

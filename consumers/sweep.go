@@ -65,7 +65,7 @@ func (r *repository) sweepOrganization(ctx context.Context, job core.Job, organi
 // sweepRead sweeps, one by one, the organizations of a repository's job that were read whole, and notes it in their runs.
 func (r *repository) sweepRead(ctx context.Context, job core.Job, runs []core.OrganizationRun) error {
 	for _, run := range runs {
-		if run.State != core.JobSucceeded || run.Swept {
+		if !run.ReadWhole() || run.Swept {
 			continue
 		}
 		swept, err := r.sweepOrganization(ctx, job, run.Organization)

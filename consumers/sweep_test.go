@@ -146,22 +146,52 @@ func TestSweepWaits(t *testing.T) {
 	})
 }
 
-// TestRejectedIsNotSwept: a document that the index refuses now keeps its old version in the index.
+// TestRejectedIsNotSwept: a document that the index refuses now keeps its old version in the index, and the job that met it
+// ends partial, with the rest of its sweep done.
 func TestRejectedIsNotSwept(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 50)
 		w.boot(-1)
-		w.ended(w.job(w.run("A", false)), core.JobSucceeded, "")
+		w.upstream.fill("B", 3)
+		w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
 		want := w.engine.live()
 		w.engine.item = func(id string, op core.WriteOp, _ []byte) (core.Result, bool) {
 			return core.Result{Outcome: core.OutcomeRejected, Type: "x"}, op == core.OpIndex && id == "A-0004"
 		}
-		job := w.job(w.run("A", false))
-		w.ended(job, core.JobSucceeded, "")
-		w.same(want)
-		if _, dead := w.store.dead()["A-0004"]; !dead || job.Totals.Removed != 0 {
-			t.Errorf("dead letters %v, totals %+v", w.store.dead(), job.Totals)
+		for i, scope := range []string{"A", ""} {
+			w.upstream.drop("A", 6, 7)
+			w.seed("C", i) // no longer listed: only a sweep of the whole repository finds it
+			delete(want, fmt.Sprintf("A-%04d", 6+i))
+			job := w.job(w.run(scope, false))
+			w.ended(job, core.JobPartial, core.JobErrorRecordsRejected)
+			if !has(job.Error.Message, "1 record ", "dead letters") {
+				t.Errorf("message %q", job.Error.Message)
+			}
+			w.same(want)
+			if _, dead := w.store.dead()["A-0004"]; !dead || job.Totals.Removed != int64(1+i) || job.Totals.Rejected != 1 {
+				t.Errorf("dead letters %v, totals %+v", w.store.dead(), job.Totals)
+			}
+			runs, err := w.store.runs(job.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, run := range runs {
+				if want := map[string]core.JobState{"A": core.JobPartial, "B": core.JobSucceeded}[run.Organization]; run.State != want {
+					t.Errorf("%s ended as %s, want %s", run.Organization, run.State, want)
+				}
+			}
 		}
+		w.upstream.drop("A", 6, 7)
+		delete(want, "A-0008")
+		w.upstream.onPage = func(_ context.Context, c pageCall) error {
+			if c.org == "B" {
+				return core.NewError(core.CodeUpstream, "the repository answered 404 with a page of HTML")
+			}
+			return nil
+		}
+		job := w.job(w.run("", false))
+		w.ended(job, core.JobPartial, "upstream_error")
+		w.same(want) // A was swept although B could not be read
 	})
 }
 

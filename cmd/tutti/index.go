@@ -47,8 +47,8 @@ func indexCommand() *cobra.Command {
 			"A record that its repository no longer has, or not in a state that is indexed, is removed. A run ends by looking\n" +
 			"for documents that it has not seen and removes those that are gone; if that were more than a fifth of them, none is\n" +
 			"removed and the job ends partial, unless --force is given.\n\n" +
-			"Exit code: 0 when the request was accepted, with --wait when the job succeeded; 2 when the job ended partial;\n" +
-			"1 when it failed or was cancelled, and on every error, wrong usage and ctrl-c included.",
+			"Exit code: 0 when the request was accepted, with --wait when the job succeeded; 2 when the job ended partial,\n" +
+			"also when records were rejected; 1 when it failed or was cancelled, and on every error, wrong usage and ctrl-c included.",
 		Example: "  tutti index song.collab --wait\n" +
 			"  tutti index song.collab STUDY-1\n" +
 			"  tutti index song.collab STUDY-1 4fd5a3d0-8a6f-4f2e-a0d6-1c3c7f1d3a5e\n" +

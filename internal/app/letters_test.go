@@ -134,7 +134,7 @@ func TestLettersShow(t *testing.T) {
 	const size = 300 << 10
 	w.put("S1", "large", broken+`,"info":{"text":"`+strings.Repeat("x", size)+`"}`)
 	w.put("S1", "small", broken)
-	job := w.run("S1", "", core.JobSucceeded)
+	job := w.run("S1", "", core.JobPartial)
 	if n := job.Get("totals.rejected").Int(); n != 2 {
 		t.Errorf("%d documents were rejected, want 2: %s", n, job.Raw)
 	}
@@ -298,7 +298,7 @@ func TestLettersRetryAll(t *testing.T) {
 	w.reject("S1", n)
 	long := strings.Repeat("x", 513)
 	w.put("S2", long, "")
-	w.run("S2", "", core.JobSucceeded)
+	w.run("S2", "", core.JobPartial)
 	w.postBody(webhook, `{"studyId":"S1"}`, http.StatusBadRequest)
 	w.awaitLetters("?limit=1000", n+2)
 	for i := range n {

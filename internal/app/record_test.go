@@ -194,9 +194,12 @@ func TestBadDocuments(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	job := w.run("S1", "", core.JobSucceeded)
+	job := w.run("S1", "", core.JobPartial)
 	if indexed, rejected := job.Get("totals.indexed").Int(), job.Get("totals.rejected").Int(); indexed != 495 || rejected != 5 {
 		t.Errorf("%d indexed and %d rejected, want 495 and 5: %s", indexed, rejected, job.Raw)
+	}
+	if c := job.Get("error.code").String(); c != core.JobErrorRecordsRejected {
+		t.Errorf("error.code is %q, want %q", c, core.JobErrorRecordsRejected)
 	}
 	for id, l := range w.letters() {
 		if !bad[id] {

@@ -68,6 +68,7 @@ const (
 	JobErrorCancelled       = "cancelled"
 	JobErrorSweepIncomplete = "sweep_incomplete"
 	JobErrorInterrupted     = "interrupted"
+	JobErrorRecordsRejected = "records_rejected"
 )
 
 // Job is one run over an organization or a repository, as kept in the queue's key-value bucket.
@@ -123,6 +124,17 @@ type OrganizationRun struct {
 	// Unswept says why this organization must not be swept, nil when it may be. Swept is true once it was.
 	Unswept *JobError `json:"unswept,omitempty"`
 	Swept   bool      `json:"swept,omitempty"`
+}
+
+// ReadWhole reports whether the organization was read to its end and nothing forbids its sweep, also when some of its
+// records were rejected.
+func (o *OrganizationRun) ReadWhole() bool {
+	return o.State == JobSucceeded || o.OnlyRejected()
+}
+
+// OnlyRejected reports whether rejected records are all that went wrong.
+func (o *OrganizationRun) OnlyRejected() bool {
+	return o.State == JobPartial && o.Error != nil && o.Error.Code == JobErrorRecordsRejected
 }
 
 // PageDone tells whether page n has ended.
