@@ -184,7 +184,10 @@ func documentOf(l client.DeadLetter) string {
 		return ""
 	}
 	text := display.Count(int64(l.Size)) + " bytes, sha256 " + l.SHA256
-	if l.Truncated {
+	switch {
+	case l.Truncated && l.DocumentText == "" && len(l.DocumentBase64) == 0:
+		text += ", not kept"
+	case l.Truncated:
 		text += ", of which the start is kept"
 	}
 	return text

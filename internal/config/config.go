@@ -16,6 +16,7 @@ type Config struct {
 	DataDir      string
 	Log          Log
 	Queue        Queue
+	DeadLetters  DeadLetters
 	Index        Index
 	Store        Store
 	Repositories []Repository
@@ -89,6 +90,12 @@ type Queue struct {
 	Replicas int
 	// MaxPending is how many Requests may wait.
 	MaxPending int
+}
+
+// DeadLetters bounds what is kept of records that were given up.
+type DeadLetters struct {
+	// MaxBodies is the number of dead letters of one repository that keep a document; others keep its size and hash.
+	MaxBodies int
 }
 
 // Index says where documents are written.

@@ -40,6 +40,9 @@ func (c *Config) keys() []key {
 			text("level", &c.Log.Level, "info", "Least level that is logged.").oneOf("debug", "info", "warn", "error").anyCase(),
 			text("format", &c.Log.Format, "text", "Format of a line.").oneOf("text", "json")),
 		c.Queue.key(),
+		object("deadLetters", "What is kept of records that were given up.",
+			number("maxBodies", &c.DeadLetters.MaxBodies, 10_000, 1, math.MaxInt32,
+				"Dead letters of one repository that keep a document; others keep its size and hash.")),
 		c.Index.key(),
 		c.Store.key(),
 		{

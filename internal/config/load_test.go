@@ -29,6 +29,7 @@ server: {listen: "127.0.0.1:8080", hosts: [], basePath: "", maxBodyBytes: 104857
 dataDir: ./tutti-data
 log: {level: info, format: text}            # debug info warn error, any case; text or json
 queue: {url: "", credentialsFile: "", replicas: 1, maxPending: 200000}    # empty url: embedded
+deadLetters: {maxBodies: 10000}
 index: {url: "", username: "", password: "", apiKey: "", caFile: "", shards: 1, replicas: 1, batchBytes: 2097152, maxInFlight: 4}
 store: {url: ""}
 repositories:
@@ -57,11 +58,12 @@ func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
 		t.Errorf("documented, actual: %s", diff)
 	}
 	want := config.Config{
-		Server:  config.Server{Listen: "127.0.0.1:8080", MaxBodyBytes: 10 << 20, ShutdownTimeout: 10 * time.Second},
-		DataDir: "./tutti-data",
-		Log:     config.Log{Level: "info", Format: "text"},
-		Queue:   config.Queue{Replicas: 1, MaxPending: 200_000},
-		Index:   config.Index{Shards: 1, Replicas: 1, BatchBytes: 2 << 20, MaxInFlight: 4},
+		Server:      config.Server{Listen: "127.0.0.1:8080", MaxBodyBytes: 10 << 20, ShutdownTimeout: 10 * time.Second},
+		DataDir:     "./tutti-data",
+		Log:         config.Log{Level: "info", Format: "text"},
+		Queue:       config.Queue{Replicas: 1, MaxPending: 200_000},
+		DeadLetters: config.DeadLetters{MaxBodies: 10_000},
+		Index:       config.Index{Shards: 1, Replicas: 1, BatchBytes: 2 << 20, MaxInFlight: 4},
 		Repositories: []config.Repository{{
 			Code: "song.ca", Type: core.TypeSong, URL: "https://song.example.org", IndexName: "analyses",
 			Timeout: 30 * time.Second, PageSize: 500, Concurrency: 4, Song: config.Song{States: []string{"PUBLISHED"}},
@@ -108,6 +110,7 @@ server: {listen: "[::1]:0", hosts: [a.example, "*"], basePath: /tutti, maxBodyBy
 dataDir: /var/lib/tutti
 log: {level: WARN, format: json}
 queue: {url: "nats://a:4222, tls://b:4222", credentialsFile: c.creds, replicas: 3, maxPending: 5}
+deadLetters: {maxBodies: 7}
 index: {url: "https://a:9200,http://b:9200", username: elastic, password: "p w", caFile: ca.pem, shards: 2, replicas: 0, batchBytes: 4096, maxInFlight: 64}
 repositories:
   - {code: 1.a_B-c, type: song, url: http://localhost:8080/base, indexName: "ünïcode", name: N, organization: O, country: CA,
@@ -137,9 +140,10 @@ auth: {mode: token, allowInsecure: yes, systemScope: all, organizationPrefix: "o
 			ShutdownTimeout: 90 * time.Second,
 			CORS:            config.CORS{Origins: []string{"https://a.example", "http://[::1]:3000"}},
 		},
-		DataDir: "/var/lib/tutti",
-		Log:     config.Log{Level: "warn", Format: "json"},
-		Queue:   config.Queue{URL: "nats://a:4222, tls://b:4222", CredentialsFile: "c.creds", Replicas: 3, MaxPending: 5},
+		DataDir:     "/var/lib/tutti",
+		Log:         config.Log{Level: "warn", Format: "json"},
+		Queue:       config.Queue{URL: "nats://a:4222, tls://b:4222", CredentialsFile: "c.creds", Replicas: 3, MaxPending: 5},
+		DeadLetters: config.DeadLetters{MaxBodies: 7},
 		Index: config.Index{
 			URL: "https://a:9200,http://b:9200", Username: "elastic", Password: "p w", CAFile: "ca.pem", Shards: 2,
 			BatchBytes: 4096, MaxInFlight: 64,

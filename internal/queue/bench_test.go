@@ -2,8 +2,12 @@ package queue_test
 
 import (
 	"context"
+	"fmt"
+	"runtime"
 	"testing"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"tutti/internal/core"
 	"tutti/internal/queue"
@@ -16,7 +20,7 @@ func benchQueue(b *testing.B) *queue.Queue {
 	if err != nil {
 		b.Fatal(err)
 	}
-	q, err := queue.ConnectInProcess(b.Context(), s, queue.Config{})
+	q, err := queue.ConnectInProcess(b.Context(), s, queue.Config{Metrics: queue.NewMetrics(prometheus.NewRegistry())})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -98,4 +102,24 @@ func BenchmarkPublishAllSingles(b *testing.B) {
 			}
 		}
 	})
+}
+
+// BenchmarkLetterCounts is what each delivered batch of dead letters costs beside its own letters, and what the index
+// keeps of a letter in memory.
+func BenchmarkLetterCounts(b *testing.B) {
+	for _, n := range []int{100_000, 500_000} {
+		b.Run(fmt.Sprintf("letters=%d", n), func(b *testing.B) {
+			q := benchQueue(b)
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			queue.IndexLetters(q, "song", n)
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			for b.Loop() {
+				queue.ShowLetterCounts(q)
+			}
+			b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(n), "B/letter")
+		})
+	}
 }

@@ -2,9 +2,12 @@ package queue
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"tutti/internal/core"
 )
 
 // Names of the streams, for tests that look at the server itself.
@@ -51,3 +54,14 @@ func Gathered(q *Queue) int {
 
 // GatherMost is how many may wait.
 const GatherMost = gatherMost
+
+// IndexLetters makes the index of a Queue's dead letters know n more of a repository, as if the watch had read them.
+func IndexLetters(q *Queue, repository string, n int) {
+	for i := range n {
+		subject := deadSubject(repository, "STUDY-1", fmt.Sprintf("%08d-4f0b-4c57-8f1c-9e4f0b4c5713", i))
+		q.letters.index.put(subject, core.ReasonRejected, false, uint64(i+1))
+	}
+}
+
+// ShowLetterCounts is what follows each batch of letters that the watch reads.
+func ShowLetterCounts(q *Queue) { q.letters.showCounts() }

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -19,6 +20,8 @@ import (
 const (
 	headerReason  = "Tutti-Reason"
 	headerRemoved = "Tutti-Removed"
+	// headerBody is there when the letter has a part of its document: the watch reads headers only.
+	headerBody = "Tutti-Body"
 
 	// removedKept is how long the mark of a removed letter stays, for processes that were disconnected.
 	removedKept = time.Hour
@@ -51,7 +54,8 @@ func newDeadLetters(q *Queue, stream jetstream.Stream) *DeadLetters {
 // Put stores l and returns when the server has it on disk. A letter of the same record, of the same page or run when
 // its Request is one of those and names no record, or of a message from the same Source with the same SHA256, is replaced:
 // its FirstAt is kept, its Attempts are added. ID, LastAt and, for a first letter, FirstAt are filled in. What would make
-// the letter larger than a message may be is cut.
+// the letter larger than a message may be is cut. Where Config.MaxLetterBodies letters of its repository have a document
+// already, that of another one is left out: its size and hash stay, and the hint says so.
 func (d *DeadLetters) Put(ctx context.Context, l core.DeadLetter) error {
 	return d.put(ctx, letterSubject(l), l)
 }
@@ -69,7 +73,7 @@ func (d *DeadLetters) put(ctx context.Context, subject string, l core.DeadLetter
 		if err != nil && !isNotFound(err) {
 			return fault("reading a dead letter", err)
 		}
-		ack, err := d.store(ctx, subject, sequence, merge(old, l))
+		ack, err := d.store(ctx, subject, sequence, d.bounded(old, merge(old, l)))
 		if err = fault("storing a dead letter", err); err == nil {
 			d.queue.metrics.countLetter(d.queue.labels.of(l.Repository), l.Reason)
 			d.index.await(ctx, ack.Sequence, settleTime)
@@ -96,6 +100,19 @@ func merge(old, l core.DeadLetter) core.DeadLetter {
 	return l
 }
 
+// bounded returns l without its document where its repository has as many as it may have. A letter that replaces one with
+// a document takes its place. What is put at the same time counts a moment later, so the bound may be exceeded by that.
+func (d *DeadLetters) bounded(old, l core.DeadLetter) core.DeadLetter {
+	most := d.queue.cfg.MaxLetterBodies
+	if len(l.Document) == 0 || len(old.Document) > 0 || d.index.bodies(l.Repository) < most {
+		return l
+	}
+	l.Document, l.Truncated = nil, true
+	l.Hint = strings.TrimPrefix(fmt.Sprintf("%s; the document is not kept: %d dead letters of this repository have one already "+
+		"(deadLetters.maxBodies)", l.Hint, most), "; ")
+	return l
+}
+
 // store writes l if sequence is still the subject's last.
 func (d *DeadLetters) store(
 	ctx context.Context, subject string, sequence uint64, l core.DeadLetter,
@@ -104,7 +121,11 @@ func (d *DeadLetters) store(
 	if err != nil {
 		return nil, err
 	}
-	return d.send(ctx, &nats.Msg{Subject: subject, Data: data, Header: nats.Header{headerReason: {l.Reason}}},
+	header := nats.Header{headerReason: {l.Reason}}
+	if len(l.Document) > 0 {
+		header.Set(headerBody, "1")
+	}
+	return d.send(ctx, &nats.Msg{Subject: subject, Data: data, Header: header},
 		jetstream.WithExpectLastSequencePerSubject(sequence))
 }
 

@@ -257,6 +257,85 @@ func TestLettersOfTwoProcesses(t *testing.T) {
 	})
 }
 
+// TestLetterBodiesAreBounded: beyond the bound a letter of a repository keeps what its document was, not the document. One
+// that replaces a letter with a document takes its place, and a document that goes makes room for another.
+func TestLetterBodiesAreBounded(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		cfg := queue.Config{MaxLetterBodies: 2}
+		q := s.connect(t, cfg)
+		kept := core.KeepDocument([]byte(`{"a":1}`))
+		withDocument := func(repository, id, hint string) core.DeadLetter {
+			l := letter("S1", id, core.ReasonRejected)
+			l.Repository, l.Hint, l.Document, l.Size, l.SHA256 = repository, hint, kept.Bytes, kept.Size, kept.SHA256
+			return l
+		}
+		wantBody := func(q *queue.Queue, repository, id, hint string, want bool) {
+			t.Helper()
+			l := withDocument(repository, id, hint)
+			mustPut(t, q, l)
+			got, err := q.DeadLetters().Get(t.Context(), q.DeadLetters().LetterID(l))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (len(got.Document) > 0) != want || got.Truncated == want || got.Size != kept.Size || got.SHA256 != kept.SHA256 {
+				t.Errorf("%s of %s: document %q, truncated %v, %d bytes, %s", id, repository, got.Document, got.Truncated,
+					got.Size, got.SHA256)
+			}
+			if told := strings.Contains(got.Hint, "deadLetters.maxBodies"); told == want || !strings.HasPrefix(got.Hint, hint) {
+				t.Errorf("%s of %s: hint %q", id, repository, got.Hint)
+			}
+		}
+		bare := letter("S1", "bare", core.ReasonUpstream)
+		bare.Document = nil
+		mustPut(t, q, bare, bare)
+		wantBody(q, "song", "A1", "mend it", true)
+		wantBody(q, "song", "A2", "", true)
+		wantBody(q, "song", "A3", "mend it", false)
+		wantBody(q, "song", "A4", "", false)
+		wantBody(q, "other", "A1", "", true)
+		wantBody(q, "song", "A1", "again", true)
+
+		late := s.connect(t, cfg)
+		wantBody(late, "song", "A5", "", false)
+		if err := late.DeadLetters().Clear(t.Context(), "song", "S1", "A2"); err != nil {
+			t.Fatal(err)
+		}
+		wantBody(late, "song", "A3", "", true)
+		wantBody(late, "song", "A6", "", false)
+	})
+}
+
+// TestLettersAreCounted: the counts follow letters that come, change their reason and go.
+func TestLettersAreCounted(t *testing.T) {
+	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
+	d := q.DeadLetters()
+	want := func(rejected, tooLarge int) {
+		t.Helper()
+		counts := map[string]int{}
+		if rejected+tooLarge > 0 {
+			counts["song"] = rejected + tooLarge
+		}
+		if diff := cmp.Diff(counts, d.Count()); diff != "" {
+			t.Error(diff)
+		}
+		if a, b := d.CountReason("song", core.ReasonRejected), d.CountReason("song", core.ReasonTooLarge); a != rejected || b != tooLarge {
+			t.Errorf("%d rejected, %d too large, want %d and %d", a, b, rejected, tooLarge)
+		}
+	}
+	mustPut(t, q, letter("S1", "A1", core.ReasonRejected), letter("S1", "A2", core.ReasonRejected), letter("S1", "A1", core.ReasonRejected))
+	want(2, 0)
+	mustPut(t, q, letter("S1", "A1", core.ReasonTooLarge))
+	want(1, 1)
+	for _, id := range []string{"A1", "A2", "A3"} {
+		if err := d.Clear(t.Context(), "song", "S1", id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want(0, 0)
+	mustPut(t, q, letter("S1", "A1", core.ReasonRejected))
+	want(1, 0)
+}
+
 func TestLettersAfterRestart(t *testing.T) {
 	s := startServer(t, t.TempDir(), "127.0.0.1:0")
 	q, other := s.connect(t, queue.Config{}), s.connect(t, queue.Config{})

@@ -14,19 +14,37 @@ import (
 type letterEntry struct {
 	sequence uint64
 	subject  string
-	reason   string
-	key      letterKey
+	kind     *letterKind
+	// body reports whether the letter has a part of its document.
+	body bool
 }
 
-// letterIndex knows which letters there are. One goroutine, the watch, changes it; any number read.
+// letterKind counts the letters of one repository that have one reason. Its entries share it, so that half a million
+// letters do not hold half a million copies of two names.
+type letterKind struct {
+	repository *letterCount
+	reason     string
+	letters    int
+}
+
+// letterCount counts the letters of one repository. It is forgotten with the last of them.
+type letterCount struct {
+	// code is the repository's, shortened as in a subject.
+	code            string
+	letters, bodies int
+	reasons         map[string]*letterKind
+}
+
+// letterIndex knows which letters there are, and counts them as they come and go. One goroutine, the watch, changes it;
+// any number read.
 type letterIndex struct {
 	// size is the number of letters, for the case that there are none.
 	size atomic.Int64
 
-	mu   sync.RWMutex
-	byID map[string]letterEntry
-	keys map[letterKey]struct{}
-	// sorted holds byID's entries, the newest first; nil after a change. It is replaced, never changed.
+	mu           sync.RWMutex
+	byHash       map[letterHash]letterEntry
+	repositories map[string]*letterCount
+	// sorted holds byHash's entries, the newest first; nil after a change. It is replaced, never changed.
 	sorted []letterEntry
 	// seen is the last sequence of the stream that is known here; advanced is closed when it grows.
 	seen     uint64
@@ -36,7 +54,7 @@ type letterIndex struct {
 
 func newLetterIndex() *letterIndex {
 	return &letterIndex{
-		byID: make(map[string]letterEntry), keys: make(map[letterKey]struct{}), advanced: make(chan struct{}),
+		byHash: make(map[letterHash]letterEntry), repositories: make(map[string]*letterCount), advanced: make(chan struct{}),
 	}
 }
 
@@ -44,17 +62,22 @@ func (x *letterIndex) has(repository, organization, id string) bool {
 	if x.size.Load() == 0 {
 		return false
 	}
-	key := newLetterKey(repository, organization, id)
+	var room [512]byte
+	hash := hashOf(appendDeadSubject(room[:0], repository, organization, id))
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	_, ok := x.keys[key]
+	_, ok := x.byHash[hash]
 	return ok
 }
 
 func (x *letterIndex) get(id string) (letterEntry, bool) {
+	hash, ok := parseLetterID(id)
+	if !ok {
+		return letterEntry{}, false
+	}
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	e, ok := x.byID[id]
+	e, ok := x.byHash[hash]
 	return e, ok
 }
 
@@ -73,7 +96,7 @@ func (x *letterIndex) list(repository, reason string, before uint64) []letterEnt
 	repository = shorten(repository)
 	var selected []letterEntry
 	for _, e := range entries {
-		if (repository == "" || e.key.repository == repository) && (reason == "" || e.reason == reason) {
+		if (repository == "" || e.kind.repository.code == repository) && (reason == "" || e.kind.reason == reason) {
 			selected = append(selected, e)
 		}
 	}
@@ -85,60 +108,107 @@ func (x *letterIndex) newestFirst() []letterEntry {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.sorted == nil {
-		x.sorted = slices.Collect(maps.Values(x.byID))
+		x.sorted = slices.Collect(maps.Values(x.byHash))
 		sortBySequence(x.sorted)
 	}
 	return x.sorted
 }
 
+// counts returns the number of letters of each repository that has any.
 func (x *letterIndex) counts() map[string]int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	counts := make(map[string]int)
-	for _, e := range x.byID {
-		counts[e.key.repository]++
+	counts := make(map[string]int, len(x.repositories))
+	for code, c := range x.repositories {
+		counts[code] = c.letters
 	}
 	return counts
 }
 
-// countReason gives the number of letters of a repository and of a reason.
+// countReason returns the number of letters of a repository that have a reason.
 func (x *letterIndex) countReason(repository, reason string) int {
-	repository = shorten(repository)
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	n := 0
-	for _, e := range x.byID {
-		if e.key.repository == repository && e.reason == reason {
-			n++
-		}
+	if c := x.repositories[shorten(repository)]; c != nil && c.reasons[reason] != nil {
+		return c.reasons[reason].letters
 	}
-	return n
+	return 0
 }
 
-// put notes a letter.
-func (x *letterIndex) put(subject, reason string, sequence uint64) {
-	key, ok := parseDeadSubject(subject)
+// bodies returns the number of letters of a repository that have a part of their document.
+func (x *letterIndex) bodies(repository string) int {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if c := x.repositories[shorten(repository)]; c != nil {
+		return c.bodies
+	}
+	return 0
+}
+
+// put notes a letter, in place of an older one of its subject.
+func (x *letterIndex) put(subject, reason string, body bool, sequence uint64) {
+	repository, ok := repositoryOfLetter(subject)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if ok {
-		x.byID[letterID(subject)] = letterEntry{sequence: sequence, subject: subject, reason: reason, key: key}
-		x.keys[key] = struct{}{}
-		x.size.Store(int64(len(x.byID)))
+		hash := hashOf([]byte(subject))
+		x.forget(hash)
+		e := letterEntry{sequence: sequence, subject: subject, kind: x.kindOf(repository, reason), body: body}
+		x.byHash[hash] = e
+		e.count(1)
+		x.size.Store(int64(len(x.byHash)))
 	}
 	x.advance(sequence)
 }
 
 // remove notes the mark of a removed letter.
 func (x *letterIndex) remove(subject string, sequence uint64) {
-	id := letterID(subject)
+	hash := hashOf([]byte(subject))
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if e, ok := x.byID[id]; ok {
-		delete(x.byID, id)
-		delete(x.keys, e.key)
-		x.size.Store(int64(len(x.byID)))
-	}
+	x.forget(hash)
+	x.size.Store(int64(len(x.byHash)))
 	x.advance(sequence)
+}
+
+// kindOf returns the counters of a repository and a reason; the lock must be held.
+func (x *letterIndex) kindOf(repository, reason string) *letterKind {
+	c := x.repositories[repository]
+	if c == nil {
+		c = &letterCount{code: repository, reasons: make(map[string]*letterKind)}
+		x.repositories[repository] = c
+	}
+	k := c.reasons[reason]
+	if k == nil {
+		k = &letterKind{repository: c, reason: reason}
+		c.reasons[reason] = k
+	}
+	return k
+}
+
+// forget removes a letter from the index and its counts, if it is there; the lock must be held.
+func (x *letterIndex) forget(hash letterHash) {
+	e, ok := x.byHash[hash]
+	if !ok {
+		return
+	}
+	delete(x.byHash, hash)
+	e.count(-1)
+	if k := e.kind; k.letters == 0 {
+		delete(k.repository.reasons, k.reason)
+		if k.repository.letters == 0 {
+			delete(x.repositories, k.repository.code)
+		}
+	}
+}
+
+// count adds n letters like e to the counts of its kind and repository.
+func (e letterEntry) count(n int) {
+	e.kind.letters += n
+	e.kind.repository.letters += n
+	if e.body {
+		e.kind.repository.bodies += n
+	}
 }
 
 // advance notes a change and wakes who waits; the lock must be held.
@@ -153,8 +223,8 @@ func (x *letterIndex) advance(sequence uint64) {
 func (x *letterIndex) reset() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	clear(x.byID)
-	clear(x.keys)
+	clear(x.byHash)
+	clear(x.repositories)
 	x.sorted = nil
 	x.size.Store(0)
 	x.seen = 0

@@ -78,7 +78,7 @@ func (d *DeadLetters) note(m readMessage) {
 		d.index.remove(m.Subject, m.sequence)
 		return
 	}
-	d.index.put(m.Subject, m.Header.Get(headerReason), m.sequence)
+	d.index.put(m.Subject, m.Header.Get(headerReason), m.Header.Get(headerBody) != "", m.sequence)
 }
 
 // reader reads messages of a stream in their order, through a consumer of its own that the server forgets by itself.

@@ -18,6 +18,7 @@ import (
 const (
 	defaultReplicas   = 1
 	defaultMaxPending = 200_000
+	defaultMaxBodies  = 10_000
 
 	// callTimeout is the longest that one call waits for the server's word.
 	callTimeout = 5 * time.Second
@@ -40,6 +41,8 @@ type Config struct {
 	Replicas int
 	// MaxPending is the number of Requests that may wait, above which Publish is refused; 0 for 200,000.
 	MaxPending int
+	// MaxLetterBodies is the number of dead letters of one repository that keep a document; 0 for 10,000.
+	MaxLetterBodies int
 	// Logger takes what the queue has to say; nil for nothing.
 	Logger *slog.Logger
 	// Metrics counts; nil for off.
@@ -53,6 +56,9 @@ func (c Config) withDefaults() Config {
 	if c.MaxPending == 0 {
 		c.MaxPending = defaultMaxPending
 	}
+	if c.MaxLetterBodies == 0 {
+		c.MaxLetterBodies = defaultMaxBodies
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -65,6 +71,9 @@ func (c Config) validate() error {
 	}
 	if c.MaxPending < 1 {
 		return core.NewError(core.CodeInvalid, fmt.Sprintf("queue.maxPending is %d, it must be positive", c.MaxPending))
+	}
+	if c.MaxLetterBodies < 1 {
+		return core.NewError(core.CodeInvalid, fmt.Sprintf("deadLetters.maxBodies is %d, it must be positive", c.MaxLetterBodies))
 	}
 	return nil
 }

@@ -139,14 +139,6 @@ func parseRequestSubject(subject string) subjectParts {
 	return p
 }
 
-// letterKey names the record of a dead letter. Parts over core.MaxIDBytes stand as their hash. run is the last token of
-// runDeadSubject, empty for a record.
-type letterKey struct{ repository, organization, id, run string }
-
-func newLetterKey(repository, organization, id string) letterKey {
-	return letterKey{repository: shorten(repository), organization: shorten(organization), id: shorten(id)}
-}
-
 // shorten gives s, or the hash that stands for it when it is too long for a subject.
 func shorten(s string) string {
 	if len(s) <= core.MaxIDBytes {
@@ -158,7 +150,14 @@ func shorten(s string) string {
 
 // deadSubject gives the subject of a record's dead letter.
 func deadSubject(repository, organization, id string) string {
-	return deadPrefix + deadToken(repository) + "." + deadToken(organization) + "." + deadToken(id)
+	return string(appendDeadSubject(nil, repository, organization, id))
+}
+
+// appendDeadSubject appends deadSubject to b.
+func appendDeadSubject(b []byte, repository, organization, id string) []byte {
+	b = appendDeadToken(append(b, deadPrefix...), repository)
+	b = appendDeadToken(append(b, '.'), organization)
+	return appendDeadToken(append(b, '.'), id)
 }
 
 // runDeadSubject gives the subject of the dead letter of a page or run Request: one for each subject of a Request, which
@@ -190,50 +189,56 @@ func unreadableSubject(l core.DeadLetter, subject string) string {
 	return deadSubject(l.Repository, l.Organization, l.RecordID)
 }
 
-func deadToken(s string) string {
+// appendDeadToken appends a part of a dead letter's subject to b. Parts over core.MaxIDBytes stand as their hash.
+func appendDeadToken(b []byte, s string) []byte {
 	switch {
 	case s == "":
-		return noToken
+		return append(b, noToken...)
 	case len(s) > core.MaxIDBytes:
-		return shorten(s)
+		return append(b, shorten(s)...)
 	default:
-		return EncodeToken(s)
+		return base64.RawURLEncoding.AppendEncode(b, []byte(s))
 	}
 }
 
-// parseDeadSubject reverses deadSubject and runDeadSubject as far as that is possible; false when subject is none.
-func parseDeadSubject(subject string) (letterKey, bool) {
+// repositoryOfLetter returns the repository in the subject of a dead letter, or the hash that stands for a long one; false
+// when subject is no letter's.
+func repositoryOfLetter(subject string) (string, bool) {
 	rest, ok := strings.CutPrefix(subject, deadPrefix)
 	if !ok {
-		return letterKey{}, false
+		return "", false
 	}
-	tokens := strings.Split(rest, ".")
-	run := ""
-	if len(tokens) == 4 {
-		tokens, run = tokens[:3], tokens[3]
+	token, _, _ := strings.Cut(rest, ".")
+	switch {
+	case token == noToken:
+		return "", true
+	case strings.HasPrefix(token, noToken):
+		return token, true
 	}
-	if len(tokens) != 3 {
-		return letterKey{}, false
-	}
-	var parts [3]string
-	for i, token := range tokens {
-		switch {
-		case token == noToken:
-		case strings.HasPrefix(token, noToken):
-			parts[i] = token
-		default:
-			s, err := DecodeToken(token)
-			if err != nil {
-				return letterKey{}, false
-			}
-			parts[i] = s
-		}
-	}
-	return letterKey{parts[0], parts[1], parts[2], run}, true
+	repository, err := DecodeToken(token)
+	return repository, err == nil
+}
+
+// letterHash stands for the subject of a dead letter.
+type letterHash [18]byte
+
+func hashOf(subject []byte) letterHash {
+	sum := sha256.Sum256(subject)
+	return letterHash(sum[:len(letterHash{})])
 }
 
 // letterID gives the opaque id of the dead letter on a subject: 24 characters that need no escaping in a URL.
 func letterID(subject string) string {
-	sum := sha256.Sum256([]byte(subject))
-	return base64.RawURLEncoding.EncodeToString(sum[:18])
+	hash := hashOf([]byte(subject))
+	return base64.RawURLEncoding.EncodeToString(hash[:])
+}
+
+// parseLetterID reverses letterID as far as that is possible; false when id is none.
+func parseLetterID(id string) (letterHash, bool) {
+	var hash letterHash
+	if base64.RawURLEncoding.EncodedLen(len(hash)) != len(id) {
+		return hash, false
+	}
+	n, err := base64.RawURLEncoding.Strict().Decode(hash[:], []byte(id))
+	return hash, err == nil && n == len(hash)
 }
