@@ -2,36 +2,12 @@ package consumers
 
 import (
 	"context"
-	"maps"
-	"slices"
-
-	"github.com/cespare/xxhash/v2"
 
 	"tutti/internal/core"
 )
 
 // maxRereads is how often a list that repeats rows, or moved while its pages could not overlap, is read again (DESIGN, Runs).
 const maxRereads = 1
-
-// recall removes from pass.fresh what earlier pages of the chain have read. A page that follows the one before in the
-// list has nothing of theirs but the overlap, so all of them are searched only once rows have moved, and on the pages
-// 1, 2, 4, 8 …, which keeps the cost below that of the list itself.
-func (w *pageWork) recall(ctx context.Context, pass *reading) error {
-	w.moved = w.page.Moved || !pass.joined || pass.known > 1
-	n := w.page.Number
-	if n == 0 || len(pass.fresh) == 0 || !w.moved && n&(n-1) != 0 {
-		return nil
-	}
-	ids := slices.Collect(maps.Keys(pass.fresh))
-	return w.r.insist(ctx, "searching the noted ids", func() error {
-		noted, err := w.r.c.deps.Pages.NotedBefore(ctx, w.job.ID, w.req.Organization, w.reading, n, ids)
-		for id := range noted {
-			delete(pass.fresh, id)
-			w.moved = true
-		}
-		return err
-	})
-}
 
 // notePage keeps the ids of a page for those that follow, and for the judgement of a list whose pages cannot overlap.
 func (w *pageWork) notePage(ctx context.Context, pass *reading) error {
@@ -49,7 +25,7 @@ func (w *pageWork) checkJoint(ctx context.Context, pass *reading) error {
 		return nil
 	}
 	_, err := w.r.Upstream.Page(ctx, w.req.Organization, w.page.Offset-1, 1, func(rec core.Record) error {
-		pass.joined = w.page.Before[len(w.page.Before)-1] == xxhash.Sum64String(rec.ID)
+		pass.joined = w.page.Before[len(w.page.Before)-1] == hashOf(rec)
 		return nil
 	})
 	return err

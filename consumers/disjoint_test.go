@@ -92,8 +92,9 @@ func TestDisjointShift(t *testing.T) {
 				if run.Rereads != 1 {
 					t.Errorf("the list was read again %d times, want once", run.Rereads)
 				}
-				if want := int64(len(w.upstream.model())); job.Totals.Expected != want || job.Totals.Fetched != want {
-					t.Errorf("totals %+v, want those of the second reading of %d rows", job.Totals, want)
+				rows, records := int64(len(w.upstream.model())), int64(len(got))
+				if job.Totals.Expected != rows || job.Totals.Fetched < rows || job.Totals.Fetched > records {
+					t.Errorf("totals %+v, want %d expected, and between that and %d fetched", job.Totals, rows, records)
 				}
 				w.ended(w.job(w.run("A", true)), core.JobSucceeded, "")
 				w.verify()

@@ -175,7 +175,7 @@ func (w *pageWork) report(run *core.OrganizationRun, failure *pageError) bool {
 		run.NoteTotal(w.total)
 	}
 	if failure != nil {
-		run.Totals.Add(w.totals)
+		run.Count(w.totals)
 		run.State = core.JobFailed
 		run.Error = &core.JobError{Code: string(core.CodeOf(failure.cause)), Message: fmt.Sprintf(
 			"page %d (rows from %d) could not be read: %s", w.page.Number, w.page.Offset, core.MessageOf(failure.cause))}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"tutti/internal/bulk"
 	"tutti/internal/core"
 )
 
@@ -47,28 +46,19 @@ type pageWork struct {
 
 	settled   map[string]struct{} // ids with a final outcome, kept only once the page has to be read again
 	unsettled map[string]struct{} // ids that were read and have no final outcome
-	refused   []core.DeadLetter   // rows that cannot be documents
+	refused   []refusedRow        // rows that cannot be documents
 	scratch   []byte
+}
+
+// refusedRow is a row that cannot be a document, with the hash of its id.
+type refusedRow struct {
+	hash   uint64
+	letter core.DeadLetter
 }
 
 func newPageWork(r *repository, m core.Message, job core.Job, page core.Page, rereads int) *pageWork {
 	return &pageWork{r: r, msg: m, req: m.Request(), job: job, page: page, reading: rereads}
 }
-
-// reading is one pass over the page's rows.
-type reading struct {
-	ids    []string            // of the documents added to the ticket, in its order
-	hashes []uint64            // of all rows' ids
-	fresh  map[uint64]struct{} // those of hashes that the chain did not read before
-	known  int                 // rows that the page before ended with
-	ticket *bulk.Ticket
-	info   core.PageInfo
-	joined bool
-	skip   int // rows that the page before has read
-}
-
-// lastIDs returns what the next page is joined to.
-func (p *reading) lastIDs() []uint64 { return p.hashes[max(0, len(p.hashes)-idsCarried):] }
 
 // do reads the page until all its documents have a final outcome. It returns a *pageError when the upstream does
 // not give the page.
@@ -160,7 +150,7 @@ func (w *pageWork) read(ctx context.Context) (*reading, error) {
 
 // row takes one row of the page: it becomes a document, is set aside, or was settled before.
 func (w *pageWork) row(ctx context.Context, pass *reading, rec core.Record) error {
-	hash := xxhash.Sum64String(rec.ID)
+	hash := hashOf(rec)
 	first, known := len(pass.hashes) == 0, slices.Contains(w.page.Before, hash)
 	overlap := first && known && !w.r.Disjoint
 	if overlap || known && w.page.SteppedBack {
@@ -180,7 +170,7 @@ func (w *pageWork) row(ctx context.Context, pass *reading, rec core.Record) erro
 		return nil
 	}
 	if err := core.ValidKey("id", rec.ID); err != nil {
-		w.refuse(rec, err)
+		w.refuse(rec, hash, err)
 		return nil
 	}
 	if rec.Organization != w.req.Organization {
@@ -200,7 +190,7 @@ func (w *pageWork) row(ctx context.Context, pass *reading, rec core.Record) erro
 }
 
 // refuse sets a row aside that cannot be a document, because of its id.
-func (w *pageWork) refuse(rec core.Record, cause error) {
+func (w *pageWork) refuse(rec core.Record, hash uint64, cause error) {
 	kept := core.KeepDocument(rec.Body)
 	id := rec.ID
 	if id == "" {
@@ -209,11 +199,11 @@ func (w *pageWork) refuse(rec core.Record, cause error) {
 	if _, done := w.settled[id]; done {
 		return
 	}
-	w.refused = append(w.refused, core.DeadLetter{
+	w.refused = append(w.refused, refusedRow{hash: hash, letter: core.DeadLetter{
 		Repository: w.r.Code, Organization: w.req.Organization, RecordID: id, Reason: core.ReasonInvalidID,
 		Hint:     core.MessageOf(cause) + "; mend the record's id at its repository",
 		Document: kept.Bytes, Size: kept.Size, SHA256: kept.SHA256, Truncated: kept.Truncated,
-	})
+	}})
 }
 
 // link publishes the page that follows, once, before the documents' outcomes are waited for.
@@ -222,7 +212,7 @@ func (w *pageWork) link(ctx context.Context, pass *reading) error {
 	if w.linked {
 		return nil
 	}
-	w.totals.Fetched += int64(pass.info.Rows - pass.skip)
+	w.totals.Fetched += int64(len(pass.fresh))
 	next := w.next(pass)
 	if next != nil || w.r.Disjoint {
 		if err := w.notePage(ctx, pass); err != nil {
@@ -291,7 +281,7 @@ func (w *pageWork) next(pass *reading) *core.Page {
 // asked for one by one.
 func (w *pageWork) settle(ctx context.Context, pass *reading, results []core.Result, whole bool) error {
 	metrics := w.r.c.cfg.Metrics
-	var counts [core.OutcomeRejected + 1]int
+	var outcomes [core.OutcomeRejected + 1]int
 	retry := core.Code("")
 	again := make(map[string]struct{})
 	for i, res := range results {
@@ -299,21 +289,20 @@ func (w *pageWork) settle(ctx context.Context, pass *reading, results []core.Res
 		if err := w.settleOne(ctx, id, &res); err != nil {
 			return err
 		}
-		counts[res.Outcome]++
+		outcomes[res.Outcome]++
 		if res.Outcome == core.OutcomeRetry {
 			again[id] = struct{}{}
 			retry = res.Code
 			w.r.noteRetry(res.Code)
+			w.totals.Retried++
+		} else if pass.counts(xxhash.Sum64String(id)) {
+			w.totals.AddOutcome(res.Outcome)
 		}
 	}
-	for o, n := range counts {
+	for o, n := range outcomes {
 		metrics.addDocuments(w.r.IndexName, core.Outcome(o), n)
 	}
-	w.totals.Indexed += int64(counts[core.OutcomeIndexed])
-	w.totals.Stale += int64(counts[core.OutcomeStale])
-	w.totals.Rejected += int64(counts[core.OutcomeRejected])
-	w.totals.Retried += int64(counts[core.OutcomeRetry])
-	if err := w.keepRefused(ctx, whole); err != nil {
+	if err := w.keepRefused(ctx, pass, whole); err != nil {
 		return err
 	}
 	if len(again) == 0 && whole && len(w.unsettled) == 0 {
@@ -351,11 +340,12 @@ func (r *repository) insistClear(ctx context.Context, organization, id string) e
 }
 
 // keepRefused stores the rows that were set aside, once the page was read whole.
-func (w *pageWork) keepRefused(ctx context.Context, whole bool) error {
+func (w *pageWork) keepRefused(ctx context.Context, pass *reading, whole bool) error {
 	if !whole {
 		return nil
 	}
-	for _, letter := range w.refused {
+	for _, row := range w.refused {
+		letter := row.letter
 		err := w.r.insist(ctx, "storing a dead letter", func() error {
 			return w.r.keepLetter(ctx, w.recordRequest(letter.RecordID), letter)
 		})
@@ -363,8 +353,10 @@ func (w *pageWork) keepRefused(ctx context.Context, whole bool) error {
 			return err
 		}
 		w.settleID(letter.RecordID)
+		if pass.counts(row.hash) {
+			w.totals.Rejected++
+		}
 	}
-	w.totals.Rejected += int64(len(w.refused))
 	w.r.c.cfg.Metrics.addDocuments(w.r.IndexName, core.OutcomeRejected, len(w.refused))
 	w.refused = nil
 	return nil

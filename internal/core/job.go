@@ -45,14 +45,37 @@ func (t *Totals) Add(o Totals) {
 	t.Retried += o.Retried
 }
 
-func (t *Totals) subtract(o Totals) {
-	t.Expected -= o.Expected
-	t.Fetched -= o.Fetched
-	t.Indexed -= o.Indexed
-	t.Stale -= o.Stale
-	t.Removed -= o.Removed
-	t.Rejected -= o.Rejected
-	t.Retried -= o.Retried
+// AddOutcome counts one record's final outcome.
+func (t *Totals) AddOutcome(o Outcome) {
+	switch o {
+	case OutcomeIndexed:
+		t.Indexed++
+	case OutcomeStale:
+		t.Stale++
+	case OutcomeRejected:
+		t.Rejected++
+	case OutcomeRemoved, OutcomeMismatch, OutcomeRetry:
+	}
+}
+
+// cover takes from t what counts again in o, and returns what o counts beyond t.
+func (t *Totals) cover(o Totals) Totals {
+	for _, pair := range [][2]*int64{
+		{&t.Expected, &o.Expected},
+		{&t.Fetched, &o.Fetched},
+		{&t.Indexed, &o.Indexed},
+		{&t.Stale, &o.Stale},
+		{&t.Removed, &o.Removed},
+		{&t.Rejected, &o.Rejected},
+		{&t.Retried, &o.Retried},
+		{&t.Indexed, &o.Stale},
+		{&t.Stale, &o.Indexed}, // a newer write may have come between the two
+	} {
+		both := min(*pair[0], *pair[1])
+		*pair[0] -= both
+		*pair[1] -= both
+	}
+	return o
 }
 
 // JobError says why a job or one organization of it did not succeed; safe to display.
@@ -112,6 +135,9 @@ type OrganizationRun struct {
 	// the ended pages beyond it by their number, which a restart of the chain voids.
 	DoneThrough int            `json:"doneThrough"`
 	Ahead       map[int]Totals `json:"ahead,omitempty"`
+	// Voided is what Totals counts of pages that were voided since and that no page counted again: the pages that replace
+	// them count only what is beyond it, so that Totals never fall.
+	Voided Totals `json:"voided,omitzero"`
 	// LastPage is the number of the last page, nil until it was read.
 	LastPage *int `json:"lastPage,omitempty"`
 	// ListTotal is how many rows the list had when its first page was reported, nil before; Shifted is true once a page
@@ -147,7 +173,7 @@ func (o *OrganizationRun) EndPage(n int, counted Totals) {
 	if o.PageDone(n) {
 		return
 	}
-	o.Totals.Add(counted)
+	o.Count(counted)
 	if o.Ahead == nil {
 		o.Ahead = make(map[int]Totals)
 	}
@@ -158,20 +184,24 @@ func (o *OrganizationRun) EndPage(n int, counted Totals) {
 	}
 }
 
+// Count adds what a page counted to the totals, but for what voided pages counted before it.
+func (o *OrganizationRun) Count(counted Totals) {
+	o.Totals.Add(o.Voided.cover(counted))
+}
+
 func (o *OrganizationRun) aheadOf(n int) bool {
 	_, ok := o.Ahead[n]
 	return ok
 }
 
-// RestartFrom voids all pages from n on, for a chain that is read again from there; what they had counted is taken
-// off the totals. Page n must not have ended.
+// RestartFrom voids all pages from n on, for a chain that is read again from there. Page n must not have ended.
 func (o *OrganizationRun) RestartFrom(n int) {
 	o.Epoch++
 	o.Restart = n
 	o.LastPage = nil
 	for page, counted := range o.Ahead {
 		if page > n {
-			o.Totals.subtract(counted)
+			o.Voided.Add(counted)
 			delete(o.Ahead, page)
 		}
 	}
@@ -190,13 +220,15 @@ func (o *OrganizationRun) NoteTotal(total int) {
 	o.Shifted = o.Shifted || *o.ListTotal != total
 }
 
-// Reread voids all pages, for a list that is read once more from its start; what they counted is forgotten.
+// Reread voids all pages, for a list that is read once more from its start.
 func (o *OrganizationRun) Reread() {
 	o.Rereads++
 	o.Epoch++
 	o.ListEpoch = o.Epoch
 	o.Restart, o.DoneThrough, o.Ahead, o.LastPage = 0, -1, nil, nil
-	o.Totals, o.ListTotal, o.Shifted = Totals{Expected: o.Totals.Expected}, nil, false
+	o.ListTotal, o.Shifted = nil, false
+	o.Voided = o.Totals
+	o.Voided.Expected = 0
 }
 
 // AllPagesDone tells whether every page up to the last one has ended.

@@ -9,12 +9,14 @@ import (
 	"tutti/internal/core"
 )
 
-// TestOrganizationRunCountsOnce: whatever the order in which pages end, are reported twice or are voided by a restart,
-// the totals are those of the pages that have ended, each counted once, also after a trip through JSON.
+// TestOrganizationRunCountsOnce: whatever the order in which pages end, are reported twice or are voided by a restart or
+// a reread, the totals are those of the pages that have ended, each counted once, and of voided pages that none has
+// replaced yet, so that they never fall; also after a trip through JSON.
 func TestOrganizationRunCountsOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		run := core.OrganizationRun{DoneThrough: -1}
 		ended := map[int]int64{}
+		var before int64
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			n := rapid.IntRange(0, 12).Draw(t, "page")
 			switch {
@@ -23,7 +25,11 @@ func TestOrganizationRunCountsOnce(t *testing.T) {
 				if _, done := ended[n]; !done {
 					ended[n] = rows
 				}
-				run.EndPage(n, core.Totals{Fetched: rows, Indexed: rows})
+				stale := rapid.Int64Range(0, rows).Draw(t, "stale")
+				run.EndPage(n, core.Totals{Fetched: rows, Indexed: rows - stale, Stale: stale})
+			case rapid.IntRange(0, 9).Draw(t, "reread") == 0:
+				run.Reread()
+				clear(ended)
 			case !run.PageDone(n):
 				run.RestartFrom(n)
 				for page := range ended {
@@ -44,9 +50,11 @@ func TestOrganizationRunCountsOnce(t *testing.T) {
 			for _, rows := range ended {
 				want += rows
 			}
-			if run.Totals.Fetched != want || run.Totals.Indexed != want {
-				t.Fatalf("totals %+v, want %d: %s", run.Totals, want, data)
+			got := run.Totals
+			if got.Fetched-run.Voided.Fetched != want || got.Indexed+got.Stale != got.Fetched || got.Fetched < before {
+				t.Fatalf("totals %+v, want %d and what is voided, and not below %d: %s", got, want, before, data)
 			}
+			before = got.Fetched
 			for page := range 13 {
 				if _, done := ended[page]; run.PageDone(page) != done {
 					t.Fatalf("page %d done %v, want %v: %s", page, !done, done, data)

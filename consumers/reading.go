@@ -1,0 +1,62 @@
+package consumers
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+
+	"tutti/internal/bulk"
+	"tutti/internal/core"
+)
+
+// reading is one pass over the page's rows.
+type reading struct {
+	ids    []string            // of the documents added to the ticket, in its order
+	hashes []uint64            // of all rows' ids
+	fresh  map[uint64]struct{} // those of hashes that the chain did not read before, and that have not counted
+	known  int                 // rows that the page before ended with
+	ticket *bulk.Ticket
+	info   core.PageInfo
+	joined bool
+	skip   int // rows that the page before has read
+}
+
+// lastIDs returns what the next page is joined to.
+func (p *reading) lastIDs() []uint64 { return p.hashes[max(0, len(p.hashes)-idsCarried):] }
+
+// counts reports whether the outcome of a row counts: it is the first one of an id that is new to the chain.
+func (p *reading) counts(hash uint64) bool {
+	_, fresh := p.fresh[hash]
+	delete(p.fresh, hash)
+	return fresh
+}
+
+// hashOf returns the hash that stands for a row: that of its id, or of the whole row where it has none.
+func hashOf(rec core.Record) uint64 {
+	if rec.ID == "" {
+		return xxhash.Sum64(rec.Body)
+	}
+	return xxhash.Sum64String(rec.ID)
+}
+
+// recall removes from pass.fresh what earlier pages of the chain have read. A page that follows the one before in the
+// list has nothing of theirs but the overlap, so all of them are searched only once rows have moved, and on the pages
+// 1, 2, 4, 8 …, which keeps the cost below that of the list itself.
+func (w *pageWork) recall(ctx context.Context, pass *reading) error {
+	w.moved = w.page.Moved || !pass.joined || pass.known > 1
+	n := w.page.Number
+	if n == 0 || len(pass.fresh) == 0 || !w.moved && n&(n-1) != 0 {
+		return nil
+	}
+	ids := slices.Collect(maps.Keys(pass.fresh))
+	return w.r.insist(ctx, "searching the noted ids", func() error {
+		noted, err := w.r.c.deps.Pages.NotedBefore(ctx, w.job.ID, w.req.Organization, w.reading, n, ids)
+		for id := range noted {
+			delete(pass.fresh, id)
+			w.moved = true
+		}
+		return err
+	})
+}
