@@ -377,8 +377,8 @@ func TestNotUnderstood(t *testing.T) {
 		if bad.Organization != "S1" || bad.RecordID != "bad" || string(bad.Document) != "no request" {
 			t.Errorf("letter %+v", bad)
 		}
-		if info, err := js.Stream(t.Context(), queue.StreamRequests); err != nil || info.CachedInfo().State.Msgs != 0 {
-			t.Errorf("the stream holds %d messages, %v", info.CachedInfo().State.Msgs, err)
+		if n := held(t, js, queue.StreamRequests); n != 0 {
+			t.Errorf("the stream holds %d messages", n)
 		}
 	})
 }
@@ -406,14 +406,8 @@ func TestCrashLoop(t *testing.T) {
 			t.Errorf("letter %+v", l)
 		}
 		_, js := raw(t, q)
-		eventually(t, "an empty stream", func() bool {
-			info, err := js.Stream(t.Context(), queue.StreamRequests)
-			return err == nil && info.CachedInfo().State.Msgs == 0
-		})
-		eventually(t, "the ack of the advisory", func() bool {
-			info, err := js.Stream(t.Context(), queue.StreamAdvisories)
-			return err == nil && info.CachedInfo().State.Msgs == 0
-		})
+		eventually(t, "an empty stream", func() bool { return held(t, js, queue.StreamRequests) == 0 })
+		eventually(t, "the ack of the advisory", func() bool { return held(t, js, queue.StreamAdvisories) == 0 })
 	})
 }
 
@@ -580,6 +574,9 @@ tutti_dead_letters{repository="unknown"} 1
 # TYPE tutti_dead_letters_total counter
 tutti_dead_letters_total{reason="rejected",repository="song"} 1
 tutti_dead_letters_total{reason="unknown_repository",repository="unknown"} 1
+# HELP tutti_queue_restarts_total Restarts of the embedded queue's server because it could not store any more.
+# TYPE tutti_queue_restarts_total counter
+tutti_queue_restarts_total 0
 # HELP tutti_requests_published_total Requests given to the queue, by what became of them: stored or the code of the error.
 # TYPE tutti_requests_published_total counter
 tutti_requests_published_total{result="overloaded"} 1

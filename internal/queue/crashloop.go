@@ -66,7 +66,7 @@ func (q *Queue) followAdvisories(ctx context.Context) error {
 		return err
 	}
 	consumer, err := q.js.CreateOrUpdateConsumer(ctx, streamAdvisories, jetstream.ConsumerConfig{
-		Durable: crashLoopConsumer, AckPolicy: jetstream.AckExplicitPolicy, AckWait: defaultAckWait, MaxAckPending: maxPull,
+		Durable: crashLoopConsumer, FilterSubject: subjectAdvisories, AckPolicy: jetstream.AckExplicitPolicy, AckWait: defaultAckWait, MaxAckPending: maxPull,
 	})
 	if err != nil {
 		return err

@@ -106,6 +106,26 @@ func raw(t *testing.T, q *queue.Queue) (*nats.Conn, jetstream.JetStream) {
 	return q.Conn(), js
 }
 
+// held returns how many messages a stream holds besides its probes.
+func held(t *testing.T, js jetstream.JetStream, stream string) int {
+	t.Helper()
+	s, err := js.Stream(t.Context(), stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := s.Info(t.Context(), jetstream.WithSubjectFilter(">"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for subject, messages := range info.State.Subjects {
+		if !strings.HasPrefix(subject, "tutti.probe.") {
+			n += int(messages)
+		}
+	}
+	return n
+}
+
 // testLog writes to the test's log while the test runs.
 type testLog struct {
 	mu sync.Mutex

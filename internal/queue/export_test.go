@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"tutti/internal/core"
 )
@@ -14,6 +15,8 @@ import (
 const (
 	StreamRequests   = streamRequests
 	StreamAdvisories = streamAdvisories
+	StreamLetters    = streamLetters
+	StreamJobs       = streamJobs
 )
 
 // BuryStranded is one look for stranded messages.
@@ -65,3 +68,31 @@ func IndexLetters(q *Queue, repository string, n int) {
 
 // ShowLetterCounts is what follows each batch of letters that the watch reads.
 func ShowLetterCounts(q *Queue) { q.letters.showCounts() }
+
+// Restarts counts the restarts of the server in this process.
+func (q *Queue) Restarts() prometheus.Counter { return q.metrics.restarts }
+
+// Probe probes the streams now and returns whether they can store.
+func (q *Queue) Probe(ctx context.Context) error {
+	q.durable.mu.Lock()
+	probed := q.durable.probed
+	q.durable.mu.Unlock()
+	q.durable.ask()
+	select {
+	case <-probed:
+		return q.Ready(ctx)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Storing runs one write.
+func (q *Queue) Storing(ctx context.Context, write func(context.Context) error) error {
+	return q.storing(ctx, write)
+}
+
+// Settle records the outcome of a probe.
+func (q *Queue) Settle(err error) { q.durable.settle(err) }
+
+// Streams are the names of all streams.
+func Streams() []string { return streams() }

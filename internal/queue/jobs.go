@@ -197,7 +197,10 @@ func (j *Jobs) create(ctx context.Context, key string, value any) (bool, error) 
 	if err != nil {
 		return false, core.WrapError(core.CodeInternal, "encoding a job", err)
 	}
-	_, err = j.bucket.Create(ctx, key, data)
+	err = j.queue.storing(ctx, func(ctx context.Context) error {
+		_, err := j.bucket.Create(ctx, key, data)
+		return err
+	})
 	if errors.Is(err, jetstream.ErrKeyExists) {
 		return false, nil
 	}
@@ -253,7 +256,10 @@ func update[T any](ctx context.Context, j *Jobs, key string, change func(*T) err
 		if err != nil {
 			return zero, core.WrapError(core.CodeInternal, "encoding a job", err)
 		}
-		_, err = j.bucket.Update(ctx, key, data, revision)
+		err = j.queue.storing(ctx, func(ctx context.Context) error {
+			_, err := j.bucket.Update(ctx, key, data, revision)
+			return err
+		})
 		if err == nil {
 			return value, nil
 		}

@@ -129,12 +129,14 @@ func (d *DeadLetters) store(
 		jetstream.WithExpectLastSequencePerSubject(sequence))
 }
 
-func (d *DeadLetters) send(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
+func (d *DeadLetters) send(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) (ack *jetstream.PubAck, err error) {
 	opts = append(opts, jetstream.WithExpectStream(streamLetters),
 		jetstream.WithRetryAttempts(publishRetries), jetstream.WithRetryWait(publishRetryWait))
-	return d.queue.js.PublishMsg(ctx, m, opts...)
+	err = d.queue.storing(ctx, func(ctx context.Context) error {
+		ack, err = d.queue.js.PublishMsg(ctx, m, opts...)
+		return err
+	})
+	return ack, err
 }
 
 // encodeLetter gives l as JSON of at most limit bytes, with as much of its document as fits.

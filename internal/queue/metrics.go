@@ -13,6 +13,7 @@ type Metrics struct {
 	redeliveries *prometheus.CounterVec
 	letters      *prometheus.GaugeVec
 	lettersTotal *prometheus.CounterVec
+	restarts     prometheus.Counter
 }
 
 // NewMetrics registers the queue's metrics on reg.
@@ -38,8 +39,12 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "tutti_dead_letters_total",
 			Help: "Dead letters written, replaced ones included.",
 		}, []string{"repository", "reason"}),
+		restarts: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "tutti_queue_restarts_total",
+			Help: "Restarts of the embedded queue's server because it could not store any more.",
+		}),
 	}
-	reg.MustRegister(m.published, m.pending, m.redeliveries, m.letters, m.lettersTotal)
+	reg.MustRegister(m.published, m.pending, m.redeliveries, m.letters, m.lettersTotal, m.restarts)
 	return m
 }
 
@@ -52,6 +57,12 @@ func (m *Metrics) countPublished(err error) {
 		result = string(core.CodeOf(err))
 	}
 	m.published.WithLabelValues(result).Inc()
+}
+
+func (m *Metrics) countRestart() {
+	if m != nil {
+		m.restarts.Inc()
+	}
 }
 
 func (m *Metrics) setPending(consumer string, n uint64) {

@@ -26,7 +26,10 @@ func (j *Jobs) NotePage(ctx context.Context, jobID, organization string, reading
 		data = binary.LittleEndian.AppendUint64(data, id)
 	}
 	key := pagesKey(jobID, organization) + strconv.Itoa(reading) + "." + strconv.Itoa(page)
-	_, err := j.bucket.Put(ctx, key, data)
+	err := j.queue.storing(ctx, func(ctx context.Context) error {
+		_, err := j.bucket.Put(ctx, key, data)
+		return err
+	})
 	return fault("noting the ids of a page", err)
 }
 

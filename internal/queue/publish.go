@@ -113,11 +113,11 @@ func (q *Queue) Republish(ctx context.Context, m core.Message, after time.Durati
 	return err
 }
 
-// publish waits for the server's word, callTimeout at the longest.
+// publish waits until the server has stored a message.
 func (q *Queue) publish(ctx context.Context, subject string, data []byte, opts ...jetstream.PublishOpt) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
 	opts = append(opts, jetstream.WithRetryAttempts(publishRetries), jetstream.WithRetryWait(publishRetryWait))
-	_, err := q.js.Publish(ctx, subject, data, opts...)
-	return err
+	return q.storing(ctx, func(ctx context.Context) error {
+		_, err := q.js.Publish(ctx, subject, data, opts...)
+		return err
+	})
 }

@@ -80,12 +80,15 @@ func (c Config) validate() error {
 
 // Queue is a connection to the streams of tutti. All its methods may be called by any number of goroutines.
 type Queue struct {
-	cfg      Config
-	log      *slog.Logger
-	metrics  *Metrics
-	nc       *nats.Conn
-	js       jetstream.JetStream
-	link     *link
+	cfg     Config
+	log     *slog.Logger
+	metrics *Metrics
+	nc      *nats.Conn
+	js      jetstream.JetStream
+	link    *link
+	// server is the server in this process, nil for an external one.
+	server   InProcessServer
+	durable  *durability
 	closed   chan struct{}
 	requests jetstream.Stream
 	letters  *DeadLetters
@@ -112,27 +115,32 @@ func Connect(ctx context.Context, cfg Config) (*Queue, error) {
 	if cfg.CredentialsFile != "" {
 		opts = append(opts, nats.UserCredentials(cfg.CredentialsFile))
 	}
-	return open(ctx, cfg, cfg.URL, opts)
+	return open(ctx, cfg, nil, cfg.URL, opts)
 }
 
 // InProcessServer is a nats-server in this process, such as embedded.Server.
 type InProcessServer interface {
-	// InProcessConn gives a new connection to the server.
+	// InProcessConn returns a new connection to the server.
 	InProcessConn() (net.Conn, error)
+	// Fault returns why the server cannot store until it is restarted, nil when it knows of nothing.
+	Fault() error
+	// Restart replaces the server by a new one with the same streams. An error leaves it as it was, or not running.
+	Restart(ctx context.Context) error
 }
 
 // ConnectInProcess is Connect for a server in this process. The server must outlive the Queue.
 func ConnectInProcess(ctx context.Context, server InProcessServer, cfg Config) (*Queue, error) {
-	return open(ctx, cfg, "", []nats.Option{nats.InProcessServer(server)})
+	return open(ctx, cfg, server, "", []nats.Option{nats.InProcessServer(server)})
 }
 
-func open(ctx context.Context, cfg Config, url string, opts []nats.Option) (*Queue, error) {
+func open(ctx context.Context, cfg Config, server InProcessServer, url string, opts []nats.Option) (*Queue, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
 	q := &Queue{
-		cfg: cfg, log: cfg.Logger, metrics: cfg.Metrics, link: newLink(), closed: make(chan struct{}),
+		cfg: cfg, log: cfg.Logger, metrics: cfg.Metrics, link: newLink(), server: server, durable: newDurability(),
+		closed: make(chan struct{}),
 		labels: newLabels(), consumers: make(map[*Consumer]struct{}),
 	}
 	var err error
@@ -155,6 +163,10 @@ func open(ctx context.Context, cfg Config, url string, opts []nats.Option) (*Que
 func (q *Queue) start(ctx, background context.Context) error {
 	if err := q.setUp(ctx); err != nil {
 		return err
+	}
+	q.work.Go(func() { q.proveDurability(background) })
+	if err := q.Ready(ctx); err != nil {
+		q.log.Warn("queue opened that cannot store yet", "err", err)
 	}
 	q.work.Go(func() { q.letters.watch(background) })
 	if err := q.letters.awaitLoaded(ctx); err != nil {
@@ -250,19 +262,6 @@ func (q *Queue) hangUp(ctx context.Context) error {
 	case <-ctx.Done():
 		return core.WrapError(core.CodeUnavailable, "closing the queue", ctx.Err())
 	}
-}
-
-// Ready tells by one small call whether the queue is connected and its stream answers; CodeUnavailable otherwise.
-func (q *Queue) Ready(ctx context.Context) error {
-	if !q.nc.IsConnected() {
-		return &core.Error{Code: core.CodeUnavailable, Message: "the queue is not connected", RetryAfter: retryWhenDown}
-	}
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
-	defer cancel()
-	if _, err := q.requests.Info(ctx); err != nil {
-		return fault("asking the queue", err)
-	}
-	return nil
 }
 
 // DeadLetters gives the dead letters of the queue.

@@ -22,15 +22,17 @@ func (j *Jobs) Slot(ctx context.Context, name string) (jobID string, revision ui
 // SetSlot puts a job into a slot, or empties it with an empty jobID. revision is what Slot gave: CodeConflict when the
 // slot changed since. Emptying an empty slot is success.
 func (j *Jobs) SetSlot(ctx context.Context, name, jobID string, revision uint64) error {
-	var err error
-	switch key := slotKey(name); {
-	case jobID != "" && revision == 0:
-		_, err = j.bucket.Create(ctx, key, []byte(jobID))
-	case jobID != "":
-		_, err = j.bucket.Update(ctx, key, []byte(jobID), revision)
-	case revision != 0:
-		err = j.bucket.Delete(ctx, key, jetstream.LastRevision(revision))
-	}
+	err := j.queue.storing(ctx, func(ctx context.Context) (err error) {
+		switch key := slotKey(name); {
+		case jobID != "" && revision == 0:
+			_, err = j.bucket.Create(ctx, key, []byte(jobID))
+		case jobID != "":
+			_, err = j.bucket.Update(ctx, key, []byte(jobID), revision)
+		case revision != 0:
+			err = j.bucket.Delete(ctx, key, jetstream.LastRevision(revision))
+		}
+		return err
+	})
 	return fault("setting a slot", err)
 }
 

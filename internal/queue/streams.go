@@ -15,6 +15,9 @@ const (
 	bucketJobs       = "tutti_jobs"
 	streamJobs       = "KV_" + bucketJobs
 
+	// probePrefix leads the subject of a stream's probe. The probe of REQUESTS stays in it: one more message than may wait.
+	probePrefix = "tutti.probe."
+
 	subjectAdvisories = "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES." + streamRequests + ".*"
 )
 
@@ -26,7 +29,14 @@ const (
 	// advisoriesKept is how long an advisory waits for a process that reads it.
 	advisoriesKept = 7 * 24 * time.Hour
 	maxAdvisories  = 100_000
+	// probeKept is how long a probe stays in the advisories, of which a stream keeps several on one subject.
+	probeKept = time.Minute
 )
+
+// streams returns the names of all streams.
+func streams() []string {
+	return []string{streamRequests, streamLetters, streamAdvisories, streamJobs}
+}
 
 // requestsConfig: one message per subject, so that the newest intention for a record replaces an older one, and a full
 // stream refuses what is new rather than forget what it has.
@@ -34,11 +44,11 @@ func (c Config) requestsConfig() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:              streamRequests,
 		Description:       "Requests of tutti that wait to be done",
-		Subjects:          []string{requestPrefix + ">"},
+		Subjects:          []string{requestPrefix + ">", probePrefix + streamRequests},
 		Retention:         jetstream.WorkQueuePolicy,
 		Storage:           jetstream.FileStorage,
 		MaxMsgsPerSubject: 1,
-		MaxMsgs:           int64(c.MaxPending),
+		MaxMsgs:           int64(c.MaxPending) + 1, // and the probe
 		MaxBytes:          -1,
 		Discard:           jetstream.DiscardNew,
 		Duplicates:        dedupWindow,
@@ -51,7 +61,7 @@ func (c Config) lettersConfig() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:              streamLetters,
 		Description:       "Records that tutti gave up on",
-		Subjects:          []string{deadPrefix + ">"},
+		Subjects:          []string{deadPrefix + ">", probePrefix + streamLetters},
 		Retention:         jetstream.LimitsPolicy,
 		Storage:           jetstream.FileStorage,
 		MaxMsgsPerSubject: 1,
@@ -67,13 +77,14 @@ func (c Config) advisoriesConfig() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:        streamAdvisories,
 		Description: "Requests that were delivered too often",
-		Subjects:    []string{subjectAdvisories},
+		Subjects:    []string{subjectAdvisories, probePrefix + streamAdvisories},
 		Retention:   jetstream.WorkQueuePolicy,
 		Storage:     jetstream.FileStorage,
 		MaxMsgs:     maxAdvisories,
 		MaxBytes:    -1,
 		MaxAge:      advisoriesKept,
 		Discard:     jetstream.DiscardOld,
+		AllowMsgTTL: true,
 		Replicas:    c.Replicas,
 	}
 }
@@ -84,7 +95,7 @@ func (c Config) jobsConfig() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:              streamJobs,
 		Description:       "Jobs of tutti",
-		Subjects:          []string{jobsPrefix + ">"},
+		Subjects:          []string{jobsPrefix + ">", probePrefix + streamJobs},
 		Retention:         jetstream.LimitsPolicy,
 		Storage:           jetstream.FileStorage,
 		MaxMsgsPerSubject: 1,

@@ -1,13 +1,16 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -21,6 +24,9 @@ const (
 	maxMemory = 64 << 20
 	// maxPayload is the default of an external nats-server, so that both refuse the same messages.
 	maxPayload = 1 << 20
+	// maxStore is the bound of the streams where none is configured. nats-server's own default is three quarters of what is
+	// free when it starts, so that one started on a nearly full disk would refuse messages after space was freed.
+	maxStore = math.MaxInt64
 	// readyPoll is how long one look at the starting server waits.
 	readyPoll = 50 * time.Millisecond
 )
@@ -31,7 +37,7 @@ type Config struct {
 	Dir string
 	// Listen is a host:port to take TCP connections on, port 0 for a free one; empty, the default, for none.
 	Listen string
-	// MaxStoreBytes bounds the size of all streams in bytes; 0 for three quarters of the free space of the disk.
+	// MaxStoreBytes bounds the size of all streams in bytes; 0 for no bound but the disk's.
 	MaxStoreBytes int64
 	// Logger takes the server's warnings and errors; nil for none.
 	Logger *slog.Logger
@@ -60,7 +66,7 @@ func (c Config) options() (*server.Options, error) {
 		StoreDir:               c.Dir,
 		SyncAlways:             true,
 		JetStreamMaxMemory:     maxMemory,
-		JetStreamMaxStore:      c.MaxStoreBytes,
+		JetStreamMaxStore:      cmp.Or(c.MaxStoreBytes, maxStore),
 		DisableJetStreamBanner: true,
 	}
 	if c.Listen == "" {
@@ -81,15 +87,28 @@ func (c Config) options() (*server.Options, error) {
 	return opts, nil
 }
 
-// Server is a nats-server with JetStream inside this process.
+// Server runs a nats-server with JetStream inside this process. Restart replaces that server; the folder stays locked from
+// Start to Stop.
 type Server struct {
-	nats *server.Server
 	lock *Lock
-	// started ends when the goroutine that runs the server has returned, stopped when Stop has done its work.
-	started chan struct{}
+	// current is the running server, nil after a Restart that could not start the next one.
+	current atomic.Pointer[instance]
+
+	// changing is held while current is replaced or stopped; it guards cfg and stopping.
+	changing sync.Mutex
+	cfg      Config
+	stopping bool
+
 	once    sync.Once
 	stopped chan struct{}
 	stopErr error
+}
+
+// instance is one nats-server.
+type instance struct {
+	nats *server.Server
+	// ended is closed when the goroutine that runs the server has returned.
+	ended chan struct{}
 }
 
 // Start locks cfg.Dir and starts the server on it; it returns when connections are taken, which after a crash may need
@@ -98,35 +117,51 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	opts, err := cfg.options()
-	if err != nil {
+	if _, err := cfg.options(); err != nil {
 		return nil, err
 	}
 	lock, err := LockDir(cfg.Dir)
 	if err != nil {
 		return nil, err
 	}
-	ns, err := server.NewServer(opts)
-	if err != nil {
-		return nil, errors.Join(core.WrapError(core.CodeInternal, "setting up the embedded queue", err), lock.Unlock())
-	}
-	log := newLogger(cfg.Logger)
-	ns.SetLoggerV2(log, false, false, false)
-
-	s := &Server{nats: ns, lock: lock, started: make(chan struct{}), stopped: make(chan struct{})}
-	go func() {
-		defer close(s.started)
-		ns.Start()
-	}()
-	if err := s.ready(ctx, log); err != nil {
-		return nil, errors.Join(err, s.Stop(context.WithoutCancel(ctx)))
+	s := &Server{cfg: cfg, lock: lock, stopped: make(chan struct{})}
+	if err := s.run(ctx); err != nil {
+		return nil, errors.Join(err, lock.Unlock())
 	}
 	return s, nil
 }
 
+// run starts a nats-server and makes it the current one.
+func (s *Server) run(ctx context.Context) error {
+	opts, err := s.cfg.options()
+	if err != nil {
+		return err
+	}
+	ns, err := server.NewServer(opts)
+	if err != nil {
+		return core.WrapError(core.CodeInternal, "setting up the embedded queue", err)
+	}
+	log := newLogger(s.cfg.Logger)
+	ns.SetLoggerV2(log, false, false, false)
+	i := &instance{nats: ns, ended: make(chan struct{})}
+	go func() {
+		defer close(i.ended)
+		ns.Start()
+	}()
+	if err := i.ready(ctx, log); err != nil {
+		i.stop()
+		return err
+	}
+	if s.cfg.Listen != "" {
+		s.cfg.Listen = ns.Addr().String() // clients look for the next server where this one was
+	}
+	s.current.Store(i)
+	return nil
+}
+
 // ready waits until the server takes connections, ctx ends or the server gives up.
-func (s *Server) ready(ctx context.Context, log *logger) error {
-	for !s.nats.ReadyForConnections(readyPoll) {
+func (i *instance) ready(ctx context.Context, log *logger) error {
+	for !i.nats.ReadyForConnections(readyPoll) {
 		select {
 		case text := <-log.fatal:
 			return core.WrapError(core.CodeInternal, "starting the embedded queue", errors.New(text))
@@ -140,39 +175,54 @@ func (s *Server) ready(ctx context.Context, log *logger) error {
 		return core.WrapError(core.CodeInternal, "starting the embedded queue", errors.New(text))
 	default:
 	}
-	if !s.nats.JetStreamEnabled() {
+	if !i.nats.JetStreamEnabled() {
 		return core.NewError(core.CodeInternal, "the embedded queue started without its streams")
 	}
 	return nil
 }
 
-// InProcessConn gives a connection to the server that never leaves the process.
+// stop closes every connection and writes what is unwritten.
+func (i *instance) stop() {
+	i.nats.Shutdown()
+	<-i.ended
+	i.nats.WaitForShutdown()
+}
+
+// InProcessConn returns a connection to the server that never leaves the process.
 func (s *Server) InProcessConn() (net.Conn, error) {
-	conn, err := s.nats.InProcessConn()
+	i := s.current.Load()
+	if i == nil {
+		return nil, errNotRunning()
+	}
+	conn, err := i.nats.InProcessConn()
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the embedded queue: %w", err)
 	}
 	return conn, nil
 }
 
-// URL gives the address for clients of other processes, empty when the server does not listen.
+// URL returns the address for clients of other processes, empty when the server does not listen.
 func (s *Server) URL() string {
-	addr := s.nats.Addr()
-	if addr == nil {
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	if s.cfg.Listen == "" {
 		return ""
 	}
-	return "nats://" + addr.String()
+	return "nats://" + s.cfg.Listen
 }
 
-// Stop closes every connection, writes what is unwritten and gives the folder back. It waits for that, or until ctx
+// Stop closes every connection, writes what is unwritten and releases the folder. It waits for that, or until ctx
 // ends, then as CodeUnavailable; stopping goes on all the same. Every call after the first waits for the same end.
 func (s *Server) Stop(ctx context.Context) error {
 	s.once.Do(func() {
 		go func() {
 			defer close(s.stopped)
-			s.nats.Shutdown()
-			<-s.started
-			s.nats.WaitForShutdown()
+			s.changing.Lock()
+			defer s.changing.Unlock()
+			s.stopping = true
+			if i := s.current.Swap(nil); i != nil {
+				i.stop()
+			}
 			s.stopErr = s.lock.Unlock()
 		}()
 	})

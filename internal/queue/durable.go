@@ -1,0 +1,269 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
+
+	"tutti/internal/core"
+)
+
+const (
+	// provenFor is how long Ready relies on the last probe: anyone may call /ready, and each probe is a synced write to every
+	// stream.
+	provenFor = 2 * time.Second
+	// probePause is the least time between two probes of streams that can store.
+	probePause = 250 * time.Millisecond
+	// slowWrite is how long a write may take before the streams are probed. nats-server does not answer a message that it
+	// could not write.
+	slowWrite = 250 * time.Millisecond
+	// faultEvery is how often a server in this process is asked for a write error while a probe waits for its answer.
+	faultEvery = 50 * time.Millisecond
+	// minReprobe and maxReprobe bound the pause between two probes of streams that cannot store, maxRestartPause that after
+	// a restart which did not help.
+	minReprobe      = 100 * time.Millisecond
+	maxReprobe      = 2 * time.Second
+	maxRestartPause = time.Minute
+)
+
+// durability is what is known of whether every stream can store.
+type durability struct {
+	// asked has an element when a probe is wanted.
+	asked chan struct{}
+
+	mu sync.Mutex
+	// err is why the streams cannot store, nil while they can as far as is known; at is when the last probe ended.
+	err error
+	at  time.Time
+	// probed is closed when the next probe ends.
+	probed chan struct{}
+	// storing ends, with err as its cause, when a probe finds that the streams cannot store.
+	storing context.Context //nolint:containedctx // lives as long as the streams can store, not as long as a call
+	fail    context.CancelCauseFunc
+}
+
+func newDurability() *durability {
+	d := &durability{asked: make(chan struct{}, 1), probed: make(chan struct{})}
+	d.storing, d.fail = context.WithCancelCause(context.Background())
+	return d
+}
+
+// ask wants a probe soon; it does not wait.
+func (d *durability) ask() {
+	select {
+	case d.asked <- struct{}{}:
+	default:
+	}
+}
+
+// settle records the outcome of a probe.
+func (d *durability) settle(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case err != nil:
+		d.fail(err)
+	case d.err != nil:
+		d.storing, d.fail = context.WithCancelCause(context.Background())
+	}
+	d.err, d.at = err, time.Now()
+	close(d.probed)
+	d.probed = make(chan struct{})
+}
+
+// state returns a context that lives as long as the streams can store, as far as is known.
+func (d *durability) state() context.Context {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.storing
+}
+
+// ready returns the outcome of a probe that is not older than provenFor, or waits for one.
+func (d *durability) ready(ctx context.Context) error {
+	for {
+		d.mu.Lock()
+		err, fresh, probed := d.err, time.Since(d.at) < provenFor, d.probed
+		d.mu.Unlock()
+		if err != nil || fresh {
+			return err
+		}
+		d.ask()
+		select {
+		case <-probed:
+		case <-ctx.Done():
+			return fault("probing the queue", ctx.Err())
+		}
+	}
+}
+
+// Ready reports whether the queue is connected and every stream stored a probe within the last seconds; CodeUnavailable
+// otherwise. A stream that holds as many messages as it may is ready.
+func (q *Queue) Ready(ctx context.Context) error {
+	if !q.nc.IsConnected() {
+		return &core.Error{Code: core.CodeUnavailable, Message: "the queue is not connected", RetryAfter: retryWhenDown}
+	}
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	return q.durable.ready(ctx)
+}
+
+// storing runs one write to a stream, for callTimeout at the longest. It fails at once while the streams cannot store, and
+// ends early when that is found out during the write: nats-server does not answer a message that it could not write.
+func (q *Queue) storing(ctx context.Context, write func(ctx context.Context) error) error {
+	state := q.durable.state()
+	if state.Err() != nil {
+		return context.Cause(state)
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	defer context.AfterFunc(state, cancel)()
+	defer time.AfterFunc(slowWrite, q.durable.ask).Stop()
+	err := write(ctx)
+	if err != nil && state.Err() != nil {
+		return context.Cause(state)
+	}
+	if err != nil && core.CodeOf(fault("writing", err)) == core.CodeUnavailable {
+		q.durable.ask()
+	}
+	return err
+}
+
+// proveDurability probes the streams when asked, until ctx ends. While they cannot store it probes them again and again,
+// and restarts a server in this process that keeps a write error.
+func (q *Queue) proveDurability(ctx context.Context) {
+	for {
+		select {
+		case <-q.durable.asked:
+		case <-ctx.Done():
+			return
+		}
+		err := q.probe(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil && !q.nc.IsConnected() {
+			continue // a lost connection comes back by itself, and calls fail at once until then
+		}
+		q.durable.settle(err)
+		if err != nil {
+			q.log.Warn("queue cannot store", "err", err)
+			q.regainDurability(ctx)
+		}
+		if pause(ctx, probePause) != nil {
+			return
+		}
+	}
+}
+
+// regainDurability ends when the streams can store again, or with ctx.
+func (q *Queue) regainDurability(ctx context.Context) {
+	rest, limit := minReprobe, maxReprobe
+	for {
+		if pause(ctx, rest/2+rand.N(rest)) != nil {
+			return
+		}
+		if q.restartServer(ctx) {
+			limit = maxRestartPause
+		}
+		err := q.probe(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		q.durable.settle(err)
+		if err == nil {
+			q.log.Info("queue can store again")
+			return
+		}
+		rest = min(2*rest, limit)
+	}
+}
+
+// restartServer restarts a server in this process that keeps a write error, and reports whether it did.
+func (q *Queue) restartServer(ctx context.Context) bool {
+	if q.server == nil {
+		return false
+	}
+	why := q.server.Fault()
+	if why == nil {
+		return false
+	}
+	if err := q.server.Restart(ctx); err != nil {
+		q.log.Debug("embedded queue not restarted", "err", err)
+		return false
+	}
+	q.metrics.countRestart()
+	q.log.Warn("embedded queue restarted", "reason", why)
+	q.link.await(ctx, q.nc, time.Now().Add(callTimeout), nil)
+	return true
+}
+
+// probe stores a small message in each stream, and returns why one could not: a write that one stream takes proves nothing
+// of another.
+func (q *Queue) probe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	ctx, fail := context.WithCancelCause(ctx)
+	group, probing := errgroup.WithContext(ctx)
+	for _, stream := range streams() {
+		group.Go(func() error { return q.probeStream(probing, stream) })
+	}
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		q.watchFault(probing, fail)
+	}()
+	err := group.Wait() // ends probing
+	<-watched
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		err = cause
+	}
+	fail(nil)
+	if err == nil {
+		return nil
+	}
+	return &core.Error{
+		Code: core.CodeUnavailable, Message: "the queue cannot store messages now",
+		Hint: "check the space on its disk; it continues by itself", RetryAfter: retryWhenDown, Err: err,
+	}
+}
+
+// watchFault ends a probe of which no answer can come, until ctx ends.
+func (q *Queue) watchFault(ctx context.Context, fail context.CancelCauseFunc) {
+	if q.server == nil {
+		return
+	}
+	tick := time.NewTicker(faultEvery)
+	defer tick.Stop()
+	for {
+		if err := q.server.Fault(); err != nil {
+			fail(err)
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (q *Queue) probeStream(ctx context.Context, stream string) error {
+	m := &nats.Msg{Subject: probePrefix + stream}
+	opts := []jetstream.PublishOpt{
+		jetstream.WithExpectStream(stream), jetstream.WithRetryAttempts(publishRetries), jetstream.WithRetryWait(publishRetryWait),
+	}
+	if stream == streamAdvisories {
+		opts = append(opts, jetstream.WithMsgTTL(probeKept))
+	}
+	_, err := q.js.PublishMsg(ctx, m, opts...)
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok && api.ErrorCode == errCodeStoreFailed {
+		return nil // the stream is full: it answers, and stores again when messages have been worked on
+	}
+	return err
+}

@@ -1,0 +1,70 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"tutti/internal/core"
+)
+
+const (
+	// roomName is the file that proves, before a restart, that the folder takes writes; roomBytes is its size: the largest
+	// message and then some.
+	roomName  = ".room"
+	roomBytes = maxPayload
+)
+
+func errNotRunning() error {
+	return core.NewError(core.CodeUnavailable, "the embedded queue does not run")
+}
+
+// Fault returns why the server cannot store although it may take connections, nil when it knows of nothing. nats-server
+// keeps the first write error of a stream and refuses every later write to it, so only Restart removes such a fault.
+func (s *Server) Fault() error {
+	i := s.current.Load()
+	if i == nil {
+		return errNotRunning()
+	}
+	for _, e := range i.nats.Healthz(&server.HealthzOptions{Details: true}).Errors {
+		if e.Type == server.HealthzErrorStream || e.Type == server.HealthzErrorJetStream {
+			return core.WrapError(core.CodeUnavailable, "the embedded queue cannot write", errors.New(e.Error))
+		}
+	}
+	return nil
+}
+
+// Restart replaces the server by a new one on the same folder, which stays locked. Connections break off, and everything
+// that was stored is there afterwards. CodeUnavailable, and the server runs on, while the folder has no room for a write;
+// after another error no server runs until a later Restart succeeds.
+func (s *Server) Restart(ctx context.Context) error {
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	if s.stopping {
+		return errNotRunning()
+	}
+	if err := proveRoom(s.cfg.Dir); err != nil {
+		return core.WrapError(core.CodeUnavailable, "the folder of the embedded queue takes no writes", err)
+	}
+	if i := s.current.Swap(nil); i != nil {
+		i.stop()
+	}
+	return s.run(ctx)
+}
+
+// proveRoom writes a file into dir, syncs it and removes it.
+func proveRoom(dir string) (err error) {
+	path := filepath.Join(dir, roomName)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close(), os.Remove(path)) }()
+	if _, err := file.Write(make([]byte, roomBytes)); err != nil {
+		return err
+	}
+	return file.Sync()
+}

@@ -1,0 +1,97 @@
+package queue_test
+
+import (
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"tutti/internal/core"
+	"tutti/internal/queue"
+)
+
+// fullDir, in the environment, makes TestFullDisk the child whose files must not grow beyond a limit.
+const fullDir = "TUTTI_TEST_FULL_DIR"
+
+// TestFullDisk fills the disk below the Requests, in a process of its own whose files cannot grow: writes fail at once, Ready
+// says so, nothing is restarted without room, and with room again all works by itself and everything acknowledged is there.
+func TestFullDisk(t *testing.T) {
+	if dir := os.Getenv(fullDir); dir != "" {
+		fillDisk(t, dir)
+		return
+	}
+	t.Parallel()
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFullDisk$")
+	child.Env = append(os.Environ(), fullDir+"="+t.TempDir())
+	if out, err := child.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func fillDisk(t *testing.T, dir string) {
+	signal.Ignore(syscall.SIGXFSZ)
+	q := startServer(t, dir, "").connect(t, queue.Config{Metrics: queue.NewMetrics(prometheus.NewRegistry())})
+	free := limitFiles(t, 200<<10)
+	var stored []string
+	publish := func(name string) error {
+		r := record("S1", name)
+		r.Traceparent = strings.Repeat("x", 8<<10)
+		err := q.Publish(t.Context(), r)
+		if err == nil {
+			stored = append(stored, name)
+		}
+		return err
+	}
+	for publish(numbered(len(stored))) == nil {
+	}
+	eventually(t, "a queue that is not ready", func() bool { return q.Ready(t.Context()) != nil })
+	wantCode(t, q.Ready(t.Context()), core.CodeUnavailable)
+	// Writes that wait for an answer would take longer than the test may.
+	for range 1000 {
+		err := publish("refused")
+		if core.CodeOf(err) != core.CodeUnavailable || core.RetryAfterOf(err) <= 0 {
+			t.Fatalf("a publish on the full disk gave %v", err)
+		}
+	}
+	if n := testutil.ToFloat64(q.Restarts()); n != 0 {
+		t.Errorf("%v restarts without room", n)
+	}
+	free()
+	eventually(t, "a queue that is ready", func() bool { return q.Ready(t.Context()) == nil })
+	if n := testutil.ToFloat64(q.Restarts()); n != 1 {
+		t.Errorf("%v restarts with room again", n)
+	}
+	if err := publish("afterwards"); err != nil {
+		t.Fatal(err)
+	}
+	pending, err := q.PendingRecords(t.Context(), "song", "S1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range stored {
+		if _, ok := pending[name]; !ok {
+			t.Errorf("the request %s is lost", name)
+		}
+	}
+}
+
+// limitFiles keeps this process's files from growing beyond a size until free is called.
+func limitFiles(t *testing.T, size uint64) (free func()) {
+	t.Helper()
+	var was syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &was); err != nil {
+		t.Fatal(err)
+	}
+	set := func(limit syscall.Rlimit) {
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(syscall.Rlimit{Cur: size, Max: was.Max})
+	return func() { set(was) }
+}
