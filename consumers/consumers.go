@@ -53,6 +53,8 @@ type Config struct {
 	MaxDeliver int
 	// RecordsInHand bounds the record messages of a repository that are worked on, 256 by default.
 	RecordsInHand int
+	// MaxRecordBytes is the size above which the upstreams hold no record, 32 MiB by default; it is named in dead letters.
+	MaxRecordBytes int
 	// PageAttempts is how often a page or a list of organizations is asked for before the job fails, 5 by default.
 	PageAttempts int
 	// RetryBase and RetryMax bound the growing delay between attempts, 200 ms and 60 s by default.
@@ -73,6 +75,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.AckWait, 30*time.Second)
 	setDefault(&c.MaxDeliver, 20)
 	setDefault(&c.RecordsInHand, 256)
+	setDefault(&c.MaxRecordBytes, core.DefaultMaxRecordBytes)
 	setDefault(&c.PageAttempts, 5)
 	setDefault(&c.RetryBase, 200*time.Millisecond)
 	setDefault(&c.RetryMax, time.Minute)

@@ -19,6 +19,9 @@ const (
 	maxStepsBack = 50
 )
 
+// maxSetAside is how many refused rows wait with their documents, up to core.MaxKeptBytes each, for the end of the page.
+const maxSetAside = 16
+
 // pageError is an upstream's refusal to give a page, which ends the organization's run.
 type pageError struct{ cause error }
 
@@ -54,6 +57,7 @@ type pageWork struct {
 type refusedRow struct {
 	hash   uint64
 	letter core.DeadLetter
+	stored bool
 }
 
 func newPageWork(r *repository, m core.Message, job core.Job, page core.Page, rereads int) *pageWork {
@@ -170,8 +174,7 @@ func (w *pageWork) row(ctx context.Context, pass *reading, rec core.Record) erro
 		return nil
 	}
 	if err := core.ValidKey("id", rec.ID); err != nil {
-		w.refuse(rec, hash, err)
-		return nil
+		return w.refuse(ctx, rec, hash, core.ReasonInvalidID, core.MessageOf(err)+"; fix the record's id at its repository")
 	}
 	if rec.Organization != w.req.Organization {
 		w.r.c.cfg.Metrics.addDocuments(w.r.IndexName, core.OutcomeMismatch, 1)
@@ -182,6 +185,9 @@ func (w *pageWork) row(ctx context.Context, pass *reading, rec core.Record) erro
 	if !rec.Indexable {
 		return nil // not seen: the sweep asks for it
 	}
+	if rec.TooLarge != nil {
+		return w.refuse(ctx, rec, hash, core.ReasonTooLarge, w.r.c.tooLargeHint())
+	}
 	w.scratch = w.r.Document(w.scratch[:0], rec)
 	pass.ids = append(pass.ids, rec.ID)
 	return w.r.c.deps.Writer.Add(ctx, pass.ticket, w.r.IndexName, core.Write{
@@ -189,21 +195,27 @@ func (w *pageWork) row(ctx context.Context, pass *reading, rec core.Record) erro
 	})
 }
 
-// refuse sets a row aside that cannot be a document, because of its id.
-func (w *pageWork) refuse(rec core.Record, hash uint64, cause error) {
-	kept := core.KeepDocument(rec.Body)
+// refuse sets a row aside that cannot be a document, because of its id or its size.
+func (w *pageWork) refuse(ctx context.Context, rec core.Record, hash uint64, reason, hint string) error {
+	kept := rec.TooLarge
+	if kept == nil {
+		kept = core.KeepDocument(rec.Body)
+	}
 	id := rec.ID
 	if id == "" {
 		id = "without-id-" + kept.SHA256
 	}
 	if _, done := w.settled[id]; done {
-		return
+		return nil
 	}
 	w.refused = append(w.refused, refusedRow{hash: hash, letter: core.DeadLetter{
-		Repository: w.r.Code, Organization: w.req.Organization, RecordID: id, Reason: core.ReasonInvalidID,
-		Hint:     core.MessageOf(cause) + "; mend the record's id at its repository",
+		Repository: w.r.Code, Organization: w.req.Organization, RecordID: id, Reason: reason, Hint: hint,
 		Document: kept.Bytes, Size: kept.Size, SHA256: kept.SHA256, Truncated: kept.Truncated,
 	}})
+	if len(w.refused)%maxSetAside != 0 {
+		return nil
+	}
+	return w.storeRefused(ctx)
 }
 
 // link publishes the page that follows, once, before the documents' outcomes are waited for.
@@ -339,20 +351,34 @@ func (r *repository) insistClear(ctx context.Context, organization, id string) e
 	return r.insist(ctx, "clearing a dead letter", func() error { return r.clearDeadLetter(ctx, organization, id) })
 }
 
-// keepRefused stores the rows that were set aside, once the page was read whole.
-func (w *pageWork) keepRefused(ctx context.Context, pass *reading, whole bool) error {
-	if !whole {
-		return nil
-	}
-	for _, row := range w.refused {
-		letter := row.letter
+// storeRefused stores the rows that were set aside, and releases their documents.
+func (w *pageWork) storeRefused(ctx context.Context) error {
+	for i := range w.refused {
+		row := &w.refused[i]
+		if row.stored {
+			continue
+		}
 		err := w.r.insist(ctx, "storing a dead letter", func() error {
-			return w.r.keepLetter(ctx, w.recordRequest(letter.RecordID), letter)
+			return w.r.keepLetter(ctx, w.recordRequest(row.letter.RecordID), row.letter)
 		})
 		if err != nil {
 			return err
 		}
-		w.settleID(letter.RecordID)
+		row.stored, row.letter.Document = true, nil
+	}
+	return nil
+}
+
+// keepRefused ends the rows that were set aside, once the page was read whole.
+func (w *pageWork) keepRefused(ctx context.Context, pass *reading, whole bool) error {
+	if !whole {
+		return nil
+	}
+	if err := w.storeRefused(ctx); err != nil {
+		return err
+	}
+	for _, row := range w.refused {
+		w.settleID(row.letter.RecordID)
 		if pass.counts(row.hash) {
 			w.totals.Rejected++
 		}

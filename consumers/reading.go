@@ -35,10 +35,14 @@ func (p *reading) counts(hash uint64) bool {
 
 // hashOf returns the hash that stands for a row: that of its id, or of the whole row where it has none.
 func hashOf(rec core.Record) uint64 {
-	if rec.ID == "" {
+	switch {
+	case rec.ID != "":
+		return xxhash.Sum64String(rec.ID)
+	case rec.TooLarge != nil:
+		return xxhash.Sum64String(rec.TooLarge.SHA256)
+	default:
 		return xxhash.Sum64(rec.Body)
 	}
-	return xxhash.Sum64String(rec.ID)
 }
 
 // recall removes from pass.fresh what earlier pages of the chain have read. A page that follows the one before in the

@@ -3,12 +3,14 @@ package consumers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"time"
 
 	"github.com/tidwall/gjson"
 
+	"tutti/internal/bulk"
 	"tutti/internal/core"
 )
 
@@ -150,6 +152,8 @@ func (r *repository) writeRecord(ctx context.Context, m core.Message) (core.Resu
 		return core.Result{}, err
 	case !rec.Indexable:
 		return r.removeDocument(ctx, m)
+	case rec.TooLarge != nil:
+		return core.Result{Outcome: core.OutcomeRejected, Code: core.CodeTooLarge, Rejected: rec.TooLarge}, nil
 	}
 	return r.writeOne(ctx, core.Write{
 		Op: core.OpIndex, ID: rec.ID, Version: m.Version(),
@@ -302,7 +306,10 @@ func (r *repository) keepRejected(ctx context.Context, req core.Request, id stri
 		Hint:       "mend the record or the index mapping, then retry",
 		EngineType: result.Type, EngineReason: result.Reason,
 	}
-	if result.Type == "request_entity_too_large" {
+	switch {
+	case result.Code == core.CodeTooLarge:
+		letter.Reason, letter.Hint = core.ReasonTooLarge, r.c.tooLargeHint()
+	case result.Type == bulk.TypeTooLarge:
 		letter.Reason = core.ReasonTooLarge
 		letter.Hint = "the document is larger than the index accepts in one request"
 	}
@@ -310,6 +317,11 @@ func (r *repository) keepRejected(ctx context.Context, req core.Request, id stri
 		letter.Document, letter.Size, letter.SHA256, letter.Truncated = kept.Bytes, kept.Size, kept.SHA256, kept.Truncated
 	}
 	return r.keepLetter(ctx, req, letter)
+}
+
+// tooLargeHint names the limit that a record is over.
+func (c *Consumers) tooLargeHint() string {
+	return fmt.Sprintf("the record is larger than index.maxRecordBytes, %d bytes; make it smaller or raise the limit, then retry", c.cfg.MaxRecordBytes)
 }
 
 // keepLetter completes and stores a dead letter about one record.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,9 +20,13 @@ type record struct {
 	org   string // its own organization
 	state string
 	rev   int
+	pad   int // bytes of text that the body has beside
 }
 
 func (r record) body() string {
+	if r.pad > 0 {
+		return fmt.Sprintf(`{"analysisId":%q,"studyId":%q,"analysisState":%q,"rev":%d,"pad":%q}`, r.id, r.org, r.state, r.rev, strings.Repeat("x", r.pad))
+	}
 	return fmt.Sprintf(`{"analysisId":%q,"studyId":%q,"analysisState":%q,"rev":%d}`, r.id, r.org, r.state, r.rev)
 }
 
@@ -54,6 +59,8 @@ type upstream struct {
 	alone string
 	// stuck, when set, may make a page the one that begins at another row, of a list that says it has a billion rows.
 	stuck func(c pageCall) (row int, is bool)
+	// limit is the size of the largest body that is given, 0 for any.
+	limit int
 	// cut gives after how many rows a page breaks off, -1 for never.
 	cut func(c pageCall) int
 
@@ -173,7 +180,7 @@ func (u *upstream) Page(ctx context.Context, org string, offset, limit int, each
 			return core.PageInfo{}, core.NewError(core.CodeUnavailable, "the page was cut short")
 		}
 		buffer = append(buffer[:0], r.body()...)
-		err := each(core.Record{ID: r.id, Organization: r.org, State: r.state, Indexable: true, Body: buffer})
+		err := each(u.limited(core.Record{ID: r.id, Organization: r.org, State: r.state, Indexable: true, Body: buffer}))
 		for j := range buffer {
 			buffer[j] = '!' // a body ends with its callback
 		}
@@ -204,9 +211,17 @@ func (u *upstream) Record(ctx context.Context, org, id string) (core.Record, err
 	if u.answer != nil {
 		r = u.answer(r)
 	}
-	return core.Record{
+	return u.limited(core.Record{
 		ID: r.id, Organization: r.org, State: r.state, Indexable: r.state == published, Body: []byte(r.body()),
-	}, ctx.Err()
+	}), ctx.Err()
+}
+
+// limited gives a record without its body when that is over the limit.
+func (u *upstream) limited(rec core.Record) core.Record {
+	if u.limit > 0 && len(rec.Body) > u.limit {
+		rec.TooLarge, rec.Body = core.KeepDocument(rec.Body), nil
+	}
+	return rec
 }
 
 func (u *upstream) find(org, id string) (record, error) {

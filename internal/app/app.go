@@ -271,7 +271,7 @@ func (a *App) startConsumers(ctx context.Context) error {
 		Index: a.index, Writer: a.writer,
 	}, consumers.Config{
 		Logger: a.log.With("component", "consumers"), Metrics: a.metrics.consumers, AckWait: a.ackWait(),
-		MaxDeliver: a.opts.MaxDeliver,
+		MaxDeliver: a.opts.MaxDeliver, MaxRecordBytes: a.cfg.Index.MaxRecordBytes,
 	})
 	if err != nil {
 		return err

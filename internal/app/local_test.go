@@ -82,9 +82,10 @@ server: {listen: "127.0.0.1:0", shutdownTimeout: %s, maxBodyBytes: %d}
 dataDir: %q
 log: {level: debug}
 queue: {url: %q, maxPending: %d}
-index: {url: %q, replicas: 0}
+index: {url: %q, replicas: 0, maxRecordBytes: %d}
 store: {url: %q}
-`, w.set.shutdownTimeout, w.set.maxBodyBytes, w.dir, w.set.queueURL, w.set.maxPending, w.engine.url(), p.store)
+`, w.set.shutdownTimeout, w.set.maxBodyBytes, w.dir, w.set.queueURL, w.set.maxPending, w.engine.url(),
+		w.set.maxRecordBytes, p.store)
 	if !p.defaults {
 		text += fmt.Sprintf("repositories:\n  - code: %s\n    type: local\n    indexName: %s\n    pageSize: %d\n%s",
 			builtInCode, w.alias, w.set.pageSize, indent(p.repository))

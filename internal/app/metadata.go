@@ -32,6 +32,7 @@ func (a *App) openMetadata(ctx context.Context) error {
 	rc := a.localRepository()
 	cfg.Untold = rc == nil
 	if rc != nil {
+		cfg.MaxBytes = a.cfg.Index.MaxRecordBytes
 		for _, state := range rc.Song.States {
 			cfg.IndexedStates = append(cfg.IndexedStates, core.AnalysisState(state))
 		}

@@ -12,6 +12,7 @@ import (
 	"tutti/internal/index/elastic"
 	indexembedded "tutti/internal/index/embedded"
 	"tutti/internal/index/mapping"
+	"tutti/internal/metadata"
 	"tutti/internal/queue"
 	"tutti/internal/upstream"
 	"tutti/internal/upstream/local"
@@ -54,20 +55,23 @@ type upstreamClient interface {
 func (a *App) client(rc config.Repository) (upstreamClient, error) {
 	agent := "tutti/" + a.opts.Version
 	if rc.Type == core.TypeLocal {
-		return local.New(a.metadata, local.Config{States: rc.Song.States, Repository: rc.Code, Metrics: a.metrics.upstream})
+		return local.New(a.metadata, local.Config{
+			States: rc.Song.States, Repository: rc.Code, Metrics: a.metrics.upstream,
+			MaxRecordBytes: a.cfg.Index.MaxRecordBytes + metadata.MaxOwnBytes,
+		})
 	}
 	if rc.Type == core.TypeLyric {
 		return lyric.New(lyric.Config{
 			URL: rc.URL, Token: rc.Token.Reveal(), Username: rc.Username, Password: rc.Password.Reveal(), Timeout: rc.Timeout,
 			CategoryID: rc.Lyric.CategoryID, ValidOnly: rc.Lyric.ValidOnly, Entity: rc.Lyric.Entity,
 			Concurrency: 2 * rc.Concurrency, UserAgent: agent,
-			Repository: rc.Code, Metrics: a.metrics.upstream,
+			Repository: rc.Code, Metrics: a.metrics.upstream, MaxRecordBytes: a.cfg.Index.MaxRecordBytes,
 		})
 	}
 	return song.New(song.Config{
 		URL: rc.URL, Token: rc.Token.Reveal(), Username: rc.Username, Password: rc.Password.Reveal(), Timeout: rc.Timeout,
 		States: rc.Song.States, Concurrency: 2 * rc.Concurrency, UserAgent: agent,
-		Repository: rc.Code, Metrics: a.metrics.upstream,
+		Repository: rc.Code, Metrics: a.metrics.upstream, MaxRecordBytes: a.cfg.Index.MaxRecordBytes,
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"tutti/internal/app"
 	"tutti/internal/config"
+	"tutti/internal/core"
 	"tutti/internal/testkit"
 )
 
@@ -33,6 +34,7 @@ type settings struct {
 	batchBytes      int
 	maxInFlight     int
 	maxBodyBytes    int
+	maxRecordBytes  int
 	// hasty makes children give up Requests sooner.
 	hasty bool
 	// repository is more of the repository's YAML, such as a token.
@@ -86,6 +88,9 @@ func newWorld(t *testing.T, set settings) *world {
 	if set.maxBodyBytes == 0 {
 		set.maxBodyBytes = 10 << 20
 	}
+	if set.maxRecordBytes == 0 {
+		set.maxRecordBytes = core.DefaultMaxRecordBytes
+	}
 	song, err := testkit.NewSong(set.song)
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +138,7 @@ server: {listen: "127.0.0.1:0", shutdownTimeout: %s, maxBodyBytes: %d}
 dataDir: %q
 log: {level: debug}
 queue: {url: %q, maxPending: %d}
-index: {url: %q, replicas: 0, batchBytes: %d, maxInFlight: %d}
+index: {url: %q, replicas: 0, batchBytes: %d, maxInFlight: %d, maxRecordBytes: %d}
 repositories:
   - code: %s
     type: %s
@@ -145,7 +150,7 @@ repositories:
     pageSize: %d
     concurrency: %d
 %s%s`, w.set.shutdownTimeout, w.set.maxBodyBytes, w.dir, w.set.queueURL, w.set.maxPending, w.engine.url(), w.set.batchBytes,
-		w.set.maxInFlight, code, kind, url, w.alias, w.set.pageSize, w.set.concurrency, indent(w.set.repository), w.set.more)
+		w.set.maxInFlight, w.set.maxRecordBytes, code, kind, url, w.alias, w.set.pageSize, w.set.concurrency, indent(w.set.repository), w.set.more)
 }
 
 func indent(yaml string) string {

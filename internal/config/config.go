@@ -114,6 +114,8 @@ type Index struct {
 	BatchBytes int
 	// MaxInFlight is how many bulk requests may be under way.
 	MaxInFlight int
+	// MaxRecordBytes is the largest record that is indexed.
+	MaxRecordBytes int
 }
 
 // URLs gives the nodes of URL, none for the embedded index.

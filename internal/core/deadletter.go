@@ -3,6 +3,7 @@ package core
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"hash"
 	"time"
 )
 
@@ -50,10 +51,31 @@ type DeadLetter struct {
 
 // KeepDocument copies what a dead letter keeps of doc.
 func KeepDocument(doc []byte) *KeptDocument {
-	sum := sha256.Sum256(doc)
-	kept := doc[:min(len(doc), MaxKeptBytes)]
+	var k Keeper
+	k.Add(doc)
+	return k.Kept()
+}
+
+// Keeper keeps what a dead letter keeps of a document that is seen in pieces. The zero value is ready.
+type Keeper struct {
+	kept []byte
+	size int
+	sum  hash.Hash
+}
+
+// Add takes the next piece of the document, and copies of it what is kept.
+func (k *Keeper) Add(piece []byte) {
+	if k.sum == nil {
+		k.sum = sha256.New()
+	}
+	k.sum.Write(piece)
+	k.kept = append(k.kept, piece[:min(len(piece), MaxKeptBytes-len(k.kept))]...)
+	k.size += len(piece)
+}
+
+// Kept returns what is kept of the pieces so far; the Keeper must not be used afterwards.
+func (k *Keeper) Kept() *KeptDocument {
 	return &KeptDocument{
-		Bytes: append([]byte(nil), kept...), Size: len(doc),
-		SHA256: hex.EncodeToString(sum[:]), Truncated: len(doc) > MaxKeptBytes,
+		Bytes: k.kept, Size: k.size, SHA256: hex.EncodeToString(k.sum.Sum(nil)), Truncated: k.size > len(k.kept),
 	}
 }

@@ -115,7 +115,8 @@ type Result struct {
 	Type string
 	// Reason is the engine's own text. It may quote the document: it goes to dead letters, never to logs.
 	Reason string
-	// Code tells why an OutcomeRetry could not be done: CodeOverloaded, CodeUnavailable or CodeIndexBlocked.
+	// Code tells why an OutcomeRetry could not be done: CodeOverloaded, CodeUnavailable or CodeIndexBlocked. It is
+	// CodeTooLarge for an OutcomeRejected whose record was too large to be fetched.
 	Code Code
 	// CurrentVersion is the version that made a write stale, zero when unknown.
 	CurrentVersion Version

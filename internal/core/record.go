@@ -1,5 +1,8 @@
 package core
 
+// DefaultMaxRecordBytes is the size of the largest record that is held, in bytes, unless the configuration says otherwise.
+const DefaultMaxRecordBytes = 32 << 20
+
 // Record is one record as its upstream gave it.
 type Record struct {
 	// ID is the analysisId or the systemId; empty when the record has none.
@@ -13,6 +16,8 @@ type Record struct {
 	// Body is the record's own bytes, one JSON object without line feeds. Inside a page callback it is valid only
 	// until the callback returns.
 	Body []byte
+	// TooLarge is set for a record over the size limit, whose Body is nil: what a dead letter keeps of it.
+	TooLarge *KeptDocument
 	// HasRepositories tells whether the record has a top-level member repositories of its own, which the document's
 	// replaces.
 	HasRepositories bool

@@ -15,6 +15,8 @@ const (
 	timeLayout = "2006-01-02T15:04:05.000000Z"
 	// maxHistoryBytes is how much is kept of the history of an analysis' states: more than a thousand changes.
 	maxHistoryBytes = 128 << 10
+	// MaxOwnBytes bounds what an analysis grows by, after it was taken, while its state changes: the history and times.
+	MaxOwnBytes = maxHistoryBytes + 1<<10
 )
 
 // document is an analysis as it is stored and as clients and the index get it: a head, which is the repository's own, and

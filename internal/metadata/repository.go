@@ -38,7 +38,7 @@ type Config struct {
 	KeepVersion bool
 	// SystemScope is the system's scope, which no new study may be called. Default DefaultSystemScope.
 	SystemScope string
-	// MaxBytes is the size of the largest analysis that is stored, in bytes: merging could make one grow for ever. Default
+	// MaxBytes is the size of the largest analysis that is stored, in bytes, the history of its states not counted. Default
 	// DefaultMaxBytes.
 	MaxBytes int
 	// Logger takes, at level debug, what was done to which analysis. Default: nothing is logged.

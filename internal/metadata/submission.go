@@ -3,6 +3,7 @@ package metadata
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/google/uuid"
 	"github.com/tidwall/gjson"
@@ -85,11 +86,14 @@ func (r *Repository) validate(ctx context.Context, study string, p *payload) (co
 	return kind, p.checkFiles()
 }
 
-// bounded gives the bytes of a document, CodeTooLarge when there are too many.
+// bounded gives the bytes of a document, CodeTooLarge when there are too many. The history of its states does not count.
 func (r *Repository) bounded(d *document) ([]byte, error) {
 	whole := d.bytes()
-	if len(whole) > r.cfg.MaxBytes {
-		return nil, core.NewError(core.CodeTooLarge, "the analysis is too large to be stored")
+	if size := len(whole) - len(d.history); size > r.cfg.MaxBytes {
+		return nil, &core.Error{
+			Code: core.CodeTooLarge, Message: "the analysis is too large to be stored",
+			Hint: fmt.Sprintf("it has %d bytes; the limit is %d, index.maxRecordBytes in the configuration", size, r.cfg.MaxBytes),
+		}
 	}
 	return whole, nil
 }

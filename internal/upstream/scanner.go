@@ -9,9 +9,6 @@ import (
 )
 
 const (
-	// DefaultMaxRecord is the size of the largest record that a Scanner takes, in bytes, unless told otherwise.
-	DefaultMaxRecord = 128 << 20
-
 	firstBuffer = 64 << 10
 	maxKept     = 1 << 20
 	maxEmpty    = 100
@@ -27,6 +24,30 @@ type Shape struct {
 	Members []string
 	// Notice names a top-level member of a record whose presence is wanted, empty for none.
 	Notice string
+	// Flag names a top-level member of a record whose boolean value is wanted, empty for none.
+	Flag string
+}
+
+// Truth is the value of a record's member Shape.Flag.
+type Truth uint8
+
+// Values of Truth. TruthNone stands for a member that is missing or no boolean.
+const (
+	TruthNone Truth = iota
+	TruthFalse
+	TruthTrue
+)
+
+// truthOf returns the Truth of a JSON value by its first byte.
+func truthOf(c byte) Truth {
+	switch c {
+	case 't':
+		return TruthTrue
+	case 'f':
+		return TruthFalse
+	default:
+		return TruthNone
+	}
 }
 
 // Item is one record.
@@ -38,6 +59,10 @@ type Item struct {
 	Values [][]byte
 	// Noticed tells whether the record has the member Shape.Notice.
 	Noticed bool
+	// Flag is the value of the record's member Shape.Flag.
+	Flag Truth
+	// TooLarge is set for a record over the limit, which was read to its end but not held: Body is nil, and Noticed false.
+	TooLarge *core.KeptDocument
 }
 
 // Envelope is what a page said beside its records.
@@ -51,8 +76,9 @@ type Envelope struct {
 // Scanner reads pages of one Shape. Its buffer slides over the page and grows to the largest record, so memory does
 // not grow with a page or a study. It can be used again and again, by one goroutine at a time.
 type Scanner struct {
-	shape     Shape
-	maxRecord int
+	shape Shape
+	// maxRecord is the size of the largest record, maxOther that of other values of the page.
+	maxRecord, maxOther int
 
 	r        io.Reader
 	buf      []byte
@@ -61,6 +87,7 @@ type Scanner struct {
 	values   [][]byte
 	spans    []span
 	noticed  bool
+	flag     Truth
 }
 
 // span is a string value: buf[start:end] with its quotes; end is 0 for none.
@@ -69,13 +96,13 @@ type span struct {
 	escaped    bool
 }
 
-// NewScanner makes a Scanner of records up to maxRecord bytes; 0 means DefaultMaxRecord.
+// NewScanner makes a Scanner of records up to maxRecord bytes; 0 means core.DefaultMaxRecordBytes.
 func NewScanner(shape Shape, maxRecord int) *Scanner {
 	if maxRecord <= 0 {
-		maxRecord = DefaultMaxRecord
+		maxRecord = core.DefaultMaxRecordBytes
 	}
 	return &Scanner{
-		shape: shape, maxRecord: maxRecord,
+		shape: shape, maxRecord: maxRecord, maxOther: max(maxRecord, maxKept),
 		values: make([][]byte, len(shape.Members)), spans: make([]span, len(shape.Members)),
 	}
 }
@@ -83,7 +110,8 @@ func NewScanner(shape Shape, maxRecord int) *Scanner {
 // Page reads one page to the end of r and calls each for every record in order; the Item is valid only until each
 // returns. An error of each ends the page and is returned as it is. So is one of r that is a *core.Error; others are
 // CodeUnavailable, as is everything that is not exactly one page: cut short (ErrCut), not JSON (ErrMalformed), without
-// the array (ErrShape). A record over the limit is CodeUpstream (ErrTooLarge).
+// the array (ErrShape). A record over the limit is passed as an Item that says so; another value over it is CodeUpstream
+// (ErrTooLarge).
 func (s *Scanner) Page(r io.Reader, each func(Item) error) (Envelope, error) {
 	s.reset(r)
 	defer s.release()
@@ -163,7 +191,7 @@ func (s *Scanner) member(page *Envelope, first bool, each func(Item) error) (mor
 		return false, nil
 	}
 	var k key
-	from, err := s.token(func(buf []byte, i int) int {
+	from, err := s.token(s.maxOther, func(buf []byte, i int) int {
 		i, k = scanKey(buf, i)
 		return i
 	})
@@ -196,7 +224,7 @@ func (s *Scanner) memberValue(page *Envelope, k key, each func(Item) error) erro
 	if _, err := s.next(); err != nil {
 		return err
 	}
-	from, err := s.token(func(buf []byte, i int) int { return scanValue(buf, i, 1) })
+	from, err := s.token(s.maxOther, func(buf []byte, i int) int { return scanValue(buf, i, 1) })
 	if err != nil {
 		return err
 	}
@@ -260,7 +288,10 @@ func (s *Scanner) separator(closing byte) (more bool, err error) {
 
 // record reads the object at pos.
 func (s *Scanner) record() (Item, error) {
-	from, err := s.token(s.scanRecord)
+	from, err := s.token(s.maxRecord, s.scanRecord)
+	if errors.Is(err, ErrTooLarge) {
+		return s.oversize()
+	}
 	if err != nil {
 		return Item{}, err
 	}
@@ -274,13 +305,13 @@ func (s *Scanner) record() (Item, error) {
 			s.values[n] = s.buf[from+sp.start+1 : from+sp.end-1]
 		}
 	}
-	return Item{Body: s.buf[from:s.pos:s.pos], Values: s.values, Noticed: s.noticed}, nil
+	return Item{Body: s.buf[from:s.pos:s.pos], Values: s.values, Noticed: s.noticed, Flag: s.flag}, nil
 }
 
 // scanRecord is scanObject that notes the wanted members, in the same pass. i is the index of the opening brace.
 func (s *Scanner) scanRecord(buf []byte, i int) int {
 	clear(s.spans)
-	s.noticed = false
+	s.noticed, s.flag = false, TruthNone
 	i++
 	for first := true; ; first = false {
 		if i = skipSpace(buf, i); i >= len(buf) {
@@ -323,6 +354,9 @@ func (s *Scanner) scanMember(buf []byte, i int, k key) int {
 	}
 	if wanted < 0 {
 		s.noticed = s.noticed || k.is(buf, s.shape.Notice)
+		if s.shape.Flag != "" && k.is(buf, s.shape.Flag) {
+			s.flag = truthOf(buf[i])
+		}
 		return scanValue(buf, i, 1)
 	}
 	if buf[i] != '"' {
@@ -336,21 +370,26 @@ func (s *Scanner) scanMember(buf []byte, i int, k key) int {
 
 // token applies scan at pos, reading on until the token is whole, and moves pos behind it. It gives the index of the
 // token's first byte. scan sees the token at index 0. Before scanning once more it waits for as many bytes again as it
-// has, so that a record of any size is scanned only a few times.
-func (s *Scanner) token(scan func(buf []byte, i int) int) (from int, err error) {
+// has, so that a record of any size is scanned only a few times. A token over limit bytes is ErrTooLarge, and pos stays at
+// its start.
+func (s *Scanner) token(limit int, scan func(buf []byte, i int) int) (from int, err error) {
 	for {
 		switch n := scan(s.buf[s.pos:s.end], 0); n {
 		case short:
-			if err := s.fill(s.end - s.pos); err != nil {
+			held := s.end - s.pos
+			if held > limit {
+				return 0, tooLarge(limit)
+			}
+			if err := s.fill(min(held, limit-held+1)); err != nil {
 				return 0, err
 			}
 		case broken:
 			return 0, Malformed("the upstream's answer is not JSON", ErrMalformed)
 		case deep:
-			return 0, core.WrapError(core.CodeUpstream, "the upstream's answer is nested too deeply", ErrMalformed)
+			return 0, tooDeep()
 		default:
-			if n > s.maxRecord {
-				return 0, s.tooLarge()
+			if n > limit {
+				return 0, tooLarge(limit)
 			}
 			from, s.pos = s.pos, s.pos+n
 			return from, nil
@@ -389,11 +428,7 @@ func (s *Scanner) fill(want int) error {
 	if s.eof {
 		return Malformed("the upstream's answer was cut short", ErrCut)
 	}
-	held := s.end - s.pos
-	if held > s.maxRecord {
-		return s.tooLarge()
-	}
-	want = max(min(want, s.maxRecord-held+1), 1)
+	want = max(want, 1)
 	s.room(want)
 	empty := 0
 	for got := 0; got < want; {
@@ -424,7 +459,7 @@ func (s *Scanner) room(want int) {
 		return
 	}
 	if held+want > len(s.buf) {
-		grown := make([]byte, max(held+want, min(2*len(s.buf), s.maxRecord+1)))
+		grown := make([]byte, max(held+want, min(2*len(s.buf), max(s.maxRecord, s.maxOther)+1)))
 		copy(grown, s.buf[s.pos:s.end])
 		s.buf = grown
 	} else {
@@ -433,9 +468,12 @@ func (s *Scanner) room(want int) {
 	s.pos, s.end = 0, held
 }
 
-func (s *Scanner) tooLarge() error {
-	return core.WrapError(core.CodeUpstream,
-		fmt.Sprintf("a record of the upstream is larger than %d bytes", s.maxRecord), ErrTooLarge)
+func tooLarge(limit int) error {
+	return core.WrapError(core.CodeUpstream, fmt.Sprintf("the upstream's answer holds a value of more than %d bytes", limit), ErrTooLarge)
+}
+
+func tooDeep() error {
+	return core.WrapError(core.CodeUpstream, "the upstream's answer is nested too deeply", ErrMalformed)
 }
 
 // readError keeps an error that is classified already.

@@ -146,8 +146,10 @@ func TestScannerPageFaults(t *testing.T) {
 		{"bad literal", `{"analyses":[{"a":nul}]}`, core.CodeUnavailable, upstream.ErrMalformed},
 		{"wrong bracket", `{"analyses":[{"a":[1}]}`, core.CodeUnavailable, upstream.ErrMalformed},
 		{"too deep", `{"analyses":[{"a":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `}]}`, core.CodeUpstream, upstream.ErrMalformed},
-		{"too large", `{"analyses":[{"a":"` + strings.Repeat("x", 1<<20) + `"}]}`, core.CodeUpstream, upstream.ErrTooLarge},
-		{"too large in the buffer", `{"analyses":[{"a":"` + strings.Repeat("x", 45<<10) + `"}]}`, core.CodeUpstream, upstream.ErrTooLarge},
+		{"too large beside the records", `{"x":"` + strings.Repeat("x", 1<<20) + `","analyses":[]}`, core.CodeUpstream, upstream.ErrTooLarge},
+		{"a large record cut short", `{"analyses":[{"a":"` + strings.Repeat("x", 45<<10), core.CodeUnavailable, upstream.ErrCut},
+		{"a large record that is not JSON", `{"analyses":[{"a":"` + strings.Repeat("x", 45<<10) + `",}]}`, core.CodeUnavailable, upstream.ErrMalformed},
+		{"a large record too deep", `{"analyses":[{"a":"` + strings.Repeat("x", 45<<10) + `","b":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `}]}`, core.CodeUpstream, upstream.ErrMalformed},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -258,7 +260,7 @@ func TestScannerRecord(t *testing.T) {
 			}
 		}
 	}
-	for _, bad := range []string{``, `{`, `[]`, `{}x`, `{} {}`, `"a"`, `<html>`, `{"a":"` + strings.Repeat("x", 2<<20) + `"}`} {
+	for _, bad := range []string{``, `{`, `[]`, `{}x`, `{} {}`, `"a"`, `<html>`, `{"a":"` + strings.Repeat("x", 2<<20)} {
 		if _, err := s.Record(strings.NewReader(bad), -1); err == nil {
 			t.Errorf("%.20q is taken for a record", bad)
 		}
@@ -366,7 +368,7 @@ func TestScannerAgreesWithEncodingJSON(t *testing.T) {
 func FuzzScannerRecord(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"a":1}`, ` {"analysisId":"x","b":[1,2,{"c":null}]} `, `{"a":"\ud800"}`, `{"a":-0.0e1}`, `{"a":.1}`, `{"a":"\u12"}`,
-		`{"a":truefalse}`, `[`, `{"a":1,}`, "{\"a\":\"\x00\"}", `{"analysisId":"\u0041"}`, `{"a" "b"}`, `{a:1}`, `{"a":12345678901234567890}`,
+		`{"a":truefalse}`, `[`, `{"a":1,}`, "{\"a\":\"\x00\"}", `{"analysisId":"\u0041"}`, `{"a" "b"}`, `{a:1}`, `{"a":12345678901234567890}`, `{"":true}`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -378,9 +380,14 @@ func FuzzScannerRecord(f *testing.F) {
 		if (err == nil) != valid {
 			t.Fatalf("scanner says %v, encoding/json says %v of %q", err, valid, body)
 		}
+		skipped, skipErr := upstream.NewScanner(shape(), 1).Record(iotest.HalfReader(bytes.NewReader(given)), -1)
+		if (skipErr == nil) != valid {
+			t.Fatalf("with the smallest limit the scanner says %v, encoding/json says %v of %q", skipErr, valid, given)
+		}
 		if err != nil {
 			return
 		}
+		checkSkipped(t, skipped, item)
 		if string(item.Body) != flat(string(trimmed)) || bytes.ContainsAny(item.Body, "\r\n") {
 			t.Errorf("body %q of %q", item.Body, given)
 		}
@@ -397,8 +404,11 @@ func FuzzScannerPage(f *testing.F) {
 	f.Add([]byte(`{"analyses":[{"analysisId":"a"}],"totalAnalyses":1}`))
 	f.Add([]byte(`{"totalAnalyses":1,"analyses":[]}`))
 	f.Add([]byte(`{"analyses":[{},{}],"x":{"analyses":[1]}} `))
+	f.Add([]byte(`{"analyses":[{"x":[{"analysisId":"n"},"\\\""],"analysis\u0049d":"\ud83d\ude00","studyId":"s","studyId":null},{"a":-1.5e+3}]}`))
 	f.Fuzz(func(t *testing.T, page []byte) {
+		given := bytes.Clone(page)
 		rows, _, err := scan(t, upstream.NewScanner(shape(), 0), iotest.HalfReader(bytes.NewReader(page)))
+		checkLimits(t, given, rows, err)
 		var want struct {
 			Analyses []json.RawMessage `json:"analyses"`
 		}

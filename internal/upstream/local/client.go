@@ -34,6 +34,9 @@ type Meter interface {
 type Config struct {
 	// States are the states of analyses that belong into the index. Default PUBLISHED.
 	States []string
+	// MaxRecordBytes is the size of the largest analysis that is passed on, in bytes; of a larger one only Record.TooLarge
+	// is known. Default: any size.
+	MaxRecordBytes int
 	// Repository is the code of the repository, the label of the measurements.
 	Repository string
 	// Metrics measures calls; nil measures nothing.
@@ -119,10 +122,15 @@ func (c *Client) Record(ctx context.Context, organization, id string) (core.Reco
 }
 
 func (c *Client) record(a core.Analysis) core.Record {
-	return core.Record{
+	record := core.Record{
 		ID: a.ID, Organization: a.Study, State: string(a.State), Indexable: slices.Contains(c.states, a.State),
-		Body: a.Body, HasRepositories: hasRepositories(a.Body),
 	}
+	if c.cfg.MaxRecordBytes > 0 && len(a.Body) > c.cfg.MaxRecordBytes {
+		record.TooLarge = core.KeepDocument(a.Body)
+		return record
+	}
+	record.Body, record.HasRepositories = a.Body, hasRepositories(a.Body)
+	return record
 }
 
 // hasRepositories tells whether an analysis has a member of the name that tutti gives to its own. Few have the word, or an

@@ -36,7 +36,8 @@ type Config struct {
 	Concurrency int
 	// UserAgent is the User-Agent header. Default "tutti".
 	UserAgent string
-	// MaxRecordBytes is the size of the largest record that is taken. Default 128 MiB.
+	// MaxRecordBytes is the size of the largest record that is held; of a larger one only Record.TooLarge is known. Default
+	// core.DefaultMaxRecordBytes.
 	MaxRecordBytes int
 	// Repository is the code of the repository, the label of the Metrics.
 	Repository string
@@ -77,6 +78,7 @@ func New(cfg Config) (*Client, error) {
 		Envelope: []string{"pagination"},
 		Members:  []string{"systemId", "organization", "entityName"},
 		Notice:   upstream.RepositoriesMember,
+		Flag:     "isValid",
 	}
 	return &Client{
 		calls: calls, category: cfg.CategoryID, validOnly: cfg.ValidOnly, entity: cfg.Entity,

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tutti/internal/core"
@@ -209,16 +210,20 @@ func TestCancelledByTheCaller(t *testing.T) {
 func TestRecordOverTheLimit(t *testing.T) {
 	t.Parallel()
 	server := serve(t, testkit.LyricConfig{})
-	record := testkit.GenerateRecords(1, "O1", 1)[0]
-	server.PutAll(record)
-	c := client(t, server, lyric.Config{MaxRecordBytes: 500})
-	_, err := c.Record(t.Context(), "O1", record.SystemID)
-	_, _, pageErr := read(t, c, "O1", 0, 1)
-	for what, err := range map[string]error{"record": err, "page": pageErr} {
-		told(t, what, err, core.CodeUpstream, "a record of the upstream is larger than 500 bytes")
-		if !errors.Is(err, upstream.ErrTooLarge) {
-			t.Errorf("%s: %v", what, err)
-		}
+	generated := testkit.GenerateRecords(1, "O1", 1)[0]
+	server.PutAll(generated)
+	c := client(t, server, lyric.Config{MaxRecordBytes: 500, ValidOnly: true})
+	record, err := c.Record(t.Context(), "O1", generated.SystemID)
+	if err != nil || record.TooLarge == nil || record.TooLarge.Size < 500 {
+		t.Fatalf("%+v, %v", record, err)
+	}
+	want := core.Record{ID: generated.SystemID, Organization: "O1", Indexable: true, TooLarge: record.TooLarge}
+	if d := cmp.Diff(want, record); d != "" {
+		t.Errorf("record (-want +got):\n%s", d)
+	}
+	rows, info, err := read(t, c, "O1", 0, 1)
+	if d := cmp.Diff([]core.Record{want}, rows); err != nil || info.Total != 1 || d != "" {
+		t.Errorf("%v, %+v, page (-want +got):\n%s", err, info, d)
 	}
 }
 

@@ -3,8 +3,6 @@ package lyric
 import (
 	"context"
 
-	"github.com/tidwall/gjson"
-
 	"tutti/internal/core"
 	"tutti/internal/upstream"
 )
@@ -64,16 +62,15 @@ func (c *Client) reader() recordReader { return recordReader{validOnly: c.validO
 // read makes the Record of an item. What does not say whether it is valid is no record of Lyric's: taken for an invalid
 // one it would leave the index.
 func (r *recordReader) read(item upstream.Item) (core.Record, error) {
-	valid := gjson.GetBytes(item.Body, "isValid")
-	if !valid.IsBool() {
+	if item.Flag == upstream.TruthNone {
 		return core.Record{}, wrongShape("record")
 	}
 	if r.organization != string(item.Values[memberOrganization]) {
 		r.organization = string(item.Values[memberOrganization])
 	}
-	indexable := (valid.Bool() || !r.validOnly) && (r.entity == "" || r.entity == string(item.Values[memberEntity]))
+	indexable := (item.Flag == upstream.TruthTrue || !r.validOnly) && (r.entity == "" || r.entity == string(item.Values[memberEntity]))
 	return core.Record{
 		ID: string(item.Values[memberID]), Organization: r.organization, Indexable: indexable,
-		Body: item.Body, HasRepositories: item.Noticed,
+		Body: item.Body, TooLarge: item.TooLarge, HasRepositories: item.Noticed,
 	}, nil
 }

@@ -36,7 +36,8 @@ type Config struct {
 	Concurrency int
 	// UserAgent is the User-Agent header. Default "tutti".
 	UserAgent string
-	// MaxRecordBytes is the size of the largest analysis that is taken. Default 128 MiB.
+	// MaxRecordBytes is the size of the largest analysis that is held; of a larger one only Record.TooLarge is known. Default
+	// core.DefaultMaxRecordBytes.
 	MaxRecordBytes int
 	// Repository is the code of the repository, the label of the Metrics.
 	Repository string
@@ -248,7 +249,7 @@ func (r *recordReader) read(item upstream.Item) core.Record {
 	keep(&r.state, item.Values[memberState])
 	return core.Record{
 		ID: string(item.Values[memberID]), Organization: r.study, State: r.state, Body: item.Body,
-		HasRepositories: item.Noticed,
+		TooLarge: item.TooLarge, HasRepositories: item.Noticed,
 	}
 }
 

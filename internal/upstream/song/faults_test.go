@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tutti/internal/core"
@@ -201,12 +202,17 @@ func TestRecordOverTheLimit(t *testing.T) {
 	a := testkit.GenerateAnalyses(1, "S1", 1)[0]
 	server.PutAll(a)
 	c := client(t, server, song.Config{MaxRecordBytes: 1000})
-	_, err := c.Record(t.Context(), "S1", a.ID)
-	_, _, pageErr := read(t, c, "S1", 0, 1)
-	for _, err := range []error{err, pageErr} {
-		if core.CodeOf(err) != core.CodeUpstream || !errors.Is(err, upstream.ErrTooLarge) {
-			t.Errorf("%v with code %q", err, core.CodeOf(err))
-		}
+	record, err := c.Record(t.Context(), "S1", a.ID)
+	if err != nil || record.TooLarge == nil || record.TooLarge.Size < 1000 {
+		t.Fatalf("%+v, %v", record, err)
+	}
+	want := core.Record{ID: a.ID, Organization: "S1", State: "PUBLISHED", Indexable: true, TooLarge: record.TooLarge}
+	if d := cmp.Diff(want, record); d != "" {
+		t.Errorf("record (-want +got):\n%s", d)
+	}
+	rows, info, err := read(t, c, "S1", 0, 1)
+	if d := cmp.Diff([]core.Record{want}, rows); err != nil || info.Total != 1 || d != "" {
+		t.Errorf("%v, %+v, page (-want +got):\n%s", err, info, d)
 	}
 }
 

@@ -1,0 +1,86 @@
+package consumers_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"tutti/internal/core"
+)
+
+// TestRecordsOverTheLimitOnAPage: their neighbours are written, each is a dead letter that says why, also more of them
+// than are set aside at once and one without an id, and the documents that they had before stay.
+func TestRecordsOverTheLimitOnAPage(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.limit = 1000
+		w.cfg.MaxRecordBytes = 1000
+		w.upstream.fill("A", 100)
+		w.boot(-1)
+		w.ended(w.job(w.run("A", false)), core.JobSucceeded, "")
+		before := w.engine.live()
+		w.upstream.change("A", func(l []record) []record {
+			for i := range l {
+				l[i].rev++
+				if i%5 == 1 {
+					l[i].pad = 2000
+				}
+			}
+			l[6].id = ""
+			l[11].org = "B" // that is another organization's to say
+			return l
+		})
+		job := w.job(w.run("A", false))
+		w.ended(job, core.JobPartial, core.JobErrorRecordsRejected)
+		if job.Totals.Rejected != 19 || job.Totals.Indexed != 80 || job.Totals.Fetched != 100 {
+			t.Errorf("totals %+v", job.Totals)
+		}
+		letters := w.store.dead()
+		if len(letters) != 19 {
+			t.Errorf("%d dead letters", len(letters))
+		}
+		live := w.engine.live()
+		for id, d := range letters {
+			if d.Size < 2000 || d.SHA256 == "" || len(d.Document) == 0 {
+				t.Errorf("%q: %+v", id, d)
+			}
+			if strings.HasPrefix(d.RecordID, "without-id-") {
+				if d.RecordID != "without-id-"+d.SHA256 || d.Reason != core.ReasonInvalidID {
+					t.Errorf("letter %s, %s of a document with the hash %s", d.RecordID, d.Reason, d.SHA256)
+				}
+				continue
+			}
+			if d.Reason != core.ReasonTooLarge || !has(d.Hint, "index.maxRecordBytes", "1000 bytes") {
+				t.Errorf("%q: %s, %s", id, d.Reason, d.Hint)
+			}
+			if live[d.RecordID] != before[d.RecordID] || live[d.RecordID] == "" {
+				t.Errorf("the document of %s became %.100q", d.RecordID, live[d.RecordID])
+			}
+		}
+	})
+}
+
+// TestRecordOverTheLimit: one that is fetched by itself is a dead letter too, and is written once it is small enough.
+func TestRecordOverTheLimit(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.limit = 1000
+		w.upstream.fill("A", 2)
+		w.upstream.edit("A", "A-0001", func(r *record) { r.pad = 2000 })
+		w.boot(-1)
+		w.index("A", "A-0000")
+		w.index("A", "A-0001")
+		w.idle()
+		letters := slices.Collect(maps.Values(w.store.dead()))
+		if len(letters) != 1 || letters[0].RecordID != "A-0001" || letters[0].Reason != core.ReasonTooLarge || letters[0].Size < 2000 ||
+			letters[0].EngineType != "" || !has(letters[0].Hint, "index.maxRecordBytes", "33554432 bytes") {
+			t.Errorf("%+v", letters)
+		}
+		w.upstream.edit("A", "A-0001", func(r *record) { r.pad = 10 })
+		w.index("A", "A-0001")
+		w.idle()
+		w.verify()
+		if n := len(w.store.dead()); n != 0 {
+			t.Errorf("%d dead letters are left", n)
+		}
+	})
+}
