@@ -94,7 +94,8 @@ const (
 	probeEveryMax = 2 * time.Second
 )
 
-// watchIndex prepares the repository's index, then opens the gate whenever the index takes writes again.
+// watchIndex prepares the repository's index, then opens the gate whenever the index takes writes again and no pause for
+// rejections is left.
 func (r *repository) watchIndex() {
 	ctx := r.c.draining
 	prepared := false
@@ -105,27 +106,38 @@ func (r *repository) watchIndex() {
 			return
 		}
 		for try := 0; ; try++ {
-			var err error
-			if !prepared {
-				err = r.Probe.Prepare(ctx)
-				prepared = err == nil
-			} else {
-				err = r.Probe.Check(ctx)
-			}
-			if err == nil {
-				r.gate.resume()
-				r.log.Info("index takes writes")
+			err := r.checkIndex(ctx, &prepared)
+			pause, why := r.rejections.left(time.Now())
+			if err == nil && pause == 0 {
 				break
 			}
 			if ctx.Err() != nil {
 				return
 			}
-			r.pauseFor(displayed(err), err)
-			if sleep(ctx, growing(try, probeEvery, probeEveryMax)) != nil {
+			if err != nil {
+				pause, why = growing(try, probeEvery, probeEveryMax), displayed(err)
+			}
+			r.pauseFor(why, err)
+			if sleep(ctx, pause) != nil {
 				return
 			}
 		}
+		r.gate.resume()
+		r.log.Info("index takes writes")
+		if pause, why := r.rejections.left(time.Now()); pause > 0 { // it began before the gate was open
+			r.pauseFor(why, nil)
+		}
 	}
+}
+
+// checkIndex prepares the index, or, once that was done, checks that it takes writes.
+func (r *repository) checkIndex(ctx context.Context, prepared *bool) error {
+	if *prepared {
+		return r.Probe.Check(ctx)
+	}
+	err := r.Probe.Prepare(ctx)
+	*prepared = err == nil
+	return err
 }
 
 // displayed puts an error in words for whoever has to mend it.

@@ -91,12 +91,8 @@ func (w *pageWork) do(ctx context.Context) error {
 		switch {
 		case readErr == nil && len(w.unsettled) == 0:
 			return nil
-		case readErr == nil: // the index is not there, or the bodies grew too old
-			refusals++
-			if refusals >= w.r.c.cfg.PageAttempts {
-				return w.requestUnsettled(ctx, nil) // the page must not wait for what one document may wait for
-			}
-			if err := sleep(w.r.c.draining, growing(refusals, w.r.c.cfg.RetryBase, w.r.c.cfg.RetryMax)); err != nil {
+		case readErr == nil:
+			if given, err := w.notTaken(ctx, &refusals); given || err != nil {
 				return err
 			}
 			continue
@@ -121,6 +117,20 @@ func (w *pageWork) do(ctx context.Context) error {
 			return &pageError{cause: readErr}
 		}
 	}
+}
+
+// notTaken waits before documents are read again that the index did not take: it is not there, or their bodies grew too
+// old. After too many refusals it requests them one by one and returns true: a page must not wait for what one document
+// may wait for. While nearly all are rejected the page waits for the gate.
+func (w *pageWork) notTaken(ctx context.Context, refusals *int) (given bool, err error) {
+	if w.r.rejecting() {
+		return false, nil
+	}
+	*refusals++
+	if *refusals >= w.r.c.cfg.PageAttempts {
+		return true, w.requestUnsettled(ctx, nil)
+	}
+	return false, sleep(w.r.c.draining, growing(*refusals, w.r.c.cfg.RetryBase, w.r.c.cfg.RetryMax))
 }
 
 // read streams the page's rows into the bulk writer.
@@ -326,6 +336,10 @@ func (w *pageWork) settle(ctx context.Context, pass *reading, results []core.Res
 // settleOne ends one document: a success clears its dead letter, a rejection makes one.
 func (w *pageWork) settleOne(ctx context.Context, id string, res *core.Result) error {
 	org := w.req.Organization
+	if w.r.holds(org, id, *res) {
+		res.Outcome, res.Code = core.OutcomeRetry, core.CodeOverloaded
+		return nil
+	}
 	switch res.Outcome {
 	case core.OutcomeIndexed, core.OutcomeRemoved:
 		return w.r.insistClear(ctx, org, id)

@@ -116,6 +116,9 @@ func (r *repository) settleRecord(ctx context.Context, m core.Message) (core.Res
 	if err != nil {
 		return result, err
 	}
+	if r.holds(req.Organization, req.RecordID, result) {
+		return result, core.NewError(core.CodeOverloaded, "the index rejects nearly all documents")
+	}
 	switch result.Outcome {
 	case core.OutcomeIndexed, core.OutcomeRemoved:
 		err = r.clearDeadLetter(ctx, req.Organization, req.RecordID)

@@ -27,6 +27,7 @@ type repository struct {
 	records                map[string]*recordInHand
 	progress               *progress
 	listing                listing
+	rejections             rejections
 	clockAlarm             atomic.Int64 // ns since 1970 of the last alarm, 0 for none
 }
 

@@ -1,0 +1,157 @@
+package consumers
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"tutti/internal/core"
+)
+
+// When a repository's rejections are those of its mapping rather than of single records.
+const (
+	// rejectWindow is the number of documents that are judged together. Fewer would let one bad upload stop a repository,
+	// more would store more dead letters before a wrong mapping is noticed: at most two windows of them.
+	rejectWindow = 1000
+	// rejectTrial is the number that is judged after a pause, and so the most dead letters that a trial makes.
+	rejectTrial = 20
+	// rejectShare is the share of a window, in percent, that is nearly all.
+	rejectShare = 95
+	// rejectPause is the first pause. Each one that follows is twice as long, up to rejectPauseMax.
+	rejectPause    = time.Minute
+	rejectPauseMax = 10 * time.Minute
+	// maxFieldBytes bounds the name of a field in a reason.
+	maxFieldBytes = 200
+)
+
+// rejections judges whether the index rejects nearly all documents of a repository, as it does when the mapping fits none
+// of them: a dead letter for each would fill the disk and help nobody. The zero value is ready.
+type rejections struct {
+	mu       sync.Mutex
+	seen     int
+	rejected int
+	kinds    map[string]int // rejected by what the engine says is wrong
+	// trial is true from a pause until a few documents were taken; pauses counts those since the last whole window that
+	// was well.
+	trial  bool
+	pauses int
+	// until is when the last pause ends, and why what it is for.
+	until time.Time
+	why   string
+}
+
+// add counts the outcome of a document that was written, and reports whether the repository is to pause, or pauses.
+func (x *rejections) add(res core.Result, now time.Time) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if now.Before(x.until) {
+		return true
+	}
+	x.seen++
+	if res.Outcome == core.OutcomeRejected {
+		if x.kinds == nil {
+			x.kinds = make(map[string]int)
+		}
+		x.kinds[kindOf(res)]++
+		x.rejected++
+	}
+	if x.seen < rejectWindow && !x.trial || x.seen < rejectTrial {
+		return false
+	}
+	nearlyAll := x.rejected*100 >= x.seen*rejectShare
+	switch {
+	case nearlyAll:
+		x.pause(now)
+	case !x.trial:
+		x.pauses = 0
+	}
+	x.trial = nearlyAll
+	x.seen, x.rejected = 0, 0
+	clear(x.kinds)
+	return nearlyAll
+}
+
+// pause begins a pause; the lock must be held.
+func (x *rejections) pause(now time.Time) {
+	most, kind := 0, ""
+	for k, n := range x.kinds {
+		if n > most || n == most && k < kind {
+			most, kind = n, k
+		}
+	}
+	pause := min(rejectPauseMax, rejectPause<<min(x.pauses, 10))
+	x.pauses++
+	x.until = now.Add(pause)
+	x.why = fmt.Sprintf("the index rejects nearly all documents: %s; fix the index mapping (mappingFile) or the records; "+
+		"the next %d are tried in %s", kind, rejectTrial, pause)
+}
+
+// left returns how long the pause still lasts, 0 for none, and why it is.
+func (x *rejections) left(now time.Time) (time.Duration, string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return max(0, x.until.Sub(now)), x.why
+}
+
+// kindOf names what the engine says is wrong with a document: its type of error, and the field if it names one.
+func kindOf(res core.Result) string {
+	field := fieldOf(res.Reason)
+	if field == "" {
+		return res.Type
+	}
+	return fmt.Sprintf("%s, field %q", res.Type, field)
+}
+
+// fieldOf returns the field that an engine's reason names, "" for none. Elasticsearch writes "failed to parse field [a.b]
+// of type …", "object mapping for [a.b] …" and "dynamic introduction of [c] within …", the embedded index "[a.b] failed …".
+func fieldOf(reason string) string {
+	for _, before := range []string{" field [", " mapping for [", " introduction of ["} {
+		if _, rest, ok := strings.Cut(reason, before); ok {
+			field, _, _ := strings.Cut(rest, "]")
+			return shortened(field)
+		}
+	}
+	rest, named := strings.CutPrefix(reason, "[")
+	field, _, closed := strings.Cut(rest, "] ")
+	if !named || !closed || strings.Contains(field, ":") { // Elasticsearch begins with line and column
+		return ""
+	}
+	return shortened(field)
+}
+
+func shortened(field string) string {
+	if len(field) <= maxFieldBytes {
+		return field
+	}
+	return strings.ToValidUTF8(field[:maxFieldBytes], "") + "…"
+}
+
+// holds counts the outcome of a document and reports whether it is a rejection that is not final, because the repository
+// pauses for it. A record that has a dead letter already makes none more: a retry in vain does not count.
+func (r *repository) holds(organization, id string, res core.Result) bool {
+	now := time.Now()
+	switch res.Outcome {
+	case core.OutcomeIndexed:
+		r.rejections.add(res, now)
+		return false
+	case core.OutcomeRejected:
+		if r.c.deps.DeadLetters.Has(r.Code, organization, id) {
+			return r.rejecting()
+		}
+		if !r.rejections.add(res, now) {
+			return false
+		}
+		_, why := r.rejections.left(now)
+		r.pauseFor(why, nil)
+		return true
+	case core.OutcomeRemoved, core.OutcomeStale, core.OutcomeMismatch, core.OutcomeRetry:
+	}
+	return false
+}
+
+// rejecting reports whether the repository pauses because nearly all its documents are rejected.
+func (r *repository) rejecting() bool {
+	pause, _ := r.rejections.left(time.Now())
+	return pause > 0
+}

@@ -1,0 +1,63 @@
+package consumers
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"tutti/internal/core"
+)
+
+// TestFieldOf: the reasons are those of Elasticsearch 8.19 and of the embedded index.
+func TestFieldOf(t *testing.T) {
+	long := strings.Repeat("é", 150)
+	for reason, want := range map[string]string{
+		"[1:214] failed to parse field [donor.age] of type [long] in document with id 'x': For input string":   "donor.age",
+		"[1:20] object mapping for [donor] tried to parse field [donor] as object, but found a concrete value": "donor",
+		"[1:9] mapping set to strict, dynamic introduction of [sex] within [_doc.donor] is not allowed":        "sex",
+		`[samples.donor.gender] failed to parse field of type [keyword]: found an object`:                      "samples.donor.gender",
+		"Limit of total fields [1000] has been exceeded while adding new fields [1]":                           "",
+		"[1:2] failed to parse":                "",
+		"":                                     "",
+		"[":                                    "",
+		"failed to parse field [" + long + "]": strings.Repeat("é", 100) + "…",
+	} {
+		if got := fieldOf(reason); got != want {
+			t.Errorf("%q: got %q, want %q", reason, got, want)
+		}
+	}
+}
+
+// TestRejectionsJudge: trials follow a pause, pauses grow to their limit, and start anew after a window that is well.
+func TestRejectionsJudge(t *testing.T) {
+	var x rejections
+	now := time.Unix(0, 0)
+	rejected := core.Result{Outcome: core.OutcomeRejected, Type: "illegal_argument_exception"}
+	indexed := core.Result{Outcome: core.OutcomeIndexed}
+	give := func(res core.Result, n int, want time.Duration) {
+		t.Helper()
+		for i := range n {
+			if x.add(res, now) != (want > 0 && i == n-1) {
+				t.Fatalf("outcome %d of %d decides otherwise", i+1, n)
+			}
+		}
+		pause, why := x.left(now)
+		if pause != want || want > 0 && !strings.Contains(why, "illegal_argument_exception; fix ") {
+			t.Fatalf("pause of %v, want %v: %s", pause, want, why)
+		}
+		now = now.Add(pause)
+	}
+	give(indexed, rejectWindow/20, 0)
+	give(rejected, rejectWindow*19/20, time.Minute)
+	for _, minutes := range []time.Duration{2, 4, 8, 10, 10} {
+		give(rejected, rejectTrial, minutes*time.Minute)
+	}
+	give(rejected, rejectTrial-2, 0)
+	give(indexed, 2, 0) // the trial is well
+	give(indexed, rejectWindow/20-1, 0)
+	give(rejected, rejectWindow*19/20+1, 10*time.Minute)
+	give(indexed, rejectTrial, 0)
+	give(indexed, rejectWindow/20+1, 0)
+	give(rejected, rejectWindow*19/20-1, 0) // the window is well
+	give(rejected, rejectWindow, time.Minute)
+}
