@@ -54,7 +54,7 @@ func (w *Writer) flushAged() (wait time.Duration, ok bool) {
 			continue
 		}
 		if l.fill.flush <= now {
-			w.due(l.fill)
+			l.fill.due = true
 			continue
 		}
 		w.alarm = min(w.alarm, l.fill.flush)

@@ -1,7 +1,7 @@
 package bulk
 
-// concurrency is how many requests may be under way: one more after a window of successes, half when the engine is
-// overloaded (AIMD). The Writer's lock guards it.
+// concurrency is how many requests of one index may be in flight: one more after a window of successes, half when the
+// index is overloaded (AIMD). The Writer's lock guards it.
 type concurrency struct {
 	limit, max int
 	// good counts the successes since the last change.
@@ -10,7 +10,7 @@ type concurrency struct {
 	epoch int
 }
 
-func newConcurrency(most int) concurrency { return concurrency{limit: min(2, most), max: most} }
+func newConcurrency(most int) *concurrency { return &concurrency{limit: min(2, most), max: most} }
 
 // succeed notes a request that the engine took without a sign of overload.
 func (c *concurrency) succeed() {

@@ -21,10 +21,14 @@ const (
 
 // Config tunes a Writer; its zero value is the default.
 //
-// A Writer holds at most (2 × MaxInFlight + 2 × active indexes) × BatchBytes of bodies: MaxInFlight batches that fly, as
-// many that wait to be sent again, and for each index that is being written one that fills and one that flies even
-// when the others use up all flights. A batch is never larger than BatchBytes, unless it holds one document that alone
-// is. Beyond that Add waits. MaxInFlight + 1 empty buffers are kept for reuse, until the Writer was idle for 30 s.
+// A Writer holds at most (2 × MaxInFlight + 3 × active indexes) × BatchBytes of bodies: MaxInFlight batches that fly, as
+// many that wait to be sent again, and for each index that is being written one that fills, one that flies and one that
+// waits to be sent again even when the others use up all room. A batch is never larger than BatchBytes, unless it holds one
+// document that alone is. Beyond that Add waits. MaxInFlight + 1 empty buffers are kept for reuse, until the Writer was
+// idle for 30 s.
+//
+// Each index has its own pace, from one request at a time to MaxInFlight, which halves when that index is overloaded. A
+// free slot goes to the index that uses the fewest, and one that uses none need not wait for any.
 type Config struct {
 	// BatchBytes is the size at which a batch is sent, in bytes; default 2 MiB. The Writer lowers it by itself when the
 	// engine says that a request was too large.
@@ -36,7 +40,8 @@ type Config struct {
 	MaxAge time.Duration
 	// MaxFill is how long a batch may fill that nobody waits for yet; default 200 ms.
 	MaxFill time.Duration
-	// MaxInFlight is the greatest number of requests at one time over all indexes; default 4.
+	// MaxInFlight is the greatest number of requests at one time over all indexes; default 4. An index without any may
+	// send one even so.
 	MaxInFlight int
 	// MaxBodyAge is how old a document may be when it is sent, counted from its FetchedAt; default 10 s. Older ones are
 	// given back as core.OutcomeRetry, to be fetched again (DESIGN, Bodies are short-lived).
@@ -46,7 +51,7 @@ type Config struct {
 	MaxDocumentBytes int
 	// Metrics counts what the Writer does; nil is off.
 	Metrics *Metrics
-	// Logger hears of changes of pace; nil is silent.
+	// Logger gets changes of pace; nil is silent.
 	Logger *slog.Logger
 	// Now is the clock by which ages are measured; default time.Now.
 	Now func() time.Time

@@ -37,11 +37,10 @@ func (f *flight) run() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if f.slot {
-		w.onWire--
+		f.releaseSlot()
 	}
 	if f.parked {
-		l.parked--
-		w.parkedBytes -= f.size
+		f.countParked(-1)
 	} else {
 		w.landed(l)
 	}
@@ -91,7 +90,7 @@ func (f *flight) write(from, to int) ([]core.Result, error) {
 		return nil, core.WrapError(core.CodeUnavailable, "the bulk writer was cut short", err)
 	}
 	w.mu.Lock()
-	epoch := w.pace.epoch
+	epoch := f.b.lane.pace.epoch
 	w.mu.Unlock()
 	view := f.b.view(from, to)
 	began := time.Now()
@@ -115,21 +114,21 @@ func known(err error) core.Code {
 	}
 }
 
-// judge adapts the number of requests at one time to how the last one went.
+// judge adapts the number of the index' requests at one time to how the last one went.
 func (f *flight) judge(epoch int, results []core.Result, err error) {
 	busy := core.CodeOf(err) == core.CodeOverloaded || err == nil && slices.ContainsFunc(results, overloaded)
-	if err != nil && !busy {
+	if !busy && (err != nil || slices.ContainsFunc(results, retried)) {
 		return
 	}
-	w := f.w
+	w, pace := f.w, f.b.lane.pace
 	w.mu.Lock()
 	var slower bool
 	if busy {
-		slower = w.pace.overload(epoch)
+		slower = pace.overload(epoch)
 	} else {
-		w.pace.succeed()
+		pace.succeed()
 	}
-	limit := w.pace.limit
+	limit := pace.limit
 	w.mu.Unlock()
 	if slower {
 		w.cfg.Logger.Warn("the index is overloaded: fewer bulk requests at a time",
@@ -137,9 +136,9 @@ func (f *flight) judge(epoch int, results []core.Result, err error) {
 	}
 }
 
-func overloaded(r core.Result) bool {
-	return r.Outcome == core.OutcomeRetry && r.Code == core.CodeOverloaded
-}
+func overloaded(r core.Result) bool { return retried(r) && r.Code == core.CodeOverloaded }
+
+func retried(r core.Result) bool { return r.Outcome == core.OutcomeRetry }
 
 // settle hands out the results of the items [from, to) but for those that the engine was too busy for, which it moves
 // together at from; they end at the number that it gives.

@@ -7,22 +7,29 @@ type lane struct {
 	index string
 	// fill is the batch that takes Writes, nil when there is none.
 	fill *batch
-	// room is closed when fill has been launched; nil while nobody waits for that.
+	// room is closed when fill has been launched; nil while nothing waits for that.
 	room chan struct{}
-	// flights counts the batches that fly, parked those that wait to be sent again.
-	flights, parked int
+	// waiters are the parked flights that send again, oldest first.
+	waiters []chan struct{}
+	// pace bounds onWire. It outlives the lane.
+	pace *concurrency
+	// onWire counts the slots in use, flights the batches that fly, parked those that wait to be sent again, and
+	// parkedBytes their bodies.
+	onWire, flights, parked, parkedBytes int
+	// granted numbers the last use of a slot: of several indexes with as many slots, the one with the lowest is next.
+	granted uint64
 }
 
-// slotWaiter is a parked flight that wants to send again.
-type slotWaiter struct {
-	granted chan struct{}
-}
-
-// lane gives the lane of index. The Writer is locked.
+// lane returns the lane of index. The Writer is locked.
 func (w *Writer) lane(index string) *lane {
 	l := w.lanes[index]
 	if l == nil {
-		l = &lane{index: index}
+		pace := w.paces[index]
+		if pace == nil {
+			pace = newConcurrency(w.cfg.MaxInFlight)
+			w.paces[index] = pace
+		}
+		l = &lane{index: index, pace: pace}
 		w.lanes[index] = l
 	}
 	return l
@@ -47,7 +54,7 @@ func (w *Writer) expect(fills []*batch) {
 		}
 		b.expected = true
 		if b.lane.flights == 0 {
-			w.due(b)
+			b.due = true
 			continue
 		}
 		if at := w.now() + int64(w.cfg.MaxAge); at < b.flush {
@@ -58,37 +65,47 @@ func (w *Writer) expect(fills []*batch) {
 	w.schedule()
 }
 
-// due puts b in the row of those that go as soon as possible. The Writer is locked.
-func (w *Writer) due(b *batch) {
-	if !b.due {
-		b.due = true
-		w.ready = append(w.ready, b)
-	}
-}
-
-// schedule uses the free slots: first for flights that send again, then for batches that are due. The Writer is locked.
+// schedule uses the free slots. The Writer is locked.
 func (w *Writer) schedule() {
-	for w.onWire < w.pace.limit && len(w.waiters) > 0 {
+	for l := w.next(); l != nil; l = w.next() {
+		w.grants++
+		l.granted = w.grants
 		w.onWire++
-		close(w.waiters[0].granted)
-		w.waiters = slices.Delete(w.waiters, 0, 1)
-	}
-	for w.onWire < w.pace.limit {
-		// When flights that could not be parked hold all places, an index without any may still start one: no index
-		// starves another.
-		i := slices.IndexFunc(w.ready, func(b *batch) bool { return w.flights < w.cfg.MaxInFlight || b.lane.flights == 0 })
-		if i < 0 {
-			return
+		l.onWire++
+		if len(l.waiters) > 0 {
+			close(l.waiters[0])
+			l.waiters = slices.Delete(l.waiters, 0, 1)
+			continue
 		}
-		b := w.ready[i]
-		w.ready = slices.Delete(w.ready, i, i+1)
-		w.launch(b)
+		w.launch(l)
 	}
 }
 
-// launch starts the flight of b, which takes a slot. The Writer is locked.
-func (w *Writer) launch(b *batch) {
-	l := b.lane
+// next returns the index that gets a slot, nil when none may: the one that uses the fewest, so that no index starves
+// another. The Writer is locked.
+func (w *Writer) next() *lane {
+	var first *lane
+	for _, l := range w.lanes {
+		if w.ready(l) && (first == nil || l.onWire < first.onWire || l.onWire == first.onWire && l.granted < first.granted) {
+			first = l
+		}
+	}
+	return first
+}
+
+// ready reports whether l has something to send and may. When others use all slots, an index without any still gets one;
+// when flights that could not be parked hold all places, an index without any may still start one. An index that is
+// overloaded starts no more than its pace allows, those included that wait to be sent again.
+func (w *Writer) ready(l *lane) bool {
+	if len(l.waiters) > 0 {
+		return l.onWire < l.pace.limit && (w.onWire < w.cfg.MaxInFlight || l.onWire == 0)
+	}
+	return l.fill != nil && l.fill.due && l.flights < l.pace.limit && (w.flights < w.cfg.MaxInFlight || l.flights == 0)
+}
+
+// launch starts the flight of l's batch, in a slot that l got. The Writer is locked.
+func (w *Writer) launch(l *lane) {
+	b := l.fill
 	l.fill = nil
 	if l.room != nil {
 		close(l.room)
@@ -96,7 +113,6 @@ func (w *Writer) launch(b *batch) {
 	}
 	l.flights++
 	w.flights++
-	w.onWire++
 	f := &flight{w: w, b: b, slot: true}
 	w.owned.Go(f.run)
 }
@@ -106,6 +122,6 @@ func (w *Writer) landed(l *lane) {
 	l.flights--
 	w.flights--
 	if l.fill != nil && l.fill.expected {
-		w.due(l.fill)
+		l.fill.due = true
 	}
 }

@@ -32,23 +32,22 @@ func (f *flight) pause(from, to, attempt int, least time.Duration) bool {
 	}
 }
 
-// park gives up the slot, and the place among the flights too if the parked bodies stay within bounds, so that
-// documents which the engine keeps putting off do not hold up the others.
+// park releases the slot, and the place among the flights too if the parked bodies stay within bounds, so that
+// documents which the engine keeps putting off do not hold up the others. Bodies of one batch's size may be parked of each
+// index, whatever is parked of others.
 func (f *flight) park(to int) {
 	w, b := f.w, f.b
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.onWire--
-	f.slot = false
+	f.releaseSlot()
 	if f.depth == 0 {
 		if old, ok := b.shrink(to); ok {
 			w.recycle(old)
 		}
 	}
-	if size := cap(b.body); w.parkedBytes+size <= w.cfg.MaxInFlight*w.cfg.BatchBytes {
-		f.parked, f.size = true, size
-		w.parkedBytes += size
-		b.lane.parked++
+	f.size = cap(b.body)
+	if b.lane.parkedBytes+f.size <= w.cfg.BatchBytes || w.parkedBytes+f.size <= w.cfg.MaxInFlight*w.cfg.BatchBytes {
+		f.countParked(1)
 		w.landed(b.lane)
 	}
 	w.schedule()
@@ -56,40 +55,41 @@ func (f *flight) park(to int) {
 
 // resume takes a slot again. False means that the Writer closes.
 func (f *flight) resume() bool {
-	w := f.w
+	w, l, granted := f.w, f.b.lane, make(chan struct{})
 	w.mu.Lock()
-	if w.onWire < w.pace.limit && len(w.waiters) == 0 {
-		w.onWire++
-		f.unpark()
-		w.mu.Unlock()
-		return true
-	}
-	own := &slotWaiter{granted: make(chan struct{})}
-	w.waiters = append(w.waiters, own)
+	l.waiters = append(l.waiters, granted)
+	w.schedule()
 	w.mu.Unlock()
 	select {
-	case <-own.granted:
+	case <-granted:
 	case <-w.closing:
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if i := slices.Index(w.waiters, own); i >= 0 {
-		w.waiters = slices.Delete(w.waiters, i, i+1)
+	if i := slices.Index(l.waiters, granted); i >= 0 {
+		l.waiters = slices.Delete(l.waiters, i, i+1)
 		return false
 	}
-	f.unpark()
+	f.slot = true
+	if f.parked {
+		f.countParked(-1)
+		l.flights++
+		w.flights++
+	}
 	return true
 }
 
-// unpark notes that the flight has its slot and place again. The Writer is locked.
-func (f *flight) unpark() {
-	f.slot = true
-	if f.parked {
-		f.parked = false
-		w := f.w
-		w.parkedBytes -= f.size
-		f.b.lane.parked--
-		f.b.lane.flights++
-		w.flights++
-	}
+// releaseSlot frees the flight's slot. The Writer is locked.
+func (f *flight) releaseSlot() {
+	f.slot = false
+	f.w.onWire--
+	f.b.lane.onWire--
+}
+
+// countParked adds the flight to those that are parked (n = 1), or removes it (n = -1). The Writer is locked.
+func (f *flight) countParked(n int) {
+	f.parked = n > 0
+	f.b.lane.parked += n
+	f.b.lane.parkedBytes += n * f.size
+	f.w.parkedBytes += n * f.size
 }

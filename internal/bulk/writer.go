@@ -24,12 +24,12 @@ type Writer struct {
 	mu     sync.Mutex
 	closed bool
 	lanes  map[string]*lane
-	// ready are the batches that are due, waiters the flights that send again; both oldest first.
-	ready   []*batch
-	waiters []*slotWaiter
-	pace    concurrency
-	// onWire counts the slots in use, flights the batches that fly, parkedBytes the bodies that wait to be sent again.
+	// paces holds the pace of each index that was ever written.
+	paces map[string]*concurrency
+	// onWire, flights and parkedBytes are the sums over all lanes.
 	onWire, flights, parkedBytes int
+	// grants counts the uses of slots.
+	grants uint64
 	// batchBytes is Config.BatchBytes, or less once the engine said that a request was too large.
 	batchBytes int
 	pool       []storage
@@ -47,7 +47,7 @@ func New(engine Engine, cfg Config) (*Writer, error) {
 	w := &Writer{
 		engine: engine, cfg: cfg, start: cfg.Now(), flying: ctx, cancel: cancel,
 		wake: make(chan struct{}, 1), closing: make(chan struct{}), drained: make(chan struct{}), stop: make(chan struct{}),
-		lanes: map[string]*lane{}, pace: newConcurrency(cfg.MaxInFlight), batchBytes: cfg.BatchBytes, alarm: never,
+		lanes: map[string]*lane{}, paces: map[string]*concurrency{}, batchBytes: cfg.BatchBytes, alarm: never,
 	}
 	w.owned.Go(w.keepAge)
 	return w, nil
@@ -72,8 +72,7 @@ func (w *Writer) Add(ctx context.Context, t *Ticket, index string, wr core.Write
 	}
 	b.add(w.engine, wr, meta{ticket: t, slot: slot, deadline: w.deadline(wr)}, w.batchBytes)
 	if len(b.body) >= w.batchBytes || len(b.items) >= w.cfg.BatchCount {
-		b.full = true
-		w.due(b)
+		b.full, b.due = true, true
 		w.schedule()
 	}
 	return nil
@@ -113,8 +112,7 @@ func (w *Writer) room(ctx context.Context, index string, size int) (*batch, erro
 		if !l.fill.full && (len(l.fill.items) == 0 || len(l.fill.body)+size <= w.batchBytes) {
 			return l.fill, nil
 		}
-		l.fill.full = true
-		w.due(l.fill)
+		l.fill.full, l.fill.due = true, true
 		w.schedule()
 		if l.fill == nil {
 			continue
@@ -154,7 +152,7 @@ func (w *Writer) Close(ctx context.Context) error {
 		close(w.closing)
 		for _, l := range w.lanes {
 			if l.fill != nil {
-				w.due(l.fill)
+				l.fill.due = true
 			}
 		}
 		w.schedule()

@@ -112,7 +112,7 @@ type Index struct {
 	Replicas int
 	// BatchBytes is the size of a bulk request.
 	BatchBytes int
-	// MaxInFlight is how many bulk requests may be under way.
+	// MaxInFlight is how many bulk requests may be in flight, shared by the indexes; one that has none may always send one.
 	MaxInFlight int
 	// MaxRecordBytes is the largest record that is indexed.
 	MaxRecordBytes int

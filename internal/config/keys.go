@@ -101,7 +101,8 @@ func (i *Index) key() key {
 		number("shards", &i.Shards, 1, 1, 1024, "Primary shards of a new index."),
 		number("replicas", &i.Replicas, 1, 0, 100, "Replicas of each shard of a new index."),
 		number("batchBytes", &i.BatchBytes, 2<<20, 1<<10, 100<<20, "Size of a bulk request in bytes."),
-		number("maxInFlight", &i.MaxInFlight, 4, 1, 64, "How many bulk requests may be under way."),
+		number("maxInFlight", &i.MaxInFlight, 4, 1, 64,
+			"How many bulk requests may be in flight, shared by the indexes; an index that has none may always send one."),
 		number("maxRecordBytes", &i.MaxRecordBytes, core.DefaultMaxRecordBytes, 1<<10, 100<<20,
 			"Largest record in bytes; a larger one becomes a dead letter."))
 }

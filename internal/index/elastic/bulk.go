@@ -5,11 +5,15 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/klauspost/compress/gzip"
 
 	"tutti/internal/core"
 )
+
+// shardWait is how long a write waits in the cluster for a shard that is not there.
+const shardWait = 2 * time.Second
 
 // maxPooledBytes is the largest buffer that is kept for the next request.
 const maxPooledBytes = 8 << 20
@@ -67,10 +71,13 @@ func (x *Index) send(ctx context.Context, alias string, items []core.BatchItem, 
 	return x.results(answer.body, alias, items)
 }
 
-// bulkQuery lets the cluster give up on a missing shard before the request as a whole times out, so that the outcome
-// is known.
-func (x *Index) bulkQuery() string {
-	return fmt.Sprintf("require_alias=true&timeout=%dms&filter_path=%s", x.timeout.Milliseconds()/2, bulkFilter)
+// bulkQuery lets the cluster give up on a missing shard long before the request as a whole times out, so that the outcome
+// is known, slots are free for other indices, and no document grows old in the cluster and is written when the shard
+// reopens.
+func (x *Index) bulkQuery() string { return bulkQuery(min(shardWait, x.timeout/2)) }
+
+func bulkQuery(wait time.Duration) string {
+	return fmt.Sprintf("require_alias=true&timeout=%dms&filter_path=%s", wait.Milliseconds(), bulkFilter)
 }
 
 func (x *Index) pack(dst *bytes.Buffer, body []byte) error {

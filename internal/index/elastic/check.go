@@ -2,15 +2,10 @@ package elastic
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"time"
 
 	"tutti/internal/core"
 )
-
-// checkWait is how long Check waits for a shard that is not there.
-const checkWait = 2 * time.Second
 
 // checkBody asks for a write that goes the whole way to the primary shard and can never happen: it demands a sequence
 // number that no document has, and so ends in a conflict, without a trace.
@@ -20,17 +15,16 @@ const checkBody = `{"index":{"_id":"tutti-check","if_seq_no":9007199254740991,"i
 const missingHint = "restore the alias, or restart tutti to make an empty index and index the repository again"
 
 // Check gives nil when the alias takes writes now, core.CodeIndexBlocked when it is missing, closed or blocked or the
-// credentials are refused, and core.CodeUnavailable when the cluster or the shard does not answer. The message is
-// safe to display.
+// credentials are refused, and core.CodeUnavailable when the cluster or one of the primary shards does not answer. The
+// message is safe to display.
 func (x *Index) Check(ctx context.Context, alias string) error {
 	leave, err := x.enter(alias)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	query := fmt.Sprintf("require_alias=true&timeout=%dms&filter_path=%s", checkWait.Milliseconds(), bulkFilter)
 	reply, err := x.client.do(ctx, request{
-		method: http.MethodPost, path: "/" + alias + "/_bulk", query: query,
+		method: http.MethodPost, path: "/" + alias + "/_bulk", query: x.bulkQuery(),
 		body: []byte(checkBody), contentType: contentNDJSON,
 	})
 	if err != nil {
@@ -46,7 +40,28 @@ func (x *Index) Check(ctx context.Context, alias string) error {
 	if len(answer.Items) != 1 || answer.Items[0].Index == nil {
 		return core.NewError(core.CodeUnavailable, "the index did not answer as expected")
 	}
-	return verdict(alias, answer.Items[0].Index)
+	if err := verdict(alias, answer.Items[0].Index); err != nil {
+		return err
+	}
+	return x.checkPrimaries(ctx, alias)
+}
+
+// checkPrimaries returns core.CodeUnavailable when the cluster says that a primary shard of the alias' index is missing:
+// the write of Check reached only one of them.
+func (x *Index) checkPrimaries(ctx context.Context, alias string) error {
+	_, primaries, err := x.shardsOf(ctx, alias)
+	if err != nil || primaries <= 1 {
+		return nil // the credentials may not allow to ask, and one shard has answered
+	}
+	stats, err := x.shardStats(ctx, alias)
+	if err == nil && stats.activePrimaries() < primaries {
+		return shardMissing(alias, nil)
+	}
+	return nil
+}
+
+func shardMissing(alias string, cause error) error {
+	return core.WrapError(core.CodeUnavailable, "a shard of the index "+alias+" does not answer", cause)
 }
 
 // verdict reads the outcome of the impossible write. A fault of its document (a mapping that demands routing, say)
@@ -64,7 +79,7 @@ func verdict(alias string, item *itemAnswer) error {
 		}
 		return blocked
 	case item.Status == http.StatusTooManyRequests, item.Status >= http.StatusInternalServerError:
-		return core.WrapError(core.CodeUnavailable, "a shard of the index "+alias+" does not answer", f)
+		return shardMissing(alias, f)
 	default:
 		return nil
 	}

@@ -30,17 +30,11 @@ func (x *Index) Mark(ctx context.Context, alias string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	reply, err := x.client.do(ctx, request{
-		method: http.MethodGet, path: "/" + alias + "/_stats", query: "level=shards&filter_path=" + markFilter,
-	})
+	stats, err := x.shardStats(ctx, alias)
 	if err != nil {
 		return "", err
 	}
-	var answer markAnswer
-	if err := reply.decode(&answer); err != nil {
-		return "", err
-	}
-	highest, ok := answer.highest(uuid, primaries)
+	highest, ok := stats.highest(uuid, primaries)
 	switch {
 	case !ok:
 		return "", nil
@@ -51,7 +45,8 @@ func (x *Index) Mark(ctx context.Context, alias string) (string, error) {
 	}
 }
 
-type markAnswer struct {
+// shardStats is what the cluster says of the shards of indices.
+type shardStats struct {
 	Shards struct {
 		Failed int `json:"failed"`
 	} `json:"_shards"`
@@ -61,21 +56,42 @@ type markAnswer struct {
 	} `json:"indices"`
 }
 
+func (x *Index) shardStats(ctx context.Context, alias string) (*shardStats, error) {
+	reply, err := x.client.do(ctx, request{
+		method: http.MethodGet, path: "/" + alias + "/_stats", query: "level=shards&filter_path=" + markFilter,
+	})
+	if err != nil {
+		return nil, err
+	}
+	stats := new(shardStats)
+	return stats, reply.decode(stats)
+}
+
+// activePrimaries returns how many primaries take writes.
+func (s *shardStats) activePrimaries() int {
+	n := 0
+	for _, one := range s.Indices {
+		for _, copies := range one.Shards {
+			if slices.ContainsFunc(copies, shardCopy.activePrimary) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // highest returns the highest sequence number of the index uuid, -1 when nothing was written; not ok unless all of its
 // primaries answered.
-func (a *markAnswer) highest(uuid string, primaries int) (highest int64, ok bool) {
-	if a.Shards.Failed > 0 || len(a.Indices) != 1 {
+func (s *shardStats) highest(uuid string, primaries int) (highest int64, ok bool) {
+	if s.Shards.Failed > 0 || len(s.Indices) != 1 || s.activePrimaries() != primaries {
 		return 0, false
 	}
 	highest = -1
-	for _, one := range a.Indices {
+	for _, one := range s.Indices {
 		if one.UUID != uuid {
 			return 0, false
 		}
 		for _, copies := range one.Shards {
-			if slices.ContainsFunc(copies, shardCopy.activePrimary) {
-				primaries--
-			}
 			for _, c := range copies {
 				if c.SeqNo != nil {
 					highest = max(highest, c.SeqNo.Max)
@@ -83,7 +99,7 @@ func (a *markAnswer) highest(uuid string, primaries int) (highest int64, ok bool
 			}
 		}
 	}
-	return highest, primaries == 0
+	return highest, true
 }
 
 // shardCopy is what the statistics hold of one copy of a shard.

@@ -62,3 +62,40 @@ func TestMarkNeedsEveryPrimary(t *testing.T) {
 		})
 	}
 }
+
+// TestCheckNeedsEveryPrimary: an index of which one primary is missing takes no writes, although Check's own went to
+// another. Credentials that may not ask for the shards are no fault of the index.
+func TestCheckNeedsEveryPrimary(t *testing.T) {
+	one, two := shard(started, true, 7), fmt.Sprintf(setting, 1, 2)
+	tests := []struct {
+		name, settings, shards string
+		want                   core.Code
+	}{
+		{"all primaries", two, `"0":[` + one + `],"1":[` + one + `]`, ""},
+		{"an unassigned primary", two, `"0":[` + one + `]`, core.CodeUnavailable},
+		{"only its replica answers", two, `"0":[` + one + `],"1":[` + shard(started, false, 7) + `]`, core.CodeUnavailable},
+		{"one shard", fmt.Sprintf(setting, 1, 1), "", ""},
+		{"several indices", two + "," + fmt.Sprintf(setting, 2, 2), "", ""},
+		{"settings are forbidden", "", "", ""},
+		{"statistics are forbidden", two, "", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			x := open(t, serving(t, func(w http.ResponseWriter, r *http.Request) {
+				switch _, api, _ := strings.Cut(r.URL.Path, "_"); {
+				case api == "bulk":
+					_, _ = w.Write([]byte(`{"items":[{"index":{"status":409,"error":{"type":"version_conflict_engine_exception"}}}]}`))
+				case api == "settings" && tt.settings != "":
+					_, _ = fmt.Fprintf(w, `{%s}`, tt.settings)
+				case api == "stats" && tt.shards != "":
+					_, _ = fmt.Fprintf(w, `{"indices":{%s}}`, fmt.Sprintf(indexOf, 1, tt.shards))
+				default:
+					w.WriteHeader(http.StatusForbidden)
+				}
+			}))
+			if err := x.Check(t.Context(), "a"); core.CodeOf(err) != tt.want {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+		})
+	}
+}

@@ -27,7 +27,11 @@ func (x *Index) outcome(alias string, op core.WriteOp, item *itemAnswer) core.Re
 		result.Outcome, result.CurrentVersion = core.OutcomeStale, currentVersion(item.Error.Reason)
 	case typeDocumentParsing, typeMapperParsing, typeIllegalArgument, typeRequestValidation, typeStrictMapping:
 		result.Outcome = core.OutcomeRejected
-	case typeRejectedExecution, typeCircuitBreaking, typeUnavailableShards:
+	case typeUnavailableShards:
+		// The shard reopens before it takes the document, and has then forgotten which versions it removed: the document
+		// must be fetched again. Others of the index would wait as long.
+		result.Outcome, result.Code = core.OutcomeRetry, core.CodeUnavailable
+	case typeRejectedExecution, typeCircuitBreaking:
 		result.Outcome, result.Code = core.OutcomeRetry, core.CodeOverloaded
 	default:
 		result.Outcome, result.Code = core.OutcomeRetry, core.CodeOverloaded

@@ -107,7 +107,7 @@ func TestOutcomes(t *testing.T) {
 		},
 		{
 			"a missing shard", core.OpIndex, 503, "unavailable_shards_exception", "primary shard is not active",
-			core.Result{Outcome: core.OutcomeRetry, Code: core.CodeOverloaded},
+			core.Result{Outcome: core.OutcomeRetry, Code: core.CodeUnavailable},
 		},
 		{
 			"a fault of the cluster", core.OpIndex, 500, "null_pointer_exception", "",

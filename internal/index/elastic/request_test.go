@@ -62,7 +62,7 @@ func TestBulkRequest(t *testing.T) {
 		if got.Method != http.MethodPost || got.URL.Path != "/behind/a/proxy/songs/_bulk" {
 			t.Errorf("sent to %s %s", got.Method, got.URL.Path)
 		}
-		if got.URL.Query().Get("require_alias") != "true" || got.URL.Query().Get("timeout") != "5000ms" {
+		if got.URL.Query().Get("require_alias") != "true" || got.URL.Query().Get("timeout") != "2000ms" {
 			t.Errorf("sent with %s", got.URL.RawQuery)
 		}
 		if got.Header.Get("Content-Type") != "application/x-ndjson" {

@@ -397,8 +397,8 @@ func BenchmarkWrite(b *testing.B) {
 	b.ReportMetric(float64(documents)/b.Elapsed().Seconds(), "documents/s")
 }
 
-// TestMarkOfAMissingPrimary: there is no mark while one of two primaries is unassigned, and there is one afterwards.
-func TestMarkOfAMissingPrimary(t *testing.T) {
+// TestMissingPrimary: while one of two primaries is unassigned there is no mark and Check says so; not so afterwards.
+func TestMissingPrimary(t *testing.T) {
 	x := cluster(t)
 	alias := fresh(t)
 	name := alias + "-1"
@@ -408,9 +408,13 @@ func TestMarkOfAMissingPrimary(t *testing.T) {
 	if mark, err := x.Mark(t.Context(), alias); mark != "" || err != nil {
 		t.Errorf("with an unassigned primary: %q, %v", mark, err)
 	}
+	wantError(t, x.Check(t.Context(), alias), core.CodeUnavailable, "a shard of the index "+alias+" does not answer")
 	admin(t, http.MethodPut, "/"+name+"/_settings", `{"index.routing.allocation.total_shards_per_node":2}`)
 	admin(t, http.MethodGet, "/_cluster/health/"+name+"?wait_for_status=yellow&timeout=30s", "")
 	if mark, err := x.Mark(t.Context(), alias); mark != core.MarkNothing || err != nil {
 		t.Errorf("with all primaries: %q, %v", mark, err)
+	}
+	if err := x.Check(t.Context(), alias); err != nil {
+		t.Errorf("with all primaries: %v", err)
 	}
 }
