@@ -2,11 +2,31 @@ package consumers
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"time"
 
 	"tutti/internal/core"
 )
+
+// notFoundFor is how long a record is retried while its upstream answers core.ErrForeignNotFound.
+const notFoundFor = 10 * time.Minute
+
+// retryable reports whether a call to an upstream may succeed later without a change.
+func retryable(err error) bool { return core.Retryable(err) || errors.Is(err, core.ErrForeignNotFound) }
+
+// notFoundSince returns since when m's record has had no other answer than core.ErrForeignNotFound, err being its newest
+// one; zero when err is another error.
+func notFoundSince(m core.Message, err error) time.Time {
+	switch since := m.Request().NotFoundSince; {
+	case !errors.Is(err, core.ErrForeignNotFound):
+		return time.Time{}
+	case since.IsZero():
+		return time.Now().UTC()
+	default:
+		return since
+	}
+}
 
 // growing gives base doubled try times, at most limit, with jitter: between half and the whole of it.
 func growing(try int, base, limit time.Duration) time.Duration {

@@ -30,7 +30,7 @@ func (r *repository) workOnBatch(ctx context.Context, m core.Message, _ func()) 
 	for _, k := range records {
 		one := &batchedMessage{batch: b, parent: m, request: m.Request().Record(k)}
 		if m.Deliveries() > 1 {
-			one.giveBack(ctx, 0)
+			one.giveBack(ctx, one.request, 0)
 			continue
 		}
 		if r.batched.Acquire(r.c.draining, 1) != nil {
@@ -104,13 +104,12 @@ func (m *batchedMessage) InProgress() error { return nil }
 
 // giveBack gives the record a message of its own, as of the batch's version and not to be worked on before delay has
 // passed. A process that stops, or a queue that does not take it, leaves that to whoever gets the batch next.
-func (m *batchedMessage) giveBack(ctx context.Context, delay time.Duration) {
+func (m *batchedMessage) giveBack(ctx context.Context, req core.Request, delay time.Duration) {
 	r := m.batch.r
 	if r.c.draining.Err() != nil || ctx.Err() != nil {
 		m.batch.end(false)
 		return
 	}
-	req := m.request
 	req.Attempts, req.AsOf = attempts(m)+1, m.Version()
 	if delay > 0 {
 		req.NotBefore = time.Now().UTC().Add(delay)

@@ -118,13 +118,12 @@ func versionOf(r core.Request, stored core.Version) core.Version {
 	return r.AsOf
 }
 
-func (b *broker) Republish(d *delivery, after time.Duration) error {
+func (b *broker) Republish(d *delivery, r core.Request, after time.Duration) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.entries[d.e.subject] != d.e {
 		return nil
 	}
-	r := d.request
 	r.Attempts += d.count
 	r.AsOf = versionOf(r, d.e.version)
 	r.NotBefore = time.Now().Add(after)

@@ -83,7 +83,7 @@ func fetchResult(err error) string {
 		return "ok"
 	case core.CodeOf(err) == core.CodeAbsent:
 		return "absent"
-	case core.Retryable(err):
+	case retryable(err):
 		return "unavailable"
 	default:
 		return "refused"

@@ -62,7 +62,7 @@ func TestPageFails(t *testing.T) {
 			return nil
 		}
 	}
-	html := core.NewError(core.CodeUpstream, "the repository answered 404 with a page of HTML")
+	refused := core.NewError(core.CodeUpstream, "the repository answered 400")
 	tests := []struct {
 		name  string
 		times int
@@ -74,7 +74,9 @@ func TestPageFails(t *testing.T) {
 		{"once", 1, unavailable("the repository answered 500"), core.JobSucceeded, "", 7},
 		{"four times", 4, unavailable("the repository answered 500"), core.JobSucceeded, "", 10},
 		{"always", 1000, unavailable("the repository answered 500"), core.JobFailed, "unavailable", 8},
-		{"for good", 1000, html, core.JobFailed, "upstream_error", 4},
+		{"for good", 1000, refused, core.JobFailed, "upstream_error", 4},
+		{"a foreign 404 once", 1, errForeignNotFound, core.JobSucceeded, "", 7},
+		{"a foreign 404 always", 1000, errForeignNotFound, core.JobFailed, "upstream_error", 8},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -92,7 +94,7 @@ func TestPageFails(t *testing.T) {
 					w.verify()
 					return
 				}
-				if !has(job.Error.Message, "page 3", "297", tt.err.Error()) {
+				if !has(job.Error.Message, "page 3", "297", core.MessageOf(tt.err)) {
 					t.Errorf("message %q", job.Error.Message)
 				}
 				if _, kept := w.engine.live()["A-old-0000"]; !kept || job.Totals.Removed != 0 || w.upstream.askedFor("") != 0 {

@@ -100,7 +100,7 @@ func (w *pageWork) do(ctx context.Context) error {
 			return readErr
 		}
 		failures++
-		if !core.Retryable(readErr) || failures >= w.r.c.cfg.PageAttempts {
+		if !retryable(readErr) || failures >= w.r.c.cfg.PageAttempts {
 			if w.linked { // its rows are known and are asked for one by one
 				return w.requestUnsettled(ctx, nil)
 			}

@@ -33,9 +33,9 @@ type Publishing interface {
 	Publish(ctx context.Context, r core.Request) error
 	// Offer publishes r unless the pending Request of the same record stands (core.Request.OfferOver), which is success too.
 	Offer(ctx context.Context, r core.Request) error
-	// Republish puts m's Request on its subject again with its attempts and its version carried over and not to be worked on
+	// Republish puts r, m's Request with or without a change, on its subject again with m's attempts and its version carried over and not to be worked on
 	// before after has passed, unless a newer one is there.
-	Republish(ctx context.Context, m core.Message, after time.Duration) error
+	Republish(ctx context.Context, m core.Message, r core.Request, after time.Duration) error
 }
 
 // Waiting tells which Requests are still in the queue.

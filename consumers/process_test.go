@@ -241,8 +241,8 @@ func (q requestPort) Offer(ctx context.Context, r core.Request) error {
 	return q.Publish(ctx, r)
 }
 
-func (q requestPort) Republish(ctx context.Context, m core.Message, after time.Duration) error {
-	return tell(ctx, q.p, func() error { return q.p.w.broker.Republish(m.(*message).delivery, after) })
+func (q requestPort) Republish(ctx context.Context, m core.Message, r core.Request, after time.Duration) error {
+	return tell(ctx, q.p, func() error { return q.p.w.broker.Republish(m.(*message).delivery, r, after) })
 }
 
 func (q requestPort) Idle(ctx context.Context, repository string) (bool, error) {

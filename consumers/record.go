@@ -79,6 +79,7 @@ func (r *repository) handleRecord(ctx context.Context, m core.Message) {
 	defer r.c.keeper.release(m)
 	req := m.Request()
 	result, err := r.settleRecord(ctx, m)
+	since := notFoundSince(m, err)
 	switch {
 	case err == nil:
 		r.c.cfg.Metrics.addDocuments(r.IndexName, result.Outcome, 1)
@@ -88,11 +89,12 @@ func (r *repository) handleRecord(ctx context.Context, m core.Message) {
 		r.ack(ctx, m)
 	case ctx.Err() != nil || r.c.draining.Err() != nil:
 		r.giveBack(context.WithoutCancel(ctx), m, 0)
-	case core.Retryable(err):
+	case retryable(err) && (since.IsZero() || time.Since(since) < notFoundFor):
 		r.c.cfg.Metrics.addDocuments(r.IndexName, core.OutcomeRetry, 1)
 		r.log.Log(ctx, retryLevel(attempts(m)), "record will be tried again", "organization", req.Organization, "record_id", req.RecordID,
 			"request_id", req.ID, "attempts", attempts(m)+1, "err", err)
-		r.giveBack(ctx, m, r.retryDelay(m, err))
+		req.NotFoundSince = since
+		r.giveBackAs(ctx, m, req, r.retryDelay(m, err))
 	default:
 		r.giveUp(ctx, m, err)
 	}
@@ -218,7 +220,7 @@ func (r *repository) removeAsked(ctx context.Context, m core.Message) (core.Resu
 		return r.removeAbsent(ctx, m, err)
 	case elsewhere(m.Request(), rec, err):
 		return core.Result{Outcome: core.OutcomeMismatch}, nil
-	case core.Retryable(err):
+	case retryable(err):
 		return core.Result{}, err
 	}
 	return r.removeDocument(ctx, m)
@@ -329,8 +331,11 @@ func (c *Consumers) tooLargeHint() string {
 
 // keepLetter completes and stores a dead letter about one record.
 func (r *repository) keepLetter(ctx context.Context, req core.Request, letter core.DeadLetter) error {
-	now := time.Now().UTC()
-	letter.Attempts, letter.FirstAt, letter.LastAt = 1, now, now
+	letter.LastAt = time.Now().UTC()
+	if letter.FirstAt = req.NotFoundSince; letter.FirstAt.IsZero() {
+		letter.FirstAt = letter.LastAt
+	}
+	letter.Attempts = max(1, letter.Attempts)
 	letter.JobID, letter.Request = req.JobID, &req
 	if err := r.c.deps.DeadLetters.Put(ctx, letter); err != nil {
 		return err
@@ -345,7 +350,7 @@ func (r *repository) giveUp(ctx context.Context, m core.Message, cause error) {
 	req := m.Request()
 	letter := core.DeadLetter{
 		Repository: r.Code, Organization: req.Organization, RecordID: req.RecordID, Reason: core.ReasonUpstream,
-		Hint: core.MessageOf(cause) + "; mend that, then retry",
+		Hint: core.MessageOf(cause) + "; mend that, then retry", Attempts: attempts(m) + 1,
 	}
 	if core.CodeOf(cause) == core.CodeInvalid {
 		letter.Reason = core.ReasonInvalidID

@@ -244,7 +244,7 @@ func TestUpstreamRefusal(t *testing.T) {
 		w.boot(-1)
 		w.ended(w.job(w.run("A", false)), core.JobSucceeded, "")
 		w.upstream.onRecord = func(context.Context, string, string) error {
-			return core.NewError(core.CodeUpstream, "the repository answered 404 with a page of HTML")
+			return core.NewError(core.CodeUpstream, "the repository answered 400 with a page of HTML")
 		}
 		w.index("A", "A-0000")
 		w.idle()

@@ -108,12 +108,17 @@ func (r *repository) fetch(ctx context.Context, src Source, n int) ([]core.Messa
 // giveBack returns a message to the queue, to be delivered after delay. After half of its deliveries its Request is
 // published again instead, so that only a message that kills the process reaches the last delivery.
 func (r *repository) giveBack(ctx context.Context, m core.Message, delay time.Duration) {
+	r.giveBackAs(ctx, m, m.Request(), delay)
+}
+
+// giveBackAs is giveBack for a message whose Request has become req, which is published again where that is a change.
+func (r *repository) giveBackAs(ctx context.Context, m core.Message, req core.Request, delay time.Duration) {
 	if one, ok := m.(*batchedMessage); ok {
-		one.giveBack(ctx, delay)
+		one.giveBack(ctx, req, delay)
 		return
 	}
-	if m.Deliveries() >= r.c.cfg.MaxDeliver/2 {
-		err := r.c.deps.Requests.Republish(ctx, m, delay)
+	if m.Deliveries() >= r.c.cfg.MaxDeliver/2 || !req.NotFoundSince.Equal(m.Request().NotFoundSince) {
+		err := r.c.deps.Requests.Republish(ctx, m, req, delay)
 		if err == nil {
 			return
 		}

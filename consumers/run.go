@@ -203,7 +203,7 @@ func (r *repository) listOrganizations(ctx context.Context, jobID string) ([]str
 		if r.jobEnded(ctx, jobID) {
 			return nil, err
 		}
-		if !core.Retryable(err) || try >= r.c.cfg.PageAttempts {
+		if !retryable(err) || try >= r.c.cfg.PageAttempts {
 			return nil, err
 		}
 		if stop := sleep(r.c.draining, max(retryAfter(err), growing(try, r.c.cfg.RetryBase, r.c.cfg.RetryMax))); stop != nil {

@@ -145,7 +145,9 @@ func TestListOfOrganizationsFails(t *testing.T) {
 	}{
 		{"once", 1, unavailable("no"), core.JobSucceeded, "", 2},
 		{"always", 99, unavailable("no"), core.JobFailed, "unavailable", 5},
-		{"for good", 99, core.NewError(core.CodeUpstream, "404 with a page of HTML"), core.JobFailed, "upstream_error", 1},
+		{"for good", 99, core.NewError(core.CodeUpstream, "400"), core.JobFailed, "upstream_error", 1},
+		{"a foreign 404 once", 1, errForeignNotFound, core.JobSucceeded, "", 2},
+		{"a foreign 404 always", 99, errForeignNotFound, core.JobFailed, "upstream_error", 5},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			in(t, func(t *testing.T, w *world) {

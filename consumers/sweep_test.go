@@ -185,7 +185,7 @@ func TestRejectedIsNotSwept(t *testing.T) {
 		delete(want, "A-0008")
 		w.upstream.onPage = func(_ context.Context, c pageCall) error {
 			if c.org == "B" {
-				return core.NewError(core.CodeUpstream, "the repository answered 404 with a page of HTML")
+				return core.NewError(core.CodeUpstream, "the repository answered 400")
 			}
 			return nil
 		}

@@ -48,6 +48,9 @@ var (
 	// ErrOrganizationAbsent: the upstream says that it has no such organization. It counts only when the upstream's
 	// list of organizations omits it too.
 	ErrOrganizationAbsent = errors.New("the upstream has no such organization")
+	// ErrForeignNotFound: a 404 in words that are not the upstream's own, as a proxy answers while a service restarts. Its
+	// Error is of CodeUpstream, and yet the same call may succeed later.
+	ErrForeignNotFound = errors.New("a 404 that is not the upstream's own")
 	// ErrOtherOrganization: the upstream says that the record belongs to another organization. Its Error is of
 	// CodeUpstream.
 	ErrOtherOrganization = errors.New("the record belongs to another organization")

@@ -82,6 +82,9 @@ type Request struct {
 	AsOf Version `json:"asOf,omitempty"`
 	// NotBefore is the time before which a republished Request is not worked on.
 	NotBefore time.Time `json:"notBefore,omitzero"`
+	// NotFoundSince is since when the upstream has answered with nothing but ErrForeignNotFound, zero when its last answer
+	// was another one.
+	NotFoundSince time.Time `json:"notFoundSince,omitzero"`
 }
 
 // Page says which rows of an organization's list a page Request reads, and what was read before them, so that a list

@@ -84,16 +84,15 @@ func (q *Queue) publishRequest(ctx context.Context, r core.Request, opts ...jets
 	return fault("publishing the request", err)
 }
 
-// Republish stores the Request of m again, not to be worked on before the time after from now, with its deliveries added
+// Republish stores r, which is the Request of m with or without a change, not to be worked on before the time after from now, with its deliveries added
 // to its attempts and as of m's version, so that m, which must have come from a Consumer of this Queue, is replaced and never reaches its last
 // delivery. It is delivered at once all the same: who gets it reads its NotBefore. When a newer Request of the subject is
 // there already, that one stands and nothing is stored. m needs no Ack afterwards.
-func (q *Queue) Republish(ctx context.Context, m core.Message, after time.Duration) error {
+func (q *Queue) Republish(ctx context.Context, m core.Message, r core.Request, after time.Duration) error {
 	own, ok := m.(*message)
 	if !ok {
 		return core.NewError(core.CodeInvalid, "republishing a message that is not the queue's")
 	}
-	r := own.request
 	r.Attempts += own.deliveries
 	r.AsOf = own.version
 	r.NotBefore = time.Now().UTC().Add(after)

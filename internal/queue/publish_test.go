@@ -244,7 +244,7 @@ func TestRepublish(t *testing.T) {
 			t.Fatalf("delivery %d", third.Deliveries())
 		}
 		earliest := time.Now().Add(time.Hour)
-		if err := q.Republish(t.Context(), third, time.Hour); err != nil {
+		if err := q.Republish(t.Context(), third, third.Request(), time.Hour); err != nil {
 			t.Fatal(err)
 		}
 		latest := time.Now().Add(time.Hour)
@@ -261,7 +261,7 @@ func TestRepublish(t *testing.T) {
 		newer := record("S1", "A1")
 		newer.ID = "newer"
 		mustPublish(t, q, newer)
-		if err := q.Republish(t.Context(), again, 0); err != nil {
+		if err := q.Republish(t.Context(), again, again.Request(), 0); err != nil {
 			t.Fatal(err)
 		}
 		last := fetch(t, c)
@@ -270,7 +270,7 @@ func TestRepublish(t *testing.T) {
 		}
 		mustAck(t, last...)
 		fetchNone(t, c)
-		wantCode(t, q.Republish(t.Context(), nil, 0), core.CodeInvalid)
+		wantCode(t, q.Republish(t.Context(), nil, core.Request{}, 0), core.CodeInvalid)
 	})
 }
 

@@ -61,6 +61,8 @@ func statusError(status int, header http.Header, body []byte, now time.Time) *co
 		e.Message = "the upstream answered with a redirect"
 		e.Hint = "set the repository's url to where it redirects"
 		e.Err = errors.Join(ErrRedirect, e.Err)
+	case status == http.StatusNotFound: // unless the protocol's client finds the upstream's own words
+		e.Err = errors.Join(core.ErrForeignNotFound, e.Err)
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
 		e.Hint = "check the repository's token, or its username and password"
 	}

@@ -67,6 +67,9 @@ func TestStatuses(t *testing.T) {
 				if core.CodeOf(err) != tt.code || core.RetryAfterOf(err) != tt.retry {
 					t.Errorf("%v with code %q, retry after %v", err, core.CodeOf(err), core.RetryAfterOf(err))
 				}
+				if foreign := tt.fault.Status == 404 && tt.code == core.CodeUpstream; errors.Is(err, core.ErrForeignNotFound) != foreign {
+					t.Errorf("%v is a foreign 404: %v, want %v", err, !foreign, foreign)
+				}
 				if !strings.HasPrefix(core.MessageOf(err), "the upstream answered with status "+tt.name[:3]) || strings.Contains(err.Error(), "Submitted") {
 					t.Errorf("message %q of %v", core.MessageOf(err), err)
 				}
