@@ -40,6 +40,9 @@ func TestStateMachine(t *testing.T) {
 				m.upstream.fill(org, rapid.IntRange(0, 30).Draw(rt, "size of "+org))
 			}
 			m.live = m.boot(-1)
+			if rapid.Bool().Draw(rt, "indexed before") {
+				m.ended(m.job(m.run("", false)), core.JobSucceeded, "")
+			}
 			rt.Repeat(map[string]func(*rapid.T){
 				"create":  func(t *rapid.T) { m.create(t) },
 				"change":  func(t *rapid.T) { m.change(t) },
@@ -59,6 +62,7 @@ func TestStateMachine(t *testing.T) {
 				"reopen":  func(t *rapid.T) { m.engine.reopen() },
 				"cancel":  func(t *rapid.T) { m.cancel(t) },
 				"vanish":  func(t *rapid.T) { m.vanish(t) },
+				"move":    func(t *rapid.T) { m.move(t) },
 				"wait":    func(t *rapid.T) { time.Sleep(time.Duration(rapid.IntRange(1, 3000).Draw(t, "ms")) * time.Millisecond) },
 			})
 			m.finish()
@@ -92,7 +96,7 @@ func (m *machine) ids(t *rapid.T) []string {
 
 func (m *machine) create(t *rapid.T) {
 	id := m.id(t)
-	org := id[:1] // a record never moves to another organization
+	org := id[:1]
 	at, told := rapid.IntRange(0, 30).Draw(t, "place"), rapid.Bool().Draw(t, "told")
 	m.upstream.mu.Lock()
 	taken := false
@@ -139,6 +143,27 @@ func (m *machine) change(t *rapid.T) {
 	})
 	if told {
 		m.index(org, id)
+	}
+}
+
+// move gives a record to another organization, and may unpublish it there.
+func (m *machine) move(t *rapid.T) {
+	from, to, at := m.org(t), m.org(t), rapid.IntRange(0, 30).Draw(t, "place")
+	hide, told := rapid.Bool().Draw(t, "unpublish"), rapid.Bool().Draw(t, "told")
+	m.upstream.mu.Lock()
+	list := m.upstream.lists[from]
+	_, known := m.upstream.lists[to]
+	m.upstream.mu.Unlock()
+	if !known || len(list) == 0 {
+		return
+	}
+	id := list[at%len(list)].id
+	m.upstream.move(id, to)
+	if hide {
+		unpublish(m.world, to, id)
+	}
+	if told {
+		m.index(to, id)
 	}
 }
 

@@ -328,6 +328,22 @@ func TestRecordOfAnotherOrganizationOnAPage(t *testing.T) {
 			t.Error("a record of B was written under A")
 		}
 		w.verify()
+
+		// A document that was written while the record was A's does not stay.
+		w.upstream.fill("B", 0)
+		w.upstream.change("B", func([]record) []record { return []record{{id: "A-0008", org: "B", state: "UNPUBLISHED"}} })
+		w.upstream.change("A", func(l []record) []record {
+			l[8].org = "B"
+			return l
+		})
+		w.upstream.onRecord = func(context.Context, string, string) error { // until then the page shows it
+			w.upstream.change("A", func(l []record) []record {
+				return slices.DeleteFunc(l, func(r record) bool { return r.id == "A-0008" })
+			})
+			return nil
+		}
+		w.ended(w.job(w.run("A", false)), core.JobSucceeded, "")
+		w.verify()
 	})
 }
 

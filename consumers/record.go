@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tidwall/gjson"
-
 	"tutti/internal/bulk"
 	"tutti/internal/core"
 )
@@ -114,7 +112,7 @@ func (r *repository) settleRecord(ctx context.Context, m core.Message) (core.Res
 		return core.Result{}, err
 	}
 	req := m.Request()
-	result, err := r.writeRecord(ctx, m)
+	organization, result, err := r.writeRecord(ctx, req, m.Version())
 	if err != nil {
 		return result, err
 	}
@@ -124,6 +122,9 @@ func (r *repository) settleRecord(ctx context.Context, m core.Message) (core.Res
 	switch result.Outcome {
 	case core.OutcomeIndexed, core.OutcomeRemoved:
 		err = r.clearDeadLetter(ctx, req.Organization, req.RecordID)
+		if err == nil && organization != req.Organization {
+			err = r.clearDeadLetter(ctx, organization, req.RecordID)
+		}
 	case core.OutcomeStale:
 		if r.aheadOfClock(m.Version(), result.CurrentVersion) {
 			return result, core.NewError(core.CodeUnavailable, "a stored version lies ahead of the clock")
@@ -133,6 +134,7 @@ func (r *repository) settleRecord(ctx context.Context, m core.Message) (core.Res
 		r.log.Info("record belongs to another organization", "organization", req.Organization,
 			"record_id", req.RecordID, "request_id", req.ID)
 	case core.OutcomeRejected:
+		req.Organization = organization
 		err = r.keepRejected(ctx, req, req.RecordID, result)
 	case core.OutcomeRetry:
 		r.noteRetry(result.Code)
@@ -141,31 +143,44 @@ func (r *repository) settleRecord(ctx context.Context, m core.Message) (core.Res
 	return result, err
 }
 
-// writeRecord does what m asks for: it fetches the record and writes or removes its document.
-func (r *repository) writeRecord(ctx context.Context, m core.Message) (core.Result, error) {
-	req := m.Request()
+// writeRecord does what req asks for, with a version: it fetches the record and writes or removes its document. It returns the
+// organization under which the record was settled beside the result.
+func (r *repository) writeRecord(ctx context.Context, req core.Request, version core.Version) (string, core.Result, error) {
 	if req.Kind == core.KindRemove {
-		return r.removeAsked(ctx, m)
+		result, err := r.removeAsked(ctx, req, version)
+		return req.Organization, result, err
 	}
 	rec, fetchedAt, err := r.fetchRecord(ctx, req)
 	switch {
-	case core.CodeOf(err) == core.CodeAbsent:
-		return r.removeAbsent(ctx, m, err)
-	case elsewhere(req, rec, err):
-		return core.Result{Outcome: core.OutcomeMismatch}, nil
-	case err != nil:
-		return core.Result{}, err
-	case !rec.Indexable:
-		return r.removeDocument(ctx, m)
-	case rec.TooLarge != nil:
+	case err == nil:
+		result, err := r.writeFetched(ctx, rec, fetchedAt, version)
+		return req.Organization, result, err
+	case core.CodeOf(err) == core.CodeAbsent || errors.Is(err, core.ErrOtherOrganization):
+		return r.settleElsewhere(ctx, req, version, rec.Organization, err)
+	default:
+		return req.Organization, core.Result{}, err
+	}
+}
+
+// writeFetched brings the document of a record's id to what was fetched.
+func (r *repository) writeFetched(ctx context.Context, rec core.Record, fetchedAt time.Time, version core.Version) (core.Result, error) {
+	if !rec.Indexable {
+		stored, err := r.stored(ctx, rec.ID)
+		if err != nil || stored.foreign {
+			return mismatch(), err
+		}
+		return r.removeDocument(ctx, rec.ID, version)
+	}
+	if rec.TooLarge != nil {
 		return core.Result{Outcome: core.OutcomeRejected, Code: core.CodeTooLarge, Rejected: rec.TooLarge}, nil
 	}
 	return r.writeOne(ctx, core.Write{
-		Op: core.OpIndex, ID: rec.ID, Version: m.Version(),
-		Document: r.Document(nil, rec), FetchedAt: fetchedAt,
+		Op: core.OpIndex, ID: rec.ID, Version: version, Document: r.Document(nil, rec), FetchedAt: fetchedAt,
 	})
 }
 
+// fetchRecord asks the upstream for req's record. An indexable record of another organization than req's is
+// core.ErrOtherOrganization; then the record that is returned names it, or nothing where the upstream does not either.
 func (r *repository) fetchRecord(ctx context.Context, req core.Request) (core.Record, time.Time, error) {
 	if err := r.recordCalls.Acquire(ctx, 1); err != nil {
 		return core.Record{}, time.Time{}, err
@@ -183,6 +198,9 @@ func (r *repository) fetchRecord(ctx context.Context, req core.Request) (core.Re
 		err = core.NewError(core.CodeUpstream, "the repository answered with another record than the one asked for")
 	}
 	r.c.cfg.Metrics.addFetched(r.Code, fetchResult(err), 1)
+	if err == nil && rec.Indexable && rec.Organization != req.Organization {
+		err = core.WrapError(core.CodeUpstream, "the record belongs to another organization", core.ErrOtherOrganization)
+	}
 	return rec, fetchedAt, err
 }
 
@@ -197,69 +215,6 @@ func (r *repository) confirmAbsent(ctx context.Context, organization string, abs
 		return core.WrapError(core.CodeUnavailable, "the repository lists the organization but does not find it", absent)
 	}
 	return absent
-}
-
-// elsewhere tells whether the upstream says that a record belongs to another organization than the Request's.
-func elsewhere(req core.Request, rec core.Record, err error) bool {
-	return errors.Is(err, core.ErrOtherOrganization) || err == nil && rec.Organization != req.Organization
-}
-
-// removeAsked removes a document on request. Where none is stored, only the upstream can tell whose record the id is:
-// a tombstone for another organization's would keep its document out.
-func (r *repository) removeAsked(ctx context.Context, m core.Message) (core.Result, error) {
-	_, found, err := r.stored(ctx, m)
-	if err != nil {
-		return core.Result{}, err
-	}
-	if found {
-		return r.removeDocument(ctx, m)
-	}
-	rec, _, err := r.fetchRecord(ctx, m.Request())
-	switch {
-	case core.CodeOf(err) == core.CodeAbsent:
-		return r.removeAbsent(ctx, m, err)
-	case elsewhere(m.Request(), rec, err):
-		return core.Result{Outcome: core.OutcomeMismatch}, nil
-	case retryable(err):
-		return core.Result{}, err
-	}
-	return r.removeDocument(ctx, m)
-}
-
-// removeAbsent removes the document of a record that the upstream does not have. Where it has not even the
-// organization, there is nothing under way that could bring the document back, and the id may be another's: then only
-// what is stored is removed.
-func (r *repository) removeAbsent(ctx context.Context, m core.Message, absent error) (core.Result, error) {
-	if !errors.Is(absent, core.ErrOrganizationAbsent) {
-		return r.removeDocument(ctx, m)
-	}
-	_, found, err := r.stored(ctx, m)
-	if err != nil {
-		return core.Result{}, err
-	}
-	if !found {
-		return core.Result{Outcome: core.OutcomeRemoved}, nil
-	}
-	return r.removeDocument(ctx, m)
-}
-
-func (r *repository) stored(ctx context.Context, m core.Message) (core.StoredDocument, bool, error) {
-	d, found, err := r.c.deps.Index.Get(ctx, r.IndexName, m.Request().RecordID)
-	return d, found, r.noted(err)
-}
-
-// removeDocument deletes m's document if it belongs to m's organization. The delete is sent also when there is no
-// document: its version keeps an older write that is still under way from bringing the document back.
-func (r *repository) removeDocument(ctx context.Context, m core.Message) (core.Result, error) {
-	req := m.Request()
-	stored, found, err := r.stored(ctx, m)
-	if err != nil {
-		return core.Result{}, err
-	}
-	if found && gjson.GetBytes(stored.Source, r.OrganizationField()).String() != req.Organization {
-		return core.Result{Outcome: core.OutcomeMismatch}, nil
-	}
-	return r.writeOne(ctx, core.Write{Op: core.OpDelete, ID: req.RecordID, Version: m.Version(), FetchedAt: time.Now()})
 }
 
 func (r *repository) writeOne(ctx context.Context, w core.Write) (core.Result, error) {

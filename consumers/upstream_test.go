@@ -3,6 +3,7 @@ package consumers_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -44,7 +45,8 @@ func (r record) document() string {
 // upstream is a scripted repository: an ordered list of records per organization that may change at any time.
 type upstream struct {
 	latency time.Duration
-	// disjoint makes pages begin at multiples of their size, and one past the end say nothing, as Lyric's do.
+	// disjoint makes pages begin at multiples of their size, and one past the end say nothing, as Lyric's do; a record is
+	// found under any organization then, and names its own.
 	disjoint bool
 	// onPage, onRecord and onList, when set, are called at the start of a call and may refuse it, wait, or change the
 	// list.
@@ -116,6 +118,21 @@ func (u *upstream) edit(org, id string, change func(*record)) {
 		}
 		return l
 	})
+}
+
+// move gives a record to another organization, at the end of its list.
+func (u *upstream) move(id, to string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for org, list := range u.lists {
+		if i := slices.IndexFunc(list, func(r record) bool { return r.id == id }); i >= 0 {
+			r := list[i]
+			u.lists[org] = slices.Delete(slices.Clone(list), i, i+1)
+			r.org = to
+			u.lists[to] = append(slices.Clone(u.lists[to]), r)
+			return
+		}
+	}
 }
 
 // vanish removes an organization.
@@ -231,7 +248,9 @@ func (u *upstream) find(org, id string) (record, error) {
 		return record{id: id, org: org, state: published}, nil
 	}
 	list, known := u.lists[org]
-	if !known {
+	if u.disjoint { // Lyric is not asked for an organization
+		list = slices.Concat(slices.Collect(maps.Values(u.lists))...)
+	} else if !known {
 		return record{}, core.WrapError(core.CodeAbsent, "the repository has no such study", core.ErrOrganizationAbsent)
 	}
 	for _, r := range list {

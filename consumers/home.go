@@ -1,0 +1,130 @@
+package consumers
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"tutti/internal/core"
+)
+
+// home is where the document of a record's id says that the record belongs.
+type home struct {
+	found        bool
+	organization string
+	// foreign is true for the document of another repository that writes to the same index.
+	foreign bool
+}
+
+func (r *repository) stored(ctx context.Context, id string) (home, error) {
+	d, found, err := r.c.deps.Index.Get(ctx, r.IndexName, id)
+	if err != nil || !found {
+		return home{}, r.noted(err)
+	}
+	codes := gjson.GetBytes(d.Source, "repositories.#.code").Array()
+	return home{
+		found: true, organization: gjson.GetBytes(d.Source, r.OrganizationField()).String(),
+		foreign: len(codes) > 0 && !slices.ContainsFunc(codes, func(c gjson.Result) bool { return c.String() == r.Code }),
+	}, nil
+}
+
+// mismatch returns the result for a record or document of another organization than the one asked for.
+func mismatch() core.Result { return core.Result{Outcome: core.OutcomeMismatch} }
+
+// removeAsked removes a document on request, if it belongs to req's organization. Where none is stored, only the upstream
+// can tell whose record the id is: a tombstone for another organization's would keep its document out.
+func (r *repository) removeAsked(ctx context.Context, req core.Request, version core.Version) (core.Result, error) {
+	stored, err := r.stored(ctx, req.RecordID)
+	switch {
+	case err != nil:
+		return core.Result{}, err
+	case stored.found && (stored.foreign || stored.organization != req.Organization):
+		return mismatch(), nil
+	case stored.found:
+		return r.removeDocument(ctx, req.RecordID, version)
+	}
+	rec, _, err := r.fetchRecord(ctx, req)
+	switch {
+	case errors.Is(err, core.ErrOtherOrganization) || err == nil && rec.Organization != req.Organization:
+		return mismatch(), nil
+	case retryable(err):
+		return core.Result{}, err
+	case errors.Is(err, core.ErrOrganizationAbsent): // no write is in flight that the removal would have to outlast
+		return core.Result{Outcome: core.OutcomeRemoved}, nil
+	}
+	return r.removeDocument(ctx, req.RecordID, version)
+}
+
+// removeDocument deletes a document. The delete is sent also when there is none: its version keeps an older write that is in
+// flight from bringing the document back.
+func (r *repository) removeDocument(ctx context.Context, id string, version core.Version) (core.Result, error) {
+	return r.writeOne(ctx, core.Write{Op: core.OpDelete, ID: id, Version: version, FetchedAt: time.Now()})
+}
+
+// settleElsewhere settles req's record when the upstream does not have it under req's organization: it is absent, or
+// another's, named or "". Where no document is stored nothing has to change; a tombstone is left only for a record that is
+// absent in an organization that exists, as the id may be another's otherwise.
+func (r *repository) settleElsewhere(
+	ctx context.Context, req core.Request, version core.Version, named string, said error,
+) (string, core.Result, error) {
+	other, noOrganization := errors.Is(said, core.ErrOtherOrganization), errors.Is(said, core.ErrOrganizationAbsent)
+	stored, err := r.stored(ctx, req.RecordID)
+	switch {
+	case err != nil:
+		return req.Organization, core.Result{}, err
+	case stored.foreign, !stored.found && other, stored.found && other && stored.organization == named:
+		return req.Organization, mismatch(), nil
+	case !stored.found && noOrganization:
+		return req.Organization, core.Result{Outcome: core.OutcomeRemoved}, nil
+	case !other && !noOrganization && (!stored.found || stored.organization == req.Organization):
+		result, err := r.removeDocument(ctx, req.RecordID, version)
+		return req.Organization, result, err
+	}
+	return r.findHome(ctx, req, version, stored.organization, []string{named, stored.organization}, other)
+}
+
+// findHome asks for the record whose document names another organization than the upstream does: under the candidates, then
+// under all organizations of the repository, each once, until one answer says what the document has to be. The document
+// stays where all of them say that the record is another's.
+func (r *repository) findHome(
+	ctx context.Context, req core.Request, version core.Version, stored string, candidates []string, other bool,
+) (string, core.Result, error) {
+	asked := []string{"", req.Organization}
+	for at, all := req, false; ; {
+		candidates = slices.DeleteFunc(candidates, func(o string) bool { return slices.Contains(asked, o) })
+		switch {
+		case len(candidates) == 0 && !all:
+			listed, err := r.listing.get(ctx, r.Upstream)
+			if err != nil {
+				return req.Organization, core.Result{}, err
+			}
+			candidates, all = r.usable(listed), true
+			continue
+		case len(candidates) == 0 && other:
+			return req.Organization, mismatch(), nil
+		case len(candidates) == 0:
+			result, err := r.removeDocument(ctx, req.RecordID, version)
+			return req.Organization, result, err
+		}
+		at.Organization = candidates[0]
+		asked = append(asked, at.Organization)
+		rec, fetchedAt, err := r.fetchRecord(ctx, at)
+		switch {
+		case err == nil && rec.Indexable && at.Organization == stored:
+			return req.Organization, mismatch(), nil
+		case err == nil:
+			result, err := r.writeFetched(ctx, rec, fetchedAt, version)
+			return at.Organization, result, err
+		case errors.Is(err, core.ErrOtherOrganization):
+			candidates, other = append([]string{rec.Organization}, candidates...), true
+		case core.CodeOf(err) != core.CodeAbsent:
+			return req.Organization, core.Result{}, err
+		case !errors.Is(err, core.ErrOrganizationAbsent):
+			result, err := r.removeDocument(ctx, req.RecordID, version)
+			return at.Organization, result, err
+		}
+	}
+}
