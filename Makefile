@@ -72,7 +72,8 @@ chaos: ## the failure suites at length: crashes, races, random faults, fuzzing
 	$(MAKE) fuzz FUZZ=5
 	go test -count=1 -timeout 60m -rapid.checks=5000 ./consumers ./internal/bulk ./internal/core
 	go test -count=10 -timeout 60m -run 'Crash|CutOff' ./consumers
-	go test -count=5 -timeout 60m -run 'Killed|Stop|Share|Refuses|Fails|Down' ./internal/app
+	go test -count=10 -timeout 60m -run 'Killed|Cluster' ./internal/queue
+	go test -count=5 -timeout 60m -run 'Killed|Cluster|Stop|Share|Refuses|Fails|Down' ./internal/app
 
 bench: ## figures and ratios, printed, on the real Elasticsearch
 	deploy/local/bench

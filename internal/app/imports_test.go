@@ -37,6 +37,7 @@ var layers = map[string][]string{
 	"internal/catalogue/definition": {"internal/sqon"},
 	"internal/queue":                {"internal/queue/embedded"},
 	"internal/queue/embedded":       {},
+	"internal/queue/queuetest":      {},
 	"internal/bulk":                 {},
 	"internal/index":                {"internal/index/mapping", "internal/index/query"},
 	"internal/index/mapping":        {},

@@ -17,6 +17,7 @@ import (
 
 	"tutti/internal/app"
 	"tutti/internal/config"
+	"tutti/internal/queue/queuetest"
 )
 
 // childVariable holds the configuration file of a child process: this test program as a tutti of its own.
@@ -24,6 +25,9 @@ const childVariable = "E2E_CHILD_CONFIGURATION"
 
 // hastyVariable makes a child give up Requests sooner than it would.
 const hastyVariable = "E2E_CHILD_HASTY"
+
+// natsCluster is three NATS servers that tests share.
+var natsCluster queuetest.Shared
 
 // hasty is how a hasty child treats Requests.
 var hasty = app.Options{AckWait: 300 * time.Millisecond, MaxDeliver: 8}
@@ -37,7 +41,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(natsCluster.Main(m))
 }
 
 // serveChild runs a tutti until standard input ends, as it does with the parent.

@@ -18,9 +18,13 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/queue"
 	"tutti/internal/queue/embedded"
+	"tutti/internal/queue/queuetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// cluster is three servers that tests share.
+var cluster queuetest.Shared
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(cluster.Main(m)) }
 
 // server is one way of running the streams.
 type server struct {
@@ -66,6 +70,13 @@ func (s *server) stop(t *testing.T) {
 	if err := s.Stop(context.WithoutCancel(t.Context())); err != nil {
 		t.Error(err)
 	}
+}
+
+// onCluster returns a Queue on three servers, whose streams are the test's own.
+func onCluster(t *testing.T, cfg queue.Config) *queue.Queue {
+	t.Helper()
+	cfg.Replicas = 3
+	return (&server{url: cluster.Account(t)}).connect(t, cfg)
 }
 
 // connect gives a Queue on the server, closed at the end of the test.

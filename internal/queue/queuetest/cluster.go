@@ -1,0 +1,197 @@
+package queuetest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+const (
+	// accounts is how many accounts a cluster has: one for each test that shares it.
+	accounts = 16
+	// readyPoll is the pause between two checks of a starting cluster.
+	readyPoll = 20 * time.Millisecond
+)
+
+// Cluster is three nats-servers with JetStream in this process, which form a cluster. Its accounts have streams of their
+// own each, so that tests can share it.
+type Cluster struct {
+	nodes []*node
+
+	mu   sync.Mutex
+	used int
+}
+
+// node is one server; nats is nil while it does not run.
+type node struct {
+	name, config string
+	nats         *server.Server
+}
+
+// StartCluster starts a cluster whose streams are in dir, and returns when it can make streams.
+func StartCluster(ctx context.Context, dir string) (*Cluster, error) {
+	const nodes = 3
+	ports, err := freePorts(2 * nodes)
+	if err != nil {
+		return nil, err
+	}
+	routes := make([]string, nodes)
+	for i := range nodes {
+		routes[i] = fmt.Sprintf("nats-route://127.0.0.1:%d", ports[i])
+	}
+	c := &Cluster{}
+	for i := range nodes {
+		n := &node{name: fmt.Sprintf("node%d", i)}
+		n.config = filepath.Join(dir, n.name+".conf")
+		c.nodes = append(c.nodes, n)
+		err := os.WriteFile(n.config, []byte(configuration(n.name, dir, ports[nodes+i], ports[i], routes)), 0o600)
+		if err == nil {
+			err = n.start()
+		}
+		if err != nil {
+			c.Stop()
+			return nil, err
+		}
+	}
+	if err := c.Ready(ctx); err != nil {
+		c.Stop()
+		return nil, err
+	}
+	return c, nil
+}
+
+// configuration returns the configuration file of a node.
+func configuration(name, dir string, port, routePort int, routes []string) string {
+	var users strings.Builder
+	for i := range accounts {
+		fmt.Fprintf(&users, "t%d: {jetstream: enabled, users: [{user: t%d, password: t}]}\n", i, i)
+	}
+	return fmt.Sprintf(`
+server_name: %s
+listen: "127.0.0.1:%d"
+jetstream: {store_dir: %q, max_mem_store: 64MB, max_file_store: 4GB}
+cluster: {name: tutti, listen: "127.0.0.1:%d", routes: [%s]}
+accounts: {
+%s}
+`, name, port, filepath.Join(dir, name), routePort, strings.Join(routes, ", "), users.String())
+}
+
+// freePorts returns TCP ports that nothing listens on.
+func freePorts(n int) ([]int, error) {
+	ports := make([]int, n)
+	for i := range ports {
+		l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // closed at once
+		if err != nil {
+			return nil, fmt.Errorf("finding a free port: %w", err)
+		}
+		defer func() { _ = l.Close() }()
+		ports[i] = l.Addr().(*net.TCPAddr).Port
+	}
+	return ports, nil
+}
+
+func (n *node) start() error {
+	opts, err := server.ProcessConfigFile(n.config)
+	if err != nil {
+		return fmt.Errorf("reading the configuration of %s: %w", n.name, err)
+	}
+	opts.NoLog, opts.NoSigs = true, true
+	nats, err := server.NewServer(opts)
+	if err != nil {
+		return fmt.Errorf("setting up %s: %w", n.name, err)
+	}
+	nats.Start()
+	n.nats = nats
+	return nil
+}
+
+func (n *node) stop() {
+	if n.nats != nil {
+		n.nats.Shutdown()
+		n.nats.WaitForShutdown()
+		n.nats = nil
+	}
+}
+
+// Ready returns when the servers that run take connections, and one of them leads the cluster and has all of those as peers.
+func (c *Cluster) Ready(ctx context.Context) error {
+	tick := time.NewTicker(readyPoll)
+	defer tick.Stop()
+	for !c.ready() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("forming a cluster: %w", ctx.Err())
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) ready() bool {
+	running, known := 0, 0
+	for _, n := range c.nodes {
+		if n.nats == nil {
+			continue
+		}
+		running++
+		if !n.nats.ReadyForConnections(readyPoll) || !n.nats.JetStreamIsCurrent() {
+			return false
+		}
+		if n.nats.JetStreamIsLeader() {
+			known = len(n.nats.JetStreamClusterPeers())
+		}
+	}
+	return known >= running
+}
+
+// Account returns the URLs of an account that no other caller has, comma-separated. It panics when there are no more.
+func (c *Cluster) Account() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.used == accounts {
+		panic("queuetest: the cluster has no more accounts")
+	}
+	urls := make([]string, len(c.nodes))
+	for i, n := range c.nodes {
+		urls[i] = fmt.Sprintf("nats://t%d:t@%s", c.used, n.nats.Addr())
+	}
+	c.used++
+	return strings.Join(urls, ",")
+}
+
+// Kill stops the server of a name, as stream information names it, without moving what it leads.
+func (c *Cluster) Kill(name string) {
+	for _, n := range c.nodes {
+		if n.name == name {
+			n.stop()
+		}
+	}
+}
+
+// Restart starts the servers that were killed.
+func (c *Cluster) Restart() error {
+	for _, n := range c.nodes {
+		if n.nats == nil {
+			if err := n.start(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Stop stops all servers.
+func (c *Cluster) Stop() {
+	var stopping sync.WaitGroup
+	for _, n := range c.nodes {
+		stopping.Go(n.stop)
+	}
+	stopping.Wait()
+}

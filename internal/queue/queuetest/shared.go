@@ -1,0 +1,60 @@
+package queuetest
+
+import (
+	"context"
+	"os"
+	"sync"
+	"testing"
+	"time"
+)
+
+// formTime bounds the forming of a cluster.
+const formTime = time.Minute
+
+// Shared is a cluster for all tests of a package, started by the first one that needs it. The package's TestMain must run
+// what Main returns.
+type Shared struct {
+	once    sync.Once
+	dir     string
+	cluster *Cluster
+	err     error
+}
+
+// Account returns the URLs of an account of the cluster that no other test has. The test must not stop servers of it.
+func (s *Shared) Account(tb testing.TB) string {
+	tb.Helper()
+	s.once.Do(s.start)
+	if s.err != nil {
+		tb.Fatal(s.err)
+	}
+	return s.cluster.Account()
+}
+
+// start makes the folder and the cluster, which outlive the test.
+func (s *Shared) start() {
+	if s.dir, s.err = os.MkdirTemp("", "tutti-cluster-"); s.err != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), formTime)
+	defer cancel()
+	s.cluster, s.err = StartCluster(ctx, s.dir)
+}
+
+// Main returns m, which stops the cluster when the tests have run.
+func (s *Shared) Main(m *testing.M) interface{ Run() int } { return runner{m, s} }
+
+type runner struct {
+	m      *testing.M
+	shared *Shared
+}
+
+// Run runs the tests.
+func (r runner) Run() int {
+	defer func() {
+		if r.shared.cluster != nil {
+			r.shared.cluster.Stop()
+		}
+		_ = os.RemoveAll(r.shared.dir)
+	}()
+	return r.m.Run()
+}
