@@ -29,7 +29,12 @@ type broker struct {
 	// fetches counts the calls of Fetch that began, given the messages that were delivered.
 	fetches, given int
 	history        []core.Request
+	// gaveUp lists the messages that were delivered maxDeliver times and not ended.
+	gaveUp []core.Request
 }
+
+// maxDeliver is the number of deliveries after which the broker gives up a message.
+const maxDeliver = 20
 
 // entry is a stored message.
 type entry struct {
@@ -201,6 +206,9 @@ func (b *broker) take(s sourcePort, most int) (got []*delivery, next time.Time, 
 	for _, e := range b.entries {
 		switch {
 		case e.repository != s.repository || e.class != s.class:
+		case !e.due.After(now) && e.deliveries == maxDeliver:
+			delete(b.entries, e.subject)
+			b.gaveUp = append(b.gaveUp, e.request())
 		case !e.due.After(now):
 			ready = append(ready, e)
 		case next.IsZero() || e.due.Before(next):

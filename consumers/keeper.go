@@ -12,22 +12,24 @@ import (
 type keeper struct {
 	every time.Duration
 	mu    sync.Mutex
-	held  map[core.Message]struct{}
+	held  map[core.Message]int // how many hold it
 }
 
 func newKeeper(every time.Duration) *keeper {
-	return &keeper{every: every, held: make(map[core.Message]struct{})}
+	return &keeper{every: every, held: make(map[core.Message]int)}
 }
 
 func (k *keeper) hold(m core.Message) {
 	k.mu.Lock()
-	k.held[m] = struct{}{}
+	k.held[m]++
 	k.mu.Unlock()
 }
 
 func (k *keeper) release(m core.Message) {
 	k.mu.Lock()
-	delete(k.held, m)
+	if k.held[m]--; k.held[m] <= 0 {
+		delete(k.held, m)
+	}
 	k.mu.Unlock()
 }
 

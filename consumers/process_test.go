@@ -242,7 +242,14 @@ func (q requestPort) Offer(ctx context.Context, r core.Request) error {
 }
 
 func (q requestPort) Republish(ctx context.Context, m core.Message, r core.Request, after time.Duration) error {
-	return tell(ctx, q.p, func() error { return q.p.w.broker.Republish(m.(*message).delivery, r, after) })
+	return tell(ctx, q.p, func() error {
+		if q.p.w.onRepublish != nil {
+			if err := q.p.w.onRepublish(); err != nil {
+				return err
+			}
+		}
+		return q.p.w.broker.Republish(m.(*message).delivery, r, after)
+	})
 }
 
 func (q requestPort) Idle(ctx context.Context, repository string) (bool, error) {

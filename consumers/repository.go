@@ -53,31 +53,27 @@ const (
 
 // pull hands messages of src to work, at most limit at a time, and none while the index takes no writes. work ends
 // each message and lets the keeper release it; it may call free to make room for another before it has ended.
-func (r *repository) pull(class core.Class, src Source, limit int, work func(ctx context.Context, m core.Message, free func())) {
+func (r *repository) pull(class core.Class, src Source, limit int, work working) {
 	ctx := r.c.draining
-	slots := semaphore.NewWeighted(int64(limit))
+	w := newWorker(r, limit, work)
 	for try := 0; ; {
-		if r.gate.wait(ctx) != nil || slots.Acquire(ctx, 1) != nil {
+		if r.gate.wait(ctx) != nil || w.slots.Acquire(ctx, 1) != nil {
 			return
 		}
 		n := 1
-		for n < limit && slots.TryAcquire(1) {
+		for n < limit && w.slots.TryAcquire(1) {
 			n++
 		}
 		messages, err := r.fetch(ctx, src, n)
-		slots.Release(int64(n - len(messages)))
+		w.slots.Release(int64(n - len(messages)))
 		for _, m := range messages {
+			p := &pulled{Message: m, worker: w, request: m.Request()}
 			if early := time.Until(m.Request().NotBefore); early > 0 { // it was published again, to be tried later
-				slots.Release(1)
-				r.giveBack(ctx, m, early)
+				w.slots.Release(1)
+				p.giveBack(ctx, p.request, early)
 				continue
 			}
-			r.c.keeper.hold(m)
-			r.c.inHand.Go(func() {
-				free := sync.OnceFunc(func() { slots.Release(1) })
-				defer free()
-				work(r.c.work, m, free)
-			})
+			p.begin()
 		}
 		if ctx.Err() != nil {
 			return
@@ -105,28 +101,18 @@ func (r *repository) fetch(ctx context.Context, src Source, n int) ([]core.Messa
 	return messages, err
 }
 
-// giveBack returns a message to the queue, to be delivered after delay. After half of its deliveries its Request is
-// published again instead, so that only a message that kills the process reaches the last delivery.
+// giveBack returns a message to the queue, to be delivered after delay.
 func (r *repository) giveBack(ctx context.Context, m core.Message, delay time.Duration) {
 	r.giveBackAs(ctx, m, m.Request(), delay)
 }
 
-// giveBackAs is giveBack for a message whose Request has become req, which is published again where that is a change.
+// giveBackAs is giveBack for a message whose Request has become req.
 func (r *repository) giveBackAs(ctx context.Context, m core.Message, req core.Request, delay time.Duration) {
-	if one, ok := m.(*batchedMessage); ok {
-		one.giveBack(ctx, req, delay)
-		return
-	}
-	if m.Deliveries() >= r.c.cfg.MaxDeliver/2 || !req.NotFoundSince.Equal(m.Request().NotFoundSince) {
-		err := r.c.deps.Requests.Republish(ctx, m, req, delay)
-		if err == nil {
-			return
-		}
-		r.log.Warn("publishing a request again", "request_id", m.Request().ID, "err", err)
-	}
-	if err := m.Nak(delay); err != nil {
-		// The queue delivers it again when the ack wait ends.
-		r.log.Warn("giving a request back", "request_id", m.Request().ID, "err", err)
+	switch m := m.(type) {
+	case *batchedMessage:
+		m.giveBack(ctx, req, delay)
+	case *pulled:
+		m.giveBack(ctx, req, delay)
 	}
 }
 

@@ -39,6 +39,8 @@ type world struct {
 	pageSize int
 	// onPublish, when set, may refuse what a process publishes.
 	onPublish func(core.Request) error
+	// onRepublish, when set, may refuse what a process publishes again.
+	onRepublish func() error
 	// listingTakes is how long the organizations of a job take to be listed.
 	listingTakes time.Duration
 	// afterPublish, when set, is called after a process has published something.

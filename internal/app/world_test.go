@@ -31,6 +31,8 @@ type settings struct {
 	shutdownTimeout time.Duration
 	maxPending      int
 	queueURL        string
+	queueReplicas   int
+	maxDeliver      int
 	batchBytes      int
 	maxInFlight     int
 	maxBodyBytes    int
@@ -137,7 +139,7 @@ func (w *world) yaml() string {
 server: {listen: "127.0.0.1:0", shutdownTimeout: %s, maxBodyBytes: %d}
 dataDir: %q
 log: {level: debug}
-queue: {url: %q, maxPending: %d}
+queue: {url: %q, replicas: %d, maxPending: %d}
 index: {url: %q, replicas: 0, batchBytes: %d, maxInFlight: %d, maxRecordBytes: %d}
 repositories:
   - code: %s
@@ -149,7 +151,7 @@ repositories:
     country: CA
     pageSize: %d
     concurrency: %d
-%s%s`, w.set.shutdownTimeout, w.set.maxBodyBytes, w.dir, w.set.queueURL, w.set.maxPending, w.engine.url(), w.set.batchBytes,
+%s%s`, w.set.shutdownTimeout, w.set.maxBodyBytes, w.dir, w.set.queueURL, max(1, w.set.queueReplicas), w.set.maxPending, w.engine.url(), w.set.batchBytes,
 		w.set.maxInFlight, w.set.maxRecordBytes, code, kind, url, w.alias, w.set.pageSize, w.set.concurrency, indent(w.set.repository), w.set.more)
 }
 
@@ -168,6 +170,7 @@ func (w *world) newApp() *app.App {
 		w.t.Fatal(err)
 	}
 	opts := app.Options{Logger: slog.New(slog.NewJSONHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	opts.MaxDeliver = w.set.maxDeliver
 	w.engine.replace(&opts)
 	a, err := app.New(cfg, opts)
 	if err != nil {

@@ -11,6 +11,97 @@ import (
 	"tutti/internal/queue/queuetest"
 )
 
+// fill publishes Requests until the queue is full, and returns how many it has taken.
+func fill(t *testing.T, q *queue.Queue) int {
+	t.Helper()
+	for n := 0; ; n++ {
+		if err := q.Publish(t.Context(), record("S1", numbered(n))); err != nil {
+			wantCode(t, err, core.CodeOverloaded)
+			return n
+		}
+	}
+}
+
+// fetchAll fetches n messages.
+func fetchAll(t *testing.T, c *queue.Consumer, n int) []core.Message {
+	t.Helper()
+	var all []core.Message
+	for len(all) < n {
+		all = append(all, fetch(t, c)...)
+	}
+	return all
+}
+
+// TestWaitsOnFullCluster: a full cluster does not take a Request again, so that each restart of a process counts a delivery
+// of those that it has in flight. One that waits through all of them is published again when there is room, as it was.
+func TestWaitsOnFullCluster(t *testing.T) {
+	t.Parallel()
+	q := onCluster(t, queue.Config{MaxPending: 3})
+	c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{MaxDeliver: 20})
+	all := fetchAll(t, c, fill(t, q))
+	waits, others := all[0], all[1:]
+	version := waits.Version()
+	for delivery := 1; ; delivery++ {
+		if waits.Deliveries() != delivery {
+			t.Fatalf("delivery %d, want %d", waits.Deliveries(), delivery)
+		}
+		wantCode(t, q.Republish(t.Context(), waits, waits.Request(), 0), core.CodeOverloaded)
+		if delivery == 20 {
+			break
+		}
+		if err := waits.Nak(0); err != nil {
+			t.Fatal(err)
+		}
+		waits = fetch(t, c)[0]
+	}
+	mustAck(t, others...)
+	if err := waits.Nak(0); err != nil {
+		t.Fatal(err)
+	}
+	again := fetch(t, c)
+	if len(again) != 1 || again[0].Deliveries() != 1 || again[0].Request().Attempts != 20 || again[0].Version() != version {
+		t.Fatalf("delivery %d of %+v, version %d, want %d", again[0].Deliveries(), again[0].Request(), again[0].Version(), version)
+	}
+	mustAck(t, again...)
+	if n := q.DeadLetters().Count()["song"]; n != 0 {
+		t.Errorf("%d dead letters", n)
+	}
+}
+
+// TestStrandedOnFullCluster: a message that waited, and is not delivered any more, stays until there is room for it.
+func TestStrandedOnFullCluster(t *testing.T) {
+	t.Parallel()
+	q := onCluster(t, queue.Config{MaxPending: 3})
+	c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{MaxDeliver: 1, AckWait: time.Minute})
+	all := fetchAll(t, c, fill(t, q))
+	waits := all[0]
+	wantCode(t, q.Republish(t.Context(), waits, waits.Request(), 0), core.CodeOverloaded)
+	if err := waits.Nak(0); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the end of its deliveries", func() bool {
+		fetchNone(t, c)
+		lags, err := q.Pending(t.Context())
+		return err == nil && lags[0].InHand == len(all)-1
+	})
+	mustAck(t, all[1:]...)
+	var seen map[uint64]struct{}
+	for range 2 {
+		var err error
+		if seen, err = q.BuryStranded(t.Context(), seen); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again := fetch(t, c)
+	if len(again) != 1 || again[0].Deliveries() != 1 || again[0].Version() != waits.Version() {
+		t.Fatalf("%d messages, the first %+v", len(again), again[0].Request())
+	}
+	mustAck(t, again...)
+	if n := q.DeadLetters().Count()["song"]; n != 0 {
+		t.Errorf("%d dead letters", n)
+	}
+}
+
 // TestClusterNodeKilled: of three servers, the one that leads the Requests ends amid publishes. What was acknowledged is
 // delivered, once the others have elected a leader and also when the server is back.
 func TestClusterNodeKilled(t *testing.T) {

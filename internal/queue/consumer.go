@@ -214,10 +214,16 @@ func (c *Consumer) understand(ctx context.Context, raw []*nats.Msg) []core.Messa
 		}
 		messages = append(messages, &message{
 			nc: c.queue.nc, reply: m.Reply, request: r, version: versionOf(r, meta.Timestamp),
-			sequence: meta.Sequence.Stream, deliveries: int(meta.NumDelivered),
+			sequence: meta.Sequence.Stream, storedAt: meta.Timestamp, deliveries: int(meta.NumDelivered),
+			last: c.isLast(meta),
 		})
 	}
 	return messages
+}
+
+// isLast reports whether the server does not deliver a message again.
+func (c *Consumer) isLast(meta *nats.MsgMetadata) bool {
+	return meta.NumDelivered >= uint64(c.cfg.MaxDeliver)
 }
 
 // versionOf gives the version of a Request that was stored at a time.
@@ -276,6 +282,12 @@ func (c *Consumer) Close() {
 	c.turn <- struct{}{}
 	defer func() { <-c.turn }()
 	for _, m := range c.puller.close() {
+		if meta, err := m.Metadata(); err == nil && c.isLast(meta) {
+			err = c.queue.jobs.noteWaited(context.Background(), meta.Sequence.Stream, meta.Timestamp)
+			if err != nil {
+				c.queue.log.Warn("a request that waits may become a dead letter", "consumer", c.label, "err", err)
+			}
+		}
 		if err := c.queue.nc.Publish(m.Reply, nakPayload(0)); err != nil {
 			c.queue.log.Debug("message not given back", "consumer", c.label, "err", err)
 			return

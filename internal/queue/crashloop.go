@@ -30,7 +30,7 @@ type advisory struct {
 	Deliveries int    `json:"deliveries"`
 }
 
-// collectCrashLoops moves Requests that were delivered too often to the dead letters, until ctx ends. The server says
+// collectCrashLoops ends Requests that were delivered too often, until ctx ends: they become dead letters. The server says
 // so only once, therefore its word goes through a stream of its own.
 func (q *Queue) collectCrashLoops(ctx context.Context) {
 	q.keep(ctx, "advisories", q.followAdvisories)
@@ -95,15 +95,16 @@ func (q *Queue) handleAdvisory(ctx context.Context, m *nats.Msg) error {
 		q.log.Error("advisory of the queue not understood", "err", err)
 		return tell(ctx, q.nc, m.Reply, "+TERM")
 	}
-	if err := q.buryCrashLoop(ctx, a.Sequence, a.Deliveries); err != nil {
+	if err := q.endCrashLoop(ctx, a.Sequence, a.Deliveries); core.CodeOf(err) == core.CodeOverloaded {
+		return m.Respond(nakPayload(putBack))
+	} else if err != nil {
 		return errors.Join(err, m.Respond(nakPayload(putBack)))
 	}
 	return tell(ctx, q.nc, m.Reply, "+ACK")
 }
 
-// buryCrashLoop moves the message at sequence to the dead letters. One that was replaced or acked since is gone, which is
-// success.
-func (q *Queue) buryCrashLoop(ctx context.Context, sequence uint64, deliveries int) error {
+// endCrashLoop ends the message at sequence. One that was replaced or acked since is gone, which is success.
+func (q *Queue) endCrashLoop(ctx context.Context, sequence uint64, deliveries int) error {
 	m, err := q.requests.GetMsg(ctx, sequence)
 	if isNotFound(err) {
 		return nil
@@ -111,7 +112,7 @@ func (q *Queue) buryCrashLoop(ctx context.Context, sequence uint64, deliveries i
 	if err != nil {
 		return fault("reading a request", err)
 	}
-	return q.bury(ctx, m, core.ReasonCrashLoop, crashLoopHint, deliveries)
+	return q.endDeliveries(ctx, m, deliveries)
 }
 
 // bury stores a dead letter of m and then removes m.
@@ -207,7 +208,7 @@ func (q *Queue) buryStranded(ctx context.Context, seen map[uint64]struct{}) (map
 				now[m.Sequence] = struct{}{}
 				return nil
 			}
-			return q.bury(ctx, m, core.ReasonCrashLoop, crashLoopHint, c.cfg.MaxDeliver)
+			return q.endDeliveries(ctx, m, c.cfg.MaxDeliver)
 		})
 		cancel()
 		if err != nil {

@@ -18,7 +18,10 @@ type message struct {
 	request    core.Request
 	version    core.Version
 	sequence   uint64
+	storedAt   time.Time
 	deliveries int
+	// last says that the server does not deliver the message again.
+	last bool
 }
 
 var _ core.Message = (*message)(nil)

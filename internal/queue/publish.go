@@ -84,30 +84,24 @@ func (q *Queue) publishRequest(ctx context.Context, r core.Request, opts ...jets
 	return fault("publishing the request", err)
 }
 
-// Republish stores r, which is the Request of m with or without a change, not to be worked on before the time after from now, with its deliveries added
-// to its attempts and as of m's version, so that m, which must have come from a Consumer of this Queue, is replaced and never reaches its last
-// delivery. It is delivered at once all the same: who gets it reads its NotBefore. When a newer Request of the subject is
-// there already, that one stands and nothing is stored. m needs no Ack afterwards.
+// Republish stores r, which is the Request of m with or without a change, not to be worked on before the time after from now,
+// with its deliveries added to its attempts and as of m's version, so that m, which must have come from a Consumer of this
+// Queue, is replaced and never reaches its last delivery. It is delivered at once all the same: who gets it reads its
+// NotBefore. When a newer Request of the subject is there already, that one stands and nothing is stored. m needs no Ack
+// afterwards. CodeOverloaded when the queue is full, as a cluster refuses replacements then too: m is still in flight, and is
+// not given up for the delivery that it has.
 func (q *Queue) Republish(ctx context.Context, m core.Message, r core.Request, after time.Duration) error {
 	own, ok := m.(*message)
 	if !ok {
 		return core.NewError(core.CodeInvalid, "republishing a message that is not the queue's")
 	}
 	r.Attempts += own.deliveries
-	r.AsOf = own.version
 	r.NotBefore = time.Now().UTC().Add(after)
-	subject, err := requestSubject(r)
-	if err != nil {
-		return err
-	}
-	data, err := json.Marshal(r)
-	if err != nil {
-		return core.WrapError(core.CodeInvalid, "encoding the request", err)
-	}
-	err = q.publish(ctx, subject, data, jetstream.WithExpectStream(streamRequests),
-		jetstream.WithExpectLastSequencePerSubject(own.sequence))
-	if err = fault("republishing the request", err); isConflict(err) {
-		return nil
+	err := q.replace(ctx, r, own.version, own.sequence)
+	if err != nil && own.last {
+		if noteErr := q.jobs.noteWaited(ctx, own.sequence, own.storedAt); noteErr != nil {
+			q.log.Warn("a request that waits may become a dead letter", "request_id", r.ID, "err", noteErr)
+		}
 	}
 	return err
 }

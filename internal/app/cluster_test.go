@@ -1,0 +1,36 @@
+package app_test
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"testing"
+
+	"tutti/internal/core"
+	"tutti/internal/testkit"
+)
+
+// TestFullCluster: on three NATS servers, a full queue does not take Requests again that fail. They wait in flight, more
+// often tried than they may be delivered, and none is given up.
+func TestFullCluster(t *testing.T) {
+	t.Parallel()
+	const maxDeliver = 4
+	w := startWorld(t, settings{
+		queueURL: natsCluster.Account(t), queueReplicas: 3, maxPending: 10, maxDeliver: maxDeliver,
+	})
+	ids := w.fill("S1", 20)
+	w.song.Fail(testkit.Fault{Path: regexp.MustCompile("/analysis/"), Times: 1 << 30, Status: http.StatusInternalServerError})
+	accepted := 0
+	for w.tryPost(recordPath("S1", ids[accepted])) {
+		accepted++
+	}
+	w.eventually(wait, func() (bool, string) {
+		n := w.metric("tutti_documents_total", "outcome", "retried")
+		return n >= float64(2*maxDeliver*accepted), fmt.Sprintf("%v tries of %d records", n, accepted)
+	})
+	w.song.Heal()
+	w.awaitOutcomes(core.OutcomeIndexed, accepted)
+	if letters := w.letters(); accepted < 10 || accepted == len(ids) || len(letters) != 0 {
+		t.Errorf("%d of %d accepted, dead letters: %+v", accepted, len(ids), letters)
+	}
+}
