@@ -177,6 +177,8 @@ func (c *Consumers) Stop(ctx context.Context) error {
 type Pause struct {
 	Repository string `json:"repository"`
 	Reason     string `json:"reason"`
+	// Index is true when the repository waits for its index, and false when the index would take writes.
+	Index bool `json:"-"`
 }
 
 // Paused lists the paused repositories in the order of the configuration; the reasons are displayable.
@@ -184,7 +186,8 @@ func (c *Consumers) Paused() []Pause {
 	var out []Pause
 	for _, r := range c.order {
 		if reason := r.gate.reason(); reason != "" {
-			out = append(out, Pause{Repository: r.Code, Reason: reason})
+			pause, why := r.rejections.left(time.Now())
+			out = append(out, Pause{Repository: r.Code, Reason: reason, Index: pause == 0 || reason != why})
 		}
 	}
 	return out

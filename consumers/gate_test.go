@@ -31,7 +31,7 @@ func TestPause(t *testing.T) {
 				job := w.run("B", false)
 				eventually(t, "the pause", func() bool { return len(p.c.Paused()) == 1 })
 				time.Sleep(200 * time.Millisecond) // what was delivered before is given back or waits
-				if got := p.c.Paused()[0]; got.Repository != "song" || got.Reason != core.MessageOf(fault) {
+				if got := p.c.Paused()[0]; got.Repository != "song" || got.Reason != core.MessageOf(fault) || !got.Index {
 					t.Errorf("paused: %+v", got)
 				}
 				asked, pages := w.upstream.askedFor(""), len(w.upstream.pageCalls())

@@ -28,7 +28,7 @@ func wantPause(t *testing.T, p *process) {
 	t.Helper()
 	eventually(t, "the pause", func() bool {
 		paused := p.c.Paused()
-		return len(paused) == 1 && has(paused[0].Reason, "document_parsing_exception", `"donor.age"`, "fix the index mapping")
+		return len(paused) == 1 && !paused[0].Index && has(paused[0].Reason, "document_parsing_exception", `"donor.age"`, "fix the index mapping")
 	})
 }
 

@@ -58,10 +58,12 @@ func (a *App) Health(ctx context.Context) tuttihttp.Health {
 			h.Components["outbox"] = tuttihttp.ComponentDegraded
 		}
 	}
+	degraded := a.consumers.ClockAlarm() || stillLoading(a.index)
 	for _, p := range a.consumers.Paused() {
 		h.Paused = append(h.Paused, tuttihttp.Pause{Repository: p.Repository, Reason: p.Reason})
+		degraded = degraded || p.Index
 	}
-	if h.Components["index"] == tuttihttp.ComponentUp && (a.consumers.ClockAlarm() || stillLoading(a.index)) {
+	if h.Components["index"] == tuttihttp.ComponentUp && degraded {
 		h.Components["index"] = tuttihttp.ComponentDegraded
 	}
 	return h

@@ -70,8 +70,10 @@ func verdict(alias string, item *itemAnswer) error {
 	code := blockedBy(item.Error.Type, item.Status, item.Error.Reason)
 	f := &failure{status: item.Status, engineError: item.Error}
 	switch {
-	case code == core.CodeOverloaded && item.Status == http.StatusTooManyRequests:
-		return core.WrapError(core.CodeIndexBlocked, "the index "+alias+" takes no writes: its disk is full", f)
+	case item.Error.flooded(item.Status):
+		return &core.Error{
+			Code: code, Message: "the index " + alias + " takes no writes: " + floodMessage, Hint: floodHint, Err: f,
+		}
 	case code == core.CodeIndexBlocked:
 		blocked := core.WrapError(code, blockedMessage(alias, item.Error.Type), f)
 		if item.Error.Type == typeIndexNotFound {

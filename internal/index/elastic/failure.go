@@ -137,12 +137,19 @@ func refusal(status int, header http.Header, body []byte) *core.Error {
 		}
 	}
 	code, message := classify(f)
-	return &core.Error{Code: code, Message: message, RetryAfter: retryAfter(header), Err: f}
+	refused := &core.Error{Code: code, Message: message, RetryAfter: retryAfter(header), Err: f}
+	if f.flooded(f.status) {
+		refused.Hint = floodHint
+	}
+	return refused
 }
 
 // classify says what a whole answer means. A 400 that does not speak the cluster's language comes from a proxy and
 // says nothing about the documents.
 func classify(f *failure) (core.Code, string) {
+	if f.flooded(f.status) {
+		return core.CodeIndexBlocked, floodMessage
+	}
 	if code := blockedBy(f.Type, f.status, f.Reason); code != "" {
 		return code, blockMessage(f.Type)
 	}
@@ -160,12 +167,26 @@ func classify(f *failure) (core.Code, string) {
 	}
 }
 
+// Words for the block that a cluster sets on the indices of a node whose disk is nearly full.
+const (
+	floodMessage = "a disk of the index engine is over its flood-stage watermark"
+	floodHint    = "free disk space on the engine's nodes or add a node; where the engine does not lift the block by itself " +
+		"afterwards, set index.blocks.read_only_allow_delete to null"
+)
+
+// flooded reports whether e is that block: a 429 in current releases, a 403 that names it in others and where it was set
+// by hand.
+func (e *engineError) flooded(status int) bool {
+	return e.Type == typeClusterBlock && (status == http.StatusTooManyRequests ||
+		strings.Contains(e.Reason, "read-only-allow-delete") || strings.Contains(e.Reason, "read-only / allow delete"))
+}
+
 // blockedBy tells whether an error means that the index takes nothing now: core.CodeIndexBlocked when somebody has to
-// act or acts on it, core.CodeOverloaded for a block that ends by itself (a full disk), "" for any other error.
+// act or acts on it, core.CodeOverloaded for a block that ends within moments, "" for any other error.
 func blockedBy(kind string, status int, reason string) core.Code {
 	switch kind {
 	case typeClusterBlock:
-		if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
+		if status == http.StatusServiceUnavailable {
 			return core.CodeOverloaded
 		}
 		return core.CodeIndexBlocked

@@ -175,7 +175,7 @@ func TestGrowFails(t *testing.T) {
 		{
 			"a full disk",
 			[]answer{first, {200, smallTree}, refused(429, "cluster_block_exception", "")},
-			retry(core.CodeOverloaded, "cluster_block_exception"),
+			retry(core.CodeIndexBlocked, "cluster_block_exception"),
 		},
 		{"no answer to the mapping", []answer{first, {200, smallTree}, {}}, retry(core.CodeUnavailable, "")},
 		{

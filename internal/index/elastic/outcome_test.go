@@ -79,7 +79,12 @@ func TestOutcomes(t *testing.T) {
 		{
 			"a full disk", core.OpIndex, 429, "cluster_block_exception",
 			"index [a] blocked by: [TOO_MANY_REQUESTS/12/disk usage exceeded flood-stage watermark]",
-			core.Result{Outcome: core.OutcomeRetry, Code: core.CodeOverloaded},
+			core.Result{Outcome: core.OutcomeRetry, Code: core.CodeIndexBlocked},
+		},
+		{
+			"a full disk of an older engine", core.OpIndex, 403, "cluster_block_exception",
+			"index [a] blocked by: [FORBIDDEN/12/index read-only / allow delete (api)];",
+			core.Result{Outcome: core.OutcomeRetry, Code: core.CodeIndexBlocked},
 		},
 		{
 			"no elected master", core.OpIndex, 503, "cluster_block_exception", "blocked by: [SERVICE_UNAVAILABLE/2/no master];",

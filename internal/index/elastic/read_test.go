@@ -108,6 +108,7 @@ func TestGetErrors(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
+	const flood = "the index a takes no writes: a disk of the index engine is over its flood-stage watermark"
 	item := func(status int, kind, reason string) answer {
 		return items(`{"index":{"status":` + strconv.Itoa(status) + `,"error":{"type":"` + kind + `","reason":"` + reason + `"}}}`)
 	}
@@ -119,7 +120,11 @@ func TestCheck(t *testing.T) {
 		{item(404, "index_not_found_exception", ""), core.CodeIndexBlocked, "there is no alias a"},
 		{item(400, "index_closed_exception", ""), core.CodeIndexBlocked, "the index a is closed"},
 		{item(403, "cluster_block_exception", ""), core.CodeIndexBlocked, "the index a is blocked for writes"},
-		{item(429, "cluster_block_exception", ""), core.CodeIndexBlocked, "the index a takes no writes: its disk is full"},
+		{item(429, "cluster_block_exception", ""), core.CodeIndexBlocked, flood},
+		{
+			item(403, "cluster_block_exception", "index [a] blocked by: [FORBIDDEN/12/index read-only / allow delete (api)];"),
+			core.CodeIndexBlocked, flood,
+		},
 		{item(403, "security_exception", ""), core.CodeIndexBlocked, "the index refused the credentials for a"},
 		{
 			item(400, "illegal_argument_exception", "no write index is defined for alias [a]"), core.CodeIndexBlocked,
@@ -137,8 +142,12 @@ func TestCheck(t *testing.T) {
 		err := x.Check(t.Context(), "a")
 		wantError(t, err, tt.code, tt.message)
 		want := ""
-		if strings.HasPrefix(tt.message, "there is no alias") {
+		switch {
+		case strings.HasPrefix(tt.message, "there is no alias"):
 			want = "restore the alias, or restart tutti to make an empty index and index the repository again"
+		case tt.message == flood:
+			want = "free disk space on the engine's nodes or add a node; where the engine does not lift the block by itself " +
+				"afterwards, set index.blocks.read_only_allow_delete to null"
 		}
 		if e, ok := errors.AsType[*core.Error](err); !ok || e.Hint != want {
 			t.Errorf("%s: hint %q, want %q", tt.message, e.Hint, want)
