@@ -47,6 +47,7 @@ func (r *repository) removeAsked(ctx context.Context, req core.Request, version 
 		return r.removeDocument(ctx, req.RecordID, version)
 	}
 	rec, _, err := r.fetchRecord(ctx, req)
+	rec.Release()
 	switch {
 	case errors.Is(err, core.ErrOtherOrganization) || err == nil && rec.Organization != req.Organization:
 		return mismatch(), nil
@@ -61,7 +62,7 @@ func (r *repository) removeAsked(ctx context.Context, req core.Request, version 
 // removeDocument deletes a document. The delete is sent also when there is none: its version keeps an older write that is in
 // flight from bringing the document back.
 func (r *repository) removeDocument(ctx context.Context, id string, version core.Version) (core.Result, error) {
-	return r.writeOne(ctx, core.Write{Op: core.OpDelete, ID: id, Version: version, FetchedAt: time.Now()})
+	return r.writeOne(ctx, core.Write{Op: core.OpDelete, ID: id, Version: version, FetchedAt: time.Now()}, func() {})
 }
 
 // settleElsewhere settles req's record when the upstream does not have it under req's organization: it is absent, or
@@ -114,6 +115,7 @@ func (r *repository) findHome(
 		rec, fetchedAt, err := r.fetchRecord(ctx, at)
 		switch {
 		case err == nil && rec.Indexable && at.Organization == stored:
+			rec.Release()
 			return req.Organization, mismatch(), nil
 		case err == nil:
 			result, err := r.writeFetched(ctx, rec, fetchedAt, version)

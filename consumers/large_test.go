@@ -1,10 +1,15 @@
 package consumers_test
 
 import (
+	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"tutti/internal/core"
 )
@@ -81,6 +86,79 @@ func TestRecordOverTheLimit(t *testing.T) {
 		w.verify()
 		if n := len(w.store.dead()); n != 0 {
 			t.Errorf("%d dead letters are left", n)
+		}
+	})
+}
+
+// TestRecordsInFlightAreBoundedByBytes: while the index takes its time, no more bodies are fetched than calls may be in
+// flight and the bulk writer has room for, however many messages there are: alone and in a batch.
+func TestRecordsInFlightAreBoundedByBytes(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		const size, batch, calls = 10_000, 25_000, 4
+		w.bulk.BatchBytes, w.bulk.MaxInFlight = batch, 1
+		w.upstream.fill("A", 200)
+		w.upstream.change("A", func(l []record) []record {
+			for i := range l {
+				l[i].pad = size
+			}
+			return l
+		})
+		free := make(chan struct{})
+		w.engine.hold = func(context.Context, core.Batch) error {
+			<-free
+			return nil
+		}
+		w.boot(-1)
+		ids := slices.Sorted(maps.Keys(w.upstream.model()))
+		for _, id := range ids[:100] {
+			w.index("A", id)
+		}
+		w.indexAll(ids[100:]...)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		// bulk.Config: 2 × MaxInFlight + 3 batches.
+		if n := w.upstream.askedFor(""); n == 0 || n > calls+5*batch/size {
+			t.Errorf("%d records were fetched while nothing could be written", n)
+		}
+		close(free)
+		w.idle()
+		w.verify()
+	})
+}
+
+// TestRecordReleasesItsMemory: the memory of a fetched record is released whatever becomes of it, and before its outcome
+// is known.
+func TestRecordReleasesItsMemory(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 5)
+		w.upstream.edit("A", "A-0001", func(r *record) { r.state = "UNPUBLISHED" })
+		w.upstream.edit("A", "A-0002", func(r *record) { r.org = "B" })
+		w.upstream.edit("A", "A-0003", func(r *record) { r.pad = 2000 })
+		w.upstream.limit = 1000
+		var held atomic.Int64
+		w.upstream.release = func() func() {
+			held.Add(1)
+			return func() { held.Add(-1) }
+		}
+		free := make(chan struct{})
+		w.engine.hold = func(context.Context, core.Batch) error {
+			<-free
+			return nil
+		}
+		w.boot(-1)
+		for i := range 5 {
+			w.index("A", fmt.Sprintf("A-%04d", i))
+		}
+		w.remove("A", "A-0004")
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if n := held.Load(); n != 0 || w.upstream.askedFor("") == 0 {
+			t.Errorf("the memory of %d records is held while they are written", n)
+		}
+		close(free)
+		w.idle()
+		if n := held.Load(); n != 0 {
+			t.Errorf("the memory of %d records is held at the end", n)
 		}
 	})
 }

@@ -19,6 +19,9 @@ const (
 	maxStepsBack = 50
 )
 
+// maxScratch is the largest buffer for a document that is used for the next one.
+const maxScratch = 1 << 20
+
 // maxSetAside is how many refused rows wait with their documents, up to core.MaxKeptBytes each, for the end of the page.
 const maxSetAside = 16
 
@@ -200,9 +203,13 @@ func (w *pageWork) row(ctx context.Context, pass *reading, rec core.Record) erro
 	}
 	w.scratch = w.r.Document(w.scratch[:0], rec)
 	pass.ids = append(pass.ids, rec.ID)
-	return w.r.c.deps.Writer.Add(ctx, pass.ticket, w.r.IndexName, core.Write{
+	err := w.r.c.deps.Writer.Add(ctx, pass.ticket, w.r.IndexName, core.Write{
 		Op: core.OpIndex, ID: rec.ID, Version: w.msg.Version(), Document: w.scratch, FetchedAt: time.Now(),
 	})
+	if cap(w.scratch) > maxScratch {
+		w.scratch = nil
+	}
+	return err
 }
 
 // refuse sets a row aside that cannot be a document, because of its id or its size.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"tutti/internal/bulk"
@@ -174,18 +175,37 @@ func (r *repository) writeFetched(ctx context.Context, rec core.Record, fetchedA
 	if rec.TooLarge != nil {
 		return core.Result{Outcome: core.OutcomeRejected, Code: core.CodeTooLarge, Rejected: rec.TooLarge}, nil
 	}
-	return r.writeOne(ctx, core.Write{
-		Op: core.OpIndex, ID: rec.ID, Version: version, Document: r.Document(nil, rec), FetchedAt: fetchedAt,
-	})
+	defer rec.Release()
+	write := core.Write{Op: core.OpIndex, ID: rec.ID, Version: version, FetchedAt: fetchedAt}
+	write.Document, rec.Body = r.Document(nil, rec), nil
+	return r.writeOne(ctx, write, rec.Release)
 }
 
 // fetchRecord asks the upstream for req's record. An indexable record of another organization than req's is
 // core.ErrOtherOrganization; then the record that is returned names it, or nothing where the upstream does not either.
+//
+// A record that can be written keeps its memory and its call until Release is called, which is never nil: so no more of them
+// are held, between the upstream and the bulk writer, than calls may be in flight, however many messages are.
 func (r *repository) fetchRecord(ctx context.Context, req core.Request) (core.Record, time.Time, error) {
 	if err := r.recordCalls.Acquire(ctx, 1); err != nil {
-		return core.Record{}, time.Time{}, err
+		return core.Record{Release: func() {}}, time.Time{}, err
 	}
-	defer r.recordCalls.Release(1)
+	rec, fetchedAt, err := r.callForRecord(ctx, req)
+	body := rec.Release
+	rec.Release = sync.OnceFunc(func() {
+		if body != nil {
+			body()
+		}
+		r.recordCalls.Release(1)
+	})
+	if err != nil || !rec.Indexable || rec.TooLarge != nil {
+		rec.Release()
+	}
+	return rec, fetchedAt, err
+}
+
+// callForRecord makes the call of fetchRecord.
+func (r *repository) callForRecord(ctx context.Context, req core.Request) (core.Record, time.Time, error) {
 	if err := r.checkSweep(ctx, req); err != nil {
 		return core.Record{}, time.Time{}, err
 	}
@@ -217,11 +237,14 @@ func (r *repository) confirmAbsent(ctx context.Context, organization string, abs
 	return absent
 }
 
-func (r *repository) writeOne(ctx context.Context, w core.Write) (core.Result, error) {
+// writeOne writes one document, and calls added once the Writer has its bytes.
+func (r *repository) writeOne(ctx context.Context, w core.Write, added func()) (core.Result, error) {
 	ticket := r.c.deps.Writer.Ticket()
 	if err := r.c.deps.Writer.Add(ctx, ticket, r.IndexName, w); err != nil {
 		return core.Result{}, err
 	}
+	w.Document = nil
+	added()
 	ticket.Seal()
 	results, err := ticket.Wait(ctx)
 	if err != nil {

@@ -61,6 +61,8 @@ type upstream struct {
 	alone string
 	// stuck, when set, may make a page the one that begins at another row, of a list that says it has a billion rows.
 	stuck func(c pageCall) (row int, is bool)
+	// release, when set, is called for each body that Record gives, and what it returns is the record's Release.
+	release func() func()
 	// limit is the size of the largest body that is given, 0 for any.
 	limit int
 	// cut gives after how many rows a page breaks off, -1 for never.
@@ -228,9 +230,11 @@ func (u *upstream) Record(ctx context.Context, org, id string) (core.Record, err
 	if u.answer != nil {
 		r = u.answer(r)
 	}
-	return u.limited(core.Record{
-		ID: r.id, Organization: r.org, State: r.state, Indexable: r.state == published, Body: []byte(r.body()),
-	}), ctx.Err()
+	rec := core.Record{ID: r.id, Organization: r.org, State: r.state, Indexable: r.state == published, Body: []byte(r.body())}
+	if u.release != nil {
+		rec.Release = u.release()
+	}
+	return u.limited(rec), ctx.Err()
 }
 
 // limited gives a record without its body when that is over the limit.

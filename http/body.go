@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"mime"
 	nethttp "net/http"
 	"slices"
@@ -50,38 +49,57 @@ func (h *Handler) readEmptyObject(w nethttp.ResponseWriter, r *nethttp.Request) 
 
 // readJSON reads a body that must be there and be declared as JSON. Whether it is JSON is for its reader to say.
 func (h *Handler) readJSON(w nethttp.ResponseWriter, r *nethttp.Request) ([]byte, error) {
-	body, err := h.readBody(w, r)
-	if err != nil {
-		return nil, err
-	}
-	if len(bytes.Trim(body, " \t\r\n")) == 0 {
-		return nil, &core.Error{Code: core.CodeInvalid, Message: "the body is empty", Hint: "send a JSON object"}
-	}
-	if err := jsonContent(r.Header); err != nil {
-		return nil, err
-	}
-	return body, nil
+	body, _, err := h.receiveJSON(w, r)
+	return body, err
 }
 
-func (h *Handler) readBody(w nethttp.ResponseWriter, r *nethttp.Request) ([]byte, error) {
-	if r.Body == nil || r.Body == nethttp.NoBody || r.ContentLength == 0 {
-		return nil, nil
+// receiveJSON is receive for readJSON.
+func (h *Handler) receiveJSON(w nethttp.ResponseWriter, r *nethttp.Request) (body []byte, release func(), err error) {
+	body, release, err = h.receive(w, r)
+	if err != nil {
+		return nil, release, err
 	}
-	if err := h.bodies.take(r, h.cfg.MaxBodyBytes); err != nil {
-		return nil, err
+	if len(bytes.Trim(body, " \t\r\n")) == 0 {
+		return nil, release, &core.Error{Code: core.CodeInvalid, Message: "the body is empty", Hint: "send a JSON object"}
+	}
+	return body, release, jsonContent(r.Header)
+}
+
+// readBody reads a body whole. What it holds of Config.Bodies is released with the end of the request.
+func (h *Handler) readBody(w nethttp.ResponseWriter, r *nethttp.Request) ([]byte, error) {
+	body, _, err := h.receive(w, r)
+	return body, err
+}
+
+// receive reads a body whole. release gives back what it holds of Config.Bodies before the end of the request.
+func (h *Handler) receive(w nethttp.ResponseWriter, r *nethttp.Request) (body []byte, release func(), err error) {
+	release = func() {}
+	if r.Body == nil || r.Body == nethttp.NoBody || r.ContentLength == 0 {
+		return nil, release, nil
+	}
+	size := r.ContentLength
+	if size < 0 { // it is not said beforehand
+		size = h.cfg.MaxBodyBytes
+	}
+	if release, err = acquire(r, h.cfg.Bodies, size); err != nil {
+		return nil, release, err
 	}
 	// A writer without deadlines (a test's) is read without.
 	control := nethttp.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout))
 	defer func() { _ = control.SetReadDeadline(time.Time{}) }()
-	body, err := io.ReadAll(r.Body)
+	var read bytes.Buffer
+	if r.ContentLength > 0 {
+		read.Grow(int(min(r.ContentLength, h.cfg.MaxBodyBytes)) + bytes.MinRead)
+	}
+	_, err = read.ReadFrom(r.Body)
 	if err == nil {
-		return body, nil
+		return read.Bytes(), release, nil
 	}
 	if _, over := errors.AsType[*nethttp.MaxBytesError](err); over {
-		return nil, h.tooLarge()
+		return nil, release, h.tooLarge()
 	}
-	return nil, core.WrapError(core.CodeInvalid, "the body could not be read to its end", err)
+	return nil, release, core.WrapError(core.CodeInvalid, "the body could not be read to its end", err)
 }
 
 // jsonContent refuses a body of another type than JSON. A client that names no type is taken at its body.

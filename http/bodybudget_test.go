@@ -1,61 +1,125 @@
 package http_test
 
 import (
+	"context"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	tuttihttp "tutti/http"
 	"tutti/internal/core"
 )
 
-// TestBodyBudget: large bodies that have no room beside those in hand wait, and are refused after a while; small ones pass.
-func TestBodyBudget(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := working()
-		free, began := make(chan struct{}), make(chan struct{}, 1)
-		p.notify = func(_ string, body []byte, _, _ string) (core.Notified, error) {
-			if strings.Contains(string(body), "wait") {
-				began <- struct{}{}
-				<-free
-			}
-			return core.Notified{Accepted: 1}, nil
-		}
-		h := newHandler(t, p, tuttihttp.Config{MaxBodyBytes: 100 << 10, BodyBudget: 150 << 10})
-		send := func(word string, size int) (int, string) {
-			res, body := do(t, h, ask{
-				method: http.MethodPost, target: "/notifications/song.ca", body: `"` + word + strings.Repeat(" ", size) + `"`,
-				header: http.Header{"Content-Type": {"application/json"}},
+// memory is a Memory of so many bytes.
+type memory struct{ *semaphore.Weighted }
+
+func (m memory) Acquire(ctx context.Context, n int64) (func(), error) {
+	if err := m.Weighted.Acquire(ctx, n); err != nil {
+		return nil, err
+	}
+	return sync.OnceFunc(func() { m.Release(n) }), nil
+}
+
+// TestBodyMemory: large bodies for which there is no memory wait, those that are received as those that are worked on, and
+// are refused after a while; small ones pass.
+func TestBodyMemory(t *testing.T) {
+	json := http.Header{"Content-Type": {"application/json"}}
+	for name, tt := range map[string]struct {
+		target string
+		cfg    tuttihttp.Config
+	}{
+		"received":  {"/notifications/song.ca", tuttihttp.Config{Bodies: memory{semaphore.NewWeighted(150 << 10)}}},
+		"worked on": {"/submit/S", tuttihttp.Config{Payloads: memory{semaphore.NewWeighted(8 * 150 << 10)}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				free, began := make(chan struct{}), make(chan struct{}, 1)
+				hold := func(body []byte) {
+					if strings.Contains(string(body), "wait") {
+						began <- struct{}{}
+						<-free
+					}
+				}
+				p := withMetadata(func(m *metadata) {
+					m.submit = func(_ string, body []byte, _ bool) (string, error) {
+						hold(body)
+						return "A", nil
+					}
+				})
+				p.notify = func(_ string, body []byte, _, _ string) (core.Notified, error) {
+					hold(body)
+					return core.Notified{Accepted: 1}, nil
+				}
+				tt.cfg.MaxBodyBytes = 100 << 10
+				h := newHandler(t, p, tt.cfg)
+				send := func(word string, size int) (*http.Response, string) {
+					res, body := do(t, h, ask{
+						method: http.MethodPost, target: tt.target, body: `"` + word + strings.Repeat(" ", size) + `"`, header: json,
+					})
+					return res, string(body)
+				}
+				first, later := make(chan int), make(chan int)
+				go func() {
+					res, _ := send("wait", 90<<10)
+					first <- res.StatusCode
+				}()
+				<-began
+				asked := time.Now()
+				res, body := send("large", 90<<10)
+				if res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" || !strings.Contains(body, "too many large bodies") {
+					t.Errorf("a second large body got %d: %s", res.StatusCode, body)
+				}
+				if waited := time.Since(asked); waited != 15*time.Second {
+					t.Errorf("it was refused after %s", waited)
+				}
+				if res, body := send("small", 40<<10); res.StatusCode/100 != 2 {
+					t.Errorf("a small body got %d: %s", res.StatusCode, body)
+				}
+				go func() {
+					res, _ := send("large", 90<<10)
+					later <- res.StatusCode
+				}()
+				synctest.Wait()
+				close(free)
+				if a, b := <-first, <-later; a/100 != 2 || b/100 != 2 {
+					t.Errorf("with memory free again the answers were %d and %d", a, b)
+				}
 			})
-			return res.StatusCode, string(body)
-		}
-		first := make(chan int)
+		})
+	}
+}
+
+// TestPayloadsHoldNoBodies: a submission that is worked on does not keep others from being received.
+func TestPayloadsHoldNoBodies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		free := make(chan struct{})
+		p := withMetadata(func(m *metadata) {
+			m.submit = func(string, []byte, bool) (string, error) {
+				<-free
+				return "A", nil
+			}
+		})
+		bodies := memory{semaphore.NewWeighted(100 << 10)}
+		h := newHandler(t, p, tuttihttp.Config{Bodies: bodies})
+		answered := make(chan int)
 		go func() {
-			status, _ := send("wait", 90<<10)
-			first <- status
-		}()
-		<-began
-		asked := time.Now()
-		if status, body := send("large", 90<<10); status != http.StatusServiceUnavailable || !strings.Contains(body, "too many large bodies") {
-			t.Errorf("a second large body got %d: %s", status, body)
-		}
-		if waited := time.Since(asked); waited != 5*time.Second {
-			t.Errorf("it was refused after %s", waited)
-		}
-		if status, body := send("small", 40<<10); status != http.StatusAccepted {
-			t.Errorf("a small body got %d: %s", status, body)
-		}
-		later := make(chan int)
-		go func() {
-			status, _ := send("large", 90<<10)
-			later <- status
+			res, _ := do(t, h, ask{method: http.MethodPost, target: "/submit/S", body: `{"a":"` + strings.Repeat("x", 90<<10) + `"}`})
+			answered <- res.StatusCode
 		}()
 		synctest.Wait()
+		if !bodies.TryAcquire(100 << 10) {
+			t.Error("the body of a submission that is worked on still counts as received")
+		} else {
+			bodies.Release(100 << 10)
+		}
 		close(free)
-		if a, b := <-first, <-later; a != http.StatusAccepted || b != http.StatusAccepted {
-			t.Errorf("with room again the answers were %d and %d", a, b)
+		if status := <-answered; status != http.StatusOK {
+			t.Errorf("status %d", status)
 		}
 	})
 }

@@ -20,9 +20,9 @@ type Config struct {
 	BasePath string
 	// MaxBodyBytes is the largest request body in bytes. Default DefaultMaxBodyBytes.
 	MaxBodyBytes int64
-	// BodyBudget is how many bytes of bodies over 64 KiB are in hand at once; further ones wait for 5 s, and get 503 then.
-	// Default 64 MiB, and never less than MaxBodyBytes.
-	BodyBudget int64
+	// Bodies bounds the bytes of bodies over 64 KiB that are received, Payloads those that working on submissions of that
+	// size takes; a request waits for either for 15 s, and gets 503 then. Default: no bound.
+	Bodies, Payloads Memory
 	// CheckHost answers 421 to a Host that is neither loopback nor in Hosts (DNS rebinding), except on /ping, /ready and
 	// /metrics; set it when nobody has to show a token.
 	CheckHost bool
@@ -45,7 +45,7 @@ type Config struct {
 }
 
 func (c Config) validate() error {
-	if c.MaxBodyBytes < 0 || c.BodyBudget < 0 {
+	if c.MaxBodyBytes < 0 {
 		return core.NewError(core.CodeInvalid, "the body limit must not be negative")
 	}
 	if c.BasePath != "" && (c.BasePath[0] != '/' || strings.ContainsAny(c.BasePath, "?#%{}* ")) {
@@ -58,6 +58,12 @@ func (c Config) withDefaults() Config {
 	c.BasePath = strings.TrimRight(c.BasePath, "/")
 	if c.MaxBodyBytes == 0 {
 		c.MaxBodyBytes = DefaultMaxBodyBytes
+	}
+	if c.Bodies == nil {
+		c.Bodies = unbounded{}
+	}
+	if c.Payloads == nil {
+		c.Payloads = unbounded{}
 	}
 	if c.Version == "" {
 		c.Version = "dev"

@@ -24,7 +24,6 @@ type Handler struct {
 	openAPI     []byte
 	crossOrigin crossOrigin
 	docs        map[string]docsAsset
-	bodies      bodyBudget
 	catalogues  *catalogueAnswers
 	// routed are the first segments of all paths that are routed, which are never taken for a catalogue's.
 	routed map[string]bool
@@ -41,7 +40,6 @@ func New(ports Ports, cfg Config) (*Handler, error) {
 		return nil, err
 	}
 	h := &Handler{cfg: cfg.withDefaults(), ports: ports, router: chi.NewRouter()}
-	h.bodies = newBodyBudget(h.cfg.BodyBudget, h.cfg.MaxBodyBytes)
 	var err error
 	if h.crossOrigin, err = newCrossOrigin(cfg.CORSOrigins); err != nil {
 		return nil, err

@@ -108,13 +108,19 @@ func (h *Handler) setState(state core.AnalysisState, done string) handlerFunc {
 	}
 }
 
-// readPayload reads the body of a submission; what is no payload at all is that to Song's clients too.
+// readPayload reads the body of a submission, and waits for the memory that working on it takes; what is no payload at all
+// is that to Song's clients too.
 func (h *Handler) readPayload(w nethttp.ResponseWriter, r *nethttp.Request) ([]byte, error) {
-	body, err := h.readJSON(w, r)
+	body, release, err := h.receiveJSON(w, r)
 	if e, ok := errors.AsType[*core.Error](err); ok && e.Code == core.CodeInvalid {
 		refused := *e
 		refused.ErrorID = errorIDPayload
 		return nil, &refused
 	}
+	if err != nil || len(body) <= smallBody {
+		return body, err
+	}
+	defer release()
+	_, err = acquire(r, h.cfg.Payloads, payloadWeight*int64(len(body)))
 	return body, err
 }

@@ -17,6 +17,7 @@ import (
 	"tutti/ingest"
 	"tutti/ingest/kafka"
 	"tutti/internal/auth"
+	"tutti/internal/budget"
 	"tutti/internal/bulk"
 	"tutti/internal/catalogue"
 	"tutti/internal/config"
@@ -58,6 +59,7 @@ type App struct {
 	registry *prometheus.Registry
 	metrics  metrics
 	cleanup  cleanup
+	memory   *budget.Budget
 	queue    *queue.Queue
 	index    index.Index
 	// catalogues describe what is indexed.
@@ -114,7 +116,11 @@ func New(cfg config.Config, opts Options) (*App, error) {
 	if opts.Version == "" {
 		opts.Version = "dev"
 	}
-	a := &App{cfg: cfg, opts: opts, log: opts.Logger, registry: prometheus.NewRegistry()}
+	memory, err := budget.New(cfg.Server.MaxBytesInFlight, nil)
+	if err != nil {
+		return nil, err
+	}
+	a := &App{cfg: cfg, opts: opts, log: opts.Logger, registry: prometheus.NewRegistry(), memory: memory}
 	a.measure()
 	return a, nil
 }
@@ -237,7 +243,7 @@ func (a *App) openEmbeddedQueue(ctx context.Context, cfg queue.Config) (*queue.Q
 func (a *App) startWriter(context.Context) error {
 	var err error
 	a.writer, err = bulk.New(a.index, bulk.Config{
-		BatchBytes: a.cfg.Index.BatchBytes, MaxInFlight: a.cfg.Index.MaxInFlight,
+		BatchBytes: a.cfg.Index.BatchBytes, MaxInFlight: a.cfg.Index.MaxInFlight, Memory: a.memory.Writes,
 		Logger: a.log.With("component", "bulk"), Metrics: a.metrics.bulk,
 	})
 	if err != nil {
@@ -309,7 +315,8 @@ func (a *App) listen(ctx context.Context) error {
 		ports.Authenticator = a.authenticator
 	}
 	handler, err := tuttihttp.New(ports, tuttihttp.Config{
-		BasePath: a.cfg.Server.BasePath, MaxBodyBytes: a.cfg.Server.MaxBodyBytes, CheckHost: a.cfg.Auth.Mode == config.ModeNone,
+		BasePath: a.cfg.Server.BasePath, MaxBodyBytes: a.cfg.Server.MaxBodyBytes,
+		Bodies: a.memory.Requests, Payloads: a.memory.Payloads, CheckHost: a.cfg.Auth.Mode == config.ModeNone,
 		Hosts: a.cfg.Server.Hosts, CORSOrigins: a.cfg.Server.CORS.Origins, Version: a.opts.Version, Logger: log, Metrics: a.metrics.http, Gatherer: a.registry,
 	})
 	if err != nil {

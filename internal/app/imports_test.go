@@ -29,6 +29,7 @@ var layers = map[string][]string{
 	"internal/metadata":             {"internal/store"},
 	"internal/auth":                 {},
 	"internal/upstream/local":       {},
+	"internal/budget":               {},
 	"internal/core":                 {},
 	"internal/rawjson":              {},
 	"internal/roundtrip":            {},

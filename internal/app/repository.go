@@ -66,12 +66,14 @@ func (a *App) client(rc config.Repository) (upstreamClient, error) {
 			CategoryID: rc.Lyric.CategoryID, ValidOnly: rc.Lyric.ValidOnly, Entity: rc.Lyric.Entity,
 			Concurrency: 2 * rc.Concurrency, UserAgent: agent,
 			Repository: rc.Code, Metrics: a.metrics.upstream, MaxRecordBytes: a.cfg.Index.MaxRecordBytes,
+			Memory: a.memory.Records,
 		})
 	}
 	return song.New(song.Config{
 		URL: rc.URL, Token: rc.Token.Reveal(), Username: rc.Username, Password: rc.Password.Reveal(), Timeout: rc.Timeout,
 		States: rc.Song.States, Concurrency: 2 * rc.Concurrency, UserAgent: agent,
 		Repository: rc.Code, Metrics: a.metrics.upstream, MaxRecordBytes: a.cfg.Index.MaxRecordBytes,
+		Memory: a.memory.Records,
 	})
 }
 

@@ -37,6 +37,8 @@ type meta struct {
 type batch struct {
 	storage
 	lane *lane
+	// release, when it is not nil, releases the memory of a document over Config.BatchBytes.
+	release func()
 	// flush is when the batch is due at the latest, by Writer.now.
 	flush int64
 	// earliest is no later than the first deadline of the items.

@@ -17,6 +17,7 @@ const (
 	DefaultMaxInFlight      = 4
 	DefaultMaxBodyAge       = 10 * time.Second
 	DefaultMaxDocumentBytes = 100 << 20
+	DefaultDocumentWeight   = 4
 )
 
 // Config tunes a Writer; its zero value is the default.
@@ -24,8 +25,8 @@ const (
 // A Writer holds at most (2 × MaxInFlight + 3 × active indexes) × BatchBytes of bodies: MaxInFlight batches that fly, as
 // many that wait to be sent again, and for each index that is being written one that fills, one that flies and one that
 // waits to be sent again even when the others use up all room. A batch is never larger than BatchBytes, unless it holds one
-// document that alone is. Beyond that Add waits. MaxInFlight + 1 empty buffers are kept for reuse, until the Writer was
-// idle for 30 s.
+// document that alone is: that takes its weight of Memory. Beyond that Add waits. MaxInFlight + 1 empty buffers are kept for
+// reuse, until the Writer was idle for 30 s.
 //
 // Each index has its own pace, from one request at a time to MaxInFlight, which halves when that index is overloaded. A
 // free slot goes to the index that uses the fewest, and one that uses none need not wait for any.
@@ -49,6 +50,11 @@ type Config struct {
 	// MaxDocumentBytes is the size above which a document is rejected without being sent, in bytes; default 100 MiB,
 	// which is what Elasticsearch takes as one request (http.max_content_length).
 	MaxDocumentBytes int
+	// Memory bounds what documents over BatchBytes take, DocumentWeight times their size each, until they are written; nil
+	// for no bound.
+	Memory Memory
+	// DocumentWeight is how many times its size the memory is that a document takes in the Writer and its engine; default 4.
+	DocumentWeight int
 	// Metrics counts what the Writer does; nil is off.
 	Metrics *Metrics
 	// Logger gets changes of pace; nil is silent.
@@ -68,6 +74,7 @@ func (c Config) withDefaults() (Config, error) {
 		{"batch count", &c.BatchCount, DefaultBatchCount},
 		{"requests in flight", &c.MaxInFlight, DefaultMaxInFlight},
 		{"document bytes", &c.MaxDocumentBytes, DefaultMaxDocumentBytes},
+		{"a document's weight", &c.DocumentWeight, DefaultDocumentWeight},
 	}
 	for _, s := range sizes {
 		if *s.value < 0 {

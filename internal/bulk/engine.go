@@ -19,3 +19,9 @@ type Engine interface {
 	// CodeIndexBlocked (the index is missing, closed or blocked). Any other error counts as CodeUnavailable.
 	Write(ctx context.Context, b core.Batch) ([]core.Result, error)
 }
+
+// Memory bounds the bytes that are held at one time.
+type Memory interface {
+	// Acquire blocks until n bytes may be held, or ctx ends. release ends that; it may be called again.
+	Acquire(ctx context.Context, n int64) (release func(), err error)
+}

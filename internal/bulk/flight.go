@@ -45,6 +45,9 @@ func (f *flight) run() {
 		w.landed(l)
 	}
 	w.recycle(f.b.storage)
+	if f.b.storage = (storage{}); f.b.release != nil {
+		f.b.release()
+	}
 	w.schedule()
 	w.leave(l)
 }

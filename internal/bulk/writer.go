@@ -54,12 +54,27 @@ func New(engine Engine, cfg Config) (*Writer, error) {
 }
 
 // Add copies wr into the batch of index that fills, and opens a place for its Result in t. It waits while that batch
-// is full and cannot be sent yet; ctx ends the wait. After an error (ErrClosed, ErrSealed, core.CodeUnavailable when
-// ctx ended) t has no place for wr.
+// is full and cannot be sent yet, and for the memory of a document over Config.BatchBytes; ctx ends the wait. After an error
+// (ErrClosed, ErrSealed, core.CodeUnavailable or core.CodeOverloaded when ctx ended) t has no place for wr.
 func (w *Writer) Add(ctx context.Context, t *Ticket, index string, wr core.Write) error {
 	if len(wr.Document) > w.cfg.MaxDocumentBytes {
 		return t.refuse(wr)
 	}
+	if w.cfg.Memory == nil || len(wr.Document) <= w.cfg.BatchBytes {
+		return w.add(ctx, t, index, wr, nil)
+	}
+	release, err := w.cfg.Memory.Acquire(ctx, int64(w.cfg.DocumentWeight)*int64(len(wr.Document)))
+	if err != nil {
+		return err
+	}
+	if err = w.add(ctx, t, index, wr, release); err != nil {
+		release()
+	}
+	return err
+}
+
+// add is Add for a document whose memory was acquired; the batch calls release, if it is not nil, when it has ended.
+func (w *Writer) add(ctx context.Context, t *Ticket, index string, wr core.Write, release func()) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	b, err := w.room(ctx, index, need(wr))
@@ -69,6 +84,9 @@ func (w *Writer) Add(ctx context.Context, t *Ticket, index string, wr core.Write
 	slot, ok := t.take(b)
 	if !ok {
 		return ErrSealed
+	}
+	if release != nil {
+		b.release = release // it has no room for another document
 	}
 	b.add(w.engine, wr, meta{ticket: t, slot: slot, deadline: w.deadline(wr)}, w.batchBytes)
 	if len(b.body) >= w.batchBytes || len(b.items) >= w.cfg.BatchCount {

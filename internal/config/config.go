@@ -38,7 +38,9 @@ type Server struct {
 	BasePath string
 	// MaxBodyBytes is the largest request body.
 	MaxBodyBytes int64
-	CORS         CORS
+	// MaxBytesInFlight bounds the memory of large request bodies and records, and of what is made of them.
+	MaxBytesInFlight int64
+	CORS             CORS
 	// ShutdownTimeout is how long a stop waits for what is in hand.
 	ShutdownTimeout time.Duration
 }

@@ -76,6 +76,8 @@ func (s *Server) key() key {
 		text("basePath", &s.BasePath, "", "Prefix of every route, for a reverse proxy.").
 			matching(basePathPattern, "a plain path that starts with /"),
 		size("maxBodyBytes", &s.MaxBodyBytes, 10<<20, 1, "Largest request body in bytes."),
+		size("maxBytesInFlight", &s.MaxBytesInFlight, 256<<20, 1<<20,
+			"Memory for large request bodies and records, and what is made of them, in bytes; further ones wait."),
 		object("cors", "Which pages of other origins a browser lets read answers.",
 			list("origins", &s.CORS.Origins, nil, "Origins, scheme://host[:port] each, or * for any; none turns CORS off.").
 				matching(originPattern, "an origin, scheme://host[:port] without a path, or *")),

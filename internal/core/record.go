@@ -16,6 +16,9 @@ type Record struct {
 	// Body is the record's own bytes, one JSON object without line feeds. Inside a page callback it is valid only
 	// until the callback returns.
 	Body []byte
+	// Release, when it is not nil, releases the memory of a large Body that was fetched by itself; it must be called once
+	// Body is not used any more.
+	Release func()
 	// TooLarge is set for a record over the size limit, whose Body is nil: what a dead letter keeps of it.
 	TooLarge *KeptDocument
 	// HasRepositories tells whether the record has a top-level member repositories of its own, which the document's

@@ -33,6 +33,8 @@ type Config struct {
 	Concurrency int
 	// UserAgent is the User-Agent header. Default "tutti".
 	UserAgent string
+	// Memory bounds the bytes of large records; nil for no bound.
+	Memory Memory
 	// Repository is the label of the Metrics.
 	Repository string
 	// Metrics may be nil.
@@ -40,6 +42,12 @@ type Config struct {
 	// Transport replaces the client's own connections, for tests. Redirects are not its business: Client never
 	// follows them.
 	Transport http.RoundTripper
+}
+
+// Memory bounds the bytes that are held at one time.
+type Memory interface {
+	// Acquire blocks until n bytes may be held, or ctx ends. release ends that; it may be called again.
+	Acquire(ctx context.Context, n int64) (release func(), err error)
 }
 
 // Client makes GET calls to one upstream. It is safe for concurrent use.
@@ -131,6 +139,9 @@ func (c *Client) Get(ctx context.Context, query string, segments ...string) (*An
 	}
 	callCtx, cancel := context.WithCancelCause(ctx)
 	answer := &Answer{client: c, gaveUp: ctx.Err, cancel: cancel}
+	if c.cfg.Memory != nil {
+		answer.acquire = func(n int64) (func(), error) { return c.cfg.Memory.Acquire(ctx, n) }
+	}
 	answer.cause = func() error { return context.Cause(callCtx) }
 	answer.idle = time.AfterFunc(c.cfg.Timeout, func() { cancel(ErrTimeout) })
 	begin := time.Now()
@@ -205,9 +216,12 @@ type Answer struct {
 	cancel context.CancelCauseFunc
 	idle   *time.Timer
 	body   io.ReadCloser
-	spent  time.Duration
-	failed bool
-	closed bool
+	// acquire takes memory, nil where there is no bound; free releases what Hold took, nil for nothing.
+	acquire func(n int64) (release func(), err error)
+	free    func()
+	spent   time.Duration
+	failed  bool
+	closed  bool
 }
 
 // open sends the request and classifies the status. It cleans up after itself when it gives an error.
@@ -256,12 +270,31 @@ func (a *Answer) Read(p []byte) (int, error) {
 	return n, a.classify(err, "the upstream's answer was cut short")
 }
 
-// Close ends the call and notes how long the upstream took. It may be called twice.
+// Hold takes n bytes of memory in the place of what it took before, and waits until they are free: whoever waits holds
+// nothing, so that two cannot wait for each other.
+func (a *Answer) Hold(n int64) (err error) {
+	if release := a.Keep(); release != nil {
+		release()
+	}
+	if a.acquire != nil && n > 0 {
+		a.free, err = a.acquire(n)
+	}
+	return err
+}
+
+// Keep returns what releases the memory that Hold took, which Close then does not; nil when it took none.
+func (a *Answer) Keep() (release func()) {
+	release, a.free = a.free, nil
+	return release
+}
+
+// Close ends the call, releases the memory and notes how long the upstream took. It may be called twice.
 func (a *Answer) Close() {
 	if a.closed {
 		return
 	}
 	a.closed = true
+	_ = a.Hold(0)
 	a.idle.Stop()
 	_ = a.body.Close() // what matters of the body has been read
 	a.cancel(nil)

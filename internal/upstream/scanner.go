@@ -84,10 +84,12 @@ type Scanner struct {
 	buf      []byte
 	pos, end int // buf[pos:end] is read and not yet used up
 	eof      bool
-	values   [][]byte
-	spans    []span
-	noticed  bool
-	flag     Truth
+	// sized: the buffer was made for all that is to come.
+	sized   bool
+	values  [][]byte
+	spans   []span
+	noticed bool
+	flag    Truth
 }
 
 // span is a string value: buf[start:end] with its quotes; end is 0 for none.
@@ -145,7 +147,11 @@ func (s *Scanner) Record(r io.Reader, sizeHint int64) (Item, error) {
 	s.reset(r)
 	defer s.release()
 	kept := s.buf
-	s.buf = make([]byte, min(max(sizeHint+1, 4<<10), maxKept))
+	size := int(min(max(sizeHint+1, 4<<10), max(int64(s.maxRecord)+1, maxKept)))
+	if err := s.hold(size); err != nil {
+		return Item{}, err
+	}
+	s.buf, s.sized = make([]byte, size), true
 	defer func() { s.buf = kept }()
 	c, err := s.next()
 	if err != nil {
@@ -166,7 +172,7 @@ func (s *Scanner) Record(r io.Reader, sizeHint int64) (Item, error) {
 }
 
 func (s *Scanner) reset(r io.Reader) {
-	s.r, s.pos, s.end, s.eof = r, 0, 0, false
+	s.r, s.pos, s.end, s.eof, s.sized = r, 0, 0, false, false
 	if s.buf == nil {
 		s.buf = make([]byte, firstBuffer)
 	}
@@ -261,6 +267,9 @@ func (s *Scanner) array(page *Envelope, each func(Item) error) error {
 		}
 		page.Rows++
 		if err := each(item); err != nil {
+			return err
+		}
+		if err := s.shrink(); err != nil {
 			return err
 		}
 		if more, err := s.separator(']'); err != nil || !more {
@@ -428,8 +437,13 @@ func (s *Scanner) fill(want int) error {
 	if s.eof {
 		return Malformed("the upstream's answer was cut short", ErrCut)
 	}
+	if free := len(s.buf) - s.end; s.sized && free > 0 {
+		want = min(want, free)
+	}
 	want = max(want, 1)
-	s.room(want)
+	if err := s.room(want); err != nil {
+		return err
+	}
 	empty := 0
 	for got := 0; got < want; {
 		n, err := s.r.Read(s.buf[s.end:])
@@ -453,19 +467,51 @@ func (s *Scanner) fill(want int) error {
 }
 
 // room makes space for want more bytes: first by sliding, then by growing.
-func (s *Scanner) room(want int) {
+func (s *Scanner) room(want int) error {
 	held := s.end - s.pos
 	if len(s.buf)-s.end >= want {
-		return
+		return nil
 	}
+	into := s.buf
 	if held+want > len(s.buf) {
-		grown := make([]byte, max(held+want, min(2*len(s.buf), max(s.maxRecord, s.maxOther)+1)))
-		copy(grown, s.buf[s.pos:s.end])
-		s.buf = grown
-	} else {
-		copy(s.buf, s.buf[s.pos:s.end])
+		size := max(held+want, min(2*len(s.buf), max(s.maxRecord, s.maxOther)+1))
+		if err := s.hold(size); err != nil {
+			return err
+		}
+		into = make([]byte, size)
 	}
-	s.pos, s.end = 0, held
+	copy(into, s.buf[s.pos:s.end])
+	s.buf, s.pos, s.end = into, 0, held
+	return nil
+}
+
+// holder is a reader that bounds the memory of what is read from it.
+type holder interface {
+	// Hold takes n bytes of memory in the place of what it took before, and waits until they are free.
+	Hold(n int64) error
+}
+
+// hold takes the memory of a buffer of some size, none for one of the size that every Scanner has.
+func (s *Scanner) hold(size int) error {
+	if size <= firstBuffer {
+		size = 0
+	}
+	if r, ok := s.r.(holder); ok {
+		return r.Hold(int64(size))
+	}
+	return nil
+}
+
+// shrink drops a buffer that a large record has blown up, once what is left in it is small.
+func (s *Scanner) shrink() error {
+	held := s.end - s.pos
+	if len(s.buf) <= maxKept || held > firstBuffer {
+		return nil
+	}
+	small := make([]byte, firstBuffer)
+	copy(small, s.buf[s.pos:s.end])
+	s.buf, s.pos, s.end = small, 0, held
+	return s.hold(0)
 }
 
 func tooLarge(limit int) error {

@@ -340,8 +340,8 @@ func (s *Scanner) oversize() (Item, error) {
 		case deep:
 			return Item{}, tooDeep()
 		}
-		if len(s.buf) > maxKept {
-			s.buf, s.pos, s.end = make([]byte, firstBuffer), 0, 0
+		if err := s.shrink(); err != nil { // nothing is left in the buffer
+			return Item{}, err
 		}
 		if err := s.fill(1); err != nil {
 			return Item{}, err

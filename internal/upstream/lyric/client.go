@@ -39,6 +39,8 @@ type Config struct {
 	// MaxRecordBytes is the size of the largest record that is held; of a larger one only Record.TooLarge is known. Default
 	// core.DefaultMaxRecordBytes.
 	MaxRecordBytes int
+	// Memory bounds the bytes of large records; nil for no bound.
+	Memory upstream.Memory
 	// Repository is the code of the repository, the label of the Metrics.
 	Repository string
 	// Metrics may be nil.
@@ -68,7 +70,7 @@ func New(cfg Config) (*Client, error) {
 	calls, err := upstream.NewClient(upstream.Config{
 		URL: cfg.URL, Token: cfg.Token, Username: cfg.Username, Password: cfg.Password,
 		Timeout: cfg.Timeout, Concurrency: cfg.Concurrency, UserAgent: cfg.UserAgent,
-		Repository: cfg.Repository, Metrics: cfg.Metrics, Transport: cfg.Transport,
+		Memory: cfg.Memory, Repository: cfg.Repository, Metrics: cfg.Metrics, Transport: cfg.Transport,
 	})
 	if err != nil {
 		return nil, err

@@ -47,6 +47,7 @@ func (c *Client) Record(ctx context.Context, _, id string) (core.Record, error) 
 	if record.ID != id {
 		return core.Record{}, core.WrapError(core.CodeUpstream, "the upstream answered with another record", errOtherID)
 	}
+	record.Release = answer.Keep()
 	return record, nil
 }
 

@@ -1,0 +1,117 @@
+package budget_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"tutti/internal/budget"
+	"tutti/internal/core"
+)
+
+func made(t *testing.T, bytes int64, collect func()) *budget.Budget {
+	t.Helper()
+	b, err := budget.New(bytes, collect)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func acquire(t *testing.T, s *budget.Share, n int64) (release func()) {
+	t.Helper()
+	release, err := s.Acquire(t.Context(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return release
+}
+
+// TestAcquireInOrder: those that wait are served in their order, also small ones behind a large one, which is not starved;
+// more than the share is all of it; the other shares are not affected.
+func TestAcquireInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := made(t, 400, func() {})
+		first, second := acquire(t, b.Records, 60), acquire(t, b.Records, 30)
+		var mu sync.Mutex
+		var served []int64
+		var running sync.WaitGroup
+		release := make(chan struct{})
+		for _, n := range []int64{500, 10, 10, 90} {
+			running.Go(func() {
+				done := acquire(t, b.Records, n)
+				mu.Lock()
+				served = append(served, n)
+				mu.Unlock()
+				<-release
+				done()
+			})
+			synctest.Wait()
+		}
+		expect := func(when string, want ...int64) {
+			t.Helper()
+			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			if !slices.Equal(want, served) {
+				t.Errorf("%s %v were served, want %v", when, served, want)
+			}
+		}
+		first()
+		first() // counts once
+		expect("with 30 of 100 bytes in use")
+		for _, other := range []*budget.Share{b.Requests, b.Payloads, b.Writes} {
+			acquire(t, other, 100)()
+		}
+		second()
+		expect("with nothing in use", 500)
+		release <- struct{}{}
+		expect("behind the large one", 500, 10, 10)
+		release <- struct{}{}
+		release <- struct{}{}
+		expect("at the end", 500, 10, 10, 90)
+		close(release)
+		running.Wait()
+	})
+}
+
+// TestAcquireGivenUp: a wait that ends takes nothing along.
+func TestAcquireGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := made(t, 400, func() {})
+		release := acquire(t, b.Writes, 100)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() {
+			_, err := b.Writes.Acquire(ctx, 1)
+			ended <- err
+		}()
+		synctest.Wait()
+		cancel()
+		if err := <-ended; core.CodeOf(err) != core.CodeOverloaded || !errors.Is(err, context.Canceled) {
+			t.Errorf("the wait ended with %v", err)
+		}
+		release()
+		acquire(t, b.Writes, 100)()
+	})
+}
+
+// TestCollect: memory is freed before held and released bytes are more than the budget, and not more often.
+func TestCollect(t *testing.T) {
+	collected := 0
+	b := made(t, 400, func() { collected++ })
+	held := acquire(t, b.Requests, 100)
+	for i, want := range []int{0, 0, 0, 1, 1, 1, 2} {
+		acquire(t, b.Writes, 100)()
+		if collected != want {
+			t.Errorf("after %d writes memory was freed %d times, want %d", i+1, collected, want)
+		}
+	}
+	held()
+	if _, err := budget.New(0, nil); core.CodeOf(err) != core.CodeInvalid {
+		t.Errorf("a budget of nothing: %v", err)
+	}
+}
