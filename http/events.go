@@ -64,7 +64,7 @@ type endBody struct {
 //
 // Data is one line of JSON. A stream begins with every organization known so far, the one that changed longest ago first,
 // and one EventJob; then follow, at most every 250 ms, the organizations that changed and one EventJob, each in its
-// newest state. A line ": keep-alive" comes after 15 s of silence. After the EventJob of a final job, or when the job is
+// newest state. That a job waits, or no longer does, is told within 15 s. A line ": keep-alive" comes after 15 s of silence. After the EventJob of a final job, or when the job is
 // removed, comes EventEnd and the stream is closed. A stream that closes without it (the server stops, the queue does not
 // answer, the client was too slow) is to be opened again.
 //
@@ -178,8 +178,9 @@ func (h *Handler) follow(ctx context.Context, s *eventStream, feed *jobFeed, wat
 	keepAlive, batch := time.NewTimer(keepAliveEvery), time.NewTimer(eventsEvery)
 	defer keepAlive.Stop()
 	defer batch.Stop()
-	ended, err := s.tell(feed.take(h.cfg.Now()))
-	told := time.Now()
+	b := h.news(feed)
+	ended, err := s.tell(b)
+	told, paused := time.Now(), b.paused()
 	var due <-chan time.Time // nil while there is nothing to tell
 	for !ended && err == nil {
 		changed := feed.changed
@@ -192,10 +193,16 @@ func (h *Handler) follow(ctx context.Context, s *eventStream, feed *jobFeed, wat
 			due = batch.C
 			continue
 		case <-due:
-			ended, err = s.tell(feed.take(h.cfg.Now()))
-			told, due = time.Now(), nil
+			b = h.news(feed)
+			ended, err = s.tell(b)
+			told, due, paused = time.Now(), nil, b.paused()
 		case <-keepAlive.C:
-			err = s.keepAlive()
+			if b = h.news(feed); b.changed || b.paused() != paused {
+				ended, err = s.tell(b)
+				paused = b.paused()
+			} else {
+				err = s.keepAlive()
+			}
 		case <-watched.done:
 			return h.lastWords(ctx, s, feed, watched)
 		case <-stopping:
@@ -206,12 +213,21 @@ func (h *Handler) follow(ctx context.Context, s *eventStream, feed *jobFeed, wat
 	return streamError(ctx, err)
 }
 
+// news takes what a client has still to be told, with why the job waits as of now.
+func (h *Handler) news(feed *jobFeed) feedBatch {
+	b := feed.take(h.cfg.Now())
+	if b.job != nil {
+		b.job.Paused = h.pausedWhy(b.job.Repository, b.job.State)
+	}
+	return b
+}
+
 // lastWords ends a stream whose watch has ended.
 func (h *Handler) lastWords(ctx context.Context, s *eventStream, feed *jobFeed, watched *watch) error {
 	if watched.err != nil {
 		return streamError(ctx, fmt.Errorf("watching a job: %w", watched.err))
 	}
-	b := feed.take(h.cfg.Now())
+	b := h.news(feed)
 	if b.changed {
 		if ended, err := s.tell(b); ended || err != nil {
 			return streamError(ctx, err)

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/tidwall/gjson"
 
 	"tutti/http"
 	"tutti/internal/core"
@@ -148,6 +149,45 @@ func TestJobEventsKeepAlive(t *testing.T) {
 		time.Sleep(15 * time.Second)
 		synctest.Wait()
 		wantEvents(t, s.text(), "1 job  running 0", "2 job  running 0", "keep-alive", "keep-alive")
+		s.cancel()
+		<-s.done
+	})
+}
+
+// TestJobSaysThatItIsPaused: a job of a repository that waits says why, on its route and, within 15 s, in its events.
+func TestJobSaysThatItIsPaused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := watching(newChanges(jobChange(1, core.JobRunning)))
+		repository := jobChange(1, core.JobRunning).Job.Repository
+		p.paused = func() []http.Pause { return []http.Pause{{Repository: "other", Reason: "another reason"}} }
+		h := newHandler(t, p, http.Config{})
+		s := open(t, h, "GET", "/jobs/job-1/events", nil)
+		synctest.Wait()
+		wantPaused := func(want ...string) {
+			t.Helper()
+			var told []string
+			for _, e := range readEvents(t, s.text()) {
+				if e.name == http.EventJob {
+					told = append(told, gjson.Get(e.data, "paused").String())
+				}
+			}
+			_, body := do(t, h, ask{method: "GET", target: "/jobs/job-1"})
+			if now := gjson.GetBytes(body, "paused"); now.String() != want[len(want)-1] || now.Exists() != (now.String() != "") {
+				t.Errorf("GET: %s", body)
+			}
+			if diff := cmp.Diff(want, told); diff != "" {
+				t.Error(diff)
+			}
+		}
+		wantPaused("")
+		p.paused = func() []http.Pause { return []http.Pause{{Repository: repository, Reason: "the mapping is wrong"}} }
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		wantPaused("", "the mapping is wrong")
+		p.paused = func() []http.Pause { return nil }
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		wantPaused("", "the mapping is wrong", "")
 		s.cancel()
 		<-s.done
 	})

@@ -57,6 +57,7 @@ type ports struct {
 	organizations func(jobID string) ([]core.OrganizationRun, error)
 	cancel        func(id string) (core.Job, error)
 	health        func() http.Health
+	paused        func() []http.Pause
 	notify        func(repository string, body []byte, signature, requestID string) (core.Notified, error)
 	letters       *letters
 	watch         func(ctx context.Context, id string, each func(core.JobChange) error) error
@@ -91,6 +92,8 @@ func (p *ports) Notify(_ context.Context, repository string, body []byte, signat
 
 func (p *ports) Signed(repository string) bool { return repository == signedRepository }
 
+func (p *ports) Paused() []http.Pause { return p.paused() }
+
 func (p *ports) Health(context.Context) http.Health { return p.health() }
 
 func (p *ports) Watch(ctx context.Context, id string, each func(core.JobChange) error) error {
@@ -108,7 +111,7 @@ var (
 // ports gives p for every port; the parts that it lacks answer nothing.
 func (p *ports) ports() http.Ports {
 	return http.Ports{
-		Ingest: p, Jobs: p, JobEvents: p, Readiness: p, Notifications: p, DeadLetters: p.letters, Retries: p.letters,
+		Ingest: p, Jobs: p, JobEvents: p, Readiness: p, Pauses: p, Notifications: p, DeadLetters: p.letters, Retries: p.letters,
 		AnalysisTypes: p.metadata, Studies: p.metadata, Analyses: p.metadata, Submissions: p.metadata, Keys: apiKeys{p.metadata},
 		Catalogues: p.catalogues, GraphQL: p.searches, Downloads: p.searches,
 	}
@@ -126,6 +129,7 @@ func working() *ports {
 		organizations: func(string) ([]core.OrganizationRun, error) { return nil, nil },
 		cancel:        func(id string) (core.Job, error) { return queuedJob(id), nil },
 		health:        func() http.Health { return http.Health{} },
+		paused:        func() []http.Pause { return nil },
 		notify: func(string, []byte, string, string) (core.Notified, error) {
 			return core.Notified{Accepted: 1}, nil
 		},

@@ -50,6 +50,14 @@ type feedBatch struct {
 // final tells whether the batch ends the stream.
 func (b feedBatch) final() bool { return b.job != nil && b.job.State.Final() }
 
+// paused returns why the job waits, "" when it does not.
+func (b feedBatch) paused() string {
+	if b.job == nil {
+		return ""
+	}
+	return b.job.Paused
+}
+
 func newJobFeed() *jobFeed {
 	return &jobFeed{
 		ready: make(chan struct{}), changed: make(chan struct{}, 1),

@@ -40,6 +40,8 @@ type jobSummary struct {
 	RatePerSecond float64        `json:"ratePerSecond"`
 	ETASeconds    *int64         `json:"etaSeconds"`
 	Error         *core.JobError `json:"error,omitempty"`
+	// Paused is why the job waits, "" while it does not.
+	Paused string `json:"paused,omitempty"`
 	// OrganizationsTotal is how many there are, of which a list shows the first.
 	OrganizationsTotal int `json:"organizationsTotal"`
 }
@@ -200,7 +202,22 @@ func (h *Handler) jobBody(ctx context.Context, job core.Job) (jobBody, error) {
 	if err != nil {
 		return jobBody{}, fmt.Errorf("reading the organizations of a job: %w", err)
 	}
-	return newJobBody(job, runs, h.cfg.Now()), nil
+	body := newJobBody(job, runs, h.cfg.Now())
+	body.Paused = h.pausedWhy(job.Repository, job.State)
+	return body, nil
+}
+
+// pausedWhy returns why a job of a repository waits, "" when it does not or has ended.
+func (h *Handler) pausedWhy(repository string, state core.JobState) string {
+	if state.Final() || h.ports.Pauses == nil {
+		return ""
+	}
+	for _, p := range h.ports.Pauses.Paused() {
+		if p.Repository == repository {
+			return p.Reason
+		}
+	}
+	return ""
 }
 
 func (h *Handler) getJob(w nethttp.ResponseWriter, r *nethttp.Request) error {

@@ -24,6 +24,8 @@ type Ports struct {
 	Catalogues    Catalogues
 	GraphQL       GraphQL
 	Downloads     Downloads
+	// Pauses says why jobs wait; nil for none that do.
+	Pauses Pauses
 	// Authenticator tells who a token belongs to; nil asks nobody for one.
 	Authenticator Authenticator
 }
@@ -193,6 +195,11 @@ type Jobs interface {
 type Readiness interface {
 	// Health looks at every part. It is bounded by ctx and never fails: what does not answer is down.
 	Health(ctx context.Context) Health
+}
+
+// Pauses lists the repositories whose consumers wait for something, at once.
+type Pauses interface {
+	Paused() []Pause
 }
 
 // ComponentState is the state of a part of the process.

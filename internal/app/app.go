@@ -306,7 +306,7 @@ func (a *App) listen(ctx context.Context) error {
 	log := a.log.With("component", "http")
 	ports := tuttihttp.Ports{
 		Ingest: a.ingest, Notifications: a.ingest, Jobs: jobsAPI{Jobs: a.queue.Jobs(), consumers: a.consumers},
-		JobEvents: a.queue.Jobs(), DeadLetters: a.queue.DeadLetters(), Retries: a.ingest, Readiness: a,
+		JobEvents: a.queue.Jobs(), DeadLetters: a.queue.DeadLetters(), Retries: a.ingest, Readiness: a, Pauses: a,
 		AnalysisTypes: a.analysisTypes, Studies: a.metadata, Analyses: a.metadata, Submissions: a.metadata, Keys: a.keys,
 		Catalogues: a.catalogues, GraphQL: graphAPI{catalogues: a.catalogues, graphs: a.graphs},
 		Downloads: a.downloads,

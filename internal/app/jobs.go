@@ -60,13 +60,22 @@ func (a *App) Health(ctx context.Context) tuttihttp.Health {
 	}
 	degraded := a.consumers.ClockAlarm() || stillLoading(a.index)
 	for _, p := range a.consumers.Paused() {
-		h.Paused = append(h.Paused, tuttihttp.Pause{Repository: p.Repository, Reason: p.Reason})
 		degraded = degraded || p.Index
 	}
+	h.Paused = a.Paused()
 	if h.Components["index"] == tuttihttp.ComponentUp && degraded {
 		h.Components["index"] = tuttihttp.ComponentDegraded
 	}
 	return h
+}
+
+// Paused lists the repositories whose consumers wait for something.
+func (a *App) Paused() []tuttihttp.Pause {
+	var all []tuttihttp.Pause
+	for _, p := range a.consumers.Paused() {
+		all = append(all, tuttihttp.Pause{Repository: p.Repository, Reason: p.Reason})
+	}
+	return all
 }
 
 // stillLoading tells that an index takes writes, and has aliases that cannot be searched yet after a start.

@@ -32,6 +32,8 @@ type Job struct {
 	Organizations      []Organization `json:"organizations"`
 	OrganizationsTotal int            `json:"organizationsTotal"`
 	Error              *core.JobError `json:"error"`
+	// Paused is why the job waits, "" while it does not.
+	Paused string `json:"paused"`
 	// Raw is the job as it came; nil in a list.
 	Raw json.RawMessage `json:"-"`
 }

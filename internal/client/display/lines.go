@@ -83,6 +83,14 @@ func organizationLine(o client.Organization) string {
 	return Printable(line)
 }
 
+// pausedLine says why a job waits, "" for one that no longer does.
+func pausedLine(why string) string {
+	if why == "" {
+		return "no longer paused"
+	}
+	return Printable("paused: " + why)
+}
+
 func lostLine(err error) string { return Printable(core.MessageOf(err) + ", asking again") }
 
 // totalsLine says how far the job is.

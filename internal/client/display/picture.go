@@ -49,6 +49,9 @@ func (p *progress) picture(columns, rows int, colour bool) []string {
 	if p.lost != nil {
 		room--
 	}
+	if p.job.Paused != "" {
+		room--
+	}
 	room = max(room, 1)
 	shown, summary := p.sorted(false), ""
 	if len(shown) > room {
@@ -76,6 +79,9 @@ func (p *progress) picture(columns, rows int, colour bool) []string {
 		lines = append(lines, cut("  "+summary, columns))
 	}
 	lines = append(lines, layout.line("total", p.job.Totals, p.job.State, strings.Join(p.speed("ended"), ", "), false))
+	if p.job.Paused != "" {
+		lines = append(lines, cut(pausedLine(p.job.Paused), columns))
+	}
 	if p.lost != nil {
 		lines = append(lines, cut(lostLine(p.lost), columns))
 	}

@@ -112,6 +112,9 @@ func (p *progress) take(e client.Event) error {
 		if before == nil || before.State != e.Job.State {
 			p.line(jobLine(*e.Job))
 		}
+		if why := e.Job.Paused; before == nil && why != "" || before != nil && before.Paused != why {
+			p.line(pausedLine(why))
+		}
 	case e.Organization != nil:
 		before := p.rows[e.Organization.Organization]
 		p.rows[e.Organization.Organization] = *e.Organization

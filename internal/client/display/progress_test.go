@@ -105,6 +105,34 @@ job j1, song.collab to analyses: partial
 	})
 }
 
+// TestWatchSaysPaused: a job that waits says why, and that it goes on.
+func TestWatchSaysPaused(t *testing.T) {
+	t.Parallel()
+	paused := job(core.JobRunning, 0, 0, 0, 0)
+	paused.Job.Paused = "the mapping is wrong"
+	news := []client.Event{paused, paused, job(core.JobRunning, 0, 0, 0, 0), paused}
+	synctest.Test(t, func(t *testing.T) {
+		for _, tt := range []struct {
+			screen display.Screen
+			want   string
+		}{
+			{nil, "job j1, song.collab to analyses: running\npaused: the mapping is wrong\nno longer paused\npaused: the mapping is wrong\n"},
+			{screen{columns: 60, rows: 24}, "\x1b[?7l\r" +
+				"job j1, song.collab to analyses: running\x1b[K\n" +
+				"  total  [····················]  0\x1b[K\n" +
+				"paused: the mapping is wrong\x1b[K\n\x1b[J\x1b[?7h"},
+		} {
+			var out bytes.Buffer
+			if _, err := display.Watch(t.Context(), player{news: news}, "j1", &out, display.ProgressConfig{Screen: tt.screen}); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, out.String()); diff != "" {
+				t.Error(diff)
+			}
+		}
+	})
+}
+
 // TestWatchDraws: on a screen each picture is put over the one before, and the last one stays.
 func TestWatchDraws(t *testing.T) {
 	t.Parallel()
