@@ -84,6 +84,8 @@ type App struct {
 	readers       []*kafka.Reader
 	relay         *ingest.Relay // nil without a repository that the built-in one feeds
 	server        *tuttihttp.Server
+	// indexProof and storeProof prove durable writes for Health.
+	indexProof, storeProof *proof
 
 	started sync.Once
 }
@@ -106,6 +108,7 @@ type metrics struct {
 	federation *federation.Metrics
 	jobs       *prometheus.GaugeVec
 	outbox     prometheus.Gauge
+	components *prometheus.GaugeVec
 }
 
 // New makes an App of a validated configuration. It opens nothing yet.
@@ -139,12 +142,15 @@ func (a *App) measure() {
 	outbox := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "tutti_outbox_pending_events", Help: "Changes of the built-in repository that the queue has not been told of.",
 	})
-	reg.MustRegister(build, jobs, outbox)
+	components := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "tutti_component_up", Help: "1 when a component of the process works, also when it is degraded; 0 when it is down, as a queue, index or store that cannot store is.",
+	}, []string{"component"})
+	reg.MustRegister(build, jobs, outbox, components)
 	a.metrics = metrics{
 		queue: queue.NewMetrics(reg), bulk: bulk.NewMetrics(reg), upstream: upstream.NewMetrics(reg),
 		consumers: consumers.NewMetrics(reg), ingest: ingest.NewMetrics(reg), kafka: kafka.NewMetrics(reg), http: tuttihttp.NewMetrics(reg),
 		store: store.NewMetrics(reg), schemas: schemas.NewMetrics(reg), metadata: metadata.NewMetrics(reg),
-		catalogues: catalogue.NewMetrics(reg), search: search.NewMetrics(reg), downloads: download.NewMetrics(reg), federation: federation.NewMetrics(reg), jobs: jobs, outbox: outbox,
+		catalogues: catalogue.NewMetrics(reg), search: search.NewMetrics(reg), downloads: download.NewMetrics(reg), federation: federation.NewMetrics(reg), jobs: jobs, outbox: outbox, components: components,
 	}
 }
 

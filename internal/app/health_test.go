@@ -1,6 +1,14 @@
 package app
 
-import "testing"
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tutti/internal/core"
+)
 
 type loader []string
 
@@ -19,4 +27,52 @@ func TestStillLoading(t *testing.T) {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
+}
+
+// TestProof holds that durable writes are tried at most every provenFor, however many ask, and that what failed is tried again.
+func TestProof(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		full := errors.New("full")
+		writes, outcome := 0, full
+		p := &proof{life: t.Context(), write: func(context.Context) error {
+			writes++
+			time.Sleep(time.Second)
+			return outcome
+		}}
+		for range 3 {
+			go func() {
+				if err := p.result(t.Context()); !errors.Is(err, full) {
+					t.Errorf("got %v", err)
+				}
+			}()
+		}
+		time.Sleep(1500 * time.Millisecond)
+		if err := p.result(t.Context()); !errors.Is(err, full) || writes != 1 {
+			t.Errorf("%v after %d writes", err, writes)
+		}
+		outcome = nil
+		time.Sleep(provenFor)
+		if err := p.result(t.Context()); err != nil || writes != 2 {
+			t.Errorf("%v after %d writes", err, writes)
+		}
+		p.wait()
+	})
+}
+
+// TestProofThatHangs holds that a caller waits no longer than it wants, and that the write ends with the process.
+func TestProofThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		life, stop := context.WithCancel(t.Context())
+		p := &proof{life: life, write: func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := p.result(ctx); core.CodeOf(err) != core.CodeUnavailable {
+			t.Errorf("got %v", err)
+		}
+		stop()
+		p.wait()
+	})
 }

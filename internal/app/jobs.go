@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"tutti/consumers"
-	tuttihttp "tutti/http"
 	"tutti/internal/core"
 	"tutti/internal/queue"
 )
@@ -17,8 +16,6 @@ const (
 	// jobsCountedEvery is how often jobs are counted for the metric, jobsPrunedEvery how often old ones go.
 	jobsCountedEvery = 15 * time.Second
 	jobsPrunedEvery  = 10 * time.Minute
-	// healthWait bounds one look at queue, index or store: a probe from outside seldom waits longer.
-	healthWait = 2 * time.Second
 )
 
 // jobsAPI is what HTTP sees of the jobs.
@@ -37,68 +34,18 @@ func (j jobsAPI) Cancel(ctx context.Context, id string) (core.Job, error) {
 	return j.consumers.Cancel(ctx, id)
 }
 
-// Health tells how the parts of the process are. It asks them side by side, so that one that hangs is not taken for another,
-// and each answers within healthWait, or is down.
-func (a *App) Health(ctx context.Context) tuttihttp.Health {
-	ctx, cancel := context.WithTimeout(ctx, healthWait)
-	defer cancel()
-	var queue, index, store tuttihttp.ComponentState
-	var asked sync.WaitGroup
-	asked.Go(func() { queue = state(a.queue.Ready(ctx)) })
-	asked.Go(func() { index = state(a.index.Ping(ctx)) })
-	asked.Go(func() { store = state(a.store.Ping(ctx)) })
-	asked.Wait()
-	h := tuttihttp.Health{Components: map[string]tuttihttp.ComponentState{"queue": queue, "index": index, "store": store}}
-	if known, err := a.brokers(); known {
-		h.Components["kafka"] = state(err)
-	}
-	if a.relay != nil {
-		h.Components["outbox"] = tuttihttp.ComponentUp
-		if a.relay.Health() != nil { // changes are kept and told later
-			h.Components["outbox"] = tuttihttp.ComponentDegraded
-		}
-	}
-	degraded := a.consumers.ClockAlarm() || stillLoading(a.index)
-	for _, p := range a.consumers.Paused() {
-		degraded = degraded || p.Index
-	}
-	h.Paused = a.Paused()
-	if h.Components["index"] == tuttihttp.ComponentUp && degraded {
-		h.Components["index"] = tuttihttp.ComponentDegraded
-	}
-	return h
-}
-
-// Paused lists the repositories whose consumers wait for something.
-func (a *App) Paused() []tuttihttp.Pause {
-	var all []tuttihttp.Pause
-	for _, p := range a.consumers.Paused() {
-		all = append(all, tuttihttp.Pause{Repository: p.Repository, Reason: p.Reason})
-	}
-	return all
-}
-
-// stillLoading tells that an index takes writes, and has aliases that cannot be searched yet after a start.
-func stillLoading(index any) bool {
-	loader, loads := index.(interface{ Loading() []string })
-	return loads && len(loader.Loading()) > 0
-}
-
-func state(err error) tuttihttp.ComponentState {
-	if err != nil {
-		return tuttihttp.ComponentDown
-	}
-	return tuttihttp.ComponentUp
-}
-
 // startHousekeeping counts jobs for the metric, ends those that nothing works on any more, and removes old ones.
 func (a *App) startHousekeeping(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	a.indexProof = &proof{life: ctx, write: a.index.Ping}
+	a.storeProof = &proof{life: ctx, write: a.store.Ready}
 	var done sync.WaitGroup
 	done.Go(func() { a.keepHouse(ctx) })
 	a.cleanup.push("housekeeping", func(context.Context) error {
 		cancel()
 		done.Wait()
+		a.indexProof.wait()
+		a.storeProof.wait()
 		return nil
 	})
 	return nil
@@ -111,6 +58,7 @@ func (a *App) keepHouse(ctx context.Context) {
 	a.prune(ctx)
 	var suspects map[string]struct{}
 	for {
+		a.Health(ctx) // for the metric
 		var err error
 		if suspects, err = a.lookAfterJobs(ctx, suspects); err != nil && ctx.Err() == nil {
 			a.log.Warn("looking after jobs", "err", err)

@@ -107,6 +107,12 @@ func codeOf(err error) int {
 	return 0
 }
 
+// isUnwritten reports whether SQLite could not write a file.
+func isUnwritten(err error) bool {
+	code := codeOf(err)
+	return code == sqlite3.SQLITE_FULL || code == sqlite3.SQLITE_IOERR
+}
+
 func isUnique(err error) bool {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		return e.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || e.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY

@@ -237,7 +237,7 @@ func TestPostgresConnections(t *testing.T) {
 	err := s.Update(t.Context(), func(ctx context.Context, tx *store.Tx) error {
 		waited, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
-		wantError(t, s.Ping(waited), core.CodeUnavailable, "asking the store for a sign of life: the store did not answer in time")
+		wantError(t, s.Ready(waited), core.CodeUnavailable, "beginning a transaction: the store did not answer in time")
 		var limit string
 		if err := tx.QueryRowContext(ctx, "SHOW idle_in_transaction_session_timeout").Scan(&limit); err != nil || limit != "1min" {
 			t.Errorf("an abandoned transaction is undone after %q (%v)", limit, err)
@@ -247,7 +247,27 @@ func TestPostgresConnections(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	if err := s.Ping(t.Context()); err != nil {
+	if err := s.Ready(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestPostgresReady: being ready is proved by a record in the log of the server, which is flushed with its commit.
+func TestPostgresReady(t *testing.T) {
+	s := storetest.OpenConfig(t, store.Config{URL: storetest.PostgresURL(t)})
+	flushed := func() (lsn int64) {
+		t.Helper()
+		err := s.Read().QueryRowContext(t.Context(), "SELECT pg_current_wal_flush_lsn() - '0/0'").Scan(&lsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return lsn
+	}
+	before := flushed()
+	if err := s.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if flushed() == before {
+		t.Error("nothing was written")
 	}
 }

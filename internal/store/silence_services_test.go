@@ -26,7 +26,7 @@ func TestSilentPostgres(t *testing.T) {
 	s := storetest.OpenConfig(t, store.Config{URL: u.String(), Silence: 500 * time.Millisecond})
 	silent.Store(true)
 	began := time.Now()
-	if err := s.Ping(t.Context()); core.CodeOf(err) != core.CodeUnavailable {
+	if err := s.Ready(t.Context()); core.CodeOf(err) != core.CodeUnavailable {
 		t.Errorf("asking gave %v", err)
 	}
 	if took := time.Since(began); took > 10*time.Second {

@@ -6,13 +6,18 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/disk"
 )
 
 // DefaultMaxConnections is how many connections to PostgreSQL are open at most unless Config says otherwise.
 const DefaultMaxConnections = 16
+
+// roomBytes is what the folder of SQLite must have room for after a transaction could not be written.
+const roomBytes = 1 << 20
 
 // Config says where the database is. The zero value is a database that no Open accepts: Dir or URL is needed.
 type Config struct {
@@ -75,6 +80,8 @@ type Store struct {
 	read     *sql.DB
 	write    *sql.DB
 	writer   *writer // SQLite alone
+	// full is set when SQLite could not write, until Ready has proved that it can.
+	full atomic.Bool
 }
 
 // Open opens the database and brings its tables up to date. CodeInvalid for a bad Config or a folder that cannot be written,
@@ -120,10 +127,28 @@ func (s *Store) Postgres() bool { return s.postgres }
 // Read gives what runs statements that change nothing, each on what was committed when it began.
 func (s *Store) Read() Conn { return s.reading }
 
-// Ping asks the database for a sign of life. CodeUnavailable when it gives none.
-func (s *Store) Ping(ctx context.Context) error {
-	var one int
-	return Fault("asking the store for a sign of life", s.read.QueryRowContext(ctx, "SELECT 1").Scan(&one))
+// Ready commits a transaction that changes nothing and is written all the same. CodeUnavailable when that fails: the
+// database does not answer, or has no room. Calls must not overlap.
+func (s *Store) Ready(ctx context.Context) error {
+	const doing = "proving that the store takes changes"
+	if s.full.Load() {
+		// A small transaction may find room where the one that failed finds none.
+		if err := disk.ProveRoom(s.cfg.Dir, roomBytes); err != nil {
+			return core.WrapError(core.CodeUnavailable, doing+": the store's disk is full", err)
+		}
+	}
+	written := "PRAGMA user_version = 0" // SQLite writes the page that holds it, whatever it held
+	if s.postgres {
+		written = "SELECT pg_logical_emit_message(true, 'tutti', '')" // a record of the write-ahead log, and no row
+	}
+	err := s.Update(ctx, func(ctx context.Context, tx *Tx) error {
+		_, err := tx.ExecContext(ctx, written)
+		return Fault(doing, err)
+	})
+	if err == nil {
+		s.full.Store(false)
+	}
+	return err
 }
 
 // Update runs change in a transaction, which is durable when Update returns nil. After an error of CodeUnavailable that
@@ -151,7 +176,11 @@ func (s *Store) update(ctx context.Context, change func(ctx context.Context, tx 
 	if s.postgres {
 		return s.updatePostgres(ctx, change)
 	}
-	return s.writer.do(ctx, change)
+	err := s.writer.do(ctx, change)
+	if isUnwritten(err) {
+		s.full.Store(true)
+	}
+	return err
 }
 
 // Close waits for the transactions that were begun and closes the database. When ctx ends first, those that have not

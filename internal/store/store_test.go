@@ -267,7 +267,7 @@ func TestClose(t *testing.T) {
 			t.Error(err)
 		}
 		wantError(t, s.Update(t.Context(), insert("b")), core.CodeUnavailable, "the store is closed")
-		wantError(t, s.Ping(t.Context()), core.CodeUnavailable, "asking the store for a sign of life: the store does not answer")
+		wantError(t, s.Ready(t.Context()), core.CodeUnavailable, "the store is closed")
 		if err := s.Close(t.Context()); err != nil {
 			t.Errorf("closing again: %v", err)
 		}

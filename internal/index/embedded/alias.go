@@ -157,7 +157,7 @@ func (x *Index) create(spec index.Spec, tree *mapping.Field) error {
 		return core.NewError(core.CodeInvalid, fault)
 	}
 	a.tree.Store(tree)
-	err = x.update(func(tx *bbolt.Tx) error {
+	err = x.update(0, func(tx *bbolt.Tx) error {
 		b, err := tx.Bucket(bucketAliases()).CreateBucket([]byte(a.name))
 		if err != nil {
 			return err
@@ -208,7 +208,7 @@ func (x *Index) extend(a *alias, given, known *mapping.Field) error {
 	}
 	// The tree is published before it is saved: a transaction of the committer in between then saves this one.
 	a.tree.Store(grown)
-	return x.update(func(tx *bbolt.Tx) error { return a.saveTree(aliasBucket(tx, a.name)) }, a)
+	return x.update(0, func(tx *bbolt.Tx) error { return a.saveTree(aliasBucket(tx, a.name)) }, a)
 }
 
 func aliasBucket(tx *bbolt.Tx, name string) *bbolt.Bucket {

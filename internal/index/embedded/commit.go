@@ -117,14 +117,15 @@ func (x *Index) gather(group []*request) []*request {
 // before those who wrote are told.
 func (x *Index) apply(group []*request) error {
 	now := uint64(x.cfg.Now().UnixMilli())
-	byAlias := map[*alias][]*change{}
+	byAlias, size := map[*alias][]*change{}, 0
 	for _, req := range group {
+		size += req.bytes
 		for i := range req.changes {
 			byAlias[req.alias] = append(byAlias[req.alias], &req.changes[i])
 		}
 	}
 	proposals := map[*alias]proposal{}
-	err := x.update(func(tx *bbolt.Tx) error {
+	err := x.update(size, func(tx *bbolt.Tx) error {
 		for a, changes := range byAlias {
 			w := newWriter(a, aliasBucket(tx, a.name), now, x.newBinder(a))
 			defer w.fresh.abandon()

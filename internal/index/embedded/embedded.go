@@ -16,6 +16,7 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 
 	"tutti/internal/core"
+	"tutti/internal/disk"
 	"tutti/internal/index"
 )
 
@@ -77,6 +78,8 @@ const (
 	lockWait = 200 * time.Millisecond
 	// loadRetry is when a search that came too early may be tried again.
 	loadRetry = 5 * time.Second
+	// roomLeast is how many bytes the folder must have room for, at least, after a transaction that failed.
+	roomLeast = 1 << 20
 	// queueLength is how many Writes may wait for the transaction in progress before further ones block.
 	queueLength = 64
 )
@@ -116,7 +119,11 @@ type Index struct {
 
 	mu      sync.RWMutex
 	aliases map[string]*alias
-	broken  bool
+	// lacking is how many bytes the folder must have room for before Check reports that the index takes writes, after a
+	// transaction that failed; 0 after documents were stored, or such room was proved.
+	lacking int64
+	// proving lets one proof of a durable write run at a time.
+	proving sync.Mutex
 }
 
 // Open opens the index in cfg.Dir, or makes an empty one. CodeConflict when another process, or another Index of this
@@ -215,16 +222,38 @@ func errClosed() error {
 	return core.WrapError(core.CodeUnavailable, "the index is closed", core.ErrIndexUnreachable)
 }
 
-// Ping gives nil as long as the index is open.
+// Ping proves by a small durable transaction that the index takes writes; CodeUnavailable otherwise.
 func (x *Index) Ping(context.Context) error {
 	if err := x.begin(); err != nil {
 		return err
 	}
-	x.calls.Done()
-	return nil
+	defer x.calls.Done()
+	return x.prove()
 }
 
-// Check gives nil when alias takes writes: after a transaction that failed, it tries one.
+// prove commits a small transaction. After one that failed it first proves room for what was in that: a small one may find
+// free pages in a file that cannot grow.
+func (x *Index) prove() error {
+	x.proving.Lock()
+	defer x.proving.Unlock()
+	x.mu.RLock()
+	lacking := x.lacking
+	x.mu.RUnlock()
+	if lacking > 0 {
+		if err := disk.ProveRoom(x.cfg.Dir, lacking); err != nil {
+			return errNotWritten(err)
+		}
+	}
+	err := x.update(0, func(tx *bbolt.Tx) error { return tx.Bucket(bucketMeta()).Put([]byte("probe"), []byte{1}) })
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if err == nil && x.lacking == lacking {
+		x.lacking = 0
+	}
+	return err
+}
+
+// Check returns nil when alias takes writes: after a transaction that failed, it proves that one comes about again.
 func (x *Index) Check(_ context.Context, name string) error {
 	if err := x.begin(); err != nil {
 		return err
@@ -234,12 +263,12 @@ func (x *Index) Check(_ context.Context, name string) error {
 		return err
 	}
 	x.mu.RLock()
-	broken := x.broken
+	lacking := x.lacking
 	x.mu.RUnlock()
-	if !broken {
+	if lacking == 0 {
 		return nil
 	}
-	return x.update(func(tx *bbolt.Tx) error { return tx.Bucket(bucketMeta()).Put([]byte("probe"), []byte{1}) })
+	return x.prove()
 }
 
 // Refresh waits for the moment between a transaction that is in the file and searches that are shown it: what was written, and told,
@@ -270,17 +299,26 @@ func (x *Index) Refresh(ctx context.Context, name string) error {
 	return nil
 }
 
-// update runs one durable transaction, and remembers whether the file could be written. touched are the aliases whose
-// saved tree or terms apply may change.
-func (x *Index) update(apply func(tx *bbolt.Tx) error, touched ...*alias) error {
+// update runs one durable transaction that stores about size bytes, 0 for one that stores no documents, and remembers
+// whether the file could be written. touched are the aliases whose saved tree or terms apply may change.
+func (x *Index) update(size int, apply func(tx *bbolt.Tx) error, touched ...*alias) error {
 	err := x.db.Update(apply)
 	x.mu.Lock()
-	x.broken = err != nil
+	switch {
+	case err != nil:
+		x.lacking = max(roomLeast, 2*int64(size), x.lacking)
+	case size > 0:
+		x.lacking = 0
+	}
 	x.mu.Unlock()
 	if err == nil {
 		return nil
 	}
-	return core.WrapError(core.CodeUnavailable, "the index could not be written", errors.Join(err, x.forget(touched)))
+	return errNotWritten(errors.Join(err, x.forget(touched)))
+}
+
+func errNotWritten(err error) error {
+	return core.WrapError(core.CodeUnavailable, "the index could not be written", err)
 }
 
 // forget brings back what aliases knew of the file before a transaction that failed.

@@ -2,6 +2,7 @@ package embedded_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -62,13 +63,13 @@ func fillDisk(dir string) error {
 	if !full {
 		return fmt.Errorf("the file took %d batches", n)
 	}
-	if err := checkFull(ctx, x, n-1); err != nil {
+	if err := checkFull(ctx, x, filepath.Join(dir, ".room"), n-1); err != nil {
 		return err
 	}
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &was); err != nil {
 		return err
 	}
-	if err := x.Check(ctx, "analyses"); err != nil {
+	if err := errors.Join(x.Check(ctx, "analyses"), x.Ping(ctx)); err != nil {
 		return fmt.Errorf("with room again: %w", err)
 	}
 	if _, err := x.Write(ctx, numbered(x, n-1)); err != nil {
@@ -90,11 +91,20 @@ func fillDisk(dir string) error {
 }
 
 // checkFull holds an index that cannot be written to what it has acknowledged.
-func checkFull(ctx context.Context, x *embedded.Index, batches int) error {
-	if err := x.Check(ctx, "analyses"); err != nil && core.CodeOf(err) != core.CodeUnavailable {
-		return fmt.Errorf("Check on the full disk gave %w", err)
+func checkFull(ctx context.Context, x *embedded.Index, room string, batches int) error {
+	// The limit is each file's own: a folder stands for a disk on which no other file has room either.
+	if err := os.Mkdir(room, 0o700); err != nil {
+		return err
 	}
-	if err := x.Ping(ctx); err != nil {
+	for range 2 {
+		if err := x.Check(ctx, "analyses"); core.CodeOf(err) != core.CodeUnavailable {
+			return fmt.Errorf("Check on the full disk gave %w", err)
+		}
+		if err := x.Ping(ctx); core.CodeOf(err) != core.CodeUnavailable {
+			return fmt.Errorf("Ping on the full disk gave %w", err)
+		}
+	}
+	if err := os.Remove(room); err != nil {
 		return err
 	}
 	return checkCounts(ctx, x, batches)

@@ -258,7 +258,7 @@ func (x *Index) open(s *swap) {
 
 // checkpoint writes the manifest of volumes, and notes in them that it did.
 func (x *Index) checkpoint(a *alias, volumes []volume, removed []uint64) error {
-	err := x.update(func(tx *bbolt.Tx) error { return checkpoint(aliasBucket(tx, a.name), volumes, removed) })
+	err := x.update(0, func(tx *bbolt.Tx) error { return checkpoint(aliasBucket(tx, a.name), volumes, removed) })
 	if err != nil {
 		return err
 	}

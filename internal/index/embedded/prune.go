@@ -1,7 +1,6 @@
 package embedded
 
 import (
-	"context"
 	"encoding/binary"
 	"time"
 
@@ -44,9 +43,10 @@ func (x *Index) pruneAll() {
 			}
 			var err error
 			if removed, err = x.prune(name); err != nil {
-				if x.Ping(context.Background()) != nil {
+				if x.begin() != nil {
 					return
 				}
+				x.calls.Done()
 				x.cfg.Logger.Warn("embedded index could not remove old tombstones", "index", name, "err", err)
 				return
 			}
@@ -67,7 +67,7 @@ func (x *Index) prune(name string) (removed int, err error) {
 	if err != nil || !due {
 		return 0, err
 	}
-	err = x.update(func(tx *bbolt.Tx) error {
+	err = x.update(0, func(tx *bbolt.Tx) error {
 		b := aliasBucket(tx, name)
 		tombs, ids := b.Bucket(bucketTombstones()), b.Bucket(bucketIDs())
 		var keys, gone [][]byte

@@ -3,20 +3,15 @@ package embedded
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 
 	"github.com/nats-io/nats-server/v2/server"
 
 	"tutti/internal/core"
+	"tutti/internal/disk"
 )
 
-const (
-	// roomName is the file that proves, before a restart, that the folder takes writes; roomBytes is its size: the largest
-	// message and then some.
-	roomName  = ".room"
-	roomBytes = maxPayload
-)
+// roomBytes is what the folder must have room for before a restart: the largest message.
+const roomBytes = maxPayload
 
 func errNotRunning() error {
 	return core.NewError(core.CodeUnavailable, "the embedded queue does not run")
@@ -46,25 +41,11 @@ func (s *Server) Restart(ctx context.Context) error {
 	if s.stopping {
 		return errNotRunning()
 	}
-	if err := proveRoom(s.cfg.Dir); err != nil {
+	if err := disk.ProveRoom(s.cfg.Dir, roomBytes); err != nil {
 		return core.WrapError(core.CodeUnavailable, "the folder of the embedded queue takes no writes", err)
 	}
 	if i := s.current.Swap(nil); i != nil {
 		i.stop()
 	}
 	return s.run(ctx)
-}
-
-// proveRoom writes a file into dir, syncs it and removes it.
-func proveRoom(dir string) (err error) {
-	path := filepath.Join(dir, roomName)
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close(), os.Remove(path)) }()
-	if _, err := file.Write(make([]byte, roomBytes)); err != nil {
-		return err
-	}
-	return file.Sync()
 }

@@ -1,0 +1,253 @@
+//go:build services && linux
+
+package app_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"tutti/internal/app"
+	"tutti/internal/config"
+	"tutti/internal/testkit"
+)
+
+const (
+	// namespaceVariable makes TestFullDisks the child that may mount file systems.
+	namespaceVariable = "TUTTI_TEST_MOUNTS"
+	// roundsVariable says how often each disk is filled; once by default.
+	roundsVariable = "TUTTI_TEST_FULL_ROUNDS"
+	// toldWithin is how soon /ready must say that a disk is full (RELIABILITY, T14).
+	toldWithin = 10 * time.Second
+)
+
+// TestFullDisks fills the disk of the queue, of the store and of the index, each a tmpfs of 48 MB, and frees it again while
+// requests come in (RELIABILITY, T14): /ready says so, all works again without a restart, and nothing acknowledged is lost. It
+// mounts in a name space of its own, which ends with the child.
+func TestFullDisks(t *testing.T) {
+	if os.Getenv(namespaceVariable) != "" {
+		if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range []string{"queue", "store", "index"} {
+			t.Run(part, func(t *testing.T) { newFullDisk(t, part).trial(rounds(t)) })
+		}
+		return
+	}
+	t.Parallel()
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFullDisks$", "-test.v")
+	child.Env = append(os.Environ(), namespaceVariable+"=1")
+	child.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
+	if id := os.Getuid(); id != 0 {
+		child.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
+		child.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: id, Size: 1}}
+		child.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
+	}
+	out, err := child.CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	t.Logf("%s", out)
+}
+
+func rounds(t *testing.T) int {
+	t.Helper()
+	given := os.Getenv(roundsVariable)
+	if given == "" {
+		return 1
+	}
+	n, err := strconv.Atoi(given)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// fullDisk is a tutti one of whose parts is on a disk of its own.
+type fullDisk struct {
+	*world
+	part string
+	// acked are the ids of records, or of studies, whose requests were acknowledged.
+	acked []string
+	next  int
+}
+
+func newFullDisk(t *testing.T, part string) *fullDisk {
+	t.Helper()
+	dir := t.TempDir()
+	disk := filepath.Join(dir, part)
+	if err := os.Mkdir(disk, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=48m"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
+	song, err := testkit.NewSong(testkit.SongConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(song.Close)
+	f := &fullDisk{part: part, world: &world{
+		t: t, song: song, dir: dir, alias: "analyses", logs: &logBook{}, client: &http.Client{Timeout: 30 * time.Second},
+	}}
+	cfg, err := config.Parse(fmt.Appendf(nil, `
+server: {listen: "127.0.0.1:0"}
+dataDir: %q
+repositories: [{code: %s, type: song, url: %q, indexName: %s}]
+`, dir, code, song.URL(), f.alias), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := app.New(cfg, app.Options{Logger: slog.New(slog.NewJSONHandler(f.logs, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := a.Stop(context.WithoutCancel(t.Context())); err != nil {
+			t.Errorf("stopping: %v", err)
+		}
+	})
+	f.app, f.url = a, a.URL()
+	t.Cleanup(f.report)
+	return f
+}
+
+// trial fills and frees the disk, and then looks for all that was acknowledged.
+func (f *fullDisk) trial(rounds int) {
+	f.await("up", wait)
+	for round := range rounds {
+		before := len(f.logs.all())
+		f.write(50)
+		filler := f.fill()
+		began := time.Now()
+		f.await("down", toldWithin)
+		told := time.Since(began)
+		acked := len(f.acked)
+		slowest := f.write(20)
+		if f.part != "index" && len(f.acked) > acked+15 {
+			f.t.Errorf("%d of 20 requests were acknowledged on a full disk", len(f.acked)-acked)
+		}
+		began = time.Now()
+		if err := os.Remove(filler); err != nil {
+			f.t.Fatal(err)
+		}
+		f.await("up", wait)
+		f.t.Logf("round %d: told after %s, up after %s, slowest request on the full disk %s, %d lines logged", round,
+			told.Round(time.Millisecond), time.Since(began).Round(time.Millisecond), slowest.Round(time.Millisecond), len(f.logs.all())-before)
+		acked = len(f.acked)
+		f.write(20)
+		if len(f.acked) != acked+20 {
+			f.t.Fatalf("%d of 20 requests were acknowledged with room again", len(f.acked)-acked)
+		}
+	}
+	f.arrived()
+}
+
+// write sends n requests, and returns how long the slowest took.
+func (f *fullDisk) write(n int) (slowest time.Duration) {
+	f.t.Helper()
+	for range n {
+		f.next++
+		id := fmt.Sprintf("study-%d", f.next)
+		path, want := "/studies/"+id, http.StatusOK
+		if f.part != "store" {
+			a := testkit.GenerateAnalyses(uint64(f.next), "S1", 1)[0]
+			f.song.PutAll(a)
+			id, path, want = a.ID, recordPath("S1", a.ID), http.StatusAccepted
+		}
+		began := time.Now()
+		got, err := f.try(http.MethodPost, path)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		slowest = max(slowest, time.Since(began))
+		switch {
+		case got.status == want:
+			f.acked = append(f.acked, id)
+		case got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "":
+			f.t.Fatalf("POST %s: %d, %s", path, got.status, got.raw)
+		}
+	}
+	return slowest
+}
+
+// fill fills the disk to its last page and returns what does.
+func (f *fullDisk) fill() string {
+	f.t.Helper()
+	filler, err := os.Create(filepath.Join(f.dir, f.part, "filler"))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	page := make([]byte, os.Getpagesize())
+	for err == nil {
+		_, err = filler.Write(page)
+	}
+	if err := filler.Close(); err != nil {
+		f.t.Fatal(err)
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		f.t.Fatal(err)
+	}
+	return filler.Name()
+}
+
+// await sends requests until /ready says of the part what it must, for at most the time given.
+func (f *fullDisk) await(state string, within time.Duration) {
+	f.t.Helper()
+	f.eventually(within, func() (bool, string) {
+		if state == "down" {
+			f.write(1)
+		}
+		a := f.ready()
+		told := a.get("components."+f.part).String() == state
+		switch {
+		case state == "up":
+			told = told && a.status == http.StatusOK && len(a.get("paused").Array()) == 0
+		case f.part == "index":
+			told = told && len(a.get("paused").Array()) == 1
+		default:
+			told = told && a.status == http.StatusServiceUnavailable
+		}
+		return told, string(a.raw)
+	})
+}
+
+// arrived fails the test unless all that was acknowledged is there.
+func (f *fullDisk) arrived() {
+	f.t.Helper()
+	lost := func() (missing []string) {
+		var studies string
+		if f.part == "store" {
+			studies = string(f.ask(http.MethodGet, "/studies/all", http.StatusOK).raw)
+		}
+		for _, id := range f.acked {
+			there := strings.Contains(studies, `"`+id+`"`)
+			if f.part != "store" {
+				_, there, _ = f.app.Index().Get(f.t.Context(), f.alias, id)
+			}
+			if !there {
+				missing = append(missing, id)
+			}
+		}
+		return missing
+	}
+	f.eventually(wait, func() (bool, string) {
+		missing := lost()
+		return len(missing) == 0, fmt.Sprintf("%d of %d are missing", len(missing), len(f.acked))
+	})
+	f.t.Logf("all %d acknowledged requests arrived", len(f.acked))
+}

@@ -1,0 +1,24 @@
+package disk_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"tutti/internal/disk"
+)
+
+func TestProveRoom(t *testing.T) {
+	dir := t.TempDir()
+	if err := disk.ProveRoom(dir, 100_000); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("%v stayed behind, %v", left, err)
+	}
+	if err := disk.ProveRoom(filepath.Join(dir, "missing"), 1); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a missing folder gave %v", err)
+	}
+}

@@ -1,0 +1,92 @@
+package store_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"tutti/internal/core"
+	"tutti/internal/store"
+	"tutti/internal/store/storetest"
+)
+
+// fullDir, in the environment, makes TestReadyOnAFullDisk the child whose files must not grow beyond a limit.
+const fullDir = "TUTTI_TEST_FULL_DIR"
+
+// TestReadyOnAFullDisk fills the disk below SQLite, in a process of its own whose files cannot grow: transactions fail, Ready says so,
+// and with room again all works and everything acknowledged is there.
+func TestReadyOnAFullDisk(t *testing.T) {
+	if dir := os.Getenv(fullDir); dir != "" {
+		fillDisk(t, dir)
+		return
+	}
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestReadyOnAFullDisk$")
+	child.Env = append(os.Environ(), fullDir+"="+t.TempDir())
+	if out, err := child.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func fillDisk(t *testing.T, dir string) {
+	signal.Ignore(syscall.SIGXFSZ)
+	s := storetest.OpenConfig(t, store.Config{Dir: dir})
+	var was syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &was); err != nil {
+		t.Fatal(err)
+	}
+	limit := func(l syscall.Rlimit) {
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limit(syscall.Rlimit{Cur: 800 << 10, Max: was.Max})
+	// Ready writes indeed: the log, which nothing else writes to, grows until it may not.
+	var err error
+	for n := 0; err == nil; n++ {
+		if n == 1000 {
+			t.Fatal("Ready writes nothing")
+		}
+		err = s.Ready(t.Context())
+	}
+	wantUnavailable(t, err)
+	limit(was)
+	if err := s.Ready(t.Context()); err != nil {
+		t.Fatalf("with room again: %v", err)
+	}
+	var stored []string
+	size, err := os.Stat(filepath.Join(dir, "tutti.db-wal"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit(syscall.Rlimit{Cur: uint64(size.Size()) + 100<<10, Max: was.Max})
+	large := strings.Repeat("x", 40<<10)
+	for err == nil {
+		id := fmt.Sprint(len(stored), large)
+		if err = s.Update(t.Context(), insert(id)); err == nil {
+			stored = append(stored, id)
+		}
+	}
+	wantUnavailable(t, err)
+	// A transaction that still fits is no proof that the one which failed would.
+	wantUnavailable(t, s.Ready(t.Context()))
+	limit(was)
+	if err := s.Ready(t.Context()); err != nil {
+		t.Fatalf("with room again: %v", err)
+	}
+	if err := s.Update(t.Context(), insert("afterwards")); err != nil {
+		t.Fatal(err)
+	}
+	wantStudies(t, s, append(stored, "afterwards")...)
+}
+
+func wantUnavailable(t *testing.T, err error) {
+	t.Helper()
+	if core.CodeOf(err) != core.CodeUnavailable {
+		t.Fatalf("got %v, want %s", err, core.CodeUnavailable)
+	}
+}
