@@ -140,7 +140,7 @@ func (b *broker) PendingRecords(repository, organization string) map[string]stru
 	defer b.mu.Unlock()
 	ids := map[string]struct{}{}
 	for _, e := range b.entries {
-		if r := e.request(); r.Scope == core.ScopeRecord && r.Repository == repository && r.Organization == organization {
+		if r := e.request(); r.Scope == core.ScopeRecord && r.Repository == repository && (organization == "" || r.Organization == organization) {
 			ids[r.RecordID] = struct{}{}
 		}
 	}

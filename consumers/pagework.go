@@ -15,6 +15,8 @@ import (
 const (
 	// idsCarried is how many of a page's last ids the next page is joined to.
 	idsCarried = 64
+	// minPageSize is the size below which pages are not made smaller: rather their late rows are requested one by one.
+	minPageSize = 16
 	// maxStepsBack is how often a chain steps back before its job ends partial.
 	maxStepsBack = 50
 )
@@ -148,10 +150,12 @@ func (w *pageWork) read(ctx context.Context) (*reading, error) {
 	}
 	defer w.r.pageCalls.Release(1)
 	w.refused = w.refused[:0]
+	pass.sent = time.Now()
 	var err error
 	pass.info, err = w.r.Upstream.Page(ctx, w.req.Organization, w.page.Offset, w.page.Limit, func(rec core.Record) error {
 		return w.row(ctx, pass, rec)
 	})
+	pass.took = time.Since(pass.sent)
 	if errors.Is(err, core.ErrOrganizationAbsent) {
 		err = w.r.confirmAbsent(ctx, w.req.Organization, err)
 	}
@@ -201,11 +205,14 @@ func (w *pageWork) row(ctx context.Context, pass *reading, rec core.Record) erro
 	if rec.TooLarge != nil {
 		return w.refuse(ctx, rec, hash, core.ReasonTooLarge, w.r.c.tooLargeHint())
 	}
+	pass.arrive(rec.ID, w.r.c.deps.Writer.MaxBodyAge())
 	w.scratch = w.r.Document(w.scratch[:0], rec)
 	pass.ids = append(pass.ids, rec.ID)
+	ready := time.Now()
 	err := w.r.c.deps.Writer.Add(ctx, pass.ticket, w.r.IndexName, core.Write{
-		Op: core.OpIndex, ID: rec.ID, Version: w.msg.Version(), Document: w.scratch, FetchedAt: time.Now(),
+		Op: core.OpIndex, ID: rec.ID, Version: w.msg.Version(), Document: w.scratch, FetchedAt: pass.sent,
 	})
+	pass.waited += time.Since(ready)
 	if cap(w.scratch) > maxScratch {
 		w.scratch = nil
 	}
@@ -264,7 +271,7 @@ func (w *pageWork) link(ctx context.Context, pass *reading) error {
 // one that steps back: the list has shifted, and rows may have moved into what was read already.
 func (w *pageWork) next(pass *reading) *core.Page {
 	next := &core.Page{
-		Number: w.page.Number + 1, Epoch: w.page.Epoch, Limit: w.page.Limit, StepsBack: w.page.StepsBack,
+		Number: w.page.Number + 1, Epoch: w.page.Epoch, Limit: w.limit(pass), StepsBack: w.page.StepsBack,
 		Read: w.page.Read + len(pass.fresh), Moved: w.moved, Repeats: w.page.Repeats && len(pass.fresh) == 0,
 	}
 	rows, end := pass.info.Rows, w.page.Offset+pass.info.Rows
@@ -287,6 +294,7 @@ func (w *pageWork) next(pass *reading) *core.Page {
 		if w.page.StepsBack < maxStepsBack {
 			next.StepsBack++
 			next.SteppedBack = true
+			next.Limit = w.page.Limit // it must reach what this page begins with
 			next.Offset = max(0, w.page.Offset-w.page.Limit+1)
 			if next.Offset > 0 {
 				next.Before = w.page.Before
@@ -306,8 +314,24 @@ func (w *pageWork) next(pass *reading) *core.Page {
 	return next
 }
 
-// settle takes the outcomes of a pass. Ids that were read before, have no final outcome and did not come again are
-// asked for one by one.
+// limit returns how many rows the next page asks for: half as many as this one when this one took so long that rows came too
+// late, because of the upstream or of the index; twice as many, up to the configured size, when it was quick.
+func (w *pageWork) limit(pass *reading) int {
+	limit, maxAge := w.page.Limit, w.r.c.deps.Writer.MaxBodyAge()
+	switch {
+	case pass.took >= maxAge && limit >= 2*minPageSize:
+		limit /= 2
+	case pass.took < maxAge/4 && limit < w.r.PageSize:
+		limit = min(2*limit, w.r.PageSize)
+	}
+	if w.r.Disjoint && (w.page.Offset+w.page.Limit)%limit != 0 { // pages have numbers there
+		return w.page.Limit
+	}
+	return limit
+}
+
+// settle takes the outcomes of a pass. Ids without a final outcome are requested one by one where reading the page once more
+// would not bring them: they were read before and did not come again, or would come too late again.
 func (w *pageWork) settle(ctx context.Context, pass *reading, results []core.Result, whole bool) error {
 	metrics := w.r.c.cfg.Metrics
 	var outcomes [core.OutcomeRejected + 1]int
@@ -409,11 +433,13 @@ func (w *pageWork) keepRefused(ctx context.Context, pass *reading, whole bool) e
 	return nil
 }
 
-// remember notes what is settled, for the next pass, and asks one by one for what has left the page.
+// remember notes what is settled, for the next pass, and requests one by one what that would not bring.
 func (w *pageWork) remember(ctx context.Context, pass *reading, again map[string]struct{}, whole bool, why core.Code) error {
 	came := make(map[string]struct{}, len(pass.ids))
 	for _, id := range pass.ids {
-		came[id] = struct{}{}
+		if _, late := pass.overdue[id]; !late {
+			came[id] = struct{}{}
+		}
 		if _, open := again[id]; !open {
 			w.settleID(id)
 		}
@@ -437,6 +463,7 @@ func (w *pageWork) remember(ctx context.Context, pass *reading, again map[string
 
 // requestUnsettled publishes a record Request for each unsettled id that is not among those to keep, as of the page's version.
 func (w *pageWork) requestUnsettled(ctx context.Context, keep map[string]struct{}) error {
+	requested := 0
 	for id := range w.unsettled {
 		if _, kept := keep[id]; kept {
 			continue
@@ -448,6 +475,11 @@ func (w *pageWork) requestUnsettled(ctx context.Context, keep map[string]struct{
 		}
 		delete(w.unsettled, id)
 		w.settleID(id)
+		requested++
+	}
+	if requested > 0 {
+		w.r.log.Info("records of a page are requested one by one", "job_id", w.req.JobID, "organization", w.req.Organization,
+			"page", w.page.Number, "rows", w.page.Limit, "records", requested)
 	}
 	return nil
 }

@@ -42,7 +42,8 @@ type Publishing interface {
 type Waiting interface {
 	// Idle tells whether no record or page Request of a repository waits or is in hand of any process.
 	Idle(ctx context.Context, repository string) (bool, error)
-	// PendingRecords gives the ids of an organization's records that still have a Request in the queue.
+	// PendingRecords returns the ids of records that still have a Request in the queue: those of an organization, or of all
+	// organizations when that is empty.
 	PendingRecords(ctx context.Context, repository, organization string) (map[string]struct{}, error)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -21,6 +22,23 @@ type reading struct {
 	info   core.PageInfo
 	joined bool
 	skip   int // rows that the page before has read
+
+	sent    time.Time           // when the page was requested: nothing says that a row is younger
+	took    time.Duration       // how long the page took since, the waits for room in the bulk writer included
+	waited  time.Duration       // for room in the bulk writer
+	overdue map[string]struct{} // ids of rows that come too late to be written, or that might if the page is read once more
+}
+
+// arrive notes how late a row comes. One that waited for the index may come in time when the page is read again, as those
+// before it need not be written then. One for which the upstream alone took half of the time that a body may wait may not.
+func (p *reading) arrive(id string, maxAge time.Duration) {
+	if time.Since(p.sent)-p.waited < maxAge/2 {
+		return
+	}
+	if p.overdue == nil {
+		p.overdue = make(map[string]struct{})
+	}
+	p.overdue[id] = struct{}{}
 }
 
 // lastIDs returns what the next page is joined to.

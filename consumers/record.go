@@ -211,6 +211,10 @@ func (r *repository) callForRecord(ctx context.Context, req core.Request) (core.
 	}
 	fetchedAt := time.Now()
 	rec, err := r.Upstream.Record(ctx, req.Organization, req.RecordID)
+	// A record that takes long would never be young enough: there is no smaller request. It has half of the time at least.
+	if youngest := time.Now().Add(-r.c.deps.Writer.MaxBodyAge() / 2); fetchedAt.Before(youngest) {
+		fetchedAt = youngest
+	}
 	if errors.Is(err, core.ErrOrganizationAbsent) {
 		err = r.confirmAbsent(ctx, req.Organization, err)
 	}

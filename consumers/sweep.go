@@ -55,7 +55,7 @@ func (s sweepResult) note(run *core.OrganizationRun) {
 // sweepOrganization asks the upstream, one by one, for the documents of an organization that the run did not see. It
 // waits until each of those Requests has had its outcome.
 func (r *repository) sweepOrganization(ctx context.Context, job core.Job, organization string) (sweepResult, error) {
-	unseen, guard, err := r.unseen(ctx, job, r.scopeOf(organization))
+	unseen, _, guard, err := r.unseen(ctx, job, r.scopeOf(organization))
 	if err != nil || guard != nil || len(unseen) == 0 {
 		return sweepResult{guard: guard}, err
 	}
@@ -82,7 +82,7 @@ func (r *repository) sweepRead(ctx context.Context, job core.Job, runs []core.Or
 // sweepRepository sweeps a repository of which all organizations were read whole: their documents, and those of
 // organizations that it no longer lists. It gives what became of the latter, and notes the others in their runs.
 func (r *repository) sweepRepository(ctx context.Context, job core.Job, runs []core.OrganizationRun) (sweepResult, error) {
-	unseen, guard, err := r.unseen(ctx, job, core.IndexScope{Repository: r.Code})
+	unseen, requested, guard, err := r.unseen(ctx, job, core.IndexScope{Repository: r.Code})
 	if err != nil || guard != nil || len(unseen) == 0 {
 		return sweepResult{guard: guard}, err
 	}
@@ -94,7 +94,7 @@ func (r *repository) sweepRepository(ctx context.Context, job core.Job, runs []c
 		ids := byOrganization[run.Organization]
 		delete(byOrganization, run.Organization)
 		if len(ids) > 0 {
-			if err := r.sweepListed(ctx, job, run.Organization, ids); err != nil {
+			if err := r.sweepListed(ctx, job, run.Organization, ids, requested); err != nil {
 				return sweepResult{}, err
 			}
 		}
@@ -116,15 +116,24 @@ func (r *repository) sweepRepository(ctx context.Context, job core.Job, runs []c
 	return vanished, nil
 }
 
-// sweepListed sweeps one organization of a repository's job, under the guard of its own.
-func (r *repository) sweepListed(ctx context.Context, job core.Job, organization string, ids []string) error {
+// sweepListed sweeps one organization of a repository's job, under the guard of its own. What was requested is as unseen
+// returns it.
+func (r *repository) sweepListed(ctx context.Context, job core.Job, organization string, ids []string,
+	requested map[string]struct{},
+) error {
 	total, err := r.c.deps.Index.Count(ctx, r.IndexName, r.scopeOf(organization))
 	if err != nil {
 		return r.noted(err)
 	}
+	missing := 0
+	for _, id := range ids {
+		if _, is := requested[id]; !is {
+			missing++
+		}
+	}
 	var swept sweepResult
-	if !job.Force && guarded(len(ids), total) {
-		swept.guard = guardError(len(ids), total)
+	if !job.Force && guarded(missing, total) {
+		swept.guard = guardError(missing, total)
 	} else if swept, err = r.askAgain(ctx, job, organization, ids); err != nil {
 		return err
 	}
@@ -159,23 +168,29 @@ func (r *repository) group(ctx context.Context, job core.Job, ids []string) (map
 	return groups, err
 }
 
-// unseen gives the ids of a scope's documents that are older than the run, or the guard's word.
-func (r *repository) unseen(ctx context.Context, job core.Job, scope core.IndexScope) ([]string, *core.JobError, error) {
+// unseen returns the ids of a scope's documents that are older than the run, or why the guard forbids to request them. The
+// guard does not count records that were requested by themselves before: of a page, they came too late to be written.
+func (r *repository) unseen(ctx context.Context, job core.Job, scope core.IndexScope) (
+	ids []string, requested map[string]struct{}, guard *core.JobError, err error,
+) {
 	if err := r.gate.wait(r.c.draining); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if job.StartMark == core.MarkNothing {
-		return nil, nil, nil
+		return nil, nil, nil, nil
+	}
+	// What is done with after this is seen by the scan.
+	if requested, err = r.c.deps.Requests.PendingRecords(ctx, r.Code, scope.Organization); err != nil {
+		return nil, nil, nil, err
 	}
 	index := r.c.deps.Index
 	if err := index.Refresh(ctx, r.IndexName); err != nil {
-		return nil, nil, r.noted(err)
+		return nil, nil, nil, r.noted(err)
 	}
 	scan := scope
 	scan.WrittenBy = job.StartMark
-	var ids []string
-	total := int64(-1)
-	err := index.Scan(ctx, r.IndexName, scan, job.StartVersion, func(id string, _ core.Version) error {
+	total, missing := int64(-1), 0
+	err = index.Scan(ctx, r.IndexName, scan, job.StartVersion, func(id string, _ core.Version) error {
 		if total < 0 { // most sweeps find nothing and need no count
 			var err error
 			if total, err = index.Count(ctx, r.IndexName, scope); err != nil {
@@ -183,18 +198,21 @@ func (r *repository) unseen(ctx context.Context, job core.Job, scope core.IndexS
 			}
 		}
 		ids = append(ids, id)
-		if !job.Force && guarded(len(ids), total) {
+		if _, is := requested[id]; !is {
+			missing++
+		}
+		if !job.Force && guarded(missing, total) {
 			return errEnough
 		}
 		return nil
 	})
 	if err != nil && !errors.Is(err, errEnough) {
-		return nil, nil, r.noted(err)
+		return nil, nil, nil, r.noted(err)
 	}
-	if !job.Force && guarded(len(ids), total) {
-		return nil, guardError(len(ids), total), nil
+	if !job.Force && guarded(missing, total) {
+		return nil, nil, guardError(missing, total), nil
 	}
-	return ids, nil, nil
+	return ids, requested, nil, nil
 }
 
 func guarded(unseen int, total int64) bool {

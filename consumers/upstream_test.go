@@ -45,6 +45,8 @@ func (r record) document() string {
 // upstream is a scripted repository: an ordered list of records per organization that may change at any time.
 type upstream struct {
 	latency time.Duration
+	// rowLatency is how long each row of a page takes beside.
+	rowLatency time.Duration
 	// disjoint makes pages begin at multiples of their size, and one past the end say nothing, as Lyric's do; a record is
 	// found under any organization then, and names its own.
 	disjoint bool
@@ -73,6 +75,7 @@ type upstream struct {
 	lists  map[string][]record
 	pages  []pageCall
 	asked  map[string]int
+	since  map[string]time.Time // when the call began that gave a record last
 	listed int
 }
 
@@ -84,7 +87,7 @@ type pageCall struct {
 }
 
 func newUpstream() *upstream {
-	return &upstream{latency: time.Millisecond, lists: map[string][]record{}, asked: map[string]int{}}
+	return &upstream{latency: time.Millisecond, lists: map[string][]record{}, asked: map[string]int{}, since: map[string]time.Time{}}
 }
 
 // fill adds an organization with n published records.
@@ -162,6 +165,7 @@ func (u *upstream) Page(ctx context.Context, org string, offset, limit int, each
 	call := pageCall{n: len(u.pages) + 1, org: org, offset: offset, limit: limit}
 	u.pages = append(u.pages, call)
 	u.mu.Unlock()
+	began := time.Now()
 	if u.onPage != nil {
 		if err := u.onPage(ctx, call); err != nil {
 			return core.PageInfo{}, err
@@ -198,6 +202,8 @@ func (u *upstream) Page(ctx context.Context, org string, offset, limit int, each
 		if i == cut {
 			return core.PageInfo{}, core.NewError(core.CodeUnavailable, "the page was cut short")
 		}
+		time.Sleep(u.rowLatency)
+		u.gave(r.id, began)
 		buffer = append(buffer[:0], r.body()...)
 		err := each(u.limited(core.Record{ID: r.id, Organization: r.org, State: r.state, Indexable: true, Body: buffer}))
 		for j := range buffer {
@@ -214,6 +220,7 @@ func (u *upstream) Record(ctx context.Context, org, id string) (core.Record, err
 	u.mu.Lock()
 	u.asked[id]++
 	u.mu.Unlock()
+	u.gave(id, time.Now())
 	if u.onRecord != nil {
 		if err := u.onRecord(ctx, org, id); err != nil {
 			return core.Record{}, err
@@ -289,6 +296,19 @@ func (u *upstream) pageCalls() []pageCall {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return slices.Clone(u.pages)
+}
+
+func (u *upstream) gave(id string, began time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.since[id] = began
+}
+
+// askedAt returns when the call began that gave a record last.
+func (u *upstream) askedAt(id string) time.Time {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.since[id]
 }
 
 // askedFor tells how often a record was asked for by itself, or all records when id is empty.

@@ -78,9 +78,15 @@ func (b *batch) add(e Engine, wr core.Write, m meta, limit int) {
 	b.earliest = min(b.earliest, m.deadline)
 }
 
-// view gives the items [from, to) as the engine sees them.
-func (b *batch) view(from, to int) core.Batch {
-	return core.Batch{Index: b.lane.index, Body: b.body, Items: b.items[from:to]}
+// view returns the items [from, to) as the engine sees them.
+func (b *batch) view(from, to int, start time.Time) core.Batch {
+	first := int64(math.MaxInt64)
+	for _, m := range b.meta[from:to] {
+		first = min(first, m.deadline)
+	}
+	return core.Batch{
+		Index: b.lane.index, Body: b.body, Items: b.items[from:to], Deadline: start.Add(time.Duration(first)),
+	}
 }
 
 // move puts the i-th item at index to and its bytes at end; both stand before where they are now.

@@ -12,7 +12,8 @@ type Engine interface {
 	// the two are equal for a delete. It is called with the Writer locked: it must neither block nor keep dst.
 	Encode(dst []byte, w core.Write) (out []byte, docStart, docEnd int)
 	// Write sends b.Payload() and gives one Result per item, in the order of b.Items. It does not change the bytes,
-	// and once it has returned nothing reads them any more. Results share no memory with b.
+	// and once it has returned nothing reads them any more. Results share no memory with b. Documents that it cannot send
+	// before b.Deadline are CodeOverloaded.
 	//
 	// An error is about the whole request and is a *core.Error: CodeOverloaded (sent again, slower), CodeUnavailable
 	// (the outcome is unknown), CodeTooLarge (split), CodeInvalid (one or more items make the request unreadable) or

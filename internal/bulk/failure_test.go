@@ -225,6 +225,28 @@ func TestTooOld(t *testing.T) {
 			}
 		})
 	})
+	t.Run("as the engine is told", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			var deadlines []time.Duration
+			start := time.Now()
+			f := &fake{}
+			f.on = func(_ context.Context, n int, b core.Batch) ([]core.Result, error) {
+				deadlines = append(deadlines, b.Deadline.Sub(start))
+				if n == 0 {
+					return nil, &core.Error{Code: core.CodeOverloaded, RetryAfter: 3 * time.Second}
+				}
+				return f.apply(b), nil
+			}
+			w := open(t, f, bulk.Config{})
+			older := document("older", "")
+			older.FetchedAt = start.Add(-8 * time.Second)
+			write(t, w, document("newer", ""), older, removal("removed"))
+			if diff := cmp.Diff([]time.Duration{2 * time.Second, bulk.DefaultMaxBodyAge}, deadlines); diff != "" {
+				t.Error(diff)
+			}
+		})
+	})
 	t.Run("while being sent again", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {

@@ -95,7 +95,7 @@ func (f *flight) write(from, to int) ([]core.Result, error) {
 	w.mu.Lock()
 	epoch := f.b.lane.pace.epoch
 	w.mu.Unlock()
-	view := f.b.view(from, to)
+	view := f.b.view(from, to, w.start)
 	began := time.Now()
 	w.cfg.Metrics.begin()
 	results, err := w.engine.Write(w.flying, view)
@@ -209,7 +209,7 @@ func (f *flight) split(from, to int, code core.Code, err error) {
 		return
 	}
 	if code == core.CodeTooLarge {
-		f.w.limitBatches(len(f.b.view(from, to).Payload()) / 2)
+		f.w.limitBatches((f.b.items[to-1].End - f.b.items[from].Start) / 2)
 	}
 	f.depth++
 	half := from + (to-from)/2

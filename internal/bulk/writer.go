@@ -159,6 +159,9 @@ func (w *Writer) waitRoom(ctx context.Context, l *lane) error {
 	}
 }
 
+// MaxBodyAge returns Config.MaxBodyAge.
+func (w *Writer) MaxBodyAge() time.Duration { return w.cfg.MaxBodyAge }
+
 // Close sends what is left and waits for it, without sending anything again that the engine is too busy for: that comes
 // back as core.OutcomeRetry. When ctx ends first, the requests under way are cancelled, every Write left ends as
 // core.OutcomeRetry, and the error is core.CodeUnavailable. No goroutine is left in either case. A second Close waits

@@ -128,7 +128,7 @@ func (r *Repository) keys() []key {
 		secret("password", &r.Password, "Password for basic authentication."),
 		duration("timeout", &r.Timeout, 30*time.Second, "Longest wait for the repository's next word."),
 		number("pageSize", &r.PageSize, 500, 2, 10_000,
-			"Records per call; at least 2, as each page repeats the last record of the one before."),
+			"Records per call; at least 2, as each page repeats the last record of the one before. Fewer while a page takes over 10 s."),
 		number("concurrency", &r.Concurrency, 4, 1, 64, "Calls that may be under way."),
 		text("mappingFile", &r.MappingFile, "", "JSON file with the index's mapping; empty lets tutti make one."),
 		object("song", "For types song and local.",

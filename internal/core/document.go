@@ -23,7 +23,11 @@ type Write struct {
 	// Document is the whole document, one JSON object without line feeds; nil for OpDelete. It is valid only until
 	// the call that takes it returns.
 	Document []byte
-	// FetchedAt is when the body was asked for; a body that grew too old is not written (DESIGN, Bodies).
+	// FetchedAt is when the body was requested, which is the only bound of its age: whatever happened to the record since may
+	// be missing from it. A body that grew too old is not written (DESIGN, Bodies). The version alone does not need this, as
+	// a record is always fetched after its Request was stored. It does where the engine has forgotten the version of a
+	// removal, as a shard does that reopens: an old body would bring the document back, and the older it may be, the more
+	// likely is a removal in the meantime.
 	FetchedAt time.Time
 }
 
@@ -35,6 +39,9 @@ type Batch struct {
 	// the call.
 	Body  []byte
 	Items []BatchItem
+	// Deadline is when the first of the documents becomes too old to be sent; zero for never. An engine that forgets the
+	// version of a removal must not send them then, however long it prepared or what it sent of them before.
+	Deadline time.Time
 }
 
 // BatchItem says where a Write stands in its batch's Body.
@@ -58,7 +65,7 @@ func (b Batch) Document(i int) []byte {
 // Slice gives the batch of the items [from, to), sharing b's bytes. Its items still index into the shared Body, so
 // Payload, not Body, is what is sent.
 func (b Batch) Slice(from, to int) Batch {
-	return Batch{Index: b.Index, Body: b.Body, Items: b.Items[from:to]}
+	return Batch{Index: b.Index, Body: b.Body, Items: b.Items[from:to], Deadline: b.Deadline}
 }
 
 // Payload gives the encodings of all Items, which stand side by side in Body.

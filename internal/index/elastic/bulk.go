@@ -20,7 +20,7 @@ const maxPooledBytes = 8 << 20
 
 // Write sends b as one bulk request and gives one Result per item, in order. Documents that bring unknown paths grow
 // the mapping and are sent again within the call. A Result with OutcomeRetry says in its Code why. An error is a
-// *core.Error for the request as a whole: CodeOverloaded (429, 503), CodeUnavailable (no answer, or not a whole one;
+// *core.Error for the request as a whole: CodeOverloaded (429, 503, or b.Deadline has passed), CodeUnavailable (no answer, or not a whole one;
 // the documents may or may not have been written), CodeTooLarge (413), CodeInvalid (400, the cluster's reason in its
 // cause), or CodeIndexBlocked. b's bytes are neither changed nor read after Write has returned.
 func (x *Index) Write(ctx context.Context, b core.Batch) ([]core.Result, error) {
@@ -40,7 +40,7 @@ func (x *Index) Write(ctx context.Context, b core.Batch) ([]core.Result, error) 
 			body = trimmed
 		}
 	}
-	results, err := x.send(ctx, b.Index, b.Items, body)
+	results, err := x.send(ctx, b, b.Items, body)
 	if err != nil {
 		return nil, err
 	}
@@ -48,12 +48,16 @@ func (x *Index) Write(ctx context.Context, b core.Batch) ([]core.Result, error) 
 	return results, nil
 }
 
-// send makes one bulk request of items, whose encodings are body.
-func (x *Index) send(ctx context.Context, alias string, items []core.BatchItem, body []byte) ([]core.Result, error) {
+// send makes one bulk request of items of b, whose encodings are body, unless they grew too old before: a shard that
+// reopened has forgotten which versions it removed, and would take an old document back.
+func (x *Index) send(ctx context.Context, b core.Batch, items []core.BatchItem, body []byte) ([]core.Result, error) {
+	if !b.Deadline.IsZero() && !x.now().Before(b.Deadline) {
+		return nil, core.NewError(core.CodeOverloaded, "the documents grew too old before they could be sent")
+	}
 	into := x.buffer()
 	defer x.recycle(into)
 	r := request{
-		method: http.MethodPost, path: "/" + alias + "/_bulk", query: x.bulkQuery(), body: body,
+		method: http.MethodPost, path: "/" + b.Index + "/_bulk", query: x.bulkQuery(), body: body,
 		contentType: contentNDJSON, into: into,
 	}
 	if x.compress {
@@ -68,7 +72,7 @@ func (x *Index) send(ctx context.Context, alias string, items []core.BatchItem, 
 	if err != nil {
 		return nil, err
 	}
-	return x.results(answer.body, alias, items)
+	return x.results(answer.body, b.Index, items)
 }
 
 // bulkQuery lets the cluster give up on a missing shard long before the request as a whole times out, so that the outcome

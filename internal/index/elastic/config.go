@@ -41,7 +41,7 @@ type Config struct {
 	Grown func(alias string)
 	// Logger gets what no caller is told; nil means nothing is logged.
 	Logger *slog.Logger
-	// Now is the clock that names physical indices; nil means time.Now.
+	// Now is the clock that names physical indices and by which documents grow too old; nil means time.Now.
 	Now func() time.Time
 }
 

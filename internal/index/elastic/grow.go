@@ -97,7 +97,7 @@ func (x *Index) resend(ctx context.Context, st *aliasState, b core.Batch, todo [
 	if weighs(trimmed, len(b.Items)) {
 		st.eager.Store(true)
 	}
-	again, err := x.send(ctx, b.Index, items, body)
+	again, err := x.send(ctx, b, items, body)
 	if err != nil {
 		x.postpone(b, sent, results, err)
 		return

@@ -7,10 +7,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"tutti/internal/core"
+	"tutti/internal/index"
 	"tutti/internal/index/elastic"
 )
 
@@ -331,5 +333,62 @@ func TestGrowOnAnotherIndex(t *testing.T) {
 		if err != nil || results[0].Outcome != core.OutcomeIndexed {
 			t.Errorf("got %+v, %v", results, err)
 		}
+	}
+}
+
+// TestOldDocumentsAreNotSent: adding fields may take as long as a request may. What is older than it may be by then is not
+// sent, neither for the first time nor again.
+func TestOldDocumentsAreNotSent(t *testing.T) {
+	start := time.Now()
+	late := core.Result{Outcome: core.OutcomeRetry, Code: core.CodeOverloaded}
+	tests := []struct {
+		name    string
+		after   time.Duration // when the mapping has grown
+		prepare bool          // the fields are added before the documents are sent
+		want    []core.Result
+		err     core.Code
+		sent    int
+	}{
+		{"sent again in time", 9 * time.Second, false, []core.Result{{Outcome: core.OutcomeIndexed}, {Outcome: core.OutcomeIndexed}}, "", 2},
+		{"sent again too late", 10 * time.Second, false, []core.Result{{Outcome: core.OutcomeIndexed}, late}, "", 1},
+		{"sent in time", 9 * time.Second, true, []core.Result{{Outcome: core.OutcomeIndexed}, {Outcome: core.OutcomeIndexed}}, "", 1},
+		{"sent too late", 10 * time.Second, true, nil, core.CodeOverloaded, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var sent int
+			now := start
+			x := open(t, serving(t, func(w http.ResponseWriter, r *http.Request) {
+				switch {
+				case strings.HasSuffix(r.URL.Path, "/_bulk"):
+					sent++
+					next := items(indexedItem, indexedItem)
+					if !tt.prepare {
+						next = []answer{items(indexedItem, strictItem), items(indexedItem)}[sent-1]
+					}
+					_, _ = io.WriteString(w, next.body)
+				case r.Method == http.MethodPut:
+					now = start.Add(tt.after)
+					_, _ = io.WriteString(w, done)
+				default:
+					_, _ = io.WriteString(w, smallTree)
+				}
+			}), func(c *elastic.Config) { c.Now = func() time.Time { return now } })
+			if tt.prepare {
+				if err := x.Ensure(t.Context(), index.Spec{Alias: "a"}); err != nil {
+					t.Fatal(err)
+				}
+				now = start
+			}
+			b := batch(x, "a", put("1", 1, `{"studyId":"S"}`), put("2", 2, `{"u":1}`))
+			b.Deadline = start.Add(10 * time.Second)
+			results, err := x.Write(t.Context(), b)
+			if diff := cmp.Diff(tt.want, results); diff != "" || core.CodeOf(err) != tt.err {
+				t.Errorf("%v %s", err, diff)
+			}
+			if sent != tt.sent {
+				t.Errorf("sent %d times, want %d", sent, tt.sent)
+			}
+		})
 	}
 }

@@ -1,0 +1,166 @@
+package consumers_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"tutti/internal/bulk"
+	"tutti/internal/core"
+)
+
+// TestHeldBackRowsAreNotWritten: rows of a page wait 40 s for an index that is slow. One of their records is removed after
+// the page was requested, and the index forgets that removal, as a shard does that reopens: the row must not come back.
+func TestHeldBackRowsAreNotWritten(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.bulk.BatchCount, w.bulk.MaxInFlight = 10, 1
+		w.upstream.fill("A", 100)
+		var once sync.Once
+		w.engine.hold = func(context.Context, core.Batch) error {
+			once.Do(func() {
+				time.Sleep(20 * time.Second)
+				w.upstream.edit("A", "A-0090", func(r *record) { r.state = "UNPUBLISHED" })
+				w.engine.drop("A-0090")
+				w.engine.reopen()
+				time.Sleep(20 * time.Second)
+			})
+			return nil
+		}
+		w.boot(-1)
+		w.ended(w.slowJob(w.run("A", false)), core.JobSucceeded, "")
+		w.verify()
+		if n := w.upstream.askedFor(""); n != 1 { // A-0090, which left the page; the others came in time when it was read again
+			t.Errorf("%d records were asked for by themselves", n)
+		}
+	})
+}
+
+// slowJob is job for one that takes minutes, which would be looked at too often.
+func (w *world) slowJob(id string) core.Job {
+	w.t.Helper()
+	job := w.awaitFor(id, 10*time.Hour)
+	w.idle()
+	return job
+}
+
+// aged fails the test for each document that is written although its body was asked for too long ago.
+func (w *world) aged() {
+	w.engine.item = func(id string, op core.WriteOp, _ []byte) (core.Result, bool) {
+		if age := time.Since(w.upstream.askedAt(id)); op == core.OpIndex && age > bulk.DefaultMaxBodyAge+time.Second {
+			w.t.Errorf("%s was written %s after it was asked for", id, age)
+		}
+		return core.Result{}, false
+	}
+}
+
+// TestSlowPages: an upstream takes 12 s over a page. Only rows that came too late are asked for by themselves, the pages
+// get as small as they must, and the sweep does not take what is still asked for as gone.
+func TestSlowPages(t *testing.T) {
+	for _, disjoint := range []bool{false, true} {
+		t.Run(map[bool]string{true: "disjoint", false: "overlapping"}[disjoint], func(t *testing.T) {
+			in(t, func(t *testing.T, w *world) {
+				w.pageSize, w.upstream.disjoint = 500, disjoint
+				w.upstream.fill("A", 2000)
+				w.boot(-1)
+				w.ended(w.slowJob(w.run("A", false)), core.JobSucceeded, "")
+				w.upstream.change("A", func(l []record) []record {
+					for i := range l {
+						l[i].rev++
+					}
+					return l
+				})
+				before := len(w.upstream.pageCalls())
+				w.upstream.rowLatency = 24 * time.Millisecond
+				w.aged()
+				w.ended(w.slowJob(w.run("A", false)), core.JobSucceeded, "")
+				w.verify()
+				reads := map[pageCall]bool{}
+				for _, c := range w.upstream.pageCalls()[before:] {
+					c.n = 0
+					if reads[c] {
+						t.Errorf("%+v was read twice", c)
+					}
+					reads[c] = true
+				}
+				if n := w.upstream.askedFor(""); n == 0 || n > 100 {
+					t.Errorf("%d of 2000 records were asked for by themselves", n)
+				}
+			})
+		})
+	}
+}
+
+// TestPagesGrowAgain: pages that got smaller get as large as configured once the upstream is quick again.
+func TestPagesGrowAgain(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 2000)
+		w.upstream.onPage = func(_ context.Context, c pageCall) error {
+			if c.n <= 2 {
+				time.Sleep(bulk.DefaultMaxBodyAge)
+			}
+			return nil
+		}
+		w.boot(-1)
+		w.ended(w.slowJob(w.run("A", false)), core.JobSucceeded, "")
+		w.verify()
+		var limits []int
+		for _, c := range w.upstream.pageCalls()[:6] {
+			limits = append(limits, c.limit)
+		}
+		if want := []int{100, 50, 25, 50, 100, 100}; !slices.Equal(limits, want) {
+			t.Errorf("pages of %v rows, want %v", limits, want)
+		}
+	})
+}
+
+// TestSlowIndexProgresses: an index writes five documents a second, a page of which takes 20 s.
+func TestSlowIndexProgresses(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.bulk.BatchCount, w.bulk.MaxInFlight, w.engine.latency = 5, 1, time.Second
+		w.upstream.fill("A", 500)
+		w.aged()
+		w.boot(-1)
+		w.ended(w.slowJob(w.run("A", false)), core.JobSucceeded, "")
+		w.verify()
+		if n := w.upstream.askedFor(""); n > 50 {
+			t.Errorf("%d of 500 records were asked for by themselves", n)
+		}
+	})
+}
+
+// TestSlowRecord: a record that takes longer to fetch than a body may be old is written all the same.
+func TestSlowRecord(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 1)
+		w.upstream.latency = 12 * time.Second
+		w.boot(-1)
+		w.index("A", "A-0000")
+		w.idle()
+		w.verify()
+	})
+}
+
+// TestSweepBesideLateRows: two thirds of a page came too late and are still asked for by themselves when the run is swept.
+// They are no sign of an upstream that lost its records.
+func TestSweepBesideLateRows(t *testing.T) {
+	for _, scope := range []string{"A", ""} {
+		t.Run("of "+scope, func(t *testing.T) {
+			in(t, func(t *testing.T, w *world) {
+				w.pageSize = 500
+				w.upstream.fill("A", 500)
+				w.boot(-1)
+				w.ended(w.slowJob(w.run(scope, false)), core.JobSucceeded, "")
+				w.upstream.drop("A", 0, 1)
+				w.upstream.rowLatency, w.upstream.latency = 60*time.Millisecond, 100*time.Millisecond
+				job := w.slowJob(w.run(scope, false))
+				w.ended(job, core.JobSucceeded, "")
+				w.verify()
+				if n := w.upstream.askedFor(""); job.Totals.Removed != 1 || n < 300 {
+					t.Errorf("%d records were removed, %d asked for by themselves", job.Totals.Removed, n)
+				}
+			})
+		})
+	}
+}
