@@ -306,20 +306,17 @@ func (d *delivery) Ack() {
 	}
 }
 
-// Nak of an older delivery changes nothing.
+// Nak is that of the message, whichever delivery it is of.
 func (d *delivery) Nak(delay time.Duration) {
 	d.b.mu.Lock()
 	defer d.b.mu.Unlock()
-	if d.e.deliveries == d.count {
-		d.e.due = time.Now().Add(delay)
-		d.b.wake()
-	}
+	d.e.due = time.Now().Add(delay)
+	d.b.wake()
 }
 
+// InProgress is that of the message, whichever delivery it is of.
 func (d *delivery) InProgress() {
 	d.b.mu.Lock()
 	defer d.b.mu.Unlock()
-	if d.e.deliveries == d.count {
-		d.e.due = time.Now().Add(d.b.ackWait)
-	}
+	d.e.due = time.Now().Add(d.b.ackWait)
 }

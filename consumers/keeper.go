@@ -54,7 +54,7 @@ func (k *keeper) beat() {
 	}
 	k.mu.Unlock()
 	for _, m := range held {
-		// A message that the server gave to somebody else is coped with when it ends: versions decide.
+		// A message that the server delivered to another consumer is coped with when it ends: versions decide.
 		_ = m.InProgress()
 	}
 }

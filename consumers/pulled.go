@@ -2,7 +2,9 @@ package consumers
 
 import (
 	"context"
+	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -36,7 +38,38 @@ type pulled struct {
 	request core.Request
 	// refused counts how often the queue did not take the Request again. One goroutine at a time works on the message.
 	refused int
+	// heard is how long after since, in ns, the queue last heard of the message from this process.
+	since time.Time
+	heard atomic.Int64
 }
+
+// errOverdue is the error of a heartbeat that comes too late.
+var errOverdue = errors.New("the queue may have given the message to another consumer")
+
+func newPulled(m core.Message, w *worker) *pulled {
+	return &pulled{Message: m, worker: w, request: m.Request(), since: time.Now()}
+}
+
+// silent returns for how long the queue has heard nothing of the message.
+func (p *pulled) silent() time.Duration { return time.Since(p.since) - time.Duration(p.heard.Load()) }
+
+// InProgress implements core.Message. After an ack wait without a heartbeat the message is another consumer's, and the server
+// would take the heartbeat for that one's: none is sent any more.
+func (p *pulled) InProgress() error {
+	now := time.Since(p.since)
+	if p.silent() >= p.r.c.cfg.AckWait {
+		return errOverdue
+	}
+	err := p.Message.InProgress()
+	if err == nil {
+		p.heard.Store(int64(now))
+	}
+	return err
+}
+
+// superseded reports whether the queue may have delivered the message to another consumer: heartbeats come every third of the
+// ack wait, and the last one may have been written to a connection that was broken already.
+func (p *pulled) superseded() bool { return p.silent() > p.r.c.cfg.AckWait*2/3 }
 
 // begin works on the message in a slot of its class, which it releases.
 func (p *pulled) begin() {
@@ -57,6 +90,10 @@ func (p *pulled) Request() core.Request { return p.request }
 func (p *pulled) giveBack(ctx context.Context, req core.Request, delay time.Duration) {
 	r := p.r
 	p.request = req
+	if p.superseded() { // the server would take a Nak for one of the newer delivery
+		r.log.Info("a request is left to its ack wait", "request_id", req.ID, "silent", p.silent())
+		return
+	}
 	if p.Deliveries() >= r.c.cfg.MaxDeliver/2 || !req.NotFoundSince.Equal(p.Message.Request().NotFoundSince) {
 		err := r.c.deps.Requests.Republish(ctx, p.Message, req, delay)
 		if err == nil {

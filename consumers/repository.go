@@ -67,7 +67,7 @@ func (r *repository) pull(class core.Class, src Source, limit int, work working)
 		messages, err := r.fetch(ctx, src, n)
 		w.slots.Release(int64(n - len(messages)))
 		for _, m := range messages {
-			p := &pulled{Message: m, worker: w, request: m.Request()}
+			p := newPulled(m, w)
 			if early := time.Until(m.Request().NotBefore); early > 0 { // it was published again, to be tried later
 				w.slots.Release(1)
 				p.giveBack(ctx, p.request, early)

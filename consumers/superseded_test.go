@@ -1,6 +1,7 @@
 package consumers_test
 
 import (
+	"context"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -95,5 +96,63 @@ func TestEndTakenOver(t *testing.T) {
 		}
 		w.idle()
 		w.verify()
+	})
+}
+
+// TestSupersededRecord: a process that was cut off from the queue until its message was given to another one neither
+// returns that message nor keeps it from being delivered.
+func TestSupersededRecord(t *testing.T) {
+	hangs := func(w *world) (second *process, release chan struct{}) {
+		w.upstream.fill("A", 1)
+		calls := 0
+		release = make(chan struct{})
+		w.upstream.onRecord = func(ctx context.Context, _, _ string) error {
+			w.upstream.mu.Lock()
+			calls++
+			call := calls
+			w.upstream.mu.Unlock()
+			if call == 1 {
+				<-release
+				return unavailable("the repository answered 500")
+			}
+			if call == 2 {
+				<-ctx.Done()
+			}
+			return nil
+		}
+		first := w.boot(-1)
+		w.index("A", "A-0000")
+		eventually(w.t, "the first call", func() bool { return w.broker.mostDelivered() == 1 })
+		time.Sleep(time.Second)
+		back := first.cutOff()
+		first.full.Store(true)
+		second = w.boot(-1)
+		eventually(w.t, "the second delivery", func() bool { return w.broker.mostDelivered() == 2 })
+		time.Sleep(3 * time.Second) // between two heartbeats
+		back()
+		return second, release
+	}
+	t.Run("its failure", func(t *testing.T) {
+		in(t, func(t *testing.T, w *world) {
+			second, release := hangs(w)
+			close(release)
+			time.Sleep(5 * time.Minute)
+			if _, given := w.broker.counts(); given != 2 {
+				t.Errorf("%d deliveries, want 2", given)
+			}
+			second.crash()
+			w.boot(-1)
+			w.idle()
+			w.verify()
+		})
+	})
+	t.Run("its heartbeat", func(t *testing.T) {
+		in(t, func(t *testing.T, w *world) {
+			second, release := hangs(w)
+			defer close(release)
+			second.crash()
+			w.boot(-1)
+			within(t, 2*w.broker.ackWait, "the third delivery", func() bool { return len(w.engine.live()) == 1 })
+		})
 	})
 }
