@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -153,4 +154,35 @@ func TestClusterNodeKilled(t *testing.T) {
 		}
 		return len(stored) == total
 	})
+}
+
+// TestListsOnCluster: what was stored is in every list that begins afterwards, whichever server keeps it.
+func TestListsOnCluster(t *testing.T) {
+	t.Parallel()
+	q := onCluster(t, queue.Config{})
+	jobs := q.Jobs()
+	const lists = 60
+	for i := range lists {
+		run := core.OrganizationRun{Organization: fmt.Sprint(i), State: core.JobRunning}
+		if _, err := jobs.CreateOrganization(t.Context(), "job", run); err != nil {
+			t.Fatal(err)
+		}
+		runs, err := jobs.Organizations(t.Context(), "job")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(runs) != i+1 {
+			t.Errorf("%d organizations of %d", len(runs), i+1)
+		}
+		if err := jobs.NotePage(t.Context(), "job", "S1", 0, i, []uint64{uint64(i)}); err != nil {
+			t.Fatal(err)
+		}
+		ids, err := jobs.NotedIDs(t.Context(), "job", "S1", 0, lists)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ids != i+1 {
+			t.Errorf("%d noted ids of %d", ids, i+1)
+		}
+	}
 }

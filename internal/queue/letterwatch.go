@@ -149,8 +149,13 @@ func (r *reader) close(ctx context.Context) {
 	}
 }
 
-// readAll gives every message that a stream has now on the subjects of filter.
+// readAll calls each for every message that a stream has now on the subjects of filter. A server that is not the stream's
+// leader may serve the read, and be behind what was acknowledged: then it is waited for.
 func (q *Queue) readAll(ctx context.Context, s jetstream.Stream, filter string, each func(readMessage) error) error {
+	last, err := lastSequence(ctx, s, filter)
+	if err != nil {
+		return err
+	}
 	reader, err := q.newReader(ctx, s, jetstream.ConsumerConfig{
 		FilterSubject: filter, DeliverPolicy: jetstream.DeliverAllPolicy,
 	})
@@ -158,18 +163,49 @@ func (q *Queue) readAll(ctx context.Context, s jetstream.Stream, filter string, 
 		return err
 	}
 	defer reader.close(ctx)
+	heard, read := time.Now(), uint64(0)
 	for {
 		messages, err := reader.next(ctx, 0)
 		if errors.Is(err, errGap) || errors.Is(err, errLinkChanged) {
 			return core.WrapError(core.CodeUnavailable, "the connection broke off", err)
 		}
-		if err != nil || len(messages) == 0 {
+		if errors.Is(err, errLostConsumer) && reader.delivered == 0 && time.Since(heard) < callTimeout {
+			err = nil // not every server knows a consumer as soon as it is made
+		} else if err == nil && len(messages) == 0 && read >= last {
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 		for _, m := range messages {
 			if err := each(m); err != nil {
 				return err
 			}
+			heard, read = time.Now(), m.sequence
+		}
+		if len(messages) > 0 {
+			continue
+		}
+		if time.Since(heard) > callTimeout {
+			return core.NewError(core.CodeUnavailable, "a server of the queue is behind the others")
+		}
+		if err := pause(ctx, busyPause); err != nil {
+			return err
+		}
+		if last, err = lastSequence(ctx, s, filter); err != nil { // what was last may have been removed
+			return err
 		}
 	}
+}
+
+// lastSequence returns the sequence of the last message on the subjects of filter, as the stream's leader has it, 0 for none.
+func lastSequence(ctx context.Context, s jetstream.Stream, filter string) (uint64, error) {
+	m, err := s.GetLastMsgForSubject(ctx, filter)
+	if isNotFound(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return m.Sequence, nil
 }
