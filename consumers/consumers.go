@@ -20,11 +20,11 @@ type Repository struct {
 	Probe    Probe
 	// Records, Batches, Pages and Runs are the repository's durable consumers.
 	Records, Batches, Pages, Runs Source
-	// Disjoint says that pages are given by number: page n is the rows from n·PageSize on, so that a page cannot repeat a
-	// row of the one before to show that nothing moved between them.
+	// Disjoint says that pages are given by number, so that each begins at a multiple of its size: a page cannot repeat a row
+	// of the one before to show that nothing moved between them.
 	Disjoint bool
-	// PageSize is the number of rows of a page, 500 by default; Concurrency how many calls to the upstream may be
-	// under way for records and, apart from them, for pages, 4 by default.
+	// PageSize is the number of rows of a page, 500 by default, and fewer while a page takes longer than a body may be old.
+	// Concurrency is how many calls to the upstream may be in flight for records and, apart from them, for pages, 4 by default.
 	PageSize    int
 	Concurrency int
 }

@@ -195,7 +195,7 @@ func TestBlocks(t *testing.T) {
 		},
 		{
 			"full disk", func() { setting("read_only_allow_delete", "true") }, func() { setting("read_only_allow_delete", "null") },
-			core.CodeOverloaded, "the index " + alias + " takes no writes: its disk is full",
+			core.CodeIndexBlocked, "the index " + alias + " takes no writes: a disk of the index engine is over its flood-stage watermark",
 		},
 		{
 			"alias gone", func() {
