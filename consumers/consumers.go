@@ -18,6 +18,8 @@ type Repository struct {
 	// Document appends the document made of a record to dst.
 	Document func(dst []byte, rec core.Record) []byte
 	Probe    Probe
+	// RunAgain asks for a run of the whole repository, for an index that was lost. A run that is queued already will do.
+	RunAgain func(ctx context.Context) error
 	// Records, Batches, Pages and Runs are the repository's durable consumers.
 	Records, Batches, Pages, Runs Source
 	// Disjoint says that pages are given by number, so that each begins at a multiple of its size: a page cannot repeat a row
@@ -120,7 +122,7 @@ func New(repositories []Repository, deps Deps, cfg Config) (*Consumers, error) {
 	c.work, c.stopWork = context.WithCancel(context.Background())
 	c.keeper = newKeeper(c.cfg.AckWait / 3)
 	for _, r := range repositories {
-		if r.Upstream == nil || r.Document == nil || r.Probe == nil || r.Records == nil || r.Batches == nil || r.Pages == nil || r.Runs == nil {
+		if r.Upstream == nil || r.Document == nil || r.Probe == nil || r.RunAgain == nil || r.Records == nil || r.Batches == nil || r.Pages == nil || r.Runs == nil {
 			return nil, core.NewError(core.CodeInternal, fmt.Sprintf("making consumers: repository %s lacks a part", r.Code))
 		}
 		if _, twice := c.repos[r.Code]; twice {

@@ -2,6 +2,7 @@ package consumers_test
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -35,6 +36,7 @@ type engine struct {
 	seq      int64 // of the last write
 	down     error
 	prepared int
+	made     int
 	checks   int
 	writes   int
 	outcomes map[core.Outcome]int
@@ -203,10 +205,18 @@ func (e *engine) Refresh() error {
 	return e.down
 }
 
+// lose deletes the index with all that it holds. The caller holds e.mu.
+func (e *engine) lose() {
+	e.docs, e.down = map[string]document{}, errLostIndex
+}
+
 func (e *engine) Prepare() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.prepared++
+	if errors.Is(e.down, core.ErrIndexMissing) {
+		e.made, e.down = e.made+1, nil
+	}
 	return e.down
 }
 

@@ -3,7 +3,6 @@ package consumers
 import (
 	"context"
 	"sync"
-	"time"
 
 	"tutti/internal/core"
 )
@@ -86,58 +85,6 @@ func (g *gate) whileOpen(ctx context.Context) (context.Context, context.CancelFu
 		stop()
 		cancel()
 	}
-}
-
-// Bounds of the time between two looks at an index that takes no writes.
-const (
-	probeEvery    = 100 * time.Millisecond
-	probeEveryMax = 2 * time.Second
-)
-
-// watchIndex prepares the repository's index, then opens the gate whenever the index takes writes again and no pause for
-// rejections is left.
-func (r *repository) watchIndex() {
-	ctx := r.c.draining
-	prepared := false
-	for {
-		select {
-		case <-r.gate.open().Done():
-		case <-ctx.Done():
-			return
-		}
-		for try := 0; ; try++ {
-			err := r.checkIndex(ctx, &prepared)
-			pause, why := r.rejections.left(time.Now())
-			if err == nil && pause == 0 {
-				break
-			}
-			if ctx.Err() != nil {
-				return
-			}
-			if err != nil {
-				pause, why = growing(try, probeEvery, probeEveryMax), displayed(err)
-			}
-			r.pauseFor(why, err)
-			if sleep(ctx, pause) != nil {
-				return
-			}
-		}
-		r.gate.resume()
-		r.log.Info("index takes writes")
-		if pause, why := r.rejections.left(time.Now()); pause > 0 { // it began before the gate was open
-			r.pauseFor(why, nil)
-		}
-	}
-}
-
-// checkIndex prepares the index, or, once that was done, checks that it takes writes.
-func (r *repository) checkIndex(ctx context.Context, prepared *bool) error {
-	if *prepared {
-		return r.Probe.Check(ctx)
-	}
-	err := r.Probe.Prepare(ctx)
-	*prepared = err == nil
-	return err
 }
 
 // displayed puts an error in words for whoever has to mend it.

@@ -1,11 +1,14 @@
 package consumers_test
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"maps"
 	"os"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,8 +51,12 @@ type world struct {
 	// afterLook and afterUpdate, when set, are called after a process has read or changed an organization's run.
 	afterLook   func(*process)
 	afterUpdate func(*process, core.OrganizationRun)
-	requests    int
-	fresh       int
+	// reruns counts the runs that processes asked for by themselves, rerun is the last of them.
+	reruns   atomic.Int64
+	rerun    string
+	rerunMu  sync.Mutex
+	requests int
+	fresh    int
 }
 
 func newWorld(t tester) *world {
@@ -110,9 +117,28 @@ func (p *process) repository() consumers.Repository {
 		Repository: core.Repository{Code: "song", Type: core.TypeSong, IndexName: "analyses"},
 		Upstream:   callPort{p, p.w.upstream}, Document: asDocument, Probe: probePort{p},
 		Records: source(core.ClassRecords), Batches: source(core.ClassBatches), Pages: source(core.ClassPages),
-		Runs:     source(core.ClassRuns),
+		Runs: source(core.ClassRuns), RunAgain: func(context.Context) error { return p.w.runAgain(p) },
 		PageSize: p.w.pageSize, Disjoint: p.w.upstream.disjoint,
 	}
+}
+
+// runAgain asks for a run of the repository for a process, as ingest does: a run that is still queued is returned instead.
+func (w *world) runAgain(p *process) error {
+	w.rerunMu.Lock()
+	defer w.rerunMu.Unlock()
+	if job, err := w.store.job(w.rerun); w.rerun != "" && (err != nil || job.State == core.JobQueued) {
+		return nil
+	}
+	return do(p, func() error {
+		if w.onPublish != nil {
+			if err := w.onPublish(core.Request{Scope: core.ScopeRepository}); err != nil {
+				return err
+			}
+		}
+		w.rerun = w.run("", false)
+		w.reruns.Add(1)
+		return nil
+	})
 }
 
 // publish puts a Request on the queue, as ingest does.

@@ -104,6 +104,10 @@ func (a *App) consumed(ctx context.Context, rc config.Repository, repo core.Repo
 			Alias: rc.IndexName, Mapping: rc.Mapping, Known: knownFields(rc.Type),
 		}},
 	}
+	w.RunAgain = func(ctx context.Context) error {
+		_, err := a.ingest.Run(ctx, core.ScopeRepository, rc.Code, "", false, core.CauseReconcile, "")
+		return err
+	}
 	for class, source := range map[core.Class]*consumers.Source{
 		core.ClassRecords: &w.Records, core.ClassBatches: &w.Batches, core.ClassPages: &w.Pages, core.ClassRuns: &w.Runs,
 	} {

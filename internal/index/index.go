@@ -77,7 +77,8 @@ type Index interface {
 	Mark(ctx context.Context, alias string) (string, error)
 
 	// Check gives nil when the alias takes writes now, CodeIndexBlocked when it is missing, closed or blocked, and
-	// CodeUnavailable when the engine does not answer. The message is safe to display.
+	// CodeUnavailable when the engine does not answer. It is core.ErrIndexMissing only where Ensure would make the index
+	// anew without leaving another one of the alias behind. The message is safe to display.
 	Check(ctx context.Context, alias string) error
 
 	// Ping gives nil when the engine answers, else CodeUnavailable.

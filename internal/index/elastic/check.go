@@ -2,7 +2,13 @@ package elastic
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
+	"time"
 
 	"tutti/internal/core"
 )
@@ -11,12 +17,9 @@ import (
 // number that no document has, and so ends in a conflict, without a trace.
 const checkBody = `{"index":{"_id":"tutti-check","if_seq_no":9007199254740991,"if_primary_term":1}}` + "\n{}\n"
 
-// missingHint says how to mend a missing alias.
-const missingHint = "restore the alias, or restart tutti to make an empty index and index the repository again"
-
 // Check gives nil when the alias takes writes now, core.CodeIndexBlocked when it is missing, closed or blocked or the
-// credentials are refused, and core.CodeUnavailable when the cluster or one of the primary shards does not answer. The
-// message is safe to display.
+// credentials are refused (core.ErrIndexMissing only where there is no index that Ensure made for it either), and
+// core.CodeUnavailable when the cluster or one of the primary shards does not answer. The message is safe to display.
 func (x *Index) Check(ctx context.Context, alias string) error {
 	leave, err := x.enter(alias)
 	if err != nil {
@@ -40,10 +43,42 @@ func (x *Index) Check(ctx context.Context, alias string) error {
 	if len(answer.Items) != 1 || answer.Items[0].Index == nil {
 		return core.NewError(core.CodeUnavailable, "the index did not answer as expected")
 	}
-	if err := verdict(alias, answer.Items[0].Index); err != nil {
+	err = verdict(alias, answer.Items[0].Index)
+	switch {
+	case errors.Is(err, core.ErrIndexMissing):
+		return x.missing(ctx, alias, err)
+	case err != nil:
+		return err
+	default:
+		return x.checkPrimaries(ctx, alias)
+	}
+}
+
+// missing returns the error of an alias that is missing. Where an index that Ensure made for it is still there, it has
+// lost its alias, for a moment or by mistake, and nothing may be made in its place.
+func (x *Index) missing(ctx context.Context, alias string, gone error) error {
+	reply, err := x.client.do(ctx, request{
+		method: http.MethodGet, path: "/" + alias + "-*/_alias", query: "expand_wildcards=all",
+	})
+	if err != nil {
 		return err
 	}
-	return x.checkPrimaries(ctx, alias)
+	var indices map[string]json.RawMessage
+	if err := reply.decode(&indices); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(indices)) {
+		if _, err := time.Parse(nameLayout, strings.TrimPrefix(name, alias+"-")); err == nil {
+			return &core.Error{
+				Code: core.CodeIndexBlocked, Message: "there is no alias " + alias + ", but an index of it",
+				Hint: "add the alias " + alias + " to " + name + ", or delete that index to have an empty one made and filled again",
+			}
+		}
+	}
+	return &core.Error{
+		Code: core.CodeIndexBlocked, Message: core.MessageOf(gone), Err: gone,
+		Hint: "it is made again, empty, and the repository is indexed again",
+	}
 }
 
 // checkPrimaries returns core.CodeUnavailable when the cluster says that a primary shard of the alias' index is missing:
@@ -75,11 +110,7 @@ func verdict(alias string, item *itemAnswer) error {
 			Code: code, Message: "the index " + alias + " takes no writes: " + floodMessage, Hint: floodHint, Err: f,
 		}
 	case code == core.CodeIndexBlocked:
-		blocked := core.WrapError(code, blockedMessage(alias, item.Error.Type), f)
-		if item.Error.Type == typeIndexNotFound {
-			blocked.Hint = missingHint
-		}
-		return blocked
+		return core.WrapError(code, blockedMessage(alias, item.Error.Type), f)
 	case item.Status == http.StatusTooManyRequests, item.Status >= http.StatusInternalServerError:
 		return shardMissing(alias, f)
 	default:

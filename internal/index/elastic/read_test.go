@@ -117,7 +117,6 @@ func TestCheck(t *testing.T) {
 		code    core.Code
 		message string
 	}{
-		{item(404, "index_not_found_exception", ""), core.CodeIndexBlocked, "there is no alias a"},
 		{item(400, "index_closed_exception", ""), core.CodeIndexBlocked, "the index a is closed"},
 		{item(403, "cluster_block_exception", ""), core.CodeIndexBlocked, "the index a is blocked for writes"},
 		{item(429, "cluster_block_exception", ""), core.CodeIndexBlocked, flood},
@@ -142,16 +141,42 @@ func TestCheck(t *testing.T) {
 		err := x.Check(t.Context(), "a")
 		wantError(t, err, tt.code, tt.message)
 		want := ""
-		switch {
-		case strings.HasPrefix(tt.message, "there is no alias"):
-			want = "restore the alias, or restart tutti to make an empty index and index the repository again"
-		case tt.message == flood:
+		if tt.message == flood {
 			want = "free disk space on the engine's nodes or add a node; where the engine does not lift the block by itself " +
 				"afterwards, set index.blocks.read_only_allow_delete to null"
 		}
 		if e, ok := errors.AsType[*core.Error](err); !ok || e.Hint != want {
 			t.Errorf("%s: hint %q, want %q", tt.message, e.Hint, want)
 		}
+	}
+}
+
+// TestCheckMissing: an alias that is missing alone is not an index that is missing: nothing may be made in its place.
+func TestCheckMissing(t *testing.T) {
+	gone := items(`{"index":{"status":404,"error":{"type":"index_not_found_exception","reason":""}}}`)
+	const message, again = "there is no alias a", "it is made again, empty, and the repository is indexed again"
+	tests := map[string]struct {
+		indices answer
+		code    core.Code
+		message string
+		hint    string
+		missing bool
+	}{
+		"nothing there":    {answer{200, `{}`}, core.CodeIndexBlocked, message, again, true},
+		"none of these":    {answer{200, `{"a-b":{},"a-2026":{},"a-b-20260102030405":{}}`}, core.CodeIndexBlocked, message, again, true},
+		"its index":        {answer{200, `{"a-b":{},"a-20260102030405":{}}`}, core.CodeIndexBlocked, "there is no alias a, but an index of it", "add the alias a to a-20260102030405, or delete that index to have an empty one made and filled again", false},
+		"no answer":        {answer{}, core.CodeUnavailable, "the answer of the index was cut", "", false},
+		"not to be listed": {refused(403, "security_exception", ""), core.CodeIndexBlocked, "the index refused the credentials", "", false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			x, _ := play(t, gone, tt.indices)
+			err := x.Check(t.Context(), "a")
+			wantError(t, err, tt.code, tt.message)
+			if core.HintOf(err) != tt.hint || errors.Is(err, core.ErrIndexMissing) != tt.missing {
+				t.Errorf("hint %q, missing %v", core.HintOf(err), !tt.missing)
+			}
+		})
 	}
 }
 

@@ -164,6 +164,7 @@ func testMissingAlias(s *suite) {
 		}
 	}
 	s.missing(mappingErr)
+	s.missing(s.x.Check(s.Context(), s.alias))
 	s.ensure()
 	s.indexed(put("a", 1, `{}`))
 	if err := s.x.Check(s.Context(), s.alias); err != nil {
@@ -175,7 +176,7 @@ func testMissingAlias(s *suite) {
 func (s *suite) missing(err error) {
 	s.Helper()
 	if !errors.Is(err, core.ErrIndexMissing) || errors.Is(err, core.ErrIndexForbidden) || errors.Is(err, core.ErrIndexUnreachable) {
-		s.Errorf("Mapping gave %v, want ErrIndexMissing alone", err)
+		s.Errorf("%v, want ErrIndexMissing alone", err)
 	}
 }
 

@@ -1,0 +1,119 @@
+package consumers_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"tutti/internal/core"
+)
+
+// errLostIndex is what an engine says of an index that was deleted.
+var errLostIndex = core.WrapError(core.CodeIndexBlocked, "there is no alias analyses", core.ErrIndexMissing)
+
+// TestLostIndex: an index that is deleted while processes run is made again, once, and its repository run again, once, so
+// that the index ends equal to the upstream; also where no write notices that it has gone.
+func TestLostIndex(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		amid   bool // a run
+		others int
+	}{{"amid a run", true, 0}, {"amid a run of several processes", true, 2}, {"idle", false, 0}, {"idle, several processes", false, 2}} {
+		t.Run(tt.name, func(t *testing.T) {
+			in(t, func(t *testing.T, w *world) {
+				w.upstream.fill("A", 500)
+				w.upstream.fill("B", 50)
+				batches := 0
+				if tt.amid {
+					w.engine.hold = func(context.Context, core.Batch) error {
+						w.engine.mu.Lock()
+						defer w.engine.mu.Unlock()
+						if batches++; batches == 3 {
+							w.engine.lose()
+						}
+						return nil
+					}
+				}
+				p := w.boot(-1)
+				for range tt.others {
+					w.boot(-1)
+				}
+				id := w.run("", false)
+				if !tt.amid {
+					w.ended(w.job(id), core.JobSucceeded, "")
+					w.verify()
+					w.engine.mu.Lock()
+					w.engine.lose()
+					w.engine.mu.Unlock()
+				}
+				within(t, time.Minute, "the pause", func() bool {
+					paused := p.c.Paused()
+					return len(paused) == 1 && paused[0].Index && paused[0].Reason == core.MessageOf(errLostIndex)
+				})
+				within(t, time.Minute, "the run", func() bool { return w.reruns.Load() > 0 })
+				w.ended(w.job(id), core.JobSucceeded, "")
+				w.idle()
+				w.verify()
+				eventually(t, "the end of the pause", func() bool { return len(p.c.Paused()) == 0 })
+				if w.engine.made != 1 || w.reruns.Load() != 1 {
+					t.Errorf("made %d times, run %d times", w.engine.made, w.reruns.Load())
+				}
+			})
+		})
+	}
+}
+
+// TestIndexThatOnlySeemsLost: an alias that is swapped in two steps is missing for a moment, and a closed index is
+// there. Neither is made again.
+func TestIndexThatOnlySeemsLost(t *testing.T) {
+	for name, tt := range map[string]struct {
+		err   error
+		takes time.Duration
+	}{
+		"a swap":         {errLostIndex, time.Second},
+		"a closed index": {errBlocked, time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in(t, func(t *testing.T, w *world) {
+				w.upstream.fill("A", 50)
+				p := w.boot(-1)
+				w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+				for range 3 {
+					w.engine.setDown(tt.err)
+					w.index("A", "A-0000")
+					eventually(t, "the pause", func() bool { return len(p.c.Paused()) == 1 })
+					time.Sleep(tt.takes)
+					w.engine.setDown(nil)
+					w.idle()
+				}
+				if w.engine.made != 0 || w.reruns.Load() != 0 {
+					t.Errorf("made %d times, run %d times", w.engine.made, w.reruns.Load())
+				}
+			})
+		})
+	}
+}
+
+// TestLostIndexIsRunAgainFirst: nothing is made before the run is stored in the queue, which a crash between the two would
+// leave out for ever.
+func TestLostIndexIsRunAgainFirst(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 50)
+		w.boot(-1)
+		w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+		w.onPublish = func(core.Request) error {
+			if w.engine.made > 0 {
+				t.Error("made before the run was stored")
+			}
+			return unavailable("the queue does not answer")
+		}
+		w.engine.mu.Lock()
+		w.engine.lose()
+		w.engine.mu.Unlock()
+		time.Sleep(time.Minute)
+		w.onPublish = nil
+		eventually(t, "the run", func() bool { return w.reruns.Load() > 0 })
+		w.idle()
+		w.verify()
+	})
+}
