@@ -1,6 +1,7 @@
 package http
 
 import (
+	"bytes"
 	"context"
 	nethttp "net/http"
 	"time"
@@ -11,11 +12,18 @@ import (
 const (
 	// smallBody is the size up to which a body is not counted: large ones must not keep small ones waiting.
 	smallBody = 64 << 10
-	// payloadWeight is about how many times its size the memory is that checking and storing an analysis takes.
-	payloadWeight = 8
+	// payloadCopies is about how many copies of an analysis checking and storing it makes, and payloadValue what each of its
+	// values takes beside, in bytes.
+	payloadCopies, payloadValue = 6, 100
 	// bodyPatience is how long a request waits until the large bodies in flight leave memory for its own.
-	bodyPatience = 15 * time.Second
+	bodyPatience = 30 * time.Second
 )
+
+// payloadWeight returns about how much memory checking and storing an analysis takes, in bytes.
+func payloadWeight(body []byte) int64 {
+	values := bytes.Count(body, []byte(",")) + bytes.Count(body, []byte("{")) + bytes.Count(body, []byte("["))
+	return payloadCopies*int64(len(body)) + payloadValue*int64(values)
+}
 
 // Memory bounds the bytes that are held at one time.
 type Memory interface {

@@ -34,7 +34,7 @@ func TestBodyMemory(t *testing.T) {
 		cfg    tuttihttp.Config
 	}{
 		"received":  {"/notifications/song.ca", tuttihttp.Config{Bodies: memory{semaphore.NewWeighted(150 << 10)}}},
-		"worked on": {"/submit/S", tuttihttp.Config{Payloads: memory{semaphore.NewWeighted(8 * 150 << 10)}}},
+		"worked on": {"/submit/S", tuttihttp.Config{Payloads: memory{semaphore.NewWeighted(6 * 150 << 10)}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestBodyMemory(t *testing.T) {
 				if res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" || !strings.Contains(body, "too many large bodies") {
 					t.Errorf("a second large body got %d: %s", res.StatusCode, body)
 				}
-				if waited := time.Since(asked); waited != 15*time.Second {
+				if waited := time.Since(asked); waited != 30*time.Second {
 					t.Errorf("it was refused after %s", waited)
 				}
 				if res, body := send("small", 40<<10); res.StatusCode/100 != 2 {

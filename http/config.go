@@ -21,7 +21,7 @@ type Config struct {
 	// MaxBodyBytes is the largest request body in bytes. Default DefaultMaxBodyBytes.
 	MaxBodyBytes int64
 	// Bodies bounds the bytes of bodies over 64 KiB that are received, Payloads those that working on submissions of that
-	// size takes; a request waits for either for 15 s, and gets 503 then. Default: no bound.
+	// size takes; a request waits for either for 30 s, and gets 503 then. Default: no bound.
 	Bodies, Payloads Memory
 	// CheckHost answers 421 to a Host that is neither loopback nor in Hosts (DNS rebinding), except on /ping, /ready and
 	// /metrics; set it when nobody has to show a token.

@@ -121,6 +121,6 @@ func (h *Handler) readPayload(w nethttp.ResponseWriter, r *nethttp.Request) ([]b
 		return body, err
 	}
 	defer release()
-	_, err = acquire(r, h.cfg.Payloads, payloadWeight*int64(len(body)))
+	_, err = acquire(r, h.cfg.Payloads, payloadWeight(body))
 	return body, err
 }

@@ -33,7 +33,7 @@ func BenchmarkValidate(b *testing.B) {
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := s.Validate(context.Background(), "S1", body); err != nil {
+		if _, err := s.Validate(context.Background(), "S1", string(body)); err != nil {
 			b.Fatal(err, lines(err))
 		}
 	}

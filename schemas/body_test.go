@@ -146,7 +146,7 @@ func TestNoStaleAnswer(t *testing.T) {
 						t.Errorf("version %d, %v, but %d was registered before", versionOf(t, got), err, floor)
 						return
 					}
-					ref, err := s.Validate(t.Context(), "S1", []byte(analysis("a", "")))
+					ref, err := s.Validate(t.Context(), "S1", analysis("a", ""))
 					if err != nil || ref.Version < int(floor) {
 						t.Errorf("validated by %d, %v, but %d was registered before", ref.Version, err, floor)
 						return
@@ -168,7 +168,7 @@ func TestNoStaleAnswer(t *testing.T) {
 		if _, err := s.Register(t.Context(), []byte(`{"name":"a","schema":`+simple+`}`)); !errors.Is(err, store.addErr) {
 			t.Fatal(err)
 		}
-		ref, err := s.Validate(t.Context(), "S1", []byte(analysis("a", "")))
+		ref, err := s.Validate(t.Context(), "S1", analysis("a", ""))
 		if err != nil || ref.Version != 2 {
 			t.Errorf("validated by %d, %v", ref.Version, err)
 		}
@@ -187,7 +187,7 @@ func TestRegistrationThatIsStoredAfterItFailed(t *testing.T) {
 	}
 	look := func(want int) {
 		t.Helper()
-		ref, err := s.Validate(t.Context(), "S1", []byte(analysis("a", "")))
+		ref, err := s.Validate(t.Context(), "S1", analysis("a", ""))
 		if err != nil || ref.Version != want {
 			t.Errorf("validated by %d, %v, want %d", ref.Version, err, want)
 		}
@@ -224,7 +224,7 @@ func TestShared(t *testing.T) {
 	register(t, there, `{"name":"a","schema":`+simple+`}`)
 
 	t.Run("a validation asks for the latest", func(t *testing.T) {
-		ref, err := here.Validate(t.Context(), "S1", []byte(analysis("a", "")))
+		ref, err := here.Validate(t.Context(), "S1", analysis("a", ""))
 		if err != nil || ref.Version != 2 {
 			t.Errorf("validated by %d, %v", ref.Version, err)
 		}

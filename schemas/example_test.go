@@ -27,9 +27,9 @@ func ExampleNew() {
 		fmt.Println(err)
 		return
 	}
-	_, err = s.Validate(ctx, "S1", []byte(`{"studyId": "S1", "analysisType": {"name": "variant"}, "experiment": {},
+	_, err = s.Validate(ctx, "S1", `{"studyId": "S1", "analysisType": {"name": "variant"}, "experiment": {},
 		"files": [{"dataType": "calls", "fileName": "a.vcf", "fileSize": 3, "fileType": "vcf", "fileAccess": "open",
-			"fileMd5sum": "0123456789abcdef0123456789abcdef"}]}`))
+			"fileMd5sum": "0123456789abcdef0123456789abcdef"}]}`)
 	fmt.Println(core.CodeOf(err))
 	for _, v := range violations(err) {
 		fmt.Println(v.Pointer, v.Message)
@@ -66,7 +66,7 @@ func ExampleService_Validate() {
 		fmt.Println(err)
 		return
 	}
-	ref, err := s.Validate(ctx, "S1", []byte(analysis("a", "")))
+	ref, err := s.Validate(ctx, "S1", analysis("a", ""))
 	fmt.Println(ref.Name, ref.Version, err)
 	// Output: a 1 <nil>
 }

@@ -55,7 +55,7 @@ func externally(t *testing.T, cfg schemas.Config, url, path, experiment string) 
 	t.Helper()
 	s, _ := newService(t, cfg)
 	register(t, s, `{"name":"a","schema":`+simple+`,"options":{"externalValidations":[{"url":"`+url+`","jsonPath":"`+path+`"}]}}`)
-	_, err := s.Validate(t.Context(), "S/1", []byte(strings.Replace(analysis("a", ""), `"experiment":{}`, `"experiment":`+experiment, 1)))
+	_, err := s.Validate(t.Context(), "S/1", strings.Replace(analysis("a", ""), `"experiment":{}`, `"experiment":`+experiment, 1))
 	return err
 }
 
@@ -176,7 +176,7 @@ func TestExternalRetries(t *testing.T) {
 		})
 		s, _ := newService(t, loopback)
 		register(t, s, `{"name":"a","schema":`+simple+`,"options":{"externalValidations":[{"url":"`+external.URL+`/{value}","jsonPath":"studyId"}]}}`)
-		_, err := s.Validate(ctx, "S1", []byte(analysis("a", "")))
+		_, err := s.Validate(ctx, "S1", analysis("a", ""))
 		wantError(t, err, core.CodeUnavailable, "", "the check was given up")
 	})
 }
@@ -282,7 +282,7 @@ func TestExternalWaitsForTheRest(t *testing.T) {
 	external := newExternal(t, status(200))
 	s, _ := newService(t, schemas.Config{AllowedHosts: []string{"127.0.0.1"}})
 	register(t, s, `{"name":"a","schema":`+simple+`,"options":{"fileTypes":["X"],"externalValidations":[{"url":"`+external.URL+`/{value}","jsonPath":"studyId"}]}}`)
-	if _, err := s.Validate(t.Context(), "S1", []byte(analysis("a", ""))); err == nil {
+	if _, err := s.Validate(t.Context(), "S1", analysis("a", "")); err == nil {
 		t.Error("a file type was let through")
 	}
 	if got := external.requests(); len(got) != 0 {

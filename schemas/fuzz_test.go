@@ -108,7 +108,7 @@ func FuzzValidate(f *testing.F) {
 			}
 			return
 		}
-		if _, err := s.Validate(t.Context(), "S1", []byte(body)); err != nil {
+		if _, err := s.Validate(t.Context(), "S1", body); err != nil {
 			switch core.CodeOf(err) {
 			case core.CodeInvalid, core.CodeNotFound, core.CodeConflict:
 			default:

@@ -22,8 +22,8 @@ func queued(t *testing.T, cfg schemas.Config, url string) *schemas.Service {
 	return s
 }
 
-func withValues(values string) []byte {
-	return []byte(strings.Replace(analysis("a", ""), `"experiment":{}`, `"experiment":{"d":[`+values+`]}`, 1))
+func withValues(values string) string {
+	return strings.Replace(analysis("a", ""), `"experiment":{}`, `"experiment":{"d":[`+values+`]}`, 1)
 }
 
 // TestQueueIsNoTimeout: a service of which more is asked than it may be asked at once answers each call in time, and so

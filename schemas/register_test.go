@@ -187,7 +187,7 @@ func TestRegisterAccepts(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s, _ := newService(t, schemas.Config{})
 			register(t, s, `{"name":"a","schema":`+c.schema+`}`)
-			if _, err := s.Validate(t.Context(), "S1", []byte(analysis("a", ""))); err != nil {
+			if _, err := s.Validate(t.Context(), "S1", analysis("a", "")); err != nil {
 				t.Errorf("Validate: %v", err)
 			}
 		})
@@ -222,7 +222,7 @@ func TestRegisterOddIDs(t *testing.T) {
 				s, _ := newService(t, schemas.Config{})
 				_, err := s.Register(t.Context(), []byte(`{"name":"a","schema":`+body+`}`))
 				if err == nil {
-					if _, err := s.Validate(t.Context(), "S1", []byte(analysis("a", `,"a":{}`))); core.CodeOf(err) == core.CodeInternal {
+					if _, err := s.Validate(t.Context(), "S1", analysis("a", `,"a":{}`)); core.CodeOf(err) == core.CodeInternal {
 						t.Errorf("taken, but not applied: %v", err)
 					}
 					return

@@ -26,14 +26,14 @@ func (c *compiled) cost(schema int) int64 {
 // analysis is valid. Errors: CodeInvalid with ErrorID payload.parsing for what is not JSON, with ErrorID schema.violation
 // and Violations for what is not valid; CodeNotFound with ErrorID analysis.type.not.found; CodeConflict with ErrorID
 // analysis.type.incorrect.version for a version that is not the latest; CodeUnavailable when ctx ends.
-func (s *Service) Validate(ctx context.Context, study string, analysis []byte) (core.AnalysisTypeRef, error) {
+func (s *Service) Validate(ctx context.Context, study, analysis string) (core.AnalysisTypeRef, error) {
 	ref, err := s.validate(ctx, study, analysis)
 	s.cfg.Metrics.validated(err)
 	return ref, err
 }
 
-func (s *Service) validate(ctx context.Context, study string, analysis []byte) (core.AnalysisTypeRef, error) {
-	tree, err := parse(string(analysis))
+func (s *Service) validate(ctx context.Context, study, analysis string) (core.AnalysisTypeRef, error) {
+	tree, err := parse(analysis)
 	if err != nil {
 		return core.AnalysisTypeRef{}, &core.Error{
 			Code: core.CodeInvalid, ErrorID: errorIDPayload, Message: "the analysis is not JSON: " + err.Error(),

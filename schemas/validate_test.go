@@ -69,7 +69,7 @@ func TestValidate(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s, _ := newService(t, schemas.Config{})
 			register(t, s, `{"name":"a","schema":`+c.schema+`}`)
-			ref, err := s.Validate(t.Context(), "S1", []byte(c.analysis))
+			ref, err := s.Validate(t.Context(), "S1", c.analysis)
 			if c.want == "" {
 				if err != nil || ref != (core.AnalysisTypeRef{Name: "a", Version: 1}) {
 					t.Errorf("%v, %v\n%s", ref, err, lines(err))
@@ -97,7 +97,7 @@ func TestValidateRefusesWhatIsNotJSON(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, _ := newService(t, schemas.Config{})
-			_, err := s.Validate(t.Context(), "S1", []byte(c.body))
+			_, err := s.Validate(t.Context(), "S1", c.body)
 			wantError(t, err, core.CodeInvalid, "payload.parsing", c.want)
 		})
 	}
@@ -132,7 +132,7 @@ func TestValidateVersions(t *testing.T) {
 			for range 3 {
 				register(t, s, `{"name":"a","schema":`+simple+`}`)
 			}
-			ref, err := s.Validate(t.Context(), "S1", []byte(c.body))
+			ref, err := s.Validate(t.Context(), "S1", c.body)
 			if c.code == "" {
 				if err != nil || ref.Version != c.want {
 					t.Errorf("version %d, %v, want %d", ref.Version, err, c.want)
@@ -147,10 +147,10 @@ func TestValidateVersions(t *testing.T) {
 		register(t, s, `{"name":"a","schema":`+simple+`}`)
 		register(t, s, `{"name":"a","schema":`+dynamic(`,"more":{"type":"string"}`, "")+`}`)
 		older := strings.Replace(analysis("a", `,"more":1`), `"a"}`, `"a","version":1}`, 1)
-		if _, err := s.Validate(t.Context(), "S1", []byte(older)); err != nil {
+		if _, err := s.Validate(t.Context(), "S1", older); err != nil {
 			t.Error(err)
 		}
-		if _, err := s.Validate(t.Context(), "S1", []byte(analysis("a", `,"more":1`))); err == nil {
+		if _, err := s.Validate(t.Context(), "S1", analysis("a", `,"more":1`)); err == nil {
 			t.Error("the latest version was not applied")
 		}
 	})
@@ -160,7 +160,7 @@ func TestFileTypes(t *testing.T) {
 	body := strings.Replace(analysis("a", ""), `"files":[`, `"files":[`+file("b.vcf", "vcf")+`,`+file("c.txt", "TXT")+`,`, 1)
 	s, _ := newService(t, schemas.Config{})
 	register(t, s, `{"name":"a","schema":`+simple+`,"options":{"fileTypes":["BAM","VCF"]}}`)
-	_, err := s.Validate(t.Context(), "S1", []byte(body))
+	_, err := s.Validate(t.Context(), "S1", body)
 	wantError(t, err, core.CodeInvalid, "schema.violation", `the analysis does not match version 1 of "a": /files/0/fileType: `)
 	want := `/files/0/fileType | fileTypes | "vcf" is not one of the file types of this analysis type: "BAM", "VCF"; only the case differs from "VCF"` +
 		"\n" + `/files/1/fileType | fileTypes | "TXT" is not one of the file types of this analysis type: "BAM", "VCF"`
@@ -169,7 +169,7 @@ func TestFileTypes(t *testing.T) {
 	}
 	t.Run("an empty list allows any", func(t *testing.T) {
 		register(t, s, `{"name":"a","schema":`+simple+`,"options":{"fileTypes":[]}}`)
-		if _, err := s.Validate(t.Context(), "S1", []byte(body)); err != nil {
+		if _, err := s.Validate(t.Context(), "S1", body); err != nil {
 			t.Error(err)
 		}
 	})
@@ -178,7 +178,7 @@ func TestFileTypes(t *testing.T) {
 func TestViolationsAreCapped(t *testing.T) {
 	s, _ := newService(t, schemas.Config{})
 	register(t, s, `{"name":"a","schema":`+dynamic(`,"n":{"items":{"type":"string"}}`, "")+`}`)
-	_, err := s.Validate(t.Context(), "S1", []byte(analysis("a", `,"n":[0`+strings.Repeat(",1", 100_000)+`]`)))
+	_, err := s.Validate(t.Context(), "S1", analysis("a", `,"n":[0`+strings.Repeat(",1", 100_000)+`]`))
 	if got := len(violations(err)); got != 100 {
 		t.Errorf("%d violations, want 100", got)
 	}
@@ -208,7 +208,7 @@ func TestValidateIsBounded(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s, _ := newService(t, schemas.Config{})
 			register(t, s, `{"name":"a","schema":`+c.schema+`}`)
-			_, err := s.Validate(t.Context(), "S1", []byte(analysis("a", `,"d":`+c.value)))
+			_, err := s.Validate(t.Context(), "S1", analysis("a", `,"d":`+c.value))
 			wantError(t, err, core.CodeInvalid, "schema.violation", `the analysis does not match version 1 of "a": the whole: validating it takes too much work`)
 		})
 	}
@@ -217,7 +217,7 @@ func TestValidateIsBounded(t *testing.T) {
 		register(t, s, `{"name":"a","schema":`+dynamic(`,"d":{"items":{"type":"number"}}`, "")+`}`)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err := s.Validate(ctx, "S1", []byte(analysis("a", `,"d":`+many)))
+		_, err := s.Validate(ctx, "S1", analysis("a", `,"d":`+many))
 		wantError(t, err, core.CodeUnavailable, "", "the check was given up")
 	})
 	t.Run("a schema of many parts is compiled", func(t *testing.T) {
@@ -237,7 +237,7 @@ func TestValidateMetrics(t *testing.T) {
 	s, _ := newService(t, schemas.Config{Metrics: schemas.NewMetrics(reg)})
 	register(t, s, `{"name":"a","schema":`+simple+`}`)
 	for _, body := range []string{analysis("a", ""), analysis("a", ""), analysis("b", ""), `{}`, `x`} {
-		_, _ = s.Validate(t.Context(), "S1", []byte(body))
+		_, _ = s.Validate(t.Context(), "S1", body)
 	}
 	want := `
 # HELP tutti_schema_validations_total Analyses that were validated, by result.

@@ -279,8 +279,8 @@ func (b *builtIn) noLetters() {
 type takes struct{}
 
 // Validate gives the type that the analysis names.
-func (takes) Validate(_ context.Context, _ string, analysis []byte) (core.AnalysisTypeRef, error) {
-	return core.AnalysisTypeRef{Name: gjson.GetBytes(analysis, "analysisType.name").String(), Version: 1}, nil
+func (takes) Validate(_ context.Context, _, analysis string) (core.AnalysisTypeRef, error) {
+	return core.AnalysisTypeRef{Name: gjson.Get(analysis, "analysisType.name").String(), Version: 1}, nil
 }
 
 // secretly lets change use the repository of a world whose tutti does not run, and loses every event of what it did.

@@ -15,7 +15,7 @@ import (
 // accepting takes every analysis: the validator has benchmarks of its own.
 type accepting struct{}
 
-func (accepting) Validate(context.Context, string, []byte) (core.AnalysisTypeRef, error) {
+func (accepting) Validate(context.Context, string, string) (core.AnalysisTypeRef, error) {
 	return core.AnalysisTypeRef{Name: "variantCall", Version: 3}, nil
 }
 

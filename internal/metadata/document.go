@@ -31,7 +31,7 @@ type document struct {
 	// kind is the analysis' type.
 	kind core.AnalysisTypeRef
 	// rest are the other members, each with a comma before it.
-	rest string
+	rest []byte
 }
 
 // parseDocument reads what bytes gave.
@@ -65,7 +65,7 @@ func parseDocument(body []byte) document {
 		}
 		return true
 	})
-	d.rest = string(rest)
+	d.rest = rest
 	return d
 }
 
@@ -99,7 +99,7 @@ func (d *document) sendable(version bool) string {
 	if version {
 		kind = d.kindJSON()
 	}
-	return `{"studyId":` + quoted(d.study) + `,"analysisType":` + kind + d.rest + `}`
+	return `{"studyId":` + quoted(d.study) + `,"analysisType":` + kind + string(d.rest) + `}`
 }
 
 // files gives the names and MD5 sums of the document's files.

@@ -1,7 +1,6 @@
 package metadata
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -31,22 +30,41 @@ func parseObject(body []byte) (string, error) {
 	if core.TooDeep(body, maxDepth) {
 		return "", unparsed("the body is nested more than " + strconv.Itoa(maxDepth) + " levels deep")
 	}
-	compact := bytes.NewBuffer(make([]byte, 0, len(body)))
-	if err := json.Compact(compact, body); err != nil {
-		var whole json.RawMessage // Compact does not say where
+	if !json.Valid(body) {
+		var whole json.RawMessage // Valid does not say where
 		if syntax, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(body, &whole)); ok && syntax.Offset > 0 {
 			return "", unparsed("the body is not valid JSON at byte " + strconv.FormatInt(syntax.Offset, 10))
 		}
 		return "", unparsed("the body is not valid JSON")
 	}
-	if compact.Len() == 0 || compact.Bytes()[0] != '{' {
+	w := walk{doc: compact(body)}
+	if w.doc[0] != '{' {
 		return "", unparsed("the body is not a JSON object")
 	}
-	w := walk{doc: compact.String()}
 	if err := w.value(); err != nil {
 		return "", err
 	}
 	return w.doc, nil
+}
+
+// compact returns a valid JSON text without the white space between its values. Unlike json.Compact it makes one copy.
+func compact(text []byte) string {
+	var doc strings.Builder
+	doc.Grow(len(text))
+	start, inString := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			inString = !inString
+		case c == '\\': // only strings have it
+			i++
+		case !inString && (c == ' ' || c == '\t' || c == '\n' || c == '\r'):
+			doc.Write(text[start:i])
+			start = i + 1
+		}
+	}
+	doc.Write(text[start:])
+	return doc.String()
 }
 
 // walk goes through a valid JSON text without white space between the values.
@@ -136,13 +154,11 @@ type member struct {
 	name, key, value string
 }
 
-// membersOf gives the members of an object, without those that drop names.
-func membersOf(object gjson.Result, drop ...string) []member {
+// membersOf gives the members of an object.
+func membersOf(object gjson.Result) []member {
 	members := make([]member, 0, fewMembers)
 	object.ForEach(func(key, value gjson.Result) bool {
-		if !slices.Contains(drop, key.Str) {
-			members = append(members, member{name: key.Str, key: key.Raw, value: value.Raw})
-		}
+		members = append(members, member{name: key.Str, key: key.Raw, value: value.Raw})
 		return true
 	})
 	return members

@@ -25,6 +25,8 @@ type file struct {
 type payload struct {
 	members []member
 	files   []file
+	// doc is the whole payload as it was sent, "" when it is not what the members and files say.
+	doc string
 	// whole is false when files is not an array of objects, which no type takes.
 	whole bool
 }
@@ -40,9 +42,10 @@ func ofRepository(name string) bool {
 
 // newPayload reads doc, which parseObject gave.
 func newPayload(doc string) (payload, error) {
-	p := payload{members: make([]member, 0, fewMembers)}
+	p := payload{members: make([]member, 0, fewMembers), doc: doc}
 	for _, m := range membersOf(gjson.Parse(doc)) {
 		if ofRepository(m.name) {
+			p.doc = ""
 			continue
 		}
 		p.members = append(p.members, m)
@@ -66,7 +69,14 @@ func (p *payload) readFiles(files gjson.Result) error {
 			p.files, p.whole = nil, false
 			return false
 		}
-		f := file{members: membersOf(element, "objectId", "analysisId", "studyId")}
+		f := file{members: membersOf(element)}
+		sent := len(f.members)
+		f.members = slices.DeleteFunc(f.members, func(m member) bool {
+			return m.name == "objectId" || m.name == "analysisId" || m.name == "studyId"
+		})
+		if len(f.members) < sent {
+			p.doc = ""
+		}
 		for _, m := range f.members {
 			switch m.name {
 			case "fileName":
@@ -107,7 +117,7 @@ func (p *payload) value(name string) string {
 // is what Song's clients send to update an analysis.
 func (p *payload) complete(study string, stored *document) (payload, error) {
 	whole := *p
-	whole.members = slices.Clone(p.members)
+	whole.members, whole.doc = slices.Clone(p.members), ""
 	if p.value("studyId") == "" {
 		whole.members = append(whole.members, member{name: "studyId", key: `"studyId"`, value: quoted(study)})
 	}
@@ -136,7 +146,10 @@ func studyMismatch() error {
 }
 
 // validated gives the payload as it is validated.
-func (p *payload) validated() []byte {
+func (p *payload) validated() string {
+	if p.doc != "" {
+		return p.doc
+	}
 	doc := append(make([]byte, 0, p.size()), '{')
 	for _, m := range p.members {
 		if m.name != "files" || !p.whole {
@@ -152,12 +165,12 @@ func (p *payload) validated() []byte {
 		}
 		doc = append(doc, ']')
 	}
-	return append(doc, '}')
+	return string(append(doc, '}'))
 }
 
 // rest gives the members of the stored document that come after its head, each with a comma before it: what was sent, and
 // in each file the ids that the repository gives it.
-func (p *payload) rest(study, id string) string {
+func (p *payload) rest(study, id string) []byte {
 	const perFile = 160 // the ids of a file
 	doc := make([]byte, 0, p.size()+len(p.files)*(perFile+len(study)))
 	owner := `","studyId":` + quoted(study) + `,"analysisId":` + quoted(id)
@@ -179,7 +192,7 @@ func (p *payload) rest(study, id string) string {
 			doc = append(append(doc, ':'), m.value...)
 		}
 	}
-	return string(doc)
+	return doc
 }
 
 func (p *payload) size() int {

@@ -23,7 +23,7 @@ const (
 type Validator interface {
 	// Validate checks an analysis of a study, one JSON object without the members that the repository adds, and gives its
 	// type. Errors are *core.Error and are given to the client as they are.
-	Validate(ctx context.Context, study string, analysis []byte) (core.AnalysisTypeRef, error)
+	Validate(ctx context.Context, study, analysis string) (core.AnalysisTypeRef, error)
 }
 
 // Config configures a Repository. The zero value is the default.

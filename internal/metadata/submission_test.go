@@ -499,7 +499,7 @@ func TestChangeMeanwhile(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				id := w.submit("f-" + name)
 				var once sync.Once
-				w.validator.before = func(context.Context, []byte) error {
+				w.validator.before = func(context.Context, string) error {
 					once.Do(func() {
 						if err := other.SetState(t.Context(), S, id, core.StatePublished); err != nil {
 							t.Error(err)
@@ -531,7 +531,7 @@ func TestSameFileMeanwhile(t *testing.T) {
 		other := newWorld(t, w.store, metadata.Config{})
 		id := w.submit("a")
 		var once sync.Once
-		w.validator.before = func(context.Context, []byte) error {
+		w.validator.before = func(context.Context, string) error {
 			once.Do(func() {
 				if err := other.Replace(t.Context(), S, id, []byte(payload("a", "b"))); err != nil {
 					t.Error(err)
@@ -550,7 +550,7 @@ func TestSameFileMeanwhile(t *testing.T) {
 func TestSuppressedMeanwhile(t *testing.T) {
 	on(t, func(t *testing.T, w *world) {
 		id := w.submit("a")
-		w.validator.before = func(context.Context, []byte) error {
+		w.validator.before = func(context.Context, string) error {
 			return w.SetState(t.Context(), S, id, core.StateSuppressed)
 		}
 		err := w.Replace(t.Context(), S, id, []byte(payload("b")))
@@ -564,7 +564,7 @@ func TestWaitingForTurn(t *testing.T) {
 	on(t, func(t *testing.T, w *world) {
 		id := w.submit("a")
 		ctx, cancel := context.WithCancel(t.Context())
-		w.validator.before = func(context.Context, []byte) error {
+		w.validator.before = func(context.Context, string) error {
 			cancel()
 			err := w.Merge(ctx, S, id, []byte(`{"second":1}`))
 			wantError(t, err, core.CodeUnavailable, "", "waiting for another change of the analysis")
@@ -596,7 +596,7 @@ func TestMergeGrows(t *testing.T) {
 // TestValidatorUnavailable: what the validator could not find out is told as it says, and nothing is stored.
 func TestValidatorUnavailable(t *testing.T) {
 	on(t, func(t *testing.T, w *world) {
-		w.validator.before = func(context.Context, []byte) error {
+		w.validator.before = func(context.Context, string) error {
 			return core.NewError(core.CodeUnavailable, "the analysis types cannot be read")
 		}
 		_, err := w.Submit(t.Context(), S, []byte(payload("a")), false)

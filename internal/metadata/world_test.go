@@ -27,12 +27,12 @@ type validator struct {
 	mu   sync.Mutex
 	seen []string
 	// before is called with each analysis first, when it is set; its error is Validate's.
-	before func(ctx context.Context, analysis []byte) error
+	before func(ctx context.Context, analysis string) error
 }
 
-func (v *validator) Validate(ctx context.Context, _ string, analysis []byte) (core.AnalysisTypeRef, error) {
+func (v *validator) Validate(ctx context.Context, _, analysis string) (core.AnalysisTypeRef, error) {
 	v.mu.Lock()
-	v.seen = append(v.seen, string(analysis))
+	v.seen = append(v.seen, analysis)
 	before := v.before
 	v.mu.Unlock()
 	if before != nil {
@@ -40,8 +40,8 @@ func (v *validator) Validate(ctx context.Context, _ string, analysis []byte) (co
 			return core.AnalysisTypeRef{}, err
 		}
 	}
-	doc := gjson.ParseBytes(analysis)
-	if !gjson.ValidBytes(analysis) || doc.Get("studyId").Type != gjson.String || doc.Get("analysisType.name").Str != "variantCall" {
+	doc := gjson.Parse(analysis)
+	if !gjson.Valid(analysis) || doc.Get("studyId").Type != gjson.String || doc.Get("analysisType.name").Str != "variantCall" {
 		return core.AnalysisTypeRef{}, &core.Error{Code: core.CodeInvalid, ErrorID: "schema.violation", Message: "not valid"}
 	}
 	if version := doc.Get("analysisType.version"); version.Exists() && version.Int() != 3 {

@@ -80,7 +80,7 @@ func (b *bench) validation(ctx context.Context) (_ Figure, err error) {
 	for run := range b.Sizes.Pairs + 1 {
 		began := time.Now()
 		for _, body := range bodies {
-			if _, err := service.Validate(ctx, localStudy, body); err != nil {
+			if _, err := service.Validate(ctx, localStudy, string(body)); err != nil {
 				return figure, err
 			}
 		}
