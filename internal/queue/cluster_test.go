@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -141,19 +142,20 @@ func TestClusterNodeKilled(t *testing.T) {
 	if err := own.Restart(); err != nil {
 		t.Fatal(err)
 	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
 	stored := make(map[string]bool)
-	eventually(t, "every acknowledged Request", func() bool {
-		messages, err := c.Fetch(t.Context(), 500, 0, time.Second)
-		if err != nil {
-			return false
+	for len(stored) < total {
+		messages, err := c.Fetch(ctx, 500, 0, time.Second)
+		if ctx.Err() != nil {
+			t.Fatalf("%d of %d acknowledged publishes were lost (%v)", total-len(stored), total, err)
 		}
 		for _, m := range messages {
-			if m.Ack(t.Context()) == nil {
+			if m.Ack(ctx) == nil {
 				stored[m.Request().RecordID] = true
 			}
 		}
-		return len(stored) == total
-	})
+	}
 }
 
 // TestListsOnCluster: what was stored is in every list that begins afterwards, whichever server keeps it.

@@ -188,7 +188,10 @@ func (c *Consumer) fetch(ctx context.Context, want budget, deadline time.Time) (
 		if err != nil {
 			return nil, err
 		}
-		messages := c.understand(ctx, raw)
+		var messages []core.Message
+		if c.puller.lay <= c.cfg.AckWait*2/3 {
+			messages = c.understand(ctx, raw)
+		} // else another delivery of them is due, or in flight already
 		if len(messages) > 0 || len(raw) == 0 || time.Until(deadline) <= 0 {
 			return messages, nil
 		}

@@ -183,11 +183,7 @@ func TestCloseEndsFetch(t *testing.T) {
 			_, err := c.Fetch(context.WithoutCancel(t.Context()), 10, 0, time.Minute)
 			failed <- err
 		}()
-		_, js := raw(t, q)
-		eventually(t, "an open pull", func() bool {
-			consumer, err := js.Consumer(t.Context(), queue.StreamRequests, "records-"+queue.EncodeToken("song"))
-			return err == nil && consumer.CachedInfo().NumWaiting == 1
-		})
+		awaitPull(t, q)
 		c.Close()
 		wantCode(t, <-failed, core.CodeUnavailable)
 	})

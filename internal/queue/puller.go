@@ -73,6 +73,9 @@ type puller struct {
 	heard   time.Time
 	silent  time.Duration
 	down    <-chan struct{}
+	// idleSince is when the last call ended; lay is how long its messages may have been here before it began.
+	idleSince time.Time
+	lay       time.Duration
 }
 
 // pullRequest is the body of a pull.
@@ -156,8 +159,11 @@ func (b *batch) add(m *nats.Msg) {
 func (p *puller) next(ctx context.Context, want budget, wait time.Duration) ([]*nats.Msg, error) {
 	want.messages = min(max(want.messages, 1), maxPull)
 	got := &batch{budget: want}
+	p.lay = 0
+	defer func() { p.idleSince = time.Now() }()
 	p.takeArrived(got)
 	if len(got.messages) > 0 {
+		p.lay = time.Since(p.idleSince)
 		return got.messages, nil
 	}
 	p.heard = time.Now()
