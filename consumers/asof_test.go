@@ -1,6 +1,7 @@
 package consumers_test
 
 import (
+	"maps"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -43,6 +44,46 @@ func TestRemovalBeforeSplitRecord(t *testing.T) {
 			}
 			w.same(w.upstream.model())
 		})
+	})
+}
+
+// TestOldRemoval: a removal as of an earlier version removes what is older, and is stale beside what is newer, whose dead
+// letter stays as well. Its tombstone keeps out only what is older still.
+func TestOldRemoval(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 3)
+		w.boot(-1)
+		version := func(age time.Duration) core.Version { return core.Version(time.Now().Add(-age).UnixNano()) }
+		remove := func(id string, age time.Duration) {
+			w.publish(core.Request{Kind: core.KindRemove, Scope: core.ScopeRecord, Organization: "A", RecordID: id, AsOf: version(age)})
+			w.idle()
+		}
+		live := func(want ...string) {
+			t.Helper()
+			if got := slices.Sorted(maps.Keys(w.engine.live())); !slices.Equal(got, want) {
+				t.Errorf("%v are there, want %v", got, want)
+			}
+		}
+		w.indexAll("A-0000", "A-0001")
+		w.idle()
+		if err := w.store.Put(core.DeadLetter{Repository: "song", Organization: "A", RecordID: "A-0000"}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		remove("A-0000", 2*time.Hour)
+		live("A-0000", "A-0001")
+		if n := len(w.store.dead()); n != 1 {
+			t.Errorf("%d dead letters, want the one of the newer document", n)
+		}
+		remove("A-0001", 30*time.Minute)
+		live("A-0000")
+		remove("A-0002", 30*time.Minute)
+		w.publish(core.Request{Scope: core.ScopeRecord, Organization: "A", RecordID: "A-0002", AsOf: version(40 * time.Minute)})
+		w.idle()
+		live("A-0000")
+		w.index("A", "A-0002")
+		w.idle()
+		live("A-0000", "A-0002")
 	})
 }
 

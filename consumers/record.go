@@ -117,7 +117,7 @@ func (r *repository) settleRecord(ctx context.Context, m core.Message) (core.Res
 	if err != nil {
 		return result, err
 	}
-	if r.holds(req.Organization, req.RecordID, result) {
+	if r.holds(organization, req.RecordID, result) {
 		return result, core.NewError(core.CodeOverloaded, "the index rejects nearly all documents")
 	}
 	switch result.Outcome {
@@ -130,7 +130,9 @@ func (r *repository) settleRecord(ctx context.Context, m core.Message) (core.Res
 		if r.aheadOfClock(m.Version(), result.CurrentVersion) {
 			return result, core.NewError(core.CodeUnavailable, "a stored version lies ahead of the clock")
 		}
-		err = r.clearDeadLetter(ctx, req.Organization, req.RecordID)
+		if req.Kind == core.KindIndex { // an old removal says nothing of what failed since
+			err = r.clearDeadLetter(ctx, req.Organization, req.RecordID)
+		}
 	case core.OutcomeMismatch:
 		r.log.Info("record belongs to another organization", "organization", req.Organization,
 			"record_id", req.RecordID, "request_id", req.ID)

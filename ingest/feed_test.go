@@ -39,6 +39,9 @@ func values(texts ...string) [][]byte {
 
 func position(i int) string { return fmt.Sprintf("partition 3, offset %d", 100+i) }
 
+// written is before noon, the time of the tests' clock.
+func written(i int) time.Time { return noon.Add(time.Duration(i-100) * time.Minute) }
+
 func songOf(server, id string) string {
 	return fmt.Sprintf(`{"analysisId":%q,"studyId":"S","songServerId":%q}`, id, server)
 }
@@ -97,7 +100,7 @@ func TestFeedDispatches(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, nil)
-			if err := newFeed(t, w, tt.feed).Handle(t.Context(), values(tt.values...), position); err != nil {
+			if err := newFeed(t, w, tt.feed).Handle(t.Context(), values(tt.values...), position, written); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tt.want, w.asked()); diff != "" {
@@ -119,7 +122,7 @@ func TestFeedKeepsPoison(t *testing.T) {
 	w := newWorld(t, nil)
 	big := `{"analysisId":"A","broken":"` + strings.Repeat("x", 300<<10)
 	batch := values(songOf("song.ca", "A"), big, "", "[]", `{"analysisId":"`+strings.Repeat("y", 600)+`","studyId":"S"}`, songEvent("B"))
-	if err := newFeed(t, w, ingest.FeedConfig{Repositories: []string{"song.ca"}}).Handle(t.Context(), batch, position); err != nil {
+	if err := newFeed(t, w, ingest.FeedConfig{Repositories: []string{"song.ca"}}).Handle(t.Context(), batch, position, written); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"index song.ca/S/A", "index song.ca/S/B"}, w.asked()); diff != "" {
@@ -149,7 +152,7 @@ func TestFeedKeepsPoison(t *testing.T) {
 func TestFeedOfRequestsTellsUnknownRepositories(t *testing.T) {
 	w := newWorld(t, nil)
 	f := newFeed(t, w, ingest.FeedConfig{Topic: "maestro_index_requests", Requests: true})
-	if err := f.Handle(t.Context(), values(`{"repositoryCode":"song.de","studyId":"S"}`, songEvent("A")), position); err != nil {
+	if err := f.Handle(t.Context(), values(`{"repositoryCode":"song.de","studyId":"S"}`, songEvent("A")), position, written); err != nil {
 		t.Fatal(err)
 	}
 	letters := w.letters.all()
@@ -182,7 +185,7 @@ func TestFeedTellsOtherServersOnce(t *testing.T) {
 	others := values(songOf("song.de", "A"), songOf("song.de", "B"), songOf("song.jp", "A"), lyricOf("9", "L"), songOf("song.ca", "A"))
 	handle := func(batch [][]byte, puts int) {
 		t.Helper()
-		if err := f.Handle(t.Context(), batch, position); err != nil {
+		if err := f.Handle(t.Context(), batch, position, written); err != nil {
 			t.Fatal(err)
 		}
 		if w.letters.puts != puts {
@@ -257,12 +260,12 @@ func TestFeedSucceedsOnlyWhenAllIsSafe(t *testing.T) {
 			w := newWorld(t, func(c *ingest.Config) { c.Metrics = ingest.NewMetrics(reg) })
 			f := newFeed(t, w, ingest.FeedConfig{Repositories: []string{"song.ca"}})
 			tt.breaks(w)
-			wantError(t, f.Handle(t.Context(), tt.batch, position), core.CodeOverloaded, tt.message)
+			wantError(t, f.Handle(t.Context(), tt.batch, position, written), core.CodeOverloaded, tt.message)
 			if n, err := testutil.GatherAndCount(reg, "tutti_notifications_total"); err != nil || n != 0 {
 				t.Errorf("a refused batch is counted: %d, %v", n, err)
 			}
 			w.publish, w.letters.put = nil, nil
-			if err := f.Handle(t.Context(), tt.batch, position); err != nil {
+			if err := f.Handle(t.Context(), tt.batch, position, written); err != nil {
 				t.Errorf("again: %v", err)
 			}
 			if len(w.requests())+len(w.letters.all()) == 0 {
@@ -277,7 +280,7 @@ func TestFeedIsCounted(t *testing.T) {
 	w := newWorld(t, func(c *ingest.Config) { c.Metrics = ingest.NewMetrics(reg) })
 	f := newFeed(t, w, ingest.FeedConfig{Repositories: []string{"song.ca"}})
 	batch := values(songEvent("A"), "tombstone", "{", songOf("song.de", "A"), songOf("song.de", "B"), songEvent("B"), "tombstone", "tombstone")
-	if err := f.Handle(t.Context(), batch, position); err != nil {
+	if err := f.Handle(t.Context(), batch, position, written); err != nil {
 		t.Fatal(err)
 	}
 	want := `
@@ -322,7 +325,7 @@ func TestFeedOfRelatedEntities(t *testing.T) {
 	event := func(entity, id string) string {
 		return fmt.Sprintf(`{"systemId":%q,"organization":"O","entityName":%q}`, id, entity)
 	}
-	if err := f.Handle(t.Context(), values(event("donor", "D"), event("specimen", "S"), event("specimen", "T")), position); err != nil {
+	if err := f.Handle(t.Context(), values(event("donor", "D"), event("specimen", "S"), event("specimen", "T")), position, written); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff([]string{"index lyric/O/D", "run lyric/O"}, w.asked()); d != "" {
@@ -341,7 +344,7 @@ func TestFeedKeepsEventsOfOrganizationsThatCannotRun(t *testing.T) {
 	for _, organization := range unrunnable {
 		batch = append(batch, fmt.Sprintf(`{"systemId":"B","organization":%s,"entityName":"specimen"}`, organization))
 	}
-	if err := f.Handle(t.Context(), values(batch...), position); err != nil {
+	if err := f.Handle(t.Context(), values(batch...), position, written); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff([]string{"index lyric/O/A"}, w.asked()); d != "" {
@@ -364,6 +367,31 @@ func TestFeedKeepsEventsOfOrganizationsThatCannotRun(t *testing.T) {
 // unrunnable holds organizations, as JSON, that no run can name.
 var unrunnable = []string{`".."`, `"."`, `"a\u0000b"`, `"a\nb"`, `"\u007f"`}
 
+// TestFeedRemovesAsOfTheMessage: a removal is as of the time at which its message was written, never of one to come, so that
+// a topic that is read again removes nothing that was indexed since. What is indexed is fetched, and as of now.
+func TestFeedRemovesAsOfTheMessage(t *testing.T) {
+	w := newWorld(t, nil)
+	f := newFeed(t, w, ingest.FeedConfig{Repositories: []string{"song.ca"}, Requests: true})
+	times := []time.Time{written(0), noon.Add(time.Hour), time.UnixMilli(-1), {}, written(4)}
+	batch := make([]string, len(times))
+	for i := range times {
+		batch[i] = fmt.Sprintf(`{"repositoryCode":"song.ca","studyId":"S","analysisId":"R%d","removeAnalysis":%v}`, i, i < 4)
+	}
+	if err := f.Handle(t.Context(), values(batch...), position, func(i int) time.Time { return times[i] }); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]core.Version{}
+	for _, r := range w.requests() {
+		got[r.RecordID] = r.AsOf
+	}
+	want := map[string]core.Version{
+		"R0": core.Version(written(0).Add(time.Millisecond - 1).UnixNano()), "R1": core.Version(noon.UnixNano()), "R2": 0, "R3": 0, "R4": 0,
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
 // TestFeedBoundsPoison: a topic that carries nothing that is understood does not fill the disk.
 func TestFeedBoundsPoison(t *testing.T) {
 	w := newWorld(t, nil)
@@ -375,7 +403,7 @@ func TestFeedBoundsPoison(t *testing.T) {
 			batch[i] = fmt.Sprintf(`{"other":%d}`, n)
 			n++
 		}
-		if err := f.Handle(t.Context(), values(batch...), position); err != nil {
+		if err := f.Handle(t.Context(), values(batch...), position, written); err != nil {
 			t.Fatal(err)
 		}
 	}

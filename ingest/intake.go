@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -31,8 +32,8 @@ func newIntake(cause core.Cause, requestID string) *intake {
 	return &intake{cause: cause, requestID: requestID, places: map[recordOf]int{}, asked: map[runOf]bool{}}
 }
 
-// add notes what an event asks of a repository.
-func (in *intake) add(e Event, repository string) {
+// add notes what an event asks of a repository. A removal is as of a version, 0 for that of its own message.
+func (in *intake) add(e Event, repository string, asOf core.Version) {
 	if e.Scope() != core.ScopeRecord {
 		run := runOf{repository, e.Organization}
 		if !in.asked[run] {
@@ -41,14 +42,25 @@ func (in *intake) add(e Event, repository string) {
 		}
 		return
 	}
-	kind := core.KindIndex
-	if e.Remove {
-		kind = core.KindRemove
+	r := core.Request{
+		Kind: core.KindIndex, Scope: core.ScopeRecord, Repository: repository, Organization: e.Organization,
+		RecordID: e.RecordID, Cause: in.cause,
 	}
-	in.put(core.Request{
-		Kind: kind, Scope: core.ScopeRecord, Repository: repository, Organization: e.Organization, RecordID: e.RecordID,
-		Cause: in.cause,
-	})
+	if e.Remove {
+		r.Kind, r.AsOf = core.KindRemove, asOf
+	}
+	in.put(r)
+}
+
+// asOf returns the version of what was asked for at a time, 0 where that is not known. A time to come counts as now.
+func (s *Service) asOf(at time.Time) core.Version {
+	if at.Unix() <= 0 {
+		return 0
+	}
+	if now := s.now(); at.After(now) {
+		at = now
+	}
+	return core.Version(at.UnixNano())
 }
 
 // put notes the Request of one record, in place of an earlier one.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"sync"
 
 	"github.com/tidwall/gjson"
 
@@ -22,7 +23,8 @@ const (
 // value of X-Signature-256, which must be the body's where the repository has a secret (CONTRACT section 1, Notifications
 // in). It returns after the queue has stored every Request and dead letter; with an error the whole body may be sent
 // again. Of several events for one record the last one counts. An event that is not understood blocks no other: it is
-// among the Faults and kept as a dead letter, unless its repository has 1,000 already. Errors: CodeInvalid for a body that
+// among the Faults and kept as a dead letter, unless its repository has 1,000 already. A signed body that was seen in the week
+// before is a repetition: what it removes is as of the first time, so that nothing newer is removed. Errors: CodeInvalid for a body that
 // is no JSON object or array of objects, with the JSON pointer of the fault, CodeNotFound for an unknown repository,
 // CodeUnauthenticated for a signature that is missing or wrong, CodeOverloaded or CodeUnavailable from the queue.
 func (s *Service) Notify(
@@ -42,6 +44,7 @@ func (s *Service) Notify(
 		return core.Notified{}, err
 	}
 	in := newIntake(core.CauseWebhook, orNew(requestID))
+	firstSeen := sync.OnceValues(func() (core.Version, error) { return s.firstSeen(ctx, repository, body) })
 	var faults []pointedFault
 	for _, event := range events {
 		e, fault := readEvent(event.object)
@@ -52,7 +55,13 @@ func (s *Service) Notify(
 			faults = append(faults, pointedFault{pointedEvent: event, fault: fault})
 			continue
 		}
-		in.add(s.asked(e, repository), repository)
+		asOf := core.Version(0)
+		if e.Remove {
+			if asOf, err = firstSeen(); err != nil {
+				return core.Notified{}, err
+			}
+		}
+		in.add(s.asked(e, repository), repository, asOf)
 	}
 	if err := s.submit(ctx, in); err != nil {
 		return core.Notified{}, err

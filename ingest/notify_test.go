@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -121,6 +122,82 @@ func TestNotifyChecksTheSignatureFirst(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"index song.ca/S/A", "index song.jp/S/A"}, w.asked()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// signaturesFake remembers keys in memory.
+type signaturesFake struct {
+	now  func() time.Time
+	seen map[string]time.Time
+	err  error
+}
+
+func (f *signaturesFake) FirstSeen(_ context.Context, key string) (time.Time, error) {
+	at := f.seen[key]
+	if at.IsZero() {
+		f.seen[key] = f.now()
+	}
+	return at, f.err
+}
+
+// TestNotifyRepeatedRemoval: a signed body that is sent again removes as of the first time, however its signature is
+// written; another body, or one without a secret, is a notification of its own. Only removals are remembered.
+func TestNotifyRepeatedRemoval(t *testing.T) {
+	now := noon
+	clock := func() time.Time { return now }
+	signatures := &signaturesFake{now: clock, seen: map[string]time.Time{}}
+	w := newWorld(t, func(c *ingest.Config) {
+		c.Now, c.Signatures = clock, signatures
+		c.Sources = map[string]ingest.Source{"song.ca": {WebhookSecret: "s3cret"}}
+	})
+	removal := func(repository, id string) string {
+		return fmt.Sprintf(`{"repositoryCode":%q,"studyId":"S","analysisId":%q,"removeAnalysis":true}`, repository, id)
+	}
+	asOf := func(repository, body, signature string) core.Version {
+		t.Helper()
+		now = now.Add(time.Hour)
+		if _, err := w.service.Notify(t.Context(), repository, []byte(body), signature, ""); err != nil {
+			t.Fatal(err)
+		}
+		all := w.requests()
+		return all[len(all)-1].AsOf
+	}
+	body := removal("song.ca", "A")
+	signature := ingest.Sign("s3cret", []byte(body))
+	first := core.Version(noon.Add(time.Hour).UnixNano())
+	if got := asOf("song.ca", body, signature); got != 0 {
+		t.Errorf("the first is as of %d", got)
+	}
+	if got := asOf("song.ca", body, signature); got != first {
+		t.Errorf("the second is as of %d, want %d", got, first)
+	}
+	if got := asOf("song.ca", body, "sha256="+strings.ToUpper(strings.TrimPrefix(signature, "sha256="))); got != first {
+		t.Errorf("the third, in capitals, is as of %d, want %d", got, first)
+	}
+	if got := asOf("song.ca", body+" ", ingest.Sign("s3cret", []byte(body+" "))); got != 0 {
+		t.Errorf("another body is as of %d", got)
+	}
+	for range 2 {
+		if got := asOf("song.jp", removal("song.jp", "A"), ""); got != 0 {
+			t.Errorf("without a secret it is as of %d", got)
+		}
+	}
+	event := songEvent("A")
+	for range 2 {
+		if got := asOf("song.ca", event, ingest.Sign("s3cret", []byte(event))); got != 0 {
+			t.Errorf("an event to index is as of %d", got)
+		}
+	}
+	if n := len(signatures.seen); n != 2 {
+		t.Errorf("%d signatures are remembered, want 2", n)
+	}
+
+	signatures.err = core.NewError(core.CodeUnavailable, "the queue does not answer")
+	asked := len(w.requests())
+	_, err := w.service.Notify(t.Context(), "song.ca", []byte(body), signature, "")
+	wantError(t, err, core.CodeUnavailable, "the queue does not answer")
+	if len(w.requests()) != asked {
+		t.Error("something was published")
 	}
 }
 

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"context"
+	"time"
 
 	"tutti/internal/core"
 )
@@ -39,6 +40,12 @@ type LetterIndex interface {
 	LetterID(l core.DeadLetter) string
 	// CountReason gives the number of letters of a repository and of a reason.
 	CountReason(repository, reason string) int
+}
+
+// Signatures remembers signed notifications for all processes.
+type Signatures interface {
+	// FirstSeen remembers a key for a week and returns when it was first given, the zero time when that is now.
+	FirstSeen(ctx context.Context, key string) (time.Time, error)
 }
 
 // JobStore keeps jobs.

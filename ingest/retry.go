@@ -183,6 +183,9 @@ func (s *Service) recordRequest(l core.DeadLetter) (core.Request, error) {
 	}
 	if l.Request != nil && l.Request.Scope == core.ScopeRecord {
 		r.Kind, r.Organization, r.RecordID = l.Request.Kind, l.Request.Organization, l.Request.RecordID
+		if r.Kind == core.KindRemove {
+			r.AsOf = l.Request.AsOf
+		}
 	}
 	if err := r.Validate(); err != nil {
 		return core.Request{}, notRetried("the record cannot be asked for: "+core.MessageOf(err),
@@ -201,7 +204,7 @@ func (s *Service) planRun(in *intake, l core.DeadLetter) error {
 			return notRetried("the organization cannot be run: "+core.MessageOf(err), "run its repository instead")
 		}
 	}
-	in.add(e, l.Repository)
+	in.add(e, l.Repository, 0)
 	return nil
 }
 
@@ -230,7 +233,7 @@ func (s *Service) planMessage(in *intake, l core.DeadLetter) error {
 		return notUnderstood(fault)
 	}
 	for _, repo := range repositories {
-		in.add(s.asked(e, repo.Code), repo.Code)
+		in.add(s.asked(e, repo.Code), repo.Code, s.asOf(l.FirstAt))
 	}
 	return nil
 }

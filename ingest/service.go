@@ -34,6 +34,8 @@ type Config struct {
 	Letters Letters
 	// LetterIndex tells ids and numbers of letters; nil leaves the ids out and lets webhooks keep letters without limit.
 	LetterIndex LetterIndex
+	// Signatures tells signed notifications that are repeated; nil takes each for the first.
+	Signatures Signatures
 }
 
 // Source is what is known of the notifications of one repository. The zero value takes every notification.

@@ -1,9 +1,11 @@
 package ingest
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"strings"
 
 	"tutti/internal/core"
@@ -35,6 +37,20 @@ func CheckSignature(secret string, body []byte, signature string) error {
 		}
 	}
 	return nil
+}
+
+// firstSeen returns the version of what a body removes: that of the time at which its signature was first seen, 0 where that
+// is now. Without a secret there is no signature, and nothing tells a repetition from another notification.
+func (s *Service) firstSeen(ctx context.Context, repository string, body []byte) (core.Version, error) {
+	secret := s.cfg.Sources[repository].WebhookSecret
+	if secret == "" || s.cfg.Signatures == nil {
+		return 0, nil
+	}
+	at, err := s.cfg.Signatures.FirstSeen(ctx, repository+"\x00"+Sign(secret, body))
+	if err != nil {
+		return 0, fmt.Errorf("looking for an earlier notification: %w", err)
+	}
+	return s.asOf(at), nil
 }
 
 func sum(secret string, body []byte) []byte {

@@ -18,8 +18,9 @@ type Handler interface {
 	// Handle takes the values of a batch, in order for each partition, and returns nil only when each of them is safe;
 	// the batch's offsets are committed only then. After an error the same batch, or a part of it, is handed over again,
 	// also when some of it was safe already. position tells where the i-th message stands, such as "partition 3, offset
-	// 117". A tombstone's value is nil. Neither values nor their bytes may be kept beyond the call.
-	Handle(ctx context.Context, values [][]byte, position func(i int) string) error
+	// 117", and at when Kafka says it was written, a time before 1970 where it does not say. A tombstone's value is nil.
+	// Neither values nor their bytes may be kept beyond the call.
+	Handle(ctx context.Context, values [][]byte, position func(i int) string, at func(i int) time.Time) error
 }
 
 // Reader reads one topic in the name of one consumer group and hands what it reads to a Handler, at least once.
@@ -198,13 +199,9 @@ func (r *Reader) handlePart(handling context.Context, records []*kgo.Record) err
 	position := func(i int) string {
 		return fmt.Sprintf("partition %d, offset %d", records[i].Partition, records[i].Offset)
 	}
-	return r.handle(handling, values, position)
-}
-
-func (r *Reader) handle(ctx context.Context, values [][]byte, position func(int) string) error {
-	ctx, cancel := context.WithTimeout(ctx, r.cfg.HandleTimeout)
+	ctx, cancel := context.WithTimeout(handling, r.cfg.HandleTimeout)
 	defer cancel()
-	return r.handler.Handle(ctx, values, position)
+	return r.handler.Handle(ctx, values, position, func(i int) time.Time { return records[i].Timestamp })
 }
 
 // await waits before a batch is handed over again; false when a rebalance or a stop comes first.

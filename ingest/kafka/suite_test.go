@@ -40,6 +40,7 @@ type handler struct {
 	mu      sync.Mutex
 	taken   []string // values as they were taken
 	at      []string // where each stood
+	times   []time.Time
 	tries   int
 	refuse  func(values []string) error
 	waiting chan struct{} // while set, Handle waits for it to be closed or its ctx to end
@@ -47,7 +48,7 @@ type handler struct {
 
 var errRefused = core.NewError(core.CodeOverloaded, "the queue is full")
 
-func (h *handler) Handle(ctx context.Context, values [][]byte, position func(int) string) error {
+func (h *handler) Handle(ctx context.Context, values [][]byte, position func(int) string, at func(int) time.Time) error {
 	batch := make([]string, len(values))
 	for i, v := range values {
 		if batch[i] = string(v); v == nil {
@@ -75,6 +76,7 @@ func (h *handler) Handle(ctx context.Context, values [][]byte, position func(int
 	h.taken = append(h.taken, batch...)
 	for i := range batch {
 		h.at = append(h.at, position(i))
+		h.times = append(h.times, at(i))
 	}
 	return nil
 }
@@ -214,6 +216,21 @@ func suite(t *testing.T, fresh func(t *testing.T, partitions int32) broker) {
 			t.Errorf("positions %v lack %q", h.at, want)
 		}
 	})
+	t.Run("a message has the time at which it was written", func(t *testing.T) {
+		b := fresh(t, 1)
+		want := time.Now().Add(-time.Hour).Truncate(time.Millisecond)
+		if err := b.client(t).ProduceSync(t.Context(), &kgo.Record{Value: []byte("a"), Timestamp: want}).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		h := &handler{}
+		start(t, b.config(), h)
+		eventually(t, "the message", func() bool { return h.holds([]string{"a"}) })
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if !h.times[0].Equal(want) {
+			t.Errorf("written at %s, want %s", h.times[0], want)
+		}
+	})
 	t.Run("a tombstone has no value", func(t *testing.T) {
 		b := fresh(t, 1)
 		b.produce(t, 1, "a", "tombstone", "b")
@@ -292,8 +309,8 @@ func crash(t *testing.T, b broker) {
 	want := b.produce(t, 1, numbered("v", 10)...)
 	taken := make(chan struct{})
 	h := &handler{refuse: func([]string) error { return nil }}
-	dying := handlerFunc(func(ctx context.Context, values [][]byte, position func(int) string) error {
-		if err := h.Handle(ctx, values, position); err != nil {
+	dying := handlerFunc(func(ctx context.Context, values [][]byte, position func(int) string, at func(int) time.Time) error {
+		if err := h.Handle(ctx, values, position, at); err != nil {
 			return err
 		}
 		close(taken)
@@ -321,10 +338,10 @@ func crash(t *testing.T, b broker) {
 	eventually(t, "the messages again", func() bool { return again.holds(want) })
 }
 
-type handlerFunc func(context.Context, [][]byte, func(int) string) error
+type handlerFunc func(context.Context, [][]byte, func(int) string, func(int) time.Time) error
 
-func (f handlerFunc) Handle(ctx context.Context, values [][]byte, position func(int) string) error {
-	return f(ctx, values, position)
+func (f handlerFunc) Handle(ctx context.Context, values [][]byte, position func(int) string, at func(int) time.Time) error {
+	return f(ctx, values, position, at)
 }
 
 func rebalance(t *testing.T, b broker) {

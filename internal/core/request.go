@@ -174,13 +174,18 @@ func (r Request) Record(k RecordKey) Request {
 	return r
 }
 
-// OfferOver returns what to store when r, a Request that tutti makes by itself, meets pending, of that version, on its
-// subject; false when pending stands instead. What is newer than the message that r was split off from (AsOf) stands, and so
-// does a removal of any age where r is a sweep's or does not say what it was split off from. What a sweep asks for is dropped when its job is cancelled; so it takes over the job and the cause of
-// another Request that it replaces, and a Request that is not a sweep's replaces a newer one of a sweep, as of its version.
+// OfferOver returns what to store when r, a Request that tutti makes by itself or one as of an earlier version, meets pending,
+// of that version, on its subject; false when pending stands instead. What is newer than the message that r was split off from
+// (AsOf) stands, and so does a removal of any age where r is a sweep's or does not say what it was split off from. What a sweep
+// asks for is dropped when its job is cancelled; so it takes over the job and the cause of another Request that it replaces, and
+// a Request that is not a sweep's replaces a newer one of a sweep, as of its version. A removal never becomes newer: it leaves
+// its cause and job to the sweep's Request.
 func (r Request) OfferOver(pending Request, version Version) (Request, bool) {
 	newer := r.AsOf > 0 && version > r.AsOf
 	switch {
+	case r.Kind == KindRemove && newer && pending.Cause == CauseSweep:
+		pending.Cause, pending.JobID, pending.AsOf = r.Cause, r.JobID, version
+		return pending, true
 	case pending.Kind == KindRemove && (newer || r.AsOf == 0 || r.Cause == CauseSweep):
 		return r, false
 	case r.Cause != CauseSweep && pending.Cause == CauseSweep && newer:

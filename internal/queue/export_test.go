@@ -17,6 +17,7 @@ const (
 	StreamAdvisories = streamAdvisories
 	StreamLetters    = streamLetters
 	StreamJobs       = streamJobs
+	StreamSeen       = streamSeen
 )
 
 // BuryStranded is one look for stranded messages.

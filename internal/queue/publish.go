@@ -18,10 +18,14 @@ const (
 )
 
 // Publish validates r and stores it in place of an older Request of the same subject; it returns when the server has
-// it on disk. A Request of the outbox is stored once per id: the same id again within two minutes is dropped and counts
+// it on disk. A Request as of an earlier version (AsOf), such as a removal of a topic that is read again, is stored as by
+// Offer. A Request of the outbox is stored once per id: the same id again within two minutes is dropped and counts
 // as stored. CodeInvalid for a bad Request, CodeOverloaded when the queue is full, CodeUnavailable when it does not
 // answer; then the Request may be stored all the same, and repeating it does no harm.
 func (q *Queue) Publish(ctx context.Context, r core.Request) error {
+	if r.AsOf > 0 {
+		return q.Offer(ctx, r)
+	}
 	err := q.publishRequest(ctx, r)
 	q.metrics.countPublished(err)
 	return err

@@ -91,6 +91,7 @@ type Queue struct {
 	durable  *durability
 	closed   chan struct{}
 	requests jetstream.Stream
+	seen     jetstream.Stream
 	letters  *DeadLetters
 	jobs     *Jobs
 	labels   *labels

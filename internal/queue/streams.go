@@ -35,7 +35,7 @@ const (
 
 // streams returns the names of all streams.
 func streams() []string {
-	return []string{streamRequests, streamLetters, streamAdvisories, streamJobs}
+	return []string{streamRequests, streamLetters, streamAdvisories, streamSeen, streamJobs}
 }
 
 // requestsConfig: one message per subject, so that the newest intention for a record replaces an older one, and a full
@@ -121,6 +121,9 @@ func (q *Queue) setUp(ctx context.Context) error {
 		return err
 	}
 	if _, err = q.stream(ctx, q.cfg.advisoriesConfig()); err != nil {
+		return err
+	}
+	if q.seen, err = q.stream(ctx, q.cfg.seenConfig()); err != nil {
 		return err
 	}
 	jobsStream, err := q.stream(ctx, q.cfg.jobsConfig())

@@ -17,7 +17,7 @@ const (
 	queueFolder, queueLock = "queue", ".lock"
 	indexFolder, indexLock = "index", "index.db"
 	// streamsNeeded is how many streams tutti makes.
-	streamsNeeded = 4
+	streamsNeeded = 5
 )
 
 func queueProbe(cfg config.Config) probe {

@@ -182,7 +182,7 @@ func TestExternalQueueThatIsNotReady(t *testing.T) {
 		"few streams": {
 			natsFake{info: on, account: `{"limits":{"max_streams":2,"max_storage":-1}}`},
 			"",
-			"fail: *: the account may have 2 streams, tutti needs 4 -> raise the account's limit of streams",
+			"fail: *: the account may have 2 streams, tutti needs 5 -> raise the account's limit of streams",
 		},
 		"no storage": {
 			natsFake{info: on, account: `{"limits":{"max_streams":-1,"max_storage":1048576}}`},
