@@ -216,15 +216,15 @@ func TestRunAgainstProxyPages(t *testing.T) {
 		}
 	}
 	w.trigger("S1", ids[0])
-	w.eventually(wait, func() (bool, string) {
-		letter, ok := w.letters()[ids[0]]
-		return ok && letter.Reason == core.ReasonUpstream, fmt.Sprintf("%+v", letter)
-	})
+	w.awaitOutcomes(core.OutcomeRetry, 2)
+	if letters := w.letters(); len(letters) > 0 {
+		t.Errorf("a proxy's page is retried for ten minutes, and made dead letters at once: %v", letters)
+	}
 	if fault := difference(before, w.documents()); fault != "" {
 		t.Errorf("a proxy's page changed the index: %s", fault)
 	}
 
+	indexed := w.outcomes(core.OutcomeIndexed)
 	w.song.Heal()
-	w.trigger("S1", ids[0])
-	w.eventually(wait, func() (bool, string) { return len(w.letters()) == 0, "the dead letter is still there" })
+	w.awaitOutcomes(core.OutcomeIndexed, indexed+1)
 }
