@@ -15,7 +15,7 @@ import (
 
 // broker keeps Requests as the stream REQUESTS does: one message per subject, a newer one replaces an older one even
 // while that is in flight, whose late ack then changes nothing; what is not acknowledged within the ack wait, or given
-// back, is delivered again; timestamps only grow.
+// back, is delivered again; timestamps only grow until the clock is set back.
 type broker struct {
 	ackWait time.Duration
 	// shuffle, when set, orders what a fetch may take; nil: the order of arrival.
@@ -25,6 +25,7 @@ type broker struct {
 	entries map[string]*entry
 	seq     uint64
 	last    core.Version
+	clock   time.Duration // how far the queue's clock is ahead
 	changed chan struct{}
 	// fetches counts the calls of Fetch that began, given the messages that were delivered.
 	fetches, given int
@@ -77,7 +78,7 @@ func (b *broker) store(r core.Request) error {
 		return err
 	}
 	b.seq++
-	b.last = max(b.last+1, core.Version(time.Now().UnixNano()))
+	b.last = max(b.last+1, core.Version(time.Now().Add(b.clock).UnixNano()))
 	e := &entry{repository: r.Repository, seq: b.seq, version: b.last, data: data}
 	e.subject, e.class = subjectOf(r)
 	b.entries[e.subject] = e
@@ -95,6 +96,16 @@ func (b *broker) Publish(r core.Request) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.store(r)
+}
+
+// setBack sets the queue's clock back, but not behind those of the processes.
+func (b *broker) setBack(d time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if d <= b.clock {
+		b.clock -= d
+		b.last = 0
+	}
 }
 
 // clear empties the queue, as if its Requests had been moved elsewhere.

@@ -90,7 +90,7 @@ func (e *engine) apply(it core.BatchItem, source []byte) core.Result {
 			return r
 		}
 	}
-	if old, known := e.docs[it.ID]; known && old.version > it.Version {
+	if old, known := e.docs[it.ID]; known && (old.version > it.Version || it.Strict && old.version == it.Version) {
 		return core.Result{Outcome: core.OutcomeStale, CurrentVersion: old.version}
 	}
 	e.seq++
@@ -113,15 +113,18 @@ func (e *engine) put(id string, version core.Version, source string) {
 	e.docs[id] = document{version: version, seq: e.seq, source: []byte(source)}
 }
 
-// setDown makes every call fail with err, nil brings the index back.
 // drop removes a document as a removal that is asked for now does.
-func (e *engine) drop(id string) {
+func (e *engine) drop(id string) { e.remove(id, core.Version(time.Now().UnixNano())) }
+
+// remove leaves the tombstone of a version.
+func (e *engine) remove(id string, version core.Version) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.seq++
-	e.docs[id] = document{version: core.Version(time.Now().UnixNano()), seq: e.seq, deleted: true}
+	e.docs[id] = document{version: version, seq: e.seq, deleted: true}
 }
 
+// setDown makes every call fail with err, nil brings the index back.
 func (e *engine) setDown(err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -179,7 +182,7 @@ func (e *engine) Scan(scope core.IndexScope, below core.Version, each func(strin
 			continue
 		}
 		e.scanned.Add(1)
-		if e.in(scope, d) && (below == 0 || d.version < below) {
+		if e.in(scope, d) && scope.Takes(d.version, below) {
 			hits[id] = d.version
 		}
 	}

@@ -36,7 +36,7 @@ func mismatch() core.Result { return core.Result{Outcome: core.OutcomeMismatch} 
 
 // removeAsked removes a document on request, if it belongs to req's organization. Where none is stored, only the upstream
 // can tell whose record the id is: a tombstone for another organization's would keep its document out.
-func (r *repository) removeAsked(ctx context.Context, req core.Request, version core.Version) (core.Result, error) {
+func (r *repository) removeAsked(ctx context.Context, req core.Request, at stamp) (core.Result, error) {
 	stored, err := r.stored(ctx, req.RecordID)
 	switch {
 	case err != nil:
@@ -44,7 +44,7 @@ func (r *repository) removeAsked(ctx context.Context, req core.Request, version 
 	case stored.found && (stored.foreign || stored.organization != req.Organization):
 		return mismatch(), nil
 	case stored.found:
-		return r.removeDocument(ctx, req.RecordID, version)
+		return r.removeDocument(ctx, req.RecordID, at)
 	}
 	rec, _, err := r.fetchRecord(ctx, req)
 	rec.Release()
@@ -56,20 +56,21 @@ func (r *repository) removeAsked(ctx context.Context, req core.Request, version 
 	case errors.Is(err, core.ErrOrganizationAbsent): // no write is in flight that the removal would have to outlast
 		return core.Result{Outcome: core.OutcomeRemoved}, nil
 	}
-	return r.removeDocument(ctx, req.RecordID, version)
+	return r.removeDocument(ctx, req.RecordID, at)
 }
 
 // removeDocument deletes a document. The delete is sent also when there is none: its version keeps an older write that is in
 // flight from bringing the document back.
-func (r *repository) removeDocument(ctx context.Context, id string, version core.Version) (core.Result, error) {
-	return r.writeOne(ctx, core.Write{Op: core.OpDelete, ID: id, Version: version, FetchedAt: time.Now()}, func() {})
+func (r *repository) removeDocument(ctx context.Context, id string, at stamp) (core.Result, error) {
+	write := core.Write{Op: core.OpDelete, ID: id, Version: at.version, Strict: at.strict, FetchedAt: time.Now()}
+	return r.writeOne(ctx, write, func() {})
 }
 
 // settleElsewhere settles req's record when the upstream does not have it under req's organization: it is absent, or
 // another's, named or "". Where no document is stored nothing has to change; a tombstone is left only for a record that is
 // absent in an organization that exists, as the id may be another's otherwise.
 func (r *repository) settleElsewhere(
-	ctx context.Context, req core.Request, version core.Version, named string, said error,
+	ctx context.Context, req core.Request, at stamp, named string, said error,
 ) (string, core.Result, error) {
 	other, noOrganization := errors.Is(said, core.ErrOtherOrganization), errors.Is(said, core.ErrOrganizationAbsent)
 	stored, err := r.stored(ctx, req.RecordID)
@@ -81,20 +82,20 @@ func (r *repository) settleElsewhere(
 	case !stored.found && noOrganization:
 		return req.Organization, core.Result{Outcome: core.OutcomeRemoved}, nil
 	case !other && !noOrganization && (!stored.found || stored.organization == req.Organization):
-		result, err := r.removeDocument(ctx, req.RecordID, version)
+		result, err := r.removeDocument(ctx, req.RecordID, at)
 		return req.Organization, result, err
 	}
-	return r.findHome(ctx, req, version, stored.organization, []string{named, stored.organization}, other)
+	return r.findHome(ctx, req, at, stored.organization, []string{named, stored.organization}, other)
 }
 
 // findHome asks for the record whose document names another organization than the upstream does: under the candidates, then
 // under all organizations of the repository, each once, until one answer says what the document has to be. The document
 // stays where all of them say that the record is another's.
 func (r *repository) findHome(
-	ctx context.Context, req core.Request, version core.Version, stored string, candidates []string, other bool,
+	ctx context.Context, req core.Request, at stamp, stored string, candidates []string, other bool,
 ) (string, core.Result, error) {
 	asked := []string{"", req.Organization}
-	for at, all := req, false; ; {
+	for under, all := req, false; ; {
 		candidates = slices.DeleteFunc(candidates, func(o string) bool { return slices.Contains(asked, o) })
 		switch {
 		case len(candidates) == 0 && !all:
@@ -107,26 +108,26 @@ func (r *repository) findHome(
 		case len(candidates) == 0 && other:
 			return req.Organization, mismatch(), nil
 		case len(candidates) == 0:
-			result, err := r.removeDocument(ctx, req.RecordID, version)
+			result, err := r.removeDocument(ctx, req.RecordID, at)
 			return req.Organization, result, err
 		}
-		at.Organization = candidates[0]
-		asked = append(asked, at.Organization)
-		rec, fetchedAt, err := r.fetchRecord(ctx, at)
+		under.Organization = candidates[0]
+		asked = append(asked, under.Organization)
+		rec, fetchedAt, err := r.fetchRecord(ctx, under)
 		switch {
-		case err == nil && rec.Indexable && at.Organization == stored:
+		case err == nil && rec.Indexable && under.Organization == stored:
 			rec.Release()
 			return req.Organization, mismatch(), nil
 		case err == nil:
-			result, err := r.writeFetched(ctx, rec, fetchedAt, version)
-			return at.Organization, result, err
+			result, err := r.writeFetched(ctx, rec, fetchedAt, at)
+			return under.Organization, result, err
 		case errors.Is(err, core.ErrOtherOrganization):
 			candidates, other = append([]string{rec.Organization}, candidates...), true
 		case core.CodeOf(err) != core.CodeAbsent:
 			return req.Organization, core.Result{}, err
 		case !errors.Is(err, core.ErrOrganizationAbsent):
-			result, err := r.removeDocument(ctx, req.RecordID, version)
-			return at.Organization, result, err
+			result, err := r.removeDocument(ctx, req.RecordID, at)
+			return under.Organization, result, err
 		}
 	}
 }

@@ -39,6 +39,7 @@ func TestStateMachine(t *testing.T) {
 			for _, org := range m.orgs {
 				m.upstream.fill(org, rapid.IntRange(0, 30).Draw(rt, "size of "+org))
 			}
+			m.broker.clock = rapid.SampledFrom([]time.Duration{0, 100 * time.Hour}).Draw(rt, "clock")
 			m.live = m.boot(-1)
 			if rapid.Bool().Draw(rt, "indexed before") {
 				m.ended(m.job(m.run("", false)), core.JobSucceeded, "")
@@ -63,7 +64,9 @@ func TestStateMachine(t *testing.T) {
 				"cancel":  func(t *rapid.T) { m.cancel(t) },
 				"vanish":  func(t *rapid.T) { m.vanish(t) },
 				"move":    func(t *rapid.T) { m.move(t) },
-				"wait":    func(t *rapid.T) { time.Sleep(time.Duration(rapid.IntRange(1, 3000).Draw(t, "ms")) * time.Millisecond) },
+				// by more than the test takes, so that what was stored before lies in the future to its end
+				"set back": func(t *rapid.T) { m.broker.setBack(time.Duration(rapid.IntRange(1, 3).Draw(t, "hours")) * time.Hour) },
+				"wait":     func(t *rapid.T) { time.Sleep(time.Duration(rapid.IntRange(1, 3000).Draw(t, "ms")) * time.Millisecond) },
 			})
 			m.finish()
 		})

@@ -453,7 +453,7 @@ func (w *pageWork) remember(ctx context.Context, pass *reading, again map[string
 		w.unsettled[id] = struct{}{}
 	}
 	switch {
-	case why == core.CodeConflict: // a clock was set back: their own Requests wait for it
+	case why == core.CodeConflict: // a clock was set back: their own Requests take the version after the stored one
 		return w.requestUnsettled(ctx, nil)
 	case whole:
 		return w.requestUnsettled(ctx, came)

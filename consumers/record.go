@@ -113,7 +113,13 @@ func (r *repository) settleRecord(ctx context.Context, m core.Message) (core.Res
 		return core.Result{}, err
 	}
 	req := m.Request()
-	organization, result, err := r.writeRecord(ctx, req, m.Version())
+	at := stamp{version: m.Version()}
+	organization, result, err := r.writeRecord(ctx, req, at)
+	for err == nil && result.Outcome == core.OutcomeStale &&
+		(r.aheadOfClock(m.Version(), result.CurrentVersion) || at.strict && result.CurrentVersion >= at.version) {
+		at = stamp{version: result.CurrentVersion + 1, strict: true} // what is fetched from here on is not older
+		organization, result, err = r.writeRecord(ctx, req, at)
+	}
 	if err != nil {
 		return result, err
 	}
@@ -127,9 +133,6 @@ func (r *repository) settleRecord(ctx context.Context, m core.Message) (core.Res
 			err = r.clearDeadLetter(ctx, organization, req.RecordID)
 		}
 	case core.OutcomeStale:
-		if r.aheadOfClock(m.Version(), result.CurrentVersion) {
-			return result, core.NewError(core.CodeUnavailable, "a stored version lies ahead of the clock")
-		}
 		if req.Kind == core.KindIndex { // an old removal says nothing of what failed since
 			err = r.clearDeadLetter(ctx, req.Organization, req.RecordID)
 		}
@@ -146,39 +149,46 @@ func (r *repository) settleRecord(ctx context.Context, m core.Message) (core.Res
 	return result, err
 }
 
-// writeRecord does what req asks for, with a version: it fetches the record and writes or removes its document. It returns the
+// stamp is the version that a record is written with. It is strict when it is the one after a stored version that was read
+// before the record was fetched: of several processes that do so, only the first to write wins, and the others fetch again.
+type stamp struct {
+	version core.Version
+	strict  bool
+}
+
+// writeRecord does what req asks for, with the version of a stamp: it fetches the record and writes or removes its document. It returns the
 // organization under which the record was settled beside the result.
-func (r *repository) writeRecord(ctx context.Context, req core.Request, version core.Version) (string, core.Result, error) {
+func (r *repository) writeRecord(ctx context.Context, req core.Request, at stamp) (string, core.Result, error) {
 	if req.Kind == core.KindRemove {
-		result, err := r.removeAsked(ctx, req, version)
+		result, err := r.removeAsked(ctx, req, at)
 		return req.Organization, result, err
 	}
 	rec, fetchedAt, err := r.fetchRecord(ctx, req)
 	switch {
 	case err == nil:
-		result, err := r.writeFetched(ctx, rec, fetchedAt, version)
+		result, err := r.writeFetched(ctx, rec, fetchedAt, at)
 		return req.Organization, result, err
 	case core.CodeOf(err) == core.CodeAbsent || errors.Is(err, core.ErrOtherOrganization):
-		return r.settleElsewhere(ctx, req, version, rec.Organization, err)
+		return r.settleElsewhere(ctx, req, at, rec.Organization, err)
 	default:
 		return req.Organization, core.Result{}, err
 	}
 }
 
 // writeFetched brings the document of a record's id to what was fetched.
-func (r *repository) writeFetched(ctx context.Context, rec core.Record, fetchedAt time.Time, version core.Version) (core.Result, error) {
+func (r *repository) writeFetched(ctx context.Context, rec core.Record, fetchedAt time.Time, at stamp) (core.Result, error) {
 	if !rec.Indexable {
 		stored, err := r.stored(ctx, rec.ID)
 		if err != nil || stored.foreign {
 			return mismatch(), err
 		}
-		return r.removeDocument(ctx, rec.ID, version)
+		return r.removeDocument(ctx, rec.ID, at)
 	}
 	if rec.TooLarge != nil {
 		return core.Result{Outcome: core.OutcomeRejected, Code: core.CodeTooLarge, Rejected: rec.TooLarge}, nil
 	}
 	defer rec.Release()
-	write := core.Write{Op: core.OpIndex, ID: rec.ID, Version: version, FetchedAt: fetchedAt}
+	write := core.Write{Op: core.OpIndex, ID: rec.ID, Version: at.version, Strict: at.strict, FetchedAt: fetchedAt}
 	write.Document, rec.Body = r.Document(nil, rec), nil
 	return r.writeOne(ctx, write, rec.Release)
 }

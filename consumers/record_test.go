@@ -413,50 +413,6 @@ func TestUpstreamRefusalIsStoredBeforeAck(t *testing.T) {
 	})
 }
 
-func TestClockAlarm(t *testing.T) {
-	for _, scope := range []core.Scope{core.ScopeRecord, core.ScopeOrganization} {
-		t.Run(string(scope), func(t *testing.T) {
-			in(t, func(t *testing.T, w *world) {
-				w.upstream.fill("A", 2)
-				ahead := core.Version(time.Now().Add(30 * time.Second).UnixNano())
-				w.engine.put("A-0000", ahead, `{"studyId":"A","rev":-1}`)
-				p := w.boot(-1)
-				if scope == core.ScopeRecord {
-					w.index("A", "A-0000")
-				} else {
-					w.ended(w.await(w.run("A", false)), core.JobSucceeded, "")
-				}
-				eventually(t, "the alarm", p.c.ClockAlarm)
-				time.Sleep(10 * time.Second)
-				if w.broker.size() == 0 || !p.c.ClockAlarm() || len(p.c.Paused()) != 0 {
-					t.Errorf("on the queue: %s; alarm %v, paused %v", w.broker, p.c.ClockAlarm(), p.c.Paused())
-				}
-				w.idle() // the clock has come to where it was, all but the skew that is taken for granted
-				if now := core.Version(time.Now().UnixNano()); now < ahead-core.Version(6*time.Second) {
-					t.Error("the write was given up before")
-				}
-				w.index("A", "A-0000")
-				time.Sleep(2 * time.Minute)
-				if p.c.ClockAlarm() {
-					t.Error("the alarm does not end")
-				}
-			})
-		})
-	}
-	t.Run("a stored version that is a little newer is stale", func(t *testing.T) {
-		in(t, func(t *testing.T, w *world) {
-			w.upstream.fill("A", 2)
-			w.engine.put("A-0000", core.Version(time.Now().Add(4*time.Second).UnixNano()), `{"studyId":"A","rev":-1}`)
-			p := w.boot(-1)
-			w.index("A", "A-0000")
-			w.idle()
-			if p.c.ClockAlarm() || w.engine.count(core.OutcomeStale) != 1 {
-				t.Error("taken for an alarm")
-			}
-		})
-	})
-}
-
 func TestManyRecords(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		for _, org := range []string{"A", "B", "C"} {

@@ -55,11 +55,11 @@ func (s sweepResult) note(run *core.OrganizationRun) {
 // sweepOrganization asks the upstream, one by one, for the documents of an organization that the run did not see. It
 // waits until each of those Requests has had its outcome.
 func (r *repository) sweepOrganization(ctx context.Context, job core.Job, organization string) (sweepResult, error) {
-	unseen, _, guard, err := r.unseen(ctx, job, r.scopeOf(organization))
-	if err != nil || guard != nil || len(unseen) == 0 {
+	unseen, guard, err := r.unseen(ctx, job, r.scopeOf(organization))
+	if err != nil || guard != nil || len(unseen.ids) == 0 {
 		return sweepResult{guard: guard}, err
 	}
-	return r.askAgain(ctx, job, organization, unseen)
+	return r.askAgain(ctx, job, organization, unseen.ids)
 }
 
 // sweepRead sweeps, one by one, the organizations of a repository's job that were read whole, and notes it in their runs.
@@ -82,8 +82,8 @@ func (r *repository) sweepRead(ctx context.Context, job core.Job, runs []core.Or
 // sweepRepository sweeps a repository of which all organizations were read whole: their documents, and those of
 // organizations that it no longer lists. It gives what became of the latter, and notes the others in their runs.
 func (r *repository) sweepRepository(ctx context.Context, job core.Job, runs []core.OrganizationRun) (sweepResult, error) {
-	unseen, requested, guard, err := r.unseen(ctx, job, core.IndexScope{Repository: r.Code})
-	if err != nil || guard != nil || len(unseen) == 0 {
+	unseen, guard, err := r.unseen(ctx, job, core.IndexScope{Repository: r.Code})
+	if err != nil || guard != nil || len(unseen.ids) == 0 {
 		return sweepResult{guard: guard}, err
 	}
 	byOrganization, err := r.group(ctx, job, unseen)
@@ -91,20 +91,20 @@ func (r *repository) sweepRepository(ctx context.Context, job core.Job, runs []c
 		return sweepResult{}, err
 	}
 	for _, run := range runs {
-		ids := byOrganization[run.Organization]
+		unseen := byOrganization[run.Organization]
 		delete(byOrganization, run.Organization)
-		if len(ids) > 0 {
-			if err := r.sweepListed(ctx, job, run.Organization, ids, requested); err != nil {
+		if len(unseen.ids) > 0 {
+			if err := r.sweepListed(ctx, job, run.Organization, unseen); err != nil {
 				return sweepResult{}, err
 			}
 		}
 	}
 	var vanished sweepResult
-	for organization, ids := range byOrganization {
+	for organization, unseen := range byOrganization {
 		if core.ValidKey("organization", organization) != nil {
 			continue // the document is not of a repository that tutti can ask
 		}
-		swept, err := r.askAgain(ctx, job, organization, ids)
+		swept, err := r.askAgain(ctx, job, organization, unseen.ids)
 		if err != nil {
 			return vanished, err
 		}
@@ -116,25 +116,16 @@ func (r *repository) sweepRepository(ctx context.Context, job core.Job, runs []c
 	return vanished, nil
 }
 
-// sweepListed sweeps one organization of a repository's job, under the guard of its own. What was requested is as unseen
-// returns it.
-func (r *repository) sweepListed(ctx context.Context, job core.Job, organization string, ids []string,
-	requested map[string]struct{},
-) error {
+// sweepListed sweeps one organization of a repository's job, under the guard of its own.
+func (r *repository) sweepListed(ctx context.Context, job core.Job, organization string, unseen unseenDocuments) error {
 	total, err := r.c.deps.Index.Count(ctx, r.IndexName, r.scopeOf(organization))
 	if err != nil {
 		return r.noted(err)
 	}
-	missing := 0
-	for _, id := range ids {
-		if _, is := requested[id]; !is {
-			missing++
-		}
-	}
 	var swept sweepResult
-	if !job.Force && guarded(missing, total) {
-		swept.guard = guardError(missing, total)
-	} else if swept, err = r.askAgain(ctx, job, organization, ids); err != nil {
+	if !job.Force && guarded(unseen.missing, total) {
+		swept.guard = guardError(unseen.missing, total)
+	} else if swept, err = r.askAgain(ctx, job, organization, unseen.ids); err != nil {
 		return err
 	}
 	return r.noteSweep(ctx, job, organization, swept)
@@ -152,67 +143,84 @@ func (r *repository) scopeOf(organization string) core.IndexScope {
 	return core.IndexScope{Repository: r.Code, Field: r.OrganizationField(), Organization: organization}
 }
 
-// group sorts documents by the organization that they belong to; those that have gone meanwhile are left out.
-func (r *repository) group(ctx context.Context, job core.Job, ids []string) (map[string][]string, error) {
-	groups := make(map[string][]string)
+// unseenDocuments are documents that a run may not have seen: their versions are below first, the run's own, or lie in the
+// future. Those that are missing count for the guard. It counts neither records that were requested by themselves before, of
+// a page they came too late to be written, nor versions from the future, which the run's pages could not replace.
+type unseenDocuments struct {
+	ids       []string
+	missing   int
+	first     core.Version
+	requested map[string]struct{}
+}
+
+func (u *unseenDocuments) add(id string, v core.Version) {
+	u.ids = append(u.ids, id)
+	if _, is := u.requested[id]; !is && v < u.first {
+		u.missing++
+	}
+}
+
+// group sorts documents by the organization that they belong to; those that are gone are left out.
+func (r *repository) group(ctx context.Context, job core.Job, all unseenDocuments) (map[string]unseenDocuments, error) {
+	groups := make(map[string]unseenDocuments)
 	var mu sync.Mutex
-	err := r.eachDocument(ctx, job, ids, func(id string, stored core.StoredDocument, found bool) {
+	err := r.eachDocument(ctx, job, all.ids, func(id string, stored core.StoredDocument, found bool) {
 		if !found {
 			return
 		}
 		organization := gjson.GetBytes(stored.Source, r.OrganizationField()).String()
 		mu.Lock()
-		groups[organization] = append(groups[organization], id)
-		mu.Unlock()
+		defer mu.Unlock()
+		group := groups[organization]
+		group.first, group.requested = all.first, all.requested
+		group.add(id, stored.Version)
+		groups[organization] = group
 	})
 	return groups, err
 }
 
-// unseen returns the ids of a scope's documents that are older than the run, or why the guard forbids to request them. The
-// guard does not count records that were requested by themselves before: of a page, they came too late to be written.
-func (r *repository) unseen(ctx context.Context, job core.Job, scope core.IndexScope) (
-	ids []string, requested map[string]struct{}, guard *core.JobError, err error,
-) {
+// unseen returns a scope's documents that the run may not have seen, or why the guard forbids to request them.
+func (r *repository) unseen(ctx context.Context, job core.Job, scope core.IndexScope) (unseenDocuments, *core.JobError, error) {
+	unseen := unseenDocuments{first: job.StartVersion}
 	if err := r.gate.wait(r.c.draining); err != nil {
-		return nil, nil, nil, err
+		return unseen, nil, err
 	}
 	if job.StartMark == core.MarkNothing {
-		return nil, nil, nil, nil
+		return unseen, nil, nil
 	}
+	var err error
 	// What is done with after this is seen by the scan.
-	if requested, err = r.c.deps.Requests.PendingRecords(ctx, r.Code, scope.Organization); err != nil {
-		return nil, nil, nil, err
+	if unseen.requested, err = r.c.deps.Requests.PendingRecords(ctx, r.Code, scope.Organization); err != nil {
+		return unseen, nil, err
 	}
 	index := r.c.deps.Index
 	if err := index.Refresh(ctx, r.IndexName); err != nil {
-		return nil, nil, nil, r.noted(err)
+		return unseen, nil, r.noted(err)
 	}
 	scan := scope
 	scan.WrittenBy = job.StartMark
-	total, missing := int64(-1), 0
-	err = index.Scan(ctx, r.IndexName, scan, job.StartVersion, func(id string, _ core.Version) error {
+	scan.Beyond = core.Version(time.Now().Add(r.c.cfg.ClockSkew).UnixNano())
+	total := int64(-1)
+	err = index.Scan(ctx, r.IndexName, scan, job.StartVersion, func(id string, v core.Version) error {
 		if total < 0 { // most sweeps find nothing and need no count
 			var err error
 			if total, err = index.Count(ctx, r.IndexName, scope); err != nil {
 				return err
 			}
 		}
-		ids = append(ids, id)
-		if _, is := requested[id]; !is {
-			missing++
-		}
-		if !job.Force && guarded(missing, total) {
+		unseen.add(id, v)
+		if !job.Force && guarded(unseen.missing, total) {
 			return errEnough
 		}
 		return nil
 	})
 	if err != nil && !errors.Is(err, errEnough) {
-		return nil, nil, nil, r.noted(err)
+		return unseen, nil, r.noted(err)
 	}
-	if !job.Force && guarded(missing, total) {
-		return nil, nil, guardError(missing, total), nil
+	if !job.Force && guarded(unseen.missing, total) {
+		return unseen, guardError(unseen.missing, total), nil
 	}
-	return ids, requested, nil, nil
+	return unseen, nil, nil
 }
 
 func guarded(unseen int, total int64) bool {

@@ -2,8 +2,10 @@ package app_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"tutti/internal/core"
 	"tutti/internal/testkit"
@@ -27,8 +29,29 @@ func (w *world) move(t *testing.T, id, from, to string) {
 	}
 }
 
+// fromTheFuture gives the documents of ids versions of 90 s from now, as they have after a clock was set back.
+func (w *world) fromTheFuture(ids ...string) {
+	w.t.Helper()
+	ctx, x := context.WithoutCancel(w.t.Context()), w.app.Index()
+	for _, id := range ids {
+		stored, found, err := x.Get(ctx, w.alias, id)
+		if err != nil || !found {
+			w.t.Fatalf("%s is not stored: %v", id, err)
+		}
+		item := core.BatchItem{ID: id, Version: core.Version(time.Now().Add(90 * time.Second).UnixNano())}
+		batch := core.Batch{Index: w.alias}
+		batch.Body, item.DocStart, item.DocEnd = x.Encode(nil, core.Write{ID: id, Version: item.Version, Document: stored.Source})
+		item.End = len(batch.Body)
+		batch.Items = []core.BatchItem{item}
+		results, err := x.Write(ctx, batch)
+		if err != nil || results[0].Outcome != core.OutcomeIndexed {
+			w.t.Fatalf("writing %s: %+v, %v", id, results, err)
+		}
+	}
+}
+
 // TestMovedRecords: of the records that have moved to another organization, and were unpublished or deleted there, none
-// stays in the index after one run, or after one trigger under any organization.
+// stays in the index after one run, or after one trigger under any organization, whatever the versions of their documents.
 func TestMovedRecords(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"song", "lenient song", "lyric"} {
@@ -68,11 +91,15 @@ func TestMovedRecords(t *testing.T) {
 			change(ids[3:6])
 			w.run("O1", "", core.JobSucceeded)
 			change(ids[6:9])
+			w.fromTheFuture(ids[9:16]...)
+			change(ids[9:12])
+			hide(ids[12], "UNPUBLISHED")
+			drop(ids[13])
 			w.run("", "", core.JobSucceeded)
-			if name == "lyric" {
-				w.lyricConverged()
+			if name == "lyric" { // what a page could not write is asked for by itself
+				w.lyricConverges()
 			} else {
-				w.converged()
+				converged(wait)
 			}
 			if letters := w.letters(); len(letters) != 0 {
 				t.Errorf("dead letters: %s", fmt.Sprint(letters))

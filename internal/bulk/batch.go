@@ -71,7 +71,7 @@ func (b *batch) add(e Engine, wr core.Write, m meta, limit int) {
 	body, docStart, docEnd := e.Encode(b.body, wr)
 	b.body = body
 	b.items = append(b.items, core.BatchItem{
-		Op: wr.Op, ID: wr.ID, Version: wr.Version,
+		Op: wr.Op, ID: wr.ID, Version: wr.Version, Strict: wr.Strict,
 		Start: start, DocStart: docStart, DocEnd: docEnd, End: len(body),
 	})
 	b.meta = append(b.meta, m)

@@ -20,6 +20,9 @@ type Write struct {
 	Op      WriteOp
 	ID      string
 	Version Version
+	// Strict makes the write win over a lower stored version only, not over the same one: of several writers that have
+	// read one version and write the next, one wins.
+	Strict bool
 	// Document is the whole document, one JSON object without line feeds; nil for OpDelete. It is valid only until
 	// the call that takes it returns.
 	Document []byte
@@ -49,6 +52,7 @@ type BatchItem struct {
 	Op      WriteOp
 	ID      string
 	Version Version
+	Strict  bool
 	// Start and End bound the item's encoding in Body; the document is Body[DocStart:DocEnd], empty for OpDelete.
 	Start, DocStart, DocEnd, End int
 }
@@ -160,7 +164,14 @@ type IndexScope struct {
 	// empty for all organizations.
 	Field        string
 	Organization string
+	// Beyond makes a scan below a version also call for documents whose version is higher than Beyond; zero for none.
+	Beyond Version
 	// WrittenBy is a mark that the index gave (Index.Mark): a scan may leave out documents that were written after it.
 	// Empty leaves out none.
 	WrittenBy string
+}
+
+// Takes reports whether a scan below a version (0: of all) calls for a document of version v.
+func (s IndexScope) Takes(v, below Version) bool {
+	return below == 0 || v < below || s.Beyond > 0 && v > s.Beyond
 }

@@ -31,7 +31,7 @@ type Index interface {
 
 	// Write applies the items of b in their order and gives one Result each. What it reports as indexed or removed
 	// is durable. A write wins when its version is equal to or higher than the one stored, also over a deletion
-	// (external_gte), else it is OutcomeStale. The deletion of an absent document is OutcomeRemoved and its version
+	// (external_gte), a strict one only when it is higher (external), else it is OutcomeStale. The deletion of an absent document is OutcomeRemoved and its version
 	// is remembered for a day. A document that the mapping forbids is OutcomeRejected and changes nothing, neither
 	// its neighbours nor the mapping; unknown paths grow the mapping (mapping.Derive). Writing to an alias that is
 	// missing gives OutcomeRetry with CodeIndexBlocked for each item, or an error of that code. Write neither changes
@@ -53,8 +53,8 @@ type Index interface {
 	// Refresh makes everything that was written before it visible to Count, Scan and searches.
 	Refresh(ctx context.Context, alias string) error
 
-	// Scan calls each for every document in scope whose version is lower than below (0: for all), in no particular
-	// order, once each, as of the last Refresh. Documents that are written while it runs may be missed or seen. An
+	// Scan calls each for every document in scope whose version is lower than below (0: for all), or higher than
+	// scope.Beyond where that is set, in no particular order, once each, as of the last Refresh. Documents that are written while it runs may be missed or seen. An
 	// error of each ends the scan and is returned as it is.
 	Scan(ctx context.Context, alias string, scope core.IndexScope, below core.Version,
 		each func(id string, v core.Version) error) error

@@ -20,7 +20,11 @@ func (x *Index) Encode(dst []byte, w core.Write) (out []byte, docStart, docEnd i
 	dst = appendString(dst, w.ID)
 	dst = append(dst, `,"version":`...)
 	dst = strconv.AppendInt(dst, int64(w.Version), 10)
-	dst = append(dst, `,"version_type":"external_gte"}}`+"\n"...)
+	if w.Strict {
+		dst = append(dst, `,"version_type":"external"}}`+"\n"...)
+	} else {
+		dst = append(dst, `,"version_type":"external_gte"}}`+"\n"...)
+	}
 	docStart = len(dst)
 	if w.Op == core.OpDelete {
 		return dst, docStart, docStart

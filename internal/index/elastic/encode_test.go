@@ -30,6 +30,11 @@ func TestEncode(t *testing.T) {
 			`{"delete":{"_id":"a-1","version":1763716000123456789,"version_type":"external_gte"}}` + "\n",
 		},
 		{
+			"strict",
+			core.Write{Op: core.OpDelete, ID: "a-1", Version: 7, Strict: true},
+			`{"delete":{"_id":"a-1","version":7,"version_type":"external"}}` + "\n",
+		},
+		{
 			"an id that needs escapes",
 			core.Write{Op: core.OpDelete, ID: "a\"b\\c\n\x01/é😀"},
 			`{"delete":{"_id":"a\"b\\c\u000a\u0001/é😀","version":0,"version_type":"external_gte"}}` + "\n",

@@ -19,8 +19,8 @@ const (
 	closeTimeout = 5 * time.Second
 )
 
-// Scan calls each for every document in scope whose version is below the given one (0: for all), in no particular
-// order, as of the last Refresh and unharmed by what is written meanwhile. Versions are no field that the cluster could
+// Scan calls each for every document in scope whose version is below the given one (0: for all) or beyond the scope's, in no
+// particular order, as of the last Refresh and unharmed by what is written meanwhile. Versions are no field that the cluster could
 // search by: every document in scope is read, unless scope.WrittenBy says how few can be that old. An error of each
 // ends the scan and is returned as it is.
 func (x *Index) Scan(ctx context.Context, alias string, scope core.IndexScope, below core.Version,
@@ -61,7 +61,7 @@ func (x *Index) Scan(ctx context.Context, alias string, scope core.IndexScope, b
 		pit = page.PIT
 		for _, hit := range page.Hits.Hits {
 			// A version is no field, so the cluster cannot compare it.
-			if below != 0 && hit.Version >= below {
+			if !scope.Takes(hit.Version, below) {
 				continue
 			}
 			if err := each(hit.ID, hit.Version); err != nil {

@@ -230,7 +230,7 @@ func (w *writer) document(changes []*change) error {
 	var last *change
 	version := w.old.version
 	for _, c := range changes {
-		if (known || last != nil) && c.version < version {
+		if (known || last != nil) && (c.version < version || c.strict && c.version == version) {
 			*c.result = core.Result{
 				Outcome: core.OutcomeStale, Type: "version_conflict_engine_exception", CurrentVersion: version,
 			}

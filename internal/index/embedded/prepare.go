@@ -24,6 +24,7 @@ func (x *Index) Encode(dst []byte, w core.Write) (out []byte, docStart, docEnd i
 type change struct {
 	id      string
 	version core.Version
+	strict  bool
 	deleted bool
 	// row is the encoded row (appendRow) without its number, document what is in it.
 	row, document []byte
@@ -52,7 +53,7 @@ func (x *Index) prepare(a *alias, b core.Batch) *request {
 	}
 	arena := make([]byte, 0, len(b.Payload())*3/4+64*len(b.Items))
 	for i, item := range b.Items {
-		c := change{id: item.ID, version: item.Version, deleted: item.Op == core.OpDelete, result: &req.results[i]}
+		c := change{id: item.ID, version: item.Version, strict: item.Strict, deleted: item.Op == core.OpDelete, result: &req.results[i]}
 		if err := checkItem(item); err != nil {
 			reject(c.result, err)
 			continue

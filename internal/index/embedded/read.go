@@ -204,14 +204,12 @@ func (s *scan) organization(b *bbolt.Bucket, organization, code term) error {
 			return errCut("scope")
 		}
 		s.entry.terms = terms
-		if s.takes(version) && hasTerm(terms, code) {
+		if s.scope.Takes(version, s.below) && hasTerm(terms, code) {
 			s.found = append(s.found, hit{id: string(id), version: version})
 		}
 	}
 	return nil
 }
-
-func (s *scan) takes(v core.Version) bool { return s.below == 0 || v < s.below }
 
 // ids reads all entries; with a tree, the sources of those in question too, for a field that has no terms.
 func (s *scan) ids(b *bbolt.Bucket, code term, tree *mapping.Field) error {
@@ -235,7 +233,7 @@ func (s *scan) ids(b *bbolt.Bucket, code term, tree *mapping.Field) error {
 		if !readEntry(value, &s.entry) {
 			return errCut("entry")
 		}
-		if s.entry.deleted || !s.takes(s.entry.version) || !hasTerm(s.entry.terms, code) {
+		if s.entry.deleted || !s.scope.Takes(s.entry.version, s.below) || !hasTerm(s.entry.terms, code) {
 			continue
 		}
 		if tree != nil {

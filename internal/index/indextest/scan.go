@@ -88,6 +88,11 @@ func testScan(s *suite) {
 			s.Errorf("Scan(%+v, %d) differs (-want +got):\n%s", c.scope, c.below, diff)
 		}
 	}
+	beyond := study("A")
+	beyond.Beyond = 2
+	if diff := cmp.Diff(found{"a1": 1, "a3": 3}, s.scan(beyond, 2)); diff != "" {
+		s.Errorf("Scan below 2 and beyond 2 differs (-want +got):\n%s", diff)
+	}
 	lyric := &suite{T: s.T, x: s.x, alias: aliasName()}
 	lyric.ensureWith(index.Spec{Alias: lyric.alias, Known: mapping.Lyric()})
 	lyric.indexed(put("r1", 1, `{"data":{"x":1},"organization":"O1","systemId":"r1","isValid":true}`),

@@ -27,6 +27,7 @@ func Run(t *testing.T, open func(t *testing.T) index.Index) {
 		{"id too long", testIDTooLong},
 		{"versions", testVersions},
 		{"deletions", testDeletions},
+		{"strict writes", testStrictWrites},
 		{"duplicate ids in one batch", testDuplicates},
 		{"concurrent writes of one document", testConcurrentWrites},
 		{"values that types take", testAcceptedValues},
@@ -91,7 +92,7 @@ func remove(id string, v core.Version) core.Write {
 func batch(x index.Index, alias string, writes ...core.Write) core.Batch {
 	b := core.Batch{Index: alias}
 	for _, w := range writes {
-		item := core.BatchItem{Op: w.Op, ID: w.ID, Version: w.Version, Start: len(b.Body)}
+		item := core.BatchItem{Op: w.Op, ID: w.ID, Version: w.Version, Strict: w.Strict, Start: len(b.Body)}
 		b.Body, item.DocStart, item.DocEnd = x.Encode(b.Body, w)
 		item.End = len(b.Body)
 		b.Items = append(b.Items, item)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"tutti/internal/core"
 )
@@ -144,6 +145,53 @@ func testDeletions(s *suite) {
 	s.expect(outcomes(core.OutcomeStale, core.OutcomeStale), put("a", 29, `{}`), put("never", 29, `{}`))
 	s.expect(outcomes(core.OutcomeIndexed, core.OutcomeIndexed), put("a", 31, `{}`), put("never", 31, `{}`))
 	s.counts(2, core.IndexScope{})
+}
+
+// testStrictWrites: of the writers that have read one version and write the next, one wins, over a document and over the
+// version that a deletion has left.
+func testStrictWrites(s *suite) {
+	s.ensure()
+	strict := func(w core.Write) core.Write {
+		w.Strict = true
+		return w
+	}
+	s.expect(outcomes(core.OutcomeIndexed, core.OutcomeRemoved), put("a", 10, `{}`), remove("b", 10))
+	for _, id := range []string{"a", "b"} {
+		for _, w := range []core.Write{put(id, 10, `{}`), remove(id, 10), put(id, 9, `{}`)} {
+			if r := s.expect(outcomes(core.OutcomeStale), strict(w)); r[0].CurrentVersion != 10 {
+				s.Errorf("CurrentVersion = %d, want 10", r[0].CurrentVersion)
+			}
+		}
+		s.expect(outcomes(core.OutcomeIndexed, core.OutcomeStale),
+			strict(put(id, 11, `{"analysisState":"1"}`)), strict(put(id, 11, `{"analysisState":"2"}`)))
+		s.holds(id, 11, `{"analysisState":"1"}`)
+		s.expect(outcomes(core.OutcomeRemoved), strict(remove(id, 12)))
+		s.expect(outcomes(core.OutcomeStale), strict(put(id, 12, `{}`)))
+		s.lacks(id)
+	}
+	s.expect(outcomes(core.OutcomeIndexed), strict(put("new", 1, `{}`)))
+
+	const writers = 8
+	var won atomic.Int64
+	var work sync.WaitGroup
+	for w := range writers {
+		work.Go(func() {
+			b := batch(s.x, s.alias, strict(put("a", 13, fmt.Sprintf(`{"analysisState":"%d"}`, w))))
+			results, err := s.x.Write(s.Context(), b)
+			switch {
+			case err != nil:
+				s.Errorf("Write: %v", err)
+			case results[0].Outcome == core.OutcomeIndexed:
+				won.Add(1)
+			case results[0].Outcome != core.OutcomeStale || results[0].CurrentVersion != 13:
+				s.Errorf("a writer that lost: %+v", results[0])
+			}
+		})
+	}
+	work.Wait()
+	if won.Load() != 1 {
+		s.Errorf("%d writers won", won.Load())
+	}
 }
 
 func testDuplicates(s *suite) {
