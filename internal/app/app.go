@@ -249,7 +249,7 @@ func (a *App) openEmbeddedQueue(ctx context.Context, cfg queue.Config) (*queue.Q
 func (a *App) startWriter(context.Context) error {
 	var err error
 	a.writer, err = bulk.New(a.index, bulk.Config{
-		BatchBytes: a.cfg.Index.BatchBytes, MaxInFlight: a.cfg.Index.MaxInFlight, Memory: a.memory.Writes,
+		BatchBytes: a.cfg.Index.BatchBytes, MaxInFlight: a.cfg.Index.MaxInFlight, Memory: a.memory.Writes, DocumentWeight: documentWeight(a.cfg.Index),
 		Logger: a.log.With("component", "bulk"), Metrics: a.metrics.bulk,
 	})
 	if err != nil {
@@ -257,6 +257,15 @@ func (a *App) startWriter(context.Context) error {
 	}
 	a.cleanup.push("bulk writer", a.writer.Close)
 	return nil
+}
+
+// documentWeight returns how many times its size the memory is that writing a document takes: the embedded index makes
+// columns and postings of it in this process.
+func documentWeight(c config.Index) int {
+	if c.URL == "" {
+		return 10
+	}
+	return bulk.DefaultDocumentWeight
 }
 
 func (a *App) startConsumers(ctx context.Context) error {

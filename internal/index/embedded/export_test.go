@@ -3,6 +3,7 @@ package embedded
 import (
 	"go.etcd.io/bbolt"
 
+	"tutti/internal/core"
 	"tutti/internal/index/embedded/segment"
 )
 
@@ -87,3 +88,6 @@ func Unsettle(x *Index, name string) (settle func()) {
 	s.shown.Store(&shown{current: &snapshot{row: now.row - 1}, next: now})
 	return func() { s.shown.Store(&shown{current: now}) }
 }
+
+// Prepare makes of a batch what a transaction applies.
+func Prepare(x *Index, b core.Batch) { x.prepare(x.aliases[b.Index], b) }

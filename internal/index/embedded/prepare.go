@@ -7,6 +7,8 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/klauspost/compress/s2"
+
 	"tutti/internal/core"
 	"tutti/internal/index/mapping"
 )
@@ -51,7 +53,7 @@ func (x *Index) prepare(a *alias, b core.Batch) *request {
 		alias: a, results: make([]core.Result, len(b.Items)), changes: make([]change, 0, len(b.Items)),
 		done: make(chan error, 1),
 	}
-	arena := make([]byte, 0, len(b.Payload())*3/4+64*len(b.Items))
+	arena := make([]byte, 0, arenaSize(b))
 	for i, item := range b.Items {
 		c := change{id: item.ID, version: item.Version, strict: item.Strict, deleted: item.Op == core.OpDelete, result: &req.results[i]}
 		if err := checkItem(item); err != nil {
@@ -74,6 +76,16 @@ func (x *Index) prepare(a *alias, b core.Batch) *request {
 	}
 	req.bytes = len(arena)
 	return req
+}
+
+// arenaSize returns the room for the rows of a batch: about what they are once packed, and for one by itself, which may be
+// large, all that packing it needs.
+func arenaSize(b core.Batch) int {
+	size := len(b.Payload())
+	if len(b.Items) == 1 {
+		return maxRowHead + len(b.Items[0].ID) + max(size, s2.MaxEncodedLen(size))
+	}
+	return size*3/4 + 64*len(b.Items)
 }
 
 // reject notes a document that will never be taken.

@@ -19,6 +19,9 @@ const (
 // worthCompressing is from how many bytes on a source is compressed.
 const worthCompressing = 256
 
+// maxRowHead bounds what a row has before the id: codec, version and the length of the id.
+const maxRowHead = 1 + 8 + binary.MaxVarintLen64
+
 // maxSource is the length from which on a source is not believed: no document is as big.
 const maxSource = 256 << 20
 

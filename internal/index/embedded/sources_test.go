@@ -2,6 +2,7 @@ package embedded_test
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -46,5 +47,30 @@ func TestSourcesAreBounded(t *testing.T) {
 		if c.fits != (err == nil) || err != nil && (core.CodeOf(err) != core.CodeInvalid || core.MessageOf(err) != "the documents that are asked for have more than 128 MB together") {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestLargeDocumentIsPackedOnce: what is allocated to pack a large document is about its size.
+func TestLargeDocumentIsPackedOnce(t *testing.T) {
+	x, err := embedded.Open(embedded.Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	if err := x.Ensure(t.Context(), index.Spec{Alias: "a", Known: mapping.Song()}); err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for i := range uint64(400_000) {
+		fmt.Fprintf(&text, `,"%x"`, i*0x9e3779b97f4a7c15) // hard to pack
+	}
+	b := batchOf(x, "a", core.Write{ID: "1", Version: 1, Document: []byte(`{"analysisId":"1","studyId":"S","pad":["x"` + text.String() + `]}`)})
+	embedded.Prepare(x, b) // brings its fields along
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	embedded.Prepare(x, b)
+	runtime.ReadMemStats(&after)
+	if took, size := after.TotalAlloc-before.TotalAlloc, uint64(len(b.Body)); took > size*3/2 {
+		t.Errorf("%d bytes were allocated for a document of %d", took, size)
 	}
 }
