@@ -27,8 +27,8 @@ const (
 	namespaceVariable = "TUTTI_TEST_MOUNTS"
 	// roundsVariable says how often each disk is filled; once by default.
 	roundsVariable = "TUTTI_TEST_FULL_ROUNDS"
-	// toldWithin is how soon /ready must say that a disk is full (RELIABILITY, T14).
-	toldWithin = 10 * time.Second
+	// downWithin is how soon /ready must say that a disk is full (RELIABILITY, T14).
+	downWithin = 10 * time.Second
 )
 
 // TestFullDisks fills the disk of the queue, of the store and of the index, each a tmpfs of 48 MB, and frees it again while
@@ -134,8 +134,8 @@ func (f *fullDisk) trial(rounds int) {
 		f.write(50)
 		filler := f.fill()
 		began := time.Now()
-		f.await("down", toldWithin)
-		told := time.Since(began)
+		f.await("down", downWithin)
+		reported := time.Since(began)
 		acked := len(f.acked)
 		slowest := f.write(20)
 		if f.part != "index" && len(f.acked) > acked+15 {
@@ -146,8 +146,8 @@ func (f *fullDisk) trial(rounds int) {
 			f.t.Fatal(err)
 		}
 		f.await("up", wait)
-		f.t.Logf("round %d: told after %s, up after %s, slowest request on the full disk %s, %d lines logged", round,
-			told.Round(time.Millisecond), time.Since(began).Round(time.Millisecond), slowest.Round(time.Millisecond), len(f.logs.all())-before)
+		f.t.Logf("round %d: down after %s, up after %s, slowest request on the full disk %s, %d lines logged", round,
+			reported.Round(time.Millisecond), time.Since(began).Round(time.Millisecond), slowest.Round(time.Millisecond), len(f.logs.all())-before)
 		acked = len(f.acked)
 		f.write(20)
 		if len(f.acked) != acked+20 {
@@ -213,16 +213,16 @@ func (f *fullDisk) await(state string, within time.Duration) {
 			f.write(1)
 		}
 		a := f.ready()
-		told := a.get("components."+f.part).String() == state
+		matches := a.get("components."+f.part).String() == state
 		switch {
 		case state == "up":
-			told = told && a.status == http.StatusOK && len(a.get("paused").Array()) == 0
+			matches = matches && a.status == http.StatusOK && len(a.get("paused").Array()) == 0
 		case f.part == "index":
-			told = told && len(a.get("paused").Array()) == 1
+			matches = matches && len(a.get("paused").Array()) == 1
 		default:
-			told = told && a.status == http.StatusServiceUnavailable
+			matches = matches && a.status == http.StatusServiceUnavailable
 		}
-		return told, string(a.raw)
+		return matches, string(a.raw)
 	})
 }
 

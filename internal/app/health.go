@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// healthWait bounds one look at queue, index or store: a probe from outside seldom waits longer.
+	// healthWait bounds one check of queue, index or store: a probe from outside seldom waits longer.
 	healthWait = 2 * time.Second
-	// provenFor is how long one durable write counts as proof: anyone may call /ready.
+	// provenFor is how long one durable write counts as proof: any client may call /ready.
 	provenFor = 2 * time.Second
 	// proofTime is the longest that a durable write may take.
 	proofTime = 5 * time.Second
 )
 
 // Health returns the state of the parts of the process, and sets the metric to it. Queue, index and store are up when they
-// took a durable write within the last seconds. They are asked side by side, so that one that hangs is not taken for another, and
-// each answers within healthWait, or is down.
+// took a durable write within the last seconds. They are checked concurrently, and one that does not answer
+// within healthWait is down.
 func (a *App) Health(ctx context.Context) tuttihttp.Health {
 	ctx, cancel := context.WithTimeout(ctx, healthWait)
 	defer cancel()
@@ -80,10 +80,10 @@ func state(err error) tuttihttp.ComponentState {
 	return tuttihttp.ComponentUp
 }
 
-// proof proves by a durable write that a part of the process can store, at most every provenFor however often it is asked.
+// proof proves by a durable write that a part of the process can store, at most every provenFor however often its result is read.
 type proof struct {
-	// life ends when no write may begin or go on.
-	life  context.Context //nolint:containedctx // the process's, which a write outlives no caller's but this
+	// life ends when no write may begin or continue.
+	life  context.Context //nolint:containedctx // the process's: a write outlives the call that began it
 	write func(ctx context.Context) error
 	work  sync.WaitGroup
 
@@ -129,5 +129,5 @@ func (p *proof) run() {
 	p.ended = nil
 }
 
-// wait returns when no write is in flight. No result may be asked for afterwards.
+// wait returns when no write is in flight. result must not be called afterwards.
 func (p *proof) wait() { p.work.Wait() }

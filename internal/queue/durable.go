@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	// provenFor is how long Ready relies on the last probe: anyone may call /ready, and each probe is a synced write to every
-	// stream.
+	// provenFor is how long Ready relies on the last probe: any client may call /ready, and each probe is a synced write to
+	// every stream.
 	provenFor = 2 * time.Second
 	// probePause is the least time between two probes of streams that can store.
 	probePause = 250 * time.Millisecond
 	// slowWrite is how long a write may take before the streams are probed. nats-server does not answer a message that it
 	// could not write.
 	slowWrite = 250 * time.Millisecond
-	// faultEvery is how often a server in this process is asked for a write error while a probe waits for its answer.
+	// faultEvery is how often a server in this process is checked for a write error while a probe waits for its answer.
 	faultEvery = 50 * time.Millisecond
 	// minReprobe and maxReprobe bound the pause between two probes of streams that cannot store, maxRestartPause that after
 	// a restart which did not help.
@@ -34,8 +34,8 @@ const (
 
 // durability is what is known of whether every stream can store.
 type durability struct {
-	// asked has an element when a probe is wanted.
-	asked chan struct{}
+	// requested has an element when a probe is requested.
+	requested chan struct{}
 
 	mu sync.Mutex
 	// err is why the streams cannot store, nil while they can as far as is known; at is when the last probe ended.
@@ -49,15 +49,15 @@ type durability struct {
 }
 
 func newDurability() *durability {
-	d := &durability{asked: make(chan struct{}, 1), probed: make(chan struct{})}
+	d := &durability{requested: make(chan struct{}, 1), probed: make(chan struct{})}
 	d.storing, d.fail = context.WithCancelCause(context.Background())
 	return d
 }
 
-// ask wants a probe soon; it does not wait.
-func (d *durability) ask() {
+// request requests a probe; it does not wait for it.
+func (d *durability) request() {
 	select {
-	case d.asked <- struct{}{}:
+	case d.requested <- struct{}{}:
 	default:
 	}
 }
@@ -93,7 +93,7 @@ func (d *durability) ready(ctx context.Context) error {
 		if err != nil || fresh {
 			return err
 		}
-		d.ask()
+		d.request()
 		select {
 		case <-probed:
 		case <-ctx.Done():
@@ -123,23 +123,23 @@ func (q *Queue) storing(ctx context.Context, write func(ctx context.Context) err
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	defer context.AfterFunc(state, cancel)()
-	defer time.AfterFunc(slowWrite, q.durable.ask).Stop()
+	defer time.AfterFunc(slowWrite, q.durable.request).Stop()
 	err := write(ctx)
 	if err != nil && state.Err() != nil {
 		return context.Cause(state)
 	}
 	if err != nil && core.CodeOf(fault("writing", err)) == core.CodeUnavailable {
-		q.durable.ask()
+		q.durable.request()
 	}
 	return err
 }
 
-// proveDurability probes the streams when asked, until ctx ends. While they cannot store it probes them again and again,
+// proveDurability probes the streams on request, until ctx ends. While they cannot store it probes them again and again,
 // and restarts a server in this process that keeps a write error.
 func (q *Queue) proveDurability(ctx context.Context) {
 	for {
 		select {
-		case <-q.durable.asked:
+		case <-q.durable.requested:
 		case <-ctx.Done():
 			return
 		}
@@ -163,14 +163,12 @@ func (q *Queue) proveDurability(ctx context.Context) {
 
 // regainDurability ends when the streams can store again, or with ctx.
 func (q *Queue) regainDurability(ctx context.Context) {
-	rest, limit := minReprobe, maxReprobe
+	rest, restartRest := minReprobe, maxReprobe
 	for {
 		if pause(ctx, rest/2+rand.N(rest)) != nil {
 			return
 		}
-		if q.restartServer(ctx) {
-			limit = maxRestartPause
-		}
+		restarted := q.restartServer(ctx)
 		err := q.probe(ctx)
 		if ctx.Err() != nil {
 			return
@@ -180,7 +178,9 @@ func (q *Queue) regainDurability(ctx context.Context) {
 			q.log.Info("queue can store again")
 			return
 		}
-		rest = min(2*rest, limit)
+		if rest = min(2*rest, maxReprobe); restarted {
+			rest, restartRest = restartRest, min(2*restartRest, maxRestartPause)
+		}
 	}
 }
 

@@ -78,7 +78,7 @@ func (q *Queue) Probe(ctx context.Context) error {
 	q.durable.mu.Lock()
 	probed := q.durable.probed
 	q.durable.mu.Unlock()
-	q.durable.ask()
+	q.durable.request()
 	select {
 	case <-probed:
 		return q.Ready(ctx)
