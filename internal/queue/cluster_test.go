@@ -34,6 +34,15 @@ func fetchAll(t *testing.T, c *queue.Consumer, n int) []core.Message {
 	return all
 }
 
+// awaitStored waits until the stream holds n Requests: on a cluster it removes them after their ack.
+func awaitStored(t *testing.T, q *queue.Queue, n int) {
+	t.Helper()
+	eventually(t, "the removal of what was acknowledged", func() bool {
+		ids, err := q.PendingRecords(t.Context(), "song", "")
+		return err == nil && len(ids) == n
+	})
+}
+
 // TestWaitsOnFullCluster: a full cluster does not take a Request again, so that each restart of a process counts a delivery
 // of those that it has in flight. One that waits through all of them is published again when there is room, as it was.
 func TestWaitsOnFullCluster(t *testing.T) {
@@ -57,6 +66,7 @@ func TestWaitsOnFullCluster(t *testing.T) {
 		waits = fetch(t, c)[0]
 	}
 	mustAck(t, others...)
+	awaitStored(t, q, 1)
 	if err := waits.Nak(0); err != nil {
 		t.Fatal(err)
 	}
@@ -87,6 +97,7 @@ func TestStrandedOnFullCluster(t *testing.T) {
 		return err == nil && lags[0].InHand == len(all)-1
 	})
 	mustAck(t, all[1:]...)
+	awaitStored(t, q, 1)
 	var seen map[uint64]struct{}
 	for range 2 {
 		var err error
@@ -114,7 +125,7 @@ func TestClusterNodeKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(own.Stop)
-	q := (&server{url: own.Account()}).connect(t, queue.Config{Replicas: 3})
+	q := (&server{url: own.Account(t)}).connect(t, queue.Config{Replicas: 3})
 	c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{MaxAckPending: total})
 	var next, done atomic.Int64
 	var writing sync.WaitGroup

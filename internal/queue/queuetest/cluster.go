@@ -8,13 +8,16 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 const (
-	// accounts is how many accounts a cluster has: one for each test that shares it.
+	// accounts is how many accounts a cluster has: one for each test that uses it at the same time.
 	accounts = 16
 	// readyPoll is the pause between two checks of a starting cluster.
 	readyPoll = 20 * time.Millisecond
@@ -26,13 +29,13 @@ type Cluster struct {
 	nodes []*node
 
 	mu   sync.Mutex
-	used int
+	free []int // accounts that no test uses
 }
 
-// node is one server; nats is nil while it does not run.
+// node is one server; server is nil while it does not run.
 type node struct {
 	name, config string
-	nats         *server.Server
+	server       *server.Server
 }
 
 // StartCluster starts a cluster whose streams are in dir, and returns when it can make streams.
@@ -47,6 +50,9 @@ func StartCluster(ctx context.Context, dir string) (*Cluster, error) {
 		routes[i] = fmt.Sprintf("nats-route://127.0.0.1:%d", ports[i])
 	}
 	c := &Cluster{}
+	for i := range accounts {
+		c.free = append(c.free, i)
+	}
 	for i := range nodes {
 		n := &node{name: fmt.Sprintf("node%d", i)}
 		n.config = filepath.Join(dir, n.name+".conf")
@@ -103,20 +109,20 @@ func (n *node) start() error {
 		return fmt.Errorf("reading the configuration of %s: %w", n.name, err)
 	}
 	opts.NoLog, opts.NoSigs = true, true
-	nats, err := server.NewServer(opts)
+	started, err := server.NewServer(opts)
 	if err != nil {
 		return fmt.Errorf("setting up %s: %w", n.name, err)
 	}
-	nats.Start()
-	n.nats = nats
+	started.Start()
+	n.server = started
 	return nil
 }
 
 func (n *node) stop() {
-	if n.nats != nil {
-		n.nats.Shutdown()
-		n.nats.WaitForShutdown()
-		n.nats = nil
+	if n.server != nil {
+		n.server.Shutdown()
+		n.server.WaitForShutdown()
+		n.server = nil
 	}
 }
 
@@ -137,33 +143,65 @@ func (c *Cluster) Ready(ctx context.Context) error {
 func (c *Cluster) ready() bool {
 	running, known := 0, 0
 	for _, n := range c.nodes {
-		if n.nats == nil {
+		if n.server == nil {
 			continue
 		}
 		running++
-		if !n.nats.ReadyForConnections(readyPoll) || !n.nats.JetStreamIsCurrent() {
+		if !n.server.ReadyForConnections(readyPoll) || !n.server.JetStreamIsCurrent() {
 			return false
 		}
-		if n.nats.JetStreamIsLeader() {
-			known = len(n.nats.JetStreamClusterPeers())
+		if n.server.JetStreamIsLeader() {
+			known = len(n.server.JetStreamClusterPeers())
 		}
 	}
 	return known >= running
 }
 
-// Account returns the URLs of an account that no other caller has, comma-separated. It panics when there are no more.
-func (c *Cluster) Account() string {
+// Account returns the URLs, comma-separated, of an account that no other test uses. When the test has ended, its streams are
+// removed.
+func (c *Cluster) Account(tb testing.TB) string {
+	tb.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.used == accounts {
-		panic("queuetest: the cluster has no more accounts")
+	if len(c.free) == 0 {
+		tb.Fatal("the cluster has no more accounts")
 	}
+	account := c.free[0]
+	c.free = c.free[1:]
 	urls := make([]string, len(c.nodes))
 	for i, n := range c.nodes {
-		urls[i] = fmt.Sprintf("nats://t%d:t@%s", c.used, n.nats.Addr())
+		urls[i] = fmt.Sprintf("nats://t%d:t@%s", account, n.server.Addr())
 	}
-	c.used++
-	return strings.Join(urls, ",")
+	all := strings.Join(urls, ",")
+	tb.Cleanup(func() {
+		if err := removeStreams(context.WithoutCancel(tb.Context()), all); err != nil {
+			tb.Errorf("removing the streams of a test: %v", err)
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.free = append(c.free, account)
+	})
+	return all
+}
+
+// removeStreams removes all streams of an account.
+func removeStreams(ctx context.Context, urls string) error {
+	nc, err := nats.Connect(urls)
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return err
+	}
+	names := js.StreamNames(ctx)
+	for name := range names.Name() {
+		if err := js.DeleteStream(ctx, name); err != nil {
+			return err
+		}
+	}
+	return names.Err()
 }
 
 // Kill stops the server of a name, as stream information names it, without moving what it leads.
@@ -178,7 +216,7 @@ func (c *Cluster) Kill(name string) {
 // Restart starts the servers that were killed.
 func (c *Cluster) Restart() error {
 	for _, n := range c.nodes {
-		if n.nats == nil {
+		if n.server == nil {
 			if err := n.start(); err != nil {
 				return err
 			}

@@ -20,14 +20,14 @@ type Shared struct {
 	err     error
 }
 
-// Account returns the URLs of an account of the cluster that no other test has. The test must not stop servers of it.
+// Account is that of the cluster. The test must not stop servers of it.
 func (s *Shared) Account(tb testing.TB) string {
 	tb.Helper()
 	s.once.Do(s.start)
 	if s.err != nil {
 		tb.Fatal(s.err)
 	}
-	return s.cluster.Account()
+	return s.cluster.Account(tb)
 }
 
 // start makes the folder and the cluster, which outlive the test.
