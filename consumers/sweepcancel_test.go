@@ -15,7 +15,7 @@ func TestCancelStopsTheSweep(t *testing.T) {
 	for _, scope := range []string{"A", ""} {
 		t.Run("scope "+scope, func(t *testing.T) {
 			in(t, func(t *testing.T, w *world) {
-				const stored, fetched, concurrency = 2000, 100, 4
+				const stored, fetched, concurrency = 600, 50, 4
 				w.upstream.fill("A", 1)
 				w.seed("A", stored)
 				p := w.boot(-1)
@@ -39,7 +39,7 @@ func TestCancelStopsTheSweep(t *testing.T) {
 				if n := stored + 1 - len(w.engine.live()); n < fetched-concurrency || n > fetched+concurrency {
 					t.Errorf("%d documents were removed, %d records were fetched before the cancel", n, fetched)
 				}
-				if n := len(w.broker.published(core.ScopeRecord)); n > published+512 {
+				if n := len(w.broker.published(core.ScopeRecord)); n > published+256 {
 					t.Errorf("%d Requests were published, %d of them before the cancel", n, published)
 				}
 				w.upstream.onRecord = nil
