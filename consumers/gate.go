@@ -3,8 +3,6 @@ package consumers
 import (
 	"context"
 	"sync"
-
-	"tutti/internal/core"
 )
 
 // gate is open while a repository's index takes writes.
@@ -85,14 +83,6 @@ func (g *gate) whileOpen(ctx context.Context) (context.Context, context.CancelFu
 		stop()
 		cancel()
 	}
-}
-
-// displayed puts an error in words for whoever has to mend it.
-func displayed(err error) string {
-	if hint := core.HintOf(err); hint != "" {
-		return core.MessageOf(err) + "; " + hint
-	}
-	return core.MessageOf(err)
 }
 
 // pauseFor shuts the repository's gate and logs it once per pause or change of reason.

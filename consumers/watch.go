@@ -36,7 +36,7 @@ func (r *repository) watchIndex() {
 				return
 			}
 			if err != nil {
-				pause, why = growing(try, probeEvery, probeEveryMax), displayed(err)
+				pause, why = growing(try, probeEvery, probeEveryMax), core.DisplayOf(err)
 			}
 			r.pauseFor(why, err)
 			if sleep(ctx, pause) != nil {

@@ -216,6 +216,8 @@ const (
 type Health struct {
 	// Components are the parts by name: queue, index, store. A queue or store that is down makes /ready answer 503.
 	Components map[string]ComponentState
+	// Reasons says in words, which are safe to display, why components are not up.
+	Reasons []string
 	// Paused lists the repositories whose consumers wait for something.
 	Paused []Pause
 }

@@ -8,11 +8,15 @@ import (
 	"tutti/internal/core"
 )
 
-// healthTimeout bounds a look at the process's parts.
+// healthTimeout bounds the check of the process's parts.
 const healthTimeout = 5 * time.Second
 
 type readyBody struct {
-	Status     core.CatalogueStatus      `json:"status"`
+	Status core.CatalogueStatus `json:"status"`
+	// Ready is false exactly when the answer is 503.
+	Ready bool `json:"ready"`
+	// Reasons says in words what is wrong, one sentence for each fault.
+	Reasons    []string                  `json:"reasons"`
 	Components map[string]ComponentState `json:"components"`
 	Paused     []Pause                   `json:"paused"`
 }
@@ -32,16 +36,28 @@ func (h *Handler) ready(w nethttp.ResponseWriter, r *nethttp.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
 	defer cancel()
 	health := h.ports.Readiness.Health(ctx)
-	body := readyBody{Status: h.ports.Catalogues.Catalogues().Status(), Components: health.Components, Paused: health.Paused}
+	catalogues := h.ports.Catalogues.Catalogues()
+	body := readyBody{
+		Status: catalogues.Status(), Reasons: append([]string{}, health.Reasons...), Components: health.Components, Paused: health.Paused,
+	}
+	for _, p := range health.Paused {
+		body.Reasons = append(body.Reasons, "repository "+p.Repository+" is paused: "+p.Reason)
+	}
+	for _, c := range catalogues.Catalogues {
+		if c.Problem != nil {
+			body.Reasons = append(body.Reasons, "catalogue "+c.ID+" failed: "+c.Problem.Message)
+		}
+	}
 	if body.Components == nil {
 		body.Components = map[string]ComponentState{}
 	}
 	if body.Paused == nil {
 		body.Paused = []Pause{}
 	}
+	body.Ready = body.Status != core.CataloguesUnhealthy &&
+		body.Components["queue"] != ComponentDown && body.Components["store"] != ComponentDown
 	status := nethttp.StatusOK
-	if body.Status == core.CataloguesUnhealthy ||
-		body.Components["queue"] == ComponentDown || body.Components["store"] == ComponentDown {
+	if !body.Ready {
 		status = nethttp.StatusServiceUnavailable
 		w.Header().Set("Retry-After", retryAfter(0))
 	}

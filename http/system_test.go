@@ -32,43 +32,44 @@ func TestReady(t *testing.T) {
 		status int
 		body   string
 	}{
-		"nothing said": {http.Health{}, nil, 200, `{"status":"healthy","components":{},"paused":[]}`},
+		"nothing said": {http.Health{}, nil, 200, `{"status":"healthy","ready":true,"reasons":[],"components":{},"paused":[]}`},
 		"all up": {
 			http.Health{Components: components{"queue": "up", "index": "up"}},
 			nil,
 			200,
-			`{"status":"healthy","components":{"index":"up","queue":"up"},"paused":[]}`,
+			`{"status":"healthy","ready":true,"reasons":[],"components":{"index":"up","queue":"up"},"paused":[]}`,
 		},
 		"index down": {
 			http.Health{
-				Components: components{"queue": "up", "index": "down"},
+				Components: components{"queue": "up", "index": "down"}, Reasons: []string{"index: it does not answer"},
 				Paused:     []http.Pause{{Repository: "song.ca", Reason: "the index does not answer"}},
 			},
 			nil,
 			200,
-			`{"status":"healthy","components":{"index":"down","queue":"up"},"paused":[{"repository":"song.ca","reason":"the index does not answer"}]}`,
+			`{"status":"healthy","ready":true,"reasons":["index: it does not answer","repository song.ca is paused: the index does not answer"],`+
+				`"components":{"index":"down","queue":"up"},"paused":[{"repository":"song.ca","reason":"the index does not answer"}]}`,
 		},
 		"queue down": {
-			http.Health{Components: components{"queue": "down"}},
+			http.Health{Components: components{"queue": "down"}, Reasons: []string{"queue: its disk is full"}},
 			nil,
 			503,
-			`{"status":"healthy","components":{"queue":"down"},"paused":[]}`,
+			`{"status":"healthy","ready":false,"reasons":["queue: its disk is full"],"components":{"queue":"down"},"paused":[]}`,
 		},
 		"store down": {
 			http.Health{Components: components{"store": "down"}},
 			nil,
 			503,
-			`{"status":"healthy","components":{"store":"down"},"paused":[]}`,
+			`{"status":"healthy","ready":false,"reasons":[],"components":{"store":"down"},"paused":[]}`,
 		},
-		"one available":  {http.Health{}, []bool{false}, 200, `{"status":"healthy","components":{},"paused":[]}`},
-		"unhealthy":      {http.Health{}, []bool{true}, 503, `{"status":"unhealthy","components":{},"paused":[]}`},
-		"unhealthy, two": {http.Health{}, []bool{true, true}, 503, `{"status":"unhealthy","components":{},"paused":[]}`},
-		"degraded":       {http.Health{}, []bool{true, false}, 200, `{"status":"degraded","components":{},"paused":[]}`},
+		"one available":  {http.Health{}, []bool{false}, 200, `{"status":"healthy","ready":true,"reasons":[],"components":{},"paused":[]}`},
+		"unhealthy":      {http.Health{}, []bool{true}, 503, `{"status":"unhealthy","ready":false,"reasons":["catalogue 0 failed: The search engine does not answer."],"components":{},"paused":[]}`},
+		"unhealthy, two": {http.Health{}, []bool{true, true}, 503, `{"status":"unhealthy","ready":false,"reasons":["catalogue 0 failed: The search engine does not answer.","catalogue 1 failed: The search engine does not answer."],"components":{},"paused":[]}`},
+		"degraded":       {http.Health{}, []bool{true, false}, 200, `{"status":"degraded","ready":true,"reasons":["catalogue 0 failed: The search engine does not answer."],"components":{},"paused":[]}`},
 		"degraded, queue down": {
 			http.Health{Components: components{"queue": "down"}},
 			[]bool{true, false},
 			503,
-			`{"status":"degraded","components":{"queue":"down"},"paused":[]}`,
+			`{"status":"degraded","ready":false,"reasons":["catalogue 0 failed: The search engine does not answer."],"components":{"queue":"down"},"paused":[]}`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,9 +2,11 @@ package app
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
+	"tutti/consumers"
 	tuttihttp "tutti/http"
 	"tutti/internal/core"
 )
@@ -24,29 +26,32 @@ const (
 func (a *App) Health(ctx context.Context) tuttihttp.Health {
 	ctx, cancel := context.WithTimeout(ctx, healthWait)
 	defer cancel()
-	var queue, index, store tuttihttp.ComponentState
+	var queue, index, store error
 	var asked sync.WaitGroup
-	asked.Go(func() { queue = state(a.queue.Ready(ctx)) })
-	asked.Go(func() { index = state(a.indexProof.result(ctx)) })
-	asked.Go(func() { store = state(a.storeProof.result(ctx)) })
+	asked.Go(func() { queue = a.queue.Ready(ctx) })
+	asked.Go(func() { index = a.indexProof.result(ctx) })
+	asked.Go(func() { store = a.storeProof.result(ctx) })
 	asked.Wait()
-	h := tuttihttp.Health{Components: map[string]tuttihttp.ComponentState{"queue": queue, "index": index, "store": store}}
+	h := tuttihttp.Health{Components: make(map[string]tuttihttp.ComponentState), Paused: a.Paused()}
+	note := func(component string, state tuttihttp.ComponentState, err error) {
+		if err == nil {
+			h.Components[component] = tuttihttp.ComponentUp
+			return
+		}
+		h.Components[component] = state
+		h.Reasons = append(h.Reasons, component+": "+core.DisplayOf(err))
+	}
+	note("queue", tuttihttp.ComponentDown, queue)
+	note("index", tuttihttp.ComponentDown, index)
+	note("store", tuttihttp.ComponentDown, store)
 	if known, err := a.brokers(); known {
-		h.Components["kafka"] = state(err)
+		note("kafka", tuttihttp.ComponentDown, err)
 	}
 	if a.relay != nil {
-		h.Components["outbox"] = tuttihttp.ComponentUp
-		if a.relay.Health() != nil { // changes are kept and told later
-			h.Components["outbox"] = tuttihttp.ComponentDegraded
-		}
+		note("outbox", tuttihttp.ComponentDegraded, a.relay.Health()) // changes are kept and published later
 	}
-	degraded := a.consumers.ClockAlarm() || stillLoading(a.index)
-	for _, p := range a.consumers.Paused() {
-		degraded = degraded || p.Index
-	}
-	h.Paused = a.Paused()
-	if h.Components["index"] == tuttihttp.ComponentUp && degraded {
-		h.Components["index"] = tuttihttp.ComponentDegraded
+	if index == nil {
+		a.noteDegraded(&h)
 	}
 	for component, state := range h.Components {
 		up := 1.0
@@ -56,6 +61,22 @@ func (a *App) Health(ctx context.Context) tuttihttp.Health {
 		a.metrics.components.WithLabelValues(component).Set(up)
 	}
 	return h
+}
+
+// noteDegraded marks an index that takes writes as degraded while something keeps documents from being written or found.
+func (a *App) noteDegraded(h *tuttihttp.Health) {
+	degraded := slices.ContainsFunc(a.consumers.Paused(), func(p consumers.Pause) bool { return p.Index }) // paused says why
+	if a.consumers.ClockAlarm() {
+		degraded = true
+		h.Reasons = append(h.Reasons, "index: a stored version lies ahead of this machine's clock; check the clock")
+	}
+	if stillLoading(a.index) {
+		degraded = true
+		h.Reasons = append(h.Reasons, "index: documents are still being loaded after the start")
+	}
+	if degraded {
+		h.Components["index"] = tuttihttp.ComponentDegraded
+	}
 }
 
 // Paused lists the repositories whose consumers wait for something.
@@ -71,13 +92,6 @@ func (a *App) Paused() []tuttihttp.Pause {
 func stillLoading(index any) bool {
 	loader, loads := index.(interface{ Loading() []string })
 	return loads && len(loader.Loading()) > 0
-}
-
-func state(err error) tuttihttp.ComponentState {
-	if err != nil {
-		return tuttihttp.ComponentDown
-	}
-	return tuttihttp.ComponentUp
 }
 
 // proof proves by a durable write that a part of the process can store, at most every provenFor however often its result is read.

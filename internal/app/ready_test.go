@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"tutti/internal/app"
@@ -54,12 +55,15 @@ func TestReadyWithAHangingPart(t *testing.T) {
 	defer res.Body.Close()
 	var got struct {
 		Status     string
+		Ready      bool
+		Reasons    []string
 		Components map[string]string
 	}
 	if err := json.NewDecoder(res.Body).Decode(&got); err != nil {
 		t.Fatal(err)
 	}
-	if res.StatusCode != http.StatusOK || got.Status != "healthy" || got.Components["index"] != "down" ||
+	if res.StatusCode != http.StatusOK || got.Status != "healthy" || !got.Ready || got.Components["index"] != "down" ||
+		!slices.Contains(got.Reasons, "index: waiting for a durable write") ||
 		got.Components["store"] != "up" || got.Components["queue"] != "up" {
 		t.Errorf("%d, %+v", res.StatusCode, got)
 	}

@@ -132,6 +132,14 @@ func HintOf(err error) string {
 	return ""
 }
 
+// DisplayOf returns MessageOf with the hint behind it, where there is one.
+func DisplayOf(err error) string {
+	if hint := HintOf(err); hint != "" {
+		return MessageOf(err) + "; " + hint
+	}
+	return MessageOf(err)
+}
+
 // RetryAfterOf gives how long the other side asked to wait, zero when it did not.
 func RetryAfterOf(err error) time.Duration {
 	if e, ok := errors.AsType[*Error](err); ok {
