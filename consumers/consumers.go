@@ -66,8 +66,8 @@ type Config struct {
 	// SweepPatience is how long a sweep waits for the next of its records to end before its job ends partial, 1 minute
 	// by default. The records are asked for all the same.
 	SweepPatience time.Duration
-	// ClockSkew is how far a stored version may lie ahead of the message and of now before it is taken for one from before
-	// a clock was set back, which is an alarm and does not make the message stale; 5 s by default.
+	// ClockSkew is how far a stored version may lie ahead of the message and of now before that is an alarm, 5 s by default:
+	// a clock was set back.
 	ClockSkew time.Duration
 }
 

@@ -375,7 +375,7 @@ func (w *pageWork) settleOne(ctx context.Context, id string, res *core.Result) e
 	case core.OutcomeIndexed, core.OutcomeRemoved:
 		return w.r.insistClear(ctx, org, id)
 	case core.OutcomeStale:
-		if w.r.aheadOfClock(w.msg.Version(), res.CurrentVersion) {
+		if w.r.fromFuture(w.msg.Version(), res.CurrentVersion) {
 			res.Outcome, res.Code = core.OutcomeRetry, core.CodeConflict
 			return nil
 		}

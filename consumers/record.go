@@ -116,7 +116,7 @@ func (r *repository) settleRecord(ctx context.Context, m core.Message) (core.Res
 	at := stamp{version: m.Version()}
 	organization, result, err := r.writeRecord(ctx, req, at)
 	for err == nil && result.Outcome == core.OutcomeStale &&
-		(r.aheadOfClock(m.Version(), result.CurrentVersion) || at.strict && result.CurrentVersion >= at.version) {
+		(r.fromFuture(m.Version(), result.CurrentVersion) || at.strict && result.CurrentVersion >= at.version) {
 		at = stamp{version: result.CurrentVersion + 1, strict: true} // what is fetched from here on is not older
 		organization, result, err = r.writeRecord(ctx, req, at)
 	}
@@ -280,14 +280,17 @@ func (r *repository) noteRetry(code core.Code) {
 	}
 }
 
-// aheadOfClock tells whether a stored version lies ahead both of the message and of now: a clock was set back.
-func (r *repository) aheadOfClock(mine, stored core.Version) bool {
-	skew := core.Version(r.c.cfg.ClockSkew)
-	if stored <= mine+skew || stored <= core.Version(time.Now().UnixNano())+skew {
+// fromFuture reports whether a stored version lies ahead both of the message's and of now: a clock was set back since, so that
+// the version does not say that the document is newer. It raises the alarm where clocks that are kept in step do not explain it.
+func (r *repository) fromFuture(mine, stored core.Version) bool {
+	now := time.Now()
+	if stored <= max(mine, core.Version(now.UnixNano())) {
 		return false
 	}
-	r.clockAlarm.Store(time.Now().UnixNano())
-	r.c.cfg.Metrics.addClockAlarm(r.Code)
+	if stored > max(mine, core.Version(now.UnixNano()))+core.Version(r.c.cfg.ClockSkew) {
+		r.clockAlarm.Store(now.UnixNano())
+		r.c.cfg.Metrics.addClockAlarm(r.Code)
+	}
 	return true
 }
 
