@@ -34,7 +34,7 @@ type broker struct {
 	gaveUp []core.Request
 }
 
-// maxDeliver is the number of deliveries after which the broker gives up a message.
+// maxDeliver is the number of deliveries after which the broker drops a message.
 const maxDeliver = 20
 
 // entry is a stored message.

@@ -149,7 +149,7 @@ func (m *machine) change(t *rapid.T) {
 	}
 }
 
-// move gives a record to another organization, and may unpublish it there.
+// move makes a record another organization's, and may unpublish it there.
 func (m *machine) move(t *rapid.T) {
 	from, to, at := m.org(t), m.org(t), rapid.IntRange(0, 30).Draw(t, "place")
 	hide, told := rapid.Bool().Draw(t, "unpublish"), rapid.Bool().Draw(t, "told")

@@ -15,7 +15,7 @@ const pagesPerCall = 4
 
 // errSuperseded ends the work on a page that the queue has given to somebody else meanwhile. Its message must not be
 // acknowledged: it is all that brings the list on should the other one fail.
-var errSuperseded = errors.New("somebody else works on the page")
+var errSuperseded = errors.New("another consumer works on the page")
 
 func (r *repository) pullPages() {
 	r.pull(core.ClassPages, r.Pages, pagesPerCall*r.Concurrency, r.newSuspicions(core.ClassPages, 2*suspectPause).warily(r.handlePage))

@@ -113,7 +113,7 @@ type Probe interface {
 	// Prepare makes the index and its alias where they are missing. It is called before the first write, and after the
 	// index was missing.
 	Prepare(ctx context.Context) error
-	// Check gives nil when the alias takes writes; its error is displayable, and core.ErrIndexMissing when neither the
+	// Check returns nil when the alias takes writes; its error is displayable, and core.ErrIndexMissing when neither the
 	// alias nor an index of it is there.
 	Check(ctx context.Context) error
 }

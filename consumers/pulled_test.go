@@ -10,7 +10,7 @@ import (
 )
 
 // TestRepublishRefused: while the queue takes nothing, as a full one of several servers does, Requests that fail stay in
-// flight and are retried: they are not delivered until the queue gives them up, and keep nothing from being worked on.
+// flight and are retried: they are not delivered until the queue drops them, and keep nothing from being worked on.
 func TestRepublishRefused(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 30)

@@ -347,7 +347,7 @@ func (r *repository) giveUp(ctx context.Context, m core.Message, cause error) {
 	req := m.Request()
 	letter := core.DeadLetter{
 		Repository: r.Code, Organization: req.Organization, RecordID: req.RecordID, Reason: core.ReasonUpstream,
-		Hint: core.MessageOf(cause) + "; mend that, then retry", Attempts: attempts(m) + 1,
+		Hint: core.MessageOf(cause) + "; fix that, then retry", Attempts: attempts(m) + 1,
 	}
 	if core.CodeOf(cause) == core.CodeInvalid {
 		letter.Reason = core.ReasonInvalidID

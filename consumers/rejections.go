@@ -26,7 +26,7 @@ const (
 )
 
 // rejections judges whether the index rejects nearly all documents of a repository, as it does when the mapping fits none
-// of them: a dead letter for each would fill the disk and help nobody. The zero value is ready.
+// of them: a dead letter for each would fill the disk and help no one. The zero value is ready.
 type rejections struct {
 	mu       sync.Mutex
 	seen     int

@@ -63,7 +63,7 @@ type upstream struct {
 	alone string
 	// stuck, when set, may make a page the one that begins at another row, of a list that says it has a billion rows.
 	stuck func(c pageCall) (row int, is bool)
-	// release, when set, is called for each body that Record gives, and what it returns is the record's Release.
+	// release, when set, is called for each body that Record returns, and what it returns is the record's Release.
 	release func() func()
 	// limit is the size of the largest body that is given, 0 for any.
 	limit int
@@ -125,7 +125,7 @@ func (u *upstream) edit(org, id string, change func(*record)) {
 	})
 }
 
-// move gives a record to another organization, at the end of its list.
+// move makes a record another organization's, at the end of its list.
 func (u *upstream) move(id, to string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -244,7 +244,7 @@ func (u *upstream) Record(ctx context.Context, org, id string) (core.Record, err
 	return u.limited(rec), ctx.Err()
 }
 
-// limited gives a record without its body when that is over the limit.
+// limited returns a record without its body when that is over the limit.
 func (u *upstream) limited(rec core.Record) core.Record {
 	if u.limit > 0 && len(rec.Body) > u.limit {
 		rec.TooLarge, rec.Body = core.KeepDocument(rec.Body), nil

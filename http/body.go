@@ -71,7 +71,7 @@ func (h *Handler) readBody(w nethttp.ResponseWriter, r *nethttp.Request) ([]byte
 	return body, err
 }
 
-// receive reads a body whole. release gives back what it holds of Config.Bodies before the end of the request.
+// receive reads a body whole. release ends what it holds of Config.Bodies before the end of the request.
 func (h *Handler) receive(w nethttp.ResponseWriter, r *nethttp.Request) (body []byte, release func(), err error) {
 	release = func() {}
 	if r.Body == nil || r.Body == nethttp.NoBody || r.ContentLength == 0 {

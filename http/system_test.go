@@ -42,11 +42,11 @@ func TestReady(t *testing.T) {
 		"index down": {
 			http.Health{
 				Components: components{"queue": "up", "index": "down"}, Reasons: []string{"index: it does not answer"},
-				Paused:     []http.Pause{{Repository: "song.ca", Reason: "the index does not answer"}},
+				Paused: []http.Pause{{Repository: "song.ca", Reason: "the index does not answer"}},
 			},
 			nil,
 			200,
-			`{"status":"healthy","ready":true,"reasons":["index: it does not answer","repository song.ca is paused: the index does not answer"],`+
+			`{"status":"healthy","ready":true,"reasons":["index: it does not answer","repository song.ca is paused: the index does not answer"],` +
 				`"components":{"index":"down","queue":"up"},"paused":[{"repository":"song.ca","reason":"the index does not answer"}]}`,
 		},
 		"queue down": {

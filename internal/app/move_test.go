@@ -11,7 +11,7 @@ import (
 	"tutti/internal/testkit"
 )
 
-// move gives a record of the world's repository to another organization.
+// move makes a record of the world's repository another organization's.
 func (w *world) move(t *testing.T, id, from, to string) {
 	t.Helper()
 	body, put := []byte(nil), w.song.Put
@@ -29,7 +29,7 @@ func (w *world) move(t *testing.T, id, from, to string) {
 	}
 }
 
-// fromTheFuture gives the documents of ids versions of 90 s from now, as they have after a clock was set back.
+// fromTheFuture sets the documents of ids to versions of 90 s from now, as they have after a clock was set back.
 func (w *world) fromTheFuture(ids ...string) {
 	w.t.Helper()
 	ctx, x := context.WithoutCancel(w.t.Context()), w.app.Index()

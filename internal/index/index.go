@@ -76,7 +76,7 @@ type Index interface {
 	// nothing; core.MarkNothing when nothing was written, with which a Scan finds nothing.
 	Mark(ctx context.Context, alias string) (string, error)
 
-	// Check gives nil when the alias takes writes now, CodeIndexBlocked when it is missing, closed or blocked, and
+	// Check returns nil when the alias takes writes now, CodeIndexBlocked when it is missing, closed or blocked, and
 	// CodeUnavailable when the engine does not answer. It is core.ErrIndexMissing only where Ensure would make the index
 	// anew without leaving another one of the alias behind. The message is safe to display.
 	Check(ctx context.Context, alias string) error

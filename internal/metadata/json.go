@@ -154,7 +154,7 @@ type member struct {
 	name, key, value string
 }
 
-// membersOf gives the members of an object.
+// membersOf returns the members of an object.
 func membersOf(object gjson.Result) []member {
 	members := make([]member, 0, fewMembers)
 	object.ForEach(func(key, value gjson.Result) bool {

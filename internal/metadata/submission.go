@@ -86,7 +86,7 @@ func (r *Repository) validate(ctx context.Context, study string, p *payload) (co
 	return kind, p.checkFiles()
 }
 
-// bounded gives the bytes of a document, CodeTooLarge when there are too many. The history of its states does not count.
+// bounded returns the bytes of a document, CodeTooLarge when there are too many. The history of its states does not count.
 func (r *Repository) bounded(d *document) ([]byte, error) {
 	whole := d.bytes()
 	if size := len(whole) - len(d.history); size > r.cfg.MaxBytes {

@@ -33,7 +33,7 @@ func TestReadyProvesEachStream(t *testing.T) {
 	}
 }
 
-// TestProbesAreNoMessages holds that probes are delivered to nobody, take no place of Requests and do not pile up.
+// TestProbesAreNoMessages holds that probes are not delivered, take no place of Requests and do not pile up.
 func TestProbesAreNoMessages(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{MaxPending: 1})

@@ -17,7 +17,7 @@ import (
 // number that no document has, and so ends in a conflict, without a trace.
 const checkBody = `{"index":{"_id":"tutti-check","if_seq_no":9007199254740991,"if_primary_term":1}}` + "\n{}\n"
 
-// Check gives nil when the alias takes writes now, core.CodeIndexBlocked when it is missing, closed or blocked or the
+// Check returns nil when the alias takes writes now, core.CodeIndexBlocked when it is missing, closed or blocked or the
 // credentials are refused (core.ErrIndexMissing only where there is no index that Ensure made for it either), and
 // core.CodeUnavailable when the cluster or one of the primary shards does not answer. The message is safe to display.
 func (x *Index) Check(ctx context.Context, alias string) error {
