@@ -90,6 +90,23 @@ func TestRecordOverTheLimit(t *testing.T) {
 	})
 }
 
+// TestRecordsOverTheLimitDoNotPause: the index rejected none of them, so that its mapping is not the cause, however many
+// they are.
+func TestRecordsOverTheLimitDoNotPause(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.limit = 1
+		w.upstream.fill("A", 1100)
+		p := w.boot(-1)
+		for _, id := range idsOf("A", 1100) {
+			w.index("A", id)
+		}
+		w.idle()
+		if n := len(w.store.dead()); n != 1100 || len(p.c.Paused()) != 0 {
+			t.Errorf("%d dead letters, paused %v", n, p.c.Paused())
+		}
+	})
+}
+
 // TestRecordsInFlightAreBoundedByBytes: while the index takes its time, no more bodies are fetched than calls may be in
 // flight and the bulk writer has room for, however many messages there are: alone and in a batch.
 func TestRecordsInFlightAreBoundedByBytes(t *testing.T) {

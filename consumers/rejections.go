@@ -136,6 +136,9 @@ func (r *repository) holds(organization, id string, res core.Result) bool {
 		r.rejections.add(res, now)
 		return false
 	case core.OutcomeRejected:
+		if res.Code == core.CodeTooLarge { // the index has not seen the record
+			return false
+		}
 		if r.c.deps.DeadLetters.Has(r.Code, organization, id) {
 			return r.rejecting()
 		}
