@@ -70,11 +70,14 @@ func newPageWork(r *repository, m core.Message, job core.Job, page core.Page, re
 }
 
 // do reads the page until all its documents have a final outcome. It returns a *pageError when the upstream does
-// not give the page.
+// not give the page, and errSweepEnded when its job ended before the page could be read again.
 func (w *pageWork) do(ctx context.Context) error {
-	for failures, refusals := 0, 0; ; {
+	for reads, failures, refusals := 0, 0, 0; ; reads++ {
 		if err := w.r.gate.wait(w.r.c.draining); err != nil {
 			return err
+		}
+		if reads > 0 && w.r.jobEnded(ctx, w.job.ID) {
+			return errSweepEnded
 		}
 		pass, readErr := w.read(ctx)
 		if err := w.recall(ctx, pass); err != nil {

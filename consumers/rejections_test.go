@@ -75,6 +75,34 @@ func TestNearlyAllRejectedPauses(t *testing.T) {
 	})
 }
 
+// TestCancelEndsPausedPages: a job that is cancelled while its repository pauses writes no further document. Its pages end
+// with the pause.
+func TestCancelEndsPausedPages(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 2500)
+		w.engine.rejecting(all)
+		p := w.boot(-1)
+		id := w.run("A", false)
+		wantPause(t, p)
+		if _, err := p.c.Cancel(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		before := len(w.store.dead())
+		time.Sleep(3 * time.Hour)
+		if n := len(w.store.dead()) - before; n != 0 {
+			t.Errorf("%d dead letters of a job that was cancelled", n)
+		}
+		if n := w.broker.size(); n != 0 || len(p.c.Paused()) != 0 {
+			t.Errorf("%d messages wait, paused: %v", n, p.c.Paused())
+		}
+		job, err := w.store.job(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.ended(job, core.JobCancelled, core.JobErrorCancelled)
+	})
+}
+
 // TestNearlyAllRecordsRejectedPauses: requests for single records and for batches of them wait in the queue as well.
 func TestNearlyAllRecordsRejectedPauses(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
