@@ -223,7 +223,8 @@ func (r *repository) callForRecord(ctx context.Context, req core.Request) (core.
 	}
 	fetchedAt := time.Now()
 	rec, err := r.Upstream.Record(ctx, req.Organization, req.RecordID)
-	// A record that takes long would never be young enough: there is no smaller request. It has half of the time at least.
+	// A record that takes its upstream long would never be young enough: there is no smaller request. It has half of the time
+	// at least. The Upstream requests it again when it was tutti that made it wait.
 	if youngest := time.Now().Add(-r.c.deps.Writer.MaxBodyAge() / 2); fetchedAt.Before(youngest) {
 		fetchedAt = youngest
 	}

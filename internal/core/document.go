@@ -26,11 +26,13 @@ type Write struct {
 	// Document is the whole document, one JSON object without line feeds; nil for OpDelete. It is valid only until
 	// the call that takes it returns.
 	Document []byte
-	// FetchedAt is when the body was requested, which is the only bound of its age: whatever happened to the record since may
-	// be missing from it. A body that grew too old is not written (DESIGN, Bodies). The version alone does not need this, as
-	// a record is always fetched after its Request was stored. It does where the engine has forgotten the version of a
-	// removal, as a shard does that reopens: an old body would bring the document back, and the older it may be, the more
-	// likely is a removal in the meantime.
+	// FetchedAt is when the body was requested: whatever happened to the record since may be missing from it. For a record
+	// that was fetched by itself it is no more than half of the greatest age before the body arrived, however long its
+	// upstream took, as it could not be written else; so the body of such a record is older by what the upstream took beyond
+	// that, and by up to a second of waiting for memory. A body that grew too old is not written (DESIGN, Bodies). The version
+	// alone does not need this, as a record is always fetched after its Request was stored. It does where the engine has
+	// forgotten the version of a removal, as a shard does that reopens: an old body would bring the document back, and the
+	// older it may be, the more likely is a removal in the meantime.
 	FetchedAt time.Time
 }
 

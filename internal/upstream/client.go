@@ -154,6 +154,47 @@ func (c *Client) Get(ctx context.Context, query string, segments ...string) (*An
 	return answer, nil
 }
 
+// maxMemoryWait is how long a record may wait for memory after it was requested.
+const maxMemoryWait = time.Second
+
+// errWaited is the error of a Hold that took the memory, but too late for the body that is being read.
+var errWaited = errors.New("upstream: the record waited for memory")
+
+// Record reads the one record that Get requests, with scanner. The Answer must be closed; its memory holds the Item's Body.
+// Errors are those of Get and of Scanner.Record.
+//
+// A record that waited for memory for more than a second since it was requested is requested again, while that memory is
+// held: how old its body is depends on the upstream and not on how much memory others use. Each further request has more
+// memory than the one before, so that their number is bounded.
+func (c *Client) Record(ctx context.Context, scanner *Scanner, query string, segments ...string) (*Answer, Item, error) {
+	var reserved int64
+	var free func()
+	for {
+		answer, err := c.Get(ctx, query, segments...)
+		if err != nil {
+			if free != nil {
+				free()
+			}
+			return nil, Item{}, err
+		}
+		answer.single, answer.reserved, answer.free = true, reserved, free
+		item, err := scanner.Record(answer, answer.Length)
+		if err == nil {
+			return answer, item, nil
+		}
+		waited := errors.Is(err, errWaited)
+		if waited {
+			reserved, free = answer.reserved, answer.Keep()
+		} else {
+			answer.Fail()
+		}
+		answer.Close()
+		if !waited {
+			return nil, Item{}, err
+		}
+	}
+}
+
 // target makes the URL. Path holds the decoded segments and RawPath the encoded ones, so that net/url sends RawPath
 // as it is.
 func (c *Client) target(query string, segments []string) (*url.URL, error) {
@@ -219,9 +260,14 @@ type Answer struct {
 	// acquire takes memory, nil where there is no bound; free releases what Hold took, nil for nothing.
 	acquire func(n int64) (release func(), err error)
 	free    func()
-	spent   time.Duration
-	failed  bool
-	closed  bool
+	// single is set for the answer of Client.Record. waited is how long its Holds took, reserved how many bytes free is for
+	// that were taken before its request was sent, or by the Hold that took too long.
+	single   bool
+	waited   time.Duration
+	reserved int64
+	spent    time.Duration
+	failed   bool
+	closed   bool
 }
 
 // open sends the request and classifies the status. It cleans up after itself when it gives an error.
@@ -273,13 +319,30 @@ func (a *Answer) Read(p []byte) (int, error) {
 // Hold takes n bytes of memory in the place of what it took before, and waits until they are free: whoever waits holds
 // nothing, so that two cannot wait for each other.
 func (a *Answer) Hold(n int64) (err error) {
-	if release := a.Keep(); release != nil {
-		release()
+	if a.reserved > 0 && n <= a.reserved {
+		return nil
 	}
-	if a.acquire != nil && n > 0 {
-		a.free, err = a.acquire(n)
+	a.release()
+	a.reserved = 0
+	if a.acquire == nil || n <= 0 {
+		return nil
 	}
-	return err
+	begin := time.Now()
+	if a.free, err = a.acquire(n); err != nil {
+		return err
+	}
+	if a.waited += time.Since(begin); a.single && a.waited > maxMemoryWait {
+		a.reserved = n
+		return errWaited
+	}
+	return nil
+}
+
+// release releases the memory that Hold took.
+func (a *Answer) release() {
+	if free := a.Keep(); free != nil {
+		free()
+	}
 }
 
 // Keep returns what releases the memory that Hold took, which Close then does not; nil when it took none.
@@ -294,7 +357,7 @@ func (a *Answer) Close() {
 		return
 	}
 	a.closed = true
-	_ = a.Hold(0)
+	a.release()
 	a.idle.Stop()
 	_ = a.body.Close() // what matters of the body has been read
 	a.cancel(nil)

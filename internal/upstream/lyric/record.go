@@ -23,18 +23,13 @@ const (
 // Where a category has a central entity, Page lists records of that entity alone, but Lyric answers for a record of
 // every entity here: one of another comes in the flat view. Config.Entity keeps those out.
 func (c *Client) Record(ctx context.Context, _, id string) (core.Record, error) {
-	answer, err := c.calls.Get(ctx, "view=compound", "data", "category", c.category, "id", id)
+	scanner := c.scanner()
+	defer c.scanners.Put(scanner)
+	answer, item, err := c.calls.Record(ctx, scanner, "view=compound", "data", "category", c.category, "id", id)
 	if err != nil {
 		return core.Record{}, recordWords(err)
 	}
 	defer answer.Close()
-	scanner := c.scanner()
-	defer c.scanners.Put(scanner)
-	item, err := scanner.Record(answer, answer.Length)
-	if err != nil {
-		answer.Fail()
-		return core.Record{}, err
-	}
 	reader := c.reader()
 	record, err := reader.read(item)
 	if err == nil && (record.ID == "" || record.Organization == "") {

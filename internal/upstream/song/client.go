@@ -212,18 +212,13 @@ func (c *Client) Record(ctx context.Context, organization, id string) (core.Reco
 		// The path of this id is the path of the list.
 		return core.Record{}, core.NewError(core.CodeInvalid, `"paginated" cannot be the id of an analysis`)
 	}
-	answer, err := c.calls.Get(ctx, "", "studies", organization, "analysis", id)
+	scanner := c.scanner()
+	defer c.scanners.Put(scanner)
+	answer, item, err := c.calls.Record(ctx, scanner, "", "studies", organization, "analysis", id)
 	if err != nil {
 		return core.Record{}, ownWords(err)
 	}
 	defer answer.Close()
-	scanner := c.scanner()
-	defer c.scanners.Put(scanner)
-	item, err := scanner.Record(answer, answer.Length)
-	if err != nil {
-		answer.Fail()
-		return core.Record{}, err
-	}
 	var reader recordReader
 	record := reader.read(item)
 	// What has no state would count as one that left the index, so only a real analysis passes.
