@@ -70,13 +70,13 @@ func newPageWork(r *repository, m core.Message, job core.Job, page core.Page, re
 }
 
 // do reads the page until all its documents have a final outcome. It returns a *pageError when the upstream does
-// not give the page, and errSweepEnded when its job ended before the page could be read again.
+// not give the page, and errSweepEnded when its job has ended before it could be read, or read again.
 func (w *pageWork) do(ctx context.Context) error {
-	for reads, failures, refusals := 0, 0, 0; ; reads++ {
+	for failures, refusals := 0, 0; ; {
 		if err := w.r.gate.wait(w.r.c.draining); err != nil {
 			return err
 		}
-		if reads > 0 && w.r.jobEnded(ctx, w.job.ID) {
+		if w.r.jobEnded(ctx, w.job.ID) {
 			return errSweepEnded
 		}
 		pass, readErr := w.read(ctx)

@@ -30,7 +30,7 @@ const sweepChunk = 256
 var (
 	// errEnough ends a scan early.
 	errEnough = errors.New("enough seen")
-	// errSweepEnded ends a sweep, or the repeated reading of a page, whose job has ended, by a cancel or in another process.
+	// errSweepEnded ends a sweep, or the work on a page, whose job has ended, by a cancel or in another process.
 	errSweepEnded = errors.New("the job of the sweep has ended")
 )
 
