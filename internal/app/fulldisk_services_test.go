@@ -31,15 +31,18 @@ const (
 	downWithin = 10 * time.Second
 )
 
-// TestFullDisks fills the disk of the queue, of the store and of the index, each a tmpfs of 48 MB, and frees it again while
-// requests come in (RELIABILITY, T14): /ready says so, all works again without a restart, and nothing acknowledged is lost. It
+// wholeDisk stands for queue, store and index on one disk.
+const wholeDisk = "all"
+
+// TestFullDisks fills the disk of the queue, of the store, of the index and of all three, each a tmpfs of 48 MB, and frees it
+// again while requests come in (RELIABILITY, T14): /ready says so, all works again without a restart, and nothing acknowledged is lost. It
 // mounts in a name space of its own, which ends with the child.
 func TestFullDisks(t *testing.T) {
 	if os.Getenv(namespaceVariable) != "" {
 		if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
 			t.Fatal(err)
 		}
-		for _, part := range []string{"queue", "store", "index"} {
+		for _, part := range []string{"queue", "store", "index", wholeDisk} {
 			t.Run(part, func(t *testing.T) { newFullDisk(t, part).trial(rounds(t)) })
 		}
 		return
@@ -73,10 +76,12 @@ func rounds(t *testing.T) int {
 	return n
 }
 
-// fullDisk is a tutti one of whose parts is on a disk of its own.
+// fullDisk is a tutti with one of its parts, or all of them, on a small disk.
 type fullDisk struct {
 	*world
 	part string
+	// disk is where the disk is mounted.
+	disk string
 	// acked are the ids of records, or of studies, whose requests were acknowledged.
 	acked []string
 	next  int
@@ -93,12 +98,15 @@ func newFullDisk(t *testing.T, part string) *fullDisk {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
+	if part == wholeDisk {
+		dir = disk
+	}
 	song, err := testkit.NewSong(testkit.SongConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(song.Close)
-	f := &fullDisk{part: part, world: &world{
+	f := &fullDisk{part: part, disk: disk, world: &world{
 		t: t, song: song, dir: dir, alias: "analyses", logs: &logBook{}, client: &http.Client{Timeout: 30 * time.Second},
 	}}
 	cfg, err := config.Parse(fmt.Appendf(nil, `
@@ -188,7 +196,7 @@ func (f *fullDisk) write(n int) (slowest time.Duration) {
 // fill fills the disk to its last page and returns what does.
 func (f *fullDisk) fill() string {
 	f.t.Helper()
-	filler, err := os.Create(filepath.Join(f.dir, f.part, "filler"))
+	filler, err := os.Create(filepath.Join(f.disk, "filler"))
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -213,7 +221,10 @@ func (f *fullDisk) await(state string, within time.Duration) {
 			f.write(1)
 		}
 		a := f.ready()
-		matches := a.get("components."+f.part).String() == state
+		matches := true
+		for _, part := range f.parts() {
+			matches = matches && a.get("components."+part).String() == state
+		}
 		switch {
 		case state == "up":
 			matches = matches && a.status == http.StatusOK && len(a.get("paused").Array()) == 0
@@ -224,6 +235,14 @@ func (f *fullDisk) await(state string, within time.Duration) {
 		}
 		return matches, string(a.raw)
 	})
+}
+
+// parts returns the components on the disk.
+func (f *fullDisk) parts() []string {
+	if f.part == wholeDisk {
+		return []string{"queue", "store", "index"}
+	}
+	return []string{f.part}
 }
 
 // arrived fails the test unless all that was acknowledged is there.

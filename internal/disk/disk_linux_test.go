@@ -22,3 +22,22 @@ func TestProveRoomOnAFullDisk(t *testing.T) {
 		t.Errorf("%v stayed behind, %v", left, err)
 	}
 }
+
+// TestProveRoomLeavesTheRest asks for more than the file system has: nothing is written, because other writers on the same
+// disk would fail for lack of what the proof took.
+func TestProveRoomLeavesTheRest(t *testing.T) {
+	dir := t.TempDir()
+	var stat syscall.Statfs_t
+	if err := syscall.Statfs(dir, &stat); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/dev/null", dir+"/.room"); err != nil { // takes everything, cannot be synced
+		t.Fatal(err)
+	}
+	if err := disk.ProveRoom(dir, 2*int64(stat.Bavail)*stat.Bsize); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Lstat(dir + "/.room"); err != nil {
+		t.Errorf("the proof has begun: %v", err)
+	}
+}

@@ -78,8 +78,9 @@ const (
 	lockWait = 200 * time.Millisecond
 	// loadRetry is when a search that came too early may be tried again.
 	loadRetry = 5 * time.Second
-	// roomLeast is how many bytes the folder must have room for, at least, after a transaction that failed.
-	roomLeast = 1 << 20
+	// roomLeast and roomMost bound how many bytes the folder must have room for after a transaction that failed. Each proof
+	// writes as many, on a disk that the index may share with the queue.
+	roomLeast, roomMost = 1 << 20, 4 << 20
 	// queueLength is how many Writes may wait for the transaction in progress before further ones block.
 	queueLength = 64
 )
@@ -306,7 +307,7 @@ func (x *Index) update(size int, apply func(tx *bbolt.Tx) error, touched ...*ali
 	x.mu.Lock()
 	switch {
 	case err != nil:
-		x.lacking = max(roomLeast, 2*int64(size), x.lacking)
+		x.lacking = min(max(roomLeast, 2*int64(size), x.lacking), roomMost)
 	case size > 0:
 		x.lacking = 0
 	}

@@ -1,0 +1,6 @@
+//go:build !(darwin || dragonfly || freebsd || linux || windows)
+
+package disk
+
+// freeBytes reports that the free space is not known on this operating system.
+func freeBytes(string) (free int64, known bool) { return 0, false }
