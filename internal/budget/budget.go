@@ -3,9 +3,8 @@ package budget
 import (
 	"context"
 	"runtime"
+	"slices"
 	"sync"
-
-	"golang.org/x/sync/semaphore"
 
 	"tutti/internal/core"
 )
@@ -13,9 +12,11 @@ import (
 // Default is the number of bytes of a Budget unless the configuration says otherwise.
 const Default = 256 << 20
 
-// Budget is the memory of one process for large bodies. Each share of it has its own first-in, first-out queue, so that
-// none can block another, and whoever holds of one may wait for the next one in the order of the fields without a
-// deadlock.
+// Budget is the memory of one process for large bodies. Each share of it has its own queue, so that none can block another,
+// and whoever holds of one may wait for the next one in the order of the fields without a deadlock.
+//
+// In use are at most the bytes of the Budget and, beyond those, one body of each holder that AcquireFor names: as many as
+// there are repositories and indices.
 type Budget struct {
 	// Requests is for bodies of requests that are received, Payloads for what is made of submitted ones.
 	Requests, Payloads *Share
@@ -42,7 +43,7 @@ func New(bytes int64, collect func()) (*Budget, error) {
 	b := &Budget{size: bytes, collect: collect}
 	for _, share := range []**Share{&b.Requests, &b.Payloads, &b.Records, &b.Writes} {
 		size := max(bytes/4, 1)
-		*share = &Share{of: b, size: size, free: semaphore.NewWeighted(size)}
+		*share = &Share{of: b, size: size, held: map[string]int{}}
 	}
 	return b, nil
 }
@@ -51,21 +52,88 @@ func New(bytes int64, collect func()) (*Budget, error) {
 type Share struct {
 	of   *Budget
 	size int64
-	free *semaphore.Weighted
+
+	mu   sync.Mutex
+	used int64
+	// held counts what each holder has acquired and not released.
+	held    map[string]int
+	waiting []*waiter
 }
 
-// Acquire blocks until n bytes are free, all of the Share for a larger n, and those that asked before have theirs.
+// waiter is one call of AcquireFor that waits.
+type waiter struct {
+	holder  string
+	bytes   int64
+	granted chan struct{} // closed once the bytes are the waiter's
+}
+
+// Acquire blocks until n bytes are free, all of the Share for a larger n, and those that waited before have theirs.
 // release must be called once they are no longer used; it may be called again. CodeOverloaded when ctx ends first.
 func (s *Share) Acquire(ctx context.Context, n int64) (release func(), err error) {
-	taken := min(max(n, 0), s.size)
-	if err := s.free.Acquire(ctx, taken); err != nil {
-		return nil, core.WrapError(core.CodeOverloaded, "too many large bodies are being worked on", err)
+	return s.AcquireFor(ctx, "", n)
+}
+
+// AcquireFor is Acquire for a named holder, which does not wait while it holds nothing of the Share, so that others cannot
+// block it however long they keep what they hold. There must be few holders.
+func (s *Share) AcquireFor(ctx context.Context, holder string, n int64) (release func(), err error) {
+	n = max(n, 0)
+	w := &waiter{holder: holder, bytes: min(n, s.size), granted: make(chan struct{})}
+	s.mu.Lock()
+	s.waiting = append(s.waiting, w)
+	s.grant()
+	s.mu.Unlock()
+	select {
+	case <-w.granted:
+	case <-ctx.Done():
+		if s.leave(w) {
+			return nil, core.WrapError(core.CodeOverloaded, "too many large bodies are being worked on", ctx.Err())
+		}
 	}
-	s.of.hold(max(n, 0))
+	s.of.hold(n)
 	return sync.OnceFunc(func() {
-		s.of.release(max(n, 0))
-		s.free.Release(taken)
+		s.of.release(n)
+		s.free(w)
 	}), nil
+}
+
+// grant ends the waits that may end. The Share is locked.
+func (s *Share) grant() {
+	blocked := false
+	s.waiting = slices.DeleteFunc(s.waiting, func(w *waiter) bool {
+		first := w.holder != "" && s.held[w.holder] == 0
+		if !first && (blocked || s.used+w.bytes > s.size) {
+			blocked = true
+			return false
+		}
+		s.used += w.bytes
+		s.held[w.holder]++
+		close(w.granted)
+		return true
+	})
+}
+
+// leave ends a wait and reports whether nothing was granted.
+func (s *Share) leave(w *waiter) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.Index(s.waiting, w)
+	if i < 0 {
+		return false
+	}
+	s.waiting = slices.Delete(s.waiting, i, i+1)
+	s.grant()
+	return true
+}
+
+// free takes back what was granted to w.
+func (s *Share) free(w *waiter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.used -= w.bytes
+	if s.held[w.holder]--; s.held[w.holder] == 0 {
+		delete(s.held, w.holder)
+	}
+	s.grant()
 }
 
 // hold counts n bytes, after the memory of what was released is freed if it is in the way.

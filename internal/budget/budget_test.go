@@ -78,6 +78,53 @@ func TestAcquireInOrder(t *testing.T) {
 	})
 }
 
+// TestHolderWithNothingDoesNotWait: what others hold, for however long, blocks no holder that holds nothing; what it takes
+// beyond that waits in line.
+func TestHolderWithNothingDoesNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := made(t, 400, func() {})
+		acquireFor := func(holder string, n int64) (when func(string, bool) (release func())) {
+			acquired := make(chan func(), 1)
+			go func() {
+				release, err := b.Records.AcquireFor(t.Context(), holder, n)
+				if err != nil {
+					t.Error(err)
+				}
+				acquired <- release
+			}()
+			return func(what string, want bool) (release func()) {
+				t.Helper()
+				synctest.Wait()
+				select {
+				case release = <-acquired:
+				default:
+				}
+				if (release != nil) != want {
+					t.Fatalf("%s: acquired is %t, want %t", what, release != nil, want)
+				}
+				return release
+			}
+		}
+		slow := acquireFor("slow", 70)("the first", true)
+		slowSecond := acquireFor("slow", 70)
+		slowSecond("the second of the holder that fills the share", false)
+		first := acquireFor("other", 100)("the first of another holder", true)
+		second := acquireFor("other", 10)
+		second("the second of the other holder", false)
+		third := acquireFor("third", 100)("the first of a third holder", true)
+		anonymous := acquireFor("", 0)
+		anonymous("without a holder", false)
+		first()
+		released := second("the second of the other holder, which holds nothing else now", true)
+		released()
+		third()
+		slow()
+		slowSecond("the second of the holder that filled the share", true)()
+		anonymous("without a holder, once those before have theirs", true)()
+		acquire(t, b.Records, 100)()
+	})
+}
+
 // TestAcquireGivenUp: a wait that ends takes nothing along.
 func TestAcquireGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -23,6 +23,7 @@ type Engine interface {
 
 // Memory bounds the bytes that are held at one time.
 type Memory interface {
-	// Acquire blocks until n bytes may be held, or ctx ends. release ends that; it may be called again.
-	Acquire(ctx context.Context, n int64) (release func(), err error)
+	// AcquireFor blocks until n bytes may be held for an index, or ctx ends. release ends that; it may be called again.
+	// Other indices cannot block one for which nothing is held.
+	AcquireFor(ctx context.Context, index string, n int64) (release func(), err error)
 }

@@ -13,10 +13,13 @@ import (
 	"tutti/internal/core"
 )
 
-// memory is a Memory of so many bytes.
+// memory is a Memory of so many bytes, all of index a.
 type memory struct{ *semaphore.Weighted }
 
-func (m memory) Acquire(ctx context.Context, n int64) (func(), error) {
+func (m memory) AcquireFor(ctx context.Context, index string, n int64) (func(), error) {
+	if index != "a" {
+		return nil, core.NewError(core.CodeInternal, "memory for another index: "+index)
+	}
 	if err := m.Weighted.Acquire(ctx, n); err != nil {
 		return nil, core.WrapError(core.CodeOverloaded, "no memory", err)
 	}

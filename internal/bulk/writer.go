@@ -63,7 +63,7 @@ func (w *Writer) Add(ctx context.Context, t *Ticket, index string, wr core.Write
 	if w.cfg.Memory == nil || len(wr.Document) <= w.cfg.BatchBytes {
 		return w.add(ctx, t, index, wr, nil)
 	}
-	release, err := w.cfg.Memory.Acquire(ctx, int64(w.cfg.DocumentWeight)*int64(len(wr.Document)))
+	release, err := w.cfg.Memory.AcquireFor(ctx, index, int64(w.cfg.DocumentWeight)*int64(len(wr.Document)))
 	if err != nil {
 		return err
 	}

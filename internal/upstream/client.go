@@ -35,7 +35,7 @@ type Config struct {
 	UserAgent string
 	// Memory bounds the bytes of large records; nil for no bound.
 	Memory Memory
-	// Repository is the label of the Metrics.
+	// Repository is the label of the Metrics, and what takes the Memory.
 	Repository string
 	// Metrics may be nil.
 	Metrics *Metrics
@@ -46,8 +46,9 @@ type Config struct {
 
 // Memory bounds the bytes that are held at one time.
 type Memory interface {
-	// Acquire blocks until n bytes may be held, or ctx ends. release ends that; it may be called again.
-	Acquire(ctx context.Context, n int64) (release func(), err error)
+	// AcquireFor blocks until a repository may hold n bytes, or ctx ends. release ends that; it may be called again. Other
+	// repositories cannot block one that holds nothing.
+	AcquireFor(ctx context.Context, repository string, n int64) (release func(), err error)
 }
 
 // Client makes GET calls to one upstream. It is safe for concurrent use.
@@ -140,7 +141,7 @@ func (c *Client) Get(ctx context.Context, query string, segments ...string) (*An
 	callCtx, cancel := context.WithCancelCause(ctx)
 	answer := &Answer{client: c, gaveUp: ctx.Err, cancel: cancel}
 	if c.cfg.Memory != nil {
-		answer.acquire = func(n int64) (func(), error) { return c.cfg.Memory.Acquire(ctx, n) }
+		answer.acquire = func(n int64) (func(), error) { return c.cfg.Memory.AcquireFor(ctx, c.cfg.Repository, n) }
 	}
 	answer.cause = func() error { return context.Cause(callCtx) }
 	answer.idle = time.AfterFunc(c.cfg.Timeout, func() { cancel(ErrTimeout) })

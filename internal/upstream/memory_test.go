@@ -19,15 +19,16 @@ import (
 // memory notes what is acquired and what of it is held.
 type memory struct {
 	acquired []int64
+	holders  []string
 	held     int64
 	refuse   error
 }
 
-func (m *memory) Acquire(_ context.Context, n int64) (func(), error) {
+func (m *memory) AcquireFor(_ context.Context, holder string, n int64) (func(), error) {
 	if m.refuse != nil {
 		return nil, m.refuse
 	}
-	m.acquired = append(m.acquired, n)
+	m.acquired, m.holders = append(m.acquired, n), append(m.holders, holder)
 	m.held += n
 	return func() {
 		m.held -= n
@@ -48,7 +49,7 @@ func TestLargeRecordsTakeMemory(t *testing.T) {
 	}))
 	defer server.Close()
 	m := &memory{}
-	client, err := upstream.NewClient(upstream.Config{URL: server.URL, Memory: m})
+	client, err := upstream.NewClient(upstream.Config{URL: server.URL, Memory: m, Repository: "song.ca"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,6 +84,9 @@ func TestLargeRecordsTakeMemory(t *testing.T) {
 	}
 	release := answer.Keep()
 	answer.Close()
+	if strings.Join(slices.Compact(m.holders), ",") != "song.ca" {
+		t.Errorf("the memory was acquired for %v", m.holders)
+	}
 	if want := int64(len(large)) + 1; m.held != want || !slices.Equal(m.acquired, []int64{want}) {
 		t.Errorf("%d bytes are held of %v acquired, want %d", m.held, m.acquired, want)
 	}

@@ -16,15 +16,15 @@ import (
 	"tutti/internal/upstream/song"
 )
 
-// slowMemory is a memory for which every Acquire waits.
+// slowMemory is a memory for which every AcquireFor waits.
 type slowMemory struct {
 	memory
 	wait time.Duration
 }
 
-func (m *slowMemory) Acquire(ctx context.Context, n int64) (func(), error) {
+func (m *slowMemory) AcquireFor(ctx context.Context, holder string, n int64) (func(), error) {
 	time.Sleep(m.wait)
-	return m.memory.Acquire(ctx, n)
+	return m.memory.AcquireFor(ctx, holder, n)
 }
 
 // largeRecord is an upstream that has one record of 300 KiB, whose id is "a". It is down after the first request if once.
@@ -66,7 +66,7 @@ func newRecordClients() map[string]func(http.RoundTripper, upstream.Memory) (rec
 }
 
 // TestRecordThatWaitedForMemory: a record that waits for memory for more than a second is requested again with that memory
-// acquired, so that its body is new when it is returned, also when every Acquire has to wait.
+// acquired, so that its body is new when it is returned, also when every acquisition has to wait.
 func TestRecordThatWaitedForMemory(t *testing.T) {
 	for kind, newClient := range newRecordClients() {
 		for name, tt := range map[string]struct {
