@@ -92,9 +92,17 @@ func (b *broker) wake() {
 	b.changed = make(chan struct{})
 }
 
+// Publish offers a Request as of an earlier version, as the queue does.
 func (b *broker) Publish(r core.Request) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if r.AsOf > 0 {
+		over, replaces := b.over(r)
+		if !replaces {
+			return nil
+		}
+		r = over
+	}
 	return b.store(r)
 }
 
@@ -119,6 +127,11 @@ func (b *broker) clear() {
 func (b *broker) Over(r core.Request) (core.Request, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return b.over(r)
+}
+
+// over is Over while the broker is locked.
+func (b *broker) over(r core.Request) (core.Request, bool) {
 	subject, _ := subjectOf(r)
 	e := b.entries[subject]
 	if e == nil {

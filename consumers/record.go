@@ -115,8 +115,11 @@ func (r *repository) settleRecord(ctx context.Context, m core.Message) (core.Res
 	req := m.Request()
 	at := stamp{version: m.Version()}
 	organization, result, err := r.writeRecord(ctx, req, at)
-	for err == nil && result.Outcome == core.OutcomeStale &&
-		(r.fromFuture(m.Version(), result.CurrentVersion) || at.strict && result.CurrentVersion >= at.version) {
+	for err == nil && result.Outcome == core.OutcomeStale {
+		var again bool
+		if again, err = r.writesAgain(ctx, m, at, result.CurrentVersion); err != nil || !again {
+			break
+		}
 		at = stamp{version: result.CurrentVersion + 1, strict: true} // what is fetched from here on is not older
 		organization, result, err = r.writeRecord(ctx, req, at)
 	}
@@ -133,7 +136,7 @@ func (r *repository) settleRecord(ctx context.Context, m core.Message) (core.Res
 			err = r.clearDeadLetter(ctx, organization, req.RecordID)
 		}
 	case core.OutcomeStale:
-		if req.Kind == core.KindIndex { // an old removal says nothing of what failed since
+		if req.Kind == core.KindIndex && !req.Dated() { // an old event says nothing of what failed since
 			err = r.clearDeadLetter(ctx, req.Organization, req.RecordID)
 		}
 	case core.OutcomeMismatch:
@@ -147,6 +150,22 @@ func (r *repository) settleRecord(ctx context.Context, m core.Message) (core.Res
 		err = core.NewError(result.Code, "the index did not take the document")
 	}
 	return result, err
+}
+
+// writesAgain reports whether m's record, whose write is stale beside a stored version, is fetched and written with the version
+// after that one: the stored version does not say that the document is newer. A dated Request is stale beside a removal only.
+func (r *repository) writesAgain(ctx context.Context, m core.Message, at stamp, stored core.Version) (bool, error) {
+	switch req := m.Request(); {
+	case r.fromFuture(m.Version(), stored):
+		return true, nil
+	case stored < at.version:
+		return false, nil
+	case req.Dated():
+		document, err := r.stored(ctx, req.RecordID)
+		return document.found, err
+	default:
+		return at.strict, nil
+	}
 }
 
 // stamp is the version that a record is written with. It is strict when it is the one after a stored version that was read

@@ -145,7 +145,10 @@ func (w *world) runAgain(p *process) error {
 func (w *world) publish(r core.Request) core.Request {
 	w.t.Helper()
 	w.requests++
-	r.ID, r.Repository, r.Cause, r.ReceivedAt = fmt.Sprintf("request-%d", w.requests), "song", core.CauseREST, time.Now()
+	r.ID, r.Repository, r.ReceivedAt = fmt.Sprintf("request-%d", w.requests), "song", time.Now()
+	if r.Cause == "" {
+		r.Cause = core.CauseREST
+	}
 	if r.Kind == "" {
 		r.Kind = core.KindIndex
 	}

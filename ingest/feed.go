@@ -68,8 +68,9 @@ func (s *Service) NewFeed(cfg FeedConfig) (*Feed, error) {
 // Handle takes the values of a batch of messages and returns nil only when each is published or kept as a dead letter;
 // after an error the batch may be given again, and nothing is done twice that must not be. position says where the i-th
 // message stands, and at when it was written: a removal is as of that time, so that one that is read again removes nothing
-// newer. A nil value, which Kafka calls a tombstone, is skipped. Of several events for one record the last one counts. An event of another server, as is normal on a topic that servers share, is counted, and one letter is kept for
-// each such server.
+// newer, and so is every event of a topic that carries requests, whose removals and other events are thus ordered by one clock.
+// A nil value, which Kafka calls a tombstone, is skipped. Of several events for one record the last one counts. An event of
+// another server, as is normal on a topic that servers share, is counted, and one letter is kept for each such server.
 func (f *Feed) Handle(
 	ctx context.Context, values [][]byte, position func(i int) string, at func(i int) time.Time,
 ) error {
@@ -113,8 +114,11 @@ func (f *Feed) take(b *feedBatch, value []byte, position func() string, at func(
 	}
 	if fault == nil {
 		b.results[resultAccepted]++
-		// Kafka counts milliseconds: a removal is newer than what was asked for in the one in which it was written.
-		asOf := f.service.asOf(at().Add(time.Millisecond - 1))
+		asOf := core.Version(0)
+		if e.Remove || f.audience.requests {
+			// Kafka counts milliseconds: a removal is newer than what was asked for in the one in which it was written.
+			asOf = f.service.asOf(at().Add(time.Millisecond - 1))
+		}
 		for _, repo := range repositories {
 			b.intake.add(f.service.asked(e, repo.Code), repo.Code, asOf)
 		}

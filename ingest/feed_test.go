@@ -367,28 +367,37 @@ func TestFeedKeepsEventsOfOrganizationsThatCannotRun(t *testing.T) {
 // unrunnable holds organizations, as JSON, that no run can name.
 var unrunnable = []string{`".."`, `"."`, `"a\u0000b"`, `"a\nb"`, `"\u007f"`}
 
-// TestFeedRemovesAsOfTheMessage: a removal is as of the time at which its message was written, never of one to come, so that
-// a topic that is read again removes nothing that was indexed since. What is indexed is fetched, and as of now.
-func TestFeedRemovesAsOfTheMessage(t *testing.T) {
-	w := newWorld(t, nil)
-	f := newFeed(t, w, ingest.FeedConfig{Repositories: []string{"song.ca"}, Requests: true})
-	times := []time.Time{written(0), noon.Add(time.Hour), time.UnixMilli(-1), {}, written(4)}
-	batch := make([]string, len(times))
-	for i := range times {
-		batch[i] = fmt.Sprintf(`{"repositoryCode":"song.ca","studyId":"S","analysisId":"R%d","removeAnalysis":%v}`, i, i < 4)
-	}
-	if err := f.Handle(t.Context(), values(batch...), position, func(i int) time.Time { return times[i] }); err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]core.Version{}
-	for _, r := range w.requests() {
-		got[r.RecordID] = r.AsOf
-	}
-	want := map[string]core.Version{
-		"R0": core.Version(written(0).Add(time.Millisecond - 1).UnixNano()), "R1": core.Version(noon.UnixNano()), "R2": 0, "R3": 0, "R4": 0,
-	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
+// TestFeedAsOfTheMessage: a removal is as of the time at which its message was written, never of one to come, so that a topic
+// that is read again removes nothing that was indexed since; and so is every event of a record on a topic that carries requests.
+// What a repository's own topic asks to index is as of now.
+func TestFeedAsOfTheMessage(t *testing.T) {
+	for name, requests := range map[string]bool{"requests": true, "notifications": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, nil)
+			f := newFeed(t, w, ingest.FeedConfig{Repositories: []string{"song.ca"}, Requests: requests})
+			times := []time.Time{written(0), noon.Add(time.Hour), time.UnixMilli(-1), {}, written(4), noon.Add(time.Hour), {}}
+			batch := make([]string, len(times), len(times)+1)
+			for i := range times {
+				batch[i] = fmt.Sprintf(`{"repositoryCode":"song.ca","studyId":"S","analysisId":"R%d","removeAnalysis":%v}`, i, i < 4)
+			}
+			batch, times = append(batch, songEvent("song")), append(times, written(7))
+			if err := f.Handle(t.Context(), values(batch...), position, func(i int) time.Time { return times[i] }); err != nil {
+				t.Fatal(err)
+			}
+			got := map[string]core.Version{}
+			for _, r := range w.requests() {
+				got[r.RecordID] = r.AsOf
+			}
+			version := func(i int) core.Version { return core.Version(written(i).Add(time.Millisecond - 1).UnixNano()) }
+			now := core.Version(noon.UnixNano())
+			want := map[string]core.Version{"R0": version(0), "R1": now, "R2": 0, "R3": 0, "R4": 0, "R5": 0, "R6": 0, "song": 0}
+			if requests {
+				want["R4"], want["R5"], want["song"] = version(4), now, version(7)
+			}
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
 	}
 }
 

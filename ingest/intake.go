@@ -32,7 +32,7 @@ func newIntake(cause core.Cause, requestID string) *intake {
 	return &intake{cause: cause, requestID: requestID, places: map[recordOf]int{}, asked: map[runOf]bool{}}
 }
 
-// add notes what an event asks of a repository. A removal is as of a version, 0 for that of its own message.
+// add notes what an event asks of a repository. The Request of a record is as of a version, 0 for that of its own message.
 func (in *intake) add(e Event, repository string, asOf core.Version) {
 	if e.Scope() != core.ScopeRecord {
 		run := runOf{repository, e.Organization}
@@ -44,10 +44,10 @@ func (in *intake) add(e Event, repository string, asOf core.Version) {
 	}
 	r := core.Request{
 		Kind: core.KindIndex, Scope: core.ScopeRecord, Repository: repository, Organization: e.Organization,
-		RecordID: e.RecordID, Cause: in.cause,
+		RecordID: e.RecordID, Cause: in.cause, AsOf: asOf,
 	}
 	if e.Remove {
-		r.Kind, r.AsOf = core.KindRemove, asOf
+		r.Kind = core.KindRemove
 	}
 	in.put(r)
 }

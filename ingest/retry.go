@@ -232,8 +232,12 @@ func (s *Service) planMessage(in *intake, l core.DeadLetter) error {
 	if fault != nil {
 		return notUnderstood(fault)
 	}
+	asOf := core.Version(0)
+	if e.Remove {
+		asOf = s.asOf(l.FirstAt)
+	}
 	for _, repo := range repositories {
-		in.add(s.asked(e, repo.Code), repo.Code, s.asOf(l.FirstAt))
+		in.add(s.asked(e, repo.Code), repo.Code, asOf)
 	}
 	return nil
 }

@@ -77,8 +77,9 @@ type Request struct {
 	Attempts    int         `json:"attempts,omitempty"`
 	ReceivedAt  time.Time   `json:"receivedAt"`
 	Traceparent string      `json:"traceparent,omitempty"`
-	// AsOf is the version of the message that this Request was split off from or published again for, zero when it is the
-	// first: its record is written with that version, so that what was asked for later, and done since, is not undone.
+	// AsOf is the version of the message that this Request was split off from or published again for, or of the dated event
+	// that it is of, zero when it is the first: its record is written with that version, so that what was asked for later, and
+	// done since, is not undone.
 	AsOf Version `json:"asOf,omitempty"`
 	// NotBefore is the time before which a republished Request is not worked on.
 	NotBefore time.Time `json:"notBefore,omitzero"`
@@ -174,12 +175,19 @@ func (r Request) Record(k RecordKey) Request {
 	return r
 }
 
+// Dated reports whether r is to index a record as of an event of Kafka. The event's version orders it with removals only: what
+// is fetched for it is newer than any document that is stored, whatever the producer's clock said.
+func (r Request) Dated() bool {
+	return r.Kind == KindIndex && r.Scope == ScopeRecord && r.Cause == CauseKafka && r.AsOf > 0 && r.JobID == ""
+}
+
 // OfferOver returns what to store when r, a Request that tutti makes by itself or one as of an earlier version, meets pending,
 // of that version, on its subject; false when pending stands instead. What is newer than the message that r was split off from
 // (AsOf) stands, and so does a removal of any age where r is a sweep's or does not say what it was split off from. What a sweep
 // asks for is dropped when its job is cancelled; so it takes over the job and the cause of another Request that it replaces, and
-// a Request that is not a sweep's replaces a newer one of a sweep, as of its version. A removal never becomes newer: it leaves
-// its cause and job to the sweep's Request.
+// a Request that is not a sweep's replaces a newer one of a sweep, as of its version. So does a dated Request (Dated) beside any
+// newer Request to index, whose record may have been fetched already. A removal never becomes newer: it leaves its cause and job
+// to the sweep's Request.
 func (r Request) OfferOver(pending Request, version Version) (Request, bool) {
 	newer := r.AsOf > 0 && version > r.AsOf
 	switch {
@@ -188,7 +196,7 @@ func (r Request) OfferOver(pending Request, version Version) (Request, bool) {
 		return pending, true
 	case pending.Kind == KindRemove && (newer || r.AsOf == 0 || r.Cause == CauseSweep):
 		return r, false
-	case r.Cause != CauseSweep && pending.Cause == CauseSweep && newer:
+	case newer && (r.Dated() || r.Cause != CauseSweep && pending.Cause == CauseSweep):
 		r.AsOf = version
 		return r, true
 	case r.Cause == CauseSweep && pending.Cause != CauseSweep:

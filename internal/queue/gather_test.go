@@ -153,3 +153,45 @@ func TestOfferOverRemoval(t *testing.T) {
 		}
 	})
 }
+
+// TestOfferDated: a Request of a dated event replaces a newer one to index, whose record may have been fetched already, as of its
+// version. A newer removal stands, and so does what is newer than a Request of the event's run.
+func TestOfferDated(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		q := s.connect(t, queue.Config{})
+		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
+		dated := record("S1", "x")
+		dated.ID, dated.Cause, dated.AsOf = "dated", core.CauseKafka, core.Version(time.Now().Add(-time.Hour).UnixNano())
+		ofRun := dated
+		ofRun.JobID = "job"
+		removal := record("S1", "x")
+		removal.Kind = core.KindRemove
+		older := removal
+		older.AsOf = dated.AsOf - 1
+		for name, tt := range map[string]struct {
+			pending, offered core.Request
+			replaces         bool
+		}{
+			"index":         {record("S1", "x"), dated, true},
+			"of a run":      {record("S1", "x"), ofRun, false},
+			"removal":       {removal, dated, false},
+			"older removal": {older, dated, true},
+		} {
+			mustPublish(t, q, tt.pending)
+			before := fetch(t, c)[0] // and in flight
+			mustPublish(t, q, tt.offered)
+			if !tt.replaces {
+				fetchNone(t, c)
+				mustAck(t, before)
+				continue
+			}
+			mustAck(t, before)
+			got := fetch(t, c)[0]
+			if want := max(before.Version(), dated.AsOf); got.Request().ID != "dated" || got.Version() != want {
+				t.Errorf("%s: %+v of version %d came, want version %d", name, got.Request(), got.Version(), want)
+			}
+			mustAck(t, got)
+		}
+		fetchNone(t, c)
+	})
+}
