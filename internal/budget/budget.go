@@ -32,7 +32,8 @@ type Budget struct {
 }
 
 // New makes a Budget of some bytes, a quarter of which each Share has. collect, runtime.GC when nil, frees the memory of
-// what was released: it is called before more than the bytes of the Budget are held and released together.
+// what was released: it is called before more than the bytes of the Budget are held and released together, once more than a
+// quarter of them was released since the last call.
 func New(bytes int64, collect func()) (*Budget, error) {
 	if bytes <= 0 {
 		return nil, core.NewError(core.CodeInvalid, "the memory for large bodies must be more than nothing")
@@ -140,7 +141,7 @@ func (s *Share) free(w *waiter) {
 func (b *Budget) hold(n int64) {
 	b.mu.Lock()
 	b.held += n
-	full := b.garbage > 0 && b.held+b.garbage > b.size
+	full := b.garbage > b.size/4 && b.held+b.garbage > b.size
 	if full {
 		b.garbage = 0
 	}

@@ -146,7 +146,8 @@ func TestAcquireGivenUp(t *testing.T) {
 	})
 }
 
-// TestCollect: memory is freed before held and released bytes are more than the budget, and not more often.
+// TestCollect: memory is freed before held and released bytes are more than the budget, and not before a quarter of it was
+// released.
 func TestCollect(t *testing.T) {
 	collected := 0
 	b := made(t, 400, func() { collected++ })
@@ -158,6 +159,15 @@ func TestCollect(t *testing.T) {
 		}
 	}
 	held()
+	collected = 0
+	b = made(t, 400, func() { collected++ })
+	acquire(t, b.Records, 500)
+	for range 30 {
+		acquire(t, b.Writes, 10)()
+	}
+	if collected != 2 { // before the 12th and the 23rd: each time 110 bytes were released
+		t.Errorf("beside a body larger than the budget memory was freed %d times, want 2", collected)
+	}
 	if _, err := budget.New(0, nil); core.CodeOf(err) != core.CodeInvalid {
 		t.Errorf("a budget of nothing: %v", err)
 	}

@@ -20,7 +20,7 @@ func (m memory) AcquireFor(ctx context.Context, index string, n int64) (func(), 
 	if index != "a" {
 		return nil, core.NewError(core.CodeInternal, "memory for another index: "+index)
 	}
-	if err := m.Weighted.Acquire(ctx, n); err != nil {
+	if err := m.Acquire(ctx, n); err != nil {
 		return nil, core.WrapError(core.CodeOverloaded, "no memory", err)
 	}
 	return sync.OnceFunc(func() { m.Release(n) }), nil

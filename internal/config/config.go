@@ -38,7 +38,8 @@ type Server struct {
 	BasePath string
 	// MaxBodyBytes is the largest request body.
 	MaxBodyBytes int64
-	// MaxBytesInFlight bounds the memory of large request bodies and records, and of what is made of them.
+	// MaxBytesInFlight bounds the memory of large bodies, a quarter each: of requests that are received, of submissions that are
+	// worked on, of records that are fetched, and of documents that are written.
 	MaxBytesInFlight int64
 	CORS             CORS
 	// ShutdownTimeout is how long a stop waits for what is in hand.

@@ -77,7 +77,7 @@ func (s *Server) key() key {
 			matching(basePathPattern, "a plain path that starts with /"),
 		size("maxBodyBytes", &s.MaxBodyBytes, 10<<20, 1, "Largest request body in bytes."),
 		size("maxBytesInFlight", &s.MaxBytesInFlight, 256<<20, 1<<20,
-			"Memory for large request bodies and records, and what is made of them, in bytes; further ones wait."),
+			"Memory for large request bodies and records, and what is made of them, a quarter for each kind, in bytes; further ones wait."),
 		object("cors", "Which pages of other origins a browser lets read answers.",
 			list("origins", &s.CORS.Origins, nil, "Origins, scheme://host[:port] each, or * for any; none turns CORS off.").
 				matching(originPattern, "an origin, scheme://host[:port] without a path, or *")),
