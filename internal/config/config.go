@@ -97,7 +97,7 @@ type Queue struct {
 
 // DeadLetters bounds what is kept of records that were given up.
 type DeadLetters struct {
-	// MaxBodies is the number of dead letters of one repository that keep a document; others keep its size and hash.
+	// MaxBodies is the number of dead letters of one repository's records that keep a document; others keep its size and hash.
 	MaxBodies int
 }
 

@@ -20,7 +20,7 @@ import (
 const (
 	headerReason  = "Tutti-Reason"
 	headerRemoved = "Tutti-Removed"
-	// headerBody is there when the letter has a part of its document: the watch reads headers only.
+	// headerBody is there when the letter is of a record and has a part of its document: the watch reads headers only.
 	headerBody = "Tutti-Body"
 
 	// removedKept is how long the mark of a removed letter stays, for processes that were disconnected.
@@ -55,7 +55,8 @@ func newDeadLetters(q *Queue, stream jetstream.Stream) *DeadLetters {
 // its Request is one of those and names no record, or of a message from the same Source with the same SHA256, is replaced:
 // its FirstAt is kept, its Attempts are added. ID, LastAt and, for a first letter, FirstAt are filled in. What would make
 // the letter larger than a message may be is cut. Where Config.MaxLetterBodies letters of its repository have a document
-// already, that of another one is left out: its size and hash stay, and the hint says so.
+// already, that of another one is left out: its size and hash stay, and the hint says so. A message (Source) is always kept and
+// does not count: unlike a record it cannot be fetched again.
 func (d *DeadLetters) Put(ctx context.Context, l core.DeadLetter) error {
 	return d.put(ctx, letterSubject(l), l)
 }
@@ -104,7 +105,7 @@ func merge(old, l core.DeadLetter) core.DeadLetter {
 // a document takes its place. What is put at the same time counts a moment later, so the bound may be exceeded by that.
 func (d *DeadLetters) bounded(old, l core.DeadLetter) core.DeadLetter {
 	most := d.queue.cfg.MaxLetterBodies
-	if len(l.Document) == 0 || len(old.Document) > 0 || d.index.bodies(l.Repository) < most {
+	if l.Source != "" || len(l.Document) == 0 || len(old.Document) > 0 || d.index.bodies(l.Repository) < most {
 		return l
 	}
 	l.Document, l.Truncated = nil, true
@@ -122,7 +123,7 @@ func (d *DeadLetters) store(
 		return nil, err
 	}
 	header := nats.Header{headerReason: {l.Reason}}
-	if len(l.Document) > 0 {
+	if l.Source == "" && len(l.Document) > 0 {
 		header.Set(headerBody, "1")
 	}
 	return d.send(ctx, &nats.Msg{Subject: subject, Data: data, Header: header},

@@ -258,7 +258,8 @@ func TestLettersOfTwoProcesses(t *testing.T) {
 }
 
 // TestLetterBodiesAreBounded: beyond the bound a letter of a repository keeps what its document was, not the document. One
-// that replaces a letter with a document takes its place, and a document that goes makes room for another.
+// that replaces a letter with a document takes its place, and a document that goes makes room for another. A message, which
+// cannot be fetched again, is always kept, and takes no room.
 func TestLetterBodiesAreBounded(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		cfg := queue.Config{MaxLetterBodies: 2}
@@ -288,6 +289,19 @@ func TestLetterBodiesAreBounded(t *testing.T) {
 		bare := letter("S1", "bare", core.ReasonUpstream)
 		bare.Document = nil
 		mustPut(t, q, bare, bare)
+		wantMessage := func(q *queue.Queue, hash string) {
+			t.Helper()
+			l := core.DeadLetter{
+				Repository: "song", Reason: core.ReasonNotUnderstood, Source: "kafka song-analysis", Document: []byte("{}"), SHA256: hash,
+			}
+			mustPut(t, q, l)
+			got, err := q.DeadLetters().Get(t.Context(), q.DeadLetters().LetterID(l))
+			if err != nil || string(got.Document) != "{}" || got.Truncated || got.Hint != "" {
+				t.Errorf("message %s: %+v, %v", hash, got, err)
+			}
+		}
+		wantMessage(q, "00")
+		wantMessage(q, "01")
 		wantBody(q, "song", "A1", "mend it", true)
 		wantBody(q, "song", "A2", "", true)
 		wantBody(q, "song", "A3", "mend it", false)
@@ -297,6 +311,7 @@ func TestLetterBodiesAreBounded(t *testing.T) {
 
 		late := s.connect(t, cfg)
 		wantBody(late, "song", "A5", "", false)
+		wantMessage(late, "02")
 		if err := late.DeadLetters().Clear(t.Context(), "song", "S1", "A2"); err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,7 @@ type letterEntry struct {
 	sequence uint64
 	subject  string
 	kind     *letterKind
-	// body reports whether the letter has a part of its document.
+	// body reports whether the letter is of a record and has a part of its document.
 	body bool
 }
 
@@ -135,7 +135,7 @@ func (x *letterIndex) countReason(repository, reason string) int {
 	return 0
 }
 
-// bodies returns the number of letters of a repository that have a part of their document.
+// bodies returns the number of letters of a repository's records that have a part of their document.
 func (x *letterIndex) bodies(repository string) int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

@@ -41,7 +41,7 @@ type Config struct {
 	Replicas int
 	// MaxPending is the number of Requests that may wait, above which Publish is refused; 0 for 200,000.
 	MaxPending int
-	// MaxLetterBodies is the number of dead letters of one repository that keep a document; 0 for 10,000.
+	// MaxLetterBodies is the number of dead letters of one repository's records that keep a document; 0 for 10,000.
 	MaxLetterBodies int
 	// Logger takes what the queue has to say; nil for nothing.
 	Logger *slog.Logger
