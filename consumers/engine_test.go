@@ -37,6 +37,7 @@ type engine struct {
 	down     error
 	prepared int
 	made     int
+	life     int // of the index: the number of indices before it
 	checks   int
 	writes   int
 	outcomes map[core.Outcome]int
@@ -211,6 +212,15 @@ func (e *engine) Refresh() error {
 // lose deletes the index with all that it holds. The caller holds e.mu.
 func (e *engine) lose() {
 	e.docs, e.down = map[string]document{}, errLostIndex
+	e.life++
+}
+
+// replace deletes the index, and another process makes it again at once, empty.
+func (e *engine) replace() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.lose()
+	e.down = nil
 }
 
 func (e *engine) Prepare() error {
@@ -221,6 +231,12 @@ func (e *engine) Prepare() error {
 		e.made, e.down = e.made+1, nil
 	}
 	return e.down
+}
+
+func (e *engine) Identity() (string, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return "index-" + strconv.Itoa(e.life), e.down
 }
 
 func (e *engine) Check() error {

@@ -123,3 +123,93 @@ func TestLostIndexIsRunAgainFirst(t *testing.T) {
 		w.verify()
 	})
 }
+
+// TestReplacedIndex: an index that another process made again is empty. It is noticed by its identity, which is stored in the
+// queue, also when no process found it missing, and the repository is run again, once.
+func TestReplacedIndex(t *testing.T) {
+	for name, replace := range map[string]func(w *world, p *process){
+		"between two checks": func(w *world, _ *process) { w.engine.replace() },
+		"while no process runs": func(w *world, p *process) {
+			if err := p.stop(w.t, time.Minute); err != nil {
+				w.t.Error(err)
+			}
+			w.engine.replace()
+			w.boot(-1)
+		},
+		"by a process that starts": func(w *world, p *process) {
+			w.engine.mu.Lock()
+			w.engine.lose()
+			w.engine.mu.Unlock()
+			w.index("A", "A-0000")
+			eventually(w.t, "the pause", func() bool { return len(p.c.Paused()) == 1 })
+			w.boot(-1)
+		},
+		"beside several processes": func(w *world, _ *process) {
+			w.boot(-1)
+			w.boot(-1)
+			w.engine.replace()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in(t, func(t *testing.T, w *world) {
+				w.upstream.fill("A", 50)
+				p := w.boot(-1)
+				w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+				replace(w, p)
+				within(t, time.Minute, "the run", func() bool { return w.reruns.Load() > 0 })
+				w.idle()
+				w.verify()
+				time.Sleep(2 * time.Minute)
+				w.boot(-1)
+				time.Sleep(2 * time.Minute)
+				if got := w.reruns.Load(); got != 1 {
+					t.Errorf("run %d times", got)
+				}
+			})
+		})
+	}
+}
+
+// TestReplacedIndexIsRunBeforeItIsStored: the identity of the new index is stored after the run, so that the next check queues
+// the run that the queue refused, and a process that crashes in between leaves it to the next one. The index takes writes
+// in between: a queue that is full is drained.
+func TestReplacedIndexIsRunBeforeItIsStored(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 50)
+		p := w.boot(-1)
+		w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+		refused := 0
+		w.onPublish = func(core.Request) error {
+			refused++
+			return unavailable("the queue is full")
+		}
+		w.engine.replace()
+		eventually(t, "the second try", func() bool { return refused > 1 })
+		if len(p.c.Paused()) > 0 {
+			t.Errorf("paused: %v", p.c.Paused())
+		}
+		p.crash()
+		w.onPublish = nil
+		w.boot(-1)
+		eventually(t, "the run", func() bool { return w.reruns.Load() > 0 })
+		w.idle()
+		w.verify()
+	})
+}
+
+// TestFirstIdentity: the first process that sees an index stores its identity, and queues no run.
+func TestFirstIdentity(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.seed("A", 5)
+		for range 2 {
+			p := w.boot(-1)
+			time.Sleep(2 * time.Minute)
+			if err := p.stop(t, time.Minute); err != nil {
+				t.Error(err)
+			}
+		}
+		if got := w.reruns.Load(); got != 0 {
+			t.Errorf("run %d times", got)
+		}
+	})
+}

@@ -116,4 +116,7 @@ type Probe interface {
 	// Check returns nil when the alias takes writes; its error is displayable, and core.ErrIndexMissing when neither the
 	// alias nor an index of it is there.
 	Check(ctx context.Context) error
+	// Identity returns what no other index has, also none that is made later under the same name; "" where the engine
+	// does not say.
+	Identity(ctx context.Context) (string, error)
 }

@@ -384,6 +384,9 @@ func (i indexPort) Scan(_ context.Context, _ string, scope core.IndexScope, belo
 
 func (b probePort) Prepare(context.Context) error { return do(b.p, b.p.w.engine.Prepare) }
 func (b probePort) Check(context.Context) error   { return do(b.p, b.p.w.engine.Check) }
+func (b probePort) Identity(context.Context) (string, error) {
+	return call(b.p, b.p.w.engine.Identity)
+}
 
 func (u callPort) Organizations(ctx context.Context) ([]string, error) {
 	return call(u.p, func() ([]string, error) { return u.u.Organizations(ctx) })

@@ -2,6 +2,7 @@ package consumers
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"time"
 
@@ -24,7 +25,7 @@ const (
 // rejections is left.
 func (r *repository) watchIndex() {
 	ctx := r.c.draining
-	w := &indexWatch{r: r}
+	w := r.newIndexWatch()
 	for w.waitForPause(ctx) == nil {
 		for try := 0; ; try++ {
 			err := w.check(ctx)
@@ -51,14 +52,24 @@ func (r *repository) watchIndex() {
 	}
 }
 
-// indexWatch is what a process knows of a repository's index from one check to the next.
+// indexWatch is the state of a repository's index from one check to the next.
 type indexWatch struct {
 	r        *repository
 	prepared bool
 	// missing is since when every check found the index missing, zero when the last one did not. changed is true from
-	// then on until the index is prepared anew: what is there afterwards may be another index.
+	// then on until the index is prepared again: what is there afterwards may be another index.
 	missing time.Time
 	changed bool
+	// cell names the compare-and-swap cell that holds the identity of the index that was last prepared, by any process.
+	// identity is the one that this process found there or stored, "" before.
+	cell, identity string
+}
+
+func (r *repository) newIndexWatch() *indexWatch {
+	enc := base64.RawURLEncoding
+	return &indexWatch{
+		r: r, cell: "index." + enc.EncodeToString([]byte(r.Code)) + "." + enc.EncodeToString([]byte(r.IndexName)),
+	}
 }
 
 // waitForPause returns nil once the gate is shut or a check has failed, and ctx's error when that ends first.
@@ -72,24 +83,24 @@ func (w *indexWatch) waitForPause(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-tick.C:
-			if w.r.Probe.Check(ctx) != nil {
+			if w.check(ctx) != nil {
 				return ctx.Err()
 			}
 		}
 	}
 }
 
-// check prepares the index before it is used for the first time, and checks afterwards that it takes writes. An index
-// that stays missing is made again, once the run that fills it is stored in the queue.
+// check prepares the index before it is used for the first time and when it is another one than before, and otherwise
+// checks that it takes writes. An index that stays missing is made again, once the run that fills it is stored in the queue.
 func (w *indexWatch) check(ctx context.Context) error {
 	if !w.prepared {
-		return w.prepare(ctx)
+		return w.prepare(ctx, false)
 	}
 	err := w.r.Probe.Check(ctx)
 	if !errors.Is(err, core.ErrIndexMissing) {
 		w.missing = time.Time{}
-		if err == nil && w.changed {
-			return w.prepare(ctx)
+		if err == nil && (w.changed || w.replaced(ctx)) {
+			return w.prepare(ctx, false)
 		}
 		return err
 	}
@@ -107,13 +118,49 @@ func (w *indexWatch) check(ctx context.Context) error {
 	}
 	w.r.log.Warn("the index was deleted; it is made again and the repository run again", "index", w.r.IndexName)
 	w.prepared = false
-	return w.prepare(ctx)
+	return w.prepare(ctx, true)
 }
 
-func (w *indexWatch) prepare(ctx context.Context) error {
-	err := w.r.Probe.Prepare(ctx)
-	if err == nil {
-		w.prepared, w.missing, w.changed = true, time.Time{}, false
+// replaced reports whether the index is another one than the one that was prepared, as far as the engine says.
+func (w *indexWatch) replaced(ctx context.Context) bool {
+	identity, err := w.r.Probe.Identity(ctx)
+	return err == nil && identity != "" && identity != w.identity
+}
+
+// prepare prepares the index. With queued, the run of a new index is stored in the queue.
+func (w *indexWatch) prepare(ctx context.Context, queued bool) error {
+	stored, revision, err := w.r.c.deps.Slots.Slot(ctx, w.cell)
+	if err != nil {
+		return err
 	}
-	return err
+	if err := w.r.Probe.Prepare(ctx); err != nil {
+		return err
+	}
+	w.prepared, w.missing, w.changed = true, time.Time{}, false
+	if err := w.store(ctx, stored, revision, queued); err != nil {
+		w.r.log.Warn("storing the identity of the index; the next check tries again", "index", w.r.IndexName, "err", err)
+	}
+	return nil
+}
+
+// store replaces the stored identity by that of the index. Where they differ, the index is not the one that the
+// repository was written to, so its run is queued first. Without a stored identity none is.
+func (w *indexWatch) store(ctx context.Context, stored string, revision uint64, queued bool) error {
+	identity, err := w.r.Probe.Identity(ctx)
+	if err != nil || identity == "" {
+		return err
+	}
+	if identity != stored {
+		if stored != "" && !queued {
+			if err := w.r.RunAgain(ctx); err != nil {
+				return err
+			}
+			w.r.log.Warn("the index was replaced; the repository is run again", "index", w.r.IndexName)
+		}
+		if err := w.r.c.deps.Slots.SetSlot(ctx, w.cell, identity, revision); err != nil {
+			return err
+		}
+	}
+	w.identity = identity
+	return nil
 }

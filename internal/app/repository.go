@@ -158,3 +158,8 @@ func (p probe) Prepare(ctx context.Context) error {
 
 // Check tells whether the alias takes writes now.
 func (p probe) Check(ctx context.Context) error { return p.index.Check(ctx, p.spec.Alias) }
+
+// Identity returns what no other index has.
+func (p probe) Identity(ctx context.Context) (string, error) {
+	return p.index.Identity(ctx, p.spec.Alias)
+}

@@ -81,6 +81,10 @@ type Index interface {
 	// anew without leaving another one of the alias behind. The message is safe to display.
 	Check(ctx context.Context, alias string) error
 
+	// Identity returns what no other index has, also none that is made later under the same name; "" where the engine
+	// does not say. CodeIndexBlocked when the alias is missing.
+	Identity(ctx context.Context, alias string) (string, error)
+
 	// Ping gives nil when the engine answers, else CodeUnavailable.
 	Ping(ctx context.Context) error
 

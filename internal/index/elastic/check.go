@@ -84,12 +84,12 @@ func (x *Index) missing(ctx context.Context, alias string, gone error) error {
 // checkPrimaries returns core.CodeUnavailable when the cluster says that a primary shard of the alias' index is missing:
 // the write of Check reached only one of them.
 func (x *Index) checkPrimaries(ctx context.Context, alias string) error {
-	_, primaries, err := x.shardsOf(ctx, alias)
-	if err != nil || primaries <= 1 {
+	one, err := x.shardsOf(ctx, alias)
+	if err != nil || one.primaries <= 1 {
 		return nil // the credentials may not allow to ask, and one shard has answered
 	}
 	stats, err := x.shardStats(ctx, alias)
-	if err == nil && stats.activePrimaries() < primaries {
+	if err == nil && stats.activePrimaries() < one.primaries {
 		return shardMissing(alias, nil)
 	}
 	return nil

@@ -26,7 +26,7 @@ func (x *Index) Mark(ctx context.Context, alias string) (string, error) {
 		return "", err
 	}
 	defer leave()
-	uuid, primaries, err := x.shardsOf(ctx, alias)
+	one, err := x.shardsOf(ctx, alias)
 	if err != nil {
 		return "", err
 	}
@@ -34,15 +34,30 @@ func (x *Index) Mark(ctx context.Context, alias string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	highest, ok := stats.highest(uuid, primaries)
+	highest, ok := stats.highest(one.uuid, one.primaries)
 	switch {
 	case !ok:
 		return "", nil
 	case highest < 0:
 		return core.MarkNothing, nil
 	default:
-		return uuid + "/" + strconv.FormatInt(highest, 10), nil
+		return one.uuid + "/" + strconv.FormatInt(highest, 10), nil
 	}
+}
+
+// Identity returns the name and the uuid of the alias' index, "" where the alias stands for several indices or the cluster
+// does not say.
+func (x *Index) Identity(ctx context.Context, alias string) (string, error) {
+	leave, err := x.enter(alias)
+	if err != nil {
+		return "", err
+	}
+	defer leave()
+	one, err := x.shardsOf(ctx, alias)
+	if err != nil || one.uuid == "" {
+		return "", err
+	}
+	return one.name + "/" + one.uuid, nil
 }
 
 // shardStats is what the cluster says of the shards of indices.
@@ -119,14 +134,21 @@ func (c shardCopy) activePrimary() bool {
 	return c.Routing.Primary && c.SeqNo != nil && (c.Routing.State == "STARTED" || c.Routing.State == "RELOCATING")
 }
 
-// shardsOf returns the identity of the alias' index and the number of its primary shards; an empty identity and -1
-// where the alias stands for several indices or the cluster does not say.
-func (x *Index) shardsOf(ctx context.Context, alias string) (uuid string, primaries int, err error) {
+// physical is the index behind an alias.
+type physical struct {
+	name, uuid string
+	primaries  int
+}
+
+// shardsOf returns the alias' index with the number of its primary shards; no uuid and -1 where the alias stands for
+// several indices or the cluster does not say.
+func (x *Index) shardsOf(ctx context.Context, alias string) (physical, error) {
+	none := physical{primaries: -1}
 	reply, err := x.client.do(ctx, request{
 		method: http.MethodGet, path: "/" + alias + "/_settings", query: "filter_path=" + identityFilter,
 	})
 	if err != nil {
-		return "", -1, err
+		return none, err
 	}
 	var answer map[string]struct {
 		Settings struct {
@@ -137,16 +159,16 @@ func (x *Index) shardsOf(ctx context.Context, alias string) (uuid string, primar
 		} `json:"settings"`
 	}
 	if err := reply.decode(&answer); err != nil {
-		return "", -1, err
+		return none, err
 	}
 	if len(answer) == 1 {
-		for _, one := range answer {
+		for name, one := range answer {
 			if one.Settings.Index.UUID != "" && one.Settings.Index.Shards > 0 {
-				return one.Settings.Index.UUID, one.Settings.Index.Shards, nil
+				return physical{name, one.Settings.Index.UUID, one.Settings.Index.Shards}, nil
 			}
 		}
 	}
-	return "", -1, nil
+	return none, nil
 }
 
 // writtenBy returns the filter of what was written up to a mark, nil where the mark is not of the index that the alias
@@ -157,8 +179,8 @@ func (x *Index) writtenBy(ctx context.Context, alias, mark string) (object, erro
 	if !ok || err != nil {
 		return nil, core.NewError(core.CodeInvalid, "this is no mark of the index")
 	}
-	current, _, err := x.shardsOf(ctx, alias)
-	if err != nil || current != uuid {
+	current, err := x.shardsOf(ctx, alias)
+	if err != nil || current.uuid != uuid {
 		return nil, err
 	}
 	return object{"range": object{"_seq_no": object{"lte": highest}}}, nil

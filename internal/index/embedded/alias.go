@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -24,6 +25,8 @@ const format = 2
 type alias struct {
 	name   string
 	limits limits
+	// identity is made with the alias, or when a file of an earlier version, which has none, is opened.
+	identity string
 
 	// growth is held while the tree is replaced. The tree itself may be read at any time.
 	growth sync.Mutex
@@ -72,6 +75,11 @@ func (x *Index) load() ([]*load, error) {
 		}
 		for _, name := range names {
 			b := all.Bucket([]byte(name))
+			if b.Get(keyIdentity()) == nil {
+				if err := b.Put(keyIdentity(), []byte(rand.Text())); err != nil {
+					return err
+				}
+			}
 			a, err := loadAlias(name, b)
 			if err != nil {
 				return err
@@ -95,7 +103,9 @@ func loadAlias(name string, b *bbolt.Bucket) (*alias, error) {
 	if err != nil {
 		return nil, core.WrapError(core.CodeUnsupported, fmt.Sprintf("the mapping of the index %q cannot be read", name), err)
 	}
-	a := &alias{name: name, saved: tree, shelf: newShelf(b.Bucket(bucketRows()).Sequence())}
+	a := &alias{
+		name: name, identity: string(b.Get(keyIdentity())), saved: tree, shelf: newShelf(b.Bucket(bucketRows()).Sequence()),
+	}
 	a.tree.Store(tree)
 	if err := json.Unmarshal(b.Get(keyLimits()), &a.limits); err != nil {
 		return nil, core.WrapError(core.CodeUnsupported, fmt.Sprintf("the limits of the index %q cannot be read", name), err)
@@ -142,7 +152,9 @@ func (x *Index) Ensure(_ context.Context, spec index.Spec) error {
 
 // create makes an alias in one transaction.
 func (x *Index) create(spec index.Spec, tree *mapping.Field) error {
-	a := &alias{name: spec.Alias, terms: map[string]term{}, limits: limitsOf(spec.Mapping), shelf: newShelf(0)}
+	a := &alias{
+		name: spec.Alias, identity: rand.Text(), terms: map[string]term{}, limits: limitsOf(spec.Mapping), shelf: newShelf(0),
+	}
 	added := spec.Known
 	if tree == nil {
 		tree = mapping.NewRoot()
@@ -174,6 +186,9 @@ func (x *Index) create(spec index.Spec, tree *mapping.Field) error {
 			return err
 		}
 		if err := b.Put(keyLimits(), raw); err != nil {
+			return err
+		}
+		if err := b.Put(keyIdentity(), []byte(a.identity)); err != nil {
 			return err
 		}
 		return a.saveTree(b)

@@ -272,6 +272,19 @@ func (x *Index) Check(_ context.Context, name string) error {
 	return x.prove()
 }
 
+// Identity returns what was drawn when the alias was made.
+func (x *Index) Identity(_ context.Context, name string) (string, error) {
+	if err := x.begin(); err != nil {
+		return "", err
+	}
+	defer x.calls.Done()
+	a, err := x.alias(name)
+	if err != nil {
+		return "", err
+	}
+	return a.identity, nil
+}
+
 // Refresh waits for the moment between a transaction that is in the file and searches that are shown it: what was written, and told,
 // is visible without.
 func (x *Index) Refresh(ctx context.Context, name string) error {

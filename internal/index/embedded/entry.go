@@ -20,6 +20,7 @@ func bucketDeaths() []byte     { return []byte("deaths") }
 func keyFormat() []byte        { return []byte("format") }
 func keyMapping() []byte       { return []byte("mapping") }
 func keyLimits() []byte        { return []byte("limits") }
+func keyIdentity() []byte      { return []byte("identity") }
 func keyLive() []byte          { return []byte("live") }
 
 // term is the number of a field and value that scopes select by. Its lowest bit says that the field names an

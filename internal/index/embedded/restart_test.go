@@ -3,6 +3,7 @@ package embedded_test
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -347,4 +348,32 @@ func TestCloseWhileLoading(t *testing.T) {
 		}
 	}
 	holds(t, open(t, embedded.Config{Dir: dir}), "a", c.want)
+}
+
+// TestIdentityIsKept: an index has its identity over restarts, also one whose file is of a version that stored none, and the
+// same name in another folder has another one.
+func TestIdentityIsKept(t *testing.T) {
+	dir := t.TempDir()
+	identity := func(dir string, change func(b *bbolt.Bucket) error) string {
+		x := open(t, embedded.Config{Dir: dir})
+		ensure(t, x, index.Spec{Alias: "a"})
+		got, err := x.Identity(t.Context(), "a")
+		if got == "" || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+		err = embedded.Database(x).Update(func(tx *bbolt.Tx) error {
+			return change(tx.Bucket([]byte("aliases")).Bucket([]byte("a")))
+		})
+		if err := errors.Join(err, x.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	keep := func(*bbolt.Bucket) error { return nil }
+	forget := func(b *bbolt.Bucket) error { return b.Delete([]byte("identity")) }
+	made, kept := identity(dir, keep), identity(dir, forget)
+	added, addedKept := identity(dir, keep), identity(dir, keep)
+	if made != kept || added != addedKept || identity(t.TempDir(), keep) == made {
+		t.Errorf("%q, then %q; %q, then %q", made, kept, added, addedKept)
+	}
 }

@@ -172,6 +172,26 @@ func testMissingAlias(s *suite) {
 	}
 }
 
+// testIdentity: two indices never have the same identity, and one keeps its own.
+func testIdentity(s *suite) {
+	if got, err := s.x.Identity(s.Context(), s.alias); got != "" || core.CodeOf(err) != core.CodeIndexBlocked {
+		s.Errorf("%q, %v of a missing alias, want CodeIndexBlocked", got, err)
+	}
+	s.ensure()
+	other := &suite{T: s.T, x: s.x, alias: aliasName()}
+	other.ensure()
+	first, err := s.x.Identity(s.Context(), s.alias)
+	second, otherErr := s.x.Identity(s.Context(), other.alias)
+	if first == "" || second == "" || first == second || err != nil || otherErr != nil {
+		s.Errorf("%q, %v and %q, %v, want two identities", first, err, second, otherErr)
+	}
+	s.indexed(put("a", 1, `{"x":1}`))
+	s.ensure()
+	if again, err := s.x.Identity(s.Context(), s.alias); again != first || err != nil {
+		s.Errorf("%q, %v, want %q again", again, err, first)
+	}
+}
+
 // missing fails unless err says of all the port's sentinels that the index is missing.
 func (s *suite) missing(err error) {
 	s.Helper()

@@ -45,6 +45,7 @@ func Run(t *testing.T, open func(t *testing.T) index.Index) {
 		{"ensure again", testEnsure},
 		{"ensure concurrently", testConcurrentEnsure},
 		{"missing alias", testMissingAlias},
+		{"identity", testIdentity},
 		{"names that cannot be", testImpossibleNames},
 		{"parameters are kept", testKeptParameters},
 		{"count by scope", testCount},
