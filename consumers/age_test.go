@@ -31,8 +31,9 @@ func TestHeldBackRowsAreNotWritten(t *testing.T) {
 		w.boot(-1)
 		w.ended(w.slowJob(w.run("A", false)), core.JobSucceeded, "")
 		w.verify()
-		if n := w.upstream.askedFor(""); n != 1 { // A-0090, which left the page; the others came in time when it was read again
-			t.Errorf("%d records were asked for by themselves", n)
+		n, gone := w.upstream.askedFor(""), w.upstream.askedFor("A-0090") // which left the page; the others came in time when it was read again
+		if n != gone || n < 1 || n > 2 {
+			t.Errorf("%d records were asked for by themselves, %d times the one that left the page", n, gone)
 		}
 	})
 }

@@ -267,6 +267,19 @@ func (b *broker) redeliver(class core.Class) {
 	b.wake()
 }
 
+// pendingOf counts the messages of a class.
+func (b *broker) pendingOf(class core.Class) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := 0
+	for _, e := range b.entries {
+		if e.class == class {
+			n++
+		}
+	}
+	return n
+}
+
 // pending lists the subjects that hold a message.
 func (b *broker) pending() []string {
 	b.mu.Lock()

@@ -194,6 +194,10 @@ func (r *repository) endJob(ctx context.Context, job core.Job, runs []core.Organ
 	state, fault := verdict(runs)
 	totals := sum(runs)
 	totals.Removed += vanished.removed
+	totals.Rejected += vanished.rejected
+	if vanished.rejected > 0 && state == core.JobSucceeded {
+		state = core.JobPartial
+	}
 	if fault == nil && totals.Rejected > 0 {
 		fault = r.rejectedError(totals.Rejected)
 	}
@@ -236,6 +240,13 @@ func (r *repository) sweepJob(ctx context.Context, job core.Job, runs []core.Org
 // whole tells whether all organizations were read to their end.
 func whole(runs []core.OrganizationRun) bool {
 	return !slices.ContainsFunc(runs, func(run core.OrganizationRun) bool { return !run.ReadWhole() })
+}
+
+// noteRejected ends an organization that was read whole partial when records of it were rejected.
+func (r *repository) noteRejected(run *core.OrganizationRun) {
+	if run.ReadWhole() && run.Totals.Rejected > 0 {
+		run.State, run.Error = core.JobPartial, r.rejectedError(run.Totals.Rejected)
+	}
 }
 
 // rejectedError is the error of what was read whole, n records of which became dead letters.

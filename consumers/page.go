@@ -132,6 +132,11 @@ func (r *repository) workOnPage(ctx context.Context, w *pageWork, free func()) e
 		return err
 	}
 	free()
+	if len(w.late) > 0 {
+		if err := w.noteLate(ctx); err != nil {
+			return err
+		}
+	}
 	counted, complete := false, false
 	run, err := r.progress.write(ctx, job.ID, w.req.Organization, failure != nil || w.last, func(run *core.OrganizationRun) {
 		counted = w.report(run, failure)
@@ -190,6 +195,9 @@ func (w *pageWork) report(run *core.OrganizationRun, failure *pageError) bool {
 		number := w.page.Number
 		run.LastPage = &number
 	}
+	if len(w.late) > 0 {
+		run.NoteLate(w.page.Number, w.page.Epoch)
+	}
 	run.EndPage(w.page.Number, w.totals)
 	return true
 }
@@ -200,6 +208,11 @@ func (r *repository) finishOrganization(ctx context.Context, job core.Job, run c
 	run, again, err := r.checkList(ctx, job, run)
 	if err != nil || again {
 		return err
+	}
+	if len(run.Late) > 0 {
+		if run, err = r.settleLate(ctx, job, run); err != nil {
+			return err
+		}
 	}
 	swept := sweepResult{guard: run.Unswept}
 	sweep := job.Scope == core.ScopeOrganization && run.Unswept == nil
@@ -213,12 +226,10 @@ func (r *repository) finishOrganization(ctx context.Context, job core.Job, run c
 			return nil
 		}
 		run.State = core.JobSucceeded
-		if run.Totals.Rejected > 0 {
-			run.State, run.Error = core.JobPartial, r.rejectedError(run.Totals.Rejected)
-		}
 		if sweep || swept.guard != nil {
 			swept.note(run)
 		}
+		r.noteRejected(run)
 		return nil
 	})
 	if err != nil {

@@ -53,7 +53,8 @@ type pageWork struct {
 	linked  bool // the next page is published, or there is none
 
 	settled   map[string]struct{} // ids with a final outcome, kept only once the page has to be read again
-	unsettled map[string]struct{} // ids that were read and have no final outcome
+	unsettled map[string]bool     // ids that were read and have no final outcome; true: it counts
+	late      []string            // ids that count and were requested one by one
 	refused   []refusedRow        // rows that cannot be documents
 	scratch   []byte
 }
@@ -339,19 +340,20 @@ func (w *pageWork) settle(ctx context.Context, pass *reading, results []core.Res
 	metrics := w.r.c.cfg.Metrics
 	var outcomes [core.OutcomeRejected + 1]int
 	retry := core.Code("")
-	again := make(map[string]struct{})
+	again := make(map[string]bool)
 	for i, res := range results {
 		id := pass.ids[i]
 		if err := w.settleOne(ctx, id, &res); err != nil {
 			return err
 		}
 		outcomes[res.Outcome]++
+		hash := xxhash.Sum64String(id)
 		if res.Outcome == core.OutcomeRetry {
-			again[id] = struct{}{}
+			_, again[id] = pass.fresh[hash]
 			retry = res.Code
 			w.r.noteRetry(res.Code)
 			w.totals.Retried++
-		} else if pass.counts(xxhash.Sum64String(id)) {
+		} else if pass.counts(hash) {
 			w.totals.AddOutcome(res.Outcome)
 		}
 	}
@@ -437,7 +439,7 @@ func (w *pageWork) keepRefused(ctx context.Context, pass *reading, whole bool) e
 }
 
 // remember notes what is settled, for the next pass, and requests one by one what that would not bring.
-func (w *pageWork) remember(ctx context.Context, pass *reading, again map[string]struct{}, whole bool, why core.Code) error {
+func (w *pageWork) remember(ctx context.Context, pass *reading, again map[string]bool, whole bool, why core.Code) error {
 	came := make(map[string]struct{}, len(pass.ids))
 	for _, id := range pass.ids {
 		if _, late := pass.overdue[id]; !late {
@@ -449,11 +451,11 @@ func (w *pageWork) remember(ctx context.Context, pass *reading, again map[string
 	}
 	gone := w.unsettled
 	w.unsettled = again
-	for id := range gone {
+	for id, counts := range gone {
 		if _, done := w.settled[id]; done {
 			continue
 		}
-		w.unsettled[id] = struct{}{}
+		w.unsettled[id] = counts
 	}
 	switch {
 	case why == core.CodeConflict: // a clock was set back: their own Requests take the version after the stored one
@@ -467,7 +469,7 @@ func (w *pageWork) remember(ctx context.Context, pass *reading, again map[string
 // requestUnsettled publishes a record Request for each unsettled id that is not among those to keep, as of the page's version.
 func (w *pageWork) requestUnsettled(ctx context.Context, keep map[string]struct{}) error {
 	requested := 0
-	for id := range w.unsettled {
+	for id, counts := range w.unsettled {
 		if _, kept := keep[id]; kept {
 			continue
 		}
@@ -478,6 +480,9 @@ func (w *pageWork) requestUnsettled(ctx context.Context, keep map[string]struct{
 		}
 		delete(w.unsettled, id)
 		w.settleID(id)
+		if counts {
+			w.late = append(w.late, id)
+		}
 		requested++
 	}
 	if requested > 0 {

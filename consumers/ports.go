@@ -52,6 +52,8 @@ type DeadLetters interface {
 	Put(ctx context.Context, d core.DeadLetter) error
 	Clear(ctx context.Context, repository, organization, id string) error
 	Has(repository, organization, id string) bool
+	// Find returns the letter of a record as it is stored; CodeNotFound when there is none.
+	Find(ctx context.Context, repository, organization, id string) (core.DeadLetter, error)
 }
 
 // Jobs keeps jobs; Update is a compare-and-set that is tried again when it lost.
@@ -69,14 +71,28 @@ type OrganizationRuns interface {
 	Organizations(ctx context.Context, jobID string) ([]core.OrganizationRun, error)
 }
 
-// Pages notes the ids of the pages of lists, as hashes. reading counts how often a list was begun anew.
+// Pages notes what the pages of lists held, and which of it they requested one by one.
 type Pages interface {
+	PageIDs
+	LateRecords
+	// ForgetPages removes all notes of an organization's list, or of every list of the job when organization is empty.
+	ForgetPages(ctx context.Context, jobID, organization string) error
+}
+
+// LateRecords notes the ids of records that pages requested one by one, under the epoch of each page.
+type LateRecords interface {
+	NoteLate(ctx context.Context, jobID, organization string, page, epoch int, ids []string) error
+	// LateIDs returns the ids that were noted for pages, a map of page numbers to epochs, each id once.
+	LateIDs(ctx context.Context, jobID, organization string, pages map[int]int) ([]string, error)
+}
+
+// PageIDs notes the ids of the pages of lists, as hashes. reading counts how often a list was begun anew.
+type PageIDs interface {
 	NotePage(ctx context.Context, jobID, organization string, reading, page int, ids []uint64) error
 	// NotedBefore returns those of ids that a page below the given one holds.
 	NotedBefore(ctx context.Context, jobID, organization string, reading, page int, ids []uint64) (map[uint64]struct{}, error)
 	// NotedIDs counts the different ids of the pages up to and including last.
 	NotedIDs(ctx context.Context, jobID, organization string, reading, last int) (int, error)
-	ForgetPages(ctx context.Context, jobID, organization string) error
 }
 
 // Slots are named compare-and-set cells; one per scope names the job that runs there.

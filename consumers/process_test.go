@@ -272,6 +272,10 @@ func (l letterPort) Has(repository, organization, id string) bool {
 	return l.p.w.store.Has(repository, organization, id)
 }
 
+func (l letterPort) Find(ctx context.Context, repository, organization, id string) (core.DeadLetter, error) {
+	return ask(ctx, l.p, func() (core.DeadLetter, error) { return l.p.w.store.Find(repository, organization, id) })
+}
+
 func (j jobPort) Create(ctx context.Context, job core.Job) error {
 	return tell(ctx, j.p, func() error { return write(j.p.w.store, jobKey(job.ID), 0, job) })
 }
@@ -339,6 +343,17 @@ func (g notePort) NotedBefore(
 
 func (g notePort) NotedIDs(ctx context.Context, jobID, organization string, reading, last int) (int, error) {
 	return ask(ctx, g.p, func() (int, error) { return len(g.p.w.store.notedIDs(jobID+" "+organization, reading, last)), nil })
+}
+
+func (g notePort) NoteLate(ctx context.Context, jobID, organization string, page, epoch int, ids []string) error {
+	return tell(ctx, g.p, func() error {
+		g.p.w.store.noteLate(jobID+" "+organization, page, epoch, ids)
+		return nil
+	})
+}
+
+func (g notePort) LateIDs(ctx context.Context, jobID, organization string, pages map[int]int) ([]string, error) {
+	return ask(ctx, g.p, func() ([]string, error) { return g.p.w.store.lateIDs(jobID+" "+organization, pages), nil })
 }
 
 func (g notePort) ForgetPages(ctx context.Context, jobID, organization string) error {

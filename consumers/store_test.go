@@ -22,6 +22,7 @@ type store struct {
 	cells    map[string]cell
 	letters  map[string]core.DeadLetter
 	notes    map[string]map[[2]int][]uint64 // by list, then by reading and page
+	late     map[string]map[[2]int][]string // by list, then by page and epoch
 	// put, when set, may refuse a dead letter.
 	put func(core.DeadLetter) error
 }
@@ -32,7 +33,10 @@ type cell struct {
 }
 
 func newStore() *store {
-	return &store{cells: map[string]cell{}, letters: map[string]core.DeadLetter{}, notes: map[string]map[[2]int][]uint64{}}
+	return &store{
+		cells: map[string]cell{}, letters: map[string]core.DeadLetter{}, notes: map[string]map[[2]int][]uint64{},
+		late: map[string]map[[2]int][]string{},
+	}
 }
 
 func (s *store) get(key string) (cell, bool) {
@@ -142,6 +146,16 @@ func (s *store) Has(repository, organization, id string) bool {
 	return ok
 }
 
+func (s *store) Find(repository, organization, id string) (core.DeadLetter, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d, ok := s.letters[letterKey(repository, organization, id)]
+	if !ok {
+		return d, core.NewError(core.CodeNotFound, "there is no such dead letter")
+	}
+	return d, nil
+}
+
 // dead gives the dead letters by record id.
 func (s *store) dead() map[string]core.DeadLetter {
 	s.mu.Lock()
@@ -176,13 +190,35 @@ func (s *store) notedIDs(list string, reading, last int) map[uint64]struct{} {
 	return ids
 }
 
+func (s *store) noteLate(list string, page, epoch int, ids []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.late[list] == nil {
+		s.late[list] = map[[2]int][]string{}
+	}
+	s.late[list][[2]int{page, epoch}] = slices.Clone(ids)
+}
+
+func (s *store) lateIDs(list string, pages map[int]int) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var ids []string
+	for page, epoch := range pages {
+		ids = append(ids, s.late[list][[2]int{page, epoch}]...)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
 func (s *store) forget(list string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	maps.DeleteFunc(s.notes, func(noted string, _ map[[2]int][]uint64) bool {
+	forgotten := func(noted string) bool {
 		job, isJob := strings.CutSuffix(list, " ") // of no organization: all of the job
 		return noted == list || isJob && strings.HasPrefix(noted, job+" ")
-	})
+	}
+	maps.DeleteFunc(s.notes, func(noted string, _ map[[2]int][]uint64) bool { return forgotten(noted) })
+	maps.DeleteFunc(s.late, func(noted string, _ map[[2]int][]string) bool { return forgotten(noted) })
 	return nil
 }
 
@@ -192,6 +228,9 @@ func (s *store) noteCount() int {
 	defer s.mu.Unlock()
 	n := 0
 	for _, pages := range s.notes {
+		n += len(pages)
+	}
+	for _, pages := range s.late {
 		n += len(pages)
 	}
 	return n

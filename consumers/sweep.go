@@ -34,10 +34,11 @@ var (
 	errSweepEnded = errors.New("the job of the sweep has ended")
 )
 
-// sweepResult is what became of one sweep: how many documents are gone, or why nothing was asked for.
+// sweepResult is what became of one sweep: how many documents are gone and how many records were rejected, or why nothing
+// was asked for.
 type sweepResult struct {
-	removed int64
-	guard   *core.JobError
+	removed, rejected int64
+	guard             *core.JobError
 }
 
 // note puts the result into the organization's run, once.
@@ -47,6 +48,7 @@ func (s sweepResult) note(run *core.OrganizationRun) {
 	}
 	run.Swept = true
 	run.Totals.Removed += s.removed
+	run.Totals.Rejected += s.rejected
 	if s.guard != nil {
 		run.State, run.Error = core.JobPartial, s.guard
 	}
@@ -109,6 +111,7 @@ func (r *repository) sweepRepository(ctx context.Context, job core.Job, runs []c
 			return vanished, err
 		}
 		vanished.removed += swept.removed
+		vanished.rejected += swept.rejected
 		if swept.guard != nil {
 			vanished.guard = swept.guard
 		}
@@ -134,6 +137,7 @@ func (r *repository) sweepListed(ctx context.Context, job core.Job, organization
 func (r *repository) noteSweep(ctx context.Context, job core.Job, organization string, swept sweepResult) error {
 	_, err := r.c.deps.Organizations.UpdateOrganization(ctx, job.ID, organization, func(run *core.OrganizationRun) error {
 		swept.note(run)
+		r.noteRejected(run)
 		return nil
 	})
 	return err
@@ -242,40 +246,42 @@ func (r *repository) noted(err error) error {
 	return err
 }
 
-// askAgain publishes a record Request for each id, waits until they have ended, and counts which documents are gone. What
-// ended without an outcome, as its Request was replaced by that of another sweep which was cancelled, is asked for once more.
+// askAgain publishes a record Request for each id, waits until they have ended, and counts which documents are gone and
+// which records were rejected.
 func (r *repository) askAgain(ctx context.Context, job core.Job, organization string, ids []string) (sweepResult, error) {
-	var swept sweepResult
-	for range 2 {
-		if err := r.publishSwept(ctx, job, organization, ids); err != nil {
-			return sweepResult{}, err
-		}
-		open, err := r.waitForRecords(ctx, job, organization, ids)
-		if err != nil {
-			return sweepResult{}, err
-		}
-		if open > 0 {
-			swept.guard = &core.JobError{Code: core.JobErrorSweepIncomplete, Message: fmt.Sprintf(
-				"%d records that the run did not see could not be asked for yet; they will be, and removed if they are gone", open)}
-		}
-		var mu sync.Mutex
-		var unsettled []string
-		err = r.eachDocument(ctx, job, ids, func(id string, stored core.StoredDocument, found bool) {
-			mu.Lock()
-			defer mu.Unlock()
-			switch {
-			case !found:
-				swept.removed++
-			case stored.Version < job.StartVersion && !r.c.deps.DeadLetters.Has(r.Code, organization, id):
-				unsettled = append(unsettled, id)
-			}
-		})
-		if err != nil || open > 0 || len(unsettled) == 0 {
-			return swept, err
-		}
-		ids = unsettled
+	ids, err := r.notRejected(ctx, job, organization, ids)
+	if err != nil {
+		return sweepResult{}, err
 	}
-	return swept, nil
+	settled, open, err := r.settleRecords(ctx, job, organization, ids, false)
+	swept := sweepResult{removed: settled.Removed, rejected: settled.Rejected}
+	if open > 0 {
+		swept.guard = &core.JobError{Code: core.JobErrorSweepIncomplete, Message: fmt.Sprintf(
+			"%d records that the run did not see could not be asked for yet; they will be, and removed if they are gone", open)}
+	}
+	return swept, err
+}
+
+// notRejected returns those of ids that no page of the job rejected: a rejected record was seen, and is counted.
+func (r *repository) notRejected(ctx context.Context, job core.Job, organization string, ids []string) ([]string, error) {
+	var mu sync.Mutex
+	var left []string
+	err := r.eachSwept(ctx, job, ids, func(ctx context.Context, id string) error {
+		if r.c.deps.DeadLetters.Has(r.Code, organization, id) {
+			letter, err := r.c.deps.DeadLetters.Find(ctx, r.Code, organization, id)
+			if err != nil && core.CodeOf(err) != core.CodeNotFound {
+				return err
+			}
+			if letter.JobID == job.ID && letter.Request != nil && letter.Request.Cause != core.CauseSweep {
+				return nil
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		left = append(left, id)
+		return nil
+	})
+	return left, err
 }
 
 func (r *repository) publishSwept(ctx context.Context, job core.Job, organization string, ids []string) error {
@@ -300,36 +306,6 @@ func (r *repository) checkSweep(ctx context.Context, req core.Request) error {
 		return errSweepEnded
 	}
 	return err
-}
-
-// waitForRecords waits until no Request for one of ids is in the queue any more, and gives 0. It gives how many are left
-// when none has ended for a while, since a record is asked for as long as it takes.
-func (r *repository) waitForRecords(ctx context.Context, job core.Job, organization string, ids []string) (int, error) {
-	left, since := len(ids)+1, time.Now()
-	for try := 0; ; try++ {
-		pending, err := r.c.deps.Requests.PendingRecords(ctx, r.Code, organization)
-		if err != nil {
-			return 0, err
-		}
-		open := 0
-		for _, id := range ids {
-			if _, still := pending[id]; still {
-				open++
-			}
-		}
-		if open < left {
-			left, since = open, time.Now()
-		}
-		if open > 0 && r.jobEnded(ctx, job.ID) {
-			return open, errSweepEnded
-		}
-		if open == 0 || time.Since(since) > r.c.cfg.SweepPatience {
-			return open, nil
-		}
-		if err := sleep(r.c.draining, growing(try, 20*time.Millisecond, time.Second)); err != nil {
-			return 0, err
-		}
-	}
 }
 
 // jobEnded tells whether a job is known to be final.

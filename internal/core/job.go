@@ -138,6 +138,9 @@ type OrganizationRun struct {
 	// Voided is what Totals counts of pages that were voided since and that no page counted again: the pages that replace
 	// them count only what is beyond it, so that Totals never fall.
 	Voided Totals `json:"voided,omitzero"`
+	// Late holds, by the number of each ended page that requested records one by one, the epoch under which they are noted.
+	// It is nil once their outcomes are in Totals.
+	Late map[int]int `json:"late,omitempty"`
 	// LastPage is the number of the last page, nil until it was read.
 	LastPage *int `json:"lastPage,omitempty"`
 	// ListTotal is how many rows the list had when its first page was reported, nil before; Shifted is true once a page
@@ -203,8 +206,17 @@ func (o *OrganizationRun) RestartFrom(n int) {
 		if page > n {
 			o.Voided.Add(counted)
 			delete(o.Ahead, page)
+			delete(o.Late, page)
 		}
 	}
+}
+
+// NoteLate notes that page n of an epoch has requested records one by one.
+func (o *OrganizationRun) NoteLate(n, epoch int) {
+	if o.Late == nil {
+		o.Late = make(map[int]int)
+	}
+	o.Late[n] = epoch
 }
 
 // Void tells whether page n of an epoch belongs to a part of a chain that was begun anew since.
@@ -226,7 +238,7 @@ func (o *OrganizationRun) Reread() {
 	o.Epoch++
 	o.ListEpoch = o.Epoch
 	o.Restart, o.DoneThrough, o.Ahead, o.LastPage = 0, -1, nil, nil
-	o.ListTotal, o.Shifted = nil, false
+	o.ListTotal, o.Shifted, o.Late = nil, false, nil
 	o.Voided = o.Totals
 	o.Voided.Expected = 0
 }

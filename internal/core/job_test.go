@@ -27,6 +27,7 @@ func TestOrganizationRunCountsOnce(t *testing.T) {
 				}
 				stale := rapid.Int64Range(0, rows).Draw(t, "stale")
 				run.EndPage(n, core.Totals{Fetched: rows, Indexed: rows - stale, Stale: stale})
+				run.NoteLate(n, run.Epoch)
 			case rapid.IntRange(0, 9).Draw(t, "reread") == 0:
 				run.Reread()
 				clear(ended)
@@ -55,6 +56,9 @@ func TestOrganizationRunCountsOnce(t *testing.T) {
 				t.Fatalf("totals %+v, want %d and what is voided, and not below %d: %s", got, want, before, data)
 			}
 			before = got.Fetched
+			if len(run.Late) != len(ended) {
+				t.Fatalf("late records of the pages %v are noted, %d pages count", run.Late, len(ended))
+			}
 			for page := range 13 {
 				if _, done := ended[page]; run.PageDone(page) != done {
 					t.Fatalf("page %d done %v, want %v: %s", page, !done, done, data)

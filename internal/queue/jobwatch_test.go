@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -169,10 +170,36 @@ func TestNotedPages(t *testing.T) {
 		if wanted := (map[uint64]struct{}{2: {}, 4: {}, 1 << 63: {}}); err != nil || !maps.Equal(before, wanted) {
 			t.Errorf("noted before page 10: %v, %v, want %v", before, err, wanted)
 		}
+		late := func(organization string, page, epoch int, ids ...string) {
+			t.Helper()
+			if err := jobs.NoteLate(t.Context(), "job", organization, page, epoch, ids); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wantLate := func(organization string, pages map[int]int, ids ...string) {
+			t.Helper()
+			got, err := jobs.LateIDs(t.Context(), "job", organization, pages)
+			if err != nil || !slices.Equal(got, ids) {
+				t.Errorf("%s, pages %v: late records %q, %v, want %q", organization, pages, got, err, ids)
+			}
+		}
+		many := make([]string, 2500)
+		for i := range many {
+			many[i] = fmt.Sprintf("%05d", i)
+		}
+		late("S.1", 1, 0, "a", "b.*>\n")
+		late("S.1", 1, 1, "b.*>\n", "c")
+		late("S.1", 10, 0, "d", "a")
+		late("S", 2, 0, many...)
+		wantLate("S.1", map[int]int{1: 0, 10: 0}, "a", "b.*>\n", "d")
+		wantLate("S.1", map[int]int{1: 1}, "b.*>\n", "c")
+		wantLate("S", map[int]int{2: 0}, many...)
+		want("S.1", 0, 10, 6)
 		if err := jobs.ForgetPages(t.Context(), "job", "S.1"); err != nil {
 			t.Fatal(err)
 		}
 		want("S.1", 0, 10, 0)
+		wantLate("S.1", map[int]int{1: 0, 10: 0})
 		want("S", 0, 0, 1)
 	})
 }

@@ -264,6 +264,15 @@ func (d *DeadLetters) Has(repository, organization, id string) bool {
 	return d.index.has(repository, organization, id)
 }
 
+// Find returns the letter of a record as it is stored, its document included; CodeNotFound when there is none.
+func (d *DeadLetters) Find(ctx context.Context, repository, organization, id string) (core.DeadLetter, error) {
+	l, _, err := d.last(ctx, string(appendDeadSubject(nil, repository, organization, id)))
+	if isNotFound(err) {
+		return core.DeadLetter{}, noLetter()
+	}
+	return l, fault("reading a dead letter", err)
+}
+
 // Get gives the letter with this ID, its document included; CodeNotFound when there is none.
 func (d *DeadLetters) Get(ctx context.Context, id string) (core.DeadLetter, error) {
 	entry, ok := d.index.get(id)

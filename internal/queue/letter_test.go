@@ -232,9 +232,14 @@ func TestLettersOfTwoProcesses(t *testing.T) {
 		eventually(t, "the letters in the other process", func() bool {
 			return b.DeadLetters().Has("song", "S1", "A1") && b.DeadLetters().Has("song", "S1", "A2")
 		})
+		if l, err := b.DeadLetters().Find(t.Context(), "song", "S1", "A1"); err != nil || l.RecordID != "A1" {
+			t.Errorf("found %+v, %v", l, err)
+		}
 		if err := b.DeadLetters().Clear(t.Context(), "song", "S1", "A1"); err != nil {
 			t.Fatal(err)
 		}
+		_, err := b.DeadLetters().Find(t.Context(), "song", "S1", "A1")
+		wantCode(t, err, core.CodeNotFound)
 		eventually(t, "the removal in the other process", func() bool { return !a.DeadLetters().Has("song", "S1", "A1") })
 		late := s.connect(t, queue.Config{})
 		if late.DeadLetters().Has("song", "S1", "A1") || !late.DeadLetters().Has("song", "S1", "A2") {

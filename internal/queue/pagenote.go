@@ -82,6 +82,60 @@ func (j *Jobs) eachNoted(ctx context.Context, jobID, organization string, readin
 	return fault("reading the noted ids", err)
 }
 
+// keyLate is where the notes of a list hold the ids of records that its pages requested one by one.
+const keyLate = "late."
+
+// latePerNote is how many ids a note holds at most: as many of the longest ones fit into a message.
+const latePerNote = 1000
+
+// NoteLate stores the ids of records that a page of an organization's list requested one by one, under the page's epoch.
+func (j *Jobs) NoteLate(ctx context.Context, jobID, organization string, page, epoch int, ids []string) error {
+	part := 0
+	for chunk := range slices.Chunk(ids, latePerNote) {
+		var data []byte
+		for _, id := range chunk {
+			data = append(binary.AppendUvarint(data, uint64(len(id))), id...)
+		}
+		key := fmt.Sprintf("%s%s%d.%d.%d", pagesKey(jobID, organization), keyLate, page, epoch, part)
+		err := j.queue.storing(ctx, func(ctx context.Context) error {
+			_, err := j.bucket.Put(ctx, key, data)
+			return err
+		})
+		if err != nil {
+			return fault("noting the late records of a page", err)
+		}
+		part++
+	}
+	return nil
+}
+
+// LateIDs returns the ids that were noted for pages, a map of page numbers to epochs, each id once.
+func (j *Jobs) LateIDs(ctx context.Context, jobID, organization string, pages map[int]int) ([]string, error) {
+	var ids []string
+	filter := jobsPrefix + pagesKey(jobID, organization) + keyLate
+	err := j.queue.readAll(ctx, j.stream, filter+">", func(m readMessage) error {
+		var page, epoch, part int
+		if _, err := fmt.Sscanf(strings.TrimPrefix(m.Subject, filter), "%d.%d.%d", &page, &epoch, &part); err != nil {
+			return core.WrapError(core.CodeInternal, "decoding the key of a note of late records", err)
+		}
+		if noted, is := pages[page]; !is || noted != epoch {
+			return nil
+		}
+		for data := m.Data; len(data) > 0; {
+			size, n := binary.Uvarint(data)
+			if n <= 0 || size > uint64(len(data)-n) {
+				return core.NewError(core.CodeInternal, "a note of late records is cut short")
+			}
+			end := n + int(size)
+			ids = append(ids, string(data[n:end]))
+			data = data[end:]
+		}
+		return nil
+	})
+	slices.Sort(ids)
+	return slices.Compact(ids), fault("reading the late records", err)
+}
+
 // ForgetPages removes what was noted of an organization's list, or of every list of the job when organization is empty.
 func (j *Jobs) ForgetPages(ctx context.Context, jobID, organization string) error {
 	key := keyPages + EncodeToken(jobID) + ".>"
