@@ -3,6 +3,7 @@ package bulk_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -173,5 +174,38 @@ func TestPutOffDocumentsOfTwoIndexes(t *testing.T) {
 			wait(t, ticket)
 		}
 		stop()
+	})
+}
+
+// TestResendOfAnIndexWithoutSlot: while a request of another index holds the only slot, what was put off is sent again when
+// its pause has ended.
+func TestResendOfAnIndexWithoutSlot(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{}
+		f.on = func(_ context.Context, n int, b core.Batch) ([]core.Result, error) {
+			switch {
+			case b.Index == "b":
+				time.Sleep(5 * time.Second)
+			case n == 0:
+				return repeated(busy, len(b.Items)), nil
+			}
+			return f.apply(b), nil
+		}
+		w := open(t, f, bulk.Config{MaxInFlight: 1})
+		start, delayed := time.Now(), sealed(add(t, w, document("a", "")))
+		synctest.Wait() // for its pause, of 25 ms at least
+		hanging := w.Ticket()
+		if err := w.Add(t.Context(), hanging, "b", document("b", "")); err != nil {
+			t.Fatal(err)
+		}
+		sealed(hanging)
+		results := wait(t, delayed)
+		if took := time.Since(start); took > 50*time.Millisecond {
+			t.Errorf("the document that was put off took %s", took)
+		}
+		if results = append(results, wait(t, hanging)...); !slices.Equal(results, repeated(indexed, 2)) {
+			t.Errorf("results %v", results)
+		}
 	})
 }
