@@ -3,7 +3,9 @@ package queue
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,10 +34,15 @@ const (
 	maxRestartPause = time.Minute
 )
 
+// errUnproven marks the errors of probes that prove nothing of whether the streams can store: they did not reach a stream.
+var errUnproven = errors.New("the probe did not reach its stream")
+
 // durability is what is known of whether every stream can store.
 type durability struct {
 	// requested has an element when a probe is requested.
 	requested chan struct{}
+	// denied has an element when the server denied the publishing of a probe.
+	denied chan error
 
 	mu sync.Mutex
 	// err is why the streams cannot store, nil while they can as far as is known; at is when the last probe ended.
@@ -49,7 +56,7 @@ type durability struct {
 }
 
 func newDurability() *durability {
-	d := &durability{requested: make(chan struct{}, 1), probed: make(chan struct{})}
+	d := &durability{requested: make(chan struct{}, 1), denied: make(chan error, 1), probed: make(chan struct{})}
 	d.storing, d.fail = context.WithCancelCause(context.Background())
 	return d
 }
@@ -62,14 +69,26 @@ func (d *durability) request() {
 	}
 }
 
+// deny ends a probe when err says that the server denied its publishing, and reports whether it does.
+func (d *durability) deny(err error) bool {
+	if !errors.Is(err, nats.ErrPermissionViolation) || !strings.Contains(err.Error(), probePrefix) {
+		return false
+	}
+	select {
+	case d.denied <- err:
+	default:
+	}
+	return true
+}
+
 // settle records the outcome of a probe.
 func (d *durability) settle(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
-	case err != nil:
+	case err != nil && !errors.Is(err, errUnproven):
 		d.fail(err)
-	case d.err != nil:
+	case d.storing.Err() != nil:
 		d.storing, d.fail = context.WithCancelCause(context.Background())
 	}
 	d.err, d.at = err, time.Now()
@@ -135,7 +154,7 @@ func (q *Queue) storing(ctx context.Context, write func(ctx context.Context) err
 }
 
 // proveDurability probes the streams on request, until ctx ends. While they cannot store it probes them again and again,
-// and restarts a server in this process that keeps a write error.
+// restarts a server in this process that keeps a write error, and sets up streams again that do not take probes.
 func (q *Queue) proveDurability(ctx context.Context) {
 	for {
 		select {
@@ -153,7 +172,7 @@ func (q *Queue) proveDurability(ctx context.Context) {
 		q.durable.settle(err)
 		if err != nil {
 			q.log.Warn("queue cannot store", "err", err)
-			q.regainDurability(ctx)
+			q.regainDurability(ctx, err)
 		}
 		if pause(ctx, probePause) != nil {
 			return
@@ -161,15 +180,18 @@ func (q *Queue) proveDurability(ctx context.Context) {
 	}
 }
 
-// regainDurability ends when the streams can store again, or with ctx.
-func (q *Queue) regainDurability(ctx context.Context) {
+// regainDurability ends when the streams can store again, or with ctx. err is the outcome of the last probe.
+func (q *Queue) regainDurability(ctx context.Context, err error) {
 	rest, restartRest := minReprobe, maxReprobe
 	for {
 		if pause(ctx, rest/2+rand.N(rest)) != nil {
 			return
 		}
 		restarted := q.restartServer(ctx)
-		err := q.probe(ctx)
+		if errors.Is(err, jetstream.ErrNoStreamResponse) {
+			q.setUpAgain(ctx)
+		}
+		err = q.probe(ctx)
 		if ctx.Err() != nil {
 			return
 		}
@@ -203,20 +225,46 @@ func (q *Queue) restartServer(ctx context.Context) bool {
 	return true
 }
 
+// setUpAgain brings the streams to their configuration: a process of another version may have set them to its own.
+func (q *Queue) setUpAgain(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	for _, cfg := range q.cfg.streamConfigs() {
+		if _, err := q.stream(ctx, cfg); err != nil {
+			q.log.Warn("queue not set up again", "err", err)
+			return
+		}
+	}
+	q.log.Info("queue set up again")
+}
+
 // probe stores a small message in each stream, and returns why one could not: a write that one stream takes proves nothing
 // of another.
 func (q *Queue) probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	ctx, fail := context.WithCancelCause(ctx)
+	select {
+	case earlier := <-q.durable.denied:
+		q.log.Debug("an earlier probe was denied", "err", earlier)
+	default:
+	}
 	group, probing := errgroup.WithContext(ctx)
+	unbound := make(chan error, len(streams()))
 	for _, stream := range streams() {
-		group.Go(func() error { return q.probeStream(probing, stream) })
+		group.Go(func() error {
+			err := q.probeStream(probing, stream)
+			if errors.Is(err, jetstream.ErrNoStreamResponse) {
+				unbound <- err // another stream may not be able to store, which is worse
+				return nil
+			}
+			return err
+		})
 	}
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
-		q.watchFault(probing, fail)
+		q.watchProbe(probing, fail)
 	}()
 	err := group.Wait() // ends probing
 	<-watched
@@ -224,29 +272,53 @@ func (q *Queue) probe(ctx context.Context) error {
 		err = cause
 	}
 	fail(nil)
+	if err == nil && len(unbound) > 0 {
+		err = <-unbound
+	}
+	return probeFault(err)
+}
+
+// probeFault returns the error of a probe that failed with err.
+func probeFault(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &core.Error{
-		Code: core.CodeUnavailable, Message: "the queue cannot store messages now",
-		Hint: "check the space on its disk; it continues by itself", RetryAfter: retryWhenDown, Err: err,
+	e := &core.Error{
+		Code: core.CodeUnavailable, Message: "the queue cannot store messages now", RetryAfter: retryWhenDown, Err: err,
+		Hint: "check the space on its disk; it continues by itself",
 	}
+	switch {
+	case errors.Is(err, jetstream.ErrNoStreamResponse):
+		e.Message = "the queue cannot be checked: a stream does not have the subject " + probePrefix + "*"
+		e.Hint = "another version of tutti may have set it up; it is set up again by itself"
+		e.Err = fmt.Errorf("%w: %w", errUnproven, err)
+	case errors.Is(err, nats.ErrPermissionViolation):
+		e.Message = "the queue cannot be checked: its credentials do not allow to publish to " + probePrefix + ">"
+		e.Hint = "allow it on the server"
+		e.Err = fmt.Errorf("%w: %w", errUnproven, err)
+	case errors.Is(err, context.DeadlineExceeded):
+		e.Message = "the queue did not answer a write within " + callTimeout.String()
+		e.Hint = "check nats-server and its log; it continues by itself"
+	}
+	return e
 }
 
-// watchFault ends a probe of which no answer can come, until ctx ends.
-func (q *Queue) watchFault(ctx context.Context, fail context.CancelCauseFunc) {
-	if q.server == nil {
-		return
-	}
+// watchProbe ends a probe of which no answer can come, until ctx ends.
+func (q *Queue) watchProbe(ctx context.Context, fail context.CancelCauseFunc) {
 	tick := time.NewTicker(faultEvery)
 	defer tick.Stop()
 	for {
-		if err := q.server.Fault(); err != nil {
-			fail(err)
-			return
+		if q.server != nil {
+			if err := q.server.Fault(); err != nil {
+				fail(err)
+				return
+			}
 		}
 		select {
 		case <-ctx.Done():
+			return
+		case err := <-q.durable.denied:
+			fail(err)
 			return
 		case <-tick.C:
 		}

@@ -3,7 +3,12 @@ package queue_test
 import (
 	"context"
 	"errors"
+	"strings"
+	"syscall"
 	"testing"
+	"time"
+
+	natsserver "github.com/nats-io/nats-server/v2/server"
 
 	"tutti/internal/core"
 	"tutti/internal/queue"
@@ -18,18 +23,85 @@ func TestReadyProvesEachStream(t *testing.T) {
 			if err := q.Probe(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			_, js := raw(t, q)
-			s, err := js.Stream(t.Context(), stream)
-			if err != nil {
-				t.Fatal(err)
-			}
-			cfg := s.CachedInfo().Config
-			cfg.Subjects = cfg.Subjects[:1] // the probe's subject is the second
-			if _, err := js.UpdateStream(t.Context(), cfg); err != nil {
-				t.Fatal(err)
-			}
+			unbindProbe(t, q, stream)
 			wantCode(t, q.Probe(t.Context()), core.CodeUnavailable)
 		})
+	}
+}
+
+// unbindProbe sets a stream up without the subject of its probe, as a version of tutti that does not probe does.
+func unbindProbe(t *testing.T, q *queue.Queue, stream string) {
+	t.Helper()
+	_, js := raw(t, q)
+	s, err := js.Stream(t.Context(), stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := s.CachedInfo().Config
+	cfg.Subjects = cfg.Subjects[:1] // the probe's subject is the second
+	if _, err := js.UpdateStream(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestOlderVersionSetsUpStreams: a process of an older version sets the streams up without the subjects of probes when it
+// starts. Requests are stored all the same, and the streams are set up again.
+func TestOlderVersionSetsUpStreams(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		q := s.connect(t, queue.Config{})
+		for _, stream := range queue.Streams() {
+			unbindProbe(t, q, stream)
+		}
+		err := q.Probe(t.Context())
+		if wantCode(t, err, core.CodeUnavailable); !strings.Contains(core.MessageOf(err), "tutti.probe.") || strings.Contains(core.HintOf(err), "disk") {
+			t.Errorf("the probe returned %q", core.DisplayOf(err))
+		}
+		q.RequestProbe()
+		eventually(t, "streams that take probes", func() bool {
+			mustPublish(t, q, record("S1", "A1"))
+			return q.Probe(t.Context()) == nil
+		})
+		eventually(t, "a queue that is ready", func() bool { return q.Ready(t.Context()) == nil })
+	})
+}
+
+// TestProbesDenied: credentials that do not allow probes keep no Request from being stored, and Ready says what they lack.
+func TestProbesDenied(t *testing.T) {
+	nats, err := natsserver.NewServer(&natsserver.Options{
+		Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true,
+		Users: []*natsserver.User{{Username: "tutti", Password: "secret", Permissions: &natsserver.Permissions{
+			Publish: &natsserver.SubjectPermission{Deny: []string{"tutti.probe.>"}},
+		}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nats.Start()
+	t.Cleanup(func() {
+		nats.Shutdown()
+		nats.WaitForShutdown()
+	})
+	if !nats.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the server does not start")
+	}
+	q := (&server{url: strings.Replace(nats.ClientURL(), "//", "//tutti:secret@", 1)}).connect(t, queue.Config{})
+	err = q.Ready(t.Context())
+	if wantCode(t, err, core.CodeUnavailable); !strings.Contains(core.MessageOf(err), "credentials") {
+		t.Errorf("Ready returned %q", core.DisplayOf(err))
+	}
+	mustPublish(t, q, record("S1", "A1"))
+}
+
+// TestPublishSaysOnce holds that an error of Publish says why the streams cannot store, and says it once.
+func TestPublishSaysOnce(t *testing.T) {
+	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
+	q.Settle(queue.ProbeFault(syscall.ENOSPC))
+	err := q.Publish(t.Context(), record("S1", "A1"))
+	if wantCode(t, err, core.CodeUnavailable); !errors.Is(err, syscall.ENOSPC) || strings.Count(err.Error(), "cannot store") != 1 {
+		t.Errorf("Publish returned %v", err)
+	}
+	if hint := core.HintOf(err); !strings.Contains(hint, "disk") {
+		t.Errorf("the hint is %q", hint)
 	}
 }
 

@@ -36,6 +36,9 @@ func fault(doing string, err error) error {
 		return nil
 	}
 	if known, ok := errors.AsType[*core.Error](err); ok {
+		if known.Err != nil { // its message is part of the new one
+			err = known.Err
+		}
 		return &core.Error{
 			Code: known.Code, Message: doing + ": " + known.Message, Hint: known.Hint, RetryAfter: known.RetryAfter, Err: err,
 		}

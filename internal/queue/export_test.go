@@ -73,19 +73,11 @@ func ShowLetterCounts(q *Queue) { q.letters.showCounts() }
 // Restarts counts the restarts of the server in this process.
 func (q *Queue) Restarts() prometheus.Counter { return q.metrics.restarts }
 
-// Probe probes the streams now and returns whether they can store.
-func (q *Queue) Probe(ctx context.Context) error {
-	q.durable.mu.Lock()
-	probed := q.durable.probed
-	q.durable.mu.Unlock()
-	q.durable.request()
-	select {
-	case <-probed:
-		return q.Ready(ctx)
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
+// Probe probes the streams now and returns why they cannot store.
+func (q *Queue) Probe(ctx context.Context) error { return q.probe(ctx) }
+
+// RequestProbe requests a probe of the kind that is followed by others until the streams can store.
+func (q *Queue) RequestProbe() { q.durable.request() }
 
 // Storing runs one write.
 func (q *Queue) Storing(ctx context.Context, write func(context.Context) error) error {
@@ -94,6 +86,9 @@ func (q *Queue) Storing(ctx context.Context, write func(context.Context) error) 
 
 // Settle records the outcome of a probe.
 func (q *Queue) Settle(err error) { q.durable.settle(err) }
+
+// ProbeFault is the error of a probe that failed with err.
+var ProbeFault = probeFault
 
 // Streams are the names of all streams.
 func Streams() []string { return streams() }

@@ -214,7 +214,9 @@ func (q *Queue) options() []nats.Option {
 			q.log.Info("queue connected again")
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-			q.log.Warn("queue connection reported a fault", "err", err)
+			if !q.durable.deny(err) {
+				q.log.Warn("queue connection reported a fault", "err", err)
+			}
 		}),
 		nats.ClosedHandler(func(*nats.Conn) { close(q.closed) }),
 	}

@@ -110,6 +110,13 @@ func (c Config) jobsConfig() jetstream.StreamConfig {
 	}
 }
 
+// streamConfigs returns the configurations of all streams.
+func (c Config) streamConfigs() []jetstream.StreamConfig {
+	return []jetstream.StreamConfig{
+		c.requestsConfig(), c.lettersConfig(), c.advisoriesConfig(), c.seenConfig(), c.jobsConfig(),
+	}
+}
+
 // setUp creates the streams, or brings those that are there to the configuration.
 func (q *Queue) setUp(ctx context.Context) error {
 	var err error
