@@ -34,3 +34,21 @@ func TestFullCluster(t *testing.T) {
 		t.Errorf("%d of %d accepted, dead letters: %+v", accepted, len(ids), letters)
 	}
 }
+
+// TestClusterSweeps: on three NATS servers, a run removes the documents whose records have gone, and its job succeeds.
+func TestClusterSweeps(t *testing.T) {
+	t.Parallel()
+	w := startWorld(t, settings{queueURL: natsCluster.Account(t), queueReplicas: 3})
+	ids := w.fill("S1", 30)
+	w.fill("S2", 3)
+	w.fill("S3", 2)
+	w.run("", "", core.JobSucceeded)
+	w.converged()
+	w.song.Delete(ids[0])
+	w.song.DropStudy("S3")
+	job := w.run("", "", core.JobSucceeded)
+	if n := job.Get("totals.removed").Int(); n != 3 {
+		t.Errorf("removed %d, want 3: %s", n, job.Raw)
+	}
+	w.converged()
+}
