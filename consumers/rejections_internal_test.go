@@ -1,6 +1,7 @@
 package consumers
 
 import (
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -60,4 +61,28 @@ func TestRejectionsJudge(t *testing.T) {
 	give(indexed, rejectWindow/20+1, 0)
 	give(rejected, rejectWindow*19/20-1, 0) // the window is well
 	give(rejected, rejectWindow, time.Minute)
+}
+
+type noLetters struct{ DeadLetters }
+
+func (noLetters) Has(string, string, string) bool { return false }
+
+// TestPauseBegunWhileOpening: a pause that begins as the gate opens for another reason is not lost. The first document that
+// is rejected before its end makes no dead letter and shuts the gate again.
+func TestPauseBegunWhileOpening(t *testing.T) {
+	c := &Consumers{deps: Deps{DeadLetters: noLetters{}}, cfg: Config{Logger: slog.New(slog.DiscardHandler)}}
+	r := newRepository(c, Repository{})
+	rejected := core.Result{Outcome: core.OutcomeRejected, Type: "illegal_argument_exception"}
+	for i := range rejectWindow {
+		if r.holds("A", "1", rejected) != (i == rejectWindow-1) {
+			t.Fatalf("document %d decides otherwise", i)
+		}
+	}
+	r.gate.resume()
+	if !r.holds("A", "1", rejected) {
+		t.Error("a rejection within the pause is final")
+	}
+	if why := r.gate.reason(); !strings.Contains(why, "illegal_argument_exception") {
+		t.Errorf("the gate is shut for %q", why)
+	}
 }

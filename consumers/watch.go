@@ -46,9 +46,6 @@ func (r *repository) watchIndex() {
 		}
 		r.gate.resume()
 		r.log.Info("index takes writes")
-		if pause, why := r.rejections.left(time.Now()); pause > 0 { // it began before the gate was open
-			r.pauseFor(why, nil)
-		}
 	}
 }
 
