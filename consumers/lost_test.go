@@ -70,14 +70,15 @@ func TestLostIndex(t *testing.T) {
 }
 
 // TestIndexThatOnlySeemsLost: an alias that is swapped in two steps is missing for a moment, and a closed index is
-// there. Neither is made again.
+// there. Neither is made again. The alias may stand for another index afterwards, so that one is prepared.
 func TestIndexThatOnlySeemsLost(t *testing.T) {
 	for name, tt := range map[string]struct {
-		err   error
-		takes time.Duration
+		err      error
+		takes    time.Duration
+		prepared int
 	}{
-		"a swap":         {errLostIndex, time.Second},
-		"a closed index": {errBlocked, time.Hour},
+		"a swap":         {errLostIndex, time.Second, 4},
+		"a closed index": {errBlocked, time.Hour, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in(t, func(t *testing.T, w *world) {
@@ -92,12 +93,42 @@ func TestIndexThatOnlySeemsLost(t *testing.T) {
 					w.engine.setDown(nil)
 					w.idle()
 				}
-				if w.engine.made != 0 || w.reruns.Load() != 0 {
-					t.Errorf("made %d times, run %d times", w.engine.made, w.reruns.Load())
+				if w.engine.made != 0 || w.reruns.Load() != 0 || w.engine.prepared != tt.prepared {
+					t.Errorf("made %d times, run %d times, prepared %d times", w.engine.made, w.reruns.Load(), w.engine.prepared)
 				}
 			})
 		})
 	}
+}
+
+// TestLostTwiceForAMoment: the two seconds begin again after a check with another error.
+func TestLostTwiceForAMoment(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 50)
+		p := w.boot(-1)
+		w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+		fails := func(err error) {
+			w.engine.mu.Lock()
+			checks := w.engine.checks
+			w.engine.down = err
+			w.engine.mu.Unlock()
+			eventually(t, "a check", func() bool {
+				w.engine.mu.Lock()
+				defer w.engine.mu.Unlock()
+				return w.engine.checks > checks
+			})
+		}
+		fails(errLostIndex)
+		for range 5 {
+			fails(errBlocked)
+		}
+		fails(errLostIndex)
+		w.engine.setDown(nil)
+		eventually(t, "the end of the pause", func() bool { return len(p.c.Paused()) == 0 })
+		if w.engine.made != 0 || w.reruns.Load() != 0 {
+			t.Errorf("made %d times, run %d times", w.engine.made, w.reruns.Load())
+		}
+	})
 }
 
 // TestLostIndexIsRunAgainFirst: nothing is made before the run is stored in the queue, which a crash between the two would
