@@ -48,7 +48,7 @@ type pageWork struct {
 	counted bool // the page said so: one past the end of a list does not
 	last    bool // no page follows
 	shifted bool // the list shifted more often than is followed
-	repeats bool // the list repeats rows instead of going on
+	repeats bool // the list repeats rows instead of going on, or has another total than its rows say
 	moved   bool // rows have moved in this chain: see core.Page
 	linked  bool // the next page is published, or there is none
 
@@ -285,6 +285,10 @@ func (w *pageWork) next(pass *reading) *core.Page {
 			return nil
 		}
 		next.Repeats = true
+	}
+	if rows > 0 && pass.info.Total < end || rows == 0 && w.page.Offset == 0 && pass.info.Total > 0 {
+		w.repeats = true // the total contradicts the rows: where the list ends is unknown
+		return nil
 	}
 	if w.r.Disjoint {
 		w.shifted = !pass.joined

@@ -63,6 +63,8 @@ type upstream struct {
 	alone string
 	// stuck, when set, may make a page the one that begins at another row, of a list that says it has a billion rows.
 	stuck func(c pageCall) (row int, is bool)
+	// says, when set, changes how many rows a page says that the list has.
+	says func(c pageCall, total int) int
 	// release, when set, is called for each body that Record returns, and what it returns is the record's Release.
 	release func() func()
 	// limit is the size of the largest body that is given, 0 for any.
@@ -192,6 +194,9 @@ func (u *upstream) Page(ctx context.Context, org string, offset, limit int, each
 	info.Rows = len(rows)
 	if u.disjoint && info.Rows == 0 {
 		info.Total = 0
+	}
+	if u.says != nil {
+		info.Total = u.says(call, info.Total)
 	}
 	cut := -1
 	if u.cut != nil {
