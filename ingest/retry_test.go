@@ -43,7 +43,13 @@ func runLetter(scope core.Scope, organization, jobID string) core.DeadLetter {
 
 func TestRetry(t *testing.T) {
 	removal := recordLetter("song.ca", "A")
-	removal.Request.Kind = core.KindRemove
+	removal.Request.Kind, removal.Request.AsOf = core.KindRemove, 17
+	dated := recordLetter("song.ca", "A")
+	dated.Request.AsOf = 17
+	ofRemoval := messageLetter("kafka requests", "song.ca", `{"repositoryCode":"song.ca","studyId":"S","analysisId":"A","removeAnalysis":true}`)
+	ofRemoval.FirstAt = written(0)
+	ofEvent := messageLetter("kafka requests", "song.ca", songEvent("A"))
+	ofEvent.FirstAt = written(0)
 	bare := recordLetter("song.ca", "A")
 	bare.Request = nil
 	ofBatch := recordLetter("song.ca", "A")
@@ -59,6 +65,9 @@ func TestRetry(t *testing.T) {
 	}{
 		"record":                   {recordLetter("song.ca", "A"), "index song.ca/S/A", true},
 		"removal":                  {removal, "remove song.ca/S/A", true},
+		"record of a dated event":  {dated, "index song.ca/S/A", true},
+		"message to remove":        {ofRemoval, "remove song.ca/S/A", false},
+		"message to index":         {ofEvent, "index song.ca/S/A", false},
 		"record without a request": {bare, "index song.ca/S/A", true},
 		"record of a page":         {ofPage, "index song.ca/S/A", true},
 		"record of several":        {ofBatch, "index song.ca/S/A", true},
@@ -85,6 +94,10 @@ func TestRetry(t *testing.T) {
 			r := w.requests()[0]
 			if r.Cause != core.CauseREST || r.Attempts != 0 || r.ID != "req" || r.Force || !r.NotBefore.IsZero() {
 				t.Errorf("request %+v", r)
+			}
+			wantAsOf := map[string]core.Version{"removal": 17, "message to remove": core.Version(written(0).UnixNano())}[name]
+			if r.AsOf != wantAsOf { // what is indexed is as of now
+				t.Errorf("as of %d, want %d", r.AsOf, wantAsOf)
 			}
 			if stays := len(w.letters.all()) == 1; stays != tt.stays {
 				t.Errorf("the letter stays: %v, want %v", stays, tt.stays)

@@ -126,6 +126,19 @@ func TestLettersList(t *testing.T) {
 	}
 }
 
+// TestLetterBodies: the configured number of dead letters of records keep their document.
+func TestLetterBodies(t *testing.T) {
+	t.Parallel()
+	w := startWorld(t, settings{more: "deadLetters: {maxBodies: 1}\n"})
+	w.reject("S1", 1)
+	for id, listed := range w.reject("S2", 1) {
+		a := w.ask(http.MethodGet, "/dead-letters/"+listed.Get("id").String(), http.StatusOK)
+		if kept := a.get("document").Exists(); kept != (id == "bad-S1-0") || kept == a.get("truncated").Bool() {
+			t.Errorf("%s: %s", id, a.raw)
+		}
+	}
+}
+
 // TestLettersShow: a dead letter shows the document, the engine's reason and what was being done; a large document is
 // cut, and the export gives every letter whole.
 func TestLettersShow(t *testing.T) {

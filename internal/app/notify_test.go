@@ -276,7 +276,8 @@ func TestNotifyPartly(t *testing.T) {
 	}
 }
 
-// TestNotifySignature: with a secret, only what is signed by it is taken, and nothing of the rest is kept.
+// TestNotifySignature: with a secret, only what is signed by it is taken, and nothing of the rest is kept. A signed removal that is
+// sent again does not undo what was indexed since.
 func TestNotifySignature(t *testing.T) {
 	t.Parallel()
 	const secret = "a secret of two"
@@ -312,6 +313,14 @@ func TestNotifySignature(t *testing.T) {
 	single := songEvent(code, "S1", ids[1], "PUBLISHED")
 	accepted(t, w.postBody(webhook, single, http.StatusAccepted, "X-Signature-256", ingest.Sign(secret, []byte(single))), 1)
 	w.converges(wait)
+	removal, again := removalRequest(code, "S1", ids[0]), songEvent(code, "S1", ids[0], "PUBLISHED")
+	accepted(t, w.postBody(webhook, removal, http.StatusAccepted, "X-Signature-256", ingest.Sign(secret, []byte(removal))), 1)
+	w.awaitOutcomes(core.OutcomeRemoved, 1)
+	accepted(t, w.postBody(webhook, again, http.StatusAccepted, "X-Signature-256", ingest.Sign(secret, []byte(again))), 1)
+	w.awaitOutcomes(core.OutcomeIndexed, 3)
+	accepted(t, w.postBody(webhook, removal, http.StatusAccepted, "X-Signature-256", ingest.Sign(secret, []byte(removal))), 1)
+	w.awaitOutcomes(core.OutcomeStale, 1)
+	w.converged()
 }
 
 // TestNotifyUnpublished: an event that says unpublished removes nothing that is published, however late or often it comes;
