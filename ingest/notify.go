@@ -23,7 +23,7 @@ const (
 // value of X-Signature-256, which must be the body's where the repository has a secret (CONTRACT section 1, Notifications
 // in). It returns after the queue has stored every Request and dead letter; with an error the whole body may be sent
 // again. Of several events for one record the last one counts. An event that is not understood blocks no other: it is
-// among the Faults and kept as a dead letter, unless its repository has 1,000 already. A signed body that was seen in the week
+// among the Faults and kept as a dead letter, unless its repository has 1,000 already. A signed body that was accepted in the week
 // before is a repetition: what it removes is as of the first time, so that nothing newer is removed. Errors: CodeInvalid for a body that
 // is no JSON object or array of objects, with the JSON pointer of the fault, CodeNotFound for an unknown repository,
 // CodeUnauthenticated for a signature that is missing or wrong, CodeOverloaded or CodeUnavailable from the queue.
@@ -45,6 +45,7 @@ func (s *Service) Notify(
 	}
 	in := newIntake(core.CauseWebhook, orNew(requestID))
 	firstSeen := sync.OnceValues(func() (core.Version, error) { return s.firstSeen(ctx, repository, body) })
+	removes := false
 	var faults []pointedFault
 	for _, event := range events {
 		e, fault := readEvent(event.object)
@@ -57,6 +58,7 @@ func (s *Service) Notify(
 		}
 		asOf := core.Version(0)
 		if e.Remove {
+			removes = true
 			if asOf, err = firstSeen(); err != nil {
 				return core.Notified{}, err
 			}
@@ -65,6 +67,11 @@ func (s *Service) Notify(
 	}
 	if err := s.submit(ctx, in); err != nil {
 		return core.Notified{}, err
+	}
+	if removes {
+		if err := s.remember(ctx, repository, body); err != nil {
+			return core.Notified{}, err
+		}
 	}
 	notified := core.Notified{Accepted: len(events) - len(faults)}
 	if notified.Faults, err = s.keepFaults(ctx, repository, faults); err != nil {

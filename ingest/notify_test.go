@@ -133,15 +133,19 @@ type signaturesFake struct {
 }
 
 func (f *signaturesFake) FirstSeen(_ context.Context, key string) (time.Time, error) {
-	at := f.seen[key]
-	if at.IsZero() {
+	return f.seen[key], f.err
+}
+
+func (f *signaturesFake) Remember(_ context.Context, key string) error {
+	if f.seen[key].IsZero() {
 		f.seen[key] = f.now()
 	}
-	return at, f.err
+	return f.err
 }
 
 // TestNotifyRepeatedRemoval: a signed body that is sent again removes as of the first time, however its signature is
-// written; another body, or one without a secret, is a notification of its own. Only removals are remembered.
+// written; another body, or one without a secret, is a notification of its own, and one that was refused was no first time. Only
+// removals are remembered.
 func TestNotifyRepeatedRemoval(t *testing.T) {
 	now := noon
 	clock := func() time.Time { return now }
@@ -164,6 +168,10 @@ func TestNotifyRepeatedRemoval(t *testing.T) {
 	}
 	body := removal("song.ca", "A")
 	signature := ingest.Sign("s3cret", []byte(body))
+	w.queueFake.publish = func(core.Request) error { return core.NewError(core.CodeOverloaded, "the queue is full") }
+	_, err := w.service.Notify(t.Context(), "song.ca", []byte(body), signature, "")
+	wantError(t, err, core.CodeOverloaded, "the queue is full")
+	w.queueFake.publish = nil
 	first := core.Version(noon.Add(time.Hour).UnixNano())
 	if got := asOf("song.ca", body, signature); got != 0 {
 		t.Errorf("the first is as of %d", got)
@@ -194,7 +202,7 @@ func TestNotifyRepeatedRemoval(t *testing.T) {
 
 	signatures.err = core.NewError(core.CodeUnavailable, "the queue does not answer")
 	asked := len(w.requests())
-	_, err := w.service.Notify(t.Context(), "song.ca", []byte(body), signature, "")
+	_, err = w.service.Notify(t.Context(), "song.ca", []byte(body), signature, "")
 	wantError(t, err, core.CodeUnavailable, "the queue does not answer")
 	if len(w.requests()) != asked {
 		t.Error("something was published")

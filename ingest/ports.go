@@ -44,8 +44,10 @@ type LetterIndex interface {
 
 // Signatures remembers signed notifications for all processes.
 type Signatures interface {
-	// FirstSeen remembers a key for a week and returns when it was first given, the zero time when that is now.
+	// FirstSeen returns when a key was first remembered, the zero time when it is not.
 	FirstSeen(ctx context.Context, key string) (time.Time, error)
+	// Remember remembers a key for a week. A key that is remembered already keeps its time.
+	Remember(ctx context.Context, key string) error
 }
 
 // JobStore keeps jobs.

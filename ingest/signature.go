@@ -39,18 +39,40 @@ func CheckSignature(secret string, body []byte, signature string) error {
 	return nil
 }
 
-// firstSeen returns the version of what a body removes: that of the time at which its signature was first seen, 0 where that
-// is now. Without a secret there is no signature, and nothing tells a repetition from another notification.
-func (s *Service) firstSeen(ctx context.Context, repository string, body []byte) (core.Version, error) {
+// signatureKey returns the key under which the signature of a body is remembered. Without a secret there is no signature, and
+// nothing tells a repetition from another notification.
+func (s *Service) signatureKey(repository string, body []byte) (key string, ok bool) {
 	secret := s.cfg.Sources[repository].WebhookSecret
 	if secret == "" || s.cfg.Signatures == nil {
+		return "", false
+	}
+	return repository + "\x00" + Sign(secret, body), true
+}
+
+// firstSeen returns the version of what a body removes: that of the time at which it was first accepted, 0 where that is now.
+func (s *Service) firstSeen(ctx context.Context, repository string, body []byte) (core.Version, error) {
+	key, ok := s.signatureKey(repository, body)
+	if !ok {
 		return 0, nil
 	}
-	at, err := s.cfg.Signatures.FirstSeen(ctx, repository+"\x00"+Sign(secret, body))
+	at, err := s.cfg.Signatures.FirstSeen(ctx, key)
 	if err != nil {
 		return 0, fmt.Errorf("looking for an earlier notification: %w", err)
 	}
 	return s.asOf(at), nil
+}
+
+// remember notes that a body that removes was accepted. One that was refused is not noted: what is indexed between it and its
+// repetition is older than the removal.
+func (s *Service) remember(ctx context.Context, repository string, body []byte) error {
+	key, ok := s.signatureKey(repository, body)
+	if !ok {
+		return nil
+	}
+	if err := s.cfg.Signatures.Remember(ctx, key); err != nil {
+		return fmt.Errorf("remembering the notification: %w", err)
+	}
+	return nil
 }
 
 func sum(secret string, body []byte) []byte {

@@ -34,24 +34,29 @@ func (c Config) seenConfig() jetstream.StreamConfig {
 	}
 }
 
-// FirstSeen remembers key and returns when any process first did, the zero time when that is now. A key is remembered for a
-// week, while no more than 100,000 later ones were seen.
+// FirstSeen returns when any process first remembered a key, the zero time when none has.
 func (q *Queue) FirstSeen(ctx context.Context, key string) (time.Time, error) {
-	sum := sha256.Sum256([]byte(key))
-	subject := seenPrefix + hex.EncodeToString(sum[:])
-	for {
-		err := fault("remembering a signature", q.publish(ctx, subject, nil,
-			jetstream.WithExpectStream(streamSeen), jetstream.WithExpectLastSequencePerSubject(0)))
-		if !isConflict(err) {
-			return time.Time{}, err
-		}
-		m, err := q.seen.GetLastMsgForSubject(ctx, subject)
-		if errors.Is(err, jetstream.ErrMsgNotFound) { // it was forgotten in between
-			continue
-		}
-		if err != nil {
-			return time.Time{}, fault("reading when a signature was first seen", err)
-		}
-		return m.Time, nil
+	m, err := q.seen.GetLastMsgForSubject(ctx, seenSubject(key))
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		return time.Time{}, nil
+	case err != nil:
+		return time.Time{}, fault("reading when a signature was first seen", err)
 	}
+	return m.Time, nil
+}
+
+// Remember remembers a key for a week, while no more than 100,000 later ones are. A key that is remembered already keeps its time.
+func (q *Queue) Remember(ctx context.Context, key string) error {
+	err := fault("remembering a signature", q.publish(ctx, seenSubject(key), nil,
+		jetstream.WithExpectStream(streamSeen), jetstream.WithExpectLastSequencePerSubject(0)))
+	if isConflict(err) {
+		return nil
+	}
+	return err
+}
+
+func seenSubject(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return seenPrefix + hex.EncodeToString(sum[:])
 }

@@ -17,6 +17,9 @@ func TestFirstSeen(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if err := q.Remember(t.Context(), key); err != nil {
+				t.Fatal(err)
+			}
 			return at
 		}
 		began := time.Now()
@@ -29,6 +32,9 @@ func TestFirstSeen(t *testing.T) {
 		}
 		if again := first(a, "song\x00sha256=00"); !again.Equal(seen) {
 			t.Errorf("seen at %s, then at %s", seen, again)
+		}
+		if at, err := b.FirstSeen(t.Context(), "song\x00sha256=01"); err != nil || !at.IsZero() {
+			t.Errorf("a key that is not remembered was seen at %s, %v", at, err)
 		}
 		if at := first(a, "song\x00sha256=01"); !at.IsZero() {
 			t.Errorf("another key was seen at %s", at)
