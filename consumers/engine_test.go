@@ -36,11 +36,13 @@ type engine struct {
 	seq      int64 // of the last write
 	down     error
 	prepared int
-	made     int
-	life     int // of the index: the number of indices before it
-	checks   int
-	writes   int
-	outcomes map[core.Outcome]int
+	// preparedFrom is the identity with which the index was last prepared.
+	preparedFrom string
+	made         int
+	life         int // of the index: the number of indices before it
+	checks       int
+	writes       int
+	outcomes     map[core.Outcome]int
 }
 
 type document struct {
@@ -223,9 +225,10 @@ func (e *engine) replace() {
 	e.down = nil
 }
 
-func (e *engine) Prepare() error {
+func (e *engine) Prepare(identity string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.preparedFrom = identity
 	e.prepared++
 	if errors.Is(e.down, core.ErrIndexMissing) {
 		e.made, e.down = e.made+1, nil

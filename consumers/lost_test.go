@@ -239,8 +239,8 @@ func TestFirstIdentity(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if got := w.reruns.Load(); got != 0 {
-			t.Errorf("run %d times", got)
+		if got := w.reruns.Load(); got != 0 || w.engine.preparedFrom != "index-0" {
+			t.Errorf("run %d times, prepared from %q", got, w.engine.preparedFrom)
 		}
 	})
 }

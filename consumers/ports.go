@@ -127,8 +127,9 @@ type Scans interface {
 // Probe tells whether a repository's index takes writes now.
 type Probe interface {
 	// Prepare makes the index and its alias where they are missing. It is called before the first write, and after the
-	// index was missing.
-	Prepare(ctx context.Context) error
+	// index was missing or replaced. identity is that of the index that was last prepared, "" for none: while that one is
+	// there without its alias, no other is made.
+	Prepare(ctx context.Context, identity string) error
 	// Check returns nil when the alias takes writes; its error is displayable, and core.ErrIndexMissing when neither the
 	// alias nor an index of it is there.
 	Check(ctx context.Context) error

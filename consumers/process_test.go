@@ -397,8 +397,10 @@ func (i indexPort) Scan(_ context.Context, _ string, scope core.IndexScope, belo
 	return do(i.p, func() error { return i.p.w.engine.Scan(scope, below, each) })
 }
 
-func (b probePort) Prepare(context.Context) error { return do(b.p, b.p.w.engine.Prepare) }
-func (b probePort) Check(context.Context) error   { return do(b.p, b.p.w.engine.Check) }
+func (b probePort) Prepare(_ context.Context, identity string) error {
+	return do(b.p, func() error { return b.p.w.engine.Prepare(identity) })
+}
+func (b probePort) Check(context.Context) error { return do(b.p, b.p.w.engine.Check) }
 func (b probePort) Identity(context.Context) (string, error) {
 	return call(b.p, b.p.w.engine.Identity)
 }

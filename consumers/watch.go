@@ -130,7 +130,7 @@ func (w *indexWatch) prepare(ctx context.Context, queued bool) error {
 	if err != nil {
 		return err
 	}
-	if err := w.r.Probe.Prepare(ctx); err != nil {
+	if err := w.r.Probe.Prepare(ctx, stored); err != nil {
 		return err
 	}
 	w.prepared, w.missing, w.changed = true, time.Time{}, false

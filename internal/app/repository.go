@@ -147,7 +147,8 @@ type probe struct {
 }
 
 // Prepare makes the repository's index and alias where they are missing.
-func (p probe) Prepare(ctx context.Context) error {
+func (p probe) Prepare(ctx context.Context, identity string) error {
+	p.spec.Identity = identity
 	err := p.index.Ensure(ctx, p.spec)
 	p.ensured(err)
 	if err != nil {

@@ -20,6 +20,9 @@ type Spec struct {
 	// Known holds the fields that tutti's own mapping has from the start (mapping.Song, mapping.Repositories). An
 	// alias that exists keeps the type of a field that it has already; fields that it lacks are added. Nil for none.
 	Known *mapping.Field
+	// Identity is what Identity returned when the alias was last prepared, "" for never. While that index is there without
+	// its alias, Ensure makes no other one and returns CodeIndexBlocked.
+	Identity string
 }
 
 // Index is the port to a search index. The names of aliases are what people configure; an alias must have been made

@@ -22,6 +22,8 @@ type aliasState struct {
 	learning atomic.Int32
 	// identity is the field that stands for the documents' ids in orders, nil before one was asked for.
 	identity atomic.Pointer[identity]
+	// seen is the name of the index that the alias stood for when that was last read, nil before.
+	seen atomic.Pointer[string]
 	// sources is what its documents weigh.
 	sources weight
 }

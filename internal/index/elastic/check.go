@@ -18,7 +18,7 @@ import (
 const checkBody = `{"index":{"_id":"tutti-check","if_seq_no":9007199254740991,"if_primary_term":1}}` + "\n{}\n"
 
 // Check returns nil when the alias takes writes now, core.CodeIndexBlocked when it is missing, closed or blocked or the
-// credentials are refused (core.ErrIndexMissing only where there is no index that Ensure made for it either), and
+// credentials are refused (core.ErrIndexMissing only where no index of it is there either), and
 // core.CodeUnavailable when the cluster or one of the primary shards does not answer. The message is safe to display.
 func (x *Index) Check(ctx context.Context, alias string) error {
 	leave, err := x.enter(alias)
@@ -54,11 +54,15 @@ func (x *Index) Check(ctx context.Context, alias string) error {
 	}
 }
 
-// missing returns the error of an alias that is missing. Where an index that Ensure made for it is still there, it has
-// lost its alias, for a moment or by mistake, and nothing may be made in its place.
+// missing returns the error of an alias that is missing. Where the index that it stood for is still there, or another one
+// that Ensure made for it, that has lost its alias, for a moment or by mistake, and nothing may be made in its place.
 func (x *Index) missing(ctx context.Context, alias string, gone error) error {
+	path, seen := "/"+alias+"-*", x.state(alias).seen.Load()
+	if seen != nil {
+		path += "," + *seen
+	}
 	reply, err := x.client.do(ctx, request{
-		method: http.MethodGet, path: "/" + alias + "-*/_alias", query: "expand_wildcards=all",
+		method: http.MethodGet, path: path + "/_alias", query: "expand_wildcards=all&ignore_unavailable=true",
 	})
 	if err != nil {
 		return err
@@ -67,8 +71,13 @@ func (x *Index) missing(ctx context.Context, alias string, gone error) error {
 	if err := reply.decode(&indices); err != nil {
 		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(indices)) {
-		if _, err := time.Parse(nameLayout, strings.TrimPrefix(name, alias+"-")); err == nil {
+	names := slices.Sorted(maps.Keys(indices))
+	if seen != nil && indices[*seen] != nil {
+		names = []string{*seen}
+	}
+	for _, name := range names {
+		_, err := time.Parse(nameLayout, strings.TrimPrefix(name, alias+"-"))
+		if err == nil || seen != nil && name == *seen {
 			return &core.Error{
 				Code: core.CodeIndexBlocked, Message: "there is no alias " + alias + ", but an index of it",
 				Hint: "add the alias " + alias + " to " + name + ", or delete that index to have an empty one made and filled again",

@@ -45,6 +45,9 @@ func (x *Index) Ensure(ctx context.Context, spec index.Spec) error {
 		if found {
 			return x.adapt(ctx, spec)
 		}
+		if err := x.lost(ctx, spec); !errors.Is(err, core.ErrIndexMissing) {
+			return err
+		}
 		at := x.now().UTC().Add(time.Duration(round) * time.Second)
 		err = x.create(ctx, spec, spec.Alias+"-"+at.Format(nameLayout))
 		switch typeOf(err) {
@@ -59,6 +62,19 @@ func (x *Index) Ensure(ctx context.Context, spec index.Spec) error {
 		return err
 	}
 	return core.NewError(core.CodeUnavailable, "the alias "+spec.Alias+" could not be made; another process changes it")
+}
+
+// lost returns core.ErrIndexMissing where an index may be made for the missing alias of spec: it was never seen before, or
+// no index of it is there.
+func (x *Index) lost(ctx context.Context, spec index.Spec) error {
+	missing := core.WrapError(core.CodeIndexBlocked, blockedMessage(spec.Alias, typeIndexNotFound), core.ErrIndexMissing)
+	if name, _, ok := strings.Cut(spec.Identity, "/"); ok {
+		x.state(spec.Alias).seen.CompareAndSwap(nil, &name)
+	}
+	if x.state(spec.Alias).seen.Load() == nil {
+		return missing
+	}
+	return x.missing(ctx, spec.Alias, missing)
 }
 
 // exists tells whether alias is an alias. More than one index behind it is a conflict: it could not be read by id.

@@ -163,6 +163,7 @@ func (x *Index) shardsOf(ctx context.Context, alias string) (physical, error) {
 	}
 	if len(answer) == 1 {
 		for name, one := range answer {
+			x.state(alias).seen.Store(&name)
 			if one.Settings.Index.UUID != "" && one.Settings.Index.Shards > 0 {
 				return physical{name, one.Settings.Index.UUID, one.Settings.Index.Shards}, nil
 			}

@@ -180,6 +180,32 @@ func TestCheckMissing(t *testing.T) {
 	}
 }
 
+// TestIndexWithoutItsAlias: the index that an alias stood for is not missing, whatever its name, and the hint names it
+// among others. It is not replaced at a start either.
+func TestIndexWithoutItsAlias(t *testing.T) {
+	gone := items(`{"index":{"status":404,"error":{"type":"index_not_found_exception","reason":""}}}`)
+	settings := answer{200, `{"own":{"settings":{"index":{"uuid":"U","number_of_shards":"1"}}}}`}
+	noAlias := answer{404, `{"error":"alias [a] missing","status":404}`}
+	there := answer{200, `{"a-20260102030405":{},"own":{}}`}
+	const message = "there is no alias a, but an index of it"
+	x, s := play(t, settings, gone, there, noAlias, there, gone, answer{200, `{}`})
+	identity, err := x.Identity(t.Context(), "a")
+	if identity != "own/U" || err != nil {
+		t.Fatalf("%q, %v", identity, err)
+	}
+	for _, err := range []error{x.Check(t.Context(), "a"), x.Ensure(t.Context(), index.Spec{Alias: "a"})} {
+		wantError(t, err, core.CodeIndexBlocked, message)
+		if !strings.HasPrefix(core.HintOf(err), "add the alias a to own,") {
+			t.Errorf("hint %q", core.HintOf(err))
+		}
+	}
+	if err := x.Check(t.Context(), "a"); !errors.Is(err, core.ErrIndexMissing) {
+		t.Errorf("%v after it was deleted; asked %q", err, s.asked)
+	}
+	x, _ = play(t, noAlias, there)
+	wantError(t, x.Ensure(t.Context(), index.Spec{Alias: "a", Identity: identity}), core.CodeIndexBlocked, message)
+}
+
 func TestPing(t *testing.T) {
 	x, _ := play(t, answer{200, `{"status":"red"}`}, refused(403, "security_exception", "no privilege"),
 		refused(401, "security_exception", ""), answer{503, ""}, answer{})

@@ -3,9 +3,11 @@
 package elastic_test
 
 import (
+	"errors"
 	"net/http"
 	"testing"
 
+	"tutti/internal/core"
 	"tutti/internal/index"
 )
 
@@ -24,4 +26,30 @@ func TestIdentityOfAnotherIndex(t *testing.T) {
 	if after, err := x.Identity(t.Context(), alias); after == before || after == "" || err != nil {
 		t.Errorf("%q, %v after %q", after, err, before)
 	}
+}
+
+// TestIndexOfAnyNameWithoutItsAlias: nothing is made while the index that an alias stood for is there, also by a process
+// that starts; once it is deleted, it is missing.
+func TestIndexOfAnyNameWithoutItsAlias(t *testing.T) {
+	x := cluster(t)
+	alias := fresh(t)
+	name := "own-" + alias
+	admin(t, http.MethodPut, "/"+name, `{"aliases":{"`+alias+`":{}}}`)
+	t.Cleanup(func() { admin(t, http.MethodDelete, "/"+name, "") })
+	if err := x.Check(t.Context(), alias); err != nil {
+		t.Fatal(err)
+	}
+	identity, err := x.Identity(t.Context(), alias)
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin(t, http.MethodDelete, "/"+name+"/_alias/"+alias, "")
+	message := "there is no alias " + alias + ", but an index of it"
+	wantError(t, x.Check(t.Context(), alias), core.CodeIndexBlocked, message)
+	wantError(t, cluster(t).Ensure(t.Context(), index.Spec{Alias: alias, Identity: identity}), core.CodeIndexBlocked, message)
+	admin(t, http.MethodDelete, "/"+name, "")
+	if err := x.Check(t.Context(), alias); !errors.Is(err, core.ErrIndexMissing) {
+		t.Errorf("%v of an index that was deleted", err)
+	}
+	ensure(t, x, index.Spec{Alias: alias, Identity: identity})
 }
