@@ -90,7 +90,7 @@ func (p *pulled) Request() core.Request { return p.request }
 func (p *pulled) giveBack(ctx context.Context, req core.Request, delay time.Duration) {
 	r := p.r
 	p.request = req
-	if p.superseded() { // the server would take a Nak for one of the newer delivery
+	if p.superseded() && p.Deliveries() < r.c.cfg.MaxDeliver { // the server would take a Nak for one of the newer delivery
 		r.log.Info("a request is left to its ack wait", "request_id", req.ID, "silent", p.silent())
 		return
 	}

@@ -156,3 +156,35 @@ func TestSupersededRecord(t *testing.T) {
 		})
 	})
 }
+
+// TestLastDeliveryThroughAnOutage: a last delivery whose work fails after an outage of the queue is published again: it has no
+// newer delivery, and would become a crash loop.
+func TestLastDeliveryThroughAnOutage(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 1)
+		release, failed := make(chan struct{}), false
+		w.upstream.onRecord = func(context.Context, string, string) error {
+			if failed {
+				return nil
+			}
+			failed = true
+			<-release
+			return unavailable("the repository answered 500")
+		}
+		w.index("A", "A-0000")
+		for _, e := range w.broker.entries {
+			e.deliveries = maxDeliver - 1
+		}
+		p := w.boot(-1)
+		eventually(t, "the last delivery", func() bool { return w.broker.mostDelivered() == maxDeliver })
+		back := p.cutOff()
+		time.Sleep(w.broker.ackWait * 5 / 6)
+		back()
+		close(release)
+		w.idle()
+		w.verify()
+		if len(w.broker.gaveUp) > 0 {
+			t.Errorf("given up: %v", w.broker.gaveUp)
+		}
+	})
+}
