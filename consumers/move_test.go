@@ -3,6 +3,7 @@ package consumers_test
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 
 	"tutti/internal/core"
@@ -128,9 +129,46 @@ func TestRecordOfAnotherRepository(t *testing.T) {
 		w.index("A", "theirs")
 		w.index("none", "theirs")
 		w.index("A", "A-0001")
+		w.idle() // a Request for the same record would replace it
 		w.remove("A", "A-0001")
 		w.idle()
 		w.same(want)
+		if n := w.upstream.askedFor("A-0001"); n != 1 {
+			t.Errorf("the unpublished record was asked for %d times", n)
+		}
+	})
+}
+
+// TestRecordsElsewhereReleaseTheirCalls: records whose documents stay, as they are where their documents say, must not keep
+// the calls and the memory that were taken to find that out.
+func TestRecordsElsewhereReleaseTheirCalls(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		const records = 5 // more than calls may be in flight
+		w.upstream.fill("A", 1)
+		w.upstream.fill("B", records)
+		w.boot(-1)
+		w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+		want := w.engine.live()
+		held := 0
+		var mu sync.Mutex
+		w.upstream.release = func() func() {
+			mu.Lock()
+			defer mu.Unlock()
+			held++
+			return func() {
+				mu.Lock()
+				defer mu.Unlock()
+				held--
+			}
+		}
+		for i := range records {
+			w.index("A", fmt.Sprintf("B-%04d", i))
+		}
+		w.idle()
+		w.same(want)
+		if held != 0 {
+			t.Errorf("%d bodies are still held", held)
+		}
 	})
 }
 

@@ -1,6 +1,7 @@
 package consumers_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -80,4 +81,28 @@ func TestRepeatedPageOnce(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestJoinedPagesThatRepeat: a list begins from its start again, in such a way that each page joins the one before. That is
+// noticed by the search of all ids that pages 1, 2, 4, 8 … make.
+func TestJoinedPagesThatRepeat(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		const period = 45 // the first rows of five pages of ten
+		w.pageSize = 10
+		w.upstream.fill("A", period)
+		w.upstream.change("A", func(l []record) []record { return append(l, l[0]) })
+		w.upstream.stuck = func(c pageCall) (int, bool) { return c.offset % period, true }
+		w.upstream.onPage = func(_ context.Context, c pageCall) error {
+			if c.n > 20 {
+				return core.NewError(core.CodeUpstream, "too many pages were read")
+			}
+			return nil
+		}
+		w.boot(-1)
+		job := w.job(w.run("A", true))
+		w.ended(job, core.JobPartial, core.JobErrorListShifted)
+		if job.Totals.Fetched != period || job.Totals.Indexed != period {
+			t.Errorf("totals %+v", job.Totals)
+		}
+	})
 }

@@ -50,6 +50,31 @@ func TestCancelStopsTheSweep(t *testing.T) {
 	}
 }
 
+// TestCancelledSweepDoesNotWait: a sweep waits for a record that the upstream does not answer for. A cancel ends that wait.
+func TestCancelledSweepDoesNotWait(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.cfg.SweepPatience = time.Hour
+		w.upstream.fill("A", 50)
+		p := w.boot(-1)
+		w.ended(w.job(w.run("A", false)), core.JobSucceeded, "")
+		w.upstream.drop("A", 7, 8)
+		called, answer := make(chan struct{}), make(chan struct{})
+		w.upstream.onRecord = func(context.Context, string, string) error {
+			close(called)
+			<-answer
+			return nil
+		}
+		id := w.run("A", false)
+		<-called
+		if _, err := p.c.Cancel(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		within(t, 10*time.Second, "the end of the sweep", func() bool { return w.broker.pendingOf(core.ClassPages) == 0 })
+		close(answer)
+		w.idle()
+	})
+}
+
 // TestCancelKeepsOtherRequests: a sweep's Request takes the place of another one for the same record. Cancelling the
 // sweep's job must not drop what the other one asked for.
 func TestCancelKeepsOtherRequests(t *testing.T) {
