@@ -286,8 +286,7 @@ func (w *pageWork) next(pass *reading) *core.Page {
 		}
 		next.Repeats = true
 	}
-	if rows > 0 && pass.info.Total < end || rows == 0 && w.page.Offset == 0 && pass.info.Total > 0 {
-		w.repeats = true // the total contradicts the rows: where the list ends is unknown
+	if w.repeats = w.contradicted(pass); w.repeats {
 		return nil
 	}
 	if w.r.Disjoint {
@@ -320,6 +319,15 @@ func (w *pageWork) next(pass *reading) *core.Page {
 		next.Before = pass.lastIDs()
 	}
 	return next
+}
+
+// contradicted reports whether the total of a list contradicts the rows of a page, so that the list's end is unknown.
+func (w *pageWork) contradicted(pass *reading) bool {
+	rows, total := pass.info.Rows, pass.info.Total
+	if rows == 0 {
+		return w.page.Offset == 0 && total > 0
+	}
+	return total < w.page.Offset+rows
 }
 
 // limit returns how many rows the next page asks for: half as many as this one when this one took so long that rows came too
