@@ -168,10 +168,10 @@ func TestNotifyRepeatedRemoval(t *testing.T) {
 	}
 	body := removal("song.ca", "A")
 	signature := ingest.Sign("s3cret", []byte(body))
-	w.queueFake.publish = func(core.Request) error { return core.NewError(core.CodeOverloaded, "the queue is full") }
+	w.publish = func(core.Request) error { return core.NewError(core.CodeOverloaded, "the queue is full") }
 	_, err := w.service.Notify(t.Context(), "song.ca", []byte(body), signature, "")
 	wantError(t, err, core.CodeOverloaded, "the queue is full")
-	w.queueFake.publish = nil
+	w.publish = nil
 	first := core.Version(noon.Add(time.Hour).UnixNano())
 	if got := asOf("song.ca", body, signature); got != 0 {
 		t.Errorf("the first is as of %d", got)
