@@ -155,6 +155,31 @@ func TestLostIndexIsRunAgainFirst(t *testing.T) {
 	})
 }
 
+// TestLostIndexBesideAFullQueue: a full queue takes no run, and drains only into an index: that is made first, and the run is
+// queued once there is room.
+func TestLostIndexBesideAFullQueue(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 50)
+		w.boot(-1)
+		w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+		w.onPublish = func(core.Request) error { return core.NewError(core.CodeOverloaded, "the queue is full") }
+		w.engine.mu.Lock()
+		w.engine.lose()
+		w.engine.mu.Unlock()
+		time.Sleep(time.Minute)
+		w.engine.mu.Lock()
+		made := w.engine.made
+		w.engine.mu.Unlock()
+		if made != 1 {
+			t.Errorf("made %d times beside a full queue", made)
+		}
+		w.onPublish = nil
+		eventually(t, "the run", func() bool { return w.reruns.Load() > 0 })
+		w.idle()
+		w.verify()
+	})
+}
+
 // TestReplacedIndex: an index that another process made again is empty. It is noticed by its identity, which is stored in the
 // queue, also when no process found it missing, and the repository is run again, once.
 func TestReplacedIndex(t *testing.T) {

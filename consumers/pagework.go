@@ -74,11 +74,8 @@ func newPageWork(r *repository, m core.Message, job core.Job, page core.Page, re
 // not give the page, and errSweepEnded when its job has ended before it could be read, or read again.
 func (w *pageWork) do(ctx context.Context) error {
 	for failures, refusals := 0, 0; ; {
-		if err := w.r.gate.wait(w.r.c.draining); err != nil {
+		if err := w.awaitIndex(ctx); err != nil {
 			return err
-		}
-		if w.r.jobEnded(ctx, w.job.ID) {
-			return errSweepEnded
 		}
 		pass, readErr := w.read(ctx)
 		if err := w.recall(ctx, pass); err != nil {
@@ -126,6 +123,17 @@ func (w *pageWork) do(ctx context.Context) error {
 			return &pageError{cause: readErr}
 		}
 	}
+}
+
+// awaitIndex blocks until the index takes writes. It returns errSweepEnded when the job has ended by then.
+func (w *pageWork) awaitIndex(ctx context.Context) error {
+	if err := w.r.gate.wait(w.r.c.draining); err != nil {
+		return err
+	}
+	if w.r.jobEnded(ctx, w.job.ID) {
+		return errSweepEnded
+	}
+	return nil
 }
 
 // notTaken waits before documents are read again that the index did not take: it is not there, or their bodies grew too

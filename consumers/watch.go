@@ -88,7 +88,8 @@ func (w *indexWatch) waitForPause(ctx context.Context) error {
 }
 
 // check prepares the index before it is used for the first time and when it is another one than before, and otherwise
-// checks that it takes writes. An index that stays missing is made again, once the run that fills it is stored in the queue.
+// checks that it takes writes. An index that stays missing is made again, once the run that fills it is stored in the queue; a
+// full queue drains only into an index, so that there the run is queued afterwards, as for an index that was replaced.
 func (w *indexWatch) check(ctx context.Context) error {
 	if !w.prepared {
 		return w.prepare(ctx, false)
@@ -109,13 +110,16 @@ func (w *indexWatch) check(ctx context.Context) error {
 	if now.Sub(w.missing) < missingFor {
 		return err
 	}
-	if runErr := w.r.RunAgain(ctx); runErr != nil {
+	runErr := w.r.RunAgain(ctx)
+	if runErr != nil {
 		w.r.log.Warn("queueing a run for the index that is missing", "err", runErr)
-		return err
+		if core.CodeOf(runErr) != core.CodeOverloaded || w.identity == "" {
+			return err
+		}
 	}
 	w.r.log.Warn("the index was deleted; it is made again and the repository run again", "index", w.r.IndexName)
 	w.prepared = false
-	return w.prepare(ctx, true)
+	return w.prepare(ctx, runErr == nil)
 }
 
 // replaced reports whether the index is another one than the one that was prepared, as far as the engine says.
