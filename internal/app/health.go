@@ -104,12 +104,14 @@ type proof struct {
 	mu  sync.Mutex
 	err error
 	at  time.Time
+	// began is when the write in flight began.
+	began time.Time
 	// ended is closed at the end of the write in flight; nil when none is.
 	ended chan struct{}
 }
 
-// result returns the outcome of a write that ended less than provenFor ago, or of the next one. CodeUnavailable when ctx ends
-// before that does.
+// result returns the outcome of a write that ended less than provenFor ago, or of the next one. When ctx ends before that does,
+// a write before it that succeeded counts for proofTime; CodeUnavailable after that, or where there is none.
 func (p *proof) result(ctx context.Context) error {
 	p.mu.Lock()
 	if p.ended == nil && time.Since(p.at) < provenFor {
@@ -117,15 +119,19 @@ func (p *proof) result(ctx context.Context) error {
 		return p.err
 	}
 	if p.ended == nil {
-		p.ended = make(chan struct{})
+		p.ended, p.began = make(chan struct{}), time.Now()
 		p.work.Go(p.run)
 	}
-	ended := p.ended
+	ended, proven := p.ended, !p.at.IsZero() && p.err == nil
+	began := p.began
 	p.mu.Unlock()
 	select {
 	case <-ended:
 	case <-ctx.Done():
-		return core.WrapError(core.CodeUnavailable, "waiting for a durable write", ctx.Err())
+		if proven && time.Since(began) < proofTime {
+			return nil
+		}
+		return core.WrapError(core.CodeUnavailable, "did not answer within "+healthWait.String(), ctx.Err())
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -76,3 +76,34 @@ func TestProofThatHangs(t *testing.T) {
 		p.wait()
 	})
 }
+
+// TestProofThatIsSlow holds that a write which takes longer than its caller waits takes back no success before it, until it
+// takes longer than a write may.
+func TestProofThatIsSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		takes := time.Duration(0)
+		p := &proof{life: t.Context(), write: func(context.Context) error {
+			time.Sleep(takes)
+			return nil
+		}}
+		result := func() error {
+			ctx, cancel := context.WithTimeout(t.Context(), healthWait)
+			defer cancel()
+			return p.result(ctx)
+		}
+		if err := result(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(provenFor)
+		takes = 2 * proofTime
+		for range 2 {
+			if err := result(); err != nil {
+				t.Errorf("a slow write: %v", err)
+			}
+		}
+		if err := result(); core.MessageOf(err) != "did not answer within 2s" {
+			t.Errorf("a write that hangs: %v", err)
+		}
+		p.wait()
+	})
+}

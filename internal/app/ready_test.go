@@ -3,6 +3,7 @@ package app_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -63,8 +64,23 @@ func TestReadyWithAHangingPart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if res.StatusCode != http.StatusOK || got.Status != "healthy" || !got.Ready || got.Components["index"] != "down" ||
-		!slices.Contains(got.Reasons, "index: waiting for a durable write") ||
+		!slices.Contains(got.Reasons, "index: did not answer within 2s") ||
 		got.Components["store"] != "up" || got.Components["queue"] != "up" {
 		t.Errorf("%d, %+v", res.StatusCode, got)
+	}
+	up := map[string]float64{}
+	families, err := a.Registry().Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			if family.GetName() == "tutti_component_up" {
+				up[m.GetLabel()[0].GetValue()] = m.GetGauge().GetValue()
+			}
+		}
+	}
+	if want := map[string]float64{"index": 0, "outbox": 1, "queue": 1, "store": 1}; !maps.Equal(up, want) {
+		t.Errorf("tutti_component_up is %v, want %v", up, want)
 	}
 }

@@ -48,6 +48,8 @@ type durability struct {
 	// err is why the streams cannot store, nil while they can as far as is known; at is when the last probe ended.
 	err error
 	at  time.Time
+	// awaited is since when a caller of ready has waited for a probe; zero for none.
+	awaited time.Time
 	// probed is closed when the next probe ends.
 	probed chan struct{}
 	// storing ends, with err as its cause, when a probe finds that the streams cannot store.
@@ -91,7 +93,7 @@ func (d *durability) settle(err error) {
 	case d.storing.Err() != nil:
 		d.storing, d.fail = context.WithCancelCause(context.Background())
 	}
-	d.err, d.at = err, time.Now()
+	d.err, d.at, d.awaited = err, time.Now(), time.Time{}
 	close(d.probed)
 	d.probed = make(chan struct{})
 }
@@ -103,11 +105,16 @@ func (d *durability) state() context.Context {
 	return d.storing
 }
 
-// ready returns the outcome of a probe that is not older than provenFor, or waits for one.
+// ready returns the outcome of a probe that is not older than provenFor, or waits for one. When ctx ends before that does, a
+// probe before it that succeeded counts for callTimeout.
 func (d *durability) ready(ctx context.Context) error {
 	for {
 		d.mu.Lock()
 		err, fresh, probed := d.err, time.Since(d.at) < provenFor, d.probed
+		if !fresh && d.awaited.IsZero() {
+			d.awaited = time.Now()
+		}
+		proven, awaited := !d.at.IsZero(), d.awaited
 		d.mu.Unlock()
 		if err != nil || fresh {
 			return err
@@ -116,7 +123,13 @@ func (d *durability) ready(ctx context.Context) error {
 		select {
 		case <-probed:
 		case <-ctx.Done():
-			return fault("probing the queue", ctx.Err())
+			if proven && time.Since(awaited) < callTimeout {
+				return nil
+			}
+			return &core.Error{
+				Code: core.CodeUnavailable, Message: "did not answer within " + readyTimeout.String(),
+				RetryAfter: retryWhenDown, Err: ctx.Err(),
+			}
 		}
 	}
 }
