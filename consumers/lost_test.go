@@ -3,6 +3,7 @@ package consumers_test
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -136,19 +137,26 @@ func TestLostTwiceForAMoment(t *testing.T) {
 func TestLostIndexIsRunAgainFirst(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 50)
-		w.boot(-1)
-		w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+		var refuses atomic.Bool
 		w.onPublish = func(core.Request) error {
+			if !refuses.Load() {
+				return nil
+			}
+			w.engine.mu.Lock()
+			defer w.engine.mu.Unlock()
 			if w.engine.made > 0 {
 				t.Error("made before the run was stored")
 			}
 			return unavailable("the queue does not answer")
 		}
+		w.boot(-1)
+		w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+		refuses.Store(true)
 		w.engine.mu.Lock()
 		w.engine.lose()
 		w.engine.mu.Unlock()
 		time.Sleep(time.Minute)
-		w.onPublish = nil
+		refuses.Store(false)
 		eventually(t, "the run", func() bool { return w.reruns.Load() > 0 })
 		w.idle()
 		w.verify()
@@ -160,9 +168,16 @@ func TestLostIndexIsRunAgainFirst(t *testing.T) {
 func TestLostIndexBesideAFullQueue(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 50)
+		var full atomic.Bool
+		w.onPublish = func(core.Request) error {
+			if full.Load() {
+				return core.NewError(core.CodeOverloaded, "the queue is full")
+			}
+			return nil
+		}
 		w.boot(-1)
 		w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
-		w.onPublish = func(core.Request) error { return core.NewError(core.CodeOverloaded, "the queue is full") }
+		full.Store(true)
 		w.engine.mu.Lock()
 		w.engine.lose()
 		w.engine.mu.Unlock()
@@ -173,7 +188,7 @@ func TestLostIndexBesideAFullQueue(t *testing.T) {
 		if made != 1 {
 			t.Errorf("made %d times beside a full queue", made)
 		}
-		w.onPublish = nil
+		full.Store(false)
 		eventually(t, "the run", func() bool { return w.reruns.Load() > 0 })
 		w.idle()
 		w.verify()
@@ -232,20 +247,25 @@ func TestReplacedIndex(t *testing.T) {
 func TestReplacedIndexIsRunBeforeItIsStored(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 50)
+		var refuses atomic.Bool
+		var refused atomic.Int64
+		w.onPublish = func(core.Request) error {
+			if !refuses.Load() {
+				return nil
+			}
+			refused.Add(1)
+			return unavailable("the queue does not answer")
+		}
 		p := w.boot(-1)
 		w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
-		refused := 0
-		w.onPublish = func(core.Request) error {
-			refused++
-			return unavailable("the queue is full")
-		}
+		refuses.Store(true)
 		w.engine.replace()
-		eventually(t, "the second try", func() bool { return refused > 1 })
+		eventually(t, "the second try", func() bool { return refused.Load() > 1 })
 		if len(p.c.Paused()) > 0 {
 			t.Errorf("paused: %v", p.c.Paused())
 		}
 		p.crash()
-		w.onPublish = nil
+		refuses.Store(false)
 		w.boot(-1)
 		eventually(t, "the run", func() bool { return w.reruns.Load() > 0 })
 		w.idle()

@@ -34,8 +34,9 @@ func newWorker(r *repository, limit int, work working) *worker {
 type pulled struct {
 	core.Message
 	*worker
-	// request is the message's Request, with what has become known since it was delivered.
-	request core.Request
+	// request is the message's Request, with what has become known since it was delivered. Another goroutine reads it when
+	// a newer message for the same record arrives.
+	request atomic.Pointer[core.Request]
 	// refused counts how often the queue did not take the Request again. One goroutine at a time works on the message.
 	refused int
 	// heard is how long after since, in ns, the queue last heard of the message from this process.
@@ -47,7 +48,10 @@ type pulled struct {
 var errOverdue = errors.New("the queue may have given the message to another consumer")
 
 func newPulled(m core.Message, w *worker) *pulled {
-	return &pulled{Message: m, worker: w, request: m.Request(), since: time.Now()}
+	p := &pulled{Message: m, worker: w, since: time.Now()}
+	req := m.Request()
+	p.request.Store(&req)
+	return p
 }
 
 // silent returns for how long the queue has heard nothing of the message.
@@ -82,14 +86,14 @@ func (p *pulled) begin() {
 }
 
 // Request implements core.Message.
-func (p *pulled) Request() core.Request { return p.request }
+func (p *pulled) Request() core.Request { return *p.request.Load() }
 
 // giveBack returns the message to the queue, to be delivered after delay. After half of its deliveries, or where req is not
 // what was delivered, req is published again instead, so that only a message that kills the process reaches the last delivery;
 // when the queue does not take it, the message stays in flight. The queue does not give up a message that it did not take.
 func (p *pulled) giveBack(ctx context.Context, req core.Request, delay time.Duration) {
 	r := p.r
-	p.request = req
+	p.request.Store(&req)
 	if p.superseded() && p.Deliveries() < r.c.cfg.MaxDeliver { // the server would take a Nak for one of the newer delivery
 		r.log.Info("a request is left to its ack wait", "request_id", req.ID, "silent", p.silent())
 		return
@@ -121,7 +125,7 @@ func (p *pulled) stay(delay time.Duration) {
 		defer c.keeper.release(p)
 		defer p.staying.Release(1)
 		if sleep(c.draining, max(delay, c.cfg.RetryBase)) != nil || p.slots.Acquire(c.draining, 1) != nil {
-			p.giveBack(context.WithoutCancel(c.work), p.request, 0)
+			p.giveBack(context.WithoutCancel(c.work), p.Request(), 0)
 			return
 		}
 		p.begin()

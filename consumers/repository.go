@@ -70,7 +70,7 @@ func (r *repository) pull(class core.Class, src Source, limit int, work working)
 			p := newPulled(m, w)
 			if early := time.Until(m.Request().NotBefore); early > 0 { // it was published again, to be tried later
 				w.slots.Release(1)
-				p.giveBack(ctx, p.request, early)
+				p.giveBack(ctx, p.Request(), early)
 				continue
 			}
 			p.begin()

@@ -12,6 +12,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -159,7 +160,9 @@ func TestJobSaysThatItIsPaused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := watching(newChanges(jobChange(1, core.JobRunning)))
 		repository := jobChange(1, core.JobRunning).Job.Repository
-		p.paused = func() []http.Pause { return []http.Pause{{Repository: "other", Reason: "another reason"}} }
+		var paused atomic.Pointer[[]http.Pause]
+		paused.Store(&[]http.Pause{{Repository: "other", Reason: "another reason"}})
+		p.paused = func() []http.Pause { return *paused.Load() }
 		h := newHandler(t, p, http.Config{})
 		s := open(t, h, "GET", "/jobs/job-1/events", nil)
 		synctest.Wait()
@@ -180,11 +183,11 @@ func TestJobSaysThatItIsPaused(t *testing.T) {
 			}
 		}
 		wantPaused("")
-		p.paused = func() []http.Pause { return []http.Pause{{Repository: repository, Reason: "the mapping is wrong"}} }
+		paused.Store(&[]http.Pause{{Repository: repository, Reason: "the mapping is wrong"}})
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		wantPaused("", "the mapping is wrong")
-		p.paused = func() []http.Pause { return nil }
+		paused.Store(&[]http.Pause{})
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		wantPaused("", "the mapping is wrong", "")

@@ -179,9 +179,9 @@ func (a *App) start(ctx context.Context) error {
 		{"starting the bulk writer", a.startWriter},
 		{"making ready for requests", a.openIngest},
 		{"starting the consumers", a.startConsumers},
-		{"starting to look after jobs", a.startHousekeeping},
 		{"starting to read notifications", a.startSources},
 		{"starting the outbox relay", a.startRelay},
+		{"starting to look after jobs", a.startHousekeeping},
 		{"describing the catalogues", a.startCatalogues},
 		{"listening", a.listen},
 	}
