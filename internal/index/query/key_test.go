@@ -152,6 +152,7 @@ func compared(f query.Field, key uint64, b query.Bound, upper bool) bool {
 			return (v > 0) == upper
 		}
 		bound.SetFloat64(query.Number(f, rounded))
+		value.SetFloat64(query.Number(f, key)) // Text has the shortest numeral that leads back to it, which may be another number
 	}
 	order := value.Cmp(bound)
 	switch {
