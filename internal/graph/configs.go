@@ -93,7 +93,7 @@ func (s *served) configuration(fields []described) json.RawMessage {
 	}
 	facets, table, downloads := objectOf(d.Facets), objectOf(d.Table), objectOf(d.Downloads)
 	facets["aggregations"] = marshalled(s.facetsOf(entriesOf(facets["aggregations"]), fields, byName))
-	table["columns"] = marshalled(columnsOf(entriesOf(table["columns"]), fields, byName))
+	table["columns"] = marshalled(columnsOf(entriesOf(table["columns"]), fields, byName, selectionsOf(s.schema)))
 	table.or("maxResultsWindow", index.MaxWindow)
 	table.or("rowIdFieldName", defaultRowID)
 	downloads.or("allowCustomMaxRows", false)
@@ -160,83 +160,6 @@ func (s *served) aggregationNames() map[string]string {
 		}
 	}
 	return names
-}
-
-// columnsOf completes the configured columns; without any, those of the first fields with values.
-func columnsOf(configured []entry, fields []described, byName map[string]*described) []entry {
-	out := []entry{}
-	for _, e := range configured {
-		name := e.text("fieldName")
-		if name == "" {
-			continue
-		}
-		f := byName[name]
-		if f == nil {
-			f = &described{DisplayName: undescribedField + name}
-		}
-		if f.DisplayType != "" {
-			e.or("displayType", f.DisplayType)
-		}
-		e["isArray"] = marshalled(f.IsArray)
-		e.or("show", false)
-		complete(e, name, f)
-		out = append(out, e)
-	}
-	if len(configured) > 0 {
-		return out
-	}
-	for _, f := range fields {
-		if f.DisplayType == typeNested || f.DisplayType == typeObject {
-			continue
-		}
-		e := entry{}
-		e.or("fieldName", f.FieldName)
-		e.or("displayType", f.DisplayType)
-		e.or("isArray", f.IsArray)
-		e.or("show", true)
-		e.or("sortable", false)
-		complete(e, f.FieldName, &f)
-		if out = append(out, e); len(out) == defaultShown {
-			break
-		}
-	}
-	return out
-}
-
-// complete adds what tables find their values by.
-func complete(e entry, name string, f *described) {
-	e.or("accessor", name)
-	e.or("canChangeShow", true)
-	e.or("displayName", f.DisplayName)
-	values := f.DisplayValues
-	if values == nil {
-		values = map[string]json.RawMessage{}
-	}
-	e.or("displayValues", values)
-	e.or("jsonPath", "$."+withoutIndices(name))
-	e.or("query", selectionOf(name))
-}
-
-// withoutIndices puts every item in the place of one: edges[0] is edges[*].
-func withoutIndices(name string) string {
-	parts := strings.Split(name, ".")
-	for i, part := range parts {
-		if at := strings.IndexByte(part, '['); at >= 0 && strings.HasSuffix(part, "]") {
-			parts[i] = part[:at] + "[*]"
-		}
-	}
-	return strings.Join(parts, ".")
-}
-
-// selectionOf gives the selection set of GraphQL that leads to a field.
-func selectionOf(name string) string {
-	parts := strings.Split(name, ".")
-	for i, part := range parts {
-		if strings.HasPrefix(part, "edges[") {
-			parts[i] = "edges"
-		}
-	}
-	return strings.Join(parts, " { ") + strings.Repeat(" }", len(parts)-1)
 }
 
 // objectOf reads what was checked to be an object; a copy that can be changed.

@@ -42,6 +42,15 @@ func TestConfigs(t *testing.T) {
 			{"fieldName":"experiment__platform","show":true},{"fieldName":"files__name","show":true},{"fieldName":"files__parts__n","show":true},{"fieldName":"files__size","show":true},
 			{"fieldName":"info","show":true},{"fieldName":"note","show":true}]}}}}}`)
 	})
+	t.Run("columns of nested fields by default", func(t *testing.T) {
+		w := &world{T: t, engine: &engine{}}
+		w.over(plain(), `{"properties":{"odd-name":{"type":"keyword"},"files":{"type":"nested","properties":{"analysisId":{"type":"keyword"}}},
+			"title":{"type":"text","fields":{"raw":{"type":"keyword"}}},"other":{"type":"alias","path":"odd-name"}}}`)
+		w.answers(`{analysis{configs{table{columns{fieldName accessor query jsonPath isArray}}}}}`, `{"data":{"analysis":{"configs":{"table":{"columns":[
+			{"fieldName":"files.analysisId","accessor":"files.analysisId","query":"files { hits { edges { node { analysisId } } } }","jsonPath":"$.files.hits.edges[*].node.analysisId","isArray":true},
+			{"fieldName":"odd-name","accessor":"odd-name","query":"odd_name","jsonPath":"$.odd_name","isArray":false},
+			{"fieldName":"title","accessor":"title","query":"title","jsonPath":"$.title","isArray":false}]}}}}}`)
+	})
 	t.Run("what is said of fields", func(t *testing.T) {
 		w := newWorld(t)
 		w.answers(`{analysis{configs{extended(fieldNames:["tags","files","nobody"])}}}`, `{"data":{"analysis":{"configs":{"extended":[

@@ -117,6 +117,9 @@ func TestBuildGolden(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := built(t, tt.definition, tt.mapping, tt.options)
+			if tt.definition.NestingPrefix == "" {
+				golden(t, tt.name+".json", tt.mapping)
+			}
 			golden(t, tt.name+".graphql", catalogueText(t, s))
 			if again := built(t, tt.definition, tt.mapping, tt.options); again.Text != s.Text {
 				t.Error("another text of the same mapping")
