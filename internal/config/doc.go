@@ -6,7 +6,7 @@
 // Maestro's when a MAESTRO_REPOSITORIES_… or MAESTRO_ELASTICSEARCH_… variable is there, and fills what neither the file
 // nor a TUTTI_ variable says, key by key, with two exceptions: the repositories are Maestro's only when tutti has no list
 // of its own, because two lists cannot be matched by their numbers; and the credentials of the index only when none is
-// given, because half of each would fit nobody. An empty variable counts as none. Exclusion rules (MAESTRO_EXCLUSIONRULES_…,
+// given, because half of each would be what nobody has configured. An empty variable counts as none. Exclusion rules (MAESTRO_EXCLUSIONRULES_…,
 // MAESTRO_EXCLUSION_RULES_…) stop the start, wherever the rest of the configuration comes from: without them tutti would
 // index what Maestro leaves out. Anything else that Maestro knows and tutti does not is named by Config.Warnings.
 //

@@ -68,6 +68,8 @@ type Consumer struct {
 	puller *puller
 	// ended is closed by Close, and ends a Fetch under way.
 	ended chan struct{}
+	// unused runs releaseUnused; who has the turn sets it.
+	unused *time.Timer
 }
 
 // Consumer makes the durable consumer of a class of a repository's Requests, or brings the one that is there to cfg, and
@@ -109,6 +111,8 @@ func (q *Queue) Consumer(
 		return nil, fault("setting up the consumer "+c.label, err)
 	}
 	c.puller.ended = c.ended
+	c.unused = time.AfterFunc(c.cfg.AckWait, c.releaseUnused)
+	c.unused.Stop()
 	q.mu.Lock()
 	q.consumers[c] = struct{}{}
 	q.mu.Unlock()
@@ -152,7 +156,7 @@ func (c *Consumer) ensure(ctx context.Context) error {
 func (c *Consumer) Fetch(ctx context.Context, maxMessages, maxBytes int, wait time.Duration) ([]core.Message, error) {
 	select {
 	case c.turn <- struct{}{}:
-		defer func() { <-c.turn }()
+		defer c.endTurn()
 	case <-ctx.Done():
 		return nil, fault("fetching requests", ctx.Err())
 	}
@@ -189,17 +193,73 @@ func (c *Consumer) fetch(ctx context.Context, want budget, deadline time.Time) (
 			return nil, err
 		}
 		var messages []core.Message
-		if c.puller.lay <= c.cfg.AckWait*2/3 {
-			messages = c.understand(ctx, raw)
-		} // else another delivery of them is due, or in flight already
+		if lay := c.puller.lay; lay > c.superseded() {
+			c.noteUnused(ctx, raw)
+		} else {
+			messages = c.understand(ctx, raw, lay > c.cfg.AckWait/3)
+		}
 		if len(messages) > 0 || len(raw) == 0 || time.Until(deadline) <= 0 {
 			return messages, nil
 		}
 	}
 }
 
-// understand decodes what was delivered; what cannot be decoded goes to the dead letters.
-func (c *Consumer) understand(ctx context.Context, raw []*nats.Msg) []core.Message {
+// superseded returns the age from which another delivery of a message may be in flight, of which nothing was sent to the queue.
+func (c *Consumer) superseded() time.Duration { return c.cfg.AckWait * 2 / 3 }
+
+// endTurn releases the turn. Messages that arrive until the next turn are returned to the queue in time.
+func (c *Consumer) endTurn() {
+	if c.puller.mayHold() && !c.isClosed() {
+		c.unused.Reset(c.cfg.AckWait / 4)
+	}
+	<-c.turn
+}
+
+// releaseUnused returns messages that no Fetch has taken to the queue, so that another process gets them, and none is ended by
+// an ack wait in which nothing worked on it.
+func (c *Consumer) releaseUnused() {
+	select {
+	case c.turn <- struct{}{}:
+		defer c.endTurn()
+	default: // a Fetch takes them, or Close
+		return
+	}
+	if c.isClosed() || !c.queue.nc.IsConnected() {
+		return
+	}
+	raw, lay := c.puller.takeUnused()
+	c.noteUnused(context.Background(), raw)
+	if lay <= c.superseded() {
+		c.giveBack(raw)
+	}
+}
+
+// noteUnused notes those of raw as waiting that are not delivered again. Nothing has worked on them.
+func (c *Consumer) noteUnused(ctx context.Context, raw []*nats.Msg) {
+	for _, m := range raw {
+		meta, err := m.Metadata()
+		if err != nil || !c.isLast(meta) {
+			continue
+		}
+		if err := c.queue.jobs.noteWaited(ctx, meta.Sequence.Stream, meta.Timestamp); err != nil {
+			c.queue.log.Warn("a request that waits may become a dead letter", "consumer", c.label, "err", err)
+		}
+	}
+}
+
+// giveBack returns messages to the queue, to be delivered again at once.
+func (c *Consumer) giveBack(raw []*nats.Msg) {
+	for _, m := range raw {
+		if err := c.queue.nc.Publish(m.Reply, nakPayload(0)); err != nil {
+			c.queue.log.Debug("message not given back", "consumer", c.label, "err", err)
+			return
+		}
+	}
+}
+
+// understand decodes what was delivered; what cannot be decoded goes to the dead letters. The ack wait of the others begins
+// anew when they lay.
+func (c *Consumer) understand(ctx context.Context, raw []*nats.Msg, lay bool) []core.Message {
 	messages := make([]core.Message, 0, len(raw))
 	for _, m := range raw {
 		meta, err := m.Metadata()
@@ -215,11 +275,17 @@ func (c *Consumer) understand(ctx context.Context, raw []*nats.Msg) []core.Messa
 			c.discard(ctx, m, err)
 			continue
 		}
-		messages = append(messages, &message{
+		own := &message{
 			nc: c.queue.nc, reply: m.Reply, request: r, version: versionOf(r, meta.Timestamp),
 			sequence: meta.Sequence.Stream, storedAt: meta.Timestamp, deliveries: int(meta.NumDelivered),
 			last: c.isLast(meta),
-		})
+		}
+		if lay {
+			if err := own.InProgress(); err != nil {
+				c.queue.log.Debug("message that lay", "consumer", c.label, "err", err)
+			}
+		}
+		messages = append(messages, own)
 	}
 	return messages
 }
@@ -283,17 +349,9 @@ func (c *Consumer) Close() {
 	}
 	close(c.ended)
 	c.turn <- struct{}{}
-	defer func() { <-c.turn }()
-	for _, m := range c.puller.close() {
-		if meta, err := m.Metadata(); err == nil && c.isLast(meta) {
-			err = c.queue.jobs.noteWaited(context.Background(), meta.Sequence.Stream, meta.Timestamp)
-			if err != nil {
-				c.queue.log.Warn("a request that waits may become a dead letter", "consumer", c.label, "err", err)
-			}
-		}
-		if err := c.queue.nc.Publish(m.Reply, nakPayload(0)); err != nil {
-			c.queue.log.Debug("message not given back", "consumer", c.label, "err", err)
-			return
-		}
-	}
+	defer c.endTurn()
+	c.unused.Stop()
+	raw := c.puller.close()
+	c.noteUnused(context.Background(), raw)
+	c.giveBack(raw)
 }

@@ -95,24 +95,43 @@ func (q *Queue) handleAdvisory(ctx context.Context, m *nats.Msg) error {
 		q.log.Error("advisory of the queue not understood", "err", err)
 		return tell(ctx, q.nc, m.Reply, "+TERM")
 	}
-	if err := q.endCrashLoop(ctx, a.Sequence, a.Deliveries); core.CodeOf(err) == core.CodeOverloaded {
+	meta, err := m.Metadata()
+	if err != nil {
+		return err
+	}
+	switch err := q.endCrashLoop(ctx, a, meta.NumDelivered > 1); {
+	case errors.Is(err, errNotNoted):
+		return m.Respond(nakPayload(q.noteTime(a.Consumer)))
+	case core.CodeOf(err) == core.CodeOverloaded:
 		return m.Respond(nakPayload(putBack))
-	} else if err != nil {
+	case err != nil:
 		return errors.Join(err, m.Respond(nakPayload(putBack)))
 	}
 	return tell(ctx, q.nc, m.Reply, "+ACK")
 }
 
-// endCrashLoop ends the message at sequence. One that was replaced or acked since is gone, which is success.
-func (q *Queue) endCrashLoop(ctx context.Context, sequence uint64, deliveries int) error {
-	m, err := q.requests.GetMsg(ctx, sequence)
+// noteTime returns how long the process that had the last delivery of a durable consumer's message may take to note that it
+// waits: an ack wait, as after an interruption of its connection it notes so within a quarter of one.
+func (q *Queue) noteTime(durable string) time.Duration {
+	for _, c := range q.openConsumers() {
+		if c.cfg.Durable == durable {
+			return c.cfg.AckWait
+		}
+	}
+	return defaultAckWait
+}
+
+// endCrashLoop ends the message of an advisory. One that was replaced or acked since is gone, which is success. errNotNoted
+// when it becomes a dead letter, unless that is sure.
+func (q *Queue) endCrashLoop(ctx context.Context, a advisory, sure bool) error {
+	m, err := q.requests.GetMsg(ctx, a.Sequence)
 	if isNotFound(err) {
 		return nil
 	}
 	if err != nil {
 		return fault("reading a request", err)
 	}
-	return q.endDeliveries(ctx, m, deliveries)
+	return q.endDeliveries(ctx, m, a.Deliveries, sure)
 }
 
 // bury stores a dead letter of m and then removes m.
@@ -208,7 +227,7 @@ func (q *Queue) buryStranded(ctx context.Context, seen map[uint64]struct{}) (map
 				now[m.Sequence] = struct{}{}
 				return nil
 			}
-			return q.endDeliveries(ctx, m, c.cfg.MaxDeliver)
+			return q.endDeliveries(ctx, m, c.cfg.MaxDeliver, true)
 		})
 		cancel()
 		if err != nil {

@@ -92,3 +92,23 @@ var ProbeFault = probeFault
 
 // Streams are the names of all streams.
 func Streams() []string { return streams() }
+
+// TakeTurn keeps every other from the consumer's puller until release is called.
+func (c *Consumer) TakeTurn() (release func()) {
+	c.turn <- struct{}{}
+	return func() { <-c.turn }
+}
+
+// IdleFor makes the last Fetch older.
+func (c *Consumer) IdleFor(d time.Duration) { c.puller.idleSince = time.Now().Add(-d) }
+
+// ReleaseUnused returns to the queue what no Fetch has taken.
+func (c *Consumer) ReleaseUnused() { c.releaseUnused() }
+
+// Arrived returns how many messages of the server no Fetch has taken, its own words included.
+func (c *Consumer) Arrived() int { return len(c.puller.arrived) }
+
+// NoteWaited notes the message at sequence, stored at a time, as one that waited.
+func (q *Queue) NoteWaited(ctx context.Context, sequence uint64, storedAt time.Time) error {
+	return q.jobs.noteWaited(ctx, sequence, storedAt)
+}

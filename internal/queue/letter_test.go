@@ -20,7 +20,7 @@ import (
 
 func letter(organization, id, reason string) core.DeadLetter {
 	return core.DeadLetter{
-		Repository: "song", Organization: organization, RecordID: id, Reason: reason, Hint: "mend it", Attempts: 2,
+		Repository: "song", Organization: organization, RecordID: id, Reason: reason, Hint: "correct the record", Attempts: 2,
 		EngineType: "document_parsing_exception", EngineReason: "failed to parse", Document: []byte(`{"a":1}`), Size: 7,
 	}
 }
@@ -307,9 +307,9 @@ func TestLetterBodiesAreBounded(t *testing.T) {
 		}
 		wantMessage(q, "00")
 		wantMessage(q, "01")
-		wantBody(q, "song", "A1", "mend it", true)
+		wantBody(q, "song", "A1", "correct the record", true)
 		wantBody(q, "song", "A2", "", true)
-		wantBody(q, "song", "A3", "mend it", false)
+		wantBody(q, "song", "A3", "correct the record", false)
 		wantBody(q, "song", "A4", "", false)
 		wantBody(q, "other", "A1", "", true)
 		wantBody(q, "song", "A1", "again", true)

@@ -197,6 +197,18 @@ func (p *puller) next(ctx context.Context, want budget, wait time.Duration) ([]*
 	}
 }
 
+// mayHold reports whether messages may be here or arrive before the next call.
+func (p *puller) mayHold() bool { return p.open || p.held != nil || len(p.arrived) > 0 }
+
+// takeUnused takes all that came since the last call, and returns how long it may have been here.
+func (p *puller) takeUnused() (raw []*nats.Msg, lay time.Duration) {
+	lay = time.Since(p.idleSince)
+	p.idleSince = time.Now()
+	got := &batch{budget: budget{messages: inboxSize}}
+	p.takeArrived(got)
+	return got.messages, lay
+}
+
 // takeArrived takes what came while nobody waited.
 func (p *puller) takeArrived(got *batch) {
 	for !got.full() {

@@ -37,13 +37,19 @@ func (j *Jobs) hasWaited(ctx context.Context, m *jetstream.RawStreamMsg) (bool, 
 	return string(entry.Value()) == waitedSince(m.Time), nil
 }
 
+// errNotNoted: there is no note that a message waited, and the process that had it may not have written it yet.
+var errNotNoted = errors.New("not noted as waiting")
+
 // endDeliveries ends a message that the server does not deliver any more: it is published again when it merely waited, as
 // CodeOverloaded where a full queue does not take it now, and becomes a dead letter when its last delivery ended without a
-// word.
-func (q *Queue) endDeliveries(ctx context.Context, m *jetstream.RawStreamMsg, deliveries int) error {
+// word, if that is sure; errNotNoted otherwise.
+func (q *Queue) endDeliveries(ctx context.Context, m *jetstream.RawStreamMsg, deliveries int, sure bool) error {
 	waited, err := q.jobs.hasWaited(ctx, m)
 	if err != nil {
 		return err
+	}
+	if !waited && !sure {
+		return errNotNoted
 	}
 	r, err := decodeRequest(m.Subject, m.Data)
 	if !waited || err != nil {
