@@ -49,6 +49,21 @@ func TestJobWaitsForLateRows(t *testing.T) {
 	}
 }
 
+// TestLateRowsAreRequestedOnce: late rows of an earlier page, which have ended when the last page has, are not requested again.
+func TestLateRowsAreRequestedOnce(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		lateRows(w)
+		w.upstream.rowLatency *= 2
+		w.pageSize = 25
+		w.boot(-1)
+		w.ended(w.await(w.run("A", false)), core.JobSucceeded, "")
+		w.verify()
+		if n := w.upstream.askedMost(); n != 1 {
+			t.Errorf("a record was asked for %d times", n)
+		}
+	})
+}
+
 // TestRejectedLateRows: late rows that the index rejects count as such, those that are gone by then as removed.
 func TestRejectedLateRows(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {

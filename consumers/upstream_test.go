@@ -329,3 +329,14 @@ func (u *upstream) askedFor(id string) int {
 	}
 	return n
 }
+
+// askedMost returns how often the record was requested by itself that was requested most often.
+func (u *upstream) askedMost() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	most := 0
+	for _, k := range u.asked {
+		most = max(most, k)
+	}
+	return most
+}
