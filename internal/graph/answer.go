@@ -15,6 +15,8 @@ type answer struct {
 	faults []*fault
 	// dropped counts the faults beyond maxFaults.
 	dropped int
+	// warnings are what the response says beside its data, each once.
+	warnings []warning
 	// spans is the room in which nested elements are noted, written that for the members of objects.
 	spans   []span
 	written []written

@@ -9,7 +9,7 @@
 // # What the schema leaves open
 //
 // The total of hits with trackTotalHits:false is the number of documents up to the end of the page: total must not be null, and
-// nothing was counted. A field that has several values in a document, and is not configured as a list, is null with an error.
-// top_hits is an object for one document, and a list where size asks for more. The buckets of a range are in the order of its
-// bounds.
+// nothing was counted. Of a field that has several values in a document, and is not declared as a list, the first is returned, and
+// the response says so once in extensions.warnings. top_hits is an object for one document, and a list where size asks for more. The
+// buckets of a range are in the order of its bounds.
 package graph

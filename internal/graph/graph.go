@@ -240,6 +240,12 @@ func (x *execution) answer(ctx context.Context) core.GraphQLResponse {
 		}
 		w.dst = appendFaults(append(w.dst, ','), w.faults)
 	}
+	for _, r := range x.readings {
+		w.warn(r.w.warnings...)
+	}
+	if len(w.warnings) > 0 {
+		w.dst = appendWarnings(append(w.dst, ','), w.warnings)
+	}
 	for _, chunk := range x.taken { // the body has a copy of all
 		x.service.chunks.put(chunk)
 	}

@@ -31,6 +31,8 @@ type want struct {
 	// head is the response key as it is written, with its colon.
 	head []byte
 	key  string
+	// name is the catalogue's, "" for what no catalogue names.
+	name string
 	kind wantKind
 	// slot is where the member is among the shape's keys.
 	slot   int
@@ -168,7 +170,7 @@ func (p shaping) want(s *shape, object *schema.Object, f *ast.Field) want {
 	if !known { // score
 		return wanted
 	}
-	wanted.slot, wanted.list = s.slot(m.Key), m.List
+	wanted.slot, wanted.list, wanted.name = s.slot(m.Key), m.List, m.Name
 	switch m.Kind {
 	case schema.Plain:
 		wanted.kind = wantPlain

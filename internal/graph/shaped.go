@@ -2,6 +2,7 @@ package graph
 
 import (
 	"bytes"
+	"cmp"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
@@ -256,30 +257,28 @@ func (w *answer) wanted(one *want, doc []byte, at int) (end int, filled bool) {
 	}
 }
 
-// single writes the one value that a field without list has in a document.
+// single writes the first value that a field without list has in a document, and warns where it is not the only one.
 func (w *answer) single(one *want, doc []byte, v span) bool {
 	found, n := v, 1
 	if doc[v.Start] == '[' {
 		n = 0
 		rawjson.Items(doc, v, func(item span) bool {
-			if doc[item.Start] != 'n' {
+			if doc[item.Start] == 'n' {
+				return true
+			}
+			if n++; n == 1 {
 				found = item
-				n++
 			}
 			return n < 2
 		})
 	}
-	switch n {
-	case 0:
+	if n == 0 {
 		return w.null()
-	case 1:
-		return w.value(one, doc, found)
-	default:
-		return w.failed((&fault{
-			message: "a document has several values in the field " + one.field.Name + ", which is not configured as a list",
-			hint:    "set isArray for the field in extended.json", code: codeInternal,
-		}).at(one.field.Position))
 	}
+	if n > 1 {
+		w.warn(severalValues(cmp.Or(one.name, one.field.Name)))
+	}
+	return w.value(one, doc, found)
 }
 
 // values writes the list of the values that a field has in a document; what is no list is the only one.

@@ -1,15 +1,24 @@
 package graph_test
 
 import (
+	"strings"
 	"testing"
 
 	"tutti/internal/catalogue/definition"
 	"tutti/internal/index"
 )
 
+// warning stands before the name of a field of which a response warns.
+const warning = "warning "
+
+// severalValues is the warning of a field with several values.
+func severalValues(field string) string {
+	return `{"code":"MULTIPLE_VALUES","message":"documents hold several values in the field ` + field + `, which is not declared as a list: the first one is returned",
+		"field":"` + field + `","hint":"set isArray for the field in extended.json"}`
+}
+
 // TestValues: documents hold what they like, and the engine takes much of it.
 func TestValues(t *testing.T) {
-	const hint = `,"hint":"set isArray for the field in extended.json"`
 	fault := func(message, field, rest string) string {
 		return `{"message":"` + message + `","locations":[{"line":1,"column":28}],"path":["analysis","hits","edges",0,"node","` + field + `"],
 			"extensions":{"code":"INTERNAL_SERVER_ERROR"` + rest + `}}`
@@ -17,9 +26,7 @@ func TestValues(t *testing.T) {
 	unfit := func(field, wanted string) string {
 		return fault("a document has a value in the field "+field+" that is not "+wanted, field, "")
 	}
-	several := func(field string) string {
-		return fault("a document has several values in the field "+field+", which is not configured as a list", field, hint)
-	}
+	several := func(field string) string { return warning + field }
 	for _, c := range []struct{ name, field, source, want, errors string }{
 		{"a missing text", `studyId`, `{}`, `null`, ""},
 		{"no text", `studyId`, `{"studyId":null}`, `null`, ""},
@@ -29,7 +36,17 @@ func TestValues(t *testing.T) {
 		{"one text in a list", `studyId`, `{"studyId":[null,["a\"\\"]]}`, `"a\"\\"`, ""},
 		{"an empty list", `studyId`, `{"studyId":[]}`, `null`, ""},
 		{"a list of nothing", `studyId`, `{"studyId":[null,[]]}`, `null`, ""},
-		{"several texts", `studyId`, `{"studyId":["a","b"]}`, `null`, several("studyId")},
+		{"several texts", `studyId`, `{"studyId":["a","b"]}`, `"a"`, several("studyId")},
+		{"several texts behind null", `studyId`, `{"studyId":[null,["a",null,"b"]]}`, `"a"`, several("studyId")},
+		{"a text several times", `studyId`, `{"studyId":["a","a"]}`, `"a"`, several("studyId")},
+		{"several numbers", `count`, `{"count":[3,"4"]}`, `3`, several("count")},
+		{"several numbers, the first of them none", `count`, `{"count":["x",4]}`, `null`, unfit("count", "a number") + several("count")},
+		{"several values under another name", `a:studyId b:studyId`, `{"studyId":["a","b"]}`, `"a","b":"a"`, several("studyId")},
+		{"several values of nested elements", `files{hits{edges{node{name}}}}`, `{"files":[{"name":["f","g"]},{"name":["h","i"]}]}`,
+			`{"hits":{"edges":[{"node":{"name":"f"}},{"node":{"name":"h"}}]}}`, several("files.name")},
+		{"several values of nested elements that are counted", `files{hits{total edges{node{name}}}}`, `{"files":[{"name":["f","g"]}]}`,
+			`{"hits":{"total":1,"edges":[{"node":{"name":"f"}}]}}`, several("files.name")},
+		{"several values by a path", `experiment{lab{city}}`, `{"experiment.lab.city":["a","b"]}`, `{"lab":{"city":"a"}}`, several("experiment.lab.city")},
 		{"the last of two members", `studyId`, `{"studyId":"a","studyId":"b"}`, `"b"`, ""},
 		{"an escaped name", `studyId`, `{"study\u0049d":"a"}`, `"a"`, ""},
 		{"white space", `studyId`, " {\n\"a\" : [ {} , \"}\" ] , \"studyId\" :\t\"b\" } ", `"b"`, ""},
@@ -51,7 +68,7 @@ func TestValues(t *testing.T) {
 			"locations":[{"line":1,"column":28}],"path":["analysis","hits","edges",0,"node","tags",1],"extensions":{"code":"INTERNAL_SERVER_ERROR"}}`},
 		{"JSON", `info`, `{"info":[{"a": "\u00e9"}]}`, `[{"a":"é"}]`, ""},
 		{"one object in a list", `experiment{platform}`, `{"experiment":[{"platform":"P"}]}`, `{"platform":"P"}`, ""},
-		{"several objects", `experiment{platform}`, `{"experiment":[{},{}]}`, `null`, several("experiment")},
+		{"several objects", `experiment{platform}`, `{"experiment":[{"platform":"P"},{}]}`, `{"platform":"P"}`, several("experiment")},
 		{"a text as object", `experiment{platform}`, `{"experiment":"P"}`, `null`, unfit("experiment", "an object")},
 		{"one nested element", `files{hits{total edges{node{name}}}}`, `{"files":{"name":"f"}}`, `{"hits":{"total":1,"edges":[{"node":{"name":"f"}}]}}`, ""},
 		{"no nested elements", `files{hits{total edges{node{name}}}}`, `{"files":[]}`, `{"hits":{"total":0,"edges":[]}}`, ""},
@@ -61,10 +78,14 @@ func TestValues(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
 			w.engine.answer = gives(1, index.Hit{ID: "a", Source: []byte(c.source)})
-			name, _, _ := cut(c.field)
+			name := strings.FieldsFunc(c.field, func(r rune) bool { return r == '{' || r == ':' })[0]
 			want := `{"data":{"analysis":{"hits":{"edges":[{"node":{"` + name + `":` + c.want + `}}]}}}`
-			if c.errors != "" {
-				want += `,"errors":[` + c.errors + `]`
+			errors, severalOf, warned := strings.Cut(c.errors, warning)
+			if errors != "" {
+				want += `,"errors":[` + errors + `]`
+			}
+			if warned {
+				want += `,"extensions":{"warnings":[` + severalValues(severalOf) + `]}`
 			}
 			if c.name == "a huge number" { // no float of JSON's readers holds it: the text itself is looked at
 				got := w.service.Execute(t.Context(), w.model, nobody, ask(`{analysis{hits{edges{node{count}}}}}`))
@@ -75,6 +96,30 @@ func TestValues(t *testing.T) {
 			}
 			w.answers(`{analysis{hits{edges{node{ `+c.field+`}}}}}`, want+`}`)
 		})
+	}
+}
+
+// TestWarningsOnce: a response warns once of each field, in however many rows it has several values, and the next one again.
+func TestWarningsOnce(t *testing.T) {
+	w := newWorld(t)
+	row := func(id string) index.Hit {
+		return index.Hit{ID: id, Source: []byte(`{"studyId":["a","b"],"count":[1,2]}`)}
+	}
+	w.engine.answer = gives(2, row("1"), row("2"))
+	const node = `{"node":{"studyId":"a","count":1}}`
+	for range 3 {
+		w.answers(`{analysis{hits{edges{node{studyId count}}}}}`, `{"data":{"analysis":{"hits":{"edges":[`+node+`,`+node+`]}}},
+			"extensions":{"warnings":[`+severalValues("studyId")+`,`+severalValues("count")+`]}}`)
+	}
+	w.engine.answer = gives(1, index.Hit{ID: "1", Source: []byte(`{"studyId":"a","count":1}`)})
+	w.answers(`{analysis{hits{edges{node{studyId count}}}}}`, `{"data":{"analysis":{"hits":{"edges":[`+node+`]}}}}`)
+	w.engine.reads, w.engine.answer = false, gives(1, row("1"))
+	kept := 0
+	w.engine.taken = func(int) { kept++ }
+	w.answers(`{analysis{hits{edges{node{studyId count}}}}}`, `{"data":{"analysis":{"hits":{"edges":[`+node+`]}}},
+		"extensions":{"warnings":[`+severalValues("studyId")+`,`+severalValues("count")+`]}}`)
+	if kept != 1 {
+		t.Errorf("%d documents were written while they were read", kept)
 	}
 }
 

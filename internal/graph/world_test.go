@@ -225,9 +225,6 @@ var nobody core.Principal
 
 func ask(query string) core.GraphQLRequest { return core.GraphQLRequest{Query: query} }
 
-// cut gives the name that a selection begins with.
-func cut(selection string) (name, rest string, more bool) { return strings.Cut(selection, "{") }
-
 // over makes the service of a catalogue.
 func (w *world) over(d definition.Definition, mapping string) {
 	w.Helper()

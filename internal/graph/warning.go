@@ -1,0 +1,52 @@
+package graph
+
+import "slices"
+
+// Codes of warnings in extensions.warnings.
+const (
+	warnSeveralValues = "MULTIPLE_VALUES"
+)
+
+// warning is what a client should know of a response that is whole all the same. All of it is safe to show.
+type warning struct {
+	code, message string
+	// field is the catalogue's name of the field that it is about, "" for none.
+	field, hint string
+}
+
+// severalValues is the warning of a field that has several values in a document, and is not declared as a list.
+func severalValues(field string) warning {
+	return warning{
+		code: warnSeveralValues, field: field, hint: "set isArray for the field in extended.json",
+		message: "documents hold several values in the field " + field + ", which is not declared as a list: the first one is returned",
+	}
+}
+
+// warn notes a warning, once.
+func (w *answer) warn(all ...warning) {
+	for _, one := range all {
+		if len(w.warnings) < maxFaults && !slices.Contains(w.warnings, one) {
+			w.warnings = append(w.warnings, one)
+		}
+	}
+}
+
+// appendWarnings writes the member extensions of a response.
+func appendWarnings(dst []byte, warnings []warning) []byte {
+	dst = append(dst, `"extensions":{"warnings":[`...)
+	for i, one := range warnings {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendText(append(dst, `{"code":`...), one.code)
+		dst = appendText(append(dst, `,"message":`...), one.message)
+		if one.field != "" {
+			dst = appendText(append(dst, `,"field":`...), one.field)
+		}
+		if one.hint != "" {
+			dst = appendText(append(dst, `,"hint":`...), one.hint)
+		}
+		dst = append(dst, '}')
+	}
+	return append(dst, "]}"...)
+}
