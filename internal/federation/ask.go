@@ -3,6 +3,8 @@ package federation
 import (
 	"context"
 	"encoding/json"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,7 +21,7 @@ const (
 
 // said is what a node answered.
 type said struct {
-	// counted is set when it gave data, of which hits are the documents and fields the aggregations.
+	// counted is set when it answered without errors; hits are the documents and fields the aggregations of its answer.
 	counted bool
 	hits    int64
 	fields  map[string]*fieldReply
@@ -34,6 +36,7 @@ func (f *Federation) Ask(ctx context.Context, view *search.View, r graph.Network
 	if n == nil {
 		return graph.NetworkAnswer{}, core.NewError(core.CodeInvalid, "this catalogue is part of no network")
 	}
+	r.Filters = grouped(r.Filters)
 	a := asking{Federation: f, request: r, fields: aggregates(r.Fields)}
 	all := make([]said, len(n.nodes))
 	var asked sync.WaitGroup
@@ -75,10 +78,14 @@ type asking struct {
 func (a *asking) node(ctx context.Context, n *node) said {
 	chosen := n.chosen(a.request.Nodes)
 	if n.remote == nil {
-		if !chosen {
+		switch {
+		case !chosen:
 			return said{}
+		case a.request.Lacking:
+			return said{counted: true}
+		default:
+			return a.local(ctx)
 		}
-		return a.local(ctx)
 	}
 	fields, why := n.remote.known()
 	switch {
@@ -86,9 +93,24 @@ func (a *asking) node(ctx context.Context, n *node) said {
 		return said{errors: core.MessageOf(why)}
 	case !chosen:
 		return said{}
+	case lacks(fields, a.request.Named):
+		return said{counted: true}
 	default:
 		return a.remote(ctx, n.remote, fields)
 	}
+}
+
+// lacks reports whether a node that aggregates fields has none of one of the names, nor below it. No document of such a node
+// matches a filter on these names, whatever the filter asks of them.
+func lacks(fields map[string]string, names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		for field := range fields {
+			if field == name || strings.HasPrefix(field, name+"__") {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // local asks this process' own catalogue, as the client sees it. What is wrong there can be told: it is as a client is told it.
@@ -103,7 +125,7 @@ func (a *asking) local(ctx context.Context) said {
 	if !ok {
 		return said{errors: "the catalogue gave no answer"}
 	}
-	return saidBy(answer, a.request.Document, answer.said())
+	return saidBy(q, answer, a.request.Document, answer.said())
 }
 
 // remote asks another server for the fields that it has.
@@ -119,7 +141,7 @@ func (a *asking) remote(ctx context.Context, r *remote, fields map[string]string
 	if err != nil {
 		return said{errors: core.MessageOf(err)}
 	}
-	return saidBy(answer, r.documentType, answer.shown(r.secrets(header)))
+	return saidBy(q, answer, r.documentType, answer.shown(r.secrets(header)))
 }
 
 // question writes what a node is asked, of the fields that it has.
@@ -133,27 +155,20 @@ func (a *asking) question(document string, has func(*aggregate) bool) question {
 	return w.question(document, a.request)
 }
 
-// saidBy reads an answer. errors is what is shown of its errors.
-func saidBy(answer reply, document, errors string) said {
+// saidBy reads an answer. errors is what is shown of its errors: a node that has any is counted with none of its documents, so that
+// its hits and the aggregations of the network agree.
+func saidBy(q question, answer reply, document, errors string) said {
+	if errors != "" {
+		return said{errors: errors}
+	}
 	var data *struct {
 		Hits *struct {
 			Total number `json:"total"`
 		} `json:"hits"`
 		Aggregations map[string]*fieldReply `json:"aggregations"`
 	}
-	const unreadable = "answered with something that is not what it was asked for"
-	if raw, given := answer.Data[document]; given && json.Unmarshal(raw, &data) != nil {
-		return said{errors: unreadable}
+	if json.Unmarshal(answer.Data[document], &data) != nil || data == nil || data.Hits == nil || q.aggregates && data.Aggregations == nil {
+		return said{errors: "answered with something that is not what it was asked for"}
 	}
-	switch {
-	case data == nil || data.Hits == nil && errors == "":
-		if errors == "" {
-			errors = unreadable
-		}
-		return said{errors: errors}
-	case data.Hits == nil:
-		return said{counted: true, fields: data.Aggregations, errors: errors}
-	default:
-		return said{counted: true, hits: int64(data.Hits.Total), fields: data.Aggregations, errors: errors}
-	}
+	return said{counted: true, hits: int64(data.Hits.Total), fields: data.Aggregations}
 }

@@ -39,6 +39,11 @@ func TestQuestions(t *testing.T) {
 		"a filter": {
 			`{"op":"and","content":[]}`, nil, `query node($filters: JSON) { file { hits(filters: $filters) { total } } }`, `{"filters":{"op":"and","content":[]}}`,
 		},
+		"a clause": {
+			`{"op":"in","content":{"fieldName":"sex","value":"a"}}`, nil, `query node($filters: JSON) { file { hits(filters: $filters) { total } } }`,
+			`{"filters":{"op":"and","content":[{"op":"in","content":{"fieldName":"sex","value":"a"}}]}}`,
+		},
+		"everything that there is": {` {} `, nil, `query node { file { hits { total } } }`, `null`},
 		"values": {
 			"",
 			[]string{"sex.bucket_count", "other.buckets", "age.buckets"},
@@ -46,11 +51,11 @@ func TestQuestions(t *testing.T) {
 			`{"themselves":false,"missing":true}`,
 		},
 		"everything": {
-			`{}`,
+			`{"op":"or","content":[]}`,
 			[]string{"sex.buckets(max:3)", "sex.cardinality(precision_threshold:9)", "age.stats", "age.histogram(interval:5)", `age.range(ranges:[{"from":1}])`},
 			`query node($a0: Float, $a1: [RangesArg], $filters: JSON, ` + declared + `) { file { hits(filters: $filters) { total } aggregations(filters: $filters ` + arguments +
 				`) { sex { buckets { key key_as_string doc_count } } age { stats { min max sum count } histogram(interval: $a0) { buckets { key key_as_string doc_count } } range(ranges: $a1) { buckets { key key_as_string doc_count } } } } } }`,
-			`{"a0":5,"a1":[{"from":1}],"filters":{},"themselves":false,"missing":true}`,
+			`{"a0":5,"a1":[{"from":1}],"filters":{"op":"or","content":[]},"themselves":false,"missing":true}`,
 		},
 		"defaults": {
 			"",

@@ -59,6 +59,8 @@ func followed(r *http.Request, via []*http.Request) error {
 type question struct {
 	Query     string                     `json:"query"`
 	Variables map[string]json.RawMessage `json:"variables,omitempty"`
+	// aggregates is set when it asks for aggregations beside the number of documents.
+	aggregates bool
 }
 
 // call asks a remote, within Config.Timeout. Errors are *core.Error and say nothing of where the remote is: CodeUnavailable and

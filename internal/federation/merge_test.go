@@ -80,12 +80,20 @@ func TestMerge(t *testing.T) {
 			local: `{"data":{"file":{"hits":{"total":3},"aggregations":null}},"errors":[{"message":"the index does not answer","extensions":{"code":"SERVICE_UNAVAILABLE"}}]}`,
 			a:     `{"data":{"donor":{"hits":null,"aggregations":{"sex":{"buckets":[{"key":"m","doc_count":2}]}}}},"errors":[{"message":"es-1.internal is down","extensions":{"code":"INTERNAL_SERVER_ERROR"}}]}`,
 			c:     `{"data":{"file":{"hits":{"total":4},"aggregations":{"sex":null}}},"errors":[{"message":"no\nsort"},{"message":"b","extensions":7},{"message":"c"},{"message":"d"}]}`,
-			want:  `{"sex":{"bucket_count":2,"cardinality":1,"buckets":[{"key":"___aggregation_not_available___","key_as_string":null,"doc_count":7},{"key":"m","key_as_string":null,"doc_count":2}]}}`,
-			hits:  [3]int64{0, 3, 4},
+			want:  `{}`,
 			errors: [3]string{
 				"the node has an error of its own: INTERNAL_SERVER_ERROR", "the index does not answer",
 				"the node has an error of its own; the node has an error of its own; the node has an error of its own; and more",
 			},
+		},
+		"no aggregations beside hits": {
+			parts:  []string{"sex.buckets", "age.stats"},
+			local:  `{"data":{"file":{"hits":{"total":3},"aggregations":{"sex":{"buckets":[{"key":"f","doc_count":3}]}}}}}`,
+			a:      `{"data":{"donor":{"hits":{"total":2},"aggregations":null}}}`,
+			c:      `{"data":{"file":{"hits":{"total":4}}}}`,
+			want:   `{"sex":{"bucket_count":1,"cardinality":1,"buckets":[{"key":"f","key_as_string":null,"doc_count":3}]}}`,
+			hits:   [3]int64{0, 3, 0},
+			errors: [3]string{"answered with something that is not what it was asked for", "", "answered with something that is not what it was asked for"},
 		},
 		"more than can be": {
 			parts: []string{"other.buckets", "age.stats"},

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tutti/internal/graph"
+	"tutti/internal/sqon"
 )
 
 // aggregate is what is asked of one field.
@@ -110,7 +111,7 @@ func (w *questionWriter) declare(variable, of string, value json.RawMessage) {
 // question gives the whole.
 func (w *questionWriter) question(document string, r graph.NetworkRequest) question {
 	filters := ""
-	if len(r.Filters) > 0 {
+	if r.Filters != nil {
 		w.declare("filters", "JSON", r.Filters)
 		filters = "filters: $filters"
 	}
@@ -132,7 +133,23 @@ func (w *questionWriter) question(document string, r graph.NetworkRequest) quest
 		}
 		head += "(" + strings.Join(declared, ", ") + ")"
 	}
-	return question{Query: head + " { " + text + " } }", Variables: w.values}
+	return question{Query: head + " { " + text + " } }", Variables: w.values, aggregates: w.fields.Len() > 0}
+}
+
+// grouped returns a filter in the form that every node reads, nil for none: the aggregations of an Arranger fail on {}, and on a
+// clause that stands in no group.
+func grouped(raw json.RawMessage) json.RawMessage {
+	filter, err := sqon.Parse(raw)
+	switch {
+	case err != nil:
+		return raw
+	case filter.Root == nil:
+		return nil
+	case filter.Root.Group():
+		return raw
+	default:
+		return slices.Concat(json.RawMessage(`{"op":"and","content":[`), raw, json.RawMessage("]}"))
+	}
 }
 
 func flag(is bool) json.RawMessage {

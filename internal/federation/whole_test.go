@@ -3,11 +3,13 @@ package federation_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -253,19 +255,34 @@ func TestNetworkOfOthersFields(t *testing.T) {
 	same(t, `{"network":{"nodes":[{"nodeId":"l","hits":2,"status":"OK","errors":""},{"nodeId":"1","hits":1,"status":"OK","errors":""},{"nodeId":"2","hits":4,"status":"OK","errors":""}],
 		"aggregations":{"donor__race":{"buckets":[{"key":"r","doc_count":4},{"key":"___aggregation_not_available___","doc_count":3}]}}}}`, data)
 
-	const filter = `{"op":"in","content":{"fieldName":"donor.race","value":"r"}}`
-	data, faults = s.ask(t, query, filter)
-	if faults != "" {
-		t.Fatal(faults)
+	for _, filter := range []string{
+		`{"op":"in","content":{"fieldName":"donor.race","value":"r"}}`,
+		`{"op":"not-in","content":{"fieldName":"donor.race","value":"r"}}`,
+		`{"op":"or","content":[{"op":"not","content":[{"op":"in","content":{"fieldName":"donor.race","value":"r"}}]},{"op":"in","content":{"fieldName":"donor","value":"__missing__"}}]}`,
+	} {
+		data, faults = s.ask(t, query, filter)
+		if faults != "" {
+			t.Fatal(faults)
+		}
+		same(t, `{"network":{"nodes":[{"nodeId":"l","hits":0,"status":"OK","errors":""},{"nodeId":"1","hits":0,"status":"OK","errors":""},{"nodeId":"2","hits":4,"status":"OK","errors":""}],
+			"aggregations":{"donor__race":{"buckets":[{"key":"r","doc_count":4}]}}}}`, data)
 	}
-	nodes := data["network"].(map[string]any)["nodes"].([]any)
-	for i, node := range nodes {
-		n := node.(map[string]any)
-		if want := i == 2; (n["status"] == "OK") != want || strings.Contains(n["errors"].(string), "donor.race") == want {
-			t.Errorf("node %v", n)
+	for filter, want := range map[string][]float64{
+		`{"op":"not-in","content":{"fieldName":"sex","value":"a"}}`:                                                               {1, 0, 0},
+		`{"op":"not","pivot":"files","content":[{"op":"in","content":{"fieldName":"files.type","value":"a"}}]}`:                   {0, 0, 0},
+		`{"op":"in","content":{"fieldName":"files","value":"__missing__"}}`:                                                       {2, 1, 0},
+		`{"op":"not","content":[{"op":"and","pivot":"files","content":[{"op":"in","content":{"fieldName":"sex","value":"b"}}]}]}`: {2, 1, 0},
+	} {
+		data, faults := s.ask(t, query, filter)
+		if faults != "" {
+			t.Fatal(faults)
+		}
+		for i, node := range data["network"].(map[string]any)["nodes"].([]any) {
+			if n := node.(map[string]any); n["status"] != "OK" || n["hits"] != want[i] {
+				t.Errorf("%s: node %v, want %v hits", filter, n, want[i])
+			}
 		}
 	}
-	same(t, `{"donor__race":{"buckets":[{"key":"r","doc_count":4}]}}`, data["network"].(map[string]any)["aggregations"])
 
 	for filter, want := range map[string]string{
 		`{"op":"in","content":{"fieldName":"nobody","value":"r"}}`: "nobody",
@@ -285,6 +302,51 @@ func TestNetworkOfOthersFields(t *testing.T) {
 			t.Errorf("%s: %v %s", query, data, faults)
 		}
 	}
+}
+
+// arranger answers as an Arranger does: its aggregations fail on filters that are not a group, null excepted, and its hits do not.
+func arranger(w http.ResponseWriter, r *http.Request) {
+	var op operation
+	if err := json.NewDecoder(r.Body).Decode(&op); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	if strings.Contains(op.Query, "__type") {
+		io.WriteString(w, typeAnswer(fields()))
+		return
+	}
+	var filter struct {
+		Op      string
+		Content json.RawMessage
+	}
+	raw, given := op.Variables["filters"]
+	switch {
+	case given && json.Unmarshal(raw, &filter) != nil:
+		http.Error(w, "filters", http.StatusBadRequest)
+	case given && string(raw) != "null" && (filter.Op == "" || !strings.HasPrefix(string(filter.Content), "[")):
+		io.WriteString(w, `{"errors":[{"message":"(normalizedSqon?.content || []).filter is not a function"}],"data":{"file":{"hits":{"total":7},"aggregations":null}}}`)
+	default:
+		io.WriteString(w, `{"data":{"file":{"hits":{"total":7},"aggregations":{"sex":{"buckets":[{"key":"a","doc_count":7}]}}}}}`)
+	}
+}
+
+// TestArranger: an Arranger answers every filter that this server does.
+func TestArranger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begun(t, one(hosted), federation.Config{Transport: hosts{"a.example": http.HandlerFunc(arranger)}})
+		for _, filter := range []string{
+			``, `{}`, `null`, ` { } `, `{"op":"in","content":{"fieldName":"sex","value":"a"}}`, `{"op":"in","pivot":"files","content":{"fieldName":"sex","value":"a"}}`,
+			`{"op":"filter","content":{"fieldNames":["sex"],"value":"a"}}`, `{"op":"and","content":[]}`,
+		} {
+			r := request("", "sex.buckets")
+			r.Filters = json.RawMessage(filter)
+			answer := f.ask(t, r)
+			if diff := cmp.Diff([]graph.NetworkNode{{ID: "a", Name: "A", Hits: 7, Status: "OK"}}, answer.Nodes); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", filter, diff)
+			}
+			same(t, `{"sex":{"bucket_count":1,"cardinality":1,"buckets":[{"key":"a","key_as_string":null,"doc_count":7}]}}`, answer.Aggregations)
+		}
+	})
 }
 
 // TestNetworkIsNarrowed: a catalogue's access rule holds for its part of a network.

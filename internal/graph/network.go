@@ -34,6 +34,10 @@ type NetworkRequest struct {
 	// Filters are a SQON as the client sent it, nil for none. Each field that it names is one of this catalogue or of another
 	// node.
 	Filters json.RawMessage
+	// Named are the fields and the pivots of Filters that some node can aggregate, or fields below them, by their names in GraphQL.
+	Named []string
+	// Lacking is set when Filters names a field that this catalogue does not have.
+	Lacking bool
 	// Themselves and Missing are aggregations_filter_themselves and include_missing.
 	Themselves, Missing bool
 	// Nodes are the ids of those that are asked; nil for all.
@@ -111,7 +115,7 @@ func (x *execution) network(ctx context.Context, f *ast.Field) (write, *fault) {
 		},
 	}
 	r.Header, _ = ctx.Value(headerKey{}).(http.Header)
-	bad := x.networkFilter(f)
+	bad := x.networkFilter(&r, f)
 	if bad != nil {
 		return nil, bad
 	}
@@ -146,42 +150,53 @@ func (x *execution) network(ctx context.Context, f *ast.Field) (write, *fault) {
 	}, nil
 }
 
-// networkFilter checks the filter. One that names fields of other nodes alone beside those of this catalogue is theirs to check:
-// this node then cannot answer, and says so in its place.
-func (x *execution) networkFilter(f *ast.Field) *fault {
+// networkFilter checks the filter and notes the fields that it names. One that names fields of other nodes beside those of this
+// catalogue is theirs to check.
+func (x *execution) networkFilter(r *NetworkRequest, f *ast.Field) *fault {
 	_, bad := x.filter(f, "filters")
-	if bad == nil || x.served.model.Definition().DisableFilters {
+	filter, err := sqon.Parse(r.Filters)
+	if err != nil || bad != nil && x.served.model.Definition().DisableFilters {
 		return bad
 	}
-	filter, err := sqon.Parse(x.args(f).raw("filters"))
-	if err != nil {
-		return bad
+	if known := x.noteNames(r, filter.Root); known && r.Lacking {
+		return nil
 	}
-	if other, known := x.elsewhere(filter.Root); !other || !known {
-		return bad
-	}
-	return nil
+	return bad
 }
 
-// elsewhere tells whether a filter names fields that this catalogue lacks, and whether all of these are known to other nodes.
-func (x *execution) elsewhere(n *sqon.Node) (other, known bool) {
+// noteNames notes the fields that a filter names, and reports whether those that this catalogue lacks are known to other nodes.
+func (x *execution) noteNames(r *NetworkRequest, n *sqon.Node) (known bool) {
 	known = true
 	if n == nil {
-		return false, true
+		return known
 	}
-	all := x.served.schema.AST.Types[nodeAggregations]
-	for _, name := range n.Fields {
-		if _, own := x.served.model.Field(name); own {
-			continue
+	names := n.Fields
+	if n.Pivot != "" {
+		names = append(slices.Clip(names), n.Pivot)
+	}
+	for _, dotted := range names {
+		name := strings.ReplaceAll(dotted, ".", "__")
+		aggregated := slices.Contains(r.Named, name) || x.networkHas(name)
+		if _, own := x.served.model.Field(dotted); !own {
+			r.Lacking = true
+			known = known && aggregated
 		}
-		other = true
-		known = known && all != nil && all.Fields.ForName(strings.ReplaceAll(name, ".", "__")) != nil
+		if aggregated && !slices.Contains(r.Named, name) {
+			r.Named = append(r.Named, name)
+		}
 	}
 	for _, child := range n.Content {
-		o, k := x.elsewhere(child)
-		other, known = other || o, known && k
+		known = x.noteNames(r, child) && known
 	}
-	return other, known
+	return known
+}
+
+// networkHas reports whether some node aggregates a field of a name in GraphQL, or one below it.
+func (x *execution) networkHas(name string) bool {
+	all := x.served.schema.AST.Types[nodeAggregations]
+	return all != nil && slices.ContainsFunc(all.Fields, func(field *ast.FieldDefinition) bool {
+		return field.Name == name || strings.HasPrefix(field.Name, name+"__")
+	})
 }
 
 // networkFields adds what is asked of the fields of a federation.
