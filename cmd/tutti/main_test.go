@@ -18,7 +18,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"tutti": main})
+	testscript.Main(m, map[string]func(){"tutti": main, "curl": curl, "openssl": openssl})
 }
 
 // TestScripts runs the scripts of testdata/script against the command. ADDRESS is a free one; "answers URL" waits
