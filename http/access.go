@@ -57,6 +57,7 @@ const (
 	headerAuthorization = "Authorization"
 	headerChallenge     = "WWW-Authenticate"
 	bearer              = "Bearer"
+	hintToken           = "send the header Authorization: Bearer <API key or JWT>"
 )
 
 type callerKey struct{}
@@ -138,7 +139,7 @@ func (h *Handler) authenticate(r *nethttp.Request) (core.Principal, error) {
 	given := r.Header.Values(headerAuthorization)
 	if len(given) == 0 {
 		return core.Principal{}, &accessError{challenge: bearer, cause: &core.Error{
-			Code: core.CodeUnauthenticated, Message: "this needs a token", Hint: "send the header Authorization: Bearer <API key or JWT>",
+			Code: core.CodeUnauthenticated, Message: "this needs a token", Hint: hintToken,
 		}}
 	}
 	token, ok := bearerToken(given[0])
@@ -196,6 +197,27 @@ func (h *Handler) mayRead(r *nethttp.Request, organization string) error {
 	return nil
 }
 
+// mayQuery refuses a caller whom auth.defaultAccess keeps from a catalogue that has no access rule.
+func (h *Handler) mayQuery(r *nethttp.Request, c *core.Catalogue) error {
+	caller, _ := callerOf(r.Context())
+	if c.DefaultAccess.Allows(caller) {
+		return nil
+	}
+	hint := "the catalogue has no access.json, so auth.defaultAccess decides who reads it: " + string(c.DefaultAccess)
+	switch {
+	case h.ports.Authenticator == nil:
+		return &core.Error{Code: core.CodeForbidden, Message: "this catalogue is closed", Hint: hint}
+	case caller.ID == "":
+		return &accessError{challenge: bearer, cause: &core.Error{
+			Code: core.CodeUnauthenticated, Message: "this catalogue needs a token", Hint: hintToken + "; " + hint,
+		}}
+	default:
+		err := h.forbidden(caller, h.ports.Authenticator.SystemScope())
+		err.cause.Hint += "; " + hint
+		return err
+	}
+}
+
 // boundCaller gives the caller whose scopes bound what it may do and see; false where nobody is asked, and for the system.
 // Without a caller in the context, which a route that is not guarded would have, nothing is allowed.
 func (h *Handler) boundCaller(r *nethttp.Request) (core.Principal, bool) {
@@ -207,7 +229,7 @@ func (h *Handler) boundCaller(r *nethttp.Request) (core.Principal, bool) {
 }
 
 // forbidden refuses a caller and names the scope that it lacks, which tells nothing of what there is.
-func (h *Handler) forbidden(caller core.Principal, scope string) error {
+func (h *Handler) forbidden(caller core.Principal, scope string) *accessError {
 	challenge := bearer + ` error="insufficient_scope"`
 	if isScopeToken(scope) {
 		challenge += fmt.Sprintf(`, scope="%s"`, scope)

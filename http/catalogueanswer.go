@@ -79,7 +79,8 @@ func (s *answerSet) of(c *core.Catalogue) *catalogueAnswer { return s.details[c]
 
 // catalogueAnswer is what is answered of one catalogue.
 type catalogueAnswer struct {
-	restricted bool
+	restricted    bool
+	defaultAccess core.DefaultAccess
 	// problem is the catalogue's; the rest is about one that has one, or about one that has none.
 	problem *core.CatalogueProblem
 	// failed is the detail, and elsewhere what every other path of the catalogue answers.
@@ -98,7 +99,7 @@ type detailMeta struct {
 }
 
 func newCatalogueAnswer(c *core.Catalogue, basePath string) *catalogueAnswer {
-	a := &catalogueAnswer{restricted: c.Restricted, problem: c.Problem}
+	a := &catalogueAnswer{restricted: c.Restricted, defaultAccess: c.DefaultAccess, problem: c.Problem}
 	if c.Problem != nil {
 		body := newFailedBody(c)
 		a.failed = newTaggedBody(body)

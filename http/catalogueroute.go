@@ -67,6 +67,9 @@ func (h *Handler) answerCatalogue(w nethttp.ResponseWriter, r *nethttp.Request, 
 	if err != nil {
 		return err
 	}
+	if err := h.mayQuery(r, c); err != nil {
+		return err
+	}
 	err = route.answer(w, r, c)
 	if core.CodeOf(err) == core.CodeNotFound {
 		// It may have failed after it was looked up.

@@ -17,8 +17,8 @@ const (
 	paramTag = "tag"
 )
 
-// routeSearch routes GraphQL and downloads (CONTRACT section 5). Nobody needs a token: what is seen without one is for the
-// catalogue's access rule to say.
+// routeSearch routes GraphQL and downloads (CONTRACT section 5). The catalogue's access rule, or its default access without one,
+// says what is seen without a token.
 func (h *Handler) routeSearch() {
 	// By POST the query string says nothing: clients put names of operations there, for the logs of proxies.
 	graphql := catalogueRoute{

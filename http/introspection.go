@@ -127,10 +127,15 @@ func (h *Handler) describe(w nethttp.ResponseWriter, r *nethttp.Request, c *cata
 	}
 }
 
-// isNarrowed tells whether the access rule of a catalogue applies to who asks: to all but the system.
+// isNarrowed reports whether the caller sees less than all of a catalogue: an access rule applies to all but the system, and without
+// one the default access may keep the caller out.
 func (h *Handler) isNarrowed(r *nethttp.Request, c *catalogueAnswer) bool {
-	if !c.restricted || h.ports.Authenticator == nil {
-		return c.restricted
+	if !c.restricted {
+		caller, _ := callerOf(r.Context())
+		return !c.defaultAccess.Allows(caller)
+	}
+	if h.ports.Authenticator == nil {
+		return true
 	}
 	_, bound := h.boundCaller(r)
 	return bound

@@ -297,7 +297,9 @@ func TestAuthFiltered(t *testing.T) {
 	restricted, free := participants(), plain("free")
 	restricted.Restricted = true
 	p := working()
-	p.catalogues.put(restricted, free)
+	known, denied := plain("known"), plain("denied")
+	known.DefaultAccess, denied.DefaultAccess = core.AccessAuthenticated, core.AccessDeny
+	p.catalogues.put(restricted, free, known, denied)
 	d := newDoors(t, &keyShelf{})
 	asking, open := guardedHandler(t, p, d, http.Config{}), newHandler(t, p, http.Config{})
 	for name, tt := range map[string]struct {
@@ -320,6 +322,13 @@ func TestAuthFiltered(t *testing.T) {
 		"nobody is asked, a token":  {open, d.header(systemRight), "participants", true},
 		"nobody is asked, no rule":  {open, nil, "free", false},
 		"nobody is asked, a reader": {open, d.header(readRight), "participants", true},
+		"anonymous, authenticated":  {asking, nil, "known", true},
+		"a bad token":               {asking, []string{"Bearer nonsense"}, "known", true},
+		"a reader, authenticated":   {asking, d.header(readRight), "known", false},
+		"anonymous, denied":         {asking, nil, "denied", true},
+		"a reader, denied":          {asking, d.header(readRight), "denied", true},
+		"the system, denied":        {asking, d.header(systemRight), "denied", false},
+		"without tokens, denied":    {open, nil, "denied", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			res, body := do(t, tt.h, ask{method: "GET", target: "/introspection/" + tt.id, header: nethttp.Header{"Authorization": tt.header}})

@@ -42,8 +42,8 @@ func TestErrorsOfEveryOperationAreDescribed(t *testing.T) {
 		"GetCatalogue": {"409"}, "GetOnlyCatalogue": {"404"},
 		"SubmitAnalysis": {"409", "422"}, "ReplaceAnalysis": {"409", "422"}, "PatchAnalysis": {"409", "422"},
 		"PublishAnalysis": {"409"}, "UnpublishAnalysis": {"409"}, "SuppressAnalysis": {"409"},
-		"QueryCatalogue": {"409"}, "QueryCatalogueTagged": {"409"}, "QueryCatalogueByGet": {"405", "409"}, "DownloadDocuments": {"409"},
-		"QueryOnlyCatalogue": {"404"}, "QueryOnlyCatalogueByGet": {"404", "405"}, "DownloadDocumentsOfOnlyCatalogue": {"404"},
+		"QueryCatalogue": {"409"}, "QueryCatalogueTagged": {"409"}, "QueryCatalogueByGet": {"403", "405", "409"}, "DownloadDocuments": {"409"},
+		"QueryOnlyCatalogue": {"404"}, "QueryOnlyCatalogueByGet": {"403", "404", "405"}, "DownloadDocumentsOfOnlyCatalogue": {"404"},
 		// What only some tokens may read.
 		"ListAnalyses": {"403"}, "GetAnalysis": {"403"}, "ListAnalysisFiles": {"403"}, "PageAnalyses": {"403"}, "ListAPIKeys": {"403"},
 	}

@@ -1,6 +1,8 @@
 package http_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"tutti/http"
@@ -53,4 +55,57 @@ func TestTokensThatAreShownToSearches(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestDefaultAccess: who may not read a catalogue without an access rule is refused on each of its routes, before the body is read
+// and before anything is executed, in words that name the key and the file that open it.
+func TestDefaultAccess(t *testing.T) {
+	d := newDoors(t, &keyShelf{})
+	for _, tc := range []struct {
+		access core.DefaultAccess
+		may    []string
+	}{
+		{"", unlessInvalid}, {core.AccessPublic, unlessInvalid}, {core.AccessAuthenticated, anyToken}, {core.AccessDeny, systemOnly},
+	} {
+		c := participants()
+		c.DefaultAccess = tc.access
+		for _, who := range unlessInvalid {
+			p := ofS1()
+			if !slices.Contains(tc.may, who) {
+				p.searches = &searches{}
+			}
+			p.catalogues.put(c)
+			h := guardedHandler(t, p, d, http.Config{})
+			for _, target := range []string{
+				"POST /participants/graphql", "POST /participants/graphql/tag", "GET /participants/graphql?query=%7B__typename%7D", "POST /participants/download",
+				"POST /graphql", "POST /graphql/tag", "GET /graphql?query=%7B__typename%7D", "POST /download",
+				"POST /participant/graphql", "POST /participant/download", // by its document type
+			} {
+				t.Run(string(tc.access)+" "+who+" "+target, func(t *testing.T) {
+					method, path, _ := strings.Cut(target, " ")
+					got := knock(t, h, method, path, d.header(who))
+					if slices.Contains(tc.may, who) {
+						if got.StatusCode == 401 || got.StatusCode == 403 {
+							t.Errorf("refused: %d %s", got.StatusCode, got.body)
+						}
+						return
+					}
+					status, code, detail, challenge := 403, "forbidden", `this needs the scope "tutti.WRITE"`, `Bearer error="insufficient_scope", scope="tutti.WRITE"`
+					if who == nobody {
+						status, code, detail, challenge = 401, "unauthenticated", "this catalogue needs a token", "Bearer"
+					}
+					wantProblem(t, got.Response, got.body, status, code, detail)
+					if c := got.Header.Get("WWW-Authenticate"); c != challenge || got.read {
+						t.Errorf("challenge %q, want %q; body read: %t", c, challenge, got.read)
+					}
+					hint, _ := memberOf(t, got.body, "hint").(string)
+					for _, says := range []string{"access.json", "auth.defaultAccess", string(tc.access)} {
+						if !strings.Contains(hint, says) {
+							t.Errorf("hint %q does not name %s", hint, says)
+						}
+					}
+				})
+			}
+		}
+	}
 }

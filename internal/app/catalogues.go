@@ -31,8 +31,8 @@ func (a *App) openCatalogues(context.Context) error {
 		return err
 	}
 	log := a.log.With("component", "catalogues")
-	folder := &catalogueFolder{cfg: a.cfg, log: log}
-	folder.tell(set.Warnings)
+	folder := &catalogueFolder{cfg: a.cfg, log: log, named: map[string]bool{}}
+	folder.tell(set)
 	cfg := catalogue.Config{StartWait: cataloguesWait, Logger: log, Metrics: a.metrics.catalogues, Accept: a.graphs.Accept}
 	if a.cfg.Catalogues.Dir != "" {
 		cfg.Reload = folder.reread
@@ -49,6 +49,8 @@ type catalogueFolder struct {
 	cfg  config.Config
 	log  *slog.Logger
 	told []string
+	// named are the catalogues without an access rule that were logged.
+	named map[string]bool
 }
 
 // reread gives the catalogues as their folder says now, none when it cannot be read. It is called by one at a time.
@@ -57,17 +59,30 @@ func (f *catalogueFolder) reread() []definition.Definition {
 	if err != nil {
 		set.Warnings = append(set.Warnings, core.MessageOf(err))
 	}
-	f.tell(set.Warnings)
+	f.tell(set)
 	return set.Definitions
 }
 
-func (f *catalogueFolder) tell(warnings []string) {
-	for _, w := range warnings {
+func (f *catalogueFolder) tell(set definition.Set) {
+	for _, w := range set.Warnings {
 		if !slices.Contains(f.told, w) {
 			f.log.Warn("configuration", "warning", w)
 		}
 	}
-	f.told = warnings
+	f.told = set.Warnings
+	for _, d := range set.Definitions {
+		for _, found := range check.DefaultAccess(f.cfg.Auth, d) {
+			if f.named[d.ID] {
+				continue
+			}
+			f.named[d.ID] = true
+			level := slog.LevelInfo
+			if found.Status == check.StatusWarn {
+				level = slog.LevelWarn
+			}
+			f.log.Log(context.Background(), level, "a catalogue has no access rule", "catalogue", d.ID, "reason", found.Message, "hint", found.Hint)
+		}
+	}
 }
 
 // expectIndex gives what shall be told how the making of a repository's index ended. The catalogues wait for that, so that an

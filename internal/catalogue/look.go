@@ -146,7 +146,9 @@ func (m *Model) describe() {
 
 // described gives what a definition alone says of its catalogue.
 func described(d definition.Definition) *core.Catalogue {
-	return &core.Catalogue{ID: d.ID, DocumentType: d.DocumentType, Description: d.Description, Restricted: d.Access != nil}
+	return &core.Catalogue{
+		ID: d.ID, DocumentType: d.DocumentType, Description: d.Description, Restricted: d.Access != nil, DefaultAccess: d.DefaultAccess,
+	}
 }
 
 // failed gives the catalogue of a definition that cannot be used now.

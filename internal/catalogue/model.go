@@ -74,7 +74,8 @@ func (m *Model) WholePath(name string) (string, bool) {
 	return f.path, found
 }
 
-// Access gives the catalogue's access rule as it is in force; nil when everybody sees everything.
+// Access gives the catalogue's access rule as it is in force; nil when it has
+// none, and those whom Definition.DefaultAccess allows see everything.
 func (m *Model) Access() *Access { return m.access }
 
 // Warnings are what should be known of how the definition and the mapping fit, but stops nothing.

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"os"
 	"strings"
+
+	"tutti/internal/core"
 )
 
 // Values of Auth.Mode.
@@ -26,6 +28,9 @@ type Auth struct {
 	Mode string
 	// AllowInsecure permits a public address although nobody has to show a token.
 	AllowInsecure bool
+	// DefaultAccess is a core.DefaultAccess: who reads a catalogue without an access.json. It is public by default with ModeNone,
+	// authenticated with ModeToken.
+	DefaultAccess string
 	// SystemScope and WriteSuffix are the scope of those who may do everything.
 	SystemScope string
 	// OrganizationPrefix stands before an organization in its scopes, WriteSuffix or ReadSuffix behind it. Neither suffix
@@ -57,6 +62,10 @@ func (a *Auth) key() key {
 		text("mode", &a.Mode, ModeNone, "none: nobody has to show a token; token: an API key or a JSON Web Token.").
 			oneOf(ModeNone, ModeToken),
 		flag("allowInsecure", &a.AllowInsecure, false, "Permits a public address with mode none."),
+		text("defaultAccess", &a.DefaultAccess, "",
+			"Who reads a catalogue without an access.json. public: anyone, the default with mode none; authenticated: anyone with a "+
+				"valid token, the default with mode token; deny: holders of the system's scope.").
+			oneOf(string(core.AccessPublic), string(core.AccessAuthenticated), string(core.AccessDeny)),
 		text("systemScope", &a.SystemScope, "tutti", "With writeSuffix behind it the scope of those who may do everything.").
 			needed().matching(scopePattern, scopes),
 		text("organizationPrefix", &a.OrganizationPrefix, "", "What stands before an organization in its scopes.").
@@ -73,7 +82,7 @@ func (a *Auth) key() key {
 			text("audience", &a.JWT.Audience, "", "What a token's aud must hold.")))
 }
 
-// validate notes contradictions, and reads the public key.
+// validate notes contradictions, sets defaults, and reads the public key.
 func (a *Auth) validate(f *faults) {
 	if a.WriteSuffix != "" && a.ReadSuffix != "" &&
 		(strings.HasSuffix(a.WriteSuffix, a.ReadSuffix) || strings.HasSuffix(a.ReadSuffix, a.WriteSuffix)) {
@@ -84,6 +93,10 @@ func (a *Auth) validate(f *faults) {
 		f.add("auth.systemScope", "", "give one that does not begin with auth.organizationPrefix",
 			"%q would also be the scope of an organization that is called %q", a.SystemScope, organization)
 	}
+	if a.Mode == ModeNone && a.DefaultAccess == string(core.AccessAuthenticated) {
+		f.add("auth.defaultAccess", "", "set auth.mode: token, or choose public or deny", "with auth.mode none no caller is authenticated")
+	}
+	a.fillDefaultAccess()
 	j := &a.JWT
 	if a.Mode == ModeNone {
 		for _, k := range []struct{ name, value string }{
@@ -96,6 +109,17 @@ func (a *Auth) validate(f *faults) {
 		return
 	}
 	j.validate(f)
+}
+
+// fillDefaultAccess sets DefaultAccess where it was not given.
+func (a *Auth) fillDefaultAccess() {
+	switch {
+	case a.DefaultAccess != "":
+	case a.Mode == ModeToken:
+		a.DefaultAccess = string(core.AccessAuthenticated)
+	default:
+		a.DefaultAccess = string(core.AccessPublic)
+	}
 }
 
 func (j *JWT) validate(f *faults) {

@@ -30,14 +30,14 @@ func TestEnvironmentAlone(t *testing.T) {
 		"TUTTI_SCHEMAS_ENFORCE_LATEST=no", "TUTTI_SCHEMAS_DEFAULT_OPTIONS_FILE_TYPES=BAM,CRAM",
 		"TUTTI_SCHEMAS_DEFAULT_OPTIONS_EXTERNAL_VALIDATIONS_0_URL=https://a/{value}", "TUTTI_SCHEMAS_DEFAULT_OPTIONS_EXTERNAL_VALIDATIONS_0_JSON_PATH=x.y",
 		"TUTTI_SCHEMAS_EXTERNAL_VALIDATIONS_ALLOWED_HOSTS=a,b:1", "TUTTI_SCHEMAS_EXTERNAL_VALIDATIONS_TIMEOUT=1s",
-		"TUTTI_AUTH_MODE=token", "TUTTI_AUTH_SYSTEM_SCOPE=s", "TUTTI_AUTH_ORGANIZATION_PREFIX=o.", "TUTTI_AUTH_WRITE_SUFFIX=.W", "TUTTI_AUTH_READ_SUFFIX=.R",
+		"TUTTI_AUTH_MODE=token", "TUTTI_AUTH_DEFAULT_ACCESS=public", "TUTTI_AUTH_SYSTEM_SCOPE=s", "TUTTI_AUTH_ORGANIZATION_PREFIX=o.", "TUTTI_AUTH_WRITE_SUFFIX=.W", "TUTTI_AUTH_READ_SUFFIX=.R",
 		"TUTTI_AUTH_JWT_JWKS_URL=https://id", "TUTTI_AUTH_JWT_ISSUER=i", "TUTTI_AUTH_JWT_AUDIENCE=a",
 		"TUTTI_INGEST_KAFKA_BROKERS_0=k1:1", "TUTTI_INGEST_KAFKA_BROKERS_1=k2:2", "TUTTI_INGEST_KAFKA_REQUEST_TOPIC=t",
 	)
 	want := parse(t, `
 server: {listen: "127.0.0.1:9", hosts: [a.example, b.example], maxBodyBytes: 5, shutdownTimeout: 2m, cors: {origins: ["https://a", "*"]}}
 dataDir: /d
-auth: {allowInsecure: true, mode: token, systemScope: s, organizationPrefix: o., writeSuffix: .W, readSuffix: .R,
+auth: {allowInsecure: true, mode: token, defaultAccess: public, systemScope: s, organizationPrefix: o., writeSuffix: .W, readSuffix: .R,
   jwt: {jwksUrl: "https://id", issuer: i, audience: a}}
 store: {url: "postgres://a"}
 schemas: {enforceLatest: false, defaultOptions: {fileTypes: [BAM, CRAM], externalValidations: [{url: "https://a/{value}", jsonPath: x.y}]},

@@ -64,6 +64,7 @@ func Default() Config {
 	root := newObject("")
 	addLocal(root)
 	newDecoder(&faults{}).object("", root, c.keys())
+	c.Auth.fillDefaultAccess()
 	return c
 }
 

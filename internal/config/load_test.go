@@ -72,7 +72,7 @@ func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
 		}},
 		Schemas: defaultSchemas(),
 		Ingest:  config.Ingest{Kafka: config.RequestTopic{RequestTopic: "maestro_index_requests", Group: "tutti"}},
-		Auth:    config.Auth{Mode: "none", SystemScope: "tutti", WriteSuffix: ".WRITE", ReadSuffix: ".READ"},
+		Auth:    config.Auth{Mode: "none", DefaultAccess: "public", SystemScope: "tutti", WriteSuffix: ".WRITE", ReadSuffix: ".READ"},
 	}
 	if diff := cmp.Diff(want, parse(t, least)); diff != "" {
 		t.Error(diff)
@@ -131,7 +131,7 @@ schemas:
       - {url: "http://other", jsonPath: a}
   externalValidations: {allowedHosts: [a.example, "b:8080", 10.0.0.7, "10.0.0.7:1", "::1", "[::1]", "[::1]:65535"], timeout: 100ms}
 ingest: {kafka: {brokers: ["k:9092"], requestTopic: requests, group: i}}
-auth: {mode: token, allowInsecure: yes, systemScope: all, organizationPrefix: "org:", writeSuffix: "/w", readSuffix: "/r",
+auth: {mode: token, allowInsecure: yes, defaultAccess: deny, systemScope: all, organizationPrefix: "org:", writeSuffix: "/w", readSuffix: "/r",
   jwt: {publicKeyFile: DIR/key.pem, issuer: "https://id.example.org", audience: tutti}}
 `, "DIR", dir))
 	want := config.Config{
@@ -188,7 +188,7 @@ auth: {mode: token, allowInsecure: yes, systemScope: all, organizationPrefix: "o
 		},
 		Ingest: config.Ingest{Kafka: config.RequestTopic{Brokers: []string{"k:9092"}, RequestTopic: "requests", Group: "i"}},
 		Auth: config.Auth{
-			Mode: "token", AllowInsecure: true, SystemScope: "all", OrganizationPrefix: "org:", WriteSuffix: "/w", ReadSuffix: "/r",
+			Mode: "token", AllowInsecure: true, DefaultAccess: "deny", SystemScope: "all", OrganizationPrefix: "org:", WriteSuffix: "/w", ReadSuffix: "/r",
 			JWT: config.JWT{
 				PublicKeyFile: dir + "/key.pem", PublicKey: []byte(strings.TrimSpace(publicKey)), Issuer: "https://id.example.org", Audience: "tutti",
 			},

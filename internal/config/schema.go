@@ -150,7 +150,7 @@ func textSchema(k key) map[string]any {
 	if k.number {
 		s["type"], s["minimum"] = []string{"string", "integer"}, 0
 	}
-	if fallback, ok := k.fallback.(string); ok && (!k.required || fallback != "") {
+	if fallback, ok := k.fallback.(string); ok && (fallback != "" || !k.required && k.choices == nil) {
 		s["default"] = fallback
 	}
 	switch {

@@ -156,7 +156,13 @@ func TestAuth(t *testing.T) {
 	}
 	const url = "auth.jwt.jwksUrl: "
 	runFaults(t, map[string]faultCase{
-		"keys alone":          {auth("mode: token"), "", nil},
+		"keys alone":     {auth("mode: token"), "", nil},
+		"unknown access": {auth("defaultAccess: private"), "", []string{`auth.defaultAccess: expects one of public, authenticated, deny, not "private" (line 1)`}},
+		"no access":      {auth("defaultAccess: ''"), "", []string{`auth.defaultAccess: expects one of public, authenticated, deny, not ""`}},
+		"authenticated by nothing": {
+			auth("defaultAccess: authenticated"), "set auth.mode: token",
+			[]string{"auth.defaultAccess: with auth.mode none no caller is authenticated"},
+		},
 		"a public address":    {auth("mode: token") + "\nserver: {listen: ':8080'}", "", nil},
 		"no system":           {auth("systemScope: ''"), "", []string{"auth.systemScope: is empty (line 1)"}},
 		"system in two words": {auth("systemScope: a b"), "", []string{`auth.systemScope: "a b" is not printable ASCII without spaces`}},
@@ -200,6 +206,14 @@ func TestAuth(t *testing.T) {
 	})
 	if c := parse(t, jwt("publicKeyFile: "+pem)); !c.Auth.JWT.Enabled() || parse(t, auth("mode: token")).Auth.JWT.Enabled() {
 		t.Errorf("enabled: %+v", c.Auth.JWT)
+	}
+	for members, want := range map[string]string{
+		"": "public", "mode: token": "authenticated", "defaultAccess: deny": "deny",
+		"mode: token, defaultAccess: public": "public", "mode: token, defaultAccess: deny": "deny",
+	} {
+		if got := parse(t, auth(members)).Auth.DefaultAccess; got != want {
+			t.Errorf("{%s}: the default access is %q, want %q", members, got, want)
+		}
 	}
 }
 

@@ -16,6 +16,8 @@ type Catalogue struct {
 	Description string
 	// Restricted tells that an access rule narrows what is seen of it.
 	Restricted bool
+	// DefaultAccess says who reads a catalogue that is not Restricted.
+	DefaultAccess DefaultAccess
 	// Problem says why the catalogue cannot be used now; nil when it can. Fields is nil beside one.
 	Problem *CatalogueProblem
 	// Fields are those of the mapping by name, in its order, containers and multi-fields included.

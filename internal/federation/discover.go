@@ -28,6 +28,12 @@ func (c *client) discover(ctx context.Context, r *remote) (map[string]string, er
 		return nil, core.WrapError(core.CodeInternal, "the question could not be written", err)
 	}
 	answer, err := c.call(ctx, r, http.Header{}, question{Query: typeQuery, Variables: map[string]json.RawMessage{"name": name}})
+	if core.CodeOf(err) == core.CodeUnauthenticated {
+		return nil, &core.Error{
+			Code: core.CodeUnauthenticated, Message: core.MessageOf(err), Err: err,
+			Hint: "the fields of a node are requested without a token: give the node's catalogue an access.json, or set auth.defaultAccess: public there",
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ func TestFaultsOfNodes(t *testing.T) {
 		"no such type":                 {good, says(200, `{"data":{"__type":null}}`), core.CodeUpstream, "has no type fileAggregations", true},
 		"no such field":                {good, says(200, `{"data":{}}`), core.CodeUpstream, "answered without what it was asked for", false},
 		"an odd type":                  {good, says(200, `{"data":{"__type":{"fields":"many"}}}`), core.CodeUpstream, "answered with something that is not the fields of a type", false},
-		"who asks is unknown":          {good, says(401, `{}`), core.CodeUnauthenticated, "refused the question with status 401: it wants to know who asks", false},
+		"who asks is unknown":          {good, says(401, `{}`), core.CodeUnauthenticated, "refused the question with status 401: it wants to know who asks", true},
 		"who asks may not":             {good, says(403, `<html>`), core.CodeForbidden, "refused the question with status 403: who asks may not", false},
 		"unauthenticated in GraphQL":   {good, says(200, `{"data":null,"errors":[{"message":"log in first","extensions":{"code":"UNAUTHENTICATED"}}]}`), core.CodeUnauthenticated, "log in first", false},
 		"forbidden in GraphQL":         {good, says(200, `{"data":null,"errors":[{"message":"never","extensions":{"code":"FORBIDDEN"}}]}`), core.CodeForbidden, "never", false},

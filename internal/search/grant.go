@@ -16,11 +16,14 @@ const valuePlace = "{value}"
 // granted gives the documents that who may see: nil for everything, a node that matches nothing when there is no grant. The
 // values that scopes name are exact terms, whatever characters they are of.
 func granted(m *catalogue.Model, who core.Principal) *query.Node {
-	rule := m.Access()
-	if rule == nil || who.System {
+	rule, nothing := m.Access(), &query.Node{Op: query.Nothing}
+	switch {
+	case who.System || rule == nil && m.Definition().DefaultAccess.Allows(who):
 		return nil
+	case rule == nil:
+		return nothing
 	}
-	seen := &query.Node{Op: query.Nothing}
+	seen := nothing
 	whole := wholeOf(m)
 	if f, ok := whole.Lookup(rule.Field); ok && rule.Field != "" {
 		seen = query.Exactly(f, namedBy(rule.Scope, who.Scopes))

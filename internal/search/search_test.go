@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -55,6 +56,52 @@ func model(t *testing.T, base, rule string) *catalogue.Model {
 		t.Fatal(problem)
 	}
 	return m
+}
+
+// TestDefaultAccess narrows every question about a catalogue without an access rule.
+func TestDefaultAccess(t *testing.T) {
+	nothing := &query.Node{Op: query.Nothing}
+	anonymous, known, system := core.Principal{}, core.Principal{ID: "key:1", Scopes: []string{"S1.READ"}}, core.Principal{ID: "key:2", System: true}
+	for _, c := range []struct {
+		access core.DefaultAccess
+		who    core.Principal
+		want   *query.Node
+	}{
+		{"", anonymous, nil},
+		{core.AccessPublic, anonymous, nil},
+		{core.AccessAuthenticated, anonymous, nothing},
+		{core.AccessAuthenticated, known, nil},
+		{core.AccessAuthenticated, system, nil},
+		{core.AccessDeny, anonymous, nothing},
+		{core.AccessDeny, known, nothing},
+		{core.AccessDeny, system, nil},
+		{"unknown", known, nothing},
+	} {
+		t.Run(fmt.Sprintf("%s %+v", c.access, c.who), func(t *testing.T) {
+			d := model(t, base, "").Definition()
+			d.DefaultAccess = c.access
+			m, problem := catalogue.Look(t.Context(), d, source(mappings))
+			if problem != nil {
+				t.Fatal(problem)
+			}
+			if got := m.Catalogue().DefaultAccess; got != c.access {
+				t.Errorf("the catalogue says %q", got)
+			}
+			e := &engine{}
+			view := search.New(e, search.Config{}).View(m, c.who)
+			asked := exactly("state", "OPEN")
+			if _, err := view.Search(t.Context(), search.KindFacets, []index.SearchRequest{{}, {Filter: asked}}); err != nil {
+				t.Fatal(err)
+			}
+			if err := view.Stream(t.Context(), search.KindDownload, index.StreamRequest{}, func([]index.Hit) error { return nil }); err != nil {
+				t.Fatal(err)
+			}
+			want := []*query.Node{c.want, query.Both(c.want, asked), c.want}
+			if diff := cmp.Diff(want, []*query.Node{e.reqs[0].Filter, e.reqs[1].Filter, e.stream.Filter}); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
 }
 
 const base = `{"catalogId":"c","documentType":"analysis","esIndex":"analyses"}`

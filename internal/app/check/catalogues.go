@@ -41,10 +41,19 @@ func Definitions(cfg config.Config) (definition.Set, error) {
 		DisableGraphQLIntrospection: cfg.Catalogues.DisableGraphQLIntrospection,
 		Production:                  cfg.Catalogues.Production,
 	}
+	var set definition.Set
+	var err error
 	if cfg.Catalogues.Dir == "" {
-		return definition.Default(defaultIndices(cfg.Repositories), opts), nil
+		set = definition.Default(defaultIndices(cfg.Repositories), opts)
+	} else {
+		set, err = definition.Load(cfg.Catalogues.Dir, opts)
 	}
-	return definition.Load(cfg.Catalogues.Dir, opts)
+	for i := range set.Definitions {
+		if d := &set.Definitions[i]; d.Access == nil {
+			d.DefaultAccess = core.DefaultAccess(cfg.Auth.DefaultAccess)
+		}
+	}
+	return set, err
 }
 
 // cataloguesProbe looks at the catalogues of the configuration, and at what the index says to each.
@@ -57,7 +66,7 @@ func cataloguesProbe(cfg config.Config, opts Options) probe {
 		if cfg.Catalogues.Dir == "" {
 			var found []Finding
 			for _, d := range set.Definitions {
-				found = append(found, written(d)...)
+				found = append(append(found, written(d)...), DefaultAccess(cfg.Auth, d)...)
 			}
 			return found
 		}
@@ -69,6 +78,7 @@ func cataloguesProbe(cfg config.Config, opts Options) probe {
 			if d.Fault == nil {
 				found = append(found, judge.indexed(ctx, d)...)
 				found = append(found, reader(cfg.Auth, d)...)
+				found = append(found, DefaultAccess(cfg.Auth, d)...)
 				found = append(found, nodes(ctx, d, opts)...)
 			}
 			found = append(found, warnings(subjectOf(d), d.Warnings)...)
@@ -87,6 +97,33 @@ func reader(cfg config.Auth, d definition.Definition) []Finding {
 		message = "access.json asks for scopes, and with auth.mode none nobody has any: nothing is seen"
 	}
 	return []Finding{{subjectOf(d), StatusWarn, message, "set auth.mode: token, or remove access.json where everybody may see everything"}}
+}
+
+// DefaultAccess returns a finding that says who reads a catalogue which has no access rule. It returns none for a catalogue that has
+// one or a fault, and none where auth.mode is none and the catalogue is public, as all is then.
+func DefaultAccess(cfg config.Auth, d definition.Definition) []Finding {
+	if d.Access != nil || d.Fault != nil || cfg.Mode == config.ModeNone && d.DefaultAccess == core.AccessPublic {
+		return nil
+	}
+	rule := "add an access.json to the catalogue's folder"
+	if d.Folder == "" {
+		rule = "give the index a folder with an access.json in catalogues.dir"
+	}
+	found := Finding{Subject: subjectOf(d), Status: StatusOK}
+	switch {
+	case d.DefaultAccess == core.AccessPublic:
+		found.Status, found.Message = StatusWarn, "anyone reads it without a token"
+		found.Hint = rule + ", or set auth.defaultAccess: authenticated"
+	case d.DefaultAccess == core.AccessAuthenticated:
+		found.Message = "anyone with a valid token reads it"
+	case cfg.Mode == config.ModeNone:
+		found.Status, found.Message = StatusWarn, "no caller reads it, as with auth.mode none nobody has a scope"
+		found.Hint = rule + ", set auth.mode: token, or set auth.defaultAccess: public"
+	default:
+		found.Message = "only tokens with the scope " + cfg.SystemScope + cfg.WriteSuffix + " read it"
+	}
+	found.Message = fmt.Sprintf("no access.json: %s (auth.defaultAccess: %s)", found.Message, d.DefaultAccess)
+	return []Finding{found}
 }
 
 // nodes looks at the other nodes of a catalogue's federation.

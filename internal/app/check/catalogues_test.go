@@ -129,7 +129,7 @@ func TestCataloguesOfTheEngine(t *testing.T) {
 		},
 		"an access rule without its field": {
 			answers: right, files: map[string]string{"access.json": `{"field": "studyId", "scope": "{value}.READ"}`},
-			auth: "{mode: token}",
+			auth: "{mode: token, defaultAccess: public}",
 			want: []string{"ok: *; 4 fields", `warn: the access rule denies all: the mapping has no field "studyId"`},
 		},
 		"an access rule, and nobody has to show a token": {
@@ -141,6 +141,28 @@ func TestCataloguesOfTheEngine(t *testing.T) {
 		"an access rule with something public": {
 			answers: right, files: map[string]string{"access.json": `{"field": "study", "scope": "{value}.READ", "public": {}}`},
 			want: []string{"ok: *; 4 fields", "warn: access.json asks for scopes*: what its public matches is all that is seen -> *"},
+		},
+		"no access rule": {
+			answers: right, auth: "{mode: token}",
+			want: []string{"ok: *; 4 fields", "ok: no access.json: anyone with a valid token reads it (auth.defaultAccess: authenticated)"},
+		},
+		"no access rule, public": {
+			answers: right, auth: "{mode: token, defaultAccess: public}",
+			want: []string{
+				"ok: *; 4 fields",
+				"warn: no access.json: anyone reads it without a token (auth.defaultAccess: public) -> add an access.json to the catalogue's folder, or set auth.defaultAccess: authenticated",
+			},
+		},
+		"no access rule, denied": {
+			answers: right, auth: "{mode: token, defaultAccess: deny}",
+			want: []string{"ok: *; 4 fields", "ok: no access.json: only tokens with the scope tutti.WRITE read it (auth.defaultAccess: deny)"},
+		},
+		"no access rule, denied without tokens": {
+			answers: right, auth: "{defaultAccess: deny}",
+			want: []string{
+				"ok: *; 4 fields",
+				"warn: no access.json: no caller reads it, as with auth.mode none nobody has a scope (auth.defaultAccess: deny) -> add an access.json to the catalogue's folder, set auth.mode: token, or *",
+			},
 		},
 		"missing": {
 			answers: routes{path: {404, missing}},
@@ -263,6 +285,13 @@ func TestDefaultCatalogues(t *testing.T) {
 	if diff := cmp.Diff(want, subjects("studies")); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// TestDefaultCatalogueAccess: a catalogue without a folder has no access rule either.
+func TestDefaultCatalogueAccess(t *testing.T) {
+	cfg := parse(t, fmt.Sprintf("dataDir: %q\nrepositories: [{code: a, type: local, indexName: donors}]\nauth: {mode: token, defaultAccess: public}", t.TempDir()))
+	wantLines(t, of(check.Run(t.Context(), cfg, check.Options{}), "catalogue donors"),
+		"warn: no access.json: anyone reads it without a token (auth.defaultAccess: public) -> give the index a folder with an access.json in catalogues.dir, or set auth.defaultAccess: authenticated")
 }
 
 func ExampleCatalogues() {

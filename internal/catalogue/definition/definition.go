@@ -39,9 +39,11 @@ type Definition struct {
 	Downloads json.RawMessage
 	Charts    json.RawMessage
 	Network   json.RawMessage
-	// Access narrows what is seen; nil when everybody sees everything, which it is only where nothing in the folder looks like
-	// a rule. Beside a Fault it may be a rule without a field, which nobody passes.
+	// Access narrows what is seen; nil when those whom DefaultAccess allows see everything, which it is only where nothing in the
+	// folder looks like a rule. Beside a Fault it may be a rule without a field, which nobody passes.
 	Access *AccessRule
+	// DefaultAccess says who reads a catalogue whose Access is nil; its zero value where that is not nil.
+	DefaultAccess core.DefaultAccess
 	// Fault says why the catalogue cannot be built, with the file, the pointer and the mend; nil when it can. It is the first
 	// fault, and its Violations are all of them, 50 at most.
 	Fault *core.Error

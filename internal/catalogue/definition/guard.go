@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// halfGuarded warns of an index that one catalogue narrows by an access rule and another shows to everybody.
+// halfGuarded warns of an index that one catalogue narrows by an access rule and another does not.
 func halfGuarded(definitions []Definition) []string {
 	type catalogues struct{ guarded, open []string }
 	byIndex := map[string]*catalogues{}
@@ -26,7 +26,7 @@ func halfGuarded(definitions []Definition) []string {
 	var warnings []string
 	for index, of := range byIndex {
 		if len(of.guarded) > 0 && len(of.open) > 0 {
-			warnings = append(warnings, fmt.Sprintf("index %s has an access rule in %s and none in %s, where everybody sees all of it",
+			warnings = append(warnings, fmt.Sprintf("index %s has an access rule in %s and none in %s, whose readers see all of it",
 				quoted(index), several(of.guarded), several(of.open)))
 		}
 	}

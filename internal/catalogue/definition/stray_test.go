@@ -231,11 +231,11 @@ func TestHalfGuarded(t *testing.T) {
 	}{
 		"one of two": {
 			files{"open/base.json": sound, "shut/base.json": sound, "shut/access.json": rule},
-			[]string{`index "analyses" has an access rule in "shut" and none in "open", where everybody sees all of it`},
+			[]string{`index "analyses" has an access rule in "shut" and none in "open", whose readers see all of it`},
 		},
 		"a broken rule": {
 			files{"open/base.json": withID("o/p"), "shut/base.json": sound, "shut/access.json": "{"},
-			[]string{`index "analyses" has an access rule in "shut" and none in "o/p", where everybody sees all of it`},
+			[]string{`index "analyses" has an access rule in "shut" and none in "o/p", whose readers see all of it`},
 		},
 		"two indices": {
 			files{
@@ -243,11 +243,11 @@ func TestHalfGuarded(t *testing.T) {
 				"e/base.json": other,
 			},
 			[]string{
-				`index "analyses" has an access rule in "b" and none in "a", where everybody sees all of it`,
-				`index "donors" has an access rule in "d" and none in "c" and "e", where everybody sees all of it`,
+				`index "analyses" has an access rule in "b" and none in "a", whose readers see all of it`,
+				`index "donors" has an access rule in "d" and none in "c" and "e", whose readers see all of it`,
 			},
 		},
-		"many":     {many, []string{`index "analyses" has an access rule in "g" and none in "a", "b", "c", "d", "e" and 1 more, where everybody sees all of it`}},
+		"many":     {many, []string{`index "analyses" has an access rule in "g" and none in "a", "b", "c", "d", "e" and 1 more, whose readers see all of it`}},
 		"both":     {files{"a/base.json": sound, "a/access.json": rule, "b/base.json": sound, "b/access.json": rule}, nil},
 		"neither":  {files{"a/base.json": sound, "b/base.json": sound}, nil},
 		"another":  {files{"a/base.json": sound, "a/access.json": rule, "b/base.json": other}, nil},
