@@ -220,7 +220,8 @@ func (a *App) openQueue(ctx context.Context) error {
 	cfg := queue.Config{
 		URL: a.cfg.Queue.URL, CredentialsFile: a.cfg.Queue.CredentialsFile, Replicas: a.cfg.Queue.Replicas,
 		MaxPending: a.cfg.Queue.MaxPending, MaxLetterBodies: a.cfg.DeadLetters.MaxBodies,
-		Logger: a.log.With("component", "queue"), Metrics: a.metrics.queue,
+		StartTimeout: a.cfg.Server.StartTimeout,
+		Logger:       a.log.With("component", "queue"), Metrics: a.metrics.queue,
 	}
 	var err error
 	if cfg.URL != "" {

@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"strings"
 	"testing"
 
+	"tutti/internal/app"
+	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/testkit"
 )
@@ -51,4 +54,23 @@ func TestClusterSweeps(t *testing.T) {
 		t.Errorf("removed %d, want 3: %s", n, job.Raw)
 	}
 	w.converged()
+}
+
+// TestStartTimeout: a start without the queue that is configured fails once server.startTimeout has passed.
+func TestStartTimeout(t *testing.T) {
+	t.Parallel()
+	cfg, err := config.Parse([]byte(`server: {startTimeout: 50ms}
+queue: {url: "nats://127.0.0.1:1"}
+dataDir: `+t.TempDir()), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := app.New(cfg, app.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "opening the queue: connecting to the queue: no server answers; gave up after 50ms"
+	if err := a.Start(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
 }

@@ -42,6 +42,8 @@ type Server struct {
 	// worked on, of records that are fetched, and of documents that are written.
 	MaxBytesInFlight int64
 	CORS             CORS
+	// StartTimeout is how long a start waits for the queue.
+	StartTimeout time.Duration
 	// ShutdownTimeout is how long a stop waits for what is in hand.
 	ShutdownTimeout time.Duration
 }

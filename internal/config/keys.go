@@ -81,6 +81,7 @@ func (s *Server) key() key {
 		object("cors", "Which pages of other origins a browser lets read answers.",
 			list("origins", &s.CORS.Origins, nil, "Origins, scheme://host[:port] each, or * for any; none turns CORS off.").
 				matching(originPattern, "an origin, scheme://host[:port] without a path, or *")),
+		duration("startTimeout", &s.StartTimeout, time.Minute, "How long a start waits for the queue."),
 		duration("shutdownTimeout", &s.ShutdownTimeout, 10*time.Second, "How long a stop waits for what is in hand."))
 }
 

@@ -25,7 +25,7 @@ const least = `repositories: [{code: song.ca, type: song, url: "https://song.exa
 
 // documented is the part of CONTRACT section 9's defaults that this version knows.
 const documented = `
-server: {listen: "127.0.0.1:8080", hosts: [], basePath: "", maxBodyBytes: 10485760, maxBytesInFlight: 268435456, cors: {origins: []}, shutdownTimeout: 10s}
+server: {listen: "127.0.0.1:8080", hosts: [], basePath: "", maxBodyBytes: 10485760, maxBytesInFlight: 268435456, cors: {origins: []}, startTimeout: 1m, shutdownTimeout: 10s}
 dataDir: ./tutti-data
 log: {level: info, format: text}            # debug info warn error, any case; text or json
 queue: {url: "", credentialsFile: "", replicas: 1, maxPending: 200000}    # empty url: embedded
@@ -58,7 +58,7 @@ func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
 		t.Errorf("documented, actual: %s", diff)
 	}
 	want := config.Config{
-		Server:      config.Server{Listen: "127.0.0.1:8080", MaxBodyBytes: 10 << 20, MaxBytesInFlight: 256 << 20, ShutdownTimeout: 10 * time.Second},
+		Server:      config.Server{Listen: "127.0.0.1:8080", MaxBodyBytes: 10 << 20, MaxBytesInFlight: 256 << 20, StartTimeout: time.Minute, ShutdownTimeout: 10 * time.Second},
 		DataDir:     "./tutti-data",
 		Log:         config.Log{Level: "info", Format: "text"},
 		Queue:       config.Queue{Replicas: 1, MaxPending: 200_000},
@@ -105,7 +105,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 	write(t, dir, "database", "postgresql://u:s3cret@a:1,b:2/tutti?sslmode=require\n")
 	write(t, dir, "key.pem", publicKey)
 	c := parse(t, strings.ReplaceAll(`
-server: {listen: "[::1]:0", hosts: [a.example, "*"], basePath: /tutti, maxBodyBytes: 1, maxBytesInFlight: 1048576, shutdownTimeout: 1m30s,
+server: {listen: "[::1]:0", hosts: [a.example, "*"], basePath: /tutti, maxBodyBytes: 1, maxBytesInFlight: 1048576, startTimeout: 5s, shutdownTimeout: 1m30s,
   cors: {origins: ["https://a.example", "http://[::1]:3000"]}}
 dataDir: /var/lib/tutti
 log: {level: WARN, format: json}
@@ -138,6 +138,7 @@ auth: {mode: token, allowInsecure: yes, defaultAccess: deny, systemScope: all, o
 		Server: config.Server{
 			Listen: "[::1]:0", Hosts: []string{"a.example", "*"}, BasePath: "/tutti", MaxBodyBytes: 1,
 			MaxBytesInFlight: 1 << 20,
+			StartTimeout:     5 * time.Second,
 			ShutdownTimeout:  90 * time.Second,
 			CORS:             config.CORS{Origins: []string{"https://a.example", "http://[::1]:3000"}},
 		},

@@ -23,9 +23,11 @@ const (
 
 // Error codes of JetStream that the library does not name; server/errors.json of nats-server lists them all.
 const (
+	errCodeNoPeers               jetstream.ErrorCode = 10005
 	errCodeInsufficientResources jetstream.ErrorCode = 10023
 	errCodeMemoryExceeded        jetstream.ErrorCode = 10028
 	errCodeStorageExceeded       jetstream.ErrorCode = 10047
+	errCodeNotClustered          jetstream.ErrorCode = 10074
 	errCodeStoreFailed           jetstream.ErrorCode = 10077
 )
 
@@ -79,6 +81,20 @@ func apiFault(doing string, api *jetstream.APIError, err error) error {
 		return &core.Error{
 			Code: core.CodeUnavailable, Message: doing + ": the queue's server has no JetStream",
 			Hint: "start nats-server with JetStream enabled", RetryAfter: retryWhenDown, Err: err,
+		}
+	case errCodeNoPeers:
+		return &core.Error{
+			Code: core.CodeUnavailable, Message: doing + ": the queue's cluster has fewer servers that can store than copies are configured",
+			Hint: "start the other servers, or lower queue.replicas", RetryAfter: retryWhenDown, Err: err,
+		}
+	case errCodeNotClustered:
+		return &core.Error{
+			Code: core.CodeInvalid, Message: doing + ": the queue's server belongs to no cluster, so that it stores one copy",
+			Hint: "set queue.replicas to 1", Err: err,
+		}
+	case jetstream.JSErrCodeStreamNameInUse: // the requests of two processes met
+		return &core.Error{
+			Code: core.CodeUnavailable, Message: doing + ": another process creates it with other settings", RetryAfter: retryWhenDown, Err: err,
 		}
 	case jetstream.JSErrCodeConsumerNotFound, jetstream.JSErrCodeConsumerDoesNotExist, jetstream.JSErrCodeStreamNotFound:
 		return &core.Error{

@@ -324,17 +324,6 @@ func TestOffer(t *testing.T) {
 	})
 }
 
-func TestConnectRefuses(t *testing.T) {
-	_, err := queue.Connect(t.Context(), queue.Config{URL: "nats://127.0.0.1:1"})
-	wantCode(t, err, core.CodeUnavailable)
-	_, err = queue.Connect(t.Context(), queue.Config{})
-	wantCode(t, err, core.CodeInvalid)
-	_, err = queue.Connect(t.Context(), queue.Config{URL: "nats://127.0.0.1:1", Replicas: 9})
-	wantCode(t, err, core.CodeInvalid)
-	_, err = queue.Connect(t.Context(), queue.Config{URL: "nats://127.0.0.1:1", MaxPending: -1})
-	wantCode(t, err, core.CodeInvalid)
-}
-
 func TestServerDown(t *testing.T) {
 	s := startServer(t, t.TempDir(), "127.0.0.1:0")
 	q := s.connect(t, queue.Config{})

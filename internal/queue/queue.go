@@ -43,6 +43,8 @@ type Config struct {
 	MaxPending int
 	// MaxLetterBodies is the number of dead letters of one repository's records that keep a document; 0 for 10,000.
 	MaxLetterBodies int
+	// StartTimeout is how long Connect tries to connect and to set up the streams; 0 for 1 minute.
+	StartTimeout time.Duration
 	// Logger takes what the queue has to say; nil for nothing.
 	Logger *slog.Logger
 	// Metrics counts; nil for off.
@@ -59,6 +61,9 @@ func (c Config) withDefaults() Config {
 	if c.MaxLetterBodies == 0 {
 		c.MaxLetterBodies = defaultMaxBodies
 	}
+	if c.StartTimeout == 0 {
+		c.StartTimeout = defaultStartTimeout
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -71,6 +76,9 @@ func (c Config) validate() error {
 	}
 	if c.MaxPending < 1 {
 		return core.NewError(core.CodeInvalid, fmt.Sprintf("queue.maxPending is %d, it must be positive", c.MaxPending))
+	}
+	if c.StartTimeout < 0 {
+		return core.NewError(core.CodeInvalid, fmt.Sprintf("server.startTimeout is %s, it must be positive", c.StartTimeout))
 	}
 	if c.MaxLetterBodies < 1 {
 		return core.NewError(core.CodeInvalid, fmt.Sprintf("deadLetters.maxBodies is %d, it must be positive", c.MaxLetterBodies))
@@ -106,8 +114,9 @@ type Queue struct {
 	consumers map[*Consumer]struct{}
 }
 
-// Connect connects to the external servers of cfg.URL and sets up the streams. A connection that is lost later is made
-// again for ever; until it is, calls fail. CodeUnavailable when no server answers now.
+// Connect connects to the external servers of cfg.URL and sets up the streams, as soon as they answer. A connection that is
+// lost later is made again for ever; until it is, calls fail. CodeUnavailable when no server answers in time,
+// CodeUnauthenticated when one does not accept the credentials.
 func Connect(ctx context.Context, cfg Config) (*Queue, error) {
 	if cfg.URL == "" {
 		return nil, core.NewError(core.CodeInvalid, "queue.url is empty")
@@ -144,27 +153,32 @@ func open(ctx context.Context, cfg Config, server InProcessServer, url string, o
 		closed: make(chan struct{}),
 		labels: newLabels(), consumers: make(map[*Consumer]struct{}),
 	}
-	var err error
-	if q.nc, err = nats.Connect(url, append(opts, q.options()...)...); err != nil {
-		return nil, connectFault(err)
+	opts = append(opts, q.options()...)
+	starting, cancel := context.WithTimeout(ctx, cfg.StartTimeout)
+	defer cancel()
+	err := q.retryStart(starting, func(context.Context) (err error) {
+		q.nc, err = nats.Connect(url, opts...)
+		return connectFault(err)
+	})
+	if err != nil {
+		return nil, err
 	}
 	if q.js, err = jetstream.New(q.nc, jetstream.WithDefaultTimeout(callTimeout)); err != nil {
 		return nil, errors.Join(fault("connecting to the queue", err), q.hangUp(ctx))
 	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	q.stop = stop
-	if err := q.start(ctx, background); err != nil {
+	if err = q.setUp(starting); err == nil {
+		err = q.start(ctx, background)
+	}
+	if err != nil {
 		return nil, errors.Join(err, q.Close(context.WithoutCancel(ctx)))
 	}
 	return q, nil
 }
 
-// start sets up the streams, reads which dead letters there are and starts the queue's own goroutines, which run until
-// background ends.
+// start reads which dead letters there are and starts the queue's own goroutines, which run until background ends.
 func (q *Queue) start(ctx, background context.Context) error {
-	if err := q.setUp(ctx); err != nil {
-		return err
-	}
 	q.work.Go(func() { q.proveDurability(background) })
 	if err := q.Ready(ctx); err != nil {
 		q.log.Warn("queue opened that cannot store yet", "err", err)
@@ -179,11 +193,15 @@ func (q *Queue) start(ctx, background context.Context) error {
 }
 
 func connectFault(err error) error {
+	if err == nil {
+		return nil
+	}
 	e := &core.Error{
 		Code: core.CodeUnavailable, Message: "connecting to the queue: no server answers",
 		Hint: "check queue.url and that nats-server runs there", RetryAfter: retryWhenDown, Err: err,
 	}
 	if errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) {
+		e.Code, e.RetryAfter = core.CodeUnauthenticated, 0
 		e.Message = "connecting to the queue: the server does not accept the credentials"
 		e.Hint = "check queue.credentialsFile"
 	}

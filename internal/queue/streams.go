@@ -119,31 +119,22 @@ func (c Config) streamConfigs() []jetstream.StreamConfig {
 
 // setUp creates the streams, or brings those that are there to the configuration.
 func (q *Queue) setUp(ctx context.Context) error {
-	var err error
-	if q.requests, err = q.stream(ctx, q.cfg.requestsConfig()); err != nil {
-		return err
+	set := make(map[string]jetstream.Stream)
+	for _, cfg := range q.cfg.streamConfigs() {
+		if err := q.retryStart(ctx, func(ctx context.Context) (err error) {
+			set[cfg.Name], err = q.stream(ctx, cfg)
+			return err
+		}); err != nil {
+			return err
+		}
 	}
-	lettersStream, err := q.stream(ctx, q.cfg.lettersConfig())
-	if err != nil {
-		return err
-	}
-	if _, err = q.stream(ctx, q.cfg.advisoriesConfig()); err != nil {
-		return err
-	}
-	if q.seen, err = q.stream(ctx, q.cfg.seenConfig()); err != nil {
-		return err
-	}
-	jobsStream, err := q.stream(ctx, q.cfg.jobsConfig())
-	if err != nil {
-		return err
-	}
-	bucket, err := q.js.KeyValue(ctx, bucketJobs)
-	if err != nil {
+	q.requests, q.seen = set[streamRequests], set[streamSeen]
+	q.letters = newDeadLetters(q, set[streamLetters])
+	q.jobs = &Jobs{queue: q, stream: set[streamJobs]}
+	return q.retryStart(ctx, func(ctx context.Context) (err error) {
+		q.jobs.bucket, err = q.js.KeyValue(ctx, bucketJobs)
 		return fault("opening the bucket of jobs", err)
-	}
-	q.jobs = &Jobs{queue: q, bucket: bucket, stream: jobsStream}
-	q.letters = newDeadLetters(q, lettersStream)
-	return nil
+	})
 }
 
 func (q *Queue) stream(ctx context.Context, cfg jetstream.StreamConfig) (jetstream.Stream, error) {

@@ -1,0 +1,45 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"tutti/internal/core"
+)
+
+const (
+	defaultStartTimeout = time.Minute
+	// firstAttempt is how long the first attempt of a call at the start may take, doubled with each further one up to
+	// callTimeout. A cluster leaves requests without an answer while it forms, and of several that create the same stream at
+	// once.
+	firstAttempt = time.Second
+)
+
+// retryStart calls try until it succeeds, and returns the last error when that is final or ctx has ended, which ends with
+// Config.StartTimeout. The context of try bounds one attempt.
+func (q *Queue) retryStart(ctx context.Context, try func(ctx context.Context) error) error {
+	for length := firstAttempt; ; length = min(2*length, callTimeout) {
+		attempt, end := context.WithTimeout(ctx, length)
+		err := try(attempt)
+		end()
+		if err == nil || !core.Retryable(err) {
+			return err
+		}
+		if ctx.Err() == nil {
+			q.log.Warn("the start waits for the queue", "err", err, "hint", core.HintOf(err))
+		}
+		if pause(ctx, length/4+rand.N(length/4)) == nil {
+			continue
+		}
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return &core.Error{
+				Code: core.CodeOf(err), Hint: core.HintOf(err), Err: err,
+				Message: fmt.Sprintf("%s; gave up after %s", core.MessageOf(err), q.cfg.StartTimeout),
+			}
+		}
+		return err
+	}
+}

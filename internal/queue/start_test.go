@@ -1,0 +1,157 @@
+package queue_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tutti/internal/core"
+	"tutti/internal/queue"
+	"tutti/internal/queue/queuetest"
+)
+
+// ownCluster starts a cluster for one test.
+func ownCluster(t *testing.T) *queuetest.Cluster {
+	t.Helper()
+	c, err := queuetest.StartCluster(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Stop)
+	return c
+}
+
+// onLine is a logger that calls do with each line.
+func onLine(do func(line string)) *slog.Logger { return slog.New(slog.NewTextHandler(lines(do), nil)) }
+
+type lines func(string)
+
+// Write implements io.Writer; the handler writes a line at a time.
+func (l lines) Write(line []byte) (int, error) {
+	l(string(bytes.TrimSpace(line)))
+	return len(line), nil
+}
+
+// TestStartTogether: processes that start at once on a new cluster agree on its streams, also when their configurations
+// differ.
+func TestStartTogether(t *testing.T) {
+	t.Parallel()
+	url := ownCluster(t).Account(t)
+	const processes = 3
+	queues, errs := [processes]*queue.Queue{}, [processes]error{}
+	var starting sync.WaitGroup
+	for i := range processes {
+		starting.Go(func() {
+			queues[i], errs[i] = queue.Connect(t.Context(), queue.Config{URL: url, Replicas: 3, MaxPending: 1000 + i})
+		})
+	}
+	starting.Wait()
+	for _, q := range queues {
+		if q != nil {
+			t.Cleanup(func() { closeQueue(t, q) })
+		}
+	}
+	if err := errors.Join(errs[:]...); err != nil {
+		t.Fatal(err)
+	}
+	for i, q := range queues {
+		mustPublish(t, q, record("S1", numbered(i)))
+		c := mustConsumer(t, queues[(i+1)%processes], core.ClassRecords, queue.ConsumerConfig{})
+		mustAck(t, fetch(t, c)...)
+		c.Close()
+	}
+}
+
+// TestStartWaits: a start that finds the queue not ready yet says so, and goes on when it is.
+func TestStartWaits(t *testing.T) {
+	t.Parallel()
+	t.Run("for a server", func(t *testing.T) {
+		t.Parallel()
+		l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // closed at once
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &server{dir: t.TempDir(), listen: l.Addr().String()}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.stop(t) })
+		startsOnce(t, queue.Config{URL: "nats://" + s.listen}, "no server answers", func() { s.start(t) })
+	})
+	t.Run("for enough servers of a cluster", func(t *testing.T) {
+		t.Parallel()
+		own := ownCluster(t)
+		url := own.Account(t)
+		own.Kill("node2")
+		startsOnce(t, queue.Config{URL: url, Replicas: 3}, "has fewer servers that can store than copies are configured", func() {
+			if err := own.Restart(); err != nil {
+				t.Error(err)
+			}
+		})
+	})
+}
+
+// startsOnce connects, and calls mend when the log says that the start waits because of why.
+func startsOnce(t *testing.T, cfg queue.Config, why string, mend func()) {
+	t.Helper()
+	once := sync.OnceFunc(mend)
+	cfg.Logger = onLine(func(line string) {
+		if strings.Contains(line, "the start waits for the queue") && strings.Contains(line, why) {
+			once()
+		}
+	})
+	q, err := queue.Connect(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeQueue(t, q)
+}
+
+// TestStartFails: what does not pass by itself ends the start at once, anything else after the time for it.
+func TestStartFails(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, t.TempDir(), "127.0.0.1:0")
+	const nowhere = "nats://127.0.0.1:1"
+	for name, c := range map[string]struct {
+		cfg     queue.Config
+		code    core.Code
+		message string
+	}{
+		"no server": {
+			queue.Config{URL: nowhere, StartTimeout: 50 * time.Millisecond},
+			core.CodeUnavailable, "connecting to the queue: no server answers; gave up after 50ms",
+		},
+		"no cluster": {
+			queue.Config{URL: s.url, Replicas: 3},
+			core.CodeInvalid, "setting up the stream REQUESTS: the queue's server belongs to no cluster, so that it stores one copy",
+		},
+		"wrong password": {
+			queue.Config{URL: strings.ReplaceAll(cluster.Account(t), ":t@", ":x@")},
+			core.CodeUnauthenticated, "connecting to the queue: the server does not accept the credentials",
+		},
+		"no URL":            {queue.Config{}, core.CodeInvalid, "queue.url is empty"},
+		"too many replicas": {queue.Config{URL: nowhere, Replicas: 9}, core.CodeInvalid, "queue.replicas is 9, it must be between 1 and 5"},
+		"negative pending":  {queue.Config{URL: nowhere, MaxPending: -1}, core.CodeInvalid, "queue.maxPending is -1, it must be positive"},
+		"no time":           {queue.Config{URL: nowhere, StartTimeout: -1}, core.CodeInvalid, "server.startTimeout is -1ns, it must be positive"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := queue.Connect(t.Context(), c.cfg)
+			if core.CodeOf(err) != c.code || core.MessageOf(err) != c.message {
+				t.Errorf("got %q (%s), want %q (%s)", core.MessageOf(err), core.CodeOf(err), c.message, c.code)
+			}
+		})
+	}
+	t.Run("interrupted", func(t *testing.T) {
+		t.Parallel()
+		ctx, cancel := context.WithCancel(t.Context())
+		_, err := queue.Connect(ctx, queue.Config{URL: nowhere, Logger: onLine(func(string) { cancel() })})
+		wantCode(t, err, core.CodeUnavailable)
+	})
+}
