@@ -26,14 +26,14 @@ func Nearest(given string, candidates iter.Seq[string]) string {
 	return s.best
 }
 
-// Meant gives the nearest candidate where it is likely meant: half of it is the same, or one begins with the other. Else "".
-// It costs what Nearest costs.
+// Meant returns the nearest candidate where it is likely meant: half of it is the same, or one begins with the other. Else "", and
+// also where given is a candidate itself: what is wrong with it is not how it is written. It costs what Nearest costs.
 func Meant(given string, candidates iter.Seq[string]) string {
 	s := newSearch(given)
 	s.run(candidates)
 	a, b := strings.ToLower(cut(given)), strings.ToLower(cut(s.best))
 	switch {
-	case a == "" || b == "":
+	case a == "" || b == "", s.best == given:
 		return ""
 	case strings.HasPrefix(a, b), strings.HasPrefix(b, a), 2*s.least <= max(utf8.RuneCountInString(a), utf8.RuneCountInString(b)):
 		return s.best

@@ -18,7 +18,7 @@ func TestNearest(t *testing.T) {
 		nearest, meant string
 	}{
 		"none":                  {"pivot", nil, "", ""},
-		"itself":                {"pivot", []string{"op", "pivot"}, "pivot", "pivot"},
+		"itself":                {"pivot", []string{"op", "pivot"}, "pivot", ""},
 		"letters in turn":       {"pviot", []string{"op", "content", "pivot"}, "pivot", "pivot"},
 		"another case":          {"EsIndex", []string{"extended", "esIndex"}, "esIndex", "esIndex"},
 		"the first of equals":   {"ab", []string{"ax", "ay"}, "ax", "ax"},

@@ -72,6 +72,8 @@ func TestSaveSet(t *testing.T) {
 	}
 	w.refuses(ask(`mutation{saveSet(type:analysis,sqon:{},path:"file"){setId}}`),
 		wrong(`the argument path names no field with values, did you mean "files"?`, "BAD_USER_INPUT", at("1", "40", "saveSet")))
+	w.refuses(ask(`mutation{saveSet(type:analysis,sqon:{},path:"files"){setId}}`),
+		wrong(`the argument path names no field with values`, "BAD_USER_INPUT", at("1", "40", "saveSet")))
 	w.refuses(ask(`mutation{saveSet(type:sets,sqon:{},path:"_id"){setId}}`),
 		wrong("the argument type must be analysis: sets are made of documents, and not of sets", "BAD_USER_INPUT", at("1", "18", "saveSet")))
 	s.err = core.NewError(core.CodeForbidden, "who is nobody owns no set")

@@ -124,10 +124,7 @@ func (c *checker) meant(name string) string {
 		return ""
 	}
 	c.hinted = true
-	if word := core.Meant(name, names.Names()); word != "" {
-		return ", did you mean " + excerpt(word) + "?"
-	}
-	return ""
+	return suggested(core.Meant(name, names.Names()))
 }
 
 // namePointer gives the pointer of a clause's name.

@@ -95,6 +95,16 @@ func TestCheckAccepts(t *testing.T) {
 	}
 }
 
+// TestSuggestionIsWhole: a name is told from what was given, which is cut, where they differ late.
+func TestSuggestionIsWhole(t *testing.T) {
+	name := strings.Repeat("x", 50)
+	f := parsed(t, clauseOf("in", name+"s", `1`))
+	want := `unknown field "` + strings.Repeat("x", 40) + `…", did you mean "` + name + `"?`
+	if err := f.Check(catalogue{name: {Type: "keyword"}}); err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 func TestCheckRefuses(t *testing.T) {
 	const numbers, exact = "in, not-in, gt, gte, lt, lte, between", "in, not-in, some-not-in, all, filter"
 	for name, tt := range map[string]struct {

@@ -102,7 +102,7 @@ func excerpt(text string) string {
 	return strconv.Quote(text)
 }
 
-// pointerPart shortens a name that is too long to be told in a pointer.
+// pointerPart shortens a name that is too long to be told in a pointer or a suggestion.
 func pointerPart(name string) string {
 	const most = 200
 	if len(name) <= most {
@@ -117,8 +117,14 @@ func pointerPart(name string) string {
 
 // meant gives the end of a message that names the nearest valid word, "" when none is near.
 func meant(given string, words ...string) string {
-	if word := core.Meant(given, slices.Values(words)); word != "" {
-		return ", did you mean " + excerpt(word) + "?"
+	return suggested(core.Meant(given, slices.Values(words)))
+}
+
+// suggested returns the end of a message that names a word, "" for none. Unlike an excerpt the word is whole, as far as one who
+// compares it with what was given needs it.
+func suggested(word string) string {
+	if word == "" {
+		return ""
 	}
-	return ""
+	return ", did you mean " + strconv.Quote(pointerPart(word)) + "?"
 }

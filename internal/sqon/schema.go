@@ -3,6 +3,7 @@ package sqon
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 )
 
 // schemaDialect is the JSON Schema that Schema is written in, LanguageVersion that of what Description says.
@@ -43,7 +44,8 @@ func schema() object {
 		"$schema":     schemaDialect,
 		"$id":         schemaID,
 		"title":       title,
-		"description": "A filter of a catalogue. An empty object and null match everything.",
+		"description": fmt.Sprintf("A filter of a catalogue. An empty object and null match everything. At most %d levels, %d groups and clauses, and %d values.",
+			MaxDepth, MaxNodes, MaxValues),
 		"$ref":        "#/$defs/filter",
 		"$defs": object{
 			"filter": object{"anyOf": []object{
@@ -62,7 +64,9 @@ func schema() object {
 			"wildcard": node("A value of one of the fields matches one of the patterns, or contains one that has no * and no ?.",
 				opsOf(patternShape), withEntity(content("fieldNames", list(name, 1), anyOf(texts, list(texts, 1))))),
 			"pivot": object{
-				"description": `The nested path of whose elements one is meant by everything in the filter; null and "." are none.`,
+				"description": fmt.Sprintf(`The nested path of whose elements one is meant by everything in the filter; null and "." are none. `+
+					"It becomes at most %d alternatives: an or in it over fields both inside and outside of the path, or such a wildcard, doubles them at least.",
+					maxAlternatives),
 				"type":        []string{"string", "null"},
 				"minLength":   1,
 			},
