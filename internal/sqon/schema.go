@@ -41,12 +41,12 @@ func schema() object {
 	list := func(of object, least int) object { return object{"type": "array", "items": of, "minItems": least} }
 	name := object{"type": "string", "minLength": 1}
 	return object{
-		"$schema":     schemaDialect,
-		"$id":         schemaID,
-		"title":       title,
+		"$schema": schemaDialect,
+		"$id":     schemaID,
+		"title":   title,
 		"description": fmt.Sprintf("A filter of a catalogue. An empty object and null match everything. At most %d levels, %d groups and clauses, and %d values.",
 			MaxDepth, MaxNodes, MaxValues),
-		"$ref":        "#/$defs/filter",
+		"$ref": "#/$defs/filter",
 		"$defs": object{
 			"filter": object{"anyOf": []object{
 				{"type": "null"},
@@ -67,8 +67,8 @@ func schema() object {
 				"description": fmt.Sprintf(`The nested path of whose elements one is meant by everything in the filter; null and "." are none. `+
 					"It becomes at most %d alternatives: an or in it over fields both inside and outside of the path, or such a wildcard, doubles them at least.",
 					maxAlternatives),
-				"type":        []string{"string", "null"},
-				"minLength":   1,
+				"type":      []string{"string", "null"},
+				"minLength": 1,
 			},
 		},
 	}
