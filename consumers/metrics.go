@@ -15,6 +15,7 @@ type Metrics struct {
 	toIndex     *prometheus.HistogramVec
 	progress    *prometheus.GaugeVec
 	clockAlarms *prometheus.CounterVec
+	lastSuccess *prometheus.GaugeVec
 }
 
 // NewMetrics makes the metrics and registers them.
@@ -41,8 +42,12 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "tutti_clock_alarms_total",
 			Help: "Writes refused by a stored version that lies ahead of the clock.",
 		}, []string{"repository"}),
+		lastSuccess: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "tutti_last_success_timestamp_seconds",
+			Help: "When this process last wrote a record's or a page's documents to the index, or found them written, in Unix time.",
+		}, []string{"repository"}),
 	}
-	reg.MustRegister(m.fetched, m.documents, m.toIndex, m.progress, m.clockAlarms)
+	reg.MustRegister(m.fetched, m.documents, m.toIndex, m.progress, m.clockAlarms, m.lastSuccess)
 	return m
 }
 
@@ -61,6 +66,12 @@ func (m *Metrics) addDocuments(index string, o core.Outcome, n int) {
 func (m *Metrics) observeToIndex(repository string, scope core.Scope, stored core.Version) {
 	if m != nil {
 		m.toIndex.WithLabelValues(repository, string(scope)).Observe(time.Since(time.Unix(0, int64(stored))).Seconds())
+	}
+}
+
+func (m *Metrics) succeeded(repository string) {
+	if m != nil {
+		m.lastSuccess.WithLabelValues(repository).SetToCurrentTime()
 	}
 }
 

@@ -154,6 +154,9 @@ func (r *repository) workOnPage(ctx context.Context, w *pageWork, free func()) e
 	}
 	r.c.cfg.Metrics.setProgress(r.Code, run.Totals)
 	r.c.cfg.Metrics.observeToIndex(r.Code, core.ScopePage, w.msg.Version())
+	if failure == nil {
+		r.c.cfg.Metrics.succeeded(r.Code)
+	}
 	if failure != nil {
 		r.log.Warn("organization could not be read", "job_id", job.ID, "organization", w.req.Organization,
 			"page", w.page.Number, "err", failure.cause)

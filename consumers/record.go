@@ -83,6 +83,9 @@ func (r *repository) handleRecord(ctx context.Context, m core.Message) {
 	case err == nil:
 		r.c.cfg.Metrics.addDocuments(r.IndexName, result.Outcome, 1)
 		r.c.cfg.Metrics.observeToIndex(r.Code, core.ScopeRecord, m.Version())
+		if result.Outcome != core.OutcomeRejected {
+			r.c.cfg.Metrics.succeeded(r.Code)
+		}
 		r.ack(ctx, m)
 	case errors.Is(err, errSweepEnded):
 		r.ack(ctx, m)

@@ -22,6 +22,7 @@ import (
 	"tutti/internal/catalogue"
 	"tutti/internal/config"
 	"tutti/internal/core"
+	"tutti/internal/disk"
 	"tutti/internal/download"
 	"tutti/internal/federation"
 	"tutti/internal/graph"
@@ -109,6 +110,7 @@ type metrics struct {
 	jobs       *prometheus.GaugeVec
 	outbox     prometheus.Gauge
 	components *prometheus.GaugeVec
+	paused     *prometheus.GaugeVec
 }
 
 // New makes an App of a validated configuration. It opens nothing yet.
@@ -145,12 +147,23 @@ func (a *App) measure() {
 	components := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "tutti_component_up", Help: "1 when a component of the process works, also when it is degraded; 0 when it is down, as a queue, index or store that cannot store is.",
 	}, []string{"component"})
-	reg.MustRegister(build, jobs, outbox, components)
+	paused := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "tutti_repository_paused", Help: "1 while the consumers of a repository wait for something, as GET /ready says; 0 otherwise.",
+	}, []string{"repository"})
+	reg.MustRegister(build, jobs, outbox, components, paused)
+	if _, known := disk.FreeBytes("."); known {
+		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "tutti_data_free_bytes", Help: "Free space of the file system of the data folder; 0 when it cannot be read.",
+		}, func() float64 {
+			free, _ := disk.FreeBytes(a.cfg.DataDir)
+			return float64(free)
+		}))
+	}
 	a.metrics = metrics{
 		queue: queue.NewMetrics(reg), bulk: bulk.NewMetrics(reg), upstream: upstream.NewMetrics(reg),
 		consumers: consumers.NewMetrics(reg), ingest: ingest.NewMetrics(reg), kafka: kafka.NewMetrics(reg), http: tuttihttp.NewMetrics(reg),
 		store: store.NewMetrics(reg), schemas: schemas.NewMetrics(reg), metadata: metadata.NewMetrics(reg),
-		catalogues: catalogue.NewMetrics(reg), search: search.NewMetrics(reg), downloads: download.NewMetrics(reg), federation: federation.NewMetrics(reg), jobs: jobs, outbox: outbox, components: components,
+		catalogues: catalogue.NewMetrics(reg), search: search.NewMetrics(reg), downloads: download.NewMetrics(reg), federation: federation.NewMetrics(reg), jobs: jobs, outbox: outbox, components: components, paused: paused,
 	}
 }
 

@@ -20,7 +20,7 @@ const (
 	proofTime = 5 * time.Second
 )
 
-// Health returns the state of the parts of the process, and sets the metric to it. Queue, index and store are up when they
+// Health returns the state of the parts of the process, and sets the metrics to it. Queue, index and store are up when they
 // took a durable write within the last seconds. They are checked concurrently, and one that does not answer
 // within healthWait is down.
 func (a *App) Health(ctx context.Context) tuttihttp.Health {
@@ -59,6 +59,13 @@ func (a *App) Health(ctx context.Context) tuttihttp.Health {
 			up = 0
 		}
 		a.metrics.components.WithLabelValues(component).Set(up)
+	}
+	for _, r := range a.cfg.Repositories {
+		paused := 0.0
+		if slices.ContainsFunc(h.Paused, func(p tuttihttp.Pause) bool { return p.Repository == r.Code }) {
+			paused = 1
+		}
+		a.metrics.paused.WithLabelValues(r.Code).Set(paused)
 	}
 	return h
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -366,10 +367,18 @@ func TestLettersRestart(t *testing.T) {
 		}
 		w.put("S1", id, mended)
 	}
-	if n := int(w.metric("tutti_dead_letters", "repository", code)); n != 3 || len(after) != 3 {
+	if n := int(w.metric("tutti_dead_letters", "repository", code, "reason", core.ReasonRejected)); n != 3 || len(after) != 3 {
 		t.Errorf("tutti_dead_letters is %d and %d are listed, want 3", n, len(after))
 	}
+	const success = "tutti_last_success_timestamp_seconds"
+	if at := w.metric(success, "repository", code); at != 0 {
+		t.Errorf("%s is %f where nothing was written", success, at)
+	}
+	began := float64(time.Now().UnixMilli()) / 1000
 	w.run("S1", "", core.JobSucceeded)
+	if at := w.metric(success, "repository", code); at < began {
+		t.Errorf("%s is %f, the run began at %f", success, at, began)
+	}
 	w.awaitLetters("", 0)
 	w.converged()
 }

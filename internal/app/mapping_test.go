@@ -34,6 +34,9 @@ func TestWrongMappingPauses(t *testing.T) {
 	if a := w.ready(); !said(a.get("paused.0.reason").String()) {
 		t.Errorf("/ready says %s", a.raw)
 	}
+	if n := w.metric("tutti_repository_paused", "repository", code); n != 1 {
+		t.Errorf("tutti_repository_paused is %f", n)
+	}
 	if job := w.job(id); job.Get("state").String() != string(core.JobRunning) {
 		t.Errorf("job %s", job.Raw)
 	}

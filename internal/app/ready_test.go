@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -73,12 +74,19 @@ func TestReadyWithAHangingPart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var free float64
 	for _, family := range families {
+		if family.GetName() == "tutti_data_free_bytes" {
+			free = family.GetMetric()[0].GetGauge().GetValue()
+		}
 		for _, m := range family.GetMetric() {
 			if family.GetName() == "tutti_component_up" {
 				up[m.GetLabel()[0].GetValue()] = m.GetGauge().GetValue()
 			}
 		}
+	}
+	if free <= 0 && runtime.GOOS == "linux" {
+		t.Errorf("tutti_data_free_bytes is %f", free)
 	}
 	if want := map[string]float64{"index": 0, "outbox": 1, "queue": 1, "store": 1}; !maps.Equal(up, want) {
 		t.Errorf("tutti_component_up is %v, want %v", up, want)

@@ -21,7 +21,7 @@ const roomName = ".room"
 // for whatever reason: no space, a quota, a limit on files, a folder that cannot be written. It is syscall.ENOSPC, and nothing
 // is written, while the file system has less than size and a margin of free space. Calls for one dir must not overlap.
 func ProveRoom(dir string, size int64) (err error) {
-	if free, known := freeBytes(dir); known && free < size+margin {
+	if free, known := FreeBytes(dir); known && free < size+margin {
 		return fmt.Errorf("%d bytes are free in %s, %d are needed: %w", free, dir, size+margin, syscall.ENOSPC)
 	}
 	path := filepath.Join(dir, roomName)

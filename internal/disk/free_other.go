@@ -2,5 +2,5 @@
 
 package disk
 
-// freeBytes reports that the free space is not known on this operating system.
-func freeBytes(string) (free int64, known bool) { return 0, false }
+// FreeBytes reports that the free space is not known on this operating system.
+func FreeBytes(string) (free int64, known bool) { return 0, false }

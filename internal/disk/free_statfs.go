@@ -4,8 +4,8 @@ package disk
 
 import "syscall"
 
-// freeBytes returns the free space of the file system of dir, and whether it is known.
-func freeBytes(dir string) (free int64, known bool) {
+// FreeBytes returns the free space of the file system of dir, and whether it is known.
+func FreeBytes(dir string) (free int64, known bool) {
 	var stat syscall.Statfs_t
 	if err := syscall.Statfs(dir, &stat); err != nil || stat.Blocks == 0 {
 		return 0, false

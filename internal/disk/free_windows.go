@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// freeBytes returns the free space of the file system of dir, and whether it is known.
-func freeBytes(dir string) (free int64, known bool) {
+// FreeBytes returns the free space of the file system of dir, and whether it is known.
+func FreeBytes(dir string) (free int64, known bool) {
 	path, err := windows.UTF16PtrFromString(dir)
 	if err != nil {
 		return 0, false

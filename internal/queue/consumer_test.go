@@ -562,10 +562,10 @@ tutti_consumer_pending_messages{consumer="song/records"} 1
 # HELP tutti_consumer_redeliveries_total Requests that a durable consumer was given more than once.
 # TYPE tutti_consumer_redeliveries_total counter
 tutti_consumer_redeliveries_total{consumer="song/records"} 1
-# HELP tutti_dead_letters Dead letters that nobody has mended or discarded yet.
+# HELP tutti_dead_letters Dead letters that are kept, by reason.
 # TYPE tutti_dead_letters gauge
-tutti_dead_letters{repository="song"} 1
-tutti_dead_letters{repository="unknown"} 1
+tutti_dead_letters{reason="rejected",repository="song"} 1
+tutti_dead_letters{reason="unknown_repository",repository="unknown"} 1
 # HELP tutti_dead_letters_total Dead letters written, replaced ones included.
 # TYPE tutti_dead_letters_total counter
 tutti_dead_letters_total{reason="rejected",repository="song"} 1

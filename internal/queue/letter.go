@@ -352,10 +352,10 @@ func (d *DeadLetters) showCounts() {
 	if d.queue.metrics == nil {
 		return
 	}
-	labelled := make(map[string]int)
-	for repository, n := range d.index.counts() {
-		labelled[d.queue.labels.of(repository)] += n
-	}
+	labelled := make(map[letterLabels]int)
+	d.index.eachKind(func(repository, reason string, letters int) {
+		labelled[letterLabels{d.queue.labels.of(repository), reason}] += letters
+	})
 	d.queue.metrics.setLetters(labelled)
 }
 

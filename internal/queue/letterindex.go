@@ -125,6 +125,17 @@ func (x *letterIndex) counts() map[string]int {
 	return counts
 }
 
+// eachKind calls f for each repository and reason that has letters.
+func (x *letterIndex) eachKind(f func(repository, reason string, letters int)) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for code, c := range x.repositories {
+		for reason, k := range c.reasons {
+			f(code, reason, k.letters)
+		}
+	}
+}
+
 // countReason returns the number of letters of a repository that have a reason.
 func (x *letterIndex) countReason(repository, reason string) int {
 	x.mu.RLock()

@@ -33,8 +33,8 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		}, []string{"consumer"}),
 		letters: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "tutti_dead_letters",
-			Help: "Dead letters that nobody has mended or discarded yet.",
-		}, []string{"repository"}),
+			Help: "Dead letters that are kept, by reason.",
+		}, []string{"repository", "reason"}),
 		lettersTotal: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tutti_dead_letters_total",
 			Help: "Dead letters written, replaced ones included.",
@@ -77,15 +77,18 @@ func (m *Metrics) countRedelivery(consumer string) {
 	}
 }
 
-func (m *Metrics) setLetters(counts map[string]int) {
+func (m *Metrics) setLetters(counts map[letterLabels]int) {
 	if m == nil {
 		return
 	}
 	m.letters.Reset()
-	for repository, n := range counts {
-		m.letters.WithLabelValues(repository).Set(float64(n))
+	for of, n := range counts {
+		m.letters.WithLabelValues(of.repository, of.reason).Set(float64(n))
 	}
 }
+
+// letterLabels are the labels of a number of dead letters.
+type letterLabels struct{ repository, reason string }
 
 func (m *Metrics) countLetter(repository, reason string) {
 	if m != nil {
