@@ -73,7 +73,9 @@ type App struct {
 	network   *federation.Federation
 	// expected are closed when it is known, for each repository, whether its index could be made.
 	expected []<-chan struct{}
-	store    *store.Store
+	// upstreams are the repositories that the consumers read, by their codes.
+	upstreams map[string]*watchedUpstream
+	store     *store.Store
 	// analysisTypes, metadata and keys are kept in store; authenticator is nil when nobody is asked for a token.
 	analysisTypes *schemas.Service
 	metadata      *metadata.Repository
@@ -125,7 +127,7 @@ func New(cfg config.Config, opts Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &App{cfg: cfg, opts: opts, log: opts.Logger, registry: prometheus.NewRegistry(), memory: memory}
+	a := &App{cfg: cfg, opts: opts, log: opts.Logger, registry: prometheus.NewRegistry(), memory: memory, upstreams: make(map[string]*watchedUpstream)}
 	a.measure()
 	return a, nil
 }

@@ -196,6 +196,38 @@ func (w *world) awaitPaused(paused bool) {
 	})
 }
 
+// TestUnreachableRepository: a repository that fails is a reason in /ready, with the cause, and no reason for 503. The reason ends
+// with the next answer.
+func TestUnreachableRepository(t *testing.T) {
+	t.Parallel()
+	for name, begin := range map[string]func(w *world, id string){
+		"/analysis/": func(w *world, id string) { w.trigger("S1", id) },
+		"/studies/":  func(w *world, _ string) { w.begin("S1", "") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := startWorld(t, settings{})
+			id := w.fill("S1", 1)[0]
+			w.song.Fail(testkit.Fault{Path: regexp.MustCompile(name), Times: 1 << 30, Status: http.StatusInternalServerError})
+			begin(w, id)
+			told := func(yes bool) {
+				w.eventually(wait, func() (bool, string) {
+					a := w.ready()
+					reason := a.get(`reasons.#(%"repository ` + code + `*")`).String()
+					return strings.Contains(reason, "500") == yes && (reason == "") != yes, string(a.raw)
+				})
+			}
+			told(true)
+			if a := w.ready(); a.status != http.StatusOK || !a.get("ready").Bool() {
+				t.Errorf("GET /ready: %d, %s", a.status, a.raw)
+			}
+			w.song.Heal()
+			w.converges(wait)
+			told(false)
+		})
+	}
+}
+
 // TestQueueFull: a full queue answers 503 with Retry-After, takes a newer Request in the place of an older, and loses
 // nothing of what it accepted.
 func TestQueueFull(t *testing.T) {

@@ -53,6 +53,11 @@ func (a *App) Health(ctx context.Context) tuttihttp.Health {
 	if index == nil {
 		a.noteDegraded(&h)
 	}
+	for _, r := range a.cfg.Repositories {
+		if u := a.upstreams[r.Code]; u != nil && u.reason() != "" {
+			h.Reasons = append(h.Reasons, "repository "+r.Code+" did not answer the last call: "+u.reason())
+		}
+	}
 	for component, state := range h.Components {
 		up := 1.0
 		if state == tuttihttp.ComponentDown {

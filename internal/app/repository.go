@@ -95,9 +95,11 @@ func (a *App) consumed(ctx context.Context, rc config.Repository, repo core.Repo
 		client.Close()
 		return nil
 	})
+	watched := &watchedUpstream{Upstream: client}
+	a.upstreams[rc.Code] = watched
 	block := upstream.RepositoriesBlock(repo)
 	w := consumers.Repository{
-		Repository: repo, Upstream: client, PageSize: rc.PageSize, Concurrency: rc.Concurrency,
+		Repository: repo, Upstream: watched, PageSize: rc.PageSize, Concurrency: rc.Concurrency,
 		Disjoint: rc.Type == core.TypeLyric,
 		Document: func(dst []byte, rec core.Record) []byte { return upstream.SpliceRecord(dst, rec, block) },
 		Probe: probe{index: a.index, ensured: a.expectIndex(rc.IndexName), spec: index.Spec{
