@@ -42,10 +42,14 @@ func TestValues(t *testing.T) {
 		{"several numbers", `count`, `{"count":[3,"4"]}`, `3`, several("count")},
 		{"several numbers, the first of them none", `count`, `{"count":["x",4]}`, `null`, unfit("count", "a number") + several("count")},
 		{"several values under another name", `a:studyId b:studyId`, `{"studyId":["a","b"]}`, `"a","b":"a"`, several("studyId")},
-		{"several values of nested elements", `files{hits{edges{node{name}}}}`, `{"files":[{"name":["f","g"]},{"name":["h","i"]}]}`,
-			`{"hits":{"edges":[{"node":{"name":"f"}},{"node":{"name":"h"}}]}}`, several("files.name")},
-		{"several values of nested elements that are counted", `files{hits{total edges{node{name}}}}`, `{"files":[{"name":["f","g"]}]}`,
-			`{"hits":{"total":1,"edges":[{"node":{"name":"f"}}]}}`, several("files.name")},
+		{
+			"several values of nested elements", `files{hits{edges{node{name}}}}`, `{"files":[{"name":["f","g"]},{"name":["h","i"]}]}`,
+			`{"hits":{"edges":[{"node":{"name":"f"}},{"node":{"name":"h"}}]}}`, several("files.name"),
+		},
+		{
+			"several values of nested elements that are counted", `files{hits{total edges{node{name}}}}`, `{"files":[{"name":["f","g"]}]}`,
+			`{"hits":{"total":1,"edges":[{"node":{"name":"f"}}]}}`, several("files.name"),
+		},
 		{"several values by a path", `experiment{lab{city}}`, `{"experiment.lab.city":["a","b"]}`, `{"lab":{"city":"a"}}`, several("experiment.lab.city")},
 		{"the last of two members", `studyId`, `{"studyId":"a","studyId":"b"}`, `"b"`, ""},
 		{"an escaped name", `studyId`, `{"study\u0049d":"a"}`, `"a"`, ""},
