@@ -34,6 +34,9 @@ type Config struct {
 	CORSOrigins []string
 	// Version is the program's version as in the OpenAPI document. Default "dev".
 	Version string
+	// Examples returns pairs of a value in the examples of the OpenAPI document and the one that replaces it, such as the
+	// id of a record that exists. It must be safe for concurrent use. Default: the examples stay as they are.
+	Examples func() []string
 	// Logger takes one line per request. Default: nothing is logged.
 	Logger *slog.Logger
 	// Metrics measures requests; nil measures nothing.

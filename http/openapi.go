@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	nethttp "net/http"
+	"strings"
 
 	"tutti/internal/core"
 )
@@ -41,6 +42,10 @@ func openAPIFor(basePath, version string) ([]byte, error) {
 }
 
 func (h *Handler) serveOpenAPI(w nethttp.ResponseWriter, _ *nethttp.Request) error {
-	writeEncoded(w, h.openAPI)
+	document := h.openAPI
+	if h.cfg.Examples != nil {
+		document = []byte(strings.NewReplacer(h.cfg.Examples()...).Replace(string(document)))
+	}
+	writeEncoded(w, document)
 	return nil
 }

@@ -49,6 +49,8 @@ type Options struct {
 	// hand, and after how many deliveries it gives one up; for tests, which have less patience.
 	AckWait    time.Duration
 	MaxDeliver int
+	// Examples is that of the HTTP handler's Config.
+	Examples func() []string
 }
 
 // App is one tutti process. New makes it, Start runs it, Stop takes it down.
@@ -349,6 +351,7 @@ func (a *App) listen(ctx context.Context) error {
 		BasePath: a.cfg.Server.BasePath, MaxBodyBytes: a.cfg.Server.MaxBodyBytes,
 		Bodies: a.memory.Requests, Payloads: a.memory.Payloads, CheckHost: a.cfg.Auth.Mode == config.ModeNone,
 		Hosts: a.cfg.Server.Hosts, CORSOrigins: a.cfg.Server.CORS.Origins, Version: a.opts.Version, Logger: log, Metrics: a.metrics.http, Gatherer: a.registry,
+		Examples: a.opts.Examples,
 	})
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 const (
 	builtInCode  = "demo.local"
 	builtInIndex = "demo-local"
-	builtInStudy = "DEMO-LOCAL"
+	builtInStudy = "PANC-CA" // the first one of the other repository has this name, too
 	submissions  = 4
 )
 

@@ -103,13 +103,14 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, other.stop(ctx)) }()
-	a, err := start(ctx, cfg, dir, song, lyric, other)
+	var shown examples
+	a, err := start(ctx, cfg, dir, song, lyric, other, &shown)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, a.Stop(context.WithoutCancel(ctx))) }()
 
-	d := &demo{cfg: cfg, out: cfg.Out, song: song, lyric: lyric, client: newClient(a.URL())}
+	d := &demo{cfg: cfg, out: cfg.Out, song: song, lyric: lyric, client: newClient(a.URL()), examples: &shown}
 	d.say("tutti is ready after %s at %s, data in %s", time.Since(began).Round(time.Millisecond), a.URL(), cfg.DataDir)
 	d.say("A metadata repository that speaks Song's protocol answers at %s: %d studies, %d analyses.", song.URL(), studies, analyses)
 	d.say("A tabular repository that speaks Lyric's protocol answers at %s: %d organizations, %d records.\n",
@@ -163,6 +164,7 @@ func newLyric() (*testkit.LyricServer, error) {
 // start runs the app with everything embedded.
 func start(
 	ctx context.Context, cfg Config, dir string, song *testkit.SongServer, lyric *testkit.LyricServer, other *partner,
+	shown *examples,
 ) (*app.App, error) {
 	listen, err := freeAddress(ctx, cfg.Listen)
 	if err != nil {
@@ -179,7 +181,7 @@ func start(
 	if err != nil {
 		return nil, err
 	}
-	a, err := app.New(c, app.Options{Logger: cfg.Logger, Version: cfg.Version})
+	a, err := app.New(c, app.Options{Logger: cfg.Logger, Version: cfg.Version, Examples: shown.pairs})
 	if err != nil {
 		return nil, err
 	}

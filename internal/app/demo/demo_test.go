@@ -98,7 +98,7 @@ func TestRunCommands(t *testing.T) {
 	}()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 30 * time.Second}
 	command := regexp.MustCompile(`^  curl (?:-s )?(?:-X (POST|DELETE) )?'?(http://[^ ']+)'?(?: -H '([^']+): ([^']+)' -d '([^']+)')?`)
-	ran, base := 0, ""
+	ran, letter := 0, ""
 	lines := bufio.NewScanner(out)
 	for lines.Scan() && !strings.HasPrefix(lines.Text(), "Still running") {
 		m := command.FindStringSubmatch(lines.Text())
@@ -123,26 +123,20 @@ func TestRunCommands(t *testing.T) {
 		if err != nil || resp.StatusCode/100 != 2 || gjson.GetBytes(body, "errors").Exists() {
 			t.Errorf("%s: %s, %v: %s", lines.Text(), resp.Status, err, body)
 		}
-		if before, _, ok := strings.Cut(m[2], "/dead-letters/"); ok {
-			base = before
+		if method == http.MethodGet && strings.Contains(m[2], "/dead-letters/") {
+			letter = m[2]
 		}
 	}
 	if ran < 10 {
 		t.Errorf("%d commands were found", ran)
 	}
-	for left := "?"; left != ""; {
-		resp, err := client.Get(base + "/dead-letters")
+	for status := 0; status != http.StatusNotFound; {
+		resp, err := client.Get(letter)
 		if err != nil {
 			t.Fatal(err)
 		}
-		body, err := io.ReadAll(resp.Body)
 		_ = resp.Body.Close()
-		if err != nil || ctx.Err() != nil {
-			t.Fatal(err, ctx.Err())
-		}
-		if left = gjson.GetBytes(body, "deadLetters.0.id").String(); left == "" {
-			break
-		}
+		status = resp.StatusCode
 		select {
 		case <-time.After(10 * time.Millisecond):
 		case <-t.Context().Done():

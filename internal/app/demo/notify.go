@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/tidwall/sjson"
+
+	"tutti/internal/testkit"
 )
 
 // webhook changes a record of the tabular repository and tells it as the repository's webhook would.
@@ -47,10 +49,23 @@ func signature(body []byte) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// rejected announces an analysis that the index refuses, and gives the id of the dead letter that keeps it. The repository
-// mends the analysis then, so that a retry succeeds.
-func (d *demo) rejected(ctx context.Context, study string) (letter string, err error) {
-	whole := d.song.Analyses(study)[changedAnalyses+1]
+// rejected announces two analyses that the index refuses, and returns the ids of the dead letters that keep them. The
+// repository fixes the first one then, so that a retry succeeds.
+func (d *demo) rejected(ctx context.Context, study string) (fixed, stays string, err error) {
+	listed := d.song.Analyses(study)[changedAnalyses+1:]
+	d.say("\n5. Two analyses that the index must refuse are announced: POST /notifications/%s", repositoryCode)
+	if fixed, err = d.reject(ctx, study, listed[0]); err != nil {
+		return "", "", err
+	}
+	if stays, err = d.reject(ctx, study, listed[1]); err != nil {
+		return "", "", err
+	}
+	d.say("   The repository has fixed the first one since; look at the letter and retry it, as shown below.")
+	return fixed, stays, d.song.Put(study, listed[0].Body)
+}
+
+// reject breaks an analysis, announces it, and returns the id of its dead letter.
+func (d *demo) reject(ctx context.Context, study string, whole testkit.Analysis) (letter string, err error) {
 	broken, err := sjson.SetBytes(whole.Body, "analysisType", "not an object")
 	if err != nil {
 		return "", fmt.Errorf("breaking an analysis: %w", err)
@@ -67,19 +82,17 @@ func (d *demo) rejected(ctx context.Context, study string) (letter string, err e
 	if err != nil {
 		return "", fmt.Errorf("writing an event: %w", err)
 	}
-	d.say("\n5. An analysis that the index must refuse is announced: POST /notifications/%s", repositoryCode)
 	took, err := d.outcome(ctx, indexName, "rejected", func() error {
 		return d.client.send(ctx, "/notifications/"+repositoryCode, event, "")
 	})
 	if err != nil {
 		return "", err
 	}
-	letters, err := d.client.get(ctx, "/dead-letters?repository="+repositoryCode+"&limit=1")
+	letters, err := d.client.get(ctx, "/dead-letters?repository="+repositoryCode)
 	if err != nil {
 		return "", err
 	}
-	first := letters.Get("deadLetters.0")
-	d.say("   %s rejected    → dead letter %s after %s: %s", whole.ID, first.Get("id"), took, first.Get("engineReason"))
-	d.say("   The repository has mended it since; look at the letter and retry it, as shown below.")
-	return first.Get("id").String(), d.song.Put(study, whole.Body)
+	kept := letters.Get(`deadLetters.#(recordId=="` + whole.ID + `")`)
+	d.say("   %s rejected    → dead letter %s after %s: %s", whole.ID, kept.Get("id"), took, kept.Get("engineReason"))
+	return kept.Get("id").String(), nil
 }

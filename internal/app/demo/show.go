@@ -21,6 +21,8 @@ type demo struct {
 	song   *testkit.SongServer
 	lyric  *testkit.LyricServer
 	client *client
+	// examples are filled at the end.
+	examples *examples
 }
 
 func (d *demo) say(format string, args ...any) { _, _ = fmt.Fprintf(d.out, format+"\n", args...) }
@@ -46,7 +48,7 @@ func (d *demo) show(ctx context.Context) error {
 	if err := d.webhook(ctx); err != nil {
 		return err
 	}
-	letter, err := d.rejected(ctx, study)
+	letter, stays, err := d.rejected(ctx, study)
 	if err != nil {
 		return err
 	}
@@ -61,6 +63,9 @@ func (d *demo) show(ctx context.Context) error {
 		return err
 	}
 	if err := d.federated(ctx); err != nil {
+		return err
+	}
+	if err := d.fill(ctx, study, listed, jobID, stays, published); err != nil {
 		return err
 	}
 	d.finish(study, listed[0].ID, jobID, letter, published)
