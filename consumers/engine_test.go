@@ -15,7 +15,8 @@ import (
 	"tutti/internal/core"
 )
 
-// engine is an index in memory: versions are external_gte, and a removal leaves its version as a tombstone.
+// engine is an index in memory: versions are external_gte, a removal leaves its version as a tombstone, and counts and scans
+// see what was written before the last refresh.
 type engine struct {
 	// latency is how long a write takes.
 	latency time.Duration
@@ -24,18 +25,23 @@ type engine struct {
 	// item, when set, may decide on one write instead of the engine.
 	item func(id string, op core.WriteOp, document []byte) (core.Result, bool)
 
-	// onRefresh, when set, is called before each refresh.
-	onRefresh func()
+	// onRefresh, when set, is called before each refresh, and refuseRefresh may refuse it.
+	onRefresh     func()
+	refuseRefresh func() error
+	// onScan, when set, is called before each scan.
+	onScan func()
 	// busy is for the use of hold.
 	busy atomic.Int64
 	// scanned counts the documents that scans have read, whatever their version.
 	scanned atomic.Int64
 
-	mu       sync.Mutex
-	docs     map[string]document
-	seq      int64 // of the last write
-	down     error
-	prepared int
+	mu        sync.Mutex
+	docs      map[string]document
+	visible   map[string]document // as of the last refresh
+	refreshes int
+	seq       int64 // of the last write
+	down      error
+	prepared  int
 	// preparedFrom is the identity with which the index was last prepared.
 	preparedFrom string
 	made         int
@@ -158,7 +164,7 @@ func (e *engine) Count(scope core.IndexScope) (int64, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var n int64
-	for _, d := range e.docs {
+	for _, d := range e.visible {
 		if e.in(scope, d) {
 			n++
 		}
@@ -177,10 +183,13 @@ func (e *engine) Mark() (string, error) {
 }
 
 func (e *engine) Scan(scope core.IndexScope, below core.Version, each func(string, core.Version) error) error {
+	if e.onScan != nil {
+		e.onScan()
+	}
 	e.mu.Lock()
 	hits := map[string]core.Version{}
 	mark, markErr := strconv.ParseInt(scope.WrittenBy, 10, 64)
-	for id, d := range e.docs {
+	for id, d := range e.visible {
 		if d.deleted || markErr == nil && d.seq > mark {
 			continue
 		}
@@ -206,14 +215,23 @@ func (e *engine) Refresh() error {
 	if e.onRefresh != nil {
 		e.onRefresh()
 	}
+	if e.refuseRefresh != nil {
+		if err := e.refuseRefresh(); err != nil {
+			return err
+		}
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.down == nil {
+		e.refreshes++
+		e.visible = maps.Clone(e.docs)
+	}
 	return e.down
 }
 
 // lose deletes the index with all that it holds. The caller holds e.mu.
 func (e *engine) lose() {
-	e.docs, e.down = map[string]document{}, errLostIndex
+	e.docs, e.visible, e.down = map[string]document{}, nil, errLostIndex
 	e.life++
 }
 
@@ -260,8 +278,19 @@ func (e *engine) reopen() {
 func (e *engine) live() map[string]string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	return sources(e.docs)
+}
+
+// found returns the sources of all documents that a search finds, and how often the index was refreshed.
+func (e *engine) found() (all map[string]string, refreshes int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return sources(e.visible), e.refreshes
+}
+
+func sources(docs map[string]document) map[string]string {
 	all := map[string]string{}
-	for id, d := range e.docs {
+	for id, d := range docs {
 		if !d.deleted {
 			all[id] = string(d.source)
 		}

@@ -181,7 +181,7 @@ func (r *repository) claimEnd(ctx context.Context, id string) (free func(), err 
 	}
 }
 
-// endJob sweeps a job whose organizations have ended, and ends it.
+// endJob sweeps a job whose organizations have ended, and ends it once searches find what it has written.
 func (r *repository) endJob(ctx context.Context, job core.Job, runs []core.OrganizationRun) error {
 	id := job.ID
 	var err error
@@ -203,6 +203,13 @@ func (r *repository) endJob(ctx context.Context, job core.Job, runs []core.Organ
 	}
 	if vanished.guard != nil {
 		state, fault = core.JobPartial, vanished.guard
+	}
+	hidden, err := r.refresh(ctx, job)
+	if err != nil {
+		return err
+	}
+	if hidden != nil && state == core.JobSucceeded {
+		state, fault = core.JobPartial, hidden
 	}
 	mine := false
 	ended, err := r.c.deps.Jobs.Update(ctx, id, func(j *core.Job) error {

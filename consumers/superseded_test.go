@@ -80,7 +80,7 @@ func TestEndTakenOver(t *testing.T) {
 		w.upstream.latency = 10 * time.Millisecond
 		w.listingTakes = time.Second // so that both have ended before one of them looks
 		var sweeps atomic.Int64
-		w.engine.onRefresh = func() {
+		w.engine.onScan = func() {
 			if sweeps.Add(1) > 1 {
 				return
 			}

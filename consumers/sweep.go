@@ -186,9 +186,6 @@ func (r *repository) group(ctx context.Context, job core.Job, all unseenDocument
 // unseen returns a scope's documents that the run may not have seen, or why the guard forbids to request them.
 func (r *repository) unseen(ctx context.Context, job core.Job, scope core.IndexScope) (unseenDocuments, *core.JobError, error) {
 	unseen := unseenDocuments{first: job.StartVersion}
-	if err := r.gate.wait(r.c.draining); err != nil {
-		return unseen, nil, err
-	}
 	if job.StartMark == core.MarkNothing {
 		return unseen, nil, nil
 	}
@@ -197,10 +194,10 @@ func (r *repository) unseen(ctx context.Context, job core.Job, scope core.IndexS
 	if unseen.requested, err = r.c.deps.Requests.PendingRecords(ctx, r.Code, scope.Organization); err != nil {
 		return unseen, nil, err
 	}
-	index := r.c.deps.Index
-	if err := index.Refresh(ctx, r.IndexName); err != nil {
-		return unseen, nil, r.noted(err)
+	if why, err := r.refresh(ctx, job); why != nil || err != nil {
+		return unseen, why, err
 	}
+	index := r.c.deps.Index
 	scan := scope
 	scan.WrittenBy = job.StartMark
 	scan.Beyond = core.Version(time.Now().Add(r.c.cfg.ClockSkew).UnixNano())

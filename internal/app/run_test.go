@@ -228,3 +228,16 @@ func TestRunAgainstProxyPages(t *testing.T) {
 	w.song.Heal()
 	w.awaitOutcomes(core.OutcomeIndexed, indexed+1)
 }
+
+// TestEndedRunCanBeSearched: as soon as a job has succeeded, the index counts all that it has written.
+func TestEndedRunCanBeSearched(t *testing.T) {
+	t.Parallel()
+	const records = 3000
+	w := startWorld(t, settings{})
+	w.fill("S1", records)
+	w.run("S1", "", core.JobSucceeded)
+	n, err := w.app.Index().Count(t.Context(), w.alias, core.IndexScope{})
+	if err != nil || n != records {
+		t.Errorf("%d of %d documents are found (%v)", n, records, err)
+	}
+}

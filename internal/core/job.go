@@ -92,6 +92,7 @@ const (
 	JobErrorSweepIncomplete = "sweep_incomplete"
 	JobErrorInterrupted     = "interrupted"
 	JobErrorRecordsRejected = "records_rejected"
+	JobErrorNotRefreshed    = "not_refreshed"
 )
 
 // Job is one run over an organization or a repository, as kept in the queue's key-value bucket.
