@@ -187,8 +187,8 @@ func (a *App) start(ctx context.Context) error {
 		do   func(context.Context) error
 	}{
 		{"opening the queue", a.openQueue},
-		{"opening the index", a.openIndex},
 		{"making the store ready", a.openStore},
+		{"opening the index", a.openIndex},
 		{"making ready for searches", a.openSearch},
 		{"reading the catalogues", a.openCatalogues},
 		{"making ready for downloads", a.openDownloads},

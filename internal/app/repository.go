@@ -20,7 +20,10 @@ import (
 	"tutti/internal/upstream/song"
 )
 
-func (a *App) openIndex(context.Context) error {
+// cursorSecret is the name of the secret of the store that cursors are encrypted with.
+const cursorSecret = "cursors"
+
+func (a *App) openIndex(ctx context.Context) error {
 	if a.opts.Index != nil {
 		a.index = a.opts.Index
 		return nil
@@ -28,10 +31,14 @@ func (a *App) openIndex(context.Context) error {
 	var err error
 	grown := func(alias string) { a.catalogues.Refresh(alias) } // nothing is written before they are there
 	if c := a.cfg.Index; c.URL != "" {
+		var key []byte
+		if key, err = a.store.Secret(ctx, cursorSecret); err != nil {
+			return err
+		}
 		a.index, err = elastic.New(elastic.Config{
 			URLs: c.URLs(), Username: c.Username, Password: c.Password.Reveal(), APIKey: c.APIKey.Reveal(),
 			CAFile: c.CAFile, Shards: c.Shards, Replicas: c.Replicas, Logger: a.log.With("component", "index"),
-			Grown: grown,
+			Grown: grown, CursorKey: key,
 		})
 	} else {
 		a.index, err = indexembedded.Open(indexembedded.Config{

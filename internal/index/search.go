@@ -28,6 +28,8 @@ type HitsRequest struct {
 	From, Size int
 	// After is Hit.Sort of the document after which the first one stands; nil for the beginning.
 	After []json.RawMessage
+	// Restricted says that Filter hides documents from the caller. Neither the order nor Hit.Sort then depends on those.
+	Restricted bool
 	// Source is what of the documents is needed.
 	Source Source
 	// Read, where it is not nil, may be given each document where the engine has it: the object that begins at data[at], which
@@ -71,7 +73,7 @@ type Hit struct {
 	Source []byte
 	Read   bool
 	// Sort is the document's place in the order, one value for each key, for HitsRequest.After. A document without a value has
-	// null in every engine; all else is the engine's own.
+	// null in every engine; all else is the engine's own. Keys behind the id decide nothing, and may have null as well.
 	Sort []json.RawMessage
 }
 

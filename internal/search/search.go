@@ -81,6 +81,11 @@ func (v *View) Search(ctx context.Context, kind Kind, reqs []index.SearchRequest
 	narrowed := make([]index.SearchRequest, len(reqs))
 	for i, req := range reqs {
 		req.Filter = query.Both(v.granted, req.Filter)
+		if req.Hits != nil && v.granted != nil {
+			hits := *req.Hits
+			hits.Restricted = true
+			req.Hits = &hits
+		}
 		narrowed[i] = req
 	}
 	within, cancel := context.WithTimeout(ctx, v.service.cfg.Timeout)

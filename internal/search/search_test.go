@@ -183,6 +183,9 @@ func TestEveryQuestionIsNarrowed(t *testing.T) {
 			if diff := cmp.Diff(want[1], e.stream.Filter); diff != "" {
 				t.Error("stream: " + diff)
 			}
+			if e.reqs[1].Hits.Restricted != (c.want != nil) || own[1].Hits.Restricted {
+				t.Errorf("asked %+v, and the caller's request is %+v", e.reqs[1].Hits, own[1].Hits)
+			}
 			if e.alias != "analyses" || own[0].Filter != nil {
 				t.Errorf("asked of %q; the caller's request was changed: %t", e.alias, own[0].Filter != nil)
 			}

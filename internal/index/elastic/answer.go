@@ -129,6 +129,9 @@ type hitsReader struct {
 	kept int64
 	// places is the room for places in the order.
 	places []json.RawMessage
+	// located asks for the indices that hits are in, one for each.
+	located bool
+	indices []string
 	// last is the place of the last hit, with whatever the cluster added to it, in the bytes of the reply.
 	last []byte
 }
@@ -137,10 +140,15 @@ func (r *hitsReader) read(c *cursor) []index.Hit {
 	hits := make([]index.Hit, 0, min(r.most, hitsAtOnce))
 	c.array(func() {
 		var hit index.Hit
+		var in string
 		c.object(func(name []byte) {
 			switch string(name) {
 			case "_id":
 				hit.ID = c.str()
+			case "_index":
+				if r.located {
+					in = r.index(c)
+				}
 			case "_source":
 				r.document(c, &hit)
 			case "sort":
@@ -153,8 +161,20 @@ func (r *hitsReader) read(c *cursor) []index.Hit {
 			hit.Source = []byte("{}") // nothing of it was asked for, or the index keeps none
 		}
 		hits = append(hits, hit)
+		if r.located {
+			r.indices = append(r.indices, in)
+		}
 	})
 	return hits
+}
+
+// index reads the name of an index, which is mostly that of the hit before and needs no escapes.
+func (r *hitsReader) index(c *cursor) string {
+	name := c.text()
+	if n := len(r.indices); n > 0 && string(name) == r.indices[n-1] {
+		return r.indices[n-1]
+	}
+	return string(name)
 }
 
 // document reads a hit's document at the cursor.

@@ -2,6 +2,7 @@ package elastic
 
 import (
 	"encoding/base64"
+	"fmt"
 	"log/slog"
 	"net/url"
 	"os"
@@ -37,6 +38,9 @@ type Config struct {
 	Timeout time.Duration
 	// Compress sends bulk bodies as gzip. It costs more time than it saves where the network is not the limit.
 	Compress bool
+	// CursorKey is the key, of CursorKeyBytes, of what Hit.Sort must not tell; processes that accept each other's cursors have
+	// the same. Nil means a random one.
+	CursorKey []byte
 	// Grown is told of each alias whose mapping this process has added to; it must not wait. Nil means that nobody is.
 	Grown func(alias string)
 	// Logger gets what no caller is told; nil means nothing is logged.
@@ -57,6 +61,9 @@ func (c *Config) validate() error {
 	}
 	if c.Shards < 0 || c.Replicas < 0 || c.Timeout < 0 {
 		return core.NewError(core.CodeInvalid, "shards, replicas and timeout of the index must not be negative")
+	}
+	if c.CursorKey != nil && len(c.CursorKey) != CursorKeyBytes {
+		return core.NewError(core.CodeInvalid, fmt.Sprintf("the key of the index' cursors must have %d bytes", CursorKeyBytes))
 	}
 	if c.Shards == 0 {
 		c.Shards = DefaultShards

@@ -52,8 +52,12 @@ func (x *Index) halve(ctx context.Context, alias string, p *inquiry, s *search) 
 // half asks for some of the documents of s, and for their number where total is set.
 func (x *Index) half(ctx context.Context, alias string, p *inquiry, s *search, h *index.HitsRequest, total bool) (index.SearchResult, error) {
 	var into index.SearchResult
-	q := inquiry{filter: p.filter, identity: p.identity, room: p.room}
-	q.addHits(&index.SearchRequest{Filter: s.filter, Hits: h}, q.filter.write(nil, s.filter), &into, total)
+	q := inquiry{filter: p.filter, identity: p.identity, several: p.several, alias: alias, sealer: p.sealer, room: p.room}
+	var from *position
+	if s.hits.numbered != nil {
+		from = x.positionOf(alias, afterID(h))
+	}
+	q.addHits(&index.SearchRequest{Filter: s.filter, Hits: h}, q.filter.write(nil, s.filter), from, &into, total)
 	if err := x.ask(ctx, alias, q.searches); err != nil {
 		return into, err
 	}

@@ -18,6 +18,7 @@ var _ index.Index = (*Index)(nil)
 // Index keeps documents in an Elasticsearch cluster. All methods may be called concurrently.
 type Index struct {
 	client   *client
+	cursors  *sealer
 	logger   *slog.Logger
 	now      func() time.Time
 	timeout  time.Duration
@@ -50,8 +51,12 @@ func New(cfg Config) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
+	cursors, err := newSealer(cfg.CursorKey)
+	if err != nil {
+		return nil, err
+	}
 	return &Index{
-		client: client, logger: cfg.Logger, now: cfg.Now, timeout: cfg.Timeout, compress: cfg.Compress, grown: cfg.Grown,
+		client: client, cursors: cursors, logger: cfg.Logger, now: cfg.Now, timeout: cfg.Timeout, compress: cfg.Compress, grown: cfg.Grown,
 		shards: cfg.Shards, replicas: cfg.Replicas, room: maxReplyBytes,
 		aliases: make(map[string]*aliasState),
 		unknown: newUnknownTypes(cfg.Logger, cfg.Now),

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"tutti/internal/core"
@@ -85,6 +86,12 @@ func emptyFacet(f *index.Facet) index.FacetResult {
 type inquiry struct {
 	filter   filterWriter
 	identity string
+	// several is whether the index may have several shards, from are the positions at which pages begin in the order of
+	// sequence numbers, nil for the beginning and for other orders. alias and sealer are what cursors are sealed for and by.
+	several  bool
+	from     []*position
+	alias    string
+	sealer   *sealer
 	searches []*search
 	results  []index.SearchResult
 	// room is how many bytes of documents may still be kept, over all parts that they are asked for in.
@@ -104,7 +111,9 @@ func (p *inquiry) make(reqs []index.SearchRequest) {
 	var counts []*counting
 	for i := range reqs {
 		filters[i] = p.filter.write(nil, reqs[i].Filter)
-		if hits := wanted(reqs[i].Hits); len(reqs[i].Facets) == 0 && (hits || !reqs[i].Total) {
+		// A page that leaves documents out does not count all.
+		hits := wanted(reqs[i].Hits) && p.position(i) == nil
+		if len(reqs[i].Facets) == 0 && (hits || !reqs[i].Total) {
 			continue
 		}
 		of := countingOf(counts, filters[i])
@@ -121,7 +130,7 @@ func (p *inquiry) make(reqs []index.SearchRequest) {
 			of.totals = append(of.totals, result)
 		}
 		if wanted(reqs[i].Hits) {
-			p.addHits(&reqs[i], filters[i], result, reqs[i].Total && of == nil)
+			p.addHits(&reqs[i], filters[i], p.position(i), result, reqs[i].Total && of == nil)
 		}
 	}
 	for _, of := range counts {
@@ -199,10 +208,31 @@ func (p *inquiry) writeCounts(s *search, filter []byte) {
 	s.body = append(s.body, '}')
 }
 
+// position returns where the page of a request begins in the order of sequence numbers, nil for the beginning.
+func (p *inquiry) position(i int) *position {
+	if p.from == nil {
+		return nil
+	}
+	return p.from[i]
+}
+
+// numbered returns the order of sequence numbers in which h's documents are, nil for another one.
+func (p *inquiry) numbered(h *index.HitsRequest, from *position) *numbered {
+	at := idKey(h.Sort)
+	if at < 0 || p.identity != seqNo {
+		return nil
+	}
+	scored := h.Restricted && p.several // the numbers of several shards tell how much was written to each
+	if from != nil {
+		scored = from.scored
+	}
+	return &numbered{key: at, descending: h.Sort[at].Descending, scored: scored, from: from, sealer: p.sealer, alias: p.alias}
+}
+
 // addHits adds the search of a request's documents.
-func (p *inquiry) addHits(req *index.SearchRequest, filter []byte, into *index.SearchResult, total bool) {
+func (p *inquiry) addHits(req *index.SearchRequest, filter []byte, from *position, into *index.SearchResult, total bool) {
 	h := req.Hits
-	task := &hitsTask{request: h, into: into, identity: -1, room: p.room}
+	task := &hitsTask{request: h, into: into, identity: -1, room: p.room, numbered: p.numbered(h, from)}
 	s := &search{filter: req.Filter, hits: task}
 	if total {
 		s.totals = []*index.SearchResult{into}
@@ -216,40 +246,50 @@ func (p *inquiry) addHits(req *index.SearchRequest, filter []byte, into *index.S
 	b = append(b, `,"track_total_hits":`...)
 	b = strconv.AppendBool(b, total)
 	b = append(b, `,"query":`...)
-	b = append(b, filter...)
-	b = append(b, `,"sort":`...)
-	if len(h.Sort) == 0 {
-		b = append(b, `["_doc"]`...)
-	} else {
-		b = appendSorts(b, h.Sort, p.identity)
-		task.identity = identityKey(h.Sort, p.identity)
-	}
-	if len(h.After) > 0 {
-		b = append(b, `,"search_after":[`...)
-		for i, value := range h.After {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = append(b, flat(value)...)
+	if n := task.numbered; n != nil {
+		b = n.appendFilter(b, filter)
+		b = append(b, `,"sort":`...)
+		b = n.appendSort(b, h.Sort)
+		if n.from != nil {
+			b = n.appendAfter(b, h.After)
 		}
-		b = append(b, ']')
+	} else {
+		b = append(b, filter...)
+		b = append(b, `,"sort":`...)
+		b = p.appendOrder(b, h)
+		task.identity = idKey(h.Sort)
 	}
 	b = appendSource(b, h.Source)
 	s.body = append(b, '}')
 	p.searches = append(p.searches, s)
 }
 
+// appendOrder appends the order of h's documents, and after which of them they begin.
+func (p *inquiry) appendOrder(b []byte, h *index.HitsRequest) []byte {
+	if len(h.Sort) == 0 {
+		b = append(b, `["_doc"]`...)
+	} else {
+		b = appendSorts(b, h.Sort, p.identity)
+	}
+	if len(h.After) == 0 {
+		return b
+	}
+	b = append(b, `,"search_after":[`...)
+	for i, value := range h.After {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, flat(value)...)
+	}
+	return append(b, ']')
+}
+
 // flat gives a value without line feeds around it, which would end the search among others.
 func flat(value json.RawMessage) []byte { return bytes.TrimSpace(value) }
 
-// identityKey gives the place of the key that stands for ids by a field, -1 for none.
-func identityKey(sorts []index.Sort, identity string) int {
-	for i, s := range sorts {
-		if s.Field.Path == idPath && identity != seqNo {
-			return i
-		}
-	}
-	return -1
+// idKey returns which key of an order is the id, -1 for none.
+func idKey(sorts []index.Sort) int {
+	return slices.IndexFunc(sorts, func(s index.Sort) bool { return s.Field.Path == idPath })
 }
 
 // misled tells whether the field that was to hold the ids of documents holds something else.

@@ -14,8 +14,11 @@ import (
 )
 
 const (
-	// seqNo orders documents by when they were last written: no two of a shard have the same.
+	// seqNo orders documents by when they were last written: no two that were written to one shard have the same. It counts
+	// hidden documents as well, so that callers never see it.
 	seqNo = "_seq_no"
+	// shardDoc orders documents by where they are stored, in a point in time alone.
+	shardDoc = "_shard_doc"
 	// noField is a path that no mapping has: all documents are equal by it.
 	noField = "_tutti_nothing"
 	// identityKept is how long it is believed that an alias has no field that holds the documents' ids.
@@ -26,8 +29,7 @@ const (
 
 // identity is the field that stands for a document's id where documents are put in order. The cluster does not sort by
 // _id itself (indices.id_field_data.enabled is off by default, and would cost memory for every id), but most documents hold
-// their id in a field. Where none is known it is seqNo, which gives an order, though not that of the ids, in which no document
-// of an alias with one shard is equal to another.
+// their id in a field. Where none is known it is seqNo, whose order is not that of the ids (see numbered).
 type identity struct {
 	field string
 	// shards is how many the alias had, 0 when that is not known.
@@ -151,16 +153,6 @@ func (x *Index) distrust(alias string) {
 	st.identity.Store(distrusted)
 }
 
-// needsIdentity tells whether a request's order goes by the documents' ids.
-func needsIdentity(sorts []index.Sort) bool {
-	for _, s := range sorts {
-		if s.Field.Path == idPath {
-			return true
-		}
-	}
-	return false
-}
-
 // checkSorts refuses orders that the cluster does not have.
 func checkSorts(sorts []index.Sort) error {
 	for _, s := range sorts {
@@ -216,7 +208,7 @@ func appendSort(dst []byte, s index.Sort, identity string) []byte {
 		// Its own comparison fails from the second page on (Elasticsearch 8.19: unsupported_operation_exception).
 		dst = append(dst, `,"numeric_type":"double"`...)
 	}
-	if name != seqNo {
+	if name != seqNo && name != shardDoc {
 		dst = append(dst, `,"unmapped_type":"`...)
 		dst = append(dst, unmapped...)
 		dst = append(dst, '"')

@@ -1,6 +1,7 @@
 package elastic
 
 import (
+	"context"
 	"encoding/json"
 
 	"tutti/internal/core"
@@ -63,43 +64,55 @@ func resumed(after []json.RawMessage, sorts []index.Sort) []json.RawMessage {
 	return out
 }
 
-// checkPlaces refuses places of ids that were given where something else stood for them, or where that is not different for all
-// documents: the cluster would go on from there, but somewhere else.
-func checkPlaces(reqs []index.SearchRequest, id *identity) error {
-	for _, req := range reqs {
-		h := req.Hits
-		if h == nil || len(h.After) != len(h.Sort) {
-			continue
+// orderIDs sets how p orders documents by their ids, and where its pages begin. A page that began in the order of sequence
+// numbers is continued in it, also where a field is known to hold the ids by now.
+func (x *Index) orderIDs(ctx context.Context, alias string, reqs []index.SearchRequest, p *inquiry) error {
+	id, err := x.identityOf(ctx, alias)
+	if err != nil {
+		return err
+	}
+	p.alias, p.sealer, p.identity, p.several = alias, x.cursors, id.field, id.shards != 1
+	p.from = make([]*position, len(reqs))
+	for i := range reqs {
+		if p.from[i] = x.positionOf(alias, afterID(reqs[i].Hits)); p.from[i] != nil {
+			p.identity = seqNo
 		}
-		for i, s := range h.Sort {
-			if s.Field.Path != idPath {
-				continue
-			}
-			if err := id.takes(h.After[i]); err != nil {
-				return err
+	}
+	for i := range reqs {
+		raw := afterID(reqs[i].Hits)
+		switch from := p.from[i]; {
+		case raw == nil:
+		case from == nil && (p.identity == seqNo || flat(raw)[0] != '"'), // checkHits has seen that there is one
+			from != nil && !from.scored && p.several && reqs[i].Hits.Restricted:
+			return &core.Error{
+				Code:    core.CodeInvalid,
+				Message: "the cursor is not valid: it was changed, or returned in another order or by another version",
+				Hint:    "start again from the first page, without a cursor",
 			}
 		}
 	}
 	return nil
 }
 
-// takes tells why a place cannot be gone on from.
-func (id *identity) takes(place json.RawMessage) error {
-	first := flat(place)[0] // checkHits has looked that there is one
-	switch {
-	case id.field != seqNo && first != '"', id.field == seqNo && (first < '0' || first > '9'):
-		return &core.Error{
-			Code:    core.CodeInvalid,
-			Message: "the place from which to go on was given in another order of the ids, as the index has changed",
-			Hint:    "begin anew, without the place",
-		}
-	case id.field == seqNo && id.shards > 1:
-		return &core.Error{
-			Code:    core.CodeInvalid,
-			Message: "the order of the ids cannot be gone on in: the documents hold their ids in no field, and the index has several shards",
-			Hint:    "keep the id in a keyword field at the top of the documents, sort by a field that differs in all of them, or page by number",
-		}
-	default:
+// afterID returns what h has of the id after which the page begins, nil for nothing.
+func afterID(h *index.HitsRequest) json.RawMessage {
+	if h == nil || len(h.After) != len(h.Sort) {
 		return nil
 	}
+	if at := idKey(h.Sort); at >= 0 {
+		return h.After[at]
+	}
+	return nil
+}
+
+// positionOf returns the position in a cursor, nil where it has none.
+func (x *Index) positionOf(alias string, raw json.RawMessage) *position {
+	var text string
+	if raw == nil || json.Unmarshal(raw, &text) != nil {
+		return nil
+	}
+	if plain, ok := x.cursors.open(alias, text); ok {
+		return decodePosition(plain)
+	}
+	return nil
 }

@@ -54,14 +54,9 @@ func (x *Index) Search(ctx context.Context, alias string, reqs []index.SearchReq
 		room := x.room
 		p := inquiry{filter: filterWriter{values: values}, results: newResults(reqs), room: &room}
 		if ordered(reqs) {
-			id, err := x.identityOf(ctx, alias)
-			if err != nil {
+			if err := x.orderIDs(ctx, alias, reqs, &p); err != nil {
 				return nil, err
 			}
-			if err := checkPlaces(reqs, id); err != nil {
-				return nil, err
-			}
-			p.identity = id.field
 		}
 		p.make(reqs)
 		if p.filter.err != nil {
@@ -87,7 +82,7 @@ func (x *Index) Search(ctx context.Context, alias string, reqs []index.SearchReq
 // ordered tells whether an answer to reqs has documents in the order of their ids.
 func ordered(reqs []index.SearchRequest) bool {
 	for i := range reqs {
-		if h := reqs[i].Hits; h != nil && needsIdentity(h.Sort) {
+		if h := reqs[i].Hits; h != nil && idKey(h.Sort) >= 0 {
 			return true
 		}
 		for j := range reqs[i].Facets {
@@ -138,6 +133,9 @@ func (x *Index) askTogether(ctx context.Context, alias string, searches []*searc
 			r.query += "&request_cache=true"
 		case h.request.Source.None:
 			r.query += "&filter_path=" + idsFilter
+			if h.numbered != nil {
+				r.query += ",hits.hits._index"
+			}
 		}
 	} else {
 		r.path, r.body, r.contentType = "/"+alias+"/_msearch", several(searches), contentNDJSON
@@ -223,6 +221,9 @@ type hitsTask struct {
 	// identity is the place of the key of the order that stands for ids by a field, -1 for none.
 	identity int
 	misled   bool
+	// numbered is set where the order goes by sequence numbers.
+	numbered *numbered
+	fault    error
 	// weight is how many bytes the documents had.
 	weight int64
 	// room is that of the inquiry.
@@ -253,6 +254,9 @@ func (s *search) read(c *cursor, keep func([]byte) []byte) error {
 			return nil
 		}
 		return err
+	}
+	if s.hits != nil && s.hits.fault != nil {
+		return s.hits.fault
 	}
 	if len(s.totals) > 0 && !a.counted {
 		return notAsked()
@@ -285,7 +289,13 @@ func notAsked() error {
 
 func (t *hitsTask) read(c *cursor, keep func([]byte) []byte) {
 	r := hitsReader{source: t.request.Source, keys: len(t.request.Sort), keep: keep, take: t.request.Read, most: t.request.Size}
+	if t.numbered != nil {
+		r.keys, r.located = t.numbered.keys(), true
+	}
 	t.into.Hits = r.read(c)
+	if t.numbered != nil && !t.numbered.seal(t.into.Hits, r.indices, len(t.request.Sort)) {
+		t.fault = notAsked()
+	}
 	t.weight = r.weight
 	*t.room -= r.kept
 	sayAbsent(t.into.Hits, t.request.Sort)

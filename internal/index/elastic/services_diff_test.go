@@ -3,10 +3,12 @@
 package elastic_test
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 
 	"tutti/internal/index"
+	"tutti/internal/index/elastic"
 	"tutti/internal/index/searchtest"
 )
 
@@ -17,6 +19,17 @@ func TestSearchAgainstOracle(t *testing.T) {
 
 // TestSearchTable holds searches to answers that were worked out by hand.
 func TestSearchTable(t *testing.T) { searchtest.RunTable(t, openTidy) }
+
+// TestSearchPages pages through documents that hold their id in no field, in one shard and in several.
+func TestSearchPages(t *testing.T) {
+	for _, shards := range []int{1, 3} {
+		t.Run(fmt.Sprint(shards, " shards"), func(t *testing.T) {
+			searchtest.RunPages(t, func(t *testing.T) index.Index {
+				return tidy{Index: cluster(t, func(c *elastic.Config) { c.Shards = shards }), t: t, once: new(sync.Map)}
+			})
+		})
+	}
+}
 
 func openTidy(t *testing.T) index.Index {
 	return tidy{Index: cluster(t), t: t, once: new(sync.Map)}

@@ -84,10 +84,14 @@ func (x *Index) newStream(ctx context.Context, alias string, req index.StreamReq
 	if w.values, err = x.valuesOf(ctx, alias, []*query.Node{req.Filter}); err != nil {
 		return nil, err
 	}
-	id := &identity{field: seqNo}
-	if needsIdentity(req.Sort) {
-		if id, err = x.identityOf(ctx, alias); err != nil {
+	byID := shardDoc
+	if idKey(req.Sort) >= 0 {
+		id, err := x.identityOf(ctx, alias)
+		if err != nil {
 			return nil, err
+		}
+		if id.field != seqNo {
+			byID = id.field
 		}
 	}
 	s.head = append(s.head, `{"track_total_hits":false,"query":`...)
@@ -96,7 +100,7 @@ func (x *Index) newStream(ctx context.Context, alias string, req index.StreamReq
 	if len(req.Sort) == 0 {
 		s.head = append(s.head, `["_shard_doc"]`...)
 	} else {
-		s.head = appendSorts(s.head, req.Sort, id.field) // the cluster ends it with _shard_doc
+		s.head = appendSorts(s.head, req.Sort, byID) // the cluster ends it with _shard_doc
 	}
 	return s, w.err
 }

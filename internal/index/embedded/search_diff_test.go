@@ -17,3 +17,8 @@ func TestSearchAgainstOracle(t *testing.T) {
 func TestSearchTable(t *testing.T) {
 	searchtest.RunTable(t, func(t *testing.T) index.Index { return open(t, embedded.Config{}) })
 }
+
+// TestSearchPages pages through documents that hold their id in no field.
+func TestSearchPages(t *testing.T) {
+	searchtest.RunPages(t, func(t *testing.T) index.Index { return open(t, embedded.Config{}) })
+}

@@ -1,0 +1,224 @@
+package elastic
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+
+	"tutti/internal/index"
+)
+
+// position is that of a document in an order which ends with sequence numbers, after a random score where the order is scored.
+// Each shard numbers its documents by itself, so documents of several shards may be equal by all of the order.
+type position struct {
+	scored bool
+	score  float32
+	number int64
+	// seen are the documents equal by the order that were returned, up to that of the position.
+	seen []location
+}
+
+// location is where a document is stored.
+type location struct{ index, id string }
+
+// equal reports whether documents at two positions have the same number and score.
+func (p *position) equal(q *position) bool {
+	return p.number == q.number && p.scored == q.scored && p.score == q.score
+}
+
+// append appends p in the form that decodePosition reads.
+func (p *position) append(dst []byte) []byte {
+	scored := byte(0)
+	if p.scored {
+		scored = 1
+	}
+	dst = append(dst, scored)
+	dst = binary.BigEndian.AppendUint32(dst, math.Float32bits(p.score))
+	dst = binary.BigEndian.AppendUint64(dst, uint64(p.number))
+	for _, at := range p.seen {
+		for _, text := range []string{at.index, at.id} {
+			dst = binary.AppendUvarint(dst, uint64(len(text)))
+			dst = append(dst, text...)
+		}
+	}
+	return dst
+}
+
+// decodePosition reads what append wrote; nil for anything else.
+func decodePosition(b []byte) *position {
+	const head = 1 + 4 + 8
+	if len(b) < head {
+		return nil
+	}
+	p := &position{
+		scored: b[0] == 1, score: math.Float32frombits(binary.BigEndian.Uint32(b[1:])), number: int64(binary.BigEndian.Uint64(b[5:])),
+	}
+	b = b[head:]
+	text := func() string {
+		n, size := binary.Uvarint(b)
+		if size <= 0 || n > uint64(len(b)-size) {
+			p = nil
+			return ""
+		}
+		text := string(b[size : size+int(n)])
+		b = b[size+int(n):]
+		return text
+	}
+	for len(b) > 0 && p != nil {
+		at := location{index: text()}
+		if p == nil {
+			break
+		}
+		if at.id = text(); p != nil {
+			p.seen = append(p.seen, at)
+		}
+	}
+	return p
+}
+
+// numbered is an order by sequence numbers in the place of ids.
+type numbered struct {
+	// key is which key of the order that is; those behind it decide nothing.
+	key        int
+	descending bool
+	scored     bool
+	// from is where the page begins, nil for the beginning.
+	from   *position
+	sealer *sealer
+	alias  string
+}
+
+// keys returns how many keys the cluster sorts by.
+func (n *numbered) keys() int {
+	if n.scored {
+		return n.key + 2
+	}
+	return n.key + 1
+}
+
+// appendFilter appends filter without the documents that were returned at the position, and with the scores.
+func (n *numbered) appendFilter(dst, filter []byte) []byte {
+	if n.scored {
+		dst = append(dst, `{"function_score":{"boost_mode":"replace","random_score":{"field":"`+seqNo+`","seed":`...)
+		dst = strconv.AppendUint(dst, uint64(n.sealer.seed), 10)
+		dst = append(dst, `},"query":`...)
+	}
+	if n.from == nil {
+		dst = append(dst, filter...)
+	} else {
+		dst = n.from.appendOthers(dst, filter)
+	}
+	if n.scored {
+		dst = append(dst, "}}"...)
+	}
+	return dst
+}
+
+// appendOthers appends filter without the documents of p that were returned.
+func (p *position) appendOthers(dst, filter []byte) []byte {
+	dst = append(dst, `{"bool":{"filter":[`...)
+	dst = append(dst, filter...)
+	dst = append(dst, `],"must_not":[`...)
+	for i, at := range p.seen {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `{"bool":{"filter":[{"ids":{"values":[`...)
+		dst = appendString(dst, at.id)
+		dst = append(dst, `]}},{"term":{"_index":`...)
+		dst = appendString(dst, at.index)
+		dst = append(dst, `}},{"term":{"`+seqNo+`":`...)
+		dst = strconv.AppendInt(dst, p.number, 10)
+		dst = append(dst, "}}]}}"...)
+	}
+	return append(dst, "]}}"...)
+}
+
+// appendSort appends the order.
+func (n *numbered) appendSort(dst []byte, sorts []index.Sort) []byte {
+	dst = appendSorts(dst, sorts[:n.key], seqNo)
+	dst = dst[:len(dst)-1]
+	if n.key > 0 {
+		dst = append(dst, ',')
+	}
+	if n.scored {
+		dst = append(dst, `{"_score":{"order":"asc"}},`...)
+	}
+	return append(appendSort(dst, sorts[n.key], seqNo), ']')
+}
+
+// appendAfter appends what the page begins after: the number before that of the position, as other documents may have the same.
+func (n *numbered) appendAfter(dst []byte, after []json.RawMessage) []byte {
+	dst = append(dst, `,"search_after":[`...)
+	for _, value := range after[:n.key] {
+		dst = append(append(dst, flat(value)...), ',')
+	}
+	if n.scored {
+		dst = strconv.AppendFloat(dst, float64(n.from.score), 'g', -1, 64)
+		dst = append(dst, ',')
+	}
+	before := n.from.number - 1
+	if n.descending {
+		before = n.from.number + 1
+	}
+	return append(strconv.AppendInt(dst, before, 10), ']')
+}
+
+// seal replaces the numbers of hits, which are in the indices of that order, by cursors; false when there are none.
+func (n *numbered) seal(hits []index.Hit, indices []string, keys int) bool {
+	if len(hits) != len(indices) {
+		return false
+	}
+	var at position
+	if n.from != nil {
+		at = *n.from
+		at.seen = slices.Clone(at.seen)
+	}
+	places := make([]json.RawMessage, len(hits)*keys)
+	sealing, kept := n.sealer.sealing(n.alias), new(arena)
+	var plain, cursor []byte
+	for i := range hits {
+		next, ok := n.position(hits[i].Sort)
+		if !ok {
+			return false
+		}
+		if !next.equal(&at) {
+			next.seen = at.seen[:0]
+			at = next
+		}
+		at.seen = append(at.seen, location{indices[i], hits[i].ID})
+		plain = at.append(plain[:0])
+		cursor = sealing.seal(cursor[:0], plain)
+		place := places[i*keys : (i+1)*keys : (i+1)*keys]
+		copy(place, hits[i].Sort[:n.key])
+		place[n.key] = kept.copy(cursor)
+		for j := n.key + 1; j < keys; j++ {
+			place[j] = json.RawMessage(null)
+		}
+		hits[i].Sort = place
+	}
+	return true
+}
+
+// position returns that of a document by what the cluster sorted it by.
+func (n *numbered) position(sort []json.RawMessage) (position, bool) {
+	if len(sort) != n.keys() {
+		return position{}, false
+	}
+	p := position{scored: n.scored}
+	var err error
+	if p.number, err = strconv.ParseInt(string(bytes.TrimSpace(sort[len(sort)-1])), 10, 64); err != nil {
+		return position{}, false
+	}
+	if n.scored {
+		score, err := strconv.ParseFloat(string(bytes.TrimSpace(sort[n.key])), 32)
+		if err != nil {
+			return position{}, false
+		}
+		p.score = float32(score)
+	}
+	return p, true
+}

@@ -1,0 +1,215 @@
+package elastic_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"tutti/internal/core"
+	"tutti/internal/index"
+	"tutti/internal/index/elastic"
+)
+
+const invalidCursor = "the cursor is not valid: it was changed, or returned in another order or by another version"
+
+// cursorKey is that of the processes of these tests.
+var cursorKey = bytes.Repeat([]byte{7}, elastic.CursorKeyBytes)
+
+// numbered is a page of documents of the index a-1, whose ids are d0, d1 and so on, by their sequence numbers, which other values
+// stand before.
+func numbered(before string, numbers ...int) answer {
+	hits := make([]string, len(numbers))
+	for i, number := range numbers {
+		hits[i] = fmt.Sprintf(`{"_index":"a-1","_id":"d%d","sort":[%s%d]}`, i, before, number)
+	}
+	return found(`"hits":{"total":{"value":9},"hits":[` + strings.Join(hits, ",") + `]}`)
+}
+
+// keyed is play with the key of cursors.
+func keyed(t *testing.T, key []byte, answers ...answer) (*elastic.Index, *script) {
+	t.Helper()
+	s := &script{t: t, answers: answers}
+	x := open(t, serving(t, s.ServeHTTP), func(c *elastic.Config) { c.CursorKey = key })
+	t.Cleanup(func() {
+		if len(s.answers) > 0 {
+			t.Errorf("%d answers were not asked for; asked: %q", len(s.answers), s.asked)
+		}
+	})
+	return x, s
+}
+
+// places returns the places of the documents that a search finds.
+func places(t *testing.T, x *elastic.Index, alias string, h index.HitsRequest) [][]json.RawMessage {
+	t.Helper()
+	h.Size, h.Source = 3, index.Source{None: true}
+	got, err := x.Search(t.Context(), alias, []index.SearchRequest{{Hits: &h}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all [][]json.RawMessage
+	for _, hit := range got[0].Hits {
+		all = append(all, hit.Sort)
+	}
+	return all
+}
+
+// TestCursors: where documents hold their id in no field a cursor tells nothing, and a page begins after all that the pages before
+// it had, in every process with the same key.
+func TestCursors(t *testing.T) {
+	id, down, k := index.Sort{Field: field("_id", "keyword")}, index.Sort{Field: field("_id", "keyword"), Descending: true}, index.Sort{Field: field("k", "keyword")}
+	without := func(number int, ids ...string) string {
+		var all []string
+		for _, id := range ids {
+			all = append(all, fmt.Sprintf(`{"bool":{"filter":[{"ids":{"values":[%q]}},{"term":{"_index":"a-1"}},{"term":{"_seq_no":%d}}]}}`, id, number))
+		}
+		return `"query":{"bool":{"filter":[{"match_all":{}}],"must_not":[` + strings.Join(all, ",") + `]}},"sort":[`
+	}
+	const scored = `"query":{"function_score":{"boost_mode":"replace","random_score":{"field":"_seq_no","seed":`
+	for _, c := range []struct {
+		name       string
+		by         []index.Sort
+		restricted bool
+		shards     int
+		page       answer
+		// after is the document of the page that the next one begins after.
+		after int
+		want  []string
+	}{
+		{"alone", []index.Sort{id}, false, 1, numbered("", 4, 5, 6), 1, []string{without(5, "d1"), `"search_after":[4]`}},
+		{"downwards", []index.Sort{down}, false, 1, numbered("", 6, 5, 4), 1, []string{without(5, "d1"), `"search_after":[6]`}},
+		{"the first number", []index.Sort{id}, false, 1, numbered("", 0, 1), 0, []string{without(0, "d0"), `"search_after":[-1]`}},
+		{"behind a key", []index.Sort{k, id}, false, 1, numbered(`"x",`, 4, 5), 1, []string{without(5, "d1"), `"search_after":["x",4]`}},
+		{"before a key", []index.Sort{id, k}, false, 1, numbered("", 4, 5), 1, []string{without(5, "d1") + `{"_seq_no":{"order":"asc"}}]`, `"search_after":[4]`}},
+		{"a number in several shards", []index.Sort{id}, false, 3, numbered("", 5, 5, 5), 1, []string{without(5, "d0", "d1"), `"search_after":[4]`}},
+		{"the next number", []index.Sort{id}, false, 3, numbered("", 5, 5, 6), 2, []string{without(6, "d2"), `"search_after":[5]`}},
+		{"restricted in one shard", []index.Sort{id}, true, 1, numbered("", 4, 5), 1, []string{without(5, "d1"), `"search_after":[4]`}},
+		{
+			"restricted in several shards",
+			[]index.Sort{k, id},
+			true, 3, numbered(`"x",1.7881393E-7,`, 4, 5), 1,
+			[]string{scored, `"must_not"`, `{"_score":{"order":"asc"}},{"_seq_no":{"order":"asc"}}]`, `"search_after":["x",1.7881393432617188e-07,4]`},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			first, asked := keyed(t, cursorKey, sampled(c.shards, `{}`), c.page)
+			all := places(t, first, "a", index.HitsRequest{Sort: c.by, Restricted: c.restricted})
+			if strings.Contains(asked.asked[1], scored) != (c.restricted && c.shards > 1) {
+				t.Errorf("asked %s", asked.asked[1])
+			}
+			after := all[c.after]
+			if len(after) != len(c.by) {
+				t.Fatalf("got the place %s", after)
+			}
+			second, asked := keyed(t, cursorKey, sampled(c.shards, `{}`), c.page)
+			again := places(t, second, "a", index.HitsRequest{Sort: c.by, Restricted: c.restricted, After: after})
+			for _, part := range c.want {
+				if !strings.Contains(asked.asked[1], part) {
+					t.Errorf("asked %s, want %s", asked.asked[1], part)
+				}
+			}
+			if len(again) == 0 {
+				t.Error("nothing was found")
+			}
+		})
+	}
+	t.Run("over several pages", func(t *testing.T) {
+		x, s := keyed(t, cursorKey, sampled(3, `{}`), numbered("", 5), found(`"hits":{"hits":[{"_index":"a-1","_id":"e","sort":[5]}]}`), numbered(""))
+		one := places(t, x, "a", index.HitsRequest{Sort: []index.Sort{id}})
+		two := places(t, x, "a", index.HitsRequest{Sort: []index.Sort{id}, After: one[0]})
+		places(t, x, "a", index.HitsRequest{Sort: []index.Sort{id}, After: two[0]})
+		if !strings.Contains(s.asked[3], without(5, "d0", "e")) {
+			t.Errorf("asked %s", s.asked[3])
+		}
+	})
+	t.Run("the total is of all documents", func(t *testing.T) {
+		x, s := keyed(t, cursorKey, sampled(1, `{}`), numbered("", 4, 5), answer{200, `{"responses":[{"timed_out":false,"_shards":{"failed":0},"hits":{"hits":[]}},` +
+			`{"timed_out":false,"_shards":{"failed":0},"hits":{"total":{"value":2},"hits":[]}}]}`})
+		after := places(t, x, "a", index.HitsRequest{Sort: []index.Sort{id}})[1]
+		got, err := x.Search(t.Context(), "a", []index.SearchRequest{{Total: true, Hits: &index.HitsRequest{Size: 3, Sort: []index.Sort{id}, After: after}}})
+		if err != nil || got[0].Total != 2 || !strings.Contains(s.asked[2], `{"size":0,"track_total_hits":true,"query":{"match_all":{}}}`) {
+			t.Errorf("got %+v, %v, asked %s", got, err, s.asked[2])
+		}
+	})
+	t.Run("where a field has the ids by now", func(t *testing.T) {
+		x, _ := keyed(t, cursorKey, sampled(1, `{}`), numbered("", 4, 5))
+		after := places(t, x, "a", index.HitsRequest{Sort: []index.Sort{id}})[0]
+		y, s := keyed(t, cursorKey, sampled(1, `{"uid":"1"}`), answer{200, keywordID}, numbered("", 5))
+		places(t, y, "a", index.HitsRequest{Sort: []index.Sort{id}, After: after})
+		if !strings.Contains(s.asked[2], `"sort":[{"_seq_no":`) {
+			t.Errorf("asked %s", s.asked[2])
+		}
+	})
+	t.Run("a page without numbers", func(t *testing.T) {
+		for _, raw := range []string{`"x"`, ``} {
+			x, _ := keyed(t, cursorKey, sampled(1, `{}`), found(`"hits":{"hits":[{"_index":"a-1","_id":"1","sort":[`+raw+`]}]}`))
+			_, err := x.Search(t.Context(), "a", byID())
+			wantError(t, err, core.CodeUnavailable, "the answer of the index is not what was asked for")
+		}
+	})
+}
+
+// TestCursorsTellNothing: a cursor depends on the document, and is as long for a high sequence number as for a low one.
+func TestCursorsTellNothing(t *testing.T) {
+	x, _ := keyed(t, cursorKey, sampled(1, `{}`), numbered("", 1, 1<<40, 1<<50), numbered("", 1))
+	h := index.HitsRequest{Sort: []index.Sort{{Field: field("_id", "keyword")}}, Restricted: true}
+	all := places(t, x, "a", h)
+	for _, place := range all {
+		if len(place[0]) != len(all[0][0]) {
+			t.Errorf("cursors %s and %s", place, all[0])
+		}
+		plain, err := base64.RawURLEncoding.DecodeString(string(bytes.Trim(place[0], `"`)))
+		if err != nil || bytes.Contains(plain, []byte("a-1")) {
+			t.Errorf("the cursor %q, %v", plain, err)
+		}
+	}
+	if again := places(t, x, "a", h); !bytes.Equal(again[0][0], all[0][0]) {
+		t.Errorf("the cursor of the same document is %s, then %s", all[0], again[0])
+	}
+}
+
+// TestForeignCursors: no cursor is valid that was changed, or that is another index's, another store's or another order's.
+func TestForeignCursors(t *testing.T) {
+	h := index.HitsRequest{Sort: []index.Sort{{Field: field("_id", "keyword")}}}
+	cursor := func(shards int, restricted bool) json.RawMessage {
+		x, _ := keyed(t, cursorKey, sampled(shards, `{}`), numbered("", 4, 5))
+		h := h
+		h.Restricted = restricted
+		return places(t, x, "a", h)[1][0]
+	}
+	own := cursor(3, false)
+	refuses := func(name string, x *elastic.Index, alias string, h index.HitsRequest, after json.RawMessage) {
+		t.Helper()
+		h.Size, h.After = 1, []json.RawMessage{after}
+		_, err := x.Search(t.Context(), alias, []index.SearchRequest{{Hits: &h}})
+		if core.CodeOf(err) != core.CodeInvalid || core.MessageOf(err) != invalidCursor || core.HintOf(err) == "" {
+			t.Errorf("%s, %s: %v", name, after, err)
+		}
+	}
+	x, _ := keyed(t, cursorKey, sampled(3, `{}`))
+	for at := 1; at < len(own)-1; at++ {
+		other := bytes.Clone(own)
+		if other[at]++; other[at] == '\\' || own[at] == 'z' {
+			other[at] = '0'
+		}
+		refuses("changed", x, "a", h, other)
+	}
+	refuses("shortened", x, "a", h, append(bytes.Clone(own[:20]), '"'))
+	refuses("empty", x, "a", h, json.RawMessage(`""`))
+	refuses("with more behind it", x, "a", h, append(append(bytes.Clone(own[:len(own)-1]), "AA"...), '"'))
+	restricted := h
+	restricted.Restricted = true
+	refuses("of an order that tells more", x, "a", restricted, own)
+	y, _ := keyed(t, cursorKey, sampled(1, `{}`))
+	refuses("of another index", y, "b", h, own)
+	z, _ := keyed(t, nil, sampled(1, `{}`))
+	refuses("of another key", z, "a", h, own)
+}
+
+// TestCursorKey: a key of another length is refused.
+func TestCursorKey(t *testing.T) {
+	_, err := elastic.New(elastic.Config{URLs: []string{"http://127.0.0.1:1"}, CursorKey: []byte("short")})
+	wantError(t, err, core.CodeInvalid, "the key of the index' cursors must have 32 bytes")
+}

@@ -1,0 +1,5 @@
+-- +goose Up
+CREATE TABLE secret (
+  name  TEXT COLLATE "C" PRIMARY KEY,
+  value BYTEA NOT NULL
+);

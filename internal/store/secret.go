@@ -1,0 +1,47 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+
+	"tutti/internal/core"
+)
+
+// secretBytes is the length of a secret.
+const secretBytes = 32
+
+// Secret returns the 32 random bytes that all processes on this database have under a name. The first call makes them.
+func (s *Store) Secret(ctx context.Context, name string) ([]byte, error) {
+	if err := validText("name of a secret", name); err != nil {
+		return nil, err
+	}
+	kept, err := s.secret(ctx, name)
+	if err != nil || kept != nil {
+		return kept, err
+	}
+	made := make([]byte, secretBytes)
+	rand.Read(made)
+	err = s.Update(ctx, func(ctx context.Context, tx *Tx) error {
+		_, err := tx.ExecContext(ctx, "INSERT INTO secret (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING", name, made)
+		return Fault("storing a secret", err)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.secret(ctx, name) // that of the process that was first
+}
+
+// secret returns what is kept under a name, nil for nothing.
+func (s *Store) secret(ctx context.Context, name string) ([]byte, error) {
+	var value []byte
+	err := s.Read().QueryRowContext(ctx, "SELECT value FROM secret WHERE name = $1", name).Scan(&value)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err == nil && len(value) != secretBytes {
+		return nil, core.NewError(core.CodeInternal, "a secret in the store has another length")
+	}
+	return value, Fault("reading a secret", err)
+}
