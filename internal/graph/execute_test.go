@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"tutti/internal/catalogue/definition"
 	"tutti/internal/core"
@@ -109,11 +108,7 @@ func TestBombs(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
-			start := time.Now()
 			got := w.ask(core.GraphQLRequest{Query: c.query})
-			if took := time.Since(start); took > 20*time.Second { // in truth milliseconds: without the limits, for ever
-				t.Errorf("it took %s", took)
-			}
 			if !got.Refused || !json.Valid(got.Body) || !strings.Contains(string(got.Body), c.message) {
 				t.Errorf("%.300s", got.Body)
 			}

@@ -21,22 +21,18 @@ func TestFetchGivesWhatIsThere(t *testing.T) {
 		for i := range 5 {
 			mustPublish(t, q, record("S1", numbered(i)))
 		}
-		start := time.Now()
-		for got := 0; got < 5; {
-			messages, err := c.Fetch(t.Context(), 100, 0, 10*time.Second)
+		for got := 0; got < 5; { // Fetch does not wait for more than there are
+			messages, err := c.Fetch(t.Context(), 100, 0, time.Hour)
 			if err != nil || len(messages) == 0 {
 				t.Fatalf("%d messages, %v", len(messages), err)
 			}
 			got += len(messages)
 			mustAck(t, messages...)
 		}
-		if d := time.Since(start); d > 5*time.Second {
-			t.Fatalf("five messages that were there took %s", d)
-		}
 
-		start = time.Now()
+		start := time.Now()
 		fetchNone(t, c)
-		if d := time.Since(start); d < 100*time.Millisecond || d > 5*time.Second {
+		if d := time.Since(start); d < 100*time.Millisecond {
 			t.Errorf("an empty Fetch of 100 ms took %s", d)
 		}
 		if messages, err := c.Fetch(t.Context(), 100, 0, 0); err != nil || len(messages) != 0 {
@@ -121,18 +117,10 @@ func TestFetchStopsWithContext(t *testing.T) {
 		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		start := time.Now()
-		_, err := c.Fetch(ctx, 10, 0, 20*time.Second)
+		_, err := c.Fetch(ctx, 10, 0, time.Hour)
 		wantCode(t, err, core.CodeUnavailable)
-		if time.Since(start) > 5*time.Second {
-			t.Fatalf("Fetch went on for %s", time.Since(start))
-		}
 		// What the pull left behind brings in is not lost, and shorter waits keep their time.
-		start = time.Now()
 		fetchNone(t, c)
-		if time.Since(start) > 5*time.Second {
-			t.Fatalf("a Fetch of 100 ms behind an open pull took %s", time.Since(start))
-		}
 		mustPublish(t, q, record("S1", "A1"))
 		got := fetch(t, c)
 		if got[0].Deliveries() != 1 {
@@ -263,13 +251,12 @@ func TestMaxAckPendingHoldsBack(t *testing.T) {
 		for i := range 5 {
 			mustPublish(t, q, record("S1", numbered(i)))
 		}
-		start := time.Now()
 		var messages []core.Message
 		for len(messages) < 3 {
 			messages = append(messages, fetch(t, c)...)
 		}
-		if len(messages) != 3 || time.Since(start) > 5*time.Second {
-			t.Fatalf("%d messages after %s", len(messages), time.Since(start))
+		if len(messages) != 3 {
+			t.Fatalf("%d messages", len(messages))
 		}
 		fetchNone(t, c)
 		mustAck(t, messages...)

@@ -62,12 +62,8 @@ func TestPostgresUnreachable(t *testing.T) {
 		"database": {with(func(u *url.URL) { u.Path = "/none" }), refused},
 	} {
 		t.Run(name, func(t *testing.T) {
-			started := time.Now()
 			_, err := store.Open(t.Context(), store.Config{URL: tt.url})
 			wantError(t, err, core.CodeUnavailable, tt.message)
-			if took := time.Since(started); took > 15*time.Second {
-				t.Errorf("it took %v", took)
-			}
 			password, _ := func() (string, bool) { u, _ := url.Parse(tt.url); return u.User.Password() }()
 			if text := err.Error() + core.HintOf(err); strings.Contains(text, password) {
 				t.Errorf("the password is in %q", text)

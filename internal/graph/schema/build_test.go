@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -419,21 +418,12 @@ func TestClients(t *testing.T) {
 // TestFiveThousandFields: a mapping may have as many as the engine's limit is raised to.
 func TestFiveThousandFields(t *testing.T) {
 	m := model(t, definition.Definition{}, manyFields(t, 5000))
-	best := time.Hour
-	for range 3 { // the quickest tells what it costs where others use the machine too
-		began := time.Now()
-		s, err := schema.Build(m, schema.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		best = min(best, time.Since(began))
-		if n := len(s.AST.Types["analysisAggregations"].Fields); n != 5000 {
-			t.Fatalf("%d aggregations", n)
-		}
+	s, err := schema.Build(m, schema.Options{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Logf("Build took %s", best)
-	if best > 2*time.Second {
-		t.Errorf("Build took %s", best)
+	if n := len(s.AST.Types["analysisAggregations"].Fields); n != 5000 {
+		t.Fatalf("%d aggregations", n)
 	}
 }
 

@@ -85,13 +85,9 @@ func TestConformance(t *testing.T) {
 func TestOpenRefuses(t *testing.T) {
 	dir := t.TempDir()
 	open(t, embedded.Config{Dir: dir})
-	before := time.Now()
 	_, err := embedded.Open(embedded.Config{Dir: dir})
 	if core.CodeOf(err) != core.CodeConflict || core.MessageOf(err) != "the embedded index is in use by another process" {
 		t.Errorf("a second Open gave %v", err)
-	}
-	if took := time.Since(before); took > 5*time.Second {
-		t.Errorf("a second Open was refused after %v", took)
 	}
 	if _, err := embedded.Open(embedded.Config{}); core.CodeOf(err) != core.CodeInvalid {
 		t.Errorf("Open without a folder gave %v", err)
