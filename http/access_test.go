@@ -286,6 +286,8 @@ func admissions() map[http.Route]struct {
 		{Method: "GET", Pattern: "/introspection/fields"}:        {may: everybody},
 		{Method: "GET", Pattern: "/introspection/sqon"}:          {may: everybody},
 		{Method: "GET", Pattern: "/introspection/{catalogueId}"}: {may: everybody},
+		{Method: "GET", Pattern: "/introspection/"}:              {may: everybody},
+		{Method: "GET", Pattern: "/{catalogueId}/introspection"}: {may: everybody},
 
 		{Method: "GET", Pattern: "/{catalogueId}/graphql"}:        {may: unlessInvalid},
 		{Method: "POST", Pattern: "/{catalogueId}/graphql"}:       {may: unlessInvalid},

@@ -36,7 +36,14 @@ func (h *Handler) handleCatalogue(c catalogueRoute) {
 			h.fail(w, r, err)
 		}
 	})
-	next := func(w nethttp.ResponseWriter, r *nethttp.Request) {
+	next := h.unlessFailed(guarded)
+	h.router.MethodFunc(c.method, h.cfg.BasePath+patternCatalogue+c.below, next)
+	h.router.MethodFunc(c.method, h.cfg.BasePath+"/"+c.below, next)
+}
+
+// unlessFailed returns what calls next for the paths of catalogues, and answers for those of failed ones.
+func (h *Handler) unlessFailed(next nethttp.HandlerFunc) nethttp.HandlerFunc {
+	return func(w nethttp.ResponseWriter, r *nethttp.Request) {
 		path := r.URL.EscapedPath()
 		if !h.isCataloguePath(path) {
 			h.refuse(w, r)
@@ -46,10 +53,8 @@ func (h *Handler) handleCatalogue(c catalogueRoute) {
 			h.refuseFailed(w, r, failed)
 			return
 		}
-		guarded(w, r)
+		next(w, r)
 	}
-	h.router.MethodFunc(c.method, h.cfg.BasePath+patternCatalogue+c.below, next)
-	h.router.MethodFunc(c.method, h.cfg.BasePath+"/"+c.below, next)
 }
 
 // answerCatalogue answers a request of a route for the catalogue that its path means.

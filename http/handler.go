@@ -124,7 +124,12 @@ func (h *Handler) handle(method, pattern string, answer handlerFunc, query param
 
 // handleMedia routes a handler that answers one of the offered media types and takes the given query parameters.
 func (h *Handler) handleMedia(method, pattern string, offers []string, answer handlerFunc, query parameters, who access) {
-	h.mount(method, pattern, who, func(w nethttp.ResponseWriter, r *nethttp.Request) {
+	h.mount(method, pattern, who, h.answering(offers, answer, query))
+}
+
+// answering returns what negotiates, checks the query parameters and answers a request with its error or by answer.
+func (h *Handler) answering(offers []string, answer handlerFunc, query parameters) nethttp.HandlerFunc {
+	return func(w nethttp.ResponseWriter, r *nethttp.Request) {
 		if negotiate(r.Header.Values("Accept"), offers...) == "" {
 			h.fail(w, r, notAcceptable(offers))
 			return
@@ -136,10 +141,10 @@ func (h *Handler) handleMedia(method, pattern string, offers []string, answer ha
 		if err != nil {
 			h.fail(w, r, err)
 		}
-	})
+	}
 }
 
-// mount puts a route behind its guard; nothing else adds routes, but handleCatalogue.
+// mount puts a route behind its guard; nothing else adds routes, but handleCatalogue and routeIntrospection.
 func (h *Handler) mount(method, pattern string, who access, next nethttp.HandlerFunc) {
 	h.router.MethodFunc(method, h.cfg.BasePath+pattern, h.guarded(who, next))
 }

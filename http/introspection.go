@@ -27,6 +27,11 @@ func (h *Handler) routeIntrospection() {
 	h.handle(nethttp.MethodGet, pathFields, h.describeOnlyCatalogue, taken(), optional())
 	h.handle(nethttp.MethodGet, pathSQON, h.describeSQON(), taken(), open())
 	h.handle(nethttp.MethodGet, pathIntrospection+"/{"+paramCatalogue+"}", h.describeCatalogue, taken(), optional())
+	// Paths of existing clients.
+	h.handle(nethttp.MethodGet, pathIntrospection+"/", h.listCatalogues, taken(), open())
+	h.router.MethodFunc(nethttp.MethodGet, h.cfg.BasePath+patternCatalogue+strings.TrimPrefix(pathIntrospection, "/"), h.unlessFailed(
+		h.guarded(optional(), h.answering([]string{contentTypeJSON}, h.describeCatalogue, taken())),
+	))
 }
 
 // listCatalogues answers GET /introspection.

@@ -106,10 +106,6 @@ func TestIntrospectionRefuses(t *testing.T) {
 			ask{method: "GET", target: "/base/introspection/Participants"},
 			404, "not_found", "there is no such catalogue", "GET /base/introspection lists all catalogues",
 		},
-		"empty": {
-			ask{method: "GET", target: "/base/introspection/"},
-			400, "invalid", "the last segment of the path is empty", "",
-		},
 		"dots": {
 			ask{method: "GET", target: "/base/introspection/%2e%2e"},
 			400, "invalid", "catalogueId must not be a relative path segment", "",
@@ -197,6 +193,42 @@ func TestFieldsOfNoAndOfManyCatalogues(t *testing.T) {
 	p = wantProblem(t, res, body, 404, "not_found", "exactly one catalogue, and there are 12")
 	if p.Hint != "use the path of a catalogue: "+strings.Join(want, ", ")+" and others, which GET /introspection lists" {
 		t.Errorf("hint %q", p.Hint)
+	}
+}
+
+// TestOtherPathsOfIntrospection: existing clients send a slash behind the summary's path, and find a catalogue's detail below its id.
+func TestOtherPathsOfIntrospection(t *testing.T) {
+	h, _ := catalogued(t, http.Config{BasePath: "/base"}, participants(), biosamples())
+	for target, same := range map[string]string{
+		"/base/introspection/":             "/base/introspection",
+		"/base/participants/introspection": "/base/introspection/participants",
+		"/base/participant/introspection":  "/base/introspection/participants",
+	} {
+		t.Run(target, func(t *testing.T) {
+			if got, want := introspect(t, h, target, 200), introspect(t, h, same, 200); string(got) != string(want) {
+				t.Errorf("got %s, want %s", got, want)
+			}
+			res, _ := do(t, h, ask{method: "GET", target: target})
+			again, _ := do(t, h, ask{method: "GET", target: target, header: nethttp.Header{"If-None-Match": {res.Header.Get("ETag")}}})
+			if again.StatusCode != 304 {
+				t.Errorf("got %d for what the client has", again.StatusCode)
+			}
+		})
+	}
+	for target, want := range map[string]struct {
+		status int
+		code   string
+	}{
+		"/base/introspection/?pretty=1":           {400, "invalid"},
+		"/base/participants/introspection?a=b":    {400, "invalid"},
+		"/base/unknown/introspection":             {404, "not_found"},
+		"/base/keys/introspection":                {405, "method_not_allowed"},
+		"/base/console/introspection":             {404, "not_found"},
+		"/base/introspection/introspection":       {404, "not_found"},
+		"/base/participants/introspection/fields": {404, "not_found"},
+	} {
+		res, body := do(t, h, ask{method: "GET", target: target})
+		wantProblem(t, res, body, want.status, want.code, "")
 	}
 }
 

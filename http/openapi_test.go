@@ -39,7 +39,7 @@ func TestErrorsOfEveryOperationAreDescribed(t *testing.T) {
 	own := map[string][]string{
 		"CancelJob": {"409"}, "RetryDeadLetter": {"409"}, "Ready": {"503"},
 		"CreateStudy": {"409"}, "CreateStudySlash": {"409"},
-		"GetCatalogue": {"409"}, "GetOnlyCatalogue": {"404"},
+		"GetCatalogue": {"409"}, "GetCatalogueBelowItsId": {"409"}, "GetOnlyCatalogue": {"404"},
 		"SubmitAnalysis": {"409", "422"}, "ReplaceAnalysis": {"409", "422"}, "PatchAnalysis": {"409", "422"},
 		"PublishAnalysis": {"409"}, "UnpublishAnalysis": {"409"}, "SuppressAnalysis": {"409"},
 		"QueryCatalogue": {"409"}, "QueryCatalogueTagged": {"409"}, "QueryCatalogueByGet": {"403", "405", "409"}, "DownloadDocuments": {"409"},

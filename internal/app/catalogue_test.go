@@ -257,7 +257,6 @@ func (w *world) misasked() {
 		{http.MethodGet, "/introspection/%E0%A4", http.StatusBadRequest, "invalid", "catalogueId"},
 		{http.MethodGet, "/introspection/a%00b", http.StatusBadRequest, "invalid", "catalogueId"},
 		{http.MethodGet, "/introspection/%2E%2E", http.StatusBadRequest, "invalid", "catalogueId"},
-		{http.MethodGet, "/introspection/", http.StatusBadRequest, "invalid", "empty"},
 		{http.MethodPost, "/introspection", http.StatusMethodNotAllowed, "method_not_allowed", "does not take this method"},
 		{http.MethodPost, "/introspection/analyses", http.StatusMethodNotAllowed, "method_not_allowed", "does not take this method"},
 		{http.MethodDelete, "/introspection/broken", http.StatusMethodNotAllowed, "method_not_allowed", "does not take this method"},

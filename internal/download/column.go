@@ -1,6 +1,7 @@
 package download
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -25,8 +26,11 @@ type column struct {
 	// nested are the nested paths that it is in, and list tells that JSON has a list of its values, however many there are.
 	nested []string
 	list   bool
-	// key is the name as JSON has it, with its colon.
-	key []byte
+	// key is the name as JSON has it, with its colon; keyOfArranger and headerOfArranger are as Arranger's JSON has it in its rows
+	// and in its first line.
+	key, keyOfArranger, headerOfArranger []byte
+	// hidden is set where Arranger's JSON leaves the column out.
+	hidden bool
 }
 
 // origin is where the values of a column come from.
@@ -138,7 +142,9 @@ func (c *columnar) append(w columnWish, col column) {
 		col.header = w.header
 	}
 	col.separator, col.display, col.dates = w.separator, w.display, dateFormatOf(w.dates)
-	col.key = append(quoted(col.name), ':')
+	col.key, col.hidden = append(quoted(col.name), ':'), w.hidden
+	col.keyOfArranger = append(quoted(cmp.Or(w.accessor, col.name)), ':')
+	col.headerOfArranger = append(quoted(cmp.Or(w.fieldName, col.name)), ':')
 	c.columns = append(c.columns, col)
 }
 

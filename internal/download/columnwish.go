@@ -11,6 +11,10 @@ type columnWish struct {
 	at string
 	// names are what its field may be called, the likeliest first.
 	names []string
+	// fieldName and accessor are what Arranger's JSON calls it in its first line and in the others, "" for the name of its field.
+	fieldName, accessor string
+	// hidden is set where Arranger's JSON leaves it out.
+	hidden bool
 	// header is what it is called, "" for the field's own display name.
 	header string
 	// separator stands between several values in one cell.
@@ -65,6 +69,8 @@ func (p *orderParser) columns(o object) ([]columnWish, error) {
 // wishOf reads a column as Arranger's configuration has it. Where its values are, jsonPath says before accessor and fieldName.
 func wishOf(o object, arranger bool) columnWish {
 	w := columnWish{at: o.pointer, header: o.hint("displayName", "header", "Header"), separator: separator, dates: o.hint("displayFormat")}
+	w.accessor, w.hidden = o.hint("accessor"), string(o.raw("show")) == "false"
+	w.fieldName = o.hint("fieldName", "accessor")
 	for _, member := range []string{"jsonPath", "accessor", "fieldName", "field", "id"} {
 		if name := o.hint(member); name != "" {
 			w.names = append(w.names, name)

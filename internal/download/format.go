@@ -21,6 +21,8 @@ const (
 	JSON
 	// JSONLines is an object for each row on a line of its own.
 	JSONLines
+	// ArrangerJSON is what Arranger's clients call json: lines as those of JSONLines behind one that names the columns.
+	ArrangerJSON
 )
 
 // String gives the name of the format in params, which is the extension of its files.
@@ -28,7 +30,7 @@ func (f Format) String() string {
 	switch f {
 	case CSV:
 		return "csv"
-	case JSON:
+	case JSON, ArrangerJSON:
 		return "json"
 	case JSONLines:
 		return "jsonl"
@@ -47,7 +49,7 @@ func (f Format) contentType() string {
 		return core.MediaCSV + "; charset=utf-8"
 	case JSON:
 		return core.MediaJSON
-	case JSONLines:
+	case JSONLines, ArrangerJSON:
 		return core.MediaJSONLines
 	default:
 		return core.MediaTSV + "; charset=utf-8"

@@ -134,6 +134,9 @@ func (p *orderParser) formatOf(o object) (Format, error) {
 		return 0, wrong(o.at(name), fmt.Sprintf("%q is none of tsv, csv, json, jsonl", shown(text)))
 	}
 	p.formatted = true
+	if f == JSON && p.arranger && name == "fileType" {
+		f = ArrangerJSON
+	}
 	return f, nil
 }
 

@@ -53,6 +53,41 @@ func TestParamsOfArranger(t *testing.T) {
 	})
 }
 
+// TestJSONOfArranger: what Arranger's clients call json are lines, the first of which names the columns; valueWhenEmpty stands for
+// missing values, and columns that are not shown are left out.
+func TestJSONOfArranger(t *testing.T) {
+	const columns = `"columns":[
+		{"accessor":"analysisId","fieldName":"analysisId","displayName":"Analysis","show":true},
+		{"accessor":"files.hits.edges[0].node.name","fieldName":"files.name","jsonPath":"$.files.hits.edges[*].node.name","show":true},
+		{"accessor":"donor__sex","fieldName":"donor__sex"},{"accessor":"count","fieldName":"count","show":true},
+		{"accessor":"title","fieldName":"title","show":false}]`
+	const head = `{"analysisId":"Analysis","files.name":"Files Name","donor__sex":"Donor Sex","count":"Count"}` + "\n"
+	for _, c := range []struct{ name, params, want string }{
+		{"of a file", `{"files":[{` + columns + `,"fileType":"json","fileName":"a.json"}]}`, head +
+			`{"analysisId":"A1","files.hits.edges[0].node.name":["a.bam","b.bam"],"donor__sex":"F","count":3}` + "\n" +
+			`{"analysisId":"A2","files.hits.edges[0].node.name":"--","donor__sex":["M","U"],"count":0}` + "\n"},
+		{"of all files", `{"fileType":"json","files":[{` + columns + `,"valueWhenEmpty":"","fileName":"a.json"}]}`, head +
+			`{"analysisId":"A1","files.hits.edges[0].node.name":["a.bam","b.bam"],"donor__sex":"F","count":3}` + "\n" +
+			`{"analysisId":"A2","files.hits.edges[0].node.name":"","donor__sex":["M","U"],"count":0}` + "\n"},
+		{"without the names", `{"files":[{"columns":["count"],"fileType":"json","header":false,"fileName":"a.json"}]}`, `{"count":3}` + "\n" + `{"count":0}` + "\n"},
+		{"of this server's own form", `{"columns":["count"],"fileType":"json","fileName":"a.json"}`, "[\n{\"count\":3},\n{\"count\":0}\n]\n"},
+		{"by this server's own name", `{"files":[{"columns":["count"],"format":"json","fileName":"a.json"}]}`, "[\n{\"count\":3},\n{\"count\":0}\n]\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, base+`}`, download.Config{})
+			w.engine.docs = w.engine.docs[:2]
+			w.gives(t, c.params, c.want)
+			contentType := "application/json"
+			if c.want[0] == '{' {
+				contentType = "application/x-ndjson"
+			}
+			if w.head.ContentType != contentType || w.head.FileName != "a.json" {
+				t.Errorf("got %+v", w.head)
+			}
+		})
+	}
+}
+
 func TestDates(t *testing.T) {
 	for _, c := range []struct{ format, value, want string }{
 		{"yyyy-MM-dd", `"2026-03-01T23:30:00+02:00"`, "2026-03-01"},

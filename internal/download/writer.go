@@ -2,6 +2,7 @@ package download
 
 import (
 	"io"
+	"slices"
 
 	"tutti/internal/download/extract"
 )
@@ -165,19 +166,50 @@ func (f *frame) tail(b []byte) []byte {
 type objects struct {
 	frame
 	columns []column
+	// arranger is set for ArrangerJSON; names is the line before the rows, empty what stands for no value, as JSON.
+	arranger     bool
+	names, empty []byte
 }
 
 func newObjects(f *file, columns []column) *objects {
-	o := &objects{frame: frame{array: f.format == JSON}}
+	o := &objects{frame: frame{array: f.format == JSON}, empty: []byte("null")}
+	if f.format == ArrangerJSON {
+		o.arranger, o.empty = true, quoted(f.empty)
+		columns = slices.DeleteFunc(slices.Clone(columns), func(c column) bool { return c.hidden })
+		for i := range columns {
+			columns[i].key = columns[i].keyOfArranger
+		}
+	}
 	seen := map[string]bool{}
 	for _, c := range columns {
-		if !seen[c.name] { // an object has each name once
+		if !seen[string(c.key)] { // an object has each name once
 			o.columns = append(o.columns, c)
 		}
-		seen[c.name] = true
+		seen[string(c.key)] = true
+	}
+	if o.arranger && f.header != noHeader {
+		o.names = o.named(f.header)
 	}
 	return o
 }
+
+// named returns the line that names the columns.
+func (o *objects) named(h header) []byte {
+	line := []byte{'{'}
+	for i, c := range o.columns {
+		if i > 0 {
+			line = append(line, ',')
+		}
+		name := c.header
+		if h == fieldNames {
+			name = c.name
+		}
+		line = append(append(line, c.headerOfArranger...), quoted(name)...)
+	}
+	return append(line, "}\n"...)
+}
+
+func (o *objects) head(b []byte) []byte { return append(o.frame.head(b), o.names...) }
 
 func (o *objects) row(b []byte, id string, row *extract.Row) []byte {
 	b = append(o.before(b), '{')
@@ -187,13 +219,13 @@ func (o *objects) row(b []byte, id string, row *extract.Row) []byte {
 		}
 		c := &o.columns[i]
 		b = append(b, c.key...)
-		switch c.origin {
-		case fromID:
+		switch {
+		case c.origin == fromID:
 			b = append(b, quoted(id)...)
-		case fromDocument:
-			b = c.appendValue(b, row)
+		case c.origin == fromNowhere, o.arranger && len(row.Values[c.slot]) == 0 && !row.Lists[c.slot]:
+			b = append(b, o.empty...)
 		default:
-			b = append(b, "null"...)
+			b = c.appendValue(b, row)
 		}
 	}
 	return o.after(append(b, '}'))

@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
-
-	"tutti/internal/index"
 )
 
 // What the configuration of a catalogue is where nobody says, as Arranger's clients expect it.
@@ -94,7 +92,7 @@ func (s *served) configuration(fields []described) json.RawMessage {
 	facets, table, downloads := objectOf(d.Facets), objectOf(d.Table), objectOf(d.Downloads)
 	facets["aggregations"] = marshalled(s.facetsOf(entriesOf(facets["aggregations"]), fields, byName))
 	table["columns"] = marshalled(columnsOf(entriesOf(table["columns"]), fields, byName, selectionsOf(s.schema)))
-	table.or("maxResultsWindow", index.MaxWindow)
+	table["maxResultsWindow"] = marshalled(s.window)
 	table.or("rowIdFieldName", defaultRowID)
 	downloads.or("allowCustomMaxRows", false)
 	downloads.or("maxRows", defaultMaxRows)

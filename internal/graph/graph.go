@@ -56,6 +56,8 @@ type served struct {
 	// fields and config are what configs gives, made when it is asked for.
 	fields func() []described
 	config func() json.RawMessage
+	// window is how many documents a page has at most.
+	window int
 }
 
 // New makes a Service.
@@ -126,6 +128,7 @@ func (s *Service) build(m *catalogue.Model) (*served, error) {
 		return nil, err
 	}
 	sv := &served{model: m, schema: built, leaves: leavesOf(built, built.Document+"Node")}
+	sv.window = sv.maxPage()
 	sv.fields = sync.OnceValue(sv.describedFields)
 	sv.config = sync.OnceValue(func() json.RawMessage { return sv.configuration(sv.fields()) })
 	if prefix := m.Definition().NestingPrefix; prefix != "" {
@@ -198,6 +201,8 @@ type execution struct {
 	collector collector
 	batch     batch
 	shapes    *shapeCache
+	// warnings are those of the plan.
+	warnings []warning
 	// members are those of the answer, as planned, planned how many there are of all objects.
 	members []member
 	planned int
@@ -240,6 +245,7 @@ func (x *execution) answer(ctx context.Context) core.GraphQLResponse {
 		}
 		w.dst = appendFaults(append(w.dst, ','), w.faults)
 	}
+	w.warn(x.warnings...)
 	for _, r := range x.readings {
 		w.warn(r.w.warnings...)
 	}

@@ -78,6 +78,7 @@ func (x *execution) page(ctx context.Context, f *ast.Field) (page, *fault) {
 	if p.counts, bad = args.flag("trackTotalHits", true); bad != nil {
 		return p, bad
 	}
+	x.clamp(&p.request)
 	if p.request.Sort, bad = x.sort(args); bad != nil {
 		return p, bad
 	}
@@ -85,6 +86,31 @@ func (x *execution) page(ctx context.Context, f *ast.Field) (page, *fault) {
 		return p, bad
 	}
 	return p, p.check(args)
+}
+
+// clamp makes a page that is larger than the window as large as that, as clients of Arranger expect, and warns.
+func (x *execution) clamp(r *index.HitsRequest) {
+	window := x.served.window
+	if r.Size <= window {
+		return
+	}
+	x.warnings = append(x.warnings, clamped(r.Size, window))
+	r.Size = window
+	if r.From > 0 && r.From < index.MaxWindow {
+		r.Size = min(r.Size, index.MaxWindow-r.From)
+	}
+}
+
+// maxPage returns how many documents a page has at most: what the catalogue's table says, up to what engines return.
+func (s *served) maxPage() int {
+	var table struct {
+		Window int `json:"maxResultsWindow"`
+	}
+	_ = json.Unmarshal(s.model.Definition().Table, &table) // it was checked; without one it says nothing
+	if table.Window < 1 {
+		return index.MaxWindow
+	}
+	return min(table.Window, index.MaxWindow)
 }
 
 // check refuses pages that are not to be had.
@@ -95,8 +121,6 @@ func (p *page) check(args arguments) *fault {
 		return args.wrong("first", "is negative")
 	case offset < 0:
 		return args.wrong("offset", "is negative")
-	case first > index.MaxWindow:
-		return args.wrong("first", fmt.Sprintf("is over %d", index.MaxWindow))
 	case offset > 0 && p.request.After != nil:
 		return args.wrong("offset", "and searchAfter exclude each other")
 	case first+offset > index.MaxWindow:

@@ -2,25 +2,17 @@ package graph
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 
+	"tutti/internal/search"
 	"tutti/internal/sqon"
 )
 
-// idHint adds to the fault of a filter that names the id of documents, which is no field, by what they can be filtered instead.
+// idHint adds to the fault of a filter that names the id of documents as nodes do the name that it has in filters.
 func (x *execution) idHint(bad *fault, raw json.RawMessage) *fault {
 	filter, err := sqon.Parse(raw)
-	if err != nil || bad.hint != "" || !x.namesID(filter.Root) {
-		return bad
-	}
-	bad.hint = "the id of a document is no field: filter by one that holds it"
-	path := x.identity.Field.Path
-	for name := range x.served.model.Names() {
-		if of, known := x.served.model.Path(name); known && of == path {
-			bad.hint = fmt.Sprintf("the id of a document is no field: filter by %s, which holds it", name)
-			break
-		}
+	if err == nil && bad.hint == "" && x.namesID(filter.Root) {
+		bad.hint = "id is no field: filter by " + search.IDField + ", the id of documents"
 	}
 	return bad
 }
@@ -32,7 +24,7 @@ func (x *execution) namesID(n *sqon.Node) bool {
 	}
 	if slices.ContainsFunc(n.Fields, func(name string) bool {
 		_, own := x.served.model.Field(name)
-		return !own && (name == "id" || name == "_id")
+		return !own && name == "id"
 	}) {
 		return true
 	}

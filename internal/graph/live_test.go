@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tidwall/gjson"
+
 	"tutti/internal/catalogue"
 	"tutti/internal/core"
 	"tutti/internal/graph"
@@ -140,17 +142,32 @@ func TestOrderByScore(t *testing.T) {
 		{"searchAfter":[2,"a3"],"node":{"id":"a3"}},{"searchAfter":[1,"a2"],"node":{"id":"a2"}}]}}}}`)
 }
 
-// TestFilterByTheID tells the field that holds it.
+// TestFilterByTheID finds documents by their ids, in every operator that compares whole values.
 func TestFilterByTheID(t *testing.T) {
-	l := newLive(t, search.Config{Identity: func(string) string { return "analysisId" }})
-	for _, name := range []string{"id", "_id"} {
-		got := l.service.Execute(t.Context(), l.model, core.Principal{}, ask(
-			`{analysis{hits(filters:{op:and,content:[{op:in,content:{fieldName:"`+name+`",value:"a1"}}]}){total}}}`,
-		))
-		if want := `"hint":"the id of a document is no field: filter by analysisId, which holds it"`; !got.Refused || !strings.Contains(string(got.Body), want) {
-			t.Errorf("%s: %s", name, got.Body)
+	l := newLive(t, search.Config{}, `{"studyId":"S1","files":[{"name":"f"}]}`, `{"studyId":"S1"}`, `{"studyId":"S2"}`)
+	for _, c := range []struct{ filter, want string }{
+		{`{op:in,content:{fieldName:"_id",value:["a1","a3","none"]}}`, "a1 a3"},
+		{`{op:"=",content:{fieldName:"_id",value:"a2"}}`, "a2"},
+		{`{op:"not-in",content:{fieldName:"_id",value:["a1"]}}`, "a2 a3"},
+		{`{op:"some-not-in",content:{fieldName:"_id",value:["a1"]}}`, "a2 a3"},
+		{`{op:all,content:{fieldName:"_id",value:["a1"]}}`, "a1"},
+		{`{op:in,content:{fieldName:"_id",value:["__missing__"]}}`, ""},
+		{`{op:and,content:[{op:in,content:{fieldName:"_id",value:["a1","a3"]}},{op:in,content:{fieldName:"studyId",value:["S1"]}}]}`, "a1"},
+		{`{op:and,pivot:"files",content:[{op:in,content:{fieldName:"files.name",value:["f"]}},{op:in,content:{fieldName:"_id",value:["a1","a2"]}}]}`, "a1"},
+		{`{op:or,content:[]}`, "a1 a2 a3"},
+		{`{op:and,content:[{op:or,content:[]},{op:in,content:{fieldName:"_id",value:["a2"]}}]}`, "a2"},
+	} {
+		got := l.service.Execute(t.Context(), l.model, core.Principal{}, ask(`{analysis{hits(sort:{fieldName:"_id"},filters:`+c.filter+`){total edges{node{id}}}}}`))
+		var ids []string
+		for _, id := range gjson.GetBytes(got.Body, "data.analysis.hits.edges.#.node.id").Array() {
+			ids = append(ids, id.Str)
+		}
+		if strings.Join(ids, " ") != c.want || got.Refused {
+			t.Errorf("%s finds %v, want %s: %s", c.filter, ids, c.want, got.Body)
 		}
 	}
+	l.answers(`{analysis{aggregations(filters:{op:in,content:{fieldName:"_id",value:["a1","a3"]}}){studyId{buckets{key doc_count}}}}}`,
+		`{"data":{"analysis":{"aggregations":{"studyId":{"buckets":[{"key":"S1","doc_count":1},{"key":"S2","doc_count":1}]}}}}}`)
 }
 
 // TestElements: the arguments of nested hits choose among the elements, and do not count.

@@ -173,7 +173,7 @@ func (x *execution) sets(ctx context.Context, f *ast.Field) (write, *fault) {
 		if q.First < 0 || q.Offset < 0 || q.First > index.MaxWindow {
 			return nil, args.wrong("first", "and offset are not between 0 and 10000")
 		}
-		filter, err := sqon.Parse(args.raw("filters"))
+		filter, err := sqon.ParseLenient(args.raw("filters"))
 		if err != nil {
 			return nil, faultOf(err).at(f.Position)
 		}

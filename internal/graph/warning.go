@@ -1,10 +1,14 @@
 package graph
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // Codes of warnings in extensions.warnings.
 const (
 	warnSeveralValues = "MULTIPLE_VALUES"
+	warnClamped       = "PAGE_CLAMPED"
 )
 
 // warning is what a client should know of a response that is whole all the same. All of it is safe to show.
@@ -19,6 +23,14 @@ func severalValues(field string) warning {
 	return warning{
 		code: warnSeveralValues, field: field, hint: "set isArray for the field in extended.json",
 		message: "documents hold several values in the field " + field + ", which is not declared as a list: the first one is returned",
+	}
+}
+
+// clamped is the warning of a page that is larger than the window.
+func clamped(first, window int) warning {
+	return warning{
+		code: warnClamped, hint: "read the rest page by page, each after the searchAfter of the last edge of the one before",
+		message: fmt.Sprintf("first is %d, and a page has %d documents at most: no more are returned", first, window),
 	}
 }
 

@@ -28,6 +28,38 @@ func wholeOf(m *catalogue.Model) fields {
 	return fields{Fields: m.Whole(), model: m, path: m.WholePath}
 }
 
+// IDField is the name by which filters find documents by their ids.
+const IDField = "_id"
+
+var (
+	_ query.Fields = filterable{}
+	_ sqon.Names   = filterable{}
+)
+
+// filterable is the fields that filters name: those of the catalogue, and the id of the documents where no field is called so.
+type filterable struct{ fields }
+
+// Field implements sqon.Fields.
+func (s filterable) Field(name string) (sqon.Field, bool) {
+	f, ok := s.fields.Field(name)
+	if !ok && name == IDField {
+		return sqon.Field{Type: string(mapping.Keyword)}, true
+	}
+	return f, ok
+}
+
+// Lookup implements query.Fields.
+func (s filterable) Lookup(name string) (query.Field, bool) {
+	f, ok := s.fields.Lookup(name)
+	if _, container := s.fields.Field(name); !ok && !container && name == IDField {
+		return query.Field{Path: query.IDPath, Type: string(mapping.Keyword)}, true
+	}
+	return f, ok
+}
+
+// Names implements sqon.Names.
+func (s filterable) Names() iter.Seq[string] { return s.model.Names() }
+
 // Lookup implements query.Fields.
 func (s fields) Lookup(name string) (query.Field, bool) {
 	f, ok := s.Field(name)

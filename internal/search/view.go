@@ -30,13 +30,13 @@ func (v *View) Model() *catalogue.Model { return v.model }
 // Who gives the caller.
 func (v *View) Who() core.Principal { return v.who }
 
-// Parse reads and checks a SQON; nil and null match everything. Errors are of CodeInvalid with Violations that point into raw.
+// Parse reads and checks a SQON of a client (sqon.ParseLenient), which may name the id of documents as IDField. Errors are of CodeInvalid with Violations that point into raw.
 func (v *View) Parse(raw json.RawMessage) (sqon.Filter, error) {
-	f, err := sqon.Parse(raw)
+	f, err := sqon.ParseLenient(raw)
 	if err != nil {
 		return sqon.Filter{}, err
 	}
-	if err := f.Check(v.model); err != nil {
+	if err := f.Check(filterable{v.fields}); err != nil {
 		return sqon.Filter{}, err
 	}
 	return f, nil
@@ -44,12 +44,12 @@ func (v *View) Parse(raw json.RawMessage) (sqon.Filter, error) {
 
 // Lower gives the tree of a filter from Parse, with the members of the caller's saved sets.
 func (v *View) Lower(ctx context.Context, f sqon.Filter) (*query.Node, error) {
-	return query.Lower(ctx, f, v.fields, v.members)
+	return query.Lower(ctx, f, filterable{v.fields}, v.members)
 }
 
 // Facet gives the filters of a facet, for documents and for elements (query.Facet).
 func (v *View) Facet(ctx context.Context, f sqon.Filter, name string, themselves bool) (documents, elements *query.Node, err error) {
-	return query.Facet(ctx, f, name, themselves, v.fields, v.members)
+	return query.Facet(ctx, f, name, themselves, filterable{v.fields}, v.members)
 }
 
 // members gives the members of a set that is the caller's. Nobody owns a set.

@@ -14,9 +14,15 @@ import (
 // The text is read once and the cost grows with its length alone, whatever it holds; MaxDepth, MaxValues and MaxNodes bound
 // what is built. Every error is a core.Error of CodeInvalid whose Violations, MaxFaults at most, point at the faults; what is
 // not JSON ends reading, as do the limits, and is then the last of them.
-func Parse(raw []byte) (Filter, error) {
+func Parse(raw []byte) (Filter, error) { return parse(raw, false) }
+
+// ParseLenient is Parse for the filters of clients, of which some send an Or without members where nothing is chosen: it matches
+// everything. What grants access is read by Parse, where it matches nothing.
+func ParseLenient(raw []byte) (Filter, error) { return parse(raw, true) }
+
+func parse(raw []byte, lenient bool) (Filter, error) {
 	// Names and values are parts of this one copy.
-	p := parser{scanner: scanner{text: string(raw)}}
+	p := parser{scanner: scanner{text: string(raw)}, lenient: lenient}
 	p.valid = utf8.ValidString(p.text)
 	if p.peek() == 0 && p.at == len(p.text) {
 		return Filter{}, nil
@@ -38,6 +44,8 @@ const bytesPerValue = 16
 // parser builds the tree while it reads.
 type parser struct {
 	scanner
+	// lenient makes an And of an Or without members.
+	lenient              bool
 	depth, nodes, values int
 	// names and scalars hold the names and the values of all clauses, each of which has its part of them, so that not every
 	// clause costs allocations.
@@ -275,6 +283,9 @@ func (p *parser) judge(r *reading) bool {
 		return p.fault(pointer+"/content", KeywordContent,
 			"content of "+excerpt(r.op)+" is an object with "+namesMember(wants)+" and value")
 	case wants == groupShape:
+		if p.lenient && r.node.Op == Or && len(r.node.Content) == 0 {
+			r.node.Op = And
+		}
 		return true
 	default:
 		return p.judgeClause(r, wants)

@@ -325,3 +325,30 @@ func TestParseKeepsNothingOfItsInput(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestParseLenient: an Or without members matches everything for clients, and nothing in what grants access.
+func TestParseLenient(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"op":"or","content":[]}`: `{}`,
+		`{"content":[],"op":"or"}`: `{}`,
+		`{"op":"and","content":[{"op":"or","content":[]},{"op":"in","content":{"fieldName":"a","value":["b"]}}]}`: `{"op":"in","content":{"fieldName":"a","value":["b"]}}`,
+		`{"op":"not","content":[{"op":"or","content":[]}]}`:                                                       `{"op":"not","content":[{"op":"and","content":[]}]}`,
+		`{"op":"or","content":[{"op":"in","content":{"fieldName":"a","value":["b"]}}]}`:                           `{"op":"in","content":{"fieldName":"a","value":["b"]}}`,
+		`{"op":"not","content":[]}`: `{}`,
+	} {
+		lenient, err := sqon.ParseLenient([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(lenient.Normalize().AppendJSON(nil)); got != want {
+			t.Errorf("%s is %s, want %s", text, got, want)
+		}
+	}
+	strict, err := sqon.Parse([]byte(`{"op":"or","content":[]}`))
+	if err != nil || strict.Root.Op != sqon.Or {
+		t.Errorf("got %v, %v", strict.Root, err)
+	}
+	if _, err := sqon.ParseLenient([]byte(`{"op":"or"}`)); err == nil {
+		t.Error("an or without content is taken")
+	}
+}

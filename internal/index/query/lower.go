@@ -91,7 +91,7 @@ func (l *lowering) clause(n *sqon.Node, scope string) *Node {
 		members := make([]*Node, 0, len(n.Fields))
 		for _, name := range n.Fields {
 			s := l.subject(name)
-			members = append(members, some(scope, s.row, s.like(l.short(n, patternsOf(n.Values)), true)))
+			members = append(members, some(scope, s.row, l.like(n, s, patternsOf(n.Values), true)))
 		}
 		return either(members...)
 	}
@@ -134,7 +134,7 @@ func (l *lowering) in(n *sqon.Node, s subject, scope string, values []sqon.Value
 			texts = append(texts, sqon.Value{Kind: v.Kind, Text: term.Text})
 		}
 	}
-	found := some(scope, s.row, either(s.equal(texts), s.like(l.short(n, patterns), false)))
+	found := some(scope, s.row, either(s.equal(texts), l.like(n, s, patterns, false)))
 	if !missing {
 		return found
 	}
@@ -171,6 +171,14 @@ const valuePlace = "/content/value"
 
 // maxPattern is how long a pattern may be, in bytes: what is longer costs engines too much.
 const maxPattern = 1000
+
+// like asks for a value that a pattern matches. The engines have no patterns for ids.
+func (l *lowering) like(n *sqon.Node, s subject, patterns []sqon.Pattern, fold bool) *Node {
+	if s.field.Path == IDPath && len(patterns) > 0 {
+		return l.refuse(n.Pointer+valuePlace, "ids of documents are compared whole: escape * and ? by a backslash, and use in")
+	}
+	return s.like(l.short(n, patterns), fold)
+}
 
 // short gives patterns, none of which is too long.
 func (l *lowering) short(n *sqon.Node, patterns []sqon.Pattern) []sqon.Pattern {

@@ -6,9 +6,12 @@ import (
 	"tutti/internal/sqon"
 )
 
+// IDPath is the Path of the id of documents.
+const IDPath = "_id"
+
 // Field is a field as engines know it.
 type Field struct {
-	// Path is the dotted path in the mapping; "_id" for the id of the document, which has Terms and Exists alone.
+	// Path is the dotted path in the mapping; IDPath for the id of the document, which has Terms and Exists alone.
 	Path string
 	// Type is the engine's, such as "keyword".
 	Type string
