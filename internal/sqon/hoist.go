@@ -217,7 +217,11 @@ func (s *splitter) splitOr(members []*Node, split func(alternative *Node) *Node)
 	for _, m := range both {
 		alternatives = append(alternatives, split(m))
 	}
-	return s.group(Or, alternatives...)
+	whole := s.group(Or, alternatives...)
+	if len(alternatives) > 1 {
+		whole.Split = s.pivot.Pivot
+	}
+	return whole
 }
 
 // deny gives what must hold so that none of the members does: a Not of each, moved inwards where it is both.

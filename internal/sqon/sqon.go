@@ -22,6 +22,8 @@ type Node struct {
 	Fields []string
 	// Values are what a clause compares with.
 	Values []Value
+	// Split is the pivot of which Hoist made the members of an Or, each a way for one element to match; "" for any other node.
+	Split string
 	// Pointer is the JSON pointer (RFC 6901) to where the node stood in what was parsed.
 	Pointer string
 }

@@ -257,23 +257,17 @@ func (s subject) exists() *Node {
 //
 // Elements are narrowed by what the filter and-s to the rest at the top: clauses on fields of the same nested path, and pivots
 // on it. All in such a clause means an element with any of the values: it would else ask one element to have all of them, as
-// it does below a pivot.
+// it does below a pivot. Of a pivot with clauses that it does not bind, an element counts that one of the alternatives of these
+// takes, as they are about the document, which the filter for the documents decides.
 func Facet(ctx context.Context, f sqon.Filter, name string, themselves bool, fields Fields, sets Sets) (documents, elements *Node, err error) {
 	if f.Root == nil {
 		return nil, nil, nil
 	}
-	if f, err = f.Hoist(fields); err != nil {
-		return nil, nil, err
-	}
-	f = f.Normalize()
 	l := &lowering{ctx: ctx, fields: fields, sets: sets}
 	s := l.subject(name)
-	root := f.Root
-	if root != nil && !themselves {
-		root = l.without(root, s)
-	}
-	if root == nil {
-		return nil, nil, nil
+	root, err := l.remaining(f, s, themselves)
+	if root == nil || err != nil {
+		return nil, nil, err
 	}
 	documents = l.node(root, "")
 	if s.row != "" {
@@ -286,29 +280,68 @@ func Facet(ctx context.Context, f sqon.Filter, name string, themselves bool, fie
 	return orNil(documents), orNil(elements), nil
 }
 
-// without gives n without the members that are and-ed to the rest and about s alone; nil when nothing is left.
-func (l *lowering) without(n *sqon.Node, s subject) *sqon.Node {
-	if l.about(n, s) {
-		return nil
+// remaining gives what of a filter narrows a facet, hoisted; nil for nothing.
+func (l *lowering) remaining(f sqon.Filter, s subject, themselves bool) (*sqon.Node, error) {
+	apart, err := f.Hoist(l.fields)
+	if err != nil {
+		return nil, err
 	}
-	if n.Op != sqon.And {
+	apart = apart.Normalize()
+	if themselves || apart.Root == nil {
+		return apart.Root, nil
+	}
+	if !split(apart.Root) {
+		return l.without(apart.Root, s), nil
+	}
+	// What a pivot and-s to its alternatives stands in each of them now: it is left out of the filter as it was.
+	f.Root = l.without(f.Normalize().Root, s)
+	if f, err = f.Hoist(l.fields); err != nil {
+		return nil, err
+	}
+	return f.Normalize().Root, nil
+}
+
+// split reports whether a pivot has become alternatives.
+func split(n *sqon.Node) bool { return n.Split != "" || slices.ContainsFunc(n.Content, split) }
+
+// without gives n without the members that are and-ed to the rest and about s alone; nil when nothing is left. A pivot that does
+// not bind s stays, as it asks for an element besides.
+func (l *lowering) without(n *sqon.Node, s subject) *sqon.Node {
+	unbound := l.unbound(n, s)
+	out := *n
+	out.Pivot = ""
+	switch {
+	case l.about(&out, s) && unbound:
+		return &sqon.Node{Op: sqon.And, Pivot: n.Pivot, Pointer: n.Pointer}
+	case l.about(&out, s):
+		return nil
+	case n.Op != sqon.And:
 		return n
 	}
-	out := *n
+	out = *n
 	out.Content = nil
 	for _, member := range n.Content {
 		if rest := l.without(member, s); rest != nil {
 			out.Content = append(out.Content, rest)
 		}
 	}
-	if len(out.Content) == 0 && len(n.Content) > 0 {
+	if len(out.Content) == 0 && len(n.Content) > 0 && !unbound {
 		return nil
 	}
 	return &out
 }
 
+// unbound reports whether n has a pivot that the field of s is not below.
+func (l *lowering) unbound(n *sqon.Node, s subject) bool {
+	path, _ := l.fields.NestedPath(n.Pivot)
+	return n.Pivot != "" && !slices.Contains(s.field.Nested, path)
+}
+
 // about tells whether all clauses of n are about s, and that it has one.
 func (l *lowering) about(n *sqon.Node, s subject) bool {
+	if l.unbound(n, s) {
+		return false
+	}
 	if !n.Group() {
 		return !slices.ContainsFunc(n.Fields, func(name string) bool {
 			other := l.subject(name)
@@ -332,6 +365,14 @@ func (l *lowering) narrowing(into []*Node, n *sqon.Node, row string) []*Node {
 	case n.Op == sqon.And:
 		for _, member := range n.Content {
 			into = l.narrowing(into, member, row)
+		}
+	case n.Op == sqon.Or && n.Split != "":
+		if path, ok := l.fields.NestedPath(n.Split); ok && path == row {
+			alternatives := make([]*Node, len(n.Content))
+			for i, member := range n.Content {
+				alternatives[i] = all(l.narrowing(nil, member, row)...)
+			}
+			into = append(into, either(alternatives...))
 		}
 	case !n.Group() && !slices.ContainsFunc(n.Fields, func(name string) bool { return l.subject(name).row != row }):
 		into = append(into, l.clause(n, row))

@@ -153,6 +153,7 @@ func TestFacet(t *testing.T) {
 	big := `{"op":"gt","content":{"fieldName":"files.size","value":5}}`
 	female := `{"op":"in","content":{"fieldName":"donor.sex","value":"F"}}`
 	study := `{"op":"in","content":{"fieldName":"study","value":"S"}}`
+	anywhere := `{"op":"filter","content":{"fieldNames":["files.type","study"],"value":"x"}}`
 	and := func(members string) string { return `{"op":"and","content":[` + members + `]}` }
 	for _, c := range []struct {
 		name, filter, field string
@@ -176,6 +177,10 @@ func TestFacet(t *testing.T) {
 		{"all asks no element for everything", `{"op":"all","content":{"fieldName":"files.type","value":["a","b"]}}`, "files.size", false, "and(some files(files.type['a']), some files(files.type['b']))", "files.type['a' 'b']"},
 		{"but does below a pivot", `{"op":"all","pivot":"files","content":{"fieldName":"files.type","value":["a","b"]}}`, "files.size", false, "some files(and(files.type['a'], files.type['b']))", "and(files.type['a'], files.type['b'])"},
 		{"all of nothing asks for nothing", `{"op":"all","content":{"fieldName":"files.type","value":[]}}`, "files.size", false, "all", "all"},
+		{"a pivot with a wildcard beyond it", `{"op":"and","pivot":"files","content":[` + big + `,` + anywhere + `]}`, "files.at", false, "or(some files(and(files.size(5.., files.type~['*x*'])), and(studyId~['*x*'], some files(files.size(5..)))", "or(and(files.size(5.., files.type~['*x*']), files.size(5..)"},
+		{"its own clause goes out of every alternative", `{"op":"and","pivot":"files","content":[` + big + `,` + anywhere + `]}`, "files.size", false, "or(some files(files.type~['*x*']), and(studyId~['*x*'], some files(everything)))", "all"},
+		{"or only some alternatives narrow", `{"op":"or","pivot":"files","content":[` + big + `,` + study + `]}`, "files.at", false, "or(some files(files.size(5..), and(studyId['S'], some files(everything)))", "all"},
+		{"alternatives that the filter has itself do not narrow", `{"op":"or","content":[{"op":"and","pivot":"files","content":[` + big + `]},{"op":"and","pivot":"files","content":[` + bam + `]}]}`, "files.at", false, "or(some files(files.size(5..), some files(files.type['bam']))", "all"},
 		{"what is below or does not narrow elements", and(`{"op":"or","content":[` + bam + `,` + female + `]}`), "files.size", false, "or(some files(files.type['bam']), donor.sex['F'])", "all"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -19,14 +19,20 @@ type narrowed struct {
 
 // narrow gives what a facet on a field counts in. Without themselves, what the filter and-s to the rest and is about that
 // field alone does not narrow it. Where a pivot has clauses that it does not bind there are two readings, which differ in
-// whether they are taken out of the pivot before or after those on the field are left out. Either is right.
+// whether they are taken out of the pivot before or after those on the field are left out. Either is right, unless the pivot becomes
+// several alternatives: what it and-s to them stands in each of them then, and is left out before.
 func (o *oracle) narrow(f sqon.Filter, name string, themselves bool) ([]narrowed, error) {
 	apart, err := f.Hoist(o.fields)
 	if err != nil {
 		return nil, err
 	}
+	apart = apart.Normalize()
+	filters := []sqon.Filter{apart, f.Normalize()}
+	if !themselves && split(apart.Root) {
+		filters = filters[1:]
+	}
 	var readings []narrowed
-	for _, f := range []sqon.Filter{apart.Normalize(), f.Normalize()} {
+	for _, f := range filters {
 		field := o.fields.byName[name].Field
 		if f.Root != nil && !themselves {
 			f.Root = o.without(f.Root, field)
@@ -40,9 +46,13 @@ func (o *oracle) narrow(f sqon.Filter, name string, themselves bool) ([]narrowed
 	return readings, nil
 }
 
+// split reports whether a pivot of a filter has become alternatives.
+func split(n *sqon.Node) bool {
+	return n != nil && (n.Split != "" || slices.ContainsFunc(n.Content, split))
+}
+
 // narrowedBy gives what counts of a field under what remains of the filter of a facet.
 func (o *oracle) narrowedBy(f sqon.Filter, field query.Field) (narrowed, error) {
-	// What a pivot does not bind, but or-s to what it does, makes of it one of several alternatives: none narrows elements.
 	apart, err := f.Hoist(o.fields)
 	if err != nil {
 		return narrowed{}, err
@@ -55,12 +65,80 @@ func (o *oracle) narrowedBy(f sqon.Filter, field query.Field) (narrowed, error) 
 		}
 		rows := d.at(field.Row())
 		if apart.Root != nil && field.Row() != "" {
-			rows = slices.DeleteFunc(rows, func(row *element) bool { return !o.counts(apart.Root, scope{document: d}.with(row), row) })
+			rows = slices.DeleteFunc(rows, func(row *element) bool {
+				at := scope{document: d}.with(row)
+				return !o.counts(apart.Root, at, row) || !o.meant(f.Root, at, row)
+			})
 		}
 		out.documents = append(out.documents, d)
 		out.rows = append(out.rows, rows)
 	}
 	return out, nil
+}
+
+// meant reports whether a nested row can be the one of each pivot on its path that the filter and-s at the top.
+func (o *oracle) meant(n *sqon.Node, at scope, row *element) bool {
+	switch {
+	case n.Pivot == row.path:
+		return o.truth(n, at) != no
+	case n.Pivot == "" && n.Op == sqon.And:
+		return !slices.ContainsFunc(n.Content, func(member *sqon.Node) bool { return !o.meant(member, at, row) })
+	default:
+		return true
+	}
+}
+
+// truth is how far a filter holds of an element, of which alone something is known: what else its document holds, the documents of
+// the facet decide.
+type truth int
+
+const (
+	no truth = iota
+	perhaps
+	yes
+)
+
+// truth returns how far a node holds at a scope whose elements are bound.
+func (o *oracle) truth(n *sqon.Node, at scope) truth {
+	if n.Pivot == "" || at.bound[n.Pivot] != nil {
+		return o.bodyTruth(n, at)
+	}
+	above := at.of(o.fields.byName[n.Pivot].Nested)
+	if above == at.document {
+		return perhaps
+	}
+	out := no
+	for _, row := range above.at(n.Pivot) {
+		out = max(out, o.bodyTruth(n, at.with(row)))
+	}
+	return out
+}
+
+// bodyTruth is truth without the pivot.
+func (o *oracle) bodyTruth(n *sqon.Node, at scope) truth {
+	least, most := yes, no
+	for _, member := range n.Content {
+		of := o.truth(member, at)
+		least, most = min(least, of), max(most, of)
+	}
+	switch n.Op {
+	case sqon.And:
+		return least
+	case sqon.Or:
+		return most
+	case sqon.Not:
+		return yes - most
+	default:
+		for _, name := range n.Fields {
+			switch {
+			case at.of(o.fields.byName[name].Nested) == at.document:
+				most = max(most, perhaps)
+			case o.clause(n, name, at):
+				most = yes
+			}
+		}
+		return most
+	}
 }
 
 // without gives n without what it and-s to the rest about a field alone, at the top or below a pivot; nil when that is all.
@@ -115,6 +193,8 @@ func (o *oracle) counts(n *sqon.Node, at scope, row *element) bool {
 		return n.Pivot != row.path || o.body(n, at)
 	case n.Op == sqon.And:
 		return !slices.ContainsFunc(n.Content, func(member *sqon.Node) bool { return !o.counts(member, at, row) })
+	case n.Op == sqon.Or && n.Split == row.path:
+		return slices.ContainsFunc(n.Content, func(member *sqon.Node) bool { return o.counts(member, at, row) })
 	case n.Group() || slices.ContainsFunc(n.Fields, func(name string) bool { return o.fields.byName[name].Row() != row.path }):
 		return true
 	case n.Op == sqon.All && len(n.Values) > 0:
