@@ -5,8 +5,12 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"tutti/internal/core"
 	"tutti/internal/index"
@@ -174,10 +178,10 @@ func TestCursorsTellNothing(t *testing.T) {
 func TestForeignCursors(t *testing.T) {
 	h := index.HitsRequest{Sort: []index.Sort{{Field: field("_id", "keyword")}}}
 	cursor := func(shards int, restricted bool) json.RawMessage {
-		x, _ := keyed(t, cursorKey, sampled(shards, `{}`), numbered("", 4, 5))
+		x, _ := keyed(t, cursorKey, sampled(shards, `{}`), found(`"hits":{"hits":[{"_index":"a-1","_id":"d10","sort":[5]}]}`))
 		h := h
 		h.Restricted = restricted
-		return places(t, x, "a", h)[1][0]
+		return places(t, x, "a", h)[0][0]
 	}
 	own := cursor(3, false)
 	refuses := func(name string, x *elastic.Index, alias string, h index.HitsRequest, after json.RawMessage) {
@@ -206,6 +210,78 @@ func TestForeignCursors(t *testing.T) {
 	refuses("of another index", y, "b", h, own)
 	z, _ := keyed(t, nil, sampled(1, `{}`))
 	refuses("of another key", z, "a", h, own)
+}
+
+// pairs is a cluster of documents of which two each have the same number, and whose answers have room for a few.
+type pairs struct{ documents, room int }
+
+// RoundTrip answers searches in the order of the numbers.
+func (p pairs) RoundTrip(r *http.Request) (*http.Response, error) {
+	var asked struct {
+		Size, From int
+		After      []int           `json:"search_after"`
+		Query      json.RawMessage `json:"query"`
+		Sort       json.RawMessage `json:"sort"`
+	}
+	if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+		return nil, err
+	}
+	if err := r.Body.Close(); err != nil {
+		return nil, err
+	}
+	answer := io.Reader(strings.NewReader(sampled(2, `{}`).body))
+	if string(asked.Sort) != `["_doc"]` {
+		var hits []string
+		for i := range p.documents {
+			seen := strings.Contains(string(asked.Query), fmt.Sprintf(`"values":["%d"]`, i))
+			if !seen && (asked.After == nil || i/2 > asked.After[0]) {
+				hits = append(hits, fmt.Sprintf(`{"_index":"a-1","_id":"%d","sort":[%d]}`, i, i/2))
+			}
+		}
+		hits = hits[asked.From:]
+		if hits = hits[:min(len(hits), asked.Size)]; len(hits) > p.room {
+			answer = iotest.ErrReader(elastic.ErrOverLimit())
+		} else {
+			answer = strings.NewReader(found(`"hits":{"hits":[` + strings.Join(hits, ",") + `]}`).body)
+		}
+	}
+	header := http.Header{"X-Elastic-Product": {"Elasticsearch"}, "Content-Type": {"application/json"}}
+	return &http.Response{StatusCode: http.StatusOK, Header: header, Body: io.NopCloser(answer), Request: r}, nil
+}
+
+// TestCursorsOfParts: a page that is too long for one answer is the same in several, also after a cursor.
+func TestCursorsOfParts(t *testing.T) {
+	x := open(t, "http://node")
+	if err := x.SendBy(pairs{documents: 40, room: 3}); err != nil {
+		t.Fatal(err)
+	}
+	h := index.HitsRequest{Size: 11, Sort: []index.Sort{{Field: field("_id", "keyword")}}, Source: index.Source{None: true}}
+	for first := 0; first < 33; first += h.Size {
+		got, err := x.Search(t.Context(), "a", []index.SearchRequest{{Hits: &h}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		for i := range h.Size {
+			want = append(want, fmt.Sprint(first+i))
+		}
+		if ids := idsOf(got[0].Hits); !slices.Equal(ids, want) {
+			t.Fatalf("got %q, want %q", ids, want)
+		}
+		h.After = got[0].Hits[h.Size-1].Sort
+	}
+}
+
+// TestStreamByIDs: where no field holds the ids a stream is ordered by where documents are stored, which tells nothing either.
+func TestStreamByIDs(t *testing.T) {
+	x, s := play(t, sampled(3, `{}`), answer{200, point}, answer{200, `{"pit_id":"P","timed_out":false,"_shards":{"failed":0},"hits":{"hits":[]}}`}, answer{200, `{}`})
+	by := []index.Sort{{Field: field("k", "keyword")}, {Field: field("_id", "keyword")}}
+	if err := x.Stream(t.Context(), "a", index.StreamRequest{Sort: by}, func([]index.Hit) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(s.asked[2], `},{"_shard_doc":{"order":"asc"}}]`) {
+		t.Errorf("asked %s", s.asked[2])
+	}
 }
 
 // TestCursorKey: a key of another length is refused.

@@ -42,7 +42,7 @@ func RunPages(t *testing.T, open func(t *testing.T) index.Index) {
 
 	id := index.Sort{Field: query.Field{Path: "_id", Type: "keyword"}}
 	down := id
-	down.Descending = true
+	down.Descending, down.MissingFirst = true, true
 	k, n := w.sort("k"), w.sort("n")
 	first := k
 	first.Descending, first.MissingFirst = true, true
@@ -60,6 +60,7 @@ func RunPages(t *testing.T, open func(t *testing.T) index.Index) {
 					p.walk(size)
 				}
 				p.cursors()
+				p.stream()
 			})
 		}
 	}
@@ -149,6 +150,20 @@ func (p *pager) cursors() {
 	rest := p.page(all[middle].Sort, 100)
 	if got, want := idsOf(rest), idsOf(all[middle+1:]); !slices.Equal(got, want) {
 		p.Errorf("after %s: got %q, want %q", all[middle].ID, got, want)
+	}
+}
+
+// stream reads all documents at once.
+func (p *pager) stream() {
+	p.Helper()
+	var got []string
+	req := index.StreamRequest{Filter: p.lower(p.filter), Sort: p.hits.Sort, Source: p.hits.Source}
+	err := p.x.Stream(p.Context(), p.alias, req, func(hits []index.Hit) error {
+		got = append(got, idsOf(hits)...)
+		return nil
+	})
+	if slices.Sort(got); err != nil || !slices.Equal(got, p.want) {
+		p.Errorf("a stream: got %q, %v, want %q", got, err, p.want)
 	}
 }
 
