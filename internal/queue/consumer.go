@@ -31,7 +31,8 @@ type ConsumerConfig struct {
 	MaxAckPending int
 	// AckWait is how long a message may stay in hand without Ack or InProgress; 0 for 30 s.
 	AckWait time.Duration
-	// MaxDeliver is the number of deliveries after which a message becomes a dead letter; 0 for 20.
+	// MaxDeliver is the number of deliveries after which a message becomes a dead letter when none of them ended; 0 for 20. Of
+	// the second half, only those count that Fetch returned.
 	MaxDeliver int
 }
 
@@ -63,13 +64,13 @@ type Consumer struct {
 	// label names the consumer in metrics and logs.
 	label string
 	cfg   jetstream.ConsumerConfig
+	// maxDeliver is ConsumerConfig.MaxDeliver.
+	maxDeliver int
 	// turn holds one token; who has it uses the puller.
 	turn   chan struct{}
 	puller *puller
 	// ended is closed by Close, and ends a Fetch under way.
 	ended chan struct{}
-	// unused runs releaseUnused; who has the turn sets it.
-	unused *time.Timer
 }
 
 // Consumer makes the durable consumer of a class of a repository's Requests, or brings the one that is there to cfg, and
@@ -91,7 +92,7 @@ func (q *Queue) Consumer(
 	q.labels.learn(repository)
 	q.letters.showCounts()
 	c := &Consumer{
-		queue: q, repository: repository, class: class, label: repository + "/" + string(class),
+		queue: q, repository: repository, maxDeliver: cfg.MaxDeliver, class: class, label: repository + "/" + string(class),
 		turn: make(chan struct{}, 1), ended: make(chan struct{}),
 		cfg: jetstream.ConsumerConfig{
 			Durable:        durableName(repository, class),
@@ -99,7 +100,7 @@ func (q *Queue) Consumer(
 			FilterSubjects: filters,
 			AckPolicy:      jetstream.AckExplicitPolicy,
 			AckWait:        cfg.AckWait,
-			MaxDeliver:     cfg.MaxDeliver,
+			MaxDeliver:     -1, // admit counts those that were handed out
 			MaxAckPending:  cfg.MaxAckPending,
 			ReplayPolicy:   jetstream.ReplayInstantPolicy,
 		},
@@ -111,8 +112,6 @@ func (q *Queue) Consumer(
 		return nil, fault("setting up the consumer "+c.label, err)
 	}
 	c.puller.ended = c.ended
-	c.unused = time.AfterFunc(c.cfg.AckWait, c.releaseUnused)
-	c.unused.Stop()
 	q.mu.Lock()
 	q.consumers[c] = struct{}{}
 	q.mu.Unlock()
@@ -156,7 +155,7 @@ func (c *Consumer) ensure(ctx context.Context) error {
 func (c *Consumer) Fetch(ctx context.Context, maxMessages, maxBytes int, wait time.Duration) ([]core.Message, error) {
 	select {
 	case c.turn <- struct{}{}:
-		defer c.endTurn()
+		defer func() { <-c.turn }()
 	case <-ctx.Done():
 		return nil, fault("fetching requests", ctx.Err())
 	}
@@ -193,11 +192,9 @@ func (c *Consumer) fetch(ctx context.Context, want budget, deadline time.Time) (
 			return nil, err
 		}
 		var messages []core.Message
-		if lay := c.puller.lay; lay > c.superseded() {
-			c.noteUnused(ctx, raw)
-		} else {
+		if lay := c.puller.lay; lay <= c.superseded() {
 			messages = c.understand(ctx, raw, lay > c.cfg.AckWait/3)
-		}
+		} // else another delivery of them is due, or in flight already
 		if len(messages) > 0 || len(raw) == 0 || time.Until(deadline) <= 0 {
 			return messages, nil
 		}
@@ -206,56 +203,6 @@ func (c *Consumer) fetch(ctx context.Context, want budget, deadline time.Time) (
 
 // superseded returns the age from which another delivery of a message may be in flight, of which nothing was sent to the queue.
 func (c *Consumer) superseded() time.Duration { return c.cfg.AckWait * 2 / 3 }
-
-// endTurn releases the turn. Messages that arrive until the next turn are returned to the queue in time.
-func (c *Consumer) endTurn() {
-	if c.puller.mayHold() && !c.isClosed() {
-		c.unused.Reset(c.cfg.AckWait / 4)
-	}
-	<-c.turn
-}
-
-// releaseUnused returns messages that no Fetch has taken to the queue, so that another process gets them, and none is ended by
-// an ack wait in which nothing worked on it.
-func (c *Consumer) releaseUnused() {
-	select {
-	case c.turn <- struct{}{}:
-		defer c.endTurn()
-	default: // a Fetch takes them, or Close
-		return
-	}
-	if c.isClosed() || !c.queue.nc.IsConnected() {
-		return
-	}
-	raw, lay := c.puller.takeUnused()
-	c.noteUnused(context.Background(), raw)
-	if lay <= c.superseded() {
-		c.giveBack(raw)
-	}
-}
-
-// noteUnused notes those of raw as waiting that are not delivered again. Nothing has worked on them.
-func (c *Consumer) noteUnused(ctx context.Context, raw []*nats.Msg) {
-	for _, m := range raw {
-		meta, err := m.Metadata()
-		if err != nil || !c.isLast(meta) {
-			continue
-		}
-		if err := c.queue.jobs.noteWaited(ctx, meta.Sequence.Stream, meta.Timestamp); err != nil {
-			c.queue.log.Warn("a request that waits may become a dead letter", "consumer", c.label, "err", err)
-		}
-	}
-}
-
-// giveBack returns messages to the queue, to be delivered again at once.
-func (c *Consumer) giveBack(raw []*nats.Msg) {
-	for _, m := range raw {
-		if err := c.queue.nc.Publish(m.Reply, nakPayload(0)); err != nil {
-			c.queue.log.Debug("message not given back", "consumer", c.label, "err", err)
-			return
-		}
-	}
-}
 
 // understand decodes what was delivered; what cannot be decoded goes to the dead letters. The ack wait of the others begins
 // anew when they lay.
@@ -278,7 +225,12 @@ func (c *Consumer) understand(ctx context.Context, raw []*nats.Msg, lay bool) []
 		own := &message{
 			nc: c.queue.nc, reply: m.Reply, request: r, version: versionOf(r, meta.Timestamp),
 			sequence: meta.Sequence.Stream, storedAt: meta.Timestamp, deliveries: int(meta.NumDelivered),
-			last: c.isLast(meta),
+		}
+		if admitted, err := c.admit(ctx, m, own); err != nil {
+			c.queue.log.Warn("message left to its ack wait", "consumer", c.label, "err", err)
+			return messages
+		} else if !admitted {
+			continue
 		}
 		if lay {
 			if err := own.InProgress(); err != nil {
@@ -288,11 +240,6 @@ func (c *Consumer) understand(ctx context.Context, raw []*nats.Msg, lay bool) []
 		messages = append(messages, own)
 	}
 	return messages
-}
-
-// isLast reports whether the server does not deliver a message again.
-func (c *Consumer) isLast(meta *nats.MsgMetadata) bool {
-	return meta.NumDelivered >= uint64(c.cfg.MaxDeliver)
 }
 
 // versionOf gives the version of a Request that was stored at a time.
@@ -349,9 +296,14 @@ func (c *Consumer) Close() {
 	}
 	close(c.ended)
 	c.turn <- struct{}{}
-	defer c.endTurn()
-	c.unused.Stop()
-	raw := c.puller.close()
-	c.noteUnused(context.Background(), raw)
-	c.giveBack(raw)
+	defer func() { <-c.turn }()
+	for _, m := range c.puller.close() {
+		if time.Since(m.since) > c.superseded() { // the server would take a Nak for one of the newer delivery
+			continue
+		}
+		if err := c.queue.nc.Publish(m.Reply, nakPayload(0)); err != nil {
+			c.queue.log.Debug("message not given back", "consumer", c.label, "err", err)
+			return
+		}
+	}
 }

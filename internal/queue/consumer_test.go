@@ -369,15 +369,15 @@ func TestNotUnderstood(t *testing.T) {
 func TestCrashLoop(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
-		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{MaxDeliver: 2, AckWait: 50 * time.Millisecond})
+		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{MaxDeliver: 4, AckWait: 50 * time.Millisecond})
 		r := record("S1", "poison")
 		r.Attempts = 10
 		mustPublish(t, q, r)
-		for range 2 {
+		for range 4 {
 			fetch(t, c) // And never acked.
 		}
 		eventually(t, "the dead letter", func() bool {
-			fetchNone(t, c) // The server counts when somebody pulls.
+			fetchNone(t, c)
 			return q.DeadLetters().Has("song", "S1", "poison")
 		})
 		letters, _, err := q.DeadLetters().List(t.Context(), "", "", 0, "")
@@ -385,61 +385,16 @@ func TestCrashLoop(t *testing.T) {
 			t.Fatalf("letters %+v, %v", letters, err)
 		}
 		l := letters[0]
-		if l.Reason != core.ReasonCrashLoop || l.Attempts != 12 || l.Request == nil || l.Request.RecordID != "poison" {
+		if l.Reason != core.ReasonCrashLoop || l.Attempts != 14 || l.Request == nil || l.Request.RecordID != "poison" {
 			t.Errorf("letter %+v", l)
 		}
 		_, js := raw(t, q)
 		eventually(t, "an empty stream", func() bool { return held(t, js, queue.StreamRequests) == 0 })
-		eventually(t, "the ack of the advisory", func() bool { return held(t, js, queue.StreamAdvisories) == 0 })
-	})
-}
-
-func TestStranded(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *server) {
-		q := s.connect(t, queue.Config{})
-		_, js := raw(t, q)
-		eventually(t, "the consumer of the advisories", func() bool {
-			consumer, err := js.Consumer(t.Context(), queue.StreamAdvisories, "crash-loops")
-			return err == nil && consumer.CachedInfo().NumWaiting == 1
+		eventually(t, "nothing in hand", func() bool {
+			lags, err := q.Pending(t.Context())
+			return err == nil && lags[0].InHand == 0
 		})
-		// An advisory that is lost: nobody captures it.
-		stream, err := js.Stream(t.Context(), queue.StreamAdvisories)
-		if err != nil {
-			t.Fatal(err)
-		}
-		elsewhere := stream.CachedInfo().Config
-		elsewhere.Subjects = elsewhere.Subjects[1:] // that of the probes
-		if _, err := js.UpdateStream(t.Context(), elsewhere); err != nil {
-			t.Fatal(err)
-		}
-		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{MaxDeliver: 1, AckWait: 2 * time.Second})
-		mustPublish(t, q, record("S1", "stranded"), record("S1", "fine"))
-		for got := 0; got < 2; {
-			for _, m := range fetch(t, c) {
-				if m.Request().RecordID == "fine" {
-					mustAck(t, m)
-				}
-				got++
-			}
-		}
-		var seen map[uint64]struct{}
-		eventually(t, "a stranded message", func() bool {
-			fetchNone(t, c)
-			var err error
-			if seen, err = q.BuryStranded(t.Context(), nil); err != nil {
-				t.Fatal(err)
-			}
-			return len(seen) == 1
-		})
-		if q.DeadLetters().Has("song", "S1", "stranded") {
-			t.Fatal("buried at the first look")
-		}
-		if _, err := q.BuryStranded(t.Context(), seen); err != nil {
-			t.Fatal(err)
-		}
-		if !q.DeadLetters().Has("song", "S1", "stranded") || q.DeadLetters().Has("song", "S1", "fine") {
-			t.Fatal("not buried at the second look")
-		}
+		wantNotes(t, q, 0)
 	})
 }
 

@@ -2,10 +2,8 @@ package queue
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
+	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -15,123 +13,74 @@ import (
 )
 
 const (
-	crashLoopConsumer = "crash-loops"
-	// minRest and maxRest bound the rest after a fault of a background loop.
-	minRest       = 100 * time.Millisecond
-	maxRest       = 10 * time.Second
+	// keyBegun holds how often a message, named by its sequence, was handed out and has not ended.
+	keyBegun = "begun."
+	// begunKept is longer than a supervisor waits before it starts a process again that ends each time.
+	begunKept     = 24 * time.Hour
 	crashLoopHint = "the record was begun many times and never ended: a process may have died of it each time"
 )
 
-// advisory is what of the server's MAX_DELIVERIES advisory is needed.
-type advisory struct {
-	Stream     string `json:"stream"`
-	Consumer   string `json:"consumer"`
-	Sequence   uint64 `json:"stream_seq"`
-	Deliveries int    `json:"deliveries"`
+func begunSubject(sequence uint64) string {
+	return fmt.Sprintf("%s%s%d", jobsPrefix, keyBegun, sequence)
 }
 
-// collectCrashLoops ends Requests that were delivered too often, until ctx ends: they become dead letters. The server says
-// so only once, therefore its word goes through a stream of its own.
-func (q *Queue) collectCrashLoops(ctx context.Context) {
-	q.keep(ctx, "advisories", q.followAdvisories)
-}
-
-// keep runs follow, again after every fault, until ctx ends. The rests in between grow while it ends at once.
-func (q *Queue) keep(ctx context.Context, what string, follow func(context.Context) error) {
-	rest := minRest
-	for ctx.Err() == nil {
-		if _, connected := q.link.await(ctx, q.nc, time.Now().Add(watchWait), nil); !connected {
-			continue
-		}
-		began := time.Now()
-		err := follow(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		if time.Since(began) > maxRest {
-			rest = minRest
-		}
-		if q.nc.IsConnected() && !errors.Is(err, errLinkChanged) {
-			q.log.Warn("watch of a stream begins again", "watch", what, "err", err)
-		}
-		if pause(ctx, rest/2+rand.N(rest)) != nil {
-			return
-		}
-		rest = min(2*rest, maxRest)
+// admit reports whether a message may be handed out. One that ends the process each time becomes a dead letter: after half of
+// its deliveries each that is handed out is noted until it ends (forget). The server's own count would do for this if it did
+// not also count deliveries that nothing has worked on.
+func (c *Consumer) admit(ctx context.Context, m *nats.Msg, own *message) (bool, error) {
+	half := c.maxDeliver / 2
+	if own.deliveries <= half {
+		return true, nil
 	}
-}
-
-func (q *Queue) followAdvisories(ctx context.Context) error {
-	if _, err := q.stream(ctx, q.cfg.advisoriesConfig()); err != nil {
-		return err
-	}
-	consumer, err := q.js.CreateOrUpdateConsumer(ctx, streamAdvisories, jetstream.ConsumerConfig{
-		Durable: crashLoopConsumer, FilterSubject: subjectAdvisories, AckPolicy: jetstream.AckExplicitPolicy, AckWait: defaultAckWait, MaxAckPending: maxPull,
-	})
+	own.jobs = c.queue.jobs
+	begun, err := own.jobs.begun(ctx, own.sequence, own.storedAt)
 	if err != nil {
-		return err
+		return false, err
 	}
-	p, err := newPuller(q.nc, q.link, streamAdvisories, consumer.CachedInfo().Name)
-	if err != nil {
-		return err
+	if begun < c.maxDeliver-half {
+		return true, own.jobs.noteBegun(ctx, own.sequence, own.storedAt, begun+1)
 	}
-	defer p.close()
-	for {
-		messages, err := p.next(ctx, budget{messages: maxPull / 8}, watchWait)
-		if err != nil {
-			return err
-		}
-		for _, m := range messages {
-			if err := q.handleAdvisory(ctx, m); err != nil {
-				return err
-			}
-		}
+	stored := &jetstream.RawStreamMsg{Subject: m.Subject, Sequence: own.sequence, Data: m.Data}
+	if err := c.queue.bury(ctx, stored, core.ReasonCrashLoop, crashLoopHint, own.deliveries-1); err != nil {
+		return false, err
 	}
+	own.forget(ctx)
+	return false, nil
 }
 
-func (q *Queue) handleAdvisory(ctx context.Context, m *nats.Msg) error {
-	var a advisory
-	if err := json.Unmarshal(m.Data, &a); err != nil {
-		q.log.Error("advisory of the queue not understood", "err", err)
-		return tell(ctx, q.nc, m.Reply, "+TERM")
-	}
-	meta, err := m.Metadata()
-	if err != nil {
-		return err
-	}
-	switch err := q.endCrashLoop(ctx, a, meta.NumDelivered > 1); {
-	case errors.Is(err, errNotNoted):
-		return m.Respond(nakPayload(q.noteTime(a.Consumer)))
-	case core.CodeOf(err) == core.CodeOverloaded:
-		return m.Respond(nakPayload(putBack))
-	case err != nil:
-		return errors.Join(err, m.Respond(nakPayload(putBack)))
-	}
-	return tell(ctx, q.nc, m.Reply, "+ACK")
-}
-
-// noteTime returns how long the process that had the last delivery of a durable consumer's message may take to note that it
-// waits: an ack wait, as after an interruption of its connection it notes so within a quarter of one.
-func (q *Queue) noteTime(durable string) time.Duration {
-	for _, c := range q.openConsumers() {
-		if c.cfg.Durable == durable {
-			return c.cfg.AckWait
-		}
-	}
-	return defaultAckWait
-}
-
-// endCrashLoop ends the message of an advisory. One that was replaced or acked since is gone, which is success. errNotNoted
-// when it becomes a dead letter, unless that is sure.
-func (q *Queue) endCrashLoop(ctx context.Context, a advisory, sure bool) error {
-	m, err := q.requests.GetMsg(ctx, a.Sequence)
+// begun returns how often a message is noted. A note of another message with the same sequence is of a stream that is gone.
+func (j *Jobs) begun(ctx context.Context, sequence uint64, storedAt time.Time) (int, error) {
+	m, err := j.stream.GetLastMsgForSubject(ctx, begunSubject(sequence))
 	if isNotFound(err) {
-		return nil
+		return 0, nil
 	}
 	if err != nil {
-		return fault("reading a request", err)
+		return 0, fault("reading how often a request was begun", err)
 	}
-	return q.endDeliveries(ctx, m, a.Deliveries, sure)
+	var at int64
+	var times int
+	if _, err := fmt.Sscan(string(m.Data), &at, &times); err != nil || at != storedAt.UnixNano() {
+		return 0, nil //nolint:nilerr // not a note of this message
+	}
+	return times, nil
+}
+
+func (j *Jobs) noteBegun(ctx context.Context, sequence uint64, storedAt time.Time, times int) error {
+	note := fmt.Appendf(nil, "%d %d", storedAt.UnixNano(), times)
+	return j.queue.publish(ctx, begunSubject(sequence), note, jetstream.WithMsgTTL(begunKept))
+}
+
+// forget removes the note of a message that has ended, or waits without being worked on. One that stays is removed after
+// begunKept.
+func (m *message) forget(ctx context.Context) {
+	if m.jobs == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	defer cancel()
+	if err := m.jobs.purge(ctx, begunSubject(m.sequence)); err != nil {
+		m.jobs.queue.log.Debug("note of a request that was begun", "request_id", m.request.ID, "err", err)
+	}
 }
 
 // bury stores a dead letter of m and then removes m.
@@ -175,107 +124,10 @@ func (q *Queue) buryRecords(ctx context.Context, r core.Request, letter core.Dea
 	return nil
 }
 
-// burialLevel: a crash loop wants somebody's eye, a removed repository was somebody's wish.
+// burialLevel: an operator must see a crash loop, and has removed a repository on purpose.
 func burialLevel(reason string) slog.Level {
 	if reason == core.ReasonCrashLoop {
 		return slog.LevelWarn
 	}
 	return slog.LevelDebug
-}
-
-const (
-	// lagEvery is how often the metric of waiting messages is brought up to date.
-	lagEvery = 5 * time.Second
-	// strandedEvery is how often stranded messages are looked for; one is stranded that two looks see.
-	strandedEvery = time.Minute
-)
-
-// look brings metrics up to date and finds stranded messages, until ctx ends.
-func (q *Queue) look(ctx context.Context) {
-	lag, stranded := time.NewTicker(lagEvery), time.NewTicker(strandedEvery)
-	defer lag.Stop()
-	defer stranded.Stop()
-	var seen map[uint64]struct{}
-	for {
-		var err error
-		select {
-		case <-ctx.Done():
-			return
-		case <-lag.C:
-			if q.metrics != nil {
-				_, err = q.Pending(ctx)
-			}
-		case <-stranded.C:
-			seen, err = q.buryStranded(ctx, seen)
-		}
-		if err != nil && ctx.Err() == nil {
-			q.log.Debug("look at the queue failed", "err", err)
-		}
-	}
-}
-
-// buryStranded moves messages to the dead letters that were delivered for the last time but whose advisory was lost in
-// a crash of the server: nobody would ever get them. They are still there although their consumer is done with them; seen
-// holds those of the look before, since one that was acked this moment may still be there too. It gives those of this
-// look.
-func (q *Queue) buryStranded(ctx context.Context, seen map[uint64]struct{}) (map[uint64]struct{}, error) {
-	now := make(map[uint64]struct{})
-	for _, c := range q.openConsumers() {
-		ctx, cancel := context.WithTimeout(ctx, callTimeout)
-		err := q.findStranded(ctx, c, func(m *jetstream.RawStreamMsg) error {
-			if _, again := seen[m.Sequence]; !again {
-				now[m.Sequence] = struct{}{}
-				return nil
-			}
-			return q.endDeliveries(ctx, m, c.cfg.MaxDeliver, true)
-		})
-		cancel()
-		if err != nil {
-			return now, err
-		}
-	}
-	return now, nil
-}
-
-func (q *Queue) openConsumers() []*Consumer {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	all := make([]*Consumer, 0, len(q.consumers))
-	for c := range q.consumers {
-		all = append(all, c)
-	}
-	return all
-}
-
-func (q *Queue) findStranded(ctx context.Context, c *Consumer, found func(*jetstream.RawStreamMsg) error) error {
-	consumer, err := q.requests.Consumer(ctx, c.cfg.Durable)
-	if err != nil {
-		return err
-	}
-	state := consumer.CachedInfo()
-	floor := state.AckFloor.Stream
-	if state.NumAckPending == 0 {
-		// The server does not always raise the floor over a message that it gave up on, but with nothing in hand all
-		// that was delivered has ended.
-		floor = max(floor, state.Delivered.Stream)
-	}
-	for _, filter := range c.cfg.FilterSubjects {
-		for sequence := uint64(1); sequence <= floor; {
-			m, err := q.requests.GetMsg(ctx, sequence, jetstream.WithGetMsgSubject(filter))
-			if isNotFound(err) {
-				break
-			}
-			if err != nil {
-				return err
-			}
-			if m.Sequence > floor {
-				break
-			}
-			if err := found(m); err != nil {
-				return err
-			}
-			sequence = m.Sequence + 1
-		}
-	}
-	return nil
 }

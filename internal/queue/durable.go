@@ -343,9 +343,6 @@ func (q *Queue) probeStream(ctx context.Context, stream string) error {
 	opts := []jetstream.PublishOpt{
 		jetstream.WithExpectStream(stream), jetstream.WithRetryAttempts(publishRetries), jetstream.WithRetryWait(publishRetryWait),
 	}
-	if stream == streamAdvisories {
-		opts = append(opts, jetstream.WithMsgTTL(probeKept))
-	}
 	_, err := q.js.PublishMsg(ctx, m, opts...)
 	if api, ok := errors.AsType[*jetstream.APIError](err); ok && api.ErrorCode == errCodeStoreFailed {
 		return nil // the stream is full: it answers, and stores again when messages have been worked on

@@ -115,7 +115,7 @@ func TestProbesAreNoMessages(t *testing.T) {
 			t.Fatalf("a full stream is not ready: %v", err)
 		}
 		_, js := raw(t, q)
-		for stream, want := range map[string]int{queue.StreamRequests: 1, queue.StreamLetters: 0, queue.StreamJobs: 0, queue.StreamAdvisories: 0} {
+		for stream, want := range map[string]int{queue.StreamRequests: 1, queue.StreamLetters: 0, queue.StreamJobs: 0} {
 			if n := held(t, js, stream); n != want {
 				t.Errorf("%s holds %d messages", stream, n)
 			}

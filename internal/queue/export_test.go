@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tutti/internal/core"
@@ -13,17 +14,11 @@ import (
 
 // Names of the streams, for tests that look at the server itself.
 const (
-	StreamRequests   = streamRequests
-	StreamAdvisories = streamAdvisories
-	StreamLetters    = streamLetters
-	StreamJobs       = streamJobs
-	StreamSeen       = streamSeen
+	StreamRequests = streamRequests
+	StreamLetters  = streamLetters
+	StreamJobs     = streamJobs
+	StreamSeen     = streamSeen
 )
-
-// BuryStranded is one look for stranded messages.
-func (q *Queue) BuryStranded(ctx context.Context, seen map[uint64]struct{}) (map[uint64]struct{}, error) {
-	return q.buryStranded(ctx, seen)
-}
 
 // PruneOlder is Prune with the age at which what names no job counts as an orphan's.
 func (j *Jobs) PruneOlder(ctx context.Context, keep int, age time.Duration) error {
@@ -93,22 +88,29 @@ var ProbeFault = probeFault
 // Streams are the names of all streams.
 func Streams() []string { return streams() }
 
-// TakeTurn keeps every other from the consumer's puller until release is called.
-func (c *Consumer) TakeTurn() (release func()) {
+// Ask opens a pull and takes nothing of what it brings.
+func (c *Consumer) Ask(ctx context.Context, messages int) error {
 	c.turn <- struct{}{}
-	return func() { <-c.turn }
+	defer func() { <-c.turn }()
+	return c.puller.ask(ctx, budget{messages: messages}, time.Now().Add(20*time.Second))
 }
 
 // IdleFor makes the last Fetch older.
 func (c *Consumer) IdleFor(d time.Duration) { c.puller.idleSince = time.Now().Add(-d) }
 
-// ReleaseUnused returns to the queue what no Fetch has taken.
-func (c *Consumer) ReleaseUnused() { c.releaseUnused() }
-
 // Arrived returns how many messages of the server no Fetch has taken, its own words included.
 func (c *Consumer) Arrived() int { return len(c.puller.arrived) }
 
-// NoteWaited notes the message at sequence, stored at a time, as one that waited.
-func (q *Queue) NoteWaited(ctx context.Context, sequence uint64, storedAt time.Time) error {
-	return q.jobs.noteWaited(ctx, sequence, storedAt)
+// NoteBegun notes the message at sequence, stored at a time, as handed out a number of times.
+func (q *Queue) NoteBegun(ctx context.Context, sequence uint64, storedAt time.Time, times int) error {
+	return q.jobs.noteBegun(ctx, sequence, storedAt, times)
+}
+
+// Notes returns how many messages are noted as handed out.
+func (q *Queue) Notes(ctx context.Context) (int, error) {
+	info, err := q.jobs.stream.Info(ctx, jetstream.WithSubjectFilter(jobsPrefix+keyBegun+">"))
+	if err != nil {
+		return 0, err
+	}
+	return len(info.State.Subjects), nil
 }

@@ -20,8 +20,8 @@ type message struct {
 	sequence   uint64
 	storedAt   time.Time
 	deliveries int
-	// last says that the server does not deliver the message again.
-	last bool
+	// jobs keeps the note that the message is in hand; nil where there is none.
+	jobs *Jobs
 }
 
 var _ core.Message = (*message)(nil)
@@ -37,11 +37,15 @@ func (m *message) Deliveries() int { return m.deliveries }
 
 // Ack implements core.Message. A late Ack of a message that was replaced meanwhile changes nothing and succeeds.
 func (m *message) Ack(ctx context.Context) error {
+	defer m.forget(ctx)
 	return fault("acknowledging a request", tell(ctx, m.nc, m.reply, "+ACK"))
 }
 
 // Nak implements core.Message.
 func (m *message) Nak(delay time.Duration) error {
+	if m.nc.IsConnected() {
+		m.forget(context.Background())
+	}
 	return fault("giving a request back", m.nc.Publish(m.reply, nakPayload(delay)))
 }
 

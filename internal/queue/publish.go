@@ -92,8 +92,8 @@ func (q *Queue) publishRequest(ctx context.Context, r core.Request, opts ...jets
 // with its deliveries added to its attempts and as of m's version, so that m, which must have come from a Consumer of this
 // Queue, is replaced and never reaches its last delivery. It is delivered at once all the same: who gets it reads its
 // NotBefore. When a newer Request of the subject is there already, that one stands and nothing is stored. m needs no Ack
-// afterwards. CodeOverloaded when the queue is full, as a cluster refuses replacements then too: m is still in flight, and is
-// not given up for the delivery that it has.
+// afterwards. CodeOverloaded when the queue is full, as a cluster refuses replacements then too: m is still in flight, and the
+// delivery that it has does not count.
 func (q *Queue) Republish(ctx context.Context, m core.Message, r core.Request, after time.Duration) error {
 	own, ok := m.(*message)
 	if !ok {
@@ -101,11 +101,11 @@ func (q *Queue) Republish(ctx context.Context, m core.Message, r core.Request, a
 	}
 	r.Attempts += own.deliveries
 	r.NotBefore = time.Now().UTC().Add(after)
-	err := q.replace(ctx, r, own.version, own.sequence)
-	if err != nil && own.last {
-		if noteErr := q.jobs.noteWaited(ctx, own.sequence, own.storedAt); noteErr != nil {
-			q.log.Warn("a request that waits may become a dead letter", "request_id", r.ID, "err", noteErr)
-		}
+	defer own.forget(ctx)
+	r.AsOf = own.version
+	err := q.publishRequest(ctx, r, jetstream.WithExpectLastSequencePerSubject(own.sequence))
+	if isConflict(err) {
+		return nil
 	}
 	return err
 }

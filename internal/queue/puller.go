@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -56,7 +57,8 @@ type puller struct {
 	inbox   string
 	sub     *nats.Subscription
 	arrived chan *nats.Msg
-	held    *nats.Msg
+	// waiting holds what arrived and did not fit into the batches before.
+	waiting []arrival
 	// strict makes a lost connection an error instead of a new pull.
 	strict bool
 	// ended makes a call end when it is closed; nil for never.
@@ -73,9 +75,15 @@ type puller struct {
 	heard   time.Time
 	silent  time.Duration
 	down    <-chan struct{}
-	// idleSince is when the last call ended; lay is how long its messages may have been here before it began.
+	// idleSince is when the last call ended; lay is how long the messages of the last batch may have been here before.
 	idleSince time.Time
 	lay       time.Duration
+}
+
+// arrival is a message that no batch has taken. It has been here since that time at most.
+type arrival struct {
+	*nats.Msg
+	since time.Time
 }
 
 // pullRequest is the body of a pull.
@@ -92,7 +100,7 @@ func newPuller(nc *nats.Conn, l *link, stream, consumer string) (*puller, error)
 		nc: nc, link: l,
 		subject: jetstream.DefaultAPIPrefix + "CONSUMER.MSG.NEXT." + stream + "." + consumer,
 		inbox:   nc.NewInbox() + ".",
-		arrived: make(chan *nats.Msg, inboxSize),
+		arrived: make(chan *nats.Msg, inboxSize), idleSince: time.Now(),
 	}
 	var err error
 	if p.sub, err = nc.ChanSubscribe(p.inbox+"*", p.arrived); err != nil {
@@ -103,28 +111,15 @@ func newPuller(nc *nats.Conn, l *link, stream, consumer string) (*puller, error)
 
 // close ends the subscription and gives what arrived and was not taken, also what was on its way: the server counts it as in
 // hand, and would give it to nobody else before its ack wait is over.
-func (p *puller) close() []*nats.Msg {
+func (p *puller) close() []arrival {
 	err := p.sub.Drain()
 	_ = err // Only a closed connection refuses, and with it the subscription has ended.
 	if p.nc.IsConnected() {
 		err = p.nc.FlushTimeout(drainTime)
 		_ = err // What did not arrive by then comes again after the ack wait.
 	}
-	var rest []*nats.Msg
-	if p.held != nil {
-		rest = append(rest, p.held)
-		p.held = nil
-	}
-	for {
-		select {
-		case m := <-p.arrived:
-			if statusOf(m) == "" {
-				rest = append(rest, m)
-			}
-		default:
-			return rest
-		}
-	}
+	p.drain()
+	return p.waiting
 }
 
 // budget is what one call may take.
@@ -163,7 +158,6 @@ func (p *puller) next(ctx context.Context, want budget, wait time.Duration) ([]*
 	defer func() { p.idleSince = time.Now() }()
 	p.takeArrived(got)
 	if len(got.messages) > 0 {
-		p.lay = time.Since(p.idleSince)
 		return got.messages, nil
 	}
 	p.heard = time.Now()
@@ -197,32 +191,27 @@ func (p *puller) next(ctx context.Context, want budget, wait time.Duration) ([]*
 	}
 }
 
-// mayHold reports whether messages may be here or arrive before the next call.
-func (p *puller) mayHold() bool { return p.open || p.held != nil || len(p.arrived) > 0 }
-
-// takeUnused takes all that came since the last call, and returns how long it may have been here.
-func (p *puller) takeUnused() (raw []*nats.Msg, lay time.Duration) {
-	lay = time.Since(p.idleSince)
-	p.idleSince = time.Now()
-	got := &batch{budget: budget{messages: inboxSize}}
-	p.takeArrived(got)
-	return got.messages, lay
+// takeArrived takes what came while nobody waited, of one age.
+func (p *puller) takeArrived(got *batch) {
+	p.drain()
+	taken := 0
+	for _, a := range p.waiting {
+		if got.full() || !got.fits(a.Msg) || !a.since.Equal(p.waiting[0].since) {
+			break
+		}
+		got.add(a.Msg)
+		p.lay = time.Since(a.since)
+		taken++
+	}
+	p.waiting = slices.Delete(p.waiting, 0, taken)
 }
 
-// takeArrived takes what came while nobody waited.
-func (p *puller) takeArrived(got *batch) {
-	for !got.full() {
-		if p.held != nil {
-			if !got.fits(p.held) {
-				return
-			}
-			got.add(p.held)
-			p.held = nil
-			continue
-		}
+// drain notes how long what has arrived may have been here.
+func (p *puller) drain() {
+	for {
 		select {
 		case m := <-p.arrived:
-			if err := p.take(m, got); err != nil {
+			if err := p.take(m, nil); err != nil {
 				p.open = false
 			}
 		default:
@@ -266,7 +255,7 @@ func (p *puller) ask(ctx context.Context, want budget, deadline time.Time) error
 func (p *puller) receive(ctx context.Context, got *batch, deadline time.Time) error {
 	timer := time.NewTimer(p.patience(got, deadline))
 	defer timer.Stop()
-	for p.open && !got.full() && p.held == nil {
+	for p.open && !got.full() && len(p.waiting) == 0 {
 		select {
 		case m := <-p.arrived:
 			p.heard = time.Now()
@@ -314,17 +303,21 @@ func (p *puller) patience(got *batch, deadline time.Time) time.Duration {
 	return max(min(p.silent-time.Since(p.heard), time.Until(end)), time.Millisecond)
 }
 
-// take adds a message to got, or acts on a status.
+// take adds a message to got, or to those that wait when there is no batch or no room in it, or acts on a status.
 func (p *puller) take(m *nats.Msg, got *batch) error {
+	since := p.idleSince
+	if got != nil {
+		since = time.Now()
+	}
 	status := statusOf(m)
 	if status == "" {
 		if p.left--; p.left <= 0 {
 			p.open = false
 		}
-		if got.fits(m) {
+		if got != nil && got.fits(m) {
 			got.add(m)
 		} else {
-			p.held = m
+			p.waiting = append(p.waiting, arrival{m, since})
 		}
 		return nil
 	}

@@ -187,7 +187,6 @@ func (q *Queue) start(ctx, background context.Context) error {
 	if err := q.letters.awaitLoaded(ctx); err != nil {
 		return err
 	}
-	q.work.Go(func() { q.collectCrashLoops(background) })
 	q.work.Go(func() { q.look(background) })
 	return nil
 }

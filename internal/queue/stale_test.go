@@ -1,7 +1,6 @@
 package queue_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -16,11 +15,9 @@ func TestFetchLeavesStaleDeliveries(t *testing.T) {
 		q := s.connect(t, queue.Config{})
 		const ackWait = 200 * time.Millisecond
 		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{AckWait: ackWait})
-		leavePull(t, q, c)
-		release := c.TakeTurn() // as a process would that stands still
+		leavePull(t, c)
 		mustPublish(t, q, record("S1", "A1"))
 		<-time.After(ackWait)
-		release()
 		got := fetch(t, c)
 		if len(got) != 1 || got[0].Deliveries() != 2 {
 			t.Fatalf("%d messages, the first of delivery %d", len(got), got[0].Deliveries())
@@ -30,22 +27,56 @@ func TestFetchLeavesStaleDeliveries(t *testing.T) {
 	})
 }
 
-// TestUnusedDeliveries: messages that came for a Fetch that had ended are another consumer's long before their ack wait ends.
-func TestUnusedDeliveries(t *testing.T) {
+// TestFetchLeavesAllStaleDeliveries: what did not fit into one batch is as old as what did.
+func TestFetchLeavesAllStaleDeliveries(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
-		cfg := queue.ConsumerConfig{AckWait: time.Minute}
-		unused := mustConsumer(t, q, core.ClassRecords, cfg)
-		leavePull(t, q, unused)
-		mustPublish(t, q, record("S1", "A1"))
-		awaitArrived(t, unused)
-		unused.ReleaseUnused()
-		got := fetch(t, mustConsumer(t, q, core.ClassRecords, cfg))
-		if len(got) != 1 || got[0].Deliveries() != 2 {
-			t.Fatalf("%d messages, the first of delivery %d", len(got), got[0].Deliveries())
+		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{AckWait: time.Minute})
+		mustPublish(t, q, record("S1", "A1"), record("S1", "A2"))
+		leavePull(t, c)
+		awaitArrived(t, c, 2)
+		c.IdleFor(time.Minute)
+		for range 2 {
+			if got, err := c.Fetch(t.Context(), 10, 1, 0); err != nil || len(got) > 0 {
+				t.Fatalf("%d messages, the first %+v, %v", len(got), got[0].Request(), err)
+			}
+			if c.Arrived() == 0 { // the first round
+				mustPublish(t, q, record("S1", "A3"))
+				leavePull(t, c)
+				awaitArrived(t, c, 1)
+			}
 		}
-		mustAck(t, got...)
+		got := fetch(t, c)
+		if len(got) != 1 || got[0].Request().RecordID != "A3" {
+			t.Fatalf("%d messages, the first %+v", len(got), got[0].Request())
+		}
 	})
+}
+
+// TestCloseLeavesStaleDeliveries: the server takes a Nak of a delivery for one of the newer delivery, so none is sent for those
+// that lay.
+func TestCloseLeavesStaleDeliveries(t *testing.T) {
+	for age, want := range map[time.Duration]int{0: 1, time.Minute: 0} {
+		onBoth(t, func(t *testing.T, s *server) {
+			q := s.connect(t, queue.Config{})
+			c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{AckWait: time.Minute})
+			leavePull(t, c)
+			mustPublish(t, q, record("S1", "A1"))
+			awaitArrived(t, c, 1)
+			words, err := q.Conn().SubscribeSync("$JS.ACK.REQUESTS.>")
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.IdleFor(age)
+			c.Close()
+			if err := q.Conn().Flush(); err != nil {
+				t.Fatal(err)
+			}
+			if n, _, err := words.Pending(); err != nil || n != want {
+				t.Errorf("%d words on a message that lay for %s, %v", n, age, err)
+			}
+		})
+	}
 }
 
 // TestFetchOfWhatLay: the ack wait of a message that lay, and that is handed out, begins anew.
@@ -53,9 +84,9 @@ func TestFetchOfWhatLay(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{AckWait: time.Minute})
-		leavePull(t, q, c)
+		leavePull(t, c)
 		mustPublish(t, q, record("S1", "A1"))
-		awaitArrived(t, c)
+		awaitArrived(t, c, 1)
 		words, err := q.Conn().SubscribeSync("$JS.ACK.REQUESTS.>")
 		if err != nil {
 			t.Fatal(err)
@@ -70,47 +101,48 @@ func TestFetchOfWhatLay(t *testing.T) {
 	})
 }
 
-// TestUnusedLastDelivery: a last delivery that nothing worked on is no crash loop: the Request is published again.
-func TestUnusedLastDelivery(t *testing.T) {
-	const ackWait = 2 * time.Second
-	for name, drop := range map[string]func(t *testing.T, q *queue.Queue, c *queue.Consumer){
-		"released after a time": func(*testing.T, *queue.Queue, *queue.Consumer) {},
-		"closed":                func(_ *testing.T, _ *queue.Queue, c *queue.Consumer) { c.Close() },
-		"stale": func(t *testing.T, q *queue.Queue, c *queue.Consumer) {
-			release := c.TakeTurn()
-			_, js := raw(t, q)
-			eventually(t, "the advisory", func() bool {
-				consumer, err := js.Consumer(t.Context(), queue.StreamAdvisories, "crash-loops")
-				return err == nil && consumer.CachedInfo().NumAckPending == 1
-			})
-			release()
+// TestWaitingIsNoCrashLoop: deliveries that nothing has worked on, or whose work ended in any way, are not counted as those of a
+// message that ends the process.
+func TestWaitingIsNoCrashLoop(t *testing.T) {
+	const maxDeliver, rounds = 1, 4
+	for name, deliver := range map[string]func(t *testing.T, q *queue.Queue, c *queue.Consumer){
+		"left to the ack wait": func(t *testing.T, q *queue.Queue, c *queue.Consumer) {
+			leavePull(t, c)
+			awaitArrived(t, c, 1)
+			c.IdleFor(time.Minute)
 			if got, err := c.Fetch(t.Context(), 10, 0, 0); len(got) > 0 || err != nil {
 				t.Errorf("%d messages, %v", len(got), err)
+			}
+		},
+		"closed": func(t *testing.T, q *queue.Queue, c *queue.Consumer) {
+			leavePull(t, c)
+			awaitArrived(t, c, 1)
+			c.Close()
+		},
+		"given back": func(t *testing.T, q *queue.Queue, c *queue.Consumer) {
+			got := fetch(t, c)
+			wantNotes(t, q, 1)
+			if err := got[0].Nak(0); err != nil {
+				t.Fatal(err)
 			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
-			cfg := queue.ConsumerConfig{AckWait: ackWait, MaxDeliver: 1}
-			unused := mustConsumer(t, q, core.ClassRecords, cfg)
-			leavePull(t, q, unused)
+			cfg := queue.ConsumerConfig{AckWait: 200 * time.Millisecond, MaxDeliver: maxDeliver}
 			mustPublish(t, q, record("S1", "A1"))
-			awaitArrived(t, unused)
-			drop(t, q, unused)
-			c := mustConsumer(t, q, core.ClassRecords, cfg)
-			var got []core.Message
-			eventually(t, "the request", func() bool {
-				var err error
-				if got, err = c.Fetch(t.Context(), 10, 0, 100*time.Millisecond); err != nil {
-					t.Fatal(err)
-				}
-				return len(got) > 0
-			})
-			if len(got) != 1 || got[0].Request().Attempts != 1 {
-				t.Fatalf("%d messages, the first %+v", len(got), got[0].Request())
+			for range rounds {
+				c := mustConsumer(t, q, core.ClassRecords, cfg)
+				deliver(t, q, c)
+				c.Close()
+			}
+			got := fetch(t, mustConsumer(t, q, core.ClassRecords, cfg))
+			if len(got) != 1 || got[0].Deliveries() != rounds+1 {
+				t.Fatalf("%d messages, the first of delivery %d", len(got), got[0].Deliveries())
 			}
 			mustAck(t, got...)
+			wantNotes(t, q, 0)
 			if n := q.DeadLetters().Count()["song"]; n != 0 {
 				t.Errorf("%d dead letters", n)
 			}
@@ -118,38 +150,54 @@ func TestUnusedLastDelivery(t *testing.T) {
 	}
 }
 
-// TestNotedBefore: a note of a message that another stream held at the same sequence does not keep a crash loop alive.
-func TestNotedBefore(t *testing.T) {
+// TestRepublishForgets: a message that is published again leaves no note of its deliveries.
+func TestRepublishForgets(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
-		mustPublish(t, q, record("S1", "poison"))
-		if err := q.NoteWaited(t.Context(), lastSequence(t, q), time.Now().Add(-time.Hour)); err != nil {
+		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{MaxDeliver: 1})
+		mustPublish(t, q, record("S1", "A1"))
+		m := fetch(t, c)[0]
+		wantNotes(t, q, 1)
+		if err := q.Republish(t.Context(), m, m.Request(), 0); err != nil {
 			t.Fatal(err)
 		}
-		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{MaxDeliver: 1, AckWait: 50 * time.Millisecond})
-		fetch(t, c) // and never acked
-		eventually(t, "the dead letter", func() bool { return q.DeadLetters().Has("song", "S1", "poison") })
+		wantNotes(t, q, 0)
 	})
 }
 
-// leavePull leaves a pull of c open, of a Fetch that was cancelled.
-func leavePull(t *testing.T, q *queue.Queue, c *queue.Consumer) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	failed := make(chan error, 1)
-	go func() {
-		_, err := c.Fetch(ctx, 10, 0, 20*time.Second)
-		failed <- err
-	}()
-	awaitPull(t, q)
-	cancel()
-	wantCode(t, <-failed, core.CodeUnavailable)
+// TestNoteOfAnotherMessage: a note of a message that another stream held at the same sequence is not of this one.
+func TestNoteOfAnotherMessage(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		q := s.connect(t, queue.Config{})
+		mustPublish(t, q, record("S1", "A1"))
+		if err := q.NoteBegun(t.Context(), lastSequence(t, q), time.Now().Add(-time.Hour), 100); err != nil {
+			t.Fatal(err)
+		}
+		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{MaxDeliver: 1})
+		mustAck(t, fetch(t, c)...)
+	})
 }
 
-// awaitArrived waits until a message is here that no Fetch has taken.
-func awaitArrived(t *testing.T, c *queue.Consumer) {
+// wantNotes checks how many messages are noted as handed out.
+func wantNotes(t *testing.T, q *queue.Queue, want int) {
 	t.Helper()
-	eventually(t, "the delivery", func() bool { return c.Arrived() > 0 })
+	if n, err := q.Notes(t.Context()); err != nil || n != want {
+		t.Errorf("%d notes, want %d, %v", n, want, err)
+	}
+}
+
+// leavePull leaves a pull of c open, as a Fetch that was cancelled does.
+func leavePull(t *testing.T, c *queue.Consumer) {
+	t.Helper()
+	if err := c.Ask(t.Context(), 10); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// awaitArrived waits until n messages are here that no Fetch has taken.
+func awaitArrived(t *testing.T, c *queue.Consumer, n int) {
+	t.Helper()
+	eventually(t, "the delivery", func() bool { return c.Arrived() >= n })
 }
 
 // awaitPull waits until the consumer of records has an open pull.
@@ -165,7 +213,7 @@ func awaitPull(t *testing.T, q *queue.Queue) {
 // lastSequence returns the sequence of the last message of the stream of Requests.
 func lastSequence(t *testing.T, q *queue.Queue) uint64 {
 	t.Helper()
-	subject, err := queue.RequestSubject(record("S1", "poison"))
+	subject, err := queue.RequestSubject(record("S1", "A1"))
 	if err != nil {
 		t.Fatal(err)
 	}

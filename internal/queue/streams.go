@@ -9,16 +9,13 @@ import (
 
 // Names of the streams and of the bucket.
 const (
-	streamRequests   = "REQUESTS"
-	streamLetters    = "DEAD_LETTERS"
-	streamAdvisories = "REQUEST_ADVISORIES"
-	bucketJobs       = "tutti_jobs"
-	streamJobs       = "KV_" + bucketJobs
+	streamRequests = "REQUESTS"
+	streamLetters  = "DEAD_LETTERS"
+	bucketJobs     = "tutti_jobs"
+	streamJobs     = "KV_" + bucketJobs
 
 	// probePrefix leads the subject of a stream's probe. The probe of REQUESTS stays in it: one more message than may wait.
 	probePrefix = "tutti.probe."
-
-	subjectAdvisories = "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES." + streamRequests + ".*"
 )
 
 const (
@@ -26,16 +23,11 @@ const (
 	dedupWindow = 2 * time.Minute
 	// jobsKept is how long a job is kept after its last change.
 	jobsKept = 90 * 24 * time.Hour
-	// advisoriesKept is how long an advisory waits for a process that reads it.
-	advisoriesKept = 7 * 24 * time.Hour
-	maxAdvisories  = 100_000
-	// probeKept is how long a probe stays in the advisories, of which a stream keeps several on one subject.
-	probeKept = time.Minute
 )
 
 // streams returns the names of all streams.
 func streams() []string {
-	return []string{streamRequests, streamLetters, streamAdvisories, streamSeen, streamJobs}
+	return []string{streamRequests, streamLetters, streamSeen, streamJobs}
 }
 
 // requestsConfig: one message per subject, so that the newest intention for a record replaces an older one, and a full
@@ -73,22 +65,6 @@ func (c Config) lettersConfig() jetstream.StreamConfig {
 	}
 }
 
-func (c Config) advisoriesConfig() jetstream.StreamConfig {
-	return jetstream.StreamConfig{
-		Name:        streamAdvisories,
-		Description: "Requests that were delivered too often",
-		Subjects:    []string{subjectAdvisories, probePrefix + streamAdvisories},
-		Retention:   jetstream.WorkQueuePolicy,
-		Storage:     jetstream.FileStorage,
-		MaxMsgs:     maxAdvisories,
-		MaxBytes:    -1,
-		MaxAge:      advisoriesKept,
-		Discard:     jetstream.DiscardOld,
-		AllowMsgTTL: true,
-		Replicas:    c.Replicas,
-	}
-}
-
 // jobsConfig is the stream under the key-value bucket, as the key-value layer of NATS lays it out, but without direct
 // reads: those may come from a replica that is behind, and a job just made must be found.
 func (c Config) jobsConfig() jetstream.StreamConfig {
@@ -105,6 +81,7 @@ func (c Config) jobsConfig() jetstream.StreamConfig {
 		Discard:           jetstream.DiscardNew,
 		AllowRollup:       true,
 		DenyDelete:        true,
+		AllowMsgTTL:       true,
 		Duplicates:        dedupWindow,
 		Replicas:          c.Replicas,
 	}
@@ -113,7 +90,7 @@ func (c Config) jobsConfig() jetstream.StreamConfig {
 // streamConfigs returns the configurations of all streams.
 func (c Config) streamConfigs() []jetstream.StreamConfig {
 	return []jetstream.StreamConfig{
-		c.requestsConfig(), c.lettersConfig(), c.advisoriesConfig(), c.seenConfig(), c.jobsConfig(),
+		c.requestsConfig(), c.lettersConfig(), c.seenConfig(), c.jobsConfig(),
 	}
 }
 

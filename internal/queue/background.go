@@ -1,0 +1,70 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+)
+
+const (
+	// minRest and maxRest bound the rest after a fault of a background loop.
+	minRest = 100 * time.Millisecond
+	maxRest = 10 * time.Second
+	// lagEvery is how often the metric of waiting messages is brought up to date.
+	lagEvery = 5 * time.Second
+)
+
+// keep runs follow, again after every fault, until ctx ends. The rests in between grow while it ends at once.
+func (q *Queue) keep(ctx context.Context, what string, follow func(context.Context) error) {
+	rest := minRest
+	for ctx.Err() == nil {
+		if _, connected := q.link.await(ctx, q.nc, time.Now().Add(watchWait), nil); !connected {
+			continue
+		}
+		began := time.Now()
+		err := follow(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(began) > maxRest {
+			rest = minRest
+		}
+		if q.nc.IsConnected() && !errors.Is(err, errLinkChanged) {
+			q.log.Warn("watch of a stream begins again", "watch", what, "err", err)
+		}
+		if pause(ctx, rest/2+rand.N(rest)) != nil {
+			return
+		}
+		rest = min(2*rest, maxRest)
+	}
+}
+
+// look brings metrics up to date, until ctx ends.
+func (q *Queue) look(ctx context.Context) {
+	lag := time.NewTicker(lagEvery)
+	defer lag.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-lag.C:
+		}
+		if q.metrics == nil {
+			continue
+		}
+		if _, err := q.Pending(ctx); err != nil && ctx.Err() == nil {
+			q.log.Debug("look at the queue failed", "err", err)
+		}
+	}
+}
+
+func (q *Queue) openConsumers() []*Consumer {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	all := make([]*Consumer, 0, len(q.consumers))
+	for c := range q.consumers {
+		all = append(all, c)
+	}
+	return all
+}
