@@ -82,7 +82,7 @@ func (s *skipper) stringRun(buf []byte, i int) int {
 	end := plainEnd(buf, i)
 	s.take(buf[i:end])
 	if end < len(buf) && buf[end] < 0x20 {
-		s.state = wantKey // which a control character is not
+		s.state = inEscape // which a control character ends in no way; some are space between values
 	} else if end < len(buf) {
 		s.special(buf[end])
 		end++

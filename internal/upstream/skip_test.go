@@ -2,6 +2,7 @@ package upstream_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"reflect"
@@ -129,6 +130,17 @@ func (endless) Read(p []byte) (int, error) {
 		p[i] = 'x'
 	}
 	return len(p), nil
+}
+
+// TestScannerSkipsNoLineBreakInText: a control character in a text is an error, also one that is space between values.
+func TestScannerSkipsNoLineBreakInText(t *testing.T) {
+	for _, c := range "\n\r\t\x01" {
+		page := `{"analyses":[{"x":"aaaaaaaaaa` + string(c) + `"":""}]}`
+		_, err := upstream.NewScanner(shape(), 7).Page(iotest.OneByteReader(strings.NewReader(page)), func(upstream.Item) error { return nil })
+		if !errors.Is(err, upstream.ErrMalformed) {
+			t.Errorf("%q: %v", c, err)
+		}
+	}
 }
 
 // TestScannerLimitsChangeNothingElse: random pages are read alike whatever the limit.
