@@ -15,6 +15,9 @@ func breakOff(r *nethttp.Request, err error) error {
 	exchangeOf(r.Context()).err = err
 	if conn, ok := connOf(r.Context()); ok && !r.ProtoAtLeast(1, 1) {
 		_ = conn.SetLinger(0)
+		if r.TLS != nil {
+			_ = conn.Close() // net/http would send the end that TLS marks
+		}
 	}
 	panic(nethttp.ErrAbortHandler)
 }
@@ -26,12 +29,17 @@ func withConn(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, conn)
 }
 
-// connOf gives the connection of a request; false for one that no Server got, and for any that is not TCP.
+// connOf gives the connection of a request, that below TLS where there is TLS; false for one that no Server got, and for any that is
+// not TCP.
 func connOf(ctx context.Context) (*net.TCPConn, bool) {
-	conn, ours := ctx.Value(connKey{}).(*problemConn)
-	if !ours {
+	conn, _ := ctx.Value(connKey{}).(net.Conn)
+	if secured, ok := conn.(interface{ NetConn() net.Conn }); ok {
+		conn = secured.NetConn()
+	}
+	ours, ok := conn.(*problemConn)
+	if !ok {
 		return nil, false
 	}
-	tcp, ok := conn.Conn.(*net.TCPConn)
+	tcp, ok := ours.Conn.(*net.TCPConn)
 	return tcp, ok
 }

@@ -39,6 +39,8 @@ type problemConn struct {
 	// held is what is kept of an answer, nil where nothing is; rooms has room for it.
 	held  *[]byte
 	rooms *sync.Pool
+	// secure is true below TLS, where other goroutines write as well.
+	secure bool
 }
 
 // An answer that is longer than one and no longer than the other is sent in one piece: net/http itself sends shorter ones so.
@@ -53,18 +55,7 @@ func (c *problemConn) Write(b []byte) (int, error) {
 		*c.held = append(*c.held, b...)
 		return len(b), nil
 	}
-	status, ok := refusedStatus(b)
-	if !ok {
-		return c.Conn.Write(b)
-	}
-	answer, err := refusal(status)
-	if err != nil {
-		return c.Conn.Write(b)
-	}
-	if _, err := c.Conn.Write(answer); err != nil {
-		return 0, err
-	}
-	return len(b), nil
+	return writeProblem(c.Conn, b)
 }
 
 // hold keeps what is written until release: net/http writes the head of an answer, and as much of its body as fits beside it, and
@@ -122,7 +113,7 @@ func refusedStatus(b []byte) (int, bool) {
 	return status, err == nil && status >= 400
 }
 
-// refusal is the whole answer, head and body. The path is not known, so it has the members of every surface.
+// refusal is the whole answer to what net/http refuses.
 func refusal(status int) ([]byte, error) {
 	e := &core.Error{Code: core.CodeInvalid, Message: "the request is malformed: its target, its headers or its framing"}
 	switch status {
@@ -131,6 +122,11 @@ func refusal(status int) ([]byte, error) {
 	case nethttp.StatusRequestHeaderFieldsTooLarge:
 		e = &core.Error{Code: codeHeaderTooLarge, Message: fmt.Sprintf("the headers are over the limit of %d bytes", maxHeaderBytes)}
 	}
+	return refusalOf(status, e)
+}
+
+// refusalOf is a whole answer, head and body. The path is not known, so it has the members of every surface.
+func refusalOf(status int, e *core.Error) ([]byte, error) {
 	requestID := newRequestID()
 	p := newProblem(e, "/", requestID).onIndex()
 	p.Status, p.Title = status, nethttp.StatusText(status)

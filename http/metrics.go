@@ -11,6 +11,9 @@ import (
 // Metrics measures requests. A nil *Metrics measures nothing.
 type Metrics struct {
 	duration *prometheus.HistogramVec
+	// expires and reloads show nothing without TLS.
+	expires *prometheus.GaugeVec
+	reloads *prometheus.CounterVec
 }
 
 // NewMetrics makes the package's metrics and registers them with reg, which panics on a name registered twice.
@@ -20,9 +23,41 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		Help:    "Time to answer a request, by the route's pattern.",
 		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 	}, []string{"route", "method", "code"})}
-	reg.MustRegister(m.duration)
+	m.expires = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "tutti_tls_certificate_expiry_timestamp_seconds", Help: "Unix time at which the certificate in use expires.",
+	}, nil)
+	m.reloads = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "tutti_tls_certificate_reloads_total", Help: "Changes of the certificate's files, by whether the new pair is used.",
+	}, []string{"result"})
+	reg.MustRegister(m.duration, m.expires, m.reloads)
 	return m
 }
+
+func (m *Metrics) certificateExpires(at time.Time) {
+	if m != nil {
+		m.expires.WithLabelValues().Set(float64(at.Unix()))
+		for _, result := range []string{resultUsed, resultRefused} {
+			m.reloads.WithLabelValues(result)
+		}
+	}
+}
+
+func (m *Metrics) certificateReloaded(used bool) {
+	if m == nil {
+		return
+	}
+	result := resultRefused
+	if used {
+		result = resultUsed
+	}
+	m.reloads.WithLabelValues(result).Inc()
+}
+
+// Values of the label result of reloads.
+const (
+	resultUsed    = "used"
+	resultRefused = "refused"
+)
 
 func (m *Metrics) observe(route, method string, status int, d time.Duration) {
 	if m != nil {

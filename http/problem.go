@@ -209,7 +209,7 @@ func writeWhole(w nethttp.ResponseWriter, status int, contentType string, pieces
 	header.Set("Content-Type", contentType)
 	header.Set("Content-Length", strconv.Itoa(length))
 	w.WriteHeader(status)
-	if rw, ours := w.(*responseWriter); ours && rw.conn != nil && length > minHeld && length <= maxHeld {
+	if rw, ours := w.(*responseWriter); ours && rw.conn != nil && !rw.conn.secure && length > minHeld && length <= maxHeld {
 		rw.conn.hold()
 		defer func() {
 			_ = nethttp.NewResponseController(w).Flush()

@@ -32,7 +32,12 @@ type Server struct {
 	// stopping is closed when Stop begins.
 	stopping chan struct{}
 	stop     sync.Once
+	// certificate is nil without TLS.
+	certificate *Certificate
 }
+
+// UseTLS makes the Server speak TLS alone, 1.2 and later, with HTTP/2 and HTTP/1.1. It must be called before Start.
+func (s *Server) UseTLS(certificate *Certificate) { s.certificate = certificate }
 
 type stoppingKey struct{}
 
@@ -88,9 +93,13 @@ func (s *Server) Start(ctx context.Context, listen string) error {
 
 func (s *Server) serve(listener net.Listener) {
 	s.addr = listener.Addr()
+	listener = problemListener{listener, new(sync.Pool)}
+	if s.certificate != nil {
+		listener = newTLSListener(listener, s.certificate.config())
+	}
 	go func() {
 		defer close(s.done)
-		if err := s.server.Serve(problemListener{listener, new(sync.Pool)}); !errors.Is(err, nethttp.ErrServerClosed) {
+		if err := s.server.Serve(listener); !errors.Is(err, nethttp.ErrServerClosed) {
 			s.failed <- core.WrapError(core.CodeInternal, "serving HTTP", err)
 		}
 	}()

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"tutti/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
@@ -25,7 +27,7 @@ func TestMain(m *testing.M) {
 // until a GET of URL is 200, "terminate" sends SIGTERM to what was last started in the background, "song" is a repository
 // and "member" reads JSON (song_test.go), "eventually COMMAND… -- TEXT" repeats a command until it exits with 0 and
 // its stdout holds the text, with "!--" until it does not, "exits CODE COMMAND…" wants an exit code, "stub" starts a server
-// of analysis types, keys and catalogues (stub_test.go), and "interrupted TEXT COMMAND…" sends SIGINT to a command once its stderr holds the text, and wants exit code 1.
+// of analysis types, keys and catalogues (stub_test.go), "certificate CERTFILE KEYFILE" makes one, and "interrupted TEXT COMMAND…" sends SIGINT to a command once its stderr holds the text, and wants exit code 1.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
@@ -41,9 +43,20 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"answers": answers, "terminate": terminate, "song": songCommand, "member": member, "eventually": eventually,
-			"exits": exits, "interrupted": interrupted, "stub": startStub,
+			"exits": exits, "interrupted": interrupted, "stub": startStub, "certificate": certificate,
 		},
 	})
+}
+
+// certificate writes a certificate for localhost and 127.0.0.1 and its key.
+func certificate(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: certificate CERTFILE KEYFILE")
+	}
+	cert, key, err := testkit.Certificate(time.Now().Add(-time.Hour), time.Now().Add(30*24*time.Hour), "localhost", "127.0.0.1")
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), cert, 0o600))
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), key, 0o600))
 }
 
 func answers(ts *testscript.TestScript, neg bool, args []string) {

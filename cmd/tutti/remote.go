@@ -11,7 +11,7 @@ import (
 
 // remote is what every command that asks a server has: where it is, who asks, and how answers are written.
 type remote struct {
-	server, token, output string
+	server, token, caFile, output string
 }
 
 // addFlags gives cmd and the commands below it the flags of a remote.
@@ -21,6 +21,8 @@ func (r *remote) addFlags(cmd *cobra.Command) {
 		"the `URL` of the server, base path included; also TUTTI_SERVER")
 	// The default is not the environment's token: the help would show it.
 	flags.StringVar(&r.token, "token", "", "the `token` that proves who asks, an API key or a JWT; better given as TUTTI_TOKEN, since others can see a command line")
+	flags.StringVar(&r.caFile, "ca-file", os.Getenv("TUTTI_CA_FILE"),
+		"a PEM `file` of authorities to trust beside the system's, for a server with https; also TUTTI_CA_FILE")
 	flags.StringVarP(&r.output, "output", "o", outputText, "`text` or json, which is what the server answers")
 	complete(cmd, "output", outputs()...)
 }
@@ -32,6 +34,7 @@ func (r *remote) client() (*client.Client, error) {
 	}
 	return client.New(client.Config{
 		Server: r.server, Token: cmp.Or(r.token, os.Getenv("TUTTI_TOKEN")), UserAgent: "tutti/" + buildVersion(),
+		CAFile: r.caFile,
 	})
 }
 

@@ -89,6 +89,7 @@ type App struct {
 	readers       []*kafka.Reader
 	relay         *ingest.Relay // nil without a repository that the built-in one feeds
 	server        *tuttihttp.Server
+	certificate   *tuttihttp.Certificate // nil without TLS
 	// indexProof and storeProof prove durable writes for Health.
 	indexProof, storeProof *proof
 
@@ -186,6 +187,7 @@ func (a *App) start(ctx context.Context) error {
 		name string
 		do   func(context.Context) error
 	}{
+		{"reading the certificate of server.tls", a.openCertificate},
 		{"opening the queue", a.openQueue},
 		{"making the store ready", a.openStore},
 		{"opening the index", a.openIndex},
@@ -222,7 +224,13 @@ func (a *App) Stop(ctx context.Context) error {
 func (a *App) Failed() <-chan error { return a.server.Failed() }
 
 // URL gives the address that clients use, base path included; valid after Start.
-func (a *App) URL() string { return "http://" + a.server.Addr().String() + a.cfg.Server.BasePath }
+func (a *App) URL() string {
+	scheme := "http://"
+	if a.certificate != nil {
+		scheme = "https://"
+	}
+	return scheme + a.server.Addr().String() + a.cfg.Server.BasePath
+}
 
 // Registry gives the metrics that GET /metrics shows.
 func (a *App) Registry() *prometheus.Registry { return a.registry }
@@ -232,6 +240,20 @@ func (a *App) Index() index.Index { return a.index }
 
 // DeadLetters gives what was given up; valid after Start.
 func (a *App) DeadLetters() *queue.DeadLetters { return a.queue.DeadLetters() }
+
+// openCertificate reads what TLS needs, before anything that takes longer.
+func (a *App) openCertificate(ctx context.Context) (err error) {
+	files := a.cfg.Server.TLS
+	if !files.Enabled() {
+		return nil
+	}
+	a.certificate, err = tuttihttp.NewCertificate(ctx, files.CertFile, files.KeyFile, a.log.With("component", "http"), a.metrics.http)
+	if err != nil {
+		return err
+	}
+	a.cleanup.push("certificate", a.certificate.Stop)
+	return nil
+}
 
 func (a *App) openQueue(ctx context.Context) error {
 	cfg := queue.Config{
@@ -357,6 +379,9 @@ func (a *App) listen(ctx context.Context) error {
 		return err
 	}
 	a.server = tuttihttp.NewServer(handler, log)
+	if a.certificate != nil {
+		a.server.UseTLS(a.certificate)
+	}
 	if err := a.server.Start(ctx, a.cfg.Server.Listen); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,7 +35,7 @@ type Client struct {
 	http *http.Client
 }
 
-// New makes a Client. CodeInvalid when the server's address or the token cannot be used. It asks nothing yet.
+// New makes a Client. CodeInvalid when the server's address, the token or the CA file cannot be used. It asks nothing yet.
 func New(cfg Config) (*Client, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -43,6 +44,11 @@ func New(cfg Config) (*Client, error) {
 	base, err := baseOf(cfg.Server)
 	if err != nil {
 		return nil, err
+	}
+	if cfg.HTTP == nil {
+		if cfg.HTTP, err = trusting(cfg.CAFile); err != nil {
+			return nil, err
+		}
 	}
 	own := *cfg.HTTP
 	own.CheckRedirect = sameOrigin
@@ -177,6 +183,12 @@ func (c *Client) unanswered(ctx context.Context, err error) error {
 	// Its text repeats the method and the URL.
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
+	}
+	if _, untrusted := errors.AsType[*tls.CertificateVerificationError](err); untrusted {
+		return &core.Error{
+			Code: core.CodeUnavailable, Message: fmt.Sprintf("the certificate of tutti at %s is not valid here", c.base), Err: err,
+			Hint: "give the PEM file of its authority with --ca-file or TUTTI_CA_FILE, and the server by a name that the certificate is for",
+		}
 	}
 	return &core.Error{
 		Code: core.CodeUnavailable, Message: fmt.Sprintf("tutti at %s does not answer", c.base),

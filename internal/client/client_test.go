@@ -3,11 +3,15 @@ package client_test
 import (
 	"bytes"
 	"context"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -456,3 +460,37 @@ func TestExport(t *testing.T) {
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+
+// TestCAFile: a server whose authority is in the file is trusted, others are not, and the error says what to give.
+func TestCAFile(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, "application/json", jobJSON)
+	}))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	file := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	trusting, err := client.New(client.Config{Server: server.URL, CAFile: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if job, err := trusting.Job(t.Context(), "j1"); err != nil || job.ID != "j1" {
+		t.Errorf("got %+v, %v", job, err)
+	}
+	_, err = newClient(t, client.Config{Server: server.URL}).Job(t.Context(), "j1")
+	wantError(t, err, core.CodeUnavailable, "the certificate of tutti at "+server.URL+" is not valid here",
+		"give the PEM file of its authority with --ca-file or TUTTI_CA_FILE, and the server by a name that the certificate is for")
+	const hint = "give a PEM file of certificate authorities"
+	_, err = client.New(client.Config{Server: server.URL, CAFile: file + ".none"})
+	wantError(t, err, core.CodeInvalid, "the CA file cannot be read", hint)
+	if err := os.WriteFile(file, []byte("no PEM"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = client.New(client.Config{Server: server.URL, CAFile: file})
+	wantError(t, err, core.CodeInvalid, "the CA file "+file+" holds no certificate", hint)
+	_, err = client.New(client.Config{CAFile: file, HTTP: &http.Client{}})
+	wantError(t, err, core.CodeInvalid, "a CA file has no effect beside a client of HTTP", "")
+}

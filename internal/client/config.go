@@ -1,9 +1,12 @@
 package client
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -30,6 +33,8 @@ type Config struct {
 	UserAgent string
 	// HTTP makes the calls; its own rule for redirects is not used. Default: a client of http.DefaultTransport.
 	HTTP *http.Client
+	// CAFile is a PEM file of authorities to trust beside the system's; "" for none. It must be "" beside HTTP.
+	CAFile string
 	// Timeout bounds each call but WatchJob, RetryAll and ExportDeadLetters. Default 30 s.
 	Timeout time.Duration
 	// Silence is how long a stream of events may say nothing, keep-alives included, before it counts as broken.
@@ -49,7 +54,7 @@ func (c Config) withDefaults() Config {
 	if c.UserAgent == "" {
 		c.UserAgent = "tutti"
 	}
-	if c.HTTP == nil {
+	if c.HTTP == nil && c.CAFile == "" {
 		c.HTTP = &http.Client{}
 	}
 	if c.Timeout <= 0 {
@@ -77,7 +82,30 @@ func (c Config) validate() error {
 			}
 		}
 	}
+	if c.CAFile != "" && c.HTTP != nil {
+		return core.NewError(core.CodeInvalid, "a CA file has no effect beside a client of HTTP")
+	}
 	return nil
+}
+
+// trusting returns an HTTP client that trusts the authorities in a PEM file beside the system's; CodeInvalid names the file.
+func trusting(file string) (*http.Client, error) {
+	const hint = "give a PEM file of certificate authorities"
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, &core.Error{Code: core.CodeInvalid, Message: "the CA file cannot be read", Hint: hint, Err: err}
+	}
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = x509.NewCertPool()
+	}
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, &core.Error{Code: core.CodeInvalid, Message: "the CA file " + file + " holds no certificate", Hint: hint}
+	}
+	return &http.Client{Transport: &http.Transport{
+		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
+		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
+	}}, nil
 }
 
 // baseOf gives the server's URL without a final slash, as CodeInvalid where it is none.

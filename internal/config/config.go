@@ -41,12 +41,22 @@ type Server struct {
 	// MaxBytesInFlight bounds the memory of large bodies, a quarter each: of requests that are received, of submissions that are
 	// worked on, of records that are fetched, and of documents that are written.
 	MaxBytesInFlight int64
+	TLS              TLS
 	CORS             CORS
 	// StartTimeout is how long a start waits for the queue.
 	StartTimeout time.Duration
 	// ShutdownTimeout is how long a stop waits for what is in hand.
 	ShutdownTimeout time.Duration
 }
+
+// TLS names the files that requests over HTTPS are answered with; both are empty for HTTP.
+type TLS struct {
+	// CertFile is a PEM file of the server's certificate and those between it and its authority, KeyFile one of its private key.
+	CertFile, KeyFile string
+}
+
+// Enabled reports whether requests are answered over HTTPS.
+func (t TLS) Enabled() bool { return t.CertFile != "" }
 
 // CORS says which pages of other origins a browser lets read answers.
 type CORS struct {

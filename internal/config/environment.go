@@ -16,7 +16,7 @@ const envPrefix = "TUTTI_"
 // made it for a service whose name starts with tutti.
 func ownVariable(v variable) bool {
 	switch v.name {
-	case "TUTTI_CONFIG", "TUTTI_SERVER", "TUTTI_TOKEN":
+	case "TUTTI_CONFIG", "TUTTI_SERVER", "TUTTI_TOKEN", "TUTTI_CA_FILE":
 		return true
 	}
 	for _, prefix := range []string{"TUTTI_TEST_", "TUTTI_SERVICES_", "TUTTI_ES_", "TUTTI_KAFKA_", "TUTTI_POSTGRES_"} {

@@ -78,6 +78,9 @@ func (s *Server) key() key {
 		size("maxBodyBytes", &s.MaxBodyBytes, 10<<20, 1, "Largest request body in bytes."),
 		size("maxBytesInFlight", &s.MaxBytesInFlight, 256<<20, 1<<20,
 			"Memory for large request bodies and records, and what is made of them, a quarter for each kind, in bytes; further ones wait."),
+		object("tls", "Certificate to answer with over HTTPS, read again when its files change; without it HTTP is spoken.",
+			text("certFile", &s.TLS.CertFile, "", "PEM file of the server's certificate, followed by those between it and its authority."),
+			text("keyFile", &s.TLS.KeyFile, "", "PEM file of the certificate's private key, without a password.")),
 		object("cors", "Which pages of other origins a browser lets read answers.",
 			list("origins", &s.CORS.Origins, nil, "Origins, scheme://host[:port] each, or * for any; none turns CORS off.").
 				matching(originPattern, "an origin, scheme://host[:port] without a path, or *")),

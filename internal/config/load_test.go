@@ -105,7 +105,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 	write(t, dir, "database", "postgresql://u:s3cret@a:1,b:2/tutti?sslmode=require\n")
 	write(t, dir, "key.pem", publicKey)
 	c := parse(t, strings.ReplaceAll(`
-server: {listen: "[::1]:0", hosts: [a.example, "*"], basePath: /tutti, maxBodyBytes: 1, maxBytesInFlight: 1048576, startTimeout: 5s, shutdownTimeout: 1m30s,
+server: {listen: "[::1]:0", hosts: [a.example, "*"], basePath: /tutti, maxBodyBytes: 1, maxBytesInFlight: 1048576, tls: {certFile: a.crt, keyFile: a.key}, startTimeout: 5s, shutdownTimeout: 1m30s,
   cors: {origins: ["https://a.example", "http://[::1]:3000"]}}
 dataDir: /var/lib/tutti
 log: {level: WARN, format: json}
@@ -137,10 +137,10 @@ auth: {mode: token, allowInsecure: yes, defaultAccess: deny, systemScope: all, o
 	want := config.Config{
 		Server: config.Server{
 			Listen: "[::1]:0", Hosts: []string{"a.example", "*"}, BasePath: "/tutti", MaxBodyBytes: 1,
-			MaxBytesInFlight: 1 << 20,
-			StartTimeout:     5 * time.Second,
-			ShutdownTimeout:  90 * time.Second,
-			CORS:             config.CORS{Origins: []string{"https://a.example", "http://[::1]:3000"}},
+			MaxBytesInFlight: 1 << 20, TLS: config.TLS{CertFile: "a.crt", KeyFile: "a.key"},
+			StartTimeout:    5 * time.Second,
+			ShutdownTimeout: 90 * time.Second,
+			CORS:            config.CORS{Origins: []string{"https://a.example", "http://[::1]:3000"}},
 		},
 		DataDir:     "/var/lib/tutti",
 		Log:         config.Log{Level: "warn", Format: "json"},
@@ -301,6 +301,8 @@ func TestFaultsNameTheirKey(t *testing.T) {
 		"format in capitals":     {least + "\nlog: {format: JSON}", `log.format: expects one of text, json, not "JSON" (line 2)`, "json"},
 		"listen without port":    {least + "\nserver: {listen: localhost}", `server.listen: "localhost" is not host:port (line 2)`, "127.0.0.1:8080"},
 		"port too high":          {least + "\nserver: {listen: 'localhost:65536'}", `server.listen: "localhost:65536" is not host:port (line 2)`, ""},
+		"certificate alone":      {least + "\nserver: {tls: {certFile: a}}", "server.tls.keyFile: is missing (line 2)", "the file of the certificate's private key"},
+		"key alone":              {least + "\nserver: {tls: {keyFile: a}}", "server.tls.certFile: is missing (line 2)", "the file of the certificate"},
 		"listen empty":           {least + "\nserver: {listen: ''}", "server.listen: is empty (line 2)", ""},
 		"public address":         {least + "\nserver: {listen: '0.0.0.0:8080'}", "server.listen: 0.0.0.0:8080 can be reached from other machines, and with auth.mode none nobody has to show a token (line 2)", "auth.mode: token"},
 		"all addresses":          {least + "\nserver: {listen: ':8080'}", "server.listen: :8080 can be reached", ""},

@@ -45,6 +45,12 @@ func (c *Config) validateServer(given *node, f *faults) {
 				"%s can be reached from other machines, and with auth.mode none nobody has to show a token", s.Listen)
 		}
 	}
+	switch {
+	case s.TLS.CertFile != "" && s.TLS.KeyFile == "":
+		f.add("server.tls.keyFile", whereOf(given, "tls"), "give the file of the certificate's private key", "is missing")
+	case s.TLS.CertFile == "" && s.TLS.KeyFile != "":
+		f.add("server.tls.certFile", whereOf(given, "tls"), "give the file of the certificate", "is missing")
+	}
 	if strings.Contains(s.BasePath, "//") {
 		f.add("server.basePath", whereOf(given, "basePath"), "", "%q has an empty segment", s.BasePath)
 	}

@@ -49,6 +49,9 @@ func Run(ctx context.Context, cfg config.Config, opts Options) Report {
 		storeProbe(cfg, look),
 		authProbe(cfg, look),
 	}
+	if p := tlsProbe(cfg.Server.TLS); p != nil {
+		probes = append(probes, p)
+	}
 	if p := schemasProbe(cfg.Schemas); p != nil {
 		probes = append(probes, p)
 	}

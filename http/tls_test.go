@@ -1,0 +1,251 @@
+package http_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	nethttp "net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tutti/http"
+	"tutti/internal/core"
+)
+
+// secured serves p over TLS until the test ends, and returns the server, its address and the authorities that trust it.
+func secured(t *testing.T, p *ports) (server *http.Server, addr string, trust *x509.CertPool, files pair) {
+	t.Helper()
+	files = newPair(t, time.Hour)
+	certificate, err := http.NewCertificate(t.Context(), files.certFile, files.keyFile, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server = http.NewServer(newHandler(t, p, http.Config{}), nil)
+	server.UseTLS(certificate)
+	if err := server.Start(t.Context(), "127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if err := server.Stop(ctx); err != nil {
+			t.Error(err)
+		}
+		if err := certificate.Stop(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	trust = x509.NewCertPool()
+	trust.AddCert(files.leaf(t))
+	return server, server.Addr().String(), trust, files
+}
+
+// TestTLS: HTTP/2 and HTTP/1.1 are spoken over TLS 1.2 and later, and nothing else.
+func TestTLS(t *testing.T) {
+	_, addr, trust, _ := secured(t, working())
+	for name, tc := range map[string]struct {
+		config  *tls.Config
+		http2   bool
+		version uint16
+	}{
+		"HTTP/2":           {&tls.Config{}, true, tls.VersionTLS13},
+		"HTTP/1.1":         {&tls.Config{}, false, tls.VersionTLS13},
+		"HTTP/2, TLS 1.2":  {&tls.Config{MaxVersion: tls.VersionTLS12}, true, tls.VersionTLS12},
+		"HTTP/1.1 by name": {&tls.Config{NextProtos: []string{"http/1.1"}}, false, tls.VersionTLS13},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.config.RootCAs = trust
+			transport := &nethttp.Transport{TLSClientConfig: tc.config, ForceAttemptHTTP2: tc.http2}
+			defer transport.CloseIdleConnections()
+			client := &nethttp.Client{Transport: transport, Timeout: 10 * time.Second}
+			for _, target := range []string{"/ping", "/openapi.json", "/introspection/sqon", "/studies/none/analysis"} {
+				res, err := client.Get("https://" + addr + target)
+				if err != nil {
+					t.Fatal(err)
+				}
+				body, err := io.ReadAll(res.Body)
+				_ = res.Body.Close()
+				if err != nil || len(body) == 0 || int64(len(body)) != res.ContentLength {
+					t.Errorf("%s: %d bytes of %d, %v", target, len(body), res.ContentLength, err)
+				}
+				if major := 1 + map[bool]int{true: 1}[tc.http2]; res.ProtoMajor != major || res.TLS.Version != tc.version {
+					t.Errorf("%s: %s over version %x", target, res.Proto, res.TLS.Version)
+				}
+			}
+		})
+	}
+	t.Run("TLS 1.1", func(t *testing.T) {
+		conn, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: trust, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}) //nolint:gosec // to be refused
+		if err == nil {
+			_ = conn.Close()
+			t.Error("taken")
+		} else if !strings.Contains(err.Error(), "protocol version not supported") {
+			t.Error(err)
+		}
+	})
+	t.Run("not encrypted", func(t *testing.T) {
+		res, body := wire(t, addr, "GET /ping HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		if p := wantProblem(t, res, body, 400, "invalid", "the request is not encrypted"); !strings.Contains(p.Hint, "https://") {
+			t.Errorf("hint %q", p.Hint)
+		}
+	})
+}
+
+// TestRefusalsOverTLSAreProblems: what net/http refuses before any handler sees it is a problem on HTTP/1 over TLS too, and the
+// addresses in problems are those of HTTPS.
+func TestRefusalsOverTLSAreProblems(t *testing.T) {
+	p := working()
+	p.metadata.studies = func() ([]string, error) { return nil, core.NewError(core.CodeUnavailable, "the store is away") }
+	_, addr, trust, _ := secured(t, p)
+	send := func(raw string) (*nethttp.Response, []byte) {
+		t.Helper()
+		conn, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: trust})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conn.Close() }()
+		if err := conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(conn, raw); err != nil {
+			t.Fatal(err)
+		}
+		res, err := nethttp.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res, body
+	}
+	for raw, status := range map[string]int{
+		"GET /%zz HTTP/1.1\r\nHost: localhost\r\n\r\n":                                            400,
+		"GET /ping HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("x", 80<<10) + "\r\n\r\n": 431,
+		"GET /ping HTTP/1.1\r\nHost: localhost\r\nExpect: foo\r\n\r\n":                            417,
+	} {
+		res, body := send(raw)
+		code := map[int]string{400: "invalid", 431: "header_too_large", 417: "invalid"}[status]
+		wantProblem(t, res, body, status, code, "")
+	}
+	res, body := send("GET /studies/all HTTP/1.1\r\nHost: portal.example\r\nConnection: close\r\n\r\n")
+	if url := memberOf(t, body, "requestUrl"); res.StatusCode != 503 || url != "https://portal.example/studies/all" {
+		t.Errorf("%d, requestUrl %v", res.StatusCode, url)
+	}
+}
+
+// TestSilentHandshakes: a client that does not negotiate delays no other and no stop.
+func TestSilentHandshakes(t *testing.T) {
+	server, addr, trust, _ := secured(t, working())
+	for range 8 {
+		silent, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = silent.Close() }()
+	}
+	transport := &nethttp.Transport{TLSClientConfig: &tls.Config{RootCAs: trust}}
+	defer transport.CloseIdleConnections()
+	res, err := (&nethttp.Client{Transport: transport}).Get("https://" + addr + "/ping")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	if err := server.Stop(t.Context()); err != nil { // without a deadline: it would wait for them for ever
+		t.Error(err)
+	}
+}
+
+// TestCutDownloadsOverTLS: the client sees that a download is not whole, in each version of HTTP.
+func TestCutDownloadsOverTLS(t *testing.T) {
+	p := working()
+	p.catalogues.put(participants())
+	_, addr, trust, _ := secured(t, p)
+	rows := slices.Repeat([]string{strings.Repeat("x", 999) + "\n"}, 200)
+	head := core.DownloadHead{ContentType: core.MediaTSV, FileName: "a.tsv"}
+	oldest := func() error {
+		conn, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: trust})
+		if err != nil {
+			return err
+		}
+		defer func() { _ = conn.Close() }()
+		if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+			return err
+		}
+		if _, err := io.WriteString(conn, "POST /download HTTP/1.0\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"); err != nil {
+			return err
+		}
+		_, err = io.Copy(io.Discard, conn)
+		return err
+	}
+	newer := func(http2 bool) func() error {
+		return func() error {
+			transport := &nethttp.Transport{TLSClientConfig: &tls.Config{RootCAs: trust}, ForceAttemptHTTP2: http2}
+			defer transport.CloseIdleConnections()
+			res, err := (&nethttp.Client{Transport: transport, Timeout: 10 * time.Second}).Post("https://"+addr+"/download", "application/json", strings.NewReader("{}"))
+			if err != nil {
+				return err
+			}
+			defer func() { _ = res.Body.Close() }()
+			_, err = io.Copy(io.Discard, res.Body)
+			return err
+		}
+	}
+	for name, fetch := range map[string]func() error{"HTTP/1.0": oldest, "HTTP/1.1": newer(false), "HTTP/2": newer(true)} {
+		t.Run(name, func(t *testing.T) {
+			p.searches.download = writing(head, nil, rows...)
+			if err := fetch(); err != nil {
+				t.Errorf("a whole one: %v", err)
+			}
+			p.searches.download = writing(head, core.NewError(core.CodeUnavailable, "the engine does not answer"), rows...)
+			if err := fetch(); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("one that is cut: %v", err)
+			}
+		})
+	}
+}
+
+// TestEventsOverHTTP2 arrive as they are written, while the answer goes on.
+func TestEventsOverHTTP2(t *testing.T) {
+	p := working()
+	first, more := make(chan struct{}), make(chan struct{})
+	p.watch = func(_ context.Context, _ string, each func(core.JobChange) error) error {
+		job := queuedJob("a")
+		if err := each(core.JobChange{Revision: 1, Job: &job}); err != nil {
+			return err
+		}
+		if err := each(core.JobChange{}); err != nil {
+			return err
+		}
+		close(first)
+		<-more
+		job.State = core.JobSucceeded
+		return each(core.JobChange{Revision: 2, Job: &job})
+	}
+	_, addr, trust, _ := secured(t, p)
+	transport := &nethttp.Transport{TLSClientConfig: &tls.Config{RootCAs: trust}, ForceAttemptHTTP2: true}
+	defer transport.CloseIdleConnections()
+	res, err := (&nethttp.Client{Transport: transport}).Get("https://" + addr + "/jobs/a/events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	<-first
+	lines := bufio.NewScanner(res.Body)
+	for lines.Scan() && !strings.Contains(lines.Text(), `"state":"queued"`) {
+	}
+	close(more)
+	for lines.Scan() && !strings.Contains(lines.Text(), `"state":"succeeded"`) {
+	}
+	if lines.Err() != nil || !strings.Contains(lines.Text(), "succeeded") || res.ProtoMajor != 2 {
+		t.Errorf("%s: %q, %v", res.Proto, lines.Text(), lines.Err())
+	}
+}
