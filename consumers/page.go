@@ -86,7 +86,9 @@ func (r *repository) settlePage(ctx context.Context, m core.Message, free func()
 	}
 	switch {
 	case todo:
-		return r.workOnPage(ctx, newPageWork(r, m, job, page, run.Rereads), free)
+		w := newPageWork(r, m, job, page, run.Rereads)
+		w.waits = run.State == core.JobQueued
+		return r.workOnPage(ctx, w, free)
 	case run.AllPagesDone():
 		free()
 		return r.finishOrganization(ctx, job, run)
@@ -175,6 +177,9 @@ func (w *pageWork) report(run *core.OrganizationRun, failure *pageError) bool {
 	if run.State.Final() || run.PageDone(w.page.Number) || w.page.Epoch < run.ListEpoch ||
 		(w.page.Epoch < run.Epoch && w.page.Number >= run.Restart) {
 		return false
+	}
+	if run.State == core.JobQueued {
+		run.State = core.JobRunning
 	}
 	if w.counted && (w.total > 0 || w.last) {
 		run.Totals.Expected = int64(w.total)

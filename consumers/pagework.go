@@ -40,6 +40,8 @@ type pageWork struct {
 	req  core.Request
 	job  core.Job
 	page core.Page
+	// waits is true until the organization is noted as running.
+	waits bool
 	// reading counts how often the list was begun anew before this page was admitted.
 	reading int
 
@@ -161,6 +163,7 @@ func (w *pageWork) read(ctx context.Context) (*reading, error) {
 		return pass, err
 	}
 	defer w.r.pageCalls.Release(1)
+	w.noteRunning(ctx)
 	w.refused = w.refused[:0]
 	pass.sent = time.Now()
 	var err error
@@ -179,6 +182,23 @@ func (w *pageWork) read(ctx context.Context) (*reading, error) {
 		w.r.c.cfg.Metrics.addFetched(w.r.Code, fetchResult(err), 1)
 	}
 	return pass, err
+}
+
+// noteRunning ends the waiting of an organization whose first page is read now. Where the store does not take it, the report
+// of the page does.
+func (w *pageWork) noteRunning(ctx context.Context) {
+	if !w.waits {
+		return
+	}
+	w.waits = false
+	if _, err := w.r.c.deps.Organizations.UpdateOrganization(ctx, w.job.ID, w.req.Organization, func(run *core.OrganizationRun) error {
+		if run.State == core.JobQueued {
+			run.State = core.JobRunning
+		}
+		return nil
+	}); err != nil {
+		w.r.log.Info("the organization is noted as running later", "job_id", w.job.ID, "organization", w.req.Organization, "err", err)
+	}
 }
 
 // row takes one row of the page: it becomes a document, is set aside, or was settled before.

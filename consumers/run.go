@@ -239,18 +239,12 @@ func (r *repository) beginOrganization(ctx context.Context, job core.Job, req co
 			return err
 		}
 	}
-	run := core.OrganizationRun{Organization: req.Organization, State: core.JobRunning, DoneThrough: -1}
+	run := core.OrganizationRun{Organization: req.Organization, State: core.JobQueued, DoneThrough: -1}
 	if _, err := r.c.deps.Organizations.CreateOrganization(ctx, job.ID, run); err != nil {
 		return err
 	}
-	begun := false
-	if _, err := r.c.deps.Organizations.UpdateOrganization(ctx, job.ID, req.Organization, func(run *core.OrganizationRun) error {
-		begun = run.State.Final() || run.DoneThrough >= 0 || len(run.Ahead) > 0 || run.Epoch > 0
-		if run.State == core.JobQueued {
-			run.State = core.JobRunning
-		}
-		return nil
-	}); err != nil || begun {
+	run, err := r.c.deps.Organizations.Organization(ctx, job.ID, req.Organization)
+	if begun := run.State.Final() || run.DoneThrough >= 0 || len(run.Ahead) > 0 || run.Epoch > 0; err != nil || begun {
 		return err
 	}
 	first := r.childRequest(job, core.ScopePage, req.Organization)

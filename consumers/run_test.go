@@ -418,3 +418,36 @@ func TestProgressIsWrittenSeldom(t *testing.T) {
 		}
 	})
 }
+
+// TestOrganizationsThatWaitAreQueued: an organization runs once a page of it is read, not while its first one is in the queue.
+func TestOrganizationsThatWaitAreQueued(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		const organizations = 20
+		for i := range organizations {
+			w.upstream.fill(fmt.Sprintf("O%02d", i), 3)
+		}
+		release := make(chan struct{})
+		w.upstream.onPage = func(context.Context, pageCall) error {
+			<-release
+			return nil
+		}
+		w.boot(-1)
+		id := w.run("", false)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		states := map[core.JobState]int{}
+		runs, err := w.store.runs(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, run := range runs {
+			states[run.State]++
+		}
+		reading := len(w.upstream.pageCalls())
+		if reading == 0 || reading == organizations || states[core.JobRunning] != reading || states[core.JobQueued] != organizations-reading {
+			t.Errorf("%d organizations are read: %v", reading, states)
+		}
+		close(release)
+		w.ended(w.job(id), core.JobSucceeded, "")
+	})
+}

@@ -21,7 +21,7 @@ import (
 func jobChange(revision uint64, state core.JobState) core.JobChange {
 	job := queuedJob("job-1")
 	started := noon.Add(-10 * time.Second)
-	job.State, job.StartedAt = state, &started
+	job.State, job.StartedAt, job.ExpectedOrganizations = state, &started, new(0)
 	if state.Final() {
 		job.EndedAt, job.Totals = &noon, core.Totals{Expected: 999, Fetched: 999}
 	}

@@ -140,11 +140,11 @@ func (f *jobFeed) take(now time.Time) feedBatch {
 	if f.job == nil {
 		return b
 	}
-	var sum core.Totals
+	var sum organizationsSum
 	for _, row := range f.rows {
-		sum.Add(row.body.Totals)
+		sum.add(row.body)
 	}
-	summary := newJobSummary(*f.job, sum, len(f.rows), now)
+	summary := newJobSummary(*f.job, sum, now)
 	b.job = &summary
 	return b
 }

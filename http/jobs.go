@@ -24,6 +24,20 @@ const (
 	maxCursorBytes = 1024
 )
 
+// totalsBody is Totals whose Expected is null until it is known.
+type totalsBody struct {
+	Expected *int64 `json:"expected"`
+	core.Totals
+}
+
+func newTotalsBody(t core.Totals, counted bool) totalsBody {
+	body := totalsBody{Totals: t}
+	if counted {
+		body.Expected = &t.Expected
+	}
+	return body
+}
+
 // jobSummary is a job as CONTRACT section 1 has it, without its organizations.
 type jobSummary struct {
 	ID            string         `json:"id"`
@@ -36,7 +50,7 @@ type jobSummary struct {
 	QueuedAt      time.Time      `json:"queuedAt"`
 	StartedAt     *time.Time     `json:"startedAt"`
 	EndedAt       *time.Time     `json:"endedAt"`
-	Totals        core.Totals    `json:"totals"`
+	Totals        totalsBody     `json:"totals"`
 	RatePerSecond float64        `json:"ratePerSecond"`
 	ETASeconds    *int64         `json:"etaSeconds"`
 	Error         *core.JobError `json:"error,omitempty"`
@@ -54,7 +68,7 @@ type jobBody struct {
 
 type organizationBody struct {
 	Organization string         `json:"organization"`
-	Totals       core.Totals    `json:"totals"`
+	Totals       totalsBody     `json:"totals"`
 	State        core.JobState  `json:"state"`
 	Error        *core.JobError `json:"error,omitempty"`
 }
@@ -67,33 +81,51 @@ type jobList struct {
 // newJobBody computes a job's body as of now.
 func newJobBody(job core.Job, runs []core.OrganizationRun, now time.Time) jobBody {
 	rows := make([]organizationBody, len(runs))
-	var sum core.Totals
+	var sum organizationsSum
 	for i, o := range runs {
-		sum.Add(o.Totals)
 		rows[i] = newOrganizationBody(o)
+		sum.add(rows[i])
 	}
-	return jobBody{jobSummary: newJobSummary(job, sum, len(runs), now), Organizations: rows}
+	return jobBody{jobSummary: newJobSummary(job, sum, now), Organizations: rows}
 }
 
-// newJobSummary computes what a job's body says as of now. While a job is not final its totals are sum, those of its
-// organizations that are known so far.
-func newJobSummary(job core.Job, sum core.Totals, organizations int, now time.Time) jobSummary {
+// organizationsSum sums up the organizations of a job that are known so far.
+type organizationsSum struct {
+	totals core.Totals
+	// known is how many there are, counted those whose records were counted.
+	known, counted int
+}
+
+func (s *organizationsSum) add(o organizationBody) {
+	s.totals.Add(o.Totals.Totals)
+	s.known++
+	if o.Totals.Expected != nil {
+		s.counted++
+	}
+}
+
+// newJobSummary computes what a job's body says as of now. While a job is not final its totals are those of sum. How many
+// records are expected is known once every organization was counted.
+func newJobSummary(job core.Job, sum organizationsSum, now time.Time) jobSummary {
 	b := jobSummary{
 		ID: job.ID, Scope: job.Scope, Repository: job.Repository, Organization: job.Organization,
 		IndexName: job.IndexName, State: job.State, Cause: job.Cause, QueuedAt: job.QueuedAt.UTC(),
-		StartedAt: utc(job.StartedAt), EndedAt: utc(job.EndedAt), Totals: job.Totals, Error: job.Error,
-		OrganizationsTotal: organizations,
+		StartedAt: utc(job.StartedAt), EndedAt: utc(job.EndedAt), Error: job.Error,
+		OrganizationsTotal: sum.known,
 	}
-	if !job.State.Final() && organizations > 0 {
-		b.Totals = sum
+	totals := job.Totals
+	if !job.State.Final() && sum.known > 0 {
+		totals = sum.totals
 	}
+	listed := job.ExpectedOrganizations
+	b.Totals = newTotalsBody(totals, listed != nil && sum.known >= *listed && sum.counted == sum.known)
 	b.RatePerSecond = rate(b.Totals.Fetched, job, now)
 	b.ETASeconds = eta(b.Totals, b.RatePerSecond, job.State)
 	return b
 }
 
 func newOrganizationBody(o core.OrganizationRun) organizationBody {
-	return organizationBody{Organization: o.Organization, Totals: o.Totals, State: o.State, Error: o.Error}
+	return organizationBody{Organization: o.Organization, Totals: newTotalsBody(o.Totals, o.Counted()), State: o.State, Error: o.Error}
 }
 
 // rate gives records fetched per second between a job's start and its end or now, 0 before the start.
@@ -112,11 +144,11 @@ func rate(fetched int64, job core.Job, now time.Time) float64 {
 }
 
 // eta gives the seconds that a running job still needs at its rate, nil when that cannot be told.
-func eta(t core.Totals, rate float64, state core.JobState) *int64 {
-	if state != core.JobRunning || rate <= 0 || t.Expected <= 0 {
+func eta(t totalsBody, rate float64, state core.JobState) *int64 {
+	if state != core.JobRunning || rate <= 0 || t.Expected == nil || *t.Expected <= 0 {
 		return nil
 	}
-	left := int64(math.Ceil(float64(max(0, t.Expected-t.Fetched)) / rate))
+	left := int64(math.Ceil(float64(max(0, *t.Expected-t.Fetched)) / rate))
 	return &left
 }
 

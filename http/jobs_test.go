@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"tutti/http"
 	"tutti/internal/core"
 )
@@ -18,6 +20,7 @@ func runningJob() (core.Job, []core.OrganizationRun) {
 	job := queuedJob("job-1")
 	job.State, job.StartedAt, job.QueuedAt = core.JobRunning, &started, started.In(time.FixedZone("CEST", 7200))
 	job.StartVersion, job.Returned, job.RequestID = 17, 2, "not shown"
+	job.ExpectedOrganizations = new(2)
 	return job, []core.OrganizationRun{
 		{
 			Organization: "LIRI-JP", State: core.JobPartial, Totals: core.Totals{Expected: 10, Fetched: 10, Indexed: 8, Rejected: 2},
@@ -77,7 +80,7 @@ func TestJobRateAndETA(t *testing.T) {
 			p := working()
 			p.get = func(id string) (core.Job, error) {
 				job := queuedJob(id)
-				job.State, job.StartedAt, job.EndedAt, job.Totals = tt.state, tt.started, tt.ended, tt.totals
+				job.State, job.StartedAt, job.EndedAt, job.Totals, job.ExpectedOrganizations = tt.state, tt.started, tt.ended, tt.totals, new(0)
 				return job, nil
 			}
 			_, body := do(t, newHandler(t, p, http.Config{}), ask{method: "GET", target: "/jobs/j"})
@@ -87,6 +90,40 @@ func TestJobRateAndETA(t *testing.T) {
 			}
 			if string(got.RatePerSecond) != tt.rate || string(got.ETASeconds) != tt.eta {
 				t.Errorf("got %s/s, eta %s, want %s/s, eta %s", got.RatePerSecond, got.ETASeconds, tt.rate, tt.eta)
+			}
+		})
+	}
+}
+
+// TestExpectedIsNullUntilCounted: a part of the organizations says nothing of all records, nor of the time that is left.
+func TestExpectedIsNullUntilCounted(t *testing.T) {
+	counted := core.OrganizationRun{Organization: "A", State: core.JobRunning, Totals: core.Totals{Expected: 20, Fetched: 10}}
+	empty := core.OrganizationRun{Organization: "B", State: core.JobRunning, LastPage: new(0)}
+	waits := core.OrganizationRun{Organization: "B", State: core.JobQueued}
+	for name, tt := range map[string]struct {
+		organizations *int
+		runs          []core.OrganizationRun
+		expected, eta string
+	}{
+		"not listed":      {nil, []core.OrganizationRun{counted}, "null", "null"},
+		"one is not told": {new(2), []core.OrganizationRun{counted}, "null", "null"},
+		"one waits":       {new(2), []core.OrganizationRun{counted, waits}, "null", "null"},
+		"one is empty":    {new(2), []core.OrganizationRun{counted, empty}, "20", "4"},
+		"all are counted": {new(1), []core.OrganizationRun{counted}, "20", "4"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := working()
+			p.get = func(id string) (core.Job, error) {
+				job := queuedJob(id)
+				started := noon.Add(-3 * time.Second)
+				job.State, job.StartedAt, job.ExpectedOrganizations = core.JobRunning, &started, tt.organizations
+				return job, nil
+			}
+			p.organizations = func(string) ([]core.OrganizationRun, error) { return tt.runs, nil }
+			_, body := do(t, newHandler(t, p, http.Config{}), ask{method: "GET", target: "/jobs/j"})
+			got := gjson.ParseBytes(body)
+			if expected, eta := got.Get("totals.expected").Raw, got.Get("etaSeconds").Raw; expected != tt.expected || eta != tt.eta {
+				t.Errorf("expected %s, eta %s, want %s and %s", expected, eta, tt.expected, tt.eta)
 			}
 		})
 	}

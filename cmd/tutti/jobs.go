@@ -87,7 +87,7 @@ func printJobs(cmd *cobra.Command, page client.JobPage) error {
 	table := display.NewTable("ID", "SCOPE", "STATE", ">FETCHED", ">EXPECTED", ">INDEXED", ">REMOVED", ">REJECTED", "QUEUED", "TOOK")
 	for _, job := range page.Jobs {
 		t := job.Totals
-		table.Row(job.ID, display.ScopeOf(job), string(job.State), display.Count(t.Fetched), display.Count(t.Expected),
+		table.Row(job.ID, display.ScopeOf(job), string(job.State), display.Count(t.Fetched), expected(t),
 			display.Count(t.Indexed), display.Count(t.Removed), display.Count(t.Rejected), display.Time(job.QueuedAt), tookOf(job))
 	}
 	if err := table.Write(out); err != nil {
@@ -191,10 +191,18 @@ func printJob(cmd *cobra.Command, r *remote, job client.Job) error {
 	table := display.NewTable("ORGANIZATION", "STATE", ">FETCHED", ">EXPECTED", ">INDEXED", ">STALE", ">REMOVED", ">REJECTED", "ERROR")
 	for _, o := range job.Organizations {
 		t := o.Totals
-		table.Row(o.Organization, string(o.State), display.Count(t.Fetched), display.Count(t.Expected), display.Count(t.Indexed), display.Count(t.Stale),
+		table.Row(o.Organization, string(o.State), display.Count(t.Fetched), expected(t), display.Count(t.Indexed), display.Count(t.Stale),
 			display.Count(t.Removed), display.Count(t.Rejected), display.Fault(o.Error))
 	}
 	return table.Write(out)
+}
+
+// expected writes how many records there are, "" while that is not known.
+func expected(t core.Totals) string {
+	if t.Expected <= 0 {
+		return ""
+	}
+	return display.Count(t.Expected)
 }
 
 // timeOf writes a time that may not have come, "" for none.

@@ -167,6 +167,9 @@ func (o *OrganizationRun) OnlyRejected() bool {
 	return o.State == JobPartial && o.Error != nil && o.Error.Code == JobErrorRecordsRejected
 }
 
+// Counted reports whether it is known how many records the organization has.
+func (o *OrganizationRun) Counted() bool { return o.Totals.Expected > 0 || o.LastPage != nil }
+
 // PageDone tells whether page n has ended.
 func (o *OrganizationRun) PageDone(n int) bool {
 	return n <= o.DoneThrough || o.aheadOf(n)
