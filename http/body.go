@@ -9,21 +9,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"tutti/internal/core"
 )
-
-// bodyTimeout is how long a client may take to send a body. Set per read, not per server: an answer that streams must
-// not be cut by a deadline for requests.
-const bodyTimeout = 60 * time.Second
 
 const contentTypeJSON = "application/json"
 
 // readEmptyObject reads a body that carries nothing: absent, empty or a JSON object, which is ignored (CONTRACT
 // section 1). Other JSON and broken JSON are CodeInvalid, another content type CodeUnsupportedMedia.
-func (h *Handler) readEmptyObject(w nethttp.ResponseWriter, r *nethttp.Request) error {
-	body, err := h.readBody(w, r)
+func (h *Handler) readEmptyObject(r *nethttp.Request) error {
+	body, err := h.readBody(r)
 	if err != nil {
 		return err
 	}
@@ -48,14 +43,14 @@ func (h *Handler) readEmptyObject(w nethttp.ResponseWriter, r *nethttp.Request) 
 }
 
 // readJSON reads a body that must be there and be declared as JSON. Whether it is JSON is for its reader to say.
-func (h *Handler) readJSON(w nethttp.ResponseWriter, r *nethttp.Request) ([]byte, error) {
-	body, _, err := h.receiveJSON(w, r)
+func (h *Handler) readJSON(r *nethttp.Request) ([]byte, error) {
+	body, _, err := h.receiveJSON(r)
 	return body, err
 }
 
 // receiveJSON is receive for readJSON.
-func (h *Handler) receiveJSON(w nethttp.ResponseWriter, r *nethttp.Request) (body []byte, release func(), err error) {
-	body, release, err = h.receive(w, r)
+func (h *Handler) receiveJSON(r *nethttp.Request) (body []byte, release func(), err error) {
+	body, release, err = h.receive(r)
 	if err != nil {
 		return nil, release, err
 	}
@@ -66,13 +61,13 @@ func (h *Handler) receiveJSON(w nethttp.ResponseWriter, r *nethttp.Request) (bod
 }
 
 // readBody reads a body whole. What it holds of Config.Bodies is released with the end of the request.
-func (h *Handler) readBody(w nethttp.ResponseWriter, r *nethttp.Request) ([]byte, error) {
-	body, _, err := h.receive(w, r)
+func (h *Handler) readBody(r *nethttp.Request) ([]byte, error) {
+	body, _, err := h.receive(r)
 	return body, err
 }
 
 // receive reads a body whole. release ends what it holds of Config.Bodies before the end of the request.
-func (h *Handler) receive(w nethttp.ResponseWriter, r *nethttp.Request) (body []byte, release func(), err error) {
+func (h *Handler) receive(r *nethttp.Request) (body []byte, release func(), err error) {
 	release = func() {}
 	if r.Body == nil || r.Body == nethttp.NoBody || r.ContentLength == 0 {
 		return nil, release, nil
@@ -84,10 +79,6 @@ func (h *Handler) receive(w nethttp.ResponseWriter, r *nethttp.Request) (body []
 	if release, err = acquire(r, h.cfg.Bodies, size); err != nil {
 		return nil, release, err
 	}
-	// A writer without deadlines (a test's) is read without.
-	control := nethttp.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout))
-	defer func() { _ = control.SetReadDeadline(time.Time{}) }()
 	var read bytes.Buffer
 	if r.ContentLength > 0 {
 		read.Grow(int(min(r.ContentLength, h.cfg.MaxBodyBytes)) + bytes.MinRead)
@@ -99,7 +90,7 @@ func (h *Handler) receive(w nethttp.ResponseWriter, r *nethttp.Request) (body []
 	if _, over := errors.AsType[*nethttp.MaxBytesError](err); over {
 		return nil, release, h.tooLarge()
 	}
-	return nil, release, core.WrapError(core.CodeInvalid, "the body could not be read to its end", err)
+	return nil, release, unreadable(err)
 }
 
 // jsonContent refuses a body of another type than JSON. A client that names no type is taken at its body.

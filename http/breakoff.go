@@ -13,8 +13,10 @@ import (
 // connection is reset, which no client takes for an end.
 func breakOff(r *nethttp.Request, err error) error {
 	exchangeOf(r.Context()).err = err
-	if conn, ok := connOf(r.Context()); ok && !r.ProtoAtLeast(1, 1) {
-		_ = conn.SetLinger(0)
+	if conn := connOf(r.Context()); conn != nil && !r.ProtoAtLeast(1, 1) {
+		if tcp, ok := conn.Conn.(*net.TCPConn); ok {
+			_ = tcp.SetLinger(0)
+		}
 		if r.TLS != nil {
 			_ = conn.Close() // net/http would send the end that TLS marks
 		}
@@ -26,20 +28,11 @@ type connKey struct{}
 
 // withConn keeps a connection for connOf.
 func withConn(ctx context.Context, conn net.Conn) context.Context {
-	return context.WithValue(ctx, connKey{}, conn)
+	return context.WithValue(ctx, connKey{}, problemConnOf(conn))
 }
 
-// connOf gives the connection of a request, that below TLS where there is TLS; false for one that no Server got, and for any that is
-// not TCP.
-func connOf(ctx context.Context) (*net.TCPConn, bool) {
-	conn, _ := ctx.Value(connKey{}).(net.Conn)
-	if secured, ok := conn.(interface{ NetConn() net.Conn }); ok {
-		conn = secured.NetConn()
-	}
-	ours, ok := conn.(*problemConn)
-	if !ok {
-		return nil, false
-	}
-	tcp, ok := ours.Conn.(*net.TCPConn)
-	return tcp, ok
+// connOf gives the connection of a request, nil for one that no Server got.
+func connOf(ctx context.Context) *problemConn {
+	conn, _ := ctx.Value(connKey{}).(*problemConn)
+	return conn
 }

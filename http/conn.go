@@ -2,10 +2,12 @@ package http
 
 import (
 	"bytes"
+	"container/list"
 	"encoding/json"
 	"fmt"
 	"net"
 	nethttp "net/http"
+	"net/netip"
 	"strconv"
 	"sync"
 	"time"
@@ -21,16 +23,22 @@ const refusalHeaders = "\r\nContent-Type: text/plain; charset=utf-8\r\nConnectio
 // problemListener makes connections on which such refusals are problems too (CONTRACT section 0).
 type problemListener struct {
 	net.Listener
-	rooms *sync.Pool
+	rooms  *sync.Pool
+	limits *connLimits
 }
 
-// Accept waits for the next connection.
+// Accept waits for the next connection that the limits admit.
 func (l problemListener) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		c := &problemConn{Conn: conn, rooms: l.rooms}
+		if l.limits.admit(c) {
+			return c, nil
+		}
 	}
-	return &problemConn{Conn: c, rooms: l.rooms}, nil
 }
 
 // problemConn is a connection of a Server. Its Writes are made by one goroutine, that of the request in hand.
@@ -41,6 +49,30 @@ type problemConn struct {
 	rooms *sync.Pool
 	// secure is true below TLS, where other goroutines write as well.
 	secure bool
+
+	limits *connLimits
+	// address is what the connection is counted by; over is true for one beyond the limits.
+	address netip.Addr
+	over    bool
+	// listed is its element in a list of limits, whose lock guards what follows. kept is true once it is not replaced by another
+	// one, gone once it is not counted any more.
+	listed     *list.Element
+	kept, gone bool
+}
+
+// problemConnOf returns the problemConn that a connection of net/http is, or that is below it; nil where there is none.
+func problemConnOf(conn net.Conn) *problemConn {
+	if wrapped, ok := conn.(interface{ NetConn() net.Conn }); ok { // TLS
+		conn = wrapped.NetConn()
+	}
+	c, _ := conn.(*problemConn)
+	return c
+}
+
+// Close closes the connection, which is no longer counted.
+func (c *problemConn) Close() error {
+	c.limits.closed(c)
+	return c.Conn.Close()
 }
 
 // An answer that is longer than one and no longer than the other is sent in one piece: net/http itself sends shorter ones so.

@@ -172,7 +172,7 @@ func (h *Handler) discardDeadLetter(w nethttp.ResponseWriter, r *nethttp.Request
 	if err != nil {
 		return err
 	}
-	if err := h.readEmptyObject(w, r); err != nil {
+	if err := h.readEmptyObject(r); err != nil {
 		return err
 	}
 	if err := h.ports.DeadLetters.Delete(r.Context(), id); err != nil {
@@ -187,7 +187,7 @@ func (h *Handler) retryDeadLetter(w nethttp.ResponseWriter, r *nethttp.Request) 
 	if err != nil {
 		return err
 	}
-	if err := h.readEmptyObject(w, r); err != nil {
+	if err := h.readEmptyObject(r); err != nil {
 		return err
 	}
 	if err := h.checkLetter(r, id); err != nil {
@@ -214,7 +214,7 @@ func (h *Handler) retryDeadLetters(w nethttp.ResponseWriter, r *nethttp.Request)
 	if err != nil {
 		return err
 	}
-	if err := h.readEmptyObject(w, r); err != nil {
+	if err := h.readEmptyObject(r); err != nil {
 		return err
 	}
 	requestID := exchangeOf(r.Context()).requestID

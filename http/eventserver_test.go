@@ -16,7 +16,7 @@ import (
 func TestJobEventsEndWhenTheClientIsGone(t *testing.T) {
 	var log bytes.Buffer
 	c := newChanges(jobChange(1, core.JobRunning))
-	s := http.NewServer(newHandler(t, watching(c), http.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}), nil)
+	s := http.NewServer(newHandler(t, watching(c), http.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}), http.ServerConfig{})
 	if err := s.Start(t.Context(), "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func readJob(ctx context.Context, t *testing.T, addr, want string) *nethttp.Resp
 func TestStopEndsStreams(t *testing.T) {
 	var log bytes.Buffer
 	c := newChanges(jobChange(1, core.JobRunning))
-	s := http.NewServer(newHandler(t, watching(c), http.Config{}), slog.New(slog.NewTextHandler(&log, nil)))
+	s := http.NewServer(newHandler(t, watching(c), http.Config{}), http.ServerConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	if err := s.Start(t.Context(), "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ func (h *Handler) executePosted(w nethttp.ResponseWriter, r *nethttp.Request, c 
 			return err
 		}
 	}
-	operation, err := h.postedOperation(w, r)
+	operation, err := h.postedOperation(r)
 	if err != nil {
 		return err
 	}

@@ -11,11 +11,11 @@ import (
 
 // postedOperation reads the operation of a body (GraphQL over HTTP, "POST"). Members that it does not have there are ignored:
 // clients of Arranger send their names for requests beside them.
-func (h *Handler) postedOperation(w nethttp.ResponseWriter, r *nethttp.Request) (core.GraphQLRequest, error) {
+func (h *Handler) postedOperation(r *nethttp.Request) (core.GraphQLRequest, error) {
 	if _, err := declared(r.Header, contentTypeJSON); err != nil {
 		return core.GraphQLRequest{}, err
 	}
-	body, err := h.readBody(w, r)
+	body, err := h.readBody(r)
 	if err != nil {
 		return core.GraphQLRequest{}, err
 	}

@@ -76,7 +76,7 @@ func (h *Handler) Routes() []Route {
 }
 
 func (h *Handler) route() {
-	h.router.Use(identify, h.observe, h.recoverPanic, h.shareAnswers, h.checkHost, h.answerPreflight, h.checkOrigin, h.limitBody,
+	h.router.Use(identify, h.pace, h.observe, h.recoverPanic, h.reserve, h.shareAnswers, h.checkHost, h.answerPreflight, h.checkOrigin, h.limitBody,
 		routeRaw)
 	h.router.NotFound(h.leadToDocs(h.refuse))
 	h.router.MethodNotAllowed(h.refuse)

@@ -51,7 +51,7 @@ func (h *Handler) record(kind core.Kind) handlerFunc {
 		if _, err := runFlags(r, core.ScopeRecord); err != nil {
 			return err
 		}
-		if err := h.readEmptyObject(w, r); err != nil {
+		if err := h.readEmptyObject(r); err != nil {
 			return err
 		}
 		requestID := exchangeOf(r.Context()).requestID
@@ -81,7 +81,7 @@ func (h *Handler) run(scope core.Scope, targetOf func(*nethttp.Request) (target,
 				return err
 			}
 		}
-		if err := h.readEmptyObject(w, r); err != nil {
+		if err := h.readEmptyObject(r); err != nil {
 			return err
 		}
 		requestID := exchangeOf(r.Context()).requestID

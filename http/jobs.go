@@ -259,7 +259,7 @@ func (h *Handler) getJob(w nethttp.ResponseWriter, r *nethttp.Request) error {
 // cancelJob ends a job; one that had ended before is 409.
 func (h *Handler) cancelJob(w nethttp.ResponseWriter, r *nethttp.Request) error {
 	return h.answerJob(w, r, func(ctx context.Context, id string) (core.Job, error) {
-		if err := h.readEmptyObject(w, r); err != nil {
+		if err := h.readEmptyObject(r); err != nil {
 			return core.Job{}, err
 		}
 		return h.ports.Jobs.Cancel(ctx, id)

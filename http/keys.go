@@ -70,7 +70,7 @@ func (h *Handler) listKeys(w nethttp.ResponseWriter, r *nethttp.Request) error {
 }
 
 func (h *Handler) createKey(w nethttp.ResponseWriter, r *nethttp.Request) error {
-	body, err := h.readJSON(w, r)
+	body, err := h.readJSON(r)
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (h *Handler) revokeKey(w nethttp.ResponseWriter, r *nethttp.Request) error 
 	if err != nil {
 		return err
 	}
-	if err := h.readEmptyObject(w, r); err != nil {
+	if err := h.readEmptyObject(r); err != nil {
 		return err
 	}
 	key, err := h.ports.Keys.Revoke(r.Context(), id)

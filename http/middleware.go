@@ -95,12 +95,15 @@ type responseWriter struct {
 	size   int64
 	// conn is the connection that it is written to; nil where no Server got the request.
 	conn *problemConn
+	// body is that of the request; nil where there is none.
+	body *pacedBody
 }
 
 // WriteHeader notes the first final status.
 func (w *responseWriter) WriteHeader(status int) {
 	if w.status == 0 && status >= 200 {
 		w.status = status
+		w.answer()
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
@@ -109,10 +112,18 @@ func (w *responseWriter) WriteHeader(status int) {
 func (w *responseWriter) Write(b []byte) (int, error) {
 	if w.status == 0 {
 		w.status = nethttp.StatusOK
+		w.answer()
 	}
 	n, err := w.ResponseWriter.Write(b)
 	w.size += int64(n)
 	return n, err
+}
+
+// answer is called before the answer begins.
+func (w *responseWriter) answer() {
+	if w.body != nil {
+		w.body.answer(w.Header())
+	}
 }
 
 // Unwrap lets a ResponseController reach the connection.
@@ -122,8 +133,8 @@ func (w *responseWriter) Unwrap() nethttp.ResponseWriter { return w.ResponseWrit
 func (h *Handler) observe(next nethttp.Handler) nethttp.Handler {
 	return nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
 		started := time.Now()
-		conn, _ := r.Context().Value(connKey{}).(*problemConn)
-		rw := &responseWriter{ResponseWriter: w, conn: conn}
+		body, _ := r.Body.(*pacedBody)
+		rw := &responseWriter{ResponseWriter: w, conn: connOf(r.Context()), body: body}
 		defer func() {
 			for _, end := range exchangeOf(r.Context()).atEnd {
 				end()

@@ -43,7 +43,7 @@ func (h *Handler) notify(w nethttp.ResponseWriter, r *nethttp.Request) error {
 	if err != nil {
 		return err
 	}
-	body, err := h.readBody(w, r)
+	body, err := h.readBody(r)
 	if err != nil {
 		return err
 	}

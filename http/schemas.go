@@ -30,7 +30,7 @@ func (h *Handler) routeSchemas() {
 }
 
 func (h *Handler) registerAnalysisType(w nethttp.ResponseWriter, r *nethttp.Request) error {
-	body, err := h.readJSON(w, r)
+	body, err := h.readJSON(r)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	nethttp "net/http"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -26,6 +27,7 @@ const (
 type Server struct {
 	server *nethttp.Server
 	logger *slog.Logger
+	limits *connLimits
 	addr   net.Addr
 	failed chan error
 	done   chan struct{}
@@ -49,15 +51,33 @@ func stoppingOf(ctx context.Context) <-chan struct{} {
 	return stopping
 }
 
-// NewServer makes a Server for handler. logger takes what net/http has to say of broken connections, and a stop that cut
-// requests; nil for nothing.
-func NewServer(handler nethttp.Handler, logger *slog.Logger) *Server {
+// ServerConfig adjusts a Server. The zero value is the default.
+type ServerConfig struct {
+	// MaxConnections is how many connections are served at once, at most about three quarters of the files that this process may
+	// have open. On a few more only /ping, /ready and /metrics are answered, and 503 else. Default: half of those files, at most
+	// 8192.
+	MaxConnections int
+	// MaxConnectionsPerAddress is how many of them one IPv4 address, or one /64 network of IPv6, may have. Default: half.
+	MaxConnectionsPerAddress int
+	// TrustedProxies are the addresses that this has no limit for.
+	TrustedProxies []netip.Prefix
+	// Logger takes what net/http has to say of broken connections, and a stop that cut requests. Default: nothing is logged.
+	Logger *slog.Logger
+	// Metrics counts connections; nil counts nothing.
+	Metrics *Metrics
+}
+
+// NewServer makes a Server for handler.
+func NewServer(handler nethttp.Handler, cfg ServerConfig) *Server {
+	logger := cfg.Logger
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
 	stopping := make(chan struct{})
+	limits := newConnLimits(cfg, maxFiles())
 	return &Server{
 		logger: logger,
+		limits: limits,
 		server: &nethttp.Server{
 			Handler:                      handler,
 			DisableGeneralOptionsHandler: true,
@@ -69,6 +89,7 @@ func NewServer(handler nethttp.Handler, logger *slog.Logger) *Server {
 				return context.WithValue(context.Background(), stoppingKey{}, stopping)
 			},
 			ConnContext: withConn,
+			ConnState:   limits.changed,
 		},
 		failed:   make(chan error, 1),
 		done:     make(chan struct{}),
@@ -93,7 +114,7 @@ func (s *Server) Start(ctx context.Context, listen string) error {
 
 func (s *Server) serve(listener net.Listener) {
 	s.addr = listener.Addr()
-	listener = problemListener{listener, new(sync.Pool)}
+	listener = problemListener{listener, new(sync.Pool), s.limits}
 	if s.certificate != nil {
 		listener = newTLSListener(listener, s.certificate.config())
 	}

@@ -22,7 +22,7 @@ import (
 // start serves p until the test ends and gives the address.
 func start(t *testing.T, p *ports, cfg http.Config) (*http.Server, string) {
 	t.Helper()
-	s := http.NewServer(newHandler(t, p, cfg), nil)
+	s := http.NewServer(newHandler(t, p, cfg), http.ServerConfig{})
 	if err := s.Start(t.Context(), "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func TestStopWaitsForRequestsInHand(t *testing.T) {
 func startLogged(t *testing.T, p *ports) (*http.Server, net.Conn, *bytes.Buffer) {
 	t.Helper()
 	var log bytes.Buffer
-	s := http.NewServer(newHandler(t, p, http.Config{}), slog.New(slog.NewTextHandler(&log, nil)))
+	s := http.NewServer(newHandler(t, p, http.Config{}), http.ServerConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	if err := s.Start(t.Context(), "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
@@ -247,12 +247,11 @@ func TestStopLeavesTimeForTheRest(t *testing.T) {
 			return core.Job{}, nil
 		}
 		var log bytes.Buffer
-		s := http.NewServer(newHandler(t, p, http.Config{}), slog.New(slog.NewTextHandler(&log, nil)))
-		listener := &pipes{accepted: make(chan net.Conn), closed: make(chan struct{})}
+		s := http.NewServer(newHandler(t, p, http.Config{}), http.ServerConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		listener := newPipes()
 		http.Serve(s, listener)
-		conn, theirs := net.Pipe()
+		conn := listener.dial()
 		defer conn.Close()
-		listener.accepted <- theirs
 		// The server asks for the body only once a handler reads it.
 		if _, err := io.WriteString(conn, "POST "+repositoryPath+
 			" HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n"); err != nil {
@@ -340,7 +339,7 @@ func TestStopClosesIdleConnections(t *testing.T) {
 
 func TestStartRefusesAnAddressInUse(t *testing.T) {
 	_, addr := start(t, working(), http.Config{})
-	s := http.NewServer(newHandler(t, working(), http.Config{}), nil)
+	s := http.NewServer(newHandler(t, working(), http.Config{}), http.ServerConfig{})
 	err := s.Start(t.Context(), addr)
 	if core.CodeOf(err) != core.CodeInvalid || !strings.Contains(core.MessageOf(err), "listening on "+addr) {
 		t.Errorf("got %v", err)

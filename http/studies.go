@@ -70,7 +70,7 @@ func (h *Handler) createStudy(w nethttp.ResponseWriter, r *nethttp.Request) erro
 	if err != nil {
 		return err
 	}
-	body, err := h.readBody(w, r)
+	body, err := h.readBody(r)
 	if err != nil {
 		return err
 	}

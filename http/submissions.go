@@ -48,7 +48,7 @@ func (h *Handler) submit(w nethttp.ResponseWriter, r *nethttp.Request) error {
 	if err != nil {
 		return err
 	}
-	body, err := h.readPayload(w, r)
+	body, err := h.readPayload(r)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (h *Handler) change(by func(Submissions) changeFunc) handlerFunc {
 		if err != nil {
 			return err
 		}
-		body, err := h.readPayload(w, r)
+		body, err := h.readPayload(r)
 		if err != nil {
 			return err
 		}
@@ -97,7 +97,7 @@ func (h *Handler) setState(state core.AnalysisState, done string) handlerFunc {
 		if _, err := q.flag("ignoreUndefinedMd5"); err != nil {
 			return err
 		}
-		if err := h.readEmptyObject(w, r); err != nil {
+		if err := h.readEmptyObject(r); err != nil {
 			return err
 		}
 		if err := h.ports.Submissions.SetState(r.Context(), t.study, t.id, state); err != nil {
@@ -110,8 +110,8 @@ func (h *Handler) setState(state core.AnalysisState, done string) handlerFunc {
 
 // readPayload reads the body of a submission, and waits for the memory that working on it takes; what is no payload at all
 // is that to Song's clients too.
-func (h *Handler) readPayload(w nethttp.ResponseWriter, r *nethttp.Request) ([]byte, error) {
-	body, release, err := h.receiveJSON(w, r)
+func (h *Handler) readPayload(r *nethttp.Request) ([]byte, error) {
+	body, release, err := h.receiveJSON(r)
 	if e, ok := errors.AsType[*core.Error](err); ok && e.Code == core.CodeInvalid {
 		refused := *e
 		refused.ErrorID = errorIDPayload

@@ -27,7 +27,7 @@ func secured(t *testing.T, p *ports) (server *http.Server, addr string, trust *x
 	if err != nil {
 		t.Fatal(err)
 	}
-	server = http.NewServer(newHandler(t, p, http.Config{}), nil)
+	server = http.NewServer(newHandler(t, p, http.Config{}), http.ServerConfig{})
 	server.UseTLS(certificate)
 	if err := server.Start(t.Context(), "127.0.0.1:0"); err != nil {
 		t.Fatal(err)

@@ -52,7 +52,7 @@ func TestAnswersInOnePiece(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := &writes{Listener: inner}
-	s := http.NewServer(newHandler(t, p, http.Config{}), nil)
+	s := http.NewServer(newHandler(t, p, http.Config{}), http.ServerConfig{})
 	http.Serve(s, l)
 	defer func() {
 		if err := s.Stop(context.Background()); err != nil {
@@ -115,7 +115,7 @@ func TestNothingFollowsHalfAnAnswer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := http.NewServer(newHandler(t, p, http.Config{}), nil)
+		s := http.NewServer(newHandler(t, p, http.Config{}), http.ServerConfig{})
 		http.Serve(s, &halves{Listener: inner})
 		c, err := net.Dial("tcp", inner.Addr().String())
 		if err != nil {

@@ -378,7 +378,10 @@ func (a *App) listen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.server = tuttihttp.NewServer(handler, log)
+	a.server = tuttihttp.NewServer(handler, tuttihttp.ServerConfig{
+		MaxConnections: a.cfg.Server.MaxConnections, MaxConnectionsPerAddress: a.cfg.Server.MaxConnectionsPerAddress,
+		TrustedProxies: a.cfg.Server.Proxies(), Logger: log, Metrics: a.metrics.http,
+	})
 	if a.certificate != nil {
 		a.server.UseTLS(a.certificate)
 	}

@@ -154,7 +154,7 @@ func (f *tutti) start(t *testing.T, address string) (server *tuttihttp.Server, s
 	if err != nil {
 		t.Fatal(err)
 	}
-	server = tuttihttp.NewServer(handler, nil)
+	server = tuttihttp.NewServer(handler, tuttihttp.ServerConfig{})
 	if address == "" {
 		address = "127.0.0.1:0"
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net"
+	"net/netip"
+	"strings"
 	"time"
 
 	"tutti/internal/core"
@@ -41,8 +43,13 @@ type Server struct {
 	// MaxBytesInFlight bounds the memory of large bodies, a quarter each: of requests that are received, of submissions that are
 	// worked on, of records that are fetched, and of documents that are written.
 	MaxBytesInFlight int64
-	TLS              TLS
-	CORS             CORS
+	// MaxConnections is how many connections are served at once, MaxConnectionsPerAddress how many of one address; 0 for a number
+	// that the limit of open files leaves room for, and for half of MaxConnections.
+	MaxConnections, MaxConnectionsPerAddress int
+	// TrustedProxies are addresses and CIDR networks of reverse proxies, which MaxConnectionsPerAddress does not bound.
+	TrustedProxies []string
+	TLS            TLS
+	CORS           CORS
 	// StartTimeout is how long a start waits for the queue.
 	StartTimeout time.Duration
 	// ShutdownTimeout is how long a stop waits for what is in hand.
@@ -71,6 +78,30 @@ func (s Server) Loopback() bool {
 		return false
 	}
 	return loopbackHost(host)
+}
+
+// Proxies returns TrustedProxies, without what is neither an address nor a network.
+func (s Server) Proxies() []netip.Prefix {
+	var proxies []netip.Prefix
+	for _, text := range s.TrustedProxies {
+		if proxy, err := parseProxy(text); err == nil {
+			proxies = append(proxies, proxy)
+		}
+	}
+	return proxies
+}
+
+// parseProxy reads an address or a CIDR network. An address of IPv4 inside IPv6 is one of IPv4.
+func parseProxy(text string) (netip.Prefix, error) {
+	if strings.Contains(text, "/") {
+		return netip.ParsePrefix(text)
+	}
+	address, err := netip.ParseAddr(text)
+	if err != nil {
+		return netip.Prefix{}, err
+	}
+	address = address.Unmap().WithZone("")
+	return address.Prefix(address.BitLen())
 }
 
 // Log says what is logged and how.

@@ -81,6 +81,12 @@ func (s *Server) key() key {
 		object("tls", "Certificate to answer with over HTTPS, read again when its files change; without it HTTP is spoken.",
 			text("certFile", &s.TLS.CertFile, "", "PEM file of the server's certificate, followed by those between it and its authority."),
 			text("keyFile", &s.TLS.KeyFile, "", "PEM file of the certificate's private key, without a password.")),
+		number("maxConnections", &s.MaxConnections, 0, 0, math.MaxInt32,
+			"Connections that are served at once; on a few more only /ping, /ready and /metrics are. 0 for half of the files that the process may have open, at most 8192."),
+		number("maxConnectionsPerAddress", &s.MaxConnectionsPerAddress, 0, 0, math.MaxInt32,
+			"How many of them one IPv4 address or IPv6 /64 network may have; 0 for half."),
+		list("trustedProxies", &s.TrustedProxies, nil,
+			"Addresses and CIDR networks of reverse proxies, to which maxConnectionsPerAddress does not apply."),
 		object("cors", "Which pages of other origins a browser lets read answers.",
 			list("origins", &s.CORS.Origins, nil, "Origins, scheme://host[:port] each, or * for any; none turns CORS off.").
 				matching(originPattern, "an origin, scheme://host[:port] without a path, or *")),

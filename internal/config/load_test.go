@@ -25,7 +25,8 @@ const least = `repositories: [{code: song.ca, type: song, url: "https://song.exa
 
 // documented is the part of CONTRACT section 9's defaults that this version knows.
 const documented = `
-server: {listen: "127.0.0.1:8080", hosts: [], basePath: "", maxBodyBytes: 10485760, maxBytesInFlight: 268435456, cors: {origins: []}, startTimeout: 1m, shutdownTimeout: 10s}
+server: {listen: "127.0.0.1:8080", hosts: [], basePath: "", maxBodyBytes: 10485760, maxBytesInFlight: 268435456,
+  maxConnections: 0, maxConnectionsPerAddress: 0, trustedProxies: [], cors: {origins: []}, startTimeout: 1m, shutdownTimeout: 10s}
 dataDir: ./tutti-data
 log: {level: info, format: text}            # debug info warn error, any case; text or json
 queue: {url: "", credentialsFile: "", replicas: 1, maxPending: 200000}    # empty url: embedded
@@ -106,7 +107,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 	write(t, dir, "key.pem", publicKey)
 	c := parse(t, strings.ReplaceAll(`
 server: {listen: "[::1]:0", hosts: [a.example, "*"], basePath: /tutti, maxBodyBytes: 1, maxBytesInFlight: 1048576, tls: {certFile: a.crt, keyFile: a.key}, startTimeout: 5s, shutdownTimeout: 1m30s,
-  cors: {origins: ["https://a.example", "http://[::1]:3000"]}}
+  maxConnections: 200, maxConnectionsPerAddress: 20, trustedProxies: [10.0.0.7, "::ffff:10.1.2.3", "2001:db8::/32"], cors: {origins: ["https://a.example", "http://[::1]:3000"]}}
 dataDir: /var/lib/tutti
 log: {level: WARN, format: json}
 queue: {url: "nats://a:4222, tls://b:4222", credentialsFile: c.creds, replicas: 3, maxPending: 5}
@@ -137,7 +138,9 @@ auth: {mode: token, allowInsecure: yes, defaultAccess: deny, systemScope: all, o
 	want := config.Config{
 		Server: config.Server{
 			Listen: "[::1]:0", Hosts: []string{"a.example", "*"}, BasePath: "/tutti", MaxBodyBytes: 1,
-			MaxBytesInFlight: 1 << 20, TLS: config.TLS{CertFile: "a.crt", KeyFile: "a.key"},
+			MaxBytesInFlight: 1 << 20, MaxConnections: 200, MaxConnectionsPerAddress: 20,
+			TrustedProxies:  []string{"10.0.0.7", "::ffff:10.1.2.3", "2001:db8::/32"},
+			TLS:             config.TLS{CertFile: "a.crt", KeyFile: "a.key"},
 			StartTimeout:    5 * time.Second,
 			ShutdownTimeout: 90 * time.Second,
 			CORS:            config.CORS{Origins: []string{"https://a.example", "http://[::1]:3000"}},
@@ -308,6 +311,8 @@ func TestFaultsNameTheirKey(t *testing.T) {
 		"all addresses":          {least + "\nserver: {listen: ':8080'}", "server.listen: :8080 can be reached", ""},
 		"public name":            {least + "\nserver: {listen: 'example.org:80'}", "server.listen: example.org:80 can be reached", ""},
 		"base path":              {least + "\nserver: {basePath: tutti}", `server.basePath: "tutti" is not a plain path that starts with / (line 2)`, ""},
+		"a proxy":                {least + "\nserver: {trustedProxies: [10.0.0.1, proxy]}", `server.trustedProxies[1]: "proxy" is neither an address nor a CIDR network`, ""},
+		"a network":              {least + "\nserver: {trustedProxies: [10.0.0.0/33]}", `server.trustedProxies[0]: "10.0.0.0/33" is neither an address nor a CIDR network`, ""},
 		"base path with a hole":  {least + "\nserver: {basePath: /a//b}", `server.basePath: "/a//b" has an empty segment (line 2)`, ""},
 		"host with scheme":       {least + "\nserver: {hosts: ['http://a']}", `server.hosts[0]: "http://a" is not a host name`, ""},
 		"replicas below one":     {least + "\nqueue: {replicas: 0}", "queue.replicas: 0 is out of range, expects a whole number from 1 to 5 (line 2)", ""},
@@ -581,4 +586,12 @@ func ExampleParse() {
 	// Output:
 	// repositories[0].indexname: unknown key; the nearest valid key is repositories[0].indexName (line 1)
 	// repositories[0].indexName: is missing
+}
+
+// TestProxies: an address is a network of one, in IPv6 form too.
+func TestProxies(t *testing.T) {
+	s := config.Server{TrustedProxies: []string{"10.0.0.7", "::ffff:10.1.2.3", "2001:db8::/32", "fe80::1%eth0", "nothing"}}
+	if got, want := fmt.Sprint(s.Proxies()), "[10.0.0.7/32 10.1.2.3/32 2001:db8::/32 fe80::1/128]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
 }

@@ -54,6 +54,11 @@ func (c *Config) validateServer(given *node, f *faults) {
 	if strings.Contains(s.BasePath, "//") {
 		f.add("server.basePath", whereOf(given, "basePath"), "", "%q has an empty segment", s.BasePath)
 	}
+	for i, proxy := range s.TrustedProxies {
+		if _, err := parseProxy(proxy); err != nil {
+			f.add(indexed("server.trustedProxies", i), "", "such as 10.0.0.7 or 10.0.0.0/8", "%q is neither an address nor a CIDR network", proxy)
+		}
+	}
 }
 
 func whereOf(n *node, name string) string {

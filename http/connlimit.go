@@ -1,0 +1,217 @@
+package http
+
+import (
+	"container/list"
+	"net"
+	nethttp "net/http"
+	"net/netip"
+	"slices"
+	"sync"
+
+	"tutti/internal/core"
+)
+
+const (
+	// mostConnections is the default limit where the process may have more files open than that needs.
+	mostConnections = 8192
+	// minReserve and maxReserve bound the connections for monitoring beyond the limit, one for each reserveShare of it.
+	minReserve, maxReserve, reserveShare = 2, 64, 16
+	// networkBits is the length of the prefix that one client has of IPv6.
+	networkBits = 64
+	// limitTotal and limitAddress are the values of the label limit.
+	limitTotal, limitAddress = "total", "address"
+)
+
+// connLimits bounds the connections of a Server. At a limit a new connection replaces the one that has waited longest for a
+// request. While requests are in flight on all of them it is one of a few beyond the limit, on which only monitoring is
+// answered; the newest replaces the oldest, so that half-sent requests cannot keep a probe waiting.
+type connLimits struct {
+	total, perAddress, reserve int
+	proxies                    []netip.Prefix
+	metrics                    *Metrics
+
+	mu sync.Mutex
+	// open counts the connections within the limit, from those of each address but of proxies.
+	open int
+	from map[netip.Addr]int
+	// waiting are the connections within the limit on which no request is in flight, the one that waits longest first.
+	waiting list.List
+	// over are those beyond the limit, the oldest first.
+	over list.List
+}
+
+// newConnLimits returns the limits of a Server of a process that may have so many files open.
+func newConnLimits(cfg ServerConfig, files int) *connLimits {
+	l := &connLimits{
+		total: cfg.MaxConnections, perAddress: cfg.MaxConnectionsPerAddress,
+		proxies: cfg.TrustedProxies, metrics: cfg.Metrics, from: map[netip.Addr]int{},
+	}
+	if l.total == 0 {
+		l.total = min(mostConnections, files/2)
+	}
+	l.reserve = min(max(l.total/reserveShare, minReserve), maxReserve)
+	l.total = max(min(l.total, files/4*3-l.reserve), 1) // the rest is for everything else that has a descriptor
+	if l.perAddress == 0 {
+		l.perAddress = max(l.total/2, 1)
+	}
+	return l
+}
+
+// admit counts a new connection, and reports whether it may be used.
+func (l *connLimits) admit(c *problemConn) bool {
+	c.limits, c.address = l, l.addressOf(c.RemoteAddr())
+	l.mu.Lock()
+	replaced := l.place(c)
+	l.metrics.connections(l.open + l.over.Len())
+	l.mu.Unlock()
+	if replaced != nil {
+		_ = replaced.Conn.Close()
+	}
+	return replaced != c
+}
+
+// addressOf returns what connections are counted by, the zero Addr where they are not.
+func (l *connLimits) addressOf(remote net.Addr) netip.Addr {
+	tcp, ok := remote.(*net.TCPAddr)
+	if !ok {
+		return netip.Addr{}
+	}
+	address := tcp.AddrPort().Addr().Unmap().WithZone("")
+	if slices.ContainsFunc(l.proxies, func(p netip.Prefix) bool { return p.Contains(address) }) {
+		return netip.Addr{}
+	}
+	return clientNetwork(address)
+}
+
+// clientNetwork returns what is taken for one client: an address of IPv4, a network of IPv6.
+func clientNetwork(address netip.Addr) netip.Addr {
+	if network, err := address.Prefix(networkBits); err == nil && address.Is6() {
+		return network.Addr()
+	}
+	return address
+}
+
+// place puts a new connection into the lists, and returns the one to close for it, which may be c itself. l is locked.
+func (l *connLimits) place(c *problemConn) (replaced *problemConn) {
+	limit := ""
+	switch {
+	case c.address.IsValid() && l.from[c.address] >= l.perAddress:
+		limit = limitAddress
+		replaced = firstOf(&l.waiting, func(other *problemConn) bool { return other.address == c.address })
+	case l.open >= l.total:
+		limit = limitTotal
+		replaced = firstOf(&l.waiting, func(*problemConn) bool { return true })
+	}
+	if limit != "" && replaced == nil {
+		l.metrics.limited(limit)
+		c.over = true
+		if l.over.Len() >= l.reserve {
+			if replaced = firstOf(&l.over, func(other *problemConn) bool { return !other.kept }); replaced == nil {
+				return c
+			}
+			l.remove(replaced)
+		}
+		c.listed = l.over.PushBack(c)
+		return replaced
+	}
+	if replaced != nil {
+		l.remove(replaced)
+	}
+	l.open++
+	if c.address.IsValid() {
+		l.from[c.address]++
+	}
+	c.listed = l.waiting.PushBack(c)
+	return replaced
+}
+
+// firstOf returns the first connection of a list that fits, nil where none does.
+func firstOf(conns *list.List, fits func(*problemConn) bool) *problemConn {
+	for e := conns.Front(); e != nil; e = e.Next() {
+		if c, _ := e.Value.(*problemConn); fits(c) {
+			return c
+		}
+	}
+	return nil
+}
+
+// remove ends the counting of a connection. l is locked.
+func (l *connLimits) remove(c *problemConn) {
+	if c.gone {
+		return
+	}
+	c.gone = true
+	if c.over {
+		l.over.Remove(c.listed)
+		return
+	}
+	l.rest(c, false)
+	l.open--
+	if c.address.IsValid() {
+		if l.from[c.address]--; l.from[c.address] == 0 {
+			delete(l.from, c.address)
+		}
+	}
+}
+
+// rest notes whether a connection within the limit waits for a request. l is locked.
+func (l *connLimits) rest(c *problemConn, waits bool) {
+	switch {
+	case waits && c.listed == nil:
+		c.listed = l.waiting.PushBack(c)
+	case !waits && c.listed != nil:
+		l.waiting.Remove(c.listed)
+		c.listed = nil
+	}
+}
+
+// changed is a net/http.Server's ConnState.
+func (l *connLimits) changed(conn net.Conn, state nethttp.ConnState) {
+	c := problemConnOf(conn)
+	if c == nil || state != nethttp.StateActive && state != nethttp.StateIdle {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !c.over && !c.gone {
+		l.rest(c, state == nethttp.StateIdle)
+	}
+}
+
+// keep makes no other connection replace c, which is beyond the limit.
+func (l *connLimits) keep(c *problemConn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c.kept = true
+}
+
+// closed ends the counting of a connection.
+func (l *connLimits) closed(c *problemConn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.remove(c)
+	l.metrics.connections(l.open + l.over.Len())
+}
+
+// reserve answers only what monitoring reads on a connection that is beyond a limit.
+func (h *Handler) reserve(next nethttp.Handler) nethttp.Handler {
+	return nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
+		conn := connOf(r.Context())
+		if conn == nil || !conn.over {
+			next.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Connection", "close")
+		if body, ok := r.Body.(*pacedBody); ok {
+			body.abandon()
+		}
+		if h.isMonitoring(r) {
+			conn.limits.keep(conn)
+			next.ServeHTTP(w, r)
+			return
+		}
+		h.fail(w, r, &core.Error{
+			Code: core.CodeOverloaded, Message: "too many connections are open", Hint: "close those that are not used, or try again in a while",
+		})
+	})
+}

@@ -1,0 +1,275 @@
+package http_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	nethttp "net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"tutti/http"
+)
+
+const half = "POST " + repositoryPath + " HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 100\r\n\r\n"
+
+// TestMonitoringBesideHalfSentRequests: while half-sent requests have all connections, and more are opened, probes are answered,
+// other requests refused so that the client can read it.
+func TestMonitoringBesideHalfSentRequests(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	metrics := http.NewMetrics(reg)
+	s := http.NewServer(newHandler(t, holding(), http.Config{Metrics: metrics, Gatherer: reg}),
+		http.ServerConfig{MaxConnections: 16, MaxConnectionsPerAddress: 17, Metrics: metrics})
+	if err := s.Start(t.Context(), "127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	addr := s.Addr().String()
+	defer func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		if err := s.Stop(ctx); err != nil {
+			t.Error(err)
+		}
+	}()
+	for n := range 100 {
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conn.Close() }()
+		_ = conn.SetDeadline(time.Now().Add(30 * time.Second))
+		if _, err := io.WriteString(conn, half); err != nil {
+			t.Fatal(err)
+		}
+		if n < 16 { // the handler reads the body
+			asked := make([]byte, len("HTTP/1.1 100 Continue\r\n\r\n"))
+			if _, err := io.ReadFull(conn, asked); err != nil || !strings.Contains(string(asked), " 100 ") {
+				t.Fatalf("%q, %v", asked, err)
+			}
+		}
+	}
+	for _, path := range []string{"/ping", "/ready", "/metrics"} {
+		if res, body := wire(t, addr, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\n\r\n"); res.StatusCode != 200 || !res.Close {
+			t.Errorf("%s got %d, close is %t: %s", path, res.StatusCode, res.Close, body)
+		}
+	}
+	res, body := wire(t, addr, "GET /jobs HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	wantProblem(t, res, body, 503, "overloaded", "too many connections are open")
+	if !res.Close || res.Header.Get("Retry-After") == "" {
+		t.Errorf("headers %v, close is %t", res.Header, res.Close)
+	}
+	if res, _ := wire(t, addr, "GET /ping HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nhalf"); res.StatusCode != 200 {
+		t.Errorf("half a probe got %d", res.StatusCode)
+	}
+	const counted = `
+# HELP tutti_http_connections_refused_total Connections over a limit, on which at most /ping, /ready and /metrics are answered.
+# TYPE tutti_http_connections_refused_total counter
+tutti_http_connections_refused_total{limit="address"} 0
+tutti_http_connections_refused_total{limit="total"} 89
+`
+	if err := testutil.GatherAndCompare(reg, strings.NewReader(counted), "tutti_http_connections_refused_total"); err != nil {
+		t.Error(err)
+	}
+}
+
+// from is a connection of a client at an address.
+type from struct {
+	net.Conn
+	address string
+}
+
+func (c from) RemoteAddr() net.Addr {
+	return net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(c.address), 1))
+}
+
+// crowd is a Server whose clients have addresses.
+type crowd struct {
+	*testing.T
+	l *pipes
+}
+
+// ask opens a connection of a client at an address and sends a request.
+func (c crowd) ask(address, request string) net.Conn {
+	c.Helper()
+	client, server := net.Pipe()
+	c.l.accepted <- from{server, address}
+	synctest.Wait()
+	go func() { _, _ = io.WriteString(client, request) }()
+	synctest.Wait()
+	return client
+}
+
+// answer reads the status of an answer, 0 for a connection that was closed without one, -1 for none in a second.
+func (c crowd) answer(conn net.Conn) int {
+	c.Helper()
+	_ = conn.SetReadDeadline(time.Now().Add(time.Second))
+	res, err := nethttp.ReadResponse(bufio.NewReader(conn), nil)
+	var timeout net.Error
+	switch {
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return -1
+	case err != nil:
+		return 0
+	}
+	_, _ = io.Copy(io.Discard, res.Body)
+	return res.StatusCode
+}
+
+func (c crowd) want(what string, conn net.Conn, status int) {
+	c.Helper()
+	if got := c.answer(conn); got != status {
+		c.Errorf("%s: got %d, want %d", what, got, status)
+	}
+}
+
+func inCrowd(t *testing.T, p *ports, cfg http.ServerConfig, test func(crowd)) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newPipes()
+		s := http.NewServer(newHandler(t, p, http.Config{}), cfg)
+		http.Serve(s, l)
+		test(crowd{t, l})
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		if err := s.Stop(ctx); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+	})
+}
+
+const (
+	jobsOf = "GET /jobs HTTP/1.1\r\nHost: localhost\r\n\r\n"
+	pingOf = "GET /ping HTTP/1.1\r\nHost: localhost\r\n\r\n"
+)
+
+// TestConnectionsPerAddress: half-sent requests from one address, or one network of IPv6, leave connections to others. Trusted
+// proxies have no such limit.
+func TestConnectionsPerAddress(t *testing.T) {
+	proxies := []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16")}
+	for name, tt := range map[string]struct {
+		first, second, third string
+		status               int
+	}{
+		"one address":             {"192.0.2.1", "192.0.2.1", "192.0.2.1", 503},
+		"mapped":                  {"192.0.2.1", "::ffff:192.0.2.1", "192.0.2.1", 503},
+		"three addresses":         {"192.0.2.1", "192.0.2.2", "192.0.2.3", 200},
+		"another address":         {"192.0.2.1", "192.0.2.1", "192.0.2.2", 200},
+		"one network":             {"2001:db8::1", "2001:db8::2", "2001:db8:0:0:1::", 503},
+		"another network":         {"2001:db8::1", "2001:db8::2", "2001:db8:0:1::", 200},
+		"a proxy":                 {"10.9.0.1", "10.9.0.1", "10.9.0.1", 200},
+		"another network's proxy": {"10.8.0.1", "10.8.0.1", "10.8.0.1", 503},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inCrowd(t, holding(), http.ServerConfig{MaxConnections: 9, MaxConnectionsPerAddress: 2, TrustedProxies: proxies}, func(c crowd) {
+				idle := c.ask("198.51.100.1", jobsOf)
+				c.want("one of another address", idle, 200)
+				for _, address := range []string{tt.first, tt.second} {
+					conn := c.ask(address, half)
+					defer func() { _ = conn.Close() }()
+					c.want("a half-sent request", conn, 100)
+				}
+				c.want("a further one", c.ask(tt.third, jobsOf), tt.status)
+				c.want("a probe", c.ask(tt.third, pingOf), 200)
+				go func() { _, _ = io.WriteString(idle, jobsOf) }()
+				c.want("the one of another address again", idle, 200)
+			})
+		})
+	}
+}
+
+// TestWaitingConnectionsAreReplaced: connections on which no request is in flight keep none from being opened.
+func TestWaitingConnectionsAreReplaced(t *testing.T) {
+	for name, cfg := range map[string]http.ServerConfig{
+		"total":       {MaxConnections: 3, MaxConnectionsPerAddress: 3},
+		"per address": {MaxConnections: 100, MaxConnectionsPerAddress: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inCrowd(t, holding(), cfg, func(c crowd) {
+				silent := c.ask("192.0.2.1", "")
+				kept := c.ask("192.0.2.1", jobsOf)
+				c.want("the first of a connection that is kept", kept, 200)
+				headers := c.ask("192.0.2.1", "GET /jobs HTTP/1.1\r\nHost:")
+				c.want("a fourth connection", c.ask("192.0.2.1", jobsOf), 200)
+				c.want("one that has sent nothing", silent, 0)
+				go func() { _, _ = io.WriteString(kept, jobsOf) }()
+				c.want("the second on a connection that is kept", kept, 200)
+				c.want("a fifth connection", c.ask("192.0.2.1", jobsOf), 200)
+				c.want("one that has not sent its headers", headers, 0)
+				c.want("a sixth connection", c.ask("192.0.2.1", jobsOf), 200)
+			})
+		})
+	}
+}
+
+// TestConnectionsAreCountedUntilTheyEnd: those that were closed count no more, by either side.
+func TestConnectionsAreCountedUntilTheyEnd(t *testing.T) {
+	inCrowd(t, holding(), http.ServerConfig{MaxConnections: 2, MaxConnectionsPerAddress: 2}, func(c crowd) {
+		for range 3 {
+			first, second := c.ask("192.0.2.1", half), c.ask("192.0.2.1", half)
+			c.want("a half-sent request", first, 100)
+			c.want("a half-sent request", second, 100)
+			c.want("one more", c.ask("192.0.2.1", jobsOf), 503)
+			_ = first.Close()
+			time.Sleep(time.Minute) // the server has ended both
+			_ = second.Close()
+			synctest.Wait()
+		}
+	})
+}
+
+// TestProbesInFlightAreNotReplaced: the newest connection beyond the limit replaces no probe that is being answered.
+func TestProbesInFlightAreNotReplaced(t *testing.T) {
+	p := holding()
+	inCrowd(t, p, http.ServerConfig{MaxConnections: 1, MaxConnectionsPerAddress: 1}, func(c crowd) {
+		answer := make(chan struct{})
+		p.health = func() http.Health {
+			<-answer
+			return http.Health{}
+		}
+		stuck := c.ask("192.0.2.1", half)
+		defer func() { _ = stuck.Close() }()
+		c.want("a half-sent request", stuck, 100)
+		probe := c.ask("192.0.2.1", "GET /ready HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		var last net.Conn
+		for range 5 {
+			last = c.ask("192.0.2.1", "GET")
+			defer func() { _ = last.Close() }()
+		}
+		c.want("the last of those that send nothing", last, -1)
+		second := c.ask("192.0.2.1", "GET /ready HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		c.want("one for which there is no connection", c.ask("192.0.2.1", pingOf), 0)
+		close(answer)
+		c.want("the first probe", probe, 200)
+		c.want("the second probe", second, 200)
+	})
+}
+
+func TestConnectionLimits(t *testing.T) {
+	for name, tt := range map[string]struct {
+		cfg                        http.ServerConfig
+		files                      int
+		total, perAddress, reserve int
+	}{
+		"few files":           {http.ServerConfig{}, 256, 128, 64, 8},
+		"usual":               {http.ServerConfig{}, 1024, 512, 256, 32},
+		"many files":          {http.ServerConfig{}, 1 << 20, 8192, 4096, 64},
+		"not known":           {http.ServerConfig{}, 1<<31 - 1, 8192, 4096, 64},
+		"next to none":        {http.ServerConfig{}, 2, 1, 1, 2},
+		"configured":          {http.ServerConfig{MaxConnections: 100, MaxConnectionsPerAddress: 7}, 1024, 100, 7, 6},
+		"more than there are": {http.ServerConfig{MaxConnections: 5000}, 1024, 704, 352, 64},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if total, perAddress, reserve := http.ConnectionLimits(tt.cfg, tt.files); total != tt.total || perAddress != tt.perAddress || reserve != tt.reserve {
+				t.Errorf("got %d, %d, %d, want %d, %d, %d", total, perAddress, reserve, tt.total, tt.perAddress, tt.reserve)
+			}
+		})
+	}
+}
