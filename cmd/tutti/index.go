@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +14,11 @@ import (
 )
 
 // indexFlags are what tutti index can be asked for beside its target.
-type indexFlags struct{ wait, force, rebuild, remove bool }
+type indexFlags struct {
+	wait, force, rebuild, remove bool
+	// timeout ends the waiting; 0 for never.
+	timeout time.Duration
+}
 
 // check names what the flags and the target cannot mean together; empty when they can.
 func (f indexFlags) check(target []string) string {
@@ -23,6 +28,10 @@ func (f indexFlags) check(target []string) string {
 		return "--remove takes one record: give the organization and the id"
 	case f.wait && record:
 		return "--wait needs a job, and one record has none"
+	case f.timeout < 0:
+		return "--wait-timeout must not be negative"
+	case f.timeout > 0 && !f.wait:
+		return "--wait-timeout needs --wait"
 	case f.force && record:
 		return "--force lifts the prune guard of a run, and one record has none"
 	case f.rebuild && len(target) > 1:
@@ -42,14 +51,15 @@ func indexCommand() *cobra.Command {
 			"(Song's analysisId, Lyric's systemId). The server answers when the request is stored; a repository or an\n" +
 			"organization gives a job, which goes on whatever happens to this command.\n\n" +
 			"With --wait the command stays until the job has ended. It shows progress on stderr, a bar for each organization on\n" +
-			"a terminal, a line for each change and every few seconds elsewhere, and the result on stdout. Ctrl-c ends the\n" +
-			"waiting, not the job.\n\n" +
+			"a terminal, a line for each change and every few seconds elsewhere, and the result on stdout. A job of a repository that\n" +
+			"is paused waits: the reason is shown at once. Ctrl-c and --wait-timeout end the waiting, not the job.\n\n" +
 			"A record that its repository no longer has, or not in a state that is indexed, is removed. A run ends by looking\n" +
 			"for documents that it has not seen and removes those that are gone; if that were more than a fifth of them, none is\n" +
 			"removed and the job ends partial, unless --force is given.\n\n" +
 			"Exit code: 0 when the request was accepted, with --wait when the job succeeded; 2 when the job ended partial,\n" +
-			"also when records were rejected; 1 when it failed or was cancelled, and on every error, wrong usage and ctrl-c included.",
+			"also when records were rejected; 1 when it failed or was cancelled, and on every error, wrong usage, --wait-timeout and ctrl-c included.",
 		Example: "  tutti index song.collab --wait\n" +
+			"  tutti index song.collab --wait --wait-timeout 30m\n" +
 			"  tutti index song.collab STUDY-1\n" +
 			"  tutti index song.collab STUDY-1 4fd5a3d0-8a6f-4f2e-a0d6-1c3c7f1d3a5e\n" +
 			"  tutti index song.collab STUDY-1 4fd5a3d0-8a6f-4f2e-a0d6-1c3c7f1d3a5e --remove\n" +
@@ -70,6 +80,8 @@ func indexCommand() *cobra.Command {
 	r.addFlags(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&f.wait, "wait", false, "wait until the job has ended, and show its progress; not with an id")
+	flags.DurationVar(&f.timeout, "wait-timeout", 0,
+		"with --wait, exit 1 after this `duration` if the job has not ended; 0 waits as long as it takes")
 	flags.BoolVar(&f.force, "force", false, "remove what the repository no longer has, however much it is; not with an id")
 	flags.BoolVar(&f.rebuild, "rebuild", false, "fill a new index and swap; whole repositories only")
 	flags.BoolVar(&f.remove, "remove", false, "remove the document of one record; needs an id")
@@ -85,7 +97,7 @@ func index(cmd *cobra.Command, c *client.Client, r *remote, f indexFlags, target
 		return err
 	}
 	if f.wait && accepted.JobID != "" {
-		return await(cmd, c, r, accepted.JobID)
+		return await(cmd, c, r, accepted.JobID, f.timeout)
 	}
 	out := cmd.OutOrStdout()
 	if r.json() {
@@ -126,15 +138,27 @@ func what(f indexFlags, target []string) string {
 	}
 }
 
-// await waits for a job's end, shows how it goes on and how it ended, and gives the error that carries the exit code.
-func await(cmd *cobra.Command, c *client.Client, r *remote, id string) error {
+// await waits for a job's end, no longer than timeout unless that is 0, shows its progress and how it ended, and returns the
+// error that carries the exit code.
+func await(cmd *cobra.Command, c *client.Client, r *remote, id string, timeout time.Duration) error {
+	ctx := cmd.Context()
+	if timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
 	progress, cfg := progressOf(cmd, r)
-	job, err := display.Watch(cmd.Context(), c, id, progress, cfg)
-	if err != nil && cmd.Context().Err() != nil {
-		return &core.Error{
+	job, err := display.Watch(ctx, c, id, progress, cfg)
+	if err != nil && ctx.Err() != nil {
+		e := &core.Error{
 			Code: core.CodeUnavailable, Message: "stopped waiting; job " + id + " goes on",
 			Hint: "tutti jobs show " + id + " --watch follows it, tutti jobs cancel " + id + " ends it",
 		}
+		if cmd.Context().Err() == nil {
+			e.Message = "job " + id + " has not ended after " + display.Duration(timeout) + "; " + lastState(job)
+			e.Hint = "the job goes on; " + e.Hint
+		}
+		return e
 	}
 	if err != nil {
 		return err
@@ -148,6 +172,18 @@ func await(cmd *cobra.Command, c *client.Client, r *remote, id string) error {
 		return err
 	}
 	return outcome(job, r.json())
+}
+
+// lastState says what was last received of a job that has not ended.
+func lastState(job client.Job) string {
+	switch {
+	case job.State == "":
+		return "its state was not received"
+	case job.Paused != "":
+		return "its last state is " + string(job.State) + ", paused: " + job.Paused
+	default:
+		return "its last state is " + string(job.State)
+	}
 }
 
 // outcome gives the error that carries the exit code of a job that has ended. It has a text only where nothing else has

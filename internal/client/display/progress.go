@@ -43,8 +43,8 @@ type ProgressConfig struct {
 	Every time.Duration
 }
 
-// Watch shows on out how a job goes on, a bar for each organization, until it has ended, and gives it as it is then. Its
-// errors are those of watcher and of out.
+// Watch shows on out how a job goes on, a bar for each organization, until it has ended, and returns it as it is then. Its
+// errors are those of watcher and of out; beside one, the job is as it was last received, without its organizations.
 func Watch(ctx context.Context, watcher Watcher, id string, out io.Writer, cfg ProgressConfig) (client.Job, error) {
 	p := &progress{out: out, screen: cfg.Screen, rows: map[string]client.Organization{}}
 	every := drawEvery
@@ -72,6 +72,9 @@ func Watch(ctx context.Context, watcher Watcher, id string, out io.Writer, cfg P
 	<-ticked
 	if p.screen != nil {
 		p.tick()
+	}
+	if err != nil && p.job != nil {
+		job = *p.job
 	}
 	if err == nil {
 		err = p.err
