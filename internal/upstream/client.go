@@ -368,7 +368,8 @@ func (a *Answer) Close() {
 // Fail notes that the body was not what the protocol says, so that the upstream counts as down.
 func (a *Answer) Fail() { a.failed = true }
 
-// classify makes the error of a call that broke off. message is for a broken connection.
+// classify makes the error of a call that broke off. message is for a broken connection; the cause follows it where it is
+// recognized.
 func (a *Answer) classify(err error, message string) error {
 	switch {
 	case a.gaveUp() != nil:
@@ -376,6 +377,9 @@ func (a *Answer) classify(err error, message string) error {
 	case errors.Is(a.cause(), ErrTimeout):
 		return core.WrapError(core.CodeUnavailable, "the upstream did not answer in time", errors.Join(ErrTimeout, err))
 	default:
+		if reason, hint := Unreached(err); hint != "" {
+			message += ": " + reason
+		}
 		return core.WrapError(core.CodeUnavailable, message, err)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"tutti/internal/upstream"
 )
 
 // neededPrivileges are what tutti does with an index and its alias.
@@ -20,7 +22,7 @@ func (e *engine) alias(ctx context.Context, name string) Finding {
 	subject := subjectIndex + " " + name
 	a, err := e.ask(ctx, http.MethodGet, e.node, "/_alias/"+url.PathEscape(name), nil)
 	if err != nil {
-		reason, hint := unreached(err)
+		reason, hint := upstream.Unreached(err)
 		return Finding{subject, StatusFail, "not known: " + reason, hint}
 	}
 	if f, refused := e.refused(hostOf(e.node), "look at aliases", a); refused {

@@ -8,6 +8,7 @@ import (
 	"tutti/internal/auth"
 	"tutti/internal/config"
 	"tutti/internal/core"
+	"tutti/internal/upstream"
 )
 
 const subjectAuth = "auth"
@@ -87,7 +88,7 @@ func keySetAt(ctx context.Context, address string) Finding {
 		}
 	}
 	if err != nil {
-		reason, hint := unreached(err)
+		reason, hint := upstream.Unreached(err)
 		if hint == "" {
 			hint = "check auth.jwt.jwksUrl"
 		}

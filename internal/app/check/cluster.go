@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+
+	"tutti/internal/upstream"
 )
 
 // health looks at the cluster and its licence. What this user may not see is no fault: tutti does not need it.
@@ -16,7 +18,7 @@ func (e *engine) health(ctx context.Context) []Finding {
 	}
 	switch a, err := e.ask(ctx, http.MethodGet, e.node, "/_cluster/health?timeout=1s", nil); {
 	case err != nil:
-		reason, hint := unreached(err)
+		reason, hint := upstream.Unreached(err)
 		found = append(found, Finding{subjectIndex, StatusFail, "the state of the cluster is not known: " + reason, hint})
 	case json.Unmarshal(a.body, &health) != nil || health.Status == "":
 		f, refused := e.refused(hostOf(e.node), "see the state of the cluster", a)

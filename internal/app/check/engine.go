@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"tutti/internal/config"
+	"tutti/internal/upstream"
 )
 
 const (
@@ -92,7 +93,7 @@ func (e *engine) nodes(ctx context.Context) []Finding {
 	for _, node := range e.cfg.URLs() {
 		a, who, err := e.introduce(ctx, node)
 		if err != nil {
-			reason, hint := unreached(err)
+			reason, hint := upstream.Unreached(err)
 			if _, unknown := errors.AsType[x509.UnknownAuthorityError](err); unknown {
 				hint = "give the authority's certificate as index.caFile"
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"tutti/internal/config"
+	"tutti/internal/upstream"
 )
 
 // kafkaProbe looks at the brokers, the topic and the group of one reader. It joins no group and makes no topic.
@@ -57,7 +58,7 @@ func dialAll(ctx context.Context, subject string, addresses []string) (answering
 		work.Go(func() {
 			conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 			if err != nil {
-				reason, hint := unreached(err)
+				reason, hint := upstream.Unreached(err)
 				found[i] = &Finding{subject, StatusFail, "broker " + address + " does not answer: " + reason, hint}
 				return
 			}
@@ -87,7 +88,7 @@ func (c kafkaCluster) look(ctx context.Context) []Finding {
 		return []Finding{c.topicState(kadm.TopicDetail{Err: refused.Err})}
 	}
 	if err != nil {
-		reason, hint := unreached(err)
+		reason, hint := upstream.Unreached(err)
 		return []Finding{{c.subject, StatusFail, "the brokers do not answer as Kafka does: " + reason, orElse(hint, "check that the brokers are given with the port of a plain listener")}}
 	}
 	found := []Finding{c.topicState(metadata.Topics[c.topic.Topic])}

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"tutti/internal/config"
+	"tutti/internal/upstream"
 )
 
 const subjectSchemas = "schemas"
@@ -137,7 +138,7 @@ func (t target) reached(ctx context.Context) *Finding {
 	if err == nil {
 		return nil
 	}
-	reason, hint := unreached(err)
+	reason, hint := upstream.Unreached(err)
 	return &Finding{
 		subjectSchemas, StatusWarn, fmt.Sprintf("%s does not answer: %s; what it validates is refused meanwhile", t, reason), hint,
 	}

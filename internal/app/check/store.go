@@ -12,6 +12,7 @@ import (
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/store"
+	"tutti/internal/upstream"
 )
 
 const (
@@ -149,7 +150,7 @@ func postgresFault(host string, err error) Finding {
 	if f.Hint != "" || core.CodeOf(err) != core.CodeUnavailable {
 		return f
 	}
-	if reason, hint := unreached(err); hint != "" {
+	if reason, hint := upstream.Unreached(err); hint != "" {
 		f.Message, f.Hint = host+" does not answer: "+reason, hint
 		return f
 	}

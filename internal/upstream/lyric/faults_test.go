@@ -167,7 +167,7 @@ func TestNoServer(t *testing.T) {
 	c := client(t, server, lyric.Config{})
 	server.Close()
 	_, err := c.Organizations(t.Context())
-	told(t, "list", err, core.CodeUnavailable, "the upstream could not be reached")
+	told(t, "list", err, core.CodeUnavailable, "the upstream could not be reached: nothing listens there")
 }
 
 // TestBackpressureIsNoTimeout: a page whose callback is slower than the time-out is read to its end.

@@ -155,7 +155,7 @@ func TestNoServer(t *testing.T) {
 	c := client(t, server, song.Config{})
 	server.Close()
 	_, err := c.Organizations(t.Context())
-	if core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != "the upstream could not be reached" {
+	if core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != "the upstream could not be reached: nothing listens there" {
 		t.Errorf("%v with code %q", err, core.CodeOf(err))
 	}
 }

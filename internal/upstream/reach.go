@@ -1,4 +1,4 @@
-package check
+package upstream
 
 import (
 	"context"
@@ -12,14 +12,15 @@ import (
 	"os"
 	"strings"
 	"syscall"
-
-	"tutti/internal/upstream"
 )
 
-// unreached puts in words why a service did not answer, and how to mend that. Neither holds more of an address than a
-// host.
-func unreached(err error) (reason, hint string) {
+// Unreached returns why a service did not answer, and a hint; neither holds more of an address than a host. Without a hint
+// the cause is not one of those that are recognized, and the reason is the text of the innermost error.
+func Unreached(err error) (reason, hint string) {
 	if e, ok := errors.AsType[*net.DNSError](err); ok {
+		if !e.IsNotFound {
+			return fmt.Sprintf("the name %s could not be resolved", e.Name), "check this machine's name server"
+		}
 		return fmt.Sprintf("the name %s is not known", e.Name), "check the host, and that this machine's name server knows it"
 	}
 	if e, ok := errors.AsType[x509.HostnameError](err); ok {
@@ -29,16 +30,21 @@ func unreached(err error) (reason, hint string) {
 		return "its certificate has expired or is not valid yet", "renew the certificate, or set this machine's clock"
 	}
 	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
+	_, unverified := errors.AsType[*tls.CertificateVerificationError](err)
 	_, plain := errors.AsType[tls.RecordHeaderError](err)
 	network, isNetwork := errors.AsType[net.Error](err)
 	switch {
 	case unknown:
 		return "its certificate is of an authority that is not trusted", "have this machine trust the authority"
+	case unverified:
+		return "its certificate is not valid", "see what is wrong with the certificate: openssl s_client shows it"
 	case plain, errors.Is(err, http.ErrSchemeMismatch):
 		return "it does not speak TLS", "use http:// instead of https://, if that is meant"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "nothing listens there", "check host and port, and that the service runs"
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, upstream.ErrTimeout),
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return "there is no route to it", "check the host, and this machine's network"
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, ErrTimeout),
 		isNetwork && network.Timeout():
 		return "no answer in time", "check host and port, and that no firewall stands between"
 	case strings.Contains(err.Error(), "malformed HTTP response"):
@@ -52,13 +58,4 @@ func unreached(err error) (reason, hint string) {
 		err = inner
 	}
 	return err.Error(), ""
-}
-
-// hostOf names the host of a URL, without what else it holds.
-func hostOf(text string) string {
-	u, err := url.Parse(text)
-	if err != nil || u.Host == "" {
-		return "its address"
-	}
-	return u.Host
 }

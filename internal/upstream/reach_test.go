@@ -1,0 +1,90 @@
+package upstream_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"syscall"
+	"testing"
+
+	"tutti/internal/core"
+	"tutti/internal/upstream"
+)
+
+// broken fails every request.
+type broken struct{ err error }
+
+func (b broken) RoundTrip(*http.Request) (*http.Response, error) { return nil, b.err }
+
+// TestClientNamesTheCause: an upstream that is not reached is an error that names a cause which is recognized, and nothing of
+// the request or of what was received.
+func TestClientNamesTheCause(t *testing.T) {
+	t.Parallel()
+	dial := func(err error) error { return &net.OpError{Op: "dial", Net: "tcp", Err: err} }
+	verified := func(err error) error { return &tls.CertificateVerificationError{Err: err} }
+	for name, tt := range map[string]struct {
+		err  error
+		want string
+	}{
+		"unknown name":      {dial(&net.DNSError{Name: "song.example", IsNotFound: true}), ": the name song.example is not known"},
+		"name server":       {dial(&net.DNSError{Name: "song.example", IsTimeout: true}), ": the name song.example could not be resolved"},
+		"refused":           {dial(os.NewSyscallError("connect", syscall.ECONNREFUSED)), ": nothing listens there"},
+		"no route":          {dial(os.NewSyscallError("connect", syscall.EHOSTUNREACH)), ": there is no route to it"},
+		"no network":        {dial(os.NewSyscallError("connect", syscall.ENETUNREACH)), ": there is no route to it"},
+		"timeout":           {dial(os.NewSyscallError("connect", syscall.ETIMEDOUT)), ": no answer in time"},
+		"unknown authority": {verified(x509.UnknownAuthorityError{}), ": its certificate is of an authority that is not trusted"},
+		"another's name": {
+			verified(x509.HostnameError{Host: "song.example", Certificate: &x509.Certificate{}}), ": its certificate is not for song.example",
+		},
+		"expired":            {verified(x509.CertificateInvalidError{Reason: x509.Expired}), ": its certificate has expired or is not valid yet"},
+		"not a CA":           {verified(x509.CertificateInvalidError{Reason: x509.NotAuthorizedToSign}), ": its certificate is not valid"},
+		"plain text for TLS": {tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"}, ": it does not speak TLS"},
+		"TLS for plain text": {fmt.Errorf("net/http: malformed HTTP response %q", "body"), ": it does not speak plain HTTP"},
+		"another":            {errors.New("text of a body"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client, err := upstream.NewClient(upstream.Config{
+				URL: "http://song.example/path", Username: "user", Password: "password", Transport: broken{tt.err},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer client.Close()
+			_, err = client.Get(t.Context(), "query=1", "segment")
+			const message = "the upstream could not be reached"
+			if core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != message+tt.want {
+				t.Errorf("%q with code %q", core.MessageOf(err), core.CodeOf(err))
+			}
+		})
+	}
+}
+
+// TestClientNamesFaultsOfTLS: the errors of real handshakes are recognized.
+func TestClientNamesFaultsOfTLS(t *testing.T) {
+	t.Parallel()
+	secure := httptest.NewTLSServer(http.NotFoundHandler())
+	defer secure.Close()
+	plain := httptest.NewServer(http.NotFoundHandler())
+	defer plain.Close()
+	for name, tt := range map[string]struct{ url, want string }{
+		"unknown authority": {secure.URL, "the upstream could not be reached: its certificate is of an authority that is not trusted"},
+		"plain HTTP":        {"https://" + plain.Listener.Addr().String(), "the upstream could not be reached: it does not speak TLS"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client, err := upstream.NewClient(upstream.Config{URL: tt.url})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer client.Close()
+			if _, err = client.Get(t.Context(), "", "x"); core.MessageOf(err) != tt.want {
+				t.Errorf("%q", core.MessageOf(err))
+			}
+		})
+	}
+}
