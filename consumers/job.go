@@ -73,12 +73,19 @@ func sum(runs []core.OrganizationRun) core.Totals {
 // EndOrphan ends a job that has no Request in the queue any more, because one of them became a dead letter: its open
 // organizations have failed. It does nothing to a job that has ended.
 func (c *Consumers) EndOrphan(ctx context.Context, id string) error {
+	job, err := c.deps.Jobs.Get(ctx, id)
+	if err != nil {
+		return err
+	}
 	runs, err := c.deps.Organizations.Organizations(ctx, id)
 	if err != nil {
 		return err
 	}
 	lost := &core.JobError{
 		Code: core.JobErrorInterrupted, Message: "a request of the run was given up; see the dead letters and run it again",
+	}
+	if _, known := c.repos[job.Repository]; !known {
+		lost = &core.JobError{Code: core.JobErrorUnknownRepository, Message: "the repository is no longer configured"}
 	}
 	for i, run := range runs {
 		if runs[i], err = c.deps.Organizations.UpdateOrganization(ctx, id, run.Organization, func(run *core.OrganizationRun) error {
@@ -91,7 +98,7 @@ func (c *Consumers) EndOrphan(ctx context.Context, id string) error {
 		}
 	}
 	state, fault := verdict(runs)
-	job, err := c.deps.Jobs.Update(ctx, id, func(j *core.Job) error {
+	job, err = c.deps.Jobs.Update(ctx, id, func(j *core.Job) error {
 		if j.State.Final() {
 			return nil
 		}

@@ -8,7 +8,8 @@ import (
 	"tutti/internal/core"
 )
 
-// TestOrphanedJobEnds: a job that has no Request in the queue at two looks is ended; one whose Request waits is not.
+// TestOrphanedJobEnds: a job that has no Request in the queue at two looks is ended, with the reason where its repository was
+// removed from the configuration; one whose Request waits is not.
 func TestOrphanedJobEnds(t *testing.T) {
 	cfg, err := config.Parse([]byte(`
 server: {listen: "127.0.0.1:0"}
@@ -32,8 +33,8 @@ repositories: [{code: r, type: song, url: "http://127.0.0.1:1", indexName: i}]
 		}
 	}()
 	jobs := a.queue.Jobs()
-	for _, id := range []string{"orphan", "alive"} {
-		job := core.Job{ID: id, Scope: core.ScopeOrganization, Repository: "elsewhere", Organization: id, State: core.JobRunning, QueuedAt: time.Now()}
+	for id, repository := range map[string]string{"orphan": "r", "removed": "elsewhere", "alive": "elsewhere"} {
+		job := core.Job{ID: id, Scope: core.ScopeOrganization, Repository: repository, Organization: id, State: core.JobRunning, QueuedAt: time.Now()}
 		if err := jobs.Create(ctx, job); err != nil {
 			t.Fatal(err)
 		}
@@ -46,8 +47,8 @@ repositories: [{code: r, type: song, url: "http://127.0.0.1:1", indexName: i}]
 		t.Fatal(err)
 	}
 	suspects, err := a.lookAfterJobs(ctx, nil)
-	if err != nil || len(suspects) != 1 {
-		t.Fatalf("suspects %v, %v; want the orphan", suspects, err)
+	if err != nil || len(suspects) != 2 {
+		t.Fatalf("suspects %v, %v; want the orphans", suspects, err)
 	}
 	if job, err := jobs.Get(ctx, "orphan"); err != nil || job.State != core.JobRunning {
 		t.Fatalf("after one look: %+v, %v", job, err)
@@ -55,8 +56,10 @@ repositories: [{code: r, type: song, url: "http://127.0.0.1:1", indexName: i}]
 	if _, err = a.lookAfterJobs(ctx, suspects); err != nil {
 		t.Fatal(err)
 	}
-	if job, err := jobs.Get(ctx, "orphan"); err != nil || job.State != core.JobFailed || job.Error.Code != core.JobErrorInterrupted {
-		t.Errorf("orphan: %+v, %v", job, err)
+	for id, code := range map[string]string{"orphan": core.JobErrorInterrupted, "removed": core.JobErrorUnknownRepository} {
+		if job, err := jobs.Get(ctx, id); err != nil || job.State != core.JobFailed || job.Error.Code != code {
+			t.Errorf("%s: %+v, %v", id, job, err)
+		}
 	}
 	if job, err := jobs.Get(ctx, "alive"); err != nil || job.State != core.JobRunning {
 		t.Errorf("alive: %+v, %v", job, err)

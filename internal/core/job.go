@@ -93,6 +93,8 @@ const (
 	JobErrorInterrupted     = "interrupted"
 	JobErrorRecordsRejected = "records_rejected"
 	JobErrorNotRefreshed    = "not_refreshed"
+
+	JobErrorUnknownRepository = ReasonUnknownRepository
 )
 
 // Job is one run over an organization or a repository, as kept in the queue's key-value bucket.
