@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -92,6 +93,11 @@ type App struct {
 	certificate   *tuttihttp.Certificate // nil without TLS
 	// indexProof and storeProof prove durable writes for Health.
 	indexProof, storeProof *proof
+	// indexed are the repositories that are known to have been indexed, which only indexCheck changes; neverIndexed says which
+	// were not, one sentence each.
+	indexed      map[string]struct{}
+	indexCheck   *proof
+	neverIndexed atomic.Pointer[[]string]
 
 	started sync.Once
 }

@@ -31,6 +31,11 @@ func (a *App) Health(ctx context.Context) tuttihttp.Health {
 	asked.Go(func() { queue = a.queue.Ready(ctx) })
 	asked.Go(func() { index = a.indexProof.result(ctx) })
 	asked.Go(func() { store = a.storeProof.result(ctx) })
+	asked.Go(func() {
+		if err := a.indexCheck.result(ctx); err != nil {
+			a.log.Debug("checking which repositories were indexed", "err", err)
+		}
+	})
 	asked.Wait()
 	h := tuttihttp.Health{Components: make(map[string]tuttihttp.ComponentState), Paused: a.Paused()}
 	note := func(component string, state tuttihttp.ComponentState, err error) {
@@ -52,6 +57,9 @@ func (a *App) Health(ctx context.Context) tuttihttp.Health {
 	}
 	if index == nil {
 		a.noteDegraded(&h)
+	}
+	if never := a.neverIndexed.Load(); never != nil {
+		h.Reasons = append(h.Reasons, *never...)
 	}
 	for _, r := range a.cfg.Repositories {
 		if u := a.upstreams[r.Code]; u != nil && u.reason() != "" {
