@@ -96,7 +96,9 @@ func (q *Queue) JobIDs(ctx context.Context) (map[string]struct{}, error) {
 // to the dead letters; it gives how many it moved. Without it a work queue keeps them for ever. It is for the start:
 // known are the configured repositories.
 func (q *Queue) MoveUnknown(ctx context.Context, known []string) (int, error) {
-	q.labels.learn(known...)
+	if err := q.rememberRepositories(ctx, known); err != nil {
+		return 0, err
+	}
 	q.letters.showCounts()
 	if err := q.removeUnknownConsumers(ctx, known); err != nil {
 		return 0, err

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"tutti/internal/config"
+	"tutti/internal/core"
 	"tutti/internal/upstream"
 )
 
@@ -86,4 +88,34 @@ func (e *engine) missing(ctx context.Context, name string) []string {
 	}
 	slices.Sort(missing)
 	return slices.Compact(missing)
+}
+
+// unindexed returns a warning when the index of a repository that does not index itself holds no document of it.
+func (e *engine) unindexed(ctx context.Context, r config.Repository) []Finding {
+	if r.Type == core.TypeLocal {
+		return nil
+	}
+	of := func(field string) any { return map[string]any{"term": map[string]any{field: r.Code}} }
+	body, err := json.Marshal(map[string]any{"query": map[string]any{"bool": map[string]any{
+		"should": []any{of("repositories.code"), of("repositories.code.keyword")}, // of tutti's mapping, and of one with dynamic strings
+	}}})
+	if err != nil {
+		return nil
+	}
+	a, err := e.ask(ctx, http.MethodGet, e.node, "/"+url.PathEscape(r.IndexName)+"/_count", body)
+	var said struct {
+		Count *int64 `json:"count"`
+	}
+	f := Finding{subjectIndex + " " + r.IndexName, StatusWarn, "", "run tutti index " + r.Code}
+	switch {
+	case err != nil:
+		return nil
+	case a.status == http.StatusNotFound:
+		f.Message = "the repository " + r.Code + " was never indexed"
+	case a.status == http.StatusOK && json.Unmarshal(a.body, &said) == nil && said.Count != nil && *said.Count == 0:
+		f.Message = "the index holds no document of the repository " + r.Code
+	default:
+		return nil
+	}
+	return []Finding{f}
 }

@@ -51,6 +51,7 @@ func healthy(changes routes) routes {
 		"GET /_cluster/health": {200, `{"cluster_name":"c1","status":"yellow","unassigned_shards":1}`},
 		"GET /_license":        {200, `{"license":{"status":"active","type":"basic"}}`},
 		"GET /_alias/a":        {200, `{"a-20260101000000":{"aliases":{"a":{"is_write_index":true}}}}`},
+		"GET /a/_count":        {200, `{"count":5}`},
 		"POST /_security/user/_has_privileges": {
 			200,
 			`{"index":{"a":{"read":true,"write":true,"manage":true},"a-*":{"read":true,"write":true,"create_index":true}}}`,
@@ -187,7 +188,25 @@ func TestElasticsearch(t *testing.T) {
 			[]string{"ok: *"},
 		},
 		"no alias yet": {
-			routes{"GET /_alias/a": {}}, "", []string{right, "ok: *"}, []string{"ok: will be made"},
+			routes{"GET /_alias/a": {}, "GET /a/_count": {}},
+			"",
+			[]string{right, "ok: *"},
+			[]string{"ok: will be made", "warn: the repository a was never indexed -> run tutti index a"},
+		},
+		"empty": {
+			routes{"GET /a/_count": {200, `{"count":0}`}},
+			"",
+			[]string{right, "ok: *"},
+			[]string{
+				"ok: the alias is there and stands for a-20260101000000",
+				"warn: the index holds no document of the repository a -> run tutti index a",
+			},
+		},
+		"not counted": {
+			routes{"GET /a/_count": {503, ""}},
+			"",
+			[]string{right, "ok: *"},
+			[]string{"ok: the alias is there and stands for a-20260101000000"},
 		},
 		"an index of that name": {
 			routes{"GET /_alias/a": {}, "HEAD /a": {200, ""}},

@@ -27,7 +27,11 @@ func indexProbe(cfg config.Config) probe {
 		}
 		found = append(found, e.health(ctx)...)
 		for _, r := range cfg.Repositories {
-			found = append(found, e.alias(ctx, r.IndexName))
+			f := e.alias(ctx, r.IndexName)
+			found = append(found, f)
+			if f.Status == StatusOK {
+				found = append(found, e.unindexed(ctx, r)...)
+			}
 		}
 		return found
 	}
