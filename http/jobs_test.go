@@ -156,8 +156,11 @@ func TestListShowsTheFirstOrganizations(t *testing.T) {
 	for _, n := range []int{0, 100, 101, 1000} {
 		t.Run(strconv.Itoa(n), func(t *testing.T) {
 			p := working()
+			listed := queuedJob("j")
+			listed.State, listed.ExpectedOrganizations = core.JobRunning, &n
+			p.get = func(string) (core.Job, error) { return listed, nil }
 			p.list = func(string, core.JobState, int, string) ([]core.Job, string, error) {
-				return []core.Job{queuedJob("j")}, "", nil
+				return []core.Job{listed}, "", nil
 			}
 			p.organizations = func(string) ([]core.OrganizationRun, error) {
 				runs := make([]core.OrganizationRun, n)
