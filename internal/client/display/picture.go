@@ -67,23 +67,23 @@ func (p *progress) picture(columns, rows int, colour bool) []string {
 	}
 	layout := layoutOf(columns, name, counts)
 
-	lines := []string{cut(jobLine(*p.job), columns)}
+	lines := []string{cutText(jobLine(*p.job), columns)}
 	for i, row := range shown {
 		tail := string(row.State)
 		if row.Error != nil {
 			tail += ", " + Printable(Fault(row.Error))
 		}
-		lines = append(lines, layout.line(names[i], row.Totals, row.State, tail, colour))
+		lines = append(lines, layout.line(names[i], row.Totals, row.State, cutText(tail, layout.tail), colour))
 	}
 	if summary != "" {
-		lines = append(lines, cut("  "+summary, columns))
+		lines = append(lines, cutText("  "+summary, columns))
 	}
-	lines = append(lines, layout.line("total", p.job.Totals, p.job.State, strings.Join(p.speed("ended"), ", "), false))
+	lines = append(lines, layout.line("total", p.job.Totals, p.job.State, fitting(p.speed("ended"), layout.tail), false))
 	if p.job.Paused != "" {
-		lines = append(lines, cut(pausedLine(p.job.Paused), columns))
+		lines = append(lines, cutText(pausedLine(p.job.Paused), columns))
 	}
 	if p.lost != nil {
-		lines = append(lines, cut(lostLine(p.lost), columns))
+		lines = append(lines, cutText(lostLine(p.lost), columns))
 	}
 	return lines
 }
@@ -103,33 +103,53 @@ func others(rows []client.Organization) string {
 	return fmt.Sprintf("and %d more: %s", len(rows), strings.Join(parts, ", "))
 }
 
-// layout are the widths of a picture's parts.
-type layout struct{ columns, name, bar, counts int }
+// layout is the widths of a picture's columns; a column whose width is 0 is left out.
+type layout struct{ name, bar, counts, tail int }
 
-// layoutOf shares the columns out. Where there is no room for a bar, there is none.
+// layoutOf distributes the columns of a terminal. Numbers are never cut: names are shortened for them, and where there is no
+// room for a bar, for two characters of a name, or for the counts, those are left out.
 func layoutOf(columns, name, counts int) layout {
+	const gap, minName = len(columnGap), 2
+	if counts > columns {
+		counts = 0
+	}
+	if name = min(name, columns-counts-2*gap); name < minName {
+		name = 0
+	}
 	// Fixed for a width, so that bars do not change with what stands behind them.
-	const gaps = 2 + 3*len(columnGap) + len("[]")
+	const gaps = 4*gap + len("[]")
 	tail := max(len("succeeded"), columns*2/5)
 	bar := min(columns-gaps-tail-name-counts, maxBar)
 	if bar < minBar {
 		bar = 0
 	}
-	return layout{columns: columns, name: name, bar: bar, counts: counts}
+	l := layout{name: name, bar: bar, counts: counts}
+	l.tail = max(0, columns-Width(l.head("", core.Totals{}, "")))
+	return l
 }
 
-// line draws one bar.
-func (l layout) line(name string, t core.Totals, state core.JobState, tail string, colour bool) string {
-	line := "  " + pad(name, l.name)
+// head draws a line up to its tail, with the gap before that.
+func (l layout) head(name string, t core.Totals, state core.JobState) string {
+	var line string
+	if l.name > 0 {
+		line = columnGap + pad(cut(name, l.name), l.name) + columnGap
+	}
 	if l.bar > 0 {
 		filled := filledOf(t, state, l.bar)
-		line += columnGap + "[" + strings.Repeat("█", filled) + strings.Repeat("·", l.bar-filled) + "]"
+		line += "[" + strings.Repeat("█", filled) + strings.Repeat("·", l.bar-filled) + "]" + columnGap
 	}
-	numbers := counted(t)
-	line += columnGap + strings.Repeat(" ", max(0, l.counts-Width(numbers))) + numbers + columnGap
-	tail = cut(tail, l.columns-Width(line))
+	if l.counts > 0 {
+		numbers := counted(t)
+		line += strings.Repeat(" ", max(0, l.counts-Width(numbers))) + numbers + columnGap
+	}
+	return line
+}
+
+// line draws one bar. tail must fit layout.tail.
+func (l layout) line(name string, t core.Totals, state core.JobState, tail string, colour bool) string {
+	line := l.head(name, t, state)
 	if !colour || colourOf(state) == "" || tail == "" {
-		return strings.TrimRight(cut(line+tail, l.columns), " ")
+		return strings.TrimRight(line+tail, " ")
 	}
 	return line + colourOf(state) + tail + sequencePlain
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -228,7 +229,7 @@ func TestPicture(t *testing.T) {
 			screen{30, 1, false},
 			many,
 			[]string{
-				"job j1, song.collab to analys…", "  and 30 more: 21 queued, 3 r…", "  total  10/100  12/s, 1m30s …",
+				"job j1, song.collab to analys…", "  and 30 more: 21 queued, 3 r…", "  total  10/100  12/s",
 			},
 		},
 		"coloured": {
@@ -238,7 +239,7 @@ func TestPicture(t *testing.T) {
 				"job j1, song.collab to analyses: running",
 				"  S1     [██████████]          1/1  \x1b[32msucceeded\x1b[0m",
 				"  S2     [··········]            0  \x1b[31mfailed, x: y\x1b[0m",
-				"  total  [███████···]  1,500/2,000  250/s, 2s left, 2 of 2 …",
+				"  total  [███████···]  1,500/2,000  250/s, 2s left",
 			},
 		},
 		"nonsense": {
@@ -248,7 +249,7 @@ func TestPicture(t *testing.T) {
 				"job j1, song.collab to analyses: running",
 				"  S1     [··········]        -5/10  running",
 				"  S2     [██████████]        50/10  later",
-				"  total  [███████···]  1,500/2,000  250/s, 2s left, 1 of 2 …",
+				"  total  [███████···]  1,500/2,000  250/s, 2s left",
 			},
 		},
 		"lost": {
@@ -256,7 +257,7 @@ func TestPicture(t *testing.T) {
 			[]client.Event{row("S1", core.JobRunning, 1, 2), row("S2", core.JobRunning, 1, 2), wide, lost()},
 			[]string{
 				"job j1, song.collab to analyses: running", "  and 2 more: 2 running",
-				"  total  1,500/2,000  250/s, 2s left, 0…", "tutti at http://t does not answer, aski…",
+				"  total  1,500/2,000  250/s, 2s left", "tutti at http://t does not answer, aski…",
 			},
 		},
 	} {
@@ -273,6 +274,47 @@ func TestPicture(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestPictureCutsNoNumber: whatever the width, a number is whole or not there; the counts are there wherever they have room.
+func TestPictureCutsNoNumber(t *testing.T) {
+	t.Parallel()
+	waits := job(core.JobRunning, 1_234_567, 98_765_432, 4321, 5400)
+	waits.Job.ID, waits.Job.Paused = "0199b2a7-3c2f", "the index answered 503 for 1m30s, 17 times in 2,048 calls"
+	news := []client.Event{
+		waits, row("a very long name of an organization", core.JobRunning, 1_000_000, 98_000_000),
+		faulty("b", core.JobFailed, "unavailable", "page 12 (rows from 12,000) could not be read: status 502"),
+		{Lost: core.NewError(core.CodeUnavailable, "tutti at http://192.0.2.15:8080 does not answer")},
+	}
+	for i := range 13 {
+		news = append(news[:len(news)-1], row(strings.Repeat("c", i+1), core.JobQueued, 0, 0), news[len(news)-1])
+	}
+	words := func(lines []string) []string {
+		return strings.FieldsFunc(strings.Join(lines, "\n"), func(c rune) bool { return unicode.IsSpace(c) || c == '…' })
+	}
+	const rows = 9
+	whole := map[string]bool{}
+	for _, word := range words(picture(t, screen{1000, rows, false}, news...)) {
+		whole[word] = true
+	}
+	for columns := range 200 {
+		lines := picture(t, screen{columns, rows, false}, news...)
+		for _, word := range words(lines) {
+			if strings.ContainsAny(word, "0123456789") && !whole[word] && !whole[word+","] {
+				t.Errorf("%d columns: %q is cut: %q", columns, word, lines)
+			}
+		}
+		for _, line := range lines {
+			if display.Width(line) > columns {
+				t.Errorf("%d columns: %q is wider", columns, line)
+			}
+		}
+		for _, counts := range []string{"1,234,567/98,765,432", "1,000,000/98,000,000"} {
+			if columns >= len(counts) && !strings.Contains(strings.Join(lines, "\n"), counts) {
+				t.Errorf("%d columns: no %s: %q", columns, counts, lines)
+			}
+		}
 	}
 }
 

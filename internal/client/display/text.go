@@ -82,6 +82,34 @@ func cut(s string, columns int) string {
 	return s
 }
 
+// cutText is cut for a text that may hold numbers: a word with a digit is whole, or left out.
+func cutText(s string, columns int) string {
+	short := cut(s, columns)
+	kept, ok := strings.CutSuffix(short, "…")
+	if short == s || !ok {
+		return short
+	}
+	word := strings.LastIndexByte(kept, ' ') + 1
+	if strings.ContainsAny(kept[word:], "0123456789") {
+		kept = kept[:word]
+	}
+	return kept + "…"
+}
+
+// fitting joins those parts that fit into columns as a whole.
+func fitting(parts []string, columns int) string {
+	var joined string
+	for _, part := range parts {
+		if joined != "" {
+			part = joined + ", " + part
+		}
+		if Width(part) <= columns {
+			joined = part
+		}
+	}
+	return joined
+}
+
 // pad fills s up to columns.
 func pad(s string, columns int) string { return s + strings.Repeat(" ", max(0, columns-Width(s))) }
 
