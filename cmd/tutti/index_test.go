@@ -43,7 +43,7 @@ func (*eventBody) Close() error { return nil }
 // TestWaitTimeout: the reason of a pause is printed at once; when the timeout is over, the error says it too.
 func TestWaitTimeout(t *testing.T) {
 	t.Parallel()
-	const timeout = 20 * time.Second
+	const timeout = 2 * time.Second // less than between two lines of totals
 	for name, tt := range map[string]struct {
 		job, output    string
 		stderr, report string
@@ -51,17 +51,17 @@ func TestWaitTimeout(t *testing.T) {
 		"paused": {
 			`{"id":"j1","repository":"song","indexName":"a","state":"running","paused":"the mapping is wrong"}`, outputText,
 			"job j1, song to a: running\npaused: the mapping is wrong\n",
-			"tutti: job j1 has not ended after 20s; its last state is running, paused: the mapping is wrong\n",
+			"tutti: job j1 has not ended after 2s; its last state is running, paused: the mapping is wrong\n",
 		},
 		"paused, as JSON": {
 			`{"id":"j1","repository":"song","indexName":"a","state":"running","paused":"the mapping is wrong"}`, outputJSON, "",
-			"tutti: job j1 has not ended after 20s; its last state is running, paused: the mapping is wrong\n",
+			"tutti: job j1 has not ended after 2s; its last state is running, paused: the mapping is wrong\n",
 		},
 		"not paused": {
 			`{"id":"j1","repository":"song","indexName":"a","state":"queued"}`, outputText,
-			"job j1, song to a: queued\n", "tutti: job j1 has not ended after 20s; its last state is queued\n",
+			"job j1, song to a: queued\n", "tutti: job j1 has not ended after 2s; its last state is queued\n",
 		},
-		"no news": {"{", outputText, "", "tutti: job j1 has not ended after 20s; its state was not received\n"},
+		"no news": {"{", outputText, "", "tutti: job j1 has not ended after 2s; its state was not received\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

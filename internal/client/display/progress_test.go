@@ -287,7 +287,7 @@ func TestPictureCutsNoNumber(t *testing.T) {
 		faulty("b", core.JobFailed, "unavailable", "page 12 (rows from 12,000) could not be read: status 502"),
 		{Lost: core.NewError(core.CodeUnavailable, "tutti at http://192.0.2.15:8080 does not answer")},
 	}
-	for i := range 13 {
+	for i := range 47 {
 		news = append(news[:len(news)-1], row(strings.Repeat("c", i+1), core.JobQueued, 0, 0), news[len(news)-1])
 	}
 	words := func(lines []string) []string {
