@@ -94,6 +94,7 @@ type fieldBody struct {
 	Type        string `json:"type"`
 	Unit        string `json:"unit,omitempty"`
 	Description string `json:"description,omitempty"`
+	MultiValued bool   `json:"multiValued,omitempty"`
 }
 
 // detailAround gives the detail of a catalogue until the time of generatedAt, and from operators on.
@@ -106,7 +107,7 @@ func detailAround(c *core.Catalogue) (head, tail []byte) {
 			t.Operators = append(t.Operators, member{f.Type, sqon.Operators(f.Type)})
 		}
 		t.Fields = append(t.Fields, member{f.Name, fieldBody{
-			DisplayName: f.DisplayName, Type: f.Type, Unit: f.Unit, Description: f.Description,
+			DisplayName: f.DisplayName, Type: f.Type, Unit: f.Unit, Description: f.Description, MultiValued: f.MultiValued,
 		}})
 	}
 	head = rendered(detailHead{CatalogID: c.ID, Description: c.Description, DocumentType: c.DocumentType})

@@ -1,22 +1,25 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
 	"tutti/internal/app/check"
+	"tutti/internal/client"
 	"tutti/internal/core"
 )
 
 func cataloguesCheckCommand() *cobra.Command {
-	var output string
+	var output, server string
 	cmd := &cobra.Command{
 		Use:   "check <dir>",
 		Short: "Look whether a folder of catalogues is as it should be",
 		Long: "Read a folder as catalogues.dir would be read, and say in one line each what the catalogues are, what is wrong with\n" +
-			"them, in which file and where in it, and how to mend it. Neither a server nor an index is asked: whether an index has\n" +
-			"what a catalogue says of it, tutti check --config tells. The exit code is 0 when every catalogue can be built, also with\n" +
+			"them, in which file and where in it, and how to mend it. No index is asked: whether one has what a catalogue says of\n" +
+			"it, tutti check --config tells. With --server a running server tells which fields hold several values (multiValued). The exit code is 0 when every catalogue can be built, also with\n" +
 			"warnings, else 1.",
 		Example: "  tutti catalogues check ./configs\n" +
 			"  tutti catalogues check ./configs --output json | jq '.findings[] | select(.status == \"fail\")'",
@@ -31,12 +34,32 @@ func cataloguesCheckCommand() *cobra.Command {
 			if err := checkOutput(output); err != nil {
 				return err
 			}
-			return reportFindings(cmd, check.Catalogues(args[0]), output)
+			fieldsOf, err := servedFields(cmd.Context(), server)
+			if err != nil {
+				return err
+			}
+			return reportFindings(cmd, check.Catalogues(args[0], fieldsOf), output)
 		},
 	}
+	cmd.Flags().StringVar(&server, "server", "", "the `URL` of a server that has the catalogues, base path included")
 	cmd.Flags().StringVarP(&output, "output", "o", outputText, "`text` or json")
 	complete(cmd, "output", outputs()...)
 	return cmd
+}
+
+// servedFields returns what asks a server for the fields of catalogues; nil without a server.
+func servedFields(ctx context.Context, server string) (func(id string) ([]core.CatalogueField, error), error) {
+	if server == "" {
+		return nil, nil
+	}
+	c, err := client.New(client.Config{Server: server, Token: os.Getenv("TUTTI_TOKEN"), UserAgent: "tutti/" + buildVersion()})
+	if err != nil {
+		return nil, err
+	}
+	return func(id string) ([]core.CatalogueField, error) {
+		detail, err := c.Catalogue(ctx, id)
+		return detail.Fields, err
+	}, nil
 }
 
 // reportFindings writes what was found to stdout, and gives an error when anything failed.

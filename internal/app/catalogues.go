@@ -33,7 +33,7 @@ func (a *App) openCatalogues(context.Context) error {
 	log := a.log.With("component", "catalogues")
 	folder := &catalogueFolder{cfg: a.cfg, log: log, named: map[string]bool{}}
 	folder.tell(set)
-	cfg := catalogue.Config{StartWait: cataloguesWait, Logger: log, Metrics: a.metrics.catalogues, Accept: a.graphs.Accept}
+	cfg := catalogue.Config{StartWait: cataloguesWait, Logger: log, Metrics: a.metrics.catalogues, Accept: a.graphs.Accept, Documents: a.index}
 	if a.cfg.Catalogues.Dir != "" {
 		cfg.Reload = folder.reread
 	}

@@ -14,6 +14,8 @@ const (
 	DefaultCheckEvery = 30 * time.Second
 	DefaultTimeout    = 10 * time.Second
 	DefaultSettle     = 5 * time.Second
+	// DefaultSampleEvery is how often a sample of the documents is read.
+	DefaultSampleEvery = time.Minute
 )
 
 // Config is how a Registry keeps its catalogues true. The zero value is the default.
@@ -34,6 +36,10 @@ type Config struct {
 	Reload func() []definition.Definition
 	// Settle is how long what Reload gives must stay the same before it counts. Default 5 s; negative means not at all.
 	Settle time.Duration
+	// Documents reads samples of documents, which show the fields that hold several values: at first once the catalogue is
+	// available, then every SampleEvery, default DefaultSampleEvery. Nil means that no documents are read.
+	Documents   Documents
+	SampleEvery time.Duration
 	// Logger is told of every change of state and of warnings. Nil means nothing is logged.
 	Logger *slog.Logger
 	// Metrics counts; nil means off.
@@ -54,6 +60,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Settle == 0 {
 		c.Settle = DefaultSettle
+	}
+	if c.SampleEvery <= 0 {
+		c.SampleEvery = DefaultSampleEvery
 	}
 	if c.Accept == nil {
 		c.Accept = func(*Model) error { return nil }

@@ -45,6 +45,8 @@ type parsed struct {
 	tree     *mapping.Field
 	fields   *fieldSet
 	warnings []string
+	// several are the paths of which documents hold several values, as far as that is known.
+	several map[string]bool
 }
 
 func parse(raw json.RawMessage) (*parsed, *core.CatalogueProblem) {
@@ -76,7 +78,7 @@ func build(d definition.Definition, p *parsed) (*Model, *core.CatalogueProblem) 
 	m.extend()
 	access, denied := accessOf(d.Access, whole)
 	m.access, m.warnings = access, append(denied, listed(m.warnings)...)
-	m.describe()
+	m.describe(p.several)
 	return m, nil
 }
 
@@ -128,8 +130,8 @@ func (m *Model) extend() {
 	}
 }
 
-// describe makes what introspection shows.
-func (m *Model) describe() {
+// describe makes what introspection shows. several are the paths of which documents hold several values.
+func (m *Model) describe(several map[string]bool) {
 	fields := make([]core.CatalogueField, len(m.fields.names))
 	for i, name := range m.fields.names {
 		e := m.extended[name]
@@ -138,6 +140,7 @@ func (m *Model) describe() {
 		}
 		fields[i] = core.CatalogueField{
 			Name: name, DisplayName: e.DisplayName, Type: m.fields.byName[name].Type, Unit: e.Unit, Description: e.Description,
+			MultiValued: m.fields.byName[name].several(several, m.whole),
 		}
 	}
 	m.catalogue = described(m.definition)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
@@ -35,6 +36,9 @@ type source struct {
 	// raw is the mapping as last read, nil before, and results what became of the entries with it.
 	raw     json.RawMessage
 	results []built
+	// several are the paths of which the last sample showed several values; sample is when to read the next one.
+	several map[string]bool
+	sample  time.Time
 
 	// due is when to look next, began when the last look began; busy is true while that is done, again asks for another one
 	// right after it.
@@ -78,6 +82,9 @@ type answer struct {
 	// raw and results are what is known now, the same as before when the mapping has not changed.
 	raw     json.RawMessage
 	results []built
+	// several are the source's, or those of a sample that was read; sampled is set when that was tried.
+	several map[string]bool
+	sampled bool
 	// problem is nil when the mapping was read.
 	problem *core.CatalogueProblem
 	err     error
@@ -96,13 +103,24 @@ func (s *source) look(ctx context.Context, m Mappings, cfg Config) answer {
 	if err != nil {
 		return answer{source: s, problem: readingProblem(ctx, err), err: err}
 	}
-	if s.raw != nil && bytes.Equal(raw, s.raw) {
-		return answer{source: s, raw: s.raw, results: s.results}
+	a := answer{source: s, raw: s.raw, results: s.results, several: s.several, sampled: s.sampling(cfg)}
+	same := s.raw != nil && bytes.Equal(raw, s.raw)
+	if same && !a.sampled {
+		return a
 	}
 	whole, unread := parse(raw)
 	if unread != nil {
 		return answer{source: s, problem: unread}
 	}
+	if a.sampled {
+		if found, err := severalValues(ctx, cfg.Documents, s.index, whole.fields); err == nil {
+			same, a.several = same && maps.Equal(found, s.several), found
+		}
+	}
+	if same {
+		return a
+	}
+	whole.several = a.several
 	results := make([]built, len(s.entries))
 	for i, e := range s.entries {
 		b := &results[i]
@@ -113,5 +131,11 @@ func (s *source) look(ctx context.Context, m Mappings, cfg Config) answer {
 			*b = built{problem: problem(core.CatalogueSchemaBuild, core.MessageOf(err)), err: err}
 		}
 	}
-	return answer{source: s, raw: raw, results: results}
+	a.raw, a.results = raw, results
+	return a
+}
+
+// sampling reports whether a sample of the documents is due, once the mapping has been read before.
+func (s *source) sampling(cfg Config) bool {
+	return cfg.Documents != nil && s.reading && !time.Now().Before(s.sample)
 }

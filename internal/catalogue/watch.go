@@ -192,8 +192,14 @@ func (w *watch) read(s *source, a answer) time.Duration {
 	for i, e := range s.entries {
 		e.become(w.cfg.Logger, a.results[i], a.results[i].err)
 	}
+	s.several = a.several
+	if a.sampled {
+		s.sample = time.Now().Add(w.cfg.SampleEvery)
+	}
 	fails := func(b built) bool { return b.problem != nil }
 	switch {
+	case w.cfg.Documents != nil && s.sample.IsZero() && !slices.ContainsFunc(a.results, fails):
+		return 0 // the sample is read once the catalogues are available
 	case !slices.ContainsFunc(a.results, fails):
 		s.tries = 0
 		return w.jittered(w.cfg.CheckEvery)

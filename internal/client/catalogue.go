@@ -124,6 +124,7 @@ func (c *Client) Catalogue(ctx context.Context, id string) (CatalogueDetail, err
 			Type        string `json:"type"`
 			Unit        string `json:"unit"`
 			Description string `json:"description"`
+			MultiValued bool   `json:"multiValued"`
 		} `json:"fields"`
 		Error *core.CatalogueProblem `json:"error"`
 	}
@@ -142,6 +143,7 @@ func (c *Client) Catalogue(ctx context.Context, id string) (CatalogueDetail, err
 	for name, field := range body.Fields {
 		detail.Fields = append(detail.Fields, core.CatalogueField{
 			Name: name, DisplayName: field.DisplayName, Type: field.Type, Unit: field.Unit, Description: field.Description,
+			MultiValued: field.MultiValued,
 		})
 	}
 	slices.SortFunc(detail.Fields, func(a, b core.CatalogueField) int { return cmp.Compare(a.Name, b.Name) })

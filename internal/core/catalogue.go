@@ -35,6 +35,8 @@ type CatalogueField struct {
 	// Unit and Description are "" when none is configured.
 	Unit        string
 	Description string
+	// MultiValued is set when documents of the index were seen that hold several values of the field.
+	MultiValued bool `json:",omitempty"`
 }
 
 // CatalogueProblem says why a catalogue failed. Message is one short sentence, safe to display.

@@ -46,6 +46,10 @@ func (j *engineJudge) indexed(ctx context.Context, d definition.Definition) []Fi
 	model, problem := j.look(ctx, d)
 	if problem == nil {
 		found := []Finding{sound(d, count(len(model.Catalogue().Fields), "field", "fields"))}
+		// Credentials that may not search are no fault of the catalogue.
+		if fields, err := model.Sampled(ctx, j.engine); err == nil {
+			found = append(found, undeclared(d, fields, nil)...)
+		}
 		return append(found, warnings(subjectOf(d), model.Warnings())...)
 	}
 	if problem.Code == core.CatalogueConnectionError {

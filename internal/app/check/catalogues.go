@@ -15,9 +15,9 @@ import (
 
 const subjectCatalogues = "catalogues"
 
-// Catalogues looks at a folder of catalogues by itself: what each of them is, what is wrong with it and what should be known.
-// Nothing is dialled.
-func Catalogues(dir string) Report {
+// Catalogues looks at a folder of catalogues: what each of them is, what is wrong with it and what should be known. fieldsOf, where
+// it is not nil, returns the fields of a catalogue as a server describes them; nothing else is dialled.
+func Catalogues(dir string, fieldsOf func(id string) ([]core.CatalogueField, error)) Report {
 	set, err := definition.Load(dir, definition.Options{Reserved: tuttihttp.ReservedIDs()})
 	if err != nil {
 		return newReport([]Finding{{subjectCatalogues, StatusFail, core.MessageOf(err) + ": " + dir, core.HintOf(err)}})
@@ -28,9 +28,32 @@ func Catalogues(dir string) Report {
 		if d.Fault == nil {
 			found = append(found, sound(d, ""))
 		}
+		if d.Fault == nil && fieldsOf != nil {
+			fields, err := fieldsOf(d.ID)
+			found = append(found, undeclared(d, fields, err)...)
+		}
 		found = append(found, warnings(subjectOf(d), d.Warnings)...)
 	}
 	return newReport(found)
+}
+
+// undeclared names the fields of which the index shows several values, and that the catalogue does not declare as lists.
+func undeclared(d definition.Definition, fields []core.CatalogueField, err error) []Finding {
+	if err != nil {
+		return []Finding{{subjectOf(d), StatusWarn, "which fields hold several values is not known: " + core.MessageOf(err), core.HintOf(err)}}
+	}
+	var found []Finding
+	for _, f := range fields {
+		if declared := slices.ContainsFunc(d.Extended, func(e definition.ExtendedField) bool {
+			return (e.FieldName == f.Name || strings.ReplaceAll(e.FieldName, "__", ".") == f.Name) && e.IsArray != nil && *e.IsArray
+		}); f.MultiValued && !declared {
+			found = append(found, Finding{
+				subjectOf(d), StatusWarn, fmt.Sprintf("field %q has multiValued: true: documents hold several values, and searches return the first", f.Name),
+				"set isArray for the field in extended.json",
+			})
+		}
+	}
+	return found
 }
 
 // Definitions gives the catalogues that a configuration has: those of its folder, or one for each index that is written to. Its

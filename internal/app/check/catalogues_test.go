@@ -79,7 +79,7 @@ func TestFolderOfCatalogues(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			report := check.Catalogues(configured(t, tt.files))
+			report := check.Catalogues(configured(t, tt.files), nil)
 			for subject, want := range tt.want {
 				wantLines(t, of(report, subject), want...)
 			}
@@ -89,7 +89,7 @@ func TestFolderOfCatalogues(t *testing.T) {
 		})
 	}
 	t.Run("no folder", func(t *testing.T) {
-		report := check.Catalogues(filepath.Join(t.TempDir(), "none"))
+		report := check.Catalogues(filepath.Join(t.TempDir(), "none"), nil)
 		wantLines(t, of(report, "catalogues"), "fail: the folder of the catalogues cannot be read: *none -> name a folder *")
 		if report.OK || report.Failed() != 1 {
 			t.Errorf("report %+v", report)
@@ -305,7 +305,7 @@ func ExampleCatalogues() {
 		fmt.Println(err)
 		return
 	}
-	report := check.Catalogues(dir)
+	report := check.Catalogues(dir, nil)
 	fmt.Println(report.OK, report.Findings[0].Subject)
 	// Output:
 	// false catalogue donors

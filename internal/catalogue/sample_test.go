@@ -1,0 +1,151 @@
+package catalogue_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"tutti/internal/catalogue"
+	"tutti/internal/catalogue/definition"
+	"tutti/internal/index"
+)
+
+// documents streams what it holds, a document at a time.
+type documents struct {
+	mu    sync.Mutex
+	docs  []string
+	err   error
+	given int
+}
+
+var _ catalogue.Documents = (*documents)(nil)
+
+func (d *documents) set(err error, docs ...string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.docs, d.err = docs, err
+}
+
+func (d *documents) Stream(_ context.Context, _ string, _ index.StreamRequest, each func([]index.Hit) error) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.err != nil {
+		return d.err
+	}
+	for _, doc := range d.docs {
+		d.given++
+		if err := each([]index.Hit{{Source: []byte(doc)}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const manyTypes = `{"properties":{"tags":{"type":"keyword","fields":{"text":{"type":"text"}}},"one":{"type":"keyword"},"place":{"type":"geo_point"},
+	"label":{"type":"alias","path":"tags"},"lab":{"properties":{"city":{"type":"keyword"},"rooms":{"type":"long"}}},
+	"files":{"type":"nested","properties":{"name":{"type":"keyword"},"size":{"type":"long"}}},"info":{"type":"flattened"}}}`
+
+// multiValued returns the names of the fields that are.
+func multiValued(t *testing.T, m *catalogue.Model, d catalogue.Documents) string {
+	t.Helper()
+	fields, err := m.Sampled(t.Context(), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range fields {
+		if f.MultiValued {
+			names = append(names, f.Name)
+		}
+	}
+	return strings.Join(names, " ")
+}
+
+// TestSampled: which fields hold several values, as the documents of a sample have them.
+func TestSampled(t *testing.T) {
+	m := look(t, minimal("a"), manyTypes)
+	for _, c := range []struct{ name, doc, want string }{
+		{"nothing", `{}`, ""},
+		{"single values", `{"tags":"a","one":["b"],"lab":[{"city":"c"}],"files":[{"name":"f"}]}`, ""},
+		{"nulls", `{"tags":[null,"a",[null]]}`, ""},
+		{"several values", `{"tags":["a","b"]}`, "label tags tags.text"},
+		{"several values that are equal", `{"tags":["a","a"]}`, "label tags tags.text"},
+		{"lists in a list", `{"tags":[["a"],["b"]]}`, "label tags tags.text"},
+		{"numbers of a point", `{"place":[1.5,2.5]}`, ""},
+		{"nested elements", `{"files":[{"name":"f"},{"name":"g"}]}`, ""},
+		{"several values of a nested element", `{"files":[{"name":"f"},{"size":[1,2]}]}`, "files.size"},
+		{"several objects", `{"lab":[{"city":"c"},{"city":"d"}]}`, "lab"},
+		{"below an object", `{"lab":{"rooms":[1,2]}}`, "lab.rooms"},
+		{"by a path", `{"lab.rooms":[1,2]}`, "lab.rooms"},
+		{"an escaped name", `{"\u0074ags":["a","b"]}`, "label tags tags.text"},
+		{"what is not mapped", `{"other":["a","b"],"another":{"tags":["a","b"]}}`, ""},
+		{"within a value", `{"info":{"tags":["a","b"]}}`, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := multiValued(t, m, &documents{docs: []string{c.doc}}); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+	t.Run("below a nesting prefix", func(t *testing.T) {
+		d := minimal("a")
+		d.NestingPrefix = "lab"
+		if got := multiValued(t, look(t, d, manyTypes), &documents{docs: []string{`{"tags":["a","b"],"lab":{"rooms":[1,2]}}`}}); got != "rooms" {
+			t.Errorf("got %q", got)
+		}
+	})
+	t.Run("no more than a sample", func(t *testing.T) {
+		docs := slices.Repeat([]string{`{}`}, 1000)
+		d := &documents{docs: append(docs, `{"tags":["a","b"]}`)}
+		if got := multiValued(t, m, d); got != "" || d.given != 1000 {
+			t.Errorf("got %q of %d documents", got, d.given)
+		}
+		d = &documents{docs: []string{`{"one":"` + strings.Repeat("a", 4<<20) + `"}`, `{"tags":["a","b"]}`}}
+		if got := multiValued(t, m, d); got != "" || d.given != 1 {
+			t.Errorf("got %q of %d documents", got, d.given)
+		}
+	})
+	if _, err := m.Sampled(t.Context(), &documents{err: errors.New("no")}); err == nil {
+		t.Error("a failure is not told")
+	}
+}
+
+// TestRegistrySamples: a catalogue that is available tells of several values soon, and again when a later sample shows others. What
+// fails to be sampled stays as it was.
+func TestRegistrySamples(t *testing.T) {
+	in(t, func(w *world) {
+		d := &documents{docs: []string{`{"l":[1,2]}`}}
+		w.engine.set("a", gives(twoFields))
+		w.start([]definition.Definition{minimal("a")}, func(c *catalogue.Config) { c.Documents = d })
+		several := func() string {
+			var names []string
+			for _, f := range w.r.Catalogues().Catalogues[0].Fields {
+				if f.MultiValued {
+					names = append(names, f.Name)
+				}
+			}
+			return strings.Join(names, " ")
+		}
+		want := func(at float64, want string) {
+			w.Helper()
+			if w.at(at); several() != want {
+				w.Errorf("after %v s: %q, want %q", at, several(), want)
+			}
+		}
+		want(1, "l")
+		same := w.r.Catalogues()
+		if w.at(29); w.r.Catalogues() != same || d.given != 1 {
+			t.Errorf("another catalogue of the same mapping, %d documents", d.given)
+		}
+		d.set(nil, `{"k":["a","b"]}`)
+		want(59, "l")
+		want(91, "k")
+		d.set(errors.New("no"))
+		want(200, "k")
+		d.set(nil)
+		want(300, "")
+	})
+}
