@@ -49,7 +49,7 @@ func participants() *core.Catalogue {
 			{Name: "age_at_diagnosis", DisplayName: "Age At Diagnosis", Type: "long", Unit: "year", Description: `Age in "whole" years, <100 & >0`},
 			{Name: "diagnosis_date", DisplayName: "Diagnosis Date", Type: "date"},
 			{Name: "samples", DisplayName: "Samples", Type: "nested"},
-			{Name: "samples.type", DisplayName: "Type", Type: "keyword"},
+			{Name: "samples.type", DisplayName: "Type", Type: "keyword", MultiValued: true},
 			{Name: "samples.weight", DisplayName: "Weight", Type: "float", Unit: "µg"},
 		},
 	}

@@ -34,9 +34,12 @@ func cataloguesCheckCommand() *cobra.Command {
 			if err := checkOutput(output); err != nil {
 				return err
 			}
-			fieldsOf, err := servedFields(cmd.Context(), server)
-			if err != nil {
-				return err
+			var fieldsOf func(id string) ([]core.CatalogueField, error)
+			if server != "" {
+				var err error
+				if fieldsOf, err = servedFields(cmd.Context(), server); err != nil {
+					return err
+				}
 			}
 			return reportFindings(cmd, check.Catalogues(args[0], fieldsOf), output)
 		},
@@ -47,11 +50,8 @@ func cataloguesCheckCommand() *cobra.Command {
 	return cmd
 }
 
-// servedFields returns what asks a server for the fields of catalogues; nil without a server.
+// servedFields returns what asks a server for the fields of catalogues.
 func servedFields(ctx context.Context, server string) (func(id string) ([]core.CatalogueField, error), error) {
-	if server == "" {
-		return nil, nil
-	}
 	c, err := client.New(client.Config{Server: server, Token: os.Getenv("TUTTI_TOKEN"), UserAgent: "tutti/" + buildVersion()})
 	if err != nil {
 		return nil, err

@@ -165,7 +165,7 @@ func (stubCatalogues) Catalogues() *core.CatalogueSet {
 		{
 			ID: "donors", DocumentType: "donor", Description: "All donors\x1b[2J", Restricted: true,
 			Fields: []core.CatalogueField{
-				{Name: "donor_id", DisplayName: "Donor ID", Type: "keyword"},
+				{Name: "donor_id", DisplayName: "Donor ID", Type: "keyword", MultiValued: true},
 				{Name: "age", DisplayName: "Age At Diagnosis", Type: "integer", Unit: "years"},
 			},
 		},

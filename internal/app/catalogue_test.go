@@ -296,6 +296,12 @@ func TestCatalogueDetails(t *testing.T) {
 	w.stop() // so that the fields are those of all documents at once
 	w.start()
 	w.awaitAvailable(soundIDs()...)
+	for _, id := range []string{"envelope", "records"} { // which have lists, as a sample shows
+		w.eventually(wait, func() (bool, string) {
+			raw := w.detail(id).raw
+			return strings.Contains(string(raw), `"multiValued":true`), string(raw)
+		})
+	}
 	for _, id := range []string{"analyses", "envelope", "guarded", "records"} {
 		t.Run(id, func(t *testing.T) {
 			raw := w.detail(id).raw

@@ -87,9 +87,12 @@ func (e *entry) available(log *slog.Logger, m *Model) {
 		return
 	}
 	state := []any{"catalogue", e.definition.ID, "index", e.definition.Index, "fields", len(m.catalogue.Fields)}
-	if e.model == nil {
+	switch {
+	case e.model == nil:
 		log.Info("a catalogue is available", state...)
-	} else {
+	case !slices.Equal(e.catalogue.Fields, m.catalogue.Fields) && slices.EqualFunc(e.catalogue.Fields, m.catalogue.Fields, sameButValues):
+		log.Info("a sample shows other fields of a catalogue with several values", state...)
+	default:
 		log.Info("the mapping of a catalogue has changed", state...)
 	}
 	for _, warning := range m.warnings {
@@ -98,4 +101,10 @@ func (e *entry) available(log *slog.Logger, m *Model) {
 		}
 	}
 	e.catalogue, e.model, e.told, e.warned = m.catalogue, m, true, m.warnings
+}
+
+// sameButValues reports whether two fields are the same but for what a sample shows of their values.
+func sameButValues(a, b core.CatalogueField) bool {
+	a.MultiValued = b.MultiValued
+	return a == b
 }
