@@ -18,9 +18,9 @@ func cataloguesCheckCommand() *cobra.Command {
 		Use:   "check <dir>",
 		Short: "Look whether a folder of catalogues is as it should be",
 		Long: "Read a folder as catalogues.dir would be read, and say in one line each what the catalogues are, what is wrong with\n" +
-			"them, in which file and where in it, and how to mend it. No index is asked: whether one has what a catalogue says of\n" +
-			"it, tutti check --config tells. With --server a running server tells which fields hold several values (multiValued). The exit code is 0 when every catalogue can be built, also with\n" +
-			"warnings, else 1.",
+			"them, in which file and where in it, and how to mend it. No index is read: whether one has what a catalogue says of\n" +
+			"it, tutti check --config reports. With --server the fields that hold several values (multiValued) are those that a\n" +
+			"running server reports. The exit code is 0 when every catalogue can be built, also with warnings, else 1.",
 		Example: "  tutti catalogues check ./configs\n" +
 			"  tutti catalogues check ./configs --output json | jq '.findings[] | select(.status == \"fail\")'",
 		Args: arguments(1, "give the folder that holds the catalogues' files, or their folders"),

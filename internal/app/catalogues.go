@@ -17,8 +17,9 @@ import (
 const (
 	// embeddedCheckEvery is how often the mappings of the embedded index are read: they are at hand.
 	embeddedCheckEvery = time.Second
-	// embeddedSampleEvery is how often a sample of its documents is read.
-	embeddedSampleEvery = 5 * time.Second
+	// embeddedSampleSoon is how often a sample of its documents is read as long as it has fewer than embeddedSampleFew.
+	embeddedSampleSoon = 5 * time.Second
+	embeddedSampleFew  = 100
 	// indicesWait is how long the start waits for the indices of the repositories to be made, cataloguesWait how long for the
 	// first mappings after that. An engine that does not answer delays it by no more than both.
 	indicesWait    = 300 * time.Millisecond
@@ -40,7 +41,7 @@ func (a *App) openCatalogues(context.Context) error {
 		cfg.Reload = folder.reread
 	}
 	if a.cfg.Index.URL == "" {
-		cfg.CheckEvery, cfg.SampleEvery = embeddedCheckEvery, embeddedSampleEvery
+		cfg.CheckEvery, cfg.SampleSoon, cfg.SampleFew = embeddedCheckEvery, embeddedSampleSoon, embeddedSampleFew
 	}
 	a.catalogues = catalogue.New(set.Definitions, a.index, cfg)
 	return nil

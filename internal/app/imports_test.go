@@ -35,7 +35,7 @@ var layers = map[string][]string{
 	"internal/rawjson":              {},
 	"internal/roundtrip":            {},
 	"internal/sqon":                 {},
-	"internal/catalogue":            {"internal/catalogue/definition", "internal/index/mapping", "internal/sqon"},
+	"internal/catalogue":            {"internal/catalogue/definition", "internal/index", "internal/index/mapping", "internal/sqon"},
 	"internal/catalogue/definition": {"internal/sqon"},
 	"internal/queue":                {"internal/queue/embedded"},
 	"internal/queue/embedded":       {"internal/disk"},

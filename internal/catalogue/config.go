@@ -14,8 +14,9 @@ const (
 	DefaultCheckEvery = 30 * time.Second
 	DefaultTimeout    = 10 * time.Second
 	DefaultSettle     = 5 * time.Second
-	// DefaultSampleEvery is how often a sample of the documents is read.
-	DefaultSampleEvery = time.Minute
+	// DefaultSampleEvery is how often a sample of the documents is read, DefaultSampleSoon how often one that failed or was empty.
+	DefaultSampleEvery = 10 * time.Minute
+	DefaultSampleSoon  = time.Minute
 )
 
 // Config is how a Registry keeps its catalogues true. The zero value is the default.
@@ -37,9 +38,12 @@ type Config struct {
 	// Settle is how long what Reload gives must stay the same before it counts. Default 5 s; negative means not at all.
 	Settle time.Duration
 	// Documents reads samples of documents, which show the fields that hold several values: at first once the catalogue is
-	// available, then every SampleEvery, default DefaultSampleEvery. Nil means that no documents are read.
-	Documents   Documents
-	SampleEvery time.Duration
+	// available. Nil means that no documents are read.
+	Documents Documents
+	// SampleEvery is the pause after a sample, default 10 min. SampleSoon is that after one that failed or held fewer than
+	// SampleFew documents, and the longest after a change of the mapping; defaults 1 min and 1 document.
+	SampleEvery, SampleSoon time.Duration
+	SampleFew               int
 	// Logger is told of every change of state and of warnings. Nil means nothing is logged.
 	Logger *slog.Logger
 	// Metrics counts; nil means off.
@@ -63,6 +67,12 @@ func (c Config) withDefaults() Config {
 	}
 	if c.SampleEvery <= 0 {
 		c.SampleEvery = DefaultSampleEvery
+	}
+	if c.SampleSoon <= 0 {
+		c.SampleSoon = DefaultSampleSoon
+	}
+	if c.SampleFew <= 0 {
+		c.SampleFew = 1
 	}
 	if c.Accept == nil {
 		c.Accept = func(*Model) error { return nil }

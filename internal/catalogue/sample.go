@@ -10,7 +10,6 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/index/mapping"
-	"tutti/internal/rawjson"
 )
 
 // Documents reads documents of an index in any order, as the port index.Index does. The end of the stream is the first error of
@@ -28,77 +27,95 @@ const (
 // errSampled ends a sample that is large enough.
 var errSampled = errors.New("the sample is large enough")
 
-// severalValues returns the paths of the mapping of which a document of a sample of the index holds several values. Nested
-// elements are several by their nature, and are left out.
-func severalValues(ctx context.Context, d Documents, alias string, fields *fieldSet) (map[string]bool, error) {
+// sampleOf reads a sample of the documents of an index.
+func sampleOf(ctx context.Context, d Documents, alias string, fields *fieldSet) (sample, error) {
 	s := sample{fields: fields, several: map[string]bool{}}
-	documents, bytes := 0, 0
+	bytes := 0
 	err := d.Stream(ctx, alias, index.StreamRequest{}, func(hits []index.Hit) error {
 		for _, hit := range hits {
-			s.object(hit.Source, 0, "")
-			documents++
-			if bytes += len(hit.Source); documents == sampleDocuments || bytes >= sampleBytes {
+			s.object(hit.Source, "")
+			s.documents++
+			if bytes += len(hit.Source); s.documents == sampleDocuments || bytes >= sampleBytes {
+				s.full = true
 				return errSampled
 			}
 		}
 		return nil
 	})
 	if err != nil && !errors.Is(err, errSampled) {
-		return nil, err
+		return sample{}, err
 	}
-	return s.several, nil
+	return s, nil
 }
 
 // Sampled returns the fields that introspection shows, with what a sample of the documents says of them.
 func (m *Model) Sampled(ctx context.Context, d Documents) ([]core.CatalogueField, error) {
-	found, err := severalValues(ctx, d, m.definition.Index, m.whole)
+	s, err := sampleOf(ctx, d, m.definition.Index, m.whole)
 	if err != nil {
 		return nil, err
 	}
 	fields := slices.Clone(m.catalogue.Fields)
 	for i := range fields {
-		fields[i].MultiValued = m.fields.byName[fields[i].Name].several(found, m.whole)
+		fields[i].MultiValued = m.fields.byName[fields[i].Name].several(s.several, m.whole)
 	}
 	return fields, nil
 }
 
-// sample notes which fields have several values.
+// sample is what documents of an index show.
 type sample struct {
-	fields  *fieldSet
+	fields *fieldSet
+	// several are the paths of the mapping of which a document holds several values. Nested elements are several by their nature,
+	// and are left out.
 	several map[string]bool
+	// documents is how many were read; full is set when there may be more.
+	documents int
+	full      bool
 }
 
-// object notes those below the object at doc[at], whose path ends with a dot, or is "".
-func (s sample) object(doc []byte, at int, path string) {
-	rawjson.Members(doc, at, func(name []byte, escaped bool, v rawjson.Span) bool {
-		text := string(name)
-		if escaped && json.Unmarshal(append(append([]byte{'"'}, name...), '"'), &text) != nil {
-			return true
-		}
-		s.value(doc, v, path+text)
-		return true
-	})
+// object notes the fields below an object, whose path ends with a dot, or is "". What is no object has none.
+func (s *sample) object(raw json.RawMessage, path string) {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil {
+		return
+	}
+	for name, value := range members {
+		s.value(value, path+name)
+	}
 }
 
 // value notes those at and below a value of a path.
-func (s sample) value(doc []byte, v rawjson.Span, path string) {
+func (s *sample) value(raw json.RawMessage, path string) {
 	f, known := s.fields.byName[path]
-	if !known && doc[v.Start] != '{' && doc[v.Start] != '[' {
+	if !known && raw[0] != '{' && raw[0] != '[' {
 		return
 	}
-	n := 0
-	rawjson.Items(doc, v, func(item rawjson.Span) bool {
-		if doc[item.Start] == 'n' {
-			return true
-		}
-		n++
-		if doc[item.Start] == '{' && (!known || f.mapped != nil && f.mapped.Container()) {
-			s.object(doc, item.Start, path+".")
-		}
-		return true
-	})
-	if n > 1 && known && severable(mapping.Type(f.Type)) {
+	all := items(nil, raw)
+	if len(all) > 1 && known && severable(mapping.Type(f.Type)) {
 		s.several[path] = true
+	}
+	for _, item := range all {
+		if item[0] == '{' && (!known || f.mapped != nil && f.mapped.Container()) {
+			s.object(item, path+".")
+		}
+	}
+}
+
+// items appends the items of an array and of the arrays within it, without nulls. A value that is no array is one item.
+func items(all []json.RawMessage, raw json.RawMessage) []json.RawMessage {
+	switch raw[0] {
+	case 'n':
+		return all
+	case '[':
+		var elements []json.RawMessage
+		if json.Unmarshal(raw, &elements) != nil {
+			return all
+		}
+		for _, element := range elements {
+			all = items(all, element)
+		}
+		return all
+	default:
+		return append(all, raw)
 	}
 }
 

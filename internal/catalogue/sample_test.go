@@ -10,6 +10,7 @@ import (
 
 	"tutti/internal/catalogue"
 	"tutti/internal/catalogue/definition"
+	"tutti/internal/core"
 	"tutti/internal/index"
 )
 
@@ -19,6 +20,9 @@ type documents struct {
 	docs  []string
 	err   error
 	given int
+	// hang makes Stream wait for the end of ctx; calls is how often it was called.
+	hang  bool
+	calls int
 }
 
 var _ catalogue.Documents = (*documents)(nil)
@@ -29,9 +33,14 @@ func (d *documents) set(err error, docs ...string) {
 	d.docs, d.err = docs, err
 }
 
-func (d *documents) Stream(_ context.Context, _ string, _ index.StreamRequest, each func([]index.Hit) error) error {
+func (d *documents) Stream(ctx context.Context, _ string, _ index.StreamRequest, each func([]index.Hit) error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.calls++
+	if d.hang {
+		<-ctx.Done()
+		return ctx.Err()
+	}
 	if d.err != nil {
 		return d.err
 	}
@@ -141,11 +150,73 @@ func TestRegistrySamples(t *testing.T) {
 			t.Errorf("another catalogue of the same mapping, %d documents", d.given)
 		}
 		d.set(nil, `{"k":["a","b"]}`)
-		want(59, "l")
-		want(91, "k")
+		want(599, "l")
+		want(601, "k")
 		d.set(errors.New("no"))
-		want(200, "k")
+		want(1201, "k")
 		d.set(nil)
-		want(300, "")
+		want(1259, "k")
+		want(1261, "") // soon after a failure
+		d.set(nil, `{"l":[1,2]}`)
+		want(1319, "")
+		want(1321, "l") // soon after an empty sample
+		d.set(nil, `{"k":["a","b"]}`)
+		w.engine.set("a", gives(oneField))
+		want(1409, "")
+		want(1411, "k") // soon after a change of the mapping
+	})
+}
+
+// TestRegistrySamplesFew: a sample of few documents is soon read again, one that is full is not, whatever its count.
+func TestRegistrySamplesFew(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		docs []string
+		want int // documents read within 70 s
+	}{
+		{"few", []string{`{}`, `{}`}, 4},
+		{"enough", []string{`{}`, `{}`, `{}`}, 3},
+		{"full", []string{`{"k":"` + strings.Repeat("a", 4<<20) + `"}`}, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			in(t, func(w *world) {
+				d := &documents{docs: c.docs}
+				w.engine.set("a", gives(twoFields))
+				w.start(these("a"), func(cfg *catalogue.Config) { cfg.Documents, cfg.SampleFew = d, 3 })
+				if w.at(70); d.given != c.want {
+					t.Errorf("%d documents, want %d", d.given, c.want)
+				}
+			})
+		})
+	}
+}
+
+// TestRegistrySampleHangs: a sample delays neither the availability of a catalogue nor Stop.
+func TestRegistrySampleHangs(t *testing.T) {
+	in(t, func(w *world) {
+		d := &documents{hang: true}
+		w.engine.set("a", gives(`{"properties":{}}`))
+		w.start(these("a"), func(c *catalogue.Config) { c.Documents = d })
+		if w.at(1.5); w.r.Model("a") != nil || d.calls != 0 {
+			t.Fatalf("a model of no fields, or %d samples", d.calls)
+		}
+		w.engine.set("a", gives(twoFields))
+		w.r.Refresh("a")
+		w.at(1.5)
+		w.state("a", nil)
+		if w.at(1.7); d.calls != 1 {
+			t.Errorf("%d samples", d.calls)
+		}
+		w.engine.set("a", fails(core.ErrIndexUnreachable))
+		if w.at(100); w.r.Model("a") != nil {
+			t.Error("available during an outage")
+		}
+		w.engine.set("a", gives(twoFields))
+		w.r.Refresh("a")
+		w.at(100)
+		w.state("a", nil)
+		if w.at(100.2); d.calls != 2 {
+			t.Errorf("%d samples", d.calls)
+		}
 	})
 }

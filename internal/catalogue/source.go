@@ -82,9 +82,9 @@ type answer struct {
 	// raw and results are what is known now, the same as before when the mapping has not changed.
 	raw     json.RawMessage
 	results []built
-	// several are the source's, or those of a sample that was read; sampled is set when that was tried.
+	// several and sample are the source's, or as of a sample that was read.
 	several map[string]bool
-	sampled bool
+	sample  time.Time
 	// problem is nil when the mapping was read.
 	problem *core.CatalogueProblem
 	err     error
@@ -103,22 +103,17 @@ func (s *source) look(ctx context.Context, m Mappings, cfg Config) answer {
 	if err != nil {
 		return answer{source: s, problem: readingProblem(ctx, err), err: err}
 	}
-	a := answer{source: s, raw: s.raw, results: s.results, several: s.several, sampled: s.sampling(cfg)}
-	same := s.raw != nil && bytes.Equal(raw, s.raw)
-	if same && !a.sampled {
-		return a
+	a := answer{source: s, raw: s.raw, results: s.results, several: s.several, sample: s.sample}
+	if s.raw != nil && bytes.Equal(raw, s.raw) {
+		if !s.sampling(cfg) || !a.readSample(ctx, cfg) {
+			return a
+		}
+	} else if soon := time.Now().Add(cfg.SampleSoon); a.sample.After(soon) {
+		a.sample = soon
 	}
 	whole, unread := parse(raw)
 	if unread != nil {
 		return answer{source: s, problem: unread}
-	}
-	if a.sampled {
-		if found, err := severalValues(ctx, cfg.Documents, s.index, whole.fields); err == nil {
-			same, a.several = same && maps.Equal(found, s.several), found
-		}
-	}
-	if same {
-		return a
 	}
 	whole.several = a.several
 	results := make([]built, len(s.entries))
@@ -135,7 +130,34 @@ func (s *source) look(ctx context.Context, m Mappings, cfg Config) answer {
 	return a
 }
 
-// sampling reports whether a sample of the documents is due, once the mapping has been read before.
+// sampling reports whether a sample of the documents is due: only of an index whose catalogues are available, or they would wait
+// for it.
 func (s *source) sampling(cfg Config) bool {
-	return cfg.Documents != nil && s.reading && !time.Now().Before(s.sample)
+	return s.reading && cfg.Documents != nil && !time.Now().Before(s.sample) && modelOf(s.results) != nil
+}
+
+// modelOf returns the first Model of results, nil for none.
+func modelOf(results []built) *Model {
+	for _, b := range results {
+		if b.model != nil {
+			return b.model
+		}
+	}
+	return nil
+}
+
+// readSample reads a sample of the documents, and reports whether it shows other fields with several values than the last one did.
+// A sample that fails shows the same.
+func (a *answer) readSample(ctx context.Context, cfg Config) bool {
+	found, err := sampleOf(ctx, cfg.Documents, a.source.index, modelOf(a.results).whole)
+	pause := cfg.SampleSoon
+	if found.full || found.documents >= cfg.SampleFew {
+		pause = cfg.SampleEvery
+	}
+	a.sample = time.Now().Add(pause)
+	if err != nil || maps.Equal(found.several, a.several) {
+		return false
+	}
+	a.several = found.several
+	return true
 }

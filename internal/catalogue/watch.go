@@ -16,6 +16,8 @@ const (
 	patience = 500 * time.Millisecond
 	// together is the time over which more than a crowd is looked at when their engine has come back.
 	together = time.Second
+	// sampleRest is the pause between a look after which a sample is due and the one that reads it.
+	sampleRest = 100 * time.Millisecond
 	// never is the pause when nothing is due.
 	never = time.Hour
 )
@@ -192,14 +194,11 @@ func (w *watch) read(s *source, a answer) time.Duration {
 	for i, e := range s.entries {
 		e.become(w.cfg.Logger, a.results[i], a.results[i].err)
 	}
-	s.several = a.several
-	if a.sampled {
-		s.sample = time.Now().Add(w.cfg.SampleEvery)
-	}
+	s.several, s.sample = a.several, a.sample
 	fails := func(b built) bool { return b.problem != nil }
 	switch {
-	case w.cfg.Documents != nil && s.sample.IsZero() && !slices.ContainsFunc(a.results, fails):
-		return 0 // the sample is read once the catalogues are available
+	case s.sampling(w.cfg):
+		return min(sampleRest, w.cfg.CheckEvery) // the sample is read once the catalogues are seen to be available
 	case !slices.ContainsFunc(a.results, fails):
 		s.tries = 0
 		return w.jittered(w.cfg.CheckEvery)

@@ -46,10 +46,8 @@ func (j *engineJudge) indexed(ctx context.Context, d definition.Definition) []Fi
 	model, problem := j.look(ctx, d)
 	if problem == nil {
 		found := []Finding{sound(d, count(len(model.Catalogue().Fields), "field", "fields"))}
-		// Credentials that may not search are no fault of the catalogue.
-		if fields, err := model.Sampled(ctx, j.engine); err == nil {
-			found = append(found, undeclared(d, fields, nil)...)
-		}
+		fields, err := j.sampled(ctx, model)
+		found = append(found, undeclared(d, fields, err)...)
 		return append(found, warnings(subjectOf(d), model.Warnings())...)
 	}
 	if problem.Code == core.CatalogueConnectionError {
@@ -74,6 +72,17 @@ func (j *engineJudge) look(ctx context.Context, d definition.Definition) (model 
 		}
 	}
 	return model, problem
+}
+
+// sampled returns the fields of a model as a sample of the documents shows them. As look, it tries each node.
+func (j *engineJudge) sampled(ctx context.Context, model *catalogue.Model) (fields []core.CatalogueField, err error) {
+	for range j.cfg.URLs() {
+		fields, err = model.Sampled(ctx, j.engine)
+		if err == nil || core.CodeOf(err) != core.CodeUnavailable {
+			break
+		}
+	}
+	return fields, err
 }
 
 // mend says how to mend what keeps a catalogue from being used.

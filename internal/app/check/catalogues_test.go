@@ -115,6 +115,19 @@ func TestCataloguesOfTheEngine(t *testing.T) {
 		want    []string
 	}{
 		"right": {answers: right, want: []string{"ok: documents of type donor in index donor_centric; 4 fields"}},
+		"several values": {
+			answers: routes{path: {200, mapping}, "POST /_search": {200, fmt.Sprintf(searchAnswer,
+				`{"_index":"donor_centric-1","_id":"1","_score":null,"_source":{"study":["a","b"],"data":{"id":["c","d"]}},"sort":[1]}`)}},
+			files: map[string]string{"extended.json": `{"extended": [{"fieldName": "data.id", "isArray": true}]}`},
+			want: []string{
+				"ok: *; 4 fields",
+				`warn: field "study" has multiValued: true: documents hold several values, and searches return the first -> set isArray for the field in extended.json`,
+			},
+		},
+		"documents that must not be read": {
+			answers: routes{path: {200, mapping}, "POST /donor_centric/_pit": {403, forbidden}},
+			want:    []string{"ok: *; 4 fields", "warn: which fields hold several values is not known: *"},
+		},
 		"below the nesting prefix": {
 			answers: right, files: map[string]string{"extra.json": `{"nestingPrefix": "data", "extended": [{"fieldName": "age", "unit": "years"}]}`},
 			want: []string{"ok: documents of type donor in index donor_centric; 2 fields"},

@@ -24,7 +24,8 @@ type routes map[string]struct {
 
 func (r routes) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("X-Elastic-Product", "Elasticsearch")
-	if req.Method != http.MethodGet && req.Method != http.MethodHead && req.URL.Path != "/_security/user/_has_privileges" {
+	searches := strings.HasSuffix(req.URL.Path, "/_pit") || req.URL.Path == "/_search"
+	if req.Method != http.MethodGet && req.Method != http.MethodHead && req.URL.Path != "/_security/user/_has_privileges" && !searches {
 		http.Error(w, "a look must not write", http.StatusTeapot)
 		return
 	}
@@ -35,6 +36,9 @@ func (r routes) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.WriteHeader(route.status)
 	_, _ = io.WriteString(w, route.body)
 }
+
+// searchAnswer is the answer to a search, with its hits.
+const searchAnswer = `{"pit_id":"p","took":1,"timed_out":false,"_shards":{"total":1,"successful":1,"skipped":0,"failed":0},"hits":{"max_score":null,"hits":[%s]}}`
 
 const rootAnswer = `{"name":"n","cluster_name":"c1","version":{"number":"%s","build_flavor":"default"},"tagline":"You Know, for Search"}`
 
@@ -56,6 +60,10 @@ func healthy(changes routes) routes {
 			200,
 			`{"index":{"a":{"read":true,"write":true,"manage":true},"a-*":{"read":true,"write":true,"create_index":true}}}`,
 		},
+		"POST /donor_centric/_pit": {200, `{"id":"p"}`},
+		"POST /file_centric/_pit":  {200, `{"id":"p"}`},
+		"DELETE /_pit":             {200, `{"succeeded":true,"num_freed":1}`},
+		"POST /_search":            {200, fmt.Sprintf(searchAnswer, "")},
 	}
 	for path, answer := range changes {
 		if answer.status == 0 {
