@@ -145,7 +145,14 @@ func classes() []core.Class {
 func (c *Consumer) ensure(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	_, err := c.queue.requests.CreateOrUpdateConsumer(ctx, c.cfg)
+	old, err := c.queue.requests.Consumer(ctx, c.cfg.Durable)
+	if err == nil && old.CachedInfo().Config.MaxDeliver > 0 { // a new consumer delivers also what this one has given up
+		err = c.queue.requests.DeleteConsumer(ctx, c.cfg.Durable)
+	}
+	if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return err
+	}
+	_, err = c.queue.requests.CreateOrUpdateConsumer(ctx, c.cfg)
 	return err
 }
 
@@ -208,6 +215,7 @@ func (c *Consumer) superseded() time.Duration { return c.cfg.AckWait * 2 / 3 }
 // anew when they lay.
 func (c *Consumer) understand(ctx context.Context, raw []*nats.Msg, lay bool) []core.Message {
 	messages := make([]core.Message, 0, len(raw))
+	var fault error // of admit, whose calls wait long while the queue does not answer
 	for _, m := range raw {
 		meta, err := m.Metadata()
 		if err != nil {
@@ -226,10 +234,14 @@ func (c *Consumer) understand(ctx context.Context, raw []*nats.Msg, lay bool) []
 			nc: c.queue.nc, reply: m.Reply, request: r, version: versionOf(r, meta.Timestamp),
 			sequence: meta.Sequence.Stream, storedAt: meta.Timestamp, deliveries: int(meta.NumDelivered),
 		}
-		if admitted, err := c.admit(ctx, m, own); err != nil {
-			c.queue.log.Warn("message left to its ack wait", "consumer", c.label, "err", err)
-			return messages
-		} else if !admitted {
+		if fault != nil && own.deliveries > c.maxDeliver/2 {
+			continue
+		}
+		var admitted bool
+		if admitted, fault = c.admit(ctx, m, own); fault != nil {
+			c.queue.log.Warn("messages left to their ack wait", "consumer", c.label, "err", fault)
+		}
+		if !admitted {
 			continue
 		}
 		if lay {

@@ -369,12 +369,14 @@ func TestNotUnderstood(t *testing.T) {
 func TestCrashLoop(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
-		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{MaxDeliver: 4, AckWait: 50 * time.Millisecond})
+		cfg := queue.ConsumerConfig{MaxDeliver: 4, AckWait: 50 * time.Millisecond}
+		c := mustConsumer(t, q, core.ClassRecords, cfg)
 		r := record("S1", "poison")
 		r.Attempts = 10
 		mustPublish(t, q, r)
 		for range 4 {
-			fetch(t, c) // And never acked.
+			one := s.connect(t, queue.Config{}) // as each process that it ends
+			fetch(t, mustConsumer(t, one, core.ClassRecords, cfg))
 		}
 		eventually(t, "the dead letter", func() bool {
 			fetchNone(t, c)

@@ -25,20 +25,34 @@ func begunSubject(sequence uint64) string {
 }
 
 // admit reports whether a message may be handed out. One that ends the process each time becomes a dead letter: after half of
-// its deliveries each that is handed out is noted until it ends (forget). The server's own count would do for this if it did
+// its deliveries each that is handed out is noted, once by each process, until it ends (forget). The server's own count would do for this if it did
 // not also count deliveries that nothing has worked on.
 func (c *Consumer) admit(ctx context.Context, m *nats.Msg, own *message) (bool, error) {
+	ctx = context.WithoutCancel(ctx)
 	half := c.maxDeliver / 2
 	if own.deliveries <= half {
 		return true, nil
 	}
 	own.jobs = c.queue.jobs
+	if _, noted := own.jobs.handedOut.Load(own.sequence); noted { // and has not ended this process
+		return true, nil
+	}
 	begun, err := own.jobs.begun(ctx, own.sequence, own.storedAt)
 	if err != nil {
 		return false, err
 	}
 	if begun < c.maxDeliver-half {
-		return true, own.jobs.noteBegun(ctx, own.sequence, own.storedAt, begun+1)
+		if err := own.jobs.noteBegun(ctx, own.sequence, own.storedAt, begun+1); err != nil {
+			return false, err
+		}
+		own.jobs.handedOut.Store(own.sequence, nil)
+		return true, nil
+	}
+	if _, err := c.queue.requests.GetMsg(ctx, own.sequence); isNotFound(err) { // replaced, or ended by another process
+		own.forget(ctx)
+		return false, nil
+	} else if err != nil {
+		return false, fault("reading a request", err)
 	}
 	stored := &jetstream.RawStreamMsg{Subject: m.Subject, Sequence: own.sequence, Data: m.Data}
 	if err := c.queue.bury(ctx, stored, core.ReasonCrashLoop, crashLoopHint, own.deliveries-1); err != nil {
@@ -80,7 +94,9 @@ func (m *message) forget(ctx context.Context) {
 	defer cancel()
 	if err := m.jobs.purge(ctx, begunSubject(m.sequence)); err != nil {
 		m.jobs.queue.log.Debug("note of a request that was begun", "request_id", m.request.ID, "err", err)
+		return
 	}
+	m.jobs.handedOut.Delete(m.sequence)
 }
 
 // bury stores a dead letter of m and then removes m.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -28,6 +29,8 @@ type Jobs struct {
 	queue  *Queue
 	bucket jetstream.KeyValue
 	stream jetstream.Stream
+	// handedOut holds the sequences of messages that this process has noted as handed out.
+	handedOut sync.Map
 }
 
 // JobFilter selects jobs. The zero value selects all, in pages of 50.

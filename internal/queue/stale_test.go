@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"tutti/internal/core"
 	"tutti/internal/queue"
 )
@@ -114,6 +116,7 @@ func TestWaitingIsNoCrashLoop(t *testing.T) {
 				t.Errorf("%d messages, %v", len(got), err)
 			}
 		},
+		"worked on for longer than the ack wait": func(t *testing.T, _ *queue.Queue, c *queue.Consumer) { fetch(t, c) },
 		"closed": func(t *testing.T, q *queue.Queue, c *queue.Consumer) {
 			leavePull(t, c)
 			awaitArrived(t, c, 1)
@@ -148,6 +151,63 @@ func TestWaitingIsNoCrashLoop(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestReplacedIsNoCrashLoop: a message that was handed out too often, and replaced since by a newer Request, is no dead letter.
+func TestReplacedIsNoCrashLoop(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		q := s.connect(t, queue.Config{})
+		mustPublish(t, q, record("S1", "A1"))
+		if err := q.NoteBegun(t.Context(), lastSequence(t, q), storedAt(t, q), 1); err != nil {
+			t.Fatal(err)
+		}
+		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{MaxDeliver: 1})
+		leavePull(t, c)
+		awaitArrived(t, c, 1)
+		mustPublish(t, q, record("S1", "A1"))
+		mustAck(t, fetch(t, c)...)
+		if n := q.DeadLetters().Count()["song"]; n != 0 {
+			t.Errorf("%d dead letters", n)
+		}
+		wantNotes(t, q, 0)
+	})
+}
+
+// TestGivenUpByAnOlderVersion: a message that the server has given up, because the consumer of an older version bounded its
+// deliveries, is delivered again.
+func TestGivenUpByAnOlderVersion(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		q := s.connect(t, queue.Config{})
+		mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{}).Close()
+		_, js := raw(t, q)
+		stream, err := js.Stream(t.Context(), queue.StreamRequests)
+		if err != nil {
+			t.Fatal(err)
+		}
+		old, err := stream.Consumer(t.Context(), "records-"+queue.EncodeToken("song"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg := old.CachedInfo().Config
+		cfg.MaxDeliver, cfg.AckWait = 1, 50*time.Millisecond
+		if old, err = stream.UpdateConsumer(t.Context(), cfg); err != nil {
+			t.Fatal(err)
+		}
+		mustPublish(t, q, record("S1", "A1"))
+		delivered := 0
+		eventually(t, "the end of its deliveries", func() bool {
+			batch, err := old.Fetch(1, jetstream.FetchMaxWait(100*time.Millisecond))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range batch.Messages() {
+				delivered++
+			}
+			info, err := old.Info(t.Context())
+			return err == nil && delivered == 1 && info.NumAckPending == 0
+		})
+		mustAck(t, fetch(t, mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{}))...)
+	})
 }
 
 // TestRepublishForgets: a message that is published again leaves no note of its deliveries.
@@ -210,8 +270,12 @@ func awaitPull(t *testing.T, q *queue.Queue) {
 	})
 }
 
-// lastSequence returns the sequence of the last message of the stream of Requests.
-func lastSequence(t *testing.T, q *queue.Queue) uint64 {
+// lastSequence returns the sequence of the Request of A1, storedAt when it was stored.
+func lastSequence(t *testing.T, q *queue.Queue) uint64 { return stored(t, q).Sequence }
+
+func storedAt(t *testing.T, q *queue.Queue) time.Time { return stored(t, q).Time }
+
+func stored(t *testing.T, q *queue.Queue) *jetstream.RawStreamMsg {
 	t.Helper()
 	subject, err := queue.RequestSubject(record("S1", "A1"))
 	if err != nil {
@@ -226,5 +290,5 @@ func lastSequence(t *testing.T, q *queue.Queue) uint64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return m.Sequence
+	return m
 }
