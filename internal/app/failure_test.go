@@ -213,7 +213,7 @@ func TestUnreachableRepository(t *testing.T) {
 			told := func(yes bool) {
 				w.eventually(wait, func() (bool, string) {
 					a := w.ready()
-					reason := a.get(`reasons.#(%"repository ` + code + `*")`).String()
+					reason := a.get(`reasons.#(%"repository ` + code + ` did not answer*")`).String()
 					return strings.Contains(reason, "500") == yes && (reason == "") != yes, string(a.raw)
 				})
 			}
