@@ -90,9 +90,8 @@ func TestPublishAllFew(t *testing.T) {
 			t.Fatal(errs)
 		}
 	}
-	if got := fetch(t, records); len(got) != 3 {
-		t.Fatalf("%d messages, want 3", len(got))
-	}
+	fetchAll(t, records, 3)
+	fetchNone(t, records)
 	if errs := q.PublishAll(t.Context(), nil); errs != nil {
 		t.Fatal(errs)
 	}
@@ -119,10 +118,8 @@ func TestPublishAllBacklog(t *testing.T) {
 	if len(errs) != 1000 || stored == 0 || refused == 0 {
 		t.Fatalf("%d stored, %d refused", stored, refused)
 	}
-	together := fetch(t, batches)
-	if len(together) != 2 {
-		t.Errorf("%d batches, want 2", len(together))
-	}
+	together := fetchAll(t, batches, 2)
+	fetchNone(t, batches)
 	if waiting := len(fetch(t, records)); len(keysOf(together))+198 != stored || waiting == 0 {
 		t.Errorf("%d stored, %d of them in batches", stored, len(keysOf(together)))
 	}
@@ -153,6 +150,12 @@ func TestPublishAllGathers(t *testing.T) {
 	}
 	got := map[string]bool{}
 	together := fetch(t, batches)
+	for more := together; len(more) > 0; together = append(together, more...) {
+		var err error
+		if more, err = batches.Fetch(t.Context(), 100, 0, 100*time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, m := range together {
 		for _, k := range m.Request().Records {
 			got[k.ID] = true
