@@ -76,7 +76,7 @@ func (h *Handler) receive(r *nethttp.Request) (body []byte, release func(), err 
 	if size < 0 { // it is not said beforehand
 		size = h.cfg.MaxBodyBytes
 	}
-	if release, err = acquire(r, h.cfg.Bodies, size); err != nil {
+	if release, err = h.acquire(r, h.cfg.Bodies, size); err != nil {
 		return nil, release, err
 	}
 	var read bytes.Buffer

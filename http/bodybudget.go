@@ -27,24 +27,26 @@ func payloadWeight(body []byte) int64 {
 
 // Memory bounds the bytes that are held at one time.
 type Memory interface {
-	// Acquire blocks until n bytes may be held, or ctx ends. release ends that; it may be called again.
-	Acquire(ctx context.Context, n int64) (release func(), err error)
+	// Acquire blocks until n bytes may be held for a caller, or ctx ends. release ends that; it may be called again.
+	Acquire(ctx context.Context, c core.Caller, n int64) (release func(), err error)
 }
 
 // unbounded is the Memory of a Config that has none.
 type unbounded struct{}
 
 // Acquire implements Memory.
-func (unbounded) Acquire(context.Context, int64) (release func(), err error) { return func() {}, nil }
+func (unbounded) Acquire(context.Context, core.Caller, int64) (release func(), err error) {
+	return func() {}, nil
+}
 
 // acquire takes n bytes of memory until the request ends, or release is called. CodeOverloaded when they are not free soon.
-func acquire(r *nethttp.Request, memory Memory, n int64) (release func(), err error) {
+func (h *Handler) acquire(r *nethttp.Request, memory Memory, n int64) (release func(), err error) {
 	if n <= smallBody {
 		return func() {}, nil
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), bodyPatience)
 	defer cancel()
-	if release, err = memory.Acquire(ctx, n); err != nil {
+	if release, err = memory.Acquire(ctx, h.accountable(r), n); err != nil {
 		return nil, &core.Error{
 			Code: core.CodeOverloaded, Message: "too many large bodies are being worked on", Hint: "send it again a little later", Err: err,
 		}

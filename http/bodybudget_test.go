@@ -18,7 +18,7 @@ import (
 // memory is a Memory of so many bytes.
 type memory struct{ *semaphore.Weighted }
 
-func (m memory) Acquire(ctx context.Context, n int64) (func(), error) {
+func (m memory) Acquire(ctx context.Context, _ core.Caller, n int64) (func(), error) {
 	if err := m.Weighted.Acquire(ctx, n); err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package http
 import (
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -23,6 +24,8 @@ type Config struct {
 	// Bodies bounds the bytes of bodies over 64 KiB that are received, Payloads those that working on submissions of that
 	// size takes; a request waits for either for 30 s, and gets 503 then. Default: no bound.
 	Bodies, Payloads Memory
+	// TrustedProxies are the addresses from which X-Forwarded-For is read, to tell anonymous callers apart. Default: none.
+	TrustedProxies []netip.Prefix
 	// CheckHost answers 421 to a Host that is neither loopback nor in Hosts (DNS rebinding), except on /ping, /ready and
 	// /metrics; set it when nobody has to show a token.
 	CheckHost bool

@@ -77,10 +77,15 @@ func (l *connLimits) addressOf(remote net.Addr) netip.Addr {
 		return netip.Addr{}
 	}
 	address := tcp.AddrPort().Addr().Unmap().WithZone("")
-	if slices.ContainsFunc(l.proxies, func(p netip.Prefix) bool { return p.Contains(address) }) {
+	if isAmong(l.proxies, address) {
 		return netip.Addr{}
 	}
 	return clientNetwork(address)
+}
+
+// isAmong reports whether an address is in one of some networks.
+func isAmong(networks []netip.Prefix, address netip.Addr) bool {
+	return slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
 // clientNetwork returns what is taken for one client: an address of IPv4, a network of IPv6.

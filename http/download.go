@@ -32,7 +32,9 @@ func (h *Handler) download(w nethttp.ResponseWriter, r *nethttp.Request, c *core
 	}
 	caller, _ := callerOf(r.Context())
 	d := &downloadStream{accept: r.Header.Values("Accept"), list: &listStream{w: w, r: r}}
-	err = h.ports.Downloads.Download(r.Context(), c.ID, caller, core.DownloadRequest{Params: params, Accept: namedMedia(d.accept)}, d.begin)
+	err = h.ports.Downloads.Download(r.Context(), c.ID, caller, core.DownloadRequest{
+		Params: params, Accept: namedMedia(d.accept), Caller: h.accountable(r),
+	}, d.begin)
 	if err == nil && !d.begun {
 		err = core.NewError(core.CodeInternal, "the download has neither begun nor failed")
 	}

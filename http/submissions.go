@@ -121,6 +121,6 @@ func (h *Handler) readPayload(r *nethttp.Request) ([]byte, error) {
 		return body, err
 	}
 	defer release()
-	_, err = acquire(r, h.cfg.Payloads, payloadWeight(body))
+	_, err = h.acquire(r, h.cfg.Payloads, payloadWeight(body))
 	return body, err
 }

@@ -379,7 +379,7 @@ func (a *App) listen(ctx context.Context) error {
 		BasePath: a.cfg.Server.BasePath, MaxBodyBytes: a.cfg.Server.MaxBodyBytes,
 		Bodies: a.memory.Requests, Payloads: a.memory.Payloads, CheckHost: a.cfg.Auth.Mode == config.ModeNone,
 		Hosts: a.cfg.Server.Hosts, CORSOrigins: a.cfg.Server.CORS.Origins, Version: a.opts.Version, Logger: log, Metrics: a.metrics.http, Gatherer: a.registry,
-		Examples: a.opts.Examples,
+		Examples: a.opts.Examples, TrustedProxies: a.cfg.Server.Proxies(),
 	})
 	if err != nil {
 		return err

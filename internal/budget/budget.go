@@ -15,8 +15,8 @@ const Default = 256 << 20
 // Budget is the memory of one process for large bodies. Each share of it has its own queue, so that none can block another,
 // and whoever holds of one may wait for the next one in the order of the fields without a deadlock.
 //
-// In use are at most the bytes of the Budget and, beyond those, one body of each holder that AcquireFor names: as many as
-// there are repositories and indices.
+// In use are at most the bytes of the Budget and, beyond those, one body of each repository, index and known caller, and what a
+// body takes beyond the most that its caller may hold.
 type Budget struct {
 	// Requests is for bodies of requests that are received, Payloads for what is made of submitted ones.
 	Requests, Payloads *Share
@@ -44,7 +44,7 @@ func New(bytes int64, collect func()) (*Budget, error) {
 	b := &Budget{size: bytes, collect: collect}
 	for _, share := range []**Share{&b.Requests, &b.Payloads, &b.Records, &b.Writes} {
 		size := max(bytes/4, 1)
-		*share = &Share{of: b, size: size, held: map[string]int{}}
+		*share = &Share{of: b, size: size, held: map[string]int64{}}
 	}
 	return b, nil
 }
@@ -56,29 +56,38 @@ type Share struct {
 
 	mu   sync.Mutex
 	used int64
-	// held counts what each holder has acquired and not released.
-	held    map[string]int
+	// held are the bytes of each account that were acquired and not released.
+	held    map[string]int64
 	waiting []*waiter
 }
 
-// waiter is one call of AcquireFor that waits.
+// waiter is one call of AcquireFor or Acquire that waits.
 type waiter struct {
-	holder  string
+	accounts []core.Account
+	// first makes it not wait while the last account holds nothing.
+	first   bool
 	bytes   int64
 	granted chan struct{} // closed once the bytes are the waiter's
 }
 
-// Acquire blocks until n bytes are free, all of the Share for a larger n, and those that waited before have theirs.
+// AcquireFor blocks until n bytes are free, all of the Share for a larger n, and those that waited before have theirs.
 // release must be called once they are no longer used; it may be called again. CodeOverloaded when ctx ends first.
-func (s *Share) Acquire(ctx context.Context, n int64) (release func(), err error) {
-	return s.AcquireFor(ctx, "", n)
+//
+// A named holder does not wait while it holds nothing of the Share, so that others cannot block it however long they keep what
+// they hold. There must be few holders.
+func (s *Share) AcquireFor(ctx context.Context, holder string, n int64) (release func(), err error) {
+	return s.acquire(ctx, &waiter{accounts: []core.Account{{ID: holder, Most: s.size}}, first: holder != ""}, n)
 }
 
-// AcquireFor is Acquire for a named holder, which does not wait while it holds nothing of the Share, so that others cannot
-// block it however long they keep what they hold. There must be few holders.
-func (s *Share) AcquireFor(ctx context.Context, holder string, n int64) (release func(), err error) {
+// Acquire is AcquireFor for a caller, which holds at most what its Accounts may; a larger n counts as that much. While a caller
+// holds the most of an account, those that wait behind it are served. A known one does not wait while it holds nothing.
+func (s *Share) Acquire(ctx context.Context, c core.Caller, n int64) (release func(), err error) {
+	return s.acquire(ctx, &waiter{accounts: c.Accounts(s.size), first: c.Known}, n)
+}
+
+func (s *Share) acquire(ctx context.Context, w *waiter, n int64) (release func(), err error) {
 	n = max(n, 0)
-	w := &waiter{holder: holder, bytes: min(n, s.size), granted: make(chan struct{})}
+	w.bytes, w.granted = min(n, w.accounts[len(w.accounts)-1].Most), make(chan struct{})
 	s.mu.Lock()
 	s.waiting = append(s.waiting, w)
 	s.grant()
@@ -99,18 +108,32 @@ func (s *Share) AcquireFor(ctx context.Context, holder string, n int64) (release
 
 // grant ends the waits that may end. The Share is locked.
 func (s *Share) grant() {
-	blocked := false
+	blocked, full := false, map[string]bool{}
 	s.waiting = slices.DeleteFunc(s.waiting, func(w *waiter) bool {
-		first := w.holder != "" && s.held[w.holder] == 0
-		if !first && (blocked || s.used+w.bytes > s.size) {
-			blocked = true
-			return false
+		if !w.first || s.held[w.accounts[len(w.accounts)-1].ID] > 0 {
+			for _, a := range w.accounts {
+				if full[a.ID] = full[a.ID] || s.held[a.ID]+w.bytes > a.Most; full[a.ID] {
+					return false
+				}
+			}
+			if blocked = blocked || s.used+w.bytes > s.size; blocked {
+				return false
+			}
 		}
-		s.used += w.bytes
-		s.held[w.holder]++
+		s.add(w, w.bytes)
 		close(w.granted)
 		return true
 	})
+}
+
+// add counts n bytes of w. The Share is locked.
+func (s *Share) add(w *waiter, n int64) {
+	s.used += n
+	for _, a := range w.accounts {
+		if s.held[a.ID] += n; s.held[a.ID] == 0 {
+			delete(s.held, a.ID)
+		}
+	}
 }
 
 // leave ends a wait and reports whether nothing was granted.
@@ -130,10 +153,7 @@ func (s *Share) leave(w *waiter) bool {
 func (s *Share) free(w *waiter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.used -= w.bytes
-	if s.held[w.holder]--; s.held[w.holder] == 0 {
-		delete(s.held, w.holder)
-	}
+	s.add(w, -w.bytes)
 	s.grant()
 }
 

@@ -23,7 +23,7 @@ func made(t *testing.T, bytes int64, collect func()) *budget.Budget {
 
 func acquire(t *testing.T, s *budget.Share, n int64) (release func()) {
 	t.Helper()
-	release, err := s.Acquire(t.Context(), n)
+	release, err := s.AcquireFor(t.Context(), "", n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,6 +125,96 @@ func TestHolderWithNothingDoesNotWait(t *testing.T) {
 	})
 }
 
+// TestCallersShare: a caller holds at most half, a group of callers too, of which each has half at most; those that wait behind
+// a caller that holds the most are served, in their order; a known caller that holds nothing does not wait.
+func TestCallersShare(t *testing.T) {
+	type requestFunc func(c core.Caller, n int64) (got func(want bool) (release func()))
+	const size = 800
+	known := func(id string) core.Caller { return core.Caller{ID: id, Known: true} }
+	among := func(id string) core.Caller { return core.Caller{ID: id, Group: "anonymous"} }
+	a, other := core.Caller{ID: "a"}, core.Caller{ID: "b"}
+	for name, test := range map[string]func(requestFunc){
+		"half each": func(request requestFunc) {
+			first, second := request(a, 300)(true), request(a, 100)(true)
+			large, small := request(a, 400), request(a, 50)
+			large(false)
+			small(false)
+			rest := request(other, 5000)(true) // counts as half
+			full := request(core.Caller{ID: "c"}, 1)
+			full(false)
+			second()
+			large(false)
+			small(false) // it does not overtake the large one
+			full(true)()
+			first()
+			done := large(true)
+			done()
+			small(true)()
+			rest()
+		},
+		"a group": func(request requestFunc) {
+			x := request(among("x"), 300)(true) // counts as a quarter
+			xMore := request(among("x"), 1)
+			xMore(false)
+			y := request(among("y"), 150)(true)
+			large, small := request(among("z"), 100), request(among("y"), 10)
+			large(false)
+			small(false)
+			token := request(known("k"), 400)(true)
+			x()
+			xMore(true)()
+			large(true)()
+			small(true)()
+			y()
+			token()
+		},
+		"known": func(request requestFunc) {
+			first, second := request(a, 400)(true), request(other, 400)(true)
+			unknown, k := request(core.Caller{ID: "c"}, 1), request(known("k"), 1)(true)
+			kMore, l := request(known("k"), 1), request(known("l"), 500)(true)
+			kMore(false)
+			unknown(false)
+			k()
+			kMore(true)()
+			first()
+			unknown(false) // 800 of 800 bytes are in use
+			l()
+			unknown(true)()
+			second()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := made(t, 4*size, func() {})
+				test(func(c core.Caller, n int64) (got func(want bool) (release func())) {
+					acquired := make(chan func(), 1)
+					go func() {
+						release, err := b.Requests.Acquire(t.Context(), c, n)
+						if err != nil {
+							t.Error(err)
+						}
+						acquired <- release
+					}()
+					synctest.Wait()
+					return func(want bool) (release func()) {
+						t.Helper()
+						synctest.Wait()
+						select {
+						case release = <-acquired:
+						default:
+						}
+						if (release != nil) != want {
+							t.Fatalf("%d bytes of %+v: acquired is %t, want %t", n, c, release != nil, want)
+						}
+						return release
+					}
+				})
+				acquire(t, b.Requests, size)()
+			})
+		})
+	}
+}
+
 // TestAcquireGivenUp: a wait that ends takes nothing along.
 func TestAcquireGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -133,7 +223,7 @@ func TestAcquireGivenUp(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() {
-			_, err := b.Writes.Acquire(ctx, 1)
+			_, err := b.Writes.AcquireFor(ctx, "", 1)
 			ended <- err
 		}()
 		synctest.Wait()

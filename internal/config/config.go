@@ -46,7 +46,8 @@ type Server struct {
 	// MaxConnections is how many connections are served at once, MaxConnectionsPerAddress how many of one address; 0 for a number
 	// that the limit of open files leaves room for, and for half of MaxConnections.
 	MaxConnections, MaxConnectionsPerAddress int
-	// TrustedProxies are addresses and CIDR networks of reverse proxies, which MaxConnectionsPerAddress does not bound.
+	// TrustedProxies are addresses and CIDR networks of reverse proxies, which MaxConnectionsPerAddress does not bound, and whose
+	// X-Forwarded-For tells callers apart.
 	TrustedProxies []string
 	TLS            TLS
 	CORS           CORS

@@ -86,7 +86,7 @@ func (s *Server) key() key {
 		number("maxConnectionsPerAddress", &s.MaxConnectionsPerAddress, 0, 0, math.MaxInt32,
 			"How many of them one IPv4 address or IPv6 /64 network may have; 0 for half."),
 		list("trustedProxies", &s.TrustedProxies, nil,
-			"Addresses and CIDR networks of reverse proxies, to which maxConnectionsPerAddress does not apply."),
+			"Addresses and CIDR networks of reverse proxies: maxConnectionsPerAddress does not apply to them, and their X-Forwarded-For tells callers apart."),
 		object("cors", "Which pages of other origins a browser lets read answers.",
 			list("origins", &s.CORS.Origins, nil, "Origins, scheme://host[:port] each, or * for any; none turns CORS off.").
 				matching(originPattern, "an origin, scheme://host[:port] without a path, or *")),

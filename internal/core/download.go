@@ -23,6 +23,8 @@ type DownloadRequest struct {
 	// Accept is the media type of this file that the client's Accept header names and likes best, "" where it names none. It
 	// counts where Params does not say the format.
 	Accept string
+	// Caller is what the download counts as.
+	Caller Caller
 }
 
 // DownloadHead is what a client is told of a download before the first byte.

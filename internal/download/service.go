@@ -42,7 +42,8 @@ type Searches interface {
 
 // Config configures a Service. The zero value is the default.
 type Config struct {
-	// MaxFiles, MaxColumns and MaxConcurrent bound the files of a download, the columns of a file, and the downloads at once.
+	// MaxFiles, MaxColumns and MaxConcurrent bound the files of a download, the columns of a file, and the downloads at once, of
+	// which a caller has what its Accounts say.
 	// Defaults DefaultMaxFiles, DefaultMaxColumns and DefaultMaxConcurrent.
 	MaxFiles, MaxColumns, MaxConcurrent int
 	// MaxRows is how many documents a file has at most where the catalogue's configuration does not say. Default: all.
@@ -87,8 +88,8 @@ type Service struct {
 	models   Models
 	searches Searches
 	cfg      Config
-	// places has one item for each download in hand.
-	places chan struct{}
+	// places are those of the downloads in flight.
+	places places
 }
 
 // New makes a Service. CodeInvalid for a bad Config.
@@ -97,7 +98,7 @@ func New(models Models, searches Searches, cfg Config) (*Service, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	return &Service{models: models, searches: searches, cfg: cfg, places: make(chan struct{}, cfg.MaxConcurrent)}, nil
+	return &Service{models: models, searches: searches, cfg: cfg, places: places{most: cfg.MaxConcurrent, held: map[string]int64{}}}, nil
 }
 
 // Download makes the files that r asks for, of the documents of a catalogue that who may see, and writes them to what begin gives:
@@ -133,14 +134,11 @@ func (s *Service) download(ctx context.Context, m *catalogue.Model, who core.Pri
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case s.places <- struct{}{}:
-		defer func() { <-s.places }()
-	default:
-		return o, &core.Error{
-			Code: core.CodeOverloaded, Message: "too many downloads are made at once", Hint: "try again in a while", RetryAfter: retryAfter,
-		}
+	release, err := s.places.take(r.Caller)
+	if err != nil {
+		return o, err
 	}
+	defer release()
 	view := s.searches.View(m, who)
 	jobs := make([]*job, len(o.files))
 	for i := range o.files {
