@@ -44,9 +44,10 @@ type plan struct {
 	set settings
 	// defaults names no repository at all, so that the program's own is there.
 	defaults bool
-	// repository is more YAML of the repository, more further top-level keys.
-	repository, more string
-	store            string
+	// repository is more YAML of the repository, server further keys of server with a comma before each, more further top-level
+	// keys.
+	repository, server, more string
+	store                    string
 }
 
 // newBuiltIn makes a world whose tutti does not run yet.
@@ -78,13 +79,13 @@ func (b *builtIn) up() {
 
 func (p plan) yaml(w *world) string {
 	text := fmt.Sprintf(`
-server: {listen: "127.0.0.1:0", shutdownTimeout: %s, maxBodyBytes: %d}
+server: {listen: "127.0.0.1:0", shutdownTimeout: %s, maxBodyBytes: %d%s}
 dataDir: %q
 log: {level: debug}
 queue: {url: %q, maxPending: %d}
 index: {url: %q, replicas: 0, maxRecordBytes: %d}
 store: {url: %q}
-`, w.set.shutdownTimeout, w.set.maxBodyBytes, w.dir, w.set.queueURL, w.set.maxPending, w.engine.url(),
+`, w.set.shutdownTimeout, w.set.maxBodyBytes, p.server, w.dir, w.set.queueURL, w.set.maxPending, w.engine.url(),
 		w.set.maxRecordBytes, p.store)
 	if !p.defaults {
 		text += fmt.Sprintf("repositories:\n  - code: %s\n    type: local\n    indexName: %s\n    pageSize: %d\n%s",

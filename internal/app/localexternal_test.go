@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -188,6 +189,44 @@ func TestExternalHangs(t *testing.T) {
 	if n := len(b.kept(everyState)); n != 2+clients {
 		t.Errorf("%d analyses are kept, want %d", n, 2+clients)
 	}
+}
+
+// TestExternalHangsOneCaller: a large submission whose validation hangs takes no memory that those of other clients wait for, also
+// behind a proxy.
+func TestExternalHangsOneCaller(t *testing.T) {
+	t.Parallel()
+	r := newRegistry(t)
+	b := startBuiltIn(t, plan{
+		server: `, maxBytesInFlight: 1048576, trustedProxies: ["127.0.0.0/8", "::1"]`, more: external(`["127.0.0.1"]`, "1m"),
+	})
+	b.asking("stuck", r.server.URL+"/hangs/{value}")
+	submit := func(address, body string) (int, error) {
+		req, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodPost, b.url+"/submit/S1",
+			strings.NewReader(body+strings.Repeat(" ", 70<<10)))
+		if err != nil {
+			return 0, err
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("X-Forwarded-For", address)
+		res, err := b.client.Do(req)
+		if err != nil {
+			return 0, err
+		}
+		return res.StatusCode, res.Body.Close()
+	}
+	hung := make(chan struct{})
+	go func() {
+		defer close(hung)
+		if status, err := submit("192.0.2.1", b.donors("stuck", "DO1")); err != nil || status != http.StatusOK {
+			t.Errorf("the one that hung: %d, %v", status, err)
+		}
+	}()
+	<-r.hanging
+	if status, err := submit("192.0.2.2", b.payload("S1", "")); err != nil || status != http.StatusOK {
+		t.Errorf("that of another client: %d, %v", status, err)
+	}
+	close(r.release)
+	<-hung
 }
 
 // TestExternalTimeout: a service that does not answer in time is asked three times; then the analysis is refused, with
