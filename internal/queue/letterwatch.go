@@ -163,9 +163,9 @@ func (q *Queue) readAll(ctx context.Context, s jetstream.Stream, filter string, 
 		return err
 	}
 	defer reader.close(ctx)
-	heard, read := time.Now(), uint64(0)
+	heard, read, wait := time.Now(), uint64(0), time.Duration(0)
 	for {
-		messages, err := reader.next(ctx, 0)
+		messages, err := reader.next(ctx, wait)
 		if errors.Is(err, errGap) || errors.Is(err, errLinkChanged) {
 			return core.WrapError(core.CodeUnavailable, "the connection broke off", err)
 		}
@@ -189,6 +189,9 @@ func (q *Queue) readAll(ctx context.Context, s jetstream.Stream, filter string, 
 		if time.Since(heard) > callTimeout {
 			return core.NewError(core.CodeUnavailable, "a server of the queue is behind the others")
 		}
+		// The server may count too few messages of a consumer that was made while one was replaced, and answers a pull without a
+		// wait by that count alone.
+		wait = busyPause
 		if err := pause(ctx, busyPause); err != nil {
 			return err
 		}
