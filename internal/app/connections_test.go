@@ -30,6 +30,10 @@ func TestConnectionLimitsAreConfigured(t *testing.T) {
 			t.Parallel()
 			w := startWorld(t, withServer(keys))
 			w.client.CloseIdleConnections()
+			w.eventually(wait, func() (bool, string) {
+				n := w.metric("tutti_http_connections")
+				return n == 0, fmt.Sprintf("%v connections of the start are open", n)
+			})
 			addr := strings.TrimPrefix(w.url, "http://")
 			for range 2 {
 				conn := connected(t, addr)
