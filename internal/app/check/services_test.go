@@ -93,8 +93,9 @@ func TestCataloguesOfARealElasticsearch(t *testing.T) {
 		"missing/base.json":   base(index+"-none", ""),
 	})
 	report := check.Run(t.Context(), withCatalogues(t, dir, engine, "", index+"-a", "{mode: token}"), check.Options{})
-	wantLines(t, of(report, "catalogue right"), "ok: documents of type donor in index "+index+"; 1 field")
-	wantLines(t, of(report, "catalogue lacking"), `fail: *"record", which nestingPrefix names -> mend *`)
+	const access = "ok: no access.json: anyone with a valid token reads it *"
+	wantLines(t, of(report, "catalogue right"), "ok: documents of type donor in index "+index+"; 1 field", access)
+	wantLines(t, of(report, "catalogue lacking"), `fail: *"record", which nestingPrefix names -> mend *`, access)
 	wantLines(t, of(report, "catalogue guarded"), "ok: *; 2 fields", `warn: the access rule denies all: the mapping has no field "study"`)
-	wantLines(t, of(report, "catalogue missing"), "fail: the index of the catalogue does not exist -> make the index "+index+"-none, or *")
+	wantLines(t, of(report, "catalogue missing"), "fail: the index of the catalogue does not exist -> make the index "+index+"-none, or *", access)
 }
