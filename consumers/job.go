@@ -65,7 +65,7 @@ func (c *Consumers) storeTotals(ctx context.Context, id string) (core.Job, error
 func sum(runs []core.OrganizationRun) core.Totals {
 	var t core.Totals
 	for _, run := range runs {
-		t.Add(run.Totals)
+		t.Add(run.FinalTotals())
 	}
 	return t
 }

@@ -13,7 +13,6 @@ type Metrics struct {
 	fetched     *prometheus.CounterVec
 	documents   *prometheus.CounterVec
 	toIndex     *prometheus.HistogramVec
-	progress    *prometheus.GaugeVec
 	clockAlarms *prometheus.CounterVec
 	lastSuccess *prometheus.GaugeVec
 }
@@ -34,10 +33,6 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Help:    "Time from the storing of a request in the queue to the final outcome of its documents.",
 			Buckets: []float64{.005, .01, .02, .03, .05, .1, .2, .5, 1, 2, 5, 15, 60, 300, 1800},
 		}, []string{"repository", "scope"}),
-		progress: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "tutti_job_progress_ratio",
-			Help: "Fetched over expected records of the newest job's organization that made progress, 0 to 1.",
-		}, []string{"repository"}),
 		clockAlarms: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tutti_clock_alarms_total",
 			Help: "Writes refused by a stored version that lies ahead of the clock.",
@@ -47,7 +42,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Help: "When this process last wrote a record's or a page's documents to the index, or found them written, in Unix time.",
 		}, []string{"repository"}),
 	}
-	reg.MustRegister(m.fetched, m.documents, m.toIndex, m.progress, m.clockAlarms, m.lastSuccess)
+	reg.MustRegister(m.fetched, m.documents, m.toIndex, m.clockAlarms, m.lastSuccess)
 	return m
 }
 
@@ -72,12 +67,6 @@ func (m *Metrics) observeToIndex(repository string, scope core.Scope, stored cor
 func (m *Metrics) succeeded(repository string) {
 	if m != nil {
 		m.lastSuccess.WithLabelValues(repository).SetToCurrentTime()
-	}
-}
-
-func (m *Metrics) setProgress(repository string, t core.Totals) {
-	if m != nil && t.Expected > 0 {
-		m.progress.WithLabelValues(repository).Set(min(1, float64(t.Fetched)/float64(t.Expected)))
 	}
 }
 

@@ -154,7 +154,6 @@ func (r *repository) workOnPage(ctx context.Context, w *pageWork, free func()) e
 	if !counted {
 		return errSuperseded
 	}
-	r.c.cfg.Metrics.setProgress(r.Code, run.Totals)
 	r.c.cfg.Metrics.observeToIndex(r.Code, core.ScopePage, w.msg.Version())
 	if failure == nil {
 		r.c.cfg.Metrics.succeeded(r.Code)
@@ -182,7 +181,7 @@ func (w *pageWork) report(run *core.OrganizationRun, failure *pageError) bool {
 		run.State = core.JobRunning
 	}
 	if w.counted && (w.total > 0 || w.last) {
-		run.Totals.Expected = int64(w.total)
+		run.Expect(int64(w.total))
 	}
 	if w.counted && w.r.Disjoint {
 		run.NoteTotal(w.total)

@@ -19,7 +19,7 @@ func (w *world) forward() {
 		defer w.engine.mu.Unlock()
 		was, now := last[run.Organization], run.Totals
 		if now.Fetched < was.Fetched || now.Indexed < was.Indexed || now.Stale < was.Stale || now.Rejected < was.Rejected ||
-			now.Retried < was.Retried {
+			now.Retried < was.Retried || now.Expected < was.Expected {
 			w.t.Errorf("the totals fell from %+v to %+v", was, now)
 		}
 		last[run.Organization] = now

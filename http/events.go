@@ -276,7 +276,7 @@ func (s *eventStream) tell(b feedBatch) (ended bool, err error) {
 		if b.final() && id >= b.jobRevision {
 			id = b.jobRevision - 1
 		}
-		s.event(EventOrganization, id, row.body)
+		s.event(EventOrganization, id, newOrganizationBody(row.run))
 	}
 	if b.job != nil {
 		s.event(EventJob, b.revision, b.job)

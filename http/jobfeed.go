@@ -31,7 +31,7 @@ type jobFeed struct {
 // feedRow is the newest state of an organization.
 type feedRow struct {
 	revision uint64
-	body     organizationBody
+	run      *core.OrganizationRun
 }
 
 // feedBatch is what a client is told at a time.
@@ -74,7 +74,7 @@ func (f *jobFeed) add(c core.JobChange) error {
 	case c.Job != nil:
 		f.job, f.jobRevision, f.jobPending = c.Job, c.Revision, true
 	case c.Run != nil:
-		f.rows[c.Run.Organization] = feedRow{revision: c.Revision, body: newOrganizationBody(*c.Run)}
+		f.rows[c.Run.Organization] = feedRow{revision: c.Revision, run: c.Run}
 		f.pending[c.Run.Organization] = struct{}{}
 	default:
 		if !f.started {
@@ -140,9 +140,9 @@ func (f *jobFeed) take(now time.Time) feedBatch {
 	if f.job == nil {
 		return b
 	}
-	var sum organizationsSum
+	var sum core.JobSum
 	for _, row := range f.rows {
-		sum.add(row.body)
+		sum.Add(row.run)
 	}
 	summary := newJobSummary(*f.job, sum, now)
 	b.job = &summary

@@ -81,51 +81,35 @@ type jobList struct {
 // newJobBody computes a job's body as of now.
 func newJobBody(job core.Job, runs []core.OrganizationRun, now time.Time) jobBody {
 	rows := make([]organizationBody, len(runs))
-	var sum organizationsSum
-	for i, o := range runs {
-		rows[i] = newOrganizationBody(o)
-		sum.add(rows[i])
+	var sum core.JobSum
+	for i := range runs {
+		rows[i] = newOrganizationBody(&runs[i])
+		sum.Add(&runs[i])
 	}
 	return jobBody{jobSummary: newJobSummary(job, sum, now), Organizations: rows}
 }
 
-// organizationsSum sums up the organizations of a job that are known so far.
-type organizationsSum struct {
-	totals core.Totals
-	// known is how many there are, counted those whose records were counted.
-	known, counted int
-}
-
-func (s *organizationsSum) add(o organizationBody) {
-	s.totals.Add(o.Totals.Totals)
-	s.known++
-	if o.Totals.Expected != nil {
-		s.counted++
-	}
-}
-
-// newJobSummary computes what a job's body says as of now. While a job is not final its totals are those of sum. How many
-// records are expected is known once every organization was counted.
-func newJobSummary(job core.Job, sum organizationsSum, now time.Time) jobSummary {
+// newJobSummary computes what a job's body says as of now. How many records are expected is known once
+// every organization was counted.
+func newJobSummary(job core.Job, sum core.JobSum, now time.Time) jobSummary {
 	b := jobSummary{
 		ID: job.ID, Scope: job.Scope, Repository: job.Repository, Organization: job.Organization,
 		IndexName: job.IndexName, State: job.State, Cause: job.Cause, QueuedAt: job.QueuedAt.UTC(),
 		StartedAt: utc(job.StartedAt), EndedAt: utc(job.EndedAt), Error: job.Error,
-		OrganizationsTotal: sum.known,
+		OrganizationsTotal: sum.Known,
 	}
-	totals := job.Totals
-	if !job.State.Final() && sum.known > 0 {
-		totals = sum.totals
-	}
-	listed := job.ExpectedOrganizations
-	b.Totals = newTotalsBody(totals, listed != nil && sum.known >= *listed && sum.counted == sum.known)
+	b.Totals = newTotalsBody(sum.Of(&job))
 	b.RatePerSecond = rate(b.Totals.Fetched, job, now)
 	b.ETASeconds = eta(b.Totals, b.RatePerSecond, job.State)
 	return b
 }
 
-func newOrganizationBody(o core.OrganizationRun) organizationBody {
-	return organizationBody{Organization: o.Organization, Totals: newTotalsBody(o.Totals, o.Counted()), State: o.State, Error: o.Error}
+func newOrganizationBody(o *core.OrganizationRun) organizationBody {
+	totals := o.Totals
+	if o.State.Final() {
+		totals = o.FinalTotals()
+	}
+	return organizationBody{Organization: o.Organization, Totals: newTotalsBody(totals, o.Counted()), State: o.State, Error: o.Error}
 }
 
 // rate gives records fetched per second between a job's start and its end or now, 0 before the start.

@@ -99,17 +99,19 @@ func TestJobRateAndETA(t *testing.T) {
 func TestExpectedIsNullUntilCounted(t *testing.T) {
 	counted := core.OrganizationRun{Organization: "A", State: core.JobRunning, Totals: core.Totals{Expected: 20, Fetched: 10}}
 	empty := core.OrganizationRun{Organization: "B", State: core.JobRunning, LastPage: new(0)}
+	shorter := core.OrganizationRun{Organization: "B", State: core.JobSucceeded, Totals: core.Totals{Expected: 11}, Listed: new(int64(9))}
 	waits := core.OrganizationRun{Organization: "B", State: core.JobQueued}
 	for name, tt := range map[string]struct {
-		organizations *int
-		runs          []core.OrganizationRun
-		expected, eta string
+		organizations      *int
+		runs               []core.OrganizationRun
+		expected, eta, row string
 	}{
-		"not listed":      {nil, []core.OrganizationRun{counted}, "null", "null"},
-		"one is not told": {new(2), []core.OrganizationRun{counted}, "null", "null"},
-		"one waits":       {new(2), []core.OrganizationRun{counted, waits}, "null", "null"},
-		"one is empty":    {new(2), []core.OrganizationRun{counted, empty}, "20", "4"},
-		"all are counted": {new(1), []core.OrganizationRun{counted}, "20", "4"},
+		"not listed":      {nil, []core.OrganizationRun{counted}, "null", "null", "20"},
+		"one is not told": {new(2), []core.OrganizationRun{counted}, "null", "null", "20"},
+		"one waits":       {new(2), []core.OrganizationRun{counted, waits}, "null", "null", "null"},
+		"one is empty":    {new(2), []core.OrganizationRun{counted, empty}, "20", "4", "0"},
+		"all are counted": {new(1), []core.OrganizationRun{counted}, "20", "4", "20"},
+		"one has fallen":  {new(2), []core.OrganizationRun{counted, shorter}, "31", "7", "9"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := working()
@@ -124,6 +126,9 @@ func TestExpectedIsNullUntilCounted(t *testing.T) {
 			got := gjson.ParseBytes(body)
 			if expected, eta := got.Get("totals.expected").Raw, got.Get("etaSeconds").Raw; expected != tt.expected || eta != tt.eta {
 				t.Errorf("expected %s, eta %s, want %s and %s", expected, eta, tt.expected, tt.eta)
+			}
+			if row := got.Get(fmt.Sprintf("organizations.%d.totals.expected", len(tt.runs)-1)).Raw; row != tt.row {
+				t.Errorf("the last organization expects %s, want %s", row, tt.row)
 			}
 		})
 	}

@@ -122,6 +122,7 @@ type metrics struct {
 	outbox     prometheus.Gauge
 	components *prometheus.GaugeVec
 	paused     *prometheus.GaugeVec
+	progress   *jobProgress
 }
 
 // New makes an App of a validated configuration. It opens nothing yet.
@@ -161,7 +162,8 @@ func (a *App) measure() {
 	paused := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "tutti_repository_paused", Help: "1 while the consumers of a repository wait for something, as GET /ready says; 0 otherwise.",
 	}, []string{"repository"})
-	reg.MustRegister(build, jobs, outbox, components, paused)
+	progress := newJobProgress()
+	reg.MustRegister(build, jobs, outbox, components, paused, progress.ratio)
 	if _, known := disk.FreeBytes("."); known {
 		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "tutti_data_free_bytes", Help: "Free space of the file system of the data folder; 0 when it cannot be read.",
@@ -174,7 +176,7 @@ func (a *App) measure() {
 		queue: queue.NewMetrics(reg), bulk: bulk.NewMetrics(reg), upstream: upstream.NewMetrics(reg),
 		consumers: consumers.NewMetrics(reg), ingest: ingest.NewMetrics(reg), kafka: kafka.NewMetrics(reg), http: tuttihttp.NewMetrics(reg),
 		store: store.NewMetrics(reg), schemas: schemas.NewMetrics(reg), metadata: metadata.NewMetrics(reg),
-		catalogues: catalogue.NewMetrics(reg), search: search.NewMetrics(reg), downloads: download.NewMetrics(reg), federation: federation.NewMetrics(reg), jobs: jobs, outbox: outbox, components: components, paused: paused,
+		catalogues: catalogue.NewMetrics(reg), search: search.NewMetrics(reg), downloads: download.NewMetrics(reg), federation: federation.NewMetrics(reg), jobs: jobs, outbox: outbox, components: components, paused: paused, progress: progress,
 	}
 }
 

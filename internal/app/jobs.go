@@ -97,6 +97,9 @@ func (a *App) prune(ctx context.Context) {
 // this look and at the one before. It gives the suspects of this look.
 func (a *App) lookAfterJobs(ctx context.Context, before map[string]struct{}) (map[string]struct{}, error) {
 	jobs := a.queue.Jobs()
+	if err := a.metrics.progress.measure(ctx, jobs); err != nil {
+		return before, err
+	}
 	counts, err := jobs.Counts(ctx)
 	if err != nil {
 		return before, err

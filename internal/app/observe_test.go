@@ -42,7 +42,6 @@ func TestMetrics(t *testing.T) {
 		"dead_letters_total":       1,
 		"dead_letters":             1,
 		"requests_received_total":  1,
-		"job_progress_ratio":       1,
 		"upstream_up":              1,
 		"bulk_in_flight":           0,
 		"fetch_duration_seconds":   3,
@@ -76,6 +75,10 @@ func TestMetrics(t *testing.T) {
 		return n == 2, fmt.Sprintf("%v observations of request_to_index_seconds", n)
 	})
 
+	w.eventually(wait, func() (bool, string) {
+		n := w.metric("tutti_job_progress_ratio", "repository", code)
+		return n == 1, fmt.Sprintf("job_progress_ratio is %v", n)
+	})
 	w.eventually(wait, func() (bool, string) { // how far the consumers are behind is measured every few seconds
 		text := string(w.ask(http.MethodGet, "/metrics", http.StatusOK).raw)
 		missing := slices.DeleteFunc(metricNames(), func(name string) bool {

@@ -146,6 +146,9 @@ type OrganizationRun struct {
 	Late map[int]int `json:"late,omitempty"`
 	// LastPage is the number of the last page, nil until it was read.
 	LastPage *int `json:"lastPage,omitempty"`
+	// Listed is how many records the repository reported with the last page, nil before any. Totals.Expected is the highest
+	// number that it reported, so that the totals of a running job never fall.
+	Listed *int64 `json:"listed,omitempty"`
 	// ListTotal is how many rows the list had when its first page was reported, nil before; Shifted is true once a page
 	// said otherwise. Both are kept for lists whose pages cannot overlap.
 	ListTotal *int `json:"listTotal,omitempty"`
@@ -170,7 +173,52 @@ func (o *OrganizationRun) OnlyRejected() bool {
 }
 
 // Counted reports whether it is known how many records the organization has.
-func (o *OrganizationRun) Counted() bool { return o.Totals.Expected > 0 || o.LastPage != nil }
+func (o *OrganizationRun) Counted() bool {
+	return o.Listed != nil || o.Totals.Expected > 0 || o.LastPage != nil
+}
+
+// Expect sets how many records the repository reported for the organization.
+func (o *OrganizationRun) Expect(records int64) {
+	o.Listed = &records
+	o.Totals.Expected = max(o.Totals.Expected, records)
+}
+
+// FinalTotals returns the totals of a run that has ended, which expects as many records as were reported last.
+func (o *OrganizationRun) FinalTotals() Totals {
+	t := o.Totals
+	if o.Listed != nil {
+		t.Expected = *o.Listed
+	}
+	return t
+}
+
+// JobSum sums up the organizations of a job that are known so far. The zero value is an empty sum.
+type JobSum struct {
+	// Totals are the sums of the organizations' totals.
+	Totals Totals
+	// Known is the number of organizations, Counted that of those whose expected records are known.
+	Known, Counted int
+}
+
+// Add adds an organization.
+func (s *JobSum) Add(o *OrganizationRun) {
+	s.Totals.Add(o.Totals)
+	s.Known++
+	if o.Counted() {
+		s.Counted++
+	}
+}
+
+// Of returns the totals of job, whose organizations are summed up in s, and reports whether their Expected is known: all
+// organizations are listed and counted. A job that has ended has totals of its own.
+func (s *JobSum) Of(job *Job) (totals Totals, counted bool) {
+	totals = job.Totals
+	if !job.State.Final() && s.Known > 0 {
+		totals = s.Totals
+	}
+	listed := job.ExpectedOrganizations
+	return totals, listed != nil && s.Known >= *listed && s.Counted == s.Known
+}
 
 // PageDone tells whether page n has ended.
 func (o *OrganizationRun) PageDone(n int) bool {

@@ -1,0 +1,85 @@
+package app
+
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"tutti/internal/core"
+	"tutti/internal/queue"
+)
+
+// progressJobs is among how many of the newest jobs the newest one of each repository is looked for.
+const progressJobs = 200
+
+const progressHelp = "Fetched over expected records of the newest started job of a repository, 0 to 1; absent until all its organizations were counted."
+
+// jobReader reads jobs and their organizations.
+type jobReader interface {
+	List(ctx context.Context, f queue.JobFilter) ([]core.Job, string, error)
+	Organizations(ctx context.Context, jobID string) ([]core.OrganizationRun, error)
+}
+
+var _ jobReader = (*queue.Jobs)(nil)
+
+// jobProgress measures the progress of the newest job of each repository. It is not safe for concurrent use.
+type jobProgress struct {
+	ratio *prometheus.GaugeVec
+	// ended holds the id of each repository's job that was measured after its end.
+	ended map[string]string
+}
+
+func newJobProgress() *jobProgress {
+	return &jobProgress{
+		ratio: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "tutti_job_progress_ratio",
+			Help: progressHelp,
+		}, []string{"repository"}),
+		ended: make(map[string]string),
+	}
+}
+
+// measure sets the metric of every repository of which a job has started.
+func (p *jobProgress) measure(ctx context.Context, jobs jobReader) error {
+	newest, _, err := jobs.List(ctx, queue.JobFilter{Limit: progressJobs})
+	if err != nil {
+		return err
+	}
+	measured := make(map[string]bool)
+	for i := range newest {
+		job := &newest[i]
+		if job.State == core.JobQueued || measured[job.Repository] {
+			continue
+		}
+		measured[job.Repository] = true
+		if p.ended[job.Repository] == job.ID {
+			continue
+		}
+		runs, err := jobs.Organizations(ctx, job.ID)
+		if err != nil {
+			return err
+		}
+		p.set(job, runs)
+	}
+	return nil
+}
+
+func (p *jobProgress) set(job *core.Job, runs []core.OrganizationRun) {
+	var sum core.JobSum
+	for i := range runs {
+		sum.Add(&runs[i])
+	}
+	delete(p.ended, job.Repository)
+	if job.State.Final() {
+		p.ended[job.Repository] = job.ID
+	}
+	totals, counted := sum.Of(job)
+	switch {
+	case !counted:
+		p.ratio.DeleteLabelValues(job.Repository)
+	case totals.Expected == 0:
+		p.ratio.WithLabelValues(job.Repository).Set(1)
+	default:
+		p.ratio.WithLabelValues(job.Repository).Set(min(1, float64(totals.Fetched)/float64(totals.Expected)))
+	}
+}
