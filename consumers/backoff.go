@@ -28,7 +28,7 @@ func notFoundSince(m core.Message, err error) time.Time {
 	}
 }
 
-// growing gives base doubled try times, at most limit, with jitter: between half and the whole of it.
+// growing returns base doubled try times, at most limit, with jitter: between half and the whole of it.
 func growing(try int, base, limit time.Duration) time.Duration {
 	d := limit
 	if try < 20 {
@@ -40,10 +40,10 @@ func growing(try int, base, limit time.Duration) time.Duration {
 // maxRetryAfter bounds what an upstream may ask for: it must not stop a repository for a day by one word.
 const maxRetryAfter = 5 * time.Minute
 
-// retryAfter gives how long the other side asked to wait, within bounds.
+// retryAfter returns how long the other side asked to wait, within bounds.
 func retryAfter(err error) time.Duration { return min(core.RetryAfterOf(err), maxRetryAfter) }
 
-// sleepInJob waits for d as long as the process is not stopping, and gives true as soon as the job has ended.
+// sleepInJob waits for d as long as the process is not stopping, and returns true as soon as the job has ended.
 func (r *repository) sleepInJob(ctx context.Context, jobID string, d time.Duration) (ended bool, err error) {
 	const look = 2 * time.Second
 	for d > 0 {
@@ -57,7 +57,7 @@ func (r *repository) sleepInJob(ctx context.Context, jobID string, d time.Durati
 	return false, nil
 }
 
-// sleep waits for d, and gives ctx's error when that ends first.
+// sleep waits for d, and returns ctx's error when that ends first.
 func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -102,7 +102,7 @@ func (m *batchedMessage) Nak(time.Duration) error {
 // InProgress implements core.Message: the batch is kept in hand as one.
 func (m *batchedMessage) InProgress() error { return nil }
 
-// giveBack gives the record a message of its own, as of the batch's version and not to be worked on before delay has
+// giveBack returns the record a message of its own, as of the batch's version and not to be worked on before delay has
 // passed. A process that stops, or a queue that does not take it, leaves that to whoever gets the batch next.
 func (m *batchedMessage) giveBack(ctx context.Context, req core.Request, delay time.Duration) {
 	r := m.batch.r

@@ -123,7 +123,7 @@ func TestBatchDeliveredAgain(t *testing.T) {
 	})
 }
 
-// TestBatchStop: a process that stops gives the batch back, and the next one does what is left of it.
+// TestBatchStop: a process that stops returns the batch back, and the next one does what is left of it.
 func TestBatchStop(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 40)
@@ -274,7 +274,7 @@ func TestBatchOnAFullQueue(t *testing.T) {
 	})
 }
 
-// idsOf gives the ids of the first n records of an organization.
+// idsOf returns the ids of the first n records of an organization.
 func idsOf(org string, n int) []string {
 	ids := make([]string, n)
 	for i := range ids {

@@ -171,7 +171,7 @@ func (b *broker) PendingRecords(repository, organization string) map[string]stru
 	return ids
 }
 
-// Idle tells whether no record or page is waiting or in hand.
+// Idle reports whether no record or page is waiting or in hand.
 func (b *broker) Idle(repository string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -191,7 +191,7 @@ func (e *entry) request() core.Request {
 	return r
 }
 
-// Fetch gives messages as soon as there is one, and none to a process that cannot be reached.
+// Fetch returns messages as soon as there is one, and none to a process that cannot be reached.
 func (b *broker) Fetch(ctx context.Context, s sourcePort, most int, wait time.Duration) ([]*delivery, error) {
 	b.mu.Lock()
 	b.fetches++
@@ -312,7 +312,7 @@ func (b *broker) available() int {
 	return n
 }
 
-// published gives the Requests that were stored for a scope, oldest first.
+// published returns the Requests that were stored for a scope, oldest first.
 func (b *broker) published(scope core.Scope) []core.Request {
 	b.mu.Lock()
 	defer b.mu.Unlock()

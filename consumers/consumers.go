@@ -151,7 +151,7 @@ func (c *Consumers) Start() {
 	})
 }
 
-// Stop pulls no more, lets the work in hand end until ctx does, then gives the rest back to the queue. Afterwards
+// Stop pulls no more, lets the work in hand end until ctx does, then returns the rest back to the queue. Afterwards
 // Start does nothing.
 func (c *Consumers) Stop(ctx context.Context) error {
 	var err error
@@ -196,7 +196,7 @@ func (c *Consumers) Paused() []Pause {
 	return out
 }
 
-// ClockAlarm tells whether, in the last minute, a document was found whose version lies ahead of the clock.
+// ClockAlarm reports whether, in the last minute, a document was found whose version lies ahead of the clock.
 func (c *Consumers) ClockAlarm() bool {
 	for _, r := range c.order {
 		if at := r.clockAlarm.Load(); at != 0 && time.Since(time.Unix(0, at)) < time.Minute {

@@ -252,7 +252,7 @@ func TestLongWork(t *testing.T) {
 	})
 }
 
-// lives waits for the crash of p, whose goroutines are then ended, and tells whether the job ended before.
+// lives waits for the crash of p, whose goroutines are then ended, and reports whether the job ended before.
 func (w *world) lives(p *process, job string) bool {
 	w.t.Helper()
 	eventually(w.t, "a crash or the end", func() bool {

@@ -172,7 +172,7 @@ func (e *engine) Count(scope core.IndexScope) (int64, error) {
 	return n, e.down
 }
 
-// Mark gives the number of the last write.
+// Mark returns the number of the last write.
 func (e *engine) Mark() (string, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -274,7 +274,7 @@ func (e *engine) reopen() {
 	maps.DeleteFunc(e.docs, func(_ string, d document) bool { return d.deleted })
 }
 
-// live gives the sources of all documents.
+// live returns the sources of all documents.
 func (e *engine) live() map[string]string {
 	e.mu.Lock()
 	defer e.mu.Unlock()

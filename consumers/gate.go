@@ -27,7 +27,7 @@ func (g *gate) reason() string {
 	return g.why
 }
 
-// pause shuts the gate and tells whether it was open.
+// pause shuts the gate and reports whether it was open.
 func (g *gate) pause(why string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -68,14 +68,14 @@ func (g *gate) wait(ctx context.Context) error {
 	}
 }
 
-// open gives a context that ends when the gate shuts.
+// open returns a context that ends when the gate shuts.
 func (g *gate) open() context.Context {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.period
 }
 
-// whileOpen gives a context that ends with ctx or when the gate shuts.
+// whileOpen returns a context that ends with ctx or when the gate shuts.
 func (g *gate) whileOpen(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(g.open(), cancel)

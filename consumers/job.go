@@ -235,7 +235,7 @@ func (r *repository) endJob(ctx context.Context, job core.Job, runs []core.Organ
 }
 
 // sweepJob sweeps a repository's job at its end: in one scan when all its organizations were read whole, else those that
-// were, each by itself. It gives the runs as they are then.
+// were, each by itself. It returns the runs as they are then.
 func (r *repository) sweepJob(ctx context.Context, job core.Job, runs []core.OrganizationRun) (sweepResult, []core.OrganizationRun, error) {
 	var vanished sweepResult
 	var err error
@@ -251,7 +251,7 @@ func (r *repository) sweepJob(ctx context.Context, job core.Job, runs []core.Org
 	return vanished, runs, err
 }
 
-// whole tells whether all organizations were read to their end.
+// whole reports whether all organizations were read to their end.
 func whole(runs []core.OrganizationRun) bool {
 	return !slices.ContainsFunc(runs, func(run core.OrganizationRun) bool { return !run.ReadWhole() })
 }

@@ -14,7 +14,7 @@ type listing struct {
 	answer []string
 }
 
-// get gives a list that was asked for after this call began.
+// get returns a list that was asked for after this call began.
 func (l *listing) get(ctx context.Context, upstream Upstream) ([]string, error) {
 	began := time.Now()
 	l.mu.Lock()

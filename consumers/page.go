@@ -99,7 +99,7 @@ func (r *repository) settlePage(ctx context.Context, m core.Message, free func()
 	}
 }
 
-// admit tells whether m's page has to be read, and gives the run as it is then. A page that was in hand when a process
+// admit reports whether m's page has to be read, and returns the run as it is then. A page that was in hand when a process
 // died is the place from which its chain is read again: rows may have moved between it and its successor meanwhile. The
 // epoch voids the pages that the old chain left behind; the page it was begun again from carries the older epoch itself.
 func (r *repository) admit(ctx context.Context, m core.Message, run core.OrganizationRun) (core.Page, core.OrganizationRun, bool, error) {
@@ -170,7 +170,7 @@ func (r *repository) workOnPage(ctx context.Context, w *pageWork, free func()) e
 	return nil
 }
 
-// report adds the page to its organization's run. It gives false when it must not: the organization has ended, or
+// report adds the page to its organization's run. It returns false when it must not: the organization has ended, or
 // somebody else has worked on the page, to whom the queue gave it meanwhile.
 func (w *pageWork) report(run *core.OrganizationRun, failure *pageError) bool {
 	if run.State.Final() || run.PageDone(w.page.Number) || w.page.Epoch < run.ListEpoch ||

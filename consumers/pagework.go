@@ -299,7 +299,7 @@ func (w *pageWork) link(ctx context.Context, pass *reading) error {
 	return nil
 }
 
-// next gives the page that follows, nil after the last one. A page that does not join the one before is followed by
+// next returns the page that follows, nil after the last one. A page that does not join the one before is followed by
 // one that steps back: the list has shifted, and rows may have moved into what was read already.
 func (w *pageWork) next(pass *reading) *core.Page {
 	next := &core.Page{

@@ -40,7 +40,7 @@ type Publishing interface {
 
 // Waiting tells which Requests are still in the queue.
 type Waiting interface {
-	// Idle tells whether no record or page Request of a repository waits or is in hand of any process.
+	// Idle reports whether no record or page Request of a repository waits or is in hand of any process.
 	Idle(ctx context.Context, repository string) (bool, error)
 	// PendingRecords returns the ids of records that still have a Request in the queue: those of an organization, or of all
 	// organizations when that is empty.
@@ -116,7 +116,7 @@ type Documents interface {
 
 // Scans finds the documents that a run did not see.
 type Scans interface {
-	// Mark gives a mark of everything that was written to the alias so far, empty when there is none to give,
+	// Mark returns a mark of everything that was written to the alias so far, empty when there is none to give,
 	// core.MarkNothing when that is nothing.
 	Mark(ctx context.Context, alias string) (string, error)
 	// Scan calls each for the documents of scope whose version is below the given one; 0 means all. With
@@ -124,7 +124,7 @@ type Scans interface {
 	Scan(ctx context.Context, alias string, scope core.IndexScope, below core.Version, each func(id string, v core.Version) error) error
 }
 
-// Probe tells whether a repository's index takes writes now.
+// Probe reports whether a repository's index takes writes now.
 type Probe interface {
 	// Prepare makes the index and its alias where they are missing. It is called before the first write, and after the
 	// index was missing or replaced. identity is that of the index that was last prepared, "" for none: while that one is

@@ -113,7 +113,7 @@ func (p *process) reachQueue(ctx context.Context) error {
 	}
 }
 
-// cutOff keeps the process from the queue until the function that it gives is called.
+// cutOff keeps the process from the queue until the function that it returns is called.
 func (p *process) cutOff() (reconnect func()) {
 	c := make(chan struct{})
 	p.cut.Store(&c)
@@ -431,7 +431,7 @@ func (e enginePort) Write(ctx context.Context, b core.Batch) ([]core.Result, err
 	return call(e.p, func() ([]core.Result, error) { return e.p.w.engine.Write(ctx, b) })
 }
 
-// stop ends the process within limit, and gives the error of Stop.
+// stop ends the process within limit, and returns the error of Stop.
 func (p *process) stop(t tester, limit time.Duration) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)

@@ -28,7 +28,7 @@ type lane struct {
 	hurried bool
 }
 
-// idle tells whether nobody uses l and forgetting it does not make a write come too early.
+// idle reports whether nobody uses l and forgetting it does not make a write come too early.
 func (l *lane) idle(every time.Duration) bool {
 	return len(l.waiting) == 0 && time.Since(l.last) > every
 }

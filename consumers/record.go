@@ -73,7 +73,7 @@ func (r *repository) supersede(ctx context.Context, older, newest core.Message) 
 	}
 }
 
-// handleRecord brings one record's document up to date and ends m, or gives m back to be tried again.
+// handleRecord brings one record's document up to date and ends m, or returns m back to be tried again.
 func (r *repository) handleRecord(ctx context.Context, m core.Message) {
 	defer r.c.keeper.release(m)
 	req := m.Request()
@@ -110,7 +110,7 @@ func retryLevel(attempts int) slog.Level {
 	return slog.LevelDebug
 }
 
-// settleRecord gives the final result of m's record. An error means that nothing final happened.
+// settleRecord returns the final result of m's record. An error means that nothing final happened.
 func (r *repository) settleRecord(ctx context.Context, m core.Message) (core.Result, error) {
 	if err := r.gate.wait(r.c.draining); err != nil {
 		return core.Result{}, err

@@ -126,7 +126,7 @@ func (r *repository) ack(ctx context.Context, m core.Message) {
 // attempts counts how often m's Request was tried, from 0.
 func attempts(m core.Message) int { return m.Request().Attempts + m.Deliveries() - 1 }
 
-// retryDelay gives how long to wait before m is tried again after err.
+// retryDelay returns how long to wait before m is tried again after err.
 func (r *repository) retryDelay(m core.Message, err error) time.Duration {
 	return max(retryAfter(err), growing(attempts(m), r.c.cfg.RetryBase, r.c.cfg.RetryMax))
 }

@@ -40,7 +40,7 @@ func (r *repository) handleRun(ctx context.Context, m core.Message, _ func()) {
 	}
 }
 
-// beginRun gives false when another job of the same scope still runs.
+// beginRun returns false when another job of the same scope still runs.
 func (r *repository) beginRun(ctx context.Context, m core.Message) (bool, error) {
 	req := m.Request()
 	job, err := r.jobOf(ctx, m)
@@ -63,7 +63,7 @@ func (r *repository) beginRun(ctx context.Context, m core.Message) (bool, error)
 	return true, r.beginOrganization(ctx, job, req)
 }
 
-// jobOf gives the job of m's Request; where a crash kept it from being made, it is made from the Request.
+// jobOf returns the job of m's Request; where a crash kept it from being made, it is made from the Request.
 func (r *repository) jobOf(ctx context.Context, m core.Message) (core.Job, error) {
 	req := m.Request()
 	job, err := r.c.deps.Jobs.Get(ctx, req.JobID)
@@ -132,7 +132,7 @@ func (r *repository) startJob(ctx context.Context, job core.Job, first core.Vers
 	})
 }
 
-// startMark gives the index's mark for a run that begins now. While an older Request is waiting or in hand its document
+// startMark returns the index's mark for a run that begins now. While an older Request is waiting or in hand its document
 // may still be written, after the mark and yet with an older version than the run's, so there is none then, and the
 // run's sweep reads every version.
 func (r *repository) startMark(ctx context.Context) string {

@@ -156,7 +156,7 @@ func (s *store) Find(repository, organization, id string) (core.DeadLetter, erro
 	return d, nil
 }
 
-// dead gives the dead letters by record id.
+// dead returns the dead letters by record id.
 func (s *store) dead() map[string]core.DeadLetter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -222,7 +222,7 @@ func (s *store) forget(list string) error {
 	return nil
 }
 
-// noteCount gives how many pages' ids are kept.
+// noteCount returns how many pages' ids are kept.
 func (s *store) noteCount() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

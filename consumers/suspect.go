@@ -49,7 +49,7 @@ func (r *repository) newSuspicions(class core.Class, pause time.Duration) *suspi
 	}
 }
 
-// wary tells whether this process has just begun: what ended those before it comes again now.
+// wary reports whether this process has just begun: what ended those before it comes again now.
 func (r *repository) wary() bool { return time.Since(r.c.startedAt) < suspectWindow*r.c.cfg.AckWait }
 
 // working is what is done with a message in hand (pull).
@@ -101,7 +101,7 @@ func (s *suspicions) workAlone(ctx context.Context, m core.Message, free func(),
 	s.note(ctx, "")
 }
 
-// comeAgain gives a message back that was not worked on.
+// comeAgain returns a message back that was not worked on.
 func (r *repository) comeAgain(ctx context.Context, m core.Message) {
 	r.c.keeper.release(m)
 	r.giveBack(context.WithoutCancel(ctx), m, 0)
@@ -117,7 +117,7 @@ func suspectOf(m core.Message) string {
 	return base64.RawURLEncoding.EncodeToString(what)
 }
 
-// last gives the Request that ended the last process, "" where that is not known: then those that may have are worked
+// last returns the Request that ended the last process, "" where that is not known: then those that may have are worked
 // on one after the other.
 func (s *suspicions) last(ctx context.Context) string {
 	content, _, err := s.r.c.deps.Slots.Slot(ctx, s.slot)

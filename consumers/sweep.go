@@ -82,7 +82,7 @@ func (r *repository) sweepRead(ctx context.Context, job core.Job, runs []core.Or
 }
 
 // sweepRepository sweeps a repository of which all organizations were read whole: their documents, and those of
-// organizations that it no longer lists. It gives what became of the latter, and notes the others in their runs.
+// organizations that it no longer lists. It returns what became of the latter, and notes the others in their runs.
 func (r *repository) sweepRepository(ctx context.Context, job core.Job, runs []core.OrganizationRun) (sweepResult, error) {
 	unseen, guard, err := r.unseen(ctx, job, core.IndexScope{Repository: r.Code})
 	if err != nil || guard != nil || len(unseen.ids) == 0 {
@@ -237,7 +237,7 @@ func guardError(unseen int, total int64) *core.JobError {
 		unseen, total)}
 }
 
-// noted shuts the gate when err says that the index is not there, and gives err.
+// noted shuts the gate when err says that the index is not there, and returns err.
 func (r *repository) noted(err error) error {
 	r.noteRetry(core.CodeOf(err))
 	return err
@@ -305,7 +305,7 @@ func (r *repository) checkSweep(ctx context.Context, req core.Request) error {
 	return err
 }
 
-// jobEnded tells whether a job is known to be final.
+// jobEnded reports whether a job is known to be final.
 func (r *repository) jobEnded(ctx context.Context, id string) bool {
 	job, err := r.c.deps.Jobs.Get(ctx, id)
 	return err == nil && job.State.Final()

@@ -69,7 +69,7 @@ type upstream struct {
 	release func() func()
 	// limit is the size of the largest body that is given, 0 for any.
 	limit int
-	// cut gives after how many rows a page breaks off, -1 for never.
+	// cut returns after how many rows a page breaks off, -1 for never.
 	cut func(c pageCall) int
 
 	mu     sync.Mutex
@@ -282,7 +282,7 @@ func (u *upstream) find(org, id string) (record, error) {
 	return record{}, core.WrapError(core.CodeAbsent, "the repository has no such record", core.ErrRecordAbsent)
 }
 
-// model gives the documents that the index should hold.
+// model returns the documents that the index should hold.
 func (u *upstream) model() map[string]string {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -183,7 +183,7 @@ func (w *world) remove(org, id string) {
 	w.publish(core.Request{Kind: core.KindRemove, Scope: core.ScopeRecord, Organization: org, RecordID: id})
 }
 
-// run asks for a run over an organization, or the whole repository when org is empty, and gives its job's id.
+// run asks for a run over an organization, or the whole repository when org is empty, and returns its job's id.
 func (w *world) run(org string, force bool) string {
 	w.t.Helper()
 	r := core.Request{Scope: core.ScopeOrganization, Organization: org, Force: force}

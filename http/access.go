@@ -62,7 +62,7 @@ const (
 
 type callerKey struct{}
 
-// callerOf gives whose token the request of a context shows, a Principal that may do nothing on an open route and where none
+// callerOf returns whose token the request of a context shows, a Principal that may do nothing on an open route and where none
 // is shown. false means that nobody is asked.
 func callerOf(ctx context.Context) (core.Principal, bool) {
 	p, ok := ctx.Value(callerKey{}).(core.Principal)
@@ -94,7 +94,7 @@ func (h *Handler) guarded(who access, next nethttp.HandlerFunc) nethttp.HandlerF
 	}
 }
 
-// asksForToken tells whether a request of a route needs a token at all.
+// asksForToken reports whether a request of a route needs a token at all.
 func (h *Handler) asksForToken(r *nethttp.Request, who access) bool {
 	switch who.kind {
 	case accessOpen:
@@ -108,7 +108,7 @@ func (h *Handler) asksForToken(r *nethttp.Request, who access) bool {
 	}
 }
 
-// isSigned tells whether the repository of a notification asks for a signature, which then decides.
+// isSigned reports whether the repository of a notification asks for a signature, which then decides.
 func (h *Handler) isSigned(r *nethttp.Request, who access) bool {
 	repository, err := pathParam(r, who.param, who.param)
 	return err == nil && h.ports.Notifications.Signed(repository)
@@ -134,7 +134,7 @@ func (h *Handler) permit(r *nethttp.Request, who access) error {
 	return h.maySystem(r)
 }
 
-// authenticate gives whose token a request shows.
+// authenticate returns whose token a request shows.
 func (h *Handler) authenticate(r *nethttp.Request) (core.Principal, error) {
 	given := r.Header.Values(headerAuthorization)
 	if len(given) == 0 {
@@ -159,7 +159,7 @@ func (h *Handler) authenticate(r *nethttp.Request) (core.Principal, error) {
 	return p, nil
 }
 
-// bearerToken gives the token of an Authorization header (RFC 6750, section 2.1); the scheme may be in any case.
+// bearerToken returns the token of an Authorization header (RFC 6750, section 2.1); the scheme may be in any case.
 func bearerToken(header string) (string, bool) {
 	scheme, rest, _ := strings.Cut(header, " ")
 	token := strings.Trim(rest, " ")
@@ -218,7 +218,7 @@ func (h *Handler) mayQuery(r *nethttp.Request, c *core.Catalogue) error {
 	}
 }
 
-// boundCaller gives the caller whose scopes bound what it may do and see; false where nobody is asked, and for the system.
+// boundCaller returns the caller whose scopes bound what it may do and see; false where nobody is asked, and for the system.
 // Without a caller in the context, which a route that is not guarded would have, nothing is allowed.
 func (h *Handler) boundCaller(r *nethttp.Request) (core.Principal, bool) {
 	if h.ports.Authenticator == nil {
@@ -246,7 +246,7 @@ func (h *Handler) forbidden(caller core.Principal, scope string) *accessError {
 	}}
 }
 
-// isScopeToken tells whether a scope can stand in a challenge (RFC 6749, section 3.3): an organization may be called
+// isScopeToken reports whether a scope can stand in a challenge (RFC 6749, section 3.3): an organization may be called
 // anything.
 func isScopeToken(scope string) bool {
 	return !strings.ContainsFunc(scope, func(c rune) bool { return c <= ' ' || c > '~' || c == '"' || c == '\\' })
@@ -258,13 +258,13 @@ type accessError struct {
 	challenge string
 }
 
-// Error gives the text of the cause.
+// Error returns the text of the cause.
 func (e *accessError) Error() string { return e.cause.Error() }
 
-// Unwrap gives the Error that has the code.
+// Unwrap returns the Error that has the code.
 func (e *accessError) Unwrap() error { return e.cause }
 
-// challengeOf gives what WWW-Authenticate says beside an error, "" for nothing.
+// challengeOf returns what WWW-Authenticate says beside an error, "" for nothing.
 func challengeOf(err error) string {
 	if e, ok := errors.AsType[*accessError](err); ok {
 		return e.challenge

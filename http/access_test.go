@@ -153,7 +153,7 @@ func signed(t *testing.T, key *ecdsa.PrivateKey, scopes []string, good time.Dura
 	return text
 }
 
-// header gives one Authorization header of who asks.
+// header returns one Authorization header of who asks.
 func (d doors) header(who string) []string { return d.headers[who]["api key"] }
 
 func guardedHandler(t *testing.T, p *ports, authenticator http.Authenticator, cfg http.Config) handler {
@@ -170,7 +170,7 @@ func guardedHandler(t *testing.T, p *ports, authenticator http.Authenticator, cf
 	return handler{Handler: h}
 }
 
-// silent gives ports that nobody may call.
+// silent returns ports that nobody may call.
 func silent() *ports {
 	return &ports{letters: &letters{}, metadata: &metadata{}, catalogues: newShelf(), searches: &searches{}}
 }
@@ -311,7 +311,7 @@ func filled(pattern string) string {
 		"{catalogueId}", "participants", "{tag}", "Arranger-Table").Replace(pattern)
 }
 
-// ofS1 gives ports that all succeed, whose jobs and dead letters are S1's, with one catalogue.
+// ofS1 returns ports that all succeed, whose jobs and dead letters are S1's, with one catalogue.
 func ofS1() *ports {
 	p := working()
 	p.catalogues.put(participants())
@@ -496,7 +496,7 @@ func TestRefusalsSayWhatIsMissing(t *testing.T) {
 	})
 }
 
-// newDoorsOn gives an Authenticator that has looked at none of the keys of a store.
+// newDoorsOn returns an Authenticator that has looked at none of the keys of a store.
 func newDoorsOn(t *testing.T, store *keyShelf) *auth.Authenticator {
 	t.Helper()
 	keys, err := auth.NewKeys(store, auth.KeysConfig{Now: func() time.Time { return noon }})

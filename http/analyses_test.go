@@ -18,7 +18,7 @@ import (
 	"tutti/internal/core"
 )
 
-// studyOfAnalyses gives ports whose study has n analyses, each with some more bytes, in the states that are asked for in
+// studyOfAnalyses returns ports whose study has n analyses, each with some more bytes, in the states that are asked for in
 // turn; it ends with err after the last one.
 func studyOfAnalyses(n, more int, err error) *ports {
 	return withMetadata(func(m *metadata) {
@@ -37,7 +37,7 @@ func studyOfAnalyses(n, more int, err error) *ports {
 	})
 }
 
-// idsOf gives the ids of a list of analyses.
+// idsOf returns the ids of a list of analyses.
 func idsOf(t *testing.T, body []byte) []string {
 	t.Helper()
 	var analyses []struct{ AnalysisID string }

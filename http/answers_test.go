@@ -15,7 +15,7 @@ func pathOf(pattern string) string {
 		"{name}", "variant_call", "{version}", "1", "{study}", "S", "{catalogueId}", "C", "{tag}", "T").Replace(pattern)
 }
 
-// methodsOf gives the methods of every path, HEAD beside GET. A literal segment shares its path with a parameter: what is
+// methodsOf returns the methods of every path, HEAD beside GET. A literal segment shares its path with a parameter: what is
 // routed for /x/{id} is routed for /x/retry.
 func methodsOf(h handler) map[string][]string {
 	methods := map[string][]string{}

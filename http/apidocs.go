@@ -128,7 +128,7 @@ func (h *Handler) serveAsset(w nethttp.ResponseWriter, r *nethttp.Request, name 
 	return nil
 }
 
-// acceptsGzip tells whether a client names gzip, or everything, as an encoding that it takes (RFC 9110, 12.5.3).
+// acceptsGzip reports whether a client names gzip, or everything, as an encoding that it takes (RFC 9110, 12.5.3).
 func acceptsGzip(acceptEncoding []string) bool {
 	accepted, named := false, false
 	for part := range strings.SplitSeq(strings.Join(acceptEncoding, ","), ",") {

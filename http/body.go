@@ -113,7 +113,7 @@ func jsonContent(header nethttp.Header) error {
 	return nil
 }
 
-// declared gives the one of some media types that a body is declared as, in UTF-8 and not encoded. Anything else, and nothing, is
+// declared returns the one of some media types that a body is declared as, in UTF-8 and not encoded. Anything else, and nothing, is
 // CodeUnsupportedMedia.
 func declared(header nethttp.Header, types ...string) (string, error) {
 	mediaType, params, err := mime.ParseMediaType(header.Get("Content-Type"))
@@ -130,7 +130,7 @@ func declared(header nethttp.Header, types ...string) (string, error) {
 	return mediaType, nil
 }
 
-// negotiate gives the one of the offered media types that a client likes best by its Accept headers (RFC 9110, 12.5.1),
+// negotiate returns the one of the offered media types that a client likes best by its Accept headers (RFC 9110, 12.5.1),
 // "" when it takes none: the one of the highest quality, of equals the one that it names most closely, then the first
 // offered.
 func negotiate(accept []string, offers ...string) string {

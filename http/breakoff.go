@@ -31,7 +31,7 @@ func withConn(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, problemConnOf(conn))
 }
 
-// connOf gives the connection of a request, nil for one that no Server got.
+// connOf returns the connection of a request, nil for one that no Server got.
 func connOf(ctx context.Context) *problemConn {
 	conn, _ := ctx.Value(connKey{}).(*problemConn)
 	return conn

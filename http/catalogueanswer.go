@@ -21,7 +21,7 @@ type catalogueAnswers struct {
 	known atomic.Pointer[answerSet]
 }
 
-// now gives the answers for the catalogues as they are.
+// now returns the answers for the catalogues as they are.
 func (a *catalogueAnswers) now() *answerSet {
 	set := a.port.Catalogues()
 	if known := a.known.Load(); known != nil && known.set == set {
@@ -74,7 +74,7 @@ func newAnswerSet(set *core.CatalogueSet, basePath string, before *answerSet) *a
 	return s
 }
 
-// of gives the answers for a catalogue of the set.
+// of returns the answers for a catalogue of the set.
 func (s *answerSet) of(c *core.Catalogue) *catalogueAnswer { return s.details[c]() }
 
 // catalogueAnswer is what is answered of one catalogue.
@@ -122,7 +122,7 @@ func (a *catalogueAnswer) metaFor(narrowed bool) detailMeta {
 	return a.whole
 }
 
-// headAt gives all of a detail before the tail, as it is at a time.
+// headAt returns all of a detail before the tail, as it is at a time.
 func (a *catalogueAnswer) headAt(now time.Time, meta detailMeta) []byte {
 	b := make([]byte, 0, len(a.head)+len(generatedAtLayout)+len(meta.text))
 	b = append(b, a.head...)

@@ -97,7 +97,7 @@ type fieldBody struct {
 	MultiValued bool   `json:"multiValued,omitempty"`
 }
 
-// detailAround gives the detail of a catalogue until the time of generatedAt, and from operators on.
+// detailAround returns the detail of a catalogue until the time of generatedAt, and from operators on.
 func detailAround(c *core.Catalogue) (head, tail []byte) {
 	var t detailTail
 	seen := map[string]bool{}
@@ -122,7 +122,7 @@ type member struct {
 	value any
 }
 
-// MarshalJSON gives the object.
+// MarshalJSON returns the object.
 func (m members) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -143,7 +143,7 @@ func (m members) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// rendered gives a body of this file as JSON. They are made of texts and numbers alone, of which none cannot be written.
+// rendered returns a body of this file as JSON. They are made of texts and numbers alone, of which none cannot be written.
 func rendered(body any) []byte {
 	var b bytes.Buffer
 	_ = encodeJSON(&b, body)

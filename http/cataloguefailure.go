@@ -14,7 +14,7 @@ const (
 	segmentDownload = "download"
 )
 
-// ReservedIDs gives the names that no catalogue may have for its id, in order: the first segments of the paths of all routes
+// ReservedIDs returns the names that no catalogue may have for its id, in order: the first segments of the paths of all routes
 // and what they have below /introspection, where a catalogue of that name could not be reached.
 func ReservedIDs() []string {
 	return []string{
@@ -23,7 +23,7 @@ func ReservedIDs() []string {
 	}
 }
 
-// firstSegments gives the first segments of the paths of routes, those that are parameters left out.
+// firstSegments returns the first segments of the paths of routes, those that are parameters left out.
 func firstSegments(routes []Route) map[string]bool {
 	first := map[string]bool{}
 	for _, r := range routes {
@@ -35,7 +35,7 @@ func firstSegments(routes []Route) map[string]bool {
 	return first
 }
 
-// failedAt gives the failed catalogue that a path belongs to: one of its own, below its id or its document type, one below its
+// failedAt returns the failed catalogue that a path belongs to: one of its own, below its id or its document type, one below its
 // detail, or while it is the only one those that need no id. nil when there is none.
 func (h *Handler) failedAt(path string) *catalogueAnswer {
 	rest, ok := strings.CutPrefix(path, h.cfg.BasePath+"/")
@@ -60,7 +60,7 @@ func (h *Handler) failedAt(path string) *catalogueAnswer {
 	return answers.of(c)
 }
 
-// segmentCatalogue gives the catalogue that an escaped segment names, nil when it names none or several.
+// segmentCatalogue returns the catalogue that an escaped segment names, nil when it names none or several.
 func segmentCatalogue(set *core.CatalogueSet, segment string) *core.Catalogue {
 	name, err := url.PathUnescape(segment)
 	if err != nil {

@@ -24,7 +24,7 @@ type catalogueRoute struct {
 	offers []string
 	query  parameters
 	answer catalogueFunc
-	// path gives the path that this route has for a catalogue.
+	// path returns the path that this route has for a catalogue.
 	path func(*core.Catalogue) string
 }
 
@@ -90,7 +90,7 @@ func (h *Handler) answerCatalogue(w nethttp.ResponseWriter, r *nethttp.Request, 
 	return err
 }
 
-// meantCatalogue gives the catalogue that the path of a request means: the one it names, else the only one.
+// meantCatalogue returns the catalogue that the path of a request means: the one it names, else the only one.
 func (h *Handler) meantCatalogue(r *nethttp.Request, route catalogueRoute) (*core.Catalogue, error) {
 	set := h.catalogues.now().set
 	if chi.URLParam(r, paramCatalogue) != "" {
@@ -99,10 +99,10 @@ func (h *Handler) meantCatalogue(r *nethttp.Request, route catalogueRoute) (*cor
 	return h.onlyCatalogue(set, route.path)
 }
 
-// isCataloguePattern tells whether a pattern without the base path is that of a route below a catalogue.
+// isCataloguePattern reports whether a pattern without the base path is that of a route below a catalogue.
 func isCataloguePattern(pattern string) bool { return strings.HasPrefix(pattern, patternCatalogue) }
 
-// isCataloguePath tells whether a path can be one of searching. What begins as another route is no catalogue's, whatever the
+// isCataloguePath reports whether a path can be one of searching. What begins as another route is no catalogue's, whatever the
 // patterns of the router say: /jobs/graphql is the job of that id.
 func (h *Handler) isCataloguePath(path string) bool {
 	rest, ok := strings.CutPrefix(path, h.cfg.BasePath+"/")

@@ -128,7 +128,7 @@ func unmet(b []byte) bool {
 		bytes.HasSuffix(b, []byte("\r\n\r\n")) && bytes.Contains(b, []byte("\r\nContent-Length: 0\r\n"))
 }
 
-// refusedStatus gives the status of a refusal of net/http.
+// refusedStatus returns the status of a refusal of net/http.
 func refusedStatus(b []byte) (int, bool) {
 	if unmet(b) {
 		return nethttp.StatusExpectationFailed, true

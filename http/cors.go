@@ -52,7 +52,7 @@ func newCrossOrigin(origins []string) (crossOrigin, error) {
 	return c, nil
 }
 
-// parseOrigin gives an origin as a browser writes it: lower case, without the scheme's own port.
+// parseOrigin returns an origin as a browser writes it: lower case, without the scheme's own port.
 func parseOrigin(given string) (string, bool) {
 	u, err := url.Parse(strings.ToLower(given))
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
@@ -72,10 +72,10 @@ func parseOrigin(given string) (string, bool) {
 
 func (c crossOrigin) on() bool { return c.any || len(c.listed) > 0 }
 
-// mayRead tells whether pages of an origin may read answers.
+// mayRead reports whether pages of an origin may read answers.
 func (c crossOrigin) mayRead(origin string) bool { return c.any || c.mayChange(origin) }
 
-// mayChange tells whether pages of an origin may use methods that are not safe, and send credentials.
+// mayChange reports whether pages of an origin may use methods that are not safe, and send credentials.
 func (c crossOrigin) mayChange(origin string) bool { return slices.Contains(c.listed, origin) }
 
 // shareAnswers sets the headers that let a page of another origin read an answer, problems included.

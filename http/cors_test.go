@@ -11,7 +11,7 @@ import (
 
 const portal = "https://portal.example.org"
 
-// corsOf gives what an answer says of other origins.
+// corsOf returns what an answer says of other origins.
 func corsOf(header nethttp.Header) map[string]string {
 	got := map[string]string{}
 	for name := range header {

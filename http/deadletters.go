@@ -95,7 +95,7 @@ func letterQueryOf(r *nethttp.Request) (letterQuery, error) {
 	return l, nil
 }
 
-// eachLetters calls each for the letters of l that the caller sees, a page at a time, until l's limit, and gives the cursor
+// eachLetters calls each for the letters of l that the caller sees, a page at a time, until l's limit, and returns the cursor
 // of those behind it. Pages bound the memory whatever the limit is: only what each keeps of one stays.
 func (h *Handler) eachLetters(
 	r *nethttp.Request, l letterQuery, each func([]core.DeadLetter) error,

@@ -258,7 +258,7 @@ func FuzzDocumentOfADeadLetter(f *testing.F) {
 	})
 }
 
-// documentOf gives the members that show a letter's document, compact.
+// documentOf returns the members that show a letter's document, compact.
 func documentOf(t *testing.T, body []byte) map[string]string {
 	t.Helper()
 	var members map[string]json.RawMessage

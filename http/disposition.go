@@ -14,7 +14,7 @@ const (
 	plainFileName = "download"
 )
 
-// attachment gives the Content-Disposition of a file (RFC 6266): its name in ASCII, which every client reads, and where that is
+// attachment returns the Content-Disposition of a file (RFC 6266): its name in ASCII, which every client reads, and where that is
 // not all of it once more in UTF-8 (RFC 8187).
 func attachment(fileName string) string {
 	name := safeFileName(fileName)

@@ -13,7 +13,7 @@ import (
 	"tutti/internal/core"
 )
 
-// disposer gives what downloads a file of a name and gives the header that names it.
+// disposer returns what downloads a file of a name and returns the header that names it.
 func disposer(tb testing.TB) func(t *testing.T, name string) string {
 	tb.Helper()
 	p := working()
@@ -71,7 +71,7 @@ func TestDownloadFileNames(t *testing.T) {
 	}
 }
 
-// FuzzDownloadFileName: any name gives a header that is one, whose name is a file's and nothing else.
+// FuzzDownloadFileName: any name returns a header that is one, whose name is a file's and nothing else.
 func FuzzDownloadFileName(f *testing.F) {
 	for _, name := range []string{"", "a.tsv", "données", "a\"b\\c", "%41", "\xff", "../x", "a\r\nb", strings.Repeat("é", 200), "x.\u202etsv"} {
 		f.Add(name)

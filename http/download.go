@@ -85,7 +85,7 @@ func (d *downloadStream) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// namedMedia gives the media type of a download that a client names and likes best, "" where it names none.
+// namedMedia returns the media type of a download that a client names and likes best, "" where it names none.
 func namedMedia(accept []string) string {
 	var named []string
 	for _, offer := range downloadOffers() {
@@ -134,7 +134,7 @@ func (h *Handler) downloadParams(r *nethttp.Request) (json.RawMessage, error) {
 	return checkedParams("member "+fieldParams+" of the body", params)
 }
 
-// formParams gives the params of a form, whose other fields are ignored: pages send headers and a key along.
+// formParams returns the params of a form, whose other fields are ignored: pages send headers and a key along.
 func formParams(body []byte) (json.RawMessage, error) {
 	fields, err := url.ParseQuery(string(body))
 	if err != nil {
@@ -153,7 +153,7 @@ func formParams(body []byte) (json.RawMessage, error) {
 	}
 }
 
-// checkedParams gives params that are a JSON object.
+// checkedParams returns params that are a JSON object.
 func checkedParams(what string, params []byte) (json.RawMessage, error) {
 	if _, err := decodeObjectOf(what, params); err != nil {
 		return nil, err

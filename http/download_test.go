@@ -30,7 +30,7 @@ func formOf(params string) string {
 	return url.Values{"params": {params}, "httpHeaders": {`{"Authorization":"Bearer x"}`}, "downloadKey": {"1-2-3"}}.Encode()
 }
 
-// writing gives a download of some pieces, which then fails where there is an error.
+// writing returns a download of some pieces, which then fails where there is an error.
 func writing(head core.DownloadHead, fails error, pieces ...string) func(context.Context, string, core.Principal, core.DownloadRequest, core.BeginDownload) error {
 	return func(_ context.Context, _ string, _ core.Principal, _ core.DownloadRequest, begin core.BeginDownload) error {
 		w, err := begin(head)

@@ -17,7 +17,7 @@ func weakTag(pieces ...[]byte) string {
 	return `W/"` + hex.EncodeToString(hash.Sum(nil)[:8]) + `"`
 }
 
-// isKnown sets the tag of an answer, to be asked for again each time, and tells whether the client has what it names: then
+// isKnown sets the tag of an answer, to be asked for again each time, and reports whether the client has what it names: then
 // 304 is the whole answer, and it is sent.
 func isKnown(w nethttp.ResponseWriter, r *nethttp.Request, tag string) bool {
 	w.Header().Set("Cache-Control", "no-cache")
@@ -29,7 +29,7 @@ func isKnown(w nethttp.ResponseWriter, r *nethttp.Request, tag string) bool {
 	return true
 }
 
-// knowsTag tells whether If-None-Match lists a tag (RFC 9110, 13.1.2).
+// knowsTag reports whether If-None-Match lists a tag (RFC 9110, 13.1.2).
 func knowsTag(ifNoneMatch []string, tag string) bool {
 	for given := range strings.SplitSeq(strings.Join(ifNoneMatch, ","), ",") {
 		given = strings.TrimSpace(given)

@@ -181,7 +181,7 @@ func open(t *testing.T, h nethttp.Handler, method, target string, header nethttp
 	return s
 }
 
-// text gives what was written so far.
+// text returns what was written so far.
 func (s *stream) text() string {
 	s.w.mu.Lock()
 	defer s.w.mu.Unlock()

@@ -135,7 +135,7 @@ func (w *watch) run(call func() error) {
 	w.err = call()
 }
 
-// refusal gives the error to answer with when the watch ended before it told what there is; nil when the client is gone.
+// refusal returns the error to answer with when the watch ended before it told what there is; nil when the client is gone.
 func (w *watch) refusal(ctx context.Context) error {
 	switch {
 	case ctx.Err() != nil:
@@ -147,7 +147,7 @@ func (w *watch) refusal(ctx context.Context) error {
 	}
 }
 
-// lastEventID gives the id that a client saw last, 0 for none.
+// lastEventID returns the id that a client saw last, 0 for none.
 func lastEventID(r *nethttp.Request) (uint64, error) {
 	q, err := queryOf(r)
 	if err != nil {

@@ -32,7 +32,7 @@ func TestJobEventsEndWhenTheClientIsGone(t *testing.T) {
 	}
 }
 
-// readJob opens a stream, waits for its first event and gives the rest to be read.
+// readJob opens a stream, waits for its first event and returns the rest to be read.
 func readJob(ctx context.Context, t *testing.T, addr, want string) *nethttp.Response {
 	t.Helper()
 	r, err := nethttp.NewRequestWithContext(ctx, nethttp.MethodGet, "http://"+addr+"/jobs/job-1/events", nil)

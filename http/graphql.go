@@ -88,7 +88,7 @@ func (h *Handler) execute(w nethttp.ResponseWriter, r *nethttp.Request, c *core.
 	return nil
 }
 
-// graphQLMedia gives the media type to answer with: JSON, which every client knows, unless the other is named and liked no
+// graphQLMedia returns the media type to answer with: JSON, which every client knows, unless the other is named and liked no
 // less.
 func graphQLMedia(accept []string) string {
 	offers := []string{contentTypeJSON, contentTypeGraphQL}

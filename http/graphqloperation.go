@@ -2,7 +2,7 @@ package http
 
 import "strings"
 
-// isMutation tells whether the operation that is meant of a GraphQL document is a mutation: the only one, or the one of a name.
+// isMutation reports whether the operation that is meant of a GraphQL document is a mutation: the only one, or the one of a name.
 // It looks at what stands before the braces of each definition and at nothing else; what is no GraphQL is for others to refuse.
 func isMutation(document, operationName string) bool {
 	var only, named string
@@ -20,7 +20,7 @@ func isMutation(document, operationName string) bool {
 	return named == "mutation"
 }
 
-// operations gives the kind and the name, where it has one, of each operation of a document.
+// operations returns the kind and the name, where it has one, of each operation of a document.
 func operations(document string) func(yield func(kind, name string) bool) {
 	return func(yield func(kind, name string) bool) {
 		depth := 0
@@ -64,7 +64,7 @@ func headWith(head []string, lexeme string, depth int) []string {
 	}
 }
 
-// lexeme gives how many bytes the first lexeme of a text has: a name or number, a string, a comment, or one character.
+// lexeme returns how many bytes the first lexeme of a text has: a name or number, a string, a comment, or one character.
 func lexeme(text string) int {
 	switch c := text[0]; {
 	case isNamePart(c):
@@ -86,7 +86,7 @@ func lexeme(text string) int {
 	}
 }
 
-// quoted gives how many bytes a string has that stands between two quotes, of which escapes are none.
+// quoted returns how many bytes a string has that stands between two quotes, of which escapes are none.
 func quoted(text, quote string, escapes ...string) int {
 next:
 	for at := len(quote); at < len(text); at++ {

@@ -38,7 +38,7 @@ func (p problem) onGraphQL(err error) problem {
 	return p
 }
 
-// onGraphQLSurface tells whether the request is for a GraphQL path of a catalogue.
+// onGraphQLSurface reports whether the request is for a GraphQL path of a catalogue.
 func (h *Handler) onGraphQLSurface(r *nethttp.Request) bool {
 	path := r.URL.EscapedPath()
 	if !h.isCataloguePath(path) {

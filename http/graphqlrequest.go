@@ -58,7 +58,7 @@ func (h *Handler) postedOperation(r *nethttp.Request) (core.GraphQLRequest, erro
 	return operation, nil
 }
 
-// isPersisted tells whether a request names a query by its hash.
+// isPersisted reports whether a request names a query by its hash.
 func isPersisted(extensions json.RawMessage) bool {
 	var named struct {
 		PersistedQuery map[string]json.RawMessage `json:"persistedQuery"`
@@ -107,7 +107,7 @@ func (h *Handler) askedOperation(r *nethttp.Request) (core.GraphQLRequest, error
 	return operation, nil
 }
 
-// unicode gives the one value of name as text does; one that is not UTF-8 is CodeInvalid.
+// unicode returns the one value of name as text does; one that is not UTF-8 is CodeInvalid.
 func (q query) unicode(name string) (string, error) {
 	v, err := q.text(name)
 	if err == nil && !utf8.ValidString(v) {

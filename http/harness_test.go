@@ -108,7 +108,7 @@ var (
 	_ http.Notifications = (*ports)(nil)
 )
 
-// ports gives p for every port; the parts that it lacks answer nothing.
+// ports returns p for every port; the parts that it lacks answer nothing.
 func (p *ports) ports() http.Ports {
 	return http.Ports{
 		Ingest: p, Jobs: p, JobEvents: p, Readiness: p, Pauses: p, Notifications: p, DeadLetters: p.letters, Retries: p.letters,
@@ -117,7 +117,7 @@ func (p *ports) ports() http.Ports {
 	}
 }
 
-// working gives ports that all succeed.
+// working returns ports that all succeed.
 func working() *ports {
 	return &ports{
 		record: func(core.Kind, string, string, string, string) (string, error) { return "analyses", nil },
@@ -171,7 +171,7 @@ type ask struct {
 	host                 string
 }
 
-// do asks h, holds the answer against the OpenAPI document and gives it with its body.
+// do asks h, holds the answer against the OpenAPI document and returns it with its body.
 func do(t *testing.T, h handler, a ask) (*nethttp.Response, []byte) {
 	t.Helper()
 	r, res, body := exchange(t, h, a)
@@ -179,7 +179,7 @@ func do(t *testing.T, h handler, a ask) (*nethttp.Response, []byte) {
 	return res, body
 }
 
-// exchange asks h and gives the request beside its answer.
+// exchange asks h and returns the request beside its answer.
 func exchange(t *testing.T, h handler, a ask) (*nethttp.Request, *nethttp.Response, []byte) {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), a.method, a.target, strings.NewReader(a.body))
@@ -277,7 +277,7 @@ func patternOf(h handler, r *nethttp.Request) string {
 	return found
 }
 
-// isFirstSegment tells whether a path, in its segments, begins as a route that is no catalogue's, or with nothing.
+// isFirstSegment reports whether a path, in its segments, begins as a route that is no catalogue's, or with nothing.
 func isFirstSegment(h handler, path []string) bool {
 	return len(path) < 2 || path[1] == "" || slices.ContainsFunc(h.Routes(), func(r http.Route) bool {
 		return strings.HasPrefix(r.Pattern+"/", "/"+path[1]+"/")

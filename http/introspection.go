@@ -66,7 +66,7 @@ func (h *Handler) describeCatalogue(w nethttp.ResponseWriter, r *nethttp.Request
 	return nil
 }
 
-// pathCatalogue gives the catalogue of a set that the path of a request names.
+// pathCatalogue returns the catalogue of a set that the path of a request names.
 func (h *Handler) pathCatalogue(r *nethttp.Request, set *core.CatalogueSet) (*core.Catalogue, error) {
 	name, err := pathParam(r, paramCatalogue, paramCatalogue)
 	if err != nil {
@@ -96,7 +96,7 @@ func (h *Handler) describeOnlyCatalogue(w nethttp.ResponseWriter, r *nethttp.Req
 	return nil
 }
 
-// onlyCatalogue gives the catalogue of a set that has exactly one. For any other the error names the path of each catalogue, as
+// onlyCatalogue returns the catalogue of a set that has exactly one. For any other the error names the path of each catalogue, as
 // pathOf has it without the base path, which leads where this one would.
 func (h *Handler) onlyCatalogue(set *core.CatalogueSet, pathOf func(*core.Catalogue) string) (*core.Catalogue, error) {
 	if only := onlyOf(set); only != nil {
@@ -146,7 +146,7 @@ func (h *Handler) isNarrowed(r *nethttp.Request, c *catalogueAnswer) bool {
 	return bound
 }
 
-// catalogueCalled gives the catalogue that has a name for its id, else those that have it for their document type: a name
+// catalogueCalled returns the catalogue that has a name for its id, else those that have it for their document type: a name
 // that several share means none of them.
 func catalogueCalled(set *core.CatalogueSet, name string) []*core.Catalogue {
 	if c := set.Named(name); c != nil {
@@ -155,7 +155,7 @@ func catalogueCalled(set *core.CatalogueSet, name string) []*core.Catalogue {
 	return set.OfType(name)
 }
 
-// onlyOf gives the catalogue of a set that has exactly one, nil for any other.
+// onlyOf returns the catalogue of a set that has exactly one, nil for any other.
 func onlyOf(set *core.CatalogueSet) *core.Catalogue {
 	if len(set.Catalogues) != 1 {
 		return nil
@@ -205,8 +205,8 @@ func ambiguous(documentType string, called []*core.Catalogue) error {
 	return &ambiguousTypeError{cause: cause, shared: shared}
 }
 
-// Error gives the text of the cause.
+// Error returns the text of the cause.
 func (e *ambiguousTypeError) Error() string { return e.cause.Error() }
 
-// Unwrap gives the Error that has the code.
+// Unwrap returns the Error that has the code.
 func (e *ambiguousTypeError) Unwrap() error { return e.cause }

@@ -58,7 +58,7 @@ func TestSQONDescription(t *testing.T) {
 	}
 }
 
-// TestIntrospectionOfAnyID: ids are opaque, and a path that an answer gives leads to what it says.
+// TestIntrospectionOfAnyID: ids are opaque, and a path that an answer returns leads to what it says.
 func TestIntrospectionOfAnyID(t *testing.T) {
 	for _, id := range []string{
 		"toString", "__proto__", "constructor", "a/b", "a b", "é", "100%", "%41", "a+b", "a?b#c", "..a", "a;b,c", `"`, "<&>", "日本",

@@ -11,7 +11,7 @@ import (
 	"tutti/internal/core"
 )
 
-// FuzzCatalogueID: the paths that the summary gives of a catalogue lead to it and to no other, whatever its id.
+// FuzzCatalogueID: the paths that the summary returns of a catalogue lead to it and to no other, whatever its id.
 func FuzzCatalogueID(f *testing.F) {
 	for _, id := range []string{"analyses", "__proto__", "a/b", "%2F", "..", "a b?c#d", "é", "graphql", "introspection", "x\u2028<>"} {
 		f.Add(id)

@@ -25,7 +25,7 @@ type catalogueShelf struct {
 
 var _ http.Catalogues = (*catalogueShelf)(nil)
 
-// newShelf gives one with some catalogues.
+// newShelf returns one with some catalogues.
 func newShelf(all ...*core.Catalogue) *catalogueShelf {
 	s := &catalogueShelf{}
 	s.put(all...)
@@ -90,7 +90,7 @@ func wide(id string, fields int) *core.Catalogue {
 	return c
 }
 
-// catalogued gives a handler over catalogues, and where they are.
+// catalogued returns a handler over catalogues, and where they are.
 func catalogued(t testing.TB, cfg http.Config, all ...*core.Catalogue) (handler, *catalogueShelf) {
 	t.Helper()
 	p := working()
@@ -98,7 +98,7 @@ func catalogued(t testing.TB, cfg http.Config, all ...*core.Catalogue) (handler,
 	return newHandler(t, p, cfg), p.catalogues
 }
 
-// introspect gets a path, which must be answered with a status, and gives the body.
+// introspect gets a path, which must be answered with a status, and returns the body.
 func introspect(t *testing.T, h handler, target string, status int) []byte {
 	t.Helper()
 	res, body := do(t, h, ask{method: "GET", target: target})
@@ -153,7 +153,7 @@ func goldenInOrder(t *testing.T, name string, body []byte) {
 	}
 }
 
-// memberOf gives a member of a JSON object by the path to it, nil when there is none.
+// memberOf returns a member of a JSON object by the path to it, nil when there is none.
 func memberOf(t *testing.T, body []byte, path ...string) any {
 	t.Helper()
 	var v any

@@ -32,7 +32,7 @@ func (s *sink) Write(b []byte) (int, error) {
 
 func (s *sink) SetWriteDeadline(time.Time) error { return nil }
 
-// twenty gives as many catalogues with a number of fields each.
+// twenty returns as many catalogues with a number of fields each.
 func twenty(fields int) []*core.Catalogue {
 	var all []*core.Catalogue
 	for i := range 20 {
@@ -41,7 +41,7 @@ func twenty(fields int) []*core.Catalogue {
 	return all
 }
 
-// once gives a function that gets a path, and fails unless it is answered in full.
+// once returns a function that gets a path, and fails unless it is answered in full.
 func once(t testing.TB, h handler, target string) func() {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), "GET", target, nil)

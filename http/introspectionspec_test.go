@@ -27,7 +27,7 @@ func trySentences(t *testing.T, all []sentence) {
 	}
 }
 
-// namesOf gives the names of a JSON object's members in order of the alphabet.
+// namesOf returns the names of a JSON object's members in order of the alphabet.
 func namesOf(t *testing.T, object any) []string {
 	t.Helper()
 	members, ok := object.(map[string]any)

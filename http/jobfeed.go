@@ -47,7 +47,7 @@ type feedBatch struct {
 	changed bool
 }
 
-// final tells whether the batch ends the stream.
+// final reports whether the batch ends the stream.
 func (b feedBatch) final() bool { return b.job != nil && b.job.State.Final() }
 
 // paused returns why the job waits, "" when it does not.
@@ -65,7 +65,7 @@ func newJobFeed() *jobFeed {
 	}
 }
 
-// add takes a change. It never waits and never gives an error.
+// add takes a change. It never waits and never returns an error.
 func (f *jobFeed) add(c core.JobChange) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -92,14 +92,14 @@ func (f *jobFeed) add(c core.JobChange) error {
 	return nil
 }
 
-// isReady tells whether everything that was there at the start is known.
+// isReady reports whether everything that was there at the start is known.
 func (f *jobFeed) isReady() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.started
 }
 
-// resume drops what a client knows that has seen everything up to revision last, and gives the revision from which its
+// resume drops what a client knows that has seen everything up to revision last, and returns the revision from which its
 // ids go on. ended is true when nothing is left to tell: the job is final, and its client knows so. An id beyond all
 // revisions of a job that goes on was never given, so it counts as none.
 func (f *jobFeed) resume(last uint64) (from uint64, ended bool) {
@@ -119,7 +119,7 @@ func (f *jobFeed) resume(last uint64) (from uint64, ended bool) {
 	return last, false
 }
 
-// take gives what the client has still to be told, and the job as of now.
+// take returns what the client has still to be told, and the job as of now.
 func (f *jobFeed) take(now time.Time) feedBatch {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -149,7 +149,7 @@ func (f *jobFeed) take(now time.Time) feedBatch {
 	return b
 }
 
-// state gives the last known state of the job.
+// state returns the last known state of the job.
 func (f *jobFeed) state() core.JobState {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -112,7 +112,7 @@ func newOrganizationBody(o *core.OrganizationRun) organizationBody {
 	return organizationBody{Organization: o.Organization, Totals: newTotalsBody(totals, o.Counted()), State: o.State, Error: o.Error}
 }
 
-// rate gives records fetched per second between a job's start and its end or now, 0 before the start.
+// rate returns records fetched per second between a job's start and its end or now, 0 before the start.
 func rate(fetched int64, job core.Job, now time.Time) float64 {
 	if job.StartedAt == nil {
 		return 0
@@ -127,7 +127,7 @@ func rate(fetched int64, job core.Job, now time.Time) float64 {
 	return math.Round(float64(fetched)/elapsed*1000) / 1000
 }
 
-// eta gives the seconds that a running job still needs at its rate, nil when that cannot be told.
+// eta returns the seconds that a running job still needs at its rate, nil when that cannot be told.
 func eta(t totalsBody, rate float64, state core.JobState) *int64 {
 	if state != core.JobRunning || rate <= 0 || t.Expected == nil || *t.Expected <= 0 {
 		return nil
@@ -197,7 +197,7 @@ func stateOf(q query) (core.JobState, error) {
 	return state, nil
 }
 
-// jobBodies gives the bodies of a list, with no more than listedOrganizations of each job.
+// jobBodies returns the bodies of a list, with no more than listedOrganizations of each job.
 func (h *Handler) jobBodies(ctx context.Context, jobs []core.Job) ([]jobBody, error) {
 	bodies := make([]jobBody, len(jobs))
 	group, ctx := errgroup.WithContext(ctx)

@@ -34,7 +34,7 @@ func newKeyBody(k core.APIKey) keyBody {
 	return b
 }
 
-// writable gives a time in UTC, the nearest one that JSON can have (RFC 3339 knows the years to 9999): one key that
+// writable returns a time in UTC, the nearest one that JSON can have (RFC 3339 knows the years to 9999): one key that
 // somebody stored with another must not hide all.
 func writable(t time.Time) time.Time {
 	t = t.UTC()

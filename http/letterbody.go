@@ -70,7 +70,7 @@ func wholeLetterBody(l core.DeadLetter) letterBody {
 	return b
 }
 
-// newLetterDocument gives a document as a JSON value when it is one, as text when it reads as text, else as base64. So
+// newLetterDocument returns a document as a JSON value when it is one, as text when it reads as text, else as base64. So
 // it never grows to more than twice its size: what JSON escapes in six bytes goes as base64.
 func newLetterDocument(document []byte, truncated bool) letterDocument {
 	if !truncated && utf8.Valid(document) && nesting(document) <= maxNesting && json.Valid(document) {
@@ -86,7 +86,7 @@ func newLetterDocument(document []byte, truncated bool) letterDocument {
 	return letterDocument{DocumentBase64: document}
 }
 
-// nesting gives the depth of the deepest object or array of a JSON text.
+// nesting returns the depth of the deepest object or array of a JSON text.
 func nesting(document []byte) int {
 	depth, deepest, quoted := 0, 0, false
 	for i := 0; i < len(document); i++ {
@@ -118,7 +118,7 @@ func withoutCutRune(text []byte) []byte {
 	return text
 }
 
-// isText tells whether b is UTF-8 without control characters other than white space.
+// isText reports whether b is UTF-8 without control characters other than white space.
 func isText(b []byte) bool {
 	return utf8.Valid(b) && bytes.IndexFunc(b, func(c rune) bool {
 		return c < ' ' && c != '\t' && c != '\n' && c != '\r'

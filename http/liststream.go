@@ -82,7 +82,7 @@ func (s *listStream) end(tail string) error {
 	return nil
 }
 
-// fail gives err to answer with while nothing is sent. Afterwards it breaks the connection off: the status is sent by
+// fail returns err to answer with while nothing is sent. Afterwards it breaks the connection off: the status is sent by
 // then, and a part must never be taken for the whole.
 func (s *listStream) fail(err error) error {
 	if errors.Is(err, errNobodyReads) {

@@ -103,7 +103,7 @@ func (k apiKeys) Revoke(_ context.Context, id string) (core.APIKey, error) { ret
 
 const typeBody = `{"name":"variant_call","version":1,"createdAt":"2026-05-04T12:00:00Z","options":{"fileTypes":[],"externalValidations":[]},"schema":{"type":"object"}}`
 
-// workingMetadata gives a metadata whose calls all succeed.
+// workingMetadata returns a metadata whose calls all succeed.
 func workingMetadata() *metadata {
 	return &metadata{
 		register: func([]byte) ([]byte, error) { return []byte(typeBody), nil },

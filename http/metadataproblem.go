@@ -40,7 +40,7 @@ func (p problem) onMetadata(errorID, requestURL string, now time.Time) problem {
 	return p
 }
 
-// onMetadataSurface tells whether the request is for a route that Song's clients use.
+// onMetadataSurface reports whether the request is for a route that Song's clients use.
 func (h *Handler) onMetadataSurface(r *nethttp.Request) bool {
 	return h.isBelow(r, "/schemas") || h.isBelow(r, "/studies") || h.isBelow(r, "/submit")
 }
@@ -84,7 +84,7 @@ func errorIDOf(err error) string {
 	}
 }
 
-// requestURL gives the URL that was asked, as far as this server sees it, without its query, which may hold anything.
+// requestURL returns the URL that was asked, as far as this server sees it, without its query, which may hold anything.
 func requestURL(r *nethttp.Request) string {
 	if r.Host == "" {
 		return instanceOf(r)

@@ -46,7 +46,7 @@ type exchange struct {
 
 type exchangeKey struct{}
 
-// exchangeOf gives the exchange of a request's context; every request that reaches a handler has one.
+// exchangeOf returns the exchange of a request's context; every request that reaches a handler has one.
 func exchangeOf(ctx context.Context) *exchange {
 	if ex, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
 		return ex
@@ -160,7 +160,7 @@ func answerTime(r *nethttp.Request, started time.Time, d time.Duration) time.Dur
 	return d
 }
 
-// routeLabel gives the pattern of the route that took r, without the base path.
+// routeLabel returns the pattern of the route that took r, without the base path.
 func (h *Handler) routeLabel(r *nethttp.Request) string {
 	rctx := chi.RouteContext(r.Context())
 	if rctx == nil || len(rctx.RoutePatterns) == 0 {
@@ -253,7 +253,7 @@ func (h *Handler) checkHost(next nethttp.Handler) nethttp.Handler {
 	})
 }
 
-// isMonitoring tells whether r reads /ping, /ready or /metrics.
+// isMonitoring reports whether r reads /ping, /ready or /metrics.
 func (h *Handler) isMonitoring(r *nethttp.Request) bool {
 	if r.Method != nethttp.MethodGet && r.Method != nethttp.MethodHead {
 		return false
@@ -262,7 +262,7 @@ func (h *Handler) isMonitoring(r *nethttp.Request) bool {
 	return ok && (path == pathPing || path == pathReady || path == pathMetrics)
 }
 
-// hostName gives host without its port, its brackets and a final dot.
+// hostName returns host without its port, its brackets and a final dot.
 func hostName(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

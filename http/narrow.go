@@ -10,12 +10,12 @@ import (
 // than was asked for and have others behind it.
 const narrowRounds = 8
 
-// seesJob tells whether a caller sees a job: it may write in the organization that the job is of.
+// seesJob reports whether a caller sees a job: it may write in the organization that the job is of.
 func seesJob(caller core.Principal, job core.Job) bool {
 	return job.Scope == core.ScopeOrganization && job.Organization != "" && caller.MayWrite(job.Organization)
 }
 
-// seesLetter tells whether a caller sees a dead letter: it may write in the organization that the letter and its Request
+// seesLetter reports whether a caller sees a dead letter: it may write in the organization that the letter and its Request
 // are of. A message that was not understood may hold anything, and its retry do anything, so it is the system's.
 func seesLetter(caller core.Principal, letter core.DeadLetter) bool {
 	if letter.Source != "" || letter.Organization == "" || !caller.MayWrite(letter.Organization) {
@@ -60,7 +60,7 @@ type jobQuery struct {
 	cursor     string
 }
 
-// visibleJobs gives a page of the jobs that the caller sees, and the cursor of the next ones.
+// visibleJobs returns a page of the jobs that the caller sees, and the cursor of the next ones.
 func (h *Handler) visibleJobs(r *nethttp.Request, q jobQuery) ([]core.Job, string, error) {
 	caller, bound := h.boundCaller(r)
 	if !bound {
@@ -84,7 +84,7 @@ func (h *Handler) visibleJobs(r *nethttp.Request, q jobQuery) ([]core.Job, strin
 	}
 }
 
-// letterFilter gives what keeps of some letters those that the caller sees.
+// letterFilter returns what keeps of some letters those that the caller sees.
 func (h *Handler) letterFilter(r *nethttp.Request) (filter func([]core.DeadLetter) []core.DeadLetter, bound bool) {
 	caller, bound := h.boundCaller(r)
 	return func(letters []core.DeadLetter) []core.DeadLetter {

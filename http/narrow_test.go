@@ -47,7 +47,7 @@ func (p page) ids() []string {
 	return ids
 }
 
-// walk reads a list to its end and gives the ids of every page.
+// walk reads a list to its end and returns the ids of every page.
 func walk(t *testing.T, h handler, target string, header []string) [][]string {
 	t.Helper()
 	var pages [][]string
@@ -186,7 +186,7 @@ func TestNothingHappensToWhatIsNotSeen(t *testing.T) {
 	knock(t, h, "GET", "/jobs/x1/events", d.header(readRight))
 }
 
-// lettersOf gives one letter of every kind; those that the writer of S1 sees have an id that begins with "own".
+// lettersOf returns one letter of every kind; those that the writer of S1 sees have an id that begins with "own".
 func lettersOf() []core.DeadLetter {
 	letter := func(id, organization string, request *core.Request) core.DeadLetter {
 		if request != nil {

@@ -30,10 +30,10 @@ type notUnderstoodError struct {
 	violations []core.EventFault
 }
 
-// Error gives the message of the first fault.
+// Error returns the message of the first fault.
 func (e *notUnderstoodError) Error() string { return e.cause.Error() }
 
-// Unwrap gives the Error that has the code.
+// Unwrap returns the Error that has the code.
 func (e *notUnderstoodError) Unwrap() error { return e.cause }
 
 // notify takes what a repository notifies (CONTRACT section 1). The body goes on as it came: its signature is of its

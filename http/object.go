@@ -66,10 +66,10 @@ func (o object) only(names ...string) error {
 	return nil
 }
 
-// has tells whether a member is there and not null.
+// has reports whether a member is there and not null.
 func (o object) has(name string) bool { return len(o[name]) > 0 && string(o[name]) != "null" }
 
-// text gives a member that is a string, "" when it is absent or null.
+// text returns a member that is a string, "" when it is absent or null.
 func (o object) text(name string) (string, error) {
 	if !o.has(name) {
 		return "", nil
@@ -84,7 +84,7 @@ func (o object) text(name string) (string, error) {
 	return v, nil
 }
 
-// texts gives a member that is an array of strings, none when it is absent or null.
+// texts returns a member that is an array of strings, none when it is absent or null.
 func (o object) texts(name string) ([]string, error) {
 	if !o.has(name) {
 		return nil, nil

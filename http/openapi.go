@@ -12,7 +12,7 @@ import (
 //go:embed openapi.json
 var openAPIDocument []byte
 
-// openAPIFor gives the OpenAPI document for a base path and a version of the program.
+// openAPIFor returns the OpenAPI document for a base path and a version of the program.
 func openAPIFor(basePath, version string) ([]byte, error) {
 	var document map[string]json.RawMessage
 	if err := json.Unmarshal(openAPIDocument, &document); err != nil {

@@ -185,7 +185,7 @@ func TestExampleLinesAreDeadLetters(t *testing.T) {
 	}
 }
 
-// examplesOf gives the values of all examples of a content.
+// examplesOf returns the values of all examples of a content.
 func examplesOf(content *openapi3.MediaType) []any {
 	var values []any
 	if content.Example != nil {

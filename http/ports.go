@@ -32,7 +32,7 @@ type Ports struct {
 
 // Catalogues tells what there is to search.
 type Catalogues interface {
-	// Catalogues gives all catalogues as they are now, at once and never nil: the same pointer as long as nothing changed;
+	// Catalogues returns all catalogues as they are now, at once and never nil: the same pointer as long as nothing changed;
 	// inside a new set, the same *Catalogue for what did not change.
 	Catalogues() *core.CatalogueSet
 }
@@ -56,24 +56,24 @@ type Downloads interface {
 // AnalysisTypes keeps the analysis types and gives them as clients get them (CONTRACT section 7): each method gives the
 // bytes of a JSON body, which the caller must not change.
 type AnalysisTypes interface {
-	// Register takes the body of a registration and gives the new version, rendered. CodeInvalid with an ErrorID and
+	// Register takes the body of a registration and returns the new version, rendered. CodeInvalid with an ErrorID and
 	// Violations when the body is at fault.
 	Register(ctx context.Context, body []byte) ([]byte, error)
-	// Type gives the body of one version piece by piece, so that a large one is never held as a whole; version 0 gives the
+	// Type returns the body of one version piece by piece, so that a large one is never held as a whole; version 0 returns the
 	// latest with all versions beside it. unrendered leaves the base schema out. each must not change the bytes; an error of
 	// it ends the call and is returned. CodeNotFound when there is none.
 	Type(ctx context.Context, name string, version int, unrendered bool, each func(piece []byte) error) error
-	// List gives the body of a page of the analysis types, as Type does. hideSchema leaves their schemas out.
+	// List returns the body of a page of the analysis types, as Type does. hideSchema leaves their schemas out.
 	List(ctx context.Context, query core.AnalysisTypeQuery, hideSchema, unrendered bool, each func(piece []byte) error) error
-	// MetaSchema gives the JSON Schema of the body of a registration.
+	// MetaSchema returns the JSON Schema of the body of a registration.
 	MetaSchema() []byte
 }
 
 // Studies are those of the built-in metadata repository.
 type Studies interface {
-	// Studies gives the ids of all studies in order.
+	// Studies returns the ids of all studies in order.
 	Studies(ctx context.Context) ([]string, error)
-	// Study gives one study, CodeNotFound when there is none.
+	// Study returns one study, CodeNotFound when there is none.
 	Study(ctx context.Context, id string) (core.Study, error)
 	// CreateStudy adds a study; CodeInvalid for a bad id, CodeConflict when it is there already.
 	CreateStudy(ctx context.Context, s core.Study) error
@@ -81,7 +81,7 @@ type Studies interface {
 
 // Analyses reads those of the built-in metadata repository.
 type Analyses interface {
-	// Analysis gives one analysis in any state, CodeNotFound when the study has none of that id.
+	// Analysis returns one analysis in any state, CodeNotFound when the study has none of that id.
 	Analysis(ctx context.Context, study, id string) (core.Analysis, error)
 	// Page calls each for at most limit analyses of a study in some states, from a row offset, in the order of their
 	// submission; limit 0 means all. An Analysis is valid until each returns. CodeNotFound for an unknown study.
@@ -93,7 +93,7 @@ type Analyses interface {
 // an ErrorID and Violations for what is not valid, CodeNotFound for an unknown study or analysis, CodeConflict with an
 // ErrorID for what contradicts the state of the repository.
 type Submissions interface {
-	// Submit adds an analysis and gives its id. allowDuplicates takes files whose MD5 the study has already.
+	// Submit adds an analysis and returns its id. allowDuplicates takes files whose MD5 the study has already.
 	Submit(ctx context.Context, study string, body []byte, allowDuplicates bool) (string, error)
 	// Replace puts body in the place of an analysis, whose id and state stay.
 	Replace(ctx context.Context, study, id string, body []byte) error
@@ -105,10 +105,10 @@ type Submissions interface {
 
 // Keys manages API keys.
 type Keys interface {
-	// Create makes a key and gives it with the whole text that its holder shows, which is not kept. expires is zero for
+	// Create makes a key and returns it with the whole text that its holder shows, which is not kept. expires is zero for
 	// never. CodeInvalid for a bad name, scope or time.
 	Create(ctx context.Context, name string, scopes []string, expires time.Time) (core.APIKey, string, error)
-	// List gives all keys, the last made first.
+	// List returns all keys, the last made first.
 	List(ctx context.Context) ([]core.APIKey, error)
 	// Revoke ends a key; CodeNotFound when there is none. A key that was revoked before stays so.
 	Revoke(ctx context.Context, id string) (core.APIKey, error)
@@ -116,7 +116,7 @@ type Keys interface {
 
 // Authenticator tells who a bearer token belongs to, and how scopes are called.
 type Authenticator interface {
-	// Authenticate gives CodeUnauthenticated, with a message that is safe to show, for a token that proves nothing, and
+	// Authenticate returns CodeUnauthenticated, with a message that is safe to show, for a token that proves nothing, and
 	// CodeUnavailable when it cannot be checked now.
 	Authenticate(ctx context.Context, token string) (core.Principal, error)
 	// SystemScope, WriteScope and ReadScope give how the scopes are called that grant everything, and writing and reading in
@@ -133,24 +133,24 @@ type Notifications interface {
 	// CodeInvalid for a body that is no JSON object or array of objects, CodeNotFound for an unknown repository,
 	// CodeUnauthenticated for a signature that is missing or wrong, CodeOverloaded or CodeUnavailable from the queue.
 	Notify(ctx context.Context, repository string, body []byte, signature, requestID string) (core.Notified, error)
-	// Signed tells whether the notifications of a repository must be signed; false also for an unknown one.
+	// Signed reports whether the notifications of a repository must be signed; false also for an unknown one.
 	Signed(repository string) bool
 }
 
 // JobEvents tells how jobs go on.
 type JobEvents interface {
 	// Watch calls each for a job and its organizations as they are, in the order of their revisions, then once with
-	// neither, and then for every change, until each gives an error, which is returned, ctx ends, or the job is removed,
-	// which gives nil. CodeNotFound when there is no such job.
+	// neither, and then for every change, until each returns an error, which is returned, ctx ends, or the job is removed,
+	// which returns nil. CodeNotFound when there is no such job.
 	Watch(ctx context.Context, id string, each func(core.JobChange) error) error
 }
 
 // DeadLetters reads and discards what was given up.
 type DeadLetters interface {
-	// List gives at most limit letters, the last written first, and the cursor of the next ones, "" after the last. An
+	// List returns at most limit letters, the last written first, and the cursor of the next ones, "" after the last. An
 	// empty repository or reason means any; a cursor that List did not give is CodeInvalid.
 	List(ctx context.Context, repository, reason string, limit int, cursor string) ([]core.DeadLetter, string, error)
-	// Get gives one letter, CodeNotFound when there is none.
+	// Get returns one letter, CodeNotFound when there is none.
 	Get(ctx context.Context, id string) (core.DeadLetter, error)
 	// Delete discards one letter, CodeNotFound when there is none.
 	Delete(ctx context.Context, id string) error
@@ -170,28 +170,28 @@ type Retries interface {
 // Ingest takes triggers. Both methods return nil only after the queue has stored the Request; both give CodeInvalid,
 // CodeNotFound for an unknown repository, and CodeOverloaded or CodeUnavailable when the queue refuses.
 type Ingest interface {
-	// Record asks for one record to be indexed or removed and gives the alias it is written to.
+	// Record asks for one record to be indexed or removed and returns the alias it is written to.
 	Record(ctx context.Context, kind core.Kind, repository, organization, id, requestID string) (indexName string, err error)
-	// Run asks for an organization or a repository and gives the job that does it, which may be one queued before.
+	// Run asks for an organization or a repository and returns the job that does it, which may be one queued before.
 	Run(ctx context.Context, scope core.Scope, repository, organization string, force bool,
 		cause core.Cause, requestID string) (core.Job, error)
 }
 
 // Jobs reads and cancels jobs.
 type Jobs interface {
-	// List gives at most limit jobs, newest first, and the cursor of the next ones, "" after the last. An empty
+	// List returns at most limit jobs, newest first, and the cursor of the next ones, "" after the last. An empty
 	// repository or state means any; a cursor that List did not give is CodeInvalid.
 	List(ctx context.Context, repository string, state core.JobState, limit int, cursor string) ([]core.Job, string, error)
-	// Get gives one job, CodeNotFound when there is none.
+	// Get returns one job, CodeNotFound when there is none.
 	Get(ctx context.Context, id string) (core.Job, error)
-	// Organizations gives the organizations of a job that are known so far.
+	// Organizations returns the organizations of a job that are known so far.
 	Organizations(ctx context.Context, jobID string) ([]core.OrganizationRun, error)
-	// Cancel ends a job and gives it as it is then; CodeConflict when it had ended before, CodeNotFound when there is
+	// Cancel ends a job and returns it as it is then; CodeConflict when it had ended before, CodeNotFound when there is
 	// none.
 	Cancel(ctx context.Context, id string) (core.Job, error)
 }
 
-// Readiness tells whether the process can do its work.
+// Readiness reports whether the process can do its work.
 type Readiness interface {
 	// Health looks at every part. It is bounded by ctx and never fails: what does not answer is down.
 	Health(ctx context.Context) Health

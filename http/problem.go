@@ -169,13 +169,13 @@ func instanceOf(r *nethttp.Request) string {
 	return "/"
 }
 
-// isBelow tells whether the request is for a path, given without the base path, or below it.
+// isBelow reports whether the request is for a path, given without the base path, or below it.
 func (h *Handler) isBelow(r *nethttp.Request, path string) bool {
 	rest, ok := strings.CutPrefix(r.URL.EscapedPath(), h.cfg.BasePath+path)
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// retryAfter gives whole seconds, at least one.
+// retryAfter returns whole seconds, at least one.
 func retryAfter(d time.Duration) string {
 	if d <= 0 {
 		d = defaultRetryAfter
@@ -224,7 +224,7 @@ func writeWhole(w nethttp.ResponseWriter, status int, contentType string, pieces
 	}
 }
 
-// writeChunks writes b, and gives a client time for each listChunk of it alone: one that has gone silent must not hold a
+// writeChunks writes b, and returns a client time for each listChunk of it alone: one that has gone silent must not hold a
 // goroutine and a body for ever, and a slow one may read on. A writer without deadlines (a test's) is written without.
 func writeChunks(w nethttp.ResponseWriter, b []byte) error {
 	control := nethttp.NewResponseController(w)

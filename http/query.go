@@ -73,7 +73,7 @@ func queryOf(r *nethttp.Request) (query, error) {
 	return query{values}, nil
 }
 
-// text gives the one value of name, "" when it is absent.
+// text returns the one value of name, "" when it is absent.
 func (q query) text(name string) (string, error) {
 	switch v := q.values[name]; len(v) {
 	case 0:
@@ -85,7 +85,7 @@ func (q query) text(name string) (string, error) {
 	}
 }
 
-// boolean gives name as true or false, false when it is absent; anything else is CodeInvalid.
+// boolean returns name as true or false, false when it is absent; anything else is CodeInvalid.
 func (q query) boolean(name string) (bool, error) {
 	if !q.values.Has(name) {
 		return false, nil
@@ -104,7 +104,7 @@ func (q query) boolean(name string) (bool, error) {
 	}
 }
 
-// integer gives name as a number from low to high, fallback when it is absent.
+// integer returns name as a number from low to high, fallback when it is absent.
 func (q query) integer(name string, low, high, fallback int) (int, error) {
 	if !q.values.Has(name) {
 		return fallback, nil
@@ -121,7 +121,7 @@ func (q query) integer(name string, low, high, fallback int) (int, error) {
 	return n, nil
 }
 
-// flag gives name as true or false, false when it is absent. Unlike boolean it takes 1 and 0 as well, and any case, which
+// flag returns name as true or false, false when it is absent. Unlike boolean it takes 1 and 0 as well, and any case, which
 // clients of Song are used to.
 func (q query) flag(name string) (bool, error) {
 	if !q.values.Has(name) {
@@ -142,7 +142,7 @@ func (q query) flag(name string) (bool, error) {
 	}
 }
 
-// choice gives the one of the choices that name says, in any case, and fallback when it is absent.
+// choice returns the one of the choices that name says, in any case, and fallback when it is absent.
 func (q query) choice(name, fallback string, choices ...string) (string, error) {
 	if !q.values.Has(name) {
 		return fallback, nil
@@ -160,7 +160,7 @@ func (q query) choice(name, fallback string, choices ...string) (string, error) 
 		fmt.Sprintf("query parameter %s must be %s, not %s", name, strings.Join(choices, " or "), shown(v)))
 }
 
-// list gives the values of name, which may be repeated and may each be several with commas between; none when it is
+// list returns the values of name, which may be repeated and may each be several with commas between; none when it is
 // absent. An empty one, and more than most, are CodeInvalid.
 func (q query) list(name string, most int) ([]string, error) {
 	var values []string
@@ -180,7 +180,7 @@ func (q query) list(name string, most int) ([]string, error) {
 	return values, nil
 }
 
-// shown gives a client's value for a message: quoted, and its beginning only when it is long.
+// shown returns a client's value for a message: quoted, and its beginning only when it is long.
 func shown(v string) string {
 	if len(v) > maxShownBytes {
 		return strconv.Quote(strings.ToValidUTF8(v[:maxShownBytes], "")) + "…"

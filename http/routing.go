@@ -24,7 +24,7 @@ func routeRaw(next nethttp.Handler) nethttp.Handler {
 	})
 }
 
-// pathParam gives a path parameter, percent-decoded once and checked. what names it in the message.
+// pathParam returns a path parameter, percent-decoded once and checked. what names it in the message.
 func pathParam(r *nethttp.Request, name, what string) (string, error) {
 	value, err := url.PathUnescape(chi.URLParam(r, name))
 	if err != nil {
@@ -90,7 +90,7 @@ func (h *Handler) askable(path string) []string {
 	return []string{nethttp.MethodGet, nethttp.MethodHead, nethttp.MethodPost}
 }
 
-// endsInParameter tells whether path is routed to a pattern whose last segment is a parameter.
+// endsInParameter reports whether path is routed to a pattern whose last segment is a parameter.
 func (h *Handler) endsInParameter(method, path string) bool {
 	return strings.HasSuffix(h.router.Find(chi.NewRouteContext(), method, path), "}")
 }

@@ -13,7 +13,7 @@ import (
 	"tutti/internal/core"
 )
 
-// withMetadata gives working ports with a changed metadata.
+// withMetadata returns working ports with a changed metadata.
 func withMetadata(change func(*metadata)) *ports {
 	p := working()
 	change(p.metadata)

@@ -56,7 +56,7 @@ type seen struct {
 	download  core.DownloadRequest
 }
 
-// searched gives a handler over catalogues and what its mocks were asked for last.
+// searched returns a handler over catalogues and what its mocks were asked for last.
 func searched(t testing.TB, cfg http.Config, all ...*core.Catalogue) (handler, *ports, *seen) {
 	t.Helper()
 	p, last := working(), &seen{}

@@ -43,7 +43,7 @@ func (s *Server) UseTLS(certificate *Certificate) { s.certificate = certificate 
 
 type stoppingKey struct{}
 
-// stoppingOf gives a channel that is closed when the Server that got the request begins to stop. An answer that goes on
+// stoppingOf returns a channel that is closed when the Server that got the request begins to stop. An answer that goes on
 // without end must end then; the request's own context goes on, for the answers that are nearly done. It is nil, which
 // never is closed, for a request that no Server got.
 func stoppingOf(ctx context.Context) <-chan struct{} {
@@ -126,10 +126,10 @@ func (s *Server) serve(listener net.Listener) {
 	}()
 }
 
-// Addr gives the address that Start listens on, nil before.
+// Addr returns the address that Start listens on, nil before.
 func (s *Server) Addr() net.Addr { return s.addr }
 
-// Failed gives the error of a server that ended without Stop.
+// Failed returns the error of a server that ended without Stop.
 func (s *Server) Failed() <-chan error { return s.failed }
 
 // Stop takes no new connection, closes idle ones, ends streams, whose clients go on with the next process, waits for

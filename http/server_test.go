@@ -19,7 +19,7 @@ import (
 	"tutti/internal/core"
 )
 
-// start serves p until the test ends and gives the address.
+// start serves p until the test ends and returns the address.
 func start(t *testing.T, p *ports, cfg http.Config) (*http.Server, string) {
 	t.Helper()
 	s := http.NewServer(newHandler(t, p, cfg), http.ServerConfig{})
@@ -198,7 +198,7 @@ func TestStopWaitsForRequestsInHand(t *testing.T) {
 	}
 }
 
-// startLogged serves p without stopping it at the end, and gives a connection to it and what it logs.
+// startLogged serves p without stopping it at the end, and returns a connection to it and what it logs.
 func startLogged(t *testing.T, p *ports) (*http.Server, net.Conn, *bytes.Buffer) {
 	t.Helper()
 	var log bytes.Buffer

@@ -110,7 +110,7 @@ func ParseEvent(data []byte) (Event, *Fault) {
 	return readEvent(root)
 }
 
-// checkJSON tells whether data is one JSON value that can be read. what names it in the message.
+// checkJSON reports whether data is one JSON value that can be read. what names it in the message.
 func checkJSON(data []byte, what string) *Fault {
 	switch {
 	case len(data) == 0:
@@ -272,7 +272,7 @@ func (m members) has(name string) bool {
 	return ok
 }
 
-// key gives a member that must be there and be part of a Request.
+// key returns a member that must be there and be part of a Request.
 func (m members) key(name string) (string, *Fault) {
 	value, ok := m[name]
 	if !ok {
@@ -296,7 +296,7 @@ func (m members) appendKey(keys []string, name string) ([]string, *Fault) {
 	return append(keys, key), nil
 }
 
-// readable gives what can be read of the organization and the record of an event that is at fault.
+// readable returns what can be read of the organization and the record of an event that is at fault.
 func (m members) readable() (organization, recordID string) {
 	first := func(names ...string) string {
 		for _, name := range names {

@@ -132,7 +132,7 @@ func (f *Feed) take(b *feedBatch, value []byte, position func() string, at func(
 	b.letters = append(b.letters, letterOf(fault, f.only(), f.source, position(), value))
 }
 
-// bounded gives the letters that are kept: where a topic carries too much that is not understood, the last one stands for
+// bounded returns the letters that are kept: where a topic carries too much that is not understood, the last one stands for
 // those beyond, and counts them, as the topic itself still has them for a while. A disk must not fill up with them.
 func (f *Feed) bounded(letters []core.DeadLetter) []core.DeadLetter {
 	index := f.service.cfg.LetterIndex
@@ -151,7 +151,7 @@ func (f *Feed) bounded(letters []core.DeadLetter) []core.DeadLetter {
 	return append(letters[:room:room], rest)
 }
 
-// only gives the code of the feed's repository where there is just one, else "".
+// only returns the code of the feed's repository where there is just one, else "".
 func (f *Feed) only() string {
 	if len(f.audience.repositories) != 1 || f.audience.requests {
 		return ""

@@ -91,7 +91,7 @@ func (s *Service) submit(ctx context.Context, in *intake) error {
 	return g.Wait()
 }
 
-// submitRecords stores the Requests of records and gives how many are stored, all of them when there is no error.
+// submitRecords stores the Requests of records and returns how many are stored, all of them when there is no error.
 func (s *Service) submitRecords(ctx context.Context, in *intake) (stored int, err error) {
 	now := s.now()
 	for i := range in.records {
@@ -116,7 +116,7 @@ func (r runOf) scope() core.Scope {
 	return core.ScopeOrganization
 }
 
-// publishAll gives one error for each Request, or nil when all are stored.
+// publishAll returns one error for each Request, or nil when all are stored.
 func (s *Service) publishAll(ctx context.Context, requests []core.Request) []error {
 	if len(requests) == 0 {
 		return nil

@@ -18,7 +18,7 @@ type lockEntry struct {
 	users int
 }
 
-// lock waits for the key's mutex or the end of ctx. The returned function gives it back.
+// lock waits for the key's mutex or the end of ctx. The returned function returns it back.
 func (l *keyedLock) lock(ctx context.Context, key string) (unlock func(), err error) {
 	l.mu.Lock()
 	if l.byKey == nil {

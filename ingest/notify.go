@@ -84,7 +84,7 @@ func (s *Service) Notify(
 	return notified, nil
 }
 
-// Signed tells whether a notification by webhook for a repository must carry a signature. An unknown repository has none.
+// Signed reports whether a notification by webhook for a repository must carry a signature. An unknown repository has none.
 func (s *Service) Signed(repository string) bool {
 	return s.cfg.Sources[repository].WebhookSecret != ""
 }
@@ -100,7 +100,7 @@ type pointedFault struct {
 	fault *Fault
 }
 
-// splitBody gives the events of a body.
+// splitBody returns the events of a body.
 func splitBody(body []byte) ([]pointedEvent, error) {
 	if fault := checkJSON(body, "the body"); fault != nil {
 		return nil, invalidBody(fault.Message)
@@ -133,7 +133,7 @@ func invalidBody(message string) error {
 	return &core.Error{Code: core.CodeInvalid, Message: message, Hint: "send one event as a JSON object, or an array of them"}
 }
 
-// keepFaults keeps the events that came to nothing, as many as there is room for, and gives what is told of all of them.
+// keepFaults keeps the events that came to nothing, as many as there is room for, and returns what is told of all of them.
 func (s *Service) keepFaults(ctx context.Context, repository string, faults []pointedFault) ([]core.EventFault, error) {
 	if len(faults) == 0 {
 		return nil, nil
@@ -167,7 +167,7 @@ func (s *Service) keepFaults(ctx context.Context, repository string, faults []po
 	return told, s.keep(ctx, letters)
 }
 
-// room gives how many more letters a repository's webhook may keep.
+// room returns how many more letters a repository's webhook may keep.
 func (s *Service) room(repository string) int {
 	if s.cfg.LetterIndex == nil {
 		return maxWebhookLetters
@@ -175,7 +175,7 @@ func (s *Service) room(repository string) int {
 	return max(0, maxWebhookLetters-s.cfg.LetterIndex.CountReason(repository, core.ReasonNotUnderstood))
 }
 
-// result gives the label of a fault in the metric of notifications.
+// result returns the label of a fault in the metric of notifications.
 func (f *Fault) result() string {
 	if f.Kind == FaultNotUnderstood {
 		return resultNotUnderstood

@@ -11,8 +11,8 @@ import (
 
 // Outbox tells what was changed in the built-in metadata repository and not yet sent.
 type Outbox interface {
-	// Relay gives the oldest changes that were not sent, at most limit, to publish, which gives an error for each of them,
-	// or nil for all, and marks those as sent that have none. It gives how many it gave to publish. publish may be called
+	// Relay returns the oldest changes that were not sent, at most limit, to publish, which returns an error for each of them,
+	// or nil for all, and marks those as sent that have none. It returns how many it gave to publish. publish may be called
 	// again, also with changes that it had before.
 	Relay(ctx context.Context, limit int, publish func(ctx context.Context, changes []core.Change) []error) (given int, err error)
 	// Changed is readable after this process committed a change.
@@ -169,7 +169,7 @@ func (r *Relay) run(ctx context.Context) {
 	}
 }
 
-// look sends what is in the outbox, as far as its limit goes, and gives how many changes it found there and how many it
+// look sends what is in the outbox, as far as its limit goes, and returns how many changes it found there and how many it
 // sent. The error is the first one that left a change unsent or unmarked.
 func (r *Relay) look(ctx context.Context) (given, sent int, err error) {
 	round := &relayRound{}
@@ -203,7 +203,7 @@ func (r *Relay) await(d time.Duration, changed <-chan struct{}) {
 	}
 }
 
-// backoff gives the pause after one more failure than failures.
+// backoff returns the pause after one more failure than failures.
 func (r *Relay) backoff(failures int) time.Duration {
 	pause := min(r.cfg.RetryMin<<min(failures, 16), r.cfg.RetryMax)
 	return pause/2 + spreadOver(pause/2)

@@ -85,7 +85,7 @@ func (o *outboxFake) Relay(
 
 func (o *outboxFake) Changed() <-chan struct{} { return o.changed }
 
-// left gives the ids of the changes that are not sent.
+// left returns the ids of the changes that are not sent.
 func (o *outboxFake) left() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -15,7 +15,7 @@ type Publisher interface {
 
 // BatchPublisher stores many Requests at once.
 type BatchPublisher interface {
-	// PublishAll stores each Request as Publisher.Publish does and gives one error for each, in their order; nil when all
+	// PublishAll stores each Request as Publisher.Publish does and returns one error for each, in their order; nil when all
 	// are stored.
 	PublishAll(ctx context.Context, requests []core.Request) []error
 }
@@ -25,10 +25,10 @@ type Letters interface {
 	// Put stores a letter and returns when it is safe. One letter is kept for each record, and for each source and
 	// document of a message.
 	Put(ctx context.Context, l core.DeadLetter) error
-	// List gives at most limit letters of a repository and of a reason ("" for any), the last written first, and the
+	// List returns at most limit letters of a repository and of a reason ("" for any), the last written first, and the
 	// cursor of the next ones, "" after the last.
 	List(ctx context.Context, repository, reason string, limit int, cursor string) ([]core.DeadLetter, string, error)
-	// Get gives one letter, its document included; CodeNotFound when there is none.
+	// Get returns one letter, its document included; CodeNotFound when there is none.
 	Get(ctx context.Context, id string) (core.DeadLetter, error)
 	// Delete discards one letter; CodeNotFound when there is none.
 	Delete(ctx context.Context, id string) error
@@ -36,9 +36,9 @@ type Letters interface {
 
 // LetterIndex tells of letters what asks no server.
 type LetterIndex interface {
-	// LetterID gives the id under which Put stores a letter.
+	// LetterID returns the id under which Put stores a letter.
 	LetterID(l core.DeadLetter) string
-	// CountReason gives the number of letters of a repository and of a reason.
+	// CountReason returns the number of letters of a repository and of a reason.
 	CountReason(repository, reason string) int
 }
 
@@ -61,7 +61,7 @@ type JobStore interface {
 
 // Slots are named places that hold one job id each, changed by compare-and-set.
 type Slots interface {
-	// Slot gives the job id in the slot and the slot's revision, "" and 0 when nothing was ever put there.
+	// Slot returns the job id in the slot and the slot's revision, "" and 0 when nothing was ever put there.
 	Slot(ctx context.Context, name string) (jobID string, revision uint64, err error)
 	// SetSlot puts jobID into the slot; CodeConflict when the slot's revision is no longer the given one.
 	SetSlot(ctx context.Context, name, jobID string, revision uint64) error

@@ -123,7 +123,7 @@ func (r *Reconciler) look(ctx context.Context, code string, period time.Duration
 	}
 }
 
-// runIfDue starts a run when the last one is a period ago, and gives how long it is until the next one.
+// runIfDue starts a run when the last one is a period ago, and returns how long it is until the next one.
 func (r *Reconciler) runIfDue(ctx context.Context, code string, period time.Duration) (time.Duration, error) {
 	slot := reconcileSlot(code)
 	value, revision, err := r.slots.Slot(ctx, slot)
@@ -149,7 +149,7 @@ func (r *Reconciler) runIfDue(ctx context.Context, code string, period time.Dura
 	return period, nil
 }
 
-// untilDue gives how long it is until the next run, from the content of the slot. A time that cannot be read, or that lies
+// untilDue returns how long it is until the next run, from the content of the slot. A time that cannot be read, or that lies
 // in the future as a clock once was wrong, counts as none: a run too many does no harm.
 func untilDue(value string, now time.Time, period time.Duration) time.Duration {
 	last, err := time.Parse(time.RFC3339Nano, value)
@@ -184,7 +184,7 @@ func reconcileSlot(code string) string {
 	return "reconcile." + base64.RawURLEncoding.EncodeToString([]byte(code))
 }
 
-// spreadOver gives a random part of d.
+// spreadOver returns a random part of d.
 func spreadOver(d time.Duration) time.Duration {
 	if d <= 0 {
 		return 0
@@ -192,7 +192,7 @@ func spreadOver(d time.Duration) time.Duration {
 	return rand.N(d)
 }
 
-// sleep waits and tells whether ctx still goes on.
+// sleep waits and reports whether ctx still goes on.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

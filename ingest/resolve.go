@@ -16,7 +16,7 @@ type audience struct {
 	requests bool
 }
 
-// resolve gives the repositories that an event is of, or why it is of none. An event that does not say which of several
+// resolve returns the repositories that an event is of, or why it is of none. An event that does not say which of several
 // repositories it is of is of each: what each fetches decides.
 func (s *Service) resolve(e Event, a audience) ([]core.Repository, *Fault) {
 	found, fault := s.find(e, a)
@@ -50,7 +50,7 @@ func (s *Service) find(e Event, a audience) ([]core.Repository, *Fault) {
 	return found, nil
 }
 
-// fits tells whether repositories of a type send events of e's format.
+// fits reports whether repositories of a type send events of e's format.
 func (e Event) fits(t core.RepositoryType) bool {
 	switch e.Format {
 	case FormatLyric:
@@ -64,7 +64,7 @@ func (e Event) fits(t core.RepositoryType) bool {
 	}
 }
 
-// sentBy tells whether a fitting repository can be the one that e is of.
+// sentBy reports whether a fitting repository can be the one that e is of.
 func (s *Service) sentBy(e Event, repo core.Repository) bool {
 	if e.Format == FormatLyric {
 		category := s.cfg.Sources[repo.Code].LyricCategory
@@ -73,7 +73,7 @@ func (s *Service) sentBy(e Event, repo core.Repository) bool {
 	return e.Repository == repo.Code || e.Format == FormatSong && e.Repository == ""
 }
 
-// asked gives what an event asks of a repository that it is of: a change of a record that is not indexed by itself asks for
+// asked returns what an event asks of a repository that it is of: a change of a record that is not indexed by itself asks for
 // its organization.
 func (s *Service) asked(e Event, repository string) Event {
 	entity := s.cfg.Sources[repository].LyricEntity

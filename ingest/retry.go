@@ -43,7 +43,7 @@ func (s *Service) Retry(ctx context.Context, id, requestID string) (core.DeadLet
 	return l, nil
 }
 
-// RetryAll retries every letter of a repository and of a reason, "" for any, that is there when it begins, and gives how
+// RetryAll retries every letter of a repository and of a reason, "" for any, that is there when it begins, and returns how
 // many were retried and how many cannot be. An error says that the queue stopped taking them; those that were retried
 // until then stay so.
 func (s *Service) RetryAll(
@@ -142,7 +142,7 @@ func (s *Service) retryEach(
 	return retried, refused, err
 }
 
-// plan gives what the retry of a letter publishes; CodeConflict when it cannot be retried.
+// plan returns what the retry of a letter publishes; CodeConflict when it cannot be retried.
 func (s *Service) plan(l core.DeadLetter, requestID string) (*intake, error) {
 	in := newIntake(core.CauseREST, requestID)
 	switch {
@@ -163,12 +163,12 @@ func (s *Service) plan(l core.DeadLetter, requestID string) (*intake, error) {
 	}
 }
 
-// ofRecord tells whether a letter is about one record. The letters of pages and runs name none.
+// ofRecord reports whether a letter is about one record. The letters of pages and runs name none.
 func ofRecord(l core.DeadLetter) bool {
 	return l.RecordID != "" || l.Request != nil && l.Request.Scope == core.ScopeRecord
 }
 
-// recordRequest gives the Request that asks for a letter's record again.
+// recordRequest returns the Request that asks for a letter's record again.
 func (s *Service) recordRequest(l core.DeadLetter) (core.Request, error) {
 	if err := s.stillConfigured(l.Repository); err != nil {
 		return core.Request{}, err

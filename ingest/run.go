@@ -23,7 +23,7 @@ const maxSlotLosses = 100
 // errNotQueued ends an update of a job that is no longer queued.
 var errNotQueued = errors.New("the job is no longer queued")
 
-// Run asks for a whole organization or repository to be indexed and gives the job that does it: a queued, not yet
+// Run asks for a whole organization or repository to be indexed and returns the job that does it: a queued, not yet
 // started job of the same scope and flags when there is one, else a new one (CONTRACT section 1). It returns nil only
 // after the queue has stored the job's Request. Errors: CodeInvalid, CodeNotFound for an unknown repository,
 // CodeOverloaded or CodeUnavailable from the queue.
@@ -68,7 +68,7 @@ func validRun(scope core.Scope, organization string) error {
 	}
 }
 
-// joinOrQueue gives the queued job in the slot, or reserves the slot and queues a new one.
+// joinOrQueue returns the queued job in the slot, or reserves the slot and queues a new one.
 func (s *Service) joinOrQueue(ctx context.Context, repo core.Repository, r core.Request, slot string) (core.Job, error) {
 	var reserved string // a job id that somebody else reserved and has not created yet
 	var since time.Time
@@ -107,7 +107,7 @@ func (s *Service) joinOrQueue(ctx context.Context, repo core.Repository, r core.
 	return core.Job{}, core.NewError(core.CodeOverloaded, "too many triggers of one scope at the same time")
 }
 
-// abandoned tells whether the id of a job that does not exist was made longer ago than its maker needs to create the
+// abandoned reports whether the id of a job that does not exist was made longer ago than its maker needs to create the
 // job: the job was pruned, or whoever reserved the slot died. An id that tells no time (RFC 9562, 5.7) is not abandoned.
 func (s *Service) abandoned(id string) bool {
 	parsed, err := uuid.Parse(id)

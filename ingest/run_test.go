@@ -161,7 +161,7 @@ func reserve(t *testing.T, q *queueFake, jobID string) {
 	}
 }
 
-// idMadeAt gives a job id whose own time (RFC 9562, 5.7) is at.
+// idMadeAt returns a job id whose own time (RFC 9562, 5.7) is at.
 func idMadeAt(at time.Time) string {
 	ms := at.UnixMilli()
 	return fmt.Sprintf("%08x-%04x-7abc-8def-0123456789ab", ms>>16, ms&0xffff)

@@ -107,7 +107,7 @@ func New(repositories []core.Repository, publisher Publisher, jobs JobStore, slo
 	}, nil
 }
 
-// Record asks for one record to be indexed or removed (kind) and gives the alias that its repository writes to. It
+// Record asks for one record to be indexed or removed (kind) and returns the alias that its repository writes to. It
 // returns nil only after the queue has stored the Request. An empty requestID is replaced by a new one. Errors:
 // CodeInvalid, CodeNotFound for an unknown repository, CodeOverloaded or CodeUnavailable from the queue.
 func (s *Service) Record(
@@ -162,7 +162,7 @@ func (s *Service) publish(ctx context.Context, r core.Request) error {
 
 func (s *Service) now() time.Time { return s.cfg.Now().UTC() }
 
-// orNew gives id, or a new time-ordered one where it is empty.
+// orNew returns id, or a new time-ordered one where it is empty.
 func orNew(id string) string {
 	if id != "" {
 		return id
@@ -170,7 +170,7 @@ func orNew(id string) string {
 	return newID()
 }
 
-// newID gives a UUID of version 7, so that ids sort by time. Reading randomness cannot fail since Go 1.24, so the
+// newID returns a UUID of version 7, so that ids sort by time. Reading randomness cannot fail since Go 1.24, so the
 // version 4 fallback is never taken.
 func newID() string {
 	id, err := uuid.NewV7()

@@ -13,13 +13,13 @@ import (
 
 const signaturePrefix = "sha256="
 
-// Sign gives the value of X-Signature-256 for a body: "sha256=" and the hexadecimal HMAC-SHA256 of its bytes, as GitHub
+// Sign returns the value of X-Signature-256 for a body: "sha256=" and the hexadecimal HMAC-SHA256 of its bytes, as GitHub
 // signs its webhooks.
 func Sign(secret string, body []byte) string {
 	return signaturePrefix + hex.EncodeToString(sum(secret, body))
 }
 
-// CheckSignature tells whether signature, the value of X-Signature-256, is that of body; CodeUnauthenticated when it is
+// CheckSignature reports whether signature, the value of X-Signature-256, is that of body; CodeUnauthenticated when it is
 // missing or another one. The time that it takes tells nothing of the right one.
 func CheckSignature(secret string, body []byte, signature string) error {
 	if signature == "" {

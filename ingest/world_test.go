@@ -44,7 +44,7 @@ func newWorld(t testing.TB, change func(*ingest.Config)) *world {
 	return w
 }
 
-// asked gives what was asked for, such as "index song.ca/S/A" or "run song.ca/S", sorted.
+// asked returns what was asked for, such as "index song.ca/S/A" or "run song.ca/S", sorted.
 func (w *world) asked() []string {
 	var all []string
 	for _, r := range w.requests() {
@@ -172,7 +172,7 @@ func (f *lettersFake) Delete(_ context.Context, id string) error {
 	return nil
 }
 
-// all gives the letters that are there, in the order in which they came.
+// all returns the letters that are there, in the order in which they came.
 func (f *lettersFake) all() []core.DeadLetter {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -185,7 +185,7 @@ func (f *lettersFake) all() []core.DeadLetter {
 	return all
 }
 
-// add keeps a letter and gives its id.
+// add keeps a letter and returns its id.
 func (f *lettersFake) add(t testing.TB, l core.DeadLetter) string {
 	t.Helper()
 	if err := f.Put(t.Context(), l); err != nil {

@@ -62,7 +62,7 @@ func servedFields(ctx context.Context, server string) (func(id string) ([]core.C
 	}, nil
 }
 
-// reportFindings writes what was found to stdout, and gives an error when anything failed.
+// reportFindings writes what was found to stdout, and returns an error when anything failed.
 func reportFindings(cmd *cobra.Command, found check.Report, output string) error {
 	if err := writeFindings(cmd.OutOrStdout(), found, output); err != nil {
 		return err

@@ -50,7 +50,7 @@ func deadLettersCommand() *cobra.Command {
 	return cmd
 }
 
-// addLetterFilter gives cmd the flags that choose dead letters.
+// addLetterFilter returns cmd the flags that choose dead letters.
 func addLetterFilter(cmd *cobra.Command, repository, reason *string) {
 	cmd.Flags().StringVar(repository, "repository", "", "only those of the repository with this `code`")
 	cmd.Flags().StringVar(reason, "reason", "", "only those with this `reason`: "+strings.Join(reasons(), ", "))
@@ -193,7 +193,7 @@ func documentOf(l client.DeadLetter) string {
 	return text
 }
 
-// documentText gives the document as it can be read: JSON indented, text as it is, other bytes as a dump.
+// documentText returns the document as it can be read: JSON indented, text as it is, other bytes as a dump.
 func documentText(l client.DeadLetter) (string, error) {
 	switch {
 	case len(l.Document) > 0:

@@ -15,7 +15,7 @@ const (
 )
 
 // expiry reads when a key ends: a number of days such as 90d, a Go duration such as 12h, a date, at whose start in UTC it
-// ends, or an RFC 3339 time. "" gives the zero time, for never. The message of its error names the flag.
+// ends, or an RFC 3339 time. "" returns the zero time, for never. The message of its error names the flag.
 func expiry(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

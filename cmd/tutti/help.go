@@ -23,7 +23,7 @@ func completeCommands(root *cobra.Command) {
 	}
 }
 
-// refuseUnknown makes help give an error for a command that there is not.
+// refuseUnknown makes help return an error for a command that there is not.
 func refuseUnknown(help *cobra.Command) {
 	show := help.Run
 	help.RunE = func(cmd *cobra.Command, args []string) error {

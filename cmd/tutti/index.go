@@ -186,7 +186,7 @@ func lastState(job client.Job) string {
 	}
 }
 
-// outcome gives the error that carries the exit code of a job that has ended. It has a text only where nothing else has
+// outcome returns the error that carries the exit code of a job that has ended. It has a text only where nothing else has
 // said in words how the job ended.
 func outcome(job client.Job, speak bool) error {
 	if job.State == core.JobSucceeded {

@@ -70,7 +70,7 @@ func (s storedKeys) CreateKey(ctx context.Context, name string, scopes []string,
 	return made, nil
 }
 
-// Keys gives all keys, the last made first.
+// Keys returns all keys, the last made first.
 func (s storedKeys) Keys(ctx context.Context) (client.KeyList, error) {
 	keys, err := s.store.List(ctx)
 	if err != nil {
@@ -92,7 +92,7 @@ func (s storedKeys) RevokeKey(ctx context.Context, id string) (client.APIKey, er
 	return shownKey(key), nil
 }
 
-// shownKey gives a key as a server shows it.
+// shownKey returns a key as a server shows it.
 func shownKey(key core.APIKey) client.APIKey {
 	return client.APIKey{
 		ID: key.ID, Name: key.Name, Scopes: key.Scopes, CreatedAt: key.CreatedAt, ExpiresAt: key.ExpiresAt, RevokedAt: key.RevokedAt,

@@ -20,7 +20,7 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run gives the exit code: 0; 1 with the error on stderr; 2 for a job that ended partial.
+// run returns the exit code: 0; 1 with the error on stderr; 2 for a job that ended partial.
 func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -146,7 +146,7 @@ func terminate(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(running[len(running)-1].Process.Signal(syscall.SIGTERM))
 }
 
-// status gives the status of a GET, 0 when there is no answer.
+// status returns the status of a GET, 0 when there is no answer.
 func status(ctx context.Context, url string) int {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

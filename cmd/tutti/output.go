@@ -44,7 +44,7 @@ type exitError struct {
 	err error
 }
 
-// Error gives the text of the error below.
+// Error returns the text of the error below.
 func (e *exitError) Error() string {
 	if e.err == nil {
 		return fmt.Sprintf("exit code %d", e.code)
@@ -52,10 +52,10 @@ func (e *exitError) Error() string {
 	return e.err.Error()
 }
 
-// Unwrap gives the error below.
+// Unwrap returns the error below.
 func (e *exitError) Unwrap() error { return e.err }
 
-// report writes what err says to stderr and gives the exit code.
+// report writes what err says to stderr and returns the exit code.
 func report(stderr io.Writer, err error) int {
 	if err == nil {
 		return exitDone

@@ -14,7 +14,7 @@ type remote struct {
 	server, token, caFile, output string
 }
 
-// addFlags gives cmd and the commands below it the flags of a remote.
+// addFlags returns cmd and the commands below it the flags of a remote.
 func (r *remote) addFlags(cmd *cobra.Command) {
 	flags := cmd.PersistentFlags()
 	flags.StringVar(&r.server, "server", cmp.Or(os.Getenv("TUTTI_SERVER"), client.DefaultServer),
@@ -38,5 +38,5 @@ func (r *remote) client() (*client.Client, error) {
 	})
 }
 
-// json tells whether answers are written as the server gives them.
+// json reports whether answers are written as the server returns them.
 func (r *remote) json() bool { return r.output == outputJSON }

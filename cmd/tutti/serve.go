@@ -60,7 +60,7 @@ func logger(w io.Writer, cfg config.Log) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, options))
 }
 
-// buildVersion gives the release's version, else the one that the Go tool recorded.
+// buildVersion returns the release's version, else the one that the Go tool recorded.
 func buildVersion() string {
 	if version != "dev" {
 		return version

@@ -96,7 +96,7 @@ const (
 	metadataEvery = time.Second
 )
 
-// options gives the client's options. A new group begins with the oldest message, as does one whose offset the topic no
+// options returns the client's options. A new group begins with the oldest message, as does one whose offset the topic no
 // longer holds: nothing that is there is missed, and an event too many does no harm.
 func (r *Reader) options() []kgo.Opt {
 	return []kgo.Opt{

@@ -81,7 +81,7 @@ func (r *Reader) check(ctx context.Context, admin *kadm.Client) error {
 	return nil
 }
 
-// lag gives the number of messages behind the committed offsets of the partitions that this process reads.
+// lag returns the number of messages behind the committed offsets of the partitions that this process reads.
 func (r *Reader) lag(ctx context.Context, admin *kadm.Client) (int64, error) {
 	if r.cfg.Metrics == nil {
 		return 0, nil

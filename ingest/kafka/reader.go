@@ -160,8 +160,8 @@ func (r *Reader) take(reading, handling context.Context, fetches kgo.Fetches) {
 	}
 }
 
-// handOver gives a batch to the handler until it takes it, for as long as it takes: nothing more is polled meanwhile. Where
-// there is no room for all of it, it is given in parts, half as large each time. It gives the number of records that were
+// handOver returns a batch to the handler until it takes it, for as long as it takes: nothing more is polled meanwhile. Where
+// there is no room for all of it, it is given in parts, half as large each time. It returns the number of records that were
 // taken, in order: fewer than all when what is refused is in the way of a rebalance or of a stop.
 func (r *Reader) handOver(reading, handling context.Context, records []*kgo.Record) int {
 	taken, size, attempt := 0, len(records), 0
@@ -229,7 +229,7 @@ func (r *Reader) rewind(records []*kgo.Record) {
 	r.client.SetOffsets(map[string]map[int32]kgo.EpochOffset{r.cfg.Topic: first})
 }
 
-// backoff gives the pause after a number of attempts, with jitter, so that processes that were refused together do not
+// backoff returns the pause after a number of attempts, with jitter, so that processes that were refused together do not
 // come back together.
 func (r *Reader) backoff(attempt int) time.Duration {
 	d := min(r.cfg.RetryMin<<min(attempt, 16), r.cfg.RetryMax)
@@ -244,7 +244,7 @@ func (r *Reader) rebalanceWanted(context.Context, *kgo.Client) {
 	}
 }
 
-// isWanted tells whether a rebalance waits.
+// isWanted reports whether a rebalance waits.
 func (r *Reader) isWanted() bool {
 	select {
 	case <-r.wanted:

@@ -216,7 +216,7 @@ func metric(t *testing.T, reg *prometheus.Registry, name string) string {
 	return ""
 }
 
-// freePort gives a port that nobody listens on at the moment.
+// freePort returns a port that nobody listens on at the moment.
 func freePort(t *testing.T) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -99,7 +99,7 @@ func (h *handler) values() []string {
 	return slices.Clone(h.taken)
 }
 
-// holds tells whether each wanted value was taken at least once.
+// holds reports whether each wanted value was taken at least once.
 func (h *handler) holds(want []string) bool {
 	got := map[string]bool{}
 	for _, v := range h.values() {
@@ -128,7 +128,7 @@ func (b broker) client(t *testing.T, opts ...kgo.Opt) *kgo.Client {
 	return client
 }
 
-// produce puts values on the topic, in turn on its partitions, and gives them back.
+// produce puts values on the topic, in turn on its partitions, and returns them back.
 func (b broker) produce(t *testing.T, partitions int32, values ...string) []string {
 	t.Helper()
 	client := b.client(t)
@@ -153,7 +153,7 @@ func numbered(prefix string, n int) []string {
 	return values
 }
 
-// committed gives the sum of the group's committed offsets, which is the number of messages before them.
+// committed returns the sum of the group's committed offsets, which is the number of messages before them.
 func (b broker) committed(t *testing.T) int64 {
 	t.Helper()
 	offsets, err := kadm.NewClient(b.client(t)).FetchOffsets(t.Context(), b.group)
@@ -196,7 +196,7 @@ func stop(t *testing.T, r *kafka.Reader) {
 	}
 }
 
-// suite holds what must be true on every broker. fresh gives a new topic with a number of partitions.
+// suite holds what must be true on every broker. fresh returns a new topic with a number of partitions.
 func suite(t *testing.T, fresh func(t *testing.T, partitions int32) broker) {
 	t.Run("a new group begins with the oldest message", func(t *testing.T) {
 		b := fresh(t, 3)

@@ -220,7 +220,7 @@ func (a *App) start(ctx context.Context) error {
 	return nil
 }
 
-// Stop takes the App down in the opposite order: it stops listening, lets work in hand end, gives the rest back to the
+// Stop takes the App down in the opposite order: it stops listening, lets work in hand end, returns the rest back to the
 // queue. It takes no longer than the configured time for stopping, and may be called again.
 func (a *App) Stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, a.cfg.Server.ShutdownTimeout)
@@ -228,10 +228,10 @@ func (a *App) Stop(ctx context.Context) error {
 	return a.cleanup.run(ctx)
 }
 
-// Failed gives the error of a server that ended by itself; valid after Start.
+// Failed returns the error of a server that ended by itself; valid after Start.
 func (a *App) Failed() <-chan error { return a.server.Failed() }
 
-// URL gives the address that clients use, base path included; valid after Start.
+// URL returns the address that clients use, base path included; valid after Start.
 func (a *App) URL() string {
 	scheme := "http://"
 	if a.certificate != nil {
@@ -240,13 +240,13 @@ func (a *App) URL() string {
 	return scheme + a.server.Addr().String() + a.cfg.Server.BasePath
 }
 
-// Registry gives the metrics that GET /metrics shows.
+// Registry returns the metrics that GET /metrics shows.
 func (a *App) Registry() *prometheus.Registry { return a.registry }
 
-// Index gives the index, for tests that read documents back; valid after Start.
+// Index returns the index, for tests that read documents back; valid after Start.
 func (a *App) Index() index.Index { return a.index }
 
-// DeadLetters gives what was given up; valid after Start.
+// DeadLetters returns what was given up; valid after Start.
 func (a *App) DeadLetters() *queue.DeadLetters { return a.queue.DeadLetters() }
 
 // openCertificate reads what TLS needs, before anything that takes longer.

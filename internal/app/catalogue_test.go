@@ -287,7 +287,7 @@ func (w *world) misasked() {
 
 var generated = regexp.MustCompile(`"generatedAt":"([^"]*)"`)
 
-// TestCatalogueDetails: of the same documents both engines give the same details, byte for byte but for their time.
+// TestCatalogueDetails: of the same documents both engines return the same details, byte for byte but for their time.
 func TestCatalogueDetails(t *testing.T) {
 	t.Parallel()
 	w := gallery(t, sound())

@@ -65,7 +65,7 @@ func (w *world) startIn(environ []string) {
 	w.t.Cleanup(w.report)
 }
 
-// secured gives an engine that asks for a name and a password, and forbids the index of files until it is told otherwise.
+// secured returns an engine that asks for a name and a password, and forbids the index of files until it is told otherwise.
 // Behind it is the world's own engine, where that is reached by an address.
 func secured(t *testing.T, w *world) *cluster {
 	t.Helper()

@@ -78,7 +78,7 @@ func TestCatalogueAuth(t *testing.T) {
 	b.readiness(core.CataloguesDegraded)
 }
 
-// conditional asks for a path unless it has a tag still, and gives the status.
+// conditional asks for a path unless it has a tag still, and returns the status.
 func (b *builtIn) conditional(token, path, tag string) int {
 	b.t.Helper()
 	req, err := http.NewRequestWithContext(context.WithoutCancel(b.t.Context()), http.MethodGet, b.url+path, nil)

@@ -35,7 +35,7 @@ func (x *moodyIndex) set(alias string, reading func(context.Context) error) {
 	x.reading[alias] = reading
 }
 
-// count gives how often the mapping of an alias was asked for.
+// count returns how often the mapping of an alias was asked for.
 func (x *moodyIndex) count(alias string) int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -109,7 +109,7 @@ type cluster struct {
 	behind http.Handler
 }
 
-// answers gives an answer of a cluster.
+// answers returns an answer of a cluster.
 func answers(status int, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -119,17 +119,17 @@ func answers(status int, body string) http.HandlerFunc {
 	}
 }
 
-// refuses gives a cluster's refusal, whose reason nobody may be told.
+// refuses returns a cluster's refusal, whose reason nobody may be told.
 func refuses(status int, kind string) http.HandlerFunc {
 	return answers(status, fmt.Sprintf(`{"error":{"type":%q,"reason":"a secret of the engine"},"status":%d}`, kind, status))
 }
 
-// mapped gives the mapping of one index with properties.
+// mapped returns the mapping of one index with properties.
 func mapped(properties string) http.HandlerFunc {
 	return answers(http.StatusOK, `{"physical-1":{"mappings":{"properties":{`+properties+`}}}}`)
 }
 
-// hangsUp gives no answer.
+// hangsUp returns no answer.
 func hangsUp(w http.ResponseWriter, _ *http.Request) {
 	if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
 		_ = conn.Close()
@@ -173,7 +173,7 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// nobody gives the address of a port at which nobody listens.
+// nobody returns the address of a port at which nobody listens.
 func nobody(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -187,7 +187,7 @@ func nobody(t *testing.T) string {
 	return "http://" + address
 }
 
-// silence gives the address of one who takes every connection and never says a word.
+// silence returns the address of one who takes every connection and never says a word.
 func silence(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -214,7 +214,7 @@ func silence(t *testing.T) string {
 	return "http://" + listener.Addr().String()
 }
 
-// built gives the configuration of a tutti with the built-in repository alone, on an engine at a URL, with a folder of
+// built returns the configuration of a tutti with the built-in repository alone, on an engine at a URL, with a folder of
 // catalogues.
 func built(engine, dir string) func(w *world) string {
 	return func(w *world) string {

@@ -53,7 +53,7 @@ func (f folder) write(w *world, dir string) {
 // records is the alias of a world's second repository, where it has one.
 func (w *world) records() string { return w.alias + "-records" }
 
-// newCatalogued makes a world with a folder of catalogues, whose tutti does not run yet, and gives the folder's path.
+// newCatalogued makes a world with a folder of catalogues, whose tutti does not run yet, and returns the folder's path.
 func newCatalogued(t *testing.T, set settings, files folder) (*world, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -66,7 +66,7 @@ func newCatalogued(t *testing.T, set settings, files folder) (*world, string) {
 // catalogueDir is the YAML that names a folder of catalogues.
 func catalogueDir(dir string) string { return fmt.Sprintf("catalogues: {dir: %q}\n", dir) }
 
-// based gives a base.json; more are further members, such as `"description":"x"`.
+// based returns a base.json; more are further members, such as `"description":"x"`.
 func based(documentType, index, more string) string {
 	if more != "" {
 		more = "," + more
@@ -88,7 +88,7 @@ func (w *world) detail(id string) answer {
 	return w.ask(http.MethodGet, detailPath(id), http.StatusOK)
 }
 
-// problemOf gives why a catalogue has failed, nil when it is available.
+// problemOf returns why a catalogue has failed, nil when it is available.
 func (w *world) problemOf(id string) *core.CatalogueProblem {
 	w.t.Helper()
 	a := w.detail(id)
@@ -132,7 +132,7 @@ func (w *world) awaitField(id, name, kind string) {
 	})
 }
 
-// fields gives the fields of a catalogue, none when it has failed.
+// fields returns the fields of a catalogue, none when it has failed.
 func (w *world) fields(id string) map[string]shownField {
 	w.t.Helper()
 	var body struct {
@@ -175,7 +175,7 @@ type failedCatalogue struct {
 	core.CatalogueProblem
 }
 
-// failedPayload gives the detail of a failed catalogue, byte for byte.
+// failedPayload returns the detail of a failed catalogue, byte for byte.
 func (f failedCatalogue) failedPayload(id string) string {
 	description := ""
 	if f.description != "" {
@@ -217,7 +217,7 @@ type entryBody struct {
 	Error        *core.CatalogueProblem
 }
 
-// catalogs gives the entries of the summary by id.
+// catalogs returns the entries of the summary by id.
 func (w *world) catalogs() map[string]entryBody {
 	w.t.Helper()
 	var body struct {
@@ -276,7 +276,7 @@ func (w *world) readiness(want core.CatalogueStatus) {
 	}
 }
 
-// bare sends a target that no client would send, and gives the answer.
+// bare sends a target that no client would send, and returns the answer.
 func (w *world) bare(method, target string) answer {
 	w.t.Helper()
 	base, err := url.Parse(w.url)

@@ -56,7 +56,7 @@ type catalogueFolder struct {
 	named map[string]bool
 }
 
-// reread gives the catalogues as their folder says now, none when it cannot be read. It is called by one at a time.
+// reread returns the catalogues as their folder says now, none when it cannot be read. It is called by one at a time.
 func (f *catalogueFolder) reread() []definition.Definition {
 	set, err := check.Definitions(f.cfg)
 	if err != nil {
@@ -88,7 +88,7 @@ func (f *catalogueFolder) tell(set definition.Set) {
 	}
 }
 
-// expectIndex gives what shall be told how the making of a repository's index ended. The catalogues wait for that, so that an
+// expectIndex returns what shall be told how the making of a repository's index ended. The catalogues wait for that, so that an
 // index which is about to be made is not found missing, and look at it once more when it was made later.
 func (a *App) expectIndex(alias string) func(error) {
 	known := make(chan struct{})

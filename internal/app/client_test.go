@@ -75,7 +75,7 @@ func (w *world) removal(study, id string) {
 	w.ask(http.MethodDelete, recordPath(study, id), http.StatusAccepted)
 }
 
-// begin begins a run and gives its job's id.
+// begin begins a run and returns its job's id.
 func (w *world) begin(study, query string) string {
 	w.t.Helper()
 	a := w.ask(http.MethodPost, runPath(study)+query, http.StatusAccepted)
@@ -91,7 +91,7 @@ func (w *world) job(id string) gjson.Result {
 	return gjson.ParseBytes(w.ask(http.MethodGet, "/jobs/"+id, http.StatusOK).raw)
 }
 
-// ended waits until a job has ended, and gives it.
+// ended waits until a job has ended, and returns it.
 func (w *world) ended(id string) gjson.Result {
 	w.t.Helper()
 	var job gjson.Result
@@ -137,7 +137,7 @@ func eventually(t *testing.T, limit time.Duration, done func() (bool, string)) {
 	}
 }
 
-// metric sums up a metric's values over all its labels that fit; a histogram gives its count.
+// metric sums up a metric's values over all its labels that fit; a histogram returns its count.
 func (w *world) metric(name string, labels ...string) float64 {
 	w.t.Helper()
 	families, err := w.app.Registry().Gather()
@@ -158,7 +158,7 @@ func (w *world) metric(name string, labels ...string) float64 {
 	return sum
 }
 
-// fits tells whether a metric has the labels, given as name, value, name, value.
+// fits reports whether a metric has the labels, given as name, value, name, value.
 func fits(m *dto.Metric, labels []string) bool {
 	for i := 0; i < len(labels); i += 2 {
 		found := false
@@ -187,7 +187,7 @@ func (w *world) awaitOutcomes(o core.Outcome, n int) {
 	})
 }
 
-// letters gives every dead letter by its record.
+// letters returns every dead letter by its record.
 func (w *world) letters() map[string]core.DeadLetter {
 	w.t.Helper()
 	letters, next, err := w.app.DeadLetters().List(w.t.Context(), code, "", 1000, "")

@@ -16,7 +16,7 @@ import (
 // spliced is the member that tutti puts in front of a record's own.
 const spliced = `{"repositories":`
 
-// upstreamDocuments gives what the index must hold: the bodies of every published analysis, by id. A line feed in a
+// upstreamDocuments returns what the index must hold: the bodies of every published analysis, by id. A line feed in a
 // body becomes a space.
 func (w *world) upstreamDocuments() map[string]string {
 	want := map[string]string{}
@@ -28,7 +28,7 @@ func (w *world) upstreamDocuments() map[string]string {
 	return want
 }
 
-// documents gives every document of the index by id, as the records' own bytes: the spliced member is checked and
+// documents returns every document of the index by id, as the records' own bytes: the spliced member is checked and
 // taken out.
 func (w *world) documents() map[string]string {
 	w.t.Helper()
@@ -100,7 +100,7 @@ func (w *world) converges(limit time.Duration, except ...string) {
 	})
 }
 
-// fill adds a study of n generated analyses to the world's Song server, and gives their ids.
+// fill adds a study of n generated analyses to the world's Song server, and returns their ids.
 func (w *world) fill(study string, n int) []string {
 	w.song.AddStudy(study)
 	analyses := testkit.GenerateAnalyses(1, study, n)
@@ -124,7 +124,7 @@ func (w *world) put(study, id, extra string) {
 	}
 }
 
-// quoted gives a JSON string.
+// quoted returns a JSON string.
 func quoted(s string) string {
 	text, err := json.Marshal(s)
 	if err != nil {

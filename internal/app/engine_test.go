@@ -10,7 +10,7 @@ type engine interface {
 	url() string
 	// replace puts a spoilt engine in the place of the configured one, where an address cannot.
 	replace(opts *app.Options)
-	// documents gives every document of the world's alias as stored.
+	// documents returns every document of the world's alias as stored.
 	documents(w *world) map[string][]byte
 	// setDown makes the engine unreachable, or reachable again. The world must be spoilt.
 	setDown(down bool)

@@ -35,7 +35,7 @@ type stream struct {
 	events []event
 }
 
-// follow opens the events of a job, from behind the event last where that is not 0, and demands a status. It gives nil
+// follow opens the events of a job, from behind the event last where that is not 0, and demands a status. It returns nil
 // unless that is 200.
 func (w *world) follow(url, job string, last uint64, status int) *stream {
 	w.t.Helper()
@@ -69,7 +69,7 @@ func (w *world) follow(url, job string, last uint64, status int) *stream {
 	return &stream{t: w.t, body: resp.Body, lines: lines, end: cancel}
 }
 
-// next gives the next event; false at the end of the stream.
+// next returns the next event; false at the end of the stream.
 func (s *stream) next() (event, bool) {
 	s.t.Helper()
 	var e event
@@ -110,7 +110,7 @@ func (s *stream) check(e event) {
 	}
 }
 
-// until reads on until an event fits, and gives it.
+// until reads on until an event fits, and returns it.
 func (s *stream) until(fits func(event) bool) event {
 	s.t.Helper()
 	for {
@@ -134,14 +134,14 @@ func (s *stream) rest() {
 	_ = s.body.Close()
 }
 
-// drop breaks the connection off and gives the id of the last event that came.
+// drop breaks the connection off and returns the id of the last event that came.
 func (s *stream) drop() uint64 {
 	s.end()
 	_ = s.body.Close()
 	return s.events[len(s.events)-1].id
 }
 
-// rows gives the newest state of each organization that the events told.
+// rows returns the newest state of each organization that the events told.
 func rows(events ...event) map[string]gjson.Result {
 	newest := map[string]gjson.Result{}
 	for _, e := range events {

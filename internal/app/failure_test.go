@@ -107,7 +107,7 @@ func TestLargeStudy(t *testing.T) {
 	w.converged()
 }
 
-// histogram gives the number of all observations and of those up to a bucket's bound.
+// histogram returns the number of all observations and of those up to a bucket's bound.
 func (w *world) histogram(name string, bound float64) (all, within uint64) {
 	w.t.Helper()
 	families, err := w.app.Registry().Gather()

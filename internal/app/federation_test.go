@@ -12,7 +12,7 @@ import (
 // networkQuery asks all nodes of a federation.
 const networkQuery = `{network{nodes{nodeId name hits status errors} aggregations{studyId{bucket_count buckets{key doc_count}} experiment__number{stats{count}}}}}`
 
-// federated gives the configuration of a node: its remotes by name, those called dark with introspection asked of them.
+// federated returns the configuration of a node: its remotes by name, those called dark with introspection asked of them.
 func federated(remotes map[string]string) string {
 	var nodes []string
 	for _, name := range []string{"east", "west", "dark", "gone"} {
@@ -23,7 +23,7 @@ func federated(remotes map[string]string) string {
 	return `{"network":{"localNode":{"nodeId":"here","displayName":"here"},"remoteNodes":[` + strings.Join(nodes, ",") + `]}}`
 }
 
-// node starts a tutti in a process of its own, with a catalogue and n published analyses of a study. It gives where its GraphQL is.
+// node starts a tutti in a process of its own, with a catalogue and n published analyses of a study. It returns where its GraphQL is.
 func node(t *testing.T, study string, n int, files folder, base string) (*builtIn, string) {
 	t.Helper()
 	dir := t.TempDir()

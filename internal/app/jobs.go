@@ -24,7 +24,7 @@ type jobsAPI struct {
 	consumers *consumers.Consumers
 }
 
-// List gives jobs, newest first.
+// List returns jobs, newest first.
 func (j jobsAPI) List(ctx context.Context, repository string, state core.JobState, limit int, cursor string) ([]core.Job, string, error) {
 	return j.Jobs.List(ctx, queue.JobFilter{Repository: repository, State: state, Limit: limit, Cursor: cursor})
 }
@@ -94,7 +94,7 @@ func (a *App) prune(ctx context.Context) {
 }
 
 // lookAfterJobs counts the jobs by state and ends orphans: jobs that have not ended and have no Request in the queue, at
-// this look and at the one before. It gives the suspects of this look.
+// this look and at the one before. It returns the suspects of this look.
 func (a *App) lookAfterJobs(ctx context.Context, before map[string]struct{}) (map[string]struct{}, error) {
 	jobs := a.queue.Jobs()
 	if err := a.metrics.progress.measure(ctx, jobs); err != nil {
@@ -135,7 +135,7 @@ func (a *App) lookAfterJobs(ctx context.Context, before map[string]struct{}) (ma
 	return suspects, nil
 }
 
-// openJobs gives the ids of the jobs that have not ended.
+// openJobs returns the ids of the jobs that have not ended.
 func (a *App) openJobs(ctx context.Context) ([]string, error) {
 	var ids []string
 	for _, s := range []core.JobState{core.JobQueued, core.JobRunning} {

@@ -45,15 +45,15 @@ func startBroker(t *testing.T, opts ...kfake.Opt) broker {
 	return broker{t, cluster}
 }
 
-// brokers gives the broker's addresses as a YAML list.
+// brokers returns the broker's addresses as a YAML list.
 func (b broker) brokers() string { return `["` + strings.Join(b.cluster.ListenAddrs(), `","`) + `"]` }
 
-// notifications gives the YAML of a repository whose changes are told on a topic.
+// notifications returns the YAML of a repository whose changes are told on a topic.
 func (b broker) notifications(topic string) string {
 	return "notifications: {kafka: {brokers: " + b.brokers() + ", topic: " + topic + "}}"
 }
 
-// requests gives the YAML that makes the topic of requests be read.
+// requests returns the YAML that makes the topic of requests be read.
 func (b broker) requests() string {
 	return "ingest: {kafka: {brokers: " + b.brokers() + "}}\n"
 }
@@ -77,13 +77,13 @@ func (b broker) produce(topic string, partition int32, values ...string) {
 	}
 }
 
-// deadLetters gives the dead letters that a query selects, the newest first.
+// deadLetters returns the dead letters that a query selects, the newest first.
 func (w *world) deadLetters(query string) []gjson.Result {
 	w.t.Helper()
 	return w.ask(http.MethodGet, "/dead-letters"+query, http.StatusOK).get("deadLetters").Array()
 }
 
-// awaitLetters waits until a query selects n dead letters, and gives them.
+// awaitLetters waits until a query selects n dead letters, and returns them.
 func (w *world) awaitLetters(query string, n int) []gjson.Result {
 	w.t.Helper()
 	var list []gjson.Result

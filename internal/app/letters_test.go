@@ -26,7 +26,7 @@ const (
 	mended = `"analysisType":{"name":"mended","version":1}`
 )
 
-// reject puts n records that the index refuses into a study, and waits for their dead letters, which it gives by record.
+// reject puts n records that the index refuses into a study, and waits for their dead letters, which it returns by record.
 func (w *world) reject(study string, n int) map[string]gjson.Result {
 	w.t.Helper()
 	var events []string
@@ -41,7 +41,7 @@ func (w *world) reject(study string, n int) map[string]gjson.Result {
 	return w.byRecord("?limit=1000&reason=rejected")
 }
 
-// byRecord gives the dead letters that a query selects by their records.
+// byRecord returns the dead letters that a query selects by their records.
 func (w *world) byRecord(query string) map[string]gjson.Result {
 	w.t.Helper()
 	letters := map[string]gjson.Result{}
@@ -141,7 +141,7 @@ func TestLetterBodies(t *testing.T) {
 }
 
 // TestLettersShow: a dead letter shows the document, the engine's reason and what was being done; a large document is
-// cut, and the export gives every letter whole.
+// cut, and the export returns every letter whole.
 func TestLettersShow(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t, settings{})
@@ -198,7 +198,7 @@ func TestLettersShow(t *testing.T) {
 	}
 }
 
-// export gives the lines of the dead letters as NDJSON, and the cursor behind them.
+// export returns the lines of the dead letters as NDJSON, and the cursor behind them.
 func (w *world) export(query string) ([]gjson.Result, string) {
 	w.t.Helper()
 	req, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, w.url+"/dead-letters"+query, nil)

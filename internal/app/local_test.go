@@ -146,7 +146,7 @@ func (b *builtIn) demandAs(token, method, path, body string, status int) answer 
 	return a
 }
 
-// payload gives a new analysis of type plain; members are more of its experiment, such as `"a":1`.
+// payload returns a new analysis of type plain; members are more of its experiment, such as `"a":1`.
 func (b *builtIn) payload(study, members string) string {
 	n := b.submissions.Add(1)
 	if members != "" {
@@ -165,7 +165,7 @@ func statePath(study, verb, id string) string {
 	return "/studies/" + study + "/analysis/" + verb + "/" + id
 }
 
-// submit submits an analysis and gives its id.
+// submit submits an analysis and returns its id.
 func (b *builtIn) submit(study string) string {
 	b.t.Helper()
 	return b.demand(http.MethodPost, "/submit/"+study, b.payload(study, ""), http.StatusOK).get("analysisId").String()
@@ -176,7 +176,7 @@ func (b *builtIn) publish(study, id string) {
 	b.demand(http.MethodPut, statePath(study, "publish", id), "", http.StatusOK)
 }
 
-// kept gives the bodies of all analyses in some states by id, as GET …/paginated lists them, in pages of 100.
+// kept returns the bodies of all analyses in some states by id, as GET …/paginated lists them, in pages of 100.
 func (b *builtIn) kept(states string) map[string]string {
 	b.t.Helper()
 	all := map[string]string{}
@@ -203,7 +203,7 @@ func (b *builtIn) kept(states string) map[string]string {
 // everyState are the states of analyses, as a query takes them.
 const everyState = "UNPUBLISHED,PUBLISHED,SUPPRESSED"
 
-// documents gives every document of the index by id, as the analyses' own bytes: the repositories, which must be the
+// documents returns every document of the index by id, as the analyses' own bytes: the repositories, which must be the
 // built-in one alone, are taken out.
 func (b *builtIn) documents() map[string]string {
 	b.t.Helper()
@@ -279,7 +279,7 @@ func (b *builtIn) noLetters() {
 // takes is a Validator that takes everything.
 type takes struct{}
 
-// Validate gives the type that the analysis names.
+// Validate returns the type that the analysis names.
 func (takes) Validate(_ context.Context, _, analysis string) (core.AnalysisTypeRef, error) {
 	return core.AnalysisTypeRef{Name: gjson.Get(analysis, "analysisType.name").String(), Version: 1}, nil
 }
@@ -323,7 +323,7 @@ func (b *builtIn) storeOf(use func(ctx context.Context, s *store.Store)) {
 	use(ctx, s)
 }
 
-// stock submits n analyses to a study of a repository, all of which it publishes but every seventh, and gives the ids of
+// stock submits n analyses to a study of a repository, all of which it publishes but every seventh, and returns the ids of
 // the published and of the others.
 func (b *builtIn) stock(ctx context.Context, r *metadata.Repository, study string, n int) (published, others []string) {
 	b.t.Helper()

@@ -48,7 +48,7 @@ func (r *registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// asked gives how often each address was asked since the last time.
+// asked returns how often each address was asked since the last time.
 func (r *registry) asked() map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -64,7 +64,7 @@ func (b *builtIn) asking(name, address string) {
 		`,"options":{"externalValidations":[{"url":%q,"jsonPath":"$.experiment.donors[*].id"}]}`, address)), http.StatusOK)
 }
 
-// donors gives an analysis of a type with donors of some ids.
+// donors returns an analysis of a type with donors of some ids.
 func (b *builtIn) donors(kind string, ids ...string) string {
 	var list []string
 	for _, id := range ids {

@@ -11,7 +11,7 @@ import (
 	"tutti/internal/core"
 )
 
-// outboxCount gives how many changes the queue was told of.
+// outboxCount returns how many changes the queue was told of.
 func (b *builtIn) outboxCount() int {
 	b.t.Helper()
 	return int(b.metric("tutti_requests_received_total", "source", "outbox", "kind", "index"))

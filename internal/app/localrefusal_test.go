@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// typeOf gives the registration of an analysis type with more members of the schema and of the registration, such as
+// typeOf returns the registration of an analysis type with more members of the schema and of the registration, such as
 // `,"a":1`.
 func typeOf(name, schema, more string) string {
 	return fmt.Sprintf(`{"name":%q,"schema":{"type":"object","required":["experiment"],"properties":{"experiment":{"type":"object"}}%s}%s}`,
@@ -56,7 +56,7 @@ func (r refusal) check(t *testing.T, b *builtIn) {
 	}
 }
 
-// deep gives arrays in arrays.
+// deep returns arrays in arrays.
 func deep(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
 
 // registrations are bodies of POST /schemas that are no registration.

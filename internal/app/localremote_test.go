@@ -49,7 +49,7 @@ func (b *builtIn) key(scopes string) (id, text string) {
 	return a.get("id").String(), a.get("key").String()
 }
 
-// reader gives a world whose tutti reads another one's built-in repository as it would read a Song server.
+// reader returns a world whose tutti reads another one's built-in repository as it would read a Song server.
 func reader(t *testing.T, source *builtIn, token string) *world {
 	t.Helper()
 	return newWorld(t, settings{pageSize: 20, configuration: func(w *world) string {

@@ -40,7 +40,7 @@ func startShare(t *testing.T, children int, set settings) *share {
 	return s
 }
 
-// at gives the world as a client of its i-th process sees it.
+// at returns the world as a client of its i-th process sees it.
 func (s *share) at(i int) *builtIn {
 	w := *s.world
 	w.url = s.urls[i%len(s.urls)]

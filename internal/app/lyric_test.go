@@ -31,7 +31,7 @@ func tabular(set settings) settings {
 	return set
 }
 
-// enrol adds n generated records of an organization to the world's Lyric server, and gives their ids. Each member has a
+// enrol adds n generated records of an organization to the world's Lyric server, and returns their ids. Each member has a
 // value: Elasticsearch is not told of one without before a record has told what its values are.
 func (w *world) enrol(organization string, n int) []string {
 	records := testkit.GenerateRecords(1, organization, n)
@@ -44,7 +44,7 @@ func (w *world) enrol(organization string, n int) []string {
 	return ids
 }
 
-// lyricRecords gives the bodies of all records of the world's Lyric server that are valid, by id.
+// lyricRecords returns the bodies of all records of the world's Lyric server that are valid, by id.
 func (w *world) lyricRecords() map[string]string {
 	want := map[string]string{}
 	for _, organization := range w.lyric.Organizations() {
@@ -57,7 +57,7 @@ func (w *world) lyricRecords() map[string]string {
 	return want
 }
 
-// held gives every document of an alias by id, as the records' own bytes: the repositories, which must be block alone, are
+// held returns every document of an alias by id, as the records' own bytes: the repositories, which must be block alone, are
 // taken out.
 func (w *world) held(alias string, block map[string]string) map[string]string {
 	w.t.Helper()
@@ -95,7 +95,7 @@ func (w *world) held(alias string, block map[string]string) map[string]string {
 	return own
 }
 
-// lyricDocuments gives every document of the world's tabular repository.
+// lyricDocuments returns every document of the world's tabular repository.
 func (w *world) lyricDocuments() map[string]string {
 	w.t.Helper()
 	return w.held(w.alias, map[string]string{
@@ -131,7 +131,7 @@ func counted(t *testing.T, job gjson.Result, want map[string]int64) {
 	}
 }
 
-// TestLyricBackfill: a run over several organizations, each of several pages, gives the upstream's valid records, or all
+// TestLyricBackfill: a run over several organizations, each of several pages, returns the upstream's valid records, or all
 // of them where that is configured, in their envelopes.
 func TestLyricBackfill(t *testing.T) {
 	t.Parallel()

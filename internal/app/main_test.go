@@ -86,7 +86,7 @@ func (w *world) startChild() *child {
 	return c
 }
 
-// tryChild gives the address of a child, or how it failed.
+// tryChild returns the address of a child, or how it failed.
 func (w *world) tryChild() (*child, string, error) {
 	c := &child{cmd: exec.Command(os.Args[0])}
 	c.cmd.Env = append(os.Environ(), childVariable+"="+w.yaml())
@@ -126,7 +126,7 @@ func (c *child) kill() {
 	_ = c.stdin.Close()
 }
 
-// tryPost posts and tells whether the answer was 202.
+// tryPost posts and reports whether the answer was 202.
 func (w *world) tryPost(path string) bool {
 	a, err := w.try(http.MethodPost, path)
 	return err == nil && a.status == http.StatusAccepted

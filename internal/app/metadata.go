@@ -43,7 +43,7 @@ func (a *App) openMetadata(ctx context.Context) error {
 	return a.openAuth(ctx)
 }
 
-// localRepository gives the configuration of the repository that the built-in one feeds, nil when there is none.
+// localRepository returns the configuration of the repository that the built-in one feeds, nil when there is none.
 func (a *App) localRepository() *config.Repository {
 	for i := range a.cfg.Repositories {
 		if a.cfg.Repositories[i].Type == core.TypeLocal {

@@ -84,7 +84,7 @@ func (a *App) client(rc config.Repository) (upstreamClient, error) {
 	})
 }
 
-// knownFields gives what every record of a type of repository has.
+// knownFields returns what every record of a type of repository has.
 func knownFields(t core.RepositoryType) *mapping.Field {
 	if t == core.TypeLyric {
 		return mapping.Lyric()
@@ -136,7 +136,7 @@ func (a *App) consumed(ctx context.Context, rc config.Repository, repo core.Repo
 // are delivered again only when this time is up. Word from within the process arrives at once, so it can be short.
 const embeddedAckWait = 5 * time.Second
 
-// ackWait gives the durable consumers' ack wait, 0 for the default.
+// ackWait returns the durable consumers' ack wait, 0 for the default.
 func (a *App) ackWait() time.Duration {
 	if a.opts.AckWait != 0 {
 		return a.opts.AckWait
@@ -166,7 +166,7 @@ func (p probe) Prepare(ctx context.Context, identity string) error {
 	return p.index.Check(ctx, p.spec.Alias)
 }
 
-// Check tells whether the alias takes writes now.
+// Check reports whether the alias takes writes now.
 func (p probe) Check(ctx context.Context) error { return p.index.Check(ctx, p.spec.Alias) }
 
 // Identity returns what no other index has.

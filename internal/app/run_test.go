@@ -11,7 +11,7 @@ import (
 	"tutti/internal/testkit"
 )
 
-// TestRunReadsEveryPage: a study of 500 in pages of 100 costs six calls, since pages overlap by a row, and gives 500
+// TestRunReadsEveryPage: a study of 500 in pages of 100 costs six calls, since pages overlap by a row, and returns 500
 // documents that are the upstream's bytes.
 func TestRunReadsEveryPage(t *testing.T) {
 	t.Parallel()

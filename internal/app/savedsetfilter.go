@@ -28,25 +28,25 @@ func newSetFields() setFields {
 	}
 }
 
-// Field gives the type of a field.
+// Field returns the type of a field.
 func (s setFields) Field(name string) (sqon.Field, bool) {
 	t, ok := s[name]
 	return sqon.Field{Type: t}, ok
 }
 
-// Names gives the names of all fields.
+// Names returns the names of all fields.
 func (s setFields) Names() iter.Seq[string] { return slices.Values(slices.Sorted(maps.Keys(s))) }
 
-// Lookup gives a field as filters have it.
+// Lookup returns a field as filters have it.
 func (s setFields) Lookup(name string) (query.Field, bool) {
 	t, ok := s[name]
 	return query.Field{Path: name, Type: t}, ok
 }
 
-// NestedPath gives false: a set has no nested fields.
+// NestedPath returns false: a set has no nested fields.
 func (setFields) NestedPath(string) (string, bool) { return "", false }
 
-// Leaves gives none: a set has no objects.
+// Leaves returns none: a set has no objects.
 func (setFields) Leaves(string) []query.Field { return nil }
 
 // setFilter tells which sets are listed.
@@ -62,7 +62,7 @@ func newSetFilter(ctx context.Context, f sqon.Filter) (setFilter, error) {
 	return setFilter{root: root}, err
 }
 
-// set tells whether a set matches; members are asked for where that depends on them.
+// set reports whether a set matches; members are asked for where that depends on them.
 func (f setFilter) set(set core.SavedSet, members func() ([]string, error)) (bool, error) {
 	if f.root == nil {
 		return true, nil
@@ -118,7 +118,7 @@ func (m *setMatch) like(n *query.Node, value string) bool {
 	})
 }
 
-// values gives those of a field; an empty text is none.
+// values returns those of a field; an empty text is none.
 func (m *setMatch) values(path string) []string {
 	value := ""
 	switch path {

@@ -41,7 +41,7 @@ func (s savedSets) Save(ctx context.Context, view *search.View, r graph.SetReque
 	return listedSet(saved, members), nil
 }
 
-// members gives the distinct values of the field, in the order of the documents.
+// members returns the distinct values of the field, in the order of the documents.
 func (s savedSets) members(ctx context.Context, view *search.View, r graph.SetRequest) ([]string, error) {
 	if r.Field.Path == "_id" {
 		// How many there would be is told before they are read.
@@ -125,7 +125,7 @@ func (c *collector) take() error {
 	return c.sets.TooMany(int64(len(c.members)))
 }
 
-// Find gives the sets of an owner that match, the last saved first unless another order is asked for. To be listed, or found by
+// Find returns the sets of an owner that match, the last saved first unless another order is asked for. To be listed, or found by
 // a member, is no use of a set.
 func (s savedSets) Find(ctx context.Context, owner string, q graph.SetQuery) ([]graph.Set, int, error) {
 	match, err := newSetFilter(ctx, q.Filter)
@@ -167,7 +167,7 @@ func (s savedSets) Find(ctx context.Context, owner string, q graph.SetQuery) ([]
 	return listed, len(found), nil
 }
 
-// listed gives sets with their members.
+// listed returns sets with their members.
 func (s savedSets) listed(ctx context.Context, owner string, page []core.SavedSet) ([]graph.Set, error) {
 	count := 0
 	for _, set := range page {

@@ -30,7 +30,7 @@ func (w *setWorld) saved(t *testing.T, r graph.SetRequest) graph.Set {
 	return saved
 }
 
-// filters gives the error of a filter that names a set.
+// filters returns the error of a filter that names a set.
 func (w *setWorld) filters(t *testing.T, id string) error {
 	t.Helper()
 	view := w.as("key:1")

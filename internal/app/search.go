@@ -34,13 +34,13 @@ func (a *App) openSearch(ctx context.Context) (err error) {
 	return a.network.Start(ctx)
 }
 
-// openDownloads makes what gives documents as files.
+// openDownloads makes what returns documents as files.
 func (a *App) openDownloads(context.Context) (err error) {
 	a.downloads, err = download.New(a.catalogues, a.searches, download.Config{Metrics: a.metrics.downloads})
 	return err
 }
 
-// identities gives for each index that repositories write to the field that holds the id of each document: what is written there
+// identities returns for each index that repositories write to the field that holds the id of each document: what is written there
 // is an upstream's record, which has its id in a field of its own.
 func identities(cfg config.Config) func(alias string) string {
 	fields := map[string]string{}

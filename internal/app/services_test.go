@@ -13,7 +13,7 @@ import (
 	"tutti/internal/testkit"
 )
 
-// exported gives a folder with exports of a Song repository, {"analyses":[…]} each: the one that
+// exported returns a folder with exports of a Song repository, {"analyses":[…]} each: the one that
 // TUTTI_TEST_SONG_RECORDS names, else one with generated records in the same form, pretty-printed.
 func exported(t *testing.T) string {
 	t.Helper()

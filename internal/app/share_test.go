@@ -18,7 +18,7 @@ import (
 	"tutti/internal/testkit"
 )
 
-// externalQueue starts a NATS server that listens on TCP, as an external one, and gives its URL.
+// externalQueue starts a NATS server that listens on TCP, as an external one, and returns its URL.
 func externalQueue(t *testing.T) string {
 	t.Helper()
 	server, err := embedded.Start(t.Context(), embedded.Config{
@@ -196,7 +196,7 @@ func (p pair) settled() int {
 	return n
 }
 
-// firstIsOther gives the newer Request a moment to be done while the older one is held up; false is where both came to
+// firstIsOther returns the newer Request a moment to be done while the older one is held up; false is where both came to
 // the same process, which does them in order.
 func (p pair) firstIsOther(before int) bool {
 	p.t.Helper()

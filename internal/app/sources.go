@@ -38,7 +38,7 @@ func (a *App) openIngest(context.Context) error {
 // topic is a Kafka topic as one consumer group of one cluster sees it.
 type topic struct{ brokers, name, group string }
 
-// topics gives what is read of Kafka. The repositories that name the same topic for the same group share a reader: the
+// topics returns what is read of Kafka. The repositories that name the same topic for the same group share a reader: the
 // readers of a group would each see a part of its messages.
 func (a *App) topics() map[topic]*ingest.FeedConfig {
 	feeds := make(map[topic]*ingest.FeedConfig)
@@ -126,7 +126,7 @@ func (a *App) stopReader(ctx context.Context, t topic, reader *kafka.Reader) err
 	return err
 }
 
-// brokers tells whether every topic is read; nil when there is none.
+// brokers reports whether every topic is read; nil when there is none.
 func (a *App) brokers() (known bool, err error) {
 	var faults []error
 	for _, r := range a.readers {

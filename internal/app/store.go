@@ -15,7 +15,7 @@ import (
 )
 
 // openDatabase opens the store that a configuration names. The folder of the embedded one is locked: it belongs to one
-// process. release gives it back once the store is closed.
+// process. release returns it back once the store is closed.
 func openDatabase(
 	ctx context.Context, cfg config.Config, log *slog.Logger, metrics *store.Metrics,
 ) (s *store.Store, release func() error, err error) {
@@ -45,7 +45,7 @@ func (a *App) openStore(ctx context.Context) error {
 	return nil
 }
 
-// scopes gives how scopes are written.
+// scopes returns how scopes are written.
 func scopes(c config.Auth) auth.Scopes {
 	return auth.Scopes{
 		System: c.SystemScope, OrganizationPrefix: c.OrganizationPrefix, WriteSuffix: c.WriteSuffix, ReadSuffix: c.ReadSuffix,
@@ -77,12 +77,12 @@ func OpenKeys(ctx context.Context, cfg config.Config) (*KeyStore, error) {
 	return &KeyStore{keys: keys, store: s, release: release}, nil
 }
 
-// Create makes a key and gives it with the text that its holder shows, which is not kept.
+// Create makes a key and returns it with the text that its holder shows, which is not kept.
 func (k *KeyStore) Create(ctx context.Context, name string, scopes []string, expires time.Time) (core.APIKey, string, error) {
 	return k.keys.Create(ctx, name, scopes, expires)
 }
 
-// List gives all keys, the last made first.
+// List returns all keys, the last made first.
 func (k *KeyStore) List(ctx context.Context) ([]core.APIKey, error) { return k.keys.List(ctx) }
 
 // Revoke ends a key.

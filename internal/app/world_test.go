@@ -47,7 +47,7 @@ type settings struct {
 	spoilt bool
 	// rates are the faults of a spoilt engine while it is on.
 	rates testkit.FaultRates
-	// configuration, when set, gives the configuration file instead of what the other settings make of it.
+	// configuration, when set, returns the configuration file instead of what the other settings make of it.
 	configuration func(w *world) string
 }
 
@@ -126,7 +126,7 @@ func startWorld(t *testing.T, set settings) *world {
 	return w
 }
 
-// yaml gives the configuration file of the world's tutti.
+// yaml returns the configuration file of the world's tutti.
 func (w *world) yaml() string {
 	if w.set.configuration != nil {
 		return w.set.configuration(w)
@@ -204,7 +204,7 @@ func (w *world) start() {
 	w.t.Cleanup(w.report)
 }
 
-// stop stops the world's tutti and gives how long that took.
+// stop stops the world's tutti and returns how long that took.
 func (w *world) stop() time.Duration {
 	w.t.Helper()
 	began := time.Now()
@@ -258,7 +258,7 @@ func (l *logBook) all() []string {
 	return append([]string(nil), l.lines...)
 }
 
-// tail gives the last lines, those of requests and of the queue's server left out.
+// tail returns the last lines, those of requests and of the queue's server left out.
 func (l *logBook) tail() string {
 	lines := slices.DeleteFunc(l.all(), func(line string) bool {
 		return strings.Contains(line, `"component":"http"`) || strings.Contains(line, `"component":"nats"`)

@@ -22,8 +22,8 @@ func New(keys *Keys, jwt *JWT) *Authenticator {
 	return &Authenticator{Scopes: keys.cfg.Scopes, keys: keys, jwt: jwt}
 }
 
-// Authenticate gives whom a token belongs to. CodeUnauthenticated, with a message that is safe to show, for a token that
-// proves nothing, and CodeUnavailable when it cannot be checked now. What it gives must not be changed.
+// Authenticate returns whom a token belongs to. CodeUnauthenticated, with a message that is safe to show, for a token that
+// proves nothing, and CodeUnavailable when it cannot be checked now. What it returns must not be changed.
 func (a *Authenticator) Authenticate(ctx context.Context, token string) (core.Principal, error) {
 	switch {
 	case token == "":

@@ -167,7 +167,7 @@ func claims(others jwt.MapClaims) jwt.MapClaims {
 	return all
 }
 
-// sign gives a token with these claims; header is put on top of its own.
+// sign returns a token with these claims; header is put on top of its own.
 func (s signer) sign(t testing.TB, c jwt.MapClaims, header map[string]any) string {
 	t.Helper()
 	token := jwt.NewWithClaims(s.method, c)
@@ -182,7 +182,7 @@ func (s signer) sign(t testing.TB, c jwt.MapClaims, header map[string]any) strin
 	return text
 }
 
-// pem gives the public key as PEM.
+// pem returns the public key as PEM.
 func (s signer) pem(t testing.TB) []byte {
 	t.Helper()
 	der, err := x509.MarshalPKIXPublicKey(s.key.Public())
@@ -192,7 +192,7 @@ func (s signer) pem(t testing.TB) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
 }
 
-// jwk gives the public key as a JSON Web Key, with members on top.
+// jwk returns the public key as a JSON Web Key, with members on top.
 func (s signer) jwk(t testing.TB, others map[string]any) map[string]any {
 	t.Helper()
 	encode := base64.RawURLEncoding.EncodeToString

@@ -151,7 +151,7 @@ func (k *issuerKeys) fetch(ctx context.Context) (keySet, []error, error) {
 	return parseKeySet(body)
 }
 
-// keys gives what is known now. known is false before the first round that succeeded, and when the last one that did is
+// keys returns what is known now. known is false before the first round that succeeded, and when the last one that did is
 // too long ago; fault is that of the last round.
 func (k *issuerKeys) keys() (set keySet, known bool, fault error) {
 	k.mu.Lock()
@@ -160,7 +160,7 @@ func (k *issuerKeys) keys() (set keySet, known bool, fault error) {
 }
 
 // refresh waits for a round: the one that is running, or one that it asks for unless the last has only just ended. It
-// tells whether one has ended meanwhile.
+// reports whether one has ended meanwhile.
 func (k *issuerKeys) refresh(ctx context.Context) bool {
 	k.mu.Lock()
 	if !k.running && k.now().Sub(k.ended) < k.atLeast {

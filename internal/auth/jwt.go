@@ -131,7 +131,7 @@ func (j *JWT) verifyWith(set keySet, token string) (verifiedToken, error) {
 	return verifiedToken{subject: subject, scopes: scopesOf(claims)}, nil
 }
 
-// subjectOf gives whom a token is for: without sub the client that got it for itself, which issuers name client_id (RFC
+// subjectOf returns whom a token is for: without sub the client that got it for itself, which issuers name client_id (RFC
 // 9068, section 2.2) or azp. All tokens without a name would own the same things.
 func subjectOf(claims jwt.MapClaims) (string, error) {
 	subject, err := claims.GetSubject()
@@ -182,7 +182,7 @@ func tokenFault(err error, anonymous bool) error {
 	}
 }
 
-// scopesOf gives the scopes of the claims scope, scp and context.scope, each a list or a string with spaces between
+// scopesOf returns the scopes of the claims scope, scp and context.scope, each a list or a string with spaces between
 // (RFC 8693, section 4.2; the others are those of Microsoft and of Ego). What is neither grants nothing.
 func scopesOf(claims jwt.MapClaims) []string {
 	var scopes []string

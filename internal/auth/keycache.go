@@ -29,7 +29,7 @@ func newKeyCache(size int) *keyCache {
 	return &keyCache{size: size, entries: make(map[string]cachedKey)}
 }
 
-// get gives the entry of an id, and the generation that put needs when there is none.
+// get returns the entry of an id, and the generation that put needs when there is none.
 func (c *keyCache) get(id string, now time.Time) (entry cachedKey, generation uint64, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -33,11 +33,11 @@ const (
 type KeyStore interface {
 	// AddKey stores a new key; CodeConflict when the id is taken.
 	AddKey(ctx context.Context, key core.APIKey) error
-	// Key gives one key, CodeNotFound when there is none.
+	// Key returns one key, CodeNotFound when there is none.
 	Key(ctx context.Context, id string) (core.APIKey, error)
-	// Keys gives all keys, the last made first.
+	// Keys returns all keys, the last made first.
 	Keys(ctx context.Context) ([]core.APIKey, error)
-	// RevokeKey notes that a key ended at a time, unless it had before, and gives it as it is then. CodeNotFound when
+	// RevokeKey notes that a key ended at a time, unless it had before, and returns it as it is then. CodeNotFound when
 	// there is none.
 	RevokeKey(ctx context.Context, id string, at time.Time) (core.APIKey, error)
 }
@@ -87,7 +87,7 @@ func NewKeys(store KeyStore, cfg KeysConfig) (*Keys, error) {
 	return &Keys{store: store, cfg: cfg.withDefaults(), cache: newKeyCache(cachedKeys)}, nil
 }
 
-// Create makes a key and gives it with the whole text that its holder shows, which is kept nowhere. expires is zero for
+// Create makes a key and returns it with the whole text that its holder shows, which is kept nowhere. expires is zero for
 // never. CodeInvalid for a name that is empty, over 100 characters or not printable, for no scopes or one that grants
 // nothing, and for a time that has passed or lies, in UTC, after the year 9999.
 func (k *Keys) Create(ctx context.Context, name string, scopes []string, expires time.Time) (core.APIKey, string, error) {
@@ -145,7 +145,7 @@ func checkName(name string) error {
 	return &core.Error{Code: core.CodeInvalid, Message: "the name " + fault, Hint: "say in a few words what the key is for"}
 }
 
-// checkScopes gives scopes without repetitions.
+// checkScopes returns scopes without repetitions.
 func (k *Keys) checkScopes(scopes []string) ([]string, error) {
 	if len(scopes) == 0 {
 		return nil, &core.Error{
@@ -168,7 +168,7 @@ func (k *Keys) checkScopes(scopes []string) ([]string, error) {
 	return kept, nil
 }
 
-// List gives all keys, the last made first.
+// List returns all keys, the last made first.
 func (k *Keys) List(ctx context.Context) ([]core.APIKey, error) {
 	keys, err := k.store.Keys(ctx)
 	if err != nil {
@@ -217,7 +217,7 @@ func (k *Keys) Authenticate(ctx context.Context, token string) (core.Principal, 
 	return entry.principal, nil
 }
 
-// lookUp gives the key of an id from the cache, else from the store.
+// lookUp returns the key of an id from the cache, else from the store.
 func (k *Keys) lookUp(ctx context.Context, id string) (cachedKey, error) {
 	now := k.cfg.Now()
 	entry, generation, ok := k.cache.get(id, now)

@@ -15,7 +15,7 @@ const maxSetKeys = 128
 // keySet holds the keys of an issuer.
 type keySet []publicKey
 
-// candidates gives the keys that a token may be signed with: those of its key id and those without one; all when the token
+// candidates returns the keys that a token may be signed with: those of its key id and those without one; all when the token
 // has none.
 func (s keySet) candidates(id, alg string) []publicKey {
 	var found []publicKey

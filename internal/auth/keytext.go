@@ -45,10 +45,10 @@ func parseKeyText(text string) (keyText, bool) {
 	return keyText{id: id, secret: secret}, true
 }
 
-// String gives the whole text.
+// String returns the whole text.
 func (k keyText) String() string { return keyPrefix + k.id + "_" + k.secret }
 
-// hash gives what is stored of the secret. The secret has 256 bits of randomness, so it needs no slow hash.
+// hash returns what is stored of the secret. The secret has 256 bits of randomness, so it needs no slow hash.
 func (k keyText) hash() []byte {
 	sum := sha256.Sum256([]byte(k.secret))
 	return sum[:]

@@ -49,10 +49,10 @@ func newPublicKey(id, alg string, key any) (publicKey, error) {
 	return p, nil
 }
 
-// fits tells whether a token of an algorithm may be signed with the key.
+// fits reports whether a token of an algorithm may be signed with the key.
 func (p publicKey) fits(alg string) bool { return (p.alg == "" || p.alg == alg) && p.hasType(alg) }
 
-// hasType tells whether the key is of an algorithm's type. golang-jwt alone would take any curve for each ES algorithm.
+// hasType reports whether the key is of an algorithm's type. golang-jwt alone would take any curve for each ES algorithm.
 func (p publicKey) hasType(alg string) bool {
 	switch k := p.key.(type) {
 	case *rsa.PublicKey:
@@ -66,7 +66,7 @@ func (p publicKey) hasType(alg string) bool {
 	}
 }
 
-// curveAlgorithm gives the algorithm of a curve (RFC 7518, section 3.4), "" where there is none.
+// curveAlgorithm returns the algorithm of a curve (RFC 7518, section 3.4), "" where there is none.
 func curveAlgorithm(curve elliptic.Curve) string {
 	switch curve {
 	case elliptic.P256():

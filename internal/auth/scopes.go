@@ -54,25 +54,25 @@ func (s Scopes) withDefaults() Scopes {
 	return s
 }
 
-// SystemScope gives the scope that allows everything.
+// SystemScope returns the scope that allows everything.
 func (s Scopes) SystemScope() string {
 	s = s.withDefaults()
 	return s.System + s.WriteSuffix
 }
 
-// WriteScope gives the scope that allows to write in an organization.
+// WriteScope returns the scope that allows to write in an organization.
 func (s Scopes) WriteScope(organization string) string {
 	s = s.withDefaults()
 	return s.OrganizationPrefix + organization + s.WriteSuffix
 }
 
-// ReadScope gives the scope that allows to read what an organization has not published.
+// ReadScope returns the scope that allows to read what an organization has not published.
 func (s Scopes) ReadScope(organization string) string {
 	s = s.withDefaults()
 	return s.OrganizationPrefix + organization + s.ReadSuffix
 }
 
-// grant gives what scopes allow. The scope of the system is compared as a whole; with an organization of the system's
+// grant returns what scopes allow. The scope of the system is compared as a whole; with an organization of the system's
 // name, which has the same scope unless there is a prefix, it means the system.
 func (s Scopes) grant(id, name string, scopes []string) core.Principal {
 	p := core.Principal{
@@ -93,7 +93,7 @@ func (s Scopes) grant(id, name string, scopes []string) core.Principal {
 	return p
 }
 
-// organization gives the organization that a scope with a suffix is about.
+// organization returns the organization that a scope with a suffix is about.
 func (s Scopes) organization(scope, suffix string) (string, bool) {
 	rest, ok := strings.CutPrefix(scope, s.OrganizationPrefix)
 	if !ok {
@@ -124,7 +124,7 @@ func (s Scopes) check(scope string) error {
 	}
 }
 
-// isScopeText tells whether text can stand in a scope: a list of scopes is separated by spaces (RFC 6749, section 3.3).
+// isScopeText reports whether text can stand in a scope: a list of scopes is separated by spaces (RFC 6749, section 3.3).
 func isScopeText(text string) bool {
 	return !strings.ContainsFunc(text, func(c rune) bool { return unicode.IsSpace(c) || unicode.IsControl(c) || c == unicode.ReplacementChar })
 }

@@ -47,7 +47,7 @@ type batch struct {
 	expected, due, full bool
 }
 
-// filling tells whether b still takes Writes or waits for its flight. The Writer is locked.
+// filling reports whether b still takes Writes or waits for its flight. The Writer is locked.
 func (b *batch) filling() bool { return b.lane.fill == b }
 
 // need estimates what wr adds to a body.
@@ -102,7 +102,7 @@ func (b *batch) move(i, to, end int) {
 	b.meta[to] = b.meta[i]
 }
 
-// latest gives the last deadline of the items [from, to).
+// latest returns the last deadline of the items [from, to).
 func (b *batch) latest(from, to int) int64 {
 	last := int64(math.MinInt64)
 	for _, m := range b.meta[from:to] {
@@ -112,7 +112,7 @@ func (b *batch) latest(from, to int) int64 {
 }
 
 // shrink moves the first n items, which stand at the start of the body, to storage of their size when most of the old
-// one would lie idle, and gives the old one.
+// one would lie idle, and returns the old one.
 func (b *batch) shrink(n int) (old storage, ok bool) {
 	size := b.items[n-1].End
 	if 2*size > cap(b.body) {

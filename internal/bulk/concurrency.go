@@ -21,7 +21,7 @@ func (c *concurrency) succeed() {
 	}
 }
 
-// overload notes a request of the given epoch that met an overloaded engine, and tells whether the limit changed.
+// overload notes a request of the given epoch that met an overloaded engine, and reports whether the limit changed.
 func (c *concurrency) overload(epoch int) bool {
 	c.good = 0
 	if epoch != c.epoch {

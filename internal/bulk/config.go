@@ -63,7 +63,7 @@ type Config struct {
 	Now func() time.Time
 }
 
-// withDefaults gives c with its zero values replaced, or names its first fault as core.CodeInvalid.
+// withDefaults returns c with its zero values replaced, or names its first fault as core.CodeInvalid.
 func (c Config) withDefaults() (Config, error) {
 	sizes := []struct {
 		name  string

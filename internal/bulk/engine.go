@@ -11,7 +11,7 @@ type Engine interface {
 	// Encode appends the engine's encoding of w to dst. Of the longer slice, out[docStart:docEnd] is the document;
 	// the two are equal for a delete. It is called with the Writer locked: it must neither block nor keep dst.
 	Encode(dst []byte, w core.Write) (out []byte, docStart, docEnd int)
-	// Write sends b.Payload() and gives one Result per item, in the order of b.Items. It does not change the bytes,
+	// Write sends b.Payload() and returns one Result per item, in the order of b.Items. It does not change the bytes,
 	// and once it has returned nothing reads them any more. Results share no memory with b. Documents that it cannot send
 	// before b.Deadline are CodeOverloaded.
 	//

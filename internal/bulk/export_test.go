@@ -1,6 +1,6 @@
 package bulk
 
-// Pooled gives the number of buffers that wait for use and their capacity in bytes.
+// Pooled returns the number of buffers that wait for use and their capacity in bytes.
 func (w *Writer) Pooled() (n, bytes int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -10,7 +10,7 @@ func (w *Writer) Pooled() (n, bytes int) {
 	return len(w.pool), bytes
 }
 
-// Lanes gives the number of indexes that the Writer remembers.
+// Lanes returns the number of indexes that the Writer remembers.
 func (w *Writer) Lanes() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()

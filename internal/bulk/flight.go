@@ -107,7 +107,7 @@ func (f *flight) write(from, to int) ([]core.Result, error) {
 	return results, err
 }
 
-// known gives the code of a whole request's error as the Writer treats it, "" for nil.
+// known returns the code of a whole request's error as the Writer treats it, "" for nil.
 func known(err error) core.Code {
 	switch code := core.CodeOf(err); code {
 	case "", core.CodeOverloaded, core.CodeTooLarge, core.CodeInvalid, core.CodeIndexBlocked:
@@ -244,7 +244,7 @@ func (f *flight) keep(i int) *core.KeptDocument {
 }
 
 // retain hands the verdict on each item of [from, to) to its ticket, but moves those to keep together at from, in the
-// place of the others. It gives the number at which they end.
+// place of the others. It returns the number at which they end.
 func (f *flight) retain(from, to int, verdict func(i int) (r core.Result, keep bool)) int {
 	b := f.b
 	kept, end := from, b.items[from].Start

@@ -53,7 +53,7 @@ func (t *Ticket) Seal() {
 	t.w.expect(fills)
 }
 
-// Wait waits until the ticket is sealed and each of its Writes has its Result, and gives them in the order of the Adds.
+// Wait waits until the ticket is sealed and each of its Writes has its Result, and returns them in the order of the Adds.
 // An error means that ctx ended before; the Writes then go on by themselves, and Wait may be called again.
 func (t *Ticket) Wait(ctx context.Context) ([]core.Result, error) {
 	select {

@@ -18,7 +18,7 @@ import (
 	"tutti/internal/core"
 )
 
-// logUniform gives n document sizes of total bytes at most: one in twenty log-uniform from 100 B to 1 MB, the others to
+// logUniform returns n document sizes of total bytes at most: one in twenty log-uniform from 100 B to 1 MB, the others to
 // 2 KB, so that all sizes occur although their mean stays small.
 func logUniform(rng *rand.Rand, n, total int) []int {
 	sizes := make([]int, n)

@@ -115,7 +115,7 @@ func (w *Writer) deadline(wr core.Write) int64 {
 	return int64(wr.FetchedAt.Sub(w.start) + w.cfg.MaxBodyAge)
 }
 
-// room gives the batch of index that fills, once it has room for size bytes. The Writer is locked, but not while this
+// room returns the batch of index that fills, once it has room for size bytes. The Writer is locked, but not while this
 // waits.
 func (w *Writer) room(ctx context.Context, index string, size int) (*batch, error) {
 	for {

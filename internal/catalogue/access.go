@@ -24,7 +24,7 @@ type Access struct {
 	Public *sqon.Filter
 }
 
-// accessOf gives the rule in force. What does not fit the mapping opens nothing.
+// accessOf returns the rule in force. What does not fit the mapping opens nothing.
 func accessOf(rule *definition.AccessRule, whole *fieldSet) (*Access, []string) {
 	if rule == nil {
 		return nil, nil
@@ -60,7 +60,7 @@ func publicFault(public *sqon.Filter, whole *fieldSet) string {
 	return ""
 }
 
-// exactPath gives the path whose terms are the field's values themselves, "" when there is none: terms of an analyzed text or
+// exactPath returns the path whose terms are the field's values themselves, "" when there is none: terms of an analyzed text or
 // of a normalized keyword would grant documents of other values too.
 func (s *fieldSet) exactPath(f field) string {
 	if f.keepsValues() {
@@ -78,7 +78,7 @@ func (s *fieldSet) exactPath(f field) string {
 	return ""
 }
 
-// keepsValues tells whether a term finds the documents of that very value and no others. The engine takes a term on an ip for
+// keepsValues reports whether a term finds the documents of that very value and no others. The engine takes a term on an ip for
 // a network, and one on a constant_keyword for a pattern: a scope of "0.0.0.0/0" or of "*" would grant everything.
 func (f field) keepsValues() bool {
 	switch mapping.Type(f.Type) {

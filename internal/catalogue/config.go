@@ -31,7 +31,7 @@ type Config struct {
 	// one whose schema cannot be made; the message of its error becomes that of a schema_build_error. It is called for
 	// several catalogues at once. Nil accepts all.
 	Accept func(*Model) error
-	// Reload gives the definitions as they are written now, none when they cannot be read. It is called, one call at a time,
+	// Reload returns the definitions as they are written now, none when they cannot be read. It is called, one call at a time,
 	// while one has a Fault or had one: these follow their folders. The others stay as they were given to New. Nil means that
 	// nobody can mend them.
 	Reload func() []definition.Definition
@@ -48,7 +48,7 @@ type Config struct {
 	Logger *slog.Logger
 	// Metrics counts; nil means off.
 	Metrics *Metrics
-	// Random gives the jitter of the pauses, at least 0 and below 1. Nil means rand.Float64.
+	// Random returns the jitter of the pauses, at least 0 and below 1. Nil means rand.Float64.
 	Random func() float64
 }
 

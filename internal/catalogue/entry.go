@@ -22,11 +22,11 @@ type entry struct {
 	followed, gone bool
 }
 
-// follows tells whether the definition follows its folder: it is wrong, or it was and may not be finished. The others are those of
+// follows reports whether the definition follows its folder: it is wrong, or it was and may not be finished. The others are those of
 // the start.
 func (e *entry) follows() bool { return e.followed || e.definition.Fault != nil }
 
-// differs tells whether a definition, read again, is not what e has. Of two with a Fault what can be seen counts.
+// differs reports whether a definition, read again, is not what e has. Of two with a Fault what can be seen counts.
 func (e *entry) differs(d definition.Definition) bool {
 	was := e.definition
 	if d.Fault == nil || was.Fault == nil {

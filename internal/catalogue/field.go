@@ -36,16 +36,16 @@ var (
 	_ sqon.Names  = (*fieldSet)(nil)
 )
 
-// Field gives the field of a dotted name, false when there is none.
+// Field returns the field of a dotted name, false when there is none.
 func (s *fieldSet) Field(name string) (sqon.Field, bool) {
 	f, found := s.byName[name]
 	return f.Field, found
 }
 
-// Names gives the names of all fields.
+// Names returns the names of all fields.
 func (s *fieldSet) Names() iter.Seq[string] { return slices.Values(s.names) }
 
-// fieldsOf gives every field of a mapping by its path, and what is odd about them.
+// fieldsOf returns every field of a mapping by its path, and what is odd about them.
 func fieldsOf(tree *mapping.Field) (*fieldSet, []string) {
 	s := &fieldSet{byName: make(map[string]field, tree.Size())}
 	for path, f := range tree.All() {
@@ -68,7 +68,7 @@ func (s *fieldSet) add(path string, f *mapping.Field, nested []string) {
 	s.byName[path] = field{Field: sqon.Field{Type: string(f.Type), Nested: nested}, path: path, mapped: f}
 }
 
-// above gives the nested paths that a path is in, its own not counted.
+// above returns the nested paths that a path is in, its own not counted.
 func (s *fieldSet) above(path string) []string {
 	dot := strings.LastIndexByte(path, '.')
 	if dot < 0 {
@@ -137,7 +137,7 @@ func (s *fieldSet) shadow(name, kind string) {
 	s.byName[name] = field{Field: sqon.Field{Type: kind}, path: name}
 }
 
-// below gives the fields below an object, without its path in their names and in those of their nested paths.
+// below returns the fields below an object, without its path in their names and in those of their nested paths.
 func (s *fieldSet) below(prefix string) *fieldSet {
 	inside := &fieldSet{byName: map[string]field{}}
 	prefix += "."

@@ -35,7 +35,7 @@ func Look(ctx context.Context, d definition.Definition, m Mappings) (*Model, *co
 	return build(d, whole)
 }
 
-// faulty gives the problem of a definition that nothing can be built of.
+// faulty returns the problem of a definition that nothing can be built of.
 func faulty(d definition.Definition) *core.CatalogueProblem {
 	return problem(core.CatalogueSchemaBuild, core.MessageOf(d.Fault))
 }
@@ -102,7 +102,7 @@ func prefixFault(prefix string, whole *fieldSet) string {
 // of them.
 const maxWarnings = 20
 
-// listed gives the first warnings, and how many there are beside them.
+// listed returns the first warnings, and how many there are beside them.
 func listed(warnings []string) []string {
 	if more := len(warnings) - maxWarnings; more > 0 {
 		return append(warnings[:maxWarnings:maxWarnings], fmt.Sprintf("%d more warnings are not listed", more))
@@ -110,7 +110,7 @@ func listed(warnings []string) []string {
 	return warnings
 }
 
-// extend gives each field what the configuration says of it. A name may be written with __ for its dots. Of two for one field
+// extend returns each field what the configuration says of it. A name may be written with __ for its dots. Of two for one field
 // the later counts, as for those of one spelling.
 func (m *Model) extend() {
 	m.extended = make(map[string]definition.ExtendedField, len(m.definition.Extended))
@@ -147,14 +147,14 @@ func (m *Model) describe(several map[string]bool) {
 	m.catalogue.Fields = fields
 }
 
-// described gives what a definition alone says of its catalogue.
+// described returns what a definition alone says of its catalogue.
 func described(d definition.Definition) *core.Catalogue {
 	return &core.Catalogue{
 		ID: d.ID, DocumentType: d.DocumentType, Description: d.Description, Restricted: d.Access != nil, DefaultAccess: d.DefaultAccess,
 	}
 }
 
-// failed gives the catalogue of a definition that cannot be used now.
+// failed returns the catalogue of a definition that cannot be used now.
 func failed(d definition.Definition, why *core.CatalogueProblem) *core.Catalogue {
 	c := described(d)
 	c.Problem = why

@@ -38,7 +38,7 @@ func minimal(id string) definition.Definition {
 	return definition.Definition{ID: id, DocumentType: "analysis", Index: id}
 }
 
-// look gives the Model of a definition and a mapping.
+// look returns the Model of a definition and a mapping.
 func look(t *testing.T, d definition.Definition, raw string) *catalogue.Model {
 	t.Helper()
 	m, problem := catalogue.Look(t.Context(), d, fixed{raw: raw})
@@ -48,7 +48,7 @@ func look(t *testing.T, d definition.Definition, raw string) *catalogue.Model {
 	return m
 }
 
-// refused fails unless Look gives this problem and no Model.
+// refused fails unless Look returns this problem and no Model.
 func refused(t *testing.T, d definition.Definition, m catalogue.Mappings, want core.CatalogueProblem) {
 	t.Helper()
 	model, problem := catalogue.Look(t.Context(), d, m)

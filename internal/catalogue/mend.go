@@ -23,8 +23,8 @@ type mending struct {
 	settled time.Time
 }
 
-// reload begins to read the definitions again when one of them follows its folder and it is time, and gives the time to the next
-// one. Nobody waits for the end of a reading: a folder that hangs must not hold up a stop, and what it gives then is dropped.
+// reload begins to read the definitions again when one of them follows its folder and it is time, and returns the time to the next
+// one. Nobody waits for the end of a reading: a folder that hangs must not hold up a stop, and what it returns then is dropped.
 func (w *watch) reload(ctx context.Context, now time.Time) time.Duration {
 	m := &w.mending
 	if w.cfg.Reload == nil || m.busy || !slices.ContainsFunc(w.entries, (*entry).follows) {
@@ -68,7 +68,7 @@ func (w *watch) adopt(defs []definition.Definition, now time.Time) {
 	m.due = now.Add(w.jittered(backoff(&m.tries)))
 }
 
-// changes gives what becomes of entries whose folders say something else now: nil where there is no folder any more.
+// changes returns what becomes of entries whose folders say something else now: nil where there is no folder any more.
 func (w *watch) changes(defs []definition.Definition) map[*entry]*definition.Definition {
 	changes := map[*entry]*definition.Definition{}
 	if len(defs) == 0 {
@@ -133,7 +133,7 @@ func (w *watch) follow(e *entry, now time.Time) {
 	w.sources = append(w.sources, &source{index: e.definition.Index, entries: []*entry{e}, due: now, answered: true})
 }
 
-// backoff gives the pause before the next try, and doubles the one after it.
+// backoff returns the pause before the next try, and doubles the one after it.
 func backoff(tries *int) time.Duration {
 	pause := lastRetry
 	if *tries < 10 {

@@ -32,49 +32,49 @@ type Model struct {
 	warnings  []string
 }
 
-// Definition gives what the configuration says of the catalogue.
+// Definition returns what the configuration says of the catalogue.
 func (m *Model) Definition() definition.Definition { return m.definition }
 
-// Catalogue gives what introspection shows. It is the same pointer each time.
+// Catalogue returns what introspection shows. It is the same pointer each time.
 func (m *Model) Catalogue() *core.Catalogue { return m.catalogue }
 
-// Mapping gives the whole mapping of the index, the outside of the nesting prefix included.
+// Mapping returns the whole mapping of the index, the outside of the nesting prefix included.
 func (m *Model) Mapping() *mapping.Field { return m.tree }
 
-// Root gives the object of the mapping that the catalogue's fields are below: the mapping itself without a nesting prefix.
+// Root returns the object of the mapping that the catalogue's fields are below: the mapping itself without a nesting prefix.
 func (m *Model) Root() *mapping.Field { return m.root }
 
-// Field gives the type of a field and the nested paths above it, both of its target for an alias; false when there is no
+// Field returns the type of a field and the nested paths above it, both of its target for an alias; false when there is no
 // field of that name.
 func (m *Model) Field(name string) (sqon.Field, bool) { return m.fields.Field(name) }
 
-// Names gives the names of all fields in the mapping's order: parents before what is below them, siblings by name.
+// Names returns the names of all fields in the mapping's order: parents before what is below them, siblings by name.
 func (m *Model) Names() iter.Seq[string] { return m.fields.Names() }
 
-// Path gives the path by which an engine knows a field: below the nesting prefix, and the target's for an alias. False when
+// Path returns the path by which an engine knows a field: below the nesting prefix, and the target's for an alias. False when
 // there is no field of that name.
 func (m *Model) Path(name string) (string, bool) {
 	f, found := m.fields.byName[name]
 	return f.path, found
 }
 
-// Extended gives what the configuration says of a field beyond its mapping; false when it says nothing.
+// Extended returns what the configuration says of a field beyond its mapping; false when it says nothing.
 func (m *Model) Extended(name string) (definition.ExtendedField, bool) {
 	extended, found := m.extended[name]
 	return extended, found
 }
 
-// Whole gives the fields of the whole mapping under its own names, which access rules use.
+// Whole returns the fields of the whole mapping under its own names, which access rules use.
 func (m *Model) Whole() sqon.Fields { return m.whole }
 
-// WholePath gives the path by which an engine knows a field of the whole mapping, the target's for an alias. False when
+// WholePath returns the path by which an engine knows a field of the whole mapping, the target's for an alias. False when
 // there is no field of that name.
 func (m *Model) WholePath(name string) (string, bool) {
 	f, found := m.whole.byName[name]
 	return f.path, found
 }
 
-// Access gives the catalogue's access rule as it is in force; nil when it has
+// Access returns the catalogue's access rule as it is in force; nil when it has
 // none, and those whom Definition.DefaultAccess allows see everything.
 func (m *Model) Access() *Access { return m.access }
 

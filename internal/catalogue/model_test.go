@@ -40,7 +40,7 @@ func shownFields(t *testing.T, m *catalogue.Model) []shown {
 	return all
 }
 
-// physical gives the mapping of the only index in a recorded answer of Elasticsearch.
+// physical returns the mapping of the only index in a recorded answer of Elasticsearch.
 func physical(t *testing.T, recorded string) string {
 	t.Helper()
 	var answer map[string]struct {
@@ -55,7 +55,7 @@ func physical(t *testing.T, recorded string) string {
 	return ""
 }
 
-// ensured gives what the embedded index makes of a specification.
+// ensured returns what the embedded index makes of a specification.
 func ensured(t *testing.T, spec index.Spec) string {
 	t.Helper()
 	x, err := embedded.Open(embedded.Config{Dir: t.TempDir()})
@@ -169,7 +169,7 @@ func TestEveryPathIsAField(t *testing.T) {
 	})
 }
 
-// prefixesOf gives every path down to one: of "a.b", "a" and "a.b".
+// prefixesOf returns every path down to one: of "a.b", "a" and "a.b".
 func prefixesOf(path string) []string {
 	var all []string
 	for i, r := range path {
@@ -458,7 +458,7 @@ func TestForeignMappings(t *testing.T) {
 	}
 }
 
-// FuzzLook: whatever an engine gives for a mapping is a Model that agrees with itself, or a problem.
+// FuzzLook: whatever an engine returns for a mapping is a Model that agrees with itself, or a problem.
 func FuzzLook(f *testing.F) {
 	f.Add([]byte(file(f, "rich.json")), "data")
 	f.Add([]byte(oneField), "")

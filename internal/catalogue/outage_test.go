@@ -34,7 +34,7 @@ func TestManyOnOneIndex(t *testing.T) {
 	})
 }
 
-// many gives names of indices that all answer like this.
+// many returns names of indices that all answer like this.
 func (w *world) many(n int, r reading) []string {
 	ids := make([]string, n)
 	for i := range ids {
@@ -51,7 +51,7 @@ func drawing(seed uint64) func(*catalogue.Config) {
 
 func steady(*catalogue.Config) {}
 
-// asked gives how often any index was asked.
+// asked returns how often any index was asked.
 func (w *world) asked(ids []string) int {
 	n := 0
 	for _, id := range ids {
@@ -60,7 +60,7 @@ func (w *world) asked(ids []string) int {
 	return n
 }
 
-// until sleeps in steps of a tenth of a second until so many of the catalogues are available, and gives when that was.
+// until sleeps in steps of a tenth of a second until so many of the catalogues are available, and returns when that was.
 func (w *world) until(ids []string, available int, limit float64) float64 {
 	w.Helper()
 	began := time.Since(w.engine.began).Seconds()

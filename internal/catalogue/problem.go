@@ -43,7 +43,7 @@ func readingProblem(ctx context.Context, err error) *core.CatalogueProblem {
 	return problem(core.CatalogueMappingFetch, "the mapping of the index could not be read")
 }
 
-// definite tells whether a problem is the engine's clear word, or the configuration's fault: asking again soon would say the
+// definite reports whether a problem is the engine's clear word, or the configuration's fault: asking again soon would say the
 // same, so that it counts at once. An alias is swapped in one step, so an index that is said to be missing is missing.
 func definite(code core.CatalogueCode) bool {
 	switch code {

@@ -93,11 +93,11 @@ func (r *Registry) Stop(ctx context.Context) error {
 	}
 }
 
-// Catalogues gives all catalogues as they are now. It is the same pointer as long as nothing changed, and a new set has the
+// Catalogues returns all catalogues as they are now. It is the same pointer as long as nothing changed, and a new set has the
 // same pointers for the catalogues that did not.
 func (r *Registry) Catalogues() *core.CatalogueSet { return r.view.Load().set }
 
-// Model gives the Model of an available catalogue; nil when it failed and when there is none of that id.
+// Model returns the Model of an available catalogue; nil when it failed and when there is none of that id.
 func (r *Registry) Model(id string) *Model { return r.view.Load().models[id] }
 
 // Refresh has the catalogues of an index looked at at once, after its mapping has changed or the alias stands for another
@@ -112,7 +112,7 @@ func (r *Registry) Refresh(alias string) {
 	}
 }
 
-// takeAsked gives the indices that Refresh was called for since the last time.
+// takeAsked returns the indices that Refresh was called for since the last time.
 func (r *Registry) takeAsked() map[string]struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -90,7 +90,7 @@ type answer struct {
 	err     error
 }
 
-// unreached tells whether the engine was not reached.
+// unreached reports whether the engine was not reached.
 func (a answer) unreached() bool {
 	return a.problem != nil && a.problem.Code == core.CatalogueConnectionError
 }

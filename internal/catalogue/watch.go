@@ -89,7 +89,7 @@ func (w *watch) begin() {
 	}
 }
 
-// dispatch begins the looks that are due, those that have waited longest first, and gives the time to the next one.
+// dispatch begins the looks that are due, those that have waited longest first, and returns the time to the next one.
 func (w *watch) dispatch(ctx context.Context, now time.Time) time.Duration {
 	pause, room, free := never, patience, crowd
 	var due []*source
@@ -185,7 +185,7 @@ func (w *watch) hasten(now time.Time) {
 	}
 }
 
-// read takes a mapping, and gives the pause to the next check.
+// read takes a mapping, and returns the pause to the next check.
 func (w *watch) read(s *source, a answer) time.Duration {
 	if !s.reading {
 		s.tries = 0
@@ -209,7 +209,7 @@ func (w *watch) read(s *source, a answer) time.Duration {
 	}
 }
 
-// unread takes a failure to read the mapping, and gives the time of the next try. Catalogues that are available stay so until
+// unread takes a failure to read the mapping, and returns the time of the next try. Catalogues that are available stay so until
 // it is certain.
 func (w *watch) unread(s *source, a answer, now time.Time) time.Time {
 	if s.reading {

@@ -70,7 +70,7 @@ func (e *engine) set(name string, r reading) {
 	e.indices[name] = r
 }
 
-// seconds gives when an index was asked, in seconds since the beginning.
+// seconds returns when an index was asked, in seconds since the beginning.
 func (e *engine) seconds(name string) []float64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -70,7 +70,7 @@ func (c *Client) AnalysisTypes(ctx context.Context, filter AnalysisTypeFilter) (
 	return page, err
 }
 
-// AnalysisType gives one version of an analysis type; version 0 gives the latest with all versions beside it. unrendered
+// AnalysisType returns one version of an analysis type; version 0 returns the latest with all versions beside it. unrendered
 // leaves the base schema out. CodeNotFound when there is none.
 func (c *Client) AnalysisType(ctx context.Context, name string, version int, unrendered bool) (AnalysisType, error) {
 	path, err := pathOf(pathSchemas, name)
@@ -83,7 +83,7 @@ func (c *Client) AnalysisType(ctx context.Context, name string, version int, unr
 	return t, err
 }
 
-// RegisterAnalysisType registers a new version from the body of a registration, {name, schema, options?}, and gives it
+// RegisterAnalysisType registers a new version from the body of a registration, {name, schema, options?}, and returns it
 // rendered. CodeInvalid with its Violations where the body is at fault.
 func (c *Client) RegisterAnalysisType(ctx context.Context, body []byte) (AnalysisType, error) {
 	var t AnalysisType

@@ -11,7 +11,7 @@ import (
 	"tutti/internal/core"
 )
 
-// CatalogueStatus tells whether a catalogue can be used.
+// CatalogueStatus reports whether a catalogue can be used.
 type CatalogueStatus string
 
 // Values of CatalogueStatus.
@@ -99,7 +99,7 @@ func (c *Client) Catalogues(ctx context.Context) (CatalogueList, error) {
 	return list, nil
 }
 
-// Catalogue gives the catalogue of an id, or of a document type that is one catalogue's alone, with its fields; one that
+// Catalogue returns the catalogue of an id, or of a document type that is one catalogue's alone, with its fields; one that
 // failed has a Problem instead. CodeNotFound when there is none.
 func (c *Client) Catalogue(ctx context.Context, id string) (CatalogueDetail, error) {
 	if id == nameOfFilters {

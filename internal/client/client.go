@@ -55,7 +55,7 @@ func New(cfg Config) (*Client, error) {
 	return &Client{cfg: cfg, base: base, http: &own}, nil
 }
 
-// Server gives the address that is asked.
+// Server returns the address that is asked.
 func (c *Client) Server() string { return c.base.String() }
 
 // sameOrigin follows a redirect only to the same scheme, host and port, and only where the method stays: net/http would
@@ -103,7 +103,7 @@ func pathOf(pairs ...string) (string, error) {
 	return path.String(), nil
 }
 
-// send makes a call and gives an answer of 2xx, whose body the caller closes.
+// send makes a call and returns an answer of 2xx, whose body the caller closes.
 func (c *Client) send(ctx context.Context, call call) (*http.Response, error) {
 	target := c.base.String() + call.path
 	if len(call.query) > 0 {
@@ -142,7 +142,7 @@ func (c *Client) send(ctx context.Context, call call) (*http.Response, error) {
 	return nil, c.refused(resp)
 }
 
-// ask makes a call within the time-out and decodes the JSON of its answer into out. It gives that JSON as it came.
+// ask makes a call within the time-out and decodes the JSON of its answer into out. It returns that JSON as it came.
 func (c *Client) ask(ctx context.Context, call call, out any) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()

@@ -35,7 +35,7 @@ func newClient(t *testing.T, cfg client.Config) *client.Client {
 	return c
 }
 
-// serve runs handler for the test and gives its URL.
+// serve runs handler for the test and returns its URL.
 func serve(t *testing.T, handler http.HandlerFunc) string {
 	t.Helper()
 	server := httptest.NewServer(handler)

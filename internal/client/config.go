@@ -108,7 +108,7 @@ func trusting(file string) (*http.Client, error) {
 	}}, nil
 }
 
-// baseOf gives the server's URL without a final slash, as CodeInvalid where it is none.
+// baseOf returns the server's URL without a final slash, as CodeInvalid where it is none.
 func baseOf(server string) (*url.URL, error) {
 	refused := func(fault, hint string) error {
 		return &core.Error{Code: core.CodeInvalid, Message: "the server's address " + fault, Hint: hint}

@@ -92,7 +92,7 @@ func (c *Client) DeadLetters(ctx context.Context, filter DeadLetterFilter) (Dead
 	return page, err
 }
 
-// DeadLetter gives one letter with its document, CodeNotFound when there is none.
+// DeadLetter returns one letter with its document, CodeNotFound when there is none.
 func (c *Client) DeadLetter(ctx context.Context, id string) (DeadLetter, error) {
 	path, err := pathOf(pathDeadLetters, id)
 	if err != nil {

@@ -34,7 +34,7 @@ type eventReader struct {
 
 func newEventReader(in io.Reader) *eventReader { return &eventReader{in: bufio.NewReader(in)} }
 
-// next gives the next event. io.EOF at the end of the stream, where an event that is not ended by an empty line is
+// next returns the next event. io.EOF at the end of the stream, where an event that is not ended by an empty line is
 // dropped; CodeTooLarge for one over maxEventBytes.
 func (r *eventReader) next() (serverEvent, error) {
 	var e serverEvent
@@ -80,7 +80,7 @@ func (r *eventReader) next() (serverEvent, error) {
 	}
 }
 
-// line gives the next line without its end, which is CR LF, LF or CR; a line without an end is dropped.
+// line returns the next line without its end, which is CR LF, LF or CR; a line without an end is dropped.
 func (r *eventReader) line() ([]byte, error) {
 	var line []byte
 	for {

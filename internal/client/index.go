@@ -38,12 +38,12 @@ func (o RunOptions) query() url.Values {
 	return q
 }
 
-// IndexRepository asks for all of a repository to be indexed, and gives the job that does it.
+// IndexRepository asks for all of a repository to be indexed, and returns the job that does it.
 func (c *Client) IndexRepository(ctx context.Context, repository string, options RunOptions) (Accepted, error) {
 	return c.trigger(ctx, http.MethodPost, options, "repository", repository)
 }
 
-// IndexOrganization asks for one organization to be indexed, and gives the job that does it.
+// IndexOrganization asks for one organization to be indexed, and returns the job that does it.
 func (c *Client) IndexOrganization(
 	ctx context.Context, repository, organization string, options RunOptions,
 ) (Accepted, error) {

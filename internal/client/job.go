@@ -77,12 +77,12 @@ func (c *Client) Jobs(ctx context.Context, filter JobFilter) (JobPage, error) {
 	return page, err
 }
 
-// Job gives one job with all its organizations, CodeNotFound when there is none.
+// Job returns one job with all its organizations, CodeNotFound when there is none.
 func (c *Client) Job(ctx context.Context, id string) (Job, error) {
 	return c.job(ctx, http.MethodGet, id)
 }
 
-// CancelJob ends a job and gives it as it is then; CodeConflict when it had ended before.
+// CancelJob ends a job and returns it as it is then; CodeConflict when it had ended before.
 func (c *Client) CancelJob(ctx context.Context, id string) (Job, error) {
 	return c.job(ctx, http.MethodDelete, id)
 }

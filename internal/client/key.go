@@ -56,7 +56,7 @@ func (c *Client) CreateKey(ctx context.Context, name string, scopes []string, ex
 	return key, err
 }
 
-// RevokeKey ends an API key and gives it as it is then; CodeNotFound when there is none.
+// RevokeKey ends an API key and returns it as it is then; CodeNotFound when there is none.
 func (c *Client) RevokeKey(ctx context.Context, id string) (APIKey, error) {
 	path, err := pathOf(pathKeys, id)
 	if err != nil {

@@ -26,7 +26,7 @@ type AnswerError struct {
 	RequestID string
 }
 
-// Error gives the status, and for a fault of the server the request's id, which its log has too.
+// Error returns the status, and for a fault of the server the request's id, which its log has too.
 func (e *AnswerError) Error() string {
 	if e.RequestID == "" || e.Status < http.StatusInternalServerError {
 		return fmt.Sprintf("HTTP %d", e.Status)

@@ -33,11 +33,11 @@ type Event struct {
 // stopped is an error of a watch's callback.
 type stopped struct{ error }
 
-// Unwrap gives the error of the callback.
+// Unwrap returns the error of the callback.
 func (s stopped) Unwrap() error { return s.error }
 
 // WatchJob calls each for a job and its organizations as they are and for every change, in one goroutine, until the job
-// has ended, and gives it as it is then. A stream of events that breaks is taken up where it broke; where the server has
+// has ended, and returns it as it is then. A stream of events that breaks is taken up where it broke; where the server has
 // none, the job is looked at again and again. Errors: one of each, CodeNotFound when there is no such job, what the
 // server refuses, CodeUnavailable when it did not answer at the start or not within Config.Patience later on.
 func (c *Client) WatchJob(ctx context.Context, id string, each func(Event) error) (Job, error) {
@@ -90,7 +90,7 @@ func (w *watch) run(ctx context.Context) (Job, error) {
 	}
 }
 
-// stream reads the stream of events until it ends. It tells whether the job has ended and how many pieces of news came.
+// stream reads the stream of events until it ends. It reports whether the job has ended and how many pieces of news came.
 func (w *watch) stream(ctx context.Context) (ended bool, news int, err error) {
 	if !w.streams {
 		return false, 0, nil
@@ -169,7 +169,7 @@ func (l loud) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// tell gives an event to the callback. It tells whether it was the last one, and whether it is one that is known: what a
+// tell returns an event to the callback. It reports whether it was the last one, and whether it is one that is known: what a
 // newer server may send is passed over, since the look at the end is whole.
 func (w *watch) tell(e serverEvent) (ended, known bool, err error) {
 	var news Event
@@ -190,7 +190,7 @@ func (w *watch) tell(e serverEvent) (ended, known bool, err error) {
 	return false, true, w.call(news)
 }
 
-// look gives the job as it is to the callback.
+// look returns the job as it is to the callback.
 func (w *watch) look(ctx context.Context) (Job, error) {
 	job, err := w.client.Job(ctx, w.id)
 	if err != nil {

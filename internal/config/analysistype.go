@@ -93,7 +93,7 @@ func (s *Schemas) validate(f *faults) {
 	}
 }
 
-// validHost tells whether s, which has the form of one, is a name or an address, with a port that there can be.
+// validHost reports whether s, which has the form of one, is a name or an address, with a port that there can be.
 func validHost(s string) bool {
 	if addr, err := netip.ParseAddr(s); err == nil {
 		return addr.Zone() == ""

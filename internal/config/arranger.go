@@ -74,8 +74,8 @@ type arranger struct {
 	warnings []string
 }
 
-// overlayArranger reads Arranger's variables into root where root says nothing. It tells whether NODE_ENV names a
-// production, and gives what an operator should know: what was taken, and what was not. It never finds a fault; a value
+// overlayArranger reads Arranger's variables into root where root says nothing. It reports whether NODE_ENV names a
+// production, and returns what an operator should know: what was taken, and what was not. It never finds a fault; a value
 // that is wrong is found when root is decoded.
 func overlayArranger(root *node, environ []string) (production bool, warnings []string) {
 	a := &arranger{root: root, variables: map[string]variable{}}
@@ -148,7 +148,7 @@ func (a *arranger) unread() {
 	}
 }
 
-// elasticNodes gives a list of nodes as index.url has them.
+// elasticNodes returns a list of nodes as index.url has them.
 func elasticNodes(list string) string {
 	nodes := splitList(list)
 	for i, n := range nodes {
@@ -157,7 +157,7 @@ func elasticNodes(list string) string {
 	return strings.Join(nodes, ",")
 }
 
-// elasticNode gives the URL of a node that may be written as host or host:port.
+// elasticNode returns the URL of a node that may be written as host or host:port.
 func elasticNode(s string) string {
 	if strings.Contains(s, "://") {
 		return s

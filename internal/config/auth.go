@@ -53,7 +53,7 @@ type JWT struct {
 	Audience string
 }
 
-// Enabled tells whether JSON Web Tokens are taken at all.
+// Enabled reports whether JSON Web Tokens are taken at all.
 func (j JWT) Enabled() bool { return j.JWKSURL != "" || j.PublicKeyFile != "" }
 
 func (a *Auth) key() key {
@@ -174,7 +174,7 @@ func (j *JWT) readPublicKey(f *faults) {
 	}
 }
 
-// loopbackHost tells whether a host is this machine. A name other than localhost is not: who knows what it resolves to.
+// loopbackHost reports whether a host is this machine. A name other than localhost is not: who knows what it resolves to.
 func loopbackHost(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true

@@ -10,7 +10,7 @@ import (
 type Catalogues struct {
 	// Dir is the folder of the catalogues' configuration; empty gives each index that is written to a catalogue of its own.
 	Dir string
-	// DisableGraphQLIntrospection tells whether __schema and __type are refused in all of them; nil when nobody said.
+	// DisableGraphQLIntrospection reports whether __schema and __type are refused in all of them; nil when nobody said.
 	DisableGraphQLIntrospection *bool
 	// Production tells that NODE_ENV is production, which refuses them unless somebody says otherwise. It is no key of the
 	// file.
@@ -44,7 +44,7 @@ func (c *Catalogues) validate(given *node, f *faults) {
 	}
 }
 
-// listable gives why the names in a folder cannot be read.
+// listable returns why the names in a folder cannot be read.
 func listable(dir string) error {
 	folder, err := os.Open(dir)
 	if err != nil {

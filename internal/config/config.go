@@ -72,7 +72,7 @@ type CORS struct {
 	Origins []string
 }
 
-// Loopback tells whether Listen can be reached from this machine alone.
+// Loopback reports whether Listen can be reached from this machine alone.
 func (s Server) Loopback() bool {
 	host, _, err := net.SplitHostPort(s.Listen)
 	if err != nil {
@@ -113,7 +113,7 @@ type Log struct {
 	Format string
 }
 
-// SlogLevel gives Level for log/slog.
+// SlogLevel returns Level for log/slog.
 func (l Log) SlogLevel() slog.Level {
 	switch l.Level {
 	case "debug":
@@ -165,7 +165,7 @@ type Index struct {
 	MaxRecordBytes int
 }
 
-// URLs gives the nodes of URL, none for the embedded index.
+// URLs returns the nodes of URL, none for the embedded index.
 func (i Index) URLs() []string { return splitList(i.URL) }
 
 // Repository is one source of records.
@@ -258,7 +258,7 @@ type RequestTopic struct {
 	Group string
 }
 
-// Core gives the repository as the other packages know it.
+// Core returns the repository as the other packages know it.
 func (r Repository) Core() core.Repository {
 	return core.Repository{
 		Code: r.Code, Type: r.Type, URL: r.URL, IndexName: r.IndexName,

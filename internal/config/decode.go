@@ -338,7 +338,7 @@ func parseBool(s string) (value, ok bool) {
 	}
 }
 
-// splitList gives the parts between commas, trimmed, empty ones left out.
+// splitList returns the parts between commas, trimmed, empty ones left out.
 func splitList(s string) []string {
 	var parts []string
 	for part := range strings.SplitSeq(s, ",") {

@@ -12,7 +12,7 @@ import (
 
 const envPrefix = "TUTTI_"
 
-// ownVariable tells whether a variable starts with the prefix but is no key: clients and test runs read it, or Kubernetes
+// ownVariable reports whether a variable starts with the prefix but is no key: clients and test runs read it, or Kubernetes
 // made it for a service whose name starts with tutti.
 func ownVariable(v variable) bool {
 	switch v.name {
@@ -76,7 +76,7 @@ type overlayer struct {
 	names []string
 }
 
-// object finds the key whose words are the first ones of tokens, and sets it. It gives false when there is none. The
+// object finds the key whose words are the first ones of tokens, and sets it. It returns false when there is none. The
 // longest match wins, so that PASSWORD_FILE is not a member FILE of PASSWORD.
 func (o *overlayer) object(n *node, path string, tokens []string, v variable, keys []key) bool {
 	for used := len(tokens); used > 0; used-- {
@@ -138,7 +138,7 @@ func scalarOf(v variable) *node {
 	return &node{shape: shapeScalar, text: v.value, where: "variable " + v.name}
 }
 
-// child gives the object of a member, made where the file has none. What the file has instead is left, as its fault.
+// child returns the object of a member, made where the file has none. What the file has instead is left, as its fault.
 func (o *overlayer) child(n *node, name string, v variable) *node {
 	if m := n.member(name); m != nil {
 		if m.shape != shapeObject {
@@ -203,7 +203,7 @@ func (o *overlayer) listItem(n *node, path, token string, v variable, k key) boo
 	return true
 }
 
-// items gives the list of a member, made where there is none; false when it is something else.
+// items returns the list of a member, made where there is none; false when it is something else.
 func (o *overlayer) items(n *node, name string, v variable) (*node, bool) {
 	m := n.member(name)
 	if m == nil {
@@ -238,7 +238,7 @@ func variableNames(prefix string, keys []key) []string {
 	return names
 }
 
-// variableWord gives a key as a variable has it: maxBodyBytes is MAX_BODY_BYTES. MAXBODYBYTES is understood as well.
+// variableWord returns a key as a variable has it: maxBodyBytes is MAX_BODY_BYTES. MAXBODYBYTES is understood as well.
 func variableWord(name string) string {
 	var b strings.Builder
 	// A name with capitals of its own is one word.
@@ -263,7 +263,7 @@ func naturalCompare(a, b string) int {
 	})
 }
 
-// Variable gives the canonical environment variable of a key's path, such as TUTTI_REPOSITORIES_0_CODE for
+// Variable returns the canonical environment variable of a key's path, such as TUTTI_REPOSITORIES_0_CODE for
 // repositories[0].code.
 func Variable(path string) string {
 	parts := strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' })

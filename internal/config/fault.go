@@ -29,7 +29,7 @@ func (f *faults) addCode(code core.Code, path, where, hint, format string, args 
 // err joins the faults, nil when there are none.
 func (f *faults) err() error { return errors.Join(f.found...) }
 
-// Faults gives the single faults of an error of this package, each with its key's path in its Message.
+// Faults returns the single faults of an error of this package, each with its key's path in its Message.
 func Faults(err error) []*core.Error {
 	if err == nil {
 		return nil

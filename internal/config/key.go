@@ -19,13 +19,13 @@ type key struct {
 	fallback any
 	// members are the keys of an object.
 	members []key
-	// elements makes room for n objects of a list and gives the keys of each.
+	// elements makes room for n objects of a list and returns the keys of each.
 	elements func(n int) [][]key
-	// present gives the keys of each object that is there.
+	// present returns the keys of each object that is there.
 	present func() [][]key
 
 	required bool
-	// waived, when not nil, tells whether the key may be left out after all, by what was read before it: the sibling
+	// waived, when not nil, reports whether the key may be left out after all, by what was read before it: the sibling
 	// waiverKey is waiverValue.
 	waived                 func() bool
 	waiverKey, waiverValue string
@@ -50,7 +50,7 @@ type key struct {
 // secretFile is what a secret's key is called when a file holds the secret.
 func (k key) secretFile() string { return k.name + "File" }
 
-// mustBe tells whether the key needs a value, by what was read before it.
+// mustBe reports whether the key needs a value, by what was read before it.
 func (k key) mustBe() bool { return k.required && (k.waived == nil || !k.waived()) }
 
 func (k key) isSecret() bool { _, ok := k.target.(*Secret); return ok }

@@ -31,7 +31,7 @@ const (
 	leastReconcile = 10 * time.Second
 )
 
-// keys gives every key of the file, bound to c.
+// keys returns every key of the file, bound to c.
 func (c *Config) keys() []key {
 	return []key{
 		c.Server.key(),

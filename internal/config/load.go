@@ -12,7 +12,7 @@ import (
 )
 
 // Load reads file, "" for none, and environ, a list of NAME=value such as os.Environ gives, where the environment wins; a
-// Maestro's environment, and then an Arranger's, fills what neither says. It gives a whole, validated Config, or every fault at once: each is a
+// Maestro's environment, and then an Arranger's, fills what neither says. It returns a whole, validated Config, or every fault at once: each is a
 // core.Error whose Message starts with the key's path (Faults).
 func Load(file string, environ []string) (Config, error) {
 	root := newObject("")
@@ -58,7 +58,7 @@ func load(root *node, environ []string, found *faults) (Config, error) {
 	return c, nil
 }
 
-// Default gives the configuration of an empty file.
+// Default returns the configuration of an empty file.
 func Default() Config {
 	var c Config
 	root := newObject("")
@@ -68,7 +68,7 @@ func Default() Config {
 	return c
 }
 
-// DefaultRepository gives a repository with nothing but defaults; what it needs besides is for the caller to fill.
+// DefaultRepository returns a repository with nothing but defaults; what it needs besides is for the caller to fill.
 func DefaultRepository() Repository {
 	var r Repository
 	var ignored faults

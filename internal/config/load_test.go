@@ -230,7 +230,7 @@ func lyric(members string) string {
 	return strings.Replace(repository(members), "type: song", "type: lyric", 1)
 }
 
-// repository gives a file with one repository that has more members.
+// repository returns a file with one repository that has more members.
 func repository(members string) string { return strings.Replace(least, "}]", ", "+members+"}]", 1) }
 
 func TestFaultsNameTheirKey(t *testing.T) {

@@ -10,13 +10,13 @@ const (
 	localIndex = "analyses"
 )
 
-// namesRepository tells whether root has a list of repositories, or something else that was meant as one.
+// namesRepository reports whether root has a list of repositories, or something else that was meant as one.
 func namesRepository(root *node) bool {
 	given := root.member("repositories")
 	return given != nil && (given.shape != shapeList || len(given.items) > 0)
 }
 
-// addLocal gives root the built-in repository when nothing names a repository.
+// addLocal returns root the built-in repository when nothing names a repository.
 func addLocal(root *node) {
 	if namesRepository(root) {
 		return

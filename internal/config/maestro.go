@@ -37,7 +37,7 @@ type maestro struct {
 	warnings []string
 }
 
-// overlayMaestro reads Maestro's variables into root where root says nothing, and gives what an operator should know:
+// overlayMaestro reads Maestro's variables into root where root says nothing, and returns what an operator should know:
 // which of them have no counterpart. It never finds a fault; a value that is wrong is found when root is decoded.
 func overlayMaestro(root *node, environ []string) []string {
 	m := &maestro{root: root, variables: map[string]variable{}, repositories: map[int]map[string]variable{}}
@@ -82,7 +82,7 @@ func (m *maestro) collect(environ []string) bool {
 	return found
 }
 
-// springName gives a name as an environment variable has it: maestro.repositories[0].code is MAESTRO_REPOSITORIES_0_CODE.
+// springName returns a name as an environment variable has it: maestro.repositories[0].code is MAESTRO_REPOSITORIES_0_CODE.
 func springName(name string) string {
 	return strings.ToUpper(strings.NewReplacer(".", "_", "[", "_", "]", "", "-", "").Replace(name))
 }
@@ -105,7 +105,7 @@ func keepFirst(variables map[string]variable, name string, v variable) {
 	}
 }
 
-// take gives a variable and counts it as understood.
+// take returns a variable and counts it as understood.
 func (m *maestro) take(name string) (variable, bool) { return takeFrom(m.variables, name) }
 
 func takeFrom(variables map[string]variable, name string) (variable, bool) {
@@ -114,7 +114,7 @@ func takeFrom(variables map[string]variable, name string) (variable, bool) {
 	return v, ok
 }
 
-// takeFirst takes every variable of names and gives the first that is there.
+// takeFirst takes every variable of names and returns the first that is there.
 func (m *maestro) takeFirst(names ...string) (variable, bool) {
 	var first variable
 	found := false
@@ -184,7 +184,7 @@ func (m *maestro) elastic() {
 	}
 }
 
-// nodes gives all nodes as index.url has them.
+// nodes returns all nodes as index.url has them.
 func (m *maestro) nodes() (variable, bool) {
 	prefix, _ := m.take("ELASTICSEARCHPATHPREFIX")
 	first, found := m.takeFirst("ELASTICSEARCHNODES", "ELASTICSEARCHCLUSTERNODES")
@@ -208,7 +208,7 @@ func (m *maestro) nodes() (variable, bool) {
 	return variable{first.name, strings.Join(nodes, ",")}, found
 }
 
-// withScheme gives a URL that may have been written as host:port, which Maestro's clients take for http.
+// withScheme returns a URL that may have been written as host:port, which Maestro's clients take for http.
 func withScheme(s string) string {
 	if strings.Contains(s, "://") {
 		return s

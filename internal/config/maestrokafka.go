@@ -56,7 +56,7 @@ func (m *maestro) takeKafka() {
 	}
 }
 
-// brokerAddress gives host:port for what may be a URL or a host alone.
+// brokerAddress returns host:port for what may be a URL or a host alone.
 func brokerAddress(s string) string {
 	if _, rest, ok := strings.Cut(s, "://"); ok {
 		s = strings.TrimSuffix(rest, "/")
@@ -67,7 +67,7 @@ func brokerAddress(s string) string {
 	return s
 }
 
-// topic gives a repository its notifications: with Maestro 4 all repositories have one topic, with Maestro 5 each may have
+// topic returns a repository its notifications: with Maestro 4 all repositories have one topic, with Maestro 5 each may have
 // its own.
 func (m *maestro) topic(r maestroRepository) {
 	topic, given := takeFrom(r.variables, "KAFKADOCUMENTUPDATETOPIC")

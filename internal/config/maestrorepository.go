@@ -97,7 +97,7 @@ func (m *maestro) takeRepositories() {
 	}
 }
 
-// repository gives a repository as the file would have it.
+// repository returns a repository as the file would have it.
 func (m *maestro) repository(r maestroRepository, shared maestroShared) *node {
 	r.node = newObject("variable " + r.url.name)
 	kind := variable{r.url.name, r.kind}
@@ -130,7 +130,7 @@ func fillGiven(n *node, v variable, path ...string) {
 	}
 }
 
-// documents gives a repository of Maestro 4 its index, and warns where Maestro would write one document per file.
+// documents returns a repository of Maestro 4 its index, and warns where Maestro would write one document per file.
 func (m *maestro) documents(r maestroRepository, shared maestroShared) {
 	perFile := r.old && shared.perFile
 	if mode, ok := takeFrom(r.variables, "SONGINDEXINGMODE"); ok {

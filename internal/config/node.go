@@ -71,7 +71,7 @@ func (n *node) remove(name string) {
 	n.names = slices.DeleteFunc(n.names, func(s string) bool { return s == name })
 }
 
-// member gives a member that says something; nil where there is none or it is null.
+// member returns a member that says something; nil where there is none or it is null.
 func (n *node) member(name string) *node {
 	if n == nil || n.shape != shapeObject {
 		return nil
@@ -82,14 +82,14 @@ func (n *node) member(name string) *node {
 	return nil
 }
 
-// says tells whether a member holds anything. Its target is empty all the same when it holds something wrong, which was
+// says reports whether a member holds anything. Its target is empty all the same when it holds something wrong, which was
 // noted then.
 func (n *node) says(name string) bool {
 	m := n.member(name)
 	return m != nil && (m.shape != shapeScalar || m.text != "")
 }
 
-// item gives an element of a list, nil where there is none.
+// item returns an element of a list, nil where there is none.
 func (n *node) item(i int) *node {
 	if n == nil || i >= len(n.items) {
 		return nil
@@ -97,7 +97,7 @@ func (n *node) item(i int) *node {
 	return n.items[i]
 }
 
-// parse reads a YAML document. A file that holds no keys at all gives nil and its fault; other faults of its form are
+// parse reads a YAML document. A file that holds no keys at all returns nil and its fault; other faults of its form are
 // noted, and what can be read is given all the same.
 func parse(data []byte, f *faults) *node {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))

@@ -11,7 +11,7 @@ import (
 	"tutti/internal/core"
 )
 
-// YAML gives the effective configuration as a file would have it, defaults included. Secrets are masked.
+// YAML returns the effective configuration as a file would have it, defaults included. Secrets are masked.
 func (c Config) YAML() ([]byte, error) {
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)

@@ -9,7 +9,7 @@ import (
 // schemaID names the schema; nothing is fetched from it.
 const schemaID = "urn:tutti:config"
 
-// Schema gives the JSON Schema (draft 2020-12) of the file. It knows what single keys take; contradictions between keys
+// Schema returns the JSON Schema (draft 2020-12) of the file. It knows what single keys take; contradictions between keys
 // are Load's to find.
 func Schema() []byte {
 	var c Config
@@ -183,7 +183,7 @@ func foldedPattern(choices []string) string {
 	return p.String() + ")$"
 }
 
-// shown gives a key's default as the file would have it.
+// shown returns a key's default as the file would have it.
 func shown(k key) any {
 	switch v := k.fallback.(type) {
 	case time.Duration:

@@ -10,10 +10,10 @@ type Secret string
 
 var _ slog.LogValuer = Secret("")
 
-// Reveal gives the secret itself.
+// Reveal returns the secret itself.
 func (s Secret) Reveal() string { return string(s) }
 
-// String gives a mask, or nothing for an empty secret.
+// String returns a mask, or nothing for an empty secret.
 func (s Secret) String() string {
 	if s == "" {
 		return ""
@@ -21,11 +21,11 @@ func (s Secret) String() string {
 	return mask
 }
 
-// GoString gives a mask for %#v.
+// GoString returns a mask for %#v.
 func (s Secret) GoString() string { return `"` + s.String() + `"` }
 
-// LogValue gives a mask for log/slog.
+// LogValue returns a mask for log/slog.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// MarshalText gives a mask for JSON and YAML.
+// MarshalText returns a mask for JSON and YAML.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

@@ -31,7 +31,7 @@ func (c *Config) alone() []string {
 		"use this database, or set queue.url and index.url too"}
 }
 
-// maskStore gives the URL of a database without its user and passwords.
+// maskStore returns the URL of a database without its user and passwords.
 func maskStore(s string) string {
 	scheme, rest, ok := strings.Cut(s, "://")
 	if !ok {

@@ -12,7 +12,7 @@ const (
 	StateSuppressed  AnalysisState = "SUPPRESSED"
 )
 
-// Valid tells whether s is one of the states.
+// Valid reports whether s is one of the states.
 func (s AnalysisState) Valid() bool {
 	return s == StateUnpublished || s == StatePublished || s == StateSuppressed
 }

@@ -75,7 +75,7 @@ type CatalogueSet struct {
 	Catalogues []*Catalogue
 }
 
-// Status gives the aggregate.
+// Status returns the aggregate.
 func (s *CatalogueSet) Status() CatalogueStatus {
 	failed := 0
 	for _, c := range s.Catalogues {
@@ -93,7 +93,7 @@ func (s *CatalogueSet) Status() CatalogueStatus {
 	}
 }
 
-// Named gives the catalogue of an id, nil when there is none.
+// Named returns the catalogue of an id, nil when there is none.
 func (s *CatalogueSet) Named(id string) *Catalogue {
 	i, found := slices.BinarySearchFunc(s.Catalogues, id, func(c *Catalogue, id string) int { return cmp.Compare(c.ID, id) })
 	if !found {
@@ -102,7 +102,7 @@ func (s *CatalogueSet) Named(id string) *Catalogue {
 	return s.Catalogues[i]
 }
 
-// OfType gives the catalogues of a document type, in the order of their ids.
+// OfType returns the catalogues of a document type, in the order of their ids.
 func (s *CatalogueSet) OfType(documentType string) []*Catalogue {
 	var of []*Catalogue
 	for _, c := range s.Catalogues {

@@ -59,7 +59,7 @@ type BatchItem struct {
 	Start, DocStart, DocEnd, End int
 }
 
-// Document gives the bytes of the i-th item's document, nil for OpDelete.
+// Document returns the bytes of the i-th item's document, nil for OpDelete.
 func (b Batch) Document(i int) []byte {
 	it := b.Items[i]
 	if it.Op == OpDelete {
@@ -68,13 +68,13 @@ func (b Batch) Document(i int) []byte {
 	return b.Body[it.DocStart:it.DocEnd]
 }
 
-// Slice gives the batch of the items [from, to), sharing b's bytes. Its items still index into the shared Body, so
+// Slice returns the batch of the items [from, to), sharing b's bytes. Its items still index into the shared Body, so
 // Payload, not Body, is what is sent.
 func (b Batch) Slice(from, to int) Batch {
 	return Batch{Index: b.Index, Body: b.Body, Items: b.Items[from:to], Deadline: b.Deadline}
 }
 
-// Payload gives the encodings of all Items, which stand side by side in Body.
+// Payload returns the encodings of all Items, which stand side by side in Body.
 func (b Batch) Payload() []byte {
 	if len(b.Items) == 0 {
 		return nil
@@ -101,7 +101,7 @@ const (
 	OutcomeRejected
 )
 
-// String gives the outcome's name as in metrics (CONTRACT section 9).
+// String returns the outcome's name as in metrics (CONTRACT section 9).
 func (o Outcome) String() string {
 	switch o {
 	case OutcomeRetry:

@@ -83,7 +83,7 @@ type Error struct {
 	Err error
 }
 
-// Error gives the whole text, cause included, for logs.
+// Error returns the whole text, cause included, for logs.
 func (e *Error) Error() string {
 	if e.Err == nil {
 		return e.Message
@@ -94,7 +94,7 @@ func (e *Error) Error() string {
 	return e.Message + ": " + e.Err.Error()
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // NewError makes an Error without a cause. message is a short sentence without a final period.
@@ -105,7 +105,7 @@ func WrapError(code Code, message string, err error) *Error {
 	return &Error{Code: code, Message: message, Err: err}
 }
 
-// CodeOf gives the code of the first Error in err's chain, CodeInternal where there is none, and "" for nil.
+// CodeOf returns the code of the first Error in err's chain, CodeInternal where there is none, and "" for nil.
 func CodeOf(err error) Code {
 	if err == nil {
 		return ""
@@ -116,7 +116,7 @@ func CodeOf(err error) Code {
 	return CodeInternal
 }
 
-// MessageOf gives the displayable message of the first Error in err's chain, and a neutral sentence otherwise.
+// MessageOf returns the displayable message of the first Error in err's chain, and a neutral sentence otherwise.
 func MessageOf(err error) string {
 	if e, ok := errors.AsType[*Error](err); ok && e.Message != "" {
 		return e.Message
@@ -124,7 +124,7 @@ func MessageOf(err error) string {
 	return "an internal error occurred"
 }
 
-// HintOf gives how to mend the first Error in err's chain, empty when that is not known.
+// HintOf returns how to mend the first Error in err's chain, empty when that is not known.
 func HintOf(err error) string {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Hint
@@ -140,7 +140,7 @@ func DisplayOf(err error) string {
 	return MessageOf(err)
 }
 
-// RetryAfterOf gives how long the other side asked to wait, zero when it did not.
+// RetryAfterOf returns how long the other side asked to wait, zero when it did not.
 func RetryAfterOf(err error) time.Duration {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.RetryAfter
@@ -148,7 +148,7 @@ func RetryAfterOf(err error) time.Duration {
 	return 0
 }
 
-// Retryable tells whether the same call may succeed later without anybody changing it.
+// Retryable reports whether the same call may succeed later without anybody changing it.
 func Retryable(err error) bool {
 	switch CodeOf(err) {
 	case CodeOverloaded, CodeUnavailable, CodeIndexBlocked:

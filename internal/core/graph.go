@@ -24,6 +24,6 @@ type GraphQLResponse struct {
 	// Refused is set when nothing was executed: the request is no GraphQL, does not fit the schema, is over a limit, or its
 	// variables are not what it says. Body has no data then.
 	Refused bool
-	// Release, where it is not nil, gives Body back to who made it: nobody reads it any more. It is called once, or never.
+	// Release, where it is not nil, returns Body back to who made it: nobody reads it any more. It is called once, or never.
 	Release func()
 }

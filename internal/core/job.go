@@ -15,7 +15,7 @@ const (
 	JobCancelled JobState = "cancelled"
 )
 
-// Final tells whether a job in this state never changes again.
+// Final reports whether a job in this state never changes again.
 func (s JobState) Final() bool { return s != JobQueued && s != JobRunning }
 
 // JobStates lists every state.
@@ -220,7 +220,7 @@ func (s *JobSum) Of(job *Job) (totals Totals, counted bool) {
 	return totals, listed != nil && s.Known >= *listed && s.Counted == s.Known
 }
 
-// PageDone tells whether page n has ended.
+// PageDone reports whether page n has ended.
 func (o *OrganizationRun) PageDone(n int) bool {
 	return n <= o.DoneThrough || o.aheadOf(n)
 }
@@ -273,7 +273,7 @@ func (o *OrganizationRun) NoteLate(n, epoch int) {
 	o.Late[n] = epoch
 }
 
-// Void tells whether page n of an epoch belongs to a part of a chain that was begun anew since.
+// Void reports whether page n of an epoch belongs to a part of a chain that was begun anew since.
 func (o *OrganizationRun) Void(n, epoch int) bool {
 	return epoch < o.ListEpoch || epoch < o.Epoch && n > o.Restart
 }
@@ -297,7 +297,7 @@ func (o *OrganizationRun) Reread() {
 	o.Voided.Expected = 0
 }
 
-// AllPagesDone tells whether every page up to the last one has ended.
+// AllPagesDone reports whether every page up to the last one has ended.
 func (o *OrganizationRun) AllPagesDone() bool {
 	return o.LastPage != nil && o.DoneThrough >= *o.LastPage
 }

@@ -7,15 +7,15 @@ import (
 
 // Message is a Request in hand: delivered by a durable consumer and not yet acknowledged.
 type Message interface {
-	// Request gives the decoded Request.
+	// Request returns the decoded Request.
 	Request() Request
-	// Version gives the queue's timestamp of the message.
+	// Version returns the queue's timestamp of the message.
 	Version() Version
 	// Deliveries counts how often this message was delivered, 1 for the first time.
 	Deliveries() int
 	// Ack ends the message for good. It waits for the server's word.
 	Ack(ctx context.Context) error
-	// Nak gives the message back, to be delivered again after delay.
+	// Nak returns the message back, to be delivered again after delay.
 	Nak(delay time.Duration) error
 	// InProgress tells the server that the message is still worked on, and restarts its ack wait.
 	InProgress() error

@@ -15,11 +15,11 @@ const (
 	maxSteps = 4 << 20
 )
 
-// Nearest gives the candidate with the smallest edit distance from given, whatever the case; the first of equals, "" without
+// Nearest returns the candidate with the smallest edit distance from given, whatever the case; the first of equals, "" without
 // candidates. No more than 64 bytes of a name are compared, and no more of them all than takes about ten milliseconds: of very
 // many long names only those that are near are found, and "" is given when there is none.
 //
-// The candidates are gone through again for each distance that is looked for, so the sequence must give the same each time.
+// The candidates are gone through again for each distance that is looked for, so the sequence must return the same each time.
 func Nearest(given string, candidates iter.Seq[string]) string {
 	s := newSearch(given)
 	s.run(candidates)
@@ -42,7 +42,7 @@ func Meant(given string, candidates iter.Seq[string]) string {
 	}
 }
 
-// cut gives what is compared of a name, apart from the case.
+// cut returns what is compared of a name, apart from the case.
 func cut(name string) string {
 	end := min(len(name), maxCompared)
 	for end < len(name) && end > 0 && !utf8.RuneStart(name[end]) {
@@ -81,7 +81,7 @@ func (s *search) run(candidates iter.Seq[string]) {
 	}
 }
 
-// within tells whether there is a candidate below the least distance, and takes the first of the nearest.
+// within reports whether there is a candidate below the least distance, and takes the first of the nearest.
 func (s *search) within(candidates iter.Seq[string]) bool {
 	found := false
 	for c := range candidates {

@@ -84,7 +84,7 @@ func edits(from, to string) int {
 	return table[len(a)][len(b)]
 }
 
-// manyNames gives names of 60 bytes with little in common but their length.
+// manyNames returns names of 60 bytes with little in common but their length.
 func manyNames(n int) []string {
 	names := make([]string, n)
 	for i := range names {

@@ -2,7 +2,7 @@ package core
 
 import "strings"
 
-// Pointer gives the JSON pointer (RFC 6901) of the member called name of what parent points at; "" is the whole.
+// Pointer returns the JSON pointer (RFC 6901) of the member called name of what parent points at; "" is the whole.
 func Pointer(parent, name string) string { return parent + "/" + pointerToken(name) }
 
 // AppendPointer appends to a JSON pointer what makes it that of the member called name.

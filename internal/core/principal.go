@@ -17,13 +17,13 @@ type Principal struct {
 	Writes, Reads map[string]struct{}
 }
 
-// MayWrite tells whether p may index, submit and publish in an organization.
+// MayWrite reports whether p may index, submit and publish in an organization.
 func (p Principal) MayWrite(organization string) bool {
 	_, granted := p.Writes[organization]
 	return p.System || granted
 }
 
-// MayRead tells whether p may read the unpublished analyses of an organization.
+// MayRead reports whether p may read the unpublished analyses of an organization.
 func (p Principal) MayRead(organization string) bool {
 	_, granted := p.Reads[organization]
 	return p.System || granted

@@ -11,7 +11,7 @@ type Record struct {
 	Organization string
 	// State is the upstream's word for the record's state, such as PUBLISHED; empty where there is none.
 	State string
-	// Indexable tells whether a record in this state belongs into the index.
+	// Indexable reports whether a record in this state belongs into the index.
 	Indexable bool
 	// Body is the record's own bytes, one JSON object without line feeds. Inside a page callback it is valid only
 	// until the callback returns.
@@ -21,7 +21,7 @@ type Record struct {
 	Release func()
 	// TooLarge is set for a record over the size limit, whose Body is nil: what a dead letter keeps of it.
 	TooLarge *KeptDocument
-	// HasRepositories tells whether the record has a top-level member repositories of its own, which the document's
+	// HasRepositories reports whether the record has a top-level member repositories of its own, which the document's
 	// replaces.
 	HasRepositories bool
 }

@@ -166,7 +166,7 @@ func (r Request) validateRecords() error {
 	return nil
 }
 
-// Record gives the Request for one of r's Records alone.
+// Record returns the Request for one of r's Records alone.
 func (r Request) Record(k RecordKey) Request {
 	r.Scope, r.Organization, r.RecordID, r.Records = ScopeRecord, k.Organization, k.ID, nil
 	if k.RequestID != "" {

@@ -177,7 +177,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 // maxEntryName is how long the name of a file in an archive may be, in bytes.
 const maxEntryName = 200
 
-// entryName gives the name of the file at a place in an archive: no other's, and none that leads to a folder.
+// entryName returns the name of the file at a place in an archive: no other's, and none that leads to a folder.
 func entryName(j *job, place int, used map[string]bool) string {
 	name := strings.Map(func(c rune) rune {
 		switch {

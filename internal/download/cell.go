@@ -47,7 +47,7 @@ func (c *column) appendShown(dst, raw []byte) []byte {
 	return dst
 }
 
-// guarded tells whether a spreadsheet could take a cell for a formula (https://owasp.org/www-community/attacks/CSV_Injection):
+// guarded reports whether a spreadsheet could take a cell for a formula (https://owasp.org/www-community/attacks/CSV_Injection):
 // one that begins with one of = + - @, also behind white space or in full width, or with a tab or a line break. Numbers are none,
 // and neither are dashes alone, by which people say that there is no value.
 func guarded(cell []byte) bool {
@@ -80,7 +80,7 @@ func guarded(cell []byte) bool {
 	}
 }
 
-// isPlainNumber tells whether a cell is a decimal number.
+// isPlainNumber reports whether a cell is a decimal number.
 func isPlainNumber(cell []byte) bool {
 	i := 0
 	digits := func() bool {

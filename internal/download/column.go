@@ -64,7 +64,7 @@ func newColumnar(view *search.View, lenient bool, most int) *columnar {
 	return c
 }
 
-// find gives the field that one of some names means; false when there is none.
+// find returns the field that one of some names means; false when there is none.
 func (c *columnar) find(names []string) (string, bool) {
 	for _, given := range names {
 		for _, name := range []string{given, plainName(given)} {
@@ -115,7 +115,7 @@ func (c *columnar) addField(w columnWish, name string) error {
 	return nil
 }
 
-// nested gives the engine's paths of the nested elements that a field is in, the outermost first.
+// nested returns the engine's paths of the nested elements that a field is in, the outermost first.
 func (c *columnar) nested(name string) []string {
 	f, _ := c.model.Field(name)
 	paths := make([]string, 0, len(f.Nested))
@@ -163,7 +163,7 @@ type tableColumn struct {
 	Show      bool   `json:"show"`
 }
 
-// configured tells whether the catalogue's table has a column of a name.
+// configured reports whether the catalogue's table has a column of a name.
 func (c *columnar) configured(name string) bool {
 	items, _ := tableOf(c.model)
 	for _, raw := range items {
@@ -175,7 +175,7 @@ func (c *columnar) configured(name string) bool {
 	return false
 }
 
-// tableOf gives the columns of the catalogue's table, which were checked when they were read.
+// tableOf returns the columns of the catalogue's table, which were checked when they were read.
 func tableOf(m *catalogue.Model) ([]json.RawMessage, error) {
 	var table struct {
 		Columns []json.RawMessage `json:"columns"`
@@ -241,7 +241,7 @@ func (c *columnar) addLeaves(arranger bool) {
 	}
 }
 
-// rows gives the nested paths, from the outermost, whose elements make rows; none for a field that is in no nested element.
+// rows returns the nested paths, from the outermost, whose elements make rows; none for a field that is in no nested element.
 func (c *columnar) rows(uniqueBy, at string) ([]string, error) {
 	if uniqueBy == "" {
 		return nil, nil
@@ -253,7 +253,7 @@ func (c *columnar) rows(uniqueBy, at string) ([]string, error) {
 	return c.nested(name), nil
 }
 
-// quoted gives a text as JSON.
+// quoted returns a text as JSON.
 func quoted(text string) []byte {
 	raw, err := json.Marshal(text)
 	if err != nil {

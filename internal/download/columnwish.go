@@ -107,7 +107,7 @@ func displayOf(o object) map[string]string {
 	return display
 }
 
-// plainName gives the dotted name of what leads to a field in the answers of GraphQL, or in those of JSONPath.
+// plainName returns the dotted name of what leads to a field in the answers of GraphQL, or in those of JSONPath.
 func plainName(name string) string {
 	name = strings.TrimPrefix(strings.TrimPrefix(name, "$"), ".")
 	for _, part := range []string{".hits.edges[*].node", ".hits.edges[].node", ".hits.edges.node", "[*]", "[]"} {

@@ -58,7 +58,7 @@ func dateFormatOf(format string) dateFormat {
 
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-// quotedText gives the text between the quotes that begin at i, where two are one, and the place behind them.
+// quotedText returns the text between the quotes that begin at i, where two are one, and the place behind them.
 func quotedText(format string, i int) (string, int) {
 	if strings.HasPrefix(format[i:], "''") {
 		return "'", i + 2
@@ -78,7 +78,7 @@ func quotedText(format string, i int) (string, int) {
 	return b.String(), i
 }
 
-// set tells whether dates are written anew.
+// set reports whether dates are written anew.
 func (f dateFormat) set() bool { return len(f.layouts) > 0 }
 
 // append appends the text of a value in the format, in UTC; what is no date as it is.

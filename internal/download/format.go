@@ -25,7 +25,7 @@ const (
 	ArrangerJSON
 )
 
-// String gives the name of the format in params, which is the extension of its files.
+// String returns the name of the format in params, which is the extension of its files.
 func (f Format) String() string {
 	switch f {
 	case CSV:
@@ -39,10 +39,10 @@ func (f Format) String() string {
 	}
 }
 
-// delimited tells whether a file of the format has cells.
+// delimited reports whether a file of the format has cells.
 func (f Format) delimited() bool { return f == TSV || f == CSV }
 
-// contentType gives the media type of a file.
+// contentType returns the media type of a file.
 func (f Format) contentType() string {
 	switch f {
 	case CSV:
@@ -56,7 +56,7 @@ func (f Format) contentType() string {
 	}
 }
 
-// formatOf gives the format of a name in params.
+// formatOf returns the format of a name in params.
 func formatOf(name string) (Format, bool) {
 	switch strings.ToLower(name) {
 	case "tsv":
@@ -72,7 +72,7 @@ func formatOf(name string) (Format, bool) {
 	}
 }
 
-// acceptedFormat gives the format of a media type, and whether it is that of an archive.
+// acceptedFormat returns the format of a media type, and whether it is that of an archive.
 func acceptedFormat(mediaType string) (f Format, archive bool) {
 	switch mediaType {
 	case core.MediaCSV:
@@ -88,7 +88,7 @@ func acceptedFormat(mediaType string) (f Format, archive bool) {
 	}
 }
 
-// named gives a file its extension where its name has none.
+// named returns a file its extension where its name has none.
 func named(name string, f Format) string {
 	if isExtension(path.Ext(name)) {
 		return name
@@ -96,14 +96,14 @@ func named(name string, f Format) string {
 	return strings.TrimSuffix(name, ".") + "." + f.String()
 }
 
-// isExtension tells whether what stands behind the last dot of a name, that included, says a format: a name may have other dots.
+// isExtension reports whether what stands behind the last dot of a name, that included, says a format: a name may have other dots.
 func isExtension(ext string) bool {
 	const longest = len(".parquet")
 	return len(ext) > 1 && len(ext) <= longest &&
 		!strings.ContainsFunc(ext[1:], func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
-// archiveName gives an archive its extension.
+// archiveName returns an archive its extension.
 func archiveName(name string) string {
 	for _, ext := range []string{".tar.gz", ".tgz", ".tar", ".gz"} {
 		if cut, ok := strings.CutSuffix(name, ext); ok && cut != "" {

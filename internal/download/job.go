@@ -88,7 +88,7 @@ func (j *job) whole(f *file, rows []string) error {
 	return nil
 }
 
-// filter gives the filter of a file as the index is asked.
+// filter returns the filter of a file as the index is asked.
 func filter(ctx context.Context, view *search.View, f *file) (*query.Node, error) {
 	parsed, err := view.Parse(f.filter)
 	if err != nil {
@@ -101,12 +101,12 @@ func filter(ctx context.Context, view *search.View, f *file) (*query.Node, error
 	return n, below(err, f.filterAt)
 }
 
-// everything tells whether a filter says nothing, as clients send it where nothing is chosen.
+// everything reports whether a filter says nothing, as clients send it where nothing is chosen.
 func everything(f sqon.Filter) bool {
 	return f.Root == nil || f.Root.Op == sqon.And && len(f.Root.Content) == 0
 }
 
-// sortKeys gives the order of a file, which ends with what tells any two documents apart. Where none is asked for there is none:
+// sortKeys returns the order of a file, which ends with what tells any two documents apart. Where none is asked for there is none:
 // engines give documents as they come twice as fast as in an order.
 func sortKeys(view *search.View, wishes []sortWish) ([]index.Sort, error) {
 	if len(wishes) == 0 {
@@ -152,12 +152,12 @@ func sortKey(view *search.View, w sortWish) (index.Sort, error) {
 	return key, nil
 }
 
-// sortable tells whether documents can be in the order of values of a type.
+// sortable reports whether documents can be in the order of values of a type.
 func sortable(fieldType string) bool {
 	return query.Keyed(fieldType) || slices.Contains([]string{"keyword", "constant_keyword", "wildcard", "flattened", "ip", "version"}, fieldType)
 }
 
-// limit gives how many documents a file has at most, 0 for all. A client that asks for fewer gets fewer; to a client of Arranger
+// limit returns how many documents a file has at most, 0 for all. A client that asks for fewer gets fewer; to a client of Arranger
 // only where the configuration lets clients say so, and then also more, as Arranger has it.
 func limit(view *search.View, o *order, f *file, most int64) (int64, error) {
 	var configured struct {
@@ -186,7 +186,7 @@ func limit(view *search.View, o *order, f *file, most int64) (int64, error) {
 	}
 }
 
-// source gives what of the documents is needed for columns.
+// source returns what of the documents is needed for columns.
 func source(c *columnar, rows []string) index.Source {
 	paths := slices.Clone(c.paths)
 	if len(rows) > 0 { // also a document without any of the columns has rows
@@ -212,7 +212,7 @@ func source(c *columnar, rows []string) index.Source {
 // errEnough ends a stream of which no more is wanted.
 var errEnough = errors.New("no more documents are wanted")
 
-// run makes the file, and gives how many rows it has.
+// run makes the file, and returns how many rows it has.
 func (j *job) run(ctx context.Context, w io.Writer) (rows int64, err error) {
 	out := &buffer{w: w}
 	out.b = j.encoder.head(out.b)

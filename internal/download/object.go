@@ -39,7 +39,7 @@ func wrong(pointer, message string) error {
 	}
 }
 
-// raw gives a member, nil for one that is absent or null.
+// raw returns a member, nil for one that is absent or null.
 func (o object) raw(name string) json.RawMessage {
 	raw := bytes.TrimSpace(o.members[name])
 	if len(raw) == 0 || string(raw) == "null" {
@@ -48,10 +48,10 @@ func (o object) raw(name string) json.RawMessage {
 	return raw
 }
 
-// at gives the pointer to a member.
+// at returns the pointer to a member.
 func (o object) at(name string) string { return core.Pointer(o.pointer, name) }
 
-// text gives the text of the first of some members that is there, and its name; "" when none is.
+// text returns the text of the first of some members that is there, and its name; "" when none is.
 func (o object) text(names ...string) (text, name string, err error) {
 	for _, name := range names {
 		raw := o.raw(name)
@@ -66,7 +66,7 @@ func (o object) text(names ...string) (text, name string, err error) {
 	return "", "", nil
 }
 
-// hint gives the text of the first of some members that is one and not empty: of what else they are nothing is made.
+// hint returns the text of the first of some members that is one and not empty: of what else they are nothing is made.
 func (o object) hint(names ...string) string {
 	for _, name := range names {
 		var text string
@@ -77,7 +77,7 @@ func (o object) hint(names ...string) string {
 	return ""
 }
 
-// flag gives a member that is true or false.
+// flag returns a member that is true or false.
 func (o object) flag(name string) (bool, error) {
 	switch raw := o.raw(name); string(raw) {
 	case "", "false":
@@ -89,7 +89,7 @@ func (o object) flag(name string) (bool, error) {
 	}
 }
 
-// count gives a member that is a whole number of 0 or more.
+// count returns a member that is a whole number of 0 or more.
 func (o object) count(name string) (int64, error) {
 	raw := o.raw(name)
 	if raw == nil {
@@ -102,7 +102,7 @@ func (o object) count(name string) (int64, error) {
 	return int64(n), nil
 }
 
-// list gives the items of a member; nil when it is absent.
+// list returns the items of a member; nil when it is absent.
 func (o object) list(name string) ([]json.RawMessage, error) {
 	raw := o.raw(name)
 	if raw == nil {
@@ -130,7 +130,7 @@ func (o object) only(names []string) error {
 	return nil
 }
 
-// item gives the pointer to an item of a list.
+// item returns the pointer to an item of a list.
 func item(list string, i int) string { return core.Pointer(list, strconv.Itoa(i)) }
 
 // maxShown is how much of what a client sent is repeated to it.

@@ -180,7 +180,7 @@ func (p *orderParser) file(o object) (file, error) {
 	return f, err
 }
 
-// filterOf gives the filter of a file, which is called sqon by Arranger's clients, and filters in GraphQL.
+// filterOf returns the filter of a file, which is called sqon by Arranger's clients, and filters in GraphQL.
 func filterOf(o object) (json.RawMessage, string, error) {
 	filters, sqon := o.raw("filters"), o.raw("sqon")
 	switch {
@@ -262,7 +262,7 @@ func sortKeyOf(o object) (sortWish, error) {
 	return w, err
 }
 
-// oneOf gives a text that is one of some, the first of which stands for none.
+// oneOf returns a text that is one of some, the first of which stands for none.
 func oneOf(o object, name string, texts ...string) (string, error) {
 	text, _, err := o.text(name)
 	if err != nil {

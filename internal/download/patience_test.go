@@ -99,7 +99,7 @@ func TestSlowClients(t *testing.T) {
 	})
 }
 
-// noise gives a text that is hardly compressed.
+// noise returns a text that is hardly compressed.
 func noise(seed, size int) string {
 	var b strings.Builder
 	state := uint64(seed)*2 + 1

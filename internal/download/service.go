@@ -31,7 +31,7 @@ const (
 
 // Models are the catalogues that can be downloaded from.
 type Models interface {
-	// Model gives the catalogue of an id, nil when there is none that is available.
+	// Model returns the catalogue of an id, nil when there is none that is available.
 	Model(id string) *catalogue.Model
 }
 

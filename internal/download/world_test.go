@@ -160,7 +160,7 @@ func (w *world) accept(ctx context.Context, params, accept string) error {
 	return w.Download(ctx, "c", core.Principal{}, core.DownloadRequest{Params: json.RawMessage(params), Accept: accept}, w.begin)
 }
 
-// gives asks for a file, and compares it.
+// returns asks for a file, and compares it.
 func (w *world) gives(t *testing.T, params, want string) {
 	t.Helper()
 	if err := w.ask(t.Context(), params); err != nil {

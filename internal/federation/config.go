@@ -30,12 +30,12 @@ type Config struct {
 	MaxInFlight int
 	// MaxBytes bounds the answer of a remote node, unpacked. Default 32 MiB.
 	MaxBytes int64
-	// Changed is told the id of a catalogue whose federation has other fields than before, after Federation.Of gives them; it
+	// Changed is told the id of a catalogue whose federation has other fields than before, after Federation.Of returns them; it
 	// may be called for several at once. Nil means nobody is told.
 	Changed func(catalogue string)
 	// Transport makes the calls. Nil means connections of the Federation's own.
 	Transport http.RoundTripper
-	// Random gives the jitter of the pauses, at least 0 and below 1. Nil means rand.Float64.
+	// Random returns the jitter of the pauses, at least 0 and below 1. Nil means rand.Float64.
 	Random func() float64
 	// Logger is told of every change of a remote node's state. Nil means nothing is logged.
 	Logger *slog.Logger

@@ -104,7 +104,7 @@ func (f *Federation) run(ctx context.Context) {
 	}
 }
 
-// unwatched gives the networks that no work has begun on.
+// unwatched returns the networks that no work has begun on.
 func (f *Federation) unwatched() []*network {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -128,7 +128,7 @@ func (f *Federation) begun(n *network, end func()) bool {
 	return true
 }
 
-// of gives the network of a catalogue, nil for none. One that is new, as that of a catalogue whose configuration was mended is, is
+// of returns the network of a catalogue, nil for none. One that is new, as that of a catalogue whose configuration was mended is, is
 // taken up.
 func (f *Federation) of(d definition.Definition) *network {
 	f.mu.Lock()
@@ -161,7 +161,7 @@ func (f *Federation) of(d definition.Definition) *network {
 	return n
 }
 
-// Of tells whether a catalogue is part of a federation, and gives the fields that its remote nodes can aggregate, with the names of
+// Of reports whether a catalogue is part of a federation, and returns the fields that its remote nodes can aggregate, with the names of
 // their types: of several, that of the node that is configured first.
 func (f *Federation) Of(m *catalogue.Model) (federated bool, remote map[string]string) {
 	n := f.of(m.Definition())

@@ -18,7 +18,7 @@ func kept(name string) bool {
 	}
 }
 
-// passed gives the headers of a client's request that are handed on: those of the names alone. What the client names in its
+// passed returns the headers of a client's request that are handed on: those of the names alone. What the client names in its
 // Connection is for this process.
 func passed(names []string, from http.Header) http.Header {
 	h := http.Header{}

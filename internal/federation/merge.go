@@ -42,7 +42,7 @@ type (
 	}
 )
 
-// merged gives what all nodes say of a field together; nil when no node says anything.
+// merged returns what all nodes say of a field together; nil when no node says anything.
 func (g *aggregate) merged(all []said) (json.RawMessage, error) {
 	var of any
 	var any bool

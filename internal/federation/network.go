@@ -31,7 +31,7 @@ type node struct {
 	remote   *remote
 }
 
-// chosen tells whether a node is among those of nodesFilter; none means all. A node without id goes by its name.
+// chosen reports whether a node is among those of nodesFilter; none means all. A node without id goes by its name.
 func (n *node) chosen(filter []string) bool {
 	return len(filter) == 0 || slices.Contains(filter, cmp.Or(n.id, n.name))
 }
@@ -100,7 +100,7 @@ func networkOf(d definition.Definition, cfg Config) *network {
 	return n
 }
 
-// labelOf gives what the metrics and logs call a node, which is one alone.
+// labelOf returns what the metrics and logs call a node, which is one alone.
 func labelOf(wish string, taken map[string]bool) string {
 	wish = strings.ToValidUTF8(wish, "_")
 	label := wish
@@ -143,7 +143,7 @@ func (raw rawRemote) configured() error {
 	return nil
 }
 
-// isName tells whether a text is a name in GraphQL that is not kept for introspection.
+// isName reports whether a text is a name in GraphQL that is not kept for introspection.
 func isName(text string) bool {
 	for i, c := range []byte(text) {
 		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'

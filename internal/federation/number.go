@@ -43,7 +43,7 @@ func (s *summing) add(r *statsReply) {
 	}
 }
 
-// stats gives those of all nodes.
+// stats returns those of all nodes.
 func (s *summing) stats() *stats {
 	if math.IsInf(s.all.Sum, 0) { // JSON has no such number
 		s.all.Sum = math.Copysign(math.MaxFloat64, s.all.Sum)
@@ -63,7 +63,7 @@ const (
 	dateLayout = "2006-01-02T15:04:05.000Z"
 )
 
-// interval gives the interval of the histogram that is asked for.
+// interval returns the interval of the histogram that is asked for.
 func (g *aggregate) interval() float64 {
 	interval := 0.0
 	if raw := g.argument("histogram", "interval"); raw == nil || json.Unmarshal(raw, &interval) != nil || interval <= 0 {

@@ -19,7 +19,7 @@ type Probed struct {
 	Err error
 }
 
-// Probe asks the remote nodes of a catalogue side by side what a Federation would ask them at start, once, and gives how each
+// Probe asks the remote nodes of a catalogue side by side what a Federation would ask them at start, once, and returns how each
 // answers, by name; none for a catalogue without.
 func Probe(ctx context.Context, d definition.Definition, cfg Config) []Probed {
 	cfg = cfg.withDefaults()

@@ -17,7 +17,7 @@ type aggregate struct {
 	parts map[string]graph.NetworkPart
 }
 
-// aggregates gives what is asked of fields.
+// aggregates returns what is asked of fields.
 func aggregates(fields []graph.NetworkField) []*aggregate {
 	all := make([]*aggregate, len(fields))
 	for i, f := range fields {
@@ -34,12 +34,12 @@ func (g *aggregate) asks(part string) bool {
 	return asked
 }
 
-// terms tells whether the values are asked for, or how many there are: they are counted from the values.
+// terms reports whether the values are asked for, or how many there are: they are counted from the values.
 func (g *aggregate) terms() bool {
 	return g.asks("buckets") || g.asks("bucket_count") || g.asks("cardinality")
 }
 
-// of gives the name of the field's type, which what is asked of it tells; "" when nothing is.
+// of returns the name of the field's type, which what is asked of it tells; "" when nothing is.
 func (g *aggregate) of() string {
 	switch {
 	case g.terms():
@@ -51,7 +51,7 @@ func (g *aggregate) of() string {
 	}
 }
 
-// argument gives an argument of a part; nil when it is not given.
+// argument returns an argument of a part; nil when it is not given.
 func (g *aggregate) argument(part, name string) json.RawMessage {
 	raw := g.parts[part].Arguments[name]
 	if string(raw) == "null" {
@@ -108,7 +108,7 @@ func (w *questionWriter) declare(variable, of string, value json.RawMessage) {
 	w.types[variable], w.values[variable] = of, value
 }
 
-// question gives the whole.
+// question returns the whole.
 func (w *questionWriter) question(document string, r graph.NetworkRequest) question {
 	filters := ""
 	if r.Filters != nil {

@@ -41,7 +41,7 @@ func newRemote(catalogue string, raw rawRemote, headers []string, cfg Config) *r
 	return r
 }
 
-// known gives what the remote can aggregate, or why that is not known.
+// known returns what the remote can aggregate, or why that is not known.
 func (r *remote) known() (fields map[string]string, why error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -51,7 +51,7 @@ func (r *remote) known() (fields map[string]string, why error) {
 	return nil, r.why
 }
 
-// learn takes what the remote said of its fields, or why it said nothing, and tells whether fields are others than before.
+// learn takes what the remote said of its fields, or why it said nothing, and reports whether fields are others than before.
 func (r *remote) learn(fields map[string]string, why error) (changed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -64,7 +64,7 @@ func (r *remote) learn(fields map[string]string, why error) (changed bool) {
 	return changed
 }
 
-// news tells whether what is wrong with the remote, nil for nothing, is not what was told last.
+// news reports whether what is wrong with the remote, nil for nothing, is not what was told last.
 func (r *remote) news(err error) bool {
 	now := ""
 	if err != nil {
@@ -77,7 +77,7 @@ func (r *remote) news(err error) bool {
 	return now != last
 }
 
-// secrets gives what no message of the remote may have in it when it is shown: where it is, and the headers that it was sent.
+// secrets returns what no message of the remote may have in it when it is shown: where it is, and the headers that it was sent.
 func (r *remote) secrets(sent http.Header) []string {
 	secrets := []string{r.url}
 	if u, err := url.Parse(r.url); err == nil {

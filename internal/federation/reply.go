@@ -53,7 +53,7 @@ const (
 	maxShownRunes  = 300
 )
 
-// aboutQuestion tells whether an error of a code is about what was asked, which is the client's own, and not about the server.
+// aboutQuestion reports whether an error of a code is about what was asked, which is the client's own, and not about the server.
 func aboutQuestion(code string) bool {
 	switch code {
 	case "BAD_USER_INPUT", "BAD_REQUEST", "GRAPHQL_VALIDATION_FAILED", "GRAPHQL_PARSE_FAILED", "OPERATION_RESOLUTION_FAILURE", "UNAUTHENTICATED", "FORBIDDEN":
@@ -63,7 +63,7 @@ func aboutQuestion(code string) bool {
 	}
 }
 
-// isCode tells whether a text is written as codes of errors are.
+// isCode reports whether a text is written as codes of errors are.
 func isCode(text string) bool {
 	return text != "" && len(text) <= 64 && strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == ""
 }
@@ -100,7 +100,7 @@ func (r *reply) said() string {
 	return strings.Join(texts, "; ")
 }
 
-// harmless tells whether a message can be shown: addresses and what clients sent in their headers cannot.
+// harmless reports whether a message can be shown: addresses and what clients sent in their headers cannot.
 func harmless(message string, secrets []string) bool {
 	if message == "" || strings.Contains(message, "://") {
 		return false
@@ -113,7 +113,7 @@ func harmless(message string, secrets []string) bool {
 	return true
 }
 
-// shortened gives the beginning of a text, on one line.
+// shortened returns the beginning of a text, on one line.
 func shortened(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -127,7 +127,7 @@ func shortened(text string) string {
 	return text
 }
 
-// introspectionOff tells whether an answer says that introspection is not allowed. Apollo and tutti have a code for it, others
+// introspectionOff reports whether an answer says that introspection is not allowed. Apollo and tutti have a code for it, others
 // say it in words, or do not know the field.
 func (r *reply) introspectionOff() bool {
 	for _, e := range r.Errors {

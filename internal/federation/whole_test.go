@@ -84,7 +84,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Write(answer.Body)
 }
 
-// ask gives the data of an answer, and its errors.
+// ask returns the data of an answer, and its errors.
 func (s *server) ask(t *testing.T, query, filters string) (data map[string]any, errors string) {
 	t.Helper()
 	answer := s.service.Execute(t.Context(), s.model, core.Principal{}, core.GraphQLRequest{

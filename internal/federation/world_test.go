@@ -110,7 +110,7 @@ func (n *remote) has(fields map[string]string) {
 	n.fields = fields
 }
 
-// known tells whether the node has fields.
+// known reports whether the node has fields.
 func (n *remote) known() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -197,7 +197,7 @@ func request(local string, parts ...string) graph.NetworkRequest {
 	return r
 }
 
-// ask gives the answer, which must be one.
+// ask returns the answer, which must be one.
 func (a asking) ask(t *testing.T, r graph.NetworkRequest) graph.NetworkAnswer {
 	t.Helper()
 	answer, err := a.Ask(t.Context(), a.view, r)

@@ -174,7 +174,7 @@ func nothing(w *answer) bool { return w.null() }
 // constant writes the same text every time.
 func constant(s string) write { return func(w *answer) bool { return w.text(s) } }
 
-// itemRequired tells whether the items of a list must not be null.
+// itemRequired reports whether the items of a list must not be null.
 func itemRequired(f *ast.Field) bool {
 	return f.Definition.Type.Elem != nil && f.Definition.Type.Elem.NonNull
 }

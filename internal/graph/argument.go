@@ -14,7 +14,7 @@ type arguments struct {
 	vars  variables
 }
 
-// raw gives an argument as JSON; nil when it is not given, null and without default.
+// raw returns an argument as JSON; nil when it is not given, null and without default.
 func (a arguments) raw(name string) json.RawMessage {
 	if arg := a.field.Arguments.ForName(name); arg != nil {
 		if raw := appendLiteral(nil, arg.Value, a.vars); string(raw) != "null" {
@@ -40,7 +40,7 @@ func (a arguments) wrong(name, why string) *fault {
 	return f.at(a.field.Position)
 }
 
-// int gives a whole number of GraphQL.
+// int returns a whole number of GraphQL.
 func (a arguments) int(name string, without int) (int, *fault) {
 	v := a.value(name)
 	if !v.Exists() {
@@ -75,7 +75,7 @@ func (a arguments) flag(name string, without bool) (bool, *fault) {
 	return v.Bool(), nil
 }
 
-// list gives the items of a list; what is none is the only one.
+// list returns the items of a list; what is none is the only one.
 func (a arguments) list(name string) []gjson.Result {
 	v := a.value(name)
 	switch {
@@ -88,7 +88,7 @@ func (a arguments) list(name string) []gjson.Result {
 	}
 }
 
-// texts gives a list of texts.
+// texts returns a list of texts.
 func (a arguments) texts(name string) ([]string, *fault) {
 	var texts []string
 	for _, item := range a.list(name) {

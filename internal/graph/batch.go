@@ -38,7 +38,7 @@ func (b *batch) documents(req index.SearchRequest) int {
 	return len(b.reqs) - 1
 }
 
-// about gives the request, without documents, about what matches a filter.
+// about returns the request, without documents, about what matches a filter.
 func (b *batch) about(filter *query.Node) int {
 	if i, known := b.known[filter]; known {
 		return i
@@ -93,7 +93,7 @@ func (b *batch) ask(ctx context.Context, view *search.View) {
 	}
 }
 
-// distinct gives requests in which no facet stands twice, as it does under several names, and where those of the original ones
+// distinct returns requests in which no facet stands twice, as it does under several names, and where those of the original ones
 // are in them.
 func distinct(reqs []index.SearchRequest) ([]index.SearchRequest, [][]int) {
 	once, places := make([]index.SearchRequest, len(reqs)), make([][]int, len(reqs))

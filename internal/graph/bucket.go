@@ -12,7 +12,7 @@ import (
 	"tutti/internal/index"
 )
 
-// found gives the buckets, and how many documents have no value, 0 where nobody asked.
+// found returns the buckets, and how many documents have no value, 0 where nobody asked.
 func (b *bucketing) found() ([]index.Bucket, int64) {
 	result := b.of.result(b.at)
 	if !b.missing {
@@ -111,7 +111,7 @@ func (b *bucketing) bucket(w *answer, one *bucketWant, i int, bucket *index.Buck
 	}
 }
 
-// sibling gives the same bucket of the facet in which a field's answer is: buckets of one Max are the same, in the same order.
+// sibling returns the same bucket of the facet in which a field's answer is: buckets of one Max are the same, in the same order.
 func (b *bucketing) sibling(one *bucketWant, i int, key string) *index.Bucket {
 	buckets := b.of.result(one.at).Buckets
 	if i < len(buckets) && buckets[i].Key == key {
@@ -152,7 +152,7 @@ func bucketKey(fieldType, key string) string {
 	return "0"
 }
 
-// keyText gives what a key stands for, "" where it says that itself.
+// keyText returns what a key stands for, "" where it says that itself.
 func keyText(fieldType, key string) string {
 	switch {
 	case fieldType == "boolean":
@@ -269,7 +269,7 @@ func rangeName(from, to *float64, date bool) string {
 	return bound(from) + "-" + bound(to)
 }
 
-// byBounds orders ranges as the engine gives them.
+// byBounds orders ranges as the engine returns them.
 func byBounds(a, b namedRange) int {
 	low := func(f *float64) float64 {
 		if f == nil {

@@ -122,7 +122,7 @@ func (a *aggregating) topHits(one *facet, most int, f *ast.Field, w *bucketWant)
 	return nil
 }
 
-// withoutValue gives the documents of the facet's bucket of those without a value.
+// withoutValue returns the documents of the facet's bucket of those without a value.
 func (o *facet) withoutValue() *query.Node {
 	some := &query.Node{Op: query.Exists, Field: o.field}
 	if row := o.field.Row(); row != "" {

@@ -71,7 +71,7 @@ func (c *shapeCache) put(edges *ast.Field, kept keptEdge) {
 	}
 }
 
-// settled tells whether a selection asks for the same whatever the variables are. seen are the fragments that were looked at.
+// settled reports whether a selection asks for the same whatever the variables are. seen are the fragments that were looked at.
 func settled(set ast.SelectionSet, seen map[*ast.FragmentDefinition]bool) bool {
 	for _, selection := range set {
 		switch s := selection.(type) {
@@ -98,14 +98,14 @@ func settled(set ast.SelectionSet, seen map[*ast.FragmentDefinition]bool) bool {
 	return true
 }
 
-// varies tells whether a variable is in an argument.
+// varies reports whether a variable is in an argument.
 func varies(a *ast.Argument) bool { return hasVariable(a.Value) }
 
 func hasVariable(v *ast.Value) bool {
 	return v.Kind == ast.Variable || slices.ContainsFunc(v.Children, func(c *ast.ChildValue) bool { return hasVariable(c.Value) })
 }
 
-// get gives the document of a text, nil when it is not kept.
+// get returns the document of a text, nil when it is not kept.
 func (c *queryCache) get(text string) *prepared {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -24,7 +24,7 @@ type collected struct {
 // manyFields is from how many fields on a map finds one of a name sooner than looking through them.
 const manyFields = 16
 
-// collect gives the fields that a selection set asks of a type: in the order of their first mention, those of one response
+// collect returns the fields that a selection set asks of a type: in the order of their first mention, those of one response
 // key merged into one, without those that are skipped.
 func (c *collector) collect(typeName string, set ast.SelectionSet) []*ast.Field {
 	var into collected
@@ -76,7 +76,7 @@ func (c *collector) included(directives ast.DirectiveList) bool {
 	return true
 }
 
-// applies tells whether an object of a type is of the type of a fragment.
+// applies reports whether an object of a type is of the type of a fragment.
 func (c *collector) applies(condition, typeName string) bool {
 	if condition == "" || condition == typeName {
 		return true

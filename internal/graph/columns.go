@@ -115,7 +115,7 @@ func withoutIndices(name string) string {
 	return strings.Join(parts, ".")
 }
 
-// selectionOf gives the selection set of GraphQL that leads to a field.
+// selectionOf returns the selection set of GraphQL that leads to a field.
 func selectionOf(name string) string {
 	parts := strings.Split(name, ".")
 	for i, part := range parts {

@@ -35,7 +35,7 @@ type described struct {
 	Description        string                     `json:"description,omitempty"`
 }
 
-// describedFields gives all fields of a catalogue in the mapping's order.
+// describedFields returns all fields of a catalogue in the mapping's order.
 func (s *served) describedFields() []described {
 	var all []described
 	for _, f := range s.model.Catalogue().Fields {
@@ -82,7 +82,7 @@ func (e entry) or(key string, value any) {
 	e[key] = raw
 }
 
-// configuration is everything that configs gives but extended, as JSON.
+// configuration is everything that configs returns but extended, as JSON.
 func (s *served) configuration(fields []described) json.RawMessage {
 	d := s.model.Definition()
 	byName := make(map[string]*described, len(fields))
@@ -147,7 +147,7 @@ func (s *served) facetsOf(configured []entry, fields []described, byName map[str
 	return out
 }
 
-// aggregationNames gives what the fields of the catalogue are called among the aggregations.
+// aggregationNames returns what the fields of the catalogue are called among the aggregations.
 func (s *served) aggregationNames() map[string]string {
 	names := map[string]string{}
 	if def := s.schema.AST.Types[s.schema.Document+"Aggregations"]; def != nil {
@@ -178,7 +178,7 @@ func entriesOf(raw json.RawMessage) []entry {
 	return slices.DeleteFunc(all, func(e entry) bool { return e == nil })
 }
 
-// marshalled gives a value as JSON, null where that is not possible.
+// marshalled returns a value as JSON, null where that is not possible.
 func marshalled(v any) json.RawMessage {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -245,7 +245,7 @@ func (x *execution) plain(s *shape, f *ast.Field) want {
 	return w
 }
 
-// asks tells whether a member is asked for, at any depth.
+// asks reports whether a member is asked for, at any depth.
 func (s *shape) asks(name string) bool {
 	return slices.ContainsFunc(s.wants, func(w want) bool {
 		return w.field != nil && w.field.Name == name || w.shape != nil && w.shape.asks(name)
@@ -267,7 +267,7 @@ func (x *execution) mapping() write {
 	}
 }
 
-// validConfig tells whether the catalogue is of a documentType and of an index.
+// validConfig reports whether the catalogue is of a documentType and of an index.
 func (x *execution) validConfig(f *ast.Field) write {
 	args := x.args(f)
 	d := x.served.model.Definition()

@@ -24,7 +24,7 @@ func (w *answer) document(s *shape, doc []byte, at int, hit *index.Hit) bool {
 	return filled
 }
 
-// undotted gives an object in which no name stands for a path that leads to what a shape wants.
+// undotted returns an object in which no name stands for a path that leads to what a shape wants.
 func undotted(object []byte, s *shape) []byte {
 	decoder := json.NewDecoder(bytes.NewReader(object))
 	decoder.UseNumber()
@@ -41,7 +41,7 @@ func undotted(object []byte, s *shape) []byte {
 	return b.Bytes()
 }
 
-// parted gives a value with the names of its members parted at dots, where one of the shapes wants it so.
+// parted returns a value with the names of its members parted at dots, where one of the shapes wants it so.
 func parted(value any, shapes []*shape) any {
 	if list, ok := value.([]any); ok {
 		for i := range list {
@@ -72,7 +72,7 @@ func parted(value any, shapes []*shape) any {
 	return found
 }
 
-// together gives what engines see of two values of one path: the members of both, else both values.
+// together returns what engines see of two values of one path: the members of both, else both values.
 func together(a, b any) any {
 	switch {
 	case a == nil:

@@ -30,7 +30,7 @@ func (p shaping) elements(hits *ast.Field) elements {
 	return e
 }
 
-// of gives the first and the number of those that are given of n.
+// of returns the first and the number of those that are given of n.
 func (e elements) of(n int) (from, count int) {
 	from = min(e.offset, n)
 	count = n - from

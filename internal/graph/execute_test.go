@@ -129,7 +129,7 @@ func TestDepthIsConfigured(t *testing.T) {
 	w.refuses(ask(`{a:__typename}`), wrong("the operation has 1 aliases, at most 0 are allowed", "GRAPHQL_VALIDATION_FAILED", at("1", "1")))
 }
 
-// mustAnswer gives the answer to what only has to be answered.
+// mustAnswer returns the answer to what only has to be answered.
 func mustAnswer(w *world) string {
 	return string(w.ask(ask(`{analysis{hits{total}} __schema{queryType{fields{type{name}}}}}`)).Body)
 }

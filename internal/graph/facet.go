@@ -73,7 +73,7 @@ type narrowing struct {
 	documents, elements *query.Node
 }
 
-// narrow gives the filters of the facet of a field. For fields that the filter does not name they depend on the row alone, so
+// narrow returns the filters of the facet of a field. For fields that the filter does not name they depend on the row alone, so
 // that a filter is not read again for each field of a catalogue.
 func (a *aggregating) narrow(ctx context.Context, name string, field query.Field) (narrowing, error) {
 	if err := ctx.Err(); err != nil {
@@ -193,7 +193,7 @@ func (a *aggregating) part(ctx context.Context, one *facet, beside *bucketing, f
 	}
 }
 
-// slot gives which facet of the request takes a question: the first that fits, after ask has put it there, else a new one.
+// slot returns which facet of the request takes a question: the first that fits, after ask has put it there, else a new one.
 func (o *facet) slot(fits func(*index.Facet) bool, ask func(*index.Facet)) int {
 	facets := &o.batch.reqs[o.request].Facets
 	for _, i := range o.at {
@@ -209,7 +209,7 @@ func (o *facet) slot(fits func(*index.Facet) bool, ask func(*index.Facet)) int {
 	return i
 }
 
-// result gives what the index answered to one of the facets.
+// result returns what the index answered to one of the facets.
 func (o *facet) result(i int) *index.FacetResult { return &o.batch.results[o.request].Facets[i] }
 
 // buckets asks for the values of the field.

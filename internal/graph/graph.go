@@ -65,13 +65,13 @@ func New(searches *search.Service, cfg Config) *Service {
 	return &Service{searches: searches, cfg: cfg, served: map[string][]*served{}}
 }
 
-// Accept gives an error when no schema can be made of a catalogue (catalogue.Config.Accept); the schema is kept for Execute.
+// Accept returns an error when no schema can be made of a catalogue (catalogue.Config.Accept); the schema is kept for Execute.
 func (s *Service) Accept(m *catalogue.Model) error {
 	_, err := s.serve(m)
 	return err
 }
 
-// Schema gives the text of the schema of a catalogue, in GraphQL's own language. Errors are those of Accept.
+// Schema returns the text of the schema of a catalogue, in GraphQL's own language. Errors are those of Accept.
 func (s *Service) Schema(m *catalogue.Model) (string, error) {
 	sv, err := s.serve(m)
 	if err != nil {
@@ -80,7 +80,7 @@ func (s *Service) Schema(m *catalogue.Model) (string, error) {
 	return sv.schema.Text, nil
 }
 
-// serve gives what is kept of a model, and makes it where there is nothing.
+// serve returns what is kept of a model, and makes it where there is nothing.
 func (s *Service) serve(m *catalogue.Model) (*served, error) {
 	id := m.Definition().ID
 	sv, before := s.kept(id, m)
@@ -106,7 +106,7 @@ func (s *Service) serve(m *catalogue.Model) (*served, error) {
 	return built, nil
 }
 
-// kept gives what is kept of a model, nil for nothing, and how often Forget was called before.
+// kept returns what is kept of a model, nil for nothing, and how often Forget was called before.
 func (s *Service) kept(id string, m *catalogue.Model) (*served, int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -259,21 +259,21 @@ func (x *execution) answer(ctx context.Context) core.GraphQLResponse {
 	return core.GraphQLResponse{Body: body, Release: func() { x.service.bodies.put(body) }}
 }
 
-// collect gives the fields that a selection set asks of a type.
+// collect returns the fields that a selection set asks of a type.
 func (x *execution) collect(typeName string, set ast.SelectionSet) []*ast.Field {
 	fields := x.collector.collect(typeName, set)
 	x.planned += len(fields)
 	return fields
 }
 
-// below gives the fields that are asked of what a field gives.
+// below returns the fields that are asked of what a field gives.
 func (x *execution) below(f *ast.Field) []*ast.Field {
 	return x.collect(f.Definition.Type.Name(), f.SelectionSet)
 }
 
 func (x *execution) args(f *ast.Field) arguments { return arguments{field: f, vars: x.vars} }
 
-// plan makes the members of an object, each by do, which gives a fault where the client is at fault with the field.
+// plan makes the members of an object, each by do, which returns a fault where the client is at fault with the field.
 func (x *execution) plan(fields []*ast.Field, do func(f *ast.Field) (write, *fault)) []member {
 	all := make([]member, 0, len(fields))
 	for _, f := range fields {
@@ -336,7 +336,7 @@ func (x *execution) meta(f *ast.Field) write {
 	}
 }
 
-// values gives the variables decoded.
+// values returns the variables decoded.
 func (x *execution) values() map[string]any {
 	values := make(map[string]any, len(x.vars))
 	for name, raw := range x.vars {

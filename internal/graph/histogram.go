@@ -47,7 +47,7 @@ func notAllAnswered() error {
 	return core.NewError(core.CodeInternal, "the index did not answer everything it was asked")
 }
 
-// answersAll tells whether there is a result for each request and each of its facets.
+// answersAll reports whether there is a result for each request and each of its facets.
 func answersAll(results []index.SearchResult, reqs []index.SearchRequest) bool {
 	if len(results) != len(reqs) {
 		return false
@@ -60,7 +60,7 @@ func answersAll(results []index.SearchResult, reqs []index.SearchRequest) bool {
 	return true
 }
 
-// withoutHistograms gives requests with statistics in the place of histograms; false when there are none.
+// withoutHistograms returns requests with statistics in the place of histograms; false when there are none.
 func withoutHistograms(reqs []index.SearchRequest) (measured []index.SearchRequest, some bool) {
 	measured = make([]index.SearchRequest, len(reqs))
 	for i, req := range reqs {
@@ -76,7 +76,7 @@ func withoutHistograms(reqs []index.SearchRequest) (measured []index.SearchReque
 	return measured, some
 }
 
-// histogramsThatFit gives requests for the histograms of reqs that have values and not too many intervals, and where their
+// histogramsThatFit returns requests for the histograms of reqs that have values and not too many intervals, and where their
 // results belong.
 func histogramsThatFit(reqs []index.SearchRequest, measured []index.SearchResult) (narrow []index.SearchRequest, into [][]*index.FacetResult) {
 	for i, req := range reqs {
@@ -97,7 +97,7 @@ func histogramsThatFit(reqs []index.SearchRequest, measured []index.SearchResult
 	return narrow, into
 }
 
-// fewIntervals tells whether a histogram has no more intervals than engines give. A bound that is beyond all numbers is none.
+// fewIntervals reports whether a histogram has no more intervals than engines give. A bound that is beyond all numbers is none.
 func fewIntervals(s index.Stats, width float64) bool {
 	return math.Floor(s.Max/width)-math.Floor(s.Min/width) < index.MaxIntervals
 }

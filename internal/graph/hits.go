@@ -36,7 +36,7 @@ func (x *execution) filter(f *ast.Field, name string) (sqon.Filter, *fault) {
 	return filter, nil
 }
 
-// everything tells whether a filter says nothing, as clients send it where nothing is chosen.
+// everything reports whether a filter says nothing, as clients send it where nothing is chosen.
 func everything(filter sqon.Filter) bool {
 	return filter.Root == nil || filter.Root.Op == sqon.And && len(filter.Root.Content) == 0
 }
@@ -186,7 +186,7 @@ func (x *execution) sortKey(args arguments, i int, item gjson.Result) (index.Sor
 	return key, nil
 }
 
-// sortable tells whether documents can be in the order of values of a type.
+// sortable reports whether documents can be in the order of values of a type.
 func sortable(fieldType string) bool {
 	return !slices.Contains([]string{
 		"text", "match_only_text", "search_as_you_type", "annotated_text", "binary", "geo_point", "geo_shape", "shape", "point",
@@ -259,7 +259,7 @@ func (x *execution) hits(ctx context.Context, f *ast.Field) (write, *fault) {
 	return found.write(f, members), nil
 }
 
-// edge gives what is asked of the documents that a field gives.
+// edge returns what is asked of the documents that a field gives.
 func (x *execution) edge(p shaping, edges *ast.Field) *edge {
 	kept, found := x.shapes.get(edges)
 	if !found {
@@ -279,7 +279,7 @@ type found struct {
 	batch *batch
 	// request is which of the batch, -1 for none.
 	request int
-	// counted tells whether all documents were.
+	// counted reports whether all documents were.
 	counted bool
 	offset  int
 	// shapes are those that documents are written in.

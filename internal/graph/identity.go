@@ -17,7 +17,7 @@ func (x *execution) idHint(bad *fault, raw json.RawMessage) *fault {
 	return bad
 }
 
-// namesID tells whether a filter names the id, where no field is called so.
+// namesID reports whether a filter names the id, where no field is called so.
 func (x *execution) namesID(n *sqon.Node) bool {
 	if n == nil {
 		return false

@@ -134,7 +134,7 @@ func (m *meter) reach(set ast.SelectionSet, seen map[*ast.FragmentDefinition]boo
 	return n
 }
 
-// withinLimits gives the fault of a document that is over a limit, nil for any other.
+// withinLimits returns the fault of a document that is over a limit, nil for any other.
 func withinLimits(doc *ast.QueryDocument, aliases, depth int) *fault {
 	over := func(format string, args ...any) *fault {
 		return &fault{message: fmt.Sprintf(format, args...), code: codeValidation}

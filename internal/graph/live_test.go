@@ -76,7 +76,7 @@ func (l *live) answers(query, want string) {
 	same(l, want, got.Body)
 }
 
-// TestMissingBucketHasDocuments: the bucket of the documents without a value gives what the others do, of the same documents.
+// TestMissingBucketHasDocuments: the bucket of the documents without a value returns what the others do, of the same documents.
 func TestMissingBucketHasDocuments(t *testing.T) {
 	l := newLive(t, search.Config{},
 		`{"analysisId":"a1","studyId":"S1","open":true,"files":[{"name":"f1"}]}`,

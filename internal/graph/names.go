@@ -21,7 +21,7 @@ type memberNames struct {
 	slots   []int
 }
 
-// at gives the place of the nth name among the keys, and where its value begins, if it stands at doc[i]; else 0.
+// at returns the place of the nth name among the keys, and where its value begins, if it stands at doc[i]; else 0.
 func (n *memberNames) at(nth int, doc []byte, i int) (slot, value int) {
 	if n == nil || nth >= len(n.written) || !bytes.HasPrefix(doc[i:], n.written[nth]) {
 		return -1, 0

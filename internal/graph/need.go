@@ -52,7 +52,7 @@ func (n *need) count() int { return len(n.paths) }
 // mostLeaves is which part of all values makes the whole document cheaper than its parts.
 const mostLeaves = 0.6
 
-// source gives what is asked of the index. Of a document most of which is needed it is the whole: an engine gives that as it
+// source returns what is asked of the index. Of a document most of which is needed it is the whole: an engine returns that as it
 // is, and makes parts of it by reading it.
 func (n *need) source(leaves int) index.Source {
 	switch {

@@ -116,7 +116,7 @@ func (w *answer) node(s *shape, doc []byte, at int, hit *index.Hit) bool {
 }
 
 // searchAfter writes the place of a document in the order. Integers that JavaScript cannot hold are texts, so that a client
-// gives them back as they were.
+// returns them back as they were.
 func (w *answer) searchAfter(hit *index.Hit) bool {
 	if hit == nil || hit.Sort == nil {
 		return w.null()

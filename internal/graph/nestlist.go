@@ -8,7 +8,7 @@ type nestList struct {
 	node        *edgeWant
 }
 
-// straightened gives n with its list, when it has one.
+// straightened returns n with its list, when it has one.
 func (n *nest) straightened() *nest {
 	hits := only(n.wants, func(w *nestWant) bool { return w.kind == nestHits })
 	if hits == nil || hits.hits.elements != allElements() {
@@ -22,7 +22,7 @@ func (n *nest) straightened() *nest {
 	return n
 }
 
-// only gives the one that is so, nil when there is none or several.
+// only returns the one that is so, nil when there is none or several.
 func only(wants []nestWant, is func(w *nestWant) bool) *nestWant {
 	var found *nestWant
 	for i := range wants {
@@ -37,7 +37,7 @@ func only(wants []nestWant, is func(w *nestWant) bool) *nestWant {
 	return found
 }
 
-// straight writes the elements at doc[at] as they come, looking at each once, and gives where they end. What there is something
+// straight writes the elements at doc[at] as they come, looking at each once, and returns where they end. What there is something
 // to be said of is not clean, and nothing is written of it.
 func (w *answer) straight(what *nest, doc []byte, at int) (end int, clean bool) {
 	start, told, dropped := len(w.dst), len(w.faults), w.dropped
@@ -57,7 +57,7 @@ func (w *answer) straight(what *nest, doc []byte, at int) (end int, clean bool) 
 	return end, true
 }
 
-// listed writes the list of the elements, and gives where they end and how many there are, -1 where they are not objects alone.
+// listed writes the list of the elements, and returns where they end and how many there are, -1 where they are not objects alone.
 func (w *answer) listed(list *nestList, doc []byte, at int) (end, n int) {
 	w.dst = append(w.dst, '[')
 	if doc[at] == '{' {

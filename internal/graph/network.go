@@ -21,7 +21,7 @@ import (
 
 // Network asks the nodes of federations.
 type Network interface {
-	// Of tells whether a catalogue is part of a federation, and gives the fields that the other nodes of it can aggregate, by
+	// Of reports whether a catalogue is part of a federation, and returns the fields that the other nodes of it can aggregate, by
 	// their names in GraphQL, with the names of their types (schema.Options.Remote). Service.Forget is to be called when that
 	// has changed.
 	Of(m *catalogue.Model) (federated bool, remote map[string]string)
@@ -88,7 +88,7 @@ const nodeAggregations = "NodeAggregations"
 // headerKey is the key of the headers in a context.
 type headerKey struct{}
 
-// WithHeader gives a context whose operations may hand headers of the client's request on to other nodes of a federation.
+// WithHeader returns a context whose operations may hand headers of the client's request on to other nodes of a federation.
 func WithHeader(ctx context.Context, h http.Header) context.Context {
 	return context.WithValue(ctx, headerKey{}, h)
 }

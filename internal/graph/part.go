@@ -6,7 +6,7 @@ import (
 	"tutti/internal/rawjson"
 )
 
-// segments gives the names that lead to a path from below the prefix.
+// segments returns the names that lead to a path from below the prefix.
 func segments(path string, prefix []string) []string {
 	return strings.Split(path, ".")[len(prefix):]
 }
@@ -64,7 +64,7 @@ func appendPartsOf(dst, doc []byte, v span, paths [][]string) []byte {
 	return append(dst, ']')
 }
 
-// under gives what paths say of a member: that all of it is meant, or what below it.
+// under returns what paths say of a member: that all of it is meant, or what below it.
 func under(paths [][]string, name string) (below [][]string, whole bool) {
 	for _, path := range paths {
 		if path[0] != name {

@@ -46,7 +46,7 @@ type keptPlan struct {
 	weight int
 }
 
-// take gives an execution for nobody else; nil when there is none.
+// take returns an execution for nobody else; nil when there is none.
 func (c *planCache) take(key planKey) *execution {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -124,7 +124,7 @@ func clauses(n *query.Node) int {
 	return count
 }
 
-// keeps tells whether the plan can be used again: all that it asks is asked of the index, by what stands in the key, and nothing was
+// keeps reports whether the plan can be used again: all that it asks is asked of the index, by what stands in the key, and nothing was
 // wrong. What an index that failed has still to do with it is not known.
 func (x *execution) keeps() bool {
 	return !x.single && !x.view.AskedSets() && len(x.w.faults) == 0 && x.batch.err == nil

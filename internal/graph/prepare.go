@@ -20,7 +20,7 @@ const ruleNoIntrospection = "NoIntrospection"
 // maxMeant is for how many unknown fields of a query the nearest name is looked for.
 const maxMeant = 3
 
-// document gives the parsed and checked document of a query.
+// document returns the parsed and checked document of a query.
 func (s *served) document(text string) (*prepared, []*fault) {
 	if doc := s.queries.get(text); doc != nil {
 		return doc, nil
@@ -59,7 +59,7 @@ func (s *served) validate(doc *ast.QueryDocument, introspection bool) []*fault {
 	return m.faults
 }
 
-// rulesFor gives the rules of validation. Those of the library that look for similar names do so for every unknown one, and
+// rulesFor returns the rules of validation. Those of the library that look for similar names do so for every unknown one, and
 // would tell the names of a schema that nobody may look at.
 func rulesFor(introspection bool) *rules.Rules {
 	r := rules.NewDefaultRules()
@@ -126,7 +126,7 @@ func noIntrospection(observers *walk.Events, tell walk.AddErrFunc) {
 // notIntrospected begins as the message of the server that clients know, so that they tell the case by it.
 const notIntrospected = "GraphQL introspection is not allowed by this server, but the query contained __schema or __type."
 
-// operation gives the operation of a name, the only one for "".
+// operation returns the operation of a name, the only one for "".
 func operation(doc *ast.QueryDocument, name string) (*ast.OperationDefinition, *fault) {
 	if name == "" {
 		if len(doc.Operations) == 1 {

@@ -98,7 +98,7 @@ func (a *asking) field(of *ast.Definition, depth int) {
 	}
 }
 
-// value gives a value of an argument, which is now and then none.
+// value returns a value of an argument, which is now and then none.
 func (a *asking) value(arg *ast.ArgumentDefinition) string {
 	switch arg.Name {
 	case "filters", "filter", "sqon":

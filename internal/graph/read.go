@@ -16,7 +16,7 @@ type reading struct {
 	hit              index.Hit
 }
 
-// reader gives what writes documents while the index reads them, nil where they are asked for in several shapes or in none.
+// reader returns what writes documents while the index reads them, nil where they are asked for in several shapes or in none.
 func (x *execution) reader(r *found, documents int) func(id string, data []byte, at int) ([]byte, int) {
 	if len(r.shapes) != 1 {
 		return nil
@@ -26,7 +26,7 @@ func (x *execution) reader(r *found, documents int) func(id string, data []byte,
 	return one.document
 }
 
-// document writes the document at data[at], and gives where it ends; nil when it could not be written.
+// document writes the document at data[at], and returns where it ends; nil when it could not be written.
 func (r *reading) document(id string, data []byte, at int) ([]byte, int) {
 	if r.x.read > maxAnswerBytes { // the answer is too large, as its lists will say
 		return nil, at
@@ -50,7 +50,7 @@ func (r *reading) document(id string, data []byte, at int) ([]byte, int) {
 	return w.dst[start:len(w.dst):len(w.dst)], end
 }
 
-// nodes gives the shapes that an edge's documents are written in.
+// nodes returns the shapes that an edge's documents are written in.
 func (e *edge) nodes() []*shape {
 	var shapes []*shape
 	for i := range e.wants {

@@ -12,7 +12,7 @@ const (
 // rooms keeps room for what is written, so that it is not made and cleared for each answer. The zero value has none.
 type rooms struct{ pool sync.Pool }
 
-// get gives room for so many bytes at least, empty.
+// get returns room for so many bytes at least, empty.
 func (r *rooms) get(bytes int) []byte {
 	if kept, ok := r.pool.Get().(*[]byte); ok {
 		if cap(*kept) >= bytes {

@@ -100,7 +100,7 @@ func appendInt(dst, raw []byte) ([]byte, bool) {
 	return strconv.AppendInt(dst, int64(f), 10), true
 }
 
-// decoded gives the text of a string of JSON with escapes.
+// decoded returns the text of a string of JSON with escapes.
 func decoded(raw []byte) string {
 	var s string
 	if json.Unmarshal(raw, &s) != nil {
@@ -117,7 +117,7 @@ func decodedName(name []byte) string {
 // maxSafeInteger is the largest integer up to which JavaScript tells all apart.
 const maxSafeInteger = 1<<53 - 1
 
-// unsafeInteger tells whether a value is an integer that JavaScript would round.
+// unsafeInteger reports whether a value is an integer that JavaScript would round.
 func unsafeInteger(raw []byte) bool {
 	if len(raw) < 16 || !isNumber(raw) || bytes.ContainsAny(raw, ".eE") {
 		return false

@@ -19,9 +19,9 @@ import (
 
 // Sets keeps saved sets: the values of one field in the documents that matched a filter when they were saved.
 type Sets interface {
-	// Save keeps the set of what view.Stream gives for r, as that of view.Who. It is seen by Members when it returns.
+	// Save keeps the set of what view.Stream returns for r, as that of view.Who. It is seen by Members when it returns.
 	Save(ctx context.Context, view *search.View, r SetRequest) (Set, error)
-	// Find gives the sets of an owner, and how many there are of all that match.
+	// Find returns the sets of an owner, and how many there are of all that match.
 	Find(ctx context.Context, owner string, q SetQuery) (sets []Set, total int, err error)
 }
 
@@ -117,7 +117,7 @@ func (x *execution) saveSet(ctx context.Context, f *ast.Field) (write, *fault) {
 	}, nil
 }
 
-// setField gives the field whose values a set has. Clients write two underscores for a dot.
+// setField returns the field whose values a set has. Clients write two underscores for a dot.
 func (x *execution) setField(args arguments, path string) (query.Field, *fault) {
 	if path == "_id" || path == "id" {
 		if field, own := x.view.Field(path); own {
@@ -140,7 +140,7 @@ func (x *execution) setField(args arguments, path string) (query.Field, *fault) 
 // timeLayout is how times are written.
 const timeLayout = "2006-01-02T15:04:05.000Z"
 
-// json gives the set as GraphQL's types have it: an object, with id beside setId, and its time in a layout.
+// json returns the set as GraphQL's types have it: an object, with id beside setId, and its time in a layout.
 func (s Set) json(layout string) json.RawMessage {
 	if s.IDs == nil {
 		s.IDs = []string{}

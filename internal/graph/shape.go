@@ -55,7 +55,7 @@ const (
 	wantNest
 )
 
-// ofMember tells whether a field stands for a member of the object.
+// ofMember reports whether a field stands for a member of the object.
 func (one *want) ofMember() bool { return one.kind >= wantScalar }
 
 // nest is what is asked of what stands around nested elements: {hits{total edges{…}}}, and of the hits within.
@@ -116,7 +116,7 @@ type shaping struct {
 	refuse  func(bad *fault)
 }
 
-// headOf gives the response key of a field as it is written.
+// headOf returns the response key of a field as it is written.
 func headOf(f *ast.Field) []byte { return append(appendText(nil, f.Alias), ':') }
 
 // manyKeys is from how many members on a map finds one sooner than looking through them.
@@ -198,7 +198,7 @@ func (p shaping) below(name string, do func() *shape) *shape {
 	return s
 }
 
-// slot gives the place of a member among the keys.
+// slot returns the place of a member among the keys.
 func (s *shape) slot(key string) int {
 	for i, k := range s.keys {
 		if k == key {

@@ -26,7 +26,7 @@ type writing struct {
 	next int
 }
 
-// shaped writes the object that begins at doc[at], and gives where that ends. Its members are looked at once, in the order in
+// shaped writes the object that begins at doc[at], and returns where that ends. Its members are looked at once, in the order in
 // which they stand, and written when they are met. hit is the document's, nil for objects within one.
 func (w *answer) shaped(s *shape, doc []byte, at int, hit *index.Hit) (end int, filled bool) {
 	o := writing{shape: s, start: len(w.dst), base: len(w.written)}
@@ -44,7 +44,7 @@ func (w *answer) shaped(s *shape, doc []byte, at int, hit *index.Hit) (end int, 
 	return end, filled
 }
 
-// ordered tells whether all fields were written in their order, and none is null that must not be.
+// ordered reports whether all fields were written in their order, and none is null that must not be.
 func (w *answer) ordered(o *writing) bool {
 	if o.next != len(o.shape.wants) {
 		return false
@@ -70,7 +70,7 @@ func (w *answer) only(s *shape, object []byte) bool {
 	return at.filled
 }
 
-// members writes the wanted values of the object at doc[at] behind each other, and gives where it ends. What is no object has no
+// members writes the wanted values of the object at doc[at] behind each other, and returns where it ends. What is no object has no
 // members.
 func (w *answer) members(o *writing, doc []byte, at int) int {
 	at = rawjson.Space(doc, at)
@@ -104,7 +104,7 @@ func (w *answer) members(o *writing, doc []byte, at int) int {
 	}
 }
 
-// name reads the name at doc[i], and gives its place among the keys, -1 for none, and where its value begins; 0 where there is no
+// name reads the name at doc[i], and returns its place among the keys, -1 for none, and where its value begins; 0 where there is no
 // member.
 func (w *answer) name(s *shape, nth int, doc []byte, i int) (slot, value int) {
 	end, escaped := rawjson.String(doc, i)
@@ -129,7 +129,7 @@ func (w *answer) name(s *shape, nth int, doc []byte, i int) (slot, value int) {
 	return slot, value
 }
 
-// find gives the place of a member among the keys, -1 when it is none.
+// find returns the place of a member among the keys, -1 when it is none.
 func (s *shape) find(name []byte) int {
 	if len(name) > s.longest || s.lengths>>(len(name)%64)&1 == 0 {
 		return -1
@@ -148,7 +148,7 @@ func (s *shape) find(name []byte) int {
 	return -1
 }
 
-// dotted tells whether a member stands for one of an object that is wanted: {"a.b":1} is the same as {"a":{"b":1}} to engines.
+// dotted reports whether a member stands for one of an object that is wanted: {"a.b":1} is the same as {"a":{"b":1}} to engines.
 func (s *shape) dotted(name []byte) bool {
 	name = name[:min(len(name), s.longest+1)]
 	for i := bytes.IndexByte(name, '.'); i >= 0; {
@@ -164,7 +164,7 @@ func (s *shape) dotted(name []byte) bool {
 	return false
 }
 
-// member writes the value at doc[at] for each of the fields that ask for it, and gives where it ends.
+// member writes the value at doc[at] for each of the fields that ask for it, and returns where it ends.
 func (w *answer) member(o *writing, wants []int, doc []byte, at int) (end int) {
 	if at >= len(doc) || doc[at] == 'n' {
 		for _, i := range wants { // of a member that stands there twice, the last counts
@@ -230,7 +230,7 @@ func (w *answer) arrange(o *writing, hit *index.Hit) bool {
 	return true
 }
 
-// wanted writes one field for the value at doc[at], which is not null, and gives where it ends.
+// wanted writes one field for the value at doc[at], which is not null, and returns where it ends.
 func (w *answer) wanted(one *want, doc []byte, at int) (end int, filled bool) {
 	if one.kind == wantPlain && !one.list && doc[at] == '{' {
 		return w.shaped(one.shape, doc, at, nil)

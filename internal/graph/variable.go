@@ -46,7 +46,7 @@ func variablesOf(types *ast.Schema, op *ast.OperationDefinition, raw json.RawMes
 	return vars, faults
 }
 
-// members gives the members of the JSON object of variables; of one that stands there twice the last.
+// members returns the members of the JSON object of variables; of one that stands there twice the last.
 func members(raw json.RawMessage) (map[string]gjson.Result, *fault) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" {
@@ -178,7 +178,7 @@ func (c *coercion) leave() bool {
 	return true
 }
 
-// scalarInput gives a value in the form that a scalar has, false when it is none. Scalars that are not GraphQL's own take
+// scalarInput returns a value in the form that a scalar has, false when it is none. Scalars that are not GraphQL's own take
 // everything.
 func scalarInput(name string, v gjson.Result) (string, bool) {
 	switch name {
@@ -201,7 +201,7 @@ func scalarInput(name string, v gjson.Result) (string, bool) {
 	}
 }
 
-// wholeNumber gives a number that GraphQL's Int can hold.
+// wholeNumber returns a number that GraphQL's Int can hold.
 func wholeNumber(v gjson.Result) (int, bool) {
 	if v.Type != gjson.Number || v.Num != math.Trunc(v.Num) || math.Abs(v.Num) > math.MaxInt32 {
 		return 0, false

@@ -95,7 +95,7 @@ func (e *engine) Search(ctx context.Context, _ string, reqs []index.SearchReques
 	return results, err
 }
 
-// read gives each document to who wants to read it where it stands.
+// read returns each document to who wants to read it where it stands.
 func read(reqs []index.SearchRequest, results []index.SearchResult) {
 	for i, req := range reqs {
 		if req.Hits == nil || req.Hits.Read == nil {
@@ -135,7 +135,7 @@ func empty(reqs []index.SearchRequest) []index.SearchResult {
 	return results
 }
 
-// gives answers every request with the same documents, and with facets where some are given.
+// returns answers every request with the same documents, and with facets where some are given.
 func gives(total int64, hits ...index.Hit) func(context.Context, []index.SearchRequest) ([]index.SearchResult, error) {
 	return func(_ context.Context, reqs []index.SearchRequest) ([]index.SearchResult, error) {
 		results := empty(reqs)

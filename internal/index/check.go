@@ -8,7 +8,7 @@ import (
 	"tutti/internal/index/query"
 )
 
-// Check gives what no engine can sort by, CodeInvalid. Engines calculate sums, averages and medians in ways of their own where
+// Check returns what no engine can sort by, CodeInvalid. Engines calculate sums, averages and medians in ways of their own where
 // integers have no sign, and medians where values are in nested elements, so that none is given.
 func (s Sort) Check() error {
 	if query.Analyzed(s.Field.Type) {
@@ -33,7 +33,7 @@ func (s Sort) Check() error {
 	}
 }
 
-// Check gives what no engine can count, CodeInvalid.
+// Check returns what no engine can count, CodeInvalid.
 func (f *Facet) Check() error {
 	counts := f.Buckets != nil || f.Cardinality > 0 || f.Stats || f.Histogram != 0 || len(f.Ranges) > 0
 	if counts && query.Analyzed(f.Field.Type) {

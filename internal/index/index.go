@@ -28,16 +28,16 @@ type Spec struct {
 // Index is the port to a search index. The names of aliases are what people configure; an alias must have been made
 // by Ensure before it takes writes. All methods may be called concurrently.
 type Index interface {
-	// Encode appends the engine's encoding of w to dst and gives it with the bounds of the document in it, which are
+	// Encode appends the engine's encoding of w to dst and returns it with the bounds of the document in it, which are
 	// equal for a deletion. The bytes of a batch are the encodings of its items, one after the other.
 	Encode(dst []byte, w core.Write) (out []byte, docStart, docEnd int)
 
-	// Write applies the items of b in their order and gives one Result each. What it reports as indexed or removed
+	// Write applies the items of b in their order and returns one Result each. What it reports as indexed or removed
 	// is durable. A write wins when its version is equal to or higher than the one stored, also over a deletion
 	// (external_gte), a strict one only when it is higher (external), else it is OutcomeStale. The deletion of an absent document is OutcomeRemoved and its version
 	// is remembered for a day. A document that the mapping forbids is OutcomeRejected and changes nothing, neither
 	// its neighbours nor the mapping; unknown paths grow the mapping (mapping.Derive). Writing to an alias that is
-	// missing gives OutcomeRetry with CodeIndexBlocked for each item, or an error of that code. Write neither changes
+	// missing returns OutcomeRetry with CodeIndexBlocked for each item, or an error of that code. Write neither changes
 	// nor keeps b's bytes after it has returned. An error means that the outcome of all items is unknown or that the
 	// engine refused the whole request; it is a *core.Error.
 	Write(ctx context.Context, b core.Batch) ([]core.Result, error)
@@ -46,11 +46,11 @@ type Index interface {
 	// number of times, also concurrently. CodeConflict where an existing mapping contradicts spec.Mapping.
 	Ensure(ctx context.Context, spec Spec) error
 
-	// Get gives one document as last written, also before a Refresh; false when it is absent. CodeIndexBlocked when
+	// Get returns one document as last written, also before a Refresh; false when it is absent. CodeIndexBlocked when
 	// the alias is missing.
 	Get(ctx context.Context, alias, id string) (core.StoredDocument, bool, error)
 
-	// Count gives the number of documents in scope as of the last Refresh. CodeIndexBlocked when the alias is missing.
+	// Count returns the number of documents in scope as of the last Refresh. CodeIndexBlocked when the alias is missing.
 	Count(ctx context.Context, alias string, scope core.IndexScope) (int64, error)
 
 	// Refresh makes everything that was written before it visible to Count, Scan and searches.
@@ -88,10 +88,10 @@ type Index interface {
 	// does not say. CodeIndexBlocked when the alias is missing.
 	Identity(ctx context.Context, alias string) (string, error)
 
-	// Ping gives nil when the engine answers, else CodeUnavailable.
+	// Ping returns nil when the engine answers, else CodeUnavailable.
 	Ping(ctx context.Context) error
 
-	// Mapping gives the alias' mapping as Elasticsearch renders it: {"dynamic":…,"properties":{…}}. It reads any index, not
+	// Mapping returns the alias' mapping as Elasticsearch renders it: {"dynamic":…,"properties":{…}}. It reads any index, not
 	// only what Ensure made: where the name stands for several indices (an alias, a data stream) it is their mappings in
 	// one, and CodeConflict, naming the field, where two of them give it different types. Its errors say by errors.Is
 	// what the matter is: core.ErrIndexMissing, core.ErrIndexForbidden (both CodeIndexBlocked),

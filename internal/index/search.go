@@ -33,7 +33,7 @@ type HitsRequest struct {
 	// Source is what of the documents is needed.
 	Source Source
 	// Read, where it is not nil, may be given each document where the engine has it: the object that begins at data[at], which
-	// is only valid until Read returns, and its ID. It gives what is kept in the place of the document, as Hit.Source with
+	// is only valid until Read returns, and its ID. It returns what is kept in the place of the document, as Hit.Source with
 	// Hit.Read set, and where the document ends; nil where the document itself is wanted. It is called by one goroutine at a
 	// time, also for documents that the answer does not have in the end. For engines that have to look for that end anyway.
 	Read func(id string, data []byte, at int) (kept []byte, end int)

@@ -16,7 +16,7 @@ type current struct {
 	token int64
 }
 
-// Analysis gives one analysis in any state, CodeNotFound when the study has none of that id.
+// Analysis returns one analysis in any state, CodeNotFound when the study has none of that id.
 func (r *Repository) Analysis(ctx context.Context, study, id string) (core.Analysis, error) {
 	state, _, body, err := r.read(ctx, r.store.Read(), study, id)
 	if err != nil {
@@ -51,5 +51,5 @@ func (r *Repository) read(ctx context.Context, conn store.Conn, study, id string
 	return state, token, body, nil
 }
 
-// next gives the time of a change: later than the one before, also where the clock was set back.
+// next returns the time of a change: later than the one before, also where the clock was set back.
 func (r *Repository) next(c *current) int64 { return max(store.Micros(r.cfg.Now()), c.token+1) }

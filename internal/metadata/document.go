@@ -69,7 +69,7 @@ func parseDocument(body []byte) document {
 	return d
 }
 
-// bytes gives the document as it is stored.
+// bytes returns the document as it is stored.
 func (d *document) bytes() []byte {
 	const head = 512
 	doc := make([]byte, 0, head+len(d.history)+len(d.rest))
@@ -92,7 +92,7 @@ func (d *document) kindJSON() string {
 	return `{"name":` + quoted(d.kind.Name) + `,"version":` + strconv.Itoa(d.kind.Version) + `}`
 }
 
-// sendable gives the document without what is the repository's own, as a client might have sent it, with the version of its
+// sendable returns the document without what is the repository's own, as a client might have sent it, with the version of its
 // type or without.
 func (d *document) sendable(version bool) string {
 	kind := `{"name":` + quoted(d.kind.Name) + `}`
@@ -102,7 +102,7 @@ func (d *document) sendable(version bool) string {
 	return `{"studyId":` + quoted(d.study) + `,"analysisType":` + kind + string(d.rest) + `}`
 }
 
-// files gives the names and MD5 sums of the document's files.
+// files returns the names and MD5 sums of the document's files.
 func (d *document) files() []file {
 	p, err := newPayload(d.sendable(true))
 	if err != nil {
@@ -136,5 +136,5 @@ func (d *document) enter(state core.AnalysisState, micros int64) {
 	}
 }
 
-// written gives a time, in microseconds since 1970, as it stands in documents.
+// written returns a time, in microseconds since 1970, as it stands in documents.
 func written(micros int64) string { return time.UnixMicro(micros).UTC().Format(timeLayout) }

@@ -49,7 +49,7 @@ func suppressed() *core.Error {
 	return fault(core.CodeConflict, idSuppressed, "the analysis is suppressed, which is final")
 }
 
-// shortened gives a client's text as it is quoted in a message.
+// shortened returns a client's text as it is quoted in a message.
 func shortened(text string) string {
 	if len(text) <= maxQuoted {
 		return text

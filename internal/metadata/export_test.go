@@ -2,10 +2,10 @@ package metadata
 
 import "github.com/tidwall/gjson"
 
-// ParseObject gives parseObject to the tests.
+// ParseObject returns parseObject to the tests.
 func ParseObject(body []byte) (string, error) { return parseObject(body) }
 
-// Merged gives appendMerged to the tests.
+// Merged returns appendMerged to the tests.
 func Merged(target, patch string) string {
 	return string(appendMerged(nil, gjson.Parse(target), gjson.Parse(patch)))
 }

@@ -42,7 +42,7 @@ func newTexts() texts {
 	return t
 }
 
-// parameters gives n parameters from $first on.
+// parameters returns n parameters from $first on.
 func parameters(first, n int) string {
 	var list strings.Builder
 	for i := range n {
@@ -68,7 +68,7 @@ func (r *Repository) insertFiles(ctx context.Context, tx *store.Tx, study, id st
 	return nil
 }
 
-// refuseDuplicates gives CodeConflict when another analysis of the study than id has a file of the same MD5 sum as one of
+// refuseDuplicates returns CodeConflict when another analysis of the study than id has a file of the same MD5 sum as one of
 // files, and keeps others from storing such a file until the transaction has ended. It locks, so it comes before everything else.
 // positions are those of the files in what was sent.
 func (r *Repository) refuseDuplicates(ctx context.Context, tx *store.Tx, study, id string, files []file, positions []int) error {
@@ -120,7 +120,7 @@ func (r *Repository) refuseDuplicates(ctx context.Context, tx *store.Tx, study, 
 	return duplicates("the study has files of the same MD5 sum already: ", names, faults)
 }
 
-// stripes gives the keys that stand for the MD5 sums of files in a study.
+// stripes returns the keys that stand for the MD5 sums of files in a study.
 func stripes(study string, files []file) []string {
 	var taken [fileStripes]bool
 	keys := make([]string, 0, min(len(files), fileStripes))
@@ -135,7 +135,7 @@ func stripes(study string, files []file) []string {
 	return keys
 }
 
-// arrived gives those of files, and their positions, whose MD5 sum is not among those that an analysis had before.
+// arrived returns those of files, and their positions, whose MD5 sum is not among those that an analysis had before.
 func arrived(before, files []file) (fresh []file, positions []int) {
 	had := make(map[string]struct{}, len(before))
 	for _, f := range before {
@@ -149,7 +149,7 @@ func arrived(before, files []file) (fresh []file, positions []int) {
 	return fresh, positions
 }
 
-// sameFiles tells whether two lists store the same rows.
+// sameFiles reports whether two lists store the same rows.
 func sameFiles(a, b []file) bool {
 	return slices.EqualFunc(a, b, func(x, y file) bool { return x.name == y.name && x.md5 == y.md5 })
 }

@@ -21,7 +21,7 @@ const (
 )
 
 // parseObject checks that body is one JSON object in UTF-8 that means the same to everybody who reads it: not nested too
-// deep, and no object with two members of one name. It gives it without white space between the values, which are as
+// deep, and no object with two members of one name. It returns it without white space between the values, which are as
 // sent. Errors are CodeInvalid, payload.parsing.
 func parseObject(body []byte) (string, error) {
 	if !utf8.Valid(body) {
@@ -113,7 +113,7 @@ func (w *walk) container(end byte) error {
 	return nil
 }
 
-// text goes past a string and gives what it says.
+// text goes past a string and returns what it says.
 func (w *walk) text() string {
 	start, escaped := w.at, false
 	for w.at++; w.doc[w.at] != '"'; w.at++ {
@@ -129,7 +129,7 @@ func (w *walk) text() string {
 	return w.doc[start+1 : w.at-1]
 }
 
-// repeated gives a name that is there twice.
+// repeated returns a name that is there twice.
 func repeated(names []string) (string, bool) {
 	if len(names) <= fewMembers {
 		for i, name := range names {
@@ -223,7 +223,7 @@ func appendMerged(dst []byte, target, patch gjson.Result) []byte {
 	return append(dst, '}')
 }
 
-// quoted gives text as JSON.
+// quoted returns text as JSON.
 func quoted(text string) string {
 	if strings.IndexFunc(text, func(c rune) bool { return c < ' ' || c == '"' || c == '\\' || c > '~' }) < 0 {
 		return `"` + text + `"`

@@ -68,7 +68,7 @@ func decode(t *testing.T, text string) (v any) {
 	return v
 }
 
-// FuzzMerge: merging gives what RFC 7396's algorithm gives.
+// FuzzMerge: merging returns what RFC 7396's algorithm gives.
 func FuzzMerge(f *testing.F) {
 	f.Add(`{"a":{"b":[1,{}],"":1e3}}`, `{"a":{"b":null,"c":{"d":null,"e":"\u00e9"}},"x":{"y":{}}}`)
 	f.Add(`{}`, `{"a":[null]}`)

@@ -45,7 +45,7 @@ func (r *Repository) Pending(ctx context.Context) (int, error) {
 	return n, store.Fault("counting the events", err)
 }
 
-// Relay gives the oldest events, at most limit, to publish, and removes those that it published. publish gives an error
+// Relay returns the oldest events, at most limit, to publish, and removes those that it published. publish returns an error
 // for each change, or nil when all are published; what it refuses stays and is given again. given is how many it was given.
 //
 // On PostgreSQL several processes relay at once, each other events; on SQLite calls wait for each other. publish may be
@@ -97,7 +97,7 @@ func (r *Repository) relayAlone(ctx context.Context, limit int, publish func(con
 	return len(events), err
 }
 
-// hand gives events to publish, and gives the places of those that it published.
+// hand returns events to publish, and returns the places of those that it published.
 func hand(ctx context.Context, events []event, publish func(context.Context, []core.Change) []error) []int64 {
 	changes := make([]core.Change, len(events))
 	for i, e := range events {

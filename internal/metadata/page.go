@@ -45,7 +45,7 @@ func (r *Repository) list(study string, states []core.AnalysisState) (list, erro
 	return l, nil
 }
 
-// query gives the statement that reads columns of the list's rows behind a place, in order: at most limit, without the
+// query returns the statement that reads columns of the list's rows behind a place, in order: at most limit, without the
 // first skip.
 func (l *list) query(columns string, after int64, limit, skip int) (text string, values []any) {
 	of := "SELECT " + columns + " FROM analysis WHERE seq > $1 AND study = $2"
@@ -140,7 +140,7 @@ func (r *Repository) Page(ctx context.Context, study string, states []core.Analy
 	return core.PageInfo{Rows: rows, Total: from.total}, nil
 }
 
-// beyond gives the page at an offset that the list does not have.
+// beyond returns the page at an offset that the list does not have.
 func (r *Repository) beyond(ctx context.Context, l *list) (core.PageInfo, error) {
 	if err := r.needStudy(ctx, r.store.Read(), l.study); err != nil {
 		return core.PageInfo{}, err
@@ -149,7 +149,7 @@ func (r *Repository) beyond(ctx context.Context, l *list) (core.PageInfo, error)
 	return core.PageInfo{Total: total}, err
 }
 
-// find gives the place of a row offset: a remembered one, or else the one of the list as it is now. beyond is true when
+// find returns the place of a row offset: a remembered one, or else the one of the list as it is now. beyond is true when
 // the list has no such row.
 func (r *Repository) find(ctx context.Context, l *list, offset int) (found place, beyond bool, err error) {
 	if offset > 0 {
@@ -175,7 +175,7 @@ func (r *Repository) find(ctx context.Context, l *list, offset int) (found place
 	return whole, false, nil
 }
 
-// rows gives the rows of a list behind a place to each, at most limit, all for limit 0. They are read in chunks, each whole
+// rows returns the rows of a list behind a place to each, at most limit, all for limit 0. They are read in chunks, each whole
 // before each sees it: each may take its time, and must not keep a transaction open. last is the place of the last row.
 func (r *Repository) rows(ctx context.Context, l *list, after int64, limit int, each func(core.Analysis) error) (rows int, last int64, err error) {
 	if limit == 0 {

@@ -19,7 +19,7 @@ import (
 
 func published() []core.AnalysisState { return []core.AnalysisState{core.StatePublished} }
 
-// page gives the ids of a page, and checks that each row is whole.
+// page returns the ids of a page, and checks that each row is whole.
 func (w *world) page(offset, limit int, states ...core.AnalysisState) ([]string, core.PageInfo) {
 	w.t.Helper()
 	var ids []string
@@ -164,7 +164,7 @@ func TestTotalAfterOwnChange(t *testing.T) {
 	})
 }
 
-// TestPageAllInChunks: limit 0 gives everything, also more rows and bytes than are read at once.
+// TestPageAllInChunks: limit 0 returns everything, also more rows and bytes than are read at once.
 func TestPageAllInChunks(t *testing.T) {
 	w := newWorld(t, storetest.Open(t), metadata.Config{})
 	ids := w.published(700)

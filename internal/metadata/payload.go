@@ -31,7 +31,7 @@ type payload struct {
 	whole bool
 }
 
-// ofRepository tells whether a top-level member is the repository's own, whatever a client sends.
+// ofRepository reports whether a top-level member is the repository's own, whatever a client sends.
 func ofRepository(name string) bool {
 	switch name {
 	case "analysisId", "analysisState", "createdAt", "updatedAt", "firstPublishedAt", "publishedAt", "analysisStateHistory":
@@ -95,7 +95,7 @@ func (p *payload) readFiles(files gjson.Result) error {
 	return err
 }
 
-// textOf gives what a JSON string says, "" for any other value.
+// textOf returns what a JSON string says, "" for any other value.
 func textOf(value string) string {
 	if v := gjson.Parse(value); v.Type == gjson.String {
 		return v.Str
@@ -103,7 +103,7 @@ func textOf(value string) string {
 	return ""
 }
 
-// value gives the JSON text of a member, "" when there is none.
+// value returns the JSON text of a member, "" when there is none.
 func (p *payload) value(name string) string {
 	for _, m := range p.members {
 		if m.name == name {
@@ -113,7 +113,7 @@ func (p *payload) value(name string) string {
 	return ""
 }
 
-// complete gives the payload with the study of the path and the files of what is stored, where it says nothing of them: that
+// complete returns the payload with the study of the path and the files of what is stored, where it says nothing of them: that
 // is what Song's clients send to update an analysis.
 func (p *payload) complete(study string, stored *document) (payload, error) {
 	whole := *p
@@ -132,7 +132,7 @@ func (p *payload) complete(study string, stored *document) (payload, error) {
 	return whole, whole.readFiles(files)
 }
 
-// checkStudy gives CodeConflict when the payload says that it is of another study. What is no text at all is the
+// checkStudy returns CodeConflict when the payload says that it is of another study. What is no text at all is the
 // validator's to refuse.
 func (p *payload) checkStudy(study string) error {
 	if v := gjson.Parse(p.value("studyId")); v.Type == gjson.String && v.Str != study {
@@ -145,7 +145,7 @@ func studyMismatch() error {
 	return fault(core.CodeConflict, idStudyMismatch, "the payload's studyId is not that of the path")
 }
 
-// validated gives the payload as it is validated.
+// validated returns the payload as it is validated.
 func (p *payload) validated() string {
 	if p.doc != "" {
 		return p.doc
@@ -168,8 +168,8 @@ func (p *payload) validated() string {
 	return string(append(doc, '}'))
 }
 
-// rest gives the members of the stored document that come after its head, each with a comma before it: what was sent, and
-// in each file the ids that the repository gives it.
+// rest returns the members of the stored document that come after its head, each with a comma before it: what was sent, and
+// in each file the ids that the repository returns it.
 func (p *payload) rest(study, id string) []byte {
 	const perFile = 160 // the ids of a file
 	doc := make([]byte, 0, p.size()+len(p.files)*(perFile+len(study)))
@@ -203,13 +203,13 @@ func (p *payload) size() int {
 	return size
 }
 
-// objectID gives the id of a file's object: the same whenever it is asked for, and the same as Song gives, which is the
+// objectID returns the id of a file's object: the same whenever it is asked for, and the same as Song gives, which is the
 // version 5 UUID of both with a colon between them, in the name space of object identifiers (RFC 9562, appendix A).
 func objectID(analysis, fileName string) string {
 	return uuid.NewSHA1(uuid.NameSpaceOID, []byte(analysis+":"+fileName)).String()
 }
 
-// checkFiles gives the faults of a validated payload's files that the repository could not store.
+// checkFiles returns the faults of a validated payload's files that the repository could not store.
 func (p *payload) checkFiles() error {
 	if !p.whole {
 		return violated([]core.Violation{{Pointer: "/files", Message: "must be an array of objects", Keyword: "type"}})
@@ -240,7 +240,7 @@ func violated(faults []core.Violation) error {
 	return err
 }
 
-// checkNames gives CodeConflict when two files have one name.
+// checkNames returns CodeConflict when two files have one name.
 func (p *payload) checkNames() error {
 	first := make(map[string]int, len(p.files))
 	var faults []core.Violation

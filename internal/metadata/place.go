@@ -72,7 +72,7 @@ func (p *places) put(key at, found place) {
 	p.kept[key] = found
 }
 
-// fresh tells whether the place's count is still good. That of a list as it is now is not once this process has changed an
+// fresh reports whether the place's count is still good. That of a list as it is now is not once this process has changed an
 // analysis: whoever has changed it sees so.
 func (p *places) fresh(found *place, generation uint64) bool {
 	return found.total > 0 && p.now().Sub(found.countedAt) < countLife && (found.follows || found.generation == generation)

@@ -19,9 +19,9 @@ const (
 	DefaultMaxBytes = 64 << 20
 )
 
-// Validator tells whether an analysis is what its type wants.
+// Validator reports whether an analysis is what its type wants.
 type Validator interface {
-	// Validate checks an analysis of a study, one JSON object without the members that the repository adds, and gives its
+	// Validate checks an analysis of a study, one JSON object without the members that the repository adds, and returns its
 	// type. Errors are *core.Error and are given to the client as they are.
 	Validate(ctx context.Context, study, analysis string) (core.AnalysisTypeRef, error)
 }

@@ -33,7 +33,7 @@ func (r *Repository) SetState(ctx context.Context, study, id string, state core.
 	return core.NewError(core.CodeOverloaded, "the analysis is being changed by too many others")
 }
 
-// enter puts an analysis into a state and tells whether it wrote an event.
+// enter puts an analysis into a state and reports whether it wrote an event.
 func (r *Repository) enter(ctx context.Context, tx *store.Tx, study, id string, state core.AnalysisState) (event bool, err error) {
 	c, err := r.load(ctx, tx, study, id)
 	if err != nil {

@@ -43,7 +43,7 @@ func (s *studies) add(id string) {
 	s.known[id] = struct{}{}
 }
 
-// Studies gives the ids of all studies in order, an empty list when there are none.
+// Studies returns the ids of all studies in order, an empty list when there are none.
 func (r *Repository) Studies(ctx context.Context) ([]string, error) {
 	const doing = "listing the studies"
 	rows, err := r.store.Read().QueryContext(ctx, "SELECT id FROM study ORDER BY id")
@@ -62,7 +62,7 @@ func (r *Repository) Studies(ctx context.Context) ([]string, error) {
 	return ids, store.Fault(doing, rows.Err())
 }
 
-// Study gives one study, CodeNotFound when there is none.
+// Study returns one study, CodeNotFound when there is none.
 func (r *Repository) Study(ctx context.Context, id string) (core.Study, error) {
 	if !storable(id) {
 		return core.Study{}, noStudy()
@@ -130,10 +130,10 @@ func isAlphanumeric(c rune) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
 
-// storable tells whether both databases take text as a value.
+// storable reports whether both databases take text as a value.
 func storable(text string) bool { return utf8.ValidString(text) && strings.IndexByte(text, 0) < 0 }
 
-// needStudy gives CodeNotFound when a study does not exist.
+// needStudy returns CodeNotFound when a study does not exist.
 func (r *Repository) needStudy(ctx context.Context, conn store.Conn, id string) error {
 	if r.studies.has(id) {
 		return nil

@@ -15,7 +15,7 @@ import (
 // maxTries is how often a change is made again because somebody else changed the analysis meanwhile.
 const maxTries = 64
 
-// Submit adds an analysis, unpublished, and gives its id, which the repository chooses. allowDuplicates takes files whose
+// Submit adds an analysis, unpublished, and returns its id, which the repository chooses. allowDuplicates takes files whose
 // MD5 sum another analysis of the study has. Errors: CodeInvalid (payload.parsing, or what the validator says), CodeNotFound
 // for an unknown study, CodeConflict (study.id.mismatch, duplicate.file), CodeTooLarge.
 func (r *Repository) Submit(ctx context.Context, study string, body []byte, allowDuplicates bool) (string, error) {
@@ -165,7 +165,7 @@ func (r *Repository) Merge(ctx context.Context, study, id string, patch []byte) 
 	})
 }
 
-// checkID gives CodeInvalid when what was sent says that it is another analysis.
+// checkID returns CodeInvalid when what was sent says that it is another analysis.
 func checkID(sent gjson.Result, id string) error {
 	if v := sent.Get("analysisId"); v.Exists() && v.Str != id {
 		return malformed("the payload's analysisId is not that of the path")
@@ -239,7 +239,7 @@ func (r *Repository) rewrite(ctx context.Context, c *current, p *payload, kind c
 	})
 }
 
-// overwrite stores next in the place of c, and gives errChanged when c is not what is stored any more.
+// overwrite stores next in the place of c, and returns errChanged when c is not what is stored any more.
 func (r *Repository) overwrite(ctx context.Context, tx *store.Tx, c *current, next *document, micros int64, whole []byte) error {
 	result, err := tx.ExecContext(ctx,
 		"UPDATE analysis SET state = $1, type_name = $2, type_version = $3, updated_at = $4, body = $5 WHERE id = $6 AND updated_at = $7",

@@ -196,7 +196,7 @@ func (w *world) pending() int {
 	return n
 }
 
-// drain relays all events and gives them.
+// drain relays all events and returns them.
 func (w *world) drain() []core.Change {
 	w.t.Helper()
 	var all []core.Change

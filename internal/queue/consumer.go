@@ -118,7 +118,7 @@ func (q *Queue) Consumer(
 	return c, nil
 }
 
-// durableName gives the name of a durable consumer; a code too long for a name stands as its hash.
+// durableName returns the name of a durable consumer; a code too long for a name stands as its hash.
 func durableName(repository string, class core.Class) string {
 	token := EncodeToken(repository)
 	if len(token) > maxNameToken {
@@ -128,7 +128,7 @@ func durableName(repository string, class core.Class) string {
 	return string(class) + "-" + token
 }
 
-// isDurableName tells whether a consumer's name may be one of durableName.
+// isDurableName reports whether a consumer's name may be one of durableName.
 func isDurableName(name string) bool {
 	for _, class := range classes() {
 		if strings.HasPrefix(name, string(class)+"-") {
@@ -156,7 +156,7 @@ func (c *Consumer) ensure(ctx context.Context) error {
 	return err
 }
 
-// Fetch gives at most maxMessages messages of about maxBytes together (0 for no bound), as soon as there is one; or none
+// Fetch returns at most maxMessages messages of about maxBytes together (0 for no bound), as soon as there is one; or none
 // when wait is over. What cannot be understood is moved to the dead letters and not given. CodeUnavailable when the
 // queue does not answer or ctx ends; a later call goes on. Calls wait for each other.
 func (c *Consumer) Fetch(ctx context.Context, maxMessages, maxBytes int, wait time.Duration) ([]core.Message, error) {
@@ -254,7 +254,7 @@ func (c *Consumer) understand(ctx context.Context, raw []*nats.Msg, lay bool) []
 	return messages
 }
 
-// versionOf gives the version of a Request that was stored at a time.
+// versionOf returns the version of a Request that was stored at a time.
 func versionOf(r core.Request, storedAt time.Time) core.Version {
 	if stored := core.Version(storedAt.UnixNano()); r.AsOf == 0 || r.AsOf > stored {
 		return stored

@@ -17,7 +17,7 @@ const (
 	sumBytes = 4
 )
 
-// encodeCursor gives the cursor of a list that goes on behind position.
+// encodeCursor returns the cursor of a list that goes on behind position.
 func encodeCursor(list, position string) string {
 	sum := crc32.ChecksumIEEE([]byte(list + "\x00" + position))
 	return EncodeToken(string(binary.BigEndian.AppendUint32(nil, sum)) + position)

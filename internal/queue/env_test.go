@@ -79,7 +79,7 @@ func onCluster(t *testing.T, cfg queue.Config) *queue.Queue {
 	return (&server{url: cluster.Account(t)}).connect(t, cfg)
 }
 
-// connect gives a Queue on the server, closed at the end of the test.
+// connect returns a Queue on the server, closed at the end of the test.
 func (s *server) connect(t *testing.T, cfg queue.Config) *queue.Queue {
 	t.Helper()
 	cfg.Logger = slog.New(slog.NewTextHandler(&testLog{t: t}, &slog.HandlerOptions{Level: slog.LevelWarn}))
@@ -107,7 +107,7 @@ func closeQueue(t *testing.T, q *queue.Queue) {
 	}
 }
 
-// raw gives the plain client of the Queue's connection.
+// raw returns the plain client of the Queue's connection.
 func raw(t *testing.T, q *queue.Queue) (*nats.Conn, jetstream.JetStream) {
 	t.Helper()
 	js, err := jetstream.New(q.Conn())
@@ -179,7 +179,7 @@ func mustConsumer(t *testing.T, q *queue.Queue, class core.Class, cfg queue.Cons
 	return c
 }
 
-// fetch gives what one Fetch gives, and fails when that is nothing.
+// fetch returns what one Fetch gives, and fails when that is nothing.
 func fetch(t *testing.T, c *queue.Consumer) []core.Message {
 	t.Helper()
 	messages, err := c.Fetch(t.Context(), 100, 0, 5*time.Second)

@@ -28,7 +28,7 @@ func (j *Jobs) PruneOlder(ctx context.Context, keep int, age time.Duration) erro
 // RequestSubject gives the subject of a Request.
 var RequestSubject = requestSubject
 
-// Conn gives the connection.
+// Conn returns the connection.
 func (q *Queue) Conn() *nats.Conn { return q.nc }
 
 // HoldGathered makes Requests that come one by one wait as if publishes were under way, until the function that it gives
@@ -44,7 +44,7 @@ func HoldGathered(q *Queue) (release func()) {
 	}
 }
 
-// Gathered gives how many Requests wait for others.
+// Gathered returns how many Requests wait for others.
 func Gathered(q *Queue) int {
 	q.gather.mu.Lock()
 	defer q.gather.mu.Unlock()

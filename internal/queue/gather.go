@@ -29,7 +29,7 @@ type gatherer struct {
 	mu      sync.Mutex
 	flying  int
 	waiting []gathered
-	// window began at since, with arrived Requests so far; many tells whether the one before had many.
+	// window began at since, with arrived Requests so far; many reports whether the one before had many.
 	since   time.Time
 	arrived int
 	many    bool

@@ -68,7 +68,7 @@ func (j *Jobs) Create(ctx context.Context, job core.Job) error {
 	return nil
 }
 
-// Get gives a job; CodeNotFound when there is none with this id.
+// Get returns a job; CodeNotFound when there is none with this id.
 func (j *Jobs) Get(ctx context.Context, id string) (core.Job, error) {
 	var job core.Job
 	_, _, err := j.get(ctx, jobKey(id), &job)
@@ -82,7 +82,7 @@ func noJob() error { return core.NewError(core.CodeNotFound, "no such job") }
 
 // Update reads a job, lets change change it and writes it, again from the start when somebody else wrote in between. An
 // error of change ends it, with nothing written, and is given as it is; ErrUnchanged means that there is nothing to
-// write, and is success. change may be called more than once. It gives the job as it is stored now.
+// write, and is success. change may be called more than once. It returns the job as it is stored now.
 func (j *Jobs) Update(ctx context.Context, id string, change func(*core.Job) error) (core.Job, error) {
 	job, err := update(ctx, j, jobKey(id), change)
 	if isMissing(err) {
@@ -100,7 +100,7 @@ func (j *Jobs) CreateOrganization(ctx context.Context, jobID string, run core.Or
 	return created, fault("creating an organization of the job", err)
 }
 
-// Organization gives one organization of a job; CodeNotFound when there is none.
+// Organization returns one organization of a job; CodeNotFound when there is none.
 func (j *Jobs) Organization(ctx context.Context, jobID, organization string) (core.OrganizationRun, error) {
 	var run core.OrganizationRun
 	_, _, err := j.get(ctx, organizationKey(jobID, organization), &run)
@@ -125,7 +125,7 @@ func (j *Jobs) UpdateOrganization(
 	return run, err
 }
 
-// Organizations gives all organizations of a job, sorted by name.
+// Organizations returns all organizations of a job, sorted by name.
 func (j *Jobs) Organizations(ctx context.Context, jobID string) ([]core.OrganizationRun, error) {
 	runs, err := readKeys[core.OrganizationRun](ctx, j, keyOrganization+EncodeToken(jobID)+".*")
 	if err != nil {
@@ -135,7 +135,7 @@ func (j *Jobs) Organizations(ctx context.Context, jobID string) ([]core.Organiza
 	return runs, nil
 }
 
-// List gives the jobs that f selects, the newest first (their ids are UUIDs of version 7, which sort by time), and the
+// List returns the jobs that f selects, the newest first (their ids are UUIDs of version 7, which sort by time), and the
 // cursor of the next page, empty after the last one. CodeInvalid for a bad cursor.
 func (j *Jobs) List(ctx context.Context, f JobFilter) ([]core.Job, string, error) {
 	after := ""
@@ -176,7 +176,7 @@ func sortNewestFirst(jobs []core.Job) {
 	slices.SortFunc(jobs, func(a, b core.Job) int { return cmp.Compare(b.ID, a.ID) })
 }
 
-// Counts gives the number of jobs in each state, of all repositories; every state is in it.
+// Counts returns the number of jobs in each state, of all repositories; every state is in it.
 func (j *Jobs) Counts(ctx context.Context) (map[core.JobState]int, error) {
 	jobs, err := readKeys[struct {
 		State core.JobState `json:"state"`
@@ -210,7 +210,7 @@ func (j *Jobs) create(ctx context.Context, key string, value any) (bool, error) 
 	return err == nil, err
 }
 
-// get decodes the value of a key into value, and gives its bytes and revision.
+// get decodes the value of a key into value, and returns its bytes and revision.
 func (j *Jobs) get(ctx context.Context, key string, value any) ([]byte, uint64, error) {
 	entry, err := j.bucket.Get(ctx, key)
 	if err != nil {

@@ -23,8 +23,8 @@ func (e *callerError) Error() string { return e.err.Error() }
 
 // Watch calls each for a job and its organizations as they are, in the order of their last changes, then once with
 // neither, and then for every change; of changes that follow one another quickly the last is seen in any case. It goes on
-// over lost connections until each gives an error, which is returned as it is, ctx ends, or the job is removed, which
-// gives nil. CodeNotFound when there is no such job.
+// over lost connections until each returns an error, which is returned as it is, ctx ends, or the job is removed, which
+// returns nil. CodeNotFound when there is no such job.
 func (j *Jobs) Watch(ctx context.Context, id string, each func(core.JobChange) error) error {
 	if _, err := j.Get(ctx, id); err != nil {
 		return err

@@ -28,7 +28,7 @@ func watched(t *testing.T, q *queue.Queue) core.Job {
 	return job
 }
 
-// watch runs a watch whose changes arrive on the channel, and gives how to end it.
+// watch runs a watch whose changes arrive on the channel, and returns how to end it.
 func watch(t *testing.T, q *queue.Queue, id string) (<-chan core.JobChange, func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

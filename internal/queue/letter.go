@@ -61,7 +61,7 @@ func (d *DeadLetters) Put(ctx context.Context, l core.DeadLetter) error {
 	return d.put(ctx, letterSubject(l), l)
 }
 
-// LetterID gives the id that Put stores l under.
+// LetterID returns the id that Put stores l under.
 func (d *DeadLetters) LetterID(l core.DeadLetter) string { return letterID(letterSubject(l)) }
 
 // put is Put for the letter of a subject.
@@ -89,7 +89,7 @@ func (d *DeadLetters) put(ctx context.Context, subject string, l core.DeadLetter
 	}
 }
 
-// merge gives l as the successor of old, which is the zero letter when there was none.
+// merge returns l as the successor of old, which is the zero letter when there was none.
 func merge(old, l core.DeadLetter) core.DeadLetter {
 	if !old.FirstAt.IsZero() {
 		l.FirstAt = old.FirstAt
@@ -140,7 +140,7 @@ func (d *DeadLetters) send(ctx context.Context, m *nats.Msg, opts ...jetstream.P
 	return ack, err
 }
 
-// encodeLetter gives l as JSON of at most limit bytes, with as much of its document as fits.
+// encodeLetter returns l as JSON of at most limit bytes, with as much of its document as fits.
 func encodeLetter(l core.DeadLetter, limit int) ([]byte, error) {
 	for {
 		data, err := json.Marshal(l)
@@ -258,7 +258,7 @@ func (d *DeadLetters) remove(ctx context.Context, subject string) error {
 	return nil
 }
 
-// Has tells whether a record has a letter. It asks no server and allocates nothing; what another process did shows
+// Has reports whether a record has a letter. It asks no server and allocates nothing; what another process did shows
 // within moments.
 func (d *DeadLetters) Has(repository, organization, id string) bool {
 	return d.index.has(repository, organization, id)
@@ -273,7 +273,7 @@ func (d *DeadLetters) Find(ctx context.Context, repository, organization, id str
 	return l, fault("reading a dead letter", err)
 }
 
-// Get gives the letter with this ID, its document included; CodeNotFound when there is none.
+// Get returns the letter with this ID, its document included; CodeNotFound when there is none.
 func (d *DeadLetters) Get(ctx context.Context, id string) (core.DeadLetter, error) {
 	entry, ok := d.index.get(id)
 	if !ok {
@@ -286,7 +286,7 @@ func (d *DeadLetters) Get(ctx context.Context, id string) (core.DeadLetter, erro
 	return l, fault("reading a dead letter", err)
 }
 
-// List gives the letters of a repository and of a reason (empty for any), the last written first, at most limit (0 for
+// List returns the letters of a repository and of a reason (empty for any), the last written first, at most limit (0 for
 // 50, no more than 1000), and the cursor of the next page, empty after the last one. A letter that is written while
 // somebody pages comes before the first page and is not seen. CodeInvalid for a bad cursor.
 func (d *DeadLetters) List(
@@ -316,7 +316,7 @@ func (d *DeadLetters) List(
 	return letters, "", nil
 }
 
-// parseCursor gives the sequence below which a page begins, 0 for the first page.
+// parseCursor returns the sequence below which a page begins, 0 for the first page.
 func parseCursor(cursor string) (uint64, error) {
 	if cursor == "" {
 		return 0, nil
@@ -339,10 +339,10 @@ func pageSize(limit int) int {
 	return min(limit, maxPageSize)
 }
 
-// Count gives the number of letters per repository.
+// Count returns the number of letters per repository.
 func (d *DeadLetters) Count() map[string]int { return d.index.counts() }
 
-// CountReason gives the number of letters of a repository and of a reason, without asking the server.
+// CountReason returns the number of letters of a repository and of a reason, without asking the server.
 func (d *DeadLetters) CountReason(repository, reason string) int {
 	return d.index.countReason(repository, reason)
 }
@@ -359,7 +359,7 @@ func (d *DeadLetters) showCounts() {
 	d.queue.metrics.setLetters(labelled)
 }
 
-// jitter gives a pause around conflictPause, so that two who lost to each other do not meet again.
+// jitter returns a pause around conflictPause, so that two who lost to each other do not meet again.
 func jitter() time.Duration { return conflictPause/2 + rand.N(conflictPause) }
 
 // sortBySequence puts the newest first.

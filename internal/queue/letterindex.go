@@ -81,7 +81,7 @@ func (x *letterIndex) get(id string) (letterEntry, bool) {
 	return e, ok
 }
 
-// list gives the entries below the sequence before (0 for all), the newest first. The slice is the caller's to read only.
+// list returns the entries below the sequence before (0 for all), the newest first. The slice is the caller's to read only.
 func (x *letterIndex) list(repository, reason string, before uint64) []letterEntry {
 	entries := x.newestFirst()
 	if before > 0 {
@@ -103,7 +103,7 @@ func (x *letterIndex) list(repository, reason string, before uint64) []letterEnt
 	return selected
 }
 
-// newestFirst gives all entries in order. They are sorted once between two changes: a long list is read in many pages.
+// newestFirst returns all entries in order. They are sorted once between two changes: a long list is read in many pages.
 func (x *letterIndex) newestFirst() []letterEntry {
 	x.mu.Lock()
 	defer x.mu.Unlock()

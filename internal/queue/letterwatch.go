@@ -115,7 +115,7 @@ func (q *Queue) newReader(ctx context.Context, s jetstream.Stream, cfg jetstream
 	return r, nil
 }
 
-// next gives the next messages; none when there are none within wait. errGap when one was lost.
+// next returns the next messages; none when there are none within wait. errGap when one was lost.
 func (r *reader) next(ctx context.Context, wait time.Duration) ([]readMessage, error) {
 	raw, err := r.puller.next(ctx, budget{messages: maxPull / 2}, wait)
 	if err != nil {

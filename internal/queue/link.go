@@ -25,14 +25,14 @@ func (l *link) notify() {
 	l.changed = make(chan struct{})
 }
 
-// watch gives a channel that is closed when the connection next goes or comes.
+// watch returns a channel that is closed when the connection next goes or comes.
 func (l *link) watch() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.changed
 }
 
-// await waits until nc is connected, ctx or ended ends or the time is over; it tells whether nc is connected, with the channel
+// await waits until nc is connected, ctx or ended ends or the time is over; it reports whether nc is connected, with the channel
 // that tells when that changes.
 func (l *link) await(
 	ctx context.Context, nc *nats.Conn, until time.Time, ended <-chan struct{},

@@ -33,7 +33,7 @@ func (j *Jobs) NotePage(ctx context.Context, jobID, organization string, reading
 	return fault("noting the ids of a page", err)
 }
 
-// NotedIDs gives how many different ids the pages up to and including last held, in one reading of an organization's
+// NotedIDs returns how many different ids the pages up to and including last held, in one reading of an organization's
 // list.
 func (j *Jobs) NotedIDs(ctx context.Context, jobID, organization string, reading, last int) (int, error) {
 	var ids []uint64

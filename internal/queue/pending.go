@@ -40,7 +40,7 @@ func (q *Queue) Pending(ctx context.Context) ([]ConsumerLag, error) {
 	return lags, nil
 }
 
-// Idle tells whether no record or page Request of a repository waits or is in hand of any process.
+// Idle reports whether no record or page Request of a repository waits or is in hand of any process.
 func (q *Queue) Idle(ctx context.Context, repository string) (bool, error) {
 	// In this order: pages and batches hand records over, which are there before the page or the batch has ended.
 	for _, class := range []core.Class{core.ClassPages, core.ClassBatches, core.ClassRecords} {
@@ -55,7 +55,7 @@ func (q *Queue) Idle(ctx context.Context, repository string) (bool, error) {
 	return true, nil
 }
 
-// PendingRecords gives the ids of an organization's records, or of all of the repository's when organization is empty,
+// PendingRecords returns the ids of an organization's records, or of all of the repository's when organization is empty,
 // that have a Request waiting or in hand.
 func (q *Queue) PendingRecords(ctx context.Context, repository, organization string) (map[string]struct{}, error) {
 	info, err := q.requests.Info(ctx, jetstream.WithSubjectFilter(recordFilter(repository, organization)))
@@ -71,7 +71,7 @@ func (q *Queue) PendingRecords(ctx context.Context, repository, organization str
 	return ids, nil
 }
 
-// JobIDs gives the ids of the jobs, of any repository, that have a page, organization or repository Request waiting or in
+// JobIDs returns the ids of the jobs, of any repository, that have a page, organization or repository Request waiting or in
 // hand.
 func (q *Queue) JobIDs(ctx context.Context) (map[string]struct{}, error) {
 	ids := make(map[string]struct{})
@@ -93,7 +93,7 @@ func (q *Queue) JobIDs(ctx context.Context) (map[string]struct{}, error) {
 }
 
 // MoveUnknown removes the durable consumers of repositories that are not among the known codes and moves their Requests
-// to the dead letters; it gives how many it moved. Without it a work queue keeps them for ever. It is for the start:
+// to the dead letters; it returns how many it moved. Without it a work queue keeps them for ever. It is for the start:
 // known are the configured repositories.
 func (q *Queue) MoveUnknown(ctx context.Context, known []string) (int, error) {
 	if err := q.rememberRepositories(ctx, known); err != nil {

@@ -27,7 +27,7 @@ const (
 // repository for one cause travel together, up to core.MaxBatchRecords in a message. Such a message replaces none that
 // waits for one of its records, and none replaces it; versions decide where a record is in several. While many batches
 // wait, every Request travels by itself and replaces an older one as always. A few that come while others are under way
-// are gathered with those of other callers. It gives one error for each Request, in
+// are gathered with those of other callers. It returns one error for each Request, in
 // order, or nil when all are stored.
 func (q *Queue) PublishAll(ctx context.Context, rs []core.Request) []error {
 	errs := make([]error, len(rs))
@@ -86,7 +86,7 @@ func batchesOf(rs []core.Request) [][]int {
 	return batches
 }
 
-// joinable tells whether nothing that is worked by is lost when r travels in a batch.
+// joinable reports whether nothing that is worked by is lost when r travels in a batch.
 func joinable(r core.Request) bool {
 	return r.Scope == core.ScopeRecord && r.Kind == core.KindIndex && r.JobID == "" && r.Attempts == 0 &&
 		r.AsOf == 0 && !r.Force && !r.Rebuild && r.NotBefore.IsZero() && r.Cause != core.CauseOutbox && r.Validate() == nil
@@ -152,7 +152,7 @@ func (w *waitingBatches) admit(ctx context.Context, q *Queue) bool {
 	return true
 }
 
-// countBatches gives the number of batches of any repository that wait or are in hand.
+// countBatches returns the number of batches of any repository that wait or are in hand.
 func (q *Queue) countBatches(ctx context.Context) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

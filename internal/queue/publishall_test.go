@@ -21,7 +21,7 @@ func notified(n int) []core.Request {
 	return rs
 }
 
-// keysOf gives the records of batches, sorted.
+// keysOf returns the records of batches, sorted.
 func keysOf(messages []core.Message) []string {
 	var ids []string
 	for _, m := range messages {

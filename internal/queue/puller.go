@@ -109,7 +109,7 @@ func newPuller(nc *nats.Conn, l *link, stream, consumer string) (*puller, error)
 	return p, nil
 }
 
-// close ends the subscription and gives what arrived and was not taken, also what was on its way: the server counts it as in
+// close ends the subscription and returns what arrived and was not taken, also what was on its way: the server counts it as in
 // hand, and would give it to nobody else before its ack wait is over.
 func (p *puller) close() []arrival {
 	err := p.sub.Drain()
@@ -140,7 +140,7 @@ func (b *batch) full() bool {
 	return len(b.messages) >= b.budget.messages || b.bytes > 0 && b.size >= b.bytes
 }
 
-// fits tells whether m may be added; the first always may.
+// fits reports whether m may be added; the first always may.
 func (b *batch) fits(m *nats.Msg) bool {
 	return len(b.messages) == 0 || b.bytes == 0 || b.size+m.Size() <= b.bytes
 }
@@ -150,7 +150,7 @@ func (b *batch) add(m *nats.Msg) {
 	b.size += m.Size()
 }
 
-// next gives messages as soon as there is one, or none when wait is over; a wait of 0 gives what is there now.
+// next returns messages as soon as there is one, or none when wait is over; a wait of 0 returns what is there now.
 func (p *puller) next(ctx context.Context, want budget, wait time.Duration) ([]*nats.Msg, error) {
 	want.messages = min(max(want.messages, 1), maxPull)
 	got := &batch{budget: want}
@@ -342,7 +342,7 @@ func (p *puller) take(m *nats.Msg, got *batch) error {
 	}
 }
 
-// statusOf gives the status code of a message that is a word of the server itself, "" for one of the stream.
+// statusOf returns the status code of a message that is a word of the server itself, "" for one of the stream.
 func statusOf(m *nats.Msg) string {
 	if len(m.Data) != 0 || len(m.Header) == 0 {
 		return ""

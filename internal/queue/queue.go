@@ -284,8 +284,8 @@ func (q *Queue) hangUp(ctx context.Context) error {
 	}
 }
 
-// DeadLetters gives the dead letters of the queue.
+// DeadLetters returns the dead letters of the queue.
 func (q *Queue) DeadLetters() *DeadLetters { return q.letters }
 
-// Jobs gives the jobs of the queue.
+// Jobs returns the jobs of the queue.
 func (q *Queue) Jobs() *Jobs { return q.jobs }

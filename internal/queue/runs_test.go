@@ -11,7 +11,7 @@ import (
 	"tutti/internal/queue"
 )
 
-// run gives a page, organization or repository Request.
+// run returns a page, organization or repository Request.
 func run(scope core.Scope, repository, job string) core.Request {
 	r := record("S1", "")
 	r.Scope, r.Repository, r.JobID = scope, repository, job

@@ -7,7 +7,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Slot gives the job that a named slot holds, with the revision that SetSlot wants; "" and 0 when it is empty.
+// Slot returns the job that a named slot holds, with the revision that SetSlot wants; "" and 0 when it is empty.
 func (j *Jobs) Slot(ctx context.Context, name string) (jobID string, revision uint64, err error) {
 	entry, err := j.bucket.Get(ctx, slotKey(name))
 	if errors.Is(err, jetstream.ErrKeyNotFound) {

@@ -20,7 +20,7 @@ const (
 	noToken = "~"
 )
 
-// EncodeToken gives s as one token of a subject: base64url without padding, so that no byte of an id can be taken for a
+// EncodeToken returns s as one token of a subject: base64url without padding, so that no byte of an id can be taken for a
 // separator or a wildcard.
 func EncodeToken(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
 
@@ -33,7 +33,7 @@ func DecodeToken(token string) (string, error) {
 	return string(raw), nil
 }
 
-// requestSubject validates r and gives its subject (DESIGN, Subjects).
+// requestSubject validates r and returns its subject (DESIGN, Subjects).
 func requestSubject(r core.Request) (string, error) {
 	if err := r.Validate(); err != nil {
 		return "", err
@@ -61,7 +61,7 @@ func requestSubject(r core.Request) (string, error) {
 	}
 }
 
-// pageToken gives a page's number, and the epoch of its chain once that was read again: a page that an older chain left
+// pageToken returns a page's number, and the epoch of its chain once that was read again: a page that an older chain left
 // behind must not take the place of the new one's.
 func pageToken(p core.Page) string {
 	token := strconv.Itoa(p.Number)
@@ -71,7 +71,7 @@ func pageToken(p core.Page) string {
 	return token
 }
 
-// classFilters gives the subjects of one class of a repository. The filters of all consumers are disjoint, as a work
+// classFilters returns the subjects of one class of a repository. The filters of all consumers are disjoint, as a work
 // queue demands.
 func classFilters(repository string, class core.Class) ([]string, error) {
 	prefix := requestPrefix + EncodeToken(repository) + "."
@@ -139,7 +139,7 @@ func parseRequestSubject(subject string) subjectParts {
 	return p
 }
 
-// shorten gives s, or the hash that stands for it when it is too long for a subject.
+// shorten returns s, or the hash that stands for it when it is too long for a subject.
 func shorten(s string) string {
 	if len(s) <= core.MaxIDBytes {
 		return s
@@ -148,7 +148,7 @@ func shorten(s string) string {
 	return noToken + hex.EncodeToString(sum[:])
 }
 
-// deadSubject gives the subject of a record's dead letter.
+// deadSubject returns the subject of a record's dead letter.
 func deadSubject(repository, organization, id string) string {
 	return string(appendDeadSubject(nil, repository, organization, id))
 }
@@ -160,7 +160,7 @@ func appendDeadSubject(b []byte, repository, organization, id string) []byte {
 	return appendDeadToken(append(b, '.'), id)
 }
 
-// runDeadSubject gives the subject of the dead letter of a page or run Request: one for each subject of a Request, which
+// runDeadSubject returns the subject of the dead letter of a page or run Request: one for each subject of a Request, which
 // names its scope, its job and its page. All of that stands as a hash, as what cannot be understood may stand on any
 // subject.
 func runDeadSubject(repository, organization, subject string) string {
@@ -168,7 +168,7 @@ func runDeadSubject(repository, organization, subject string) string {
 	return deadSubject(repository, organization, "") + "." + hex.EncodeToString(sum[:])
 }
 
-// letterSubject gives the subject of l: its record's, that of its page or run Request, or that of its message.
+// letterSubject returns the subject of l: its record's, that of its page or run Request, or that of its message.
 func letterSubject(l core.DeadLetter) string {
 	if l.Source != "" {
 		return runDeadSubject(l.Repository, l.Organization, "message "+l.Source+"\x00"+l.SHA256)
@@ -227,7 +227,7 @@ func hashOf(subject []byte) letterHash {
 	return letterHash(sum[:len(letterHash{})])
 }
 
-// letterID gives the opaque id of the dead letter on a subject: 24 characters that need no escaping in a URL.
+// letterID returns the opaque id of the dead letter on a subject: 24 characters that need no escaping in a URL.
 func letterID(subject string) string {
 	hash := hashOf([]byte(subject))
 	return base64.RawURLEncoding.EncodeToString(hash[:])

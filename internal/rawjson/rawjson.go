@@ -11,10 +11,10 @@ import (
 // Span is where a value stands in a text; End is 0 where there is none.
 type Span struct{ Start, End int }
 
-// Of gives the value.
+// Of returns the value.
 func (s Span) Of(b []byte) []byte { return b[s.Start:s.End] }
 
-// Space gives the next place from i on that is no white space.
+// Space returns the next place from i on that is no white space.
 func Space(b []byte, i int) int {
 	for i < len(b) && b[i] <= ' ' && IsSpace(b[i]) {
 		i++
@@ -22,7 +22,7 @@ func Space(b []byte, i int) int {
 	return i
 }
 
-// IsSpace tells whether c is white space between tokens.
+// IsSpace reports whether c is white space between tokens.
 func IsSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
 
 const (
@@ -32,7 +32,7 @@ const (
 	slants = ones * '\\'
 )
 
-// String gives the place behind the string whose opening quote is at i, and whether there are escapes in it.
+// String returns the place behind the string whose opening quote is at i, and whether there are escapes in it.
 func String(b []byte, i int) (end int, escaped bool) {
 	i++
 	for i+8 <= len(b) {
@@ -58,7 +58,7 @@ func String(b []byte, i int) (end int, escaped bool) {
 	return min(i+1, len(b)), escaped
 }
 
-// Value gives the place behind the value that begins at i; i itself where there is none.
+// Value returns the place behind the value that begins at i; i itself where there is none.
 func Value(b []byte, i int) int {
 	if i >= len(b) {
 		return len(b)
@@ -76,7 +76,7 @@ func Value(b []byte, i int) int {
 	return i
 }
 
-// Container gives the place behind the object or array that begins at i.
+// Container returns the place behind the object or array that begins at i.
 func Container(b []byte, i int) int {
 	depth := 0
 	for i < len(b) {
@@ -97,7 +97,7 @@ func Container(b []byte, i int) int {
 }
 
 // Members calls each with the names, as they are written between their quotes, and the values of the object that begins at i or
-// behind white space there, until it gives false. What is no object has no members.
+// behind white space there, until it returns false. What is no object has no members.
 func Members(b []byte, i int, each func(name []byte, escaped bool, value Span) bool) {
 	if i = Space(b, i); i >= len(b) || b[i] != '{' {
 		return
@@ -126,7 +126,7 @@ func Members(b []byte, i int, each func(name []byte, escaped bool, value Span) b
 }
 
 // Items calls each with the items of the array at v, those of arrays within it in their place, as search engines see them. What
-// is no array is one item. It ends, and gives false, when each does.
+// is no array is one item. It ends, and returns false, when each does.
 func Items(b []byte, v Span, each func(item Span) bool) bool {
 	if v.End <= v.Start || b[v.Start] != '[' {
 		return each(v)

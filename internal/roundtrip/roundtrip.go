@@ -108,7 +108,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return c.send(req)
 }
 
-// takes tells whether a request can be sent here.
+// takes reports whether a request can be sent here.
 func (t *Transport) takes(req *http.Request) bool {
 	if req.URL == nil || req.URL.Host == "" || req.URL.Scheme != "http" && req.URL.Scheme != "https" {
 		return false
@@ -130,7 +130,7 @@ func (t *Transport) takes(req *http.Request) bool {
 	return true
 }
 
-// again gives a request with its body from the start.
+// again returns a request with its body from the start.
 func again(req *http.Request) (*http.Request, error) {
 	if req.GetBody == nil {
 		return req, nil
@@ -193,7 +193,7 @@ func (t *Transport) handshake(ctx context.Context, raw net.Conn, host string) (n
 	return secure, nil
 }
 
-// take gives a connection that is idle, nil for none. Those that the server has closed, or on which it has said what nobody asked
+// take returns a connection that is idle, nil for none. Those that the server has closed, or on which it has said what nobody asked
 // for, are none.
 func (t *Transport) take(key string) *conn {
 	for {
@@ -205,7 +205,7 @@ func (t *Transport) take(key string) *conn {
 	}
 }
 
-// last gives the connection that was used last of those that are idle.
+// last returns the connection that was used last of those that are idle.
 func (t *Transport) last(key string) *conn {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -301,7 +301,7 @@ type conn struct {
 	since time.Time
 }
 
-// socketOf gives what a connection is to the system, nil where that is not to be had.
+// socketOf returns what a connection is to the system, nil where that is not to be had.
 func socketOf(c net.Conn) syscall.RawConn {
 	known, is := c.(syscall.Conn)
 	if !is {
@@ -314,7 +314,7 @@ func socketOf(c net.Conn) syscall.RawConn {
 	return socket
 }
 
-// quiet tells whether nothing has come from the server since the last answer, and no end either.
+// quiet reports whether nothing has come from the server since the last answer, and no end either.
 func (c *conn) quiet() bool { return c.socket == nil || silent(c.socket) }
 
 // errHead is what an answer with too long a head is.
@@ -386,7 +386,7 @@ func (c *conn) ask(req *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// cause gives the reason of an error: who ends the context has the connection closed.
+// cause returns the reason of an error: who ends the context has the connection closed.
 func cause(ctx context.Context, err error) error {
 	if ended := ctx.Err(); ended != nil {
 		return ended
@@ -405,7 +405,7 @@ type body struct {
 	io.ReadCloser
 	conn *conn
 	stop func() bool
-	// cause gives the reason of an error.
+	// cause returns the reason of an error.
 	cause func(error) error
 	keep  bool
 	// ended is what further reading gives, once the connection was given back or closed.
@@ -437,7 +437,7 @@ func (b *body) Close() error {
 	return nil
 }
 
-// end gives the connection back, or closes it when it is not known to be at the end of an answer.
+// end returns the connection back, or closes it when it is not known to be at the end of an answer.
 func (b *body) end(why error) {
 	b.ended = why
 	if b.stop() && errors.Is(why, io.EOF) && b.keep && b.conn.from.Buffered() == 0 {

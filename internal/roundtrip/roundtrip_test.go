@@ -95,7 +95,7 @@ func ask(ctx context.Context, t *testing.T, address, text string) *http.Request 
 	return req
 }
 
-// answered gives the whole text of an answer.
+// answered returns the whole text of an answer.
 func answered(t *testing.T, x http.RoundTripper, req *http.Request) string {
 	t.Helper()
 	res, err := x.RoundTrip(req)
@@ -472,7 +472,7 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// TestNobodyThere gives the reason.
+// TestNobodyThere returns the reason.
 func TestNobodyThere(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

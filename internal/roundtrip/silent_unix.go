@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// silent tells whether there is nothing to be read of a socket, not even its end. Sockets of Go do not wait.
+// silent reports whether there is nothing to be read of a socket, not even its end. Sockets of Go do not wait.
 func silent(socket syscall.RawConn) bool {
 	var failed error
 	var one [1]byte

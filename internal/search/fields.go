@@ -20,10 +20,10 @@ type fields struct {
 	path  func(name string) (string, bool)
 }
 
-// fieldsOf gives the fields by the names that clients use.
+// fieldsOf returns the fields by the names that clients use.
 func fieldsOf(m *catalogue.Model) fields { return fields{Fields: m, model: m, path: m.Path} }
 
-// wholeOf gives the fields by the mapping's own names, which access rules use.
+// wholeOf returns the fields by the mapping's own names, which access rules use.
 func wholeOf(m *catalogue.Model) fields {
 	return fields{Fields: m.Whole(), model: m, path: m.WholePath}
 }
@@ -103,7 +103,7 @@ func (s fields) Leaves(name string) []query.Field {
 	return leaves
 }
 
-// below gives the names below a container.
+// below returns the names below a container.
 func below(names iter.Seq[string], container string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for name := range names {
@@ -114,7 +114,7 @@ func below(names iter.Seq[string], container string) iter.Seq[string] {
 	}
 }
 
-// nested gives the engine's paths of nested containers. Those above a nesting prefix have no other name.
+// nested returns the engine's paths of nested containers. Those above a nesting prefix have no other name.
 func (s fields) nested(names []string) []string {
 	if len(names) == 0 {
 		return nil
@@ -130,12 +130,12 @@ func (s fields) nested(names []string) []string {
 	return paths
 }
 
-// container tells whether fields of a type have other fields below them in place of values.
+// container reports whether fields of a type have other fields below them in place of values.
 func container(fieldType string) bool {
 	return fieldType == string(mapping.Object) || fieldType == string(mapping.Nested)
 }
 
-// scale gives the scaling factor of a scaled_float, 1 where the mapping has none that can be read.
+// scale returns the scaling factor of a scaled_float, 1 where the mapping has none that can be read.
 func scale(f *mapping.Field) float64 {
 	factor := 0.0
 	if f != nil {

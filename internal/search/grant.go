@@ -13,7 +13,7 @@ import (
 // valuePlace is where a scope's template has the value that it grants.
 const valuePlace = "{value}"
 
-// granted gives the documents that who may see: nil for everything, a node that matches nothing when there is no grant. The
+// granted returns the documents that who may see: nil for everything, a node that matches nothing when there is no grant. The
 // values that scopes name are exact terms, whatever characters they are of.
 func granted(m *catalogue.Model, who core.Principal) *query.Node {
 	rule, nothing := m.Access(), &query.Node{Op: query.Nothing}
@@ -31,7 +31,7 @@ func granted(m *catalogue.Model, who core.Principal) *query.Node {
 	return query.Either(seen, public(rule, whole))
 }
 
-// public gives what everybody sees. What cannot be asked opens nothing, and nor does a saved set: nobody's is meant.
+// public returns what everybody sees. What cannot be asked opens nothing, and nor does a saved set: nobody's is meant.
 func public(rule *catalogue.Access, whole fields) *query.Node {
 	nothing := &query.Node{Op: query.Nothing}
 	if rule.Field == "" || rule.Public == nil {
@@ -49,7 +49,7 @@ func public(rule *catalogue.Access, whole fields) *query.Node {
 	}
 }
 
-// namedBy gives the values that scopes name by a template.
+// namedBy returns the values that scopes name by a template.
 func namedBy(template string, scopes []string) []string {
 	before, after, ok := strings.Cut(template, valuePlace)
 	if !ok {

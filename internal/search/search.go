@@ -19,7 +19,7 @@ type Engine interface {
 
 // Sets are the saved sets.
 type Sets interface {
-	// Members gives the members of a set of the owner; CodeNotFound for one that is unknown, another's or expired.
+	// Members returns the members of a set of the owner; CodeNotFound for one that is unknown, another's or expired.
 	Members(ctx context.Context, owner, id string) ([]string, error)
 }
 
@@ -27,7 +27,7 @@ type Sets interface {
 type Config struct {
 	// Sets are what set_id: names; nil means that all are unknown.
 	Sets Sets
-	// Identity gives the path of the keyword field of an alias that holds the id of each of its documents, which is cheaper to
+	// Identity returns the path of the keyword field of an alias that holds the id of each of its documents, which is cheaper to
 	// order by than the id itself; "" where there is none. Nil means none anywhere.
 	Identity func(alias string) string
 	// Logger gets what callers are not told of engines that fail; nil means nothing is logged.
@@ -58,7 +58,7 @@ func New(engine Engine, cfg Config) *Service {
 	return &Service{engine: engine, cfg: cfg}
 }
 
-// View gives the catalogue of m as who sees it; the zero Principal is nobody.
+// View returns the catalogue of m as who sees it; the zero Principal is nobody.
 func (s *Service) View(m *catalogue.Model, who core.Principal) *View {
 	return &View{service: s, model: m, who: who, fields: fieldsOf(m), granted: granted(m, who)}
 }
@@ -102,7 +102,7 @@ func (v *View) Search(ctx context.Context, kind Kind, reqs []index.SearchRequest
 	return results, err
 }
 
-// Stream gives each all documents that match and that the caller may see.
+// Stream returns each all documents that match and that the caller may see.
 func (v *View) Stream(ctx context.Context, kind Kind, req index.StreamRequest, each func([]index.Hit) error) error {
 	req.Filter = query.Both(v.granted, req.Filter)
 	start := time.Now()

@@ -24,10 +24,10 @@ type View struct {
 	sets atomic.Bool
 }
 
-// Model gives the catalogue.
+// Model returns the catalogue.
 func (v *View) Model() *catalogue.Model { return v.model }
 
-// Who gives the caller.
+// Who returns the caller.
 func (v *View) Who() core.Principal { return v.who }
 
 // Parse reads and checks a SQON of a client (sqon.ParseLenient), which may name the id of documents as IDField. Errors are of CodeInvalid with Violations that point into raw.
@@ -42,17 +42,17 @@ func (v *View) Parse(raw json.RawMessage) (sqon.Filter, error) {
 	return f, nil
 }
 
-// Lower gives the tree of a filter from Parse, with the members of the caller's saved sets.
+// Lower returns the tree of a filter from Parse, with the members of the caller's saved sets.
 func (v *View) Lower(ctx context.Context, f sqon.Filter) (*query.Node, error) {
 	return query.Lower(ctx, f, filterable{v.fields}, v.members)
 }
 
-// Facet gives the filters of a facet, for documents and for elements (query.Facet).
+// Facet returns the filters of a facet, for documents and for elements (query.Facet).
 func (v *View) Facet(ctx context.Context, f sqon.Filter, name string, themselves bool) (documents, elements *query.Node, err error) {
 	return query.Facet(ctx, f, name, themselves, filterable{v.fields}, v.members)
 }
 
-// members gives the members of a set that is the caller's. Nobody owns a set.
+// members returns the members of a set that is the caller's. Nobody owns a set.
 func (v *View) members(ctx context.Context, id string) ([]string, error) {
 	v.sets.Store(true)
 	if v.service.cfg.Sets == nil {
@@ -61,7 +61,7 @@ func (v *View) members(ctx context.Context, id string) ([]string, error) {
 	return v.service.cfg.Sets.Members(ctx, v.who.ID, id)
 }
 
-// AskedSets tells whether a filter that was lowered named saved sets: then it is of this caller and this moment alone.
+// AskedSets reports whether a filter that was lowered named saved sets: then it is of this caller and this moment alone.
 func (v *View) AskedSets() bool { return v.sets.Load() }
 
 func unknownSet(id string) error {
@@ -74,10 +74,10 @@ func unknownSet(id string) error {
 // maxShown is how much of a name that is unknown is told.
 const maxShown = 64
 
-// Field gives the field of a name as the index knows it; false when there is none, and for containers.
+// Field returns the field of a name as the index knows it; false when there is none, and for containers.
 func (v *View) Field(name string) (query.Field, bool) { return v.fields.Lookup(name) }
 
-// Identity gives the order that tells any two documents apart, for the end of each Sort.
+// Identity returns the order that tells any two documents apart, for the end of each Sort.
 func (v *View) Identity() index.Sort {
 	if path := v.service.cfg.Identity(v.alias()); path != "" {
 		if f, ok := wholeOf(v.model).Lookup(path); ok && f.Type == "keyword" && f.Row() == "" {

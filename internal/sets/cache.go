@@ -29,7 +29,7 @@ func newCache(most int) *cache {
 	return &cache{most: most, order: list.New(), byID: map[string]*list.Element{}}
 }
 
-// get gives the members of a set; false when they are not kept.
+// get returns the members of a set; false when they are not kept.
 func (c *cache) get(id string) ([]string, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

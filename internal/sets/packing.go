@@ -37,7 +37,7 @@ func newPacking(maxBytes, maxMembers int) (*packing, error) {
 	return &packing{encoder: encoder, decoder: decoder}, nil
 }
 
-// pack gives the blob of members.
+// pack returns the blob of members.
 func (p *packing) pack(members []string) []byte {
 	var raw []byte
 	for _, m := range members {
@@ -47,7 +47,7 @@ func (p *packing) pack(members []string) []byte {
 	return p.encoder.EncodeAll(raw, nil)
 }
 
-// unpack gives the members of a blob, which are count.
+// unpack returns the members of a blob, which are count.
 func (p *packing) unpack(blob []byte, count int) ([]string, error) {
 	raw, err := p.decoder.DecodeAll(blob, nil)
 	if err != nil {
@@ -75,7 +75,7 @@ func damaged(err error) error {
 	return core.WrapError(core.CodeInternal, "reading the members of a saved set: they are damaged", err)
 }
 
-// sizeOf gives the bytes of members.
+// sizeOf returns the bytes of members.
 func sizeOf(members []string) int {
 	size := 0
 	for _, m := range members {
@@ -84,7 +84,7 @@ func sizeOf(members []string) int {
 	return size
 }
 
-// storable gives a text as every database can keep it.
+// storable returns a text as every database can keep it.
 func storable(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }

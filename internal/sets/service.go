@@ -52,10 +52,10 @@ func New(s *store.Store, cfg Config) (*Service, error) {
 	return &Service{cfg: cfg, store: s, packing: p, cache: newCache(cfg.CacheBytes)}, nil
 }
 
-// MaxMembers gives how many members a set may have.
+// MaxMembers returns how many members a set may have.
 func (s *Service) MaxMembers() int { return s.cfg.MaxMembers }
 
-// MayOwn tells whether an owner can have sets: CodeForbidden for nobody, "", unless Config allows it.
+// MayOwn reports whether an owner can have sets: CodeForbidden for nobody, "", unless Config allows it.
 func (s *Service) MayOwn(owner string) error {
 	if owner == "" && !s.cfg.AllowNobody {
 		return &core.Error{
@@ -91,8 +91,8 @@ func (s *Service) TooLarge(size int) error {
 	))
 }
 
-// Save keeps a new set of the members, which are distinct, in their order, and gives it: of set it takes Owner, Catalogue, Type,
-// Path, UserID and SQON. It is durable, and seen by every other method, when Save returns. CodeForbidden where MayOwn gives it,
+// Save keeps a new set of the members, which are distinct, in their order, and returns it: of set it takes Owner, Catalogue, Type,
+// Path, UserID and SQON. It is durable, and seen by every other method, when Save returns. CodeForbidden where MayOwn returns it,
 // CodeInvalid for too many members, CodeConflict when the owner has too many sets.
 func (s *Service) Save(ctx context.Context, set core.SavedSet, members []string) (core.SavedSet, error) {
 	if err := s.MayOwn(set.Owner); err != nil {
@@ -143,7 +143,7 @@ func (s *Service) insert(ctx context.Context, set core.SavedSet, blob []byte) er
 	})
 }
 
-// Members gives the members of a set in their order for a filter that names it, and puts off its end: this is what using a set
+// Members returns the members of a set in their order for a filter that names it, and puts off its end: this is what using a set
 // means. They must not be changed. CodeNotFound for a set that is unknown, another's or expired, which nobody can tell apart.
 func (s *Service) Members(ctx context.Context, owner, id string) ([]string, error) {
 	set, err := s.find(ctx, owner, id)
@@ -163,7 +163,7 @@ func (s *Service) Peek(ctx context.Context, owner, id string) ([]string, error) 
 	return s.members(ctx, set)
 }
 
-// members gives the members of a set that was found.
+// members returns the members of a set that was found.
 func (s *Service) members(ctx context.Context, set core.SavedSet) ([]string, error) {
 	if members, kept := s.cache.get(set.ID); kept {
 		return members, nil
@@ -184,7 +184,7 @@ func (s *Service) members(ctx context.Context, set core.SavedSet) ([]string, err
 	return members, nil
 }
 
-// find gives a set of an owner.
+// find returns a set of an owner.
 func (s *Service) find(ctx context.Context, owner, id string) (core.SavedSet, error) {
 	if s.MayOwn(owner) != nil || !isID(id) {
 		return core.SavedSet{}, unknown(id)
@@ -215,7 +215,7 @@ func (s *Service) use(ctx context.Context, set core.SavedSet) {
 	}
 }
 
-// List gives the sets of an owner that have not expired, the last saved first; none for one who cannot have any.
+// List returns the sets of an owner that have not expired, the last saved first; none for one who cannot have any.
 func (s *Service) List(ctx context.Context, owner string) ([]core.SavedSet, error) {
 	const doing = "listing saved sets"
 	if s.MayOwn(owner) != nil {
@@ -260,7 +260,7 @@ func (s *Service) Delete(ctx context.Context, owner, id string) error {
 	return err
 }
 
-// Purge removes the sets that have expired, and gives how many there were.
+// Purge removes the sets that have expired, and returns how many there were.
 func (s *Service) Purge(ctx context.Context) (int64, error) {
 	var removed int64
 	err := s.store.Update(ctx, func(ctx context.Context, tx *store.Tx) error {
@@ -305,7 +305,7 @@ func scan(row scanner) (core.SavedSet, error) {
 	return set, err
 }
 
-// isID tells whether a text has the form of an id, which is no secret. A database need not be able to keep any other.
+// isID reports whether a text has the form of an id, which is no secret. A database need not be able to keep any other.
 func isID(text string) bool {
 	id, err := uuid.Parse(text)
 	return err == nil && id.String() == text

@@ -8,7 +8,7 @@ import (
 	"tutti/internal/core"
 )
 
-// Check holds f against the fields of a catalogue: that every name is known, every operator one that Operators gives for
+// Check holds f against the fields of a catalogue: that every name is known, every operator one that Operators returns for
 // the field's type (All and SomeNotIn are for every type), every pivot a nested path, every value of a number, a date, a
 // boolean or an ip one that it can have (Term says which), and that Hoist can place the clauses that a pivot does not bind.
 // An alias that leads to no field is of no type that can be asked for. What it refuses is a core.Error of CodeInvalid like
@@ -105,7 +105,7 @@ func (c *checker) bound(field Field) {
 	c.unbound = c.unbound || about(field, c.pivots) < len(c.pivots)
 }
 
-// about gives which of the paths that are bound a field is about, counted from 1 on, 0 for none and so for the document: the
+// about returns which of the paths that are bound a field is about, counted from 1 on, 0 for none and so for the document: the
 // longest that it is below, wherever that was bound.
 func about(field Field, bound []string) int {
 	for _, path := range slices.Backward(field.Nested) {
@@ -116,7 +116,7 @@ func about(field Field, bound []string) int {
 	return 0
 }
 
-// meant gives the end of a message that names the field which was likely meant, for the first that is asked for: a client
+// meant returns the end of a message that names the field which was likely meant, for the first that is asked for: a client
 // that knows no names would have all of them compared for each of its own.
 func (c *checker) meant(name string) string {
 	names, ok := c.fields.(Names)
@@ -127,7 +127,7 @@ func (c *checker) meant(name string) string {
 	return suggested(core.Meant(name, names.Names()))
 }
 
-// namePointer gives the pointer of a clause's name.
+// namePointer returns the pointer of a clause's name.
 func namePointer(n *Node, i int) string {
 	if n.Op == Wildcard {
 		return n.Pointer + "/content/fieldNames/" + strconv.Itoa(i)

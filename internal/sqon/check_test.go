@@ -162,7 +162,7 @@ func TestCheckRefuses(t *testing.T) {
 	}
 }
 
-// noNumbers gives a violation for each of several values.
+// noNumbers returns a violation for each of several values.
 func noNumbers(values ...string) []string {
 	for i, v := range values {
 		values[i] = fmt.Sprintf("/content/value/%d|value|%q is no number", i, v)

@@ -28,7 +28,7 @@ func (c *checker) values(n *Node, fieldType string) {
 	}
 }
 
-// particular tells whether a class has not every text as a value.
+// particular reports whether a class has not every text as a value.
 func (c class) particular() bool {
 	return c == numberClass || c == dateClass || c == booleanClass || c == addressClass
 }
@@ -51,7 +51,7 @@ func (c class) refusal(op Operator, v Value) string {
 	return excerpt(v.Text) + " is " + c.lacks()
 }
 
-// holds tells whether v can be a value of a class of types.
+// holds reports whether v can be a value of a class of types.
 func (c class) holds(v Value) bool {
 	switch c {
 	case numberClass:
@@ -68,7 +68,7 @@ func (c class) holds(v Value) bool {
 	}
 }
 
-// isNumeral tells whether a text is a decimal numeral as all numeric types of the search engine read it: an optional sign,
+// isNumeral reports whether a text is a decimal numeral as all numeric types of the search engine read it: an optional sign,
 // digits that may begin with zeros, with an optional point before, between or behind them, and an optional exponent. What
 // its parsers of fractions alone allow around that, white space and the suffixes of a Java literal, is refused, and so is
 // what is not finite.

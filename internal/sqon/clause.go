@@ -8,7 +8,7 @@ import (
 // valuePlace is where the value of a clause stands in it.
 const valuePlace = "/content/value"
 
-// namesMember gives the member of a clause's content that says what it is about.
+// namesMember returns the member of a clause's content that says what it is about.
 func namesMember(wants shape) string {
 	if wants == patternShape {
 		return "fieldNames"
@@ -133,7 +133,7 @@ func (p *parser) count(r *reading, place string, index int) bool {
 	return true
 }
 
-// pointerAt gives the pointer of a place in a node, and of an element there for an index from 0 on.
+// pointerAt returns the pointer of a place in a node, and of an element there for an index from 0 on.
 func pointerAt(n *Node, place string, index int) string {
 	if index < 0 {
 		return n.Pointer + place
@@ -193,7 +193,7 @@ func (p *parser) scalar(r *reading, index int) bool {
 	return ok
 }
 
-// valuePointer gives the pointer of a clause's value, that of all for an index below 0.
+// valuePointer returns the pointer of a clause's value, that of all for an index below 0.
 func valuePointer(n *Node, index int) string {
 	return pointerAt(n, valuePlace, index)
 }

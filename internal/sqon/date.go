@@ -19,7 +19,7 @@ import (
 //     year, so that "20240305" is no day.
 //
 // But for weeks, ordinal days and T24:00 that is what the search engine's default format of dates reads
-// (strict_date_optional_time||epoch_millis), with the same meaning. It gives the time that the text covers in UTC, from its
+// (strict_date_optional_time||epoch_millis), with the same meaning. It returns the time that the text covers in UTC, from its
 // first instant to the first instant behind it: a year for a year, a second for a time with seconds, a millisecond for
 // three digits of fraction and for a whole number of milliseconds, at least a nanosecond. So x is at "2024-03" when
 // from ≤ x < to, after it when x ≥ to, and not after it when x < to. The years of milliseconds reach far beyond 9999.
@@ -38,7 +38,7 @@ func ParseDate(text string) (from, to time.Time, err error) {
 	return time.Time{}, time.Time{}, core.NewError(core.CodeInvalid, excerpt(text)+" is "+dateClass.lacks())
 }
 
-// Date gives the time that v covers as a date: that of ParseDate for a string and for a number, which the search engine
+// Date returns the time that v covers as a date: that of ParseDate for a string and for a number, which the search engine
 // reads by its digits too, so that 2024 is a year. A number with an exponent is the millisecond that it counts from 1970.
 // Every error is of CodeInvalid.
 func (v Value) Date() (from, to time.Time, err error) {
@@ -57,7 +57,7 @@ func (v Value) Date() (from, to time.Time, err error) {
 	}
 }
 
-// isDate tells whether Date reads a value, without working out what it covers.
+// isDate reports whether Date reads a value, without working out what it covers.
 func (v Value) isDate() bool {
 	if v.Kind != String {
 		_, _, err := v.Date()
@@ -94,7 +94,7 @@ type dateReader struct {
 	clock, precision time.Duration
 }
 
-// read tells whether the whole text is a date.
+// read reports whether the whole text is a date.
 func (d *dateReader) read() bool {
 	if !d.readDay() {
 		return false
@@ -142,7 +142,7 @@ func (d *dateReader) readWeek() bool {
 	return ok
 }
 
-// weeksOf gives the day of January, from -2 on, with which the first of the weeks that ISO 8601 counts for a year begins,
+// weeksOf returns the day of January, from -2 on, with which the first of the weeks that ISO 8601 counts for a year begins,
 // and how many there are: the first is the one that has the year's first Thursday.
 func weeksOf(year int) (monday, weeks int) {
 	first := time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC).Weekday()
@@ -160,10 +160,10 @@ func weeksOf(year int) (monday, weeks int) {
 	}
 }
 
-// daysOf gives the number of days of a year.
+// daysOf returns the number of days of a year.
 func daysOf(year int) int { return 337 + daysIn(year, 2) }
 
-// daysIn gives the number of days of a month of the Gregorian calendar.
+// daysIn returns the number of days of a month of the Gregorian calendar.
 func daysIn(year, month int) int {
 	switch month {
 	case 2:
@@ -178,7 +178,7 @@ func daysIn(year, month int) int {
 	}
 }
 
-// covered gives the time that the date covers.
+// covered returns the time that the date covers.
 func (d *dateReader) covered() (from, to time.Time) {
 	from = time.Date(d.year, time.Month(d.month), d.day, 0, 0, 0, 0, time.UTC)
 	switch {

@@ -34,7 +34,7 @@ type describedOperator struct {
 // orderedAliases keeps the order of the aliases in JSON.
 type orderedAliases []alias
 
-// MarshalJSON gives an object with the operator of each alias.
+// MarshalJSON returns an object with the operator of each alias.
 func (a orderedAliases) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	for i, one := range a {
@@ -49,7 +49,7 @@ func (a orderedAliases) MarshalJSON() ([]byte, error) {
 
 var _ json.Marshaler = orderedAliases(nil)
 
-// Description gives the body of GET /introspection/sqon (CONTRACT section 2), a JSON object. The bytes are the caller's, and
+// Description returns the body of GET /introspection/sqon (CONTRACT section 2), a JSON object. The bytes are the caller's, and
 // the same every time.
 func Description() []byte {
 	d := description{

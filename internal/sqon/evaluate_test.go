@@ -16,7 +16,7 @@ type row struct {
 	children []*row
 }
 
-// below gives the rows of a path below r, r itself when it is one.
+// below returns the rows of a path below r, r itself when it is one.
 func (r *row) below(path string) []*row {
 	if r.path == path {
 		return []*row{r}
@@ -45,7 +45,7 @@ type evaluator struct {
 	lost bool
 }
 
-// scope gives the row that a field is asked of: the element of the longest path that is bound.
+// scope returns the row that a field is asked of: the element of the longest path that is bound.
 func (e *evaluator) scope(env []bound, name string) *row {
 	for _, path := range slices.Backward(e.fields[name].Nested) {
 		if i := slices.IndexFunc(env, func(b bound) bool { return b.path == path }); i >= 0 {
@@ -155,7 +155,7 @@ func inRange(n *sqon.Node, value string) bool {
 	}
 }
 
-// found tells whether a filter matches a document.
+// found reports whether a filter matches a document.
 func found(f sqon.Filter, document *row) bool {
 	if f.Root == nil {
 		return true
@@ -173,7 +173,7 @@ func foundStrictly(f sqon.Filter, document *row) (is, ok bool) {
 	return is, !e.lost
 }
 
-// documents gives documents of the fields of small.
+// documents returns documents of the fields of small.
 func documents() *rapid.Generator[*row] {
 	words := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "ab"}), 0, 2)
 	numbers := rapid.SliceOfN(rapid.SampledFrom([]string{"1", "2", "3"}), 0, 2)
@@ -198,7 +198,7 @@ func documents() *rapid.Generator[*row] {
 	})
 }
 
-// filters gives valid filters on the fields of small, as deep as that.
+// filters returns valid filters on the fields of small, as deep as that.
 func filters(depth int) *rapid.Generator[*sqon.Node] {
 	return rapid.Custom(func(t *rapid.T) *sqon.Node { return drawNode(t, depth) })
 }

@@ -59,7 +59,7 @@ func (f *faults) add(pointer, keyword, message string) {
 // full tells that no more faults are kept, so that there is no use in looking for them.
 func (f *faults) full() bool { return len(f.list) >= MaxFaults }
 
-// err gives the faults as one error, nil when there are none.
+// err returns the faults as one error, nil when there are none.
 func (f *faults) err() error {
 	if len(f.list) == 0 {
 		return nil
@@ -115,7 +115,7 @@ func pointerPart(name string) string {
 	return name[:cut] + "…"
 }
 
-// meant gives the end of a message that names the nearest valid word, "" when none is near.
+// meant returns the end of a message that names the nearest valid word, "" when none is near.
 func meant(given string, words ...string) string {
 	return suggested(core.Meant(given, slices.Values(words)))
 }

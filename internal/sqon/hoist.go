@@ -8,7 +8,7 @@ import (
 // maxAlternatives is how many pivots one may become.
 const maxAlternatives = 16
 
-// Hoist gives a filter of the same meaning in which everything below a pivot is about a field below it, so that an engine
+// Hoist returns a filter of the same meaning in which everything below a pivot is about a field below it, so that an engine
 // needs one question only: which elements of a path match. Clauses that a pivot does not bind move out of it, since they have
 // one answer for all of its elements; a Wildcard on fields that stand at different places becomes one of each; a pivot on a
 // path that is bound already goes. f is given back as it is when there is nothing to move.
@@ -35,7 +35,7 @@ func (f Filter) Hoist(fields Fields) (Filter, error) {
 	return Filter{Root: root}, nil
 }
 
-// needsHoist tells whether anything below a pivot is not about its element, or a pivot is inside of the same.
+// needsHoist reports whether anything below a pivot is not about its element, or a pivot is inside of the same.
 func (c *checker) needsHoist(n *Node) bool {
 	if n.Pivot != "" {
 		if slices.Contains(c.pivots, n.Pivot) {
@@ -76,7 +76,7 @@ const (
 	mixed = inside | outside
 )
 
-// levelOf gives which of the bound paths a field is about.
+// levelOf returns which of the bound paths a field is about.
 func (h *hoister) levelOf(name string) int {
 	field, _ := h.fields.Field(name)
 	return about(field, h.pivots)
@@ -137,7 +137,7 @@ type splitter struct {
 	made int
 }
 
-// split gives what asks for an element for which a tree holds.
+// split returns what asks for an element for which a tree holds.
 func (s *splitter) split(n *Node) *Node {
 	switch p := s.placeOf(n); {
 	case len(s.list) > 0:
@@ -224,7 +224,7 @@ func (s *splitter) splitOr(members []*Node, split func(alternative *Node) *Node)
 	return whole
 }
 
-// deny gives what must hold so that none of the members does: a Not of each, moved inwards where it is both.
+// deny returns what must hold so that none of the members does: a Not of each, moved inwards where it is both.
 func (s *splitter) deny(members []*Node) []*Node {
 	denied := make([]*Node, len(members))
 	for i, m := range members {
@@ -259,7 +259,7 @@ func (s *splitter) placeOf(n *Node) place {
 	return p
 }
 
-// bind gives the pivot around a tree that is inside of it as a whole.
+// bind returns the pivot around a tree that is inside of it as a whole.
 func (s *splitter) bind(n *Node) *Node {
 	if s.made++; s.made > maxAlternatives {
 		s.refuse()
@@ -274,7 +274,7 @@ func (s *splitter) bind(n *Node) *Node {
 	return &out
 }
 
-// group gives a group, or its only member in its place.
+// group returns a group, or its only member in its place.
 func (s *splitter) group(op Operator, members ...*Node) *Node {
 	if len(members) == 1 && op != Not {
 		return members[0]
@@ -298,7 +298,7 @@ type measure struct {
 	nodes, values, depth int
 }
 
-// over counts a tree and tells whether it is over the limits of Parse; then it counts no further.
+// over counts a tree and reports whether it is over the limits of Parse; then it counts no further.
 func (m *measure) over(n *Node) bool {
 	m.nodes++
 	m.values += len(n.Values)

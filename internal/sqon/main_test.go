@@ -32,7 +32,7 @@ func parsed(t testing.TB, text string) sqon.Filter {
 
 func printed(f sqon.Filter) string { return string(f.AppendJSON(nil)) }
 
-// refused checks the shape that every refusal has and gives its violations.
+// refused checks the shape that every refusal has and returns its violations.
 func refused(t testing.TB, err error) []core.Violation {
 	t.Helper()
 	var e *core.Error

@@ -47,7 +47,7 @@ func readMillis(text string) (millis, bool) {
 	return m, true
 }
 
-// covered gives the time that the number covers.
+// covered returns the time that the number covers.
 func (m millis) covered() (from, to time.Time) {
 	from = time.UnixMilli(m.whole).UTC().Add(m.fraction)
 	return from, from.Add(m.precision)

@@ -2,7 +2,7 @@ package sqon
 
 import "slices"
 
-// Normalize gives a smaller filter of the same meaning, and one with the same form for many that say the same: groups of one
+// Normalize returns a smaller filter of the same meaning, and one with the same form for many that say the same: groups of one
 // member are that member, a group inside one of the same kind is part of it, members that change nothing go, a Not of a Not
 // is what is inside, names and values that stand twice in a clause stand once. What has a pivot stays together, unless that
 // is bound already by one around it. The order stays, and so do the pointers of nodes; those of values do not.
@@ -25,13 +25,13 @@ type normalizer struct {
 	pivots []string
 }
 
-// everything tells whether n matches everything wherever it stands.
+// everything reports whether n matches everything wherever it stands.
 func everything(n *Node) bool { return n.Op == And && n.Pivot == "" && len(n.Content) == 0 }
 
-// nothing tells whether n matches nothing wherever it stands.
+// nothing reports whether n matches nothing wherever it stands.
 func nothing(n *Node) bool { return n.Op == Or && n.Pivot == "" && len(n.Content) == 0 }
 
-// node gives the normal form of n. The normal form of a tree is made of those of its parts, so that of a normal form is
+// node returns the normal form of n. The normal form of a tree is made of those of its parts, so that of a normal form is
 // itself.
 func (z *normalizer) node(n *Node) *Node {
 	out := *n
@@ -70,7 +70,7 @@ func (n *Node) add(member *Node) {
 	}
 }
 
-// settle gives what a group with a single member is.
+// settle returns what a group with a single member is.
 func (n *Node) settle() *Node {
 	if len(n.Content) != 1 {
 		return n
@@ -94,7 +94,7 @@ func (n *Node) settle() *Node {
 	}
 }
 
-// distinct gives a list without what stands in it a second time.
+// distinct returns a list without what stands in it a second time.
 func distinct[T comparable](list []T) []T {
 	if len(list) < 2 {
 		return list

@@ -38,7 +38,7 @@ const (
 	patternShape
 )
 
-// shape gives what o needs, unknownShape when it is no operator.
+// shape returns what o needs, unknownShape when it is no operator.
 func (o Operator) shape() shape {
 	switch o {
 	case And, Or, Not:
@@ -62,7 +62,7 @@ type alias struct {
 	op   Operator
 }
 
-// aliases gives all aliases, in the order in which they are told.
+// aliases returns all aliases, in the order in which they are told.
 func aliases() []alias {
 	return []alias{
 		{"filter", Wildcard},
@@ -78,7 +78,7 @@ func aliases() []alias {
 	}
 }
 
-// resolve gives the operator of a name or an alias, false when it is neither. The case counts.
+// resolve returns the operator of a name or an alias, false when it is neither. The case counts.
 func resolve(name string) (Operator, bool) {
 	if op := Operator(name); op.shape() != unknownShape {
 		return op, true
@@ -91,12 +91,12 @@ func resolve(name string) (Operator, bool) {
 	return "", false
 }
 
-// fieldOperators gives the operators of clauses, in the order in which they are told.
+// fieldOperators returns the operators of clauses, in the order in which they are told.
 func fieldOperators() []Operator {
 	return []Operator{In, NotIn, SomeNotIn, All, Gt, Gte, Lt, Lte, Between, Wildcard}
 }
 
-// Operators gives the operators that clauses on a field of the search engine's type may have, by the names and in the order
+// Operators returns the operators that clauses on a field of the search engine's type may have, by the names and in the order
 // of CONTRACT section 2, where Wildcard goes by its alias filter. All and SomeNotIn are understood for every type, told or
 // not. The slice is the caller's.
 func Operators(fieldType string) []string {
@@ -124,7 +124,7 @@ const (
 	dateClass
 )
 
-// classOf gives the class of a type.
+// classOf returns the class of a type.
 func classOf(fieldType string) class {
 	switch fieldType {
 	case "keyword", "wildcard", "constant_keyword", "flattened":
@@ -142,14 +142,14 @@ func classOf(fieldType string) class {
 	}
 }
 
-// rangeTypes gives the types that ranges apply to.
+// rangeTypes returns the types that ranges apply to.
 func rangeTypes() []string {
 	return []string{
 		"byte", "short", "integer", "long", "unsigned_long", "half_float", "float", "double", "scaled_float", "date", "date_nanos",
 	}
 }
 
-// patternTypes gives the types that Wildcard applies to: all of Elasticsearch 8 but numbers and dates.
+// patternTypes returns the types that Wildcard applies to: all of Elasticsearch 8 but numbers and dates.
 func patternTypes() []string {
 	return []string{
 		"keyword", "boolean", "ip", "wildcard", "constant_keyword", "flattened",
@@ -160,7 +160,7 @@ func patternTypes() []string {
 	}
 }
 
-// applies tells whether a clause with o may be about a field of a type.
+// applies reports whether a clause with o may be about a field of a type.
 func (o Operator) applies(fieldType string) bool {
 	ordered := classOf(fieldType) == numberClass || classOf(fieldType) == dateClass
 	switch o.shape() {

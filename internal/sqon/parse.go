@@ -192,7 +192,7 @@ func (p *parser) op(r *reading) bool {
 	return true
 }
 
-// opNames gives all names of operators but the aliases that are signs.
+// opNames returns all names of operators but the aliases that are signs.
 func opNames() []string {
 	names := []string{string(And), string(Or), string(Not)}
 	for _, op := range fieldOperators() {

@@ -53,7 +53,7 @@ func TestParseAccepts(t *testing.T) {
 	}
 }
 
-// bare gives a tree without its pointers.
+// bare returns a tree without its pointers.
 func bare(n *sqon.Node) *sqon.Node {
 	if n == nil {
 		return nil
@@ -203,7 +203,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// lines gives violations as "pointer|keyword|message".
+// lines returns violations as "pointer|keyword|message".
 func lines(violations []core.Violation) []string {
 	var out []string
 	for _, v := range violations {

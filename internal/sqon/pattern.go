@@ -29,7 +29,7 @@ func patternOf(text string) Pattern {
 	return Pattern(b)
 }
 
-// Prefix gives the text that everything begins with that p matches when the case counts.
+// Prefix returns the text that everything begins with that p matches when the case counts.
 func (p Pattern) Prefix() string {
 	for i := 0; i < len(p); i++ {
 		switch p[i] {
@@ -42,7 +42,7 @@ func (p Pattern) Prefix() string {
 	return unescape(string(p))
 }
 
-// Match tells whether p matches the whole of a text. A character is a code point.
+// Match reports whether p matches the whole of a text. A character is a code point.
 func (p Pattern) Match(text string) bool { return p.match(text, false) }
 
 // MatchFold is Match with the case of the letters A to Z ignored, and of no others: that is how the search engine's wildcard
@@ -78,7 +78,7 @@ func (p Pattern) match(text string, fold bool) bool {
 	}
 }
 
-// step compares one character of the pattern that is no "*", and gives the place behind it and how much of the text it has
+// step compares one character of the pattern that is no "*", and returns the place behind it and how much of the text it has
 // read, 0 when they differ.
 func (p Pattern) step(at int, text string, in int, fold bool) (next, read int) {
 	if p[at] == '?' {
@@ -94,7 +94,7 @@ func (p Pattern) step(at int, text string, in int, fold bool) (next, read int) {
 	return at, 0
 }
 
-// lower gives the lower case of the letters A to Z.
+// lower returns the lower case of the letters A to Z.
 func lower(c byte) byte {
 	if 'A' <= c && c <= 'Z' {
 		return c + 'a' - 'A'

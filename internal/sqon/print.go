@@ -7,7 +7,7 @@ import (
 
 // AppendJSON appends f in its canonical form: operators by their names, members in the order op, pivot, content; the values
 // of clauses as a list, but of a range and of a single pattern as the one value, which every reader of SQON understands; a
-// number as it was written. Parse of it gives f again, apart from the pointers. A filter that matches everything is {}.
+// number as it was written. Parse of it returns f again, apart from the pointers. A filter that matches everything is {}.
 func (f Filter) AppendJSON(dst []byte) []byte {
 	if f.Root == nil {
 		return append(dst, "{}"...)
@@ -15,7 +15,7 @@ func (f Filter) AppendJSON(dst []byte) []byte {
 	return f.Root.appendJSON(dst)
 }
 
-// MarshalJSON gives what AppendJSON appends.
+// MarshalJSON returns what AppendJSON appends.
 func (f Filter) MarshalJSON() ([]byte, error) { return f.AppendJSON(nil), nil }
 
 func (n *Node) appendJSON(dst []byte) []byte {

@@ -36,7 +36,7 @@ func (s *scanner) malformed(what string) bool {
 	return s.end(s.pointer, KeywordJSON, fmt.Sprintf("invalid JSON at byte %d: %s", s.at, what))
 }
 
-// peek gives the next byte that is no space, 0 at the end. A byte 0 in the text is no beginning of anything either.
+// peek returns the next byte that is no space, 0 at the end. A byte 0 in the text is no beginning of anything either.
 func (s *scanner) peek() byte {
 	if s.at < len(s.text) && s.text[s.at] > ' ' {
 		return s.text[s.at]
@@ -77,7 +77,7 @@ func (s *scanner) more(first bool, closing byte) (more, ok bool) {
 	return true, true
 }
 
-// member goes to the value of an object's next member and gives its name.
+// member goes to the value of an object's next member and returns its name.
 func (s *scanner) member(first bool) (name string, more, ok bool) {
 	if more, ok = s.more(first, '}'); !ok || !more {
 		return "", false, ok
@@ -181,7 +181,7 @@ func (s *scanner) escape() (rune, bool) {
 	return r, true
 }
 
-// hex gives the code unit of a \u escape at a place.
+// hex returns the code unit of a \u escape at a place.
 func (s *scanner) hex(at int) (rune, bool) {
 	if at+6 > len(s.text) || s.text[at] != '\\' || s.text[at+1] != 'u' {
 		return 0, false
@@ -203,7 +203,7 @@ func (s *scanner) hex(at int) (rune, bool) {
 	return r, true
 }
 
-// number reads a number that begins here and gives it as it is written.
+// number reads a number that begins here and returns it as it is written.
 func (s *scanner) number() (string, bool) {
 	n := numberLength(s.text[s.at:])
 	if n == 0 {
@@ -284,7 +284,7 @@ func kind(c byte) string {
 	}
 }
 
-// numberLength gives the length of the JSON number that text begins with, 0 when it begins with none.
+// numberLength returns the length of the JSON number that text begins with, 0 when it begins with none.
 func numberLength(text string) int {
 	at := 0
 	digits := func() bool {

@@ -20,11 +20,11 @@ const LanguageVersion = "1.0.0"
 // object is an object of a JSON Schema. Members are written in the order of their names, so that the bytes stay the same.
 type object = map[string]any
 
-// Schema gives a JSON Schema (draft 2020-12) of what Parse accepts. It knows neither the limits nor the fields, and sees no
+// Schema returns a JSON Schema (draft 2020-12) of what Parse accepts. It knows neither the limits nor the fields, and sees no
 // member that stands twice. The bytes are the caller's, and the same every time.
 func Schema() []byte { return printed(schema()) }
 
-// printed gives a value as JSON that people can read.
+// printed returns a value as JSON that people can read.
 func printed(value any) []byte {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
@@ -84,7 +84,7 @@ func withMost(list object, most int) object {
 	return list
 }
 
-// opsOf gives all names of the operators of a shape.
+// opsOf returns all names of the operators of a shape.
 func opsOf(wanted shape) []string {
 	var ops []string
 	for _, op := range append([]Operator{And, Or, Not}, fieldOperators()...) {
@@ -100,7 +100,7 @@ func opsOf(wanted shape) []string {
 	return ops
 }
 
-// node gives the schema of a group or a clause.
+// node returns the schema of a group or a clause.
 func node(description string, ops []string, content object) object {
 	return object{
 		"description":          description,
@@ -115,7 +115,7 @@ func node(description string, ops []string, content object) object {
 	}
 }
 
-// content gives the schema of the content of a clause.
+// content returns the schema of the content of a clause.
 func content(names string, name, value object) object {
 	return object{
 		"type":                 "object",

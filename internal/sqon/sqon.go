@@ -35,7 +35,7 @@ type Value struct {
 	Text string
 }
 
-// Group tells whether n combines other nodes, that is, whether it is no clause.
+// Group reports whether n combines other nodes, that is, whether it is no clause.
 func (n *Node) Group() bool { return n.Op.shape() == groupShape }
 
 // Kind is the type of a Value in JSON.
@@ -59,12 +59,12 @@ type Field struct {
 
 // Fields knows the fields of a catalogue.
 type Fields interface {
-	// Field gives the field of a dotted name, containers included, false when there is none.
+	// Field returns the field of a dotted name, containers included, false when there is none.
 	Field(name string) (Field, bool)
 }
 
 // Names is what Fields may offer beside, so that the nearest name is told to who used an unknown one.
 type Names interface {
-	// Names gives the names of all fields.
+	// Names returns the names of all fields.
 	Names() iter.Seq[string]
 }

@@ -63,7 +63,7 @@ func (v Value) Term() Term {
 	}
 }
 
-// Pattern gives what a value of Wildcard asks for: its text with "*" and "?", or, when it has neither of its own, whatever
+// Pattern returns what a value of Wildcard asks for: its text with "*" and "?", or, when it has neither of its own, whatever
 // contains it. The escapes are those of Term.
 func (v Value) Pattern() Pattern {
 	if wild(v.Text, "*?") {
@@ -72,7 +72,7 @@ func (v Value) Pattern() Pattern {
 	return "*" + patternOf(v.Text) + "*"
 }
 
-// Escape gives the value that means a text itself in In, NotIn, SomeNotIn, All and, as a whole, in Wildcard: Term of it is
+// Escape returns the value that means a text itself in In, NotIn, SomeNotIn, All and, as a whole, in Wildcard: Term of it is
 // TermText with that text. A facet puts its buckets' keys through it. Two things cannot be escaped, because CONTRACT section
 // 4 has no escape for them, and keep their special meaning: the text "__missing__", and texts that begin with "set_id:".
 func Escape(text string) string {
@@ -90,10 +90,10 @@ func Escape(text string) string {
 	return b.String()
 }
 
-// special tells whether a character can be escaped.
+// special reports whether a character can be escaped.
 func special(c byte) bool { return c == '*' || c == '?' || c == '\\' }
 
-// wild tells whether a text has one of the characters without a backslash before it.
+// wild reports whether a text has one of the characters without a backslash before it.
 func wild(text, characters string) bool {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
@@ -106,7 +106,7 @@ func wild(text, characters string) bool {
 	return false
 }
 
-// unescape gives the text that a value without wildcards stands for.
+// unescape returns the text that a value without wildcards stands for.
 func unescape(text string) string {
 	if strings.IndexByte(text, '\\') < 0 {
 		return text

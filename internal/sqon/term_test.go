@@ -65,7 +65,7 @@ func TestValuePattern(t *testing.T) {
 	}
 }
 
-// texts gives texts in which the characters that mean something are frequent.
+// texts returns texts in which the characters that mean something are frequent.
 func texts() *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		return string(rapid.SliceOfN(rapid.SampledFrom([]rune(`ab*?\é😀_`)), 0, 8).Draw(t, "text"))

@@ -18,7 +18,7 @@ import (
 const analysisTypeColumns = "name, version, created_at, options, schema"
 
 // AddAnalysisType registers the next version of an analysis type, in one transaction. next gets the latest version there
-// is, nil for a new name, and gives what is stored; Name and Version are set here, and CreatedAt unless next did. An error
+// is, nil for a new name, and returns what is stored; Name and Version are set here, and CreatedAt unless next did. An error
 // of next undoes the registration and is given as it is. next may be called again when the database had to undo it.
 func (s *Store) AddAnalysisType(
 	ctx context.Context, name string, next func(previous *core.AnalysisType) (core.AnalysisType, error),
@@ -56,7 +56,7 @@ func (s *Store) AddAnalysisType(
 	return added, nil
 }
 
-// previousAnalysisType gives what comes before version, nil before the first.
+// previousAnalysisType returns what comes before version, nil before the first.
 func previousAnalysisType(ctx context.Context, tx *Tx, name string, version int) (*core.AnalysisType, error) {
 	if version == 1 {
 		return nil, nil
@@ -81,7 +81,7 @@ func insertAnalysisType(ctx context.Context, tx *Tx, t core.AnalysisType) error 
 	return Fault("storing an analysis type", err)
 }
 
-// AnalysisType gives one version of an analysis type, the latest for version 0. CodeNotFound when there is none.
+// AnalysisType returns one version of an analysis type, the latest for version 0. CodeNotFound when there is none.
 func (s *Store) AnalysisType(ctx context.Context, name string, version int) (core.AnalysisType, error) {
 	return analysisType(ctx, s.Read(), name, version)
 }
@@ -112,7 +112,7 @@ func analysisTypeMissing(name string, version int) string {
 	return fmt.Sprintf("there is no version %d of an analysis type %q", version, name)
 }
 
-// ListAnalysisTypes gives the analysis types that q asks for, each version by itself, and how many there are without
+// ListAnalysisTypes returns the analysis types that q asks for, each version by itself, and how many there are without
 // its Limit and Offset. Sort "" lists the newest registration first, "version" and "name" begin with the smallest;
 // Descending turns each of these round. What is equal comes newest first. A Limit under 1 lists everything.
 func (s *Store) ListAnalysisTypes(ctx context.Context, q core.AnalysisTypeQuery) ([]core.AnalysisType, int, error) {
@@ -156,7 +156,7 @@ func analysisTypeOrder(q core.AnalysisTypeQuery) (string, error) {
 	return "", core.NewError(core.CodeInvalid, "analysis types are sorted by version or by name")
 }
 
-// analysisTypeFilter gives the condition of a query. Each list is one argument, so that the text of the statement does
+// analysisTypeFilter returns the condition of a query. Each list is one argument, so that the text of the statement does
 // not change with its length.
 func (s *Store) analysisTypeFilter(q core.AnalysisTypeQuery) (string, []any, error) {
 	names, versions := "(SELECT value FROM json_each($%d))", "(SELECT value FROM json_each($%d))"

@@ -40,7 +40,7 @@ func writeUntilKilled(dir string) error {
 	return <-failed
 }
 
-// writingChild starts a process that writes to the store in dir, and gives what it prints.
+// writingChild starts a process that writes to the store in dir, and returns what it prints.
 func writingChild(t *testing.T, dir string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0])

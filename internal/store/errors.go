@@ -27,7 +27,7 @@ const (
 	stateNotAJSONText  = "22P05"
 )
 
-// Fault gives err as a core.Error, nil for nil: CodeNotFound for a row that is not there, CodeConflict for a value that
+// Fault returns err as a core.Error, nil for nil: CodeNotFound for a row that is not there, CodeConflict for a value that
 // must be unique and is there already, CodeInvalid for a text that PostgreSQL cannot keep, CodeTooLarge for a value over
 // the database's limit, CodeInternal for a statement that the database does not accept and for a damaged database,
 // CodeUnavailable for everything else that a database says. doing is what was being done, in the gerund. An error that is
@@ -91,7 +91,7 @@ func openFault(err error) error {
 // closedFault is the error of a transaction on a Store that was closed.
 func closedFault() error { return core.NewError(core.CodeUnavailable, "the store is closed") }
 
-// stateOf gives PostgreSQL's SQLSTATE, "" for an error that is not its own.
+// stateOf returns PostgreSQL's SQLSTATE, "" for an error that is not its own.
 func stateOf(err error) string {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return e.Code
@@ -99,7 +99,7 @@ func stateOf(err error) string {
 	return ""
 }
 
-// codeOf gives SQLite's primary result code, 0 for an error that is not its own.
+// codeOf returns SQLite's primary result code, 0 for an error that is not its own.
 func codeOf(err error) int {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		return e.Code() & 0xff
@@ -120,13 +120,13 @@ func isUnique(err error) bool {
 	return stateOf(err) == stateUnique
 }
 
-// isCollision tells whether PostgreSQL undid a transaction because of another one.
+// isCollision reports whether PostgreSQL undid a transaction because of another one.
 func isCollision(err error) bool {
 	state := stateOf(err)
 	return state == stateSerialization || state == stateDeadlock
 }
 
-// isStatement tells whether the database answered, and found the statement or its values at fault.
+// isStatement reports whether the database answered, and found the statement or its values at fault.
 func isStatement(state string, code int) bool {
 	switch code {
 	case sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_MISUSE, sqlite3.SQLITE_RANGE,

@@ -13,7 +13,7 @@ type gate struct {
 	empty  chan struct{} // made by close; closed when the last one has left
 }
 
-// enter tells whether the gate let the caller in, who leaves then.
+// enter reports whether the gate let the caller in, who leaves then.
 func (g *gate) enter() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -33,7 +33,7 @@ func (g *gate) leave() {
 	}
 }
 
-// close shuts the gate and tells whether everybody has left before ctx ended.
+// close shuts the gate and reports whether everybody has left before ctx ended.
 func (g *gate) close(ctx context.Context) bool {
 	g.mu.Lock()
 	if !g.shut {

@@ -36,7 +36,7 @@ func (s *Store) AddKey(ctx context.Context, key core.APIKey) error {
 	})
 }
 
-// Key gives an API key. CodeNotFound when there is none.
+// Key returns an API key. CodeNotFound when there is none.
 func (s *Store) Key(ctx context.Context, id string) (core.APIKey, error) {
 	if validText("id", id) != nil {
 		return core.APIKey{}, core.NewError(core.CodeNotFound, keyMissing(id))
@@ -44,7 +44,7 @@ func (s *Store) Key(ctx context.Context, id string) (core.APIKey, error) {
 	return oneKey(s.Read().QueryRowContext(ctx, "SELECT "+keyColumns+" FROM api_key WHERE id = $1", id), id, "reading an API key")
 }
 
-// Keys gives all API keys, also those that expired or were revoked, the last made first.
+// Keys returns all API keys, also those that expired or were revoked, the last made first.
 func (s *Store) Keys(ctx context.Context) ([]core.APIKey, error) {
 	const doing = "listing API keys"
 	rows, err := s.Read().QueryContext(ctx, "SELECT "+keyColumns+" FROM api_key ORDER BY created_at DESC, id")
@@ -63,7 +63,7 @@ func (s *Store) Keys(ctx context.Context) ([]core.APIKey, error) {
 	return keys, Fault(doing, rows.Err())
 }
 
-// RevokeKey revokes an API key and gives it as it is then: an earlier revocation stands. The zero time is now.
+// RevokeKey revokes an API key and returns it as it is then: an earlier revocation stands. The zero time is now.
 // CodeNotFound when there is none.
 func (s *Store) RevokeKey(ctx context.Context, id string, at time.Time) (core.APIKey, error) {
 	if at.IsZero() {

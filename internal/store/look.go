@@ -39,7 +39,7 @@ type Report struct {
 type PostgresReport struct {
 	// Schema is where the tables are or will be made, "" when the search path names none that exists.
 	Schema string
-	// Creates tells whether the user may make tables there.
+	// Creates reports whether the user may make tables there.
 	Creates bool
 	// Missing are the privileges on tables that are there which the user lacks, such as "INSERT on study".
 	Missing []string
@@ -64,7 +64,7 @@ func Look(ctx context.Context, cfg Config) (Report, error) {
 	return lookAtSQLite(ctx, filepath.Join(cfg.Dir, sqliteFile))
 }
 
-// newest gives the version of the last migration in folder.
+// newest returns the version of the last migration in folder.
 func newest(folder string) (int64, error) {
 	names, err := fs.Glob(migrations, folder+"/*.sql")
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"tutti/internal/store/storetest"
 )
 
-// changed gives address with another user, password and database, "" for the same.
+// changed returns address with another user, password and database, "" for the same.
 func changed(t *testing.T, address, user, password, database string) string {
 	t.Helper()
 	u, err := url.Parse(address)

@@ -48,7 +48,7 @@ func lookAt(t *testing.T, cfg store.Config) store.Report {
 	return r
 }
 
-// filesOf gives the hashes of the files in a folder.
+// filesOf returns the hashes of the files in a folder.
 func filesOf(t *testing.T, dir string) map[string][32]byte {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

@@ -69,7 +69,7 @@ func (r *Report) server(ctx context.Context, tx *sql.Tx) error {
 	return err
 }
 
-// tables tells whether tutti's tables are there, and fills in what the user may not do with them.
+// tables reports whether tutti's tables are there, and fills in what the user may not do with them.
 func (r *Report) tables(ctx context.Context, tx *sql.Tx) (there bool, err error) {
 	names, err := tableNames()
 	if err != nil {
@@ -94,7 +94,7 @@ func (r *Report) tables(ctx context.Context, tx *sql.Tx) (there bool, err error)
 	return there, nil
 }
 
-// tableNames gives the tables that the migrations make.
+// tableNames returns the tables that the migrations make.
 func tableNames() ([]string, error) {
 	files, err := fs.Glob(migrations, "migrations/postgres/*.sql")
 	if err != nil {

@@ -41,7 +41,7 @@ func (m *Metrics) observe(started time.Time, err error) {
 	m.duration.WithLabelValues(result(err)).Observe(time.Since(started).Seconds())
 }
 
-// result gives the label of what became of a transaction.
+// result returns the label of what became of a transaction.
 func result(err error) string {
 	switch core.CodeOf(err) {
 	case "":

@@ -75,7 +75,7 @@ func (s *Store) updatePostgres(ctx context.Context, change func(context.Context,
 	}
 }
 
-// pause waits at random, longer with each try, and tells whether ctx goes on.
+// pause waits at random, longer with each try, and reports whether ctx goes on.
 func pause(ctx context.Context, try int) bool {
 	timer := time.NewTimer(rand.N(postgresPause << (try - 1)))
 	defer timer.Stop()
@@ -118,7 +118,7 @@ func (tx *Tx) Lock(ctx context.Context, keys ...string) error {
 	return nil
 }
 
-// lockID gives the number of an advisory lock. Two keys of one number only wait for each other without need.
+// lockID returns the number of an advisory lock. Two keys of one number only wait for each other without need.
 func lockID(key string) int64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(key)) // never fails
@@ -137,7 +137,7 @@ func (migrationLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	return err
 }
 
-// SessionUnlock gives the lock back.
+// SessionUnlock returns the lock back.
 func (migrationLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
 	_, err := conn.ExecContext(ctx, "SELECT pg_advisory_unlock($1)", lockID(migrationKey))
 	return err

@@ -57,7 +57,7 @@ func (c *attentiveConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// sooner gives the end of the silence that begins now, or a deadline that is before it.
+// sooner returns the end of the silence that begins now, or a deadline that is before it.
 func (c *attentiveConn) sooner(deadline time.Time) time.Time {
 	end := time.Now().Add(c.silence)
 	if !deadline.IsZero() && deadline.Before(end) {

@@ -30,7 +30,7 @@ func TestSilentPostgres(t *testing.T) {
 	}
 }
 
-// swallowing gives the address of a proxy to target, which drops what target says while silent is true.
+// swallowing returns the address of a proxy to target, which drops what target says while silent is true.
 func swallowing(t *testing.T, target string, silent *atomic.Bool) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -27,7 +27,7 @@ func newStatements(conn *sql.Conn) *statements {
 
 var _ Conn = (*statements)(nil)
 
-// prepared gives the statement of a text, nil when it is not kept.
+// prepared returns the statement of a text, nil when it is not kept.
 func (s *statements) prepared(ctx context.Context, kept map[string]*sql.Stmt, query string) *sql.Stmt {
 	if stmt, ok := kept[query]; ok {
 		return stmt
@@ -53,7 +53,7 @@ func (s *statements) close() {
 	_ = s.conn.Close() // what was committed is synced
 }
 
-// ExecContext runs a statement that gives no rows.
+// ExecContext runs a statement that returns no rows.
 func (s *statements) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	if stmt := s.prepared(ctx, s.exec, query); stmt != nil {
 		return stmt.ExecContext(ctx, args...)
@@ -61,7 +61,7 @@ func (s *statements) ExecContext(ctx context.Context, query string, args ...any)
 	return s.conn.ExecContext(ctx, query, args...)
 }
 
-// QueryContext runs a statement that gives rows.
+// QueryContext runs a statement that returns rows.
 func (s *statements) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	// Binding arguments is what notices that rows of the same statement are still read.
 	if len(args) > 0 {
@@ -74,7 +74,7 @@ func (s *statements) QueryContext(ctx context.Context, query string, args ...any
 	return s.conn.QueryContext(ctx, query, args...)
 }
 
-// QueryRowContext runs a statement that gives one row at most.
+// QueryRowContext runs a statement that returns one row at most.
 func (s *statements) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	if len(args) > 0 {
 		if stmt := s.prepared(ctx, s.query, query); stmt != nil {
@@ -86,7 +86,7 @@ func (s *statements) QueryRowContext(ctx context.Context, query string, args ...
 	return s.conn.QueryRowContext(ctx, query, args...)
 }
 
-// isBusyStatement tells whether a prepared statement was not run because its rows are still read.
+// isBusyStatement reports whether a prepared statement was not run because its rows are still read.
 func isBusyStatement(err error) bool {
 	e, ok := errors.AsType[*sqlite.Error](err)
 	return ok && e.Code()&0xff == sqlite3.SQLITE_MISUSE
@@ -103,7 +103,7 @@ func newReader(db *sql.DB) *reader { return &reader{db: db, kept: map[string]*sq
 
 var _ Conn = (*reader)(nil)
 
-// prepared gives the statement of a text, nil when it is not kept.
+// prepared returns the statement of a text, nil when it is not kept.
 func (r *reader) prepared(ctx context.Context, query string) *sql.Stmt {
 	r.mu.RLock()
 	stmt, ok := r.kept[query]
@@ -131,7 +131,7 @@ func (r *reader) ExecContext(ctx context.Context, query string, args ...any) (sq
 	return r.db.ExecContext(ctx, query, args...)
 }
 
-// QueryContext runs a statement that gives rows.
+// QueryContext runs a statement that returns rows.
 func (r *reader) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	if stmt := r.prepared(ctx, query); stmt != nil {
 		return stmt.QueryContext(ctx, args...)
@@ -139,7 +139,7 @@ func (r *reader) QueryContext(ctx context.Context, query string, args ...any) (*
 	return r.db.QueryContext(ctx, query, args...)
 }
 
-// QueryRowContext runs a statement that gives one row at most.
+// QueryRowContext runs a statement that returns one row at most.
 func (r *reader) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	if stmt := r.prepared(ctx, query); stmt != nil {
 		return stmt.QueryRowContext(ctx, args...)

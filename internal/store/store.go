@@ -121,10 +121,10 @@ func (s *Store) prepare(ctx context.Context) error {
 	return err
 }
 
-// Postgres tells whether the database is PostgreSQL, which other processes may use as well.
+// Postgres reports whether the database is PostgreSQL, which other processes may use as well.
 func (s *Store) Postgres() bool { return s.postgres }
 
-// Read gives what runs statements that change nothing, each on what was committed when it began.
+// Read returns what runs statements that change nothing, each on what was committed when it began.
 func (s *Store) Read() Conn { return s.reading }
 
 // Ready commits a transaction that changes nothing and is written all the same. CodeUnavailable when that fails: the
@@ -155,7 +155,7 @@ func (s *Store) Ready(ctx context.Context) error {
 // came from the commit it may be durable all the same.
 //
 // change may be called again when the database had to undo it, so it keeps nothing of an earlier call. It uses its Tx
-// alone, closes the rows that it reads, and gives an error to undo what it did; a failed statement undoes the transaction
+// alone, closes the rows that it reads, and returns an error to undo what it did; a failed statement undoes the transaction
 // in any case. On SQLite transactions run one after the other, and those that wait together are synced together, so
 // change must be quick. CodeUnavailable for a Store that was closed, CodeInternal inside another change.
 func (s *Store) Update(ctx context.Context, change func(ctx context.Context, tx *Tx) error) error {
@@ -184,7 +184,7 @@ func (s *Store) update(ctx context.Context, change func(ctx context.Context, tx 
 }
 
 // Close waits for the transactions that were begun and closes the database. When ctx ends first, those that have not
-// begun are told that they did not happen, those in hand go on, and Close gives CodeUnavailable. It may be called again.
+// begun are told that they did not happen, those in hand go on, and Close returns CodeUnavailable. It may be called again.
 func (s *Store) Close(ctx context.Context) error {
 	finished := s.gate.close(ctx)
 	if s.writer != nil {
@@ -212,7 +212,7 @@ func (s *Store) closeDatabases() error {
 	return Fault("closing the store", err)
 }
 
-// Micros gives t as it is stored: microseconds since 1970 in UTC, 0 for the zero time.
+// Micros returns t as it is stored: microseconds since 1970 in UTC, 0 for the zero time.
 func Micros(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -220,7 +220,7 @@ func Micros(t time.Time) int64 {
 	return t.UnixMicro()
 }
 
-// Time gives what Micros made of a time.
+// Time returns what Micros made of a time.
 func Time(micros int64) time.Time {
 	if micros == 0 {
 		return time.Time{}

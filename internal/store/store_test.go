@@ -16,7 +16,7 @@ import (
 
 const insertStudy = "INSERT INTO study (id, name, organization, description, created_at) VALUES ($1, $1, $1, $1, $2)"
 
-// insert gives a change that adds studies.
+// insert returns a change that adds studies.
 func insert(ids ...string) func(context.Context, *store.Tx) error {
 	return func(ctx context.Context, tx *store.Tx) error {
 		for _, id := range ids {

@@ -44,7 +44,7 @@ type shared struct {
 
 var _ Conn = (*shared)(nil)
 
-// may gives why no statement may run.
+// may returns why no statement may run.
 func (s *shared) may(ctx context.Context) error {
 	switch {
 	case s.over.Load():
@@ -62,7 +62,7 @@ func (s *shared) note(err error) {
 	}
 }
 
-// ExecContext runs a statement that gives no rows.
+// ExecContext runs a statement that returns no rows.
 func (s *shared) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	if err := s.may(ctx); err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (s *shared) ExecContext(ctx context.Context, query string, args ...any) (sq
 	return result, err
 }
 
-// QueryContext runs a statement that gives rows.
+// QueryContext runs a statement that returns rows.
 func (s *shared) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	if err := s.may(ctx); err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (s *shared) QueryContext(ctx context.Context, query string, args ...any) (*
 	return rows, err
 }
 
-// QueryRowContext runs a statement that gives one row at most.
+// QueryRowContext runs a statement that returns one row at most.
 func (s *shared) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	if s.may(ctx) != nil {
 		ended, end := context.WithCancel(ctx)
@@ -94,7 +94,7 @@ func (s *shared) QueryRowContext(ctx context.Context, query string, args ...any)
 	return row
 }
 
-// end ends the transaction for its change, and gives why it must be undone although the change gave no error.
+// end ends the transaction for its change, and returns why it must be undone although the change gave no error.
 func (s *shared) end() error {
 	s.over.Store(true)
 	if s.failed.Load() {

@@ -79,7 +79,7 @@ func (w *writer) nudge() {
 	}
 }
 
-// withdraw tells whether j was still waiting; then it does no longer.
+// withdraw reports whether j was still waiting; then it does no longer.
 func (w *writer) withdraw(j *job) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -90,7 +90,7 @@ func (w *writer) withdraw(j *job) bool {
 	return i >= 0
 }
 
-// take gives the job that waits longest, nil when there is none.
+// take returns the job that waits longest, nil when there is none.
 func (w *writer) take() *job {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -196,7 +196,7 @@ func (w *writer) together(first *job) {
 	w.metrics.commit(w.open())
 }
 
-// gather runs first and what waits, and tells whether the transaction is still there.
+// gather runs first and what waits, and reports whether the transaction is still there.
 func (w *writer) gather(first *job) bool {
 	if !w.one(first) {
 		return false
@@ -225,7 +225,7 @@ func (w *writer) open() int {
 	return n
 }
 
-// fail gives err to the jobs in hand that have not failed.
+// fail returns err to the jobs in hand that have not failed.
 func (w *writer) fail(err error) {
 	for _, j := range w.group {
 		if j.err == nil {
@@ -234,7 +234,7 @@ func (w *writer) fail(err error) {
 	}
 }
 
-// one runs a job in a savepoint, and tells whether the transaction that it shares is still there: some failures, such as a
+// one runs a job in a savepoint, and reports whether the transaction that it shares is still there: some failures, such as a
 // full disk, undo the whole.
 func (w *writer) one(j *job) bool {
 	if err := j.ctx.Err(); err != nil {

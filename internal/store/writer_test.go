@@ -14,7 +14,7 @@ import (
 	"tutti/internal/store/storetest"
 )
 
-// commits gives how many commits there were and how many transactions they made durable.
+// commits returns how many commits there were and how many transactions they made durable.
 func commits(t *testing.T, reg *prometheus.Registry) (count, transactions int) {
 	t.Helper()
 	families, err := reg.Gather()

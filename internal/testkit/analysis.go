@@ -37,7 +37,7 @@ func ParseAnalysis(body []byte) (Analysis, error) {
 	return Analysis{ID: found[0].String(), Study: found[1].String(), State: found[2].String(), Body: body}, nil
 }
 
-// withState gives the analysis in another state; only the bytes of that value change.
+// withState returns the analysis in another state; only the bytes of that value change.
 func (a Analysis) withState(state string) Analysis {
 	text, err := json.Marshal(state)
 	found := gjson.GetBytes(a.Body, "analysisState")

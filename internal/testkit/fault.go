@@ -62,7 +62,7 @@ func (f *faults) Heal() {
 	f.list = nil
 }
 
-// take gives the fault for a request, nil for none.
+// take returns the fault for a request, nil for none.
 func (f *faults) take(path string) *Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -94,7 +94,7 @@ func NewFaultProxy(target string, seed uint64, rates FaultRates) (*FaultProxy, e
 	return p, p.SetDown(false)
 }
 
-// URL gives the base URL that stands for the target's.
+// URL returns the base URL that stands for the target's.
 func (p *FaultProxy) URL() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -46,7 +46,7 @@ func (w *faultWriter) send(contentType string, zip bool, body []byte) {
 	}
 }
 
-// breakAt gives the number of bytes after which the fault strikes.
+// breakAt returns the number of bytes after which the fault strikes.
 func (w *faultWriter) breakAt(size int) int {
 	switch {
 	case w.fault.Cut > 0:

@@ -75,14 +75,14 @@ func (f *frame[R, P]) RecordRequests(id string) int {
 	return f.records[id]
 }
 
-// PageCalls gives every call for a page, in order.
+// PageCalls returns every call for a page, in order.
 func (f *frame[R, P]) PageCalls() []P {
 	f.counts.Lock()
 	defer f.counts.Unlock()
 	return slices.Clone(f.pages)
 }
 
-// RawPaths gives the path of every call as it came over the wire, percent-encoding included, without the query.
+// RawPaths returns the path of every call as it came over the wire, percent-encoding included, without the query.
 func (f *frame[R, P]) RawPaths() []string {
 	f.counts.Lock()
 	defer f.counts.Unlock()
@@ -104,7 +104,7 @@ func (f *frame[R, P]) note(raw string, route R, recordID string, page *P) {
 }
 
 // strike does to a call what the next fault says, before the call is answered; refuse sends a fault's status in the
-// server's own words. It gives the writer of the answer, nil when there is none to give any more.
+// server's own words. It returns the writer of the answer, nil when there is none to give any more.
 func (f *frame[R, P]) strike(w http.ResponseWriter, r *http.Request, refuse func(w *faultWriter, status int)) *faultWriter {
 	out := &faultWriter{ResponseWriter: w, request: r, closing: f.closing}
 	fault := f.take(r.RequestURI)
@@ -130,7 +130,7 @@ func (f *frame[R, P]) strike(w http.ResponseWriter, r *http.Request, refuse func
 	return nil
 }
 
-// rawPath gives a call's path as it came over the wire.
+// rawPath returns a call's path as it came over the wire.
 func rawPath(r *http.Request) string {
 	raw, _, _ := strings.Cut(r.RequestURI, "?")
 	return raw

@@ -9,7 +9,7 @@ type gate struct {
 	in   sync.WaitGroup
 }
 
-// enter tells whether a handler may begin; then it must leave.
+// enter reports whether a handler may begin; then it must leave.
 func (g *gate) enter() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

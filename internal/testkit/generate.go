@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// GenerateStudies gives n ids of studies, such as "PANC-CA"; the same for the same n.
+// GenerateStudies returns n ids of studies, such as "PANC-CA"; the same for the same n.
 func GenerateStudies(n int) []string {
 	sites := []string{"PANC", "LIVR", "BRST", "COLO", "LUNG", "OVAR", "PROS", "BRAI", "GAST", "KIDN"}
 	countries := []string{"CA", "JP", "DE", "UK", "AU", "FR", "US", "KR", "IT", "ES"}
@@ -23,8 +23,8 @@ func GenerateStudies(n int) []string {
 	return studies
 }
 
-// GenerateAnalyses gives n published analyses of a study, each of about 2 KB and of one of three analysis types. The
-// same seed, study and n give the same bytes; ids are distinct over studies and seeds.
+// GenerateAnalyses returns n published analyses of a study, each of about 2 KB and of one of three analysis types. The
+// same seed, study and n return the same bytes; ids are distinct over studies and seeds.
 func GenerateAnalyses(seed uint64, study string, n int) []Analysis {
 	sum := fnv.New64a()
 	_, _ = sum.Write([]byte(study)) // never fails
@@ -45,7 +45,7 @@ type generator struct {
 	buf   []byte
 }
 
-// siteOf gives the organ that a study of GenerateStudies is about.
+// siteOf returns the organ that a study of GenerateStudies is about.
 func siteOf(study string) string {
 	sites := map[string]string{
 		"PANC": "Pancreas", "LIVR": "Liver", "BRST": "Breast", "COLO": "Colon", "LUNG": "Bronchus and lung", "OVAR": "Ovary",

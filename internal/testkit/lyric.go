@@ -69,7 +69,7 @@ func (s *lyricStore) Put(organization string, body []byte) error {
 	return nil
 }
 
-// PutAll is Put for records that are parsed already, such as GenerateRecords gives them, each into the list of its own
+// PutAll is Put for records that are parsed already, such as GenerateRecords returns them, each into the list of its own
 // organization.
 func (s *lyricStore) PutAll(records ...LyricRecord) {
 	s.mu.Lock()
@@ -94,7 +94,7 @@ func (s *lyricStore) put(organization string, record LyricRecord) {
 	s.byID[record.SystemID] = row
 }
 
-// Remove removes a record, and tells whether it was there. Lyric itself lists an organization only while it has records;
+// Remove removes a record, and reports whether it was there. Lyric itself lists an organization only while it has records;
 // this one stays until it is dropped.
 func (s *lyricStore) Remove(systemID string) bool {
 	s.mu.Lock()
@@ -112,7 +112,7 @@ func (s *lyricStore) remove(systemID string) bool {
 	return true
 }
 
-// SetValid changes whether a record is valid, in its body too, and tells whether it was there.
+// SetValid changes whether a record is valid, in its body too, and reports whether it was there.
 func (s *lyricStore) SetValid(systemID string, valid bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,14 +124,14 @@ func (s *lyricStore) SetValid(systemID string, valid bool) bool {
 	return true
 }
 
-// Organizations gives the names of all organizations, sorted as Lyric sorts them.
+// Organizations returns the names of all organizations, sorted as Lyric sorts them.
 func (s *lyricStore) Organizations() []string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return append([]string{}, slices.Sorted(maps.Keys(s.byOrg))...)
 }
 
-// Record gives the record of an id.
+// Record returns the record of an id.
 func (s *lyricStore) Record(systemID string) (LyricRecord, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -142,13 +142,13 @@ func (s *lyricStore) Record(systemID string) (LyricRecord, bool) {
 	return held.LyricRecord, true
 }
 
-// Records gives an organization's records, valid or not, in their order.
+// Records returns an organization's records, valid or not, in their order.
 func (s *lyricStore) Records(organization string) []LyricRecord {
 	records, _ := s.page(&organization, "", 0, -1)
 	return records
 }
 
-// page gives rows [offset, offset+limit) of an organization's list, or of all organizations' with nil, and the list's
+// page returns rows [offset, offset+limit) of an organization's list, or of all organizations' with nil, and the list's
 // length; entity, when not empty, is the only one that counts. A negative limit is none.
 func (s *lyricStore) page(organization *string, entity string, offset, limit int) (rows []LyricRecord, total int) {
 	s.mu.RLock()
@@ -175,7 +175,7 @@ func (s *lyricStore) page(organization *string, entity string, offset, limit int
 	return rows, total
 }
 
-// ofEntity gives the run of a sorted list that is of one entity.
+// ofEntity returns the run of a sorted list that is of one entity.
 func ofEntity(list []*lyricRow, entity string) []*lyricRow {
 	from, _ := slices.BinarySearchFunc(list, entity, func(row *lyricRow, name string) int {
 		return cmp.Compare(row.EntityName, name)

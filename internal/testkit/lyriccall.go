@@ -125,7 +125,7 @@ func leadingInt(text string) (n int, ok bool) {
 	return n, err == nil
 }
 
-// isCategory tells whether name is the server's category: its id, something that begins with it, or its alias.
+// isCategory reports whether name is the server's category: its id, something that begins with it, or its alias.
 func (s *LyricServer) isCategory(name string) bool {
 	if n, ok := leadingInt(name); ok && n == s.cfg.CategoryID {
 		return true

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// GenerateRecords gives n valid records of an organization, each a donor of about 1 to 2 KB in the compound view: with
+// GenerateRecords returns n valid records of an organization, each a donor of about 1 to 2 KB in the compound view: with
 // specimens that hold samples, diagnoses that hold treatments, and follow-ups. The same seed, organization and n give
 // the same bytes; ids are distinct over organizations and seeds.
 func GenerateRecords(seed uint64, organization string, n int) []LyricRecord {

@@ -49,7 +49,7 @@ func ParseLyricRecord(body []byte) (LyricRecord, error) {
 	}, nil
 }
 
-// withValid gives the record with another isValid; only the bytes of that value change.
+// withValid returns the record with another isValid; only the bytes of that value change.
 func (r LyricRecord) withValid(valid bool) LyricRecord {
 	if found := gjson.GetBytes(r.Body, "isValid"); found.Index > 0 {
 		r.Body = slices.Concat(r.Body[:found.Index], strconv.AppendBool(nil, valid), r.Body[found.Index+len(found.Raw):])
@@ -58,7 +58,7 @@ func (r LyricRecord) withValid(valid bool) LyricRecord {
 	return r
 }
 
-// flat gives the record in the flat view: data without the related records, which are objects and arrays of them.
+// flat returns the record in the flat view: data without the related records, which are objects and arrays of them.
 func (r LyricRecord) flat() []byte {
 	data := []byte{'{'}
 	gjson.GetBytes(r.Body, "data").ForEach(func(name, value gjson.Result) bool {

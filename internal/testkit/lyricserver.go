@@ -76,10 +76,10 @@ func NewLyric(cfg LyricConfig) (*LyricServer, error) {
 	return s, nil
 }
 
-// URL gives the server's base URL.
+// URL returns the server's base URL.
 func (s *LyricServer) URL() string { return "http://" + s.listener.Addr().String() + s.cfg.BasePath }
 
-// CategoryID gives the id of the server's one category.
+// CategoryID returns the id of the server's one category.
 func (s *LyricServer) CategoryID() string { return strconv.Itoa(s.cfg.CategoryID) }
 
 // ServeHTTP implements http.Handler.

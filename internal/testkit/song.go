@@ -62,7 +62,7 @@ func (s *songStore) Put(study string, body []byte) error {
 	return nil
 }
 
-// PutAll is Put for analyses that are parsed already, such as GenerateAnalyses gives them.
+// PutAll is Put for analyses that are parsed already, such as GenerateAnalyses returns them.
 func (s *songStore) PutAll(analyses ...Analysis) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +102,7 @@ func (s *songStore) insert(a Analysis, position int) {
 	s.byID[a.ID] = &a
 }
 
-// Delete removes an analysis, and tells whether it was there.
+// Delete removes an analysis, and reports whether it was there.
 func (s *songStore) Delete(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,7 +120,7 @@ func (s *songStore) remove(id string) bool {
 	return true
 }
 
-// SetState changes the state of an analysis, in its body too, and tells whether it was there.
+// SetState changes the state of an analysis, in its body too, and reports whether it was there.
 func (s *songStore) SetState(id, state string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,14 +133,14 @@ func (s *songStore) SetState(id, state string) bool {
 	return true
 }
 
-// Studies gives the ids of all studies in the order they came.
+// Studies returns the ids of all studies in the order they came.
 func (s *songStore) Studies() []string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return append([]string{}, s.studies...)
 }
 
-// Analysis gives the analysis of an id.
+// Analysis returns the analysis of an id.
 func (s *songStore) Analysis(id string) (Analysis, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -151,7 +151,7 @@ func (s *songStore) Analysis(id string) (Analysis, bool) {
 	return *held, true
 }
 
-// Analyses gives a study's analyses in the given states, or in any state when none is given, in their order.
+// Analyses returns a study's analyses in the given states, or in any state when none is given, in their order.
 func (s *songStore) Analyses(study string, states ...string) []Analysis {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -164,7 +164,7 @@ func (s *songStore) Analyses(study string, states ...string) []Analysis {
 	return list
 }
 
-// hasStudy tells whether a study exists.
+// hasStudy reports whether a study exists.
 func (s *songStore) hasStudy(study string) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -172,7 +172,7 @@ func (s *songStore) hasStudy(study string) bool {
 	return ok
 }
 
-// page gives the bodies of rows [offset, offset+limit) of a study's list in the given states, and the list's length.
+// page returns the bodies of rows [offset, offset+limit) of a study's list in the given states, and the list's length.
 func (s *songStore) page(study string, states []string, offset, limit int) (bodies [][]byte, total int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -186,7 +186,7 @@ func (s *songStore) page(study string, states []string, offset, limit int) (bodi
 	return bodies, len(list)
 }
 
-// list gives a study's analyses in the given states, and remembers them. The store is locked.
+// list returns a study's analyses in the given states, and remembers them. The store is locked.
 func (s *songStore) list(study string, states []string) []*Analysis {
 	key := study + "\x00" + strings.Join(states, ",")
 	list, ok := s.listed[key]

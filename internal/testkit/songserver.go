@@ -71,7 +71,7 @@ func NewSong(cfg SongConfig) (*SongServer, error) {
 	return s, nil
 }
 
-// URL gives the server's base URL.
+// URL returns the server's base URL.
 func (s *SongServer) URL() string { return "http://" + s.listener.Addr().String() + s.cfg.BasePath }
 
 // ServeHTTP implements http.Handler.

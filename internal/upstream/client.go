@@ -271,7 +271,7 @@ type Answer struct {
 	closed   bool
 }
 
-// open sends the request and classifies the status. It cleans up after itself when it gives an error.
+// open sends the request and classifies the status. It cleans up after itself when it returns an error.
 func (a *Answer) open(ctx context.Context, target *url.URL) error {
 	begin := time.Now()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)

@@ -6,7 +6,7 @@ import (
 	"math/bits"
 )
 
-// The functions of this file read JSON (RFC 8259) in a slice that may end anywhere. Each gives the index behind what
+// The functions of this file read JSON (RFC 8259) in a slice that may end anywhere. Each returns the index behind what
 // it read, or one of these faults. They accept exactly what encoding/json accepts.
 const (
 	// short: the slice ended first.
@@ -20,7 +20,7 @@ const (
 // maxDepth is encoding/json's own limit.
 const maxDepth = 10000
 
-// skipSpace gives the index of the first byte from i on that is not white space, len(buf) when there is none. Line
+// skipSpace returns the index of the first byte from i on that is not white space, len(buf) when there is none. Line
 // breaks on the way become spaces, so that no record holds a raw one.
 func skipSpace(buf []byte, i int) int {
 	for ; i < len(buf); i++ {
@@ -126,7 +126,7 @@ type key struct {
 	escaped    bool
 }
 
-// is tells whether the key's text is name.
+// is reports whether the key's text is name.
 func (k key) is(buf []byte, name string) bool {
 	if k.escaped {
 		return string(unescape(buf[k.start-1:k.end+1])) == name
@@ -153,7 +153,7 @@ func scanKey(buf []byte, i int) (int, key) {
 	return i + 1, k
 }
 
-// scanString reads the string whose opening quote is at i, and tells whether it holds an escape.
+// scanString reads the string whose opening quote is at i, and reports whether it holds an escape.
 func scanString(buf []byte, i int) (end int, escaped bool) {
 	for i++; ; {
 		i = plainEnd(buf, i)
@@ -174,7 +174,7 @@ func scanString(buf []byte, i int) (end int, escaped bool) {
 	}
 }
 
-// plainEnd gives the index of the first quote, backslash or control character from i on, len(buf) when there is none.
+// plainEnd returns the index of the first quote, backslash or control character from i on, len(buf) when there is none.
 // It looks at eight bytes at a time: strings are most of a record, and most are too short for bytes.IndexByte to pay.
 func plainEnd(buf []byte, i int) int {
 	const (
@@ -293,7 +293,7 @@ func scanLiteral(buf []byte, i int, word string) int {
 	return i + len(word)
 }
 
-// unescape gives the text of a quoted string that was scanned before. The slow path: few keys and ids have escapes.
+// unescape returns the text of a quoted string that was scanned before. The slow path: few keys and ids have escapes.
 func unescape(quoted []byte) []byte {
 	var s string
 	if err := json.Unmarshal(quoted, &s); err != nil {

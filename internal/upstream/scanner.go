@@ -57,7 +57,7 @@ type Item struct {
 	// Values are the texts of the record's members in the order of Shape.Members, nil where the record has no such
 	// member or its value is no string. As in encoding/json, the last of several members of one name counts.
 	Values [][]byte
-	// Noticed tells whether the record has the member Shape.Notice.
+	// Noticed reports whether the record has the member Shape.Notice.
 	Noticed bool
 	// Flag is the value of the record's member Shape.Flag.
 	Flag Truth
@@ -377,7 +377,7 @@ func (s *Scanner) scanMember(buf []byte, i int, k key) int {
 	return end
 }
 
-// token applies scan at pos, reading on until the token is whole, and moves pos behind it. It gives the index of the
+// token applies scan at pos, reading on until the token is whole, and moves pos behind it. It returns the index of the
 // token's first byte. scan sees the token at index 0. Before scanning once more it waits for as many bytes again as it
 // has, so that a record of any size is scanned only a few times. A token over limit bytes is ErrTooLarge, and pos stays at
 // its start.
@@ -406,7 +406,7 @@ func (s *Scanner) token(limit int, scan func(buf []byte, i int) int) (from int, 
 	}
 }
 
-// next gives the first byte from pos on that is no white space, and moves pos to it.
+// next returns the first byte from pos on that is no white space, and moves pos to it.
 func (s *Scanner) next() (byte, error) {
 	for {
 		s.pos = skipSpace(s.buf[:s.end], s.pos)

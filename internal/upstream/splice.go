@@ -63,7 +63,7 @@ func splice(dst, body, block []byte, has bool) []byte {
 	return append(dst, body[1:]...)
 }
 
-// mayHaveRepositories tells whether body may have a member repositories: its name is there, or an escape that can
+// mayHaveRepositories reports whether body may have a member repositories: its name is there, or an escape that can
 // spell a letter.
 func mayHaveRepositories(body []byte) bool {
 	return bytes.Contains(body, []byte(repositories)) || bytes.Contains(body, []byte(`\u`))

@@ -66,7 +66,7 @@ type bench struct {
 	made int
 }
 
-// Run measures what cfg asks for, prints each Report as soon as it is made, and gives them all. A benchmark that could
+// Run measures what cfg asks for, prints each Report as soon as it is made, and returns them all. A benchmark that could
 // not be run to its end is an error; a target that was missed is not.
 func Run(ctx context.Context, cfg Config) (_ []Report, err error) {
 	if err := cfg.validate(); err != nil {
@@ -129,7 +129,7 @@ func (b *bench) say(format string, args ...any) {
 	fmt.Fprintf(b.Progress, time.Now().Format(time.TimeOnly)+" "+format+"\n", args...)
 }
 
-// newName gives a name for an index that nobody else uses.
+// newName returns a name for an index that nobody else uses.
 func (b *bench) newName(what string) string {
 	b.made++
 	return fmt.Sprintf("bench-%s-%d-%d", strings.ToLower(what), os.Getpid(), b.made)

@@ -42,7 +42,7 @@ func run(t *testing.T, cfg bench.Config) []bench.Report {
 	return reports
 }
 
-// figure gives the only figure whose name begins so.
+// figure returns the only figure whose name begins so.
 func figure(t *testing.T, r bench.Report, name string) bench.Figure {
 	t.Helper()
 	i := slices.IndexFunc(r.Figures, func(f bench.Figure) bool { return strings.HasPrefix(f.Name, name) })

@@ -45,7 +45,7 @@ func newCeiling(engine *elastic.Index, c *corpus, block []byte) *ceiling {
 	return ceil
 }
 
-// write sends all bodies to an alias over a number of connections, and gives the time it took.
+// write sends all bodies to an alias over a number of connections, and returns the time it took.
 func (c *ceiling) write(ctx context.Context, engine *client, alias string, connections int) (time.Duration, error) {
 	var next atomic.Int64
 	began := time.Now()

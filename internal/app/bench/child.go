@@ -57,7 +57,7 @@ type childSpec struct {
 	address func(line string) string
 }
 
-// configures tells whether a variable of the environment would change what a server does.
+// configures reports whether a variable of the environment would change what a server does.
 func configures(variable string) bool {
 	name, _, _ := strings.Cut(variable, "=")
 	return strings.HasPrefix(name, "TUTTI_") || strings.HasPrefix(name, "MAESTRO_") || slices.Contains(config.ArrangerVariables(), name)

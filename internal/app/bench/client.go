@@ -33,7 +33,7 @@ func newClient(base string) *client {
 
 func (c *client) close() { c.http.CloseIdleConnections() }
 
-// call gives the whole answer of a call; one that is not a success is an error.
+// call returns the whole answer of a call; one that is not a success is an error.
 func (c *client) call(ctx context.Context, method, path, contentType string, body []byte) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
 	if err != nil {
@@ -57,13 +57,13 @@ func (c *client) call(ctx context.Context, method, path, contentType string, bod
 	return answer, nil
 }
 
-// trigger posts a trigger and gives what was answered with the 202.
+// trigger posts a trigger and returns what was answered with the 202.
 func (c *client) trigger(ctx context.Context, path string) (gjson.Result, error) {
 	answer, err := c.call(ctx, http.MethodPost, path, "", nil)
 	return gjson.ParseBytes(answer), err
 }
 
-// backfill indexes the repository and waits for the job. It gives the job, which has succeeded, and the time from the
+// backfill indexes the repository and waits for the job. It returns the job, which has succeeded, and the time from the
 // trigger to its end.
 func (c *client) backfill(ctx context.Context) (gjson.Result, time.Duration, error) {
 	began := time.Now()

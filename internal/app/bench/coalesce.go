@@ -112,7 +112,7 @@ func (r *coalesceRun) changeAll() error {
 	return nil
 }
 
-// catchUp waits until the sink holds the newest version of each record and nothing is fetched any more. It gives the
+// catchUp waits until the sink holds the newest version of each record and nothing is fetched any more. It returns the
 // time until the former.
 func (r *coalesceRun) catchUp(ctx context.Context) (time.Duration, error) {
 	began := time.Now()

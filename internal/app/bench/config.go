@@ -97,7 +97,7 @@ func QuickSizes() Sizes {
 	}
 }
 
-// or gives s with its zero members taken from d.
+// or returns s with its zero members taken from d.
 func (s Sizes) or(d Sizes) Sizes {
 	for _, m := range []struct{ mine, other *int }{
 		{&s.Records, &d.Records},

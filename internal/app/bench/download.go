@@ -216,7 +216,7 @@ func (r *downloadRun) pair(ctx context.Context, f *downloadFigures, all int) err
 	return nil
 }
 
-// settled makes small downloads until the highest memory no longer grows, and gives it in megabytes.
+// settled makes small downloads until the highest memory no longer grows, and returns it in megabytes.
 func (r *downloadRun) settled(ctx context.Context, rows int) (most float64, err error) {
 	for range settleRounds {
 		d, err := r.watched(ctx, rows, downloadPart)
@@ -284,7 +284,7 @@ func (r *downloadRun) watched(ctx context.Context, rows, times int) (downloaded,
 	return sum, errors.Join(err, watchErr)
 }
 
-// highest gives the highest memory of a process until ctx ends, in megabytes.
+// highest returns the highest memory of a process until ctx ends, in megabytes.
 func highest(ctx context.Context, pid int) (most float64, err error) {
 	for {
 		now, err := ownMemory(pid)
@@ -339,7 +339,7 @@ func (c *counter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// ownMemory gives the resident memory of a process without that of files, in megabytes (proc(5), status).
+// ownMemory returns the resident memory of a process without that of files, in megabytes (proc(5), status).
 func ownMemory(pid int) (float64, error) {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {

@@ -38,7 +38,7 @@ func (b *bench) downloadElastic(ctx context.Context, report *Report) (err error)
 	return r.run(ctx, report)
 }
 
-// pages reads the columns of all documents behind an alias as the engine gives them soonest: page by page, of one point in time, in
+// pages reads the columns of all documents behind an alias as the engine returns them soonest: page by page, of one point in time, in
 // its own order.
 func (e *engine) pages(ctx context.Context, alias string, documents int) (took time.Duration, err error) {
 	opened, err := e.client.call(ctx, http.MethodPost, "/"+alias+"/_pit?keep_alive=1m", "", nil)

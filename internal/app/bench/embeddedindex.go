@@ -46,7 +46,7 @@ func (b *bench) embeddedIndex(ctx context.Context) (*Report, error) {
 	return report, nil
 }
 
-// embeddedWrites writes a corpus into a fresh index and gives the documents per second.
+// embeddedWrites writes a corpus into a fresh index and returns the documents per second.
 func (b *bench) embeddedWrites(ctx context.Context, c *corpus) (_ float64, err error) {
 	dir, err := b.newFolder()
 	if err != nil {
@@ -112,7 +112,7 @@ func fill(x index.Index, batch *core.Batch, part []testkit.Analysis, documents [
 	}
 }
 
-// embeddedBackfill brings a repository into a fresh app and gives the documents per second.
+// embeddedBackfill brings a repository into a fresh app and returns the documents per second.
 func (b *bench) embeddedBackfill(ctx context.Context) (_ float64, err error) {
 	c := generate(min(b.Sizes.Studies, b.Sizes.EmbeddedRecords), b.Sizes.EmbeddedRecords)
 	upstream, err := c.serve()

@@ -191,7 +191,7 @@ func (r *embeddedRun) rewrite(ctx context.Context, x *embedded.Index, dir string
 	return err
 }
 
-// asked gives how many pages of facets the readers get a second, beside a writer that writes some analyses again and again
+// asked returns how many pages of facets the readers get a second, beside a writer that writes some analyses again and again
 // when there are any.
 func (r *embeddedRun) asked(ctx context.Context, x *embedded.Index, analyses []testkit.Analysis) (float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.b.Sizes.LoadFor)
@@ -275,7 +275,7 @@ func (r *embeddedRun) ready(ctx context.Context, dir string) (ms float64, err er
 	return ms, holdsAll(results[0].Total, r.documents)
 }
 
-// timed asks again and again, and gives the milliseconds of each answer.
+// timed asks again and again, and returns the milliseconds of each answer.
 func timed(ctx context.Context, x *embedded.Index, reqs []index.SearchRequest) ([]float64, error) {
 	ms := make([]float64, answersTimed)
 	for i := range ms {
@@ -339,7 +339,7 @@ func hitRequests() []index.SearchRequest {
 	}}
 }
 
-// folderBytes gives what the files of a folder take.
+// folderBytes returns what the files of a folder take.
 func folderBytes(dir string) (int64, error) {
 	size := int64(0)
 	err := fs.WalkDir(os.DirFS(dir), ".", func(_ string, entry fs.DirEntry, err error) error {

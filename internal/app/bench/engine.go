@@ -71,7 +71,7 @@ func (e *engine) holds(ctx context.Context, alias string, documents int) error {
 	return holdsAll(got, documents)
 }
 
-// usedCPU gives the CPU time that all nodes of the engine have used.
+// usedCPU returns the CPU time that all nodes of the engine have used.
 func (e *engine) usedCPU(ctx context.Context) (time.Duration, error) {
 	const path = "/_nodes/stats/process?filter_path=nodes.*.process.cpu.total_in_millis"
 	answer, err := e.client.call(ctx, http.MethodGet, path, "", nil)

@@ -83,7 +83,7 @@ func (f Figure) verdict() string {
 	return fmt.Sprintf("target %s %s: %s, %.2f times as good", sign, number(f.Target.Limit), word, f.Ratio())
 }
 
-// quantile gives the value below which a part q of values lies, one of them; 0 where there are none.
+// quantile returns the value below which a part q of values lies, one of them; 0 where there are none.
 func quantile(values []float64, q float64) float64 {
 	if len(values) == 0 {
 		return 0

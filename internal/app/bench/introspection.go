@@ -202,7 +202,7 @@ func (b *bench) filter() (Figure, error) {
 	return figure, nil
 }
 
-// startUnreachable gives how long a start takes while the engine refuses connections, or says nothing on them, and checks
+// startUnreachable returns how long a start takes while the engine refuses connections, or says nothing on them, and checks
 // that every catalogue is listed with the reason.
 func (b *bench) startUnreachable(ctx context.Context, silent bool) (took time.Duration, err error) {
 	var lc net.ListenConfig

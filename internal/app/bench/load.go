@@ -33,12 +33,12 @@ func newLoad(base string) (load, error) {
 	return load{address: u.Host}, nil
 }
 
-// request gives the bytes of a request, whose body is JSON.
+// request returns the bytes of a request, whose body is JSON.
 func (l load) request(method, path string, body []byte) []byte {
 	return l.typed(method, path, "application/json", body)
 }
 
-// typed gives the bytes of a request with a body of a content type.
+// typed returns the bytes of a request with a body of a content type.
 func (l load) typed(method, path, contentType string, body []byte) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", method, path, l.address)
@@ -61,7 +61,7 @@ func (l load) run(ctx context.Context, lasts time.Duration, next func(connection
 	return l.over(ctx, loadConnections, lasts, next)
 }
 
-// over asks for some time. next gives the i-th request of a connection, nil when there is no more. Any answer but a 200 is
+// over asks for some time. next returns the i-th request of a connection, nil when there is no more. Any answer but a 200 is
 // an error.
 func (l load) over(ctx context.Context, connections int, lasts time.Duration, next func(connection, i int) []byte) (loaded, error) {
 	ctx, cancel := context.WithTimeout(ctx, lasts)

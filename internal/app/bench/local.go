@@ -42,7 +42,7 @@ const localRegistration = `{"name": "` + localType + `", "options": {"fileTypes"
         "donor": {"type": "object", "required": ["submitterDonorId"], "properties": {
           "submitterDonorId": {"type": "string"}, "gender": {"enum": ["Male", "Female", "Other"]}}}}}}}}}`
 
-// localAnalysis makes an analysis of 2 KB with two files for the type; the same number gives the same.
+// localAnalysis makes an analysis of 2 KB with two files for the type; the same number returns the same.
 func localAnalysis(number int) ([]byte, error) {
 	r := rand.New(rand.NewPCG(uint64(number), 11)) //nolint:gosec // data of a benchmark
 	file := func(kind string, i int) map[string]any {

@@ -30,7 +30,7 @@ func thisMachine(version string) Machine {
 	return m
 }
 
-// String gives the machine in one line.
+// String returns the machine in one line.
 func (m Machine) String() string {
 	out := fmt.Sprintf("tutti %s, %s %s/%s, %d CPUs, GOMAXPROCS %d", m.Version, m.Go, m.OS, m.Arch, m.CPUs, m.GOMAXPROCS)
 	if m.Load != "" {

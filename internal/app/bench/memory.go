@@ -114,7 +114,7 @@ func watch(ctx context.Context, pid int) ([]float64, error) {
 	}
 }
 
-// status gives the resident memory of a process, now and at its highest, in megabytes (proc(5), status).
+// status returns the resident memory of a process, now and at its highest, in megabytes (proc(5), status).
 func status(pid int) (now, most float64, err error) {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {

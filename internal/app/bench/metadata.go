@@ -109,7 +109,7 @@ func (s *submitter) submitting(ctx context.Context, b *bench, report *Report, wh
 	return nil
 }
 
-// submit submits one analysis and gives its id.
+// submit submits one analysis and returns its id.
 func (s *submitter) submit(ctx context.Context) (string, error) {
 	body, err := localAnalysis(int(s.made.Add(1)))
 	if err != nil {
@@ -206,7 +206,7 @@ func (s *submitter) paging(ctx context.Context, b *bench, report *Report, what s
 	return nil
 }
 
-// heapInUse gives the bytes of the heap that are in use once what nobody needs is gone.
+// heapInUse returns the bytes of the heap that are in use once what nobody needs is gone.
 func heapInUse() uint64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -227,7 +227,7 @@ func (s *submitter) allIndexed(ctx context.Context) error {
 	}
 }
 
-// readAll reads the list page by page, checks that each analysis came once, and gives how long each page took, and by how
+// readAll reads the list page by page, checks that each analysis came once, and returns how long each page took, and by how
 // many MB the heap grew.
 func (s *submitter) readAll(ctx context.Context) (ms []float64, heap float64, err error) {
 	before := heapInUse()

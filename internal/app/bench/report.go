@@ -26,7 +26,7 @@ func (r *Report) note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 }
 
-// Figure gives the figure of a name, nil when there is none.
+// Figure returns the figure of a name, nil when there is none.
 func (r *Report) Figure(name string) *Figure {
 	for i := range r.Figures {
 		if r.Figures[i].Name == name {
@@ -36,7 +36,7 @@ func (r *Report) Figure(name string) *Figure {
 	return nil
 }
 
-// String gives the report as text, a line for each figure.
+// String returns the report as text, a line for each figure.
 func (r *Report) String() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s: %s\n", r.Name, r.What)

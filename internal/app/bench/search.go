@@ -76,7 +76,7 @@ func (r *searchRun) fill(ctx context.Context) error {
 	return r.engine.holds(ctx, r.alias, r.b.Sizes.Searched)
 }
 
-// compare measures one page, after it has checked that both ways give the same.
+// compare measures one page, after it has checked that both ways return the same.
 func (r *searchRun) compare(ctx context.Context, report *Report, p page) error {
 	if err := r.same(ctx, p); err != nil {
 		return err
@@ -162,7 +162,7 @@ func (r *searchRun) leg(ctx context.Context, l load, p page, connections int, tu
 	})
 }
 
-// usedCPU gives the CPU seconds that the server has used.
+// usedCPU returns the CPU seconds that the server has used.
 func (r *searchRun) usedCPU(ctx context.Context) (float64, error) {
 	answer, err := r.client.call(ctx, http.MethodGet, "/metrics", "", nil)
 	if err != nil {
@@ -177,7 +177,7 @@ func (r *searchRun) usedCPU(ctx context.Context) (float64, error) {
 	return gjson.Parse(line).Float(), nil
 }
 
-// same checks that the two ways of a page give the same.
+// same checks that the two ways of a page return the same.
 func (r *searchRun) same(ctx context.Context, p page) error {
 	bound := p.bound(rand.New(rand.NewPCG(seed, 1)))
 	mine, err := r.client.call(ctx, method, "/"+r.alias+"/graphql", "application/json", p.request(bound))
@@ -198,7 +198,7 @@ func (r *searchRun) same(ctx context.Context, p page) error {
 	return nil
 }
 
-// summary gives what a GraphQL answer says, line by line.
+// summary returns what a GraphQL answer says, line by line.
 func summary(answer []byte) []string {
 	data := gjson.GetBytes(answer, "data.analysis")
 	var lines []string
@@ -218,7 +218,7 @@ func summary(answer []byte) []string {
 	return lines
 }
 
-// handSummary gives the same of what the engine answered.
+// handSummary returns the same of what the engine answered.
 func handSummary(answer []byte) []string {
 	answers := gjson.GetBytes(answer, "responses").Array()
 	if len(answers) == 0 {

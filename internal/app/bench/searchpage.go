@@ -77,7 +77,7 @@ func pages() []page {
 	}
 }
 
-// bound gives the next bound of the range that every page filters by.
+// bound returns the next bound of the range that every page filters by.
 func (p page) bound(rng *rand.Rand) string {
 	if p.fixed {
 		return "20.5"
@@ -85,7 +85,7 @@ func (p page) bound(rng *rand.Rand) string {
 	return fmt.Sprintf("%.4f", 10+20*rng.Float64())
 }
 
-// request gives what tutti is sent.
+// request returns what tutti is sent.
 func (p page) request(bound string) []byte {
 	filters := fmt.Sprintf(`{"op":"and","content":[{"op":"in","content":{"fieldName":"studyId","value":%s}},`+
 		`{"op":"in","content":{"fieldName":"files.fileType","value":%s}},{"op":"gte","content":{"fieldName":"experiment.coverage","value":%s}}]}`,
@@ -166,7 +166,7 @@ func clauses(bound string) map[string]any {
 	}
 }
 
-// without gives the filters but the one about a field.
+// without returns the filters but the one about a field.
 func without(bound, field string) any {
 	var rest []any
 	for _, name := range []string{"studyId", "files.fileType", "experiment.coverage"} {
@@ -177,7 +177,7 @@ func without(bound, field string) any {
 	return object{"bool": object{"filter": rest}}
 }
 
-// counting gives the aggregation that counts the documents of a field by value, the elements narrowed by the choice of a
+// counting returns the aggregation that counts the documents of a field by value, the elements narrowed by the choice of a
 // sibling.
 func counting(f facetField) object {
 	terms := object{"terms": object{"field": f.name, "size": 20}}

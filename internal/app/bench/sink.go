@@ -61,7 +61,7 @@ func (s *sink) close() {
 // switchOff makes the sink break every connection that asks for something, or answer again.
 func (s *sink) switchOff(off bool) { s.down.Store(off) }
 
-// document gives the newest document of an id that was kept, nil for none.
+// document returns the newest document of an id that was kept, nil for none.
 func (s *sink) document(id string) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Pieces of the answer that Elasticsearch gives to a bulk request under the filter that tutti asks for.
+// Pieces of the answer that Elasticsearch returns to a bulk request under the filter that tutti asks for.
 const (
 	bulkHead     = `{"errors":false,"items":[`
 	bulkIndexed  = `{"index":{"status":201}}`

@@ -104,7 +104,7 @@ func (b *bench) dropAlias(ctx context.Context, alias string) error {
 	return e.drop(ctx, alias)
 }
 
-// triggerOne changes an analysis, triggers it, and gives the times until that is accepted and until it is done.
+// triggerOne changes an analysis, triggers it, and returns the times until that is accepted and until it is done.
 func (t *tutti) triggerOne(ctx context.Context, upstream *testkit.SongServer, a testkit.Analysis) (accepted, indexed time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, triggerLate)
 	defer cancel()
@@ -135,7 +135,7 @@ func recordPath(a testkit.Analysis) string {
 	return "/index/repository/" + repositoryCode + "/organization/" + a.Study + "/id/" + a.ID
 }
 
-// change alters an analysis at the repository and gives the mark by which the altered one is known.
+// change alters an analysis at the repository and returns the mark by which the altered one is known.
 func change(upstream *testkit.SongServer, a testkit.Analysis) (string, error) {
 	mark := time.Now().UTC().Format("2006-01-02T15:04:05.000000")
 	body, err := sjson.SetBytes(a.Body, changedField, mark)

@@ -71,7 +71,7 @@ func (b *bench) startApp(ctx context.Context, dir, alias string, variables []str
 	return &tutti{app: a, client: newClient(a.URL()), dir: dir, alias: alias}, nil
 }
 
-// variables gives values of the configuration, by their paths, as environment variables.
+// variables returns values of the configuration, by their paths, as environment variables.
 func variables(values map[string]string) []string {
 	list := make([]string, 0, len(values))
 	for path, value := range values {
@@ -87,7 +87,7 @@ func (t *tutti) stop(ctx context.Context) error {
 	return errors.Join(err, os.RemoveAll(t.dir))
 }
 
-// count gives the number of documents in the app's index.
+// count returns the number of documents in the app's index.
 func (t *tutti) count(ctx context.Context) (int64, error) {
 	if err := t.app.Index().Refresh(ctx, t.alias); err != nil {
 		return 0, err

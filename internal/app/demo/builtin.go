@@ -66,7 +66,7 @@ func submission(i int) ([]byte, error) {
 }
 
 // builtIn registers analysis types, submits analyses to the built-in metadata repository and publishes them, which is all
-// that it takes to have them in the index, and lets it refuse one. It gives the id of an analysis that is published.
+// that it takes to have them in the index, and lets it refuse one. It returns the id of an analysis that is published.
 func (d *demo) builtIn(ctx context.Context) (published string, err error) {
 	d.say("\n6. The built-in metadata repository needs no other server: POST /schemas registers analysis types")
 	for _, r := range registrations() {

@@ -26,7 +26,7 @@ const mappingWait = 30 * time.Second
 //go:embed catalogues
 var catalogueFiles embed.FS
 
-// writeCatalogues puts the configuration folder of the catalogues into the data folder, and gives where it is.
+// writeCatalogues puts the configuration folder of the catalogues into the data folder, and returns where it is.
 func writeCatalogues(dataDir string) (string, error) {
 	dir := filepath.Join(dataDir, catalogueFolder)
 	err := fs.WalkDir(catalogueFiles, catalogueFolder, func(path string, entry fs.DirEntry, err error) error {

@@ -51,13 +51,13 @@ func (c *client) do(ctx context.Context, method, path string) (gjson.Result, err
 	return gjson.ParseBytes(body), nil
 }
 
-// try sends a JSON body, nil for none, and gives the answer whatever its status.
+// try sends a JSON body, nil for none, and returns the answer whatever its status.
 func (c *client) try(ctx context.Context, method, path string, send []byte) (status int, answer gjson.Result, err error) {
 	status, body, err := c.ask(ctx, method, path, send, http.Header{"Content-Type": {"application/json"}})
 	return status, gjson.ParseBytes(body), err
 }
 
-// read gives a whole answer; one that is not a success is an error.
+// read returns a whole answer; one that is not a success is an error.
 func (c *client) read(ctx context.Context, method, path string, send []byte, header http.Header) ([]byte, error) {
 	status, body, err := c.ask(ctx, method, path, send, header)
 	if err == nil && status/100 != 2 {
@@ -87,7 +87,7 @@ func (c *client) ask(ctx context.Context, method, path string, send []byte, head
 	return resp.StatusCode, body, nil
 }
 
-// documents gives the number of documents of an index that had an outcome, from the metrics.
+// documents returns the number of documents of an index that had an outcome, from the metrics.
 func (c *client) documents(ctx context.Context, index, outcome string) (float64, error) {
 	body, err := c.read(ctx, http.MethodGet, "/metrics", nil, nil)
 	if err != nil {

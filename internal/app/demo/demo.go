@@ -191,7 +191,7 @@ func start(
 	return a, nil
 }
 
-// makeFolder makes the data folder and gives its whole path.
+// makeFolder makes the data folder and returns its whole path.
 func makeFolder(dataDir string) (string, error) {
 	if err := os.MkdirAll(dataDir, 0o700); err != nil {
 		return "", fmt.Errorf("making the data folder: %w", err)
@@ -203,7 +203,7 @@ func makeFolder(dataDir string) (string, error) {
 	return dir, nil
 }
 
-// freeAddress gives listen, or the same host with a free port when its port is in use.
+// freeAddress returns listen, or the same host with a free port when its port is in use.
 func freeAddress(ctx context.Context, listen string) (string, error) {
 	if listen == "" {
 		listen = DefaultListen

@@ -100,7 +100,7 @@ func (p *partner) fill(ctx context.Context) error {
 	}
 }
 
-// graphqlURL gives where the other node is asked.
+// graphqlURL returns where the other node is asked.
 func (p *partner) graphqlURL() string { return p.app.URL() + "/" + partnerIndex + "/graphql" }
 
 func (p *partner) stop(ctx context.Context) error {

@@ -57,7 +57,7 @@ func (d *demo) search(ctx context.Context) error {
 	return nil
 }
 
-// graphql asks a query and gives its data. What GraphQL calls an error is one.
+// graphql asks a query and returns its data. What GraphQL calls an error is one.
 func (d *demo) graphql(ctx context.Context, path, query string) (gjson.Result, time.Duration, error) {
 	body, err := json.Marshal(map[string]string{"query": query})
 	if err != nil {
@@ -74,7 +74,7 @@ func (d *demo) graphql(ctx context.Context, path, query string) (gjson.Result, t
 	return answer.Get("data"), time.Since(began), nil
 }
 
-// graphqlCommand gives the command that asks a query.
+// graphqlCommand returns the command that asks a query.
 func graphqlCommand(base, catalogue, query string) string {
 	body, _ := json.Marshal(map[string]string{"query": query}) // a text of this file
 	return fmt.Sprintf("curl -X POST %s/%s/graphql -H 'Content-Type: application/json' -d '%s'", base, catalogue, body)

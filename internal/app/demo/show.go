@@ -120,7 +120,7 @@ func recordPath(study, id string) string {
 	return "/index/repository/" + repositoryCode + "/organization/" + study + "/id/" + id
 }
 
-// outcome calls do and waits until the metrics show one more outcome of an index. It gives how long that took.
+// outcome calls do and waits until the metrics show one more outcome of an index. It returns how long that took.
 func (d *demo) outcome(ctx context.Context, index, outcome string, do func() error) (time.Duration, error) {
 	before, err := d.client.documents(ctx, index, outcome)
 	if err != nil {
@@ -175,7 +175,7 @@ func progressLine(job gjson.Result, expected int) string {
 		fetched, expected, job.Get("state"))
 }
 
-// commands gives what is worth trying, each of which works after those before it.
+// commands returns what is worth trying, each of which works after those before it.
 func (d *demo) commands(study, id, jobID, letter, published string) []string {
 	base := d.client.base
 	return []string{

@@ -81,7 +81,7 @@ func (d *draft) checkScope(file string, n *node) {
 	}
 }
 
-// isBlank tells whether a scope cannot hold a character: a list of scopes is separated by spaces (RFC 6749, section 3.3).
+// isBlank reports whether a scope cannot hold a character: a list of scopes is separated by spaces (RFC 6749, section 3.3).
 func isBlank(r rune) bool {
 	return unicode.IsSpace(r) || unicode.IsControl(r) || r == unicode.ReplacementChar
 }

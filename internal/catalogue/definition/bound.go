@@ -30,7 +30,7 @@ const elsewhere = "a configuration is far smaller: put data elsewhere"
 // allowance is how much may still be read.
 type allowance struct{ bytes, values int }
 
-// room gives what may be read of a folder, false when nothing may. Sizes are looked at first, so that a folder of large files
+// room returns what may be read of a folder, false when nothing may. Sizes are looked at first, so that a folder of large files
 // is refused unread and takes nothing from the others.
 func (l *loader) room(d *draft) (*allowance, bool) {
 	bytes := 0
@@ -80,7 +80,7 @@ func (d *draft) failEntries() {
 	d.fail(d.label(), fmt.Sprintf("is not read: it holds more than %d files and folders", maxEntries), elsewhere)
 }
 
-// readDir gives the entries of a folder in the order of their names, or any of them where there are more than most.
+// readDir returns the entries of a folder in the order of their names, or any of them where there are more than most.
 func readDir(fsys fs.FS, name string, most int) ([]fs.DirEntry, error) {
 	file, err := fsys.Open(name)
 	if err != nil {

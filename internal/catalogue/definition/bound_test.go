@@ -19,7 +19,7 @@ const (
 
 func list(n int) string { return "[" + strings.Repeat("0,", n-1) + "0]" }
 
-// allocated gives how many bytes it takes to read files, and the one definition.
+// allocated returns how many bytes it takes to read files, and the one definition.
 func allocated(t *testing.T, f files) (uint64, definition.Definition) {
 	t.Helper()
 	var at, then runtime.MemStats

@@ -88,7 +88,7 @@ func (f *findings) warnUnknown(pointer string, m member, s shape) {
 	})
 }
 
-// says tells whether a value asks for anything at all.
+// says reports whether a value asks for anything at all.
 func says(n *node) bool {
 	return !n.absent() && n.text != "false" && (n.kind != kindObject || len(n.members) > 0)
 }

@@ -15,7 +15,7 @@ type DefaultIndex struct {
 	DocumentType string
 }
 
-// Default gives the catalogues of a server without a folder (CONTRACT section 3): one for each alias, with its name as id.
+// Default returns the catalogues of a server without a folder (CONTRACT section 3): one for each alias, with its name as id.
 // An alias that is given twice is one, with the first document type. One that is called as a route is listed as failed.
 func Default(indices []DefaultIndex, opts Options) Set {
 	var set Set

@@ -22,7 +22,7 @@ type Definition struct {
 	Description string
 	// NestingPrefix is the dotted path of the object that all fields are below, left out of their names; "" for none.
 	NestingPrefix string
-	// GraphQLIntrospection tells whether __schema and __type are answered.
+	// GraphQLIntrospection reports whether __schema and __type are answered.
 	GraphQLIntrospection bool
 	DisableDownloads     bool
 	DisableFilters       bool

@@ -29,7 +29,7 @@ type draft struct {
 	wish, by string
 }
 
-// file gives the name of a file as messages say it: below the folder of all catalogues.
+// file returns the name of a file as messages say it: below the folder of all catalogues.
 func (d *draft) file(name string) string {
 	if d.top {
 		return shown(name)
@@ -37,7 +37,7 @@ func (d *draft) file(name string) string {
 	return shown(d.name) + "/" + shown(name)
 }
 
-// set gives the member of a name that says something, nil when there is none.
+// set returns the member of a name that says something, nil when there is none.
 func (d *draft) set(name string) *node {
 	n := d.configuration.member(name)
 	if n == nil || n.absent() {
@@ -78,7 +78,7 @@ func isSet(n *node) bool {
 	return is != nil && *is
 }
 
-// introspection tells whether GraphQL introspection is on (CONTRACT section 3): it is off where the catalogue or the server
+// introspection reports whether GraphQL introspection is on (CONTRACT section 3): it is off where the catalogue or the server
 // disables it, and in production where neither says otherwise.
 func introspection(disabled *bool, opts Options) bool {
 	if disabled == nil && opts.DisableGraphQLIntrospection == nil {
@@ -135,7 +135,7 @@ func (d *draft) requirePresent() {
 	d.fail(d.file(baseFile), what, "add "+strings.Join(mends, " and ")+" to it")
 }
 
-// missing tells whether a key says nothing, and not only something of a wrong type, which has its own fault.
+// missing reports whether a key says nothing, and not only something of a wrong type, which has its own fault.
 func (d *draft) missing(name string) bool {
 	if d.set(name) != nil {
 		return false
@@ -163,7 +163,7 @@ func (d *draft) checkDocumentType(n *node) {
 	}
 }
 
-// graphQLName gives the name in GraphQL that a text becomes, letters, digits and underscores alone.
+// graphQLName returns the name in GraphQL that a text becomes, letters, digits and underscores alone.
 func graphQLName(text string) string {
 	name := []byte(nil)
 	for i, r := range []rune(text) {
@@ -261,7 +261,7 @@ func (d *draft) identity() {
 	}
 }
 
-// finish gives the definition.
+// finish returns the definition.
 func (d *draft) finish() Definition {
 	d.definition.Folder = d.name
 	d.definition.Fault = d.err()

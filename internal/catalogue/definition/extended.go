@@ -2,7 +2,7 @@ package definition
 
 import "encoding/json"
 
-// Extension gives what the configuration says of a field by its dotted name, false when it says nothing.
+// Extension returns what the configuration says of a field by its dotted name, false when it says nothing.
 func (d *Definition) Extension(field string) (ExtendedField, bool) {
 	for _, e := range d.Extended {
 		if e.FieldName == field {

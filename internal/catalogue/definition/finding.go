@@ -100,10 +100,10 @@ func (f *findings) add(key string, text func() string) {
 	f.warnings = append(f.warnings, warning{text: text()})
 }
 
-// full tells whether another warning would only be counted.
+// full reports whether another warning would only be counted.
 func (f *findings) full() bool { return len(f.warnings) >= maxWarnings }
 
-// texts gives the warnings, nil when there are none.
+// texts returns the warnings, nil when there are none.
 func (f *findings) texts() []string {
 	var texts []string
 	for _, w := range f.warnings {
@@ -118,7 +118,7 @@ func (f *findings) texts() []string {
 	return texts
 }
 
-// err gives the first fault, with all of them as its violations; nil when there is none.
+// err returns the first fault, with all of them as its violations; nil when there is none.
 func (f *findings) err() *core.Error {
 	if len(f.faults) == 0 {
 		return nil
@@ -130,7 +130,7 @@ func (f *findings) err() *core.Error {
 	return err
 }
 
-// withoutIndices gives a pointer with a star for each index.
+// withoutIndices returns a pointer with a star for each index.
 func withoutIndices(pointer string) string {
 	parts := strings.Split(pointer, "/")
 	for i, part := range parts {

@@ -53,7 +53,7 @@ func only(t *testing.T, f files) definition.Definition {
 	return set.Definitions[0]
 }
 
-// named gives the definition of an id.
+// named returns the definition of an id.
 func named(t *testing.T, set definition.Set, id string) definition.Definition {
 	t.Helper()
 	for _, d := range set.Definitions {

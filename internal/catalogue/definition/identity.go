@@ -10,7 +10,7 @@ import (
 // maxNamed is how many folders a message names.
 const maxNamed = 5
 
-// identify gives each draft its id and tells what is odd about them. A draft keeps the id that it asks for when that is
+// identify returns each draft its id and tells what is odd about them. A draft keeps the id that it asks for when that is
 // known, no route's, and nobody else's. Any other draft is listed, as failed, under its folder's name; where that is taken,
 // under the name with -2, -3 and so on, so that no sound catalogue ever gives way.
 func identify(drafts []*draft, reserved []string) []string {
@@ -44,7 +44,7 @@ func identify(drafts []*draft, reserved []string) []string {
 	return alike(drafts)
 }
 
-// asks tells whether the id is known that the folder wants. A folder that could not be read in whole claims nothing.
+// asks reports whether the id is known that the folder wants. A folder that could not be read in whole claims nothing.
 func (d *draft) asks() bool { return d.wish != "" && !d.broken }
 
 // refuse makes the id the first fault: it must be mended whatever else is.
@@ -75,7 +75,7 @@ func listed(name string) string {
 	return id
 }
 
-// free gives the id, or the first of id-2, id-3 and so on that is not taken.
+// free returns the id, or the first of id-2, id-3 and so on that is not taken.
 func free(id string, taken map[string]bool) string {
 	found := id
 	for i := 2; taken[found]; i++ {

@@ -83,13 +83,13 @@ func noFolder(err error) error {
 	}
 }
 
-// isJSON tells whether a file counts by its name.
+// isJSON reports whether a file counts by its name.
 func isJSON(name string) bool { return strings.EqualFold(path.Ext(name), ".json") }
 
-// isRead tells whether a file is part of a catalogue's configuration.
+// isRead reports whether a file is part of a catalogue's configuration.
 func isRead(name string) bool { return isJSON(name) && !strings.HasPrefix(name, ".") }
 
-// isFile tells whether a name is that of one of the two files that have a meaning of their own.
+// isFile reports whether a name is that of one of the two files that have a meaning of their own.
 func isFile(name, file string) bool { return strings.EqualFold(name, file) }
 
 const (
@@ -108,7 +108,7 @@ type loader struct {
 	left allowance
 }
 
-// sort gives a draft for the top folder, called name, and one for each folder in it that is a catalogue of its own.
+// sort returns a draft for the top folder, called name, and one for each folder in it that is a catalogue of its own.
 func (l *loader) sort(name string, entries []fs.DirEntry) (top *draft, folders []*draft, warnings []string) {
 	top = &draft{name: name, path: ".", top: true}
 	if len(entries) > maxEntries {
@@ -149,7 +149,7 @@ func (l *loader) sort(name string, entries []fs.DirEntry) (top *draft, folders [
 	return top, folders, warnings
 }
 
-// folder gives a draft for an entry at the top that is a catalogue of its own, nil for a file.
+// folder returns a draft for an entry at the top that is a catalogue of its own, nil for a file.
 func (l *loader) folder(name string) *draft {
 	d := &draft{name: name, path: name}
 	info, err := fs.Stat(l.fsys, name)
@@ -170,7 +170,7 @@ func (l *loader) folder(name string) *draft {
 	return d
 }
 
-// isMisplaced tells whether a folder stands where a file was meant: a container runtime makes an empty folder for a file
+// isMisplaced reports whether a folder stands where a file was meant: a container runtime makes an empty folder for a file
 // that it should mount and does not find. It must be seen as that file's fault, access.json's above all.
 func (l *loader) isMisplaced(name string) bool {
 	if isFile(name, baseFile) || isFile(name, accessFile) {

@@ -42,7 +42,7 @@ type member struct {
 	value *node
 }
 
-// member gives the value of a name, nil when there is none or when it is null.
+// member returns the value of a name, nil when there is none or when it is null.
 func (n *node) member(name string) *node {
 	if n == nil {
 		return nil
@@ -55,7 +55,7 @@ func (n *node) member(name string) *node {
 	return nil
 }
 
-// has tells whether there is a member of a name, null or not.
+// has reports whether there is a member of a name, null or not.
 func (n *node) has(name string) bool {
 	for _, m := range n.members {
 		if m.name == name {
@@ -65,12 +65,12 @@ func (n *node) has(name string) bool {
 	return false
 }
 
-// absent tells whether the node says nothing: null, or a text of white space only, as Arranger's templates have it.
+// absent reports whether the node says nothing: null, or a text of white space only, as Arranger's templates have it.
 func (n *node) absent() bool {
 	return n.kind == kindNull || n.kind == kindText && strings.TrimSpace(n.text) == ""
 }
 
-// string gives the text of the node, "" for one that is absent or no text.
+// string returns the text of the node, "" for one that is absent or no text.
 func (n *node) string() string {
 	if n == nil || n.kind != kindText || n.absent() {
 		return ""
@@ -78,7 +78,7 @@ func (n *node) string() string {
 	return n.text
 }
 
-// flag gives true or false, nil for a node that is neither.
+// flag returns true or false, nil for a node that is neither.
 func (n *node) flag() *bool {
 	if n == nil || n.kind != kindBool {
 		return nil
@@ -87,7 +87,7 @@ func (n *node) flag() *bool {
 	return &is
 }
 
-// number gives the number, nil for a node that is none.
+// number returns the number, nil for a node that is none.
 func (n *node) number() *float64 {
 	if n == nil || n.kind != kindNumber {
 		return nil
@@ -99,7 +99,7 @@ func (n *node) number() *float64 {
 	return &value
 }
 
-// raw gives the JSON of the node on one line, nil for none.
+// raw returns the JSON of the node on one line, nil for none.
 func (n *node) raw() json.RawMessage {
 	if n == nil {
 		return nil
@@ -148,7 +148,7 @@ func writeText(out *bytes.Buffer, text string) {
 	out.Truncate(out.Len() - 1)
 }
 
-// below gives the JSON pointer of a member or an item (RFC 6901).
+// below returns the JSON pointer of a member or an item (RFC 6901).
 func below(pointer, name string) string { return core.Pointer(pointer, name) }
 
 func belowIndex(pointer string, i int) string { return pointer + "/" + strconv.Itoa(i) }

@@ -43,7 +43,7 @@ func (s shape) key(name string) (key, bool) {
 	return s.keys[i], true
 }
 
-// oldKey gives the key that had a name in earlier versions.
+// oldKey returns the key that had a name in earlier versions.
 func (s shape) oldKey(name string) (key, bool) {
 	i := slices.IndexFunc(s.keys, func(k key) bool { return slices.Contains(k.old, name) })
 	if i < 0 {
@@ -106,7 +106,7 @@ func unused(why string, keys []key) []key {
 	return keys
 }
 
-// configuration gives every key that Arranger 3 knows (CONTRACT section 3).
+// configuration returns every key that Arranger 3 knows (CONTRACT section 3).
 func configuration() shape {
 	headers := []key{list("headers")}
 	node := texts("displayName", "nodeId")
@@ -145,7 +145,7 @@ func configuration() shape {
 	).shape
 }
 
-// accessRule gives the keys of an access.json (CONTRACT section 6).
+// accessRule returns the keys of an access.json (CONTRACT section 6).
 func accessRule() shape {
 	return object("", texts("field", "scope"), []key{{name: "public", shape: shape{want: wantAnything}}}).shape
 }

@@ -77,14 +77,14 @@ func isOfRule() func(member) bool {
 	}
 }
 
-// meansAccess tells whether a name may have been meant as access.json: it begins so, or is one slip of the pen away.
+// meansAccess reports whether a name may have been meant as access.json: it begins so, or is one slip of the pen away.
 func meansAccess(name string) bool {
 	name = strings.ToLower(strings.TrimLeftFunc(strings.TrimSpace(name), func(r rune) bool { return r == '.' || unicode.IsSpace(r) }))
 	stem, _, _ := strings.Cut(name, ".")
 	return strings.HasPrefix(name, "access") || oneSlip(stem, "access") || oneSlip(name, accessFile)
 }
 
-// isLeftover tells whether a name is access.json with more before or behind it, as access.json~, .#access.json, ._access.json and
+// isLeftover reports whether a name is access.json with more before or behind it, as access.json~, .#access.json, ._access.json and
 // access.json.bak are. A letter behind it, as in access.jsonc, makes it another kind of file.
 func isLeftover(name string) bool {
 	before, behind, found := strings.Cut(strings.ToLower(strings.TrimSpace(name)), accessFile)
@@ -92,7 +92,7 @@ func isLeftover(name string) bool {
 	return found && (behind == "" && (before == ".#" || before == "._") || behind != "" && !unicode.IsLetter(next) && !unicode.IsDigit(next))
 }
 
-// oneSlip tells whether two texts are equal but for one character that is missing, too much or another, or for two neighbours
+// oneSlip reports whether two texts are equal but for one character that is missing, too much or another, or for two neighbours
 // that changed places.
 func oneSlip(a, b string) bool {
 	x, y := []rune(a), []rune(b)

@@ -53,7 +53,7 @@ func syntaxHint(data []byte, at int, message string) string {
 	}
 }
 
-// position gives the line and the column, in characters, of an offset; both count from 1.
+// position returns the line and the column, in characters, of an offset; both count from 1.
 func position(data []byte, offset int) (line, column int) {
 	before := data[:offset]
 	start := bytes.LastIndexByte(before, '\n') + 1

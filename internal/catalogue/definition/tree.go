@@ -103,7 +103,7 @@ func (t *treeReader) object() (*node, error) {
 	return n, err
 }
 
-// pointer gives the JSON pointer of the value that is read.
+// pointer returns the JSON pointer of the value that is read.
 func (t *treeReader) pointer() string {
 	pointer := ""
 	for _, s := range t.steps {
@@ -118,7 +118,7 @@ func (t *treeReader) pointer() string {
 // maxPointerBytes is far more than what is shown of a pointer.
 const maxPointerBytes = 400
 
-// within gives the JSON pointer of a member or an item, cut where nobody sees it: below a key of megabytes, the pointer of
+// within returns the JSON pointer of a member or an item, cut where nobody sees it: below a key of megabytes, the pointer of
 // every value would be as long.
 func within(pointer, name string) string {
 	if len(pointer) >= maxPointerBytes {

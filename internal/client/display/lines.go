@@ -56,7 +56,7 @@ func Rate(perSecond float64) string {
 	return Count(int64(math.Round(perSecond))) + "/s"
 }
 
-// took gives how long a job has run, zero before its end.
+// took returns how long a job has run, zero before its end.
 func took(job client.Job) time.Duration {
 	if job.StartedAt == nil || job.EndedAt == nil {
 		return 0
@@ -99,7 +99,7 @@ func (p *progress) totalsLine() string {
 	return Printable(strings.Join(parts, ", "))
 }
 
-// speed gives rate, time left and how many organizations have ended, as ended names them, as far as they are known.
+// speed returns rate, time left and how many organizations have ended, as ended names them, as far as they are known.
 func (p *progress) speed(ended string) []string {
 	var parts []string
 	if p.job.RatePerSecond > 0 {

@@ -42,7 +42,7 @@ func (p *progress) draw() {
 	_, p.err = io.WriteString(p.out, b.String())
 }
 
-// picture gives the lines for a terminal: the job, a bar for each organization as far as there is room, those that run
+// picture returns the lines for a terminal: the job, a bar for each organization as far as there is room, those that run
 // first, and the total.
 func (p *progress) picture(columns, rows int, colour bool) []string {
 	room := rows - keptRows
@@ -154,7 +154,7 @@ func (l layout) line(name string, t core.Totals, state core.JobState, tail strin
 	return line + colourOf(state) + tail + sequencePlain
 }
 
-// filledOf gives how much of a bar is full; only what has succeeded fills all of it without records.
+// filledOf returns how much of a bar is full; only what has succeeded fills all of it without records.
 func filledOf(t core.Totals, state core.JobState, bar int) int {
 	switch {
 	case t.Expected > 0:

@@ -27,9 +27,9 @@ var _ Watcher = (*client.Client)(nil)
 
 // Screen is something that can be drawn over; *Terminal is one.
 type Screen interface {
-	// Size gives columns and rows as they are now.
+	// Size returns columns and rows as they are now.
 	Size() (columns, rows int)
-	// Colour tells whether colours may be used.
+	// Colour reports whether colours may be used.
 	Colour() bool
 }
 
@@ -169,7 +169,7 @@ func (p *progress) ended() int {
 	return n
 }
 
-// sorted gives the organizations by name, or, with urgent, those first that run and then those that went wrong.
+// sorted returns the organizations by name, or, with urgent, those first that run and then those that went wrong.
 func (p *progress) sorted(urgent bool) []client.Organization {
 	rows := make([]client.Organization, 0, len(p.rows))
 	for _, row := range p.rows {

@@ -162,7 +162,7 @@ func TestWatchDraws(t *testing.T) {
 	})
 }
 
-// picture gives the last picture that is drawn of news.
+// picture returns the last picture that is drawn of news.
 func picture(t *testing.T, s screen, news ...client.Event) []string {
 	t.Helper()
 	var out bytes.Buffer

@@ -38,7 +38,7 @@ func (t *Table) Row(cells ...string) {
 	t.rows = append(t.rows, row)
 }
 
-// Len gives the number of rows without the header.
+// Len returns the number of rows without the header.
 func (t *Table) Len() int { return len(t.rows) - 1 }
 
 // Write writes the table to w.

@@ -20,7 +20,7 @@ type Terminal struct {
 	colour  bool
 }
 
-// TerminalOf tells whether w is a terminal that can be drawn on, given the environment. COLUMNS overrides the width;
+// TerminalOf reports whether w is a terminal that can be drawn on, given the environment. COLUMNS overrides the width;
 // NO_COLOR (no-color.org) takes the colours away, and TERM=dumb the drawing.
 func TerminalOf(w any, getenv func(string) string) (*Terminal, bool) {
 	file, ok := w.(*os.File)
@@ -34,7 +34,7 @@ func TerminalOf(w any, getenv func(string) string) (*Terminal, bool) {
 	return t, true
 }
 
-// Size gives the terminal's columns and rows as they are now.
+// Size returns the terminal's columns and rows as they are now.
 func (t *Terminal) Size() (columns, rows int) {
 	columns, rows = sizeOf(t.file)
 	if t.columns > 0 {
@@ -49,5 +49,5 @@ func (t *Terminal) Size() (columns, rows int) {
 	return max(columns, minColumns), rows
 }
 
-// Colour tells whether colours may be used.
+// Colour reports whether colours may be used.
 func (t *Terminal) Colour() bool { return t.colour }

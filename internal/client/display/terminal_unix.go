@@ -8,13 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isTerminal tells whether f is a terminal: only one has a size.
+// isTerminal reports whether f is a terminal: only one has a size.
 func isTerminal(f *os.File) bool {
 	_, err := winsize(f)
 	return err == nil
 }
 
-// sizeOf gives the columns and rows of a terminal, 0 where it does not tell.
+// sizeOf returns the columns and rows of a terminal, 0 where it does not tell.
 func sizeOf(f *os.File) (columns, rows int) {
 	size, err := winsize(f)
 	if err != nil {

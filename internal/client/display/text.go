@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Printable gives s on one line without anything that a terminal would obey: ids, names and reasons come from other
+// Printable returns s on one line without anything that a terminal would obey: ids, names and reasons come from other
 // systems, and an escape sequence in one must not move a cursor, nor a mark turn the direction of a line. What is not
 // printable is shown escaped, as in Go.
 func Printable(s string) string {
@@ -41,7 +41,7 @@ func escape(s string, keep func(rune) bool) string {
 	return b.String()
 }
 
-// Width gives the columns that a printable s takes on a terminal: two for East Asian characters and emoji, none for
+// Width returns the columns that a printable s takes on a terminal: two for East Asian characters and emoji, none for
 // marks that combine.
 func Width(s string) int {
 	n := 0

@@ -13,7 +13,7 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// table gives the rows of a document: of each column its values, within brackets where an array was opened.
+// table returns the rows of a document: of each column its values, within brackets where an array was opened.
 func table(doc string, paths, rows []string) []string {
 	var all []string
 	r := extract.NewReader(extract.NewPlan(paths, rows))

@@ -6,7 +6,7 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// SourcePath gives where documents hold the values of the field at an engine's path: a multi-field is another view of the field
+// SourcePath returns where documents hold the values of the field at an engine's path: a multi-field is another view of the field
 // it is below. False for a field that no document holds, because the engine computes it.
 func SourcePath(tree *mapping.Field, path string) (string, bool) {
 	if tree.Lookup(path) == nil {

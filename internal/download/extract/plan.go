@@ -62,7 +62,7 @@ func NewPlan(paths, rows []string) *Plan {
 	return p
 }
 
-// relative gives a path below another.
+// relative returns a path below another.
 func relative(base, path string) string {
 	if base == "" {
 		return path
@@ -70,7 +70,7 @@ func relative(base, path string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(path, base), ".")
 }
 
-// at gives the node of a path, which it makes where there is none.
+// at returns the node of a path, which it makes where there is none.
 func (n *node) at(path string) *node {
 	if path == "" {
 		return n
@@ -99,7 +99,7 @@ func (n *node) index() {
 	}
 }
 
-// child gives the node of a name, nil when nothing is wanted of it.
+// child returns the node of a name, nil when nothing is wanted of it.
 func (n *node) child(name []byte) *node {
 	if n.byName != nil {
 		return n.byName[string(name)]

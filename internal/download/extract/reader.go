@@ -69,7 +69,7 @@ type scan struct {
 	depth int
 }
 
-// value reads the value at i for a node, and gives the place behind it.
+// value reads the value at i for a node, and returns the place behind it.
 func (s *scan) value(i int, n *node) int {
 	if i >= len(s.doc) {
 		return len(s.doc)
@@ -145,7 +145,7 @@ func (s *scan) found(n *node, v Span) {
 	}
 }
 
-// members reads the object that begins at i, and gives the place behind it.
+// members reads the object that begins at i, and returns the place behind it.
 func (s *scan) members(i int, n *node) int {
 	for i++; ; {
 		i = rawjson.Space(s.doc, i)
@@ -175,7 +175,7 @@ func (s *scan) members(i int, n *node) int {
 	}
 }
 
-// named gives the node of a member's name, which may hold dots: an object of that form is the same to engines.
+// named returns the node of a member's name, which may hold dots: an object of that form is the same to engines.
 func (n *node) named(name []byte, escaped bool) *node {
 	if escaped {
 		name = []byte(decodedName(name))

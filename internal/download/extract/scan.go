@@ -11,7 +11,7 @@ import (
 // Span is where a value stands in a document.
 type Span = rawjson.Span
 
-// decodedName gives a name with escapes.
+// decodedName returns a name with escapes.
 func decodedName(raw []byte) string { return string(appendUnescaped(nil, raw)) }
 
 // AppendText appends the text of a value that is no object and no array: that of a string without its quotes and escapes, any
@@ -53,7 +53,7 @@ func appendUnescaped(dst, raw []byte) []byte {
 	}
 }
 
-// appendRune appends the character whose four hexadecimal digits raw begins with, and gives what is behind them and behind the
+// appendRune appends the character whose four hexadecimal digits raw begins with, and returns what is behind them and behind the
 // other half of its pair.
 func appendRune(dst, raw []byte) (text, rest []byte) {
 	const digits = 4

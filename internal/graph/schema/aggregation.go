@@ -14,7 +14,7 @@ type aggregation struct {
 	of string
 }
 
-// aggregations gives the fields whose values can be counted: aliases and runtime fields and multi-fields too, by their whole paths.
+// aggregations returns the fields whose values can be counted: aliases and runtime fields and multi-fields too, by their whole paths.
 func (b *builder) aggregations() []aggregation {
 	var fields, types []string
 	for name := range b.model.Names() {
@@ -62,7 +62,7 @@ func (b *builder) aggregationType(name string, fields []aggregation) {
 	b.out.WriteString("}\n\n")
 }
 
-// remote gives what only other nodes can aggregate, by name. What they say is not trusted to be GraphQL.
+// remote returns what only other nodes can aggregate, by name. What they say is not trusted to be GraphQL.
 func (b *builder) remote() []aggregation {
 	var out []aggregation
 	for _, name := range slices.Sorted(maps.Keys(b.options.Remote)) {

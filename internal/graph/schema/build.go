@@ -74,7 +74,7 @@ const (
 	aggregationsSuffix = "Aggregations"
 )
 
-// ofDocument gives the names of a document's types, which clients make of its own: it has these or none.
+// ofDocument returns the names of a document's types, which clients make of its own: it has these or none.
 func ofDocument(name string) []string {
 	return []string{name, name + connectionSuffix, name + edgeSuffix, name + nodeSuffix, name + aggregationsSuffix}
 }

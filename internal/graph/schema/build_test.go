@@ -21,7 +21,7 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// render gives the mapping of a tree.
+// render returns the mapping of a tree.
 func render(t testing.TB, tree *mapping.Field) string {
 	t.Helper()
 	raw, err := tree.Render()
@@ -133,7 +133,7 @@ func TestBuildGolden(t *testing.T) {
 	})
 }
 
-// catalogueText gives the part of the text that is the catalogue's own.
+// catalogueText returns the part of the text that is the catalogue's own.
 func catalogueText(t *testing.T, s *schema.Schema) string {
 	t.Helper()
 	own, fixed, found := strings.Cut(s.Text, "type Mutation {")
@@ -481,13 +481,13 @@ func BenchmarkBuild(b *testing.B) {
 	}
 }
 
-// refusesName tells whether an error is about a documentType alone.
+// refusesName reports whether an error is about a documentType alone.
 func refusesName(err error) bool {
 	text := core.MessageOf(err)
 	return core.CodeOf(err) == core.CodeInvalid && (strings.HasPrefix(text, "the documentType ") || text == "the catalogue has no documentType")
 }
 
-// looked gives the Model of a definition and a mapping, nil when there is none.
+// looked returns the Model of a definition and a mapping, nil when there is none.
 func looked(t testing.TB, d definition.Definition, raw string) *catalogue.Model {
 	t.Helper()
 	m, _ := catalogue.Look(t.Context(), d, fixed(raw))
@@ -531,7 +531,7 @@ func TestEveryMappingHasASchema(t *testing.T) {
 	})
 }
 
-// drawn gives fields whose names are likely to be one in GraphQL.
+// drawn returns fields whose names are likely to be one in GraphQL.
 func drawn(t *rapid.T, depth int) map[string]*mapping.Field {
 	names := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{
 		"a", "A", "a_", "a-", "-a", "_a", "a_2", "a_2_2", "_", "__", "-", "é", "ü", "1", "_1", "a__a", "id", "score", "Node", "node", "Connection",

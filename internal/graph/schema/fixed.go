@@ -2,7 +2,7 @@ package schema
 
 import "strings"
 
-// fixedNames gives the names of types that have their meaning in every schema, whatever the catalogue.
+// fixedNames returns the names of types that have their meaning in every schema, whatever the catalogue.
 func fixedNames() []string {
 	out := []string{
 		scalarString, scalarInt, scalarFloat, scalarBoolean, "ID", "Root", "DocumentType", "Network", nodeAggregations, "NetworkNode",

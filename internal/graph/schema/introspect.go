@@ -12,7 +12,7 @@ import (
 
 // AppendMeta appends the value of a field __schema or __type of the query root, as JSON: the introspection of the GraphQL
 // specification of October 2021. The operation was checked against AST, and within the rule MaxIntrospectionDepth: the answer to
-// deeper ones grows without bound. vars are the variables as they were coerced. collect gives the fields that a selection on a
+// deeper ones grows without bound. vars are the variables as they were coerced. collect returns the fields that a selection on a
 // type of that name asks for, one for each response key, with their selections merged and without those that @skip and
 // @include leave out.
 func (s *Schema) AppendMeta(
@@ -168,7 +168,7 @@ func (m *meta) enumValue(dst []byte, v *ast.EnumValueDefinition, set ast.Selecti
 	})
 }
 
-// shown tells whether f asks for what has these directives.
+// shown reports whether f asks for what has these directives.
 func (m *meta) shown(f *ast.Field, directives ast.DirectiveList) bool {
 	if directives.ForName("deprecated") == nil {
 		return true
@@ -177,7 +177,7 @@ func (m *meta) shown(f *ast.Field, directives ast.DirectiveList) bool {
 	return include
 }
 
-// argument gives the value of an argument, nil where it has none.
+// argument returns the value of an argument, nil where it has none.
 func (m *meta) argument(f *ast.Field, name string) any {
 	a := f.Arguments.ForName(name)
 	if a == nil {
@@ -229,5 +229,5 @@ func appendOptional(dst []byte, text string) []byte {
 
 func appendNull(dst []byte) []byte { return append(dst, "null"...) }
 
-// isMeta tells whether a name is one of introspection, which types do not list among their fields.
+// isMeta reports whether a name is one of introspection, which types do not list among their fields.
 func isMeta(name string) bool { return strings.HasPrefix(name, "__") }

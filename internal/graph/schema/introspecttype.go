@@ -120,7 +120,7 @@ func (m *meta) enumValues(dst []byte, d *ast.Definition, f *ast.Field) []byte {
 	return appendList(dst, shown, func(dst []byte, v *ast.EnumValueDefinition) []byte { return m.enumValue(dst, v, f.SelectionSet) })
 }
 
-// possible gives the names of the objects that an interface or a union stands for.
+// possible returns the names of the objects that an interface or a union stands for.
 func (m *meta) possible(d *ast.Definition) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, p := range m.tree.PossibleTypes[d.Name] {

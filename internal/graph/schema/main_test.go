@@ -32,7 +32,7 @@ func (f fixed) Mapping(context.Context, string) (json.RawMessage, error) {
 	return json.RawMessage(f), nil
 }
 
-// model gives the Model of a definition and a mapping.
+// model returns the Model of a definition and a mapping.
 func model(t testing.TB, d definition.Definition, raw string) *catalogue.Model {
 	t.Helper()
 	d.ID, d.Index = "a", "a"
@@ -46,7 +46,7 @@ func model(t testing.TB, d definition.Definition, raw string) *catalogue.Model {
 	return m
 }
 
-// built gives the schema of a definition and a mapping.
+// built returns the schema of a definition and a mapping.
 func built(t testing.TB, d definition.Definition, raw string, options ...schema.Options) *schema.Schema {
 	t.Helper()
 	var o schema.Options
@@ -82,7 +82,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// parsed gives the operation of a query that fits a schema.
+// parsed returns the operation of a query that fits a schema.
 func parsed(t testing.TB, s *schema.Schema, query string) *ast.QueryDocument {
 	t.Helper()
 	doc, err := parser.ParseQuery(&ast.Source{Input: query})

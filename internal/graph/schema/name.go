@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// graphQLName gives the name in GraphQL that a text becomes: what is no ASCII letter, digit or underscore is an underscore, and
+// graphQLName returns the name in GraphQL that a text becomes: what is no ASCII letter, digit or underscore is an underscore, and
 // one stands before a digit at the start, as Arranger does it and definitions say it.
 func graphQLName(text string) string {
 	var b strings.Builder
@@ -24,7 +24,7 @@ func graphQLName(text string) string {
 	return b.String()
 }
 
-// fieldName gives the name of a field, which must not begin with two underscores.
+// fieldName returns the name of a field, which must not begin with two underscores.
 func fieldName(text string) string {
 	name := graphQLName(text)
 	if strings.HasPrefix(name, "__") {
@@ -33,13 +33,13 @@ func fieldName(text string) string {
 	return name
 }
 
-// aggregationName gives the name of a field among aggregations, where two underscores stand for the dot.
+// aggregationName returns the name of a field among aggregations, where two underscores stand for the dot.
 func aggregationName(dotted string) string { return fieldName(strings.ReplaceAll(dotted, ".", "__")) }
 
-// isName tells whether a text is a name in GraphQL that is not kept for introspection.
+// isName reports whether a text is a name in GraphQL that is not kept for introspection.
 func isName(text string) bool { return text != "" && fieldName(text) == text }
 
-// typeName gives the name of the type of a field below another type, as Arranger does: all but the first letter of the field's name
+// typeName returns the name of the type of a field below another type, as Arranger does: all but the first letter of the field's name
 // become small.
 func typeName(base, field string) string {
 	return fieldName(base + strings.ToUpper(field[:1]) + strings.ToLower(field[1:]))
@@ -52,7 +52,7 @@ type names struct {
 	next map[string]int
 }
 
-// newNames gives all names but the reserved ones.
+// newNames returns all names but the reserved ones.
 func newNames(reserved ...string) names {
 	n := names{taken: make(map[string]struct{}, len(reserved)), next: map[string]int{}}
 	for _, name := range reserved {
@@ -61,7 +61,7 @@ func newNames(reserved ...string) names {
 	return n
 }
 
-// claim gives the name that was wished for, or where that is taken the first that is not with _2, _3 and so on behind it.
+// claim returns the name that was wished for, or where that is taken the first that is not with _2, _3 and so on behind it.
 func (n names) claim(wish string) string {
 	name := wish
 	if _, taken := n.taken[name]; taken {
@@ -80,7 +80,7 @@ func (n names) claim(wish string) string {
 	return name
 }
 
-// claimAll gives each text a name, in their order, but those first whose name needs the least change: rank tells how much, 0 for
+// claimAll returns each text a name, in their order, but those first whose name needs the least change: rank tells how much, 0 for
 // none. So what is a name already keeps it, whatever else there is.
 func (n names) claimAll(texts []string, name func(string) string, rank func(text, name string) int) []string {
 	out := make([]string, len(texts))

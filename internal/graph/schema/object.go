@@ -30,7 +30,7 @@ func (b *builder) objects() {
 	}
 }
 
-// object writes the type of a container, and gives those below it.
+// object writes the type of a container, and returns those below it.
 func (b *builder) object(p place) []place {
 	keys := shownKeys(p.field)
 	taken, head := []string(nil), "type "+p.typeName+" {\n"
@@ -68,7 +68,7 @@ func (b *builder) object(p place) []place {
 	return below
 }
 
-// connection writes the types between a nested field and its elements, and gives that of the elements.
+// connection writes the types between a nested field and its elements, and returns that of the elements.
 func (b *builder) connection(out *strings.Builder, name string) (node string) {
 	connection, edge := b.types.claim(name+connectionSuffix), b.types.claim(name+edgeSuffix)
 	node = b.types.claim(name + nodeSuffix)
@@ -83,7 +83,7 @@ func connectionTypes(out *strings.Builder, connection, edge, node string) {
 	out.WriteString("type " + edge + " {\n  searchAfter: JSON\n  node: " + node + "\n}\n\n")
 }
 
-// shownKeys gives the members of a container that documents hold, by name.
+// shownKeys returns the members of a container that documents hold, by name.
 func shownKeys(f *mapping.Field) []string {
 	keys := slices.Sorted(maps.Keys(f.Properties))
 	return slices.DeleteFunc(keys, func(key string) bool { return f.Properties[key].Type == typeAlias })

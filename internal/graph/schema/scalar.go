@@ -9,7 +9,7 @@ const (
 	scalarJSON    = "JSON"
 )
 
-// scalarOf gives the scalar that values of a type of the engine are in documents: what Arranger gives where it knows the type.
+// scalarOf returns the scalar that values of a type of the engine are in documents: what Arranger returns where it knows the type.
 // Integers over 32 bits are no Int in GraphQL, so that Float stands for them, for unsigned_long too, of which Arranger's Int
 // fails. What has no form of its own is JSON as the document holds it.
 func scalarOf(fieldType string) string {
@@ -34,7 +34,7 @@ const (
 	numericAggregations = "NumericAggregations"
 )
 
-// aggregationsOf gives the type of the aggregations of a type of the engine, "" where there are none: containers, and what no
+// aggregationsOf returns the type of the aggregations of a type of the engine, "" where there are none: containers, and what no
 // engine counts the values of.
 func aggregationsOf(fieldType string) string {
 	switch fieldType {

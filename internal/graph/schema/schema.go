@@ -27,14 +27,14 @@ type Options struct {
 	Remote map[string]string
 }
 
-// Object gives what a type whose values come from documents has; false for any other type.
+// Object returns what a type whose values come from documents has; false for any other type.
 func (s *Schema) Object(typeName string) (*Object, bool) {
 	o, ok := s.objects[typeName]
 	return o, ok
 }
 
-// Aggregated gives the catalogue's name of the field that a field of the type <Document>Aggregations is about, and of the
-// NodeAggregations of a federation, where those that only other nodes have give false.
+// Aggregated returns the catalogue's name of the field that a field of the type <Document>Aggregations is about, and of the
+// NodeAggregations of a federation, where those that only other nodes have return false.
 func (s *Schema) Aggregated(name string) (string, bool) {
 	field, ok := s.values[name]
 	return field, ok

@@ -40,7 +40,7 @@ type alias struct {
 	shelf *shelf
 }
 
-// alias gives the alias of that name, CodeIndexBlocked when Ensure never made it.
+// alias returns the alias of that name, CodeIndexBlocked when Ensure never made it.
 func (x *Index) alias(name string) (*alias, error) {
 	x.mu.RLock()
 	a := x.aliases[name]
@@ -247,7 +247,7 @@ func (a *alias) saveTree(b *bbolt.Bucket) error {
 	return nil
 }
 
-// Mapping gives the alias' mapping as it is now.
+// Mapping returns the alias' mapping as it is now.
 func (x *Index) Mapping(_ context.Context, name string) (json.RawMessage, error) {
 	if err := x.begin(); err != nil {
 		return nil, err

@@ -63,7 +63,7 @@ func (b *binder) build(page []bound) {
 	}
 }
 
-// segment gives the segment of all documents that were added, nil for none.
+// segment returns the segment of all documents that were added, nil for none.
 func (b *binder) segment() *segment.Segment {
 	b.abandon()
 	if len(b.page) > 0 {

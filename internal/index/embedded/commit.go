@@ -60,7 +60,7 @@ func (x *Index) Write(ctx context.Context, b core.Batch) ([]core.Result, error) 
 	return req.results, nil
 }
 
-// blocked gives the results of a batch for an alias that is missing.
+// blocked returns the results of a batch for an alias that is missing.
 func blocked(n int, err error) []core.Result {
 	results := make([]core.Result, n)
 	for i := range results {
@@ -149,7 +149,7 @@ func (x *Index) apply(group []*request) error {
 	return err
 }
 
-// stands tells whether a transaction that failed is in the file all the same, as it is when nothing but its last sync failed.
+// stands reports whether a transaction that failed is in the file all the same, as it is when nothing but its last sync failed.
 func (x *Index) stands(a *alias, row uint64) bool {
 	stands := false
 	err := x.db.View(func(tx *bbolt.Tx) error {
@@ -183,7 +183,7 @@ func newWriter(a *alias, b *bbolt.Bucket, now uint64, fresh *binder) *writer {
 	return w
 }
 
-// liveOf gives the number of documents of an alias.
+// liveOf returns the number of documents of an alias.
 func liveOf(b *bbolt.Bucket) int {
 	if raw := b.Get(keyLive()); len(raw) == 8 {
 		return int(binary.BigEndian.Uint64(raw))
@@ -191,7 +191,7 @@ func liveOf(b *bbolt.Bucket) int {
 	return 0
 }
 
-// propose gives what becomes of the alias' segments by the transaction, and notes in the file what a restart has to know.
+// propose returns what becomes of the alias' segments by the transaction, and notes in the file what a restart has to know.
 func (w *writer) propose() (proposal, error) {
 	p, logged := w.alias.shelf.propose(w.row, w.fresh.segment(), w.gone)
 	return p, logDeaths(w.root, w.row, logged)
@@ -304,7 +304,7 @@ func (w *writer) store(id []byte, c *change) error {
 	return w.ids.Put(id, w.encode(e))
 }
 
-// encode gives e in bytes that stay as they are until the transaction ends, as bbolt asks for; they share one piece of
+// encode returns e in bytes that stay as they are until the transaction ends, as bbolt asks for; they share one piece of
 // memory with others.
 func (w *writer) encode(e *entry) []byte {
 	const piece = 64 << 10
@@ -317,7 +317,7 @@ func (w *writer) encode(e *entry) []byte {
 	return w.buf[start:len(w.buf):len(w.buf)]
 }
 
-// number gives the term's number, a new one when the alias has not met it.
+// number returns the term's number, a new one when the alias has not met it.
 func (w *writer) number(key string) (term, error) {
 	if t, ok := w.alias.terms[key]; ok {
 		return t, nil

@@ -69,7 +69,7 @@ func writeUntilKilled(dir string) int {
 	return 1
 }
 
-// crashBatchOf gives documents whose ids are the batch's own, and one that all batches write.
+// crashBatchOf returns documents whose ids are the batch's own, and one that all batches write.
 func crashBatchOf(x index.Index, n int) core.Batch {
 	b := core.Batch{Index: "analyses"}
 	for i := range crashBatch {
@@ -143,7 +143,7 @@ func asStored(t *testing.T, x *embedded.Index, want int64) {
 	}
 }
 
-// checkBatch gives 1 when batch n is there, 0 when it is not, and fails when it is by half.
+// checkBatch returns 1 when batch n is there, 0 when it is not, and fails when it is by half.
 func checkBatch(t *testing.T, x *embedded.Index, n int) int {
 	t.Helper()
 	there := 0
@@ -179,7 +179,7 @@ func checkBatch(t *testing.T, x *embedded.Index, n int) int {
 	return 1
 }
 
-// killAfter runs the child until it has acknowledged so many batches, and gives the numbers of all that it did.
+// killAfter runs the child until it has acknowledged so many batches, and returns the numbers of all that it did.
 func killAfter(t *testing.T, batches int, environ ...string) []int {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0])
@@ -243,7 +243,7 @@ func churnUntilKilled(dir, from string) int {
 	return 1
 }
 
-// churnBatch gives the writes of one batch: rewrites and removals of documents of all ages.
+// churnBatch returns the writes of one batch: rewrites and removals of documents of all ages.
 func churnBatch(n int) []core.Write {
 	random := rand.New(rand.NewPCG(uint64(n), 1))
 	writes := []core.Write{{ID: "last", Version: core.Version(n + 1), Document: fmt.Appendf(nil, `{"batch":%d}`, n)}}

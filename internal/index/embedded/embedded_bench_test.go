@@ -75,7 +75,7 @@ func batch(x *embedded.Index, n, size int) core.Batch {
 	return b
 }
 
-// analysis gives about 2 KB of a Song analysis.
+// analysis returns about 2 KB of a Song analysis.
 func analysis(id string, n int) []byte {
 	var files strings.Builder
 	for i := range 5 {

@@ -55,7 +55,7 @@ func batchOf(x *embedded.Index, alias string, writes ...core.Write) core.Batch {
 	return b
 }
 
-// write sends writes in one batch and gives the outcomes.
+// write sends writes in one batch and returns the outcomes.
 func write(t *testing.T, x *embedded.Index, alias string, writes ...core.Write) []core.Result {
 	t.Helper()
 	results, err := x.Write(t.Context(), batchOf(x, alias, writes...))

@@ -40,7 +40,7 @@ type entry struct {
 	terms []term
 }
 
-// appendEntry gives flags, version, row, and then the tombstone's time or the terms.
+// appendEntry returns flags, version, row, and then the tombstone's time or the terms.
 func appendEntry(dst []byte, e *entry) []byte {
 	var flags byte
 	if e.deleted {
@@ -89,7 +89,7 @@ func readEntry(raw []byte, e *entry) (ok bool) {
 	return raw != nil
 }
 
-// readTerms appends the terms at the start of raw to dst and gives what follows them, nil when raw is cut.
+// readTerms appends the terms at the start of raw to dst and returns what follows them, nil when raw is cut.
 func readTerms(raw []byte, dst []term) (terms []term, rest []byte) {
 	if len(raw) == 0 {
 		return dst, nil
@@ -107,7 +107,7 @@ func readTerms(raw []byte, dst []term) (terms []term, rest []byte) {
 	return dst, slices.Clip(raw)
 }
 
-// hasTerm tells whether terms holds want; zero stands for any.
+// hasTerm reports whether terms holds want; zero stands for any.
 func hasTerm(terms []term, want term) bool { return want == 0 || slices.Contains(terms, want) }
 
 func rowKeyOf(row uint64) []byte { return binary.BigEndian.AppendUint64(nil, row) }
@@ -117,7 +117,7 @@ func scopeKeyOf(t term, row uint64) []byte {
 	return binary.BigEndian.AppendUint64(key, row)
 }
 
-// scopeValue gives version, terms and id.
+// scopeValue returns version, terms and id.
 func scopeValue(version core.Version, terms []term, id string) []byte {
 	value := binary.BigEndian.AppendUint64(make([]byte, 0, 8+1+5*len(terms)+len(id)), uint64(version))
 	return append(appendTerms(value, terms), id...)

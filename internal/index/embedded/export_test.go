@@ -52,7 +52,7 @@ func Manifest(key, raw []byte) (once, twice []byte, ok bool) {
 	return once, twice, err == nil
 }
 
-// Row gives the id and the document of a row.
+// Row returns the id and the document of a row.
 func Row(row []byte) (id, document []byte, err error) {
 	if id, _, err = openRow(row); err != nil {
 		return nil, nil, err
@@ -64,7 +64,7 @@ func Row(row []byte) (id, document []byte, err error) {
 // AppendRow gives the row of a document.
 var AppendRow = appendRow
 
-// Database gives the file of an index.
+// Database returns the file of an index.
 func Database(x *Index) *bbolt.DB { return x.db }
 
 // Keep writes a segment into a folder. path is that of its file, read reads it as a start does.

@@ -101,7 +101,7 @@ func syncFolder(dir string) (err error) {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// read gives the segment of a file. An error means that the file is missing or not what was written.
+// read returns the segment of a file. An error means that the file is missing or not what was written.
 func (f *folder) read(want file) (*segment.Segment, error) {
 	from, err := os.Open(f.path(want.number))
 	if err != nil {

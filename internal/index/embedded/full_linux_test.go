@@ -127,7 +127,7 @@ func checkCounts(ctx context.Context, x *embedded.Index, batches int) error {
 	return nil
 }
 
-// numbered gives a batch of a study and a field of its own.
+// numbered returns a batch of a study and a field of its own.
 func numbered(x index.Index, n int) core.Batch {
 	b := core.Batch{Index: "analyses"}
 	for i := range 200 {

@@ -17,7 +17,7 @@ type limits struct {
 	Depth  int `json:"depth"`
 }
 
-// limitsOf gives Elasticsearch's defaults, or what the settings beside a user's mapping say.
+// limitsOf returns Elasticsearch's defaults, or what the settings beside a user's mapping say.
 func limitsOf(body json.RawMessage) limits {
 	return limits{
 		Fields: setting(body, "total_fields", 1000),

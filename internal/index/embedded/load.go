@@ -50,7 +50,7 @@ func newLoad(a *alias, b *bbolt.Bucket) (*load, error) {
 	return l, err
 }
 
-// files gives the numbers of all files in the manifests.
+// files returns the numbers of all files in the manifests.
 func files(loads []*load) []uint64 {
 	var numbers []uint64
 	for _, l := range loads {
@@ -99,7 +99,7 @@ func documentsIn(volumes []volume) int {
 	return n
 }
 
-// readFiles gives the segments of the manifest's files, with what died in them, and the numbers of the files that are of no use.
+// readFiles returns the segments of the manifest's files, with what died in them, and the numbers of the files that are of no use.
 func (x *Index) readFiles(l *load) (volumes []volume, spoilt []uint64) {
 	read := make([]volume, len(l.listed))
 	group := errgroup.Group{}
@@ -139,7 +139,7 @@ func (x *Index) readFiles(l *load) (volumes []volume, spoilt []uint64) {
 // span is a range of row numbers, both ends included.
 type span struct{ first, last uint64 }
 
-// gapsOf gives the row numbers up to row that no volume has.
+// gapsOf returns the row numbers up to row that no volume has.
 func gapsOf(volumes []volume, row uint64) []span {
 	var gaps []span
 	next := uint64(1)

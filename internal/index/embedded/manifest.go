@@ -85,7 +85,7 @@ func logDeaths(b *bbolt.Bucket, row uint64, rows []uint64) error {
 	return deaths.Put(rowKeyOf(row), value)
 }
 
-// readDeaths gives all rows that were noted.
+// readDeaths returns all rows that were noted.
 func readDeaths(b *bbolt.Bucket) (rows []uint64, err error) {
 	err = b.Bucket(bucketDeaths()).ForEach(func(_, value []byte) error {
 		row := uint64(0)

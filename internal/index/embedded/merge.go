@@ -33,7 +33,7 @@ const (
 type merge struct {
 	alias *alias
 	took  []volume
-	// files tells whether a file is tried.
+	// files reports whether a file is tried.
 	files bool
 }
 
@@ -73,7 +73,7 @@ func (x *Index) tidy() {
 	}
 }
 
-// beginAny begins the most urgent merge of an alias whose lane is free, and tells whether there was one.
+// beginAny begins the most urgent merge of an alias whose lane is free, and reports whether there was one.
 func (x *Index) beginAny(a *alias) bool {
 	for r := range choose(weigh(a.shelf.volumes), x.files()) {
 		if x.beginMerge(a, r) {
@@ -83,7 +83,7 @@ func (x *Index) beginAny(a *alias) bool {
 	return false
 }
 
-// files tells whether files are tried.
+// files reports whether files are tried.
 func (x *Index) files() bool { return x.rest.IsZero() || time.Now().After(x.rest) }
 
 func (x *Index) all() []*alias {
@@ -116,7 +116,7 @@ func (x *Index) beginMerge(a *alias, r run) bool {
 	return true
 }
 
-// merged gives the volume of a merge, none when all documents are dead.
+// merged returns the volume of a merge, none when all documents are dead.
 func (x *Index) merged(m *merge) []volume {
 	parts, dead := make([]*segment.Segment, len(m.took)), make([]*roaring.Bitmap, len(m.took))
 	for i, v := range m.took {

@@ -55,7 +55,7 @@ type policy struct {
 	giant   int
 }
 
-// choose gives what is worth merging, the most urgent first. Nothing that is busy is in it; the runs of different rules may
+// choose returns what is worth merging, the most urgent first. Nothing that is busy is in it; the runs of different rules may
 // overlap. Without files there is no use in merging for the sake of one.
 func choose(weights []weight, files bool) iter.Seq[run] {
 	p := &policy{weights: weights}
@@ -77,7 +77,7 @@ func choose(weights []weight, files bool) iter.Seq[run] {
 	}
 }
 
-// runs gives the longest runs of idle neighbours that belong, with at most so many documents but where there is one alone.
+// runs returns the longest runs of idle neighbours that belong, with at most so many documents but where there is one alone.
 func (p *policy) runs(most int, belongs func(w *weight) bool) iter.Seq[run] {
 	return func(yield func(run) bool) {
 		r := run{}
@@ -150,7 +150,7 @@ func (p *policy) old(yield func(run) bool) bool {
 	return true
 }
 
-// doubles tells whether no segment of a run is nearly all of it.
+// doubles reports whether no segment of a run is nearly all of it.
 func (p *policy) doubles(r run) bool {
 	most := 0
 	for _, w := range p.weights[r.from:r.to] {

@@ -209,7 +209,7 @@ func (s *termSink) Value(f *mapping.Field, kind mapping.Kind, raw []byte) {
 	}
 }
 
-// appendTerm gives the key of a term: the number of its field, then the value's text.
+// appendTerm returns the key of a term: the number of its field, then the value's text.
 func appendTerm(dst []byte, field int, raw []byte) []byte {
 	dst = append(dst, byte('0'+field))
 	if bytes.IndexByte(raw, '\\') < 0 {
@@ -218,5 +218,5 @@ func appendTerm(dst []byte, field int, raw []byte) []byte {
 	return mapping.Unquote(dst, raw)
 }
 
-// termScoped tells whether a term's key is of an organization.
+// termScoped reports whether a term's key is of an organization.
 func termScoped(key string) bool { return key[0] != '2' }

@@ -29,7 +29,7 @@ func (x *Index) view(name string, read func(a *alias, b *bbolt.Bucket) error) er
 	return err
 }
 
-// Get gives one document as last written.
+// Get returns one document as last written.
 func (x *Index) Get(_ context.Context, name, id string) (doc core.StoredDocument, found bool, err error) {
 	err = x.view(name, func(_ *alias, b *bbolt.Bucket) error {
 		var e entry
@@ -50,7 +50,7 @@ func (x *Index) Get(_ context.Context, name, id string) (doc core.StoredDocument
 	return doc, found, err
 }
 
-// Count gives the number of documents in scope.
+// Count returns the number of documents in scope.
 func (x *Index) Count(ctx context.Context, name string, scope core.IndexScope) (int64, error) {
 	n := int64(0)
 	if scope == (core.IndexScope{}) {
@@ -156,7 +156,7 @@ func organizationFields() []string {
 	return fields[:2]
 }
 
-// findTerm gives the number of a value, zero for the empty value; false when no document ever had it.
+// findTerm returns the number of a value, zero for the empty value; false when no document ever had it.
 func findTerm(b *bbolt.Bucket, field int, value string) (term, bool) {
 	if value == "" {
 		return 0, true
@@ -259,7 +259,7 @@ type fieldSink struct {
 	buf     []byte
 }
 
-// holds tells whether the document of a row has the value.
+// holds reports whether the document of a row has the value.
 func (s *fieldSink) holds(tree *mapping.Field, row []byte, want string) (bool, error) {
 	doc, err := source(row)
 	if err != nil {
@@ -286,7 +286,7 @@ func (s *fieldSink) Value(f *mapping.Field, kind mapping.Kind, raw []byte) {
 	s.found = s.found || string(s.buf) == s.want
 }
 
-// Mark gives none: a scan reads versions without the documents, so there is little to leave out.
+// Mark returns none: a scan reads versions without the documents, so there is little to leave out.
 func (x *Index) Mark(_ context.Context, name string) (string, error) {
 	_, err := x.alias(name)
 	return "", err

@@ -110,7 +110,7 @@ func (x *Index) leftOut(a *alias, id string, err error) {
 	x.cfg.Logger.Error("embedded index cannot search a document", "index", a.name, "record_id", id, "err", err)
 }
 
-// shelved gives a segment as a volume, in a file when it is big enough to be worth one.
+// shelved returns a segment as a volume, in a file when it is big enough to be worth one.
 func (x *Index) shelved(s *segment.Segment) volume {
 	v := volume{segment: s}
 	if s.Documents() < fileLeast {

@@ -23,7 +23,7 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// segmentFiles gives the names of the files of segments in an index' folder.
+// segmentFiles returns the names of the files of segments in an index' folder.
 func segmentFiles(t *testing.T, dir string) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "segments", "*"))

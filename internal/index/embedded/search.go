@@ -72,7 +72,7 @@ func results(answers []evaluate.Answer) []index.SearchResult {
 	return out
 }
 
-// searchable gives an alias whose segments are in memory. It waits for them, but not so long that a client thinks its question is
+// searchable returns an alias whose segments are in memory. It waits for them, but not so long that a client thinks its question is
 // at fault.
 func (x *Index) searchable(ctx context.Context, name string) (*alias, error) {
 	a, err := x.alias(name)
@@ -99,7 +99,7 @@ func (x *Index) searchable(ctx context.Context, name string) (*alias, error) {
 	}
 }
 
-// Loading gives the aliases that cannot be searched yet, because their columns are still being read or made of the documents; they
+// Loading returns the aliases that cannot be searched yet, because their columns are still being read or made of the documents; they
 // take writes. It is empty for good once all have been loaded.
 func (x *Index) Loading() []string {
 	var names []string
@@ -164,7 +164,7 @@ type sources struct {
 	bytes int
 }
 
-// fill gives the hits of an answer their sources.
+// fill returns the hits of an answer their sources.
 func (s *sources) fill(answer *evaluate.Answer, req *index.SearchRequest) error {
 	if req.Hits != nil && !req.Hits.Source.None {
 		if err := s.hits(answer.Places, answer.Hits); err != nil {
@@ -205,7 +205,7 @@ func (s *sources) hits(places []evaluate.Place, hits []index.Hit) error {
 // streamPart is how many documents are read before it is asked how large they are.
 const streamPart = 256
 
-// fillHits gives hits the sources of their places, in bytes that are appended to buf.
+// fillHits returns hits the sources of their places, in bytes that are appended to buf.
 func fillHits(rows *bbolt.Bucket, buf []byte, places []evaluate.Place, hits []index.Hit) ([]byte, error) {
 	for i, p := range places {
 		start := len(buf)

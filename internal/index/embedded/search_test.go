@@ -32,7 +32,7 @@ func search(t *testing.T, x *embedded.Index, alias string, req index.SearchReque
 	return results[0]
 }
 
-// streamed gives the sources of all documents of an alias by id.
+// streamed returns the sources of all documents of an alias by id.
 func streamed(t *testing.T, x *embedded.Index, alias string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -210,7 +210,7 @@ func TestSearchOneMoment(t *testing.T) {
 	readers.Wait()
 }
 
-// TestStreamKeepsItsMoment holds that a stream gives what was there when it began, and that all other calls can be made within it.
+// TestStreamKeepsItsMoment holds that a stream returns what was there when it began, and that all other calls can be made within it.
 func TestStreamKeepsItsMoment(t *testing.T) {
 	x := open(t, embedded.Config{})
 	ensure(t, x, index.Spec{Alias: "a"})

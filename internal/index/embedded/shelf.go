@@ -34,7 +34,7 @@ func (v *volume) gone() int {
 	return int(v.dead.GetCardinality())
 }
 
-// last gives the highest row number. A segment is never empty.
+// last returns the highest row number. A segment is never empty.
 func (v *volume) last() uint64 {
 	numbers := v.segment.Numbers()
 	return numbers[len(numbers)-1]
@@ -67,7 +67,7 @@ type shelf struct {
 
 func newShelf(row uint64) *shelf { return &shelf{ready: make(chan struct{}), row: row} }
 
-// loading tells whether the segments of an old file are not there yet.
+// loading reports whether the segments of an old file are not there yet.
 func (s *shelf) loading() bool { return s.shown.Load() == nil }
 
 // proposal is what a transaction in progress will make of a shelf.
@@ -77,7 +77,7 @@ type proposal struct {
 	missed  []uint64
 }
 
-// propose gives what becomes of the shelf by a transaction that ends with a row number, stores the documents of fresh (nil for
+// propose returns what becomes of the shelf by a transaction that ends with a row number, stores the documents of fresh (nil for
 // none), and rewrites or removes gone, which it sorts. logged are those of gone that a restart has to be told of.
 func (s *shelf) propose(row uint64, fresh *segment.Segment, gone []uint64) (p proposal, logged []uint64) {
 	p = proposal{row: row, volumes: slices.Clone(s.volumes), missed: s.missed}
@@ -138,7 +138,7 @@ func (s *shelf) open(old []volume) {
 	close(s.ready)
 }
 
-// current gives the documents as the last transaction left them, nil while they are loaded.
+// current returns the documents as the last transaction left them, nil while they are loaded.
 func (s *shelf) current() *snapshot {
 	if now := s.shown.Load(); now != nil {
 		return now.current
@@ -146,13 +146,13 @@ func (s *shelf) current() *snapshot {
 	return nil
 }
 
-// behind tells whether the transaction that gave row is in the file and not shown yet, because its outcome is not known.
+// behind reports whether the transaction that gave row is in the file and not shown yet, because its outcome is not known.
 func (s *shelf) behind(row uint64) bool {
 	now := s.shown.Load()
 	return now != nil && now.next != nil && now.current.row < row
 }
 
-// at gives the documents as they were when row was the last number, nil when that has passed or is not shown yet.
+// at returns the documents as they were when row was the last number, nil when that has passed or is not shown yet.
 func (s *shelf) at(row uint64) *snapshot {
 	now := s.shown.Load()
 	switch {
@@ -193,7 +193,7 @@ func kill(volumes []volume, rows []uint64) (strangers, logged []uint64) {
 	return strangers, logged
 }
 
-// documents gives the documents of a segment that have the rows, and the rows that none has.
+// documents returns the documents of a segment that have the rows, and the rows that none has.
 func documents(s *segment.Segment, rows []uint64) (found []uint32, missing []uint64) {
 	numbers := s.Numbers()
 	for _, row := range rows {
@@ -206,7 +206,7 @@ func documents(s *segment.Segment, rows []uint64) (found []uint32, missing []uin
 	return found, missing
 }
 
-// with gives a bitmap of both; snapshots go on reading the old one.
+// with returns a bitmap of both; snapshots go on reading the old one.
 func with(old *roaring.Bitmap, more []uint32) *roaring.Bitmap {
 	all := roaring.New()
 	if old != nil {

@@ -25,7 +25,7 @@ const maxRowHead = 1 + 8 + binary.MaxVarintLen64
 // maxSource is the length from which on a source is not believed: no document is as big.
 const maxSource = 256 << 20
 
-// appendRow gives the row of a document: codec, version, length of the id, id, source.
+// appendRow returns the row of a document: codec, version, length of the id, id, source.
 func appendRow(dst []byte, id string, version core.Version, doc []byte) []byte {
 	start := len(dst)
 	dst = append(dst, codecPlain)
@@ -48,7 +48,7 @@ func appendRow(dst []byte, id string, version core.Version, doc []byte) []byte {
 	return dst[:head+len(packed)]
 }
 
-// openRow gives the id and the packed source of a row, which are part of it.
+// openRow returns the id and the packed source of a row, which are part of it.
 func openRow(row []byte) (id, body []byte, err error) {
 	if len(row) < 10 {
 		return nil, nil, errCut("row")
@@ -61,7 +61,7 @@ func openRow(row []byte) (id, body []byte, err error) {
 	return body[:n], body[n:], nil
 }
 
-// source gives the document of a row; it is a copy.
+// source returns the document of a row; it is a copy.
 func source(row []byte) ([]byte, error) { return appendSource(nil, row) }
 
 // appendSource appends the document of a row to dst.

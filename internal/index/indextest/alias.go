@@ -42,7 +42,7 @@ func testUserMapping(s *suite) {
 	s.typed(map[string]mapping.Type{"size": "integer"})
 }
 
-// testOwnField gives mappings that do not say what the repositories are that tutti adds to every document, and some that do.
+// testOwnField returns mappings that do not say what the repositories are that tutti adds to every document, and some that do.
 func testOwnField(s *suite) {
 	const block = `"repositories":[{"code":"one","name":"One","organization":"O","country":"CA","url":"http://one","type":"SONG"}]`
 	for name, c := range map[string]struct {

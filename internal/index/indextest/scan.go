@@ -162,7 +162,7 @@ func testScanAndWrite(s *suite) {
 }
 
 // testMark: a scan with a mark finds every document that is older than asked for and was written before the mark;
-// whether it gives later ones is up to the engine.
+// whether it returns later ones is up to the engine.
 func testMark(s *suite) {
 	s.ensure()
 	doc := `{"studyId":"A"}`

@@ -13,7 +13,7 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// Run holds the engine that open gives to the port's promises. open is called once per sub-test with that sub-test and
+// Run holds the engine that open returns to the port's promises. open is called once per sub-test with that sub-test and
 // cleans up after itself; the engine may be the same each time, as every sub-test uses aliases of its own.
 func Run(t *testing.T, open func(t *testing.T) index.Index) {
 	t.Helper()
@@ -101,7 +101,7 @@ func batch(x index.Index, alias string, writes ...core.Write) core.Batch {
 	return b
 }
 
-// write sends writes in one batch and gives their results; it fails on an error and on a wrong number of results, and
+// write sends writes in one batch and returns their results; it fails on an error and on a wrong number of results, and
 // when the batch's bytes have changed.
 func (s *suite) write(writes ...core.Write) []core.Result {
 	s.Helper()
@@ -204,7 +204,7 @@ func (s *suite) counts(want int64, scope core.IndexScope) {
 	}
 }
 
-// scan refreshes and gives the ids and versions in scope; it fails when an id comes twice.
+// scan refreshes and returns the ids and versions in scope; it fails when an id comes twice.
 func (s *suite) scan(scope core.IndexScope, below core.Version) map[string]core.Version {
 	s.Helper()
 	s.refresh()
@@ -222,7 +222,7 @@ func (s *suite) scan(scope core.IndexScope, below core.Version) map[string]core.
 	return found
 }
 
-// field gives a field of the alias' mapping, nil when it has none.
+// field returns a field of the alias' mapping, nil when it has none.
 func (s *suite) field(path string) *mapping.Field {
 	s.Helper()
 	raw, err := s.x.Mapping(s.Context(), s.alias)

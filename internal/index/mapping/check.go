@@ -21,7 +21,7 @@ const (
 	TypeIllegalArgument = "illegal_argument_exception"
 )
 
-// Error gives the reason.
+// Error returns the reason.
 func (e *ParsingError) Error() string { return e.Reason }
 
 // Kind is what a value is in JSON.
@@ -41,7 +41,7 @@ type Sink interface {
 	// Enter and Leave bound one object of a field below the root that is an Object or a Nested.
 	Enter(f *Field)
 	Leave(f *Field)
-	// Value gives one value of a field that is neither: a string's inside with its escapes (Unquote), or the JSON
+	// Value returns one value of a field that is neither: a string's inside with its escapes (Unquote), or the JSON
 	// text of a number, of true and false, and of an object under a Flattened or an opaque type. raw is part of the
 	// document.
 	Value(f *Field, kind Kind, raw []byte)
@@ -100,7 +100,7 @@ func (c *Checker) document(known *Field) bool {
 	return true
 }
 
-// inherit gives what f says about unknown members, else what its parent says.
+// inherit returns what f says about unknown members, else what its parent says.
 func inherit(f *Field, parent string) string {
 	if f.Dynamic != "" {
 		return f.Dynamic
@@ -256,7 +256,7 @@ func (c *Checker) leave(f *Field) {
 	}
 }
 
-// isInfo tells whether the field that a member names is an info; the name may hold dots.
+// isInfo reports whether the field that a member names is an info; the name may hold dots.
 func isInfo(name []byte) bool {
 	return string(name[bytes.LastIndexByte(name, '.')+1:]) == ReservedInfo
 }

@@ -2,7 +2,7 @@ package mapping
 
 import "time"
 
-// isDate tells whether Elasticsearch's default format of date takes the value: strict_date_optional_time||epoch_millis.
+// isDate reports whether Elasticsearch's default format of date takes the value: strict_date_optional_time||epoch_millis.
 func isDate(kind Kind, text []byte) bool {
 	if kind == KindBoolean {
 		return false
@@ -98,7 +98,7 @@ func isOffset(s []byte) bool {
 	return offsetWithin(number(s[:2]), number(s[2:]))
 }
 
-// offsetWithin tells whether an offset is one: the engine knows none over 18 hours.
+// offsetWithin reports whether an offset is one: the engine knows none over 18 hours.
 func offsetWithin(hours, minutes int) bool { return minutes <= 59 && 60*hours+minutes <= 18*60 }
 
 // part reads a separator and two digits at i, -1 when they are not there.
@@ -109,7 +109,7 @@ func part(s []byte, i int, separator byte) int {
 	return number(s[i+1 : i+3])
 }
 
-// number gives the value of a few digits.
+// number returns the value of a few digits.
 func number(s []byte) int {
 	n := 0
 	for _, b := range s {

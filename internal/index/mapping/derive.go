@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Derive gives the fields that doc has and known lacks, as a tree to merge into known; nil when there are none. The
+// Derive returns the fields that doc has and known lacks, as a tree to merge into known; nil when there are none. The
 // rules: an array of objects is nested and an object is object, but flattened under the name info; a string is
 // keyword, or date where it is an ISO 8601 date; an integer is long (double in the data of tabular records, whose
 // dictionaries know numbers alone), another number double; true and false are
@@ -44,7 +44,7 @@ func Grow(known *Field, doc []byte) (grown, added *Field, err error) {
 	return grown, added, nil
 }
 
-// Empties gives the dotted paths, sorted, that known lacks and that hold no value anywhere in doc: only null, [] and
+// Empties returns the dotted paths, sorted, that known lacks and that hold no value anywhere in doc: only null, [] and
 // {}, at any depth. A document searches the same without them (Remove). The error is as Derive's.
 func Empties(known *Field, doc []byte) ([]string, error) {
 	var c Checker
@@ -103,7 +103,7 @@ func (s *shape) child(name []byte) *shape {
 	return c
 }
 
-// valued tells whether the type of anything at or below the path is known: of more than null, [] and {}, and of an
+// valued reports whether the type of anything at or below the path is known: of more than null, [] and {}, and of an
 // object named info, be it empty.
 func (s *shape) valued(name string) bool {
 	if s.kinds&scalarKinds != 0 || name == ReservedInfo && s.kinds&(kindObject|kindElements) == kindObject {
@@ -188,7 +188,7 @@ func (w *shaper) member(f *Field, dynamic string, s *shape, name []byte) {
 	}
 }
 
-// properties gives the fields below s that the mapping lacks, and notes the paths that hold no value.
+// properties returns the fields below s that the mapping lacks, and notes the paths that hold no value.
 func (s *shape) properties(path string, w *shaper) map[string]*Field {
 	var out map[string]*Field
 	for _, name := range slices.Sorted(maps.Keys(s.children)) {
@@ -253,7 +253,7 @@ func (w *shaper) scalar(path string, k kinds) Type {
 	return t
 }
 
-// scalar gives the narrowest type that takes all kinds of scalars in k.
+// scalar returns the narrowest type that takes all kinds of scalars in k.
 func (k kinds) scalar() Type {
 	switch k & scalarKinds {
 	case kindLong:

@@ -40,7 +40,7 @@ type Field struct {
 	Params map[string]json.RawMessage
 }
 
-// NewRoot gives an empty strict tree.
+// NewRoot returns an empty strict tree.
 func NewRoot() *Field { return &Field{Type: Object, Dynamic: DynamicStrict} }
 
 // Values of Field.Dynamic.
@@ -51,13 +51,13 @@ const (
 	DynamicRuntime = "runtime"
 )
 
-// Container tells whether f has fields of its own below it.
+// Container reports whether f has fields of its own below it.
 func (f *Field) Container() bool { return f.Type == Object || f.Type == Nested }
 
-// disabled tells whether f is an object of which only the source is kept.
+// disabled reports whether f is an object of which only the source is kept.
 func (f *Field) disabled() bool { return f.Container() && string(f.Params["enabled"]) == "false" }
 
-// Lookup gives the field at a dotted path below f, multi-fields included; nil when there is none.
+// Lookup returns the field at a dotted path below f, multi-fields included; nil when there is none.
 func (f *Field) Lookup(path string) *Field {
 	for f != nil && path != "" {
 		name, rest, _ := strings.Cut(path, ".")
@@ -70,7 +70,7 @@ func (f *Field) Lookup(path string) *Field {
 	return f
 }
 
-// All gives every field below f with its dotted path, containers and multi-fields included, parents first and
+// All returns every field below f with its dotted path, containers and multi-fields included, parents first and
 // siblings by name.
 func (f *Field) All() iter.Seq2[string, *Field] {
 	return func(yield func(string, *Field) bool) { f.walk("", yield) }
@@ -98,10 +98,10 @@ func (f *Field) Size() int {
 	return n
 }
 
-// Empty tells whether f, a tree of additions, adds nothing.
+// Empty reports whether f, a tree of additions, adds nothing.
 func (f *Field) Empty() bool { return f == nil || len(f.Properties) == 0 }
 
-// Clone gives a deep copy; the raw parameters are shared, as nobody changes them.
+// Clone returns a deep copy; the raw parameters are shared, as nobody changes them.
 func (f *Field) Clone() *Field {
 	if f == nil {
 		return nil

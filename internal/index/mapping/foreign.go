@@ -13,7 +13,7 @@ import (
 // takes and Parse, whose trees documents are checked by, does not: what stands below a value (subobjects: false), and below
 // an object of a type that is not known here, such as a passthrough, are the Properties of that field, although it is no
 // Container. Fields whose names have an empty segment, as subobjects: false allows, cannot be told by a path: they are left
-// out, and unnamed gives their names. CodeInvalid when raw is not a mapping.
+// out, and unnamed returns their names. CodeInvalid when raw is not a mapping.
 func ParseForeign(raw []byte) (tree *Field, unnamed []string, err error) {
 	members, err := parseMembers("", raw)
 	if err != nil {

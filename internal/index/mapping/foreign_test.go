@@ -101,7 +101,7 @@ func TestParseForeignRefuses(t *testing.T) {
 	}
 }
 
-// FuzzParseForeign: it takes all that Parse takes, and gives the same for it.
+// FuzzParseForeign: it takes all that Parse takes, and returns the same for it.
 func FuzzParseForeign(f *testing.F) {
 	for _, in := range []string{
 		`{"dynamic":"strict","properties":{"a.b":{"type":"text","fields":{"raw":{"type":"keyword"}}},"a":{"properties":{"c":{"type":"nested"}}}}}`,

@@ -15,7 +15,7 @@ import (
 // sorted, so that equal trees give equal bytes.
 func (f *Field) MarshalJSON() ([]byte, error) { return f.render(true) }
 
-// Render gives what MarshalJSON gives, as a *core.Error where it fails.
+// Render returns what MarshalJSON gives, as a *core.Error where it fails.
 func (f *Field) Render() (json.RawMessage, error) {
 	raw, err := f.render(true)
 	if err != nil {

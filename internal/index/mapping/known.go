@@ -14,7 +14,7 @@ const IgnoreAbove = 8191
 // are as many as there are submitters.
 const ReservedInfo = "info"
 
-// leaf gives a field of type t with the parameters that tutti gives to its own fields.
+// leaf returns a field of type t with the parameters that tutti returns to its own fields.
 func leaf(t Type) *Field {
 	f := &Field{Type: t}
 	if t == Keyword || t == Flattened {
@@ -41,7 +41,7 @@ func (f *Field) with(properties ...map[string]*Field) *Field {
 	return f
 }
 
-// Song gives the fields that every analysis of a Song repository has: Song's base schema, the blocks that older
+// Song returns the fields that every analysis of a Song repository has: Song's base schema, the blocks that older
 // releases add below samples, and tutti's own repositories.
 func Song() *Field {
 	info := leaves(Flattened, ReservedInfo)
@@ -63,7 +63,7 @@ func Song() *Field {
 		})
 }
 
-// Lyric gives the fields that every record of a Lyric repository has: the record's envelope and tutti's own
+// Lyric returns the fields that every record of a Lyric repository has: the record's envelope and tutti's own
 // repositories. What stands in data is the dictionary's, and grows with the records; the object itself is there from the start,
 // so that a catalogue of what is below it can be described before the first record.
 func Lyric() *Field {
@@ -74,13 +74,13 @@ func Lyric() *Field {
 // repositories is the name of the field that tutti adds to every document.
 const repositories = "repositories"
 
-// Repositories gives the one field that tutti adds to every document.
+// Repositories returns the one field that tutti adds to every document.
 func Repositories() *Field {
 	block := (&Field{Type: Nested}).with(leaves(Keyword, "code", "name", "organization", "country", "url", "type"))
 	return NewRoot().with(map[string]*Field{repositories: block})
 }
 
-// MissingOwn gives what of known tutti itself adds to every document, where tree, a user's mapping, says nothing about it: by it
+// MissingOwn returns what of known tutti itself adds to every document, where tree, a user's mapping, says nothing about it: by it
 // the documents of a repository are told from those of others, however much the mapping leaves out. Nil for nothing, also where
 // the tree has no room for it.
 func MissingOwn(tree, known *Field) *Field {

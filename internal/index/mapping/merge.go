@@ -9,13 +9,13 @@ import (
 	"tutti/internal/core"
 )
 
-// Merge gives a new tree of known's fields and added's; where both have a field, added's parameters win. CodeConflict,
+// Merge returns a new tree of known's fields and added's; where both have a field, added's parameters win. CodeConflict,
 // naming the path, where the types differ. Neither tree is changed.
 func Merge(known, added *Field) (*Field, error) {
 	return combine(known, added, "the field %q is of type %s in the index and of type %s in the mapping")
 }
 
-// Unite gives a new tree of the fields of two indices that are searched as one; where both have a field, the parameters of
+// Unite returns a new tree of the fields of two indices that are searched as one; where both have a field, the parameters of
 // second win, and numbers of two types get one that has the values of both. CodeConflict, naming the path, where the types
 // differ otherwise. Neither tree is changed.
 func Unite(first, second *Field) (*Field, error) {
@@ -101,7 +101,7 @@ func mergeAll(path string, known, added map[string]*Field) (map[string]*Field, e
 	return out, nil
 }
 
-// Missing gives the part of wanted that known lacks, nil when it lacks nothing: what can be added to known without
+// Missing returns the part of wanted that known lacks, nil when it lacks nothing: what can be added to known without
 // touching a field that it has, whatever its type.
 func Missing(known, wanted *Field) *Field {
 	if wanted == nil {

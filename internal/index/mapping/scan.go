@@ -30,7 +30,7 @@ func (s *scanner) fail(reason string) bool {
 	return false
 }
 
-// peek skips white space and gives the next byte, 0 at the end.
+// peek skips white space and returns the next byte, 0 at the end.
 func (s *scanner) peek() byte {
 	for s.pos < len(s.doc) {
 		switch c := s.doc[s.pos]; c {
@@ -43,7 +43,7 @@ func (s *scanner) peek() byte {
 	return 0
 }
 
-// str reads a string at its opening quote and gives what stands between the quotes, with its escapes.
+// str reads a string at its opening quote and returns what stands between the quotes, with its escapes.
 func (s *scanner) str() (raw []byte, escaped, ok bool) {
 	doc, i := s.doc, s.pos+1
 	start := i
@@ -74,7 +74,7 @@ func (s *scanner) str() (raw []byte, escaped, ok bool) {
 	}
 }
 
-// plain gives the position of the first byte at or after i that may end or escape a string, eight bytes at a time.
+// plain returns the position of the first byte at or after i that may end or escape a string, eight bytes at a time.
 func plain(doc []byte, i int) int {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(doc); i += 8 {
@@ -93,7 +93,7 @@ func plain(doc []byte, i int) int {
 	return i
 }
 
-// escape gives the length of the escape at the start of b, 0 when it is not one.
+// escape returns the length of the escape at the start of b, 0 when it is not one.
 func escape(b []byte) int {
 	if len(b) < 2 {
 		return 0
@@ -131,7 +131,7 @@ func hex4(b []byte) (rune, bool) {
 	return r, true
 }
 
-// Unquote appends the text of a JSON string's inside, as Sink.Value gives it, to dst: escapes resolved, a lone
+// Unquote appends the text of a JSON string's inside, as Sink.Value returns it, to dst: escapes resolved, a lone
 // surrogate as U+FFFD.
 func Unquote(dst, raw []byte) []byte {
 	for i := 0; i < len(raw); {
@@ -170,7 +170,7 @@ func Unquote(dst, raw []byte) []byte {
 	return dst
 }
 
-// number reads a number and tells whether it has neither a fraction nor an exponent.
+// number reads a number and reports whether it has neither a fraction nor an exponent.
 func (s *scanner) number() (raw []byte, integer, ok bool) {
 	start, i, doc := s.pos, s.pos, s.doc
 	if i < len(doc) && doc[i] == '-' {
@@ -222,7 +222,7 @@ func (s *scanner) word(word string) bool {
 	return true
 }
 
-// last gives the bytes of the word that was read last.
+// last returns the bytes of the word that was read last.
 func (s *scanner) last(word string) []byte { return s.doc[s.pos-len(word) : s.pos] }
 
 // enter steps over the bracket that opens an object or an array; leave has to follow.

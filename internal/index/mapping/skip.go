@@ -21,7 +21,7 @@ const (
 	flattenedDepth = 20
 )
 
-// skip reads one value of any kind and tells whether it holds a scalar other than null. levels is how many objects may
+// skip reads one value of any kind and reports whether it holds a scalar other than null. levels is how many objects may
 // be nested from here on, for a flattened field, or unlimited.
 func (c *Checker) skip(levels int) (valued, ok bool) {
 	switch b := c.scan.peek(); b {

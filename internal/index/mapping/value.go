@@ -77,7 +77,7 @@ func (c *Checker) scalar(f *Field, kind Kind, raw []byte, escaped bool) bool {
 	return true
 }
 
-// takes tells whether a leaf takes a scalar. Classes without a rule of their own take any.
+// takes reports whether a leaf takes a scalar. Classes without a rule of their own take any.
 func takes(f *Field, cl class, kind Kind, text []byte) bool {
 	switch cl {
 	case classInteger:
@@ -147,7 +147,7 @@ func isInteger(kind Kind, text []byte, t Type) bool {
 	return err == nil && v >= low && v <= high
 }
 
-// integerRange gives the bounds of an integer type, those of the 64-bit ones as the nearest fractions inside them.
+// integerRange returns the bounds of an integer type, those of the 64-bit ones as the nearest fractions inside them.
 func integerRange(t Type) (low, high float64) {
 	switch t {
 	case "integer":
@@ -198,7 +198,7 @@ func javaDecimal(text []byte) []byte {
 	return text
 }
 
-// isNumeral tells whether text is made of a decimal numeral's characters alone: neither Infinity nor hexadecimal.
+// isNumeral reports whether text is made of a decimal numeral's characters alone: neither Infinity nor hexadecimal.
 func isNumeral(text []byte) bool {
 	for _, b := range text {
 		if b-'0' > 9 && b != '-' && b != '+' && b != '.' && b != 'e' && b != 'E' {

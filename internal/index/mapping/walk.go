@@ -162,7 +162,7 @@ func (s *scanner) array(each func() bool) bool {
 	}
 }
 
-// scalar reads a value that begins with c as Sink.Value gives it, an object as a whole.
+// scalar reads a value that begins with c as Sink.Value returns it, an object as a whole.
 func (s *scanner) scalar(c byte) (kind Kind, raw []byte, ok bool) {
 	switch c {
 	case '"':

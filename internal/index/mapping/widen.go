@@ -2,7 +2,7 @@ package mapping
 
 import "slices"
 
-// widen gives numbers of different types, that two trees have at the same paths, a type that has the values of both: an index
+// widen returns numbers of different types, that two trees have at the same paths, a type that has the values of both: an index
 // that follows another often counts in a wider one, and for a filter they are the same. It changes both trees.
 func widen(a, b *Field) {
 	if a.Type != b.Type {
@@ -22,7 +22,7 @@ func widen(a, b *Field) {
 	}
 }
 
-// wider gives the type that has the values of two types of numbers, "" when one is none.
+// wider returns the type that has the values of two types of numbers, "" when one is none.
 func wider(a, b Type) Type {
 	whole := []Type{"byte", "short", "integer", Long}
 	broken := []Type{"half_float", "float", Double}

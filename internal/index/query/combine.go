@@ -1,6 +1,6 @@
 package query
 
-// orNil gives nil for what matches everything.
+// orNil returns nil for what matches everything.
 func orNil(n *Node) *Node {
 	if n == nil || n.Op == Everything {
 		return nil
@@ -8,7 +8,7 @@ func orNil(n *Node) *Node {
 	return n
 }
 
-// Both gives what matches two filters of the same scope, of which nil matches everything.
+// Both returns what matches two filters of the same scope, of which nil matches everything.
 func Both(a, b *Node) *Node {
 	switch {
 	case orNil(a) == nil:
@@ -20,7 +20,7 @@ func Both(a, b *Node) *Node {
 	}
 }
 
-// Exactly gives the documents that have one of texts as a value of a field, whatever characters they are of; none when no
+// Exactly returns the documents that have one of texts as a value of a field, whatever characters they are of; none when no
 // text can be a value of its type.
 func Exactly(f Field, texts []string) *Node {
 	s := subject{field: f, row: f.Row()}
@@ -33,10 +33,10 @@ func Exactly(f Field, texts []string) *Node {
 	return some("", s.row, s.terms(terms))
 }
 
-// all gives what matches every one of members.
+// all returns what matches every one of members.
 func all(members ...*Node) *Node { return combined(And, Everything, Nothing, members) }
 
-// either gives what matches one of members.
+// either returns what matches one of members.
 func either(members ...*Node) *Node { return combined(Or, Nothing, Everything, members) }
 
 // combined joins members by op, for which none changes nothing and final decides. What is joined by op already is opened.
@@ -63,7 +63,7 @@ func combined(op, none, final Op, members []*Node) *Node {
 	}
 }
 
-// not gives what n does not match.
+// not returns what n does not match.
 func not(n *Node) *Node {
 	switch n.Op {
 	case Everything:
@@ -87,7 +87,7 @@ func some(scope, path string, n *Node) *Node {
 	}
 }
 
-// Either gives what matches one of two filters of the same scope, of which nil matches everything.
+// Either returns what matches one of two filters of the same scope, of which nil matches everything.
 func Either(a, b *Node) *Node {
 	if a == nil || b == nil {
 		return nil

@@ -55,16 +55,16 @@ func familyOf(fieldType string) family {
 	}
 }
 
-// Keyed tells whether values of a type have keys; all others are texts.
+// Keyed reports whether values of a type have keys; all others are texts.
 func Keyed(fieldType string) bool { return familyOf(fieldType) >= booleanFamily }
 
-// Dated tells whether values of a type are instants.
+// Dated reports whether values of a type are instants.
 func Dated(fieldType string) bool { return familyOf(fieldType) >= millisFamily }
 
-// Analyzed tells whether an analyzer makes terms of the values of a type, so that they are found by these and have no order.
+// Analyzed reports whether an analyzer makes terms of the values of a type, so that they are found by these and have no order.
 func Analyzed(fieldType string) bool { return familyOf(fieldType) == analyzedFamily }
 
-// Countable tells whether values of a type can be counted and put in order: those of any other have no bucket and no place.
+// Countable reports whether values of a type can be counted and put in order: those of any other have no bucket and no place.
 func Countable(fieldType string) bool {
 	switch familyOf(fieldType) {
 	case otherFamily, analyzedFamily:
@@ -74,8 +74,8 @@ func Countable(fieldType string) bool {
 	}
 }
 
-// Key gives a value of a numeric, date or boolean type as a number that is ordered as the values are: what a document holds,
-// or one of Node.Terms. Texts that are no value of the type give false. Integers lose a fraction and the types of fractions
+// Key returns a value of a numeric, date or boolean type as a number that is ordered as the values are: what a document holds,
+// or one of Node.Terms. Texts that are no value of the type return false. Integers lose a fraction and the types of fractions
 // round, as the engine does with documents. Dates are milliseconds, date_nanos nanoseconds since 1970.
 func Key(f Field, text string) (uint64, bool) {
 	switch familyOf(f.Type) {
@@ -105,7 +105,7 @@ func Key(f Field, text string) (uint64, bool) {
 	}
 }
 
-// KeyRange gives the keys, lo and hi included, that lie within a Range; false when there is none.
+// KeyRange returns the keys, lo and hi included, that lie within a Range; false when there is none.
 func KeyRange(f Field, from, to Bound) (lo, hi uint64, ok bool) {
 	lo, hi, ok = whole(f.Type)
 	if from.Set && ok {
@@ -121,7 +121,7 @@ func KeyRange(f Field, from, to Bound) (lo, hi uint64, ok bool) {
 	return lo, hi, ok && lo <= hi
 }
 
-// whole gives the keys that a type can have.
+// whole returns the keys that a type can have.
 func whole(fieldType string) (lo, hi uint64, ok bool) {
 	switch familyOf(fieldType) {
 	case booleanFamily:
@@ -138,7 +138,7 @@ func whole(fieldType string) (lo, hi uint64, ok bool) {
 	}
 }
 
-// edge gives the outermost key within a bound, the highest of an upper one; false when no key is.
+// edge returns the outermost key within a bound, the highest of an upper one; false when no key is.
 func edge(f Field, b Bound, upper bool) (uint64, bool) {
 	switch familyOf(f.Type) {
 	case integerFamily:
@@ -164,7 +164,7 @@ func edge(f Field, b Bound, upper bool) (uint64, bool) {
 	}
 }
 
-// wholeEdge gives the outermost integer within a bound, brought into the limits of a type; false when that is outside of them.
+// wholeEdge returns the outermost integer within a bound, brought into the limits of a type; false when that is outside of them.
 func wholeEdge(b Bound, upper bool, low int64, high uint64) (*big.Int, bool) {
 	least, most := big.NewInt(low), new(big.Int).SetUint64(high)
 	v := decimal(b.Number)
@@ -193,7 +193,7 @@ func wholeEdge(b Bound, upper bool, low int64, high uint64) (*big.Int, bool) {
 	}
 }
 
-// floatEdge gives the outermost key of a fraction within a bound.
+// floatEdge returns the outermost key of a fraction within a bound.
 func floatEdge(v float64, inclusive, upper bool) (uint64, bool) {
 	key := floatKey(v)
 	switch {
@@ -208,7 +208,7 @@ func floatEdge(v float64, inclusive, upper bool) (uint64, bool) {
 	}
 }
 
-// timeEdge gives the outermost instant of a unit within a bound. The instants of a field are the beginnings of units.
+// timeEdge returns the outermost instant of a unit within a bound. The instants of a field are the beginnings of units.
 func timeEdge(t time.Time, inclusive, upper bool, unit time.Duration) uint64 {
 	at := t.UnixMilli()
 	fraction := t.Nanosecond()%int(unit) != 0
@@ -241,7 +241,7 @@ func nanosEdge(b Bound, upper bool) (uint64, bool) {
 	}
 }
 
-// Number gives the value of a key: for a date whole milliseconds since 1970, for a boolean 0 or 1.
+// Number returns the value of a key: for a date whole milliseconds since 1970, for a boolean 0 or 1.
 func Number(f Field, key uint64) float64 {
 	switch familyOf(f.Type) {
 	case integerFamily, millisFamily:
@@ -257,7 +257,7 @@ func Number(f Field, key uint64) float64 {
 	}
 }
 
-// Text gives the value of a key as Bucket.Key says it.
+// Text returns the value of a key as Bucket.Key says it.
 func Text(f Field, key uint64) string {
 	switch familyOf(f.Type) {
 	case booleanFamily:
@@ -273,7 +273,7 @@ func Text(f Field, key uint64) string {
 	}
 }
 
-// Literal gives the shortest decimal text of a number, with an exponent where JSON's writers use one.
+// Literal returns the shortest decimal text of a number, with an exponent where JSON's writers use one.
 func Literal(v float64) string {
 	format := byte('f')
 	if size := math.Abs(v); size != 0 && (size < 1e-6 || size >= 1e21) {
@@ -293,7 +293,7 @@ func boolKey(text string) (uint64, bool) {
 	}
 }
 
-// integer gives the integer of a numeral without its fraction.
+// integer returns the integer of a numeral without its fraction.
 func integer(text string) (int64, bool) {
 	if v, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return v, true
@@ -316,16 +316,16 @@ func unsigned(text string) (uint64, bool) {
 	return n.Uint64(), n.IsUint64()
 }
 
-// numeral tells whether a text is a decimal numeral of a size that a double has room for.
+// numeral reports whether a text is a decimal numeral of a size that a double has room for.
 func numeral(text string) bool {
 	_, err := strconv.ParseFloat(text, 64)
 	return err == nil && digits(text)
 }
 
-// digits tells whether a text is of the characters of decimal numerals: Go reads others too.
+// digits reports whether a text is of the characters of decimal numerals: Go reads others too.
 func digits(text string) bool { return strings.Trim(text, "+-.0123456789eE") == "" }
 
-// decimal gives the value of a numeral, exact for every integer of 64 bits and everything near one; infinite when no double
+// decimal returns the value of a numeral, exact for every integer of 64 bits and everything near one; infinite when no double
 // has room for it.
 func decimal(text string) *big.Float {
 	if v, _ := strconv.ParseFloat(text, 64); math.IsInf(v, 0) {
@@ -338,7 +338,7 @@ func decimal(text string) *big.Float {
 	return v
 }
 
-// limits gives the range of an integer type.
+// limits returns the range of an integer type.
 func limits(fieldType string) (low, high int64) {
 	switch fieldType {
 	case "byte":
@@ -357,7 +357,7 @@ func inRange(fieldType string, v int64) bool {
 	return low <= v && v <= high
 }
 
-// rounded gives the nearest value that a type of fractions can hold, infinite when that is out of its range.
+// rounded returns the nearest value that a type of fractions can hold, infinite when that is out of its range.
 func rounded(fieldType string, v float64) float64 {
 	switch fieldType {
 	case "float":
@@ -409,7 +409,7 @@ func fraction(key uint64) float64 {
 	return math.Float64frombits(^key)
 }
 
-// millis gives the millisecond that the instant of a date_nanos is in.
+// millis returns the millisecond that the instant of a date_nanos is in.
 func millis(key uint64) int64 {
 	ns := signed(key)
 	if ns < 0 && ns%1e6 != 0 {
@@ -418,7 +418,7 @@ func millis(key uint64) int64 {
 	return ns / 1e6
 }
 
-// nanosFit tells whether an instant is one of those that 64 bits of nanoseconds reach.
+// nanosFit reports whether an instant is one of those that 64 bits of nanoseconds reach.
 func nanosFit(t time.Time) bool {
 	return !t.Before(time.Unix(0, math.MinInt64)) && !t.After(time.Unix(0, math.MaxInt64))
 }

@@ -26,7 +26,7 @@ func (s subject) equal(values []sqon.Value) *Node {
 	return s.terms(terms)
 }
 
-// terms gives the clause on texts as Node.Terms says them.
+// terms returns the clause on texts as Node.Terms says them.
 func (s subject) terms(terms []string) *Node {
 	if len(terms) == 0 {
 		return &Node{Op: Nothing}
@@ -54,7 +54,7 @@ func (s subject) onDates(values []sqon.Value) *Node {
 // maxText is how long a text may be that is found as a whole, in bytes: engines keep no longer ones, and refuse to look for them.
 const maxText = 32_766
 
-// term gives the text by which a value of the field's type is asked for, false when the type has no such value.
+// term returns the text by which a value of the field's type is asked for, false when the type has no such value.
 func (s subject) term(text string) (string, bool) {
 	switch familyOf(s.field.Type) {
 	case textFamily, analyzedFamily:
@@ -84,7 +84,7 @@ func (s subject) term(text string) (string, bool) {
 	}
 }
 
-// integerTerm gives an integer that the type has room for; one with a fraction is no value.
+// integerTerm returns an integer that the type has room for; one with a fraction is no value.
 func (s subject) integerTerm(text string) (string, bool) {
 	if !numeral(text) {
 		return "", false

@@ -13,19 +13,19 @@ import (
 // Fields knows the fields of a catalogue, by the names that filters use and by the paths of the engine.
 type Fields interface {
 	sqon.Fields
-	// Lookup gives the field of a name as the engine knows it, of its target for an alias; false when there is none, and for
+	// Lookup returns the field of a name as the engine knows it, of its target for an alias; false when there is none, and for
 	// containers.
 	Lookup(name string) (Field, bool)
-	// NestedPath gives the engine's path of a nested container; false when the name is none.
+	// NestedPath returns the engine's path of a nested container; false when the name is none.
 	NestedPath(name string) (string, bool)
-	// Leaves gives the fields with values below a container, at any depth.
+	// Leaves returns the fields with values below a container, at any depth.
 	Leaves(name string) []Field
 }
 
 // Sets gives the members of a saved set to who may use it; an error of core.CodeNotFound for any other.
 type Sets func(ctx context.Context, id string) ([]string, error)
 
-// Lower gives the tree of a filter that has passed Check(fields), at the scope "": it hoists, normalizes and lowers it; nil when
+// Lower returns the tree of a filter that has passed Check(fields), at the scope "": it hoists, normalizes and lowers it; nil when
 // it matches everything. Sets may be nil where no filter names one. Errors are of CodeInvalid, with the pointer of the clause,
 // but for those of sets that are not of CodeNotFound.
 func Lower(ctx context.Context, f sqon.Filter, fields Fields, sets Sets) (*Node, error) {
@@ -141,7 +141,7 @@ func (l *lowering) in(n *sqon.Node, s subject, scope string, values []sqon.Value
 	return either(found, not(some(scope, s.row, s.exists())))
 }
 
-// members gives the members of a saved set as plain values.
+// members returns the members of a saved set as plain values.
 func (l *lowering) members(n *sqon.Node, id string) []sqon.Value {
 	if l.err != nil {
 		return nil
@@ -180,7 +180,7 @@ func (l *lowering) like(n *sqon.Node, s subject, patterns []sqon.Pattern, fold b
 	return s.like(l.short(n, patterns), fold)
 }
 
-// short gives patterns, none of which is too long.
+// short returns patterns, none of which is too long.
 func (l *lowering) short(n *sqon.Node, patterns []sqon.Pattern) []sqon.Pattern {
 	for _, p := range patterns {
 		if len(p) > maxPattern {
@@ -199,7 +199,7 @@ func patternsOf(values []sqon.Value) []sqon.Pattern {
 	return patterns
 }
 
-// refuse notes what cannot be asked, and gives the node in its place.
+// refuse notes what cannot be asked, and returns the node in its place.
 func (l *lowering) refuse(pointer, message string) *Node {
 	if l.err == nil {
 		l.err = &core.Error{
@@ -251,7 +251,7 @@ func (s subject) exists() *Node {
 	}
 }
 
-// Facet gives the two filters of a facet on a field, for the documents and for the elements of the field's nested path, nil for
+// Facet returns the two filters of a facet on a field, for the documents and for the elements of the field's nested path, nil for
 // all. Unless themselves is set, clauses on the field itself do not narrow it: whatever the filter and-s to the rest, at the
 // top or below a pivot, and is about the field alone is left out, and so is a pivot of which nothing is left.
 //
@@ -280,7 +280,7 @@ func Facet(ctx context.Context, f sqon.Filter, name string, themselves bool, fie
 	return orNil(documents), orNil(elements), nil
 }
 
-// remaining gives what of a filter narrows a facet, hoisted; nil for nothing.
+// remaining returns what of a filter narrows a facet, hoisted; nil for nothing.
 func (l *lowering) remaining(f sqon.Filter, s subject, themselves bool) (*sqon.Node, error) {
 	apart, err := f.Hoist(l.fields)
 	if err != nil {
@@ -304,7 +304,7 @@ func (l *lowering) remaining(f sqon.Filter, s subject, themselves bool) (*sqon.N
 // split reports whether a pivot has become alternatives.
 func split(n *sqon.Node) bool { return n.Split != "" || slices.ContainsFunc(n.Content, split) }
 
-// without gives n without the members that are and-ed to the rest and about s alone; nil when nothing is left. A pivot that does
+// without returns n without the members that are and-ed to the rest and about s alone; nil when nothing is left. A pivot that does
 // not bind s stays, as it asks for an element besides.
 func (l *lowering) without(n *sqon.Node, s subject) *sqon.Node {
 	unbound := l.unbound(n, s)
@@ -337,7 +337,7 @@ func (l *lowering) unbound(n *sqon.Node, s subject) bool {
 	return n.Pivot != "" && !slices.Contains(s.field.Nested, path)
 }
 
-// about tells whether all clauses of n are about s, and that it has one.
+// about reports whether all clauses of n are about s, and that it has one.
 func (l *lowering) about(n *sqon.Node, s subject) bool {
 	if l.unbound(n, s) {
 		return false

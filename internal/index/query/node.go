@@ -22,7 +22,7 @@ type Field struct {
 	Scale float64
 }
 
-// Row gives the path whose rows hold the field's values.
+// Row returns the path whose rows hold the field's values.
 func (f Field) Row() string {
 	if len(f.Nested) == 0 {
 		return ""

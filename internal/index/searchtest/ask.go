@@ -12,7 +12,7 @@ import (
 	"tutti/internal/sqon"
 )
 
-// probes gives what is asked with a filter; facet is the field of one of the facets.
+// probes returns what is asked with a filter; facet is the field of one of the facets.
 func (w *world) probes(d draw, maker *filterMaker, f sqon.Filter, facet string) []probe {
 	out := []probe{w.hits(d, maker, f)}
 	if d.in(30) {
@@ -52,7 +52,7 @@ func (w *world) hits(d draw, maker *filterMaker, f sqon.Filter) probe {
 	}
 }
 
-// order gives a random order, in which no two documents are equal.
+// order returns a random order, in which no two documents are equal.
 func (w *world) order(d draw, maker *filterMaker) []index.Sort {
 	var out []index.Sort
 	for d.in(40) && len(out) < 3 {
@@ -73,7 +73,7 @@ func (w *world) order(d draw, maker *filterMaker) []index.Sort {
 	return append(out, last)
 }
 
-// calculated gives the modes that a field can be sorted by beside the least and the most: where what comes out can be exact
+// calculated returns the modes that a field can be sorted by beside the least and the most: where what comes out can be exact
 // in every engine. Elasticsearch has no median of what is in nested elements.
 func (w *world) calculated(f query.Field) []string {
 	var modes []string
@@ -90,14 +90,14 @@ func (w *world) calculated(f query.Field) []string {
 	return modes
 }
 
-// extreme tells whether a field has a value at the end of its type: Elasticsearch puts documents without one in its place.
+// extreme reports whether a field has a value at the end of its type: Elasticsearch puts documents without one in its place.
 func (w *world) extreme(f query.Field) bool {
 	return f.Type == "long" && slices.ContainsFunc(w.oracle.documents, func(d *element) bool {
 		return slices.ContainsFunc(valuesOf(f, d.at(f.Row())), func(v value) bool { return math.Abs(float(integerClass, v)) == 1<<63 })
 	})
 }
 
-// largest gives the largest number, whatever its sign, that a field has.
+// largest returns the largest number, whatever its sign, that a field has.
 func (w *world) largest(f query.Field) float64 {
 	largest := 0.0
 	for _, d := range w.oracle.documents {
@@ -130,7 +130,7 @@ func (w *world) source(d draw) index.Source {
 	return index.Source{Paths: paths}
 }
 
-// inOrder gives the ids of the documents that match, in an order.
+// inOrder returns the ids of the documents that match, in an order.
 func (w *world) inOrder(f sqon.Filter, by []index.Sort) []string {
 	found := w.oracle.find(f)
 	documents := slices.DeleteFunc(slices.Clone(w.oracle.documents), func(d *element) bool {
@@ -254,7 +254,7 @@ func (w *world) samePlaces(hits []index.Hit, by []index.Sort) string {
 	return ""
 }
 
-// odd gives the documents that are in one of two lists alone.
+// odd returns the documents that are in one of two lists alone.
 func (w *world) odd(got, want []string) string {
 	var text strings.Builder
 	for _, id := range got {

@@ -34,7 +34,7 @@ func (w *world) aspect(d draw, maker *filterMaker, name string, themselves bool)
 	return a
 }
 
-// build gives the facet, and the filter of the documents that it is about.
+// build returns the facet, and the filter of the documents that it is about.
 func (w *world) build(ctx context.Context, f sqon.Filter, a aspect) (documents *query.Node, facet index.Facet, err error) {
 	facet = a.ask
 	if documents, facet.Elements, err = query.Facet(ctx, f, a.name, a.themselves, w.oracle.fields, setsOf); err != nil || facet.Buckets == nil {
@@ -192,7 +192,7 @@ func (w *world) drawFacet(d draw, maker *filterMaker, field query.Field) (index.
 	return ask, filters
 }
 
-// interval gives one for a histogram of not too many intervals, 0 where the values are too far from each other.
+// interval returns one for a histogram of not too many intervals, 0 where the values are too far from each other.
 func (w *world) interval(d draw, field query.Field) float64 {
 	largest := w.largest(field)
 	if largest > 1<<50 {
@@ -205,7 +205,7 @@ func (w *world) interval(d draw, field query.Field) float64 {
 	return interval
 }
 
-// drawRange gives a range whose ends are about values of the field.
+// drawRange returns a range whose ends are about values of the field.
 func (w *world) drawRange(d draw, field query.Field) index.NumberRange {
 	var out index.NumberRange
 	bound := func() *float64 {
@@ -266,7 +266,7 @@ func filled(intervals []index.Interval) string {
 	return fmt.Sprintf("%d intervals:%s", len(intervals), text)
 }
 
-// bare gives buckets as they are compared: with ids alone, and each number in the same words.
+// bare returns buckets as they are compared: with ids alone, and each number in the same words.
 func bare(c class, buckets []index.Bucket) []string {
 	var out []string
 	for _, b := range buckets {
@@ -283,7 +283,7 @@ func bare(c class, buckets []index.Bucket) []string {
 	return out
 }
 
-// sameStats tells whether statistics are the same but for what rounding does to a sum.
+// sameStats reports whether statistics are the same but for what rounding does to a sum.
 func sameStats(got, want index.Stats) bool {
 	most := max(math.Abs(want.Min), math.Abs(want.Max))
 	near := func(a, b, scale float64) bool { return a == b || math.Abs(a-b) <= 1e-9*scale }

@@ -15,7 +15,7 @@ const (
 	dateClass
 )
 
-// classOf gives the class of a type.
+// classOf returns the class of a type.
 func classOf(fieldType string) class {
 	switch fieldType {
 	case "text":
@@ -37,5 +37,5 @@ func classOf(fieldType string) class {
 	}
 }
 
-// numeric tells whether values of a class have statistics, histograms and ranges.
+// numeric reports whether values of a class have statistics, histograms and ranges.
 func (c class) numeric() bool { return c == integerClass || c == fractionClass || c == dateClass }

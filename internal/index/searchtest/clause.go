@@ -16,7 +16,7 @@ func some(is func(v value) bool) test {
 	return func(values []value) bool { return slices.ContainsFunc(values, is) }
 }
 
-// asked gives the tests of a clause's values on a field (CONTRACT section 4), one for each.
+// asked returns the tests of a clause's values on a field (CONTRACT section 4), one for each.
 func (o *oracle) asked(n *sqon.Node, f query.Field) []test {
 	if slices.Contains([]sqon.Operator{sqon.Gt, sqon.Gte, sqon.Lt, sqon.Lte, sqon.Between}, n.Op) {
 		return []test{some(within(n, f))}
@@ -126,7 +126,7 @@ func boundsOf(v sqon.Value, f query.Field) bounds {
 	}
 }
 
-// before tells whether v is before the bounds, after whether it is behind them.
+// before reports whether v is before the bounds, after whether it is behind them.
 func (b bounds) before(c class, v value) bool { return order(c, v, b.from) < 0 }
 
 func (b bounds) after(c class, v value) bool {

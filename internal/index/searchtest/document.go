@@ -24,7 +24,7 @@ type element struct {
 	values map[string][]value
 }
 
-// at gives the rows of a path at or below e.
+// at returns the rows of a path at or below e.
 func (e *element) at(path string) []*element {
 	if e.path == path {
 		return []*element{e}
@@ -136,19 +136,19 @@ func (r *reader) scalar(f *mapping.Field, path, scalar string, row *element) {
 	}
 }
 
-// words gives the terms of an analyzed text of ASCII.
+// words returns the terms of an analyzed text of ASCII.
 func words(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
-// tooLong tells whether a field leaves a text out for its length.
+// tooLong reports whether a field leaves a text out for its length.
 func tooLong(f *mapping.Field, text string) bool {
 	var most int
 	raw, bounded := f.Params["ignore_above"]
 	return bounded && json.Unmarshal(raw, &most) == nil && len(utf16.Encode([]rune(text))) > most
 }
 
-// valuesOf gives the values of a field in some rows, each as often as it stands.
+// valuesOf returns the values of a field in some rows, each as often as it stands.
 func valuesOf(f query.Field, rows []*element) []value {
 	var all []value
 	for _, row := range rows {

@@ -10,7 +10,7 @@ type draw struct {
 	*rand.Rand
 }
 
-// drawOf gives the choices of one set of documents.
+// drawOf returns the choices of one set of documents.
 func drawOf(seed uint64, set int) draw {
 	return draw{rand.New(rand.NewPCG(seed, uint64(set)))}
 }
@@ -18,13 +18,13 @@ func drawOf(seed uint64, set int) draw {
 // in tells true that many times of a hundred.
 func (d draw) in(hundred int) bool { return d.IntN(100) < hundred }
 
-// between gives one of the integers from low to high.
+// between returns one of the integers from low to high.
 func (d draw) between(low, high int) int { return low + d.IntN(high-low+1) }
 
-// pick gives one of some.
+// pick returns one of some.
 func pick[T any](d draw, from []T) T { return from[d.IntN(len(from))] }
 
-// quoted gives a text as a string of JSON.
+// quoted returns a text as a string of JSON.
 func quoted(text string) string {
 	raw, err := json.Marshal(text)
 	if err != nil {

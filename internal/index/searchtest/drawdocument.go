@@ -12,7 +12,7 @@ func parentOf(path string) string {
 	return path[:max(strings.LastIndexByte(path, '.'), 0)]
 }
 
-// drawDocument gives a document of a mapping whose uid is its id.
+// drawDocument returns a document of a mapping whose uid is its id.
 func drawDocument(d draw, tree *mapping.Field, id string) string {
 	w := documentWriter{draw: d}
 	w.object(tree, map[string]string{"uid": quoted(id)})

@@ -38,7 +38,7 @@ func savedSets() map[string][]string {
 	}
 }
 
-// filter gives the text of a filter.
+// filter returns the text of a filter.
 func (m *filterMaker) filter() string {
 	if m.in(3) {
 		return pick(m.draw, []string{`{}`, `null`})
@@ -46,7 +46,7 @@ func (m *filterMaker) filter() string {
 	return m.node(m.between(1, 4), "")
 }
 
-// node gives a filter of no more than a depth; pivot is the innermost around it.
+// node returns a filter of no more than a depth; pivot is the innermost around it.
 func (m *filterMaker) node(depth int, pivot string) string {
 	own := ""
 	if len(m.pivots) > 0 && m.in(30) {
@@ -77,7 +77,7 @@ func (m *filterMaker) node(depth int, pivot string) string {
 	return `{"op":"` + op + `","content":[` + strings.Join(content, ",") + `]` + member + `}`
 }
 
-// field gives a field to ask of, one below the pivot more often than others.
+// field returns a field to ask of, one below the pivot more often than others.
 func (m *filterMaker) field(pivot string) string {
 	if m.likely != "" && m.in(30) {
 		return m.likely
@@ -93,7 +93,7 @@ func (m *filterMaker) field(pivot string) string {
 	return pick(m.draw, below)
 }
 
-// clause gives a clause with a pivot member as it is given.
+// clause returns a clause with a pivot member as it is given.
 func (m *filterMaker) clause(pivot, member string) string {
 	if len(m.containers) > 0 && m.in(3) {
 		op := pick(m.draw, []string{"in", "not-in", "some-not-in", "all"})
@@ -121,7 +121,7 @@ func (m *filterMaker) clause(pivot, member string) string {
 	return `{"op":"` + m.alias(op) + `","content":{"fieldName":` + quoted(name) + `,"value":` + value + `}` + member + `}`
 }
 
-// values gives those of in and its like.
+// values returns those of in and its like.
 func (m *filterMaker) values(name string) string {
 	values := make([]string, m.between(1, 3))
 	if m.in(3) {
@@ -145,7 +145,7 @@ func (m *filterMaker) values(name string) string {
 	return "[" + strings.Join(values, ",") + "]"
 }
 
-// alias gives one of the names of an operator.
+// alias returns one of the names of an operator.
 func (m *filterMaker) alias(op string) string {
 	aliases := map[string][]string{
 		"in": {"in", "in", "=", "==", "==="}, "not-in": {"not-in", "!=", "!=="}, "gt": {"gt", ">"}, "gte": {"gte", ">="},
@@ -157,7 +157,7 @@ func (m *filterMaker) alias(op string) string {
 	return op
 }
 
-// wildcard gives a clause on several fields.
+// wildcard returns a clause on several fields.
 func (m *filterMaker) wildcard(pivot, member string) string {
 	var names []string
 	for range m.between(1, 3) {

@@ -18,7 +18,7 @@ type mappingMaker struct {
 	made  int
 }
 
-// drawMapping gives a mapping of fields of all kinds and the keyword uid; extra are types beside those that all engines have.
+// drawMapping returns a mapping of fields of all kinds and the keyword uid; extra are types beside those that all engines have.
 func drawMapping(d draw, extra []mapping.Type) *mapping.Field {
 	m := mappingMaker{draw: d, types: append([]mapping.Type{
 		"keyword", "keyword", "keyword", "long", "integer", "short", "byte", "double", "float", "half_float", "boolean", "date",
@@ -30,7 +30,7 @@ func drawMapping(d draw, extra []mapping.Type) *mapping.Field {
 	return root
 }
 
-// name gives a name that no other field has.
+// name returns a name that no other field has.
 func (m *mappingMaker) name(of mapping.Type) string {
 	m.made++
 	separator := pick(m.draw, []string{"", "", "", "_", "-"})
@@ -83,7 +83,7 @@ func (m *mappingMaker) leaf(t mapping.Type) *mapping.Field {
 	return f
 }
 
-// poolAt gives the pool of a field: what is asked of a keyword below a text is that of both.
+// poolAt returns the pool of a field: what is asked of a keyword below a text is that of both.
 func poolAt(fields *fieldSet, name string) pool {
 	f := fields.byName[name]
 	p := poolOf(f.mapped.Type)

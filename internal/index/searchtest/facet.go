@@ -17,7 +17,7 @@ type narrowed struct {
 	rows      [][]*element
 }
 
-// narrow gives what a facet on a field counts in. Without themselves, what the filter and-s to the rest and is about that
+// narrow returns what a facet on a field counts in. Without themselves, what the filter and-s to the rest and is about that
 // field alone does not narrow it. Where a pivot has clauses that it does not bind there are two readings, which differ in
 // whether they are taken out of the pivot before or after those on the field are left out. Either is right, unless the pivot becomes
 // several alternatives: what it and-s to them stands in each of them then, and is left out before.
@@ -51,7 +51,7 @@ func split(n *sqon.Node) bool {
 	return n != nil && (n.Split != "" || slices.ContainsFunc(n.Content, split))
 }
 
-// narrowedBy gives what counts of a field under what remains of the filter of a facet.
+// narrowedBy returns what counts of a field under what remains of the filter of a facet.
 func (o *oracle) narrowedBy(f sqon.Filter, field query.Field) (narrowed, error) {
 	apart, err := f.Hoist(o.fields)
 	if err != nil {
@@ -141,7 +141,7 @@ func (o *oracle) bodyTruth(n *sqon.Node, at scope) truth {
 	}
 }
 
-// without gives n without what it and-s to the rest about a field alone, at the top or below a pivot; nil when that is all.
+// without returns n without what it and-s to the rest about a field alone, at the top or below a pivot; nil when that is all.
 // A pivot on what the field is not below says something else too: that there is such an element. So that stays.
 func (o *oracle) without(n *sqon.Node, f query.Field) *sqon.Node {
 	out, body := *n, *n
@@ -169,12 +169,12 @@ func (o *oracle) without(n *sqon.Node, f query.Field) *sqon.Node {
 	return &out
 }
 
-// foreign tells whether n has a pivot that a field is not below.
+// foreign reports whether n has a pivot that a field is not below.
 func foreign(n *sqon.Node, f query.Field) bool {
 	return n.Pivot != "" && !slices.Contains(f.Nested, n.Pivot)
 }
 
-// about tells whether n has clauses and says nothing but of a field.
+// about reports whether n has clauses and says nothing but of a field.
 func (o *oracle) about(n *sqon.Node, f query.Field) bool {
 	if foreign(n, f) {
 		return false
@@ -185,7 +185,7 @@ func (o *oracle) about(n *sqon.Node, f query.Field) bool {
 	return len(n.Content) > 0 && !slices.ContainsFunc(n.Content, func(member *sqon.Node) bool { return !o.about(member, f) })
 }
 
-// counts tells whether a nested row counts under a filter that its document matches: whether all that the filter and-s at the
+// counts reports whether a nested row counts under a filter that its document matches: whether all that the filter and-s at the
 // top about the rows of its path holds of it.
 func (o *oracle) counts(n *sqon.Node, at scope, row *element) bool {
 	switch {
@@ -204,7 +204,7 @@ func (o *oracle) counts(n *sqon.Node, at scope, row *element) bool {
 	return o.body(n, at)
 }
 
-// anyOf gives the in of an all, the same node each time.
+// anyOf returns the in of an all, the same node each time.
 func (o *oracle) anyOf(n *sqon.Node) *sqon.Node {
 	if o.any == nil {
 		o.any = map[*sqon.Node]*sqon.Node{}
@@ -256,7 +256,7 @@ type holders struct {
 	documents []*element
 }
 
-// byValue gives the values that count, in their order.
+// byValue returns the values that count, in their order.
 func (o *oracle) byValue(f query.Field, in narrowed) []holders {
 	c := classOf(f.Type)
 	byKey := map[string]*holders{}
@@ -280,7 +280,7 @@ func (o *oracle) byValue(f query.Field, in narrowed) []holders {
 	return all
 }
 
-// buckets gives those of the most documents.
+// buckets returns those of the most documents.
 func (o *oracle) buckets(ask index.Facet, found []holders, filters []sqon.Filter) []index.Bucket {
 	c := classOf(ask.Field.Type)
 	sorted := slices.Clone(found)
@@ -305,7 +305,7 @@ func (o *oracle) buckets(ask index.Facet, found []holders, filters []sqon.Filter
 	return out
 }
 
-// statsOf gives the statistics over values, each as often as it stands.
+// statsOf returns the statistics over values, each as often as it stands.
 func statsOf(f query.Field, in narrowed) index.Stats {
 	out := index.Stats{Min: math.Inf(1), Max: math.Inf(-1)}
 	for _, rows := range in.rows {
@@ -321,7 +321,7 @@ func statsOf(f query.Field, in narrowed) index.Stats {
 	return out
 }
 
-// histogram gives the documents by interval.
+// histogram returns the documents by interval.
 func histogram(found []holders, c class, interval float64) []index.Interval {
 	var out []index.Interval
 	slot := func(h holders) float64 { return math.Floor(float(c, h.value) / interval) }
@@ -340,7 +340,7 @@ func histogram(found []holders, c class, interval float64) []index.Interval {
 	return out
 }
 
-// countIn gives the documents with a value in a range.
+// countIn returns the documents with a value in a range.
 func countIn(found []holders, c class, r index.NumberRange) int64 {
 	var here []*element
 	for _, h := range found {

@@ -115,7 +115,7 @@ func TestSuiteFinds(t *testing.T) {
 	}
 }
 
-// changed gives a tree with every node changed.
+// changed returns a tree with every node changed.
 func changed(n *query.Node, change func(*query.Node) *query.Node) *query.Node {
 	if n == nil {
 		return nil

@@ -29,7 +29,7 @@ type namedField struct {
 	mapped *mapping.Field
 }
 
-// fieldsOf gives the fields of a mapping.
+// fieldsOf returns the fields of a mapping.
 func fieldsOf(tree *mapping.Field) *fieldSet {
 	s := &fieldSet{tree: tree, byName: map[string]namedField{}}
 	for path, f := range tree.All() {
@@ -51,14 +51,14 @@ func fieldsOf(tree *mapping.Field) *fieldSet {
 	return s
 }
 
-// text gives the string that a parameter is.
+// text returns the string that a parameter is.
 func text(raw json.RawMessage) string {
 	var s string
 	_ = json.Unmarshal(raw, &s) // what is no string is none
 	return s
 }
 
-// scaleOf gives the factor of a scaled_float.
+// scaleOf returns the factor of a scaled_float.
 func scaleOf(f *mapping.Field) float64 {
 	var factor float64
 	_ = json.Unmarshal(f.Params["scaling_factor"], &factor) // other types have none
@@ -100,17 +100,17 @@ func (s *fieldSet) Leaves(name string) []query.Field {
 	return leaves
 }
 
-// leaves gives the names of all fields with values, aliases included.
+// leaves returns the names of all fields with values, aliases included.
 func (s *fieldSet) leaves() []string {
 	return slices.DeleteFunc(slices.Clone(s.names), func(name string) bool { return s.byName[name].mapped.Container() })
 }
 
-// containers gives the names of all objects and nested fields.
+// containers returns the names of all objects and nested fields.
 func (s *fieldSet) containers() []string {
 	return slices.DeleteFunc(slices.Clone(s.names), func(name string) bool { return !s.byName[name].mapped.Container() })
 }
 
-// pivots gives the nested paths.
+// pivots returns the nested paths.
 func (s *fieldSet) pivots() []string {
 	return slices.DeleteFunc(s.containers(), func(name string) bool { return s.byName[name].mapped.Type != mapping.Nested })
 }

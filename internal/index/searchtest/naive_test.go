@@ -78,7 +78,7 @@ func (x *naive) Refresh(_ context.Context, alias string) error {
 	return err
 }
 
-// at gives an alias as it is now.
+// at returns an alias as it is now.
 func (x *naive) at(ctx context.Context, alias string) (*naiveAlias, error) {
 	if ctx.Err() != nil {
 		return nil, core.WrapError(core.CodeUnavailable, "the search was given up", ctx.Err())
@@ -133,7 +133,7 @@ func (x *naive) Search(ctx context.Context, alias string, reqs []index.SearchReq
 	return out, nil
 }
 
-// refusal gives why a request cannot be answered.
+// refusal returns why a request cannot be answered.
 func refusal(r index.SearchRequest) error {
 	for i := range r.Facets {
 		if err := r.Facets[i].Check(); err != nil {
@@ -167,7 +167,7 @@ func (x *naive) Stream(ctx context.Context, alias string, r index.StreamRequest,
 	return nil
 }
 
-// hits gives documents with their ids as their places, so that the last key of the order must be one that each has.
+// hits returns documents with their ids as their places, so that the last key of the order must be one that each has.
 func (a *naiveAlias) hits(documents []*element, by []index.Sort, source index.Source) []index.Hit {
 	hits := make([]index.Hit, len(documents))
 	for i, d := range documents {
@@ -222,7 +222,7 @@ func (a *naiveAlias) holders(f query.Field, in narrowed, bucket string) []*eleme
 	return nil
 }
 
-// holds tells whether a tree holds of a row of its scope.
+// holds reports whether a tree holds of a row of its scope.
 func (a *naiveAlias) holds(n *query.Node, row *element) bool {
 	one := func(want bool) bool {
 		return slices.ContainsFunc(n.Children, func(child *query.Node) bool { return a.holds(child, row) == want })
@@ -278,7 +278,7 @@ func isTerm(c class, v value, term string) bool {
 	return key(c, v) == term
 }
 
-// beyond tells whether a value is on the right side of a bound.
+// beyond reports whether a value is on the right side of a bound.
 func beyond(f query.Field, v value, b query.Bound, side int) bool {
 	c := classOf(f.Type)
 	bound := value{at: b.Time}

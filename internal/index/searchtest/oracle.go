@@ -32,7 +32,7 @@ type scope struct {
 	bound    map[string]*element
 }
 
-// of gives the row that a field is about: the element of the longest path that is bound and that it is below, or the document.
+// of returns the row that a field is about: the element of the longest path that is bound and that it is below, or the document.
 func (s scope) of(nested []string) *element {
 	for _, path := range slices.Backward(nested) {
 		if row := s.bound[path]; row != nil {
@@ -42,14 +42,14 @@ func (s scope) of(nested []string) *element {
 	return s.document
 }
 
-// with gives the scope in which an element is bound as well.
+// with returns the scope in which an element is bound as well.
 func (s scope) with(row *element) scope {
 	bound := map[string]*element{row.path: row}
 	maps.Copy(bound, s.bound)
 	return scope{document: s.document, bound: bound}
 }
 
-// find gives the ids of the documents that match.
+// find returns the ids of the documents that match.
 func (o *oracle) find(f sqon.Filter) []string {
 	ids := []string{}
 	for _, d := range o.documents {
@@ -60,7 +60,7 @@ func (o *oracle) find(f sqon.Filter) []string {
 	return ids
 }
 
-// holds tells whether a filter holds at a scope.
+// holds reports whether a filter holds at a scope.
 func (o *oracle) holds(n *sqon.Node, at scope) bool {
 	if n.Pivot == "" || at.bound[n.Pivot] != nil {
 		return o.body(n, at)
@@ -86,7 +86,7 @@ func (o *oracle) body(n *sqon.Node, at scope) bool {
 	}
 }
 
-// clause tells whether a clause holds of one of its fields.
+// clause reports whether a clause holds of one of its fields.
 func (o *oracle) clause(n *sqon.Node, name string, at scope) bool {
 	f := o.fields.byName[name]
 	row := at.of(f.Nested)
@@ -111,7 +111,7 @@ func (o *oracle) clause(n *sqon.Node, name string, at scope) bool {
 	}
 }
 
-// container tells whether a clause holds of a field that has no values of its own: nothing is equal to it. A nested one is
+// container reports whether a clause holds of a field that has no values of its own: nothing is equal to it. A nested one is
 // there with an element, an object with a value below it.
 func (o *oracle) container(n *sqon.Node, f namedField, row *element) bool {
 	exists := func(row *element) bool {
@@ -138,7 +138,7 @@ func (o *oracle) container(n *sqon.Node, f namedField, row *element) bool {
 	}
 }
 
-// testsOf gives the tests of a clause on a field, made once.
+// testsOf returns the tests of a clause on a field, made once.
 func (o *oracle) testsOf(n *sqon.Node, f query.Field) []test {
 	at := testKey{n, f.Path}
 	tests, made := o.tests[at]

@@ -11,7 +11,7 @@ import (
 	"tutti/internal/index/query"
 )
 
-// sorted gives documents in an order.
+// sorted returns documents in an order.
 func (o *oracle) sorted(documents []*element, by []index.Sort) []*element {
 	out := slices.Clone(documents)
 	slices.SortStableFunc(out, func(a, b *element) int {
@@ -51,7 +51,7 @@ func turned(s index.Sort, c int) int {
 	return c
 }
 
-// sortValue gives what counts of a document in an order, false when it has no value.
+// sortValue returns what counts of a document in an order, false when it has no value.
 func sortValue(s index.Sort, d *element) (value, bool) {
 	c := classOf(s.Field.Type)
 	all := valuesOf(s.Field, d.at(s.Field.Row()))

@@ -26,7 +26,7 @@ func glyphs(text string) []glyph {
 	return out
 }
 
-// has tells whether a pattern has one of those that stand for others.
+// has reports whether a pattern has one of those that stand for others.
 func has(pattern []glyph, any rune) bool {
 	for _, g := range pattern {
 		if g.any == any {
@@ -36,7 +36,7 @@ func has(pattern []glyph, any rune) bool {
 	return false
 }
 
-// literal gives the text that a pattern without "*" is, where "?" is itself.
+// literal returns the text that a pattern without "*" is, where "?" is itself.
 func literal(pattern []glyph) string {
 	var out []rune
 	for _, g := range pattern {
@@ -48,7 +48,7 @@ func literal(pattern []glyph) string {
 	return string(out)
 }
 
-// matches tells whether a pattern is the whole of a text; fold ignores the case of the letters A to Z.
+// matches reports whether a pattern is the whole of a text; fold ignores the case of the letters A to Z.
 func matches(pattern []glyph, text []rune, fold bool) bool {
 	if len(pattern) == 0 {
 		return len(text) == 0

@@ -13,7 +13,7 @@ type pool struct {
 	stored, asked, ends []string
 }
 
-// poolOf gives the pool of a type.
+// poolOf returns the pool of a type.
 func poolOf(t mapping.Type) pool {
 	switch t {
 	case "long", "integer", "short", "byte", "unsigned_long":
@@ -49,7 +49,7 @@ func poolOf(t mapping.Type) pool {
 	}
 }
 
-// keywords gives texts, among them those that are made of what means something in filters.
+// keywords returns texts, among them those that are made of what means something in filters.
 func keywords() pool {
 	texts := []string{
 		"a", "b", "ab", "A", "aB", "é", "É", "東京", "🧬x", "", "*", "?", `\`, "a*b", "a?b", `a\b`, `a\*b`, "a-b", "x y", "true", "1",

@@ -11,7 +11,7 @@ import (
 type probe struct {
 	what   string
 	filter sqon.Filter
-	// build gives the request for a filter, and what tells how an answer to it differs from the oracle's, "" when it does not.
+	// build returns the request for a filter, and what tells how an answer to it differs from the oracle's, "" when it does not.
 	build func(ctx context.Context, f sqon.Filter) (index.SearchRequest, judge, error)
 }
 
@@ -111,7 +111,7 @@ func (w *world) report(p probe, seen string) {
 
 func print(f sqon.Filter) string { return string(f.AppendJSON(nil)) }
 
-// smallerThan gives filters that are a filter with a little less.
+// smallerThan returns filters that are a filter with a little less.
 func smallerThan(f sqon.Filter) []sqon.Filter {
 	if f.Root == nil {
 		return nil
@@ -159,7 +159,7 @@ func smallerNodes(n *sqon.Node) []*sqon.Node {
 	return out
 }
 
-// without gives a copy of a list without one of its members.
+// without returns a copy of a list without one of its members.
 func without[T any](list []T, i int) []T {
 	return append(append([]T{}, list[:i]...), list[i+1:]...)
 }

@@ -50,7 +50,7 @@ func decoded(raw []byte) (any, error) {
 	return v, err
 }
 
-// scalarsAt gives all scalars at or below a path, in their order.
+// scalarsAt returns all scalars at or below a path, in their order.
 func scalarsAt(v any, segments []string) []string {
 	var out []string
 	switch v := v.(type) {
@@ -74,7 +74,7 @@ func scalarsAt(v any, segments []string) []string {
 	return out
 }
 
-// scalarText gives a scalar as a text that is the same for the same value: an engine that leaves out members may write numbers
+// scalarText returns a scalar as a text that is the same for the same value: an engine that leaves out members may write numbers
 // in its own way.
 func scalarText(v any) string {
 	if n, is := v.(json.Number); is {

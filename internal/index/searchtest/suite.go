@@ -41,7 +41,7 @@ func Run(t *testing.T, seed uint64, cases int, open func(t *testing.T) index.Ind
 	}
 }
 
-// environment gives the number that a variable holds, otherwise when it is not set.
+// environment returns the number that a variable holds, otherwise when it is not set.
 func environment(t *testing.T, name string, otherwise uint64) uint64 {
 	t.Helper()
 	held := os.Getenv(name)
@@ -101,7 +101,7 @@ func (w *world) accepted(text string) (sqon.Filter, bool) {
 	return f, f.Check(w.oracle.fields) == nil
 }
 
-// setsOf gives the saved sets as query.Lower asks for them.
+// setsOf returns the saved sets as query.Lower asks for them.
 func setsOf(_ context.Context, id string) ([]string, error) {
 	members, ok := savedSets()[id]
 	if !ok {

@@ -219,14 +219,14 @@ func RunTable(t *testing.T, open func(t *testing.T) index.Index) {
 	t.Run("what no engine answers", func(t *testing.T) { w.on(t).refusing() })
 }
 
-// on gives the world for a sub-test.
+// on returns the world for a sub-test.
 func (w *world) on(t testing.TB) *world {
 	out := *w
 	out.TB = t
 	return &out
 }
 
-// parse gives a filter that fits the fields.
+// parse returns a filter that fits the fields.
 func (w *world) parse(text string) sqon.Filter {
 	w.Helper()
 	f, err := sqon.Parse([]byte(text))

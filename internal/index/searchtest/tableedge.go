@@ -47,7 +47,7 @@ func (w *world) ids() {
 	}
 }
 
-// alone gives the same engine with an alias of its own.
+// alone returns the same engine with an alias of its own.
 func (w *world) alone() *world {
 	w.Helper()
 	tree, err := mapping.Parse([]byte(tableMapping))

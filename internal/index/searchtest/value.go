@@ -24,7 +24,7 @@ type value struct {
 	at time.Time
 }
 
-// storedValue gives the value that a document's scalar is; false where it is none, such as an empty text for a number.
+// storedValue returns the value that a document's scalar is; false where it is none, such as an empty text for a number.
 func storedValue(f query.Field, scalar string) (value, bool) {
 	switch classOf(f.Type) {
 	case booleanClass:
@@ -57,7 +57,7 @@ func numeral(text string) (value, bool) {
 	return value{number: number}, ok
 }
 
-// fraction gives a number as a type of fractions holds it.
+// fraction returns a number as a type of fractions holds it.
 func fraction(f query.Field, text string) (value, bool) {
 	x, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	if text == "" || err != nil && !math.IsInf(x, 0) {
@@ -101,7 +101,7 @@ func compare(c class, a, b value) int {
 	}
 }
 
-// float gives a value as facets count with it: a date in whole milliseconds.
+// float returns a value as facets count with it: a date in whole milliseconds.
 func float(c class, v value) float64 {
 	if c == dateClass {
 		return float64(v.at.UnixMilli())
@@ -110,7 +110,7 @@ func float(c class, v value) float64 {
 	return x
 }
 
-// key gives a value as the key of a bucket.
+// key returns a value as the key of a bucket.
 func key(c class, v value) string {
 	switch c {
 	case dateClass:

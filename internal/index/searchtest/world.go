@@ -86,7 +86,7 @@ func (w *world) write(batches [][]change) {
 	}
 }
 
-// drawHistory gives writes with rewrites and removals in between, so that an engine has rows that are no more.
+// drawHistory returns writes with rewrites and removals in between, so that an engine has rows that are no more.
 func drawHistory(d draw, tree *mapping.Field) [][]change {
 	ids := make([]string, d.between(5, 35))
 	for i := range ids {

@@ -48,7 +48,7 @@ func lockFault(dir string, err error) error {
 	return core.WrapError(core.CodeInternal, fmt.Sprintf("locking the data folder %s", dir), err)
 }
 
-// Unlock gives the folder back. A second call does nothing.
+// Unlock returns the folder back. A second call does nothing.
 func (l *Lock) Unlock() error {
 	if l == nil || l.file == nil {
 		return nil

@@ -53,7 +53,7 @@ func (c Config) validate() error {
 	return nil
 }
 
-// options gives the server's options: streams synced to disk at every write, no signals taken, no monitoring.
+// options returns the server's options: streams synced to disk at every write, no signals taken, no monitoring.
 func (c Config) options() (*server.Options, error) {
 	opts := &server.Options{
 		ServerName: "tutti",

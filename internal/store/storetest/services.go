@@ -20,7 +20,7 @@ func services() []database {
 	}}}
 }
 
-// PostgresURL gives the URL of a fresh, empty schema on the server that TUTTI_TEST_POSTGRES_URL names, which
+// PostgresURL returns the URL of a fresh, empty schema on the server that TUTTI_TEST_POSTGRES_URL names, which
 // deploy/local/postgres/start prints. The schema is removed with the test.
 func PostgresURL(t testing.TB) string {
 	t.Helper()

@@ -14,9 +14,9 @@ import (
 
 // Repository is the built-in metadata repository, as far as it is read to be indexed.
 type Repository interface {
-	// Studies gives the ids of all studies in order.
+	// Studies returns the ids of all studies in order.
 	Studies(ctx context.Context) ([]string, error)
-	// Analysis gives one analysis in any state. CodeNotFound with an ErrorID when there is none, or no such study.
+	// Analysis returns one analysis in any state. CodeNotFound with an ErrorID when there is none, or no such study.
 	Analysis(ctx context.Context, study, id string) (core.Analysis, error)
 	// Page calls each for at most limit analyses of a study in some states, from a row offset, in the order of their
 	// submission. An Analysis is valid until each returns. CodeNotFound with an ErrorID for an unknown study.
@@ -73,7 +73,7 @@ func New(r Repository, cfg Config) (*Client, error) {
 // Close does nothing: the repository is its maker's.
 func (c *Client) Close() {}
 
-// Organizations gives the ids of all studies in order. Errors are those of Record.
+// Organizations returns the ids of all studies in order. Errors are those of Record.
 func (c *Client) Organizations(ctx context.Context) ([]string, error) {
 	begin := time.Now()
 	studies, err := c.repository.Studies(ctx)
@@ -133,7 +133,7 @@ func (c *Client) record(a core.Analysis) core.Record {
 	return record
 }
 
-// hasRepositories tells whether an analysis has a member of the name that tutti gives to its own. Few have the word, or an
+// hasRepositories reports whether an analysis has a member of the name that tutti returns to its own. Few have the word, or an
 // escape that can spell a letter of it; only those are looked into.
 func hasRepositories(body []byte) bool {
 	const member = "repositories"

@@ -22,7 +22,7 @@ const (
 	studyAbsent    = "study.id.does.not.exist"
 )
 
-// fault gives err in the codes of an upstream.
+// fault returns err in the codes of an upstream.
 func fault(err error) error {
 	if err == nil {
 		return nil
@@ -42,7 +42,7 @@ func fault(err error) error {
 	return core.WrapError(core.CodeUpstream, "the built-in repository could not read what was asked for", err)
 }
 
-// down tells whether a call was not answered.
+// down reports whether a call was not answered.
 func down(err error) bool {
 	switch core.CodeOf(err) {
 	case "", core.CodeNotFound, core.CodeInvalid:

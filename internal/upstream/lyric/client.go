@@ -99,7 +99,7 @@ func (c *Client) scanner() *upstream.Scanner {
 	return c.newScanner()
 }
 
-// Organizations gives the organizations that have data in the category, in the server's order. Errors are *core.Error:
+// Organizations returns the organizations that have data in the category, in the server's order. Errors are *core.Error:
 // CodeUnavailable, CodeOverloaded or CodeUpstream, with ErrNoCategory when the server has no such category.
 func (c *Client) Organizations(ctx context.Context) ([]string, error) {
 	answer, err := c.calls.Get(ctx, "", "category", c.category)

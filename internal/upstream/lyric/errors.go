@@ -32,7 +32,7 @@ type fault struct {
 	Message string `json:"message"`
 }
 
-// faultOf gives the error document of a status error; ok is false where there is none.
+// faultOf returns the error document of a status error; ok is false where there is none.
 func faultOf(err error) (f fault, ok bool) {
 	if !errors.As(err, &f.answer) {
 		return f, false
@@ -73,7 +73,7 @@ func (f fault) noCompound() bool {
 		f.Message == "An error occurred while converting records into compound view"
 }
 
-// saysNoData tells whether err is Lyric's own word for a list without rows.
+// saysNoData reports whether err is Lyric's own word for a list without rows.
 func saysNoData(err error) bool {
 	f, ok := faultOf(err)
 	return ok && f.noData()

@@ -56,7 +56,7 @@ func checkPage(t *testing.T, body []byte, got []core.Record, info core.PageInfo)
 	}
 }
 
-// repeats tells whether a name comes twice, in any case.
+// repeats reports whether a name comes twice, in any case.
 func repeats(body []byte, name string) bool {
 	return bytes.Count(bytes.ToLower(body), []byte(`"`+name+`"`)) > 1
 }

@@ -117,7 +117,7 @@ func (c *Client) scanner() *upstream.Scanner {
 	return c.newScanner()
 }
 
-// Organizations gives the ids of all studies, in the server's order. Errors are *core.Error: CodeUnavailable,
+// Organizations returns the ids of all studies, in the server's order. Errors are *core.Error: CodeUnavailable,
 // CodeOverloaded or CodeUpstream.
 func (c *Client) Organizations(ctx context.Context) ([]string, error) {
 	answer, err := c.calls.Get(ctx, "", "studies", "all")

@@ -41,7 +41,7 @@ func ownWords(err error) error {
 	}
 }
 
-// errorID gives the member errorId of Song's error document. The document may go on behind what was read of it: its
+// errorID returns the member errorId of Song's error document. The document may go on behind what was read of it: its
 // last member is a stack trace.
 func errorID(body []byte) string {
 	dec := json.NewDecoder(strings.NewReader(string(body)))

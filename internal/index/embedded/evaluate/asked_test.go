@@ -70,7 +70,7 @@ func TestPatternsAskWhetherTheyAreWanted(t *testing.T) {
 	}
 }
 
-// packed gives parts of documents whose codes are too many for them to be kept as they are.
+// packed returns parts of documents whose codes are too many for them to be kept as they are.
 func packed(t *testing.T, n int) []evaluate.Part {
 	t.Helper()
 	docs := make([]document, 0, 4*n)

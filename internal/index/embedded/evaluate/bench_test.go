@@ -14,7 +14,7 @@ import (
 	"tutti/internal/testkit"
 )
 
-// analyses gives segments of n generated analyses.
+// analyses returns segments of n generated analyses.
 func analyses(b *testing.B, n, segments int) []evaluate.Part {
 	b.Helper()
 	tree := mapping.Song()
@@ -49,7 +49,7 @@ func analyses(b *testing.B, n, segments int) []evaluate.Part {
 	return parts
 }
 
-// sizes gives how many analyses are measured, 100,000 unless TUTTI_BENCH_ANALYSES says otherwise.
+// sizes returns how many analyses are measured, 100,000 unless TUTTI_BENCH_ANALYSES says otherwise.
 func sizes() int {
 	if n, err := strconv.Atoi(os.Getenv("TUTTI_BENCH_ANALYSES")); err == nil {
 		return n

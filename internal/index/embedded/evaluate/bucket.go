@@ -122,7 +122,7 @@ func (u *union) load(c *valueCursor) {
 	}
 }
 
-// headOf gives the first eight bytes of a text as a number that is ordered as they are.
+// headOf returns the first eight bytes of a text as a number that is ordered as they are.
 func headOf(text []byte) uint64 {
 	if len(text) >= 8 {
 		return binary.BigEndian.Uint64(text)
@@ -174,7 +174,7 @@ func (u *union) sink(i int) {
 	}
 }
 
-// next gives the number of documents of the next value, 0 behind the last. Where it stands in the parts is in refs.
+// next returns the number of documents of the next value, 0 behind the last. Where it stands in the parts is in refs.
 func (u *union) next() int64 {
 	u.refs = u.refs[:0]
 	if len(u.heap) == 0 {
@@ -208,7 +208,7 @@ func (u *union) take() int64 {
 	return int64(v.count)
 }
 
-// mergeBuckets gives the buckets and the number of values.
+// mergeBuckets returns the buckets and the number of values.
 func (f *facetTask) mergeBuckets(ctx context.Context, r *index.FacetResult) {
 	kept := best{}
 	if f.ask.Buckets != nil {
@@ -252,7 +252,7 @@ func (f *facetTask) mergeBuckets(ctx context.Context, r *index.FacetResult) {
 	}
 }
 
-// keyOf gives the Key of a bucket.
+// keyOf returns the Key of a bucket.
 func (f *facetTask) keyOf(r ref) string {
 	column := f.parts[r.part].column
 	switch {
@@ -265,7 +265,7 @@ func (f *facetTask) keyOf(r ref) string {
 	}
 }
 
-// filteredCounts gives the Filters of a bucket.
+// filteredCounts returns the Filters of a bucket.
 func (f *facetTask) filteredCounts(b *bucket) []int64 {
 	counts := make([]int64, len(f.filters))
 	for _, r := range b.refs {

@@ -120,7 +120,7 @@ func newFacet(p *plan, ask *index.Facet, documents *clause, parts int) *facetTas
 	return f
 }
 
-// search gives the tasks that look at the parts.
+// search returns the tasks that look at the parts.
 func search(views []*view, asked []*request) []task {
 	var tasks []task
 	for i, v := range views {
@@ -147,7 +147,7 @@ func search(views []*view, asked []*request) []task {
 	return tasks
 }
 
-// merges gives the tasks that put together what was found in the parts.
+// merges returns the tasks that put together what was found in the parts.
 func merges(views []*view, asked []*request) []task {
 	var tasks []task
 	for _, r := range asked {
@@ -164,7 +164,7 @@ func merges(views []*view, asked []*request) []task {
 	return tasks
 }
 
-// tops gives the tasks that find the documents of buckets.
+// tops returns the tasks that find the documents of buckets.
 func tops(views []*view, asked []*request) []task {
 	var tasks []task
 	for _, r := range asked {
@@ -183,7 +183,7 @@ func tops(views []*view, asked []*request) []task {
 	return tasks
 }
 
-// finish gives the answer.
+// finish returns the answer.
 func (r *request) finish(views []*view) Answer {
 	if r.ask.Total {
 		for _, n := range r.totals {

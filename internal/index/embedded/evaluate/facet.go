@@ -82,12 +82,12 @@ func (f *facetTask) part(ctx context.Context, v *view, p *facetPart, s *scratch)
 	}
 }
 
-// counts tells whether anything but Missing is asked.
+// counts reports whether anything but Missing is asked.
 func (f *facetTask) counts() bool {
 	return f.ask.Buckets != nil || f.ask.Cardinality > 0 || f.ask.Stats || f.ask.Histogram > 0 || len(f.ask.Ranges) > 0
 }
 
-// scope gives what is counted of a part, false when it is nothing. Everything that filters ask was asked when it returns, since
+// scope returns what is counted of a part, false when it is nothing. Everything that filters ask was asked when it returns, since
 // the elements stand in s.
 func (f *facetTask) scope(ctx context.Context, v *view, column *segment.Column, docs documents, s *scratch) (scope, bool) {
 	for _, filter := range f.filters {
@@ -108,7 +108,7 @@ func (f *facetTask) scope(ctx context.Context, v *view, column *segment.Column, 
 	return scope{values: newValues(column, v.span(row), elements), docs: docs}, docs.count > 0
 }
 
-// and gives the documents that are in a set too.
+// and returns the documents that are in a set too.
 func (d documents) and(set *roaring.Bitmap) documents {
 	bits := roaring.And(d.bits, set)
 	count := int(bits.GetCardinality())

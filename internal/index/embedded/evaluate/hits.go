@@ -45,7 +45,7 @@ func (s *selection) at(slot int32) []uint64 {
 
 func (s *selection) compare(a, b int32) int { return slices.Compare(s.at(a), s.at(b)) }
 
-// first gives the first documents of a part in an order, at most limit, behind the place after.
+// first returns the first documents of a part in an order, at most limit, behind the place after.
 func (v *view) first(ctx context.Context, docs documents, o *order, after []place, limit int, s *scratch) []uint32 {
 	if o.asked == 0 {
 		return some(docs.bits, limit)
@@ -100,7 +100,7 @@ func (s *selection) offer(doc uint32, rank uint64) {
 	}
 }
 
-// some gives the documents of the lowest numbers.
+// some returns the documents of the lowest numbers.
 func some(bits *roaring.Bitmap, limit int) []uint32 {
 	docs := make([]uint32, min(limit, int(bits.GetCardinality())))
 	return docs[:bits.ManyIterator().NextMany(docs)]
@@ -183,13 +183,13 @@ func (s *sequence) next() {
 	}
 }
 
-// place gives where the document is.
+// place returns where the document is.
 func (s *sequence) place() Place {
 	c := s.heap[0]
 	return Place{Number: c.number(), ID: c.view.segment.ID(c.docs[0])}
 }
 
-// sort gives Hit.Sort of the document.
+// sort returns Hit.Sort of the document.
 func (s *sequence) sort() []json.RawMessage {
 	c := s.heap[0]
 	values := make([]json.RawMessage, 0, s.order.asked)
@@ -216,7 +216,7 @@ func (t *hitsTask) limit() int {
 	return t.ask.From + t.ask.Size
 }
 
-// answer gives the hits that were asked for.
+// answer returns the hits that were asked for.
 func (t *hitsTask) answer(views []*view, a *Answer) {
 	s := newSequence(&t.order, views, t.found)
 	if t.after == nil {

@@ -7,7 +7,7 @@ import (
 // fewRows is how many rows of a path there must be for each that is lifted, at least, for it to be looked up one by one.
 const fewRows = 16
 
-// lift gives the rows of an ancestor path that hold rows of path. Elements of a document stand together, and those of each of
+// lift returns the rows of an ancestor path that hold rows of path. Elements of a document stand together, and those of each of
 // its elements, so what comes out is in order.
 func (v *view) lift(path, to string, rows *roaring.Bitmap, s *scratch) *roaring.Bitmap {
 	have := v.count(path)
@@ -24,7 +24,7 @@ func (v *view) lift(path, to string, rows *roaring.Bitmap, s *scratch) *roaring.
 	}
 }
 
-// parents gives the ways up from path to an ancestor, step by step.
+// parents returns the ways up from path to an ancestor, step by step.
 func (v *view) parents(path, to string) [][]uint32 {
 	var steps [][]uint32
 	for path != to && path != "" {
@@ -92,7 +92,7 @@ func (v *view) liftSpans(span []uint32, rows *roaring.Bitmap, all bool, s *scrat
 	return roaring.FromDense(s.lifted, true)
 }
 
-// anyOf tells whether some of the rows from from to before to is in a set.
+// anyOf reports whether some of the rows from from to before to is in a set.
 func anyOf(set []uint64, from, to uint32) bool {
 	if from >= to {
 		return false

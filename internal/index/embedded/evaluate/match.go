@@ -14,7 +14,7 @@ import (
 // where wanted values lie apart.
 const fewOrdinals = 16
 
-// values gives the rows of a clause on a field.
+// values returns the rows of a clause on a field.
 func (v *view) values(ctx context.Context, c *clause, s *scratch) *roaring.Bitmap {
 	column := v.segment.Column(c.field.Path)
 	if column == nil || column.Size() == 0 {
@@ -41,7 +41,7 @@ func (v *view) values(ctx context.Context, c *clause, s *scratch) *roaring.Bitma
 	}
 }
 
-// terms gives the ordinals of the values of a clause, growing.
+// terms returns the ordinals of the values of a clause, growing.
 func terms(column *segment.Column, c *clause) []uint32 {
 	var ordinals []uint32
 	if column.Numeric() {
@@ -60,7 +60,7 @@ func terms(column *segment.Column, c *clause) []uint32 {
 	return ordinals
 }
 
-// matched gives the ordinals of the values that match one of the patterns of a clause, growing.
+// matched returns the ordinals of the values that match one of the patterns of a clause, growing.
 func matched(ctx context.Context, column *segment.Column, c *clause) []uint32 {
 	var ordinals []uint32
 	from, to := uint32(0), column.Size()
@@ -83,7 +83,7 @@ func matched(ctx context.Context, column *segment.Column, c *clause) []uint32 {
 	return ordinals
 }
 
-// texter gives what gives the text of each ordinal, until the next: numbers too have one that patterns are held against.
+// texter returns what returns the text of each ordinal, until the next: numbers too have one that patterns are held against.
 func texter(column *segment.Column, f query.Field) func(ordinal uint32) []byte {
 	if column.Numeric() {
 		return func(ordinal uint32) []byte { return []byte(query.Text(f, column.Key(ordinal))) }
@@ -91,7 +91,7 @@ func texter(column *segment.Column, f query.Field) func(ordinal uint32) []byte {
 	return column.Texts().At
 }
 
-// matches tells whether a text matches one of the patterns of a clause.
+// matches reports whether a text matches one of the patterns of a clause.
 func (c *clause) matches(text []byte) bool {
 	for i := range c.matchers {
 		m := &c.matchers[i]
@@ -102,7 +102,7 @@ func (c *clause) matches(text []byte) bool {
 	return false
 }
 
-// beginning gives the ordinals from from to before to of the texts that begin with prefix.
+// beginning returns the ordinals from from to before to of the texts that begin with prefix.
 func beginning(column *segment.Column, prefix string) (from, to uint32) {
 	if prefix == "" {
 		return 0, column.Size()
@@ -119,7 +119,7 @@ func beginning(column *segment.Column, prefix string) (from, to uint32) {
 	return from, column.Size()
 }
 
-// valued gives the rows of a column of as many rows that have a value of one of some ordinals, which grow.
+// valued returns the rows of a column of as many rows that have a value of one of some ordinals, which grow.
 func valued(column *segment.Column, ordinals []uint32, rows int, s *scratch) *roaring.Bitmap {
 	n := len(ordinals)
 	switch {
@@ -154,7 +154,7 @@ func valued(column *segment.Column, ordinals []uint32, rows int, s *scratch) *ro
 	return found
 }
 
-// within gives the rows that have a value whose ordinal is from from to before to.
+// within returns the rows that have a value whose ordinal is from from to before to.
 func within(column *segment.Column, from, to uint32) *roaring.Bitmap {
 	switch {
 	case from >= to:
@@ -172,7 +172,7 @@ func within(column *segment.Column, from, to uint32) *roaring.Bitmap {
 	return found
 }
 
-// marked gives the rows with a value whose ordinal is in wanted.
+// marked returns the rows with a value whose ordinal is in wanted.
 func marked(column *segment.Column, wanted []uint64, rows int, s *scratch) *roaring.Bitmap {
 	s.lifted = cleared(s.lifted, (rows+63)/64)
 	if single := column.Single(); single != nil {

@@ -61,7 +61,7 @@ func (s *stats) result() index.Stats {
 	return index.Stats{Min: s.min, Max: s.max, Sum: sum, Avg: sum / float64(s.count), Count: s.count}
 }
 
-// numberOf gives query.Number for a field; most types are integers, of which there may be millions to turn into numbers.
+// numberOf returns query.Number for a field; most types are integers, of which there may be millions to turn into numbers.
 func numberOf(f query.Field) func(key uint64) float64 {
 	switch f.Type {
 	case "byte", "short", "integer", "long", "date":
@@ -74,7 +74,7 @@ func numberOf(f query.Field) func(key uint64) float64 {
 // fewNumbers is up to how many different numbers are counted before they are summed up.
 const fewNumbers = 4096
 
-// stats gives the statistics of a part.
+// stats returns the statistics of a part.
 func (at *scope) stats(ctx context.Context, f query.Field, s *scratch) stats {
 	var all stats
 	column, number := at.values.column, numberOf(f)
@@ -107,7 +107,7 @@ type interval struct {
 	count int64
 }
 
-// histogram gives the documents by step, upwards.
+// histogram returns the documents by step, upwards.
 func (at *scope) histogram(ctx context.Context, f query.Field, width float64, s *scratch) []interval {
 	column, number := at.values.column, numberOf(f)
 	s.groups = cleared(s.groups, int(column.Size())+1)
@@ -126,7 +126,7 @@ func (at *scope) histogram(ctx context.Context, f query.Field, width float64, s 
 	return slices.DeleteFunc(steps, func(i interval) bool { return i.count == 0 })
 }
 
-// intervals gives the histogram of all parts.
+// intervals returns the histogram of all parts.
 func (f *facetTask) intervals() ([]index.Interval, error) {
 	var all []interval
 	for i := range f.parts {

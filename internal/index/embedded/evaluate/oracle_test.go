@@ -40,7 +40,7 @@ func newOracle(t testing.TB, docs []document) oracle {
 	return o
 }
 
-// below gives the elements of a path in an object that is a row of the path from.
+// below returns the elements of a path in an object that is a row of the path from.
 func below(row map[string]any, from, path string) []map[string]any {
 	rest := strings.TrimPrefix(strings.TrimPrefix(path, from), ".")
 	rows := []map[string]any{row}
@@ -63,7 +63,7 @@ func below(row map[string]any, from, path string) []map[string]any {
 	return rows
 }
 
-// values gives the values of a field in a row of its path.
+// values returns the values of a field in a row of its path.
 func values(row map[string]any, f query.Field) []any {
 	name := strings.TrimPrefix(strings.TrimPrefix(f.Path, f.Row()), ".")
 	var list []any
@@ -86,7 +86,7 @@ func values(row map[string]any, f query.Field) []any {
 	return texts
 }
 
-// number gives the value of a number, date or boolean, in nanoseconds for a date_nanos when exact is set.
+// number returns the value of a number, date or boolean, in nanoseconds for a date_nanos when exact is set.
 func number(f query.Field, v any, exact bool) float64 {
 	switch v := v.(type) {
 	case bool:
@@ -121,7 +121,7 @@ func instant(v any) time.Time {
 	return at
 }
 
-// matches tells whether a node holds for a row of scope.
+// matches reports whether a node holds for a row of scope.
 func (o oracle) matches(n *query.Node, scope string, id string, row map[string]any) bool {
 	if n == nil {
 		return true
@@ -165,7 +165,7 @@ func (o oracle) matches(n *query.Node, scope string, id string, row map[string]a
 	}
 }
 
-// term gives a value as Node.Terms has it.
+// term returns a value as Node.Terms has it.
 func term(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -195,7 +195,7 @@ func inBounds(n *query.Node, v float64) bool {
 	return !n.To.Set || v < at(n.To) || v == at(n.To) && n.To.Inclusive
 }
 
-// found gives the documents that match.
+// found returns the documents that match.
 func (o oracle) found(n *query.Node) []document {
 	var out []document
 	for _, d := range o.docs {
@@ -206,7 +206,7 @@ func (o oracle) found(n *query.Node) []document {
 	return out
 }
 
-// counted gives all values of a field in rows of a document that count, doubles included.
+// counted returns all values of a field in rows of a document that count, doubles included.
 func (o oracle) counted(f query.Field, elements *query.Node, d document) []any {
 	var all []any
 	for _, row := range below(d.body, "", f.Row()) {
@@ -217,7 +217,7 @@ func (o oracle) counted(f query.Field, elements *query.Node, d document) []any {
 	return all
 }
 
-// keyText gives a value as Bucket.Key has it.
+// keyText returns a value as Bucket.Key has it.
 func keyText(f query.Field, v any) string {
 	switch f.Type {
 	case "date_nanos":
@@ -409,7 +409,7 @@ func compareBy(s index.Sort, x, y any) int {
 	return c
 }
 
-// sortValue gives what a document is sorted by: a text or a float64, nil for no value.
+// sortValue returns what a document is sorted by: a text or a float64, nil for no value.
 func (o oracle) sortValue(s index.Sort, d document) any {
 	if s.Field.Path == "_id" {
 		return d.id

@@ -199,7 +199,7 @@ func (k *key) numberPlace(literal string) (place, bool) {
 
 const signBit = 1 << 63
 
-// integral tells whether the keys of a type are integers of their own, which Hit.Sort gives.
+// integral reports whether the keys of a type are integers of their own, which Hit.Sort gives.
 func integral(fieldType string) bool {
 	switch fieldType {
 	case "byte", "short", "integer", "long", "boolean", "date", "date_nanos":
@@ -209,7 +209,7 @@ func integral(fieldType string) bool {
 	}
 }
 
-// integer gives the integer of the key of an integral type, 0 or 1 for a boolean.
+// integer returns the integer of the key of an integral type, 0 or 1 for a boolean.
 func integer(fieldType string, key uint64) int64 {
 	if fieldType == "boolean" {
 		return int64(key)
@@ -217,7 +217,7 @@ func integer(fieldType string, key uint64) int64 {
 	return int64(key ^ signBit)
 }
 
-// ordered gives a number that is ordered as fractions are.
+// ordered returns a number that is ordered as fractions are.
 func ordered(v float64) uint64 {
 	bits := math.Float64bits(v + 0) // of the two zeroes the positive one
 	if bits&signBit != 0 {

@@ -40,7 +40,7 @@ func newMatcher(p sqon.Pattern, fold bool) matcher {
 	return m
 }
 
-// matches tells whether a text matches; it begins with the prefix.
+// matches reports whether a text matches; it begins with the prefix.
 func (m *matcher) matches(text []byte) bool {
 	switch {
 	case m.open:
@@ -56,10 +56,10 @@ func (m *matcher) matches(text []byte) bool {
 	}
 }
 
-// borrowed gives bytes as a text without copying them: dictionaries are walked in millions, and nobody changes a segment.
+// borrowed returns bytes as a text without copying them: dictionaries are walked in millions, and nobody changes a segment.
 func borrowed(text []byte) string { return unsafe.String(unsafe.SliceData(text), len(text)) }
 
-// containsFold tells whether text contains inner, which is in lower case, when the case of the letters A to Z is ignored.
+// containsFold reports whether text contains inner, which is in lower case, when the case of the letters A to Z is ignored.
 func containsFold(text, inner []byte) bool {
 	if len(inner) == 0 {
 		return true
@@ -73,7 +73,7 @@ func containsFold(text, inner []byte) bool {
 	return false
 }
 
-// equalFold tells whether text begins with inner, as containsFold compares.
+// equalFold reports whether text begins with inner, as containsFold compares.
 func equalFold(text, inner []byte) bool {
 	for i, c := range inner {
 		if lower(text[i]) != c {

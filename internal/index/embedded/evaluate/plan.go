@@ -46,7 +46,7 @@ type asked struct {
 
 func newPlan() *plan { return &plan{equal: map[string]*clause{}, nodes: map[asked]*clause{}} }
 
-// clause gives the clause of a node at a scope; nil asks for everything.
+// clause returns the clause of a node at a scope; nil asks for everything.
 func (p *plan) clause(n *query.Node, scope string) *clause {
 	if n == nil {
 		return p.intern(&clause{op: query.Everything, scope: scope}, &query.Node{})
@@ -71,7 +71,7 @@ func (p *plan) clause(n *query.Node, scope string) *clause {
 	return c
 }
 
-// exists gives the documents that have a value of a field, at whatever row.
+// exists returns the documents that have a value of a field, at whatever row.
 func (p *plan) exists(f query.Field) *clause {
 	n := &query.Node{Op: query.Exists, Field: f}
 	if row := f.Row(); row != "" {
@@ -80,12 +80,12 @@ func (p *plan) exists(f query.Field) *clause {
 	return p.clause(n, "")
 }
 
-// holders gives the documents that have an element of a path for which a clause holds.
+// holders returns the documents that have an element of a path for which a clause holds.
 func (p *plan) holders(path string, elements *clause) *clause {
 	return p.intern(&clause{op: query.Some, path: path, children: []*clause{elements}}, &query.Node{Op: query.Some})
 }
 
-// intern gives the clause that asks what c asks, which is c when none did.
+// intern returns the clause that asks what c asks, which is c when none did.
 func (p *plan) intern(c *clause, n *query.Node) *clause {
 	p.key = c.appendKey(p.key[:0], n)
 	if known := p.equal[string(p.key)]; known != nil {

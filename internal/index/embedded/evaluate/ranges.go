@@ -13,7 +13,7 @@ import (
 // mostRanges is how many ranges are counted with one look at the documents: memory grows with their square.
 const mostRanges = 256
 
-// inRanges gives the number of documents with a value in each range. Documents are looked at once or twice for mostRanges ranges,
+// inRanges returns the number of documents with a value in each range. Documents are looked at once or twice for mostRanges ranges,
 // not once for each.
 func (at *scope) inRanges(ctx context.Context, f query.Field, ranges []index.NumberRange, s *scratch) []int64 {
 	counts := make([]int64, 0, len(ranges))
@@ -74,7 +74,7 @@ func (b *bands) groups(groups []uint32) {
 	}
 }
 
-// inBands gives the number of documents with a value in each range.
+// inBands returns the number of documents with a value in each range.
 func (at *scope) inBands(ctx context.Context, b *bands, s *scratch) []int64 {
 	s.groups = cleared(s.groups, int(at.values.column.Size())+1)
 	b.groups(s.groups)
@@ -100,7 +100,7 @@ func (at *scope) inBands(ctx context.Context, b *bands, s *scratch) []int64 {
 	return counts
 }
 
-// steps gives how many documents have no value from one piece to before another, at from*(count+1)+to. The pieces of a document,
+// steps returns how many documents have no value from one piece to before another, at from*(count+1)+to. The pieces of a document,
 // in order, are steps from before the first to behind the last piece; exactly one of them leads over pieces where it has none.
 func (at *scope) steps(ctx context.Context, b *bands, s *scratch) []uint32 {
 	width := b.count() + 1

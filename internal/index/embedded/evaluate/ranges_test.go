@@ -10,7 +10,7 @@ import (
 	"tutti/internal/index/embedded/evaluate"
 )
 
-// edge gives a bound of a range; nil is none.
+// edge returns a bound of a range; nil is none.
 func (w world) edge() *float64 {
 	if w.IntN(8) == 0 {
 		return nil

@@ -35,7 +35,7 @@ func (v *view) ranker(k *key) *ranker {
 	return r
 }
 
-// span gives where the rows of a path are for each document, nil for "".
+// span returns where the rows of a path are for each document, nil for "".
 func (v *view) span(path string) []uint32 {
 	if path == "" {
 		return nil
@@ -43,7 +43,7 @@ func (v *view) span(path string) []uint32 {
 	return v.segment.Span(path)
 }
 
-// rankers gives those of all keys of an order.
+// rankers returns those of all keys of an order.
 func (v *view) rankers(o *order) []*ranker {
 	all := make([]*ranker, len(o.keys))
 	for i := range o.keys {
@@ -76,14 +76,14 @@ func (r *ranker) ranks(docs []uint32, out []uint64) {
 	}
 }
 
-// rank gives that of one document.
+// rank returns that of one document.
 func (r *ranker) rank(doc uint32) uint64 {
 	docs, out := [1]uint32{doc}, [1]uint64{}
 	r.ranks(docs[:], out[:])
 	return out[0]
 }
 
-// ofOrdinal gives the rank of an ordinal plus one, 0 for none. Between two ordinals there is room for one more rank.
+// ofOrdinal returns the rank of an ordinal plus one, 0 for none. Between two ordinals there is room for one more rank.
 func (r *ranker) ofOrdinal(o uint32) uint64 {
 	switch {
 	case o == 0:
@@ -95,7 +95,7 @@ func (r *ranker) ofOrdinal(o uint32) uint64 {
 	}
 }
 
-// ofNumber gives the rank of a calculated number. The outermost two integers have the rank of their neighbours.
+// ofNumber returns the rank of a calculated number. The outermost two integers have the rank of their neighbours.
 func (r *ranker) ofNumber(number uint64, some bool) uint64 {
 	switch {
 	case !some:
@@ -106,7 +106,7 @@ func (r *ranker) ofNumber(number uint64, some bool) uint64 {
 	return min(max(number, 1), lastRank-1)
 }
 
-// ordinal gives the ordinal plus one of the value of a document that counts, 0 when it has none.
+// ordinal returns the ordinal plus one of the value of a document that counts, 0 when it has none.
 func (r *ranker) ordinal(doc uint32) uint32 {
 	v := r.values
 	row, end := doc, doc+1
@@ -131,7 +131,7 @@ func (r *ranker) ordinal(doc uint32) uint32 {
 	return best
 }
 
-// value gives what a document is compared by with those of other parts.
+// value returns what a document is compared by with those of other parts.
 func (r *ranker) value(doc uint32) value {
 	if r.values == nil {
 		return value{missing: true}
@@ -151,7 +151,7 @@ func (r *ranker) value(doc uint32) value {
 	}
 }
 
-// behind gives the rank that documents of p's value have, or would have.
+// behind returns the rank that documents of p's value have, or would have.
 func (r *ranker) behind(p place) uint64 {
 	switch {
 	case p.missing:
@@ -179,7 +179,7 @@ func (r *ranker) behind(p place) uint64 {
 	return rank
 }
 
-// calculated gives the number of a document, false when it has no value. Integers are summed up with the overflow that the
+// calculated returns the number of a document, false when it has no value. Integers are summed up with the overflow that the
 // search engine has too, and their average and median are rounded to the nearest, a half up, as it does for every type that is
 // no fraction; those of half_float and float have the precision of a float.
 func (r *ranker) calculated(doc uint32) (number uint64, some bool) {

@@ -15,7 +15,7 @@ import (
 	"tutti/internal/index/query"
 )
 
-// many gives n small documents whose values repeat in steps of different lengths.
+// many returns n small documents whose values repeat in steps of different lengths.
 func many(n int) []document {
 	docs := make([]document, 0, n)
 	for i := range n {

@@ -38,7 +38,7 @@ func newValues(column *segment.Column, span []uint32, elements []uint64) *values
 // postingsCost is what the count of one value in 65,536 documents costs, in documents that are looked at in the same time.
 const postingsCost = 200
 
-// perDocument gives the number of docs by value, those of none left out. Instants of one millisecond are one value, for which
+// perDocument returns the number of docs by value, those of none left out. Instants of one millisecond are one value, for which
 // the first of them stands: so count engines (Elasticsearch, the type date_nanos).
 func (v *values) perDocument(ctx context.Context, f query.Field, docs documents, s *scratch) []counted {
 	size := v.column.Size()
@@ -58,7 +58,7 @@ func (v *values) perDocument(ctx context.Context, f query.Field, docs documents,
 // nanos is the type of instants that are finer than what is counted.
 const nanos = "date_nanos"
 
-// millisecond gives the milliseconds since 1970 of the key of an instant in nanoseconds.
+// millisecond returns the milliseconds since 1970 of the key of an instant in nanoseconds.
 func millisecond(key uint64) int64 {
 	at := int64(key ^ signBit)
 	ms := at / 1e6
@@ -106,7 +106,7 @@ func (v *values) perPosting(docs documents) []counted {
 	return list
 }
 
-// found gives those that were counted. The first is for rows without a value.
+// found returns those that were counted. The first is for rows without a value.
 func found(tallies []tally) []counted {
 	n := 0
 	for _, t := range tallies[1:] {

@@ -9,7 +9,7 @@ import (
 	"tutti/internal/index/embedded/segment"
 )
 
-// wantsTops tells whether documents of buckets are asked for.
+// wantsTops reports whether documents of buckets are asked for.
 func (f *facetTask) wantsTops() bool {
 	return f.ask.Buckets != nil && f.ask.Buckets.TopHits > 0 && len(f.buckets) > 0
 }
@@ -50,7 +50,7 @@ func (f *facetTask) topsOf(ctx context.Context, v *view, part int, s *scratch) {
 	})
 }
 
-// equal tells whether two values are of one bucket.
+// equal reports whether two values are of one bucket.
 func (f *facetTask) equal(column *segment.Column, a, b uint32) bool {
 	return a == b || a < column.Size() && f.ask.Field.Type == nanos && millisecond(column.Key(a)) == millisecond(column.Key(b))
 }
@@ -67,7 +67,7 @@ func keep(list []uint32, doc uint32, byID []uint32, limit int) []uint32 {
 	return slices.Insert(list, at, doc)
 }
 
-// mergeTops gives the documents of each bucket from those of the parts.
+// mergeTops returns the documents of each bucket from those of the parts.
 func (f *facetTask) mergeTops(views []*view, buckets []index.Bucket) [][]Place {
 	all := make([][]Place, len(buckets))
 	for i := range buckets {

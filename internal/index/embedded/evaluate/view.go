@@ -46,7 +46,7 @@ func newViews(parts []Part, p *plan) []*view {
 	return views
 }
 
-// live gives the documents for which a clause at the scope "" holds.
+// live returns the documents for which a clause at the scope "" holds.
 func (v *view) live(ctx context.Context, c *clause, s *scratch) documents {
 	m := &v.found[c.at]
 	m.once.Do(func() {
@@ -60,7 +60,7 @@ func (v *view) live(ctx context.Context, c *clause, s *scratch) documents {
 	return m.value
 }
 
-// matching gives the rows of its scope for which a clause holds, dead documents and their elements among them. Nobody changes
+// matching returns the rows of its scope for which a clause holds, dead documents and their elements among them. Nobody changes
 // the set. It is not whole when ctx has ended.
 func (v *view) matching(ctx context.Context, c *clause, s *scratch) *roaring.Bitmap {
 	m := &v.rows[c.at]
@@ -94,14 +94,14 @@ func (v *view) evaluate(ctx context.Context, c *clause, s *scratch) *roaring.Bit
 	return roaring.New()
 }
 
-// everything gives all rows of a path.
+// everything returns all rows of a path.
 func (v *view) everything(path string) *roaring.Bitmap {
 	bits := roaring.New()
 	bits.AddRange(0, uint64(v.count(path)))
 	return bits
 }
 
-// count gives the number of rows of a path.
+// count returns the number of rows of a path.
 func (v *view) count(path string) int {
 	if path == "" {
 		return v.segment.Documents()
@@ -109,7 +109,7 @@ func (v *view) count(path string) int {
 	return v.segment.Rows(path)
 }
 
-// and gives the rows for which all children hold, the cheapest asked first; what they forbid is taken off, not turned round.
+// and returns the rows for which all children hold, the cheapest asked first; what they forbid is taken off, not turned round.
 func (v *view) and(ctx context.Context, children []*clause, s *scratch) *roaring.Bitmap {
 	var wanted, unwanted []*roaring.Bitmap
 	for _, child := range children {
@@ -145,7 +145,7 @@ func (v *view) and(ctx context.Context, children []*clause, s *scratch) *roaring
 	return all
 }
 
-// above gives the path whose rows hold the elements of a nested path: the nearest nested one of which it is a part, or "".
+// above returns the path whose rows hold the elements of a nested path: the nearest nested one of which it is a part, or "".
 func (v *view) above(path string) string {
 	for {
 		dot := strings.LastIndexByte(path, '.')

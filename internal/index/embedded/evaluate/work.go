@@ -33,7 +33,7 @@ func newScratch() *scratch {
 	return &scratch{docs: make([]uint32, batchSize), out: make([]uint32, batchSize), ranks: make([]uint64, batchSize)}
 }
 
-// cleared gives n zeroes, in the memory of s when that is enough.
+// cleared returns n zeroes, in the memory of s when that is enough.
 func cleared[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)
@@ -77,7 +77,7 @@ func (w *workers) give(s *scratch) {
 	w.idle = append(w.idle, s)
 }
 
-// run does tasks on as many processors as there are, and gives the first error. When ctx has ended nothing that tasks left
+// run does tasks on as many processors as there are, and returns the first error. When ctx has ended nothing that tasks left
 // behind is whole, and it is an error.
 func (w *workers) run(ctx context.Context, tasks []task) error {
 	var next atomic.Int64
@@ -107,7 +107,7 @@ func (w *workers) run(ctx context.Context, tasks []task) error {
 	return ended(ctx)
 }
 
-// ended gives an error when ctx has ended.
+// ended returns an error when ctx has ended.
 func ended(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return core.WrapError(core.CodeUnavailable, "the search was ended before it had an answer", err)
@@ -115,7 +115,7 @@ func ended(ctx context.Context) error {
 	return nil
 }
 
-// batches gives what is in bits in order, some at a time, until ctx has ended.
+// batches returns what is in bits in order, some at a time, until ctx has ended.
 func (s *scratch) batches(ctx context.Context, bits *roaring.Bitmap, do func(docs []uint32)) {
 	many := bits.ManyIterator()
 	for ctx.Err() == nil {

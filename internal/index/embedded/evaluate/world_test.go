@@ -28,7 +28,7 @@ const worldMapping = `{"properties":{
 	"donor":{"properties":{"visits":{"type":"nested","properties":{"site":{"type":"keyword"}, "on":{"type":"date"}}}}}
 }}`
 
-// field gives a field of worldMapping.
+// field returns a field of worldMapping.
 func field(path string) query.Field {
 	types := map[string]string{
 		"color": "keyword", "tags": "keyword", "code": "keyword", "rare": "keyword", "size": "long", "sizes": "integer",

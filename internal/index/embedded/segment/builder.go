@@ -62,7 +62,7 @@ func (b *Builder) Add(number uint64, id string, doc []byte) error {
 	return nil
 }
 
-// Segment gives the documents. The Builder cannot be used any more.
+// Segment returns the documents. The Builder cannot be used any more.
 func (b *Builder) Segment() *Segment {
 	s := &Segment{numbers: b.numbers, spaces: map[string]*space{}, columns: map[string]*Column{}}
 	for _, g := range b.plan.spaces {

@@ -14,7 +14,7 @@ import (
 	"tutti/internal/index/query"
 )
 
-// TestValues gives one field its values in documents of their own, and looks at what each has.
+// TestValues returns one field its values in documents of their own, and looks at what each has.
 func TestValues(t *testing.T) {
 	long := strings.Repeat("x", 32766)
 	tests := map[string]struct {
@@ -86,7 +86,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// numbersOf gives the values of a field by row, numbers as texts.
+// numbersOf returns the values of a field by row, numbers as texts.
 func numbersOf(tb testing.TB, s *segment.Segment, tree *mapping.Field, path string) string {
 	tb.Helper()
 	field := query.Field{Path: path}

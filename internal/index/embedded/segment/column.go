@@ -37,10 +37,10 @@ type byRow struct {
 	single, offsets, values []uint32
 }
 
-// bare tells whether a column keeps the rows of each value alone, as what only few ask for by row does.
+// bare reports whether a column keeps the rows of each value alone, as what only few ask for by row does.
 func (c *Column) bare() bool { return c.single == nil && c.offsets == nil }
 
-// rowwise gives the values of each row.
+// rowwise returns the values of each row.
 func (c *Column) rowwise() *byRow {
 	if !c.bare() {
 		return &c.byRow
@@ -49,7 +49,7 @@ func (c *Column) rowwise() *byRow {
 	return &c.made.byRow
 }
 
-// Numeric tells whether the values are keys (query.Key); else they are texts in the order of their bytes.
+// Numeric reports whether the values are keys (query.Key); else they are texts in the order of their bytes.
 func (c *Column) Numeric() bool { return c.texts == nil }
 
 // Size counts the distinct values.
@@ -60,22 +60,22 @@ func (c *Column) Size() uint32 {
 	return uint32(c.texts.size())
 }
 
-// Text gives the value of an ordinal of a column of texts; the bytes may be those of the segment.
+// Text returns the value of an ordinal of a column of texts; the bytes may be those of the segment.
 func (c *Column) Text(ordinal uint32) []byte { return c.texts.at(nil, ordinal) }
 
-// Key gives the value of an ordinal of a numeric column.
+// Key returns the value of an ordinal of a numeric column.
 func (c *Column) Key(ordinal uint32) uint64 { return c.keys[ordinal] }
 
-// FindText gives the first ordinal whose text is not below text, Size() when there is none, and whether it is equal.
+// FindText returns the first ordinal whose text is not below text, Size() when there is none, and whether it is equal.
 func (c *Column) FindText(text string) (ordinal uint32, equal bool) { return c.texts.find(text) }
 
-// FindKey gives the first ordinal whose key is not below key, Size() when there is none, and whether it is equal.
+// FindKey returns the first ordinal whose key is not below key, Size() when there is none, and whether it is equal.
 func (c *Column) FindKey(key uint64) (ordinal uint32, equal bool) {
 	at, equal := slices.BinarySearch(c.keys, key)
 	return uint32(at), equal
 }
 
-// Exists gives the rows with a value.
+// Exists returns the rows with a value.
 func (c *Column) Exists() *roaring.Bitmap { return c.exists }
 
 // AddRows adds to into the rows with some value whose ordinal is in [from, to).
@@ -99,7 +99,7 @@ func (c *Column) AddRows(into *roaring.Bitmap, from, to uint32) {
 // fewPostings is up to how many bitmaps are united one by one.
 const fewPostings = 4
 
-// rowsOf gives the rows of the ordinals [from, to), by ordinal.
+// rowsOf returns the rows of the ordinals [from, to), by ordinal.
 func (c *Column) rowsOf(from, to uint32) []uint32 {
 	if c.starts == nil {
 		return c.order[from:to]
@@ -125,7 +125,7 @@ func (c *Column) addOrdered(into *roaring.Bitmap, rows []uint32, sorted bool) {
 	}
 }
 
-// Postings gives the rows that have the value of an ordinal, nil when the column keeps no such bitmaps, as it has too many
+// Postings returns the rows that have the value of an ordinal, nil when the column keeps no such bitmaps, as it has too many
 // different values for that.
 func (c *Column) Postings(ordinal uint32) *roaring.Bitmap {
 	if c.postings == nil {
@@ -134,10 +134,10 @@ func (c *Column) Postings(ordinal uint32) *roaring.Bitmap {
 	return c.postings[ordinal]
 }
 
-// Single gives for each row its value's ordinal plus one, 0 for none, where no row has several values; else nil.
+// Single returns for each row its value's ordinal plus one, 0 for none, where no row has several values; else nil.
 func (c *Column) Single() []uint32 { return c.rowwise().single }
 
-// Multi gives where some row has several values: the ordinals of row r are values[offsets[r]:offsets[r+1]], growing. A value
+// Multi returns where some row has several values: the ordinals of row r are values[offsets[r]:offsets[r+1]], growing. A value
 // that stands twice in a row stands twice here. Nil where Single is not.
 func (c *Column) Multi() (offsets, values []uint32) {
 	of := c.rowwise()

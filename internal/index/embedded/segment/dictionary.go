@@ -10,9 +10,9 @@ import (
 // dictionary is the distinct texts of a column in the order of their bytes.
 type dictionary interface {
 	size() int
-	// at gives a text; it may stand in buf, which is then overwritten, or in the dictionary.
+	// at returns a text; it may stand in buf, which is then overwritten, or in the dictionary.
 	at(buf []byte, ordinal uint32) []byte
-	// find gives the first ordinal whose text is not below text, and whether it is equal.
+	// find returns the first ordinal whose text is not below text, and whether it is equal.
 	find(text string) (ordinal uint32, equal bool)
 }
 
@@ -24,7 +24,7 @@ type cursor struct {
 	text   []byte
 }
 
-// next gives the next text and, where that is known, its packed form; both are valid until the next call. False behind the last.
+// next returns the next text and, where that is known, its packed form; both are valid until the next call. False behind the last.
 func (c *cursor) next() (text, packed []byte, ok bool) {
 	if c.at >= c.texts.size() {
 		return nil, nil, false
@@ -33,7 +33,7 @@ func (c *cursor) next() (text, packed []byte, ok bool) {
 	return text, packed, true
 }
 
-// read gives the text of an ordinal, behind which next goes on. What lies between the last one and this one in the same block is
+// read returns the text of an ordinal, behind which next goes on. What lies between the last one and this one in the same block is
 // not read again.
 func (c *cursor) read(ordinal int) (text, packed []byte) {
 	from, ok := c.texts.(*packedTexts)
@@ -177,7 +177,7 @@ func appendLengths(dst []byte, shared, length int) []byte {
 	return dst
 }
 
-// long gives a length of which half a byte is known.
+// long returns a length of which half a byte is known.
 func (r *blockReader) long(short byte) uint64 {
 	if short < maxShort {
 		return uint64(short)
@@ -198,7 +198,7 @@ type textWriter interface {
 // maxPlain is up to how many texts are kept as they are: they are the values of facets, and soon read.
 const maxPlain = 4096
 
-// newTextWriter gives the writer for the texts of all columns; nil is none.
+// newTextWriter returns the writer for the texts of all columns; nil is none.
 func newTextWriter(columns []*Column) textWriter {
 	texts, bytes := 0, 0
 	for _, c := range columns {

@@ -101,13 +101,13 @@ func (c *Column) sections(v sections) {
 // padded rounds up to 8.
 func padded(n uint64) uint64 { return (n + 7) &^ 7 }
 
-// checksums gives the table of CRC-32C.
+// checksums returns the table of CRC-32C.
 func checksums() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-// littleEndian tells whether numbers stand in memory as they do in a file.
+// littleEndian reports whether numbers stand in memory as they do in a file.
 func littleEndian() bool { return binary.NativeEndian.Uint16([]byte{1, 0}) == 1 }
 
-// encoded gives numbers as they stand in a file, without copying where they stand so in memory.
+// encoded returns numbers as they stand in a file, without copying where they stand so in memory.
 func encoded[T uint32 | uint64](numbers []T) []byte {
 	size := int(unsafe.Sizeof(T(0)))
 	if len(numbers) == 0 {
@@ -127,7 +127,7 @@ func encoded[T uint32 | uint64](numbers []T) []byte {
 	return out
 }
 
-// decoded gives the numbers of a part of a file, whose length is a multiple of theirs, without copying where that can be.
+// decoded returns the numbers of a part of a file, whose length is a multiple of theirs, without copying where that can be.
 func decoded[T uint32 | uint64](raw []byte) []T {
 	size := int(unsafe.Sizeof(T(0)))
 	if len(raw) < size {

@@ -30,7 +30,7 @@ type growingColumn struct {
 // none is the number of what is no value.
 const none = ^uint32(0)
 
-// add takes one value as a Walker gives it, unquoted.
+// add takes one value as a Walker returns it, unquoted.
 func (c *growingColumn) add(kind mapping.Kind, text []byte) {
 	switch {
 	case c.rule.form == formFlattened:
@@ -86,7 +86,7 @@ func (c *growingColumn) push(number uint32) {
 	c.numbers = append(c.numbers, number)
 }
 
-// number gives the number of what a text stands for.
+// number returns the number of what a text stands for.
 func (c *growingColumn) number(text []byte) uint32 {
 	if c.rule.form == formKey {
 		key, ok := c.rule.key(text)
@@ -124,7 +124,7 @@ func (c *growingColumn) addLeaf(path []byte, kind mapping.Kind, raw []byte) {
 	c.keyed.addText(c.buf)
 }
 
-// column gives what has come; nil when that is nothing. The growing column cannot be used any more.
+// column returns what has come; nil when that is nothing. The growing column cannot be used any more.
 func (c *growingColumn) column(rows int) *Column {
 	if len(c.rows) == 0 {
 		return nil
@@ -147,7 +147,7 @@ func (c *growingColumn) column(rows int) *Column {
 	return out
 }
 
-// sortedKeys gives the distinct keys in order, and the ordinal of each.
+// sortedKeys returns the distinct keys in order, and the ordinal of each.
 func sortedKeys(keys []uint64) (distinct []uint64, ordinals []uint32) {
 	type entry struct {
 		key    uint64

@@ -19,7 +19,7 @@ func (t *interner) size() int { return max(0, len(t.starts)-1) }
 
 func (t *interner) at(number uint32) []byte { return t.data[t.starts[number]:t.starts[number+1]] }
 
-// intern gives the number of a text, and whether it is new.
+// intern returns the number of a text, and whether it is new.
 func (t *interner) intern(seed maphash.Seed, text []byte) (number uint32, fresh bool) {
 	if 4*t.size() >= 3*len(t.table) {
 		t.grow()
@@ -60,7 +60,7 @@ func (t *interner) grow() {
 	t.table = table
 }
 
-// sorted gives the texts in order, and the ordinal of each number.
+// sorted returns the texts in order, and the ordinal of each number.
 func (t *interner) sorted() (texts dictionary, ordinals []uint32) {
 	type entry struct {
 		head   uint64
@@ -98,7 +98,7 @@ func (t *interner) sorted() (texts dictionary, ordinals []uint32) {
 	return plain, ordinals
 }
 
-// headOf gives the first eight bytes of a text as a number that is ordered as they are.
+// headOf returns the first eight bytes of a text as a number that is ordered as they are.
 func headOf(text []byte) uint64 {
 	var head uint64
 	for i, c := range text[:min(8, len(text))] {

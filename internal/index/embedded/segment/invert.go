@@ -146,7 +146,7 @@ func (c *Column) settle(order, starts []uint32) {
 	}
 }
 
-// existing gives the rows whose bits are set.
+// existing returns the rows whose bits are set.
 func existing(bits []uint64, rows int) *roaring.Bitmap {
 	all := true
 	for i := range rows / 64 {

@@ -19,7 +19,7 @@ type keyed struct {
 	columns map[string]*Column
 }
 
-// column gives the values at key of all, the column of a flattened field's keys; nil when there are none. path is the field's
+// column returns the values at key of all, the column of a flattened field's keys; nil when there are none. path is the field's
 // with the key.
 func (k *keyed) column(all *Column, path, key string) *Column {
 	prefix := key + "\x00"
@@ -42,7 +42,7 @@ func (k *keyed) column(all *Column, path, key string) *Column {
 	return c
 }
 
-// part gives the column of a run of c's texts.
+// part returns the column of a run of c's texts.
 func (c *Column) part(texts *partTexts) *Column {
 	out := &Column{field: c.field, space: c.space, rows: c.rows, texts: texts}
 	out.byRow = c.valuesByRow(texts.from, texts.to)

@@ -72,7 +72,7 @@ func (m *merger) order() {
 	}
 }
 
-// deadOf gives the dead of a part, nil for none.
+// deadOf returns the dead of a part, nil for none.
 func (m *merger) deadOf(part int) *roaring.Bitmap {
 	if part >= len(m.dead) || m.dead[part] == nil || m.dead[part].IsEmpty() {
 		return nil
@@ -104,7 +104,7 @@ func (m *merger) live(part int, from, to uint32) {
 	}
 }
 
-// names gives the names that any part has, in order.
+// names returns the names that any part has, in order.
 func (m *merger) names(of func(*Segment) []string) []string {
 	var all []string
 	for _, part := range m.parts {
@@ -114,7 +114,7 @@ func (m *merger) names(of func(*Segment) []string) []string {
 	return slices.Compact(all)
 }
 
-// rowsOf gives the rows of a path for a run of documents.
+// rowsOf returns the rows of a path for a run of documents.
 func (m *merger) rowsOf(path string, documents run) run {
 	if path == "" {
 		return documents

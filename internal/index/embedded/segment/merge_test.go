@@ -44,7 +44,7 @@ func (r random) uuid() string {
 	return fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", r.Uint32(), r.IntN(1<<16), r.IntN(1<<12), r.IntN(1<<12), r.Int64N(1<<48))
 }
 
-// maybe gives nothing, a value, or an array of some, nulls among them.
+// maybe returns nothing, a value, or an array of some, nulls among them.
 func (r random) maybe(value func() any) any {
 	switch r.IntN(8) {
 	case 0:

@@ -39,7 +39,7 @@ func (c *columnMerger) bare() *Column {
 	return c.out
 }
 
-// moved gives for each part the rows that its own became, none for what is dead.
+// moved returns for each part the rows that its own became, none for what is dead.
 func (c *columnMerger) moved() [][]uint32 {
 	moved := make([][]uint32, len(c.columns))
 	for i, column := range c.columns {

@@ -80,7 +80,7 @@ func (c *columnMerger) numeric() bool {
 	return false
 }
 
-// several tells whether some row that lives has several values.
+// several reports whether some row that lives has several values.
 func (c *columnMerger) several() bool {
 	for _, rows := range c.rows {
 		column := c.columns[rows.part]
@@ -144,7 +144,7 @@ func (c *columnMerger) multi() {
 	c.out.values = slices.Clip(values)
 }
 
-// as gives c with the values that a newer column's type makes of them; nil when the two cannot be one, as they have the rows of
+// as returns c with the values that a newer column's type makes of them; nil when the two cannot be one, as they have the rows of
 // other paths. It is c where the types are alike.
 func (c *Column) as(newer *Column) *Column {
 	if c.space != newer.space {

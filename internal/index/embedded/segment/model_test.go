@@ -35,7 +35,7 @@ func build(tb testing.TB, tree *mapping.Field, docs ...string) *segment.Segment 
 	return b.Segment()
 }
 
-// values gives the values of a column by row, numbers as keys; a row without any is "-".
+// values returns the values of a column by row, numbers as keys; a row without any is "-".
 func values(s *segment.Segment, path string) string {
 	return rendered(s, path, func(key uint64) string { return fmt.Sprint(key) })
 }

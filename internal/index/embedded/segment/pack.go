@@ -42,7 +42,7 @@ func pack(dst, text []byte) []byte {
 	return dst
 }
 
-// packHex appends the UUID or the run of digits that text begins with, and gives its length, 0 when there is none.
+// packHex appends the UUID or the run of digits that text begins with, and returns its length, 0 when there is none.
 func packHex(dst, text []byte) ([]byte, int) {
 	start := len(dst)
 	if len(text) >= uuidLength && text[8] == '-' && text[13] == '-' && text[18] == '-' && text[23] == '-' {
@@ -115,7 +115,7 @@ func appendHex(dst, text []byte) []byte {
 	return dst
 }
 
-// hexDigit gives the value of a digit, above 15 for anything else.
+// hexDigit returns the value of a digit, above 15 for anything else.
 func hexDigit(c byte) byte {
 	if c -= '0'; c <= 9 {
 		return c

@@ -37,7 +37,7 @@ type growingSpace struct {
 	span    []uint32
 }
 
-// holds tells whether each row of other is below, or is, one of s.
+// holds reports whether each row of other is below, or is, one of s.
 func (s *growingSpace) holds(other *growingSpace) bool {
 	for other != nil && other != s {
 		other = other.parent
@@ -109,7 +109,7 @@ func (p *plan) leaf(path string, f *mapping.Field, in *growingSpace, byPath map[
 	}
 }
 
-// copiesOf gives the paths that a field's values are copied to.
+// copiesOf returns the paths that a field's values are copied to.
 func copiesOf(f *mapping.Field) []string {
 	raw := f.Params["copy_to"]
 	var path string

@@ -97,7 +97,7 @@ type fileReader struct {
 	err   error
 }
 
-// section gives the next section of a length, behind a head that its checksum covers too.
+// section returns the next section of a length, behind a head that its checksum covers too.
 func (f *fileReader) section(head, length uint64) []byte {
 	if f.err != nil {
 		return nil
@@ -122,7 +122,7 @@ func (f *fileReader) section(head, length uint64) []byte {
 	return raw
 }
 
-// take gives the next section, whose length has to be a multiple of size.
+// take returns the next section, whose length has to be a multiple of size.
 func (f *fileReader) take(size int) []byte {
 	if f.err == nil && len(f.whole) >= len(f.entries) {
 		f.err = errors.New("the directory is cut")

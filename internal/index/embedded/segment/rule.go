@@ -91,7 +91,7 @@ func formOf(f *mapping.Field) form {
 
 func isFalse(f *mapping.Field, param string) bool { return string(f.Params[param]) == "false" }
 
-// scalarOf gives the text of a parameter that is a string, a number or a boolean; nil for none.
+// scalarOf returns the text of a parameter that is a string, a number or a boolean; nil for none.
 func scalarOf(raw json.RawMessage) []byte {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
@@ -103,7 +103,7 @@ func scalarOf(raw json.RawMessage) []byte {
 	return raw
 }
 
-// key gives the key of a value's text.
+// key returns the key of a value's text.
 func (r *rule) key(text []byte) (uint64, bool) {
 	if r.decimal {
 		text = bytes.Trim(text, " \t\r\n")
@@ -120,7 +120,7 @@ func (r *rule) key(text []byte) (uint64, bool) {
 // maxTermBytes is the longest text that the engine can index.
 const maxTermBytes = 32766
 
-// takes tells whether a text is short enough.
+// takes reports whether a text is short enough.
 func (r *rule) takes(text []byte) bool {
 	if len(text) <= r.ignoreAbove || len(text) > maxTermBytes {
 		return len(text) <= maxTermBytes
@@ -134,7 +134,7 @@ func (r *rule) takes(text []byte) bool {
 	return units <= r.ignoreAbove
 }
 
-// canonical gives the form of a text that the column keeps; false when it has none.
+// canonical returns the form of a text that the column keeps; false when it has none.
 func (r *rule) canonical(text []byte) ([]byte, bool) {
 	if r.form == formText {
 		return bytes.ToLower(text), true
@@ -146,7 +146,7 @@ func (r *rule) canonical(text []byte) ([]byte, bool) {
 	return addr.Unmap().AppendTo(nil), true
 }
 
-// emptyNull tells whether an empty string is taken for a null.
+// emptyNull reports whether an empty string is taken for a null.
 func (r *rule) emptyNull() bool {
 	return r.form == formKey && r.field.Type != string(mapping.Boolean) && !query.Dated(r.field.Type)
 }

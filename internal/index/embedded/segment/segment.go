@@ -26,10 +26,10 @@ const idField = "_id"
 // Documents counts the documents, rows of "".
 func (s *Segment) Documents() int { return len(s.numbers) }
 
-// Numbers gives the row number of each document in the index' file, growing.
+// Numbers returns the row number of each document in the index' file, growing.
 func (s *Segment) Numbers() []uint64 { return s.numbers }
 
-// ID gives the id of a document.
+// ID returns the id of a document.
 func (s *Segment) ID(document uint32) string {
 	ids := s.columns[idField]
 	var room [64]byte
@@ -53,7 +53,7 @@ func (s *Segment) Span(path string) []uint32 {
 	return nil
 }
 
-// Parents gives for each row of a nested path the row that holds it, in the nearest nested path above or "".
+// Parents returns for each row of a nested path the row that holds it, in the nearest nested path above or "".
 func (s *Segment) Parents(path string) []uint32 {
 	if sp := s.spaces[path]; sp != nil {
 		return sp.parents
@@ -61,7 +61,7 @@ func (s *Segment) Parents(path string) []uint32 {
 	return nil
 }
 
-// Column gives the values of the field of a dotted path, multi-fields included; nil when no document has one. Below a flattened
+// Column returns the values of the field of a dotted path, multi-fields included; nil when no document has one. Below a flattened
 // field stand the values of each of its keys. "_id" is the ids of the documents.
 func (s *Segment) Column(path string) *Column {
 	if c := s.columns[path]; c != nil {

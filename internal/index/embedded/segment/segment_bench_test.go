@@ -9,7 +9,7 @@ import (
 	"tutti/internal/testkit"
 )
 
-// generated gives analyses of several studies, and the mapping that grew with them.
+// generated returns analyses of several studies, and the mapping that grew with them.
 func generated(tb testing.TB, n int) (*mapping.Field, []testkit.Analysis) {
 	tb.Helper()
 	studies := testkit.GenerateStudies(10)
@@ -47,7 +47,7 @@ func BenchmarkBuild(b *testing.B) {
 	b.ReportMetric(float64(docs)/b.Elapsed().Seconds(), "docs/s")
 }
 
-// batches gives segments of 1,000 analyses, in which every analysis is another.
+// batches returns segments of 1,000 analyses, in which every analysis is another.
 func batches(tb testing.TB, n int) []*segment.Segment {
 	tb.Helper()
 	var all []*segment.Segment

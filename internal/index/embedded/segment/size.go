@@ -6,7 +6,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// Size gives about how many bytes of memory the segment takes, without what is made of it when somebody asks.
+// Size returns about how many bytes of memory the segment takes, without what is made of it when somebody asks.
 func (s *Segment) Size() int {
 	const object = 512 // a column or a space with its name and its entry
 	v := scales{known: map[*byte]bool{}, total: object * (1 + len(s.spaces) + len(s.columns))}

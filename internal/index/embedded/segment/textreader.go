@@ -8,7 +8,7 @@ type TextReader struct {
 	first, prefix int
 }
 
-// Texts gives a reader of a column of texts.
+// Texts returns a reader of a column of texts.
 func (c *Column) Texts() *TextReader {
 	r := &TextReader{from: cursor{texts: c.texts}}
 	if part, ok := c.texts.(*partTexts); ok {
@@ -17,7 +17,7 @@ func (c *Column) Texts() *TextReader {
 	return r
 }
 
-// At gives the value of an ordinal; the bytes are those of the segment or of the reader, and valid until the next call.
+// At returns the value of an ordinal; the bytes are those of the segment or of the reader, and valid until the next call.
 func (r *TextReader) At(ordinal uint32) []byte {
 	text, _ := r.from.read(r.first + int(ordinal))
 	return text[r.prefix:]

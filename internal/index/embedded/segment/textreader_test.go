@@ -8,7 +8,7 @@ import (
 	"tutti/internal/index/embedded/segment"
 )
 
-// packedColumns gives a segment whose columns "id" and "info.a" have too many texts for them to be kept as they are.
+// packedColumns returns a segment whose columns "id" and "info.a" have too many texts for them to be kept as they are.
 func packedColumns(tb testing.TB, documents int) *segment.Segment {
 	tb.Helper()
 	tree := parse(tb, `{"properties":{"id":{"type":"keyword"},"info":{"type":"flattened"}}}`)

@@ -11,7 +11,7 @@ type tournament struct {
 	heap []int
 }
 
-// run gives the source of the lowest item, again and again, of n sources that stand before their first.
+// run returns the source of the lowest item, again and again, of n sources that stand before their first.
 func (t *tournament) run(n int) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for i := range n {

@@ -56,12 +56,12 @@ func (s *Segment) verifySpaces() error {
 	return nil
 }
 
-// identifies tells whether each document has one text.
+// identifies reports whether each document has one text.
 func (c *Column) identifies() bool {
 	return c.space == "" && c.texts != nil && len(c.single) > 0 && !slices.Contains(c.single, 0)
 }
 
-// verify tells whether everything that the column holds is within bounds.
+// verify reports whether everything that the column holds is within bounds.
 func (c *Column) verify() bool {
 	if !c.verifyTexts() {
 		return false
@@ -117,7 +117,7 @@ func (c *Column) verifyRows(size int) bool {
 	return len(c.starts) == size+1 && partition(c.starts, len(c.order))
 }
 
-// ascending tells whether each number is above the one before.
+// ascending reports whether each number is above the one before.
 func ascending(numbers []uint64) bool {
 	for i := 1; i < len(numbers); i++ {
 		if numbers[i] <= numbers[i-1] {
@@ -127,7 +127,7 @@ func ascending(numbers []uint64) bool {
 	return true
 }
 
-// partition tells whether bounds begin with 0, do not fall and end with total.
+// partition reports whether bounds begin with 0, do not fall and end with total.
 func partition(bounds []uint32, total int) bool {
 	if len(bounds) == 0 || bounds[0] != 0 || uint64(bounds[len(bounds)-1]) != uint64(total) {
 		return false
@@ -140,7 +140,7 @@ func partition(bounds []uint32, total int) bool {
 	return true
 }
 
-// below tells whether all numbers are below a bound.
+// below reports whether all numbers are below a bound.
 func below(numbers []uint32, bound int) bool {
 	highest := uint32(0)
 	for _, number := range numbers {

@@ -17,7 +17,7 @@ import (
 
 var _ io.WriterTo = (*Segment)(nil)
 
-// WriteTo writes the segment's file (Read) and gives its length. The same segment gives the same bytes. CodeUnavailable when w
+// WriteTo writes the segment's file (Read) and returns its length. The same segment returns the same bytes. CodeUnavailable when w
 // fails.
 func (s *Segment) WriteTo(w io.Writer) (int64, error) {
 	m := &measurer{known: map[place]int{}}
@@ -49,7 +49,7 @@ func (s *Segment) WriteTo(w io.Writer) (int64, error) {
 	return out.written, nil
 }
 
-// directory passes all sections in the order in which the directory that it gives tells them.
+// directory passes all sections in the order in which the directory that it returns tells them.
 func (s *Segment) directory(v sections) directory {
 	dir := directory{Documents: len(s.numbers), Spaces: []spaceEntry{}, Columns: []columnEntry{}}
 	v.u64s(&s.numbers)
@@ -109,7 +109,7 @@ func (m *measurer) bitmaps(v *[]*roaring.Bitmap) {
 	m.entries = append(m.entries, sectionEntry{Length: 8 * uint64(len(sizes))}, sectionEntry{Length: total})
 }
 
-// bitmapSizes gives the lengths of bitmaps in a file; each is then padded to 8.
+// bitmapSizes returns the lengths of bitmaps in a file; each is then padded to 8.
 func bitmapSizes(bitmaps []*roaring.Bitmap) []uint64 {
 	sizes := make([]uint64, len(bitmaps))
 	for i, rows := range bitmaps {
