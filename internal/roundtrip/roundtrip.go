@@ -1,6 +1,6 @@
-// Package roundtrip sends HTTP/1.1 requests and reads their answers in the goroutine of the caller. A http.Transport hands each
-// request to two goroutines of its connection and gets the answer from them, which takes longer and costs more than all else
-// about a request that is answered within a millisecond. What is special it leaves to one of those.
+// Package roundtrip sends HTTP/1.1 requests and reads their responses in the goroutine of the caller. An http.Transport hands each
+// request to two goroutines of its connection; for responses that arrive within a millisecond that handover costs more than
+// everything else. Unsupported requests go to Config.Fallback.
 package roundtrip
 
 import (
@@ -18,29 +18,29 @@ import (
 )
 
 const (
-	// maxBody is how long the body of a request may be, in bytes: it is written as a whole before any of the answer is read.
-	maxBody = 1 << 20
-	// maxHead bounds the head of an answer, in bytes.
-	maxHead = 1 << 20
-	// bufferSize is how much is read at once, keptBuffer how long a request may be whose room is kept for the next, in bytes.
-	bufferSize = 32 << 10
-	keptBuffer = 256 << 10
+	// maxBodyBytes bounds the body of a request, in bytes: the whole body is written before the response is read.
+	maxBodyBytes = 1 << 20
+	// maxHeaderBytes bounds the header of a response, in bytes.
+	maxHeaderBytes = 1 << 20
+	// bufferSize is the size of a connection's read buffer, maxKeptBuffer that of the largest write buffer that is reused, in bytes.
+	bufferSize    = 32 << 10
+	maxKeptBuffer = 256 << 10
 )
 
-// Config says how servers are reached. All but Otherwise has a default.
+// Config configures a Transport. All fields but Fallback have a default.
 type Config struct {
 	// Dial opens a connection. Default: a net.Dialer's.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// TLS is for addresses that begin with https. Default: Go's own.
+	// TLS is the configuration for https. Default: TLS 1.2 or later.
 	TLS *tls.Config
 	// TLSTimeout bounds a handshake. Default 10 s.
 	TLSTimeout time.Duration
-	// Idle is how many connections to a server are kept for the next requests. Default 2.
+	// Idle is the number of idle connections that are kept for each server. Default 2.
 	Idle int
-	// IdleTimeout is how long they are. Default 90 s.
+	// IdleTimeout is how long an idle connection is kept. Default 90 s.
 	IdleTimeout time.Duration
-	// Otherwise takes the requests that Transport does not.
-	Otherwise *http.Transport
+	// Fallback sends the requests that Transport does not support. Required.
+	Fallback *http.Transport
 }
 
 func (c Config) withDefaults() Config {
@@ -62,41 +62,41 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Transport is an http.RoundTripper. It takes requests that may be sent twice: the server may have closed a connection that was
-// kept, which is noticed when there is no answer, and then the request is sent again on a new one. Those are GET, HEAD, and what has
-// an Idempotency-Key, as for http.Transport: an empty one is not sent. Requests with a long body or a body of unknown length, and
-// those to a server behind a proxy, go to Config.Otherwise.
+// Transport is an http.RoundTripper for requests that may be sent twice: when the server closed a reused connection before it
+// answered, the request is sent again on a new one. As for http.Transport, those are GET, HEAD and requests with an
+// Idempotency-Key header; an empty one is not sent. Requests with a body that is long or of unknown length and requests through
+// a proxy go to Config.Fallback.
 type Transport struct {
 	cfg Config
 
 	mu   sync.Mutex
 	idle map[string][]*conn
-	// sweeping is set while a timer runs that closes what was idle for too long.
+	// sweeping is set while a timer is running that closes expired connections.
 	sweeping bool
 	closed   bool
 }
 
-// New makes a Transport.
+// New returns a Transport.
 func New(cfg Config) *Transport {
 	return &Transport{cfg: cfg.withDefaults(), idle: map[string][]*conn{}}
 }
 
-// RoundTrip sends a request. The end of its context ends the reading of the answer's body too.
+// RoundTrip sends a request. When its context ends, reading the response's body fails too.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	if !t.takes(req) {
-		return t.cfg.Otherwise.RoundTrip(req)
+	if !t.supports(req) {
+		return t.cfg.Fallback.RoundTrip(req)
 	}
 	ctx := req.Context()
 	if err := ctx.Err(); err != nil {
 		closeBody(req)
 		return nil, err
 	}
-	if c := t.take(keyOf(req)); c != nil {
+	if c := t.takeIdle(keyOf(req)); c != nil {
 		res, err := c.send(req)
-		if err == nil || !c.gone || ctx.Err() != nil {
+		if err == nil || !c.closedByServer || ctx.Err() != nil {
 			return res, err
 		}
-		if req, err = again(req); err != nil {
+		if req, err = rewound(req); err != nil {
 			return nil, err
 		}
 	}
@@ -108,12 +108,12 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return c.send(req)
 }
 
-// takes reports whether a request can be sent here.
-func (t *Transport) takes(req *http.Request) bool {
+// supports reports whether Transport supports a request.
+func (t *Transport) supports(req *http.Request) bool {
 	if req.URL == nil || req.URL.Host == "" || req.URL.Scheme != "http" && req.URL.Scheme != "https" {
 		return false
 	}
-	if req.Body != nil && req.Body != http.NoBody && (req.ContentLength <= 0 || req.ContentLength > maxBody || req.GetBody == nil) {
+	if req.Body != nil && req.Body != http.NoBody && (req.ContentLength <= 0 || req.ContentLength > maxBodyBytes || req.GetBody == nil) {
 		return false
 	}
 	_, marked := req.Header["Idempotency-Key"]
@@ -123,15 +123,15 @@ func (t *Transport) takes(req *http.Request) bool {
 	if req.Close || len(req.TransferEncoding) > 0 || req.Trailer != nil || req.Header.Get("Expect") != "" || req.Header.Get("Upgrade") != "" {
 		return false
 	}
-	if t.cfg.Otherwise.Proxy != nil {
-		proxy, err := t.cfg.Otherwise.Proxy(req)
+	if t.cfg.Fallback.Proxy != nil {
+		proxy, err := t.cfg.Fallback.Proxy(req)
 		return err == nil && proxy == nil
 	}
 	return true
 }
 
-// again returns a request with its body from the start.
-func again(req *http.Request) (*http.Request, error) {
+// rewound returns a copy of a request whose body starts from its beginning.
+func rewound(req *http.Request) (*http.Request, error) {
 	if req.GetBody == nil {
 		return req, nil
 	}
@@ -155,7 +155,7 @@ func keyOf(req *http.Request) string { return req.URL.Scheme + "://" + req.URL.H
 func addressOf(req *http.Request) string {
 	port := req.URL.Port()
 	if port == "" {
-		port = req.URL.Scheme // a name of the port
+		port = req.URL.Scheme // net.Dial knows the ports of both names
 	}
 	return net.JoinHostPort(req.URL.Hostname(), port)
 }
@@ -173,8 +173,8 @@ func (t *Transport) dial(ctx context.Context, req *http.Request) (*conn, error) 
 		}
 	}
 	c := &conn{Conn: raw, transport: t, key: keyOf(req), socket: socketOf(opened)}
-	c.from = bufio.NewReaderSize(&c.limited, bufferSize)
-	c.limited.conn = raw
+	c.reader = bufio.NewReaderSize(&c.limit, bufferSize)
+	c.limit.conn = raw
 	return c, nil
 }
 
@@ -193,20 +193,20 @@ func (t *Transport) handshake(ctx context.Context, raw net.Conn, host string) (n
 	return secure, nil
 }
 
-// take returns a connection that is idle, nil for none. Those that the server has closed, or on which it has said what nobody asked
-// for, are none.
-func (t *Transport) take(key string) *conn {
+// takeIdle returns an idle connection, nil when there is none. Connections that the server closed or on which it sent unsolicited
+// bytes are discarded.
+func (t *Transport) takeIdle(key string) *conn {
 	for {
-		c := t.last(key)
-		if c == nil || c.quiet() {
+		c := t.popIdle(key)
+		if c == nil || c.reusable() {
 			return c
 		}
 		_ = c.Close()
 	}
 }
 
-// last returns the connection that was used last of those that are idle.
-func (t *Transport) last(key string) *conn {
+// popIdle removes and returns the most recently used idle connection, nil when there is none.
+func (t *Transport) popIdle(key string) *conn {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	kept := t.idle[key]
@@ -219,8 +219,8 @@ func (t *Transport) last(key string) *conn {
 	return c
 }
 
-// put keeps a connection for the next request.
-func (t *Transport) put(c *conn) {
+// putIdle keeps a connection for the next request, or closes it when enough are kept.
+func (t *Transport) putIdle(c *conn) {
 	t.mu.Lock()
 	kept := t.idle[c.key]
 	if t.closed || len(kept) >= t.cfg.Idle {
@@ -229,7 +229,7 @@ func (t *Transport) put(c *conn) {
 		return
 	}
 	defer t.mu.Unlock()
-	c.since = time.Now()
+	c.idleSince = time.Now()
 	t.idle[c.key] = append(kept, c)
 	if !t.sweeping {
 		t.sweeping = true
@@ -237,16 +237,16 @@ func (t *Transport) put(c *conn) {
 	}
 }
 
-// sweep closes the connections that nobody has used for too long.
+// sweep closes the connections that were idle for IdleTimeout.
 func (t *Transport) sweep() {
 	var ended []*conn
-	defer func() { closeAll(ended) }() // which may take a while
+	defer func() { closeAll(ended) }() // outside of the lock: closing may block
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	next := time.Duration(-1)
 	for key, kept := range t.idle {
-		old := 0 // the last used is the last
-		for old < len(kept) && time.Since(kept[old].since) >= t.cfg.IdleTimeout {
+		old := 0 // the oldest come first
+		for old < len(kept) && time.Since(kept[old].idleSince) >= t.cfg.IdleTimeout {
 			old++
 		}
 		ended = append(ended, kept[:old]...)
@@ -255,7 +255,7 @@ func (t *Transport) sweep() {
 			continue
 		}
 		t.idle[key] = kept
-		if left := t.cfg.IdleTimeout - time.Since(kept[0].since); next < 0 || left < next {
+		if left := t.cfg.IdleTimeout - time.Since(kept[0].idleSince); next < 0 || left < next {
 			next = left
 		}
 	}
@@ -264,7 +264,7 @@ func (t *Transport) sweep() {
 	}
 }
 
-// Close closes the connections that are idle, and each other one when its answer was read. Requests after it are answered on
+// Close closes the idle connections, and each connection in use once its response was read. Later requests are answered on
 // connections that are not kept.
 func (t *Transport) Close() {
 	var ended []*conn
@@ -276,7 +276,7 @@ func (t *Transport) Close() {
 	}
 	t.mu.Unlock()
 	closeAll(ended)
-	t.cfg.Otherwise.CloseIdleConnections()
+	t.cfg.Fallback.CloseIdleConnections()
 }
 
 func closeAll(conns []*conn) {
@@ -285,23 +285,23 @@ func closeAll(conns []*conn) {
 	}
 }
 
-// conn is a connection to a server. One request is on it at a time.
+// conn is a connection to a server. It serves one request at a time.
 type conn struct {
 	net.Conn
 	transport *Transport
 	key       string
-	// socket is what it is to the system; nil where that is not known.
-	socket  syscall.RawConn
-	limited limited
-	from    *bufio.Reader
-	// to takes a request, so that its head and its body are sent together.
-	to bytes.Buffer
-	// gone is set when the server had closed the connection before it answered any of the request.
-	gone  bool
-	since time.Time
+	// socket is the connection's raw socket; nil when the connection has none.
+	socket syscall.RawConn
+	limit  limitedReader
+	reader *bufio.Reader
+	// request holds a request, so that its header and body are sent in one write.
+	request bytes.Buffer
+	// closedByServer is set when the server closed the connection before it sent any of the response.
+	closedByServer bool
+	idleSince      time.Time
 }
 
-// socketOf returns what a connection is to the system, nil where that is not to be had.
+// socketOf returns the raw socket of a connection, nil when it has none.
 func socketOf(c net.Conn) syscall.RawConn {
 	known, is := c.(syscall.Conn)
 	if !is {
@@ -314,80 +314,80 @@ func socketOf(c net.Conn) syscall.RawConn {
 	return socket
 }
 
-// quiet reports whether nothing has come from the server since the last answer, and no end either.
-func (c *conn) quiet() bool { return c.socket == nil || silent(c.socket) }
+// reusable reports whether the server has neither sent anything since the last response nor closed the connection.
+func (c *conn) reusable() bool { return c.socket == nil || nothingToRead(c.socket) }
 
-// errHead is what an answer with too long a head is.
-var errHead = errors.New("the head of the answer is too long")
+// errHeaderTooLong is returned for a response whose header exceeds maxHeaderBytes.
+var errHeaderTooLong = errors.New("the response header is longer than 1 MiB")
 
-// limited reads no more of a connection than is left; less than nothing is no limit.
-type limited struct {
-	conn net.Conn
-	left int
+// limitedReader reads at most remaining bytes of a connection; a negative remaining means no limit.
+type limitedReader struct {
+	conn      net.Conn
+	remaining int
 }
 
-func (l *limited) Read(p []byte) (int, error) {
-	if l.left < 0 {
+func (l *limitedReader) Read(p []byte) (int, error) {
+	if l.remaining < 0 {
 		return l.conn.Read(p)
 	}
-	if l.left == 0 {
-		return 0, errHead
+	if l.remaining == 0 {
+		return 0, errHeaderTooLong
 	}
-	n, err := l.conn.Read(p[:min(len(p), l.left)])
-	l.left -= n
+	n, err := l.conn.Read(p[:min(len(p), l.remaining)])
+	l.remaining -= n
 	return n, err
 }
 
-// send sends a request and reads the head of the answer. The connection is closed, or kept, when that of the body has been read.
+// send sends a request and reads the response's header. The connection is closed or kept for reuse once the body was read.
 func (c *conn) send(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
 	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
-	res, err := c.ask(req)
+	res, err := c.exchange(req)
 	if err != nil {
 		stop()
 		_ = c.Close()
-		return nil, cause(ctx, err)
+		return nil, contextError(ctx, err)
 	}
 	b := &body{
-		ReadCloser: res.Body, conn: c, stop: stop, keep: !res.Close,
-		cause: func(err error) error { return cause(ctx, err) },
+		ReadCloser: res.Body, conn: c, stop: stop, keepAlive: !res.Close,
+		mapError: func(err error) error { return contextError(ctx, err) },
 	}
 	if res.Body == http.NoBody {
-		b.end(io.EOF)
+		b.finish(io.EOF)
 		return res, nil
 	}
 	res.Body = b
 	return res, nil
 }
 
-// ask writes a request and reads the head of its answer.
-func (c *conn) ask(req *http.Request) (*http.Response, error) {
-	c.limited.left = maxHead
-	if c.to.Cap() > keptBuffer {
-		c.to = bytes.Buffer{}
+// exchange writes a request and reads the header of its response.
+func (c *conn) exchange(req *http.Request) (*http.Response, error) {
+	c.limit.remaining = maxHeaderBytes
+	if c.request.Cap() > maxKeptBuffer {
+		c.request = bytes.Buffer{}
 	}
-	c.to.Reset()
-	if err := req.Write(&c.to); err != nil {
+	c.request.Reset()
+	if err := req.Write(&c.request); err != nil {
 		return nil, err
 	}
-	if _, err := c.Write(c.to.Bytes()); err != nil {
-		c.gone = true
+	if _, err := c.Write(c.request.Bytes()); err != nil {
+		c.closedByServer = true
 		return nil, err
 	}
-	if _, err := c.from.Peek(1); err != nil {
-		c.gone = true
+	if _, err := c.reader.Peek(1); err != nil {
+		c.closedByServer = true
 		return nil, err
 	}
-	res, err := http.ReadResponse(c.from, req)
-	for err == nil && res.StatusCode/100 == 1 && res.StatusCode != http.StatusSwitchingProtocols { // what comes before an answer
-		res, err = http.ReadResponse(c.from, req)
+	res, err := http.ReadResponse(c.reader, req)
+	for err == nil && res.StatusCode/100 == 1 && res.StatusCode != http.StatusSwitchingProtocols { // informational responses
+		res, err = http.ReadResponse(c.reader, req)
 	}
-	c.limited.left = -1
+	c.limit.remaining = -1
 	return res, err
 }
 
-// cause returns the reason of an error: who ends the context has the connection closed.
-func cause(ctx context.Context, err error) error {
+// contextError returns the context's error when the context has ended, which closes the connection, otherwise err.
+func contextError(ctx context.Context, err error) error {
 	if ended := ctx.Err(); ended != nil {
 		return ended
 	}
@@ -397,51 +397,51 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// errClosed is what is read of a body that was closed.
-var errClosed = errors.New("the body was closed")
+// errBodyClosed is returned by reads of a closed body.
+var errBodyClosed = errors.New("the body was closed")
 
-// body is the body of an answer. One goroutine reads and closes it.
+// body is the body of a response. It must be used by one goroutine at a time.
 type body struct {
 	io.ReadCloser
 	conn *conn
 	stop func() bool
-	// cause returns the reason of an error.
-	cause func(error) error
-	keep  bool
-	// ended is what further reading gives, once the connection was given back or closed.
-	ended error
+	// mapError maps a read error to the error that the caller sees.
+	mapError  func(error) error
+	keepAlive bool
+	// err is the error of further reads once the connection was released or closed.
+	err error
 }
 
-// Read reads on. The connection is given back with the last byte.
+// Read reads the body. After the last byte the connection can be reused.
 func (b *body) Read(p []byte) (int, error) {
-	if b.ended != nil {
-		return 0, b.ended
+	if b.err != nil {
+		return 0, b.err
 	}
 	n, err := b.ReadCloser.Read(p)
 	switch {
 	case err == nil:
 		return n, nil
 	case errors.Is(err, io.EOF):
-		b.end(io.EOF)
+		b.finish(io.EOF)
 	default:
-		b.end(b.cause(err))
+		b.finish(b.mapError(err))
 	}
-	return n, b.ended
+	return n, b.err
 }
 
-// Close gives up what was not read, and the connection with it.
+// Close discards the rest of the body and closes the connection.
 func (b *body) Close() error {
-	if b.ended == nil {
-		b.end(errClosed)
+	if b.err == nil {
+		b.finish(errBodyClosed)
 	}
 	return nil
 }
 
-// end returns the connection back, or closes it when it is not known to be at the end of an answer.
-func (b *body) end(why error) {
-	b.ended = why
-	if b.stop() && errors.Is(why, io.EOF) && b.keep && b.conn.from.Buffered() == 0 {
-		b.conn.transport.put(b.conn)
+// finish releases the connection for reuse after a complete response, and closes it otherwise.
+func (b *body) finish(why error) {
+	b.err = why
+	if b.stop() && errors.Is(why, io.EOF) && b.keepAlive && b.conn.reader.Buffered() == 0 {
+		b.conn.transport.putIdle(b.conn)
 		return
 	}
 	_ = b.conn.Close()

@@ -28,7 +28,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// dialer counts the connections that are opened, those that are open, and what is written to them.
+// dialer counts the connections opened, the connections still open and the writes to them.
 type dialer struct{ opened, open, writes atomic.Int64 }
 
 func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
@@ -63,30 +63,30 @@ func transport(t *testing.T, cfg roundtrip.Config) (*roundtrip.Transport, *diale
 	t.Helper()
 	d := new(dialer)
 	cfg.Dial = d.dial
-	if cfg.Otherwise == nil {
-		cfg.Otherwise = &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
-			return nil, errors.New("this is not for the other transport")
+	if cfg.Fallback == nil {
+		cfg.Fallback = &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+			return nil, errors.New("unexpected request to the fallback")
 		}}
 	}
 	x := roundtrip.New(cfg)
 	t.Cleanup(func() {
 		x.Close()
 		if n := d.open.Load(); n != 0 {
-			t.Errorf("%d connections are left open", n)
+			t.Errorf("%d connections left open", n)
 		}
 	})
 	return x, d
 }
 
-// ask makes a request that may be sent twice.
-func ask(ctx context.Context, t *testing.T, address, text string) *http.Request {
+// newRequest returns a request that may be sent twice.
+func newRequest(ctx context.Context, t *testing.T, address, text string) *http.Request {
 	t.Helper()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
 	req.Header["Idempotency-Key"] = nil
-	if text != "" { // of a kind that net/http does not know
+	if text != "" { // of a type that net/http does not know
 		req.GetBody = func() (io.ReadCloser, error) {
 			return io.NopCloser(io.LimitReader(strings.NewReader(text), 1<<30)), nil
 		}
@@ -95,8 +95,8 @@ func ask(ctx context.Context, t *testing.T, address, text string) *http.Request 
 	return req
 }
 
-// answered returns the whole text of an answer.
-func answered(t *testing.T, x http.RoundTripper, req *http.Request) string {
+// send sends a request and returns the status and body of the response.
+func send(t *testing.T, x http.RoundTripper, req *http.Request) string {
 	t.Helper()
 	res, err := x.RoundTrip(req)
 	if err != nil {
@@ -132,8 +132,8 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestAnswers are those of http.Transport, and one connection is enough for all.
-func TestAnswers(t *testing.T) {
+// TestSameAsHTTPTransport: responses equal those of http.Transport, and sequential requests share one connection.
+func TestSameAsHTTPTransport(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(echo))
 	defer server.Close()
 	usual := &http.Transport{}
@@ -144,12 +144,12 @@ func TestAnswers(t *testing.T) {
 		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut} {
 			for _, text := range []string{"", "hello", strings.Repeat("y", 1<<20)} {
 				make := func() *http.Request {
-					req := ask(t.Context(), t, server.URL+"/p/a%2Fth"+query, text)
+					req := newRequest(t.Context(), t, server.URL+"/p/a%2Fth"+query, text)
 					req.Method = method
 					req.Header.Set("X-A", "b")
 					return req
 				}
-				if got, want := answered(t, x, make()), answered(t, usual, make()); got != want {
+				if got, want := send(t, x, make()), send(t, usual, make()); got != want {
 					t.Errorf("%s %s of %d bytes: %.80q, want %.80q", method, query, len(text), got, want)
 				}
 				if asked++; d.writes.Load() != asked {
@@ -161,23 +161,23 @@ func TestAnswers(t *testing.T) {
 	if n := d.opened.Load(); n != 1 {
 		t.Errorf("%d connections were opened for one request after another", n)
 	}
-	answered(t, x, ask(t.Context(), t, server.URL+"?last", ""))
+	send(t, x, newRequest(t.Context(), t, server.URL+"?last", ""))
 	if n := d.open.Load(); n != 0 {
-		t.Errorf("a connection that the server ends is kept")
+		t.Errorf("a connection that the server closes is kept")
 	}
-	answered(t, x, ask(t.Context(), t, server.URL, ""))
+	send(t, x, newRequest(t.Context(), t, server.URL, ""))
 	if n := d.opened.Load(); n != 2 {
 		t.Errorf("%d connections were opened", n)
 	}
 }
 
-// TestOtherwise: what cannot be sent twice, is long or of unknown length, or goes through a proxy is for another transport.
-func TestOtherwise(t *testing.T) {
+// TestFallback: unsupported requests go to the fallback.
+func TestFallback(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(echo))
 	defer server.Close()
 	other := new(dialer)
 	proxied := false
-	x, own := transport(t, roundtrip.Config{Otherwise: &http.Transport{
+	x, own := transport(t, roundtrip.Config{Fallback: &http.Transport{
 		DialContext: other.dial, DisableKeepAlives: true,
 		Proxy: func(*http.Request) (*url.URL, error) {
 			if proxied {
@@ -187,52 +187,52 @@ func TestOtherwise(t *testing.T) {
 		},
 	}})
 	for name, change := range map[string]func(req *http.Request){
-		"not to be sent twice": func(req *http.Request) { delete(req.Header, "Idempotency-Key") },
-		"long":                 func(req *http.Request) { *req = *ask(t.Context(), t, server.URL, strings.Repeat("x", 1<<20+1)) },
-		"of unknown length":    func(req *http.Request) { req.ContentLength = -1 },
-		"read once":            func(req *http.Request) { req.GetBody = nil },
-		"chunked":              func(req *http.Request) { req.TransferEncoding = []string{"chunked"} },
-		"the last":             func(req *http.Request) { req.Close = true },
-		"expecting":            func(req *http.Request) { req.Header.Set("Expect", "100-continue") },
-		"upgrading":            func(req *http.Request) { req.Header.Set("Upgrade", "websocket") },
-		"with a trailer":       func(req *http.Request) { req.Trailer = http.Header{"X-Sum": nil} },
-		"behind a proxy":       func(*http.Request) { proxied = true },
+		"not repeatable":    func(req *http.Request) { delete(req.Header, "Idempotency-Key") },
+		"long":              func(req *http.Request) { *req = *newRequest(t.Context(), t, server.URL, strings.Repeat("x", 1<<20+1)) },
+		"of unknown length": func(req *http.Request) { req.ContentLength = -1 },
+		"read once":         func(req *http.Request) { req.GetBody = nil },
+		"chunked":           func(req *http.Request) { req.TransferEncoding = []string{"chunked"} },
+		"close":             func(req *http.Request) { req.Close = true },
+		"expecting":         func(req *http.Request) { req.Header.Set("Expect", "100-continue") },
+		"upgrading":         func(req *http.Request) { req.Header.Set("Upgrade", "websocket") },
+		"with a trailer":    func(req *http.Request) { req.Trailer = http.Header{"X-Sum": nil} },
+		"behind a proxy":    func(*http.Request) { proxied = true },
 	} {
 		proxied = false
-		req := ask(t.Context(), t, server.URL, "hello")
+		req := newRequest(t.Context(), t, server.URL, "hello")
 		change(req)
 		before := other.opened.Load()
-		if got := answered(t, x, req); !strings.HasPrefix(got, "200 POST") {
+		if got := send(t, x, req); !strings.HasPrefix(got, "200 POST") {
 			t.Errorf("%s: %q", name, got)
 		}
 		if own.opened.Load() != 0 || other.opened.Load() == before {
-			t.Errorf("%s: it was not given to the other transport", name)
+			t.Errorf("%s: not sent by the fallback", name)
 		}
 	}
 }
 
-// TestClosedByTheServer: a connection that was kept may be closed when it is used; then another takes the request, once.
+// TestClosedByTheServer: a request on a kept connection that the server closed is sent again once, on a new connection.
 func TestClosedByTheServer(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(echo))
 	server.Config.IdleTimeout = 50 * time.Millisecond
 	server.Start()
 	defer server.Close()
 	x, d := transport(t, roundtrip.Config{})
-	answered(t, x, ask(t.Context(), t, server.URL, "a"))
+	send(t, x, newRequest(t.Context(), t, server.URL, "a"))
 	time.Sleep(300 * time.Millisecond)
-	if got := answered(t, x, ask(t.Context(), t, server.URL+"/p", "hello")); got != "200 POST /p false  hello" || d.opened.Load() != 2 {
+	if got := send(t, x, newRequest(t.Context(), t, server.URL+"/p", "hello")); got != "200 POST /p false  hello" || d.opened.Load() != 2 {
 		t.Errorf("%q on %d connections", got, d.opened.Load())
 	}
 	server.CloseClientConnections()
 	server.Listener.Close()
-	if _, err := x.RoundTrip(ask(t.Context(), t, server.URL, "hello")); err == nil || d.opened.Load() != 2 {
+	if _, err := x.RoundTrip(newRequest(t.Context(), t, server.URL, "hello")); err == nil || d.opened.Load() != 2 {
 		t.Errorf("%v without a server", err)
 	}
 }
 
-// raw answers every request with a text, the nth with the nth of several and all further ones with the last; with "" it says
-// nothing more.
-func raw(t *testing.T, texts ...string) (address string, asked *atomic.Int64) {
+// rawServer starts a server that responds to the nth request with the nth text, and to later requests with the last one. An empty text
+// closes the connection.
+func rawServer(t *testing.T, texts ...string) (address string, asked *atomic.Int64) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -270,17 +270,17 @@ func raw(t *testing.T, texts ...string) (address string, asked *atomic.Int64) {
 	return "http://" + l.Addr().String(), asked
 }
 
-// TestBadAnswers are errors, after one request, and no connection is kept.
-func TestBadAnswers(t *testing.T) {
+// TestMalformedResponses: malformed responses are errors; the request is not repeated and the connection not kept.
+func TestMalformedResponses(t *testing.T) {
 	for name, text := range map[string]string{
-		"none":            "",
-		"no HTTP":         "hello, who is there?\r\n\r\n",
-		"a head for ever": "HTTP/1.1 200 OK\r\nA: " + strings.Repeat("x", 2<<20) + "\r\n\r\n",
-		"no length":       "HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n",
+		"none":           "",
+		"not HTTP":       "hello?\r\n\r\n",
+		"endless header": "HTTP/1.1 200 OK\r\nA: " + strings.Repeat("x", 2<<20) + "\r\n\r\n",
+		"bad length":     "HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n",
 	} {
-		address, asked := raw(t, text)
+		address, asked := rawServer(t, text)
 		x, d := transport(t, roundtrip.Config{})
-		if res, err := x.RoundTrip(ask(t.Context(), t, address, "hello")); err == nil {
+		if res, err := x.RoundTrip(newRequest(t.Context(), t, address, "hello")); err == nil {
 			t.Errorf("%s: %s", name, res.Status)
 			res.Body.Close()
 		}
@@ -288,20 +288,20 @@ func TestBadAnswers(t *testing.T) {
 			t.Errorf("%s: asked %d times, %d connections are open", name, asked.Load(), d.open.Load())
 		}
 	}
-	address, _ := raw(t, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhello")
+	address, _ := rawServer(t, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhello")
 	x, d := transport(t, roundtrip.Config{})
-	if got := answered(t, x, ask(t.Context(), t, address, "")); got != "200 he" || d.open.Load() != 0 {
-		t.Errorf("more than was announced: %q, %d connections are open", got, d.open.Load())
+	if got := send(t, x, newRequest(t.Context(), t, address, "")); got != "200 he" || d.open.Load() != 0 {
+		t.Errorf("more than Content-Length: %q, %d connections are open", got, d.open.Load())
 	}
 }
 
-// TestEnded: who ends the context ends the request, wherever it is, and the connection with it.
-func TestEnded(t *testing.T) {
+// TestContextEnds: the end of the context ends a request in every phase and closes its connection.
+func TestContextEnds(t *testing.T) {
 	for name, text := range map[string]string{
 		"before the head": "HTTP/1.1", "within the body": "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello",
 	} {
 		for _, ended := range []error{context.Canceled, context.DeadlineExceeded} {
-			address, asked := raw(t, text)
+			address, asked := rawServer(t, text)
 			x, d := transport(t, roundtrip.Config{})
 			ctx, cancel := context.WithCancel(t.Context())
 			if errors.Is(ended, context.DeadlineExceeded) {
@@ -317,26 +317,26 @@ func TestEnded(t *testing.T) {
 					cancel()
 				}
 			}()
-			res, err := x.RoundTrip(ask(ctx, t, address, "hello"))
+			res, err := x.RoundTrip(newRequest(ctx, t, address, "hello"))
 			if err == nil {
 				_, err = io.ReadAll(res.Body)
 				if _, again := res.Body.Read(make([]byte, 1)); !errors.Is(again, ended) {
-					t.Errorf("%s: then it gave %v", name, again)
+					t.Errorf("%s: the next read returned %v", name, again)
 				}
 				res.Body.Close()
 			}
 			if !errors.Is(err, ended) || d.open.Load() != 0 {
 				t.Errorf("%s: %v, %d connections are open", name, err, d.open.Load())
 			}
-			if _, err := x.RoundTrip(ask(ctx, t, address, "hello")); !errors.Is(err, ended) || d.opened.Load() != 1 {
+			if _, err := x.RoundTrip(newRequest(ctx, t, address, "hello")); !errors.Is(err, ended) || d.opened.Load() != 1 {
 				t.Errorf("%s: after the end %v, %d connections were opened", name, err, d.opened.Load())
 			}
 		}
 	}
 }
 
-// TestCutBody: a body that ends early is told, and one that is closed early is not read on.
-func TestCutBody(t *testing.T) {
+// TestTruncatedBody: a truncated body is an error, and closing a body early closes the connection.
+func TestTruncatedBody(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "100")
 		fmt.Fprint(w, "half")
@@ -344,7 +344,7 @@ func TestCutBody(t *testing.T) {
 	}))
 	defer server.Close()
 	x, d := transport(t, roundtrip.Config{})
-	res, err := x.RoundTrip(ask(t.Context(), t, server.URL, ""))
+	res, err := x.RoundTrip(newRequest(t.Context(), t, server.URL, ""))
 	if err == nil {
 		_, err = io.ReadAll(res.Body)
 		res.Body.Close()
@@ -354,7 +354,7 @@ func TestCutBody(t *testing.T) {
 	}
 	long := httptest.NewServer(http.HandlerFunc(echo))
 	defer long.Close()
-	res, err = x.RoundTrip(ask(t.Context(), t, long.URL+"?chunks", ""))
+	res, err = x.RoundTrip(newRequest(t.Context(), t, long.URL+"?chunks", ""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -362,20 +362,20 @@ func TestCutBody(t *testing.T) {
 		t.Errorf("closed: %v, %d connections are open", err, d.open.Load())
 	}
 	if n, err := res.Body.Read(make([]byte, 1)); n != 0 || err == nil || errors.Is(err, io.EOF) {
-		t.Errorf("a closed body gave %d bytes and %v", n, err)
+		t.Errorf("a closed body returned %d bytes and %v", n, err)
 	}
 }
 
 func TestTLS(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(echo))
-	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // of the client that does not know it
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // the client below does not trust the certificate
 	server.StartTLS()
 	defer server.Close()
 	pool := x509.NewCertPool()
 	pool.AddCert(server.Certificate())
 	x, d := transport(t, roundtrip.Config{TLS: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}})
 	for range 3 {
-		if got := answered(t, x, ask(t.Context(), t, server.URL, "hello")); got != "200 POST / false  hello" {
+		if got := send(t, x, newRequest(t.Context(), t, server.URL, "hello")); got != "200 POST / false  hello" {
 			t.Errorf("got %q", got)
 		}
 	}
@@ -383,8 +383,8 @@ func TestTLS(t *testing.T) {
 		t.Errorf("%d connections were opened", d.opened.Load())
 	}
 	stranger, d := transport(t, roundtrip.Config{})
-	if _, err := stranger.RoundTrip(ask(t.Context(), t, server.URL, "hello")); err == nil || d.open.Load() != 0 {
-		t.Errorf("a server that nobody vouches for: %v, %d connections are open", err, d.open.Load())
+	if _, err := stranger.RoundTrip(newRequest(t.Context(), t, server.URL, "hello")); err == nil || d.open.Load() != 0 {
+		t.Errorf("an untrusted server: %v, %d connections are open", err, d.open.Load())
 	}
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -392,12 +392,12 @@ func TestTLS(t *testing.T) {
 	}
 	defer silent.Close()
 	slow, d := transport(t, roundtrip.Config{TLSTimeout: 50 * time.Millisecond})
-	if _, err := slow.RoundTrip(ask(t.Context(), t, "https://"+silent.Addr().String(), "")); !errors.Is(err, context.DeadlineExceeded) || d.open.Load() != 0 {
-		t.Errorf("a server that does not shake hands: %v, %d connections are open", err, d.open.Load())
+	if _, err := slow.RoundTrip(newRequest(t.Context(), t, "https://"+silent.Addr().String(), "")); !errors.Is(err, context.DeadlineExceeded) || d.open.Load() != 0 {
+		t.Errorf("no TLS handshake: %v, %d connections are open", err, d.open.Load())
 	}
 }
 
-// TestIdle: no more connections are kept than may be, and none for too long.
+// TestIdle: at most Config.Idle connections are kept, for at most IdleTimeout.
 func TestIdle(t *testing.T) {
 	here, done := make(chan struct{}), make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -408,7 +408,7 @@ func TestIdle(t *testing.T) {
 	x, d := transport(t, roundtrip.Config{Idle: 3, IdleTimeout: 200 * time.Millisecond})
 	var all sync.WaitGroup
 	for range 5 {
-		all.Go(func() { answered(t, x, ask(t.Context(), t, server.URL, "")) })
+		all.Go(func() { send(t, x, newRequest(t.Context(), t, server.URL, "")) })
 	}
 	for range 5 {
 		<-here
@@ -422,12 +422,12 @@ func TestIdle(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	if n := d.open.Load(); n != 0 {
-		t.Errorf("%d connections are kept for ever", n)
+		t.Errorf("%d connections are still open", n)
 	}
 }
 
-// TestManyAtOnce get each their own answer.
-func TestManyAtOnce(t *testing.T) {
+// TestConcurrent: concurrent requests get their own responses.
+func TestConcurrent(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(echo))
 	defer server.Close()
 	x, d := transport(t, roundtrip.Config{Idle: 8, IdleTimeout: 5 * time.Millisecond})
@@ -440,7 +440,7 @@ func TestManyAtOnce(t *testing.T) {
 				if i%7 == 0 {
 					go cancel()
 				}
-				res, err := x.RoundTrip(ask(ctx, t, server.URL, text))
+				res, err := x.RoundTrip(newRequest(ctx, t, server.URL, text))
 				var got bytes.Buffer
 				if err == nil {
 					_, err = got.ReadFrom(res.Body)
@@ -459,21 +459,21 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestClosed: after Close requests are answered still, and nothing is kept.
+// TestClosed: requests after Close are answered on connections that are not kept.
 func TestClosed(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(echo))
 	defer server.Close()
 	x, d := transport(t, roundtrip.Config{})
-	answered(t, x, ask(t.Context(), t, server.URL, ""))
+	send(t, x, newRequest(t.Context(), t, server.URL, ""))
 	x.Close()
-	answered(t, x, ask(t.Context(), t, server.URL, ""))
+	send(t, x, newRequest(t.Context(), t, server.URL, ""))
 	if d.opened.Load() != 2 || d.open.Load() != 0 {
 		t.Errorf("%d connections were opened, %d are open", d.opened.Load(), d.open.Load())
 	}
 }
 
-// TestNobodyThere returns the reason.
-func TestNobodyThere(t *testing.T) {
+// TestConnectionRefused: a refused connection is returned as it is.
+func TestConnectionRefused(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -481,42 +481,42 @@ func TestNobodyThere(t *testing.T) {
 	l.Close()
 	x, _ := transport(t, roundtrip.Config{})
 	var refused *net.OpError
-	if _, err := x.RoundTrip(ask(t.Context(), t, "http://"+l.Addr().String(), "hello")); !errors.As(err, &refused) {
+	if _, err := x.RoundTrip(newRequest(t.Context(), t, "http://"+l.Addr().String(), "hello")); !errors.As(err, &refused) {
 		t.Errorf("got %v", err)
 	}
 }
 
-const short = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+const okResponse = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
-// TestBadAnswersAgain: what is wrong on a connection that was kept is not asked a second time; only what was never answered is.
-func TestBadAnswersAgain(t *testing.T) {
-	address, asked := raw(t, short, "hello?\r\n\r\n")
+// TestRepeatedOnce: on a reused connection only a request that got no response at all is sent again.
+func TestRepeatedOnce(t *testing.T) {
+	address, asked := rawServer(t, okResponse, "hello?\r\n\r\n")
 	x, _ := transport(t, roundtrip.Config{})
-	answered(t, x, ask(t.Context(), t, address, "a"))
-	if res, err := x.RoundTrip(ask(t.Context(), t, address, "b")); err == nil || asked.Load() != 2 {
+	send(t, x, newRequest(t.Context(), t, address, "a"))
+	if res, err := x.RoundTrip(newRequest(t.Context(), t, address, "b")); err == nil || asked.Load() != 2 {
 		t.Errorf("%v, asked %d times", res, asked.Load())
 	}
-	address, asked = raw(t, short, "", short)
+	address, asked = rawServer(t, okResponse, "", okResponse)
 	x, d := transport(t, roundtrip.Config{})
-	if answered(t, x, ask(t.Context(), t, address, "a")); d.open.Load() != 1 {
+	if send(t, x, newRequest(t.Context(), t, address, "a")); d.open.Load() != 1 {
 		t.Fatal("no connection was kept")
 	}
-	if got := answered(t, x, ask(t.Context(), t, address, "b")); got != "200 ok" || asked.Load() != 3 {
+	if got := send(t, x, newRequest(t.Context(), t, address, "b")); got != "200 ok" || asked.Load() != 3 {
 		t.Errorf("%s, asked %d times", got, asked.Load())
 	}
-	address, asked = raw(t, short, "HTTP/1.1")
+	address, asked = rawServer(t, okResponse, "HTTP/1.1")
 	x, _ = transport(t, roundtrip.Config{})
-	answered(t, x, ask(t.Context(), t, address, "a"))
+	send(t, x, newRequest(t.Context(), t, address, "a"))
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if res, err := x.RoundTrip(ask(ctx, t, address, "b")); !errors.Is(err, context.DeadlineExceeded) || asked.Load() != 2 {
+	if res, err := x.RoundTrip(newRequest(ctx, t, address, "b")); !errors.Is(err, context.DeadlineExceeded) || asked.Load() != 2 {
 		t.Errorf("given up: %v, %v, asked %d times", res, err, asked.Load())
 	}
 }
 
-// TestLateAnswers: what a server says when nobody asked is no answer to the next request.
-func TestLateAnswers(t *testing.T) {
-	for _, late := range []string{short, "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", "?"} {
+// TestUnsolicitedBytes: unsolicited bytes are not taken for the response of the next request.
+func TestUnsolicitedBytes(t *testing.T) {
+	for _, late := range []string{okResponse, "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", "?"} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
@@ -543,56 +543,56 @@ func TestLateAnswers(t *testing.T) {
 		}()
 		x, d := transport(t, roundtrip.Config{})
 		address := "http://" + l.Addr().String()
-		if got := answered(t, x, ask(t.Context(), t, address, "")); got != "200 0" || d.open.Load() != 1 {
+		if got := send(t, x, newRequest(t.Context(), t, address, "")); got != "200 0" || d.open.Load() != 1 {
 			t.Errorf("%q, and %d connections are kept", got, d.open.Load())
 		}
 		close(say)
 		<-said
-		if got := answered(t, x, ask(t.Context(), t, address, "")); got != "200 1" || d.opened.Load() != 2 {
-			t.Errorf("after %q was said unasked, the answer is %q, on %d connections", late, got, d.opened.Load())
+		if got := send(t, x, newRequest(t.Context(), t, address, "")); got != "200 1" || d.opened.Load() != 2 {
+			t.Errorf("after the unsolicited %q the response is %q, on %d connections", late, got, d.opened.Load())
 		}
 		<-served
 		l.Close()
 	}
 }
 
-// TestSwitched: what ends the talk is an answer.
-func TestSwitched(t *testing.T) {
-	address, _ := raw(t, "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 101 Switching Protocols\r\n\r\n")
+// TestSwitchingProtocols: 101 Switching Protocols is a final response, 103 Early Hints is not.
+func TestSwitchingProtocols(t *testing.T) {
+	address, _ := rawServer(t, "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 101 Switching Protocols\r\n\r\n")
 	x, _ := transport(t, roundtrip.Config{})
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	res, err := x.RoundTrip(ask(ctx, t, address, ""))
+	res, err := x.RoundTrip(newRequest(ctx, t, address, ""))
 	if err != nil || res.StatusCode != http.StatusSwitchingProtocols {
 		t.Fatalf("%v, %v", res, err)
 	}
 	res.Body.Close()
 }
 
-// TestServersApart: a connection to a server is for that one alone, also where only the port or the scheme is another.
-func TestServersApart(t *testing.T) {
-	first, _ := raw(t, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n1")
-	second, _ := raw(t, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n2")
+// TestOneServerPerConnection: a connection is reused only for its own scheme, host and port.
+func TestOneServerPerConnection(t *testing.T) {
+	first, _ := rawServer(t, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n1")
+	second, _ := rawServer(t, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n2")
 	x, d := transport(t, roundtrip.Config{})
 	for range 3 {
 		for address, want := range map[string]string{first: "200 1", second: "200 2"} {
-			if got := answered(t, x, ask(t.Context(), t, address, "")); got != want {
-				t.Errorf("%s gave %q", address, got)
+			if got := send(t, x, newRequest(t.Context(), t, address, "")); got != want {
+				t.Errorf("%s returned %q", address, got)
 			}
 		}
 	}
 	secure := strings.Replace(first, "http", "https", 1)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	if res, err := x.RoundTrip(ask(ctx, t, secure, "")); err == nil {
-		t.Errorf("a server without TLS gave %s", res.Status)
+	if res, err := x.RoundTrip(newRequest(ctx, t, secure, "")); err == nil {
+		t.Errorf("a server without TLS returned %s", res.Status)
 	}
 	if d.opened.Load() != 3 {
 		t.Errorf("%d connections were opened", d.opened.Load())
 	}
 }
 
-// TestBodiesAreClosed, whatever becomes of the request.
+// TestBodiesAreClosed: RoundTrip closes the request's body on success and on failure.
 func TestBodiesAreClosed(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(echo))
 	x, _ := transport(t, roundtrip.Config{})
@@ -600,8 +600,8 @@ func TestBodiesAreClosed(t *testing.T) {
 	cancel()
 	for name, ctx := range map[string]context.Context{"sent": t.Context(), "given up": ended} {
 		closed := false
-		req := ask(ctx, t, server.URL, "hello")
-		req.Body = &noted{req.Body, &closed}
+		req := newRequest(ctx, t, server.URL, "hello")
+		req.Body = &closeRecorder{req.Body, &closed}
 		if res, err := x.RoundTrip(req); err == nil {
 			res.Body.Close()
 		}
@@ -611,19 +611,19 @@ func TestBodiesAreClosed(t *testing.T) {
 	}
 	server.Close()
 	closed := false
-	req := ask(t.Context(), t, server.URL, "hello")
-	req.Body = &noted{req.Body, &closed}
+	req := newRequest(t.Context(), t, server.URL, "hello")
+	req.Body = &closeRecorder{req.Body, &closed}
 	if _, err := x.RoundTrip(req); err == nil || !closed {
-		t.Errorf("to nobody: %v, the body is closed: %t", err, closed)
+		t.Errorf("refused connection: %v, the body is closed: %t", err, closed)
 	}
 }
 
-type noted struct {
+type closeRecorder struct {
 	io.ReadCloser
 	closed *bool
 }
 
-func (n *noted) Close() error {
+func (n *closeRecorder) Close() error {
 	*n.closed = true
 	return n.ReadCloser.Close()
 }

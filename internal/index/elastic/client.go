@@ -67,7 +67,7 @@ func newClient(cfg Config) (*client, error) {
 		ReadBufferSize:        32 << 10,
 	}
 	web := roundtrip.New(roundtrip.Config{
-		Dial: dialer.DialContext, TLS: secure, TLSTimeout: dialTimeout, Idle: idlePerNode, IdleTimeout: idleTimeout, Otherwise: writes,
+		Dial: dialer.DialContext, TLS: secure, TLSTimeout: dialTimeout, Idle: idlePerNode, IdleTimeout: idleTimeout, Fallback: writes,
 	})
 	transport, err := elastictransport.NewClient(
 		elastictransport.WithURLs(nodes...),

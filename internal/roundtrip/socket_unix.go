@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// silent reports whether there is nothing to be read of a socket, not even its end. Sockets of Go do not wait.
-func silent(socket syscall.RawConn) bool {
+// nothingToRead reports whether a read of the socket would block: there is neither data nor an end of file. Go's sockets are non-blocking.
+func nothingToRead(socket syscall.RawConn) bool {
 	var failed error
 	var one [1]byte
 	err := socket.Read(func(fd uintptr) bool {
