@@ -173,6 +173,10 @@ func checkFile(t *testing.T, file, folder string) {
 
 func checkConfined(t *testing.T, file, folder, imported string, test bool) {
 	t.Helper()
+	// Its root, esutil and the typed API bring hundreds of packages and minutes of compile time.
+	if strings.HasPrefix(imported, "github.com/elastic/go-elasticsearch/") && imported != "github.com/elastic/go-elasticsearch/v8/esapi" {
+		t.Errorf("%s imports %s; only esapi of that module is used", file, imported)
+	}
 	for prefix, folders := range confined {
 		if !strings.HasPrefix(imported, prefix) || test {
 			continue

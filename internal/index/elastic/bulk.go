@@ -3,8 +3,6 @@ package elastic
 import (
 	"bytes"
 	"context"
-	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/klauspost/compress/gzip"
@@ -56,32 +54,21 @@ func (x *Index) send(ctx context.Context, b core.Batch, items []core.BatchItem, 
 	}
 	into := x.buffer()
 	defer x.recycle(into)
-	r := request{
-		method: http.MethodPost, path: "/" + b.Index + "/_bulk", query: x.bulkQuery(), body: body,
-		contentType: contentNDJSON, into: into,
-	}
+	r := x.bulkRequest(b.Index, body)
 	if x.compress {
 		packed := x.buffer()
 		defer x.recycle(packed)
 		if err := x.pack(packed, body); err != nil {
 			return nil, core.WrapError(core.CodeInternal, "the bulk body cannot be compressed", err)
 		}
-		r.body, r.gzip = packed.Bytes(), true
+		r = x.bulkRequest(b.Index, packed.Bytes())
+		r.Header.Set("Content-Encoding", "gzip")
 	}
-	answer, err := x.client.do(ctx, r)
+	answer, err := x.client.do(ctx, r, into)
 	if err != nil {
 		return nil, err
 	}
 	return x.results(answer.body, b.Index, items)
-}
-
-// bulkQuery lets the cluster give up on a missing shard long before the request as a whole times out, so that the outcome
-// is known, slots are free for other indices, and no document grows old in the cluster and is written when the shard
-// reopens.
-func (x *Index) bulkQuery() string { return bulkQuery(min(shardWait, x.timeout/2)) }
-
-func bulkQuery(wait time.Duration) string {
-	return fmt.Sprintf("require_alias=true&timeout=%dms&filter_path=%s", wait.Milliseconds(), bulkFilter)
 }
 
 func (x *Index) pack(dst *bytes.Buffer, body []byte) error {

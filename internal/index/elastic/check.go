@@ -6,9 +6,12 @@ import (
 	"errors"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/elastic/go-elasticsearch/v8/esapi"
 
 	"tutti/internal/core"
 )
@@ -26,10 +29,7 @@ func (x *Index) Check(ctx context.Context, alias string) error {
 		return err
 	}
 	defer leave()
-	reply, err := x.client.do(ctx, request{
-		method: http.MethodPost, path: "/" + alias + "/_bulk", query: x.bulkQuery(),
-		body: []byte(checkBody), contentType: contentNDJSON,
-	})
+	reply, err := x.client.do(ctx, x.bulkRequest(alias, []byte(checkBody)), nil)
 	if err != nil {
 		if core.CodeOf(err) == core.CodeIndexBlocked {
 			return err
@@ -57,13 +57,11 @@ func (x *Index) Check(ctx context.Context, alias string) error {
 // missing returns the error of an alias that is missing. Where the index that it stood for is still there, or another one
 // that Ensure made for it, that has lost its alias, for a moment or by mistake, and nothing may be made in its place.
 func (x *Index) missing(ctx context.Context, alias string, gone error) error {
-	path, seen := "/"+alias+"-*", x.state(alias).seen.Load()
+	among, seen := []string{alias + "-*"}, x.state(alias).seen.Load()
 	if seen != nil {
-		path += "," + *seen
+		among = append(among, url.PathEscape(*seen))
 	}
-	reply, err := x.client.do(ctx, request{
-		method: http.MethodGet, path: path + "/_alias", query: "expand_wildcards=all&ignore_unavailable=true",
-	})
+	reply, err := x.client.do(ctx, esapi.IndicesGetAliasRequest{Index: among, ExpandWildcards: "all", IgnoreUnavailable: new(true)}, nil)
 	if err != nil {
 		return err
 	}

@@ -6,22 +6,21 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/elastic/elastic-transport-go/v8/elastictransport"
+	"github.com/elastic/go-elasticsearch/v8/esapi"
 
 	"tutti/internal/core"
 	"tutti/internal/roundtrip"
 )
 
 const (
-	contentJSON   = "application/json"
-	contentNDJSON = "application/x-ndjson"
 	// maxReplyBytes bounds an answer: the cluster itself takes and gives no more than 100 MB by default.
 	maxReplyBytes = 512 << 20
 	dialTimeout   = 5 * time.Second
@@ -92,44 +91,27 @@ func (c *client) close() error {
 	return nil
 }
 
-// request is one call of the cluster's API.
-type request struct {
-	method string
-	// path is the path as the cluster shall see it decoded, query the encoded query.
-	path  string
-	query string
-	// body is sent as contentType, application/json when that is empty. The bytes are not touched after do returned.
-	body        []byte
-	contentType string
-	gzip        bool
-	// again tells that the cluster may be asked twice: what reads, and is not GET.
-	again bool
-	// into takes the answer; nil makes a new buffer.
-	into *bytes.Buffer
-}
-
 // reply is a whole answer with a 2xx status.
 type reply struct {
 	status int
 	body   []byte
 }
 
-// do sends one request and reads its whole answer. An error is a *core.Error; failureOf gives what the cluster said.
-func (c *client) do(ctx context.Context, r request) (*reply, error) {
+// do sends one request and reads its whole answer into a buffer, nil for a new one. The bytes of the request's body are the
+// caller's again when it returns. An error is a *core.Error; failureOf returns what the cluster said.
+func (c *client) do(ctx context.Context, r esapi.Request, into *bytes.Buffer) (*reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	lent := &payload{data: r.body}
-	defer lent.release()
-	req, err := newRequest(ctx, r, lent)
+	e := &exchange{transport: c.transport, again: reads(r)}
+	defer e.body.release()
+	res, err := r.Do(ctx, e)
 	if err != nil {
-		return nil, core.WrapError(core.CodeInternal, "the request to the index cannot be made", err)
-	}
-	res, err := c.transport.Perform(req)
-	if err != nil {
-		return nil, core.WrapError(core.CodeUnavailable, "the index does not answer", unreached(err))
+		if _, sent := errors.AsType[*core.Error](err); !sent {
+			err = core.WrapError(core.CodeInternal, "the request to the index cannot be made", err)
+		}
+		return nil, err
 	}
 	defer func() { _ = res.Body.Close() }()
-	into := r.into
 	if into == nil {
 		into = new(bytes.Buffer)
 	}
@@ -149,31 +131,27 @@ func (c *client) do(ctx context.Context, r request) (*reply, error) {
 // unreached marks the cause of a request that got no whole answer, for who asks by core.ErrIndexUnreachable.
 func unreached(err error) error { return fmt.Errorf("%w: %w", core.ErrIndexUnreachable, err) }
 
-func newRequest(ctx context.Context, r request, lent *payload) (*http.Request, error) {
-	req, err := http.NewRequestWithContext(ctx, r.method, "http://node/", nil)
-	if err != nil {
-		return nil, err
-	}
-	req.URL = &url.URL{Path: r.path, RawQuery: r.query}
-	req.Header.Set("Accept", contentJSON)
-	if r.again {
+// exchange is the transport of one request.
+type exchange struct {
+	transport *elastictransport.Client
+	body      payload
+	// again is whether the cluster may be asked twice.
+	again bool
+}
+
+// Perform sends a request of esapi. An error is a *core.Error.
+func (e *exchange) Perform(req *http.Request) (*http.Response, error) {
+	req.URL.RawPath = "" // esapi escapes no names, and the transport puts the path of a proxy before them
+	req.Header.Set("Accept", "application/json")
+	if e.again {
 		req.Header["Idempotency-Key"] = nil // says so, and is not sent
 	}
-	if len(r.body) == 0 {
-		return req, nil
+	e.body.lend(req)
+	res, err := e.transport.Perform(req)
+	if err != nil {
+		return nil, core.WrapError(core.CodeUnavailable, "the index does not answer", unreached(err))
 	}
-	req.Body = lent.reader()
-	req.GetBody = func() (io.ReadCloser, error) { return lent.reader(), nil }
-	req.ContentLength = int64(len(r.body))
-	contentType := r.contentType
-	if contentType == "" {
-		contentType = contentJSON
-	}
-	req.Header.Set("Content-Type", contentType)
-	if r.gzip {
-		req.Header.Set("Content-Encoding", "gzip")
-	}
-	return req, nil
+	return res, nil
 }
 
 // decode reads the answer into out.

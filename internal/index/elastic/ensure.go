@@ -1,6 +1,7 @@
 package elastic
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/elastic/go-elasticsearch/v8/esapi"
 
 	"tutti/internal/core"
 	"tutti/internal/index"
@@ -79,7 +82,7 @@ func (x *Index) lost(ctx context.Context, spec index.Spec) error {
 
 // exists tells whether alias is an alias. More than one index behind it is a conflict: it could not be read by id.
 func (x *Index) exists(ctx context.Context, alias string) (bool, error) {
-	reply, err := x.client.do(ctx, request{method: http.MethodGet, path: "/_alias/" + alias})
+	reply, err := x.client.do(ctx, esapi.IndicesGetAliasRequest{Name: []string{alias}}, nil)
 	if f := failureOf(err); f != nil && f.status == http.StatusNotFound && (f.Type != "" || f.Reason != "") {
 		return false, nil
 	}
@@ -102,7 +105,7 @@ func (x *Index) create(ctx context.Context, spec index.Spec, name string) error 
 	if err != nil {
 		return err
 	}
-	if _, err := x.client.do(ctx, request{method: http.MethodPut, path: "/" + name, body: body}); err != nil {
+	if _, err := x.client.do(ctx, esapi.IndicesCreateRequest{Index: name, Body: bytes.NewReader(body)}, nil); err != nil {
 		return err
 	}
 	x.logger.Info("an index has been made", "index", spec.Alias, "physical_index", name)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -64,7 +65,11 @@ func asking(t *testing.T) (*elastic.Index, func() string) {
 		if err != nil {
 			t.Error(err)
 		}
-		last = r.Method + " " + r.URL.RequestURI() + "\n" + string(body)
+		address, err := url.PathUnescape(r.URL.RequestURI())
+		if err != nil {
+			t.Error(err)
+		}
+		last = r.Method + " " + address + "\n" + string(body)
 		const one = `{"_shards":{"failed":0},"hits":{"total":{"value":0},"hits":[]},"aggregations":{}}`
 		if !strings.HasSuffix(r.URL.Path, "/_msearch") {
 			_, _ = w.Write([]byte(one))

@@ -1,11 +1,13 @@
 package elastic
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 	"strings"
+
+	"github.com/elastic/go-elasticsearch/v8/esapi"
 
 	"tutti/internal/core"
 	"tutti/internal/index/mapping"
@@ -246,7 +248,7 @@ func (x *Index) putMapping(ctx context.Context, alias string, added *mapping.Fie
 }
 
 func (x *Index) putRawMapping(ctx context.Context, alias string, body json.RawMessage) error {
-	_, err := x.client.do(ctx, request{method: http.MethodPut, path: "/" + alias + "/_mapping", body: body})
+	_, err := x.client.do(ctx, esapi.IndicesPutMappingRequest{Index: []string{alias}, Body: bytes.NewReader(body)}, nil)
 	if err == nil {
 		x.grown(alias)
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+
 	"tutti/internal/core"
 	"tutti/internal/index"
 )
@@ -110,7 +112,7 @@ func (x *Index) Ping(ctx context.Context) error {
 		return err
 	}
 	defer leave()
-	_, err = x.client.do(ctx, request{method: http.MethodGet, path: "/_cluster/health", query: "filter_path=status"})
+	_, err = x.client.do(ctx, esapi.ClusterHealthRequest{FilterPath: []string{"status"}}, nil)
 	switch failure := failureOf(err); {
 	case err == nil, failure != nil && failure.status == http.StatusForbidden:
 		// A user that may not ask for the cluster's health is one that the cluster knows.
@@ -129,9 +131,7 @@ func (x *Index) Refresh(ctx context.Context, alias string) error {
 		return err
 	}
 	defer leave()
-	reply, err := x.client.do(ctx, request{
-		method: http.MethodPost, path: "/" + alias + "/_refresh", query: "filter_path=_shards.failed",
-	})
+	reply, err := x.client.do(ctx, esapi.IndicesRefreshRequest{Index: []string{alias}, FilterPath: []string{"_shards.failed"}}, nil)
 	if err != nil {
 		return err
 	}

@@ -2,10 +2,11 @@ package elastic
 
 import (
 	"context"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/elastic/go-elasticsearch/v8/esapi"
 
 	"tutti/internal/core"
 )
@@ -72,9 +73,7 @@ type shardStats struct {
 }
 
 func (x *Index) shardStats(ctx context.Context, alias string) (*shardStats, error) {
-	reply, err := x.client.do(ctx, request{
-		method: http.MethodGet, path: "/" + alias + "/_stats", query: "level=shards&filter_path=" + markFilter,
-	})
+	reply, err := x.client.do(ctx, esapi.IndicesStatsRequest{Index: []string{alias}, Level: "shards", FilterPath: []string{markFilter}}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -144,9 +143,7 @@ type physical struct {
 // several indices or the cluster does not say.
 func (x *Index) shardsOf(ctx context.Context, alias string) (physical, error) {
 	none := physical{primaries: -1}
-	reply, err := x.client.do(ctx, request{
-		method: http.MethodGet, path: "/" + alias + "/_settings", query: "filter_path=" + identityFilter,
-	})
+	reply, err := x.client.do(ctx, esapi.IndicesGetSettingsRequest{Index: []string{alias}, FilterPath: []string{identityFilter}}, nil)
 	if err != nil {
 		return none, err
 	}

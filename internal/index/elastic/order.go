@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"net/http"
 	"slices"
 	"strconv"
 	"time"
@@ -95,7 +94,7 @@ func (x *Index) holdIDs(ctx context.Context, alias string, size int) (holders, e
 	into := x.buffer()
 	defer x.recycle(into)
 	body := []byte(`{"size":` + strconv.Itoa(size) + `,"track_total_hits":false,"query":` + matchAll + `,"sort":["_doc"]}`)
-	reply, err := x.client.do(ctx, request{method: http.MethodPost, path: "/" + alias + "/_search", query: searchQuery, body: body, again: true, into: into})
+	reply, err := x.client.do(ctx, searchRequest(body, alias), into)
 	if err != nil {
 		return holders{}, ofSearch(err)
 	}

@@ -3,7 +3,6 @@ package elastic
 import (
 	"context"
 	"fmt"
-	"net/http"
 
 	"tutti/internal/core"
 	"tutti/internal/index"
@@ -70,7 +69,7 @@ func (x *Index) pages(ctx context.Context, alias string, p *inquiry, filter *que
 func (x *Index) readPage(ctx context.Context, body []byte, point string, reader *facetReader) (string, error) {
 	into := x.buffer()
 	defer x.recycle(into)
-	reply, err := x.client.do(ctx, request{method: http.MethodPost, path: "/_search", query: searchQuery, body: body, again: true, into: into})
+	reply, err := x.client.do(ctx, searchRequest(body), into)
 	if err != nil {
 		return point, ofSearch(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/elastic/elastic-transport-go/v8/elastictransport"
+	"github.com/elastic/go-elasticsearch/v8/esapi"
 )
 
 // late is a transport that answers before it has read the body and reads on later, which net/http may do.
@@ -37,7 +38,7 @@ func TestLateReadsGetNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &client{transport: transport, timeout: time.Minute}
-	if _, err := c.do(t.Context(), request{method: http.MethodPost, path: "/", body: []byte("0123456789")}); err != nil {
+	if _, err := c.do(t.Context(), esapi.BulkRequest{Body: strings.NewReader("0123456789")}, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, body := range slow.bodies {

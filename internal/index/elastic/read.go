@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+
 	"tutti/internal/core"
 	"tutti/internal/index/mapping"
 )
@@ -21,7 +23,7 @@ func (x *Index) Get(ctx context.Context, alias, id string) (core.StoredDocument,
 	}
 	defer leave()
 	body := append(appendString([]byte(`{"ids":[`), id), "]}"...)
-	reply, err := x.client.do(ctx, request{method: http.MethodPost, path: "/" + alias + "/_mget", body: body, again: true})
+	reply, err := x.client.do(ctx, esapi.MgetRequest{Index: alias, Body: bytes.NewReader(body)}, nil)
 	if err != nil {
 		return core.StoredDocument{}, false, err
 	}
@@ -85,7 +87,7 @@ func (x *Index) Count(ctx context.Context, alias string, scope core.IndexScope) 
 	if err != nil {
 		return 0, core.WrapError(core.CodeInternal, "the count cannot be encoded", err)
 	}
-	reply, err := x.client.do(ctx, request{method: http.MethodPost, path: "/" + alias + "/_count", body: body, again: true})
+	reply, err := x.client.do(ctx, esapi.CountRequest{Index: []string{alias}, Body: bytes.NewReader(body)}, nil)
 	if err != nil {
 		return 0, err
 	}
@@ -154,7 +156,7 @@ func (x *Index) fetchMapping(ctx context.Context, alias string) (json.RawMessage
 
 // fetchMappings gives the mapping of each index that alias stands for, by the index' name; one at least.
 func (x *Index) fetchMappings(ctx context.Context, alias string) (map[string]json.RawMessage, error) {
-	reply, err := x.client.do(ctx, request{method: http.MethodGet, path: "/" + alias + "/_mapping"})
+	reply, err := x.client.do(ctx, esapi.IndicesGetMappingRequest{Index: []string{alias}}, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -1,10 +1,12 @@
 package elastic
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
-	"net/http"
 	"time"
+
+	"github.com/elastic/go-elasticsearch/v8/esapi"
 
 	"tutti/internal/core"
 )
@@ -99,10 +101,9 @@ func (x *Index) scanPage(ctx context.Context, alias, pit string, query object, a
 	if err != nil {
 		return nil, core.WrapError(core.CodeInternal, "the search cannot be encoded", err)
 	}
-	reply, err := x.client.do(ctx, request{
-		method: http.MethodPost, path: "/_search", body: body, again: true,
-		query: "allow_partial_search_results=false&filter_path=" + scanFilter,
-	})
+	r := searchRequest(body)
+	r.FilterPath = []string{scanFilter}
+	reply, err := x.client.do(ctx, r, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -117,9 +118,7 @@ func (x *Index) scanPage(ctx context.Context, alias, pit string, query object, a
 }
 
 func (x *Index) openPoint(ctx context.Context, alias string) (string, error) {
-	reply, err := x.client.do(ctx, request{
-		method: http.MethodPost, path: "/" + alias + "/_pit", query: "keep_alive=" + scanKeepAlive,
-	})
+	reply, err := x.client.do(ctx, esapi.OpenPointInTimeRequest{Index: []string{alias}, KeepAlive: scanKeepAlive}, nil)
 	if err != nil {
 		return "", err
 	}
@@ -139,7 +138,7 @@ func (x *Index) closePoint(ctx context.Context, pit string) {
 	defer cancel()
 	body, err := json.Marshal(object{"id": pit})
 	if err == nil {
-		_, err = x.client.do(ctx, request{method: http.MethodDelete, path: "/_pit", body: body})
+		_, err = x.client.do(ctx, esapi.ClosePointInTimeRequest{Body: bytes.NewReader(body)}, nil)
 	}
 	if err != nil {
 		x.logger.Debug("a point in time could not be closed", "err", err)

@@ -5,18 +5,19 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+
 	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/index/query"
 )
 
 const (
-	// searchQuery makes a shard that does not answer the fault of the whole search.
-	searchQuery = "allow_partial_search_results=false"
 	// idsFilter leaves nothing of an answer but what is read, which makes long lists of ids cheaper. It is for answers without
 	// sources alone: with it the cluster would write each of these anew.
 	idsFilter = "timed_out,_shards.failed,hits.total,hits.hits._id,hits.hits.sort,aggregations,error,status"
-	// hitsHead and countsHead say the same of one search of several; counts are kept by the cluster until the index changes.
+	// hitsHead and countsHead say of one search of several what requestOf says of one alone; counts are kept by the cluster until
+	// the index changes.
 	hitsHead   = `{"allow_partial_search_results":false}` + "\n"
 	countsHead = `{"allow_partial_search_results":false,"request_cache":true}` + "\n"
 )
@@ -125,22 +126,7 @@ func (x *Index) askTogether(ctx context.Context, alias string, searches []*searc
 	}
 	into := x.buffer()
 	defer x.recycle(into)
-	r := request{method: http.MethodPost, again: true, into: into}
-	if len(searches) == 1 {
-		r.path, r.query, r.body = "/"+alias+"/_search", searchQuery, searches[0].body
-		switch h := searches[0].hits; {
-		case h == nil:
-			r.query += "&request_cache=true"
-		case h.request.Source.None:
-			r.query += "&filter_path=" + idsFilter
-			if h.numbered != nil {
-				r.query += ",hits.hits._index"
-			}
-		}
-	} else {
-		r.path, r.body, r.contentType = "/"+alias+"/_msearch", several(searches), contentNDJSON
-	}
-	reply, err := x.client.do(ctx, r)
+	reply, err := x.client.do(ctx, requestOf(alias, searches), into)
 	if err != nil {
 		err = ofSearch(err)
 		if len(searches) == 1 && typeOf(err) == typeTooManyBuckets {
@@ -155,6 +141,26 @@ func (x *Index) askTogether(ctx context.Context, alias string, searches []*searc
 		return searches[0].read(&c, keep)
 	}
 	return readSeveral(&c, searches, keep)
+}
+
+// requestOf returns the request of one search or of several. Of several esapi names the index twice, in the address and in a
+// parameter.
+func requestOf(alias string, searches []*search) esapi.Request {
+	if len(searches) > 1 {
+		return esapi.MsearchRequest{
+			Index: []string{alias}, Body: bytes.NewReader(several(searches)), Header: http.Header{contentType: {contentNDJSON}},
+		}
+	}
+	r := searchRequest(searches[0].body, alias)
+	switch h := searches[0].hits; {
+	case h == nil:
+		r.RequestCache = new(true)
+	case h.request.Source.None && h.numbered != nil:
+		r.FilterPath = []string{idsFilter, "hits.hits._index"}
+	case h.request.Source.None:
+		r.FilterPath = []string{idsFilter}
+	}
+	return r
 }
 
 // several gives the body of many searches.

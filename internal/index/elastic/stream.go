@@ -3,7 +3,6 @@ package elastic
 import (
 	"bytes"
 	"context"
-	"net/http"
 	"strconv"
 
 	"tutti/internal/core"
@@ -117,7 +116,7 @@ func (s *stream) page(ctx context.Context, size int, into *bytes.Buffer) ([]inde
 	}
 	source := s.sources.cheapest(s.req.Source, size)
 	body = append(appendSource(body, source), '}')
-	reply, err := s.x.client.do(ctx, request{method: http.MethodPost, path: "/_search", query: searchQuery, body: body, again: true, into: into})
+	reply, err := s.x.client.do(ctx, searchRequest(body), into)
 	if err != nil {
 		return nil, ofSearch(err)
 	}
