@@ -289,7 +289,7 @@ func submissions(b *builtIn) []refusal {
 		{name: "texts for files", body: with(file, `"none"`), errorID: violation, says: "/files/0", pointer: "/files/0"},
 		{
 			name: "two files of one name", body: with(file, file+","+file),
-			status: http.StatusConflict, errorID: "duplicate.file", says: "two files of one name", pointer: "/files/1/fileName",
+			status: http.StatusConflict, errorID: "duplicate.file", says: "several files with the same name", pointer: "/files/1/fileName",
 		},
 		{
 			name: "a negative size", body: with(`"fileSize":`, `"fileSize":-`),

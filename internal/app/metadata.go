@@ -30,7 +30,7 @@ func (a *App) openMetadata(ctx context.Context) error {
 	}
 	cfg.KeepVersion = !s.EnforceLatest
 	rc := a.localRepository()
-	cfg.Untold = rc == nil
+	cfg.DisableOutbox = rc == nil
 	if rc != nil {
 		cfg.MaxBytes = a.cfg.Index.MaxRecordBytes
 		for _, state := range rc.Song.States {

@@ -12,11 +12,11 @@ import (
 // current is an analysis as it is stored now.
 type current struct {
 	document
-	// token is its updated_at, which grows with each change: who writes names the one that it has read.
+	// token is its updated_at, which grows with each change. A write is conditional on the token that was read.
 	token int64
 }
 
-// Analysis returns one analysis in any state, CodeNotFound when the study has none of that id.
+// Analysis returns one analysis in any state, CodeNotFound when the study has no analysis with that id.
 func (r *Repository) Analysis(ctx context.Context, study, id string) (core.Analysis, error) {
 	state, _, body, err := r.read(ctx, r.store.Read(), study, id)
 	if err != nil {
@@ -35,21 +35,21 @@ func (r *Repository) load(ctx context.Context, conn store.Conn, study, id string
 
 func (r *Repository) read(ctx context.Context, conn store.Conn, study, id string) (state core.AnalysisState, token int64, body []byte, err error) {
 	if !storable(id) || !storable(study) {
-		return "", 0, nil, noAnalysis()
+		return "", 0, nil, analysisNotFound()
 	}
 	err = conn.QueryRowContext(ctx, "SELECT state, updated_at, body FROM analysis WHERE id = $1 AND study = $2", id, study).
 		Scan(&state, &token, &body)
 	if errors.Is(err, sql.ErrNoRows) {
-		if err := r.needStudy(ctx, conn, study); err != nil {
+		if err := r.requireStudy(ctx, conn, study); err != nil {
 			return "", 0, nil, err
 		}
-		return "", 0, nil, noAnalysis()
+		return "", 0, nil, analysisNotFound()
 	}
 	if err != nil {
-		return "", 0, nil, store.Fault("reading an analysis", err)
+		return "", 0, nil, store.WrapError("reading an analysis", err)
 	}
 	return state, token, body, nil
 }
 
-// next returns the time of a change: later than the one before, also where the clock was set back.
-func (r *Repository) next(c *current) int64 { return max(store.Micros(r.cfg.Now()), c.token+1) }
+// nextToken returns the time of a change: later than the previous change, even when the clock was set back.
+func (r *Repository) nextToken(c *current) int64 { return max(store.Micros(r.cfg.Now()), c.token+1) }

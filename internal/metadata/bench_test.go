@@ -12,7 +12,7 @@ import (
 	"tutti/internal/store/storetest"
 )
 
-// accepting takes every analysis: the validator has benchmarks of its own.
+// accepting is a Validator that accepts every analysis; the validator has its own benchmarks.
 type accepting struct{}
 
 func (accepting) Validate(context.Context, string, string) (core.AnalysisTypeRef, error) {
@@ -32,13 +32,13 @@ func benchRepository(b *testing.B) *metadata.Repository {
 	return r
 }
 
-// large makes a submission of about 2 KB with two files.
+// large returns a submission of about 2 KB with two files.
 func large(n int64) []byte {
 	body := payload(fmt.Sprintf("%d.vcf.gz", n), fmt.Sprintf("%d.vcf.gz.tbi", n))
 	return []byte(strings.Replace(body, `"Sanger"`, `"`+strings.Repeat("Sanger ", 200)+`"`, 1))
 }
 
-// BenchmarkSubmit submits analyses of 2 KB with two files each, at four callers for each CPU.
+// BenchmarkSubmit submits analyses of 2 KB with two files each, with four callers per CPU.
 func BenchmarkSubmit(b *testing.B) {
 	r := benchRepository(b)
 	var n atomic.Int64
@@ -55,7 +55,7 @@ func BenchmarkSubmit(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "submits/s")
 }
 
-// BenchmarkPublish publishes and unpublishes analyses, at four callers for each CPU.
+// BenchmarkPublish publishes and unpublishes analyses, with four callers per CPU.
 func BenchmarkPublish(b *testing.B) {
 	r := benchRepository(b)
 	ids := make([]string, 256)
@@ -116,7 +116,7 @@ func BenchmarkPage(b *testing.B) {
 	b.Run("cold", func(b *testing.B) {
 		offset := rows - 1000
 		for b.Loop() {
-			if r, err = metadata.New(s, accepting{}, metadata.Config{}); err != nil { // remembers nothing
+			if r, err = metadata.New(s, accepting{}, metadata.Config{}); err != nil { // an empty cache
 				b.Fatal(err)
 			}
 			read(b, offset, 20)

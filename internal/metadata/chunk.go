@@ -8,11 +8,11 @@ import (
 	"tutti/internal/store"
 )
 
-// chunk is some rows of a list in memory, which the chunk after it uses again.
+// chunk holds some rows of a list in memory. Reading the next chunk reuses its buffers.
 type chunk struct {
 	rows   []chunkRow
 	bodies []byte
-	// cut is true when there were more rows than were taken.
+	// cut is true when reading stopped at chunkBytes, before the last row.
 	cut bool
 }
 
@@ -20,24 +20,24 @@ type chunkRow struct {
 	seq   int64
 	id    string
 	state core.AnalysisState
-	end   int // of its body in bodies, which begins where the one before ends
+	end   int // end of its body in bodies; the body starts at the end of the previous one
 }
 
-// read takes at most limit rows of a list behind a place, fewer once they have chunkBytes.
+// read reads at most limit rows after a sequence number; it stops once they have chunkBytes.
 func (c *chunk) read(ctx context.Context, conn store.Conn, l *list, after int64, limit int) error {
 	const doing = "reading analyses"
 	c.rows, c.bodies, c.cut = c.rows[:0], c.bodies[:0], false
 	text, values := l.query("seq, id, state, body", after, limit, 0)
 	rows, err := conn.QueryContext(ctx, text, values...)
 	if err != nil {
-		return store.Fault(doing, err)
+		return store.WrapError(doing, err)
 	}
 	defer func() { _ = rows.Close() }()
 	var body sql.RawBytes
 	for rows.Next() {
 		var row chunkRow
 		if err := rows.Scan(&row.seq, &row.id, &row.state, &body); err != nil {
-			return store.Fault(doing, err)
+			return store.WrapError(doing, err)
 		}
 		c.bodies = append(c.bodies, body...)
 		row.end = len(c.bodies)
@@ -47,7 +47,7 @@ func (c *chunk) read(ctx context.Context, conn store.Conn, l *list, after int64,
 			return nil
 		}
 	}
-	return store.Fault(doing, rows.Err())
+	return store.WrapError(doing, rows.Err())
 }
 
 func (c *chunk) analysis(study string, i int) core.Analysis {

@@ -13,28 +13,28 @@ import (
 const (
 	// timeLayout is RFC 3339 in UTC, with microseconds, always of one length.
 	timeLayout = "2006-01-02T15:04:05.000000Z"
-	// maxHistoryBytes is how much is kept of the history of an analysis' states: more than a thousand changes.
+	// maxHistoryBytes bounds the state history of an analysis: more than a thousand changes.
 	maxHistoryBytes = 128 << 10
-	// MaxOwnBytes bounds what an analysis grows by, after it was taken, while its state changes: the history and times.
+	// MaxOwnBytes bounds the bytes that state changes add to an analysis after its submission: history and times.
 	MaxOwnBytes = maxHistoryBytes + 1<<10
 )
 
-// document is an analysis as it is stored and as clients and the index get it: a head, which is the repository's own, and
-// the rest as it was sent.
+// document is an analysis as it is stored and as clients and the index receive it: the repository's own members first, then the
+// rest as submitted.
 type document struct {
 	id, study string
 	state     core.AnalysisState
-	// createdAt to publishedAt are times as written; the last two are empty until the analysis is published.
+	// createdAt to publishedAt are formatted times; the last two are empty until the analysis is published.
 	createdAt, updatedAt, firstPublishedAt, publishedAt string
-	// history are the changes of state, a JSON array.
+	// history is the JSON array of state changes.
 	history string
-	// kind is the analysis' type.
+	// kind is the analysis type.
 	kind core.AnalysisTypeRef
-	// rest are the other members, each with a comma before it.
+	// rest holds the other members, each preceded by a comma.
 	rest []byte
 }
 
-// parseDocument reads what bytes gave.
+// parseDocument parses the output of bytes.
 func parseDocument(body []byte) document {
 	var d document
 	doc := string(body)
@@ -73,8 +73,8 @@ func parseDocument(body []byte) document {
 func (d *document) bytes() []byte {
 	const head = 512
 	doc := make([]byte, 0, head+len(d.history)+len(d.rest))
-	doc = append(append(doc, `{"analysisId":`...), quoted(d.id)...)
-	doc = append(append(doc, `,"studyId":`...), quoted(d.study)...)
+	doc = append(append(doc, `{"analysisId":`...), quoteJSON(d.id)...)
+	doc = append(append(doc, `,"studyId":`...), quoteJSON(d.study)...)
 	doc = append(append(doc, `,"analysisState":"`...), d.state...)
 	doc = append(append(doc, `","createdAt":"`...), d.createdAt...)
 	doc = append(append(doc, `","updatedAt":"`...), d.updatedAt...)
@@ -89,31 +89,31 @@ func (d *document) bytes() []byte {
 }
 
 func (d *document) kindJSON() string {
-	return `{"name":` + quoted(d.kind.Name) + `,"version":` + strconv.Itoa(d.kind.Version) + `}`
+	return `{"name":` + quoteJSON(d.kind.Name) + `,"version":` + strconv.Itoa(d.kind.Version) + `}`
 }
 
-// sendable returns the document without what is the repository's own, as a client might have sent it, with the version of its
-// type or without.
-func (d *document) sendable(version bool) string {
-	kind := `{"name":` + quoted(d.kind.Name) + `}`
+// submission returns the document without the repository's own members, as a client might have submitted it, with or without the
+// version of its type.
+func (d *document) submission(version bool) string {
+	kind := `{"name":` + quoteJSON(d.kind.Name) + `}`
 	if version {
 		kind = d.kindJSON()
 	}
-	return `{"studyId":` + quoted(d.study) + `,"analysisType":` + kind + string(d.rest) + `}`
+	return `{"studyId":` + quoteJSON(d.study) + `,"analysisType":` + kind + string(d.rest) + `}`
 }
 
 // files returns the names and MD5 sums of the document's files.
 func (d *document) files() []file {
-	p, err := newPayload(d.sendable(true))
+	p, err := newPayload(d.submission(true))
 	if err != nil {
-		return nil // was refused when it was sent
+		return nil // not reached: rejected when it was submitted
 	}
 	return p.files
 }
 
-// enter puts the document into another state.
-func (d *document) enter(state core.AnalysisState, micros int64) {
-	at := written(micros)
+// setState changes the document's state and its history.
+func (d *document) setState(state core.AnalysisState, micros int64) {
+	at := formatTime(micros)
 	change := `{"initialState":"` + string(d.state) + `","updatedState":"` + string(state) + `","updatedAt":"` + at + `"}`
 	if d.history == "[]" {
 		d.history = "[" + change + "]"
@@ -136,5 +136,5 @@ func (d *document) enter(state core.AnalysisState, micros int64) {
 	}
 }
 
-// written returns a time, in microseconds since 1970, as it stands in documents.
-func written(micros int64) string { return time.UnixMicro(micros).UTC().Format(timeLayout) }
+// formatTime formats a time in microseconds since 1970 for documents.
+func formatTime(micros int64) string { return time.UnixMicro(micros).UTC().Format(timeLayout) }

@@ -6,7 +6,7 @@ import (
 	"tutti/internal/core"
 )
 
-// Names of faults as Song's clients know them (CONTRACT sections 7 and 8).
+// Error ids that Song's clients know (CONTRACT sections 7 and 8).
 const (
 	idMalformed     = "malformed.parameter"
 	idViolation     = "schema.violation"
@@ -20,42 +20,44 @@ const (
 )
 
 const (
-	// maxQuoted is how many bytes of a client's own text stand in a message.
+	// maxQuoted bounds the client's text quoted in a message, in bytes.
 	maxQuoted = 100
-	// maxViolations is how many faults an error lists.
+	// maxViolations is how many violations an error lists.
 	maxViolations = 100
 )
 
-// errChanged: somebody else changed the analysis between its reading and its writing.
-var errChanged = errors.New("metadata: the analysis was changed meanwhile")
+// errChanged: the analysis was changed between read and write.
+var errChanged = errors.New("metadata: the analysis was changed concurrently")
 
-func fault(code core.Code, errorID, message string) *core.Error {
+func newError(code core.Code, errorID, message string) *core.Error {
 	return &core.Error{Code: code, ErrorID: errorID, Message: message}
 }
 
-func malformed(message string) *core.Error { return fault(core.CodeInvalid, idMalformed, message) }
-
-func unparsed(message string) *core.Error { return fault(core.CodeInvalid, idParsing, message) }
-
-func noStudy() *core.Error {
-	return fault(core.CodeNotFound, idNoStudy, "the study does not exist")
+func parameterError(message string) *core.Error {
+	return newError(core.CodeInvalid, idMalformed, message)
 }
 
-func noAnalysis() *core.Error {
-	return fault(core.CodeNotFound, idNoAnalysis, "the study has no analysis of this id")
+func parsingError(message string) *core.Error { return newError(core.CodeInvalid, idParsing, message) }
+
+func studyNotFound() *core.Error {
+	return newError(core.CodeNotFound, idNoStudy, "the study does not exist")
 }
 
-func suppressed() *core.Error {
-	return fault(core.CodeConflict, idSuppressed, "the analysis is suppressed, which is final")
+func analysisNotFound() *core.Error {
+	return newError(core.CodeNotFound, idNoAnalysis, "the study has no analysis of this id")
 }
 
-// shortened returns a client's text as it is quoted in a message.
-func shortened(text string) string {
+func suppressedError() *core.Error {
+	return newError(core.CodeConflict, idSuppressed, "the analysis is suppressed, which is final")
+}
+
+// truncated returns a client's text shortened for a message.
+func truncated(text string) string {
 	if len(text) <= maxQuoted {
 		return text
 	}
 	cut := maxQuoted
-	for cut > 0 && text[cut]&0xc0 == 0x80 { // not inside a character
+	for cut > 0 && text[cut]&0xc0 == 0x80 { // not within a character
 		cut--
 	}
 	return text[:cut] + "…"

@@ -10,7 +10,7 @@ import (
 	"tutti/internal/store"
 )
 
-// A study, an analysis that is submitted and published, and the event that tells of it.
+// A study, an analysis that is submitted and published, and the event of its publication.
 func Example() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "metadata")

@@ -2,27 +2,27 @@ package metadata
 
 import "github.com/tidwall/gjson"
 
-// ParseObject returns parseObject to the tests.
+// ParseObject exports parseObject.
 func ParseObject(body []byte) (string, error) { return parseObject(body) }
 
-// Merged returns appendMerged to the tests.
+// Merged exports appendMerged.
 func Merged(target, patch string) string {
 	return string(appendMerged(nil, gjson.Parse(target), gjson.Parse(patch)))
 }
 
-// MaxHistoryBytes gives the bound of an analysis' history to the tests.
+// MaxHistoryBytes exports maxHistoryBytes.
 const MaxHistoryBytes = maxHistoryBytes
 
-// RememberedPlaces counts the places of pages that are remembered.
-func (r *Repository) RememberedPlaces() int {
-	r.places.mu.Lock()
-	defer r.places.mu.Unlock()
-	return len(r.places.kept)
+// CachedCursors returns the number of cached cursors.
+func (r *Repository) CachedCursors() int {
+	r.cursors.mu.Lock()
+	defer r.cursors.mu.Unlock()
+	return len(r.cursors.cursors)
 }
 
-// Turns counts the analyses that somebody rewrites or waits to rewrite.
-func (r *Repository) Turns() int {
-	r.turns.mu.Lock()
-	defer r.turns.mu.Unlock()
-	return len(r.turns.ids)
+// LockedAnalyses returns the number of analyses that are being rewritten or waited for.
+func (r *Repository) LockedAnalyses() int {
+	r.locks.mu.Lock()
+	defer r.locks.mu.Unlock()
+	return len(r.locks.locks)
 }

@@ -14,19 +14,19 @@ import (
 const (
 	// fileStripes bounds the locks of a transaction: MD5 sums that fall on one stripe wait for each other.
 	fileStripes = 64
-	// filesAtOnce is how many files one statement writes or asks for.
-	filesAtOnce = 32
+	// maxFilesPerStatement is how many files one statement writes or finds.
+	maxFilesPerStatement = 32
 )
 
-// texts are statements that name several values, by how many.
-type texts struct {
-	insertFiles [filesAtOnce + 1]string
-	findFiles   [filesAtOnce + 1]string
+// statements holds the texts of statements with several values, by their number.
+type statements struct {
+	insertFiles [maxFilesPerStatement + 1]string
+	findFiles   [maxFilesPerStatement + 1]string
 }
 
-func newTexts() texts {
-	var t texts
-	for n := 1; n <= filesAtOnce; n++ {
+func newStatements() statements {
+	var t statements
+	for n := 1; n <= maxFilesPerStatement; n++ {
 		var insert strings.Builder
 		insert.WriteString("INSERT INTO analysis_file (study, analysis_id, md5, name) VALUES ")
 		for i := range n {
@@ -42,7 +42,7 @@ func newTexts() texts {
 	return t
 }
 
-// parameters returns n parameters from $first on.
+// parameters returns a list of n parameters that starts with $first.
 func parameters(first, n int) string {
 	var list strings.Builder
 	for i := range n {
@@ -54,24 +54,24 @@ func parameters(first, n int) string {
 	return list.String()
 }
 
-// insertFiles stores the files of an analysis that has none stored.
+// insertFiles stores the files of an analysis without stored files.
 func (r *Repository) insertFiles(ctx context.Context, tx *store.Tx, study, id string, files []file) error {
-	for some := range slices.Chunk(files, filesAtOnce) {
+	for some := range slices.Chunk(files, maxFilesPerStatement) {
 		values := append(make([]any, 0, 2+2*len(some)), study, id)
 		for _, f := range some {
 			values = append(values, f.md5, f.name)
 		}
-		if _, err := tx.ExecContext(ctx, r.texts.insertFiles[len(some)], values...); err != nil {
-			return store.Fault("storing the files of an analysis", err)
+		if _, err := tx.ExecContext(ctx, r.statements.insertFiles[len(some)], values...); err != nil {
+			return store.WrapError("storing the files of an analysis", err)
 		}
 	}
 	return nil
 }
 
-// refuseDuplicates returns CodeConflict when another analysis of the study than id has a file of the same MD5 sum as one of
-// files, and keeps others from storing such a file until the transaction has ended. It locks, so it comes before everything else.
-// positions are those of the files in what was sent.
-func (r *Repository) refuseDuplicates(ctx context.Context, tx *store.Tx, study, id string, files []file, positions []int) error {
+// checkDuplicates returns CodeConflict when another analysis of the study than id has a file with the same MD5 sum as one
+// of files, and blocks others from storing one until the transaction ends. Since it locks, it must come first in the transaction.
+// positions are the indexes of the files in the submission.
+func (r *Repository) checkDuplicates(ctx context.Context, tx *store.Tx, study, id string, files []file, positions []int) error {
 	if len(files) == 0 {
 		return nil
 	}
@@ -80,27 +80,27 @@ func (r *Repository) refuseDuplicates(ctx context.Context, tx *store.Tx, study, 
 	}
 	type holder struct{ analysis, name string }
 	held := map[string]holder{}
-	for some := range slices.Chunk(files, filesAtOnce) {
+	for some := range slices.Chunk(files, maxFilesPerStatement) {
 		values := append(make([]any, 0, 2+len(some)), study, id)
 		for _, f := range some {
 			values = append(values, f.md5)
 		}
-		rows, err := tx.QueryContext(ctx, r.texts.findFiles[len(some)], values...)
+		rows, err := tx.QueryContext(ctx, r.statements.findFiles[len(some)], values...)
 		if err != nil {
-			return store.Fault("looking for files of the same MD5 sum", err)
+			return store.WrapError("finding files with the same MD5 sum", err)
 		}
 		for rows.Next() {
 			var md5 string
 			var h holder
 			if err := rows.Scan(&md5, &h.analysis, &h.name); err != nil {
 				_ = rows.Close()
-				return store.Fault("looking for files of the same MD5 sum", err)
+				return store.WrapError("finding files with the same MD5 sum", err)
 			}
 			held[md5] = h
 		}
 		_ = rows.Close()
 		if err := rows.Err(); err != nil {
-			return store.Fault("looking for files of the same MD5 sum", err)
+			return store.WrapError("finding files with the same MD5 sum", err)
 		}
 	}
 	if len(held) == 0 {
@@ -113,14 +113,14 @@ func (r *Repository) refuseDuplicates(ctx context.Context, tx *store.Tx, study, 
 			names = append(names, f.name)
 			faults = append(faults, core.Violation{
 				Pointer: "/files/" + strconv.Itoa(positions[i]) + "/fileMd5sum",
-				Message: "is that of " + strconv.Quote(shortened(h.name)) + " of the analysis " + h.analysis, Keyword: "duplicate",
+				Message: "is that of " + strconv.Quote(truncated(h.name)) + " of the analysis " + h.analysis, Keyword: "duplicate",
 			})
 		}
 	}
-	return duplicates("the study has files of the same MD5 sum already: ", names, faults)
+	return duplicateError("the study already has files with the same MD5 sum: ", names, faults)
 }
 
-// stripes returns the keys that stand for the MD5 sums of files in a study.
+// stripes returns the lock keys for the MD5 sums of files in a study.
 func stripes(study string, files []file) []string {
 	var taken [fileStripes]bool
 	keys := make([]string, 0, min(len(files), fileStripes))
@@ -135,8 +135,8 @@ func stripes(study string, files []file) []string {
 	return keys
 }
 
-// arrived returns those of files, and their positions, whose MD5 sum is not among those that an analysis had before.
-func arrived(before, files []file) (fresh []file, positions []int) {
+// addedFiles returns the files, and their positions, whose MD5 sum the analysis did not have before.
+func addedFiles(before, files []file) (fresh []file, positions []int) {
 	had := make(map[string]struct{}, len(before))
 	for _, f := range before {
 		had[f.md5] = struct{}{}

@@ -14,32 +14,32 @@ import (
 )
 
 const (
-	// maxDepth is how deep what a client sends may be nested.
+	// maxDepth is the maximum nesting depth of submitted JSON.
 	maxDepth = 256
-	// fewMembers is up to how many members the names of an object are compared one by one.
+	// fewMembers is the number of members up to which duplicate names are found by pairwise comparison.
 	fewMembers = 16
 )
 
-// parseObject checks that body is one JSON object in UTF-8 that means the same to everybody who reads it: not nested too
-// deep, and no object with two members of one name. It returns it without white space between the values, which are as
-// sent. Errors are CodeInvalid, payload.parsing.
+// parseObject checks that body is one unambiguous JSON object in UTF-8: nested at most maxDepth levels, no object with a duplicate
+// member. It returns the object without white space between the values, which are unchanged. Errors are CodeInvalid,
+// payload.parsing.
 func parseObject(body []byte) (string, error) {
 	if !utf8.Valid(body) {
-		return "", unparsed("the body is not valid UTF-8")
+		return "", parsingError("the body is not valid UTF-8")
 	}
 	if core.TooDeep(body, maxDepth) {
-		return "", unparsed("the body is nested more than " + strconv.Itoa(maxDepth) + " levels deep")
+		return "", parsingError("the body is nested more than " + strconv.Itoa(maxDepth) + " levels deep")
 	}
 	if !json.Valid(body) {
-		var whole json.RawMessage // Valid does not say where
+		var whole json.RawMessage // Valid does not return the position
 		if syntax, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(body, &whole)); ok && syntax.Offset > 0 {
-			return "", unparsed("the body is not valid JSON at byte " + strconv.FormatInt(syntax.Offset, 10))
+			return "", parsingError("the body is not valid JSON at byte " + strconv.FormatInt(syntax.Offset, 10))
 		}
-		return "", unparsed("the body is not valid JSON")
+		return "", parsingError("the body is not valid JSON")
 	}
-	w := walk{doc: compact(body)}
+	w := jsonWalker{doc: compact(body)}
 	if w.doc[0] != '{' {
-		return "", unparsed("the body is not a JSON object")
+		return "", parsingError("the body is not a JSON object")
 	}
 	if err := w.value(); err != nil {
 		return "", err
@@ -47,7 +47,7 @@ func parseObject(body []byte) (string, error) {
 	return w.doc, nil
 }
 
-// compact returns a valid JSON text without the white space between its values. Unlike json.Compact it makes one copy.
+// compact removes the white space between the values of a valid JSON text. Unlike json.Compact it copies only once.
 func compact(text []byte) string {
 	var doc strings.Builder
 	doc.Grow(len(text))
@@ -56,7 +56,7 @@ func compact(text []byte) string {
 		switch c := text[i]; {
 		case c == '"':
 			inString = !inString
-		case c == '\\': // only strings have it
+		case c == '\\': // occurs only in strings
 			i++
 		case !inString && (c == ' ' || c == '\t' || c == '\n' || c == '\r'):
 			doc.Write(text[start:i])
@@ -67,14 +67,14 @@ func compact(text []byte) string {
 	return doc.String()
 }
 
-// walk goes through a valid JSON text without white space between the values.
-type walk struct {
+// jsonWalker checks a valid JSON text without white space between the values for duplicate names.
+type jsonWalker struct {
 	doc   string
 	at    int
-	names []string // of the objects that are open, the outermost first
+	names []string // member names of the open objects, the outermost object first
 }
 
-func (w *walk) value() error {
+func (w *jsonWalker) value() error {
 	switch w.doc[w.at] {
 	case '{':
 		return w.container('}')
@@ -90,7 +90,7 @@ func (w *walk) value() error {
 	return nil
 }
 
-func (w *walk) container(end byte) error {
+func (w *jsonWalker) container(end byte) error {
 	first := len(w.names)
 	w.at++
 	for w.doc[w.at] != end {
@@ -106,15 +106,15 @@ func (w *walk) container(end byte) error {
 		}
 	}
 	w.at++
-	if name, twice := repeated(w.names[first:]); twice {
-		return unparsed("the member " + strconv.Quote(shortened(name)) + " stands twice in one object")
+	if name, twice := duplicateName(w.names[first:]); twice {
+		return parsingError("the member " + strconv.Quote(truncated(name)) + " appears twice in one object")
 	}
 	w.names = w.names[:first]
 	return nil
 }
 
-// text goes past a string and returns what it says.
-func (w *walk) text() string {
+// text reads a string and returns its value.
+func (w *jsonWalker) text() string {
 	start, escaped := w.at, false
 	for w.at++; w.doc[w.at] != '"'; w.at++ {
 		if w.doc[w.at] == '\\' {
@@ -129,8 +129,8 @@ func (w *walk) text() string {
 	return w.doc[start+1 : w.at-1]
 }
 
-// repeated returns a name that is there twice.
-func repeated(names []string) (string, bool) {
+// duplicateName returns a name that occurs twice.
+func duplicateName(names []string) (string, bool) {
 	if len(names) <= fewMembers {
 		for i, name := range names {
 			if slices.Contains(names[:i], name) {
@@ -149,7 +149,7 @@ func repeated(names []string) (string, bool) {
 	return "", false
 }
 
-// member is a member of an object: key and value are its JSON text, name is what key says.
+// member is a member of an object: key and value are its JSON text, name is the decoded key.
 type member struct {
 	name, key, value string
 }
@@ -164,7 +164,7 @@ func membersOf(object gjson.Result) []member {
 	return members
 }
 
-// appendMembers appends members to the inside of an object; dst ends with a "{" or with a member.
+// appendMembers appends members to an open object; dst ends with "{" or a member.
 func appendMembers(dst []byte, members []member) []byte {
 	for _, m := range members {
 		dst = appendMember(dst, m.key, m.value)
@@ -181,7 +181,7 @@ func appendMember(dst []byte, key, value string) []byte {
 	return append(dst, value...)
 }
 
-// appendMerged appends target changed by a JSON merge patch (RFC 7396). Numbers and texts stay as they were written.
+// appendMerged appends the result of applying a JSON merge patch (RFC 7396) to target. Numbers and strings keep their notation.
 func appendMerged(dst []byte, target, patch gjson.Result) []byte {
 	if !patch.IsObject() {
 		return append(dst, patch.Raw...)
@@ -223,8 +223,8 @@ func appendMerged(dst []byte, target, patch gjson.Result) []byte {
 	return append(dst, '}')
 }
 
-// quoted returns text as JSON.
-func quoted(text string) string {
+// quoteJSON returns text as a JSON string.
+func quoteJSON(text string) string {
 	if strings.IndexFunc(text, func(c rune) bool { return c < ' ' || c == '"' || c == '\\' || c > '~' }) < 0 {
 		return `"` + text + `"`
 	}

@@ -11,7 +11,7 @@ import (
 	"tutti/internal/metadata"
 )
 
-// TestMergePatch: the examples of RFC 7396, appendix A, and what stays as it was written.
+// TestMergePatch: the examples of RFC 7396, appendix A, and values whose notation is kept.
 func TestMergePatch(t *testing.T) {
 	tests := []struct{ target, patch, want string }{
 		{`{"a":"b"}`, `{"a":"c"}`, `{"a":"c"}`},
@@ -38,7 +38,7 @@ func TestMergePatch(t *testing.T) {
 	}
 }
 
-// mergePatch is RFC 7396's own algorithm on decoded values.
+// mergePatch is the algorithm of RFC 7396 on decoded values.
 func mergePatch(target, patch any) any {
 	changes, ok := patch.(map[string]any)
 	if !ok {
@@ -68,7 +68,7 @@ func decode(t *testing.T, text string) (v any) {
 	return v
 }
 
-// FuzzMerge: merging returns what RFC 7396's algorithm gives.
+// FuzzMerge: merging equals RFC 7396's algorithm.
 func FuzzMerge(f *testing.F) {
 	f.Add(`{"a":{"b":[1,{}],"":1e3}}`, `{"a":{"b":null,"c":{"d":null,"e":"\u00e9"}},"x":{"y":{}}}`)
 	f.Add(`{}`, `{"a":[null]}`)
@@ -87,13 +87,12 @@ func FuzzMerge(f *testing.F) {
 			t.Skip() // lone surrogates are one name when decoded
 		}
 		if want := mergePatch(decode(t, one), decode(t, two)); !reflect.DeepEqual(decode(t, got), want) {
-			t.Errorf("merging %q into %q gave %q", two, one, got)
+			t.Errorf("merging %q into %q returned %q", two, one, got)
 		}
 	})
 }
 
-// FuzzParseObject: what is taken is one line of JSON that means the same as what was sent, in which no object has a member
-// twice; what is refused has a code.
+// FuzzParseObject: accepted input becomes one line of equivalent JSON without duplicate members; rejected input has an error code.
 func FuzzParseObject(f *testing.F) {
 	for _, seed := range []string{
 		payload("a", "b"), `{}`, ` { "a" : [ 1 , {} , [] , "\"" , -0.1e+5 , true , null ] } `, `{"a":{"b":1,"b":2}}`, `{"a":1,"\u0061":2}`,
@@ -118,12 +117,12 @@ func FuzzParseObject(f *testing.F) {
 			t.Errorf("%q became %q", body, doc)
 		}
 		if members := countMembers(t, doc); members >= 0 && members != sizeOf(decode(t, doc)) {
-			t.Errorf("a member of %q stands twice", doc)
+			t.Errorf("a member of %q appears twice", doc)
 		}
 	})
 }
 
-// countMembers counts the members of all objects as they are written, -1 where decoding makes one name of two.
+// countMembers counts the members of all objects as written, -1 where decoding merges two names.
 func countMembers(t *testing.T, doc string) int {
 	t.Helper()
 	if strings.Contains(strings.ToLower(doc), `\ud`) {

@@ -10,8 +10,8 @@ import (
 	"tutti/internal/store/storetest"
 )
 
-// TestSubmitCopiesLittle: a large submission is copied four times at most: without white space, without what is the
-// repository's, with its head, and for the database.
+// TestSubmitCopiesLittle: a large submission is copied at most four times: to remove white space, to remove reserved members, to
+// add its own members, and for the database.
 func TestSubmitCopiesLittle(t *testing.T) {
 	const size, copies = 8 << 20, 4
 	r, err := metadata.New(storetest.Open(t), accepting{}, metadata.Config{})

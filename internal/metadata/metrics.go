@@ -2,17 +2,17 @@ package metadata
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Metrics counts what is done to analyses. nil counts nothing.
+// Metrics counts changes of analyses. A nil Metrics counts nothing.
 type Metrics struct {
 	analyses *prometheus.CounterVec
 }
 
-// NewMetrics makes Metrics on reg.
+// NewMetrics registers the metrics with reg.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		analyses: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tutti_analyses_total",
-			Help: "Changes of analyses of the built-in repository that are durable, by what was done.",
+			Help: "Committed changes of analyses of the built-in repository, by action.",
 		}, []string{"action"}),
 	}
 	reg.MustRegister(m.analyses)

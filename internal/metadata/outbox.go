@@ -12,71 +12,72 @@ import (
 )
 
 const (
-	// eventsAtOnce is how many events one statement removes.
-	eventsAtOnce = 256
-	// removeTimeout bounds the removal of events that were published just before the caller had enough.
+	// maxEventsPerStatement is how many events one statement removes.
+	maxEventsPerStatement = 256
+	// removeTimeout bounds the removal of published events after the caller's context has ended.
 	removeTimeout = 5 * time.Second
 
 	selectEvents       = "SELECT seq, id, study, analysis_id, created_at FROM outbox ORDER BY seq LIMIT $1"
 	selectSharedEvents = selectEvents + " FOR UPDATE SKIP LOCKED"
 )
 
-// event is a Change as it stands in the outbox.
+// event is a row of the outbox.
 type event struct {
 	seq    int64
 	change core.Change
 }
 
-// tell writes the event of a change, in the change's own transaction.
-func (r *Repository) tell(ctx context.Context, tx *store.Tx, study, analysis string) error {
+// writeEvent writes the event of a change in the change's transaction.
+func (r *Repository) writeEvent(ctx context.Context, tx *store.Tx, study, analysis string) error {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return core.WrapError(core.CodeInternal, "making an id", err)
 	}
 	_, err = tx.ExecContext(ctx, "INSERT INTO outbox (id, study, analysis_id, created_at) VALUES ($1, $2, $3, $4)",
 		id.String(), study, analysis, store.Micros(r.cfg.Now()))
-	return store.Fault("writing an event", err)
+	return store.WrapError("writing an event", err)
 }
 
-// Pending counts the events that were not relayed yet.
+// Pending returns the number of events that were not relayed yet.
 func (r *Repository) Pending(ctx context.Context) (int, error) {
 	var n int
 	err := r.store.Read().QueryRowContext(ctx, "SELECT count(*) FROM outbox").Scan(&n)
-	return n, store.Fault("counting the events", err)
+	return n, store.WrapError("counting the events", err)
 }
 
-// Relay returns the oldest events, at most limit, to publish, and removes those that it published. publish returns an error
-// for each change, or nil when all are published; what it refuses stays and is given again. given is how many it was given.
+// Relay passes the oldest events, at most limit, to publish and removes those that were published. publish returns an error for
+// each change, or nil when all were published; the others stay in the outbox and are passed again. attempted is the number of
+// events passed to publish.
 //
-// On PostgreSQL several processes relay at once, each other events; on SQLite calls wait for each other. publish may be
-// given a change again whose removal did not become durable: the Change's ID is the same then.
-func (r *Repository) Relay(ctx context.Context, limit int, publish func(ctx context.Context, changes []core.Change) []error) (given int, err error) {
+// On PostgreSQL several processes relay different events at once; on SQLite calls wait for each other. publish receives a
+// change again, with the same Change.ID, when its removal did not become durable.
+func (r *Repository) Relay(ctx context.Context, limit int, publish func(ctx context.Context, changes []core.Change) []error) (attempted int, err error) {
 	if limit < 1 {
-		return 0, core.NewError(core.CodeInvalid, "events are relayed one or more at a time")
+		return 0, core.NewError(core.CodeInvalid, "the number of events to relay must be at least 1")
 	}
 	if r.store.Postgres() {
 		return r.relayShared(ctx, limit, publish)
 	}
-	return r.relayAlone(ctx, limit, publish)
+	return r.relayExclusive(ctx, limit, publish)
 }
 
-// relayShared keeps the events that it has in hand locked while they are published.
+// relayShared locks its events while they are published.
 func (r *Repository) relayShared(ctx context.Context, limit int, publish func(context.Context, []core.Change) []error) (int, error) {
-	given := 0
+	attempted := 0
 	err := r.store.Update(ctx, func(ctx context.Context, tx *store.Tx) error {
-		given = 0
+		attempted = 0
 		events, err := readEvents(ctx, tx, selectSharedEvents, limit)
 		if err != nil || len(events) == 0 {
 			return err
 		}
-		given = len(events)
-		return removeEvents(ctx, tx, hand(ctx, events, publish))
+		attempted = len(events)
+		return removeEvents(ctx, tx, publishEvents(ctx, events, publish))
 	})
-	return given, err
+	return attempted, err
 }
 
-// relayAlone publishes outside of a transaction, which would keep everybody else from writing.
-func (r *Repository) relayAlone(ctx context.Context, limit int, publish func(context.Context, []core.Change) []error) (int, error) {
+// relayExclusive publishes outside of a transaction, which would block all other writers.
+func (r *Repository) relayExclusive(ctx context.Context, limit int, publish func(context.Context, []core.Change) []error) (int, error) {
 	select {
 	case <-r.relaying:
 		defer func() { r.relaying <- struct{}{} }()
@@ -87,9 +88,9 @@ func (r *Repository) relayAlone(ctx context.Context, limit int, publish func(con
 	if err != nil || len(events) == 0 {
 		return 0, err
 	}
-	published := hand(ctx, events, publish)
+	published := publishEvents(ctx, events, publish)
 	if len(published) > 0 {
-		// What is published is removed also when the caller stops just now: it would be published twice.
+		// Remove published events even when the caller's context has just ended: they would be published twice.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 		defer cancel()
 		err = r.store.Update(ctx, func(ctx context.Context, tx *store.Tx) error { return removeEvents(ctx, tx, published) })
@@ -97,8 +98,8 @@ func (r *Repository) relayAlone(ctx context.Context, limit int, publish func(con
 	return len(events), err
 }
 
-// hand returns events to publish, and returns the places of those that it published.
-func hand(ctx context.Context, events []event, publish func(context.Context, []core.Change) []error) []int64 {
+// publishEvents passes events to publish and returns the sequence numbers of those that were published.
+func publishEvents(ctx context.Context, events []event, publish func(context.Context, []core.Change) []error) []int64 {
 	changes := make([]core.Change, len(events))
 	for i, e := range events {
 		changes[i] = e.change
@@ -117,7 +118,7 @@ func readEvents(ctx context.Context, conn store.Conn, text string, limit int) ([
 	const doing = "reading the events"
 	rows, err := conn.QueryContext(ctx, text, limit)
 	if err != nil {
-		return nil, store.Fault(doing, err)
+		return nil, store.WrapError(doing, err)
 	}
 	defer func() { _ = rows.Close() }()
 	var events []event
@@ -125,20 +126,20 @@ func readEvents(ctx context.Context, conn store.Conn, text string, limit int) ([
 		var e event
 		var micros int64
 		if err := rows.Scan(&e.seq, &e.change.ID, &e.change.Study, &e.change.AnalysisID, &micros); err != nil {
-			return nil, store.Fault(doing, err)
+			return nil, store.WrapError(doing, err)
 		}
 		e.change.At = store.Time(micros)
 		events = append(events, e)
 	}
-	return events, store.Fault(doing, rows.Err())
+	return events, store.WrapError(doing, rows.Err())
 }
 
-// removeEvents removes events by their places. The last place is repeated up to a power of two, so that there are few
-// different statements.
-func removeEvents(ctx context.Context, tx *store.Tx, places []int64) error {
-	for len(places) > 0 {
-		some := places[:min(len(places), eventsAtOnce)]
-		places = places[len(some):]
+// removeEvents removes events by their sequence numbers. The last one is repeated up to a power of two, to keep the number of
+// different statements small.
+func removeEvents(ctx context.Context, tx *store.Tx, seqs []int64) error {
+	for len(seqs) > 0 {
+		some := seqs[:min(len(seqs), maxEventsPerStatement)]
+		seqs = seqs[len(some):]
 		n := 1
 		for n < len(some) {
 			n *= 2
@@ -152,7 +153,7 @@ func removeEvents(ctx context.Context, tx *store.Tx, places []int64) error {
 		text.WriteString(parameters(1, n))
 		text.WriteByte(')')
 		if _, err := tx.ExecContext(ctx, text.String(), values...); err != nil {
-			return store.Fault("removing the events that were published", err)
+			return store.WrapError("removing the events that were published", err)
 		}
 	}
 	return nil

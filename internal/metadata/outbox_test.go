@@ -19,7 +19,7 @@ import (
 	"tutti/internal/store/storetest"
 )
 
-// TestRelay: events come in their order, each once, and what was refused comes again with its id.
+// TestRelay: events come in order, each once, and a rejected one is passed again with the same id.
 func TestRelay(t *testing.T) {
 	on(t, func(t *testing.T, w *world) {
 		ids := w.published(5)
@@ -56,11 +56,11 @@ func TestRelayNothing(t *testing.T) {
 			t.Error(given, err)
 		}
 		_, err := w.Relay(t.Context(), 0, never)
-		wantError(t, err, core.CodeInvalid, "", "events are relayed one or more at a time")
+		wantError(t, err, core.CodeInvalid, "", "the number of events to relay must be at least 1")
 	})
 }
 
-// TestRelayShortAnswer: a change that publish says nothing of counts as refused.
+// TestRelayShortAnswer: a change without a result of publish counts as not published.
 func TestRelayShortAnswer(t *testing.T) {
 	on(t, func(t *testing.T, w *world) {
 		w.published(3)
@@ -86,8 +86,8 @@ func TestRelayMany(t *testing.T) {
 	wantEqual(t, w.pending(), 0)
 }
 
-// TestRelaySideBySide: several relays of several processes give each event once.
-func TestRelaySideBySide(t *testing.T) {
+// TestConcurrentRelays: concurrent relays of several processes pass each event once.
+func TestConcurrentRelays(t *testing.T) {
 	on(t, func(t *testing.T, w *world) {
 		w.published(60)
 		relays := []*world{w}
@@ -122,15 +122,14 @@ func TestRelaySideBySide(t *testing.T) {
 		wantEqual(t, len(seen), 60)
 		for id, n := range seen {
 			if n != 1 {
-				t.Errorf("%s was given %d times", id, n)
+				t.Errorf("%s was relayed %d times", id, n)
 			}
 		}
 		wantEqual(t, w.pending(), 0)
 	})
 }
 
-// TestRelayTakesOthers: while one process has events in hand, another one that shares the database takes the others, at
-// once.
+// TestRelayTakesOthers: while one process publishes events, another process on the same database relays the others without waiting.
 func TestRelayTakesOthers(t *testing.T) {
 	on(t, func(t *testing.T, w *world) {
 		if !w.store.Postgres() {
@@ -151,7 +150,7 @@ func TestRelayTakesOthers(t *testing.T) {
 	})
 }
 
-// TestRelayWhileChanging: events that are committed while others are relayed are not lost.
+// TestRelayWhileChanging: events that are committed during a relay are not lost.
 func TestRelayWhileChanging(t *testing.T) {
 	on(t, func(t *testing.T, w *world) {
 		const analyses = 40
@@ -184,8 +183,7 @@ func TestRelayWhileChanging(t *testing.T) {
 	})
 }
 
-// TestRelayStops: who waits for another relay gives up with its context, and what was published just before the end is
-// removed all the same.
+// TestRelayStops: waiting for another relay ends with the context, and events published just before the end are still removed.
 func TestRelayStops(t *testing.T) {
 	w := newWorld(t, storetest.Open(t), metadata.Config{})
 	w.published(2)
@@ -202,7 +200,7 @@ func TestRelayStops(t *testing.T) {
 	wantEqual(t, w.pending(), 0)
 }
 
-// TestRefusedChangeWritesNoEvent: a change and its event are there together or not at all.
+// TestRefusedChangeWritesNoEvent: a change and its event are committed together or not at all.
 func TestRefusedChangeWritesNoEvent(t *testing.T) {
 	on(t, func(t *testing.T, w *world) {
 		w.submit("taken")
@@ -211,20 +209,20 @@ func TestRefusedChangeWritesNoEvent(t *testing.T) {
 		w.drain()
 		body := w.body(id)
 		err := w.Replace(t.Context(), S, id, []byte(payload("a", "taken")))
-		wantError(t, err, core.CodeConflict, "duplicate.file", `the study has files of the same MD5 sum already: "taken"`)
+		wantError(t, err, core.CodeConflict, "duplicate.file", `the study already has files with the same MD5 sum: "taken"`)
 		wantEqual(t, w.body(id), body)
 		wantEqual(t, w.pending(), 0)
 	})
 }
 
-// killed is set in the child process of TestKill to the folder of its store.
+// killed names the environment variable with the store's directory for the child process of TestKill.
 const killed = "TUTTI_TEST_METADATA_KILL"
 
-// TestKillChild is the child process of TestKill: it publishes analyses, tells of each that is durable, and relays some.
+// TestKillChild is the child process of TestKill: it publishes analyses, prints each committed one, and relays some.
 func TestKillChild(t *testing.T) {
 	dir := os.Getenv(killed)
 	if dir == "" {
-		t.Skip("runs as the child of TestKill alone")
+		t.Skip("runs only as the child of TestKill")
 	}
 	w := newWorld(t, storetest.OpenConfig(t, store.Config{Dir: dir}), metadata.Config{})
 	for i := 0; ; i++ {
@@ -245,14 +243,14 @@ func TestKillChild(t *testing.T) {
 	}
 }
 
-// TestKill: a process that is killed at any instruction loses no event of a change that it has told of.
+// TestKill: a process killed at any instruction loses no event of a change that it reported as committed.
 func TestKill(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	told := map[string]map[string]bool{"committed": {}, "published": {}}
+	printed := map[string]map[string]bool{"committed": {}, "published": {}}
 	for round := range 3 {
 		child := exec.CommandContext(t.Context(), self, "-test.run=^TestKillChild$")
 		child.Env = append(os.Environ(), killed+"="+dir)
@@ -280,12 +278,12 @@ func TestKill(t *testing.T) {
 			}
 		}
 		if err := child.Wait(); err == nil || !stopped {
-			t.Fatalf("the child ended by itself: %v\n%s", err, text.String())
+			t.Fatalf("the child exited: %v\n%s", err, text.String())
 		}
 		for line := range strings.Lines(text.String()) {
 			what, id, whole := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-			if whole && strings.HasSuffix(line, "\n") && told[what] != nil {
-				told[what][id] = true
+			if whole && strings.HasSuffix(line, "\n") && printed[what] != nil {
+				printed[what][id] = true
 			}
 		}
 	}
@@ -294,14 +292,14 @@ func TestKill(t *testing.T) {
 	for _, c := range w.drain() {
 		waiting[c.AnalysisID] = true
 	}
-	for id := range told["committed"] {
+	for id := range printed["committed"] {
 		wantEqual(t, w.get(id, "analysisState"), "PUBLISHED")
-		if !waiting[id] && !told["published"][id] {
+		if !waiting[id] && !printed["published"][id] {
 			t.Errorf("the event of %s is lost", id)
 		}
 	}
-	if len(told["committed"]) < 50 || len(told["published"]) == 0 {
-		t.Errorf("too little was tried: %d committed, %d published", len(told["committed"]), len(told["published"]))
+	if len(printed["committed"]) < 50 || len(printed["published"]) == 0 {
+		t.Errorf("too little was tried: %d committed, %d published", len(printed["committed"]), len(printed["published"]))
 	}
 }
 
@@ -319,7 +317,7 @@ func TestMetrics(t *testing.T) {
 	if err := w.Merge(t.Context(), S, id, []byte(`{}`)); err == nil {
 		t.Fatal("merged")
 	}
-	want := `# HELP tutti_analyses_total Changes of analyses of the built-in repository that are durable, by what was done.
+	want := `# HELP tutti_analyses_total Committed changes of analyses of the built-in repository, by action.
 # TYPE tutti_analyses_total counter
 tutti_analyses_total{action="merge"} 1
 tutti_analyses_total{action="publish"} 2

@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// firstChunk and maxChunk are how many rows are read at once, chunkBytes about how many bytes.
+	// firstChunk and maxChunk are the number of rows read at once, chunkBytes the approximate number of bytes.
 	firstChunk = 64
 	maxChunk   = 512
 	chunkBytes = 4 << 20
 )
 
-// list is the analyses of a study in some states, in the order of their submission.
+// list selects the analyses of a study in some states, in the order of their submission.
 type list struct {
 	study string
-	// states are distinct and in order; key names them and the study.
+	// states are distinct and sorted; key identifies the study and the states.
 	states   []core.AnalysisState
 	key      string
 	postgres bool
@@ -36,7 +36,7 @@ func (r *Repository) list(study string, states []core.AnalysisState) (list, erro
 	var key strings.Builder
 	for _, s := range l.states {
 		if !s.Valid() {
-			return list{}, malformed("a state is none of UNPUBLISHED, PUBLISHED and SUPPRESSED")
+			return list{}, parameterError("a state must be UNPUBLISHED, PUBLISHED or SUPPRESSED")
 		}
 		key.WriteString(string(s) + " ")
 	}
@@ -45,8 +45,8 @@ func (r *Repository) list(study string, states []core.AnalysisState) (list, erro
 	return l, nil
 }
 
-// query returns the statement that reads columns of the list's rows behind a place, in order: at most limit, without the
-// first skip.
+// query returns the statement that reads columns of the rows after a sequence number, in order: at most limit, without the first
+// skip.
 func (l *list) query(columns string, after int64, limit, skip int) (text string, values []any) {
 	of := "SELECT " + columns + " FROM analysis WHERE seq > $1 AND study = $2"
 	switch len(l.states) {
@@ -58,7 +58,7 @@ func (l *list) query(columns string, after int64, limit, skip int) (text string,
 			return of + " AND state = $3 UNION ALL " + of + " AND state = $4 ORDER BY seq LIMIT $5 OFFSET $6",
 				[]any{after, l.study, one, other, limit, skip}
 		}
-		// PostgreSQL might sort them all, were there no inner limits; with these SQLite would hold all that they give.
+		// Without the inner limits PostgreSQL might sort all rows; with them SQLite would hold all their results.
 		return "SELECT * FROM (" + of + " AND state = $3 ORDER BY seq LIMIT $4) AS one UNION ALL SELECT * FROM (" +
 				of + " AND state = $5 ORDER BY seq LIMIT $4) AS other ORDER BY seq LIMIT $6 OFFSET $7",
 			[]any{after, l.study, one, limit + skip, other, limit, skip}
@@ -67,7 +67,7 @@ func (l *list) query(columns string, after int64, limit, skip int) (text string,
 	}
 }
 
-// count counts the list's rows behind a place.
+// count counts the list's rows after a sequence number.
 func (r *Repository) count(ctx context.Context, l *list, after int64) (int, error) {
 	text := "SELECT count(*) FROM analysis WHERE seq > $1 AND study = $2"
 	values := []any{after, l.study}
@@ -79,19 +79,19 @@ func (r *Repository) count(ctx context.Context, l *list, after int64) (int, erro
 	}
 	var n int
 	err := r.store.Read().QueryRowContext(ctx, text, values...).Scan(&n)
-	return n, store.Fault("counting the analyses", err)
+	return n, store.WrapError("counting the analyses", err)
 }
 
-// Page calls each for at most limit analyses of a study in some states, the indexed ones when none is named, from a row
-// offset, in the order of their submission; limit 0 means all. An Analysis, its Body included, is valid until each returns.
-// An error of each ends the page and is given as it is. CodeNotFound for an unknown study, CodeInvalid for a bad state,
-// offset or limit.
+// Page calls each for at most limit analyses of a study in some states, the indexed states when none is named, starting at row
+// offset, in the order of submission; limit 0 means all. The Analysis, including its Body, is valid until each returns. An error
+// of each ends the page and is returned unchanged. CodeNotFound for an unknown study, CodeInvalid for a bad state, offset or
+// limit.
 //
-// A page that follows another one within half a minute begins with the row behind that one's last, also when rows before
-// it have left or joined the list meanwhile, so that none vanishes between the two and none comes twice; PageInfo.Total is
-// the length of the list as such a reader sees it. Offset 0, and any offset at which no page has ended lately, is that of
-// the list as it is now; where several readers' pages ended at one offset, the last reader's counts. A reader who asks until
-// offset and rows reach the total has seen all: what could be the last page is never judged by an old count.
+// A page that follows another one within half a minute starts after that page's last row, even when earlier rows have left or
+// joined the list since, so that no row is missing or repeated between the two. PageInfo.Total is then the length of the list as
+// this reader sees it. Offset 0, and any offset where no page ended recently, refers to the current list; when pages of several
+// readers ended at one offset, the last one counts. A reader that pages until offset and rows reach the total has seen all rows:
+// a page that may be the last is never compared with an outdated count.
 func (r *Repository) Page(ctx context.Context, study string, states []core.AnalysisState, offset, limit int,
 	each func(core.Analysis) error,
 ) (core.PageInfo, error) {
@@ -100,12 +100,12 @@ func (r *Repository) Page(ctx context.Context, study string, states []core.Analy
 		return core.PageInfo{}, err
 	}
 	if offset < 0 || limit < 0 {
-		return core.PageInfo{}, malformed("a page needs an offset and a limit that are not negative")
+		return core.PageInfo{}, parameterError("the offset and the limit of a page must not be negative")
 	}
 	if !storable(study) {
-		return core.PageInfo{}, noStudy()
+		return core.PageInfo{}, studyNotFound()
 	}
-	whole := place{countedAt: r.cfg.Now(), generation: r.generation.Load()} // what is counted may be as old as the first row
+	whole := cursor{countedAt: r.cfg.Now(), generation: r.generation.Load()} // counts may be as old as the first row
 	from, beyond, err := r.find(ctx, &l, offset)
 	if err != nil {
 		return core.PageInfo{}, err
@@ -113,51 +113,51 @@ func (r *Repository) Page(ctx context.Context, study string, states []core.Analy
 	if beyond {
 		return r.beyond(ctx, &l)
 	}
-	rows, last, err := r.rows(ctx, &l, from.after, limit, each)
+	rows, last, err := r.forEach(ctx, &l, from.after, limit, each)
 	if err == nil && rows == 0 {
-		err = r.needStudy(ctx, r.store.Read(), study)
+		err = r.requireStudy(ctx, r.store.Read(), study)
 	}
 	if err != nil {
 		return core.PageInfo{Rows: rows}, err
 	}
-	if full := limit > 0 && rows == limit; !full || offset+rows >= from.total || !r.places.fresh(&from, whole.generation) {
+	if full := limit > 0 && rows == limit; !full || offset+rows >= from.total || !r.cursors.countValid(&from, whole.generation) {
 		behind, err := r.count(ctx, &l, last)
 		if err != nil {
 			return core.PageInfo{Rows: rows}, err
 		}
-		whole.total, whole.follows = offset+rows+behind, from.follows
-		if from = whole; !from.follows {
-			r.places.put(at{l.key, -1}, from)
+		whole.total, whole.afterPage = offset+rows+behind, from.afterPage
+		if from = whole; !from.afterPage {
+			r.cursors.put(cursorKey{l.key, -1}, from)
 		}
 	}
 	if rows > 0 && offset+rows < from.total {
-		from.follows = true
+		from.afterPage = true
 		from.after = last
-		r.places.put(at{l.key, offset + rows}, from)
-		from.after = last - 1 // some readers begin with the last row once more
-		r.places.put(at{l.key, offset + rows - 1}, from)
+		r.cursors.put(cursorKey{l.key, offset + rows}, from)
+		from.after = last - 1 // some readers repeat the last row
+		r.cursors.put(cursorKey{l.key, offset + rows - 1}, from)
 	}
 	return core.PageInfo{Rows: rows, Total: from.total}, nil
 }
 
-// beyond returns the page at an offset that the list does not have.
+// beyond returns the empty page at an offset past the end of the list.
 func (r *Repository) beyond(ctx context.Context, l *list) (core.PageInfo, error) {
-	if err := r.needStudy(ctx, r.store.Read(), l.study); err != nil {
+	if err := r.requireStudy(ctx, r.store.Read(), l.study); err != nil {
 		return core.PageInfo{}, err
 	}
 	total, err := r.count(ctx, l, 0)
 	return core.PageInfo{Total: total}, err
 }
 
-// find returns the place of a row offset: a remembered one, or else the one of the list as it is now. beyond is true when
-// the list has no such row.
-func (r *Repository) find(ctx context.Context, l *list, offset int) (found place, beyond bool, err error) {
+// find returns the cursor of a row offset: a cached one, or that of the current list. beyond is true when the list has no row at
+// the offset.
+func (r *Repository) find(ctx context.Context, l *list, offset int) (found cursor, beyond bool, err error) {
 	if offset > 0 {
-		if found, ok := r.places.get(at{l.key, offset}); ok {
+		if found, ok := r.cursors.get(cursorKey{l.key, offset}); ok {
 			return found, false, nil
 		}
 	}
-	whole, _ := r.places.get(at{l.key, -1})
+	whole, _ := r.cursors.get(cursorKey{l.key, -1})
 	whole.after = 0
 	if offset == 0 {
 		return whole, false, nil
@@ -166,18 +166,18 @@ func (r *Repository) find(ctx context.Context, l *list, offset int) (found place
 	var first int64
 	err = r.store.Read().QueryRowContext(ctx, text, values...).Scan(&first)
 	if errors.Is(err, sql.ErrNoRows) {
-		return place{}, true, nil
+		return cursor{}, true, nil
 	}
 	if err != nil {
-		return place{}, false, store.Fault("finding a page of analyses", err)
+		return cursor{}, false, store.WrapError("finding a page of analyses", err)
 	}
 	whole.after = first - 1
 	return whole, false, nil
 }
 
-// rows returns the rows of a list behind a place to each, at most limit, all for limit 0. They are read in chunks, each whole
-// before each sees it: each may take its time, and must not keep a transaction open. last is the place of the last row.
-func (r *Repository) rows(ctx context.Context, l *list, after int64, limit int, each func(core.Analysis) error) (rows int, last int64, err error) {
+// forEach calls each for the rows after a sequence number, at most limit, all for limit 0. Each chunk is read completely before
+// each is called: each may take long and must not keep a transaction open. last is the sequence number of the last row.
+func (r *Repository) forEach(ctx context.Context, l *list, after int64, limit int, each func(core.Analysis) error) (rows int, last int64, err error) {
 	if limit == 0 {
 		limit = math.MaxInt
 	}

@@ -19,7 +19,7 @@ import (
 
 func published() []core.AnalysisState { return []core.AnalysisState{core.StatePublished} }
 
-// page returns the ids of a page, and checks that each row is whole.
+// page returns the ids of a page and checks that each row is complete.
 func (w *world) page(offset, limit int, states ...core.AnalysisState) ([]string, core.PageInfo) {
 	w.t.Helper()
 	var ids []string
@@ -95,15 +95,15 @@ func TestPageRefuses(t *testing.T) {
 				"state", S,
 				[]core.AnalysisState{"published"},
 				0, 5, core.CodeInvalid, "malformed.parameter",
-				"a state is none of UNPUBLISHED, PUBLISHED and SUPPRESSED",
+				"a state must be UNPUBLISHED, PUBLISHED or SUPPRESSED",
 			},
 			{
 				"offset", S, published(), -1, 5, core.CodeInvalid, "malformed.parameter",
-				"a page needs an offset and a limit that are not negative",
+				"the offset and the limit of a page must not be negative",
 			},
 			{
 				"limit", S, published(), 0, -1, core.CodeInvalid, "malformed.parameter",
-				"a page needs an offset and a limit that are not negative",
+				"the offset and the limit of a page must not be negative",
 			},
 		}
 		for _, tt := range tests {
@@ -119,7 +119,7 @@ func TestPageRefuses(t *testing.T) {
 	})
 }
 
-// TestPageEachEnds: an error of the callback ends the page and comes back as it is.
+// TestPageEachEnds: an error of the callback ends the page and is returned unchanged.
 func TestPageEachEnds(t *testing.T) {
 	on(t, func(t *testing.T, w *world) {
 		w.published(5)
@@ -137,7 +137,7 @@ func TestPageEachEnds(t *testing.T) {
 	})
 }
 
-// TestPageCallbackWrites: the callback may use the repository, also to write: no transaction is open meanwhile.
+// TestPageCallbackWrites: the callback may write to the repository: no transaction is open.
 func TestPageCallbackWrites(t *testing.T) {
 	on(t, func(t *testing.T, w *world) {
 		w.published(5)
@@ -152,7 +152,7 @@ func TestPageCallbackWrites(t *testing.T) {
 	})
 }
 
-// TestTotalAfterOwnChange: whoever has changed an analysis sees the list's new length at once.
+// TestTotalAfterOwnChange: after a change the caller sees the list's new length at once.
 func TestTotalAfterOwnChange(t *testing.T) {
 	on(t, func(t *testing.T, w *world) {
 		ids := w.published(10)
@@ -164,7 +164,7 @@ func TestTotalAfterOwnChange(t *testing.T) {
 	})
 }
 
-// TestPageAllInChunks: limit 0 returns everything, also more rows and bytes than are read at once.
+// TestPageAllInChunks: limit 0 returns all rows, also more rows and bytes than one chunk.
 func TestPageAllInChunks(t *testing.T) {
 	w := newWorld(t, storetest.Open(t), metadata.Config{})
 	ids := w.published(700)
@@ -181,7 +181,7 @@ func TestPageAllInChunks(t *testing.T) {
 	wantEqual(t, got, ids[1:699])
 }
 
-// readers are the ways in which clients page: each gives the rows that it has seen, in order.
+// readers are the ways in which clients page: each returns the rows that it has seen, in order.
 var readers = map[string]func(w *world, limit int, between func(read int)) []string{
 	"one after the other": func(w *world, limit int, between func(int)) (seen []string) {
 		for offset := 0; ; {
@@ -211,7 +211,7 @@ var readers = map[string]func(w *world, limit int, between func(read int)) []str
 	},
 }
 
-// TestPagingWhileChanging: whatever leaves or joins the list between two pages, a reader sees each row that stays, once.
+// TestPagingWhileChanging: whichever rows leave or join the list between two pages, a reader sees each remaining row once.
 func TestPagingWhileChanging(t *testing.T) {
 	changes := map[string]func(w *world, ids []string, read int){
 		"nothing": func(*world, []string, int) {},
@@ -267,8 +267,8 @@ func TestPagingWhileChanging(t *testing.T) {
 	}
 }
 
-// TestPageBeginsAnew: offset 0 shows the list as it is, and so does an offset that no page ended at.
-func TestPageBeginsAnew(t *testing.T) {
+// TestPageOfCurrentList: offset 0 and any offset where no page ended refer to the current list.
+func TestPageOfCurrentList(t *testing.T) {
 	on(t, func(t *testing.T, w *world) {
 		ids := w.published(20)
 		w.page(0, 5, core.StatePublished)
@@ -285,8 +285,8 @@ func TestPageBeginsAnew(t *testing.T) {
 	})
 }
 
-// TestPlacesAge: a place is forgotten after half a minute.
-func TestPlacesAge(t *testing.T) {
+// TestCursorsExpire: a cursor expires after half a minute.
+func TestCursorsExpire(t *testing.T) {
 	now := time.Now()
 	var mu sync.Mutex
 	clock := func() time.Time {
@@ -313,20 +313,20 @@ func TestPlacesAge(t *testing.T) {
 	wantEqual(t, aged, ids[6:11])
 }
 
-// TestPlacesAreBounded: however many pages are read, few places are remembered.
-func TestPlacesAreBounded(t *testing.T) {
+// TestCursorsAreBounded: the number of cached cursors is bounded.
+func TestCursorsAreBounded(t *testing.T) {
 	w := newWorld(t, storetest.Open(t), metadata.Config{})
 	seed(t, w.store, 4500)
 	for offset := range 4400 {
 		w.page(offset, 1, core.StatePublished)
 	}
-	wantEqual(t, w.RememberedPlaces(), 4096)
+	wantEqual(t, w.CachedCursors(), 4096)
 }
 
-// TestTotalIsCountedAtTheEnd: a count may be a second old, but never where a reader would stop because of it.
+// TestTotalIsCountedAtTheEnd: a count may be a second old, but never where it would make a reader stop.
 func TestTotalIsCountedAtTheEnd(t *testing.T) {
 	now := time.Now()
-	w := newWorld(t, storetest.Open(t), metadata.Config{Now: func() time.Time { return now }}) // time stands still
+	w := newWorld(t, storetest.Open(t), metadata.Config{Now: func() time.Time { return now }}) // a stopped clock
 	w.published(10)
 	_, info := w.page(0, 4, core.StatePublished)
 	wantEqual(t, info.Total, 10)
@@ -339,7 +339,7 @@ func TestTotalIsCountedAtTheEnd(t *testing.T) {
 	wantEqual(t, info, core.PageInfo{Rows: 1, Total: 11})
 }
 
-// TestTotalOfReader: the length of the list as a reader in its middle sees it is not that of who begins anew.
+// TestTotalOfReader: a reader within the list and a new reader see different totals.
 func TestTotalOfReader(t *testing.T) {
 	now := time.Now()
 	w := newWorld(t, storetest.Open(t), metadata.Config{Now: func() time.Time { return now }})
@@ -355,7 +355,7 @@ func TestTotalOfReader(t *testing.T) {
 	wantEqual(t, info.Total, 8)
 }
 
-// TestPageCancelled: a page ends with its context.
+// TestPageCancelled: the end of the context ends a page.
 func TestPageCancelled(t *testing.T) {
 	on(t, func(t *testing.T, w *world) {
 		w.published(2)

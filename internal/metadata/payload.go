@@ -11,7 +11,7 @@ import (
 	"tutti/internal/core"
 )
 
-// maxFileNameBytes bounds the name of a file: PostgreSQL's indices do not take more than some 2,700 bytes.
+// maxFileNameBytes bounds a file name: PostgreSQL's indexes do not accept more than about 2,700 bytes.
 const maxFileNameBytes = 1024
 
 // file is one of a payload's files.
@@ -20,19 +20,19 @@ type file struct {
 	members   []member
 }
 
-// payload is an analysis as a client sends it, without the members that the repository adds: a client may send back what
-// it has read.
+// payload is an analysis as submitted, without the members that the repository adds: a client may send back a document that it
+// has read.
 type payload struct {
 	members []member
 	files   []file
-	// doc is the whole payload as it was sent, "" when it is not what the members and files say.
+	// doc is the payload as submitted, "" when members and files differ from it.
 	doc string
-	// whole is false when files is not an array of objects, which no type takes.
+	// whole is false when files is not an array of objects, which no type accepts.
 	whole bool
 }
 
-// ofRepository reports whether a top-level member is the repository's own, whatever a client sends.
-func ofRepository(name string) bool {
+// isReserved reports whether a top-level member is the repository's own, whatever a client sends.
+func isReserved(name string) bool {
 	switch name {
 	case "analysisId", "analysisState", "createdAt", "updatedAt", "firstPublishedAt", "publishedAt", "analysisStateHistory":
 		return true
@@ -40,11 +40,11 @@ func ofRepository(name string) bool {
 	return false
 }
 
-// newPayload reads doc, which parseObject gave.
+// newPayload parses doc, the result of parseObject.
 func newPayload(doc string) (payload, error) {
 	p := payload{members: make([]member, 0, fewMembers), doc: doc}
 	for _, m := range membersOf(gjson.Parse(doc)) {
-		if ofRepository(m.name) {
+		if isReserved(m.name) {
 			p.doc = ""
 			continue
 		}
@@ -80,13 +80,13 @@ func (p *payload) readFiles(files gjson.Result) error {
 		for _, m := range f.members {
 			switch m.name {
 			case "fileName":
-				f.name = textOf(m.value)
+				f.name = stringOf(m.value)
 			case "fileMd5sum":
-				f.md5 = strings.ToLower(textOf(m.value))
+				f.md5 = strings.ToLower(stringOf(m.value))
 			}
 		}
 		if !storable(f.name) || !storable(f.md5) {
-			err = unparsed("the name or the MD5 sum of a file holds a NUL character")
+			err = parsingError("the name or the MD5 sum of a file contains a NUL character")
 			return false
 		}
 		p.files = append(p.files, f)
@@ -95,15 +95,15 @@ func (p *payload) readFiles(files gjson.Result) error {
 	return err
 }
 
-// textOf returns what a JSON string says, "" for any other value.
-func textOf(value string) string {
+// stringOf returns the value of a JSON string, "" for any other value.
+func stringOf(value string) string {
 	if v := gjson.Parse(value); v.Type == gjson.String {
 		return v.Str
 	}
 	return ""
 }
 
-// value returns the JSON text of a member, "" when there is none.
+// value returns the JSON text of a member, "" when it is missing.
 func (p *payload) value(name string) string {
 	for _, m := range p.members {
 		if m.name == name {
@@ -113,18 +113,18 @@ func (p *payload) value(name string) string {
 	return ""
 }
 
-// complete returns the payload with the study of the path and the files of what is stored, where it says nothing of them: that
-// is what Song's clients send to update an analysis.
+// complete returns the payload with the study of the path and with the files of the stored document where the payload has none:
+// Song's clients update an analysis this way.
 func (p *payload) complete(study string, stored *document) (payload, error) {
 	whole := *p
 	whole.members, whole.doc = slices.Clone(p.members), ""
 	if p.value("studyId") == "" {
-		whole.members = append(whole.members, member{name: "studyId", key: `"studyId"`, value: quoted(study)})
+		whole.members = append(whole.members, member{name: "studyId", key: `"studyId"`, value: quoteJSON(study)})
 	}
 	if p.value("files") != "" {
 		return whole, nil
 	}
-	files := gjson.Get(stored.sendable(true), "files")
+	files := gjson.Get(stored.submission(true), "files")
 	if !files.Exists() {
 		return whole, nil
 	}
@@ -132,8 +132,7 @@ func (p *payload) complete(study string, stored *document) (payload, error) {
 	return whole, whole.readFiles(files)
 }
 
-// checkStudy returns CodeConflict when the payload says that it is of another study. What is no text at all is the
-// validator's to refuse.
+// checkStudy returns CodeConflict when the payload names another study. A value that is not a string is left to the validator.
 func (p *payload) checkStudy(study string) error {
 	if v := gjson.Parse(p.value("studyId")); v.Type == gjson.String && v.Str != study {
 		return studyMismatch()
@@ -142,11 +141,11 @@ func (p *payload) checkStudy(study string) error {
 }
 
 func studyMismatch() error {
-	return fault(core.CodeConflict, idStudyMismatch, "the payload's studyId is not that of the path")
+	return newError(core.CodeConflict, idStudyMismatch, "the payload's studyId is not that of the path")
 }
 
-// validated returns the payload as it is validated.
-func (p *payload) validated() string {
+// validationInput returns the payload as it is passed to the validator.
+func (p *payload) validationInput() string {
 	if p.doc != "" {
 		return p.doc
 	}
@@ -168,15 +167,15 @@ func (p *payload) validated() string {
 	return string(append(doc, '}'))
 }
 
-// rest returns the members of the stored document that come after its head, each with a comma before it: what was sent, and
-// in each file the ids that the repository returns it.
+// rest returns the members of the stored document after its own ones, each preceded by a comma: those submitted, and in each
+// file the ids that the repository adds.
 func (p *payload) rest(study, id string) []byte {
-	const perFile = 160 // the ids of a file
+	const perFile = 160 // length of a file's ids
 	doc := make([]byte, 0, p.size()+len(p.files)*(perFile+len(study)))
-	owner := `","studyId":` + quoted(study) + `,"analysisId":` + quoted(id)
+	owner := `","studyId":` + quoteJSON(study) + `,"analysisId":` + quoteJSON(id)
 	for _, m := range p.members {
 		switch {
-		case m.name == "studyId" || m.name == "analysisType": // in the head
+		case m.name == "studyId" || m.name == "analysisType": // among the document's own
 		case m.name == "files" && p.whole:
 			doc = append(doc, `,"files":[`...)
 			for i, f := range p.files {
@@ -203,23 +202,23 @@ func (p *payload) size() int {
 	return size
 }
 
-// objectID returns the id of a file's object: the same whenever it is asked for, and the same as Song gives, which is the
-// version 5 UUID of both with a colon between them, in the name space of object identifiers (RFC 9562, appendix A).
+// objectID returns the id of a file's object. It is stable and equals Song's: the version 5 UUID of both ids joined by a colon, in
+// the name space of object identifiers (RFC 9562, appendix A).
 func objectID(analysis, fileName string) string {
 	return uuid.NewSHA1(uuid.NameSpaceOID, []byte(analysis+":"+fileName)).String()
 }
 
-// checkFiles returns the faults of a validated payload's files that the repository could not store.
+// checkFiles returns the violations of a validated payload's files that the repository could not store.
 func (p *payload) checkFiles() error {
 	if !p.whole {
-		return violated([]core.Violation{{Pointer: "/files", Message: "must be an array of objects", Keyword: "type"}})
+		return violationError([]core.Violation{{Pointer: "/files", Message: "must be an array of objects", Keyword: "type"}})
 	}
 	var faults []core.Violation
 	for i, f := range p.files {
 		pointer := "/files/" + strconv.Itoa(i)
 		switch {
 		case f.name == "":
-			faults = append(faults, core.Violation{Pointer: pointer + "/fileName", Message: "must name the file", Keyword: "minLength"})
+			faults = append(faults, core.Violation{Pointer: pointer + "/fileName", Message: "must not be empty", Keyword: "minLength"})
 		case len(f.name) > maxFileNameBytes:
 			faults = append(faults, core.Violation{
 				Pointer: pointer + "/fileName", Message: "must have at most 1024 bytes", Keyword: "maxLength",
@@ -229,18 +228,18 @@ func (p *payload) checkFiles() error {
 		}
 	}
 	if len(faults) > 0 {
-		return violated(faults)
+		return violationError(faults)
 	}
 	return p.checkNames()
 }
 
-func violated(faults []core.Violation) error {
-	err := fault(core.CodeInvalid, idViolation, "the analysis' files cannot be stored: "+faults[0].Pointer+" "+faults[0].Message)
+func violationError(faults []core.Violation) error {
+	err := newError(core.CodeInvalid, idViolation, "the analysis' files cannot be stored: "+faults[0].Pointer+" "+faults[0].Message)
 	err.Violations = faults[:min(len(faults), maxViolations)]
 	return err
 }
 
-// checkNames returns CodeConflict when two files have one name.
+// checkNames returns CodeConflict when two files have the same name.
 func (p *payload) checkNames() error {
 	first := make(map[string]int, len(p.files))
 	var faults []core.Violation
@@ -254,27 +253,27 @@ func (p *payload) checkNames() error {
 		names = append(names, f.name)
 		faults = append(faults, core.Violation{
 			Pointer: "/files/" + strconv.Itoa(i) + "/fileName",
-			Message: "is the name of /files/" + strconv.Itoa(before) + " too", Keyword: "duplicate",
+			Message: "is also the name of /files/" + strconv.Itoa(before), Keyword: "duplicate",
 		})
 	}
-	return duplicates("the analysis has two files of one name: ", names, faults)
+	return duplicateError("the analysis has several files with the same name: ", names, faults)
 }
 
-// duplicates makes the error that names files, nil when there are none.
-func duplicates(message string, names []string, faults []core.Violation) error {
+// duplicateError returns the error for duplicate files, nil when there are none.
+func duplicateError(message string, names []string, faults []core.Violation) error {
 	if len(faults) == 0 {
 		return nil
 	}
 	const named = 5
 	list := make([]string, 0, named)
 	for _, name := range names[:min(len(names), named)] {
-		list = append(list, strconv.Quote(shortened(name)))
+		list = append(list, strconv.Quote(truncated(name)))
 	}
 	message += strings.Join(list, ", ")
 	if more := len(names) - named; more > 0 {
 		message += " and " + strconv.Itoa(more) + " more"
 	}
-	err := fault(core.CodeConflict, idDuplicateFile, message)
+	err := newError(core.CodeConflict, idDuplicateFile, message)
 	err.Violations = faults[:min(len(faults), maxViolations)]
 	return err
 }

@@ -13,37 +13,36 @@ import (
 
 // Defaults of Config.
 const (
-	// DefaultSystemScope is the system's scope unless Config says otherwise.
+	// DefaultSystemScope is the default of Config.SystemScope.
 	DefaultSystemScope = "tutti"
-	// DefaultMaxBytes is the size of the largest stored analysis unless Config says otherwise.
+	// DefaultMaxBytes is the default of Config.MaxBytes.
 	DefaultMaxBytes = 64 << 20
 )
 
-// Validator reports whether an analysis is what its type wants.
+// Validator validates analyses against their type.
 type Validator interface {
-	// Validate checks an analysis of a study, one JSON object without the members that the repository adds, and returns its
-	// type. Errors are *core.Error and are given to the client as they are.
+	// Validate validates an analysis of a study, one JSON object without the members that the repository adds, and returns its
+	// type. Errors are *core.Error and are returned to the client unchanged.
 	Validate(ctx context.Context, study, analysis string) (core.AnalysisTypeRef, error)
 }
 
 // Config configures a Repository. The zero value is the default.
 type Config struct {
-	// IndexedStates are the states of analyses that belong into the index: a change writes an event when the state before
-	// or after it is one of them. Default PUBLISHED.
+	// IndexedStates are the states whose analyses are indexed: a change writes an event when the state before or after it is one of
+	// them. Default PUBLISHED.
 	IndexedStates []core.AnalysisState
-	// Untold writes no events at all: nothing relays them.
-	Untold bool
-	// KeepVersion checks what is merged against the version of the type that the analysis has, where the patch names none,
-	// instead of the latest.
+	// DisableOutbox writes no events, for processes that do not relay them.
+	DisableOutbox bool
+	// KeepVersion validates a merged analysis against the version of its type, unless the patch names one, instead of the latest
+	// version.
 	KeepVersion bool
-	// SystemScope is the system's scope, which no new study may be called. Default DefaultSystemScope.
+	// SystemScope is the system's scope, which no new study may have as its id. Default DefaultSystemScope.
 	SystemScope string
-	// MaxBytes is the size of the largest analysis that is stored, in bytes, the history of its states not counted. Default
-	// DefaultMaxBytes.
+	// MaxBytes bounds a stored analysis in bytes, not counting its state history. Default DefaultMaxBytes.
 	MaxBytes int
-	// Logger takes, at level debug, what was done to which analysis. Default: nothing is logged.
+	// Logger logs each change of an analysis at level debug. Default: no logging.
 	Logger *slog.Logger
-	// Metrics counts what is done; nil counts nothing.
+	// Metrics counts changes; nil counts nothing.
 	Metrics *Metrics
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
@@ -52,11 +51,11 @@ type Config struct {
 func (c Config) validate() error {
 	for _, s := range c.IndexedStates {
 		if !s.Valid() {
-			return core.NewError(core.CodeInvalid, "an indexed state is none of UNPUBLISHED, PUBLISHED and SUPPRESSED")
+			return core.NewError(core.CodeInvalid, "an indexed state must be UNPUBLISHED, PUBLISHED or SUPPRESSED")
 		}
 	}
 	if c.MaxBytes < 0 {
-		return core.NewError(core.CodeInvalid, "the largest analysis' size must not be negative")
+		return core.NewError(core.CodeInvalid, "the maximum size of an analysis must not be negative")
 	}
 	return nil
 }
@@ -80,40 +79,39 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Repository is the built-in metadata repository. Its methods may be called from several goroutines at once, and several
-// processes may use one PostgreSQL.
+// Repository is the built-in metadata repository. It is safe for concurrent use, and several processes may share one PostgreSQL.
 type Repository struct {
-	cfg       Config
-	store     *store.Store
-	validator Validator
-	studies   *studies
-	turns     *turns
-	places    *places
-	texts     texts
-	// generation grows with each change of an analysis in this process.
+	cfg        Config
+	store      *store.Store
+	validator  Validator
+	studies    *studies
+	locks      *keyedMutex
+	cursors    *cursorCache
+	statements statements
+	// generation counts the changes of analyses in this process.
 	generation atomic.Uint64
 	changed    chan struct{}
-	relaying   chan struct{} // holds a token while nobody relays
+	relaying   chan struct{} // holds a token while no relay is running
 }
 
-// New makes a Repository on a store. CodeInvalid for a bad Config.
+// New returns a Repository on a store. CodeInvalid for a bad Config.
 func New(s *store.Store, v Validator, cfg Config) (*Repository, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
 	r := &Repository{
-		cfg: cfg, store: s, validator: v, studies: newStudies(), turns: newTurns(), places: newPlaces(cfg.Now),
-		texts: newTexts(), changed: make(chan struct{}, 1), relaying: make(chan struct{}, 1),
+		cfg: cfg, store: s, validator: v, studies: newStudies(), locks: newKeyedMutex(), cursors: newCursorCache(cfg.Now),
+		statements: newStatements(), changed: make(chan struct{}, 1), relaying: make(chan struct{}, 1),
 	}
 	r.relaying <- struct{}{}
 	return r, nil
 }
 
-// Changed is signalled after this process has committed a change that wrote an event. One signal may stand for several.
+// Changed returns a channel that is signalled after this process committed a change with an event. Signals may be merged.
 func (r *Repository) Changed() <-chan struct{} { return r.changed }
 
-// action names what was done to an analysis, in metrics and logs.
+// action names a change of an analysis in metrics and logs.
 type action string
 
 const (
@@ -125,8 +123,8 @@ const (
 	actionSuppress  action = "suppress"
 )
 
-// done tells of a change that is durable.
-func (r *Repository) done(ctx context.Context, did action, study, id string, event bool) {
+// recordChange counts and logs a committed change and signals Changed when it wrote an event.
+func (r *Repository) recordChange(ctx context.Context, did action, study, id string, event bool) {
 	r.generation.Add(1)
 	r.cfg.Metrics.changed(did)
 	r.cfg.Logger.DebugContext(ctx, "analysis changed", "action", string(did), "organization", study, "record_id", id)
@@ -135,10 +133,10 @@ func (r *Repository) done(ctx context.Context, did action, study, id string, eve
 	}
 	select {
 	case r.changed <- struct{}{}:
-	default: // a signal waits already
+	default: // a signal is pending
 	}
 }
 
 func (r *Repository) indexed(s core.AnalysisState) bool {
-	return !r.cfg.Untold && slices.Contains(r.cfg.IndexedStates, s)
+	return !r.cfg.DisableOutbox && slices.Contains(r.cfg.IndexedStates, s)
 }

@@ -8,45 +8,44 @@ import (
 	"tutti/internal/store"
 )
 
-// SetState publishes, unpublishes or suppresses an analysis. An analysis that is in the state already stays as it is; its
-// event is written all the same where the state belongs into the index, so that publishing again mends the index. Errors:
-// CodeNotFound for an unknown study or analysis, CodeConflict (suppressed.state.transition) for leaving StateSuppressed,
-// CodeInvalid for no state.
+// SetState publishes, unpublishes or suppresses an analysis. An analysis that is already in the state stays as it is; in an
+// indexed state its event is still written, so that publishing again repairs the index. Errors: CodeNotFound for an unknown study
+// or analysis, CodeConflict (suppressed.state.transition) for leaving StateSuppressed, CodeInvalid for an invalid state.
 func (r *Repository) SetState(ctx context.Context, study, id string, state core.AnalysisState) error {
 	if !state.Valid() {
-		return malformed("the state is none of UNPUBLISHED, PUBLISHED and SUPPRESSED")
+		return parameterError("the state must be UNPUBLISHED, PUBLISHED or SUPPRESSED")
 	}
 	for range maxTries {
 		event := false
 		err := r.store.Update(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
-			event, err = r.enter(ctx, tx, study, id, state)
+			event, err = r.setState(ctx, tx, study, id, state)
 			return err
 		})
-		if errors.Is(err, errChanged) { // on PostgreSQL alone
+		if errors.Is(err, errChanged) { // only on PostgreSQL
 			continue
 		}
 		if err == nil {
-			r.done(ctx, entering(state), study, id, event)
+			r.recordChange(ctx, actionFor(state), study, id, event)
 		}
 		return err
 	}
-	return core.NewError(core.CodeOverloaded, "the analysis is being changed by too many others")
+	return core.NewError(core.CodeOverloaded, "the analysis is changed too often concurrently; retry later")
 }
 
-// enter puts an analysis into a state and reports whether it wrote an event.
-func (r *Repository) enter(ctx context.Context, tx *store.Tx, study, id string, state core.AnalysisState) (event bool, err error) {
+// setState changes the state of an analysis and reports whether it wrote an event.
+func (r *Repository) setState(ctx context.Context, tx *store.Tx, study, id string, state core.AnalysisState) (event bool, err error) {
 	c, err := r.load(ctx, tx, study, id)
 	if err != nil {
 		return false, err
 	}
 	event = r.indexed(c.state) || r.indexed(state)
 	if c.state == core.StateSuppressed && state != c.state {
-		return false, suppressed()
+		return false, suppressedError()
 	}
 	if c.state != state {
-		micros := r.next(&c)
+		micros := r.nextToken(&c)
 		next := c.document
-		next.enter(state, micros)
+		next.setState(state, micros)
 		if err := r.overwrite(ctx, tx, &c, &next, micros, next.bytes()); err != nil {
 			return false, err
 		}
@@ -54,11 +53,11 @@ func (r *Repository) enter(ctx context.Context, tx *store.Tx, study, id string, 
 	if !event {
 		return false, nil
 	}
-	return true, r.tell(ctx, tx, study, id)
+	return true, r.writeEvent(ctx, tx, study, id)
 }
 
-// entering names the change into a state.
-func entering(state core.AnalysisState) action {
+// actionFor returns the action of a change to a state.
+func actionFor(state core.AnalysisState) action {
 	switch state {
 	case core.StatePublished:
 		return actionPublish

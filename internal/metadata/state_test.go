@@ -32,7 +32,7 @@ func TestPublish(t *testing.T) {
 			after[len(after)-len(before)+indexOf(before, `"analysisType"`):])
 		wantEqual(t, len(w.drain()), 1)
 
-		w.set(id, core.StatePublished) // changes nothing, and mends the index
+		w.set(id, core.StatePublished) // no change, but an event that repairs the index
 		wantEqual(t, w.body(id), after)
 		wantEqual(t, len(w.drain()), 1)
 
@@ -91,11 +91,11 @@ func TestSuppressedIsFinal(t *testing.T) {
 func TestSetStateRefusesNoState(t *testing.T) {
 	on(t, func(t *testing.T, w *world) {
 		err := w.SetState(t.Context(), S, w.submit("a"), "published")
-		wantError(t, err, core.CodeInvalid, "malformed.parameter", "the state is none of UNPUBLISHED, PUBLISHED and SUPPRESSED")
+		wantError(t, err, core.CodeInvalid, "malformed.parameter", "the state must be UNPUBLISHED, PUBLISHED or SUPPRESSED")
 	})
 }
 
-// TestIndexedStates: where unpublished analyses belong into the index too, a submission writes an event.
+// TestIndexedStates: when unpublished analyses are indexed too, a submission writes an event.
 func TestIndexedStates(t *testing.T) {
 	cfg := metadata.Config{IndexedStates: []core.AnalysisState{core.StatePublished, core.StateUnpublished}}
 	onWith(t, cfg, func(t *testing.T, w *world) {
@@ -112,7 +112,7 @@ func TestIndexedStates(t *testing.T) {
 	})
 }
 
-// TestChanged: a signal comes after a change that wrote an event, one for several, and none for any other change.
+// TestChanged: changes with an event are signalled, several by one signal, other changes are not.
 func TestChanged(t *testing.T) {
 	on(t, func(t *testing.T, w *world) {
 		signals := func() (n int) {
@@ -135,7 +135,7 @@ func TestChanged(t *testing.T) {
 	})
 }
 
-// TestClockSetBack: the times of an analysis grow although the clock goes back.
+// TestClockSetBack: the times of an analysis grow even when the clock goes back.
 func TestClockSetBack(t *testing.T) {
 	on(t, func(t *testing.T, w *world) {
 		id := w.submit("a")
@@ -154,7 +154,7 @@ func TestClockSetBack(t *testing.T) {
 	})
 }
 
-// TestHistoryIsBounded: an analysis that goes back and forth for ever keeps its newest changes of state.
+// TestHistoryIsBounded: an analysis that changes state endlessly keeps its newest state changes.
 func TestHistoryIsBounded(t *testing.T) {
 	w := newWorld(t, storetest.Open(t), metadata.Config{})
 	id := w.submit("a")
@@ -173,8 +173,8 @@ func TestHistoryIsBounded(t *testing.T) {
 	wantEqual(t, history.Get("@reverse.0.updatedState").Str, "UNPUBLISHED")
 }
 
-// TestStatesSideBySide: of changes of state side by side each is made once, in some order.
-func TestStatesSideBySide(t *testing.T) {
+// TestConcurrentStates: concurrent state changes are each applied once, in some order.
+func TestConcurrentStates(t *testing.T) {
 	on(t, func(t *testing.T, w *world) {
 		id := w.submit("a")
 		var group sync.WaitGroup
@@ -195,7 +195,7 @@ func TestStatesSideBySide(t *testing.T) {
 	})
 }
 
-// model is what a repository should hold of one analysis.
+// model is the expected state of one analysis.
 type model struct {
 	id      string
 	state   core.AnalysisState
@@ -203,8 +203,8 @@ type model struct {
 	history int
 }
 
-// TestModel: whatever is done to some analyses, they are what a model says, and the outbox has exactly the events of what
-// can show in the index.
+// TestModel: after random operations the analyses equal the model, and the outbox has exactly the events of changes that affect
+// the index.
 func TestModel(t *testing.T) {
 	storetest.Databases(t, func(t *testing.T, s *store.Store) {
 		w := newWorld(t, s, metadata.Config{})

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// maxKnownStudies bounds the studies that are known to exist without asking the store.
+	// maxKnownStudies bounds the cache of existing studies.
 	maxKnownStudies = 10_000
-	// maxDescribingBytes bounds each of the texts that describe a study.
+	// maxDescribingBytes bounds each of a study's name, organization and description.
 	maxDescribingBytes = 64 << 10
 )
 
-// studies remembers which studies exist. Nothing removes a study, so what is remembered stays true.
+// studies caches which studies exist. Studies are never removed, so entries stay valid.
 type studies struct {
 	mu    sync.RWMutex
 	known map[string]struct{}
@@ -43,44 +43,44 @@ func (s *studies) add(id string) {
 	s.known[id] = struct{}{}
 }
 
-// Studies returns the ids of all studies in order, an empty list when there are none.
+// Studies returns the ids of all studies in order, an empty slice when there are none.
 func (r *Repository) Studies(ctx context.Context) ([]string, error) {
 	const doing = "listing the studies"
 	rows, err := r.store.Read().QueryContext(ctx, "SELECT id FROM study ORDER BY id")
 	if err != nil {
-		return nil, store.Fault(doing, err)
+		return nil, store.WrapError(doing, err)
 	}
 	defer func() { _ = rows.Close() }()
 	ids := []string{}
 	for rows.Next() {
 		var id string
 		if err := rows.Scan(&id); err != nil {
-			return nil, store.Fault(doing, err)
+			return nil, store.WrapError(doing, err)
 		}
 		ids = append(ids, id)
 	}
-	return ids, store.Fault(doing, rows.Err())
+	return ids, store.WrapError(doing, rows.Err())
 }
 
-// Study returns one study, CodeNotFound when there is none.
+// Study returns one study, CodeNotFound when it does not exist.
 func (r *Repository) Study(ctx context.Context, id string) (core.Study, error) {
 	if !storable(id) {
-		return core.Study{}, noStudy()
+		return core.Study{}, studyNotFound()
 	}
 	s := core.Study{ID: id}
 	err := r.store.Read().QueryRowContext(ctx, "SELECT name, organization, description FROM study WHERE id = $1", id).
 		Scan(&s.Name, &s.Organization, &s.Description)
 	if errors.Is(err, sql.ErrNoRows) {
-		return core.Study{}, noStudy()
+		return core.Study{}, studyNotFound()
 	}
 	if err != nil {
-		return core.Study{}, store.Fault("reading a study", err)
+		return core.Study{}, store.WrapError("reading a study", err)
 	}
 	return s, nil
 }
 
 // CreateStudy adds a study. CodeInvalid for an id that does not match ^[A-Za-z0-9][A-Za-z0-9._-]*$, is longer than
-// core.MaxIDBytes or has a meaning of its own; CodeConflict when the study is there already.
+// core.MaxIDBytes or is reserved; CodeConflict when the study already exists.
 func (r *Repository) CreateStudy(ctx context.Context, s core.Study) error {
 	if err := r.checkStudy(s); err != nil {
 		return err
@@ -91,12 +91,12 @@ func (r *Repository) CreateStudy(ctx context.Context, s core.Study) error {
 			"INSERT INTO study (id, name, organization, description, created_at) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
 			s.ID, s.Name, s.Organization, s.Description, created)
 		if err != nil {
-			return store.Fault("creating a study", err)
+			return store.WrapError("creating a study", err)
 		}
 		if added, err := result.RowsAffected(); err != nil || added == 1 {
-			return store.Fault("creating a study", err)
+			return store.WrapError("creating a study", err)
 		}
-		return fault(core.CodeConflict, idStudyExists, "the study exists already")
+		return newError(core.CodeConflict, idStudyExists, "the study already exists")
 	})
 	if err != nil {
 		return err
@@ -108,17 +108,17 @@ func (r *Repository) CreateStudy(ctx context.Context, s core.Study) error {
 func (r *Repository) checkStudy(s core.Study) error {
 	switch {
 	case s.ID == "" || strings.ContainsFunc(s.ID, notInStudy) || !isAlphanumeric(rune(s.ID[0])):
-		return malformed("the id of a study begins with a letter or a digit and holds only letters, digits, dots, underscores and hyphens")
+		return parameterError("the id of a study must start with a letter or a digit and contain only letters, digits, dots, underscores and hyphens")
 	case len(s.ID) > core.MaxIDBytes:
-		return malformed("the id of a study has at most 512 bytes")
+		return parameterError("the id of a study must have at most 512 bytes")
 	case s.ID == r.cfg.SystemScope:
-		return malformed("a study must not be called like the system's scope")
+		return parameterError("the id of a study must not be the system's scope")
 	case s.ID == "all":
-		return malformed(`a study must not be called "all": that is the path of the list of studies`)
+		return parameterError(`the id of a study must not be "all", which is the path of the list of studies`)
 	}
 	for _, text := range []string{s.Name, s.Organization, s.Description} {
 		if !storable(text) || len(text) > maxDescribingBytes {
-			return malformed("the name, the organization and the description of a study are text of at most 64 KiB without NUL characters")
+			return parameterError("the name, the organization and the description of a study must be UTF-8 text of at most 64 KiB without NUL characters")
 		}
 	}
 	return nil
@@ -130,24 +130,24 @@ func isAlphanumeric(c rune) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
 
-// storable reports whether both databases take text as a value.
+// storable reports whether both databases accept text as a value.
 func storable(text string) bool { return utf8.ValidString(text) && strings.IndexByte(text, 0) < 0 }
 
-// needStudy returns CodeNotFound when a study does not exist.
-func (r *Repository) needStudy(ctx context.Context, conn store.Conn, id string) error {
+// requireStudy returns CodeNotFound when a study does not exist.
+func (r *Repository) requireStudy(ctx context.Context, conn store.Conn, id string) error {
 	if r.studies.has(id) {
 		return nil
 	}
 	if !storable(id) {
-		return noStudy()
+		return studyNotFound()
 	}
 	var one int
 	err := conn.QueryRowContext(ctx, "SELECT 1 FROM study WHERE id = $1", id).Scan(&one)
 	if errors.Is(err, sql.ErrNoRows) {
-		return noStudy()
+		return studyNotFound()
 	}
 	if err != nil {
-		return store.Fault("reading a study", err)
+		return store.WrapError("reading a study", err)
 	}
 	r.studies.add(id)
 	return nil

@@ -40,8 +40,8 @@ func TestUnknownStudy(t *testing.T) {
 }
 
 func TestCreateStudyRefuses(t *testing.T) {
-	const grammar = "the id of a study begins with a letter or a digit and holds only letters, digits, dots, underscores and hyphens"
-	const describing = "the name, the organization and the description of a study are text of at most 64 KiB without NUL characters"
+	const grammar = "the id of a study must start with a letter or a digit and contain only letters, digits, dots, underscores and hyphens"
+	const describing = "the name, the organization and the description of a study must be UTF-8 text of at most 64 KiB without NUL characters"
 	onWith(t, metadata.Config{SystemScope: "portal"}, func(t *testing.T, w *world) {
 		tests := []struct {
 			name, message string
@@ -55,9 +55,9 @@ func TestCreateStudyRefuses(t *testing.T) {
 			{"not ASCII", grammar, core.Study{ID: "é"}},
 			{"not ASCII inside", grammar, core.Study{ID: "aé"}},
 			{"not UTF-8", grammar, core.Study{ID: "a\xff"}},
-			{"too long", "the id of a study has at most 512 bytes", core.Study{ID: strings.Repeat("a", 513)}},
-			{"system scope", "a study must not be called like the system's scope", core.Study{ID: "portal"}},
-			{"path of the list", `a study must not be called "all": that is the path of the list of studies`, core.Study{ID: "all"}},
+			{"too long", "the id of a study must have at most 512 bytes", core.Study{ID: strings.Repeat("a", 513)}},
+			{"system scope", "the id of a study must not be the system's scope", core.Study{ID: "portal"}},
+			{"path of the list", `the id of a study must not be "all", which is the path of the list of studies`, core.Study{ID: "all"}},
 			{"NUL in the name", describing, core.Study{ID: "a", Name: "\x00"}},
 			{"not UTF-8 in the description", describing, core.Study{ID: "a", Description: "\xff"}},
 			{"organization too long", describing, core.Study{ID: "a", Organization: strings.Repeat("a", 64<<10+1)}},
@@ -90,7 +90,7 @@ func TestCreateStudyOnce(t *testing.T) {
 				created++
 				continue
 			}
-			wantError(t, err, core.CodeConflict, "study.already.exists", "the study exists already")
+			wantError(t, err, core.CodeConflict, "study.already.exists", "the study already exists")
 		}
 		wantEqual(t, created, 1)
 	})
@@ -102,10 +102,10 @@ func TestNewRefuses(t *testing.T) {
 		cfg           metadata.Config
 	}{
 		{
-			"state", "an indexed state is none of UNPUBLISHED, PUBLISHED and SUPPRESSED",
+			"state", "an indexed state must be UNPUBLISHED, PUBLISHED or SUPPRESSED",
 			metadata.Config{IndexedStates: []core.AnalysisState{"published"}},
 		},
-		{"size", "the largest analysis' size must not be negative", metadata.Config{MaxBytes: -1}},
+		{"size", "the maximum size of an analysis must not be negative", metadata.Config{MaxBytes: -1}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"tutti/internal/metadata"
 )
 
-// TestSubmit: the stored document is the head, in Song's form, and what was sent, byte for byte, on one line.
+// TestSubmit: the stored document has the repository's members in Song's form, then the submission byte for byte, on one line.
 func TestSubmit(t *testing.T) {
 	now := &clock{now: time.Date(2026, 1, 2, 3, 4, 5, 6789, time.UTC)}
 	onWith(t, metadata.Config{Now: now.Now}, func(t *testing.T, w *world) {
@@ -73,14 +73,14 @@ func TestSubmitRefuses(t *testing.T) {
 			"far too deep", S, strings.Repeat(`{"a":`, 200_000), core.CodeInvalid, "payload.parsing",
 			"the body is nested more than 256 levels deep",
 		},
-		{"member twice", S, `{"a":1,"\u0061":2}`, core.CodeInvalid, "payload.parsing", `the member "a" stands twice in one object`},
+		{"member twice", S, `{"a":1,"\u0061":2}`, core.CodeInvalid, "payload.parsing", `the member "a" appears twice in one object`},
 		{
 			"member of a file twice", S, `{"files":[{"fileName":"a","fileName":"b"}]}`, core.CodeInvalid, "payload.parsing",
-			`the member "fileName" stands twice in one object`,
+			`the member "fileName" appears twice in one object`,
 		},
 		{
 			"NUL in a file's name", S, strings.Replace(payload(), `[]`, `[{"fileName":"\u0000"}]`, 1), core.CodeInvalid, "payload.parsing",
-			"the name or the MD5 sum of a file holds a NUL character",
+			"the name or the MD5 sum of a file contains a NUL character",
 		},
 		{"unknown study", "none", payload("a"), core.CodeNotFound, "study.id.does.not.exist", "the study does not exist"},
 		{"study with NUL", "\x00", payload("a"), core.CodeNotFound, "study.id.does.not.exist", "the study does not exist"},
@@ -104,7 +104,7 @@ func TestSubmitRefuses(t *testing.T) {
 		},
 		{
 			"file without a name", S, strings.Replace(payload(), `"files":[]`, `"files":[{"fileName":1}]`, 1), core.CodeInvalid,
-			"schema.violation", "the analysis' files cannot be stored: /files/0/fileName must name the file",
+			"schema.violation", "the analysis' files cannot be stored: /files/0/fileName must not be empty",
 		},
 		{
 			"file without a sum", S, strings.Replace(payload(), `"files":[]`, `"files":[{"fileName":"a"}]`, 1), core.CodeInvalid,
@@ -116,7 +116,7 @@ func TestSubmitRefuses(t *testing.T) {
 		},
 		{
 			"name twice", S, strings.Replace(file("a", sum("a")), `"files":[`, `"files":[`+fileJSON("a", sum("b"))+",", 1), core.CodeConflict,
-			"duplicate.file", `the analysis has two files of one name: "a"`,
+			"duplicate.file", `the analysis has several files with the same name: "a"`,
 		},
 		{"too large", S, strings.Replace(payload("a"), "1.50", strings.Repeat("1", 5000), 1), core.CodeTooLarge, "", "the analysis is too large to be stored"},
 	}
@@ -137,7 +137,7 @@ func TestSubmitRefuses(t *testing.T) {
 	})
 }
 
-// TestSubmitManyFiles: more files than one statement takes.
+// TestSubmitManyFiles: more files than fit into one statement.
 func TestSubmitManyFiles(t *testing.T) {
 	on(t, func(t *testing.T, w *world) {
 		names := make([]string, 150)
@@ -151,7 +151,7 @@ func TestSubmitManyFiles(t *testing.T) {
 		wantEqual(t, w.get(id, "files.#"), "150")
 		_, err = w.Submit(t.Context(), S, []byte(payload("new", names[149], names[70])), false)
 		wantError(t, err, core.CodeConflict, "duplicate.file",
-			`the study has files of the same MD5 sum already: "149.vcf", "70.vcf"`)
+			`the study already has files with the same MD5 sum: "149.vcf", "70.vcf"`)
 		e, _ := errors.AsType[*core.Error](err)
 		wantEqual(t, e.Violations, []core.Violation{
 			{Pointer: "/files/1/fileMd5sum", Message: `is that of "149.vcf" of the analysis ` + id, Keyword: "duplicate"},
@@ -159,7 +159,7 @@ func TestSubmitManyFiles(t *testing.T) {
 		})
 		_, err = w.Submit(t.Context(), S, []byte(payload(names...)), false)
 		wantError(t, err, core.CodeConflict, "duplicate.file",
-			`the study has files of the same MD5 sum already: "0.vcf", "1.vcf", "2.vcf", "3.vcf", "4.vcf" and 145 more`)
+			`the study already has files with the same MD5 sum: "0.vcf", "1.vcf", "2.vcf", "3.vcf", "4.vcf" and 145 more`)
 		e, _ = errors.AsType[*core.Error](err)
 		wantEqual(t, len(e.Violations), 100)
 	})
@@ -178,11 +178,11 @@ func TestSubmitDuplicates(t *testing.T) {
 		}
 		elsewhere := strings.Replace(payload("a"), S, "other", 1)
 		same := strings.Replace(payload(), `"files":[`, `"files":[`+fileJSON("x", sum("x"))+","+fileJSON("y", sum("x")), 1)
-		const refused = `the study has files of the same MD5 sum already: "a"`
+		const refused = `the study already has files with the same MD5 sum: "a"`
 		_, err := w.Submit(t.Context(), S, []byte(payload("a")), false)
 		wantError(t, err, core.CodeConflict, "duplicate.file", refused)
 		_, err = w.Submit(t.Context(), S, []byte(upper), false)
-		wantError(t, err, core.CodeConflict, "duplicate.file", `the study has files of the same MD5 sum already: "jk"`)
+		wantError(t, err, core.CodeConflict, "duplicate.file", `the study already has files with the same MD5 sum: "jk"`)
 		for _, ok := range []struct {
 			name, study, body string
 			allow             bool
@@ -194,7 +194,7 @@ func TestSubmitDuplicates(t *testing.T) {
 	})
 }
 
-// TestSubmitRace: of submissions side by side with the same MD5 sum one is taken.
+// TestSubmitRace: of concurrent submissions with the same MD5 sum one is accepted.
 func TestSubmitRace(t *testing.T) {
 	on(t, func(t *testing.T, w *world) {
 		for round := range 10 {
@@ -212,7 +212,7 @@ func TestSubmitRace(t *testing.T) {
 					continue
 				}
 				wantError(t, err, core.CodeConflict, "duplicate.file",
-					fmt.Sprintf(`the study has files of the same MD5 sum already: "race-%d", "second-%d"`, round, round))
+					fmt.Sprintf(`the study already has files with the same MD5 sum: "race-%d", "second-%d"`, round, round))
 			}
 			wantEqual(t, taken, 1)
 		}
@@ -252,7 +252,7 @@ func TestReplace(t *testing.T) {
 		w.set(id, core.StatePublished)
 		w.drain()
 		before := w.body(id)
-		// What was read is sent back, with another experiment and one more file.
+		// The document is sent back, with another experiment and one more file.
 		sent := strings.Replace(before, `"ratio":1.50`, `"ratio":2`, 1)
 		sent = strings.Replace(sent, `"SNV"}]`, `"SNV"},`+fileJSON("b", sum("b"))+`]`, 1)
 		if err := w.Replace(t.Context(), S, id, []byte(sent)); err != nil {
@@ -274,19 +274,18 @@ func TestReplace(t *testing.T) {
 			t.Errorf("events %+v", events)
 		}
 
-		// The first file goes: its sum is free again; the new one is taken.
+		// The first file is removed, which frees its sum; that of the new file is taken.
 		if err := w.Replace(t.Context(), S, id, []byte(payload("b"))); err != nil {
 			t.Fatal(err)
 		}
 		w.submit("a")
 		_, err := w.Submit(t.Context(), S, []byte(payload("b")), false)
-		wantError(t, err, core.CodeConflict, "duplicate.file", `the study has files of the same MD5 sum already: "b"`)
+		wantError(t, err, core.CodeConflict, "duplicate.file", `the study already has files with the same MD5 sum: "b"`)
 		err = w.Replace(t.Context(), S, id, []byte(payload("b", "a")))
-		wantError(t, err, core.CodeConflict, "duplicate.file", `the study has files of the same MD5 sum already: "a"`)
+		wantError(t, err, core.CodeConflict, "duplicate.file", `the study already has files with the same MD5 sum: "a"`)
 	})
 }
 
-// TestReplaceKeepsAllowedDuplicates: a sum that the analysis had before is not refused.
 // TestReplaceAsSong: a body without study and files, as Song's clients send it, keeps both.
 func TestReplaceAsSong(t *testing.T) {
 	on(t, func(t *testing.T, w *world) {
@@ -305,7 +304,7 @@ func TestReplaceAsSong(t *testing.T) {
 	})
 }
 
-// TestMergeVersion: a patch that names no version is checked against the latest one, or against the analysis' own.
+// TestMergeVersion: a patch that names no version is checked against the latest one, or against the analysis' own with KeepVersion.
 func TestMergeVersion(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		t.Run(fmt.Sprint(keep), func(t *testing.T) {
@@ -321,14 +320,15 @@ func TestMergeVersion(t *testing.T) {
 	}
 }
 
-// TestUntold: where nothing relays events, none is written.
-func TestUntold(t *testing.T) {
-	onWith(t, metadata.Config{Untold: true}, func(t *testing.T, w *world) {
+// TestDisableOutbox: without an outbox no events are written.
+func TestDisableOutbox(t *testing.T) {
+	onWith(t, metadata.Config{DisableOutbox: true}, func(t *testing.T, w *world) {
 		w.set(w.submit("a"), core.StatePublished)
 		wantEqual(t, w.pending(), 0)
 	})
 }
 
+// TestReplaceKeepsAllowedDuplicates: a sum that the analysis had before is accepted.
 func TestReplaceKeepsAllowedDuplicates(t *testing.T) {
 	on(t, func(t *testing.T, w *world) {
 		w.submit("a")
@@ -369,7 +369,7 @@ func TestChangesRefuse(t *testing.T) {
 			{"replace with what is not valid", false, `{"studyId":"` + S + `","analysisType":{"name":"other"}}`, core.CodeInvalid, "schema.violation", "not valid"},
 			{
 				"replace with a name twice", false, payload("a", "a"), core.CodeConflict, "duplicate.file",
-				`the analysis has two files of one name: "a"`,
+				`the analysis has several files with the same name: "a"`,
 			},
 			{"merge of no object", true, `["x"]`, core.CodeInvalid, "payload.parsing", "the body is not a JSON object"},
 			{
@@ -390,7 +390,7 @@ func TestChangesRefuse(t *testing.T) {
 			},
 			{
 				"merge of a state", true, `{"analysisState":"PUBLISHED"}`, core.CodeInvalid, "malformed.parameter",
-				"the state of an analysis cannot be patched",
+				"the state of an analysis cannot be changed by a patch",
 			},
 			{"merge that takes the type away", true, `{"analysisType":null}`, core.CodeInvalid, "schema.violation", "not valid"},
 			{
@@ -412,11 +412,11 @@ func TestChangesRefuse(t *testing.T) {
 				wantEqual(t, w.body(id), before)
 			})
 		}
-		wantEqual(t, w.Turns(), 0)
+		wantEqual(t, w.LockedAnalyses(), 0)
 	})
 }
 
-// TestMerge: a merge patch changes what it names; the repository's own members stay, whatever it says of them.
+// TestMerge: a merge patch changes what it names; reserved members stay, whatever their value in the patch.
 func TestMerge(t *testing.T) {
 	on(t, func(t *testing.T, w *world) {
 		id := w.submit("a")
@@ -434,7 +434,7 @@ func TestMerge(t *testing.T) {
 		}
 		wantEqual(t, gjson.Get(after, "publishedAt").Exists(), false)
 
-		// The list of files is replaced whole; what stands in it under the same name keeps its object.
+		// The list of files is replaced whole; a file with the same name keeps its object.
 		files := `{"files":[` + fileJSON("b", sum("b")) + "," + gjson.Get(after, "files.0").Raw + `]}`
 		if err := w.Merge(t.Context(), S, id, []byte(files)); err != nil {
 			t.Fatal(err)
@@ -444,8 +444,8 @@ func TestMerge(t *testing.T) {
 	})
 }
 
-// TestMergesSideBySide: none of many patches of one analysis is lost, although the validator takes its time.
-func TestMergesSideBySide(t *testing.T) {
+// TestConcurrentMerges: of many concurrent patches of one analysis none is lost, although the validator is slow.
+func TestConcurrentMerges(t *testing.T) {
 	on(t, func(t *testing.T, w *world) {
 		id := w.submit("a")
 		const patches = 50
@@ -461,11 +461,11 @@ func TestMergesSideBySide(t *testing.T) {
 		for i := range patches {
 			wantEqual(t, w.get(id, fmt.Sprintf("m%d", i)), fmt.Sprint(i))
 		}
-		wantEqual(t, w.Turns(), 0)
+		wantEqual(t, w.LockedAnalyses(), 0)
 	})
 }
 
-// TestMergesOfTwoProcesses: the same of two repositories that know nothing of each other.
+// TestMergesOfTwoProcesses: the same with two independent repositories.
 func TestMergesOfTwoProcesses(t *testing.T) {
 	on(t, func(t *testing.T, w *world) {
 		other := newWorld(t, w.store, metadata.Config{})
@@ -487,9 +487,9 @@ func TestMergesOfTwoProcesses(t *testing.T) {
 	})
 }
 
-// TestChangeMeanwhile: what is published while a replacement or a patch is validated stays published, and a patch is
-// merged into what somebody else has written meanwhile.
-func TestChangeMeanwhile(t *testing.T) {
+// TestConcurrentChange: an analysis that is published during the validation of a replacement or patch stays published, and a patch
+// is merged into concurrent changes.
+func TestConcurrentChange(t *testing.T) {
 	on(t, func(t *testing.T, w *world) {
 		other := newWorld(t, w.store, metadata.Config{})
 		for name, do := range map[string]func(id string) error{
@@ -525,8 +525,8 @@ func TestChangeMeanwhile(t *testing.T) {
 	})
 }
 
-// TestSameFileMeanwhile: a file that somebody else adds to the same analysis meanwhile is no duplicate.
-func TestSameFileMeanwhile(t *testing.T) {
+// TestConcurrentSameFile: a file that is concurrently added to the same analysis is not a duplicate.
+func TestConcurrentSameFile(t *testing.T) {
 	on(t, func(t *testing.T, w *world) {
 		other := newWorld(t, w.store, metadata.Config{})
 		id := w.submit("a")
@@ -546,8 +546,8 @@ func TestSameFileMeanwhile(t *testing.T) {
 	})
 }
 
-// TestSuppressedMeanwhile: an analysis that is suppressed while its replacement is validated stays as it is.
-func TestSuppressedMeanwhile(t *testing.T) {
+// TestConcurrentSuppression: an analysis that is suppressed during the validation of its replacement stays as it is.
+func TestConcurrentSuppression(t *testing.T) {
 	on(t, func(t *testing.T, w *world) {
 		id := w.submit("a")
 		w.validator.before = func(context.Context, string) error {
@@ -559,8 +559,8 @@ func TestSuppressedMeanwhile(t *testing.T) {
 	})
 }
 
-// TestWaitingForTurn: who waits for another change of the analysis gives up with its context.
-func TestWaitingForTurn(t *testing.T) {
+// TestWaitingForLock: waiting for another change of the analysis ends with the context.
+func TestWaitingForLock(t *testing.T) {
 	on(t, func(t *testing.T, w *world) {
 		id := w.submit("a")
 		ctx, cancel := context.WithCancel(t.Context())
@@ -574,11 +574,11 @@ func TestWaitingForTurn(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantEqual(t, w.get(id, "first")+w.get(id, "second"), "1")
-		wantEqual(t, w.Turns(), 0)
+		wantEqual(t, w.LockedAnalyses(), 0)
 	})
 }
 
-// TestMergeGrows: patches that would make an analysis too large are refused, and leave it as it was.
+// TestMergeGrows: patches that would make an analysis too large are rejected and leave it as it was.
 func TestMergeGrows(t *testing.T) {
 	onWith(t, metadata.Config{MaxBytes: 2000}, func(t *testing.T, w *world) {
 		id := w.submit("a")
@@ -593,7 +593,7 @@ func TestMergeGrows(t *testing.T) {
 	})
 }
 
-// TestValidatorUnavailable: what the validator could not find out is told as it says, and nothing is stored.
+// TestValidatorUnavailable: an error of the validator is returned unchanged, and nothing is stored.
 func TestValidatorUnavailable(t *testing.T) {
 	on(t, func(t *testing.T, w *world) {
 		w.validator.before = func(context.Context, string) error {

@@ -19,14 +19,14 @@ import (
 	"tutti/internal/store/storetest"
 )
 
-// S is the study that most tests submit to.
+// S is the study of most tests.
 const S = "PACA-CA"
 
 // validator knows one type, "variantCall", whose latest version is 3.
 type validator struct {
 	mu   sync.Mutex
 	seen []string
-	// before is called with each analysis first, when it is set; its error is Validate's.
+	// before, when set, is called first with each analysis; its error is returned.
 	before func(ctx context.Context, analysis string) error
 }
 
@@ -62,7 +62,7 @@ func (v *validator) calls() int {
 	return len(v.seen)
 }
 
-// clock gives times a second apart.
+// clock returns times a second apart.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -107,7 +107,7 @@ func newWorld(t *testing.T, s *store.Store, cfg metadata.Config) *world {
 	return w
 }
 
-// payload makes a submission with a file for each name, whose MD5 sum follows from the name.
+// payload returns a submission with a file for each name; the MD5 sum depends on the name.
 func payload(names ...string) string {
 	files := make([]string, len(names))
 	for i, name := range names {
@@ -123,7 +123,7 @@ func fileJSON(name, md5 string) string {
 
 func sum(name string) string { return fmt.Sprintf("%032x", name)[:32] }
 
-// submit adds an analysis that has one file of a name.
+// submit adds an analysis with one file.
 func (w *world) submit(name string) string {
 	w.t.Helper()
 	id, err := w.Submit(w.t.Context(), S, []byte(payload(name)), false)
@@ -133,7 +133,7 @@ func (w *world) submit(name string) string {
 	return id
 }
 
-// submitted adds analyses whose names count, and publishes them.
+// published adds and publishes n analyses with numbered file names.
 func (w *world) published(n int) []string {
 	w.t.Helper()
 	ids := make([]string, n)
@@ -165,7 +165,7 @@ func (w *world) body(id string) string {
 
 func (w *world) get(id, path string) string { return gjson.Get(w.body(id), path).String() }
 
-// seed puts n published analyses straight into the tables, which submitting them would take long for.
+// seed writes n published analyses directly into the tables, which is faster than submitting them.
 func seed(t testing.TB, s *store.Store, n int) {
 	t.Helper()
 	err := s.Update(t.Context(), func(ctx context.Context, tx *store.Tx) error {
@@ -186,7 +186,7 @@ func seed(t testing.TB, s *store.Store, n int) {
 	}
 }
 
-// pending is how many events are in the outbox.
+// pending returns the number of events in the outbox.
 func (w *world) pending() int {
 	w.t.Helper()
 	n, err := w.Pending(w.t.Context())

@@ -128,7 +128,7 @@ func (s *Service) insert(ctx context.Context, set core.SavedSet, blob []byte) er
 		err := tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM saved_set WHERE owner = $1 AND expires_at > $2",
 			set.Owner, store.Micros(set.CreatedAt)).Scan(&have)
 		if err != nil {
-			return store.Fault(doing, err)
+			return store.WrapError(doing, err)
 		}
 		if have >= s.cfg.MaxPerOwner {
 			return &core.Error{
@@ -139,7 +139,7 @@ func (s *Service) insert(ctx context.Context, set core.SavedSet, blob []byte) er
 		_, err = tx.ExecContext(ctx, "INSERT INTO saved_set ("+columns+", members) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
 			set.ID, set.Owner, set.Catalogue, set.Type, set.Path, set.UserID, string(set.SQON), set.Size,
 			store.Micros(set.CreatedAt), store.Micros(set.UsedAt), store.Micros(set.ExpiresAt), blob)
-		return store.Fault(doing, err)
+		return store.WrapError(doing, err)
 	})
 }
 
@@ -174,7 +174,7 @@ func (s *Service) members(ctx context.Context, set core.SavedSet) ([]string, err
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, unknown(set.ID)
 	case err != nil:
-		return nil, store.Fault("reading the members of a saved set", err)
+		return nil, store.WrapError("reading the members of a saved set", err)
 	}
 	members, err := s.packing.unpack(blob, set.Size)
 	if err != nil {
@@ -195,7 +195,7 @@ func (s *Service) find(ctx context.Context, owner, id string) (core.SavedSet, er
 	case errors.Is(err, sql.ErrNoRows):
 		return core.SavedSet{}, unknown(id)
 	default:
-		return set, store.Fault("reading a saved set", err)
+		return set, store.WrapError("reading a saved set", err)
 	}
 }
 
@@ -208,7 +208,7 @@ func (s *Service) use(ctx context.Context, set core.SavedSet) {
 	err := s.store.Update(ctx, func(ctx context.Context, tx *store.Tx) error {
 		_, err := tx.ExecContext(ctx, "UPDATE saved_set SET used_at = $2, expires_at = $3 WHERE id = $1 AND used_at < $2",
 			set.ID, store.Micros(now), store.Micros(now.Add(s.cfg.Keep)))
-		return store.Fault("noting the use of a saved set", err)
+		return store.WrapError("noting the use of a saved set", err)
 	})
 	if err != nil && ctx.Err() == nil {
 		s.cfg.Logger.Warn("the use of a saved set was not noted", "err", err)
@@ -224,18 +224,18 @@ func (s *Service) List(ctx context.Context, owner string) ([]core.SavedSet, erro
 	rows, err := s.store.Read().QueryContext(ctx,
 		"SELECT "+columns+" FROM saved_set WHERE owner = $1 AND expires_at > $2 ORDER BY created_at DESC, id", owner, store.Micros(s.now()))
 	if err != nil {
-		return nil, store.Fault(doing, err)
+		return nil, store.WrapError(doing, err)
 	}
 	defer func() { _ = rows.Close() }()
 	var all []core.SavedSet
 	for rows.Next() {
 		set, err := scan(rows)
 		if err != nil {
-			return nil, store.Fault(doing, err)
+			return nil, store.WrapError(doing, err)
 		}
 		all = append(all, set)
 	}
-	return all, store.Fault(doing, rows.Err())
+	return all, store.WrapError(doing, rows.Err())
 }
 
 // Delete ends a set. CodeNotFound as Members.
@@ -247,7 +247,7 @@ func (s *Service) Delete(ctx context.Context, owner, id string) error {
 		result, err := tx.ExecContext(ctx, "DELETE FROM saved_set WHERE id = $1 AND owner = $2 AND expires_at > $3",
 			id, owner, store.Micros(s.now()))
 		if err != nil {
-			return store.Fault("deleting a saved set", err)
+			return store.WrapError("deleting a saved set", err)
 		}
 		if n, err := result.RowsAffected(); err != nil || n == 0 {
 			return unknown(id)
@@ -266,10 +266,10 @@ func (s *Service) Purge(ctx context.Context) (int64, error) {
 	err := s.store.Update(ctx, func(ctx context.Context, tx *store.Tx) error {
 		result, err := tx.ExecContext(ctx, "DELETE FROM saved_set WHERE expires_at <= $1", store.Micros(s.now()))
 		if err != nil {
-			return store.Fault("removing expired sets", err)
+			return store.WrapError("removing expired sets", err)
 		}
 		removed, err = result.RowsAffected()
-		return store.Fault("counting the expired sets that were removed", err)
+		return store.WrapError("counting the expired sets that were removed", err)
 	})
 	return removed, err
 }

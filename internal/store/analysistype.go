@@ -14,27 +14,27 @@ import (
 	"tutti/internal/core"
 )
 
-// analysisTypeColumns are what scanAnalysisType reads.
+// analysisTypeColumns are the columns that scanAnalysisType reads.
 const analysisTypeColumns = "name, version, created_at, options, schema"
 
-// AddAnalysisType registers the next version of an analysis type, in one transaction. next gets the latest version there
-// is, nil for a new name, and returns what is stored; Name and Version are set here, and CreatedAt unless next did. An error
-// of next undoes the registration and is given as it is. next may be called again when the database had to undo it.
+// AddAnalysisType registers the next version of an analysis type, in one transaction. next receives the latest version, nil for a
+// new name, and returns the version to store; its Name and Version are set here, and its CreatedAt unless next set it. An error of
+// next rolls the registration back and is returned unchanged. next may be called again after the database rolled it back.
 func (s *Store) AddAnalysisType(
 	ctx context.Context, name string, next func(previous *core.AnalysisType) (core.AnalysisType, error),
 ) (core.AnalysisType, error) {
 	const doing = "registering an analysis type"
-	if err := validText("name of an analysis type", name); err != nil {
+	if err := checkText("name of an analysis type", name); err != nil {
 		return core.AnalysisType{}, err
 	}
 	var added core.AnalysisType
 	err := s.Update(ctx, func(ctx context.Context, tx *Tx) error {
 		var version int
-		// The row that counts the versions stays locked until the end of the transaction.
+		// The row with the version counter stays locked until the transaction ends.
 		err := tx.QueryRowContext(ctx, `INSERT INTO analysis_type_name AS n (name, latest) VALUES ($1, 1)
 			ON CONFLICT (name) DO UPDATE SET latest = n.latest + 1 RETURNING latest`, name).Scan(&version)
 		if err != nil {
-			return Fault(doing, err)
+			return WrapError(doing, err)
 		}
 		previous, err := previousAnalysisType(ctx, tx, name, version)
 		if err != nil {
@@ -47,7 +47,7 @@ func (s *Store) AddAnalysisType(
 		if added.CreatedAt.IsZero() {
 			added.CreatedAt = time.Now()
 		}
-		added.CreatedAt = Time(Micros(added.CreatedAt)) // as it will be read
+		added.CreatedAt = Time(Micros(added.CreatedAt)) // as it is read back
 		return insertAnalysisType(ctx, tx, added)
 	})
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *Store) AddAnalysisType(
 	return added, nil
 }
 
-// previousAnalysisType returns what comes before version, nil before the first.
+// previousAnalysisType returns the version before version, nil for the first.
 func previousAnalysisType(ctx context.Context, tx *Tx, name string, version int) (*core.AnalysisType, error) {
 	if version == 1 {
 		return nil, nil
@@ -70,7 +70,7 @@ func previousAnalysisType(ctx context.Context, tx *Tx, name string, version int)
 
 func insertAnalysisType(ctx context.Context, tx *Tx, t core.AnalysisType) error {
 	if !json.Valid(t.Schema) || !utf8.Valid(t.Schema) {
-		return core.NewError(core.CodeInvalid, "the schema of an analysis type is not JSON")
+		return core.NewError(core.CodeInvalid, "the schema of the analysis type is not valid JSON")
 	}
 	options, err := json.Marshal(t.Options)
 	if err != nil {
@@ -78,7 +78,7 @@ func insertAnalysisType(ctx context.Context, tx *Tx, t core.AnalysisType) error 
 	}
 	_, err = tx.ExecContext(ctx, "INSERT INTO analysis_type ("+analysisTypeColumns+") VALUES ($1, $2, $3, $4, $5)",
 		t.Name, t.Version, Micros(t.CreatedAt), string(options), string(t.Schema))
-	return Fault("storing an analysis type", err)
+	return WrapError("storing an analysis type", err)
 }
 
 // AnalysisType returns one version of an analysis type, the latest for version 0. CodeNotFound when there is none.
@@ -87,7 +87,7 @@ func (s *Store) AnalysisType(ctx context.Context, name string, version int) (cor
 }
 
 func analysisType(ctx context.Context, conn Conn, name string, version int) (core.AnalysisType, error) {
-	if validText("name", name) != nil {
+	if checkText("name", name) != nil {
 		return core.AnalysisType{}, core.NewError(core.CodeNotFound, analysisTypeMissing(name, version))
 	}
 	var row *sql.Row
@@ -102,7 +102,7 @@ func analysisType(ctx context.Context, conn Conn, name string, version int) (cor
 	if errors.Is(err, sql.ErrNoRows) {
 		return t, core.WrapError(core.CodeNotFound, analysisTypeMissing(name, version), err)
 	}
-	return t, Fault("reading an analysis type", err)
+	return t, WrapError("reading an analysis type", err)
 }
 
 func analysisTypeMissing(name string, version int) string {
@@ -112,9 +112,9 @@ func analysisTypeMissing(name string, version int) string {
 	return fmt.Sprintf("there is no version %d of an analysis type %q", version, name)
 }
 
-// ListAnalysisTypes returns the analysis types that q asks for, each version by itself, and how many there are without
-// its Limit and Offset. Sort "" lists the newest registration first, "version" and "name" begin with the smallest;
-// Descending turns each of these round. What is equal comes newest first. A Limit under 1 lists everything.
+// ListAnalysisTypes returns the analysis types that match q, each version separately, and their number without Limit and Offset.
+// Sort "" lists the newest registration first, "version" and "name" sort ascending; Descending reverses each order. Equal values
+// are ordered newest first. A Limit under 1 lists everything.
 func (s *Store) ListAnalysisTypes(ctx context.Context, q core.AnalysisTypeQuery) ([]core.AnalysisType, int, error) {
 	order, err := analysisTypeOrder(q)
 	if err != nil {
@@ -127,7 +127,7 @@ func (s *Store) ListAnalysisTypes(ctx context.Context, q core.AnalysisTypeQuery)
 	var total int
 	err = s.Read().QueryRowContext(ctx, "SELECT count(*) FROM analysis_type "+where, args...).Scan(&total)
 	if err != nil {
-		return nil, 0, Fault("counting analysis types", err)
+		return nil, 0, WrapError("counting analysis types", err)
 	}
 	limit := q.Limit
 	if limit < 1 {
@@ -153,11 +153,11 @@ func analysisTypeOrder(q core.AnalysisTypeQuery) (string, error) {
 		}
 		return "seq DESC", nil
 	}
-	return "", core.NewError(core.CodeInvalid, "analysis types are sorted by version or by name")
+	return "", core.NewError(core.CodeInvalid, "analysis types can be sorted by version or name")
 }
 
-// analysisTypeFilter returns the condition of a query. Each list is one argument, so that the text of the statement does
-// not change with its length.
+// analysisTypeFilter returns the condition of a query. Each list is one argument, so that the statement's text does not depend on
+// its length.
 func (s *Store) analysisTypeFilter(q core.AnalysisTypeQuery) (string, []any, error) {
 	names, versions := "(SELECT value FROM json_each($%d))", "(SELECT value FROM json_each($%d))"
 	if s.postgres {
@@ -175,8 +175,8 @@ func (s *Store) analysisTypeFilter(q core.AnalysisTypeQuery) (string, []any, err
 		return nil
 	}
 	if len(q.Names) > 0 {
-		// No name holds a zero byte, and PostgreSQL refuses to read one.
-		possible := slices.DeleteFunc(slices.Clone(q.Names), func(n string) bool { return validText("name", n) != nil })
+		// No name contains a zero byte, and PostgreSQL does not accept one as an argument.
+		possible := slices.DeleteFunc(slices.Clone(q.Names), func(n string) bool { return checkText("name", n) != nil })
 		if err := add("name", names, possible); err != nil {
 			return "", nil, err
 		}
@@ -196,26 +196,26 @@ func (s *Store) analysisTypes(ctx context.Context, rest string, args ...any) ([]
 	const doing = "listing analysis types"
 	rows, err := s.Read().QueryContext(ctx, "SELECT "+analysisTypeColumns+" FROM analysis_type "+rest, args...)
 	if err != nil {
-		return nil, Fault(doing, err)
+		return nil, WrapError(doing, err)
 	}
 	defer func() { _ = rows.Close() }()
 	var types []core.AnalysisType
 	for rows.Next() {
 		t, err := scanAnalysisType(rows)
 		if err != nil {
-			return nil, Fault(doing, err)
+			return nil, WrapError(doing, err)
 		}
 		types = append(types, t)
 	}
-	return types, Fault(doing, rows.Err())
+	return types, WrapError(doing, rows.Err())
 }
 
-// scanner is a *sql.Row or *sql.Rows.
-type scanner interface {
+// rowScanner is a *sql.Row or a *sql.Rows.
+type rowScanner interface {
 	Scan(into ...any) error
 }
 
-func scanAnalysisType(row scanner) (core.AnalysisType, error) {
+func scanAnalysisType(row rowScanner) (core.AnalysisType, error) {
 	var t core.AnalysisType
 	var created int64
 	var options, schema string
@@ -229,10 +229,10 @@ func scanAnalysisType(row scanner) (core.AnalysisType, error) {
 	return t, nil
 }
 
-// validText refuses what PostgreSQL cannot keep as a text, so that both databases hold the same.
-func validText(what, text string) error {
+// checkText returns CodeInvalid for text that PostgreSQL cannot store, so that both databases accept the same values.
+func checkText(what, text string) error {
 	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
-		return core.NewError(core.CodeInvalid, "the "+what+" holds bytes that the store cannot keep")
+		return core.NewError(core.CodeInvalid, "the "+what+" must be UTF-8 without zero bytes")
 	}
 	return nil
 }

@@ -98,9 +98,9 @@ func TestAddAnalysisTypeRefused(t *testing.T) {
 		message string
 	}{
 		"by next":          {"a", answer(core.AnalysisType{}, refusal), core.CodeForbidden, "no"},
-		"no schema":        {"a", answer(core.AnalysisType{}, nil), core.CodeInvalid, "the schema of an analysis type is not JSON"},
-		"not UTF-8 schema": {"a", answer(core.AnalysisType{Schema: json.RawMessage("\"\xff\"")}, nil), core.CodeInvalid, "the schema of an analysis type is not JSON"},
-		"zero byte":        {"a\x00", answer(core.AnalysisType{}, nil), core.CodeInvalid, "the name of an analysis type holds bytes that the store cannot keep"},
+		"no schema":        {"a", answer(core.AnalysisType{}, nil), core.CodeInvalid, "the schema of the analysis type is not valid JSON"},
+		"not UTF-8 schema": {"a", answer(core.AnalysisType{Schema: json.RawMessage("\"\xff\"")}, nil), core.CodeInvalid, "the schema of the analysis type is not valid JSON"},
+		"zero byte":        {"a\x00", answer(core.AnalysisType{}, nil), core.CodeInvalid, "the name of an analysis type must be UTF-8 without zero bytes"},
 		"panic": {
 			"a", func(*core.AnalysisType) (core.AnalysisType, error) { panic("oh") }, core.CodeInternal, "an internal error occurred",
 		},
@@ -184,11 +184,12 @@ func TestListAnalysisTypes(t *testing.T) {
 			})
 		}
 		_, _, err := s.ListAnalysisTypes(t.Context(), core.AnalysisTypeQuery{Sort: "seq; DROP TABLE study"})
-		wantError(t, err, core.CodeInvalid, "analysis types are sorted by version or by name")
+		wantError(t, err, core.CodeInvalid, "analysis types can be sorted by version or name")
 	})
 }
 
-// TestAddAnalysisTypeRaces: registrations of one name at the same time get the numbers from 1 without gaps or doubles, also
+// TestAddAnalysisTypeRaces: concurrent registrations of one name get the versions from 1 on without gaps or duplicates, also when
+// some of them fail.
 // when some of them are refused.
 func TestAddAnalysisTypeRaces(t *testing.T) {
 	storetest.Databases(t, func(t *testing.T, s *store.Store) {

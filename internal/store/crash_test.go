@@ -18,7 +18,7 @@ import (
 // writingDir, in the environment, makes this test binary a child that writes until it is killed.
 const writingDir = "TUTTI_TEST_STORE_DIR"
 
-// writeUntilKilled adds study after study from several callers and prints each that was acknowledged.
+// writeUntilKilled adds studies from several callers and prints each one that was committed.
 func writeUntilKilled(dir string) error {
 	s, err := store.Open(context.Background(), store.Config{Dir: dir})
 	if err != nil {
@@ -40,7 +40,7 @@ func writeUntilKilled(dir string) error {
 	return <-failed
 }
 
-// writingChild starts a process that writes to the store in dir, and returns what it prints.
+// writingChild starts a process that writes to the store in dir, and returns its output.
 func writingChild(t *testing.T, dir string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0])
@@ -57,7 +57,7 @@ func writingChild(t *testing.T, dir string) (*exec.Cmd, *bufio.Scanner) {
 	return child, bufio.NewScanner(out)
 }
 
-// TestKilled: what a killed process was told is durable is there, and nothing is there by halves.
+// TestKilled: transactions that a killed process reported as committed are in the store, and none is there partially.
 func TestKilled(t *testing.T) {
 	dir := t.TempDir()
 	for round := range 3 {
@@ -71,7 +71,7 @@ func TestKilled(t *testing.T) {
 				}
 			}
 		}
-		_ = child.Wait() // tells that it was killed
+		_ = child.Wait() // the error of the kill
 		if len(told) < 100 {
 			t.Fatalf("the child ended after %d transactions", len(told))
 		}
@@ -90,7 +90,7 @@ func TestKilled(t *testing.T) {
 				continue
 			}
 			if _, found := slices.BinarySearch(there, id+"+"); !found {
-				t.Errorf("round %d: %s is there by half", round, id)
+				t.Errorf("round %d: %s is there partially", round, id)
 			}
 		}
 		statement(t, s, "DELETE FROM study")
@@ -100,7 +100,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestTwoProcesses: two processes that write to one SQLite wait for each other, and lose nothing.
+// TestTwoProcesses: two processes that write to one SQLite file wait for each other and lose nothing.
 func TestTwoProcesses(t *testing.T) {
 	dir := t.TempDir()
 	s := storetest.OpenConfig(t, store.Config{Dir: dir})

@@ -1,5 +1,5 @@
-// Package store owns the SQL database of the process: SQLite in the data folder, or PostgreSQL, which several processes
-// may share. It opens it, migrates its tables, and runs transactions; it is the only user of database drivers.
+// Package store owns the SQL database of the process: SQLite in the data directory, or PostgreSQL, which several processes can
+// share. It opens the database, migrates its tables and runs transactions; only this package uses database drivers.
 //
 // Statements are written once for both databases: parameters are $1, $2, …; times are microseconds since 1970 in UTC;
 // texts compare by their bytes.

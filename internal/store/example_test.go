@@ -25,7 +25,7 @@ func ExampleStore_Update() {
 	err = s.Update(ctx, func(ctx context.Context, tx *store.Tx) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO study (id, name, organization, description, created_at)
 			VALUES ($1, $2, $3, '', 0)`, "S1", "First", "OICR")
-		return store.Fault("adding a study", err)
+		return store.WrapError("adding a study", err)
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -15,11 +15,12 @@ import (
 	"tutti/internal/store/storetest"
 )
 
-// fullDir, in the environment, makes TestReadyOnAFullDisk the child whose files must not grow beyond a limit.
+// fullDir names the environment variable that makes TestReadyOnAFullDisk the child process with a file size limit.
 const fullDir = "TUTTI_TEST_FULL_DIR"
 
-// TestReadyOnAFullDisk fills the disk below SQLite, in a process of its own whose files cannot grow: transactions fail, Ready says so,
-// and with room again all works and everything acknowledged is there.
+// TestReadyOnAFullDisk fills the disk below SQLite, in a process with a file size limit: transactions fail, Ready returns the
+// error, and with free space again everything works and all committed data is there.
+// and with free space again all works and everything acknowledged is there.
 func TestReadyOnAFullDisk(t *testing.T) {
 	if dir := os.Getenv(fullDir); dir != "" {
 		fillDisk(t, dir)
@@ -45,7 +46,7 @@ func fillDisk(t *testing.T, dir string) {
 		}
 	}
 	limit(syscall.Rlimit{Cur: 800 << 10, Max: was.Max})
-	// Ready writes indeed: the log, which nothing else writes to, grows until it may not.
+	// Ready really writes: the log, which has no other writer, grows up to the limit.
 	var err error
 	for n := 0; err == nil; n++ {
 		if n == 1000 {
@@ -56,7 +57,7 @@ func fillDisk(t *testing.T, dir string) {
 	wantUnavailable(t, err)
 	limit(was)
 	if err := s.Ready(t.Context()); err != nil {
-		t.Fatalf("with room again: %v", err)
+		t.Fatalf("with free space again: %v", err)
 	}
 	var stored []string
 	size, err := os.Stat(filepath.Join(dir, "tutti.db-wal"))
@@ -72,11 +73,11 @@ func fillDisk(t *testing.T, dir string) {
 		}
 	}
 	wantUnavailable(t, err)
-	// A transaction that still fits is no proof that the one which failed would.
+	// A transaction that still fits does not prove that the failed one would.
 	wantUnavailable(t, s.Ready(t.Context()))
 	limit(was)
 	if err := s.Ready(t.Context()); err != nil {
-		t.Fatalf("with room again: %v", err)
+		t.Fatalf("with free space again: %v", err)
 	}
 	if err := s.Update(t.Context(), insert("afterwards")); err != nil {
 		t.Fatal(err)

@@ -12,10 +12,10 @@ import (
 	"tutti/internal/core"
 )
 
-// keyColumns are what scanKey reads.
+// keyColumns are the columns that scanKey reads.
 const keyColumns = "id, name, scopes, hash, created_at, expires_at, revoked_at"
 
-// AddKey stores a new API key. CodeConflict when its id is taken, CodeInvalid for a Hash that is no SHA-256.
+// AddKey stores a new API key. CodeConflict when its id is taken, CodeInvalid for a Hash that is not a SHA-256.
 func (s *Store) AddKey(ctx context.Context, key core.APIKey) error {
 	if len(key.Hash) != sha256.Size {
 		return core.NewError(core.CodeInvalid, "the hash of an API key is not a SHA-256")
@@ -25,51 +25,51 @@ func (s *Store) AddKey(ctx context.Context, key core.APIKey) error {
 		return core.WrapError(core.CodeInternal, "encoding the scopes of an API key", err)
 	}
 	for what, text := range map[string]string{"id of an API key": key.ID, "name of an API key": key.Name} {
-		if err := validText(what, text); err != nil {
+		if err := checkText(what, text); err != nil {
 			return err
 		}
 	}
 	return s.Update(ctx, func(ctx context.Context, tx *Tx) error {
 		_, err := tx.ExecContext(ctx, "INSERT INTO api_key ("+keyColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7)",
 			key.ID, key.Name, string(scopes), key.Hash, Micros(key.CreatedAt), Micros(key.ExpiresAt), Micros(key.RevokedAt))
-		return Fault("storing an API key", err)
+		return WrapError("storing an API key", err)
 	})
 }
 
 // Key returns an API key. CodeNotFound when there is none.
 func (s *Store) Key(ctx context.Context, id string) (core.APIKey, error) {
-	if validText("id", id) != nil {
+	if checkText("id", id) != nil {
 		return core.APIKey{}, core.NewError(core.CodeNotFound, keyMissing(id))
 	}
 	return oneKey(s.Read().QueryRowContext(ctx, "SELECT "+keyColumns+" FROM api_key WHERE id = $1", id), id, "reading an API key")
 }
 
-// Keys returns all API keys, also those that expired or were revoked, the last made first.
+// Keys returns all API keys, including expired and revoked ones, newest first.
 func (s *Store) Keys(ctx context.Context) ([]core.APIKey, error) {
 	const doing = "listing API keys"
 	rows, err := s.Read().QueryContext(ctx, "SELECT "+keyColumns+" FROM api_key ORDER BY created_at DESC, id")
 	if err != nil {
-		return nil, Fault(doing, err)
+		return nil, WrapError(doing, err)
 	}
 	defer func() { _ = rows.Close() }()
 	var keys []core.APIKey
 	for rows.Next() {
 		k, err := scanKey(rows)
 		if err != nil {
-			return nil, Fault(doing, err)
+			return nil, WrapError(doing, err)
 		}
 		keys = append(keys, k)
 	}
-	return keys, Fault(doing, rows.Err())
+	return keys, WrapError(doing, rows.Err())
 }
 
-// RevokeKey revokes an API key and returns it as it is then: an earlier revocation stands. The zero time is now.
-// CodeNotFound when there is none.
+// RevokeKey revokes an API key and returns it; an earlier revocation is kept. The zero time means now. CodeNotFound when the key
+// does not exist.
 func (s *Store) RevokeKey(ctx context.Context, id string, at time.Time) (core.APIKey, error) {
 	if at.IsZero() {
 		at = time.Now()
 	}
-	if validText("id", id) != nil {
+	if checkText("id", id) != nil {
 		return core.APIKey{}, core.NewError(core.CodeNotFound, keyMissing(id))
 	}
 	var key core.APIKey
@@ -86,17 +86,17 @@ func (s *Store) RevokeKey(ctx context.Context, id string, at time.Time) (core.AP
 	return key, nil
 }
 
-func oneKey(row scanner, id, doing string) (core.APIKey, error) {
+func oneKey(row rowScanner, id, doing string) (core.APIKey, error) {
 	key, err := scanKey(row)
 	if errors.Is(err, sql.ErrNoRows) {
 		return key, core.WrapError(core.CodeNotFound, keyMissing(id), err)
 	}
-	return key, Fault(doing, err)
+	return key, WrapError(doing, err)
 }
 
 func keyMissing(id string) string { return fmt.Sprintf("there is no API key %q", id) }
 
-func scanKey(row scanner) (core.APIKey, error) {
+func scanKey(row rowScanner) (core.APIKey, error) {
 	var k core.APIKey
 	var scopes string
 	var created, expires, revoked int64

@@ -63,7 +63,7 @@ func TestRevokeKey(t *testing.T) {
 	})
 }
 
-func TestKeyFaults(t *testing.T) {
+func TestKeyErrors(t *testing.T) {
 	storetest.Databases(t, func(t *testing.T, s *store.Store) {
 		good := core.APIKey{ID: "a", Hash: make([]byte, 32)}
 		if err := s.AddKey(t.Context(), good); err != nil {
@@ -74,11 +74,11 @@ func TestKeyFaults(t *testing.T) {
 			code    core.Code
 			message string
 		}{
-			"taken":      {func() error { return s.AddKey(t.Context(), good) }, core.CodeConflict, "storing an API key: it is there already"},
+			"taken":      {func() error { return s.AddKey(t.Context(), good) }, core.CodeConflict, "storing an API key: it already exists"},
 			"short hash": {func() error { return s.AddKey(t.Context(), core.APIKey{ID: "b"}) }, core.CodeInvalid, "the hash of an API key is not a SHA-256"},
 			"name": {
 				func() error { return s.AddKey(t.Context(), core.APIKey{ID: "b", Name: "\xff", Hash: good.Hash}) },
-				core.CodeInvalid, "the name of an API key holds bytes that the store cannot keep",
+				core.CodeInvalid, "the name of an API key must be UTF-8 without zero bytes",
 			},
 			"unknown":   {func() error { _, err := s.Key(t.Context(), "A"); return err }, core.CodeNotFound, `there is no API key "A"`},
 			"not text":  {func() error { _, err := s.Key(t.Context(), "a\x00"); return err }, core.CodeNotFound, `there is no API key "a\x00"`},

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// wantError holds err to its code and its message.
+// wantError checks the code and message of an error.
 func wantError(t *testing.T, err error, code core.Code, message string) {
 	t.Helper()
 	if core.CodeOf(err) != code || err == nil || core.MessageOf(err) != message {

@@ -9,11 +9,11 @@ import (
 	"tutti/internal/core"
 )
 
-// Metrics measures transactions. nil measures nothing.
+// Metrics measures transactions. A nil Metrics measures nothing.
 type Metrics struct {
-	duration *prometheus.HistogramVec
-	together prometheus.Histogram
-	retries  prometheus.Counter
+	duration  *prometheus.HistogramVec
+	groupSize prometheus.Histogram
+	retries   prometheus.Counter
 }
 
 // NewMetrics registers the metrics of this package with reg, once per reg.
@@ -21,15 +21,15 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	f := promauto.With(reg)
 	return &Metrics{
 		duration: f.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "tutti_store_transaction_duration_seconds", Help: "Time from asking for a transaction until it was durable (ok), was undone as asked (undone), or failed (failed).",
+			Name: "tutti_store_transaction_duration_seconds", Help: "Time from the request for a transaction until it was committed (ok), rolled back by its change (undone), or failed (failed).",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 14),
 		}, []string{"result"}),
-		together: f.NewHistogram(prometheus.HistogramOpts{
-			Name: "tutti_store_commit_transactions", Help: "Transactions that one commit of the embedded store made durable.",
+		groupSize: f.NewHistogram(prometheus.HistogramOpts{
+			Name: "tutti_store_commit_transactions", Help: "Transactions committed together by the embedded store.",
 			Buckets: prometheus.ExponentialBuckets(1, 2, 9),
 		}),
 		retries: f.NewCounter(prometheus.CounterOpts{
-			Name: "tutti_store_transaction_retries_total", Help: "Transactions run again because they collided with another one in PostgreSQL.",
+			Name: "tutti_store_transaction_retries_total", Help: "Transactions retried after a conflict with another one in PostgreSQL.",
 		}),
 	}
 }
@@ -41,7 +41,7 @@ func (m *Metrics) observe(started time.Time, err error) {
 	m.duration.WithLabelValues(result(err)).Observe(time.Since(started).Seconds())
 }
 
-// result returns the label of what became of a transaction.
+// result returns the label of a transaction's result.
 func result(err error) string {
 	switch core.CodeOf(err) {
 	case "":
@@ -55,11 +55,11 @@ func result(err error) string {
 
 func (m *Metrics) commit(transactions int) {
 	if m != nil && transactions > 0 {
-		m.together.Observe(float64(transactions))
+		m.groupSize.Observe(float64(transactions))
 	}
 }
 
-func (m *Metrics) again() {
+func (m *Metrics) retried() {
 	if m != nil {
 		m.retries.Inc()
 	}

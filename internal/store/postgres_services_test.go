@@ -20,7 +20,7 @@ import (
 	"tutti/internal/store/storetest"
 )
 
-// onServer runs a statement on a connection of its own.
+// onServer runs a statement on its own connection.
 func onServer(t *testing.T, address, query string, args ...any) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), address)
@@ -33,9 +33,9 @@ func onServer(t *testing.T, address, query string, args ...any) {
 	}
 }
 
-// TestPostgresUnreachable: Open gives up in bounded time and never shows the password.
+// TestPostgresUnreachable: Open fails in bounded time and never shows the password.
 func TestPostgresUnreachable(t *testing.T) {
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts and says nothing
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts and never answers
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestPostgresUnreachable(t *testing.T) {
 		change(u)
 		return u.String()
 	}
-	const unanswered, refused = "opening the store: the store does not answer", "opening the store: PostgreSQL refuses the connection"
+	const unanswered, refused = "opening the store: the store is not available", "opening the store: PostgreSQL rejected the connection"
 	for name, tt := range map[string]struct{ url, message string }{
 		"nobody":   {"postgres://u:s3cret@" + closed.Addr().String() + "/d", unanswered},
 		"silence":  {"postgres://u:s3cret@" + silent.Addr().String() + "/d?connect_timeout=1&sslmode=disable", "opening the store: the store did not answer in time"},
@@ -76,7 +76,7 @@ func TestPostgresForeignTables(t *testing.T) {
 	address := storetest.PostgresURL(t)
 	onServer(t, address, "CREATE TABLE study (x int)")
 	_, err := store.Open(t.Context(), store.Config{URL: address})
-	wantError(t, err, core.CodeConflict, "the store's database holds another program's tables of the same names")
+	wantError(t, err, core.CodeConflict, "the store's database contains another program's tables with the same names")
 }
 
 func TestPostgresNewerTables(t *testing.T) {
@@ -87,7 +87,7 @@ func TestPostgresNewerTables(t *testing.T) {
 	wantError(t, err, core.CodeConflict, "the store was written by a newer tutti")
 }
 
-// TestPostgresCollisions: transactions that PostgreSQL undoes because of another one are run again.
+// TestPostgresCollisions: transactions that PostgreSQL rolls back because of another one are retried.
 func TestPostgresCollisions(t *testing.T) {
 	for name, isolation := range map[string]string{"deadlock": "", "serialization": "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE"} {
 		t.Run(name, func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestPostgresCollisions(t *testing.T) {
 							return nil
 						}
 						_, err := tx.ExecContext(ctx, "UPDATE study SET created_at = created_at + 1 WHERE id = $1", order[1])
-						return store.Fault("changing a study", err)
+						return store.WrapError("changing a study", err)
 					})
 					if err != nil {
 						t.Error(err)
@@ -145,8 +145,8 @@ func TestPostgresCollisions(t *testing.T) {
 	}
 }
 
-// TestPostgresCollidesForEver: a transaction that is undone each time is given up, and says so.
-func TestPostgresCollidesForEver(t *testing.T) {
+// TestPostgresCollidesEachTime: a transaction that collides each time fails after a bounded number of attempts.
+func TestPostgresCollidesEachTime(t *testing.T) {
 	s := storetest.OpenConfig(t, store.Config{URL: storetest.PostgresURL(t)})
 	tries := 0
 	err := s.Update(t.Context(), func(ctx context.Context, tx *store.Tx) error {
@@ -154,13 +154,13 @@ func TestPostgresCollidesForEver(t *testing.T) {
 		_, err := tx.ExecContext(ctx, "DO $$ BEGIN RAISE EXCEPTION 'again' USING ERRCODE = '40001'; END $$")
 		return err
 	})
-	wantError(t, err, core.CodeUnavailable, "other transactions were in the way for too long")
+	wantError(t, err, core.CodeUnavailable, "too many conflicts with other transactions")
 	if tries != 8 {
 		t.Errorf("%d tries", tries)
 	}
 }
 
-// TestPostgresLock: of transactions that lock a common key only one runs at a time; others do not wait.
+// TestPostgresLock: transactions that lock a common key run one at a time; others do not wait.
 func TestPostgresLock(t *testing.T) {
 	s := storetest.OpenConfig(t, store.Config{URL: storetest.PostgresURL(t)})
 	held, release := make(chan struct{}), make(chan struct{})
@@ -204,7 +204,7 @@ func TestPostgresLock(t *testing.T) {
 	}
 }
 
-// TestPostgresLostConnection: a connection that is cut inside a transaction undoes it; the next one gets another.
+// TestPostgresLostConnection: a lost connection rolls its transaction back; the next transaction gets a new connection.
 func TestPostgresLostConnection(t *testing.T) {
 	address := storetest.PostgresURL(t)
 	s := storetest.OpenConfig(t, store.Config{URL: address, MaxConnections: 1})
@@ -219,15 +219,15 @@ func TestPostgresLostConnection(t *testing.T) {
 		onServer(t, address, "SELECT pg_terminate_backend($1, 5000)", pid)
 		return insert("b")(ctx, tx)
 	})
-	wantError(t, err, core.CodeUnavailable, "adding a study: the store does not answer")
+	wantError(t, err, core.CodeUnavailable, "adding a study: the store is not available")
 	if err := s.Update(t.Context(), insert("c")); err != nil {
 		t.Error(err)
 	}
 	wantStudies(t, s, "c")
 }
 
-// TestPostgresConnections: no more connections than configured, whoever waits can go away, and an abandoned transaction
-// is undone by the server.
+// TestPostgresConnections: there are no more connections than configured, a waiting caller can give up, and the server rolls an
+// abandoned transaction back.
 func TestPostgresConnections(t *testing.T) {
 	s := storetest.OpenConfig(t, store.Config{URL: storetest.PostgresURL(t), MaxConnections: 1})
 	err := s.Update(t.Context(), func(ctx context.Context, tx *store.Tx) error {
@@ -236,7 +236,7 @@ func TestPostgresConnections(t *testing.T) {
 		wantError(t, s.Ready(waited), core.CodeUnavailable, "beginning a transaction: the store did not answer in time")
 		var limit string
 		if err := tx.QueryRowContext(ctx, "SHOW idle_in_transaction_session_timeout").Scan(&limit); err != nil || limit != "1min" {
-			t.Errorf("an abandoned transaction is undone after %q (%v)", limit, err)
+			t.Errorf("an abandoned transaction is rolled back after %q (%v)", limit, err)
 		}
 		return nil
 	})
@@ -248,7 +248,7 @@ func TestPostgresConnections(t *testing.T) {
 	}
 }
 
-// TestPostgresReady: being ready is proved by a record in the log of the server, which is flushed with its commit.
+// TestPostgresReady: Ready writes a record to the server's log, which is flushed with its commit.
 func TestPostgresReady(t *testing.T) {
 	s := storetest.OpenConfig(t, store.Config{URL: storetest.PostgresURL(t)})
 	flushed := func() (lsn int64) {

@@ -12,9 +12,9 @@ import (
 // secretBytes is the length of a secret.
 const secretBytes = 32
 
-// Secret returns the 32 random bytes that all processes on this database have under a name. The first call makes them.
+// Secret returns the 32 random bytes that all processes on this database share under a name. The first call creates them.
 func (s *Store) Secret(ctx context.Context, name string) ([]byte, error) {
-	if err := validText("name of a secret", name); err != nil {
+	if err := checkText("name of a secret", name); err != nil {
 		return nil, err
 	}
 	kept, err := s.secret(ctx, name)
@@ -25,15 +25,15 @@ func (s *Store) Secret(ctx context.Context, name string) ([]byte, error) {
 	rand.Read(made)
 	err = s.Update(ctx, func(ctx context.Context, tx *Tx) error {
 		_, err := tx.ExecContext(ctx, "INSERT INTO secret (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING", name, made)
-		return Fault("storing a secret", err)
+		return WrapError("storing a secret", err)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return s.secret(ctx, name) // that of the process that was first
+	return s.secret(ctx, name) // another process may have created it first
 }
 
-// secret returns what is kept under a name, nil for nothing.
+// secret returns the secret with a name, nil when there is none.
 func (s *Store) secret(ctx context.Context, name string) ([]byte, error) {
 	var value []byte
 	err := s.Read().QueryRowContext(ctx, "SELECT value FROM secret WHERE name = $1", name).Scan(&value)
@@ -41,7 +41,7 @@ func (s *Store) secret(ctx context.Context, name string) ([]byte, error) {
 		return nil, nil
 	}
 	if err == nil && len(value) != secretBytes {
-		return nil, core.NewError(core.CodeInternal, "a secret in the store has another length")
+		return nil, core.NewError(core.CodeInternal, "a secret in the store has the wrong length")
 	}
-	return value, Fault("reading a secret", err)
+	return value, WrapError("reading a secret", err)
 }

@@ -10,7 +10,7 @@ import (
 	"tutti/internal/store/storetest"
 )
 
-// TestSecret: a secret is made once, whatever the number of processes that ask for it together, and kept.
+// TestSecret: a secret is created once, also by concurrent processes, and kept.
 func TestSecret(t *testing.T) {
 	storetest.Configs(t, func(t *testing.T, cfg store.Config) {
 		const processes = 4
@@ -40,7 +40,7 @@ func TestSecret(t *testing.T) {
 			t.Errorf("another name has %x, %v", other, err)
 		}
 		if _, err := s.Secret(t.Context(), "\x00"); core.CodeOf(err) != core.CodeInvalid {
-			t.Errorf("a name that is no text: %v", err)
+			t.Errorf("a name that is not UTF-8: %v", err)
 		}
 	})
 }

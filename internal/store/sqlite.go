@@ -17,21 +17,21 @@ import (
 )
 
 const (
-	// sqliteFile is the name of the database in the data folder.
+	// sqliteFile is the file name of the database in the data directory.
 	sqliteFile = "tutti.db"
-	// sqliteReaders is how many connections read SQLite side by side.
+	// sqliteReaders is the number of connections for reading.
 	sqliteReaders = 4
-	// sqliteCache is how many KiB of pages each connection keeps.
+	// sqliteCache is the page cache of each connection in KiB.
 	sqliteCache = 16 << 10
-	// sqliteLog is how many bytes the log keeps on disk once it was emptied.
+	// sqliteLog bounds the log's size on disk after a checkpoint, in bytes.
 	sqliteLog = 64 << 20
-	// sqliteMode is for the owner alone: the database holds the hashes of API keys. SQLite gives its log the same.
+	// sqliteMode grants access to the owner only: the database contains hashes of API keys. SQLite gives its log the same mode.
 	sqliteMode = 0o600
-	// sqliteTries is how often a new database is prepared when another process does the same.
+	// sqliteTries bounds the attempts to prepare a new database while another process does the same.
 	sqliteTries = 8
 )
 
-// sqliteDSN names file with what each of its connections needs: a write-ahead log that is synced at every commit.
+// sqliteDSN returns the DSN of a file with the settings of each connection: a write-ahead log that is synced at every commit.
 func sqliteDSN(file string, readOnly bool) string {
 	q := url.Values{}
 	for _, p := range []string{
@@ -40,7 +40,7 @@ func sqliteDSN(file string, readOnly bool) string {
 	} {
 		q.Add("_pragma", p)
 	}
-	q.Set("_dqs", "0") // a misspelt column in double quotes is no text
+	q.Set("_dqs", "0") // a misspelt column in double quotes is an error, not a string
 	if readOnly {
 		q.Add("_pragma", "query_only(1)")
 	} else {
@@ -53,45 +53,45 @@ func sqliteDSN(file string, readOnly bool) string {
 func (s *Store) openSQLite(ctx context.Context) error {
 	file, err := filepath.Abs(filepath.Join(s.cfg.Dir, sqliteFile))
 	if err != nil {
-		return core.WrapError(core.CodeInvalid, "finding the folder of the store", err)
+		return core.WrapError(core.CodeInvalid, "resolving the store's directory", err)
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
-		return core.WrapError(core.CodeInvalid, "making the folder of the store", err)
+		return core.WrapError(core.CodeInvalid, "creating the store's directory", err)
 	}
-	if err := private(file); err != nil {
-		return core.WrapError(core.CodeInvalid, "making the file of the store", err)
+	if err := makePrivate(file); err != nil {
+		return core.WrapError(core.CodeInvalid, "creating the store's file", err)
 	}
 	if s.write, err = sql.Open("sqlite", sqliteDSN(file, false)); err != nil {
-		return Fault("opening the store", err)
+		return WrapError("opening the store", err)
 	}
 	s.write.SetMaxOpenConns(1)
-	if err := s.makeLog(ctx); err != nil {
+	if err := s.createLog(ctx); err != nil {
 		_ = s.write.Close()
-		return openFault(err)
+		return openError(err)
 	}
 	if s.read, err = sql.Open("sqlite", sqliteDSN(file, true)); err != nil {
 		_ = s.write.Close()
-		return Fault("opening the store", err)
+		return WrapError("opening the store", err)
 	}
 	s.read.SetMaxOpenConns(sqliteReaders)
 	s.read.SetMaxIdleConns(sqliteReaders)
 	return nil
 }
 
-// makeLog makes the log, which a reader may not. Of two processes that do so at once in a new database one is turned away
-// without waiting.
-func (s *Store) makeLog(ctx context.Context) error {
+// createLog creates the log, which a read-only connection cannot. When two processes do so at once in a new database, SQLite
+// rejects one of them without waiting.
+func (s *Store) createLog(ctx context.Context) error {
 	for try := 1; ; try++ {
 		err := s.write.PingContext(ctx)
-		if codeOf(err) != sqlite3.SQLITE_BUSY || try == sqliteTries || !pause(ctx, try) {
+		if codeOf(err) != sqlite3.SQLITE_BUSY || try == sqliteTries || !backoff(ctx, try) {
 			return err
 		}
 	}
 }
 
-// private makes the file for the owner alone, and takes from others what they may do to one that is there. It never opens
-// a file that is there: closing it would end this process's locks on it.
-func private(file string) error {
+// makePrivate creates the file for its owner only, and removes the permissions of others from an existing file. It never opens
+// an existing file: closing it would release this process's locks on it.
+func makePrivate(file string) error {
 	made, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE|os.O_EXCL, sqliteMode)
 	if err == nil {
 		return made.Close()

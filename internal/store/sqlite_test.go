@@ -23,7 +23,7 @@ func write(t *testing.T, file, text string) {
 	}
 }
 
-// TestReadsBesideAWriter: what reads waits for nobody, sees what was committed, and changes nothing.
+// TestReadsBesideAWriter: reads do not wait for a transaction, see what was committed, and change nothing.
 func TestReadsBesideAWriter(t *testing.T) {
 	s := storetest.Open(t)
 	if err := s.Update(t.Context(), insert("a")); err != nil {
@@ -41,10 +41,10 @@ func TestReadsBesideAWriter(t *testing.T) {
 	}
 	wantStudies(t, s, "a", "b")
 	_, err = s.Read().ExecContext(t.Context(), insertStudy, "c", 1)
-	wantError(t, store.Fault("writing", err), core.CodeInternal, "writing")
+	wantError(t, store.WrapError("writing", err), core.CodeInternal, "writing")
 }
 
-// TestSettings: what makes a commit durable cannot be seen in a test that leaves the machine running.
+// TestSettings: the settings that make a commit durable; a test cannot cut the power.
 func TestSettings(t *testing.T) {
 	s := storetest.Open(t)
 	err := s.Update(t.Context(), func(ctx context.Context, tx *store.Tx) error {
@@ -89,7 +89,7 @@ func TestFilesAreTheOwners(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	check(storetest.OpenConfig(t, store.Config{Dir: dir}), "b") // while the first one has it open
+	check(storetest.OpenConfig(t, store.Config{Dir: dir}), "b") // while the first store is open
 	if err := first.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -97,7 +97,7 @@ func TestFilesAreTheOwners(t *testing.T) {
 
 func TestOpenDamaged(t *testing.T) {
 	garbage := func(t *testing.T, dir string) {
-		write(t, filepath.Join(dir, "tutti.db"), strings.Repeat("no database ", 1000))
+		write(t, filepath.Join(dir, "tutti.db"), strings.Repeat("not a database ", 1000))
 	}
 	damaged := func(t *testing.T, dir string) {
 		s, err := store.Open(t.Context(), store.Config{Dir: dir})
@@ -139,11 +139,11 @@ func TestOpenDamaged(t *testing.T) {
 		message string
 		hint    string
 	}{
-		"garbage":  {garbage, core.CodeConflict, "opening the store: its file is damaged, or not a database", "restore a copy of the store, or move the file tutti.db away to begin anew"},
-		"damaged":  {damaged, core.CodeConflict, "opening the store: its file is damaged, or not a database", "restore a copy of the store, or move the file tutti.db away to begin anew"},
-		"a folder": {folder, core.CodeInvalid, "making the file of the store", ""},
-		"newer":    {newer, core.CodeConflict, "the store was written by a newer tutti", "start that version, or restore a copy of the store from before"},
-		"foreign":  {foreign, core.CodeInternal, "bringing the store's tables up to date", ""},
+		"garbage":  {garbage, core.CodeConflict, "opening the store: its file is damaged, or not a database", "restore a backup of the store, or move the file tutti.db away to start with an empty store"},
+		"damaged":  {damaged, core.CodeConflict, "opening the store: its file is damaged, or not a database", "restore a backup of the store, or move the file tutti.db away to start with an empty store"},
+		"a folder": {folder, core.CodeInvalid, "creating the store's file", ""},
+		"newer":    {newer, core.CodeConflict, "the store was written by a newer tutti", "start that version, or restore an older backup of the store"},
+		"foreign":  {foreign, core.CodeInternal, "migrating the store's tables", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -157,7 +157,7 @@ func TestOpenDamaged(t *testing.T) {
 	}
 }
 
-// TestOpenTogether: several stores, as of several processes, open one new database at once and write to it side by side.
+// TestOpenTogether: several stores, like those of several processes, open one new database at once and write to it concurrently.
 func TestOpenTogether(t *testing.T) {
 	storetest.Configs(t, func(t *testing.T, cfg store.Config) {
 		const opened, each = 4, 20
@@ -209,7 +209,7 @@ func TestOpenIsSilent(t *testing.T) {
 	})
 }
 
-// TestCloseEmptiesTheLog: what is in the folder after a stop is the database alone, so that a copy of its file is whole.
+// TestCloseEmptiesTheLog: after Close the directory contains only the database file, so that a copy of it is complete.
 func TestCloseEmptiesTheLog(t *testing.T) {
 	dir := t.TempDir()
 	s, err := store.Open(t.Context(), store.Config{Dir: dir})

@@ -10,14 +10,14 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// maxStatements is how many texts of statements are kept prepared. Preparing costs several times what a small statement
-// does. Nothing is put out again, as rows may still be read from it; a text that finds no place is prepared at each call.
+// maxStatements bounds the prepared statements. Preparing costs several times as much as running a small statement. None is
+// evicted, since rows may still be read from it; further texts are prepared at each call.
 const maxStatements = 256
 
-// statements runs statements on SQLite's one connection that writes, and keeps them prepared. It is for one goroutine.
+// statements runs statements on SQLite's one writing connection and keeps them prepared. It must be used by one goroutine.
 type statements struct {
 	conn *sql.Conn
-	// exec and query are apart: running a statement again resets it, also when somebody still reads its rows.
+	// exec and query are separate: running a statement again resets it, even while its rows are being read.
 	exec, query map[string]*sql.Stmt
 }
 
@@ -27,7 +27,7 @@ func newStatements(conn *sql.Conn) *statements {
 
 var _ Conn = (*statements)(nil)
 
-// prepared returns the statement of a text, nil when it is not kept.
+// prepared returns the prepared statement of a text, nil when it is not prepared.
 func (s *statements) prepared(ctx context.Context, kept map[string]*sql.Stmt, query string) *sql.Stmt {
 	if stmt, ok := kept[query]; ok {
 		return stmt
@@ -37,17 +37,17 @@ func (s *statements) prepared(ctx context.Context, kept map[string]*sql.Stmt, qu
 	}
 	stmt, err := s.conn.PrepareContext(ctx, query)
 	if err != nil {
-		return nil // whoever runs the text now gets the error
+		return nil // running the text returns the error
 	}
 	kept[query] = stmt
 	return stmt
 }
 
-// close ends what was prepared: the connection would stay open behind it, and with it the log.
+// close closes the prepared statements, which would keep the connection and its log open.
 func (s *statements) close() {
 	for _, kept := range []map[string]*sql.Stmt{s.exec, s.query} {
 		for _, stmt := range kept {
-			_ = stmt.Close() // the connection goes as well
+			_ = stmt.Close() // the connection is closed next
 		}
 	}
 	_ = s.conn.Close() // what was committed is synced
@@ -63,7 +63,7 @@ func (s *statements) ExecContext(ctx context.Context, query string, args ...any)
 
 // QueryContext runs a statement that returns rows.
 func (s *statements) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	// Binding arguments is what notices that rows of the same statement are still read.
+	// SQLite detects only when binding arguments that rows of the same statement are still being read.
 	if len(args) > 0 {
 		if stmt := s.prepared(ctx, s.query, query); stmt != nil {
 			if rows, err := stmt.QueryContext(ctx, args...); !isBusyStatement(err) {
@@ -86,25 +86,27 @@ func (s *statements) QueryRowContext(ctx context.Context, query string, args ...
 	return s.conn.QueryRowContext(ctx, query, args...)
 }
 
-// isBusyStatement reports whether a prepared statement was not run because its rows are still read.
+// isBusyStatement reports whether a prepared statement did not run because its rows are still being read.
 func isBusyStatement(err error) bool {
 	e, ok := errors.AsType[*sqlite.Error](err)
 	return ok && e.Code()&0xff == sqlite3.SQLITE_MISUSE
 }
 
-// reader reads SQLite and keeps statements prepared, for any number of goroutines.
-type reader struct {
+// preparedReader reads SQLite with prepared statements. It is safe for concurrent use.
+type preparedReader struct {
 	db   *sql.DB
 	mu   sync.RWMutex
 	kept map[string]*sql.Stmt
 }
 
-func newReader(db *sql.DB) *reader { return &reader{db: db, kept: map[string]*sql.Stmt{}} }
+func newPreparedReader(db *sql.DB) *preparedReader {
+	return &preparedReader{db: db, kept: map[string]*sql.Stmt{}}
+}
 
-var _ Conn = (*reader)(nil)
+var _ Conn = (*preparedReader)(nil)
 
-// prepared returns the statement of a text, nil when it is not kept.
-func (r *reader) prepared(ctx context.Context, query string) *sql.Stmt {
+// prepared returns the prepared statement of a text, nil when it is not prepared.
+func (r *preparedReader) prepared(ctx context.Context, query string) *sql.Stmt {
 	r.mu.RLock()
 	stmt, ok := r.kept[query]
 	full := len(r.kept) >= maxStatements
@@ -114,25 +116,25 @@ func (r *reader) prepared(ctx context.Context, query string) *sql.Stmt {
 	}
 	stmt, err := r.db.PrepareContext(ctx, query)
 	if err != nil {
-		return nil // whoever runs the text now gets the error
+		return nil // running the text returns the error
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if first, ok := r.kept[query]; ok {
-		_ = stmt.Close() // nobody has it
+		_ = stmt.Close() // not in use
 		return first
 	}
 	r.kept[query] = stmt
 	return stmt
 }
 
-// ExecContext is refused by the database: what reads changes nothing.
-func (r *reader) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+// ExecContext fails in the database: the connection is read-only.
+func (r *preparedReader) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	return r.db.ExecContext(ctx, query, args...)
 }
 
 // QueryContext runs a statement that returns rows.
-func (r *reader) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+func (r *preparedReader) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	if stmt := r.prepared(ctx, query); stmt != nil {
 		return stmt.QueryContext(ctx, args...)
 	}
@@ -140,7 +142,7 @@ func (r *reader) QueryContext(ctx context.Context, query string, args ...any) (*
 }
 
 // QueryRowContext runs a statement that returns one row at most.
-func (r *reader) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+func (r *preparedReader) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	if stmt := r.prepared(ctx, query); stmt != nil {
 		return stmt.QueryRowContext(ctx, args...)
 	}

@@ -10,7 +10,7 @@ import (
 	"tutti/internal/store/storetest"
 )
 
-// TestSameStatementInside: rows of a statement are read while the same statement, which is kept prepared, runs again.
+// TestSameStatementInside: a prepared statement runs again while its rows are being read.
 func TestSameStatementInside(t *testing.T) {
 	s := storetest.Open(t)
 	if err := s.Update(t.Context(), insert("a", "b", "c")); err != nil {
@@ -50,7 +50,7 @@ func TestSameStatementInside(t *testing.T) {
 							return err
 						}
 						if !again.Next() {
-							t.Error("the same statement inside gave nothing")
+							t.Error("the same statement inside returned nothing")
 						}
 						if err := again.Close(); err != nil {
 							return err

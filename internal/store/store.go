@@ -13,23 +13,23 @@ import (
 	"tutti/internal/disk"
 )
 
-// DefaultMaxConnections is how many connections to PostgreSQL are open at most unless Config says otherwise.
+// DefaultMaxConnections is the default of Config.MaxConnections.
 const DefaultMaxConnections = 16
 
-// roomBytes is what the folder of SQLite must have room for after a transaction could not be written.
-const roomBytes = 1 << 20
+// minFreeBytes is the free disk space that Ready requires after SQLite failed to write.
+const minFreeBytes = 1 << 20
 
-// Config says where the database is. The zero value is a database that no Open accepts: Dir or URL is needed.
+// Config configures a Store. Dir or URL is required.
 type Config struct {
 	// URL is that of PostgreSQL, postgres://user:password@host:5432/database; empty for SQLite.
 	URL string
-	// Dir is the folder that SQLite's file is kept in; it is made when it is missing.
+	// Dir is the directory of SQLite's file; it is created when missing.
 	Dir string
 	// MaxConnections bounds the connections to PostgreSQL. Default DefaultMaxConnections.
 	MaxConnections int
-	// Silence is how long PostgreSQL may take for the next bytes of an answer before the connection is given up. Default 30 s.
-	Silence time.Duration
-	// Logger takes what an operator should know. Default: nothing is logged.
+	// IdleTimeout bounds the wait for the next bytes of PostgreSQL before the connection is closed. Default 30 s.
+	IdleTimeout time.Duration
+	// Logger logs what an operator should know. Default: no logging.
 	Logger *slog.Logger
 	// Metrics measures transactions; nil measures nothing.
 	Metrics *Metrics
@@ -37,13 +37,13 @@ type Config struct {
 
 func (c Config) validate() error {
 	if c.URL == "" && c.Dir == "" {
-		return core.NewError(core.CodeInvalid, "the store needs a folder or the URL of a PostgreSQL database")
+		return core.NewError(core.CodeInvalid, "the store needs a directory or the URL of a PostgreSQL database")
 	}
 	if c.URL != "" && !strings.HasPrefix(c.URL, "postgres://") && !strings.HasPrefix(c.URL, "postgresql://") {
-		return core.NewError(core.CodeInvalid, "the store's URL does not begin with postgres://")
+		return core.NewError(core.CodeInvalid, "the store's URL must start with postgres://")
 	}
-	if c.Silence < 0 {
-		return core.NewError(core.CodeInvalid, "the silence of the database must not be negative")
+	if c.IdleTimeout < 0 {
+		return core.NewError(core.CodeInvalid, "the idle timeout of the database must not be negative")
 	}
 	if c.MaxConnections < 0 {
 		return core.NewError(core.CodeInvalid, "the number of connections must not be negative")
@@ -55,8 +55,8 @@ func (c Config) withDefaults() Config {
 	if c.MaxConnections == 0 {
 		c.MaxConnections = DefaultMaxConnections
 	}
-	if c.Silence == 0 {
-		c.Silence = postgresSilence
+	if c.IdleTimeout == 0 {
+		c.IdleTimeout = postgresIdleTimeout
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -64,29 +64,29 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Conn runs statements: on the database as a whole, or inside a transaction.
+// Conn runs statements: on the database, or in a transaction.
 type Conn interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// Store is the database. Its methods may be called from several goroutines at once.
+// Store is the database. It is safe for concurrent use.
 type Store struct {
-	cfg      Config
-	postgres bool
-	gate     gate // transactions are inside
-	reading  Conn
-	read     *sql.DB
-	write    *sql.DB
-	writer   *writer // SQLite alone
-	// full is set when SQLite could not write, until Ready has proved that it can.
+	cfg          Config
+	postgres     bool
+	transactions drainGroup // running transactions
+	reader       Conn
+	read         *sql.DB
+	write        *sql.DB
+	writer       *writer // SQLite only
+	// full is set when SQLite could not write, until Ready proves that it can.
 	full atomic.Bool
 }
 
-// Open opens the database and brings its tables up to date. CodeInvalid for a bad Config or a folder that cannot be written,
-// CodeUnavailable when the database does not answer, CodeConflict when what is there is no store of this tutti: tables of a
-// newer one, another program's, or a damaged file.
+// Open opens the database and migrates its tables. CodeInvalid for a bad Config or a directory that cannot be written,
+// CodeUnavailable when the database does not answer, CodeConflict when its content is not a store of this version: tables of a
+// newer version, another program's tables, or a damaged file.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -100,50 +100,50 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	if err := s.prepare(ctx); err != nil {
-		_ = s.closeDatabases() // nothing was written that could be lost
+		_ = s.closeDatabases() // nothing was written
 		return nil, err
 	}
 	return s, nil
 }
 
-// prepare makes an open database ready for transactions.
+// prepare migrates an open database and starts the writer.
 func (s *Store) prepare(ctx context.Context) error {
 	if err := s.migrate(ctx); err != nil {
 		return err
 	}
-	s.reading = s.read
+	s.reader = s.read
 	if s.postgres {
 		return nil
 	}
-	s.reading = newReader(s.read)
+	s.reader = newPreparedReader(s.read)
 	var err error
 	s.writer, err = newWriter(ctx, s.write, s.cfg.Metrics)
 	return err
 }
 
-// Postgres reports whether the database is PostgreSQL, which other processes may use as well.
+// Postgres reports whether the database is PostgreSQL, which other processes may use too.
 func (s *Store) Postgres() bool { return s.postgres }
 
-// Read returns what runs statements that change nothing, each on what was committed when it began.
-func (s *Store) Read() Conn { return s.reading }
+// Read returns a Conn for statements that change nothing; each sees what was committed when it started.
+func (s *Store) Read() Conn { return s.reader }
 
-// Ready commits a transaction that changes nothing and is written all the same. CodeUnavailable when that fails: the
-// database does not answer, or has no room. Calls must not overlap.
+// Ready commits a transaction that changes nothing but is written to disk. CodeUnavailable when that fails: the database does not
+// answer, or its disk is full. Calls must not overlap.
 func (s *Store) Ready(ctx context.Context) error {
-	const doing = "proving that the store takes changes"
+	const doing = "checking that the store accepts writes"
 	if s.full.Load() {
-		// A small transaction may find room where the one that failed finds none.
-		if err := disk.ProveRoom(s.cfg.Dir, roomBytes); err != nil {
+		// A small transaction may still fit where the failed one did not.
+		if err := disk.ProveRoom(s.cfg.Dir, minFreeBytes); err != nil {
 			return core.WrapError(core.CodeUnavailable, doing+": the store's disk is full", err)
 		}
 	}
-	written := "PRAGMA user_version = 0" // SQLite writes the page that holds it, whatever it held
+	written := "PRAGMA user_version = 0" // SQLite always writes its page
 	if s.postgres {
-		written = "SELECT pg_logical_emit_message(true, 'tutti', '')" // a record of the write-ahead log, and no row
+		written = "SELECT pg_logical_emit_message(true, 'tutti', '')" // writes only to the write-ahead log
 	}
 	err := s.Update(ctx, func(ctx context.Context, tx *Tx) error {
 		_, err := tx.ExecContext(ctx, written)
-		return Fault(doing, err)
+		return WrapError(doing, err)
 	})
 	if err == nil {
 		s.full.Store(false)
@@ -151,16 +151,16 @@ func (s *Store) Ready(ctx context.Context) error {
 	return err
 }
 
-// Update runs change in a transaction, which is durable when Update returns nil. After an error of CodeUnavailable that
-// came from the commit it may be durable all the same.
+// Update runs change in a transaction, which is durable when Update returns nil. After a CodeUnavailable error of the commit it may
+// be durable too.
 //
-// change may be called again when the database had to undo it, so it keeps nothing of an earlier call. It uses its Tx
-// alone, closes the rows that it reads, and returns an error to undo what it did; a failed statement undoes the transaction
-// in any case. On SQLite transactions run one after the other, and those that wait together are synced together, so
-// change must be quick. CodeUnavailable for a Store that was closed, CodeInternal inside another change.
+// change may be called again after the database rolled it back, so it must not keep results of an earlier call. It must use only
+// its Tx, close the rows that it reads, and return an error to roll back; a failed statement always rolls back. On SQLite
+// transactions run one after the other, and those that wait are synced together, so change must be quick. CodeUnavailable for a
+// closed Store, CodeInternal within another change.
 func (s *Store) Update(ctx context.Context, change func(ctx context.Context, tx *Tx) error) error {
 	if ctx.Value(inTransaction{}) != nil {
-		return core.NewError(core.CodeInternal, "a transaction was begun inside another one")
+		return core.NewError(core.CodeInternal, "a transaction was started within another one")
 	}
 	started := time.Now()
 	err := s.update(ctx, change)
@@ -169,24 +169,24 @@ func (s *Store) Update(ctx context.Context, change func(ctx context.Context, tx 
 }
 
 func (s *Store) update(ctx context.Context, change func(ctx context.Context, tx *Tx) error) error {
-	if !s.gate.enter() {
-		return closedFault()
+	if !s.transactions.add() {
+		return closedError()
 	}
-	defer s.gate.leave()
+	defer s.transactions.done()
 	if s.postgres {
 		return s.updatePostgres(ctx, change)
 	}
 	err := s.writer.do(ctx, change)
-	if isUnwritten(err) {
+	if isWriteFailure(err) {
 		s.full.Store(true)
 	}
 	return err
 }
 
-// Close waits for the transactions that were begun and closes the database. When ctx ends first, those that have not
-// begun are told that they did not happen, those in hand go on, and Close returns CodeUnavailable. It may be called again.
+// Close waits for running transactions and closes the database. When ctx ends first, transactions that have not started fail,
+// those in flight go on, and Close returns CodeUnavailable. It may be called again.
 func (s *Store) Close(ctx context.Context) error {
-	finished := s.gate.close(ctx)
+	finished := s.transactions.drain(ctx)
 	if s.writer != nil {
 		s.writer.stop()
 		if finished {
@@ -197,22 +197,22 @@ func (s *Store) Close(ctx context.Context) error {
 		return err
 	}
 	if !finished {
-		return core.WrapError(core.CodeUnavailable, "closing the store: transactions are still in hand", ctx.Err())
+		return core.WrapError(core.CodeUnavailable, "closing the store: transactions are still in flight", ctx.Err())
 	}
 	return nil
 }
 
-// closeDatabases closes the connections, each as soon as nobody uses it.
+// closeDatabases closes the connections, each as soon as it is unused.
 func (s *Store) closeDatabases() error {
-	// What reads goes first: the last connection to SQLite empties the log into the database, which takes one that writes.
+	// Readers first: the last connection to SQLite writes the log back into the database, which needs a writing connection.
 	err := s.read.Close()
 	if s.write != s.read {
 		err = errors.Join(err, s.write.Close())
 	}
-	return Fault("closing the store", err)
+	return WrapError("closing the store", err)
 }
 
-// Micros returns t as it is stored: microseconds since 1970 in UTC, 0 for the zero time.
+// Micros returns t as stored: microseconds since 1970 in UTC, 0 for the zero time.
 func Micros(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -220,7 +220,7 @@ func Micros(t time.Time) int64 {
 	return t.UnixMicro()
 }
 
-// Time returns what Micros made of a time.
+// Time returns the time of a result of Micros.
 func Time(micros int64) time.Time {
 	if micros == 0 {
 		return time.Time{}

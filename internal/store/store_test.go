@@ -21,7 +21,7 @@ func insert(ids ...string) func(context.Context, *store.Tx) error {
 	return func(ctx context.Context, tx *store.Tx) error {
 		for _, id := range ids {
 			if _, err := tx.ExecContext(ctx, insertStudy, id, 1); err != nil {
-				return store.Fault("adding a study", err)
+				return store.WrapError("adding a study", err)
 			}
 		}
 		return nil
@@ -65,10 +65,10 @@ func TestUpdate(t *testing.T) {
 		message string
 		kept    []string
 	}{
-		"done":                 {insert("a", "b"), "", "", []string{"a", "b"}},
-		"byte order":           {insert("b", "B", "é", "_"), "", "", []string{"B", "_", "b", "é"}},
-		"unique":               {insert("a", "a"), core.CodeConflict, "adding a study: it is there already", nil},
-		"bytes that are no id": {insert("a", "\x00"), core.CodeInvalid, "adding a study: a text holds bytes that the store cannot keep", nil},
+		"done":          {insert("a", "b"), "", "", []string{"a", "b"}},
+		"byte order":    {insert("b", "B", "é", "_"), "", "", []string{"B", "_", "b", "é"}},
+		"unique":        {insert("a", "a"), core.CodeConflict, "adding a study: it already exists", nil},
+		"invalid UTF-8": {insert("a", "\x00"), core.CodeInvalid, "adding a study: text must be UTF-8 without zero bytes", nil},
 		"refused": {func(ctx context.Context, tx *store.Tx) error {
 			return errors.Join(insert("a")(ctx, tx), refusal)
 		}, core.CodeInternal, "an internal error occurred", nil},
@@ -78,27 +78,27 @@ func TestUpdate(t *testing.T) {
 		}, core.CodeInternal, "an internal error occurred", nil},
 		"bad statement": {func(ctx context.Context, tx *store.Tx) error {
 			_, err := tx.ExecContext(ctx, `UPDATE study SET "nmae" = $1`, "x")
-			return store.Fault("changing a study", err)
+			return store.WrapError("changing a study", err)
 		}, core.CodeInternal, "changing a study", nil},
 		"broken rule": {func(ctx context.Context, tx *store.Tx) error {
 			_, err := tx.ExecContext(ctx, `INSERT INTO analysis (id, study, state, type_name, type_version, updated_at, body)
 				VALUES ($1, $1, $1, $1, 1, 1, $2)`, "none", []byte("{}"))
-			return store.Fault("adding an analysis", err)
+			return store.WrapError("adding an analysis", err)
 		}, core.CodeInternal, "adding an analysis", nil},
 		"not found": {func(ctx context.Context, tx *store.Tx) error {
 			var id string
-			return store.Fault("reading a study", tx.QueryRowContext(ctx, "SELECT id FROM study WHERE id = $1", "a").Scan(&id))
-		}, core.CodeNotFound, "reading a study: there is none", nil},
-		"nothing found is no failure": {func(ctx context.Context, tx *store.Tx) error {
+			return store.WrapError("reading a study", tx.QueryRowContext(ctx, "SELECT id FROM study WHERE id = $1", "a").Scan(&id))
+		}, core.CodeNotFound, "reading a study: not found", nil},
+		"no row is not a failure": {func(ctx context.Context, tx *store.Tx) error {
 			var id string
 			_ = tx.QueryRowContext(ctx, "SELECT id FROM study WHERE id = $1", "a").Scan(&id)
 			return insert("a")(ctx, tx)
 		}, "", "", []string{"a"}},
-		"a passed-over failure": {func(ctx context.Context, tx *store.Tx) error {
+		"an ignored failure": {func(ctx context.Context, tx *store.Tx) error {
 			_ = insert("a", "a")(ctx, tx)
 			return nil
 		}, core.CodeInternal, "", nil},
-		"a passed-over failure of a row": {func(ctx context.Context, tx *store.Tx) error {
+		"an ignored failure of a row": {func(ctx context.Context, tx *store.Tx) error {
 			var id string
 			_ = insert("a")(ctx, tx)
 			_ = tx.QueryRowContext(ctx, insertStudy+" RETURNING id", "a", 1).Scan(&id)
@@ -111,8 +111,8 @@ func TestUpdate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			storetest.Databases(t, func(t *testing.T, s *store.Store) {
-				if name == "bytes that are no id" && !s.Postgres() {
-					t.Skip("SQLite keeps any bytes")
+				if name == "invalid UTF-8" && !s.Postgres() {
+					t.Skip("SQLite stores any bytes")
 				}
 				err := s.Update(t.Context(), tt.change)
 				if tt.message == "" {
@@ -143,7 +143,7 @@ func TestUpdateReadsItsOwn(t *testing.T) {
 				return err
 			}
 			if ids := studies(t, s); len(ids) != 0 {
-				t.Errorf("what is not committed is read outside: %v", ids)
+				t.Errorf("uncommitted data is visible outside: %v", ids)
 			}
 			var ids []string
 			rows, err := tx.QueryContext(ctx, "SELECT id FROM study WHERE id > $1 ORDER BY id", "a")
@@ -172,7 +172,7 @@ func TestUpdateReadsItsOwn(t *testing.T) {
 func TestUpdateInsideUpdate(t *testing.T) {
 	storetest.Databases(t, func(t *testing.T, s *store.Store) {
 		err := s.Update(t.Context(), func(ctx context.Context, _ *store.Tx) error { return s.Update(ctx, insert("a")) })
-		wantError(t, err, core.CodeInternal, "a transaction was begun inside another one")
+		wantError(t, err, core.CodeInternal, "a transaction was started within another one")
 	})
 }
 
@@ -205,14 +205,14 @@ func TestUpdateCancelled(t *testing.T) {
 			}
 			cancel()
 			if err := insert("b")(ctx, tx); err == nil {
-				t.Error("a statement ran for a caller that had gone")
+				t.Error("a statement ran for a canceled caller")
 			}
 			var one int
-			return store.Fault("reading", tx.QueryRowContext(ctx, "SELECT 1").Scan(&one))
+			return store.WrapError("reading", tx.QueryRowContext(ctx, "SELECT 1").Scan(&one))
 		})
 		wantError(t, err, core.CodeUnavailable, "reading: the store did not answer in time")
 		if err := s.Update(ctx, insert("c")); core.CodeOf(err) != core.CodeUnavailable {
-			t.Errorf("a caller that had gone got %v", err)
+			t.Errorf("a canceled caller got %v", err)
 		}
 		wantStudies(t, s)
 	})
@@ -251,7 +251,7 @@ func TestClose(t *testing.T) {
 		go func() { closed <- s.Close(t.Context()) }()
 		gone, leave := context.WithCancel(t.Context())
 		leave()
-		for core.MessageOf(s.Update(gone, insert("b"))) != "the store is closed" { // until Close has begun
+		for core.MessageOf(s.Update(gone, insert("b"))) != "the store is closed" { // until Close has started
 			runtime.Gosched()
 		}
 		select {
@@ -275,7 +275,7 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// TestCloseWithoutTime: what waits is refused, what is in hand goes on to its end, and nobody hangs.
+// TestCloseWithoutTime: waiting transactions fail, those in flight complete, and nothing hangs.
 func TestCloseWithoutTime(t *testing.T) {
 	cfg := store.Config{Dir: t.TempDir()}
 	s, err := store.Open(t.Context(), cfg)
@@ -295,7 +295,7 @@ func TestCloseWithoutTime(t *testing.T) {
 	go func() { waiting <- s.Update(t.Context(), insert("b")) }()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	wantError(t, s.Close(ctx), core.CodeUnavailable, "closing the store: transactions are still in hand")
+	wantError(t, s.Close(ctx), core.CodeUnavailable, "closing the store: transactions are still in flight")
 	wantError(t, <-waiting, core.CodeUnavailable, "the store is closed")
 	close(proceed)
 	if err := <-inHand; err != nil {
@@ -336,11 +336,11 @@ func TestOpenRefuses(t *testing.T) {
 		code    core.Code
 		message string
 	}{
-		"nothing":      {store.Config{}, core.CodeInvalid, "the store needs a folder or the URL of a PostgreSQL database"},
-		"other URL":    {store.Config{URL: "mysql://h/d"}, core.CodeInvalid, "the store's URL does not begin with postgres://"},
+		"nothing":      {store.Config{}, core.CodeInvalid, "the store needs a directory or the URL of a PostgreSQL database"},
+		"other URL":    {store.Config{URL: "mysql://h/d"}, core.CodeInvalid, "the store's URL must start with postgres://"},
 		"broken URL":   {store.Config{URL: "postgres://u:secret@h:port/d"}, core.CodeInvalid, "the store's URL is not that of a PostgreSQL database"},
 		"connections":  {store.Config{Dir: "d", MaxConnections: -1}, core.CodeInvalid, "the number of connections must not be negative"},
-		"not a folder": {store.Config{Dir: file}, core.CodeInvalid, "making the folder of the store"},
+		"not a folder": {store.Config{Dir: file}, core.CodeInvalid, "creating the store's directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := store.Open(t.Context(), tt.cfg)

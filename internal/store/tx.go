@@ -11,17 +11,17 @@ import (
 	"tutti/internal/core"
 )
 
-// Tx is a transaction. As soon as one of its statements fails it can only be undone, on both databases.
+// Tx is a transaction. After a failed statement it can only be rolled back, on both databases.
 type Tx struct {
 	Conn
 	postgres bool
 }
 
-// inTransaction marks the context that a change gets.
+// inTransaction marks the context of a change.
 type inTransaction struct{}
 
-// guard runs change and makes an error of a panic, so that the database is never left inside a transaction.
-func guard(ctx context.Context, tx *Tx, change func(context.Context, *Tx) error) (err error) {
+// runChange runs change and returns a panic as an error, so that the database never stays in a transaction.
+func runChange(ctx context.Context, tx *Tx, change func(context.Context, *Tx) error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = core.WrapError(core.CodeInternal, "an internal error occurred", fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
@@ -30,75 +30,75 @@ func guard(ctx context.Context, tx *Tx, change func(context.Context, *Tx) error)
 	return change(context.WithValue(ctx, inTransaction{}, true), tx)
 }
 
-// errUndone is what a transaction of SQLite gives after a statement failed, as PostgreSQL does (SQLSTATE 25P02).
-var errUndone = errors.New("a statement of the transaction has failed before")
+// errTxAborted is the error of statements in a SQLite transaction after one failed, as in PostgreSQL (SQLSTATE 25P02).
+var errTxAborted = errors.New("an earlier statement of the transaction failed")
 
-// shared is the Conn of one of SQLite's transactions, which share the writer's connection, and its transaction, with
-// others. So no statement is interrupted once it runs, which would undo the others' work as well, and none runs after one
-// failed, which can have ended the whole, or after the transaction is over.
-type shared struct {
+// groupTx is the Conn of one SQLite transaction in a group that shares the writer's connection and database transaction. So no
+// statement is interrupted once it runs, which would roll back the whole group, and none runs after a failed one, which may have
+// ended the group's transaction, or after its own transaction ended.
+type groupTx struct {
 	conn   *statements
 	failed atomic.Bool
-	over   atomic.Bool
+	ended  atomic.Bool
 }
 
-var _ Conn = (*shared)(nil)
+var _ Conn = (*groupTx)(nil)
 
-// may returns why no statement may run.
-func (s *shared) may(ctx context.Context) error {
+// check returns the reason why no statement may run, nil when one may.
+func (s *groupTx) check(ctx context.Context) error {
 	switch {
-	case s.over.Load():
+	case s.ended.Load():
 		return sql.ErrTxDone
 	case s.failed.Load():
-		return errUndone
+		return errTxAborted
 	}
 	return ctx.Err()
 }
 
-// note remembers that a statement failed.
-func (s *shared) note(err error) {
+// recordError records that a statement failed.
+func (s *groupTx) recordError(err error) {
 	if err != nil {
 		s.failed.Store(true)
 	}
 }
 
 // ExecContext runs a statement that returns no rows.
-func (s *shared) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	if err := s.may(ctx); err != nil {
+func (s *groupTx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	if err := s.check(ctx); err != nil {
 		return nil, err
 	}
 	result, err := s.conn.ExecContext(context.WithoutCancel(ctx), query, args...)
-	s.note(err)
+	s.recordError(err)
 	return result, err
 }
 
 // QueryContext runs a statement that returns rows.
-func (s *shared) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	if err := s.may(ctx); err != nil {
+func (s *groupTx) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if err := s.check(ctx); err != nil {
 		return nil, err
 	}
 	rows, err := s.conn.QueryContext(context.WithoutCancel(ctx), query, args...)
-	s.note(err)
+	s.recordError(err)
 	return rows, err
 }
 
 // QueryRowContext runs a statement that returns one row at most.
-func (s *shared) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	if s.may(ctx) != nil {
+func (s *groupTx) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	if s.check(ctx) != nil {
 		ended, end := context.WithCancel(ctx)
 		end()
-		return s.conn.conn.QueryRowContext(ended, query, args...) // runs nothing
+		return s.conn.conn.QueryRowContext(ended, query, args...) // does not run
 	}
 	row := s.conn.QueryRowContext(context.WithoutCancel(ctx), query, args...)
-	s.note(row.Err())
+	s.recordError(row.Err())
 	return row
 }
 
-// end ends the transaction for its change, and returns why it must be undone although the change gave no error.
-func (s *shared) end() error {
-	s.over.Store(true)
+// end ends the transaction for its change, and returns the reason to roll back although the change returned no error.
+func (s *groupTx) end() error {
+	s.ended.Store(true)
 	if s.failed.Load() {
-		return core.WrapError(core.CodeInternal, "a statement of the transaction failed", errUndone)
+		return core.WrapError(core.CodeInternal, "a statement of the transaction failed", errTxAborted)
 	}
 	return nil
 }

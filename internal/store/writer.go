@@ -11,19 +11,19 @@ import (
 )
 
 const (
-	// maxTogether is how many transactions are synced together at most.
-	maxTogether = 256
-	// maxGather is how long transactions that wait are added to the one that will be synced.
-	maxGather = 20 * time.Millisecond
+	// maxGroup bounds the transactions that are synced together.
+	maxGroup = 256
+	// maxGroupTime is how long waiting transactions are added to a group before it is committed.
+	maxGroupTime = 20 * time.Millisecond
 )
 
-// writer runs SQLite's transactions one after the other on one connection. Those that wait while one is synced are synced
-// together: each in a savepoint of its own, so that one that fails undoes nothing of the others.
+// writer runs SQLite's transactions one after the other on one connection. Those that wait during a sync form a group that is
+// committed together, each in its own savepoint, so that a failed one does not roll back the others.
 type writer struct {
 	conn    *statements
 	metrics *Metrics
 	ended   chan struct{}
-	group   []*job // the writer's own: what it has in hand
+	group   []*job // jobs in flight; used only by run
 
 	mu      sync.Mutex
 	waiting []*job
@@ -33,7 +33,7 @@ type writer struct {
 
 // job is a transaction that waits for the writer.
 type job struct {
-	ctx    context.Context //nolint:containedctx // the caller's, who waits for the job
+	ctx    context.Context //nolint:containedctx // the caller's, which waits for the job
 	change func(context.Context, *Tx) error
 	err    error
 	done   chan struct{}
@@ -42,45 +42,45 @@ type job struct {
 func newWriter(ctx context.Context, db *sql.DB, metrics *Metrics) (*writer, error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
-		return nil, Fault("opening the store to write", err)
+		return nil, WrapError("opening the store to write", err)
 	}
 	w := &writer{conn: newStatements(conn), metrics: metrics, ended: make(chan struct{}), wake: make(chan struct{}, 1)}
 	go w.run()
 	return w, nil
 }
 
-// do waits until change is durable, or did not happen.
+// do runs change and waits until it is durable or has failed.
 func (w *writer) do(ctx context.Context, change func(context.Context, *Tx) error) error {
 	j := &job{ctx: ctx, change: change, done: make(chan struct{})}
 	w.mu.Lock()
 	if w.stopped {
 		w.mu.Unlock()
-		return closedFault()
+		return closedError()
 	}
 	w.waiting = append(w.waiting, j)
 	w.mu.Unlock()
-	w.nudge()
+	w.signal()
 	select {
 	case <-j.done:
 	case <-ctx.Done():
-		if w.withdraw(j) {
+		if w.cancel(j) {
 			return core.WrapError(core.CodeUnavailable, "waiting for the store", ctx.Err())
 		}
-		<-j.done // the writer has it in hand, and with it what belongs to the caller
+		<-j.done // in flight: the writer uses the caller's values
 	}
 	return j.err
 }
 
-// nudge wakes the writer.
-func (w *writer) nudge() {
+// signal wakes the writer up.
+func (w *writer) signal() {
 	select {
 	case w.wake <- struct{}{}:
 	default:
 	}
 }
 
-// withdraw reports whether j was still waiting; then it does no longer.
-func (w *writer) withdraw(j *job) bool {
+// cancel removes a waiting job and reports whether j was still waiting.
+func (w *writer) cancel(j *job) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	i := slices.Index(w.waiting, j)
@@ -90,8 +90,8 @@ func (w *writer) withdraw(j *job) bool {
 	return i >= 0
 }
 
-// take returns the job that waits longest, nil when there is none.
-func (w *writer) take() *job {
+// pop returns the job that waited longest, nil when there is none.
+func (w *writer) pop() *job {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.waiting) == 0 {
@@ -103,10 +103,10 @@ func (w *writer) take() *job {
 	return j
 }
 
-// next waits for a job; nil when the writer was stopped.
+// next waits for a job; it returns nil once the writer was stopped.
 func (w *writer) next() *job {
 	for {
-		if j := w.take(); j != nil {
+		if j := w.pop(); j != nil {
 			return j
 		}
 		w.mu.Lock()
@@ -119,17 +119,17 @@ func (w *writer) next() *job {
 	}
 }
 
-// stop ends the writer after what it has in hand; jobs that still wait are told that they did not happen.
+// stop ends the writer after the jobs in flight; waiting jobs fail.
 func (w *writer) stop() {
 	w.mu.Lock()
 	w.stopped = true
 	w.mu.Unlock()
-	w.refuse(closedFault())
-	w.nudge()
+	w.failWaiting(closedError())
+	w.signal()
 }
 
-// refuse ends all jobs that wait.
-func (w *writer) refuse(err error) {
+// failWaiting ends all waiting jobs with err.
+func (w *writer) failWaiting(err error) {
 	w.mu.Lock()
 	refused := w.waiting
 	w.waiting = nil
@@ -148,20 +148,20 @@ func (w *writer) run() {
 			close(w.ended)
 			return
 		}
-		// A change has ended its goroutine, as a test's FailNow does. The others must not wait for ever.
+		// A change ended its goroutine, like a test's FailNow. The other jobs must not wait forever.
 		w.rollback()
-		w.tell(core.NewError(core.CodeInternal, "a transaction ended without a result"))
+		w.finish(core.NewError(core.CodeInternal, "a transaction ended without a result"))
 		go w.run()
 	}()
 	for j := w.next(); j != nil; j = w.next() {
-		w.together(j)
-		w.tell(nil)
+		w.runGroup(j)
+		w.finish(nil)
 	}
 	left = true
 }
 
-// tell ends the jobs in hand, those without an error of their own with err.
-func (w *writer) tell(err error) {
+// finish ends the jobs in flight; those without an error of their own get err.
+func (w *writer) finish(err error) {
 	for _, j := range w.group {
 		if j.err == nil {
 			j.err = err
@@ -171,51 +171,51 @@ func (w *writer) tell(err error) {
 	w.group = w.group[:0]
 }
 
-// together runs first and what else waits in one transaction.
-func (w *writer) together(first *job) {
+// runGroup runs first and the waiting jobs in one transaction.
+func (w *writer) runGroup(first *job) {
 	w.group = append(w.group, first)
 	if err := w.exec("BEGIN IMMEDIATE"); err != nil {
-		// Another process writes, for longer than a statement waits: nobody shall wait for that long one after the other.
-		first.err = Fault("beginning a transaction", err)
-		w.refuse(first.err)
+		// Another process writes for longer than a statement waits. The waiting jobs fail at once, instead of waiting that long each.
+		first.err = WrapError("beginning a transaction", err)
+		w.failWaiting(first.err)
 		return
 	}
-	if !w.gather(first) {
-		w.again()
+	if !w.fillGroup(first) {
+		w.rerunEach()
 		return
 	}
 	if err := w.exec("COMMIT"); err != nil {
-		if w.open() > 1 {
-			w.again()
+		if w.succeeded() > 1 {
+			w.rerunEach()
 			return
 		}
 		w.rollback()
-		w.fail(Fault("committing a transaction", err))
+		w.fail(WrapError("committing a transaction", err))
 		return
 	}
-	w.metrics.commit(w.open())
+	w.metrics.commit(w.succeeded())
 }
 
-// gather runs first and what waits, and reports whether the transaction is still there.
-func (w *writer) gather(first *job) bool {
-	if !w.one(first) {
+// fillGroup runs first and the waiting jobs, and reports whether the transaction still exists.
+func (w *writer) fillGroup(first *job) bool {
+	if !w.runInSavepoint(first) {
 		return false
 	}
-	for until := time.Now().Add(maxGather); len(w.group) < maxTogether && time.Now().Before(until); {
-		j := w.take()
+	for until := time.Now().Add(maxGroupTime); len(w.group) < maxGroup && time.Now().Before(until); {
+		j := w.pop()
 		if j == nil {
 			break
 		}
 		w.group = append(w.group, j)
-		if !w.one(j) {
+		if !w.runInSavepoint(j) {
 			return false
 		}
 	}
 	return true
 }
 
-// open counts the jobs in hand that have not failed.
-func (w *writer) open() int {
+// succeeded counts the jobs in flight that have not failed.
+func (w *writer) succeeded() int {
 	n := 0
 	for _, j := range w.group {
 		if j.err == nil {
@@ -225,7 +225,7 @@ func (w *writer) open() int {
 	return n
 }
 
-// fail returns err to the jobs in hand that have not failed.
+// fail sets err for the jobs in flight that have not failed.
 func (w *writer) fail(err error) {
 	for _, j := range w.group {
 		if j.err == nil {
@@ -234,15 +234,15 @@ func (w *writer) fail(err error) {
 	}
 }
 
-// one runs a job in a savepoint, and reports whether the transaction that it shares is still there: some failures, such as a
-// full disk, undo the whole.
-func (w *writer) one(j *job) bool {
+// runInSavepoint runs a job in a savepoint, and reports whether the shared transaction still exists: some failures, such as a full
+// disk, roll back all of it.
+func (w *writer) runInSavepoint(j *job) bool {
 	if err := j.ctx.Err(); err != nil {
 		j.err = core.WrapError(core.CodeUnavailable, "waiting for the store", err)
 		return true
 	}
 	if err := w.exec("SAVEPOINT one"); err != nil {
-		j.err = Fault("beginning a transaction", err)
+		j.err = WrapError("beginning a transaction", err)
 		return false
 	}
 	if j.err = w.change(j); j.err != nil && w.exec("ROLLBACK TO one") != nil {
@@ -250,17 +250,17 @@ func (w *writer) one(j *job) bool {
 	}
 	if err := w.exec("RELEASE one"); err != nil {
 		if j.err == nil {
-			j.err = Fault("ending a transaction", err)
+			j.err = WrapError("ending a transaction", err)
 		}
 		return false
 	}
 	return true
 }
 
-// change runs the change of a job.
+// change runs a job's change.
 func (w *writer) change(j *job) error {
-	tx := &shared{conn: w.conn}
-	err := guard(j.ctx, &Tx{Conn: tx}, j.change)
+	tx := &groupTx{conn: w.conn}
+	err := runChange(j.ctx, &Tx{Conn: tx}, j.change)
 	undone := tx.end()
 	if err != nil {
 		return err
@@ -268,19 +268,19 @@ func (w *writer) change(j *job) error {
 	return undone
 }
 
-// again undoes the shared transaction, and runs each job in it that has not failed in one of its own.
-func (w *writer) again() {
+// rerunEach rolls the shared transaction back, and runs each of its jobs that has not failed in a transaction of its own.
+func (w *writer) rerunEach() {
 	w.rollback()
 	for _, j := range w.group {
 		if j.err == nil {
-			j.err = w.alone(j)
+			j.err = w.runSingle(j)
 		}
 	}
 }
 
-func (w *writer) alone(j *job) error {
+func (w *writer) runSingle(j *job) error {
 	if err := w.exec("BEGIN IMMEDIATE"); err != nil {
-		return Fault("beginning a transaction", err)
+		return WrapError("beginning a transaction", err)
 	}
 	if err := w.change(j); err != nil {
 		w.rollback()
@@ -288,17 +288,17 @@ func (w *writer) alone(j *job) error {
 	}
 	if err := w.exec("COMMIT"); err != nil {
 		w.rollback()
-		return Fault("committing a transaction", err)
+		return WrapError("committing a transaction", err)
 	}
 	w.metrics.commit(1)
 	return nil
 }
 
-// rollback undoes the shared transaction; there may be none any more.
+// rollback rolls the shared transaction back, if there still is one.
 func (w *writer) rollback() { _ = w.exec("ROLLBACK") }
 
 func (w *writer) exec(statement string) error {
-	// Not a caller's context: one that goes away must not undo the others' work.
+	// Not a caller's context: its end must not roll back the group.
 	_, err := w.conn.ExecContext(context.Background(), statement)
 	return err
 }

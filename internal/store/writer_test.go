@@ -14,7 +14,7 @@ import (
 	"tutti/internal/store/storetest"
 )
 
-// commits returns how many commits there were and how many transactions they made durable.
+// commits returns the number of commits and of the transactions that they committed.
 func commits(t *testing.T, reg *prometheus.Registry) (count, transactions int) {
 	t.Helper()
 	families, err := reg.Gather()
@@ -31,7 +31,7 @@ func commits(t *testing.T, reg *prometheus.Registry) (count, transactions int) {
 	return 0, 0
 }
 
-// TestGroupCommit: transactions that wait are synced together; some fail, which changes nothing for the others.
+// TestGroupCommit: waiting transactions are synced together; those that fail do not affect the others.
 func TestGroupCommit(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	s := storetest.OpenConfig(t, store.Config{Dir: t.TempDir(), Metrics: store.NewMetrics(reg)})
@@ -54,7 +54,7 @@ func TestGroupCommit(t *testing.T) {
 					panic(id)
 				})
 				if core.CodeOf(err) != core.CodeInternal || !strings.Contains(err.Error(), "panic: "+id) {
-					t.Errorf("a panic gave %v", err)
+					t.Errorf("a panic returned %v", err)
 				}
 			default:
 				if err := s.Update(t.Context(), insert(id)); err != nil {
@@ -69,11 +69,11 @@ func TestGroupCommit(t *testing.T) {
 	}
 	count, transactions := commits(t, reg)
 	if transactions != callers/2+1 || count > callers/4 {
-		t.Errorf("%d commits made %d transactions durable", count, transactions)
+		t.Errorf("%d commits of %d transactions", count, transactions)
 	}
 }
 
-// hold runs change in a transaction that keeps the writer busy until proceed is called, and returns when it does.
+// hold runs change in a transaction that keeps the writer busy until proceed is called, and returns once it runs.
 func hold(t *testing.T, s *store.Store, wg *sync.WaitGroup, change func(context.Context, *store.Tx) error) (proceed func()) {
 	t.Helper()
 	begun, held := make(chan struct{}), make(chan struct{})
@@ -94,13 +94,13 @@ func hold(t *testing.T, s *store.Store, wg *sync.WaitGroup, change func(context.
 
 func wantConflict(t *testing.T, err error) {
 	t.Helper()
-	if core.CodeOf(err) != core.CodeConflict || core.MessageOf(err) != "adding a study: it is there already" {
+	if core.CodeOf(err) != core.CodeConflict || core.MessageOf(err) != "adding a study: it already exists" {
 		t.Errorf("got %v, want a conflict", err)
 	}
 }
 
-// TestFullDisk: a database that cannot grow tells those whose transactions it cannot hold, keeps those that it can, and
-// goes on when there is room again.
+// TestFullDisk: when the database cannot grow, transactions that do not fit fail, those that fit succeed, and with free space
+// again all succeed.
 func TestFullDisk(t *testing.T) {
 	s := storetest.Open(t)
 	limit := func(pages string) {
@@ -128,7 +128,7 @@ func TestFullDisk(t *testing.T) {
 			err := s.Update(t.Context(), func(ctx context.Context, tx *store.Tx) error {
 				_ = insert("before")(ctx, tx)
 				err := insert(large)(ctx, tx)
-				_ = insert("after")(ctx, tx) // the transaction is gone; this must not stand by itself
+				_ = insert("after")(ctx, tx) // the transaction was rolled back; this insert must not be committed on its own
 				return err
 			})
 			if core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != "adding a study: the store's disk is full" {
@@ -144,7 +144,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestCommitFails: a rule that is checked at the commit undoes the one transaction that breaks it.
+// TestCommitFails: a constraint that is checked at the commit rolls back only the transaction that violates it.
 func TestCommitFails(t *testing.T) {
 	s := storetest.Open(t)
 	var wg sync.WaitGroup
@@ -186,7 +186,7 @@ func TestCancelledWhileWaiting(t *testing.T) {
 	wantStudies(t, s, "first")
 }
 
-// statement runs one statement in a transaction of its own.
+// statement runs one statement in its own transaction.
 func statement(t *testing.T, s *store.Store, query string, args ...any) {
 	t.Helper()
 	if err := s.Update(t.Context(), func(ctx context.Context, tx *store.Tx) error {

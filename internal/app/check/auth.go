@@ -42,7 +42,7 @@ func apiKeys(cfg config.Config, look looked) []Finding {
 	r, err := look()
 	system := cfg.Auth.SystemScope + cfg.Auth.WriteSuffix
 	switch {
-	case err != nil, r.Unread, r.Version > r.Newest:
+	case err != nil, r.Unreadable, r.Version > r.Newest:
 		return nil
 	case r.Keys > 0:
 		return []Finding{{subjectAuth, StatusOK, count(r.Keys, "API key is", "API keys are") + " valid", ""}}

@@ -73,7 +73,7 @@ func repositoryProbe(r config.Repository, opts Options, look looked) probe {
 // builtIn tells what is in the built-in repository. There is nothing to dial; what is wrong with its store is told there.
 func builtIn(look looked) string {
 	switch r, err := look(); {
-	case err != nil, r.Unread, r.Version > r.Newest:
+	case err != nil, r.Unreadable, r.Version > r.Newest:
 		return "built in"
 	case r.Studies == 0:
 		return "built in, without a study yet"

@@ -93,7 +93,7 @@ func newerTables(r store.Report) (Finding, bool) {
 // tablesState puts in words how far the tables are.
 func tablesState(r store.Report) string {
 	switch {
-	case r.Unread:
+	case r.Unreadable:
 		return "its database was not closed, and is mended at the next start"
 	case r.Version == 0:
 		return "its tables will be made"
@@ -125,7 +125,7 @@ func postgresStore(cfg config.Config, look looked) []Finding {
 	case len(p.Missing) > 0:
 		return fail("does not let this user do all with the tables of tutti: "+strings.Join(p.Missing, ", ")+" are missing",
 			"give the user all privileges on the tables in schema "+p.Schema+", or make it their owner")
-	case r.Version < r.Newest && !p.Creates:
+	case r.Version < r.Newest && !p.CanCreate:
 		return fail("does not let this user make tables in schema "+p.Schema, "GRANT CREATE ON SCHEMA "+p.Schema+" to the user, or make it the owner of the database")
 	}
 	found := []Finding{{subjectStore, StatusOK, r.Engine + " at " + host + "; " + tablesState(r), ""}}

@@ -60,7 +60,7 @@ func TestRealPostgreSQL(t *testing.T) {
 	want(t, theirs.String(), "fail: PostgreSQL * takes no changes -> name the primary server *")
 	wrong := *u
 	wrong.User = url.UserPassword(user, "s3cret too")
-	want(t, wrong.String(), "fail: "+u.Host+": the database does not accept the user or the password -> check user and password in store.url*")
+	want(t, wrong.String(), "fail: "+u.Host+": the database rejected the user or the password -> check user and password in store.url*")
 	execute(t, s, strings.Replace(newer, ", 1)", ", true)", 1))
 	want(t, address, "fail: a newer tutti has written the store: * -> start that version*")
 }

@@ -117,7 +117,7 @@ func TestBuiltInRepository(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Run("a damaged one", func(t *testing.T) {
-		want(t, "fail: embedded; the store's file is damaged, or not one of SQLite -> restore it from a copy, or move it away to begin anew",
+		want(t, "fail: embedded; the store's file is damaged or not a SQLite database -> restore it from a backup, or move it away to start with an empty store",
 			"ok: built in")
 	})
 }

@@ -8,29 +8,29 @@ import (
 	"tutti/internal/store"
 )
 
-// closing bounds how long the end of a test waits for the store's last transactions.
+// closing bounds how long a test's cleanup waits for the store's last transactions.
 const closing = 10 * time.Second
 
-// database is one that a suite runs on: config gives the Config of a fresh, empty one, which is removed with the test.
+// database is a database to run a suite on: config returns the Config of a new, empty one, which is removed with the test.
 type database struct {
 	name   string
 	config func(t testing.TB) store.Config
 }
 
-// databases lists SQLite and, with the tag services, PostgreSQL.
+// databases returns SQLite and, with the tag services, PostgreSQL.
 func databases() []database {
 	return append([]database{{name: "sqlite", config: sqlite}}, services()...)
 }
 
 func sqlite(t testing.TB) store.Config { return store.Config{Dir: t.TempDir()} }
 
-// Open opens a fresh SQLite store, which is closed and removed with the test.
+// Open opens a new SQLite store, which is closed and removed when the test ends.
 func Open(t testing.TB) *store.Store {
 	t.Helper()
 	return OpenConfig(t, sqlite(t))
 }
 
-// OpenConfig opens the store that cfg names, which is closed with the test.
+// OpenConfig opens the store of cfg, which is closed when the test ends.
 func OpenConfig(t testing.TB, cfg store.Config) *store.Store {
 	t.Helper()
 	s, err := store.Open(t.Context(), cfg)
@@ -47,14 +47,14 @@ func OpenConfig(t testing.TB, cfg store.Config) *store.Store {
 	return s
 }
 
-// Databases runs suite on a fresh store of each database, as the sub-tests "sqlite" and "postgres", the latter with the tag
-// services alone. The store is closed and removed with its sub-test; those of several sub-tests may be used side by side.
+// Databases runs suite on a new store of each database, as the sub-tests "sqlite" and, with the tag services, "postgres". The
+// store is closed and removed with its sub-test; sub-tests may run in parallel.
 func Databases(t *testing.T, suite func(t *testing.T, s *store.Store)) {
 	t.Helper()
 	Configs(t, func(t *testing.T, cfg store.Config) { suite(t, OpenConfig(t, cfg)) })
 }
 
-// Configs is Databases for a suite that opens the store by itself, also several times.
+// Configs is like Databases for a suite that opens the store itself, also several times.
 func Configs(t *testing.T, suite func(t *testing.T, cfg store.Config)) {
 	t.Helper()
 	for _, d := range databases() {

@@ -20,8 +20,8 @@ func services() []database {
 	}}}
 }
 
-// PostgresURL returns the URL of a fresh, empty schema on the server that TUTTI_TEST_POSTGRES_URL names, which
-// deploy/local/postgres/start prints. The schema is removed with the test.
+// PostgresURL returns the URL of a new, empty schema on the server that TUTTI_TEST_POSTGRES_URL names, which
+// deploy/local/postgres/start prints. The schema is removed when the test ends.
 func PostgresURL(t testing.TB) string {
 	t.Helper()
 	server := os.Getenv("TUTTI_TEST_POSTGRES_URL")
@@ -42,7 +42,7 @@ func PostgresURL(t testing.TB) string {
 	return u.String()
 }
 
-// execute runs one statement on a connection of its own.
+// execute runs one statement on its own connection.
 func execute(t testing.TB, server, statement string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), closing)

@@ -17,7 +17,7 @@ import (
 	"tutti/internal/store/storetest"
 )
 
-// execute changes the store of cfg.
+// execute runs a statement in a transaction.
 func execute(t *testing.T, s *store.Store, query string, args ...any) {
 	t.Helper()
 	if err := s.Update(t.Context(), func(ctx context.Context, tx *store.Tx) error {
@@ -39,16 +39,16 @@ func addStudy(t *testing.T, s *store.Store, id string) {
 	execute(t, s, "INSERT INTO study (id, name, organization, description, created_at) VALUES ($1, '', '', '', 1)", id)
 }
 
-func lookAt(t *testing.T, cfg store.Config) store.Report {
+func inspect(t *testing.T, cfg store.Config) store.Report {
 	t.Helper()
-	r, err := store.Look(t.Context(), cfg)
+	r, err := store.Inspect(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
-// filesOf returns the hashes of the files in a folder.
+// filesOf returns the hashes of the files in a directory.
 func filesOf(t *testing.T, dir string) map[string][32]byte {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -66,7 +66,7 @@ func filesOf(t *testing.T, dir string) map[string][32]byte {
 	return files
 }
 
-// copyFiles copies files of a folder into a new one.
+// copyFiles copies files of a directory into a new one.
 func copyFiles(t *testing.T, from string, names ...string) (to string) {
 	t.Helper()
 	to = t.TempDir()
@@ -82,9 +82,9 @@ func copyFiles(t *testing.T, from string, names ...string) (to string) {
 	return to
 }
 
-func TestLook(t *testing.T) {
+func TestInspect(t *testing.T) {
 	storetest.Configs(t, func(t *testing.T, cfg store.Config) {
-		r := lookAt(t, cfg)
+		r := inspect(t, cfg)
 		if r.Version != 0 || r.Newest < 1 || r.Exists || r.Studies != 0 || r.Keys != 0 {
 			t.Errorf("of an empty database: %+v", r)
 		}
@@ -96,25 +96,25 @@ func TestLook(t *testing.T) {
 		addKey(t, s, "valid", hour, time.Time{})
 		addKey(t, s, "expired", time.Now().Add(-time.Hour), time.Time{})
 		addKey(t, s, "revoked", hour, time.Now())
-		r = lookAt(t, cfg)
-		if r.Version != r.Newest || r.Studies != 2 || r.Keys != 2 || r.Unread {
+		r = inspect(t, cfg)
+		if r.Version != r.Newest || r.Studies != 2 || r.Keys != 2 || r.Unreadable {
 			t.Errorf("of a store in use: %+v", r)
 		}
 		if want := map[bool]string{true: "PostgreSQL 1", false: "SQLite 3."}[cfg.URL != ""]; !strings.HasPrefix(r.Engine, want) {
 			t.Errorf("engine %q, want %s…", r.Engine, want)
 		}
-		addStudy(t, s, "S3") // the store goes on
+		addStudy(t, s, "S3") // the store still works
 		execute(t, s, "INSERT INTO goose_db_version (version_id, is_applied) VALUES ($1, $2)", 999, true)
-		if r := lookAt(t, cfg); r.Version != 999 {
+		if r := inspect(t, cfg); r.Version != 999 {
 			t.Errorf("of a newer store: %+v", r)
 		}
 	})
 }
 
-func TestLookChangesNoFile(t *testing.T) {
+func TestInspectChangesNoFile(t *testing.T) {
 	t.Run("that is not there", func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "deep")
-		r := lookAt(t, store.Config{Dir: dir})
+		r := inspect(t, store.Config{Dir: dir})
 		if r.Exists || r.File != filepath.Join(dir, "tutti.db") {
 			t.Errorf("report %+v", r)
 		}
@@ -131,12 +131,12 @@ func TestLookChangesNoFile(t *testing.T) {
 	unchanged := func(t *testing.T, dir string, want store.Report) {
 		t.Helper()
 		before := filesOf(t, dir)
-		got := lookAt(t, store.Config{Dir: dir})
+		got := inspect(t, store.Config{Dir: dir})
 		if diff := cmp.Diff(before, filesOf(t, dir)); diff != "" {
 			t.Errorf("files were changed: %s", diff)
 		}
 		want.File, want.Exists, want.Newest, got.Engine = filepath.Join(dir, "tutti.db"), true, got.Newest, ""
-		if !want.Unread {
+		if !want.Unreadable {
 			want.Version = got.Newest
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -144,14 +144,14 @@ func TestLookChangesNoFile(t *testing.T) {
 		}
 	}
 	t.Run("in use", func(t *testing.T) {
-		r := lookAt(t, store.Config{Dir: dir})
+		r := inspect(t, store.Config{Dir: dir})
 		if !r.Exists || r.Studies != 1 {
 			t.Errorf("report %+v", r)
 		}
 	})
 	crashed := copyFiles(t, dir, "tutti.db", "tutti.db-wal", "tutti.db-shm")
 	t.Run("that a crash left", func(t *testing.T) {
-		if r := lookAt(t, store.Config{Dir: crashed}); r.Studies != 1 || r.Unread {
+		if r := inspect(t, store.Config{Dir: crashed}); r.Studies != 1 || r.Unreadable {
 			t.Errorf("report %+v", r)
 		}
 		again, err := store.Open(t.Context(), store.Config{Dir: crashed})
@@ -164,7 +164,7 @@ func TestLookChangesNoFile(t *testing.T) {
 		}
 	})
 	t.Run("whose log has no index", func(t *testing.T) {
-		unchanged(t, copyFiles(t, dir, "tutti.db", "tutti.db-wal"), store.Report{Unread: true})
+		unchanged(t, copyFiles(t, dir, "tutti.db", "tutti.db-wal"), store.Report{Unreadable: true})
 	})
 	closed := copyFiles(t, dir, "tutti.db", "tutti.db-wal", "tutti.db-shm")
 	if err := s.Close(t.Context()); err != nil {
@@ -176,7 +176,7 @@ func TestLookChangesNoFile(t *testing.T) {
 	})
 }
 
-// emptyLog opens and closes the database in a folder, after which it has no log.
+// emptyLog opens and closes the database in a directory, after which it has no log.
 func emptyLog(t *testing.T, dir string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(dir, "tutti.db"))
@@ -194,7 +194,7 @@ func emptyLog(t *testing.T, dir string) {
 	}
 }
 
-func TestLookDoesNotWaitForAWriter(t *testing.T) {
+func TestInspectDoesNotWaitForAWriter(t *testing.T) {
 	dir := t.TempDir()
 	s := storetest.OpenConfig(t, store.Config{Dir: dir})
 	inside, end := make(chan struct{}), make(chan struct{})
@@ -208,7 +208,7 @@ func TestLookDoesNotWaitForAWriter(t *testing.T) {
 		})
 	}()
 	<-inside
-	if r := lookAt(t, store.Config{Dir: dir}); r.Studies != 0 {
+	if r := inspect(t, store.Config{Dir: dir}); r.Studies != 0 {
 		t.Errorf("report %+v of what is not committed", r)
 	}
 	close(end)
@@ -217,7 +217,7 @@ func TestLookDoesNotWaitForAWriter(t *testing.T) {
 	}
 }
 
-func TestLookRefuses(t *testing.T) {
+func TestInspectErrors(t *testing.T) {
 	garbage := t.TempDir()
 	if err := os.WriteFile(filepath.Join(garbage, "tutti.db"), []byte(strings.Repeat("no database ", 1000)), 0o600); err != nil {
 		t.Fatal(err)
@@ -231,16 +231,16 @@ func TestLookRefuses(t *testing.T) {
 		code    core.Code
 		message string
 	}{
-		"nothing":  {store.Config{}, core.CodeInvalid, "the store needs a folder or the URL of a PostgreSQL database"},
-		"garbage":  {store.Config{Dir: garbage}, core.CodeInvalid, "the store's file is damaged, or not one of SQLite"},
-		"a folder": {store.Config{Dir: folder}, core.CodeInvalid, "a folder stands in the place of the store's file"},
+		"nothing":  {store.Config{}, core.CodeInvalid, "the store needs a directory or the URL of a PostgreSQL database"},
+		"garbage":  {store.Config{Dir: garbage}, core.CodeInvalid, "the store's file is damaged or not a SQLite database"},
+		"a folder": {store.Config{Dir: folder}, core.CodeInvalid, "the path of the store's file is a directory"},
 		"no URL of PostgreSQL": {
 			store.Config{URL: "postgres://u:s3cret@host:port/db"}, core.CodeInvalid, "the store's URL is not that of a PostgreSQL database",
 		},
 		"nobody there": {store.Config{URL: "postgres://u:s3cret@127.0.0.1:1/db"}, core.CodeUnavailable, "the database does not answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := store.Look(t.Context(), tt.cfg)
+			_, err := store.Inspect(t.Context(), tt.cfg)
 			if core.CodeOf(err) != tt.code || core.MessageOf(err) != tt.message {
 				t.Errorf("got %s %v", core.CodeOf(err), err)
 			}

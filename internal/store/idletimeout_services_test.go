@@ -15,23 +15,23 @@ import (
 	"tutti/internal/store/storetest"
 )
 
-// TestSilentPostgres: a network that swallows every answer without closing a connection ends a call after some silence.
-func TestSilentPostgres(t *testing.T) {
+// TestPostgresIdleTimeout: a call times out when the network drops every answer without closing the connection.
+func TestPostgresIdleTimeout(t *testing.T) {
 	u, err := url.Parse(storetest.PostgresURL(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var silent atomic.Bool
-	u.Host = swallowing(t, u.Host, &silent)
-	s := storetest.OpenConfig(t, store.Config{URL: u.String(), Silence: 500 * time.Millisecond})
+	u.Host = droppingProxy(t, u.Host, &silent)
+	s := storetest.OpenConfig(t, store.Config{URL: u.String(), IdleTimeout: 500 * time.Millisecond})
 	silent.Store(true)
 	if err := s.Ready(t.Context()); core.CodeOf(err) != core.CodeUnavailable {
-		t.Errorf("asking gave %v", err)
+		t.Errorf("the query returned %v", err)
 	}
 }
 
-// swallowing returns the address of a proxy to target, which drops what target says while silent is true.
-func swallowing(t *testing.T, target string, silent *atomic.Bool) string {
+// droppingProxy returns the address of a proxy to target that drops target's answers while silent is true.
+func droppingProxy(t *testing.T, target string, silent *atomic.Bool) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -54,7 +54,7 @@ func swallowing(t *testing.T, target string, silent *atomic.Bool) string {
 				_ = server.Close()
 			}()
 			go func() {
-				_, _ = io.Copy(swallower{client, silent}, server)
+				_, _ = io.Copy(dropper{client, silent}, server)
 				_ = client.Close()
 			}()
 		}
@@ -62,12 +62,12 @@ func swallowing(t *testing.T, target string, silent *atomic.Bool) string {
 	return listener.Addr().String()
 }
 
-type swallower struct {
+type dropper struct {
 	to     io.Writer
 	silent *atomic.Bool
 }
 
-func (s swallower) Write(b []byte) (int, error) {
+func (s dropper) Write(b []byte) (int, error) {
 	if s.silent.Load() {
 		return len(b), nil
 	}

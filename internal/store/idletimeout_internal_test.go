@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// TestSilence: a connection on which nothing comes ends its reads by itself, and one on which bytes come now and then does
-// not; a deadline that was set before a read counts.
-func TestSilence(t *testing.T) {
+// TestIdleTimeout: reads of an idle connection time out, those of a connection with occasional bytes do not; a deadline set before a
+// read counts.
+func TestIdleTimeout(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +29,7 @@ func TestSilence(t *testing.T) {
 		}
 	}()
 	dial := func(silence time.Duration) (mine, peer net.Conn) {
-		d := &dialer{silence: silence}
+		d := &dialer{idleTimeout: silence}
 		mine, err := d.DialContext(t.Context(), "tcp", listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
@@ -43,7 +43,7 @@ func TestSilence(t *testing.T) {
 	t.Run("nothing comes", func(t *testing.T) {
 		mine, _ := dial(20 * time.Millisecond)
 		if _, err := mine.Read(one); !errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("reading gave %v", err)
+			t.Errorf("reading returned %v", err)
 		}
 	})
 	t.Run("bytes come", func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestSilence(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := io.ReadFull(mine, one); err != nil || one[0] != 'x' {
-			t.Errorf("reading gave %q, %v", one, err)
+			t.Errorf("reading returned %q, %v", one, err)
 		}
 	})
 	t.Run("deadline before the read", func(t *testing.T) {
@@ -64,17 +64,17 @@ func TestSilence(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := mine.Read(one); !errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("reading gave %v", err)
+			t.Errorf("reading returned %v", err)
 		}
 		if _, err := mine.Write(one); !errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("writing gave %v", err)
+			t.Errorf("writing returned %v", err)
 		}
 	})
 	t.Run("nothing is taken", func(t *testing.T) {
 		mine, _ := dial(20 * time.Millisecond)
-		large := make([]byte, 64<<20) // more than the buffers between the two hold
+		large := make([]byte, 64<<20) // more than the socket buffers hold
 		if _, err := mine.Write(large); !errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("writing gave %v", err)
+			t.Errorf("writing returned %v", err)
 		}
 	})
 }

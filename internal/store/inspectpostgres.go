@@ -16,10 +16,10 @@ import (
 	"tutti/internal/core"
 )
 
-// tableMade finds the tables that a migration makes.
-const tableMade = `(?m)^CREATE TABLE (\w+)`
+// createTablePattern matches the CREATE TABLE statements of the migrations.
+const createTablePattern = `(?m)^CREATE TABLE (\w+)`
 
-func lookAtPostgres(ctx context.Context, address string) (Report, error) {
+func inspectPostgres(ctx context.Context, address string) (Report, error) {
 	r := Report{Postgres: &PostgresReport{}}
 	var err error
 	if r.Newest, err = newest("migrations/postgres"); err != nil {
@@ -27,34 +27,34 @@ func lookAtPostgres(ctx context.Context, address string) (Report, error) {
 	}
 	cfg, err := pgx.ParseConfig(address)
 	if err != nil {
-		// The error's text may hold the password.
+		// The error's text may contain the password.
 		return r, core.NewError(core.CodeInvalid, "the store's URL is not that of a PostgreSQL database")
 	}
 	db := stdlib.OpenDB(*cfg)
 	defer func() { _ = db.Close() }() // nothing was written
 	db.SetMaxOpenConns(1)
 	if err := db.PingContext(ctx); err != nil {
-		return r, connectFault(err)
+		return r, connectError(err)
 	}
 	tx, err := db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
-		return r, connectFault(err)
+		return r, connectError(err)
 	}
-	defer func() { _ = tx.Rollback() }() // it only reads
+	defer func() { _ = tx.Rollback() }() // read-only
 	if err := r.server(ctx, tx); err != nil {
-		return r, Fault("looking at the store", err)
+		return r, WrapError("inspecting the store", err)
 	}
 	there, err := r.tables(ctx, tx)
 	if err != nil {
-		return r, Fault("looking at the store", err)
+		return r, WrapError("inspecting the store", err)
 	}
 	if there && len(r.Postgres.Missing) == 0 {
 		err = r.count(ctx, tx)
 	}
-	return r, Fault("looking at the store", err)
+	return r, WrapError("inspecting the store", err)
 }
 
-// server fills in what the server says of itself, of the database and of the user.
+// server reads the properties of the server, the database and the user.
 func (r *Report) server(ctx context.Context, tx *sql.Tx) error {
 	var version string
 	var schema sql.NullString
@@ -64,12 +64,12 @@ func (r *Report) server(ctx context.Context, tx *sql.Tx) error {
 		pg_is_in_recovery() OR current_setting('default_transaction_read_only') = 'on',
 		current_setting('server_encoding'),
 		current_setting('fsync') = 'on' AND current_setting('synchronous_commit') <> 'off'`).
-		Scan(&version, &schema, &p.Creates, &p.ReadOnly, &p.Encoding, &p.Durable)
+		Scan(&version, &schema, &p.CanCreate, &p.ReadOnly, &p.Encoding, &p.Durable)
 	r.Engine, p.Schema = "PostgreSQL "+version, schema.String
 	return err
 }
 
-// tables reports whether tutti's tables are there, and fills in what the user may not do with them.
+// tables reports whether tutti's tables exist, and collects the privileges on them that the user lacks.
 func (r *Report) tables(ctx context.Context, tx *sql.Tx) (there bool, err error) {
 	names, err := tableNames()
 	if err != nil {
@@ -81,7 +81,7 @@ func (r *Report) tables(ctx context.Context, tx *sql.Tx) (there bool, err error)
 	}
 	for _, table := range append(names, goose.DefaultTablename) {
 		for _, privilege := range []string{"SELECT", "INSERT", "UPDATE", "DELETE"} {
-			var lacks sql.NullBool // null where the table is not there yet
+			var lacks sql.NullBool // null when the table does not exist yet
 			err := tx.QueryRowContext(ctx, "SELECT NOT has_table_privilege(to_regclass($1), $2)", table, privilege).Scan(&lacks)
 			if err != nil {
 				return there, err
@@ -94,13 +94,13 @@ func (r *Report) tables(ctx context.Context, tx *sql.Tx) (there bool, err error)
 	return there, nil
 }
 
-// tableNames returns the tables that the migrations make.
+// tableNames returns the tables that the migrations create.
 func tableNames() ([]string, error) {
 	files, err := fs.Glob(migrations, "migrations/postgres/*.sql")
 	if err != nil {
 		return nil, core.WrapError(core.CodeInternal, "listing the store's migrations", err)
 	}
-	made := regexp.MustCompile(tableMade)
+	made := regexp.MustCompile(createTablePattern)
 	var names []string
 	for _, file := range files {
 		text, err := fs.ReadFile(migrations, file)
@@ -114,8 +114,8 @@ func tableNames() ([]string, error) {
 	return names, nil
 }
 
-// connectFault tells why PostgreSQL does not let tutti in, when it says so.
-func connectFault(err error) error {
+// connectError wraps an error of connecting to PostgreSQL, with the reason for a rejected connection.
+func connectError(err error) error {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
 		return core.WrapError(core.CodeUnavailable, "the database does not answer", err)
@@ -123,13 +123,13 @@ func connectFault(err error) error {
 	switch e.Code {
 	case "28P01", "28000": // invalid_password, invalid_authorization_specification
 		return &core.Error{
-			Code: core.CodeForbidden, Message: "the database does not accept the user or the password",
+			Code: core.CodeForbidden, Message: "the database rejected the user or the password",
 			Hint: "check user and password in store.url, and pg_hba.conf of the server", Err: err,
 		}
 	case "3D000": // invalid_catalog_name
 		return &core.Error{
-			Code: core.CodeNotFound, Message: "the server has no database of this name",
-			Hint: "make it (CREATE DATABASE), or check the name at the end of store.url", Err: err,
+			Code: core.CodeNotFound, Message: "the server has no such database",
+			Hint: "create it (CREATE DATABASE), or check the name at the end of store.url", Err: err,
 		}
 	case "42501": // insufficient_privilege
 		return &core.Error{
@@ -138,9 +138,9 @@ func connectFault(err error) error {
 		}
 	case "53300": // too_many_connections
 		return &core.Error{
-			Code: core.CodeUnavailable, Message: "the server has no connection left",
-			Hint: "raise its max_connections, or end what holds the others", Err: err,
+			Code: core.CodeUnavailable, Message: "the server has no free connection",
+			Hint: "raise its max_connections, or close other connections", Err: err,
 		}
 	}
-	return core.WrapError(core.CodeUnavailable, fmt.Sprintf("the database cannot be used now (SQLSTATE %s)", e.Code), err)
+	return core.WrapError(core.CodeUnavailable, fmt.Sprintf("the database rejected the connection (SQLSTATE %s)", e.Code), err)
 }

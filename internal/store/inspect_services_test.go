@@ -16,7 +16,7 @@ import (
 	"tutti/internal/store/storetest"
 )
 
-// changed returns address with another user, password and database, "" for the same.
+// changed returns address with another user, password and database; "" keeps the value.
 func changed(t *testing.T, address, user, password, database string) string {
 	t.Helper()
 	u, err := url.Parse(address)
@@ -32,10 +32,10 @@ func changed(t *testing.T, address, user, password, database string) string {
 	return u.String()
 }
 
-func TestLookAtPostgres(t *testing.T) {
+func TestInspectPostgres(t *testing.T) {
 	address := storetest.PostgresURL(t)
-	r := lookAt(t, store.Config{URL: address})
-	if p := r.Postgres; !p.Creates || p.ReadOnly || p.Encoding != "UTF8" || !p.Durable || !strings.HasPrefix(p.Schema, "test_") {
+	r := inspect(t, store.Config{URL: address})
+	if p := r.Postgres; !p.CanCreate || p.ReadOnly || p.Encoding != "UTF8" || !p.Durable || !strings.HasPrefix(p.Schema, "test_") {
 		t.Errorf("of an empty schema: %+v %+v", r, p)
 	}
 	conn, err := pgx.Connect(t.Context(), address)
@@ -55,27 +55,27 @@ func TestLookAtPostgres(t *testing.T) {
 	defer sql("DROP OWNED BY " + reader + "; DROP ROLE " + reader)
 	theirs := changed(t, address, reader, "p", "")
 	t.Run("a schema that may not be used", func(t *testing.T) {
-		if r := lookAt(t, store.Config{URL: theirs}); r.Postgres.Schema != "" || r.Postgres.Creates {
+		if r := inspect(t, store.Config{URL: theirs}); r.Postgres.Schema != "" || r.Postgres.CanCreate {
 			t.Errorf("report %+v %+v", r, r.Postgres)
 		}
 	})
 	sql("GRANT USAGE ON SCHEMA " + schema + " TO " + reader)
 	t.Run("no right to make tables", func(t *testing.T) {
-		if r := lookAt(t, store.Config{URL: theirs}); r.Postgres.Creates || r.Version != 0 || len(r.Postgres.Missing) > 0 {
+		if r := inspect(t, store.Config{URL: theirs}); r.Postgres.CanCreate || r.Version != 0 || len(r.Postgres.Missing) > 0 {
 			t.Errorf("report %+v %+v", r, r.Postgres)
 		}
 	})
 	storetest.OpenConfig(t, store.Config{URL: address})
 	sql("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA " + schema + " TO " + reader)
 	t.Run("all rights on the tables", func(t *testing.T) {
-		if r := lookAt(t, store.Config{URL: theirs}); len(r.Postgres.Missing) > 0 || r.Version != r.Newest {
+		if r := inspect(t, store.Config{URL: theirs}); len(r.Postgres.Missing) > 0 || r.Version != r.Newest {
 			t.Errorf("report %+v %+v", r, r.Postgres)
 		}
 	})
 	sql("REVOKE INSERT ON study FROM " + reader)
 	sql("REVOKE SELECT ON goose_db_version FROM " + reader)
 	t.Run("rights are missing", func(t *testing.T) {
-		r := lookAt(t, store.Config{URL: theirs})
+		r := inspect(t, store.Config{URL: theirs})
 		if !slices.Equal(r.Postgres.Missing, []string{"INSERT on study", "SELECT on goose_db_version"}) {
 			t.Errorf("report %+v %+v", r, r.Postgres)
 		}
@@ -83,7 +83,7 @@ func TestLookAtPostgres(t *testing.T) {
 	sql("ALTER ROLE " + reader + " SET default_transaction_read_only = on")
 	sql("ALTER ROLE " + reader + " SET synchronous_commit = off")
 	t.Run("takes no changes", func(t *testing.T) {
-		if r := lookAt(t, store.Config{URL: theirs}); !r.Postgres.ReadOnly || r.Postgres.Durable {
+		if r := inspect(t, store.Config{URL: theirs}); !r.Postgres.ReadOnly || r.Postgres.Durable {
 			t.Errorf("report %+v %+v", r, r.Postgres)
 		}
 	})
@@ -92,12 +92,12 @@ func TestLookAtPostgres(t *testing.T) {
 		code    core.Code
 		message string
 	}{
-		"a wrong password": {changed(t, address, reader, "s3cret", ""), core.CodeForbidden, "the database does not accept the user or the password"},
-		"no such user":     {changed(t, address, "nobody", "s3cret", ""), core.CodeForbidden, "the database does not accept the user or the password"},
-		"no such database": {changed(t, address, "", "", "nothing"), core.CodeNotFound, "the server has no database of this name"},
+		"a wrong password": {changed(t, address, reader, "s3cret", ""), core.CodeForbidden, "the database rejected the user or the password"},
+		"no such user":     {changed(t, address, "nobody", "s3cret", ""), core.CodeForbidden, "the database rejected the user or the password"},
+		"no such database": {changed(t, address, "", "", "nothing"), core.CodeNotFound, "the server has no such database"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := store.Look(t.Context(), store.Config{URL: tt.address})
+			_, err := store.Inspect(t.Context(), store.Config{URL: tt.address})
 			if core.CodeOf(err) != tt.code || core.MessageOf(err) != tt.message || core.HintOf(err) == "" {
 				t.Errorf("got %s %v", core.CodeOf(err), err)
 			}

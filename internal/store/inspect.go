@@ -17,54 +17,54 @@ import (
 	"tutti/internal/core"
 )
 
-// Report is what Look found.
+// Report is the result of Inspect.
 type Report struct {
 	// Engine is the database and its version, such as "PostgreSQL 15.4".
 	Engine string
-	// File is SQLite's file, Exists whether it is there. Both are the zero value for PostgreSQL.
+	// File is SQLite's file, Exists whether it exists. Both are zero for PostgreSQL.
 	File   string
 	Exists bool
-	// Unread tells that SQLite's file was left behind by a process that ended without closing it, and that it could not be
-	// looked into without changing it. What follows is not known then.
-	Unread bool
-	// Version is that of the tables, 0 where there are none yet; Newest is the one that Open brings them to.
+	// Unreadable is set when a process left SQLite's file behind without closing it, so that it cannot be read without changing
+	// it. The following fields are unknown then.
+	Unreadable bool
+	// Version is that of the tables, 0 when there are none; Newest is the version that Open migrates them to.
 	Version, Newest int64
-	// Studies and Keys count the studies, and the API keys that are neither revoked nor expired.
+	// Studies and Keys count the studies and the API keys that are neither revoked nor expired.
 	Studies, Keys int
 	// Postgres is nil for SQLite.
 	Postgres *PostgresReport
 }
 
-// PostgresReport is what Look found of a PostgreSQL database.
+// PostgresReport is the part of a Report about a PostgreSQL database.
 type PostgresReport struct {
-	// Schema is where the tables are or will be made, "" when the search path names none that exists.
+	// Schema is the schema of the tables, "" when the search path names none that exists.
 	Schema string
-	// Creates reports whether the user may make tables there.
-	Creates bool
-	// Missing are the privileges on tables that are there which the user lacks, such as "INSERT on study".
+	// CanCreate reports whether the user may create tables there.
+	CanCreate bool
+	// Missing lists the privileges on existing tables that the user lacks, such as "INSERT on study".
 	Missing []string
-	// ReadOnly tells that the server takes no changes, as a standby does not.
+	// ReadOnly is set when the server accepts no changes, like a standby.
 	ReadOnly bool
-	// Encoding is the database's, UTF8 unless somebody chose another.
+	// Encoding is the database's encoding, UTF8 by default.
 	Encoding string
-	// Durable tells that a commit is on disk when the server says so: fsync and synchronous_commit are on.
+	// Durable reports whether a commit is on disk when the server confirms it: fsync and synchronous_commit are on.
 	Durable bool
 }
 
-// Look looks at the database that cfg names and changes nothing: it makes no file and no table, and disturbs no process
-// that has the database open. Errors: CodeInvalid for a bad Config or a file that is no database, CodeForbidden when the
-// database refuses the user, CodeNotFound when PostgreSQL has no such database, CodeUnavailable when it does not answer.
-func Look(ctx context.Context, cfg Config) (Report, error) {
+// Inspect examines the database of cfg without changing it: it creates no file and no table, and does not disturb processes that
+// have the database open. Errors: CodeInvalid for a bad Config or a file that is not a database, CodeForbidden when the database
+// rejects the user, CodeNotFound when the PostgreSQL server has no database of that name, CodeUnavailable when it does not answer.
+func Inspect(ctx context.Context, cfg Config) (Report, error) {
 	if err := cfg.validate(); err != nil {
 		return Report{}, err
 	}
 	if cfg.URL != "" {
-		return lookAtPostgres(ctx, cfg.URL)
+		return inspectPostgres(ctx, cfg.URL)
 	}
-	return lookAtSQLite(ctx, filepath.Join(cfg.Dir, sqliteFile))
+	return inspectSQLite(ctx, filepath.Join(cfg.Dir, sqliteFile))
 }
 
-// newest returns the version of the last migration in folder.
+// newest returns the version of the last migration in a folder.
 func newest(folder string) (int64, error) {
 	names, err := fs.Glob(migrations, folder+"/*.sql")
 	if err != nil {
@@ -81,7 +81,7 @@ func newest(folder string) (int64, error) {
 	return last, nil
 }
 
-func lookAtSQLite(ctx context.Context, file string) (Report, error) {
+func inspectSQLite(ctx context.Context, file string) (Report, error) {
 	r := Report{File: file}
 	var err error
 	if r.Newest, err = newest("migrations/sqlite"); err != nil {
@@ -92,40 +92,40 @@ func lookAtSQLite(ctx context.Context, file string) (Report, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return r, nil
 	case err != nil:
-		return r, core.WrapError(core.CodeForbidden, "looking at the store", err)
+		return r, core.WrapError(core.CodeForbidden, "inspecting the store", err)
 	case info.IsDir():
-		return r, core.NewError(core.CodeInvalid, "a folder stands in the place of the store's file")
+		return r, core.NewError(core.CodeInvalid, "the path of the store's file is a directory")
 	}
 	r.Exists = true
-	dsn, readable := lookDSN(file)
+	dsn, readable := inspectDSN(file)
 	if !readable {
-		r.Unread = true
+		r.Unreadable = true
 		return r, nil
 	}
 	db, err := sql.Open("sqlite", dsn)
 	if err != nil {
-		return r, Fault("opening the store", err)
+		return r, WrapError("opening the store", err)
 	}
 	defer func() { _ = db.Close() }() // nothing was written
 	db.SetMaxOpenConns(1)
 	if err := db.QueryRowContext(ctx, "SELECT 'SQLite ' || sqlite_version()").Scan(&r.Engine); err != nil {
-		return r, sqliteFault(err)
+		return r, sqliteError(err)
 	}
 	var tables int
 	const migrated = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = '" + goose.DefaultTablename + "'"
 	if err := db.QueryRowContext(ctx, migrated).Scan(&tables); err != nil {
-		return r, sqliteFault(err)
+		return r, sqliteError(err)
 	}
 	if tables == 0 {
 		return r, nil
 	}
-	return r, sqliteFault(r.count(ctx, db))
+	return r, sqliteError(r.count(ctx, db))
 }
 
-// lookDSN names a file as one that is only read. While a process has the file open, its log and the log's index are there,
-// and are read along with it; were they not, they would be made, perhaps as another user's, and so a file without a log
-// is read as one that nobody changes. A log without an index cannot be read so.
-func lookDSN(file string) (dsn string, readable bool) {
+// inspectDSN returns a read-only DSN of a file. While a process has the file open, its log and the log's index exist and are read
+// too. If they were missing, SQLite would create them, perhaps with another owner, so a file without a log is opened as immutable.
+// A log without an index cannot be read this way.
+func inspectDSN(file string) (dsn string, readable bool) {
 	absolute, err := filepath.Abs(file)
 	if err != nil {
 		absolute = file
@@ -143,7 +143,7 @@ func lookDSN(file string) (dsn string, readable bool) {
 	return u.String(), true
 }
 
-// count fills in what stands in the tables.
+// count reads the version of the tables and counts their rows.
 func (r *Report) count(ctx context.Context, db Conn) error {
 	err := db.QueryRowContext(ctx, "SELECT coalesce(max(version_id), 0) FROM "+goose.DefaultTablename).Scan(&r.Version)
 	if err != nil || r.Version == 0 || r.Version > r.Newest {
@@ -156,20 +156,20 @@ func (r *Report) count(ctx context.Context, db Conn) error {
 		Micros(time.Now())).Scan(&r.Keys)
 }
 
-// sqliteFault tells what is wrong with the file itself.
-func sqliteFault(err error) error {
+// sqliteError wraps an error of SQLite's file.
+func sqliteError(err error) error {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		switch e.Code() & 0xff {
 		case sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT:
 			return &core.Error{
-				Code: core.CodeInvalid, Message: "the store's file is damaged, or not one of SQLite",
-				Hint: "restore it from a copy, or move it away to begin anew", Err: err,
+				Code: core.CodeInvalid, Message: "the store's file is damaged or not a SQLite database",
+				Hint: "restore it from a backup, or move it away to start with an empty store", Err: err,
 			}
 		case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY:
 			return &core.Error{
-				Code: core.CodeForbidden, Message: "the store's file cannot be opened", Hint: "give it to tutti's user", Err: err,
+				Code: core.CodeForbidden, Message: "the store's file cannot be opened", Hint: "make tutti's user its owner", Err: err,
 			}
 		}
 	}
-	return Fault("looking at the store", err)
+	return WrapError("inspecting the store", err)
 }
