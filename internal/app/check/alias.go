@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -22,21 +21,21 @@ func neededPrivileges() []string {
 // alias looks at the alias of a repository, and at what this user may do with it.
 func (e *engine) alias(ctx context.Context, name string) Finding {
 	subject := subjectIndex + " " + name
-	a, err := e.ask(ctx, http.MethodGet, e.node, "/_alias/"+url.PathEscape(name), nil)
+	a, err := e.node.Alias(ctx, name)
 	if err != nil {
 		reason, hint := upstream.Unreached(err)
 		return Finding{subject, StatusFail, "not known: " + reason, hint}
 	}
-	if f, refused := e.refused(hostOf(e.node), "look at aliases", a); refused {
+	if f, refused := e.refused(e.host, "look at aliases", a); refused {
 		f.Subject = subject
 		return f
 	}
 	f := Finding{Subject: subject, Status: StatusOK}
 	var indices map[string]json.RawMessage
 	switch {
-	case a.status == http.StatusOK && json.Unmarshal(a.body, &indices) == nil && len(indices) > 1:
+	case a.Status == http.StatusOK && json.Unmarshal(a.Body, &indices) == nil && len(indices) > 1:
 		return Finding{subject, StatusFail, fmt.Sprintf("the alias stands for %d indices, tutti needs it to stand for one", len(indices)), "remove the alias from all but one of them"}
-	case a.status == http.StatusOK:
+	case a.Status == http.StatusOK:
 		for physical := range indices {
 			f.Message = "the alias is there and stands for " + physical
 		}
@@ -59,8 +58,8 @@ func (e *engine) alias(ctx context.Context, name string) Finding {
 }
 
 func (e *engine) isIndex(ctx context.Context, name string) bool {
-	a, err := e.ask(ctx, http.MethodHead, e.node, "/"+url.PathEscape(name), nil)
-	return err == nil && a.status == http.StatusOK
+	a, err := e.node.Exists(ctx, name)
+	return err == nil && a.Status == http.StatusOK
 }
 
 // missing gives the privileges that this user lacks; none where the cluster has no security or does not say.
@@ -71,11 +70,11 @@ func (e *engine) missing(ctx context.Context, name string) []string {
 	if err != nil {
 		return nil
 	}
-	a, err := e.ask(ctx, http.MethodPost, e.node, "/_security/user/_has_privileges", body)
+	a, err := e.node.Privileges(ctx, body)
 	var said struct {
 		Index map[string]map[string]bool `json:"index"`
 	}
-	if err != nil || a.status != http.StatusOK || json.Unmarshal(a.body, &said) != nil {
+	if err != nil || a.Status != http.StatusOK || json.Unmarshal(a.Body, &said) != nil {
 		return nil
 	}
 	var missing []string
@@ -102,7 +101,7 @@ func (e *engine) unindexed(ctx context.Context, r config.Repository) []Finding {
 	if err != nil {
 		return nil
 	}
-	a, err := e.ask(ctx, http.MethodGet, e.node, "/"+url.PathEscape(r.IndexName)+"/_count", body)
+	a, err := e.node.Count(ctx, r.IndexName, body)
 	var said struct {
 		Count *int64 `json:"count"`
 	}
@@ -110,9 +109,9 @@ func (e *engine) unindexed(ctx context.Context, r config.Repository) []Finding {
 	switch {
 	case err != nil:
 		return nil
-	case a.status == http.StatusNotFound:
+	case a.Status == http.StatusNotFound:
 		f.Message = "the repository " + r.Code + " was never indexed"
-	case a.status == http.StatusOK && json.Unmarshal(a.body, &said) == nil && said.Count != nil && *said.Count == 0:
+	case a.Status == http.StatusOK && json.Unmarshal(a.Body, &said) == nil && said.Count != nil && *said.Count == 0:
 		f.Message = "the index holds no document of the repository " + r.Code
 	default:
 		return nil

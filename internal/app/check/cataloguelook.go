@@ -24,10 +24,9 @@ type engineJudge struct {
 
 func newEngineJudge(cfg config.Index, opts Options, aliases []string) *engineJudge {
 	j := &engineJudge{cfg: cfg, aliases: aliases}
-	engine, err := elastic.New(elastic.Config{
-		URLs: cfg.URLs(), Username: cfg.Username, Password: cfg.Password.Reveal(), APIKey: cfg.APIKey.Reveal(), CAFile: cfg.CAFile,
-		Timeout: opts.Timeout,
-	})
+	of := engineConfig(cfg)
+	of.Timeout = opts.Timeout
+	engine, err := elastic.New(of)
 	if err != nil {
 		j.unusable = &core.CatalogueProblem{Code: core.CatalogueConnectionError, Message: core.MessageOf(err)}
 		return j

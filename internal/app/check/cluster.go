@@ -16,12 +16,12 @@ func (e *engine) health(ctx context.Context) []Finding {
 		Status     string `json:"status"`
 		Unassigned int    `json:"unassigned_shards"`
 	}
-	switch a, err := e.ask(ctx, http.MethodGet, e.node, "/_cluster/health?timeout=1s", nil); {
+	switch a, err := e.node.Health(ctx); {
 	case err != nil:
 		reason, hint := upstream.Unreached(err)
 		found = append(found, Finding{subjectIndex, StatusFail, "the state of the cluster is not known: " + reason, hint})
-	case json.Unmarshal(a.body, &health) != nil || health.Status == "":
-		f, refused := e.refused(hostOf(e.node), "see the state of the cluster", a)
+	case json.Unmarshal(a.Body, &health) != nil || health.Status == "":
+		f, refused := e.refused(e.host, "see the state of the cluster", a)
 		if !refused {
 			f.Message = "the state of the cluster is not known"
 		}
@@ -45,8 +45,8 @@ func (e *engine) licence(ctx context.Context) []Finding {
 			Type   string `json:"type"`
 		} `json:"license"`
 	}
-	a, err := e.ask(ctx, http.MethodGet, e.node, "/_license", nil)
-	if err != nil || a.status != http.StatusOK || json.Unmarshal(a.body, &licence) != nil || licence.License.Status == "" {
+	a, err := e.node.License(ctx)
+	if err != nil || a.Status != http.StatusOK || json.Unmarshal(a.Body, &licence) != nil || licence.License.Status == "" {
 		return nil
 	}
 	if l := licence.License; l.Status != "active" {

@@ -1,20 +1,17 @@
 package check
 
 import (
-	"bytes"
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
 
 	"tutti/internal/config"
+	"tutti/internal/index/elastic"
 	"tutti/internal/upstream"
 )
 
@@ -23,92 +20,67 @@ const (
 	engineMajor = 8
 	// productName is what an Elasticsearch calls itself in a header of each answer.
 	productName = "Elasticsearch"
-	// maxEngineAnswer bounds an answer.
-	maxEngineAnswer = 1 << 20
 )
 
 // engine asks an Elasticsearch questions. It never writes.
 type engine struct {
-	cfg  config.Index
-	http *http.Client
-	// node is the URL of a node that answered as it should, empty when none did.
-	node string
+	cfg    config.Index
+	probes []*elastic.Probe // one of each node
+	// node is one that answered as it should, at host; nil when none did.
+	node *elastic.Probe
+	host string
 }
 
 func newEngine(cfg config.Index) (*engine, error) {
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}}
-	if cfg.CAFile != "" {
-		pem, err := os.ReadFile(cfg.CAFile)
+	e := &engine{cfg: cfg}
+	for _, node := range cfg.URLs() {
+		of := engineConfig(cfg)
+		of.URLs = []string{node}
+		p, err := elastic.NewProbe(of)
 		if err != nil {
-			return nil, fmt.Errorf("%s cannot be read: %s", cfg.CAFile, cause(err))
+			e.close()
+			return nil, err
 		}
-		transport.TLSClientConfig.RootCAs = x509.NewCertPool()
-		if !transport.TLSClientConfig.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%s holds no certificate", cfg.CAFile)
-		}
+		e.probes = append(e.probes, p)
 	}
-	return &engine{cfg: cfg, http: &http.Client{
-		Transport:     transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}, nil
+	return e, nil
 }
 
-func (e *engine) close() { e.http.CloseIdleConnections() }
-
-// answer is what a node said.
-type answer struct {
-	status int
-	// product is the header by which Elasticsearch names itself.
-	product string
-	body    []byte
+func engineConfig(cfg config.Index) elastic.Config {
+	return elastic.Config{
+		URLs: cfg.URLs(), Username: cfg.Username, Password: cfg.Password.Reveal(), APIKey: cfg.APIKey.Reveal(), CAFile: cfg.CAFile,
+	}
 }
 
-func (e *engine) ask(ctx context.Context, method, node, path string, body []byte) (answer, error) {
-	req, err := http.NewRequestWithContext(ctx, method, strings.TrimRight(node, "/")+path, bytes.NewReader(body))
-	if err != nil {
-		return answer{}, err
+func (e *engine) close() {
+	for _, p := range e.probes {
+		_ = p.Close() // nothing was written
 	}
-	req.Header.Set("Accept", "application/json")
-	if len(body) > 0 {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	switch {
-	case e.cfg.APIKey != "":
-		req.Header.Set("Authorization", "ApiKey "+e.cfg.APIKey.Reveal())
-	case e.cfg.Username != "":
-		req.SetBasicAuth(e.cfg.Username, e.cfg.Password.Reveal())
-	}
-	resp, err := e.http.Do(req)
-	if err != nil {
-		return answer{}, err
-	}
-	defer resp.Body.Close()
-	content, err := io.ReadAll(io.LimitReader(resp.Body, maxEngineAnswer))
-	return answer{resp.StatusCode, resp.Header.Get("X-Elastic-Product"), content}, err
 }
 
 // nodes looks at each node, and keeps one that is right for further questions.
 func (e *engine) nodes(ctx context.Context) []Finding {
 	var found, silent []Finding
-	for _, node := range e.cfg.URLs() {
-		a, who, err := e.introduce(ctx, node)
+	for i, url := range e.cfg.URLs() {
+		node, host := e.probes[i], hostOf(url)
+		a, who, err := introduce(ctx, node)
 		if err != nil {
 			reason, hint := upstream.Unreached(err)
 			if _, unknown := errors.AsType[x509.UnknownAuthorityError](err); unknown {
 				hint = "give the authority's certificate as index.caFile"
 			}
-			silent = append(silent, Finding{subjectIndex, StatusFail, hostOf(node) + " does not answer: " + reason, hint})
+			silent = append(silent, Finding{subjectIndex, StatusFail, host + " does not answer: " + reason, hint})
 			continue
 		}
-		f := e.judge(hostOf(node), a, who)
-		if f.Status != StatusFail && e.node == "" {
-			e.node = node
+		f := e.judge(host, a, who)
+		if f.Status != StatusFail && e.node == nil {
+			e.node, e.host = node, host
 		}
 		found = append(found, f)
 	}
 	// Requests go around a node that does not answer, as long as another does.
 	for i := range silent {
-		if e.node != "" {
+		if e.node != nil {
 			silent[i].Status = StatusWarn
 		}
 	}
@@ -126,18 +98,18 @@ type identity struct {
 
 // introduce asks a node what it is, and gives the answer that counts. A node may lack GET /, which is a module of its
 // own, and be whole otherwise: such a one is asked for its version as a node of its cluster.
-func (e *engine) introduce(ctx context.Context, node string) (answer, identity, error) {
+func introduce(ctx context.Context, node *elastic.Probe) (elastic.Answer, identity, error) {
 	var who identity
-	a, err := e.ask(ctx, http.MethodGet, node, "/", nil)
+	a, err := node.Info(ctx)
 	if err != nil {
 		return a, who, err
 	}
-	if a.product != productName || a.status != http.StatusNotFound && a.status != http.StatusMethodNotAllowed {
+	if a.Product != productName || a.Status != http.StatusNotFound && a.Status != http.StatusMethodNotAllowed {
 		// What is no JSON has no version either.
-		_ = json.Unmarshal(a.body, &who)
+		_ = json.Unmarshal(a.Body, &who)
 		return a, who, nil
 	}
-	as, err := e.ask(ctx, http.MethodGet, node, "/_nodes/_local/http?filter_path=cluster_name,nodes.*.version", nil)
+	as, err := node.Node(ctx)
 	if err != nil {
 		return as, who, err
 	}
@@ -147,7 +119,7 @@ func (e *engine) introduce(ctx context.Context, node string) (answer, identity, 
 			Version string `json:"version"`
 		} `json:"nodes"`
 	}
-	if as.status == http.StatusNotFound || as.status == http.StatusOK && json.Unmarshal(as.body, &nodes) != nil {
+	if as.Status == http.StatusNotFound || as.Status == http.StatusOK && json.Unmarshal(as.Body, &nodes) != nil {
 		return a, who, nil
 	}
 	who.ClusterName = nodes.ClusterName
@@ -158,7 +130,7 @@ func (e *engine) introduce(ctx context.Context, node string) (answer, identity, 
 }
 
 // judge tells whether a node is one of an Elasticsearch that tutti can use.
-func (e *engine) judge(host string, a answer, who identity) Finding {
+func (e *engine) judge(host string, a elastic.Answer, who identity) Finding {
 	if f, refused := e.refused(host, "say what it is", a); refused {
 		return f
 	}
@@ -169,7 +141,7 @@ func (e *engine) judge(host string, a answer, who identity) Finding {
 	if version.Number == "" {
 		return fail("is no Elasticsearch", hint)
 	}
-	if version.Distribution != "" || a.product != productName {
+	if version.Distribution != "" || a.Product != productName {
 		return fail(fmt.Sprintf("is no Elasticsearch but %s %s", orElse(version.Distribution, "another product"), version.Number), hint)
 	}
 	first, _, _ := strings.Cut(version.Number, ".")
@@ -190,21 +162,21 @@ func orElse(s, other string) string {
 }
 
 // refused puts in words why a node did not do what it was asked for; false for an answer that counts.
-func (e *engine) refused(host, doing string, a answer) (Finding, bool) {
+func (e *engine) refused(host, doing string, a elastic.Answer) (Finding, bool) {
 	f := Finding{Subject: subjectIndex, Status: StatusFail}
 	switch {
-	case a.status == http.StatusUnauthorized && e.cfg.Username == "" && e.cfg.APIKey == "":
+	case a.Status == http.StatusUnauthorized && e.cfg.Username == "" && e.cfg.APIKey == "":
 		f.Message, f.Hint = host+" asks for credentials", "set index.username and index.password, or index.apiKey"
-	case a.status == http.StatusUnauthorized:
+	case a.Status == http.StatusUnauthorized:
 		f.Message, f.Hint = host+" refused the credentials", "check index.username and index.password, or index.apiKey"
-	case a.status == http.StatusForbidden:
+	case a.Status == http.StatusForbidden:
 		f.Message, f.Hint = host+" does not let this user "+doing, "give the user's role "+privilege(doing)
-	case a.status == http.StatusServiceUnavailable, a.status == http.StatusTooManyRequests:
-		f.Message, f.Hint = fmt.Sprintf("%s is not ready: it answered with status %d", host, a.status), "wait until the cluster has started, and look at its log"
-	case a.status >= 300 && a.status < 400:
+	case a.Status == http.StatusServiceUnavailable, a.Status == http.StatusTooManyRequests:
+		f.Message, f.Hint = fmt.Sprintf("%s is not ready: it answered with status %d", host, a.Status), "wait until the cluster has started, and look at its log"
+	case a.Status >= 300 && a.Status < 400:
 		f.Message, f.Hint = host+" answered with a redirect", "set index.url to where it redirects"
-	case a.status >= 500 || a.status == http.StatusNotFound && doing == "say what it is":
-		f.Message, f.Hint = fmt.Sprintf("%s answered with status %d", host, a.status), "check that index.url is an Elasticsearch and not another program"
+	case a.Status >= 500 || a.Status == http.StatusNotFound && doing == "say what it is":
+		f.Message, f.Hint = fmt.Sprintf("%s answered with status %d", host, a.Status), "check that index.url is an Elasticsearch and not another program"
 	default:
 		return f, false
 	}

@@ -24,7 +24,7 @@ type routes map[string]struct {
 
 func (r routes) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("X-Elastic-Product", "Elasticsearch")
-	searches := strings.HasSuffix(req.URL.Path, "/_pit") || req.URL.Path == "/_search"
+	searches := strings.HasSuffix(req.URL.Path, "/_pit") || req.URL.Path == "/_search" || strings.HasSuffix(req.URL.Path, "/_count")
 	if req.Method != http.MethodGet && req.Method != http.MethodHead && req.URL.Path != "/_security/user/_has_privileges" && !searches {
 		http.Error(w, "a look must not write", http.StatusTeapot)
 		return
@@ -55,7 +55,7 @@ func healthy(changes routes) routes {
 		"GET /_cluster/health": {200, `{"cluster_name":"c1","status":"yellow","unassigned_shards":1}`},
 		"GET /_license":        {200, `{"license":{"status":"active","type":"basic"}}`},
 		"GET /_alias/a":        {200, `{"a-20260101000000":{"aliases":{"a":{"is_write_index":true}}}}`},
-		"GET /a/_count":        {200, `{"count":5}`},
+		"POST /a/_count":       {200, `{"count":5}`},
 		"POST /_security/user/_has_privileges": {
 			200,
 			`{"index":{"a":{"read":true,"write":true,"manage":true},"a-*":{"read":true,"write":true,"create_index":true}}}`,
@@ -196,13 +196,13 @@ func TestElasticsearch(t *testing.T) {
 			[]string{"ok: *"},
 		},
 		"no alias yet": {
-			routes{"GET /_alias/a": {}, "GET /a/_count": {}},
+			routes{"GET /_alias/a": {}, "POST /a/_count": {}},
 			"",
 			[]string{right, "ok: *"},
 			[]string{"ok: will be made", "warn: the repository a was never indexed -> run tutti index a"},
 		},
 		"empty": {
-			routes{"GET /a/_count": {200, `{"count":0}`}},
+			routes{"POST /a/_count": {200, `{"count":0}`}},
 			"",
 			[]string{right, "ok: *"},
 			[]string{
@@ -211,7 +211,7 @@ func TestElasticsearch(t *testing.T) {
 			},
 		},
 		"not counted": {
-			routes{"GET /a/_count": {503, ""}},
+			routes{"POST /a/_count": {503, ""}},
 			"",
 			[]string{right, "ok: *"},
 			[]string{"ok: the alias is there and stands for a-20260101000000"},
@@ -278,8 +278,8 @@ func TestElasticsearch(t *testing.T) {
 			"url: " + secure.URL, []string{"fail: 127.0.0.1:* does not answer: its certificate is of an authority that is not trusted -> give the authority's certificate as index.caFile"},
 		},
 		"known authority": {fmt.Sprintf("url: %q, caFile: %q", secure.URL, ca), []string{right, "ok: the cluster is yellow"}},
-		"no certificate":  {fmt.Sprintf("url: %q, caFile: %q", secure.URL, empty), []string{"fail: index.caFile: " + empty + " holds no certificate -> give a PEM file of certificate authorities"}},
-		"no file":         {fmt.Sprintf("url: %q, caFile: %q", secure.URL, dir+"/no"), []string{"fail: index.caFile: " + dir + "/no cannot be read: no such file or directory -> *"}},
+		"no certificate":  {fmt.Sprintf("url: %q, caFile: %q", secure.URL, empty), []string{"fail: index.caFile: " + empty + ": the index' CA file holds no certificate -> give a PEM file of certificate authorities"}},
+		"no file":         {fmt.Sprintf("url: %q, caFile: %q", secure.URL, dir+"/no"), []string{"fail: index.caFile: " + dir + "/no: no such file or directory -> *"}},
 		"TLS where is not": {
 			"url: " + strings.Replace(plain.URL, "http:", "https:", 1), []string{"fail: *: it does not speak TLS -> use http:// instead of https://, if that is meant"},
 		},

@@ -18,11 +18,11 @@ func indexProbe(cfg config.Config) probe {
 	return func(ctx context.Context) []Finding {
 		e, err := newEngine(cfg.Index)
 		if err != nil {
-			return []Finding{{subjectIndex, StatusFail, "index.caFile: " + err.Error(), "give a PEM file of certificate authorities"}}
+			return []Finding{{subjectIndex, StatusFail, "index.caFile: " + cfg.Index.CAFile + ": " + cause(err), "give a PEM file of certificate authorities"}}
 		}
 		defer e.close()
 		found := e.nodes(ctx)
-		if e.node == "" {
+		if e.node == nil {
 			return found
 		}
 		found = append(found, e.health(ctx)...)

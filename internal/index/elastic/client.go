@@ -34,6 +34,8 @@ type client struct {
 	transport *elastictransport.Client
 	http      *roundtrip.Transport
 	timeout   time.Duration
+	// most is how many bytes an answer may have.
+	most int64
 }
 
 func newClient(cfg Config) (*client, error) {
@@ -79,7 +81,7 @@ func newClient(cfg Config) (*client, error) {
 	if err != nil {
 		return nil, core.WrapError(core.CodeInvalid, "the index' client cannot be made", err)
 	}
-	return &client{transport: transport, http: web, timeout: cfg.Timeout}, nil
+	return &client{transport: transport, http: web, timeout: cfg.Timeout, most: maxReplyBytes}, nil
 }
 
 // close ends the transport's looking after dead nodes, and closes the connections. No call may be in progress.
@@ -91,15 +93,25 @@ func (c *client) close() error {
 	return nil
 }
 
-// reply is a whole answer with a 2xx status.
+// reply is a whole answer.
 type reply struct {
 	status int
+	header http.Header
 	body   []byte
 }
 
-// do sends one request and reads its whole answer into a buffer, nil for a new one. The bytes of the request's body are the
-// caller's again when it returns. An error is a *core.Error; failureOf returns what the cluster said.
+// do is send for answers with a 2xx status. Of another one failureOf returns what the cluster said.
 func (c *client) do(ctx context.Context, r esapi.Request, into *bytes.Buffer) (*reply, error) {
+	answer, err := c.send(ctx, r, into)
+	if err == nil && answer.status/100 != 2 {
+		return nil, refusal(answer.status, answer.header, answer.body)
+	}
+	return answer, err
+}
+
+// send sends one request and reads its whole answer into a buffer, nil for a new one. The bytes of the request's body are the
+// caller's again when it returns. An error is a *core.Error.
+func (c *client) send(ctx context.Context, r esapi.Request, into *bytes.Buffer) (*reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	e := &exchange{transport: c.transport, again: reads(r)}
@@ -115,17 +127,14 @@ func (c *client) do(ctx context.Context, r esapi.Request, into *bytes.Buffer) (*
 	if into == nil {
 		into = new(bytes.Buffer)
 	}
-	n, err := into.ReadFrom(io.LimitReader(res.Body, maxReplyBytes+1))
+	n, err := into.ReadFrom(io.LimitReader(res.Body, c.most+1))
 	if err != nil {
 		return nil, core.WrapError(core.CodeUnavailable, "the answer of the index was cut", unreached(err))
 	}
-	if n > maxReplyBytes {
+	if n > c.most {
 		return nil, core.WrapError(core.CodeUnavailable, "the answer of the index was cut", errOverLimit)
 	}
-	if res.StatusCode/100 != 2 {
-		return nil, refusal(res.StatusCode, res.Header, into.Bytes())
-	}
-	return &reply{status: res.StatusCode, body: into.Bytes()}, nil
+	return &reply{status: res.StatusCode, header: res.Header, body: into.Bytes()}, nil
 }
 
 // unreached marks the cause of a request that got no whole answer, for who asks by core.ErrIndexUnreachable.

@@ -1,0 +1,55 @@
+package elastic_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	"tutti/internal/core"
+	"tutti/internal/index/elastic"
+)
+
+// TestProbe: answers of a node are returned whatever their status, unless they are too long, and names are escaped.
+func TestProbe(t *testing.T) {
+	var asked, body string
+	url := serving(t, func(w http.ResponseWriter, r *http.Request) {
+		asked = r.Method + " " + r.RequestURI
+		w.Header().Set("X-Elastic-Product", "Elasticsearch")
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		_, _ = w.Write([]byte(body))
+	})
+	p, err := elastic.NewProbe(elastic.Config{URLs: []string{url}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Close() })
+	const name = "é[%41"
+	for want, ask := range map[string]func(context.Context) (elastic.Answer, error){
+		"GET /": p.Info,
+		"GET /_nodes/_local/http?filter_path=cluster_name%2Cnodes.%2A.version": p.Node,
+		"GET /_cluster/health?timeout=1000ms":                                  p.Health,
+		"GET /_license":                                                        p.License,
+		"GET /_alias/%C3%A9%5B%2541":                                           func(ctx context.Context) (elastic.Answer, error) { return p.Alias(ctx, name) },
+		"HEAD /%C3%A9%5B%2541":                                                 func(ctx context.Context) (elastic.Answer, error) { return p.Exists(ctx, name) },
+		"POST /_security/user/_has_privileges": func(ctx context.Context) (elastic.Answer, error) {
+			return p.Privileges(ctx, []byte(`{}`))
+		},
+		"POST /%C3%A9%5B%2541/_count": func(ctx context.Context) (elastic.Answer, error) { return p.Count(ctx, name, []byte(`{}`)) },
+	} {
+		body = `{"said":true}`
+		got, err := ask(t.Context())
+		if strings.HasPrefix(want, http.MethodHead) {
+			body = ""
+		}
+		if got.Status != http.StatusMethodNotAllowed || got.Product != "Elasticsearch" || string(got.Body) != body || err != nil {
+			t.Errorf("%s: got %+v, %v", want, got, err)
+		}
+		if asked != want {
+			t.Errorf("asked %s, want %s", asked, want)
+		}
+	}
+	body = strings.Repeat(" ", 1<<20+1)
+	_, err = p.Info(t.Context())
+	wantError(t, err, core.CodeUnavailable, "the answer of the index was cut")
+}
