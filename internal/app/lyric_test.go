@@ -412,7 +412,7 @@ func TestLyricPageSizeCapped(t *testing.T) {
 	w := startWorld(t, tabular(settings{pageSize: 30, lyric: &testkit.LyricConfig{MaxPageSize: 20}}))
 	w.enrol("O1", 70)
 	job := w.run("", "", core.JobFailed)
-	if text := job.Get("error.message").String(); !strings.Contains(text, "pages of 20 records where 30 were asked for") {
+	if text := job.Get("error.message").String(); !strings.Contains(text, "a page of 20 records instead of 30") {
 		t.Errorf("the job does not give the reason: %s", job.Raw)
 	}
 }

@@ -20,45 +20,44 @@ const (
 	readBuffer         = 32 << 10
 )
 
-// Config configures a Client. URL alone is required.
+// Config configures a Client. Only URL is required.
 type Config struct {
 	// URL is the base that every path is appended to: http or https, without credentials, query or fragment.
 	URL string
-	// Token is sent as a bearer token; Username and Password as basic auth. Empty: none. Both at once are refused.
+	// Token is sent as a bearer token; Username and Password as basic auth. Empty: none. Setting both is an error.
 	Token              string
 	Username, Password string
-	// Timeout bounds connecting and the headers together, and then each read of the body. Default 30 s.
+	// Timeout bounds connecting and receiving the headers together, and then each read of the body. Default 30 s.
 	Timeout time.Duration
-	// Concurrency is the number of idle connections that are kept. Default 4.
+	// Concurrency is the number of idle connections to keep. Default 4.
 	Concurrency int
 	// UserAgent is the User-Agent header. Default "tutti".
 	UserAgent string
-	// Memory bounds the bytes of large records; nil for no bound.
+	// Memory bounds the bytes of large records; nil means unbounded.
 	Memory Memory
-	// Repository is the label of the Metrics, and what takes the Memory.
+	// Repository is the label of the Metrics and the holder of the Memory.
 	Repository string
 	// Metrics may be nil.
 	Metrics *Metrics
-	// Transport replaces the client's own connections, for tests. Redirects are not its business: Client never
-	// follows them.
+	// Transport replaces the client's own connections, for tests. Client never follows redirects.
 	Transport http.RoundTripper
 }
 
-// Memory bounds the bytes that are held at one time.
+// Memory bounds the bytes held at one time.
 type Memory interface {
-	// AcquireFor blocks until a repository may hold n bytes, or ctx ends. release ends that; it may be called again. Other
+	// AcquireFor blocks until a repository may hold n bytes, or ctx ends. release releases them; it may be called again. Other
 	// repositories cannot block one that holds nothing.
 	AcquireFor(ctx context.Context, repository string, n int64) (release func(), err error)
 }
 
-// Client makes GET calls to one upstream. It is safe for concurrent use.
+// Client sends GET requests to one upstream. It is safe for concurrent use.
 type Client struct {
 	base *url.URL
 	http *http.Client
 	cfg  Config
 }
 
-// NewClient makes a Client. A fault of cfg is CodeInvalid.
+// NewClient returns a Client. CodeInvalid for a bad Config.
 func NewClient(cfg Config) (*Client, error) {
 	base, err := cfg.validate()
 	if err != nil {
@@ -78,22 +77,22 @@ func NewClient(cfg Config) (*Client, error) {
 	}, nil
 }
 
-// validate fills the defaults of c and names its first fault.
+// validate sets the defaults of c and returns its first error.
 func (c *Config) validate() (*url.URL, error) {
 	base, err := url.Parse(c.URL)
 	switch {
 	case err != nil:
-		return nil, core.NewError(core.CodeInvalid, "the repository's url is malformed")
+		return nil, core.NewError(core.CodeInvalid, "the repository's url is not a valid URL")
 	case base.Scheme != "http" && base.Scheme != "https", base.Host == "":
-		return nil, core.NewError(core.CodeInvalid, "the repository's url must begin with http:// or https:// and a host")
+		return nil, core.NewError(core.CodeInvalid, "the repository's url must start with http:// or https:// and a host")
 	case base.User != nil:
-		return nil, core.NewError(core.CodeInvalid, "the repository's url must not hold credentials: use username and password")
+		return nil, core.NewError(core.CodeInvalid, "the repository's url must not contain credentials; use username and password")
 	case base.RawQuery != "", base.Fragment != "":
 		return nil, core.NewError(core.CodeInvalid, "the repository's url must not have a query or a fragment")
 	case c.Token != "" && c.Username != "":
 		return nil, core.NewError(core.CodeInvalid, "a repository takes a token or a username, not both")
 	case strings.ContainsAny(c.Token, "\r\n\x00"):
-		return nil, core.NewError(core.CodeInvalid, "the repository's token holds a line break")
+		return nil, core.NewError(core.CodeInvalid, "the repository's token must not contain line breaks")
 	case c.Timeout < 0:
 		return nil, core.NewError(core.CodeInvalid, "the repository's timeout must not be negative")
 	case c.Concurrency < 0:
@@ -111,7 +110,7 @@ func (c *Config) validate() (*url.URL, error) {
 	return base, nil
 }
 
-// newTransport makes the connections of one upstream. Compressed answers are asked for and unpacked by net/http.
+// newTransport returns the connections of one upstream. net/http requests and decompresses compressed responses.
 func newTransport(idle int) *http.Transport {
 	dialer := &net.Dialer{KeepAlive: 30 * time.Second}
 	return &http.Transport{
@@ -126,28 +125,27 @@ func newTransport(idle int) *http.Transport {
 	}
 }
 
-// Close closes idle connections. Calls under way are not touched.
+// Close closes idle connections. Calls in flight go on.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Get asks for the path made of segments, each of them one opaque segment whatever it holds, and a raw query without
-// its question mark. An answer with status 200 must be closed. Errors are *core.Error: CodeInvalid for a segment that
-// is empty, "." or "..", CodeOverloaded, CodeUnavailable, and CodeUpstream for what no retry mends; those of a status
-// hold a *StatusError.
-func (c *Client) Get(ctx context.Context, query string, segments ...string) (*Answer, error) {
+// Get requests the path of segments, each escaped into one path segment, with a raw query without its question mark. The Response
+// of status 200 must be closed. Errors are *core.Error: CodeInvalid for a segment that is empty, "." or "..", CodeOverloaded,
+// CodeUnavailable, and CodeUpstream for errors that a retry cannot fix; those of a status contain a *StatusError.
+func (c *Client) Get(ctx context.Context, query string, segments ...string) (*Response, error) {
 	target, err := c.target(query, segments)
 	if err != nil {
 		return nil, err
 	}
 	callCtx, cancel := context.WithCancelCause(ctx)
-	answer := &Answer{client: c, gaveUp: ctx.Err, cancel: cancel}
+	answer := &Response{client: c, callerErr: ctx.Err, cancel: cancel}
 	if c.cfg.Memory != nil {
 		answer.acquire = func(n int64) (func(), error) { return c.cfg.Memory.AcquireFor(ctx, c.cfg.Repository, n) }
 	}
 	answer.cause = func() error { return context.Cause(callCtx) }
-	answer.idle = time.AfterFunc(c.cfg.Timeout, func() { cancel(ErrTimeout) })
+	answer.readTimer = time.AfterFunc(c.cfg.Timeout, func() { cancel(ErrTimeout) })
 	begin := time.Now()
 	err = answer.open(callCtx, target)
-	answer.idle.Stop()
+	answer.readTimer.Stop()
 	answer.spent = time.Since(begin)
 	if err != nil {
 		return nil, err
@@ -155,19 +153,19 @@ func (c *Client) Get(ctx context.Context, query string, segments ...string) (*An
 	return answer, nil
 }
 
-// maxMemoryWait is how long a record may wait for memory after it was requested.
+// maxMemoryWait is how long a record may wait for memory after its request.
 const maxMemoryWait = time.Second
 
-// errWaited is the error of a Hold that took the memory, but too late for the body that is being read.
-var errWaited = errors.New("upstream: the record waited for memory")
+// errWaitedTooLong is returned by a Reserve that acquired the memory too late for the body being read.
+var errWaitedTooLong = errors.New("upstream: the record waited for memory")
 
-// Record reads the one record that Get requests, with scanner. The Answer must be closed; its memory holds the Item's Body.
+// Record reads the one record that Get requests, with scanner. The Response must be closed; its memory holds the Item's Body.
 // Errors are those of Get and of Scanner.Record.
 //
-// A record that waited for memory for more than a second since it was requested is requested again, while that memory is
-// held: how old its body is depends on the upstream and not on how much memory others use. Each further request has more
-// memory than the one before, so that their number is bounded.
-func (c *Client) Record(ctx context.Context, scanner *Scanner, query string, segments ...string) (*Answer, Item, error) {
+// A record that waited for memory for more than a second is requested again while that memory is held, so that the age of its body
+// depends on the upstream and not on the memory that others use. Each further request has more memory than the previous one, which
+// bounds their number.
+func (c *Client) Record(ctx context.Context, scanner *Scanner, query string, segments ...string) (*Response, Item, error) {
 	var reserved int64
 	var free func()
 	for {
@@ -183,11 +181,11 @@ func (c *Client) Record(ctx context.Context, scanner *Scanner, query string, seg
 		if err == nil {
 			return answer, item, nil
 		}
-		waited := errors.Is(err, errWaited)
+		waited := errors.Is(err, errWaitedTooLong)
 		if waited {
-			reserved, free = answer.reserved, answer.Keep()
+			reserved, free = answer.reserved, answer.DetachMemory()
 		} else {
-			answer.Fail()
+			answer.MarkFailed()
 		}
 		answer.Close()
 		if !waited {
@@ -196,8 +194,7 @@ func (c *Client) Record(ctx context.Context, scanner *Scanner, query string, seg
 	}
 }
 
-// target makes the URL. Path holds the decoded segments and RawPath the encoded ones, so that net/url sends RawPath
-// as it is.
+// target returns the URL. Path holds the decoded segments and RawPath the encoded ones, so that net/url sends RawPath unchanged.
 func (c *Client) target(query string, segments []string) (*url.URL, error) {
 	var path, raw strings.Builder
 	path.WriteString(strings.TrimRight(c.base.Path, "/"))
@@ -214,8 +211,8 @@ func (c *Client) target(query string, segments []string) (*url.URL, error) {
 	return &target, nil
 }
 
-// EscapeSegment percent-encodes every byte of segment that is not unreserved (RFC 3986, 2.3), which is more than
-// url.PathEscape encodes, so that no server takes a part of an id for a delimiter.
+// EscapeSegment percent-encodes every byte of segment that is not unreserved (RFC 3986, 2.3). That is more than url.PathEscape
+// encodes: no server may take a part of an id for a delimiter.
 func EscapeSegment(segment string) string {
 	const hex = "0123456789ABCDEF"
 	var b strings.Builder
@@ -246,23 +243,23 @@ func (c *Client) authorize(req *http.Request) {
 	}
 }
 
-// Answer is the body of an answer with status 200. Reading it is bounded by Config.Timeout per Read; the time between
-// two Reads is the reader's own and not bounded. It is not safe for concurrent use.
-type Answer struct {
-	// Length is the length of the body in bytes, -1 when the upstream did not say.
+// Response is the body of a response with status 200. Config.Timeout bounds each Read, but not the time between two Reads. It is not
+// safe for concurrent use.
+type Response struct {
+	// Length is the length of the body in bytes, -1 when unknown.
 	Length int64
 
-	client *Client
-	gaveUp func() error // the error of the caller's context
-	cause  func() error // why the call's own context ended
-	cancel context.CancelCauseFunc
-	idle   *time.Timer
-	body   io.ReadCloser
-	// acquire takes memory, nil where there is no bound; free releases what Hold took, nil for nothing.
+	client    *Client
+	callerErr func() error // returns the error of the caller's context
+	cause     func() error // returns why the call's own context ended
+	cancel    context.CancelCauseFunc
+	readTimer *time.Timer
+	body      io.ReadCloser
+	// acquire acquires memory, nil when unbounded; free releases what Reserve acquired, nil for nothing.
 	acquire func(n int64) (release func(), err error)
 	free    func()
-	// single is set for the answer of Client.Record. waited is how long its Holds took, reserved how many bytes free is for
-	// that were taken before its request was sent, or by the Hold that took too long.
+	// single is set for a response of Client.Record. waited is the time spent in Reserve, reserved the number of bytes that free
+	// releases which were acquired before the request, or by the Reserve that took too long.
 	single   bool
 	waited   time.Duration
 	reserved int64
@@ -271,20 +268,20 @@ type Answer struct {
 	closed   bool
 }
 
-// open sends the request and classifies the status. It cleans up after itself when it returns an error.
-func (a *Answer) open(ctx context.Context, target *url.URL) error {
+// open sends the request and classifies the status. It releases its resources when it returns an error.
+func (a *Response) open(ctx context.Context, target *url.URL) error {
 	begin := time.Now()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
 	if err != nil {
 		a.cancel(nil)
-		return core.WrapError(core.CodeInternal, "the request to the upstream could not be made", err)
+		return core.WrapError(core.CodeInternal, "the request to the upstream could not be created", err)
 	}
 	req.URL = target
 	a.client.authorize(req)
 	res, err := a.client.http.Do(req)
 	if err != nil {
 		err = a.classify(err, "the upstream could not be reached")
-		a.client.observe(time.Since(begin), false, a.gaveUp() == nil)
+		a.client.observe(time.Since(begin), false, a.callerErr() == nil)
 		a.cancel(nil)
 		return err
 	}
@@ -296,7 +293,7 @@ func (a *Answer) open(ctx context.Context, target *url.URL) error {
 	defer res.Body.Close()
 	body, readErr := io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
 	alive := res.StatusCode < http.StatusInternalServerError
-	a.client.observe(time.Since(begin), alive && readErr == nil, a.gaveUp() == nil)
+	a.client.observe(time.Since(begin), alive && readErr == nil, a.callerErr() == nil)
 	if readErr != nil && res.StatusCode < http.StatusInternalServerError {
 		return a.classify(readErr, "the upstream's answer was cut short")
 	}
@@ -304,11 +301,11 @@ func (a *Answer) open(ctx context.Context, target *url.URL) error {
 }
 
 // Read implements io.Reader. Its errors are io.EOF and *core.Error with CodeUnavailable.
-func (a *Answer) Read(p []byte) (int, error) {
+func (a *Response) Read(p []byte) (int, error) {
 	begin := time.Now()
-	a.idle.Reset(a.client.cfg.Timeout)
+	a.readTimer.Reset(a.client.cfg.Timeout)
 	n, err := a.body.Read(p)
-	a.idle.Stop()
+	a.readTimer.Stop()
 	a.spent += time.Since(begin)
 	if err == nil || err == io.EOF {
 		return n, err
@@ -317,9 +314,9 @@ func (a *Answer) Read(p []byte) (int, error) {
 	return n, a.classify(err, "the upstream's answer was cut short")
 }
 
-// Hold takes n bytes of memory in the place of what it took before, and waits until they are free: whoever waits holds
-// nothing, so that two cannot wait for each other.
-func (a *Answer) Hold(n int64) (err error) {
+// Reserve replaces the memory reserved before by n bytes and waits until they are available: a waiting Response holds nothing, so
+// that two cannot wait for each other.
+func (a *Response) Reserve(n int64) (err error) {
 	if a.reserved > 0 && n <= a.reserved {
 		return nil
 	}
@@ -334,50 +331,49 @@ func (a *Answer) Hold(n int64) (err error) {
 	}
 	if a.waited += time.Since(begin); a.single && a.waited > maxMemoryWait {
 		a.reserved = n
-		return errWaited
+		return errWaitedTooLong
 	}
 	return nil
 }
 
-// release releases the memory that Hold took.
-func (a *Answer) release() {
-	if free := a.Keep(); free != nil {
+// release releases the reserved memory.
+func (a *Response) release() {
+	if free := a.DetachMemory(); free != nil {
 		free()
 	}
 }
 
-// Keep returns what releases the memory that Hold took, which Close then does not; nil when it took none.
-func (a *Answer) Keep() (release func()) {
+// DetachMemory returns the function that releases the reserved memory, which Close then does not release; nil when there is none.
+func (a *Response) DetachMemory() (release func()) {
 	release, a.free = a.free, nil
 	return release
 }
 
-// Close ends the call, releases the memory and notes how long the upstream took. It may be called twice.
-func (a *Answer) Close() {
+// Close ends the call, releases the memory and records the upstream's time. It may be called twice.
+func (a *Response) Close() {
 	if a.closed {
 		return
 	}
 	a.closed = true
 	a.release()
-	a.idle.Stop()
-	_ = a.body.Close() // what matters of the body has been read
+	a.readTimer.Stop()
+	_ = a.body.Close() // the relevant part has been read
 	a.cancel(nil)
-	a.client.observe(a.spent, !a.failed, a.gaveUp() == nil)
+	a.client.observe(a.spent, !a.failed, a.callerErr() == nil)
 }
 
-// Fail notes that the body was not what the protocol says, so that the upstream counts as down.
-func (a *Answer) Fail() { a.failed = true }
+// MarkFailed records that the body violated the protocol, so that the upstream counts as down.
+func (a *Response) MarkFailed() { a.failed = true }
 
-// classify makes the error of a call that broke off. message is for a broken connection; the cause follows it where it is
-// recognized.
-func (a *Answer) classify(err error, message string) error {
+// classify returns the error of an interrupted call. message describes a broken connection; the cause is appended when known.
+func (a *Response) classify(err error, message string) error {
 	switch {
-	case a.gaveUp() != nil:
-		return core.WrapError(core.CodeUnavailable, "the call to the upstream was given up", a.gaveUp())
+	case a.callerErr() != nil:
+		return core.WrapError(core.CodeUnavailable, "the call to the upstream was canceled", a.callerErr())
 	case errors.Is(a.cause(), ErrTimeout):
 		return core.WrapError(core.CodeUnavailable, "the upstream did not answer in time", errors.Join(ErrTimeout, err))
 	default:
-		if reason, hint := Unreached(err); hint != "" {
+		if reason, hint := ConnectionFailure(err); hint != "" {
 			message += ": " + reason
 		}
 		return core.WrapError(core.CodeUnavailable, message, err)

@@ -21,13 +21,13 @@ func TestNewClientRefuses(t *testing.T) {
 		cfg  upstream.Config
 		want string
 	}{
-		{"no url", upstream.Config{}, "the repository's url must begin with http:// or https:// and a host"},
-		{"scheme", upstream.Config{URL: "ftp://h"}, "the repository's url must begin with http:// or https:// and a host"},
-		{"malformed", upstream.Config{URL: "http://h/%zz"}, "the repository's url is malformed"},
-		{"credentials", upstream.Config{URL: "http://u:p@h"}, "the repository's url must not hold credentials: use username and password"},
+		{"no url", upstream.Config{}, "the repository's url must start with http:// or https:// and a host"},
+		{"scheme", upstream.Config{URL: "ftp://h"}, "the repository's url must start with http:// or https:// and a host"},
+		{"malformed", upstream.Config{URL: "http://h/%zz"}, "the repository's url is not a valid URL"},
+		{"credentials", upstream.Config{URL: "http://u:p@h"}, "the repository's url must not contain credentials; use username and password"},
 		{"query", upstream.Config{URL: "http://h?a=b"}, "the repository's url must not have a query or a fragment"},
-		{"two ways in", upstream.Config{URL: "http://h", Token: "t", Username: "u"}, "a repository takes a token or a username, not both"},
-		{"token", upstream.Config{URL: "http://h", Token: "t\n"}, "the repository's token holds a line break"},
+		{"two credentials", upstream.Config{URL: "http://h", Token: "t", Username: "u"}, "a repository takes a token or a username, not both"},
+		{"token", upstream.Config{URL: "http://h", Token: "t\n"}, "the repository's token must not contain line breaks"},
 		{"timeout", upstream.Config{URL: "http://h", Timeout: -1}, "the repository's timeout must not be negative"},
 		{"concurrency", upstream.Config{URL: "http://h", Concurrency: -1}, "the repository's concurrency must not be negative"},
 	}
@@ -42,7 +42,7 @@ func TestNewClientRefuses(t *testing.T) {
 	}
 }
 
-// TestClientSegments: whatever an id holds, it stays one segment of the path, and arrives as it was.
+// TestClientSegments: any id stays one segment of the path and arrives unchanged.
 func TestClientSegments(t *testing.T) {
 	t.Parallel()
 	seen := make(chan string, 1)

@@ -6,22 +6,22 @@ import (
 	"math/bits"
 )
 
-// The functions of this file read JSON (RFC 8259) in a slice that may end anywhere. Each returns the index behind what
-// it read, or one of these faults. They accept exactly what encoding/json accepts.
+// The functions of this file parse JSON (RFC 8259) in a slice that may end anywhere. Each returns the index after what it parsed,
+// or one of these negative results. They accept exactly what encoding/json accepts.
 const (
-	// short: the slice ended first.
-	short = -1
-	// broken: this is not JSON.
-	broken = -2
-	// deep: nested more than maxDepth times.
-	deep = -3
+	// incomplete: the slice ended first.
+	incomplete = -1
+	// invalid: this is not JSON.
+	invalid = -2
+	// tooNested: nested more than maxDepth times.
+	tooNested = -3
 )
 
-// maxDepth is encoding/json's own limit.
+// maxDepth is the limit of encoding/json.
 const maxDepth = 10000
 
-// skipSpace returns the index of the first byte from i on that is not white space, len(buf) when there is none. Line
-// breaks on the way become spaces, so that no record holds a raw one.
+// skipSpace returns the index of the first non-space byte from i on, len(buf) when there is none. It replaces line breaks by
+// spaces, so that no record contains a raw one.
 func skipSpace(buf []byte, i int) int {
 	for ; i < len(buf); i++ {
 		switch buf[i] {
@@ -35,10 +35,10 @@ func skipSpace(buf []byte, i int) int {
 	return i
 }
 
-// scanValue reads the value at i, white space before it included.
+// scanValue parses the value at i, with leading white space.
 func scanValue(buf []byte, i, depth int) int {
 	if i = skipSpace(buf, i); i >= len(buf) {
-		return short
+		return incomplete
 	}
 	switch buf[i] {
 	case '"':
@@ -59,14 +59,14 @@ func scanValue(buf []byte, i, depth int) int {
 	}
 }
 
-// scanObject reads an object from behind its opening brace.
+// scanObject parses an object after its opening brace.
 func scanObject(buf []byte, i, depth int) int {
 	if depth > maxDepth {
-		return deep
+		return tooNested
 	}
 	for first := true; ; first = false {
 		if i = skipSpace(buf, i); i >= len(buf) {
-			return short
+			return incomplete
 		}
 		if buf[i] == '}' && first {
 			return i + 1
@@ -78,7 +78,7 @@ func scanObject(buf []byte, i, depth int) int {
 			return i
 		}
 		if i = skipSpace(buf, i); i >= len(buf) {
-			return short
+			return incomplete
 		}
 		switch buf[i] {
 		case ',':
@@ -86,19 +86,19 @@ func scanObject(buf []byte, i, depth int) int {
 		case '}':
 			return i + 1
 		default:
-			return broken
+			return invalid
 		}
 	}
 }
 
-// scanArray reads an array from behind its opening bracket.
+// scanArray parses an array after its opening bracket.
 func scanArray(buf []byte, i, depth int) int {
 	if depth > maxDepth {
-		return deep
+		return tooNested
 	}
 	for first := true; ; first = false {
 		if i = skipSpace(buf, i); i >= len(buf) {
-			return short
+			return incomplete
 		}
 		if buf[i] == ']' && first {
 			return i + 1
@@ -107,7 +107,7 @@ func scanArray(buf []byte, i, depth int) int {
 			return i
 		}
 		if i = skipSpace(buf, i); i >= len(buf) {
-			return short
+			return incomplete
 		}
 		switch buf[i] {
 		case ',':
@@ -115,18 +115,18 @@ func scanArray(buf []byte, i, depth int) int {
 		case ']':
 			return i + 1
 		default:
-			return broken
+			return invalid
 		}
 	}
 }
 
-// key is the name of a member: buf[start:end], without its quotes.
+// key is the name of a member: buf[start:end], without quotes.
 type key struct {
 	start, end int
 	escaped    bool
 }
 
-// is reports whether the key's text is name.
+// is reports whether the decoded key equals name.
 func (k key) is(buf []byte, name string) bool {
 	if k.escaped {
 		return string(unescape(buf[k.start-1:k.end+1])) == name
@@ -134,10 +134,10 @@ func (k key) is(buf []byte, name string) bool {
 	return string(buf[k.start:k.end]) == name
 }
 
-// scanKey reads a key at i, which is no white space, and the colon behind it.
+// scanKey parses a key at i, which is not white space, and the colon after it.
 func scanKey(buf []byte, i int) (int, key) {
 	if buf[i] != '"' {
-		return broken, key{}
+		return invalid, key{}
 	}
 	k := key{start: i + 1}
 	if i, k.escaped = scanString(buf, i); i < 0 {
@@ -145,20 +145,20 @@ func scanKey(buf []byte, i int) (int, key) {
 	}
 	k.end = i - 1
 	if i = skipSpace(buf, i); i >= len(buf) {
-		return short, k
+		return incomplete, k
 	}
 	if buf[i] != ':' {
-		return broken, k
+		return invalid, k
 	}
 	return i + 1, k
 }
 
-// scanString reads the string whose opening quote is at i, and reports whether it holds an escape.
+// scanString parses the string whose opening quote is at i, and reports whether it contains an escape.
 func scanString(buf []byte, i int) (end int, escaped bool) {
 	for i++; ; {
 		i = plainEnd(buf, i)
 		if i >= len(buf) {
-			return short, escaped
+			return incomplete, escaped
 		}
 		switch buf[i] {
 		case '"':
@@ -169,13 +169,13 @@ func scanString(buf []byte, i int) (end int, escaped bool) {
 				return i, true
 			}
 		default:
-			return broken, escaped
+			return invalid, escaped
 		}
 	}
 }
 
 // plainEnd returns the index of the first quote, backslash or control character from i on, len(buf) when there is none.
-// It looks at eight bytes at a time: strings are most of a record, and most are too short for bytes.IndexByte to pay.
+// It examines eight bytes at a time: strings are most of a record, and most are too short for bytes.IndexByte to be faster.
 func plainEnd(buf []byte, i int) int {
 	const (
 		ones      = 0x0101010101010101
@@ -200,10 +200,10 @@ func plainEnd(buf []byte, i int) int {
 	return i
 }
 
-// scanEscape reads an escape from behind its backslash.
+// scanEscape parses an escape after its backslash.
 func scanEscape(buf []byte, i int) int {
 	if i >= len(buf) {
-		return short
+		return incomplete
 	}
 	switch buf[i] {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
@@ -211,15 +211,15 @@ func scanEscape(buf []byte, i int) int {
 	case 'u':
 		for n := 1; n <= 4; n++ {
 			if i+n >= len(buf) {
-				return short
+				return incomplete
 			}
 			if !isHex(buf[i+n]) {
-				return broken
+				return invalid
 			}
 		}
 		return i + 5
 	default:
-		return broken
+		return invalid
 	}
 }
 
@@ -229,12 +229,12 @@ func isHex(c byte) bool {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// scanNumber reads a number. One that the slice ends with is short, since it may go on: nothing here is a number
-// alone.
+// scanNumber parses a number. A number at the end of the slice is incomplete, since it may continue: a number is never the whole
+// text here.
 func scanNumber(buf []byte, i int) int {
 	if buf[i] == '-' {
 		if i++; i >= len(buf) {
-			return short
+			return incomplete
 		}
 	}
 	switch c := buf[i]; {
@@ -244,7 +244,7 @@ func scanNumber(buf []byte, i int) int {
 		for i++; i < len(buf) && isDigit(buf[i]); i++ {
 		}
 	default:
-		return broken
+		return invalid
 	}
 	if i < len(buf) && buf[i] == '.' {
 		if i = scanDigits(buf, i+1); i < 0 {
@@ -260,40 +260,40 @@ func scanNumber(buf []byte, i int) int {
 		}
 	}
 	if i >= len(buf) {
-		return short
+		return incomplete
 	}
 	return i
 }
 
-// scanDigits reads one digit or more.
+// scanDigits parses one or more digits.
 func scanDigits(buf []byte, i int) int {
 	from := i
 	for ; i < len(buf) && isDigit(buf[i]); i++ {
 	}
 	switch {
 	case i >= len(buf):
-		return short
+		return incomplete
 	case i == from:
-		return broken
+		return invalid
 	default:
 		return i
 	}
 }
 
-// scanLiteral reads true, false or null.
+// scanLiteral parses true, false or null.
 func scanLiteral(buf []byte, i int, word string) int {
 	for n := range len(word) {
 		if i+n >= len(buf) {
-			return short
+			return incomplete
 		}
 		if buf[i+n] != word[n] {
-			return broken
+			return invalid
 		}
 	}
 	return i + len(word)
 }
 
-// unescape returns the text of a quoted string that was scanned before. The slow path: few keys and ids have escapes.
+// unescape decodes a quoted string that was scanned before. It is the slow path: few keys and ids have escapes.
 func unescape(quoted []byte) []byte {
 	var s string
 	if err := json.Unmarshal(quoted, &s); err != nil {

@@ -16,7 +16,7 @@ import (
 	"tutti/internal/upstream"
 )
 
-// memory notes what is acquired and what of it is held.
+// memory records what is acquired and how much is held.
 type memory struct {
 	acquired []int64
 	holders  []string
@@ -36,8 +36,8 @@ func (m *memory) AcquireFor(_ context.Context, holder string, n int64) (func(), 
 	}, nil
 }
 
-// TestLargeRecordsTakeMemory: what a scanner needs of memory beyond its own buffer it acquires first, while it holds nothing
-// else of it, and releases as soon as the record was taken; that of a record by itself is its holder's to release.
+// TestLargeRecordsTakeMemory: a scanner acquires the memory beyond its own buffer first, while it holds no other, and releases it as
+// soon as the record was passed on; the memory of a single record is released by its owner.
 func TestLargeRecordsTakeMemory(t *testing.T) {
 	t.Parallel()
 	large := `{"analysisId":"b","x":"` + strings.Repeat("x", 3<<20) + `"}`
@@ -54,7 +54,7 @@ func TestLargeRecordsTakeMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	get := func(text string) *upstream.Answer {
+	get := func(text string) *upstream.Response {
 		body = text
 		answer, err := client.Get(t.Context(), "", "x")
 		if err != nil {
@@ -82,7 +82,7 @@ func TestLargeRecordsTakeMemory(t *testing.T) {
 	if _, err = upstream.NewScanner(shape(), 0).Record(answer, answer.Length); err != nil {
 		t.Error(err)
 	}
-	release := answer.Keep()
+	release := answer.DetachMemory()
 	answer.Close()
 	if strings.Join(slices.Compact(m.holders), ",") != "song.ca" {
 		t.Errorf("the memory was acquired for %v", m.holders)

@@ -6,23 +6,23 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics are the measurements of all upstream clients of a process. Nil is off.
+// Metrics are the metrics of all upstream clients of a process. A nil Metrics records nothing.
 type Metrics struct {
 	fetchDuration *prometheus.HistogramVec
 	up            *prometheus.GaugeVec
 }
 
-// NewMetrics registers the measurements (CONTRACT section 9) with reg; a nil reg registers none of them.
+// NewMetrics returns metrics (CONTRACT section 9) registered with reg; a nil reg registers none.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		fetchDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "tutti_fetch_duration_seconds",
-			Help:    "Time that an upstream took for one call, its body included and the time that the index held it up left out.",
+			Help:    "Duration of one call to an upstream, including its body, without the time spent waiting for the index.",
 			Buckets: prometheus.ExponentialBuckets(0.002, 2.5, 12),
 		}, []string{"repository"}),
 		up: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "tutti_upstream_up",
-			Help: "1 when the last call to the repository was answered in whole, 0 when it was not.",
+			Help: "1 when the last call to the repository got a complete response, 0 otherwise.",
 		}, []string{"repository"}),
 	}
 	if reg != nil {
@@ -31,15 +31,15 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	return m
 }
 
-// observe notes one call that ended after spending took. known is false for a call that its caller gave up.
+// observe records a call that took the given time. known is false for a call that its caller canceled.
 func (m *Metrics) observe(repository string, took time.Duration, up, known bool) {
 	if known {
 		m.Observe(repository, took, up)
 	}
 }
 
-// Observe notes one call to a repository that took so long; up is false when it was not answered in whole. Clients of this
-// package do it by themselves; it is for those that ask without HTTP.
+// Observe records the duration of a call to a repository; up is false without a complete response. The clients of this package
+// call it themselves; it is exported for upstreams that are not called over HTTP.
 func (m *Metrics) Observe(repository string, took time.Duration, up bool) {
 	if m == nil {
 		return

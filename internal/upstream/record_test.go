@@ -16,7 +16,7 @@ import (
 	"tutti/internal/upstream/song"
 )
 
-// slowMemory is a memory for which every AcquireFor waits.
+// slowMemory is a memory whose AcquireFor always waits.
 type slowMemory struct {
 	memory
 	wait time.Duration
@@ -27,7 +27,7 @@ func (m *slowMemory) AcquireFor(ctx context.Context, holder string, n int64) (fu
 	return m.memory.AcquireFor(ctx, holder, n)
 }
 
-// largeRecord is an upstream that has one record of 300 KiB, whose id is "a". It is down after the first request if once.
+// largeRecord is an upstream with one record of 300 KiB, whose id is "a". With once set it is down after the first request.
 type largeRecord struct {
 	requested     []time.Time
 	unsized, once bool
@@ -53,7 +53,7 @@ type recordClient interface {
 	Record(ctx context.Context, organization, id string) (core.Record, error)
 }
 
-// newRecordClients returns what makes the clients that fetch single records through a Memory.
+// newRecordClients returns the constructors of the clients that fetch single records through a Memory.
 func newRecordClients() map[string]func(http.RoundTripper, upstream.Memory) (recordClient, error) {
 	return map[string]func(http.RoundTripper, upstream.Memory) (recordClient, error){
 		"song": func(r http.RoundTripper, m upstream.Memory) (recordClient, error) {
@@ -65,8 +65,8 @@ func newRecordClients() map[string]func(http.RoundTripper, upstream.Memory) (rec
 	}
 }
 
-// TestRecordThatWaitedForMemory: a record that waits for memory for more than a second is requested again with that memory
-// acquired, so that its body is new when it is returned, also when every acquisition has to wait.
+// TestRecordThatWaitedForMemory: a record that waits for memory for more than a second is requested again with that memory acquired,
+// so that its body is recent when it is returned, even when every acquisition has to wait.
 func TestRecordThatWaitedForMemory(t *testing.T) {
 	for kind, newClient := range newRecordClients() {
 		for name, tt := range map[string]struct {

@@ -9,121 +9,121 @@ import (
 )
 
 const (
-	firstBuffer = 64 << 10
-	maxKept     = 1 << 20
-	maxEmpty    = 100
+	initialBuffer = 64 << 10
+	maxIdleBuffer = 1 << 20
+	maxEmptyReads = 100
 )
 
-// Shape says what a page looks like: an object with an array of objects among its members.
-type Shape struct {
+// Format describes a page: an object with an array of objects among its members.
+type Format struct {
 	// Array is the member that holds the records.
 	Array string
-	// Envelope names the other members of the page whose values are wanted.
+	// Envelope names the other members of the page whose values are returned.
 	Envelope []string
-	// Members names the top-level members of a record whose string values are wanted.
+	// Members names the top-level members of a record whose string values are returned.
 	Members []string
-	// Notice names a top-level member of a record whose presence is wanted, empty for none.
-	Notice string
-	// Flag names a top-level member of a record whose boolean value is wanted, empty for none.
-	Flag string
+	// DetectMember names a top-level member of a record whose presence is reported, empty for none.
+	DetectMember string
+	// BoolMember names a top-level member of a record whose boolean value is returned, empty for none.
+	BoolMember string
 }
 
-// Truth is the value of a record's member Shape.Flag.
-type Truth uint8
+// OptionalBool is the value of a record's member Format.BoolMember.
+type OptionalBool uint8
 
-// Values of Truth. TruthNone stands for a member that is missing or no boolean.
+// Values of OptionalBool. BoolMissing stands for a member that is missing or not a boolean.
 const (
-	TruthNone Truth = iota
-	TruthFalse
-	TruthTrue
+	BoolMissing OptionalBool = iota
+	BoolFalse
+	BoolTrue
 )
 
-// truthOf returns the Truth of a JSON value by its first byte.
-func truthOf(c byte) Truth {
+// optionalBoolOf returns the OptionalBool of a JSON value by its first byte.
+func optionalBoolOf(c byte) OptionalBool {
 	switch c {
 	case 't':
-		return TruthTrue
+		return BoolTrue
 	case 'f':
-		return TruthFalse
+		return BoolFalse
 	default:
-		return TruthNone
+		return BoolMissing
 	}
 }
 
 // Item is one record.
 type Item struct {
-	// Body is the record's own bytes, without raw line breaks.
+	// Body holds the record's bytes, without raw line breaks.
 	Body []byte
-	// Values are the texts of the record's members in the order of Shape.Members, nil where the record has no such
-	// member or its value is no string. As in encoding/json, the last of several members of one name counts.
+	// Values are the values of the record's members in the order of Format.Members, nil for a missing member or one that is not a
+	// string. As in encoding/json, the last of several members with the same name counts.
 	Values [][]byte
-	// Noticed reports whether the record has the member Shape.Notice.
-	Noticed bool
-	// Flag is the value of the record's member Shape.Flag.
-	Flag Truth
-	// TooLarge is set for a record over the limit, which was read to its end but not held: Body is nil, and Noticed false.
+	// Detected reports whether the record has the member Format.DetectMember.
+	Detected bool
+	// Bool is the value of the record's member Format.BoolMember.
+	Bool OptionalBool
+	// TooLarge is set for a record over the limit, which was read to its end but not kept: Body is nil, and Detected false.
 	TooLarge *core.KeptDocument
 }
 
-// Envelope is what a page said beside its records.
+// Envelope holds the members of a page other than its records.
 type Envelope struct {
 	// Rows is the number of records.
 	Rows int
-	// Values are the raw JSON values of the page's members in the order of Shape.Envelope, nil for a missing one.
+	// Values are the raw JSON values of the page's members in the order of Format.Envelope, nil for a missing one.
 	Values [][]byte
 }
 
-// Scanner reads pages of one Shape. Its buffer slides over the page and grows to the largest record, so memory does
-// not grow with a page or a study. It can be used again and again, by one goroutine at a time.
+// Scanner reads pages of one Format. Its buffer slides over the page and grows to the largest record, so that memory does not grow
+// with a page or a study. It can be reused, by one goroutine at a time.
 type Scanner struct {
-	shape Shape
-	// maxRecord is the size of the largest record, maxOther that of other values of the page.
+	format Format
+	// maxRecord bounds a record, maxOther any other value of the page, in bytes.
 	maxRecord, maxOther int
 
 	r        io.Reader
 	buf      []byte
-	pos, end int // buf[pos:end] is read and not yet used up
+	pos, end int // buf[pos:end] is read and not yet consumed
 	eof      bool
-	// sized: the buffer was made for all that is to come.
-	sized   bool
-	values  [][]byte
-	spans   []span
-	noticed bool
-	flag    Truth
+	// sized is set when the buffer was allocated for the whole input.
+	sized     bool
+	values    [][]byte
+	spans     []span
+	detected  bool
+	boolValue OptionalBool
 }
 
-// span is a string value: buf[start:end] with its quotes; end is 0 for none.
+// span locates a string value: buf[start:end] with its quotes; end is 0 for none.
 type span struct {
 	start, end int
 	escaped    bool
 }
 
-// NewScanner makes a Scanner of records up to maxRecord bytes; 0 means core.DefaultMaxRecordBytes.
-func NewScanner(shape Shape, maxRecord int) *Scanner {
+// NewScanner returns a Scanner for records up to maxRecord bytes; 0 means core.DefaultMaxRecordBytes.
+func NewScanner(shape Format, maxRecord int) *Scanner {
 	if maxRecord <= 0 {
 		maxRecord = core.DefaultMaxRecordBytes
 	}
 	return &Scanner{
-		shape: shape, maxRecord: maxRecord, maxOther: max(maxRecord, maxKept),
+		format: shape, maxRecord: maxRecord, maxOther: max(maxRecord, maxIdleBuffer),
 		values: make([][]byte, len(shape.Members)), spans: make([]span, len(shape.Members)),
 	}
 }
 
-// Page reads one page to the end of r and calls each for every record in order; the Item is valid only until each
-// returns. An error of each ends the page and is returned as it is. So is one of r that is a *core.Error; others are
-// CodeUnavailable, as is everything that is not exactly one page: cut short (ErrCut), not JSON (ErrMalformed), without
-// the array (ErrShape). A record over the limit is passed as an Item that says so; another value over it is CodeUpstream
+// Page reads one page to the end of r and calls each for every record in order; the Item is valid only until each returns. An error
+// of each ends the page and is returned unchanged, as is an error of r that is a *core.Error. Other errors of r are
+// CodeUnavailable, as is everything that is not exactly one page: truncated (ErrTruncated), not JSON (ErrMalformed), without the
+// array (ErrFormat). A record over the limit is passed as an Item with TooLarge; another value over it is CodeUpstream
 // (ErrTooLarge).
 func (s *Scanner) Page(r io.Reader, each func(Item) error) (Envelope, error) {
 	s.reset(r)
 	defer s.release()
-	page := Envelope{Rows: -1, Values: make([][]byte, len(s.shape.Envelope))}
+	page := Envelope{Rows: -1, Values: make([][]byte, len(s.format.Envelope))}
 	c, err := s.next()
 	if err != nil {
 		return page, err
 	}
 	if c != '{' {
-		return page, s.notPage(c)
+		return page, s.unexpectedStart(c)
 	}
 	s.pos++
 	for first := true; ; first = false {
@@ -136,19 +136,19 @@ func (s *Scanner) Page(r io.Reader, each func(Item) error) (Envelope, error) {
 		}
 	}
 	if page.Rows < 0 {
-		return page, Malformed("the upstream's answer is no page", ErrShape)
+		return page, Malformed("the upstream's answer is not a page", ErrFormat)
 	}
 	return page, s.finish()
 }
 
-// Record reads one record, the whole of r; sizeHint is its size in bytes where known, else -1. The Item's Body is the
-// caller's to keep, its Values are valid until the Scanner is used again. Errors are those of Page.
+// Record reads one record, the whole of r; sizeHint is its size in bytes, -1 when unknown. The caller owns the Item's Body; its
+// Values are valid until the Scanner is used again. Errors are those of Page.
 func (s *Scanner) Record(r io.Reader, sizeHint int64) (Item, error) {
 	s.reset(r)
 	defer s.release()
 	kept := s.buf
-	size := int(min(max(sizeHint+1, 4<<10), max(int64(s.maxRecord)+1, maxKept)))
-	if err := s.hold(size); err != nil {
+	size := int(min(max(sizeHint+1, 4<<10), max(int64(s.maxRecord)+1, maxIdleBuffer)))
+	if err := s.reserve(size); err != nil {
 		return Item{}, err
 	}
 	s.buf, s.sized = make([]byte, size), true
@@ -158,14 +158,14 @@ func (s *Scanner) Record(r io.Reader, sizeHint int64) (Item, error) {
 		return Item{}, err
 	}
 	if c != '{' {
-		return Item{}, s.notPage(c)
+		return Item{}, s.unexpectedStart(c)
 	}
 	item, err := s.record()
 	if err != nil {
 		return Item{}, err
 	}
-	s.values = make([][]byte, len(s.shape.Members))
-	// What follows may slide the buffer, so the record leaves it: finish reads into a buffer of its own.
+	s.values = make([][]byte, len(s.format.Members))
+	// Reading on may slide the buffer, so the record leaves it: finish uses its own buffer.
 	rest := append([]byte(nil), s.buf[s.pos:s.end]...)
 	s.buf, s.pos, s.end = append(rest, make([]byte, 64)...), 0, len(rest)
 	return item, s.finish()
@@ -174,19 +174,19 @@ func (s *Scanner) Record(r io.Reader, sizeHint int64) (Item, error) {
 func (s *Scanner) reset(r io.Reader) {
 	s.r, s.pos, s.end, s.eof, s.sized = r, 0, 0, false, false
 	if s.buf == nil {
-		s.buf = make([]byte, firstBuffer)
+		s.buf = make([]byte, initialBuffer)
 	}
 }
 
-// release lets go of the reader, and of a buffer that one large record has blown up.
+// release drops the reader, and a buffer that grew for a large record.
 func (s *Scanner) release() {
 	s.r = nil
-	if len(s.buf) > maxKept {
+	if len(s.buf) > maxIdleBuffer {
 		s.buf = nil
 	}
 }
 
-// member reads one member of the page and what separates it from the next; more is false behind the closing brace.
+// member reads one member of the page and its separator; more is false after the closing brace.
 func (s *Scanner) member(page *Envelope, first bool, each func(Item) error) (more bool, err error) {
 	c, err := s.next()
 	if err != nil {
@@ -204,7 +204,7 @@ func (s *Scanner) member(page *Envelope, first bool, each func(Item) error) (mor
 	if err != nil {
 		return false, err
 	}
-	// The key's indices are relative to the token's start, since the buffer may have moved.
+	// The key's indexes are relative to the token's start, since the buffer may have moved.
 	k.start, k.end = k.start+from, k.end+from
 	if err := s.memberValue(page, k, each); err != nil {
 		return false, err
@@ -212,17 +212,17 @@ func (s *Scanner) member(page *Envelope, first bool, each func(Item) error) (mor
 	return s.separator('}')
 }
 
-// memberValue reads the value of member k: the records, a wanted value, or one to skip.
+// memberValue reads the value of member k: the records, a value to return, or one to skip.
 func (s *Scanner) memberValue(page *Envelope, k key, each func(Item) error) error {
-	if k.is(s.buf, s.shape.Array) {
+	if k.is(s.buf, s.format.Array) {
 		if page.Rows >= 0 {
-			return Malformed("the upstream's page lists its records twice", ErrShape)
+			return Malformed("the upstream's page lists its records twice", ErrFormat)
 		}
 		page.Rows = 0
 		return s.array(page, each)
 	}
 	wanted := -1
-	for n, name := range s.shape.Envelope {
+	for n, name := range s.format.Envelope {
 		if k.is(s.buf, name) {
 			wanted = n
 		}
@@ -247,7 +247,7 @@ func (s *Scanner) array(page *Envelope, each func(Item) error) error {
 		return err
 	}
 	if c != '[' {
-		return Malformed("the upstream's page has no list of records", ErrShape)
+		return Malformed("the upstream's page has no list of records", ErrFormat)
 	}
 	s.pos++
 	for {
@@ -259,7 +259,7 @@ func (s *Scanner) array(page *Envelope, each func(Item) error) error {
 			return nil
 		}
 		if c != '{' {
-			return Malformed("the upstream's page lists something that is no record", ErrShape)
+			return Malformed("the upstream's page lists a value that is not a record", ErrFormat)
 		}
 		item, err := s.record()
 		if err != nil {
@@ -278,7 +278,7 @@ func (s *Scanner) array(page *Envelope, each func(Item) error) error {
 	}
 }
 
-// separator reads a comma, or the closing byte: then more is false.
+// separator reads a comma or the closing byte; more is false after the latter.
 func (s *Scanner) separator(closing byte) (more bool, err error) {
 	c, err := s.next()
 	if err != nil {
@@ -299,7 +299,7 @@ func (s *Scanner) separator(closing byte) (more bool, err error) {
 func (s *Scanner) record() (Item, error) {
 	from, err := s.token(s.maxRecord, s.scanRecord)
 	if errors.Is(err, ErrTooLarge) {
-		return s.oversize()
+		return s.skipOversized()
 	}
 	if err != nil {
 		return Item{}, err
@@ -314,17 +314,17 @@ func (s *Scanner) record() (Item, error) {
 			s.values[n] = s.buf[from+sp.start+1 : from+sp.end-1]
 		}
 	}
-	return Item{Body: s.buf[from:s.pos:s.pos], Values: s.values, Noticed: s.noticed, Flag: s.flag}, nil
+	return Item{Body: s.buf[from:s.pos:s.pos], Values: s.values, Detected: s.detected, Bool: s.boolValue}, nil
 }
 
-// scanRecord is scanObject that notes the wanted members, in the same pass. i is the index of the opening brace.
+// scanRecord is scanObject that also locates the requested members. i is the index of the opening brace.
 func (s *Scanner) scanRecord(buf []byte, i int) int {
 	clear(s.spans)
-	s.noticed, s.flag = false, TruthNone
+	s.detected, s.boolValue = false, BoolMissing
 	i++
 	for first := true; ; first = false {
 		if i = skipSpace(buf, i); i >= len(buf) {
-			return short
+			return incomplete
 		}
 		if buf[i] == '}' && first {
 			return i + 1
@@ -337,7 +337,7 @@ func (s *Scanner) scanRecord(buf []byte, i int) int {
 			return i
 		}
 		if i = skipSpace(buf, i); i >= len(buf) {
-			return short
+			return incomplete
 		}
 		switch buf[i] {
 		case ',':
@@ -345,26 +345,26 @@ func (s *Scanner) scanRecord(buf []byte, i int) int {
 		case '}':
 			return i + 1
 		default:
-			return broken
+			return invalid
 		}
 	}
 }
 
-// scanMember reads the value of a record's member k, and notes where it is if it is wanted and a string.
+// scanMember parses the value of a record's member k, and records its position if it is requested and a string.
 func (s *Scanner) scanMember(buf []byte, i int, k key) int {
 	if i = skipSpace(buf, i); i >= len(buf) {
-		return short
+		return incomplete
 	}
 	wanted := -1
-	for n, name := range s.shape.Members {
+	for n, name := range s.format.Members {
 		if k.is(buf, name) {
 			wanted = n
 		}
 	}
 	if wanted < 0 {
-		s.noticed = s.noticed || k.is(buf, s.shape.Notice)
-		if s.shape.Flag != "" && k.is(buf, s.shape.Flag) {
-			s.flag = truthOf(buf[i])
+		s.detected = s.detected || k.is(buf, s.format.DetectMember)
+		if s.format.BoolMember != "" && k.is(buf, s.format.BoolMember) {
+			s.boolValue = optionalBoolOf(buf[i])
 		}
 		return scanValue(buf, i, 1)
 	}
@@ -377,14 +377,13 @@ func (s *Scanner) scanMember(buf []byte, i int, k key) int {
 	return end
 }
 
-// token applies scan at pos, reading on until the token is whole, and moves pos behind it. It returns the index of the
-// token's first byte. scan sees the token at index 0. Before scanning once more it waits for as many bytes again as it
-// has, so that a record of any size is scanned only a few times. A token over limit bytes is ErrTooLarge, and pos stays at
-// its start.
+// token applies scan at pos, reading until the token is complete, and moves pos after it. It returns the index of the token's first
+// byte. scan sees the token at index 0. Before it scans again, token reads as many bytes again as it has, so that a record of any
+// size is scanned only a few times. A token over limit bytes is ErrTooLarge, and pos stays at its start.
 func (s *Scanner) token(limit int, scan func(buf []byte, i int) int) (from int, err error) {
 	for {
 		switch n := scan(s.buf[s.pos:s.end], 0); n {
-		case short:
+		case incomplete:
 			held := s.end - s.pos
 			if held > limit {
 				return 0, tooLarge(limit)
@@ -392,9 +391,9 @@ func (s *Scanner) token(limit int, scan func(buf []byte, i int) int) (from int, 
 			if err := s.fill(min(held, limit-held+1)); err != nil {
 				return 0, err
 			}
-		case broken:
+		case invalid:
 			return 0, Malformed("the upstream's answer is not JSON", ErrMalformed)
-		case deep:
+		case tooNested:
 			return 0, tooDeep()
 		default:
 			if n > limit {
@@ -406,7 +405,7 @@ func (s *Scanner) token(limit int, scan func(buf []byte, i int) int) (from int, 
 	}
 }
 
-// next returns the first byte from pos on that is no white space, and moves pos to it.
+// next returns the first non-space byte from pos on, and moves pos to it.
 func (s *Scanner) next() (byte, error) {
 	for {
 		s.pos = skipSpace(s.buf[:s.end], s.pos)
@@ -419,29 +418,29 @@ func (s *Scanner) next() (byte, error) {
 	}
 }
 
-// finish reads to the end of r, where only white space may follow.
+// finish reads to the end of r, where only white space is allowed.
 func (s *Scanner) finish() error {
 	_, err := s.next()
 	switch {
 	case err == nil:
-		return Malformed("the upstream's answer goes on behind its end", ErrMalformed)
-	case errors.Is(err, ErrCut) && s.eof:
+		return Malformed("the upstream's answer continues after its end", ErrMalformed)
+	case errors.Is(err, ErrTruncated) && s.eof:
 		return nil
 	default:
 		return err
 	}
 }
 
-// fill reads want bytes or more, fewer only at the end of r. At the end, where nothing is left to read, it is ErrCut.
+// fill reads at least want bytes, fewer only at the end of r. When nothing is left to read it returns ErrTruncated.
 func (s *Scanner) fill(want int) error {
 	if s.eof {
-		return Malformed("the upstream's answer was cut short", ErrCut)
+		return Malformed("the upstream's answer was cut short", ErrTruncated)
 	}
 	if free := len(s.buf) - s.end; s.sized && free > 0 {
 		want = min(want, free)
 	}
 	want = max(want, 1)
-	if err := s.room(want); err != nil {
+	if err := s.grow(want); err != nil {
 		return err
 	}
 	empty := 0
@@ -458,7 +457,7 @@ func (s *Scanner) fill(want int) error {
 		case n > 0:
 			empty = 0
 		default:
-			if empty++; empty > maxEmpty {
+			if empty++; empty > maxEmptyReads {
 				return readError(io.ErrNoProgress)
 			}
 		}
@@ -466,8 +465,8 @@ func (s *Scanner) fill(want int) error {
 	return nil
 }
 
-// room makes space for want more bytes: first by sliding, then by growing.
-func (s *Scanner) room(want int) error {
+// grow makes space for want more bytes: first by sliding, then by growing the buffer.
+func (s *Scanner) grow(want int) error {
 	held := s.end - s.pos
 	if len(s.buf)-s.end >= want {
 		return nil
@@ -475,7 +474,7 @@ func (s *Scanner) room(want int) error {
 	into := s.buf
 	if held+want > len(s.buf) {
 		size := max(held+want, min(2*len(s.buf), max(s.maxRecord, s.maxOther)+1))
-		if err := s.hold(size); err != nil {
+		if err := s.reserve(size); err != nil {
 			return err
 		}
 		into = make([]byte, size)
@@ -485,55 +484,55 @@ func (s *Scanner) room(want int) error {
 	return nil
 }
 
-// holder is a reader that bounds the memory of what is read from it.
-type holder interface {
-	// Hold takes n bytes of memory in the place of what it took before, and waits until they are free.
-	Hold(n int64) error
+// memoryReserver is a reader that bounds the memory of its content.
+type memoryReserver interface {
+	// Reserve replaces the memory reserved before by n bytes, and waits until they are available.
+	Reserve(n int64) error
 }
 
-// hold takes the memory of a buffer of some size, none for one of the size that every Scanner has.
-func (s *Scanner) hold(size int) error {
-	if size <= firstBuffer {
+// reserve reserves the memory of a buffer of a given size, none for the initial size.
+func (s *Scanner) reserve(size int) error {
+	if size <= initialBuffer {
 		size = 0
 	}
-	if r, ok := s.r.(holder); ok {
-		return r.Hold(int64(size))
+	if r, ok := s.r.(memoryReserver); ok {
+		return r.Reserve(int64(size))
 	}
 	return nil
 }
 
-// shrink drops a buffer that a large record has blown up, once what is left in it is small.
+// shrink replaces a buffer that grew for a large record once little of it is in use.
 func (s *Scanner) shrink() error {
 	held := s.end - s.pos
-	if len(s.buf) <= maxKept || held > firstBuffer {
+	if len(s.buf) <= maxIdleBuffer || held > initialBuffer {
 		return nil
 	}
-	small := make([]byte, firstBuffer)
+	small := make([]byte, initialBuffer)
 	copy(small, s.buf[s.pos:s.end])
 	s.buf, s.pos, s.end = small, 0, held
-	return s.hold(0)
+	return s.reserve(0)
 }
 
 func tooLarge(limit int) error {
-	return core.WrapError(core.CodeUpstream, fmt.Sprintf("the upstream's answer holds a value of more than %d bytes", limit), ErrTooLarge)
+	return core.WrapError(core.CodeUpstream, fmt.Sprintf("the upstream's answer contains a value of more than %d bytes", limit), ErrTooLarge)
 }
 
 func tooDeep() error {
 	return core.WrapError(core.CodeUpstream, "the upstream's answer is nested too deeply", ErrMalformed)
 }
 
-// readError keeps an error that is classified already.
+// readError returns a classified error unchanged.
 func readError(err error) error {
 	if _, classified := errors.AsType[*core.Error](err); classified {
 		return err
 	}
-	return core.WrapError(core.CodeUnavailable, "the upstream's answer was cut short", errors.Join(ErrCut, err))
+	return core.WrapError(core.CodeUnavailable, "the upstream's answer was cut short", errors.Join(ErrTruncated, err))
 }
 
-// notPage is the error of an answer that begins with c.
-func (s *Scanner) notPage(c byte) error {
+// unexpectedStart returns the error of a response that starts with c.
+func (s *Scanner) unexpectedStart(c byte) error {
 	if c == '[' || c == '"' {
-		return Malformed("the upstream's answer is of a wrong shape", ErrShape)
+		return Malformed("the upstream's answer has an unexpected format", ErrFormat)
 	}
 	return Malformed("the upstream's answer is not JSON", ErrMalformed)
 }

@@ -18,16 +18,16 @@ import (
 	"tutti/internal/upstream"
 )
 
-// shape is Song's; the scanner knows no protocol.
-func shape() upstream.Shape {
-	return upstream.Shape{
+// shape is Song's; the scanner is independent of the protocol.
+func shape() upstream.Format {
+	return upstream.Format{
 		Array:    "analyses",
 		Envelope: []string{"totalAnalyses", "currentTotalAnalyses"},
 		Members:  []string{"analysisId", "studyId", "analysisState"},
 	}
 }
 
-// row is an Item whose bytes are copied.
+// row is an Item with copied bytes.
 type row struct {
 	Body   string
 	Values []string
@@ -119,24 +119,24 @@ func TestScannerPage(t *testing.T) {
 	}
 }
 
-func TestScannerPageFaults(t *testing.T) {
+func TestScannerPageErrors(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, page string
 		code       core.Code
 		is         error
 	}{
-		{"empty answer", ``, core.CodeUnavailable, upstream.ErrCut},
-		{"spaces", `   `, core.CodeUnavailable, upstream.ErrCut},
+		{"empty answer", ``, core.CodeUnavailable, upstream.ErrTruncated},
+		{"spaces", `   `, core.CodeUnavailable, upstream.ErrTruncated},
 		{"html", `<html>502</html>`, core.CodeUnavailable, upstream.ErrMalformed},
-		{"array", `[]`, core.CodeUnavailable, upstream.ErrShape},
+		{"array", `[]`, core.CodeUnavailable, upstream.ErrFormat},
 		{"null", `null`, core.CodeUnavailable, upstream.ErrMalformed},
-		{"no list", `{"totalAnalyses":0}`, core.CodeUnavailable, upstream.ErrShape},
-		{"empty object", `{}`, core.CodeUnavailable, upstream.ErrShape},
-		{"list is null", `{"analyses":null,"totalAnalyses":0}`, core.CodeUnavailable, upstream.ErrShape},
-		{"two lists", `{"analyses":[],"analyses":[]}`, core.CodeUnavailable, upstream.ErrShape},
-		{"row is no object", `{"analyses":[1]}`, core.CodeUnavailable, upstream.ErrShape},
-		{"trailing comma", `{"analyses":[{},]}`, core.CodeUnavailable, upstream.ErrShape},
+		{"no list", `{"totalAnalyses":0}`, core.CodeUnavailable, upstream.ErrFormat},
+		{"empty object", `{}`, core.CodeUnavailable, upstream.ErrFormat},
+		{"list is null", `{"analyses":null,"totalAnalyses":0}`, core.CodeUnavailable, upstream.ErrFormat},
+		{"two lists", `{"analyses":[],"analyses":[]}`, core.CodeUnavailable, upstream.ErrFormat},
+		{"row is no object", `{"analyses":[1]}`, core.CodeUnavailable, upstream.ErrFormat},
+		{"trailing comma", `{"analyses":[{},]}`, core.CodeUnavailable, upstream.ErrFormat},
 		{"trailing comma in page", `{"analyses":[],}`, core.CodeUnavailable, upstream.ErrMalformed},
 		{"no comma", `{"analyses":[{}{}]}`, core.CodeUnavailable, upstream.ErrMalformed},
 		{"behind the end", `{"analyses":[]}{}`, core.CodeUnavailable, upstream.ErrMalformed},
@@ -147,7 +147,7 @@ func TestScannerPageFaults(t *testing.T) {
 		{"wrong bracket", `{"analyses":[{"a":[1}]}`, core.CodeUnavailable, upstream.ErrMalformed},
 		{"too deep", `{"analyses":[{"a":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `}]}`, core.CodeUpstream, upstream.ErrMalformed},
 		{"too large beside the records", `{"x":"` + strings.Repeat("x", 1<<20) + `","analyses":[]}`, core.CodeUpstream, upstream.ErrTooLarge},
-		{"a large record cut short", `{"analyses":[{"a":"` + strings.Repeat("x", 45<<10), core.CodeUnavailable, upstream.ErrCut},
+		{"a large record cut short", `{"analyses":[{"a":"` + strings.Repeat("x", 45<<10), core.CodeUnavailable, upstream.ErrTruncated},
 		{"a large record that is not JSON", `{"analyses":[{"a":"` + strings.Repeat("x", 45<<10) + `",}]}`, core.CodeUnavailable, upstream.ErrMalformed},
 		{"a large record too deep", `{"analyses":[{"a":"` + strings.Repeat("x", 45<<10) + `","b":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `}]}`, core.CodeUpstream, upstream.ErrMalformed},
 	}
@@ -162,7 +162,7 @@ func TestScannerPageFaults(t *testing.T) {
 	}
 }
 
-func TestScannerErrorOfEachIsReturnedAsItIs(t *testing.T) {
+func TestScannerErrorOfEach(t *testing.T) {
 	t.Parallel()
 	stop := errors.New("enough")
 	calls := 0
@@ -170,7 +170,7 @@ func TestScannerErrorOfEachIsReturnedAsItIs(t *testing.T) {
 		calls++
 		return stop
 	})
-	if err != stop || calls != 1 { //nolint:errorlint // the very same error is the promise
+	if err != stop || calls != 1 { //nolint:errorlint // identity is part of the contract
 		t.Errorf("error %v after %d calls", err, calls)
 	}
 }
@@ -180,14 +180,14 @@ func TestScannerReadErrors(t *testing.T) {
 	classified := core.NewError(core.CodeUnavailable, "the upstream did not answer in time")
 	half := `{"analyses":[{"analysisId":"a"},`
 	_, _, err := scan(t, upstream.NewScanner(shape(), 0), io.MultiReader(strings.NewReader(half), iotest.ErrReader(classified)))
-	if err != error(classified) { //nolint:errorlint // the very same error is the promise
+	if err != error(classified) { //nolint:errorlint // identity is part of the contract
 		t.Errorf("a classified error became %v", err)
 	}
 	_, _, err = scan(t, upstream.NewScanner(shape(), 0), io.MultiReader(strings.NewReader(half), iotest.ErrReader(io.ErrUnexpectedEOF)))
 	if core.CodeOf(err) != core.CodeUnavailable || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("an unexpected end became %v", err)
 	}
-	// Whole JSON behind which the connection breaks is not a whole answer.
+	// Complete JSON before a broken connection is not a complete response.
 	whole := io.MultiReader(strings.NewReader(`{"analyses":[]}`), iotest.ErrReader(io.ErrUnexpectedEOF))
 	if _, _, err = scan(t, upstream.NewScanner(shape(), 0), whole); core.CodeOf(err) != core.CodeUnavailable {
 		t.Errorf("a broken end became %v", err)
@@ -212,7 +212,7 @@ func TestScannerLargeRecordsAmongSmallOnes(t *testing.T) {
 	}
 	page.WriteString(`]}`)
 	s := upstream.NewScanner(shape(), 0)
-	for range 2 { // a scanner is used again and again
+	for range 2 { // a scanner is reused
 		i := 0
 		_, err := s.Page(iotest.HalfReader(bytes.NewReader(page.Bytes())), func(item upstream.Item) error {
 			if string(item.Values[0]) != fmt.Sprint(i) || len(item.Body) != want[i] || !json.Valid(item.Body) {
@@ -227,13 +227,13 @@ func TestScannerLargeRecordsAmongSmallOnes(t *testing.T) {
 	}
 }
 
-// TestScannerTruncation cuts a page at every byte: each is an error, never a shorter page.
+// TestScannerTruncation truncates a page at every byte: each is an error, never a shorter page.
 func TestScannerTruncation(t *testing.T) {
 	t.Parallel()
 	page := `{"totalAnalyses":12,"analyses":[{"analysisId":"a\u0041","n":-1.5e+3,"b":[true,false,null]},{"studyId":"S"}],"currentTotalAnalyses":2}`
 	s := upstream.NewScanner(shape(), 0)
 	for n := range len(page) {
-		if _, _, err := scan(t, s, strings.NewReader(page[:n])); !errors.Is(err, upstream.ErrCut) {
+		if _, _, err := scan(t, s, strings.NewReader(page[:n])); !errors.Is(err, upstream.ErrTruncated) {
 			t.Errorf("cut after %d bytes: %v", n, err)
 		}
 	}
@@ -334,7 +334,7 @@ func oracle(t rapid.TB, body string) []string {
 
 func flat(body string) string { return strings.NewReplacer("\n", " ", "\r", " ").Replace(body) }
 
-// TestScannerAgreesWithEncodingJSON: random records come out with their own bytes and members, and no cut page passes.
+// TestScannerAgreesWithEncodingJSON: random records are returned with their own bytes and members, and no truncated page is accepted.
 func TestScannerAgreesWithEncodingJSON(t *testing.T) {
 	t.Parallel()
 	s := upstream.NewScanner(shape(), 0)
@@ -364,7 +364,7 @@ func TestScannerAgreesWithEncodingJSON(t *testing.T) {
 	})
 }
 
-// FuzzScannerRecord: the scanner takes exactly the objects that encoding/json takes.
+// FuzzScannerRecord: the scanner accepts exactly the objects that encoding/json accepts.
 func FuzzScannerRecord(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"a":1}`, ` {"analysisId":"x","b":[1,2,{"c":null}]} `, `{"a":"\ud800"}`, `{"a":-0.0e1}`, `{"a":.1}`, `{"a":"\u12"}`,
@@ -399,7 +399,7 @@ func FuzzScannerRecord(f *testing.F) {
 	})
 }
 
-// FuzzScannerPage: no page is taken that encoding/json refuses, and none has other rows.
+// FuzzScannerPage: no page is accepted that encoding/json rejects, and all rows are equal.
 func FuzzScannerPage(f *testing.F) {
 	f.Add([]byte(`{"analyses":[{"analysisId":"a"}],"totalAnalyses":1}`))
 	f.Add([]byte(`{"totalAnalyses":1,"analyses":[]}`))
@@ -419,7 +419,7 @@ func FuzzScannerPage(f *testing.F) {
 			t.Fatalf("took %q", page)
 		}
 		if bytes.Contains(bytes.ToLower(page), []byte(`\u`)) || bytes.Count(bytes.ToLower(page), []byte(`"analyses"`)) != 1 {
-			return // encoding/json folds the case of names, and takes the last of several
+			return // encoding/json matches names case-insensitively, and uses the last of several
 		}
 		if err := json.Unmarshal(page, &want); err != nil || len(want.Analyses) != len(rows) {
 			t.Fatalf("%d rows of %d: %v", len(rows), len(want.Analyses), err)

@@ -12,7 +12,7 @@ const RepositoriesMember = "repositories"
 
 const repositories = RepositoriesMember
 
-// RepositoriesBlock makes the value of a document's member repositories: a JSON array with one block, made once per
+// RepositoriesBlock returns the value of a document's member repositories: a JSON array with one block. It is created once per
 // repository.
 func RepositoriesBlock(r core.Repository) []byte {
 	block := []struct {
@@ -32,14 +32,14 @@ func RepositoriesBlock(r core.Repository) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// Splice appends the Document of a record to dst: body's own bytes with "repositories":block right behind the opening
-// brace, in the place of any such member that the record had. body is a Record's Body, one valid JSON object; bytes
-// that are none are appended as they are, for the index to refuse. block is from RepositoriesBlock.
+// Splice appends the Document of a record to dst: body's bytes with "repositories":block after the opening brace, replacing any such
+// member of the record. body is a Record's Body, one valid JSON object; anything else is appended unchanged, and rejected by the
+// index. block is from RepositoriesBlock.
 func Splice(dst, body, block []byte) []byte {
 	return splice(dst, body, block, mayHaveRepositories(body))
 }
 
-// SpliceRecord is Splice for a record of which is known whether it has a member repositories.
+// SpliceRecord is like Splice for a record whose HasRepositories is set.
 func SpliceRecord(dst []byte, rec core.Record, block []byte) []byte {
 	return splice(dst, rec.Body, block, rec.HasRepositories)
 }
@@ -63,14 +63,14 @@ func splice(dst, body, block []byte, has bool) []byte {
 	return append(dst, body[1:]...)
 }
 
-// mayHaveRepositories reports whether body may have a member repositories: its name is there, or an escape that can
-// spell a letter.
+// mayHaveRepositories reports whether body may have a member repositories: it contains the name, or an escape that can spell one of
+// its letters.
 func mayHaveRepositories(body []byte) bool {
 	return bytes.Contains(body, []byte(repositories)) || bytes.Contains(body, []byte(`\u`))
 }
 
-// appendOthers appends the members of body but repositories, each behind a comma, and the closing brace. The slow
-// path: few records have that word.
+// appendOthers appends the members of body except repositories, each preceded by a comma, and the closing brace. It is the slow
+// path: few records contain that word.
 func appendOthers(dst, body []byte) []byte {
 	i := 1
 	for {

@@ -99,8 +99,8 @@ func BenchmarkSplice(b *testing.B) {
 	}
 }
 
-// TestSpliceRecord: a record that the scanner found a member repositories in is spliced like any other, whatever way the
-// member's name is written; the word elsewhere in a record is no such member.
+// TestSpliceRecord: a record with a member repositories is spliced correctly, however the member's name is written; the same word
+// elsewhere in a record has no effect.
 func TestSpliceRecord(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"id":"1"}`:                                   `{"repositories":[1],"id":"1"}`,
@@ -108,12 +108,12 @@ func TestSpliceRecord(t *testing.T) {
 		`{"re\u0070ositories":"x","id":"1"}`:           `{"repositories":[1],"id":"1"}`,
 		`{"id":"repositories","a":{"repositories":3}}`: `{"repositories":[1],"id":"repositories","a":{"repositories":3}}`,
 	} {
-		scanner := upstream.NewScanner(upstream.Shape{Members: []string{"id"}, Notice: upstream.RepositoriesMember}, 0)
+		scanner := upstream.NewScanner(upstream.Format{Members: []string{"id"}, DetectMember: upstream.RepositoriesMember}, 0)
 		item, err := scanner.Record(strings.NewReader(body), -1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := string(upstream.SpliceRecord(nil, core.Record{Body: item.Body, HasRepositories: item.Noticed}, []byte("[1]")))
+		got := string(upstream.SpliceRecord(nil, core.Record{Body: item.Body, HasRepositories: item.Detected}, []byte("[1]")))
 		if got != want {
 			t.Errorf("%s became %s, want %s", body, got, want)
 		}

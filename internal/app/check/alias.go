@@ -23,7 +23,7 @@ func (e *engine) alias(ctx context.Context, name string) Finding {
 	subject := subjectIndex + " " + name
 	a, err := e.node.Alias(ctx, name)
 	if err != nil {
-		reason, hint := upstream.Unreached(err)
+		reason, hint := upstream.ConnectionFailure(err)
 		return Finding{subject, StatusFail, "not known: " + reason, hint}
 	}
 	if f, refused := e.refused(e.host, "look at aliases", a); refused {

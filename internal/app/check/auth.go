@@ -88,7 +88,7 @@ func keySetAt(ctx context.Context, address string) Finding {
 		}
 	}
 	if err != nil {
-		reason, hint := upstream.Unreached(err)
+		reason, hint := upstream.ConnectionFailure(err)
 		if hint == "" {
 			hint = "check auth.jwt.jwksUrl"
 		}

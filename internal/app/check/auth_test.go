@@ -113,7 +113,7 @@ func TestKeySetThatDoesNotCome(t *testing.T) {
 	t.Cleanup(func() { close(release) })
 	for name, tt := range map[string]struct{ address, want string }{
 		"nobody there": {"http://" + closedAddress(t), "fail: 127.0.0.1:* does not answer: nothing listens there -> check host and port, and that the service runs"},
-		"no answer":    {slow.URL, "fail: 127.0.0.1:* does not answer: no answer in time -> check host and port, and that no firewall stands between"},
+		"no answer":    {slow.URL, "fail: 127.0.0.1:* does not answer: no answer in time -> check host and port, and that no firewall blocks the connection"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := fmt.Sprintf("auth: {mode: token, jwt: {jwksUrl: %q, issuer: i, audience: a}}", tt.address)

@@ -190,7 +190,7 @@ func TestRepositories(t *testing.T) {
 		},
 		"a web page": {
 			fmt.Sprintf("url: %q", page.URL()),
-			"fail: 127.0.0.1:*: the upstream's list of studies is of a wrong shape -> check the repository's type, and that its url is that of the API and not of a web page: studies/all is asked for below it",
+			"fail: 127.0.0.1:*: the upstream's list of studies has an unexpected format -> check the repository's type, and that its url is that of the API and not of a web page: studies/all is asked for below it",
 		},
 		"cut": {
 			fmt.Sprintf("url: %q", cut.URL()),
@@ -200,7 +200,7 @@ func TestRepositories(t *testing.T) {
 			fmt.Sprintf("url: %q", "http://"+closedAddress(t)),
 			"fail: 127.0.0.1:* does not answer: nothing listens there -> check host and port, and that the service runs",
 		},
-		"TLS where is not": {fmt.Sprintf("url: %q", strings.Replace(plain.URL(), "http:", "https:", 1)), "fail: * does not answer: it does not speak TLS -> use http:// instead of https://, if that is meant"},
+		"TLS where is not": {fmt.Sprintf("url: %q", strings.Replace(plain.URL(), "http:", "https:", 1)), "fail: * does not answer: it does not speak TLS -> use http:// instead of https://, if intended"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := parse(t, fmt.Sprintf("dataDir: %q\nrepositories: [{code: a, type: song, indexName: a, %s}]", t.TempDir(), tt.members))
@@ -247,7 +247,7 @@ func TestNoAnswerInTime(t *testing.T) {
 	t.Cleanup(func() { close(release) })
 	cfg := parse(t, fmt.Sprintf("dataDir: %q\nrepositories: [{code: a, type: song, indexName: a, url: %q}]", t.TempDir(), upstream.URL()))
 	report := check.Run(t.Context(), cfg, check.Options{Timeout: 20 * time.Millisecond})
-	wantLines(t, of(report, "repository a"), "fail: 127.0.0.1:* does not answer: no answer in time -> check host and port, and that no firewall stands between")
+	wantLines(t, of(report, "repository a"), "fail: 127.0.0.1:* does not answer: no answer in time -> check host and port, and that no firewall blocks the connection")
 }
 
 func TestSettings(t *testing.T) {

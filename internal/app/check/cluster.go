@@ -18,7 +18,7 @@ func (e *engine) health(ctx context.Context) []Finding {
 	}
 	switch a, err := e.node.Health(ctx); {
 	case err != nil:
-		reason, hint := upstream.Unreached(err)
+		reason, hint := upstream.ConnectionFailure(err)
 		found = append(found, Finding{subjectIndex, StatusFail, "the state of the cluster is not known: " + reason, hint})
 	case json.Unmarshal(a.Body, &health) != nil || health.Status == "":
 		f, refused := e.refused(e.host, "see the state of the cluster", a)

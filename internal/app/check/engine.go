@@ -65,7 +65,7 @@ func (e *engine) nodes(ctx context.Context) []Finding {
 		node, host := e.probes[i], hostOf(url)
 		a, who, err := introduce(ctx, node)
 		if err != nil {
-			reason, hint := upstream.Unreached(err)
+			reason, hint := upstream.ConnectionFailure(err)
 			if _, unknown := errors.AsType[x509.UnknownAuthorityError](err); unknown {
 				hint = "give the authority's certificate as index.caFile"
 			}

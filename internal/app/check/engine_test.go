@@ -275,13 +275,13 @@ func TestElasticsearch(t *testing.T) {
 			fmt.Sprintf("url: 'http://%s,%s'", gone, plain.URL), []string{right, "warn: " + gone + " does not answer: nothing listens there -> *", "ok: the cluster is yellow"},
 		},
 		"unknown authority": {
-			"url: " + secure.URL, []string{"fail: 127.0.0.1:* does not answer: its certificate is of an authority that is not trusted -> give the authority's certificate as index.caFile"},
+			"url: " + secure.URL, []string{"fail: 127.0.0.1:* does not answer: its certificate is signed by an unknown authority -> give the authority's certificate as index.caFile"},
 		},
 		"known authority": {fmt.Sprintf("url: %q, caFile: %q", secure.URL, ca), []string{right, "ok: the cluster is yellow"}},
 		"no certificate":  {fmt.Sprintf("url: %q, caFile: %q", secure.URL, empty), []string{"fail: index.caFile: " + empty + ": the index' CA file holds no certificate -> give a PEM file of certificate authorities"}},
 		"no file":         {fmt.Sprintf("url: %q, caFile: %q", secure.URL, dir+"/no"), []string{"fail: index.caFile: " + dir + "/no: no such file or directory -> *"}},
 		"TLS where is not": {
-			"url: " + strings.Replace(plain.URL, "http:", "https:", 1), []string{"fail: *: it does not speak TLS -> use http:// instead of https://, if that is meant"},
+			"url: " + strings.Replace(plain.URL, "http:", "https:", 1), []string{"fail: *: it does not speak TLS -> use http:// instead of https://, if intended"},
 		},
 		"another name": {
 			strings.Replace(fmt.Sprintf("url: %q, caFile: %q", secure.URL, ca), "127.0.0.1", "localhost", 1),

@@ -58,7 +58,7 @@ func dialAll(ctx context.Context, subject string, addresses []string) (answering
 		work.Go(func() {
 			conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 			if err != nil {
-				reason, hint := upstream.Unreached(err)
+				reason, hint := upstream.ConnectionFailure(err)
 				found[i] = &Finding{subject, StatusFail, "broker " + address + " does not answer: " + reason, hint}
 				return
 			}
@@ -88,7 +88,7 @@ func (c kafkaCluster) look(ctx context.Context) []Finding {
 		return []Finding{c.topicState(kadm.TopicDetail{Err: refused.Err})}
 	}
 	if err != nil {
-		reason, hint := upstream.Unreached(err)
+		reason, hint := upstream.ConnectionFailure(err)
 		return []Finding{{c.subject, StatusFail, "the brokers do not answer as Kafka does: " + reason, orElse(hint, "check that the brokers are given with the port of a plain listener")}}
 	}
 	found := []Finding{c.topicState(metadata.Topics[c.topic.Topic])}

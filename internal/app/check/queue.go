@@ -54,7 +54,7 @@ func natsServers(ctx context.Context, q config.Queue) []Finding {
 				"check the port: clients of NATS are served at 4222 unless it is set otherwise, and not at the port of its monitoring or of a proxy for HTTP or TLS",
 			})
 		default:
-			reason, hint := upstream.Unreached(err)
+			reason, hint := upstream.ConnectionFailure(err)
 			silent = append(silent, Finding{subjectQueue, StatusFail, hostOf(url) + " does not answer: " + reason, hint})
 		}
 	}

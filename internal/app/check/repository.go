@@ -96,11 +96,11 @@ func repositoryFault(subject, host string, r config.Repository, err error) Findi
 		f.Hint = statusHint(status.Status, path)
 		return f
 	}
-	if errors.Is(err, upstream.ErrShape) || errors.Is(err, upstream.ErrTooLarge) {
+	if errors.Is(err, upstream.ErrFormat) || errors.Is(err, upstream.ErrTooLarge) {
 		f.Hint = "check the repository's type, and that its url is that of the API and not of a web page: " + path + " is asked for below it"
 		return f
 	}
-	switch reason, hint := upstream.Unreached(err); hint {
+	switch reason, hint := upstream.ConnectionFailure(err); hint {
 	case "":
 		f.Message += ": " + reason
 		f.Hint = "look at the repository's log, and at that of a proxy before it"

@@ -138,7 +138,7 @@ func (t target) reached(ctx context.Context) *Finding {
 	if err == nil {
 		return nil
 	}
-	reason, hint := upstream.Unreached(err)
+	reason, hint := upstream.ConnectionFailure(err)
 	return &Finding{
 		subjectSchemas, StatusWarn, fmt.Sprintf("%s does not answer: %s; what it validates is refused meanwhile", t, reason), hint,
 	}

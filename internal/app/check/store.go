@@ -150,7 +150,7 @@ func postgresFault(host string, err error) Finding {
 	if f.Hint != "" || core.CodeOf(err) != core.CodeUnavailable {
 		return f
 	}
-	if reason, hint := upstream.Unreached(err); hint != "" {
+	if reason, hint := upstream.ConnectionFailure(err); hint != "" {
 		f.Message, f.Hint = host+" does not answer: "+reason, hint
 		return f
 	}

@@ -12,53 +12,51 @@ import (
 	"tutti/internal/core"
 )
 
-// Repository is the built-in metadata repository, as far as it is read to be indexed.
+// Repository is the part of the built-in metadata repository that indexing reads.
 type Repository interface {
 	// Studies returns the ids of all studies in order.
 	Studies(ctx context.Context) ([]string, error)
-	// Analysis returns one analysis in any state. CodeNotFound with an ErrorID when there is none, or no such study.
+	// Analysis returns one analysis in any state. CodeNotFound with an ErrorID when the analysis or the study does not exist.
 	Analysis(ctx context.Context, study, id string) (core.Analysis, error)
-	// Page calls each for at most limit analyses of a study in some states, from a row offset, in the order of their
-	// submission. An Analysis is valid until each returns. CodeNotFound with an ErrorID for an unknown study.
+	// Page calls each for at most limit analyses of a study in some states, from a row offset, in submission order. An Analysis is
+	// valid until each returns. CodeNotFound with an ErrorID for an unknown study.
 	Page(ctx context.Context, study string, states []core.AnalysisState, offset, limit int,
 		each func(core.Analysis) error) (core.PageInfo, error)
 }
 
-// Meter takes how long calls took.
+// Meter records the duration of calls.
 type Meter interface {
-	// Observe notes a call for a repository that took so long; up is false when it was not answered.
+	// Observe records the duration of a call for a repository; up is false when the call failed.
 	Observe(repository string, took time.Duration, up bool)
 }
 
-// Config adjusts a Client. The zero value is the default.
+// Config configures a Client. The zero value is the default.
 type Config struct {
-	// States are the states of analyses that belong into the index. Default PUBLISHED.
+	// States are the indexed states of analyses. Default PUBLISHED.
 	States []string
-	// MaxRecordBytes is the size of the largest analysis that is passed on, in bytes; of a larger one only Record.TooLarge
-	// is known. Default: any size.
+	// MaxRecordBytes bounds an analysis in bytes; of a larger one only Record.TooLarge is returned. Default: any size.
 	MaxRecordBytes int
-	// Repository is the code of the repository, the label of the measurements.
+	// Repository is the code of the repository, the label of the metrics.
 	Repository string
 	// Metrics measures calls; nil measures nothing.
 	Metrics Meter
 }
 
-// Client reads the built-in metadata repository as the other upstreams' clients read theirs. It is safe for concurrent
-// use.
+// Client reads the built-in metadata repository like the other upstreams' clients read theirs. It is safe for concurrent use.
 type Client struct {
 	repository Repository
 	states     []core.AnalysisState
 	cfg        Config
 }
 
-// New makes a Client of r. A state that there is none of is CodeInvalid.
+// New returns a Client of r. CodeInvalid for an unknown state.
 func New(r Repository, cfg Config) (*Client, error) {
 	c := &Client{repository: r, cfg: cfg}
 	for _, s := range cfg.States {
 		state := core.AnalysisState(s)
 		if !state.Valid() {
 			return nil, &core.Error{
-				Code: core.CodeInvalid, Message: fmt.Sprintf("there is no state %q of analyses", s),
+				Code: core.CodeInvalid, Message: fmt.Sprintf("%q is not a state of analyses", s),
 				Hint: "use UNPUBLISHED, PUBLISHED or SUPPRESSED",
 			}
 		}
@@ -70,7 +68,7 @@ func New(r Repository, cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// Close does nothing: the repository is its maker's.
+// Close has no effect: the caller of New owns the repository.
 func (c *Client) Close() {}
 
 // Organizations returns the ids of all studies in order. Errors are those of Record.
@@ -78,20 +76,20 @@ func (c *Client) Organizations(ctx context.Context) ([]string, error) {
 	begin := time.Now()
 	studies, err := c.repository.Studies(ctx)
 	c.observe(ctx, time.Since(begin), err)
-	return studies, fault(err)
+	return studies, upstreamError(err)
 }
 
-// Page reads limit rows of a study's analyses in the configured states from row offset on, and calls each for every record
-// in order; the Record's Body is valid only until each returns. An error of each ends the page and is returned as it is.
-// Others are those of Record, and CodeInvalid for rows that there cannot be.
+// Page reads limit rows of a study's analyses in the configured states from row offset on, and calls each for every record in order;
+// the Record's Body is valid only until each returns. An error of each ends the page and is returned unchanged. Others are those of
+// Record, and CodeInvalid for an invalid offset or limit.
 func (c *Client) Page(
 	ctx context.Context, organization string, offset, limit int, each func(core.Record) error,
 ) (core.PageInfo, error) {
 	if offset < 0 || limit < 1 {
-		return core.PageInfo{}, core.NewError(core.CodeInvalid, "a page needs a row offset from 0 and a limit from 1")
+		return core.PageInfo{}, core.NewError(core.CodeInvalid, "the offset of a page must be at least 0 and its limit at least 1")
 	}
 	var refused error
-	var held time.Duration // the time that each took, which is not the repository's
+	var held time.Duration // the time spent in each, which does not count
 	begin := time.Now()
 	info, err := c.repository.Page(ctx, organization, c.states, offset, limit, func(a core.Analysis) error {
 		called := time.Now()
@@ -105,18 +103,18 @@ func (c *Client) Page(
 		return info, refused
 	}
 	c.observe(ctx, took, err)
-	return info, fault(err)
+	return info, upstreamError(err)
 }
 
-// Record reads one analysis, whatever its state; Indexable says whether the state is a configured one. Errors are
-// *core.Error: CodeAbsent with core.ErrRecordAbsent or core.ErrOrganizationAbsent, CodeUnavailable or CodeOverloaded from
-// the store, CodeInvalid for an id that cannot be asked for, CodeUpstream for the rest.
+// Record reads one analysis in any state; Indexable reports whether the state is configured. Errors are *core.Error: CodeAbsent with
+// core.ErrRecordAbsent or core.ErrOrganizationAbsent, CodeUnavailable or CodeOverloaded from the store, CodeInvalid for an id that
+// cannot be requested, CodeUpstream for the rest.
 func (c *Client) Record(ctx context.Context, organization, id string) (core.Record, error) {
 	begin := time.Now()
 	a, err := c.repository.Analysis(ctx, organization, id)
 	c.observe(ctx, time.Since(begin), err)
 	if err != nil {
-		return core.Record{}, fault(err)
+		return core.Record{}, upstreamError(err)
 	}
 	return c.record(a), nil
 }
@@ -133,8 +131,8 @@ func (c *Client) record(a core.Analysis) core.Record {
 	return record
 }
 
-// hasRepositories reports whether an analysis has a member of the name that tutti returns to its own. Few have the word, or an
-// escape that can spell a letter of it; only those are looked into.
+// hasRepositories reports whether an analysis has a member with the name that tutti adds. Only the few bodies with that word, or an
+// escape that can spell a letter of it, are parsed.
 func hasRepositories(body []byte) bool {
 	const member = "repositories"
 	if !bytes.Contains(body, []byte(member)) && !bytes.Contains(body, []byte(`\u`)) {
@@ -143,7 +141,7 @@ func hasRepositories(body []byte) bool {
 	return gjson.GetBytes(body, member).Exists()
 }
 
-// observe notes a call, unless its caller gave it up: then nothing is known.
+// observe records a call, unless its caller canceled it.
 func (c *Client) observe(ctx context.Context, took time.Duration, err error) {
 	if c.cfg.Metrics == nil || ctx.Err() != nil {
 		return

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// port is what consumers need of a metadata repository.
+// port is what consumers use of a metadata repository.
 type port interface {
 	Organizations(ctx context.Context) ([]string, error)
 	Page(ctx context.Context, organization string, offset, limit int, each func(core.Record) error) (core.PageInfo, error)
@@ -30,7 +30,7 @@ var _ port = (*local.Client)(nil)
 
 // repositoryFake is a Repository in memory.
 type repositoryFake struct {
-	analyses []core.Analysis // in the order of their submission
+	analyses []core.Analysis // in submission order
 	err      error           // of every call
 	slow     time.Duration   // of every call
 }
@@ -167,7 +167,7 @@ func TestPageEndsWithItsCaller(t *testing.T) {
 		n++
 		return stop
 	})
-	if err != stop || n != 1 { //nolint:errorlint // it comes back as it is
+	if err != stop || n != 1 { //nolint:errorlint // returned unchanged
 		t.Errorf("got %v after %d records", err, n)
 	}
 }
@@ -175,7 +175,7 @@ func TestPageEndsWithItsCaller(t *testing.T) {
 func TestPageRefusesRowsThatThereAreNone(t *testing.T) {
 	for _, rows := range [][2]int{{-1, 1}, {0, 0}, {0, -1}} {
 		_, err := client(t, world(), local.Config{}).Page(t.Context(), "S1", rows[0], rows[1], nil)
-		wantError(t, err, core.CodeInvalid, "a page needs a row offset from 0 and a limit from 1")
+		wantError(t, err, core.CodeInvalid, "the offset of a page must be at least 0 and its limit at least 1")
 	}
 }
 
@@ -240,10 +240,10 @@ func TestErrors(t *testing.T) {
 		"a bad id":       {"S1", "A1", core.NewError(core.CodeInvalid, "the id is bad"), core.CodeInvalid, "the id is bad", nil},
 		"not found of another kind": {
 			"S1", "A1", core.NewError(core.CodeNotFound, "no such table"),
-			core.CodeUpstream, "the built-in repository could not read what was asked for", nil,
+			core.CodeUpstream, "the built-in repository failed to read the record", nil,
 		},
 		"a fault": {
-			"S1", "A1", errors.New("secret"), core.CodeUpstream, "the built-in repository could not read what was asked for", nil,
+			"S1", "A1", errors.New("secret"), core.CodeUpstream, "the built-in repository failed to read the record", nil,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -252,7 +252,7 @@ func TestErrors(t *testing.T) {
 			_, err := client(t, r, local.Config{}).Record(t.Context(), tt.study, tt.id)
 			wantError(t, err, tt.code, tt.message)
 			for _, s := range []error{core.ErrRecordAbsent, core.ErrOrganizationAbsent, context.DeadlineExceeded} {
-				if errors.Is(err, s) != (s == tt.sentinel) { //nolint:errorlint // the very sentinel of the table
+				if errors.Is(err, s) != (s == tt.sentinel) { //nolint:errorlint // identity is tested
 					t.Errorf("errors.Is(%v, %v) is %v", err, s, errors.Is(err, s))
 				}
 			}
@@ -275,10 +275,10 @@ func TestErrors(t *testing.T) {
 
 func TestNewRefusesAStateThatThereIsNone(t *testing.T) {
 	_, err := local.New(world(), local.Config{States: []string{"PUBLISHED", "published"}})
-	wantError(t, err, core.CodeInvalid, `there is no state "published" of analyses`)
+	wantError(t, err, core.CodeInvalid, `"published" is not a state of analyses`)
 }
 
-// meterFake notes what is observed.
+// meterFake records what is observed.
 type meterFake struct{ calls []string }
 
 func (m *meterFake) Observe(repository string, took time.Duration, up bool) {
@@ -304,7 +304,7 @@ func TestCallsAreMeasured(t *testing.T) {
 			return nil
 		}, []string{"here 2s true"}},
 		"a caller that has enough": {nil, func(ctx context.Context, c *local.Client) error {
-			if _, err := c.Page(ctx, "S1", 0, 2, func(core.Record) error { return context.Canceled }); err != context.Canceled { //nolint:errorlint // as it is
+			if _, err := c.Page(ctx, "S1", 0, 2, func(core.Record) error { return context.Canceled }); err != context.Canceled { //nolint:errorlint // unchanged
 				return err
 			}
 			return nil

@@ -7,12 +7,11 @@ import (
 	"tutti/internal/core"
 )
 
-// Sentinels in the Err of a *core.Error: what the repository said in its own words, which are Song's.
+// Sentinels in the Err of a *core.Error: the repository's error ids, which are Song's.
 var (
 	// ErrAnalysisAbsent: errorId analysis.id.not.found, with CodeAbsent.
 	ErrAnalysisAbsent = fmt.Errorf("local: %s: %w", analysisAbsent, core.ErrRecordAbsent)
-	// ErrStudyAbsent: errorId study.id.does.not.exist, with CodeAbsent. It counts only when Organizations omits the study
-	// too.
+	// ErrStudyAbsent: errorId study.id.does.not.exist, with CodeAbsent. It counts only when Organizations omits the study too.
 	ErrStudyAbsent = fmt.Errorf("local: %s: %w", studyAbsent, core.ErrOrganizationAbsent)
 )
 
@@ -22,8 +21,8 @@ const (
 	studyAbsent    = "study.id.does.not.exist"
 )
 
-// fault returns err in the codes of an upstream.
-func fault(err error) error {
+// upstreamError converts err to the codes of an upstream.
+func upstreamError(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -39,10 +38,10 @@ func fault(err error) error {
 		return err
 	default:
 	}
-	return core.WrapError(core.CodeUpstream, "the built-in repository could not read what was asked for", err)
+	return core.WrapError(core.CodeUpstream, "the built-in repository failed to read the record", err)
 }
 
-// down reports whether a call was not answered.
+// down reports whether a call failed because the repository is not available.
 func down(err error) bool {
 	switch core.CodeOf(err) {
 	case "", core.CodeNotFound, core.CodeInvalid:

@@ -12,34 +12,33 @@ import (
 	"tutti/internal/upstream"
 )
 
-// maxCategory bounds the answer that describes a category, in bytes.
+// maxCategory bounds the response that describes a category, in bytes.
 const maxCategory = 16 << 20
 
 // Config configures a Client. URL and CategoryID are required.
 type Config struct {
 	// URL is the Lyric server's base URL.
 	URL string
-	// Token is sent as a bearer token; Username and Password as basic auth. Empty: none. Both at once are refused.
+	// Token is sent as a bearer token; Username and Password as basic auth. Empty: none. Setting both is an error.
 	Token              string
 	Username, Password string
-	// Timeout bounds connecting and the headers together, and then each wait for more of the body. Time that a page's
-	// callback takes does not count. Default 30 s.
+	// Timeout bounds connecting and receiving the headers together, and then each wait for more of the body, not the time spent in a
+	// page's callback. Default 30 s.
 	Timeout time.Duration
-	// CategoryID is the id, or the alias, of the category whose records are read.
+	// CategoryID is the id or the alias of the category to read.
 	CategoryID string
-	// ValidOnly makes a record that does not fit its dictionary not Indexable. Default false.
+	// ValidOnly makes records that violate their dictionary not Indexable. Default false.
 	ValidOnly bool
-	// Entity makes records of another entity not Indexable; empty takes all. A category with a central entity lists that
-	// one alone, but tells changes of, and answers for, the records that belong to it too.
+	// Entity makes records of other entities not Indexable; empty accepts all. A category with a central entity lists only that
+	// entity, but its change messages and single records include those of the other entities.
 	Entity string
-	// Concurrency is the number of idle connections that are kept. Default 4.
+	// Concurrency is the number of idle connections to keep. Default 4.
 	Concurrency int
 	// UserAgent is the User-Agent header. Default "tutti".
 	UserAgent string
-	// MaxRecordBytes is the size of the largest record that is held; of a larger one only Record.TooLarge is known. Default
-	// core.DefaultMaxRecordBytes.
+	// MaxRecordBytes bounds a record; of a larger one only Record.TooLarge is returned. Default core.DefaultMaxRecordBytes.
 	MaxRecordBytes int
-	// Memory bounds the bytes of large records; nil for no bound.
+	// Memory bounds the bytes of large records; nil means unbounded.
 	Memory upstream.Memory
 	// Repository is the code of the repository, the label of the Metrics.
 	Repository string
@@ -59,13 +58,13 @@ type Client struct {
 	scanners   sync.Pool // of *upstream.Scanner
 }
 
-// New makes a Client. A fault of cfg is CodeInvalid. Nothing is dialled.
+// New returns a Client without connecting. CodeInvalid for a bad Config.
 func New(cfg Config) (*Client, error) {
 	if err := core.ValidID("the category's id", cfg.CategoryID); err != nil {
 		return nil, err
 	}
 	if cfg.MaxRecordBytes < 0 {
-		return nil, core.NewError(core.CodeInvalid, "the largest record's size must not be negative")
+		return nil, core.NewError(core.CodeInvalid, "the maximum size of a record must not be negative")
 	}
 	calls, err := upstream.NewClient(upstream.Config{
 		URL: cfg.URL, Token: cfg.Token, Username: cfg.Username, Password: cfg.Password,
@@ -75,12 +74,12 @@ func New(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	shape := upstream.Shape{
-		Array:    "records",
-		Envelope: []string{"pagination"},
-		Members:  []string{"systemId", "organization", "entityName"},
-		Notice:   upstream.RepositoriesMember,
-		Flag:     "isValid",
+	shape := upstream.Format{
+		Array:        "records",
+		Envelope:     []string{"pagination"},
+		Members:      []string{"systemId", "organization", "entityName"},
+		DetectMember: upstream.RepositoriesMember,
+		BoolMember:   "isValid",
 	}
 	return &Client{
 		calls: calls, category: cfg.CategoryID, validOnly: cfg.ValidOnly, entity: cfg.Entity,
@@ -91,7 +90,7 @@ func New(cfg Config) (*Client, error) {
 // Close closes idle connections.
 func (c *Client) Close() { c.calls.Close() }
 
-// scanner takes a Scanner out of the pool; it goes back with scanners.Put.
+// scanner returns a Scanner from the pool; the caller returns it with scanners.Put.
 func (c *Client) scanner() *upstream.Scanner {
 	if scanner, ok := c.scanners.Get().(*upstream.Scanner); ok {
 		return scanner
@@ -104,7 +103,7 @@ func (c *Client) scanner() *upstream.Scanner {
 func (c *Client) Organizations(ctx context.Context) ([]string, error) {
 	answer, err := c.calls.Get(ctx, "", "category", c.category)
 	if err != nil {
-		return nil, ownWords(err)
+		return nil, protocolError(err)
 	}
 	defer answer.Close()
 	body, err := io.ReadAll(io.LimitReader(answer, maxCategory+1))
@@ -118,14 +117,14 @@ func (c *Client) Organizations(ctx context.Context) ([]string, error) {
 		Organizations []*string `json:"organizations"`
 	}
 	if err := json.Unmarshal(body, &category); err != nil || category.Organizations == nil {
-		answer.Fail()
-		return nil, wrongShape("category")
+		answer.MarkFailed()
+		return nil, formatError("category")
 	}
 	organizations := make([]string, len(category.Organizations))
 	for i, name := range category.Organizations {
 		if name == nil {
-			answer.Fail()
-			return nil, wrongShape("category")
+			answer.MarkFailed()
+			return nil, formatError("category")
 		}
 		organizations[i] = *name
 	}

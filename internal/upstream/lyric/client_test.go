@@ -33,7 +33,7 @@ func serve(t testing.TB, cfg testkit.LyricConfig) *testkit.LyricServer {
 	return server
 }
 
-// client makes a client of the server's category, unless cfg names another.
+// client returns a client of the server's category, unless cfg names another.
 func client(t testing.TB, server *testkit.LyricServer, cfg lyric.Config) *lyric.Client {
 	t.Helper()
 	cfg.URL = server.URL()
@@ -74,8 +74,8 @@ func read(t testing.TB, c *lyric.Client, organization string, offset, limit int)
 	return records, info, err
 }
 
-// told holds an error against the code and the message that are wanted.
-func told(t *testing.T, what string, err error, code core.Code, message string) {
+// wantError checks the code and message of an error.
+func wantError(t *testing.T, what string, err error, code core.Code, message string) {
 	t.Helper()
 	if err == nil || core.CodeOf(err) != code || core.MessageOf(err) != message {
 		t.Errorf("%s: code %q, message %q (%v), want %q, %q", what, core.CodeOf(err), core.MessageOf(err), err, code, message)
@@ -88,16 +88,16 @@ func TestNewRefuses(t *testing.T) {
 		cfg     lyric.Config
 		message string
 	}{
-		"no url":        {lyric.Config{CategoryID: "1"}, "the repository's url must begin with http:// or https:// and a host"},
+		"no url":        {lyric.Config{CategoryID: "1"}, "the repository's url must start with http:// or https:// and a host"},
 		"no category":   {lyric.Config{URL: "http://h"}, "the category's id is empty"},
 		"category path": {lyric.Config{URL: "http://h", CategoryID: ".."}, "the category's id must not be a relative path segment"},
-		"record size":   {lyric.Config{URL: "http://h", CategoryID: "1", MaxRecordBytes: -1}, "the largest record's size must not be negative"},
+		"record size":   {lyric.Config{URL: "http://h", CategoryID: "1", MaxRecordBytes: -1}, "the maximum size of a record must not be negative"},
 		"two credentials": {
 			lyric.Config{URL: "http://h", CategoryID: "1", Token: "t", Username: "u"}, "a repository takes a token or a username, not both",
 		},
 	} {
 		_, err := lyric.New(tt.cfg)
-		told(t, name, err, core.CodeInvalid, tt.message)
+		wantError(t, name, err, core.CodeInvalid, tt.message)
 	}
 }
 
@@ -120,7 +120,7 @@ func TestOrganizations(t *testing.T) {
 	} {
 		server.Fail(testkit.Fault{Status: http.StatusOK, ContentType: "application/json", Body: bad})
 		_, err := c.Organizations(t.Context())
-		told(t, bad, err, core.CodeUnavailable, "the upstream's category is of a wrong shape")
+		wantError(t, bad, err, core.CodeUnavailable, "the upstream's category has an unexpected format")
 		server.Heal()
 	}
 }

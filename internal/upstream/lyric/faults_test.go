@@ -17,7 +17,7 @@ import (
 	"tutti/internal/upstream/lyric"
 )
 
-// TestStatuses: none of these is Lyric's own word for a page without rows, or for a record that does not exist.
+// TestStatuses: none of these is Lyric's error for a page without rows or an unknown record.
 func TestStatuses(t *testing.T) {
 	t.Parallel()
 	const noData = `{"error":"Not Found","message":"No Submitted data found"}`
@@ -86,7 +86,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 		server.Heal()
 		server.Fail(testkit.Fault{Path: regexp.MustCompile("/id/"), Status: 302, Location: location})
 		_, err := client(t, server, lyric.Config{Token: "secret"}).Record(t.Context(), "O1", "a")
-		told(t, location, err, core.CodeUpstream, "the upstream answered with a redirect")
+		wantError(t, location, err, core.CodeUpstream, "the upstream answered with a redirect")
 		if !errors.Is(err, upstream.ErrRedirect) {
 			t.Errorf("%s: %v", location, err)
 		}
@@ -112,7 +112,7 @@ func TestAuth(t *testing.T) {
 				t.Error(err)
 			}
 			_, err := client(t, server, lyric.Config{}).Organizations(t.Context())
-			told(t, "without credentials", err, core.CodeUpstream, "the upstream answered with status 401")
+			wantError(t, "without credentials", err, core.CodeUpstream, "the upstream answered with status 401")
 			if core.HintOf(err) == "" {
 				t.Error("no hint")
 			}
@@ -120,7 +120,7 @@ func TestAuth(t *testing.T) {
 	}
 }
 
-func TestBrokenAnswers(t *testing.T) {
+func TestBrokenResponses(t *testing.T) {
 	t.Parallel()
 	const cut, late = "the upstream's answer was cut short", "the upstream did not answer in time"
 	for name, tt := range map[string]struct {
@@ -130,8 +130,8 @@ func TestBrokenAnswers(t *testing.T) {
 	}{
 		"reset in the body":     {testkit.Fault{Cut: 5000}, cut, nil},
 		"reset at once":         {testkit.Fault{Cut: 1}, cut, nil},
-		"cut in good order":     {testkit.Fault{Truncate: 5000}, cut, upstream.ErrCut},
-		"cut by one byte":       {testkit.Fault{Truncate: 1}, cut, upstream.ErrCut},
+		"cut in good order":     {testkit.Fault{Truncate: 5000}, cut, upstream.ErrTruncated},
+		"cut by one byte":       {testkit.Fault{Truncate: 1}, cut, upstream.ErrTruncated},
 		"no headers in time":    {testkit.Fault{Release: make(chan struct{})}, late, upstream.ErrTimeout},
 		"no more body in time":  {testkit.Fault{StallAfter: 5000, Release: make(chan struct{})}, late, upstream.ErrTimeout},
 		"stall behind one byte": {testkit.Fault{StallAfter: 1, Release: make(chan struct{})}, late, upstream.ErrTimeout},
@@ -148,7 +148,7 @@ func TestBrokenAnswers(t *testing.T) {
 			}
 			c := client(t, server, cfg)
 			_, _, err := read(t, c, "O1", 0, 20)
-			told(t, "page", err, core.CodeUnavailable, tt.message)
+			wantError(t, "page", err, core.CodeUnavailable, tt.message)
 			if tt.is != nil && !errors.Is(err, tt.is) {
 				t.Errorf("page: %v is not %v", err, tt.is)
 			}
@@ -156,7 +156,7 @@ func TestBrokenAnswers(t *testing.T) {
 				return // a record is smaller
 			}
 			_, err = c.Record(t.Context(), "O1", records[0].SystemID)
-			told(t, "record", err, core.CodeUnavailable, tt.message)
+			wantError(t, "record", err, core.CodeUnavailable, tt.message)
 		})
 	}
 }
@@ -167,11 +167,11 @@ func TestNoServer(t *testing.T) {
 	c := client(t, server, lyric.Config{})
 	server.Close()
 	_, err := c.Organizations(t.Context())
-	told(t, "list", err, core.CodeUnavailable, "the upstream could not be reached: nothing listens there")
+	wantError(t, "list", err, core.CodeUnavailable, "the upstream could not be reached: nothing listens there")
 }
 
-// TestBackpressureIsNoTimeout: a page whose callback is slower than the time-out is read to its end.
-func TestBackpressureIsNoTimeout(t *testing.T) {
+// TestSlowCallbackIsNoTimeout: a page whose callback is slower than the timeout is read completely.
+func TestSlowCallbackIsNoTimeout(t *testing.T) {
 	t.Parallel()
 	server := serve(t, testkit.LyricConfig{})
 	server.PutAll(testkit.GenerateRecords(1, "O1", 3000)...)
@@ -180,7 +180,7 @@ func TestBackpressureIsNoTimeout(t *testing.T) {
 	n := 0
 	info, err := c.Page(t.Context(), "O1", 0, 3000, func(core.Record) error {
 		if n++; n == 1 || n == 1500 {
-			<-time.After(3 * timeout / 2) // the passing of time is what is tried
+			<-time.After(3 * timeout / 2) // the test is about elapsed time
 		}
 		return nil
 	})
@@ -201,7 +201,7 @@ func TestCancelledByTheCaller(t *testing.T) {
 		cancel()
 		return nil
 	})
-	told(t, "page", err, core.CodeUnavailable, "the call to the upstream was given up")
+	wantError(t, "page", err, core.CodeUnavailable, "the call to the upstream was canceled")
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("page: %v", err)
 	}
@@ -235,7 +235,7 @@ func TestCategoryOverTheLimit(t *testing.T) {
 	server := serve(t, testkit.LyricConfig{})
 	server.Fail(testkit.Fault{Status: 200, Body: `{"organizations":["` + strings.Repeat("o", 16<<20) + `"]}`})
 	_, err := client(t, server, lyric.Config{}).Organizations(t.Context())
-	told(t, "list", err, core.CodeUpstream, "the upstream's category is too large")
+	wantError(t, "list", err, core.CodeUpstream, "the upstream's category is too large")
 }
 
 func TestMetrics(t *testing.T) {
@@ -258,7 +258,7 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("%s: %s: %v, want %v", step, families[1].GetName(), gauge, up)
 		}
 	}
-	page := func() { _, _, _ = read(t, c, "O1", 0, 1) } // its errors are tried above
+	page := func() { _, _, _ = read(t, c, "O1", 0, 1) } // its errors are tested above
 	page()
 	expect("a page", 1, 1)
 	server.Fail(testkit.Fault{Status: 200, Body: `{"pagination":{},"records":[]}`, Times: 1})

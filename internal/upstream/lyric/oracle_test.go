@@ -10,7 +10,7 @@ import (
 	"tutti/internal/core"
 )
 
-// transport answers every call in the same way, without a connection.
+// transport returns the same response to every request, without a connection.
 type transport func(*http.Request) *http.Response
 
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r), nil }
@@ -24,14 +24,14 @@ func always(status int, body []byte) transport {
 	}
 }
 
-// checkPage holds a page of ten rows that was taken against what encoding/json reads.
+// checkPage compares an accepted page of ten rows with what encoding/json reads.
 func checkPage(t *testing.T, body []byte, got []core.Record, info core.PageInfo) {
 	t.Helper()
 	if !json.Valid(body) {
 		t.Fatalf("took %q", body)
 	}
 	if bytes.Contains(body, []byte(`\`)) || repeats(body, "records") || repeats(body, "pagination") {
-		return // encoding/json folds the case of names, and takes the last of several
+		return // encoding/json matches names case-insensitively, and uses the last of several
 	}
 	var want struct {
 		Pagination struct{ CurrentPage, PageSize, TotalRecords int }
@@ -56,7 +56,7 @@ func checkPage(t *testing.T, body []byte, got []core.Record, info core.PageInfo)
 	}
 }
 
-// repeats reports whether a name comes twice, in any case.
+// repeats reports whether a name occurs twice, in any case.
 func repeats(body []byte, name string) bool {
 	return bytes.Count(bytes.ToLower(body), []byte(`"`+name+`"`)) > 1
 }

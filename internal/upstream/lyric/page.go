@@ -10,46 +10,45 @@ import (
 	"tutti/internal/upstream"
 )
 
-// pageCall is one page as it is asked for: rows [offset, offset+size), which Lyric calls page number, from 1.
-type pageCall struct {
+// pageRequest is a request for the rows [offset, offset+size), which is Lyric's page number, counted from 1.
+type pageRequest struct {
 	offset, number, size int
 }
 
-// newPageCall makes the call for limit rows from offset on, CodeInvalid where Lyric has no page that begins there.
-func newPageCall(offset, limit int) (pageCall, error) {
+// newPageRequest returns the request for limit rows from offset on, CodeInvalid when no page of Lyric starts there.
+func newPageRequest(offset, limit int) (pageRequest, error) {
 	if offset < 0 || limit < 1 {
-		return pageCall{}, core.NewError(core.CodeInvalid, "a page needs a row offset from 0 and a limit from 1")
+		return pageRequest{}, core.NewError(core.CodeInvalid, "the offset of a page must be at least 0 and its limit at least 1")
 	}
 	if offset%limit != 0 {
-		return pageCall{}, core.NewError(core.CodeInvalid, "a page of a tabular repository begins at a multiple of its limit")
+		return pageRequest{}, core.NewError(core.CodeInvalid, "the offset of a tabular repository's page must be a multiple of its limit")
 	}
-	return pageCall{offset: offset, number: offset/limit + 1, size: limit}, nil
+	return pageRequest{offset: offset, number: offset/limit + 1, size: limit}, nil
 }
 
-func (p pageCall) query() string {
+func (p pageRequest) query() string {
 	return "view=compound&page=" + strconv.Itoa(p.number) + "&pageSize=" + strconv.Itoa(p.size)
 }
 
-// Page reads limit rows of an organization's records from row offset on, which must be a multiple of limit, and calls
-// each for every record in order; the Record's Body is valid only until each returns. An error of each ends the page
-// and is returned as it is. Others are *core.Error: CodeOverloaded, CodeUnavailable (also for a page cut short, which
-// may come after some records), CodeUpstream (ErrNoCategory among them, and a page of another number or size than was
-// asked for), and CodeInvalid for what cannot be asked for.
+// Page reads limit rows of an organization's records from row offset on, which must be a multiple of limit, and calls each for every
+// record in order; the Record's Body is valid only until each returns. An error of each ends the page and is returned unchanged.
+// Others are *core.Error: CodeOverloaded, CodeUnavailable (also for a truncated page, which may come after some records),
+// CodeUpstream (including ErrNoCategory, and a page with another number or size than requested), and CodeInvalid for a page that
+// cannot be requested.
 //
-// An organization without data, one that does not exist and a page behind the end are one answer of Lyric's: they give
-// no error, and a PageInfo that is all zero, also where the pages before said another Total. Records that are not
-// valid count as rows and are given too.
+// Lyric does not distinguish an organization without data, an unknown one and a page past the end: all return no error and a zero
+// PageInfo, even when earlier pages had another Total. Invalid records count as rows and are passed to each too.
 func (c *Client) Page(ctx context.Context, organization string, offset, limit int, each func(core.Record) error) (core.PageInfo, error) {
-	call, err := newPageCall(offset, limit)
+	call, err := newPageRequest(offset, limit)
 	if err != nil {
 		return core.PageInfo{}, err
 	}
 	answer, err := c.calls.Get(ctx, call.query(), "data", "category", c.category, "organization", organization)
 	if err != nil {
-		if saysNoData(err) {
+		if isNoData(err) {
 			return core.PageInfo{}, nil
 		}
-		return core.PageInfo{}, ownWords(err)
+		return core.PageInfo{}, protocolError(err)
 	}
 	defer answer.Close()
 	scanner := c.scanner()
@@ -72,16 +71,16 @@ func (c *Client) Page(ctx context.Context, organization string, offset, limit in
 		info, err = call.info(envelope)
 	}
 	if err != nil {
-		answer.Fail()
+		answer.MarkFailed()
 		return core.PageInfo{Rows: max(envelope.Rows, 0)}, err
 	}
 	return info, nil
 }
 
-// info reads what a page says of itself, and holds it against what was asked for and the rows that came. Lyric itself
-// takes a pageSize of any size and says it back. A server or a gateway that caps it would shift every page behind the
-// first, and rows would be skipped: that is an error.
-func (p pageCall) info(envelope upstream.Envelope) (core.PageInfo, error) {
+// info returns the totals of a page after comparing them with the request and the number of received rows. Lyric accepts a pageSize
+// of any size and returns it. A server or gateway that caps it would shift all later pages, and rows would be skipped: that is an
+// error.
+func (p pageRequest) info(envelope upstream.Envelope) (core.PageInfo, error) {
 	var said struct {
 		CurrentPage  *int `json:"currentPage"`
 		PageSize     *int `json:"pageSize"`
@@ -89,28 +88,28 @@ func (p pageCall) info(envelope upstream.Envelope) (core.PageInfo, error) {
 	}
 	err := json.Unmarshal(envelope.Values[0], &said)
 	if err != nil || said.CurrentPage == nil || said.PageSize == nil || said.TotalRecords == nil || *said.TotalRecords < 0 {
-		return core.PageInfo{}, wrongShape("page")
+		return core.PageInfo{}, formatError("page")
 	}
 	total := *said.TotalRecords
 	switch {
 	case *said.PageSize != p.size:
 		return core.PageInfo{}, &core.Error{
 			Code:    core.CodeUpstream,
-			Message: fmt.Sprintf("the upstream gives pages of %d records where %d were asked for", *said.PageSize, p.size),
-			Hint:    "set the repository's pageSize to what its server and the gateways before it allow",
+			Message: fmt.Sprintf("the upstream returned a page of %d records instead of %d", *said.PageSize, p.size),
+			Hint:    "set the repository's pageSize to what its server and the gateways in front of it allow",
 		}
 	case *said.CurrentPage != p.number:
 		return core.PageInfo{}, core.NewError(core.CodeUpstream,
-			fmt.Sprintf("the upstream answered with page %d where page %d was asked for", *said.CurrentPage, p.number))
+			fmt.Sprintf("the upstream returned page %d instead of page %d", *said.CurrentPage, p.number))
 	case envelope.Rows > p.size:
 		return core.PageInfo{}, core.NewError(core.CodeUpstream,
-			fmt.Sprintf("the upstream's page holds %d records where %d were asked for", envelope.Rows, p.size))
+			fmt.Sprintf("the upstream's page contains %d records instead of at most %d", envelope.Rows, p.size))
 	}
-	// Lyric counts after it has read the rows, so one that was added in between looks like one that is missing: the page
-	// is read again. One that was removed in between cannot be told here.
+	// Lyric counts after it has read the rows, so a row added in between looks like a missing one: the page is read again. A row
+	// removed in between cannot be detected here.
 	if due := min(p.size, total-p.offset); envelope.Rows < due {
 		return core.PageInfo{}, core.WrapError(core.CodeUnavailable, "the upstream's page was cut short",
-			fmt.Errorf("%w: %d rows of %d", upstream.ErrCut, envelope.Rows, due))
+			fmt.Errorf("%w: %d rows of %d", upstream.ErrTruncated, envelope.Rows, due))
 	}
 	return core.PageInfo{Rows: envelope.Rows, Total: total}, nil
 }

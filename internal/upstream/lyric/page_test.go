@@ -66,7 +66,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-func TestPageTellsWhatIsValid(t *testing.T) {
+func TestPageValidity(t *testing.T) {
 	t.Parallel()
 	server := serve(t, testkit.LyricConfig{})
 	put(t, server, "O1", "a", true)
@@ -85,7 +85,7 @@ func TestPageTellsWhatIsValid(t *testing.T) {
 	}
 }
 
-// TestEntity: records of another entity than the one that is asked for do not belong into the index, in a list or alone.
+// TestEntity: records of another entity than the configured one are not indexable, in a page or alone.
 func TestEntity(t *testing.T) {
 	t.Parallel()
 	server := serve(t, testkit.LyricConfig{})
@@ -121,7 +121,7 @@ func TestPageOfNothing(t *testing.T) {
 			t.Errorf("%s: %v, %+v, %v", name, records, info, err)
 		}
 	}
-	// The whole category's list says it in another case, and other releases may too.
+	// The list of the whole category uses another case, and other releases may too.
 	server.Fail(testkit.Fault{Status: 404, Body: `{"error":"Not Found","message":"No Submitted Data found"}`})
 	if _, info, err := read(t, c, "O1", 0, 10); err != nil || info != (core.PageInfo{}) {
 		t.Errorf("other case: %+v, %v", info, err)
@@ -133,8 +133,7 @@ func TestPageOfNothing(t *testing.T) {
 	}
 }
 
-// TestPageOfAListThatShifts: a record that goes between two pages moves the next ones, as on the real server; the total
-// tells.
+// TestPageOfAListThatShifts: a record removed between two pages shifts the next ones, as on the real server; the total shows it.
 func TestPageOfAListThatShifts(t *testing.T) {
 	t.Parallel()
 	server := serve(t, testkit.LyricConfig{BeforePage: func(s *testkit.LyricServer, n int, _ testkit.LyricPageCall) {
@@ -156,7 +155,7 @@ func TestPageOfAListThatShifts(t *testing.T) {
 	}
 }
 
-func TestPageErrorOfEachIsReturnedAsItIs(t *testing.T) {
+func TestPageErrorOfEach(t *testing.T) {
 	t.Parallel()
 	server := serve(t, testkit.LyricConfig{})
 	server.PutAll(testkit.GenerateRecords(1, "O1", 20)...)
@@ -166,17 +165,17 @@ func TestPageErrorOfEachIsReturnedAsItIs(t *testing.T) {
 		calls++
 		return stop
 	})
-	if err != stop || calls != 1 || info.Rows != 1 { //nolint:errorlint // the very same error is the promise
+	if err != stop || calls != 1 || info.Rows != 1 { //nolint:errorlint // identity is part of the contract
 		t.Errorf("%v after %d calls, %+v", err, calls, info)
 	}
 }
 
-func TestPageRefusesWhatItCannotAsk(t *testing.T) {
+func TestPageInvalidRequest(t *testing.T) {
 	t.Parallel()
 	server := serve(t, testkit.LyricConfig{})
 	c := client(t, server, lyric.Config{})
-	const bounds = "a page needs a row offset from 0 and a limit from 1"
-	const multiple = "a page of a tabular repository begins at a multiple of its limit"
+	const bounds = "the offset of a page must be at least 0 and its limit at least 1"
+	const multiple = "the offset of a tabular repository's page must be a multiple of its limit"
 	const segment = "an id must not be empty or a relative path segment"
 	for _, tt := range []struct {
 		organization  string
@@ -192,7 +191,7 @@ func TestPageRefusesWhatItCannotAsk(t *testing.T) {
 		{"O", 101, 100, multiple},
 	} {
 		_, _, err := read(t, c, tt.organization, tt.offset, tt.limit)
-		told(t, fmt.Sprintf("%+v", tt), err, core.CodeInvalid, tt.message)
+		wantError(t, fmt.Sprintf("%+v", tt), err, core.CodeInvalid, tt.message)
 	}
 	if n := len(server.RawPaths()); n != 0 {
 		t.Errorf("%d calls were made", n)
@@ -208,8 +207,8 @@ func TestPageMustBeThePage(t *testing.T) {
 	t.Parallel()
 	const (
 		good  = `{"currentPage":2,"pageSize":10,"totalPages":2,"totalRecords":11}`
-		shape = "the upstream's page is of a wrong shape"
-		row   = "the upstream's record is of a wrong shape"
+		shape = "the upstream's page has an unexpected format"
+		row   = "the upstream's record has an unexpected format"
 		cut   = "the upstream's page was cut short"
 	)
 	a := envelope("a", "O1", true)
@@ -220,9 +219,9 @@ func TestPageMustBeThePage(t *testing.T) {
 	}{
 		{"html", `<html>maintenance</html>`, core.CodeUnavailable, "the upstream's answer is not JSON"},
 		{"empty", ``, core.CodeUnavailable, "the upstream's answer was cut short"},
-		{"an array", `[]`, core.CodeUnavailable, "the upstream's answer is of a wrong shape"},
-		{"no records", `{"pagination":` + good + `}`, core.CodeUnavailable, "the upstream's answer is no page"},
-		{"error document", `{"error":"Not Found","message":"No Submitted data found"}`, core.CodeUnavailable, "the upstream's answer is no page"},
+		{"an array", `[]`, core.CodeUnavailable, "the upstream's answer has an unexpected format"},
+		{"no records", `{"pagination":` + good + `}`, core.CodeUnavailable, "the upstream's answer is not a page"},
+		{"error document", `{"error":"Not Found","message":"No Submitted data found"}`, core.CodeUnavailable, "the upstream's answer is not a page"},
 		{"no pagination", `{"records":[` + a + `]}`, core.CodeUnavailable, shape},
 		{"pagination no object", page(`[1]`, a), core.CodeUnavailable, shape},
 		{"pagination null", page(`null`, a), core.CodeUnavailable, shape},
@@ -231,18 +230,18 @@ func TestPageMustBeThePage(t *testing.T) {
 		{"no total", page(`{"currentPage":2,"pageSize":10}`, a), core.CodeUnavailable, shape},
 		{"total negative", page(`{"currentPage":2,"pageSize":10,"totalRecords":-1}`, a), core.CodeUnavailable, shape},
 		{"total no number", page(`{"currentPage":2,"pageSize":10,"totalRecords":"11"}`, a), core.CodeUnavailable, shape},
-		{"another page", page(`{"currentPage":1,"pageSize":10,"totalRecords":11}`, a), core.CodeUpstream, "the upstream answered with page 1 where page 2 was asked for"},
-		{"size capped", page(`{"currentPage":2,"pageSize":5,"totalRecords":11}`, a), core.CodeUpstream, "the upstream gives pages of 5 records where 10 were asked for"},
-		{"size raised", page(`{"currentPage":2,"pageSize":20,"totalRecords":11}`, a), core.CodeUpstream, "the upstream gives pages of 20 records where 10 were asked for"},
-		{"too many rows", page(good, strings.Split(strings.Repeat(a+"\n", 10)+a, "\n")...), core.CodeUpstream, "the upstream's page holds 11 records where 10 were asked for"},
+		{"another page", page(`{"currentPage":1,"pageSize":10,"totalRecords":11}`, a), core.CodeUpstream, "the upstream returned page 1 instead of page 2"},
+		{"size capped", page(`{"currentPage":2,"pageSize":5,"totalRecords":11}`, a), core.CodeUpstream, "the upstream returned a page of 5 records instead of 10"},
+		{"size raised", page(`{"currentPage":2,"pageSize":20,"totalRecords":11}`, a), core.CodeUpstream, "the upstream returned a page of 20 records instead of 10"},
+		{"too many rows", page(good, strings.Split(strings.Repeat(a+"\n", 10)+a, "\n")...), core.CodeUpstream, "the upstream's page contains 11 records instead of at most 10"},
 		{"rows lost", page(`{"currentPage":2,"pageSize":10,"totalRecords":12}`, a), core.CodeUnavailable, cut},
 		{"all rows lost", page(good), core.CodeUnavailable, cut},
 		{"isValid missing", page(good, `{"data":{"isValid":true},"organization":"O1","systemId":"a"}`), core.CodeUnavailable, row},
 		{"isValid a string", page(good, `{"isValid":"true","organization":"O1","systemId":"a"}`), core.CodeUnavailable, row},
 		{"isValid null", page(good, `{"isValid":null,"organization":"O1","systemId":"a"}`), core.CodeUnavailable, row},
 		{"isValid a number", page(good, `{"isValid":1,"organization":"O1","systemId":"a"}`), core.CodeUnavailable, row},
-		{"a row that is none", page(good, `7`), core.CodeUnavailable, "the upstream's page lists something that is no record"},
-		{"more behind", page(good, a) + `x`, core.CodeUnavailable, "the upstream's answer goes on behind its end"},
+		{"a row that is none", page(good, `7`), core.CodeUnavailable, "the upstream's page lists a value that is not a record"},
+		{"more behind", page(good, a) + `x`, core.CodeUnavailable, "the upstream's answer continues after its end"},
 	}
 	server := serve(t, testkit.LyricConfig{})
 	c := client(t, server, lyric.Config{})
@@ -251,7 +250,7 @@ func TestPageMustBeThePage(t *testing.T) {
 			server.Heal()
 			server.Fail(testkit.Fault{Status: http.StatusOK, ContentType: "application/json", Body: tt.body})
 			_, info, err := read(t, c, "O1", 10, 10)
-			told(t, "page", err, tt.code, tt.message)
+			wantError(t, "page", err, tt.code, tt.message)
 			if info.Total != 0 {
 				t.Errorf("info %+v with an error", info)
 			}
@@ -277,8 +276,8 @@ func TestPageSizeThatIsCapped(t *testing.T) {
 	server.PutAll(testkit.GenerateRecords(1, "O1", 30)...)
 	c := client(t, server, lyric.Config{})
 	_, _, err := read(t, c, "O1", 0, 20)
-	told(t, "capped", err, core.CodeUpstream, "the upstream gives pages of 10 records where 20 were asked for")
-	if hint := core.HintOf(err); hint != "set the repository's pageSize to what its server and the gateways before it allow" {
+	wantError(t, "capped", err, core.CodeUpstream, "the upstream returned a page of 10 records instead of 20")
+	if hint := core.HintOf(err); hint != "set the repository's pageSize to what its server and the gateways in front of it allow" {
 		t.Errorf("hint %q", hint)
 	}
 	if _, info, err := read(t, c, "O1", 20, 10); err != nil || info != (core.PageInfo{Rows: 10, Total: 30}) {
@@ -387,7 +386,7 @@ func FuzzNotFound(f *testing.F) {
 		if core.CodeOf(listErr) != core.CodeUpstream || pageErr != nil && core.CodeOf(pageErr) != core.CodeUpstream {
 			t.Errorf("list %v, page %v of %q", listErr, pageErr, body)
 		}
-		if (pageErr == nil) && !errors.Is(recordErr, core.ErrRecordAbsent) || errors.Is(pageErr, upstream.ErrCut) {
+		if (pageErr == nil) && !errors.Is(recordErr, core.ErrRecordAbsent) || errors.Is(pageErr, upstream.ErrTruncated) {
 			t.Errorf("page %v, record %v of %q", pageErr, recordErr, body)
 		}
 	})

@@ -7,46 +7,45 @@ import (
 	"tutti/internal/upstream"
 )
 
-// Members of a record, in the order of the Shape in New.
+// Indexes of the members of a record in the Format of New.
 const (
 	memberID = iota
 	memberOrganization
 	memberEntity
 )
 
-// Record reads one record of the category by its systemId. Lyric keeps these apart over all organizations, so the
-// organization is not part of the question: the Record's own is in the answer. Indexable says whether it is valid, or
-// whether that matters, and of the entity that is asked for. Errors are *core.Error: CodeAbsent with ErrRecordAbsent, CodeOverloaded, CodeUnavailable (also
-// for an answer that is no record), CodeUpstream (ErrNoCategory among them), and CodeInvalid for an id that cannot be
-// asked for.
+// Record reads one record of the category by its systemId. Ids are unique over all organizations, so the organization is not part of
+// the request; the response contains it. Indexable reports whether the record is valid (with Config.ValidOnly) and of the configured
+// entity. Errors are *core.Error: CodeAbsent with ErrRecordAbsent, CodeOverloaded, CodeUnavailable (also for a response that is not a
+// record), CodeUpstream (including ErrNoCategory), and CodeInvalid for an id that cannot be requested.
 //
-// Where a category has a central entity, Page lists records of that entity alone, but Lyric answers for a record of
-// every entity here: one of another comes in the flat view. Config.Entity keeps those out.
+// When a category has a central entity, Page lists only records of that entity, but Record returns those of every entity, the others
+// in the flat view. Config.Entity excludes them from the index.
 func (c *Client) Record(ctx context.Context, _, id string) (core.Record, error) {
 	scanner := c.scanner()
 	defer c.scanners.Put(scanner)
 	answer, item, err := c.calls.Record(ctx, scanner, "view=compound", "data", "category", c.category, "id", id)
 	if err != nil {
-		return core.Record{}, recordWords(err)
+		return core.Record{}, recordError(err)
 	}
 	defer answer.Close()
 	reader := c.reader()
 	record, err := reader.read(item)
 	if err == nil && (record.ID == "" || record.Organization == "") {
-		err = wrongShape("record")
+		err = formatError("record")
 	}
 	if err != nil {
-		answer.Fail()
+		answer.MarkFailed()
 		return core.Record{}, err
 	}
 	if record.ID != id {
 		return core.Record{}, core.WrapError(core.CodeUpstream, "the upstream answered with another record", errOtherID)
 	}
-	record.Release = answer.Keep()
+	record.Release = answer.DetachMemory()
 	return record, nil
 }
 
-// recordReader makes Records of items. It keeps the last organization, which is the same for all of a page.
+// recordReader converts Items to Records. It reuses the last organization, which is the same for all of a page.
 type recordReader struct {
 	validOnly    bool
 	entity       string
@@ -55,18 +54,18 @@ type recordReader struct {
 
 func (c *Client) reader() recordReader { return recordReader{validOnly: c.validOnly, entity: c.entity} }
 
-// read makes the Record of an item. What does not say whether it is valid is no record of Lyric's: taken for an invalid
-// one it would leave the index.
+// read returns the Record of an item. An item without isValid is an error: treated as an invalid record, it would be removed from the
+// index.
 func (r *recordReader) read(item upstream.Item) (core.Record, error) {
-	if item.Flag == upstream.TruthNone {
-		return core.Record{}, wrongShape("record")
+	if item.Bool == upstream.BoolMissing {
+		return core.Record{}, formatError("record")
 	}
 	if r.organization != string(item.Values[memberOrganization]) {
 		r.organization = string(item.Values[memberOrganization])
 	}
-	indexable := (item.Flag == upstream.TruthTrue || !r.validOnly) && (r.entity == "" || r.entity == string(item.Values[memberEntity]))
+	indexable := (item.Bool == upstream.BoolTrue || !r.validOnly) && (r.entity == "" || r.entity == string(item.Values[memberEntity]))
 	return core.Record{
 		ID: string(item.Values[memberID]), Organization: r.organization, Indexable: indexable,
-		Body: item.Body, TooLarge: item.TooLarge, HasRepositories: item.Noticed,
+		Body: item.Body, TooLarge: item.TooLarge, HasRepositories: item.Detected,
 	}, nil
 }

@@ -78,7 +78,7 @@ func TestRecordOfManyShapesOfID(t *testing.T) {
 	n := len(server.RawPaths())
 	for _, id := range []string{"", ".", ".."} {
 		_, err := c.Record(t.Context(), "O", id)
-		told(t, id, err, core.CodeInvalid, "an id must not be empty or a relative path segment")
+		wantError(t, id, err, core.CodeInvalid, "an id must not be empty or a relative path segment")
 	}
 	if len(server.RawPaths()) != n {
 		t.Error("calls were made")
@@ -96,7 +96,7 @@ func quote(t *testing.T, s string) string {
 
 func TestRecordMustBeARecord(t *testing.T) {
 	t.Parallel()
-	const shape = "the upstream's record is of a wrong shape"
+	const shape = "the upstream's record has an unexpected format"
 	server := serve(t, testkit.LyricConfig{})
 	c := client(t, server, lyric.Config{})
 	for body, want := range map[string]struct {
@@ -105,7 +105,7 @@ func TestRecordMustBeARecord(t *testing.T) {
 	}{
 		`{}`:                         {core.CodeUnavailable, shape},
 		`{"status":"up"}`:            {core.CodeUnavailable, shape},
-		`[]`:                         {core.CodeUnavailable, "the upstream's answer is of a wrong shape"},
+		`[]`:                         {core.CodeUnavailable, "the upstream's answer has an unexpected format"},
 		`true`:                       {core.CodeUnavailable, "the upstream's answer is not JSON"},
 		``:                           {core.CodeUnavailable, "the upstream's answer was cut short"},
 		`{"systemId":"a","isV`:       {core.CodeUnavailable, "the upstream's answer was cut short"},
@@ -124,7 +124,7 @@ func TestRecordMustBeARecord(t *testing.T) {
 		server.Heal()
 		server.Fail(testkit.Fault{Status: http.StatusOK, Body: body})
 		_, err := c.Record(t.Context(), "O1", "a")
-		told(t, body, err, want.code, want.message)
+		wantError(t, body, err, want.code, want.message)
 	}
 }
 
@@ -138,7 +138,7 @@ func withValid(t *testing.T, value string) string {
 	return changed
 }
 
-func TestOwnWords(t *testing.T) {
+func TestErrorDocuments(t *testing.T) {
 	t.Parallel()
 	const (
 		absent    = "the record does not exist upstream"
@@ -170,8 +170,8 @@ func TestOwnWords(t *testing.T) {
 		},
 		{
 			"no compound view", 500, document("Internal Server Error", "An error occurred while converting records into compound view"),
-			core.CodeUnavailable, "the upstream could not make the compound view of a record",
-			"the upstream could not make the compound view of a record", "the upstream could not make the compound view of a record", nil,
+			core.CodeUnavailable, "the upstream failed to build the compound view of a record",
+			"the upstream failed to build the compound view of a record", "the upstream failed to build the compound view of a record", nil,
 		},
 	}
 	for _, tt := range tests {
@@ -181,7 +181,7 @@ func TestOwnWords(t *testing.T) {
 			server.Fail(testkit.Fault{Status: tt.status, ContentType: "application/json", Body: tt.body})
 			c := client(t, server, lyric.Config{})
 			_, err := c.Record(t.Context(), "O1", "a")
-			told(t, "record", err, tt.code, tt.message)
+			wantError(t, "record", err, tt.code, tt.message)
 			if tt.is != nil && !errors.Is(err, tt.is) {
 				t.Errorf("%v is not %v", err, tt.is)
 			}
@@ -198,7 +198,7 @@ func TestOwnWords(t *testing.T) {
 				}
 				switch {
 				case message != "":
-					told(t, what, err, code, message)
+					wantError(t, what, err, code, message)
 				case err != nil:
 					t.Errorf("%s: %v", what, err)
 				}
@@ -207,7 +207,7 @@ func TestOwnWords(t *testing.T) {
 	}
 }
 
-// TestNoCategory asks the stand-in server, whose two routes say it as the real one does.
+// TestNoCategory uses the test server, whose two routes return the real server's errors.
 func TestNoCategory(t *testing.T) {
 	t.Parallel()
 	server := serve(t, testkit.LyricConfig{})
@@ -217,11 +217,11 @@ func TestNoCategory(t *testing.T) {
 	_, _, pageErr := read(t, c, "O1", 0, 1)
 	_, recordErr := c.Record(t.Context(), "O1", "a")
 	for what, err := range map[string]error{"list": listErr, "page": pageErr, "record": recordErr} {
-		told(t, what, err, core.CodeUpstream, "the upstream has no such category, or the category has no dictionary")
+		wantError(t, what, err, core.CodeUpstream, "the upstream has no such category, or the category has no dictionary")
 		if !errors.Is(err, lyric.ErrNoCategory) || core.HintOf(err) != "check the repository's lyric.categoryId" {
 			t.Errorf("%s: %v, hint %q", what, err, core.HintOf(err))
 		}
 	}
 	_, err := client(t, server, lyric.Config{}).Record(t.Context(), "O1", "b")
-	told(t, "no record", err, core.CodeAbsent, "the record does not exist upstream")
+	wantError(t, "no record", err, core.CodeAbsent, "the record does not exist upstream")
 }

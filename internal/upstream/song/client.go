@@ -17,29 +17,28 @@ import (
 	"tutti/internal/upstream"
 )
 
-// maxStudies bounds the answer of studies/all, in bytes.
+// maxStudies bounds the response of studies/all, in bytes.
 const maxStudies = 16 << 20
 
-// Config configures a Client. URL alone is required.
+// Config configures a Client. Only URL is required.
 type Config struct {
 	// URL is the Song server's base URL.
 	URL string
-	// Token is sent as a bearer token; Username and Password as basic auth. Empty: none. Both at once are refused.
+	// Token is sent as a bearer token; Username and Password as basic auth. Empty: none. Setting both is an error.
 	Token              string
 	Username, Password string
-	// Timeout bounds connecting and the headers together, and then each wait for more of the body. Time that a page's
-	// callback takes does not count. Default 30 s.
+	// Timeout bounds connecting and receiving the headers together, and then each wait for more of the body, not the time spent in a
+	// page's callback. Default 30 s.
 	Timeout time.Duration
-	// States are the states of analyses that belong into the index. Default PUBLISHED.
+	// States are the indexed states of analyses. Default PUBLISHED.
 	States []string
-	// Concurrency is the number of idle connections that are kept. Default 4.
+	// Concurrency is the number of idle connections to keep. Default 4.
 	Concurrency int
 	// UserAgent is the User-Agent header. Default "tutti".
 	UserAgent string
-	// MaxRecordBytes is the size of the largest analysis that is held; of a larger one only Record.TooLarge is known. Default
-	// core.DefaultMaxRecordBytes.
+	// MaxRecordBytes bounds an analysis; of a larger one only Record.TooLarge is returned. Default core.DefaultMaxRecordBytes.
 	MaxRecordBytes int
-	// Memory bounds the bytes of large records; nil for no bound.
+	// Memory bounds the bytes of large records; nil means unbounded.
 	Memory upstream.Memory
 	// Repository is the code of the repository, the label of the Metrics.
 	Repository string
@@ -58,7 +57,7 @@ type Client struct {
 	scanners   sync.Pool // of *upstream.Scanner
 }
 
-// Members of a page and of an analysis, in the order of the Shape in New.
+// Indexes of the members of a page and of an analysis in the Format of New.
 const (
 	envelopeTotal = iota
 	envelopeSize
@@ -70,7 +69,7 @@ const (
 	memberState
 )
 
-// New makes a Client. A fault of cfg is CodeInvalid. Nothing is dialled.
+// New returns a Client without connecting. CodeInvalid for a bad Config.
 func New(cfg Config) (*Client, error) {
 	states := slices.Clone(cfg.States)
 	if len(states) == 0 {
@@ -79,12 +78,12 @@ func New(cfg Config) (*Client, error) {
 	escaped := make([]string, len(states))
 	for i, state := range states {
 		if state == "" || strings.Contains(state, ",") {
-			return nil, core.NewError(core.CodeInvalid, "a state of analyses must not be empty or hold a comma")
+			return nil, core.NewError(core.CodeInvalid, "a state of analyses must not be empty or contain a comma")
 		}
 		escaped[i] = url.QueryEscape(state)
 	}
 	if cfg.MaxRecordBytes < 0 {
-		return nil, core.NewError(core.CodeInvalid, "the largest record's size must not be negative")
+		return nil, core.NewError(core.CodeInvalid, "the maximum size of a record must not be negative")
 	}
 	calls, err := upstream.NewClient(upstream.Config{
 		URL: cfg.URL, Token: cfg.Token, Username: cfg.Username, Password: cfg.Password,
@@ -94,11 +93,11 @@ func New(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	shape := upstream.Shape{
-		Array:    "analyses",
-		Envelope: []string{"totalAnalyses", "currentTotalAnalyses"},
-		Members:  []string{"analysisId", "studyId", "analysisState"},
-		Notice:   upstream.RepositoriesMember,
+	shape := upstream.Format{
+		Array:        "analyses",
+		Envelope:     []string{"totalAnalyses", "currentTotalAnalyses"},
+		Members:      []string{"analysisId", "studyId", "analysisState"},
+		DetectMember: upstream.RepositoriesMember,
 	}
 	return &Client{
 		calls: calls, states: states, query: "analysisStates=" + strings.Join(escaped, ","),
@@ -109,7 +108,7 @@ func New(cfg Config) (*Client, error) {
 // Close closes idle connections.
 func (c *Client) Close() { c.calls.Close() }
 
-// scanner takes a Scanner out of the pool; it goes back with scanners.Put.
+// scanner returns a Scanner from the pool; the caller returns it with scanners.Put.
 func (c *Client) scanner() *upstream.Scanner {
 	if scanner, ok := c.scanners.Get().(*upstream.Scanner); ok {
 		return scanner
@@ -125,39 +124,39 @@ func (c *Client) Organizations(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	defer answer.Close()
-	body, err := limited(answer, maxStudies)
+	body, err := readLimited(answer, maxStudies)
 	if err != nil {
 		return nil, err
 	}
 	var ids []*string
 	if err := json.Unmarshal(body, &ids); err != nil || ids == nil {
-		answer.Fail()
-		return nil, wrongShape("list of studies")
+		answer.MarkFailed()
+		return nil, formatError("list of studies")
 	}
 	studies := make([]string, len(ids))
 	for i, id := range ids {
 		if id == nil {
-			answer.Fail()
-			return nil, wrongShape("list of studies")
+			answer.MarkFailed()
+			return nil, formatError("list of studies")
 		}
 		studies[i] = *id
 	}
 	return studies, nil
 }
 
-// Page reads limit rows of a study's analyses from row offset on, and calls each for every record in order; the
-// Record's Body is valid only until each returns. An error of each ends the page and is returned as it is. Others are
-// *core.Error: CodeAbsent with ErrStudyAbsent, CodeOverloaded, CodeUnavailable (also for a page cut short, which may
-// come after some records), CodeUpstream, and CodeInvalid for an organization that is no path segment. A record
-// without a state is Indexable here: the page was asked for such states only.
+// Page reads limit rows of a study's analyses from row offset on, and calls each for every record in order; the Record's Body is
+// valid only until each returns. An error of each ends the page and is returned unchanged. Others are *core.Error: CodeAbsent with
+// ErrStudyAbsent, CodeOverloaded, CodeUnavailable (also for a truncated page, which may come after some records), CodeUpstream, and
+// CodeInvalid for an organization that is not a path segment. A record without a state is Indexable here: the request is for
+// indexed states only.
 func (c *Client) Page(ctx context.Context, organization string, offset, limit int, each func(core.Record) error) (core.PageInfo, error) {
 	if offset < 0 || limit < 1 {
-		return core.PageInfo{}, core.NewError(core.CodeInvalid, "a page needs a row offset from 0 and a limit from 1")
+		return core.PageInfo{}, core.NewError(core.CodeInvalid, "the offset of a page must be at least 0 and its limit at least 1")
 	}
 	query := c.query + "&limit=" + strconv.Itoa(limit) + "&offset=" + strconv.Itoa(offset)
 	answer, err := c.calls.Get(ctx, query, "studies", organization, "analysis", "paginated")
 	if err != nil {
-		return core.PageInfo{}, ownWords(err)
+		return core.PageInfo{}, protocolError(err)
 	}
 	defer answer.Close()
 	scanner := c.scanner()
@@ -178,81 +177,80 @@ func (c *Client) Page(ctx context.Context, organization string, offset, limit in
 		info, err = pageInfo(envelope)
 	}
 	if err != nil {
-		answer.Fail()
+		answer.MarkFailed()
 		return core.PageInfo{Rows: max(envelope.Rows, 0)}, err
 	}
 	return info, nil
 }
 
-// pageInfo reads what a page says of itself, and holds it against the rows that came.
+// pageInfo returns the totals of a page after comparing them with the number of received rows.
 func pageInfo(envelope upstream.Envelope) (core.PageInfo, error) {
 	total, err := strconv.Atoi(string(envelope.Values[envelopeTotal]))
 	if err != nil || total < 0 {
-		return core.PageInfo{}, wrongShape("page")
+		return core.PageInfo{}, formatError("page")
 	}
 	if raw := envelope.Values[envelopeSize]; raw != nil {
 		size, err := strconv.Atoi(string(raw))
 		if err != nil {
-			return core.PageInfo{}, wrongShape("page")
+			return core.PageInfo{}, formatError("page")
 		}
 		if size != envelope.Rows {
 			return core.PageInfo{}, core.WrapError(core.CodeUnavailable, "the upstream's page was cut short",
-				fmt.Errorf("%w: %d rows of %d", upstream.ErrCut, envelope.Rows, size))
+				fmt.Errorf("%w: %d rows of %d", upstream.ErrTruncated, envelope.Rows, size))
 		}
 	}
 	return core.PageInfo{Rows: envelope.Rows, Total: total}, nil
 }
 
-// Record reads one analysis, whatever its state; Indexable says whether the state is a configured one. Errors are
-// *core.Error: CodeAbsent with ErrAnalysisAbsent or ErrStudyAbsent, CodeOverloaded, CodeUnavailable (also for an
-// answer that is no analysis), CodeUpstream (ErrOtherStudy among them), and CodeInvalid for an id that cannot be asked
-// for.
+// Record reads one analysis in any state; Indexable reports whether the state is configured. Errors are *core.Error: CodeAbsent with
+// ErrAnalysisAbsent or ErrStudyAbsent, CodeOverloaded, CodeUnavailable (also for a response that is not an analysis), CodeUpstream
+// (including ErrOtherStudy), and CodeInvalid for an id that cannot be requested.
 func (c *Client) Record(ctx context.Context, organization, id string) (core.Record, error) {
 	if id == "paginated" {
-		// The path of this id is the path of the list.
+		// That path is the path of the list.
 		return core.Record{}, core.NewError(core.CodeInvalid, `"paginated" cannot be the id of an analysis`)
 	}
 	scanner := c.scanner()
 	defer c.scanners.Put(scanner)
 	answer, item, err := c.calls.Record(ctx, scanner, "", "studies", organization, "analysis", id)
 	if err != nil {
-		return core.Record{}, ownWords(err)
+		return core.Record{}, protocolError(err)
 	}
 	defer answer.Close()
 	var reader recordReader
 	record := reader.read(item)
-	// What has no state would count as one that left the index, so only a real analysis passes.
+	// An analysis without a state would count as removed from the index, so only a complete analysis is accepted.
 	if record.ID == "" || record.Organization == "" || record.State == "" {
-		answer.Fail()
-		return core.Record{}, wrongShape("analysis")
+		answer.MarkFailed()
+		return core.Record{}, formatError("analysis")
 	}
 	if record.ID != id {
 		return core.Record{}, core.WrapError(core.CodeUpstream, "the upstream answered with another analysis", errOtherID)
 	}
 	record.Indexable = slices.Contains(c.states, record.State)
-	record.Release = answer.Keep()
+	record.Release = answer.DetachMemory()
 	return record, nil
 }
 
-// errOtherID: the analysis that came is not the one that was asked for.
+// errOtherID: the response contains another analysis than the requested one.
 var errOtherID = errors.New("song: analysis of another id")
 
-// recordReader makes Records of items. It keeps the last study and state, which are the same for most of a page.
+// recordReader converts Items to Records. It reuses the last study and state, which are the same for most of a page.
 type recordReader struct {
 	study, state string
 }
 
 func (r *recordReader) read(item upstream.Item) core.Record {
-	keep(&r.study, item.Values[memberStudy])
-	keep(&r.state, item.Values[memberState])
+	setString(&r.study, item.Values[memberStudy])
+	setString(&r.state, item.Values[memberState])
 	return core.Record{
 		ID: string(item.Values[memberID]), Organization: r.study, State: r.state, Body: item.Body,
-		TooLarge: item.TooLarge, HasRepositories: item.Noticed,
+		TooLarge: item.TooLarge, HasRepositories: item.Detected,
 	}
 }
 
-// keep sets kept to text, without a new string when it says so already.
-func keep(kept *string, text []byte) {
+// setString sets kept to text, without allocating when it is equal.
+func setString(kept *string, text []byte) {
 	if *kept != string(text) {
 		*kept = string(text)
 	}

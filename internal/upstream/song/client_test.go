@@ -149,7 +149,7 @@ func TestPageAsksForItsStates(t *testing.T) {
 	}
 }
 
-func TestPageBehindTheEndIsEmpty(t *testing.T) {
+func TestPagePastTheEndIsEmpty(t *testing.T) {
 	t.Parallel()
 	server := serve(t, testkit.SongConfig{})
 	put(t, server, "S1", "a", "PUBLISHED")
@@ -159,7 +159,7 @@ func TestPageBehindTheEndIsEmpty(t *testing.T) {
 	}
 }
 
-func TestPageErrorOfEachIsReturnedAsItIs(t *testing.T) {
+func TestPageErrorOfEach(t *testing.T) {
 	t.Parallel()
 	server := serve(t, testkit.SongConfig{})
 	server.PutAll(testkit.GenerateAnalyses(1, "S1", 20)...)
@@ -169,12 +169,12 @@ func TestPageErrorOfEachIsReturnedAsItIs(t *testing.T) {
 		calls++
 		return stop
 	})
-	if err != stop || calls != 1 { //nolint:errorlint // the very same error is the promise
+	if err != stop || calls != 1 { //nolint:errorlint // identity is part of the contract
 		t.Errorf("%v after %d calls", err, calls)
 	}
 }
 
-func TestPageRefusesWhatItCannotAsk(t *testing.T) {
+func TestPageInvalidRequest(t *testing.T) {
 	t.Parallel()
 	server := serve(t, testkit.SongConfig{})
 	c := client(t, server, song.Config{})
@@ -204,15 +204,15 @@ func TestPageMustBeAPage(t *testing.T) {
 	}{
 		{"html", `<html>maintenance</html>`, "the upstream's answer is not JSON"},
 		{"empty", ``, "the upstream's answer was cut short"},
-		{"no analyses", `{"totalAnalyses":0,"currentTotalAnalyses":0}`, "the upstream's answer is no page"},
-		{"no total", `{"analyses":[],"currentTotalAnalyses":0}`, "the upstream's page is of a wrong shape"},
-		{"total no number", `{"analyses":[],"totalAnalyses":"0"}`, "the upstream's page is of a wrong shape"},
-		{"total negative", `{"analyses":[],"totalAnalyses":-1}`, "the upstream's page is of a wrong shape"},
-		{"size no number", `{"analyses":[],"totalAnalyses":0,"currentTotalAnalyses":null}`, "the upstream's page is of a wrong shape"},
+		{"no analyses", `{"totalAnalyses":0,"currentTotalAnalyses":0}`, "the upstream's answer is not a page"},
+		{"no total", `{"analyses":[],"currentTotalAnalyses":0}`, "the upstream's page has an unexpected format"},
+		{"total no number", `{"analyses":[],"totalAnalyses":"0"}`, "the upstream's page has an unexpected format"},
+		{"total negative", `{"analyses":[],"totalAnalyses":-1}`, "the upstream's page has an unexpected format"},
+		{"size no number", `{"analyses":[],"totalAnalyses":0,"currentTotalAnalyses":null}`, "the upstream's page has an unexpected format"},
 		{"rows lost", `{"analyses":[` + a + `],"totalAnalyses":2,"currentTotalAnalyses":2}`, "the upstream's page was cut short"},
 		{"rows gained", `{"analyses":[` + a + `],"totalAnalyses":2,"currentTotalAnalyses":0}`, "the upstream's page was cut short"},
-		{"error document", `{"errorId":"analysis.id.not.found"}`, "the upstream's answer is no page"},
-		{"more behind", `{"analyses":[],"totalAnalyses":0}x`, "the upstream's answer goes on behind its end"},
+		{"error document", `{"errorId":"analysis.id.not.found"}`, "the upstream's answer is not a page"},
+		{"more behind", `{"analyses":[],"totalAnalyses":0}x`, "the upstream's answer continues after its end"},
 	}
 	server := serve(t, testkit.SongConfig{})
 	c := client(t, server, song.Config{})
@@ -257,7 +257,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-func TestRecordOfManyShapesOfID(t *testing.T) {
+func TestRecordIDs(t *testing.T) {
 	t.Parallel()
 	server := serve(t, testkit.SongConfig{})
 	c := client(t, server, song.Config{})
@@ -292,7 +292,7 @@ func quote(t *testing.T, s string) string {
 	return string(quoted)
 }
 
-func TestRecordOwnWords(t *testing.T) {
+func TestRecordErrorDocuments(t *testing.T) {
 	t.Parallel()
 	server := serve(t, testkit.SongConfig{})
 	put(t, server, "S1", "a", "PUBLISHED")

@@ -12,19 +12,18 @@ import (
 	"tutti/internal/upstream"
 )
 
-// Sentinels in the Err of a *core.Error: what the Song server said in its own words.
+// Sentinels in the Err of a *core.Error: the Song server's error documents.
 var (
 	// ErrAnalysisAbsent: errorId analysis.id.not.found, with CodeAbsent.
 	ErrAnalysisAbsent = fmt.Errorf("song: analysis.id.not.found: %w", core.ErrRecordAbsent)
-	// ErrStudyAbsent: errorId study.id.does.not.exist, with CodeAbsent. It counts only when Organizations omits the
-	// study too.
+	// ErrStudyAbsent: errorId study.id.does.not.exist, with CodeAbsent. It counts only when Organizations omits the study too.
 	ErrStudyAbsent = fmt.Errorf("song: study.id.does.not.exist: %w", core.ErrOrganizationAbsent)
 	// ErrOtherStudy: errorId entity.not.related.to.study, with CodeUpstream: the analysis exists in another study.
 	ErrOtherStudy = fmt.Errorf("song: entity.not.related.to.study: %w", core.ErrOtherOrganization)
 )
 
-// ownWords replaces a status error by what its body says, where that is Song's own error document. Other errors pass.
-func ownWords(err error) error {
+// protocolError converts a status error whose body is Song's error document. Other errors are returned unchanged.
+func protocolError(err error) error {
 	var status *upstream.StatusError
 	if !errors.As(err, &status) {
 		return err
@@ -41,8 +40,7 @@ func ownWords(err error) error {
 	}
 }
 
-// errorID returns the member errorId of Song's error document. The document may go on behind what was read of it: its
-// last member is a stack trace.
+// errorID returns the member errorId of Song's error document. body may be truncated: the document's last member is a stack trace.
 func errorID(body []byte) string {
 	dec := json.NewDecoder(strings.NewReader(string(body)))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
@@ -68,13 +66,13 @@ func errorID(body []byte) string {
 	return ""
 }
 
-// wrongShape is the error of a whole answer that is not what Song sends.
-func wrongShape(what string) error {
-	return upstream.Malformed("the upstream's "+what+" is of a wrong shape", upstream.ErrShape)
+// formatError returns the error of a complete response that is not in Song's format.
+func formatError(what string) error {
+	return upstream.Malformed("the upstream's "+what+" has an unexpected format", upstream.ErrFormat)
 }
 
-// limited reads r whole, up to limit bytes.
-func limited(r io.Reader, limit int64) ([]byte, error) {
+// readLimited reads all of r, up to limit bytes.
+func readLimited(r io.Reader, limit int64) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err != nil {
 		return nil, err

@@ -110,7 +110,7 @@ func TestAuth(t *testing.T) {
 	}
 }
 
-func TestBrokenAnswers(t *testing.T) {
+func TestBrokenResponses(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		fault testkit.Fault
@@ -118,8 +118,8 @@ func TestBrokenAnswers(t *testing.T) {
 	}{
 		"reset in the body":     {testkit.Fault{Cut: 5000}, nil},
 		"reset at once":         {testkit.Fault{Cut: 1}, nil},
-		"cut in good order":     {testkit.Fault{Truncate: 5000}, upstream.ErrCut},
-		"cut by one byte":       {testkit.Fault{Truncate: 1}, upstream.ErrCut},
+		"cut in good order":     {testkit.Fault{Truncate: 5000}, upstream.ErrTruncated},
+		"cut by one byte":       {testkit.Fault{Truncate: 1}, upstream.ErrTruncated},
 		"no headers in time":    {testkit.Fault{Release: make(chan struct{})}, upstream.ErrTimeout},
 		"no more body in time":  {testkit.Fault{StallAfter: 5000, Release: make(chan struct{})}, upstream.ErrTimeout},
 		"stall behind one byte": {testkit.Fault{StallAfter: 1, Release: make(chan struct{})}, upstream.ErrTimeout},
@@ -160,8 +160,8 @@ func TestNoServer(t *testing.T) {
 	}
 }
 
-// TestBackpressureIsNoTimeout: a page whose callback is slower than the time-out is read to its end.
-func TestBackpressureIsNoTimeout(t *testing.T) {
+// TestSlowCallbackIsNoTimeout: a page whose callback is slower than the timeout is read completely.
+func TestSlowCallbackIsNoTimeout(t *testing.T) {
 	t.Parallel()
 	server := serve(t, testkit.SongConfig{})
 	server.PutAll(testkit.GenerateAnalyses(1, "S1", 2000)...)
@@ -170,7 +170,7 @@ func TestBackpressureIsNoTimeout(t *testing.T) {
 	n := 0
 	info, err := c.Page(t.Context(), "S1", 0, 2000, func(core.Record) error {
 		if n++; n == 1 || n == 1000 {
-			<-time.After(3 * timeout / 2) // the passing of time is what is tried
+			<-time.After(3 * timeout / 2) // the test is about elapsed time
 		}
 		return nil
 	})
@@ -245,7 +245,7 @@ func TestMetrics(t *testing.T) {
 	expect(1, 1)
 	server.Fail(testkit.Fault{Status: 500, Times: 1})
 	server.Fail(testkit.Fault{Truncate: 3, Times: 1})
-	_, _, _ = read(t, c, "S1", 0, 1) // both fail, tried above
+	_, _, _ = read(t, c, "S1", 0, 1) // both fail, tested above
 	expect(2, 0)
 	if _, err := c.Record(t.Context(), "S1", "a"); err == nil {
 		t.Error("no error")

@@ -18,7 +18,7 @@ import (
 	"tutti/internal/upstream"
 )
 
-// checkSkipped compares a record that was not held with the same record as it was held.
+// checkSkipped compares a record that was skipped with the same record when kept.
 func checkSkipped(t rapid.TB, skipped, held upstream.Item) {
 	t.Helper()
 	if skipped.Body != nil || skipped.TooLarge == nil {
@@ -27,13 +27,12 @@ func checkSkipped(t rapid.TB, skipped, held upstream.Item) {
 	if want, got := core.KeepDocument(held.Body), skipped.TooLarge; !reflect.DeepEqual(want, got) {
 		t.Errorf("kept are %d of %d bytes with hash %s, want %d of %d with %s", len(got.Bytes), got.Size, got.SHA256, len(want.Bytes), want.Size, want.SHA256)
 	}
-	if d := cmp.Diff(toRow(held).Values, toRow(skipped).Values); d != "" || held.Flag != skipped.Flag {
-		t.Errorf("flag %d, want %d; members (-want +got):\n%s", skipped.Flag, held.Flag, d)
+	if d := cmp.Diff(toRow(held).Values, toRow(skipped).Values); d != "" || held.Bool != skipped.Bool {
+		t.Errorf("flag %d, want %d; members (-want +got):\n%s", skipped.Bool, held.Bool, d)
 	}
 }
 
-// checkLimits reads a page with several limits: it is taken or not as without one, and each record is either the same
-// or was not held.
+// checkLimits reads a page with several limits: it is accepted or not as without one, and each record is the same or was skipped.
 func checkLimits(t rapid.TB, page []byte, want []row, wantErr error) {
 	t.Helper()
 	for _, limit := range []int{1, 7, 40} {
@@ -42,7 +41,7 @@ func checkLimits(t rapid.TB, page []byte, want []row, wantErr error) {
 		_, err := s.Page(iotest.OneByteReader(bytes.NewReader(bytes.Clone(page))), func(item upstream.Item) error {
 			got := toRow(item)
 			if item.TooLarge != nil {
-				got.Body = string(item.TooLarge.Bytes) // the records here are small enough to be kept whole
+				got.Body = string(item.TooLarge.Bytes) // the records here are small enough for a complete excerpt
 			}
 			if large := item.TooLarge != nil; n < len(want) && (large != (len(want[n].Body) > limit) || !cmp.Equal(want[n], got)) {
 				t.Errorf("limit %d, record %d: too large %v, %+v, want %+v", limit, n, large, got, want[n])
@@ -56,15 +55,15 @@ func checkLimits(t rapid.TB, page []byte, want []row, wantErr error) {
 	}
 }
 
-// TestScannerSkipsLargeRecords: records over the limit are reported with what is kept of them and their members, which
-// may stand before and behind what is large, and their neighbours are read.
+// TestScannerSkipsLargeRecords: records over the limit are reported with their excerpt and their members, before and after the large
+// value, and their neighbours are read.
 func TestScannerSkipsLargeRecords(t *testing.T) {
 	t.Parallel()
 	large := `"x":["` + strings.Repeat(`é\n\"`, 100_000) + `",{"analysisId":"n","y":[` + strings.Repeat(`-1.5e3, true ,null,`, 10_000) + `0]}]`
 	members := `"analysisId":"b","study\u0049d":"S","analysisState":"PUBLISHED"`
 	small := `{"analysisId":"a","studyId":"S"}`
 	withFlag := shape()
-	withFlag.Flag = "isValid"
+	withFlag.BoolMember = "isValid"
 	for _, body := range []string{
 		`{` + large + `,` + members + `,"isValid":true}`, `{` + members + `,"isValid":false,` + large + `}`,
 		"{\"isValid\"\r\n:true,\"analysisId\":\"b\",\n" + large + ",\"studyId\":5}",
@@ -99,7 +98,7 @@ func TestScannerSkipsLargeRecords(t *testing.T) {
 	}
 }
 
-// TestScannerSkipsInBoundedMemory reads a record of 64 MiB: what is allocated does not depend on its size.
+// TestScannerSkipsInBoundedMemory reads a record of 64 MiB: the allocated memory does not depend on its size.
 func TestScannerSkipsInBoundedMemory(t *testing.T) {
 	const limit, size = 1 << 20, 64 << 20
 	body := io.MultiReader(strings.NewReader(`{"analyses":[{"analysisId":"a","x":"`), io.LimitReader(endless{}, size),
@@ -122,7 +121,7 @@ func TestScannerSkipsInBoundedMemory(t *testing.T) {
 	}
 }
 
-// endless reads as the letter x.
+// endless is an endless sequence of the letter x.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) {
@@ -132,7 +131,7 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestScannerSkipsNoLineBreakInText: a control character in a text is an error, also one that is space between values.
+// TestScannerSkipsNoLineBreakInText: a control character in a string is an error, also one that is white space between values.
 func TestScannerSkipsNoLineBreakInText(t *testing.T) {
 	for _, c := range "\n\r\t\x01" {
 		page := `{"analyses":[{"x":"aaaaaaaaaa` + string(c) + `"":""}]}`
@@ -143,7 +142,7 @@ func TestScannerSkipsNoLineBreakInText(t *testing.T) {
 	}
 }
 
-// TestScannerLimitsChangeNothingElse: random pages are read alike whatever the limit.
+// TestScannerLimitsChangeNothingElse: random pages are read in the same way with any limit.
 func TestScannerLimitsChangeNothingElse(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

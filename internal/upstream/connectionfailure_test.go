@@ -16,13 +16,13 @@ import (
 	"tutti/internal/upstream"
 )
 
-// broken fails every request.
-type broken struct{ err error }
+// invalid fails every request.
+type invalid struct{ err error }
 
-func (b broken) RoundTrip(*http.Request) (*http.Response, error) { return nil, b.err }
+func (b invalid) RoundTrip(*http.Request) (*http.Response, error) { return nil, b.err }
 
-// TestClientNamesTheCause: an upstream that is not reached is an error that names a cause which is recognized, and nothing of
-// the request or of what was received.
+// TestClientNamesTheCause: an unreachable upstream is an error that names a recognized cause, and contains nothing of the request or
+// of received data.
 func TestClientNamesTheCause(t *testing.T) {
 	t.Parallel()
 	dial := func(err error) error { return &net.OpError{Op: "dial", Net: "tcp", Err: err} }
@@ -31,13 +31,13 @@ func TestClientNamesTheCause(t *testing.T) {
 		err  error
 		want string
 	}{
-		"unknown name":      {dial(&net.DNSError{Name: "song.example", IsNotFound: true}), ": the name song.example is not known"},
-		"name server":       {dial(&net.DNSError{Name: "song.example", IsTimeout: true}), ": the name song.example could not be resolved"},
+		"unknown name":      {dial(&net.DNSError{Name: "song.example", IsNotFound: true}), ": the host name song.example does not exist"},
+		"name server":       {dial(&net.DNSError{Name: "song.example", IsTimeout: true}), ": the host name song.example could not be resolved"},
 		"refused":           {dial(os.NewSyscallError("connect", syscall.ECONNREFUSED)), ": nothing listens there"},
 		"no route":          {dial(os.NewSyscallError("connect", syscall.EHOSTUNREACH)), ": there is no route to it"},
 		"no network":        {dial(os.NewSyscallError("connect", syscall.ENETUNREACH)), ": there is no route to it"},
 		"timeout":           {dial(os.NewSyscallError("connect", syscall.ETIMEDOUT)), ": no answer in time"},
-		"unknown authority": {verified(x509.UnknownAuthorityError{}), ": its certificate is of an authority that is not trusted"},
+		"unknown authority": {verified(x509.UnknownAuthorityError{}), ": its certificate is signed by an unknown authority"},
 		"another's name": {
 			verified(x509.HostnameError{Host: "song.example", Certificate: &x509.Certificate{}}), ": its certificate is not for song.example",
 		},
@@ -50,7 +50,7 @@ func TestClientNamesTheCause(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			client, err := upstream.NewClient(upstream.Config{
-				URL: "http://song.example/path", Username: "user", Password: "password", Transport: broken{tt.err},
+				URL: "http://song.example/path", Username: "user", Password: "password", Transport: invalid{tt.err},
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -65,15 +65,15 @@ func TestClientNamesTheCause(t *testing.T) {
 	}
 }
 
-// TestClientNamesFaultsOfTLS: the errors of real handshakes are recognized.
-func TestClientNamesFaultsOfTLS(t *testing.T) {
+// TestClientNamesTLSErrors: recognizes the errors of real handshakes.
+func TestClientNamesTLSErrors(t *testing.T) {
 	t.Parallel()
 	secure := httptest.NewTLSServer(http.NotFoundHandler())
 	defer secure.Close()
 	plain := httptest.NewServer(http.NotFoundHandler())
 	defer plain.Close()
 	for name, tt := range map[string]struct{ url, want string }{
-		"unknown authority": {secure.URL, "the upstream could not be reached: its certificate is of an authority that is not trusted"},
+		"unknown authority": {secure.URL, "the upstream could not be reached: its certificate is signed by an unknown authority"},
 		"plain HTTP":        {"https://" + plain.Listener.Addr().String(), "the upstream could not be reached: it does not speak TLS"},
 	} {
 		t.Run(name, func(t *testing.T) {

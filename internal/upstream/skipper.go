@@ -2,8 +2,8 @@ package upstream
 
 import "tutti/internal/core"
 
-// maxCaptured bounds the bytes of a key, and of a wanted value, that a skipper keeps. Longer ones match no name, and are
-// no id that an index takes.
+// maxCaptured bounds the bytes of a key, and of a requested value, that a skipper keeps. Longer ones match no name, and are not
+// valid ids of an index.
 const maxCaptured = 8 << 10
 
 // skipState is what a skipper expects next.
@@ -11,47 +11,47 @@ type skipState uint8
 
 const (
 	wantValue     skipState = iota // a value
-	wantFirst                      // a value, or the end of an empty array
+	wantFirst                      // a value or the end of an empty array
 	wantKey                        // a key
-	wantFirstKey                   // a key, or the end of an empty object
-	wantColon                      // the colon behind a key
-	wantSeparator                  // a comma, or the end of the object or array
+	wantFirstKey                   // a key or the end of an empty object
+	wantColon                      // the colon after a key
+	wantSeparator                  // a comma or the end of the object or array
 	inString
-	inEscape // behind a backslash
+	inEscape // after a backslash
 	inHex    // in the digits of \u
 	inLiteral
-	inSign // behind a number's minus
-	inZero // behind a number's leading zero
+	inSign // after a number's minus
+	inZero // after a number's leading zero
 	inDigits
-	inPoint // behind a decimal point
+	inPoint // after a decimal point
 	inFraction
-	inExponent // behind e or E
+	inExponent // after e or E
 	inExponentSign
 	inExponentDigits
 )
 
-// skipper reads one record that is too large to be held, in pieces that may end anywhere. It accepts what scanRecord
-// accepts and finds the same members, in memory that does not grow with the record.
+// skipper parses one record that is too large to keep, in pieces that may end anywhere. It accepts what scanRecord accepts and finds
+// the same members, in memory that does not grow with the record.
 type skipper struct {
-	shape *Shape
-	state skipState
-	// open are the objects and arrays that are open, '{' or '[' each.
+	format *Format
+	state  skipState
+	// open holds the open objects and arrays, '{' or '[' each.
 	open []byte
-	// rest is what is left of a literal, hex how many digits of an escape.
+	// rest is the remainder of a literal, hex the number of remaining digits of an escape.
 	rest string
 	hex  int
-	// isKey: the string is a key. escaped: it holds an escape. capture: text takes it, quotes included, up to maxCaptured.
+	// isKey: the string is a key. escaped: it contains an escape. capture: text collects it, with quotes, up to maxCaptured.
 	isKey, escaped, capture bool
 	text                    []byte
-	// wanted is the index of the member that is read, -1 for none; flag: it is Shape.Flag.
-	wanted int
-	flag   bool
-	values [][]byte
-	truth  Truth
+	// wanted is the index of the requested member being read, -1 for none; isBool: it is Format.BoolMember.
+	wanted    int
+	isBool    bool
+	values    [][]byte
+	boolValue OptionalBool
 }
 
-// skip reads on and returns how many bytes of buf belong to the record. end is short when it goes on behind buf, broken
-// or deep for faults, and 0 at the record's end. Line breaks between values become spaces.
+// skip parses buf and returns how many of its bytes belong to the record. end is incomplete when the record continues after buf,
+// invalid or tooNested for errors, and 0 at the record's end. Line breaks between values become spaces.
 func (s *skipper) skip(buf []byte) (n, end int) {
 	for i := 0; i < len(buf); {
 		switch {
@@ -60,7 +60,7 @@ func (s *skipper) skip(buf []byte) (n, end int) {
 			continue
 		case s.state < inString:
 			if i = skipSpace(buf, i); i >= len(buf) {
-				return i, short
+				return i, incomplete
 			}
 		}
 		again, fault := s.step(buf[i])
@@ -74,15 +74,15 @@ func (s *skipper) skip(buf []byte) (n, end int) {
 			return i, 0
 		}
 	}
-	return len(buf), short
+	return len(buf), incomplete
 }
 
-// stringRun reads plain text of a string from i on, up to a byte that is special.
+// stringRun reads plain text of a string from i on, up to a special byte.
 func (s *skipper) stringRun(buf []byte, i int) int {
 	end := plainEnd(buf, i)
 	s.take(buf[i:end])
 	if end < len(buf) && buf[end] < 0x20 {
-		s.state = inEscape // which a control character ends in no way; some are space between values
+		s.state = inEscape // a control character is invalid there
 	} else if end < len(buf) {
 		s.special(buf[end])
 		end++
@@ -90,7 +90,7 @@ func (s *skipper) stringRun(buf []byte, i int) int {
 	return end
 }
 
-// special reads the quote that ends a string, or a backslash.
+// special handles the quote that ends a string, or a backslash.
 func (s *skipper) special(c byte) {
 	s.take([]byte{c})
 	if c == '\\' {
@@ -102,7 +102,7 @@ func (s *skipper) special(c byte) {
 	case s.isKey:
 		s.state = wantColon
 		if captured {
-			s.named()
+			s.matchKey()
 		}
 	default:
 		s.state = wantSeparator
@@ -115,15 +115,15 @@ func (s *skipper) special(c byte) {
 	s.capture = false
 }
 
-// named notes which member the key in text begins.
-func (s *skipper) named() {
+// matchKey sets the member whose key is in text.
+func (s *skipper) matchKey() {
 	k := key{start: 1, end: len(s.text) - 1, escaped: s.escaped}
-	for n, name := range s.shape.Members {
+	for n, name := range s.format.Members {
 		if k.is(s.text, name) {
 			s.wanted = n
 		}
 	}
-	s.flag = s.wanted < 0 && s.shape.Flag != "" && k.is(s.text, s.shape.Flag)
+	s.isBool = s.wanted < 0 && s.format.BoolMember != "" && k.is(s.text, s.format.BoolMember)
 }
 
 func (s *skipper) take(b []byte) {
@@ -132,12 +132,11 @@ func (s *skipper) take(b []byte) {
 	}
 }
 
-// step reads one byte outside the plain text of strings. again is true when the byte ended a number, and has to be read
-// once more as what follows.
+// step handles one byte outside the plain text of strings. again is true when the byte ended a number and must be handled once more.
 func (s *skipper) step(c byte) (again bool, end int) {
 	switch s.state {
 	case wantFirst, wantFirstKey:
-		if closing := s.open[len(s.open)-1] + 2; c == closing { // '[' and '{' stand two before their closing bytes
+		if closing := s.open[len(s.open)-1] + 2; c == closing { // '[' + 2 is ']', '{' + 2 is '}'
 			s.close()
 			return false, 0
 		}
@@ -173,12 +172,12 @@ func (s *skipper) step(c byte) (again bool, end int) {
 	}
 }
 
-// expect returns broken unless ok.
+// expect returns invalid unless ok.
 func expect(ok bool) int {
 	if ok {
 		return 0
 	}
-	return broken
+	return invalid
 }
 
 func (s *skipper) close() {
@@ -196,15 +195,15 @@ func (s *skipper) separator(c byte) int {
 	case c == in+2:
 		s.close()
 	default:
-		return broken
+		return invalid
 	}
 	return 0
 }
 
-// key begins a key.
+// key starts a key.
 func (s *skipper) key(c byte) int {
 	s.beginString(true, len(s.open) == 1)
-	s.wanted, s.flag = -1, false
+	s.wanted, s.isBool = -1, false
 	return expect(c == '"')
 }
 
@@ -215,15 +214,15 @@ func (s *skipper) beginString(isKey, capture bool) {
 	}
 }
 
-// value begins a value.
+// value starts a value.
 func (s *skipper) value(c byte) int {
 	top := len(s.open) == 1
 	wanted := top && s.wanted >= 0
 	if wanted {
 		s.values[s.wanted] = nil
 	}
-	if top && s.flag {
-		s.truth = TruthNone
+	if top && s.isBool {
+		s.boolValue = BoolMissing
 	}
 	switch c {
 	case '"':
@@ -233,12 +232,12 @@ func (s *skipper) value(c byte) int {
 			s.state = wantFirstKey
 		}
 		if s.open = append(s.open, c); len(s.open) > maxDepth {
-			return deep
+			return tooNested
 		}
 	case 't', 'f', 'n':
 		s.state, s.rest = inLiteral, restOf(c)
-		if top && s.flag {
-			s.truth = truthOf(c)
+		if top && s.isBool {
+			s.boolValue = optionalBoolOf(c)
 		}
 	default:
 		return s.beginNumber(c)
@@ -246,7 +245,7 @@ func (s *skipper) value(c byte) int {
 	return 0
 }
 
-// restOf returns what follows the first byte of a literal.
+// restOf returns the rest of a literal after its first byte.
 func restOf(c byte) string {
 	switch c {
 	case 't':
@@ -268,11 +267,11 @@ func (s *skipper) escape(c byte) int {
 		s.state, s.hex = inHex, 4
 		return 0
 	default:
-		return broken
+		return invalid
 	}
 }
 
-// beginNumber reads the first byte of a number, or of its digits behind a minus.
+// beginNumber handles the first byte of a number, or of its digits after a minus.
 func (s *skipper) beginNumber(c byte) int {
 	switch {
 	case c == '-' && s.state != inSign:
@@ -282,12 +281,12 @@ func (s *skipper) beginNumber(c byte) int {
 	case isDigit(c):
 		s.state = inDigits
 	default:
-		return broken
+		return invalid
 	}
 	return 0
 }
 
-// number reads a byte in or behind a number.
+// number handles a byte in or after a number.
 func (s *skipper) number(c byte) (again bool, end int) {
 	switch s.state {
 	case inSign:
@@ -309,7 +308,7 @@ func (s *skipper) number(c byte) (again bool, end int) {
 	return false, 0
 }
 
-// firstDigit reads the first digit of a fraction or an exponent, or the exponent's sign.
+// firstDigit handles the first digit of a fraction or an exponent, or the exponent's sign.
 func (s *skipper) firstDigit(c byte) int {
 	switch {
 	case isDigit(c) && s.state == inPoint:
@@ -319,14 +318,14 @@ func (s *skipper) firstDigit(c byte) int {
 	case (c == '+' || c == '-') && s.state == inExponent:
 		s.state = inExponentSign
 	default:
-		return broken
+		return invalid
 	}
 	return 0
 }
 
-// oversize reads the record at pos to its end without holding it.
-func (s *Scanner) oversize() (Item, error) {
-	skip := skipper{shape: &s.shape, state: wantValue, values: make([][]byte, len(s.shape.Members)), wanted: -1}
+// skipOversized reads the record at pos to its end without keeping it.
+func (s *Scanner) skipOversized() (Item, error) {
+	skip := skipper{format: &s.format, state: wantValue, values: make([][]byte, len(s.format.Members)), wanted: -1}
 	var kept core.Keeper
 	for {
 		n, end := skip.skip(s.buf[s.pos:s.end])
@@ -334,10 +333,10 @@ func (s *Scanner) oversize() (Item, error) {
 		s.pos += n
 		switch end {
 		case 0:
-			return Item{Values: skip.values, Flag: skip.truth, TooLarge: kept.Kept()}, nil
-		case broken:
+			return Item{Values: skip.values, Bool: skip.boolValue, TooLarge: kept.Kept()}, nil
+		case invalid:
 			return Item{}, Malformed("the upstream's answer is not JSON", ErrMalformed)
-		case deep:
+		case tooNested:
 			return Item{}, tooDeep()
 		}
 		if err := s.shrink(); err != nil { // nothing is left in the buffer

@@ -14,14 +14,14 @@ import (
 	"syscall"
 )
 
-// Unreached returns why a service did not answer, and a hint; neither holds more of an address than a host. Without a hint
-// the cause is not one of those that are recognized, and the reason is the text of the innermost error.
-func Unreached(err error) (reason, hint string) {
+// ConnectionFailure returns why a service could not be reached, and a hint; neither contains more of an address than a host. An
+// empty hint means that the cause is unknown; reason is then the text of the innermost error.
+func ConnectionFailure(err error) (reason, hint string) {
 	if e, ok := errors.AsType[*net.DNSError](err); ok {
 		if !e.IsNotFound {
-			return fmt.Sprintf("the name %s could not be resolved", e.Name), "check this machine's name server"
+			return fmt.Sprintf("the host name %s could not be resolved", e.Name), "check this machine's DNS server"
 		}
-		return fmt.Sprintf("the name %s is not known", e.Name), "check the host, and that this machine's name server knows it"
+		return fmt.Sprintf("the host name %s does not exist", e.Name), "check the host name and this machine's DNS server"
 	}
 	if e, ok := errors.AsType[x509.HostnameError](err); ok {
 		return fmt.Sprintf("its certificate is not for %s", e.Host), "use the name that the certificate is for"
@@ -35,22 +35,22 @@ func Unreached(err error) (reason, hint string) {
 	network, isNetwork := errors.AsType[net.Error](err)
 	switch {
 	case unknown:
-		return "its certificate is of an authority that is not trusted", "have this machine trust the authority"
+		return "its certificate is signed by an unknown authority", "add the authority to this machine's trusted certificates"
 	case unverified:
-		return "its certificate is not valid", "see what is wrong with the certificate: openssl s_client shows it"
+		return "its certificate is not valid", "inspect the certificate with openssl s_client"
 	case plain, errors.Is(err, http.ErrSchemeMismatch):
-		return "it does not speak TLS", "use http:// instead of https://, if that is meant"
+		return "it does not speak TLS", "use http:// instead of https://, if intended"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "nothing listens there", "check host and port, and that the service runs"
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		return "there is no route to it", "check the host, and this machine's network"
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, ErrTimeout),
 		isNetwork && network.Timeout():
-		return "no answer in time", "check host and port, and that no firewall stands between"
+		return "no answer in time", "check host and port, and that no firewall blocks the connection"
 	case strings.Contains(err.Error(), "malformed HTTP response"):
-		return "it does not speak plain HTTP", "use https:// instead of http://, if that is meant"
+		return "it does not speak plain HTTP", "use https:// instead of http://, if intended"
 	}
-	// The URL of a call is left out: only the last cause is told.
+	// The innermost error does not contain the URL of the call.
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		err = e.Err
 	}
