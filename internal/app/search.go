@@ -29,7 +29,7 @@ func (a *App) openSearch(ctx context.Context) (err error) {
 	a.network = federation.New(nil, federation.Config{
 		Changed: func(id string) { a.graphs.Forget(id) }, Logger: a.log.With("component", "federation"), Metrics: a.metrics.federation,
 	})
-	a.graphs = graph.New(a.searches, graph.Config{Sets: newSavedSets(a.sets), NobodyOwnsSets: open, Network: a.network})
+	a.graphs = graph.New(a.searches, graph.Config{Sets: newSavedSets(a.sets), AllowAnonymousSets: open, Network: a.network})
 	a.cleanup.push("federation", a.network.Stop)
 	return a.network.Start(ctx)
 }

@@ -90,7 +90,7 @@ func TestFaultsOfNodes(t *testing.T) {
 				if len(answer.Nodes) != 1 || answer.Nodes[0].Status != "ERROR" || answer.Nodes[0].Hits != 0 || answer.Nodes[0].Errors != c.message {
 					t.Errorf("answered %+v", answer.Nodes)
 				}
-				if federated, fields := f.Of(f.view.Model()); !federated || len(fields) != 0 {
+				if federated, fields := f.Membership(f.view.Model()); !federated || len(fields) != 0 {
 					t.Errorf("fields %v", fields)
 				}
 			})
@@ -181,7 +181,7 @@ func TestChanges(t *testing.T) {
 				told = append(told, id)
 			},
 		})
-		if _, fields := f.Of(f.view.Model()); len(fields) != 2 || fields["sex"] != "NumericAggregations" || fields["age"] != "NumericAggregations" {
+		if _, fields := f.Membership(f.view.Model()); len(fields) != 2 || fields["sex"] != "NumericAggregations" || fields["age"] != "NumericAggregations" {
 			t.Errorf("fields %v", fields)
 		}
 		if want := []string{"c", "c"}; !slices.Equal(told, want) {
@@ -195,7 +195,7 @@ func TestChanges(t *testing.T) {
 		a.has(map[string]string{"sex": "Aggregations"})
 		time.Sleep(5 * time.Minute)
 		synctest.Wait()
-		if _, fields := f.Of(f.view.Model()); len(fields) != 1 || len(told) != 3 {
+		if _, fields := f.Membership(f.view.Model()); len(fields) != 1 || len(told) != 3 {
 			t.Errorf("fields %v, told of %v", fields, told)
 		}
 		if n := strings.Count(log.String(), "\n"); n != 3 || strings.Contains(log.String(), ".example") {
@@ -222,7 +222,7 @@ func TestConfigurations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := begun(t, defined(c.network), federation.Config{Transport: hosts{}})
-				if federated, _ := f.Of(f.view.Model()); federated != c.federated {
+				if federated, _ := f.Membership(f.view.Model()); federated != c.federated {
 					t.Fatalf("federated is %t", federated)
 				}
 				answer, err := f.Ask(t.Context(), f.view, request(`{"data":{"file":{"hits":{"total":1}}}}`))
@@ -258,18 +258,18 @@ func TestMendedConfiguration(t *testing.T) {
 			t.Fatalf("asked %d times", asked)
 		}
 		mended := model(t, one(`"documentType":"file","graphqlUrl":"http://b.example"`))
-		if federated, _ := f.Of(mended); !federated {
+		if federated, _ := f.Membership(mended); !federated {
 			t.Error("no network after the mend")
 		}
 		synctest.Wait()
-		if _, fields := f.Of(mended); fields["sex"] != "Aggregations" {
+		if _, fields := f.Membership(mended); fields["sex"] != "Aggregations" {
 			t.Errorf("fields %v", fields)
 		}
 		time.Sleep(time.Hour)
 		if asked != 1 {
 			t.Errorf("asked the old node %d times", asked)
 		}
-		if federated, _ := f.Of(model(t, defined(""))); federated {
+		if federated, _ := f.Membership(model(t, defined(""))); federated {
 			t.Error("a network without a configuration")
 		}
 	})

@@ -161,9 +161,9 @@ func (f *Federation) of(d definition.Definition) *network {
 	return n
 }
 
-// Of reports whether a catalogue is part of a federation, and returns the fields that its remote nodes can aggregate, with the names of
+// Membership reports whether a catalogue is part of a federation, and returns the fields that its remote nodes can aggregate, with the names of
 // their types: of several, that of the node that is configured first.
-func (f *Federation) Of(m *catalogue.Model) (federated bool, remote map[string]string) {
+func (f *Federation) Membership(m *catalogue.Model) (federated bool, remote map[string]string) {
 	n := f.of(m.Definition())
 	if n == nil {
 		return false, nil

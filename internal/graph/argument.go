@@ -31,9 +31,9 @@ func (a arguments) raw(name string) json.RawMessage {
 
 func (a arguments) value(name string) gjson.Result { return gjson.ParseBytes(a.raw(name)) }
 
-// wrong is the fault of an argument.
-func (a arguments) wrong(name, why string) *fault {
-	f := badInput(fmt.Sprintf("the argument %s %s", name, why))
+// invalid is the fault of an argument.
+func (a arguments) invalid(name, why string) *gqlError {
+	f := inputError(fmt.Sprintf("the argument %s %s", name, why))
 	if arg := a.field.Arguments.ForName(name); arg != nil {
 		return f.at(arg.Position)
 	}
@@ -41,36 +41,36 @@ func (a arguments) wrong(name, why string) *fault {
 }
 
 // int returns a whole number of GraphQL.
-func (a arguments) int(name string, without int) (int, *fault) {
+func (a arguments) int(name string, without int) (int, *gqlError) {
 	v := a.value(name)
 	if !v.Exists() {
 		return without, nil
 	}
 	n, ok := wholeNumber(v)
 	if !ok {
-		return 0, a.wrong(name, "is not a whole number of 32 bits")
+		return 0, a.invalid(name, "is not a whole number of 32 bits")
 	}
 	return n, nil
 }
 
-func (a arguments) number(name string, without float64) (float64, *fault) {
+func (a arguments) number(name string, without float64) (float64, *gqlError) {
 	v := a.value(name)
 	if !v.Exists() {
 		return without, nil
 	}
 	if v.Type != gjson.Number {
-		return 0, a.wrong(name, "is not a number")
+		return 0, a.invalid(name, "is not a number")
 	}
 	return v.Num, nil
 }
 
-func (a arguments) flag(name string, without bool) (bool, *fault) {
+func (a arguments) flag(name string, without bool) (bool, *gqlError) {
 	v := a.value(name)
 	if !v.Exists() {
 		return without, nil
 	}
 	if !v.IsBool() {
-		return false, a.wrong(name, "is neither true nor false")
+		return false, a.invalid(name, "is neither true nor false")
 	}
 	return v.Bool(), nil
 }
@@ -89,14 +89,14 @@ func (a arguments) list(name string) []gjson.Result {
 }
 
 // texts returns a list of texts.
-func (a arguments) texts(name string) ([]string, *fault) {
+func (a arguments) texts(name string) ([]string, *gqlError) {
 	var texts []string
 	for _, item := range a.list(name) {
 		if item.Type == gjson.Null {
 			continue
 		}
 		if item.Type != gjson.String {
-			return nil, a.wrong(name, "is not a list of texts")
+			return nil, a.invalid(name, "is not a list of texts")
 		}
 		texts = append(texts, item.Str)
 	}

@@ -15,17 +15,17 @@ import (
 // batch is all that an operation asks of the index, in one call.
 type batch struct {
 	reqs []index.SearchRequest
-	// counting are the requests without documents, by what they filter: an engine answers several questions about the same
+	// byKey are the requests without documents, by what they filter: an engine answers several questions about the same
 	// documents together, and keeps the answer.
-	counting map[string]int
-	// known are the filters that were looked up already.
-	known  map[*query.Node]int
-	hits   bool
-	facets bool
+	byKey map[string]int
+	// byFilter are the filters that were looked up already.
+	byFilter  map[*query.Node]int
+	hasHits   bool
+	hasFacets bool
 
-	// once are the requests without what stands twice, places where the facets of each are in them; made when they are asked.
-	once   []index.SearchRequest
-	places [][]int
+	// deduplicated are the requests without what stands twice, places where the facets of each are in them; made when they are asked.
+	deduplicated []index.SearchRequest
+	facetIndex   [][]int
 
 	results []index.SearchResult
 	err     error
@@ -33,46 +33,46 @@ type batch struct {
 
 // documents adds a request for documents.
 func (b *batch) documents(req index.SearchRequest) int {
-	b.hits = true
+	b.hasHits = true
 	b.reqs = append(b.reqs, req)
 	return len(b.reqs) - 1
 }
 
-// about returns the request, without documents, about what matches a filter.
-func (b *batch) about(filter *query.Node) int {
-	if i, known := b.known[filter]; known {
+// aggregationRequest returns the request, without documents, about what matches a filter.
+func (b *batch) aggregationRequest(filter *query.Node) int {
+	if i, known := b.byFilter[filter]; known {
 		return i
 	}
-	if b.counting == nil {
-		b.counting, b.known = map[string]int{}, map[*query.Node]int{}
+	if b.byKey == nil {
+		b.byKey, b.byFilter = map[string]int{}, map[*query.Node]int{}
 	}
-	key := string(appendNode(nil, filter))
-	i, known := b.counting[key]
+	key := string(appendFilterKey(nil, filter))
+	i, known := b.byKey[key]
 	if !known {
 		i = len(b.reqs)
 		b.reqs = append(b.reqs, index.SearchRequest{Filter: filter})
-		b.counting[key] = i
+		b.byKey[key] = i
 	}
-	b.known[filter] = i
+	b.byFilter[filter] = i
 	return i
 }
 
-// ask asks everything. Without anything to ask, nobody is asked.
-func (b *batch) ask(ctx context.Context, view *search.View) {
+// execute asks everything. Without anything to ask, nobody is asked.
+func (b *batch) execute(ctx context.Context, view *search.View) {
 	if len(b.reqs) == 0 {
 		return
 	}
 	kind := search.KindMixed
 	switch {
-	case !b.facets:
+	case !b.hasFacets:
 		kind = search.KindHits
-	case !b.hits:
+	case !b.hasHits:
 		kind = search.KindFacets
 	}
-	if b.once == nil {
-		b.once, b.places = distinct(b.reqs)
+	if b.deduplicated == nil {
+		b.deduplicated, b.facetIndex = deduplicate(b.reqs)
 	}
-	b.results, b.err = b.search(ctx, view, kind, b.once)
+	b.results, b.err = b.search(ctx, view, kind, b.deduplicated)
 	if b.err == nil && len(b.results) != len(b.reqs) {
 		b.err = core.NewError(core.CodeInternal, "the index did not answer everything it was asked")
 	}
@@ -81,21 +81,21 @@ func (b *batch) ask(ctx context.Context, view *search.View) {
 	}
 	for i := range b.results {
 		result := &b.results[i]
-		if len(result.Facets) != len(b.once[i].Facets) {
+		if len(result.Facets) != len(b.deduplicated[i].Facets) {
 			b.err = core.NewError(core.CodeInternal, "the index did not answer everything it was asked")
 			return
 		}
 		facets := make([]index.FacetResult, len(b.reqs[i].Facets))
 		for j := range facets {
-			facets[j] = result.Facets[b.places[i][j]]
+			facets[j] = result.Facets[b.facetIndex[i][j]]
 		}
 		result.Facets = facets
 	}
 }
 
-// distinct returns requests in which no facet stands twice, as it does under several names, and where those of the original ones
+// deduplicate returns requests in which no facet stands twice, as it does under several names, and where those of the original ones
 // are in them.
-func distinct(reqs []index.SearchRequest) ([]index.SearchRequest, [][]int) {
+func deduplicate(reqs []index.SearchRequest) ([]index.SearchRequest, [][]int) {
 	once, places := make([]index.SearchRequest, len(reqs)), make([][]int, len(reqs))
 	for i, req := range reqs {
 		facets := req.Facets
@@ -108,7 +108,7 @@ func distinct(reqs []index.SearchRequest) ([]index.SearchRequest, [][]int) {
 		places[i] = make([]int, len(facets))
 		for j := range facets {
 			f := &facets[j]
-			at := slices.IndexFunc(of[f.Field.Path], func(k int) bool { return asked(f) == asked(&req.Facets[k]) })
+			at := slices.IndexFunc(of[f.Field.Path], func(k int) bool { return facetKey(f) == facetKey(&req.Facets[k]) })
 			if at >= 0 {
 				places[i][j] = of[f.Field.Path][at]
 				continue
@@ -122,13 +122,13 @@ func distinct(reqs []index.SearchRequest) ([]index.SearchRequest, [][]int) {
 	return once, places
 }
 
-// asked writes what a facet asks for.
-func asked(f *index.Facet) string {
-	return fmt.Sprintf("%v %t %d %t %v %s %s", f.Field, f.Missing, f.Cardinality, f.Stats, f.Histogram, appendNode(nil, f.Elements), extras(f))
+// facetKey writes what a facet asks for.
+func facetKey(f *index.Facet) string {
+	return fmt.Sprintf("%v %t %d %t %v %s %s", f.Field, f.Missing, f.Cardinality, f.Stats, f.Histogram, appendFilterKey(nil, f.Elements), facetOptionsKey(f))
 }
 
-// extras writes what a facet asks for behind pointers.
-func extras(f *index.Facet) string {
+// facetOptionsKey writes what a facet asks for behind pointers.
+func facetOptionsKey(f *index.Facet) string {
 	var b strings.Builder
 	for _, r := range f.Ranges {
 		for _, end := range []*float64{r.From, r.To} {
@@ -142,14 +142,14 @@ func extras(f *index.Facet) string {
 	if f.Buckets != nil {
 		fmt.Fprint(&b, " buckets ", f.Buckets.Max, f.Buckets.TopHits, f.Buckets.TopSource)
 		for _, filter := range f.Buckets.Filters {
-			b.WriteString(" " + string(appendNode(nil, filter)))
+			b.WriteString(" " + string(appendFilterKey(nil, filter)))
 		}
 	}
 	return b.String()
 }
 
-// size guesses how long the answer is.
-func (b *batch) size() int {
+// estimateSize guesses how long the answer is.
+func (b *batch) estimateSize() int {
 	n := 1 << 10
 	for _, result := range b.results {
 		for _, hit := range result.Hits {

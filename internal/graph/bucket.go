@@ -13,7 +13,7 @@ import (
 )
 
 // found returns the buckets, and how many documents have no value, 0 where nobody asked.
-func (b *bucketing) found() ([]index.Bucket, int64) {
+func (b *bucketPlan) found() ([]index.Bucket, int64) {
 	result := b.of.result(b.at)
 	if !b.missing {
 		return result.Buckets, 0
@@ -22,7 +22,7 @@ func (b *bucketing) found() ([]index.Bucket, int64) {
 }
 
 // count writes the number of buckets.
-func (b *bucketing) count(w *answer) bool {
+func (b *bucketPlan) count(w *responseWriter) bool {
 	buckets, missing := b.found()
 	n := int64(len(buckets))
 	if missing > 0 {
@@ -32,7 +32,7 @@ func (b *bucketing) count(w *answer) bool {
 }
 
 // write writes the buckets, that of the documents without a value last.
-func (b *bucketing) write(w *answer) bool {
+func (b *bucketPlan) write(w *responseWriter) bool {
 	buckets, missing := b.found()
 	n := len(buckets)
 	if missing > 0 {
@@ -40,12 +40,12 @@ func (b *bucketing) write(w *answer) bool {
 	}
 	return w.list(n, itemRequired(b.field), func(i int) bool {
 		w.dst = append(w.dst, '{')
-		for k := range b.wants {
-			one := &b.wants[k]
+		for k := range b.fields {
+			one := &b.fields[k]
 			if k > 0 {
 				w.dst = append(w.dst, ',')
 			}
-			w.dst = append(w.dst, one.head...)
+			w.dst = append(w.dst, one.encodedKey...)
 			if i == len(buckets) {
 				b.missingBucket(w, one, missing)
 			} else {
@@ -58,16 +58,16 @@ func (b *bucketing) write(w *answer) bool {
 }
 
 // missingBucket writes one field of the bucket of the documents without a value.
-func (b *bucketing) missingBucket(w *answer, one *bucketWant, n int64) {
+func (b *bucketPlan) missingBucket(w *responseWriter, one *bucketField, n int64) {
 	switch one.name {
 	case "key":
 		w.text(missingKey)
 	case "doc_count":
 		w.int(n)
 	case "top_hits":
-		b.topHits(w, one, b.of.batch.results[one.beside].Hits)
+		b.topHits(w, one, b.of.batch.results[one.missingRequest].Hits)
 	case "filter_by_term":
-		w.documentCount(b.of.batch.results[one.beside].Total)
+		w.documentCount(b.of.batch.results[one.missingRequest].Total)
 	case "__typename":
 		w.text(one.field.ObjectDefinition.Name)
 	default: // key_as_string
@@ -76,14 +76,14 @@ func (b *bucketing) missingBucket(w *answer, one *bucketWant, n int64) {
 }
 
 // documentCount writes what filter_by_term is.
-func (w *answer) documentCount(n int64) {
+func (w *responseWriter) documentCount(n int64) {
 	w.dst = append(w.dst, `{"doc_count":`...)
 	w.int(n)
 	w.dst = append(w.dst, '}')
 }
 
 // bucket writes one field of the i-th bucket.
-func (b *bucketing) bucket(w *answer, one *bucketWant, i int, bucket *index.Bucket) {
+func (b *bucketPlan) bucket(w *responseWriter, one *bucketField, i int, bucket *index.Bucket) {
 	switch one.name {
 	case "key":
 		w.text(bucketKey(b.of.field.Type, bucket.Key))
@@ -112,7 +112,7 @@ func (b *bucketing) bucket(w *answer, one *bucketWant, i int, bucket *index.Buck
 }
 
 // sibling returns the same bucket of the facet in which a field's answer is: buckets of one Max are the same, in the same order.
-func (b *bucketing) sibling(one *bucketWant, i int, key string) *index.Bucket {
+func (b *bucketPlan) sibling(one *bucketField, i int, key string) *index.Bucket {
 	buckets := b.of.result(one.at).Buckets
 	if i < len(buckets) && buckets[i].Key == key {
 		return &buckets[i]
@@ -121,14 +121,14 @@ func (b *bucketing) sibling(one *bucketWant, i int, key string) *index.Bucket {
 }
 
 // topHits writes what documents of a bucket hold: that of the one, {} without any, and a list where several were asked for.
-func (b *bucketing) topHits(w *answer, one *bucketWant, hits []index.Hit) {
+func (b *bucketPlan) topHits(w *responseWriter, one *bucketField, hits []index.Hit) {
 	prefix := b.prefix
-	if one.most == 1 {
+	if one.limit == 1 {
 		if len(hits) == 0 {
 			w.dst = append(w.dst, "{}"...)
 			return
 		}
-		w.dst = appendParts(w.dst, hits[0].Source, inside(hits[0].Source, prefix), one.paths)
+		w.dst = appendProjection(w.dst, hits[0].Source, inside(hits[0].Source, prefix), one.paths)
 		return
 	}
 	w.dst = append(w.dst, '[')
@@ -136,7 +136,7 @@ func (b *bucketing) topHits(w *answer, one *bucketWant, hits []index.Hit) {
 		if i > 0 {
 			w.dst = append(w.dst, ',')
 		}
-		w.dst = appendParts(w.dst, hit.Source, inside(hit.Source, prefix), one.paths)
+		w.dst = appendProjection(w.dst, hit.Source, inside(hit.Source, prefix), one.paths)
 	}
 	w.dst = append(w.dst, ']')
 }
@@ -175,38 +175,38 @@ func dateText(millis float64) string {
 	return time.UnixMilli(int64(millis)).UTC().Format(timeLayout)
 }
 
-// stretch is a span of values with a number of documents, as histograms and ranges give them.
-type stretch struct {
+// countInterval is a span of values with a number of documents, as histograms and ranges give them.
+type countInterval struct {
 	key, text string
 	count     int64
 }
 
 // intervals plans what a histogram or ranges give: the buckets alone, and their number.
-func (a *aggregating) intervals(f *ast.Field, get func() []stretch) write {
-	return a.x.objectOf(f, func(f *ast.Field) (write, *fault) {
+func (a *aggregationPlanner) intervals(f *ast.Field, get func() []countInterval) writeFunc {
+	return a.x.objectOf(f, func(f *ast.Field) (writeFunc, *gqlError) {
 		switch f.Name {
 		case "bucket_count":
-			return func(w *answer) bool { return w.int(int64(len(get()))) }, nil
+			return func(w *responseWriter) bool { return w.int(int64(len(get()))) }, nil
 		case "buckets":
 			fields := a.x.below(f)
 			for _, part := range fields {
 				if part.Name == "top_hits" || part.Name == "filter_by_term" {
-					return nil, badInput(fmt.Sprintf(
+					return nil, inputError(fmt.Sprintf(
 						"the buckets of a histogram and of ranges have numbers of documents alone: %s cannot be asked of them", part.Name,
 					)).at(part.Position)
 				}
 			}
-			return func(w *answer) bool {
+			return func(w *responseWriter) bool {
 				all := get()
 				return w.list(len(all), itemRequired(f), func(i int) bool { return w.interval(fields, &all[i]) })
 			}, nil
 		default:
-			return nothing, nil
+			return writeNull, nil
 		}
 	})
 }
 
-func (w *answer) interval(fields []*ast.Field, one *stretch) bool {
+func (w *responseWriter) interval(fields []*ast.Field, one *countInterval) bool {
 	w.dst = append(w.dst, '{')
 	for i, f := range fields {
 		if i > 0 {

@@ -15,67 +15,67 @@ import (
 // missingKey is the key of the bucket of documents without a value.
 const missingKey = "__missing__"
 
-// bucketing is what is asked of the values of a field.
-type bucketing struct {
+// bucketPlan is what is asked of the values of a field.
+type bucketPlan struct {
 	of      *facet
 	field   *ast.Field
 	missing bool
 	at      int
-	wants   []bucketWant
+	fields  []bucketField
 	// prefix are the names of the objects around what the catalogue shows of documents.
 	prefix []string
 }
 
-// bucketWant is one field of a bucket.
-type bucketWant struct {
-	head []byte
-	name string
+// bucketField is one field of a bucket.
+type bucketField struct {
+	encodedKey []byte
+	name       string
 	// at is the facet and nth the filter of it where the answer is.
 	at, nth int
-	// most is how many documents are given, paths what of them; nil for the whole.
-	most  int
+	// limit is how many documents are given, paths what of them; nil for the whole.
+	limit int
 	paths [][]string
-	// beside is the request about the documents without a value, whose bucket is no facet's; -1 for none.
-	beside int
-	key    string
-	field  *ast.Field
+	// missingRequest is the request about the documents without a value, whose bucket is no facet's; -1 for none.
+	missingRequest int
+	key            string
+	field          *ast.Field
 }
 
 // buckets plans the values of a field.
-func (a *aggregating) buckets(ctx context.Context, one *facet, f *ast.Field) (*bucketing, *fault) {
+func (a *aggregationPlanner) buckets(ctx context.Context, one *facet, f *ast.Field) (*bucketPlan, *gqlError) {
 	args := a.x.args(f)
 	most, bad := args.int("max", index.MaxBuckets)
 	switch {
 	case bad != nil:
 		return nil, bad
 	case most < 1:
-		return nil, args.wrong("max", "is less than 1")
+		return nil, args.invalid("max", "is less than 1")
 	}
 	most = min(most, index.MaxBuckets)
 	if f.Arguments.ForName("max") == nil && slices.ContainsFunc(a.x.below(f), func(part *ast.Field) bool { return part.Name == "top_hits" }) {
 		most = defaultTopBuckets
 	}
-	b := &bucketing{of: one, field: f, missing: a.missing, at: one.buckets(most, a.missing), prefix: a.x.served.prefix}
+	b := &bucketPlan{of: one, field: f, missing: a.missing, at: one.buckets(most, a.missing), prefix: a.x.served.prefix}
 	for _, part := range a.x.below(f) {
-		w := bucketWant{head: headOf(part), name: part.Name, key: part.Alias, field: part, beside: -1}
+		w := bucketField{encodedKey: headOf(part), name: part.Name, key: part.Alias, field: part, missingRequest: -1}
 		switch part.Name {
 		case "top_hits":
 			bad = a.topHits(one, most, part, &w)
 		case "filter_by_term":
-			bad = a.byTerm(ctx, one, most, part, &w)
+			bad = a.filterByTerm(ctx, one, most, part, &w)
 		case "__typename":
 			w.name = "__typename"
 		}
 		if bad != nil {
 			return nil, bad
 		}
-		b.wants = append(b.wants, w)
+		b.fields = append(b.fields, w)
 	}
 	return b, nil
 }
 
 // topHits plans the documents of a bucket.
-func (a *aggregating) topHits(one *facet, most int, f *ast.Field, w *bucketWant) *fault {
+func (a *aggregationPlanner) topHits(one *facet, most int, f *ast.Field, w *bucketField) *gqlError {
 	args := a.x.args(f)
 	names, bad := args.texts("_source")
 	if bad != nil {
@@ -86,7 +86,7 @@ func (a *aggregating) topHits(one *facet, most int, f *ast.Field, w *bucketWant)
 	case bad != nil:
 		return bad
 	case size < 1 || size > index.MaxTopHits:
-		return args.wrong("size", fmt.Sprintf("is not between 1 and %d", index.MaxTopHits))
+		return args.invalid("size", fmt.Sprintf("is not between 1 and %d", index.MaxTopHits))
 	}
 	var source index.Source
 	for _, name := range names {
@@ -96,16 +96,16 @@ func (a *aggregating) topHits(one *facet, most int, f *ast.Field, w *bucketWant)
 			if meant := core.Meant(name, a.x.served.model.Names()); meant != "" {
 				near = ", did you mean " + meant + "?"
 			}
-			return args.wrong("_source", "names an unknown field"+near)
+			return args.invalid("_source", "names an unknown field"+near)
 		}
 		source.Paths = append(source.Paths, path)
 		w.paths = append(w.paths, segments(path, a.x.served.prefix))
 	}
 	if most*size > maxTopHitsInAll {
-		return args.wrong("size", fmt.Sprintf("times the argument max of buckets is more than %d: give a smaller max", maxTopHitsInAll))
+		return args.invalid("size", fmt.Sprintf("times the argument max of buckets is more than %d: give a smaller max", maxTopHitsInAll))
 	}
-	w.most = size
-	w.at = one.slot(func(f *index.Facet) bool {
+	w.limit = size
+	w.at = one.findOrAdd(func(f *index.Facet) bool {
 		return f.Buckets == nil || f.Buckets.Max == most &&
 			(f.Buckets.TopHits == 0 || f.Buckets.TopHits == size && slices.Equal(f.Buckets.TopSource.Paths, source.Paths))
 	}, func(f *index.Facet) {
@@ -115,15 +115,15 @@ func (a *aggregating) topHits(one *facet, most int, f *ast.Field, w *bucketWant)
 		f.Buckets.TopHits, f.Buckets.TopSource = size, source
 	})
 	if a.missing {
-		w.beside = a.x.batch.documents(index.SearchRequest{Filter: one.withoutValue(), Hits: &index.HitsRequest{
+		w.missingRequest = a.x.batch.documents(index.SearchRequest{Filter: one.missingFilter(), Hits: &index.HitsRequest{
 			Sort: []index.Sort{a.x.identity}, Size: size, Source: source,
 		}})
 	}
 	return nil
 }
 
-// withoutValue returns the documents of the facet's bucket of those without a value.
-func (o *facet) withoutValue() *query.Node {
+// missingFilter returns the documents of the facet's bucket of those without a value.
+func (o *facet) missingFilter() *query.Node {
 	some := &query.Node{Op: query.Exists, Field: o.field}
 	if row := o.field.Row(); row != "" {
 		some = &query.Node{Op: query.Some, Path: row, Children: []*query.Node{some}}
@@ -131,9 +131,9 @@ func (o *facet) withoutValue() *query.Node {
 	return query.Both(o.batch.reqs[o.request].Filter, &query.Node{Op: query.Not, Children: []*query.Node{some}})
 }
 
-// byTerm plans the number of a bucket's documents that match a filter beside.
-func (a *aggregating) byTerm(ctx context.Context, one *facet, most int, f *ast.Field, w *bucketWant) *fault {
-	node, bad := a.x.lowered(ctx, f, "filter")
+// filterByTerm plans the number of a bucket's documents that match a filter beside.
+func (a *aggregationPlanner) filterByTerm(ctx context.Context, one *facet, most int, f *ast.Field, w *bucketField) *gqlError {
+	node, bad := a.x.lowerFilter(ctx, f, "filter")
 	if bad != nil {
 		return bad
 	}
@@ -145,8 +145,8 @@ func (a *aggregating) byTerm(ctx context.Context, one *facet, most int, f *ast.F
 	buckets.Filters = append(buckets.Filters, node)
 	w.nth = len(buckets.Filters) - 1
 	if a.missing {
-		w.beside = a.x.batch.about(query.Both(one.withoutValue(), node))
-		a.x.batch.reqs[w.beside].Total = true
+		w.missingRequest = a.x.batch.aggregationRequest(query.Both(one.missingFilter(), node))
+		a.x.batch.reqs[w.missingRequest].Total = true
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // columnsOf completes the configured columns; without any, those of the first fields with values.
-func columnsOf(configured []entry, fields []described, byName map[string]*described, selections map[string]selection) []entry {
+func columnsOf(configured []entry, fields []fieldDescription, byName map[string]*fieldDescription, selections map[string]fieldSelection) []entry {
 	out := []entry{}
 	for _, e := range configured {
 		name := e.text("fieldName")
@@ -17,13 +17,13 @@ func columnsOf(configured []entry, fields []described, byName map[string]*descri
 		}
 		f := byName[name]
 		if f == nil {
-			f = &described{DisplayName: undescribedField + name}
+			f = &fieldDescription{DisplayName: undescribedField + name}
 		}
 		if f.DisplayType != "" {
-			e.or("displayType", f.DisplayType)
+			e.setDefault("displayType", f.DisplayType)
 		}
-		e["isArray"] = marshalled(f.IsArray)
-		e.or("show", false)
+		e["isArray"] = toJSON(f.IsArray)
+		e.setDefault("show", false)
 		complete(e, name, f, selections)
 		out = append(out, e)
 	}
@@ -36,11 +36,11 @@ func columnsOf(configured []entry, fields []described, byName map[string]*descri
 			continue
 		}
 		e := entry{}
-		e.or("fieldName", f.FieldName)
-		e.or("displayType", f.DisplayType)
-		e.or("isArray", f.IsArray || selected.list)
-		e.or("show", true)
-		e.or("sortable", false)
+		e.setDefault("fieldName", f.FieldName)
+		e.setDefault("displayType", f.DisplayType)
+		e.setDefault("isArray", f.IsArray || selected.list)
+		e.setDefault("show", true)
+		e.setDefault("sortable", false)
 		complete(e, f.FieldName, &f, selections)
 		if out = append(out, e); len(out) == defaultShown {
 			break
@@ -50,42 +50,42 @@ func columnsOf(configured []entry, fields []described, byName map[string]*descri
 }
 
 // complete adds what tables find their values by.
-func complete(e entry, name string, f *described, selections map[string]selection) {
-	e.or("accessor", name)
-	e.or("canChangeShow", true)
-	e.or("displayName", f.DisplayName)
+func complete(e entry, name string, f *fieldDescription, selections map[string]fieldSelection) {
+	e.setDefault("accessor", name)
+	e.setDefault("canChangeShow", true)
+	e.setDefault("displayName", f.DisplayName)
 	values := f.DisplayValues
 	if values == nil {
 		values = map[string]json.RawMessage{}
 	}
-	e.or("displayValues", values)
+	e.setDefault("displayValues", values)
 	selected, held := selections[name]
 	if !held { // the path of an answer, or the name of no value: as Arranger completes them
-		selected = selection{query: selectionOf(name), jsonPath: "$." + withoutIndices(name)}
+		selected = fieldSelection{query: selectionOf(name), jsonPath: "$." + withoutIndices(name)}
 	}
-	e.or("jsonPath", selected.jsonPath)
-	e.or("query", selected.query)
+	e.setDefault("jsonPath", selected.jsonPath)
+	e.setDefault("query", selected.query)
 }
 
-// selection is how clients select a field in GraphQL and find its values in the answer.
-type selection struct {
+// fieldSelection is how clients select a field in GraphQL and find its values in the answer.
+type fieldSelection struct {
 	query, jsonPath string
 	// list is set where the path leads to a list of values, as it does below nested elements.
 	list bool
 }
 
 // selectionsOf returns the selections of the fields that documents hold values of, by the catalogue's names.
-func selectionsOf(s *schema.Schema) map[string]selection {
-	all := map[string]selection{}
-	addSelections(all, s, s.Document+"Node", selection{jsonPath: "$"}, "")
+func selectionsOf(s *schema.Schema) map[string]fieldSelection {
+	all := map[string]fieldSelection{}
+	addSelections(all, s, s.Document+"Node", fieldSelection{jsonPath: "$"}, "")
 	return all
 }
 
 // addSelections adds the selections below a type: query opens what stands around it, and closing closes that.
-func addSelections(all map[string]selection, s *schema.Schema, typeName string, around selection, closing string) {
+func addSelections(all map[string]fieldSelection, s *schema.Schema, typeName string, around fieldSelection, closing string) {
 	object, _ := s.Object(typeName)
 	for name, m := range object.Members {
-		below := selection{query: around.query + name, jsonPath: around.jsonPath + "." + name, list: around.list}
+		below := fieldSelection{query: around.query + name, jsonPath: around.jsonPath + "." + name, list: around.list}
 		switch m.Kind {
 		case schema.Scalar:
 			below.query += closing

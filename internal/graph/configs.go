@@ -19,8 +19,8 @@ const (
 	undescribedField = "* "
 )
 
-// described is what clients are told of a field, whether it is configured or not.
-type described struct {
+// fieldDescription is what clients are told of a field, whether it is configured or not.
+type fieldDescription struct {
 	DisplayName        string                     `json:"displayName"`
 	DisplayType        string                     `json:"displayType"`
 	DisplayValues      map[string]json.RawMessage `json:"displayValues"`
@@ -36,13 +36,13 @@ type described struct {
 }
 
 // describedFields returns all fields of a catalogue in the mapping's order.
-func (s *served) describedFields() []described {
-	var all []described
+func (s *servedCatalogue) describedFields() []fieldDescription {
+	var all []fieldDescription
 	for _, f := range s.model.Catalogue().Fields {
 		e, _ := s.model.Extended(f.Name)
-		d := described{
+		d := fieldDescription{
 			DisplayName: f.DisplayName, DisplayType: cmp.Or(e.DisplayType, f.Type), DisplayValues: e.DisplayValues, FieldName: f.Name,
-			IsActive: is(e.IsActive), IsArray: is(e.IsArray), PrimaryKey: is(e.PrimaryKey), QuickSearchEnabled: is(e.QuickSearchEnabled),
+			IsActive: isTrue(e.IsActive), IsArray: isTrue(e.IsArray), PrimaryKey: isTrue(e.PrimaryKey), QuickSearchEnabled: isTrue(e.QuickSearchEnabled),
 			Type: f.Type, Description: f.Description,
 		}
 		if d.DisplayValues == nil {
@@ -59,7 +59,7 @@ func (s *served) describedFields() []described {
 	return all
 }
 
-func is(flag *bool) bool { return flag != nil && *flag }
+func isTrue(flag *bool) bool { return flag != nil && *flag }
 
 // entry is one object of a configuration as it was written.
 type entry map[string]json.RawMessage
@@ -70,8 +70,8 @@ func (e entry) text(key string) string {
 	return s
 }
 
-// or puts a value where the configuration has none.
-func (e entry) or(key string, value any) {
+// setDefault puts a value where the configuration has none.
+func (e entry) setDefault(key string, value any) {
 	if raw := e[key]; len(raw) > 0 && string(raw) != "null" {
 		return
 	}
@@ -83,30 +83,30 @@ func (e entry) or(key string, value any) {
 }
 
 // configuration is everything that configs returns but extended, as JSON.
-func (s *served) configuration(fields []described) json.RawMessage {
+func (s *servedCatalogue) configuration(fields []fieldDescription) json.RawMessage {
 	d := s.model.Definition()
-	byName := make(map[string]*described, len(fields))
+	byName := make(map[string]*fieldDescription, len(fields))
 	for i := range fields {
 		byName[fields[i].FieldName] = &fields[i]
 	}
 	facets, table, downloads := objectOf(d.Facets), objectOf(d.Table), objectOf(d.Downloads)
-	facets["aggregations"] = marshalled(s.facetsOf(entriesOf(facets["aggregations"]), fields, byName))
-	table["columns"] = marshalled(columnsOf(entriesOf(table["columns"]), fields, byName, selectionsOf(s.schema)))
-	table["maxResultsWindow"] = marshalled(s.window)
-	table.or("rowIdFieldName", defaultRowID)
-	downloads.or("allowCustomMaxRows", false)
-	downloads.or("maxRows", defaultMaxRows)
+	facets["aggregations"] = toJSON(s.facetsOf(entriesOf(facets["aggregations"]), fields, byName))
+	table["columns"] = toJSON(columnsOf(entriesOf(table["columns"]), fields, byName, selectionsOf(s.schema)))
+	table["maxResultsWindow"] = toJSON(s.window)
+	table.setDefault("rowIdFieldName", defaultRowID)
+	downloads.setDefault("allowCustomMaxRows", false)
+	downloads.setDefault("maxRows", defaultMaxRows)
 	whole := entry{
-		"facets": marshalled(facets), "table": marshalled(table), "downloads": marshalled(downloads),
+		"facets": toJSON(facets), "table": toJSON(table), "downloads": toJSON(downloads),
 		"matchbox": d.Matchbox, "charts": d.Charts,
 	}
-	whole.or("matchbox", []int{})
-	whole.or("charts", nil)
-	return marshalled(whole)
+	whole.setDefault("matchbox", []int{})
+	whole.setDefault("charts", nil)
+	return toJSON(whole)
 }
 
 // facetsOf completes the configured facets; without any, the first fields that can be one.
-func (s *served) facetsOf(configured []entry, fields []described, byName map[string]*described) []entry {
+func (s *servedCatalogue) facetsOf(configured []entry, fields []fieldDescription, byName map[string]*fieldDescription) []entry {
 	out := []entry{}
 	for _, e := range configured {
 		name := e.text("fieldName")
@@ -118,11 +118,11 @@ func (s *served) facetsOf(configured []entry, fields []described, byName map[str
 			f = byName[strings.ReplaceAll(name, "__", ".")]
 		}
 		if f != nil {
-			e.or("displayName", f.DisplayName)
-			e.or("displayType", f.DisplayType)
+			e.setDefault("displayName", f.DisplayName)
+			e.setDefault("displayType", f.DisplayType)
 		}
-		e.or("isActive", false)
-		e.or("show", false)
+		e.setDefault("isActive", false)
+		e.setDefault("show", false)
 		out = append(out, e)
 	}
 	if len(configured) > 0 {
@@ -135,11 +135,11 @@ func (s *served) facetsOf(configured []entry, fields []described, byName map[str
 			continue
 		}
 		e := entry{}
-		e.or("fieldName", name)
-		e.or("displayName", f.DisplayName)
-		e.or("displayType", f.DisplayType)
-		e.or("isActive", true)
-		e.or("show", true)
+		e.setDefault("fieldName", name)
+		e.setDefault("displayName", f.DisplayName)
+		e.setDefault("displayType", f.DisplayType)
+		e.setDefault("isActive", true)
+		e.setDefault("show", true)
 		if out = append(out, e); len(out) == defaultShown {
 			break
 		}
@@ -148,7 +148,7 @@ func (s *served) facetsOf(configured []entry, fields []described, byName map[str
 }
 
 // aggregationNames returns what the fields of the catalogue are called among the aggregations.
-func (s *served) aggregationNames() map[string]string {
+func (s *servedCatalogue) aggregationNames() map[string]string {
 	names := map[string]string{}
 	if def := s.schema.AST.Types[s.schema.Document+"Aggregations"]; def != nil {
 		for _, f := range def.Fields {
@@ -178,8 +178,8 @@ func entriesOf(raw json.RawMessage) []entry {
 	return slices.DeleteFunc(all, func(e entry) bool { return e == nil })
 }
 
-// marshalled returns a value as JSON, null where that is not possible.
-func marshalled(v any) json.RawMessage {
+// toJSON returns a value as JSON, null where that is not possible.
+func toJSON(v any) json.RawMessage {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return json.RawMessage("null")
@@ -188,76 +188,78 @@ func marshalled(v any) json.RawMessage {
 }
 
 // configs plans what the configuration says of how a catalogue is shown.
-func (x *execution) configs(f *ast.Field) (write, *fault) {
+func (x *execution) configs(f *ast.Field) (writeFunc, *gqlError) {
 	fields := x.served.fields()
 	raw := x.served.config()
-	return x.objectOf(f, func(f *ast.Field) (write, *fault) {
+	return x.objectOf(f, func(f *ast.Field) (writeFunc, *gqlError) {
 		if f.Name == "extended" {
 			wanted, bad := x.args(f).texts("fieldNames")
 			if bad != nil {
 				return nil, bad
 			}
 			if x.args(f).raw("fieldNames") != nil {
-				fields = slices.DeleteFunc(slices.Clone(fields), func(d described) bool { return !slices.Contains(wanted, d.FieldName) })
+				fields = slices.DeleteFunc(slices.Clone(fields), func(d fieldDescription) bool { return !slices.Contains(wanted, d.FieldName) })
 			}
 			if fields == nil {
-				fields = []described{}
+				fields = []fieldDescription{}
 			}
-			return given(marshalled(fields)), nil
+			return writeRaw(toJSON(fields)), nil
 		}
-		one := x.whole(f)
-		return func(w *answer) bool { return w.only(one, raw) }, nil
+		one := x.singleField(f)
+		return func(w *responseWriter) bool { return w.onlyField(one, raw) }, nil
 	}), nil
 }
 
-// given writes the same JSON every time.
-func given(raw json.RawMessage) write { return func(w *answer) bool { return w.raw(raw) } }
-
-// whole makes the shape of an object of JSON that has one field of a type as it is.
-func (x *execution) whole(f *ast.Field) *shape {
-	s := &shape{}
-	s.wants = append(s.wants, x.plain(s, f))
-	return s.done()
+// writeRaw writes the same JSON every time.
+func writeRaw(raw json.RawMessage) writeFunc {
+	return func(w *responseWriter) bool { return w.raw(raw) }
 }
 
-// plainShape makes the shape of a type whose fields are called as the members of its objects.
-func (x *execution) plainShape(typeName string, set ast.SelectionSet) *shape {
-	s := &shape{}
+// singleField makes the shape of an object of JSON that has one field of a type as it is.
+func (x *execution) singleField(f *ast.Field) *selectionSet {
+	s := &selectionSet{}
+	s.fields = append(s.fields, x.plainField(s, f))
+	return s.finish()
+}
+
+// plainSelectionSet makes the shape of a type whose fields are called as the members of its objects.
+func (x *execution) plainSelectionSet(typeName string, set ast.SelectionSet) *selectionSet {
+	s := &selectionSet{}
 	for _, f := range x.collect(typeName, set) {
-		s.wants = append(s.wants, x.plain(s, f))
+		s.fields = append(s.fields, x.plainField(s, f))
 	}
-	return s.done()
+	return s.finish()
 }
 
-func (x *execution) plain(s *shape, f *ast.Field) want {
-	w := want{head: headOf(f), key: f.Alias, field: f}
+func (x *execution) plainField(s *selectionSet, f *ast.Field) selectedField {
+	w := selectedField{encodedKey: headOf(f), key: f.Alias, field: f}
 	if f.Name == "__typename" {
-		w.kind = wantTypename
+		w.kind = fieldTypename
 		return w
 	}
 	of := f.Definition.Type.Name()
-	w.slot, w.list = s.slot(f.Name), f.Definition.Type.Elem != nil
+	w.keyIndex, w.list = s.addKey(f.Name), f.Definition.Type.Elem != nil
 	if def := x.served.schema.AST.Types[of]; def != nil && def.Kind == ast.Object {
-		w.kind, w.shape = wantPlain, x.plainShape(of, f.SelectionSet)
+		w.kind, w.selection = fieldObject, x.plainSelectionSet(of, f.SelectionSet)
 		return w
 	}
-	w.kind, w.scalar = wantScalar, scalarOf(of)
+	w.kind, w.scalar = fieldScalar, scalarOf(of)
 	return w
 }
 
-// asks reports whether a member is asked for, at any depth.
-func (s *shape) asks(name string) bool {
-	return slices.ContainsFunc(s.wants, func(w want) bool {
-		return w.field != nil && w.field.Name == name || w.shape != nil && w.shape.asks(name)
+// selects reports whether a member is asked for, at any depth.
+func (s *selectionSet) selects(name string) bool {
+	return slices.ContainsFunc(s.fields, func(w selectedField) bool {
+		return w.field != nil && w.field.Name == name || w.selection != nil && w.selection.selects(name)
 	})
 }
 
 // mapping writes the mapping of what the catalogue shows: its fields by name.
-func (x *execution) mapping() write {
-	return func(w *answer) bool {
+func (x *execution) mapping() writeFunc {
+	return func(w *responseWriter) bool {
 		rendered, err := x.served.model.Root().Render()
 		if err != nil {
-			return w.failed(faultOf(err))
+			return w.nullWithError(errorOf(err))
 		}
 		raw := objectOf(rendered)["properties"]
 		if raw == nil {
@@ -268,9 +270,9 @@ func (x *execution) mapping() write {
 }
 
 // validConfig reports whether the catalogue is of a documentType and of an index.
-func (x *execution) validConfig(f *ast.Field) write {
+func (x *execution) validConfig(f *ast.Field) writeFunc {
 	args := x.args(f)
 	d := x.served.model.Definition()
 	valid := args.value("documentType").String() == d.DocumentType && args.value("index").String() == d.Index
-	return func(w *answer) bool { return w.flag(valid) }
+	return func(w *responseWriter) bool { return w.flag(valid) }
 }

@@ -12,20 +12,20 @@ import (
 
 // document writes the whole document whose wanted object begins at doc[at]. Names that are paths are rare: such a document is
 // looked at once more, with objects in their place.
-func (w *answer) document(s *shape, doc []byte, at int, hit *index.Hit) bool {
-	start, told, dropped := len(w.dst), len(w.faults), w.dropped
+func (w *responseWriter) document(s *selectionSet, doc []byte, at int, hit *index.Hit) bool {
+	start, errorsBefore, dropped := len(w.dst), len(w.errors), w.dropped
 	w.dotted = false
-	end, filled := w.shaped(s, doc, at, hit)
+	end, filled := w.selectedObject(s, doc, at, hit)
 	if !w.dotted {
 		return filled
 	}
-	w.dst, w.faults, w.dropped = w.dst[:start], w.faults[:told], dropped
-	_, filled = w.shaped(s, undotted(doc[at:end], s), 0, hit)
+	w.dst, w.errors, w.dropped = w.dst[:start], w.errors[:errorsBefore], dropped
+	_, filled = w.selectedObject(s, expandDotted(doc[at:end], s), 0, hit)
 	return filled
 }
 
-// undotted returns an object in which no name stands for a path that leads to what a shape wants.
-func undotted(object []byte, s *shape) []byte {
+// expandDotted returns an object in which no name stands for a path that leads to what a shape wants.
+func expandDotted(object []byte, s *selectionSet) []byte {
 	decoder := json.NewDecoder(bytes.NewReader(object))
 	decoder.UseNumber()
 	var value any
@@ -35,17 +35,17 @@ func undotted(object []byte, s *shape) []byte {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
-	if encoder.Encode(parted(value, []*shape{s})) != nil {
+	if encoder.Encode(splitNames(value, []*selectionSet{s})) != nil {
 		return object
 	}
 	return b.Bytes()
 }
 
-// parted returns a value with the names of its members parted at dots, where one of the shapes wants it so.
-func parted(value any, shapes []*shape) any {
+// splitNames returns a value with the names of its members parted at dots, where one of the shapes wants it so.
+func splitNames(value any, shapes []*selectionSet) any {
 	if list, ok := value.([]any); ok {
 		for i := range list {
-			list[i] = parted(list[i], shapes)
+			list[i] = splitNames(list[i], shapes)
 		}
 		return list
 	}
@@ -56,24 +56,24 @@ func parted(value any, shapes []*shape) any {
 	found := make(map[string]any, len(object))
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		value := object[name]
-		if slices.ContainsFunc(shapes, func(s *shape) bool { return s.find([]byte(name)) < 0 && s.dotted([]byte(name)) }) {
+		if slices.ContainsFunc(shapes, func(s *selectionSet) bool { return s.find([]byte(name)) < 0 && s.dotted([]byte(name)) }) {
 			first, rest, _ := strings.Cut(name, ".")
 			name, value = first, any(map[string]any{rest: value})
 		}
-		found[name] = together(found[name], value)
+		found[name] = mergeValues(found[name], value)
 	}
 	for name, value := range found {
-		var below []*shape
+		var below []*selectionSet
 		for _, s := range shapes {
-			below = s.below(below, name)
+			below = s.appendNested(below, name)
 		}
-		found[name] = parted(value, below)
+		found[name] = splitNames(value, below)
 	}
 	return found
 }
 
-// together returns what engines see of two values of one path: the members of both, else both values.
-func together(a, b any) any {
+// mergeValues returns what engines see of two values of one path: the members of both, else both values.
+func mergeValues(a, b any) any {
 	switch {
 	case a == nil:
 		return b
@@ -86,23 +86,23 @@ func together(a, b any) any {
 		return []any{a, b}
 	}
 	for name, value := range other {
-		one[name] = together(one[name], value)
+		one[name] = mergeValues(one[name], value)
 	}
 	return one
 }
 
-// below adds the shapes of what a member holds.
-func (s *shape) below(shapes []*shape, name string) []*shape {
+// appendNested adds the shapes of what a member holds.
+func (s *selectionSet) appendNested(shapes []*selectionSet, name string) []*selectionSet {
 	i := s.find([]byte(name))
 	if i < 0 {
 		return shapes
 	}
-	for _, wanted := range s.of[i] {
-		switch one := &s.wants[wanted]; one.kind {
-		case wantPlain:
-			shapes = append(shapes, one.shape)
-		case wantNest:
-			shapes = one.nest.nodes(shapes)
+	for _, wanted := range s.fieldsOf[i] {
+		switch one := &s.fields[wanted]; one.kind {
+		case fieldObject:
+			shapes = append(shapes, one.selection)
+		case fieldNested:
+			shapes = one.nested.nodes(shapes)
 		default:
 		}
 	}
@@ -110,9 +110,9 @@ func (s *shape) below(shapes []*shape, name string) []*shape {
 }
 
 // nodes adds the shapes of the elements.
-func (n *nest) nodes(shapes []*shape) []*shape {
-	for i := range n.wants {
-		one := &n.wants[i]
+func (n *nestedConnection) nodes(shapes []*selectionSet) []*selectionSet {
+	for i := range n.fields {
+		one := &n.fields[i]
 		if one.hits != nil {
 			shapes = one.hits.nodes(shapes)
 		}

@@ -5,43 +5,43 @@ import "github.com/vektah/gqlparser/v2/ast"
 // elements says which of a document's nested elements are given, in the document's order. The number of them counts all.
 type elements struct {
 	// offset is how many are left out before the first, most how many are given, -1 for the rest.
-	offset, most int
+	offset, limit int
 }
 
 // allElements are all there are.
-func allElements() elements { return elements{most: -1} }
+func allElements() elements { return elements{limit: -1} }
 
 // elements reads the arguments of the hits of a nested field.
-func (p shaping) elements(hits *ast.Field) elements {
+func (p selectionBuilder) elements(hits *ast.Field) elements {
 	e := allElements()
 	args := p.args(hits)
-	var bad *fault
+	var bad *gqlError
 	if e.offset, bad = args.int("offset", 0); bad == nil && e.offset < 0 {
-		bad = args.wrong("offset", "is negative")
+		bad = args.invalid("offset", "is negative")
 	}
 	if args.value("first").Exists() && bad == nil {
-		if e.most, bad = args.int("first", 0); bad == nil && e.most < 0 {
-			bad = args.wrong("first", "is negative")
+		if e.limit, bad = args.int("first", 0); bad == nil && e.limit < 0 {
+			bad = args.invalid("first", "is negative")
 		}
 	}
 	if bad != nil {
-		p.refuse(bad)
+		p.reject(bad)
 	}
 	return e
 }
 
-// of returns the first and the number of those that are given of n.
-func (e elements) of(n int) (from, count int) {
+// window returns the first and the number of those that are given of n.
+func (e elements) window(n int) (from, count int) {
 	from = min(e.offset, n)
 	count = n - from
-	if e.most >= 0 {
-		count = min(count, e.most)
+	if e.limit >= 0 {
+		count = min(count, e.limit)
 	}
 	return from, count
 }
 
-// refuse notes what the client is at fault with in the field that is being planned: nothing is executed.
-func (x *execution) refuse(bad *fault) {
-	x.w.fail(bad)
-	x.refused = true
+// reject notes what the client is at fault with in the field that is being planned: nothing is executed.
+func (x *execution) reject(bad *gqlError) {
+	x.w.addError(bad)
+	x.rejected = true
 }

@@ -31,89 +31,89 @@ const (
 )
 
 // aggregations plans the facets of a catalogue.
-func (x *execution) aggregations(ctx context.Context, f *ast.Field) (write, *fault) {
+func (x *execution) aggregations(ctx context.Context, f *ast.Field) (writeFunc, *gqlError) {
 	args := x.args(f)
-	a := aggregating{x: x, facets: map[string]*facet{}}
-	var bad *fault
+	a := aggregationPlanner{x: x, facets: map[string]*facet{}}
+	var bad *gqlError
 	if a.filter, bad = x.filter(f, "filters"); bad != nil {
 		return nil, bad
 	}
-	if a.themselves, bad = args.flag("aggregations_filter_themselves", false); bad != nil {
+	if a.filterThemselves, bad = args.flag("aggregations_filter_themselves", false); bad != nil {
 		return nil, bad
 	}
 	if a.missing, bad = args.flag("include_missing", true); bad != nil {
 		return nil, bad
 	}
-	members := x.plan(x.below(f), func(f *ast.Field) (write, *fault) { return a.field(ctx, f) })
-	return func(w *answer) bool {
+	members := x.plan(x.below(f), func(f *ast.Field) (writeFunc, *gqlError) { return a.field(ctx, f) })
+	return func(w *responseWriter) bool {
 		if len(a.facets) > 0 && x.batch.err != nil {
-			return w.failed(faultOf(x.batch.err).at(f.Position))
+			return w.nullWithError(errorOf(x.batch.err).at(f.Position))
 		}
 		return w.object(members)
 	}, nil
 }
 
-// aggregating is the planning of one field aggregations.
-type aggregating struct {
-	x          *execution
-	filter     sqon.Filter
-	themselves bool
-	missing    bool
+// aggregationPlanner is the planning of one field aggregations.
+type aggregationPlanner struct {
+	x                *execution
+	filter           sqon.Filter
+	filterThemselves bool
+	missing          bool
 	// facets are by the catalogue's names of their fields: several aliases of one share what they can.
 	facets map[string]*facet
-	// named are the fields of the filter, by their names and by their paths, byRow what narrows those that it does not name.
-	named map[string]bool
-	byRow map[string]narrowing
-	// clauses is how many the filter has, read how many were read of it for all facets.
-	clauses, read int
+	// filterFields are the fields of the filter, by their names and by their paths, byRow what narrows those that it does not name.
+	filterFields map[string]bool
+	byRow        map[string]facetFilters
+	// filterClauses is how many the filter has, read how many were read of it for all facets.
+	filterClauses, clausesRead int
 }
 
-// narrowing is the filters of a facet, for the documents and for the elements.
-type narrowing struct {
+// facetFilters is the filters of a facet, for the documents and for the elements.
+type facetFilters struct {
 	documents, elements *query.Node
 }
 
-// narrow returns the filters of the facet of a field. For fields that the filter does not name they depend on the row alone, so
+// filtersFor returns the filters of the facet of a field. For fields that the filter does not name they depend on the row alone, so
 // that a filter is not read again for each field of a catalogue.
-func (a *aggregating) narrow(ctx context.Context, name string, field query.Field) (narrowing, error) {
+func (a *aggregationPlanner) filtersFor(ctx context.Context, name string, field query.Field) (facetFilters, error) {
 	if err := ctx.Err(); err != nil {
-		return narrowing{}, err
+		return facetFilters{}, err
 	}
-	if a.named == nil {
-		a.named, a.byRow = map[string]bool{}, map[string]narrowing{}
-		a.name(a.filter.Root)
+	if a.filterFields == nil {
+		a.filterFields, a.byRow = map[string]bool{}, map[string]facetFilters{}
+		a.collectFields(a.filter.Root)
 	}
-	named := a.named[name] || a.named[field.Path]
+	named := a.filterFields[name] || a.filterFields[field.Path]
 	if known, is := a.byRow[field.Row()]; is && !named {
 		return known, nil
 	}
-	if a.read += a.clauses; a.read > maxRead {
-		return narrowing{}, core.NewError(core.CodeInvalid, fmt.Sprintf(
-			"the filter has %d clauses, which is too many for so many aggregations of fields that it names", a.clauses,
+	if a.clausesRead += a.filterClauses; a.clausesRead > maxRead {
+		return facetFilters{}, core.NewError(core.CodeInvalid, fmt.Sprintf(
+			"the filter has %d clauses, which is too many for so many aggregations of fields that it names", a.filterClauses,
 		))
 	}
-	documents, elements, err := a.x.view.Facet(ctx, a.filter, name, a.themselves)
-	n := narrowing{documents, elements}
+	documents, elements, err := a.x.view.Facet(ctx, a.filter, name, a.filterThemselves)
+	n := facetFilters{documents, elements}
 	if err == nil && !named {
 		a.byRow[field.Row()] = n
 	}
 	return n, err
 }
 
-// name notes the fields of a filter.
-func (a *aggregating) name(n *sqon.Node) {
+// collectFields notes the fields of a filter.
+func (a *aggregationPlanner) collectFields(n *sqon.Node) {
 	if n == nil {
 		return
 	}
-	a.clauses++
+	a.filterClauses++
 	for _, name := range n.Fields {
-		a.named[name] = true
+		a.filterFields[name] = true
 		if field, known := a.x.view.Field(name); known {
-			a.named[field.Path] = true
+			a.filterFields[field.Path] = true
 		}
 	}
 	for _, child := range n.Content {
-		a.name(child)
+		a.collectFields(child)
 	}
 }
 
@@ -123,33 +123,33 @@ type facet struct {
 	request  int
 	field    query.Field
 	elements *query.Node
-	// at are those of the request that are this one's.
-	at []int
+	// indices are those of the request that are this one's.
+	indices []int
 }
 
 // field plans the aggregation of one field.
-func (a *aggregating) field(ctx context.Context, f *ast.Field) (write, *fault) {
+func (a *aggregationPlanner) field(ctx context.Context, f *ast.Field) (writeFunc, *gqlError) {
 	name, known := a.x.served.schema.Aggregated(f.Name)
 	if !known {
-		return nothing, nil
+		return writeNull, nil
 	}
 	one := a.facets[name]
 	if one == nil {
 		field, known := a.x.view.Field(name)
 		if !known {
-			return nil, (&fault{message: "the field " + f.Name + " has no values in the index", code: codeInternal}).at(f.Position)
+			return nil, (&gqlError{message: "the field " + f.Name + " has no values in the index", code: codeInternal}).at(f.Position)
 		}
-		n, err := a.narrow(ctx, name, field)
+		n, err := a.filtersFor(ctx, name, field)
 		if err != nil {
-			return nil, faultOf(err).at(f.Position)
+			return nil, errorOf(err).at(f.Position)
 		}
-		one = &facet{batch: &a.x.batch, request: a.x.batch.about(n.documents), field: field, elements: n.elements}
-		a.x.batch.facets = true
+		one = &facet{batch: &a.x.batch, request: a.x.batch.aggregationRequest(n.documents), field: field, elements: n.elements}
+		a.x.batch.hasFacets = true
 		a.facets[name] = one
 	}
 	fields := a.x.below(f)
 	// bucket_count counts the buckets that are given beside it.
-	var beside *bucketing
+	var beside *bucketPlan
 	for _, part := range fields {
 		if part.Name == "buckets" && beside == nil {
 			b, bad := a.buckets(ctx, one, part)
@@ -159,17 +159,17 @@ func (a *aggregating) field(ctx context.Context, f *ast.Field) (write, *fault) {
 			beside = b
 		}
 	}
-	members := a.x.plan(fields, func(part *ast.Field) (write, *fault) { return a.part(ctx, one, beside, part) })
-	return func(w *answer) bool { return w.object(members) }, nil
+	members := a.x.plan(fields, func(part *ast.Field) (writeFunc, *gqlError) { return a.part(ctx, one, beside, part) })
+	return func(w *responseWriter) bool { return w.object(members) }, nil
 }
 
 // part plans one field of an aggregation.
-func (a *aggregating) part(ctx context.Context, one *facet, beside *bucketing, f *ast.Field) (write, *fault) {
+func (a *aggregationPlanner) part(ctx context.Context, one *facet, beside *bucketPlan, f *ast.Field) (writeFunc, *gqlError) {
 	switch f.Name {
 	case "buckets":
 		b := beside
 		if b == nil || b.field != f {
-			var bad *fault
+			var bad *gqlError
 			if b, bad = a.buckets(ctx, one, f); bad != nil {
 				return nil, bad
 			}
@@ -177,7 +177,7 @@ func (a *aggregating) part(ctx context.Context, one *facet, beside *bucketing, f
 		return b.write, nil
 	case "bucket_count":
 		if beside == nil {
-			beside = &bucketing{of: one, missing: a.missing, at: one.buckets(index.MaxBuckets, a.missing)}
+			beside = &bucketPlan{of: one, missing: a.missing, at: one.buckets(index.MaxBuckets, a.missing)}
 		}
 		return beside.count, nil
 	case "cardinality":
@@ -189,14 +189,14 @@ func (a *aggregating) part(ctx context.Context, one *facet, beside *bucketing, f
 	case "range":
 		return a.ranges(one, f)
 	default:
-		return nothing, nil
+		return writeNull, nil
 	}
 }
 
-// slot returns which facet of the request takes a question: the first that fits, after ask has put it there, else a new one.
-func (o *facet) slot(fits func(*index.Facet) bool, ask func(*index.Facet)) int {
+// findOrAdd returns which facet of the request takes a question: the first that fits, after ask has put it there, else a new one.
+func (o *facet) findOrAdd(fits func(*index.Facet) bool, ask func(*index.Facet)) int {
 	facets := &o.batch.reqs[o.request].Facets
-	for _, i := range o.at {
+	for _, i := range o.indices {
 		if fits(&(*facets)[i]) {
 			ask(&(*facets)[i])
 			return i
@@ -204,7 +204,7 @@ func (o *facet) slot(fits func(*index.Facet) bool, ask func(*index.Facet)) int {
 	}
 	*facets = append(*facets, index.Facet{Field: o.field, Elements: o.elements})
 	i := len(*facets) - 1
-	o.at = append(o.at, i)
+	o.indices = append(o.indices, i)
 	ask(&(*facets)[i])
 	return i
 }
@@ -214,7 +214,7 @@ func (o *facet) result(i int) *index.FacetResult { return &o.batch.results[o.req
 
 // buckets asks for the values of the field.
 func (o *facet) buckets(most int, missing bool) int {
-	return o.slot(func(f *index.Facet) bool { return f.Buckets == nil || f.Buckets.Max == most }, func(f *index.Facet) {
+	return o.findOrAdd(func(f *index.Facet) bool { return f.Buckets == nil || f.Buckets.Max == most }, func(f *index.Facet) {
 		if f.Buckets == nil {
 			f.Buckets = &index.Buckets{Max: most}
 		}
@@ -222,28 +222,28 @@ func (o *facet) buckets(most int, missing bool) int {
 	})
 }
 
-func (a *aggregating) cardinality(one *facet, f *ast.Field) (write, *fault) {
+func (a *aggregationPlanner) cardinality(one *facet, f *ast.Field) (writeFunc, *gqlError) {
 	args := a.x.args(f)
 	precision, bad := args.int("precision_threshold", defaultPrecision)
 	switch {
 	case bad != nil:
 		return nil, bad
 	case precision < 0:
-		return nil, args.wrong("precision_threshold", "is negative")
+		return nil, args.invalid("precision_threshold", "is negative")
 	}
 	precision = min(max(precision, 1), maxPrecision)
-	i := one.slot(
+	i := one.findOrAdd(
 		func(f *index.Facet) bool { return f.Cardinality == 0 || f.Cardinality == precision },
 		func(f *index.Facet) { f.Cardinality = precision },
 	)
-	return func(w *answer) bool { return w.int(one.result(i).Cardinality) }, nil
+	return func(w *responseWriter) bool { return w.int(one.result(i).Cardinality) }, nil
 }
 
 // stats plans statistics. Without any value there are no smallest, largest and mean ones.
-func (a *aggregating) stats(one *facet, f *ast.Field) write {
-	i := one.slot(func(*index.Facet) bool { return true }, func(f *index.Facet) { f.Stats = true })
-	return a.x.objectOf(f, func(f *ast.Field) (write, *fault) {
-		return func(w *answer) bool {
+func (a *aggregationPlanner) stats(one *facet, f *ast.Field) writeFunc {
+	i := one.findOrAdd(func(*index.Facet) bool { return true }, func(f *index.Facet) { f.Stats = true })
+	return a.x.objectOf(f, func(f *ast.Field) (writeFunc, *gqlError) {
+		return func(w *responseWriter) bool {
 			s := one.result(i).Stats
 			switch {
 			case f.Name == "count":
@@ -263,42 +263,42 @@ func (a *aggregating) stats(one *facet, f *ast.Field) write {
 	})
 }
 
-func (a *aggregating) histogram(one *facet, f *ast.Field) (write, *fault) {
+func (a *aggregationPlanner) histogram(one *facet, f *ast.Field) (writeFunc, *gqlError) {
 	args := a.x.args(f)
 	interval, bad := args.number("interval", defaultInterval)
 	switch {
 	case bad != nil:
 		return nil, bad
 	case !(interval > 0) || math.IsInf(interval, 0):
-		return nil, args.wrong("interval", "is not above 0")
+		return nil, args.invalid("interval", "is not above 0")
 	case interval < index.MinInterval:
-		return nil, args.wrong("interval", "is too small: the smallest is "+plainNumber(index.MinInterval))
+		return nil, args.invalid("interval", "is too small: the smallest is "+plainNumber(index.MinInterval))
 	}
-	i := one.slot(
+	i := one.findOrAdd(
 		func(f *index.Facet) bool { return f.Histogram == 0 || f.Histogram == interval },
 		func(f *index.Facet) { f.Histogram = interval },
 	)
 	date := isDate(one.field.Type)
-	whole := a.intervals(f, func() []stretch {
+	whole := a.intervals(f, func() []countInterval {
 		found := one.result(i).Histogram
-		out := make([]stretch, len(found))
+		out := make([]countInterval, len(found))
 		for i, h := range found {
-			out[i] = stretch{key: plainNumber(h.Key), count: h.Count}
+			out[i] = countInterval{key: plainNumber(h.Key), count: h.Count}
 			if date {
 				out[i].text = dateText(h.Key)
 			}
 		}
 		return out
 	})
-	return func(w *answer) bool {
+	return func(w *responseWriter) bool {
 		if bad := one.tooManyIntervals(one.result(i), interval); bad != nil {
-			return w.failed(bad.at(f.Position))
+			return w.nullWithError(bad.at(f.Position))
 		}
 		return whole(w)
 	}, nil
 }
 
-func (a *aggregating) ranges(one *facet, f *ast.Field) (write, *fault) {
+func (a *aggregationPlanner) ranges(one *facet, f *ast.Field) (writeFunc, *gqlError) {
 	args := a.x.args(f)
 	var wanted []namedRange
 	for _, item := range args.list("ranges") {
@@ -311,23 +311,23 @@ func (a *aggregating) ranges(one *facet, f *ast.Field) (write, *fault) {
 		wanted = []namedRange{{NumberRange: index.NumberRange{From: &zero}, name: rangeName(&zero, nil, isDate(one.field.Type))}}
 	}
 	if len(wanted) > maxRanges {
-		return nil, args.wrong("ranges", "has over 1000 ranges")
+		return nil, args.invalid("ranges", "has over 1000 ranges")
 	}
 	slices.SortStableFunc(wanted, byBounds)
 	asked := make([]index.NumberRange, len(wanted))
 	for i, r := range wanted {
 		asked[i] = r.NumberRange
 	}
-	i := one.slot(
+	i := one.findOrAdd(
 		func(f *index.Facet) bool { return f.Ranges == nil || slices.EqualFunc(f.Ranges, asked, equalRange) },
 		func(f *index.Facet) { f.Ranges = asked },
 	)
-	return a.intervals(f, func() []stretch {
+	return a.intervals(f, func() []countInterval {
 		counts := one.result(i).Ranges
-		out := make([]stretch, 0, len(wanted))
+		out := make([]countInterval, 0, len(wanted))
 		for i, r := range wanted {
 			if i < len(counts) {
-				out = append(out, stretch{key: r.name, count: counts[i]})
+				out = append(out, countInterval{key: r.name, count: counts[i]})
 			}
 		}
 		return out

@@ -103,10 +103,10 @@ func fewIntervals(s index.Stats, width float64) bool {
 }
 
 // tooManyIntervals is the fault of a histogram that has no intervals although there are values; nil for any other.
-func (o *facet) tooManyIntervals(r *index.FacetResult, width float64) *fault {
+func (o *facet) tooManyIntervals(r *index.FacetResult, width float64) *gqlError {
 	if len(r.Histogram) > 0 || r.Stats.Count == 0 {
 		return nil
 	}
 	asked := index.Facet{Field: o.field, Histogram: width}
-	return faultOf(asked.TooManyIntervals())
+	return errorOf(asked.TooManyIntervals())
 }

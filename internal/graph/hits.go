@@ -19,37 +19,37 @@ import (
 const defaultFirst = 10
 
 // filter reads the filter of an argument. What the schema calls JSON is checked here.
-func (x *execution) filter(f *ast.Field, name string) (sqon.Filter, *fault) {
+func (x *execution) filter(f *ast.Field, name string) (sqon.Filter, *gqlError) {
 	args := x.args(f)
 	raw := args.raw(name)
 	filter, err := x.view.Parse(raw)
 	if err != nil {
-		bad := x.idHint(faultOf(err), raw)
+		bad := x.idHint(errorOf(err), raw)
 		if arg := f.Arguments.ForName(name); arg != nil {
 			bad.at(arg.Position)
 		}
 		return filter, bad
 	}
-	if !everything(filter) && x.served.model.Definition().DisableFilters {
-		return filter, args.wrong(name, "cannot be used: filters are disabled for this catalogue")
+	if !matchesAll(filter) && x.served.model.Definition().DisableFilters {
+		return filter, args.invalid(name, "cannot be used: filters are disabled for this catalogue")
 	}
 	return filter, nil
 }
 
-// everything reports whether a filter says nothing, as clients send it where nothing is chosen.
-func everything(filter sqon.Filter) bool {
+// matchesAll reports whether a filter says nothing, as clients send it where nothing is chosen.
+func matchesAll(filter sqon.Filter) bool {
 	return filter.Root == nil || filter.Root.Op == sqon.And && len(filter.Root.Content) == 0
 }
 
-// lowered reads the filter of an argument as the index is asked.
-func (x *execution) lowered(ctx context.Context, f *ast.Field, name string) (*query.Node, *fault) {
+// lowerFilter reads the filter of an argument as the index is asked.
+func (x *execution) lowerFilter(ctx context.Context, f *ast.Field, name string) (*query.Node, *gqlError) {
 	filter, bad := x.filter(f, name)
 	if bad != nil {
 		return nil, bad
 	}
 	node, err := x.view.Lower(ctx, filter)
 	if err != nil {
-		return nil, faultOf(err).at(f.Position)
+		return nil, errorOf(err).at(f.Position)
 	}
 	return node, nil
 }
@@ -62,11 +62,11 @@ type page struct {
 }
 
 // page reads the arguments of hits.
-func (x *execution) page(ctx context.Context, f *ast.Field) (page, *fault) {
+func (x *execution) page(ctx context.Context, f *ast.Field) (page, *gqlError) {
 	args := x.args(f)
 	var p page
-	var bad *fault
-	if p.filter, bad = x.lowered(ctx, f, "filters"); bad != nil {
+	var bad *gqlError
+	if p.filter, bad = x.lowerFilter(ctx, f, "filters"); bad != nil {
 		return p, bad
 	}
 	if p.request.Size, bad = args.int("first", defaultFirst); bad != nil {
@@ -82,7 +82,7 @@ func (x *execution) page(ctx context.Context, f *ast.Field) (page, *fault) {
 	if p.request.Sort, bad = x.sort(args); bad != nil {
 		return p, bad
 	}
-	if p.request.After, bad = after(args, p.request.Sort); bad != nil {
+	if p.request.After, bad = readSearchAfter(args, p.request.Sort); bad != nil {
 		return p, bad
 	}
 	return p, p.check(args)
@@ -102,7 +102,7 @@ func (x *execution) clamp(r *index.HitsRequest) {
 }
 
 // maxPage returns how many documents a page has at most: what the catalogue's table says, up to what engines return.
-func (s *served) maxPage() int {
+func (s *servedCatalogue) maxPage() int {
 	var table struct {
 		Window int `json:"maxResultsWindow"`
 	}
@@ -114,17 +114,17 @@ func (s *served) maxPage() int {
 }
 
 // check refuses pages that are not to be had.
-func (p *page) check(args arguments) *fault {
+func (p *page) check(args arguments) *gqlError {
 	first, offset := p.request.Size, p.request.From
 	switch {
 	case first < 0:
-		return args.wrong("first", "is negative")
+		return args.invalid("first", "is negative")
 	case offset < 0:
-		return args.wrong("offset", "is negative")
+		return args.invalid("offset", "is negative")
 	case offset > 0 && p.request.After != nil:
-		return args.wrong("offset", "and searchAfter exclude each other")
+		return args.invalid("offset", "and searchAfter exclude each other")
 	case first+offset > index.MaxWindow:
-		return args.wrong("offset", fmt.Sprintf(
+		return args.invalid("offset", fmt.Sprintf(
 			"and first lead behind the first %d documents: go on from the last of them with its searchAfter", index.MaxWindow,
 		))
 	default:
@@ -133,11 +133,11 @@ func (p *page) check(args arguments) *fault {
 }
 
 // sort reads the order, and ends it so that no two documents are equal by it.
-func (x *execution) sort(args arguments) ([]index.Sort, *fault) {
+func (x *execution) sort(args arguments) ([]index.Sort, *gqlError) {
 	identity := x.identity
 	var keys []index.Sort
 	for i, item := range args.list("sort") {
-		if item.Type == gjson.Null || x.orderless(item) {
+		if item.Type == gjson.Null || x.sortsByScore(item) {
 			continue
 		}
 		key, bad := x.sortKey(args, i, item)
@@ -152,9 +152,9 @@ func (x *execution) sort(args arguments) ([]index.Sort, *fault) {
 	return append(keys, identity), nil
 }
 
-func (x *execution) sortKey(args arguments, i int, item gjson.Result) (index.Sort, *fault) {
-	wrong := func(format string, with ...any) (index.Sort, *fault) {
-		return index.Sort{}, args.wrong("sort", fmt.Sprintf("[%d]: ", i)+fmt.Sprintf(format, with...))
+func (x *execution) sortKey(args arguments, i int, item gjson.Result) (index.Sort, *gqlError) {
+	wrong := func(format string, with ...any) (index.Sort, *gqlError) {
+		return index.Sort{}, args.invalid("sort", fmt.Sprintf("[%d]: ", i)+fmt.Sprintf(format, with...))
 	}
 	name, order, mode, missing := item.Get("fieldName").String(), item.Get("order").String(), item.Get("mode").String(), item.Get("missing").String()
 	key := index.Sort{Descending: order == "desc", Mode: mode}
@@ -199,22 +199,22 @@ func endsInRange(fieldType string) bool {
 	return len(fieldType) > len(end) && fieldType[len(fieldType)-len(end):] == end
 }
 
-// after reads the place behind which a page begins: the searchAfter of an edge in the same order.
-func after(args arguments, keys []index.Sort) ([]json.RawMessage, *fault) {
+// readSearchAfter reads the place behind which a page begins: the searchAfter of an edge in the same order.
+func readSearchAfter(args arguments, keys []index.Sort) ([]json.RawMessage, *gqlError) {
 	v := args.value("searchAfter")
 	if !v.Exists() {
 		return nil, nil
 	}
 	items := v.Array()
 	if !v.IsArray() || len(items) != len(keys) {
-		return nil, args.wrong("searchAfter", fmt.Sprintf(
+		return nil, args.invalid("searchAfter", fmt.Sprintf(
 			"is not the searchAfter of an edge in this order, which has %d values, the last of them for what the order leaves open", len(keys),
 		))
 	}
 	values := make([]json.RawMessage, len(items))
 	for i, item := range items {
 		if item.IsObject() || item.IsArray() {
-			return nil, args.wrong("searchAfter", "holds something else than values")
+			return nil, args.invalid("searchAfter", "holds something else than values")
 		}
 		values[i] = json.RawMessage(item.Raw)
 		if item.Type == gjson.String && query.Keyed(keys[i].Field.Type) && unsafeInteger([]byte(item.Str)) {
@@ -225,68 +225,68 @@ func after(args arguments, keys []index.Sort) ([]json.RawMessage, *fault) {
 }
 
 // hits plans the documents of a catalogue.
-func (x *execution) hits(ctx context.Context, f *ast.Field) (write, *fault) {
+func (x *execution) hits(ctx context.Context, f *ast.Field) (writeFunc, *gqlError) {
 	p, bad := x.page(ctx, f)
 	if bad != nil {
 		return nil, bad
 	}
-	found := &found{batch: &x.batch, request: -1}
-	needs := &need{model: x.served.model}
-	shaping := shaping{schema: x.served.schema, collect: x.collect, need: needs, args: x.args, refuse: x.refuse}
+	found := &hitsResult{batch: &x.batch, request: -1}
+	needed := &projection{model: x.served.model}
+	builder := selectionBuilder{schema: x.served.schema, collect: x.collect, projection: needed, args: x.args, reject: x.reject}
 	total, edges := false, false
-	members := x.plan(x.below(f), func(f *ast.Field) (write, *fault) {
+	members := x.plan(x.below(f), func(f *ast.Field) (writeFunc, *gqlError) {
 		if f.Name == "total" {
 			total = true
 			return found.total, nil
 		}
 		edges = true
-		e := x.edge(shaping, f)
-		found.shapes = append(found.shapes, e.nodes()...)
+		e := x.edge(builder, f)
+		found.selections = append(found.selections, e.nodes()...)
 		return found.edges(e, x.served.prefix, itemRequired(f)), nil
 	})
 	found.counted = total && p.counts
 	if edges {
-		p.request.Source = needs.source(x.served.leaves)
+		p.request.Source = needed.source(x.served.leaves)
 		if !p.request.Source.None && len(x.served.prefix) == 0 {
-			p.request.Read = x.reader(found, p.request.Size)
+			p.request.Read = x.documentWriter(found, p.request.Size)
 		}
 		found.offset = p.request.From
 		found.request = x.batch.documents(index.SearchRequest{Filter: p.filter, Total: found.counted, Hits: &p.request})
 	} else if found.counted {
-		found.request = x.batch.about(p.filter)
+		found.request = x.batch.aggregationRequest(p.filter)
 		x.batch.reqs[found.request].Total = true
 	}
 	return found.write(f, members), nil
 }
 
 // edge returns what is asked of the documents that a field gives.
-func (x *execution) edge(p shaping, edges *ast.Field) *edge {
-	kept, found := x.shapes.get(edges)
+func (x *execution) edge(p selectionBuilder, edges *ast.Field) *edge {
+	kept, found := x.edges.get(edges)
 	if !found {
-		own := need{model: p.need.model}
-		kept.edge = shaping{schema: p.schema, collect: p.collect, need: &own, args: p.args, refuse: p.refuse}.edge(x.served.schema.Document+"Node", edges)
-		kept.need = &own
-		if !x.refused && settled(edges.SelectionSet, map[*ast.FragmentDefinition]bool{}) {
-			x.shapes.put(edges, kept)
+		own := projection{model: p.projection.model}
+		kept.edge = selectionBuilder{schema: p.schema, collect: p.collect, projection: &own, args: p.args, reject: p.reject}.edge(x.served.schema.Document+"Node", edges)
+		kept.projection = &own
+		if !x.rejected && independentOfVariables(edges.SelectionSet, map[*ast.FragmentDefinition]bool{}) {
+			x.edges.put(edges, kept)
 		}
 	}
-	p.need.join(kept.need)
+	p.projection.join(kept.projection)
 	return kept.edge
 }
 
-// found is what the index gave of one field hits.
-type found struct {
+// hitsResult is what the index gave of one field hits.
+type hitsResult struct {
 	batch *batch
 	// request is which of the batch, -1 for none.
 	request int
 	// counted reports whether all documents were.
 	counted bool
 	offset  int
-	// shapes are those that documents are written in.
-	shapes []*shape
+	// selections are those that documents are written in.
+	selections []*selectionSet
 }
 
-func (r *found) result() *index.SearchResult {
+func (r *hitsResult) result() *index.SearchResult {
 	if r.request < 0 {
 		return &index.SearchResult{}
 	}
@@ -294,10 +294,10 @@ func (r *found) result() *index.SearchResult {
 }
 
 // write writes the connection, or null with the reason.
-func (r *found) write(f *ast.Field, members []member) write {
-	return func(w *answer) bool {
+func (r *hitsResult) write(f *ast.Field, members []member) writeFunc {
+	return func(w *responseWriter) bool {
 		if r.request >= 0 && r.batch.err != nil {
-			return w.failed(faultOf(r.batch.err).at(f.Position))
+			return w.nullWithError(errorOf(r.batch.err).at(f.Position))
 		}
 		return w.object(members)
 	}
@@ -305,7 +305,7 @@ func (r *found) write(f *ast.Field, members []member) write {
 
 // total writes the number of documents that match. Where they were not to be counted, it is as many as are known of: those of
 // the page and before it.
-func (r *found) total(w *answer) bool {
+func (r *hitsResult) total(w *responseWriter) bool {
 	result := r.result()
 	if r.counted {
 		return w.int(result.Total)
@@ -317,8 +317,8 @@ func (r *found) total(w *answer) bool {
 }
 
 // edges writes the documents.
-func (r *found) edges(e *edge, root []string, required bool) write {
-	return func(w *answer) bool {
+func (r *hitsResult) edges(e *edge, root []string, required bool) writeFunc {
+	return func(w *responseWriter) bool {
 		hits := r.result().Hits
 		return w.list(len(hits), required, func(i int) bool {
 			return w.edge(e, hits[i].Source, inside(hits[i].Source, root), &hits[i])

@@ -9,7 +9,7 @@ import (
 )
 
 // idHint adds to the fault of a filter that names the id of documents as nodes do the name that it has in filters.
-func (x *execution) idHint(bad *fault, raw json.RawMessage) *fault {
+func (x *execution) idHint(bad *gqlError, raw json.RawMessage) *gqlError {
 	filter, err := sqon.Parse(raw)
 	if err == nil && bad.hint == "" && x.namesID(filter.Root) {
 		bad.hint = "id is no field: filter by " + search.IDField + ", the id of documents"

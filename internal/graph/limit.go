@@ -34,15 +34,15 @@ type measure struct {
 type meter struct {
 	fragments map[string]*ast.FragmentDefinition
 	measured  map[*ast.FragmentDefinition]measure
-	// open are those that are being measured: one that names itself counts nothing, and is refused by the validation.
-	open map[*ast.FragmentDefinition]bool
+	// inProgress are those that are being measured: one that names itself counts nothing, and is refused by the validation.
+	inProgress map[*ast.FragmentDefinition]bool
 }
 
 func newMeter(doc *ast.QueryDocument) *meter {
 	m := &meter{
-		fragments: make(map[string]*ast.FragmentDefinition, len(doc.Fragments)),
-		measured:  make(map[*ast.FragmentDefinition]measure, len(doc.Fragments)),
-		open:      map[*ast.FragmentDefinition]bool{},
+		fragments:  make(map[string]*ast.FragmentDefinition, len(doc.Fragments)),
+		measured:   make(map[*ast.FragmentDefinition]measure, len(doc.Fragments)),
+		inProgress: map[*ast.FragmentDefinition]bool{},
 	}
 	for _, f := range doc.Fragments {
 		if m.fragments[f.Name] == nil {
@@ -73,38 +73,38 @@ func (m *meter) set(set ast.SelectionSet) measure {
 		case *ast.FragmentSpread:
 			one = m.fragment(m.fragments[s.Name])
 		}
-		all.fields = bounded(all.fields + one.fields)
-		all.aliases = bounded(all.aliases + one.aliases)
+		all.fields = saturate(all.fields + one.fields)
+		all.aliases = saturate(all.aliases + one.aliases)
 		all.depth = max(all.depth, one.depth)
 	}
 	return all
 }
 
 func (m *meter) fragment(f *ast.FragmentDefinition) measure {
-	if f == nil || m.open[f] {
+	if f == nil || m.inProgress[f] {
 		return measure{}
 	}
 	if known, is := m.measured[f]; is {
 		return known
 	}
-	m.open[f] = true
+	m.inProgress[f] = true
 	one := m.set(f.SelectionSet)
-	delete(m.open, f)
+	delete(m.inProgress, f)
 	m.measured[f] = one
 	return one
 }
 
-// bounded keeps a sum of two from growing over what an int holds.
-func bounded(n int) int { return min(n, math.MaxInt32) }
+// saturate keeps a sum of two from growing over what an int holds.
+func saturate(n int) int { return min(n, math.MaxInt32) }
 
 // visits counts the fields that a walk from each definition sees when it enters each fragment once.
 func (m *meter) visits(doc *ast.QueryDocument) int {
 	all := 0
 	for _, op := range doc.Operations {
-		all = bounded(all + m.reach(op.SelectionSet, map[*ast.FragmentDefinition]bool{}))
+		all = saturate(all + m.reach(op.SelectionSet, map[*ast.FragmentDefinition]bool{}))
 	}
 	for _, f := range doc.Fragments {
-		all = bounded(all + m.reach(f.SelectionSet, map[*ast.FragmentDefinition]bool{f: true}))
+		all = saturate(all + m.reach(f.SelectionSet, map[*ast.FragmentDefinition]bool{f: true}))
 		if all > maxVisits {
 			break
 		}
@@ -135,9 +135,9 @@ func (m *meter) reach(set ast.SelectionSet, seen map[*ast.FragmentDefinition]boo
 }
 
 // withinLimits returns the fault of a document that is over a limit, nil for any other.
-func withinLimits(doc *ast.QueryDocument, aliases, depth int) *fault {
-	over := func(format string, args ...any) *fault {
-		return &fault{message: fmt.Sprintf(format, args...), code: codeValidation}
+func withinLimits(doc *ast.QueryDocument, aliases, depth int) *gqlError {
+	over := func(format string, args ...any) *gqlError {
+		return &gqlError{message: fmt.Sprintf(format, args...), code: codeValidation}
 	}
 	if n := len(doc.Operations); n > maxOperations {
 		return over("the query has %d operations, at most %d are allowed", n, maxOperations)

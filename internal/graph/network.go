@@ -21,10 +21,10 @@ import (
 
 // Network asks the nodes of federations.
 type Network interface {
-	// Of reports whether a catalogue is part of a federation, and returns the fields that the other nodes of it can aggregate, by
+	// Membership reports whether a catalogue is part of a federation, and returns the fields that the other nodes of it can aggregate, by
 	// their names in GraphQL, with the names of their types (schema.Options.Remote). Service.Forget is to be called when that
 	// has changed.
-	Of(m *catalogue.Model) (federated bool, remote map[string]string)
+	Membership(m *catalogue.Model) (federated bool, remote map[string]string)
 	// Ask asks all nodes. What one of them fails at is in its node of the answer; an error is that of the whole.
 	Ask(ctx context.Context, view *search.View, r NetworkRequest) (NetworkAnswer, error)
 }
@@ -98,13 +98,13 @@ func (s *Service) Forget(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.served, id)
-	s.forgotten++
+	s.invalidations++
 }
 
 // network plans the question to a federation. It is asked when its place in the answer is written.
-func (x *execution) network(ctx context.Context, f *ast.Field) (write, *fault) {
+func (x *execution) network(ctx context.Context, f *ast.Field) (writeFunc, *gqlError) {
 	if x.cfg.Network == nil {
-		return nil, (&fault{message: "this catalogue is part of no network", code: codeInput}).at(f.Position)
+		return nil, (&gqlError{message: "this catalogue is part of no network", code: codeInput}).at(f.Position)
 	}
 	args := x.args(f)
 	r := NetworkRequest{
@@ -136,23 +136,23 @@ func (x *execution) network(ctx context.Context, f *ast.Field) (write, *fault) {
 			return nil, bad
 		}
 	}
-	shape := x.plainShape(f.Definition.Type.Name(), f.SelectionSet)
-	return func(w *answer) bool {
+	selection := x.plainSelectionSet(f.Definition.Type.Name(), f.SelectionSet)
+	return func(w *responseWriter) bool {
 		answer, err := x.cfg.Network.Ask(ctx, x.view, r)
 		if err != nil {
-			return w.failed(faultOf(err).at(f.Position))
+			return w.nullWithError(errorOf(err).at(f.Position))
 		}
 		if answer.Nodes == nil {
 			answer.Nodes = []NetworkNode{}
 		}
-		raw := marshalled(map[string]any{"nodes": answer.Nodes, "aggregations": answer.Aggregations})
-		return w.document(shape, raw, 0, nil)
+		raw := toJSON(map[string]any{"nodes": answer.Nodes, "aggregations": answer.Aggregations})
+		return w.document(selection, raw, 0, nil)
 	}, nil
 }
 
 // networkFilter checks the filter and notes the fields that it names. One that names fields of other nodes beside those of this
 // catalogue is theirs to check.
-func (x *execution) networkFilter(r *NetworkRequest, f *ast.Field) *fault {
+func (x *execution) networkFilter(r *NetworkRequest, f *ast.Field) *gqlError {
 	_, bad := x.filter(f, "filters")
 	filter, err := sqon.Parse(r.Filters)
 	if err != nil || bad != nil && x.served.model.Definition().DisableFilters {
@@ -200,7 +200,7 @@ func (x *execution) networkHas(name string) bool {
 }
 
 // networkFields adds what is asked of the fields of a federation.
-func (x *execution) networkFields(r *NetworkRequest, aggregations *ast.Field) *fault {
+func (x *execution) networkFields(r *NetworkRequest, aggregations *ast.Field) *gqlError {
 	for _, f := range x.below(aggregations) {
 		if f.Name == "__typename" {
 			continue
@@ -220,13 +220,13 @@ func (x *execution) networkFields(r *NetworkRequest, aggregations *ast.Field) *f
 }
 
 // networkPart adds one part of what is asked of a field. Nodes are asked for each part once, and for counts alone.
-func (x *execution) networkPart(field *NetworkField, part *ast.Field) *fault {
+func (x *execution) networkPart(field *NetworkField, part *ast.Field) *gqlError {
 	if part.Name == "__typename" {
 		return nil
 	}
 	for _, below := range x.below(part) {
 		if below.Name == "top_hits" || below.Name == "filter_by_term" {
-			return badInput(fmt.Sprintf("a network gives numbers of documents by value alone: %s cannot be asked of it", below.Name)).at(below.Position)
+			return inputError(fmt.Sprintf("a network gives numbers of documents by value alone: %s cannot be asked of it", below.Name)).at(below.Position)
 		}
 	}
 	one := NetworkPart{Name: part.Name, Arguments: map[string]json.RawMessage{}}
@@ -240,7 +240,7 @@ func (x *execution) networkPart(field *NetworkField, part *ast.Field) *fault {
 	}
 	same := func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }
 	if !maps.EqualFunc(field.Parts[i].Arguments, one.Arguments, same) {
-		return badInput(fmt.Sprintf("a network gives the %s of a field once: ask for that of %s with the same arguments", part.Name, field.Name)).at(part.Position)
+		return inputError(fmt.Sprintf("a network gives the %s of a field once: ask for that of %s with the same arguments", part.Name, field.Name)).at(part.Position)
 	}
 	return nil
 }
@@ -250,21 +250,21 @@ func (x *execution) networkPart(field *NetworkField, part *ast.Field) *fault {
 func (x *execution) local(ctx context.Context, r core.GraphQLRequest) core.GraphQLResponse {
 	doc, err := parser.ParseQuery(&ast.Source{Input: r.Query})
 	if err != nil {
-		return refusal(faultsOf(err, codeParse)...)
+		return errorResponse(errorsOf(err, codeParse)...)
 	}
 	if faults := x.served.validate(doc, false); len(faults) > 0 {
-		return refusal(faults...)
+		return errorResponse(faults...)
 	}
 	op, bad := operation(doc, r.OperationName)
 	if bad != nil {
-		return refusal(bad)
+		return errorResponse(bad)
 	}
 	vars, faults := variablesOf(x.served.schema.AST, op, r.Variables)
 	if len(faults) > 0 {
-		return refusal(faults...)
+		return errorResponse(faults...)
 	}
 	local := &execution{
-		service: x.service, served: x.served, cfg: x.cfg, view: x.view, op: op, vars: vars, shapes: &shapeCache{}, identity: x.identity,
+		service: x.service, served: x.served, cfg: x.cfg, view: x.view, op: op, vars: vars, edges: &edgeCache{}, identity: x.identity,
 		collector: collector{types: x.served.schema.AST, vars: vars},
 	}
 	return local.run(ctx)

@@ -17,28 +17,28 @@ import (
 // ruleNoIntrospection is the rule that is in force where introspection is off.
 const ruleNoIntrospection = "NoIntrospection"
 
-// maxMeant is for how many unknown fields of a query the nearest name is looked for.
-const maxMeant = 3
+// maxSuggestions is for how many unknown fields of a query the nearest name is looked for.
+const maxSuggestions = 3
 
 // document returns the parsed and checked document of a query.
-func (s *served) document(text string) (*prepared, []*fault) {
+func (s *servedCatalogue) document(text string) (*prepared, []*gqlError) {
 	if doc := s.queries.get(text); doc != nil {
 		return doc, nil
 	}
 	if len(text) > maxQueryBytes {
-		return nil, []*fault{{message: fmt.Sprintf("the query has %d bytes, at most %d are allowed", len(text), maxQueryBytes), code: codeValidation}}
+		return nil, []*gqlError{{message: fmt.Sprintf("the query has %d bytes, at most %d are allowed", len(text), maxQueryBytes), code: codeValidation}}
 	}
 	parsed, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, maxTokens)
 	if err != nil {
-		return nil, faultsOf(err, codeParse)
+		return nil, errorsOf(err, codeParse)
 	}
 	doc := &prepared{QueryDocument: parsed, text: text}
 	if len(doc.Operations) == 0 {
-		return nil, []*fault{{message: "the query has no operation", code: codeParse}}
+		return nil, []*gqlError{{message: "the query has no operation", code: codeParse}}
 	}
 	d := s.model.Definition()
 	if over := withinLimits(parsed, d.MaxAliases, d.MaxDepth); over != nil {
-		return nil, []*fault{over}
+		return nil, []*gqlError{over}
 	}
 	if faults := s.validate(parsed, d.GraphQLIntrospection); len(faults) > 0 {
 		return nil, faults
@@ -48,15 +48,15 @@ func (s *served) document(text string) (*prepared, []*fault) {
 }
 
 // validate holds a document to the schema.
-func (s *served) validate(doc *ast.QueryDocument, introspection bool) []*fault {
+func (s *servedCatalogue) validate(doc *ast.QueryDocument, introspection bool) []*gqlError {
 	if errs := validator.ValidateWithRules(s.schema.AST, doc, rulesFor(introspection)); len(errs) > 0 {
-		return faultsOf(errs, codeValidation)
+		return errorsOf(errs, codeValidation)
 	}
-	var m merging
+	var m mergeRule
 	for _, op := range doc.Operations {
 		m.check([]ast.SelectionSet{op.SelectionSet})
 	}
-	return m.faults
+	return m.errors
 }
 
 // rulesFor returns the rules of validation. Those of the library that look for similar names do so for every unknown one, and
@@ -85,14 +85,14 @@ func rulesFor(introspection bool) *rules.Rules {
 // knownFields refuses fields that a type does not have.
 func knownFields(introspection bool) walk.RuleFunc {
 	return func(observers *walk.Events, tell walk.AddErrFunc) {
-		told := map[*ast.Field]bool{}
+		reported := map[*ast.Field]bool{}
 		observers.OnField(func(_ *walk.Walker, f *ast.Field) {
-			if f.ObjectDefinition == nil || f.Definition != nil || told[f] {
+			if f.ObjectDefinition == nil || f.Definition != nil || reported[f] {
 				return
 			}
-			told[f] = true
+			reported[f] = true
 			message := fmt.Sprintf("Cannot query field %q on type %q.", f.Name, f.ObjectDefinition.Name)
-			if introspection && len(told) <= maxMeant {
+			if introspection && len(reported) <= maxSuggestions {
 				if near := core.Meant(f.Name, names(f.ObjectDefinition.Fields)); near != "" {
 					message += fmt.Sprintf(" Did you mean %q?", near)
 				}
@@ -114,10 +114,10 @@ func names(fields ast.FieldList) iter.Seq[string] {
 
 // noIntrospection refuses __schema and __type; __typename stays.
 func noIntrospection(observers *walk.Events, tell walk.AddErrFunc) {
-	told := map[*ast.Field]bool{}
+	reported := map[*ast.Field]bool{}
 	observers.OnField(func(_ *walk.Walker, f *ast.Field) {
-		if (f.Name == "__schema" || f.Name == "__type") && !told[f] {
-			told[f] = true
+		if (f.Name == "__schema" || f.Name == "__type") && !reported[f] {
+			reported[f] = true
 			tell(walk.Message("%s", notIntrospected), walk.At(f.Position))
 		}
 	})
@@ -127,16 +127,16 @@ func noIntrospection(observers *walk.Events, tell walk.AddErrFunc) {
 const notIntrospected = "GraphQL introspection is not allowed by this server, but the query contained __schema or __type."
 
 // operation returns the operation of a name, the only one for "".
-func operation(doc *ast.QueryDocument, name string) (*ast.OperationDefinition, *fault) {
+func operation(doc *ast.QueryDocument, name string) (*ast.OperationDefinition, *gqlError) {
 	if name == "" {
 		if len(doc.Operations) == 1 {
 			return doc.Operations[0], nil
 		}
-		return nil, &fault{message: "the query has several operations: operationName must say which", code: codeOperation}
+		return nil, &gqlError{message: "the query has several operations: operationName must say which", code: codeOperation}
 	}
 	i := slices.IndexFunc(doc.Operations, func(op *ast.OperationDefinition) bool { return op.Name == name })
 	if i < 0 {
-		return nil, &fault{message: fmt.Sprintf("the query has no operation called %q", name), code: codeOperation}
+		return nil, &gqlError{message: fmt.Sprintf("the query has no operation called %q", name), code: codeOperation}
 	}
 	return doc.Operations[i], nil
 }

@@ -5,9 +5,9 @@ import "github.com/tidwall/gjson"
 // scoreKey is by what tables of Arranger's components order documents when a column of counts is chosen.
 const scoreKey = "_score"
 
-// orderless tells that a key of an order is the score of documents. Nothing is scored here: all are equal by it, and the order is
+// sortsByScore tells that a key of an order is the score of documents. Nothing is scored here: all are equal by it, and the order is
 // what the other keys say.
-func (x *execution) orderless(item gjson.Result) bool {
+func (x *execution) sortsByScore(item gjson.Result) bool {
 	if item.Get("fieldName").String() != scoreKey {
 		return false
 	}

@@ -72,12 +72,12 @@ type Set struct {
 	UserID    string          `json:"userId"`
 }
 
-// noSets is the fault of asking for saved sets where there are none.
-func (x *execution) noSets(f *ast.Field) *fault {
+// setsDisabled is the fault of asking for saved sets where there are none.
+func (x *execution) setsDisabled(f *ast.Field) *gqlError {
 	if x.cfg.Sets != nil && x.served.model.Definition().EnableSets {
 		return nil
 	}
-	return (&fault{
+	return (&gqlError{
 		message: "saved sets are not enabled for this catalogue", hint: "set enableSets in the configuration of the catalogue", code: codeInput,
 	}).at(f.Position)
 }
@@ -86,19 +86,19 @@ func (x *execution) noSets(f *ast.Field) *fault {
 const typeOfSets = "sets"
 
 // saveSet plans the saving of a set, which happens when its place in the answer is written: mutations are done one by one.
-func (x *execution) saveSet(ctx context.Context, f *ast.Field) (write, *fault) {
-	if bad := x.noSets(f); bad != nil {
+func (x *execution) saveSet(ctx context.Context, f *ast.Field) (writeFunc, *gqlError) {
+	if bad := x.setsDisabled(f); bad != nil {
 		return nil, bad
 	}
 	args := x.args(f)
 	if args.value("type").String() == typeOfSets {
-		return nil, args.wrong("type", fmt.Sprintf("must be %s: sets are made of documents, and not of sets", x.served.schema.Document))
+		return nil, args.invalid("type", fmt.Sprintf("must be %s: sets are made of documents, and not of sets", x.served.schema.Document))
 	}
 	r := SetRequest{
 		Type: args.value("type").String(), UserID: args.value("userId").String(), SQON: args.raw("sqon"), Path: args.value("path").String(),
 	}
-	var bad *fault
-	if r.Filter, bad = x.lowered(ctx, f, "sqon"); bad != nil {
+	var bad *gqlError
+	if r.Filter, bad = x.lowerFilter(ctx, f, "sqon"); bad != nil {
 		return nil, bad
 	}
 	if r.Field, bad = x.setField(args, r.Path); bad != nil {
@@ -107,18 +107,18 @@ func (x *execution) saveSet(ctx context.Context, f *ast.Field) (write, *fault) {
 	if r.Sort, bad = x.sort(args); bad != nil {
 		return nil, bad
 	}
-	shape := x.plainShape(f.Definition.Type.Name(), f.SelectionSet)
-	return func(w *answer) bool {
+	selection := x.plainSelectionSet(f.Definition.Type.Name(), f.SelectionSet)
+	return func(w *responseWriter) bool {
 		set, err := x.cfg.Sets.Save(ctx, x.view, r)
 		if err != nil {
-			return w.failed(faultOf(err).at(f.Position))
+			return w.nullWithError(errorOf(err).at(f.Position))
 		}
-		return w.document(shape, set.json(time.DateOnly), 0, nil) // GraphQL's Date has no time
+		return w.document(selection, set.json(time.DateOnly), 0, nil) // GraphQL's Date has no time
 	}, nil
 }
 
 // setField returns the field whose values a set has. Clients write two underscores for a dot.
-func (x *execution) setField(args arguments, path string) (query.Field, *fault) {
+func (x *execution) setField(args arguments, path string) (query.Field, *gqlError) {
 	if path == "_id" || path == "id" {
 		if field, own := x.view.Field(path); own {
 			return field, nil
@@ -134,7 +134,7 @@ func (x *execution) setField(args arguments, path string) (query.Field, *fault) 
 	if meant := core.Meant(path, x.served.model.Names()); meant != "" {
 		near = fmt.Sprintf(", did you mean %q?", meant)
 	}
-	return query.Field{}, args.wrong("path", fmt.Sprintf("names no field with values%s", near))
+	return query.Field{}, args.invalid("path", fmt.Sprintf("names no field with values%s", near))
 }
 
 // timeLayout is how times are written.
@@ -148,7 +148,7 @@ func (s Set) json(layout string) json.RawMessage {
 	if len(s.SQON) == 0 {
 		s.SQON = json.RawMessage("null")
 	}
-	return marshalled(struct {
+	return toJSON(struct {
 		Set
 		NodeID    string `json:"id"`
 		CreatedAt string `json:"createdAt"`
@@ -156,14 +156,14 @@ func (s Set) json(layout string) json.RawMessage {
 }
 
 // sets plans the list of the caller's sets.
-func (x *execution) sets(ctx context.Context, f *ast.Field) (write, *fault) {
-	if bad := x.noSets(f); bad != nil {
+func (x *execution) sets(ctx context.Context, f *ast.Field) (writeFunc, *gqlError) {
+	if bad := x.setsDisabled(f); bad != nil {
 		return nil, bad
 	}
-	return x.objectOf(f, func(f *ast.Field) (write, *fault) {
+	return x.objectOf(f, func(f *ast.Field) (writeFunc, *gqlError) {
 		args := x.args(f)
 		var q SetQuery
-		var bad *fault
+		var bad *gqlError
 		if q.First, bad = args.int("first", defaultFirst); bad != nil {
 			return nil, bad
 		}
@@ -171,11 +171,11 @@ func (x *execution) sets(ctx context.Context, f *ast.Field) (write, *fault) {
 			return nil, bad
 		}
 		if q.First < 0 || q.Offset < 0 || q.First > index.MaxWindow {
-			return nil, args.wrong("first", "and offset are not between 0 and 10000")
+			return nil, args.invalid("first", "and offset are not between 0 and 10000")
 		}
 		filter, err := sqon.ParseLenient(args.raw("filters"))
 		if err != nil {
-			return nil, faultOf(err).at(f.Position)
+			return nil, errorOf(err).at(f.Position)
 		}
 		q.Filter = filter
 		for _, item := range args.list("sort") {
@@ -196,17 +196,17 @@ func setSort(item gjson.Result) SetSort {
 	}
 }
 
-func (x *execution) setList(ctx context.Context, f *ast.Field, q SetQuery) write {
-	shape := x.plainShape(f.Definition.Type.Name(), f.SelectionSet)
-	q.Members = shape.asks("ids")
-	return func(w *answer) bool {
+func (x *execution) setList(ctx context.Context, f *ast.Field, q SetQuery) writeFunc {
+	selection := x.plainSelectionSet(f.Definition.Type.Name(), f.SelectionSet)
+	q.Members = selection.selects("ids")
+	return func(w *responseWriter) bool {
 		owner := x.view.Who().ID
-		if owner == "" && !x.cfg.NobodyOwnsSets {
-			return w.document(shape, []byte(`{"total":0,"edges":[]}`), 0, nil)
+		if owner == "" && !x.cfg.AllowAnonymousSets {
+			return w.document(selection, []byte(`{"total":0,"edges":[]}`), 0, nil)
 		}
 		sets, total, err := x.cfg.Sets.Find(ctx, owner, q)
 		if err != nil {
-			return w.failed(faultOf(err).at(f.Position))
+			return w.nullWithError(errorOf(err).at(f.Position))
 		}
 		type edge struct {
 			Node json.RawMessage `json:"node"`
@@ -215,6 +215,6 @@ func (x *execution) setList(ctx context.Context, f *ast.Field, q SetQuery) write
 		for i, s := range sets {
 			edges[i].Node = s.json(timeLayout)
 		}
-		return w.document(shape, marshalled(map[string]any{"total": total, "edges": edges}), 0, nil)
+		return w.document(selection, toJSON(map[string]any{"total": total, "edges": edges}), 0, nil)
 	}
 }

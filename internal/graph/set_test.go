@@ -111,7 +111,7 @@ type network struct {
 
 var _ graph.Network = (*network)(nil)
 
-func (n *network) Of(*catalogue.Model) (bool, map[string]string) {
+func (n *network) Membership(*catalogue.Model) (bool, map[string]string) {
 	return true, map[string]string{"theirs": "Aggregations"}
 }
 

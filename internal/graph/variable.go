@@ -16,13 +16,13 @@ import (
 const maxVariableBytes = 60
 
 // variablesOf coerces the variables of a request to the types that the operation says (GraphQL specification, section 6.1.2).
-func variablesOf(types *ast.Schema, op *ast.OperationDefinition, raw json.RawMessage) (variables, []*fault) {
+func variablesOf(types *ast.Schema, op *ast.OperationDefinition, raw json.RawMessage) (variables, []*gqlError) {
 	given, bad := members(raw)
 	if bad != nil {
-		return nil, []*fault{bad}
+		return nil, []*gqlError{bad}
 	}
 	vars := variables{}
-	var faults []*fault
+	var faults []*gqlError
 	for _, def := range op.VariableDefinitions {
 		value, is := given[def.Variable]
 		if !is && def.DefaultValue != nil {
@@ -32,13 +32,13 @@ func variablesOf(types *ast.Schema, op *ast.OperationDefinition, raw json.RawMes
 			continue
 		}
 		if !is {
-			faults = append(faults, badInput(fmt.Sprintf("the variable $%s of type %s is missing", def.Variable, def.Type)).at(def.Position))
+			faults = append(faults, inputError(fmt.Sprintf("the variable $%s of type %s is missing", def.Variable, def.Type)).at(def.Position))
 			continue
 		}
 		c := coercion{types: types}
 		coerced := c.value(nil, def.Type, value)
 		if c.why != "" {
-			faults = append(faults, badInput(fmt.Sprintf("the variable $%s is not valid%s: %s", def.Variable, c.place(), c.why)).at(def.Position))
+			faults = append(faults, inputError(fmt.Sprintf("the variable $%s is not valid%s: %s", def.Variable, c.place(), c.why)).at(def.Position))
 			continue
 		}
 		vars[def.Variable] = coerced
@@ -47,13 +47,13 @@ func variablesOf(types *ast.Schema, op *ast.OperationDefinition, raw json.RawMes
 }
 
 // members returns the members of the JSON object of variables; of one that stands there twice the last.
-func members(raw json.RawMessage) (map[string]gjson.Result, *fault) {
+func members(raw json.RawMessage) (map[string]gjson.Result, *gqlError) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
 	}
 	if !json.Valid(raw) || raw[0] != '{' {
-		return nil, badInput("the variables are not an object of JSON")
+		return nil, inputError("the variables are not an object of JSON")
 	}
 	given := map[string]gjson.Result{}
 	gjson.ParseBytes(raw).ForEach(func(name, value gjson.Result) bool {

@@ -35,9 +35,9 @@ func clamped(first, window int) warning {
 }
 
 // warn notes a warning, once.
-func (w *answer) warn(all ...warning) {
+func (w *responseWriter) warn(all ...warning) {
 	for _, one := range all {
-		if len(w.warnings) < maxFaults && !slices.Contains(w.warnings, one) {
+		if len(w.warnings) < maxErrors && !slices.Contains(w.warnings, one) {
 			w.warnings = append(w.warnings, one)
 		}
 	}

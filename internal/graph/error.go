@@ -27,11 +27,11 @@ const (
 // introspectionDisabled is in extensions.validationErrorCode where introspection is off: federating servers look for it.
 const introspectionDisabled = "INTROSPECTION_DISABLED"
 
-// maxFaults is how many errors an answer tells; what is wrong with one field is often wrong in every document.
-const maxFaults = 100
+// maxErrors is how many errors an answer tells; what is wrong with one field is often wrong in every document.
+const maxErrors = 100
 
-// fault is an error of GraphQL. All of it is safe to show.
-type fault struct {
+// gqlError is an error of GraphQL. All of it is safe to show.
+type gqlError struct {
 	message, code, hint string
 	// detail is extensions.validationErrorCode, "" for none.
 	detail     string
@@ -48,19 +48,19 @@ type step struct {
 }
 
 // at says where in the query a fault is.
-func (f *fault) at(pos *ast.Position) *fault {
+func (f *gqlError) at(pos *ast.Position) *gqlError {
 	if pos != nil && pos.Line > 0 {
 		f.line, f.column = pos.Line, pos.Column
 	}
 	return f
 }
 
-// badInput is what is wrong with an argument or a variable.
-func badInput(message string) *fault { return &fault{message: message, code: codeInput} }
+// inputError is what is wrong with an argument or a variable.
+func inputError(message string) *gqlError { return &gqlError{message: message, code: codeInput} }
 
-// faultOf tells an error to a client, without the text of its cause.
-func faultOf(err error) *fault {
-	f := &fault{message: core.MessageOf(err), hint: core.HintOf(err), code: codeInternal}
+// errorOf tells an error to a client, without the text of its cause.
+func errorOf(err error) *gqlError {
+	f := &gqlError{message: core.MessageOf(err), hint: core.HintOf(err), code: codeInternal}
 	e, known := errors.AsType[*core.Error](err)
 	if !known {
 		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
@@ -83,20 +83,20 @@ func faultOf(err error) *fault {
 	return f
 }
 
-// faultsOf tells what the parser or a rule of validation says.
-func faultsOf(err error, code string) []*fault {
+// errorsOf tells what the parser or a rule of validation says.
+func errorsOf(err error, code string) []*gqlError {
 	var list gqlerror.List
 	if one, ok := errors.AsType[*gqlerror.Error](err); ok {
 		list = gqlerror.List{one}
 	} else if !errors.As(err, &list) {
-		return []*fault{{message: "the query cannot be read", code: code}}
+		return []*gqlError{{message: "the query cannot be read", code: code}}
 	}
-	var faults []*fault
+	var faults []*gqlError
 	for _, e := range list {
-		if len(faults) == maxFaults {
+		if len(faults) == maxErrors {
 			break
 		}
-		f := &fault{message: e.Message, code: code}
+		f := &gqlError{message: e.Message, code: code}
 		if e.Rule == ruleNoIntrospection {
 			f.detail = introspectionDisabled
 		}
@@ -109,7 +109,7 @@ func faultsOf(err error, code string) []*fault {
 }
 
 // append writes the fault as JSON.
-func (f *fault) append(dst []byte) []byte {
+func (f *gqlError) append(dst []byte) []byte {
 	dst = appendText(append(dst, `{"message":`...), f.message)
 	if f.line > 0 {
 		dst = strconv.AppendInt(append(dst, `,"locations":[{"line":`...), int64(f.line), 10)
@@ -157,8 +157,8 @@ func appendViolations(dst []byte, violations []core.Violation) []byte {
 	return append(dst, ']')
 }
 
-// appendFaults writes the member errors of a response, with a comma behind it when something follows.
-func appendFaults(dst []byte, faults []*fault) []byte {
+// appendErrors writes the member errors of a response, with a comma behind it when something follows.
+func appendErrors(dst []byte, faults []*gqlError) []byte {
 	dst = append(dst, `"errors":[`...)
 	for i, f := range faults {
 		if i > 0 {
@@ -169,7 +169,7 @@ func appendFaults(dst []byte, faults []*fault) []byte {
 	return append(dst, ']')
 }
 
-// refusal answers a request of which nothing was executed.
-func refusal(faults ...*fault) core.GraphQLResponse {
-	return core.GraphQLResponse{Body: append(appendFaults([]byte{'{'}, faults), '}'), Refused: true}
+// errorResponse answers a request of which nothing was executed.
+func errorResponse(faults ...*gqlError) core.GraphQLResponse {
+	return core.GraphQLResponse{Body: append(appendErrors([]byte{'{'}, faults), '}'), Refused: true}
 }

@@ -8,8 +8,8 @@ import (
 	"tutti/internal/index"
 )
 
-// need is what of the documents a query needs.
-type need struct {
+// projection is what of the documents a query needs.
+type projection struct {
 	model *catalogue.Model
 	// seen is made when there is something to be compared with.
 	seen map[string]bool
@@ -18,7 +18,7 @@ type need struct {
 }
 
 // add notes a field by the catalogue's name.
-func (n *need) add(name string) {
+func (n *projection) add(name string) {
 	if n.seen == nil {
 		n.seen = make(map[string]bool, len(n.names)+1)
 		for _, known := range n.names {
@@ -37,7 +37,7 @@ func (n *need) add(name string) {
 }
 
 // join notes the fields of another one.
-func (n *need) join(other *need) {
+func (n *projection) join(other *projection) {
 	if len(n.names) == 0 { // as a rule there is no more than one
 		n.names, n.paths = slices.Clip(other.names), slices.Clip(other.paths)
 		return
@@ -47,26 +47,26 @@ func (n *need) join(other *need) {
 	}
 }
 
-func (n *need) count() int { return len(n.paths) }
+func (n *projection) count() int { return len(n.paths) }
 
-// mostLeaves is which part of all values makes the whole document cheaper than its parts.
-const mostLeaves = 0.6
+// wholeDocumentShare is which part of all values makes the whole document cheaper than its parts.
+const wholeDocumentShare = 0.6
 
 // source returns what is asked of the index. Of a document most of which is needed it is the whole: an engine returns that as it
 // is, and makes parts of it by reading it.
-func (n *need) source(leaves int) index.Source {
+func (n *projection) source(leaves int) index.Source {
 	switch {
 	case len(n.paths) == 0:
 		return index.Source{None: true}
-	case float64(len(n.paths)) > mostLeaves*float64(leaves):
+	case float64(len(n.paths)) > wholeDocumentShare*float64(leaves):
 		return index.Source{}
 	default:
 		return index.Source{Paths: n.paths}
 	}
 }
 
-// leavesOf counts the values below a type that schema.Object knows.
-func leavesOf(s *schema.Schema, typeName string) int {
+// countLeaves counts the values below a type that schema.Object knows.
+func countLeaves(s *schema.Schema, typeName string) int {
 	object, known := s.Object(typeName)
 	if !known {
 		return 0
@@ -75,9 +75,9 @@ func leavesOf(s *schema.Schema, typeName string) int {
 	for _, m := range object.Members {
 		switch m.Kind {
 		case schema.Plain:
-			n += leavesOf(s, m.Type)
+			n += countLeaves(s, m.Type)
 		case schema.Connection:
-			n += leavesOf(s, m.Node)
+			n += countLeaves(s, m.Node)
 		default:
 			n++
 		}

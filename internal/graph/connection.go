@@ -6,7 +6,7 @@ import (
 )
 
 // nested writes the elements of a nested field. What is no array is the only element, and null is none.
-func (w *answer) nested(one *want, doc []byte, v span) bool {
+func (w *responseWriter) nested(one *selectedField, doc []byte, v span) bool {
 	base, fits := len(w.spans), true
 	rawjson.Items(doc, v, func(item span) bool {
 		if doc[item.Start] == 'n' {
@@ -18,28 +18,28 @@ func (w *answer) nested(one *want, doc []byte, v span) bool {
 	})
 	if !fits {
 		w.spans = w.spans[:base]
-		return w.failed(unfit(one.field, "an object"))
+		return w.nullWithError(typeError(one.field, "an object"))
 	}
-	filled := w.nest(one.nest, doc, base, len(w.spans)-base)
+	filled := w.connection(one.nested, doc, base, len(w.spans)-base)
 	w.spans = w.spans[:base]
 	return filled
 }
 
-// nest writes what stands around the n elements that are noted from base on.
-func (w *answer) nest(what *nest, doc []byte, base, n int) bool {
+// connection writes what stands around the n elements that are noted from base on.
+func (w *responseWriter) connection(what *nestedConnection, doc []byte, base, n int) bool {
 	start := len(w.dst)
 	w.dst = append(w.dst, '{')
-	for i := range what.wants {
-		one := &what.wants[i]
+	for i := range what.fields {
+		one := &what.fields[i]
 		if i > 0 {
 			w.dst = append(w.dst, ',')
 		}
-		w.dst = append(w.dst, one.head...)
+		w.dst = append(w.dst, one.encodedKey...)
 		w.push(one.key)
-		told, filled := w.told(), w.nestWant(what, one, doc, base, n)
+		errorsBefore, filled := w.errorCount(), w.connectionField(what, one, doc, base, n)
 		if !filled && one.field.Definition.Type.NonNull {
-			if w.told() == told {
-				w.fail(missing(one.field))
+			if w.errorCount() == errorsBefore {
+				w.addError(missingValueError(one.field))
 			}
 			w.pop()
 			w.dst = w.dst[:start]
@@ -51,19 +51,19 @@ func (w *answer) nest(what *nest, doc []byte, base, n int) bool {
 	return true
 }
 
-func (w *answer) nestWant(what *nest, one *nestWant, doc []byte, base, n int) bool {
+func (w *responseWriter) connectionField(what *nestedConnection, one *connectionField, doc []byte, base, n int) bool {
 	switch one.kind {
-	case nestTypename:
+	case connectionTypename:
 		return w.text(one.field.ObjectDefinition.Name)
-	case nestHits:
-		return w.nest(one.hits, doc, base, n)
-	case nestTotal:
+	case connectionHits:
+		return w.connection(one.hits, doc, base, n)
+	case connectionTotal:
 		return w.int(int64(n))
-	case nestEdges:
-		if w.ahead != nil {
-			return w.raw(w.ahead)
+	case connectionEdges:
+		if w.pendingList != nil {
+			return w.raw(w.pendingList)
 		}
-		from, count := what.elements.of(n)
+		from, count := what.elements.window(n)
 		return w.list(count, itemRequired(one.field), func(i int) bool {
 			return w.edge(one.edge, doc, w.spans[base+from+i].Start, nil)
 		})
@@ -73,15 +73,15 @@ func (w *answer) nestWant(what *nest, one *nestWant, doc []byte, base, n int) bo
 }
 
 // edge writes an edge. hit is the document's, nil for an element within one.
-func (w *answer) edge(e *edge, doc []byte, at int, hit *index.Hit) bool {
+func (w *responseWriter) edge(e *edge, doc []byte, at int, hit *index.Hit) bool {
 	start := len(w.dst)
 	w.dst = append(w.dst, '{')
-	for i := range e.wants {
-		one := &e.wants[i]
+	for i := range e.fields {
+		one := &e.fields[i]
 		if i > 0 {
 			w.dst = append(w.dst, ',')
 		}
-		w.dst = append(w.dst, one.head...)
+		w.dst = append(w.dst, one.encodedKey...)
 		w.push(one.key)
 		filled := false
 		switch one.kind {
@@ -90,7 +90,7 @@ func (w *answer) edge(e *edge, doc []byte, at int, hit *index.Hit) bool {
 		case edgeSearchAfter:
 			filled = w.searchAfter(hit)
 		case edgeNode:
-			filled = w.node(one.shape, doc, at, hit)
+			filled = w.node(one.selection, doc, at, hit)
 		}
 		w.pop()
 		if !filled && one.field.Definition.Type.NonNull {
@@ -103,10 +103,10 @@ func (w *answer) edge(e *edge, doc []byte, at int, hit *index.Hit) bool {
 }
 
 // node writes a document, or an element within one, for which hit is nil.
-func (w *answer) node(s *shape, doc []byte, at int, hit *index.Hit) bool {
+func (w *responseWriter) node(s *selectionSet, doc []byte, at int, hit *index.Hit) bool {
 	switch {
 	case hit == nil:
-		_, filled := w.shaped(s, doc, at, nil)
+		_, filled := w.selectedObject(s, doc, at, nil)
 		return filled
 	case hit.Read:
 		return w.raw(hit.Source)
@@ -117,7 +117,7 @@ func (w *answer) node(s *shape, doc []byte, at int, hit *index.Hit) bool {
 
 // searchAfter writes the place of a document in the order. Integers that JavaScript cannot hold are texts, so that a client
 // returns them back as they were.
-func (w *answer) searchAfter(hit *index.Hit) bool {
+func (w *responseWriter) searchAfter(hit *index.Hit) bool {
 	if hit == nil || hit.Sort == nil {
 		return w.null()
 	}

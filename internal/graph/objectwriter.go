@@ -10,57 +10,57 @@ import (
 	"tutti/internal/rawjson"
 )
 
-// written is where the value of a field was written, for an object whose fields are put in their order at its end.
-type written struct {
+// writtenValue is where the value of a field was written, for an object whose fields are put in their order at its end.
+type writtenValue struct {
 	start, end int
 	// filled is set when it is not null, told when it is said why.
-	filled, told bool
+	filled, reported bool
 }
 
-// writing is an object that is being written.
-type writing struct {
-	shape *shape
+// objectWriter is an object that is being written.
+type objectWriter struct {
+	selection *selectionSet
 	// start is where it begins in the answer, base where its values are noted.
 	start, base int
 	// next is how many of its fields are written in their order from the first on, -1 once one was not.
 	next int
 }
 
-// shaped writes the object that begins at doc[at], and returns where that ends. Its members are looked at once, in the order in
+// selectedObject writes the object that begins at doc[at], and returns where that ends. Its members are looked at once, in the order in
 // which they stand, and written when they are met. hit is the document's, nil for objects within one.
-func (w *answer) shaped(s *shape, doc []byte, at int, hit *index.Hit) (end int, filled bool) {
-	o := writing{shape: s, start: len(w.dst), base: len(w.written)}
-	for range s.wants {
-		w.written = append(w.written, written{})
+func (w *responseWriter) selectedObject(s *selectionSet, doc []byte, at int, hit *index.Hit) (end int, filled bool) {
+	o := objectWriter{selection: s, start: len(w.dst), base: len(w.written)}
+	for range s.fields {
+		w.written = append(w.written, writtenValue{})
 	}
 	w.dst = append(w.dst, '{')
 	end = w.members(&o, doc, at)
 	if filled = w.ordered(&o); filled {
 		w.dst = append(w.dst, '}')
 	} else {
-		filled = w.arrange(&o, hit)
+		filled = w.reorder(&o, hit)
 	}
 	w.written = w.written[:o.base]
 	return end, filled
 }
 
 // ordered reports whether all fields were written in their order, and none is null that must not be.
-func (w *answer) ordered(o *writing) bool {
-	if o.next != len(o.shape.wants) {
+func (w *responseWriter) ordered(o *objectWriter) bool {
+	if o.next != len(o.selection.fields) {
 		return false
 	}
-	for i := range o.shape.wants {
-		if !w.written[o.base+i].filled && o.shape.wants[i].field.Definition.Type.NonNull {
+	for i := range o.selection.fields {
+		if !w.written[o.base+i].filled && o.selection.fields[i].field.Definition.Type.NonNull {
 			return false
 		}
 	}
 	return true
 }
 
-// only writes the value of the one field that s wants of an object, without the object.
-func (w *answer) only(s *shape, object []byte) bool {
-	o := writing{shape: s, start: len(w.dst), base: len(w.written), next: -1}
-	w.written = append(w.written, written{})
+// onlyField writes the value of the one field that s wants of an object, without the object.
+func (w *responseWriter) onlyField(s *selectionSet, object []byte) bool {
+	o := objectWriter{selection: s, start: len(w.dst), base: len(w.written), next: -1}
+	w.written = append(w.written, writtenValue{})
 	w.members(&o, object, 0)
 	at := w.written[o.base]
 	w.written = w.written[:o.base]
@@ -72,26 +72,26 @@ func (w *answer) only(s *shape, object []byte) bool {
 
 // members writes the wanted values of the object at doc[at] behind each other, and returns where it ends. What is no object has no
 // members.
-func (w *answer) members(o *writing, doc []byte, at int) int {
+func (w *responseWriter) members(o *objectWriter, doc []byte, at int) int {
 	at = rawjson.Space(doc, at)
-	if at >= len(doc) || doc[at] != '{' || len(o.shape.keys) == 0 {
+	if at >= len(doc) || doc[at] != '{' || len(o.selection.keys) == 0 {
 		return rawjson.Value(doc, at)
 	}
-	usual := o.shape.names.Load()
+	usual := o.selection.names.Load()
 	for i, nth := at+1, 0; ; nth++ {
 		if i = rawjson.Space(doc, i); i >= len(doc) || doc[i] != '"' {
 			return min(i+1, len(doc))
 		}
 		slot, value := usual.at(nth, doc, i)
 		if value == 0 {
-			if slot, value = w.name(o.shape, nth, doc, i); value == 0 {
+			if slot, value = w.memberName(o.selection, nth, doc, i); value == 0 {
 				return len(doc)
 			}
 		}
 		value = rawjson.Space(doc, value)
 		var end int
 		if slot >= 0 {
-			end = w.member(o, o.shape.of[slot], doc, value)
+			end = w.member(o, o.selection.fieldsOf[slot], doc, value)
 		} else {
 			end = rawjson.Value(doc, value)
 		}
@@ -104,9 +104,9 @@ func (w *answer) members(o *writing, doc []byte, at int) int {
 	}
 }
 
-// name reads the name at doc[i], and returns its place among the keys, -1 for none, and where its value begins; 0 where there is no
+// memberName reads the name at doc[i], and returns its place among the keys, -1 for none, and where its value begins; 0 where there is no
 // member.
-func (w *answer) name(s *shape, nth int, doc []byte, i int) (slot, value int) {
+func (w *responseWriter) memberName(s *selectionSet, nth int, doc []byte, i int) (slot, value int) {
 	end, escaped := rawjson.String(doc, i)
 	if end-1 <= i {
 		return -1, 0
@@ -130,12 +130,12 @@ func (w *answer) name(s *shape, nth int, doc []byte, i int) (slot, value int) {
 }
 
 // find returns the place of a member among the keys, -1 when it is none.
-func (s *shape) find(name []byte) int {
-	if len(name) > s.longest || s.lengths>>(len(name)%64)&1 == 0 {
+func (s *selectionSet) find(name []byte) int {
+	if len(name) > s.longest || s.lengthBits>>(len(name)%64)&1 == 0 {
 		return -1
 	}
-	if s.slots != nil {
-		if i, found := s.slots[string(name)]; found {
+	if s.keyIndex != nil {
+		if i, found := s.keyIndex[string(name)]; found {
 			return i
 		}
 		return -1
@@ -149,7 +149,7 @@ func (s *shape) find(name []byte) int {
 }
 
 // dotted reports whether a member stands for one of an object that is wanted: {"a.b":1} is the same as {"a":{"b":1}} to engines.
-func (s *shape) dotted(name []byte) bool {
+func (s *selectionSet) dotted(name []byte) bool {
 	name = name[:min(len(name), s.longest+1)]
 	for i := bytes.IndexByte(name, '.'); i >= 0; {
 		if s.find(name[:i]) >= 0 {
@@ -165,50 +165,50 @@ func (s *shape) dotted(name []byte) bool {
 }
 
 // member writes the value at doc[at] for each of the fields that ask for it, and returns where it ends.
-func (w *answer) member(o *writing, wants []int, doc []byte, at int) (end int) {
+func (w *responseWriter) member(o *objectWriter, wants []int, doc []byte, at int) (end int) {
 	if at >= len(doc) || doc[at] == 'n' {
 		for _, i := range wants { // of a member that stands there twice, the last counts
-			w.written[o.base+i] = written{}
+			w.written[o.base+i] = writtenValue{}
 		}
 		o.next = -1
 		return rawjson.Value(doc, at)
 	}
 	for _, i := range wants {
-		one := &o.shape.wants[i]
+		one := &o.selection.fields[i]
 		if o.next == i {
 			if i > 0 {
 				w.dst = append(w.dst, ',')
 			}
-			w.dst = append(w.dst, one.head...)
+			w.dst = append(w.dst, one.encodedKey...)
 			o.next++
 		} else {
 			o.next = -1
 		}
 		w.push(one.key)
-		begun, told := len(w.dst), w.told()
+		begun, errorsBefore := len(w.dst), w.errorCount()
 		var filled bool
-		end, filled = w.wanted(one, doc, at)
-		w.written[o.base+i] = written{start: begun, end: len(w.dst), filled: filled, told: w.told() > told}
+		end, filled = w.selectedField(one, doc, at)
+		w.written[o.base+i] = writtenValue{start: begun, end: len(w.dst), filled: filled, reported: w.errorCount() > errorsBefore}
 		w.pop()
 	}
 	return end
 }
 
-// arrange puts what was written in the order of the query. The object is null when a field is that must not be.
-func (w *answer) arrange(o *writing, hit *index.Hit) bool {
+// reorder puts what was written in the order of the query. The object is null when a field is that must not be.
+func (w *responseWriter) reorder(o *objectWriter, hit *index.Hit) bool {
 	mark := len(w.dst)
 	w.dst = append(w.dst, '{')
-	for i := range o.shape.wants {
-		one := &o.shape.wants[i]
+	for i := range o.selection.fields {
+		one := &o.selection.fields[i]
 		if i > 0 {
 			w.dst = append(w.dst, ',')
 		}
-		w.dst = append(w.dst, one.head...)
+		w.dst = append(w.dst, one.encodedKey...)
 		at := w.written[o.base+i]
 		switch {
-		case one.kind == wantTypename:
+		case one.kind == fieldTypename:
 			at.filled = w.text(one.field.ObjectDefinition.Name)
-		case one.kind == wantID && hit != nil:
+		case one.kind == fieldID && hit != nil:
 			at.filled = w.text(hit.ID)
 		case at.end == at.start:
 			w.null()
@@ -216,9 +216,9 @@ func (w *answer) arrange(o *writing, hit *index.Hit) bool {
 			w.dst = append(w.dst, w.dst[at.start:at.end]...)
 		}
 		if !at.filled && one.field.Definition.Type.NonNull {
-			if !at.told {
+			if !at.reported {
 				w.push(one.key)
-				w.fail(missing(one.field))
+				w.addError(missingValueError(one.field))
 				w.pop()
 			}
 			w.dst = w.dst[:o.start]
@@ -230,13 +230,13 @@ func (w *answer) arrange(o *writing, hit *index.Hit) bool {
 	return true
 }
 
-// wanted writes one field for the value at doc[at], which is not null, and returns where it ends.
-func (w *answer) wanted(one *want, doc []byte, at int) (end int, filled bool) {
-	if one.kind == wantPlain && !one.list && doc[at] == '{' {
-		return w.shaped(one.shape, doc, at, nil)
+// selectedField writes one field for the value at doc[at], which is not null, and returns where it ends.
+func (w *responseWriter) selectedField(one *selectedField, doc []byte, at int) (end int, filled bool) {
+	if one.kind == fieldObject && !one.list && doc[at] == '{' {
+		return w.selectedObject(one.selection, doc, at, nil)
 	}
-	if one.kind == wantNest && one.nest.list != nil && !w.counting {
-		if end, clean := w.straight(one.nest, doc, at); clean {
+	if one.kind == fieldNested && one.nested.list != nil && !w.counting {
+		if end, clean := w.streamNested(one.nested, doc, at); clean {
 			return end, true
 		}
 		w.counting = true // also what is below, so that nothing is tried again at each level
@@ -246,11 +246,11 @@ func (w *answer) wanted(one *want, doc []byte, at int) (end int, filled bool) {
 	switch {
 	case v.End == v.Start:
 		return v.End, w.null()
-	case one.kind == wantNest:
+	case one.kind == fieldNested:
 		return v.End, w.nested(one, doc, v)
 	case one.list:
 		return v.End, w.values(one, doc, v)
-	case one.kind == wantScalar && one.scalar == scalarJSON:
+	case one.kind == fieldScalar && one.scalar == scalarJSON:
 		return v.End, w.raw(v.Of(doc))
 	default:
 		return v.End, w.single(one, doc, v)
@@ -258,7 +258,7 @@ func (w *answer) wanted(one *want, doc []byte, at int) (end int, filled bool) {
 }
 
 // single writes the first value that a field without list has in a document, and warns where it is not the only one.
-func (w *answer) single(one *want, doc []byte, v span) bool {
+func (w *responseWriter) single(one *selectedField, doc []byte, v span) bool {
 	found, n := v, 1
 	if doc[v.Start] == '[' {
 		n = 0
@@ -282,8 +282,8 @@ func (w *answer) single(one *want, doc []byte, v span) bool {
 }
 
 // values writes the list of the values that a field has in a document; what is no list is the only one.
-func (w *answer) values(one *want, doc []byte, v span) bool {
-	if one.kind == wantScalar && one.scalar == scalarJSON && doc[v.Start] == '[' {
+func (w *responseWriter) values(one *selectedField, doc []byte, v span) bool {
+	if one.kind == fieldScalar && one.scalar == scalarJSON && doc[v.Start] == '[' {
 		return w.raw(v.Of(doc))
 	}
 	start, required := len(w.dst), itemRequired(one.field)
@@ -293,7 +293,7 @@ func (w *answer) values(one *want, doc []byte, v span) bool {
 		if i > 0 {
 			w.dst = append(w.dst, ',')
 		}
-		w.index(i)
+		w.pushIndex(i)
 		filled := false
 		if doc[item.Start] == 'n' {
 			w.null()
@@ -314,12 +314,12 @@ func (w *answer) values(one *want, doc []byte, v span) bool {
 }
 
 // value writes a value that is neither null nor an array.
-func (w *answer) value(one *want, doc []byte, v span) bool {
-	if one.kind == wantPlain {
+func (w *responseWriter) value(one *selectedField, doc []byte, v span) bool {
+	if one.kind == fieldObject {
 		if doc[v.Start] != '{' {
-			return w.failed(unfit(one.field, "an object"))
+			return w.nullWithError(typeError(one.field, "an object"))
 		}
-		_, filled := w.shaped(one.shape, doc, v.Start, nil)
+		_, filled := w.selectedObject(one.selection, doc, v.Start, nil)
 		return filled
 	}
 	start := len(w.dst)
@@ -327,12 +327,12 @@ func (w *answer) value(one *want, doc []byte, v span) bool {
 	w.dst = dst
 	if !ok {
 		w.dst = w.dst[:start]
-		return w.failed(unfit(one.field, scalarWords(one.scalar)))
+		return w.nullWithError(typeError(one.field, scalarWords(one.scalar)))
 	}
 	return true
 }
 
-// unfit is the fault of a document that has something else in a field than its type says.
-func unfit(f *ast.Field, wanted string) *fault {
-	return (&fault{message: "a document has a value in the field " + f.Name + " that is not " + wanted, code: codeInternal}).at(f.Position)
+// typeError is the fault of a document that has something else in a field than its type says.
+func typeError(f *ast.Field, wanted string) *gqlError {
+	return (&gqlError{message: "a document has a value in the field " + f.Name + " that is not " + wanted, code: codeInternal}).at(f.Position)
 }

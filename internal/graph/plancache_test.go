@@ -22,8 +22,8 @@ type askKey struct{}
 const pageQuery = `query($f:JSON){analysis{hits(filters:$f){total edges{searchAfter node{id studyId files{hits{total edges{node{name}}}}}}}
 	aggregations(filters:$f){studyId{bucket_count buckets{key doc_count}} count{stats{max}}}}}`
 
-// asked is the answer to what a context says.
-func asked(ctx context.Context, reqs []index.SearchRequest) []index.SearchResult {
+// facetKey is the answer to what a context says.
+func facetKey(ctx context.Context, reqs []index.SearchRequest) []index.SearchResult {
 	n, _ := ctx.Value(askKey{}).(int)
 	results := empty(reqs)
 	for i, req := range reqs {
@@ -66,7 +66,7 @@ func TestPlansAreOnesOwn(t *testing.T) {
 		if n, _ := ctx.Value(askKey{}).(int); n%11 == 7 {
 			return nil, core.NewError(core.CodeUnavailable, "not now")
 		}
-		results := asked(ctx, reqs)
+		results := facetKey(ctx, reqs)
 		read(reqs, results)
 		return results, nil
 	}
@@ -95,7 +95,7 @@ func TestPlansAreUsedAgain(t *testing.T) {
 	identity := "analysisId"
 	w := newWorld(t)
 	w.engine.answer = func(ctx context.Context, reqs []index.SearchRequest) ([]index.SearchResult, error) {
-		return asked(ctx, reqs), nil
+		return facetKey(ctx, reqs), nil
 	}
 	w.service = graph.New(search.New(w.engine, search.Config{Identity: func(string) string { return identity }}), graph.Config{})
 	execute := func(n int, variables string) []index.SearchRequest {

@@ -40,14 +40,14 @@ type planCache struct {
 	weight int
 }
 
-type keptPlan struct {
+type cachedPlan struct {
 	key    planKey
 	x      *execution
 	weight int
 }
 
-// take returns an execution for nobody else; nil when there is none.
-func (c *planCache) take(key planKey) *execution {
+// takeIdle returns an execution for nobody else; nil when there is none.
+func (c *planCache) takeIdle(key planKey) *execution {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	of := c.idle[key]
@@ -59,7 +59,7 @@ func (c *planCache) take(key planKey) *execution {
 
 // remove takes out what is nth of its key.
 func (c *planCache) remove(e *list.Element, nth int) *execution {
-	kept, _ := c.order.Remove(e).(keptPlan)
+	kept, _ := c.order.Remove(e).(cachedPlan)
 	c.weight -= kept.weight
 	of := c.idle[kept.key]
 	if len(of) == 1 {
@@ -75,7 +75,7 @@ func (c *planCache) remove(e *list.Element, nth int) *execution {
 // put keeps an execution, which its caller does not use any more.
 func (c *planCache) put(key planKey, x *execution) {
 	if x.weight == 0 {
-		x.weight = x.weigh()
+		x.weight = x.measure()
 	}
 	weight := x.weight
 	if weight > maxPlanWeight || len(key.variables) > maxPlanVariables {
@@ -89,15 +89,15 @@ func (c *planCache) put(key planKey, x *execution) {
 	if c.idle == nil {
 		c.idle = map[planKey][]*list.Element{}
 	}
-	c.idle[key] = append(c.idle[key], c.order.PushFront(keptPlan{key, x, weight}))
+	c.idle[key] = append(c.idle[key], c.order.PushFront(cachedPlan{key, x, weight}))
 	for c.weight += weight; c.weight > maxPlansWeight; {
 		c.remove(c.order.Back(), 0) // the last of all is the first of its key
 	}
 }
 
-// weigh tells how much there is to a plan.
-func (x *execution) weigh() int {
-	n := 1 + x.planned
+// measure tells how much there is to a plan.
+func (x *execution) measure() int {
+	n := 1 + x.plannedFields
 	for _, req := range x.batch.reqs {
 		n += 8 + clauses(req.Filter)
 		for _, f := range req.Facets {
@@ -124,24 +124,24 @@ func clauses(n *query.Node) int {
 	return count
 }
 
-// keeps reports whether the plan can be used again: all that it asks is asked of the index, by what stands in the key, and nothing was
+// reusable reports whether the plan can be used again: all that it asks is asked of the index, by what stands in the key, and nothing was
 // wrong. What an index that failed has still to do with it is not known.
-func (x *execution) keeps() bool {
-	return !x.single && !x.view.AskedSets() && len(x.w.faults) == 0 && x.batch.err == nil
+func (x *execution) reusable() bool {
+	return !x.uncacheable && !x.view.AskedSets() && len(x.w.errors) == 0 && x.batch.err == nil
 }
 
-// rest forgets all but the plan.
-func (x *execution) rest() {
-	x.view, x.taken, x.read = nil, nil, 0
+// reset forgets all but the plan.
+func (x *execution) reset() {
+	x.view, x.chunks, x.bytesRead = nil, nil, 0
 	x.batch.results = nil
-	x.w = answer{}
-	for _, r := range x.readings {
-		r.w, r.hit = answer{}, index.Hit{}
+	x.w = responseWriter{}
+	for _, r := range x.writers {
+		r.w, r.hit = responseWriter{}, index.Hit{}
 	}
 }
 
-// again executes a plan once more.
-func (x *execution) again(ctx context.Context, view *search.View) core.GraphQLResponse {
+// rerun executes a plan once more.
+func (x *execution) rerun(ctx context.Context, view *search.View) core.GraphQLResponse {
 	x.view = view
-	return x.answer(ctx)
+	return x.respond(ctx)
 }

@@ -6,15 +6,15 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// merging checks that fields of one response key ask for the same (GraphQL specification, section 5.3.2). It looks at each
+// mergeRule checks that fields of one response key ask for the same (GraphQL specification, section 5.3.2). It looks at each
 // field of the expanded operation once, which maxCost bounds; the rule of the library compares them in pairs. No schema here
 // has a field of an abstract type, so that all that is merged is asked of one type.
-type merging struct {
-	faults []*fault
+type mergeRule struct {
+	errors []*gqlError
 }
 
 // check looks at the selection sets that are merged into one object.
-func (m *merging) check(sets []ast.SelectionSet) {
+func (m *mergeRule) check(sets []ast.SelectionSet) {
 	groups := map[string][]*ast.Field{}
 	var order []string
 	seen := map[*ast.FragmentDefinition]bool{}
@@ -41,20 +41,20 @@ func (m *merging) check(sets []ast.SelectionSet) {
 		gather(set)
 	}
 	for _, key := range order {
-		m.group(groups[key])
-		if len(m.faults) >= maxFaults {
+		m.checkGroup(groups[key])
+		if len(m.errors) >= maxErrors {
 			return
 		}
 	}
 }
 
-// group checks the fields of one response key, and then what they select together.
-func (m *merging) group(fields []*ast.Field) {
+// checkGroup checks the fields of one response key, and then what they select together.
+func (m *mergeRule) checkGroup(fields []*ast.Field) {
 	first := fields[0]
 	var below []ast.SelectionSet
 	for _, f := range fields {
-		if why := differs(first, f); why != "" {
-			m.faults = append(m.faults, (&fault{code: codeValidation, message: fmt.Sprintf(
+		if why := difference(first, f); why != "" {
+			m.errors = append(m.errors, (&gqlError{code: codeValidation, message: fmt.Sprintf(
 				"the fields called %q cannot be one because %s; give one of them an alias", first.Alias, why,
 			)}).at(f.Position))
 			return
@@ -68,8 +68,8 @@ func (m *merging) group(fields []*ast.Field) {
 	}
 }
 
-// differs says why two fields do not ask for the same, "" when they do.
-func differs(a, b *ast.Field) string {
+// difference says why two fields do not ask for the same, "" when they do.
+func difference(a, b *ast.Field) string {
 	switch {
 	case a == b:
 		return ""

@@ -22,10 +22,10 @@ func TestJoinedNeeds(t *testing.T) {
 	if problem != nil {
 		t.Fatal(problem)
 	}
-	kept := &need{model: m, names: make([]string, 0, 8), paths: make([]string, 0, 8)}
+	kept := &projection{model: m, names: make([]string, 0, 8), paths: make([]string, 0, 8)}
 	kept.names, kept.paths = append(kept.names, "a", "b"), append(kept.paths, "a", "b")
-	other := &need{model: m, names: []string{"b", "c"}, paths: []string{"b", "c"}}
-	first, second := &need{model: m}, &need{model: m}
+	other := &projection{model: m, names: []string{"b", "c"}, paths: []string{"b", "c"}}
+	first, second := &projection{model: m}, &projection{model: m}
 	first.join(kept)
 	second.join(kept)
 	first.join(other)

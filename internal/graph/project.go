@@ -11,9 +11,9 @@ func segments(path string, prefix []string) []string {
 	return strings.Split(path, ".")[len(prefix):]
 }
 
-// appendParts appends of the object at doc[at] the members that paths lead to, all of it without paths: an engine may give more
+// appendProjection appends of the object at doc[at] the members that paths lead to, all of it without paths: an engine may give more
 // than it was asked for. What is no object is {}.
-func appendParts(dst, doc []byte, at int, paths [][]string) []byte {
+func appendProjection(dst, doc []byte, at int, paths [][]string) []byte {
 	if at >= len(doc) || doc[at] != '{' {
 		return append(dst, "{}"...)
 	}
@@ -27,7 +27,7 @@ func appendParts(dst, doc []byte, at int, paths [][]string) []byte {
 		if escaped {
 			plain = decodedName(name)
 		}
-		below, whole := under(paths, plain)
+		below, whole := projectedBelow(paths, plain)
 		if !whole && len(below) == 0 {
 			return true
 		}
@@ -40,16 +40,16 @@ func appendParts(dst, doc []byte, at int, paths [][]string) []byte {
 			dst = append(dst, v.Of(doc)...)
 			return true
 		}
-		dst = appendPartsOf(dst, doc, v, below)
+		dst = appendProjectedValue(dst, doc, v, below)
 		return true
 	})
 	return append(dst, '}')
 }
 
-// appendPartsOf is appendParts for a value: of an array, of each of its items.
-func appendPartsOf(dst, doc []byte, v span, paths [][]string) []byte {
+// appendProjectedValue is appendParts for a value: of an array, of each of its items.
+func appendProjectedValue(dst, doc []byte, v span, paths [][]string) []byte {
 	if doc[v.Start] != '[' {
-		return appendParts(dst, doc, v.Start, paths)
+		return appendProjection(dst, doc, v.Start, paths)
 	}
 	dst = append(dst, '[')
 	first := true
@@ -58,14 +58,14 @@ func appendPartsOf(dst, doc []byte, v span, paths [][]string) []byte {
 			dst = append(dst, ',')
 		}
 		first = false
-		dst = appendParts(dst, doc, item.Start, paths)
+		dst = appendProjection(dst, doc, item.Start, paths)
 		return true
 	})
 	return append(dst, ']')
 }
 
-// under returns what paths say of a member: that all of it is meant, or what below it.
-func under(paths [][]string, name string) (below [][]string, whole bool) {
+// projectedBelow returns what paths say of a member: that all of it is meant, or what below it.
+func projectedBelow(paths [][]string, name string) (below [][]string, whole bool) {
 	for _, path := range paths {
 		if path[0] != name {
 			continue

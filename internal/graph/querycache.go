@@ -10,9 +10,9 @@ import (
 
 // Bounds of the queries that are kept of a catalogue. The tree of a query takes some thirty times the room of its text.
 const (
-	maxQueries   = 1000
-	maxKeptBytes = 128 << 10
-	maxKeptQuery = 32 << 10
+	maxQueries     = 1000
+	maxCachedBytes = 128 << 10
+	maxCachedQuery = 32 << 10
 )
 
 // queryCache keeps the last queries that were found right, so that those which clients repeat are parsed and validated
@@ -25,7 +25,7 @@ type queryCache struct {
 	bytes int
 }
 
-type keptQuery struct {
+type cachedQuery struct {
 	text string
 	doc  *prepared
 }
@@ -33,54 +33,54 @@ type keptQuery struct {
 // prepared is a document that was found to be right, and what was made of it.
 type prepared struct {
 	*ast.QueryDocument
-	text   string
-	shapes shapeCache
+	text  string
+	edges edgeCache
 }
 
-// maxKeptShapes is how many shapes of one document are kept: one for each list of documents that it asks for, and no more where
+// maxCachedEdges is how many shapes of one document are kept: one for each list of documents that it asks for, and no more where
 // the fields of several selections are one in each request anew.
-const maxKeptShapes = 32
+const maxCachedEdges = 32
 
-// shapeCache keeps the shapes of those selections of a document that no variable changes.
-type shapeCache struct {
+// edgeCache keeps the shapes of those selections of a document that no variable changes.
+type edgeCache struct {
 	mu    sync.Mutex
-	edges map[*ast.Field]keptEdge
+	edges map[*ast.Field]cachedEdge
 }
 
-type keptEdge struct {
+type cachedEdge struct {
 	edge *edge
-	// need is what of the documents it needs.
-	need *need
+	// projection is what of the documents it needs.
+	projection *projection
 }
 
-func (c *shapeCache) get(edges *ast.Field) (keptEdge, bool) {
+func (c *edgeCache) get(edges *ast.Field) (cachedEdge, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	kept, found := c.edges[edges]
 	return kept, found
 }
 
-func (c *shapeCache) put(edges *ast.Field, kept keptEdge) {
+func (c *edgeCache) put(edges *ast.Field, kept cachedEdge) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.edges == nil {
-		c.edges = map[*ast.Field]keptEdge{}
+		c.edges = map[*ast.Field]cachedEdge{}
 	}
-	if len(c.edges) < maxKeptShapes {
+	if len(c.edges) < maxCachedEdges {
 		c.edges[edges] = kept
 	}
 }
 
-// settled reports whether a selection asks for the same whatever the variables are. seen are the fragments that were looked at.
-func settled(set ast.SelectionSet, seen map[*ast.FragmentDefinition]bool) bool {
+// independentOfVariables reports whether a selection asks for the same whatever the variables are. seen are the fragments that were looked at.
+func independentOfVariables(set ast.SelectionSet, seen map[*ast.FragmentDefinition]bool) bool {
 	for _, selection := range set {
 		switch s := selection.(type) {
 		case *ast.Field:
-			if len(s.Directives) > 0 || !settled(s.SelectionSet, seen) || slices.ContainsFunc(s.Arguments, varies) {
+			if len(s.Directives) > 0 || !independentOfVariables(s.SelectionSet, seen) || slices.ContainsFunc(s.Arguments, usesVariable) {
 				return false
 			}
 		case *ast.InlineFragment:
-			if len(s.Directives) > 0 || !settled(s.SelectionSet, seen) {
+			if len(s.Directives) > 0 || !independentOfVariables(s.SelectionSet, seen) {
 				return false
 			}
 		case *ast.FragmentSpread:
@@ -89,7 +89,7 @@ func settled(set ast.SelectionSet, seen map[*ast.FragmentDefinition]bool) bool {
 			}
 			if !seen[s.Definition] {
 				seen[s.Definition] = true
-				if !settled(s.Definition.SelectionSet, seen) {
+				if !independentOfVariables(s.Definition.SelectionSet, seen) {
 					return false
 				}
 			}
@@ -98,8 +98,8 @@ func settled(set ast.SelectionSet, seen map[*ast.FragmentDefinition]bool) bool {
 	return true
 }
 
-// varies reports whether a variable is in an argument.
-func varies(a *ast.Argument) bool { return hasVariable(a.Value) }
+// usesVariable reports whether a variable is in an argument.
+func usesVariable(a *ast.Argument) bool { return hasVariable(a.Value) }
 
 func hasVariable(v *ast.Value) bool {
 	return v.Kind == ast.Variable || slices.ContainsFunc(v.Children, func(c *ast.ChildValue) bool { return hasVariable(c.Value) })
@@ -114,12 +114,12 @@ func (c *queryCache) get(text string) *prepared {
 		return nil
 	}
 	c.order.MoveToFront(e)
-	kept, _ := e.Value.(keptQuery)
+	kept, _ := e.Value.(cachedQuery)
 	return kept.doc
 }
 
 func (c *queryCache) put(text string, doc *prepared) {
-	if len(text) > maxKeptQuery {
+	if len(text) > maxCachedQuery {
 		return
 	}
 	c.mu.Lock()
@@ -130,10 +130,10 @@ func (c *queryCache) put(text string, doc *prepared) {
 	if c.byKey == nil {
 		c.byKey = map[string]*list.Element{}
 	}
-	c.byKey[text] = c.order.PushFront(keptQuery{text, doc})
+	c.byKey[text] = c.order.PushFront(cachedQuery{text, doc})
 	c.bytes += len(text)
-	for c.bytes > maxKeptBytes || c.order.Len() > maxQueries {
-		kept, _ := c.order.Remove(c.order.Back()).(keptQuery)
+	for c.bytes > maxCachedBytes || c.order.Len() > maxQueries {
+		kept, _ := c.order.Remove(c.order.Back()).(cachedQuery)
 		delete(c.byKey, kept.text)
 		c.bytes -= len(kept.text)
 	}
