@@ -144,9 +144,9 @@ func sortKey(view *search.View, w sortWish) (index.Sort, error) {
 		}
 		return key, c.unknown(w.at, w.name)
 	case !sortable(field.Type):
-		return key, wrong(w.at, fmt.Sprintf("values of type %s, as those of %q, have no order", field.Type, w.name))
+		return key, wrong(w.at, fmt.Sprintf("type %s, the type of %q, is not sortable", field.Type, w.name))
 	case !query.Keyed(field.Type) && w.mode != "" && w.mode != "min" && w.mode != "max":
-		return key, wrong(w.at, fmt.Sprintf("mode %s is for numbers, and %q has type %s", w.mode, w.name, field.Type))
+		return key, wrong(w.at, fmt.Sprintf("mode %s is for numeric fields, but %q has type %s", w.mode, w.name, field.Type))
 	}
 	key.Field = field
 	return key, nil

@@ -59,7 +59,7 @@ func (o object) text(names ...string) (text, name string, err error) {
 			continue
 		}
 		if err := json.Unmarshal(raw, &text); err != nil {
-			return "", name, wrong(o.at(name), "is not a text")
+			return "", name, wrong(o.at(name), "is not a string")
 		}
 		return text, name, nil
 	}
@@ -85,7 +85,7 @@ func (o object) flag(name string) (bool, error) {
 	case "true":
 		return true, nil
 	default:
-		return false, wrong(o.at(name), "is neither true nor false")
+		return false, wrong(o.at(name), "is not a boolean")
 	}
 }
 

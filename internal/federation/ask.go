@@ -34,7 +34,7 @@ type said struct {
 func (f *Federation) Ask(ctx context.Context, view *search.View, r graph.NetworkRequest) (graph.NetworkAnswer, error) {
 	n := f.of(view.Model().Definition())
 	if n == nil {
-		return graph.NetworkAnswer{}, core.NewError(core.CodeInvalid, "this catalogue is part of no network")
+		return graph.NetworkAnswer{}, core.NewError(core.CodeInvalid, "this catalogue is not part of a network")
 	}
 	r.Filters = grouped(r.Filters)
 	a := asking{Federation: f, request: r, fields: aggregates(r.Fields)}
@@ -45,7 +45,7 @@ func (f *Federation) Ask(ctx context.Context, view *search.View, r graph.Network
 	}
 	asked.Wait()
 	if err := ctx.Err(); err != nil {
-		return graph.NetworkAnswer{}, core.WrapError(core.CodeUnavailable, "the time for this request was over before all nodes had answered", err)
+		return graph.NetworkAnswer{}, core.WrapError(core.CodeUnavailable, "request timed out before all nodes responded", err)
 	}
 	answer := graph.NetworkAnswer{Nodes: make([]graph.NetworkNode, len(all)), Aggregations: map[string]json.RawMessage{}}
 	for i, one := range all {

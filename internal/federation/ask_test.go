@@ -238,7 +238,7 @@ func TestGivenUp(t *testing.T) {
 		defer cancel()
 		start := time.Now()
 		answer, err := f.Ask(ctx, f.view, request(empty, "sex.buckets"))
-		if core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != "the time for this request was over before all nodes had answered" {
+		if core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != "request timed out before all nodes responded" {
 			t.Errorf("got %+v, %v", answer, err)
 		}
 		if time.Since(start) != time.Second {

@@ -227,7 +227,7 @@ func TestConfigurations(t *testing.T) {
 				}
 				answer, err := f.Ask(t.Context(), f.view, request(`{"data":{"file":{"hits":{"total":1}}}}`))
 				if !c.federated {
-					if core.CodeOf(err) != core.CodeInvalid || core.MessageOf(err) != "this catalogue is part of no network" {
+					if core.CodeOf(err) != core.CodeInvalid || core.MessageOf(err) != "this catalogue is not part of a network" {
 						t.Errorf("got %v", err)
 					}
 					return

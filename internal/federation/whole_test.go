@@ -294,9 +294,9 @@ func TestNetworkOfOthersFields(t *testing.T) {
 		}
 	}
 	for query, want := range map[string]string{
-		`{network{aggregations{sex{buckets{top_hits}}}}}`:                                             "a network gives numbers of documents by value alone: top_hits cannot be asked of it",
-		`{network{aggregations{sex{buckets{filter_by_term(filter:{})}}}}}`:                            "a network gives numbers of documents by value alone: filter_by_term cannot be asked of it",
-		`{network{aggregations{age{a:histogram(interval:1){bucket_count} histogram{bucket_count}}}}}`: "a network gives the histogram of a field once: ask for that of age with the same arguments",
+		`{network{aggregations{sex{buckets{top_hits}}}}}`:                                             "network aggregations have only document counts by value: top_hits is not available",
+		`{network{aggregations{sex{buckets{filter_by_term(filter:{})}}}}}`:                            "network aggregations have only document counts by value: filter_by_term is not available",
+		`{network{aggregations{age{a:histogram(interval:1){bucket_count} histogram{bucket_count}}}}}`: "a network aggregation has only one histogram per field: use the same arguments wherever age has it",
 	} {
 		if data, faults := s.ask(t, query, `null`); data != nil || !strings.Contains(faults, want) {
 			t.Errorf("%s: %v %s", query, data, faults)

@@ -8,13 +8,13 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// arguments gives the arguments of a field. One that was not given, or that is null, is the default of the schema.
+// arguments reads the arguments of a field. An argument that is absent or null has the default of the schema.
 type arguments struct {
 	field *ast.Field
 	vars  variables
 }
 
-// raw returns an argument as JSON; nil when it is not given, null and without default.
+// raw returns an argument as JSON; nil if it is absent or null and has no default.
 func (a arguments) raw(name string) json.RawMessage {
 	if arg := a.field.Arguments.ForName(name); arg != nil {
 		if raw := appendLiteral(nil, arg.Value, a.vars); string(raw) != "null" {
@@ -31,7 +31,7 @@ func (a arguments) raw(name string) json.RawMessage {
 
 func (a arguments) value(name string) gjson.Result { return gjson.ParseBytes(a.raw(name)) }
 
-// invalid is the fault of an argument.
+// invalid returns the error of an argument.
 func (a arguments) invalid(name, why string) *gqlError {
 	f := inputError(fmt.Sprintf("the argument %s %s", name, why))
 	if arg := a.field.Arguments.ForName(name); arg != nil {
@@ -40,7 +40,7 @@ func (a arguments) invalid(name, why string) *gqlError {
 	return f.at(a.field.Position)
 }
 
-// int returns a whole number of GraphQL.
+// int returns an argument of type Int.
 func (a arguments) int(name string, without int) (int, *gqlError) {
 	v := a.value(name)
 	if !v.Exists() {
@@ -48,7 +48,7 @@ func (a arguments) int(name string, without int) (int, *gqlError) {
 	}
 	n, ok := wholeNumber(v)
 	if !ok {
-		return 0, a.invalid(name, "is not a whole number of 32 bits")
+		return 0, a.invalid(name, "is not a 32-bit integer")
 	}
 	return n, nil
 }
@@ -70,12 +70,12 @@ func (a arguments) flag(name string, without bool) (bool, *gqlError) {
 		return without, nil
 	}
 	if !v.IsBool() {
-		return false, a.invalid(name, "is neither true nor false")
+		return false, a.invalid(name, "is not a boolean")
 	}
 	return v.Bool(), nil
 }
 
-// list returns the items of a list; what is none is the only one.
+// list returns the items of a list; a value that is not a list is its only item.
 func (a arguments) list(name string) []gjson.Result {
 	v := a.value(name)
 	switch {
@@ -88,7 +88,7 @@ func (a arguments) list(name string) []gjson.Result {
 	}
 }
 
-// texts returns a list of texts.
+// texts returns a list of strings.
 func (a arguments) texts(name string) ([]string, *gqlError) {
 	var texts []string
 	for _, item := range a.list(name) {
@@ -96,7 +96,7 @@ func (a arguments) texts(name string) ([]string, *gqlError) {
 			continue
 		}
 		if item.Type != gjson.String {
-			return nil, a.invalid(name, "is not a list of texts")
+			return nil, a.invalid(name, "is not a list of strings")
 		}
 		texts = append(texts, item.Str)
 	}

@@ -12,18 +12,19 @@ import (
 	"tutti/internal/search"
 )
 
-// batch is all that an operation asks of the index, in one call.
+// batch collects everything that an operation requests from the index, for one call.
 type batch struct {
 	reqs []index.SearchRequest
-	// byKey are the requests without documents, by what they filter: an engine answers several questions about the same
-	// documents together, and keeps the answer.
+	// byKey holds the requests without documents by their filter: an engine computes facets over the same documents together, and
+	// caches the result.
 	byKey map[string]int
-	// byFilter are the filters that were looked up already.
+	// byFilter holds the requests of filters that were looked up before.
 	byFilter  map[*query.Node]int
 	hasHits   bool
 	hasFacets bool
 
-	// deduplicated are the requests without what stands twice, places where the facets of each are in them; made when they are asked.
+	// deduplicated are the requests without duplicate facets, facetIndex maps each facet of reqs to its position there; set by
+	// execute.
 	deduplicated []index.SearchRequest
 	facetIndex   [][]int
 
@@ -31,14 +32,14 @@ type batch struct {
 	err     error
 }
 
-// documents adds a request for documents.
+// documents adds a request for documents and returns its index.
 func (b *batch) documents(req index.SearchRequest) int {
 	b.hasHits = true
 	b.reqs = append(b.reqs, req)
 	return len(b.reqs) - 1
 }
 
-// aggregationRequest returns the request, without documents, about what matches a filter.
+// aggregationRequest returns the index of the request without documents for a filter, and adds it if there is none.
 func (b *batch) aggregationRequest(filter *query.Node) int {
 	if i, known := b.byFilter[filter]; known {
 		return i
@@ -57,7 +58,7 @@ func (b *batch) aggregationRequest(filter *query.Node) int {
 	return i
 }
 
-// execute asks everything. Without anything to ask, nobody is asked.
+// execute runs all requests in one search. Without requests, it does not call the index.
 func (b *batch) execute(ctx context.Context, view *search.View) {
 	if len(b.reqs) == 0 {
 		return
@@ -74,7 +75,7 @@ func (b *batch) execute(ctx context.Context, view *search.View) {
 	}
 	b.results, b.err = b.search(ctx, view, kind, b.deduplicated)
 	if b.err == nil && len(b.results) != len(b.reqs) {
-		b.err = core.NewError(core.CodeInternal, "the index did not answer everything it was asked")
+		b.err = core.NewError(core.CodeInternal, "the index returned an incomplete response")
 	}
 	if b.err != nil {
 		return
@@ -82,7 +83,7 @@ func (b *batch) execute(ctx context.Context, view *search.View) {
 	for i := range b.results {
 		result := &b.results[i]
 		if len(result.Facets) != len(b.deduplicated[i].Facets) {
-			b.err = core.NewError(core.CodeInternal, "the index did not answer everything it was asked")
+			b.err = core.NewError(core.CodeInternal, "the index returned an incomplete response")
 			return
 		}
 		facets := make([]index.FacetResult, len(b.reqs[i].Facets))
@@ -93,8 +94,8 @@ func (b *batch) execute(ctx context.Context, view *search.View) {
 	}
 }
 
-// deduplicate returns requests in which no facet stands twice, as it does under several names, and where those of the original ones
-// are in them.
+// deduplicate returns the requests without duplicate facets (the same facet under several aliases), and the position of each
+// original facet among the remaining ones.
 func deduplicate(reqs []index.SearchRequest) ([]index.SearchRequest, [][]int) {
 	once, places := make([]index.SearchRequest, len(reqs)), make([][]int, len(reqs))
 	for i, req := range reqs {
@@ -122,12 +123,12 @@ func deduplicate(reqs []index.SearchRequest) ([]index.SearchRequest, [][]int) {
 	return once, places
 }
 
-// facetKey writes what a facet asks for.
+// facetKey encodes what a facet requests, to compare facets.
 func facetKey(f *index.Facet) string {
 	return fmt.Sprintf("%v %t %d %t %v %s %s", f.Field, f.Missing, f.Cardinality, f.Stats, f.Histogram, appendFilterKey(nil, f.Elements), facetOptionsKey(f))
 }
 
-// facetOptionsKey writes what a facet asks for behind pointers.
+// facetOptionsKey encodes the options of a facet that are behind pointers.
 func facetOptionsKey(f *index.Facet) string {
 	var b strings.Builder
 	for _, r := range f.Ranges {
@@ -148,7 +149,7 @@ func facetOptionsKey(f *index.Facet) string {
 	return b.String()
 }
 
-// estimateSize guesses how long the answer is.
+// estimateSize estimates the size of the response in bytes.
 func (b *batch) estimateSize() int {
 	n := 1 << 10
 	for _, result := range b.results {

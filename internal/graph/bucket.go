@@ -12,7 +12,7 @@ import (
 	"tutti/internal/index"
 )
 
-// found returns the buckets, and how many documents have no value, 0 where nobody asked.
+// found returns the buckets and the number of documents without a value, 0 if that was not requested.
 func (b *bucketPlan) found() ([]index.Bucket, int64) {
 	result := b.of.result(b.at)
 	if !b.missing {
@@ -31,7 +31,7 @@ func (b *bucketPlan) count(w *responseWriter) bool {
 	return w.int(n)
 }
 
-// write writes the buckets, that of the documents without a value last.
+// write writes the buckets; the bucket of documents without a value is last.
 func (b *bucketPlan) write(w *responseWriter) bool {
 	buckets, missing := b.found()
 	n := len(buckets)
@@ -57,7 +57,7 @@ func (b *bucketPlan) write(w *responseWriter) bool {
 	})
 }
 
-// missingBucket writes one field of the bucket of the documents without a value.
+// missingBucket writes one field of the bucket of documents without a value.
 func (b *bucketPlan) missingBucket(w *responseWriter, one *bucketField, n int64) {
 	switch one.name {
 	case "key":
@@ -75,7 +75,7 @@ func (b *bucketPlan) missingBucket(w *responseWriter, one *bucketField, n int64)
 	}
 }
 
-// documentCount writes what filter_by_term is.
+// documentCount writes the object of filter_by_term.
 func (w *responseWriter) documentCount(n int64) {
 	w.dst = append(w.dst, `{"doc_count":`...)
 	w.int(n)
@@ -111,7 +111,8 @@ func (b *bucketPlan) bucket(w *responseWriter, one *bucketField, i int, bucket *
 	}
 }
 
-// sibling returns the same bucket of the facet in which a field's answer is: buckets of one Max are the same, in the same order.
+// sibling returns the i-th bucket of the facet that has the result of a field. Facets of the same Max have the same buckets in
+// the same order.
 func (b *bucketPlan) sibling(one *bucketField, i int, key string) *index.Bucket {
 	buckets := b.of.result(one.at).Buckets
 	if i < len(buckets) && buckets[i].Key == key {
@@ -120,7 +121,7 @@ func (b *bucketPlan) sibling(one *bucketField, i int, key string) *index.Bucket 
 	return &index.Bucket{}
 }
 
-// topHits writes what documents of a bucket hold: that of the one, {} without any, and a list where several were asked for.
+// topHits writes the documents of a bucket: for size 1 an object, {} without a document; otherwise a list.
 func (b *bucketPlan) topHits(w *responseWriter, one *bucketField, hits []index.Hit) {
 	prefix := b.prefix
 	if one.limit == 1 {
@@ -141,7 +142,7 @@ func (b *bucketPlan) topHits(w *responseWriter, one *bucketField, hits []index.H
 	w.dst = append(w.dst, ']')
 }
 
-// bucketKey writes a key as existing clients know it: booleans as numbers.
+// bucketKey returns a key as Arranger's clients expect it: booleans as 1 and 0.
 func bucketKey(fieldType, key string) string {
 	if fieldType != "boolean" {
 		return key
@@ -152,7 +153,7 @@ func bucketKey(fieldType, key string) string {
 	return "0"
 }
 
-// keyText returns what a key stands for, "" where it says that itself.
+// keyText returns key_as_string of a key, "" for none.
 func keyText(fieldType, key string) string {
 	switch {
 	case fieldType == "boolean":
@@ -170,18 +171,18 @@ func keyText(fieldType, key string) string {
 
 func isDate(fieldType string) bool { return fieldType == "date" || fieldType == "date_nanos" }
 
-// dateText writes milliseconds since 1970 as the engine does where no other format is configured.
+// dateText formats milliseconds since 1970 in the engine's default date format.
 func dateText(millis float64) string {
 	return time.UnixMilli(int64(millis)).UTC().Format(timeLayout)
 }
 
-// countInterval is a span of values with a number of documents, as histograms and ranges give them.
+// countInterval is a bucket of a histogram or a range: an interval of values and its number of documents.
 type countInterval struct {
 	key, text string
 	count     int64
 }
 
-// intervals plans what a histogram or ranges give: the buckets alone, and their number.
+// intervals plans the buckets of a histogram or of ranges, and their number.
 func (a *aggregationPlanner) intervals(f *ast.Field, get func() []countInterval) writeFunc {
 	return a.x.objectOf(f, func(f *ast.Field) (writeFunc, *gqlError) {
 		switch f.Name {
@@ -192,7 +193,7 @@ func (a *aggregationPlanner) intervals(f *ast.Field, get func() []countInterval)
 			for _, part := range fields {
 				if part.Name == "top_hits" || part.Name == "filter_by_term" {
 					return nil, inputError(fmt.Sprintf(
-						"the buckets of a histogram and of ranges have numbers of documents alone: %s cannot be asked of them", part.Name,
+						"buckets of histogram and range have only document counts: %s is not available", part.Name,
 					)).at(part.Position)
 				}
 			}
@@ -251,7 +252,7 @@ func rangeOf(item gjson.Result, date bool) namedRange {
 	return r
 }
 
-// rangeName is how the engine calls a range that has no name.
+// rangeName returns the engine's default key of a range.
 func rangeName(from, to *float64, date bool) string {
 	bound := func(f *float64) string {
 		switch {

@@ -15,33 +15,33 @@ import (
 // missingKey is the key of the bucket of documents without a value.
 const missingKey = "__missing__"
 
-// bucketPlan is what is asked of the values of a field.
+// bucketPlan is the planned field buckets of an aggregation.
 type bucketPlan struct {
 	of      *facet
 	field   *ast.Field
 	missing bool
 	at      int
 	fields  []bucketField
-	// prefix are the names of the objects around what the catalogue shows of documents.
+	// prefix is the path of the objects that contain the catalogue's fields in a document.
 	prefix []string
 }
 
-// bucketField is one field of a bucket.
+// bucketField is one selected field of a bucket.
 type bucketField struct {
 	encodedKey []byte
 	name       string
-	// at is the facet and nth the filter of it where the answer is.
+	// at is the index of the facet that has the result, nth the index of the filter within it.
 	at, nth int
-	// limit is how many documents are given, paths what of them; nil for the whole.
+	// limit is the maximum number of documents, paths are their selected fields; nil for all.
 	limit int
 	paths [][]string
-	// missingRequest is the request about the documents without a value, whose bucket is no facet's; -1 for none.
+	// missingRequest is the request for the documents without a value; -1 for none.
 	missingRequest int
 	key            string
 	field          *ast.Field
 }
 
-// buckets plans the values of a field.
+// buckets plans the buckets of a field.
 func (a *aggregationPlanner) buckets(ctx context.Context, one *facet, f *ast.Field) (*bucketPlan, *gqlError) {
 	args := a.x.args(f)
 	most, bad := args.int("max", index.MaxBuckets)
@@ -102,7 +102,7 @@ func (a *aggregationPlanner) topHits(one *facet, most int, f *ast.Field, w *buck
 		w.paths = append(w.paths, segments(path, a.x.served.prefix))
 	}
 	if most*size > maxTopHitsInAll {
-		return args.invalid("size", fmt.Sprintf("times the argument max of buckets is more than %d: give a smaller max", maxTopHitsInAll))
+		return args.invalid("size", fmt.Sprintf("times the argument max of buckets is more than %d: use a smaller max", maxTopHitsInAll))
 	}
 	w.limit = size
 	w.at = one.findOrAdd(func(f *index.Facet) bool {
@@ -122,7 +122,7 @@ func (a *aggregationPlanner) topHits(one *facet, most int, f *ast.Field, w *buck
 	return nil
 }
 
-// missingFilter returns the documents of the facet's bucket of those without a value.
+// missingFilter returns the filter for the facet's documents without a value of the field.
 func (o *facet) missingFilter() *query.Node {
 	some := &query.Node{Op: query.Exists, Field: o.field}
 	if row := o.field.Row(); row != "" {
@@ -131,7 +131,7 @@ func (o *facet) missingFilter() *query.Node {
 	return query.Both(o.batch.reqs[o.request].Filter, &query.Node{Op: query.Not, Children: []*query.Node{some}})
 }
 
-// filterByTerm plans the number of a bucket's documents that match a filter beside.
+// filterByTerm plans the number of a bucket's documents that match an additional filter.
 func (a *aggregationPlanner) filterByTerm(ctx context.Context, one *facet, most int, f *ast.Field, w *bucketField) *gqlError {
 	node, bad := a.x.lowerFilter(ctx, f, "filter")
 	if bad != nil {

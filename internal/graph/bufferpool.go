@@ -3,16 +3,16 @@ package graph
 import "sync"
 
 const (
-	// minPooledBuffer and roomMost are how much room is kept for the next answers: less is made anew as cheaply, and more is seldom
-	// needed.
+	// minPooledBuffer and maxPooledBuffer limit the size of pooled buffers in bytes: smaller ones are as cheap to allocate,
+	// larger ones are rarely needed.
 	minPooledBuffer = 4 << 10
 	maxPooledBuffer = 8 << 20
 )
 
-// bufferPool keeps room for what is written, so that it is not made and cleared for each answer. The zero value has none.
+// bufferPool reuses buffers for responses. The zero value is an empty pool.
 type bufferPool struct{ pool sync.Pool }
 
-// get returns room for so many bytes at least, empty.
+// get returns an empty buffer with a capacity of at least bytes.
 func (r *bufferPool) get(bytes int) []byte {
 	if kept, ok := r.pool.Get().(*[]byte); ok {
 		if cap(*kept) >= bytes {
@@ -23,7 +23,7 @@ func (r *bufferPool) get(bytes int) []byte {
 	return make([]byte, 0, bytes)
 }
 
-// put takes room back, which nobody reads any more.
+// put returns a buffer to the pool; it must not be used afterwards.
 func (r *bufferPool) put(buf []byte) {
 	if cap(buf) >= minPooledBuffer && cap(buf) <= maxPooledBuffer {
 		r.pool.Put(&buf)

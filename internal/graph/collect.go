@@ -6,26 +6,26 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// collector finds the fields that are asked of objects (GraphQL specification, section 6.3.2).
+// collector collects the selected fields of objects (GraphQL specification, section 6.3.2).
 type collector struct {
 	types *ast.Schema
 	vars  variables
 }
 
-// collected are the fields of one selection set by their response keys.
+// collected holds the fields of one selection set by response key.
 type collected struct {
 	fields []*ast.Field
-	// byKey is made when there are too many fields to look through.
+	// byKey is built when there are too many fields for a linear search.
 	byKey     map[string]int
 	fragments []*ast.FragmentDefinition
 	merged    []bool
 }
 
-// manyFields is from how many fields on a map finds one of a name sooner than looking through them.
+// manyFields is the number of fields from which a map is faster than a linear search.
 const manyFields = 16
 
-// collect returns the fields that a selection set asks of a type: in the order of their first mention, those of one response
-// key merged into one, without those that are skipped.
+// collect returns the selected fields of a type in the order of their first occurrence. Fields of the same response key are
+// merged; fields excluded by @skip or @include are left out.
 func (c *collector) collect(typeName string, set ast.SelectionSet) []*ast.Field {
 	var into collected
 	c.add(&into, typeName, set)
@@ -55,7 +55,7 @@ func (c *collector) add(into *collected, typeName string, set ast.SelectionSet) 
 	}
 }
 
-// included tells what @skip and @include say.
+// included evaluates @skip and @include.
 func (c *collector) included(directives ast.DirectiveList) bool {
 	for _, d := range directives {
 		if d.Name != "skip" && d.Name != "include" {
@@ -76,7 +76,7 @@ func (c *collector) included(directives ast.DirectiveList) bool {
 	return true
 }
 
-// applies reports whether an object of a type is of the type of a fragment.
+// applies reports whether the type condition of a fragment holds for a type.
 func (c *collector) applies(condition, typeName string) bool {
 	if condition == "" || condition == typeName {
 		return true
@@ -84,7 +84,7 @@ func (c *collector) applies(condition, typeName string) bool {
 	return slices.ContainsFunc(c.types.PossibleTypes[condition], func(d *ast.Definition) bool { return d.Name == typeName })
 }
 
-// add adds a field, or merges it into the one of its response key.
+// add adds a field, or merges it into the field of the same response key.
 func (into *collected) add(f *ast.Field) {
 	i := into.find(f.Alias)
 	if i < 0 {
@@ -98,7 +98,7 @@ func (into *collected) add(f *ast.Field) {
 	if len(f.SelectionSet) == 0 {
 		return
 	}
-	if !into.merged[i] { // the query is shared: a copy is changed
+	if !into.merged[i] { // the query is shared: merge into a copy
 		whole := *into.fields[i]
 		whole.SelectionSet = slices.Clone(whole.SelectionSet)
 		into.fields[i], into.merged[i] = &whole, true

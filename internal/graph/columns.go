@@ -7,7 +7,7 @@ import (
 	"tutti/internal/graph/schema"
 )
 
-// columnsOf completes the configured columns; without any, those of the first fields with values.
+// columnsOf completes the configured columns. If none are configured, it returns columns for the first fields with values.
 func columnsOf(configured []entry, fields []fieldDescription, byName map[string]*fieldDescription, selections map[string]fieldSelection) []entry {
 	out := []entry{}
 	for _, e := range configured {
@@ -49,7 +49,7 @@ func columnsOf(configured []entry, fields []fieldDescription, byName map[string]
 	return out
 }
 
-// complete adds what tables find their values by.
+// complete adds the members by which table components find their values.
 func complete(e entry, name string, f *fieldDescription, selections map[string]fieldSelection) {
 	e.setDefault("accessor", name)
 	e.setDefault("canChangeShow", true)
@@ -60,28 +60,29 @@ func complete(e entry, name string, f *fieldDescription, selections map[string]f
 	}
 	e.setDefault("displayValues", values)
 	selected, held := selections[name]
-	if !held { // the path of an answer, or the name of no value: as Arranger completes them
+	if !held { // the path of a response, or a field without values: completed as Arranger does
 		selected = fieldSelection{query: selectionOf(name), jsonPath: "$." + withoutIndices(name)}
 	}
 	e.setDefault("jsonPath", selected.jsonPath)
 	e.setDefault("query", selected.query)
 }
 
-// fieldSelection is how clients select a field in GraphQL and find its values in the answer.
+// fieldSelection is the GraphQL selection of a field, and the JSONPath of its values in the response.
 type fieldSelection struct {
 	query, jsonPath string
-	// list is set where the path leads to a list of values, as it does below nested elements.
+	// list is set if the path leads to a list of values, as it does for nested elements.
 	list bool
 }
 
-// selectionsOf returns the selections of the fields that documents hold values of, by the catalogue's names.
+// selectionsOf returns the selections of the fields with values, by field name.
 func selectionsOf(s *schema.Schema) map[string]fieldSelection {
 	all := map[string]fieldSelection{}
 	addSelections(all, s, s.Document+"Node", fieldSelection{jsonPath: "$"}, "")
 	return all
 }
 
-// addSelections adds the selections below a type: query opens what stands around it, and closing closes that.
+// addSelections adds the selections of the fields below a type. around.query opens the enclosing selection sets, closing closes
+// them.
 func addSelections(all map[string]fieldSelection, s *schema.Schema, typeName string, around fieldSelection, closing string) {
 	object, _ := s.Object(typeName)
 	for name, m := range object.Members {
@@ -104,7 +105,7 @@ func addSelections(all map[string]fieldSelection, s *schema.Schema, typeName str
 	}
 }
 
-// withoutIndices puts every item in the place of one: edges[0] is edges[*].
+// withoutIndices replaces indices with wildcards: edges[0] becomes edges[*].
 func withoutIndices(name string) string {
 	parts := strings.Split(name, ".")
 	for i, part := range parts {
@@ -115,7 +116,7 @@ func withoutIndices(name string) string {
 	return strings.Join(parts, ".")
 }
 
-// selectionOf returns the selection set of GraphQL that leads to a field.
+// selectionOf returns the GraphQL selection set that leads to a field.
 func selectionOf(name string) string {
 	parts := strings.Split(name, ".")
 	for i, part := range parts {

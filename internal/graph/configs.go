@@ -9,9 +9,9 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// What the configuration of a catalogue is where nobody says, as Arranger's clients expect it.
+// Defaults of a catalogue's configuration, as Arranger's clients expect them.
 const (
-	defaultMaxRows   = 0 // as many as there are
+	defaultMaxRows   = 0 // unlimited
 	defaultRowID     = "id"
 	defaultShown     = 10
 	typeObject       = "object"
@@ -19,7 +19,7 @@ const (
 	undescribedField = "* "
 )
 
-// fieldDescription is what clients are told of a field, whether it is configured or not.
+// fieldDescription describes a field to clients.
 type fieldDescription struct {
 	DisplayName        string                     `json:"displayName"`
 	DisplayType        string                     `json:"displayType"`
@@ -35,7 +35,7 @@ type fieldDescription struct {
 	Description        string                     `json:"description,omitempty"`
 }
 
-// describedFields returns all fields of a catalogue in the mapping's order.
+// describedFields returns the descriptions of all fields in the mapping's order.
 func (s *servedCatalogue) describedFields() []fieldDescription {
 	var all []fieldDescription
 	for _, f := range s.model.Catalogue().Fields {
@@ -61,16 +61,16 @@ func (s *servedCatalogue) describedFields() []fieldDescription {
 
 func isTrue(flag *bool) bool { return flag != nil && *flag }
 
-// entry is one object of a configuration as it was written.
+// entry is one object of the configuration as it was written.
 type entry map[string]json.RawMessage
 
 func (e entry) text(key string) string {
 	var s string
-	_ = json.Unmarshal(e[key], &s) // what is no text says nothing
+	_ = json.Unmarshal(e[key], &s) // a value that is not a string counts as ""
 	return s
 }
 
-// setDefault puts a value where the configuration has none.
+// setDefault sets a member that is absent or null.
 func (e entry) setDefault(key string, value any) {
 	if raw := e[key]; len(raw) > 0 && string(raw) != "null" {
 		return
@@ -82,7 +82,7 @@ func (e entry) setDefault(key string, value any) {
 	e[key] = raw
 }
 
-// configuration is everything that configs returns but extended, as JSON.
+// configuration returns the JSON of configs, except extended.
 func (s *servedCatalogue) configuration(fields []fieldDescription) json.RawMessage {
 	d := s.model.Definition()
 	byName := make(map[string]*fieldDescription, len(fields))
@@ -105,7 +105,7 @@ func (s *servedCatalogue) configuration(fields []fieldDescription) json.RawMessa
 	return toJSON(whole)
 }
 
-// facetsOf completes the configured facets; without any, the first fields that can be one.
+// facetsOf completes the configured facets. If none are configured, it returns the first fields that can be facets.
 func (s *servedCatalogue) facetsOf(configured []entry, fields []fieldDescription, byName map[string]*fieldDescription) []entry {
 	out := []entry{}
 	for _, e := range configured {
@@ -147,7 +147,7 @@ func (s *servedCatalogue) facetsOf(configured []entry, fields []fieldDescription
 	return out
 }
 
-// aggregationNames returns what the fields of the catalogue are called among the aggregations.
+// aggregationNames returns the names of the fields in aggregations, by field name.
 func (s *servedCatalogue) aggregationNames() map[string]string {
 	names := map[string]string{}
 	if def := s.schema.AST.Types[s.schema.Document+"Aggregations"]; def != nil {
@@ -160,7 +160,7 @@ func (s *servedCatalogue) aggregationNames() map[string]string {
 	return names
 }
 
-// objectOf reads what was checked to be an object; a copy that can be changed.
+// objectOf decodes a validated JSON object; the caller may change the result.
 func objectOf(raw json.RawMessage) entry {
 	e := entry{}
 	if json.Unmarshal(raw, &e) != nil || e == nil {
@@ -169,7 +169,7 @@ func objectOf(raw json.RawMessage) entry {
 	return e
 }
 
-// entriesOf reads what was checked to be a list of objects.
+// entriesOf decodes a validated list of JSON objects.
 func entriesOf(raw json.RawMessage) []entry {
 	var all []entry
 	if json.Unmarshal(raw, &all) != nil {
@@ -178,7 +178,7 @@ func entriesOf(raw json.RawMessage) []entry {
 	return slices.DeleteFunc(all, func(e entry) bool { return e == nil })
 }
 
-// toJSON returns a value as JSON, null where that is not possible.
+// toJSON returns a value as JSON, null if it cannot be encoded.
 func toJSON(v any) json.RawMessage {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -187,7 +187,7 @@ func toJSON(v any) json.RawMessage {
 	return raw
 }
 
-// configs plans what the configuration says of how a catalogue is shown.
+// configs plans the display configuration of a catalogue.
 func (x *execution) configs(f *ast.Field) (writeFunc, *gqlError) {
 	fields := x.served.fields()
 	raw := x.served.config()
@@ -210,19 +210,19 @@ func (x *execution) configs(f *ast.Field) (writeFunc, *gqlError) {
 	}), nil
 }
 
-// writeRaw writes the same JSON every time.
+// writeRaw returns a writeFunc for constant JSON.
 func writeRaw(raw json.RawMessage) writeFunc {
 	return func(w *responseWriter) bool { return w.raw(raw) }
 }
 
-// singleField makes the shape of an object of JSON that has one field of a type as it is.
+// singleField returns the selection set of one field, to select it from a JSON object.
 func (x *execution) singleField(f *ast.Field) *selectionSet {
 	s := &selectionSet{}
 	s.fields = append(s.fields, x.plainField(s, f))
 	return s.finish()
 }
 
-// plainSelectionSet makes the shape of a type whose fields are called as the members of its objects.
+// plainSelectionSet returns the selection set of a type whose field names are the member names of its JSON objects.
 func (x *execution) plainSelectionSet(typeName string, set ast.SelectionSet) *selectionSet {
 	s := &selectionSet{}
 	for _, f := range x.collect(typeName, set) {
@@ -247,14 +247,14 @@ func (x *execution) plainField(s *selectionSet, f *ast.Field) selectedField {
 	return w
 }
 
-// selects reports whether a member is asked for, at any depth.
+// selects reports whether a field is selected at any depth.
 func (s *selectionSet) selects(name string) bool {
 	return slices.ContainsFunc(s.fields, func(w selectedField) bool {
 		return w.field != nil && w.field.Name == name || w.selection != nil && w.selection.selects(name)
 	})
 }
 
-// mapping writes the mapping of what the catalogue shows: its fields by name.
+// mapping writes the index mapping of the catalogue's fields.
 func (x *execution) mapping() writeFunc {
 	return func(w *responseWriter) bool {
 		rendered, err := x.served.model.Root().Render()
@@ -269,7 +269,7 @@ func (x *execution) mapping() writeFunc {
 	}
 }
 
-// validConfig reports whether the catalogue is of a documentType and of an index.
+// validConfig writes whether the catalogue has the documentType and the index of the arguments.
 func (x *execution) validConfig(f *ast.Field) writeFunc {
 	args := x.args(f)
 	d := x.served.model.Definition()

@@ -5,7 +5,7 @@ import (
 	"tutti/internal/rawjson"
 )
 
-// nested writes the elements of a nested field. What is no array is the only element, and null is none.
+// nested writes the connection of nested elements. A value that is not an array is the only element; null is no element.
 func (w *responseWriter) nested(one *selectedField, doc []byte, v span) bool {
 	base, fits := len(w.spans), true
 	rawjson.Items(doc, v, func(item span) bool {
@@ -25,7 +25,7 @@ func (w *responseWriter) nested(one *selectedField, doc []byte, v span) bool {
 	return filled
 }
 
-// connection writes what stands around the n elements that are noted from base on.
+// connection writes the connection of n elements, whose spans start at base.
 func (w *responseWriter) connection(what *nestedConnection, doc []byte, base, n int) bool {
 	start := len(w.dst)
 	w.dst = append(w.dst, '{')
@@ -72,7 +72,7 @@ func (w *responseWriter) connectionField(what *nestedConnection, one *connection
 	}
 }
 
-// edge writes an edge. hit is the document's, nil for an element within one.
+// edge writes an edge. hit is nil for a nested element.
 func (w *responseWriter) edge(e *edge, doc []byte, at int, hit *index.Hit) bool {
 	start := len(w.dst)
 	w.dst = append(w.dst, '{')
@@ -102,7 +102,7 @@ func (w *responseWriter) edge(e *edge, doc []byte, at int, hit *index.Hit) bool 
 	return true
 }
 
-// node writes a document, or an element within one, for which hit is nil.
+// node writes a document, or a nested element if hit is nil.
 func (w *responseWriter) node(s *selectionSet, doc []byte, at int, hit *index.Hit) bool {
 	switch {
 	case hit == nil:
@@ -115,8 +115,8 @@ func (w *responseWriter) node(s *selectionSet, doc []byte, at int, hit *index.Hi
 	}
 }
 
-// searchAfter writes the place of a document in the order. Integers that JavaScript cannot hold are texts, so that a client
-// returns them back as they were.
+// searchAfter writes the sort values of a document. Integers that JavaScript cannot represent are strings, so that clients return
+// them unchanged.
 func (w *responseWriter) searchAfter(hit *index.Hit) bool {
 	if hit == nil || hit.Sort == nil {
 		return w.null()

@@ -1,15 +1,15 @@
-// Package graph owns the GraphQL of the catalogues (CONTRACT section 5): it validates an operation, plans the fewest questions
-// to the index that answer it, asks them through a search.View, and writes the answer from the bytes of the documents.
+// Package graph implements the GraphQL API of the catalogues (CONTRACT section 5). It validates an operation, plans as few index
+// requests as possible, executes them through a search.View, and writes the response from the bytes of the documents.
 //
 // # Errors
 //
-// What is wrong with a request is told before anything is done, and refuses it whole: the query, its size, its variables, and
-// arguments of fields, filters among them. What fails afterwards is told at the fields that it concerns, which are null.
+// An invalid request is rejected as a whole before anything is executed: errors in the query, its size, its variables, and
+// arguments of fields including filters. Errors during execution are reported at their fields, which are null.
 //
 // # What the schema leaves open
 //
-// The total of hits with trackTotalHits:false is the number of documents up to the end of the page: total must not be null, and
-// nothing was counted. Of a field that has several values in a document, and is not declared as a list, the first is returned, and
-// the response says so once in extensions.warnings. top_hits is an object for one document, and a list where size asks for more. The
-// buckets of a range are in the order of its bounds.
+// The total of hits with trackTotalHits:false is the number of documents up to the end of the page, because total must not be
+// null and nothing was counted. A field that has several values in a document, but is not declared as a list, returns the first
+// one, with a warning in extensions.warnings. top_hits is an object for one document, and a list for size above 1. The buckets of
+// a range are ordered by its bounds.
 package graph

@@ -2,21 +2,22 @@ package graph
 
 import "tutti/internal/index"
 
-// readChunk is how much room documents are written to at a time, at most.
+// readChunk is the maximum size of a new buffer for documents, in bytes.
 const readChunk = 64 << 10
 
-// documentWriter writes documents while the index reads them. What cannot be written so, as there is something to be said of it, is kept as
-// it is and written with the rest of the answer.
+// documentWriter writes documents while the index reads them. A document that causes an error or a warning is kept as it is and
+// written with the rest of the response.
 type documentWriter struct {
 	x         *execution
 	selection *selectionSet
-	// documents is how many there may be, usual how much room one of them took, the larger ones of late.
+	// documents is the maximum number of documents; usual estimates the size of one of them, biased to the recent larger ones.
 	documents, usual int
 	w                responseWriter
 	hit              index.Hit
 }
 
-// documentWriter returns what writes documents while the index reads them, nil where they are asked for in several shapes or in none.
+// documentWriter returns a function that writes documents while the index reads them; nil unless there is exactly one selection
+// set.
 func (x *execution) documentWriter(r *hitsResult, documents int) func(id string, data []byte, at int) ([]byte, int) {
 	if len(r.selections) != 1 {
 		return nil
@@ -26,13 +27,13 @@ func (x *execution) documentWriter(r *hitsResult, documents int) func(id string,
 	return one.document
 }
 
-// document writes the document at data[at], and returns where it ends; nil when it could not be written.
+// document writes the document at data[at] and returns where it ends; nil if it could not be written.
 func (r *documentWriter) document(id string, data []byte, at int) ([]byte, int) {
-	if r.x.bytesRead > maxAnswerBytes { // the answer is too large, as its lists will say
+	if r.x.bytesRead > maxAnswerBytes { // the response is too large, which its lists report
 		return nil, at
 	}
 	w := &r.w
-	// What is put in another order needs as much room once more.
+	// Reordering needs the same space again.
 	if next := 2*r.usual + 1<<8; cap(w.dst)-len(w.dst) <= next {
 		w.dst = r.x.service.chunks.get(max(next, min(r.documents*max(r.usual, 1<<9), readChunk)))
 		r.x.chunks = append(r.x.chunks, w.dst)
@@ -50,7 +51,7 @@ func (r *documentWriter) document(id string, data []byte, at int) ([]byte, int) 
 	return w.dst[start:len(w.dst):len(w.dst)], end
 }
 
-// nodes returns the shapes that an edge's documents are written in.
+// nodes returns the selection sets of an edge's documents.
 func (e *edge) nodes() []*selectionSet {
 	var shapes []*selectionSet
 	for i := range e.fields {

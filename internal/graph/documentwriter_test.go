@@ -26,7 +26,7 @@ func TestReadIsBounded(t *testing.T) {
 	w.engine.reads = true
 	w.engine.taken = func(n int) { kept += n }
 	got := w.ask(core.GraphQLRequest{Query: `{analysis{hits(first:200){edges{node{` + aliases.String() + `}}}}}`})
-	if !strings.Contains(string(got.Body), "the answer is too large") || len(got.Body) > 1000 {
+	if !strings.Contains(string(got.Body), "the response is too large") || len(got.Body) > 1000 {
 		t.Errorf("answered %d bytes: %.200s", len(got.Body), got.Body)
 	}
 	if most := 64<<20 + 16*len(text); kept > most || kept < 32<<20 {

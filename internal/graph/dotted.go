@@ -10,8 +10,8 @@ import (
 	"tutti/internal/index"
 )
 
-// document writes the whole document whose wanted object begins at doc[at]. Names that are paths are rare: such a document is
-// looked at once more, with objects in their place.
+// document writes the document whose selected object starts at doc[at]. Dotted member names are rare: a document that has them is
+// expanded and written again.
 func (w *responseWriter) document(s *selectionSet, doc []byte, at int, hit *index.Hit) bool {
 	start, errorsBefore, dropped := len(w.dst), len(w.errors), w.dropped
 	w.dotted = false
@@ -24,7 +24,7 @@ func (w *responseWriter) document(s *selectionSet, doc []byte, at int, hit *inde
 	return filled
 }
 
-// expandDotted returns an object in which no name stands for a path that leads to what a shape wants.
+// expandDotted returns an object in which dotted names of selected fields are replaced by objects.
 func expandDotted(object []byte, s *selectionSet) []byte {
 	decoder := json.NewDecoder(bytes.NewReader(object))
 	decoder.UseNumber()
@@ -41,7 +41,7 @@ func expandDotted(object []byte, s *selectionSet) []byte {
 	return b.Bytes()
 }
 
-// splitNames returns a value with the names of its members parted at dots, where one of the shapes wants it so.
+// splitNames splits dotted member names where one of the selections selects a field of the first segment.
 func splitNames(value any, shapes []*selectionSet) any {
 	if list, ok := value.([]any); ok {
 		for i := range list {
@@ -72,7 +72,7 @@ func splitNames(value any, shapes []*selectionSet) any {
 	return found
 }
 
-// mergeValues returns what engines see of two values of one path: the members of both, else both values.
+// mergeValues merges two values of the same path, as engines do: objects are merged, other values become a list.
 func mergeValues(a, b any) any {
 	switch {
 	case a == nil:
@@ -91,7 +91,7 @@ func mergeValues(a, b any) any {
 	return one
 }
 
-// appendNested adds the shapes of what a member holds.
+// appendNested appends the selection sets below a member.
 func (s *selectionSet) appendNested(shapes []*selectionSet, name string) []*selectionSet {
 	i := s.find([]byte(name))
 	if i < 0 {
@@ -109,7 +109,7 @@ func (s *selectionSet) appendNested(shapes []*selectionSet, name string) []*sele
 	return shapes
 }
 
-// nodes adds the shapes of the elements.
+// nodes appends the selection sets of the elements.
 func (n *nestedConnection) nodes(shapes []*selectionSet) []*selectionSet {
 	for i := range n.fields {
 		one := &n.fields[i]

@@ -2,13 +2,13 @@ package graph
 
 import "github.com/vektah/gqlparser/v2/ast"
 
-// elements says which of a document's nested elements are given, in the document's order. The number of them counts all.
+// elements is the range of a document's nested elements to return, in the document's order. total counts all elements.
 type elements struct {
-	// offset is how many are left out before the first, most how many are given, -1 for the rest.
+	// offset is the number of elements to skip, limit the maximum number to return, -1 for no limit.
 	offset, limit int
 }
 
-// allElements are all there are.
+// allElements selects all elements.
 func allElements() elements { return elements{limit: -1} }
 
 // elements reads the arguments of the hits of a nested field.
@@ -30,7 +30,7 @@ func (p selectionBuilder) elements(hits *ast.Field) elements {
 	return e
 }
 
-// window returns the first and the number of those that are given of n.
+// window returns the first index and the number of the selected elements of n.
 func (e elements) window(n int) (from, count int) {
 	from = min(e.offset, n)
 	count = n - from
@@ -40,7 +40,7 @@ func (e elements) window(n int) (from, count int) {
 	return from, count
 }
 
-// reject notes what the client is at fault with in the field that is being planned: nothing is executed.
+// reject records an error of the client in the field that is being planned: nothing is executed.
 func (x *execution) reject(bad *gqlError) {
 	x.w.addError(bad)
 	x.rejected = true

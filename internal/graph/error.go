@@ -11,7 +11,7 @@ import (
 	"tutti/internal/core"
 )
 
-// Codes of errors in extensions.code, which clients know from Apollo's server.
+// Error codes in extensions.code, as defined by Apollo Server.
 const (
 	codeParse        = "GRAPHQL_PARSE_FAILED"
 	codeValidation   = "GRAPHQL_VALIDATION_FAILED"
@@ -24,30 +24,30 @@ const (
 	codeInternal     = "INTERNAL_SERVER_ERROR"
 )
 
-// introspectionDisabled is in extensions.validationErrorCode where introspection is off: federating servers look for it.
+// introspectionDisabled is in extensions.validationErrorCode if introspection is off: federating servers check for it.
 const introspectionDisabled = "INTROSPECTION_DISABLED"
 
-// maxErrors is how many errors an answer tells; what is wrong with one field is often wrong in every document.
+// maxErrors is the maximum number of errors in a response; one error often repeats in every document.
 const maxErrors = 100
 
-// gqlError is an error of GraphQL. All of it is safe to show.
+// gqlError is a GraphQL error. All its fields are safe to show to clients.
 type gqlError struct {
 	message, code, hint string
 	// detail is extensions.validationErrorCode, "" for none.
 	detail     string
 	violations []core.Violation
-	// line and column are where in the query, from 1 on; line is 0 when that is not known.
+	// line and column are the location in the query, from 1; line is 0 if unknown.
 	line, column int
 	path         []step
 }
 
-// step is one part of the path of a field in the answer: a name, or an index where the name is "".
+// step is one element of a response path: a name, or an index if name is "".
 type step struct {
 	name  string
 	index int
 }
 
-// at says where in the query a fault is.
+// at sets the location in the query.
 func (f *gqlError) at(pos *ast.Position) *gqlError {
 	if pos != nil && pos.Line > 0 {
 		f.line, f.column = pos.Line, pos.Column
@@ -55,16 +55,16 @@ func (f *gqlError) at(pos *ast.Position) *gqlError {
 	return f
 }
 
-// inputError is what is wrong with an argument or a variable.
+// inputError returns the error of an invalid argument or variable.
 func inputError(message string) *gqlError { return &gqlError{message: message, code: codeInput} }
 
-// errorOf tells an error to a client, without the text of its cause.
+// errorOf converts an error for the client, without the text of its cause.
 func errorOf(err error) *gqlError {
 	f := &gqlError{message: core.MessageOf(err), hint: core.HintOf(err), code: codeInternal}
 	e, known := errors.AsType[*core.Error](err)
 	if !known {
 		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-			f.message, f.code = "the time for this request was over before it was answered", codeUnavailable
+			f.message, f.code = "request timed out", codeUnavailable
 		}
 		return f
 	}
@@ -83,13 +83,13 @@ func errorOf(err error) *gqlError {
 	return f
 }
 
-// errorsOf tells what the parser or a rule of validation says.
+// errorsOf converts errors of the parser or of validation rules.
 func errorsOf(err error, code string) []*gqlError {
 	var list gqlerror.List
 	if one, ok := errors.AsType[*gqlerror.Error](err); ok {
 		list = gqlerror.List{one}
 	} else if !errors.As(err, &list) {
-		return []*gqlError{{message: "the query cannot be read", code: code}}
+		return []*gqlError{{message: "the query cannot be parsed", code: code}}
 	}
 	var faults []*gqlError
 	for _, e := range list {
@@ -108,7 +108,7 @@ func errorsOf(err error, code string) []*gqlError {
 	return faults
 }
 
-// append writes the fault as JSON.
+// append writes the error as JSON.
 func (f *gqlError) append(dst []byte) []byte {
 	dst = appendText(append(dst, `{"message":`...), f.message)
 	if f.line > 0 {
@@ -157,7 +157,7 @@ func appendViolations(dst []byte, violations []core.Violation) []byte {
 	return append(dst, ']')
 }
 
-// appendErrors writes the member errors of a response, with a comma behind it when something follows.
+// appendErrors writes the response member errors, with a trailing comma.
 func appendErrors(dst []byte, faults []*gqlError) []byte {
 	dst = append(dst, `"errors":[`...)
 	for i, f := range faults {
@@ -169,7 +169,7 @@ func appendErrors(dst []byte, faults []*gqlError) []byte {
 	return append(dst, ']')
 }
 
-// errorResponse answers a request of which nothing was executed.
+// errorResponse returns the response of a request that was rejected before execution.
 func errorResponse(faults ...*gqlError) core.GraphQLResponse {
 	return core.GraphQLResponse{Body: append(appendErrors([]byte{'{'}, faults), '}'), Refused: true}
 }

@@ -102,7 +102,7 @@ func TestBombs(t *testing.T) {
 		{"fragments", `{__typename}` + numbered(201, " fragment f%d on Root{__typename}"), "the query has 201 fragments, at most 200 are allowed"},
 		{"operations", numbered(51, " query q%d{__typename}"), "the query has 51 operations, at most 50 are allowed"},
 		{"variables", `query(` + numbered(501, "$v%d:Int ") + `){__typename}`, "the operation has 501 variables, at most 500 are allowed"},
-		{"a chain of wide fragments", `{...f0} ` + numbered(150, "fragment f%d on Root{"+strings.Repeat("__typename ", 100)+"...g} ") + `fragment g on Root{` + strings.Repeat("__typename ", 1000) + `}`, "too many and too large together"},
+		{"a chain of wide fragments", `{...f0} ` + numbered(150, "fragment f%d on Root{"+strings.Repeat("__typename ", 100)+"...g} ") + `fragment g on Root{` + strings.Repeat("__typename ", 1000) + `}`, "are too large in total"},
 		{"unknown names", `{analysis{hits{edges{node{` + numbered(15_000, "studyId%d ") + `}}}}}`, `Did you mean`},
 		{"lists of introspection", `{__schema{types{fields{type{fields{type{fields{name}}}}}}}}`, "Maximum introspection depth exceeded"},
 	} {
@@ -152,7 +152,7 @@ func TestManyFaults(t *testing.T) {
 	if err := json.Unmarshal(got.Body, &answer); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(answer.Errors); n != 100 || answer.Errors[99].Message != "51 more errors are not told" || len(answer.Data.Analysis.Hits.Edges) != 150 {
+	if n := len(answer.Errors); n != 100 || answer.Errors[99].Message != "51 more errors were omitted" || len(answer.Data.Analysis.Hits.Edges) != 150 {
 		t.Errorf("%d errors, %v, %d edges", n, answer.Errors[len(answer.Errors)-1], len(answer.Data.Analysis.Hits.Edges))
 	}
 }

@@ -20,13 +20,13 @@ const (
 	defaultInterval  = 1000
 	defaultPrecision = 40_000
 	maxPrecision     = 40_000
-	// maxTopHitsInAll is how many documents the buckets of a facet may give in all, and defaultTopBuckets how many buckets with
-	// documents there are where the client does not say.
+	// maxTopHitsInAll limits the documents in all buckets of a facet, defaultTopBuckets is the default number of buckets with
+	// documents.
 	maxTopHitsInAll   = 10_000
 	defaultTopBuckets = 100
 	maxRanges         = 1000
-	// maxRead is how many clauses are read for the facets of one field aggregations: for each facet of a field that the filter
-	// names it is read whole, without that field's own clauses.
+	// maxRead limits the clauses that are translated for one field aggregations. For each facet of a field in the filter, the
+	// whole filter is translated again without the clauses of that field.
 	maxRead = 100_000
 )
 
@@ -53,28 +53,28 @@ func (x *execution) aggregations(ctx context.Context, f *ast.Field) (writeFunc, 
 	}, nil
 }
 
-// aggregationPlanner is the planning of one field aggregations.
+// aggregationPlanner plans one field aggregations.
 type aggregationPlanner struct {
 	x                *execution
 	filter           sqon.Filter
 	filterThemselves bool
 	missing          bool
-	// facets are by the catalogue's names of their fields: several aliases of one share what they can.
+	// facets are by field name: aliases of one field share their facets where possible.
 	facets map[string]*facet
-	// filterFields are the fields of the filter, by their names and by their paths, byRow what narrows those that it does not name.
+	// filterFields are the fields of the filter, by name and by path; byRow caches the filters of fields outside of it.
 	filterFields map[string]bool
 	byRow        map[string]facetFilters
-	// filterClauses is how many the filter has, read how many were read of it for all facets.
+	// filterClauses is the number of clauses of the filter, clausesRead the number translated for all facets.
 	filterClauses, clausesRead int
 }
 
-// facetFilters is the filters of a facet, for the documents and for the elements.
+// facetFilters are the filters of a facet: for documents, and for nested elements.
 type facetFilters struct {
 	documents, elements *query.Node
 }
 
-// filtersFor returns the filters of the facet of a field. For fields that the filter does not name they depend on the row alone, so
-// that a filter is not read again for each field of a catalogue.
+// filtersFor returns the filters of the facet of a field. For fields outside of the filter they depend only on the row, so that
+// the filter is translated once per row.
 func (a *aggregationPlanner) filtersFor(ctx context.Context, name string, field query.Field) (facetFilters, error) {
 	if err := ctx.Err(); err != nil {
 		return facetFilters{}, err
@@ -89,7 +89,7 @@ func (a *aggregationPlanner) filtersFor(ctx context.Context, name string, field 
 	}
 	if a.clausesRead += a.filterClauses; a.clausesRead > maxRead {
 		return facetFilters{}, core.NewError(core.CodeInvalid, fmt.Sprintf(
-			"the filter has %d clauses, which is too many for so many aggregations of fields that it names", a.filterClauses,
+			"the filter has %d clauses, which is too many for this number of aggregations of fields in the filter", a.filterClauses,
 		))
 	}
 	documents, elements, err := a.x.view.Facet(ctx, a.filter, name, a.filterThemselves)
@@ -100,7 +100,7 @@ func (a *aggregationPlanner) filtersFor(ctx context.Context, name string, field 
 	return n, err
 }
 
-// collectFields notes the fields of a filter.
+// collectFields records the fields of a filter.
 func (a *aggregationPlanner) collectFields(n *sqon.Node) {
 	if n == nil {
 		return
@@ -117,13 +117,13 @@ func (a *aggregationPlanner) collectFields(n *sqon.Node) {
 	}
 }
 
-// facet is what is asked about one field. It is several of the index's where what is asked does not fit into one.
+// facet is the aggregation of one field. Combinations that do not fit into one facet of the index use several.
 type facet struct {
 	batch    *batch
 	request  int
 	field    query.Field
 	elements *query.Node
-	// indices are those of the request that are this one's.
+	// indices are the positions of this field's facets in the request.
 	indices []int
 }
 
@@ -148,13 +148,13 @@ func (a *aggregationPlanner) field(ctx context.Context, f *ast.Field) (writeFunc
 		a.facets[name] = one
 	}
 	fields := a.x.below(f)
-	// bucket_count counts the buckets that are given beside it.
+	// bucket_count counts the buckets selected beside it.
 	var beside *bucketPlan
 	for _, part := range fields {
 		if part.Name == "buckets" && beside == nil {
 			b, bad := a.buckets(ctx, one, part)
 			if bad != nil {
-				break // it is told where the field is planned
+				break // reported when the field is planned
 			}
 			beside = b
 		}
@@ -193,7 +193,7 @@ func (a *aggregationPlanner) part(ctx context.Context, one *facet, beside *bucke
 	}
 }
 
-// findOrAdd returns which facet of the request takes a question: the first that fits, after ask has put it there, else a new one.
+// findOrAdd returns the index of the first facet that fits, or of a new one, after ask has changed it.
 func (o *facet) findOrAdd(fits func(*index.Facet) bool, ask func(*index.Facet)) int {
 	facets := &o.batch.reqs[o.request].Facets
 	for _, i := range o.indices {
@@ -209,10 +209,10 @@ func (o *facet) findOrAdd(fits func(*index.Facet) bool, ask func(*index.Facet)) 
 	return i
 }
 
-// result returns what the index answered to one of the facets.
+// result returns the index result of one facet.
 func (o *facet) result(i int) *index.FacetResult { return &o.batch.results[o.request].Facets[i] }
 
-// buckets asks for the values of the field.
+// buckets requests the values of the field.
 func (o *facet) buckets(most int, missing bool) int {
 	return o.findOrAdd(func(f *index.Facet) bool { return f.Buckets == nil || f.Buckets.Max == most }, func(f *index.Facet) {
 		if f.Buckets == nil {
@@ -239,7 +239,7 @@ func (a *aggregationPlanner) cardinality(one *facet, f *ast.Field) (writeFunc, *
 	return func(w *responseWriter) bool { return w.int(one.result(i).Cardinality) }, nil
 }
 
-// stats plans statistics. Without any value there are no smallest, largest and mean ones.
+// stats plans statistics. Without values, min, max and avg are null.
 func (a *aggregationPlanner) stats(one *facet, f *ast.Field) writeFunc {
 	i := one.findOrAdd(func(*index.Facet) bool { return true }, func(f *index.Facet) { f.Stats = true })
 	return a.x.objectOf(f, func(f *ast.Field) (writeFunc, *gqlError) {
@@ -270,7 +270,7 @@ func (a *aggregationPlanner) histogram(one *facet, f *ast.Field) (writeFunc, *gq
 	case bad != nil:
 		return nil, bad
 	case !(interval > 0) || math.IsInf(interval, 0):
-		return nil, args.invalid("interval", "is not above 0")
+		return nil, args.invalid("interval", "must be greater than 0")
 	case interval < index.MinInterval:
 		return nil, args.invalid("interval", "is too small: the smallest is "+plainNumber(index.MinInterval))
 	}
@@ -311,7 +311,7 @@ func (a *aggregationPlanner) ranges(one *facet, f *ast.Field) (writeFunc, *gqlEr
 		wanted = []namedRange{{NumberRange: index.NumberRange{From: &zero}, name: rangeName(&zero, nil, isDate(one.field.Type))}}
 	}
 	if len(wanted) > maxRanges {
-		return nil, args.invalid("ranges", "has over 1000 ranges")
+		return nil, args.invalid("ranges", "has more than 1000 ranges")
 	}
 	slices.SortStableFunc(wanted, byBounds)
 	asked := make([]index.NumberRange, len(wanted))

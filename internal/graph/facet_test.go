@@ -142,7 +142,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	large := index.Bucket{Key: strings.Repeat("x", 33<<20), Count: 1}
 	w.engine.answer = facets(map[string]index.FacetResult{"studyId": {Buckets: []index.Bucket{large, large, large}}})
 	got := w.ask(core.GraphQLRequest{Query: `{analysis{aggregations{studyId{buckets{key}}}}}`})
-	if len(got.Body) > 1<<10 || !bytes.Contains(got.Body, []byte(`"buckets":null`)) || !bytes.Contains(got.Body, []byte("the answer is too large")) {
+	if len(got.Body) > 1<<10 || !bytes.Contains(got.Body, []byte(`"buckets":null`)) || !bytes.Contains(got.Body, []byte("the response is too large")) {
 		t.Errorf("%d bytes: %.300s", len(got.Body), got.Body)
 	}
 }
@@ -239,7 +239,7 @@ func TestManyNarrowings(t *testing.T) {
 	}
 	w.over(plain(), `{"properties":{`+mapping.String()[1:]+`}}`)
 	got := w.ask(core.GraphQLRequest{Query: query(fields.String()), Variables: json.RawMessage(`{"f":{"op":"and","content":[` + filter.String()[1:] + `]}}`)})
-	const want = "the filter has 401 clauses, which is too many for so many aggregations of fields that it names"
+	const want = "the filter has 401 clauses, which is too many for this number of aggregations of fields in the filter"
 	if !got.Refused || !strings.Contains(string(got.Body), `"message":"`+want+`"`) || !strings.Contains(string(got.Body), `"code":"BAD_USER_INPUT"`) {
 		t.Errorf("%.300s", got.Body)
 	}

@@ -6,7 +6,8 @@ import (
 	"tutti/internal/index/query"
 )
 
-// appendFilterKey writes a filter so that equal ones are written equally, and others not. Nil, which matches everything, is nothing.
+// appendFilterKey encodes a filter so that two filters have the same encoding if and only if they are equal. Nil, which matches
+// everything, is empty.
 func appendFilterKey(dst []byte, n *query.Node) []byte {
 	if n == nil {
 		return dst

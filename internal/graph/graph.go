@@ -16,62 +16,63 @@ import (
 	"tutti/internal/search"
 )
 
-// Config is what a Service may have.
+// Config is the optional configuration of a Service.
 type Config struct {
-	// Sets keeps saved sets; nil means that none can be saved and there are none.
+	// Sets stores saved sets; nil disables them.
 	Sets Sets
-	// AllowAnonymousSets tells that sets of a caller without an ID are kept too, so that there are some to list.
+	// AllowAnonymousSets lists the sets of callers without an ID too.
 	AllowAnonymousSets bool
-	// Network asks the other nodes of federations; nil means that there are none.
+	// Network queries the other nodes of federations; nil for none.
 	Network Network
 }
 
-// Service executes GraphQL operations. It may be used concurrently.
+// Service executes GraphQL operations. It is safe for concurrent use.
 type Service struct {
 	searches *search.Service
 	cfg      Config
 
-	// chunks are for documents that are read, bodies for whole answers.
+	// chunks are buffers for documents, bodies for whole responses.
 	chunks, bodies bufferPool
 
 	mu sync.Mutex
-	// served are by the ids of the catalogues, the newest first: while one takes the place of another, both are asked.
+	// served holds the catalogues by ID, newest first: while a new model replaces an old one, both are in use.
 	served map[string][]*servedCatalogue
-	// invalidations counts calls of Forget: a schema that was being made then may be of before, and is not kept.
+	// invalidations counts calls of Forget: a schema built before the last one is not stored.
 	invalidations int
 }
 
-// maxModels is how many models of a catalogue are kept: that which is asked, and those that take its place.
+// maxModels is the number of models kept per catalogue: the current one and its replacements.
 const maxModels = 3
 
-// servedCatalogue is a catalogue that operations are executed on.
+// servedCatalogue is a catalogue model with its schema and caches.
 type servedCatalogue struct {
 	model  *catalogue.Model
 	schema *schema.Schema
-	// leaves is how many values a document has, prefix the names of the objects around what the catalogue shows of it.
+	// leaves is the number of values of a document; prefix is the path of the objects that contain the catalogue's fields.
 	leaves  int
 	prefix  []string
 	queries queryCache
 	plans   planCache
-	// fields and config are what configs gives, made when it is asked for.
+	// fields and config are the results of configs, computed on first use.
 	fields func() []fieldDescription
 	config func() json.RawMessage
-	// window is how many documents a page has at most.
+	// window is the maximum number of documents per page.
 	window int
 }
 
-// New makes a Service.
+// New returns a Service.
 func New(searches *search.Service, cfg Config) *Service {
 	return &Service{searches: searches, cfg: cfg, served: map[string][]*servedCatalogue{}}
 }
 
-// Accept returns an error when no schema can be made of a catalogue (catalogue.Config.Accept); the schema is kept for Execute.
+// Accept builds the schema of a catalogue and keeps it for Execute. It returns an error if there is no valid schema
+// (catalogue.Config.Accept).
 func (s *Service) Accept(m *catalogue.Model) error {
 	_, err := s.schemaFor(m)
 	return err
 }
 
-// Schema returns the text of the schema of a catalogue, in GraphQL's own language. Errors are those of Accept.
+// Schema returns the schema of a catalogue in the GraphQL schema definition language. Errors are those of Accept.
 func (s *Service) Schema(m *catalogue.Model) (string, error) {
 	sv, err := s.schemaFor(m)
 	if err != nil {
@@ -80,7 +81,7 @@ func (s *Service) Schema(m *catalogue.Model) (string, error) {
 	return sv.schema.Text, nil
 }
 
-// schemaFor returns what is kept of a model, and makes it where there is nothing.
+// schemaFor returns the servedCatalogue of a model, and builds it if necessary.
 func (s *Service) schemaFor(m *catalogue.Model) (*servedCatalogue, error) {
 	id := m.Definition().ID
 	sv, before := s.cached(id, m)
@@ -106,7 +107,7 @@ func (s *Service) schemaFor(m *catalogue.Model) (*servedCatalogue, error) {
 	return built, nil
 }
 
-// cached returns what is kept of a model, nil for nothing, and how often Forget was called before.
+// cached returns the servedCatalogue of a model, nil for none, and the current value of invalidations.
 func (s *Service) cached(id string, m *catalogue.Model) (*servedCatalogue, int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,8 +138,7 @@ func (s *Service) build(m *catalogue.Model) (*servedCatalogue, error) {
 	return sv, nil
 }
 
-// Execute answers one operation on a catalogue for a caller. Whatever is wrong with it is in the response; the end of ctx ends
-// the work on it.
+// Execute executes one operation on a catalogue. All errors are in the response; it stops when ctx is done.
 func (s *Service) Execute(ctx context.Context, m *catalogue.Model, who core.Principal, r core.GraphQLRequest) core.GraphQLResponse {
 	sv, err := s.schemaFor(m)
 	if err != nil {
@@ -180,7 +180,7 @@ func (s *Service) Execute(ctx context.Context, m *catalogue.Model, who core.Prin
 	return response
 }
 
-// checkMethod refuses operations of a kind that cannot be asked here. Subscriptions are in no schema.
+// checkMethod rejects mutations in read-only requests. Subscriptions are not in the schema.
 func checkMethod(op *ast.OperationDefinition, readOnly bool) *gqlError {
 	if op.Operation == ast.Mutation && readOnly {
 		return (&gqlError{message: "a mutation must be sent by POST", code: codeRequest}).at(op.Position)
@@ -188,13 +188,13 @@ func checkMethod(op *ast.OperationDefinition, readOnly bool) *gqlError {
 	return nil
 }
 
-// execution is the work on one operation: everything that it asks is planned, asked of the index at once, and then written.
+// execution executes one operation: it plans all requests, sends them to the index at once, and writes the response.
 type execution struct {
 	service *Service
 	served  *servedCatalogue
 	cfg     Config
 	view    *search.View
-	// identity is the order that tells any two documents apart.
+	// identity is the sort key that is unique per document.
 	identity  index.Sort
 	op        *ast.OperationDefinition
 	vars      variables
@@ -203,21 +203,21 @@ type execution struct {
 	edges     *edgeCache
 	// warnings are those of the plan.
 	warnings []warning
-	// members are those of the answer, as planned, planned how many there are of all objects.
+	// members are the planned members of the response, plannedFields counts the fields of all objects.
 	members       []member
 	plannedFields int
-	// weight is how much there is to the plan, once it has been kept.
+	// weight is the size of the plan, set when it is cached.
 	weight int
-	// uncacheable is set when there is something in the plan that is asked of others than the index.
+	// uncacheable is set if the plan depends on more than the index.
 	uncacheable bool
-	// writers are what documents are read by.
+	// writers write documents while the index reads them.
 	writers []*documentWriter
-	// chunks are the chunks that documents were read into.
+	// chunks are the buffers of the documents.
 	chunks [][]byte
-	// bytesRead is how many bytes were written of documents that were read.
+	// bytesRead is the number of bytes written for documents so far.
 	bytesRead int
 	w         responseWriter
-	// rejected is set when what the client sent is at fault.
+	// rejected is set if the request is invalid.
 	rejected bool
 }
 
@@ -233,7 +233,7 @@ func (x *execution) run(ctx context.Context) core.GraphQLResponse {
 	return x.respond(ctx)
 }
 
-// respond asks what was planned, and writes the answer.
+// respond executes the planned requests and writes the response.
 func (x *execution) respond(ctx context.Context) core.GraphQLResponse {
 	x.batch.execute(ctx, x.view)
 	w := &x.w
@@ -241,7 +241,7 @@ func (x *execution) respond(ctx context.Context) core.GraphQLResponse {
 	w.object(x.members)
 	if len(w.errors) > 0 {
 		if w.dropped > 0 {
-			w.errors[maxErrors-1] = &gqlError{message: fmt.Sprintf("%d more errors are not told", w.dropped+1), code: codeInternal}
+			w.errors[maxErrors-1] = &gqlError{message: fmt.Sprintf("%d more errors were omitted", w.dropped+1), code: codeInternal}
 		}
 		w.dst = appendErrors(append(w.dst, ','), w.errors)
 	}
@@ -252,28 +252,28 @@ func (x *execution) respond(ctx context.Context) core.GraphQLResponse {
 	if len(w.warnings) > 0 {
 		w.dst = appendWarnings(append(w.dst, ','), w.warnings)
 	}
-	for _, chunk := range x.chunks { // the body has a copy of all
+	for _, chunk := range x.chunks { // the body has a copy
 		x.service.chunks.put(chunk)
 	}
 	body := append(w.dst, '}')
 	return core.GraphQLResponse{Body: body, Release: func() { x.service.bodies.put(body) }}
 }
 
-// collect returns the fields that a selection set asks of a type.
+// collect returns the selected fields of a type.
 func (x *execution) collect(typeName string, set ast.SelectionSet) []*ast.Field {
 	fields := x.collector.collect(typeName, set)
 	x.plannedFields += len(fields)
 	return fields
 }
 
-// below returns the fields that are asked of what a field gives.
+// below returns the selected fields of the value of f.
 func (x *execution) below(f *ast.Field) []*ast.Field {
 	return x.collect(f.Definition.Type.Name(), f.SelectionSet)
 }
 
 func (x *execution) args(f *ast.Field) arguments { return arguments{field: f, vars: x.vars} }
 
-// plan makes the members of an object, each by do, which returns a fault where the client is at fault with the field.
+// plan returns the members of an object. do plans one field and returns an error if the client's request is invalid.
 func (x *execution) plan(fields []*ast.Field, do func(f *ast.Field) (writeFunc, *gqlError)) []member {
 	all := make([]member, 0, len(fields))
 	for _, f := range fields {
@@ -294,7 +294,7 @@ func (x *execution) plan(fields []*ast.Field, do func(f *ast.Field) (writeFunc, 
 	return all
 }
 
-// objectOf plans an object of the fields that are asked of what f gives.
+// objectOf plans the object of field f.
 func (x *execution) objectOf(f *ast.Field, do func(f *ast.Field) (writeFunc, *gqlError)) writeFunc {
 	members := x.plan(x.below(f), do)
 	return func(w *responseWriter) bool { return w.object(members) }
@@ -327,7 +327,7 @@ func (x *execution) root(ctx context.Context, of *ast.Definition, set ast.Select
 	})
 }
 
-// meta writes a field of introspection.
+// meta writes an introspection field.
 func (x *execution) meta(f *ast.Field) writeFunc {
 	return func(w *responseWriter) bool {
 		start := len(w.dst)
@@ -336,7 +336,7 @@ func (x *execution) meta(f *ast.Field) writeFunc {
 	}
 }
 
-// values returns the variables decoded.
+// values returns the decoded variables.
 func (x *execution) values() map[string]any {
 	values := make(map[string]any, len(x.vars))
 	for name, raw := range x.vars {

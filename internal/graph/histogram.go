@@ -9,9 +9,9 @@ import (
 	"tutti/internal/search"
 )
 
-// search asks the index. An engine refuses everything because of one histogram of too many intervals. Then all else is asked
-// first, and with it how far the values of the histograms reach, and those that have few enough intervals after that. One that
-// is left without intervals although there are values is told at its field (tooManyIntervals).
+// search executes the requests. Engines reject a whole request if one histogram has too many intervals. In that case search
+// requests everything else first, with the range of values of each histogram, and then the histograms that have few enough
+// intervals. A histogram that is left without intervals although it has values is reported at its field (tooManyIntervals).
 func (b *batch) search(ctx context.Context, view *search.View, kind search.Kind, reqs []index.SearchRequest) ([]index.SearchResult, error) {
 	results, err := view.Search(ctx, kind, reqs)
 	measured, some := withoutHistograms(reqs)
@@ -19,7 +19,7 @@ func (b *batch) search(ctx context.Context, view *search.View, kind search.Kind,
 		return results, err
 	}
 	results, err = view.Search(ctx, kind, measured)
-	if err != nil || !answersAll(results, reqs) { // the caller tells what is missing
+	if err != nil || !answersAll(results, reqs) { // the caller reports missing results
 		return results, err
 	}
 	narrow, into := histogramsThatFit(reqs, results)
@@ -28,7 +28,7 @@ func (b *batch) search(ctx context.Context, view *search.View, kind search.Kind,
 	}
 	found, err := view.Search(ctx, search.KindFacets, narrow)
 	switch {
-	case core.CodeOf(err) == core.CodeInvalid: // their values have changed since they were measured
+	case core.CodeOf(err) == core.CodeInvalid: // the values have changed since they were measured
 		return results, nil
 	case err != nil:
 		return nil, err
@@ -44,7 +44,7 @@ func (b *batch) search(ctx context.Context, view *search.View, kind search.Kind,
 }
 
 func notAllAnswered() error {
-	return core.NewError(core.CodeInternal, "the index did not answer everything it was asked")
+	return core.NewError(core.CodeInternal, "the index returned an incomplete response")
 }
 
 // answersAll reports whether there is a result for each request and each of its facets.
@@ -60,7 +60,7 @@ func answersAll(results []index.SearchResult, reqs []index.SearchRequest) bool {
 	return true
 }
 
-// withoutHistograms returns requests with statistics in the place of histograms; false when there are none.
+// withoutHistograms returns the requests with statistics instead of histograms, and reports whether there were histograms.
 func withoutHistograms(reqs []index.SearchRequest) (measured []index.SearchRequest, some bool) {
 	measured = make([]index.SearchRequest, len(reqs))
 	for i, req := range reqs {
@@ -76,8 +76,8 @@ func withoutHistograms(reqs []index.SearchRequest) (measured []index.SearchReque
 	return measured, some
 }
 
-// histogramsThatFit returns requests for the histograms of reqs that have values and not too many intervals, and where their
-// results belong.
+// histogramsThatFit returns requests for the histograms of reqs that have values and few enough intervals, and the results to
+// fill.
 func histogramsThatFit(reqs []index.SearchRequest, measured []index.SearchResult) (narrow []index.SearchRequest, into [][]*index.FacetResult) {
 	for i, req := range reqs {
 		one := index.SearchRequest{Filter: req.Filter}
@@ -97,12 +97,12 @@ func histogramsThatFit(reqs []index.SearchRequest, measured []index.SearchResult
 	return narrow, into
 }
 
-// fewIntervals reports whether a histogram has no more intervals than engines give. A bound that is beyond all numbers is none.
+// fewIntervals reports whether a histogram has no more intervals than engines allow. It is false for an infinite bound.
 func fewIntervals(s index.Stats, width float64) bool {
 	return math.Floor(s.Max/width)-math.Floor(s.Min/width) < index.MaxIntervals
 }
 
-// tooManyIntervals is the fault of a histogram that has no intervals although there are values; nil for any other.
+// tooManyIntervals returns the error of a histogram that has values but no intervals; nil otherwise.
 func (o *facet) tooManyIntervals(r *index.FacetResult, width float64) *gqlError {
 	if len(r.Histogram) > 0 || r.Stats.Count == 0 {
 		return nil

@@ -15,10 +15,10 @@ import (
 	"tutti/internal/sqon"
 )
 
-// defaultFirst is how many documents a page has where the client does not say.
+// defaultFirst is the default page size.
 const defaultFirst = 10
 
-// filter reads the filter of an argument. What the schema calls JSON is checked here.
+// filter parses the filter in an argument. The schema declares it as JSON, so it is validated here.
 func (x *execution) filter(f *ast.Field, name string) (sqon.Filter, *gqlError) {
 	args := x.args(f)
 	raw := args.raw(name)
@@ -36,12 +36,12 @@ func (x *execution) filter(f *ast.Field, name string) (sqon.Filter, *gqlError) {
 	return filter, nil
 }
 
-// matchesAll reports whether a filter says nothing, as clients send it where nothing is chosen.
+// matchesAll reports whether a filter is empty, as clients send it without a selection.
 func matchesAll(filter sqon.Filter) bool {
 	return filter.Root == nil || filter.Root.Op == sqon.And && len(filter.Root.Content) == 0
 }
 
-// lowerFilter reads the filter of an argument as the index is asked.
+// lowerFilter parses the filter in an argument and translates it into an index query.
 func (x *execution) lowerFilter(ctx context.Context, f *ast.Field, name string) (*query.Node, *gqlError) {
 	filter, bad := x.filter(f, name)
 	if bad != nil {
@@ -54,7 +54,7 @@ func (x *execution) lowerFilter(ctx context.Context, f *ast.Field, name string) 
 	return node, nil
 }
 
-// page is what hits are asked for.
+// page holds the arguments of hits.
 type page struct {
 	filter  *query.Node
 	request index.HitsRequest
@@ -88,7 +88,7 @@ func (x *execution) page(ctx context.Context, f *ast.Field) (page, *gqlError) {
 	return p, p.check(args)
 }
 
-// clamp makes a page that is larger than the window as large as that, as clients of Arranger expect, and warns.
+// clamp reduces a page to the window with a warning, as clients of Arranger expect.
 func (x *execution) clamp(r *index.HitsRequest) {
 	window := x.served.window
 	if r.Size <= window {
@@ -101,19 +101,19 @@ func (x *execution) clamp(r *index.HitsRequest) {
 	}
 }
 
-// maxPage returns how many documents a page has at most: what the catalogue's table says, up to what engines return.
+// maxPage returns the maximum page size: maxResultsWindow of the catalogue's table, up to the engine's limit.
 func (s *servedCatalogue) maxPage() int {
 	var table struct {
 		Window int `json:"maxResultsWindow"`
 	}
-	_ = json.Unmarshal(s.model.Definition().Table, &table) // it was checked; without one it says nothing
+	_ = json.Unmarshal(s.model.Definition().Table, &table) // validated before; without it, the window is 0
 	if table.Window < 1 {
 		return index.MaxWindow
 	}
 	return min(table.Window, index.MaxWindow)
 }
 
-// check refuses pages that are not to be had.
+// check rejects pages that engines cannot return.
 func (p *page) check(args arguments) *gqlError {
 	first, offset := p.request.Size, p.request.From
 	switch {
@@ -125,14 +125,14 @@ func (p *page) check(args arguments) *gqlError {
 		return args.invalid("offset", "and searchAfter exclude each other")
 	case first+offset > index.MaxWindow:
 		return args.invalid("offset", fmt.Sprintf(
-			"and first lead behind the first %d documents: go on from the last of them with its searchAfter", index.MaxWindow,
+			"plus first is more than %d documents: continue with the searchAfter of the last edge", index.MaxWindow,
 		))
 	default:
 		return nil
 	}
 }
 
-// sort reads the order, and ends it so that no two documents are equal by it.
+// sort reads the sort keys and adds identity as the last one, so that the order is total.
 func (x *execution) sort(args arguments) ([]index.Sort, *gqlError) {
 	identity := x.identity
 	var keys []index.Sort
@@ -158,7 +158,7 @@ func (x *execution) sortKey(args arguments, i int, item gjson.Result) (index.Sor
 	}
 	name, order, mode, missing := item.Get("fieldName").String(), item.Get("order").String(), item.Get("mode").String(), item.Get("missing").String()
 	key := index.Sort{Descending: order == "desc", Mode: mode}
-	// An order that is spelled out begins with what has no value, as clients of Arranger expect.
+	// An explicit ascending order has missing values first, as clients of Arranger expect.
 	key.MissingFirst = missing == "first" || missing == "" && order == "asc"
 	field, known := x.view.Field(name)
 	switch {
@@ -179,14 +179,14 @@ func (x *execution) sortKey(args arguments, i int, item gjson.Result) (index.Sor
 	}
 	switch {
 	case !sortable(field.Type):
-		return wrong("values of type %s, as those of %q, have no order", field.Type, name)
+		return wrong("type %s, the type of %q, is not sortable", field.Type, name)
 	case !query.Keyed(field.Type) && mode != "" && mode != "min" && mode != "max":
-		return wrong("mode %s is for numbers, and %q has type %s", mode, name, field.Type)
+		return wrong("mode %s is for numeric fields, but %q has type %s", mode, name, field.Type)
 	}
 	return key, nil
 }
 
-// sortable reports whether documents can be in the order of values of a type.
+// sortable reports whether documents can be sorted by values of a type.
 func sortable(fieldType string) bool {
 	return !slices.Contains([]string{
 		"text", "match_only_text", "search_as_you_type", "annotated_text", "binary", "geo_point", "geo_shape", "shape", "point",
@@ -199,7 +199,7 @@ func endsInRange(fieldType string) bool {
 	return len(fieldType) > len(end) && fieldType[len(fieldType)-len(end):] == end
 }
 
-// readSearchAfter reads the place behind which a page begins: the searchAfter of an edge in the same order.
+// readSearchAfter reads the cursor of a page: the searchAfter of an edge in the same order.
 func readSearchAfter(args arguments, keys []index.Sort) ([]json.RawMessage, *gqlError) {
 	v := args.value("searchAfter")
 	if !v.Exists() {
@@ -208,13 +208,13 @@ func readSearchAfter(args arguments, keys []index.Sort) ([]json.RawMessage, *gql
 	items := v.Array()
 	if !v.IsArray() || len(items) != len(keys) {
 		return nil, args.invalid("searchAfter", fmt.Sprintf(
-			"is not the searchAfter of an edge in this order, which has %d values, the last of them for what the order leaves open", len(keys),
+			"is not the searchAfter of an edge in this order, which has %d values including the tie-breaker", len(keys),
 		))
 	}
 	values := make([]json.RawMessage, len(items))
 	for i, item := range items {
 		if item.IsObject() || item.IsArray() {
-			return nil, args.invalid("searchAfter", "holds something else than values")
+			return nil, args.invalid("searchAfter", "must contain only scalar values")
 		}
 		values[i] = json.RawMessage(item.Raw)
 		if item.Type == gjson.String && query.Keyed(keys[i].Field.Type) && unsafeInteger([]byte(item.Str)) {
@@ -259,7 +259,7 @@ func (x *execution) hits(ctx context.Context, f *ast.Field) (writeFunc, *gqlErro
 	return found.write(f, members), nil
 }
 
-// edge returns what is asked of the documents that a field gives.
+// edge returns the selection of the edges that a field returns.
 func (x *execution) edge(p selectionBuilder, edges *ast.Field) *edge {
 	kept, found := x.edges.get(edges)
 	if !found {
@@ -274,15 +274,15 @@ func (x *execution) edge(p selectionBuilder, edges *ast.Field) *edge {
 	return kept.edge
 }
 
-// hitsResult is what the index gave of one field hits.
+// hitsResult is the index result of one field hits.
 type hitsResult struct {
 	batch *batch
-	// request is which of the batch, -1 for none.
+	// request is its index in the batch, -1 for none.
 	request int
-	// counted reports whether all documents were.
+	// counted is set if all documents are counted.
 	counted bool
 	offset  int
-	// selections are those that documents are written in.
+	// selections are the selection sets of the documents.
 	selections []*selectionSet
 }
 
@@ -293,7 +293,7 @@ func (r *hitsResult) result() *index.SearchResult {
 	return &r.batch.results[r.request]
 }
 
-// write writes the connection, or null with the reason.
+// write writes the connection, or null with an error.
 func (r *hitsResult) write(f *ast.Field, members []member) writeFunc {
 	return func(w *responseWriter) bool {
 		if r.request >= 0 && r.batch.err != nil {
@@ -303,8 +303,8 @@ func (r *hitsResult) write(f *ast.Field, members []member) writeFunc {
 	}
 }
 
-// total writes the number of documents that match. Where they were not to be counted, it is as many as are known of: those of
-// the page and before it.
+// total writes the number of matching documents. If they were not counted, it is the number of documents up to the end of the
+// page.
 func (r *hitsResult) total(w *responseWriter) bool {
 	result := r.result()
 	if r.counted {

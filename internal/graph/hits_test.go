@@ -62,12 +62,12 @@ func TestPagesAreClamped(t *testing.T) {
 		warning           string
 	}{
 		{"the window", ``, `first:10000`, 10_000, 0, ""},
-		{"above the window", ``, `first:10001`, 10_000, 0, "first is 10001, and a page has 10000 documents at most: no more are returned"},
-		{"behind the first documents", ``, `first:2147483647,offset:9999`, 1, 9999, "first is 2147483647, and a page has 10000 documents at most: no more are returned"},
-		{"after a document", ``, `first:20000,searchAfter:["a1"]`, 10_000, 0, "first is 20000, and a page has 10000 documents at most: no more are returned"},
+		{"above the window", ``, `first:10001`, 10_000, 0, "first is 10001, and a page has 10000 documents at most: only those are returned"},
+		{"behind the first documents", ``, `first:2147483647,offset:9999`, 1, 9999, "first is 2147483647, and a page has 10000 documents at most: only those are returned"},
+		{"after a document", ``, `first:20000,searchAfter:["a1"]`, 10_000, 0, "first is 20000, and a page has 10000 documents at most: only those are returned"},
 		{"the window of the table", `{"maxResultsWindow":50}`, `first:50,offset:100`, 50, 100, ""},
-		{"above the window of the table", `{"maxResultsWindow":50}`, `first:51,offset:100`, 50, 100, "first is 51, and a page has 50 documents at most: no more are returned"},
-		{"a window above that of engines", `{"maxResultsWindow":50000}`, `first:20000`, 10_000, 0, "first is 20000, and a page has 10000 documents at most: no more are returned"},
+		{"above the window of the table", `{"maxResultsWindow":50}`, `first:51,offset:100`, 50, 100, "first is 51, and a page has 50 documents at most: only those are returned"},
+		{"a window above that of engines", `{"maxResultsWindow":50000}`, `first:20000`, 10_000, 0, "first is 20000, and a page has 10000 documents at most: only those are returned"},
 		{"a window of nothing", `{"maxResultsWindow":0}`, `first:20`, 20, 0, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestPagesAreClamped(t *testing.T) {
 			want := `{"data":{"analysis":{"hits":{"edges":[{"node":{"id":"a1"}}]}}}`
 			if c.warning != "" {
 				want += `,"extensions":{"warnings":[{"code":"PAGE_CLAMPED","message":"` + c.warning + `",
-					"hint":"read the rest page by page, each after the searchAfter of the last edge of the one before"}]}`
+					"hint":"read the rest page by page: pass the searchAfter of the last edge to the next page"}]}`
 			}
 			w.answers(`{analysis{hits(`+c.args+`){edges{node{id}}}}}`, want+`}`)
 			if got := w.engine.reqs[0].Hits; got.Size != c.size || got.From != c.from {
@@ -87,5 +87,5 @@ func TestPagesAreClamped(t *testing.T) {
 	w := newWorld(t, func(d *definition.Definition) { d.Table = json.RawMessage(`{"maxResultsWindow":50000}`) })
 	w.answers(`{analysis{configs{table{maxResultsWindow}}}}`, `{"data":{"analysis":{"configs":{"table":{"maxResultsWindow":10000}}}}}`)
 	w.refuses(ask(`{analysis{hits(first:1,offset:10000){total}}}`), wrong(
-		"the argument offset and first lead behind the first 10000 documents: go on from the last of them with its searchAfter", "BAD_USER_INPUT", at("1", "24", "analysis", "hits")))
+		"the argument offset plus first is more than 10000 documents: continue with the searchAfter of the last edge", "BAD_USER_INPUT", at("1", "24", "analysis", "hits")))
 }

@@ -8,16 +8,16 @@ import (
 	"tutti/internal/sqon"
 )
 
-// idHint adds to the fault of a filter that names the id of documents as nodes do the name that it has in filters.
+// idHint adds a hint to the error of a filter that uses the node field id: in filters the document id has another name.
 func (x *execution) idHint(bad *gqlError, raw json.RawMessage) *gqlError {
 	filter, err := sqon.Parse(raw)
 	if err == nil && bad.hint == "" && x.namesID(filter.Root) {
-		bad.hint = "id is no field: filter by " + search.IDField + ", the id of documents"
+		bad.hint = "id is not a field: filter by " + search.IDField + ", the document id"
 	}
 	return bad
 }
 
-// namesID reports whether a filter names the id, where no field is called so.
+// namesID reports whether a filter names id although the catalogue has no such field.
 func (x *execution) namesID(n *sqon.Node) bool {
 	if n == nil {
 		return false

@@ -8,33 +8,32 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// Limits of a query, before anything of it is looked at closely. All are far above what clients send, and what lies below
-// them is validated in well under a second.
+// Limits of a query, checked before validation. All are far above what clients send; a query within them is validated in well
+// under a second.
 const (
 	maxQueryBytes = 1 << 20
 	maxTokens     = 100_000
 	maxOperations = 50
 	maxFragments  = 200
 	maxVariables  = 500
-	// maxDepth is how deep fields may be nested where the catalogue does not say.
+	// maxDepth is the default and the upper limit of the nesting depth.
 	maxDepth = 100
-	// maxCost is how many fields an operation may have once its fragments stand where they are named.
+	// maxCost limits the fields of an operation with its fragments expanded.
 	maxCost = 20_000
-	// maxVisits is how many fields validation may look at: it walks what each definition reaches.
+	// maxVisits limits the fields that validation visits: it walks everything reachable from each definition.
 	maxVisits = 100_000
 )
 
-// measure is what an operation or a fragment amounts to, its fragments expanded.
+// measure is the size of an operation or a fragment with its fragments expanded.
 type measure struct {
 	fields, aliases, depth int
 }
 
-// meter measures the parts of a document. Each fragment is measured once, so that fragments within fragments cost no more
-// than their text.
+// meter measures the parts of a document. Each fragment is measured once, so that nested fragments cost no more than their text.
 type meter struct {
 	fragments map[string]*ast.FragmentDefinition
 	measured  map[*ast.FragmentDefinition]measure
-	// inProgress are those that are being measured: one that names itself counts nothing, and is refused by the validation.
+	// inProgress are the fragments being measured: a recursive spread counts 0, and validation rejects it.
 	inProgress map[*ast.FragmentDefinition]bool
 }
 
@@ -52,7 +51,7 @@ func newMeter(doc *ast.QueryDocument) *meter {
 	return m
 }
 
-// set measures a selection set. The depth of introspection does not count: it is asked for by tools, and bounded by itself.
+// set measures a selection set. Introspection does not count towards the depth: tools need it, and it is bounded by itself.
 func (m *meter) set(set ast.SelectionSet) measure {
 	var all measure
 	for _, selection := range set {
@@ -94,10 +93,10 @@ func (m *meter) fragment(f *ast.FragmentDefinition) measure {
 	return one
 }
 
-// saturate keeps a sum of two from growing over what an int holds.
+// saturate limits a sum to math.MaxInt32, so that sums do not overflow.
 func saturate(n int) int { return min(n, math.MaxInt32) }
 
-// visits counts the fields that a walk from each definition sees when it enters each fragment once.
+// visits counts the fields that a walk from each definition visits if it enters each fragment once.
 func (m *meter) visits(doc *ast.QueryDocument) int {
 	all := 0
 	for _, op := range doc.Operations {
@@ -134,7 +133,7 @@ func (m *meter) reach(set ast.SelectionSet, seen map[*ast.FragmentDefinition]boo
 	return n
 }
 
-// withinLimits returns the fault of a document that is over a limit, nil for any other.
+// withinLimits returns an error if a document exceeds a limit.
 func withinLimits(doc *ast.QueryDocument, aliases, depth int) *gqlError {
 	over := func(format string, args ...any) *gqlError {
 		return &gqlError{message: fmt.Sprintf(format, args...), code: codeValidation}
@@ -164,12 +163,12 @@ func withinLimits(doc *ast.QueryDocument, aliases, depth int) *gqlError {
 		}
 	}
 	if m.visits(doc) > maxVisits {
-		return over("the operations and fragments of the query are too many and too large together")
+		return over("the operations and fragments of the query are too large in total")
 	}
 	return nil
 }
 
-// count writes a number that may have been cut off.
+// count formats a number that may be saturated.
 func count(n int) string {
 	if n >= math.MaxInt32 {
 		return "billions of"

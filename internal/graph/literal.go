@@ -6,12 +6,11 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// variables are the values of an operation's variables as JSON, numbers as they were written. One that was not given and
-// has no default is not there.
+// variables are the variables of an operation as JSON, with numbers as they were written. Absent variables without a default have
+// no entry.
 type variables map[string]json.RawMessage
 
-// appendLiteral appends a value of the query as JSON, with the variables in it. Words, which stand for values of an enum,
-// become texts.
+// appendLiteral appends a value of the query as JSON, with its variables substituted. Enum values become strings.
 func appendLiteral(dst []byte, v *ast.Value, vars variables) []byte {
 	switch v.Kind {
 	case ast.Variable:
@@ -39,7 +38,7 @@ func appendLiteral(dst []byte, v *ast.Value, vars variables) []byte {
 	}
 }
 
-// appendLiteralObject leaves out members of variables that were not given.
+// appendLiteralObject appends an object and leaves out members whose variable is absent.
 func appendLiteralObject(dst []byte, v *ast.Value, vars variables) []byte {
 	dst = append(dst, '{')
 	first := true

@@ -6,14 +6,14 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// mergeRule checks that fields of one response key ask for the same (GraphQL specification, section 5.3.2). It looks at each
-// field of the expanded operation once, which maxCost bounds; the rule of the library compares them in pairs. No schema here
-// has a field of an abstract type, so that all that is merged is asked of one type.
+// mergeRule checks that fields of the same response key can be merged (GraphQL specification, section 5.3.2). It visits each
+// field of the expanded operation once, which maxCost bounds; the rule of the library compares pairs. No schema here has a field
+// of an abstract type, so that all merged fields belong to one type.
 type mergeRule struct {
 	errors []*gqlError
 }
 
-// check looks at the selection sets that are merged into one object.
+// check checks selection sets that are merged into one object.
 func (m *mergeRule) check(sets []ast.SelectionSet) {
 	groups := map[string][]*ast.Field{}
 	var order []string
@@ -48,14 +48,14 @@ func (m *mergeRule) check(sets []ast.SelectionSet) {
 	}
 }
 
-// checkGroup checks the fields of one response key, and then what they select together.
+// checkGroup checks the fields of one response key and their merged selection sets.
 func (m *mergeRule) checkGroup(fields []*ast.Field) {
 	first := fields[0]
 	var below []ast.SelectionSet
 	for _, f := range fields {
 		if why := difference(first, f); why != "" {
 			m.errors = append(m.errors, (&gqlError{code: codeValidation, message: fmt.Sprintf(
-				"the fields called %q cannot be one because %s; give one of them an alias", first.Alias, why,
+				"the fields called %q cannot be merged because %s; use an alias for one of them", first.Alias, why,
 			)}).at(f.Position))
 			return
 		}
@@ -68,7 +68,7 @@ func (m *mergeRule) checkGroup(fields []*ast.Field) {
 	}
 }
 
-// difference says why two fields do not ask for the same, "" when they do.
+// difference returns why two fields cannot be merged, "" if they can.
 func difference(a, b *ast.Field) string {
 	switch {
 	case a == b:

@@ -5,23 +5,23 @@ import (
 	"slices"
 )
 
-// Bounds of memberNames.
+// Limits of memberNames.
 const (
-	// maxNames is how many names are known of the objects of one shape, maxLearned how often one is noted: objects that have
-	// nothing in common cannot be foreseen.
+	// maxNames is the number of names stored per selection set, maxLearned how often a name is stored: it stops for objects that
+	// have nothing in common.
 	maxNames   = 256
 	maxLearned = 1024
 )
 
-// memberNames are those of the members of a shape's last objects, in their order. Documents of an index resemble each other, and
-// to compare a name with the one that is expected costs less than to find where it ends and what it is. They are not changed.
+// memberNames are the member names of the last objects of a selection set, in order. Documents of an index are similar: comparing
+// the next name with the expected one is cheaper than scanning it and looking it up. A memberNames is immutable.
 type memberNames struct {
-	// encoded are as they stand there, quotes and colon included; slots are their places among the keys, -1 for none.
+	// encoded are the names as in JSON, with quotes and colon; keyIndices are their indices among the keys, -1 for none.
 	encoded    [][]byte
 	keyIndices []int
 }
 
-// at returns the place of the nth name among the keys, and where its value begins, if it stands at doc[i]; else 0.
+// at returns the key index of the nth name and the offset of its value if doc[i] starts with that name; otherwise a value of 0.
 func (n *memberNames) at(nth int, doc []byte, i int) (slot, value int) {
 	if n == nil || nth >= len(n.encoded) || !bytes.HasPrefix(doc[i:], n.encoded[nth]) {
 		return -1, 0
@@ -29,7 +29,7 @@ func (n *memberNames) at(nth int, doc []byte, i int) (slot, value int) {
 	return n.keyIndices[nth], i + len(n.encoded[nth])
 }
 
-// learn notes the nth name of an object. What several do at once may be lost.
+// learn stores the nth name of an object. Concurrent updates may be lost.
 func (s *selectionSet) learn(nth int, written []byte, slot int) {
 	known := s.names.Load()
 	if known == nil {

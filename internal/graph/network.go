@@ -19,62 +19,60 @@ import (
 	"tutti/internal/sqon"
 )
 
-// Network asks the nodes of federations.
+// Network queries the nodes of federations.
 type Network interface {
-	// Membership reports whether a catalogue is part of a federation, and returns the fields that the other nodes of it can aggregate, by
-	// their names in GraphQL, with the names of their types (schema.Options.Remote). Service.Forget is to be called when that
-	// has changed.
+	// Membership reports whether a catalogue is part of a federation, and returns the fields that the other nodes can aggregate:
+	// type names by GraphQL field name (schema.Options.Remote). The implementation calls Service.Forget when that changes.
 	Membership(m *catalogue.Model) (federated bool, remote map[string]string)
-	// Ask asks all nodes. What one of them fails at is in its node of the answer; an error is that of the whole.
+	// Ask queries all nodes. The error of a node is in its NetworkNode; the returned error fails the whole query.
 	Ask(ctx context.Context, view *search.View, r NetworkRequest) (NetworkAnswer, error)
 }
 
-// NetworkRequest is what the nodes are asked.
+// NetworkRequest is a query to the nodes.
 type NetworkRequest struct {
-	// Filters are a SQON as the client sent it, nil for none. Each field that it names is one of this catalogue or of another
-	// node.
+	// Filters is the SQON as the client sent it, nil for none. Each of its fields belongs to this catalogue or to another node.
 	Filters json.RawMessage
-	// Named are the fields and the pivots of Filters that some node can aggregate, or fields below them, by their names in GraphQL.
+	// Named are the GraphQL names of the fields and pivots of Filters that some node can aggregate, or that contain such fields.
 	Named []string
-	// Lacking is set when Filters names a field that this catalogue does not have.
+	// Lacking is set if Filters names a field that this catalogue does not have.
 	Lacking bool
 	// Themselves and Missing are aggregations_filter_themselves and include_missing.
 	Themselves, Missing bool
-	// Nodes are the ids of those that are asked; nil for all.
+	// Nodes are the ids of the nodes to query; nil for all.
 	Nodes []string
-	// Fields are the aggregations that are asked for, each field once; none when the nodes alone are.
+	// Fields are the requested aggregations, each field once; empty if only the nodes are requested.
 	Fields []NetworkField
-	// Header are the headers of the client's request, as WithHeader was given them.
+	// Header are the headers of the client's request, as passed to WithHeader.
 	Header http.Header
-	// Document is the root field of this catalogue, Own tells which aggregations it has, and Local answers a query about it as
-	// the client sees it, as if the client had sent it. Local may be called concurrently with everything else.
+	// Document is the root field of this catalogue. Own reports whether the catalogue has an aggregation. Local executes a query
+	// on this catalogue as if the client had sent it; it is safe for concurrent use.
 	Document string
 	Own      func(field string) bool
 	Local    func(ctx context.Context, r core.GraphQLRequest) core.GraphQLResponse
 }
 
-// NetworkField is the aggregation of one field, by its name in GraphQL, and what is asked of it, each part once.
+// NetworkField is the aggregation of one field, by its GraphQL name, with each requested part once.
 type NetworkField struct {
 	Name  string
 	Parts []NetworkPart
 }
 
-// NetworkPart is one part of an aggregation, such as buckets, with its arguments as JSON.
+// NetworkPart is one part of an aggregation, for example buckets, with its arguments as JSON.
 type NetworkPart struct {
 	Name      string
 	Arguments map[string]json.RawMessage
 }
 
-// NetworkAnswer is what the nodes said together.
+// NetworkAnswer is the merged response of the nodes.
 type NetworkAnswer struct {
 	Nodes []NetworkNode
-	// Aggregations are by the names of the fields, each an object with everything that its type has and that was asked for.
+	// Aggregations are by field name. Each is an object with all requested members of its type.
 	Aggregations map[string]json.RawMessage
 }
 
-// NetworkNode is how one node fared.
+// NetworkNode is the result of one node.
 type NetworkNode struct {
-	// ID is "" for a node that has none.
+	// ID is "" for a node without one.
 	ID     string `json:"nodeId,omitempty"`
 	Name   string `json:"name"`
 	Hits   int64  `json:"hits"`
@@ -85,15 +83,16 @@ type NetworkNode struct {
 // nodeAggregations is the type of the aggregations of a federation.
 const nodeAggregations = "NodeAggregations"
 
-// headerKey is the key of the headers in a context.
+// headerKey is the context key of the client's request headers.
 type headerKey struct{}
 
-// WithHeader returns a context whose operations may hand headers of the client's request on to other nodes of a federation.
+// WithHeader returns a context with headers of the client's request, which are forwarded to other nodes of a federation.
 func WithHeader(ctx context.Context, h http.Header) context.Context {
 	return context.WithValue(ctx, headerKey{}, h)
 }
 
-// Forget has the schema of a catalogue made anew when it is asked for next: what Network.Of says of it has changed.
+// Forget discards the schema of a catalogue, so that it is built again on the next use. Call it when the result of
+// Network.Membership has changed.
 func (s *Service) Forget(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,10 +100,10 @@ func (s *Service) Forget(id string) {
 	s.invalidations++
 }
 
-// network plans the question to a federation. It is asked when its place in the answer is written.
+// network plans the query to a federation. It is sent when the field is written.
 func (x *execution) network(ctx context.Context, f *ast.Field) (writeFunc, *gqlError) {
 	if x.cfg.Network == nil {
-		return nil, (&gqlError{message: "this catalogue is part of no network", code: codeInput}).at(f.Position)
+		return nil, (&gqlError{message: "this catalogue is not part of a network", code: codeInput}).at(f.Position)
 	}
 	args := x.args(f)
 	r := NetworkRequest{
@@ -150,8 +149,7 @@ func (x *execution) network(ctx context.Context, f *ast.Field) (writeFunc, *gqlE
 	}, nil
 }
 
-// networkFilter checks the filter and notes the fields that it names. One that names fields of other nodes beside those of this
-// catalogue is theirs to check.
+// networkFilter checks the filter and records its fields. A filter with fields of other nodes is checked by those nodes.
 func (x *execution) networkFilter(r *NetworkRequest, f *ast.Field) *gqlError {
 	_, bad := x.filter(f, "filters")
 	filter, err := sqon.Parse(r.Filters)
@@ -164,7 +162,7 @@ func (x *execution) networkFilter(r *NetworkRequest, f *ast.Field) *gqlError {
 	return bad
 }
 
-// noteNames notes the fields that a filter names, and reports whether those that this catalogue lacks are known to other nodes.
+// noteNames records the fields of a filter, and reports whether other nodes know those that this catalogue lacks.
 func (x *execution) noteNames(r *NetworkRequest, n *sqon.Node) (known bool) {
 	known = true
 	if n == nil {
@@ -191,7 +189,7 @@ func (x *execution) noteNames(r *NetworkRequest, n *sqon.Node) (known bool) {
 	return known
 }
 
-// networkHas reports whether some node aggregates a field of a name in GraphQL, or one below it.
+// networkHas reports whether some node can aggregate a field of a GraphQL name, or a field below it.
 func (x *execution) networkHas(name string) bool {
 	all := x.served.schema.AST.Types[nodeAggregations]
 	return all != nil && slices.ContainsFunc(all.Fields, func(field *ast.FieldDefinition) bool {
@@ -199,7 +197,7 @@ func (x *execution) networkHas(name string) bool {
 	})
 }
 
-// networkFields adds what is asked of the fields of a federation.
+// networkFields adds the requested aggregations.
 func (x *execution) networkFields(r *NetworkRequest, aggregations *ast.Field) *gqlError {
 	for _, f := range x.below(aggregations) {
 		if f.Name == "__typename" {
@@ -219,14 +217,14 @@ func (x *execution) networkFields(r *NetworkRequest, aggregations *ast.Field) *g
 	return nil
 }
 
-// networkPart adds one part of what is asked of a field. Nodes are asked for each part once, and for counts alone.
+// networkPart adds one requested part of a field. A part may be requested once, and only for counts.
 func (x *execution) networkPart(field *NetworkField, part *ast.Field) *gqlError {
 	if part.Name == "__typename" {
 		return nil
 	}
 	for _, below := range x.below(part) {
 		if below.Name == "top_hits" || below.Name == "filter_by_term" {
-			return inputError(fmt.Sprintf("a network gives numbers of documents by value alone: %s cannot be asked of it", below.Name)).at(below.Position)
+			return inputError(fmt.Sprintf("network aggregations have only document counts by value: %s is not available", below.Name)).at(below.Position)
 		}
 	}
 	one := NetworkPart{Name: part.Name, Arguments: map[string]json.RawMessage{}}
@@ -240,13 +238,13 @@ func (x *execution) networkPart(field *NetworkField, part *ast.Field) *gqlError 
 	}
 	same := func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }
 	if !maps.EqualFunc(field.Parts[i].Arguments, one.Arguments, same) {
-		return inputError(fmt.Sprintf("a network gives the %s of a field once: ask for that of %s with the same arguments", part.Name, field.Name)).at(part.Position)
+		return inputError(fmt.Sprintf("a network aggregation has only one %s per field: use the same arguments wherever %s has it", part.Name, field.Name)).at(part.Position)
 	}
 	return nil
 }
 
-// local answers a query that was made for the nodes of a federation on this catalogue, for the same client. The limits of queries
-// are for what clients send, and this one is as large as what was asked of the federation.
+// local executes a query that was built for the nodes of a federation on this catalogue, for the same client. Query limits do not
+// apply: they are for client queries, and this one is as large as the query to the federation.
 func (x *execution) local(ctx context.Context, r core.GraphQLRequest) core.GraphQLResponse {
 	doc, err := parser.ParseQuery(&ast.Source{Input: r.Query})
 	if err != nil {

@@ -10,24 +10,24 @@ import (
 	"tutti/internal/rawjson"
 )
 
-// writtenValue is where the value of a field was written, for an object whose fields are put in their order at its end.
+// writtenValue is the position of a field's value in the response, for objects whose fields are reordered at the end.
 type writtenValue struct {
 	start, end int
-	// filled is set when it is not null, told when it is said why.
+	// filled is set if the value is not null, reported if there is an error for it.
 	filled, reported bool
 }
 
-// objectWriter is an object that is being written.
+// objectWriter is the state of an object that is being written.
 type objectWriter struct {
 	selection *selectionSet
-	// start is where it begins in the answer, base where its values are noted.
+	// start is where the object begins in the response, base the index of its first value in written.
 	start, base int
-	// next is how many of its fields are written in their order from the first on, -1 once one was not.
+	// next is the number of fields written in order so far, -1 once one was out of order.
 	next int
 }
 
-// selectedObject writes the object that begins at doc[at], and returns where that ends. Its members are looked at once, in the order in
-// which they stand, and written when they are met. hit is the document's, nil for objects within one.
+// selectedObject writes the object that starts at doc[at] and returns where it ends. It visits each member once, in document
+// order, and writes it immediately. hit is nil for objects within a document.
 func (w *responseWriter) selectedObject(s *selectionSet, doc []byte, at int, hit *index.Hit) (end int, filled bool) {
 	o := objectWriter{selection: s, start: len(w.dst), base: len(w.written)}
 	for range s.fields {
@@ -44,7 +44,7 @@ func (w *responseWriter) selectedObject(s *selectionSet, doc []byte, at int, hit
 	return end, filled
 }
 
-// ordered reports whether all fields were written in their order, and none is null that must not be.
+// ordered reports whether all fields were written in order, and no required one is null.
 func (w *responseWriter) ordered(o *objectWriter) bool {
 	if o.next != len(o.selection.fields) {
 		return false
@@ -57,7 +57,7 @@ func (w *responseWriter) ordered(o *objectWriter) bool {
 	return true
 }
 
-// onlyField writes the value of the one field that s wants of an object, without the object.
+// onlyField writes the value of the only field of s, without the object around it.
 func (w *responseWriter) onlyField(s *selectionSet, object []byte) bool {
 	o := objectWriter{selection: s, start: len(w.dst), base: len(w.written), next: -1}
 	w.written = append(w.written, writtenValue{})
@@ -70,8 +70,8 @@ func (w *responseWriter) onlyField(s *selectionSet, object []byte) bool {
 	return at.filled
 }
 
-// members writes the wanted values of the object at doc[at] behind each other, and returns where it ends. What is no object has no
-// members.
+// members writes the selected values of the object at doc[at] one after the other and returns where the object ends. A value that
+// is not an object has no members.
 func (w *responseWriter) members(o *objectWriter, doc []byte, at int) int {
 	at = rawjson.Space(doc, at)
 	if at >= len(doc) || doc[at] != '{' || len(o.selection.keys) == 0 {
@@ -104,7 +104,7 @@ func (w *responseWriter) members(o *objectWriter, doc []byte, at int) int {
 	}
 }
 
-// memberName reads the name at doc[i], and returns its place among the keys, -1 for none, and where its value begins; 0 where there is no
+// memberName reads the name at doc[i]. It returns its key index, -1 for none, and the offset of its value, 0 if there is no
 // member.
 func (w *responseWriter) memberName(s *selectionSet, nth int, doc []byte, i int) (slot, value int) {
 	end, escaped := rawjson.String(doc, i)
@@ -129,7 +129,7 @@ func (w *responseWriter) memberName(s *selectionSet, nth int, doc []byte, i int)
 	return slot, value
 }
 
-// find returns the place of a member among the keys, -1 when it is none.
+// find returns the index of a key, -1 if it is not selected.
 func (s *selectionSet) find(name []byte) int {
 	if len(name) > s.longest || s.lengthBits>>(len(name)%64)&1 == 0 {
 		return -1
@@ -148,7 +148,7 @@ func (s *selectionSet) find(name []byte) int {
 	return -1
 }
 
-// dotted reports whether a member stands for one of an object that is wanted: {"a.b":1} is the same as {"a":{"b":1}} to engines.
+// dotted reports whether a name is a dotted path below a selected key: to engines, {"a.b":1} is the same as {"a":{"b":1}}.
 func (s *selectionSet) dotted(name []byte) bool {
 	name = name[:min(len(name), s.longest+1)]
 	for i := bytes.IndexByte(name, '.'); i >= 0; {
@@ -164,10 +164,10 @@ func (s *selectionSet) dotted(name []byte) bool {
 	return false
 }
 
-// member writes the value at doc[at] for each of the fields that ask for it, and returns where it ends.
+// member writes the value at doc[at] for each field that selects it, and returns where it ends.
 func (w *responseWriter) member(o *objectWriter, wants []int, doc []byte, at int) (end int) {
 	if at >= len(doc) || doc[at] == 'n' {
-		for _, i := range wants { // of a member that stands there twice, the last counts
+		for _, i := range wants { // of duplicate members the last one counts
 			w.written[o.base+i] = writtenValue{}
 		}
 		o.next = -1
@@ -194,7 +194,7 @@ func (w *responseWriter) member(o *objectWriter, wants []int, doc []byte, at int
 	return end
 }
 
-// reorder puts what was written in the order of the query. The object is null when a field is that must not be.
+// reorder writes the object again in the order of the query, or null if a required field is null.
 func (w *responseWriter) reorder(o *objectWriter, hit *index.Hit) bool {
 	mark := len(w.dst)
 	w.dst = append(w.dst, '{')
@@ -239,7 +239,7 @@ func (w *responseWriter) selectedField(one *selectedField, doc []byte, at int) (
 		if end, clean := w.streamNested(one.nested, doc, at); clean {
 			return end, true
 		}
-		w.counting = true // also what is below, so that nothing is tried again at each level
+		w.counting = true // also for the levels below, so that nothing is tried again at each of them
 		defer func() { w.counting = false }()
 	}
 	v := span{Start: at, End: rawjson.Value(doc, at)}
@@ -257,7 +257,7 @@ func (w *responseWriter) selectedField(one *selectedField, doc []byte, at int) (
 	}
 }
 
-// single writes the first value that a field without list has in a document, and warns where it is not the only one.
+// single writes the first value of a field that is not a list, with a warning if there are more.
 func (w *responseWriter) single(one *selectedField, doc []byte, v span) bool {
 	found, n := v, 1
 	if doc[v.Start] == '[' {
@@ -281,7 +281,7 @@ func (w *responseWriter) single(one *selectedField, doc []byte, v span) bool {
 	return w.value(one, doc, found)
 }
 
-// values writes the list of the values that a field has in a document; what is no list is the only one.
+// values writes the list of a field's values; a value that is not a list is its only item.
 func (w *responseWriter) values(one *selectedField, doc []byte, v span) bool {
 	if one.kind == fieldScalar && one.scalar == scalarJSON && doc[v.Start] == '[' {
 		return w.raw(v.Of(doc))
@@ -332,7 +332,7 @@ func (w *responseWriter) value(one *selectedField, doc []byte, v span) bool {
 	return true
 }
 
-// typeError is the fault of a document that has something else in a field than its type says.
+// typeError returns the error of a document whose value does not have the type of its field.
 func typeError(f *ast.Field, wanted string) *gqlError {
 	return (&gqlError{message: "a document has a value in the field " + f.Name + " that is not " + wanted, code: codeInternal}).at(f.Position)
 }

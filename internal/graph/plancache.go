@@ -11,30 +11,29 @@ import (
 	"tutti/internal/search"
 )
 
-// Bounds of the plans that are kept of a catalogue, by what they are made of: members, questions, clauses. Each takes up to some
-// 600 bytes.
+// Limits of the cached plans of a catalogue, in units of weight: members, requests, clauses. Each takes about 600 bytes at most.
 const (
 	maxPlanWeight  = 2_000
 	maxPlansWeight = 20_000
-	// maxPlansOfOne is how many are kept of one operation, for those who ask it at once.
+	// maxPlansOfOne limits the plans of one operation, for concurrent executions of it.
 	maxPlansOfOne = 16
-	// maxPlanVariables is how long the variables may be, in bytes.
+	// maxPlanVariables limits the variables, in bytes.
 	maxPlanVariables = 16 << 10
 )
 
-// planKey is all that a plan depends on: what a portal shows first, it asks again and again.
+// planKey is everything that a plan depends on. The first page of a portal repeats the same operation.
 type planKey struct {
 	doc                  *prepared
 	operation, variables string
-	// identity is the field that tells documents apart, which may change.
+	// identity is the field that identifies documents, which may change.
 	identity string
 }
 
-// planCache keeps executions that have ended, for others of the same operation with the same variables: they are planned already.
-// One at a time has an execution. The zero value is empty.
+// planCache caches finished executions, so that the same operation with the same variables is not planned again. An execution is
+// used by one request at a time. The zero value is an empty cache.
 type planCache struct {
 	mu sync.Mutex
-	// idle has those of a key in the order in which they ended, order all of them, the last first.
+	// idle has the executions of a key in the order in which they finished; order has all of them, the latest first.
 	idle   map[planKey][]*list.Element
 	order  list.List
 	weight int
@@ -46,7 +45,7 @@ type cachedPlan struct {
 	weight int
 }
 
-// takeIdle returns an execution for nobody else; nil when there is none.
+// takeIdle takes an idle execution for exclusive use; nil for none.
 func (c *planCache) takeIdle(key planKey) *execution {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,7 +56,7 @@ func (c *planCache) takeIdle(key planKey) *execution {
 	return c.remove(of[len(of)-1], len(of)-1)
 }
 
-// remove takes out what is nth of its key.
+// remove removes the nth execution of its key.
 func (c *planCache) remove(e *list.Element, nth int) *execution {
 	kept, _ := c.order.Remove(e).(cachedPlan)
 	c.weight -= kept.weight
@@ -72,7 +71,7 @@ func (c *planCache) remove(e *list.Element, nth int) *execution {
 	return kept.x
 }
 
-// put keeps an execution, which its caller does not use any more.
+// put stores an execution. The caller must not use it afterwards.
 func (c *planCache) put(key planKey, x *execution) {
 	if x.weight == 0 {
 		x.weight = x.measure()
@@ -95,7 +94,7 @@ func (c *planCache) put(key planKey, x *execution) {
 	}
 }
 
-// measure tells how much there is to a plan.
+// measure returns the weight of a plan.
 func (x *execution) measure() int {
 	n := 1 + x.plannedFields
 	for _, req := range x.batch.reqs {
@@ -112,7 +111,7 @@ func (x *execution) measure() int {
 	return n
 }
 
-// clauses counts the nodes of a filter, and its values.
+// clauses counts the nodes and values of a filter.
 func clauses(n *query.Node) int {
 	if n == nil {
 		return 0
@@ -124,13 +123,13 @@ func clauses(n *query.Node) int {
 	return count
 }
 
-// reusable reports whether the plan can be used again: all that it asks is asked of the index, by what stands in the key, and nothing was
-// wrong. What an index that failed has still to do with it is not known.
+// reusable reports whether the plan can be used again: it depends only on the key and the index, and there was no error. After an
+// index error a request may still be in use.
 func (x *execution) reusable() bool {
 	return !x.uncacheable && !x.view.AskedSets() && len(x.w.errors) == 0 && x.batch.err == nil
 }
 
-// reset forgets all but the plan.
+// reset clears everything but the plan.
 func (x *execution) reset() {
 	x.view, x.chunks, x.bytesRead = nil, nil, 0
 	x.batch.results = nil
@@ -140,7 +139,7 @@ func (x *execution) reset() {
 	}
 }
 
-// rerun executes a plan once more.
+// rerun executes a cached plan.
 func (x *execution) rerun(ctx context.Context, view *search.View) core.GraphQLResponse {
 	x.view = view
 	return x.respond(ctx)

@@ -14,13 +14,13 @@ import (
 	"tutti/internal/core"
 )
 
-// ruleNoIntrospection is the rule that is in force where introspection is off.
+// ruleNoIntrospection is the validation rule that applies if introspection is off.
 const ruleNoIntrospection = "NoIntrospection"
 
-// maxSuggestions is for how many unknown fields of a query the nearest name is looked for.
+// maxSuggestions limits the unknown fields of a query for which a similar name is searched.
 const maxSuggestions = 3
 
-// document returns the parsed and checked document of a query.
+// document returns the parsed and validated document of a query.
 func (s *servedCatalogue) document(text string) (*prepared, []*gqlError) {
 	if doc := s.queries.get(text); doc != nil {
 		return doc, nil
@@ -47,7 +47,7 @@ func (s *servedCatalogue) document(text string) (*prepared, []*gqlError) {
 	return doc, nil
 }
 
-// validate holds a document to the schema.
+// validate validates a document against the schema.
 func (s *servedCatalogue) validate(doc *ast.QueryDocument, introspection bool) []*gqlError {
 	if errs := validator.ValidateWithRules(s.schema.AST, doc, rulesFor(introspection)); len(errs) > 0 {
 		return errorsOf(errs, codeValidation)
@@ -59,8 +59,8 @@ func (s *servedCatalogue) validate(doc *ast.QueryDocument, introspection bool) [
 	return m.errors
 }
 
-// rulesFor returns the rules of validation. Those of the library that look for similar names do so for every unknown one, and
-// would tell the names of a schema that nobody may look at.
+// rulesFor returns the validation rules. The library's rules with suggestions search similar names for every unknown name, and
+// would reveal names of the schema although introspection is off.
 func rulesFor(introspection bool) *rules.Rules {
 	r := rules.NewDefaultRules()
 	for _, name := range []string{
@@ -82,7 +82,7 @@ func rulesFor(introspection bool) *rules.Rules {
 	return r
 }
 
-// knownFields refuses fields that a type does not have.
+// knownFields rejects fields that a type does not have.
 func knownFields(introspection bool) walk.RuleFunc {
 	return func(observers *walk.Events, tell walk.AddErrFunc) {
 		reported := map[*ast.Field]bool{}
@@ -112,31 +112,31 @@ func names(fields ast.FieldList) iter.Seq[string] {
 	}
 }
 
-// noIntrospection refuses __schema and __type; __typename stays.
+// noIntrospection rejects __schema and __type; __typename is allowed.
 func noIntrospection(observers *walk.Events, tell walk.AddErrFunc) {
 	reported := map[*ast.Field]bool{}
 	observers.OnField(func(_ *walk.Walker, f *ast.Field) {
 		if (f.Name == "__schema" || f.Name == "__type") && !reported[f] {
 			reported[f] = true
-			tell(walk.Message("%s", notIntrospected), walk.At(f.Position))
+			tell(walk.Message("%s", introspectionMessage), walk.At(f.Position))
 		}
 	})
 }
 
-// notIntrospected begins as the message of the server that clients know, so that they tell the case by it.
-const notIntrospected = "GraphQL introspection is not allowed by this server, but the query contained __schema or __type."
+// introspectionMessage starts like the message of Apollo Server, by which clients recognize the case.
+const introspectionMessage = "GraphQL introspection is not allowed by this server, but the query contained __schema or __type."
 
-// operation returns the operation of a name, the only one for "".
+// operation returns the operation of a name; for "" the only one.
 func operation(doc *ast.QueryDocument, name string) (*ast.OperationDefinition, *gqlError) {
 	if name == "" {
 		if len(doc.Operations) == 1 {
 			return doc.Operations[0], nil
 		}
-		return nil, &gqlError{message: "the query has several operations: operationName must say which", code: codeOperation}
+		return nil, &gqlError{message: "the query has several operations: set operationName", code: codeOperation}
 	}
 	i := slices.IndexFunc(doc.Operations, func(op *ast.OperationDefinition) bool { return op.Name == name })
 	if i < 0 {
-		return nil, &gqlError{message: fmt.Sprintf("the query has no operation called %q", name), code: codeOperation}
+		return nil, &gqlError{message: fmt.Sprintf("the query has no operation named %q", name), code: codeOperation}
 	}
 	return doc.Operations[i], nil
 }

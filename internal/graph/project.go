@@ -6,13 +6,13 @@ import (
 	"tutti/internal/rawjson"
 )
 
-// segments returns the names that lead to a path from below the prefix.
+// segments returns the names of a path below the prefix.
 func segments(path string, prefix []string) []string {
 	return strings.Split(path, ".")[len(prefix):]
 }
 
-// appendProjection appends of the object at doc[at] the members that paths lead to, all of it without paths: an engine may give more
-// than it was asked for. What is no object is {}.
+// appendProjection appends the object at doc[at], reduced to the given paths; without paths, the whole object. Engines may return
+// more than was requested. A value that is not an object becomes {}.
 func appendProjection(dst, doc []byte, at int, paths [][]string) []byte {
 	if at >= len(doc) || doc[at] != '{' {
 		return append(dst, "{}"...)
@@ -46,7 +46,7 @@ func appendProjection(dst, doc []byte, at int, paths [][]string) []byte {
 	return append(dst, '}')
 }
 
-// appendProjectedValue is appendParts for a value: of an array, of each of its items.
+// appendProjectedValue is appendProjection for any value; an array is projected item by item.
 func appendProjectedValue(dst, doc []byte, v span, paths [][]string) []byte {
 	if doc[v.Start] != '[' {
 		return appendProjection(dst, doc, v.Start, paths)
@@ -64,7 +64,7 @@ func appendProjectedValue(dst, doc []byte, v span, paths [][]string) []byte {
 	return append(dst, ']')
 }
 
-// projectedBelow returns what paths say of a member: that all of it is meant, or what below it.
+// projectedBelow returns the paths below a member, and reports whether the whole member is selected.
 func projectedBelow(paths [][]string, name string) (below [][]string, whole bool) {
 	for _, path := range paths {
 		if path[0] != name {

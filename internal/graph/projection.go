@@ -8,16 +8,16 @@ import (
 	"tutti/internal/index"
 )
 
-// projection is what of the documents a query needs.
+// projection is the set of source fields that a query reads.
 type projection struct {
 	model *catalogue.Model
-	// seen is made when there is something to be compared with.
+	// seen is built when there is a second field to compare.
 	seen map[string]bool
-	// names are by the catalogue, paths by the mapping.
+	// names are field names of the catalogue, paths their paths in the mapping.
 	names, paths []string
 }
 
-// add notes a field by the catalogue's name.
+// add adds a field by name.
 func (n *projection) add(name string) {
 	if n.seen == nil {
 		n.seen = make(map[string]bool, len(n.names)+1)
@@ -36,9 +36,9 @@ func (n *projection) add(name string) {
 	n.names, n.paths = append(n.names, name), append(n.paths, path)
 }
 
-// join notes the fields of another one.
+// join adds the fields of another projection.
 func (n *projection) join(other *projection) {
-	if len(n.names) == 0 { // as a rule there is no more than one
+	if len(n.names) == 0 { // the usual case: one projection only
 		n.names, n.paths = slices.Clip(other.names), slices.Clip(other.paths)
 		return
 	}
@@ -49,11 +49,11 @@ func (n *projection) join(other *projection) {
 
 func (n *projection) count() int { return len(n.paths) }
 
-// wholeDocumentShare is which part of all values makes the whole document cheaper than its parts.
+// wholeDocumentShare is the share of a document's values from which on the whole document is cheaper than its parts.
 const wholeDocumentShare = 0.6
 
-// source returns what is asked of the index. Of a document most of which is needed it is the whole: an engine returns that as it
-// is, and makes parts of it by reading it.
+// source returns the source filter for the index. If the query reads most of a document, it requests the whole: an engine returns
+// that without parsing it.
 func (n *projection) source(leaves int) index.Source {
 	switch {
 	case len(n.paths) == 0:

@@ -8,19 +8,19 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// Bounds of the queries that are kept of a catalogue. The tree of a query takes some thirty times the room of its text.
+// Limits of the cached queries of a catalogue. A parsed query takes about thirty times the memory of its text.
 const (
 	maxQueries     = 1000
 	maxCachedBytes = 128 << 10
 	maxCachedQuery = 32 << 10
 )
 
-// queryCache keeps the last queries that were found right, so that those which clients repeat are parsed and validated
-// once. The zero value is empty.
+// queryCache caches validated queries, least recently used first out, so that repeated queries are parsed and validated once. The
+// zero value is an empty cache.
 type queryCache struct {
 	mu    sync.Mutex
 	byKey map[string]*list.Element
-	// order has the last used first.
+	// order has the most recently used query first.
 	order list.List
 	bytes int
 }
@@ -30,18 +30,18 @@ type cachedQuery struct {
 	doc  *prepared
 }
 
-// prepared is a document that was found to be right, and what was made of it.
+// prepared is a validated document with its cached edge selections.
 type prepared struct {
 	*ast.QueryDocument
 	text  string
 	edges edgeCache
 }
 
-// maxCachedEdges is how many shapes of one document are kept: one for each list of documents that it asks for, and no more where
-// the fields of several selections are one in each request anew.
+// maxCachedEdges limits the cached edge selections of one document: one for each list of documents that it selects. Merged fields
+// are new in each request and would fill the cache.
 const maxCachedEdges = 32
 
-// edgeCache keeps the shapes of those selections of a document that no variable changes.
+// edgeCache caches the selections of edges that do not depend on variables.
 type edgeCache struct {
 	mu    sync.Mutex
 	edges map[*ast.Field]cachedEdge
@@ -49,7 +49,7 @@ type edgeCache struct {
 
 type cachedEdge struct {
 	edge *edge
-	// projection is what of the documents it needs.
+	// projection is what the selection reads of the documents.
 	projection *projection
 }
 
@@ -71,7 +71,7 @@ func (c *edgeCache) put(edges *ast.Field, kept cachedEdge) {
 	}
 }
 
-// independentOfVariables reports whether a selection asks for the same whatever the variables are. seen are the fragments that were looked at.
+// independentOfVariables reports whether a selection is the same for all variables. seen are the fragments visited before.
 func independentOfVariables(set ast.SelectionSet, seen map[*ast.FragmentDefinition]bool) bool {
 	for _, selection := range set {
 		switch s := selection.(type) {
@@ -98,14 +98,14 @@ func independentOfVariables(set ast.SelectionSet, seen map[*ast.FragmentDefiniti
 	return true
 }
 
-// usesVariable reports whether a variable is in an argument.
+// usesVariable reports whether an argument contains a variable.
 func usesVariable(a *ast.Argument) bool { return hasVariable(a.Value) }
 
 func hasVariable(v *ast.Value) bool {
 	return v.Kind == ast.Variable || slices.ContainsFunc(v.Children, func(c *ast.ChildValue) bool { return hasVariable(c.Value) })
 }
 
-// get returns the document of a text, nil when it is not kept.
+// get returns the document of a query text, nil if it is not cached.
 func (c *queryCache) get(text string) *prepared {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -7,43 +7,43 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// responseWriter is a response that is being written, and what went wrong on the way.
+// responseWriter writes a response and collects its errors and warnings.
 type responseWriter struct {
 	dst []byte
-	// path is where the field that is being planned or written stands in the response.
+	// path is the response path of the field that is being planned or written.
 	path   []step
 	errors []*gqlError
-	// dropped counts the faults beyond maxFaults.
+	// dropped counts the errors beyond maxErrors.
 	dropped int
-	// warnings are what the response says beside its data, each once.
+	// warnings are reported in extensions.warnings, each once.
 	warnings []warning
-	// spans is the room in which nested elements are noted, written that for the members of objects.
+	// spans is scratch space for the nested elements, written for the members of objects.
 	spans   []span
 	written []writtenValue
-	// pendingList is what was written of nested elements before what stands around it; nil for nothing.
+	// pendingList is the encoded list of nested elements, written before the connection around it; nil for none.
 	pendingList []byte
 	// counting is set while nested elements are counted before they are written.
 	counting bool
-	// dotted is set when a document has members whose names are paths.
+	// dotted is set when a document has member names that are dotted paths.
 	dotted bool
 }
 
-// maxAnswerBytes is how large an answer may become: lists that begin behind that, or reach it, are null.
+// maxAnswerBytes is the size limit of a response: lists that start beyond it, or reach it, are null.
 const maxAnswerBytes = 64 << 20
 
-// writeFunc appends one value of JSON; false when that is null.
+// writeFunc appends one JSON value and reports whether it is not null.
 type writeFunc func(w *responseWriter) bool
 
 // member is a field of an object of the response.
 type member struct {
 	key string
-	// required is set where null is not allowed: then the object is null in its place.
+	// required is set for a non-null field: if its value is null, the whole object is null.
 	required bool
 	field    *ast.Field
 	write    writeFunc
 }
 
-// memberOf makes the member of a field.
+// memberOf returns the member of a field.
 func memberOf(f *ast.Field, do writeFunc) member {
 	return member{key: f.Alias, required: f.Definition.Type.NonNull, field: f, write: do}
 }
@@ -52,13 +52,12 @@ func (w *responseWriter) push(name string) { w.path = append(w.path, step{name: 
 func (w *responseWriter) pushIndex(i int)  { w.path = append(w.path, step{index: i}) }
 func (w *responseWriter) pop()             { w.path = w.path[:len(w.path)-1] }
 
-// null writes null.
 func (w *responseWriter) null() bool {
 	w.dst = append(w.dst, "null"...)
 	return false
 }
 
-// addError notes a fault of the field that the path leads to.
+// addError records an error of the field at path.
 func (w *responseWriter) addError(f *gqlError) {
 	if len(w.errors) >= maxErrors {
 		w.dropped++
@@ -68,16 +67,16 @@ func (w *responseWriter) addError(f *gqlError) {
 	w.errors = append(w.errors, f)
 }
 
-// nullWithError notes a fault and writes null in the place of the value.
+// nullWithError records an error and writes null as the value.
 func (w *responseWriter) nullWithError(f *gqlError) bool {
 	w.addError(f)
 	return w.null()
 }
 
-// errorCount counts all faults.
+// errorCount returns the number of errors, including those dropped.
 func (w *responseWriter) errorCount() int { return len(w.errors) + w.dropped }
 
-// object writes an object. It is null when a member is that must not be.
+// object writes an object, or null if a required member is null.
 func (w *responseWriter) object(members []member) bool {
 	start := len(w.dst)
 	w.dst = append(w.dst, '{')
@@ -104,23 +103,23 @@ func (w *responseWriter) object(members []member) bool {
 	return true
 }
 
-// missingValueError is the fault of a field that has no value and must have one.
+// missingValueError returns the error of a non-null field without a value.
 func missingValueError(f *ast.Field) *gqlError {
 	name := f.Name
 	if f.ObjectDefinition != nil {
 		name = f.ObjectDefinition.Name + "." + name
 	}
-	return (&gqlError{message: "the field " + name + " must not be null, and has no value", code: codeInternal}).at(f.Position)
+	return (&gqlError{message: "the field " + name + " must not be null, but has no value", code: codeInternal}).at(f.Position)
 }
 
-// list writes a list of n items. It is null when an item is that must not be.
+// list writes a list of n items, or null if a required item is null.
 func (w *responseWriter) list(n int, required bool, item func(i int) bool) bool {
 	start := len(w.dst)
 	w.dst = append(w.dst, '[')
 	for i := range n {
 		if len(w.dst) > maxAnswerBytes {
 			w.dst = w.dst[:start]
-			return w.nullWithError(&gqlError{message: "the answer is too large: ask for fewer documents, or for fewer buckets by their argument max", code: codeInput})
+			return w.nullWithError(&gqlError{message: "the response is too large: request fewer documents, or fewer buckets with their argument max", code: codeInput})
 		}
 		if i > 0 {
 			w.dst = append(w.dst, ',')
@@ -152,14 +151,14 @@ func (w *responseWriter) flag(b bool) bool {
 	return true
 }
 
-// number writes a number, null for what is none.
+// number writes a number, or null if f is not finite.
 func (w *responseWriter) number(f float64) bool {
 	start := len(w.dst)
 	w.dst = appendNumber(w.dst, f)
 	return w.dst[start] != 'n'
 }
 
-// raw writes what is JSON already.
+// raw writes encoded JSON, or null if b is empty.
 func (w *responseWriter) raw(b []byte) bool {
 	if len(b) == 0 {
 		return w.null()
@@ -168,13 +167,12 @@ func (w *responseWriter) raw(b []byte) bool {
 	return string(b) != "null"
 }
 
-// writeNull writes null.
 func writeNull(w *responseWriter) bool { return w.null() }
 
-// writeText writes the same text every time.
+// writeText returns a writeFunc for a constant string.
 func writeText(s string) writeFunc { return func(w *responseWriter) bool { return w.text(s) } }
 
-// itemRequired reports whether the items of a list must not be null.
+// itemRequired reports whether the items of a list field are non-null.
 func itemRequired(f *ast.Field) bool {
 	return f.Definition.Type.Elem != nil && f.Definition.Type.Elem.NonNull
 }

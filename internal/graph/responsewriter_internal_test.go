@@ -18,7 +18,7 @@ func TestNullGoesUp(t *testing.T) {
 		}
 	}
 	must, may := field("must", true), field("may", false)
-	const told = `{"message":"the field T.must must not be null, and has no value","path":`
+	const told = `{"message":"the field T.must must not be null, but has no value","path":`
 	wantOf := func(f *ast.Field) selectedField { return selectedField{encodedKey: headOf(f), key: f.Alias, field: f} }
 	for _, c := range []struct {
 		name          string
@@ -48,7 +48,7 @@ func TestNullGoesUp(t *testing.T) {
 				s.fields[i].kind, s.fields[i].scalar, s.fields[i].keyIndex = fieldScalar, scalarString, i
 			}
 			return w.document(s.finish(), []byte(`{"may":"x","must":{"no":"text"}}`), 0, nil)
-		}, `null`, `{"message":"a document has a value in the field must that is not a text","path":["must"]`},
+		}, `null`, `{"message":"a document has a value in the field must that is not a string","path":["must"]`},
 		{"a nested field", func(w *responseWriter) bool {
 			return w.connection(&nestedConnection{fields: []connectionField{{encodedKey: headOf(must), key: "must", field: must}}}, nil, 0, 0)
 		}, `null`, told + `["must"]`},

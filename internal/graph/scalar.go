@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// scalarKind is how values of a scalar type are written.
+// scalarKind is the encoding of values of a scalar type.
 type scalarKind uint8
 
 const (
@@ -34,24 +34,24 @@ func scalarOf(typeName string) scalarKind {
 	}
 }
 
-// scalarWords says what a value must be.
+// scalarWords describes the valid values of a kind.
 func scalarWords(kind scalarKind) string {
 	switch kind {
 	case scalarString:
-		return "a text"
+		return "a string"
 	case scalarInt:
-		return "a whole number of 32 bits"
+		return "a 32-bit integer"
 	case scalarFloat:
 		return "a number"
 	case scalarBoolean:
-		return "true or false"
+		return "a boolean"
 	default:
 		return "JSON"
 	}
 }
 
-// appendScalar appends a value of a document, which is neither null nor an array, in the form of a type: as it is where that
-// fits, else as what the index takes it for. False when it is nothing of the kind.
+// appendScalar appends a value of a document, which is neither null nor an array, as the given kind: unchanged if it fits,
+// otherwise converted as the index does. It returns false if the value cannot be converted.
 func appendScalar(dst []byte, kind scalarKind, raw []byte) ([]byte, bool) {
 	if len(raw) == 0 {
 		return dst, false
@@ -62,7 +62,7 @@ func appendScalar(dst []byte, kind scalarKind, raw []byte) ([]byte, bool) {
 		return append(dst, raw...), true
 	case raw[0] == '{':
 		return dst, false
-	case kind == scalarString: // of a number or a boolean, the text as it was written
+	case kind == scalarString: // the literal of a number or a boolean
 		return append(append(append(dst, '"'), raw...), '"'), true
 	case kind == scalarBoolean:
 		return appendBoolean(dst, raw)
@@ -76,7 +76,7 @@ func appendScalar(dst []byte, kind scalarKind, raw []byte) ([]byte, bool) {
 	return appendInt(dst, raw)
 }
 
-// appendBoolean knows the texts that the index takes for booleans.
+// appendBoolean converts the strings that the index accepts as booleans.
 func appendBoolean(dst, raw []byte) ([]byte, bool) {
 	switch string(raw) {
 	case "true", `"true"`:
@@ -88,7 +88,7 @@ func appendBoolean(dst, raw []byte) ([]byte, bool) {
 	}
 }
 
-// appendInt appends a number without its fraction, as the index cuts it off.
+// appendInt appends a number without its fraction, as the index truncates it.
 func appendInt(dst, raw []byte) ([]byte, bool) {
 	if isInt(raw) {
 		return append(dst, raw...), true
@@ -100,7 +100,7 @@ func appendInt(dst, raw []byte) ([]byte, bool) {
 	return strconv.AppendInt(dst, int64(f), 10), true
 }
 
-// decoded returns the text of a string of JSON with escapes.
+// decoded decodes a JSON string.
 func decoded(raw []byte) string {
 	var s string
 	if json.Unmarshal(raw, &s) != nil {
@@ -109,12 +109,12 @@ func decoded(raw []byte) string {
 	return s
 }
 
-// decodedName is decoded for what stands between the quotes.
+// decodedName decodes the text between the quotes of a JSON string.
 func decodedName(name []byte) string {
 	return decoded(append(append([]byte{'"'}, name...), '"'))
 }
 
-// maxSafeInteger is the largest integer up to which JavaScript tells all apart.
+// maxSafeInteger is the largest integer that JavaScript represents exactly, together with all smaller ones.
 const maxSafeInteger = 1<<53 - 1
 
 // unsafeInteger reports whether a value is an integer that JavaScript would round.

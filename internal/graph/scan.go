@@ -7,10 +7,10 @@ import (
 	"tutti/internal/rawjson"
 )
 
-// span is a value within a document.
+// span is the position of a value in a document.
 type span = rawjson.Span
 
-// inside returns where the object begins that a path of names leads to, the end of the document when there is none.
+// inside returns the offset of the value at a path of names, len(doc) if there is none.
 func inside(doc []byte, path []string) int {
 	at := rawjson.Space(doc, 0)
 	for _, name := range path {
@@ -26,7 +26,7 @@ func inside(doc []byte, path []string) int {
 	return at
 }
 
-// unquoted returns the text of a string of JSON, its quotes left out.
+// unquoted decodes a JSON string.
 func unquoted(b []byte) string {
 	if len(b) < 2 {
 		return ""
@@ -37,7 +37,7 @@ func unquoted(b []byte) string {
 	return decoded(b)
 }
 
-// isNumber reports whether a text is a number as JSON has it.
+// isNumber reports whether b is a JSON number.
 func isNumber(b []byte) bool {
 	i := 0
 	digits := func() bool {
@@ -70,7 +70,7 @@ func isNumber(b []byte) bool {
 	return i == len(b)
 }
 
-// isInt reports whether a text is a number that GraphQL's Int can hold, written without fraction.
+// isInt reports whether b is a number without fraction in the range of GraphQL's Int.
 func isInt(b []byte) bool {
 	if len(b) == 0 || len(b) > len("-2147483648") {
 		return false

@@ -2,11 +2,11 @@ package graph
 
 import "github.com/tidwall/gjson"
 
-// scoreKey is by what tables of Arranger's components order documents when a column of counts is chosen.
+// scoreKey is the sort key that table components of Arranger use if a column of counts is selected.
 const scoreKey = "_score"
 
-// sortsByScore tells that a key of an order is the score of documents. Nothing is scored here: all are equal by it, and the order is
-// what the other keys say.
+// sortsByScore reports whether a sort key is the score. Documents are not scored: all have the same score, so the other keys
+// decide.
 func (x *execution) sortsByScore(item gjson.Result) bool {
 	if item.Get("fieldName").String() != scoreKey {
 		return false

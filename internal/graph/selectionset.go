@@ -8,38 +8,38 @@ import (
 	"tutti/internal/graph/schema"
 )
 
-// selectionSet is what is asked of the objects of one type within documents: their members are found in one pass and written in the
+// selectionSet selects fields from the objects of one type within documents. Members are found in one pass and written in the
 // order of the query.
 type selectionSet struct {
 	fields []selectedField
-	// keys are the members of the objects that are needed, slots where each is among them; slots is nil for a few.
+	// keys are the selected members of the objects. keyIndex maps a key to its index; it is nil for few keys.
 	keys     []string
 	keyIndex map[string]int
-	// lengthBits has a bit for the length of each key, modulo 64: most names that are none differ by that.
+	// lengthBits has a bit for the length of each key modulo 64, to reject most other names early.
 	lengthBits uint64
 	// longest is the length of the longest key.
 	longest int
-	// names are those of the members of the last objects, learned counts how often one was noted.
+	// names are the member names of the last objects, learned counts the updates.
 	names   atomic.Pointer[memberNames]
 	learned atomic.Int64
-	// fieldsOf are the wants of each key: a field may be asked for under several names.
+	// fieldsOf are the indices of the fields of each key: a field may be selected under several aliases.
 	fieldsOf [][]int
 }
 
-// selectedField is one field of a shape.
+// selectedField is one field of a selection set.
 type selectedField struct {
-	// encodedKey is the response key as it is written, with its colon.
+	// encodedKey is the response key as JSON, with its colon.
 	encodedKey []byte
 	key        string
-	// name is the catalogue's, "" for what no catalogue names.
+	// name is the field name in the catalogue, "" for none.
 	name string
 	kind fieldKind
-	// keyIndex is where the member is among the shape's keys.
+	// keyIndex is the index of the member among the keys.
 	keyIndex int
 	scalar   scalarKind
 	list     bool
 	field    *ast.Field
-	// selection is that of a plain object, nest that of nested elements.
+	// selection is set for an object, nested for nested elements.
 	selection *selectionSet
 	nested    *nestedConnection
 }
@@ -55,15 +55,15 @@ const (
 	fieldNested
 )
 
-// ofMember reports whether a field stands for a member of the object.
+// ofMember reports whether the field's value is a member of the object.
 func (one *selectedField) ofMember() bool { return one.kind >= fieldScalar }
 
-// nestedConnection is what is asked of what stands around nested elements: {hits{total edges{…}}}, and of the hits within.
+// nestedConnection selects fields of the connection of nested elements, {hits{total edges{…}}}, or of its hits.
 type nestedConnection struct {
 	fields []connectionField
-	// elements are those whose edges are given.
+	// elements is the range of elements for edges.
 	elements elements
-	// list is set where the elements are asked for once, all of them and nothing but what they hold.
+	// list is set if the selection streams: it selects the list once, with all elements and only their nodes.
 	list *elementList
 }
 
@@ -86,7 +86,7 @@ const (
 	connectionEdges
 )
 
-// edge is what is asked of an edge.
+// edge selects fields of an edge.
 type edge struct {
 	fields []edgeField
 }
@@ -107,7 +107,7 @@ const (
 	edgeNode
 )
 
-// selectionBuilder makes the shapes of a query, and notes what of the documents they need.
+// selectionBuilder builds the selection sets of a query, and records the projection they need.
 type selectionBuilder struct {
 	schema     *schema.Schema
 	collect    func(typeName string, set ast.SelectionSet) []*ast.Field
@@ -116,13 +116,13 @@ type selectionBuilder struct {
 	reject     func(bad *gqlError)
 }
 
-// headOf returns the response key of a field as it is written.
+// headOf returns the encodedKey of a field.
 func headOf(f *ast.Field) []byte { return append(appendText(nil, f.Alias), ':') }
 
-// manyKeys is from how many members on a map finds one sooner than looking through them.
+// manyKeys is the number of keys from which a map is faster than a linear search.
 const manyKeys = 8
 
-// selectionSet makes the shape of a type that schema.Object knows.
+// selectionSet builds the selection set of a type that schema.Object knows.
 func (p selectionBuilder) selectionSet(typeName string, set ast.SelectionSet) *selectionSet {
 	s := &selectionSet{}
 	object, _ := p.schema.Object(typeName)
@@ -135,7 +135,7 @@ func (p selectionBuilder) selectionSet(typeName string, set ast.SelectionSet) *s
 	return s.finish()
 }
 
-// finish makes ready a shape all of whose wants are known.
+// finish builds the lookup tables, once all fields are known.
 func (s *selectionSet) finish() *selectionSet {
 	s.fieldsOf = make([][]int, len(s.keys))
 	for i := range s.fields {
@@ -188,7 +188,7 @@ func (p selectionBuilder) field(s *selectionSet, object *schema.Object, f *ast.F
 	return wanted
 }
 
-// container makes what is below a container. One of which nothing is needed but that it is there is needed itself.
+// container builds the selection below a container. If it reads no field, the container itself is read, to see whether it exists.
 func (p selectionBuilder) container(name string, do func() *selectionSet) *selectionSet {
 	before := p.projection.count()
 	s := do()
@@ -198,7 +198,7 @@ func (p selectionBuilder) container(name string, do func() *selectionSet) *selec
 	return s
 }
 
-// addKey returns the place of a member among the keys.
+// addKey returns the index of a key, and adds it if it is new.
 func (s *selectionSet) addKey(key string) int {
 	for i, k := range s.keys {
 		if k == key {
@@ -229,7 +229,7 @@ func (p selectionBuilder) connection(m schema.Member, typeName string, set ast.S
 	return n.detectList()
 }
 
-// edge makes what is asked of the edges that a field gives.
+// edge builds the selection of the edges that a field returns.
 func (p selectionBuilder) edge(node string, edges *ast.Field) *edge {
 	e := &edge{}
 	for _, f := range p.collect(edges.Definition.Type.Name(), edges.SelectionSet) {

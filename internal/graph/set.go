@@ -17,46 +17,46 @@ import (
 	"tutti/internal/sqon"
 )
 
-// Sets keeps saved sets: the values of one field in the documents that matched a filter when they were saved.
+// Sets stores saved sets: the values of one field in the documents that matched a filter at that time.
 type Sets interface {
-	// Save keeps the set of what view.Stream returns for r, as that of view.Who. It is seen by Members when it returns.
+	// Save stores the values that view.Stream returns for r as a set of view.Who. When it returns, Members sees the set.
 	Save(ctx context.Context, view *search.View, r SetRequest) (Set, error)
-	// Find returns the sets of an owner, and how many there are of all that match.
+	// Find returns the matching sets of an owner, and their total number.
 	Find(ctx context.Context, owner string, q SetQuery) (sets []Set, total int, err error)
 }
 
-// SetRequest says what is saved.
+// SetRequest is the definition of a set.
 type SetRequest struct {
-	// Type is the name of the documents in GraphQL, UserID what the client calls the owner, "" when it does not: it grants
-	// nothing.
+	// Type is the GraphQL type of the documents. UserID is the owner's name as the client sent it, "" for none; it grants no
+	// access.
 	Type, UserID string
-	// SQON is the filter as the client sent it, Filter the same as the index is asked; nil for all documents.
+	// SQON is the filter as the client sent it, Filter its translation; nil for all documents.
 	SQON   json.RawMessage
 	Filter *query.Node
-	// Path is the field as the client sent it, Field the same as the index knows it: _id for the ids of the documents.
+	// Path is the field as the client sent it, Field its definition in the index: _id for the ids of the documents.
 	Path  string
 	Field query.Field
-	// Sort is the order of the members; it ends with what tells any two documents apart.
+	// Sort is the order of the members; its last key is unique per document.
 	Sort []index.Sort
 }
 
-// SetQuery says which sets are listed.
+// SetQuery selects the sets to list.
 type SetQuery struct {
-	// Filter is about the members of Set by their names in JSON. It was parsed, and not checked against any fields.
+	// Filter applies to the members of Set by their JSON names. It is parsed, but its field names are not checked.
 	Filter sqon.Filter
-	// Sort is their order; what is equal by all of it is in that of their times, the last saved first.
+	// Sort is their order; ties are in the order of creation, newest first.
 	Sort          []SetSort
 	Offset, First int
-	// Members tells that Set.IDs are asked for.
+	// Members is set if Set.IDs are requested.
 	Members bool
 }
 
-// SetSort is one key of an order of sets.
+// SetSort is one sort key.
 type SetSort struct {
-	// Field is a member of Set by its name in JSON, which is not checked.
+	// Field is a member of Set by its JSON name, which is not checked.
 	Field      string
 	Descending bool
-	// MissingFirst puts sets without a value first, else they are last.
+	// MissingFirst puts sets without a value first, otherwise they are last.
 	MissingFirst bool
 }
 
@@ -72,7 +72,7 @@ type Set struct {
 	UserID    string          `json:"userId"`
 }
 
-// setsDisabled is the fault of asking for saved sets where there are none.
+// setsDisabled returns an error if the catalogue has no saved sets.
 func (x *execution) setsDisabled(f *ast.Field) *gqlError {
 	if x.cfg.Sets != nil && x.served.model.Definition().EnableSets {
 		return nil
@@ -82,17 +82,17 @@ func (x *execution) setsDisabled(f *ast.Field) *gqlError {
 	}).at(f.Position)
 }
 
-// typeOfSets is the name that sets have in GraphQL's type of documents, where existing clients know it.
+// typeOfSets is the name of sets in the GraphQL enum of document types, where existing clients expect it.
 const typeOfSets = "sets"
 
-// saveSet plans the saving of a set, which happens when its place in the answer is written: mutations are done one by one.
+// saveSet plans the saving of a set. It is saved when the field is written, because mutations run one after the other.
 func (x *execution) saveSet(ctx context.Context, f *ast.Field) (writeFunc, *gqlError) {
 	if bad := x.setsDisabled(f); bad != nil {
 		return nil, bad
 	}
 	args := x.args(f)
 	if args.value("type").String() == typeOfSets {
-		return nil, args.invalid("type", fmt.Sprintf("must be %s: sets are made of documents, and not of sets", x.served.schema.Document))
+		return nil, args.invalid("type", fmt.Sprintf("must be %s: a set contains documents, not sets", x.served.schema.Document))
 	}
 	r := SetRequest{
 		Type: args.value("type").String(), UserID: args.value("userId").String(), SQON: args.raw("sqon"), Path: args.value("path").String(),
@@ -137,10 +137,10 @@ func (x *execution) setField(args arguments, path string) (query.Field, *gqlErro
 	return query.Field{}, args.invalid("path", fmt.Sprintf("names no field with values%s", near))
 }
 
-// timeLayout is how times are written.
+// timeLayout is the format of times.
 const timeLayout = "2006-01-02T15:04:05.000Z"
 
-// json returns the set as GraphQL's types have it: an object, with id beside setId, and its time in a layout.
+// json returns the set in the form of its GraphQL type: with id besides setId, and createdAt in the given layout.
 func (s Set) json(layout string) json.RawMessage {
 	if s.IDs == nil {
 		s.IDs = []string{}
@@ -171,7 +171,7 @@ func (x *execution) sets(ctx context.Context, f *ast.Field) (writeFunc, *gqlErro
 			return nil, bad
 		}
 		if q.First < 0 || q.Offset < 0 || q.First > index.MaxWindow {
-			return nil, args.invalid("first", "and offset are not between 0 and 10000")
+			return nil, args.invalid("first", "and offset must be between 0 and 10000")
 		}
 		filter, err := sqon.ParseLenient(args.raw("filters"))
 		if err != nil {
@@ -187,7 +187,7 @@ func (x *execution) sets(ctx context.Context, f *ast.Field) (writeFunc, *gqlErro
 	}), nil
 }
 
-// setSort reads one key of an order as sortKey does.
+// setSort reads one sort key with the defaults of sortKey.
 func setSort(item gjson.Result) SetSort {
 	order, missing := item.Get("order").String(), item.Get("missing").String()
 	return SetSort{

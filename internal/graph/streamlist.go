@@ -2,13 +2,13 @@ package graph
 
 import "tutti/internal/rawjson"
 
-// elementList is where the list of nested elements stands in what is asked of them, if it stands there once: {hits{edges{node{…}}}}.
+// elementList is the list of nested elements in a selection that has it exactly once: {hits{edges{node{…}}}}.
 type elementList struct {
 	hits, edges *connectionField
 	node        *edgeField
 }
 
-// detectList returns n with its list, when it has one.
+// detectList sets n.list if the selection has the form of an elementList, and returns n.
 func (n *nestedConnection) detectList() *nestedConnection {
 	hits := only(n.fields, func(w *connectionField) bool { return w.kind == connectionHits })
 	if hits == nil || hits.hits.elements != allElements() {
@@ -22,7 +22,7 @@ func (n *nestedConnection) detectList() *nestedConnection {
 	return n
 }
 
-// only returns the one that is so, nil when there is none or several.
+// only returns the only field for which is returns true, nil if there are none or several.
 func only(wants []connectionField, is func(w *connectionField) bool) *connectionField {
 	var found *connectionField
 	for i := range wants {
@@ -37,8 +37,8 @@ func only(wants []connectionField, is func(w *connectionField) bool) *connection
 	return found
 }
 
-// streamNested writes the elements at doc[at] as they come, looking at each once, and returns where they end. What there is something
-// to be said of is not clean, and nothing is written of it.
+// streamNested writes the elements at doc[at] in one pass and returns where they end. If there would be an error, it writes
+// nothing and returns false.
 func (w *responseWriter) streamNested(what *nestedConnection, doc []byte, at int) (end int, clean bool) {
 	start, errorsBefore, dropped := len(w.dst), len(w.errors), w.dropped
 	end, n := w.streamList(what.list, doc, at)
@@ -57,7 +57,7 @@ func (w *responseWriter) streamNested(what *nestedConnection, doc []byte, at int
 	return end, true
 }
 
-// streamList writes the list of the elements, and returns where they end and how many there are, -1 where they are not objects alone.
+// streamList writes the list of elements and returns where it ends and their number, -1 if an element is not an object.
 func (w *responseWriter) streamList(list *elementList, doc []byte, at int) (end, n int) {
 	w.dst = append(w.dst, '[')
 	if doc[at] == '{' {

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// appendText appends a text as a string of JSON. What is not valid UTF-8 in it becomes U+FFFD.
+// appendText appends a JSON string. Invalid UTF-8 becomes U+FFFD.
 func appendText(dst []byte, text string) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')
@@ -34,7 +34,7 @@ func appendText(dst []byte, text string) []byte {
 	return append(append(dst, text[from:]...), '"')
 }
 
-// appendNumber appends a number as JSON has it, null for what is none.
+// appendNumber appends a JSON number, null for infinities and NaN.
 func appendNumber(dst []byte, f float64) []byte {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return append(dst, "null"...)
@@ -42,7 +42,7 @@ func appendNumber(dst []byte, f float64) []byte {
 	return append(dst, plainNumber(f)...)
 }
 
-// plainNumber writes a number as JavaScript prints it, but for the sign of 0.
+// plainNumber formats a number as JavaScript does, except that -0 is 0.
 func plainNumber(f float64) string {
 	if f == 0 {
 		return "0"

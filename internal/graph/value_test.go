@@ -13,7 +13,7 @@ const warning = "warning "
 
 // severalValues is the warning of a field with several values.
 func severalValues(field string) string {
-	return `{"code":"MULTIPLE_VALUES","message":"documents hold several values in the field ` + field + `, which is not declared as a list: the first one is returned",
+	return `{"code":"MULTIPLE_VALUES","message":"documents have several values in the field ` + field + `, which is not declared as a list: only the first is returned",
 		"field":"` + field + `","hint":"set isArray for the field in extended.json"}`
 }
 
@@ -32,7 +32,7 @@ func TestValues(t *testing.T) {
 		{"no text", `studyId`, `{"studyId":null}`, `null`, ""},
 		{"a number as text", `studyId`, `{"studyId":1.50}`, `"1.50"`, ""},
 		{"a boolean as text", `studyId`, `{"studyId":true}`, `"true"`, ""},
-		{"an object as text", `studyId`, `{"studyId":{"a":1}}`, `null`, unfit("studyId", "a text")},
+		{"an object as text", `studyId`, `{"studyId":{"a":1}}`, `null`, unfit("studyId", "a string")},
 		{"one text in a list", `studyId`, `{"studyId":[null,["a\"\\"]]}`, `"a\"\\"`, ""},
 		{"an empty list", `studyId`, `{"studyId":[]}`, `null`, ""},
 		{"a list of nothing", `studyId`, `{"studyId":[null,[]]}`, `null`, ""},
@@ -61,14 +61,14 @@ func TestValues(t *testing.T) {
 		{"a fraction as whole number", `small`, `{"small":-7.9}`, `-7`, ""},
 		{"a text as whole number", `small`, `{"small":"8"}`, `8`, ""},
 		{"a whole number with an exponent", `small`, `{"small":1e2}`, `100`, ""},
-		{"a whole number that is too large", `small`, `{"small":3000000000}`, `null`, unfit("small", "a whole number of 32 bits")},
+		{"a whole number that is too large", `small`, `{"small":3000000000}`, `null`, unfit("small", "a 32-bit integer")},
 		{"a text as boolean", `open`, `{"open":"true"}`, `true`, ""},
 		{"no text as boolean", `open`, `{"open":""}`, `false`, ""},
-		{"a number as boolean", `open`, `{"open":1}`, `null`, unfit("open", "true or false")},
+		{"a number as boolean", `open`, `{"open":1}`, `null`, unfit("open", "a boolean")},
 		{"one value of a list", `tags`, `{"tags":"a"}`, `["a"]`, ""},
 		{"lists in a list", `tags`, `{"tags":["a",["b",null],[]]}`, `["a","b",null]`, ""},
 		{"no list", `tags`, `{"tags":null}`, `null`, ""},
-		{"something else in a list", `tags`, `{"tags":["a",{}]}`, `["a",null]`, `{"message":"a document has a value in the field tags that is not a text",
+		{"something else in a list", `tags`, `{"tags":["a",{}]}`, `["a",null]`, `{"message":"a document has a value in the field tags that is not a string",
 			"locations":[{"line":1,"column":28}],"path":["analysis","hits","edges",0,"node","tags",1],"extensions":{"code":"INTERNAL_SERVER_ERROR"}}`},
 		{"JSON", `info`, `{"info":[{"a": "\u00e9"}]}`, `[{"a":"é"}]`, ""},
 		{"one object in a list", `experiment{platform}`, `{"experiment":[{"platform":"P"}]}`, `{"platform":"P"}`, ""},

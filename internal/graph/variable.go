@@ -12,10 +12,10 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// maxVariableBytes is how much of a wrong value a message repeats.
+// maxVariableBytes is the maximum length of an invalid value in a message.
 const maxVariableBytes = 60
 
-// variablesOf coerces the variables of a request to the types that the operation says (GraphQL specification, section 6.1.2).
+// variablesOf coerces the variables of a request to the types of the operation (GraphQL specification, section 6.1.2).
 func variablesOf(types *ast.Schema, op *ast.OperationDefinition, raw json.RawMessage) (variables, []*gqlError) {
 	given, bad := members(raw)
 	if bad != nil {
@@ -46,14 +46,14 @@ func variablesOf(types *ast.Schema, op *ast.OperationDefinition, raw json.RawMes
 	return vars, faults
 }
 
-// members returns the members of the JSON object of variables; of one that stands there twice the last.
+// members returns the members of the JSON object of variables; of duplicates the last one.
 func members(raw json.RawMessage) (map[string]gjson.Result, *gqlError) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
 	}
 	if !json.Valid(raw) || raw[0] != '{' {
-		return nil, inputError("the variables are not an object of JSON")
+		return nil, inputError("the variables are not a JSON object")
 	}
 	given := map[string]gjson.Result{}
 	gjson.ParseBytes(raw).ForEach(func(name, value gjson.Result) bool {
@@ -63,15 +63,15 @@ func members(raw json.RawMessage) (map[string]gjson.Result, *gqlError) {
 	return given, nil
 }
 
-// coercion checks one value and writes it in the form that its type has.
+// coercion checks one value and encodes it in the form of its type.
 type coercion struct {
 	types *ast.Schema
 	path  []string
-	// why says what is wrong, "" as long as nothing is.
+	// why is the first error, "" for none.
 	why string
 }
 
-// place says where in a value a fault is.
+// place returns the position of an error within the value.
 func (c *coercion) place() string {
 	if len(c.path) == 0 {
 		return ""
@@ -83,7 +83,7 @@ func (c *coercion) place() string {
 func (c *coercion) value(dst []byte, t *ast.Type, v gjson.Result) []byte {
 	if v.Type == gjson.Null {
 		if t.NonNull {
-			c.why = fmt.Sprintf("a value of type %s is not null", t)
+			c.why = fmt.Sprintf("a value of type %s must not be null", t)
 		}
 		return append(dst, "null"...)
 	}
@@ -92,7 +92,7 @@ func (c *coercion) value(dst []byte, t *ast.Type, v gjson.Result) []byte {
 	}
 	def := c.types.Types[t.NamedType]
 	if def == nil {
-		c.why = "there is no type " + t.NamedType
+		c.why = "unknown type " + t.NamedType
 		return dst
 	}
 	switch def.Kind {
@@ -119,7 +119,7 @@ func (c *coercion) wrong(typeName string, v gjson.Result) {
 	c.why = fmt.Sprintf("%s cannot represent %s", typeName, shown)
 }
 
-// list appends a list; what is none is one item.
+// list appends a list; a value that is not a list is its only item.
 func (c *coercion) list(dst []byte, item *ast.Type, v gjson.Result) []byte {
 	if !v.IsArray() {
 		return append(c.value(append(dst, '['), item, v), ']')
@@ -169,7 +169,7 @@ func (c *coercion) object(dst []byte, def *ast.Definition, v gjson.Result) []byt
 	return append(dst, '}')
 }
 
-// leave goes back up, unless something is wrong: then the path stays.
+// leave removes the last path element; after an error it keeps the path and returns false.
 func (c *coercion) leave() bool {
 	if c.why != "" {
 		return false
@@ -178,8 +178,7 @@ func (c *coercion) leave() bool {
 	return true
 }
 
-// scalarInput returns a value in the form that a scalar has, false when it is none. Scalars that are not GraphQL's own take
-// everything.
+// scalarInput returns a value in the form of a scalar type, false if it has another type. Custom scalars accept everything.
 func scalarInput(name string, v gjson.Result) (string, bool) {
 	switch name {
 	case "Int":
@@ -201,7 +200,7 @@ func scalarInput(name string, v gjson.Result) (string, bool) {
 	}
 }
 
-// wholeNumber returns a number that GraphQL's Int can hold.
+// wholeNumber returns a number that GraphQL's Int can represent.
 func wholeNumber(v gjson.Result) (int, bool) {
 	if v.Type != gjson.Number || v.Num != math.Trunc(v.Num) || math.Abs(v.Num) > math.MaxInt32 {
 		return 0, false

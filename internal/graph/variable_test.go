@@ -25,7 +25,7 @@ func TestVariables(t *testing.T) {
 		{"a fraction", page, `{"n":1.5}`, `the variable $n is not valid: Int cannot represent 1.5`},
 		{"too large", page, `{"n":2147483648}`, `the variable $n is not valid: Int cannot represent 2147483648`},
 		{"a long text", page, `{"n":"` + strings.Repeat("é", 100) + `"}`, `the variable $n is not valid: Int cannot represent "` + strings.Repeat("é", 29) + "�…"},
-		{"nothing in a list", page, `{"sort":[null]}`, `the variable $sort is not valid at [0]: a value of type Sort! is not null`},
+		{"nothing in a list", page, `{"sort":[null]}`, `the variable $sort is not valid at [0]: a value of type Sort! must not be null`},
 		{"no object", page, `{"sort":["count"]}`, `the variable $sort is not valid at [0]: Sort cannot represent "count"`},
 		{"a member that is missing", page, `{"sort":[{"order":"asc"}]}`, `the variable $sort is not valid at [0].fieldName: a value of type String! is missing`},
 		{"an unknown member", page, `{"sort":[{"fieldName":"count","mod":"avg"}]}`, `the variable $sort is not valid at [0].mod: the type Sort has no such field`},
@@ -34,7 +34,7 @@ func TestVariables(t *testing.T) {
 		{"a text for a number", ratio, `{"f":"2"}`, `the variable $f is not valid: Float cannot represent "2"`},
 		{"a number over all", ratio, `{"f":1e999}`, `the variable $f is not valid: Float cannot represent 1e999`},
 		{"a number for a flag", ratio, `{"b":1}`, `the variable $b is not valid: Boolean cannot represent 1`},
-		{"broken", page, `{"n":1`, "the variables are not an object of JSON"},
+		{"broken", page, `{"n":1`, "the variables are not a JSON object"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)

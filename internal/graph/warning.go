@@ -5,36 +5,36 @@ import (
 	"slices"
 )
 
-// Codes of warnings in extensions.warnings.
+// Warning codes in extensions.warnings.
 const (
 	warnSeveralValues = "MULTIPLE_VALUES"
 	warnClamped       = "PAGE_CLAMPED"
 )
 
-// warning is what a client should know of a response that is whole all the same. All of it is safe to show.
+// warning reports a problem of a complete response. All its fields are safe to show to clients.
 type warning struct {
 	code, message string
-	// field is the catalogue's name of the field that it is about, "" for none.
+	// field is the field name in the catalogue, "" for none.
 	field, hint string
 }
 
-// severalValues is the warning of a field that has several values in a document, and is not declared as a list.
+// severalValues returns the warning for a field that has several values in a document, but is not declared as a list.
 func severalValues(field string) warning {
 	return warning{
 		code: warnSeveralValues, field: field, hint: "set isArray for the field in extended.json",
-		message: "documents hold several values in the field " + field + ", which is not declared as a list: the first one is returned",
+		message: "documents have several values in the field " + field + ", which is not declared as a list: only the first is returned",
 	}
 }
 
-// clamped is the warning of a page that is larger than the window.
+// clamped returns the warning for a page that is larger than the window.
 func clamped(first, window int) warning {
 	return warning{
-		code: warnClamped, hint: "read the rest page by page, each after the searchAfter of the last edge of the one before",
-		message: fmt.Sprintf("first is %d, and a page has %d documents at most: no more are returned", first, window),
+		code: warnClamped, hint: "read the rest page by page: pass the searchAfter of the last edge to the next page",
+		message: fmt.Sprintf("first is %d, and a page has %d documents at most: only those are returned", first, window),
 	}
 }
 
-// warn notes a warning, once.
+// warn adds warnings that are not there yet.
 func (w *responseWriter) warn(all ...warning) {
 	for _, one := range all {
 		if len(w.warnings) < maxErrors && !slices.Contains(w.warnings, one) {
@@ -43,7 +43,7 @@ func (w *responseWriter) warn(all ...warning) {
 	}
 }
 
-// appendWarnings writes the member extensions of a response.
+// appendWarnings writes the response member extensions.
 func appendWarnings(dst []byte, warnings []warning) []byte {
 	dst = append(dst, `"extensions":{"warnings":[`...)
 	for i, one := range warnings {
