@@ -7,23 +7,23 @@ import (
 	"tutti/internal/core"
 )
 
-// maxTokenBytes is the longest token that is looked at.
+// maxTokenBytes bounds a token; longer ones are rejected unread.
 const maxTokenBytes = 16 << 10
 
-// Authenticator tells who a bearer token belongs to, an API key or a JSON Web Token, and how the scopes of both are called.
+// Authenticator authenticates bearer tokens: API keys and JSON Web Tokens. Scopes defines the scope names of both.
 type Authenticator struct {
 	Scopes
 	keys *Keys
 	jwt  *JWT
 }
 
-// New makes an Authenticator. jwt is nil where API keys alone are taken. Scopes are called as in keys.
+// New returns an Authenticator with the Scopes of keys. A nil jwt means that only API keys are accepted.
 func New(keys *Keys, jwt *JWT) *Authenticator {
 	return &Authenticator{Scopes: keys.cfg.Scopes, keys: keys, jwt: jwt}
 }
 
-// Authenticate returns whom a token belongs to. CodeUnauthenticated, with a message that is safe to show, for a token that
-// proves nothing, and CodeUnavailable when it cannot be checked now. What it returns must not be changed.
+// Authenticate returns the Principal of a token. CodeUnauthenticated, with a message that is safe to show, for an invalid token,
+// CodeUnavailable when it cannot be checked now. The result must not be changed.
 func (a *Authenticator) Authenticate(ctx context.Context, token string) (core.Principal, error) {
 	switch {
 	case token == "":
@@ -33,7 +33,7 @@ func (a *Authenticator) Authenticate(ctx context.Context, token string) (core.Pr
 	case strings.HasPrefix(token, keyPrefix):
 		return a.keys.Authenticate(ctx, token)
 	case a.jwt == nil:
-		return core.Principal{}, unauthenticated("the token is not an API key", "API keys alone are taken here: they begin with "+keyPrefix)
+		return core.Principal{}, unauthenticated("the token is not an API key", "use an API key, which starts with "+keyPrefix)
 	}
 	verified, err := a.jwt.verify(ctx, token)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package auth tells who a bearer token belongs to and what it grants: API keys, which are kept hashed, and JSON Web Tokens
+// Package auth authenticates bearer tokens and returns what they grant: API keys, which are stored hashed, and JSON Web Tokens
 // (CONTRACT section 6).
 //
-// It must not import other packages of tutti than core; what keeps the keys is behind an interface.
+// It must not import other packages of tutti than core; the store of the keys is behind an interface.
 package auth

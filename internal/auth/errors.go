@@ -6,7 +6,7 @@ func unauthenticated(message, hint string) error {
 	return &core.Error{Code: core.CodeUnauthenticated, Message: message, Hint: hint}
 }
 
-// errUnknownKey is the same for a key that never was and for one whose secret is wrong.
+// errUnknownKey is the same for an unknown key and for a wrong secret.
 func errUnknownKey() error {
-	return unauthenticated("the API key is not known", "see that it was copied whole: it begins with "+keyPrefix)
+	return unauthenticated("the API key is unknown", "check that it was copied completely; it starts with "+keyPrefix)
 }

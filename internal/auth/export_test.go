@@ -1,4 +1,4 @@
 package auth
 
-// WithoutDowngrade is how the default client takes redirects.
-var WithoutDowngrade = withoutDowngrade
+// RejectDowngrade exports rejectDowngrade.
+var RejectDowngrade = rejectDowngrade

@@ -11,7 +11,7 @@ import (
 	"tutti/internal/core"
 )
 
-// FuzzAuthenticate: nothing but what was issued is taken, and what is not is refused in words that hold nothing of it.
+// FuzzAuthenticate: only issued tokens are accepted, and errors contain nothing of a rejected one.
 func FuzzAuthenticate(f *testing.F) {
 	keys := newKeys(f, &keyStore{}, auth.KeysConfig{Now: new(clock).now})
 	_, text := create(f, keys, "k", time.Time{}, "S1.WRITE")

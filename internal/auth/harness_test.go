@@ -38,7 +38,7 @@ const (
 
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
-// clock is a clock that stands until it is moved.
+// clock is a clock that moves only with advance.
 type clock struct{ offset atomic.Int64 }
 
 func (c *clock) now() time.Time           { return noon.Add(time.Duration(c.offset.Load())) }
@@ -50,7 +50,7 @@ type keyStore struct {
 	keys  []core.APIKey
 	reads int
 	fault error
-	// reading is called after a key was read and before it is given.
+	// reading is called after a key was read and before it is returned.
 	reading func()
 }
 
@@ -156,7 +156,7 @@ func newSigner(t testing.TB, id string, method jwt.SigningMethod) signer {
 	return signer{id: id, method: method, key: key}
 }
 
-// claims are those of a token that is good at noon, with others on top; a nil one is left out.
+// claims returns the claims of a token that is valid at noon, merged with others; a nil one is removed.
 func claims(others jwt.MapClaims) jwt.MapClaims {
 	all := jwt.MapClaims{
 		"iss": issuer, "aud": audience, "sub": "alice", "scope": "S1.WRITE",
@@ -167,7 +167,7 @@ func claims(others jwt.MapClaims) jwt.MapClaims {
 	return all
 }
 
-// sign returns a token with these claims; header is put on top of its own.
+// sign returns a token with these claims; header is merged with its own.
 func (s signer) sign(t testing.TB, c jwt.MapClaims, header map[string]any) string {
 	t.Helper()
 	token := jwt.NewWithClaims(s.method, c)
@@ -192,7 +192,7 @@ func (s signer) pem(t testing.TB) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
 }
 
-// jwk returns the public key as a JSON Web Key, with members on top.
+// jwk returns the public key as a JSON Web Key, merged with others.
 func (s signer) jwk(t testing.TB, others map[string]any) map[string]any {
 	t.Helper()
 	encode := base64.RawURLEncoding.EncodeToString
@@ -217,7 +217,7 @@ func (s signer) jwk(t testing.TB, others map[string]any) map[string]any {
 	return key
 }
 
-// keyServer serves a key set that a test changes.
+// keyServer serves a key set that a test can change.
 type keyServer struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -264,7 +264,7 @@ func (s *keyServer) count() int {
 	return s.asked
 }
 
-// newJWT makes a JWT that takes tokens at noon, and closes it after the test.
+// newJWT returns a JWT that accepts tokens at noon, and closes it after the test.
 func newJWT(t testing.TB, cfg auth.JWTConfig) *auth.JWT {
 	t.Helper()
 	cfg.Issuer, cfg.Audience = issuer, audience
@@ -284,7 +284,7 @@ func newAuthenticator(t testing.TB, cfg auth.JWTConfig) *auth.Authenticator {
 	return auth.New(newKeys(t, &keyStore{}, auth.KeysConfig{}), newJWT(t, cfg))
 }
 
-// wantError holds an error to its code and its whole message.
+// wantError checks the code and message of an error.
 func wantError(t *testing.T, err error, code core.Code, message string) {
 	t.Helper()
 	if core.CodeOf(err) != code || core.MessageOf(err) != message {

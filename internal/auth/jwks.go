@@ -13,53 +13,52 @@ import (
 )
 
 const (
-	// maxSetBytes is the largest key set that is read.
+	// maxSetBytes bounds a key set.
 	maxSetBytes = 1 << 20
-	// The pause after a round that failed begins with firstRetry and doubles up to lastRetry.
+	// The pause after a failed fetch starts with firstRetry and doubles up to lastRetry.
 	firstRetry = time.Second
 	lastRetry  = 30 * time.Second
-	// trustedFor is how long the keys of an issuer that does not answer are taken for its keys still.
+	// trustedFor is how long the keys of an unreachable issuer stay valid.
 	trustedFor = 24 * time.Hour
-	// maxRedirects is how many redirects of one fetch are followed.
+	// maxRedirects bounds the redirects of one fetch.
 	maxRedirects = 3
 )
 
-// issuerKeys holds the key set at an address and keeps it up to date: one goroutine fetches it, every so often and when it
-// is asked to.
+// issuerKeys caches the key set of an issuer: one goroutine fetches it, periodically and on request.
 type issuerKeys struct {
 	url    string
 	client *http.Client
 	log    *slog.Logger
 	now    func() time.Time
-	// every is the pause between two rounds, atLeast the least pause before one that is asked for, timeout bounds a fetch.
-	every, atLeast, timeout time.Duration
+	// interval is the pause between two fetches, atLeast the minimum pause before a requested one, timeout bounds a fetch.
+	interval, minInterval, timeout time.Duration
 
-	ask    chan struct{}
-	cancel context.CancelFunc
-	done   chan struct{}
+	refreshNow chan struct{}
+	cancel     context.CancelFunc
+	done       chan struct{}
 
 	mu     sync.Mutex
 	set    keySet
 	loaded bool
-	// loadedAt is when the round that fetched set began.
+	// loadedAt is when the fetch of set started.
 	loadedAt time.Time
-	// fault is what ended the last round, nil when it succeeded.
-	fault error
-	// running is true during a round; round is closed when the one that is running, or else the next one, has ended.
+	// lastErr is the error of the last fetch, nil when it succeeded.
+	lastErr error
+	// running is true during a fetch; round is closed when the running or else the next fetch has ended.
 	running bool
 	ended   time.Time
 	round   chan struct{}
 }
 
-// start begins to fetch. Whoever starts it stops it.
+// start starts fetching in the background. The caller must call stop.
 func (k *issuerKeys) start(ctx context.Context) {
-	k.ask, k.done, k.round = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
-	k.running = true // so that the first token waits for the first round
+	k.refreshNow, k.done, k.round = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
+	k.running = true // so that the first token waits for the first fetch
 	ctx, k.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	go k.run(ctx)
 }
 
-// stop ends the fetching and waits for its end. It may be called again.
+// stop ends fetching and waits for the goroutine. It may be called again.
 func (k *issuerKeys) stop() {
 	k.cancel()
 	<-k.done
@@ -70,9 +69,9 @@ func (k *issuerKeys) run(ctx context.Context) {
 	defer close(k.done)
 	retry := firstRetry
 	for {
-		pause := k.every
+		pause := k.interval
 		if err := k.fetchRound(ctx); err != nil {
-			pause = min(retry, k.every)
+			pause = min(retry, k.interval)
 			retry = min(2*retry, lastRetry)
 		} else {
 			retry = firstRetry
@@ -81,7 +80,7 @@ func (k *issuerKeys) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 		case <-timer.C:
-		case <-k.ask:
+		case <-k.refreshNow:
 		}
 		timer.Stop()
 		if ctx.Err() != nil {
@@ -90,24 +89,24 @@ func (k *issuerKeys) run(ctx context.Context) {
 	}
 }
 
-// fetchRound fetches once, and lets go who waits for it. When it fails the keys that are known stay.
+// fetchRound fetches once and wakes the waiting callers. When it fails the known keys are kept.
 func (k *issuerKeys) fetchRound(ctx context.Context) error {
 	k.mu.Lock()
 	k.running = true
 	began := k.now()
-	select { // nobody asks while a round is running, so what was asked is answered by this one
-	case <-k.ask:
+	select { // no requests are sent during a fetch: this fetch answers earlier ones
+	case <-k.refreshNow:
 	default:
 	}
 	k.mu.Unlock()
 	set, skipped, err := k.fetch(ctx)
 
 	k.mu.Lock()
-	failed, loaded := k.fault != nil, k.loaded
+	failed, loaded := k.lastErr != nil, k.loaded
 	if err == nil {
 		k.set, k.loaded, k.loadedAt = set, true, began
 	}
-	k.fault, k.running, k.ended = err, false, k.now()
+	k.lastErr, k.running, k.ended = err, false, k.now()
 	close(k.round)
 	k.round = make(chan struct{})
 	k.mu.Unlock()
@@ -115,12 +114,12 @@ func (k *issuerKeys) fetchRound(ctx context.Context) error {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		k.log.WarnContext(ctx, "the keys of the token issuer could not be fetched", "known", loaded, "err", err)
+		k.log.WarnContext(ctx, "fetching the token issuer's keys failed", "known", loaded, "err", err)
 	case failed || !loaded:
-		k.log.InfoContext(ctx, "the keys of the token issuer are known", "keys", len(set), "unusable", len(skipped))
+		k.log.InfoContext(ctx, "fetched the token issuer's keys", "keys", len(set), "unusable", len(skipped))
 	}
 	for _, reason := range skipped {
-		k.log.DebugContext(ctx, "a key of the token issuer is not used", "err", reason)
+		k.log.DebugContext(ctx, "ignored a key of the token issuer", "err", reason)
 	}
 	return err
 }
@@ -146,30 +145,30 @@ func (k *issuerKeys) fetch(ctx context.Context) (keySet, []error, error) {
 		return nil, nil, fmt.Errorf("reading a key set: %w", err)
 	}
 	if len(body) > maxSetBytes {
-		return nil, nil, fmt.Errorf("reading a key set: it is over %d bytes", maxSetBytes)
+		return nil, nil, fmt.Errorf("reading a key set: it has more than %d bytes", maxSetBytes)
 	}
 	return parseKeySet(body)
 }
 
-// keys returns what is known now. known is false before the first round that succeeded, and when the last one that did is
-// too long ago; fault is that of the last round.
+// keys returns the current keys. known is false before the first successful fetch, and when the last one is too old; fault is the
+// error of the last fetch.
 func (k *issuerKeys) keys() (set keySet, known bool, fault error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.set, k.loaded && k.now().Sub(k.loadedAt) < trustedFor, k.fault
+	return k.set, k.loaded && k.now().Sub(k.loadedAt) < trustedFor, k.lastErr
 }
 
-// refresh waits for a round: the one that is running, or one that it asks for unless the last has only just ended. It
-// reports whether one has ended meanwhile.
+// refresh waits for a fetch: the running one, or one that it requests unless the last ended less than minInterval ago. It reports whether
+// a fetch has ended.
 func (k *issuerKeys) refresh(ctx context.Context) bool {
 	k.mu.Lock()
-	if !k.running && k.now().Sub(k.ended) < k.atLeast {
+	if !k.running && k.now().Sub(k.ended) < k.minInterval {
 		k.mu.Unlock()
 		return false
 	}
 	if !k.running {
 		select {
-		case k.ask <- struct{}{}:
+		case k.refreshNow <- struct{}{}:
 		default:
 		}
 	}
@@ -184,8 +183,8 @@ func (k *issuerKeys) refresh(ctx context.Context) bool {
 	return false
 }
 
-// withoutDowngrade refuses a redirect to plain http on another machine or after https, and a long chain of redirects.
-func withoutDowngrade(request *http.Request, via []*http.Request) error {
+// rejectDowngrade rejects redirects to plain http on another machine or after https, and long chains of redirects.
+func rejectDowngrade(request *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return errors.New("too many redirects")
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	notNow = "tokens cannot be checked now: their issuer does not answer"
+	notNow = "tokens cannot be verified: their issuer does not answer"
 	noKey  = "the token is signed with a key that its issuer does not have"
 )
 
@@ -29,13 +29,13 @@ func authenticate(t *testing.T, a *auth.Authenticator, token string) error {
 	return err
 }
 
-// TestKeysRotate: a new key works at once, a key that was taken back works no more after the next fetch, and tokens with
-// made-up keys do not load the issuer.
+// TestKeysRotate: a new key works at once, a withdrawn key no longer works after the next fetch, and tokens with forged keys do not
+// load the issuer.
 func TestKeysRotate(t *testing.T) {
 	now := new(clock)
 	first, second := newSigner(t, "k1", jwt.SigningMethodES256), newSigner(t, "k2", jwt.SigningMethodRS256)
 	server := newKeyServer(t, first.jwk(t, nil))
-	a := newAuthenticator(t, auth.JWTConfig{JWKSURL: server.URL, Now: now.now, RefreshEvery: time.Hour, RefreshAtLeast: time.Second})
+	a := newAuthenticator(t, auth.JWTConfig{JWKSURL: server.URL, Now: now.now, RefreshInterval: time.Hour, MinRefreshInterval: time.Second})
 	old, fresh := first.sign(t, claims(nil), nil), second.sign(t, claims(nil), nil)
 	if err := authenticate(t, a, old); err != nil {
 		t.Fatal(err)
@@ -61,11 +61,11 @@ func TestKeysRotate(t *testing.T) {
 	}
 }
 
-// TestKeysAreFetchedNowAndThen: a key that was taken back ends although no token asks for another one.
-func TestKeysAreFetchedNowAndThen(t *testing.T) {
+// TestKeysAreFetchedPeriodically: a withdrawn key stops working although no token needs another one.
+func TestKeysAreFetchedPeriodically(t *testing.T) {
 	s := newSigner(t, "k1", jwt.SigningMethodES256)
 	server := newKeyServer(t, s.jwk(t, nil))
-	a := newAuthenticator(t, auth.JWTConfig{JWKSURL: server.URL, RefreshEvery: time.Millisecond})
+	a := newAuthenticator(t, auth.JWTConfig{JWKSURL: server.URL, RefreshInterval: time.Millisecond})
 	token := s.sign(t, claims(nil), nil)
 	if err := authenticate(t, a, token); err != nil {
 		t.Fatal(err)
@@ -79,18 +79,18 @@ func TestKeysAreFetchedNowAndThen(t *testing.T) {
 		fmt.Fprint(w, `{"keys":[]}`)
 	})
 	<-fetched
-	<-fetched // so the answer before has come
+	<-fetched // the previous response has been received
 	wantError(t, authenticate(t, a, token), core.CodeUnauthenticated, noKey)
 }
 
-// TestTokensWithoutKeyID are tried with every key that fits, also with those that the issuer has only now.
+// TestTokensWithoutKeyID: tokens without a key id are tried with every matching key, including those that the issuer has added.
 func TestTokensWithoutKeyID(t *testing.T) {
 	now := new(clock)
 	ec, rsa := newSigner(t, "", jwt.SigningMethodES256), newSigner(t, "", jwt.SigningMethodRS256)
 	another, later := newSigner(t, "", jwt.SigningMethodES256), newSigner(t, "", jwt.SigningMethodES256)
 	named := map[string]any{"kid": "k1"}
 	server := newKeyServer(t, rsa.jwk(t, nil), another.jwk(t, named), ec.jwk(t, nil))
-	a := newAuthenticator(t, auth.JWTConfig{JWKSURL: server.URL, Now: now.now, RefreshEvery: time.Hour, RefreshAtLeast: time.Second})
+	a := newAuthenticator(t, auth.JWTConfig{JWKSURL: server.URL, Now: now.now, RefreshInterval: time.Hour, MinRefreshInterval: time.Second})
 	for name, s := range map[string]signer{"ec": ec, "rsa": rsa, "a key with an id": another} {
 		if err := authenticate(t, a, s.sign(t, claims(nil), nil)); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -108,7 +108,7 @@ func TestTokensWithoutKeyID(t *testing.T) {
 	}
 }
 
-// TestIssuerThatDoesNotAnswer: the start succeeds, tokens cannot be checked until it answers, and known keys stay when it
+// TestIssuerThatDoesNotAnswer: the start succeeds, tokens cannot be verified until the issuer answers, and known keys are kept when it
 // stops answering.
 func TestIssuerThatDoesNotAnswer(t *testing.T) {
 	s, unknown := newSigner(t, "k1", jwt.SigningMethodEdDSA), newSigner(t, "k2", jwt.SigningMethodEdDSA)
@@ -149,7 +149,7 @@ func TestIssuerThatDoesNotAnswer(t *testing.T) {
 			server := newKeyServer(t)
 			server.do(fault)
 			a := newAuthenticator(t, auth.JWTConfig{
-				JWKSURL: server.URL, Now: now.now, RefreshEvery: time.Hour, RefreshAtLeast: time.Second, Timeout: 50 * time.Millisecond,
+				JWKSURL: server.URL, Now: now.now, RefreshInterval: time.Hour, MinRefreshInterval: time.Second, Timeout: 50 * time.Millisecond,
 			})
 			token := s.sign(t, claims(nil), nil)
 			err := authenticate(t, a, token)
@@ -172,8 +172,8 @@ func TestIssuerThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// TestKeyThatCannotBeUsedTakesNothingFromOthers: nor can a token be signed with it.
-func TestKeyThatCannotBeUsedTakesNothingFromOthers(t *testing.T) {
+// TestUnusableKeys: an unusable key does not affect the others and signs no token.
+func TestUnusableKeys(t *testing.T) {
 	s, bad := newSigner(t, "k1", jwt.SigningMethodES256), newSigner(t, "k2", jwt.SigningMethodES256)
 	for name, key := range map[string]map[string]any{
 		"for encryption":     bad.jwk(t, map[string]any{"use": "enc"}),
@@ -194,14 +194,14 @@ func TestKeyThatCannotBeUsedTakesNothingFromOthers(t *testing.T) {
 	}
 }
 
-// TestKeysAreNotFetchedFromElsewhereInTheClear: a redirect from https to http is not followed.
-func TestKeysAreNotFetchedFromElsewhereInTheClear(t *testing.T) {
+// TestNoDowngradeToHTTP: a redirect from https to http is not followed.
+func TestNoDowngradeToHTTP(t *testing.T) {
 	s := newSigner(t, "k1", jwt.SigningMethodES256)
 	plain := newKeyServer(t, s.jwk(t, nil))
 	secure := httptest.NewTLSServer(http.RedirectHandler(plain.URL, http.StatusFound))
 	t.Cleanup(secure.Close)
 	client := secure.Client()
-	client.CheckRedirect = auth.WithoutDowngrade
+	client.CheckRedirect = auth.RejectDowngrade
 	a := newAuthenticator(t, auth.JWTConfig{JWKSURL: secure.URL, Client: client})
 	wantError(t, authenticate(t, a, s.sign(t, claims(nil), nil)), core.CodeUnavailable, notNow)
 	if n := plain.count(); n != 0 {
@@ -209,7 +209,7 @@ func TestKeysAreNotFetchedFromElsewhereInTheClear(t *testing.T) {
 	}
 }
 
-// TestRedirectsOfTheKeySet: wherever it begins, no key comes from another machine in the clear.
+// TestRedirectsOfTheKeySet: no key is fetched from another machine over plain http, wherever the chain starts.
 func TestRedirectsOfTheKeySet(t *testing.T) {
 	for _, tc := range []struct{ name, via, to, want string }{
 		{"https on another machine", "https://a.example/", "https://b.example/", ""},
@@ -228,7 +228,7 @@ func TestRedirectsOfTheKeySet(t *testing.T) {
 				via = append(via, httptest.NewRequestWithContext(t.Context(), http.MethodGet, at, nil))
 			}
 			got := ""
-			if err := auth.WithoutDowngrade(httptest.NewRequestWithContext(t.Context(), http.MethodGet, tc.to, nil), via); err != nil {
+			if err := auth.RejectDowngrade(httptest.NewRequestWithContext(t.Context(), http.MethodGet, tc.to, nil), via); err != nil {
 				got = err.Error()
 			}
 			if got != tc.want {
@@ -238,14 +238,14 @@ func TestRedirectsOfTheKeySet(t *testing.T) {
 	}
 }
 
-// TestKeysAreNotTrustedForEver: an issuer that has not answered for a day may have taken any of them back.
-func TestKeysAreNotTrustedForEver(t *testing.T) {
+// TestKeysExpireWithoutIssuer: keys of an issuer that has not answered for a day are rejected: it may have withdrawn them.
+func TestKeysExpireWithoutIssuer(t *testing.T) {
 	now := new(clock)
 	s := newSigner(t, "k1", jwt.SigningMethodES256)
 	server := newKeyServer(t, s.jwk(t, nil))
 	good := server.answer
 	a := newAuthenticator(t, auth.JWTConfig{
-		JWKSURL: server.URL, Now: now.now, RefreshEvery: 100 * time.Hour, RefreshAtLeast: time.Second, Leeway: 48 * time.Hour,
+		JWKSURL: server.URL, Now: now.now, RefreshInterval: 100 * time.Hour, MinRefreshInterval: time.Second, Leeway: 48 * time.Hour,
 	})
 	token := s.sign(t, claims(nil), nil)
 	if err := authenticate(t, a, token); err != nil {
@@ -269,8 +269,8 @@ func TestKeysAreNotTrustedForEver(t *testing.T) {
 	}
 }
 
-// TestWhoWaitsForKeysIsLetGo: by the end of its context, and by Close.
-func TestWhoWaitsForKeysIsLetGo(t *testing.T) {
+// TestWaitingForKeysEnds: waiting for keys ends with the context, and with Close.
+func TestWaitingForKeysEnds(t *testing.T) {
 	s := newSigner(t, "k1", jwt.SigningMethodES256)
 	token := s.sign(t, claims(nil), nil)
 	waiting := make(chan struct{}, 10)
@@ -295,7 +295,7 @@ func TestWhoWaitsForKeysIsLetGo(t *testing.T) {
 	wantError(t, authenticate(t, a, token), core.CodeUnavailable, notNow)
 }
 
-// TestFailedFetchIsLogged with its cause, without the password of the address and without any token.
+// TestFailedFetchIsLogged: the log has the cause, without the password of the URL and without any token.
 func TestFailedFetchIsLogged(t *testing.T) {
 	server := newKeyServer(t)
 	server.do(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
@@ -307,7 +307,7 @@ func TestFailedFetchIsLogged(t *testing.T) {
 	token := newSigner(t, "k1", jwt.SigningMethodES256).sign(t, claims(nil), nil)
 	wantError(t, authenticate(t, a, token), core.CodeUnavailable, notNow)
 	line := <-lines
-	if !strings.Contains(line, "could not be fetched") || !strings.Contains(line, "EOF") {
+	if !strings.Contains(line, "keys failed") || !strings.Contains(line, "EOF") {
 		t.Errorf("logged: %s", line)
 	}
 	if strings.Contains(line, "hunter2") || strings.Contains(line, token) {
@@ -315,7 +315,7 @@ func TestFailedFetchIsLogged(t *testing.T) {
 	}
 }
 
-// lineWriter gives on what is written, a line at a time.
+// lineWriter sends what is written, a line at a time.
 type lineWriter chan string
 
 func (w lineWriter) Write(b []byte) (int, error) {

@@ -11,21 +11,21 @@ import (
 	"tutti/internal/core"
 )
 
-// JWT checks JSON Web Tokens: signed with RS, PS, ES or EdDSA by a key of the issuer, for the audience, and not expired.
-// Its methods may be called from several goroutines at once.
+// JWT verifies JSON Web Tokens: signed with RS, PS, ES or EdDSA by a key of the issuer, for the audience, and not expired. It is safe
+// for concurrent use.
 type JWT struct {
 	cfg    JWTConfig
 	parser *jwt.Parser
-	// One of the two says which keys the issuer has.
+	// fixed holds the keys of a public key file; issuer fetches them instead.
 	fixed  keySet
 	issuer *issuerKeys
 }
 
-// errNoKey: no key of the issuer is the one that the token names.
+// errNoKey: no key of the issuer matches the token.
 var errNoKey = errors.New("no key of the issuer fits the token")
 
-// NewJWT makes a JWT. With a JWKSURL it begins to fetch the keys in the background, until Close; it does not wait, and
-// succeeds also while the issuer does not answer. CodeInvalid for a bad Config.
+// NewJWT returns a JWT. With a JWKSURL it fetches the keys in the background until Close; it does not wait, and succeeds even when
+// the issuer does not answer. CodeInvalid for a bad Config.
 func NewJWT(ctx context.Context, cfg JWTConfig) (*JWT, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -45,26 +45,26 @@ func NewJWT(ctx context.Context, cfg JWTConfig) (*JWT, error) {
 	}
 	j.issuer = &issuerKeys{
 		url: cfg.JWKSURL, client: j.cfg.Client, log: j.cfg.Logger, now: j.cfg.Now,
-		every: j.cfg.RefreshEvery, atLeast: j.cfg.RefreshAtLeast, timeout: j.cfg.Timeout,
+		interval: j.cfg.RefreshInterval, minInterval: j.cfg.MinRefreshInterval, timeout: j.cfg.Timeout,
 	}
 	j.issuer.start(ctx)
 	return j, nil
 }
 
-// Close ends the fetching of keys and waits for its end. It may be called again.
+// Close ends fetching keys and waits for the goroutine. It may be called again.
 func (j *JWT) Close() {
 	if j.issuer != nil {
 		j.issuer.stop()
 	}
 }
 
-// verifiedToken is what a token says that the issuer has signed.
+// verifiedToken holds the used claims of a token with a valid signature.
 type verifiedToken struct {
 	subject string
 	scopes  []string
 }
 
-// verify checks a token. A key that is not known has the issuer asked, so that it can change its keys at any time.
+// verify verifies a token. An unknown key causes a fetch of the issuer's keys, so that the issuer can change its keys at any time.
 func (j *JWT) verify(ctx context.Context, token string) (verifiedToken, error) {
 	if j.issuer == nil {
 		return j.verifyWith(j.fixed, token)
@@ -74,7 +74,7 @@ func (j *JWT) verify(ctx context.Context, token string) (verifiedToken, error) {
 		j.issuer.refresh(ctx)
 		var fault error
 		if set, known, fault = j.issuer.keys(); !known {
-			return verifiedToken{}, j.notNow(fault)
+			return verifiedToken{}, j.issuerUnavailable(fault)
 		}
 	}
 	verified, err := j.verifyWith(set, token)
@@ -85,27 +85,27 @@ func (j *JWT) verify(ctx context.Context, token string) (verifiedToken, error) {
 		set, _, _ = j.issuer.keys()
 		verified, err = j.verifyWith(set, token)
 	}
-	// Whether the issuer has such a key meanwhile cannot be told while it does not answer.
+	// While the issuer does not answer, it is unknown whether it has such a key now.
 	if _, _, fault := j.issuer.keys(); fault != nil && errors.Is(err, errNoKey) {
-		return verifiedToken{}, j.notNow(fault)
+		return verifiedToken{}, j.issuerUnavailable(fault)
 	}
 	return verified, err
 }
 
-func (j *JWT) notNow(fault error) error {
+func (j *JWT) issuerUnavailable(fault error) error {
 	return &core.Error{
-		Code: core.CodeUnavailable, Message: "tokens cannot be checked now: their issuer does not answer",
-		RetryAfter: j.cfg.RefreshAtLeast, Err: fault,
+		Code: core.CodeUnavailable, Message: "tokens cannot be verified: their issuer does not answer",
+		RetryAfter: j.cfg.MinRefreshInterval, Err: fault,
 	}
 }
 
-// verifyWith checks a token against keys. What is wrong because no key fits has errNoKey in its chain.
+// verifyWith verifies a token with keys. An error because no key matches has errNoKey in its chain.
 func (j *JWT) verifyWith(set keySet, token string) (verifiedToken, error) {
 	claims := jwt.MapClaims{}
 	anonymous := false
 	_, err := j.parser.ParseWithClaims(token, claims, func(t *jwt.Token) (any, error) {
 		if _, critical := t.Header["crit"]; critical {
-			return nil, errors.New("the header has critical extensions") // RFC 7515, section 4.1.11: none is understood
+			return nil, errors.New("the header has critical extensions") // RFC 7515, section 4.1.11: none is supported
 		}
 		id, named := t.Header["kid"].(string)
 		if _, given := t.Header["kid"]; given && !named {
@@ -122,7 +122,7 @@ func (j *JWT) verifyWith(set keySet, token string) (verifiedToken, error) {
 		return keys, nil
 	})
 	if err != nil {
-		return verifiedToken{}, tokenFault(err, anonymous)
+		return verifiedToken{}, tokenError(err, anonymous)
 	}
 	subject, err := subjectOf(claims)
 	if err != nil {
@@ -131,12 +131,12 @@ func (j *JWT) verifyWith(set keySet, token string) (verifiedToken, error) {
 	return verifiedToken{subject: subject, scopes: scopesOf(claims)}, nil
 }
 
-// subjectOf returns whom a token is for: without sub the client that got it for itself, which issuers name client_id (RFC
-// 9068, section 2.2) or azp. All tokens without a name would own the same things.
+// subjectOf returns the subject of a token: sub, or the client that requested it for itself, which issuers name client_id (RFC 9068,
+// section 2.2) or azp. Tokens without a subject would share their sets and other property.
 func subjectOf(claims jwt.MapClaims) (string, error) {
 	subject, err := claims.GetSubject()
 	if err != nil {
-		return "", tokenFault(err, false)
+		return "", tokenError(err, false)
 	}
 	if subject != "" {
 		return subject, nil
@@ -146,12 +146,12 @@ func subjectOf(claims jwt.MapClaims) (string, error) {
 			return client, nil
 		}
 	}
-	return "", unauthenticated("the token does not say whom it is for", "it needs the claim sub, or for a client client_id or azp")
+	return "", unauthenticated("the token has no subject", "it needs the claim sub, or for a client the claim client_id or azp")
 }
 
-// tokenFault says in plain words what is wrong with a token. anonymous is true for one that names no key: when none of the
-// known ones has signed it, a new one may have.
-func tokenFault(err error, anonymous bool) error {
+// tokenError converts an error of the parser. anonymous is true for a token without a key id: when none of the known keys has signed
+// it, a new key may have.
+func tokenError(err error, anonymous bool) error {
 	fault := core.WrapError(core.CodeUnauthenticated, "the token is not valid", err)
 	says := func(message, hint string) error {
 		fault.Message, fault.Hint = message, hint
@@ -170,20 +170,20 @@ func tokenFault(err error, anonymous bool) error {
 	case errors.Is(err, jwt.ErrTokenExpired):
 		return says("the token has expired", "ask for a new token")
 	case errors.Is(err, jwt.ErrTokenNotValidYet), errors.Is(err, jwt.ErrTokenUsedBeforeIssued):
-		return says("the token is not valid yet", "see that the clocks of the issuer and of this server are right")
+		return says("the token is not valid yet", "check the clocks of the issuer and of this server")
 	case errors.Is(err, jwt.ErrTokenInvalidIssuer):
-		return says("the token is of another issuer", "")
+		return says("the token was issued by another issuer", "")
 	case errors.Is(err, jwt.ErrTokenInvalidAudience):
 		return says("the token is for another service", "ask for a token with this service's audience")
 	case errors.Is(err, jwt.ErrTokenRequiredClaimMissing):
-		return says("the token lacks a claim that is needed", "iss, aud and exp must be there")
+		return says("the token lacks a required claim", "it needs iss, aud and exp")
 	default:
 		return fault
 	}
 }
 
-// scopesOf returns the scopes of the claims scope, scp and context.scope, each a list or a string with spaces between
-// (RFC 8693, section 4.2; the others are those of Microsoft and of Ego). What is neither grants nothing.
+// scopesOf returns the scopes of the claims scope, scp and context.scope, each a list or a string separated by spaces (RFC 8693,
+// section 4.2; the others are used by Microsoft and Ego). Other types grant nothing.
 func scopesOf(claims jwt.MapClaims) []string {
 	var scopes []string
 	add := func(claim any) {

@@ -24,7 +24,7 @@ import (
 	"tutti/internal/core"
 )
 
-// TestEveryAlgorithm: RS, PS, ES and EdDSA with a key of PEM and of a key set, and with no other algorithm's key.
+// TestEveryAlgorithm: RS, PS, ES and EdDSA with a PEM key and a key set, and not with another algorithm's key.
 func TestEveryAlgorithm(t *testing.T) {
 	methods := []jwt.SigningMethod{
 		jwt.SigningMethodRS256, jwt.SigningMethodRS384, jwt.SigningMethodRS512,
@@ -52,12 +52,12 @@ func TestEveryAlgorithm(t *testing.T) {
 	}
 }
 
-// TestForgedTokens: what proves nothing whatever its claims say.
+// TestForgedTokens: invalid signatures are rejected, whatever the claims.
 func TestForgedTokens(t *testing.T) {
 	rs := newSigner(t, "k1", jwt.SigningMethodRS256)
 	p384 := newSigner(t, "k2", jwt.SigningMethodES384)
 	stranger := newSigner(t, "k1", jwt.SigningMethodRS256)
-	// The P-384 key under an algorithm of P-256, which golang-jwt alone would try.
+	// The P-384 key under an algorithm of P-256, which golang-jwt itself would accept.
 	crossed := signer{id: "k2", method: crossedMethod{}, key: p384.key}
 	server := newKeyServer(t, rs.jwk(t, map[string]any{"alg": "RS256"}), p384.jwk(t, nil))
 	a := newAuthenticator(t, auth.JWTConfig{JWKSURL: server.URL})
@@ -113,14 +113,14 @@ func TestForgedTokens(t *testing.T) {
 	}
 }
 
-// loosened changes the bits of the last character of base64 that carry nothing.
+// loosened changes the unused bits of the last base64 character.
 func loosened(segment string) string {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	last := strings.IndexByte(alphabet, segment[len(segment)-1])
 	return segment[:len(segment)-1] + string(alphabet[last^1])
 }
 
-// crossedMethod calls itself ES256 and signs with any curve, in the form that ES256 has.
+// crossedMethod is named ES256 but signs with any curve, in the format of ES256.
 type crossedMethod struct{}
 
 func (crossedMethod) Alg() string                      { return "ES256" }
@@ -143,7 +143,7 @@ func TestClaimsAreChecked(t *testing.T) {
 	s := newSigner(t, "", jwt.SigningMethodES256)
 	a := newAuthenticator(t, auth.JWTConfig{PublicKey: s.pem(t)})
 	at := func(d time.Duration) int64 { return noon.Add(d).Unix() }
-	const expired, early, lacks = "the token has expired", "the token is not valid yet", "the token lacks a claim that is needed"
+	const expired, early, lacks = "the token has expired", "the token is not valid yet", "the token lacks a required claim"
 	for _, tc := range []struct {
 		name    string
 		claims  jwt.MapClaims
@@ -160,7 +160,7 @@ func TestClaimsAreChecked(t *testing.T) {
 		{"not yet, within the leeway", jwt.MapClaims{"nbf": at(29 * time.Second)}, ""},
 		{"not yet", jwt.MapClaims{"nbf": at(31 * time.Second)}, early},
 		{"issued in the future", jwt.MapClaims{"iat": at(31 * time.Second)}, early},
-		{"another issuer", jwt.MapClaims{"iss": issuer + "/"}, "the token is of another issuer"},
+		{"another issuer", jwt.MapClaims{"iss": issuer + "/"}, "the token was issued by another issuer"},
 		{"no issuer", jwt.MapClaims{"iss": nil}, lacks},
 		{"another audience", jwt.MapClaims{"aud": "song"}, "the token is for another service"},
 		{"other audiences", jwt.MapClaims{"aud": []string{"song", "score"}}, "the token is for another service"},
@@ -178,11 +178,11 @@ func TestClaimsAreChecked(t *testing.T) {
 	}
 }
 
-// TestWhomATokenIsFor: what somebody owns is theirs by Principal.ID, so that no two may have the same.
-func TestWhomATokenIsFor(t *testing.T) {
+// TestSubject: property belongs to a Principal.ID, so IDs must be distinct.
+func TestSubject(t *testing.T) {
 	s := newSigner(t, "", jwt.SigningMethodES256)
 	a := newAuthenticator(t, auth.JWTConfig{PublicKey: s.pem(t)})
-	const nobody = "the token does not say whom it is for"
+	const nobody = "the token has no subject"
 	for _, tc := range []struct {
 		name          string
 		claims        jwt.MapClaims
@@ -201,7 +201,7 @@ func TestWhomATokenIsFor(t *testing.T) {
 			p, err := a.Authenticate(t.Context(), s.sign(t, claims(tc.claims), nil))
 			if tc.message != "" {
 				wantError(t, err, core.CodeUnauthenticated, tc.message)
-				if want := "it needs the claim sub, or for a client client_id or azp"; core.HintOf(err) != want {
+				if want := "it needs the claim sub, or for a client the claim client_id or azp"; core.HintOf(err) != want {
 					t.Errorf("hint %q", core.HintOf(err))
 				}
 				return
@@ -294,7 +294,7 @@ func TestPublicKeyFile(t *testing.T) {
 		name, message string
 		file          []byte
 	}{
-		{"text", "the public key file holds no PEM block", []byte("secret")},
+		{"text", "the public key file contains no PEM block", []byte("secret")},
 		{"private key", "block 1 of the public key file cannot be used: it is a PRIVATE KEY", block("PRIVATE KEY", private)},
 		{"damaged", "block 2 of the public key file cannot be used: it is damaged", append(s.pem(t), block("PUBLIC KEY", []byte("x"))...)},
 		{
@@ -311,10 +311,10 @@ func TestPublicKeyFile(t *testing.T) {
 }
 
 func TestJWTConfigIsChecked(t *testing.T) {
-	const noIssuer = "tokens are not taken without an issuer and an audience"
-	const oneOf = "either the address of a key set or a public key is needed to check tokens"
-	const address = "the address of the key set is not an absolute http or https address"
-	const plain = "the key set would be fetched without encryption from another machine"
+	const noIssuer = "JSON Web Tokens need an issuer and an audience"
+	const oneOf = "set either the URL of a key set or a public key"
+	const address = "the URL of the key set must be an absolute http or https URL"
+	const plain = "the key set would be fetched over plain http from another machine"
 	for i, tc := range []struct {
 		cfg     auth.JWTConfig
 		message string

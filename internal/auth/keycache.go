@@ -7,21 +7,21 @@ import (
 	"tutti/internal/core"
 )
 
-// cachedKey is a key that was not revoked when it was read, and what it grants.
+// cachedKey is a key that was not revoked when it was read, with its Principal.
 type cachedKey struct {
 	key       core.APIKey
 	principal core.Principal
 	until     time.Time
 }
 
-// keyCache keeps keys for a short time. Only keys that are there are in it: neither ids that are not known, which anybody
-// could fill it with, nor failures.
+// keyCache caches keys for a short time. It contains only existing keys: neither unknown ids, with which anyone could fill it, nor
+// errors.
 type keyCache struct {
 	size int
 
 	mu      sync.Mutex
 	entries map[string]cachedKey
-	// generation counts the drops: what was read before a drop must not be kept after it.
+	// generation counts the drops: a key read before a drop must not be cached after it.
 	generation uint64
 }
 
@@ -29,7 +29,7 @@ func newKeyCache(size int) *keyCache {
 	return &keyCache{size: size, entries: make(map[string]cachedKey)}
 }
 
-// get returns the entry of an id, and the generation that put needs when there is none.
+// get returns the entry of an id, and the generation to pass to put when there is none.
 func (c *keyCache) get(id string, now time.Time) (entry cachedKey, generation uint64, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -37,7 +37,7 @@ func (c *keyCache) get(id string, now time.Time) (entry cachedKey, generation ui
 	return entry, c.generation, ok && now.Before(entry.until)
 }
 
-// put keeps an entry that was read in a generation.
+// put caches an entry that was read in a generation.
 func (c *keyCache) put(id string, entry cachedKey, generation uint64, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -45,13 +45,13 @@ func (c *keyCache) put(id string, entry cachedKey, generation uint64, now time.T
 		return
 	}
 	if len(c.entries) >= c.size {
-		c.makeRoom(now)
+		c.evict(now)
 	}
 	c.entries[id] = entry
 }
 
-// makeRoom removes what has run out, or anything when nothing has; the lock must be held.
-func (c *keyCache) makeRoom(now time.Time) {
+// evict evicts expired entries, or any when none has expired; the lock must be held.
+func (c *keyCache) evict(now time.Time) {
 	for id, entry := range c.entries {
 		if !now.Before(entry.until) {
 			delete(c.entries, id)
@@ -65,8 +65,8 @@ func (c *keyCache) makeRoom(now time.Time) {
 	}
 }
 
-// drop forgets a key, also for those who are reading it now.
-func (c *keyCache) drop(id string) {
+// invalidate removes a key, also from reads in flight.
+func (c *keyCache) invalidate(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.generation++

@@ -15,39 +15,38 @@ import (
 )
 
 const (
-	// maxNameRunes is the longest name of a key, in characters.
+	// maxNameRunes bounds the name of a key, in characters.
 	maxNameRunes = 100
-	// maxScopes is how many scopes a key can have.
+	// maxScopes bounds the scopes of a key.
 	maxScopes = 1000
-	// maxYear is the last one that a time in JSON can have.
+	// maxYear is the last year that a time in JSON can have.
 	maxYear = 9999
-	// cachedKeys is how many keys are kept.
-	cachedKeys = 1024
-	// DefaultCacheFor is how long a key is taken for unchanged unless KeysConfig says otherwise.
+	// maxCachedKeys is the size of the key cache.
+	maxCachedKeys = 1024
+	// DefaultCacheFor is the default of KeysConfig.CacheFor.
 	DefaultCacheFor = time.Second
-	// maxCacheFor is the longest time for which a key that another process has revoked may still be taken here.
+	// maxCacheFor bounds the time during which a key that another process revoked may still be accepted.
 	maxCacheFor = 10 * time.Second
 )
 
-// KeyStore keeps API keys.
+// KeyStore stores API keys.
 type KeyStore interface {
 	// AddKey stores a new key; CodeConflict when the id is taken.
 	AddKey(ctx context.Context, key core.APIKey) error
-	// Key returns one key, CodeNotFound when there is none.
+	// Key returns one key, CodeNotFound when it does not exist.
 	Key(ctx context.Context, id string) (core.APIKey, error)
-	// Keys returns all keys, the last made first.
+	// Keys returns all keys, newest first.
 	Keys(ctx context.Context) ([]core.APIKey, error)
-	// RevokeKey notes that a key ended at a time, unless it had before, and returns it as it is then. CodeNotFound when
-	// there is none.
+	// RevokeKey revokes a key, unless it was revoked before, and returns it. CodeNotFound when it does not exist.
 	RevokeKey(ctx context.Context, id string, at time.Time) (core.APIKey, error)
 }
 
-// KeysConfig adjusts Keys. The zero value is the default.
+// KeysConfig configures Keys. The zero value is the default.
 type KeysConfig struct {
-	// Scopes says how scopes are called.
+	// Scopes defines the names of scopes.
 	Scopes Scopes
-	// CacheFor is how long a key is taken for unchanged, so that not every request costs a call of the store; for so long
-	// a key that another process has revoked may still be taken. At most 10 s. Default DefaultCacheFor.
+	// CacheFor is how long a key is cached, so that not every request reads the store; a key that another process revoked may be
+	// accepted that long. At most 10 s. Default DefaultCacheFor.
 	CacheFor time.Duration
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
@@ -71,25 +70,25 @@ func (c KeysConfig) withDefaults() KeysConfig {
 	return c
 }
 
-// Keys makes, lists, revokes and checks API keys. Of a key only the SHA-256 of its secret is stored. Its methods may be
-// called from several goroutines at once.
+// Keys creates, lists, revokes and authenticates API keys. Only the SHA-256 of a key's secret is stored. It is safe for concurrent
+// use.
 type Keys struct {
 	store KeyStore
 	cfg   KeysConfig
 	cache *keyCache
 }
 
-// NewKeys makes Keys. CodeInvalid for a bad Config.
+// NewKeys returns Keys. CodeInvalid for a bad Config.
 func NewKeys(store KeyStore, cfg KeysConfig) (*Keys, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	return &Keys{store: store, cfg: cfg.withDefaults(), cache: newKeyCache(cachedKeys)}, nil
+	return &Keys{store: store, cfg: cfg.withDefaults(), cache: newKeyCache(maxCachedKeys)}, nil
 }
 
-// Create makes a key and returns it with the whole text that its holder shows, which is kept nowhere. expires is zero for
-// never. CodeInvalid for a name that is empty, over 100 characters or not printable, for no scopes or one that grants
-// nothing, and for a time that has passed or lies, in UTC, after the year 9999.
+// Create creates a key and returns it with its complete text, which is not stored. A zero expires means never. CodeInvalid for a name
+// that is empty, over 100 characters or not printable, for no scopes or one that grants nothing, and for a time in the past or, in
+// UTC, after the year 9999.
 func (k *Keys) Create(ctx context.Context, name string, scopes []string, expires time.Time) (core.APIKey, string, error) {
 	if err := checkName(name); err != nil {
 		return core.APIKey{}, "", err
@@ -98,7 +97,7 @@ func (k *Keys) Create(ctx context.Context, name string, scopes []string, expires
 	if err != nil {
 		return core.APIKey{}, "", err
 	}
-	now := k.cfg.Now().UTC().Truncate(time.Microsecond) // as it is kept
+	now := k.cfg.Now().UTC().Truncate(time.Microsecond) // as it is stored
 	if err := checkExpiry(expires, now); err != nil {
 		return core.APIKey{}, "", err
 	}
@@ -113,16 +112,16 @@ func (k *Keys) Create(ctx context.Context, name string, scopes []string, expires
 	return key, text.String(), nil
 }
 
-// checkExpiry refuses a time that has passed, and one that RFC 3339 cannot write.
+// checkExpiry returns CodeInvalid for a time in the past, and for one that RFC 3339 cannot represent.
 func checkExpiry(expires, now time.Time) error {
-	const hint = "give a time to come, or none for a key that does not expire"
+	const hint = "set a time in the future, or none for a key that does not expire"
 	switch {
 	case expires.IsZero():
 		return nil
 	case !expires.After(now):
-		return &core.Error{Code: core.CodeInvalid, Message: "the key would have expired already", Hint: hint}
+		return &core.Error{Code: core.CodeInvalid, Message: "the expiry of the key is in the past", Hint: hint}
 	case expires.UTC().Year() > maxYear:
-		return &core.Error{Code: core.CodeInvalid, Message: fmt.Sprintf("the key would expire after the year %d", maxYear), Hint: hint}
+		return &core.Error{Code: core.CodeInvalid, Message: fmt.Sprintf("the expiry of the key is after the year %d", maxYear), Hint: hint}
 	default:
 		return nil
 	}
@@ -136,25 +135,25 @@ func checkName(name string) error {
 	case !utf8.ValidString(name):
 		fault = "is not valid UTF-8"
 	case utf8.RuneCountInString(name) > maxNameRunes:
-		fault = fmt.Sprintf("has over %d characters", maxNameRunes)
+		fault = fmt.Sprintf("has more than %d characters", maxNameRunes)
 	case strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) }):
-		fault = "holds a character that cannot be printed"
+		fault = "contains a character that is not printable"
 	default:
 		return nil
 	}
-	return &core.Error{Code: core.CodeInvalid, Message: "the name " + fault, Hint: "say in a few words what the key is for"}
+	return &core.Error{Code: core.CodeInvalid, Message: "the name " + fault, Hint: "describe in a few words what the key is for"}
 }
 
-// checkScopes returns scopes without repetitions.
+// checkScopes returns scopes without duplicates.
 func (k *Keys) checkScopes(scopes []string) ([]string, error) {
 	if len(scopes) == 0 {
 		return nil, &core.Error{
-			Code: core.CodeInvalid, Message: "a key needs a scope",
+			Code: core.CodeInvalid, Message: "a key needs at least one scope",
 			Hint: fmt.Sprintf("such as %s or %s", k.cfg.Scopes.SystemScope(), k.cfg.Scopes.WriteScope("<organization>")),
 		}
 	}
 	if len(scopes) > maxScopes {
-		return nil, core.NewError(core.CodeInvalid, fmt.Sprintf("a key can have %d scopes at most", maxScopes))
+		return nil, core.NewError(core.CodeInvalid, fmt.Sprintf("a key can have at most %d scopes", maxScopes))
 	}
 	var kept []string
 	for _, scope := range scopes {
@@ -168,7 +167,7 @@ func (k *Keys) checkScopes(scopes []string) ([]string, error) {
 	return kept, nil
 }
 
-// List returns all keys, the last made first.
+// List returns all keys, newest first.
 func (k *Keys) List(ctx context.Context) ([]core.APIKey, error) {
 	keys, err := k.store.Keys(ctx)
 	if err != nil {
@@ -177,20 +176,20 @@ func (k *Keys) List(ctx context.Context) ([]core.APIKey, error) {
 	return keys, nil
 }
 
-// Revoke ends a key: this process takes it no more when Revoke returns, others after KeysConfig.CacheFor. CodeNotFound when
-// there is none. A key that was revoked before stays so.
+// Revoke revokes a key: this process rejects it when Revoke returns, others after KeysConfig.CacheFor. CodeNotFound when it does not
+// exist. An earlier revocation is kept.
 func (k *Keys) Revoke(ctx context.Context, id string) (core.APIKey, error) {
 	key, err := k.store.RevokeKey(ctx, id, k.cfg.Now().UTC())
-	// Also after an error: it may have been stored all the same.
-	k.cache.drop(id)
+	// Also after an error: the revocation may have been stored.
+	k.cache.invalidate(id)
 	if err != nil {
 		return core.APIKey{}, fmt.Errorf("revoking an API key: %w", err)
 	}
 	return key, nil
 }
 
-// Authenticate tells who holds an API key. CodeUnauthenticated for one that is unknown, revoked or expired,
-// CodeUnavailable when the store does not answer.
+// Authenticate returns the Principal of an API key. CodeUnauthenticated for an unknown, revoked or expired key, CodeUnavailable when
+// the store does not answer.
 func (k *Keys) Authenticate(ctx context.Context, token string) (core.Principal, error) {
 	text, ok := parseKeyText(token)
 	if !ok {
@@ -200,9 +199,9 @@ func (k *Keys) Authenticate(ctx context.Context, token string) (core.Principal, 
 	known := err == nil
 	if !known {
 		if core.CodeOf(err) != core.CodeNotFound {
-			return core.Principal{}, core.WrapError(core.CodeUnavailable, "API keys cannot be checked now", err)
+			return core.Principal{}, core.WrapError(core.CodeUnavailable, "API keys cannot be verified now", err)
 		}
-		// The work is the same for an id that nobody has.
+		// Unknown ids take the same time.
 		entry.key.Hash = make([]byte, sha256.Size)
 	}
 	if subtle.ConstantTimeCompare(text.hash(), entry.key.Hash) != 1 || !known {
@@ -217,7 +216,7 @@ func (k *Keys) Authenticate(ctx context.Context, token string) (core.Principal, 
 	return entry.principal, nil
 }
 
-// lookUp returns the key of an id from the cache, else from the store.
+// lookUp returns the key with an id from the cache or the store.
 func (k *Keys) lookUp(ctx context.Context, id string) (cachedKey, error) {
 	now := k.cfg.Now()
 	entry, generation, ok := k.cache.get(id, now)

@@ -25,7 +25,7 @@ func create(t testing.TB, keys *auth.Keys, name string, expires time.Time, scope
 	return key, text
 }
 
-// TestCreateStoresOnlyTheHash: nothing that is stored or listed holds the secret.
+// TestCreateStoresOnlyTheHash: nothing stored or listed contains the secret.
 func TestCreateStoresOnlyTheHash(t *testing.T) {
 	store := &keyStore{}
 	keys := newKeys(t, store, auth.KeysConfig{Now: new(clock).now})
@@ -58,8 +58,8 @@ func TestCreateStoresOnlyTheHash(t *testing.T) {
 }
 
 func TestCreateRefuses(t *testing.T) {
-	const hint = "say in a few words what the key is for"
-	const wildcards = "there are no wildcards: give a scope for each organization, or tutti.WRITE for everything"
+	const hint = "describe in a few words what the key is for"
+	const wildcards = "there are no wildcards: use one scope for each organization, or tutti.WRITE for everything"
 	notScope := func(scope string) (string, string) {
 		return fmt.Sprintf("%q is not a scope", scope), "use tutti.WRITE, <organization>.WRITE or <organization>.READ"
 	}
@@ -73,12 +73,12 @@ func TestCreateRefuses(t *testing.T) {
 	}{
 		{"no name", "", []string{"S1.READ"}, time.Time{}, want{"the name is empty", hint}},
 		{"a blank name", " \t ", []string{"S1.READ"}, time.Time{}, want{"the name is empty", hint}},
-		{"a long name", strings.Repeat("ä", 101), []string{"S1.READ"}, time.Time{}, want{"the name has over 100 characters", hint}},
-		{"a line feed", "a\nb", []string{"S1.READ"}, time.Time{}, want{"the name holds a character that cannot be printed", hint}},
-		{"a turn of direction", "a\u202eb", []string{"S1.READ"}, time.Time{}, want{"the name holds a character that cannot be printed", hint}},
+		{"a long name", strings.Repeat("ä", 101), []string{"S1.READ"}, time.Time{}, want{"the name has more than 100 characters", hint}},
+		{"a line feed", "a\nb", []string{"S1.READ"}, time.Time{}, want{"the name contains a character that is not printable", hint}},
+		{"a turn of direction", "a\u202eb", []string{"S1.READ"}, time.Time{}, want{"the name contains a character that is not printable", hint}},
 		{"bytes", "a\xff", []string{"S1.READ"}, time.Time{}, want{"the name is not valid UTF-8", hint}},
-		{"no scope", "k", nil, time.Time{}, want{"a key needs a scope", "such as tutti.WRITE or <organization>.WRITE"}},
-		{"many scopes", "k", make([]string, 1001), time.Time{}, want{"a key can have 1000 scopes at most", ""}},
+		{"no scope", "k", nil, time.Time{}, want{"a key needs at least one scope", "such as tutti.WRITE or <organization>.WRITE"}},
+		{"many scopes", "k", make([]string, 1001), time.Time{}, want{"a key can have at most 1000 scopes", ""}},
 		{"an empty scope", "k", []string{""}, time.Time{}, scope("")},
 		{"no organization", "k", []string{".WRITE"}, time.Time{}, scope(".WRITE")},
 		{"no suffix", "k", []string{"S1.WRITE", "S1"}, time.Time{}, scope("S1")},
@@ -90,13 +90,13 @@ func TestCreateRefuses(t *testing.T) {
 			"a time that has passed", "k",
 			[]string{"S1.READ"},
 			noon,
-			want{"the key would have expired already", "give a time to come, or none for a key that does not expire"},
+			want{"the expiry of the key is in the past", "set a time in the future, or none for a key that does not expire"},
 		},
 		{
 			"a time that is of the year 10000 in UTC", "k",
 			[]string{"S1.READ"},
 			time.Date(9999, 12, 31, 23, 59, 59, 0, time.FixedZone("", -23*3600)),
-			want{"the key would expire after the year 9999", "give a time to come, or none for a key that does not expire"},
+			want{"the expiry of the key is after the year 9999", "set a time in the future, or none for a key that does not expire"},
 		},
 		{"a wildcard", "k", []string{"*.WRITE"}, time.Time{}, want{`"*.WRITE" is not a scope`, wildcards}},
 		{"a wildcard in a name", "k", []string{"S*.READ"}, time.Time{}, want{`"S*.READ" is not a scope`, wildcards}},
@@ -117,7 +117,7 @@ func TestCreateRefuses(t *testing.T) {
 	}
 }
 
-func TestKeysPassOnFaultsOfTheStore(t *testing.T) {
+func TestKeysPassOnStoreErrors(t *testing.T) {
 	down := core.NewError(core.CodeUnavailable, "the store does not answer")
 	store := &keyStore{}
 	keys := newKeys(t, store, auth.KeysConfig{})
@@ -154,17 +154,17 @@ func TestAuthenticateKey(t *testing.T) {
 		{"good", good, ""},
 		{"expired", short, "the API key has expired"},
 		{"revoked", ended, "the API key was revoked"},
-		{"revoked, wrong secret", swap(ended, len(ended)-5), "the API key is not known"},
-		{"expired, wrong secret", swap(short, len(short)-5), "the API key is not known"},
-		{"first character of the secret", swap(good, 23), "the API key is not known"},
-		{"last character of the secret", swap(good, len(good)-1), "the API key is not known"},
-		{"another's secret", good[:23] + ended[23:], "the API key is not known"},
-		{"unknown id", "tutti_0000000000000000_" + good[23:], "the API key is not known"},
+		{"revoked, wrong secret", swap(ended, len(ended)-5), "the API key is unknown"},
+		{"expired, wrong secret", swap(short, len(short)-5), "the API key is unknown"},
+		{"first character of the secret", swap(good, 23), "the API key is unknown"},
+		{"last character of the secret", swap(good, len(good)-1), "the API key is unknown"},
+		{"another's secret", good[:23] + ended[23:], "the API key is unknown"},
+		{"unknown id", "tutti_0000000000000000_" + good[23:], "the API key is unknown"},
 		{"id in upper case", strings.ToUpper(good[:23]) + good[23:], "the token is not an API key"},
-		{"cut", good[:len(good)-1], "the API key is not known"},
-		{"longer", good + "A", "the API key is not known"},
-		{"no secret", good[:22], "the API key is not known"},
-		{"prefix alone", "tutti_", "the API key is not known"},
+		{"cut", good[:len(good)-1], "the API key is unknown"},
+		{"longer", good + "A", "the API key is unknown"},
+		{"no secret", good[:22], "the API key is unknown"},
+		{"prefix alone", "tutti_", "the API key is unknown"},
 		{"empty", "", "the token is empty"},
 		{"endless", "tutti_" + strings.Repeat("a", 16<<10), "the token is too long"},
 		{"something else", "hunter2", "the token is not an API key"},
@@ -185,7 +185,7 @@ func TestAuthenticateKey(t *testing.T) {
 	}
 }
 
-// TestEveryByteOfTheHashCounts: a hash that differs anywhere is that of another secret.
+// TestEveryByteOfTheHashCounts: a hash that differs in any byte is rejected.
 func TestEveryByteOfTheHashCounts(t *testing.T) {
 	for i := range sha256.Size {
 		store := &keyStore{}
@@ -199,11 +199,11 @@ func TestEveryByteOfTheHashCounts(t *testing.T) {
 		}
 		store.keys[0].Hash[i] ^= 1
 		_, err := keys.Authenticate(t.Context(), text)
-		wantError(t, err, core.CodeUnauthenticated, "the API key is not known")
+		wantError(t, err, core.CodeUnauthenticated, "the API key is unknown")
 	}
 }
 
-// TestLastExpiry: what ends with the year 9999 can be written as JSON.
+// TestLastExpiry: an expiry at the end of the year 9999 can be encoded as JSON.
 func TestLastExpiry(t *testing.T) {
 	last := time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 	key, _ := create(t, newKeys(t, &keyStore{}, auth.KeysConfig{}), "k", last, "S1.WRITE")
@@ -212,7 +212,7 @@ func TestLastExpiry(t *testing.T) {
 	}
 }
 
-// TestKeysAreReadOnce: a token costs a call of the store once in a while, and a failure or an unknown id is never kept.
+// TestKeysAreReadOnce: a key is read from the store once per CacheFor, and errors and unknown ids are not cached.
 func TestKeysAreReadOnce(t *testing.T) {
 	store, now := &keyStore{}, new(clock)
 	keys := newKeys(t, store, auth.KeysConfig{Now: now.now, CacheFor: 2 * time.Second})
@@ -229,7 +229,7 @@ func TestKeysAreReadOnce(t *testing.T) {
 	}
 	store.fail(errors.New("the disk is gone"))
 	for range 2 {
-		wantError(t, authenticate(text), core.CodeUnavailable, "API keys cannot be checked now")
+		wantError(t, authenticate(text), core.CodeUnavailable, "API keys cannot be verified now")
 	}
 	reads(2)
 	store.fail(nil)
@@ -244,17 +244,17 @@ func TestKeysAreReadOnce(t *testing.T) {
 		t.Errorf("a kept key: %v", err)
 	}
 	now.advance(2 * time.Second)
-	wantError(t, authenticate(text), core.CodeUnavailable, "API keys cannot be checked now")
+	wantError(t, authenticate(text), core.CodeUnavailable, "API keys cannot be verified now")
 	reads(4)
 	store.fail(nil)
 	for range 2 {
-		wantError(t, authenticate("tutti_0000000000000000_"+text[23:]), core.CodeUnauthenticated, "the API key is not known")
+		wantError(t, authenticate("tutti_0000000000000000_"+text[23:]), core.CodeUnauthenticated, "the API key is unknown")
 	}
 	reads(6)
 }
 
-// TestRevokedKeyEndsAtOnce: also when somebody was reading it while it was revoked, and after at most CacheFor when another
-// process has revoked it.
+// TestRevokedKeyEndsAtOnce: a revoked key is rejected at once, also when it was being read, and after at most CacheFor when another
+// process revoked it.
 func TestRevokedKeyEndsAtOnce(t *testing.T) {
 	t.Run("in this process", func(t *testing.T) {
 		store := &keyStore{}
@@ -301,7 +301,7 @@ func TestRevokedKeyEndsAtOnce(t *testing.T) {
 	})
 }
 
-// TestManyKeysAtOnce: more keys than are kept, from several goroutines.
+// TestManyKeysAtOnce: more keys than the cache holds, from several goroutines.
 func TestManyKeysAtOnce(t *testing.T) {
 	keys := newKeys(t, &keyStore{}, auth.KeysConfig{})
 	texts := make([]string, 1100)

@@ -9,26 +9,25 @@ import (
 	"github.com/MicahParks/jwkset"
 )
 
-// maxSetKeys is how many keys a key set may have: a token that names none of them is tried with all that fit.
+// maxSetKeys bounds the keys of a key set: a token without a key id is tried with all matching ones.
 const maxSetKeys = 128
 
-// keySet holds the keys of an issuer.
+// keySet is the set of keys of an issuer.
 type keySet []publicKey
 
-// candidates returns the keys that a token may be signed with: those of its key id and those without one; all when the token
-// has none.
+// candidates returns the keys that may have signed a token: those with its key id and those without one; all when the token has none.
 func (s keySet) candidates(id, alg string) []publicKey {
 	var found []publicKey
 	for _, k := range s {
-		if k.fits(alg) && (id == "" || k.id == "" || k.id == id) {
+		if k.supports(alg) && (id == "" || k.id == "" || k.id == id) {
 			found = append(found, k)
 		}
 	}
 	return found
 }
 
-// parseKeySet reads a JSON Web Key Set (RFC 7517). A key that cannot be used, such as one for encryption or of an unknown
-// type, is left out (section 5 there) and told of in skipped: it takes nothing from the others.
+// parseKeySet parses a JSON Web Key Set (RFC 7517). A key that cannot be used, such as one for encryption or of an unknown type, is
+// ignored (section 5 there) and reported in skipped.
 func parseKeySet(body []byte) (set keySet, skipped []error, err error) {
 	var document struct {
 		Keys []json.RawMessage `json:"keys"`

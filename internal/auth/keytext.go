@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// keyPrefix begins every API key, so that keys are known for what they are, also by those who search leaked files.
+	// keyPrefix starts every API key, so that keys are recognizable, also for scanners of leaked files.
 	keyPrefix = "tutti_"
-	// idBytes is the randomness of a key's public part, secretBytes that of its secret.
+	// idBytes is the number of random bytes of a key's public part, secretBytes that of its secret.
 	idBytes     = 8
 	secretBytes = 32
 )
@@ -21,7 +21,7 @@ const (
 type keyText struct{ id, secret string }
 
 func newKeyText() keyText {
-	// crypto/rand.Read gives no error since Go 1.24.
+	// crypto/rand.Read returns no error since Go 1.24.
 	var id [idBytes]byte
 	_, _ = rand.Read(id[:])
 	var secret [secretBytes]byte
@@ -29,7 +29,7 @@ func newKeyText() keyText {
 	return keyText{id: hex.EncodeToString(id[:]), secret: base64.RawURLEncoding.EncodeToString(secret[:])}
 }
 
-// parseKeyText reads the text of a key; false for what newKeyText cannot have made.
+// parseKeyText parses the text of a key; it reports false for a text that newKeyText cannot have made.
 func parseKeyText(text string) (keyText, bool) {
 	rest, ok := strings.CutPrefix(text, keyPrefix)
 	if !ok {
@@ -45,10 +45,10 @@ func parseKeyText(text string) (keyText, bool) {
 	return keyText{id: id, secret: secret}, true
 }
 
-// String returns the whole text.
+// String returns the complete text.
 func (k keyText) String() string { return keyPrefix + k.id + "_" + k.secret }
 
-// hash returns what is stored of the secret. The secret has 256 bits of randomness, so it needs no slow hash.
+// hash returns the stored hash of the secret. The secret has 256 bits of randomness, so it needs no slow hash.
 func (k keyText) hash() []byte {
 	sum := sha256.Sum256([]byte(k.secret))
 	return sum[:]

@@ -17,17 +17,17 @@ import (
 	"tutti/internal/core"
 )
 
-// minRSABits is the smallest RSA key that may sign (RFC 7518, sections 3.3 and 3.5).
+// minRSABits is the smallest RSA key that is accepted (RFC 7518, sections 3.3 and 3.5).
 const minRSABits = 2048
 
-// publicKey is a key that tokens may be signed with.
+// publicKey is a key that verifies tokens.
 type publicKey struct {
-	// id is "" for a key that has none, alg "" for one that may be used with every algorithm of its type.
+	// id is "" for a key without one, alg "" for a key that may be used with every algorithm of its type.
 	id, alg string
 	key     crypto.PublicKey
 }
 
-// newPublicKey refuses what no accepted algorithm can use.
+// newPublicKey returns an error for a key that no accepted algorithm can use.
 func newPublicKey(id, alg string, key any) (publicKey, error) {
 	switch k := key.(type) {
 	case *rsa.PublicKey:
@@ -49,10 +49,10 @@ func newPublicKey(id, alg string, key any) (publicKey, error) {
 	return p, nil
 }
 
-// fits reports whether a token of an algorithm may be signed with the key.
-func (p publicKey) fits(alg string) bool { return (p.alg == "" || p.alg == alg) && p.hasType(alg) }
+// supports reports whether a token of an algorithm may have been signed with the key.
+func (p publicKey) supports(alg string) bool { return (p.alg == "" || p.alg == alg) && p.hasType(alg) }
 
-// hasType reports whether the key is of an algorithm's type. golang-jwt alone would take any curve for each ES algorithm.
+// hasType reports whether the key is of an algorithm's type. golang-jwt itself would accept any curve for each ES algorithm.
 func (p publicKey) hasType(alg string) bool {
 	switch k := p.key.(type) {
 	case *rsa.PublicKey:
@@ -66,7 +66,7 @@ func (p publicKey) hasType(alg string) bool {
 	}
 }
 
-// curveAlgorithm returns the algorithm of a curve (RFC 7518, section 3.4), "" where there is none.
+// curveAlgorithm returns the algorithm of a curve (RFC 7518, section 3.4), "" when there is none.
 func curveAlgorithm(curve elliptic.Curve) string {
 	switch curve {
 	case elliptic.P256():
@@ -80,7 +80,7 @@ func curveAlgorithm(curve elliptic.Curve) string {
 	}
 }
 
-// parsePEM reads the public keys and certificates of a PEM file, of which it must hold one at least.
+// parsePEM reads the public keys and certificates of a PEM file, which must contain at least one.
 func parsePEM(file []byte) ([]publicKey, error) {
 	var keys []publicKey
 	for rest := file; ; {
@@ -99,7 +99,7 @@ func parsePEM(file []byte) ([]publicKey, error) {
 	}
 	if len(keys) == 0 {
 		return nil, &core.Error{
-			Code: core.CodeInvalid, Message: "the public key file holds no PEM block",
+			Code: core.CodeInvalid, Message: "the public key file contains no PEM block",
 			Hint: "give the issuer's RSA, EC or Ed25519 public key, or its certificate, as PEM",
 		}
 	}
@@ -123,7 +123,7 @@ func parseBlock(block *pem.Block) (publicKey, error) {
 		return publicKey{}, fmt.Errorf("it is a %s", block.Type)
 	}
 	if err != nil {
-		// What the parser says could quote the block.
+		// The parser's error could quote the block.
 		return publicKey{}, errors.New("it is damaged")
 	}
 	return newPublicKey("", "", key)

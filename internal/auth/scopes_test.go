@@ -10,8 +10,8 @@ import (
 	"tutti/internal/core"
 )
 
-// TestScopesSayWhatAHolderMay: what a key's scopes grant, by how scopes are called.
-func TestScopesSayWhatAHolderMay(t *testing.T) {
+// TestScopesGrant: the rights that a key's scopes grant, with different scope names.
+func TestScopesGrant(t *testing.T) {
 	prefixed := auth.Scopes{System: "portal", OrganizationPrefix: "study.", WriteSuffix: ":w", ReadSuffix: ":r"}
 	for _, tc := range []struct {
 		name          string
@@ -38,7 +38,7 @@ func TestScopesSayWhatAHolderMay(t *testing.T) {
 			scope := tc.scopes
 			store := &keyStore{}
 			keys := newKeys(t, store, auth.KeysConfig{Scopes: scope, Now: new(clock).now})
-			// The store gives scopes that Create would refuse too, as a JWT may.
+			// The store also returns scopes that Create would reject, like a JWT.
 			_, text, err := keys.Create(t.Context(), "portal", []string{scope.SystemScope()}, time.Time{})
 			if err != nil {
 				t.Fatal(err)
@@ -76,20 +76,20 @@ func TestScopesAreNamed(t *testing.T) {
 	}
 }
 
-// TestScopesThatMeanTwoThingsAreRefused: one text must not be two scopes.
-func TestScopesThatMeanTwoThingsAreRefused(t *testing.T) {
+// TestAmbiguousScopes: one text must not have two meanings.
+func TestAmbiguousScopes(t *testing.T) {
 	for _, tc := range []struct {
 		name, message string
 		scopes        auth.Scopes
 	}{
-		{"equal suffixes", `the write suffix "x" and the read suffix "x" cannot be told apart`, auth.Scopes{WriteSuffix: "x", ReadSuffix: "x"}},
-		{"one ends with the other", `the write suffix "x.READ" and the read suffix ".READ" cannot be told apart`, auth.Scopes{WriteSuffix: "x.READ"}},
+		{"equal suffixes", `the write suffix "x" and the read suffix "x" are ambiguous`, auth.Scopes{WriteSuffix: "x", ReadSuffix: "x"}},
+		{"one ends with the other", `the write suffix "x.READ" and the read suffix ".READ" are ambiguous`, auth.Scopes{WriteSuffix: "x.READ"}},
 		{
 			"a system with the prefix", `the system scope would also be the write scope of an organization called "admin"`,
 			auth.Scopes{OrganizationPrefix: "study.", System: "study.admin"},
 		},
-		{"a space", `"my portal" cannot be a part of a scope: it holds a space or a control character`, auth.Scopes{System: "my portal"}},
-		{"a line feed", `"a\n" cannot be a part of a scope: it holds a space or a control character`, auth.Scopes{OrganizationPrefix: "a\n"}},
+		{"a space", `"my portal" cannot be a part of a scope: it contains a space or a control character`, auth.Scopes{System: "my portal"}},
+		{"a line feed", `"a\n" cannot be a part of a scope: it contains a space or a control character`, auth.Scopes{OrganizationPrefix: "a\n"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := auth.NewKeys(&keyStore{}, auth.KeysConfig{Scopes: tc.scopes})

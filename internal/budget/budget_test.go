@@ -30,8 +30,8 @@ func acquire(t *testing.T, s *budget.Share, n int64) (release func()) {
 	return release
 }
 
-// TestAcquireInOrder: those that wait are served in their order, also small ones behind a large one, which is not starved;
-// more than the share is all of it; the other shares are not affected.
+// TestAcquireInOrder: waiting calls are served in order, including small ones behind a large one, which is not starved; more than the
+// share counts as all of it; other shares are not affected.
 func TestAcquireInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := made(t, 400, func() {})
@@ -78,8 +78,7 @@ func TestAcquireInOrder(t *testing.T) {
 	})
 }
 
-// TestHolderWithNothingDoesNotWait: what others hold, for however long, blocks no holder that holds nothing; what it takes
-// beyond that waits in line.
+// TestHolderWithNothingDoesNotWait: a holder that holds nothing is never blocked by others; its further calls wait in the queue.
 func TestHolderWithNothingDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := made(t, 400, func() {})
@@ -125,8 +124,8 @@ func TestHolderWithNothingDoesNotWait(t *testing.T) {
 	})
 }
 
-// TestCallersShare: a caller holds at most half, a group of callers too, of which each has half at most; those that wait behind
-// a caller that holds the most are served, in their order; a known caller that holds nothing does not wait.
+// TestCallersShare: a caller holds at most half, and so does a group of callers, each at most half of that; calls behind a caller at
+// its limit are served, in order; a known caller that holds nothing does not wait.
 func TestCallersShare(t *testing.T) {
 	type requestFunc func(c core.Caller, n int64) (got func(want bool) (release func()))
 	const size = 800
@@ -215,8 +214,8 @@ func TestCallersShare(t *testing.T) {
 	}
 }
 
-// TestAcquireGivenUp: a wait that ends takes nothing along.
-func TestAcquireGivenUp(t *testing.T) {
+// TestAcquireCanceled: a canceled wait holds nothing.
+func TestAcquireCanceled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := made(t, 400, func() {})
 		release := acquire(t, b.Writes, 100)
@@ -236,8 +235,7 @@ func TestAcquireGivenUp(t *testing.T) {
 	})
 }
 
-// TestCollect: memory is freed before held and released bytes are more than the budget, and not before a quarter of it was
-// released.
+// TestCollect: memory is collected before held and released bytes exceed the budget, and not before a quarter of it was released.
 func TestCollect(t *testing.T) {
 	collected := 0
 	b := made(t, 400, func() { collected++ })

@@ -1,4 +1,4 @@
-// Package disk proves that a folder takes writes. It imports nothing of tutti.
+// Package disk checks that a directory accepts writes. It imports nothing of tutti.
 package disk
 
 import (
@@ -10,21 +10,21 @@ import (
 	"syscall"
 )
 
-// margin is how much space a proof leaves free: others may write to the same disk at any time, and some of them do not recover
-// by themselves from a disk that is full.
+// margin is how much space a probe leaves free: others may write to the same disk, and some of them do not recover by themselves from
+// a full disk.
 const margin = 4 << 20
 
-// roomName is the file that ProveRoom writes. One that a killed process left behind is overwritten by the next.
-const roomName = ".room"
+// probeName is the file that ProveRoom writes. A file left behind by a killed process is overwritten.
+const probeName = ".room"
 
-// ProveRoom writes a file of size bytes into dir, syncs it and removes it. An error means that dir takes no such write now,
-// for whatever reason: no space, a quota, a limit on files, a folder that cannot be written. It is syscall.ENOSPC, and nothing
-// is written, while the file system has less than size and a margin of free space. Calls for one dir must not overlap.
-func ProveRoom(dir string, size int64) (err error) {
+// ProbeSpace writes a file of size bytes into dir, syncs it and removes it. An error means that dir cannot take such a write now: no
+// space, a quota, a file size limit, missing permission. While the file system has less than size plus a margin of free space it
+// returns syscall.ENOSPC and writes nothing. Calls for one dir must not overlap.
+func ProbeSpace(dir string, size int64) (err error) {
 	if free, known := FreeBytes(dir); known && free < size+margin {
-		return fmt.Errorf("%d bytes are free in %s, %d are needed: %w", free, dir, size+margin, syscall.ENOSPC)
+		return fmt.Errorf("%d bytes are free in %s, but %d are needed: %w", free, dir, size+margin, syscall.ENOSPC)
 	}
-	path := filepath.Join(dir, roomName)
+	path := filepath.Join(dir, probeName)
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -36,7 +36,7 @@ func ProveRoom(dir string, size int64) (err error) {
 	return file.Sync()
 }
 
-// zeros reads as zero bytes without end.
+// zeros is an endless sequence of zero bytes.
 type zeros struct{}
 
 // Read implements io.Reader.

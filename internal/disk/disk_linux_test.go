@@ -9,13 +9,13 @@ import (
 	"tutti/internal/disk"
 )
 
-// TestProveRoomOnAFullDisk writes to a file system that is full, and leaves nothing that takes its space.
-func TestProveRoomOnAFullDisk(t *testing.T) {
+// TestProbeSpaceOnAFullDisk fails on a full file system and leaves no file.
+func TestProbeSpaceOnAFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Symlink("/dev/full", dir+"/.room"); err != nil {
 		t.Fatal(err)
 	}
-	if err := disk.ProveRoom(dir, 1); !errors.Is(err, syscall.ENOSPC) {
+	if err := disk.ProbeSpace(dir, 1); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("got %v", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
@@ -23,18 +23,17 @@ func TestProveRoomOnAFullDisk(t *testing.T) {
 	}
 }
 
-// TestProveRoomLeavesTheRest asks for more than the file system has: nothing is written, because other writers on the same
-// disk would fail for lack of what the proof took.
-func TestProveRoomLeavesTheRest(t *testing.T) {
+// TestProbeSpaceLeavesTheRest requires more than the free space: nothing is written, since other writers on the same disk would fail.
+func TestProbeSpaceLeavesTheRest(t *testing.T) {
 	dir := t.TempDir()
 	var stat syscall.Statfs_t
 	if err := syscall.Statfs(dir, &stat); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink("/dev/null", dir+"/.room"); err != nil { // takes everything, cannot be synced
+	if err := os.Symlink("/dev/null", dir+"/.room"); err != nil { // accepts all writes, cannot be synced
 		t.Fatal(err)
 	}
-	if err := disk.ProveRoom(dir, 2*int64(stat.Bavail)*stat.Bsize); !errors.Is(err, syscall.ENOSPC) {
+	if err := disk.ProbeSpace(dir, 2*int64(stat.Bavail)*stat.Bsize); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Lstat(dir + "/.room"); err != nil {

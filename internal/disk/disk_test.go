@@ -10,15 +10,15 @@ import (
 	"tutti/internal/disk"
 )
 
-func TestProveRoom(t *testing.T) {
+func TestProbeSpace(t *testing.T) {
 	dir := t.TempDir()
-	if err := disk.ProveRoom(dir, 100_000); err != nil {
+	if err := disk.ProbeSpace(dir, 100_000); err != nil {
 		t.Fatal(err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
 		t.Errorf("%v stayed behind, %v", left, err)
 	}
-	if err := disk.ProveRoom(filepath.Join(dir, "missing"), 1); !errors.Is(err, fs.ErrNotExist) {
+	if err := disk.ProbeSpace(filepath.Join(dir, "missing"), 1); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a missing folder gave %v", err)
 	}
 }

@@ -2,5 +2,5 @@
 
 package disk
 
-// FreeBytes reports that the free space is not known on this operating system.
+// FreeBytes always reports that the free space is unknown on this operating system.
 func FreeBytes(string) (free int64, known bool) { return 0, false }

@@ -133,7 +133,7 @@ func (s *Store) Ready(ctx context.Context) error {
 	const doing = "checking that the store accepts writes"
 	if s.full.Load() {
 		// A small transaction may still fit where the failed one did not.
-		if err := disk.ProveRoom(s.cfg.Dir, minFreeBytes); err != nil {
+		if err := disk.ProbeSpace(s.cfg.Dir, minFreeBytes); err != nil {
 			return core.WrapError(core.CodeUnavailable, doing+": the store's disk is full", err)
 		}
 	}

@@ -241,7 +241,7 @@ func (x *Index) prove() error {
 	lacking := x.lacking
 	x.mu.RUnlock()
 	if lacking > 0 {
-		if err := disk.ProveRoom(x.cfg.Dir, lacking); err != nil {
+		if err := disk.ProbeSpace(x.cfg.Dir, lacking); err != nil {
 			return errNotWritten(err)
 		}
 	}

@@ -41,7 +41,7 @@ func (s *Server) Restart(ctx context.Context) error {
 	if s.stopping {
 		return errNotRunning()
 	}
-	if err := disk.ProveRoom(s.cfg.Dir, roomBytes); err != nil {
+	if err := disk.ProbeSpace(s.cfg.Dir, roomBytes); err != nil {
 		return core.WrapError(core.CodeUnavailable, "the folder of the embedded queue takes no writes", err)
 	}
 	if i := s.current.Swap(nil); i != nil {
