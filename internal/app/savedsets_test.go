@@ -72,7 +72,7 @@ func newSetWorld(t *testing.T, cfg sets.Config) *setWorld {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, problem := catalogue.Look(t.Context(), set.Definitions[0], setMapping(`{"runtime":{"made":{"type":"keyword"}},"properties":{
+	m, problem := catalogue.Load(t.Context(), set.Definitions[0], setMapping(`{"runtime":{"made":{"type":"keyword"}},"properties":{
 		"studyId":{"type":"keyword"},"name":{"type":"text","fields":{"raw":{"type":"keyword"}}},"count":{"type":"long"},
 		"files":{"type":"nested","properties":{"name":{"type":"keyword"}}}}}`))
 	if problem != nil {

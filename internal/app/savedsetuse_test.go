@@ -59,7 +59,7 @@ func TestOnlyFiltersUseASet(t *testing.T) {
 	study := graph.SetRequest{Type: "analysis", Path: "studyId", Field: keywordAt("studyId")}
 	t.Run("listed", func(t *testing.T) {
 		clock := newDays()
-		w := newSetWorld(t, sets.Config{Now: clock.Now, Keep: 10 * 24 * time.Hour})
+		w := newSetWorld(t, sets.Config{Now: clock.Now, Retention: 10 * 24 * time.Hour})
 		saved := w.saved(t, study)
 		clock.pass(9)
 		list(t, w, 1)
@@ -69,7 +69,7 @@ func TestOnlyFiltersUseASet(t *testing.T) {
 	})
 	t.Run("in a filter", func(t *testing.T) {
 		clock := newDays()
-		w := newSetWorld(t, sets.Config{Now: clock.Now, Keep: 10 * 24 * time.Hour})
+		w := newSetWorld(t, sets.Config{Now: clock.Now, Retention: 10 * 24 * time.Hour})
 		saved := w.saved(t, study)
 		clock.pass(9)
 		if err := w.filters(t, saved.ID); err != nil {

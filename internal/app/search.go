@@ -17,7 +17,7 @@ import (
 // schema can be made of them.
 func (a *App) openSearch(ctx context.Context) (err error) {
 	open := a.cfg.Auth.Mode == config.ModeNone // nobody has a name, and whoever is there may save a set
-	a.sets, err = sets.New(a.store, sets.Config{AllowNobody: open, Logger: a.log.With("component", "sets")})
+	a.sets, err = sets.New(a.store, sets.Config{AllowAnonymous: open, Logger: a.log.With("component", "sets")})
 	if err != nil {
 		return err
 	}

@@ -42,15 +42,15 @@ func accessOf(rule *definition.AccessRule, whole *fieldSet) (*Access, []string) 
 		}
 	}
 	access := &Access{Field: path, Scope: rule.Scope, Public: rule.Public}
-	if fault := publicFault(rule.Public, whole); fault != "" {
+	if fault := publicFilterError(rule.Public, whole); fault != "" {
 		access.Public = nil
 		return access, []string{"the access rule's public filter does not fit the mapping, so nothing is public: " + fault}
 	}
 	return access, nil
 }
 
-// publicFault says why a public filter does not fit the mapping, "" when it does.
-func publicFault(public *sqon.Filter, whole *fieldSet) string {
+// publicFilterError says why a public filter does not fit the mapping, "" when it does.
+func publicFilterError(public *sqon.Filter, whole *fieldSet) string {
 	if public == nil {
 		return ""
 	}
@@ -63,7 +63,7 @@ func publicFault(public *sqon.Filter, whole *fieldSet) string {
 // exactPath returns the path whose terms are the field's values themselves, "" when there is none: terms of an analyzed text or
 // of a normalized keyword would grant documents of other values too.
 func (s *fieldSet) exactPath(f field) string {
-	if f.keepsValues() {
+	if f.matchesExactly() {
 		return f.path
 	}
 	if f.mapped == nil {
@@ -71,16 +71,16 @@ func (s *fieldSet) exactPath(f field) string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.mapped.Fields)) {
 		path := f.path + "." + name
-		if sub := s.byName[path]; sub.path == path && sub.keepsValues() { // a runtime field may have taken its place
+		if sub := s.byName[path]; sub.path == path && sub.matchesExactly() { // a runtime field may have taken its place
 			return path
 		}
 	}
 	return ""
 }
 
-// keepsValues reports whether a term finds the documents of that very value and no others. The engine takes a term on an ip for
+// matchesExactly reports whether a term finds the documents of that very value and no others. The engine takes a term on an ip for
 // a network, and one on a constant_keyword for a pattern: a scope of "0.0.0.0/0" or of "*" would grant everything.
-func (f field) keepsValues() bool {
+func (f field) matchesExactly() bool {
 	switch mapping.Type(f.Type) {
 	case mapping.Keyword:
 		return f.mapped == nil || f.mapped.Params["normalizer"] == nil

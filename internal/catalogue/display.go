@@ -6,15 +6,15 @@ import (
 	"unicode/utf8"
 )
 
-// shownSegments is how many segments of a name make its display name: the field, and what it belongs to.
-const shownSegments = 2
+// displaySegments is how many segments of a name make its display name: the field, and what it belongs to.
+const displaySegments = 2
 
 // displayName says the last segments of a dotted name in words: "donor.ageAtDiagnosis" is "Donor Age At Diagnosis". A name
 // without any word is given as it is.
 func displayName(name string) string {
 	segments := strings.Split(name, ".")
 	var words []string
-	for _, segment := range segments[max(0, len(segments)-shownSegments):] {
+	for _, segment := range segments[max(0, len(segments)-displaySegments):] {
 		words = append(words, wordsOf(segment)...)
 	}
 	if len(words) == 0 {
@@ -27,7 +27,7 @@ func displayName(name string) string {
 // its capitals; each word begins with a capital.
 func wordsOf(segment string) []string {
 	var words []string
-	for _, part := range strings.FieldsFunc(segment, separates) {
+	for _, part := range strings.FieldsFunc(segment, isSeparator) {
 		start, small := 0, false
 		for i, r := range part {
 			if small && unicode.IsUpper(r) {
@@ -41,7 +41,7 @@ func wordsOf(segment string) []string {
 	return words
 }
 
-func separates(r rune) bool { return r == '_' || r == '-' || unicode.IsSpace(r) }
+func isSeparator(r rune) bool { return r == '_' || r == '-' || unicode.IsSpace(r) }
 
 func capitalized(word string) string {
 	first, size := utf8.DecodeRuneInString(word)

@@ -15,48 +15,48 @@ type entry struct {
 	// catalogue is what is shown; model is nil when it shows a problem.
 	catalogue *core.Catalogue
 	model     *Model
-	// told is false as long as nobody was told of the state, warned what was said of the model.
-	told   bool
+	// logged is false as long as nobody was told of the state, warned what was said of the model.
+	logged bool
 	warned []string
 	// followed tells that the definition had a Fault before, gone that another entry has taken the place of this one.
-	followed, gone bool
+	followed, replaced bool
 }
 
 // follows reports whether the definition follows its folder: it is wrong, or it was and may not be finished. The others are those of
 // the start.
-func (e *entry) follows() bool { return e.followed || e.definition.Fault != nil }
+func (e *entry) follows() bool { return e.followed || e.definition.Err != nil }
 
 // differs reports whether a definition, read again, is not what e has. Of two with a Fault what can be seen counts.
 func (e *entry) differs(d definition.Definition) bool {
 	was := e.definition
-	if d.Fault == nil || was.Fault == nil {
+	if d.Err == nil || was.Err == nil {
 		return !reflect.DeepEqual(d, was)
 	}
-	return d.Fault.Message != was.Fault.Message || d.ID != was.ID || d.DocumentType != was.DocumentType || d.Description != was.Description
+	return d.Err.Message != was.Err.Message || d.ID != was.ID || d.DocumentType != was.DocumentType || d.Description != was.Description
 }
 
 func newEntry(d definition.Definition) *entry {
-	why := unanswered()
-	if d.Fault != nil {
-		why = faulty(d)
+	why := pendingProblem()
+	if d.Err != nil {
+		why = definitionProblem(d)
 	}
-	return &entry{definition: d, catalogue: failed(d, why)}
+	return &entry{definition: d, catalogue: failedCatalogue(d, why)}
 }
 
-// tell says what is wrong and odd with the definition itself.
-func (e *entry) tell(log *slog.Logger) {
+// logWarnings says what is wrong and odd with the definition itself.
+func (e *entry) logWarnings(log *slog.Logger) {
 	for _, warning := range e.definition.Warnings {
 		log.Warn("the configuration of a catalogue is odd", "catalogue", e.definition.ID, "warning", warning)
 	}
-	if e.definition.Fault != nil {
-		e.become(log, built{problem: faulty(e.definition)}, e.definition.Fault)
+	if e.definition.Err != nil {
+		e.update(log, built{problem: definitionProblem(e.definition)}, e.definition.Err)
 	}
 }
 
-// become puts a built result, or a problem of reading, in the place of what was. What is the same already stays, to the
+// update puts a built result, or a problem of reading, in the place of what was. What is the same already stays, to the
 // pointer. err is the cause of a problem, for the log.
-func (e *entry) become(log *slog.Logger, b built, err error) {
-	if e.gone {
+func (e *entry) update(log *slog.Logger, b built, err error) {
+	if e.replaced {
 		return
 	}
 	was := e.catalogue.Problem
@@ -64,10 +64,10 @@ func (e *entry) become(log *slog.Logger, b built, err error) {
 		e.available(log, b.model)
 		return
 	}
-	if was != nil && *was == *b.problem && e.told {
+	if was != nil && *was == *b.problem && e.logged {
 		return
 	}
-	if !e.told || was == nil || was.Code != b.problem.Code {
+	if !e.logged || was == nil || was.Code != b.problem.Code {
 		why := []any{
 			"catalogue", e.definition.ID, "index", e.definition.Index, "code", string(b.problem.Code), "reason", b.problem.Message,
 		}
@@ -77,9 +77,9 @@ func (e *entry) become(log *slog.Logger, b built, err error) {
 		log.Warn("a catalogue has failed", why...)
 	}
 	if was == nil || *was != *b.problem {
-		e.catalogue = failed(e.definition, b.problem)
+		e.catalogue = failedCatalogue(e.definition, b.problem)
 	}
-	e.model, e.told = nil, true
+	e.model, e.logged = nil, true
 }
 
 func (e *entry) available(log *slog.Logger, m *Model) {
@@ -90,7 +90,7 @@ func (e *entry) available(log *slog.Logger, m *Model) {
 	switch {
 	case e.model == nil:
 		log.Info("a catalogue is available", state...)
-	case !slices.Equal(e.catalogue.Fields, m.catalogue.Fields) && slices.EqualFunc(e.catalogue.Fields, m.catalogue.Fields, sameButValues):
+	case !slices.Equal(e.catalogue.Fields, m.catalogue.Fields) && slices.EqualFunc(e.catalogue.Fields, m.catalogue.Fields, equalExceptValues):
 		log.Info("a sample shows other fields of a catalogue with several values", state...)
 	default:
 		log.Info("the mapping of a catalogue has changed", state...)
@@ -100,11 +100,11 @@ func (e *entry) available(log *slog.Logger, m *Model) {
 			log.Warn("a catalogue does not fit its mapping", "catalogue", e.definition.ID, "warning", warning)
 		}
 	}
-	e.catalogue, e.model, e.told, e.warned = m.catalogue, m, true, m.warnings
+	e.catalogue, e.model, e.logged, e.warned = m.catalogue, m, true, m.warnings
 }
 
-// sameButValues reports whether two fields are the same but for what a sample shows of their values.
-func sameButValues(a, b core.CatalogueField) bool {
+// equalExceptValues reports whether two fields are the same but for what a sample shows of their values.
+func equalExceptValues(a, b core.CatalogueField) bool {
 	a.MultiValued = b.MultiValued
 	return a == b
 }

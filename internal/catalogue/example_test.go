@@ -9,7 +9,7 @@ import (
 	"tutti/internal/core"
 )
 
-func ExampleLook() {
+func ExampleLoad() {
 	d := definition.Definition{
 		ID: "donors", DocumentType: "donor", Index: "records", NestingPrefix: "data",
 		Extended: []definition.ExtendedField{{FieldName: "height", Unit: "cm"}},
@@ -17,7 +17,7 @@ func ExampleLook() {
 	engine := fixed{raw: `{"properties":{"data":{"properties":{
 		"height":{"type":"double"},
 		"samples":{"type":"nested","properties":{"sampleType":{"type":"keyword"}}}}}}}`}
-	m, problem := catalogue.Look(context.Background(), d, engine)
+	m, problem := catalogue.Load(context.Background(), d, engine)
 	if problem != nil {
 		fmt.Println(problem.Code, problem.Message)
 		return

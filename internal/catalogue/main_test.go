@@ -41,7 +41,7 @@ func minimal(id string) definition.Definition {
 // look returns the Model of a definition and a mapping.
 func look(t *testing.T, d definition.Definition, raw string) *catalogue.Model {
 	t.Helper()
-	m, problem := catalogue.Look(t.Context(), d, fixed{raw: raw})
+	m, problem := catalogue.Load(t.Context(), d, fixed{raw: raw})
 	if problem != nil {
 		t.Fatalf("failed: %+v", problem)
 	}
@@ -51,7 +51,7 @@ func look(t *testing.T, d definition.Definition, raw string) *catalogue.Model {
 // refused fails unless Look returns this problem and no Model.
 func refused(t *testing.T, d definition.Definition, m catalogue.Mappings, want core.CatalogueProblem) {
 	t.Helper()
-	model, problem := catalogue.Look(t.Context(), d, m)
+	model, problem := catalogue.Load(t.Context(), d, m)
 	if model != nil || problem == nil {
 		t.Fatalf("got %v, %v, want %+v", model, problem, want)
 	}

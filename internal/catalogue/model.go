@@ -64,12 +64,12 @@ func (m *Model) Extended(name string) (definition.ExtendedField, bool) {
 	return extended, found
 }
 
-// Whole returns the fields of the whole mapping under its own names, which access rules use.
-func (m *Model) Whole() sqon.Fields { return m.whole }
+// MappingFields returns the fields of the whole mapping under its own names, which access rules use.
+func (m *Model) MappingFields() sqon.Fields { return m.whole }
 
-// WholePath returns the path by which an engine knows a field of the whole mapping, the target's for an alias. False when
+// MappingPath returns the path by which an engine knows a field of the whole mapping, the target's for an alias. False when
 // there is no field of that name.
-func (m *Model) WholePath(name string) (string, bool) {
+func (m *Model) MappingPath(name string) (string, bool) {
 	f, found := m.whole.byName[name]
 	return f.path, found
 }

@@ -133,7 +133,7 @@ func TestEveryPathIsAField(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, problem := catalogue.Look(t.Context(), minimal("a"), fixed{raw: string(raw)})
+		m, problem := catalogue.Load(t.Context(), minimal("a"), fixed{raw: string(raw)})
 		if tree.Size() == 0 {
 			if m != nil || problem == nil || problem.Code != core.CatalogueSchemaBuild {
 				t.Fatalf("nothing to search gives %v, %v", m, problem)
@@ -307,10 +307,10 @@ func TestNestingPrefix(t *testing.T) {
 			t.Errorf("%q has the path %q", name, path)
 		}
 	}
-	if f, known := m.Whole().Field("a.b.n.k"); !known || cmp.Diff(sqon.Field{Type: "long", Nested: []string{"a.b.n"}}, f) != "" {
+	if f, known := m.MappingFields().Field("a.b.n.k"); !known || cmp.Diff(sqon.Field{Type: "long", Nested: []string{"a.b.n"}}, f) != "" {
 		t.Errorf("the whole mapping has %+v, %t", f, known)
 	}
-	if path, known := m.WholePath("a.bc"); !known || path != "a.bc" {
+	if path, known := m.MappingPath("a.bc"); !known || path != "a.bc" {
 		t.Errorf("got %q, %t", path, known)
 	}
 	for prefix, message := range map[string]string{
@@ -470,7 +470,7 @@ func FuzzLook(f *testing.F) {
 		d := minimal("a")
 		d.NestingPrefix, d.Access = name, &definition.AccessRule{Field: name, Scope: "{value}"}
 		d.Extended = []definition.ExtendedField{{FieldName: name}}
-		m, problem := catalogue.Look(t.Context(), d, fixed{raw: string(raw)})
+		m, problem := catalogue.Load(t.Context(), d, fixed{raw: string(raw)})
 		if (m == nil) == (problem == nil) {
 			t.Fatalf("got %v and %v", m, problem)
 		}
@@ -478,7 +478,7 @@ func FuzzLook(f *testing.F) {
 			return
 		}
 		if field := m.Access().Field; field != "" {
-			if path, known := m.WholePath(field); !known || path == "" {
+			if path, known := m.MappingPath(field); !known || path == "" {
 				t.Errorf("access is by %q, which the mapping lacks", field)
 			}
 		}
@@ -525,7 +525,7 @@ func BenchmarkLook(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if _, problem := catalogue.Look(b.Context(), minimal("a"), fixed{raw: string(raw)}); problem != nil {
+		if _, problem := catalogue.Load(b.Context(), minimal("a"), fixed{raw: string(raw)}); problem != nil {
 			b.Fatal(problem)
 		}
 	}

@@ -12,8 +12,8 @@ func problem(code core.CatalogueCode, message string) *core.CatalogueProblem {
 	return &core.CatalogueProblem{Code: code, Message: message}
 }
 
-// unanswered is the problem of a catalogue whose index was not heard of yet.
-func unanswered() *core.CatalogueProblem {
+// pendingProblem is the problem of a catalogue whose index was not heard of yet.
+func pendingProblem() *core.CatalogueProblem {
 	return problem(core.CatalogueConnectionError, "the index has not answered yet")
 }
 
@@ -43,9 +43,9 @@ func readingProblem(ctx context.Context, err error) *core.CatalogueProblem {
 	return problem(core.CatalogueMappingFetch, "the mapping of the index could not be read")
 }
 
-// definite reports whether a problem is the engine's clear word, or the configuration's fault: asking again soon would say the
+// conclusive reports whether a problem is the engine's clear word, or the configuration's fault: asking again soon would say the
 // same, so that it counts at once. An alias is swapped in one step, so an index that is said to be missing is missing.
-func definite(code core.CatalogueCode) bool {
+func conclusive(code core.CatalogueCode) bool {
 	switch code {
 	case core.CatalogueIndexNotFound, core.CataloguePermissionDenied, core.CatalogueSchemaBuild:
 		return true

@@ -24,9 +24,9 @@ type Registry struct {
 	// answered is closed when every index has answered once, stopped when the background work has ended.
 	answered, stopped chan struct{}
 
-	mu     sync.Mutex
-	asked  map[string]struct{} // the indices to look at at once
-	cancel context.CancelFunc  // nil before Start
+	mu        sync.Mutex
+	refreshes map[string]struct{} // the indices to look at at once
+	cancel    context.CancelFunc  // nil before Start
 }
 
 // view is all catalogues at one moment.
@@ -39,7 +39,7 @@ type view struct {
 // Start has heard of their indices.
 func New(defs []definition.Definition, m Mappings, cfg Config) *Registry {
 	r := &Registry{
-		cfg: cfg.withDefaults(), mappings: m, asked: map[string]struct{}{},
+		cfg: cfg.withDefaults(), mappings: m, refreshes: map[string]struct{}{},
 		wake: make(chan struct{}, 1), answered: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	for _, d := range defs {
@@ -104,7 +104,7 @@ func (r *Registry) Model(id string) *Model { return r.view.Load().models[id] }
 // one. It does not wait for that.
 func (r *Registry) Refresh(alias string) {
 	r.mu.Lock()
-	r.asked[alias] = struct{}{}
+	r.refreshes[alias] = struct{}{}
 	r.mu.Unlock()
 	select {
 	case r.wake <- struct{}{}:
@@ -112,12 +112,12 @@ func (r *Registry) Refresh(alias string) {
 	}
 }
 
-// takeAsked returns the indices that Refresh was called for since the last time.
-func (r *Registry) takeAsked() map[string]struct{} {
+// takeRefreshes returns the indices that Refresh was called for since the last time.
+func (r *Registry) takeRefreshes() map[string]struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	asked := r.asked
-	r.asked = map[string]struct{}{}
+	asked := r.refreshes
+	r.refreshes = map[string]struct{}{}
 	return asked
 }
 

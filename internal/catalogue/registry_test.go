@@ -32,7 +32,7 @@ func TestNothingConfigured(t *testing.T) {
 func TestStart(t *testing.T) {
 	in(t, func(w *world) {
 		broken := minimal("broken")
-		broken.Fault, broken.Warnings = core.NewError(core.CodeInvalid, "base.json is not JSON"), []string{"an unknown key"}
+		broken.Err, broken.Warnings = core.NewError(core.CodeInvalid, "base.json is not JSON"), []string{"an unknown key"}
 		w.engine.set("slow", func(ctx context.Context) (json.RawMessage, error) {
 			time.Sleep(300 * time.Millisecond)
 			return json.RawMessage(twoFields), nil
@@ -434,7 +434,7 @@ func TestStop(t *testing.T) {
 func TestLog(t *testing.T) {
 	in(t, func(w *world) {
 		broken, odd := minimal("broken"), minimal("odd")
-		broken.Fault, broken.Warnings = core.NewError(core.CodeInvalid, "base.json is not JSON"), []string{"an unknown key"}
+		broken.Err, broken.Warnings = core.NewError(core.CodeInvalid, "base.json is not JSON"), []string{"an unknown key"}
 		odd.Index, odd.Extended = "a", []definition.ExtendedField{{FieldName: "l"}, {FieldName: "m"}}
 		w.engine.set("a", gives(oneField))
 		w.start(append(these("b"), broken, odd))

@@ -29,7 +29,7 @@ var errSampled = errors.New("the sample is large enough")
 
 // sampleOf reads a sample of the documents of an index.
 func sampleOf(ctx context.Context, d Documents, alias string, fields *fieldSet) (sample, error) {
-	s := sample{fields: fields, several: map[string]bool{}}
+	s := sample{fields: fields, multiValued: map[string]bool{}}
 	bytes := 0
 	err := d.Stream(ctx, alias, index.StreamRequest{}, func(hits []index.Hit) error {
 		for _, hit := range hits {
@@ -56,7 +56,7 @@ func (m *Model) Sampled(ctx context.Context, d Documents) ([]core.CatalogueField
 	}
 	fields := slices.Clone(m.catalogue.Fields)
 	for i := range fields {
-		fields[i].MultiValued = m.fields.byName[fields[i].Name].several(s.several, m.whole)
+		fields[i].MultiValued = m.fields.byName[fields[i].Name].multiValued(s.multiValued, m.whole)
 	}
 	return fields, nil
 }
@@ -64,9 +64,9 @@ func (m *Model) Sampled(ctx context.Context, d Documents) ([]core.CatalogueField
 // sample is what documents of an index show.
 type sample struct {
 	fields *fieldSet
-	// several are the paths of the mapping of which a document holds several values. Nested elements are several by their nature,
+	// multiValued are the paths of the mapping of which a document holds several values. Nested elements are several by their nature,
 	// and are left out.
-	several map[string]bool
+	multiValued map[string]bool
 	// documents is how many were read; full is set when there may be more.
 	documents int
 	full      bool
@@ -90,8 +90,8 @@ func (s *sample) value(raw json.RawMessage, path string) {
 		return
 	}
 	all := items(nil, raw)
-	if len(all) > 1 && known && severable(mapping.Type(f.Type)) {
-		s.several[path] = true
+	if len(all) > 1 && known && canBeMultiValued(mapping.Type(f.Type)) {
+		s.multiValued[path] = true
 	}
 	for _, item := range all {
 		if item[0] == '{' && (!known || f.mapped != nil && f.mapped.Container()) {
@@ -119,9 +119,9 @@ func items(all []json.RawMessage, raw json.RawMessage) []json.RawMessage {
 	}
 }
 
-// severable reports whether several values of a type in a document are several values of the field: a point is a list of numbers,
+// canBeMultiValued reports whether several values of a type in a document are several values of the field: a point is a list of numbers,
 // and nested elements are several by their nature.
-func severable(t mapping.Type) bool {
+func canBeMultiValued(t mapping.Type) bool {
 	switch t {
 	case mapping.Object, "keyword", "constant_keyword", "counted_keyword", "wildcard", "text", "match_only_text", "search_as_you_type",
 		"string", "ip", "version", "date", "date_nanos", "binary", "boolean", "flattened", "byte", "short", "integer", "long",
@@ -132,8 +132,8 @@ func severable(t mapping.Type) bool {
 	}
 }
 
-// several reports whether the sample found several values of a field: for a multi-field, of the field that it belongs to.
-func (f field) several(found map[string]bool, whole *fieldSet) bool {
+// multiValued reports whether the sample found several values of a field: for a multi-field, of the field that it belongs to.
+func (f field) multiValued(found map[string]bool, whole *fieldSet) bool {
 	if found[f.path] {
 		return true
 	}

@@ -36,15 +36,15 @@ type source struct {
 	// raw is the mapping as last read, nil before, and results what became of the entries with it.
 	raw     json.RawMessage
 	results []built
-	// several are the paths of which the last sample showed several values; sample is when to read the next one.
-	several map[string]bool
-	sample  time.Time
+	// multiValued are the paths of which the last sample showed several values; sample is when to read the next one.
+	multiValued map[string]bool
+	sample      time.Time
 
 	// due is when to look next, began when the last look began; busy is true while that is done, again asks for another one
 	// right after it.
-	due, began  time.Time
-	busy, again bool
-	answered    bool
+	due, began   time.Time
+	busy, repeat bool
+	answered     bool
 	// reading tells that the last reading succeeded, or failed too few times to count: misses in a row.
 	reading bool
 	misses  int
@@ -54,14 +54,14 @@ type source struct {
 	unreached bool
 }
 
-// abandoned tells that no catalogue is left that searches the index.
-func (s *source) abandoned() bool {
-	return !slices.ContainsFunc(s.entries, func(e *entry) bool { return !e.gone })
+// unused tells that no catalogue is left that searches the index.
+func (s *source) unused() bool {
+	return !slices.ContainsFunc(s.entries, func(e *entry) bool { return !e.replaced })
 }
 
-// hasten looks not later than at a time, but no sooner than firstRetry after the last look. An index that is being read is not
+// probeBy looks not later than at a time, but no sooner than firstRetry after the last look. An index that is being read is not
 // hastened: its catalogues are available, and fail by the number of their checks.
-func (s *source) hasten(at time.Time) {
+func (s *source) probeBy(at time.Time) {
 	if rested := s.began.Add(firstRetry); rested.After(at) {
 		at = rested
 	}
@@ -70,40 +70,40 @@ func (s *source) hasten(at time.Time) {
 	}
 }
 
-// later looks one pause after a look that has ended. A look that hung was a part of the pause, so that an index that hangs is
+// nextProbe looks one pause after a look that has ended. A look that hung was a part of the pause, so that an index that hangs is
 // asked as often as one that refuses, but for a moment of rest.
-func (s *source) later(now time.Time, pause time.Duration) time.Time {
+func (s *source) nextProbe(now time.Time, pause time.Duration) time.Time {
 	return now.Add(max(pause-now.Sub(s.began), min(pause, firstRetry)))
 }
 
-// answer is what came of one look at an index.
-type answer struct {
+// probeResult is what came of one look at an index.
+type probeResult struct {
 	source *source
 	// raw and results are what is known now, the same as before when the mapping has not changed.
 	raw     json.RawMessage
 	results []built
-	// several and sample are the source's, or as of a sample that was read.
-	several map[string]bool
-	sample  time.Time
+	// multiValued and sample are the source's, or as of a sample that was read.
+	multiValued map[string]bool
+	sample      time.Time
 	// problem is nil when the mapping was read.
 	problem *core.CatalogueProblem
 	err     error
 }
 
 // unreached reports whether the engine was not reached.
-func (a answer) unreached() bool {
+func (a probeResult) unreached() bool {
 	return a.problem != nil && a.problem.Code == core.CatalogueConnectionError
 }
 
-// look reads the mapping and builds what has changed. It only reads s, which nobody changes while it is busy.
-func (s *source) look(ctx context.Context, m Mappings, cfg Config) answer {
+// probe reads the mapping and builds what has changed. It only reads s, which nobody changes while it is busy.
+func (s *source) probe(ctx context.Context, m Mappings, cfg Config) probeResult {
 	ctx, cancel := context.WithTimeout(ctx, cfg.Timeout)
 	defer cancel()
 	raw, err := m.Mapping(ctx, s.index)
 	if err != nil {
-		return answer{source: s, problem: readingProblem(ctx, err), err: err}
+		return probeResult{source: s, problem: readingProblem(ctx, err), err: err}
 	}
-	a := answer{source: s, raw: s.raw, results: s.results, several: s.several, sample: s.sample}
+	a := probeResult{source: s, raw: s.raw, results: s.results, multiValued: s.multiValued, sample: s.sample}
 	if s.raw != nil && bytes.Equal(raw, s.raw) {
 		if !s.sampling(cfg) || !a.readSample(ctx, cfg) {
 			return a
@@ -113,9 +113,9 @@ func (s *source) look(ctx context.Context, m Mappings, cfg Config) answer {
 	}
 	whole, unread := parse(raw)
 	if unread != nil {
-		return answer{source: s, problem: unread}
+		return probeResult{source: s, problem: unread}
 	}
-	whole.several = a.several
+	whole.multiValued = a.multiValued
 	results := make([]built, len(s.entries))
 	for i, e := range s.entries {
 		b := &results[i]
@@ -148,16 +148,16 @@ func modelOf(results []built) *Model {
 
 // readSample reads a sample of the documents, and reports whether it shows other fields with several values than the last one did.
 // A sample that fails shows the same.
-func (a *answer) readSample(ctx context.Context, cfg Config) bool {
+func (a *probeResult) readSample(ctx context.Context, cfg Config) bool {
 	found, err := sampleOf(ctx, cfg.Documents, a.source.index, modelOf(a.results).whole)
 	pause := cfg.SampleSoon
 	if found.full || found.documents >= cfg.SampleFew {
 		pause = cfg.SampleEvery
 	}
 	a.sample = time.Now().Add(pause)
-	if err != nil || maps.Equal(found.several, a.several) {
+	if err != nil || maps.Equal(found.multiValued, a.multiValued) {
 		return false
 	}
-	a.several = found.several
+	a.multiValued = found.multiValued
 	return true
 }

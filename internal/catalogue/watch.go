@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// crowd is how many looks are begun side by side. One that has taken longer than patience is not counted any more: it may
+	// maxConcurrentProbes is how many looks are begun side by side. One that has taken longer than patience is not counted any more: it may
 	// hang, and the others shall not wait for it.
-	crowd    = 32
-	patience = 500 * time.Millisecond
-	// together is the time over which more than a crowd is looked at when their engine has come back.
-	together = time.Second
-	// sampleRest is the pause between a look after which a sample is due and the one that reads it.
-	sampleRest = 100 * time.Millisecond
+	maxConcurrentProbes = 32
+	patience            = 500 * time.Millisecond
+	// spread is the time over which more than a crowd is looked at when their engine has come back.
+	spread = time.Second
+	// sampleDelay is the pause between a look after which a sample is due and the one that reads it.
+	sampleDelay = 100 * time.Millisecond
 	// never is the pause when nothing is due.
 	never = time.Hour
 )
@@ -27,19 +27,19 @@ const (
 type watch struct {
 	*Registry
 	sources []*source
-	answers chan answer
-	looks   sync.WaitGroup
+	answers chan probeResult
+	probes  sync.WaitGroup
 	waiting int // sources that have not answered yet
 	// back is when the others were last hastened, as an index that was not reached had answered.
 	back    time.Time
-	mending mending
+	reloads reloadState
 }
 
 func newWatch(r *Registry) *watch {
-	w := &watch{Registry: r, answers: make(chan answer), mending: mending{reread: make(chan []definition.Definition)}}
+	w := &watch{Registry: r, answers: make(chan probeResult), reloads: reloadState{reread: make(chan []definition.Definition)}}
 	byIndex := map[string]*source{}
 	for _, e := range r.entries {
-		if e.definition.Fault != nil {
+		if e.definition.Err != nil {
 			continue // until it is mended
 		}
 		s := byIndex[e.definition.Index]
@@ -57,8 +57,8 @@ func newWatch(r *Registry) *watch {
 // run works until ctx ends, and waits for the looks under way then.
 func (w *watch) run(ctx context.Context) {
 	defer close(w.stopped)
-	defer w.looks.Wait()
-	w.begin()
+	defer w.probes.Wait()
+	w.logDefinitions()
 	timer := time.NewTimer(never)
 	defer timer.Stop()
 	for ctx.Err() == nil {
@@ -71,18 +71,18 @@ func (w *watch) run(ctx context.Context) {
 			w.refresh()
 		case a := <-w.answers:
 			if ctx.Err() == nil {
-				w.take(a, time.Now())
+				w.handle(a, time.Now())
 			}
-		case defs := <-w.mending.reread:
+		case defs := <-w.reloads.reread:
 			w.adopt(defs, time.Now())
 		}
 	}
 }
 
-// begin tells of what the definitions say by themselves.
-func (w *watch) begin() {
+// logDefinitions tells of what the definitions say by themselves.
+func (w *watch) logDefinitions() {
 	for _, e := range w.entries {
-		e.tell(w.cfg.Logger)
+		e.logWarnings(w.cfg.Logger)
 	}
 	if w.waiting == 0 {
 		close(w.answered)
@@ -91,11 +91,11 @@ func (w *watch) begin() {
 
 // dispatch begins the looks that are due, those that have waited longest first, and returns the time to the next one.
 func (w *watch) dispatch(ctx context.Context, now time.Time) time.Duration {
-	pause, room, free := never, patience, crowd
+	pause, room, free := never, patience, maxConcurrentProbes
 	var due []*source
 	for _, s := range w.sources {
 		switch {
-		case !s.busy && s.abandoned():
+		case !s.busy && s.unused():
 		case s.busy && now.Sub(s.began) < patience:
 			free--
 			room = min(room, patience-now.Sub(s.began))
@@ -112,8 +112,8 @@ func (w *watch) dispatch(ctx context.Context, now time.Time) time.Duration {
 	}
 	for _, s := range due {
 		s.busy, s.began = true, now
-		w.looks.Go(func() {
-			a := s.look(ctx, w.mappings, w.cfg)
+		w.probes.Go(func() {
+			a := s.probe(ctx, w.mappings, w.cfg)
 			select {
 			case w.answers <- a:
 			case <-ctx.Done():
@@ -125,28 +125,28 @@ func (w *watch) dispatch(ctx context.Context, now time.Time) time.Duration {
 
 // refresh makes due what Refresh was called for, whatever its pause.
 func (w *watch) refresh() {
-	asked := w.takeAsked()
+	asked := w.takeRefreshes()
 	for _, s := range w.sources {
 		if _, wanted := asked[s.index]; !wanted {
 			continue
 		}
 		if s.busy {
-			s.again = true // what is under way may have begun before the change
+			s.repeat = true // what is under way may have begun before the change
 			continue
 		}
 		s.due = time.Time{}
 	}
 }
 
-// take brings a source and its catalogues to the answer of a look that has ended.
-func (w *watch) take(a answer, now time.Time) {
+// handle brings a source and its catalogues to the answer of a look that has ended.
+func (w *watch) handle(a probeResult, now time.Time) {
 	s := a.source
 	back := s.unreached && !a.unreached()
 	s.busy, s.unreached = false, a.unreached()
 	if a.problem != nil {
-		s.due = w.unread(s, a, now)
+		s.due = w.failed(s, a, now)
 	} else {
-		s.due = now.Add(w.read(s, a))
+		s.due = now.Add(w.succeeded(s, a))
 	}
 	if !s.answered {
 		s.answered = true
@@ -156,19 +156,19 @@ func (w *watch) take(a answer, now time.Time) {
 	}
 	w.publish()
 	switch {
-	case s.again:
-		s.again, s.due = false, now
+	case s.repeat:
+		s.repeat, s.due = false, now
 	case w.back.After(s.began): // while this look hung
-		s.hasten(now)
+		s.probeBy(now)
 	}
-	if back && now.Sub(w.back) >= together { // else they have just been hastened
-		w.hasten(now)
+	if back && now.Sub(w.back) >= spread { // else they have just been hastened
+		w.retryUnreached(now)
 	}
 }
 
-// hasten has all catalogues that failed because their engine was not reached looked at soon, as one of them was: it may be the
+// retryUnreached has all catalogues that failed because their engine was not reached looked at soon, as one of them was: it may be the
 // engine of them all.
-func (w *watch) hasten(now time.Time) {
+func (w *watch) retryUnreached(now time.Time) {
 	w.back = now
 	var failed []*source
 	for _, s := range w.sources {
@@ -178,27 +178,27 @@ func (w *watch) hasten(now time.Time) {
 	}
 	for i, s := range failed {
 		at := now
-		if len(failed) > crowd {
-			at = at.Add(together * time.Duration(i) / time.Duration(len(failed)))
+		if len(failed) > maxConcurrentProbes {
+			at = at.Add(spread * time.Duration(i) / time.Duration(len(failed)))
 		}
-		s.hasten(at)
+		s.probeBy(at)
 	}
 }
 
-// read takes a mapping, and returns the pause to the next check.
-func (w *watch) read(s *source, a answer) time.Duration {
+// succeeded takes a mapping, and returns the pause to the next check.
+func (w *watch) succeeded(s *source, a probeResult) time.Duration {
 	if !s.reading {
 		s.tries = 0
 	}
 	s.raw, s.results, s.reading, s.misses = a.raw, a.results, true, 0
 	for i, e := range s.entries {
-		e.become(w.cfg.Logger, a.results[i], a.results[i].err)
+		e.update(w.cfg.Logger, a.results[i], a.results[i].err)
 	}
-	s.several, s.sample = a.several, a.sample
+	s.multiValued, s.sample = a.multiValued, a.sample
 	fails := func(b built) bool { return b.problem != nil }
 	switch {
 	case s.sampling(w.cfg):
-		return min(sampleRest, w.cfg.CheckEvery) // the sample is read once the catalogues are seen to be available
+		return min(sampleDelay, w.cfg.CheckEvery) // the sample is read once the catalogues are seen to be available
 	case !slices.ContainsFunc(a.results, fails):
 		s.tries = 0
 		return w.jittered(w.cfg.CheckEvery)
@@ -209,20 +209,20 @@ func (w *watch) read(s *source, a answer) time.Duration {
 	}
 }
 
-// unread takes a failure to read the mapping, and returns the time of the next try. Catalogues that are available stay so until
+// failed takes a failure to read the mapping, and returns the time of the next try. Catalogues that are available stay so until
 // it is certain.
-func (w *watch) unread(s *source, a answer, now time.Time) time.Time {
+func (w *watch) failed(s *source, a probeResult, now time.Time) time.Time {
 	if s.reading {
 		s.misses++
-		if s.misses < maxMisses && !definite(a.problem.Code) {
+		if s.misses < maxMisses && !conclusive(a.problem.Code) {
 			return now.Add(min(recheckAfter, w.cfg.CheckEvery))
 		}
 		s.reading, s.tries = false, 0
 	}
 	for _, e := range s.entries {
-		e.become(w.cfg.Logger, built{problem: a.problem}, a.err)
+		e.update(w.cfg.Logger, built{problem: a.problem}, a.err)
 	}
-	return s.later(now, w.jittered(backoff(&s.tries)))
+	return s.nextProbe(now, w.jittered(backoff(&s.tries)))
 }
 
 // jittered shortens a pause by chance.

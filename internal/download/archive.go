@@ -44,7 +44,7 @@ func (s *Service) archive(ctx context.Context, jobs []*job, head core.DownloadHe
 			return err
 		}
 	}
-	return compressed(w, make([]byte, tarEnd))
+	return writeGzip(w, make([]byte, tarEnd))
 }
 
 // spooled is a file of an archive on disk.
@@ -74,11 +74,11 @@ func (s *Service) spool(ctx context.Context, j *job) (*spooled, error) {
 
 // fill makes the file.
 func (s *Service) fill(ctx context.Context, j *job, kept *spooled) error {
-	z, err := gzip.NewWriterLevel(&bounded{w: kept.file, left: s.cfg.MaxSpoolBytes, name: j.name}, gzip.BestSpeed)
+	z, err := gzip.NewWriterLevel(&limitedWriter{w: kept.file, left: s.cfg.MaxSpoolBytes, name: j.name}, gzip.BestSpeed)
 	if err != nil {
 		return core.WrapError(core.CodeInternal, "compressing a file of an archive", err)
 	}
-	count := &counted{w: z}
+	count := &countingWriter{w: z}
 	rows, err := j.run(ctx, count)
 	s.cfg.Metrics.wrote(j.format, rows)
 	if err != nil {
@@ -97,14 +97,14 @@ func (k *spooled) copy(ctx context.Context, w io.Writer, name string, at time.Ti
 	if err != nil {
 		return core.WrapError(core.CodeInternal, "writing the head of a file in an archive", err)
 	}
-	if err := compressed(w, head.Bytes()); err != nil {
+	if err := writeGzip(w, head.Bytes()); err != nil {
 		return err
 	}
-	if _, err := io.Copy(w, reading{ctx: ctx, r: k.file}); err != nil {
+	if _, err := io.Copy(w, contextReader{ctx: ctx, r: k.file}); err != nil {
 		return err
 	}
 	if rest := k.size % tarBlock; rest > 0 {
-		return compressed(w, make([]byte, tarBlock-rest))
+		return writeGzip(w, make([]byte, tarBlock-rest))
 	}
 	return nil
 }
@@ -116,8 +116,8 @@ func (k *spooled) remove() error {
 	return nil
 }
 
-// compressed writes a part of an archive.
-func compressed(w io.Writer, part []byte) error {
+// writeGzip writes a part of an archive.
+func writeGzip(w io.Writer, part []byte) error {
 	z := gzip.NewWriter(w)
 	if _, err := z.Write(part); err != nil {
 		return err
@@ -125,42 +125,42 @@ func compressed(w io.Writer, part []byte) error {
 	return z.Close()
 }
 
-// reading ends with its context.
-type reading struct {
+// contextReader ends with its context.
+type contextReader struct {
 	ctx context.Context //nolint:containedctx // it lives as long as one copy
 	r   io.Reader
 }
 
 // Read reads on until the context has ended.
-func (r reading) Read(b []byte) (int, error) {
+func (r contextReader) Read(b []byte) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, clientGone(err)
 	}
 	return r.r.Read(b)
 }
 
-// counted counts what is written.
-type counted struct {
+// countingWriter counts what is written.
+type countingWriter struct {
 	w io.Writer
 	n int64
 }
 
 // Write passes bytes on.
-func (c *counted) Write(b []byte) (int, error) {
+func (c *countingWriter) Write(b []byte) (int, error) {
 	n, err := c.w.Write(b)
 	c.n += int64(n)
 	return n, err
 }
 
-// bounded takes so many bytes.
-type bounded struct {
+// limitedWriter takes so many bytes.
+type limitedWriter struct {
 	w    io.Writer
 	left int64
 	name string
 }
 
 // Write passes bytes on.
-func (b *bounded) Write(p []byte) (int, error) {
+func (b *limitedWriter) Write(p []byte) (int, error) {
 	if b.left -= int64(len(p)); b.left < 0 {
 		return 0, &core.Error{
 			Code: core.CodeTooLarge, Message: fmt.Sprintf("the file %q is too large for an archive", shown(b.name)),
@@ -196,7 +196,7 @@ func entryName(j *job, place int, used map[string]bool) string {
 	if name == "" {
 		name = "file-" + strconv.Itoa(place+1)
 	}
-	name = named(name, j.format)
+	name = withExtension(name, j.format)
 	dot := strings.LastIndexByte(name, '.')
 	for stem, ext, n := name[:dot], name[dot:], 2; used[strings.ToLower(name)]; n++ {
 		name = stem + "-" + strconv.Itoa(n) + ext

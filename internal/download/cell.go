@@ -16,7 +16,7 @@ func (c *column) appendText(dst []byte, id string, row *extract.Row) []byte {
 		return dst
 	default:
 	}
-	for i, v := range row.Values[c.slot] {
+	for i, v := range row.Values[c.valueIndex] {
 		if i > 0 {
 			dst = append(dst, c.separator...)
 		}
@@ -47,10 +47,10 @@ func (c *column) appendShown(dst, raw []byte) []byte {
 	return dst
 }
 
-// guarded reports whether a spreadsheet could take a cell for a formula (https://owasp.org/www-community/attacks/CSV_Injection):
+// isFormula reports whether a spreadsheet could take a cell for a formula (https://owasp.org/www-community/attacks/CSV_Injection):
 // one that begins with one of = + - @, also behind white space or in full width, or with a tab or a line break. Numbers are none,
 // and neither are dashes alone, by which people say that there is no value.
-func guarded(cell []byte) bool {
+func isFormula(cell []byte) bool {
 	if len(cell) == 0 {
 		return false
 	}
@@ -112,8 +112,8 @@ func isPlainNumber(cell []byte) bool {
 	return i == len(cell)
 }
 
-// guard is put before a cell that a spreadsheet could take for a formula: it shows the rest as text.
-const guard = '\''
+// formulaGuard is put before a cell that a spreadsheet could take for a formula: it shows the rest as text.
+const formulaGuard = '\''
 
 // flattenCell makes the cell of a TSV of what stands behind mark: no character in it separates cells or rows.
 func flattenCell(b []byte, mark int) []byte {
@@ -123,16 +123,16 @@ func flattenCell(b []byte, mark int) []byte {
 			cell[i] = ' '
 		}
 	}
-	if guarded(cell) || len(cell) > 0 && cell[0] == '"' { // a spreadsheet would take a quote for the begin of a quoted cell
-		b = insert(b, mark, guard)
+	if isFormula(cell) || len(cell) > 0 && cell[0] == '"' { // a spreadsheet would take a quote for the begin of a quoted cell
+		b = insert(b, mark, formulaGuard)
 	}
 	return b
 }
 
 // quoteCell makes the field of a CSV of what stands behind mark (RFC 4180, section 2).
 func quoteCell(b []byte, mark int) []byte {
-	if guarded(b[mark:]) {
-		b = insert(b, mark, guard)
+	if isFormula(b[mark:]) {
+		b = insert(b, mark, formulaGuard)
 	}
 	cell := b[mark:]
 	if len(cell) == 0 || !bytes.ContainsAny(cell, ",\"\r\n") && cell[0] != ' ' && cell[len(cell)-1] != ' ' {

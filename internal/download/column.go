@@ -18,11 +18,11 @@ type column struct {
 	// name is the field's, header what its first row says.
 	name, header string
 	origin       origin
-	// slot is where its values are in a row of the document.
-	slot      int
-	separator string
-	display   map[string]string
-	dates     dateFormat
+	// valueIndex is where its values are in a row of the document.
+	valueIndex int
+	separator  string
+	display    map[string]string
+	dates      dateFormat
 	// nested are the nested paths that it is in, and list tells that JSON has a list of its values, however many there are.
 	nested []string
 	list   bool
@@ -42,22 +42,22 @@ const (
 	fromNowhere
 )
 
-// columnar finds the columns of files among the fields of a catalogue.
-type columnar struct {
+// columnPlanner finds the columns of files among the fields of a catalogue.
+type columnPlanner struct {
 	view  *search.View
 	model *catalogue.Model
 	// lenient takes a column without a field that the catalogue's own table has, and leaves it empty.
-	lenient bool
-	max     int
-	shown   map[string]string
-	paths   []string
-	slots   map[string]int
-	columns []column
+	lenient      bool
+	max          int
+	shown        map[string]string
+	paths        []string
+	valueIndexes map[string]int
+	columns      []column
 }
 
-func newColumnar(view *search.View, lenient bool, most int) *columnar {
+func newColumnPlanner(view *search.View, lenient bool, most int) *columnPlanner {
 	m := view.Model()
-	c := &columnar{view: view, model: m, lenient: lenient, max: most, shown: map[string]string{}, slots: map[string]int{}}
+	c := &columnPlanner{view: view, model: m, lenient: lenient, max: most, shown: map[string]string{}, valueIndexes: map[string]int{}}
 	for _, f := range m.Catalogue().Fields {
 		c.shown[f.Name] = f.DisplayName
 	}
@@ -65,7 +65,7 @@ func newColumnar(view *search.View, lenient bool, most int) *columnar {
 }
 
 // find returns the field that one of some names means; false when there is none.
-func (c *columnar) find(names []string) (string, bool) {
+func (c *columnPlanner) find(names []string) (string, bool) {
 	for _, given := range names {
 		for _, name := range []string{given, plainName(given)} {
 			for _, name := range []string{name, strings.ReplaceAll(name, "__", ".")} {
@@ -79,7 +79,7 @@ func (c *columnar) find(names []string) (string, bool) {
 }
 
 // add adds the column of a wish.
-func (c *columnar) add(w columnWish) error {
+func (c *columnPlanner) add(w columnRequest) error {
 	if name, known := c.find(w.names); known {
 		return c.addField(w, name)
 	}
@@ -96,27 +96,27 @@ func (c *columnar) add(w columnWish) error {
 }
 
 // addField adds the column of a field.
-func (c *columnar) addField(w columnWish, name string) error {
+func (c *columnPlanner) addField(w columnRequest, name string) error {
 	engine, _ := c.model.Path(name)
 	path, held := extract.SourcePath(c.model.Mapping(), engine)
 	if !held {
-		return wrong(w.at, fmt.Sprintf("the field %q is computed for filters and facets alone, and in no document", name))
+		return invalid(w.at, fmt.Sprintf("the field %q is computed for filters and facets alone, and in no document", name))
 	}
-	slot, has := c.slots[path]
+	slot, has := c.valueIndexes[path]
 	if !has {
 		slot = len(c.paths)
-		c.slots[path] = slot
+		c.valueIndexes[path] = slot
 		c.paths = append(c.paths, path)
 	}
 	e, _ := c.model.Extended(name)
 	c.append(w, column{
-		name: name, header: c.shown[name], origin: fromDocument, slot: slot, nested: c.nested(name), list: e.IsArray != nil && *e.IsArray,
+		name: name, header: c.shown[name], origin: fromDocument, valueIndex: slot, nested: c.nested(name), list: e.IsArray != nil && *e.IsArray,
 	})
 	return nil
 }
 
 // nested returns the engine's paths of the nested elements that a field is in, the outermost first.
-func (c *columnar) nested(name string) []string {
+func (c *columnPlanner) nested(name string) []string {
 	f, _ := c.model.Field(name)
 	paths := make([]string, 0, len(f.Nested))
 	for _, nested := range f.Nested {
@@ -130,14 +130,14 @@ func (c *columnar) nested(name string) []string {
 }
 
 // listed makes lists of the columns of elements that make no rows.
-func (c *columnar) listed(rows []string) {
+func (c *columnPlanner) listed(rows []string) {
 	for i := range c.columns {
 		col := &c.columns[i]
 		col.list = col.list || slices.ContainsFunc(col.nested, func(path string) bool { return !slices.Contains(rows, path) })
 	}
 }
 
-func (c *columnar) append(w columnWish, col column) {
+func (c *columnPlanner) append(w columnRequest, col column) {
 	if w.header != "" {
 		col.header = w.header
 	}
@@ -149,12 +149,12 @@ func (c *columnar) append(w columnWish, col column) {
 }
 
 // unknown is the error of a name that no field has.
-func (c *columnar) unknown(at, name string) error {
+func (c *columnPlanner) unknown(at, name string) error {
 	message := fmt.Sprintf("there is no field %q", shown(name))
 	if meant := core.Meant(plainName(name), c.model.Names()); meant != "" {
 		message += fmt.Sprintf(", did you mean %q?", meant)
 	}
-	return wrong(at, message)
+	return invalid(at, message)
 }
 
 // tableColumn is what matters of a column of the catalogue's table.
@@ -164,7 +164,7 @@ type tableColumn struct {
 }
 
 // configured reports whether the catalogue's table has a column of a name.
-func (c *columnar) configured(name string) bool {
+func (c *columnPlanner) configured(name string) bool {
 	items, _ := tableOf(c.model)
 	for _, raw := range items {
 		var t tableColumn
@@ -188,7 +188,7 @@ func tableOf(m *catalogue.Model) ([]json.RawMessage, error) {
 }
 
 // addShown adds the columns that the catalogue shows in its table, else all fields with values.
-func (c *columnar) addShown(arranger bool) error {
+func (c *columnPlanner) addShown(arranger bool) error {
 	items, err := tableOf(c.model)
 	if err != nil {
 		return core.WrapError(core.CodeInternal, "reading the table of the catalogue", err)
@@ -199,7 +199,7 @@ func (c *columnar) addShown(arranger bool) error {
 		if err != nil || json.Unmarshal(raw, &t) != nil || !t.Show {
 			continue
 		}
-		w := wishOf(o, arranger)
+		w := columnRequestOf(o, arranger)
 		if name, known := c.find(w.names); known {
 			if err := c.addField(w, name); err != nil {
 				continue
@@ -219,7 +219,7 @@ func (c *columnar) addShown(arranger bool) error {
 }
 
 // addLeaves adds all fields with values that documents hold under their own names.
-func (c *columnar) addLeaves(arranger bool) {
+func (c *columnPlanner) addLeaves(arranger bool) {
 	for _, f := range c.model.Catalogue().Fields {
 		field, leaf := c.view.Field(f.Name)
 		if !leaf {
@@ -233,7 +233,7 @@ func (c *columnar) addLeaves(arranger bool) {
 		if !held || path != own { // an alias or a multi-field shows what another field does
 			continue
 		}
-		w := columnWish{names: []string{f.Name}, separator: separator}
+		w := columnRequest{names: []string{f.Name}, separator: separator}
 		if arranger && f.Type == "date" {
 			w.dates = datesOfArranger
 		}
@@ -242,7 +242,7 @@ func (c *columnar) addLeaves(arranger bool) {
 }
 
 // rows returns the nested paths, from the outermost, whose elements make rows; none for a field that is in no nested element.
-func (c *columnar) rows(uniqueBy, at string) ([]string, error) {
+func (c *columnPlanner) rows(uniqueBy, at string) ([]string, error) {
 	if uniqueBy == "" {
 		return nil, nil
 	}

@@ -21,7 +21,7 @@ func ExampleService_Download() {
 		fmt.Println(err)
 		return
 	}
-	m, problem := catalogue.Look(ctx, set.Definitions[0], mapping(mappings))
+	m, problem := catalogue.Load(ctx, set.Definitions[0], mapping(mappings))
 	if problem != nil {
 		fmt.Println(problem)
 		return

@@ -88,8 +88,8 @@ func acceptedFormat(mediaType string) (f Format, archive bool) {
 	}
 }
 
-// named returns a file its extension where its name has none.
-func named(name string, f Format) string {
+// withExtension returns a file its extension where its name has none.
+func withExtension(name string, f Format) string {
 	if isExtension(path.Ext(name)) {
 		return name
 	}

@@ -29,11 +29,11 @@ type job struct {
 	maxRows int64
 }
 
-// mostLeaves is which part of all fields with values makes the whole document cheaper than its parts.
-const mostLeaves = 0.6
+// wholeDocumentShare is which part of all fields with values makes the whole document cheaper than its parts.
+const wholeDocumentShare = 0.6
 
 // prepare checks a file, and says how it is made.
-func prepare(ctx context.Context, view *search.View, o *order, f *file, cfg Config) (*job, error) {
+func prepare(ctx context.Context, view *search.View, o *params, f *file, cfg Config) (*job, error) {
 	j := &job{view: view, format: f.format, name: f.fileName}
 	var err error
 	if j.request.Filter, err = filter(ctx, view, f); err != nil {
@@ -45,7 +45,7 @@ func prepare(ctx context.Context, view *search.View, o *order, f *file, cfg Conf
 	if j.maxRows, err = limit(view, o, f, cfg.MaxRows); err != nil {
 		return nil, err
 	}
-	c := newColumnar(view, o.arranger, cfg.MaxColumns)
+	c := newColumnPlanner(view, o.arranger, cfg.MaxColumns)
 	for _, w := range f.columns {
 		if err := c.add(w); err != nil {
 			return nil, err
@@ -56,7 +56,7 @@ func prepare(ctx context.Context, view *search.View, o *order, f *file, cfg Conf
 		return nil, err
 	}
 	if len(c.columns) == 0 && !f.format.delimited() {
-		return j, j.whole(f, rows)
+		return j, j.wholeDocuments(f, rows)
 	}
 	if len(c.columns) == 0 {
 		if err := c.addShown(o.arranger); err != nil {
@@ -67,24 +67,24 @@ func prepare(ctx context.Context, view *search.View, o *order, f *file, cfg Conf
 	j.request.Source = source(c, rows)
 	j.reader = extract.NewReader(extract.NewPlan(c.paths, rows))
 	if f.format.delimited() {
-		j.encoder = newCells(f, c.columns)
+		j.encoder = newDelimitedEncoder(f, c.columns)
 	} else {
-		j.encoder = newObjects(f, c.columns)
+		j.encoder = newObjectEncoder(f, c.columns)
 	}
 	return j, nil
 }
 
-// whole makes a file of documents as they are: below the nesting prefix, outside of which clients know nothing.
-func (j *job) whole(f *file, rows []string) error {
+// wholeDocuments makes a file of documents as they are: below the nesting prefix, outside of which clients know nothing.
+func (j *job) wholeDocuments(f *file, rows []string) error {
 	if len(rows) > 0 {
-		return wrong(f.uniqueByAt, "needs columns: a document as it is makes one row")
+		return invalid(f.uniqueByAt, "needs columns: a document as it is makes one row")
 	}
 	prefix := j.view.Model().Definition().NestingPrefix
 	if prefix != "" {
 		j.request.Source.Paths = []string{prefix}
 	}
 	j.reader = extract.NewReader(extract.NewPlan([]string{prefix}, nil))
-	j.encoder = &sources{frame{array: f.format == JSON}}
+	j.encoder = &documentEncoder{frame{array: f.format == JSON}}
 	return nil
 }
 
@@ -94,21 +94,21 @@ func filter(ctx context.Context, view *search.View, f *file) (*query.Node, error
 	if err != nil {
 		return nil, below(err, f.filterAt)
 	}
-	if !everything(parsed) && view.Model().Definition().DisableFilters {
-		return nil, wrong(f.filterAt, "filters are disabled for this catalogue")
+	if !matchesAll(parsed) && view.Model().Definition().DisableFilters {
+		return nil, invalid(f.filterAt, "filters are disabled for this catalogue")
 	}
 	n, err := view.Lower(ctx, parsed)
 	return n, below(err, f.filterAt)
 }
 
-// everything reports whether a filter says nothing, as clients send it where nothing is chosen.
-func everything(f sqon.Filter) bool {
+// matchesAll reports whether a filter says nothing, as clients send it where nothing is chosen.
+func matchesAll(f sqon.Filter) bool {
 	return f.Root == nil || f.Root.Op == sqon.And && len(f.Root.Content) == 0
 }
 
 // sortKeys returns the order of a file, which ends with what tells any two documents apart. Where none is asked for there is none:
 // engines give documents as they come twice as fast as in an order.
-func sortKeys(view *search.View, wishes []sortWish) ([]index.Sort, error) {
+func sortKeys(view *search.View, wishes []sortRequest) ([]index.Sort, error) {
 	if len(wishes) == 0 {
 		return nil, nil
 	}
@@ -127,7 +127,7 @@ func sortKeys(view *search.View, wishes []sortWish) ([]index.Sort, error) {
 	return append(keys, identity), nil
 }
 
-func sortKey(view *search.View, w sortWish) (index.Sort, error) {
+func sortKey(view *search.View, w sortRequest) (index.Sort, error) {
 	key := index.Sort{Descending: w.descending, Mode: w.mode, MissingFirst: w.missingFirst}
 	field, known := view.Field(w.name)
 	if !known {
@@ -138,15 +138,15 @@ func sortKey(view *search.View, w sortWish) (index.Sort, error) {
 		key.Field, key.Mode = query.Field{Path: "_id", Type: "keyword"}, ""
 		return key, nil
 	case !known:
-		c := &columnar{model: view.Model()}
+		c := &columnPlanner{model: view.Model()}
 		if _, container := c.find([]string{w.name}); container {
-			return key, wrong(w.at, fmt.Sprintf("%q is an object, not a value", shown(w.name)))
+			return key, invalid(w.at, fmt.Sprintf("%q is an object, not a value", shown(w.name)))
 		}
 		return key, c.unknown(w.at, w.name)
 	case !sortable(field.Type):
-		return key, wrong(w.at, fmt.Sprintf("type %s, the type of %q, is not sortable", field.Type, w.name))
+		return key, invalid(w.at, fmt.Sprintf("type %s, the type of %q, is not sortable", field.Type, w.name))
 	case !query.Keyed(field.Type) && w.mode != "" && w.mode != "min" && w.mode != "max":
-		return key, wrong(w.at, fmt.Sprintf("mode %s is for numeric fields, but %q has type %s", w.mode, w.name, field.Type))
+		return key, invalid(w.at, fmt.Sprintf("mode %s is for numeric fields, but %q has type %s", w.mode, w.name, field.Type))
 	}
 	key.Field = field
 	return key, nil
@@ -159,7 +159,7 @@ func sortable(fieldType string) bool {
 
 // limit returns how many documents a file has at most, 0 for all. A client that asks for fewer gets fewer; to a client of Arranger
 // only where the configuration lets clients say so, and then also more, as Arranger has it.
-func limit(view *search.View, o *order, f *file, most int64) (int64, error) {
+func limit(view *search.View, o *params, f *file, most int64) (int64, error) {
 	var configured struct {
 		AllowCustomMaxRows bool   `json:"allowCustomMaxRows"`
 		MaxRows            *int64 `json:"maxRows"`
@@ -187,7 +187,7 @@ func limit(view *search.View, o *order, f *file, most int64) (int64, error) {
 }
 
 // source returns what of the documents is needed for columns.
-func source(c *columnar, rows []string) index.Source {
+func source(c *columnPlanner, rows []string) index.Source {
 	paths := slices.Clone(c.paths)
 	if len(rows) > 0 { // also a document without any of the columns has rows
 		if innermost := rows[len(rows)-1]; !slices.ContainsFunc(paths, func(p string) bool { return p == innermost || strings.HasPrefix(p, innermost+".") }) {
@@ -203,7 +203,7 @@ func source(c *columnar, rows []string) index.Source {
 			leaves++
 		}
 	}
-	if float64(len(paths)) > mostLeaves*float64(leaves) {
+	if float64(len(paths)) > wholeDocumentShare*float64(leaves) {
 		return index.Source{}
 	}
 	return index.Source{Paths: paths}

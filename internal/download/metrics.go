@@ -48,7 +48,7 @@ func (m *Metrics) wrote(f Format, rows int64) {
 }
 
 // labelOf is the label of what was asked for.
-func labelOf(o *order) string {
+func labelOf(o *params) string {
 	switch {
 	case o == nil:
 		return "unknown"

@@ -22,13 +22,13 @@ type object struct {
 func objectOf(raw json.RawMessage, pointer string) (object, error) {
 	o := object{pointer: pointer}
 	if err := json.Unmarshal(raw, &o.members); err != nil || o.members == nil {
-		return o, wrong(pointer, "is not a JSON object")
+		return o, invalid(pointer, "is not a JSON object")
 	}
 	return o, nil
 }
 
-// wrong is the error of params that are at fault at a pointer, "" for the whole.
-func wrong(pointer, message string) error {
+// invalid is the error of params that are at fault at a pointer, "" for the whole.
+func invalid(pointer, message string) error {
 	what := "params"
 	if pointer != "" {
 		what += " at " + pointer
@@ -59,15 +59,15 @@ func (o object) text(names ...string) (text, name string, err error) {
 			continue
 		}
 		if err := json.Unmarshal(raw, &text); err != nil {
-			return "", name, wrong(o.at(name), "is not a string")
+			return "", name, invalid(o.at(name), "is not a string")
 		}
 		return text, name, nil
 	}
 	return "", "", nil
 }
 
-// hint returns the text of the first of some members that is one and not empty: of what else they are nothing is made.
-func (o object) hint(names ...string) string {
+// optionalText returns the text of the first of some members that is one and not empty: of what else they are nothing is made.
+func (o object) optionalText(names ...string) string {
 	for _, name := range names {
 		var text string
 		if json.Unmarshal(o.raw(name), &text) == nil && text != "" {
@@ -85,7 +85,7 @@ func (o object) flag(name string) (bool, error) {
 	case "true":
 		return true, nil
 	default:
-		return false, wrong(o.at(name), "is not a boolean")
+		return false, invalid(o.at(name), "is not a boolean")
 	}
 }
 
@@ -97,7 +97,7 @@ func (o object) count(name string) (int64, error) {
 	}
 	n, err := strconv.ParseFloat(string(raw), 64)
 	if err != nil || n < 0 || n > 1<<53 || n != math.Trunc(n) {
-		return 0, wrong(o.at(name), "is not a whole number of 0 or more")
+		return 0, invalid(o.at(name), "is not a whole number of 0 or more")
 	}
 	return int64(n), nil
 }
@@ -110,13 +110,13 @@ func (o object) list(name string) ([]json.RawMessage, error) {
 	}
 	var items []json.RawMessage
 	if err := json.Unmarshal(raw, &items); err != nil {
-		return nil, wrong(o.at(name), "is not a list")
+		return nil, invalid(o.at(name), "is not a list")
 	}
 	return items, nil
 }
 
-// only refuses members of other names.
-func (o object) only(names []string) error {
+// rejectUnknown refuses members of other names.
+func (o object) rejectUnknown(names []string) error {
 	for name := range o.members {
 		if slices.Contains(names, name) {
 			continue
@@ -125,7 +125,7 @@ func (o object) only(names []string) error {
 		if meant := core.Meant(name, slices.Values(names)); meant != "" {
 			message += fmt.Sprintf(", did you mean %q?", meant)
 		}
-		return wrong(o.at(shown(name)), message)
+		return invalid(o.at(shown(name)), message)
 	}
 	return nil
 }

@@ -88,8 +88,8 @@ type Service struct {
 	models   Models
 	searches Searches
 	cfg      Config
-	// places are those of the downloads in flight.
-	places places
+	// limiter are those of the downloads in flight.
+	limiter limiter
 }
 
 // New makes a Service. CodeInvalid for a bad Config.
@@ -98,7 +98,7 @@ func New(models Models, searches Searches, cfg Config) (*Service, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	return &Service{models: models, searches: searches, cfg: cfg, places: places{most: cfg.MaxConcurrent, held: map[string]int64{}}}, nil
+	return &Service{models: models, searches: searches, cfg: cfg, limiter: limiter{max: cfg.MaxConcurrent, byAccount: map[string]int64{}}}, nil
 }
 
 // Download makes the files that r asks for, of the documents of a catalogue that who may see, and writes them to what begin gives:
@@ -117,24 +117,24 @@ func (s *Service) Download(ctx context.Context, catalogueID string, who core.Pri
 	o, err := s.download(ctx, m, who, r, func(head core.DownloadHead) (io.Writer, error) {
 		w, err := begin(head)
 		begun = err == nil
-		return &patient{w: w, now: s.cfg.Now, grace: s.cfg.MaxWait, rate: s.cfg.MinRate}, err
+		return &slowClientWriter{w: w, now: s.cfg.Now, grace: s.cfg.MaxWait, rate: s.cfg.MinRate}, err
 	})
 	s.cfg.Metrics.ended(labelOf(o), begun, err)
 	return err
 }
 
-func (s *Service) download(ctx context.Context, m *catalogue.Model, who core.Principal, r core.DownloadRequest, begin core.BeginDownload) (*order, error) {
+func (s *Service) download(ctx context.Context, m *catalogue.Model, who core.Principal, r core.DownloadRequest, begin core.BeginDownload) (*params, error) {
 	if m.Definition().DisableDownloads {
 		return nil, &core.Error{
 			Code: core.CodeForbidden, Message: "downloads are disabled for this catalogue",
 			Hint: "unset disableDownloads in the configuration of the catalogue to allow them",
 		}
 	}
-	o, err := parseOrder(r.Params, r.Accept, s.cfg)
+	o, err := parseParams(r.Params, r.Accept, s.cfg)
 	if err != nil {
 		return nil, err
 	}
-	release, err := s.places.take(r.Caller)
+	release, err := s.limiter.acquire(r.Caller)
 	if err != nil {
 		return o, err
 	}
@@ -151,7 +151,7 @@ func (s *Service) download(ctx context.Context, m *catalogue.Model, who core.Pri
 		return o, s.archive(ctx, jobs, core.DownloadHead{ContentType: core.MediaArchive, FileName: archiveName(name)}, begin)
 	}
 	j := jobs[0]
-	w := &late{head: core.DownloadHead{ContentType: j.format.contentType(), FileName: named(name, j.format)}, begin: begin}
+	w := &lazyWriter{head: core.DownloadHead{ContentType: j.format.contentType(), FileName: withExtension(name, j.format)}, begin: begin}
 	rows, err := j.run(ctx, w)
 	s.cfg.Metrics.wrote(j.format, rows)
 	if err == nil && w.w == nil { // a file without a byte
@@ -160,17 +160,17 @@ func (s *Service) download(ctx context.Context, m *catalogue.Model, who core.Pri
 	return o, err
 }
 
-// late begins a download with its first bytes.
-type late struct {
+// lazyWriter begins a download with its first bytes.
+type lazyWriter struct {
 	head  core.DownloadHead
 	begin core.BeginDownload
 	w     io.Writer
 }
 
-var _ io.Writer = (*late)(nil)
+var _ io.Writer = (*lazyWriter)(nil)
 
 // Write passes bytes on.
-func (l *late) Write(b []byte) (int, error) {
+func (l *lazyWriter) Write(b []byte) (int, error) {
 	if l.w == nil {
 		w, err := l.begin(l.head)
 		if err != nil {

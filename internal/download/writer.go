@@ -39,13 +39,13 @@ type encoder interface {
 }
 
 var (
-	_ encoder = (*cells)(nil)
-	_ encoder = (*objects)(nil)
-	_ encoder = (*sources)(nil)
+	_ encoder = (*delimitedEncoder)(nil)
+	_ encoder = (*objectEncoder)(nil)
+	_ encoder = (*documentEncoder)(nil)
 )
 
-// cells makes TSV and CSV.
-type cells struct {
+// delimitedEncoder makes TSV and CSV.
+type delimitedEncoder struct {
 	columns   []column
 	header    header
 	empty     string
@@ -55,8 +55,8 @@ type cells struct {
 	end       string
 }
 
-func newCells(f *file, columns []column) *cells {
-	c := &cells{columns: columns, header: f.header, empty: f.empty, bom: f.bom, separator: '\t', end: "\n"}
+func newDelimitedEncoder(f *file, columns []column) *delimitedEncoder {
+	c := &delimitedEncoder{columns: columns, header: f.header, empty: f.empty, bom: f.bom, separator: '\t', end: "\n"}
 	if f.format == CSV {
 		c.csv, c.separator, c.end = true, ',', "\r\n"
 	}
@@ -64,7 +64,7 @@ func newCells(f *file, columns []column) *cells {
 }
 
 // head writes the names of the columns.
-func (c *cells) head(b []byte) []byte {
+func (c *delimitedEncoder) head(b []byte) []byte {
 	if c.bom {
 		b = append(b, bomUTF8...)
 	}
@@ -88,7 +88,7 @@ func (c *cells) head(b []byte) []byte {
 }
 
 // row writes the cells of a row.
-func (c *cells) row(b []byte, id string, row *extract.Row) []byte {
+func (c *delimitedEncoder) row(b []byte, id string, row *extract.Row) []byte {
 	start := len(b)
 	for i := range c.columns {
 		if i > 0 {
@@ -104,7 +104,7 @@ func (c *cells) row(b []byte, id string, row *extract.Row) []byte {
 	return c.close(b, start)
 }
 
-func (c *cells) cell(b []byte, mark int) []byte {
+func (c *delimitedEncoder) cell(b []byte, mark int) []byte {
 	if c.csv {
 		return quoteCell(b, mark)
 	}
@@ -112,14 +112,14 @@ func (c *cells) cell(b []byte, mark int) []byte {
 }
 
 // close ends a row. A CSV whose only field is empty has quotes for it: an empty line is passed over.
-func (c *cells) close(b []byte, start int) []byte {
+func (c *delimitedEncoder) close(b []byte, start int) []byte {
 	if c.csv && len(b) == start {
 		b = append(b, `""`...)
 	}
 	return append(b, c.end...)
 }
 
-func (c *cells) tail(b []byte) []byte { return b }
+func (c *delimitedEncoder) tail(b []byte) []byte { return b }
 
 // frame is what stands around the rows of JSON: nothing of lines, an array of all.
 type frame struct {
@@ -161,9 +161,9 @@ func (f *frame) tail(b []byte) []byte {
 	return b
 }
 
-// objects makes JSON of columns: an object for each row, by the names of the fields, with null where there is no value and a list
+// objectEncoder makes JSON of columns: an object for each row, by the names of the fields, with null where there is no value and a list
 // where a document has one.
-type objects struct {
+type objectEncoder struct {
 	frame
 	columns []column
 	// arranger is set for ArrangerJSON; names is the line before the rows, empty what stands for no value, as JSON.
@@ -171,8 +171,8 @@ type objects struct {
 	names, empty []byte
 }
 
-func newObjects(f *file, columns []column) *objects {
-	o := &objects{frame: frame{array: f.format == JSON}, empty: []byte("null")}
+func newObjectEncoder(f *file, columns []column) *objectEncoder {
+	o := &objectEncoder{frame: frame{array: f.format == JSON}, empty: []byte("null")}
 	if f.format == ArrangerJSON {
 		o.arranger, o.empty = true, quoted(f.empty)
 		columns = slices.DeleteFunc(slices.Clone(columns), func(c column) bool { return c.hidden })
@@ -194,7 +194,7 @@ func newObjects(f *file, columns []column) *objects {
 }
 
 // named returns the line that names the columns.
-func (o *objects) named(h header) []byte {
+func (o *objectEncoder) named(h header) []byte {
 	line := []byte{'{'}
 	for i, c := range o.columns {
 		if i > 0 {
@@ -209,9 +209,9 @@ func (o *objects) named(h header) []byte {
 	return append(line, "}\n"...)
 }
 
-func (o *objects) head(b []byte) []byte { return append(o.frame.head(b), o.names...) }
+func (o *objectEncoder) head(b []byte) []byte { return append(o.frame.head(b), o.names...) }
 
-func (o *objects) row(b []byte, id string, row *extract.Row) []byte {
+func (o *objectEncoder) row(b []byte, id string, row *extract.Row) []byte {
 	b = append(o.before(b), '{')
 	for i := range o.columns {
 		if i > 0 {
@@ -222,7 +222,7 @@ func (o *objects) row(b []byte, id string, row *extract.Row) []byte {
 		switch {
 		case c.origin == fromID:
 			b = append(b, quoted(id)...)
-		case c.origin == fromNowhere, o.arranger && len(row.Values[c.slot]) == 0 && !row.Lists[c.slot]:
+		case c.origin == fromNowhere, o.arranger && len(row.Values[c.valueIndex]) == 0 && !row.Lists[c.valueIndex]:
 			b = append(b, o.empty...)
 		default:
 			b = c.appendValue(b, row)
@@ -233,8 +233,8 @@ func (o *objects) row(b []byte, id string, row *extract.Row) []byte {
 
 // appendValue appends what JSON has of the column: a list where the document or the catalogue has one.
 func (c *column) appendValue(b []byte, row *extract.Row) []byte {
-	values := row.Values[c.slot]
-	list := c.list || row.Lists[c.slot] || len(values) > 1
+	values := row.Values[c.valueIndex]
+	list := c.list || row.Lists[c.valueIndex] || len(values) > 1
 	if len(values) == 0 && !list {
 		return append(b, "null"...)
 	}
@@ -253,10 +253,10 @@ func (c *column) appendValue(b []byte, row *extract.Row) []byte {
 	return b
 }
 
-// sources makes JSON of whole documents.
-type sources struct{ frame }
+// documentEncoder makes JSON of whole documents.
+type documentEncoder struct{ frame }
 
-func (s *sources) row(b []byte, _ string, row *extract.Row) []byte {
+func (s *documentEncoder) row(b []byte, _ string, row *extract.Row) []byte {
 	b = s.before(b)
 	if len(row.Values[0]) == 0 {
 		b = append(b, "{}"...)

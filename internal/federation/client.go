@@ -39,15 +39,15 @@ func newClient(cfg Config) *client {
 			MaxResponseHeaderBytes: 256 << 10,
 		}
 	}
-	return &client{cfg: cfg, http: &http.Client{Transport: transport, CheckRedirect: followed}}
+	return &client{cfg: cfg, http: &http.Client{Transport: transport, CheckRedirect: checkRedirect}}
 }
 
 // close ends the connections that are idle.
 func (c *client) close() { c.http.CloseIdleConnections() }
 
-// followed lets a call be redirected within its host alone, as its headers are meant for that, and only when it stays the call
+// checkRedirect lets a call be redirected within its host alone, as its headers are meant for that, and only when it stays the call
 // that it is.
-func followed(r *http.Request, via []*http.Request) error {
+func checkRedirect(r *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	if len(via) > maxRedirects || r.Method != http.MethodPost || r.URL.Scheme != first.Scheme || r.URL.Host != first.Host {
 		return http.ErrUseLastResponse
@@ -55,8 +55,8 @@ func followed(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// question is one operation for a node.
-type question struct {
+// nodeQuery is one operation for a node.
+type nodeQuery struct {
 	Query     string                     `json:"query"`
 	Variables map[string]json.RawMessage `json:"variables,omitempty"`
 	// aggregates is set when it asks for aggregations beside the number of documents.
@@ -66,14 +66,14 @@ type question struct {
 // call asks a remote, within Config.Timeout. Errors are *core.Error and say nothing of where the remote is: CodeUnavailable and
 // CodeOverloaded for what another call may mend, CodeUnauthenticated, CodeForbidden, CodeTooLarge and CodeUpstream for what is
 // the remote's to mend, and CodeInternal.
-func (c *client) call(ctx context.Context, r *remote, header http.Header, q question) (reply, error) {
+func (c *client) call(ctx context.Context, r *remote, header http.Header, q nodeQuery) (reply, error) {
 	call, cancel := context.WithTimeoutCause(ctx, c.cfg.Timeout, errTimeout)
 	defer cancel()
 	select {
-	case r.slots <- struct{}{}:
-		defer func() { <-r.slots }()
+	case r.inFlight <- struct{}{}:
+		defer func() { <-r.inFlight }()
 	case <-call.Done():
-		return reply{}, c.brokenOff(ctx, call, call.Err(), "has too many questions to answer")
+		return reply{}, c.callError(ctx, call, call.Err(), "has too many questions to answer")
 	}
 	body, err := json.Marshal(q)
 	if err != nil {
@@ -91,16 +91,16 @@ func (c *client) call(ctx context.Context, r *remote, header http.Header, q ques
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
-		return reply{}, c.brokenOff(ctx, call, err, "could not be reached")
+		return reply{}, c.callError(ctx, call, err, "could not be reached")
 	}
 	defer res.Body.Close()
-	if err := refused(res.StatusCode); err != nil {
+	if err := errorOfStatus(res.StatusCode); err != nil {
 		return reply{}, err
 	}
 	raw, err := io.ReadAll(io.LimitReader(res.Body, c.cfg.MaxBytes+1))
 	switch {
 	case err != nil:
-		return reply{}, c.brokenOff(ctx, call, err, "broke off its answer")
+		return reply{}, c.callError(ctx, call, err, "broke off its answer")
 	case int64(len(raw)) > c.cfg.MaxBytes:
 		return reply{}, core.NewError(core.CodeTooLarge, fmt.Sprintf("answered with more than %d bytes", c.cfg.MaxBytes))
 	}
@@ -111,8 +111,8 @@ func (c *client) call(ctx context.Context, r *remote, header http.Header, q ques
 	return answer, nil
 }
 
-// refused is the error of a status that says all, nil for any other: GraphQL has its own errors, with status 400 too.
-func refused(status int) error {
+// errorOfStatus is the error of a status that says all, nil for any other: GraphQL has its own errors, with status 400 too.
+func errorOfStatus(status int) error {
 	fail := func(code core.Code, format string) error {
 		return core.NewError(code, fmt.Sprintf(format, status))
 	}
@@ -132,8 +132,8 @@ func refused(status int) error {
 	}
 }
 
-// brokenOff is the error of a call without an answer.
-func (c *client) brokenOff(ctx, call context.Context, err error, otherwise string) error {
+// callError is the error of a call without an answer.
+func (c *client) callError(ctx, call context.Context, err error, otherwise string) error {
 	// The text of a url.Error has the whole address in it.
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		err = e.Err

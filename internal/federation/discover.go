@@ -27,7 +27,7 @@ func (c *client) discover(ctx context.Context, r *remote) (map[string]string, er
 	if err != nil {
 		return nil, core.WrapError(core.CodeInternal, "the question could not be written", err)
 	}
-	answer, err := c.call(ctx, r, http.Header{}, question{Query: typeQuery, Variables: map[string]json.RawMessage{"name": name}})
+	answer, err := c.call(ctx, r, http.Header{}, nodeQuery{Query: typeQuery, Variables: map[string]json.RawMessage{"name": name}})
 	if core.CodeOf(err) == core.CodeUnauthenticated {
 		return nil, &core.Error{
 			Code: core.CodeUnauthenticated, Message: core.MessageOf(err), Err: err,
@@ -87,15 +87,15 @@ func (f *Federation) watch(ctx context.Context, r *remote) {
 		if ctx.Err() != nil {
 			return
 		}
-		changed := r.learn(fields, err)
-		f.tell(r, len(fields), changed, err)
+		changed := r.update(fields, err)
+		f.report(r, len(fields), changed, err)
 		if changed {
 			f.cfg.Changed(r.catalogue)
 		}
 		pause := f.cfg.RefreshEvery
 		switch core.CodeOf(err) {
 		case core.CodeUnsupported:
-			if _, why := r.known(); why != nil {
+			if _, why := r.availableFields(); why != nil {
 				return
 			}
 			tries = 0
@@ -109,10 +109,10 @@ func (f *Federation) watch(ctx context.Context, r *remote) {
 	}
 }
 
-// tell logs what came of a discovery where that is new, and shows it in the metrics.
-func (f *Federation) tell(r *remote, fields int, changed bool, err error) {
+// report logs what came of a discovery where that is new, and shows it in the metrics.
+func (f *Federation) report(r *remote, fields int, changed bool, err error) {
 	f.cfg.Metrics.show(r, err == nil)
-	switch news := r.news(err) || changed; {
+	switch news := r.shouldReport(err) || changed; {
 	case !news:
 	case err == nil:
 		f.cfg.Logger.Info("remote node found", "catalogue", r.catalogue, "node", r.label, "fields", fields)

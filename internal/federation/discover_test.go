@@ -225,7 +225,7 @@ func TestConfigurations(t *testing.T) {
 				if federated, _ := f.Membership(f.view.Model()); federated != c.federated {
 					t.Fatalf("federated is %t", federated)
 				}
-				answer, err := f.Ask(t.Context(), f.view, request(`{"data":{"file":{"hits":{"total":1}}}}`))
+				answer, err := f.Query(t.Context(), f.view, request(`{"data":{"file":{"hits":{"total":1}}}}`))
 				if !c.federated {
 					if core.CodeOf(err) != core.CodeInvalid || core.MessageOf(err) != "this catalogue is not part of a network" {
 						t.Errorf("got %v", err)

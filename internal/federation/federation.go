@@ -35,8 +35,8 @@ func New(defs []definition.Definition, cfg Config) *Federation {
 		wake: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
 	for _, d := range defs {
-		if d.Fault == nil {
-			f.of(d)
+		if d.Err == nil {
+			f.networkFor(d)
 		}
 	}
 	return f
@@ -84,13 +84,13 @@ func (f *Federation) run(ctx context.Context) {
 	for {
 		for _, n := range f.unwatched() {
 			of, end := context.WithCancel(ctx)
-			if !f.begun(n, end) {
+			if !f.started(n, end) {
 				end()
 				continue
 			}
 			for _, r := range n.remotes {
-				if r.fault != nil {
-					f.tell(r, 0, false, r.fault)
+				if r.configErr != nil {
+					f.report(r, 0, false, r.configErr)
 					continue
 				}
 				watches.Go(func() { f.watch(of, r) })
@@ -117,8 +117,8 @@ func (f *Federation) unwatched() []*network {
 	return waiting
 }
 
-// begun notes how the work on a network ends; false when another one took its place.
-func (f *Federation) begun(n *network, end func()) bool {
+// started notes how the work on a network ends; false when another one took its place.
+func (f *Federation) started(n *network, end func()) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.networks[n.catalogue] != n {
@@ -128,9 +128,9 @@ func (f *Federation) begun(n *network, end func()) bool {
 	return true
 }
 
-// of returns the network of a catalogue, nil for none. One that is new, as that of a catalogue whose configuration was mended is, is
+// networkFor returns the network of a catalogue, nil for none. One that is new, as that of a catalogue whose configuration was mended is, is
 // taken up.
-func (f *Federation) of(d definition.Definition) *network {
+func (f *Federation) networkFor(d definition.Definition) *network {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	old := f.networks[d.ID]
@@ -164,13 +164,13 @@ func (f *Federation) of(d definition.Definition) *network {
 // Membership reports whether a catalogue is part of a federation, and returns the fields that its remote nodes can aggregate, with the names of
 // their types: of several, that of the node that is configured first.
 func (f *Federation) Membership(m *catalogue.Model) (federated bool, remote map[string]string) {
-	n := f.of(m.Definition())
+	n := f.networkFor(m.Definition())
 	if n == nil {
 		return false, nil
 	}
 	remote = map[string]string{}
 	for _, r := range n.remotes {
-		fields, _ := r.known()
+		fields, _ := r.availableFields()
 		for name, of := range fields {
 			if _, taken := remote[name]; !taken {
 				remote[name] = of

@@ -38,7 +38,7 @@ func FuzzAnswers(f *testing.F) {
 		defer stop(t, net)
 		<-known
 		view := search.New(nil, search.Config{}).View(m, core.Principal{})
-		got, err := net.Ask(t.Context(), view, request("", "sex.buckets", "age.stats", "age.histogram(interval:1)", "age.range"))
+		got, err := net.Query(t.Context(), view, request("", "sex.buckets", "age.stats", "age.histogram(interval:1)", "age.range"))
 		if err != nil || len(got.Nodes) != 1 {
 			t.Fatalf("got %+v, %v", got, err)
 		}

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// kept are headers that are never handed on: those of one connection (RFC 9110, section 7.6.1), and those that say what this
+// isHopHeader are headers that are never handed on: those of one connection (RFC 9110, section 7.6.1), and those that say what this
 // process' own request is.
-func kept(name string) bool {
+func isHopHeader(name string) bool {
 	switch name {
 	case "Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
 		"Host", "Content-Length", "Content-Type", "Content-Encoding", "Accept-Encoding", "Accept", "Expect":
@@ -18,9 +18,9 @@ func kept(name string) bool {
 	}
 }
 
-// passed returns the headers of a client's request that are handed on: those of the names alone. What the client names in its
+// forwardedHeaders returns the headers of a client's request that are handed on: those of the names alone. What the client names in its
 // Connection is for this process.
-func passed(names []string, from http.Header) http.Header {
+func forwardedHeaders(names []string, from http.Header) http.Header {
 	h := http.Header{}
 	if len(names) == 0 || len(from) == 0 {
 		return h
@@ -29,7 +29,7 @@ func passed(names []string, from http.Header) http.Header {
 	for _, name := range names {
 		name = http.CanonicalHeaderKey(strings.TrimSpace(name))
 		ofHop := slices.ContainsFunc(hop, func(h string) bool { return strings.EqualFold(strings.TrimSpace(h), name) })
-		if values := from.Values(name); len(values) > 0 && !kept(name) && !ofHop {
+		if values := from.Values(name); len(values) > 0 && !isHopHeader(name) && !ofHop {
 			h[name] = slices.Clone(values)
 		}
 	}

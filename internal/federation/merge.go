@@ -43,7 +43,7 @@ type (
 )
 
 // merged returns what all nodes say of a field together; nil when no node says anything.
-func (g *aggregate) merged(all []said) (json.RawMessage, error) {
+func (g *aggregate) merged(all []nodeResult) (json.RawMessage, error) {
 	var of any
 	var any bool
 	switch g.of() {
@@ -65,8 +65,8 @@ func (g *aggregate) merged(all []said) (json.RawMessage, error) {
 }
 
 // mergedTerms adds up the buckets of values. Documents of a node that did not give any are in a bucket of their own.
-func (g *aggregate) mergedTerms(all []said) (answer termsAnswer, given bool) {
-	var t tally
+func (g *aggregate) mergedTerms(all []nodeResult) (answer termsAnswer, given bool) {
+	var t bucketCounter
 	for _, one := range all {
 		if !one.counted {
 			continue
@@ -87,7 +87,7 @@ func (g *aggregate) mergedTerms(all []said) (answer termsAnswer, given bool) {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Key, b.Key))
 	})
 	values := 0
-	most, limited := g.most()
+	most, limited := g.limit()
 	kept := make([]*bucket, 0, len(t.list))
 	for _, b := range t.list {
 		if b.Key != missingKey && b.Key != notAvailableKey {
@@ -100,8 +100,8 @@ func (g *aggregate) mergedTerms(all []said) (answer termsAnswer, given bool) {
 	return termsAnswer{buckets: numbered(kept), Cardinality: values}, given
 }
 
-// most is how many values are wished for at most.
-func (g *aggregate) most() (n int, limited bool) {
+// limit is how many values are wished for at most.
+func (g *aggregate) limit() (n int, limited bool) {
 	raw := g.argument("buckets", "max")
 	if raw == nil || json.Unmarshal(raw, &n) != nil {
 		return 0, false
@@ -110,8 +110,8 @@ func (g *aggregate) most() (n int, limited bool) {
 }
 
 // mergedNumbers adds up statistics, histograms and ranges. What a node did not give is not in them.
-func (g *aggregate) mergedNumbers(all []said) (answer numericAnswer, given bool) {
-	var s summing
+func (g *aggregate) mergedNumbers(all []nodeResult) (answer numericAnswer, given bool) {
+	var s statsMerger
 	var histograms, ranges [][]bucketReply
 	for _, one := range all {
 		f := one.fields[g.name]
@@ -148,14 +148,14 @@ func numbered(list []*bucket) buckets {
 	return buckets{Number: len(list), Buckets: list}
 }
 
-// tally counts documents by key.
-type tally struct {
+// bucketCounter counts documents by key.
+type bucketCounter struct {
 	byKey map[string]*bucket
 	list  []*bucket
 }
 
 // add adds documents to a key. What is shown of it is what was given for it first.
-func (t *tally) add(key, shown string, n int64) {
+func (t *bucketCounter) add(key, shown string, n int64) {
 	b := t.byKey[key]
 	if b == nil {
 		if t.byKey == nil {
@@ -168,8 +168,8 @@ func (t *tally) add(key, shown string, n int64) {
 	if b.Shown == nil && shown != "" {
 		b.Shown = &shown
 	}
-	b.Count = summed(b.Count, n)
+	b.Count = addCounts(b.Count, n)
 }
 
-// summed adds numbers of documents. They stop at the largest that is believed: what a node says must not turn them negative.
-func summed(a, b int64) int64 { return min(a+b, maxNumber) }
+// addCounts adds numbers of documents. They stop at the largest that is believed: what a node says must not turn them negative.
+func addCounts(a, b int64) int64 { return min(a+b, maxNumber) }

@@ -31,23 +31,23 @@ type node struct {
 	remote   *remote
 }
 
-// chosen reports whether a node is among those of nodesFilter; none means all. A node without id goes by its name.
-func (n *node) chosen(filter []string) bool {
+// selected reports whether a node is among those of nodesFilter; none means all. A node without id goes by its name.
+func (n *node) selected(filter []string) bool {
 	return len(filter) == 0 || slices.Contains(filter, cmp.Or(n.id, n.name))
 }
 
-// absent is a value that may be left out. Definitions take an empty text for an absent object.
-type absent[T any] struct {
-	is    bool
+// optional is a value that may be left out. Definitions take an empty text for an absent object.
+type optional[T any] struct {
+	set   bool
 	value T
 }
 
 // UnmarshalJSON reads a value that is there.
-func (a *absent[T]) UnmarshalJSON(raw []byte) error {
+func (a *optional[T]) UnmarshalJSON(raw []byte) error {
 	if raw = bytes.TrimSpace(raw); len(raw) == 0 || raw[0] != '{' && raw[0] != '[' {
 		return nil
 	}
-	a.is = true
+	a.set = true
 	return json.Unmarshal(raw, &a.value)
 }
 
@@ -58,36 +58,36 @@ type (
 		NodeID      string `json:"nodeId"`
 	}
 	rawRequests struct {
-		Headers absent[[]string] `json:"headers"`
+		Headers optional[[]string] `json:"headers"`
 	}
 	rawRemote struct {
 		rawNode
 
-		DocumentType string              `json:"documentType"`
-		GraphQLURL   string              `json:"graphqlUrl"`
-		Requests     absent[rawRequests] `json:"requests"`
+		DocumentType string                `json:"documentType"`
+		GraphQLURL   string                `json:"graphqlUrl"`
+		Requests     optional[rawRequests] `json:"requests"`
 	}
 	rawNetwork struct {
-		LocalNode      absent[rawNode]     `json:"localNode"`
-		RemoteNodes    []absent[rawRemote] `json:"remoteNodes"`
-		RemoteRequests absent[rawRequests] `json:"remoteRequests"`
+		LocalNode      optional[rawNode]     `json:"localNode"`
+		RemoteNodes    []optional[rawRemote] `json:"remoteNodes"`
+		RemoteRequests optional[rawRequests] `json:"remoteRequests"`
 	}
 )
 
 // networkOf makes the federation of a catalogue, nil where it has none: without remote nodes there is none.
 func networkOf(d definition.Definition, cfg Config) *network {
-	var raw absent[rawNetwork]
+	var raw optional[rawNetwork]
 	if len(d.Network) == 0 || json.Unmarshal(d.Network, &raw) != nil || len(raw.value.RemoteNodes) == 0 {
 		return nil
 	}
 	n := &network{catalogue: d.ID, raw: d.Network}
-	if local := raw.value.LocalNode; local.is {
+	if local := raw.value.LocalNode; local.set {
 		n.nodes = append(n.nodes, &node{id: local.value.NodeID, name: cmp.Or(local.value.DisplayName, local.value.NodeID, d.ID)})
 	}
 	taken := map[string]bool{}
 	for i, one := range raw.value.RemoteNodes {
 		headers := one.value.Requests.value.Headers
-		if !headers.is {
+		if !headers.set {
 			headers = raw.value.RemoteRequests.value.Headers
 		}
 		r := newRemote(d.ID, one.value, headers.value, cfg)
@@ -111,8 +111,8 @@ func labelOf(wish string, taken map[string]bool) string {
 	return label
 }
 
-// configured says what is wrong with how a remote node is configured, nil when nothing is.
-func (raw rawRemote) configured() error {
+// validate says what is wrong with how a remote node is configured, nil when nothing is.
+func (raw rawRemote) validate() error {
 	var lacking []string
 	for _, one := range []struct{ name, value string }{
 		{"displayName", raw.DisplayName}, {"documentType", raw.DocumentType}, {"graphqlUrl", raw.GraphQLURL},

@@ -19,19 +19,19 @@ type stats struct {
 	Count int64    `json:"count"`
 }
 
-// summing adds up statistics.
-type summing struct {
+// statsMerger adds up statistics.
+type statsMerger struct {
 	given bool
 	all   stats
 }
 
 // add adds those of a node. Of one without values nothing counts, whatever it says.
-func (s *summing) add(r *statsReply) {
+func (s *statsMerger) add(r *statsReply) {
 	s.given = true
 	if r.Count == 0 {
 		return
 	}
-	s.all.Count = summed(s.all.Count, int64(r.Count))
+	s.all.Count = addCounts(s.all.Count, int64(r.Count))
 	if r.Sum != nil {
 		s.all.Sum += *r.Sum
 	}
@@ -44,7 +44,7 @@ func (s *summing) add(r *statsReply) {
 }
 
 // stats returns those of all nodes.
-func (s *summing) stats() *stats {
+func (s *statsMerger) stats() *stats {
 	if math.IsInf(s.all.Sum, 0) { // JSON has no such number
 		s.all.Sum = math.Copysign(math.MaxFloat64, s.all.Sum)
 	}
@@ -86,13 +86,13 @@ func mergedHistogram(all [][]bucketReply, interval float64) []*bucket {
 			}
 			one := byPlace[int64(place)]
 			if one == nil {
-				one = &bucket{Key: plain(key)}
+				one = &bucket{Key: plainNumber(key)}
 				byPlace[int64(place)] = one
 			}
 			if one.Shown == nil && b.Shown != "" {
 				one.Shown, dates = new(string(b.Shown)), true
 			}
-			one.Count = summed(one.Count, int64(b.Count))
+			one.Count = addCounts(one.Count, int64(b.Count))
 		}
 	}
 	places := make([]int64, 0, len(byPlace))
@@ -113,15 +113,15 @@ func mergedHistogram(all [][]bucketReply, interval float64) []*bucket {
 }
 
 func emptyInterval(key float64, date bool) *bucket {
-	b := &bucket{Key: plain(key)}
+	b := &bucket{Key: plainNumber(key)}
 	if date {
 		b.Shown = new(time.UnixMilli(int64(key)).UTC().Format(dateLayout))
 	}
 	return b
 }
 
-// plain writes a number as JavaScript prints it, as nodes do.
-func plain(f float64) string {
+// plainNumber writes a number as JavaScript prints it, as nodes do.
+func plainNumber(f float64) string {
 	if f == 0 {
 		return "0"
 	}
@@ -133,7 +133,7 @@ func plain(f float64) string {
 
 // mergedRanges adds up ranges, which all nodes give in the same order. Several may have one key.
 func mergedRanges(all [][]bucketReply) []*bucket {
-	var t tally
+	var t bucketCounter
 	for _, list := range all {
 		seen := map[text]int{}
 		for _, b := range list {

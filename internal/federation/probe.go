@@ -7,8 +7,8 @@ import (
 	"tutti/internal/catalogue/definition"
 )
 
-// Probed is how a remote node answers now.
-type Probed struct {
+// ProbeResult is how a remote node answers now.
+type ProbeResult struct {
 	// Node is the name of the node, as the configuration has it.
 	Node string
 	// Fields is how many fields it can aggregate.
@@ -21,7 +21,7 @@ type Probed struct {
 
 // Probe asks the remote nodes of a catalogue side by side what a Federation would ask them at start, once, and returns how each
 // answers, by name; none for a catalogue without.
-func Probe(ctx context.Context, d definition.Definition, cfg Config) []Probed {
+func Probe(ctx context.Context, d definition.Definition, cfg Config) []ProbeResult {
 	cfg = cfg.withDefaults()
 	n := networkOf(d, cfg)
 	if n == nil {
@@ -29,16 +29,16 @@ func Probe(ctx context.Context, d definition.Definition, cfg Config) []Probed {
 	}
 	c := newClient(cfg)
 	defer c.close()
-	var out []Probed
+	var out []ProbeResult
 	var remotes []*remote
 	for _, one := range n.nodes {
 		if one.remote != nil {
-			out, remotes = append(out, Probed{Node: one.name, Err: one.remote.fault}), append(remotes, one.remote)
+			out, remotes = append(out, ProbeResult{Node: one.name, Err: one.remote.configErr}), append(remotes, one.remote)
 		}
 	}
 	var asked sync.WaitGroup
 	for i, r := range remotes {
-		if r.fault != nil {
+		if r.configErr != nil {
 			continue
 		}
 		asked.Go(func() {

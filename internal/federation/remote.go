@@ -16,64 +16,64 @@ type remote struct {
 	url, documentType string
 	// headers are the names of those that are handed on.
 	headers []string
-	// fault says why it is never asked: its configuration is no good. Nil when it is.
-	fault error
-	// slots has an element for each call in progress.
-	slots chan struct{}
+	// configErr says why it is never asked: its configuration is no good. Nil when it is.
+	configErr error
+	// inFlight has an element for each call in progress.
+	inFlight chan struct{}
 
 	mu sync.Mutex
 	// fields are what it can aggregate, with the names of their types; nil until it has said so, and then why says why not.
 	fields map[string]string
-	why    error
-	// told is what was said last of what is wrong with it, "" for nothing.
-	told string
+	err    error
+	// reported is what was said last of what is wrong with it, "" for nothing.
+	reported string
 }
 
 // newRemote makes a remote of what is configured.
 func newRemote(catalogue string, raw rawRemote, headers []string, cfg Config) *remote {
 	r := &remote{
 		catalogue: catalogue, url: raw.GraphQLURL, documentType: raw.DocumentType, headers: headers,
-		slots: make(chan struct{}, cfg.MaxInFlight), fault: raw.configured(),
+		inFlight: make(chan struct{}, cfg.MaxInFlight), configErr: raw.validate(),
 	}
-	if r.why = r.fault; r.why == nil {
-		r.why = core.NewError(core.CodeUnavailable, "has not said yet which fields it has")
+	if r.err = r.configErr; r.err == nil {
+		r.err = core.NewError(core.CodeUnavailable, "has not said yet which fields it has")
 	}
 	return r
 }
 
-// known returns what the remote can aggregate, or why that is not known.
-func (r *remote) known() (fields map[string]string, why error) {
+// availableFields returns what the remote can aggregate, or why that is not known.
+func (r *remote) availableFields() (fields map[string]string, why error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.fields != nil {
 		return r.fields, nil
 	}
-	return nil, r.why
+	return nil, r.err
 }
 
-// learn takes what the remote said of its fields, or why it said nothing, and reports whether fields are others than before.
-func (r *remote) learn(fields map[string]string, why error) (changed bool) {
+// update takes what the remote said of its fields, or why it said nothing, and reports whether fields are others than before.
+func (r *remote) update(fields map[string]string, why error) (changed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if why != nil {
-		r.why = why
+		r.err = why
 		return false
 	}
 	changed = r.fields == nil || !maps.Equal(r.fields, fields)
-	r.fields, r.why = fields, nil
+	r.fields, r.err = fields, nil
 	return changed
 }
 
-// news reports whether what is wrong with the remote, nil for nothing, is not what was told last.
-func (r *remote) news(err error) bool {
+// shouldReport reports whether what is wrong with the remote, nil for nothing, is not what was told last.
+func (r *remote) shouldReport(err error) bool {
 	now := ""
 	if err != nil {
 		now = core.MessageOf(err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	last := r.told
-	r.told = now
+	last := r.reported
+	r.reported = now
 	return now != last
 }
 

@@ -53,8 +53,8 @@ const (
 	maxShownRunes  = 300
 )
 
-// aboutQuestion reports whether an error of a code is about what was asked, which is the client's own, and not about the server.
-func aboutQuestion(code string) bool {
+// aboutQuery reports whether an error of a code is about what was asked, which is the client's own, and not about the server.
+func aboutQuery(code string) bool {
 	switch code {
 	case "BAD_USER_INPUT", "BAD_REQUEST", "GRAPHQL_VALIDATION_FAILED", "GRAPHQL_PARSE_FAILED", "OPERATION_RESOLUTION_FAILURE", "UNAUTHENTICATED", "FORBIDDEN":
 		return true
@@ -68,8 +68,8 @@ func isCode(text string) bool {
 	return text != "" && len(text) <= 64 && strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == ""
 }
 
-// shown puts the errors of a remote in words, "" without any. Nothing is shown that has one of the secrets in it.
-func (r *reply) shown(secrets []string) string {
+// publicErrors puts the errors of a remote in words, "" without any. Nothing is shown that has one of the secrets in it.
+func (r *reply) publicErrors(secrets []string) string {
 	var texts []string
 	for _, e := range r.Errors {
 		if len(texts) == maxShownErrors {
@@ -78,7 +78,7 @@ func (r *reply) shown(secrets []string) string {
 		}
 		text := "the node has an error of its own"
 		switch {
-		case aboutQuestion(e.Extensions.Code) && harmless(e.Message, secrets):
+		case aboutQuery(e.Extensions.Code) && isSafe(e.Message, secrets):
 			text = shortened(e.Message)
 		case isCode(e.Extensions.Code):
 			text += ": " + e.Extensions.Code
@@ -88,8 +88,8 @@ func (r *reply) shown(secrets []string) string {
 	return strings.Join(texts, "; ")
 }
 
-// said are the errors as they are, for a server that is this one.
-func (r *reply) said() string {
+// errorTexts are the errors as they are, for a server that is this one.
+func (r *reply) errorTexts() string {
 	var texts []string
 	for _, e := range r.Errors {
 		if len(texts) == maxShownErrors {
@@ -100,8 +100,8 @@ func (r *reply) said() string {
 	return strings.Join(texts, "; ")
 }
 
-// harmless reports whether a message can be shown: addresses and what clients sent in their headers cannot.
-func harmless(message string, secrets []string) bool {
+// isSafe reports whether a message can be shown: addresses and what clients sent in their headers cannot.
+func isSafe(message string, secrets []string) bool {
 	if message == "" || strings.Contains(message, "://") {
 		return false
 	}
@@ -142,7 +142,7 @@ func (r *reply) introspectionOff() bool {
 
 // errorOf is the error of an answer without what was asked for.
 func (r *reply) errorOf(secrets []string) error {
-	text := r.shown(secrets)
+	text := r.publicErrors(secrets)
 	if text == "" {
 		text = "answered without what it was asked for"
 	}

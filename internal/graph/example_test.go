@@ -15,7 +15,7 @@ import (
 func ExampleService_Execute() {
 	ctx := context.Background()
 	d := definition.Definition{ID: "analyses", DocumentType: "analysis", Index: "analyses", MaxAliases: 15}
-	m, problem := catalogue.Look(ctx, d, source(mappings))
+	m, problem := catalogue.Load(ctx, d, source(mappings))
 	if problem != nil {
 		fmt.Println(problem)
 		return

@@ -52,7 +52,7 @@ func plain() definition.Definition {
 
 func model(t testing.TB, d definition.Definition, mapping string) *catalogue.Model {
 	t.Helper()
-	m, problem := catalogue.Look(t.Context(), d, source(mapping))
+	m, problem := catalogue.Load(t.Context(), d, source(mapping))
 	if problem != nil {
 		t.Fatal(problem)
 	}

@@ -24,8 +24,8 @@ type Network interface {
 	// Membership reports whether a catalogue is part of a federation, and returns the fields that the other nodes can aggregate:
 	// type names by GraphQL field name (schema.Options.Remote). The implementation calls Service.Forget when that changes.
 	Membership(m *catalogue.Model) (federated bool, remote map[string]string)
-	// Ask queries all nodes. The error of a node is in its NetworkNode; the returned error fails the whole query.
-	Ask(ctx context.Context, view *search.View, r NetworkRequest) (NetworkAnswer, error)
+	// Query queries all nodes. The error of a node is in its NetworkNode; the returned error fails the whole query.
+	Query(ctx context.Context, view *search.View, r NetworkRequest) (NetworkAnswer, error)
 }
 
 // NetworkRequest is a query to the nodes.
@@ -137,7 +137,7 @@ func (x *execution) network(ctx context.Context, f *ast.Field) (writeFunc, *gqlE
 	}
 	selection := x.plainSelectionSet(f.Definition.Type.Name(), f.SelectionSet)
 	return func(w *responseWriter) bool {
-		answer, err := x.cfg.Network.Ask(ctx, x.view, r)
+		answer, err := x.cfg.Network.Query(ctx, x.view, r)
 		if err != nil {
 			return w.nullWithError(errorOf(err).at(f.Position))
 		}

@@ -126,7 +126,7 @@ func clauses(n *query.Node) int {
 // reusable reports whether the plan can be used again: it depends only on the key and the index, and there was no error. After an
 // index error a request may still be in use.
 func (x *execution) reusable() bool {
-	return !x.uncacheable && !x.view.AskedSets() && len(x.w.errors) == 0 && x.batch.err == nil
+	return !x.uncacheable && !x.view.UsedSets() && len(x.w.errors) == 0 && x.batch.err == nil
 }
 
 // reset clears everything but the plan.

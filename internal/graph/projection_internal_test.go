@@ -18,7 +18,7 @@ func (fourFields) Mapping(context.Context, string) (json.RawMessage, error) {
 
 // TestJoinedNeeds: what several selections need is asked for once, and a selection that is kept stays as it is.
 func TestJoinedNeeds(t *testing.T) {
-	m, problem := catalogue.Look(t.Context(), definition.Definition{ID: "c", DocumentType: "d", Index: "i"}, fourFields{})
+	m, problem := catalogue.Load(t.Context(), definition.Definition{ID: "c", DocumentType: "d", Index: "i"}, fourFields{})
 	if problem != nil {
 		t.Fatal(problem)
 	}

@@ -115,7 +115,7 @@ func (n *network) Membership(*catalogue.Model) (bool, map[string]string) {
 	return true, map[string]string{"theirs": "Aggregations"}
 }
 
-func (n *network) Ask(_ context.Context, _ *search.View, r graph.NetworkRequest) (graph.NetworkAnswer, error) {
+func (n *network) Query(_ context.Context, _ *search.View, r graph.NetworkRequest) (graph.NetworkAnswer, error) {
 	n.asked = r
 	return graph.NetworkAnswer{
 		Nodes:        []graph.NetworkNode{{ID: "n1", Name: "One", Hits: 3, Status: "CONNECTED"}},

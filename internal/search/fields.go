@@ -20,12 +20,12 @@ type fields struct {
 	path  func(name string) (string, bool)
 }
 
-// fieldsOf returns the fields by the names that clients use.
-func fieldsOf(m *catalogue.Model) fields { return fields{Fields: m, model: m, path: m.Path} }
+// clientFields returns the fields by the names that clients use.
+func clientFields(m *catalogue.Model) fields { return fields{Fields: m, model: m, path: m.Path} }
 
-// wholeOf returns the fields by the mapping's own names, which access rules use.
-func wholeOf(m *catalogue.Model) fields {
-	return fields{Fields: m.Whole(), model: m, path: m.WholePath}
+// mappingFields returns the fields by the mapping's own names, which access rules use.
+func mappingFields(m *catalogue.Model) fields {
+	return fields{Fields: m.MappingFields(), model: m, path: m.MappingPath}
 }
 
 // IDField is the name by which filters find documents by their ids.
@@ -94,7 +94,7 @@ func (s fields) Leaves(name string) []query.Field {
 		return nil
 	}
 	var leaves []query.Field
-	for below := range below(named.Names(), name) {
+	for below := range namesBelow(named.Names(), name) {
 		f, ok := s.Lookup(below)
 		if ok && strings.HasPrefix(f.Path, above+".") { // an alias may lead out of it
 			leaves = append(leaves, f)
@@ -103,8 +103,8 @@ func (s fields) Leaves(name string) []query.Field {
 	return leaves
 }
 
-// below returns the names below a container.
-func below(names iter.Seq[string], container string) iter.Seq[string] {
+// namesBelow returns the names below a container.
+func namesBelow(names iter.Seq[string], container string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for name := range names {
 			if strings.HasPrefix(name, container+".") && !yield(name) {

@@ -60,7 +60,7 @@ func New(engine Engine, cfg Config) *Service {
 
 // View returns the catalogue of m as who sees it; the zero Principal is nobody.
 func (s *Service) View(m *catalogue.Model, who core.Principal) *View {
-	return &View{service: s, model: m, who: who, fields: fieldsOf(m), granted: granted(m, who)}
+	return &View{service: s, model: m, who: who, fields: clientFields(m), granted: accessFilter(m, who)}
 }
 
 // Kind is what a search is for, in the metrics.
@@ -92,7 +92,7 @@ func (v *View) Search(ctx context.Context, kind Kind, reqs []index.SearchRequest
 	defer cancel()
 	start := time.Now()
 	results, err := v.service.engine.Search(within, v.alias(), narrowed)
-	v.ended(ctx, kind, time.Since(start), err)
+	v.finish(ctx, kind, time.Since(start), err)
 	if err != nil && within.Err() != nil && ctx.Err() == nil {
 		return nil, &core.Error{
 			Code: core.CodeUnavailable, Message: "the search took longer than " + v.service.cfg.Timeout.String(), Err: err,
@@ -112,12 +112,12 @@ func (v *View) Stream(ctx context.Context, kind Kind, req index.StreamRequest, e
 		defer func() { taken += time.Since(given) }()
 		return each(hits)
 	})
-	v.ended(ctx, kind, time.Since(start)-taken, err)
+	v.finish(ctx, kind, time.Since(start)-taken, err)
 	return err
 }
 
-// ended notes a search that has ended. What fails for another reason than what was asked is the operator's to know.
-func (v *View) ended(ctx context.Context, kind Kind, took time.Duration, err error) {
+// finish notes a search that has ended. What fails for another reason than what was asked is the operator's to know.
+func (v *View) finish(ctx context.Context, kind Kind, took time.Duration, err error) {
 	id := v.model.Definition().ID
 	v.service.cfg.Metrics.observe(id, kind, took)
 	if code := core.CodeOf(err); err == nil || ctx.Err() != nil || code == core.CodeInvalid {

@@ -48,10 +48,10 @@ func model(t *testing.T, base, rule string) *catalogue.Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(set.Definitions) != 1 || set.Definitions[0].Fault != nil {
+	if len(set.Definitions) != 1 || set.Definitions[0].Err != nil {
 		t.Fatalf("got %+v", set)
 	}
-	m, problem := catalogue.Look(t.Context(), set.Definitions[0], source(mappings))
+	m, problem := catalogue.Load(t.Context(), set.Definitions[0], source(mappings))
 	if problem != nil {
 		t.Fatal(problem)
 	}
@@ -80,7 +80,7 @@ func TestDefaultAccess(t *testing.T) {
 		t.Run(fmt.Sprintf("%s %+v", c.access, c.who), func(t *testing.T) {
 			d := model(t, base, "").Definition()
 			d.DefaultAccess = c.access
-			m, problem := catalogue.Look(t.Context(), d, source(mappings))
+			m, problem := catalogue.Load(t.Context(), d, source(mappings))
 			if problem != nil {
 				t.Fatal(problem)
 			}

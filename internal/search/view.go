@@ -20,8 +20,8 @@ type View struct {
 	fields  fields
 	// granted is what the caller may see; nil for everything.
 	granted *query.Node
-	// sets is set when one of the caller's saved sets was asked for.
-	sets atomic.Bool
+	// usedSets is set when one of the caller's saved sets was asked for.
+	usedSets atomic.Bool
 }
 
 // Model returns the catalogue.
@@ -54,15 +54,15 @@ func (v *View) Facet(ctx context.Context, f sqon.Filter, name string, themselves
 
 // members returns the members of a set that is the caller's. Nobody owns a set.
 func (v *View) members(ctx context.Context, id string) ([]string, error) {
-	v.sets.Store(true)
+	v.usedSets.Store(true)
 	if v.service.cfg.Sets == nil {
 		return nil, unknownSet(id)
 	}
 	return v.service.cfg.Sets.Members(ctx, v.who.ID, id)
 }
 
-// AskedSets reports whether a filter that was lowered named saved sets: then it is of this caller and this moment alone.
-func (v *View) AskedSets() bool { return v.sets.Load() }
+// UsedSets reports whether a filter that was lowered named saved sets: then it is of this caller and this moment alone.
+func (v *View) UsedSets() bool { return v.usedSets.Load() }
 
 func unknownSet(id string) error {
 	if len(id) > maxShown {
@@ -80,7 +80,7 @@ func (v *View) Field(name string) (query.Field, bool) { return v.fields.Lookup(n
 // Identity returns the order that tells any two documents apart, for the end of each Sort.
 func (v *View) Identity() index.Sort {
 	if path := v.service.cfg.Identity(v.alias()); path != "" {
-		if f, ok := wholeOf(v.model).Lookup(path); ok && f.Type == "keyword" && f.Row() == "" {
+		if f, ok := mappingFields(v.model).Lookup(path); ok && f.Type == "keyword" && f.Row() == "" {
 			return index.Sort{Field: f}
 		}
 	}

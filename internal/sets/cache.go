@@ -5,15 +5,15 @@ import (
 	"sync"
 )
 
-// perMember is about what a member costs beside its bytes: the header of its text.
-const perMember = 16
+// memberOverhead is about what a member costs beside its bytes: the header of its text.
+const memberOverhead = 16
 
 // cache keeps the members of the sets that were used last. They never change, and whoever asks has found the set in the store
 // before, so that none outlives it.
 type cache struct {
-	mu   sync.Mutex
-	most int
-	held int
+	mu       sync.Mutex
+	maxBytes int
+	bytes    int
 	// order holds *cached, the last used first.
 	order *list.List
 	byID  map[string]*list.Element
@@ -26,7 +26,7 @@ type cached struct {
 }
 
 func newCache(most int) *cache {
-	return &cache{most: most, order: list.New(), byID: map[string]*list.Element{}}
+	return &cache{maxBytes: most, order: list.New(), byID: map[string]*list.Element{}}
 }
 
 // get returns the members of a set; false when they are not kept.
@@ -47,15 +47,15 @@ func (c *cache) get(id string) ([]string, bool) {
 
 // put keeps the members of a set, and lets go of others for it. A set that is larger than the cache is not kept.
 func (c *cache) put(id string, members []string) {
-	entry := &cached{id: id, members: members, cost: sizeOf(members) + perMember*len(members)}
+	entry := &cached{id: id, members: members, cost: sizeOf(members) + memberOverhead*len(members)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, kept := c.byID[id]; kept || entry.cost > c.most {
+	if _, kept := c.byID[id]; kept || entry.cost > c.maxBytes {
 		return
 	}
 	c.byID[id] = c.order.PushFront(entry)
-	c.held += entry.cost
-	for c.held > c.most {
+	c.bytes += entry.cost
+	for c.bytes > c.maxBytes {
 		c.drop(c.order.Back())
 	}
 }
@@ -73,6 +73,6 @@ func (c *cache) drop(e *list.Element) {
 	}
 	if entry, ok := c.order.Remove(e).(*cached); ok {
 		delete(c.byID, entry.id)
-		c.held -= entry.cost
+		c.bytes -= entry.cost
 	}
 }

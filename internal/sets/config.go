@@ -9,8 +9,8 @@ import (
 
 // Defaults of Config.
 const (
-	// DefaultKeep is how long a set is kept that nobody uses unless Config says otherwise.
-	DefaultKeep = 30 * 24 * time.Hour
+	// DefaultRetention is how long a set is kept that nobody uses unless Config says otherwise.
+	DefaultRetention = 30 * 24 * time.Hour
 	// DefaultMaxMembers is how many members a set has at most unless Config says otherwise.
 	DefaultMaxMembers = 100_000
 	// DefaultMaxBytes is how many bytes the members of a set are together at most unless Config says otherwise.
@@ -23,8 +23,8 @@ const (
 
 // Config configures a Service. The zero value is the default.
 type Config struct {
-	// Keep is how long a set is kept after its last use. Default DefaultKeep.
-	Keep time.Duration
+	// Retention is how long a set is kept after its last use. Default DefaultKeep.
+	Retention time.Duration
 	// MaxMembers and MaxBytes bound the members of a set, the latter the bytes of them all. Defaults DefaultMaxMembers and
 	// DefaultMaxBytes.
 	MaxMembers, MaxBytes int
@@ -32,9 +32,9 @@ type Config struct {
 	MaxPerOwner int
 	// CacheBytes bounds the members that are kept in memory, in bytes. Default DefaultCacheBytes.
 	CacheBytes int
-	// AllowNobody lets the owner "" have sets: where nobody is asked for a token it is the one local user. Default: it owns
+	// AllowAnonymous lets the owner "" have sets: where nobody is asked for a token it is the one local user. Default: it owns
 	// nothing.
-	AllowNobody bool
+	AllowAnonymous bool
 	// Logger takes what an operator should know. Default: nothing is logged.
 	Logger *slog.Logger
 	// Now is the clock. Default time.Now.
@@ -43,7 +43,7 @@ type Config struct {
 
 func (c Config) validate() error {
 	for what, negative := range map[string]bool{
-		"time that sets are kept": c.Keep < 0, "number of members of a set": c.MaxMembers < 0, "size of a set": c.MaxBytes < 0,
+		"time that sets are kept": c.Retention < 0, "number of members of a set": c.MaxMembers < 0, "size of a set": c.MaxBytes < 0,
 		"number of sets of an owner": c.MaxPerOwner < 0, "size of the cache of sets": c.CacheBytes < 0,
 	} {
 		if negative {
@@ -54,8 +54,8 @@ func (c Config) validate() error {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Keep == 0 {
-		c.Keep = DefaultKeep
+	if c.Retention == 0 {
+		c.Retention = DefaultRetention
 	}
 	if c.MaxMembers == 0 {
 		c.MaxMembers = DefaultMaxMembers

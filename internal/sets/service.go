@@ -20,10 +20,10 @@ import (
 const (
 	// columns are what scan reads.
 	columns = "id, owner, catalogue, type, path, user_id, sqon, size, created_at, used_at, expires_at"
-	// usesPerKeep is how often a set that is used all the time is noted to have been, while it would be kept without.
-	usesPerKeep = 30
-	// purgesPerKeep is how often saving looks for sets that have expired.
-	purgesPerKeep = 720
+	// usesPerRetention is how often a set that is used all the time is noted to have been, while it would be kept without.
+	usesPerRetention = 30
+	// purgesPerRetention is how often saving looks for sets that have expired.
+	purgesPerRetention = 720
 	// maxShown is how much of an id that is unknown is told.
 	maxShown = 64
 )
@@ -31,10 +31,10 @@ const (
 // Service keeps saved sets. Its methods may be called from several goroutines at once, and several processes may use one
 // PostgreSQL.
 type Service struct {
-	cfg     Config
-	store   *store.Store
-	packing *packing
-	cache   *cache
+	cfg   Config
+	store *store.Store
+	codec *codec
+	cache *cache
 	// purged is when saving looked for expired sets last, in microseconds.
 	purged atomic.Int64
 }
@@ -45,11 +45,11 @@ func New(s *store.Store, cfg Config) (*Service, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	p, err := newPacking(cfg.MaxBytes, cfg.MaxMembers)
+	p, err := newCodec(cfg.MaxBytes, cfg.MaxMembers)
 	if err != nil {
 		return nil, err
 	}
-	return &Service{cfg: cfg, store: s, packing: p, cache: newCache(cfg.CacheBytes)}, nil
+	return &Service{cfg: cfg, store: s, codec: p, cache: newCache(cfg.CacheBytes)}, nil
 }
 
 // MaxMembers returns how many members a set may have.
@@ -57,7 +57,7 @@ func (s *Service) MaxMembers() int { return s.cfg.MaxMembers }
 
 // MayOwn reports whether an owner can have sets: CodeForbidden for nobody, "", unless Config allows it.
 func (s *Service) MayOwn(owner string) error {
-	if owner == "" && !s.cfg.AllowNobody {
+	if owner == "" && !s.cfg.AllowAnonymous {
 		return &core.Error{
 			Code: core.CodeForbidden, Message: "a set belongs to who saved it, and nobody is known without a token",
 			Hint: "send an API key or a token",
@@ -109,13 +109,13 @@ func (s *Service) Save(ctx context.Context, set core.SavedSet, members []string)
 		return core.SavedSet{}, core.WrapError(core.CodeInternal, "making the id of a saved set", err)
 	}
 	now := s.now()
-	set.ID, set.Size, set.CreatedAt, set.UsedAt, set.ExpiresAt = id.String(), len(members), now, now, now.Add(s.cfg.Keep)
+	set.ID, set.Size, set.CreatedAt, set.UsedAt, set.ExpiresAt = id.String(), len(members), now, now, now.Add(s.cfg.Retention)
 	set.Catalogue, set.Type, set.Path, set.UserID = storable(set.Catalogue), storable(set.Type), storable(set.Path), storable(set.UserID)
 	if set.SQON != nil {
 		set.SQON = json.RawMessage(storable(string(set.SQON)))
 	}
-	s.purgeSometimes(ctx, now)
-	if err := s.insert(ctx, set, s.packing.pack(members)); err != nil {
+	s.purgeIfDue(ctx, now)
+	if err := s.insert(ctx, set, s.codec.pack(members)); err != nil {
 		return core.SavedSet{}, err
 	}
 	return set, nil
@@ -150,7 +150,7 @@ func (s *Service) Members(ctx context.Context, owner, id string) ([]string, erro
 	if err != nil {
 		return nil, err
 	}
-	s.use(ctx, set)
+	s.touch(ctx, set)
 	return s.members(ctx, set)
 }
 
@@ -172,11 +172,11 @@ func (s *Service) members(ctx context.Context, set core.SavedSet) ([]string, err
 	row := s.store.Read().QueryRowContext(ctx, "SELECT members FROM saved_set WHERE id = $1", set.ID)
 	switch err := row.Scan(&blob); {
 	case errors.Is(err, sql.ErrNoRows):
-		return nil, unknown(set.ID)
+		return nil, unknownSet(set.ID)
 	case err != nil:
 		return nil, store.WrapError("reading the members of a saved set", err)
 	}
-	members, err := s.packing.unpack(blob, set.Size)
+	members, err := s.codec.unpack(blob, set.Size)
 	if err != nil {
 		return nil, err
 	}
@@ -187,27 +187,27 @@ func (s *Service) members(ctx context.Context, set core.SavedSet) ([]string, err
 // find returns a set of an owner.
 func (s *Service) find(ctx context.Context, owner, id string) (core.SavedSet, error) {
 	if s.MayOwn(owner) != nil || !isID(id) {
-		return core.SavedSet{}, unknown(id)
+		return core.SavedSet{}, unknownSet(id)
 	}
 	set, err := scan(s.store.Read().QueryRowContext(ctx,
 		"SELECT "+columns+" FROM saved_set WHERE id = $1 AND owner = $2 AND expires_at > $3", id, owner, store.Micros(s.now())))
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return core.SavedSet{}, unknown(id)
+		return core.SavedSet{}, unknownSet(id)
 	default:
 		return set, store.WrapError("reading a saved set", err)
 	}
 }
 
-// use puts off the end of a set, unless that was done a moment ago. A set can be used although it could not be put off.
-func (s *Service) use(ctx context.Context, set core.SavedSet) {
+// touch puts off the end of a set, unless that was done a moment ago. A set can be used although it could not be put off.
+func (s *Service) touch(ctx context.Context, set core.SavedSet) {
 	now := s.now()
-	if now.Sub(set.UsedAt) < s.cfg.Keep/usesPerKeep {
+	if now.Sub(set.UsedAt) < s.cfg.Retention/usesPerRetention {
 		return
 	}
 	err := s.store.Update(ctx, func(ctx context.Context, tx *store.Tx) error {
 		_, err := tx.ExecContext(ctx, "UPDATE saved_set SET used_at = $2, expires_at = $3 WHERE id = $1 AND used_at < $2",
-			set.ID, store.Micros(now), store.Micros(now.Add(s.cfg.Keep)))
+			set.ID, store.Micros(now), store.Micros(now.Add(s.cfg.Retention)))
 		return store.WrapError("noting the use of a saved set", err)
 	})
 	if err != nil && ctx.Err() == nil {
@@ -241,7 +241,7 @@ func (s *Service) List(ctx context.Context, owner string) ([]core.SavedSet, erro
 // Delete ends a set. CodeNotFound as Members.
 func (s *Service) Delete(ctx context.Context, owner, id string) error {
 	if s.MayOwn(owner) != nil || !isID(id) {
-		return unknown(id)
+		return unknownSet(id)
 	}
 	err := s.store.Update(ctx, func(ctx context.Context, tx *store.Tx) error {
 		result, err := tx.ExecContext(ctx, "DELETE FROM saved_set WHERE id = $1 AND owner = $2 AND expires_at > $3",
@@ -250,7 +250,7 @@ func (s *Service) Delete(ctx context.Context, owner, id string) error {
 			return store.WrapError("deleting a saved set", err)
 		}
 		if n, err := result.RowsAffected(); err != nil || n == 0 {
-			return unknown(id)
+			return unknownSet(id)
 		}
 		return nil
 	})
@@ -274,10 +274,10 @@ func (s *Service) Purge(ctx context.Context) (int64, error) {
 	return removed, err
 }
 
-// purgeSometimes purges when that was not done for a while. Saving does not depend on it.
-func (s *Service) purgeSometimes(ctx context.Context, now time.Time) {
+// purgeIfDue purges when that was not done for a while. Saving does not depend on it.
+func (s *Service) purgeIfDue(ctx context.Context, now time.Time) {
 	last := s.purged.Load()
-	if now.Sub(store.Time(last)) < s.cfg.Keep/purgesPerKeep || !s.purged.CompareAndSwap(last, store.Micros(now)) {
+	if now.Sub(store.Time(last)) < s.cfg.Retention/purgesPerRetention || !s.purged.CompareAndSwap(last, store.Micros(now)) {
 		return
 	}
 	if _, err := s.Purge(ctx); err != nil && ctx.Err() == nil {
@@ -311,7 +311,7 @@ func isID(text string) bool {
 	return err == nil && id.String() == text
 }
 
-func unknown(id string) error {
+func unknownSet(id string) error {
 	id = storable(id)
 	if len(id) > maxShown {
 		id = strings.ToValidUTF8(id[:maxShown], "") + "…"

@@ -69,7 +69,7 @@ func wantError(t *testing.T, err error, code core.Code, message string) {
 	}
 }
 
-func unknown(id string) string {
+func unknownSet(id string) string {
 	return "there is no saved set " + id + ", or it is not yours, or it has expired"
 }
 
@@ -138,8 +138,8 @@ func TestASetIsItsOwners(t *testing.T) {
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				_, err := s.Members(t.Context(), c.owner, c.id)
-				wantError(t, err, core.CodeNotFound, unknown(c.shown))
-				wantError(t, s.Delete(t.Context(), c.owner, c.id), core.CodeNotFound, unknown(c.shown))
+				wantError(t, err, core.CodeNotFound, unknownSet(c.shown))
+				wantError(t, s.Delete(t.Context(), c.owner, c.id), core.CodeNotFound, unknownSet(c.shown))
 			})
 		}
 		for _, owner := range []string{other, "", "\x00"} {
@@ -160,7 +160,7 @@ func TestNobody(t *testing.T) {
 	_, err = s.Save(t.Context(), core.SavedSet{Owner: "a\x00"}, []string{"a"})
 	wantError(t, err, core.CodeInvalid, "the name of who asks holds characters that cannot be kept")
 	t.Run("is the local user", func(t *testing.T) {
-		s := open(t, storetest.Open(t), sets.Config{AllowNobody: true})
+		s := open(t, storetest.Open(t), sets.Config{AllowAnonymous: true})
 		saved := save(t, s, core.SavedSet{}, "a")
 		if got, err := s.Members(t.Context(), "", saved.ID); err != nil || len(got) != 1 {
 			t.Error(got, err)
@@ -169,7 +169,7 @@ func TestNobody(t *testing.T) {
 			t.Error(listed, err)
 		}
 		_, err := s.Members(t.Context(), me, saved.ID)
-		wantError(t, err, core.CodeNotFound, unknown(saved.ID))
+		wantError(t, err, core.CodeNotFound, unknownSet(saved.ID))
 	})
 }
 
@@ -212,7 +212,7 @@ func TestTheLargestSet(t *testing.T) {
 func TestEnd(t *testing.T) {
 	storetest.Databases(t, func(t *testing.T, db *store.Store) {
 		c := newClock()
-		s := open(t, db, sets.Config{Now: c.Now, Keep: 10 * day})
+		s := open(t, db, sets.Config{Now: c.Now, Retention: 10 * day})
 		used := save(t, s, core.SavedSet{Owner: me}, "a")
 		unused := save(t, s, core.SavedSet{Owner: me}, "a")
 
@@ -226,8 +226,8 @@ func TestEnd(t *testing.T) {
 		}
 		c.move(day)
 		_, err := s.Members(t.Context(), me, unused.ID)
-		wantError(t, err, core.CodeNotFound, unknown(unused.ID))
-		wantError(t, s.Delete(t.Context(), me, unused.ID), core.CodeNotFound, unknown(unused.ID))
+		wantError(t, err, core.CodeNotFound, unknownSet(unused.ID))
+		wantError(t, s.Delete(t.Context(), me, unused.ID), core.CodeNotFound, unknownSet(unused.ID))
 		listed, err := s.List(t.Context(), me)
 		if err != nil || len(listed) != 1 || listed[0].ID != used.ID {
 			t.Fatal(listed, err)
@@ -244,7 +244,7 @@ func TestEnd(t *testing.T) {
 		}
 		c.move(11 * day) // what is in memory has expired as well
 		_, err = s.Members(t.Context(), me, used.ID)
-		wantError(t, err, core.CodeNotFound, unknown(used.ID))
+		wantError(t, err, core.CodeNotFound, unknownSet(used.ID))
 		save(t, s, core.SavedSet{Owner: me}) // looks for expired ones
 		if n, err := s.Purge(t.Context()); n != 0 || err != nil {
 			t.Errorf("purged %d, %v", n, err)
@@ -278,7 +278,7 @@ func TestExpired(t *testing.T) {
 		t.Run(purge.name, func(t *testing.T) {
 			storetest.Databases(t, func(t *testing.T, db *store.Store) {
 				c := newClock()
-				s := open(t, db, sets.Config{Now: c.Now, Keep: 10 * day})
+				s := open(t, db, sets.Config{Now: c.Now, Retention: 10 * day})
 				saved := save(t, s, core.SavedSet{Owner: me}, "a")
 				c.move(10*day - time.Microsecond)
 				for range 2 { // to be looked at does not put off its end
@@ -290,11 +290,11 @@ func TestExpired(t *testing.T) {
 					t.Fatal(listed, err)
 				}
 				c.move(time.Microsecond)
-				for name, s := range map[string]*sets.Service{"here": s, "elsewhere": open(t, db, sets.Config{Now: c.Now, Keep: 10 * day})} {
+				for name, s := range map[string]*sets.Service{"here": s, "elsewhere": open(t, db, sets.Config{Now: c.Now, Retention: 10 * day})} {
 					_, err := s.Members(t.Context(), me, saved.ID)
-					wantError(t, err, core.CodeNotFound, unknown(saved.ID))
+					wantError(t, err, core.CodeNotFound, unknownSet(saved.ID))
 					_, err = s.Peek(t.Context(), me, saved.ID)
-					wantError(t, err, core.CodeNotFound, unknown(saved.ID))
+					wantError(t, err, core.CodeNotFound, unknownSet(saved.ID))
 					if listed, err := s.List(t.Context(), me); len(listed) > 0 || err != nil {
 						t.Error(name, listed, err)
 					}
@@ -325,7 +325,7 @@ func TestDeleted(t *testing.T) {
 		}
 		for _, s := range []*sets.Service{s, elsewhere} { // although it is in the memory of both
 			_, err := s.Members(t.Context(), me, saved.ID)
-			wantError(t, err, core.CodeNotFound, unknown(saved.ID))
+			wantError(t, err, core.CodeNotFound, unknownSet(saved.ID))
 		}
 	})
 }
@@ -387,7 +387,7 @@ func TestStoreThatDoesNotAnswer(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	for name, cfg := range map[string]sets.Config{
-		"time that sets are kept": {Keep: -1}, "number of members of a set": {MaxMembers: -1}, "size of a set": {MaxBytes: -1},
+		"time that sets are kept": {Retention: -1}, "number of members of a set": {MaxMembers: -1}, "size of a set": {MaxBytes: -1},
 		"number of sets of an owner": {MaxPerOwner: -1}, "size of the cache of sets": {CacheBytes: -1},
 	} {
 		t.Run(name, func(t *testing.T) {

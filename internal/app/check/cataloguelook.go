@@ -65,7 +65,7 @@ func (j *engineJudge) look(ctx context.Context, d definition.Definition) (model 
 		return nil, j.unusable
 	}
 	for range j.cfg.URLs() {
-		model, problem = catalogue.Look(ctx, d, j.engine)
+		model, problem = catalogue.Load(ctx, d, j.engine)
 		if problem == nil || problem.Code != core.CatalogueConnectionError {
 			break
 		}

@@ -25,10 +25,10 @@ func Catalogues(dir string, fieldsOf func(id string) ([]core.CatalogueField, err
 	found := warnings(subjectCatalogues, set.Warnings)
 	for _, d := range set.Definitions {
 		found = append(found, written(d)...)
-		if d.Fault == nil {
+		if d.Err == nil {
 			found = append(found, sound(d, ""))
 		}
-		if d.Fault == nil && fieldsOf != nil {
+		if d.Err == nil && fieldsOf != nil {
 			fields, err := fieldsOf(d.ID)
 			found = append(found, undeclared(d, fields, err)...)
 		}
@@ -98,7 +98,7 @@ func cataloguesProbe(cfg config.Config, opts Options) probe {
 		found := warnings(subjectCatalogues, set.Warnings)
 		for _, d := range set.Definitions {
 			found = append(found, written(d)...)
-			if d.Fault == nil {
+			if d.Err == nil {
 				found = append(found, judge.indexed(ctx, d)...)
 				found = append(found, reader(cfg.Auth, d)...)
 				found = append(found, DefaultAccess(cfg.Auth, d)...)
@@ -125,7 +125,7 @@ func reader(cfg config.Auth, d definition.Definition) []Finding {
 // DefaultAccess returns a finding that says who reads a catalogue which has no access rule. It returns none for a catalogue that has
 // one or a fault, and none where auth.mode is none and the catalogue is public, as all is then.
 func DefaultAccess(cfg config.Auth, d definition.Definition) []Finding {
-	if d.Access != nil || d.Fault != nil || cfg.Mode == config.ModeNone && d.DefaultAccess == core.AccessPublic {
+	if d.Access != nil || d.Err != nil || cfg.Mode == config.ModeNone && d.DefaultAccess == core.AccessPublic {
 		return nil
 	}
 	rule := "add an access.json to the catalogue's folder"
@@ -180,12 +180,12 @@ func subjectOf(d definition.Definition) string { return "catalogue " + d.ID }
 
 // written gives what is wrong with a catalogue as it is written, each fault by itself.
 func written(d definition.Definition) []Finding {
-	if d.Fault == nil {
+	if d.Err == nil {
 		return nil
 	}
-	found := []Finding{{subjectOf(d), StatusFail, d.Fault.Message, d.Fault.Hint}}
-	for _, v := range d.Fault.Violations {
-		if v.Message != d.Fault.Message {
+	found := []Finding{{subjectOf(d), StatusFail, d.Err.Message, d.Err.Hint}}
+	for _, v := range d.Err.Violations {
+		if v.Message != d.Err.Message {
 			found = append(found, Finding{subjectOf(d), StatusFail, v.Message, ""})
 		}
 	}

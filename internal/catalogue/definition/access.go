@@ -15,7 +15,7 @@ const placeholder = "{value}"
 
 // addAccess reads an access.json. Whatever is wrong in it is a fault of the catalogue, and leaves a rule that nobody
 // passes: a slip of the pen must not open what somebody meant to close. before is how many faults there were before it.
-func (d *draft) addAccess(file string, root *node, bad *flaw, before int) {
+func (d *draft) addAccess(file string, root *node, bad *fileError, before int) {
 	d.definition.Access = &AccessRule{}
 	d.rules++
 	switch {
@@ -36,7 +36,7 @@ func (d *draft) accessRule(file string, root *node) *AccessRule {
 	for _, m := range root.members {
 		k, known := s.key(m.name)
 		if known {
-			check(m.value, k.shape, within("", m.name), &d.findings)
+			check(m.value, k.valueSchema, within("", m.name), &d.findings)
 			continue
 		}
 		hint := "take it away: field, scope and public are all that a rule has"

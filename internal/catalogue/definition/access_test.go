@@ -31,8 +31,8 @@ func TestAccessRule(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			d := only(t, guarded(test.rule))
-			if d.Fault != nil || d.Warnings != nil {
-				t.Fatalf("fault %v, warnings %v", d.Fault, d.Warnings)
+			if d.Err != nil || d.Warnings != nil {
+				t.Fatalf("fault %v, warnings %v", d.Err, d.Warnings)
 			}
 			if diff := cmp.Diff(&test.want, d.Access, cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Pointer" }, cmp.Ignore())); diff != "" {
 				t.Errorf("want, got: %s", diff)
@@ -53,12 +53,12 @@ func TestAccessDepth(t *testing.T) {
 		return `{"field": "studyId", "scope": "{value}.READ", "public": ` + strings.Repeat(`{"op":"not","content":[`, levels-1) +
 			`{"op":"in","content":{"fieldName":"access","value":["open"]}}` + strings.Repeat(`]}`, levels-1) + `}`
 	}
-	if d := only(t, guarded(rule(sqon.MaxDepth))); d.Fault != nil || d.Access == nil || d.Access.Public == nil {
-		t.Errorf("at %d levels: %v, %+v", sqon.MaxDepth, d.Fault, d.Access)
+	if d := only(t, guarded(rule(sqon.MaxDepth))); d.Err != nil || d.Access == nil || d.Access.Public == nil {
+		t.Errorf("at %d levels: %v, %+v", sqon.MaxDepth, d.Err, d.Access)
 	}
 	d := only(t, guarded(rule(sqon.MaxDepth+1)))
-	if d.Fault == nil || d.Fault.Code != core.CodeInvalid || !strings.HasSuffix(d.Fault.Message, "access.json is not a filter: the filter is more than 50 levels deep") {
-		t.Errorf("at %d levels: %v", sqon.MaxDepth+1, d.Fault)
+	if d.Err == nil || d.Err.Code != core.CodeInvalid || !strings.HasSuffix(d.Err.Message, "access.json is not a filter: the filter is more than 50 levels deep") {
+		t.Errorf("at %d levels: %v", sqon.MaxDepth+1, d.Err)
 	}
 }
 
@@ -122,13 +122,13 @@ func TestAccessFaults(t *testing.T) {
 		})
 	}
 	t.Run("list with a key set twice", func(t *testing.T) {
-		if d := only(t, guarded(`[{"field": "a", "field": "b"}]`)); len(d.Fault.Violations) != 1 || d.Fault.Message != "access.json must hold an object, not a list" {
-			t.Errorf("%+v", d.Fault.Violations)
+		if d := only(t, guarded(`[{"field": "a", "field": "b"}]`)); len(d.Err.Violations) != 1 || d.Err.Message != "access.json must hold an object, not a list" {
+			t.Errorf("%+v", d.Err.Violations)
 		}
 	})
 	t.Run("broken and alone", func(t *testing.T) {
-		if d := only(t, files{"access.json": ""}); len(d.Fault.Violations) != 1 || d.Fault.Message != "access.json is empty" {
-			t.Errorf("%+v", d.Fault.Violations)
+		if d := only(t, files{"access.json": ""}); len(d.Err.Violations) != 1 || d.Err.Message != "access.json is empty" {
+			t.Errorf("%+v", d.Err.Violations)
 		}
 	})
 	t.Run("two rules", func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestAccessFaults(t *testing.T) {
 	})
 	t.Run("one catalogue alone", func(t *testing.T) {
 		set := load(t, files{"a/base.json": sound, "a/access.json": "{", "b/base.json": sound}, definition.Options{})
-		if a, b := named(t, set, "a"), named(t, set, "b"); a.Fault == nil || b.Fault != nil || b.Access != nil {
+		if a, b := named(t, set, "a"), named(t, set, "b"); a.Err == nil || b.Err != nil || b.Access != nil {
 			t.Errorf("%+v", set)
 		}
 	})

@@ -9,11 +9,11 @@ import (
 
 // check holds a node against a shape and tells everything that is wrong. Afterwards the node holds old names no more, and
 // false means that it must not be used.
-func check(n *node, s shape, pointer string, f *findings) bool {
-	if n.kind == kindNull || s.want == wantAnything {
+func check(n *node, s valueSchema, pointer string, f *findings) bool {
+	if n.kind == kindNull || s.valueType == typeAny {
 		return true
 	}
-	if what, hint := mismatch(n, s.want); what != "" {
+	if what, hint := mismatch(n, s.valueType); what != "" {
 		f.failAt(pointer, n.file, what, hint)
 		return false
 	}
@@ -36,15 +36,15 @@ func check(n *node, s shape, pointer string, f *findings) bool {
 }
 
 // checkItem refuses null, which stands for an absent member but not for an item.
-func checkItem(n *node, s shape, pointer string, f *findings) bool {
+func checkItem(n *node, s valueSchema, pointer string, f *findings) bool {
 	if n.kind == kindNull {
-		f.failAt(pointer, n.file, mustBe(s.want)+", not null", "take it out of the list")
+		f.failAt(pointer, n.file, mustBe(s.valueType)+", not null", "take it out of the list")
 		return false
 	}
 	return check(n, s, pointer, f)
 }
 
-func checkMembers(n *node, s shape, pointer string, f *findings) {
+func checkMembers(n *node, s valueSchema, pointer string, f *findings) {
 	kept := make([]member, 0, len(n.members))
 	for _, m := range n.members {
 		at := within(pointer, m.name)
@@ -61,7 +61,7 @@ func checkMembers(n *node, s shape, pointer string, f *findings) {
 			f.warnUnknown(at, m, s)
 			continue
 		}
-		if !check(m.value, k.shape, at, f) {
+		if !check(m.value, k.valueSchema, at, f) {
 			continue
 		}
 		if k.unused != "" && says(m.value) {
@@ -73,14 +73,14 @@ func checkMembers(n *node, s shape, pointer string, f *findings) {
 }
 
 // warnUnknown looks for the key that was meant only where it is told: a list may hold one unknown key very often.
-func (f *findings) warnUnknown(pointer string, m member, s shape) {
+func (f *findings) warnUnknown(pointer string, m member, s valueSchema) {
 	const what = "is unknown and ignored"
 	if f.full() {
-		f.left++
+		f.omitted++
 		return
 	}
 	f.add(withoutIndices(pointer)+" "+m.value.file+" "+what, func() string {
-		text := place(pointer, m.value.file, what)
+		text := locate(pointer, m.value.file, what)
 		if near := core.Meant(m.name, slices.Values(s.names())); near != "" {
 			text += "; the nearest known key is " + near
 		}
@@ -95,27 +95,27 @@ func says(n *node) bool {
 
 // mismatch tells what is wrong with the type of a value, "" when nothing is. An empty text stands for an absent object:
 // Arranger's own example has it so.
-func mismatch(n *node, w want) (what, hint string) {
+func mismatch(n *node, w valueType) (what, hint string) {
 	switch w {
-	case wantText:
+	case typeText:
 		if n.kind == kindText {
 			return "", ""
 		}
 		return notA(n, w), "put it into double quotes"
-	case wantFlag:
+	case typeFlag:
 		if n.kind == kindBool {
 			return "", ""
 		}
 		return notA(n, w), "write true or false, without quotes"
-	case wantNumber, wantCount:
+	case typeNumber, typeCount:
 		if n.kind != kindNumber {
 			return notA(n, w), "write a number, without quotes"
 		}
-		if value := n.number(); value == nil || w == wantCount && (*value < 0 || *value != math.Trunc(*value) || *value > math.MaxInt32) {
-			return mustBe(w) + ", not " + shown(n.text), "write another number"
+		if value := n.number(); value == nil || w == typeCount && (*value < 0 || *value != math.Trunc(*value) || *value > math.MaxInt32) {
+			return mustBe(w) + ", not " + printable(n.text), "write another number"
 		}
 		return "", ""
-	case wantList:
+	case typeList:
 		if n.kind == kindList {
 			return "", ""
 		}
@@ -128,7 +128,7 @@ func mismatch(n *node, w want) (what, hint string) {
 	}
 }
 
-func notA(n *node, w want) string {
+func notA(n *node, w valueType) string {
 	is := n.kind.String()
 	if n.kind == kindBool {
 		is = n.text
@@ -136,7 +136,7 @@ func notA(n *node, w want) string {
 	return mustBe(w) + ", not " + is
 }
 
-func mustBe(w want) string {
+func mustBe(w valueType) string {
 	return "must be " + [...]string{
 		"a text", "true or false", "a number", "a whole number of 0 or more", "a list", "an object", "anything",
 	}[w]

@@ -24,7 +24,7 @@ func Default(indices []DefaultIndex, opts Options) Set {
 		if documentType, is := types[index.Alias]; is {
 			if documentType != index.DocumentType {
 				set.Warnings = append(set.Warnings, fmt.Sprintf("the index %s holds %s as well as %s documents: its catalogue calls them %s",
-					shown(index.Alias), shown(documentType), shown(index.DocumentType), shown(documentType)))
+					printable(index.Alias), printable(documentType), printable(index.DocumentType), printable(documentType)))
 			}
 			continue
 		}
@@ -41,7 +41,7 @@ func defaultDefinition(index DefaultIndex, opts Options) Definition {
 		GraphQLIntrospection: introspection(nil, opts), MaxAliases: defaultMaxAliases,
 	}
 	if slices.Contains(opts.Reserved, index.Alias) {
-		d.Fault = &core.Error{
+		d.Err = &core.Error{
 			Code: core.CodeInvalid,
 			Message: fmt.Sprintf("%s cannot be the id of a catalogue, because a route of the server is called so: "+
 				"configure a folder of catalogues with another catalogId for this index", quoted(index.Alias)),

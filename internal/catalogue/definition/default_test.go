@@ -14,7 +14,7 @@ func TestDefault(t *testing.T) {
 		return definition.Definition{ID: alias, Index: alias, DocumentType: documentType, GraphQLIntrospection: true, MaxAliases: 15}
 	}
 	failed := made("jobs", "analysis")
-	failed.Fault = &core.Error{
+	failed.Err = &core.Error{
 		Code: core.CodeInvalid,
 		Message: `"jobs" cannot be the id of a catalogue, because a route of the server is called so: ` +
 			"configure a folder of catalogues with another catalogId for this index",

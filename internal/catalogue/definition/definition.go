@@ -44,9 +44,9 @@ type Definition struct {
 	Access *AccessRule
 	// DefaultAccess says who reads a catalogue whose Access is nil; its zero value where that is not nil.
 	DefaultAccess core.DefaultAccess
-	// Fault says why the catalogue cannot be built, with the file, the pointer and the mend; nil when it can. It is the first
+	// Err says why the catalogue cannot be built, with the file, the pointer and the mend; nil when it can. It is the first
 	// fault, and its Violations are all of them, 50 at most.
-	Fault *core.Error
+	Err *core.Error
 	// Warnings are what should be known but stops nothing, each with its file and pointer.
 	Warnings []string
 }

@@ -25,16 +25,16 @@ type draft struct {
 	configuration *node
 	// broken tells that a file could not be read, so that what the folder says is not known.
 	broken bool
-	// wish is the id that the folder asks for, by where it does.
-	wish, by string
+	// wantedID is the id that the folder asks for, by where it does.
+	wantedID, idSource string
 }
 
 // file returns the name of a file as messages say it: below the folder of all catalogues.
 func (d *draft) file(name string) string {
 	if d.top {
-		return shown(name)
+		return printable(name)
 	}
-	return shown(d.name) + "/" + shown(name)
+	return printable(d.name) + "/" + printable(name)
 }
 
 // set returns the member of a name that says something, nil when there is none.
@@ -140,7 +140,7 @@ func (d *draft) missing(name string) bool {
 	if d.set(name) != nil {
 		return false
 	}
-	for _, f := range d.faults {
+	for _, f := range d.violations {
 		if f.pointer == "/"+name || name == "esIndex" && f.pointer == "/index" {
 			return false
 		}
@@ -159,7 +159,7 @@ func (d *draft) checkDocumentType(n *node) {
 	case name == "sets" || name == "network":
 		d.failAt("/documentType", n.file, quoted(n.text)+" is a field that every GraphQL endpoint has of its own", "choose another name")
 	case name != n.text:
-		d.warnAt("/documentType", n.file, quoted(n.text)+" is no name in GraphQL, where it is "+shown(name))
+		d.warnAt("/documentType", n.file, quoted(n.text)+" is no name in GraphQL, where it is "+printable(name))
 	}
 }
 
@@ -249,22 +249,22 @@ func (d *draft) identity() {
 	pointer := ""
 	switch base := strings.ToLower(d.name); {
 	case id.string() != "":
-		pointer, d.wish, d.by = "/catalogId", id.text, "/catalogId in "+id.file
+		pointer, d.wantedID, d.idSource = "/catalogId", id.text, "/catalogId in "+id.file
 	case d.top && (base == "config" || base == "configs") && d.definition.DocumentType != "":
-		d.wish, d.by = d.definition.DocumentType, "/documentType in "+d.configuration.member("documentType").file+", which is the id here,"
+		d.wantedID, d.idSource = d.definition.DocumentType, "/documentType in "+d.configuration.member("documentType").file+", which is the id here,"
 	default:
-		d.wish, d.by = d.name, "the name of the folder "+shown(d.name)
+		d.wantedID, d.idSource = d.name, "the name of the folder "+printable(d.name)
 	}
-	if err := core.ValidID(d.by, d.wish); err != nil {
-		d.addFault(fault{pointer, core.MessageOf(err), "set a short, readable catalogId in " + d.file(baseFile)})
-		d.wish = ""
+	if err := core.ValidID(d.idSource, d.wantedID); err != nil {
+		d.addViolation(violation{pointer, core.MessageOf(err), "set a short, readable catalogId in " + d.file(baseFile)})
+		d.wantedID = ""
 	}
 }
 
 // finish returns the definition.
 func (d *draft) finish() Definition {
 	d.definition.Folder = d.name
-	d.definition.Fault = d.err()
+	d.definition.Err = d.err()
 	d.definition.Warnings = d.texts()
 	return d.definition
 }
@@ -274,5 +274,5 @@ func (d *draft) label() string {
 	if d.top {
 		return "the top folder"
 	}
-	return shown(d.name)
+	return printable(d.name)
 }

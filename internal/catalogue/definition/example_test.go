@@ -13,8 +13,8 @@ func ExampleLoad() {
 		return
 	}
 	for _, d := range set.Definitions {
-		if d.Fault != nil {
-			fmt.Printf("%s failed: %s; %s\n", d.ID, d.Fault.Message, d.Fault.Hint)
+		if d.Err != nil {
+			fmt.Printf("%s failed: %s; %s\n", d.ID, d.Err.Message, d.Err.Hint)
 			continue
 		}
 		fmt.Printf("%s searches %s for the type %s\n", d.ID, d.Index, d.DocumentType)

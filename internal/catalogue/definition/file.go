@@ -21,22 +21,22 @@ const (
 	maxNesting = 2*sqon.MaxDepth + 10
 )
 
-// flaw is why a file cannot be used, and how that is mended. What is said of the file, without its name.
-type flaw struct {
+// fileError is why a file cannot be used, and how that is mended. What is said of the file, without its name.
+type fileError struct {
 	what, hint string
 }
 
 // readFile reads a file whole, nil with a flaw where that is not possible. Nothing but a regular file is opened: opening a
 // pipe would wait for its writer.
-func readFile(fsys fs.FS, path string) ([]byte, *flaw) {
+func readFile(fsys fs.FS, path string) ([]byte, *fileError) {
 	info, err := fs.Stat(fsys, path)
 	switch {
 	case err != nil:
 		return nil, unreadable(err)
 	case info.IsDir():
-		return nil, &flaw{"is a folder, not a file", "put a file there, or take the folder away"}
+		return nil, &fileError{"is a folder, not a file", "put a file there, or take the folder away"}
 	case !info.Mode().IsRegular():
-		return nil, &flaw{"is not a regular file", "put a file there, or take it away"}
+		return nil, &fileError{"is not a regular file", "put a file there, or take it away"}
 	case info.Size() > maxFileBytes:
 		return nil, tooLarge()
 	}
@@ -56,37 +56,37 @@ func readFile(fsys fs.FS, path string) ([]byte, *flaw) {
 	return data.Bytes(), nil
 }
 
-func tooLarge() *flaw { return &flaw{"is over 16 MiB", elsewhere} }
+func tooLarge() *fileError { return &fileError{"is over 16 MiB", moveDataHint} }
 
 // unreadable says why a file or a folder cannot be read, without its path.
-func unreadable(err error) *flaw {
+func unreadable(err error) *fileError {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return &flaw{"cannot be read: permission denied", "let the process read it, or take it away"}
+		return &fileError{"cannot be read: permission denied", "let the process read it, or take it away"}
 	case errors.Is(err, fs.ErrNotExist):
-		return &flaw{"is a link that leads nowhere", "mend the link, or take it away"}
+		return &fileError{"is a link that leads nowhere", "mend the link, or take it away"}
 	case errors.Is(err, syscall.ELOOP):
-		return &flaw{"is a link that leads in a circle", "mend the link, or take it away"}
+		return &fileError{"is a link that leads in a circle", "mend the link, or take it away"}
 	default:
-		return &flaw{"cannot be read", "let the process read it, or take it away"}
+		return &fileError{"cannot be read", "let the process read it, or take it away"}
 	}
 }
 
 // parse reads the one object of a file, nil with a flaw, or with none when it holds more values than may be read.
-func (t *treeReader) parse(data []byte) (*node, *flaw) {
+func (t *treeReader) parse(data []byte) (*node, *fileError) {
 	data = bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))
-	if bad := notText(data); bad != nil {
+	if bad := encodingError(data); bad != nil {
 		return nil, bad
 	}
 	if core.TooDeep(data, maxNesting) {
-		return nil, &flaw{fmt.Sprintf("has more than %d levels of objects and lists", maxNesting), "take out what is no configuration"}
+		return nil, &fileError{fmt.Sprintf("has more than %d levels of objects and lists", maxNesting), "take out what is no configuration"}
 	}
 	var whole json.RawMessage
 	if err := json.Unmarshal(data, &whole); err != nil {
-		return nil, badSyntax(data, err)
+		return nil, syntaxError(data, err)
 	}
 	if whole[0] != '{' {
-		t.twice = func(string) {} // that it is no object is all there is to say
+		t.onDuplicate = func(string) {} // that it is no object is all there is to say
 	}
 	t.decoder = json.NewDecoder(bytes.NewReader(data))
 	t.decoder.UseNumber()
@@ -95,26 +95,26 @@ func (t *treeReader) parse(data []byte) (*node, *flaw) {
 	case errors.Is(err, errTooMany):
 		return nil, nil
 	case err != nil:
-		return nil, badSyntax(data, err)
+		return nil, syntaxError(data, err)
 	case root.kind != kindObject:
-		return nil, &flaw{"must hold an object, not " + root.kind.String(), "put it into braces, below its key"}
+		return nil, &fileError{"must hold an object, not " + root.kind.String(), "put it into braces, below its key"}
 	}
 	return root, nil
 }
 
-// notText tells what is wrong with bytes that cannot be JSON at all.
-func notText(data []byte) *flaw {
+// encodingError tells what is wrong with bytes that cannot be JSON at all.
+func encodingError(data []byte) *fileError {
 	if len(bytes.TrimSpace(data)) == 0 {
-		return &flaw{"is empty", "write {} into it, or take it away"}
+		return &fileError{"is empty", "write {} into it, or take it away"}
 	}
 	if bytes.HasPrefix(data, []byte("\xFF\xFE")) || bytes.HasPrefix(data, []byte("\xFE\xFF")) {
-		return &flaw{"is UTF-16, not UTF-8", "save it as UTF-8"}
+		return &fileError{"is UTF-16, not UTF-8", "save it as UTF-8"}
 	}
 	for i := 0; i < len(data); {
 		r, size := utf8.DecodeRune(data[i:])
 		if r == utf8.RuneError && size == 1 {
 			line, column := position(data, i)
-			return &flaw{fmt.Sprintf("is not valid UTF-8 at line %d, column %d", line, column), "save it as UTF-8"}
+			return &fileError{fmt.Sprintf("is not valid UTF-8 at line %d, column %d", line, column), "save it as UTF-8"}
 		}
 		i += size
 	}

@@ -17,30 +17,30 @@ const (
 	maxShownBytes = 4096
 )
 
-// fault is one thing that keeps a catalogue from being built.
-type fault struct {
+// violation is one thing that keeps a catalogue from being built.
+type violation struct {
 	pointer, message, hint string
 }
 
 // findings collects what is wrong with a catalogue. Warnings that differ only in the index of a list are told once.
 type findings struct {
-	// faults are the first of them, failed counts all.
-	faults   []fault
-	failed   int
-	warnings []warning
+	// violations are the first of them, failed counts all.
+	violations []violation
+	failed     int
+	warnings   []warning
 	// at finds a warning again by its text without indices.
-	at   map[string]int
-	left int
+	at      map[string]int
+	omitted int
 }
 
 type warning struct {
-	text string
-	more int
+	text    string
+	repeats int
 }
 
 // fail adds a fault of a whole file or folder.
 func (f *findings) fail(file, what, hint string) {
-	f.addFault(fault{"", file + " " + what, hint})
+	f.addViolation(violation{"", file + " " + what, hint})
 }
 
 // failAt adds a fault at a pointer in a file.
@@ -53,30 +53,30 @@ func (f *findings) failAt(pointer, file, what, hint string) {
 		f.failed++
 		return
 	}
-	f.addFault(fault{pointer, place(pointer, file, what), hint})
+	f.addViolation(violation{pointer, locate(pointer, file, what), hint})
 }
 
-func (f *findings) addFault(found fault) {
-	if f.failed++; len(f.faults) < maxViolations {
-		f.faults = append(f.faults, found)
+func (f *findings) addViolation(found violation) {
+	if f.failed++; len(f.violations) < maxViolations {
+		f.violations = append(f.violations, found)
 	}
 }
 
 // warnAt adds a warning at a pointer in a file.
 func (f *findings) warnAt(pointer, file, what string) {
 	if f.full() {
-		f.left++
+		f.omitted++
 		return
 	}
-	f.add(withoutIndices(pointer)+" "+file+" "+what, func() string { return place(pointer, file, what) })
+	f.add(withoutIndices(pointer)+" "+file+" "+what, func() string { return locate(pointer, file, what) })
 }
 
-// place says where something is, and what is said of it or of its value.
-func place(pointer, file, what string) string {
+// locate says where something is, and what is said of it or of its value.
+func locate(pointer, file, what string) string {
 	if strings.HasPrefix(what, `"`) {
-		return shown(pointer) + " in " + file + ": " + what
+		return printable(pointer) + " in " + file + ": " + what
 	}
-	return shown(pointer) + " in " + file + " " + what
+	return printable(pointer) + " in " + file + " " + what
 }
 
 // warn adds a warning.
@@ -86,11 +86,11 @@ func (f *findings) warn(text string) {
 
 func (f *findings) add(key string, text func() string) {
 	if i, is := f.at[key]; is {
-		f.warnings[i].more++
+		f.warnings[i].repeats++
 		return
 	}
 	if f.full() {
-		f.left++
+		f.omitted++
 		return
 	}
 	if f.at == nil {
@@ -107,25 +107,25 @@ func (f *findings) full() bool { return len(f.warnings) >= maxWarnings }
 func (f *findings) texts() []string {
 	var texts []string
 	for _, w := range f.warnings {
-		if w.more > 0 {
-			w.text += fmt.Sprintf(" (and %d more like it)", w.more)
+		if w.repeats > 0 {
+			w.text += fmt.Sprintf(" (and %d more like it)", w.repeats)
 		}
 		texts = append(texts, w.text)
 	}
-	if f.left > 0 {
-		texts = append(texts, fmt.Sprintf("%d more warnings are not listed", f.left))
+	if f.omitted > 0 {
+		texts = append(texts, fmt.Sprintf("%d more warnings are not listed", f.omitted))
 	}
 	return texts
 }
 
 // err returns the first fault, with all of them as its violations; nil when there is none.
 func (f *findings) err() *core.Error {
-	if len(f.faults) == 0 {
+	if len(f.violations) == 0 {
 		return nil
 	}
-	err := &core.Error{Code: core.CodeInvalid, Message: f.faults[0].message, Hint: f.faults[0].hint}
-	for _, each := range f.faults[:min(len(f.faults), maxViolations)] {
-		err.Violations = append(err.Violations, core.Violation{Pointer: shown(each.pointer), Message: each.message})
+	err := &core.Error{Code: core.CodeInvalid, Message: f.violations[0].message, Hint: f.violations[0].hint}
+	for _, each := range f.violations[:min(len(f.violations), maxViolations)] {
+		err.Violations = append(err.Violations, core.Violation{Pointer: printable(each.pointer), Message: each.message})
 	}
 	return err
 }
@@ -141,8 +141,8 @@ func withoutIndices(pointer string) string {
 	return strings.Join(parts, "/")
 }
 
-// shown makes a text of a file or a name of the disk fit for a message: short, on one line, and text.
-func shown(text string) string {
+// printable makes a text of a file or a name of the disk fit for a message: short, on one line, and text.
+func printable(text string) string {
 	text = text[:min(len(text), maxShownBytes)]
 	runes := []rune(strings.ToValidUTF8(text, "\uFFFD"))
 	if len(runes) > maxShownRunes {
@@ -157,4 +157,4 @@ func shown(text string) string {
 }
 
 // quoted is shown between quotes.
-func quoted(text string) string { return `"` + shown(text) + `"` }
+func quoted(text string) string { return `"` + printable(text) + `"` }

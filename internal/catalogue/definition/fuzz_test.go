@@ -33,9 +33,9 @@ func FuzzLoad(f *testing.F) {
 			if err := core.ValidID("id", d.ID); err != nil {
 				t.Error(err)
 			}
-			if d.Fault != nil {
-				displayable(t, d.Fault.Message)
-				displayable(t, d.Fault.Hint)
+			if d.Err != nil {
+				displayable(t, d.Err.Message)
+				displayable(t, d.Err.Hint)
 			}
 			for _, w := range d.Warnings {
 				displayable(t, w)
@@ -52,7 +52,7 @@ func checkFuzzed(t *testing.T, d definition.Definition) {
 	if d.Access == nil {
 		t.Error("the rule is lost")
 	}
-	if d.Fault == nil && (d.DocumentType == "" || d.Index == "" || d.Access.Field == "" || !strings.Contains(d.Access.Scope, "{value}")) {
+	if d.Err == nil && (d.DocumentType == "" || d.Index == "" || d.Access.Field == "" || !strings.Contains(d.Access.Scope, "{value}")) {
 		t.Errorf("no fault, but %+v", d)
 	}
 	for _, raw := range []json.RawMessage{d.Facets, d.Table, d.Matchbox, d.Downloads, d.Charts, d.Network} {

@@ -76,18 +76,18 @@ func ids(set definition.Set) []string {
 // wantFault compares the first fault of a definition.
 func wantFault(t *testing.T, d definition.Definition, pointer, message, hint string) {
 	t.Helper()
-	if d.Fault == nil {
+	if d.Err == nil {
 		t.Fatalf("%s has no fault, want %s", d.ID, message)
 	}
-	if d.Fault.Code != core.CodeInvalid {
-		t.Errorf("code %s", d.Fault.Code)
+	if d.Err.Code != core.CodeInvalid {
+		t.Errorf("code %s", d.Err.Code)
 	}
-	got := []string{d.Fault.Violations[0].Pointer, d.Fault.Message, d.Fault.Hint}
+	got := []string{d.Err.Violations[0].Pointer, d.Err.Message, d.Err.Hint}
 	if diff := cmp.Diff([]string{pointer, message, hint}, got); diff != "" {
 		t.Errorf("pointer, message, hint: want, got: %s", diff)
 	}
-	if d.Fault.Violations[0].Message != d.Fault.Message {
-		t.Errorf("the first violation is %q, the fault %q", d.Fault.Violations[0].Message, d.Fault.Message)
+	if d.Err.Violations[0].Message != d.Err.Message {
+		t.Errorf("the first violation is %q, the fault %q", d.Err.Violations[0].Message, d.Err.Message)
 	}
 }
 

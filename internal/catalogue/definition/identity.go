@@ -16,41 +16,41 @@ const maxNamed = 5
 func identify(drafts []*draft, reserved []string) []string {
 	claims := map[string][]*draft{}
 	for _, d := range drafts {
-		if d.asks() {
-			claims[d.wish] = append(claims[d.wish], d)
+		if d.hasWantedID() {
+			claims[d.wantedID] = append(claims[d.wantedID], d)
 		}
 	}
 	taken := map[string]bool{}
 	var left []*draft
 	for _, d := range drafts {
 		switch {
-		case !d.asks():
-		case slices.Contains(reserved, d.wish):
-			d.refuse(fmt.Sprintf("%s cannot be the id of the catalogue in %s, because a route of the server is called so: set another catalogId",
-				quoted(d.wish), d.label()))
-		case len(claims[d.wish]) > 1:
-			d.refuse(fmt.Sprintf("%s is the id of several catalogues, those in %s: give each its own catalogId",
-				quoted(d.wish), labels(claims[d.wish])))
+		case !d.hasWantedID():
+		case slices.Contains(reserved, d.wantedID):
+			d.rejectID(fmt.Sprintf("%s cannot be the id of the catalogue in %s, because a route of the server is called so: set another catalogId",
+				quoted(d.wantedID), d.label()))
+		case len(claims[d.wantedID]) > 1:
+			d.rejectID(fmt.Sprintf("%s is the id of several catalogues, those in %s: give each its own catalogId",
+				quoted(d.wantedID), labels(claims[d.wantedID])))
 		default:
-			d.definition.ID, taken[d.wish] = d.wish, true
+			d.definition.ID, taken[d.wantedID] = d.wantedID, true
 			continue
 		}
 		left = append(left, d)
 	}
 	for _, d := range left {
-		d.definition.ID = free(listed(d.name), taken)
+		d.definition.ID = freeID(listableID(d.name), taken)
 		taken[d.definition.ID] = true
 	}
-	return alike(drafts)
+	return warnSimilarIDs(drafts)
 }
 
-// asks reports whether the id is known that the folder wants. A folder that could not be read in whole claims nothing.
-func (d *draft) asks() bool { return d.wish != "" && !d.broken }
+// hasWantedID reports whether the id is known that the folder wants. A folder that could not be read in whole claims nothing.
+func (d *draft) hasWantedID() bool { return d.wantedID != "" && !d.broken }
 
-// refuse makes the id the first fault: it must be mended whatever else is.
-func (d *draft) refuse(message string) {
+// rejectID makes the id the first fault: it must be mended whatever else is.
+func (d *draft) rejectID(message string) {
 	d.failed++
-	d.faults = append([]fault{{"/catalogId", message, "set another catalogId in " + d.file(baseFile)}}, d.faults...)
+	d.violations = append([]violation{{"/catalogId", message, "set another catalogId in " + d.file(baseFile)}}, d.violations...)
 }
 
 func labels(drafts []*draft) string {
@@ -58,11 +58,11 @@ func labels(drafts []*draft) string {
 	for i, d := range drafts {
 		names[i] = d.label()
 	}
-	return several(names)
+	return joinNames(names)
 }
 
-// listed makes a folder's name an id that can be listed.
-func listed(name string) string {
+// listableID makes a folder's name an id that can be listed.
+func listableID(name string) string {
 	id := strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == unicode.ReplacementChar {
 			return '_'
@@ -75,8 +75,8 @@ func listed(name string) string {
 	return id
 }
 
-// free returns the id, or the first of id-2, id-3 and so on that is not taken.
-func free(id string, taken map[string]bool) string {
+// freeID returns the id, or the first of id-2, id-3 and so on that is not taken.
+func freeID(id string, taken map[string]bool) string {
 	found := id
 	for i := 2; taken[found]; i++ {
 		found = fmt.Sprintf("%s-%d", id, i)
@@ -84,8 +84,8 @@ func free(id string, taken map[string]bool) string {
 	return found
 }
 
-// alike warns of ids that differ only in case: they are different, and easily mistaken for each other.
-func alike(drafts []*draft) []string {
+// warnSimilarIDs warns of ids that differ only in case: they are different, and easily mistaken for each other.
+func warnSimilarIDs(drafts []*draft) []string {
 	same := map[string][]string{}
 	for _, d := range drafts {
 		key := strings.ToLower(d.definition.ID)

@@ -77,8 +77,8 @@ func TestIDs(t *testing.T) {
 			got := map[string]string{}
 			for _, d := range set.Definitions {
 				got[d.ID] = ""
-				if d.Fault != nil && d.Fault.Violations[0].Pointer == "/catalogId" {
-					got[d.ID] = d.Fault.Message
+				if d.Err != nil && d.Err.Violations[0].Pointer == "/catalogId" {
+					got[d.ID] = d.Err.Message
 				}
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" || len(set.Definitions) != len(test.want) {
@@ -91,11 +91,11 @@ func TestIDs(t *testing.T) {
 func TestIDFaultComesFirst(t *testing.T) {
 	set := load(t, files{"a/base.json": withID("jobs"), "a/extended.json": `{"extended": 5}`}, definition.Options{Reserved: []string{"jobs"}})
 	d := set.Definitions[0]
-	if d.ID != "a" || len(d.Fault.Violations) != 2 || d.Fault.Violations[1].Pointer != "/extended" || d.DocumentType != "analysis" {
-		t.Errorf("%+v, %+v", d, d.Fault)
+	if d.ID != "a" || len(d.Err.Violations) != 2 || d.Err.Violations[1].Pointer != "/extended" || d.DocumentType != "analysis" {
+		t.Errorf("%+v, %+v", d, d.Err)
 	}
-	if d.Fault.Hint != "set another catalogId in a/base.json" {
-		t.Error(d.Fault.Hint)
+	if d.Err.Hint != "set another catalogId in a/base.json" {
+		t.Error(d.Err.Hint)
 	}
 }
 

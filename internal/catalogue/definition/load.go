@@ -49,7 +49,7 @@ func LoadFS(fsys fs.FS, name string, opts Options) (Set, error) {
 	if err != nil {
 		return Set{}, noFolder(err)
 	}
-	l := &loader{fsys: fsys, opts: opts, left: allowance{maxBytes, maxValues}}
+	l := &loader{fsys: fsys, opts: opts, left: quota{maxBytes, maxValues}}
 	top, folders, warnings := l.sort(name, entries)
 	set := Set{Warnings: warnings}
 	drafts := folders
@@ -57,11 +57,11 @@ func LoadFS(fsys fs.FS, name string, opts Options) (Set, error) {
 	case top.failed > 0 || len(top.files) > 0 || len(top.strays) > 0:
 		drafts = append([]*draft{top}, folders...)
 	case len(folders) == 0:
-		set.Warnings = append(set.Warnings, shown(name)+" holds no JSON file and no folder: there is no catalogue in it")
+		set.Warnings = append(set.Warnings, printable(name)+" holds no JSON file and no folder: there is no catalogue in it")
 	}
 	for i, d := range folders {
 		if i >= maxFolders && d.failed == 0 {
-			d.fail(shown(d.name), fmt.Sprintf("is not read: %d folders are the most", maxFolders), "spread them over several servers")
+			d.fail(printable(d.name), fmt.Sprintf("is not read: %d folders are the most", maxFolders), "spread them over several servers")
 		}
 	}
 	for _, d := range drafts {
@@ -72,7 +72,7 @@ func LoadFS(fsys fs.FS, name string, opts Options) (Set, error) {
 		set.Definitions = append(set.Definitions, d.finish())
 	}
 	slices.SortFunc(set.Definitions, func(a, b Definition) int { return cmp.Compare(a.ID, b.ID) })
-	set.Warnings = append(set.Warnings, halfGuarded(set.Definitions)...)
+	set.Warnings = append(set.Warnings, warnPartlyRestricted(set.Definitions)...)
 	return set, nil
 }
 
@@ -105,7 +105,7 @@ type loader struct {
 	fsys fs.FS
 	opts Options
 	// left is what may still be read of all of them.
-	left allowance
+	left quota
 }
 
 // sort returns a draft for the top folder, called name, and one for each folder in it that is a catalogue of its own.
@@ -130,12 +130,12 @@ func (l *loader) sort(name string, entries []fs.DirEntry) (top *draft, folders [
 		switch {
 		case d != nil:
 			folders = append(folders, d)
-			if meansAccess(name) && (d.failed > 0 || l.isEmpty(name)) {
+			if resemblesAccessFile(name) && (d.failed > 0 || l.isEmpty(name)) {
 				hollow = append(hollow, name)
 			}
 		case isRead(name):
 			top.files = append(top.files, name)
-		case meansAccess(name):
+		case resemblesAccessFile(name):
 			top.strays = append(top.strays, name)
 		}
 	}
@@ -144,7 +144,7 @@ func (l *loader) sort(name string, entries []fs.DirEntry) (top *draft, folders [
 	}
 	if len(top.files) > 0 && len(folders) > 0 {
 		warnings = append(warnings, fmt.Sprintf(
-			"%s holds JSON files as well as folders: it is a catalogue itself, and each folder in it is another", shown(name)))
+			"%s holds JSON files as well as folders: it is a catalogue itself, and each folder in it is another", printable(name)))
 	}
 	return top, folders, warnings
 }
@@ -159,13 +159,13 @@ func (l *loader) folder(name string) *draft {
 	case err != nil:
 		// It may well be a link to a folder, or a folder that may not be looked at.
 		bad := unreadable(err)
-		d.fail(shown(name), bad.what, bad.hint)
+		d.fail(printable(name), bad.what, bad.hint)
 		return d
 	case !info.IsDir():
 		return nil
 	}
 	if top, err := fs.Stat(l.fsys, "."); err == nil && os.SameFile(top, info) {
-		d.fail(shown(name), "is a link to the folder that it stands in", "take the link away")
+		d.fail(printable(name), "is a link to the folder that it stands in", "take the link away")
 	}
 	return d
 }
@@ -189,7 +189,7 @@ func (l *loader) read(d *draft) {
 	if d.failed > 0 || !d.top && !l.list(d) {
 		return
 	}
-	d.refuseStrays()
+	d.rejectStrays()
 	if d.top && len(d.files) == 0 {
 		return
 	}
@@ -205,7 +205,7 @@ func (l *loader) read(d *draft) {
 
 // merge reads the files of a folder over each other, false when that is more than may be read.
 func (l *loader) merge(d *draft) bool {
-	room, ok := l.room(d)
+	room, ok := l.quotaFor(d)
 	if !ok {
 		return false
 	}
@@ -235,7 +235,7 @@ func (l *loader) list(d *draft) bool {
 	entries, err := readDir(l.fsys, d.path, maxEntries+1)
 	if err != nil {
 		bad := unreadable(err)
-		d.fail(shown(d.name), bad.what, bad.hint)
+		d.fail(printable(d.name), bad.what, bad.hint)
 		return false
 	}
 	if len(entries) > maxEntries {
@@ -247,15 +247,15 @@ func (l *loader) list(d *draft) bool {
 		switch {
 		case isRead(name):
 			d.files = append(d.files, name)
-		case meansAccess(name):
+		case resemblesAccessFile(name):
 			d.strays = append(d.strays, name)
 		case !strings.HasPrefix(name, "."):
 			l.warnUnread(d, name)
 		}
 	}
 	if len(d.files) == 0 {
-		d.refuseStrays()
-		d.fail(shown(d.name), "holds no JSON file", "put base.json with documentType and esIndex into it, or take the folder away")
+		d.rejectStrays()
+		d.fail(printable(d.name), "holds no JSON file", "put base.json with documentType and esIndex into it, or take the folder away")
 		return false
 	}
 	return true
@@ -272,18 +272,18 @@ func (l *loader) warnUnread(d *draft, name string) {
 	}
 	if _, err := fs.Stat(l.fsys, path.Join(d.path, name, accessFile)); err == nil {
 		d.fail(d.file(name)+"/"+accessFile, "is not read: an access rule counts beside the files of its catalogue alone", "move it up, or take it away")
-		d.close()
+		d.denyAll()
 		return
 	}
 	d.warn(d.file(name) + " is a folder in a catalogue's folder, and not read")
 }
 
 // parse reads one file, nil when it has a fault, and false when the folder has one because of how much it holds.
-func (l *loader) parse(d *draft, name string, room *allowance) (root *node, ok bool) {
+func (l *loader) parse(d *draft, name string, room *quota) (root *node, ok bool) {
 	file, isAccess, before := d.file(name), isFile(name, accessFile), d.failed
 	data, bad := readFile(l.fsys, path.Join(d.path, name))
 	if bad == nil {
-		t := treeReader{file: file, most: room.values, twice: func(pointer string) {
+		t := treeReader{file: file, most: room.values, onDuplicate: func(pointer string) {
 			if isAccess {
 				d.failAt(pointer, file, "is set twice", "keep one of them")
 			} else {
@@ -291,7 +291,7 @@ func (l *loader) parse(d *draft, name string, room *allowance) (root *node, ok b
 			}
 		}}
 		root, bad = t.parse(data)
-		if !l.take(d, room, allowance{len(data), t.values}) {
+		if !l.consume(d, room, quota{len(data), t.values}) {
 			return nil, false
 		}
 	}
@@ -303,7 +303,7 @@ func (l *loader) parse(d *draft, name string, room *allowance) (root *node, ok b
 		d.broken = true
 		root = nil
 	default:
-		d.refuseRule(name, file, root)
+		d.rejectRule(name, file, root)
 		d.sources++
 	}
 	return root, true

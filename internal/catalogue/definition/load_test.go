@@ -38,7 +38,7 @@ func TestSingleFolder(t *testing.T) {
 		t.Fatalf("%v, warnings %v", ids(set), set.Warnings)
 	}
 	d := set.Definitions[0]
-	if d.Fault != nil || d.Folder != "single" || d.ID != "genome-files" || d.DocumentType != "file" || d.Index != "file_centric_1.0" ||
+	if d.Err != nil || d.Folder != "single" || d.ID != "genome-files" || d.DocumentType != "file" || d.Index != "file_centric_1.0" ||
 		d.MaxAliases != 40 || d.MaxDepth != 13 || !d.EnableSets || d.GraphQLIntrospection {
 		t.Errorf("%+v", d)
 	}
@@ -116,8 +116,8 @@ func TestWhatIsACatalogue(t *testing.T) {
 				t.Errorf("warnings: want, got: %s", diff)
 			}
 			for _, d := range set.Definitions {
-				if d.Fault != nil {
-					t.Errorf("%s: %v", d.ID, d.Fault)
+				if d.Err != nil {
+					t.Errorf("%s: %v", d.ID, d.Err)
 				}
 			}
 		})
@@ -140,7 +140,7 @@ func TestEmptyFolder(t *testing.T) {
 	if got := named(t, set, "c").Warnings; !slices.Equal(got, []string{"c/old is a folder in a catalogue's folder, and not read"}) {
 		t.Errorf("warnings %q", got)
 	}
-	if d := named(t, set, "a"); d.Fault != nil || d.Warnings != nil {
+	if d := named(t, set, "a"); d.Err != nil || d.Warnings != nil {
 		t.Errorf("%+v", d)
 	}
 }
@@ -160,7 +160,7 @@ func TestBrokenFolderTouchesNoOther(t *testing.T) {
 				t.Errorf("want, got: %s", diff)
 			}
 			d := named(t, set, "broken")
-			if d.Fault == nil || d.DocumentType != "file" || d.Description != "Files." {
+			if d.Err == nil || d.DocumentType != "file" || d.Description != "Files." {
 				t.Errorf("%+v", d)
 			}
 		})
@@ -176,8 +176,8 @@ func TestFoldersBeyondTheMost(t *testing.T) {
 	if len(set.Definitions) != 1003 {
 		t.Fatalf("%d definitions", len(set.Definitions))
 	}
-	if d := named(t, set, "f0999"); d.Fault != nil {
-		t.Error(d.Fault)
+	if d := named(t, set, "f0999"); d.Err != nil {
+		t.Error(d.Err)
 	}
 	for _, id := range []string{"f1000", "f1001"} {
 		wantFault(t, named(t, set, id), "", id+" is not read: 1000 folders are the most", "spread them over several servers")
@@ -233,7 +233,7 @@ func TestConfigMap(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, d := range set.Definitions {
-		if d.Fault != nil || d.Warnings != nil || d.Index != "analyses" {
+		if d.Err != nil || d.Warnings != nil || d.Index != "analyses" {
 			t.Errorf("%+v", d)
 		}
 	}
@@ -270,8 +270,8 @@ func TestLinks(t *testing.T) {
 	wantFault(t, named(t, set, "self"), "", "self is a link to the folder that it stands in", "take the link away")
 	a := named(t, set, "a")
 	want := []string{"a/old is a link that leads in a circle", "a/up is a folder in a catalogue's folder, and not read"}
-	if diff := cmp.Diff(want, a.Warnings); diff != "" || a.Fault != nil {
-		t.Errorf("fault %v, warnings: want, got: %s", a.Fault, diff)
+	if diff := cmp.Diff(want, a.Warnings); diff != "" || a.Err != nil {
+		t.Errorf("fault %v, warnings: want, got: %s", a.Err, diff)
 	}
 	if d := named(t, set, "c"); d.DocumentType != "analysis" {
 		t.Errorf("what could be read is lost: %+v", d)
@@ -311,8 +311,8 @@ func TestUnreadable(t *testing.T) {
 		wantFault(t, named(t, set, "b"), "", "b/extended.json cannot be read: permission denied", hint)
 		wantFault(t, named(t, set, "c"), "", "c cannot be read: permission denied", hint)
 		wantFault(t, named(t, set, "d"), "", "d/base.json cannot be read", hint)
-		if d := named(t, set, "a"); d.Fault != nil {
-			t.Error(d.Fault)
+		if d := named(t, set, "a"); d.Err != nil {
+			t.Error(d.Err)
 		}
 		if d := named(t, set, "b"); d.DocumentType != "analysis" {
 			t.Errorf("what could be read is lost: %+v", d)
@@ -368,8 +368,8 @@ func TestMerge(t *testing.T) {
 		"facets.json": `{"facets": {"aggregations": [{"fieldName": "study__id"}]}}`,
 		"z.json":      `{"table": {"columns": [{"fieldName": "z"}], "rowIdFieldName": "z"}, "esIndex": "files", "maxDepth": null}`,
 	})
-	if d.Fault != nil {
-		t.Fatal(d.Fault)
+	if d.Err != nil {
+		t.Fatal(d.Err)
 	}
 	if d.DocumentType != "file" || d.Description != "Files." || d.MaxDepth != 3 {
 		t.Errorf("%+v", d)

@@ -9,18 +9,18 @@ import (
 	"unicode/utf8"
 )
 
-// badSyntax says where and why data is no JSON, and what most often mends that.
-func badSyntax(data []byte, err error) *flaw {
+// syntaxError says where and why data is no JSON, and what most often mends that.
+func syntaxError(data []byte, err error) *fileError {
 	syntax, is := errors.AsType[*json.SyntaxError](err)
 	if !is {
-		return &flaw{"is not valid JSON", "mend the file"}
+		return &fileError{"is not valid JSON", "mend the file"}
 	}
 	at := min(max(int(syntax.Offset)-1, 0), len(data))
 	if strings.HasPrefix(syntax.Error(), "unexpected end") {
 		at = len(data)
 	}
 	line, column := position(data, at)
-	return &flaw{
+	return &fileError{
 		fmt.Sprintf("is not valid JSON at line %d, column %d: %s", line, column, syntax.Error()),
 		syntaxHint(data, at, syntax.Error()),
 	}

@@ -12,9 +12,9 @@ type treeReader struct {
 	file string
 	// most is how many values it may hold, values how many were met: one more than that when there are too many.
 	most, values int
-	// twice is told the pointer of each member that is set once more. The later counts.
-	twice   func(pointer string)
-	decoder *json.Decoder
+	// onDuplicate is told the pointer of each member that is set once more. The later counts.
+	onDuplicate func(pointer string)
+	decoder     *json.Decoder
 	// steps lead to the value that is read. They become a pointer only where one is told.
 	steps []step
 }
@@ -93,7 +93,7 @@ func (t *treeReader) object() (*node, error) {
 			if here == nil {
 				here = new(t.pointer())
 			}
-			t.twice(within(*here, name))
+			t.onDuplicate(within(*here, name))
 			continue
 		}
 		at[name] = len(n.members)

@@ -79,14 +79,14 @@ func (s *scan) value(i int, n *node) int {
 	}
 	before := s.list
 	s.list = true
-	s.opened(n)
+	s.noteList(n)
 	end := s.array(i, n)
 	s.list = before
 	return end
 }
 
-// opened notes that an array stands at a node, which may be empty.
-func (s *scan) opened(n *node) {
+// noteList notes that an array stands at a node, which may be empty.
+func (s *scan) noteList(n *node) {
 	for _, c := range n.columns {
 		s.row.Lists[c] = true
 	}
@@ -156,7 +156,7 @@ func (s *scan) members(i int, n *node) int {
 		if end-1 <= i {
 			return len(s.doc)
 		}
-		child := n.named(s.doc[i+1:end-1], escaped)
+		child := n.childByName(s.doc[i+1:end-1], escaped)
 		if i = rawjson.Space(s.doc, end); i >= len(s.doc) || s.doc[i] != ':' {
 			return len(s.doc)
 		}
@@ -175,8 +175,8 @@ func (s *scan) members(i int, n *node) int {
 	}
 }
 
-// named returns the node of a member's name, which may hold dots: an object of that form is the same to engines.
-func (n *node) named(name []byte, escaped bool) *node {
+// childByName returns the node of a member's name, which may hold dots: an object of that form is the same to engines.
+func (n *node) childByName(name []byte, escaped bool) *node {
 	if escaped {
 		name = []byte(decodedName(name))
 	}

@@ -24,7 +24,7 @@ func (b *builder) aggregations() []aggregation {
 		}
 	}
 	out := make([]aggregation, len(fields))
-	for i, name := range newNames().claimAll(fields, aggregationName, changedPath) {
+	for i, name := range newNames().claimAll(fields, aggregationName, rankPathChange) {
 		out[i] = aggregation{name, fields[i], types[i]}
 		b.schema.values[name] = fields[i]
 	}

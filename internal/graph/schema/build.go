@@ -34,7 +34,7 @@ func Build(m *catalogue.Model, o Options) (*Schema, error) {
 		model: m, options: o, types: newNames(fixed...),
 		schema: &Schema{Document: document, objects: map[string]*Object{}, values: map[string]string{}},
 	}
-	for _, name := range ofDocument(document) {
+	for _, name := range documentTypeNames(document) {
 		b.types.claim(name)
 	}
 	fields := b.aggregations()
@@ -74,8 +74,8 @@ const (
 	aggregationsSuffix = "Aggregations"
 )
 
-// ofDocument returns the names of a document's types, which clients make of its own: it has these or none.
-func ofDocument(name string) []string {
+// documentTypeNames returns the names of a document's types, which clients make of its own: it has these or none.
+func documentTypeNames(name string) []string {
 	return []string{name, name + connectionSuffix, name + edgeSuffix, name + nodeSuffix, name + aggregationsSuffix}
 }
 
@@ -92,7 +92,7 @@ func checkDocument(documentType, name string, fixed []string) error {
 	case slices.Contains([]string{"true", "false", "null"}, name):
 		why = "GraphQL keeps that word for itself"
 	default:
-		for _, wanted := range ofDocument(name) {
+		for _, wanted := range documentTypeNames(name) {
 			if slices.Contains(fixed, wanted) {
 				why = "every schema has a type " + wanted + " of its own"
 				break

@@ -490,7 +490,7 @@ func refusesName(err error) bool {
 // looked returns the Model of a definition and a mapping, nil when there is none.
 func looked(t testing.TB, d definition.Definition, raw string) *catalogue.Model {
 	t.Helper()
-	m, _ := catalogue.Look(t.Context(), d, fixed(raw))
+	m, _ := catalogue.Load(t.Context(), d, fixed(raw))
 	return m
 }
 
@@ -504,7 +504,7 @@ func TestEveryMappingHasASchema(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := definition.Definition{ID: "a", Index: "a", DocumentType: rapid.SampledFrom([]string{"a", "_", "1", "a_", "Order_2", "set"}).Draw(t, "document")}
-		m, problem := catalogue.Look(context.Background(), d, fixed(raw))
+		m, problem := catalogue.Load(context.Background(), d, fixed(raw))
 		if problem != nil {
 			return // there are no fields
 		}

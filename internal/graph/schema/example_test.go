@@ -11,7 +11,7 @@ import (
 
 func ExampleBuild() {
 	d := definition.Definition{ID: "analyses", DocumentType: "analysis", Index: "analyses"}
-	m, problem := catalogue.Look(context.Background(), d, fixed(`{"properties":{
+	m, problem := catalogue.Load(context.Background(), d, fixed(`{"properties":{
 		"study-id":{"type":"keyword"},"files":{"type":"nested","properties":{"fileSize":{"type":"long"}}}}}`))
 	if problem != nil {
 		fmt.Println(problem.Message)

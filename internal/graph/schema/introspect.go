@@ -116,17 +116,17 @@ func (m *meta) field(dst []byte, d *ast.FieldDefinition, set ast.SelectionSet) [
 
 // arguments appends the list that f asks for.
 func (m *meta) arguments(dst []byte, arguments ast.ArgumentDefinitionList, f *ast.Field) []byte {
-	var shown []input
+	var shown []inputValue
 	for _, a := range arguments {
-		if m.shown(f, a.Directives) {
-			shown = append(shown, input{a.Name, a.Description, a.Type, a.DefaultValue, a.Directives})
+		if m.included(f, a.Directives) {
+			shown = append(shown, inputValue{a.Name, a.Description, a.Type, a.DefaultValue, a.Directives})
 		}
 	}
-	return appendList(dst, shown, func(dst []byte, i input) []byte { return m.input(dst, i, f.SelectionSet) })
+	return appendList(dst, shown, func(dst []byte, i inputValue) []byte { return m.input(dst, i, f.SelectionSet) })
 }
 
-// input is an argument, or a field of an input object.
-type input struct {
+// inputValue is an argument, or a field of an input object.
+type inputValue struct {
 	name, description string
 	of                *ast.Type
 	value             *ast.Value
@@ -134,7 +134,7 @@ type input struct {
 }
 
 // input appends an __InputValue.
-func (m *meta) input(dst []byte, i input, set ast.SelectionSet) []byte {
+func (m *meta) input(dst []byte, i inputValue, set ast.SelectionSet) []byte {
 	return m.object(dst, "__InputValue", set, func(dst []byte, f *ast.Field) []byte {
 		switch f.Name {
 		case "name":
@@ -168,8 +168,8 @@ func (m *meta) enumValue(dst []byte, v *ast.EnumValueDefinition, set ast.Selecti
 	})
 }
 
-// shown reports whether f asks for what has these directives.
-func (m *meta) shown(f *ast.Field, directives ast.DirectiveList) bool {
+// included reports whether f asks for what has these directives.
+func (m *meta) included(f *ast.Field, directives ast.DirectiveList) bool {
 	if directives.ForName("deprecated") == nil {
 		return true
 	}

@@ -72,7 +72,7 @@ func (m *meta) typeMember(dst []byte, d *ast.Definition, f *ast.Field) []byte {
 		}
 	case "possibleTypes":
 		if d.IsAbstractType() {
-			return m.definitions(dst, m.possible(d), f.SelectionSet)
+			return m.definitions(dst, m.possibleTypes(d), f.SelectionSet)
 		}
 	case "enumValues":
 		if d.Kind == ast.Enum {
@@ -93,7 +93,7 @@ func (m *meta) typeMember(dst []byte, d *ast.Definition, f *ast.Field) []byte {
 func (m *meta) fields(dst []byte, d *ast.Definition, f *ast.Field) []byte {
 	var shown []*ast.FieldDefinition
 	for _, field := range d.Fields {
-		if !isMeta(field.Name) && m.shown(f, field.Directives) {
+		if !isMeta(field.Name) && m.included(f, field.Directives) {
 			shown = append(shown, field)
 		}
 	}
@@ -101,27 +101,27 @@ func (m *meta) fields(dst []byte, d *ast.Definition, f *ast.Field) []byte {
 }
 
 func (m *meta) inputFields(dst []byte, d *ast.Definition, f *ast.Field) []byte {
-	var shown []input
+	var shown []inputValue
 	for _, field := range d.Fields {
-		if m.shown(f, field.Directives) {
-			shown = append(shown, input{field.Name, field.Description, field.Type, field.DefaultValue, field.Directives})
+		if m.included(f, field.Directives) {
+			shown = append(shown, inputValue{field.Name, field.Description, field.Type, field.DefaultValue, field.Directives})
 		}
 	}
-	return appendList(dst, shown, func(dst []byte, i input) []byte { return m.input(dst, i, f.SelectionSet) })
+	return appendList(dst, shown, func(dst []byte, i inputValue) []byte { return m.input(dst, i, f.SelectionSet) })
 }
 
 func (m *meta) enumValues(dst []byte, d *ast.Definition, f *ast.Field) []byte {
 	var shown []*ast.EnumValueDefinition
 	for _, value := range d.EnumValues {
-		if m.shown(f, value.Directives) {
+		if m.included(f, value.Directives) {
 			shown = append(shown, value)
 		}
 	}
 	return appendList(dst, shown, func(dst []byte, v *ast.EnumValueDefinition) []byte { return m.enumValue(dst, v, f.SelectionSet) })
 }
 
-// possible returns the names of the objects that an interface or a union stands for.
-func (m *meta) possible(d *ast.Definition) iter.Seq[string] {
+// possibleTypes returns the names of the objects that an interface or a union stands for.
+func (m *meta) possibleTypes(d *ast.Definition) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, p := range m.tree.PossibleTypes[d.Name] {
 			if p.Kind == ast.Object && !yield(p.Name) {

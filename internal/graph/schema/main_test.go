@@ -39,7 +39,7 @@ func model(t testing.TB, d definition.Definition, raw string) *catalogue.Model {
 	if d.DocumentType == "" {
 		d.DocumentType = "analysis"
 	}
-	m, problem := catalogue.Look(t.Context(), d, fixed(raw))
+	m, problem := catalogue.Load(t.Context(), d, fixed(raw))
 	if problem != nil {
 		t.Fatalf("no model: %+v", problem)
 	}

@@ -97,18 +97,18 @@ func (n names) claimAll(texts []string, name func(string) string, rank func(text
 	return out
 }
 
-// changed ranks names that are not what they stand for behind those that are.
-func changed(text, name string) int {
+// rankChange ranks names that are not what they stand for behind those that are.
+func rankChange(text, name string) int {
 	if text == name {
 		return 0
 	}
 	return 1
 }
 
-// changedPath is changed for dotted names, of which those come in between where the dots alone are other.
-func changedPath(dotted, name string) int {
+// rankPathChange is changed for dotted names, of which those come in between where the dots alone are other.
+func rankPathChange(dotted, name string) int {
 	if strings.ReplaceAll(dotted, ".", "__") == name {
-		return changed(dotted, name)
+		return rankChange(dotted, name)
 	}
 	return 2
 }

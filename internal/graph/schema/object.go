@@ -11,8 +11,8 @@ import (
 // typeAlias is a field that stands for another one, and that no document holds.
 const typeAlias mapping.Type = "alias"
 
-// place is a container whose type is still to be written.
-type place struct {
+// container is a container whose type is still to be written.
+type container struct {
 	// name is its dotted name, "" for the document.
 	name  string
 	field *mapping.Field
@@ -24,23 +24,23 @@ type place struct {
 // deep never takes the name of something above it.
 func (b *builder) objects() {
 	document := b.schema.Document
-	places := []place{{field: b.model.Root(), typeName: document + nodeSuffix, base: document}}
+	places := []container{{field: b.model.Root(), typeName: document + nodeSuffix, base: document}}
 	for len(places) > 0 {
 		places = append(places[1:], b.object(places[0])...)
 	}
 }
 
 // object writes the type of a container, and returns those below it.
-func (b *builder) object(p place) []place {
+func (b *builder) object(p container) []container {
 	keys := shownKeys(p.field)
 	taken, head := []string(nil), "type "+p.typeName+" {\n"
 	if p.name == "" {
 		taken, head = []string{"id", "score"}, "type "+p.typeName+" implements Node {\n  id: ID!\n  score: Int\n"
 	}
-	leaves := newNames(taken...).claimAll(keys, fieldName, changed)
+	leaves := newNames(taken...).claimAll(keys, fieldName, rankChange)
 	o := &Object{Name: p.name, Members: make(map[string]Member, len(keys))}
 	b.schema.objects[p.typeName] = o
-	var below []place
+	var below []container
 	var connections strings.Builder
 	b.out.WriteString(head)
 	for i, key := range keys {
@@ -52,10 +52,10 @@ func (b *builder) object(p place) []place {
 		case child.Type == mapping.Nested && len(shownKeys(child)) > 0:
 			m.Kind, m.Type = Connection, b.types.claim(typeName(p.base, leaves[i]))
 			m.Node = b.connection(&connections, m.Type)
-			below = append(below, place{m.Name, child, m.Node, m.Type})
+			below = append(below, container{m.Name, child, m.Node, m.Type})
 		case child.Container() && len(shownKeys(child)) > 0:
 			m.Kind, m.Type, m.List = Plain, b.types.claim(typeName(p.base, leaves[i])), isArray
-			below = append(below, place{m.Name, child, m.Type, m.Type})
+			below = append(below, container{m.Name, child, m.Type, m.Type})
 		default: // a container without members is what the document holds there
 			m.Kind, m.Type, m.List = Scalar, scalarOf(string(child.Type)), isArray || child.Type == mapping.Nested
 		}

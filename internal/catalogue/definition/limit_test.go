@@ -68,8 +68,8 @@ func TestCostIsThatOfTheSize(t *testing.T) {
 			if bytes > 120<<20 {
 				t.Errorf("%d MiB were needed", bytes>>20)
 			}
-			if d.Fault != nil || len(d.Warnings) < test.warnings {
-				t.Errorf("fault %v, warnings %q", d.Fault, d.Warnings)
+			if d.Err != nil || len(d.Warnings) < test.warnings {
+				t.Errorf("fault %v, warnings %q", d.Err, d.Warnings)
 			}
 		})
 	}
@@ -82,28 +82,28 @@ func TestFolderThatIsTooLarge(t *testing.T) {
 			"a/base.json": sound, "a/x.json": large, "a/y.json": large, "a/z.json": large, "b/base.json": sound, "b/x.json": large,
 		}, definition.Options{})
 		wantFault(t, named(t, set, "a"), "", "a holds more than 32 MiB of JSON files", smaller)
-		if b := named(t, set, "b"); b.Fault != nil {
-			t.Error(b.Fault)
+		if b := named(t, set, "b"); b.Err != nil {
+			t.Error(b.Err)
 		}
 	})
 	t.Run("values", func(t *testing.T) {
 		quarter := list(249_990)
 		f := files{"a/base.json": sound, "a/x.json": `{"x": ` + quarter + `}`, "a/y.json": `{"y": ` + quarter + `}`, "b/base.json": sound}
-		if d := named(t, load(t, f, definition.Options{}), "a"); d.Fault != nil {
-			t.Error(d.Fault)
+		if d := named(t, load(t, f, definition.Options{}), "a"); d.Err != nil {
+			t.Error(d.Err)
 		}
 		f["a/z.json"] = `{"z": ` + list(20) + `}`
 		set := load(t, f, definition.Options{})
 		wantFault(t, named(t, set, "a"), "", "a holds more than 500,000 values", smaller)
-		if b := named(t, set, "b"); b.Fault != nil {
-			t.Error(b.Fault)
+		if b := named(t, set, "b"); b.Err != nil {
+			t.Error(b.Err)
 		}
 	})
 	t.Run("files that are too large", func(t *testing.T) {
 		huge := strings.Repeat(" ", 17<<20)
 		d := only(t, files{"base.json": sound, "x.json": huge, "y.json": huge})
-		if wantFault(t, d, "", "x.json is over 16 MiB", smaller); len(d.Fault.Violations) != 2 || d.DocumentType != "analysis" {
-			t.Errorf("%+v", d.Fault.Violations)
+		if wantFault(t, d, "", "x.json is over 16 MiB", smaller); len(d.Err.Violations) != 2 || d.DocumentType != "analysis" {
+			t.Errorf("%+v", d.Err.Violations)
 		}
 	})
 	t.Run("files that grow", func(t *testing.T) {
@@ -116,8 +116,8 @@ func TestFolderThatIsTooLarge(t *testing.T) {
 	t.Run("at the top", func(t *testing.T) {
 		set := load(t, files{"base.json": sound, "x.json": large, "y.json": large, "z.json": large, "b/base.json": sound}, definition.Options{})
 		wantFault(t, named(t, set, "genomics"), "", "the top folder holds more than 32 MiB of JSON files", smaller)
-		if b := named(t, set, "b"); b.Fault != nil {
-			t.Error(b.Fault)
+		if b := named(t, set, "b"); b.Err != nil {
+			t.Error(b.Err)
 		}
 	})
 }
@@ -131,19 +131,19 @@ func TestAllThatIsTooLarge(t *testing.T) {
 		}
 		f["b/z.json"] = "{}" // which is too much for one folder, and takes nothing from the others
 		set := load(t, f, definition.Options{})
-		if d := named(t, set, "h"); d.Fault != nil {
-			t.Error(d.Fault)
+		if d := named(t, set, "h"); d.Err != nil {
+			t.Error(d.Err)
 		}
 		wantFault(t, named(t, set, "b"), "", "b holds more than 32 MiB of JSON files", smaller)
 		wantFault(t, named(t, set, "i"), "", "i/x.json is not valid UTF-8 at line 1, column 1", "save it as UTF-8")
-		if d := named(t, set, "j"); d.Fault != nil {
-			t.Error(d.Fault)
+		if d := named(t, set, "j"); d.Err != nil {
+			t.Error(d.Err)
 		}
 		delete(f, "b/z.json")
 		set = load(t, f, definition.Options{})
 		wantFault(t, named(t, set, "i"), "", "i"+tooMuch, before)
-		if d := named(t, set, "j"); d.Fault != nil { // for which there is room
-			t.Error(d.Fault)
+		if d := named(t, set, "j"); d.Err != nil { // for which there is room
+			t.Error(d.Err)
 		}
 		delete(f, "h/base.json")
 		set = load(t, f, definition.Options{})
@@ -159,8 +159,8 @@ func TestAllThatIsTooLarge(t *testing.T) {
 		set := load(t, f, definition.Options{})
 		for id, failed := range map[string]bool{"a": false, "d": false, "e": true, "z": true} {
 			if !failed {
-				if d := named(t, set, id); d.Fault != nil {
-					t.Errorf("%s: %v", id, d.Fault)
+				if d := named(t, set, id); d.Err != nil {
+					t.Errorf("%s: %v", id, d.Err)
 				}
 				continue
 			}
@@ -182,8 +182,8 @@ func TestTooManyNames(t *testing.T) {
 				t.Errorf("id %q, want %q", d.ID, want)
 			}
 			delete(f, folder+"reads-7.txt")
-			if d := only(t, f); d.Fault != nil {
-				t.Error(d.Fault)
+			if d := only(t, f); d.Err != nil {
+				t.Error(d.Err)
 			}
 		})
 	}

@@ -9,8 +9,8 @@ import (
 	"tutti/internal/core"
 )
 
-// order is what was asked for.
-type order struct {
+// params is what was asked for.
+type params struct {
 	// arranger is set for params as Arranger's clients send them: what those expect where they say nothing counts.
 	arranger bool
 	// archive is set when the files go in one archive, fileName what that, or the only file, is called; "" for no name.
@@ -27,8 +27,8 @@ type file struct {
 	filter   json.RawMessage
 	filterAt string
 	// columns are nil for those that the catalogue shows.
-	columns []columnWish
-	sort    []sortWish
+	columns []columnRequest
+	sort    []sortRequest
 	// uniqueBy is the field whose elements make rows, "" for rows of documents.
 	uniqueBy, uniqueByAt string
 	// maxRows is how many documents are wanted, 0 for all.
@@ -58,18 +58,18 @@ func plainMembers() []string {
 	}
 }
 
-// parseOrder reads params: {files:[…]} as Arranger's clients send them, or one file in this server's own form. accept is the media
+// parseParams reads params: {files:[…]} as Arranger's clients send them, or one file in this server's own form. accept is the media
 // type that counts where they do not say the format.
-func parseOrder(raw json.RawMessage, accept string, cfg Config) (*order, error) {
+func parseParams(raw json.RawMessage, accept string, cfg Config) (*params, error) {
 	whole, err := objectOf(raw, "")
 	if err != nil {
 		return nil, err
 	}
-	o := &order{}
+	o := &params{}
 	accepted, archive := acceptedFormat(accept)
-	p := orderParser{format: accepted, maxColumns: cfg.MaxColumns}
+	p := paramsParser{format: accepted, maxColumns: cfg.MaxColumns}
 	if whole.raw("files") == nil {
-		if err := whole.only(plainMembers()); err != nil {
+		if err := whole.rejectUnknown(plainMembers()); err != nil {
 			return nil, err
 		}
 		f, err := p.file(whole)
@@ -92,9 +92,9 @@ func parseOrder(raw json.RawMessage, accept string, cfg Config) (*order, error) 
 	case err != nil:
 		return nil, err
 	case len(items) == 0:
-		return nil, wrong("/files", "is empty")
+		return nil, invalid("/files", "is empty")
 	case len(items) > cfg.MaxFiles:
-		return nil, wrong("/files", fmt.Sprintf("has %d items, more than %d", len(items), cfg.MaxFiles))
+		return nil, invalid("/files", fmt.Sprintf("has %d items, more than %d", len(items), cfg.MaxFiles))
 	}
 	for i, raw := range items {
 		one, err := objectOf(raw, item("/files", i))
@@ -114,8 +114,8 @@ func parseOrder(raw json.RawMessage, accept string, cfg Config) (*order, error) 
 	return o, nil
 }
 
-// orderParser reads files.
-type orderParser struct {
+// paramsParser reads files.
+type paramsParser struct {
 	arranger bool
 	// format is that of files that do not say theirs; formatted is set once something has said one.
 	format     Format
@@ -124,14 +124,14 @@ type orderParser struct {
 }
 
 // formatOf reads the format of a file, or of all.
-func (p *orderParser) formatOf(o object) (Format, error) {
+func (p *paramsParser) formatOf(o object) (Format, error) {
 	text, name, err := o.text("format", "fileType", "type")
 	if err != nil || text == "" {
 		return p.format, err
 	}
 	f, ok := formatOf(text)
 	if !ok {
-		return 0, wrong(o.at(name), fmt.Sprintf("%q is none of tsv, csv, json, jsonl", shown(text)))
+		return 0, invalid(o.at(name), fmt.Sprintf("%q is none of tsv, csv, json, jsonl", shown(text)))
 	}
 	p.formatted = true
 	if f == JSON && p.arranger && name == "fileType" {
@@ -140,7 +140,7 @@ func (p *orderParser) formatOf(o object) (Format, error) {
 	return f, nil
 }
 
-func (p *orderParser) file(o object) (file, error) {
+func (p *paramsParser) file(o object) (file, error) {
 	var f file
 	var err error
 	if f.format, err = p.formatOf(o); err != nil {
@@ -185,7 +185,7 @@ func filterOf(o object) (json.RawMessage, string, error) {
 	filters, sqon := o.raw("filters"), o.raw("sqon")
 	switch {
 	case filters != nil && sqon != nil:
-		return nil, "", wrong(o.at("sqon"), "is given beside filters, which means the same")
+		return nil, "", invalid(o.at("sqon"), "is given beside filters, which means the same")
 	case filters != nil:
 		return filters, o.at("filters"), nil
 	default:
@@ -202,34 +202,34 @@ func headerOf(o object) (header, error) {
 	case `"names"`:
 		return fieldNames, nil
 	default:
-		return 0, wrong(o.at("header"), `is none of true, false and "names"`)
+		return 0, invalid(o.at("header"), `is none of true, false and "names"`)
 	}
 }
 
-// sortWish is one key of an order that was asked for.
-type sortWish struct {
+// sortRequest is one key of an order that was asked for.
+type sortRequest struct {
 	at, name, mode           string
 	descending, missingFirst bool
 }
 
 // sortOf reads an order: names, with - before them for the opposite order, or objects as in GraphQL.
-func sortOf(o object) ([]sortWish, error) {
+func sortOf(o object) ([]sortRequest, error) {
 	items, err := o.list("sort")
 	if err != nil {
 		return nil, err
 	}
-	var keys []sortWish
+	var keys []sortRequest
 	for i, raw := range items {
 		at := item(o.at("sort"), i)
 		var name string
 		if json.Unmarshal(raw, &name) == nil && name != "" {
 			name, descending := strings.CutPrefix(name, "-")
-			keys = append(keys, sortWish{at: at, name: name, descending: descending})
+			keys = append(keys, sortRequest{at: at, name: name, descending: descending})
 			continue
 		}
 		key, err := objectOf(raw, at)
 		if err != nil {
-			return nil, wrong(at, "is neither the name of a field nor an object with its fieldName")
+			return nil, invalid(at, "is neither the name of a field nor an object with its fieldName")
 		}
 		wish, err := sortKeyOf(key)
 		if err != nil {
@@ -240,8 +240,8 @@ func sortOf(o object) ([]sortWish, error) {
 	return keys, nil
 }
 
-func sortKeyOf(o object) (sortWish, error) {
-	w := sortWish{at: o.pointer}
+func sortKeyOf(o object) (sortRequest, error) {
+	w := sortRequest{at: o.pointer}
 	var err error
 	if w.name, _, err = o.text("fieldName", "field"); err != nil {
 		return w, err
@@ -271,7 +271,7 @@ func oneOf(o object, name string, texts ...string) (string, error) {
 	if slices.Contains(texts, text) {
 		return text, nil
 	}
-	return "", wrong(o.at(name), fmt.Sprintf("%q is none of %s", shown(text), strings.Join(texts[1:], ", ")))
+	return "", invalid(o.at(name), fmt.Sprintf("%q is none of %s", shown(text), strings.Join(texts[1:], ", ")))
 }
 
 // below puts the pointers of an error about a part of params below the pointer to that part.

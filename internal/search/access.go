@@ -10,12 +10,12 @@ import (
 	"tutti/internal/index/query"
 )
 
-// valuePlace is where a scope's template has the value that it grants.
-const valuePlace = "{value}"
+// valuePlaceholder is where a scope's template has the value that it grants.
+const valuePlaceholder = "{value}"
 
-// granted returns the documents that who may see: nil for everything, a node that matches nothing when there is no grant. The
+// accessFilter returns the documents that who may see: nil for everything, a node that matches nothing when there is no grant. The
 // values that scopes name are exact terms, whatever characters they are of.
-func granted(m *catalogue.Model, who core.Principal) *query.Node {
+func accessFilter(m *catalogue.Model, who core.Principal) *query.Node {
 	rule, nothing := m.Access(), &query.Node{Op: query.Nothing}
 	switch {
 	case who.System || rule == nil && m.Definition().DefaultAccess.Allows(who):
@@ -24,15 +24,15 @@ func granted(m *catalogue.Model, who core.Principal) *query.Node {
 		return nothing
 	}
 	seen := nothing
-	whole := wholeOf(m)
+	whole := mappingFields(m)
 	if f, ok := whole.Lookup(rule.Field); ok && rule.Field != "" {
-		seen = query.Exactly(f, namedBy(rule.Scope, who.Scopes))
+		seen = query.Exactly(f, grantedValues(rule.Scope, who.Scopes))
 	}
-	return query.Either(seen, public(rule, whole))
+	return query.Either(seen, publicFilter(rule, whole))
 }
 
-// public returns what everybody sees. What cannot be asked opens nothing, and nor does a saved set: nobody's is meant.
-func public(rule *catalogue.Access, whole fields) *query.Node {
+// publicFilter returns what everybody sees. What cannot be asked opens nothing, and nor does a saved set: nobody's is meant.
+func publicFilter(rule *catalogue.Access, whole fields) *query.Node {
 	nothing := &query.Node{Op: query.Nothing}
 	if rule.Field == "" || rule.Public == nil {
 		return nothing
@@ -49,9 +49,9 @@ func public(rule *catalogue.Access, whole fields) *query.Node {
 	}
 }
 
-// namedBy returns the values that scopes name by a template.
-func namedBy(template string, scopes []string) []string {
-	before, after, ok := strings.Cut(template, valuePlace)
+// grantedValues returns the values that scopes name by a template.
+func grantedValues(template string, scopes []string) []string {
+	before, after, ok := strings.Cut(template, valuePlaceholder)
 	if !ok {
 		return nil
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// columnWish is a column that was asked for.
-type columnWish struct {
+// columnRequest is a column that was asked for.
+type columnRequest struct {
 	at string
 	// names are what its field may be called, the likeliest first.
 	names []string
@@ -34,15 +34,15 @@ const (
 )
 
 // columns reads the columns of a file: names, or objects as Arranger's configuration has them. Nil when there are none.
-func (p *orderParser) columns(o object) ([]columnWish, error) {
+func (p *paramsParser) columns(o object) ([]columnRequest, error) {
 	items, err := o.list("columns")
 	if err != nil {
 		return nil, err
 	}
 	if len(items) > p.maxColumns {
-		return nil, wrong(o.at("columns"), fmt.Sprintf("has %d items, more than %d", len(items), p.maxColumns))
+		return nil, invalid(o.at("columns"), fmt.Sprintf("has %d items, more than %d", len(items), p.maxColumns))
 	}
-	var all []columnWish
+	var all []columnRequest
 	for i, raw := range items {
 		at := item(o.at("columns"), i)
 		if string(raw) == "null" { // what a client of Arranger has no column for
@@ -50,36 +50,36 @@ func (p *orderParser) columns(o object) ([]columnWish, error) {
 		}
 		var name string
 		if json.Unmarshal(raw, &name) == nil {
-			all = append(all, columnWish{at: at, names: []string{name}, separator: separator})
+			all = append(all, columnRequest{at: at, names: []string{name}, separator: separator})
 			continue
 		}
 		column, err := objectOf(raw, at)
 		if err != nil {
-			return nil, wrong(at, "is neither the name of a field nor an object with its fieldName")
+			return nil, invalid(at, "is neither the name of a field nor an object with its fieldName")
 		}
-		wish := wishOf(column, p.arranger)
+		wish := columnRequestOf(column, p.arranger)
 		if len(wish.names) == 0 {
-			return nil, wrong(at, "has no fieldName")
+			return nil, invalid(at, "has no fieldName")
 		}
 		all = append(all, wish)
 	}
 	return all, nil
 }
 
-// wishOf reads a column as Arranger's configuration has it. Where its values are, jsonPath says before accessor and fieldName.
-func wishOf(o object, arranger bool) columnWish {
-	w := columnWish{at: o.pointer, header: o.hint("displayName", "header", "Header"), separator: separator, dates: o.hint("displayFormat")}
-	w.accessor, w.hidden = o.hint("accessor"), string(o.raw("show")) == "false"
-	w.fieldName = o.hint("fieldName", "accessor")
+// columnRequestOf reads a column as Arranger's configuration has it. Where its values are, jsonPath says before accessor and fieldName.
+func columnRequestOf(o object, arranger bool) columnRequest {
+	w := columnRequest{at: o.pointer, header: o.optionalText("displayName", "header", "Header"), separator: separator, dates: o.optionalText("displayFormat")}
+	w.accessor, w.hidden = o.optionalText("accessor"), string(o.raw("show")) == "false"
+	w.fieldName = o.optionalText("fieldName", "accessor")
 	for _, member := range []string{"jsonPath", "accessor", "fieldName", "field", "id"} {
-		if name := o.hint(member); name != "" {
+		if name := o.optionalText(member); name != "" {
 			w.names = append(w.names, name)
 		}
 	}
-	if string(o.raw("isArray")) == "true" && o.hint("jsonPath") == "" {
+	if string(o.raw("isArray")) == "true" && o.optionalText("jsonPath") == "" {
 		w.separator = separatorOfLists
 	}
-	dated := o.hint("displayType") == "date" || o.hint("type") == "date"
+	dated := o.optionalText("displayType") == "date" || o.optionalText("type") == "date"
 	switch {
 	case !dated:
 		w.dates = ""

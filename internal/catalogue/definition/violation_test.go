@@ -243,8 +243,8 @@ func TestIndexNames(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := only(t, files{"base.json": `{"documentType": "gene", "esIndex": "` + name + `"}`})
-			if (d.Fault == nil) != valid {
-				t.Errorf("fault %v", d.Fault)
+			if (d.Err == nil) != valid {
+				t.Errorf("fault %v", d.Err)
 			}
 		})
 	}
@@ -257,15 +257,15 @@ func TestEveryFaultIsTold(t *testing.T) {
 		"table.json":    `{"table": `,
 	})
 	var got []string
-	for _, v := range d.Fault.Violations {
+	for _, v := range d.Err.Violations {
 		got = append(got, v.Pointer)
 	}
 	if want := " /extended/0/fieldName /maxDepth /documentType /esIndex /extended/0 /extended/1"; strings.Join(got, " ") != want {
 		t.Errorf("violations at %q, want %q", strings.Join(got, " "), want)
 	}
 	many := only(t, files{"base.json": sound, "extended.json": `{"extended": [` + strings.Repeat("1,", 999) + `1]}`})
-	if len(many.Fault.Violations) != 50 {
-		t.Errorf("%d violations", len(many.Fault.Violations))
+	if len(many.Err.Violations) != 50 {
+		t.Errorf("%d violations", len(many.Err.Violations))
 	}
 }
 
@@ -287,8 +287,8 @@ func TestWhatIsTolerated(t *testing.T) {
 	for name, f := range tests {
 		t.Run(name, func(t *testing.T) {
 			d := only(t, f)
-			if d.Fault != nil {
-				t.Fatal(d.Fault)
+			if d.Err != nil {
+				t.Fatal(d.Err)
 			}
 			if d.Description != "" || d.NestingPrefix != "" || d.MaxAliases != 15 || d.EnableSets {
 				t.Errorf("%+v", d)
@@ -373,8 +373,8 @@ func TestWarnings(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			d := only(t, test.files)
-			if d.Fault != nil {
-				t.Fatal(d.Fault)
+			if d.Err != nil {
+				t.Fatal(d.Err)
 			}
 			if got, want := strings.Join(d.Warnings, "\n"), strings.Join(test.want, "\n"); got != want {
 				t.Errorf("warnings\n%s\nwant\n%s", got, want)
@@ -388,7 +388,7 @@ func TestOldNamesAreRead(t *testing.T) {
 		"base.json":   `{"documentType": "gene", "index": "genes", "extended": [{"field": "a", "active": true}]}`,
 		"facets.json": `{"facets": {"aggregations": [{"active": true, "field": "a__b", "show": true}]}}`,
 	})
-	if d.Fault != nil || d.Index != "genes" || len(d.Extended) != 1 || d.Extended[0].FieldName != "a" || !*d.Extended[0].IsActive {
+	if d.Err != nil || d.Index != "genes" || len(d.Extended) != 1 || d.Extended[0].FieldName != "a" || !*d.Extended[0].IsActive {
 		t.Errorf("%+v", d)
 	}
 	if got, want := string(d.Facets), `{"aggregations":[{"isActive":true,"fieldName":"a__b","show":true}]}`; got != want {
@@ -414,8 +414,8 @@ func TestTooManyFiles(t *testing.T) {
 	}
 	wantFault(t, only(t, f), "", "genes holds more than 1000 JSON files", "put elsewhere what is no configuration")
 	delete(f, "genes/document7.json")
-	if d := only(t, f); d.Fault != nil {
-		t.Error(d.Fault)
+	if d := only(t, f); d.Err != nil {
+		t.Error(d.Err)
 	}
 }
 

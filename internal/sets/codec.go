@@ -10,35 +10,35 @@ import (
 	"tutti/internal/core"
 )
 
-// errPacking is the cause of an error about members that were not packed by packing.
-var errPacking = errors.New("the members are not as they were packed")
+// errCorrupt is the cause of an error about members that were not packed by packing.
+var errCorrupt = errors.New("the members are not as they were packed")
 
-// leastMemory is how large a set can be read in any case, in bytes: one may have been saved when larger ones were allowed.
-const leastMemory = 64 << 20
+// minDecoderMemory is how large a set can be read in any case, in bytes: one may have been saved when larger ones were allowed.
+const minDecoderMemory = 64 << 20
 
-// packing makes one blob of members: their texts, each behind its length, compressed.
-type packing struct {
+// codec makes one blob of members: their texts, each behind its length, compressed.
+type codec struct {
 	encoder *zstd.Encoder
 	decoder *zstd.Decoder
 }
 
-// newPacking makes a packing of members that are maxBytes at most, without their lengths.
-func newPacking(maxBytes, maxMembers int) (*packing, error) {
+// newCodec makes a packing of members that are maxBytes at most, without their lengths.
+func newCodec(maxBytes, maxMembers int) (*codec, error) {
 	const doing = "making ready to pack saved sets"
 	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return nil, core.WrapError(core.CodeInternal, doing, err)
 	}
-	most := max(uint64(maxBytes)+uint64(maxMembers+1)*binary.MaxVarintLen64, leastMemory)
+	most := max(uint64(maxBytes)+uint64(maxMembers+1)*binary.MaxVarintLen64, minDecoderMemory)
 	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(most))
 	if err != nil {
 		return nil, core.WrapError(core.CodeInternal, doing, err)
 	}
-	return &packing{encoder: encoder, decoder: decoder}, nil
+	return &codec{encoder: encoder, decoder: decoder}, nil
 }
 
 // pack returns the blob of members.
-func (p *packing) pack(members []string) []byte {
+func (p *codec) pack(members []string) []byte {
 	var raw []byte
 	for _, m := range members {
 		raw = binary.AppendUvarint(raw, uint64(len(m)))
@@ -48,10 +48,10 @@ func (p *packing) pack(members []string) []byte {
 }
 
 // unpack returns the members of a blob, which are count.
-func (p *packing) unpack(blob []byte, count int) ([]string, error) {
+func (p *codec) unpack(blob []byte, count int) ([]string, error) {
 	raw, err := p.decoder.DecodeAll(blob, nil)
 	if err != nil {
-		return nil, damaged(err)
+		return nil, corruptError(err)
 	}
 	// All members share the bytes of one text. Each takes a byte at least.
 	text := string(raw)
@@ -59,19 +59,19 @@ func (p *packing) unpack(blob []byte, count int) ([]string, error) {
 	for at := 0; at < len(raw); {
 		size, n := binary.Uvarint(raw[at:])
 		if n <= 0 || size > uint64(len(raw)-at-n) {
-			return nil, damaged(errPacking)
+			return nil, corruptError(errCorrupt)
 		}
 		at += n
 		members = append(members, text[at:at+int(size)])
 		at += int(size)
 	}
 	if len(members) != count {
-		return nil, damaged(errPacking)
+		return nil, corruptError(errCorrupt)
 	}
 	return members, nil
 }
 
-func damaged(err error) error {
+func corruptError(err error) error {
 	return core.WrapError(core.CodeInternal, "reading the members of a saved set: they are damaged", err)
 }
 

@@ -2,40 +2,40 @@ package definition
 
 import "slices"
 
-// want is what a value must be.
-type want int
+// valueType is what a value must be.
+type valueType int
 
 const (
-	wantText want = iota
-	wantFlag
-	wantNumber
-	// wantCount is a whole number of 0 or more.
-	wantCount
-	wantList
-	wantObject
-	wantAnything
+	typeText valueType = iota
+	typeFlag
+	typeNumber
+	// typeCount is a whole number of 0 or more.
+	typeCount
+	typeList
+	typeObject
+	typeAny
 )
 
-// shape is what a configuration may hold at one place.
-type shape struct {
-	want want
+// valueSchema is what a configuration may hold at one place.
+type valueSchema struct {
+	valueType valueType
 	// keys are the known members of an object; nil when it may hold any.
 	keys []key
 	// item is the shape of each item of a list.
-	item *shape
+	item *valueSchema
 }
 
 // key is a known member of an object.
 type key struct {
 	name string
-	// old are names that earlier versions of Arranger had for it.
-	old []string
-	shape
+	// oldNames are names that earlier versions of Arranger had for it.
+	oldNames []string
+	valueSchema
 	// unused says why tutti does not use it, "" when it does.
 	unused string
 }
 
-func (s shape) key(name string) (key, bool) {
+func (s valueSchema) key(name string) (key, bool) {
 	i := slices.IndexFunc(s.keys, func(k key) bool { return k.name == name })
 	if i < 0 {
 		return key{}, false
@@ -44,15 +44,15 @@ func (s shape) key(name string) (key, bool) {
 }
 
 // oldKey returns the key that had a name in earlier versions.
-func (s shape) oldKey(name string) (key, bool) {
-	i := slices.IndexFunc(s.keys, func(k key) bool { return slices.Contains(k.old, name) })
+func (s valueSchema) oldKey(name string) (key, bool) {
+	i := slices.IndexFunc(s.keys, func(k key) bool { return slices.Contains(k.oldNames, name) })
 	if i < 0 {
 		return key{}, false
 	}
 	return s.keys[i], true
 }
 
-func (s shape) names() []string {
+func (s valueSchema) names() []string {
 	names := make([]string, len(s.keys))
 	for i, k := range s.keys {
 		names[i] = k.name
@@ -60,43 +60,45 @@ func (s shape) names() []string {
 	return names
 }
 
-func texts(names ...string) []key   { return keysOf(wantText, names) }
-func flags(names ...string) []key   { return keysOf(wantFlag, names) }
-func counts(names ...string) []key  { return keysOf(wantCount, names) }
-func numbers(names ...string) []key { return keysOf(wantNumber, names) }
+func texts(names ...string) []key   { return keysOf(typeText, names) }
+func flags(names ...string) []key   { return keysOf(typeFlag, names) }
+func counts(names ...string) []key  { return keysOf(typeCount, names) }
+func numbers(names ...string) []key { return keysOf(typeNumber, names) }
 
-func keysOf(w want, names []string) []key {
+func keysOf(w valueType, names []string) []key {
 	keys := make([]key, len(names))
 	for i, name := range names {
-		keys[i] = key{name: name, shape: shape{want: w}}
+		keys[i] = key{name: name, valueSchema: valueSchema{valueType: w}}
 	}
 	return keys
 }
 
 func object(name string, keys ...[]key) key {
-	return key{name: name, shape: shape{want: wantObject, keys: slices.Concat(keys...)}}
+	return key{name: name, valueSchema: valueSchema{valueType: typeObject, keys: slices.Concat(keys...)}}
 }
 
 func objects(name string, keys ...[]key) key {
-	item := object("", keys...).shape
-	return key{name: name, shape: shape{want: wantList, item: &item}}
+	item := object("", keys...).valueSchema
+	return key{name: name, valueSchema: valueSchema{valueType: typeList, item: &item}}
 }
 
 func list(name string) key {
-	return key{name: name, shape: shape{want: wantList, item: &shape{want: wantText}}}
+	return key{name: name, valueSchema: valueSchema{valueType: typeList, item: &valueSchema{valueType: typeText}}}
 }
 
 // fieldName and isActive had other names before Arranger 3.
 func fieldName() []key {
-	return []key{{name: "fieldName", old: []string{"field"}, shape: shape{want: wantText}}}
+	return []key{{name: "fieldName", oldNames: []string{"field"}, valueSchema: valueSchema{valueType: typeText}}}
 }
 
 func isActive() []key {
-	return []key{{name: "isActive", old: []string{"active"}, shape: shape{want: wantFlag}}}
+	return []key{{name: "isActive", oldNames: []string{"active"}, valueSchema: valueSchema{valueType: typeFlag}}}
 }
 
 // displayValues may hold anything for each value; Arranger's own example has an empty text in its place.
-func displayValues() []key { return []key{{name: "displayValues", shape: shape{want: wantObject}}} }
+func displayValues() []key {
+	return []key{{name: "displayValues", valueSchema: valueSchema{valueType: typeObject}}}
+}
 
 // unused are keys that Arranger knows and tutti does not need.
 func unused(why string, keys []key) []key {
@@ -107,12 +109,12 @@ func unused(why string, keys []key) []key {
 }
 
 // configuration returns every key that Arranger 3 knows (CONTRACT section 3).
-func configuration() shape {
+func configuration() valueSchema {
 	headers := []key{list("headers")}
 	node := texts("displayName", "nodeId")
 	return object("",
 		texts("catalogId", "documentType"),
-		[]key{{name: "esIndex", old: []string{"index"}, shape: shape{want: wantText}}},
+		[]key{{name: "esIndex", oldNames: []string{"index"}, valueSchema: valueSchema{valueType: typeText}}},
 		texts("description", "nestingPrefix"),
 		flags("disableGraphQLIntrospection", "disableDownloads", "disableFilters", "enableSets"),
 		counts("maxAliases", "maxDepth"),
@@ -142,10 +144,10 @@ func configuration() shape {
 		unused("is not used: tutti's own configuration says how the engine is reached", texts("esHost", "esUser", "esPass", "searchEngine")),
 		unused("has no effect here", flags("disablePlayground", "enableGraphQLBatching", "enableAdmin", "enableDebug", "enableLogs")),
 		unused("has no effect here", []key{object("sets", texts("index", "type"))}),
-	).shape
+	).valueSchema
 }
 
 // accessRule returns the keys of an access.json (CONTRACT section 6).
-func accessRule() shape {
-	return object("", texts("field", "scope"), []key{{name: "public", shape: shape{want: wantAnything}}}).shape
+func accessRule() valueSchema {
+	return object("", texts("field", "scope"), []key{{name: "public", valueSchema: valueSchema{valueType: typeAny}}}).valueSchema
 }

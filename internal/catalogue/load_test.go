@@ -91,13 +91,13 @@ func TestProblems(t *testing.T) {
 	}
 	t.Run("a fault of the configuration", func(t *testing.T) {
 		d := minimal("a")
-		d.Fault = core.WrapError(core.CodeInvalid, "base.json does not name its index", cause)
+		d.Err = core.WrapError(core.CodeInvalid, "base.json does not name its index", cause)
 		refused(t, d, fixed{raw: `{"properties":{"k":{"type":"keyword"}}}`}, unbuilt("base.json does not name its index"))
 	})
 	t.Run("the end of the context", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if m, problem := catalogue.Look(ctx, minimal("a"), fixed{err: cause}); m != nil || problem == nil || *problem != silent() {
+		if m, problem := catalogue.Load(ctx, minimal("a"), fixed{err: cause}); m != nil || problem == nil || *problem != silent() {
 			t.Errorf("got %v, %v", m, problem)
 		}
 	})
@@ -174,7 +174,7 @@ func TestProblemsOfElasticsearch(t *testing.T) {
 	t.Run("none", func(t *testing.T) {
 		server := httptest.NewServer(answer(200, file(t, "song_elasticsearch.json")))
 		defer server.Close()
-		m, problem := catalogue.Look(t.Context(), minimal("a"), engineAt(t, server.URL))
+		m, problem := catalogue.Load(t.Context(), minimal("a"), engineAt(t, server.URL))
 		if problem != nil {
 			t.Fatal(problem)
 		}
@@ -213,7 +213,7 @@ func TestProblemsOfTheEmbeddedIndex(t *testing.T) {
 	if err := x.Ensure(t.Context(), index.Spec{Alias: "a", Known: mapping.Lyric()}); err != nil {
 		t.Fatal(err)
 	}
-	m, problem := catalogue.Look(t.Context(), minimal("a"), x)
+	m, problem := catalogue.Load(t.Context(), minimal("a"), x)
 	if problem != nil {
 		t.Fatal(problem)
 	}

@@ -19,8 +19,8 @@ const (
 	statusError = "ERROR"
 )
 
-// said is what a node answered.
-type said struct {
+// nodeResult is what a node answered.
+type nodeResult struct {
 	// counted is set when it answered without errors; hits are the documents and fields the aggregations of its answer.
 	counted bool
 	hits    int64
@@ -29,16 +29,16 @@ type said struct {
 	errors string
 }
 
-// Ask asks the nodes that are chosen side by side, and adds up what they say. An error is CodeInvalid for a catalogue without a
+// Query asks the nodes that are chosen side by side, and adds up what they say. An error is CodeInvalid for a catalogue without a
 // network, and CodeUnavailable when ctx ends first.
-func (f *Federation) Ask(ctx context.Context, view *search.View, r graph.NetworkRequest) (graph.NetworkAnswer, error) {
-	n := f.of(view.Model().Definition())
+func (f *Federation) Query(ctx context.Context, view *search.View, r graph.NetworkRequest) (graph.NetworkAnswer, error) {
+	n := f.networkFor(view.Model().Definition())
 	if n == nil {
 		return graph.NetworkAnswer{}, core.NewError(core.CodeInvalid, "this catalogue is not part of a network")
 	}
-	r.Filters = grouped(r.Filters)
-	a := asking{Federation: f, request: r, fields: aggregates(r.Fields)}
-	all := make([]said, len(n.nodes))
+	r.Filters = asGroup(r.Filters)
+	a := federatedQuery{Federation: f, request: r, fields: aggregates(r.Fields)}
+	all := make([]nodeResult, len(n.nodes))
 	var asked sync.WaitGroup
 	for i, one := range n.nodes {
 		asked.Go(func() { all[i] = a.node(ctx, one) })
@@ -66,8 +66,8 @@ func (f *Federation) Ask(ctx context.Context, view *search.View, r graph.Network
 	return answer, nil
 }
 
-// asking is one question to all nodes.
-type asking struct {
+// federatedQuery is one question to all nodes.
+type federatedQuery struct {
 	*Federation
 
 	request graph.NetworkRequest
@@ -75,26 +75,26 @@ type asking struct {
 }
 
 // node asks one node. One that is not chosen is listed as it is known to be.
-func (a *asking) node(ctx context.Context, n *node) said {
-	chosen := n.chosen(a.request.Nodes)
+func (a *federatedQuery) node(ctx context.Context, n *node) nodeResult {
+	chosen := n.selected(a.request.Nodes)
 	if n.remote == nil {
 		switch {
 		case !chosen:
-			return said{}
+			return nodeResult{}
 		case a.request.Lacking:
-			return said{counted: true}
+			return nodeResult{counted: true}
 		default:
 			return a.local(ctx)
 		}
 	}
-	fields, why := n.remote.known()
+	fields, why := n.remote.availableFields()
 	switch {
 	case why != nil:
-		return said{errors: core.MessageOf(why)}
+		return nodeResult{errors: core.MessageOf(why)}
 	case !chosen:
-		return said{}
+		return nodeResult{}
 	case lacks(fields, a.request.Named):
-		return said{counted: true}
+		return nodeResult{counted: true}
 	default:
 		return a.remote(ctx, n.remote, fields)
 	}
@@ -114,24 +114,24 @@ func lacks(fields map[string]string, names []string) bool {
 }
 
 // local asks this process' own catalogue, as the client sees it. What is wrong there can be told: it is as a client is told it.
-func (a *asking) local(ctx context.Context) said {
-	q := a.question(a.request.Document, func(g *aggregate) bool { return a.request.Own(g.name) })
+func (a *federatedQuery) local(ctx context.Context) nodeResult {
+	q := a.query(a.request.Document, func(g *aggregate) bool { return a.request.Own(g.name) })
 	variables, err := json.Marshal(q.Variables)
 	if err != nil {
-		return said{errors: "the question could not be written"}
+		return nodeResult{errors: "the question could not be written"}
 	}
 	response := a.request.Local(ctx, core.GraphQLRequest{Query: q.Query, Variables: variables, ReadOnly: true})
 	answer, ok := replyOf(response.Body)
 	if !ok {
-		return said{errors: "the catalogue gave no answer"}
+		return nodeResult{errors: "the catalogue gave no answer"}
 	}
-	return saidBy(q, answer, a.request.Document, answer.said())
+	return resultOf(q, answer, a.request.Document, answer.errorTexts())
 }
 
 // remote asks another server for the fields that it has.
-func (a *asking) remote(ctx context.Context, r *remote, fields map[string]string) said {
-	q := a.question(r.documentType, func(g *aggregate) bool { return fields[g.name] == g.of() })
-	header := passed(r.headers, a.request.Header)
+func (a *federatedQuery) remote(ctx context.Context, r *remote, fields map[string]string) nodeResult {
+	q := a.query(r.documentType, func(g *aggregate) bool { return fields[g.name] == g.of() })
+	header := forwardedHeaders(r.headers, a.request.Header)
 	start := time.Now()
 	answer, err := a.client.call(ctx, r, header, q)
 	if ctx.Err() == nil {
@@ -139,27 +139,27 @@ func (a *asking) remote(ctx context.Context, r *remote, fields map[string]string
 		a.cfg.Metrics.show(r, err == nil)
 	}
 	if err != nil {
-		return said{errors: core.MessageOf(err)}
+		return nodeResult{errors: core.MessageOf(err)}
 	}
-	return saidBy(q, answer, r.documentType, answer.shown(r.secrets(header)))
+	return resultOf(q, answer, r.documentType, answer.publicErrors(r.secrets(header)))
 }
 
-// question writes what a node is asked, of the fields that it has.
-func (a *asking) question(document string, has func(*aggregate) bool) question {
-	var w questionWriter
+// query writes what a node is asked, of the fields that it has.
+func (a *federatedQuery) query(document string, has func(*aggregate) bool) nodeQuery {
+	var w queryBuilder
 	for _, field := range a.fields {
 		if has(field) {
 			w.field(field)
 		}
 	}
-	return w.question(document, a.request)
+	return w.query(document, a.request)
 }
 
-// saidBy reads an answer. errors is what is shown of its errors: a node that has any is counted with none of its documents, so that
+// resultOf reads an answer. errors is what is shown of its errors: a node that has any is counted with none of its documents, so that
 // its hits and the aggregations of the network agree.
-func saidBy(q question, answer reply, document, errors string) said {
+func resultOf(q nodeQuery, answer reply, document, errors string) nodeResult {
 	if errors != "" {
-		return said{errors: errors}
+		return nodeResult{errors: errors}
 	}
 	var data *struct {
 		Hits *struct {
@@ -168,7 +168,7 @@ func saidBy(q question, answer reply, document, errors string) said {
 		Aggregations map[string]*fieldReply `json:"aggregations"`
 	}
 	if json.Unmarshal(answer.Data[document], &data) != nil || data == nil || data.Hits == nil || q.aggregates && data.Aggregations == nil {
-		return said{errors: "answered with something that is not what it was asked for"}
+		return nodeResult{errors: "answered with something that is not what it was asked for"}
 	}
-	return said{counted: true, hits: int64(data.Hits.Total), fields: data.Aggregations}
+	return nodeResult{counted: true, hits: int64(data.Hits.Total), fields: data.Aggregations}
 }

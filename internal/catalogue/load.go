@@ -18,11 +18,11 @@ type Mappings interface {
 	Mapping(ctx context.Context, name string) (json.RawMessage, error)
 }
 
-// Look reads the mapping of a definition's index and makes the Model. The problem is nil when there is a Model, and says why
+// Load reads the mapping of a definition's index and makes the Model. The problem is nil when there is a Model, and says why
 // there is none otherwise.
-func Look(ctx context.Context, d definition.Definition, m Mappings) (*Model, *core.CatalogueProblem) {
-	if d.Fault != nil {
-		return nil, faulty(d)
+func Load(ctx context.Context, d definition.Definition, m Mappings) (*Model, *core.CatalogueProblem) {
+	if d.Err != nil {
+		return nil, definitionProblem(d)
 	}
 	raw, err := m.Mapping(ctx, d.Index)
 	if err != nil {
@@ -35,26 +35,26 @@ func Look(ctx context.Context, d definition.Definition, m Mappings) (*Model, *co
 	return build(d, whole)
 }
 
-// faulty returns the problem of a definition that nothing can be built of.
-func faulty(d definition.Definition) *core.CatalogueProblem {
-	return problem(core.CatalogueSchemaBuild, core.MessageOf(d.Fault))
+// definitionProblem returns the problem of a definition that nothing can be built of.
+func definitionProblem(d definition.Definition) *core.CatalogueProblem {
+	return problem(core.CatalogueSchemaBuild, core.MessageOf(d.Err))
 }
 
-// parsed is a mapping and its fields, which all catalogues of one index share.
-type parsed struct {
+// parsedMapping is a mapping and its fields, which all catalogues of one index share.
+type parsedMapping struct {
 	tree     *mapping.Field
 	fields   *fieldSet
 	warnings []string
-	// several are the paths of which documents hold several values, as far as that is known.
-	several map[string]bool
+	// multiValued are the paths of which documents hold several values, as far as that is known.
+	multiValued map[string]bool
 }
 
-func parse(raw json.RawMessage) (*parsed, *core.CatalogueProblem) {
+func parse(raw json.RawMessage) (*parsedMapping, *core.CatalogueProblem) {
 	tree, unnamed, err := mapping.ParseForeign(raw)
 	if err != nil {
 		return nil, problem(core.CatalogueMappingFetch, "the mapping of the index is not understood")
 	}
-	p := &parsed{tree: tree}
+	p := &parsedMapping{tree: tree}
 	p.fields, p.warnings = fieldsOf(tree)
 	for _, name := range unnamed {
 		p.warnings = append(p.warnings, fmt.Sprintf("the field %q is left out: a part of its name is empty", name))
@@ -63,11 +63,11 @@ func parse(raw json.RawMessage) (*parsed, *core.CatalogueProblem) {
 }
 
 // build makes the Model of a definition and a mapping.
-func build(d definition.Definition, p *parsed) (*Model, *core.CatalogueProblem) {
+func build(d definition.Definition, p *parsedMapping) (*Model, *core.CatalogueProblem) {
 	tree, whole := p.tree, p.fields
 	m := &Model{definition: d, tree: tree, root: tree, whole: whole, fields: whole, warnings: slices.Clone(p.warnings)}
 	if d.NestingPrefix != "" {
-		if fault := prefixFault(d.NestingPrefix, whole); fault != "" {
+		if fault := prefixError(d.NestingPrefix, whole); fault != "" {
 			return nil, problem(core.CatalogueSchemaBuild, fault)
 		}
 		m.root, m.fields = tree.Lookup(d.NestingPrefix), whole.below(d.NestingPrefix)
@@ -77,14 +77,14 @@ func build(d definition.Definition, p *parsed) (*Model, *core.CatalogueProblem) 
 	}
 	m.extend()
 	access, denied := accessOf(d.Access, whole)
-	m.access, m.warnings = access, append(denied, listed(m.warnings)...)
-	m.describe(p.several)
+	m.access, m.warnings = access, append(denied, limitWarnings(m.warnings)...)
+	m.describe(p.multiValued)
 	return m, nil
 }
 
-// prefixFault says why a nesting prefix has no fields below it, "" when it can have. One document has one such object: below
+// prefixError says why a nesting prefix has no fields below it, "" when it can have. One document has one such object: below
 // a nested one, fields could not be told from those of its neighbours.
-func prefixFault(prefix string, whole *fieldSet) string {
+func prefixError(prefix string, whole *fieldSet) string {
 	f, found := whole.byName[prefix]
 	switch {
 	case !found:
@@ -102,8 +102,8 @@ func prefixFault(prefix string, whole *fieldSet) string {
 // of them.
 const maxWarnings = 20
 
-// listed returns the first warnings, and how many there are beside them.
-func listed(warnings []string) []string {
+// limitWarnings returns the first warnings, and how many there are beside them.
+func limitWarnings(warnings []string) []string {
 	if more := len(warnings) - maxWarnings; more > 0 {
 		return append(warnings[:maxWarnings:maxWarnings], fmt.Sprintf("%d more warnings are not listed", more))
 	}
@@ -140,23 +140,23 @@ func (m *Model) describe(several map[string]bool) {
 		}
 		fields[i] = core.CatalogueField{
 			Name: name, DisplayName: e.DisplayName, Type: m.fields.byName[name].Type, Unit: e.Unit, Description: e.Description,
-			MultiValued: m.fields.byName[name].several(several, m.whole),
+			MultiValued: m.fields.byName[name].multiValued(several, m.whole),
 		}
 	}
-	m.catalogue = described(m.definition)
+	m.catalogue = describeDefinition(m.definition)
 	m.catalogue.Fields = fields
 }
 
-// described returns what a definition alone says of its catalogue.
-func described(d definition.Definition) *core.Catalogue {
+// describeDefinition returns what a definition alone says of its catalogue.
+func describeDefinition(d definition.Definition) *core.Catalogue {
 	return &core.Catalogue{
 		ID: d.ID, DocumentType: d.DocumentType, Description: d.Description, Restricted: d.Access != nil, DefaultAccess: d.DefaultAccess,
 	}
 }
 
-// failed returns the catalogue of a definition that cannot be used now.
-func failed(d definition.Definition, why *core.CatalogueProblem) *core.Catalogue {
-	c := described(d)
+// failedCatalogue returns the catalogue of a definition that cannot be used now.
+func failedCatalogue(d definition.Definition, why *core.CatalogueProblem) *core.Catalogue {
+	c := describeDefinition(d)
 	c.Problem = why
 	return c
 }

@@ -10,8 +10,8 @@ import (
 	"tutti/internal/catalogue/definition"
 )
 
-// mending is what a watch knows of definitions that have, or had, a Fault, and follow their folders while it runs.
-type mending struct {
+// reloadState is what a watch knows of definitions that have, or had, a Fault, and follow their folders while it runs.
+type reloadState struct {
 	// reread takes what Config.Reload gave; busy is true while that is awaited.
 	reread chan []definition.Definition
 	busy   bool
@@ -26,7 +26,7 @@ type mending struct {
 // reload begins to read the definitions again when one of them follows its folder and it is time, and returns the time to the next
 // one. Nobody waits for the end of a reading: a folder that hangs must not hold up a stop, and what it returns then is dropped.
 func (w *watch) reload(ctx context.Context, now time.Time) time.Duration {
-	m := &w.mending
+	m := &w.reloads
 	if w.cfg.Reload == nil || m.busy || !slices.ContainsFunc(w.entries, (*entry).follows) {
 		return never
 	}
@@ -51,7 +51,7 @@ func (w *watch) reload(ctx context.Context, now time.Time) time.Duration {
 // written, and the one that restricts a catalogue may be the last. A folder that is gone takes its catalogue along; a reading
 // without any says nothing.
 func (w *watch) adopt(defs []definition.Definition, now time.Time) {
-	m := &w.mending
+	m := &w.reloads
 	m.busy = false
 	if !reflect.DeepEqual(defs, m.seen) {
 		m.seen, m.settled = defs, now.Add(w.cfg.Settle)
@@ -103,7 +103,7 @@ func (w *watch) change(changes map[*entry]*definition.Definition, now time.Time)
 			kept = append(kept, e)
 			continue
 		}
-		e.gone = true
+		e.replaced = true
 		w.cfg.Metrics.forget(e.definition.ID)
 		if d == nil {
 			w.cfg.Logger.Info("the folder of a catalogue is gone", "catalogue", e.definition.ID)
@@ -111,9 +111,9 @@ func (w *watch) change(changes map[*entry]*definition.Definition, now time.Time)
 		}
 		next := newEntry(*d)
 		next.followed = true
-		next.tell(w.cfg.Logger)
+		next.logWarnings(w.cfg.Logger)
 		kept = append(kept, next)
-		if d.Fault == nil {
+		if d.Err == nil {
 			w.follow(next, now)
 		}
 	}

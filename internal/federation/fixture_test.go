@@ -45,7 +45,7 @@ func defined(network string) definition.Definition {
 
 func model(t testing.TB, d definition.Definition) *catalogue.Model {
 	t.Helper()
-	m, problem := catalogue.Look(t.Context(), d, source(mappings))
+	m, problem := catalogue.Load(t.Context(), d, source(mappings))
 	if problem != nil {
 		t.Fatal(problem)
 	}
@@ -110,8 +110,8 @@ func (n *remote) has(fields map[string]string) {
 	n.fields = fields
 }
 
-// known reports whether the node has fields.
-func (n *remote) known() bool {
+// availableFields reports whether the node has fields.
+func (n *remote) availableFields() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.fields != nil
@@ -142,15 +142,15 @@ func hangs() http.Handler {
 	return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 }
 
-// asking is a Federation with what asks it.
-type asking struct {
+// federatedQuery is a Federation with what asks it.
+type federatedQuery struct {
 	*federation.Federation
 
 	view *search.View
 }
 
 // begun starts the federation of a catalogue in a bubble, after all of its remote nodes have been asked for their fields once.
-func begun(t *testing.T, d definition.Definition, cfg federation.Config) asking {
+func begun(t *testing.T, d definition.Definition, cfg federation.Config) federatedQuery {
 	t.Helper()
 	if cfg.Random == nil {
 		cfg.Random = func() float64 { return 0 }
@@ -161,7 +161,7 @@ func begun(t *testing.T, d definition.Definition, cfg federation.Config) asking 
 	}
 	t.Cleanup(func() { stop(t, f) })
 	synctest.Wait()
-	return asking{f, search.New(nil, search.Config{}).View(model(t, d), core.Principal{})}
+	return federatedQuery{f, search.New(nil, search.Config{}).View(model(t, d), core.Principal{})}
 }
 
 func stop(t testing.TB, f *federation.Federation) {
@@ -198,9 +198,9 @@ func request(local string, parts ...string) graph.NetworkRequest {
 }
 
 // ask returns the answer, which must be one.
-func (a asking) ask(t *testing.T, r graph.NetworkRequest) graph.NetworkAnswer {
+func (a federatedQuery) ask(t *testing.T, r graph.NetworkRequest) graph.NetworkAnswer {
 	t.Helper()
-	answer, err := a.Ask(t.Context(), a.view, r)
+	answer, err := a.Query(t.Context(), a.view, r)
 	if err != nil {
 		t.Fatal(err)
 	}

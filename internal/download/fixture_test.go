@@ -58,10 +58,10 @@ func model(t testing.TB, config string) *catalogue.Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(set.Definitions) != 1 || set.Definitions[0].Fault != nil {
+	if len(set.Definitions) != 1 || set.Definitions[0].Err != nil {
 		t.Fatalf("got %+v", set)
 	}
-	m, problem := catalogue.Look(t.Context(), set.Definitions[0], mapping(mappings))
+	m, problem := catalogue.Load(t.Context(), set.Definitions[0], mapping(mappings))
 	if problem != nil {
 		t.Fatal(problem)
 	}

@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	rule      = `{"field": "studyId", "scope": "{value}.READ"}`
-	alone     = " is not read: an access rule counts in access.json alone"
-	much      = " is called much like access.json, where alone an access rule counts"
-	elseName  = "rename it to access.json if it is a rule, and otherwise give it another name"
-	elsewhere = "move the rule to access.json, or take it away"
+	rule         = `{"field": "studyId", "scope": "{value}.READ"}`
+	alone        = " is not read: an access rule counts in access.json alone"
+	much         = " is called much like access.json, where alone an access rule counts"
+	elseName     = "rename it to access.json if it is a rule, and otherwise give it another name"
+	moveDataHint = "move the rule to access.json, or take it away"
 )
 
 // wantClosed holds a definition to a fault and to a rule that nobody passes.
@@ -45,7 +45,7 @@ func TestNamesLikeAccess(t *testing.T) {
 			} else {
 				wantClosed(t, named(t, set, "genes"), "", "genes/"+strings.ReplaceAll(top, "\u200b", "_")+alone, elseName)
 			}
-			if a := named(t, set, "a"); a.Fault != nil || a.Access != nil || a.Warnings != nil || len(set.Definitions) != 2 {
+			if a := named(t, set, "a"); a.Err != nil || a.Access != nil || a.Warnings != nil || len(set.Definitions) != 2 {
 				t.Errorf("%+v", set)
 			}
 		})
@@ -56,15 +56,15 @@ func TestNamesLikeAccess(t *testing.T) {
 			wantClosed(t, only(t, files{"base.json": sound, name: rule}), "", strings.ReplaceAll(top, "\u200b", "_")+alone, elseName)
 			set := load(t, files{"genes/base.json": sound, name: rule}, definition.Options{})
 			wantClosed(t, named(t, set, "genomics"), "", strings.ReplaceAll(top, "\u200b", "_")+alone, elseName)
-			if d := named(t, set, "genes"); d.Fault != nil || d.Access != nil {
+			if d := named(t, set, "genes"); d.Err != nil || d.Access != nil {
 				t.Errorf("%+v", d)
 			}
 		})
 	}
 	for _, name := range []string{"README.md", "excess.txt", "process.yaml", ".git/config", "base.json~", "acc.txt", "success.log", "ascent.txt"} {
 		t.Run(name, func(t *testing.T) {
-			if d := only(t, files{"genes/base.json": sound, "genes/" + name: rule}); d.Fault != nil || d.Access != nil {
-				t.Errorf("%v, %+v", d.Fault, d.Access)
+			if d := only(t, files{"genes/base.json": sound, "genes/" + name: rule}); d.Err != nil || d.Access != nil {
+				t.Errorf("%v, %+v", d.Err, d.Access)
 			}
 		})
 	}
@@ -74,8 +74,8 @@ func TestCataloguesNamedLikeAccess(t *testing.T) {
 	t.Run("folder of the top folder's name", func(t *testing.T) {
 		set := load(t, files{"genomics/base.json": sound, "access.yaml": rule}, definition.Options{})
 		wantClosed(t, named(t, set, "genomics-2"), "", "access.yaml"+alone, elseName)
-		if d := named(t, set, "genomics"); d.Fault != nil {
-			t.Errorf("a sound catalogue gives way: %v", d.Fault)
+		if d := named(t, set, "genomics"); d.Err != nil {
+			t.Errorf("a sound catalogue gives way: %v", d.Err)
 		}
 	})
 	set := load(t, files{"base.json": sound, "accessions/base.json": sound, "access/base.json": sound, "acces.json/base.json": sound}, definition.Options{})
@@ -83,8 +83,8 @@ func TestCataloguesNamedLikeAccess(t *testing.T) {
 		t.Fatal(diff)
 	}
 	for _, d := range set.Definitions {
-		if d.Fault != nil || d.Access != nil {
-			t.Errorf("%s: %v, %+v", d.ID, d.Fault, d.Access)
+		if d.Err != nil || d.Access != nil {
+			t.Errorf("%s: %v, %+v", d.ID, d.Err, d.Access)
 		}
 	}
 	t.Run("empty", func(t *testing.T) {
@@ -126,8 +126,8 @@ func TestBesideAccess(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, f := range []files{{"base.json": sound, "access.json": rule, name: "{}"}, {"g/base.json": sound, "g/access.json": rule, "g/" + name: "{}"}} {
 				d := only(t, f)
-				if d.Fault != nil || d.Access == nil || d.Access.Field != "studyId" {
-					t.Errorf("%v, %+v", d.Fault, d.Access)
+				if d.Err != nil || d.Access == nil || d.Access.Field != "studyId" {
+					t.Errorf("%v, %+v", d.Err, d.Access)
 				}
 				if len(d.Warnings) != 1 || !strings.HasSuffix(d.Warnings[0], name+" is not read: access.json counts") {
 					t.Errorf("%q", d.Warnings)
@@ -144,8 +144,8 @@ func TestBesideAccess(t *testing.T) {
 	t.Run("without a catalogue", func(t *testing.T) {
 		d := only(t, files{"genes/access.yaml": rule})
 		wantClosed(t, d, "", "genes/access.yaml"+alone, elseName)
-		if len(d.Fault.Violations) != 2 || d.Fault.Violations[1].Message != "genes holds no JSON file" {
-			t.Errorf("%+v", d.Fault.Violations)
+		if len(d.Err.Violations) != 2 || d.Err.Violations[1].Message != "genes holds no JSON file" {
+			t.Errorf("%+v", d.Err.Violations)
 		}
 	})
 }
@@ -172,38 +172,38 @@ func TestRulesInOtherFiles(t *testing.T) {
 		"nothing":        {"access-rule.json", `{}`, "", "genes/access-rule.json" + much, elseName},
 		"partly known":   {"acess.json", `{"description": "Who may.", "feild": "studyId"}`, "", "genes/acess.json" + much, elseName},
 		"space in front": {" access.json", `{"feild": 1}`, "", "genes/ access.json" + much, elseName},
-		"beside others":  {"table.json", `{"table": {}, "scope": "{value}.READ"}`, "/scope", "/scope in genes/table.json" + belongs, elsewhere},
-		"access":         {"table.json", `{"table": {}, "access": ` + rule + `}`, "/access", "/access in genes/table.json" + belongs, elsewhere},
-		"access is null": {"table.json", `{"table": {}, "access": null}`, "/access", "/access in genes/table.json" + belongs, elsewhere},
-		"accessRule":     {"table.json", `{"table": {}, "accessRule": ` + rule + `}`, "/accessRule", "/accessRule in genes/table.json" + belongs, elsewhere},
-		"acces":          {"table.json", `{"table": {}, "acces": ` + rule + `}`, "/acces", "/acces in genes/table.json" + belongs, elsewhere},
+		"beside others":  {"table.json", `{"table": {}, "scope": "{value}.READ"}`, "/scope", "/scope in genes/table.json" + belongs, moveDataHint},
+		"access":         {"table.json", `{"table": {}, "access": ` + rule + `}`, "/access", "/access in genes/table.json" + belongs, moveDataHint},
+		"access is null": {"table.json", `{"table": {}, "access": null}`, "/access", "/access in genes/table.json" + belongs, moveDataHint},
+		"accessRule":     {"table.json", `{"table": {}, "accessRule": ` + rule + `}`, "/accessRule", "/accessRule in genes/table.json" + belongs, moveDataHint},
+		"acces":          {"table.json", `{"table": {}, "acces": ` + rule + `}`, "/acces", "/acces in genes/table.json" + belongs, moveDataHint},
 		"odd and very long": {
 			"table.json", `{"table": {}, "access` + strings.Repeat("x/", 1e5) + `": 1}`,
-			"/access" + strings.Repeat("x~1", 24) + "…", "/access" + strings.Repeat("x~1", 24) + "… in genes/table.json" + belongs, elsewhere,
+			"/access" + strings.Repeat("x~1", 24) + "…", "/access" + strings.Repeat("x~1", 24) + "… in genes/table.json" + belongs, moveDataHint,
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			d := only(t, files{"genes/base.json": sound, "genes/" + test.name: test.text})
 			wantClosed(t, d, test.pointer, test.message, test.hint)
-			if d.DocumentType != "analysis" || len(d.Fault.Violations) != 1 {
-				t.Errorf("%+v, %+v", d, d.Fault.Violations)
+			if d.DocumentType != "analysis" || len(d.Err.Violations) != 1 {
+				t.Errorf("%+v, %+v", d, d.Err.Violations)
 			}
 		})
 	}
 	t.Run("in base.json", func(t *testing.T) {
-		wantClosed(t, only(t, and(`"access": `+rule)), "/access", "/access in genes/base.json"+belongs, elsewhere)
-		wantClosed(t, only(t, files{"genes/base.json": `{"scope": "x"}`}), "/scope", "/scope in genes/base.json"+belongs, elsewhere)
+		wantClosed(t, only(t, and(`"access": `+rule)), "/access", "/access in genes/base.json"+belongs, moveDataHint)
+		wantClosed(t, only(t, files{"genes/base.json": `{"scope": "x"}`}), "/scope", "/scope in genes/base.json"+belongs, moveDataHint)
 		d := only(t, and(`"field": "studyId", "scope": "{value}", "public": {}`))
-		if wantClosed(t, d, "/field", "/field in genes/base.json"+belongs, elsewhere); len(d.Fault.Violations) != 3 || d.Warnings != nil {
-			t.Errorf("%+v, %q", d.Fault.Violations, d.Warnings)
+		if wantClosed(t, d, "/field", "/field in genes/base.json"+belongs, moveDataHint); len(d.Err.Violations) != 3 || d.Warnings != nil {
+			t.Errorf("%+v, %q", d.Err.Violations, d.Warnings)
 		}
 	})
 	t.Run("beside access.json", func(t *testing.T) {
 		for _, name := range []string{"a.json", "z.json"} {
 			d := only(t, files{"base.json": sound, "access.json": rule, name: rule})
-			if wantFault(t, d, "", name+holds, rename); len(d.Fault.Violations) != 1 {
-				t.Errorf("%+v", d.Fault.Violations)
+			if wantFault(t, d, "", name+holds, rename); len(d.Err.Violations) != 1 {
+				t.Errorf("%+v", d.Err.Violations)
 			}
 		}
 	})
@@ -211,8 +211,8 @@ func TestRulesInOtherFiles(t *testing.T) {
 		for name, text := range map[string]string{
 			"accession.json": `{"extended": [{"fieldName": "scope"}]}`, "extended.json": `{"extended": [{"field": "public"}]}`, "z.json": `{"fields": 1, "successor": 2}`,
 		} {
-			if d := only(t, files{"base.json": sound, name: text}); d.Fault != nil || d.Access != nil {
-				t.Errorf("%s: %v, %+v", name, d.Fault, d.Access)
+			if d := only(t, files{"base.json": sound, name: text}); d.Err != nil || d.Access != nil {
+				t.Errorf("%s: %v, %+v", name, d.Err, d.Access)
 			}
 		}
 	})
@@ -279,14 +279,14 @@ func FuzzNames(f *testing.F) {
 		if err != nil || len(set.Definitions) != 2 {
 			t.Fatalf("%v: %v", err, ids(set))
 		}
-		if a := set.Definitions[0]; a.Fault != nil || a.Access != nil || a.Warnings != nil {
+		if a := set.Definitions[0]; a.Err != nil || a.Access != nil || a.Warnings != nil {
 			t.Errorf("a neighbour: %+v", a)
 		}
 		genes := named(t, set, "genes")
 		isRead := strings.HasSuffix(strings.ToLower(name), ".json") && !strings.HasPrefix(name, ".")
 		looks := !isRead && strings.HasPrefix(strings.TrimLeft(strings.ToLower(strings.TrimSpace(name)), ". "), "access")
 		isRule := isRead && slices.Contains([]string{"field", "scope", "public", "access"}, field)
-		if (looks || isRule) && genes.Fault == nil && (genes.Access == nil || genes.Access.Field == "") {
+		if (looks || isRule) && genes.Err == nil && (genes.Access == nil || genes.Access.Field == "") {
 			t.Errorf("%q with %q and %q leaves the catalogue open", name, field, scope)
 		}
 	})
@@ -300,8 +300,8 @@ func TestRuleInADeeperFolder(t *testing.T) {
 	wantClosed(t, named(t, set, "genes"), "", "genes/rules/access.json is not read: an access rule counts beside the files of its catalogue alone",
 		"move it up, or take it away")
 	for _, id := range []string{"a", "plain"} {
-		if d := named(t, set, id); d.Fault != nil || d.Access != nil {
-			t.Errorf("%s: %+v", id, d.Fault)
+		if d := named(t, set, id); d.Err != nil || d.Access != nil {
+			t.Errorf("%s: %+v", id, d.Err)
 		}
 	}
 }

@@ -162,7 +162,7 @@ func TestNodesFilter(t *testing.T) {
 // slow answers questions after a while, or when nobody waits any more.
 func slow(n *remote, after time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !n.known() { // after the first question
+		if !n.availableFields() { // after the first question
 			timer := time.NewTimer(after)
 			defer timer.Stop()
 			select {
@@ -212,7 +212,7 @@ tutti_federation_node_up{catalogue="c",node="c"} 1
 		// A second client waits for its turn behind the first, within the same time.
 		second := make(chan graph.NetworkAnswer)
 		go func() {
-			answer, err := f.Ask(t.Context(), f.view, request(empty))
+			answer, err := f.Query(t.Context(), f.view, request(empty))
 			if err != nil {
 				t.Error(err)
 			}
@@ -237,7 +237,7 @@ func TestGivenUp(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		start := time.Now()
-		answer, err := f.Ask(ctx, f.view, request(empty, "sex.buckets"))
+		answer, err := f.Query(ctx, f.view, request(empty, "sex.buckets"))
 		if core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != "request timed out before all nodes responded" {
 			t.Errorf("got %+v, %v", answer, err)
 		}

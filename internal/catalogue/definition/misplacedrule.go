@@ -12,35 +12,35 @@ import (
 
 const strayHint = "rename it to access.json if it is a rule, and otherwise give it another name"
 
-// close leaves a rule that nobody passes where there is none. The catalogue has a fault besides.
-func (d *draft) close() {
+// denyAll leaves a rule that nobody passes where there is none. The catalogue has a fault besides.
+func (d *draft) denyAll() {
 	if d.definition.Access == nil {
 		d.definition.Access = &AccessRule{}
 	}
 }
 
-// refuseStrays makes faults of entries that are not read and may have been meant as access.json. Beside one, what an editor or
+// rejectStrays makes faults of entries that are not read and may have been meant as access.json. Beside one, what an editor or
 // a copy left of it is only told.
-func (d *draft) refuseStrays() {
+func (d *draft) rejectStrays() {
 	isThere := slices.ContainsFunc(d.files, func(name string) bool { return isFile(name, accessFile) })
 	for _, name := range d.strays {
-		if isThere && isLeftover(name) {
+		if isThere && isBackup(name) {
 			d.warn(d.file(name) + " is not read: access.json counts")
 			continue
 		}
 		d.fail(d.file(name), "is not read: an access rule counts in access.json alone", strayHint)
-		d.close()
+		d.denyAll()
 	}
 }
 
-// refuseRule makes a fault of an access rule in a file other than access.json, and takes it out. A file whose name is nearly
+// rejectRule makes a fault of an access rule in a file other than access.json, and takes it out. A file whose name is nearly
 // access.json must be a configuration without doubt.
-func (d *draft) refuseRule(name, file string, root *node) {
+func (d *draft) rejectRule(name, file string, root *node) {
 	known, isOfRule := isKnown(), isOfRule()
 	strange := func(m member) bool { return !known(m) }
 	switch {
 	case !slices.ContainsFunc(root.members, isOfRule):
-		if !meansAccess(name) || len(root.members) > 0 && !slices.ContainsFunc(root.members, strange) {
+		if !resemblesAccessFile(name) || len(root.members) > 0 && !slices.ContainsFunc(root.members, strange) {
 			return
 		}
 		d.fail(file, "is called much like access.json, where alone an access rule counts", strayHint)
@@ -53,7 +53,7 @@ func (d *draft) refuseRule(name, file string, root *node) {
 			}
 		}
 	}
-	d.close()
+	d.denyAll()
 	root.members = slices.DeleteFunc(root.members, isOfRule)
 }
 
@@ -73,28 +73,28 @@ func isOfRule() func(member) bool {
 	known, s := isKnown(), accessRule()
 	return func(m member) bool {
 		_, is := s.key(strings.ToLower(strings.TrimSpace(m.name)))
-		return (is || meansAccess(m.name)) && !known(m)
+		return (is || resemblesAccessFile(m.name)) && !known(m)
 	}
 }
 
-// meansAccess reports whether a name may have been meant as access.json: it begins so, or is one slip of the pen away.
-func meansAccess(name string) bool {
+// resemblesAccessFile reports whether a name may have been meant as access.json: it begins so, or is one slip of the pen away.
+func resemblesAccessFile(name string) bool {
 	name = strings.ToLower(strings.TrimLeftFunc(strings.TrimSpace(name), func(r rune) bool { return r == '.' || unicode.IsSpace(r) }))
 	stem, _, _ := strings.Cut(name, ".")
-	return strings.HasPrefix(name, "access") || oneSlip(stem, "access") || oneSlip(name, accessFile)
+	return strings.HasPrefix(name, "access") || oneEditApart(stem, "access") || oneEditApart(name, accessFile)
 }
 
-// isLeftover reports whether a name is access.json with more before or behind it, as access.json~, .#access.json, ._access.json and
+// isBackup reports whether a name is access.json with more before or behind it, as access.json~, .#access.json, ._access.json and
 // access.json.bak are. A letter behind it, as in access.jsonc, makes it another kind of file.
-func isLeftover(name string) bool {
+func isBackup(name string) bool {
 	before, behind, found := strings.Cut(strings.ToLower(strings.TrimSpace(name)), accessFile)
 	next, _ := utf8.DecodeRuneInString(behind)
 	return found && (behind == "" && (before == ".#" || before == "._") || behind != "" && !unicode.IsLetter(next) && !unicode.IsDigit(next))
 }
 
-// oneSlip reports whether two texts are equal but for one character that is missing, too much or another, or for two neighbours
+// oneEditApart reports whether two texts are equal but for one character that is missing, too much or another, or for two neighbours
 // that changed places.
-func oneSlip(a, b string) bool {
+func oneEditApart(a, b string) bool {
 	x, y := []rune(a), []rune(b)
 	for len(x) > 0 && len(y) > 0 && x[0] == y[0] {
 		x, y = x[1:], y[1:]

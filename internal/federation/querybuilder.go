@@ -29,14 +29,14 @@ func aggregates(fields []graph.NetworkField) []*aggregate {
 	return all
 }
 
-func (g *aggregate) asks(part string) bool {
+func (g *aggregate) requests(part string) bool {
 	_, asked := g.parts[part]
 	return asked
 }
 
 // terms reports whether the values are asked for, or how many there are: they are counted from the values.
 func (g *aggregate) terms() bool {
-	return g.asks("buckets") || g.asks("bucket_count") || g.asks("cardinality")
+	return g.requests("buckets") || g.requests("bucket_count") || g.requests("cardinality")
 }
 
 // of returns the name of the field's type, which what is asked of it tells; "" when nothing is.
@@ -60,16 +60,16 @@ func (g *aggregate) argument(part, name string) json.RawMessage {
 	return raw
 }
 
-// questionWriter writes the query for one node. Arguments are variables all, so that nothing that a client sent is a part of its
+// queryBuilder writes the query for one node. Arguments are variables all, so that nothing that a client sent is a part of its
 // text.
-type questionWriter struct {
+type queryBuilder struct {
 	fields strings.Builder
 	types  map[string]string
 	values map[string]json.RawMessage
 }
 
 // field adds a field that the node has.
-func (w *questionWriter) field(g *aggregate) {
+func (w *queryBuilder) field(g *aggregate) {
 	if len(g.parts) == 0 {
 		return
 	}
@@ -78,20 +78,20 @@ func (w *questionWriter) field(g *aggregate) {
 		// All values are needed, however few are asked for: the most frequent ones of all nodes may be rare in one.
 		w.fields.WriteString(" buckets { key key_as_string doc_count }")
 	}
-	if g.asks("stats") {
+	if g.requests("stats") {
 		w.fields.WriteString(" stats { min max sum count }")
 	}
-	if g.asks("histogram") {
+	if g.requests("histogram") {
 		w.fields.WriteString(" histogram" + w.argument(g, "histogram", "interval", "Float") + " { buckets { key key_as_string doc_count } }")
 	}
-	if g.asks("range") {
+	if g.requests("range") {
 		w.fields.WriteString(" range" + w.argument(g, "range", "ranges", "[RangesArg]") + " { buckets { key key_as_string doc_count } }")
 	}
 	w.fields.WriteString(" }")
 }
 
 // argument writes an argument of a part, nothing when it is not given.
-func (w *questionWriter) argument(g *aggregate, part, name, of string) string {
+func (w *queryBuilder) argument(g *aggregate, part, name, of string) string {
 	raw := g.argument(part, name)
 	if raw == nil {
 		return ""
@@ -101,15 +101,15 @@ func (w *questionWriter) argument(g *aggregate, part, name, of string) string {
 	return "(" + name + ": $" + variable + ")"
 }
 
-func (w *questionWriter) declare(variable, of string, value json.RawMessage) {
+func (w *queryBuilder) declare(variable, of string, value json.RawMessage) {
 	if w.types == nil {
 		w.types, w.values = map[string]string{}, map[string]json.RawMessage{}
 	}
 	w.types[variable], w.values[variable] = of, value
 }
 
-// question returns the whole.
-func (w *questionWriter) question(document string, r graph.NetworkRequest) question {
+// query returns the whole.
+func (w *queryBuilder) query(document string, r graph.NetworkRequest) nodeQuery {
 	filters := ""
 	if r.Filters != nil {
 		w.declare("filters", "JSON", r.Filters)
@@ -133,12 +133,12 @@ func (w *questionWriter) question(document string, r graph.NetworkRequest) quest
 		}
 		head += "(" + strings.Join(declared, ", ") + ")"
 	}
-	return question{Query: head + " { " + text + " } }", Variables: w.values, aggregates: w.fields.Len() > 0}
+	return nodeQuery{Query: head + " { " + text + " } }", Variables: w.values, aggregates: w.fields.Len() > 0}
 }
 
-// grouped returns a filter in the form that every node reads, nil for none: the aggregations of an Arranger fail on {}, and on a
+// asGroup returns a filter in the form that every node reads, nil for none: the aggregations of an Arranger fail on {}, and on a
 // clause that stands in no group.
-func grouped(raw json.RawMessage) json.RawMessage {
+func asGroup(raw json.RawMessage) json.RawMessage {
 	filter, err := sqon.Parse(raw)
 	switch {
 	case err != nil:

@@ -24,15 +24,15 @@ const (
 	maxValues       = 2_000_000
 )
 
-// elsewhere is the mend for what is too much.
-const elsewhere = "a configuration is far smaller: put data elsewhere"
+// moveDataHint is the mend for what is too much.
+const moveDataHint = "a configuration is far smaller: put data elsewhere"
 
-// allowance is how much may still be read.
-type allowance struct{ bytes, values int }
+// quota is how much may still be read.
+type quota struct{ bytes, values int }
 
-// room returns what may be read of a folder, false when nothing may. Sizes are looked at first, so that a folder of large files
+// quotaFor returns what may be read of a folder, false when nothing may. Sizes are looked at first, so that a folder of large files
 // is refused unread and takes nothing from the others.
-func (l *loader) room(d *draft) (*allowance, bool) {
+func (l *loader) quotaFor(d *draft) (*quota, bool) {
 	bytes := 0
 	for _, name := range d.files {
 		if info, err := fs.Stat(l.fsys, path.Join(d.path, name)); err == nil && info.Mode().IsRegular() && info.Size() <= maxFileBytes {
@@ -47,11 +47,11 @@ func (l *loader) room(d *draft) (*allowance, bool) {
 		d.failAll()
 		return nil, false
 	}
-	return &allowance{maxFolderBytes, maxFolderValues}, true
+	return &quota{maxFolderBytes, maxFolderValues}, true
 }
 
-// take counts what was read of a file, false when that is too much.
-func (l *loader) take(d *draft, room *allowance, read allowance) bool {
+// consume counts what was read of a file, false when that is too much.
+func (l *loader) consume(d *draft, room *quota, read quota) bool {
 	room.bytes -= read.bytes
 	room.values -= read.values
 	l.left.bytes -= read.bytes
@@ -62,14 +62,14 @@ func (l *loader) take(d *draft, room *allowance, read allowance) bool {
 	case l.left.bytes < 0 || l.left.values < 0:
 		d.failAll()
 	case room.values < 0:
-		d.fail(d.label(), "holds more than 500,000 values", elsewhere)
+		d.fail(d.label(), "holds more than 500,000 values", moveDataHint)
 	default:
 		return true
 	}
 	return false
 }
 
-func (d *draft) failBytes() { d.fail(d.label(), "holds more than 32 MiB of JSON files", elsewhere) }
+func (d *draft) failBytes() { d.fail(d.label(), "holds more than 32 MiB of JSON files", moveDataHint) }
 
 func (d *draft) failAll() {
 	d.fail(d.label(), "is not read: 256 MiB and 2,000,000 values are the most that all catalogues may hold together",
@@ -77,7 +77,7 @@ func (d *draft) failAll() {
 }
 
 func (d *draft) failEntries() {
-	d.fail(d.label(), fmt.Sprintf("is not read: it holds more than %d files and folders", maxEntries), elsewhere)
+	d.fail(d.label(), fmt.Sprintf("is not read: it holds more than %d files and folders", maxEntries), moveDataHint)
 }
 
 // readDir returns the entries of a folder in the order of their names, or any of them where there are more than most.

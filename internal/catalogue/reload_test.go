@@ -51,7 +51,7 @@ func inFolder(folder, id, fault string) definition.Definition {
 	d := minimal(id)
 	d.Folder = folder
 	if fault != "" {
-		d.Fault = core.NewError(core.CodeInvalid, fault)
+		d.Err = core.NewError(core.CodeInvalid, fault)
 	}
 	return d
 }

@@ -7,10 +7,10 @@ import (
 	"tutti/internal/core"
 )
 
-// patient is what a download is written to. Its client may be slow, but not for ever: it holds a place among the downloads, and,
+// slowClientWriter is what a download is written to. Its client may be slow, but not for ever: it holds a place among the downloads, and,
 // while documents are read, what the index keeps for who reads one moment of it. So a client may make a download wait for a time,
 // and beyond that for as long as what it has taken needs at the lowest rate. What the server takes to make the file is not counted.
-type patient struct {
+type slowClientWriter struct {
 	w     io.Writer
 	now   func() time.Time
 	grace time.Duration
@@ -20,10 +20,10 @@ type patient struct {
 	waited time.Duration
 }
 
-var _ io.Writer = (*patient)(nil)
+var _ io.Writer = (*slowClientWriter)(nil)
 
 // Write passes bytes on.
-func (p *patient) Write(b []byte) (int, error) {
+func (p *slowClientWriter) Write(b []byte) (int, error) {
 	began := p.now()
 	n, err := p.w.Write(b)
 	p.waited += p.now().Sub(began)

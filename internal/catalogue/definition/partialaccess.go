@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// halfGuarded warns of an index that one catalogue narrows by an access rule and another does not.
-func halfGuarded(definitions []Definition) []string {
+// warnPartlyRestricted warns of an index that one catalogue narrows by an access rule and another does not.
+func warnPartlyRestricted(definitions []Definition) []string {
 	type catalogues struct{ guarded, open []string }
 	byIndex := map[string]*catalogues{}
 	for _, d := range definitions {
@@ -19,7 +19,7 @@ func halfGuarded(definitions []Definition) []string {
 		switch {
 		case d.Access != nil:
 			of.guarded = append(of.guarded, quoted(d.ID))
-		case d.Fault == nil:
+		case d.Err == nil:
 			of.open = append(of.open, quoted(d.ID))
 		}
 	}
@@ -27,15 +27,15 @@ func halfGuarded(definitions []Definition) []string {
 	for index, of := range byIndex {
 		if len(of.guarded) > 0 && len(of.open) > 0 {
 			warnings = append(warnings, fmt.Sprintf("index %s has an access rule in %s and none in %s, whose readers see all of it",
-				quoted(index), several(of.guarded), several(of.open)))
+				quoted(index), joinNames(of.guarded), joinNames(of.open)))
 		}
 	}
 	slices.Sort(warnings)
 	return warnings
 }
 
-// several joins names, the first of them where they are many.
-func several(names []string) string {
+// joinNames joins names, the first of them where they are many.
+func joinNames(names []string) string {
 	switch more := len(names) - maxNamed; {
 	case more > 0:
 		return strings.Join(names[:maxNamed], ", ") + fmt.Sprintf(" and %d more", more)
