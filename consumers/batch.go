@@ -28,7 +28,7 @@ func (r *repository) workOnBatch(ctx context.Context, m core.Message, _ func()) 
 	records := m.Request().Records
 	b.open.Store(int64(len(records)))
 	for _, k := range records {
-		one := &batchedMessage{batch: b, parent: m, request: m.Request().Record(k)}
+		one := &batchedMessage{batch: b, parent: m, request: m.Request().ForRecord(k)}
 		if m.Deliveries() > 1 {
 			one.giveBack(ctx, one.request, 0)
 			continue

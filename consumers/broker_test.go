@@ -137,7 +137,7 @@ func (b *broker) over(r core.Request) (core.Request, bool) {
 	if e == nil {
 		return r, true
 	}
-	return r.OfferOver(e.request(), versionOf(e.request(), e.version))
+	return r.MergeWithPending(e.request(), versionOf(e.request(), e.version))
 }
 
 func versionOf(r core.Request, stored core.Version) core.Version {

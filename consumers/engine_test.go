@@ -177,7 +177,7 @@ func (e *engine) Mark() (string, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.seq == 0 {
-		return core.MarkNothing, e.down
+		return core.CheckpointNone, e.down
 	}
 	return strconv.FormatInt(e.seq, 10), e.down
 }
@@ -194,7 +194,7 @@ func (e *engine) Scan(scope core.IndexScope, below core.Version, each func(strin
 			continue
 		}
 		e.scanned.Add(1)
-		if e.in(scope, d) && scope.Takes(d.version, below) {
+		if e.in(scope, d) && scope.Includes(d.version, below) {
 			hits[id] = d.version
 		}
 	}

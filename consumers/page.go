@@ -105,7 +105,7 @@ func (r *repository) settlePage(ctx context.Context, m core.Message, free func()
 func (r *repository) admit(ctx context.Context, m core.Message, run core.OrganizationRun) (core.Page, core.OrganizationRun, bool, error) {
 	page := *m.Request().Page
 	isDue := func(run *core.OrganizationRun) bool {
-		return !run.Void(page.Number, page.Epoch) && !run.PageDone(page.Number)
+		return !run.IsVoid(page.Number, page.Epoch) && !run.PageDone(page.Number)
 	}
 	if !isDue(&run) {
 		return page, run, false, nil

@@ -24,7 +24,7 @@ const (
 // maxScratch is the largest buffer for a document that is used for the next one.
 const maxScratch = 1 << 20
 
-// maxSetAside is how many refused rows wait with their documents, up to core.MaxKeptBytes each, for the end of the page.
+// maxSetAside is how many refused rows wait with their documents, up to core.MaxDeadLetterBytes each, for the end of the page.
 const maxSetAside = 16
 
 // pageError is an upstream's refusal to give a page, which ends the organization's run.
@@ -255,7 +255,7 @@ func (w *pageWork) row(ctx context.Context, pass *reading, rec core.Record) erro
 func (w *pageWork) refuse(ctx context.Context, rec core.Record, hash uint64, reason, hint string) error {
 	kept := rec.TooLarge
 	if kept == nil {
-		kept = core.KeepDocument(rec.Body)
+		kept = core.NewDeadLetterDocument(rec.Body)
 	}
 	id := rec.ID
 	if id == "" {

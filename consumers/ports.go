@@ -31,7 +31,7 @@ type Requests interface {
 // Publishing stores Requests.
 type Publishing interface {
 	Publish(ctx context.Context, r core.Request) error
-	// Offer publishes r unless the pending Request of the same record stands (core.Request.OfferOver), which is success too.
+	// Offer publishes r unless the pending Request of the same record stands (core.Request.MergeWithPending), which is success too.
 	Offer(ctx context.Context, r core.Request) error
 	// Republish puts r, m's Request with or without a change, on its subject again with m's attempts and its version carried over and not to be worked on
 	// before after has passed, unless a newer one is there.
@@ -117,7 +117,7 @@ type Documents interface {
 // Scans finds the documents that a run did not see.
 type Scans interface {
 	// Mark returns a mark of everything that was written to the alias so far, empty when there is none to give,
-	// core.MarkNothing when that is nothing.
+	// core.CheckpointNone when that is nothing.
 	Mark(ctx context.Context, alias string) (string, error)
 	// Scan calls each for the documents of scope whose version is below the given one; 0 means all. With
 	// scope.WrittenBy it may leave out what was written after that mark.

@@ -127,7 +127,7 @@ func (r *repository) startJob(ctx context.Context, job core.Job, first core.Vers
 			return nil
 		}
 		now := time.Now().UTC()
-		j.State, j.StartedAt, j.StartVersion, j.StartMark = core.JobRunning, &now, first, mark
+		j.State, j.StartedAt, j.StartVersion, j.StartCheckpoint = core.JobRunning, &now, first, mark
 		return nil
 	})
 }

@@ -186,7 +186,7 @@ func (r *repository) group(ctx context.Context, job core.Job, all unseenDocument
 // unseen returns a scope's documents that the run may not have seen, or why the guard forbids to request them.
 func (r *repository) unseen(ctx context.Context, job core.Job, scope core.IndexScope) (unseenDocuments, *core.JobError, error) {
 	unseen := unseenDocuments{first: job.StartVersion}
-	if job.StartMark == core.MarkNothing {
+	if job.StartCheckpoint == core.CheckpointNone {
 		return unseen, nil, nil
 	}
 	var err error
@@ -199,7 +199,7 @@ func (r *repository) unseen(ctx context.Context, job core.Job, scope core.IndexS
 	}
 	index := r.c.deps.Index
 	scan := scope
-	scan.WrittenBy = job.StartMark
+	scan.WrittenBy = job.StartCheckpoint
 	scan.Beyond = core.Version(time.Now().Add(r.c.cfg.ClockSkew).UnixNano())
 	total := int64(-1)
 	err = index.Scan(ctx, r.IndexName, scan, job.StartVersion, func(id string, v core.Version) error {

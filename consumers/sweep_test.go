@@ -247,8 +247,8 @@ func TestSweepReadsBeyondTheMark(t *testing.T) {
 		job := w.job(w.run("A", false))
 		w.ended(job, core.JobSucceeded, "")
 		w.verify()
-		if job.Totals.Removed != 1 || job.StartMark != "" {
-			t.Errorf("totals %+v, mark %q; want one removed and no mark", job.Totals, job.StartMark)
+		if job.Totals.Removed != 1 || job.StartCheckpoint != "" {
+			t.Errorf("totals %+v, mark %q; want one removed and no mark", job.Totals, job.StartCheckpoint)
 		}
 	})
 }
@@ -266,8 +266,8 @@ func TestSweepFromTheMark(t *testing.T) {
 				before := w.engine.scanned.Load()
 				job := w.job(w.run(scope, false))
 				w.ended(job, core.JobSucceeded, "")
-				if job.Totals.Removed != 5 || job.StartMark == "" {
-					t.Errorf("totals %+v, mark %q", job.Totals, job.StartMark)
+				if job.Totals.Removed != 5 || job.StartCheckpoint == "" {
+					t.Errorf("totals %+v, mark %q", job.Totals, job.StartCheckpoint)
 				}
 				if n := w.engine.scanned.Load() - before; n != 5 {
 					t.Errorf("the sweep read %d documents, want the 5 that are older than the run", n)

@@ -252,7 +252,7 @@ func (u *upstream) Record(ctx context.Context, org, id string) (core.Record, err
 // limited returns a record without its body when that is over the limit.
 func (u *upstream) limited(rec core.Record) core.Record {
 	if u.limit > 0 && len(rec.Body) > u.limit {
-		rec.TooLarge, rec.Body = core.KeepDocument(rec.Body), nil
+		rec.TooLarge, rec.Body = core.NewDeadLetterDocument(rec.Body), nil
 	}
 	return rec
 }

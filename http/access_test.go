@@ -526,11 +526,11 @@ func TestForceIsTheSystems(t *testing.T) {
 func TestNotificationsAreSignedOrTheSystems(t *testing.T) {
 	d := newDoors(t, &keyShelf{})
 	p := ofS1()
-	p.notify = func(_ string, _ []byte, signature, _ string) (core.Notified, error) {
+	p.notify = func(_ string, _ []byte, signature, _ string) (core.NotificationResult, error) {
 		if signature == "" {
-			return core.Notified{}, core.NewError(core.CodeUnauthenticated, "the signature is missing")
+			return core.NotificationResult{}, core.NewError(core.CodeUnauthenticated, "the signature is missing")
 		}
-		return core.Notified{Accepted: 1}, nil
+		return core.NotificationResult{Accepted: 1}, nil
 	}
 	h := guardedHandler(t, p, d, http.Config{})
 	for _, who := range []string{nobody, writeRight, systemRight} {

@@ -51,9 +51,9 @@ func TestBodyMemory(t *testing.T) {
 						return "A", nil
 					}
 				})
-				p.notify = func(_ string, body []byte, _, _ string) (core.Notified, error) {
+				p.notify = func(_ string, body []byte, _, _ string) (core.NotificationResult, error) {
 					hold(body)
-					return core.Notified{Accepted: 1}, nil
+					return core.NotificationResult{Accepted: 1}, nil
 				}
 				tt.cfg.MaxBodyBytes = 100 << 10
 				h := newHandler(t, p, tt.cfg)

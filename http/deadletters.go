@@ -11,7 +11,7 @@ import (
 const (
 	defaultLetters = 50
 	maxLetters     = 1000
-	// letterPage is how many letters are read at a time: each holds up to core.MaxKeptBytes of a document.
+	// letterPage is how many letters are read at a time: each holds up to core.MaxDeadLetterBytes of a document.
 	letterPage = 64
 )
 

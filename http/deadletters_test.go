@@ -109,7 +109,7 @@ func fullLetter(id string) core.DeadLetter {
 	l := recordLetter(id)
 	l.Hint, l.EngineType, l.EngineReason = "mend the record <there>", "document_parsing_exception", "failed to parse [age] & gave up"
 	l.Attempts, l.FirstAt, l.LastAt, l.JobID = 3, noon.Add(-time.Hour).In(berlin), noon.In(berlin), "job-1"
-	kept := core.KeepDocument([]byte(`{"analysisId": "A1", "age": "<old>"}`))
+	kept := core.NewDeadLetterDocument([]byte(`{"analysisId": "A1", "age": "<old>"}`))
 	l.Document, l.Size, l.SHA256 = kept.Bytes, kept.Size, kept.SHA256
 	l.Source, l.Position = "kafka song-analysis", "partition 3, offset 117"
 	l.Request = &core.Request{
@@ -201,13 +201,13 @@ func TestDocumentOfADeadLetter(t *testing.T) {
 func TestDocumentDoesNotGrow(t *testing.T) {
 	for _, c := range []string{"<", "\"", "\\", "\x00", "\x1f", "\x7f", "\xff", "\n", "\u2028", "🧬", "["} {
 		t.Run(strconv.Quote(c), func(t *testing.T) {
-			document := strings.Repeat(c, core.MaxKeptBytes/len(c))
+			document := strings.Repeat(c, core.MaxDeadLetterBytes/len(c))
 			l := noLetters()
 			l.get = func(id string) (core.DeadLetter, error) {
 				return core.DeadLetter{ID: id, Reason: core.ReasonTooLarge, Document: []byte(document), Truncated: true}, nil
 			}
 			_, body := do(t, newHandler(t, withLetters(l), http.Config{}), ask{method: "GET", target: "/dead-letters/x"})
-			if len(body) < core.MaxKeptBytes/2 || len(body) > 2*core.MaxKeptBytes+1024 {
+			if len(body) < core.MaxDeadLetterBytes/2 || len(body) > 2*core.MaxDeadLetterBytes+1024 {
 				t.Errorf("%d bytes are shown in %d", len(document), len(body))
 			}
 		})

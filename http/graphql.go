@@ -80,7 +80,7 @@ func (h *Handler) execute(w nethttp.ResponseWriter, r *nethttp.Request, c *core.
 		defer response.Release()
 	}
 	status := nethttp.StatusOK
-	if response.Refused {
+	if response.Rejected {
 		status = nethttp.StatusBadRequest
 		exchangeOf(r.Context()).err = core.NewError(core.CodeInvalid, "the GraphQL operation was refused")
 	}

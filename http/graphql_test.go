@@ -295,7 +295,7 @@ func TestGraphQLMediaTypes(t *testing.T) {
 // answering executes everything to one answer.
 func answering(body string, refused bool) func(context.Context, string, core.Principal, core.GraphQLRequest) (core.GraphQLResponse, error) {
 	return func(context.Context, string, core.Principal, core.GraphQLRequest) (core.GraphQLResponse, error) {
-		return core.GraphQLResponse{Body: []byte(body), Refused: refused}, nil
+		return core.GraphQLResponse{Body: []byte(body), Rejected: refused}, nil
 	}
 }
 

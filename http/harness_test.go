@@ -58,7 +58,7 @@ type ports struct {
 	cancel        func(id string) (core.Job, error)
 	health        func() http.Health
 	paused        func() []http.Pause
-	notify        func(repository string, body []byte, signature, requestID string) (core.Notified, error)
+	notify        func(repository string, body []byte, signature, requestID string) (core.NotificationResult, error)
 	letters       *letters
 	watch         func(ctx context.Context, id string, each func(core.JobChange) error) error
 	metadata      *metadata
@@ -86,7 +86,7 @@ func (p *ports) Organizations(_ context.Context, jobID string) ([]core.Organizat
 
 func (p *ports) Cancel(_ context.Context, id string) (core.Job, error) { return p.cancel(id) }
 
-func (p *ports) Notify(_ context.Context, repository string, body []byte, signature, requestID string) (core.Notified, error) {
+func (p *ports) Notify(_ context.Context, repository string, body []byte, signature, requestID string) (core.NotificationResult, error) {
 	return p.notify(repository, body, signature, requestID)
 }
 
@@ -130,8 +130,8 @@ func working() *ports {
 		cancel:        func(id string) (core.Job, error) { return queuedJob(id), nil },
 		health:        func() http.Health { return http.Health{} },
 		paused:        func() []http.Pause { return nil },
-		notify: func(string, []byte, string, string) (core.Notified, error) {
-			return core.Notified{Accepted: 1}, nil
+		notify: func(string, []byte, string, string) (core.NotificationResult, error) {
+			return core.NotificationResult{Accepted: 1}, nil
 		},
 		letters:  noLetters(),
 		watch:    func(context.Context, string, func(core.JobChange) error) error { return nil },

@@ -149,10 +149,10 @@ func (h *Handler) isNarrowed(r *nethttp.Request, c *catalogueAnswer) bool {
 // catalogueCalled returns the catalogue that has a name for its id, else those that have it for their document type: a name
 // that several share means none of them.
 func catalogueCalled(set *core.CatalogueSet, name string) []*core.Catalogue {
-	if c := set.Named(name); c != nil {
+	if c := set.ByID(name); c != nil {
 		return []*core.Catalogue{c}
 	}
-	return set.OfType(name)
+	return set.ByDocumentType(name)
 }
 
 // onlyOf returns the catalogue of a set that has exactly one, nil for any other.

@@ -98,7 +98,7 @@ func newJobSummary(job core.Job, sum core.JobSum, now time.Time) jobSummary {
 		StartedAt: utc(job.StartedAt), EndedAt: utc(job.EndedAt), Error: job.Error,
 		OrganizationsTotal: sum.Known,
 	}
-	b.Totals = newTotalsBody(sum.Of(&job))
+	b.Totals = newTotalsBody(sum.TotalsOf(&job))
 	b.RatePerSecond = rate(b.Totals.Fetched, job, now)
 	b.ETASeconds = eta(b.Totals, b.RatePerSecond, job.State)
 	return b

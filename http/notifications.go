@@ -21,13 +21,13 @@ type notifiedBody struct {
 	Accepted   int    `json:"accepted"`
 	// NotUnderstood counts all events at fault, of which Faults lists the first.
 	NotUnderstood int               `json:"notUnderstood"`
-	Faults        []core.EventFault `json:"faults"`
+	Faults        []core.EventError `json:"faults"`
 }
 
 // notUnderstoodError refuses a notification that has no event that was understood.
 type notUnderstoodError struct {
 	cause      *core.Error
-	violations []core.EventFault
+	violations []core.EventError
 }
 
 // Error returns the message of the first fault.
@@ -60,16 +60,16 @@ func (h *Handler) notify(w nethttp.ResponseWriter, r *nethttp.Request) error {
 	if err != nil {
 		return err
 	}
-	faults := notified.Faults[:min(len(notified.Faults), listedFaults)]
+	faults := notified.Errors[:min(len(notified.Errors), listedFaults)]
 	if notified.Accepted == 0 && len(faults) > 0 {
 		return &notUnderstoodError{cause: core.NewError(codeNotUnderstood, faults[0].Message), violations: faults}
 	}
 	if faults == nil {
-		faults = []core.EventFault{}
+		faults = []core.EventError{}
 	}
 	h.writeJSON(w, r, nethttp.StatusAccepted, contentTypeJSON, notifiedBody{
 		Successful: true, RequestID: requestID, Accepted: notified.Accepted,
-		NotUnderstood: len(notified.Faults), Faults: faults,
+		NotUnderstood: len(notified.Errors), Faults: faults,
 	})
 	return nil
 }

@@ -14,10 +14,10 @@ import (
 
 const notifyPath = "/notifications/song.ca"
 
-func faults(n int) []core.EventFault {
-	f := make([]core.EventFault, n)
+func faults(n int) []core.EventError {
+	f := make([]core.EventError, n)
 	for i := range f {
-		f[i] = core.EventFault{Pointer: "/" + strconv.Itoa(i), Message: "studyId is missing", DeadLetterID: "letter-" + strconv.Itoa(i)}
+		f[i] = core.EventError{Pointer: "/" + strconv.Itoa(i), Message: "studyId is missing", DeadLetterID: "letter-" + strconv.Itoa(i)}
 	}
 	return f
 }
@@ -26,11 +26,11 @@ func faults(n int) []core.EventFault {
 func TestNotifyPassesTheBodyAsItCame(t *testing.T) {
 	const sent = " {\"a\" : \"<\u00e9>\"}\r\n"
 	p := working()
-	p.notify = func(repository string, body []byte, signature, requestID string) (core.Notified, error) {
+	p.notify = func(repository string, body []byte, signature, requestID string) (core.NotificationResult, error) {
 		if repository != "song/ca" || string(body) != sent || signature != "sha256=ab" || requestID != testRequestID {
 			t.Errorf("got %q %q %q %q", repository, body, signature, requestID)
 		}
-		return core.Notified{Accepted: 1}, nil
+		return core.NotificationResult{Accepted: 1}, nil
 	}
 	res, body := do(t, newHandler(t, p, http.Config{}), ask{
 		method: "POST", target: "/notifications/song%2Fca", body: sent, header: nethttp.Header{"X-Signature-256": {"sha256=ab"}},
@@ -42,19 +42,19 @@ func TestNotifyPassesTheBodyAsItCame(t *testing.T) {
 
 func TestNotifyAnswersWhatBecameOfTheEvents(t *testing.T) {
 	for name, tt := range map[string]struct {
-		notified core.Notified
+		notified core.NotificationResult
 		status   int
 		body     string
 	}{
-		"an empty array": {core.Notified{}, 202, `{"successful":true,"requestId":"req-1","accepted":0,"notUnderstood":0,"faults":[]}`},
-		"all":            {core.Notified{Accepted: 3}, 202, `{"successful":true,"requestId":"req-1","accepted":3,"notUnderstood":0,"faults":[]}`},
+		"an empty array": {core.NotificationResult{}, 202, `{"successful":true,"requestId":"req-1","accepted":0,"notUnderstood":0,"faults":[]}`},
+		"all":            {core.NotificationResult{Accepted: 3}, 202, `{"successful":true,"requestId":"req-1","accepted":3,"notUnderstood":0,"faults":[]}`},
 		"some": {
-			core.Notified{Accepted: 1, Faults: faults(1)},
+			core.NotificationResult{Accepted: 1, Errors: faults(1)},
 			202,
 			`{"successful":true,"requestId":"req-1","accepted":1,"notUnderstood":1,"faults":[{"pointer":"/0","message":"studyId is missing","deadLetterId":"letter-0"}]}`,
 		},
 		"none": {
-			core.Notified{Faults: []core.EventFault{{Pointer: "/studyId", Message: "studyId is missing"}, {Pointer: "/1", Message: "not an object"}}},
+			core.NotificationResult{Errors: []core.EventError{{Pointer: "/studyId", Message: "studyId is missing"}, {Pointer: "/1", Message: "not an object"}}},
 			400,
 			`{"type":"about:blank","title":"Bad Request","status":400,"detail":"studyId is missing","instance":"/notifications/song.ca",` +
 				`"code":"not_understood","requestId":"req-1","violations":[{"pointer":"/studyId","message":"studyId is missing"},{"pointer":"/1","message":"not an object"}]}`,
@@ -62,7 +62,7 @@ func TestNotifyAnswersWhatBecameOfTheEvents(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := working()
-			p.notify = func(string, []byte, string, string) (core.Notified, error) { return tt.notified, nil }
+			p.notify = func(string, []byte, string, string) (core.NotificationResult, error) { return tt.notified, nil }
 			res, body := do(t, newHandler(t, p, http.Config{}), ask{method: "POST", target: notifyPath, body: "[]"})
 			if res.StatusCode != tt.status || string(body) != tt.body {
 				t.Errorf("got %d %s", res.StatusCode, body)
@@ -74,13 +74,13 @@ func TestNotifyAnswersWhatBecameOfTheEvents(t *testing.T) {
 func TestNotifyListsTheFirstFaults(t *testing.T) {
 	for _, accepted := range []int{0, 5} {
 		p := working()
-		p.notify = func(string, []byte, string, string) (core.Notified, error) {
-			return core.Notified{Accepted: accepted, Faults: faults(2000)}, nil
+		p.notify = func(string, []byte, string, string) (core.NotificationResult, error) {
+			return core.NotificationResult{Accepted: accepted, Errors: faults(2000)}, nil
 		}
 		res, body := do(t, newHandler(t, p, http.Config{}), ask{method: "POST", target: notifyPath, body: "[]"})
 		var got struct {
 			NotUnderstood      int
-			Faults, Violations []core.EventFault
+			Faults, Violations []core.EventError
 		}
 		if err := json.Unmarshal(body, &got); err != nil {
 			t.Fatal(err)
@@ -97,9 +97,9 @@ func TestNotifyListsTheFirstFaults(t *testing.T) {
 
 func TestNotifyRefuses(t *testing.T) {
 	p := working()
-	p.notify = func(string, []byte, string, string) (core.Notified, error) {
+	p.notify = func(string, []byte, string, string) (core.NotificationResult, error) {
 		t.Error("a notification was taken")
-		return core.Notified{}, nil
+		return core.NotificationResult{}, nil
 	}
 	h := newHandler(t, p, http.Config{MaxBodyBytes: 32})
 	header := func(name, value string) nethttp.Header { return nethttp.Header{name: {value}} }
@@ -172,7 +172,7 @@ func TestNotifyErrors(t *testing.T) {
 	} {
 		t.Run(string(tt.err.Code), func(t *testing.T) {
 			p := working()
-			p.notify = func(string, []byte, string, string) (core.Notified, error) { return core.Notified{}, tt.err }
+			p.notify = func(string, []byte, string, string) (core.NotificationResult, error) { return core.NotificationResult{}, tt.err }
 			res, body := do(t, newHandler(t, p, http.Config{}), ask{method: "POST", target: notifyPath, body: "{}"})
 			wantProblem(t, res, body, tt.status, string(tt.err.Code), tt.err.Message)
 			if got := res.Header.Get(tt.header); got != tt.value {

@@ -132,7 +132,7 @@ type Notifications interface {
 	// X-Signature-256, "" when there is none. It returns after the queue has stored every Request and dead letter. Errors:
 	// CodeInvalid for a body that is no JSON object or array of objects, CodeNotFound for an unknown repository,
 	// CodeUnauthenticated for a signature that is missing or wrong, CodeOverloaded or CodeUnavailable from the queue.
-	Notify(ctx context.Context, repository string, body []byte, signature, requestID string) (core.Notified, error)
+	Notify(ctx context.Context, repository string, body []byte, signature, requestID string) (core.NotificationResult, error)
 	// Signed reports whether the notifications of a repository must be signed; false also for an unknown one.
 	Signed(repository string) bool
 }

@@ -42,7 +42,7 @@ type problem struct {
 	RequestID string    `json:"requestId"`
 	// Message is Detail once more, where clients look for it under this name; it is empty elsewhere.
 	Message string `json:"message,omitempty"`
-	// Violations are the faults of a body: []core.EventFault of one that was looked at event by event, []core.Violation of
+	// Violations are the faults of a body: []core.EventError of one that was looked at event by event, []core.Violation of
 	// an analysis or a registration.
 	Violations any `json:"violations,omitempty"`
 	*indexFailure

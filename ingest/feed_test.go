@@ -139,7 +139,7 @@ func TestFeedKeepsPoison(t *testing.T) {
 			l.Reason != core.ReasonNotUnderstood {
 			t.Errorf("letter %+v", l)
 		}
-		if whole := l.Position != "partition 3, offset 101"; l.Truncated == whole || len(l.Document) > core.MaxKeptBytes {
+		if whole := l.Position != "partition 3, offset 101"; l.Truncated == whole || len(l.Document) > core.MaxDeadLetterBytes {
 			t.Errorf("%s is truncated: %v", l.Position, l.Truncated)
 		}
 		delete(hints, l.Position)

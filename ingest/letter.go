@@ -21,7 +21,7 @@ func letterOf(fault *Fault, repository, source, position string, document []byte
 	if fault.Kind == FaultUnknownRepository {
 		reason, repository = core.ReasonUnknownRepository, fault.Server
 	}
-	kept := core.KeepDocument(document)
+	kept := core.NewDeadLetterDocument(document)
 	return core.DeadLetter{
 		Repository: repository, Organization: fault.Organization, RecordID: fault.RecordID,
 		Reason: reason, Hint: fault.Message, Attempts: 1, Source: source, Position: position,

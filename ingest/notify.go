@@ -29,19 +29,19 @@ const (
 // CodeUnauthenticated for a signature that is missing or wrong, CodeOverloaded or CodeUnavailable from the queue.
 func (s *Service) Notify(
 	ctx context.Context, repository string, body []byte, signature, requestID string,
-) (core.Notified, error) {
+) (core.NotificationResult, error) {
 	repo, err := s.repository(repository)
 	if err != nil {
-		return core.Notified{}, err
+		return core.NotificationResult{}, err
 	}
 	if secret := s.cfg.Sources[repository].WebhookSecret; secret != "" {
 		if err := CheckSignature(secret, body, signature); err != nil {
-			return core.Notified{}, err
+			return core.NotificationResult{}, err
 		}
 	}
 	events, err := splitBody(body)
 	if err != nil {
-		return core.Notified{}, err
+		return core.NotificationResult{}, err
 	}
 	in := newIntake(core.CauseWebhook, orNew(requestID))
 	firstSeen := sync.OnceValues(func() (core.Version, error) { return s.firstSeen(ctx, repository, body) })
@@ -60,22 +60,22 @@ func (s *Service) Notify(
 		if e.Remove {
 			removes = true
 			if asOf, err = firstSeen(); err != nil {
-				return core.Notified{}, err
+				return core.NotificationResult{}, err
 			}
 		}
 		in.add(s.asked(e, repository), repository, asOf)
 	}
 	if err := s.submit(ctx, in); err != nil {
-		return core.Notified{}, err
+		return core.NotificationResult{}, err
 	}
 	if removes {
 		if err := s.remember(ctx, repository, body); err != nil {
-			return core.Notified{}, err
+			return core.NotificationResult{}, err
 		}
 	}
-	notified := core.Notified{Accepted: len(events) - len(faults)}
-	if notified.Faults, err = s.keepFaults(ctx, repository, faults); err != nil {
-		return core.Notified{}, err
+	notified := core.NotificationResult{Accepted: len(events) - len(faults)}
+	if notified.Errors, err = s.keepFaults(ctx, repository, faults); err != nil {
+		return core.NotificationResult{}, err
 	}
 	s.cfg.Metrics.notify(viaWebhook, resultAccepted, notified.Accepted)
 	for _, f := range faults {
@@ -134,13 +134,13 @@ func invalidBody(message string) error {
 }
 
 // keepFaults keeps the events that came to nothing, as many as there is room for, and returns what is told of all of them.
-func (s *Service) keepFaults(ctx context.Context, repository string, faults []pointedFault) ([]core.EventFault, error) {
+func (s *Service) keepFaults(ctx context.Context, repository string, faults []pointedFault) ([]core.EventError, error) {
 	if len(faults) == 0 {
 		return nil, nil
 	}
-	told := make([]core.EventFault, len(faults))
+	told := make([]core.EventError, len(faults))
 	for i, f := range faults {
-		told[i] = core.EventFault{Pointer: f.pointer, Message: f.fault.Message}
+		told[i] = core.EventError{Pointer: f.pointer, Message: f.fault.Message}
 		if f.fault.Member != "" {
 			told[i].Pointer += "/" + f.fault.Member
 		}

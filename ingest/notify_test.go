@@ -53,7 +53,7 @@ func TestNotifyPublishes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, nil)
 			got, err := w.service.Notify(t.Context(), tt.repository, []byte(tt.body), "", "req")
-			if err != nil || got.Accepted != tt.accepted || len(got.Faults) != 0 {
+			if err != nil || got.Accepted != tt.accepted || len(got.Errors) != 0 {
 				t.Fatalf("got %+v, %v", got, err)
 			}
 			if diff := cmp.Diff(tt.want, w.asked()); diff != "" {
@@ -228,7 +228,7 @@ func TestNotifyKeepsWhatItDoesNotUnderstand(t *testing.T) {
 			t.Errorf("letter %+v", l)
 		}
 	}
-	want := core.Notified{Accepted: 2, Faults: []core.EventFault{
+	want := core.NotificationResult{Accepted: 2, Errors: []core.EventError{
 		{Pointer: "/1/analysisId", Message: "analysisId must be a string", DeadLetterID: id[`{"analysisId":7,"studyId":"S"}`]},
 		{Pointer: "/2", Message: "the event has none of the members repositoryCode, systemId and analysisId", DeadLetterID: id[`{}`]},
 		{
@@ -251,10 +251,10 @@ func TestNotifyKeepsWhatItDoesNotUnderstand(t *testing.T) {
 		t.Error(diff)
 	}
 	single, err := w.service.Notify(t.Context(), "song.ca", []byte(`{"analysisId":"A"}`), "", "req")
-	if err != nil || len(single.Faults) != 1 || single.Faults[0].Pointer != "/studyId" || single.Accepted != 0 {
+	if err != nil || len(single.Errors) != 1 || single.Errors[0].Pointer != "/studyId" || single.Accepted != 0 {
 		t.Errorf("got %+v, %v", single, err)
 	}
-	if l, err := w.letters.Get(t.Context(), single.Faults[0].DeadLetterID); err != nil || l.RecordID != "A" {
+	if l, err := w.letters.Get(t.Context(), single.Errors[0].DeadLetterID); err != nil || l.RecordID != "A" {
 		t.Errorf("letter %+v, %v", l, err)
 	}
 }
@@ -266,8 +266,8 @@ func TestNotifyTakesTheNeighboursOfOrganizationsThatCannotRun(t *testing.T) {
 	})
 	got, err := w.service.Notify(t.Context(), "lyric", []byte(`[{"systemId":"A","organization":"..","entityName":"specimen"},`+
 		`{"systemId":"B","organization":"O","entityName":"specimen"}]`), "", "")
-	if err != nil || got.Accepted != 1 || len(got.Faults) != 1 || got.Faults[0].Pointer != "/0/organization" ||
-		got.Faults[0].Message != "organization must not be a relative path segment" || got.Faults[0].DeadLetterID == "" {
+	if err != nil || got.Accepted != 1 || len(got.Errors) != 1 || got.Errors[0].Pointer != "/0/organization" ||
+		got.Errors[0].Message != "organization must not be a relative path segment" || got.Errors[0].DeadLetterID == "" {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	if d := cmp.Diff([]string{"run lyric/O"}, w.asked()); d != "" {
@@ -278,8 +278,8 @@ func TestNotifyTakesTheNeighboursOfOrganizationsThatCannotRun(t *testing.T) {
 func TestNotifyOfAnotherCategory(t *testing.T) {
 	w := newWorld(t, nil)
 	got, err := w.service.Notify(t.Context(), "lyric", []byte(`{"systemId":"L","organization":"O","categoryId":4,"categoryAlias":"x"}`), "", "")
-	if err != nil || len(got.Faults) != 1 || got.Faults[0].Message != `categoryId names another server, "4 x"` ||
-		got.Faults[0].Pointer != "/categoryId" {
+	if err != nil || len(got.Errors) != 1 || got.Errors[0].Message != `categoryId names another server, "4 x"` ||
+		got.Errors[0].Pointer != "/categoryId" {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
@@ -295,14 +295,14 @@ func TestNotifyStopsKeepingGarbage(t *testing.T) {
 		return []byte(b.String() + songEvent("A") + "]")
 	}
 	first, err := w.service.Notify(t.Context(), "song.ca", garbage(0, 990), "", "")
-	if err != nil || len(first.Faults) != 990 || first.Faults[989].DeadLetterID == "" {
-		t.Fatalf("%d faults, %v", len(first.Faults), err)
+	if err != nil || len(first.Errors) != 990 || first.Errors[989].DeadLetterID == "" {
+		t.Fatalf("%d faults, %v", len(first.Errors), err)
 	}
 	second, err := w.service.Notify(t.Context(), "song.ca", garbage(5000, 30), "", "")
-	if err != nil || len(second.Faults) != 30 || second.Accepted != 1 {
-		t.Fatalf("%d faults, %v", len(second.Faults), err)
+	if err != nil || len(second.Errors) != 30 || second.Accepted != 1 {
+		t.Fatalf("%d faults, %v", len(second.Errors), err)
 	}
-	for i, f := range second.Faults {
+	for i, f := range second.Errors {
 		if kept := f.DeadLetterID != ""; kept != (i < 10) {
 			t.Errorf("fault %d kept: %v", i, kept)
 		}
@@ -311,7 +311,7 @@ func TestNotifyStopsKeepingGarbage(t *testing.T) {
 		t.Errorf("%d letters", n)
 	}
 	other, err := w.service.Notify(t.Context(), "song.jp", garbage(0, 1), "", "")
-	if err != nil || other.Faults[0].DeadLetterID == "" {
+	if err != nil || other.Errors[0].DeadLetterID == "" {
 		t.Errorf("another repository's: %+v, %v", other, err)
 	}
 }
@@ -345,7 +345,7 @@ func TestNotifyIsAllOrNothingForTheClient(t *testing.T) {
 	t.Run("one by one where there is no call for many", func(t *testing.T) {
 		w := newWorld(t, func(c *ingest.Config) { c.Batches, c.LetterIndex = nil, nil })
 		got, err := w.service.Notify(t.Context(), "song.ca", body, "", "")
-		if err != nil || got.Accepted != 2 || len(w.asked()) != 2 || got.Faults[0].DeadLetterID != "" {
+		if err != nil || got.Accepted != 2 || len(w.asked()) != 2 || got.Errors[0].DeadLetterID != "" {
 			t.Errorf("got %+v, %v", got, err)
 		}
 		w.publish = func(core.Request) error { return full }
@@ -355,7 +355,7 @@ func TestNotifyIsAllOrNothingForTheClient(t *testing.T) {
 	t.Run("without letters", func(t *testing.T) {
 		w := newWorld(t, func(c *ingest.Config) { c.Letters = nil })
 		got, err := w.service.Notify(t.Context(), "song.ca", body, "", "")
-		if err != nil || got.Accepted != 2 || len(got.Faults) != 1 || got.Faults[0].DeadLetterID != "" {
+		if err != nil || got.Accepted != 2 || len(got.Errors) != 1 || got.Errors[0].DeadLetterID != "" {
 			t.Errorf("got %+v, %v", got, err)
 		}
 	})
@@ -402,6 +402,6 @@ func ExampleService_Notify() {
 	if err != nil {
 		return
 	}
-	fmt.Println(told.Accepted, told.Faults[0].Pointer, told.Faults[0].Message)
+	fmt.Println(told.Accepted, told.Errors[0].Pointer, told.Errors[0].Message)
 	// Output: 1 /1/studyId studyId is missing
 }

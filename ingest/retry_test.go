@@ -25,7 +25,7 @@ func recordLetter(repository, id string) core.DeadLetter {
 }
 
 func messageLetter(source, repository, document string) core.DeadLetter {
-	kept := core.KeepDocument([]byte(document))
+	kept := core.NewDeadLetterDocument([]byte(document))
 	return core.DeadLetter{
 		Repository: repository, Reason: core.ReasonNotUnderstood, Source: source, Document: kept.Bytes, Size: kept.Size,
 		SHA256: kept.SHA256, Truncated: kept.Truncated,

@@ -73,7 +73,7 @@ func (p *jobProgress) set(job *core.Job, runs []core.OrganizationRun) {
 	if job.State.Final() {
 		p.ended[job.Repository] = job.ID
 	}
-	totals, counted := sum.Of(job)
+	totals, counted := sum.TotalsOf(job)
 	switch {
 	case !counted:
 		p.ratio.DeleteLabelValues(job.Repository)

@@ -172,7 +172,7 @@ func TestLettersShow(t *testing.T) {
 			continue
 		}
 		text := a.get("documentText").String()
-		if !a.get("truncated").Bool() || len(text) != core.MaxKeptBytes || a.get("size").Int() < size ||
+		if !a.get("truncated").Bool() || len(text) != core.MaxDeadLetterBytes || a.get("size").Int() < size ||
 			a.get("document").Exists() || !strings.HasPrefix(text, spliced) {
 			t.Errorf("the document of %s: truncated %s, %d bytes of %d", id, a.get("truncated"), len(text), a.get("size").Int())
 		}

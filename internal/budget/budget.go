@@ -75,7 +75,7 @@ type waiter struct {
 // A named holder does not wait while it holds nothing of the Share, so that others cannot block it, however long they hold theirs.
 // The number of holders must be small.
 func (s *Share) AcquireFor(ctx context.Context, holder string, n int64) (release func(), err error) {
-	return s.acquire(ctx, &waiter{accounts: []core.Account{{ID: holder, Most: s.size}}, skipsQueue: holder != ""}, n)
+	return s.acquire(ctx, &waiter{accounts: []core.Account{{ID: holder, Max: s.size}}, skipsQueue: holder != ""}, n)
 }
 
 // Acquire is like AcquireFor for a caller, which holds at most the limits of its Accounts; a larger n counts as the limit. While a
@@ -86,7 +86,7 @@ func (s *Share) Acquire(ctx context.Context, c core.Caller, n int64) (release fu
 
 func (s *Share) acquire(ctx context.Context, w *waiter, n int64) (release func(), err error) {
 	n = max(n, 0)
-	w.bytes, w.granted = min(n, w.accounts[len(w.accounts)-1].Most), make(chan struct{})
+	w.bytes, w.granted = min(n, w.accounts[len(w.accounts)-1].Max), make(chan struct{})
 	s.mu.Lock()
 	s.waiting = append(s.waiting, w)
 	s.grant()
@@ -111,7 +111,7 @@ func (s *Share) grant() {
 	s.waiting = slices.DeleteFunc(s.waiting, func(w *waiter) bool {
 		if !w.skipsQueue || s.held[w.accounts[len(w.accounts)-1].ID] > 0 {
 			for _, a := range w.accounts {
-				if full[a.ID] = full[a.ID] || s.held[a.ID]+w.bytes > a.Most; full[a.ID] {
+				if full[a.ID] = full[a.ID] || s.held[a.ID]+w.bytes > a.Max; full[a.ID] {
 					return false
 				}
 			}

@@ -30,7 +30,7 @@ func retry(code core.Code, reason string) core.Result {
 func rejected(wr core.Write, kind, reason string) core.Result {
 	r := core.Result{Outcome: core.OutcomeRejected, Type: kind, Reason: reason}
 	if wr.Op == core.OpIndex {
-		r.Rejected = core.KeepDocument(wr.Document)
+		r.Rejected = core.NewDeadLetterDocument(wr.Document)
 	}
 	return r
 }

@@ -233,14 +233,14 @@ func (w *Writer) limitBatches(size int) {
 }
 
 // keep copies what a dead letter keeps of the i-th item, nil for a delete.
-func (f *flight) keep(i int) *core.KeptDocument {
+func (f *flight) keep(i int) *core.DeadLetterDocument {
 	// Hashing a large document takes time, in which nobody must wait for the ticket.
 	f.out.flush()
 	it := f.b.items[i]
 	if it.Op == core.OpDelete {
 		return nil
 	}
-	return core.KeepDocument(f.b.body[it.DocStart:it.DocEnd])
+	return core.NewDeadLetterDocument(f.b.body[it.DocStart:it.DocEnd])
 }
 
 // retain hands the verdict on each item of [from, to) to its ticket, but moves those to keep together at from, in the

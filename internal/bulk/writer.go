@@ -100,7 +100,7 @@ func (w *Writer) add(ctx context.Context, t *Ticket, index string, wr core.Write
 func (t *Ticket) refuse(wr core.Write) error {
 	if !t.settle(core.Result{
 		Outcome: core.OutcomeRejected, Type: TypeTooLarge, Reason: "the document is larger than the index takes",
-		Rejected: core.KeepDocument(wr.Document),
+		Rejected: core.NewDeadLetterDocument(wr.Document),
 	}) {
 		return ErrSealed
 	}

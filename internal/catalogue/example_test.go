@@ -46,6 +46,6 @@ func ExampleRegistry() {
 	}
 	defer func() { _ = r.Stop(ctx) }()
 	set := r.Catalogues()
-	fmt.Println(set.Status(), set.Named("donors").Problem.Code, r.Model("donors") == nil)
+	fmt.Println(set.Status(), set.ByID("donors").Problem.Code, r.Model("donors") == nil)
 	// Output: unhealthy index_not_found true
 }

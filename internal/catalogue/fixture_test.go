@@ -138,7 +138,7 @@ func (w *world) at(seconds float64) {
 // state fails unless a catalogue has this problem, nil for none.
 func (w *world) state(id string, want *core.CatalogueProblem) {
 	w.Helper()
-	c := w.r.Catalogues().Named(id)
+	c := w.r.Catalogues().ByID(id)
 	if c == nil {
 		w.Fatalf("%s is not listed", id)
 	}

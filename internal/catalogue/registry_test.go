@@ -155,7 +155,7 @@ func TestChecks(t *testing.T) {
 		w.engine.set("a", gives(oneField))
 		w.at(143)
 		w.state("a", nil)
-		if w.r.Model("a") != model || w.r.Catalogues().Named("a") != set.Named("a") {
+		if w.r.Model("a") != model || w.r.Catalogues().ByID("a") != set.ByID("a") {
 			w.Error("what came back is not what it was, although the mapping is")
 		}
 		w.at(174)
@@ -222,16 +222,16 @@ func TestMappingChanges(t *testing.T) {
 		w.engine.set("a", gives(`{"properties":{"k":{"type":"keyword"},"data":{"properties":{"l":{"type":"long"}}}}}`))
 		w.at(31)
 		after := w.r.Catalogues()
-		if after == before || w.r.Model("a") == model || after.Named("a") == before.Named("a") {
+		if after == before || w.r.Model("a") == model || after.ByID("a") == before.ByID("a") {
 			w.Error("a change of the mapping changed nothing")
 		}
-		if w.r.Model("b") != other || after.Named("b") != before.Named("b") {
+		if w.r.Model("b") != other || after.ByID("b") != before.ByID("b") {
 			w.Error("a change of one catalogue changed another")
 		}
 		if f, known := w.r.Model("a").Field("data.l"); !known || f.Type != "long" {
 			w.Errorf("got %+v, %t", f, known)
 		}
-		if len(before.Named("a").Fields) != 1 || len(model.Catalogue().Fields) != 1 {
+		if len(before.ByID("a").Fields) != 1 || len(model.Catalogue().Fields) != 1 {
 			w.Error("what was handed out has changed")
 		}
 		w.state("prefixed", nil)
@@ -277,7 +277,7 @@ func TestRefresh(t *testing.T) {
 		w.r.Refresh("nobody's")
 		synctest.Wait()
 		w.state("c", nil)
-		if n := len(w.r.Catalogues().Named("a").Fields); n != 2 {
+		if n := len(w.r.Catalogues().ByID("a").Fields); n != 2 {
 			w.Errorf("%d fields", n)
 		}
 		w.askedAt("b", 0)
@@ -301,11 +301,11 @@ func TestRefresh(t *testing.T) {
 			w.engine.set("a", slow(twoFields)) // what is under way gives the old one
 			w.r.Refresh("a")
 			w.at(35)
-			if n := len(w.r.Catalogues().Named("a").Fields); n != 1 {
+			if n := len(w.r.Catalogues().ByID("a").Fields); n != 1 {
 				w.Errorf("%d fields", n)
 			}
 			w.at(36)
-			if n := len(w.r.Catalogues().Named("a").Fields); n != 2 {
+			if n := len(w.r.Catalogues().ByID("a").Fields); n != 2 {
 				w.Errorf("%d fields", n)
 			}
 			w.askedAt("a", 0, 32, 34)
@@ -324,7 +324,7 @@ func TestRefresh(t *testing.T) {
 			w.r.Refresh("a")
 			w.engine.set("a", gives(twoFields))
 			w.at(32)
-			if n := len(w.r.Catalogues().Named("a").Fields); n != 2 {
+			if n := len(w.r.Catalogues().ByID("a").Fields); n != 2 {
 				w.Errorf("%d fields", n)
 			}
 			w.askedAt("a", 0, 30, 32)
@@ -360,7 +360,7 @@ func TestRefresh(t *testing.T) {
 		in(t, func(w *world) {
 			r := catalogue.New(these("a"), w.engine, catalogue.Config{})
 			r.Refresh("a")
-			if c := r.Catalogues().Named("a"); c.Problem == nil || c.Problem.Message != "the index has not answered yet" || r.Model("a") != nil {
+			if c := r.Catalogues().ByID("a"); c.Problem == nil || c.Problem.Message != "the index has not answered yet" || r.Model("a") != nil {
 				w.Errorf("got %+v", c)
 			}
 		})

@@ -82,7 +82,7 @@ func TestMended(t *testing.T) {
 		w.start(f.now, func(c *catalogue.Config) {
 			c.Reload, c.Settle, c.Metrics = f.reload, -1, catalogue.NewMetrics(registry)
 		})
-		sound := w.r.Catalogues().Named("m")
+		sound := w.r.Catalogues().ByID("m")
 		w.at(5)
 		w.state("x", new(unbuilt("base.json is not JSON")))
 		changed := inFolder("sound", "other", "")
@@ -92,7 +92,7 @@ func TestMended(t *testing.T) {
 			w.Error(diff)
 		}
 		w.state("a", nil)
-		if w.r.Model("a") == nil || w.r.Model("x") != nil || w.r.Catalogues().Named("m") != sound {
+		if w.r.Model("a") == nil || w.r.Model("x") != nil || w.r.Catalogues().ByID("m") != sound {
 			w.Error("the wrong ones are there")
 		}
 		w.at(200)
@@ -112,7 +112,7 @@ tutti_catalogue_available{catalogue="m"} 1
 		w.engine.set("a", gives(twoFields))
 		w.r.Refresh("a")
 		w.at(201)
-		if c := w.r.Catalogues().Named("a"); len(c.Fields) != 2 {
+		if c := w.r.Catalogues().ByID("a"); len(c.Fields) != 2 {
 			w.Errorf("%d fields", len(c.Fields))
 		}
 		w.engine.set("a", nil)
@@ -278,7 +278,7 @@ func TestFilesSettle(t *testing.T) {
 			case 10:
 				f.write(restricted)
 			}
-			if c := w.r.Catalogues().Named("x"); c.Problem == nil && !c.Restricted {
+			if c := w.r.Catalogues().ByID("x"); c.Problem == nil && !c.Restricted {
 				w.Fatalf("it is open after %d half seconds", half)
 			}
 		}
@@ -290,7 +290,7 @@ func TestFilesSettle(t *testing.T) {
 		described.Description = "now with a description"
 		f.write(described)
 		w.at(60)
-		if c := w.r.Catalogues().Named("x"); c.Problem != nil || c.Description != described.Description || !c.Restricted {
+		if c := w.r.Catalogues().ByID("x"); c.Problem != nil || c.Description != described.Description || !c.Restricted {
 			w.Errorf("got %+v", c)
 		}
 		f.write(inFolder("x", "x", "broken again"))

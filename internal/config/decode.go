@@ -167,7 +167,7 @@ func (d *decoder) text(path string, n *node, k key, target *string) {
 		d.faults.add(path, n.where, hintOf(k), "is empty")
 	case len(k.choices) > 0 && !slices.Contains(k.choices, v):
 		hint := ""
-		if choice := core.Meant(v, slices.Values(k.choices)); choice != "" {
+		if choice := core.Suggest(v, slices.Values(k.choices)); choice != "" {
 			hint = "the nearest is " + choice
 		}
 		d.faults.add(path, n.where, hint, "expects %s, not %s", wanted(k), given)

@@ -12,8 +12,8 @@ type Caller struct {
 
 // Account is what a Caller counts on, with the most that may be held of it.
 type Account struct {
-	ID   string
-	Most int64
+	ID  string
+	Max int64
 }
 
 // Accounts returns the accounts that all a Caller holds of a limit counts on, the largest first: a caller has half of the limit, a

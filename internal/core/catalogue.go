@@ -93,8 +93,8 @@ func (s *CatalogueSet) Status() CatalogueStatus {
 	}
 }
 
-// Named returns the catalogue of an id, nil when there is none.
-func (s *CatalogueSet) Named(id string) *Catalogue {
+// ByID returns the catalogue of an id, nil when there is none.
+func (s *CatalogueSet) ByID(id string) *Catalogue {
 	i, found := slices.BinarySearchFunc(s.Catalogues, id, func(c *Catalogue, id string) int { return cmp.Compare(c.ID, id) })
 	if !found {
 		return nil
@@ -102,8 +102,8 @@ func (s *CatalogueSet) Named(id string) *Catalogue {
 	return s.Catalogues[i]
 }
 
-// OfType returns the catalogues of a document type, in the order of their ids.
-func (s *CatalogueSet) OfType(documentType string) []*Catalogue {
+// ByDocumentType returns the catalogues of a document type, in the order of their ids.
+func (s *CatalogueSet) ByDocumentType(documentType string) []*Catalogue {
 	var of []*Catalogue
 	for _, c := range s.Catalogues {
 		if documentType != "" && c.DocumentType == documentType {

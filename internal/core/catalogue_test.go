@@ -34,19 +34,19 @@ func TestCatalogueSet(t *testing.T) {
 
 	set := core.CatalogueSet{Catalogues: []*core.Catalogue{up("__proto__", "x"), up("a", ""), down("b", "x"), up("toString", "a")}}
 	for _, id := range []string{"__proto__", "a", "b", "toString"} {
-		if c := set.Named(id); c == nil || c.ID != id {
+		if c := set.ByID(id); c == nil || c.ID != id {
 			t.Errorf("Named(%q) gives %v", id, c)
 		}
 	}
 	for _, id := range []string{"", "c", "x", "constructor"} {
-		if c := set.Named(id); c != nil {
+		if c := set.ByID(id); c != nil {
 			t.Errorf("Named(%q) gives %v", id, c)
 		}
 	}
-	if of := set.OfType("x"); len(of) != 2 || of[0].ID != "__proto__" || of[1].ID != "b" {
+	if of := set.ByDocumentType("x"); len(of) != 2 || of[0].ID != "__proto__" || of[1].ID != "b" {
 		t.Errorf("OfType gives %v", of)
 	}
-	if of := set.OfType(""); of != nil {
+	if of := set.ByDocumentType(""); of != nil {
 		t.Errorf("those without a type have none in common, but OfType gives %v", of)
 	}
 }

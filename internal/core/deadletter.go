@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// MaxKeptBytes is how much of a rejected document a dead letter keeps: a message over 1 MiB is refused.
-const MaxKeptBytes = 256 << 10
+// MaxDeadLetterBytes is how much of a rejected document a dead letter keeps: a message over 1 MiB is refused.
+const MaxDeadLetterBytes = 256 << 10
 
 // Reasons of a dead letter.
 const (
@@ -49,33 +49,33 @@ type DeadLetter struct {
 	Request *Request `json:"request,omitempty"`
 }
 
-// KeepDocument copies what a dead letter keeps of doc.
-func KeepDocument(doc []byte) *KeptDocument {
-	var k Keeper
+// NewDeadLetterDocument copies what a dead letter keeps of doc.
+func NewDeadLetterDocument(doc []byte) *DeadLetterDocument {
+	var k DeadLetterDocumentBuilder
 	k.Add(doc)
-	return k.Kept()
+	return k.Document()
 }
 
-// Keeper keeps what a dead letter keeps of a document that is seen in pieces. The zero value is ready.
-type Keeper struct {
+// DeadLetterDocumentBuilder keeps what a dead letter keeps of a document that is seen in pieces. The zero value is ready.
+type DeadLetterDocumentBuilder struct {
 	kept []byte
 	size int
 	sum  hash.Hash
 }
 
 // Add takes the next piece of the document, and copies of it what is kept.
-func (k *Keeper) Add(piece []byte) {
+func (k *DeadLetterDocumentBuilder) Add(piece []byte) {
 	if k.sum == nil {
 		k.sum = sha256.New()
 	}
 	k.sum.Write(piece)
-	k.kept = append(k.kept, piece[:min(len(piece), MaxKeptBytes-len(k.kept))]...)
+	k.kept = append(k.kept, piece[:min(len(piece), MaxDeadLetterBytes-len(k.kept))]...)
 	k.size += len(piece)
 }
 
-// Kept returns what is kept of the pieces so far; the Keeper must not be used afterwards.
-func (k *Keeper) Kept() *KeptDocument {
-	return &KeptDocument{
+// Document returns what is kept of the pieces so far; the Keeper must not be used afterwards.
+func (k *DeadLetterDocumentBuilder) Document() *DeadLetterDocument {
+	return &DeadLetterDocument{
 		Bytes: k.kept, Size: k.size, SHA256: hex.EncodeToString(k.sum.Sum(nil)), Truncated: k.size > len(k.kept),
 	}
 }

@@ -134,12 +134,12 @@ type Result struct {
 	// CurrentVersion is the version that made a write stale, zero when unknown.
 	CurrentVersion Version
 	// Rejected keeps the document of an OutcomeRejected, for the dead letter; nil otherwise.
-	Rejected *KeptDocument
+	Rejected *DeadLetterDocument
 }
 
-// KeptDocument is a rejected document as kept in a dead letter.
-type KeptDocument struct {
-	// Bytes are the first MaxKeptBytes bytes of the document.
+// DeadLetterDocument is a rejected document as kept in a dead letter.
+type DeadLetterDocument struct {
+	// Bytes are the first MaxDeadLetterBytes bytes of the document.
 	Bytes []byte
 	// Size is the size of the whole document in bytes, SHA256 the hexadecimal hash of the whole.
 	Size      int
@@ -154,9 +154,9 @@ type StoredDocument struct {
 	Source  []byte
 }
 
-// MarkNothing is the mark (Index.Mark) of an alias that nothing was ever written to: no document is older than what
+// CheckpointNone is the mark (Index.Mark) of an alias that nothing was ever written to: no document is older than what
 // begins then.
-const MarkNothing = "nothing"
+const CheckpointNone = "nothing"
 
 // IndexScope selects documents by the record's own organization. The zero value selects all documents of an alias.
 type IndexScope struct {
@@ -173,7 +173,7 @@ type IndexScope struct {
 	WrittenBy string
 }
 
-// Takes reports whether a scan below a version (0: of all) calls for a document of version v.
-func (s IndexScope) Takes(v, below Version) bool {
+// Includes reports whether a scan below a version (0: of all) calls for a document of version v.
+func (s IndexScope) Includes(v, below Version) bool {
 	return below == 0 || v < below || s.Beyond > 0 && v > s.Beyond
 }

@@ -21,9 +21,9 @@ type GraphQLRequest struct {
 type GraphQLResponse struct {
 	// Body is a GraphQL response: {"data":…,"errors":…}.
 	Body []byte
-	// Refused is set when nothing was executed: the request is no GraphQL, does not fit the schema, is over a limit, or its
+	// Rejected is set when nothing was executed: the request is no GraphQL, does not fit the schema, is over a limit, or its
 	// variables are not what it says. Body has no data then.
-	Refused bool
+	Rejected bool
 	// Release, where it is not nil, returns Body back to who made it: nobody reads it any more. It is called once, or never.
 	Release func()
 }

@@ -58,8 +58,8 @@ func (t *Totals) AddOutcome(o Outcome) {
 	}
 }
 
-// cover takes from t what counts again in o, and returns what o counts beyond t.
-func (t *Totals) cover(o Totals) Totals {
+// cancelOverlap takes from t what counts again in o, and returns what o counts beyond t.
+func (t *Totals) cancelOverlap(o Totals) Totals {
 	for _, pair := range [][2]*int64{
 		{&t.Expected, &o.Expected},
 		{&t.Fetched, &o.Fetched},
@@ -116,9 +116,9 @@ type Job struct {
 	Error        *JobError  `json:"error,omitempty"`
 	// StartVersion is the timestamp of the job's first Request: documents below it were not seen by the run.
 	StartVersion Version `json:"startVersion,omitempty"`
-	// StartMark is the index's mark at the start, empty where older Requests were still worked on then: what was
+	// StartCheckpoint is the index's mark at the start, empty where older Requests were still worked on then: what was
 	// written after it is not older than the run.
-	StartMark string `json:"startMark,omitempty"`
+	StartCheckpoint string `json:"startMark,omitempty"`
 	// ExpectedOrganizations is the number of organizations of the run, nil until they are listed.
 	ExpectedOrganizations *int `json:"expectedOrganizations,omitempty"`
 	// Returned counts how often this job was returned to a trigger instead of queuing a second one.
@@ -209,9 +209,9 @@ func (s *JobSum) Add(o *OrganizationRun) {
 	}
 }
 
-// Of returns the totals of job, whose organizations are summed up in s, and reports whether their Expected is known: all
+// TotalsOf returns the totals of job, whose organizations are summed up in s, and reports whether their Expected is known: all
 // organizations are listed and counted. A job that has ended has totals of its own.
-func (s *JobSum) Of(job *Job) (totals Totals, counted bool) {
+func (s *JobSum) TotalsOf(job *Job) (totals Totals, counted bool) {
 	totals = job.Totals
 	if !job.State.Final() && s.Known > 0 {
 		totals = s.Totals
@@ -243,7 +243,7 @@ func (o *OrganizationRun) EndPage(n int, counted Totals) {
 
 // Count adds what a page counted to the totals, but for what voided pages counted before it.
 func (o *OrganizationRun) Count(counted Totals) {
-	o.Totals.Add(o.Voided.cover(counted))
+	o.Totals.Add(o.Voided.cancelOverlap(counted))
 }
 
 func (o *OrganizationRun) aheadOf(n int) bool {
@@ -273,8 +273,8 @@ func (o *OrganizationRun) NoteLate(n, epoch int) {
 	o.Late[n] = epoch
 }
 
-// Void reports whether page n of an epoch belongs to a part of a chain that was begun anew since.
-func (o *OrganizationRun) Void(n, epoch int) bool {
+// IsVoid reports whether page n of an epoch belongs to a part of a chain that was begun anew since.
+func (o *OrganizationRun) IsVoid(n, epoch int) bool {
 	return epoch < o.ListEpoch || epoch < o.Epoch && n > o.Restart
 }
 

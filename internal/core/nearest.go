@@ -26,12 +26,12 @@ func Nearest(given string, candidates iter.Seq[string]) string {
 	return s.best
 }
 
-// Meant returns the nearest candidate where it is likely meant: half of it is the same, or one begins with the other. Else "", and
+// Suggest returns the nearest candidate where it is likely meant: half of it is the same, or one begins with the other. Else "", and
 // also where given is a candidate itself: what is wrong with it is not how it is written. It costs what Nearest costs.
-func Meant(given string, candidates iter.Seq[string]) string {
+func Suggest(given string, candidates iter.Seq[string]) string {
 	s := newSearch(given)
 	s.run(candidates)
-	a, b := strings.ToLower(cut(given)), strings.ToLower(cut(s.best))
+	a, b := strings.ToLower(normalize(given)), strings.ToLower(normalize(s.best))
 	switch {
 	case a == "" || b == "", s.best == given:
 		return ""
@@ -42,8 +42,8 @@ func Meant(given string, candidates iter.Seq[string]) string {
 	}
 }
 
-// cut returns what is compared of a name, apart from the case.
-func cut(name string) string {
+// normalize returns what is compared of a name, apart from the case.
+func normalize(name string) string {
 	end := min(len(name), maxCompared)
 	for end < len(name) && end > 0 && !utf8.RuneStart(name[end]) {
 		end--
@@ -98,7 +98,7 @@ func (s *search) within(candidates iter.Seq[string]) bool {
 
 // read appends what is compared of a name.
 func (s *search) read(to []rune, name string) []rune {
-	name = cut(name)
+	name = normalize(name)
 	s.steps -= len(name) + 1
 	for _, r := range name {
 		to = append(to, unicode.ToLower(r))

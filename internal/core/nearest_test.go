@@ -43,7 +43,7 @@ func TestNearest(t *testing.T) {
 			if got := core.Nearest(test.given, slices.Values(test.candidates)); got != test.nearest {
 				t.Errorf("the nearest is %q, want %q", got, test.nearest)
 			}
-			if got := core.Meant(test.given, slices.Values(test.candidates)); got != test.meant {
+			if got := core.Suggest(test.given, slices.Values(test.candidates)); got != test.meant {
 				t.Errorf("meant is %q, want %q", got, test.meant)
 			}
 		})

@@ -1,15 +1,15 @@
 package core
 
-// Notified is what became of the events of one notification.
-type Notified struct {
+// NotificationResult is what became of the events of one notification.
+type NotificationResult struct {
 	// Accepted is the number of events whose Request the queue has stored.
 	Accepted int
-	// Faults are the events that were not understood, each kept as a dead letter.
-	Faults []EventFault
+	// Errors are the events that were not understood, each kept as a dead letter.
+	Errors []EventError
 }
 
-// EventFault says why one event was not understood.
-type EventFault struct {
+// EventError says why one event was not understood.
+type EventError struct {
 	// Pointer is the event's JSON pointer in the body (RFC 6901): "" for a single event, "/3" for the fourth of an array,
 	// with the member at fault behind it where there is one.
 	Pointer string `json:"pointer"`

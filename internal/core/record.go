@@ -20,7 +20,7 @@ type Record struct {
 	// Body is not used any more.
 	Release func()
 	// TooLarge is set for a record over the size limit, whose Body is nil: what a dead letter keeps of it.
-	TooLarge *KeptDocument
+	TooLarge *DeadLetterDocument
 	// HasRepositories reports whether the record has a top-level member repositories of its own, which the document's
 	// replaces.
 	HasRepositories bool

@@ -166,8 +166,8 @@ func (r Request) validateRecords() error {
 	return nil
 }
 
-// Record returns the Request for one of r's Records alone.
-func (r Request) Record(k RecordKey) Request {
+// ForRecord returns the Request for one of r's Records alone.
+func (r Request) ForRecord(k RecordKey) Request {
 	r.Scope, r.Organization, r.RecordID, r.Records = ScopeRecord, k.Organization, k.ID, nil
 	if k.RequestID != "" {
 		r.ID = k.RequestID
@@ -181,14 +181,14 @@ func (r Request) Dated() bool {
 	return r.Kind == KindIndex && r.Scope == ScopeRecord && r.Cause == CauseKafka && r.AsOf > 0 && r.JobID == ""
 }
 
-// OfferOver returns what to store when r, a Request that tutti makes by itself or one as of an earlier version, meets pending,
+// MergeWithPending returns what to store when r, a Request that tutti makes by itself or one as of an earlier version, meets pending,
 // of that version, on its subject; false when pending stands instead. What is newer than the message that r was split off from
 // (AsOf) stands, and so does a removal of any age where r is a sweep's or does not say what it was split off from. What a sweep
 // asks for is dropped when its job is cancelled; so it takes over the job and the cause of another Request that it replaces, and
 // a Request that is not a sweep's replaces a newer one of a sweep, as of its version. So does a dated Request (Dated) beside any
 // newer Request to index, whose record may have been fetched already. A removal never becomes newer: it leaves its cause and job
 // to the sweep's Request.
-func (r Request) OfferOver(pending Request, version Version) (Request, bool) {
+func (r Request) MergeWithPending(pending Request, version Version) (Request, bool) {
 	newer := r.AsOf > 0 && version > r.AsOf
 	switch {
 	case r.Kind == KindRemove && newer && pending.Cause == CauseSweep:

@@ -151,7 +151,7 @@ func (c *columnPlanner) append(w columnRequest, col column) {
 // unknown is the error of a name that no field has.
 func (c *columnPlanner) unknown(at, name string) error {
 	message := fmt.Sprintf("there is no field %q", shown(name))
-	if meant := core.Meant(plainName(name), c.model.Names()); meant != "" {
+	if meant := core.Suggest(plainName(name), c.model.Names()); meant != "" {
 		message += fmt.Sprintf(", did you mean %q?", meant)
 	}
 	return invalid(at, message)

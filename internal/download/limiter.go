@@ -24,7 +24,7 @@ func (p *limiter) acquire(c core.Caller) (release func(), err error) {
 	defer p.mu.Unlock()
 	accounts := c.Accounts(int64(p.max))
 	full := p.inUse >= p.max && (!c.Known || p.byAccount[c.ID] > 0)
-	if full || slices.ContainsFunc(accounts, func(a core.Account) bool { return p.byAccount[a.ID] >= a.Most }) {
+	if full || slices.ContainsFunc(accounts, func(a core.Account) bool { return p.byAccount[a.ID] >= a.Max }) {
 		return nil, &core.Error{
 			Code: core.CodeOverloaded, Message: "too many downloads are made at once", Hint: "try again in a while", RetryAfter: retryAfter,
 		}

@@ -122,7 +122,7 @@ func (o object) rejectUnknown(names []string) error {
 			continue
 		}
 		message := fmt.Sprintf("there is no %q", shown(name))
-		if meant := core.Meant(name, slices.Values(names)); meant != "" {
+		if meant := core.Suggest(name, slices.Values(names)); meant != "" {
 			message += fmt.Sprintf(", did you mean %q?", meant)
 		}
 		return invalid(o.at(shown(name)), message)

@@ -78,7 +78,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer := s.service.Execute(r.Context(), s.model, core.Principal{}, q)
-	if answer.Refused {
+	if answer.Rejected {
 		w.WriteHeader(http.StatusBadRequest)
 	}
 	w.Write(answer.Body)

@@ -93,7 +93,7 @@ func (a *aggregationPlanner) topHits(one *facet, most int, f *ast.Field, w *buck
 		path, known := a.x.served.model.Path(name)
 		if !known {
 			near := ""
-			if meant := core.Meant(name, a.x.served.model.Names()); meant != "" {
+			if meant := core.Suggest(name, a.x.served.model.Names()); meant != "" {
 				near = ", did you mean " + meant + "?"
 			}
 			return args.invalid("_source", "names an unknown field"+near)

@@ -133,7 +133,7 @@ func columnsLead(t *testing.T, d definition.Definition, tree *mapping.Field, raw
 func (w *world) leads(query string, columns ...column) {
 	w.Helper()
 	got := w.ask(ask(`{analysis{hits(first:1){total edges{node{` + query + `}}}}}`))
-	if got.Refused || gjson.GetBytes(got.Body, "errors").Exists() {
+	if got.Rejected || gjson.GetBytes(got.Body, "errors").Exists() {
 		w.Errorf("%s: %s", query, got.Body)
 		return
 	}

@@ -171,5 +171,5 @@ func appendErrors(dst []byte, faults []*gqlError) []byte {
 
 // errorResponse returns the response of a request that was rejected before execution.
 func errorResponse(faults ...*gqlError) core.GraphQLResponse {
-	return core.GraphQLResponse{Body: append(appendErrors([]byte{'{'}, faults), '}'), Refused: true}
+	return core.GraphQLResponse{Body: append(appendErrors([]byte{'{'}, faults), '}'), Rejected: true}
 }

@@ -52,7 +52,7 @@ func TestSelections(t *testing.T) {
 			}
 			for range 2 { // the second time the query is known
 				got := w.ask(core.GraphQLRequest{Query: c.query, OperationName: name, Variables: json.RawMessage(c.variables)})
-				if got.Refused || string(got.Body) != c.want {
+				if got.Rejected || string(got.Body) != c.want {
 					t.Errorf("got  %s\nwant %s", got.Body, c.want)
 				}
 			}
@@ -109,14 +109,14 @@ func TestBombs(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
 			got := w.ask(core.GraphQLRequest{Query: c.query})
-			if !got.Refused || !json.Valid(got.Body) || !strings.Contains(string(got.Body), c.message) {
+			if !got.Rejected || !json.Valid(got.Body) || !strings.Contains(string(got.Body), c.message) {
 				t.Errorf("%.300s", got.Body)
 			}
 		})
 	}
 	t.Run("what is large and right", func(t *testing.T) {
 		w := newWorld(t)
-		if got := w.ask(core.GraphQLRequest{Query: wide(19_000, "id ")}); got.Refused {
+		if got := w.ask(core.GraphQLRequest{Query: wide(19_000, "id ")}); got.Rejected {
 			t.Errorf("%.300s", got.Body)
 		}
 	})
@@ -184,7 +184,7 @@ func TestNamesThatNoSchemaHas(t *testing.T) {
 	if core.CodeOf(err) != core.CodeInvalid || !strings.Contains(core.MessageOf(err), `the documentType "String" cannot be used`) {
 		t.Errorf("got %v", err)
 	}
-	if got := service.Execute(t.Context(), m, nobody, ask(`{__typename}`)); !got.Refused || !json.Valid(got.Body) {
+	if got := service.Execute(t.Context(), m, nobody, ask(`{__typename}`)); !got.Rejected || !json.Valid(got.Body) {
 		t.Errorf("got %s", got.Body)
 	}
 	if text, err := service.Schema(model(t, plain(), mappings)); err != nil || !strings.Contains(text, "type analysisNode") {

@@ -158,7 +158,7 @@ func TestOneSearchForEachSetOfClauses(t *testing.T) {
 			page:hits(filters:$f,first:5){total edges{node{id}}}}}`,
 		Variables: []byte(filters),
 	})
-	if got.Refused {
+	if got.Rejected {
 		t.Fatalf("%s", got.Body)
 	}
 	study := &query.Node{Op: query.Terms, Field: query.Field{Path: "studyId", Type: "keyword"}, Terms: []string{"S1"}}
@@ -221,14 +221,14 @@ func TestManyNarrowings(t *testing.T) {
 	}
 	w := newWorld(t)
 	const several = `studyId{bucket_count} open{bucket_count} tags{bucket_count}`
-	if got := w.ask(core.GraphQLRequest{Query: query(several), Variables: clauses(9000)}); got.Refused {
+	if got := w.ask(core.GraphQLRequest{Query: query(several), Variables: clauses(9000)}); got.Rejected {
 		t.Errorf("%s", got.Body)
 	}
 	many := several
 	for i := range 15 {
 		many += fmt.Sprintf(" a%d:analysisId{bucket_count}", i) // the filter does not name it
 	}
-	if got := w.ask(core.GraphQLRequest{Query: query(many), Variables: clauses(9000)}); got.Refused {
+	if got := w.ask(core.GraphQLRequest{Query: query(many), Variables: clauses(9000)}); got.Rejected {
 		t.Errorf("%s", got.Body)
 	}
 	var mapping, fields, filter strings.Builder
@@ -240,7 +240,7 @@ func TestManyNarrowings(t *testing.T) {
 	w.over(plain(), `{"properties":{`+mapping.String()[1:]+`}}`)
 	got := w.ask(core.GraphQLRequest{Query: query(fields.String()), Variables: json.RawMessage(`{"f":{"op":"and","content":[` + filter.String()[1:] + `]}}`)})
 	const want = "the filter has 401 clauses, which is too many for this number of aggregations of fields in the filter"
-	if !got.Refused || !strings.Contains(string(got.Body), `"message":"`+want+`"`) || !strings.Contains(string(got.Body), `"code":"BAD_USER_INPUT"`) {
+	if !got.Rejected || !strings.Contains(string(got.Body), `"message":"`+want+`"`) || !strings.Contains(string(got.Body), `"code":"BAD_USER_INPUT"`) {
 		t.Errorf("%.300s", got.Body)
 	}
 }

@@ -182,7 +182,7 @@ func (w *world) ask(r core.GraphQLRequest) core.GraphQLResponse {
 func (w *world) answers(query, want string) {
 	w.Helper()
 	got := w.ask(core.GraphQLRequest{Query: query})
-	if got.Refused {
+	if got.Rejected {
 		w.Fatalf("refused: %s", got.Body)
 	}
 	same(w, want, got.Body)
@@ -196,7 +196,7 @@ func (w *world) answers(query, want string) {
 func (w *world) refuses(r core.GraphQLRequest, want string) {
 	w.Helper()
 	got := w.ask(r)
-	if !got.Refused {
+	if !got.Rejected {
 		w.Fatalf("not refused: %s", got.Body)
 	}
 	same(w, want, got.Body)

@@ -91,8 +91,8 @@ func held(t *testing.T, got core.GraphQLResponse) {
 	if err := json.Unmarshal(got.Body, &response); err != nil {
 		t.Fatal(err)
 	}
-	if got.Refused != (response.Data == nil) || got.Refused && len(response.Errors) == 0 {
-		t.Fatalf("refused is %t: %s", got.Refused, got.Body)
+	if got.Rejected != (response.Data == nil) || got.Rejected && len(response.Errors) == 0 {
+		t.Fatalf("refused is %t: %s", got.Rejected, got.Body)
 	}
 	for _, e := range response.Errors {
 		if e.Message == "" || e.Extensions.Code == "" {
@@ -114,7 +114,7 @@ func BenchmarkHits(b *testing.B) {
 	r := ask(`{analysis{hits(first:20){total edges{node{id analysisId studyId note count small open created tags experiment{platform} files{hits{edges{node{name}}}}}}}}}`)
 	b.ReportAllocs()
 	for b.Loop() {
-		if got := service.Execute(b.Context(), m, nobody, r); got.Refused {
+		if got := service.Execute(b.Context(), m, nobody, r); got.Rejected {
 			b.Fatalf("%s", got.Body)
 		}
 	}

@@ -173,7 +173,7 @@ func (s *Service) Execute(ctx context.Context, m *catalogue.Model, who core.Prin
 		}
 		response = x.run(ctx)
 	}
-	if !response.Refused && x.reusable() {
+	if !response.Rejected && x.reusable() {
 		x.reset()
 		sv.plans.put(key, x)
 	}

@@ -172,7 +172,7 @@ func (x *execution) sortKey(args arguments, i int, item gjson.Result) (index.Sor
 			return wrong("%q is an object, not a value", name)
 		}
 		near := ""
-		if meant := core.Meant(name, x.served.model.Names()); meant != "" {
+		if meant := core.Suggest(name, x.served.model.Names()); meant != "" {
 			near = fmt.Sprintf(", did you mean %q?", meant)
 		}
 		return wrong("there is no field %q%s", name, near)

@@ -70,7 +70,7 @@ func (l *live) write(documents ...string) {
 func (l *live) answers(query, want string) {
 	l.Helper()
 	got := l.service.Execute(l.Context(), l.model, core.Principal{}, ask(query))
-	if got.Refused {
+	if got.Rejected {
 		l.Fatalf("refused: %s", got.Body)
 	}
 	same(l, want, got.Body)
@@ -162,7 +162,7 @@ func TestFilterByTheID(t *testing.T) {
 		for _, id := range gjson.GetBytes(got.Body, "data.analysis.hits.edges.#.node.id").Array() {
 			ids = append(ids, id.Str)
 		}
-		if strings.Join(ids, " ") != c.want || got.Refused {
+		if strings.Join(ids, " ") != c.want || got.Rejected {
 			t.Errorf("%s finds %v, want %s: %s", c.filter, ids, c.want, got.Body)
 		}
 	}

@@ -168,7 +168,7 @@ func TestPlansOfOneMoment(t *testing.T) {
 			ctx, end := context.WithCancel(t.Context())
 			got := w.service.Execute(ctx, w.model, core.Principal{ID: owner}, ask(query))
 			end()
-			if s.owner != owner || got.Refused {
+			if s.owner != owner || got.Rejected {
 				t.Errorf("%s was asked the sets of %q: %s", owner, s.owner, got.Body)
 			}
 		}
@@ -178,7 +178,7 @@ func TestPlansOfOneMoment(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())
 		got := w.service.Execute(ctx, w.model, core.Principal{ID: "me"}, ask(`mutation{saveSet(type:analysis,sqon:{},path:"studyId",userId:"u"){setId}}`))
 		end()
-		if s.saved.Path == "" || got.Refused {
+		if s.saved.Path == "" || got.Rejected {
 			t.Errorf("the %d. time nothing was saved: %s", n, got.Body)
 		}
 	}
@@ -269,7 +269,7 @@ func TestPlansAreBounded(t *testing.T) {
 		}
 		query := `query($f:JSON){analysis{aggregations(filters:$f){` + strings.Join(fields, "{bucket_count}") + `{bucket_count}}}}`
 		got := w.ask(core.GraphQLRequest{Query: query, Variables: json.RawMessage(`{"f":{"op":"and","content":[` + clauses[1:] + `]}}`)})
-		if got.Refused {
+		if got.Rejected {
 			t.Fatalf("%s", got.Body)
 		}
 	}

@@ -93,7 +93,7 @@ func knownFields(introspection bool) walk.RuleFunc {
 			reported[f] = true
 			message := fmt.Sprintf("Cannot query field %q on type %q.", f.Name, f.ObjectDefinition.Name)
 			if introspection && len(reported) <= maxSuggestions {
-				if near := core.Meant(f.Name, names(f.ObjectDefinition.Fields)); near != "" {
+				if near := core.Suggest(f.Name, names(f.ObjectDefinition.Fields)); near != "" {
 					message += fmt.Sprintf(" Did you mean %q?", near)
 				}
 			}

@@ -193,7 +193,7 @@ func TestRandomOperations(t *testing.T) {
 		if t.Failed() {
 			t.Fatalf("seed %d, %d: %s %s on %s", seed, i, query, variables, source)
 		}
-		if !got.Refused {
+		if !got.Rejected {
 			executed++
 		}
 	}

@@ -64,7 +64,7 @@ func TestPages(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
 			got := w.ask(core.GraphQLRequest{Query: `{analysis{hits` + c.args + `{edges{node{` + c.node + `}}}}}`})
-			if got.Refused {
+			if got.Rejected {
 				t.Fatalf("%s", got.Body)
 			}
 			if diff := cmp.Diff([]index.SearchRequest{c.want}, w.engine.reqs, cmpopts.IgnoreFields(index.HitsRequest{}, "Read")); diff != "" {
@@ -194,7 +194,7 @@ func TestIntrospectionCanBeOff(t *testing.T) {
 	w := newWorld(t, func(d *definition.Definition) { d.GraphQLIntrospection = false })
 	for _, q := range []string{`{__schema{queryType{name}}}`, `{__type(name:"Root"){name}}`, `{...f} fragment f on Root{__schema{queryType{name}}}`} {
 		got := w.ask(core.GraphQLRequest{Query: q})
-		if !got.Refused || !strings.Contains(string(got.Body), `"validationErrorCode":"INTROSPECTION_DISABLED"`) ||
+		if !got.Rejected || !strings.Contains(string(got.Body), `"validationErrorCode":"INTROSPECTION_DISABLED"`) ||
 			!strings.Contains(string(got.Body), `"code":"GRAPHQL_VALIDATION_FAILED"`) {
 			t.Errorf("%s: %s", q, got.Body)
 		}
@@ -227,7 +227,7 @@ func TestFailures(t *testing.T) {
 			w := newWorld(t)
 			w.engine.answer = func(context.Context, []index.SearchRequest) ([]index.SearchResult, error) { return nil, c.err }
 			got := w.ask(core.GraphQLRequest{Query: `{__typename analysis{hits{total} aggregations{open{bucket_count}}}}`})
-			if got.Refused {
+			if got.Rejected {
 				t.Error("refused, though it was executed")
 			}
 			same(t, `{"data":{"__typename":"Root","analysis":{"hits":null,"aggregations":null}},"errors":[

@@ -131,7 +131,7 @@ func (x *execution) setField(args arguments, path string) (query.Field, *gqlErro
 		}
 	}
 	near := ""
-	if meant := core.Meant(path, x.served.model.Names()); meant != "" {
+	if meant := core.Suggest(path, x.served.model.Names()); meant != "" {
 		near = fmt.Sprintf(", did you mean %q?", meant)
 	}
 	return query.Field{}, args.invalid("path", fmt.Sprintf("names no field with values%s", near))

@@ -40,7 +40,7 @@ func TestVariables(t *testing.T) {
 			w := newWorld(t)
 			got := w.ask(core.GraphQLRequest{Query: c.query, Variables: json.RawMessage(c.variables)})
 			if c.why == "" {
-				if got.Refused || strings.Contains(string(got.Body), "errors") {
+				if got.Rejected || strings.Contains(string(got.Body), "errors") {
 					t.Errorf("%s", got.Body)
 				}
 				return
@@ -51,7 +51,7 @@ func TestVariables(t *testing.T) {
 					Extensions struct{ Code string }
 				}
 			}
-			if err := json.Unmarshal(got.Body, &response); err != nil || !got.Refused || len(response.Errors) != 1 {
+			if err := json.Unmarshal(got.Body, &response); err != nil || !got.Rejected || len(response.Errors) != 1 {
 				t.Fatalf("%v: %s", err, got.Body)
 			}
 			if e := response.Errors[0]; e.Message != c.why || e.Extensions.Code != "BAD_USER_INPUT" {
@@ -60,7 +60,7 @@ func TestVariables(t *testing.T) {
 		})
 	}
 	w := newWorld(t)
-	if got := w.ask(core.GraphQLRequest{Query: id}); !got.Refused || !strings.Contains(string(got.Body), `Variable \"$i\" is never used.`) {
+	if got := w.ask(core.GraphQLRequest{Query: id}); !got.Rejected || !strings.Contains(string(got.Body), `Variable \"$i\" is never used.`) {
 		t.Errorf("%s", got.Body)
 	}
 }

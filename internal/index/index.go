@@ -76,7 +76,7 @@ type Index interface {
 
 	// Mark returns an opaque mark of everything that was written to the alias so far, for a later Scan's
 	// scope.WrittenBy; empty when the engine has none, or a part of the index does not answer, which leaves out
-	// nothing; core.MarkNothing when nothing was written, with which a Scan finds nothing.
+	// nothing; core.CheckpointNone when nothing was written, with which a Scan finds nothing.
 	Mark(ctx context.Context, alias string) (string, error)
 
 	// Check returns nil when the alias takes writes now, CodeIndexBlocked when it is missing, closed or blocked, and

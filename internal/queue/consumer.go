@@ -281,7 +281,7 @@ func (c *Consumer) discard(ctx context.Context, m *nats.Msg, cause error) {
 // unreadableLetter makes a dead letter of a message whose body is no Request; its subject says whose it is.
 func unreadableLetter(subject string, data []byte, reason, hint string) core.DeadLetter {
 	parts := parseRequestSubject(subject)
-	kept := core.KeepDocument(data)
+	kept := core.NewDeadLetterDocument(data)
 	return core.DeadLetter{
 		Repository: parts.repository, Organization: parts.organization, RecordID: parts.recordID, JobID: parts.jobID,
 		Reason: reason, Hint: hint, Attempts: 1,

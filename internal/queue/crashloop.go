@@ -131,7 +131,7 @@ func (q *Queue) bury(ctx context.Context, m *jetstream.RawStreamMsg, reason, hin
 // buryRecords stores a dead letter like the given one for each record of r.
 func (q *Queue) buryRecords(ctx context.Context, r core.Request, letter core.DeadLetter) error {
 	for _, k := range r.Records {
-		one := r.Record(k)
+		one := r.ForRecord(k)
 		letter.Organization, letter.RecordID, letter.Request = k.Organization, k.ID, &one
 		if err := q.letters.Put(ctx, letter); err != nil {
 			return err

@@ -125,9 +125,9 @@ func TestOfferAsOf(t *testing.T) {
 	})
 }
 
-// TestOfferOverRemoval: a pending removal gives way to a Request split off from a newer message, and stands against one of
+// TestMergeWithPendingRemoval: a pending removal gives way to a Request split off from a newer message, and stands against one of
 // an older message and against a sweep.
-func TestOfferOverRemoval(t *testing.T) {
+func TestMergeWithPendingRemoval(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})

@@ -211,7 +211,7 @@ func TestLettersOfMessages(t *testing.T) {
 	for _, m := range []struct{ source, document string }{
 		{"webhook", `{"a":1}`}, {"webhook", `{"a":2}`}, {"kafka song-analysis", `{"a":1}`}, {"webhook", `{"a":1}`},
 	} {
-		kept := core.KeepDocument([]byte(m.document))
+		kept := core.NewDeadLetterDocument([]byte(m.document))
 		l := core.DeadLetter{
 			Repository: "song", Reason: core.ReasonNotUnderstood, Source: m.source, Attempts: 1,
 			Document: kept.Bytes, SHA256: kept.SHA256, Size: kept.Size,

@@ -156,8 +156,8 @@ func encodeLetter(l core.DeadLetter, limit int) ([]byte, error) {
 
 // clip cuts the texts of a letter. The ids that name the record in full stand in the subject, as a hash if need be.
 func clip(l *core.DeadLetter) {
-	if len(l.Document) > core.MaxKeptBytes {
-		l.Document, l.Truncated = l.Document[:core.MaxKeptBytes], true
+	if len(l.Document) > core.MaxDeadLetterBytes {
+		l.Document, l.Truncated = l.Document[:core.MaxDeadLetterBytes], true
 	}
 	clipTexts(maxTextBytes, &l.Hint, &l.EngineReason)
 	clipTexts(maxNameBytes, &l.Repository, &l.Organization, &l.RecordID, &l.JobID, &l.Reason, &l.EngineType,

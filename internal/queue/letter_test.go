@@ -151,7 +151,7 @@ func TestLargestLetter(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		huge := strings.Repeat("\x01", 3<<20) // Six bytes each in JSON.
-		kept := core.KeepDocument([]byte(huge))
+		kept := core.NewDeadLetterDocument([]byte(huge))
 		mustPut(t, q, core.DeadLetter{
 			Repository: "song", Organization: "S1", RecordID: "A1", Reason: huge, Hint: huge, EngineType: huge,
 			EngineReason: huge, Document: kept.Bytes, Size: kept.Size, SHA256: kept.SHA256, Truncated: kept.Truncated,
@@ -161,12 +161,12 @@ func TestLargestLetter(t *testing.T) {
 		if !l.Truncated || l.Size != 3<<20 || len(l.Document) == 0 || !bytes.HasPrefix([]byte(huge), l.Document) {
 			t.Errorf("%d bytes of %d kept", len(l.Document), l.Size)
 		}
-		plain := core.KeepDocument(bytes.Repeat([]byte("x"), 1<<20))
+		plain := core.NewDeadLetterDocument(bytes.Repeat([]byte("x"), 1<<20))
 		mustPut(t, q, core.DeadLetter{
 			Repository: "song", RecordID: "A2", Reason: core.ReasonRejected, EngineReason: "short",
 			Document: plain.Bytes, Size: plain.Size, SHA256: plain.SHA256, Truncated: plain.Truncated,
 		})
-		if l := list(t, q, "song", core.ReasonRejected)[0]; len(l.Document) != core.MaxKeptBytes {
+		if l := list(t, q, "song", core.ReasonRejected)[0]; len(l.Document) != core.MaxDeadLetterBytes {
 			t.Errorf("%d bytes kept of an ordinary large document", len(l.Document))
 		}
 	})
@@ -269,7 +269,7 @@ func TestLetterBodiesAreBounded(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		cfg := queue.Config{MaxLetterBodies: 2}
 		q := s.connect(t, cfg)
-		kept := core.KeepDocument([]byte(`{"a":1}`))
+		kept := core.NewDeadLetterDocument([]byte(`{"a":1}`))
 		withDocument := func(repository, id, hint string) core.DeadLetter {
 			l := letter("S1", id, core.ReasonRejected)
 			l.Repository, l.Hint, l.Document, l.Size, l.SHA256 = repository, hint, kept.Bytes, kept.Size, kept.SHA256

@@ -32,7 +32,7 @@ func (q *Queue) Publish(ctx context.Context, r core.Request) error {
 }
 
 // Offer is Publish for a Request that tutti makes by itself. Where its subject holds a Request, waiting or in flight, it
-// stores what core.Request.OfferOver says; what stands counts as stored. Another Request to index is replaced, since the
+// stores what core.Request.MergeWithPending says; what stands counts as stored. Another Request to index is replaced, since the
 // record may have been fetched for it already.
 func (q *Queue) Offer(ctx context.Context, r core.Request) error {
 	err := q.offer(ctx, r)
@@ -65,7 +65,7 @@ func (q *Queue) offer(ctx context.Context, r core.Request) error {
 			continue
 		}
 		var replaces bool
-		if offered, replaces = r.OfferOver(pending, versionOf(pending, there.Time)); !replaces {
+		if offered, replaces = r.MergeWithPending(pending, versionOf(pending, there.Time)); !replaces {
 			return nil
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // those of Parse, with pointers into what was parsed.
 //
 // The cost grows with the filter, not with the number of fields, but for one thing: when fields is a Names, the first name
-// that is unknown is compared with all of them, within the bounds of core.Meant, and a nearest one is told for that alone.
+// that is unknown is compared with all of them, within the bounds of core.Suggest, and a nearest one is told for that alone.
 //
 // Check comes before Normalize, which drops values and so moves what is behind them.
 func (f Filter) Check(fields Fields) error {
@@ -124,7 +124,7 @@ func (c *checker) meant(name string) string {
 		return ""
 	}
 	c.hinted = true
-	return suggested(core.Meant(name, names.Names()))
+	return suggested(core.Suggest(name, names.Names()))
 }
 
 // namePointer returns the pointer of a clause's name.

@@ -117,7 +117,7 @@ func pointerPart(name string) string {
 
 // meant returns the end of a message that names the nearest valid word, "" when none is near.
 func meant(given string, words ...string) string {
-	return suggested(core.Meant(given, slices.Values(words)))
+	return suggested(core.Suggest(given, slices.Values(words)))
 }
 
 // suggested returns the end of a message that names a word, "" for none. Unlike an excerpt the word is whole, as far as one who

@@ -62,7 +62,7 @@ type Item struct {
 	// Bool is the value of the record's member Format.BoolMember.
 	Bool OptionalBool
 	// TooLarge is set for a record over the limit, which was read to its end but not kept: Body is nil, and Detected false.
-	TooLarge *core.KeptDocument
+	TooLarge *core.DeadLetterDocument
 }
 
 // Envelope holds the members of a page other than its records.

@@ -326,14 +326,14 @@ func (s *skipper) firstDigit(c byte) int {
 // skipOversized reads the record at pos to its end without keeping it.
 func (s *Scanner) skipOversized() (Item, error) {
 	skip := skipper{format: &s.format, state: wantValue, values: make([][]byte, len(s.format.Members)), wanted: -1}
-	var kept core.Keeper
+	var kept core.DeadLetterDocumentBuilder
 	for {
 		n, end := skip.skip(s.buf[s.pos:s.end])
 		kept.Add(s.buf[s.pos : s.pos+n])
 		s.pos += n
 		switch end {
 		case 0:
-			return Item{Values: skip.values, Bool: skip.boolValue, TooLarge: kept.Kept()}, nil
+			return Item{Values: skip.values, Bool: skip.boolValue, TooLarge: kept.Document()}, nil
 		case invalid:
 			return Item{}, Malformed("the upstream's answer is not JSON", ErrMalformed)
 		case tooNested:

@@ -24,7 +24,7 @@ func checkSkipped(t rapid.TB, skipped, held upstream.Item) {
 	if skipped.Body != nil || skipped.TooLarge == nil {
 		t.Fatalf("a record over the limit was held: %+v", skipped)
 	}
-	if want, got := core.KeepDocument(held.Body), skipped.TooLarge; !reflect.DeepEqual(want, got) {
+	if want, got := core.NewDeadLetterDocument(held.Body), skipped.TooLarge; !reflect.DeepEqual(want, got) {
 		t.Errorf("kept are %d of %d bytes with hash %s, want %d of %d with %s", len(got.Bytes), got.Size, got.SHA256, len(want.Bytes), want.Size, want.SHA256)
 	}
 	if d := cmp.Diff(toRow(held).Values, toRow(skipped).Values); d != "" || held.Bool != skipped.Bool {

@@ -40,7 +40,7 @@ func (d *draft) accessRule(file string, root *node) *AccessRule {
 			continue
 		}
 		hint := "take it away: field, scope and public are all that a rule has"
-		if near := core.Meant(m.name, slices.Values(s.names())); near != "" {
+		if near := core.Suggest(m.name, slices.Values(s.names())); near != "" {
 			hint = "the nearest known key is " + near
 		}
 		d.failAt(within("", m.name), file, "is unknown", hint)

@@ -81,7 +81,7 @@ func (f *findings) warnUnknown(pointer string, m member, s valueSchema) {
 	}
 	f.add(withoutIndices(pointer)+" "+m.value.file+" "+what, func() string {
 		text := locate(pointer, m.value.file, what)
-		if near := core.Meant(m.name, slices.Values(s.names())); near != "" {
+		if near := core.Suggest(m.name, slices.Values(s.names())); near != "" {
 			text += "; the nearest known key is " + near
 		}
 		return text

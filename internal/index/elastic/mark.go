@@ -18,7 +18,7 @@ const (
 )
 
 // Mark returns a mark of everything that was written to the alias' index so far: the index' identity and the highest
-// sequence number over its shards, or core.MarkNothing. A document that is written later gets a higher number in its
+// sequence number over its shards, or core.CheckpointNone. A document that is written later gets a higher number in its
 // shard. The mark is empty unless the alias stands for one index of which every primary shard answered: a shard that is
 // missing may hold documents with higher numbers, which a scan up to the mark would leave out.
 func (x *Index) Mark(ctx context.Context, alias string) (string, error) {
@@ -40,7 +40,7 @@ func (x *Index) Mark(ctx context.Context, alias string) (string, error) {
 	case !ok:
 		return "", nil
 	case highest < 0:
-		return core.MarkNothing, nil
+		return core.CheckpointNone, nil
 	default:
 		return one.uuid + "/" + strconv.FormatInt(highest, 10), nil
 	}

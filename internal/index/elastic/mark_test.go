@@ -34,7 +34,7 @@ func TestMarkNeedsEveryPrimary(t *testing.T) {
 		want           string
 	}{
 		{"all primaries", two, 0, `"0":[` + shard(started, true, 7) + `],"1":[` + shard(started, true, 41) + `]`, "U1/41"},
-		{"nothing written", two, 0, `"0":[` + shard(started, true, -1) + `],"1":[` + shard(started, true, -1) + `]`, core.MarkNothing},
+		{"nothing written", two, 0, `"0":[` + shard(started, true, -1) + `],"1":[` + shard(started, true, -1) + `]`, core.CheckpointNone},
 		{"a primary that moves", two, 0, `"0":[` + shard(relocates, true, 7) + `,` + shard(recovery, true, 3) + `],"1":[` +
 			shard(started, true, 1) + `]`, "U1/7"},
 		{"a replica is ahead", two, 0, `"0":[` + shard(started, true, 7) + `,` + shard(started, false, 9) + `],"1":[` +

@@ -37,7 +37,7 @@ func (x *Index) Scan(ctx context.Context, alias string, scope core.IndexScope, b
 	if err != nil {
 		return err
 	}
-	if scope.WrittenBy == core.MarkNothing {
+	if scope.WrittenBy == core.CheckpointNone {
 		return nil
 	}
 	if scope.WrittenBy != "" {
@@ -63,7 +63,7 @@ func (x *Index) Scan(ctx context.Context, alias string, scope core.IndexScope, b
 		pit = page.PIT
 		for _, hit := range page.Hits.Hits {
 			// A version is no field, so the cluster cannot compare it.
-			if !scope.Takes(hit.Version, below) {
+			if !scope.Includes(hit.Version, below) {
 				continue
 			}
 			if err := each(hit.ID, hit.Version); err != nil {

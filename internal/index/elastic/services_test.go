@@ -414,7 +414,7 @@ func TestMissingPrimary(t *testing.T) {
 	wantError(t, x.Check(t.Context(), alias), core.CodeUnavailable, "a shard of the index "+alias+" does not answer")
 	admin(t, http.MethodPut, "/"+name+"/_settings", `{"index.routing.allocation.total_shards_per_node":2}`)
 	admin(t, http.MethodGet, "/_cluster/health/"+name+"?wait_for_status=yellow&timeout=30s", "")
-	if mark, err := x.Mark(t.Context(), alias); mark != core.MarkNothing || err != nil {
+	if mark, err := x.Mark(t.Context(), alias); mark != core.CheckpointNone || err != nil {
 		t.Errorf("with all primaries: %q, %v", mark, err)
 	}
 	if err := x.Check(t.Context(), alias); err != nil {

@@ -204,7 +204,7 @@ func (s *scan) organization(b *bbolt.Bucket, organization, code term) error {
 			return errCut("scope")
 		}
 		s.entry.terms = terms
-		if s.scope.Takes(version, s.below) && hasTerm(terms, code) {
+		if s.scope.Includes(version, s.below) && hasTerm(terms, code) {
 			s.found = append(s.found, hit{id: string(id), version: version})
 		}
 	}
@@ -233,7 +233,7 @@ func (s *scan) ids(b *bbolt.Bucket, code term, tree *mapping.Field) error {
 		if !readEntry(value, &s.entry) {
 			return errCut("entry")
 		}
-		if s.entry.deleted || !s.scope.Takes(s.entry.version, s.below) || !hasTerm(s.entry.terms, code) {
+		if s.entry.deleted || !s.scope.Includes(s.entry.version, s.below) || !hasTerm(s.entry.terms, code) {
 			continue
 		}
 		if tree != nil {

@@ -167,15 +167,15 @@ func testMark(s *suite) {
 	s.ensure()
 	doc := `{"studyId":"A"}`
 	fresh, err := s.x.Mark(s.Context(), s.alias)
-	if err != nil || fresh != "" && fresh != core.MarkNothing {
+	if err != nil || fresh != "" && fresh != core.CheckpointNone {
 		s.Errorf("Mark of an alias that nothing was written to: %q, %v", fresh, err)
 	}
 	s.indexed(put("kept", 10, doc), put("rewritten", 11, doc), put("removed", 12, doc))
 	mark, err := s.x.Mark(s.Context(), s.alias)
-	if err != nil || mark == core.MarkNothing {
+	if err != nil || mark == core.CheckpointNone {
 		s.Fatalf("Mark: %q, %v", mark, err)
 	}
-	if fresh == core.MarkNothing {
+	if fresh == core.CheckpointNone {
 		if got := s.scan(core.IndexScope{WrittenBy: fresh}, 0); len(got) != 0 {
 			s.Errorf("a scan of what was written before anything was gave %v", got)
 		}

@@ -124,7 +124,7 @@ func (c *Client) record(a core.Analysis) core.Record {
 		ID: a.ID, Organization: a.Study, State: string(a.State), Indexable: slices.Contains(c.states, a.State),
 	}
 	if c.cfg.MaxRecordBytes > 0 && len(a.Body) > c.cfg.MaxRecordBytes {
-		record.TooLarge = core.KeepDocument(a.Body)
+		record.TooLarge = core.NewDeadLetterDocument(a.Body)
 		return record
 	}
 	record.Body, record.HasRepositories = a.Body, hasRepositories(a.Body)
