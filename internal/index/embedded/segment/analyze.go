@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// maxTokenChars is how long a term may be; what is longer is cut into several, as by Elasticsearch's standard analyzer.
+// maxTokenChars is the length of the longest term; longer ones are split, as by Elasticsearch's standard analyzer.
 const maxTokenChars = 255
 
-// analyze calls each with the terms of a text: its runs of letters, digits and the marks on them, in lower case. Elasticsearch's
-// standard analyzer finds the same words, but for scripts that are written without spaces.
+// analyze calls each with the terms of a text: its runs of letters, digits and their combining marks, in lower case. The result is
+// that of Elasticsearch's standard analyzer, except for scripts that are written without spaces.
 func analyze(text []byte, each func(term []byte)) {
 	start, chars := -1, 0
 	flush := func(end int) {

@@ -11,36 +11,37 @@ import (
 	"tutti/internal/index/query"
 )
 
-// Builder makes a Segment of documents. One goroutine may use it at a time.
+// Builder makes a Segment from documents. It is not safe for concurrent use.
 type Builder struct {
 	tree    *mapping.Field
 	plan    *plan
 	walker  mapping.Walker
 	numbers []uint64
-	ids     growingColumn
+	ids     columnBuilder
 	bytes   int
 	buf     []byte
 }
 
-// NewBuilder makes a Builder of documents that are read by the types of tree, which is not changed.
+// NewBuilder returns a Builder that reads documents by the types of tree, which it does not change.
 func NewBuilder(tree *mapping.Field) *Builder {
-	b := &Builder{tree: tree.Clone()} // a clone has no field at two paths
+	b := &Builder{tree: tree.Clone()} // no node of a clone is at two paths
 	b.plan = newPlan(b.tree)
-	b.ids = growingColumn{
+	b.ids = columnBuilder{
 		rule: rule{form: formText, field: query.Field{Path: idField, Type: idField}, ignoreAbove: maxTermBytes}, space: b.plan.root, seed: maphash.MakeSeed(),
 	}
 	return b
 }
 
-// maxBuilderBytes bounds the documents of a Builder: places in it are numbers of 32 bits.
+// maxBuilderBytes bounds the total size of the documents of a Builder: offsets have 32 bits.
 const maxBuilderBytes = math.MaxUint32
 
-// Add takes a document that was checked when it was written, maybe by an older mapping: values that are none of their field's
-// type are left out. number has to be above the one before. CodeInternal for one that is not; CodeTooLarge when the documents
-// together are over 4 GiB; CodeInvalid when doc is no JSON object. The Builder is of no use after an error. doc is not kept.
+// Add adds a document that was checked when it was written, possibly by an older mapping: values that do not fit their field's type
+// are omitted. number must be above that of the document before. Errors are CodeInternal for a number that is not, CodeTooLarge
+// when the documents together exceed 4 GiB, and CodeInvalid when doc is not a JSON object. After an error the Builder must not be
+// used. doc is not kept.
 func (b *Builder) Add(number uint64, id string, doc []byte) error {
 	if n := len(b.numbers); n > 0 && number <= b.numbers[n-1] {
-		return core.NewError(core.CodeInternal, fmt.Sprintf("document %d comes behind document %d", number, b.numbers[n-1]))
+		return core.NewError(core.CodeInternal, fmt.Sprintf("document %d must not follow document %d", number, b.numbers[n-1]))
 	}
 	if b.bytes += len(doc) + len(id); b.bytes > maxBuilderBytes {
 		return core.NewError(core.CodeTooLarge, "the documents are too large for one segment")
@@ -62,36 +63,36 @@ func (b *Builder) Add(number uint64, id string, doc []byte) error {
 	return nil
 }
 
-// Segment returns the documents. The Builder cannot be used any more.
+// Segment returns the segment of the added documents. The Builder must not be used afterwards.
 func (b *Builder) Segment() *Segment {
-	s := &Segment{numbers: b.numbers, spaces: map[string]*space{}, columns: map[string]*Column{}}
+	s := &Segment{numbers: b.numbers, spaces: map[string]*rowSpace{}, columns: map[string]*Column{}}
 	for _, g := range b.plan.spaces {
 		if len(g.parents) > 0 {
-			s.spaces[g.path] = &space{parent: g.parent.path, span: g.span, parents: g.parents}
+			s.spaces[g.path] = &rowSpace{parent: g.parent.path, span: g.span, parents: g.parents}
 		}
 	}
 	s.put(idField, b.ids.column(len(b.numbers)))
 	for _, g := range b.plan.all {
 		rows := s.Rows(g.space.path)
 		s.put(g.rule.field.Path, g.column(rows))
-		if g.keyed != nil {
-			s.put(keyedName(g.rule.field.Path), g.keyed.column(rows))
+		if g.flattenedKeys != nil {
+			s.put(flattenedKeysName(g.rule.field.Path), g.flattenedKeys.column(rows))
 		}
 	}
 	return s
 }
 
-// put adds a column, if there is one.
+// put adds a column unless it is nil.
 func (s *Segment) put(name string, c *Column) {
 	if c != nil {
 		s.columns[name] = c
 	}
 }
 
-// sink is a Builder that takes the values of one document.
+// sink is the Builder as receiver of the values of one document.
 type sink Builder
 
-// Enter begins a row where f is nested.
+// Enter starts a row when f is nested.
 func (s *sink) Enter(f *mapping.Field) {
 	if in := s.plan.elements[f]; in != nil {
 		in.current = uint32(len(in.parents))
@@ -99,7 +100,7 @@ func (s *sink) Enter(f *mapping.Field) {
 	}
 }
 
-// Leave has nothing to do: what follows belongs to other rows.
+// Leave does nothing: the next Enter starts its own row.
 func (s *sink) Leave(*mapping.Field) {}
 
 // Value adds a value to the columns of f.

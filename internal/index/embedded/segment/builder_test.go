@@ -14,7 +14,7 @@ import (
 	"tutti/internal/index/query"
 )
 
-// TestValues returns one field its values in documents of their own, and looks at what each has.
+// TestValues builds documents with one value of a field each, and compares the values read.
 func TestValues(t *testing.T) {
 	long := strings.Repeat("x", 32766)
 	tests := map[string]struct {
@@ -95,12 +95,12 @@ func numbersOf(tb testing.TB, s *segment.Segment, tree *mapping.Field, path stri
 		field.Scale, _ = strconv.ParseFloat(string(f.Params["scaling_factor"]), 64)
 	}
 	if c := s.Column(path); c != nil {
-		consistent(tb, path, c)
+		checkConsistent(tb, path, c)
 	}
-	return rendered(s, path, func(key uint64) string { return query.Text(field, key) })
+	return render(s, path, func(key uint64) string { return query.Text(field, key) })
 }
 
-// TestFields looks at the values of several fields of the same documents.
+// TestFields compares the values of several fields of the same documents.
 func TestFields(t *testing.T) {
 	tests := map[string]struct {
 		mapping string
@@ -203,8 +203,8 @@ func TestAddErrors(t *testing.T) {
 		code    core.Code
 		message string
 	}{
-		"number again": {7, `{}`, core.CodeInternal, "document 7 comes behind document 7"},
-		"number below": {6, `{}`, core.CodeInternal, "document 6 comes behind document 7"},
+		"number again": {7, `{}`, core.CodeInternal, "document 7 must not follow document 7"},
+		"number below": {6, `{}`, core.CodeInternal, "document 6 must not follow document 7"},
 		"no object":    {8, `[]`, core.CodeInvalid, "the document is not valid JSON: not an object at byte 0"},
 		"cut":          {8, `{"a":`, core.CodeInvalid, "the document is not valid JSON: invalid number at byte 5"},
 	}
@@ -222,7 +222,7 @@ func TestAddErrors(t *testing.T) {
 	}
 }
 
-// TestSharedField builds by a tree in which one node stands at two paths.
+// TestSharedField builds by a tree in which one node is at two paths.
 func TestSharedField(t *testing.T) {
 	shared := &mapping.Field{Type: mapping.Keyword}
 	tree := &mapping.Field{Type: mapping.Object, Properties: map[string]*mapping.Field{"a": shared, "b": shared}}
@@ -232,7 +232,7 @@ func TestSharedField(t *testing.T) {
 	}
 }
 
-// TestKeysAtOnce asks for more keys of a flattened field than a segment keeps, from several sides.
+// TestKeysAtOnce reads concurrently more keys of a flattened field than a segment caches.
 func TestKeysAtOnce(t *testing.T) {
 	info := map[string]string{}
 	for i := range 100 {

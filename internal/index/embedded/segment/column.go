@@ -9,50 +9,50 @@ import (
 	"tutti/internal/index/query"
 )
 
-// Column is the values of one field. Ordinals number its distinct values from 0 in their order.
+// Column holds the values of one field. Ordinals number the distinct values from 0 in ascending order.
 type Column struct {
-	// field is what the field was when its values were read; Nested is left out.
+	// field is the field as mapped when its values were read, without Nested.
 	field query.Field
-	// space is the path whose rows hold the values, rows how many there are.
+	// space is the path whose rows have the values, rows the number of these rows.
 	space string
 	rows  int
-	// keys are the values of a numeric column, texts those of any other.
+	// keys are the values of a numeric column, texts those of all other columns.
 	keys  []uint64
 	texts dictionary
-	// byRow is nothing in a bare column; what is made when it is asked for is made.
+	// byRow is empty in an inverted-only column; lazyByRow is then computed on first use.
 	byRow
-	made struct {
+	lazyByRow struct {
 		once sync.Once
 		byRow
 	}
-	// The rows of each value: postings, or the rows sorted by ordinal, those of ordinal o from starts[o] to before starts[o+1].
-	// starts is nil when each value has one row.
+	// The rows of each value are stored as bitmaps in postings, or in order: the rows of ordinal o are
+	// order[starts[o]:starts[o+1]]. starts is nil when each value has one row.
 	exists        *roaring.Bitmap
 	postings      []*roaring.Bitmap
 	order, starts []uint32
 }
 
-// byRow is the values of each row: single is that of Column.Single, offsets and values are those of Column.Multi.
+// byRow holds the values of each row: single as returned by Column.Single, offsets and values as returned by Column.Multi.
 type byRow struct {
 	single, offsets, values []uint32
 }
 
-// bare reports whether a column keeps the rows of each value alone, as what only few ask for by row does.
-func (c *Column) bare() bool { return c.single == nil && c.offsets == nil }
+// invertedOnly reports whether a column stores only the rows of each value, because its values are seldom read by row.
+func (c *Column) invertedOnly() bool { return c.single == nil && c.offsets == nil }
 
-// rowwise returns the values of each row.
-func (c *Column) rowwise() *byRow {
-	if !c.bare() {
+// rowValues returns the values by row.
+func (c *Column) rowValues() *byRow {
+	if !c.invertedOnly() {
 		return &c.byRow
 	}
-	c.made.once.Do(func() { c.made.byRow = c.valuesByRow(0, c.Size()) })
-	return &c.made.byRow
+	c.lazyByRow.once.Do(func() { c.lazyByRow.byRow = c.valuesByRow(0, c.Size()) })
+	return &c.lazyByRow.byRow
 }
 
-// Numeric reports whether the values are keys (query.Key); else they are texts in the order of their bytes.
+// Numeric reports whether the values are keys (query.Key); otherwise they are texts in byte order.
 func (c *Column) Numeric() bool { return c.texts == nil }
 
-// Size counts the distinct values.
+// Size returns the number of distinct values.
 func (c *Column) Size() uint32 {
 	if c.texts == nil {
 		return uint32(len(c.keys))
@@ -60,16 +60,16 @@ func (c *Column) Size() uint32 {
 	return uint32(c.texts.size())
 }
 
-// Text returns the value of an ordinal of a column of texts; the bytes may be those of the segment.
+// Text returns the value of an ordinal in a column of texts. The bytes may belong to the segment and must not be changed.
 func (c *Column) Text(ordinal uint32) []byte { return c.texts.at(nil, ordinal) }
 
 // Key returns the value of an ordinal of a numeric column.
 func (c *Column) Key(ordinal uint32) uint64 { return c.keys[ordinal] }
 
-// FindText returns the first ordinal whose text is not below text, Size() when there is none, and whether it is equal.
+// FindText returns the first ordinal whose text is at or above text, Size() when there is none, and whether it is equal.
 func (c *Column) FindText(text string) (ordinal uint32, equal bool) { return c.texts.find(text) }
 
-// FindKey returns the first ordinal whose key is not below key, Size() when there is none, and whether it is equal.
+// FindKey returns the first ordinal whose key is at or above key, Size() when there is none, and whether it is equal.
 func (c *Column) FindKey(key uint64) (ordinal uint32, equal bool) {
 	at, equal := slices.BinarySearch(c.keys, key)
 	return uint32(at), equal
@@ -78,7 +78,7 @@ func (c *Column) FindKey(key uint64) (ordinal uint32, equal bool) {
 // Exists returns the rows with a value.
 func (c *Column) Exists() *roaring.Bitmap { return c.exists }
 
-// AddRows adds to into the rows with some value whose ordinal is in [from, to).
+// AddRows adds to into the rows that have a value with an ordinal in [from, to).
 func (c *Column) AddRows(into *roaring.Bitmap, from, to uint32) {
 	to = min(to, c.Size())
 	switch {
@@ -96,7 +96,7 @@ func (c *Column) AddRows(into *roaring.Bitmap, from, to uint32) {
 	}
 }
 
-// fewPostings is up to how many bitmaps are united one by one.
+// fewPostings is the number of bitmaps up to which they are merged into the result one by one.
 const fewPostings = 4
 
 // rowsOf returns the rows of the ordinals [from, to), by ordinal.
@@ -107,7 +107,7 @@ func (c *Column) rowsOf(from, to uint32) []uint32 {
 	return c.order[c.starts[from]:c.starts[to]]
 }
 
-// addOrdered adds rows that are sorted, or not: few are then sorted, many go through a bit for each row of the column.
+// addOrdered adds rows. Unless sorted, few rows are sorted first, and many are added as a dense bitmap.
 func (c *Column) addOrdered(into *roaring.Bitmap, rows []uint32, sorted bool) {
 	switch {
 	case sorted:
@@ -125,8 +125,8 @@ func (c *Column) addOrdered(into *roaring.Bitmap, rows []uint32, sorted bool) {
 	}
 }
 
-// Postings returns the rows that have the value of an ordinal, nil when the column keeps no such bitmaps, as it has too many
-// different values for that.
+// Postings returns the rows that have the value of an ordinal, nil when the column has no bitmaps because it has too many distinct
+// values.
 func (c *Column) Postings(ordinal uint32) *roaring.Bitmap {
 	if c.postings == nil {
 		return nil
@@ -134,12 +134,12 @@ func (c *Column) Postings(ordinal uint32) *roaring.Bitmap {
 	return c.postings[ordinal]
 }
 
-// Single returns for each row its value's ordinal plus one, 0 for none, where no row has several values; else nil.
-func (c *Column) Single() []uint32 { return c.rowwise().single }
+// Single returns for each row the ordinal of its value plus one, 0 for none. It returns nil when a row has several values.
+func (c *Column) Single() []uint32 { return c.rowValues().single }
 
-// Multi returns where some row has several values: the ordinals of row r are values[offsets[r]:offsets[r+1]], growing. A value
-// that stands twice in a row stands twice here. Nil where Single is not.
+// Multi returns the ordinals of each row when some row has several values: those of row r are values[offsets[r]:offsets[r+1]],
+// ascending, with duplicates. It returns nil when Single does not.
 func (c *Column) Multi() (offsets, values []uint32) {
-	of := c.rowwise()
+	of := c.rowValues()
 	return of.offsets, of.values
 }

@@ -7,16 +7,16 @@ import (
 	"sort"
 )
 
-// dictionary is the distinct texts of a column in the order of their bytes.
+// dictionary holds the distinct texts of a column in byte order.
 type dictionary interface {
 	size() int
-	// at returns a text; it may stand in buf, which is then overwritten, or in the dictionary.
+	// at returns a text, either in buf, which it overwrites, or in the dictionary's memory.
 	at(buf []byte, ordinal uint32) []byte
-	// find returns the first ordinal whose text is not below text, and whether it is equal.
+	// find returns the first ordinal whose text is at or above text, and whether it is equal.
 	find(text string) (ordinal uint32, equal bool)
 }
 
-// cursor gives the texts of a dictionary one by one.
+// cursor reads the texts of a dictionary one by one.
 type cursor struct {
 	texts  dictionary
 	at     int
@@ -24,7 +24,7 @@ type cursor struct {
 	text   []byte
 }
 
-// next returns the next text and, where that is known, its packed form; both are valid until the next call. False behind the last.
+// next returns the next text and, if known, its packed form; both are valid until the next call. False after the last.
 func (c *cursor) next() (text, packed []byte, ok bool) {
 	if c.at >= c.texts.size() {
 		return nil, nil, false
@@ -33,8 +33,8 @@ func (c *cursor) next() (text, packed []byte, ok bool) {
 	return text, packed, true
 }
 
-// read returns the text of an ordinal, behind which next goes on. What lies between the last one and this one in the same block is
-// not read again.
+// read returns the text of an ordinal and positions the cursor after it. Reading ahead within a block continues from the current
+// position.
 func (c *cursor) read(ordinal int) (text, packed []byte) {
 	from, ok := c.texts.(*packedTexts)
 	if !ok {
@@ -54,7 +54,7 @@ func (c *cursor) read(ordinal int) (text, packed []byte) {
 	return c.text, c.reader.packed
 }
 
-// plainTexts keeps texts one behind the other: that of ordinal o is data[starts[o]:starts[o+1]].
+// plainTexts stores texts contiguously: that of ordinal o is data[starts[o]:starts[o+1]].
 type plainTexts struct {
 	data   []byte
 	starts []uint32
@@ -72,7 +72,7 @@ func (p *plainTexts) find(text string) (ordinal uint32, equal bool) {
 	return uint32(i), found
 }
 
-// compareText compares without copying either.
+// compareText compares a and b without copying.
 func compareText(a string, b []byte) int {
 	switch {
 	case a < string(b):
@@ -84,11 +84,11 @@ func compareText(a string, b []byte) int {
 	}
 }
 
-// blockTexts is how many texts of packedTexts share a block.
+// blockTexts is the number of texts in a block of packedTexts.
 const blockTexts = 16
 
-// packedTexts keeps texts packed (pack) and in blocks, in which each text is written as what it has in common with the one
-// before: the length of that and of the rest (appendLengths), then the rest.
+// packedTexts stores packed texts (see pack) in blocks. Each text of a block is prefix-compressed against the one before: the
+// lengths of the common prefix and of the rest (appendLengths), then the rest.
 type packedTexts struct {
 	count  int
 	data   []byte
@@ -135,18 +135,18 @@ func (p *packedTexts) find(text string) (ordinal uint32, equal bool) {
 	return uint32(min(p.count, (b+1)*blockTexts)), false
 }
 
-// blockReader reads the texts of a block, packed. room spares an allocation for most.
+// blockReader reads the packed texts of a block. array is the initial buffer, which saves an allocation for most texts.
 type blockReader struct {
 	rest   []byte
 	packed []byte
-	room   [64]byte
+	array  [64]byte
 }
 
-// open goes to the beginning of a block.
+// open moves to the start of a block.
 func (r *blockReader) open(p *packedTexts, block int) {
 	r.rest = p.data[p.blocks[block]:]
 	if r.packed == nil {
-		r.packed = r.room[:0]
+		r.packed = r.array[:0]
 	}
 	r.packed = r.packed[:0]
 }
@@ -157,49 +157,50 @@ func (r *blockReader) next() {
 	}
 	head := r.rest[0]
 	r.rest = r.rest[1:]
-	shared, length := r.long(head>>4), r.long(head&maxShort)
+	shared, length := r.readLength(head>>4), r.readLength(head&maxShortLength)
 	length = min(length, uint64(len(r.rest)))
 	r.packed = append(r.packed[:min(shared, uint64(len(r.packed)))], r.rest[:length]...)
 	r.rest = r.rest[length:]
 }
 
-// maxShort is the length that half a byte cannot tell: by how much a length is above it then follows as a varint.
-const maxShort = 15
+// maxShortLength is the value of a half byte that marks a longer length: the rest of the length follows as a varint.
+const maxShortLength = 15
 
 // appendLengths appends two lengths, mostly as one byte.
 func appendLengths(dst []byte, shared, length int) []byte {
-	dst = append(dst, byte(min(shared, maxShort)<<4|min(length, maxShort)))
+	dst = append(dst, byte(min(shared, maxShortLength)<<4|min(length, maxShortLength)))
 	for _, n := range [...]int{shared, length} {
-		if n >= maxShort {
-			dst = binary.AppendUvarint(dst, uint64(n-maxShort))
+		if n >= maxShortLength {
+			dst = binary.AppendUvarint(dst, uint64(n-maxShortLength))
 		}
 	}
 	return dst
 }
 
-// long returns a length of which half a byte is known.
-func (r *blockReader) long(short byte) uint64 {
-	if short < maxShort {
+// readLength returns the length whose half byte is short.
+func (r *blockReader) readLength(short byte) uint64 {
+	if short < maxShortLength {
 		return uint64(short)
 	}
 	above, n := binary.Uvarint(r.rest)
 	r.rest = r.rest[max(n, 0):]
-	return maxShort + above
+	return maxShortLength + above
 }
 
-// textWriter makes a dictionary of texts that are added in their order.
-type textWriter interface {
-	// add adds a text; packed is its packed form where that is known.
+// dictionaryBuilder builds a dictionary from texts added in ascending order.
+type dictionaryBuilder interface {
+	// add adds a text; packed is its packed form if known.
 	add(text, packed []byte)
 	count() int
 	done() dictionary
 }
 
-// maxPlain is up to how many texts are kept as they are: they are the values of facets, and soon read.
+// maxPlain is the number of texts up to which a merged column is not packed: these are the values of facets, which must be read
+// fast.
 const maxPlain = 4096
 
-// newTextWriter returns the writer for the texts of all columns; nil is none.
-func newTextWriter(columns []*Column) textWriter {
+// newDictionaryBuilder returns a builder for the texts of columns, which may be nil.
+func newDictionaryBuilder(columns []*Column) dictionaryBuilder {
 	texts, bytes := 0, 0
 	for _, c := range columns {
 		if c == nil {
@@ -211,19 +212,19 @@ func newTextWriter(columns []*Column) textWriter {
 		}
 	}
 	if texts <= maxPlain {
-		return &plainWriter{}
+		return &plainBuilder{}
 	}
-	p := &packer{}
+	p := &packedBuilder{}
 	p.out.data = make([]byte, 0, bytes)
 	return p
 }
 
-// plainWriter makes plainTexts.
-type plainWriter struct {
+// plainBuilder builds plainTexts.
+type plainBuilder struct {
 	out plainTexts
 }
 
-func (p *plainWriter) add(text, _ []byte) {
+func (p *plainBuilder) add(text, _ []byte) {
 	if p.out.starts == nil {
 		p.out.starts = []uint32{0}
 	}
@@ -231,44 +232,44 @@ func (p *plainWriter) add(text, _ []byte) {
 	p.out.starts = append(p.out.starts, uint32(len(p.out.data)))
 }
 
-func (p *plainWriter) count() int { return p.out.size() }
+func (p *plainBuilder) count() int { return p.out.size() }
 
-func (p *plainWriter) done() dictionary {
+func (p *plainBuilder) done() dictionary {
 	return &plainTexts{data: bytes.Clone(p.out.data), starts: slices.Clone(p.out.starts)}
 }
 
-// packer makes packedTexts.
-type packer struct {
-	out       packedTexts
-	now, last []byte
+// packedBuilder builds packedTexts.
+type packedBuilder struct {
+	out               packedTexts
+	current, previous []byte
 }
 
-func (p *packer) add(text, packed []byte) {
+func (p *packedBuilder) add(text, packed []byte) {
 	if packed != nil {
-		p.now = append(p.now[:0], packed...)
+		p.current = append(p.current[:0], packed...)
 	} else {
-		p.now = pack(p.now[:0], text)
+		p.current = pack(p.current[:0], text)
 	}
 	shared := 0
 	if p.out.count%blockTexts == 0 {
 		p.out.blocks = append(p.out.blocks, uint64(len(p.out.data)))
 	} else {
-		for shared < len(p.now) && shared < len(p.last) && p.now[shared] == p.last[shared] {
+		for shared < len(p.current) && shared < len(p.previous) && p.current[shared] == p.previous[shared] {
 			shared++
 		}
 	}
-	p.out.data = appendLengths(p.out.data, shared, len(p.now)-shared)
-	p.out.data = append(p.out.data, p.now[shared:]...)
+	p.out.data = appendLengths(p.out.data, shared, len(p.current)-shared)
+	p.out.data = append(p.out.data, p.current[shared:]...)
 	p.out.count++
-	p.now, p.last = p.last, p.now
+	p.current, p.previous = p.previous, p.current
 }
 
-func (p *packer) count() int { return p.out.count }
+func (p *packedBuilder) count() int { return p.out.count }
 
-// done leaves out the room to grow.
-func (p *packer) done() dictionary {
+// done returns the texts without spare capacity.
+func (p *packedBuilder) done() dictionary {
 	if p.out.count <= maxPlain {
-		var w plainWriter
+		var w plainBuilder
 		all := cursor{texts: &p.out}
 		for text, _, ok := all.next(); ok; text, _, ok = all.next() {
 			w.add(text, nil)
@@ -278,20 +279,20 @@ func (p *packer) done() dictionary {
 	return &packedTexts{count: p.out.count, data: bytes.Clone(p.out.data), blocks: slices.Clone(p.out.blocks)}
 }
 
-// partTexts is the texts [from, to) of another dictionary without what all of them begin with.
-type partTexts struct {
-	of       dictionary
+// textRange is the texts [from, to) of base without their common prefix.
+type textRange struct {
+	base     dictionary
 	from, to uint32
 	prefix   string
 }
 
-func (p *partTexts) size() int { return int(p.to - p.from) }
+func (p *textRange) size() int { return int(p.to - p.from) }
 
-func (p *partTexts) at(buf []byte, ordinal uint32) []byte {
-	return p.of.at(buf, p.from+ordinal)[len(p.prefix):]
+func (p *textRange) at(buf []byte, ordinal uint32) []byte {
+	return p.base.at(buf, p.from+ordinal)[len(p.prefix):]
 }
 
-func (p *partTexts) find(text string) (ordinal uint32, equal bool) {
-	at, equal := p.of.find(p.prefix + text)
+func (p *textRange) find(text string) (ordinal uint32, equal bool) {
+	at, equal := p.base.find(p.prefix + text)
 	return at - p.from, equal
 }

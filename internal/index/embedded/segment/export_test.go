@@ -6,7 +6,7 @@ import (
 	"hash/crc32"
 )
 
-// Reseal makes the checksums of a damaged file right again, as far as its directory can still be read.
+// Reseal recomputes the checksums of a modified file, as far as its directory can be read.
 func Reseal(file []byte) {
 	if len(file) < headerSize {
 		return
@@ -19,7 +19,7 @@ func Reseal(file []byte) {
 			return
 		}
 		end := at + length
-		binary.LittleEndian.PutUint32(file[end:], crc32.Checksum(file[at:end], checksums()))
+		binary.LittleEndian.PutUint32(file[end:], crc32.Checksum(file[at:end], crcTable()))
 		if number == 0 {
 			if json.Unmarshal(file[headerSize:headerSize+binary.LittleEndian.Uint64(file[24:])], &dir) != nil {
 				return
@@ -35,11 +35,11 @@ func Reseal(file []byte) {
 	}
 }
 
-// Pack is pack, Unpack unpack.
+// Pack returns the packed form of text.
 func Pack(text []byte) []byte { return pack(nil, text) }
 
 // Unpack is the reverse of Pack.
 func Unpack(packed []byte) []byte { return unpack(nil, packed) }
 
-// MaxPlain is how many texts a merged column has at most that are not packed.
+// MaxPlain is the largest number of texts of a merged column that is not packed.
 const MaxPlain = maxPlain

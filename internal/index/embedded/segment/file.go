@@ -11,14 +11,14 @@ import (
 	"tutti/internal/index/query"
 )
 
-// A segment's file is a header, a directory in JSON and the sections, each padded to 8 bytes; behind the directory and each
-// section stands a trailer. All numbers are little-endian.
+// A segment file is a header, a JSON directory and the sections, each padded to 8 bytes. A trailer follows the directory and each
+// section. All numbers are little-endian.
 //
 //	header    magic (8 bytes), version (4), zero (4), length of the file (8), length of the directory (8)
-//	trailer   CRC-32C of what stands before it with its padding, of the header too for the directory (4), number of the section,
-//	          0 for the directory (4)
+//	trailer   CRC-32C of the preceding section with its padding, for the directory with the header too (4),
+//	          number of the section, 0 for the directory (4)
 //
-// The sections are slices as they stand in memory, so that reading a file is reading its bytes and checking them.
+// The sections are slices as they are in memory, so reading a file means loading its bytes and verifying them.
 
 const (
 	magic       = "tuttiseg"
@@ -27,7 +27,7 @@ const (
 	trailerSize = 8
 )
 
-// directory says what the sections are.
+// directory describes the sections.
 type directory struct {
 	Documents int            `json:"documents"`
 	Spaces    []spaceEntry   `json:"spaces"`
@@ -35,8 +35,8 @@ type directory struct {
 	Sections  []sectionEntry `json:"sections"`
 }
 
-// sectionEntry is the length of a section in bytes, or the number of an earlier one that it is the same as: the file has only
-// that then. Sections are counted from 1.
+// sectionEntry is the length of a section in bytes, or the number of an earlier section with the same content, which the file then
+// holds once. Sections are numbered from 1.
 type sectionEntry struct {
 	Length uint64 `json:"length,omitempty"`
 	Same   int    `json:"same,omitempty"`
@@ -53,7 +53,7 @@ type columnEntry struct {
 	Type  string  `json:"type"`
 	Scale float64 `json:"scale,omitempty"`
 	Space string  `json:"space"`
-	// Texts is how many texts the column has, 0 for one of keys; Packed tells in which form.
+	// Texts is the number of texts of the column, 0 for a column of keys. Packed is set for packedTexts.
 	Texts  int  `json:"texts,omitempty"`
 	Packed bool `json:"packed,omitempty"`
 }
@@ -62,22 +62,22 @@ func (e columnEntry) field() query.Field {
 	return query.Field{Path: e.Path, Type: e.Type, Scale: e.Scale}
 }
 
-// sections goes through the sections of a file in their order, to write them or to read them into what it is given.
-type sections interface {
+// sectionVisitor visits the sections of a file in order, to write them or to read them into its arguments.
+type sectionVisitor interface {
 	bytes(*[]byte)
 	u32s(*[]uint32)
 	u64s(*[]uint64)
 	bitmaps(*[]*roaring.Bitmap)
 }
 
-// sections passes what the space is made of.
-func (sp *space) sections(v sections) {
+// visitSections visits the slices of the row space.
+func (sp *rowSpace) visitSections(v sectionVisitor) {
 	v.u32s(&sp.span)
 	v.u32s(&sp.parents)
 }
 
-// sections passes what the column is made of.
-func (c *Column) sections(v sections) {
+// visitSections visits the slices of the column.
+func (c *Column) visitSections(v sectionVisitor) {
 	switch texts := c.texts.(type) {
 	case *plainTexts:
 		v.bytes(&texts.data)
@@ -92,7 +92,7 @@ func (c *Column) sections(v sections) {
 		v.u32s(numbers)
 	}
 	exists := []*roaring.Bitmap{c.exists}
-	if v.bitmaps(&exists); len(exists) == 1 && exists[0] != c.exists { // others may be reading
+	if v.bitmaps(&exists); len(exists) == 1 && exists[0] != c.exists { // only when changed: others may be reading
 		c.exists = exists[0]
 	}
 	v.bitmaps(&c.postings)
@@ -101,13 +101,13 @@ func (c *Column) sections(v sections) {
 // padded rounds up to 8.
 func padded(n uint64) uint64 { return (n + 7) &^ 7 }
 
-// checksums returns the table of CRC-32C.
-func checksums() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
+// crcTable returns the table of CRC-32C.
+func crcTable() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-// littleEndian reports whether numbers stand in memory as they do in a file.
+// littleEndian reports whether numbers in memory have the byte order of the file.
 func littleEndian() bool { return binary.NativeEndian.Uint16([]byte{1, 0}) == 1 }
 
-// encoded returns numbers as they stand in a file, without copying where they stand so in memory.
+// encoded returns numbers as they are in a file, without copying on little-endian machines.
 func encoded[T uint32 | uint64](numbers []T) []byte {
 	size := int(unsafe.Sizeof(T(0)))
 	if len(numbers) == 0 {
@@ -127,7 +127,7 @@ func encoded[T uint32 | uint64](numbers []T) []byte {
 	return out
 }
 
-// decoded returns the numbers of a part of a file, whose length is a multiple of theirs, without copying where that can be.
+// decoded returns the numbers of a section of a file, whose length is a multiple of their size, without copying where possible.
 func decoded[T uint32 | uint64](raw []byte) []T {
 	size := int(unsafe.Sizeof(T(0)))
 	if len(raw) < size {
@@ -148,7 +148,7 @@ func decoded[T uint32 | uint64](raw []byte) []T {
 	return out
 }
 
-// damaged is the error of a file that cannot be trusted.
-func damaged(cause error) error {
-	return core.WrapError(core.CodeUnavailable, "a file of the index' columns is damaged", cause)
+// damagedError returns the error for a damaged file.
+func damagedError(cause error) error {
+	return core.WrapError(core.CodeUnavailable, "an index segment file is damaged", cause)
 }

@@ -19,7 +19,7 @@ import (
 	"tutti/internal/index/embedded/segment"
 )
 
-// fileOf writes a segment.
+// fileOf returns the file of a segment.
 func fileOf(tb testing.TB, s *segment.Segment) []byte {
 	tb.Helper()
 	var file bytes.Buffer
@@ -29,8 +29,8 @@ func fileOf(tb testing.TB, s *segment.Segment) []byte {
 	return file.Bytes()
 }
 
-// small is a file with every kind of section, and the segment that it is of.
-func small(tb testing.TB) (*segment.Segment, []byte) {
+// smallFile returns a segment whose file has every kind of section, and that file.
+func smallFile(tb testing.TB) (*segment.Segment, []byte) {
 	tb.Helper()
 	r := random{rand.New(rand.NewPCG(1, 2))}
 	var parts []*segment.Segment
@@ -42,23 +42,23 @@ func small(tb testing.TB) (*segment.Segment, []byte) {
 	return s, fileOf(tb, s)
 }
 
-const damaged = "a file of the index' columns is damaged"
+const damagedError = "an index segment file is damaged"
 
-// TestReadDamaged turns each of many bytes of a file, and cuts it at as many places.
+// TestReadDamaged flips a bit of many bytes of a file, and truncates it at as many offsets.
 func TestReadDamaged(t *testing.T) {
-	_, file := small(t)
+	_, file := smallFile(t)
 	read := func(t *testing.T, what string, file []byte, size int64) {
 		t.Helper()
 		s, err := segment.Read(bytes.NewReader(file), size)
-		if s != nil || core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != damaged {
+		if s != nil || core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != damagedError {
 			t.Fatalf("%s: %v, %s %q", what, s, core.CodeOf(err), core.MessageOf(err))
 		}
 	}
 	step := max(1, len(file)/500)
 	for at := 0; at < len(file); at += step {
-		turned := bytes.Clone(file)
-		turned[at] ^= 1 << (at % 8)
-		read(t, fmt.Sprint("turned at ", at), turned, int64(len(turned)))
+		flipped := bytes.Clone(file)
+		flipped[at] ^= 1 << (at % 8)
+		read(t, fmt.Sprint("flipped at ", at), flipped, int64(len(flipped)))
 		read(t, fmt.Sprint("cut at ", at), file[:at], int64(at))
 		read(t, fmt.Sprint("short at ", at), file[:at], int64(len(file)))
 	}
@@ -71,29 +71,29 @@ func TestReadDamaged(t *testing.T) {
 	read(t, "of a later version", later, int64(len(later)))
 }
 
-// TestReadFails reads from what fails.
+// TestReadFails reads from and writes to a failing disk.
 func TestReadFails(t *testing.T) {
 	broken := errors.New("the disk is broken")
 	_, err := segment.Read(io.MultiReader(strings.NewReader("tuttiseg"), failing{broken}), 1000)
-	if core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != "reading a file of the index' columns" || !errors.Is(err, broken) {
+	if core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != "reading an index segment file" || !errors.Is(err, broken) {
 		t.Errorf("the error is %s %v", core.CodeOf(err), err)
 	}
-	s, _ := small(t)
+	s, _ := smallFile(t)
 	_, err = s.WriteTo(failing{broken})
-	if core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != "writing a file of the index' columns" || !errors.Is(err, broken) {
+	if core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != "writing an index segment file" || !errors.Is(err, broken) {
 		t.Errorf("the error is %s %v", core.CodeOf(err), err)
 	}
 }
 
-// failing fails to be read and written.
+// failing is a reader and writer that fails.
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error)  { return 0, f.err }
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
-// TestWriteAgain writes what was read, which shares what the segment shared.
+// TestWriteAgain writes a segment that was read, and expects the same file.
 func TestWriteAgain(t *testing.T) {
-	s, file := small(t)
+	s, file := smallFile(t)
 	read := reread(t, s)
 	if !bytes.Equal(fileOf(t, read), file) {
 		t.Error("a segment that was read gives another file")
@@ -103,7 +103,7 @@ func TestWriteAgain(t *testing.T) {
 	}
 }
 
-// TestPacked merges more texts than are kept as they are.
+// TestPacked merges so many texts that they are packed.
 func TestPacked(t *testing.T) {
 	const n = segment.MaxPlain + 500
 	tree := parse(t, `{"properties":{"id":{"type":"keyword"},"again":{"type":"keyword"},"name":{"type":"keyword"},
@@ -136,7 +136,7 @@ func TestPacked(t *testing.T) {
 	if merged.Size()*3 > whole.Size()*2 {
 		t.Errorf("packed it takes %d bytes, and %d when not", merged.Size(), whole.Size())
 	}
-	// Of a packed column only few values may be left.
+	// Few values of a packed column remain.
 	dead := roaring.New()
 	dead.AddRange(100, n)
 	few := segment.Merge([]*segment.Segment{merged}, []*roaring.Bitmap{dead})
@@ -178,14 +178,14 @@ func FuzzPack(f *testing.F) {
 		if got := segment.Unpack(segment.Pack(text)); !bytes.Equal(got, text) {
 			t.Errorf("%q is packed and back to %q", text, got)
 		}
-		segment.Unpack(text) // whatever it is
+		segment.Unpack(text) // must not panic
 	})
 }
 
-// FuzzRead changes a file in several places, and makes its checksums right again where seal is set. Nothing that can be read then
-// lies out of bounds.
+// FuzzRead changes bytes of a file, and recomputes its checksums when seal is set. A file that is accepted can be read without
+// going out of bounds.
 func FuzzRead(f *testing.F) {
-	_, file := small(f)
+	_, file := smallFile(f)
 	f.Add(uint32(0), []byte{1}, false)
 	f.Add(uint32(24), []byte{1}, true)
 	f.Add(uint32(40), []byte(`"documents":9`), true)
@@ -201,7 +201,7 @@ func FuzzRead(f *testing.F) {
 		switch {
 		case err == nil && !same && !seal:
 			t.Fatal("a damaged file is read")
-		case err != nil && (core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != damaged):
+		case err != nil && (core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != damagedError):
 			t.Fatalf("the error is %s %q", core.CodeOf(err), core.MessageOf(err))
 		case err == nil:
 			visit(s)
@@ -209,7 +209,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// visit reads everything of a segment, whatever it says.
+// visit reads everything in a segment.
 func visit(s *segment.Segment) {
 	for d := range s.Documents() {
 		_ = s.ID(uint32(d))
@@ -233,7 +233,7 @@ func visit(s *segment.Segment) {
 	segment.Merge([]*segment.Segment{s}, nil)
 }
 
-// TestShared merges documents in which slices are equal: they are kept once, in memory and in the file.
+// TestShared merges documents with equal slices, which are stored once in memory and in the file.
 func TestShared(t *testing.T) {
 	tree := parse(t, `{"properties":{"ANY":{"type":"keyword"},"id":{"type":"keyword"},"again":{"type":"keyword"},"one":{"type":"nested"}}}`)
 	merged := func(format string) *segment.Segment {
@@ -265,9 +265,9 @@ func TestShared(t *testing.T) {
 	if same == nil {
 		t.Fatal("no section is shared")
 	}
-	copy(file[same[0]:], `"same":99`) // there are fewer
+	copy(file[same[0]:], `"same":99`) // no such section
 	segment.Reseal(file)
-	if _, err := segment.Read(bytes.NewReader(file), int64(len(file))); core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != damaged {
+	if _, err := segment.Read(bytes.NewReader(file), int64(len(file))); core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != damagedError {
 		t.Errorf("a section that is the same as a later one gives %v", err)
 	}
 }

@@ -7,20 +7,21 @@ import (
 	"slices"
 )
 
-// interner numbers distinct texts in the order of their first coming.
-type interner struct {
+// stringInterner numbers distinct texts in the order in which they are first added.
+type stringInterner struct {
 	data   []byte
 	starts []uint64
-	// table holds the upper half of a text's hash and, below, its number plus one; 0 where it is free.
+	// table is an open-addressing hash table. An entry has the upper half of a text's hash and, below, the text's number plus one;
+	// 0 is free.
 	table []uint64
 }
 
-func (t *interner) size() int { return max(0, len(t.starts)-1) }
+func (t *stringInterner) size() int { return max(0, len(t.starts)-1) }
 
-func (t *interner) at(number uint32) []byte { return t.data[t.starts[number]:t.starts[number+1]] }
+func (t *stringInterner) at(number uint32) []byte { return t.data[t.starts[number]:t.starts[number+1]] }
 
-// intern returns the number of a text, and whether it is new.
-func (t *interner) intern(seed maphash.Seed, text []byte) (number uint32, fresh bool) {
+// intern returns the number of a text, and whether the text is new.
+func (t *stringInterner) intern(seed maphash.Seed, text []byte) (number uint32, fresh bool) {
 	if 4*t.size() >= 3*len(t.table) {
 		t.grow()
 	}
@@ -40,7 +41,7 @@ func (t *interner) intern(seed maphash.Seed, text []byte) (number uint32, fresh 
 	return number, true
 }
 
-func (t *interner) grow() {
+func (t *stringInterner) grow() {
 	if t.table == nil {
 		t.table, t.starts = make([]uint64, 16), append(t.starts, 0)
 		return
@@ -60,15 +61,15 @@ func (t *interner) grow() {
 	t.table = table
 }
 
-// sorted returns the texts in order, and the ordinal of each number.
-func (t *interner) sorted() (texts dictionary, ordinals []uint32) {
+// sorted returns the texts in byte order, and the ordinal of each number.
+func (t *stringInterner) sorted() (texts dictionary, ordinals []uint32) {
 	type entry struct {
 		head   uint64
 		number uint32
 	}
 	entries := make([]entry, t.size())
 	for i := range entries {
-		entries[i] = entry{headOf(t.at(uint32(i))), uint32(i)}
+		entries[i] = entry{sortPrefix(t.at(uint32(i))), uint32(i)}
 	}
 	slices.SortFunc(entries, func(a, b entry) int {
 		switch {
@@ -84,7 +85,7 @@ func (t *interner) sorted() (texts dictionary, ordinals []uint32) {
 		ordinals[e.number] = uint32(i)
 	}
 	if uint64(len(t.data)) > math.MaxUint32 {
-		var p packer
+		var p packedBuilder
 		for _, e := range entries {
 			p.add(t.at(e.number), nil)
 		}
@@ -98,8 +99,8 @@ func (t *interner) sorted() (texts dictionary, ordinals []uint32) {
 	return plain, ordinals
 }
 
-// headOf returns the first eight bytes of a text as a number that is ordered as they are.
-func headOf(text []byte) uint64 {
+// sortPrefix returns the first eight bytes of a text as a number with the same order.
+func sortPrefix(text []byte) uint64 {
 	var head uint64
 	for i, c := range text[:min(8, len(text))] {
 		head |= uint64(c) << (56 - 8*i)

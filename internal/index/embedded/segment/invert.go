@@ -6,13 +6,13 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// minPosting is how many rows a value needs on average before a column keeps a bitmap for each: a bitmap costs some hundred
-// bytes before its first row.
+// minPosting is the average number of rows per value from which a column stores bitmaps: each needs some hundred bytes before its
+// first row.
 const minPosting = 128
 
-// fill sets the values by row from pairs of a row and an ordinal, whose rows do not fall. A numeric column keeps what stands
-// twice in a row, one of texts does not. It overwrites both slices.
-func (c *Column) fill(rows, ordinals []uint32) {
+// setByRow sets the values by row from pairs of a row and an ordinal, in ascending order of rows. Duplicates in a row are kept in a
+// numeric column and removed in one of texts. It overwrites both slices.
+func (c *Column) setByRow(rows, ordinals []uint32) {
 	several, kept := false, 0
 	for i := 0; i < len(rows); {
 		end := i + 1
@@ -52,14 +52,13 @@ func (c *Column) fill(rows, ordinals []uint32) {
 	}
 }
 
-// forget makes the column a bare one.
-func (c *Column) forget() { c.byRow = byRow{} }
+// dropByRow makes the column inverted-only.
+func (c *Column) dropByRow() { c.byRow = byRow{} }
 
-// valuesByRow makes the values of each row, those with the ordinals [from, to), counted from the first of them, from the rows of
-// each.
+// valuesByRow computes the values of each row from the rows of the ordinals [from, to). Ordinals in the result count from from.
 func (c *Column) valuesByRow(from, to uint32) byRow {
 	var out byRow
-	next := make([]uint32, c.rows+1) // of each row, first how many values it has
+	next := make([]uint32, c.rows+1) // per row: first its number of values, then its next free offset
 	for ordinal := from; ordinal < to; ordinal++ {
 		c.eachRow(ordinal, func(row uint32) { next[row+1]++ })
 	}
@@ -84,7 +83,7 @@ func (c *Column) valuesByRow(from, to uint32) byRow {
 	return out
 }
 
-// eachValue calls each with every row and every ordinal of it that is another than the one before, by row.
+// eachValue calls each with the row and the ordinal of all values, by row and without duplicates.
 func (c *Column) eachValue(each func(row, ordinal uint32)) {
 	if c.single != nil {
 		for row, ordinal := range c.single {
@@ -105,7 +104,7 @@ func (c *Column) eachValue(each func(row, ordinal uint32)) {
 	}
 }
 
-// invert makes the rows by value from the values by row.
+// invert computes the rows of each value from the values by row.
 func (c *Column) invert() {
 	size := int(c.Size())
 	starts := make([]uint32, size+1)
@@ -119,16 +118,17 @@ func (c *Column) invert() {
 		order[next[ordinal]] = row
 		next[ordinal]++
 	})
-	c.settle(order, starts)
+	c.setRowsByValue(order, starts)
 }
 
-// settle keeps the rows by value, those of ordinal o being order[starts[o]:starts[o+1]], in the form that suits their number.
-func (c *Column) settle(order, starts []uint32) {
+// setRowsByValue stores the rows of each value, those of ordinal o being order[starts[o]:starts[o+1]], as bitmaps or slices
+// depending on their number.
+func (c *Column) setRowsByValue(order, starts []uint32) {
 	bits := make([]uint64, (c.rows+63)/64)
 	for _, row := range order {
 		bits[row/64] |= 1 << (row % 64)
 	}
-	c.exists = existing(bits, c.rows)
+	c.exists = existsBitmap(bits, c.rows)
 	size := len(starts) - 1
 	switch {
 	case len(order) >= size*minPosting:
@@ -146,8 +146,8 @@ func (c *Column) settle(order, starts []uint32) {
 	}
 }
 
-// existing returns the rows whose bits are set.
-func existing(bits []uint64, rows int) *roaring.Bitmap {
+// existsBitmap returns the rows whose bits are set.
+func existsBitmap(bits []uint64, rows int) *roaring.Bitmap {
 	all := true
 	for i := range rows / 64 {
 		if bits[i] != ^uint64(0) {

@@ -7,49 +7,50 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// Merge makes one segment of the documents of parts that are not dead, in the order of their Numbers, which have to be distinct.
-// dead[i] are the dead of parts[i], nil for none; dead may be shorter than parts. Nothing of parts is changed or kept.
-func Merge(parts []*Segment, dead []*roaring.Bitmap) *Segment {
-	m := merger{parts: parts, dead: dead}
-	m.order()
-	shared := newSharer()
-	out := &Segment{numbers: m.numbers, spaces: map[string]*space{}, columns: map[string]*Column{}}
+// Merge returns one segment with the documents of parts that are not deleted, in the order of their Numbers, which must be
+// distinct. deleted[i] are the deleted documents of parts[i], nil for none; deleted may be shorter than parts. It neither changes
+// nor keeps parts.
+func Merge(parts []*Segment, deleted []*roaring.Bitmap) *Segment {
+	m := merger{parts: parts, deleted: deleted}
+	m.orderDocuments()
+	shared := newSliceDeduper()
+	out := &Segment{numbers: m.numbers, spaces: map[string]*rowSpace{}, columns: map[string]*Column{}}
 	for _, path := range m.names(func(s *Segment) []string { return slices.Collect(maps.Keys(s.spaces)) }) {
-		if sp := m.space(path); len(sp.parents) > 0 {
-			sp.sections(shared)
-			sp.alone()
+		if sp := m.mergeSpace(path); len(sp.parents) > 0 {
+			sp.visitSections(shared)
+			sp.shareSpanAndParents()
 			out.spaces[path] = sp
 		}
 	}
 	for _, name := range m.names(func(s *Segment) []string { return slices.Collect(maps.Keys(s.columns)) }) {
-		if c := m.column(name, out); c != nil {
-			c.sections(shared)
+		if c := m.mergeColumn(name, out); c != nil {
+			c.visitSections(shared)
 			out.put(name, c)
 		}
 	}
 	return out
 }
 
-// merger is one Merge.
+// merger is the state of one Merge.
 type merger struct {
-	parts []*Segment
-	dead  []*roaring.Bitmap
-	// runs are the documents that live, in their order.
+	parts   []*Segment
+	deleted []*roaring.Bitmap
+	// runs are the documents that remain, in order.
 	runs    []run
 	numbers []uint64
 }
 
-// run is neighbours in one part: its documents, or rows of one path, from from to before to.
+// run is a range of consecutive documents, or rows of a path, of one part: from from to before to.
 type run struct {
 	part     int
 	from, to uint32
 }
 
-// order finds the order of the documents.
-func (m *merger) order() {
+// orderDocuments sets the order of the documents.
+func (m *merger) orderDocuments() {
 	next := make([]int, len(m.parts))
 	for {
-		first, second := -1, -1 // the parts of the two lowest numbers
+		first, second := -1, -1 // the parts with the two lowest numbers
 		for i, part := range m.parts {
 			switch {
 			case next[i] == len(part.numbers):
@@ -67,33 +68,33 @@ func (m *merger) order() {
 			end, _ = slices.BinarySearch(m.parts[first].numbers, m.parts[second].numbers[next[second]])
 		}
 		end = max(end, next[first]+1)
-		m.live(first, uint32(next[first]), uint32(end))
+		m.addLive(first, uint32(next[first]), uint32(end))
 		next[first] = end
 	}
 }
 
-// deadOf returns the dead of a part, nil for none.
-func (m *merger) deadOf(part int) *roaring.Bitmap {
-	if part >= len(m.dead) || m.dead[part] == nil || m.dead[part].IsEmpty() {
+// deletedOf returns the deleted documents of a part, nil for none.
+func (m *merger) deletedOf(part int) *roaring.Bitmap {
+	if part >= len(m.deleted) || m.deleted[part] == nil || m.deleted[part].IsEmpty() {
 		return nil
 	}
-	return m.dead[part]
+	return m.deleted[part]
 }
 
-// live adds the documents of a run that are not dead.
-func (m *merger) live(part int, from, to uint32) {
-	dead, numbers := m.deadOf(part), m.parts[part].numbers
-	if dead == nil {
+// addLive adds the documents of a range that are not deleted.
+func (m *merger) addLive(part int, from, to uint32) {
+	deleted, numbers := m.deletedOf(part), m.parts[part].numbers
+	if deleted == nil {
 		m.runs = append(m.runs, run{part, from, to})
 		m.numbers = append(m.numbers, numbers[from:to]...)
 		return
 	}
 	for from < to {
-		for from < to && dead.Contains(from) {
+		for from < to && deleted.Contains(from) {
 			from++
 		}
 		end := from
-		for end < to && !dead.Contains(end) {
+		for end < to && !deleted.Contains(end) {
 			end++
 		}
 		if from < end {
@@ -104,7 +105,7 @@ func (m *merger) live(part int, from, to uint32) {
 	}
 }
 
-// names returns the names that any part has, in order.
+// names returns the sorted names that occur in any part.
 func (m *merger) names(of func(*Segment) []string) []string {
 	var all []string
 	for _, part := range m.parts {
@@ -114,7 +115,7 @@ func (m *merger) names(of func(*Segment) []string) []string {
 	return slices.Compact(all)
 }
 
-// rowsOf returns the rows of a path for a run of documents.
+// rowsOf returns the rows of a path that belong to a run of documents.
 func (m *merger) rowsOf(path string, documents run) run {
 	if path == "" {
 		return documents
@@ -126,8 +127,8 @@ func (m *merger) rowsOf(path string, documents run) run {
 	return run{documents.part, span[documents.from], span[documents.to]}
 }
 
-func (m *merger) space(path string) *space {
-	out := &space{span: make([]uint32, 1, len(m.numbers)+1)}
+func (m *merger) mergeSpace(path string) *rowSpace {
+	out := &rowSpace{span: make([]uint32, 1, len(m.numbers)+1)}
 	for _, part := range m.parts {
 		if sp := part.spaces[path]; sp != nil {
 			out.parent = sp.parent

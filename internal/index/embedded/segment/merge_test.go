@@ -35,7 +35,7 @@ func mixedFields() []string {
 	}
 }
 
-// random makes values of documents.
+// random generates values of documents.
 type random struct{ *rand.Rand }
 
 func (r random) word() string { return string(rune('a' + r.IntN(6))) }
@@ -44,7 +44,7 @@ func (r random) uuid() string {
 	return fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", r.Uint32(), r.IntN(1<<16), r.IntN(1<<12), r.IntN(1<<12), r.Int64N(1<<48))
 }
 
-// maybe returns nothing, a value, or an array of some, nulls among them.
+// maybe returns nil, a value, or an array of values and nulls.
 func (r random) maybe(value func() any) any {
 	switch r.IntN(8) {
 	case 0:
@@ -131,7 +131,7 @@ func builtOf(tb testing.TB, tree *mapping.Field, docs []numbered) *segment.Segme
 	return b.Segment()
 }
 
-// reread writes a segment and reads it.
+// reread writes a segment and reads it back.
 func reread(tb testing.TB, s *segment.Segment) *segment.Segment {
 	tb.Helper()
 	var file bytes.Buffer
@@ -145,7 +145,7 @@ func reread(tb testing.TB, s *segment.Segment) *segment.Segment {
 	return read
 }
 
-// TestMerge compares merged parts, in each of several ways of parting, with a segment of the documents that live.
+// TestMerge compares merged parts, split in several ways, with a segment built from the remaining documents.
 func TestMerge(t *testing.T) {
 	tree := parse(t, mixedMapping)
 	for name, interleaved := range map[string]bool{"one behind the other": false, "interleaved": true} {
@@ -161,30 +161,30 @@ func TestMerge(t *testing.T) {
 					}
 					parts[part] = append(parts[part], d)
 				}
-				share := r.IntN(3) // how many are dead
+				share := r.IntN(3) // the share of deleted documents, in quarters
 				var (
-					lives    []numbered
+					live     []numbered
 					segments []*segment.Segment
 					dead     []*roaring.Bitmap
 				)
 				for _, part := range parts {
-					gone := roaring.New()
+					removed := roaring.New()
 					for i, d := range part {
 						if r.IntN(4) < share {
-							gone.Add(uint32(i))
+							removed.Add(uint32(i))
 						} else {
-							lives = append(lives, d)
+							live = append(live, d)
 						}
 					}
-					segments, dead = append(segments, builtOf(t, tree, part)), append(dead, gone)
+					segments, dead = append(segments, builtOf(t, tree, part)), append(dead, removed)
 				}
-				slices.SortFunc(lives, func(a, b numbered) int { return int(a.number) - int(b.number) })
+				slices.SortFunc(live, func(a, b numbered) int { return int(a.number) - int(b.number) })
 				if share == 0 {
 					dead = nil
 				}
 				slices.Reverse(segments) // the order of the parts does not matter
 				slices.Reverse(dead)
-				want := describe(t, builtOf(t, tree, lives), mixedPaths(), mixedFields())
+				want := describe(t, builtOf(t, tree, live), mixedPaths(), mixedFields())
 				got := segment.Merge(segments, dead)
 				if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(describe(t, got, mixedPaths(), mixedFields()), "\n")); diff != "" {
 					t.Fatal(diff)
@@ -201,7 +201,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestMergeTypes merges parts that a field had another type in: the newest part's counts.
+// TestMergeTypes merges parts in which a field has different types: the type of the newest part is used.
 func TestMergeTypes(t *testing.T) {
 	tests := map[string]struct {
 		older, newer, want string
@@ -212,7 +212,7 @@ func TestMergeTypes(t *testing.T) {
 		"long, integer":         {"long", "integer", "1,3,3 2"},
 		"keyword, wildcard":     {"keyword", "wildcard", "1,3 2,x"},
 		"keyword, keyword":      {"keyword", "keyword", "1,3 2,x"},
-		"keyword, boolean":      {"keyword", "boolean", "1,3 -"}, // the newer has no value
+		"keyword, boolean":      {"keyword", "boolean", "1,3 -"}, // the newer type has no value
 		"keyword, nested":       {"keyword", "nested", "1,3 -"},
 		"keyword, scaled_float": {"keyword", "scaled_float", "1,3 2"},
 	}
@@ -230,7 +230,7 @@ func TestMergeTypes(t *testing.T) {
 	}
 }
 
-// TestMergeNothing merges documents that are all dead.
+// TestMergeNothing merges deleted documents only.
 func TestMergeNothing(t *testing.T) {
 	s := build(t, parse(t, mixedMapping), `{"word":"a","file":{"id":"x"},"info":{"a":"b"}}`)
 	merged := segment.Merge([]*segment.Segment{s}, []*roaring.Bitmap{roaring.BitmapOf(0)})

@@ -13,16 +13,17 @@ type columnMerger struct {
 	*merger
 	// columns are those of the parts, nil where a part has none.
 	columns []*Column
-	// rows are those that live, in their order.
+	// rows are those that are not deleted, in order.
 	rows []run
 	out  *Column
-	// ordinals gives for each part the ordinals that its own became.
-	ordinals [][]uint32
+	// newOrdinals maps the ordinals of each part to those of out.
+	newOrdinals [][]uint32
 }
 
-// column merges the columns of a name; nil when no document that lives has a value. into has the spaces already.
-func (m *merger) column(name string, into *Segment) *Column {
-	c := columnMerger{merger: m, columns: make([]*Column, len(m.parts)), ordinals: make([][]uint32, len(m.parts))}
+// mergeColumn merges the columns of a name. It returns nil when no remaining document has a value. The row spaces of into must be
+// set.
+func (m *merger) mergeColumn(name string, into *Segment) *Column {
+	c := columnMerger{merger: m, columns: make([]*Column, len(m.parts)), newOrdinals: make([][]uint32, len(m.parts))}
 	newest, highest := (*Column)(nil), uint64(0)
 	for i, part := range m.parts {
 		column := part.columns[name]
@@ -37,7 +38,7 @@ func (m *merger) column(name string, into *Segment) *Column {
 	c.out = &Column{field: newest.field, space: newest.space, rows: into.Rows(newest.space)}
 	for i, column := range c.columns {
 		if column != nil {
-			c.columns[i] = column.as(newest)
+			c.columns[i] = column.convertedTo(newest)
 		}
 	}
 	for _, documents := range m.runs {
@@ -45,27 +46,27 @@ func (m *merger) column(name string, into *Segment) *Column {
 			c.rows = append(c.rows, rows)
 		}
 	}
-	if slices.ContainsFunc(c.columns, func(column *Column) bool { return column != nil && column.bare() }) {
-		return c.bare()
+	if slices.ContainsFunc(c.columns, func(column *Column) bool { return column != nil && column.invertedOnly() }) {
+		return c.mergeInverted()
 	}
-	return c.plain()
+	return c.mergeByRow()
 }
 
-// plain merges columns that have the values of each row.
-func (c *columnMerger) plain() *Column {
-	used := c.used()
+// mergeByRow merges columns that store the values by row.
+func (c *columnMerger) mergeByRow() *Column {
+	used := c.usedOrdinals()
 	if c.numeric() {
-		c.keys(used)
+		c.mergeKeys(used)
 	} else {
-		c.texts(used)
+		c.mergeTexts(used)
 	}
 	if c.out.Size() == 0 {
 		return nil
 	}
-	if c.several() {
-		c.multi()
+	if c.multiValued() {
+		c.mergeMulti()
 	} else {
-		c.single()
+		c.mergeSingle()
 	}
 	c.out.invert()
 	return c.out
@@ -80,8 +81,8 @@ func (c *columnMerger) numeric() bool {
 	return false
 }
 
-// several reports whether some row that lives has several values.
-func (c *columnMerger) several() bool {
+// multiValued reports whether a remaining row has several values.
+func (c *columnMerger) multiValued() bool {
 	for _, rows := range c.rows {
 		column := c.columns[rows.part]
 		if column == nil || column.single != nil {
@@ -96,11 +97,11 @@ func (c *columnMerger) several() bool {
 	return false
 }
 
-func (c *columnMerger) single() {
+func (c *columnMerger) mergeSingle() {
 	c.out.single = make([]uint32, c.out.rows)
 	at := uint32(0)
 	for _, rows := range c.rows {
-		column, ordinals := c.columns[rows.part], c.ordinals[rows.part]
+		column, ordinals := c.columns[rows.part], c.newOrdinals[rows.part]
 		out := c.out.single[at:]
 		at += rows.to - rows.from
 		switch {
@@ -121,11 +122,11 @@ func (c *columnMerger) single() {
 	}
 }
 
-func (c *columnMerger) multi() {
+func (c *columnMerger) mergeMulti() {
 	c.out.offsets = make([]uint32, 1, c.out.rows+1)
 	var values []uint32
 	for _, rows := range c.rows {
-		column, ordinals := c.columns[rows.part], c.ordinals[rows.part]
+		column, ordinals := c.columns[rows.part], c.newOrdinals[rows.part]
 		for row := rows.from; row < rows.to; row++ {
 			switch {
 			case column == nil:
@@ -144,18 +145,18 @@ func (c *columnMerger) multi() {
 	c.out.values = slices.Clip(values)
 }
 
-// as returns c with the values that a newer column's type makes of them; nil when the two cannot be one, as they have the rows of
-// other paths. It is c where the types are alike.
-func (c *Column) as(newer *Column) *Column {
+// convertedTo returns c with its values converted to the type of a newer column, c itself when the types are compatible. It returns
+// nil when the columns have the rows of different paths and cannot be merged.
+func (c *Column) convertedTo(newer *Column) *Column {
 	if c.space != newer.space {
 		return nil
 	}
 	if c.Numeric() == newer.Numeric() && (!c.Numeric() || c.field.Type == newer.field.Type && c.field.Scale == newer.field.Scale) {
 		return c
 	}
-	g := growingColumn{
+	g := columnBuilder{
 		rule:  rule{form: formText, field: newer.field, ignoreAbove: maxTermBytes},
-		space: &growingSpace{path: c.space}, seed: maphash.MakeSeed(),
+		space: &rowSpaceBuilder{path: c.space}, seed: maphash.MakeSeed(),
 	}
 	if newer.Numeric() {
 		g.rule.form = formKey

@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// ordinalSet is ordinals of one column, a bit for each; nil is all.
+// ordinalSet is a bitmap of ordinals of one column; nil contains all.
 type ordinalSet []uint64
 
 func (s ordinalSet) has(ordinal uint32) bool { return s == nil || s[ordinal/64]&(1<<(ordinal%64)) != 0 }
 
-// used finds the values of each part's column that stand in rows which live.
-func (c *columnMerger) used() []ordinalSet {
+// usedOrdinals returns the values of each part's column that remaining rows have.
+func (c *columnMerger) usedOrdinals() []ordinalSet {
 	sets := make([]ordinalSet, len(c.columns))
 	for i, column := range c.columns {
-		if column != nil && c.deadOf(i) != nil {
+		if column != nil && c.deletedOf(i) != nil {
 			sets[i] = make(ordinalSet, (column.Size()+63)/64)
 		}
 	}
@@ -38,12 +38,12 @@ func (c *columnMerger) used() []ordinalSet {
 	return sets
 }
 
-// keys merges the keys that are used.
-func (c *columnMerger) keys(used []ordinalSet) {
+// mergeKeys merges the used keys.
+func (c *columnMerger) mergeKeys(used []ordinalSet) {
 	at := make([]uint32, len(c.columns))
 	for i, column := range c.columns {
 		if column != nil {
-			c.ordinals[i] = make([]uint32, column.Size())
+			c.newOrdinals[i] = make([]uint32, column.Size())
 			at[i] = none // before the first
 		}
 	}
@@ -58,47 +58,47 @@ func (c *columnMerger) keys(used []ordinalSet) {
 		}
 		return false
 	}
-	t := tournament{advance: advance, less: func(a, b int) bool { return c.columns[a].keys[at[a]] < c.columns[b].keys[at[b]] }}
+	t := kWayMerge{advance: advance, less: func(a, b int) bool { return c.columns[a].keys[at[a]] < c.columns[b].keys[at[b]] }}
 	var keys []uint64
 	for i := range t.run(len(c.columns)) {
 		key := c.columns[i].keys[at[i]]
 		if n := len(keys); n == 0 || keys[n-1] != key {
 			keys = append(keys, key)
 		}
-		c.ordinals[i][at[i]] = uint32(len(keys) - 1)
+		c.newOrdinals[i][at[i]] = uint32(len(keys) - 1)
 	}
 	c.out.keys = slices.Clip(keys)
 }
 
-// texts merges the texts that are used.
-func (c *columnMerger) texts(used []ordinalSet) {
+// mergeTexts merges the used texts.
+func (c *columnMerger) mergeTexts(used []ordinalSet) {
 	for i, column := range c.columns {
 		if column != nil {
-			c.ordinals[i] = make([]uint32, column.Size())
+			c.newOrdinals[i] = make([]uint32, column.Size())
 		}
 	}
-	out := newTextWriter(c.columns)
-	c.eachText(used, func(at textPlace) {
+	out := newDictionaryBuilder(c.columns)
+	c.eachText(used, func(at partText) {
 		if at.fresh {
 			out.add(at.text, at.packed)
 		}
-		c.ordinals[at.part][at.ordinal] = uint32(out.count() - 1)
+		c.newOrdinals[at.part][at.ordinal] = uint32(out.count() - 1)
 	})
 	c.out.texts = out.done()
 }
 
-// textPlace is a text of one part's column.
-type textPlace struct {
+// partText is a text of one part's column.
+type partText struct {
 	part         int
 	ordinal      uint32
 	text, packed []byte
-	// fresh tells that the text is another than the one before.
+	// fresh is set when the text differs from the one before.
 	fresh bool
 }
 
-// eachText calls each with the texts of all parts that are used, in order.
-func (c *columnMerger) eachText(used []ordinalSet, each func(at textPlace)) {
-	cursors, places := make([]cursor, len(c.columns)), make([]textPlace, len(c.columns))
+// eachText calls each with the used texts of all parts, in ascending order.
+func (c *columnMerger) eachText(used []ordinalSet, each func(at partText)) {
+	cursors, places := make([]cursor, len(c.columns)), make([]partText, len(c.columns))
 	for i, column := range c.columns {
 		if column != nil {
 			cursors[i].texts = column.texts
@@ -114,12 +114,12 @@ func (c *columnMerger) eachText(used []ordinalSet, each func(at textPlace)) {
 				return false
 			}
 			if ordinal := uint32(cursors[i].at - 1); used[i].has(ordinal) {
-				places[i] = textPlace{part: i, ordinal: ordinal, text: text, packed: packed}
+				places[i] = partText{part: i, ordinal: ordinal, text: text, packed: packed}
 				return true
 			}
 		}
 	}
-	t := tournament{
+	t := kWayMerge{
 		advance: advance, less: func(a, b int) bool { return bytes.Compare(places[a].text, places[b].text) < 0 },
 	}
 	var before []byte

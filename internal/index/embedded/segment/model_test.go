@@ -13,7 +13,7 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// parse reads a mapping.
+// parse parses a mapping.
 func parse(tb testing.TB, text string) *mapping.Field {
 	tb.Helper()
 	tree, err := mapping.Parse([]byte(text))
@@ -23,7 +23,7 @@ func parse(tb testing.TB, text string) *mapping.Field {
 	return tree
 }
 
-// build makes a segment of documents whose ids are d0, d1 and so on.
+// build returns a segment of documents whose ids are d0, d1 and so on.
 func build(tb testing.TB, tree *mapping.Field, docs ...string) *segment.Segment {
 	tb.Helper()
 	b := segment.NewBuilder(tree)
@@ -35,12 +35,12 @@ func build(tb testing.TB, tree *mapping.Field, docs ...string) *segment.Segment 
 	return b.Segment()
 }
 
-// values returns the values of a column by row, numbers as keys; a row without any is "-".
+// values returns the values of a column by row, numbers as keys; a row without values is "-".
 func values(s *segment.Segment, path string) string {
-	return rendered(s, path, func(key uint64) string { return fmt.Sprint(key) })
+	return render(s, path, func(key uint64) string { return fmt.Sprint(key) })
 }
 
-func rendered(s *segment.Segment, path string, number func(key uint64) string) string {
+func render(s *segment.Segment, path string, number func(key uint64) string) string {
 	c := s.Column(path)
 	if c == nil {
 		return "none"
@@ -74,7 +74,7 @@ func rendered(s *segment.Segment, path string, number func(key uint64) string) s
 	return strings.Join(rows, " ")
 }
 
-// describe tells everything that can be read of a segment, and holds the ways of reading it to each other.
+// describe returns everything that can be read from a segment, and checks that the ways of reading it agree.
 func describe(tb testing.TB, s *segment.Segment, paths, fields []string) string {
 	tb.Helper()
 	var out strings.Builder
@@ -93,13 +93,13 @@ func describe(tb testing.TB, s *segment.Segment, paths, fields []string) string 
 			continue
 		}
 		fmt.Fprintln(&out, field, c.Numeric(), c.Single() != nil, c.Size(), values(s, field), c.Exists())
-		consistent(tb, field, c)
+		checkConsistent(tb, field, c)
 	}
 	return out.String()
 }
 
-// consistent holds what a column says of single values to what it says of rows.
-func consistent(tb testing.TB, field string, c *segment.Column) {
+// checkConsistent compares the rows of each value with the values of each row.
+func checkConsistent(tb testing.TB, field string, c *segment.Column) {
 	tb.Helper()
 	byValue := make([][]uint32, c.Size())
 	for row, o := range c.Single() {
@@ -132,7 +132,7 @@ func consistent(tb testing.TB, field string, c *segment.Column) {
 			tb.Fatalf("%s: value %d is in no row", field, o)
 		}
 		all.Or(want)
-		found(tb, field, c, ordinal)
+		checkFind(tb, field, c, ordinal)
 	}
 	if !all.Equals(c.Exists()) {
 		tb.Fatalf("%s: exists is %v, want %v", field, c.Exists(), all)
@@ -149,8 +149,8 @@ func consistent(tb testing.TB, field string, c *segment.Column) {
 	}
 }
 
-// found looks a value up that is there, and one right behind it that is not.
-func found(tb testing.TB, field string, c *segment.Column, ordinal uint32) {
+// checkFind finds a value, and the position of one right above it that does not exist.
+func checkFind(tb testing.TB, field string, c *segment.Column, ordinal uint32) {
 	tb.Helper()
 	var at, behind uint32
 	var equal, also bool

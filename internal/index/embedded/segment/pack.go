@@ -1,27 +1,26 @@
 package segment
 
-// Marks of a packed text. The three bytes themselves are written behind markByte.
+// Marks of a packed text. These three bytes themselves are written after markByte.
 const (
 	// markUUID is followed by the 16 bytes of a UUID in its lower-case text form.
 	markUUID = 1
-	// markHex is followed by a count and that many bytes, each of two lower-case hexadecimal digits.
+	// markHex is followed by a count and that many bytes, each of which encodes two lower-case hexadecimal digits.
 	markHex = 2
-	// markByte is followed by a byte that stands for itself.
+	// markByte is followed by a literal byte.
 	markByte = 3
 )
 
 const (
 	uuidLength = 36
-	// minHex is how many digits are worth a mark and a count.
+	// minHex is the number of digits from which a mark and a count save space.
 	minHex = 8
-	// maxHex is how many digits one count can tell.
+	// maxHex is the number of digits that one count can express.
 	maxHex = 2 * 255
 )
 
-// pack appends text to dst in a shorter form: the ids and checksums that most of an index' distinct values are take half their
-// room.
+// pack appends text to dst in a shorter form: the ids and checksums that most distinct values of an index are take half the space.
 func pack(dst, text []byte) []byte {
-	fresh := true // a run of digits begins only where a word does
+	fresh := true // a run of digits starts only at the start of a word
 	for i := 0; i < len(text); {
 		c := text[i]
 		if fresh && hexDigit(c) <= 0xf {
@@ -32,7 +31,7 @@ func pack(dst, text []byte) []byte {
 				continue
 			}
 		}
-		fresh = !wordByte(c)
+		fresh = !isWordByte(c)
 		if c-1 < markByte {
 			dst = append(dst, markByte)
 		}
@@ -42,7 +41,7 @@ func pack(dst, text []byte) []byte {
 	return dst
 }
 
-// packHex appends the UUID or the run of digits that text begins with, and returns its length, 0 when there is none.
+// packHex appends the UUID or the run of digits at the start of text, and returns its length, 0 for none.
 func packHex(dst, text []byte) ([]byte, int) {
 	start := len(dst)
 	if len(text) >= uuidLength && text[8] == '-' && text[13] == '-' && text[18] == '-' && text[23] == '-' {
@@ -64,7 +63,7 @@ func packHex(dst, text []byte) ([]byte, int) {
 	return dst, n
 }
 
-// unpack appends the text that packed stands for to dst. What is cut is left out.
+// unpack appends the text that packed encodes to dst, up to a truncated mark.
 func unpack(dst, packed []byte) []byte {
 	for i := 0; i < len(packed); {
 		c := packed[i]
@@ -103,7 +102,7 @@ func appendUUID(dst, raw []byte) []byte {
 	return dst
 }
 
-// appendHex appends the bytes that pairs of digits tell, up to what is none.
+// appendHex appends the bytes that pairs of digits encode, up to the first other character.
 func appendHex(dst, text []byte) []byte {
 	for i := 0; i+1 < len(text); i += 2 {
 		high, low := hexDigit(text[i]), hexDigit(text[i+1])
@@ -115,7 +114,7 @@ func appendHex(dst, text []byte) []byte {
 	return dst
 }
 
-// hexDigit returns the value of a digit, above 15 for anything else.
+// hexDigit returns the value of a digit, a number above 15 for anything else.
 func hexDigit(c byte) byte {
 	if c -= '0'; c <= 9 {
 		return c
@@ -129,4 +128,4 @@ func hexDigit(c byte) byte {
 // hexDigits are the digits by value.
 const hexDigits = "0123456789abcdef"
 
-func wordByte(c byte) bool { return c-'0' <= 9 || c|0x20-'a' <= 25 }
+func isWordByte(c byte) bool { return c-'0' <= 9 || c|0x20-'a' <= 25 }

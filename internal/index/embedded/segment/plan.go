@@ -9,55 +9,55 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// plan is what a Builder does with each field of a mapping.
+// plan maps the fields of a mapping to the column builders of a Builder.
 type plan struct {
 	seed   maphash.Seed
-	root   *growingSpace
-	spaces []*growingSpace
-	// elements are the spaces of the nested fields, columns those of the fields that have values: their own, those of their
-	// multi-fields and of what they are copied to.
-	elements map[*mapping.Field]*growingSpace
-	columns  map[*mapping.Field][]*growingColumn
-	all      []*growingColumn
+	root   *rowSpaceBuilder
+	spaces []*rowSpaceBuilder
+	// elements are the row spaces of nested fields. columns are the builders that a field's values are added to: its own, those of
+	// its multi-fields and of its copy_to targets.
+	elements map[*mapping.Field]*rowSpaceBuilder
+	columns  map[*mapping.Field][]*columnBuilder
+	all      []*columnBuilder
 	// constants are the columns that have the same value in every document.
 	constants []constant
 }
 
 type constant struct {
-	column *growingColumn
+	column *columnBuilder
 	value  []byte
 }
 
-// growingSpace is the rows of a path while documents come. current is the row that values belong to.
-type growingSpace struct {
+// rowSpaceBuilder collects the rows of a path while documents are added. current is the row that values are added to.
+type rowSpaceBuilder struct {
 	path    string
-	parent  *growingSpace
+	parent  *rowSpaceBuilder
 	current uint32
 	parents []uint32
 	span    []uint32
 }
 
-// holds reports whether each row of other is below, or is, one of s.
-func (s *growingSpace) holds(other *growingSpace) bool {
+// contains reports whether other is s or nested below s.
+func (s *rowSpaceBuilder) contains(other *rowSpaceBuilder) bool {
 	for other != nil && other != s {
 		other = other.parent
 	}
 	return other == s
 }
 
-// newPlan makes the plan of a tree of which no field stands at two paths.
+// newPlan returns the plan of a tree in which no node is at two paths.
 func newPlan(tree *mapping.Field) *plan {
 	p := &plan{
-		seed: maphash.MakeSeed(), root: &growingSpace{},
-		elements: map[*mapping.Field]*growingSpace{}, columns: map[*mapping.Field][]*growingColumn{},
+		seed: maphash.MakeSeed(), root: &rowSpaceBuilder{},
+		elements: map[*mapping.Field]*rowSpaceBuilder{}, columns: map[*mapping.Field][]*columnBuilder{},
 	}
-	byPath := map[string]*growingColumn{}
-	copies := map[*mapping.Field]*growingColumn{}
-	p.container("", tree, p.root, byPath, copies)
-	own := maps.Clone(p.columns) // what is copied to a field is not copied on
+	byPath := map[string]*columnBuilder{}
+	copies := map[*mapping.Field]*columnBuilder{}
+	p.addContainer("", tree, p.root, byPath, copies)
+	own := maps.Clone(p.columns) // copy_to is not transitive
 	for f, from := range copies {
-		for _, path := range copiesOf(f) {
-			if to := tree.Lookup(path); to != nil && byPath[path] != nil && byPath[path].space.holds(from.space) {
+		for _, path := range copyTargets(f) {
+			if to := tree.Lookup(path); to != nil && byPath[path] != nil && byPath[path].space.contains(from.space) {
 				p.columns[f] = append(p.columns[f], own[to]...)
 			}
 		}
@@ -65,21 +65,21 @@ func newPlan(tree *mapping.Field) *plan {
 	return p
 }
 
-func (p *plan) container(prefix string, f *mapping.Field, in *growingSpace, byPath map[string]*growingColumn,
-	copies map[*mapping.Field]*growingColumn,
+func (p *plan) addContainer(prefix string, f *mapping.Field, in *rowSpaceBuilder, byPath map[string]*columnBuilder,
+	copies map[*mapping.Field]*columnBuilder,
 ) {
 	for _, name := range slices.Sorted(maps.Keys(f.Properties)) {
 		child, path := f.Properties[name], prefix+name
 		switch {
 		case child.Type == mapping.Nested:
-			below := &growingSpace{path: path, parent: in, span: []uint32{0}}
+			below := &rowSpaceBuilder{path: path, parent: in, span: []uint32{0}}
 			p.spaces = append(p.spaces, below)
 			p.elements[child] = below
-			p.container(path+".", child, below, byPath, copies)
+			p.addContainer(path+".", child, below, byPath, copies)
 		case child.Container():
-			p.container(path+".", child, in, byPath, copies)
+			p.addContainer(path+".", child, in, byPath, copies)
 		default:
-			p.leaf(path, child, in, byPath)
+			p.addLeaf(path, child, in, byPath)
 			if child.Params["copy_to"] != nil {
 				copies[child] = byPath[path]
 			}
@@ -87,10 +87,10 @@ func (p *plan) container(prefix string, f *mapping.Field, in *growingSpace, byPa
 	}
 }
 
-// leaf makes the columns of a field that is no container and of its multi-fields.
-func (p *plan) leaf(path string, f *mapping.Field, in *growingSpace, byPath map[string]*growingColumn) {
+// addLeaf adds the columns of a field that is not a container, and those of its multi-fields.
+func (p *plan) addLeaf(path string, f *mapping.Field, in *rowSpaceBuilder, byPath map[string]*columnBuilder) {
 	add := func(path string, of *mapping.Field) {
-		c := &growingColumn{rule: ruleOf(path, of), space: in, seed: p.seed}
+		c := &columnBuilder{rule: ruleOf(path, of), space: in, seed: p.seed}
 		byPath[path] = c
 		if c.rule.form == formNone {
 			return
@@ -109,8 +109,8 @@ func (p *plan) leaf(path string, f *mapping.Field, in *growingSpace, byPath map[
 	}
 }
 
-// copiesOf returns the paths that a field's values are copied to.
-func copiesOf(f *mapping.Field) []string {
+// copyTargets returns the paths of a field's copy_to.
+func copyTargets(f *mapping.Field) []string {
 	raw := f.Params["copy_to"]
 	var path string
 	if err := json.Unmarshal(raw, &path); err == nil {

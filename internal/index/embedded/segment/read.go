@@ -13,11 +13,11 @@ import (
 	"tutti/internal/core"
 )
 
-// Read reads a segment from its file of size bytes, which it keeps in memory as a whole. CodeUnavailable when r fails, and when
-// the file is cut, damaged or of another version: the segment has to be made of its documents again then.
+// Read reads a segment from its file of size bytes, which it keeps in memory. CodeUnavailable when r fails, or when the file is
+// truncated, damaged or of another version: the segment must then be rebuilt from its documents.
 func Read(r io.Reader, size int64) (*Segment, error) {
 	if size < headerSize+trailerSize || size > maxFile {
-		return nil, damaged(fmt.Errorf("its length is %d", size))
+		return nil, damagedError(fmt.Errorf("the length is %d", size))
 	}
 	words := make([]uint64, padded(uint64(size))/8) // aligned for numbers of 8 bytes
 	file := encoded(words)[:size]
@@ -26,29 +26,29 @@ func Read(r io.Reader, size int64) (*Segment, error) {
 	}
 	if _, err := io.ReadFull(r, file); err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-			return nil, damaged(errors.New("it is cut"))
+			return nil, damagedError(errors.New("the file is truncated"))
 		}
-		return nil, core.WrapError(core.CodeUnavailable, "reading a file of the index' columns", err)
+		return nil, core.WrapError(core.CodeUnavailable, "reading an index segment file", err)
 	}
 	s, err := decode(file)
 	if err != nil {
-		return nil, damaged(err)
+		return nil, damagedError(err)
 	}
 	return s, nil
 }
 
-// maxFile is the length beyond which a file is not even read.
+// maxFile is the length above which a file is rejected unread.
 const maxFile = 1 << 40
 
 func decode(file []byte) (*Segment, error) {
 	if string(file[:len(magic)]) != magic {
-		return nil, errors.New("it is none")
+		return nil, errors.New("not a segment file")
 	}
 	if v := binary.LittleEndian.Uint32(file[8:]); v != version {
-		return nil, fmt.Errorf("its version is %d", v)
+		return nil, fmt.Errorf("the version is %d", v)
 	}
 	if length := binary.LittleEndian.Uint64(file[16:]); length != uint64(len(file)) {
-		return nil, fmt.Errorf("its length is %d, not %d", len(file), length)
+		return nil, fmt.Errorf("the length is %d, the header says %d", len(file), length)
 	}
 	f := &fileReader{rest: file}
 	raw := f.section(headerSize, binary.LittleEndian.Uint64(file[24:]))
@@ -60,12 +60,12 @@ func decode(file []byte) (*Segment, error) {
 		return nil, fmt.Errorf("reading the directory: %w", err)
 	}
 	f.entries = dir.Sections
-	s := &Segment{spaces: map[string]*space{}, columns: map[string]*Column{}}
+	s := &Segment{spaces: map[string]*rowSpace{}, columns: map[string]*Column{}}
 	f.u64s(&s.numbers)
 	for _, e := range dir.Spaces {
-		sp := &space{parent: e.Parent}
-		sp.sections(f)
-		sp.alone()
+		sp := &rowSpace{parent: e.Parent}
+		sp.visitSections(f)
+		sp.shareSpanAndParents()
 		s.spaces[e.Path] = sp
 	}
 	for _, e := range dir.Columns {
@@ -76,11 +76,11 @@ func decode(file []byte) (*Segment, error) {
 		case e.Texts > 0:
 			c.texts = &plainTexts{}
 		}
-		c.sections(f)
+		c.visitSections(f)
 		s.columns[e.Name] = c
 	}
-	if f.err == nil && (len(f.rest) > 0 || len(f.whole) < len(f.entries)) {
-		f.err = errors.New("there is more in it than it tells")
+	if f.err == nil && (len(f.rest) > 0 || len(f.read) < len(f.entries)) {
+		f.err = errors.New("the file has more sections than its directory")
 	}
 	if f.err != nil {
 		return nil, f.err
@@ -88,31 +88,31 @@ func decode(file []byte) (*Segment, error) {
 	return s, s.verify(dir)
 }
 
-// fileReader reads sections. err is what is wrong first; nothing is read behind it.
+// fileReader reads sections. err is the first error; nothing is read after it.
 type fileReader struct {
 	rest    []byte
 	entries []sectionEntry
-	// whole are the sections that were read.
-	whole [][]byte
-	err   error
+	// read are the sections read so far.
+	read [][]byte
+	err  error
 }
 
-// section returns the next section of a length, behind a head that its checksum covers too.
+// section returns the next section, of length bytes, which follows head bytes that its checksum covers too.
 func (f *fileReader) section(head, length uint64) []byte {
 	if f.err != nil {
 		return nil
 	}
 	room := uint64(len(f.rest))
 	if length > room || head+padded(length)+trailerSize > room {
-		f.err = errors.New("a section is cut")
+		f.err = errors.New("a section is truncated")
 		return nil
 	}
 	end := head + padded(length)
-	trailer, number := f.rest[end:], len(f.whole)
+	trailer, number := f.rest[end:], len(f.read)
 	if head == 0 {
 		number++
 	}
-	if crc32.Checksum(f.rest[:end], checksums()) != binary.LittleEndian.Uint32(trailer) ||
+	if crc32.Checksum(f.rest[:end], crcTable()) != binary.LittleEndian.Uint32(trailer) ||
 		binary.LittleEndian.Uint32(trailer[4:]) != uint32(number) {
 		f.err = fmt.Errorf("the checksum of section %d is wrong", number)
 		return nil
@@ -122,28 +122,28 @@ func (f *fileReader) section(head, length uint64) []byte {
 	return raw
 }
 
-// take returns the next section, whose length has to be a multiple of size.
+// take returns the next section, whose length must be a multiple of size.
 func (f *fileReader) take(size int) []byte {
-	if f.err == nil && len(f.whole) >= len(f.entries) {
-		f.err = errors.New("the directory is cut")
+	if f.err == nil && len(f.read) >= len(f.entries) {
+		f.err = errors.New("the directory has too few sections")
 	}
 	if f.err != nil {
 		return nil
 	}
-	entry := f.entries[len(f.whole)]
+	entry := f.entries[len(f.read)]
 	var raw []byte
 	switch {
-	case entry.Same < 0 || entry.Same > len(f.whole):
-		f.err = errors.New("the directory is wrong")
+	case entry.Same < 0 || entry.Same > len(f.read):
+		f.err = errors.New("the directory is invalid")
 	case entry.Same > 0:
-		raw = f.whole[entry.Same-1]
+		raw = f.read[entry.Same-1]
 	default:
 		raw = f.section(0, entry.Length)
 	}
 	if f.err == nil && len(raw)%size != 0 {
-		f.err = errors.New("the directory is wrong")
+		f.err = errors.New("the length of a section is not a multiple of its item size")
 	}
-	f.whole = append(f.whole, raw)
+	f.read = append(f.read, raw)
 	return raw
 }
 
@@ -167,17 +167,17 @@ func (f *fileReader) bitmaps(v *[]*roaring.Bitmap) {
 			return
 		}
 		if size > uint64(len(raw)) || padded(size) > uint64(len(raw)) {
-			f.err = errors.New("a bitmap is cut")
+			f.err = errors.New("a bitmap is truncated")
 			return
 		}
 		out[i] = roaring.New()
 		if n, err := out[i].FromBuffer(raw[:size:size]); err != nil || n != int64(size) {
-			f.err = errors.Join(errors.New("a bitmap is wrong"), err)
+			f.err = errors.Join(errors.New("a bitmap is invalid"), err)
 			return
 		}
 		raw = raw[padded(size):]
 	}
 	if len(raw) > 0 {
-		f.err = errors.New("there are more bitmaps than sizes")
+		f.err = errors.New("there are fewer bitmap sizes than bitmaps")
 	}
 }

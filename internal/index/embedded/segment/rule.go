@@ -13,44 +13,43 @@ import (
 	"tutti/internal/index/query"
 )
 
-// form is what a field's type makes of its values.
+// form is how the values of a field type are stored.
 type form uint8
 
 const (
-	// formText keeps texts as they are, formAddress those of IP addresses in their canonical form, formTerms the terms that
-	// an analyzer makes of them.
+	// formText stores texts unchanged, formAddress IP addresses in canonical form, formTerms the terms of analyzed texts.
 	formText form = iota
 	formAddress
 	formTerms
-	// formKey keeps numbers, dates and booleans.
+	// formKey stores numbers, dates and booleans as keys.
 	formKey
-	// formFlattened keeps what stands below an object.
+	// formFlattened stores the leaves below an object.
 	formFlattened
-	// formNone keeps nothing.
+	// formNone stores nothing.
 	formNone
 )
 
-// rule says which values a field has.
+// rule describes which values of a field are stored, and how.
 type rule struct {
 	form  form
 	field query.Field
-	// null stands for a null, nil where a null is no value.
-	null []byte
-	// ignoreAbove is how long a text may be, in units of UTF-16.
+	// nullValue replaces a null; nil when nulls are omitted.
+	nullValue []byte
+	// ignoreAbove is the longest text stored, in UTF-16 code units.
 	ignoreAbove int
-	// lower makes texts lower case.
+	// lower converts texts to lower case.
 	lower bool
-	// strings leaves out what is no string, as the type is not known here.
-	strings bool
-	// decimal reads texts as Java reads a double.
+	// stringsOnly omits values that are not strings, because the type is not known here.
+	stringsOnly bool
+	// decimal parses texts as Java parses a double.
 	decimal bool
 }
 
-// ruleOf reads the rule of a field that is no container.
+// ruleOf returns the rule of a field that is not a container.
 func ruleOf(path string, f *mapping.Field) rule {
 	r := rule{form: formOf(f), field: query.Field{Path: path, Type: string(f.Type)}, ignoreAbove: maxTermBytes}
 	if isFalse(f, "index") && (isFalse(f, "doc_values") || r.form == formTerms) {
-		r.form = formNone // neither a filter nor a facet finds it, as in Elasticsearch
+		r.form = formNone // found by neither filters nor facets, as in Elasticsearch
 	}
 	if scale, err := strconv.ParseFloat(string(f.Params["scaling_factor"]), 64); err == nil {
 		r.field.Scale = scale
@@ -60,14 +59,14 @@ func ruleOf(path string, f *mapping.Field) rule {
 	}
 	r.lower = string(f.Params["normalizer"]) == `"lowercase"`
 	if r.form != formTerms {
-		r.null = scalarOf(f.Params["null_value"])
+		r.nullValue = scalarOf(f.Params["null_value"])
 	}
 	switch f.Type {
 	case mapping.Keyword, "wildcard", "constant_keyword":
 	case mapping.Double, "float", "half_float", "scaled_float", "integer", "short", "byte":
 		r.decimal = true
 	default:
-		r.strings = r.form == formText
+		r.stringsOnly = r.form == formText
 	}
 	return r
 }
@@ -91,7 +90,7 @@ func formOf(f *mapping.Field) form {
 
 func isFalse(f *mapping.Field, param string) bool { return string(f.Params[param]) == "false" }
 
-// scalarOf returns the text of a parameter that is a string, a number or a boolean; nil for none.
+// scalarOf returns the text of a parameter that is a string, a number or a boolean; nil when it is missing or null.
 func scalarOf(raw json.RawMessage) []byte {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
@@ -111,17 +110,17 @@ func (r *rule) key(text []byte) (uint64, bool) {
 			text = text[:n]
 		}
 		if len(bytes.Trim(text, "+-.0123456789eE")) > 0 {
-			return 0, false // Go reads more than decimal numerals
+			return 0, false // ParseFloat accepts more than decimal numbers
 		}
 	}
 	return query.Key(r.field, string(text))
 }
 
-// maxTermBytes is the longest text that the engine can index.
+// maxTermBytes is the length of the longest text that is indexed, in bytes, as in Lucene.
 const maxTermBytes = 32766
 
-// takes reports whether a text is short enough.
-func (r *rule) takes(text []byte) bool {
+// fits reports whether a text is short enough.
+func (r *rule) fits(text []byte) bool {
 	if len(text) <= r.ignoreAbove || len(text) > maxTermBytes {
 		return len(text) <= maxTermBytes
 	}
@@ -134,7 +133,7 @@ func (r *rule) takes(text []byte) bool {
 	return units <= r.ignoreAbove
 }
 
-// canonical returns the form of a text that the column keeps; false when it has none.
+// canonical returns the form of a text that is stored, false when the text is invalid.
 func (r *rule) canonical(text []byte) ([]byte, bool) {
 	if r.form == formText {
 		return bytes.ToLower(text), true
@@ -146,7 +145,7 @@ func (r *rule) canonical(text []byte) ([]byte, bool) {
 	return addr.Unmap().AppendTo(nil), true
 }
 
-// emptyNull reports whether an empty string is taken for a null.
-func (r *rule) emptyNull() bool {
+// emptyIsNull reports whether an empty string is treated as null.
+func (r *rule) emptyIsNull() bool {
 	return r.form == formKey && r.field.Type != string(mapping.Boolean) && !query.Dated(r.field.Type)
 }

@@ -2,31 +2,31 @@ package segment
 
 import "strings"
 
-// Segment is some documents in columns. Nothing of it ever changes, so it may be read by many at once; slices and bitmaps that
-// it gives must not be changed.
+// Segment is an immutable set of documents in columns. It is safe for concurrent use. The slices and bitmaps that it returns must
+// not be changed.
 type Segment struct {
 	numbers []uint64
-	// spaces are those with rows, but "", by path. columns are by the path of their field; those with the keys of a flattened
-	// field are keyed, see there.
-	spaces  map[string]*space
-	columns map[string]*Column
-	keyed   keyed
+	// spaces, by path, are the nested row spaces that have rows. columns are by the path of their field; the keys of a flattened
+	// field are in a column of their own (flattenedKeysName), from which keyColumns are made.
+	spaces     map[string]*rowSpace
+	columns    map[string]*Column
+	keyColumns keyColumns
 }
 
-// space is the rows of a nested path.
-type space struct {
-	// parent is the path of the space that parents are rows of.
+// rowSpace holds the rows of a nested path.
+type rowSpace struct {
+	// parent is the path of the row space that parents refer to, "" for documents.
 	parent        string
 	span, parents []uint32
 }
 
-// idField is the name of the column of the documents' ids.
+// idField is the name of the column of document ids.
 const idField = "_id"
 
-// Documents counts the documents, rows of "".
+// Documents returns the number of documents, which are the rows of "".
 func (s *Segment) Documents() int { return len(s.numbers) }
 
-// Numbers returns the row number of each document in the index' file, growing.
+// Numbers returns the row number of each document in the index file, in ascending order.
 func (s *Segment) Numbers() []uint64 { return s.numbers }
 
 // ID returns the id of a document.
@@ -36,7 +36,7 @@ func (s *Segment) ID(document uint32) string {
 	return string(ids.texts.at(room[:], ids.single[document]-1))
 }
 
-// Rows counts the rows of a nested path, or of ""; 0 when no document has an element there.
+// Rows returns the number of rows of a nested path or of "", 0 when no document has an element at the path.
 func (s *Segment) Rows(path string) int {
 	if path == "" {
 		return len(s.numbers)
@@ -44,8 +44,8 @@ func (s *Segment) Rows(path string) int {
 	return len(s.Parents(path))
 }
 
-// Span says where the rows of a nested path are for each document: those of document d are from Span[d] to before Span[d+1].
-// It has Documents()+1 entries; nil when the path has no rows.
+// Span returns the row range of each document in a nested path: document d has the rows from Span[d] to before Span[d+1]. It has
+// Documents()+1 entries; nil when the path has no rows.
 func (s *Segment) Span(path string) []uint32 {
 	if sp := s.spaces[path]; sp != nil {
 		return sp.span
@@ -53,7 +53,7 @@ func (s *Segment) Span(path string) []uint32 {
 	return nil
 }
 
-// Parents returns for each row of a nested path the row that holds it, in the nearest nested path above or "".
+// Parents returns for each row of a nested path the parent row, in the nearest enclosing nested path or in "".
 func (s *Segment) Parents(path string) []uint32 {
 	if sp := s.spaces[path]; sp != nil {
 		return sp.parents
@@ -61,15 +61,15 @@ func (s *Segment) Parents(path string) []uint32 {
 	return nil
 }
 
-// Column returns the values of the field of a dotted path, multi-fields included; nil when no document has one. Below a flattened
-// field stand the values of each of its keys. "_id" is the ids of the documents.
+// Column returns the values of the field at a dotted path, which may be a multi-field or a key of a flattened field; nil when no
+// document has a value. The column "_id" holds the document ids.
 func (s *Segment) Column(path string) *Column {
 	if c := s.columns[path]; c != nil {
 		return c
 	}
 	for i := strings.LastIndexByte(path, '.'); i > 0; i = strings.LastIndexByte(path[:i], '.') {
-		if c := s.columns[keyedName(path[:i])]; c != nil {
-			return s.keyed.column(c, path, path[i+1:])
+		if c := s.columns[flattenedKeysName(path[:i])]; c != nil {
+			return s.keyColumns.column(c, path, path[i+1:])
 		}
 	}
 	return nil

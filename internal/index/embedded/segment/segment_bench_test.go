@@ -9,7 +9,7 @@ import (
 	"tutti/internal/testkit"
 )
 
-// generated returns analyses of several studies, and the mapping that grew with them.
+// generated returns analyses of several studies, and a mapping that grew with them.
 func generated(tb testing.TB, n int) (*mapping.Field, []testkit.Analysis) {
 	tb.Helper()
 	studies := testkit.GenerateStudies(10)
@@ -28,7 +28,7 @@ func generated(tb testing.TB, n int) (*mapping.Field, []testkit.Analysis) {
 	return tree, all
 }
 
-// BenchmarkBuild measures one batch of 1,000 analyses after the other.
+// BenchmarkBuild measures building segments of 1,000 analyses.
 func BenchmarkBuild(b *testing.B) {
 	tree, all := generated(b, 20_000)
 	docs := 0
@@ -47,7 +47,7 @@ func BenchmarkBuild(b *testing.B) {
 	b.ReportMetric(float64(docs)/b.Elapsed().Seconds(), "docs/s")
 }
 
-// batches returns segments of 1,000 analyses, in which every analysis is another.
+// batches returns n segments of 1,000 different analyses.
 func batches(tb testing.TB, n int) []*segment.Segment {
 	tb.Helper()
 	var all []*segment.Segment
@@ -65,7 +65,7 @@ func batches(tb testing.TB, n int) []*segment.Segment {
 	return all
 }
 
-// compact merges ten and ten until one is left.
+// compact merges ten segments at a time until one is left.
 func compact(parts []*segment.Segment) *segment.Segment {
 	for len(parts) > 1 {
 		var merged []*segment.Segment
@@ -79,7 +79,7 @@ func compact(parts []*segment.Segment) *segment.Segment {
 	return parts[0]
 }
 
-// BenchmarkMerge measures the compaction of 100,000 analyses from segments of 1,000, over two rounds.
+// BenchmarkMerge measures merging 100,000 analyses from segments of 1,000, in two rounds.
 func BenchmarkMerge(b *testing.B) {
 	parts := batches(b, 100)
 	var merged *segment.Segment
@@ -96,7 +96,7 @@ func BenchmarkMerge(b *testing.B) {
 	b.ReportMetric(float64(size)/float64(merged.Documents()), "parts-B/doc")
 }
 
-// BenchmarkRead measures the reading of a file of 100,000 analyses.
+// BenchmarkRead measures reading a file of 100,000 analyses.
 func BenchmarkRead(b *testing.B) {
 	merged := compact(batches(b, 100))
 	var file bytes.Buffer

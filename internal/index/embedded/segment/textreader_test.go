@@ -8,7 +8,7 @@ import (
 	"tutti/internal/index/embedded/segment"
 )
 
-// packedColumns returns a segment whose columns "id" and "info.a" have too many texts for them to be kept as they are.
+// packedColumns returns a segment whose columns "id" and "info.a" have so many texts that they are packed.
 func packedColumns(tb testing.TB, documents int) *segment.Segment {
 	tb.Helper()
 	tree := parse(tb, `{"properties":{"id":{"type":"keyword"},"info":{"type":"flattened"}}}`)
@@ -26,7 +26,7 @@ func packedColumns(tb testing.TB, documents int) *segment.Segment {
 	return segment.Merge(parts, nil)
 }
 
-// TestTextReader reads columns in several orders, and holds what is read to Column.Text.
+// TestTextReader reads columns in several orders, and compares with Column.Text.
 func TestTextReader(t *testing.T) {
 	s := packedColumns(t, segment.MaxPlain+500)
 	few := build(t, parse(t, `{"properties":{"id":{"type":"keyword"},"info":{"type":"flattened"}}}`),
@@ -60,7 +60,7 @@ func TestTextReader(t *testing.T) {
 	}
 }
 
-// TestTextReaderKeepsNothing: reading texts in their order takes no memory for each.
+// TestTextReaderKeepsNothing reads texts in order without an allocation per text.
 func TestTextReaderKeepsNothing(t *testing.T) {
 	c := packedColumns(t, segment.MaxPlain+500).Column("id")
 	texts := 0
@@ -75,7 +75,7 @@ func TestTextReaderKeepsNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkTexts measures the reading of one text of a packed column, in order.
+// BenchmarkTexts measures reading one text of a packed column, in order.
 func BenchmarkTexts(b *testing.B) {
 	c := compact(batches(b, 20)).Column("files.objectId")
 	for name, read := range map[string]func() func(uint32) []byte{

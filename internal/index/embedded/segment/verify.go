@@ -10,11 +10,11 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// verify tells what is wrong with a segment that was read, beyond what checksums tell: nothing may be read out of bounds. The
-// inside of texts and bitmaps is trusted to the checksums.
+// verify checks the structure of a segment that was read, so that nothing is read out of bounds. It relies on the checksums for the
+// contents of texts and bitmaps.
 func (s *Segment) verify(dir directory) error {
 	if len(s.numbers) != dir.Documents || len(s.spaces) != len(dir.Spaces) || len(s.columns) != len(dir.Columns) {
-		return errors.New("the directory contradicts itself")
+		return errors.New("the directory is inconsistent")
 	}
 	if dir.Documents > math.MaxInt32 {
 		return errors.New("there are too many documents")
@@ -27,14 +27,14 @@ func (s *Segment) verify(dir directory) error {
 	}
 	for name, c := range s.columns {
 		if c.space != "" && s.spaces[c.space] == nil {
-			return fmt.Errorf("the column %q has no rows", name)
+			return fmt.Errorf("the row space of column %q is missing", name)
 		}
 		if c.rows = s.Rows(c.space); !c.verify() {
-			return fmt.Errorf("the column %q is wrong", name)
+			return fmt.Errorf("column %q is inconsistent", name)
 		}
 	}
-	if ids := s.columns[idField]; ids == nil && len(s.numbers) > 0 || ids != nil && !ids.identifies() {
-		return errors.New("the documents have no ids")
+	if ids := s.columns[idField]; ids == nil && len(s.numbers) > 0 || ids != nil && !ids.hasOneTextPerRow() {
+		return errors.New("documents have no ids")
 	}
 	return nil
 }
@@ -45,38 +45,38 @@ func (s *Segment) verifySpaces() error {
 		if sp.parent != "" {
 			held := s.spaces[sp.parent]
 			if held == nil || !strings.HasPrefix(path, sp.parent+".") {
-				return fmt.Errorf("nothing holds the rows of %q", path)
+				return fmt.Errorf("the parent of the row space %q is missing", path)
 			}
 			above = len(held.parents)
 		}
-		if len(sp.span) != len(s.numbers)+1 || !partition(sp.span, len(sp.parents)) || !below(sp.parents, above) {
-			return fmt.Errorf("the rows of %q are wrong", path)
+		if len(sp.span) != len(s.numbers)+1 || !isPartition(sp.span, len(sp.parents)) || !allBelow(sp.parents, above) {
+			return fmt.Errorf("the rows of %q are inconsistent", path)
 		}
 	}
 	return nil
 }
 
-// identifies reports whether each document has one text.
-func (c *Column) identifies() bool {
+// hasOneTextPerRow reports whether each document has one text.
+func (c *Column) hasOneTextPerRow() bool {
 	return c.space == "" && c.texts != nil && len(c.single) > 0 && !slices.Contains(c.single, 0)
 }
 
-// verify reports whether everything that the column holds is within bounds.
+// verify reports whether all offsets, rows and ordinals of the column are within bounds.
 func (c *Column) verify() bool {
 	if !c.verifyTexts() {
 		return false
 	}
 	size := int(c.Size())
 	switch {
-	case size == 0, c.rows == 0, c.bare() && len(c.values) > 0:
+	case size == 0, c.rows == 0, c.invertedOnly() && len(c.values) > 0:
 		return false
-	case c.bare():
+	case c.invertedOnly():
 	case len(c.single) > 0:
-		if len(c.single) != c.rows || len(c.offsets)+len(c.values) > 0 || !below(c.single, size+1) {
+		if len(c.single) != c.rows || len(c.offsets)+len(c.values) > 0 || !allBelow(c.single, size+1) {
 			return false
 		}
 	default:
-		if len(c.offsets) != c.rows+1 || !partition(c.offsets, len(c.values)) || !below(c.values, size) {
+		if len(c.offsets) != c.rows+1 || !isPartition(c.offsets, len(c.values)) || !allBelow(c.values, size) {
 			return false
 		}
 	}
@@ -86,7 +86,7 @@ func (c *Column) verify() bool {
 func (c *Column) verifyTexts() bool {
 	switch texts := c.texts.(type) {
 	case *plainTexts:
-		return len(texts.starts) > 0 && partition(texts.starts, len(texts.data))
+		return len(texts.starts) > 0 && isPartition(texts.starts, len(texts.data))
 	case *packedTexts:
 		return uint64(texts.count) <= math.MaxUint32 && len(texts.blocks) == (texts.count+blockTexts-1)/blockTexts &&
 			ascending(texts.blocks) && (len(texts.blocks) == 0 || texts.blocks[len(texts.blocks)-1] < uint64(len(texts.data)))
@@ -108,16 +108,16 @@ func (c *Column) verifyRows(size int) bool {
 		}
 		return len(c.postings) == size && len(c.order)+len(c.starts) == 0
 	}
-	if !below(c.order, c.rows) {
+	if !allBelow(c.order, c.rows) {
 		return false
 	}
 	if c.starts == nil {
 		return len(c.order) == size
 	}
-	return len(c.starts) == size+1 && partition(c.starts, len(c.order))
+	return len(c.starts) == size+1 && isPartition(c.starts, len(c.order))
 }
 
-// ascending reports whether each number is above the one before.
+// ascending reports whether numbers are strictly ascending.
 func ascending(numbers []uint64) bool {
 	for i := 1; i < len(numbers); i++ {
 		if numbers[i] <= numbers[i-1] {
@@ -127,8 +127,8 @@ func ascending(numbers []uint64) bool {
 	return true
 }
 
-// partition reports whether bounds begin with 0, do not fall and end with total.
-func partition(bounds []uint32, total int) bool {
+// isPartition reports whether bounds are non-decreasing from 0 to total.
+func isPartition(bounds []uint32, total int) bool {
 	if len(bounds) == 0 || bounds[0] != 0 || uint64(bounds[len(bounds)-1]) != uint64(total) {
 		return false
 	}
@@ -140,8 +140,8 @@ func partition(bounds []uint32, total int) bool {
 	return true
 }
 
-// below reports whether all numbers are below a bound.
-func below(numbers []uint32, bound int) bool {
+// allBelow reports whether all numbers are below bound.
+func allBelow(numbers []uint32, bound int) bool {
 	highest := uint32(0)
 	for _, number := range numbers {
 		highest = max(highest, number)

@@ -17,11 +17,10 @@ import (
 
 var _ io.WriterTo = (*Segment)(nil)
 
-// WriteTo writes the segment's file (Read) and returns its length. The same segment returns the same bytes. CodeUnavailable when w
-// fails.
+// WriteTo writes the segment file (see Read) and returns its length. Equal segments have equal files. CodeUnavailable when w fails.
 func (s *Segment) WriteTo(w io.Writer) (int64, error) {
-	m := &measurer{known: map[place]int{}}
-	dir := s.directory(m)
+	m := &sectionPlanner{known: map[memoryRange]int{}}
+	dir := s.visitSections(m)
 	dir.Sections = m.entries
 	raw, err := json.Marshal(dir)
 	if err != nil {
@@ -41,22 +40,22 @@ func (s *Segment) WriteTo(w io.Writer) (int64, error) {
 	out := &fileWriter{w: bufio.NewWriterSize(w, 1<<16), entries: m.entries}
 	out.write(header)
 	out.write(raw)
-	out.end()
-	s.directory(out)
+	out.endSection()
+	s.visitSections(out)
 	if err := out.w.Flush(); err != nil {
-		return out.written, core.WrapError(core.CodeUnavailable, "writing a file of the index' columns", err)
+		return out.written, core.WrapError(core.CodeUnavailable, "writing an index segment file", err)
 	}
 	return out.written, nil
 }
 
-// directory passes all sections in the order in which the directory that it returns tells them.
-func (s *Segment) directory(v sections) directory {
+// visitSections visits all sections in the order of the directory that it returns.
+func (s *Segment) visitSections(v sectionVisitor) directory {
 	dir := directory{Documents: len(s.numbers), Spaces: []spaceEntry{}, Columns: []columnEntry{}}
 	v.u64s(&s.numbers)
 	for _, path := range slices.Sorted(maps.Keys(s.spaces)) {
 		sp := s.spaces[path]
 		dir.Spaces = append(dir.Spaces, spaceEntry{path, sp.parent})
-		sp.sections(v)
+		sp.visitSections(v)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.columns)) {
 		c := s.columns[name]
@@ -66,27 +65,27 @@ func (s *Segment) directory(v sections) directory {
 		}
 		_, entry.Packed = c.texts.(*packedTexts)
 		dir.Columns = append(dir.Columns, entry)
-		c.sections(v)
+		c.visitSections(v)
 	}
 	return dir
 }
 
-// measurer notes the sections that a file will have.
-type measurer struct {
+// sectionPlanner computes the sections that a file will have.
+type sectionPlanner struct {
 	entries []sectionEntry
-	known   map[place]int
+	known   map[memoryRange]int
 }
 
-// place is where a slice stands in memory.
-type place struct {
+// memoryRange identifies a slice by its address and length.
+type memoryRange struct {
 	first *byte
 	bytes int
 }
 
-// slice notes a section that is the memory of raw.
-func (m *measurer) slice(raw []byte) {
+// slice adds the section with the bytes of raw.
+func (m *sectionPlanner) slice(raw []byte) {
 	entry := sectionEntry{Length: uint64(len(raw))}
-	if at := (place{unsafe.SliceData(raw), len(raw)}); len(raw) > 0 && littleEndian() {
+	if at := (memoryRange{unsafe.SliceData(raw), len(raw)}); len(raw) > 0 && littleEndian() {
 		if same := m.known[at]; same > 0 {
 			entry = sectionEntry{Same: same}
 		} else {
@@ -96,11 +95,11 @@ func (m *measurer) slice(raw []byte) {
 	m.entries = append(m.entries, entry)
 }
 
-func (m *measurer) bytes(b *[]byte)  { m.slice(*b) }
-func (m *measurer) u32s(v *[]uint32) { m.slice(encoded(*v)) }
-func (m *measurer) u64s(v *[]uint64) { m.slice(encoded(*v)) }
+func (m *sectionPlanner) bytes(b *[]byte)  { m.slice(*b) }
+func (m *sectionPlanner) u32s(v *[]uint32) { m.slice(encoded(*v)) }
+func (m *sectionPlanner) u64s(v *[]uint64) { m.slice(encoded(*v)) }
 
-func (m *measurer) bitmaps(v *[]*roaring.Bitmap) {
+func (m *sectionPlanner) bitmaps(v *[]*roaring.Bitmap) {
 	sizes := bitmapSizes(*v)
 	total := uint64(0)
 	for _, size := range sizes {
@@ -109,7 +108,7 @@ func (m *measurer) bitmaps(v *[]*roaring.Bitmap) {
 	m.entries = append(m.entries, sectionEntry{Length: 8 * uint64(len(sizes))}, sectionEntry{Length: total})
 }
 
-// bitmapSizes returns the lengths of bitmaps in a file; each is then padded to 8.
+// bitmapSizes returns the serialized lengths of bitmaps; in the file each is padded to 8 bytes.
 func bitmapSizes(bitmaps []*roaring.Bitmap) []uint64 {
 	sizes := make([]uint64, len(bitmaps))
 	for i, rows := range bitmaps {
@@ -118,31 +117,31 @@ func bitmapSizes(bitmaps []*roaring.Bitmap) []uint64 {
 	return sizes
 }
 
-// fileWriter writes sections. What fails is told by w in the end.
+// fileWriter writes sections. w keeps the first error for Flush.
 type fileWriter struct {
 	w       *bufio.Writer
 	written int64
 	crc     uint32
-	// entries are the sections, section is the number of the one that is written.
+	// entries are the sections, section is the number of the current one.
 	entries []sectionEntry
 	section int
 }
 
-// Write writes a part of a section.
+// Write writes bytes of a section.
 func (f *fileWriter) Write(b []byte) (int, error) {
 	n, err := f.w.Write(b)
 	f.written += int64(n)
-	f.crc = crc32.Update(f.crc, checksums(), b[:n])
+	f.crc = crc32.Update(f.crc, crcTable(), b[:n])
 	return n, err
 }
 
 func (f *fileWriter) write(b []byte) { _, _ = f.Write(b) } // bufio keeps the error for Flush
 
-// pad fills up to a multiple of 8.
+// pad pads to a multiple of 8.
 func (f *fileWriter) pad() { f.write(make([]byte, padded(uint64(f.written))-uint64(f.written))) }
 
-// end ends a section.
-func (f *fileWriter) end() {
+// endSection writes the trailer of a section.
+func (f *fileWriter) endSection() {
 	f.pad()
 	trailer := binary.LittleEndian.AppendUint32(nil, f.crc)
 	f.write(binary.LittleEndian.AppendUint32(trailer, uint32(f.section)))
@@ -150,19 +149,19 @@ func (f *fileWriter) end() {
 	f.section++
 }
 
-// whole writes a section, unless an earlier one is the same.
-func (f *fileWriter) whole(raw []byte) {
+// writeSection writes a section unless an earlier one has the same content.
+func (f *fileWriter) writeSection(raw []byte) {
 	if f.entries[f.section-1].Same > 0 {
 		f.section++
 		return
 	}
 	f.write(raw)
-	f.end()
+	f.endSection()
 }
 
-func (f *fileWriter) bytes(b *[]byte)  { f.whole(*b) }
-func (f *fileWriter) u32s(v *[]uint32) { f.whole(encoded(*v)) }
-func (f *fileWriter) u64s(v *[]uint64) { f.whole(encoded(*v)) }
+func (f *fileWriter) bytes(b *[]byte)  { f.writeSection(*b) }
+func (f *fileWriter) u32s(v *[]uint32) { f.writeSection(encoded(*v)) }
+func (f *fileWriter) u64s(v *[]uint64) { f.writeSection(encoded(*v)) }
 
 func (f *fileWriter) bitmaps(v *[]*roaring.Bitmap) {
 	sizes := bitmapSizes(*v)
@@ -171,5 +170,5 @@ func (f *fileWriter) bitmaps(v *[]*roaring.Bitmap) {
 		_, _ = rows.WriteTo(f) // bufio keeps the error for Flush
 		f.pad()
 	}
-	f.end()
+	f.endSection()
 }

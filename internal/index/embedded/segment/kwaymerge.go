@@ -2,17 +2,17 @@ package segment
 
 import "iter"
 
-// tournament merges sources, each of which is sorted.
-type tournament struct {
-	// advance goes to the next item of a source; false when there is none.
+// kWayMerge merges sorted sources.
+type kWayMerge struct {
+	// advance moves a source to its next item; false at the end.
 	advance func(source int) bool
-	// less compares the items that two sources stand at.
+	// less compares the current items of two sources.
 	less func(a, b int) bool
 	heap []int
 }
 
-// run returns the source of the lowest item, again and again, of n sources that stand before their first.
-func (t *tournament) run(n int) iter.Seq[int] {
+// run yields, for each item in ascending order, its source. Each of the n sources must be positioned before its first item.
+func (t *kWayMerge) run(n int) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for i := range n {
 			if t.advance(i) {
@@ -20,7 +20,7 @@ func (t *tournament) run(n int) iter.Seq[int] {
 			}
 		}
 		for i := len(t.heap)/2 - 1; i >= 0; i-- {
-			t.sink(i)
+			t.siftDown(i)
 		}
 		for len(t.heap) > 0 {
 			if !yield(t.heap[0]) {
@@ -31,13 +31,13 @@ func (t *tournament) run(n int) iter.Seq[int] {
 				t.heap[0] = t.heap[end]
 				t.heap = t.heap[:end]
 			}
-			t.sink(0)
+			t.siftDown(0)
 		}
 	}
 }
 
-// sink moves the source at i down to its place in the heap.
-func (t *tournament) sink(i int) {
+// siftDown moves the source at i down the heap.
+func (t *kWayMerge) siftDown(i int) {
 	for {
 		child := 2*i + 1
 		if child >= len(t.heap) {

@@ -2,10 +2,10 @@ package segment
 
 import "slices"
 
-// bare merges columns that have only the rows of each value.
-func (c *columnMerger) bare() *Column {
-	moved := c.moved()
-	out := newTextWriter(c.columns)
+// mergeInverted merges columns that store only the rows of each value.
+func (c *columnMerger) mergeInverted() *Column {
+	moved := c.newRows()
+	out := newDictionaryBuilder(c.columns)
 	var order []uint32
 	starts := []uint32{0}
 	var text []byte
@@ -19,7 +19,7 @@ func (c *columnMerger) bare() *Column {
 			starts = append(starts, uint32(len(order)))
 		}
 	}
-	c.eachText(make([]ordinalSet, len(c.columns)), func(at textPlace) {
+	c.eachText(make([]ordinalSet, len(c.columns)), func(at partText) {
 		if at.fresh {
 			flush()
 			text = append(text[:0], at.text...)
@@ -35,12 +35,12 @@ func (c *columnMerger) bare() *Column {
 		return nil
 	}
 	c.out.texts = out.done()
-	c.out.settle(slices.Clip(order), starts)
+	c.out.setRowsByValue(slices.Clip(order), starts)
 	return c.out
 }
 
-// moved returns for each part the rows that its own became, none for what is dead.
-func (c *columnMerger) moved() [][]uint32 {
+// newRows returns for each part the new number of each row, none for deleted rows.
+func (c *columnMerger) newRows() [][]uint32 {
 	moved := make([][]uint32, len(c.columns))
 	for i, column := range c.columns {
 		if column != nil {

@@ -1,0 +1,179 @@
+package segment
+
+import (
+	"bytes"
+	"hash/maphash"
+	"slices"
+
+	"tutti/internal/index/mapping"
+)
+
+// columnBuilder collects the values of a field while documents are added: pairs of a row and a value id. Values are sorted only
+// when the column is finished.
+type columnBuilder struct {
+	rule  rule
+	space *rowSpaceBuilder
+	seed  maphash.Seed
+	rows  []uint32
+	// valueIDs are ids in texts or indexes of keys.
+	valueIDs []uint32
+	texts    stringInterner
+	keys     []uint64
+	// seen interns the raw texts of values that are converted to a canonical text or a key; converted has the value id of each,
+	// none for an invalid value.
+	seen      stringInterner
+	converted []uint32
+	// flattenedKeys collects the column of a flattened field's keys.
+	flattenedKeys *columnBuilder
+	buf           []byte
+}
+
+// none marks an invalid value or a deleted row.
+const none = ^uint32(0)
+
+// add adds a value as a Walker returns it, unquoted.
+func (c *columnBuilder) add(kind mapping.Kind, text []byte) {
+	switch {
+	case c.rule.form == formFlattened:
+		if kind == mapping.KindObject {
+			mapping.Leaves(text, c.addLeaf)
+		}
+		return
+	case kind == mapping.KindObject:
+		return
+	case kind == mapping.KindNull, len(text) == 0 && c.rule.emptyIsNull():
+		if c.rule.nullValue == nil {
+			return
+		}
+		text = c.rule.nullValue
+	case kind != mapping.KindString && c.rule.stringsOnly:
+		return
+	}
+	switch c.rule.form {
+	case formTerms:
+		analyze(text, c.addText)
+	case formText:
+		if c.rule.fits(text) {
+			if c.rule.lower {
+				c.addConverted(text)
+			} else {
+				c.addText(text)
+			}
+		}
+	default:
+		c.addConverted(text)
+	}
+}
+
+// addText adds a text unconverted.
+func (c *columnBuilder) addText(text []byte) {
+	number, _ := c.texts.intern(c.seed, text)
+	c.push(number)
+}
+
+// addConverted adds the converted value of a text. Each distinct text is converted once.
+func (c *columnBuilder) addConverted(text []byte) {
+	at, fresh := c.seen.intern(c.seed, text)
+	if fresh {
+		c.converted = append(c.converted, c.convert(text))
+	}
+	if number := c.converted[at]; number != none {
+		c.push(number)
+	}
+}
+
+func (c *columnBuilder) push(number uint32) {
+	c.rows = append(c.rows, c.space.current)
+	c.valueIDs = append(c.valueIDs, number)
+}
+
+// convert returns the value id of a text's key or canonical text, none when it is invalid.
+func (c *columnBuilder) convert(text []byte) uint32 {
+	if c.rule.form == formKey {
+		key, ok := c.rule.key(text)
+		if !ok {
+			return none
+		}
+		c.keys = append(c.keys, key)
+		return uint32(len(c.keys) - 1)
+	}
+	canonical, ok := c.rule.canonical(text)
+	if !ok {
+		return none
+	}
+	number, _ := c.texts.intern(c.seed, canonical)
+	return number
+}
+
+// addLeaf adds a value below a flattened field to the field's column and to that of its keys.
+func (c *columnBuilder) addLeaf(path []byte, kind mapping.Kind, raw []byte) {
+	if kind == mapping.KindNull {
+		if raw = c.rule.nullValue; raw == nil {
+			return
+		}
+	} else if bytes.IndexByte(raw, '\\') >= 0 {
+		raw = mapping.Unquote(nil, raw)
+	}
+	if bytes.IndexByte(path, 0) >= 0 || !c.rule.fits(raw) || len(path)+1+len(raw) > maxTermBytes {
+		return
+	}
+	c.addText(raw)
+	if c.flattenedKeys == nil {
+		c.flattenedKeys = &columnBuilder{rule: rule{form: formFlattened, field: c.rule.field}, space: c.space, seed: c.seed}
+	}
+	c.buf = append(append(append(c.buf[:0], path...), 0), raw...)
+	c.flattenedKeys.addText(c.buf)
+}
+
+// column returns the finished column, nil when there are no values. The columnBuilder must not be used afterwards.
+func (c *columnBuilder) column(rows int) *Column {
+	if len(c.rows) == 0 {
+		return nil
+	}
+	out := &Column{field: c.rule.field, space: c.space.path, rows: rows}
+	var ordinals []uint32
+	if c.rule.form == formKey {
+		out.keys, ordinals = sortedKeys(c.keys)
+	} else {
+		out.texts, ordinals = c.texts.sorted()
+	}
+	for i, number := range c.valueIDs {
+		c.valueIDs[i] = ordinals[number]
+	}
+	out.setByRow(c.rows, c.valueIDs)
+	out.invert()
+	if c.rule.form == formFlattened {
+		out.dropByRow()
+	}
+	return out
+}
+
+// sortedKeys returns the sorted distinct keys, and the ordinal of each of keys.
+func sortedKeys(keys []uint64) (distinct []uint64, ordinals []uint32) {
+	type entry struct {
+		key    uint64
+		number uint32
+	}
+	entries := make([]entry, len(keys))
+	for i, key := range keys {
+		entries[i] = entry{key, uint32(i)}
+	}
+	slices.SortFunc(entries, func(a, b entry) int {
+		switch {
+		case a.key < b.key:
+			return -1
+		case a.key > b.key:
+			return 1
+		default:
+			return 0
+		}
+	})
+	distinct, ordinals = make([]uint64, 0, len(keys)), make([]uint32, len(keys))
+	for _, e := range entries {
+		if n := len(distinct); n == 0 || distinct[n-1] != e.key {
+			distinct = append(distinct, e.key)
+		}
+		ordinals[e.number] = uint32(len(distinct) - 1)
+	}
+	return slices.Clip(distinct), ordinals
+}

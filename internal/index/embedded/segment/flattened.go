@@ -1,0 +1,66 @@
+package segment
+
+import (
+	"sync"
+)
+
+// A flattened field has one more column for all its keys, whose texts are a key, a zero byte and a value: a column per key, however
+// rare, would need a number for each row. The column of a single key is made on first use. Both columns of a flattened field are
+// inverted-only.
+
+// flattenedKeysName returns the name of the column of a flattened field's keys. No field can have this name.
+func flattenedKeysName(path string) string { return path + "\x00" }
+
+// maxKeyColumns is the number of single-key columns that a segment caches.
+const maxKeyColumns = 32
+
+// keyColumns caches the columns of single keys.
+type keyColumns struct {
+	mu      sync.Mutex
+	columns map[string]*Column
+}
+
+// column returns the values of key in all, the column of a flattened field's keys; nil when there are none. path is the path of the
+// field and the key.
+func (k *keyColumns) column(all *Column, path, key string) *Column {
+	prefix := key + "\x00"
+	from, _ := all.texts.find(prefix)
+	to, _ := all.texts.find(key + "\x01")
+	if from == to {
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if c := k.columns[path]; c != nil {
+		return c
+	}
+	if k.columns == nil || len(k.columns) >= maxKeyColumns {
+		k.columns = map[string]*Column{}
+	}
+	c := all.textRangeColumn(&textRange{base: all.texts, from: from, to: to, prefix: prefix})
+	c.field.Path = path
+	k.columns[path] = c
+	return c
+}
+
+// textRangeColumn returns the column of a range of c's texts.
+func (c *Column) textRangeColumn(texts *textRange) *Column {
+	out := &Column{field: c.field, space: c.space, rows: c.rows, texts: texts}
+	out.byRow = c.valuesByRow(texts.from, texts.to)
+	out.invert()
+	return out
+}
+
+// eachRow calls each with the rows that have the value of an ordinal.
+func (c *Column) eachRow(ordinal uint32, each func(row uint32)) {
+	if c.postings == nil {
+		for _, row := range c.rowsOf(ordinal, ordinal+1) {
+			each(row)
+		}
+		return
+	}
+	rows := c.postings[ordinal].Iterator()
+	for rows.HasNext() {
+		each(rows.Next())
+	}
+}
