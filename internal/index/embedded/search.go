@@ -64,7 +64,7 @@ func (x *Index) turn(ctx context.Context) (done func(), err error) {
 	}
 }
 
-func results(answers []evaluate.Answer) []index.SearchResult {
+func results(answers []evaluate.Result) []index.SearchResult {
 	out := make([]index.SearchResult, len(answers))
 	for i := range answers {
 		out[i] = answers[i].SearchResult
@@ -165,9 +165,9 @@ type sources struct {
 }
 
 // fill returns the hits of an answer their sources.
-func (s *sources) fill(answer *evaluate.Answer, req *index.SearchRequest) error {
+func (s *sources) fill(answer *evaluate.Result, req *index.SearchRequest) error {
 	if req.Hits != nil && !req.Hits.Source.None {
-		if err := s.hits(answer.Places, answer.Hits); err != nil {
+		if err := s.hits(answer.Refs, answer.Hits); err != nil {
 			return err
 		}
 	}
@@ -176,7 +176,7 @@ func (s *sources) fill(answer *evaluate.Answer, req *index.SearchRequest) error 
 		if b == nil || b.TopHits == 0 || b.TopSource.None {
 			continue
 		}
-		for j, places := range answer.TopPlaces[i] {
+		for j, places := range answer.TopRefs[i] {
 			if err := s.hits(places, answer.Facets[i].Buckets[j].TopHits); err != nil {
 				return err
 			}
@@ -185,7 +185,7 @@ func (s *sources) fill(answer *evaluate.Answer, req *index.SearchRequest) error 
 	return nil
 }
 
-func (s *sources) hits(places []evaluate.Place, hits []index.Hit) error {
+func (s *sources) hits(places []evaluate.DocumentRef, hits []index.Hit) error {
 	for part := range slices.Chunk(places, streamPart) {
 		buf, err := fillHits(s.rows, nil, part, hits)
 		if err != nil {
@@ -206,7 +206,7 @@ func (s *sources) hits(places []evaluate.Place, hits []index.Hit) error {
 const streamPart = 256
 
 // fillHits returns hits the sources of their places, in bytes that are appended to buf.
-func fillHits(rows *bbolt.Bucket, buf []byte, places []evaluate.Place, hits []index.Hit) ([]byte, error) {
+func fillHits(rows *bbolt.Bucket, buf []byte, places []evaluate.DocumentRef, hits []index.Hit) ([]byte, error) {
 	for i, p := range places {
 		start := len(buf)
 		var err error
@@ -231,11 +231,11 @@ func (x *Index) Stream(ctx context.Context, name string, req index.StreamRequest
 		return err
 	}
 	if req.Source.None {
-		return evaluate.Stream(ctx, a.shelf.current().parts, req, func(_ []evaluate.Place, hits []index.Hit) error { return each(hits) })
+		return evaluate.Stream(ctx, a.shelf.current().parts, req, func(_ []evaluate.DocumentRef, hits []index.Hit) error { return each(hits) })
 	}
 	return x.fit(ctx, a, func(s *snapshot, rows *bbolt.Bucket) error {
 		var buf []byte
-		return evaluate.Stream(ctx, s.parts, req, func(places []evaluate.Place, hits []index.Hit) error {
+		return evaluate.Stream(ctx, s.parts, req, func(places []evaluate.DocumentRef, hits []index.Hit) error {
 			var err error
 			if buf, err = fillHits(rows, buf[:0], places, hits); err != nil {
 				return err

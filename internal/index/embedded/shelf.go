@@ -101,7 +101,7 @@ func (s *shelf) propose(row uint64, fresh *segment.Segment, gone []uint64) (p pr
 func (p *proposal) snapshot() *snapshot {
 	parts := make([]evaluate.Part, len(p.volumes))
 	for i, v := range p.volumes {
-		parts[i] = evaluate.Part{Segment: v.segment, Dead: v.dead}
+		parts[i] = evaluate.Part{Segment: v.segment, Deleted: v.dead}
 	}
 	return &snapshot{row: p.row, parts: parts}
 }

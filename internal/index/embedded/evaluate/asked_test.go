@@ -16,15 +16,15 @@ import (
 	"tutti/internal/sqon"
 )
 
-// asked is a context that counts how often it is asked whether it has ended, and ends with a certain question, when that is set.
-type asked struct {
+// nodeScope is a context that counts how often it is asked whether it has ended, and ends with a certain question, when that is set.
+type nodeScope struct {
 	context.Context //nolint:containedctx // it is one itself
 	times           atomic.Int64
 	most            int64
 }
 
 // Err counts.
-func (a *asked) Err() error {
+func (a *nodeScope) Err() error {
 	if n := a.times.Add(1); a.most > 0 && n >= a.most {
 		return context.Canceled
 	}
@@ -48,7 +48,7 @@ func TestPatternsAskWhetherTheyAreWanted(t *testing.T) {
 	for _, path := range []string{"code", "size"} {
 		req := []index.SearchRequest{{Total: true, Filter: patterns(true, path, many...)}}
 		t.Run(path+" to the end", func(t *testing.T) {
-			ctx := &asked{Context: t.Context()}
+			ctx := &nodeScope{Context: t.Context()}
 			if answers, err := evaluate.Search(ctx, parts, req); err != nil || answers[0].Total != 0 {
 				t.Fatalf("%v, %v", answers, err)
 			}
@@ -58,7 +58,7 @@ func TestPatternsAskWhetherTheyAreWanted(t *testing.T) {
 		})
 		t.Run(path+" until it is given up", func(t *testing.T) {
 			const most = batches / 2
-			ctx := &asked{Context: t.Context(), most: most}
+			ctx := &nodeScope{Context: t.Context(), most: most}
 			_, err := evaluate.Search(ctx, parts, req)
 			if core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != "the search was ended before it had an answer" || !errors.Is(err, context.Canceled) {
 				t.Errorf("%v", err)
@@ -101,15 +101,15 @@ func TestTextsAreReadInOrder(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		req   index.SearchRequest
-		check func(a evaluate.Answer) bool
+		check func(a evaluate.Result) bool
 	}{
 		"a pattern": {
 			index.SearchRequest{Total: true, Filter: &query.Node{Op: query.Patterns, Field: code, Patterns: []sqon.Pattern{"*A7*"}, Fold: true}},
-			func(a evaluate.Answer) bool { return a.Total == int64(want) },
+			func(a evaluate.Result) bool { return a.Total == int64(want) },
 		},
 		"buckets of several parts": {
 			index.SearchRequest{Facets: []index.Facet{{Field: code, Buckets: &index.Buckets{Max: 3}, Cardinality: 1}}},
-			func(a evaluate.Answer) bool {
+			func(a evaluate.Result) bool {
 				f := a.Facets[0]
 				return f.Cardinality == 3*n && len(f.Buckets) == 3 && f.Buckets[0].Count == 2 && f.Buckets[0].Key < f.Buckets[1].Key
 			},

@@ -14,8 +14,8 @@ import (
 	"tutti/internal/index/query"
 )
 
-// ref is a value in one part.
-type ref struct {
+// valueRef is a value in one part.
+type valueRef struct {
 	part    int
 	ordinal uint32
 }
@@ -25,7 +25,7 @@ type bucket struct {
 	count int64
 	// at is the place among all values, which come by key.
 	at   int
-	refs []ref
+	refs []valueRef
 }
 
 // before orders buckets as they are given.
@@ -36,21 +36,21 @@ func (b *bucket) before(c *bucket) int {
 	return cmp.Compare(b.at, c.at)
 }
 
-// best keeps the buckets that are given, the last of them on top of a heap once there are enough.
-type best struct {
+// topBuckets keeps the buckets that are given, the last of them on top of a heap once there are enough.
+type topBuckets struct {
 	buckets []bucket
 	max     int
 }
 
-func (b *best) Len() int           { return len(b.buckets) }
-func (b *best) Less(i, j int) bool { return b.buckets[i].before(&b.buckets[j]) > 0 }
-func (b *best) Swap(i, j int)      { b.buckets[i], b.buckets[j] = b.buckets[j], b.buckets[i] }
+func (b *topBuckets) Len() int           { return len(b.buckets) }
+func (b *topBuckets) Less(i, j int) bool { return b.buckets[i].before(&b.buckets[j]) > 0 }
+func (b *topBuckets) Swap(i, j int)      { b.buckets[i], b.buckets[j] = b.buckets[j], b.buckets[i] }
 
 // Push implements heap.Interface.
-func (b *best) Push(x any) { b.buckets = append(b.buckets, x.(bucket)) }
+func (b *topBuckets) Push(x any) { b.buckets = append(b.buckets, x.(bucket)) }
 
 // Pop implements heap.Interface.
-func (b *best) Pop() any {
+func (b *topBuckets) Pop() any {
 	n := len(b.buckets) - 1
 	x := b.buckets[n]
 	b.buckets = b.buckets[:n]
@@ -58,7 +58,7 @@ func (b *best) Pop() any {
 }
 
 // offer keeps a bucket if it is one of the best. Buckets come by key, so one of an equal count is not.
-func (b *best) offer(count int64, at int, refs []ref) {
+func (b *topBuckets) offer(count int64, at int, refs []valueRef) {
 	if len(b.buckets) < b.max {
 		b.buckets = append(b.buckets, bucket{count: count, at: at, refs: slices.Clone(refs)})
 		if len(b.buckets) == b.max {
@@ -73,15 +73,17 @@ func (b *best) offer(count int64, at int, refs []ref) {
 }
 
 // full tells that no count up to most is kept any more.
-func (b *best) full(most int64) bool { return len(b.buckets) == b.max && b.buckets[0].count >= most }
+func (b *topBuckets) full(most int64) bool {
+	return len(b.buckets) == b.max && b.buckets[0].count >= most
+}
 
-// union walks the values of several parts by key.
-type union struct {
+// valueMerger walks the values of several parts by key.
+type valueMerger struct {
 	field query.Field
 	// numeric tells what keys are, several that there was more than one part at the beginning: of one no key is needed.
-	numeric, several bool
-	heap             []*valueCursor
-	refs             []ref
+	numeric, multipleParts bool
+	heap                   []*valueCursor
+	refs                   []valueRef
 	// first is the value that next gives, text the bytes of it.
 	first valueKey
 	text  []byte
@@ -105,25 +107,25 @@ type valueCursor struct {
 	valueKey
 	part int
 	of   *facetPart
-	left []counted
+	left []valueCount
 	// texts reads those of a part's column, each until the next.
 	texts *segment.TextReader
 }
 
-func (u *union) load(c *valueCursor) {
+func (u *valueMerger) loadKey(c *valueCursor) {
 	switch {
 	case !u.numeric:
 		c.text = c.texts.At(c.left[0].ordinal)
-		c.number = headOf(c.text)
-	case u.field.Type == nanos:
+		c.number = sortPrefix(c.text)
+	case u.field.Type == dateNanos:
 		c.number = uint64(millisecond(c.of.column.Key(c.left[0].ordinal))) ^ signBit
 	default:
 		c.number = c.of.column.Key(c.left[0].ordinal)
 	}
 }
 
-// headOf returns the first eight bytes of a text as a number that is ordered as they are.
-func headOf(text []byte) uint64 {
+// sortPrefix returns the first eight bytes of a text as a number that is ordered as they are.
+func sortPrefix(text []byte) uint64 {
 	if len(text) >= 8 {
 		return binary.BigEndian.Uint64(text)
 	}
@@ -132,8 +134,8 @@ func headOf(text []byte) uint64 {
 	return binary.BigEndian.Uint64(room[:])
 }
 
-func newUnion(f query.Field, parts []facetPart) *union {
-	u := &union{field: f}
+func newUnion(f query.Field, parts []facetPart) *valueMerger {
+	u := &valueMerger{field: f}
 	for i := range parts {
 		p := &parts[i]
 		if len(p.values) == 0 {
@@ -148,20 +150,20 @@ func newUnion(f query.Field, parts []facetPart) *union {
 		}
 		u.heap = append(u.heap, c)
 	}
-	u.several = len(u.heap) > 1
-	if u.several {
+	u.multipleParts = len(u.heap) > 1
+	if u.multipleParts {
 		for _, c := range u.heap {
-			u.load(c)
+			u.loadKey(c)
 		}
 		for i := len(u.heap)/2 - 1; i >= 0; i-- {
-			u.sink(i)
+			u.siftDown(i)
 		}
 	}
 	return u
 }
 
-// sink moves the cursor at i down to its place in the heap.
-func (u *union) sink(i int) {
+// siftDown moves the cursor at i down to its place in the heap.
+func (u *valueMerger) siftDown(i int) {
 	for child := 2*i + 1; child < len(u.heap); child = 2*i + 1 {
 		if child+1 < len(u.heap) && u.heap[child+1].compare(&u.heap[child].valueKey) < 0 {
 			child++
@@ -175,7 +177,7 @@ func (u *union) sink(i int) {
 }
 
 // next returns the number of documents of the next value, 0 behind the last. Where it stands in the parts is in refs.
-func (u *union) next() int64 {
+func (u *valueMerger) next() int64 {
 	u.refs = u.refs[:0]
 	if len(u.heap) == 0 {
 		return 0
@@ -192,27 +194,27 @@ func (u *union) next() int64 {
 }
 
 // take counts the value on top of the heap and goes on in its part.
-func (u *union) take() int64 {
+func (u *valueMerger) take() int64 {
 	c := u.heap[0]
 	v := c.left[0]
-	u.refs = append(u.refs, ref{c.part, v.ordinal})
+	u.refs = append(u.refs, valueRef{c.part, v.ordinal})
 	c.left = c.left[1:]
-	if len(c.left) > 0 && u.several {
-		u.load(c)
+	if len(c.left) > 0 && u.multipleParts {
+		u.loadKey(c)
 	}
 	if len(c.left) == 0 {
 		last := len(u.heap) - 1
 		u.heap[0], u.heap = u.heap[last], u.heap[:last]
 	}
-	u.sink(0)
+	u.siftDown(0)
 	return int64(v.count)
 }
 
 // mergeBuckets returns the buckets and the number of values.
 func (f *facetTask) mergeBuckets(ctx context.Context, r *index.FacetResult) {
-	kept := best{}
-	if f.ask.Buckets != nil {
-		kept.max = f.ask.Buckets.Max
+	kept := topBuckets{}
+	if f.req.Buckets != nil {
+		kept.max = f.req.Buckets.Max
 	}
 	most := int64(0)
 	for i := range f.parts {
@@ -222,7 +224,7 @@ func (f *facetTask) mergeBuckets(ctx context.Context, r *index.FacetResult) {
 		}
 		most += int64(highest)
 	}
-	values, n := newUnion(f.ask.Field, f.parts), 0
+	values, n := newUnion(f.req.Field, f.parts), 0
 	for count := values.next(); count > 0; count = values.next() {
 		if kept.max > 0 {
 			kept.offer(count, n, values.refs)
@@ -230,16 +232,16 @@ func (f *facetTask) mergeBuckets(ctx context.Context, r *index.FacetResult) {
 		if n++; n%batchSize == 0 && ctx.Err() != nil {
 			return
 		}
-		if f.ask.Cardinality == 0 && kept.full(most) {
+		if f.req.Cardinality == 0 && kept.full(most) {
 			break
 		}
 	}
-	if f.ask.Cardinality > 0 {
+	if f.req.Cardinality > 0 {
 		r.Cardinality = int64(n)
 	}
 	slices.SortFunc(kept.buckets, func(a, b bucket) int { return a.before(&b) })
 	f.buckets = kept.buckets
-	if f.ask.Buckets == nil || len(f.buckets) == 0 {
+	if f.req.Buckets == nil || len(f.buckets) == 0 {
 		return
 	}
 	r.Buckets = make([]index.Bucket, len(f.buckets))
@@ -253,15 +255,15 @@ func (f *facetTask) mergeBuckets(ctx context.Context, r *index.FacetResult) {
 }
 
 // keyOf returns the Key of a bucket.
-func (f *facetTask) keyOf(r ref) string {
+func (f *facetTask) keyOf(r valueRef) string {
 	column := f.parts[r.part].column
 	switch {
 	case !column.Numeric():
 		return string(column.Text(r.ordinal))
-	case f.ask.Field.Type == nanos:
+	case f.req.Field.Type == dateNanos:
 		return strconv.FormatInt(millisecond(column.Key(r.ordinal)), 10)
 	default:
-		return query.Text(f.ask.Field, column.Key(r.ordinal))
+		return query.Text(f.req.Field, column.Key(r.ordinal))
 	}
 }
 
@@ -270,7 +272,7 @@ func (f *facetTask) filteredCounts(b *bucket) []int64 {
 	counts := make([]int64, len(f.filters))
 	for _, r := range b.refs {
 		for i, list := range f.parts[r.part].filtered {
-			at, found := slices.BinarySearchFunc(list, r.ordinal, func(c counted, ordinal uint32) int {
+			at, found := slices.BinarySearchFunc(list, r.ordinal, func(c valueCount, ordinal uint32) int {
 				return cmp.Compare(c.ordinal, ordinal)
 			})
 			if found {

@@ -12,29 +12,29 @@ import (
 // Part is one segment of an alias as of one moment.
 type Part struct {
 	Segment *segment.Segment
-	// Dead are the documents that were rewritten or removed since; nil for none. It is not changed.
-	Dead *roaring.Bitmap
+	// Deleted are the documents that were rewritten or removed since; nil for none. It is not changed.
+	Deleted *roaring.Bitmap
 }
 
-// Place is where a document is.
-type Place struct {
+// DocumentRef is where a document is.
+type DocumentRef struct {
 	// Number is that of segment.Segment.Numbers.
 	Number uint64
 	ID     string
 }
 
-// Answer is a SearchResult without sources: Hits have ID and Sort.
-type Answer struct {
+// Result is a SearchResult without sources: Hits have ID and Sort.
+type Result struct {
 	index.SearchResult
-	// Places are those of Hits.
-	Places []Place
-	// TopPlaces are those of the TopHits, by facet and bucket.
-	TopPlaces [][][]Place
+	// Refs are those of Hits.
+	Refs []DocumentRef
+	// TopRefs are those of the TopHits, by facet and bucket.
+	TopRefs [][][]DocumentRef
 }
 
 // Search answers reqs over all parts. Equal documents of an order are in the order of their ids; without an order documents are
 // in that of their numbers. The end of ctx ends it with CodeUnavailable; a request that cannot be answered is CodeInvalid.
-func Search(ctx context.Context, parts []Part, reqs []index.SearchRequest) ([]Answer, error) {
+func Search(ctx context.Context, parts []Part, reqs []index.SearchRequest) ([]Result, error) {
 	p := newPlan()
 	asked := make([]*request, len(reqs))
 	for i := range reqs {
@@ -46,16 +46,16 @@ func Search(ctx context.Context, parts []Part, reqs []index.SearchRequest) ([]An
 	}
 	views := newViews(parts, p)
 	w := &workers{}
-	for _, round := range [][]task{search(views, asked), merges(views, asked)} {
+	for _, round := range [][]task{searchTasks(views, asked), mergeTasks(views, asked)} {
 		if err := w.run(ctx, round); err != nil {
 			return nil, err
 		}
 	}
 	// What is asked of buckets is known only now.
-	if err := w.run(ctx, tops(views, asked)); err != nil {
+	if err := w.run(ctx, topHitTasks(views, asked)); err != nil {
 		return nil, err
 	}
-	answers := make([]Answer, len(asked))
+	answers := make([]Result, len(asked))
 	for i, r := range asked {
 		answers[i] = r.finish(views)
 	}
@@ -64,17 +64,17 @@ func Search(ctx context.Context, parts []Part, reqs []index.SearchRequest) ([]An
 
 // request is a SearchRequest at work.
 type request struct {
-	ask       *index.SearchRequest
+	req       *index.SearchRequest
 	documents *clause
 	// totals are the documents of each part.
 	totals []int
 	hits   *hitsTask
 	facets []*facetTask
-	answer Answer
+	result Result
 }
 
 func newRequest(p *plan, ask *index.SearchRequest, parts int) (*request, error) {
-	r := &request{ask: ask, documents: p.clause(ask.Filter, ""), totals: make([]int, parts)}
+	r := &request{req: ask, documents: p.clause(ask.Filter, ""), totals: make([]int, parts)}
 	if ask.Hits != nil {
 		if err := checkHits(ask.Hits); err != nil {
 			return nil, err
@@ -83,8 +83,8 @@ func newRequest(p *plan, ask *index.SearchRequest, parts int) (*request, error) 
 		if err != nil {
 			return nil, err
 		}
-		r.hits = &hitsTask{ask: ask.Hits, order: o, found: make([][]uint32, parts)}
-		if r.hits.after, err = o.places(ask.Hits.After); err != nil {
+		r.hits = &hitsTask{req: ask.Hits, order: o, found: make([][]uint32, parts)}
+		if r.hits.after, err = o.parseAfter(ask.Hits.After); err != nil {
 			return nil, err
 		}
 	}
@@ -95,21 +95,21 @@ func newRequest(p *plan, ask *index.SearchRequest, parts int) (*request, error) 
 		}
 		r.facets = append(r.facets, newFacet(p, f, r.documents, parts))
 	}
-	r.answer.Facets = make([]index.FacetResult, len(ask.Facets))
-	r.answer.TopPlaces = make([][][]Place, len(ask.Facets))
+	r.result.Facets = make([]index.FacetResult, len(ask.Facets))
+	r.result.TopRefs = make([][][]DocumentRef, len(ask.Facets))
 	return r, nil
 }
 
 func newFacet(p *plan, ask *index.Facet, documents *clause, parts int) *facetTask {
 	f := &facetTask{
-		ask: ask, documents: documents, exists: p.exists(ask.Field),
-		parts: make([]facetPart, parts), tops: make([][][]uint32, parts),
+		req: ask, documents: documents, exists: p.exists(ask.Field),
+		parts: make([]facetPart, parts), topDocuments: make([][][]uint32, parts),
 	}
 	if row := ask.Field.Row(); ask.Elements != nil {
 		f.elements = p.clause(ask.Elements, row)
-		f.holders = f.elements
+		f.elementDocuments = f.elements
 		if row != "" {
-			f.holders = p.holders(row, f.elements)
+			f.elementDocuments = p.documentsWith(row, f.elements)
 		}
 	}
 	if ask.Buckets != nil {
@@ -120,25 +120,25 @@ func newFacet(p *plan, ask *index.Facet, documents *clause, parts int) *facetTas
 	return f
 }
 
-// search returns the tasks that look at the parts.
-func search(views []*view, asked []*request) []task {
+// searchTasks returns the tasks that look at the parts.
+func searchTasks(views []*view, asked []*request) []task {
 	var tasks []task
 	for i, v := range views {
 		for _, r := range asked {
 			for _, f := range r.facets {
 				tasks = append(tasks, func(ctx context.Context, s *scratch) error {
-					f.part(ctx, v, &f.parts[i], s)
+					f.evaluatePart(ctx, v, &f.parts[i], s)
 					return nil
 				})
 			}
-			if r.hits == nil && !r.ask.Total {
+			if r.hits == nil && !r.req.Total {
 				continue
 			}
 			tasks = append(tasks, func(ctx context.Context, s *scratch) error {
-				docs := v.live(ctx, r.documents, s)
+				docs := v.liveDocuments(ctx, r.documents, s)
 				r.totals[i] = docs.count
 				if r.hits != nil {
-					r.hits.found[i] = v.first(ctx, docs, &r.hits.order, r.hits.after, r.hits.limit(), s)
+					r.hits.found[i] = v.firstDocuments(ctx, docs, &r.hits.order, r.hits.after, r.hits.limit(), s)
 				}
 				return nil
 			})
@@ -147,16 +147,16 @@ func search(views []*view, asked []*request) []task {
 	return tasks
 }
 
-// merges returns the tasks that put together what was found in the parts.
-func merges(views []*view, asked []*request) []task {
+// mergeTasks returns the tasks that put together what was found in the parts.
+func mergeTasks(views []*view, asked []*request) []task {
 	var tasks []task
 	for _, r := range asked {
 		for i, f := range r.facets {
-			tasks = append(tasks, func(ctx context.Context, _ *scratch) error { return f.merge(ctx, &r.answer.Facets[i]) })
+			tasks = append(tasks, func(ctx context.Context, _ *scratch) error { return f.merge(ctx, &r.result.Facets[i]) })
 		}
 		if r.hits != nil {
 			tasks = append(tasks, func(context.Context, *scratch) error {
-				r.hits.answer(views, &r.answer)
+				r.hits.fill(views, &r.result)
 				return nil
 			})
 		}
@@ -164,17 +164,17 @@ func merges(views []*view, asked []*request) []task {
 	return tasks
 }
 
-// tops returns the tasks that find the documents of buckets.
-func tops(views []*view, asked []*request) []task {
+// topHitTasks returns the tasks that find the documents of buckets.
+func topHitTasks(views []*view, asked []*request) []task {
 	var tasks []task
 	for _, r := range asked {
 		for _, f := range r.facets {
-			if !f.wantsTops() {
+			if !f.hasTopHits() {
 				continue
 			}
 			for i, v := range views {
 				tasks = append(tasks, func(ctx context.Context, s *scratch) error {
-					f.topsOf(ctx, v, i, s)
+					f.findTopHits(ctx, v, i, s)
 					return nil
 				})
 			}
@@ -184,16 +184,16 @@ func tops(views []*view, asked []*request) []task {
 }
 
 // finish returns the answer.
-func (r *request) finish(views []*view) Answer {
-	if r.ask.Total {
+func (r *request) finish(views []*view) Result {
+	if r.req.Total {
 		for _, n := range r.totals {
-			r.answer.Total += int64(n)
+			r.result.Total += int64(n)
 		}
 	}
 	for i, f := range r.facets {
-		if f.wantsTops() {
-			r.answer.TopPlaces[i] = f.mergeTops(views, r.answer.Facets[i].Buckets)
+		if f.hasTopHits() {
+			r.result.TopRefs[i] = f.mergeTopHits(views, r.result.Facets[i].Buckets)
 		}
 	}
-	return r.answer
+	return r.result
 }

@@ -12,7 +12,7 @@ import (
 	"tutti/internal/index/embedded/evaluate"
 )
 
-func ordered(t *testing.T) []document {
+func sortableBits(t *testing.T) []document {
 	return documentsOf(
 		t,
 		`{"color":"b","tags":["x","a"],"sizes":[1,2,6],"weights":[0.1,0.2],"day":"2024-01-01","ok":true,"files":[{"bytes":[7,1],"kind":"z"},{"bytes":4}]}`,
@@ -60,7 +60,7 @@ func TestOrder(t *testing.T) {
 		"a field without values":   {[]index.Sort{first(by("nowhere")), down("_id")}, "dcba", `[null,"d"][null,"c"][null,"b"][null,"a"]`},
 		"by an id in between":      {[]index.Sort{by("color"), down("_id"), by("size")}, "bcad", `["B","b",null]["b","c",null]["b","a",null][null,"d",null]`},
 	}
-	docs := ordered(t)
+	docs := sortableBits(t)
 	layouts := map[string][]evaluate.Part{"whole": parts(t, docs), "spread": parts(t, docs, 1, 2)}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -148,7 +148,7 @@ func TestAfter(t *testing.T) {
 		"a sum":                      {index.Sort{Field: field("sizes"), Mode: "sum"}, `5`, "da"},
 		"no value at all":            {index.Sort{Field: field("nowhere")}, `"x"`, "abcd"},
 	}
-	docs := ordered(t)
+	docs := sortableBits(t)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			for _, of := range [][]evaluate.Part{parts(t, docs), parts(t, docs, 1, 3)} {
@@ -195,7 +195,7 @@ func TestHitsRefused(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := evaluate.Search(t.Context(), parts(t, ordered(t)), []index.SearchRequest{{Hits: &test.hits}})
+			_, err := evaluate.Search(t.Context(), parts(t, sortableBits(t)), []index.SearchRequest{{Hits: &test.hits}})
 			refused(t, err, test.want)
 		})
 	}

@@ -4,18 +4,18 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// fewRows is how many rows of a path there must be for each that is lifted, at least, for it to be looked up one by one.
-const fewRows = 16
+// sparseRowRatio is how many rows of a path there must be for each that is lifted, at least, for it to be looked up one by one.
+const sparseRowRatio = 16
 
 // lift returns the rows of an ancestor path that hold rows of path. Elements of a document stand together, and those of each of
 // its elements, so what comes out is in order.
 func (v *view) lift(path, to string, rows *roaring.Bitmap, s *scratch) *roaring.Bitmap {
-	have := v.count(path)
+	have := v.rowCount(path)
 	n := int(rows.GetCardinality())
 	switch {
 	case n == 0:
 		return roaring.New()
-	case n < have/fewRows:
+	case n < have/sparseRowRatio:
 		return v.liftFew(path, to, rows, s)
 	case to == "":
 		return v.liftSpans(v.segment.Span(path), rows, n == have, s)
@@ -24,29 +24,29 @@ func (v *view) lift(path, to string, rows *roaring.Bitmap, s *scratch) *roaring.
 	}
 }
 
-// parents returns the ways up from path to an ancestor, step by step.
-func (v *view) parents(path, to string) [][]uint32 {
+// parentSteps returns the ways up from path to an ancestor, step by step.
+func (v *view) parentSteps(path, to string) [][]uint32 {
 	var steps [][]uint32
 	for path != to && path != "" {
 		steps = append(steps, v.segment.Parents(path))
-		path = v.above(path)
+		path = v.parentPath(path)
 	}
 	return steps
 }
 
 // liftFew looks each row up.
 func (v *view) liftFew(path, to string, rows *roaring.Bitmap, s *scratch) *roaring.Bitmap {
-	steps := v.parents(path, to)
+	steps := v.parentSteps(path, to)
 	lifted := roaring.New()
 	many := rows.ManyIterator()
 	for n := many.NextMany(s.docs); n > 0; n = many.NextMany(s.docs) {
-		lifted.AddMany(up(steps, s.docs[:n], s.out[:0]))
+		lifted.AddMany(ancestors(steps, s.docs[:n], s.out[:0]))
 	}
 	return lifted
 }
 
-// up appends the ancestors of rows, of equal neighbours one.
-func up(steps [][]uint32, rows, into []uint32) []uint32 {
+// ancestors appends the ancestors of rows, of equal neighbours one.
+func ancestors(steps [][]uint32, rows, into []uint32) []uint32 {
 	for _, row := range rows {
 		for _, step := range steps {
 			row = step[row]
@@ -60,11 +60,11 @@ func up(steps [][]uint32, rows, into []uint32) []uint32 {
 
 // liftMany looks each row up and notes what it finds in words, as a set of that size is made faster of these.
 func (v *view) liftMany(path, to string, rows *roaring.Bitmap, s *scratch) *roaring.Bitmap {
-	steps := v.parents(path, to)
-	s.lifted = cleared(s.lifted, (v.count(to)+63)/64)
+	steps := v.parentSteps(path, to)
+	s.lifted = zeroed(s.lifted, (v.rowCount(to)+63)/64)
 	many := rows.ManyIterator()
 	for n := many.NextMany(s.docs); n > 0; n = many.NextMany(s.docs) {
-		for _, row := range up(steps, s.docs[:n], s.out[:0]) {
+		for _, row := range ancestors(steps, s.docs[:n], s.out[:0]) {
 			s.lifted[row>>6] |= 1 << (row & 63)
 		}
 	}
@@ -74,7 +74,7 @@ func (v *view) liftMany(path, to string, rows *roaring.Bitmap, s *scratch) *roar
 // liftSpans asks for each document whether any of its rows is there, which all says of every row.
 func (v *view) liftSpans(span []uint32, rows *roaring.Bitmap, all bool, s *scratch) *roaring.Bitmap {
 	docs := len(span) - 1
-	s.lifted = cleared(s.lifted, (docs+63)/64)
+	s.lifted = zeroed(s.lifted, (docs+63)/64)
 	if all {
 		for d := range docs {
 			if span[d] < span[d+1] {
@@ -83,17 +83,17 @@ func (v *view) liftSpans(span []uint32, rows *roaring.Bitmap, all bool, s *scrat
 		}
 		return roaring.FromDense(s.lifted, true)
 	}
-	s.rows = words(s.rows, rows, int(span[docs]))
+	s.rows = denseWords(s.rows, rows, int(span[docs]))
 	for d := range docs {
-		if anyOf(s.rows, span[d], span[d+1]) {
+		if anyInRange(s.rows, span[d], span[d+1]) {
 			s.lifted[d>>6] |= 1 << (d & 63)
 		}
 	}
 	return roaring.FromDense(s.lifted, true)
 }
 
-// anyOf reports whether some of the rows from from to before to is in a set.
-func anyOf(set []uint64, from, to uint32) bool {
+// anyInRange reports whether some of the rows from from to before to is in a set.
+func anyInRange(set []uint64, from, to uint32) bool {
 	if from >= to {
 		return false
 	}

@@ -10,24 +10,24 @@ import (
 	"tutti/internal/index/query"
 )
 
-// fewOrdinals is how many values of a column there must be for each that is wanted, at least, for rows to be asked for by value
+// sparseOrdinalRatio is how many values of a column there must be for each that is wanted, at least, for rows to be asked for by value
 // where wanted values lie apart.
-const fewOrdinals = 16
+const sparseOrdinalRatio = 16
 
-// values returns the rows of a clause on a field.
-func (v *view) values(ctx context.Context, c *clause, s *scratch) *roaring.Bitmap {
+// matchField returns the rows of a clause on a field.
+func (v *view) matchField(ctx context.Context, c *clause, s *scratch) *roaring.Bitmap {
 	column := v.segment.Column(c.field.Path)
 	if column == nil || column.Size() == 0 {
 		return roaring.New()
 	}
-	rows := v.count(c.scope)
+	rows := v.rowCount(c.scope)
 	switch c.op {
 	case query.Exists:
 		return column.Exists()
 	case query.Terms:
-		return valued(column, terms(column, c), rows, s)
+		return rowsOfOrdinals(column, termOrdinals(column, c), rows, s)
 	case query.Range:
-		if !c.within || !column.Numeric() {
+		if !c.hasRange || !column.Numeric() {
 			return roaring.New()
 		}
 		from, _ := column.FindKey(c.lo)
@@ -35,14 +35,14 @@ func (v *view) values(ctx context.Context, c *clause, s *scratch) *roaring.Bitma
 		if equal {
 			to++
 		}
-		return within(column, from, to)
+		return rowsOfRange(column, from, to)
 	default:
-		return valued(column, matched(ctx, column, c), rows, s)
+		return rowsOfOrdinals(column, patternOrdinals(ctx, column, c), rows, s)
 	}
 }
 
-// terms returns the ordinals of the values of a clause, growing.
-func terms(column *segment.Column, c *clause) []uint32 {
+// termOrdinals returns the ordinals of the values of a clause, growing.
+func termOrdinals(column *segment.Column, c *clause) []uint32 {
 	var ordinals []uint32
 	if column.Numeric() {
 		for _, key := range c.keys {
@@ -60,14 +60,14 @@ func terms(column *segment.Column, c *clause) []uint32 {
 	return ordinals
 }
 
-// matched returns the ordinals of the values that match one of the patterns of a clause, growing.
-func matched(ctx context.Context, column *segment.Column, c *clause) []uint32 {
+// patternOrdinals returns the ordinals of the values that match one of the patterns of a clause, growing.
+func patternOrdinals(ctx context.Context, column *segment.Column, c *clause) []uint32 {
 	var ordinals []uint32
 	from, to := uint32(0), column.Size()
 	if len(c.matchers) == 1 && !column.Numeric() {
-		from, to = beginning(column, c.matchers[0].prefix)
+		from, to = prefixRange(column, c.matchers[0].prefix)
 	}
-	text := texter(column, c.field)
+	text := textFunc(column, c.field)
 	tried := 0
 	for ordinal := from; ordinal < to; ordinal++ {
 		if tried += len(c.matchers); tried >= batchSize {
@@ -83,8 +83,8 @@ func matched(ctx context.Context, column *segment.Column, c *clause) []uint32 {
 	return ordinals
 }
 
-// texter returns what returns the text of each ordinal, until the next: numbers too have one that patterns are held against.
-func texter(column *segment.Column, f query.Field) func(ordinal uint32) []byte {
+// textFunc returns what returns the text of each ordinal, until the next: numbers too have one that patterns are held against.
+func textFunc(column *segment.Column, f query.Field) func(ordinal uint32) []byte {
 	if column.Numeric() {
 		return func(ordinal uint32) []byte { return []byte(query.Text(f, column.Key(ordinal))) }
 	}
@@ -95,15 +95,15 @@ func texter(column *segment.Column, f query.Field) func(ordinal uint32) []byte {
 func (c *clause) matches(text []byte) bool {
 	for i := range c.matchers {
 		m := &c.matchers[i]
-		if strings.HasPrefix(borrowed(text), m.prefix) && m.matches(text) {
+		if strings.HasPrefix(unsafeString(text), m.prefix) && m.matches(text) {
 			return true
 		}
 	}
 	return false
 }
 
-// beginning returns the ordinals from from to before to of the texts that begin with prefix.
-func beginning(column *segment.Column, prefix string) (from, to uint32) {
+// prefixRange returns the ordinals from from to before to of the texts that begin with prefix.
+func prefixRange(column *segment.Column, prefix string) (from, to uint32) {
 	if prefix == "" {
 		return 0, column.Size()
 	}
@@ -119,14 +119,14 @@ func beginning(column *segment.Column, prefix string) (from, to uint32) {
 	return from, column.Size()
 }
 
-// valued returns the rows of a column of as many rows that have a value of one of some ordinals, which grow.
-func valued(column *segment.Column, ordinals []uint32, rows int, s *scratch) *roaring.Bitmap {
+// rowsOfOrdinals returns the rows of a column of as many rows that have a value of one of some ordinals, which grow.
+func rowsOfOrdinals(column *segment.Column, ordinals []uint32, rows int, s *scratch) *roaring.Bitmap {
 	n := len(ordinals)
 	switch {
 	case n == 0:
 		return roaring.New()
 	case int(ordinals[n-1]-ordinals[0])+1 == n:
-		return within(column, ordinals[0], ordinals[n-1]+1)
+		return rowsOfRange(column, ordinals[0], ordinals[n-1]+1)
 	}
 	if column.Postings(ordinals[0]) != nil {
 		sets := make([]*roaring.Bitmap, 0, n)
@@ -135,12 +135,12 @@ func valued(column *segment.Column, ordinals []uint32, rows int, s *scratch) *ro
 		}
 		return roaring.FastOr(sets...)
 	}
-	if n > int(column.Size())/fewOrdinals {
-		s.rows = cleared(s.rows, (int(column.Size())+63)/64)
+	if n > int(column.Size())/sparseOrdinalRatio {
+		s.rows = zeroed(s.rows, (int(column.Size())+63)/64)
 		for _, ordinal := range ordinals {
 			s.rows[ordinal>>6] |= 1 << (ordinal & 63)
 		}
-		return marked(column, s.rows, rows, s)
+		return scanRows(column, s.rows, rows, s)
 	}
 	found := roaring.New()
 	for at := 0; at < n; {
@@ -154,8 +154,8 @@ func valued(column *segment.Column, ordinals []uint32, rows int, s *scratch) *ro
 	return found
 }
 
-// within returns the rows that have a value whose ordinal is from from to before to.
-func within(column *segment.Column, from, to uint32) *roaring.Bitmap {
+// rowsOfRange returns the rows that have a value whose ordinal is from from to before to.
+func rowsOfRange(column *segment.Column, from, to uint32) *roaring.Bitmap {
 	switch {
 	case from >= to:
 		return roaring.New()
@@ -172,9 +172,9 @@ func within(column *segment.Column, from, to uint32) *roaring.Bitmap {
 	return found
 }
 
-// marked returns the rows with a value whose ordinal is in wanted.
-func marked(column *segment.Column, wanted []uint64, rows int, s *scratch) *roaring.Bitmap {
-	s.lifted = cleared(s.lifted, (rows+63)/64)
+// scanRows returns the rows with a value whose ordinal is in wanted.
+func scanRows(column *segment.Column, wanted []uint64, rows int, s *scratch) *roaring.Bitmap {
+	s.lifted = zeroed(s.lifted, (rows+63)/64)
 	if single := column.Single(); single != nil {
 		for row, o := range single {
 			if o > 0 && wanted[(o-1)>>6]>>((o-1)&63)&1 != 0 {

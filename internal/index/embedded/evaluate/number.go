@@ -18,19 +18,19 @@ type stats struct {
 	count     int64
 }
 
-// put adds a number that stands n times.
-func (s *stats) put(v float64, n int64) {
+// observe adds a number that stands n times.
+func (s *stats) observe(v float64, n int64) {
 	if s.count == 0 {
 		s.min, s.max = v, v
 	}
 	s.min, s.max = min(s.min, v), max(s.max, v)
 	s.count += n
 	product := v * float64(n)
-	s.sum(product, math.FMA(v, float64(n), -product))
+	s.addSum(product, math.FMA(v, float64(n), -product))
 }
 
-// sum adds a number in two parts.
-func (s *stats) sum(high, low float64) {
+// addSum adds a number in two parts.
+func (s *stats) addSum(high, low float64) {
 	sum := s.high + high
 	back := sum - s.high
 	lost := (s.high - (sum - back)) + (high - back)
@@ -47,7 +47,7 @@ func (s *stats) add(t stats) {
 	}
 	s.min, s.max = min(s.min, t.min), max(s.max, t.max)
 	s.count += t.count
-	s.sum(t.high, t.low)
+	s.addSum(t.high, t.low)
 }
 
 func (s *stats) result() index.Stats {
@@ -71,30 +71,30 @@ func numberOf(f query.Field) func(key uint64) float64 {
 	}
 }
 
-// fewNumbers is up to how many different numbers are counted before they are summed up.
-const fewNumbers = 4096
+// maxCountedNumbers is up to how many different numbers are counted before they are summed up.
+const maxCountedNumbers = 4096
 
 // stats returns the statistics of a part.
-func (at *scope) stats(ctx context.Context, f query.Field, s *scratch) stats {
+func (at *countScope) stats(ctx context.Context, f query.Field, s *scratch) stats {
 	var all stats
 	column, number := at.values.column, numberOf(f)
-	if column.Size() > fewNumbers {
+	if column.Size() > maxCountedNumbers {
 		s.batches(ctx, at.docs.bits, func(docs []uint32) {
 			for _, d := range docs {
-				at.values.each(d, func(ordinal uint32) { all.put(number(column.Key(ordinal)), 1) })
+				at.values.each(d, func(ordinal uint32) { all.observe(number(column.Key(ordinal)), 1) })
 			}
 		})
 		return all
 	}
-	s.tallies = cleared(s.tallies, int(column.Size()))
+	s.counters = zeroed(s.counters, int(column.Size()))
 	s.batches(ctx, at.docs.bits, func(docs []uint32) {
 		for _, d := range docs {
-			at.values.each(d, func(ordinal uint32) { s.tallies[ordinal].count++ })
+			at.values.each(d, func(ordinal uint32) { s.counters[ordinal].count++ })
 		}
 	})
-	for ordinal, t := range s.tallies {
+	for ordinal, t := range s.counters {
 		if t.count > 0 {
-			all.put(number(column.Key(uint32(ordinal))), int64(t.count))
+			all.observe(number(column.Key(uint32(ordinal))), int64(t.count))
 		}
 	}
 	return all
@@ -108,9 +108,9 @@ type interval struct {
 }
 
 // histogram returns the documents by step, upwards.
-func (at *scope) histogram(ctx context.Context, f query.Field, width float64, s *scratch) []interval {
+func (at *countScope) histogram(ctx context.Context, f query.Field, width float64, s *scratch) []interval {
 	column, number := at.values.column, numberOf(f)
-	s.groups = cleared(s.groups, int(column.Size())+1)
+	s.groups = zeroed(s.groups, int(column.Size())+1)
 	var steps []interval
 	for ordinal := range column.Size() {
 		step := math.Floor(number(column.Key(ordinal)) / width)
@@ -119,9 +119,9 @@ func (at *scope) histogram(ctx context.Context, f query.Field, width float64, s 
 		}
 		s.groups[ordinal+1] = uint32(len(steps))
 	}
-	at.values.tally(ctx, at.docs.bits, s.groups, len(steps), s)
+	at.values.count(ctx, at.docs.bits, s.groups, len(steps), s)
 	for i := range steps {
-		steps[i].count = int64(s.tallies[i+1].count)
+		steps[i].count = int64(s.counters[i+1].count)
 	}
 	return slices.DeleteFunc(steps, func(i interval) bool { return i.count == 0 })
 }
@@ -138,11 +138,11 @@ func (f *facetTask) intervals() ([]index.Interval, error) {
 	slices.SortFunc(all, func(a, b interval) int { return cmp.Compare(a.step, b.step) })
 	first, last := all[0].step, all[len(all)-1].step
 	if !(last-first < index.MaxIntervals) {
-		return nil, f.ask.TooManyIntervals()
+		return nil, f.req.TooManyIntervals()
 	}
 	out := make([]index.Interval, int(last-first)+1)
 	for i := range out {
-		out[i].Key = (first + float64(i)) * f.ask.Histogram
+		out[i].Key = (first + float64(i)) * f.req.Histogram
 	}
 	for _, i := range all {
 		out[int(i.step-first)].Count += i.count

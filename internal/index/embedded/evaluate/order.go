@@ -24,9 +24,9 @@ const (
 	// textKey and numberKey are one of the values that a document has, so that within a segment ordinals are compared.
 	textKey keyKind = iota
 	numberKey
-	// wholeKey and fractionKey are calculated from the values, as integers or not.
-	wholeKey
-	fractionKey
+	// computedIntKey and fractionKey are calculated from the values, as integers or not.
+	computedIntKey
+	computedFloatKey
 )
 
 // key is one key of an order.
@@ -41,11 +41,11 @@ type key struct {
 // documents are equal.
 type order struct {
 	keys  []key
-	asked int
+	sorts int
 }
 
 func newOrder(sorts []index.Sort) (order, error) {
-	o := order{asked: len(sorts)}
+	o := order{sorts: len(sorts)}
 	for _, s := range sorts {
 		k, err := newKey(s)
 		if err != nil {
@@ -65,10 +65,10 @@ func newKey(s index.Sort) (key, error) {
 			k.kind = numberKey
 		}
 	default:
-		k.kind = wholeKey
+		k.kind = computedIntKey
 		switch s.Field.Type {
 		case "half_float", "float", "double", "scaled_float":
-			k.kind = fractionKey
+			k.kind = computedFloatKey
 		}
 	}
 	return k, s.Check()
@@ -111,37 +111,37 @@ func (k *key) appendJSON(b []byte, v value) []byte {
 		return append(b, "null"...)
 	case k.kind == textKey:
 		return gjson.AppendJSONString(b, string(v.text))
-	case k.kind == wholeKey:
+	case k.kind == computedIntKey:
 		return strconv.AppendInt(b, int64(v.number^signBit), 10)
 	case k.kind == numberKey && integral(k.Field.Type):
 		return strconv.AppendInt(b, integer(k.Field.Type, v.number), 10)
-	case k.kind == fractionKey:
-		return append(b, query.Literal(unordered(v.number))...)
+	case k.kind == computedFloatKey:
+		return append(b, query.Literal(fromSortableBits(v.number))...)
 	default:
 		return append(b, query.Text(k.Field, v.number)...)
 	}
 }
 
-// place is where the values after a document begin for one key.
-type place struct {
+// afterValue is where the values after a document begin for one key.
+type afterValue struct {
 	value
 	// between tells that value is no value of the type: it stands for the gap below it. beyond is above all values.
 	between, beyond bool
 }
 
-// places reads what Hit.Sort gave.
-func (o *order) places(after []json.RawMessage) ([]place, error) {
+// parseAfter reads what Hit.Sort gave.
+func (o *order) parseAfter(after []json.RawMessage) ([]afterValue, error) {
 	if len(after) == 0 {
 		return nil, nil
 	}
-	if len(after) != o.asked {
+	if len(after) != o.sorts {
 		return nil, core.NewError(core.CodeInvalid, "the place to go on after has "+strconv.Itoa(len(after))+
-			" values, but the order has "+strconv.Itoa(o.asked))
+			" values, but the order has "+strconv.Itoa(o.sorts))
 	}
-	all := make([]place, 0, len(after))
+	all := make([]afterValue, 0, len(after))
 	for i, raw := range after {
 		k := &o.keys[i]
-		p, ok := k.place(raw)
+		p, ok := k.parseAfter(raw)
 		if !ok {
 			return nil, core.NewError(core.CodeInvalid,
 				"value "+strconv.Itoa(i+1)+" of the place to go on after is none of the field "+k.Field.Path)
@@ -151,50 +151,50 @@ func (o *order) places(after []json.RawMessage) ([]place, error) {
 	return all, nil
 }
 
-func (k *key) place(raw json.RawMessage) (place, bool) {
+func (k *key) parseAfter(raw json.RawMessage) (afterValue, bool) {
 	var v any
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
 	if err := decoder.Decode(&v); err != nil || !json.Valid(raw) { // which a value with something behind it is not
-		return place{}, false
+		return afterValue{}, false
 	}
 	switch v := v.(type) {
 	case nil:
-		return place{value: value{missing: true}}, true
+		return afterValue{value: value{missing: true}}, true
 	case string:
-		return place{value: value{text: []byte(v)}}, k.kind == textKey
+		return afterValue{value: value{text: []byte(v)}}, k.kind == textKey
 	case bool:
 		number, _ := query.Key(k.Field, strconv.FormatBool(v))
-		return place{value: value{number: number}}, k.kind == numberKey && k.Field.Type == "boolean"
+		return afterValue{value: value{number: number}}, k.kind == numberKey && k.Field.Type == "boolean"
 	case json.Number:
-		return k.numberPlace(v.String())
+		return k.parseAfterNumber(v.String())
 	default:
-		return place{}, false
+		return afterValue{}, false
 	}
 }
 
-// numberPlace reads a number, which of a numberKey may be one that the type has no room for.
-func (k *key) numberPlace(literal string) (place, bool) {
+// parseAfterNumber reads a number, which of a numberKey may be one that the type has no room for.
+func (k *key) parseAfterNumber(literal string) (afterValue, bool) {
 	switch {
 	case k.kind == textKey:
-		return place{}, false
-	case k.kind == fractionKey:
+		return afterValue{}, false
+	case k.kind == computedFloatKey:
 		v, err := strconv.ParseFloat(literal, 64)
-		return place{value: value{number: ordered(v)}}, err == nil
-	case k.kind == wholeKey || k.Field.Type == "boolean" || query.Dated(k.Field.Type):
+		return afterValue{value: value{number: sortableBits(v)}}, err == nil
+	case k.kind == computedIntKey || k.Field.Type == "boolean" || query.Dated(k.Field.Type):
 		v, err := strconv.ParseInt(literal, 10, 64)
 		if k.kind == numberKey && k.Field.Type == "boolean" {
-			return place{value: value{number: uint64(v)}}, err == nil && (v == 0 || v == 1)
+			return afterValue{value: value{number: uint64(v)}}, err == nil && (v == 0 || v == 1)
 		}
-		return place{value: value{number: uint64(v) ^ signBit}}, err == nil
+		return afterValue{value: value{number: uint64(v) ^ signBit}}, err == nil
 	}
 	if _, err := strconv.ParseFloat(literal, 64); err != nil {
-		return place{}, false // no type has room for it, nor for anything near it
+		return afterValue{}, false // no type has room for it, nor for anything near it
 	}
 	bound := query.Bound{Set: true, Inclusive: true, Number: literal}
 	from, _, some := query.KeyRange(k.Field, bound, query.Bound{})
 	_, to, exact := query.KeyRange(k.Field, query.Bound{}, bound)
-	return place{value: value{number: from}, beyond: !some, between: some && (!exact || from != to)}, true
+	return afterValue{value: value{number: from}, beyond: !some, between: some && (!exact || from != to)}, true
 }
 
 const signBit = 1 << 63
@@ -217,8 +217,8 @@ func integer(fieldType string, key uint64) int64 {
 	return int64(key ^ signBit)
 }
 
-// ordered returns a number that is ordered as fractions are.
-func ordered(v float64) uint64 {
+// sortableBits returns a number that is ordered as fractions are.
+func sortableBits(v float64) uint64 {
 	bits := math.Float64bits(v + 0) // of the two zeroes the positive one
 	if bits&signBit != 0 {
 		return ^bits
@@ -226,8 +226,8 @@ func ordered(v float64) uint64 {
 	return bits | signBit
 }
 
-// unordered turns ordered round.
-func unordered(number uint64) float64 {
+// fromSortableBits turns ordered round.
+func fromSortableBits(number uint64) float64 {
 	if number&signBit != 0 {
 		return math.Float64frombits(number &^ signBit)
 	}

@@ -14,26 +14,26 @@ type matcher struct {
 	fold    bool
 	// prefix is what every text that matches begins with; only then is the rest asked, unless open says that anything may
 	// follow. Both are for patterns whose case counts.
-	prefix string
-	open   bool
-	// inner is what a text need only contain, in lower case when fold is set.
-	inner    []byte
-	contains bool
+	prefix     string
+	prefixOnly bool
+	// substring is what a text need only contain, in lower case when fold is set.
+	substring []byte
+	contains  bool
 }
 
 func newMatcher(p sqon.Pattern, fold bool) matcher {
 	m := matcher{pattern: p, fold: fold}
 	if !fold {
 		m.prefix = p.Prefix()
-		m.open = sqon.Pattern(sqon.Escape(m.prefix))+"*" == p
+		m.prefixOnly = sqon.Pattern(sqon.Escape(m.prefix))+"*" == p
 	}
-	if inner, ok := strings.CutPrefix(string(p), "*"); ok && !m.open {
+	if inner, ok := strings.CutPrefix(string(p), "*"); ok && !m.prefixOnly {
 		inner, ok = strings.CutSuffix(inner, "*")
 		m.contains = ok && !strings.ContainsAny(inner, `*?\`)
-		m.inner = []byte(inner)
+		m.substring = []byte(inner)
 		if fold {
-			for i, c := range m.inner {
-				m.inner[i] = lower(c)
+			for i, c := range m.substring {
+				m.substring[i] = lowerASCII(c)
 			}
 		}
 	}
@@ -43,21 +43,21 @@ func newMatcher(p sqon.Pattern, fold bool) matcher {
 // matches reports whether a text matches; it begins with the prefix.
 func (m *matcher) matches(text []byte) bool {
 	switch {
-	case m.open:
+	case m.prefixOnly:
 		return true
 	case m.contains && m.fold:
-		return containsFold(text, m.inner)
+		return containsFold(text, m.substring)
 	case m.contains:
-		return bytes.Contains(text, m.inner)
+		return bytes.Contains(text, m.substring)
 	case m.fold:
-		return m.pattern.MatchFold(borrowed(text))
+		return m.pattern.MatchFold(unsafeString(text))
 	default:
-		return m.pattern.Match(borrowed(text))
+		return m.pattern.Match(unsafeString(text))
 	}
 }
 
-// borrowed returns bytes as a text without copying them: dictionaries are walked in millions, and nobody changes a segment.
-func borrowed(text []byte) string { return unsafe.String(unsafe.SliceData(text), len(text)) }
+// unsafeString returns bytes as a text without copying them: dictionaries are walked in millions, and nobody changes a segment.
+func unsafeString(text []byte) string { return unsafe.String(unsafe.SliceData(text), len(text)) }
 
 // containsFold reports whether text contains inner, which is in lower case, when the case of the letters A to Z is ignored.
 func containsFold(text, inner []byte) bool {
@@ -66,7 +66,7 @@ func containsFold(text, inner []byte) bool {
 	}
 	first, rest := inner[0], inner[1:]
 	for at := 0; at+len(inner) <= len(text); at++ {
-		if lower(text[at]) == first && equalFold(text[at+1:], rest) {
+		if lowerASCII(text[at]) == first && equalFold(text[at+1:], rest) {
 			return true
 		}
 	}
@@ -76,14 +76,14 @@ func containsFold(text, inner []byte) bool {
 // equalFold reports whether text begins with inner, as containsFold compares.
 func equalFold(text, inner []byte) bool {
 	for i, c := range inner {
-		if lower(text[i]) != c {
+		if lowerASCII(text[i]) != c {
 			return false
 		}
 	}
 	return true
 }
 
-func lower(c byte) byte {
+func lowerASCII(c byte) byte {
 	if c-'A' < 26 {
 		return c | 0x20
 	}

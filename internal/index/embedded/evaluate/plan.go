@@ -24,7 +24,7 @@ type clause struct {
 	keys  []uint64
 	// lo and hi bound the keys of a Range; it is nothing unless within is set.
 	lo, hi   uint64
-	within   bool
+	hasRange bool
 	matchers []matcher
 	// cost is what the answer takes, in no unit but that of other clauses.
 	cost int
@@ -33,25 +33,25 @@ type clause struct {
 // plan is all clauses of a search.
 type plan struct {
 	clauses []*clause
-	// equal finds clauses by what they ask, nodes by who asks: a node that is shared by two scopes is two clauses.
-	equal map[string]*clause
-	nodes map[asked]*clause
+	// byKey finds clauses by what they ask, nodes by who asks: a node that is shared by two scopes is two clauses.
+	byKey map[string]*clause
+	nodes map[nodeScope]*clause
 	key   []byte
 }
 
-type asked struct {
+type nodeScope struct {
 	node  *query.Node
 	scope string
 }
 
-func newPlan() *plan { return &plan{equal: map[string]*clause{}, nodes: map[asked]*clause{}} }
+func newPlan() *plan { return &plan{byKey: map[string]*clause{}, nodes: map[nodeScope]*clause{}} }
 
 // clause returns the clause of a node at a scope; nil asks for everything.
 func (p *plan) clause(n *query.Node, scope string) *clause {
 	if n == nil {
-		return p.intern(&clause{op: query.Everything, scope: scope}, &query.Node{})
+		return p.canonical(&clause{op: query.Everything, scope: scope}, &query.Node{})
 	}
-	if c := p.nodes[asked{n, scope}]; c != nil {
+	if c := p.nodes[nodeScope{n, scope}]; c != nil {
 		return c
 	}
 	c := &clause{op: n.Op, scope: scope, field: n.Field}
@@ -66,8 +66,8 @@ func (p *plan) clause(n *query.Node, scope string) *clause {
 		slices.SortStableFunc(c.children, func(a, b *clause) int { return a.cost - b.cost })
 		c.children = slices.Compact(c.children)
 	}
-	c = p.intern(c, n)
-	p.nodes[asked{n, scope}] = c
+	c = p.canonical(c, n)
+	p.nodes[nodeScope{n, scope}] = c
 	return c
 }
 
@@ -80,22 +80,22 @@ func (p *plan) exists(f query.Field) *clause {
 	return p.clause(n, "")
 }
 
-// holders returns the documents that have an element of a path for which a clause holds.
-func (p *plan) holders(path string, elements *clause) *clause {
-	return p.intern(&clause{op: query.Some, path: path, children: []*clause{elements}}, &query.Node{Op: query.Some})
+// documentsWith returns the documents that have an element of a path for which a clause holds.
+func (p *plan) documentsWith(path string, elements *clause) *clause {
+	return p.canonical(&clause{op: query.Some, path: path, children: []*clause{elements}}, &query.Node{Op: query.Some})
 }
 
-// intern returns the clause that asks what c asks, which is c when none did.
-func (p *plan) intern(c *clause, n *query.Node) *clause {
+// canonical returns the clause that asks what c asks, which is c when none did.
+func (p *plan) canonical(c *clause, n *query.Node) *clause {
 	p.key = c.appendKey(p.key[:0], n)
-	if known := p.equal[string(p.key)]; known != nil {
+	if known := p.byKey[string(p.key)]; known != nil {
 		return known
 	}
 	c.prepare(n)
 	c.cost = c.costs()
 	c.at = len(p.clauses)
 	p.clauses = append(p.clauses, c)
-	p.equal[string(p.key)] = c
+	p.byKey[string(p.key)] = c
 	return c
 }
 
@@ -159,7 +159,7 @@ func (c *clause) prepare(n *query.Node) {
 		slices.Sort(c.keys)
 		c.keys = slices.Compact(c.keys)
 	case query.Range:
-		c.lo, c.hi, c.within = query.KeyRange(n.Field, n.From, n.To)
+		c.lo, c.hi, c.hasRange = query.KeyRange(n.Field, n.From, n.To)
 	case query.Patterns:
 		for _, pattern := range n.Patterns {
 			c.matchers = append(c.matchers, newMatcher(pattern, n.Fold))

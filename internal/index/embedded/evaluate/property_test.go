@@ -74,7 +74,7 @@ func (o oracle) expect(req index.SearchRequest) expectation {
 }
 
 // compare holds an answer against the oracle's.
-func (e expectation) compare(t *testing.T, name string, got evaluate.Answer) {
+func (e expectation) compare(t *testing.T, name string, got evaluate.Result) {
 	t.Helper()
 	filter := show(e.req.Filter)
 	if want := int64(len(e.ids)); e.req.Total && got.Total != want {
@@ -89,15 +89,15 @@ func (e expectation) compare(t *testing.T, name string, got evaluate.Answer) {
 			for _, hit := range b.TopHits {
 				ids = append(ids, hit.ID)
 			}
-			if len(ids) > 0 && !slices.Equal(ids, idsOf(got.TopPlaces[i][j])) {
-				t.Fatalf("%s: top hits %v at %v", name, ids, got.TopPlaces[i][j])
+			if len(ids) > 0 && !slices.Equal(ids, idsOf(got.TopRefs[i][j])) {
+				t.Fatalf("%s: top hits %v at %v", name, ids, got.TopRefs[i][j])
 			}
 		}
 	}
 	if h := e.req.Hits; h != nil && len(h.Sort) > 0 {
 		want := e.ids[min(h.From, len(e.ids)):]
 		want = want[:min(h.Size, len(want))]
-		if diff := cmp.Diff(want, idsOf(got.Places), cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(want, idsOf(got.Refs), cmpopts.EquateEmpty()); diff != "" {
 			t.Fatalf("%s: order %+v of %s\n%s", name, h.Sort, filter, diff)
 		}
 	}
@@ -111,7 +111,7 @@ func (e expectation) compareStream(t *testing.T, of []evaluate.Part) {
 	want, got := slices.Clone(e.ids), []string{}
 	stream := index.StreamRequest{Filter: e.req.Filter, Sort: e.req.Hits.Sort}
 	last := uint64(0)
-	err := evaluate.Stream(t.Context(), of, stream, func(places []evaluate.Place, hits []index.Hit) error {
+	err := evaluate.Stream(t.Context(), of, stream, func(places []evaluate.DocumentRef, hits []index.Hit) error {
 		for i, p := range places {
 			if len(stream.Sort) == 0 && p.Number <= last || hits[i].ID != p.ID {
 				t.Fatalf("%v after number %d, as hit %q", p, last, hits[i].ID)
@@ -136,7 +136,7 @@ func (e expectation) compareStream(t *testing.T, of []evaluate.Part) {
 	}
 }
 
-func idsOf(places []evaluate.Place) []string {
+func idsOf(places []evaluate.DocumentRef) []string {
 	var ids []string
 	for _, p := range places {
 		ids = append(ids, p.ID)

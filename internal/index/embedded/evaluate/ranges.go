@@ -10,15 +10,15 @@ import (
 	"tutti/internal/index/query"
 )
 
-// mostRanges is how many ranges are counted with one look at the documents: memory grows with their square.
-const mostRanges = 256
+// maxRangesPerPass is how many ranges are counted with one look at the documents: memory grows with their square.
+const maxRangesPerPass = 256
 
-// inRanges returns the number of documents with a value in each range. Documents are looked at once or twice for mostRanges ranges,
+// countRanges returns the number of documents with a value in each range. Documents are looked at once or twice for mostRanges ranges,
 // not once for each.
-func (at *scope) inRanges(ctx context.Context, f query.Field, ranges []index.NumberRange, s *scratch) []int64 {
+func (at *countScope) countRanges(ctx context.Context, f query.Field, ranges []index.NumberRange, s *scratch) []int64 {
 	counts := make([]int64, 0, len(ranges))
-	for some := range slices.Chunk(ranges, mostRanges) {
-		counts = append(counts, at.inBands(ctx, newBands(at.values.column, f, some), s)...)
+	for some := range slices.Chunk(ranges, maxRangesPerPass) {
+		counts = append(counts, at.countBands(ctx, newBands(at.values.column, f, some), s)...)
 	}
 	return counts
 }
@@ -74,16 +74,16 @@ func (b *bands) groups(groups []uint32) {
 	}
 }
 
-// inBands returns the number of documents with a value in each range.
-func (at *scope) inBands(ctx context.Context, b *bands, s *scratch) []int64 {
-	s.groups = cleared(s.groups, int(at.values.column.Size())+1)
+// countBands returns the number of documents with a value in each range.
+func (at *countScope) countBands(ctx context.Context, b *bands, s *scratch) []int64 {
+	s.groups = zeroed(s.groups, int(at.values.column.Size())+1)
 	b.groups(s.groups)
-	at.values.tally(ctx, at.docs.bits, s.groups, b.count(), s)
+	at.values.count(ctx, at.docs.bits, s.groups, b.count(), s)
 	counts := make([]int64, len(b.ranges))
 	wide := false
 	for i, r := range b.ranges {
 		for band := r.from; band < r.to; band++ {
-			counts[i] += int64(s.tallies[band+1].count)
+			counts[i] += int64(s.counters[band+1].count)
 		}
 		wide = wide || r.to-r.from > 1
 	}
@@ -91,7 +91,7 @@ func (at *scope) inBands(ctx context.Context, b *bands, s *scratch) []int64 {
 		return counts
 	}
 	// A document with values in several pieces was counted for each of them.
-	steps := at.steps(ctx, b, s)
+	steps := at.gapCounts(ctx, b, s)
 	for i, r := range b.ranges {
 		if r.to-r.from > 1 {
 			counts[i] = int64(at.docs.count) - int64(steps[r.from*(b.count()+1)+r.to])
@@ -100,12 +100,12 @@ func (at *scope) inBands(ctx context.Context, b *bands, s *scratch) []int64 {
 	return counts
 }
 
-// steps returns how many documents have no value from one piece to before another, at from*(count+1)+to. The pieces of a document,
+// gapCounts returns how many documents have no value from one piece to before another, at from*(count+1)+to. The pieces of a document,
 // in order, are steps from before the first to behind the last piece; exactly one of them leads over pieces where it has none.
-func (at *scope) steps(ctx context.Context, b *bands, s *scratch) []uint32 {
+func (at *countScope) gapCounts(ctx context.Context, b *bands, s *scratch) []uint32 {
 	width := b.count() + 1
-	s.steps = cleared(s.steps, width*width)
-	steps := s.steps
+	s.gaps = zeroed(s.gaps, width*width)
+	steps := s.gaps
 	var pieces []uint32
 	s.batches(ctx, at.docs.bits, func(docs []uint32) {
 		for _, d := range docs {

@@ -59,7 +59,7 @@ func TestRangesLookOnce(t *testing.T) {
 				from, to := float64(i)/2, float64(i)/2+100
 				f.Ranges = append(f.Ranges, index.NumberRange{From: &from, To: &to})
 			}
-			ctx := &asked{Context: t.Context()}
+			ctx := &nodeScope{Context: t.Context()}
 			if _, err := evaluate.Search(ctx, of, []index.SearchRequest{{Facets: []index.Facet{f}}}); err != nil {
 				t.Fatal(err)
 			}

@@ -11,22 +11,22 @@ import (
 type ranker struct {
 	key *key
 	// values is nil when no document of the part has a value.
-	values *values
-	absent uint64
-	// several holds the ordinals of a document.
-	several []uint32
+	values      *values
+	missingRank uint64
+	// ordinals holds the ordinals of a document.
+	ordinals []uint32
 }
 
 // lastRank is that of documents without a value, which come last unless they come first. No value has it, nor 0.
 const lastRank = math.MaxUint64
 
-// turned is what the rank of an ordinal is taken from when the order is descending.
-const turned = 1 << 34
+// descendingBase is what the rank of an ordinal is taken from when the order is descending.
+const descendingBase = 1 << 34
 
 func (v *view) ranker(k *key) *ranker {
-	r := &ranker{key: k, absent: lastRank}
+	r := &ranker{key: k, missingRank: lastRank}
 	if k.MissingFirst {
-		r.absent = 0
+		r.missingRank = 0
 	}
 	column := v.segment.Column(k.Field.Path)
 	if column != nil && column.Size() > 0 && column.Numeric() == (k.kind != textKey) {
@@ -58,20 +58,20 @@ func (r *ranker) ranks(docs []uint32, out []uint64) {
 	switch {
 	case v == nil:
 		for i := range docs {
-			out[i] = r.absent
+			out[i] = r.missingRank
 		}
-	case r.key.kind == wholeKey, r.key.kind == fractionKey:
+	case r.key.kind == computedIntKey, r.key.kind == computedFloatKey:
 		for i, d := range docs {
-			number, some := r.calculated(d)
-			out[i] = r.ofNumber(number, some)
+			number, some := r.computed(d)
+			out[i] = r.numberRank(number, some)
 		}
 	case v.span == nil && v.single != nil:
 		for i, d := range docs {
-			out[i] = r.ofOrdinal(v.single[d])
+			out[i] = r.ordinalRank(v.single[d])
 		}
 	default:
 		for i, d := range docs {
-			out[i] = r.ofOrdinal(r.ordinal(d))
+			out[i] = r.ordinalRank(r.ordinal(d))
 		}
 	}
 }
@@ -83,23 +83,23 @@ func (r *ranker) rank(doc uint32) uint64 {
 	return out[0]
 }
 
-// ofOrdinal returns the rank of an ordinal plus one, 0 for none. Between two ordinals there is room for one more rank.
-func (r *ranker) ofOrdinal(o uint32) uint64 {
+// ordinalRank returns the rank of an ordinal plus one, 0 for none. Between two ordinals there is room for one more rank.
+func (r *ranker) ordinalRank(o uint32) uint64 {
 	switch {
 	case o == 0:
-		return r.absent
+		return r.missingRank
 	case r.key.Descending:
-		return turned - 2*uint64(o)
+		return descendingBase - 2*uint64(o)
 	default:
 		return 2 * uint64(o)
 	}
 }
 
-// ofNumber returns the rank of a calculated number. The outermost two integers have the rank of their neighbours.
-func (r *ranker) ofNumber(number uint64, some bool) uint64 {
+// numberRank returns the rank of a calculated number. The outermost two integers have the rank of their neighbours.
+func (r *ranker) numberRank(number uint64, some bool) uint64 {
 	switch {
 	case !some:
-		return r.absent
+		return r.missingRank
 	case r.key.Descending:
 		number = ^number
 	}
@@ -136,8 +136,8 @@ func (r *ranker) value(doc uint32) value {
 	if r.values == nil {
 		return value{missing: true}
 	}
-	if r.key.kind == wholeKey || r.key.kind == fractionKey {
-		number, some := r.calculated(doc)
+	if r.key.kind == computedIntKey || r.key.kind == computedFloatKey {
+		number, some := r.computed(doc)
 		return value{missing: !some, number: number}
 	}
 	o := r.ordinal(doc)
@@ -151,13 +151,13 @@ func (r *ranker) value(doc uint32) value {
 	}
 }
 
-// behind returns the rank that documents of p's value have, or would have.
-func (r *ranker) behind(p place) uint64 {
+// rankAfter returns the rank that documents of p's value have, or would have.
+func (r *ranker) rankAfter(p afterValue) uint64 {
 	switch {
 	case p.missing:
-		return r.absent
-	case r.key.kind == wholeKey, r.key.kind == fractionKey:
-		return r.ofNumber(p.number, true)
+		return r.missingRank
+	case r.key.kind == computedIntKey, r.key.kind == computedFloatKey:
+		return r.numberRank(p.number, true)
 	case r.values == nil:
 		return 1
 	}
@@ -174,52 +174,52 @@ func (r *ranker) behind(p place) uint64 {
 		rank--
 	}
 	if r.key.Descending {
-		return turned - rank
+		return descendingBase - rank
 	}
 	return rank
 }
 
-// calculated returns the number of a document, false when it has no value. Integers are summed up with the overflow that the
+// computed returns the number of a document, false when it has no value. Integers are summed up with the overflow that the
 // search engine has too, and their average and median are rounded to the nearest, a half up, as it does for every type that is
 // no fraction; those of half_float and float have the precision of a float.
-func (r *ranker) calculated(doc uint32) (number uint64, some bool) {
-	r.several = r.several[:0]
-	r.values.each(doc, func(ordinal uint32) { r.several = append(r.several, ordinal) })
-	if len(r.several) == 0 {
+func (r *ranker) computed(doc uint32) (number uint64, some bool) {
+	r.ordinals = r.ordinals[:0]
+	r.values.each(doc, func(ordinal uint32) { r.ordinals = append(r.ordinals, ordinal) })
+	if len(r.ordinals) == 0 {
 		return 0, false
 	}
-	if r.key.kind == wholeKey {
-		return uint64(r.whole()) ^ signBit, true
+	if r.key.kind == computedIntKey {
+		return uint64(r.computeInt()) ^ signBit, true
 	}
-	v := r.fraction()
+	v := r.computeFloat()
 	if t := r.key.Field.Type; t == "float" || t == "half_float" {
 		v = float64(float32(v))
 	}
-	return ordered(v), true
+	return sortableBits(v), true
 }
 
-// whole calculates with integers.
-func (r *ranker) whole() int64 {
-	n := len(r.several)
-	at := func(i int) int64 { return integer(r.key.Field.Type, r.values.column.Key(r.several[i])) }
+// computeInt calculates with integers.
+func (r *ranker) computeInt() int64 {
+	n := len(r.ordinals)
+	at := func(i int) int64 { return integer(r.key.Field.Type, r.values.column.Key(r.ordinals[i])) }
 	if r.key.Mode == "median" {
 		if n%2 == 1 {
 			return at(n / 2)
 		}
-		return nearest(float64(at(n/2-1)+at(n/2)) / 2)
+		return roundHalfUp(float64(at(n/2-1)+at(n/2)) / 2)
 	}
 	sum := int64(0)
 	for i := range n {
 		sum += at(i)
 	}
 	if r.key.Mode == "avg" && n > 1 {
-		return nearest(float64(sum) / float64(n))
+		return roundHalfUp(float64(sum) / float64(n))
 	}
 	return sum
 }
 
-// nearest rounds a half up.
-func nearest(v float64) int64 {
+// roundHalfUp rounds a half up.
+func roundHalfUp(v float64) int64 {
 	whole := math.Floor(v)
 	if v-whole >= 0.5 {
 		whole++
@@ -234,10 +234,10 @@ func nearest(v float64) int64 {
 	}
 }
 
-// fraction calculates with fractions.
-func (r *ranker) fraction() float64 {
-	n := len(r.several)
-	at := func(i int) float64 { return query.Number(r.key.Field, r.values.column.Key(r.several[i])) }
+// computeFloat calculates with fractions.
+func (r *ranker) computeFloat() float64 {
+	n := len(r.ordinals)
+	at := func(i int) float64 { return query.Number(r.key.Field, r.values.column.Key(r.ordinals[i])) }
 	if r.key.Mode == "median" {
 		if n%2 == 1 {
 			return at(n / 2)

@@ -13,7 +13,7 @@ const streamBatch = 500
 
 // Stream calls each with the documents that match in the order of req, some at a time: without an order in that of their
 // numbers. Hits have their ID alone. What each is called with is overwritten by the next call.
-func Stream(ctx context.Context, parts []Part, req index.StreamRequest, each func(places []Place, hits []index.Hit) error) error {
+func Stream(ctx context.Context, parts []Part, req index.StreamRequest, each func(places []DocumentRef, hits []index.Hit) error) error {
 	o, err := newOrder(req.Sort)
 	if err != nil {
 		return err
@@ -25,8 +25,8 @@ func Stream(ctx context.Context, parts []Part, req index.StreamRequest, each fun
 	tasks := make([]task, 0, len(views))
 	for i, v := range views {
 		tasks = append(tasks, func(ctx context.Context, s *scratch) error {
-			docs := v.live(ctx, documents, s).bits.ToArray()
-			if o.asked > 0 {
+			docs := v.liveDocuments(ctx, documents, s).bits.ToArray()
+			if o.sorts > 0 {
 				v.sort(ctx, docs, &o, s)
 			}
 			found[i] = docs
@@ -37,14 +37,14 @@ func Stream(ctx context.Context, parts []Part, req index.StreamRequest, each fun
 		return err
 	}
 	all := newSequence(&o, views, found)
-	places, hits := make([]Place, 0, streamBatch), make([]index.Hit, 0, streamBatch)
+	places, hits := make([]DocumentRef, 0, streamBatch), make([]index.Hit, 0, streamBatch)
 	for !all.done() {
-		if err := ended(ctx); err != nil {
+		if err := contextError(ctx); err != nil {
 			return err
 		}
 		places, hits = places[:0], hits[:0]
 		for len(places) < streamBatch && !all.done() {
-			place := all.place()
+			place := all.ref()
 			places, hits = append(places, place), append(hits, index.Hit{ID: place.ID})
 			all.next()
 		}

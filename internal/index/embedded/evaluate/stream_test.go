@@ -40,25 +40,25 @@ func TestManyDocuments(t *testing.T) {
 	o := newOracle(t, docs)
 	whole, spread := parts(t, docs), parts(t, docs, 10_000, 65_900)
 	none := query.Bound{}
-	elements := func(child *query.Node) *query.Node { return some("files", child) }
+	elements := func(child *query.Node) *query.Node { return lowestDocuments("files", child) }
 	filters := map[string]*query.Node{
 		"all":                       nil,
-		"few":                       terms("code", "c17", "c4000"),
-		"a third":                   terms("color", "red"),
-		"most":                      not(terms("size", "1", "2", "3")),
+		"few":                       termOrdinals("code", "c17", "c4000"),
+		"a third":                   termOrdinals("color", "red"),
+		"most":                      not(termOrdinals("size", "1", "2", "3")),
 		"many codes":                patterns(true, "code", "*1*"),
 		"low codes":                 patterns(false, "code", "c1*"),
 		"a wide range":              between("size", from("100"), none),
 		"a wide range of several":   between("sizes", from("100"), none),
 		"a wide range of different": between("score", from("100"), from("5000.5")),
 		"a narrow range":            between("size", from("100"), beyond("103")),
-		"elements":                  elements(terms("files.kind", "k1", "k3", "k4")),
-		"few elements":              elements(terms("files.name", "f12")),
+		"elements":                  elements(termOrdinals("files.kind", "k1", "k3", "k4")),
+		"few elements":              elements(termOrdinals("files.name", "f12")),
 		"most elements":             elements(between("files.bytes", from("10"), none)),
-		"elements of both":          elements(and(exists("files.name"), not(terms("files.kind", "k8")))),
+		"elements of both":          elements(and(exists("files.name"), not(termOrdinals("files.kind", "k8")))),
 	}
 	facets := []index.Facet{
-		{Field: field("color"), Buckets: &index.Buckets{Max: 2, TopHits: 2, Filters: []*query.Node{terms("size", "5", "6")}}, Missing: true},
+		{Field: field("color"), Buckets: &index.Buckets{Max: 2, TopHits: 2, Filters: []*query.Node{termOrdinals("size", "5", "6")}}, Missing: true},
 		{Field: field("code"), Buckets: &index.Buckets{Max: 5}, Cardinality: 1},
 		{Field: field("sizes"), Stats: true, Histogram: 100, Cardinality: 1},
 		{Field: field("score"), Stats: true, Histogram: 1000},
@@ -82,7 +82,7 @@ func TestStreamEndsWithItsError(t *testing.T) {
 	of := parts(t, many(2000))
 	stop := errors.New("enough")
 	calls := 0
-	err := evaluate.Stream(t.Context(), of, index.StreamRequest{Sort: []index.Sort{{Field: field("size")}}}, func(places []evaluate.Place, _ []index.Hit) error {
+	err := evaluate.Stream(t.Context(), of, index.StreamRequest{Sort: []index.Sort{{Field: field("size")}}}, func(places []evaluate.DocumentRef, _ []index.Hit) error {
 		if len(places) != 500 {
 			t.Errorf("%d documents", len(places))
 		}
@@ -111,7 +111,7 @@ func TestCanceled(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
-	assert(evaluate.Stream(ctx, of, index.StreamRequest{}, func([]evaluate.Place, []index.Hit) error {
+	assert(evaluate.Stream(ctx, of, index.StreamRequest{}, func([]evaluate.DocumentRef, []index.Hit) error {
 		cancel()
 		return nil
 	}))
@@ -127,8 +127,8 @@ func TestRequestsShareClauses(t *testing.T) {
 	of := parts(t, docs, 50)
 	var reqs []index.SearchRequest
 	for range 5 {
-		filter := and(terms("color", "blue", "red"), some("files", or(terms("files.kind", "bam"), exists("files.parts.n"))))
-		filter.Children[1].Children[0].Children[1] = some("files.parts", exists("files.parts.n"))
+		filter := and(termOrdinals("color", "blue", "red"), lowestDocuments("files", or(termOrdinals("files.kind", "bam"), exists("files.parts.n"))))
+		filter.Children[1].Children[0].Children[1] = lowestDocuments("files.parts", exists("files.parts.n"))
 		reqs = append(reqs, index.SearchRequest{Filter: filter, Total: true}, index.SearchRequest{Filter: filter.Children[0], Total: true})
 	}
 	answers, err := evaluate.Search(t.Context(), of, reqs)

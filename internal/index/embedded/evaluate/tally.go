@@ -9,12 +9,12 @@ import (
 	"tutti/internal/index/query"
 )
 
-// tally counts documents: last is the one that was counted last, plus one, so that a second value of it does not count again.
+// counter counts documents: last is the one that was counted last, plus one, so that a second value of it does not count again.
 // The two stand side by side because they are always needed together.
-type tally struct{ count, last uint32 }
+type counter struct{ count, last uint32 }
 
-// counted is a value and how often it was found.
-type counted struct{ ordinal, count uint32 }
+// valueCount is a value and how often it was found.
+type valueCount struct{ ordinal, count uint32 }
 
 // values are the values of a field in a part as facets read them.
 type values struct {
@@ -40,9 +40,9 @@ const postingsCost = 200
 
 // perDocument returns the number of docs by value, those of none left out. Instants of one millisecond are one value, for which
 // the first of them stands: so count engines (Elasticsearch, the type date_nanos).
-func (v *values) perDocument(ctx context.Context, f query.Field, docs documents, s *scratch) []counted {
+func (v *values) perDocument(ctx context.Context, f query.Field, docs documents, s *scratch) []valueCount {
 	size := v.column.Size()
-	if f.Type == nanos {
+	if f.Type == dateNanos {
 		return v.perMillisecond(ctx, docs, s)
 	}
 	if v.span == nil && v.column.Postings(0) != nil {
@@ -51,12 +51,12 @@ func (v *values) perDocument(ctx context.Context, f query.Field, docs documents,
 			return v.perPosting(docs)
 		}
 	}
-	v.tally(ctx, docs.bits, nil, int(size), s)
-	return found(s.tallies)
+	v.count(ctx, docs.bits, nil, int(size), s)
+	return nonZero(s.counters)
 }
 
-// nanos is the type of instants that are finer than what is counted.
-const nanos = "date_nanos"
+// dateNanos is the type of instants that are finer than what is counted.
+const dateNanos = "date_nanos"
 
 // millisecond returns the milliseconds since 1970 of the key of an instant in nanoseconds.
 func millisecond(key uint64) int64 {
@@ -69,9 +69,9 @@ func millisecond(key uint64) int64 {
 }
 
 // perMillisecond counts by the millisecond of instants.
-func (v *values) perMillisecond(ctx context.Context, docs documents, s *scratch) []counted {
+func (v *values) perMillisecond(ctx context.Context, docs documents, s *scratch) []valueCount {
 	size := v.column.Size()
-	s.groups = cleared(s.groups, int(size)+1)
+	s.groups = zeroed(s.groups, int(size)+1)
 	var firsts []uint32
 	last := int64(0)
 	for ordinal := range size {
@@ -80,8 +80,8 @@ func (v *values) perMillisecond(ctx context.Context, docs documents, s *scratch)
 		}
 		s.groups[ordinal+1] = uint32(len(firsts))
 	}
-	v.tally(ctx, docs.bits, s.groups, len(firsts), s)
-	list := found(s.tallies)
+	v.count(ctx, docs.bits, s.groups, len(firsts), s)
+	list := nonZero(s.counters)
 	for i := range list {
 		list[i].ordinal = firsts[list[i].ordinal]
 	}
@@ -89,8 +89,8 @@ func (v *values) perMillisecond(ctx context.Context, docs documents, s *scratch)
 }
 
 // perPosting counts without a look at documents.
-func (v *values) perPosting(docs documents) []counted {
-	var list []counted
+func (v *values) perPosting(docs documents) []valueCount {
+	var list []valueCount
 	for ordinal := range v.column.Size() {
 		postings := v.column.Postings(ordinal)
 		var n uint64
@@ -100,49 +100,49 @@ func (v *values) perPosting(docs documents) []counted {
 			n = postings.AndCardinality(docs.bits)
 		}
 		if n > 0 {
-			list = append(list, counted{ordinal, uint32(n)})
+			list = append(list, valueCount{ordinal, uint32(n)})
 		}
 	}
 	return list
 }
 
-// found returns those that were counted. The first is for rows without a value.
-func found(tallies []tally) []counted {
+// nonZero returns those that were counted. The first is for rows without a value.
+func nonZero(tallies []counter) []valueCount {
 	n := 0
 	for _, t := range tallies[1:] {
 		if t.count > 0 {
 			n++
 		}
 	}
-	list := make([]counted, 0, n)
+	list := make([]valueCount, 0, n)
 	for i, t := range tallies[1:] {
 		if t.count > 0 {
-			list = append(list, counted{uint32(i), t.count})
+			list = append(list, valueCount{uint32(i), t.count})
 		}
 	}
 	return list
 }
 
-// tally counts docs into s.tallies, by the ordinal of the value plus one, or by groups at that place when it is not nil. Groups
+// count counts docs into s.tallies, by the ordinal of the value plus one, or by groups at that place when it is not nil. Groups
 // grow with the ordinals, from 1 to n.
-func (v *values) tally(ctx context.Context, docs *roaring.Bitmap, groups []uint32, n int, s *scratch) {
-	s.tallies = cleared(s.tallies, n+1)
-	tallies := s.tallies
+func (v *values) count(ctx context.Context, docs *roaring.Bitmap, groups []uint32, n int, s *scratch) {
+	s.counters = zeroed(s.counters, n+1)
+	tallies := s.counters
 	s.batches(ctx, docs, func(docs []uint32) {
 		switch {
 		case v.span == nil && v.single != nil:
-			v.tallySingle(docs, groups, tallies)
+			v.countSingle(docs, groups, tallies)
 		case v.span == nil:
-			v.tallyMulti(docs, groups, tallies)
+			v.countMulti(docs, groups, tallies)
 		case v.single != nil:
-			v.tallyElements(docs, groups, tallies)
+			v.countElements(docs, groups, tallies)
 		default:
-			v.tallyMultiElements(docs, groups, tallies)
+			v.countMultiElements(docs, groups, tallies)
 		}
 	})
 }
 
-func (v *values) tallySingle(docs, groups []uint32, tallies []tally) {
+func (v *values) countSingle(docs, groups []uint32, tallies []counter) {
 	for _, d := range docs {
 		o := v.single[d]
 		if groups != nil {
@@ -152,7 +152,7 @@ func (v *values) tallySingle(docs, groups []uint32, tallies []tally) {
 	}
 }
 
-func (v *values) tallyMulti(docs, groups []uint32, tallies []tally) {
+func (v *values) countMulti(docs, groups []uint32, tallies []counter) {
 	for _, d := range docs {
 		last := uint32(0)
 		for _, o := range v.ordinals[v.offsets[d]:v.offsets[d+1]] {
@@ -168,7 +168,7 @@ func (v *values) tallyMulti(docs, groups []uint32, tallies []tally) {
 	}
 }
 
-func (v *values) tallyElements(docs, groups []uint32, tallies []tally) {
+func (v *values) countElements(docs, groups []uint32, tallies []counter) {
 	for _, d := range docs {
 		for row := v.span[d]; row < v.span[d+1]; row++ {
 			if v.elements != nil && v.elements[row>>6]>>(row&63)&1 == 0 {
@@ -186,7 +186,7 @@ func (v *values) tallyElements(docs, groups []uint32, tallies []tally) {
 	}
 }
 
-func (v *values) tallyMultiElements(docs, groups []uint32, tallies []tally) {
+func (v *values) countMultiElements(docs, groups []uint32, tallies []counter) {
 	for _, d := range docs {
 		for row := v.span[d]; row < v.span[d+1]; row++ {
 			if v.elements != nil && v.elements[row>>6]>>(row&63)&1 == 0 {

@@ -9,31 +9,31 @@ import (
 	"tutti/internal/index/embedded/segment"
 )
 
-// wantsTops reports whether documents of buckets are asked for.
-func (f *facetTask) wantsTops() bool {
-	return f.ask.Buckets != nil && f.ask.Buckets.TopHits > 0 && len(f.buckets) > 0
+// hasTopHits reports whether documents of buckets are asked for.
+func (f *facetTask) hasTopHits() bool {
+	return f.req.Buckets != nil && f.req.Buckets.TopHits > 0 && len(f.buckets) > 0
 }
 
-// topsOf finds the documents of the lowest ids of each bucket in one part.
-func (f *facetTask) topsOf(ctx context.Context, v *view, part int, s *scratch) {
+// findTopHits finds the documents of the lowest ids of each bucket in one part.
+func (f *facetTask) findTopHits(ctx context.Context, v *view, part int, s *scratch) {
 	p := &f.parts[part]
 	tops := make([][]uint32, len(f.buckets))
-	f.tops[part] = tops
+	f.topDocuments[part] = tops
 	ids := v.segment.Column(fieldID)
 	if len(p.values) == 0 || ids == nil {
 		return
 	}
-	at, some := f.scope(ctx, v, p.column, v.live(ctx, f.documents, s), s)
+	at, some := f.newScope(ctx, v, p.column, v.liveDocuments(ctx, f.documents, s), s)
 	if !some {
 		return
 	}
-	s.groups = cleared(s.groups, int(p.column.Size()))
+	s.groups = zeroed(s.groups, int(p.column.Size()))
 	for i := range f.buckets {
 		for _, r := range f.buckets[i].refs {
 			if r.part != part {
 				continue
 			}
-			for ordinal := r.ordinal; f.equal(p.column, ordinal, r.ordinal); ordinal++ {
+			for ordinal := r.ordinal; f.sameBucket(p.column, ordinal, r.ordinal); ordinal++ {
 				s.groups[ordinal] = uint32(i + 1)
 			}
 		}
@@ -43,20 +43,20 @@ func (f *facetTask) topsOf(ctx context.Context, v *view, part int, s *scratch) {
 		for _, d := range docs {
 			at.values.each(d, func(ordinal uint32) {
 				if group := s.groups[ordinal]; group > 0 {
-					tops[group-1] = keep(tops[group-1], d, byID, f.ask.Buckets.TopHits)
+					tops[group-1] = insertLowest(tops[group-1], d, byID, f.req.Buckets.TopHits)
 				}
 			})
 		}
 	})
 }
 
-// equal reports whether two values are of one bucket.
-func (f *facetTask) equal(column *segment.Column, a, b uint32) bool {
-	return a == b || a < column.Size() && f.ask.Field.Type == nanos && millisecond(column.Key(a)) == millisecond(column.Key(b))
+// sameBucket reports whether two values are of one bucket.
+func (f *facetTask) sameBucket(column *segment.Column, a, b uint32) bool {
+	return a == b || a < column.Size() && f.req.Field.Type == dateNanos && millisecond(column.Key(a)) == millisecond(column.Key(b))
 }
 
-// keep puts a document into a list of the lowest ids, once.
-func keep(list []uint32, doc uint32, byID []uint32, limit int) []uint32 {
+// insertLowest puts a document into a list of the lowest ids, once.
+func insertLowest(list []uint32, doc uint32, byID []uint32, limit int) []uint32 {
 	at, found := slices.BinarySearchFunc(list, byID[doc], func(d, id uint32) int { return cmp.Compare(byID[d], id) })
 	switch {
 	case found || at == limit:
@@ -67,18 +67,18 @@ func keep(list []uint32, doc uint32, byID []uint32, limit int) []uint32 {
 	return slices.Insert(list, at, doc)
 }
 
-// mergeTops returns the documents of each bucket from those of the parts.
-func (f *facetTask) mergeTops(views []*view, buckets []index.Bucket) [][]Place {
-	all := make([][]Place, len(buckets))
+// mergeTopHits returns the documents of each bucket from those of the parts.
+func (f *facetTask) mergeTopHits(views []*view, buckets []index.Bucket) [][]DocumentRef {
+	all := make([][]DocumentRef, len(buckets))
 	for i := range buckets {
-		var places []Place
+		var places []DocumentRef
 		for part, v := range views {
-			for _, doc := range f.tops[part][i] {
-				places = append(places, Place{Number: v.segment.Numbers()[doc], ID: v.segment.ID(doc)})
+			for _, doc := range f.topDocuments[part][i] {
+				places = append(places, DocumentRef{Number: v.segment.Numbers()[doc], ID: v.segment.ID(doc)})
 			}
 		}
-		slices.SortFunc(places, func(a, b Place) int { return cmp.Compare(a.ID, b.ID) })
-		all[i] = places[:min(len(places), f.ask.Buckets.TopHits)]
+		slices.SortFunc(places, func(a, b DocumentRef) int { return cmp.Compare(a.ID, b.ID) })
+		all[i] = places[:min(len(places), f.req.Buckets.TopHits)]
 		for _, place := range all[i] {
 			buckets[i].TopHits = append(buckets[i].TopHits, index.Hit{ID: place.ID})
 		}

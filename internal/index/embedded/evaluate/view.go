@@ -16,10 +16,10 @@ import (
 // needs what another is about to find waits for it. Clauses need only what is below them, so no two wait for each other.
 type view struct {
 	segment *segment.Segment
-	dead    *roaring.Bitmap
+	deleted *roaring.Bitmap
 	// rows are by clause, with dead documents; found are the documents of a clause without them.
-	rows  []memo[*roaring.Bitmap]
-	found []memo[documents]
+	rows []memo[*roaring.Bitmap]
+	live []memo[documents]
 }
 
 type memo[T any] struct {
@@ -39,20 +39,20 @@ func newViews(parts []Part, p *plan) []*view {
 	views := make([]*view, len(parts))
 	for i, part := range parts {
 		views[i] = &view{
-			segment: part.Segment, dead: part.Dead,
-			rows: make([]memo[*roaring.Bitmap], len(p.clauses)), found: make([]memo[documents], len(p.clauses)),
+			segment: part.Segment, deleted: part.Deleted,
+			rows: make([]memo[*roaring.Bitmap], len(p.clauses)), live: make([]memo[documents], len(p.clauses)),
 		}
 	}
 	return views
 }
 
-// live returns the documents for which a clause at the scope "" holds.
-func (v *view) live(ctx context.Context, c *clause, s *scratch) documents {
-	m := &v.found[c.at]
+// liveDocuments returns the documents for which a clause at the scope "" holds.
+func (v *view) liveDocuments(ctx context.Context, c *clause, s *scratch) documents {
+	m := &v.live[c.at]
 	m.once.Do(func() {
-		bits := v.matching(ctx, c, s)
-		if v.dead != nil && !v.dead.IsEmpty() {
-			bits = roaring.AndNot(bits, v.dead)
+		bits := v.matchRows(ctx, c, s)
+		if v.deleted != nil && !v.deleted.IsEmpty() {
+			bits = roaring.AndNot(bits, v.deleted)
 		}
 		count := int(bits.GetCardinality())
 		m.value = documents{bits: bits, count: count, all: count == v.segment.Documents()}
@@ -60,9 +60,9 @@ func (v *view) live(ctx context.Context, c *clause, s *scratch) documents {
 	return m.value
 }
 
-// matching returns the rows of its scope for which a clause holds, dead documents and their elements among them. Nobody changes
+// matchRows returns the rows of its scope for which a clause holds, dead documents and their elements among them. Nobody changes
 // the set. It is not whole when ctx has ended.
-func (v *view) matching(ctx context.Context, c *clause, s *scratch) *roaring.Bitmap {
+func (v *view) matchRows(ctx context.Context, c *clause, s *scratch) *roaring.Bitmap {
 	m := &v.rows[c.at]
 	m.once.Do(func() { m.value = v.evaluate(ctx, c, s) })
 	return m.value
@@ -74,35 +74,35 @@ func (v *view) evaluate(ctx context.Context, c *clause, s *scratch) *roaring.Bit
 	}
 	switch c.op {
 	case query.Everything:
-		return v.everything(c.scope)
+		return v.allRows(c.scope)
 	case query.And:
 		return v.and(ctx, c.children, s)
 	case query.Or:
 		sets := make([]*roaring.Bitmap, 0, len(c.children))
 		for _, child := range c.children {
-			sets = append(sets, v.matching(ctx, child, s))
+			sets = append(sets, v.matchRows(ctx, child, s))
 		}
 		return roaring.FastOr(sets...)
 	case query.Not:
-		return roaring.AndNot(v.everything(c.scope), v.matching(ctx, c.children[0], s))
+		return roaring.AndNot(v.allRows(c.scope), v.matchRows(ctx, c.children[0], s))
 	case query.Some:
-		return v.lift(c.path, c.scope, v.matching(ctx, c.children[0], s), s)
+		return v.lift(c.path, c.scope, v.matchRows(ctx, c.children[0], s), s)
 	case query.Terms, query.Range, query.Patterns, query.Exists:
-		return v.values(ctx, c, s)
+		return v.matchField(ctx, c, s)
 	case query.Nothing:
 	}
 	return roaring.New()
 }
 
-// everything returns all rows of a path.
-func (v *view) everything(path string) *roaring.Bitmap {
+// allRows returns all rows of a path.
+func (v *view) allRows(path string) *roaring.Bitmap {
 	bits := roaring.New()
-	bits.AddRange(0, uint64(v.count(path)))
+	bits.AddRange(0, uint64(v.rowCount(path)))
 	return bits
 }
 
-// count returns the number of rows of a path.
-func (v *view) count(path string) int {
+// rowCount returns the number of rows of a path.
+func (v *view) rowCount(path string) int {
 	if path == "" {
 		return v.segment.Documents()
 	}
@@ -114,17 +114,17 @@ func (v *view) and(ctx context.Context, children []*clause, s *scratch) *roaring
 	var wanted, unwanted []*roaring.Bitmap
 	for _, child := range children {
 		if child.op == query.Not {
-			unwanted = append(unwanted, v.matching(ctx, child.children[0], s))
+			unwanted = append(unwanted, v.matchRows(ctx, child.children[0], s))
 			continue
 		}
-		set := v.matching(ctx, child, s)
+		set := v.matchRows(ctx, child, s)
 		if set.IsEmpty() {
 			return set
 		}
 		wanted = append(wanted, set)
 	}
 	if len(wanted) == 0 {
-		wanted = append(wanted, v.everything(children[0].scope))
+		wanted = append(wanted, v.allRows(children[0].scope))
 	}
 	slices.SortFunc(wanted, func(a, b *roaring.Bitmap) int { return int(a.GetCardinality()) - int(b.GetCardinality()) })
 	all, owned := wanted[0], false
@@ -145,8 +145,8 @@ func (v *view) and(ctx context.Context, children []*clause, s *scratch) *roaring
 	return all
 }
 
-// above returns the path whose rows hold the elements of a nested path: the nearest nested one of which it is a part, or "".
-func (v *view) above(path string) string {
+// parentPath returns the path whose rows hold the elements of a nested path: the nearest nested one of which it is a part, or "".
+func (v *view) parentPath(path string) string {
 	for {
 		dot := strings.LastIndexByte(path, '.')
 		if dot < 0 {

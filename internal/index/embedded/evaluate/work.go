@@ -23,18 +23,18 @@ type scratch struct {
 	rows, lifted []uint64
 	// elements are the rows that count in a facet.
 	elements []uint64
-	tallies  []tally
+	counters []counter
 	groups   []uint32
-	// steps are those of documents from one piece of a column to the next.
-	steps []uint32
+	// gaps are those of documents from one piece of a column to the next.
+	gaps []uint32
 }
 
 func newScratch() *scratch {
 	return &scratch{docs: make([]uint32, batchSize), out: make([]uint32, batchSize), ranks: make([]uint64, batchSize)}
 }
 
-// cleared returns n zeroes, in the memory of s when that is enough.
-func cleared[T any](s []T, n int) []T {
+// zeroed returns n zeroes, in the memory of s when that is enough.
+func zeroed[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)
 	}
@@ -43,9 +43,9 @@ func cleared[T any](s []T, n int) []T {
 	return s
 }
 
-// words writes bits into a cleared set of n rows.
-func words(into []uint64, bits *roaring.Bitmap, n int) []uint64 {
-	into = cleared(into, (n+63)/64)
+// denseWords writes bits into a cleared set of n rows.
+func denseWords(into []uint64, bits *roaring.Bitmap, n int) []uint64 {
+	into = zeroed(into, (n+63)/64)
 	bits.WriteDenseTo(into)
 	return into
 }
@@ -59,7 +59,7 @@ type workers struct {
 	idle []*scratch
 }
 
-func (w *workers) take() *scratch {
+func (w *workers) get() *scratch {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := len(w.idle)
@@ -71,7 +71,7 @@ func (w *workers) take() *scratch {
 	return s
 }
 
-func (w *workers) give(s *scratch) {
+func (w *workers) put(s *scratch) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.idle = append(w.idle, s)
@@ -83,8 +83,8 @@ func (w *workers) run(ctx context.Context, tasks []task) error {
 	var next atomic.Int64
 	var fault atomic.Pointer[error]
 	work := func() {
-		s := w.take()
-		defer w.give(s)
+		s := w.get()
+		defer w.put(s)
 		for fault.Load() == nil && ctx.Err() == nil {
 			at := int(next.Add(1)) - 1
 			if at >= len(tasks) {
@@ -104,11 +104,11 @@ func (w *workers) run(ctx context.Context, tasks []task) error {
 	if err := fault.Load(); err != nil {
 		return *err
 	}
-	return ended(ctx)
+	return contextError(ctx)
 }
 
-// ended returns an error when ctx has ended.
-func ended(ctx context.Context) error {
+// contextError returns an error when ctx has ended.
+func contextError(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return core.WrapError(core.CodeUnavailable, "the search was ended before it had an answer", err)
 	}

@@ -82,9 +82,9 @@ func parts(t testing.TB, docs []document, cuts ...int) []evaluate.Part {
 				dead.Add(uint32(i))
 			}
 		}
-		part := evaluate.Part{Segment: builder.Segment(), Dead: dead}
+		part := evaluate.Part{Segment: builder.Segment(), Deleted: dead}
 		if dead.IsEmpty() {
-			part.Dead = nil
+			part.Deleted = nil
 		}
 		out = append(out, part)
 		from = to
