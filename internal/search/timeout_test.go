@@ -18,7 +18,7 @@ type slowEngine struct{ engine }
 
 func (*slowEngine) Search(ctx context.Context, _ string, _ []index.SearchRequest) ([]index.SearchResult, error) {
 	<-ctx.Done()
-	return nil, core.WrapError(core.CodeUnavailable, "the search was ended before it had an answer", ctx.Err())
+	return nil, core.WrapError(core.CodeUnavailable, "the search was cancelled before it was complete", ctx.Err())
 }
 
 // TestSlowReadersAreNotMeasured: what a stream's reader takes is not the index's time.
@@ -55,7 +55,7 @@ func TestSearchesEnd(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err = view.Search(ctx, search.KindFacets, nil); core.MessageOf(err) != "the search was ended before it had an answer" {
+		if _, err = view.Search(ctx, search.KindFacets, nil); core.MessageOf(err) != "the search was cancelled before it was complete" {
 			t.Errorf("got %v", err)
 		}
 	})

@@ -18,29 +18,28 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// format is the version of the file's layout. Files of the first had no segments, which are made of the sources.
+// format is the version of the file's layout. Files of version 1 had no segments, which are rebuilt from the sources.
 const format = 2
 
-// alias is one index of the file.
+// alias is one alias of the index file.
 type alias struct {
 	name   string
 	limits limits
-	// identity is made with the alias, or when a file of an earlier version, which has none, is opened.
+	// identity is random. It is set when the alias is created, or when a file of an earlier version without identities is opened.
 	identity string
 
-	// growth is held while the tree is replaced. The tree itself may be read at any time.
+	// growth is held while the tree is replaced. The tree can be read without it.
 	growth sync.Mutex
 	tree   atomic.Pointer[mapping.Field]
 
-	// saved is the tree that the file holds, and terms what its terms bucket holds; both belong to the write
-	// transaction in progress.
+	// saved is the tree in the file, terms is a copy of the terms bucket; both belong to the write transaction in progress.
 	saved *mapping.Field
 	terms map[string]term
 
-	shelf *shelf
+	segments *segmentSet
 }
 
-// alias returns the alias of that name, CodeIndexBlocked when Ensure never made it.
+// alias returns the alias of that name, CodeIndexBlocked when it does not exist.
 func (x *Index) alias(name string) (*alias, error) {
 	x.mu.RLock()
 	a := x.aliases[name]
@@ -51,9 +50,9 @@ func (x *Index) alias(name string) (*alias, error) {
 	return a, nil
 }
 
-// load makes a new file's buckets and reads the aliases of an old one. Their segments are still to be loaded.
-func (x *Index) load() ([]*load, error) {
-	var loads []*load
+// openAliases creates the buckets of a new file and reads the aliases of an existing one. Their segments are loaded later.
+func (x *Index) openAliases() ([]*aliasLoad, error) {
+	var loads []*aliasLoad
 	err := x.db.Update(func(tx *bbolt.Tx) error {
 		meta, err := tx.CreateBucketIfNotExists(bucketMeta())
 		if err != nil {
@@ -84,7 +83,7 @@ func (x *Index) load() ([]*load, error) {
 			if err != nil {
 				return err
 			}
-			l, err := newLoad(a, b)
+			l, err := newAliasLoad(a, b)
 			if err != nil {
 				return err
 			}
@@ -104,7 +103,7 @@ func loadAlias(name string, b *bbolt.Bucket) (*alias, error) {
 		return nil, core.WrapError(core.CodeUnsupported, fmt.Sprintf("the mapping of the index %q cannot be read", name), err)
 	}
 	a := &alias{
-		name: name, identity: string(b.Get(keyIdentity())), saved: tree, shelf: newShelf(b.Bucket(bucketRows()).Sequence()),
+		name: name, identity: string(b.Get(keyIdentity())), saved: tree, segments: newSegmentSet(b.Bucket(bucketRows()).Sequence()),
 	}
 	a.tree.Store(tree)
 	if err := json.Unmarshal(b.Get(keyLimits()), &a.limits); err != nil {
@@ -113,22 +112,22 @@ func loadAlias(name string, b *bbolt.Bucket) (*alias, error) {
 	return a, a.loadTerms(b)
 }
 
-// loadTerms reads the numbers of all terms, at the start and after a transaction that failed.
+// loadTerms reads the numbers of all terms.
 func (a *alias) loadTerms(b *bbolt.Bucket) error {
 	a.terms = map[string]term{}
 	return b.Bucket(bucketTerms()).ForEach(func(key, value []byte) error {
 		if len(value) != 4 {
-			return errCut("term")
+			return errCorrupt("term")
 		}
 		a.terms[string(key)] = term(binary.BigEndian.Uint32(value))
 		return nil
 	})
 }
 
-// Ensure makes the alias, or adds spec's fields to its mapping. CodeInvalid when the alias' name or the mapping is
-// none; CodeConflict when an existing mapping contradicts spec.Mapping.
+// Ensure creates the alias, or adds spec's fields to its mapping. It returns CodeInvalid when the name or the mapping is invalid,
+// and CodeConflict when an existing mapping contradicts spec.Mapping.
 func (x *Index) Ensure(_ context.Context, spec index.Spec) error {
-	if err := x.begin(); err != nil {
+	if err := x.beginCall(); err != nil {
 		return err
 	}
 	defer x.calls.Done()
@@ -142,18 +141,18 @@ func (x *Index) Ensure(_ context.Context, spec index.Spec) error {
 			return err
 		}
 	}
-	x.ensuring.Lock()
-	defer x.ensuring.Unlock()
+	x.ensureMu.Lock()
+	defer x.ensureMu.Unlock()
 	if a, err := x.alias(spec.Alias); err == nil {
 		return x.extend(a, given, spec.Known)
 	}
 	return x.create(spec, given)
 }
 
-// create makes an alias in one transaction.
+// create creates an alias in one transaction.
 func (x *Index) create(spec index.Spec, tree *mapping.Field) error {
 	a := &alias{
-		name: spec.Alias, identity: rand.Text(), terms: map[string]term{}, limits: limitsOf(spec.Mapping), shelf: newShelf(0),
+		name: spec.Alias, identity: rand.Text(), terms: map[string]term{}, limits: limitsOf(spec.Mapping), segments: newSegmentSet(0),
 	}
 	added := spec.Known
 	if tree == nil {
@@ -175,7 +174,7 @@ func (x *Index) create(spec index.Spec, tree *mapping.Field) error {
 			return err
 		}
 		for _, name := range [][]byte{
-			bucketIDs(), bucketRows(), bucketScopes(), bucketTerms(), bucketTombstones(), bucketSegments(), bucketDeaths(),
+			bucketIDs(), bucketRows(), bucketScopes(), bucketTerms(), bucketTombstones(), bucketSegments(), bucketDeletes(),
 		} {
 			if _, err := b.CreateBucket(name); err != nil {
 				return err
@@ -196,14 +195,14 @@ func (x *Index) create(spec index.Spec, tree *mapping.Field) error {
 	if err != nil {
 		return err
 	}
-	a.shelf.open(nil)
+	a.segments.publish(nil)
 	x.mu.Lock()
 	x.aliases[a.name] = a
 	x.mu.Unlock()
 	return nil
 }
 
-// extend adds fields to an alias that exists: given must agree with it, known, of which most is left out beside given, need not.
+// extend adds fields to an existing alias. given must agree with the alias' mapping; fields of known that conflict are left out.
 func (x *Index) extend(a *alias, given, known *mapping.Field) error {
 	a.growth.Lock()
 	defer a.growth.Unlock()
@@ -221,7 +220,7 @@ func (x *Index) extend(a *alias, given, known *mapping.Field) error {
 	if err != nil {
 		return err
 	}
-	// The tree is published before it is saved: a transaction of the committer in between then saves this one.
+	// The tree is published before it is saved: a transaction of commitLoop in between then saves it.
 	a.tree.Store(grown)
 	return x.update(0, func(tx *bbolt.Tx) error { return a.saveTree(aliasBucket(tx, a.name)) }, a)
 }
@@ -230,7 +229,7 @@ func aliasBucket(tx *bbolt.Tx, name string) *bbolt.Bucket {
 	return tx.Bucket(bucketAliases()).Bucket([]byte(name))
 }
 
-// saveTree writes the tree when it is not the one in the file.
+// saveTree writes the tree unless the file already has it.
 func (a *alias) saveTree(b *bbolt.Bucket) error {
 	tree := a.tree.Load()
 	if tree == a.saved {
@@ -247,9 +246,9 @@ func (a *alias) saveTree(b *bbolt.Bucket) error {
 	return nil
 }
 
-// Mapping returns the alias' mapping as it is now.
+// Mapping returns the current mapping of the alias.
 func (x *Index) Mapping(_ context.Context, name string) (json.RawMessage, error) {
-	if err := x.begin(); err != nil {
+	if err := x.beginCall(); err != nil {
 		return nil, err
 	}
 	defer x.calls.Done()
@@ -263,7 +262,7 @@ func (x *Index) Mapping(_ context.Context, name string) (json.RawMessage, error)
 	return a.tree.Load().Render()
 }
 
-// validAlias holds names to Elasticsearch's rules, so that a configuration can move from one engine to the other.
+// validAlias applies Elasticsearch's rules for names, so that a configuration can move from one engine to the other.
 func validAlias(name string) error {
 	fault := ""
 	switch {
@@ -274,7 +273,7 @@ func validAlias(name string) error {
 	case !utf8.ValidString(name) || strings.ToLower(name) != name:
 		fault = "must be lower case"
 	case strings.ContainsAny(name, "\\/*?\"<>| ,#:\x00"):
-		fault = `must not hold \ / * ? " < > | , # : or a space`
+		fault = `must not contain \ / * ? " < > | , # : or a space`
 	case strings.ContainsAny(name[:1], "_-+"):
 		fault = "must not start with _, - or +"
 	default:

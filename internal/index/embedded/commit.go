@@ -12,7 +12,7 @@ import (
 	"tutti/internal/core"
 )
 
-// request is one Write on its way into a transaction.
+// request is one Write waiting for its transaction.
 type request struct {
 	alias   *alias
 	changes []change
@@ -27,18 +27,18 @@ const (
 	groupChanges = 10_000
 )
 
-// Write applies b in one durable transaction, which it shares with the Writes that wait at the same time.
+// Write applies b in one durable transaction, which it shares with concurrent Writes.
 func (x *Index) Write(ctx context.Context, b core.Batch) ([]core.Result, error) {
-	if err := x.begin(); err != nil {
+	if err := x.beginCall(); err != nil {
 		return nil, err
 	}
 	defer x.calls.Done()
 	if err := ctx.Err(); err != nil {
-		return nil, core.WrapError(core.CodeUnavailable, "writing to the index was given up", err)
+		return nil, core.WrapError(core.CodeUnavailable, "writing to the index was cancelled", err)
 	}
 	a, err := x.alias(b.Index)
 	if err != nil {
-		return blocked(len(b.Items), err), nil
+		return blockedResults(len(b.Items), err), nil
 	}
 	before := a.tree.Load()
 	req := x.prepare(a, b)
@@ -48,9 +48,9 @@ func (x *Index) Write(ctx context.Context, b core.Batch) ([]core.Result, error) 
 	select {
 	case x.queue <- req:
 	case <-ctx.Done():
-		return nil, core.WrapError(core.CodeUnavailable, "writing to the index was given up", ctx.Err())
+		return nil, core.WrapError(core.CodeUnavailable, "writing to the index was cancelled", ctx.Err())
 	}
-	// From here on the outcome is that of the transaction, whatever becomes of ctx: it ends within moments.
+	// From here on ctx is ignored: the transaction decides the outcome, and soon ends.
 	if err := <-req.done; err != nil {
 		return nil, err
 	}
@@ -60,8 +60,8 @@ func (x *Index) Write(ctx context.Context, b core.Batch) ([]core.Result, error) 
 	return req.results, nil
 }
 
-// blocked returns the results of a batch for an alias that is missing.
-func blocked(n int, err error) []core.Result {
+// blockedResults returns the results of a batch for an alias that does not exist.
+func blockedResults(n int, err error) []core.Result {
 	results := make([]core.Result, n)
 	for i := range results {
 		results[i] = core.Result{
@@ -72,12 +72,12 @@ func blocked(n int, err error) []core.Result {
 	return results
 }
 
-// commitLoop applies what is queued, all of it that has come while the last transaction was written at once.
+// commitLoop applies queued requests, grouping all that arrived during the last transaction.
 func (x *Index) commitLoop() {
 	var group []*request
 	for {
 		queue := x.queue
-		if x.crowded() {
+		if x.mergeBacklogged() {
 			queue = nil
 		}
 		select {
@@ -91,10 +91,10 @@ func (x *Index) commitLoop() {
 		case s := <-x.swaps:
 			x.swap(s)
 		case <-x.stop:
-			// No call is in progress any more: Close waited for them.
+			// Close has waited for all calls.
 			return
 		}
-		x.tidy()
+		x.startMerges()
 	}
 }
 
@@ -113,8 +113,8 @@ func (x *Index) gather(group []*request) []*request {
 	return group
 }
 
-// apply runs one transaction over the changes of group, alias by alias. What searches read of it is made meanwhile, and shown
-// before those who wrote are told.
+// apply runs one transaction with the changes of group, alias by alias. It builds the new segments at the same time, and publishes
+// them before the Writes return.
 func (x *Index) apply(group []*request) error {
 	now := uint64(x.cfg.Now().UnixMilli())
 	byAlias, size := map[*alias][]*change{}, 0
@@ -124,18 +124,18 @@ func (x *Index) apply(group []*request) error {
 			byAlias[req.alias] = append(byAlias[req.alias], &req.changes[i])
 		}
 	}
-	proposals := map[*alias]proposal{}
+	proposals := map[*alias]segmentUpdate{}
 	err := x.update(size, func(tx *bbolt.Tx) error {
 		for a, changes := range byAlias {
-			w := newWriter(a, aliasBucket(tx, a.name), now, x.newBinder(a))
-			defer w.fresh.abandon()
+			w := newWriter(a, aliasBucket(tx, a.name), now, x.newSegmentWriter(a))
+			defer w.newSegment.stop()
 			if err := w.apply(changes); err != nil {
 				return err
 			}
-			if w.row == a.shelf.row {
+			if w.row == a.segments.row {
 				continue
 			}
-			p, err := w.propose()
+			p, err := w.prepareSegments()
 			proposals[a] = p
 			if err != nil {
 				return err
@@ -144,13 +144,13 @@ func (x *Index) apply(group []*request) error {
 		return nil
 	}, slices.Collect(maps.Keys(byAlias))...)
 	for a, p := range proposals {
-		a.shelf.settle(p, err == nil || x.stands(a, p.row))
+		a.segments.finish(p, err == nil || x.committed(a, p.row))
 	}
 	return err
 }
 
-// stands reports whether a transaction that failed is in the file all the same, as it is when nothing but its last sync failed.
-func (x *Index) stands(a *alias, row uint64) bool {
+// committed reports whether a failed transaction is in the file nevertheless, as when only its last sync failed.
+func (x *Index) committed(a *alias, row uint64) bool {
 	stands := false
 	err := x.db.View(func(tx *bbolt.Tx) error {
 		stands = aliasBucket(tx, a.name).Bucket(bucketRows()).Sequence() == row
@@ -167,17 +167,17 @@ type writer struct {
 	live                                  int64
 	old, new                              entry
 	buf                                   []byte
-	// fresh takes the documents that are stored, gone the rows of those that no longer are.
-	fresh *binder
-	gone  []uint64
+	// newSegment collects the documents that are stored, removed the rows of those that are replaced or removed.
+	newSegment *segmentWriter
+	removed    []uint64
 }
 
-func newWriter(a *alias, b *bbolt.Bucket, now uint64, fresh *binder) *writer {
+func newWriter(a *alias, b *bbolt.Bucket, now uint64, fresh *segmentWriter) *writer {
 	w := &writer{
-		alias: a, root: b, now: now, fresh: fresh, live: int64(liveOf(b)), ids: b.Bucket(bucketIDs()), rows: b.Bucket(bucketRows()),
+		alias: a, root: b, now: now, newSegment: fresh, live: int64(liveOf(b)), ids: b.Bucket(bucketIDs()), rows: b.Bucket(bucketRows()),
 		scopes: b.Bucket(bucketScopes()), terms: b.Bucket(bucketTerms()), tombs: b.Bucket(bucketTombstones()),
 	}
-	// What is only ever appended to fills its pages.
+	// Append-only buckets fill their pages.
 	w.rows.FillPercent, w.scopes.FillPercent, w.tombs.FillPercent = 1, 0.9, 1
 	w.row = w.rows.Sequence()
 	return w
@@ -191,13 +191,13 @@ func liveOf(b *bbolt.Bucket) int {
 	return 0
 }
 
-// propose returns what becomes of the alias' segments by the transaction, and notes in the file what a restart has to know.
-func (w *writer) propose() (proposal, error) {
-	p, logged := w.alias.shelf.propose(w.row, w.fresh.segment(), w.gone)
-	return p, logDeaths(w.root, w.row, logged)
+// prepareSegments returns the update of the alias' segments by the transaction, and saves in the file what a restart needs.
+func (w *writer) prepareSegments() (segmentUpdate, error) {
+	p, logged := w.alias.segments.prepare(w.row, w.newSegment.segment(), w.removed)
+	return p, logDeletes(w.root, w.row, logged)
 }
 
-// apply goes through the changes by id, the changes of one id in their order: neighbours share pages.
+// apply applies the changes sorted by id, so that adjacent ids share pages, keeping the order of changes of one id.
 func (w *writer) apply(changes []*change) error {
 	slices.SortStableFunc(changes, func(a, b *change) int { return cmp.Compare(a.id, b.id) })
 	for from := 0; from < len(changes); {
@@ -205,7 +205,7 @@ func (w *writer) apply(changes []*change) error {
 		for to < len(changes) && changes[to].id == changes[from].id {
 			to++
 		}
-		if err := w.document(changes[from:to]); err != nil {
+		if err := w.applyDocument(changes[from:to]); err != nil {
 			return err
 		}
 		from = to
@@ -219,13 +219,13 @@ func (w *writer) apply(changes []*change) error {
 	return w.alias.saveTree(w.root)
 }
 
-// document applies the changes of one id: each gets its outcome, the last that won is stored.
-func (w *writer) document(changes []*change) error {
+// applyDocument applies the changes of one id: each gets its outcome, and the last applicable one is stored.
+func (w *writer) applyDocument(changes []*change) error {
 	id := []byte(changes[0].id)
 	raw := w.ids.Get(id)
 	known := raw != nil
 	if known && !readEntry(raw, &w.old) {
-		return errCut("entry")
+		return errCorrupt("entry")
 	}
 	var last *change
 	version := w.old.version
@@ -246,20 +246,20 @@ func (w *writer) document(changes []*change) error {
 		return nil
 	}
 	if known {
-		if err := w.drop(); err != nil {
+		if err := w.removeOld(); err != nil {
 			return err
 		}
 	}
 	return w.store(id, last)
 }
 
-// drop takes away what the stored entry w.old points to.
-func (w *writer) drop() error {
+// removeOld removes what the stored entry w.old refers to.
+func (w *writer) removeOld() error {
 	if w.old.deleted {
 		return w.tombs.Delete(tombstoneKey(w.old.since, w.old.row))
 	}
 	w.live--
-	w.gone = append(w.gone, w.old.row)
+	w.removed = append(w.removed, w.old.row)
 	for _, t := range w.old.terms {
 		if !t.scoped() {
 			continue
@@ -289,7 +289,7 @@ func (w *writer) store(id []byte, c *change) error {
 		}
 		e.terms = append(e.terms, t)
 	}
-	w.fresh.add(bound{number: e.row, id: c.id, document: c.document})
+	w.newSegment.add(rowDocument{number: e.row, id: c.id, document: c.document})
 	if err := w.rows.Put(rowKeyOf(e.row), c.row); err != nil {
 		return err
 	}
@@ -304,8 +304,8 @@ func (w *writer) store(id []byte, c *change) error {
 	return w.ids.Put(id, w.encode(e))
 }
 
-// encode returns e in bytes that stay as they are until the transaction ends, as bbolt asks for; they share one piece of
-// memory with others.
+// encode returns the encoded e, in memory that is not changed until the transaction ends, as bbolt requires. Entries share memory
+// blocks.
 func (w *writer) encode(e *entry) []byte {
 	const piece = 64 << 10
 	most := entryFixed + 9 + 5*len(e.terms)
@@ -317,7 +317,7 @@ func (w *writer) encode(e *entry) []byte {
 	return w.buf[start:len(w.buf):len(w.buf)]
 }
 
-// number returns the term's number, a new one when the alias has not met it.
+// number returns the term's number, assigning one to a new term.
 func (w *writer) number(key string) (term, error) {
 	if t, ok := w.alias.terms[key]; ok {
 		return t, nil

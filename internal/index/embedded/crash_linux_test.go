@@ -20,7 +20,7 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// crashDir, in the environment, makes this test binary a child that writes until it is killed.
+// crashDir is an environment variable that makes this test binary a child that writes until it is killed.
 const crashDir = "TUTTI_TEST_CRASH_DIR"
 
 const crashBatch = 50
@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// writeUntilKilled writes batch after batch from two writers and prints the number of each that was acknowledged.
+// writeUntilKilled writes batches from two writers and prints the number of each acknowledged batch.
 func writeUntilKilled(dir string) int {
 	x, err := embedded.Open(embedded.Config{Dir: dir})
 	if err != nil {
@@ -69,7 +69,7 @@ func writeUntilKilled(dir string) int {
 	return 1
 }
 
-// crashBatchOf returns documents whose ids are the batch's own, and one that all batches write.
+// crashBatchOf returns documents with ids of the batch, and one that all batches write.
 func crashBatchOf(x index.Index, n int) core.Batch {
 	b := core.Batch{Index: "analyses"}
 	for i := range crashBatch {
@@ -86,8 +86,8 @@ func crashBatchOf(x index.Index, n int) core.Batch {
 	return b
 }
 
-// TestKill kills a writing process and opens what it left, several times over: all that was acknowledged is there, no
-// batch by half, and counts, scopes and mapping agree with the documents.
+// TestKill repeatedly kills a writing process and opens what it left: all acknowledged batches are there, no batch is incomplete,
+// and counts, scopes and mapping agree with the documents.
 func TestKill(t *testing.T) {
 	for round := range 4 {
 		t.Run(fmt.Sprint(round), func(t *testing.T) {
@@ -123,13 +123,13 @@ func TestKill(t *testing.T) {
 			if err != nil || int(shared.Version) < highest+1 {
 				t.Errorf("the shared document has version %d, want at least %d (%v)", shared.Version, highest+1, err)
 			}
-			asStored(t, x, want)
+			checkStored(t, x, want)
 		})
 	}
 }
 
-// asStored holds a stream over all documents, and their number, to what is stored.
-func asStored(t *testing.T, x *embedded.Index, want int64) {
+// checkStored compares a stream of all documents, and their number, with what is stored.
+func checkStored(t *testing.T, x *embedded.Index, want int64) {
 	t.Helper()
 	all := streamed(t, x, "analyses")
 	if int64(len(all)) != want || search(t, x, "analyses", index.SearchRequest{Total: true}).Total != want {
@@ -143,7 +143,7 @@ func asStored(t *testing.T, x *embedded.Index, want int64) {
 	}
 }
 
-// checkBatch returns 1 when batch n is there, 0 when it is not, and fails when it is by half.
+// checkBatch returns 1 when batch n exists, 0 when it does not, and fails when it is incomplete.
 func checkBatch(t *testing.T, x *embedded.Index, n int) int {
 	t.Helper()
 	there := 0
@@ -160,7 +160,7 @@ func checkBatch(t *testing.T, x *embedded.Index, n int) int {
 		}
 	}
 	if there != 0 && there != crashBatch-1 {
-		t.Errorf("batch %d is there by half: %d of %d documents", n, there, crashBatch-1)
+		t.Errorf("batch %d is incomplete: %d of %d documents", n, there, crashBatch-1)
 	}
 	if there == 0 {
 		return 0
@@ -179,7 +179,7 @@ func checkBatch(t *testing.T, x *embedded.Index, n int) int {
 	return 1
 }
 
-// killAfter runs the child until it has acknowledged so many batches, and returns the numbers of all that it did.
+// killAfter runs the child until it has acknowledged so many batches, and returns the numbers of all acknowledged ones.
 func killAfter(t *testing.T, batches int, environ ...string) []int {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0])
@@ -201,7 +201,7 @@ func killAfter(t *testing.T, batches int, environ ...string) []int {
 		}
 		acknowledged = append(acknowledged, n)
 		if len(acknowledged) == batches {
-			// The moment within the transaction in progress is left to chance.
+			// The moment of the kill within a transaction is random.
 			time.AfterFunc(time.Duration(rand.IntN(5000))*time.Microsecond, func() { _ = child.Process.Kill() })
 		}
 	}
@@ -211,8 +211,8 @@ func killAfter(t *testing.T, batches int, environ ...string) []int {
 	return acknowledged
 }
 
-// churnDir and churnFrom, in the environment, make this test binary a child that rewrites and removes documents until it is
-// killed, beginning with a batch of that number.
+// churnDir and churnFrom are environment variables that make this test binary a child that rewrites and removes documents until it
+// is killed, starting with a batch of that number.
 const (
 	churnDir  = "TUTTI_TEST_CHURN_DIR"
 	churnFrom = "TUTTI_TEST_CHURN_FROM"
@@ -259,8 +259,8 @@ func churnBatch(n int) []core.Write {
 	return writes
 }
 
-// TestKillOfSearches kills a process that rewrites what is in files of segments, again and again on the same folder: after each
-// start searches give what was acknowledged, or that and the batch in progress.
+// TestKillOfSearches repeatedly kills a process that rewrites documents in segment files, in one folder: after each start, searches
+// return what was acknowledged, with or without the batch in progress.
 func TestKillOfSearches(t *testing.T) {
 	dir := t.TempDir()
 	want := map[string]string{}
@@ -289,12 +289,12 @@ func TestKillOfSearches(t *testing.T) {
 			apply(next)
 			next++
 		}
-		holds(t, x, "analyses", want)
+		checkSearches(t, x, "analyses", want)
 		if err := x.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if len(segmentFiles(t, dir)) == 0 {
-		t.Error("no file of a segment was ever written")
+		t.Error("no segment file was written")
 	}
 }

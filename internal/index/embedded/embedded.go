@@ -20,20 +20,20 @@ import (
 	"tutti/internal/index"
 )
 
-// Config says where the index lives. All but Dir has a default.
+// Config configures an Index. All fields but Dir have a default.
 type Config struct {
-	// Dir is the folder of the index; it is made when it does not exist.
+	// Dir is the folder of the index; it is created if necessary.
 	Dir string
-	// TombstoneAge is how long the version of a deleted document is remembered. Default 24 h.
+	// TombstoneAge is how long the version of a deleted document is kept. Default 24 h.
 	TombstoneAge time.Duration
-	// PruneEvery is how often older tombstones are removed. Default 10 min.
+	// PruneEvery is the interval at which older tombstones are removed. Default 10 min.
 	PruneEvery time.Duration
-	// LoadWait is how long a search waits, after a start, for columns that are still being loaded; then it is CodeUnavailable.
+	// LoadWait is how long a search waits for columns that are still being loaded after a start; then it returns CodeUnavailable.
 	// Default 20 s.
 	LoadWait time.Duration
-	// Grown is told of each alias whose mapping has grown with a document; it must not wait. Default: nobody is told.
+	// Grown is called with the alias whose mapping a document has extended. It must not block. Default: none.
 	Grown func(alias string)
-	// Logger gets what the background work has to say. Default: nothing is logged.
+	// Logger receives the messages of background work. Default: none.
 	Logger *slog.Logger
 	// Now is the clock that tombstones age by. Default time.Now.
 	Now func() time.Time
@@ -66,53 +66,53 @@ func (c Config) validate() error {
 		return core.NewError(core.CodeInvalid, "the embedded index needs a folder")
 	}
 	if c.TombstoneAge < 0 || c.PruneEvery < 0 || c.LoadWait < 0 {
-		return core.NewError(core.CodeInvalid, "the embedded index' times must not be negative")
+		return core.NewError(core.CodeInvalid, "the durations of the embedded index must not be negative")
 	}
 	return nil
 }
 
 const (
-	// fileName is the index' file in its folder.
+	// fileName is the name of the index file in its folder.
 	fileName = "index.db"
-	// lockWait is how long Open waits for a process that is about to let go of the file.
+	// lockWait is how long Open waits for another process to release the file.
 	lockWait = 200 * time.Millisecond
-	// loadRetry is when a search that came too early may be tried again.
+	// loadRetry is the Retry-After of a search that is rejected while columns are loaded.
 	loadRetry = 5 * time.Second
-	// roomLeast and roomMost bound how many bytes the folder must have room for after a transaction that failed. Each proof
-	// writes as many, on a disk that the index may share with the queue.
-	roomLeast, roomMost = 1 << 20, 4 << 20
-	// queueLength is how many Writes may wait for the transaction in progress before further ones block.
+	// minProbeBytes and maxProbeBytes bound the free space that is required in the folder after a failed transaction. Each probe
+	// writes that many bytes, on a disk that the index may share with the queue.
+	minProbeBytes, maxProbeBytes = 1 << 20, 4 << 20
+	// queueLength is the number of Writes that may wait for the transaction in progress before further ones block.
 	queueLength = 64
 )
 
 var _ index.Index = (*Index)(nil)
 
-// Index is the embedded index. All methods may be called concurrently.
+// Index is the embedded index. It is safe for concurrent use.
 type Index struct {
 	cfg    Config
 	db     *bbolt.DB
 	folder *folder
 	queue  chan *request
-	swaps  chan *swap
-	// searches has an element for each search in progress.
-	searches chan struct{}
-	work     sync.WaitGroup
-	lanes    sync.Pool
+	swaps  chan *segmentSwap
+	// searchSlots has an element for each search in progress.
+	searchSlots chan struct{}
+	work        sync.WaitGroup
+	scratchPool sync.Pool
 
-	// ending is closed when Close begins: what may take long ends then. stop is closed when no call is in progress any more.
-	ending chan struct{}
-	stop   chan struct{}
+	// closeStarted is closed when Close starts, to cancel long operations. stop is closed when no call is in progress.
+	closeStarted chan struct{}
+	stop         chan struct{}
 
-	// merges are those in progress, and rest is until when no file of a segment is tried; both belong to commitLoop.
-	merges [mergeLanes]*merge
-	rest   time.Time
+	// merges are the merges in progress; no segment file is written until filesPausedUntil. Both belong to commitLoop.
+	merges           [mergeLanes]*merge
+	filesPausedUntil time.Time
 
-	// ensuring lets one Ensure make an alias at a time.
-	ensuring sync.Mutex
+	// ensureMu serializes Ensure.
+	ensureMu sync.Mutex
 
-	// calls are those in progress, guarded by life as closed is. It is no lock that Close takes, so that a call may be made
-	// within another one's callback.
-	life     sync.Mutex
+	// calls counts the calls in progress; lifeMu guards it and closed. Close does not hold lifeMu while it waits, so that a
+	// callback may make further calls.
+	lifeMu   sync.Mutex
 	calls    sync.WaitGroup
 	closed   bool
 	closing  sync.Once
@@ -120,28 +120,28 @@ type Index struct {
 
 	mu      sync.RWMutex
 	aliases map[string]*alias
-	// lacking is how many bytes the folder must have room for before Check reports that the index takes writes, after a
-	// transaction that failed; 0 after documents were stored, or such room was proved.
-	lacking int64
-	// proving lets one proof of a durable write run at a time.
-	proving sync.Mutex
+	// requiredRoom is the free space in bytes that the folder must have, after a failed transaction, before Check reports that the
+	// index accepts writes. It is 0 once documents were stored or the space was found.
+	requiredRoom int64
+	// probing serializes write probes.
+	probing sync.Mutex
 }
 
-// Open opens the index in cfg.Dir, or makes an empty one. CodeConflict when another process, or another Index of this
-// one, has it open; CodeUnsupported when the file was written by a newer tutti.
+// Open opens the index in cfg.Dir, creating an empty one if necessary. It returns CodeConflict when the index is already open in
+// this or another process, and CodeUnsupported when the file was written by a newer tutti.
 func Open(cfg Config) (*Index, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
-		return nil, core.WrapError(core.CodeUnavailable, "making the folder of the embedded index", err)
+		return nil, core.WrapError(core.CodeUnavailable, "creating the folder of the embedded index", err)
 	}
 	db, err := openFile(filepath.Join(cfg.Dir, fileName))
 	if errors.Is(err, berrors.ErrTimeout) {
 		return nil, &core.Error{
 			Code: core.CodeConflict, Message: "the embedded index is in use by another process",
-			Hint: "stop the other process, or give this one a dataDir of its own", Err: err,
+			Hint: "stop the other process, or configure another dataDir", Err: err,
 		}
 	}
 	if err != nil {
@@ -149,15 +149,15 @@ func Open(cfg Config) (*Index, error) {
 	}
 	x := &Index{
 		cfg: cfg, db: db, folder: &folder{dir: filepath.Join(cfg.Dir, folderName)}, aliases: map[string]*alias{},
-		queue: make(chan *request, queueLength), swaps: make(chan *swap), ending: make(chan struct{}), stop: make(chan struct{}),
-		searches: make(chan struct{}, runtime.GOMAXPROCS(0)),
+		queue: make(chan *request, queueLength), swaps: make(chan *segmentSwap), closeStarted: make(chan struct{}), stop: make(chan struct{}),
+		searchSlots: make(chan struct{}, runtime.GOMAXPROCS(0)),
 	}
-	loads, err := x.load()
+	loads, err := x.openAliases()
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	if err := x.folder.clean(files(loads)); err != nil {
-		x.cfg.Logger.Warn("embedded index could not remove old files", "err", err)
+	if err := x.folder.clean(manifestFiles(loads)); err != nil {
+		x.cfg.Logger.Warn("embedded index could not remove unlisted segment files", "err", err)
 	}
 	x.work.Go(x.commitLoop)
 	x.work.Go(x.pruneLoop)
@@ -165,9 +165,8 @@ func Open(cfg Config) (*Index, error) {
 	return x, nil
 }
 
-// openFile opens the index' file. Address space that is taken at once keeps a growing file from waiting for its readers, and
-// readers that begin meanwhile from waiting for it: a Stream may be one for a long time. Where there is not as much, less has
-// to do.
+// openFile opens the index file. A large initial mmap avoids remapping, during which writers and long readers such as Stream would
+// block each other. When there is not enough address space, it falls back to less.
 func openFile(path string) (*bbolt.DB, error) {
 	opts := &bbolt.Options{Timeout: lockWait, FreelistType: bbolt.FreelistMapType, NoStatistics: true}
 	for _, size := range mapBytes() {
@@ -181,7 +180,7 @@ func openFile(path string) (*bbolt.DB, error) {
 	return bbolt.Open(path, 0o600, opts)
 }
 
-// mapBytes are the sizes of address space to try. Windows makes the file as big as its map.
+// mapBytes returns the mmap sizes to try, in bytes. On Windows a file is as large as its mmap.
 func mapBytes() []int {
 	const little = 1 << 30
 	if most := uint64(64 << 30); most < math.MaxInt && runtime.GOOS != "windows" {
@@ -190,14 +189,14 @@ func mapBytes() []int {
 	return []int{little}
 }
 
-// Close waits for the calls in progress, then lets go of the file. It may be called more than once; other calls after
-// it give CodeUnavailable.
+// Close waits for the calls in progress, then closes the file. It may be called more than once; other calls return CodeUnavailable
+// afterwards.
 func (x *Index) Close() error {
 	x.closing.Do(func() {
-		x.life.Lock()
+		x.lifeMu.Lock()
 		x.closed = true
-		x.life.Unlock()
-		close(x.ending)
+		x.lifeMu.Unlock()
+		close(x.closeStarted)
 		x.calls.Wait()
 		close(x.stop)
 		x.work.Wait()
@@ -208,10 +207,10 @@ func (x *Index) Close() error {
 	return x.closeErr
 }
 
-// begin holds the index open for one call, which ends with x.calls.Done.
-func (x *Index) begin() error {
-	x.life.Lock()
-	defer x.life.Unlock()
+// beginCall registers a call, which must end with x.calls.Done. It returns an error when the index is closed.
+func (x *Index) beginCall() error {
+	x.lifeMu.Lock()
+	defer x.lifeMu.Unlock()
 	if x.closed {
 		return errClosed()
 	}
@@ -223,22 +222,22 @@ func errClosed() error {
 	return core.WrapError(core.CodeUnavailable, "the index is closed", core.ErrIndexUnreachable)
 }
 
-// Ping proves by a small durable transaction that the index takes writes; CodeUnavailable otherwise.
+// Ping commits a small durable transaction. It returns CodeUnavailable when the index does not accept writes.
 func (x *Index) Ping(context.Context) error {
-	if err := x.begin(); err != nil {
+	if err := x.beginCall(); err != nil {
 		return err
 	}
 	defer x.calls.Done()
-	return x.prove()
+	return x.probeWrite()
 }
 
-// prove commits a small transaction. After one that failed it first proves room for what was in that: a small one may find
-// free pages in a file that cannot grow.
-func (x *Index) prove() error {
-	x.proving.Lock()
-	defer x.proving.Unlock()
+// probeWrite commits a small transaction. After a failed transaction it first checks for the space that one required, because a
+// small transaction may find free pages in a file that cannot grow.
+func (x *Index) probeWrite() error {
+	x.probing.Lock()
+	defer x.probing.Unlock()
 	x.mu.RLock()
-	lacking := x.lacking
+	lacking := x.requiredRoom
 	x.mu.RUnlock()
 	if lacking > 0 {
 		if err := disk.ProbeSpace(x.cfg.Dir, lacking); err != nil {
@@ -248,15 +247,15 @@ func (x *Index) prove() error {
 	err := x.update(0, func(tx *bbolt.Tx) error { return tx.Bucket(bucketMeta()).Put([]byte("probe"), []byte{1}) })
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if err == nil && x.lacking == lacking {
-		x.lacking = 0
+	if err == nil && x.requiredRoom == lacking {
+		x.requiredRoom = 0
 	}
 	return err
 }
 
-// Check returns nil when alias takes writes: after a transaction that failed, it proves that one comes about again.
+// Check returns nil when alias accepts writes. After a failed transaction it tries a small one.
 func (x *Index) Check(_ context.Context, name string) error {
-	if err := x.begin(); err != nil {
+	if err := x.beginCall(); err != nil {
 		return err
 	}
 	defer x.calls.Done()
@@ -264,17 +263,17 @@ func (x *Index) Check(_ context.Context, name string) error {
 		return err
 	}
 	x.mu.RLock()
-	lacking := x.lacking
+	lacking := x.requiredRoom
 	x.mu.RUnlock()
 	if lacking == 0 {
 		return nil
 	}
-	return x.prove()
+	return x.probeWrite()
 }
 
-// Identity returns what was drawn when the alias was made.
+// Identity returns the random identity with which the alias was created.
 func (x *Index) Identity(_ context.Context, name string) (string, error) {
-	if err := x.begin(); err != nil {
+	if err := x.beginCall(); err != nil {
 		return "", err
 	}
 	defer x.calls.Done()
@@ -285,10 +284,9 @@ func (x *Index) Identity(_ context.Context, name string) (string, error) {
 	return a.identity, nil
 }
 
-// Refresh waits for the moment between a transaction that is in the file and searches that are shown it: what was written, and told,
-// is visible without.
+// Refresh blocks until committed writes are visible to searches. Writes that returned are visible without it.
 func (x *Index) Refresh(ctx context.Context, name string) error {
-	if err := x.begin(); err != nil {
+	if err := x.beginCall(); err != nil {
 		return err
 	}
 	defer x.calls.Done()
@@ -304,39 +302,39 @@ func (x *Index) Refresh(ctx context.Context, name string) error {
 	if err != nil {
 		return core.WrapError(core.CodeUnavailable, "reading the embedded index", err)
 	}
-	for a.shelf.behind(row) {
+	for a.segments.commitPending(row) {
 		if err := ctx.Err(); err != nil {
-			return core.WrapError(core.CodeUnavailable, "waiting for the index was given up", err)
+			return core.WrapError(core.CodeUnavailable, "waiting for the index was cancelled", err)
 		}
-		time.Sleep(fitPause)
+		time.Sleep(snapshotPoll)
 	}
 	return nil
 }
 
-// update runs one durable transaction that stores about size bytes, 0 for one that stores no documents, and remembers
-// whether the file could be written. touched are the aliases whose saved tree or terms apply may change.
+// update runs one durable transaction that stores about size bytes of documents, 0 for none, and records whether it succeeded.
+// touched are the aliases whose saved tree or terms apply may change.
 func (x *Index) update(size int, apply func(tx *bbolt.Tx) error, touched ...*alias) error {
 	err := x.db.Update(apply)
 	x.mu.Lock()
 	switch {
 	case err != nil:
-		x.lacking = min(max(roomLeast, 2*int64(size), x.lacking), roomMost)
+		x.requiredRoom = min(max(minProbeBytes, 2*int64(size), x.requiredRoom), maxProbeBytes)
 	case size > 0:
-		x.lacking = 0
+		x.requiredRoom = 0
 	}
 	x.mu.Unlock()
 	if err == nil {
 		return nil
 	}
-	return errNotWritten(errors.Join(err, x.forget(touched)))
+	return errNotWritten(errors.Join(err, x.reload(touched)))
 }
 
 func errNotWritten(err error) error {
-	return core.WrapError(core.CodeUnavailable, "the index could not be written", err)
+	return core.WrapError(core.CodeUnavailable, "writing to the index failed", err)
 }
 
-// forget brings back what aliases knew of the file before a transaction that failed.
-func (x *Index) forget(touched []*alias) error {
+// reload reloads what aliases cache of the file after a failed transaction.
+func (x *Index) reload(touched []*alias) error {
 	tx, err := x.db.Begin(true)
 	if err != nil {
 		return err

@@ -17,8 +17,8 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// BenchmarkWrite measures durable writes of 2 KB analyses with random ids in batches of 1,000, by one writer and by
-// as many as the bulk writer has in flight.
+// BenchmarkWrite measures durable writes of 2 KB analyses with random ids in batches of 1,000, by one writer and by as many as the
+// bulk writer has in flight.
 func BenchmarkWrite(b *testing.B) {
 	for _, writers := range []int{1, 4} {
 		b.Run(fmt.Sprintf("writers=%d", writers), func(b *testing.B) {
@@ -75,7 +75,7 @@ func batch(x *embedded.Index, n, size int) core.Batch {
 	return b
 }
 
-// analysis returns about 2 KB of a Song analysis.
+// analysis returns a Song analysis of about 2 KB.
 func analysis(id string, n int) []byte {
 	var files strings.Builder
 	for i := range 5 {

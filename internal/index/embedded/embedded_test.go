@@ -55,7 +55,7 @@ func batchOf(x *embedded.Index, alias string, writes ...core.Write) core.Batch {
 	return b
 }
 
-// write sends writes in one batch and returns the outcomes.
+// write writes one batch and returns the outcomes.
 func write(t *testing.T, x *embedded.Index, alias string, writes ...core.Write) []core.Result {
 	t.Helper()
 	results, err := x.Write(t.Context(), batchOf(x, alias, writes...))
@@ -244,7 +244,7 @@ func TestTombstonesAge(t *testing.T) {
 	}
 	now.Add(int64(2 * time.Hour))
 	reopen()
-	// What is old goes in the background: a write of a lower version is stale until then.
+	// Tombstones are removed in the background: a write of a lower version is stale until then.
 	waitFor(t, func() bool {
 		r := write(t, x, "a", put("old0", 5, `{}`), put("old4999", 5, `{}`))
 		return r[0].Outcome == core.OutcomeIndexed && r[1].Outcome == core.OutcomeIndexed
@@ -258,17 +258,17 @@ func TestTombstonesAge(t *testing.T) {
 	}
 }
 
-// waitFor tries until done, each try being a durable transaction, or the test's time is over.
+// waitFor retries until done, each attempt being a durable transaction, or fails after the test's time limit.
 func waitFor(t *testing.T, done func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !done(); {
 		if time.Now().After(deadline) {
-			t.Fatal("it did not come about in 20 s")
+			t.Fatal("the condition was not met in 20 s")
 		}
 	}
 }
 
-// TestScopeOfAnyField selects by a field that has no entries of its own.
+// TestScopeOfAnyField selects by a field without entries in the scopes bucket.
 func TestScopeOfAnyField(t *testing.T) {
 	x := open(t, embedded.Config{})
 	ensure(t, x, index.Spec{Alias: "a", Known: mapping.Song()})
@@ -295,7 +295,7 @@ func TestScopeOfAnyField(t *testing.T) {
 	}
 }
 
-// TestRewrites holds that neither rows nor scopes are left behind by documents that are written again and again.
+// TestRewrites checks that documents that are rewritten often leave neither rows nor scopes behind.
 func TestRewrites(t *testing.T) {
 	dir := t.TempDir()
 	x := open(t, embedded.Config{Dir: dir})
@@ -316,7 +316,7 @@ func TestRewrites(t *testing.T) {
 		if round == 9 {
 			size = info.Size()
 		} else if round > 9 && info.Size() > 2*size {
-			t.Fatalf("the file grew from %d to %d bytes by rewrites alone", size, info.Size())
+			t.Fatalf("the file grew from %d to %d bytes by rewrites", size, info.Size())
 		}
 	}
 	sum := int64(0)

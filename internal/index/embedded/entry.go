@@ -16,31 +16,31 @@ func bucketScopes() []byte     { return []byte("scopes") }
 func bucketTerms() []byte      { return []byte("terms") }
 func bucketTombstones() []byte { return []byte("tombstones") }
 func bucketSegments() []byte   { return []byte("segments") }
-func bucketDeaths() []byte     { return []byte("deaths") }
+func bucketDeletes() []byte    { return []byte("deaths") }
 func keyFormat() []byte        { return []byte("format") }
 func keyMapping() []byte       { return []byte("mapping") }
 func keyLimits() []byte        { return []byte("limits") }
 func keyIdentity() []byte      { return []byte("identity") }
 func keyLive() []byte          { return []byte("live") }
 
-// term is the number of a field and value that scopes select by. Its lowest bit says that the field names an
-// organization, so that the term has entries in the scopes bucket.
+// term is the number of a field and value that scopes select by. Its lowest bit is set when the field is an organization, so that
+// the term has entries in the scopes bucket.
 type term uint32
 
 func (t term) scoped() bool { return t&1 == 1 }
 
-// entry is what the ids bucket knows of an id.
+// entry is the value of an id in the ids bucket.
 type entry struct {
 	deleted bool
 	version core.Version
-	// row is the number of the document's row, or one that the tombstone took for itself.
+	// row is the number of the document's row, or one that the tombstone was assigned.
 	row uint64
 	// since is when a tombstone was made, in milliseconds since 1970.
 	since uint64
 	terms []term
 }
 
-// appendEntry returns flags, version, row, and then the tombstone's time or the terms.
+// appendEntry appends flags, version, row, and then the tombstone's time or the terms.
 func appendEntry(dst []byte, e *entry) []byte {
 	var flags byte
 	if e.deleted {
@@ -69,7 +69,7 @@ const (
 	scopeKey   = 12
 )
 
-// readEntry decodes raw, reusing e's terms. ok is false when raw was not written by appendEntry.
+// readEntry decodes raw, reusing e's terms. ok is false when raw is not a valid entry.
 func readEntry(raw []byte, e *entry) (ok bool) {
 	e.terms = e.terms[:0]
 	if len(raw) < entryFixed+1 {
@@ -89,7 +89,7 @@ func readEntry(raw []byte, e *entry) (ok bool) {
 	return raw != nil
 }
 
-// readTerms appends the terms at the start of raw to dst and returns what follows them, nil when raw is cut.
+// readTerms appends the terms at the start of raw to dst and returns what follows them, nil when raw is truncated.
 func readTerms(raw []byte, dst []term) (terms []term, rest []byte) {
 	if len(raw) == 0 {
 		return dst, nil
@@ -107,7 +107,7 @@ func readTerms(raw []byte, dst []term) (terms []term, rest []byte) {
 	return dst, slices.Clip(raw)
 }
 
-// hasTerm reports whether terms holds want; zero stands for any.
+// hasTerm reports whether terms contains want; zero matches any.
 func hasTerm(terms []term, want term) bool { return want == 0 || slices.Contains(terms, want) }
 
 func rowKeyOf(row uint64) []byte { return binary.BigEndian.AppendUint64(nil, row) }

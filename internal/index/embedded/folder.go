@@ -16,27 +16,27 @@ import (
 )
 
 const (
-	// folderName is the folder of segments in that of the index.
+	// folderName is the name of the segments folder in the index folder.
 	folderName = "segments"
-	// fileSuffix ends the name of a segment's file, partSuffix that of one which is being written.
+	// fileSuffix is the suffix of a segment file, partSuffix that of a file being written.
 	fileSuffix = ".segment"
 	partSuffix = ".part"
 )
 
-// file names a segment's file, and says what is in it.
+// file identifies a segment file and its contents.
 type file struct {
-	// number counts the files of an index from 1; zero stands for none.
+	// number counts the files of an index from 1; zero means none.
 	number uint64
 	size   int64
-	// sum is a checksum by another polynomial than that of the sections: theirs is the same for all files of equal lengths, as
-	// each section ends with it.
+	// sum is a checksum by another polynomial than that of the sections. By theirs, all files of equal length have the same
+	// checksum, because each section ends with its own.
 	sum uint32
 }
 
-// folder keeps segments in files, which never change.
+// folder stores segments in immutable files.
 type folder struct {
 	dir string
-	// last is the highest number that was given.
+	// last is the highest number assigned.
 	last atomic.Uint64
 }
 
@@ -44,13 +44,13 @@ func (f *folder) path(number uint64) string {
 	return filepath.Join(f.dir, fmt.Sprintf("%012d%s", number, fileSuffix))
 }
 
-// write keeps s in a file. When it returns, the file outlasts a loss of power.
+// write writes s to a file. The file is durable when write returns.
 func (f *folder) write(s *segment.Segment) (file, error) {
 	out := file{number: f.last.Add(1)}
 	part := f.path(out.number) + partSuffix
 	err := os.MkdirAll(f.dir, 0o700)
 	if err == nil {
-		err = out.fill(part, s)
+		err = out.writeTo(part, s)
 	}
 	if err == nil {
 		err = os.Rename(part, f.path(out.number))
@@ -66,8 +66,8 @@ func (f *folder) write(s *segment.Segment) (file, error) {
 	return out, nil
 }
 
-// fill writes s to the file of a path and syncs it.
-func (f *file) fill(path string, s *segment.Segment) (err error) {
+// writeTo writes s to path and syncs it.
+func (f *file) writeTo(path string, s *segment.Segment) (err error) {
 	to, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func (f *file) fill(path string, s *segment.Segment) (err error) {
 	return to.Sync()
 }
 
-// syncFolder makes a new name outlast a loss of power. Windows does so by itself.
+// syncFolder makes a new directory entry durable. Windows does so by itself.
 func syncFolder(dir string) (err error) {
 	if runtime.GOOS == "windows" {
 		return nil
@@ -101,7 +101,7 @@ func syncFolder(dir string) (err error) {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// read returns the segment of a file. An error means that the file is missing or not what was written.
+// read reads the segment of a file. It returns an error when the file is missing or its contents have changed.
 func (f *folder) read(want file) (*segment.Segment, error) {
 	from, err := os.Open(f.path(want.number))
 	if err != nil {
@@ -113,7 +113,7 @@ func (f *folder) read(want file) (*segment.Segment, error) {
 		return nil, err
 	}
 	if info.Size() != want.size {
-		return nil, core.NewError(core.CodeUnavailable, "the file has another length than was written")
+		return nil, core.NewError(core.CodeUnavailable, "the length of the file has changed")
 	}
 	sum := crc32.NewIEEE()
 	s, err := segment.Read(io.TeeReader(from, sum), want.size)
@@ -121,16 +121,16 @@ func (f *folder) read(want file) (*segment.Segment, error) {
 		return nil, err
 	}
 	if sum.Sum32() != want.sum {
-		return nil, core.NewError(core.CodeUnavailable, "the file is not what was written")
+		return nil, core.NewError(core.CodeUnavailable, "the checksum of the file has changed")
 	}
 	return s, nil
 }
 
-// remove deletes a file. One that stays behind is deleted by clean.
+// remove deletes a file. Files that cannot be deleted are deleted by clean.
 func (f *folder) remove(number uint64) { _ = os.Remove(f.path(number)) }
 
-// clean deletes what a process that was killed left behind, all files but those of the numbers in keep, and counts on from the
-// highest of those. Nobody may write meanwhile.
+// clean deletes all segment files but those numbered in keep, which a killed process may have left behind, and continues numbering
+// after the highest of keep. It must not run concurrently with write.
 func (f *folder) clean(keep []uint64) error {
 	names := map[string]bool{}
 	for _, number := range keep {

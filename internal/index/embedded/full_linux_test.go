@@ -17,11 +17,11 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// fullDir, in the environment, makes this test binary a child whose files must not grow beyond a limit.
+// fullDir is an environment variable that makes this test binary a child whose files must not grow beyond a limit.
 const fullDir = "TUTTI_TEST_FULL_DIR"
 
-// TestFullDisk fills a file that cannot grow, in a process of its own: writes fail as a whole, what was acknowledged
-// stays and can be read, Check says so, and all goes on once there is room.
+// TestFullDisk fills a file that cannot grow, in a process of its own: writes fail as a whole, acknowledged documents can be read,
+// Check returns an error, and writes succeed again once there is space.
 func TestFullDisk(t *testing.T) {
 	child := exec.CommandContext(t.Context(), os.Args[0])
 	child.Env = append(os.Environ(), fullDir+"="+t.TempDir())
@@ -90,9 +90,9 @@ func fillDisk(dir string) error {
 	return x.Close()
 }
 
-// checkFull holds an index that cannot be written to what it has acknowledged.
+// checkFull checks an index that cannot be written against what it has acknowledged.
 func checkFull(ctx context.Context, x *embedded.Index, room string, batches int) error {
-	// The limit is each file's own: a folder stands for a disk on which no other file has room either.
+	// The limit is per file: a folder in the way simulates a disk without space for other files.
 	if err := os.Mkdir(room, 0o700); err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func checkCounts(ctx context.Context, x *embedded.Index, batches int) error {
 	return nil
 }
 
-// numbered returns a batch of a study and a field of its own.
+// numbered returns a batch with its own study and field.
 func numbered(x index.Index, n int) core.Batch {
 	b := core.Batch{Index: "analyses"}
 	for i := range 200 {

@@ -10,7 +10,7 @@ import (
 	"tutti/internal/index/embedded"
 )
 
-// FuzzManifest holds that an entry of the manifest, whatever it is, is refused or stays what it is.
+// FuzzManifest checks that any manifest entry is either rejected or unchanged by decoding and encoding.
 func FuzzManifest(f *testing.F) {
 	dead, err := roaring.BitmapOf(1, 5, 70_000).ToBytes()
 	if err != nil {
@@ -28,7 +28,7 @@ func FuzzManifest(f *testing.F) {
 	})
 }
 
-// FuzzRow holds that a row gives back what is in it, and that spoilt rows are refused.
+// FuzzRow checks that a row is decoded to its document, and that truncated rows are rejected.
 func FuzzRow(f *testing.F) {
 	f.Add("id", int64(7), []byte(`{}`), 3)
 	f.Add("", int64(0), bytes.Repeat([]byte(`{"a":1}`), 100), 0)
@@ -39,9 +39,9 @@ func FuzzRow(f *testing.F) {
 			t.Errorf("%q %q came back as %q %q (%v)", id, doc, gotID, got, err)
 		}
 		if cut >= 0 && cut < len(row) {
-			// It may be a shorter document, but never more than there was.
+			// A truncated row may be a shorter document, never a longer one.
 			if gotID, got, err = embedded.Row(row[:cut]); err == nil && (len(gotID) > len(id) || len(got) > len(doc)) {
-				t.Errorf("a cut row gave %q %q", gotID, got)
+				t.Errorf("a truncated row is %q %q", gotID, got)
 			}
 		}
 		_, _, _ = embedded.Row(doc)

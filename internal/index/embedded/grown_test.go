@@ -10,8 +10,8 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// TestGrownIsTold: whoever looks at the mapping hears when a document has made it grow, and not of others.
-func TestGrownIsTold(t *testing.T) {
+// TestGrown checks that Config.Grown is called when a document extends the mapping, and not for other documents.
+func TestGrown(t *testing.T) {
 	var told []string
 	x, err := embedded.Open(embedded.Config{Dir: t.TempDir(), Grown: func(alias string) { told = append(told, alias) }})
 	if err != nil {

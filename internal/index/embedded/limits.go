@@ -10,14 +10,14 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// limits bound what documents can make of a mapping, as Elasticsearch's settings index.mapping.* of the same names do.
+// limits bound the mapping that documents can create, as Elasticsearch's settings index.mapping.* of the same names do.
 type limits struct {
 	Fields int `json:"totalFields"`
 	Nested int `json:"nestedFields"`
 	Depth  int `json:"depth"`
 }
 
-// limitsOf returns Elasticsearch's defaults, or what the settings beside a user's mapping say.
+// limitsOf returns the limits in the settings beside a user's mapping, by default Elasticsearch's.
 func limitsOf(body json.RawMessage) limits {
 	return limits{
 		Fields: setting(body, "total_fields", 1000),
@@ -35,7 +35,7 @@ func setting(body json.RawMessage, name string, otherwise int) int {
 	return otherwise
 }
 
-// exceeded says which limit tree is over, empty when none.
+// exceeded returns a message with the limit that tree exceeds, or "".
 func (l limits) exceeded(tree *mapping.Field) string {
 	fields, nested, depth := 0, 0, 0
 	for path, f := range tree.All() {

@@ -15,40 +15,40 @@ import (
 	"tutti/internal/index/embedded"
 )
 
-// held is a log that holds up whoever says something until it is let go.
-type held struct {
+// blockingLog is a log handler that blocks until it is released.
+type blockingLog struct {
 	slog.Handler
 	release chan struct{}
 }
 
-func (held) Enabled(context.Context, slog.Level) bool { return true }
+func (blockingLog) Enabled(context.Context, slog.Level) bool { return true }
 
-func (h held) Handle(context.Context, slog.Record) error {
+func (h blockingLog) Handle(context.Context, slog.Record) error {
 	<-h.release
 	return nil
 }
 
-// TestLoading holds an index to what it promises while its columns are loaded: it tells which aliases cannot be searched, it takes
-// writes, and a search that has waited long enough says why it has no answer.
+// TestLoading checks an index whose columns are being loaded: Loading returns its aliases, it accepts writes, and a search that has
+// waited for LoadWait returns an error.
 func TestLoading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		x := open(t, embedded.Config{Dir: dir})
 		ensure(t, x, index.Spec{Alias: "a"})
 		want := map[string]string{}
-		series(t, x, want, "d", fileful)
-		files(t, dir, "000000000001.segment")
+		series(t, x, want, "d", moreThanMemory)
+		checkSegmentFiles(t, dir, "000000000001.segment")
 		if names := x.Loading(); len(names) > 0 {
 			t.Errorf("%v are being loaded, before any start", names)
 		}
 		if err := x.Close(); err != nil {
 			t.Fatal(err)
 		}
-		// Of a file that cannot be read the log is told.
+		// A file that cannot be read is logged.
 		if err := os.Truncate(filepath.Join(dir, "segments", "000000000001.segment"), 100); err != nil {
 			t.Fatal(err)
 		}
-		log := held{slog.DiscardHandler, make(chan struct{})}
+		log := blockingLog{slog.DiscardHandler, make(chan struct{})}
 		x = open(t, embedded.Config{Dir: dir, LoadWait: 7 * time.Second, Logger: slog.New(log)})
 		synctest.Wait()
 		if names := x.Loading(); !slices.Equal(names, []string{"a"}) {
@@ -86,8 +86,8 @@ func TestLoading(t *testing.T) {
 		}
 		synctest.Wait()
 		if names := x.Loading(); len(names) > 0 {
-			t.Errorf("%v are being loaded, and were to be", names)
+			t.Errorf("%v are being loaded, want them to be", names)
 		}
-		holds(t, x, "a", want)
+		checkSearches(t, x, "a", want)
 	})
 }

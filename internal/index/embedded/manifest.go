@@ -7,74 +7,74 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// The segments bucket of an alias is the manifest of its files: number → what the file holds, and which of its documents were
-// dead. The deaths bucket has what died since: last row number of a transaction → rows. So a transaction that rewrites documents
-// appends one entry, and a restart need not look at a million rows.
+// The segments bucket of an alias is the manifest of its files: file number → contents and deleted documents. The deaths bucket has
+// the deletions since: last row number of a transaction → deleted rows. So a transaction that rewrites documents appends one entry,
+// and a restart need not read all rows.
 
-// listed is an entry of the manifest.
-type listed struct {
+// manifestEntry is an entry of the manifest.
+type manifestEntry struct {
 	file file
-	// first and last bound the row numbers of the file, documents counts them.
+	// first and last are the lowest and highest row number of the file, documents is its number of documents.
 	first, last uint64
 	documents   uint32
-	dead        *roaring.Bitmap
+	deleted     *roaring.Bitmap
 }
 
-// listedFixed is the length of an entry before its dead documents.
-const listedFixed = 1 + 8 + 8 + 4 + 8 + 4
+// manifestEntryFixed is the length of an entry before its deleted documents.
+const manifestEntryFixed = 1 + 8 + 8 + 4 + 8 + 4
 
-// listedForm is the version of an entry. The sum of the first told files of equal lengths not apart.
-const listedForm byte = 2
+// manifestEntryVersion is the version of the encoding. The checksum of version 1 did not distinguish files of equal length.
+const manifestEntryVersion byte = 2
 
-func listOf(v *volume) *listed {
+func newManifestEntry(v *aliasSegment) *manifestEntry {
 	numbers := v.segment.Numbers()
-	return &listed{
-		file: v.file, first: numbers[0], last: v.last(), documents: uint32(len(numbers)), dead: v.dead,
+	return &manifestEntry{
+		file: v.file, first: numbers[0], last: v.last(), documents: uint32(len(numbers)), deleted: v.deleted,
 	}
 }
 
-func (l *listed) encode() ([]byte, error) {
-	out := append(make([]byte, 0, listedFixed), listedForm)
+func (l *manifestEntry) encode() ([]byte, error) {
+	out := append(make([]byte, 0, manifestEntryFixed), manifestEntryVersion)
 	out = binary.BigEndian.AppendUint64(out, l.first)
 	out = binary.BigEndian.AppendUint64(out, l.last)
 	out = binary.BigEndian.AppendUint32(out, l.documents)
 	out = binary.BigEndian.AppendUint64(out, uint64(l.file.size))
 	out = binary.BigEndian.AppendUint32(out, l.file.sum)
-	if l.dead == nil {
+	if l.deleted == nil {
 		return out, nil
 	}
-	dead, err := l.dead.ToBytes()
-	return append(out, dead...), err
+	deleted, err := l.deleted.ToBytes()
+	return append(out, deleted...), err
 }
 
-func readListed(key, raw []byte) (*listed, error) {
-	if len(key) != 8 || len(raw) < listedFixed || raw[0] != listedForm {
-		return nil, errCut("manifest")
+func readManifestEntry(key, raw []byte) (*manifestEntry, error) {
+	if len(key) != 8 || len(raw) < manifestEntryFixed || raw[0] != manifestEntryVersion {
+		return nil, errCorrupt("manifest")
 	}
-	l := &listed{
+	l := &manifestEntry{
 		file: file{
 			number: binary.BigEndian.Uint64(key), size: int64(binary.BigEndian.Uint64(raw[21:])), sum: binary.BigEndian.Uint32(raw[29:]),
 		},
 		first: binary.BigEndian.Uint64(raw[1:]), last: binary.BigEndian.Uint64(raw[9:]), documents: binary.BigEndian.Uint32(raw[17:]),
 	}
-	if len(raw) > listedFixed {
-		l.dead = roaring.New()
-		if err := l.dead.UnmarshalBinary(raw[listedFixed:]); err != nil {
-			return nil, errCut("manifest")
+	if len(raw) > manifestEntryFixed {
+		l.deleted = roaring.New()
+		if err := l.deleted.UnmarshalBinary(raw[manifestEntryFixed:]); err != nil {
+			return nil, errCorrupt("manifest")
 		}
-		if !l.dead.IsEmpty() && l.dead.Maximum() >= l.documents {
-			return nil, errCut("manifest")
+		if !l.deleted.IsEmpty() && l.deleted.Maximum() >= l.documents {
+			return nil, errCorrupt("manifest")
 		}
 	}
 	return l, nil
 }
 
-// logDeaths notes rows, which are sorted, for a restart. row is the last number of the transaction.
-func logDeaths(b *bbolt.Bucket, row uint64, rows []uint64) error {
+// logDeletes saves deleted rows, which are sorted, for a restart. row is the last number of the transaction.
+func logDeletes(b *bbolt.Bucket, row uint64, rows []uint64) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	deaths := b.Bucket(bucketDeaths())
+	deaths := b.Bucket(bucketDeletes())
 	deaths.FillPercent = 1
 	value := make([]byte, 0, 4*len(rows))
 	before := uint64(0)
@@ -85,14 +85,14 @@ func logDeaths(b *bbolt.Bucket, row uint64, rows []uint64) error {
 	return deaths.Put(rowKeyOf(row), value)
 }
 
-// readDeaths returns all rows that were noted.
-func readDeaths(b *bbolt.Bucket) (rows []uint64, err error) {
-	err = b.Bucket(bucketDeaths()).ForEach(func(_, value []byte) error {
+// readDeletes returns all rows saved by logDeletes.
+func readDeletes(b *bbolt.Bucket) (rows []uint64, err error) {
+	err = b.Bucket(bucketDeletes()).ForEach(func(_, value []byte) error {
 		row := uint64(0)
 		for len(value) > 0 {
 			step, size := binary.Uvarint(value)
 			if size <= 0 {
-				return errCut("list of deaths")
+				return errCorrupt("list of deletions")
 			}
 			row += step
 			rows, value = append(rows, row), value[size:]
@@ -102,22 +102,22 @@ func readDeaths(b *bbolt.Bucket) (rows []uint64, err error) {
 	return rows, err
 }
 
-// checkpoint writes the manifest anew where it is not true to volumes, without the files of removed, and forgets the deaths,
-// which it holds then.
-func checkpoint(b *bbolt.Bucket, volumes []volume, removed []uint64) error {
+// checkpoint updates the manifest entries that differ from all, removes those of the files removed, and clears the deaths
+// bucket, which the manifest then includes.
+func checkpoint(b *bbolt.Bucket, all []aliasSegment, removed []uint64) error {
 	segments := b.Bucket(bucketSegments())
 	for _, number := range removed {
 		if err := segments.Delete(rowKeyOf(number)); err != nil {
 			return err
 		}
 	}
-	for i := range volumes {
-		v := &volumes[i]
+	for i := range all {
+		v := &all[i]
 		key := rowKeyOf(v.file.number)
-		if v.file.number == 0 || v.noted == v.dead && segments.Get(key) != nil {
+		if v.file.number == 0 || v.savedDeleted == v.deleted && segments.Get(key) != nil {
 			continue
 		}
-		value, err := listOf(v).encode()
+		value, err := newManifestEntry(v).encode()
 		if err != nil {
 			return err
 		}
@@ -125,12 +125,12 @@ func checkpoint(b *bbolt.Bucket, volumes []volume, removed []uint64) error {
 			return err
 		}
 	}
-	if first, _ := b.Bucket(bucketDeaths()).Cursor().First(); first == nil {
+	if first, _ := b.Bucket(bucketDeletes()).Cursor().First(); first == nil {
 		return nil
 	}
-	if err := b.DeleteBucket(bucketDeaths()); err != nil {
+	if err := b.DeleteBucket(bucketDeletes()); err != nil {
 		return err
 	}
-	_, err := b.CreateBucket(bucketDeaths())
+	_, err := b.CreateBucket(bucketDeletes())
 	return err
 }

@@ -10,8 +10,8 @@ import (
 	"tutti/internal/index/embedded/segment"
 )
 
-// Merges run beside commitLoop, one in each lane: one for what takes moments, so that the many small segments of fast writing
-// are few again soon, and one for the rest.
+// Merges run concurrently with commitLoop, at most one in each lane: a lane for short merges, which keeps the number of small segments
+// low during fast writing, and one for the rest.
 const (
 	smallLane = iota
 	bigLane
@@ -19,38 +19,38 @@ const (
 )
 
 const (
-	// smallMerge is how many documents the small lane takes.
+	// smallMerge is the maximum number of documents of a merge in the small lane.
 	smallMerge = 65_536
-	// crowdedSegments and crowdedDocuments are from how many segments, and documents in memory alone, writes wait for the small
-	// lane.
-	crowdedSegments  = 48
-	crowdedDocuments = 40_000
-	// restAfterFailure is how long no file is tried after one that could not be written.
-	restAfterFailure = 30 * time.Second
+	// backlogSegments and backlogDocuments are the numbers of segments, and of documents only in memory, from which writes wait for
+	// the small lane.
+	backlogSegments  = 48
+	backlogDocuments = 40_000
+	// filePause is how long no file is written after one that failed.
+	filePause = 30 * time.Second
 )
 
-// merge is neighbours of a shelf that are becoming one, as they were when it began.
+// merge is a merge of adjacent segments in progress. sources are the segments when it started.
 type merge struct {
-	alias *alias
-	took  []volume
-	// files reports whether a file is tried.
-	files bool
+	alias   *alias
+	sources []aliasSegment
+	// useFile is set when the result may be written to a file.
+	useFile bool
 }
 
-// swap is what commitLoop does to a shelf for those who work beside it.
-type swap struct {
+// segmentSwap is a change of a segmentSet that commitLoop applies for a background goroutine.
+type segmentSwap struct {
 	alias *alias
-	// put, one volume or none, takes the place of what the merge of the lane took.
-	put  []volume
+	// put, at most one segment, replaces the sources of the merge in lane.
+	put  []aliasSegment
 	lane int
-	// opens tells that put is what the file held at the start; fresh are the files of put that were made since, removed those of
-	// no use.
-	opens          bool
+	// initial is set when put are the segments loaded at the start; fresh are the files of put that are new, removed those that are
+	// unused.
+	initial        bool
 	fresh, removed []uint64
 }
 
-// deliver hands a swap to commitLoop; false when the index is closed.
-func (x *Index) deliver(s *swap) bool {
+// sendSwap sends a swap to commitLoop. It returns false when the index is closed.
+func (x *Index) sendSwap(s *segmentSwap) bool {
 	select {
 	case x.swaps <- s:
 		return true
@@ -59,34 +59,36 @@ func (x *Index) deliver(s *swap) bool {
 	}
 }
 
-// tidy begins the merges that are due, where their lanes are free.
-func (x *Index) tidy() {
+// startMerges starts the merges that are due, in free lanes.
+func (x *Index) startMerges() {
 	if x.merges[smallLane] != nil && x.merges[bigLane] != nil {
 		return
 	}
-	for _, a := range x.all() {
-		if !a.shelf.loaded || len(a.shelf.volumes) == 0 {
+	for _, a := range x.allAliases() {
+		if !a.segments.loaded || len(a.segments.segments) == 0 {
 			continue
 		}
-		for x.beginAny(a) {
+		for x.startNextMerge(a) {
 		}
 	}
 }
 
-// beginAny begins the most urgent merge of an alias whose lane is free, and reports whether there was one.
-func (x *Index) beginAny(a *alias) bool {
-	for r := range choose(weigh(a.shelf.volumes), x.files()) {
-		if x.beginMerge(a, r) {
+// startNextMerge starts the most urgent merge of an alias whose lane is free, and reports whether there was one.
+func (x *Index) startNextMerge(a *alias) bool {
+	for r := range chooseMerges(statsOf(a.segments.segments), x.filesEnabled()) {
+		if x.startMerge(a, r) {
 			return true
 		}
 	}
 	return false
 }
 
-// files reports whether files are tried.
-func (x *Index) files() bool { return x.rest.IsZero() || time.Now().After(x.rest) }
+// filesEnabled reports whether segment files are written.
+func (x *Index) filesEnabled() bool {
+	return x.filesPausedUntil.IsZero() || time.Now().After(x.filesPausedUntil)
+}
 
-func (x *Index) all() []*alias {
+func (x *Index) allAliases() []*alias {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	all := make([]*alias, 0, len(x.aliases))
@@ -96,103 +98,103 @@ func (x *Index) all() []*alias {
 	return all
 }
 
-// beginMerge begins one merge, unless its lane is taken.
-func (x *Index) beginMerge(a *alias, r run) bool {
+// startMerge starts one merge, unless its lane is busy.
+func (x *Index) startMerge(a *alias, r run) bool {
 	lane := smallLane
 	if r.documents > smallMerge {
 		lane = bigLane
 	}
-	volumes := a.shelf.volumes[r.from:r.to]
-	m := &merge{alias: a, files: x.files()}
-	if x.merges[lane] != nil || !m.files && len(filesOf(volumes)) > 0 {
+	segments := a.segments.segments[r.from:r.to]
+	m := &merge{alias: a, useFile: x.filesEnabled()}
+	if x.merges[lane] != nil || !m.useFile && len(filesOf(segments)) > 0 {
 		return false
 	}
-	for i := range volumes {
-		volumes[i].busy = true
-		m.took = append(m.took, volumes[i])
+	for i := range segments {
+		segments[i].merging = true
+		m.sources = append(m.sources, segments[i])
 	}
 	x.merges[lane] = m
-	x.work.Go(func() { x.deliver(&swap{alias: a, put: x.merged(m), lane: lane}) })
+	x.work.Go(func() { x.sendSwap(&segmentSwap{alias: a, put: x.runMerge(m), lane: lane}) })
 	return true
 }
 
-// merged returns the volume of a merge, none when all documents are dead.
-func (x *Index) merged(m *merge) []volume {
-	parts, dead := make([]*segment.Segment, len(m.took)), make([]*roaring.Bitmap, len(m.took))
-	for i, v := range m.took {
-		parts[i], dead[i] = v.segment, v.dead
+// runMerge returns the merged segment, none when all documents are deleted.
+func (x *Index) runMerge(m *merge) []aliasSegment {
+	parts, deleted := make([]*segment.Segment, len(m.sources)), make([]*roaring.Bitmap, len(m.sources))
+	for i, v := range m.sources {
+		parts[i], deleted[i] = v.segment, v.deleted
 	}
-	s := segment.Merge(parts, dead)
+	s := segment.Merge(parts, deleted)
 	if s.Documents() == 0 {
 		return nil
 	}
-	if !m.files {
-		return []volume{{segment: s}}
+	if !m.useFile {
+		return []aliasSegment{{segment: s}}
 	}
 	select {
-	case <-x.ending:
-		return []volume{{segment: s}}
+	case <-x.closeStarted:
+		return []aliasSegment{{segment: s}}
 	default:
-		return []volume{x.shelved(s)}
+		return []aliasSegment{x.persist(s)}
 	}
 }
 
-// crowded tells that writes have to wait for the small lane.
-func (x *Index) crowded() bool {
+// mergeBacklogged reports whether writes have to wait for the small lane.
+func (x *Index) mergeBacklogged() bool {
 	m := x.merges[smallLane]
 	if m == nil {
 		return false
 	}
-	if len(m.alias.shelf.volumes) >= crowdedSegments {
+	if len(m.alias.segments.segments) >= backlogSegments {
 		return true
 	}
 	waiting := 0
-	for i := range m.alias.shelf.volumes {
-		if m.alias.shelf.volumes[i].file.number == 0 {
-			waiting += m.alias.shelf.volumes[i].segment.Documents()
+	for i := range m.alias.segments.segments {
+		if m.alias.segments.segments[i].file.number == 0 {
+			waiting += m.alias.segments.segments[i].segment.Documents()
 		}
 	}
-	return waiting >= crowdedDocuments && x.files()
+	return waiting >= backlogDocuments && x.filesEnabled()
 }
 
-// swap puts what was made beside commitLoop in its place.
-func (x *Index) swap(s *swap) {
-	if s.opens {
-		x.open(s)
+// swap applies a swap.
+func (x *Index) swap(s *segmentSwap) {
+	if s.initial {
+		x.publishLoaded(s)
 		return
 	}
 	m := x.merges[s.lane]
 	x.merges[s.lane] = nil
-	shelf := s.alias.shelf
-	at := slices.IndexFunc(shelf.volumes, func(v volume) bool { return v.segment == m.took[0].segment })
-	now := shelf.volumes[at : at+len(m.took)]
-	carry(s, m, now)
-	filed, removed := len(s.put) > 0 && s.put[0].file.number != 0, filesOf(m.took)
-	if len(s.put) > 0 && !filed && s.put[0].segment.Documents() >= fileLeast {
-		x.rest = time.Now().Add(restAfterFailure)
+	set := s.alias.segments
+	at := slices.IndexFunc(set.segments, func(v aliasSegment) bool { return v.segment == m.sources[0].segment })
+	now := set.segments[at : at+len(m.sources)]
+	carryDeletes(s, m, now)
+	filed, removed := len(s.put) > 0 && s.put[0].file.number != 0, filesOf(m.sources)
+	if len(s.put) > 0 && !filed && s.put[0].segment.Documents() >= minFileDocuments {
+		x.filesPausedUntil = time.Now().Add(filePause)
 		if len(removed) > 0 {
-			// The files that it would take the place of are those of a restart: what dies in them must still be noted.
-			x.giveUp(s, now)
+			// A restart will read the files of the sources, so deletions in them must still be saved.
+			x.abortSwap(s, now)
 			return
 		}
 	}
-	next := slices.Concat(shelf.volumes[:at], s.put, shelf.volumes[at+len(m.took):])
+	next := slices.Concat(set.segments[:at], s.put, set.segments[at+len(m.sources):])
 	if filed || len(removed) > 0 {
 		if err := x.checkpoint(s.alias, next, removed); err != nil {
-			x.cfg.Logger.Warn("embedded index could not list a segment's file", "index", s.alias.name, "err", err)
-			x.rest = time.Now().Add(restAfterFailure)
-			x.giveUp(s, now)
+			x.cfg.Logger.Warn("embedded index could not update its manifest of segment files", "index", s.alias.name, "err", err)
+			x.filesPausedUntil = time.Now().Add(filePause)
+			x.abortSwap(s, now)
 			return
 		}
 	}
-	shelf.replace(next)
+	set.replace(next)
 	x.removeFiles(removed)
 }
 
-func filesOf(volumes []volume) []uint64 {
+func filesOf(segments []aliasSegment) []uint64 {
 	var numbers []uint64
-	for i := range volumes {
-		if n := volumes[i].file.number; n != 0 {
+	for i := range segments {
+		if n := segments[i].file.number; n != 0 {
 			numbers = append(numbers, n)
 		}
 	}
@@ -205,27 +207,27 @@ func (x *Index) removeFiles(numbers []uint64) {
 	}
 }
 
-// giveUp leaves everything as it was before a merge.
-func (x *Index) giveUp(s *swap, now []volume) {
+// abortSwap restores the state before a merge.
+func (x *Index) abortSwap(s *segmentSwap, now []aliasSegment) {
 	for i := range now {
-		now[i].busy = false
+		now[i].merging = false
 	}
 	x.removeFiles(filesOf(s.put))
 }
 
-// carry marks in the merged volume what died in its parts while it was made.
-func carry(s *swap, m *merge, now []volume) {
+// carryDeletes marks documents as deleted that were deleted from the sources during the merge.
+func carryDeletes(s *segmentSwap, m *merge, now []aliasSegment) {
 	if len(s.put) == 0 {
 		return
 	}
 	var rows []uint64
 	for i := range now {
-		if now[i].dead == m.took[i].dead {
+		if now[i].deleted == m.sources[i].deleted {
 			continue
 		}
-		died := now[i].dead
-		if m.took[i].dead != nil {
-			died = roaring.AndNot(died, m.took[i].dead)
+		died := now[i].deleted
+		if m.sources[i].deleted != nil {
+			died = roaring.AndNot(died, m.sources[i].deleted)
 		}
 		numbers := now[i].segment.Numbers()
 		died.Iterate(func(document uint32) bool {
@@ -233,21 +235,21 @@ func carry(s *swap, m *merge, now []volume) {
 			return true
 		})
 	}
-	kill(s.put, rows)
+	markDeleted(s.put, rows)
 }
 
-// open shows an alias whose segments have been loaded.
-func (x *Index) open(s *swap) {
-	shelf := s.alias.shelf
-	shelf.open(s.put)
+// publishLoaded makes an alias whose segments have been loaded searchable.
+func (x *Index) publishLoaded(s *segmentSwap) {
+	set := s.alias.segments
+	set.publish(s.put)
 	if len(s.fresh) == 0 && len(s.removed) == 0 {
 		return
 	}
-	if err := x.checkpoint(s.alias, shelf.volumes, s.removed); err != nil {
-		x.cfg.Logger.Warn("embedded index could not list a segment's file", "index", s.alias.name, "err", err)
-		for i := range shelf.volumes {
-			if slices.Contains(s.fresh, shelf.volumes[i].file.number) {
-				shelf.volumes[i].file = file{}
+	if err := x.checkpoint(s.alias, set.segments, s.removed); err != nil {
+		x.cfg.Logger.Warn("embedded index could not update its manifest of segment files", "index", s.alias.name, "err", err)
+		for i := range set.segments {
+			if slices.Contains(s.fresh, set.segments[i].file.number) {
+				set.segments[i].file = file{}
 			}
 		}
 		x.removeFiles(s.fresh)
@@ -256,14 +258,14 @@ func (x *Index) open(s *swap) {
 	x.removeFiles(s.removed)
 }
 
-// checkpoint writes the manifest of volumes, and notes in them that it did.
-func (x *Index) checkpoint(a *alias, volumes []volume, removed []uint64) error {
-	err := x.update(0, func(tx *bbolt.Tx) error { return checkpoint(aliasBucket(tx, a.name), volumes, removed) })
+// checkpoint saves the manifest of segments.
+func (x *Index) checkpoint(a *alias, segments []aliasSegment, removed []uint64) error {
+	err := x.update(0, func(tx *bbolt.Tx) error { return checkpoint(aliasBucket(tx, a.name), segments, removed) })
 	if err != nil {
 		return err
 	}
-	for i := range volumes {
-		volumes[i].noted = volumes[i].dead
+	for i := range segments {
+		segments[i].savedDeleted = segments[i].deleted
 	}
 	return nil
 }

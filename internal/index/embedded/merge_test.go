@@ -13,10 +13,10 @@ import (
 	"tutti/internal/index/embedded"
 )
 
-// fileful is more documents than are kept in memory alone.
-const fileful = 17_000
+// moreThanMemory is more documents than are kept only in memory.
+const moreThanMemory = 17_000
 
-// series writes documents whose ids begin alike in one batch, adds them to want, and waits until what follows from it is done.
+// series writes documents with a common id prefix in one batch, adds them to want, and waits for the merges.
 func series(t *testing.T, x *embedded.Index, want map[string]string, prefix string, n int) {
 	t.Helper()
 	var writes []core.Write
@@ -29,7 +29,7 @@ func series(t *testing.T, x *embedded.Index, want map[string]string, prefix stri
 	synctest.Wait()
 }
 
-// end removes the documents from from to before to of a series.
+// end removes the documents [from, to) of a series.
 func end(t *testing.T, x *embedded.Index, want map[string]string, prefix string, from, to int) {
 	t.Helper()
 	var writes []core.Write
@@ -42,8 +42,8 @@ func end(t *testing.T, x *embedded.Index, want map[string]string, prefix string,
 	synctest.Wait()
 }
 
-// files holds the names of the files of segments to those that there must be.
-func files(t *testing.T, dir string, want ...string) {
+// checkSegmentFiles compares the names of the segment files.
+func checkSegmentFiles(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	var got []string
 	for _, path := range segmentFiles(t, dir) {
@@ -56,84 +56,84 @@ func files(t *testing.T, dir string, want ...string) {
 	}
 }
 
-// longerThanRest is longer than no file is tried after one that could not be written.
-const longerThanRest = 31 * time.Second
+// longerThanPause is longer than the pause after a file that could not be written.
+const longerThanPause = 31 * time.Second
 
-// TestMergeWithoutFile holds that a merge that takes the place of a file, but gets none itself, changes nothing, and comes about
-// once files can be written again.
+// TestMergeWithoutFile checks that a merge that replaces a file, but cannot write one, changes nothing, and is repeated once files
+// can be written.
 func TestMergeWithoutFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := embedded.Config{Dir: t.TempDir()}
 		x := open(t, cfg)
 		ensure(t, x, index.Spec{Alias: "a"})
 		want := map[string]string{}
-		series(t, x, want, "d", fileful)
-		files(t, cfg.Dir, "000000000001.segment")
+		series(t, x, want, "d", moreThanMemory)
+		checkSegmentFiles(t, cfg.Dir, "000000000001.segment")
 
-		// What stands in the way of the next file cannot be removed like one that was left behind.
+		// A folder in the way of the next file, which cannot be removed like a leftover file.
 		obstacle := filepath.Join(cfg.Dir, "segments", "000000000002.segment.part")
 		if err := os.MkdirAll(filepath.Join(obstacle, "in"), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		end(t, x, want, "d", 0, 6000)
-		files(t, cfg.Dir, "000000000001.segment")
-		end(t, x, want, "d", 6000, 6100) // what dies now must not be forgotten
-		holds(t, x, "a", want)
+		checkSegmentFiles(t, cfg.Dir, "000000000001.segment")
+		end(t, x, want, "d", 6000, 6100) // these deletions must not be lost
+		checkSearches(t, x, "a", want)
 
-		time.Sleep(longerThanRest)
+		time.Sleep(longerThanPause)
 		series(t, x, want, "next", 1)
-		files(t, cfg.Dir, "000000000003.segment")
-		holds(t, x, "a", want)
+		checkSegmentFiles(t, cfg.Dir, "000000000003.segment")
+		checkSearches(t, x, "a", want)
 		if err := os.RemoveAll(obstacle); err != nil {
 			t.Fatal(err)
 		}
-		holds(t, reopened(t, x, cfg), "a", want)
+		checkSearches(t, reopened(t, x, cfg), "a", want)
 	})
 }
 
-// TestMergeThatCannotBeListed holds that the file of a merge which the index' file cannot be told of is removed, and that the merge
-// comes about once it can.
-func TestMergeThatCannotBeListed(t *testing.T) {
+// TestMergeNotListed checks that the file of a merge that cannot be added to the manifest is removed, and that the merge is
+// repeated later.
+func TestMergeNotListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := embedded.Config{Dir: t.TempDir()}
 		x := open(t, cfg)
 		ensure(t, x, index.Spec{Alias: "a"})
 		want := map[string]string{}
-		series(t, x, want, "d", fileful-2000)
-		files(t, cfg.Dir)
-		d := spoilable(t, x)
-		d.allowed.Store(1) // the writes themselves; what is merged of them comes after
+		series(t, x, want, "d", moreThanMemory-2000)
+		checkSegmentFiles(t, cfg.Dir)
+		d := openOnDisk(t, x)
+		d.allowed.Store(1) // the writes themselves, not the merge after them
 		series(t, x, want, "e", 2000)
-		files(t, cfg.Dir)
+		checkSegmentFiles(t, cfg.Dir)
 		if d.refused.Load() == 0 {
-			t.Error("nothing was to be listed")
+			t.Error("the manifest was not written")
 		}
-		holds(t, x, "a", want)
+		checkSearches(t, x, "a", want)
 
 		d.state.Store(diskWhole)
-		time.Sleep(longerThanRest)
+		time.Sleep(longerThanPause)
 		series(t, x, want, "next", 1)
-		files(t, cfg.Dir, "000000000002.segment")
-		holds(t, x, "a", want)
-		holds(t, reopened(t, x, cfg), "a", want)
+		checkSegmentFiles(t, cfg.Dir, "000000000002.segment")
+		checkSearches(t, x, "a", want)
+		checkSearches(t, reopened(t, x, cfg), "a", want)
 	})
 }
 
-// TestFileOfTheDead holds that a file goes, from the list of files too, when all of its documents have been removed.
-func TestFileOfTheDead(t *testing.T) {
+// TestFileOfDeletedDocuments checks that a file is removed, from the manifest too, when all its documents have been deleted.
+func TestFileOfDeletedDocuments(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := embedded.Config{Dir: t.TempDir()}
 		x := open(t, cfg)
 		ensure(t, x, index.Spec{Alias: "a"})
 		want := map[string]string{}
-		series(t, x, want, "d", fileful)
-		files(t, cfg.Dir, "000000000001.segment")
-		end(t, x, want, "d", 0, fileful)
-		files(t, cfg.Dir)
-		holds(t, x, "a", want)
-		// A list of files is written anew: those who died must not be found in it.
-		series(t, x, want, "e", fileful)
-		files(t, cfg.Dir, "000000000002.segment")
-		holds(t, reopened(t, x, cfg), "a", want)
+		series(t, x, want, "d", moreThanMemory)
+		checkSegmentFiles(t, cfg.Dir, "000000000001.segment")
+		end(t, x, want, "d", 0, moreThanMemory)
+		checkSegmentFiles(t, cfg.Dir)
+		checkSearches(t, x, "a", want)
+		// The manifest is rewritten: it must not contain the removed file.
+		series(t, x, want, "e", moreThanMemory)
+		checkSegmentFiles(t, cfg.Dir, "000000000002.segment")
+		checkSearches(t, reopened(t, x, cfg), "a", want)
 	})
 }

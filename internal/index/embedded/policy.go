@@ -2,69 +2,71 @@ package embedded
 
 import "iter"
 
-// Which neighbouring segments become one. Each merge reads and writes all documents in it, so small ones wait for equals, and a
-// document is merged about three times on its way from a batch of a thousand to a big segment.
+// Rules by which adjacent segments are merged. Each merge reads and writes all its documents, so segments wait for others of about
+// their size, and a document is merged about three times on its way from a batch of a thousand to a large segment.
 const (
-	// youngFan is how many segments in memory alone, that are about equal, become one. What they make is at most
-	// youngMost documents: more soon becomes a file anyway.
-	youngFan  = 4
-	youngMost = 3_000
-	// flushDocuments is how many documents may be in memory alone, before they are merged into a file: a restart makes their
-	// segments anew.
+	// memoryFan is the number of segments of about equal size, only in memory, that are merged. The result has at most
+	// memoryMaxDocuments: larger segments are soon written to a file anyway.
+	memoryFan          = 4
+	memoryMaxDocuments = 3_000
+	// flushDocuments is the number of documents only in memory from which they are merged into a file: a restart has to rebuild
+	// them.
 	flushDocuments = 16_000
-	// fileLeast is from how many documents on a segment is worth a file.
-	fileLeast = 8_192
-	// oldFan is how many segments in files, that are about equal, become one. From bigTier on two are enough, so that there are
-	// few of them.
-	oldFan  = 8
+	// minFileDocuments is the number of documents from which a segment is written to a file.
+	minFileDocuments = 8_192
+	// fileFan is the number of segments of about equal size, in files, that are merged. From bigTier on two are enough, to keep
+	// their number low.
+	fileFan = 8
 	bigTier = 5
-	// giantDocuments is how many documents a segment gets by merging, and giantShare the part of the index where that is more:
-	// what is bigger takes long to merge, and for as long the memory of both the old and the new.
-	giantDocuments = 160_000
-	giantShare     = 6
-	// mostSegments is from how many segments on crowdFan neighbours are merged, whatever they are, with the least work.
-	mostSegments = 30
-	crowdFan     = 8
-	// deadShare is the share of dead documents from which on a segment is made anew, deadLeast how many at least.
-	deadShare = 0.3
-	deadLeast = 512
+	// maxSegmentDocuments is the maximum size of a merged segment, and maxSegmentShare the fraction of the index (one in
+	// maxSegmentShare) where that is more: merging larger ones takes long, and needs memory for both the old and the new.
+	maxSegmentDocuments = 160_000
+	maxSegmentShare     = 6
+	// maxSegments is the number of segments from which maxSegmentsFan adjacent segments of any size are merged, those with the
+	// least work.
+	maxSegments    = 30
+	maxSegmentsFan = 8
+	// rewriteDeletedShare is the share of deleted documents, and rewriteDeletedMin their minimum number, from which a segment is
+	// rewritten.
+	rewriteDeletedShare = 0.3
+	rewriteDeletedMin   = 512
 )
 
-// weight is what the rules know of a segment.
-type weight struct {
-	live, dead  int
-	filed, busy bool
+// segmentStats is the input of the merge rules for one segment.
+type segmentStats struct {
+	live, deleted   int
+	onDisk, merging bool
 }
 
-func weigh(volumes []volume) []weight {
-	weights := make([]weight, len(volumes))
-	for i := range volumes {
-		v := &volumes[i]
-		dead := v.gone()
-		weights[i] = weight{live: v.segment.Documents() - dead, dead: dead, filed: v.file.number != 0, busy: v.busy}
+func statsOf(segments []aliasSegment) []segmentStats {
+	weights := make([]segmentStats, len(segments))
+	for i := range segments {
+		v := &segments[i]
+		deleted := v.deletedCount()
+		weights[i] = segmentStats{live: v.segment.Documents() - deleted, deleted: deleted, onDisk: v.file.number != 0, merging: v.merging}
 	}
 	return weights
 }
 
-// run is some neighbours of a shelf, from ≤ i < to, and their live documents.
+// run is a range of adjacent segments, from ≤ i < to, and the number of their documents that are not deleted.
 type run struct{ from, to, documents int }
 
-// policy applies the rules to the segments of a shelf.
+// policy applies the merge rules to the segments of a segmentSet.
 type policy struct {
-	weights []weight
-	giant   int
+	stats        []segmentStats
+	maxDocuments int
 }
 
-// choose returns what is worth merging, the most urgent first. Nothing that is busy is in it; the runs of different rules may
-// overlap. Without files there is no use in merging for the sake of one.
-func choose(weights []weight, files bool) iter.Seq[run] {
-	p := &policy{weights: weights}
+// chooseMerges returns the runs worth merging, most urgent first. They contain no segment that is being merged; runs of different
+// rules may overlap. Unless files is set, merges only for the sake of a file are left out.
+func chooseMerges(weights []segmentStats, files bool) iter.Seq[run] {
+	p := &policy{stats: weights}
 	total := 0
 	for _, w := range weights {
 		total += w.live
 	}
-	p.giant = max(giantDocuments, total/giantShare)
-	rules := []func(yield func(run) bool) bool{p.flush, p.young, p.old, p.dead, p.crowd}
+	p.maxDocuments = max(maxSegmentDocuments, total/maxSegmentShare)
+	rules := []func(yield func(run) bool) bool{p.flush, p.mergeMemory, p.mergeFiles, p.rewriteDeleted, p.reduceCount}
 	if !files {
 		rules = rules[1:]
 	}
@@ -77,13 +79,14 @@ func choose(weights []weight, files bool) iter.Seq[run] {
 	}
 }
 
-// runs returns the longest runs of idle neighbours that belong, with at most so many documents but where there is one alone.
-func (p *policy) runs(most int, belongs func(w *weight) bool) iter.Seq[run] {
+// runs returns the longest runs of idle segments accepted by belongs, with at most most documents unless the run is a single
+// segment.
+func (p *policy) runs(most int, belongs func(w *segmentStats) bool) iter.Seq[run] {
 	return func(yield func(run) bool) {
 		r := run{}
-		for i := range p.weights {
-			w := &p.weights[i]
-			in := !w.busy && belongs(w)
+		for i := range p.stats {
+			w := &p.stats[i]
+			in := !w.merging && belongs(w)
 			if in && r.to == i && r.to > r.from && r.documents+w.live <= most {
 				r.to, r.documents = i+1, r.documents+w.live
 				continue
@@ -102,30 +105,30 @@ func (p *policy) runs(most int, belongs func(w *weight) bool) iter.Seq[run] {
 	}
 }
 
-// flush is the segments that are in memory alone, once they are many documents.
+// flush yields the segments that are only in memory, once they have enough documents.
 func (p *policy) flush(yield func(run) bool) bool {
 	waiting := 0
-	for _, w := range p.weights {
-		if !w.filed && !w.busy {
+	for _, w := range p.stats {
+		if !w.onDisk && !w.merging {
 			waiting += w.live
 		}
 	}
 	if waiting < flushDocuments {
 		return true
 	}
-	for r := range p.runs(p.giant, func(w *weight) bool { return !w.filed }) {
-		if r.documents >= fileLeast && !yield(r) {
+	for r := range p.runs(p.maxDocuments, func(w *segmentStats) bool { return !w.onDisk }) {
+		if r.documents >= minFileDocuments && !yield(r) {
 			return false
 		}
 	}
 	return true
 }
 
-// young is enough small segments in memory alone, up to the same tier, from the lowest tier on.
-func (p *policy) young(yield func(run) bool) bool {
-	for t := range tier(youngMost, youngFan) + 1 {
-		for r := range p.runs(youngMost, func(w *weight) bool { return !w.filed && tier(w.live, youngFan) <= t }) {
-			if r.to-r.from >= youngFan && p.doubles(r) && !yield(r) {
+// mergeMemory yields runs of small segments that are only in memory, up to the same tier, starting with the lowest tier.
+func (p *policy) mergeMemory(yield func(run) bool) bool {
+	for t := range tier(memoryMaxDocuments, memoryFan) + 1 {
+		for r := range p.runs(memoryMaxDocuments, func(w *segmentStats) bool { return !w.onDisk && tier(w.live, memoryFan) <= t }) {
+			if r.to-r.from >= memoryFan && p.balanced(r) && !yield(r) {
 				return false
 			}
 		}
@@ -133,33 +136,33 @@ func (p *policy) young(yield func(run) bool) bool {
 	return true
 }
 
-// old is enough segments in files: those up to the same tier, or big ones that are a giant together.
-func (p *policy) old(yield func(run) bool) bool {
+// mergeFiles yields runs of segments in files: those up to the same tier, or large ones that together reach half the maximum size.
+func (p *policy) mergeFiles(yield func(run) bool) bool {
 	for t := range bigTier {
-		for r := range p.runs(p.giant, func(w *weight) bool { return w.filed && tier(w.live, oldFan) <= t }) {
-			if r.to-r.from >= oldFan && p.doubles(r) && !yield(r) {
+		for r := range p.runs(p.maxDocuments, func(w *segmentStats) bool { return w.onDisk && tier(w.live, fileFan) <= t }) {
+			if r.to-r.from >= fileFan && p.balanced(r) && !yield(r) {
 				return false
 			}
 		}
 	}
-	for r := range p.runs(p.giant, func(w *weight) bool { return w.filed && tier(w.live, oldFan) >= bigTier }) {
-		if r.to-r.from > 1 && 2*r.documents >= p.giant && p.doubles(r) && !yield(r) {
+	for r := range p.runs(p.maxDocuments, func(w *segmentStats) bool { return w.onDisk && tier(w.live, fileFan) >= bigTier }) {
+		if r.to-r.from > 1 && 2*r.documents >= p.maxDocuments && p.balanced(r) && !yield(r) {
 			return false
 		}
 	}
 	return true
 }
 
-// doubles reports whether no segment of a run is nearly all of it.
-func (p *policy) doubles(r run) bool {
+// balanced reports whether no segment has most of the documents of a run.
+func (p *policy) balanced(r run) bool {
 	most := 0
-	for _, w := range p.weights[r.from:r.to] {
+	for _, w := range p.stats[r.from:r.to] {
 		most = max(most, w.live)
 	}
 	return 5*most <= 3*r.documents
 }
 
-// tier is how many times a number of documents can be divided.
+// tier returns how many times documents can be divided by by.
 func tier(documents, by int) int {
 	t := 0
 	for documents >= by {
@@ -169,31 +172,31 @@ func tier(documents, by int) int {
 	return t
 }
 
-// dead is the segments of which much is dead.
-func (p *policy) dead(yield func(run) bool) bool {
-	for i, w := range p.weights {
-		much := w.dead >= deadLeast && float64(w.dead) > deadShare*float64(w.dead+w.live)
-		if !w.busy && (much || w.live == 0) && !yield(run{i, i + 1, w.live}) {
+// rewriteDeleted yields the segments with many deleted documents.
+func (p *policy) rewriteDeleted(yield func(run) bool) bool {
+	for i, w := range p.stats {
+		much := w.deleted >= rewriteDeletedMin && float64(w.deleted) > rewriteDeletedShare*float64(w.deleted+w.live)
+		if !w.merging && (much || w.live == 0) && !yield(run{i, i + 1, w.live}) {
 			return false
 		}
 	}
 	return true
 }
 
-// crowd is the neighbours that are merged with the least work, when there are too many segments.
-func (p *policy) crowd(yield func(run) bool) bool {
-	if len(p.weights) < mostSegments {
+// reduceCount yields the adjacent segments that are merged with the least work, when there are too many segments.
+func (p *policy) reduceCount(yield func(run) bool) bool {
+	if len(p.stats) < maxSegments {
 		return true
 	}
 	var best run
-	for from := 0; from+crowdFan <= len(p.weights); from++ {
-		r := run{from: from, to: from + crowdFan}
+	for from := 0; from+maxSegmentsFan <= len(p.stats); from++ {
+		r := run{from: from, to: from + maxSegmentsFan}
 		idle := true
-		for _, w := range p.weights[r.from:r.to] {
+		for _, w := range p.stats[r.from:r.to] {
 			r.documents += w.live
-			idle = idle && !w.busy
+			idle = idle && !w.merging
 		}
-		if idle && r.documents <= p.giant && (best.to == 0 || r.documents < best.documents) {
+		if idle && r.documents <= p.maxDocuments && (best.to == 0 || r.documents < best.documents) {
 			best = r
 		}
 	}

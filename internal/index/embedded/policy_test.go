@@ -7,8 +7,8 @@ import (
 	"tutti/internal/index/embedded"
 )
 
-// TestMerges holds that there are few segments however documents come, few of them in memory alone, and that they are not merged
-// over and over.
+// TestMerges checks that there are few segments however documents arrive, few documents only in memory, and few merges per
+// document.
 func TestMerges(t *testing.T) {
 	fixed := func(size, documents int) []int {
 		sizes := make([]int, documents/size)

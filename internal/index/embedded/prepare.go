@@ -13,7 +13,7 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// Encode appends the document alone: the batch's items say the rest.
+// Encode appends only the document: the batch's items have the rest.
 func (x *Index) Encode(dst []byte, w core.Write) (out []byte, docStart, docEnd int) {
 	docStart = len(dst)
 	if w.Op == core.OpIndex {
@@ -22,33 +22,33 @@ func (x *Index) Encode(dst []byte, w core.Write) (out []byte, docStart, docEnd i
 	return dst, docStart, len(dst)
 }
 
-// change is one write that may be applied: the document is checked and packed, the version is not yet compared.
+// change is one write whose document is checked and encoded, but whose version is not yet compared.
 type change struct {
 	id      string
 	version core.Version
 	strict  bool
 	deleted bool
-	// row is the encoded row (appendRow) without its number, document what is in it.
+	// row is the encoded row (appendRow), document its source.
 	row, document []byte
 	// terms are the field and value pairs that scopes select by.
 	terms []string
-	// result is where the outcome goes.
+	// result receives the outcome.
 	result *core.Result
 }
 
-// lane is what one Write works with, kept from one to the next: a checker and the collector of terms.
-type lane struct {
+// writeScratch holds the reusable buffers of a Write: a checker and the collector of terms.
+type writeScratch struct {
 	checker mapping.Checker
 	terms   termSink
 }
 
-// prepare turns a batch into changes, and says at once what is rejected. It neither reads nor writes the file.
+// prepare converts a batch to changes, and sets the results of rejected items. It does not access the file.
 func (x *Index) prepare(a *alias, b core.Batch) *request {
-	ln, _ := x.lanes.Get().(*lane)
+	ln, _ := x.scratchPool.Get().(*writeScratch)
 	if ln == nil {
-		ln = &lane{}
+		ln = &writeScratch{}
 	}
-	defer x.lanes.Put(ln)
+	defer x.scratchPool.Put(ln)
 	req := &request{
 		alias: a, results: make([]core.Result, len(b.Items)), changes: make([]change, 0, len(b.Items)),
 		done: make(chan error, 1),
@@ -78,8 +78,8 @@ func (x *Index) prepare(a *alias, b core.Batch) *request {
 	return req
 }
 
-// arenaSize returns the room for the rows of a batch: about what they are once packed, and for one by itself, which may be
-// large, all that packing it needs.
+// arenaSize returns the capacity for the rows of a batch: about their compressed size, and for a single document, which may be
+// large, all that compressing it needs.
 func arenaSize(b core.Batch) int {
 	size := len(b.Payload())
 	if len(b.Items) == 1 {
@@ -88,7 +88,7 @@ func arenaSize(b core.Batch) int {
 	return size*3/4 + 64*len(b.Items)
 }
 
-// reject notes a document that will never be taken.
+// reject sets the result of a document that can never be stored.
 func reject(r *core.Result, err error) {
 	r.Outcome, r.Type, r.Reason = core.OutcomeRejected, mapping.TypeIllegalArgument, err.Error()
 	if parsing, ok := errors.AsType[*mapping.ParsingError](err); ok {
@@ -96,7 +96,7 @@ func reject(r *core.Result, err error) {
 	}
 }
 
-// checkItem holds an item to what Elasticsearch says of ids and external versions.
+// checkItem applies Elasticsearch's rules for ids and external versions.
 func checkItem(item core.BatchItem) error {
 	reason := ""
 	switch {
@@ -114,8 +114,8 @@ func checkItem(item core.BatchItem) error {
 	return &mapping.ParsingError{Type: mapping.TypeIllegalArgument, Reason: reason}
 }
 
-// accept checks doc, collecting its terms, and grows the mapping by what doc brings along.
-func (a *alias) accept(ln *lane, doc []byte) error {
+// accept checks doc, collects its terms, and adds its new fields to the mapping.
+func (a *alias) accept(ln *writeScratch, doc []byte) error {
 	tree := a.tree.Load()
 	unknown, err := ln.checker.Check(tree, doc, ln.terms.reset(tree))
 	if err != nil || !unknown {
@@ -128,7 +128,7 @@ func (a *alias) accept(ln *lane, doc []byte) error {
 	return err
 }
 
-// grow adds the fields of doc. A document that cannot be taken adds none.
+// grow adds the fields of doc to the mapping. A document that cannot be stored adds none.
 func (a *alias) grow(doc []byte) (*mapping.Field, error) {
 	a.growth.Lock()
 	defer a.growth.Unlock()
@@ -143,13 +143,13 @@ func (a *alias) grow(doc []byte) (*mapping.Field, error) {
 	return grown, nil
 }
 
-// maxTermBytes is the longest value that a scope can select by; organizations and codes are far shorter.
+// maxTermBytes is the length of the longest value that a scope can select by; organizations and codes are far shorter.
 const maxTermBytes = 2 * core.MaxIDBytes
 
-// maxTerms is how many values of a document scopes can select by.
+// maxTerms is the number of values of a document that scopes can select by.
 const maxTerms = 255
 
-// termSink collects what scopes select by: the record's organization and the codes of its repositories.
+// termSink collects the values that scopes select by: the record's organization and the codes of its repositories.
 type termSink struct {
 	tree     *mapping.Field
 	fields   [3]*mapping.Field
@@ -158,7 +158,7 @@ type termSink struct {
 	interned map[string]string
 }
 
-// Names of the fields that scopes select by, in the order of termSink.fields; the last is no organization.
+// scopeFields returns the names of the fields that scopes select by, in the order of termSink.fields; only the last is not an\n// organization.
 func scopeFields() [3]string {
 	return [3]string{
 		core.Repository{Type: core.TypeSong}.OrganizationField(),
@@ -169,7 +169,7 @@ func scopeFields() [3]string {
 
 const codeField = "repositories.code"
 
-// maxInterned bounds the strings that a lane keeps.
+// maxInterned bounds the number of strings cached in a termSink.
 const maxInterned = 4096
 
 func (s *termSink) reset(tree *mapping.Field) *termSink {
@@ -186,13 +186,13 @@ func (s *termSink) reset(tree *mapping.Field) *termSink {
 	return s
 }
 
-// Enter and Leave are not of interest: a term holds wherever in the document its field stands.
+// Enter does nothing: a term counts wherever in the document its field occurs.
 func (s *termSink) Enter(*mapping.Field) {}
 
-// Leave has nothing to do.
+// Leave does nothing.
 func (s *termSink) Leave(*mapping.Field) {}
 
-// Value takes the value when its field is one of a scope's.
+// Value adds the value of a scope field.
 func (s *termSink) Value(f *mapping.Field, kind mapping.Kind, raw []byte) {
 	i := slices.Index(s.fields[:], f)
 	if i < 0 || kind == mapping.KindObject || len(raw) > maxTermBytes || len(s.found) == maxTerms {
@@ -209,7 +209,7 @@ func (s *termSink) Value(f *mapping.Field, kind mapping.Kind, raw []byte) {
 	}
 }
 
-// appendTerm returns the key of a term: the number of its field, then the value's text.
+// appendTerm appends the key of a term: the number of its field, then the value's text.
 func appendTerm(dst []byte, field int, raw []byte) []byte {
 	dst = append(dst, byte('0'+field))
 	if bytes.IndexByte(raw, '\\') < 0 {
@@ -218,5 +218,5 @@ func appendTerm(dst []byte, field int, raw []byte) []byte {
 	return mapping.Unquote(dst, raw)
 }
 
-// termScoped reports whether a term's key is of an organization.
+// termScoped reports whether a term's key is that of an organization.
 func termScoped(key string) bool { return key[0] != '2' }

@@ -9,8 +9,8 @@ import (
 	"tutti/internal/core"
 )
 
-// pruneMost is how many tombstones one transaction removes, so that writes wait for moments only.
-const pruneMost = 2000
+// pruneBatch is the number of tombstones that one transaction removes, so that writes wait only briefly.
+const pruneBatch = 2000
 
 // pruneLoop removes tombstones that are older than cfg.TombstoneAge, at the start and then every cfg.PruneEvery.
 func (x *Index) pruneLoop() {
@@ -26,7 +26,7 @@ func (x *Index) pruneLoop() {
 	}
 }
 
-// pruneAll goes through the aliases, transaction by transaction, until none has an old tombstone or Close is called.
+// pruneAll removes old tombstones of all aliases, transaction by transaction, until none is left or Close is called.
 func (x *Index) pruneAll() {
 	x.mu.RLock()
 	names := make([]string, 0, len(x.aliases))
@@ -35,7 +35,7 @@ func (x *Index) pruneAll() {
 	}
 	x.mu.RUnlock()
 	for _, name := range names {
-		for removed := pruneMost; removed == pruneMost; {
+		for removed := pruneBatch; removed == pruneBatch; {
 			select {
 			case <-x.stop:
 				return
@@ -43,7 +43,7 @@ func (x *Index) pruneAll() {
 			}
 			var err error
 			if removed, err = x.prune(name); err != nil {
-				if x.begin() != nil {
+				if x.beginCall() != nil {
 					return
 				}
 				x.calls.Done()
@@ -54,7 +54,7 @@ func (x *Index) pruneAll() {
 	}
 }
 
-// prune removes up to pruneMost tombstones of one alias and tells how many. Where none is old it only reads.
+// prune removes up to pruneBatch tombstones of one alias and returns their number. It only reads when none is old.
 func (x *Index) prune(name string) (removed int, err error) {
 	limit := uint64(x.cfg.Now().Add(-x.cfg.TombstoneAge).UnixMilli())
 	old := func(key []byte) bool { return len(key) == 16 && binary.BigEndian.Uint64(key) < limit }
@@ -70,14 +70,14 @@ func (x *Index) prune(name string) (removed int, err error) {
 	err = x.update(0, func(tx *bbolt.Tx) error {
 		b := aliasBucket(tx, name)
 		tombs, ids := b.Bucket(bucketTombstones()), b.Bucket(bucketIDs())
-		var keys, gone [][]byte
+		var keys, prunedIDs [][]byte
 		c := tombs.Cursor()
-		for key, id := c.First(); old(key) && len(keys) < pruneMost; key, id = c.Next() {
-			keys, gone = append(keys, key), append(gone, id)
+		for key, id := c.First(); old(key) && len(keys) < pruneBatch; key, id = c.Next() {
+			keys, prunedIDs = append(keys, key), append(prunedIDs, id)
 		}
 		removed = len(keys)
 		for i, key := range keys {
-			if err := pruneOne(tombs, ids, key, gone[i]); err != nil {
+			if err := pruneOne(tombs, ids, key, prunedIDs[i]); err != nil {
 				return err
 			}
 		}
@@ -86,12 +86,12 @@ func (x *Index) prune(name string) (removed int, err error) {
 	return removed, err
 }
 
-// pruneOne removes a tombstone, and its id's entry if that is still the same deletion.
+// pruneOne removes a tombstone, and its id's entry unless that has changed since.
 func pruneOne(tombs, ids *bbolt.Bucket, key, id []byte) error {
 	var e entry
 	if raw := ids.Get(id); raw != nil {
 		if !readEntry(raw, &e) {
-			return core.NewError(core.CodeInternal, "the index holds an entry that cannot be read")
+			return core.NewError(core.CodeInternal, "the index contains a corrupt entry")
 		}
 		if e.deleted && e.row == binary.BigEndian.Uint64(key[8:]) {
 			if err := ids.Delete(append([]byte(nil), id...)); err != nil {

@@ -12,9 +12,9 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// view runs one read transaction over an alias; it must be short, and keeps nothing of the bucket's memory.
+// view runs one read transaction over an alias. read must be short, and must not keep memory of the bucket.
 func (x *Index) view(name string, read func(a *alias, b *bbolt.Bucket) error) error {
-	if err := x.begin(); err != nil {
+	if err := x.beginCall(); err != nil {
 		return err
 	}
 	defer x.calls.Done()
@@ -24,7 +24,7 @@ func (x *Index) view(name string, read func(a *alias, b *bbolt.Bucket) error) er
 	}
 	err = x.db.View(func(tx *bbolt.Tx) error { return read(a, aliasBucket(tx, name)) })
 	if err != nil && core.CodeOf(err) == core.CodeInternal {
-		return core.WrapError(core.CodeUnavailable, "the index could not be read", err)
+		return core.WrapError(core.CodeUnavailable, "reading the index failed", err)
 	}
 	return err
 }
@@ -38,7 +38,7 @@ func (x *Index) Get(_ context.Context, name, id string) (doc core.StoredDocument
 			return nil
 		}
 		if !readEntry(raw, &e) {
-			return errCut("entry")
+			return errCorrupt("entry")
 		}
 		if e.deleted {
 			return nil
@@ -60,7 +60,7 @@ func (x *Index) Count(ctx context.Context, name string, scope core.IndexScope) (
 		})
 		return n, err
 	}
-	err := x.pages(ctx, name, scope, 0, func(found []hit) error {
+	err := x.scanPages(ctx, name, scope, 0, func(found []scanHit) error {
 		n += int64(len(found))
 		return nil
 	})
@@ -71,7 +71,7 @@ func (x *Index) Count(ctx context.Context, name string, scope core.IndexScope) (
 func (x *Index) Scan(ctx context.Context, name string, scope core.IndexScope, below core.Version,
 	each func(id string, v core.Version) error,
 ) error {
-	return x.pages(ctx, name, scope, below, func(found []hit) error {
+	return x.scanPages(ctx, name, scope, below, func(found []scanHit) error {
 		for _, h := range found {
 			if err := each(h.id, h.version); err != nil {
 				return err
@@ -81,27 +81,27 @@ func (x *Index) Scan(ctx context.Context, name string, scope core.IndexScope, be
 	})
 }
 
-// hit is one document of a scan.
-type hit struct {
+// scanHit is one document of a scan.
+type scanHit struct {
 	id      string
 	version core.Version
 }
 
 const (
-	// pageVisits is how many entries one read transaction of a scan looks at.
+	// pageVisits is the number of entries that one read transaction of a scan visits.
 	pageVisits = 2000
-	// pageSources is how many where their sources have to be read.
+	// pageSources is the same number when sources have to be read.
 	pageSources = 200
 )
 
-// pages reads the documents in scope page by page.
-func (x *Index) pages(ctx context.Context, name string, scope core.IndexScope, below core.Version,
-	each func(found []hit) error,
+// scanPages reads the documents in scope page by page.
+func (x *Index) scanPages(ctx context.Context, name string, scope core.IndexScope, below core.Version,
+	each func(found []scanHit) error,
 ) error {
 	s := &scan{scope: scope, below: below}
 	for !s.ended {
 		if err := ctx.Err(); err != nil {
-			return core.WrapError(core.CodeUnavailable, "reading the index was given up", err)
+			return core.WrapError(core.CodeUnavailable, "reading the index was cancelled", err)
 		}
 		s.found = s.found[:0]
 		if err := x.view(name, s.page); err != nil {
@@ -114,20 +114,20 @@ func (x *Index) pages(ctx context.Context, name string, scope core.IndexScope, b
 	return nil
 }
 
-// scan is where a scan stands between its pages.
+// scan is the state of a scan between its pages.
 type scan struct {
 	scope core.IndexScope
 	below core.Version
-	// started, with last, the highest row when the scan began: rows after it were rewritten since.
+	// started is set with last, the highest row when the scan started: later rows were rewritten since.
 	started bool
 	last    uint64
 	after   []byte
 	ended   bool
-	found   []hit
+	found   []scanHit
 	entry   entry
 }
 
-// page reads on from where the last page ended, along the shortest way: one organization's entries, or all ids.
+// page reads the next page along the shortest way: the entries of one organization, or all ids.
 func (s *scan) page(a *alias, b *bbolt.Bucket) error {
 	if !s.started {
 		s.started, s.last = true, b.Bucket(bucketRows()).Sequence()
@@ -168,7 +168,7 @@ func findTerm(b *bbolt.Bucket, field int, value string) (term, bool) {
 	return term(binary.BigEndian.Uint32(raw)), true
 }
 
-// seek stands at the entry behind after.
+// seek moves to the first entry after after.
 func seek(c *bbolt.Cursor, after []byte) (key, value []byte) {
 	key, value = c.Seek(after)
 	if key != nil && bytes.Equal(key, after) {
@@ -187,7 +187,7 @@ func (s *scan) organization(b *bbolt.Bucket, organization, code term) error {
 	key, value := seek(c, s.after)
 	for visits := 0; key != nil && bytes.HasPrefix(key, prefix); key, value = c.Next() {
 		if len(key) != scopeKey || len(value) < rowKey {
-			return errCut("scope")
+			return errCorrupt("scope")
 		}
 		if binary.BigEndian.Uint64(key[len(prefix):]) > s.last {
 			return nil
@@ -201,20 +201,20 @@ func (s *scan) organization(b *bbolt.Bucket, organization, code term) error {
 		version := core.Version(binary.BigEndian.Uint64(value))
 		terms, id := readTerms(value[rowKey:], s.entry.terms[:0])
 		if id == nil {
-			return errCut("scope")
+			return errCorrupt("scope")
 		}
 		s.entry.terms = terms
 		if s.scope.Includes(version, s.below) && hasTerm(terms, code) {
-			s.found = append(s.found, hit{id: string(id), version: version})
+			s.found = append(s.found, scanHit{id: string(id), version: version})
 		}
 	}
 	return nil
 }
 
-// ids reads all entries; with a tree, the sources of those in question too, for a field that has no terms.
+// ids reads all entries, and, with a tree, the sources of candidates, for a field that has no terms.
 func (s *scan) ids(b *bbolt.Bucket, code term, tree *mapping.Field) error {
 	most := pageVisits
-	values := fieldSink{}
+	values := valueFinder{}
 	if tree != nil {
 		most = pageSources
 		if values.field = tree.Lookup(s.scope.Field); values.field == nil {
@@ -231,7 +231,7 @@ func (s *scan) ids(b *bbolt.Bucket, code term, tree *mapping.Field) error {
 		visits++
 		s.after = append(s.after[:0], key...)
 		if !readEntry(value, &s.entry) {
-			return errCut("entry")
+			return errCorrupt("entry")
 		}
 		if s.entry.deleted || !s.scope.Includes(s.entry.version, s.below) || !hasTerm(s.entry.terms, code) {
 			continue
@@ -245,13 +245,13 @@ func (s *scan) ids(b *bbolt.Bucket, code term, tree *mapping.Field) error {
 				continue
 			}
 		}
-		s.found = append(s.found, hit{id: string(key), version: s.entry.version})
+		s.found = append(s.found, scanHit{id: string(key), version: s.entry.version})
 	}
 	return nil
 }
 
-// fieldSink looks for one value of one field.
-type fieldSink struct {
+// valueFinder searches a document for one value of one field.
+type valueFinder struct {
 	checker mapping.Checker
 	field   *mapping.Field
 	want    string
@@ -260,25 +260,25 @@ type fieldSink struct {
 }
 
 // holds reports whether the document of a row has the value.
-func (s *fieldSink) holds(tree *mapping.Field, row []byte, want string) (bool, error) {
+func (s *valueFinder) holds(tree *mapping.Field, row []byte, want string) (bool, error) {
 	doc, err := source(row)
 	if err != nil {
 		return false, err
 	}
 	s.want, s.found = want, false
-	// A field may have got its type after this document, which then need not fit it: what was found counts.
+	// The error is ignored: the document may be older than the field's type and not fit it.
 	_, _ = s.checker.Check(tree, doc, s)
 	return s.found, nil
 }
 
-// Enter has nothing to do.
-func (s *fieldSink) Enter(*mapping.Field) {}
+// Enter does nothing.
+func (s *valueFinder) Enter(*mapping.Field) {}
 
-// Leave has nothing to do.
-func (s *fieldSink) Leave(*mapping.Field) {}
+// Leave does nothing.
+func (s *valueFinder) Leave(*mapping.Field) {}
 
 // Value compares one value of the field.
-func (s *fieldSink) Value(f *mapping.Field, kind mapping.Kind, raw []byte) {
+func (s *valueFinder) Value(f *mapping.Field, kind mapping.Kind, raw []byte) {
 	if f != s.field || kind == mapping.KindObject {
 		return
 	}
@@ -286,7 +286,7 @@ func (s *fieldSink) Value(f *mapping.Field, kind mapping.Kind, raw []byte) {
 	s.found = s.found || string(s.buf) == s.want
 }
 
-// Mark returns none: a scan reads versions without the documents, so there is little to leave out.
+// Mark returns "": a scan does not read the documents, so skipping unchanged ones would save little.
 func (x *Index) Mark(_ context.Context, name string) (string, error) {
 	_, err := x.alias(name)
 	return "", err

@@ -14,118 +14,118 @@ import (
 )
 
 const (
-	// rebuildMost is how many documents a segment gets that is made of sources, rebuildLeast what is worth a worker.
-	rebuildMost  = 65_536
-	rebuildLeast = 2_048
-	// rebuildPage is how many sources one read transaction copies.
+	// maxRebuiltSegment is the number of documents of a rebuilt segment, minRebuildTask the minimum number for a goroutine.
+	maxRebuiltSegment = 65_536
+	minRebuildTask    = 2_048
+	// rebuildPage is the number of sources copied by one read transaction.
 	rebuildPage = 512
-	// rebuildTells is how often a long rebuild is told.
-	rebuildTells = 5 * time.Second
+	// progressInterval is how often the progress of a rebuild is logged.
+	progressInterval = 5 * time.Second
 )
 
-// workers is how many goroutines load and rebuild.
+// workers returns the number of goroutines that load and rebuild.
 func workers() int { return runtime.GOMAXPROCS(0) }
 
-// rebuild makes segments of the documents whose row numbers are in gaps. ok is false when the index is closed meanwhile.
-func (x *Index) rebuild(l *load, gaps []span) (volumes []volume, ok bool) {
-	tell := &progress{index: x, name: l.alias.name, told: time.Now()}
+// rebuild builds segments of the documents whose row numbers are in gaps. ok is false when the index was closed.
+func (x *Index) rebuild(l *aliasLoad, gaps []rowRange) (segments []aliasSegment, ok bool) {
+	tell := &progress{index: x, name: l.alias.name, logged: time.Now()}
 	var mu sync.Mutex
 	group := errgroup.Group{}
 	group.SetLimit(workers())
 	for _, s := range l.split(gaps) {
 		group.Go(func() error {
-			made, err := x.rebuildSpan(l.alias, s, tell)
+			made, err := x.rebuildRange(l.alias, s, tell)
 			mu.Lock()
 			defer mu.Unlock()
-			volumes = append(volumes, made...)
+			segments = append(segments, made...)
 			return err
 		})
 	}
-	return volumes, group.Wait() == nil
+	return segments, group.Wait() == nil
 }
 
-// split cuts gaps into pieces of about rebuildMost documents, or as many pieces as there are workers when there are few.
-func (l *load) split(gaps []span) []span {
+// split divides gaps into ranges of about maxRebuiltSegment documents, or into one per worker when there are few documents.
+func (l *aliasLoad) split(gaps []rowRange) []rowRange {
 	total := uint64(0)
 	for _, g := range gaps {
 		total += g.last - g.first + 1
 	}
-	// Where documents are written again and again, most numbers are no document's any more.
+	// When documents are rewritten often, most row numbers are unused.
 	dense := 1.0
 	if l.row > 0 {
 		dense = max(float64(l.live)/float64(l.row), 0.01)
 	}
-	step := min(max(total/uint64(workers())+1, rebuildLeast), uint64(rebuildMost/dense))
-	var pieces []span
+	step := min(max(total/uint64(workers())+1, minRebuildTask), uint64(maxRebuiltSegment/dense))
+	var pieces []rowRange
 	for _, g := range gaps {
 		for first := g.first; first <= g.last; first += step {
-			pieces = append(pieces, span{first, min(first+step-1, g.last)})
+			pieces = append(pieces, rowRange{first, min(first+step-1, g.last)})
 		}
 	}
 	return pieces
 }
 
-// rebuildSpan makes segments of the documents of one span. An error means that the index is closed.
-func (x *Index) rebuildSpan(a *alias, s span, tell *progress) (volumes []volume, err error) {
+// rebuildRange builds segments of the documents in one range. An error means that the index is closed.
+func (x *Index) rebuildRange(a *alias, s rowRange, tell *progress) (segments []aliasSegment, err error) {
 	var builder *segment.Builder
 	built := 0
 	finish := func() {
 		if built > 0 {
-			volumes = append(volumes, x.shelved(builder.Segment()))
+			segments = append(segments, x.persist(builder.Segment()))
 		}
 		builder, built = nil, 0
 	}
 	var doc []byte
 	for page := (&rowPage{}); !page.ended; {
 		if err := x.readPage(a.name, &s, page); err != nil {
-			return volumes, err
+			return segments, err
 		}
 		if builder == nil {
 			builder = segment.NewBuilder(a.tree.Load())
 		}
 		for _, r := range page.rows {
-			id, _, err := openRow(r.row)
+			id, _, err := splitRow(r.row)
 			if err == nil {
 				if doc, err = appendSource(doc[:0], r.row); err == nil {
 					err = builder.Add(r.number, string(id), doc)
 				}
 			}
 			if err != nil {
-				x.leftOut(a, string(id), err)
+				x.logUnsearchable(a, string(id), err)
 				continue
 			}
 			built++
 		}
 		tell.add(len(page.rows))
-		if built >= rebuildMost {
+		if built >= maxRebuiltSegment {
 			finish()
 		}
 	}
 	finish()
-	return volumes, nil
+	return segments, nil
 }
 
-// leftOut tells of a document that searches do not find: its source in the file is spoilt.
-func (x *Index) leftOut(a *alias, id string, err error) {
+// logUnsearchable logs a document that searches do not find because its source is corrupt.
+func (x *Index) logUnsearchable(a *alias, id string, err error) {
 	x.cfg.Logger.Error("embedded index cannot search a document", "index", a.name, "record_id", id, "err", err)
 }
 
-// shelved returns a segment as a volume, in a file when it is big enough to be worth one.
-func (x *Index) shelved(s *segment.Segment) volume {
-	v := volume{segment: s}
-	if s.Documents() < fileLeast {
+// persist returns the entry of a segment, written to a file when it is large enough.
+func (x *Index) persist(s *segment.Segment) aliasSegment {
+	v := aliasSegment{segment: s}
+	if s.Documents() < minFileDocuments {
 		return v
 	}
 	kept, err := x.folder.write(s)
 	if err != nil {
-		x.cfg.Logger.Warn("embedded index could not keep its columns in a file; the next start will take longer", "err", err)
+		x.cfg.Logger.Warn("embedded index could not write a segment file; the next start will take longer", "err", err)
 		return v
 	}
 	v.file = kept
 	return v
 }
 
-// rowPage is some rows, copied.
+// rowPage is a copy of some rows.
 type rowPage struct {
 	rows  []numbered
 	arena []byte
@@ -137,8 +137,8 @@ type numbered struct {
 	row    []byte
 }
 
-// readPage reads the next rows of a span in one short transaction, and moves its start behind them.
-func (x *Index) readPage(name string, s *span, page *rowPage) error {
+// readPage copies the next rows of a range in one short transaction, and moves the start of the range after them.
+func (x *Index) readPage(name string, s *rowRange, page *rowPage) error {
 	page.rows, page.arena, page.ended = page.rows[:0], page.arena[:0], true
 	return x.view(name, func(_ *alias, b *bbolt.Bucket) error {
 		c := b.Bucket(bucketRows()).Cursor()
@@ -159,23 +159,23 @@ func (x *Index) readPage(name string, s *span, page *rowPage) error {
 	})
 }
 
-// progress tells how far a rebuild has come.
+// progress logs how many documents a rebuild has read.
 type progress struct {
 	index *Index
 	name  string
 
-	mu   sync.Mutex
-	done int
-	told time.Time
+	mu     sync.Mutex
+	done   int
+	logged time.Time
 }
 
 func (p *progress) add(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.done += n
-	if time.Since(p.told) < rebuildTells {
+	if time.Since(p.logged) < progressInterval {
 		return
 	}
-	p.told = time.Now()
-	p.index.cfg.Logger.Info("embedded index is making its columns of the documents", "index", p.name, "done", p.done)
+	p.logged = time.Now()
+	p.index.cfg.Logger.Info("embedded index is rebuilding its columns from the documents", "index", p.name, "done", p.done)
 }

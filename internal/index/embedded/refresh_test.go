@@ -11,13 +11,13 @@ import (
 	"tutti/internal/index/embedded"
 )
 
-// TestRefresh waits until searches are shown what readers of the file can see already, and no longer than its caller does.
+// TestRefresh waits until searches see what readers of the file already see, and no longer than its context.
 func TestRefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := open(t, embedded.Config{})
 		ensure(t, x, index.Spec{Alias: "a"})
 		write(t, x, "a", put("d", 1, `{"n":1}`))
-		settle := embedded.Unsettle(x, "a")
+		settle := embedded.HideLastTransaction(x, "a")
 		total := func() int64 { return search(t, x, "a", index.SearchRequest{Total: true}).Total }
 		if n := count(t, x, "a", core.IndexScope{}); n != 1 || total() != 0 {
 			t.Fatalf("%d documents are counted and %d found: this is not the moment that is meant", n, total())

@@ -23,7 +23,7 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// segmentFiles returns the names of the files of segments in an index' folder.
+// segmentFiles returns the paths of the segment files in an index folder.
 func segmentFiles(t *testing.T, dir string) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "segments", "*"))
@@ -33,7 +33,7 @@ func segmentFiles(t *testing.T, dir string) []string {
 	return names
 }
 
-// filled makes an index with segments in files, some of whose documents are dead, and documents that are in memory alone.
+// filled creates an index with segments in files, some of whose documents are deleted, and documents only in memory.
 func filled(t *testing.T, dir string) *churn {
 	t.Helper()
 	x := open(t, embedded.Config{Dir: dir})
@@ -49,14 +49,14 @@ func filled(t *testing.T, dir string) *churn {
 	for range 5 {
 		c.round(t, x, "a", 300, 40_000)
 	}
-	holds(t, x, "a", c.want)
+	checkSearches(t, x, "a", c.want)
 	if err := x.Close(); err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-// logged collects what an index logs.
+// logged collects the log of an index.
 type logged struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -74,7 +74,7 @@ func (l *logged) has(text string) bool {
 	return strings.Contains(l.text.String(), text)
 }
 
-// TestRestart holds that searches are right after a start, whatever became of the files of segments.
+// TestRestart checks that searches are right after a start, whatever happened to the segment files.
 func TestRestart(t *testing.T) {
 	made := t.TempDir()
 	whole := filled(t, made)
@@ -90,7 +90,7 @@ func TestRestart(t *testing.T) {
 			}
 		}
 	}
-	const anew = "makes a segment anew"
+	const rebuilds = "rebuilds a segment"
 	for name, test := range map[string]struct {
 		spoil func(t *testing.T, dir string)
 		log   string
@@ -100,16 +100,16 @@ func TestRestart(t *testing.T) {
 			if err := os.Remove(segmentFiles(t, dir)[0]); err != nil {
 				t.Fatal(err)
 			}
-		}, anew},
+		}, rebuilds},
 		"all files are missing": {func(t *testing.T, dir string) {
 			if err := os.RemoveAll(filepath.Join(dir, "segments")); err != nil {
 				t.Fatal(err)
 			}
-		}, anew},
-		"a file is empty":    {spoil(func([]byte) []byte { return nil }), anew},
-		"a file is cut":      {spoil(func(raw []byte) []byte { return raw[:len(raw)/2] }), anew},
-		"a bit is turned":    {spoil(func(raw []byte) []byte { raw[len(raw)/3] ^= 4; return raw }), anew},
-		"a file is too long": {spoil(func(raw []byte) []byte { return append(raw, 0) }), anew},
+		}, rebuilds},
+		"a file is empty":    {spoil(func([]byte) []byte { return nil }), rebuilds},
+		"a file is cut":      {spoil(func(raw []byte) []byte { return raw[:len(raw)/2] }), rebuilds},
+		"a bit is turned":    {spoil(func(raw []byte) []byte { raw[len(raw)/3] ^= 4; return raw }), rebuilds},
+		"a file is too long": {spoil(func(raw []byte) []byte { return append(raw, 0) }), rebuilds},
 		"files of a killed process": {func(t *testing.T, dir string) {
 			for _, left := range []string{"000000009999.segment", "000000000001.segment.part", "x.segment"} {
 				if err := os.WriteFile(filepath.Join(dir, "segments", left), []byte("left"), 0o600); err != nil {
@@ -131,19 +131,19 @@ func TestRestart(t *testing.T) {
 			log := &logged{}
 			cfg := embedded.Config{Dir: dir, Logger: slog.New(slog.NewTextHandler(log, nil))}
 			x := open(t, cfg)
-			holds(t, x, "a", c.want)
-			if log.has(anew) != (test.log == anew) || log.has("ERROR") {
+			checkSearches(t, x, "a", c.want)
+			if log.has(rebuilds) != (test.log == rebuilds) || log.has("ERROR") {
 				t.Errorf("the log is %s", log.text.String())
 			}
 			for range 3 {
 				c.round(t, x, "a", 500, 40_000)
 			}
 			x = reopened(t, x, cfg)
-			// These are written while the segments are loaded.
+			// Written while the segments are being loaded.
 			c.round(t, x, "a", 500, 40_000)
-			holds(t, x, "a", c.want)
+			checkSearches(t, x, "a", c.want)
 			x = reopened(t, x, cfg)
-			holds(t, x, "a", c.want)
+			checkSearches(t, x, "a", c.want)
 			if err := x.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -156,7 +156,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestRestartAfterSecondFile holds that what died in one file is still dead when another one was written since.
+// TestRestartAfterSecondFile checks that documents deleted from one file remain deleted when another file has been written since.
 func TestRestartAfterSecondFile(t *testing.T) {
 	cfg := embedded.Config{Dir: t.TempDir()}
 	x := open(t, cfg)
@@ -175,9 +175,9 @@ func TestRestartAfterSecondFile(t *testing.T) {
 			if len(segmentFiles(t, cfg.Dir)) < files {
 				return false
 			}
-			// A start removes what is not listed.
+			// A start removes unlisted files.
 			x = reopened(t, x, cfg)
-			holds(t, x, "a", want)
+			checkSearches(t, x, "a", want)
 			return len(segmentFiles(t, cfg.Dir)) >= files
 		})
 	}
@@ -190,10 +190,10 @@ func TestRestartAfterSecondFile(t *testing.T) {
 	}
 	fill("second", 2)
 	x = reopened(t, x, cfg)
-	holds(t, x, "a", want)
+	checkSearches(t, x, "a", want)
 }
 
-// changeFile changes the file of an index that is closed.
+// changeFile changes the file of a closed index.
 func changeFile(t *testing.T, dir string, change func(tx *bbolt.Tx) error) {
 	t.Helper()
 	db, err := bbolt.Open(filepath.Join(dir, "index.db"), 0o600, nil)
@@ -210,7 +210,7 @@ func changeFile(t *testing.T, dir string, change func(tx *bbolt.Tx) error) {
 	}
 }
 
-// asFormat1 takes away what files of the first format did not have.
+// asFormat1 removes what files of format 1 did not have.
 func asFormat1(t *testing.T, dir string) {
 	t.Helper()
 	changeFile(t, dir, func(tx *bbolt.Tx) error {
@@ -224,7 +224,7 @@ func asFormat1(t *testing.T, dir string) {
 	})
 }
 
-// spoilManifest cuts the entries of the manifest.
+// spoilManifest truncates the manifest entries.
 func spoilManifest(t *testing.T, dir string) {
 	t.Helper()
 	changeFile(t, dir, func(tx *bbolt.Tx) error {
@@ -237,7 +237,7 @@ func spoilManifest(t *testing.T, dir string) {
 	})
 }
 
-// listTwice copies a file, and lists the copy too.
+// listTwice copies a file, and adds the copy to the manifest.
 func listTwice(t *testing.T, dir string) {
 	t.Helper()
 	name := segmentFiles(t, dir)[0]
@@ -262,8 +262,8 @@ func listTwice(t *testing.T, dir string) {
 	})
 }
 
-// TestAnotherFile holds that a file is not read which is whole, and as long as the one that was written, but another: none of its
-// own checksums tells.
+// TestAnotherFile checks that a file is rejected that is valid and as long as the expected one, but another: its own checksums
+// match.
 func TestAnotherFile(t *testing.T) {
 	made := func(dir, word string) (path string, read func() (*segment.Segment, error)) {
 		b := segment.NewBuilder(mapping.Song())
@@ -290,12 +290,12 @@ func TestAnotherFile(t *testing.T) {
 	if err := os.WriteFile(path, raw, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := read(); core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != "the file is not what was written" {
+	if _, err := read(); core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != "the checksum of the file has changed" {
 		t.Errorf("another file gave %v", err)
 	}
 }
 
-// TestSpoiltSource holds that a document whose source cannot be read is told of, and that all others are searched.
+// TestSpoiltSource checks that a document whose source is corrupt is logged, and that all others are found.
 func TestSpoiltSource(t *testing.T) {
 	dir := t.TempDir()
 	x := open(t, embedded.Config{Dir: dir})
@@ -311,13 +311,13 @@ func TestSpoiltSource(t *testing.T) {
 	})
 	log := &logged{}
 	x = open(t, embedded.Config{Dir: dir, Logger: slog.New(slog.NewTextHandler(log, nil))})
-	holds(t, x, "a", map[string]string{"y": `{"n":2}`, "z": `{"n":3}`})
+	checkSearches(t, x, "a", map[string]string{"y": `{"n":2}`, "z": `{"n":3}`})
 	if !log.has("embedded index cannot search a document") || !log.has("record_id=x") {
 		t.Errorf("the log is %s", log.text.String())
 	}
 }
 
-// TestNewerFile holds that a file of a later tutti is refused.
+// TestNewerFile checks that a file of a later tutti is rejected.
 func TestNewerFile(t *testing.T) {
 	dir := t.TempDir()
 	x := open(t, embedded.Config{Dir: dir})
@@ -331,7 +331,7 @@ func TestNewerFile(t *testing.T) {
 	}
 }
 
-// TestCloseWhileLoading holds that Close waits for no loading.
+// TestCloseWhileLoading checks that Close does not wait for loading.
 func TestCloseWhileLoading(t *testing.T) {
 	dir := t.TempDir()
 	c := filled(t, dir)
@@ -347,11 +347,11 @@ func TestCloseWhileLoading(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	holds(t, open(t, embedded.Config{Dir: dir}), "a", c.want)
+	checkSearches(t, open(t, embedded.Config{Dir: dir}), "a", c.want)
 }
 
-// TestIdentityIsKept: an index has its identity over restarts, also one whose file is of a version that stored none, and the
-// same name in another folder has another one.
+// TestIdentityIsKept checks that an index keeps its identity over restarts, also one whose file is of a version without identities,
+// and that the same name in another folder has another one.
 func TestIdentityIsKept(t *testing.T) {
 	dir := t.TempDir()
 	identity := func(dir string, change func(b *bbolt.Bucket) error) string {

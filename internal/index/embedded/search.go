@@ -13,9 +13,9 @@ import (
 	"tutti/internal/index/embedded/evaluate"
 )
 
-// Search answers from the segments in memory; the file is read for the sources of hits alone.
+// Search evaluates requests on the segments in memory; it reads the file only for the sources of hits.
 func (x *Index) Search(ctx context.Context, name string, reqs []index.SearchRequest) ([]index.SearchResult, error) {
-	if err := x.begin(); err != nil {
+	if err := x.beginCall(); err != nil {
 		return nil, err
 	}
 	defer x.calls.Done()
@@ -23,17 +23,17 @@ func (x *Index) Search(ctx context.Context, name string, reqs []index.SearchRequ
 	if err != nil {
 		return nil, err
 	}
-	done, err := x.turn(ctx)
+	done, err := x.acquireSearchSlot(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	if !wantSources(reqs) {
-		answers, err := evaluate.Search(ctx, a.shelf.current().parts, reqs)
+	if !needSources(reqs) {
+		answers, err := evaluate.Search(ctx, a.segments.current().parts, reqs)
 		return results(answers), err
 	}
 	var out []index.SearchResult
-	err = x.fit(ctx, a, func(s *snapshot, rows *bbolt.Bucket) error {
+	err = x.viewSnapshot(ctx, a, func(s *snapshot, rows *bbolt.Bucket) error {
 		answers, err := evaluate.Search(ctx, s.parts, reqs)
 		if err != nil {
 			return err
@@ -53,14 +53,14 @@ func (x *Index) Search(ctx context.Context, name string, reqs []index.SearchRequ
 	return out, nil
 }
 
-// turn waits until a processor is there for a search, which ends with done: searches that only share processors are no faster
-// together, and keep writers waiting, who need one for moments but often.
-func (x *Index) turn(ctx context.Context) (done func(), err error) {
+// acquireSearchSlot waits until fewer searches than processors are running; done releases the slot. More concurrent searches would
+// not be faster, and would delay writers, which often need a processor for a short time.
+func (x *Index) acquireSearchSlot(ctx context.Context) (done func(), err error) {
 	select {
-	case x.searches <- struct{}{}:
-		return func() { <-x.searches }, nil
+	case x.searchSlots <- struct{}{}:
+		return func() { <-x.searchSlots }, nil
 	case <-ctx.Done():
-		return nil, core.WrapError(core.CodeUnavailable, "searching the index was given up", ctx.Err())
+		return nil, core.WrapError(core.CodeUnavailable, "searching the index was cancelled", ctx.Err())
 	}
 }
 
@@ -72,39 +72,38 @@ func results(answers []evaluate.Result) []index.SearchResult {
 	return out
 }
 
-// searchable returns an alias whose segments are in memory. It waits for them, but not so long that a client thinks its question is
-// at fault.
+// searchable returns an alias whose segments are loaded. It waits for them, up to Config.LoadWait.
 func (x *Index) searchable(ctx context.Context, name string) (*alias, error) {
 	a, err := x.alias(name)
 	if err != nil {
 		return nil, err
 	}
-	if !a.shelf.loading() {
+	if !a.segments.loading() {
 		return a, nil
 	}
 	enough := time.NewTimer(x.cfg.LoadWait)
 	defer enough.Stop()
 	select {
-	case <-a.shelf.ready:
+	case <-a.segments.ready:
 		return a, nil
 	case <-enough.C:
 		return nil, &core.Error{
 			Code: core.CodeUnavailable, Message: "the index is still being loaded after a start", RetryAfter: loadRetry,
-			Hint: "try again in a while; what is written meanwhile is kept and will be found",
+			Hint: "retry later; the index accepts writes, and searches will find them",
 		}
-	case <-x.ending:
+	case <-x.closeStarted:
 		return nil, errClosed()
 	case <-ctx.Done():
-		return nil, core.WrapError(core.CodeUnavailable, "searching the index was given up", ctx.Err())
+		return nil, core.WrapError(core.CodeUnavailable, "searching the index was cancelled", ctx.Err())
 	}
 }
 
-// Loading returns the aliases that cannot be searched yet, because their columns are still being read or made of the documents; they
-// take writes. It is empty for good once all have been loaded.
+// Loading returns the aliases that cannot be searched yet, because their columns are still being read or rebuilt; they accept
+// writes. Once it is empty it remains so.
 func (x *Index) Loading() []string {
 	var names []string
-	for _, a := range x.all() {
-		if a.shelf.loading() {
+	for _, a := range x.allAliases() {
+		if a.segments.loading() {
 			names = append(names, a.name)
 		}
 	}
@@ -112,7 +111,7 @@ func (x *Index) Loading() []string {
 	return names
 }
 
-func wantSources(reqs []index.SearchRequest) bool {
+func needSources(reqs []index.SearchRequest) bool {
 	for i := range reqs {
 		if h := reqs[i].Hits; h != nil && !h.Source.None {
 			return true
@@ -126,16 +125,17 @@ func wantSources(reqs []index.SearchRequest) bool {
 	return false
 }
 
-// fit runs a read transaction with the snapshot of the same moment, so that all its documents have their sources. Neither waits
-// for a writer: a transaction is shown before it can be read. It is tried again, a moment later, when transactions ended in between.
-func (x *Index) fit(ctx context.Context, a *alias, read func(s *snapshot, rows *bbolt.Bucket) error) error {
+// viewSnapshot runs a read transaction with the snapshot of the same state, so that all its documents have their sources. It
+// retries after snapshotPoll when transactions ended in between. It does not wait for writers: the snapshot of a transaction is
+// visible before the transaction can be read.
+func (x *Index) viewSnapshot(ctx context.Context, a *alias, read func(s *snapshot, rows *bbolt.Bucket) error) error {
 	for fits := false; !fits; {
 		if err := ctx.Err(); err != nil {
-			return core.WrapError(core.CodeUnavailable, "searching the index was given up", err)
+			return core.WrapError(core.CodeUnavailable, "searching the index was cancelled", err)
 		}
 		err := x.db.View(func(tx *bbolt.Tx) error {
 			rows := aliasBucket(tx, a.name).Bucket(bucketRows())
-			s := a.shelf.at(rows.Sequence())
+			s := a.segments.snapshotAt(rows.Sequence())
 			if s == nil {
 				return nil
 			}
@@ -146,28 +146,28 @@ func (x *Index) fit(ctx context.Context, a *alias, read func(s *snapshot, rows *
 			return err
 		}
 		if !fits {
-			time.Sleep(fitPause)
+			time.Sleep(snapshotPoll)
 		}
 	}
 	return nil
 }
 
-// fitPause is how long a search waits before it looks again for the snapshot of its transaction.
-const fitPause = time.Millisecond
+// snapshotPoll is the interval between attempts to find the snapshot of a transaction.
+const snapshotPoll = time.Millisecond
 
-// maxSources bounds the bytes of the documents that one Search gives.
+// maxSources bounds the total size of the documents that one Search returns, in bytes.
 const maxSources = 128 << 20
 
-// sources gives hits their documents, no more than maxSources in all.
+// sources reads the documents of hits, up to maxSources bytes.
 type sources struct {
 	rows  *bbolt.Bucket
 	bytes int
 }
 
-// fill returns the hits of an answer their sources.
+// fill sets the sources of the hits in a result.
 func (s *sources) fill(answer *evaluate.Result, req *index.SearchRequest) error {
 	if req.Hits != nil && !req.Hits.Source.None {
-		if err := s.hits(answer.Refs, answer.Hits); err != nil {
+		if err := s.fillHits(answer.Refs, answer.Hits); err != nil {
 			return err
 		}
 	}
@@ -177,7 +177,7 @@ func (s *sources) fill(answer *evaluate.Result, req *index.SearchRequest) error 
 			continue
 		}
 		for j, places := range answer.TopRefs[i] {
-			if err := s.hits(places, answer.Facets[i].Buckets[j].TopHits); err != nil {
+			if err := s.fillHits(places, answer.Facets[i].Buckets[j].TopHits); err != nil {
 				return err
 			}
 		}
@@ -185,8 +185,8 @@ func (s *sources) fill(answer *evaluate.Result, req *index.SearchRequest) error 
 	return nil
 }
 
-func (s *sources) hits(places []evaluate.DocumentRef, hits []index.Hit) error {
-	for part := range slices.Chunk(places, streamPart) {
+func (s *sources) fillHits(places []evaluate.DocumentRef, hits []index.Hit) error {
+	for part := range slices.Chunk(places, sourceChunk) {
 		buf, err := fillHits(s.rows, nil, part, hits)
 		if err != nil {
 			return err
@@ -194,18 +194,18 @@ func (s *sources) hits(places []evaluate.DocumentRef, hits []index.Hit) error {
 		hits = hits[len(part):]
 		if s.bytes += len(buf); s.bytes > maxSources {
 			return &core.Error{
-				Code: core.CodeInvalid, Message: fmt.Sprintf("the documents that are asked for have more than %d MB together", maxSources>>20),
-				Hint: "ask for fewer of them at once",
+				Code: core.CodeInvalid, Message: fmt.Sprintf("the requested documents together exceed %d MB", maxSources>>20),
+				Hint: "request fewer documents at once",
 			}
 		}
 	}
 	return nil
 }
 
-// streamPart is how many documents are read before it is asked how large they are.
-const streamPart = 256
+// sourceChunk is the number of documents that are read between two checks of their size.
+const sourceChunk = 256
 
-// fillHits returns hits the sources of their places, in bytes that are appended to buf.
+// fillHits sets the sources of hits, which it appends to buf.
 func fillHits(rows *bbolt.Bucket, buf []byte, places []evaluate.DocumentRef, hits []index.Hit) ([]byte, error) {
 	for i, p := range places {
 		start := len(buf)
@@ -218,11 +218,11 @@ func fillHits(rows *bbolt.Bucket, buf []byte, places []evaluate.DocumentRef, hit
 	return buf, nil
 }
 
-// Stream reads one snapshot, with one read transaction for its whole length: what is rewritten meanwhile must still be there, as
-// it was. The price is that the pages of what is rewritten are not used again until it ends, so each must come to an end: who gives
-// documents to a client bounds how slowly it may take them.
+// Stream reads one snapshot in a single read transaction, because documents that are rewritten must remain readable. Until the
+// transaction ends, the pages of rewritten documents are not reused, so callers must bound its duration: whoever sends the
+// documents to a client must close a slow one.
 func (x *Index) Stream(ctx context.Context, name string, req index.StreamRequest, each func([]index.Hit) error) error {
-	if err := x.begin(); err != nil {
+	if err := x.beginCall(); err != nil {
 		return err
 	}
 	defer x.calls.Done()
@@ -231,9 +231,9 @@ func (x *Index) Stream(ctx context.Context, name string, req index.StreamRequest
 		return err
 	}
 	if req.Source.None {
-		return evaluate.Stream(ctx, a.shelf.current().parts, req, func(_ []evaluate.DocumentRef, hits []index.Hit) error { return each(hits) })
+		return evaluate.Stream(ctx, a.segments.current().parts, req, func(_ []evaluate.DocumentRef, hits []index.Hit) error { return each(hits) })
 	}
-	return x.fit(ctx, a, func(s *snapshot, rows *bbolt.Bucket) error {
+	return x.viewSnapshot(ctx, a, func(s *snapshot, rows *bbolt.Bucket) error {
 		var buf []byte
 		return evaluate.Stream(ctx, s.parts, req, func(places []evaluate.DocumentRef, hits []index.Hit) error {
 			var err error

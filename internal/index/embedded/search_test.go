@@ -19,10 +19,10 @@ import (
 	"tutti/internal/index/query"
 )
 
-// idOrder is the order of the documents' ids.
+// idOrder is the order by document id.
 func idOrder() []index.Sort { return []index.Sort{{Field: query.Field{Path: "_id", Type: "keyword"}}} }
 
-// search answers one request.
+// search runs one request.
 func search(t *testing.T, x *embedded.Index, alias string, req index.SearchRequest) index.SearchResult {
 	t.Helper()
 	results, err := x.Search(t.Context(), alias, []index.SearchRequest{req})
@@ -39,7 +39,7 @@ func streamed(t *testing.T, x *embedded.Index, alias string) map[string]string {
 	err := x.Stream(t.Context(), alias, index.StreamRequest{}, func(hits []index.Hit) error {
 		for _, h := range hits {
 			if _, twice := all[h.ID]; twice {
-				t.Errorf("the stream gave %s twice", h.ID)
+				t.Errorf("the stream returned %s twice", h.ID)
 			}
 			all[h.ID] = string(h.Source)
 		}
@@ -51,16 +51,16 @@ func streamed(t *testing.T, x *embedded.Index, alias string) map[string]string {
 	return all
 }
 
-// holds holds an alias' searches to the documents that it must have.
-func holds(t *testing.T, x *embedded.Index, alias string, want map[string]string) {
+// checkSearches compares an alias' searches with the documents that it must have.
+func checkSearches(t *testing.T, x *embedded.Index, alias string, want map[string]string) {
 	t.Helper()
 	if got := streamed(t, x, alias); !maps.Equal(got, want) {
-		t.Errorf("the stream gave %d documents, want %d: %s", len(got), len(want), difference(got, want))
+		t.Errorf("the stream returned %d documents, want %d: %s", len(got), len(want), difference(got, want))
 	}
 	got := search(t, x, alias, index.SearchRequest{Total: true, Hits: &index.HitsRequest{Sort: idOrder(), Size: 5}})
 	ids := slices.Sorted(maps.Keys(want))
 	if got.Total != int64(len(want)) || len(got.Hits) != min(5, len(ids)) {
-		t.Fatalf("a search gave %d hits of %d, want %d of %d", len(got.Hits), got.Total, min(5, len(ids)), len(ids))
+		t.Fatalf("a search returned %d hits of %d, want %d of %d", len(got.Hits), got.Total, min(5, len(ids)), len(ids))
 	}
 	for i, h := range got.Hits {
 		if h.ID != ids[i] || string(h.Source) != want[h.ID] {
@@ -83,7 +83,7 @@ func difference(got, want map[string]string) string {
 	return ""
 }
 
-// churn writes rounds of random writes, rewrites and deletions, and keeps want as the alias is then.
+// churn writes rounds of random writes, rewrites and deletions, and updates want.
 type churn struct {
 	random  *rand.Rand
 	version core.Version
@@ -120,33 +120,33 @@ func reopened(t *testing.T, x *embedded.Index, cfg embedded.Config) *embedded.In
 	return open(t, cfg)
 }
 
-// TestSearchFollowsWrites holds that searches and streams give what was written last, batch by batch and after each start.
+// TestSearchFollowsWrites checks that searches and streams return the last written documents, after each batch and each start.
 func TestSearchFollowsWrites(t *testing.T) {
 	cfg := embedded.Config{Dir: t.TempDir()}
 	x := open(t, cfg)
 	for _, alias := range []string{"a", "b"} {
 		ensure(t, x, index.Spec{Alias: alias, Known: mapping.Song()})
 	}
-	holds(t, x, "a", nil)
+	checkSearches(t, x, "a", nil)
 	a, b := newChurn(1), newChurn(2)
 	for round := range 60 {
 		a.round(t, x, "a", 1+a.random.IntN(40), 300)
 		if round%3 == 0 {
 			b.round(t, x, "b", 1+b.random.IntN(400), 2000)
 		}
-		holds(t, x, "a", a.want)
+		checkSearches(t, x, "a", a.want)
 		if round%20 == 19 {
-			holds(t, x, "b", b.want)
+			checkSearches(t, x, "b", b.want)
 			x = reopened(t, x, cfg)
 		}
 	}
-	holds(t, x, "a", a.want)
-	holds(t, x, "b", b.want)
+	checkSearches(t, x, "a", a.want)
+	checkSearches(t, x, "b", b.want)
 }
 
-// TestSearchOneMoment holds that a search and a stream never see a transaction by half, nor a source that is not the document's
-// own, while all documents are rewritten again and again.
-func TestSearchOneMoment(t *testing.T) {
+// TestSearchIsASnapshot checks that searches and streams never see a partial transaction, nor the source of another version, while
+// all documents are being rewritten.
+func TestSearchIsASnapshot(t *testing.T) {
 	const documents, rounds = 40, 120
 	x := open(t, embedded.Config{})
 	ensure(t, x, index.Spec{Alias: "a"})
@@ -203,15 +203,16 @@ func TestSearchOneMoment(t *testing.T) {
 		round(n)
 		hits := search(t, x, "a", index.SearchRequest{Hits: &index.HitsRequest{Size: 1}}).Hits
 		if got := check(hits, 0); got != n {
-			t.Errorf("after round %d was acknowledged, a search gave round %d", n, got)
+			t.Errorf("after round %d was acknowledged, a search returned round %d", n, got)
 		}
 	}
 	close(done)
 	readers.Wait()
 }
 
-// TestStreamKeepsItsMoment holds that a stream returns what was there when it began, and that all other calls can be made within it.
-func TestStreamKeepsItsMoment(t *testing.T) {
+// TestStreamIsASnapshot checks that a stream returns what existed when it started, and that other calls can be made from its
+// callback.
+func TestStreamIsASnapshot(t *testing.T) {
 	x := open(t, embedded.Config{})
 	ensure(t, x, index.Spec{Alias: "a"})
 	want := map[string]string{}
@@ -235,7 +236,7 @@ func TestStreamKeepsItsMoment(t *testing.T) {
 			got[h.ID] = string(h.Source)
 		}
 		if total := search(t, x, "a", index.SearchRequest{Total: true}).Total; total != 2999 {
-			t.Errorf("a search within the stream gave %d documents", total)
+			t.Errorf("a search within the stream returned %d documents", total)
 		}
 		_, _, err := x.Get(t.Context(), "a", hits[0].ID)
 		return err
@@ -246,8 +247,8 @@ func TestStreamKeepsItsMoment(t *testing.T) {
 	stop := errors.New("enough")
 	calls := 0
 	err = x.Stream(t.Context(), "a", index.StreamRequest{}, func([]index.Hit) error { calls++; return stop })
-	if err != stop || calls != 1 { //nolint:errorlint // the very error is promised
-		t.Errorf("a stream that was stopped gave %v after %d calls", err, calls)
+	if err != stop || calls != 1 { //nolint:errorlint // returned unwrapped
+		t.Errorf("a stopped stream returned %v after %d calls", err, calls)
 	}
 	if err := x.Stream(t.Context(), "a", index.StreamRequest{Source: index.Source{None: true}}, func(hits []index.Hit) error {
 		for _, h := range hits {
@@ -295,7 +296,7 @@ func TestSearchRefuses(t *testing.T) {
 	}
 }
 
-// TestTopHitsHaveSources holds that the hits of buckets get their sources.
+// TestTopHitsHaveSources checks that the top hits of buckets have their sources.
 func TestTopHitsHaveSources(t *testing.T) {
 	x := open(t, embedded.Config{})
 	ensure(t, x, index.Spec{Alias: "a", Known: mapping.Song()})

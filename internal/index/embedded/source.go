@@ -16,23 +16,23 @@ const (
 	codecS2    byte = 1
 )
 
-// worthCompressing is from how many bytes on a source is compressed.
-const worthCompressing = 256
+// minCompressBytes is the size from which a source is compressed.
+const minCompressBytes = 256
 
-// maxRowHead bounds what a row has before the id: codec, version and the length of the id.
+// maxRowHead bounds the length of a row before the id: codec, version and the length of the id.
 const maxRowHead = 1 + 8 + binary.MaxVarintLen64
 
-// maxSource is the length from which on a source is not believed: no document is as big.
+// maxSource is the decoded size in bytes above which a source is considered corrupt: no document is that large.
 const maxSource = 256 << 20
 
-// appendRow returns the row of a document: codec, version, length of the id, id, source.
+// appendRow appends the row of a document: codec, version, length of the id, id, source.
 func appendRow(dst []byte, id string, version core.Version, doc []byte) []byte {
 	start := len(dst)
 	dst = append(dst, codecPlain)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(version))
 	dst = binary.AppendUvarint(dst, uint64(len(id)))
 	dst = append(dst, id...)
-	if len(doc) < worthCompressing || s2.MaxEncodedLen(len(doc)) < 0 {
+	if len(doc) < minCompressBytes || s2.MaxEncodedLen(len(doc)) < 0 {
 		return append(dst, doc...)
 	}
 	head := len(dst)
@@ -48,25 +48,25 @@ func appendRow(dst []byte, id string, version core.Version, doc []byte) []byte {
 	return dst[:head+len(packed)]
 }
 
-// openRow returns the id and the packed source of a row, which are part of it.
-func openRow(row []byte) (id, body []byte, err error) {
+// splitRow returns the id and the encoded source of a row, without copying.
+func splitRow(row []byte) (id, body []byte, err error) {
 	if len(row) < 10 {
-		return nil, nil, errCut("row")
+		return nil, nil, errCorrupt("row")
 	}
 	n, size := binary.Uvarint(row[9:])
 	if size <= 0 || n > uint64(len(row)-9-size) {
-		return nil, nil, errCut("row")
+		return nil, nil, errCorrupt("row")
 	}
 	body = row[9+size:]
 	return body[:n], body[n:], nil
 }
 
-// source returns the document of a row; it is a copy.
+// source returns a copy of the document of a row.
 func source(row []byte) ([]byte, error) { return appendSource(nil, row) }
 
 // appendSource appends the document of a row to dst.
 func appendSource(dst, row []byte) ([]byte, error) {
-	_, body, err := openRow(row)
+	_, body, err := splitRow(row)
 	if err != nil {
 		return dst, err
 	}
@@ -76,21 +76,21 @@ func appendSource(dst, row []byte) ([]byte, error) {
 	case codecS2:
 		n, err := s2.DecodedLen(body)
 		if n > maxSource {
-			return dst, errCut("source")
+			return dst, errCorrupt("source")
 		}
 		if err == nil {
 			dst = slices.Grow(dst, n)
 			_, err = s2.Decode(dst[len(dst):len(dst)+n], body)
 		}
 		if err != nil {
-			return dst, core.WrapError(core.CodeInternal, "the index holds a source that cannot be read", err)
+			return dst, core.WrapError(core.CodeInternal, "the index contains a corrupt source", err)
 		}
 		return dst[:len(dst)+n], nil
 	default:
-		return dst, core.NewError(core.CodeUnsupported, fmt.Sprintf("the index holds a source of codec %d", row[0]))
+		return dst, core.NewError(core.CodeUnsupported, fmt.Sprintf("the index contains a source of unknown codec %d", row[0]))
 	}
 }
 
-func errCut(what string) error {
-	return core.NewError(core.CodeInternal, "the index holds a "+what+" that cannot be read")
+func errCorrupt(what string) error {
+	return core.NewError(core.CodeInternal, "the index contains a corrupt "+what)
 }

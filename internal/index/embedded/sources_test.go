@@ -13,7 +13,7 @@ import (
 	"tutti/internal/index/query"
 )
 
-// TestSourcesAreBounded: documents that are too large together are refused, however they are asked for.
+// TestSourcesAreBounded requests documents that are too large together, in several ways.
 func TestSourcesAreBounded(t *testing.T) {
 	x, err := embedded.Open(embedded.Config{Dir: t.TempDir()})
 	if err != nil {
@@ -44,13 +44,13 @@ func TestSourcesAreBounded(t *testing.T) {
 		"of buckets": {[]index.SearchRequest{tops, tops, tops, tops}, false}, "ids alone": {[]index.SearchRequest{{Hits: &index.HitsRequest{Size: 4, Source: index.Source{None: true}}}}, true},
 	} {
 		_, err := x.Search(t.Context(), "a", c.reqs)
-		if c.fits != (err == nil) || err != nil && (core.CodeOf(err) != core.CodeInvalid || core.MessageOf(err) != "the documents that are asked for have more than 128 MB together") {
+		if c.fits != (err == nil) || err != nil && (core.CodeOf(err) != core.CodeInvalid || core.MessageOf(err) != "the requested documents together exceed 128 MB") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// TestLargeDocumentIsPackedOnce: what is allocated to pack a large document is about its size.
+// TestLargeDocumentIsPackedOnce checks that encoding a large document allocates about its size.
 func TestLargeDocumentIsPackedOnce(t *testing.T) {
 	x, err := embedded.Open(embedded.Config{Dir: t.TempDir()})
 	if err != nil {
@@ -62,10 +62,10 @@ func TestLargeDocumentIsPackedOnce(t *testing.T) {
 	}
 	var text strings.Builder
 	for i := range uint64(400_000) {
-		fmt.Fprintf(&text, `,"%x"`, i*0x9e3779b97f4a7c15) // hard to pack
+		fmt.Fprintf(&text, `,"%x"`, i*0x9e3779b97f4a7c15) // incompressible
 	}
 	b := batchOf(x, "a", core.Write{ID: "1", Version: 1, Document: []byte(`{"analysisId":"1","studyId":"S","pad":["x"` + text.String() + `]}`)})
-	embedded.Prepare(x, b) // brings its fields along
+	embedded.Prepare(x, b) // adds its fields to the mapping
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	embedded.Prepare(x, b)

@@ -23,7 +23,7 @@ func analyses(b *testing.B, n, segments int) []evaluate.Part {
 	studies := testkit.GenerateStudies(20)
 	for i := range segments {
 		var batch []*segment.Segment
-		// A builder takes no more than a batch of writes: larger segments come from merging.
+		// A builder gets at most one batch of writes; larger segments are merged.
 		for j, study := range studies {
 			all := testkit.GenerateAnalyses(uint64(1+i), study, n/segments/len(studies))
 			if i == 0 && j < 3 {
@@ -49,7 +49,7 @@ func analyses(b *testing.B, n, segments int) []evaluate.Part {
 	return parts
 }
 
-// sizes returns how many analyses are measured, 100,000 unless TUTTI_BENCH_ANALYSES says otherwise.
+// sizes returns the numbers of analyses to measure: 100,000, or those in TUTTI_BENCH_ANALYSES.
 func sizes() int {
 	if n, err := strconv.Atoi(os.Getenv("TUTTI_BENCH_ANALYSES")); err == nil {
 		return n
@@ -85,7 +85,7 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-// facetsPage is what a portal asks when two values are chosen: a facet on whose field one is chosen has only the other filter.
+// facetsPage is a portal's request when two values are selected: a facet on the field of one has only the other filter.
 func facetsPage() []index.SearchRequest {
 	study := &query.Node{Op: query.Terms, Field: keyword("studyId"), Terms: []string{"LIVR-JP", "LUNG-AU", "PANC-CA"}}
 	vcf := func() *query.Node {
@@ -108,7 +108,7 @@ func facetsPage() []index.SearchRequest {
 	}
 }
 
-// everyFacet is what a portal asks before anything is chosen.
+// everyFacet is a portal's request when nothing is selected.
 func everyFacet() []index.SearchRequest {
 	reqs := facetsPage()
 	var facets []index.Facet

@@ -20,15 +20,15 @@ type valueRef struct {
 	ordinal uint32
 }
 
-// bucket is a value that is given, or may be.
+// bucket is a candidate bucket.
 type bucket struct {
 	count int64
-	// at is the place among all values, which come by key.
+	// at is the index of its value in key order.
 	at   int
 	refs []valueRef
 }
 
-// before orders buckets as they are given.
+// before compares buckets in the order of the result.
 func (b *bucket) before(c *bucket) int {
 	if b.count != c.count {
 		return cmp.Compare(c.count, b.count)
@@ -36,7 +36,7 @@ func (b *bucket) before(c *bucket) int {
 	return cmp.Compare(b.at, c.at)
 }
 
-// topBuckets keeps the buckets that are given, the last of them on top of a heap once there are enough.
+// topBuckets selects the first buckets, with a heap whose top is the last of them once there are max.
 type topBuckets struct {
 	buckets []bucket
 	max     int
@@ -57,7 +57,7 @@ func (b *topBuckets) Pop() any {
 	return x
 }
 
-// offer keeps a bucket if it is one of the best. Buckets come by key, so one of an equal count is not.
+// offer adds a bucket if it is one of the first. Buckets are offered in key order, so one with the count of the last is not.
 func (b *topBuckets) offer(count int64, at int, refs []valueRef) {
 	if len(b.buckets) < b.max {
 		b.buckets = append(b.buckets, bucket{count: count, at: at, refs: slices.Clone(refs)})
@@ -72,24 +72,24 @@ func (b *topBuckets) offer(count int64, at int, refs []valueRef) {
 	}
 }
 
-// full tells that no count up to most is kept any more.
+// full reports whether no bucket with a count up to most would be added.
 func (b *topBuckets) full(most int64) bool {
 	return len(b.buckets) == b.max && b.buckets[0].count >= most
 }
 
-// valueMerger walks the values of several parts by key.
+// valueMerger merges the values of several parts in key order.
 type valueMerger struct {
 	field query.Field
-	// numeric tells what keys are, several that there was more than one part at the beginning: of one no key is needed.
+	// numeric is the kind of keys. multipleParts is set when there was more than one part at the start: one alone needs no keys.
 	numeric, multipleParts bool
 	heap                   []*valueCursor
 	refs                   []valueRef
-	// first is the value that next gives, text the bytes of it.
+	// first is the value that next returns, text its bytes.
 	first valueKey
 	text  []byte
 }
 
-// valueKey is what values are ordered by: a number, or a text, whose first bytes make up the number.
+// valueKey is the key that values are sorted by: a number, or a text whose first bytes are the number.
 type valueKey struct {
 	number uint64
 	text   []byte
@@ -102,13 +102,13 @@ func (k *valueKey) compare(other *valueKey) int {
 	return bytes.Compare(k.text, other.text)
 }
 
-// valueCursor is where a union is in one part.
+// valueCursor is the position of a valueMerger in one part.
 type valueCursor struct {
 	valueKey
 	part int
 	of   *facetPart
 	left []valueCount
-	// texts reads those of a part's column, each until the next.
+	// texts reads the texts of the part's column; each is valid until the next.
 	texts *segment.TextReader
 }
 
@@ -124,7 +124,7 @@ func (u *valueMerger) loadKey(c *valueCursor) {
 	}
 }
 
-// sortPrefix returns the first eight bytes of a text as a number that is ordered as they are.
+// sortPrefix returns the first eight bytes of a text as a number with the same order.
 func sortPrefix(text []byte) uint64 {
 	if len(text) >= 8 {
 		return binary.BigEndian.Uint64(text)
@@ -162,7 +162,7 @@ func newUnion(f query.Field, parts []facetPart) *valueMerger {
 	return u
 }
 
-// siftDown moves the cursor at i down to its place in the heap.
+// siftDown moves the cursor at i down the heap.
 func (u *valueMerger) siftDown(i int) {
 	for child := 2*i + 1; child < len(u.heap); child = 2*i + 1 {
 		if child+1 < len(u.heap) && u.heap[child+1].compare(&u.heap[child].valueKey) < 0 {
@@ -176,13 +176,13 @@ func (u *valueMerger) siftDown(i int) {
 	}
 }
 
-// next returns the number of documents of the next value, 0 behind the last. Where it stands in the parts is in refs.
+// next returns the number of documents of the next value, 0 at the end. refs are its occurrences in the parts.
 func (u *valueMerger) next() int64 {
 	u.refs = u.refs[:0]
 	if len(u.heap) == 0 {
 		return 0
 	}
-	// A cursor that goes on reads over the bytes of its text.
+	// Advancing a cursor overwrites its text.
 	u.text = append(u.text[:0], u.heap[0].text...)
 	u.first = valueKey{number: u.heap[0].number, text: u.text}
 	part := u.heap[0].part
@@ -193,7 +193,7 @@ func (u *valueMerger) next() int64 {
 	return count
 }
 
-// take counts the value on top of the heap and goes on in its part.
+// take counts the value on top of the heap and advances its cursor.
 func (u *valueMerger) take() int64 {
 	c := u.heap[0]
 	v := c.left[0]
@@ -210,7 +210,7 @@ func (u *valueMerger) take() int64 {
 	return int64(v.count)
 }
 
-// mergeBuckets returns the buckets and the number of values.
+// mergeBuckets returns the buckets and the number of distinct values in r.
 func (f *facetTask) mergeBuckets(ctx context.Context, r *index.FacetResult) {
 	kept := topBuckets{}
 	if f.req.Buckets != nil {

@@ -1,3 +1,3 @@
-// Package evaluate owns the answers of the embedded index: filters, facets and orders over segments. It reads segments alone,
-// never the index' file.
+// Package evaluate executes searches of the embedded index: filters, facets and sort orders over segments. It reads segments only,
+// never the index file.
 package evaluate

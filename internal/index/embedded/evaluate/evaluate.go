@@ -9,21 +9,21 @@ import (
 	"tutti/internal/index/embedded/segment"
 )
 
-// Part is one segment of an alias as of one moment.
+// Part is one segment of an alias at one moment.
 type Part struct {
 	Segment *segment.Segment
-	// Deleted are the documents that were rewritten or removed since; nil for none. It is not changed.
+	// Deleted are the documents that were rewritten or removed since the segment was built; nil for none. It is not changed.
 	Deleted *roaring.Bitmap
 }
 
-// DocumentRef is where a document is.
+// DocumentRef identifies a document.
 type DocumentRef struct {
-	// Number is that of segment.Segment.Numbers.
+	// Number is the row number, as in segment.Segment.Numbers.
 	Number uint64
 	ID     string
 }
 
-// Result is a SearchResult without sources: Hits have ID and Sort.
+// Result is a SearchResult without sources: Hits have only ID and Sort.
 type Result struct {
 	index.SearchResult
 	// Refs are those of Hits.
@@ -32,8 +32,8 @@ type Result struct {
 	TopRefs [][][]DocumentRef
 }
 
-// Search answers reqs over all parts. Equal documents of an order are in the order of their ids; without an order documents are
-// in that of their numbers. The end of ctx ends it with CodeUnavailable; a request that cannot be answered is CodeInvalid.
+// Search executes reqs over all parts. Documents that are equal in the requested order are sorted by id; without an order,
+// documents are sorted by number. It returns CodeUnavailable when ctx ends and CodeInvalid for a request that cannot be executed.
 func Search(ctx context.Context, parts []Part, reqs []index.SearchRequest) ([]Result, error) {
 	p := newPlan()
 	asked := make([]*request, len(reqs))
@@ -51,7 +51,7 @@ func Search(ctx context.Context, parts []Part, reqs []index.SearchRequest) ([]Re
 			return nil, err
 		}
 	}
-	// What is asked of buckets is known only now.
+	// Top hits are those of the merged buckets.
 	if err := w.run(ctx, topHitTasks(views, asked)); err != nil {
 		return nil, err
 	}
@@ -62,11 +62,11 @@ func Search(ctx context.Context, parts []Part, reqs []index.SearchRequest) ([]Re
 	return answers, nil
 }
 
-// request is a SearchRequest at work.
+// request is the state of a SearchRequest.
 type request struct {
 	req       *index.SearchRequest
 	documents *clause
-	// totals are the documents of each part.
+	// totals are the numbers of matching documents by part.
 	totals []int
 	hits   *hitsTask
 	facets []*facetTask
@@ -120,7 +120,7 @@ func newFacet(p *plan, ask *index.Facet, documents *clause, parts int) *facetTas
 	return f
 }
 
-// searchTasks returns the tasks that look at the parts.
+// searchTasks returns the tasks that evaluate filters, facets and hits in each part.
 func searchTasks(views []*view, asked []*request) []task {
 	var tasks []task
 	for i, v := range views {
@@ -147,7 +147,7 @@ func searchTasks(views []*view, asked []*request) []task {
 	return tasks
 }
 
-// mergeTasks returns the tasks that put together what was found in the parts.
+// mergeTasks returns the tasks that merge the results of the parts.
 func mergeTasks(views []*view, asked []*request) []task {
 	var tasks []task
 	for _, r := range asked {
@@ -164,7 +164,7 @@ func mergeTasks(views []*view, asked []*request) []task {
 	return tasks
 }
 
-// topHitTasks returns the tasks that find the documents of buckets.
+// topHitTasks returns the tasks that find the top hits of buckets.
 func topHitTasks(views []*view, asked []*request) []task {
 	var tasks []task
 	for _, r := range asked {
@@ -183,7 +183,7 @@ func topHitTasks(views []*view, asked []*request) []task {
 	return tasks
 }
 
-// finish returns the answer.
+// finish returns the result.
 func (r *request) finish(views []*view) Result {
 	if r.req.Total {
 		for _, n := range r.totals {

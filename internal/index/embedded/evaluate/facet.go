@@ -9,25 +9,25 @@ import (
 	"tutti/internal/index/embedded/segment"
 )
 
-// facetTask is one Facet of a request.
+// facetTask is the state of one Facet of a request.
 type facetTask struct {
 	req *index.Facet
-	// documents is the filter of the request, elements that of the field's rows and holders the documents with such a row, both
-	// nil for all. exists are the documents with a value, filters those of Buckets.Filters.
+	// documents is the filter of the request, elements that of the field's rows and elementDocuments the documents with such a row;
+	// the last two are nil for all. exists are the documents with a value, filters those of Buckets.Filters.
 	documents, elements, elementDocuments, exists *clause
 	filters                                       []*clause
-	// parts is what was found in each part.
+	// parts are the results by part.
 	parts []facetPart
-	// buckets are the ones that are given, made by merge.
+	// buckets are the returned buckets, set by merge.
 	buckets []bucket
-	// topDocuments are the TopHits that a part has, by bucket.
+	// topDocuments are the top hits by part and bucket.
 	topDocuments [][][]uint32
 }
 
-// facetPart is the answer of one part.
+// facetPart is the result of one part.
 type facetPart struct {
 	column *segment.Column
-	// values are the documents by value; filtered are those that also match each of Buckets.Filters.
+	// values are the numbers of documents by value; filtered are those of the documents that also match each of Buckets.Filters.
 	values    []valueCount
 	filtered  [][]valueCount
 	missing   int64
@@ -36,13 +36,13 @@ type facetPart struct {
 	ranges    []int64
 }
 
-// countScope is what of a part is counted.
+// countScope is what a facet counts in a part.
 type countScope struct {
 	values *values
 	docs   documents
 }
 
-// evaluatePart answers for one part.
+// evaluatePart evaluates the facet in one part.
 func (f *facetTask) evaluatePart(ctx context.Context, v *view, p *facetPart, s *scratch) {
 	p.ranges = make([]int64, len(f.req.Ranges))
 	docs := v.liveDocuments(ctx, f.documents, s)
@@ -82,13 +82,13 @@ func (f *facetTask) evaluatePart(ctx context.Context, v *view, p *facetPart, s *
 	}
 }
 
-// needsValues reports whether anything but Missing is asked.
+// needsValues reports whether anything but Missing is requested.
 func (f *facetTask) needsValues() bool {
 	return f.req.Buckets != nil || f.req.Cardinality > 0 || f.req.Stats || f.req.Histogram > 0 || len(f.req.Ranges) > 0
 }
 
-// newScope returns what is counted of a part, false when it is nothing. Everything that filters ask was asked when it returns, since
-// the elements stand in s.
+// newScope returns what is counted in a part, false when there are no documents. It evaluates all filters first, because elements
+// are in s and evaluation would overwrite them.
 func (f *facetTask) newScope(ctx context.Context, v *view, column *segment.Column, docs documents, s *scratch) (countScope, bool) {
 	for _, filter := range f.filters {
 		v.matchRows(ctx, filter, s)
@@ -108,14 +108,14 @@ func (f *facetTask) newScope(ctx context.Context, v *view, column *segment.Colum
 	return countScope{values: newValues(column, v.span(row), elements), docs: docs}, docs.count > 0
 }
 
-// intersect returns the documents that are in a set too.
+// intersect returns the documents that are in set too.
 func (d documents) intersect(set *roaring.Bitmap) documents {
 	bits := roaring.And(d.bits, set)
 	count := int(bits.GetCardinality())
 	return documents{bits: bits, count: count, all: d.all && count == d.count}
 }
 
-// merge puts the answers of the parts together, but for TopHits.
+// merge merges the results of the parts, except TopHits.
 func (f *facetTask) merge(ctx context.Context, r *index.FacetResult) error {
 	r.Ranges = make([]int64, len(f.req.Ranges))
 	var sum stats

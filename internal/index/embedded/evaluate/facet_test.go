@@ -58,20 +58,20 @@ func TestBuckets(t *testing.T) {
 		"documents, not elements":         {path: "files.kind", want: "vcf=2 bam=1 cram=1"},
 		"numbers of elements by value":    {path: "files.bytes", want: "1=1 2=1 5=1 40=1"},
 		"a field without values":          {path: "nowhere", want: ""},
-		"filtered":                        {path: "files.kind", filter: termOrdinals("color", "blue", "red"), want: "vcf=2 bam=1 cram=1"},
-		"filtered to some":                {path: "files.kind", filter: termOrdinals("ok", "false"), want: "vcf=1"},
-		"filtered to none":                {path: "files.kind", filter: termOrdinals("color", "x"), want: ""},
+		"filtered":                        {path: "files.kind", filter: terms("color", "blue", "red"), want: "vcf=2 bam=1 cram=1"},
+		"filtered to some":                {path: "files.kind", filter: terms("ok", "false"), want: "vcf=1"},
+		"filtered to none":                {path: "files.kind", filter: terms("color", "x"), want: ""},
 		"narrowed to elements":            {path: "files.kind", elements: between("files.bytes", query.Bound{}, from("5")), want: "bam=1 vcf=1"},
-		"narrowed to no element":          {path: "files.kind", elements: termOrdinals("files.bytes", "77"), want: ""},
+		"narrowed to no element":          {path: "files.kind", elements: terms("files.bytes", "77"), want: ""},
 		"top hits by id":                  {path: "color", buckets: index.Buckets{Max: 10, TopHits: 1}, want: "red=2:a blue=1:c green=1:d"},
 		"top hits of elements, once each": {path: "files.kind", buckets: index.Buckets{Max: 2, TopHits: 5}, want: "vcf=2:ab bam=1:a"},
 		"top hits of what was narrowed": {
-			path: "files.kind", elements: termOrdinals("files.bytes", "1", "5"),
+			path: "files.kind", elements: terms("files.bytes", "1", "5"),
 			buckets: index.Buckets{Max: 9, TopHits: 2}, want: "bam=1:a vcf=1:b",
 		},
 		"filters of each bucket": {
 			path: "files.kind", want: "vcf=2[1 2 1] bam=1[1 1 1] cram=1[0 0 1]",
-			buckets: index.Buckets{Max: 9, Filters: []*query.Node{termOrdinals("ok", "true"), termOrdinals("color", "red"), termOrdinals("_id", "a", "c")}},
+			buckets: index.Buckets{Max: 9, Filters: []*query.Node{terms("ok", "true"), terms("color", "red"), terms("_id", "a", "c")}},
 		},
 	}
 	docs := faceted(t)
@@ -102,7 +102,7 @@ func TestFacets(t *testing.T) {
 		"missing":             {index.Facet{Field: field("color"), Missing: true}, index.FacetResult{Missing: 1}},
 		"missing in elements": {index.Facet{Field: field("files.bytes"), Missing: true}, index.FacetResult{Missing: 3}},
 		"elements do not narrow the missing": {
-			index.Facet{Field: field("files.kind"), Missing: true, Elements: termOrdinals("files.kind", "bam")}, index.FacetResult{Missing: 2},
+			index.Facet{Field: field("files.kind"), Missing: true, Elements: terms("files.kind", "bam")}, index.FacetResult{Missing: 2},
 		},
 		"missing of analyzed text": {index.Facet{Field: field("words"), Missing: true}, index.FacetResult{Missing: 5}},
 		"everything is missing":    {index.Facet{Field: field("nowhere"), Missing: true, Cardinality: 9}, index.FacetResult{Missing: 5}},
@@ -112,7 +112,7 @@ func TestFacets(t *testing.T) {
 			index.FacetResult{Stats: index.Stats{Min: 1, Max: 40, Sum: 54, Avg: 9, Count: 6}},
 		},
 		"statistics of elements": {
-			index.Facet{Field: field("files.bytes"), Stats: true, Elements: termOrdinals("files.kind", "bam")},
+			index.Facet{Field: field("files.bytes"), Stats: true, Elements: terms("files.kind", "bam")},
 			index.FacetResult{Stats: index.Stats{Min: 5, Max: 5, Sum: 10, Avg: 5, Count: 2}},
 		},
 		"statistics of booleans": {
@@ -155,7 +155,7 @@ func TestFacets(t *testing.T) {
 	}
 }
 
-// TestSumsOfFractions has sums that fractions have no room for: their order must not show.
+// TestSumsOfFractions sums numbers that round: the result must not depend on their order.
 func TestSumsOfFractions(t *testing.T) {
 	tests := map[string]struct {
 		docs []string
@@ -200,7 +200,7 @@ func TestFacetsRefused(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			_, err := evaluate.Search(t.Context(), parts(t, docs, 1), []index.SearchRequest{{Facets: []index.Facet{test.facet}}})
-			refused(t, err, test.want)
+			invalid(t, err, test.want)
 		})
 	}
 	got := answer(t, parts(t, docs, 1), index.SearchRequest{Facets: []index.Facet{{Field: field("size"), Histogram: 1.0002}}})

@@ -12,7 +12,7 @@ import (
 	"tutti/internal/sqon"
 )
 
-func termOrdinals(path string, values ...string) *query.Node {
+func terms(path string, values ...string) *query.Node {
 	return &query.Node{Op: query.Terms, Field: field(path), Terms: values}
 }
 
@@ -22,7 +22,7 @@ func patterns(fold bool, path string, of ...sqon.Pattern) *query.Node {
 	return &query.Node{Op: query.Patterns, Field: field(path), Patterns: of, Fold: fold}
 }
 
-func lowestDocuments(path string, child *query.Node) *query.Node {
+func some(path string, child *query.Node) *query.Node {
 	return &query.Node{Op: query.Some, Path: path, Children: []*query.Node{child}}
 }
 
@@ -44,7 +44,7 @@ func from(number string) query.Bound {
 
 func beyond(number string) query.Bound { return query.Bound{Set: true, Number: number} }
 
-// ids joins those of the hits.
+// ids returns the joined ids of the hits.
 func ids(hits []index.Hit) string {
 	var b strings.Builder
 	for _, h := range hits {
@@ -53,7 +53,7 @@ func ids(hits []index.Hit) string {
 	return b.String()
 }
 
-// answer searches once in all parts.
+// answer runs one search over all parts.
 func answer(t *testing.T, parts []evaluate.Part, req index.SearchRequest) evaluate.Result {
 	t.Helper()
 	answers, err := evaluate.Search(t.Context(), parts, []index.SearchRequest{req})
@@ -63,8 +63,8 @@ func answer(t *testing.T, parts []evaluate.Part, req index.SearchRequest) evalua
 	return answers[0]
 }
 
-// refused asserts that a request is CodeInvalid for a reason.
-func refused(t *testing.T, err error, message string) {
+// invalid asserts that an error is CodeInvalid with a message.
+func invalid(t *testing.T, err error, message string) {
 	t.Helper()
 	if core.CodeOf(err) != core.CodeInvalid || core.MessageOf(err) != message {
 		t.Errorf("%q of code %s, want %q", core.MessageOf(err), core.CodeOf(err), message)
@@ -91,19 +91,19 @@ func TestFilters(t *testing.T) {
 		"nil is all":                      {nil, "abcde"},
 		"everything":                      {&query.Node{Op: query.Everything}, "abcde"},
 		"nothing":                         {&query.Node{Op: query.Nothing}, ""},
-		"terms":                           {termOrdinals("color", "blue", "nope", "red"), "ac"},
-		"terms of several values":         {termOrdinals("tags", "ab"), "a"},
-		"terms of an unknown field":       {termOrdinals("nowhere", "x"), ""},
-		"terms of a number":               {termOrdinals("size", "-4", "3"), "ab"},
-		"terms of a boolean":              {termOrdinals("ok", "false"), "b"},
-		"terms of ids":                    {termOrdinals("_id", "a", "e", "z"), "ae"},
+		"terms":                           {terms("color", "blue", "nope", "red"), "ac"},
+		"terms of several values":         {terms("tags", "ab"), "a"},
+		"terms of an unknown field":       {terms("nowhere", "x"), ""},
+		"terms of a number":               {terms("size", "-4", "3"), "ab"},
+		"terms of a boolean":              {terms("ok", "false"), "b"},
+		"terms of ids":                    {terms("_id", "a", "e", "z"), "ae"},
 		"every document has an id":        {exists("_id"), "abcde"},
 		"exists":                          {exists("color"), "abc"},
 		"null and no values are missing":  {not(exists("tags")), "cde"},
-		"not":                             {not(termOrdinals("color", "red")), "bcde"},
-		"and":                             {and(termOrdinals("ok", "true", "false"), not(termOrdinals("color", "red"))), "b"},
+		"not":                             {not(terms("color", "red")), "bcde"},
+		"and":                             {and(terms("ok", "true", "false"), not(terms("color", "red"))), "b"},
 		"and of nots":                     {and(not(exists("score")), not(exists("ok"))), "d"},
-		"or":                              {or(termOrdinals("color", "blue"), exists("ok")), "abc"},
+		"or":                              {or(terms("color", "blue"), exists("ok")), "abc"},
 		"range of integers":               {between("size", from("-4"), beyond("3")), "b"},
 		"range with a fraction":           {between("size", from("-3.5"), query.Bound{}), "a"},
 		"range of fractions":              {between("score", beyond("-0.25"), from("0.5")), "c"},
@@ -122,19 +122,19 @@ func TestFilters(t *testing.T) {
 		"contained, longer":               {patterns(true, "tags", "*abcd*"), ""},
 		"any value":                       {patterns(true, "color", "*"), "abc"},
 		"a boolean's text":                {patterns(true, "ok", "T*"), "a"},
-		"some element":                    {lowestDocuments("files", termOrdinals("files.kind", "vcf")), "ab"},
-		"each clause has its own element": {and(lowestDocuments("files", termOrdinals("files.kind", "vcf")), lowestDocuments("files", between("files.bytes", query.Bound{}, from("10")))), "ab"},
-		"one element for both":            {lowestDocuments("files", and(termOrdinals("files.kind", "vcf"), between("files.bytes", query.Bound{}, from("10")))), "b"},
-		"some other element":              {lowestDocuments("files", not(termOrdinals("files.kind", "vcf"))), "ad"},
-		"no element":                      {not(lowestDocuments("files", &query.Node{Op: query.Everything})), "ce"},
-		"an element of an element":        {lowestDocuments("files.parts", and(termOrdinals("files.parts.letter", "x"), termOrdinals("files.parts.n", "2"))), "b"},
+		"some element":                    {some("files", terms("files.kind", "vcf")), "ab"},
+		"each clause has its own element": {and(some("files", terms("files.kind", "vcf")), some("files", between("files.bytes", query.Bound{}, from("10")))), "ab"},
+		"one element for both":            {some("files", and(terms("files.kind", "vcf"), between("files.bytes", query.Bound{}, from("10")))), "b"},
+		"some other element":              {some("files", not(terms("files.kind", "vcf"))), "ad"},
+		"no element":                      {not(some("files", &query.Node{Op: query.Everything})), "ce"},
+		"an element of an element":        {some("files.parts", and(terms("files.parts.letter", "x"), terms("files.parts.n", "2"))), "b"},
 		"an element with one of its own": {
-			lowestDocuments("files", and(termOrdinals("files.kind", "vcf"), lowestDocuments("files.parts", exists("files.parts.n")))), "b",
+			some("files", and(terms("files.kind", "vcf"), some("files.parts", exists("files.parts.n")))), "b",
 		},
 		"an element without one of its own": {
-			lowestDocuments("files", and(termOrdinals("files.kind", "vcf"), not(lowestDocuments("files.parts", exists("files.parts.n"))))), "a",
+			some("files", and(terms("files.kind", "vcf"), not(some("files.parts", exists("files.parts.n"))))), "a",
 		},
-		"elements below an object": {lowestDocuments("donor.visits", termOrdinals("donor.visits.site", "ear")), "e"},
+		"elements below an object": {some("donor.visits", terms("donor.visits.site", "ear")), "e"},
 	}
 	docs := filtered(t)
 	layouts := map[string][]evaluate.Part{"whole": parts(t, docs), "spread": parts(t, docs, 1, 1, 3)}
@@ -150,11 +150,11 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// TestNodesAtTwoScopes shares one node between scopes, where it means two things.
-func TestNodesAtTwoScopes(t *testing.T) {
+// TestSharedNode uses one node in two scopes, in which it has different meanings.
+func TestSharedNode(t *testing.T) {
 	all := &query.Node{Op: query.Everything}
 	got := answer(t, parts(t, filtered(t)), index.SearchRequest{
-		Filter: and(all, lowestDocuments("files", all)), Hits: &index.HitsRequest{Size: 10},
+		Filter: and(all, some("files", all)), Hits: &index.HitsRequest{Size: 10},
 	})
 	if ids(got.Hits) != "abd" {
 		t.Errorf("%q", ids(got.Hits))
@@ -167,7 +167,7 @@ func TestDeadDocuments(t *testing.T) {
 	of := parts(t, docs)
 	facet := index.Facet{Field: field("color"), Buckets: &index.Buckets{Max: 10}, Missing: true, Cardinality: 10}
 	got := answer(t, of, index.SearchRequest{
-		Filter: not(termOrdinals("color", "green")), Total: true, Hits: &index.HitsRequest{Size: 10}, Facets: []index.Facet{facet},
+		Filter: not(terms("color", "green")), Total: true, Hits: &index.HitsRequest{Size: 10}, Facets: []index.Facet{facet},
 	})
 	f := got.Facets[0]
 	if ids(got.Hits) != "bde" || got.Total != 3 || f.Missing != 2 || f.Cardinality != 1 || f.Buckets[0].Key != "Red*" {

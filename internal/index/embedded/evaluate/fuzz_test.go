@@ -3,14 +3,14 @@ package evaluate_test
 import (
 	"encoding/json"
 	"math/rand/v2"
+	"strconv"
 	"testing"
 
 	"tutti/internal/index"
 	"tutti/internal/index/embedded/evaluate"
 )
 
-// FuzzAfter goes on after whatever a client may send as the place of a document: an answer is a part of the whole order, from
-// somewhere to its end, or the value is refused.
+// FuzzAfter continues after arbitrary sort values: the result is a suffix of the complete result, or the value is invalid.
 func FuzzAfter(f *testing.F) {
 	for _, seed := range []string{`null`, `"red"`, `1`, `-0.5`, `1e400`, `1E700000000`, `1e-700000000`, `9223372036854775808`, `true`, `[1]`, `1]`, `{"a":`, ``, `"\ud800"`} {
 		for kind := range uint8(10) {
@@ -37,14 +37,14 @@ func FuzzAfter(f *testing.F) {
 		}
 		got, err := hits([]json.RawMessage{json.RawMessage(raw)})
 		if err != nil {
-			refused(t, err, "value 1 of the place to go on after is none of the field "+sorts[0].Field.Path)
+			invalid(t, err, "sort value 1 to continue after is not a value of the field "+strconv.Quote(sorts[0].Field.Path))
 			return
 		}
 		if len(got) > len(all) || all[len(all)-len(got):] != got {
-			t.Errorf("%q is no end of %q", got, all)
+			t.Errorf("%q is not a suffix of %q", got, all)
 		}
 		if !json.Valid([]byte(raw)) {
-			t.Errorf("%q is no JSON", raw)
+			t.Errorf("%q is not JSON", raw)
 		}
 	})
 }

@@ -11,13 +11,13 @@ import (
 	"tutti/internal/index"
 )
 
-// topDocuments keeps the first documents of a part in an order, the last of them on top of a heap.
+// topDocuments selects the first documents of a part in an order, with a heap whose top is the last of them.
 type topDocuments struct {
 	rankers []*ranker
-	// after are the ranks behind which the documents begin, nil for the beginning.
+	// after are the ranks after which documents start, nil for the beginning.
 	after []uint64
 	limit int
-	// docs are those that are kept, of which heap has the places; ranks are theirs, as many for each as there are rankers.
+	// docs are the selected documents, ranks their ranks, one per ranker; heap holds indexes of docs.
 	docs  []uint32
 	heap  []int32
 	ranks []uint64
@@ -45,7 +45,7 @@ func (s *topDocuments) ranksOf(slot int32) []uint64 {
 
 func (s *topDocuments) compare(a, b int32) int { return slices.Compare(s.ranksOf(a), s.ranksOf(b)) }
 
-// firstDocuments returns the first documents of a part in an order, at most limit, behind the place after.
+// firstDocuments returns the first documents of a part in an order, at most limit, after the sort values after.
 func (v *view) firstDocuments(ctx context.Context, docs documents, o *order, after []afterValue, limit int, s *scratch) []uint32 {
 	if o.sorts == 0 {
 		return lowestDocuments(docs.bits, limit)
@@ -78,8 +78,8 @@ func (v *view) firstDocuments(ctx context.Context, docs documents, o *order, aft
 	return found
 }
 
-// offer keeps a document if it is one of the first. It is written behind those that are kept, and where the last of them was
-// when it takes its place.
+// offer adds a document if it is one of the first. Its ranks are appended first, and overwrite those of the last document if it
+// replaces that one.
 func (s *topDocuments) offer(doc uint32, rank uint64) {
 	n := len(s.rankers)
 	slot := int32(len(s.docs))
@@ -100,19 +100,19 @@ func (s *topDocuments) offer(doc uint32, rank uint64) {
 	}
 }
 
-// lowestDocuments returns the documents of the lowest numbers.
+// lowestDocuments returns the documents with the lowest numbers.
 func lowestDocuments(bits *roaring.Bitmap, limit int) []uint32 {
 	docs := make([]uint32, min(limit, int(bits.GetCardinality())))
 	return docs[:bits.ManyIterator().NextMany(docs)]
 }
 
-// documentMerger gives the documents of several parts in one order, from those of each in that order.
+// documentMerger merges the sorted documents of several parts.
 type documentMerger struct {
 	order *order
 	heap  []*partCursor
 }
 
-// partCursor is where a sequence is in one part.
+// partCursor is the position of a documentMerger in one part.
 type partCursor struct {
 	view    *view
 	rankers []*ranker
@@ -147,7 +147,7 @@ func (s *documentMerger) Pop() any {
 	return x
 }
 
-// before compares two parts' next documents: by number when no order was asked for.
+// before compares the next documents of two parts: by number when no order was requested.
 func (s *documentMerger) before(a, b *partCursor) bool {
 	if s.order.sorts == 0 {
 		return a.number() < b.number()
@@ -169,10 +169,10 @@ func (c *partCursor) value(i int) value {
 	return c.sortValues[i]
 }
 
-// done tells that there is no document left.
+// done reports whether no document is left.
 func (s *documentMerger) done() bool { return len(s.heap) == 0 }
 
-// next goes on to the next document.
+// next moves to the next document.
 func (s *documentMerger) next() {
 	c := s.heap[0]
 	c.docs, c.sortValues = c.docs[1:], c.sortValues[:0]
@@ -183,13 +183,13 @@ func (s *documentMerger) next() {
 	}
 }
 
-// ref returns where the document is.
+// ref returns the current document.
 func (s *documentMerger) ref() DocumentRef {
 	c := s.heap[0]
 	return DocumentRef{Number: c.number(), ID: c.view.segment.ID(c.docs[0])}
 }
 
-// sortValues returns Hit.Sort of the document.
+// sortValues returns Hit.Sort of the current document.
 func (s *documentMerger) sortValues() []json.RawMessage {
 	c := s.heap[0]
 	values := make([]json.RawMessage, 0, s.order.sorts)
@@ -199,7 +199,7 @@ func (s *documentMerger) sortValues() []json.RawMessage {
 	return values
 }
 
-// hitsTask is what is asked of the documents themselves in one request.
+// hitsTask is the state of the hits of one request.
 type hitsTask struct {
 	req   *index.HitsRequest
 	order order
@@ -208,7 +208,7 @@ type hitsTask struct {
 	found [][]uint32
 }
 
-// limit is how many documents of each part may be needed.
+// limit returns the number of documents that may be needed of each part.
 func (t *hitsTask) limit() int {
 	if t.after != nil {
 		return t.req.Size
@@ -216,7 +216,7 @@ func (t *hitsTask) limit() int {
 	return t.req.From + t.req.Size
 }
 
-// fill returns the hits that were asked for.
+// fill appends the requested hits to a.
 func (t *hitsTask) fill(views []*view, a *Result) {
 	s := newSequence(&t.order, views, t.found)
 	if t.after == nil {

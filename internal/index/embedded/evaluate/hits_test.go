@@ -12,7 +12,7 @@ import (
 	"tutti/internal/index/embedded/evaluate"
 )
 
-func sortableBits(t *testing.T) []document {
+func sortDocuments(t *testing.T) []document {
 	return documentsOf(
 		t,
 		`{"color":"b","tags":["x","a"],"sizes":[1,2,6],"weights":[0.1,0.2],"day":"2024-01-01","ok":true,"files":[{"bytes":[7,1],"kind":"z"},{"bytes":4}]}`,
@@ -60,7 +60,7 @@ func TestOrder(t *testing.T) {
 		"a field without values":   {[]index.Sort{first(by("nowhere")), down("_id")}, "dcba", `[null,"d"][null,"c"][null,"b"][null,"a"]`},
 		"by an id in between":      {[]index.Sort{by("color"), down("_id"), by("size")}, "bcad", `["B","b",null]["b","c",null]["b","a",null][null,"d",null]`},
 	}
-	docs := sortableBits(t)
+	docs := sortDocuments(t)
 	layouts := map[string][]evaluate.Part{"whole": parts(t, docs), "spread": parts(t, docs, 1, 2)}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -92,7 +92,7 @@ func sortsOf(t *testing.T, hits []index.Hit) string {
 	return b.String()
 }
 
-// TestPages goes through random orders page by page, by the place of the last one and by number.
+// TestPages reads random orders page by page, by sort values and by number.
 func TestPages(t *testing.T) {
 	w := world{rand.New(rand.NewPCG(3, 5))}
 	docs := w.documents(150)
@@ -124,7 +124,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestAfter goes on after places that no document has.
+// TestAfter continues after sort values that no document has.
 func TestAfter(t *testing.T) {
 	tests := map[string]struct {
 		sort  index.Sort
@@ -148,7 +148,7 @@ func TestAfter(t *testing.T) {
 		"a sum":                      {index.Sort{Field: field("sizes"), Mode: "sum"}, `5`, "da"},
 		"no value at all":            {index.Sort{Field: field("nowhere")}, `"x"`, "abcd"},
 	}
-	docs := sortableBits(t)
+	docs := sortDocuments(t)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			for _, of := range [][]evaluate.Part{parts(t, docs), parts(t, docs, 1, 3)} {
@@ -179,24 +179,24 @@ func TestHitsRefused(t *testing.T) {
 		},
 		"behind the window": {
 			index.HitsRequest{From: 9_999, Size: 2},
-			"documents are given up to number 10000 of an order; what lies behind is reached by the place of the last one",
+			"from and size must not be negative, and their sum must not exceed 10000; to read further, continue after the sort values of the last document",
 		},
 		"too few values": {
 			index.HitsRequest{Size: 1, Sort: []index.Sort{{Field: field("size")}, {Field: field("_id")}}, After: []json.RawMessage{[]byte(`1`)}},
-			"the place to go on after has 1 values, but the order has 2",
+			"the sort values to continue after are 1, but the order has 2 keys",
 		},
-		"a number for a text":     {after("color", `1`), "value 1 of the place to go on after is none of the field color"},
-		"a text for a number":     {after("size", `"1"`), "value 1 of the place to go on after is none of the field size"},
-		"an object":               {after("size", `{}`), "value 1 of the place to go on after is none of the field size"},
-		"no JSON":                 {after("size", `1 2`), "value 1 of the place to go on after is none of the field size"},
-		"a boolean for a number":  {after("size", `true`), "value 1 of the place to go on after is none of the field size"},
-		"a fraction for a date":   {after("day", `1.5`), "value 1 of the place to go on after is none of the field day"},
-		"another number than 0/1": {after("ok", `2`), "value 1 of the place to go on after is none of the field ok"},
+		"a number for a text":     {after("color", `1`), `sort value 1 to continue after is not a value of the field "color"`},
+		"a text for a number":     {after("size", `"1"`), `sort value 1 to continue after is not a value of the field "size"`},
+		"an object":               {after("size", `{}`), `sort value 1 to continue after is not a value of the field "size"`},
+		"no JSON":                 {after("size", `1 2`), `sort value 1 to continue after is not a value of the field "size"`},
+		"a boolean for a number":  {after("size", `true`), `sort value 1 to continue after is not a value of the field "size"`},
+		"a fraction for a date":   {after("day", `1.5`), `sort value 1 to continue after is not a value of the field "day"`},
+		"another number than 0/1": {after("ok", `2`), `sort value 1 to continue after is not a value of the field "ok"`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := evaluate.Search(t.Context(), parts(t, sortableBits(t)), []index.SearchRequest{{Hits: &test.hits}})
-			refused(t, err, test.want)
+			_, err := evaluate.Search(t.Context(), parts(t, sortDocuments(t)), []index.SearchRequest{{Hits: &test.hits}})
+			invalid(t, err, test.want)
 		})
 	}
 }

@@ -4,11 +4,11 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// sparseRowRatio is how many rows of a path there must be for each that is lifted, at least, for it to be looked up one by one.
+// sparseRowRatio is the ratio of the rows of a path to the lifted rows from which these are looked up one by one.
 const sparseRowRatio = 16
 
-// lift returns the rows of an ancestor path that hold rows of path. Elements of a document stand together, and those of each of
-// its elements, so what comes out is in order.
+// lift returns the rows of an ancestor path that contain rows of path. Elements of a parent are consecutive, so the result is in
+// order.
 func (v *view) lift(path, to string, rows *roaring.Bitmap, s *scratch) *roaring.Bitmap {
 	have := v.rowCount(path)
 	n := int(rows.GetCardinality())
@@ -24,7 +24,7 @@ func (v *view) lift(path, to string, rows *roaring.Bitmap, s *scratch) *roaring.
 	}
 }
 
-// parentSteps returns the ways up from path to an ancestor, step by step.
+// parentSteps returns the parent slices on the way from path up to an ancestor.
 func (v *view) parentSteps(path, to string) [][]uint32 {
 	var steps [][]uint32
 	for path != to && path != "" {
@@ -34,7 +34,7 @@ func (v *view) parentSteps(path, to string) [][]uint32 {
 	return steps
 }
 
-// liftFew looks each row up.
+// liftFew looks up the ancestor of each row.
 func (v *view) liftFew(path, to string, rows *roaring.Bitmap, s *scratch) *roaring.Bitmap {
 	steps := v.parentSteps(path, to)
 	lifted := roaring.New()
@@ -45,7 +45,7 @@ func (v *view) liftFew(path, to string, rows *roaring.Bitmap, s *scratch) *roari
 	return lifted
 }
 
-// ancestors appends the ancestors of rows, of equal neighbours one.
+// ancestors appends the ancestors of rows to into, without consecutive duplicates.
 func ancestors(steps [][]uint32, rows, into []uint32) []uint32 {
 	for _, row := range rows {
 		for _, step := range steps {
@@ -58,7 +58,7 @@ func ancestors(steps [][]uint32, rows, into []uint32) []uint32 {
 	return into
 }
 
-// liftMany looks each row up and notes what it finds in words, as a set of that size is made faster of these.
+// liftMany looks up the ancestor of each row and collects them in a dense bitmap, which is faster for large sets.
 func (v *view) liftMany(path, to string, rows *roaring.Bitmap, s *scratch) *roaring.Bitmap {
 	steps := v.parentSteps(path, to)
 	s.lifted = zeroed(s.lifted, (v.rowCount(to)+63)/64)
@@ -71,7 +71,7 @@ func (v *view) liftMany(path, to string, rows *roaring.Bitmap, s *scratch) *roar
 	return roaring.FromDense(s.lifted, true)
 }
 
-// liftSpans asks for each document whether any of its rows is there, which all says of every row.
+// liftSpans tests for each document whether any of its rows is in rows; all means that rows has all rows.
 func (v *view) liftSpans(span []uint32, rows *roaring.Bitmap, all bool, s *scratch) *roaring.Bitmap {
 	docs := len(span) - 1
 	s.lifted = zeroed(s.lifted, (docs+63)/64)
@@ -92,7 +92,7 @@ func (v *view) liftSpans(span []uint32, rows *roaring.Bitmap, all bool, s *scrat
 	return roaring.FromDense(s.lifted, true)
 }
 
-// anyInRange reports whether some of the rows from from to before to is in a set.
+// anyInRange reports whether a row in [from, to) is in a set.
 func anyInRange(set []uint64, from, to uint32) bool {
 	if from >= to {
 		return false

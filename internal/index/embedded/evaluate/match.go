@@ -10,8 +10,8 @@ import (
 	"tutti/internal/index/query"
 )
 
-// sparseOrdinalRatio is how many values of a column there must be for each that is wanted, at least, for rows to be asked for by value
-// where wanted values lie apart.
+// sparseOrdinalRatio is the ratio of a column's distinct values to the requested ordinals from which rows are looked up by value
+// rather than by a scan, when the ordinals are not contiguous.
 const sparseOrdinalRatio = 16
 
 // matchField returns the rows of a clause on a field.
@@ -41,7 +41,7 @@ func (v *view) matchField(ctx context.Context, c *clause, s *scratch) *roaring.B
 	}
 }
 
-// termOrdinals returns the ordinals of the values of a clause, growing.
+// termOrdinals returns the ordinals of the values of a clause in ascending order.
 func termOrdinals(column *segment.Column, c *clause) []uint32 {
 	var ordinals []uint32
 	if column.Numeric() {
@@ -60,7 +60,7 @@ func termOrdinals(column *segment.Column, c *clause) []uint32 {
 	return ordinals
 }
 
-// patternOrdinals returns the ordinals of the values that match one of the patterns of a clause, growing.
+// patternOrdinals returns the ordinals of the values that match a pattern of a clause, in ascending order.
 func patternOrdinals(ctx context.Context, column *segment.Column, c *clause) []uint32 {
 	var ordinals []uint32
 	from, to := uint32(0), column.Size()
@@ -83,7 +83,8 @@ func patternOrdinals(ctx context.Context, column *segment.Column, c *clause) []u
 	return ordinals
 }
 
-// textFunc returns what returns the text of each ordinal, until the next: numbers too have one that patterns are held against.
+// textFunc returns a function that returns the text of an ordinal, valid until its next call. Patterns match the text form of
+// numbers too.
 func textFunc(column *segment.Column, f query.Field) func(ordinal uint32) []byte {
 	if column.Numeric() {
 		return func(ordinal uint32) []byte { return []byte(query.Text(f, column.Key(ordinal))) }
@@ -102,7 +103,7 @@ func (c *clause) matches(text []byte) bool {
 	return false
 }
 
-// prefixRange returns the ordinals from from to before to of the texts that begin with prefix.
+// prefixRange returns the ordinals [from, to) of the texts that start with prefix.
 func prefixRange(column *segment.Column, prefix string) (from, to uint32) {
 	if prefix == "" {
 		return 0, column.Size()
@@ -119,7 +120,8 @@ func prefixRange(column *segment.Column, prefix string) (from, to uint32) {
 	return from, column.Size()
 }
 
-// rowsOfOrdinals returns the rows of a column of as many rows that have a value of one of some ordinals, which grow.
+// rowsOfOrdinals returns the rows that have a value with one of the ordinals, which are ascending. rows is the number of rows of
+// the column.
 func rowsOfOrdinals(column *segment.Column, ordinals []uint32, rows int, s *scratch) *roaring.Bitmap {
 	n := len(ordinals)
 	switch {
@@ -154,7 +156,7 @@ func rowsOfOrdinals(column *segment.Column, ordinals []uint32, rows int, s *scra
 	return found
 }
 
-// rowsOfRange returns the rows that have a value whose ordinal is from from to before to.
+// rowsOfRange returns the rows that have a value with an ordinal in [from, to).
 func rowsOfRange(column *segment.Column, from, to uint32) *roaring.Bitmap {
 	switch {
 	case from >= to:
@@ -172,7 +174,7 @@ func rowsOfRange(column *segment.Column, from, to uint32) *roaring.Bitmap {
 	return found
 }
 
-// scanRows returns the rows with a value whose ordinal is in wanted.
+// scanRows returns the rows that have a value whose ordinal is in wanted, by a scan of all rows.
 func scanRows(column *segment.Column, wanted []uint64, rows int, s *scratch) *roaring.Bitmap {
 	s.lifted = zeroed(s.lifted, (rows+63)/64)
 	if single := column.Single(); single != nil {

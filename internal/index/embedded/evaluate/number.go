@@ -18,7 +18,7 @@ type stats struct {
 	count     int64
 }
 
-// observe adds a number that stands n times.
+// observe adds n times the number v.
 func (s *stats) observe(v float64, n int64) {
 	if s.count == 0 {
 		s.min, s.max = v, v
@@ -55,13 +55,13 @@ func (s *stats) result() index.Stats {
 		return index.Stats{}
 	}
 	sum := s.high + s.low
-	if math.IsNaN(sum) { // the sum is infinite, of which no part can be lost
+	if math.IsNaN(sum) { // the sum is infinite: the compensation is not a number
 		sum = s.high
 	}
 	return index.Stats{Min: s.min, Max: s.max, Sum: sum, Avg: sum / float64(s.count), Count: s.count}
 }
 
-// numberOf returns query.Number for a field; most types are integers, of which there may be millions to turn into numbers.
+// numberOf returns a function like query.Number for a field, with a fast path for integers, of which there may be millions.
 func numberOf(f query.Field) func(key uint64) float64 {
 	switch f.Type {
 	case "byte", "short", "integer", "long", "date":
@@ -71,7 +71,7 @@ func numberOf(f query.Field) func(key uint64) float64 {
 	}
 }
 
-// maxCountedNumbers is up to how many different numbers are counted before they are summed up.
+// maxCountedNumbers is the number of distinct values up to which values are counted before they are summed up.
 const maxCountedNumbers = 4096
 
 // stats returns the statistics of a part.
@@ -100,14 +100,14 @@ func (at *countScope) stats(ctx context.Context, f query.Field, s *scratch) stat
 	return all
 }
 
-// interval is the documents of one step of a histogram.
+// interval is one interval of a histogram.
 type interval struct {
-	// step is the key without the width of the steps.
+	// step is the key divided by the interval width.
 	step  float64
 	count int64
 }
 
-// histogram returns the documents by step, upwards.
+// histogram returns the number of documents by interval, ascending.
 func (at *countScope) histogram(ctx context.Context, f query.Field, width float64, s *scratch) []interval {
 	column, number := at.values.column, numberOf(f)
 	s.groups = zeroed(s.groups, int(column.Size())+1)
@@ -126,7 +126,7 @@ func (at *countScope) histogram(ctx context.Context, f query.Field, width float6
 	return slices.DeleteFunc(steps, func(i interval) bool { return i.count == 0 })
 }
 
-// intervals returns the histogram of all parts.
+// intervals returns the histogram over all parts.
 func (f *facetTask) intervals() ([]index.Interval, error) {
 	var all []interval
 	for i := range f.parts {

@@ -14,7 +14,7 @@ import (
 	"tutti/internal/index/query"
 )
 
-// oracle answers by a look at every document.
+// oracle evaluates requests by reading every document.
 type oracle struct{ docs []document }
 
 func newOracle(t testing.TB, docs []document) oracle {
@@ -24,7 +24,7 @@ func newOracle(t testing.TB, docs []document) oracle {
 		if d.stale {
 			continue
 		}
-		// Decoded again, so that numbers are as they stand in the JSON.
+		// Decoded from JSON, so that numbers are as written.
 		raw, err := json.Marshal(d.body)
 		if err != nil {
 			t.Fatal(err)
@@ -40,7 +40,7 @@ func newOracle(t testing.TB, docs []document) oracle {
 	return o
 }
 
-// below returns the elements of a path in an object that is a row of the path from.
+// below returns the elements at a path in an object that is a row of the path from.
 func below(row map[string]any, from, path string) []map[string]any {
 	rest := strings.TrimPrefix(strings.TrimPrefix(path, from), ".")
 	rows := []map[string]any{row}
@@ -86,7 +86,7 @@ func values(row map[string]any, f query.Field) []any {
 	return texts
 }
 
-// number returns the value of a number, date or boolean, in nanoseconds for a date_nanos when exact is set.
+// number returns a number, date or boolean as a float64, in nanoseconds for a date_nanos when exact is set.
 func number(f query.Field, v any, exact bool) float64 {
 	switch v := v.(type) {
 	case bool:
@@ -112,7 +112,7 @@ func number(f query.Field, v any, exact bool) float64 {
 	}
 }
 
-// instant reads a date.
+// instant parses a date.
 func instant(v any) time.Time {
 	at, err := time.Parse(time.RFC3339Nano, v.(string))
 	if err != nil {
@@ -165,7 +165,7 @@ func (o oracle) matches(n *query.Node, scope string, id string, row map[string]a
 	}
 }
 
-// term returns a value as Node.Terms has it.
+// term returns a value in the form of Node.Terms.
 func term(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -206,7 +206,7 @@ func (o oracle) found(n *query.Node) []document {
 	return out
 }
 
-// counted returns all values of a field in rows of a document that count, doubles included.
+// counted returns all values of a field in the counted rows of a document, with duplicates.
 func (o oracle) counted(f query.Field, elements *query.Node, d document) []any {
 	var all []any
 	for _, row := range below(d.body, "", f.Row()) {
@@ -217,7 +217,7 @@ func (o oracle) counted(f query.Field, elements *query.Node, d document) []any {
 	return all
 }
 
-// keyText returns a value as Bucket.Key has it.
+// keyText returns a value in the form of Bucket.Key.
 func keyText(f query.Field, v any) string {
 	switch f.Type {
 	case "date_nanos":
@@ -231,7 +231,7 @@ func keyText(f query.Field, v any) string {
 	}
 }
 
-// facet answers about documents.
+// facet evaluates a facet over documents.
 func (o oracle) facet(a index.Facet, docs []document) index.FacetResult {
 	r := index.FacetResult{Ranges: make([]int64, len(a.Ranges))}
 	byKey, holders, firsts := map[string]int64{}, map[string][]document{}, map[string]any{}
@@ -282,7 +282,7 @@ func (o oracle) facet(a index.Facet, docs []document) index.FacetResult {
 	return r
 }
 
-// keyOf tells values apart.
+// keyOf returns the identity of a value.
 func keyOf(f query.Field, v any) string {
 	if f.Type == "date_nanos" {
 		return keyText(f, v)
@@ -352,7 +352,7 @@ func (o oracle) buckets(a index.Facet, byKey map[string]int64, holders map[strin
 	return out
 }
 
-// sort puts documents into an order.
+// sort sorts documents.
 func (o oracle) sort(docs []document, sorts []index.Sort) {
 	type placed struct {
 		document
@@ -379,7 +379,7 @@ func (o oracle) sort(docs []document, sorts []index.Sort) {
 	}
 }
 
-// compareBy compares what sortValue gave.
+// compareBy compares results of sortValue.
 func compareBy(s index.Sort, x, y any) int {
 	var c int
 	switch x := x.(type) {

@@ -14,17 +14,17 @@ import (
 	"tutti/internal/index/query"
 )
 
-// fieldID is the path of the ids of documents, which a segment keeps in a column like that of any text.
+// fieldID is the path of the document ids, which a segment stores as a text column.
 const fieldID = "_id"
 
-// keyKind is what documents are compared by.
+// keyKind is how the values of a sort key are obtained and compared.
 type keyKind uint8
 
 const (
-	// textKey and numberKey are one of the values that a document has, so that within a segment ordinals are compared.
+	// textKey and numberKey select one of a document's values, so that ordinals can be compared within a segment.
 	textKey keyKind = iota
 	numberKey
-	// computedIntKey and fractionKey are calculated from the values, as integers or not.
+	// computedIntKey and computedFloatKey are computed from all values (sum, average, median).
 	computedIntKey
 	computedFloatKey
 )
@@ -33,12 +33,11 @@ const (
 type key struct {
 	index.Sort
 	kind keyKind
-	// highest tells that the highest of several values counts, else the lowest; it is for textKey and numberKey.
+	// highest selects the highest of several values instead of the lowest, for textKey and numberKey.
 	highest bool
 }
 
-// order is what documents are compared by: what was asked for, of which asked is the number, and their ids, so that no two
-// documents are equal.
+// order is a sort order: sorts is the number of requested keys, which the document id follows as tie-breaker.
 type order struct {
 	keys  []key
 	sorts int
@@ -74,14 +73,14 @@ func newKey(s index.Sort) (key, error) {
 	return k, s.Check()
 }
 
-// value is what a document has for a key: text for a textKey, else a number that is ordered as the values are.
+// value is a document's value for a key: text for a textKey, otherwise a number with the order of the values.
 type value struct {
 	missing bool
 	number  uint64
 	text    []byte
 }
 
-// compare orders the values of a key.
+// compare compares two values of a key.
 func (k *key) compare(a, b value) int {
 	if a.missing || b.missing {
 		if a.missing == b.missing {
@@ -104,7 +103,7 @@ func (k *key) compare(a, b value) int {
 	return c
 }
 
-// appendJSON writes a value for Hit.Sort.
+// appendJSON appends a value for Hit.Sort.
 func (k *key) appendJSON(b []byte, v value) []byte {
 	switch {
 	case v.missing:
@@ -122,21 +121,21 @@ func (k *key) appendJSON(b []byte, v value) []byte {
 	}
 }
 
-// afterValue is where the values after a document begin for one key.
+// afterValue is the sort value after which documents start, for one key.
 type afterValue struct {
 	value
-	// between tells that value is no value of the type: it stands for the gap below it. beyond is above all values.
+	// between is set when the value is not a value of the type: it is then the gap below value. beyond is above all values.
 	between, beyond bool
 }
 
-// parseAfter reads what Hit.Sort gave.
+// parseAfter parses the values of a Hit.Sort.
 func (o *order) parseAfter(after []json.RawMessage) ([]afterValue, error) {
 	if len(after) == 0 {
 		return nil, nil
 	}
 	if len(after) != o.sorts {
-		return nil, core.NewError(core.CodeInvalid, "the place to go on after has "+strconv.Itoa(len(after))+
-			" values, but the order has "+strconv.Itoa(o.sorts))
+		return nil, core.NewError(core.CodeInvalid, "the sort values to continue after are "+strconv.Itoa(len(after))+
+			", but the order has "+strconv.Itoa(o.sorts)+" keys")
 	}
 	all := make([]afterValue, 0, len(after))
 	for i, raw := range after {
@@ -144,7 +143,7 @@ func (o *order) parseAfter(after []json.RawMessage) ([]afterValue, error) {
 		p, ok := k.parseAfter(raw)
 		if !ok {
 			return nil, core.NewError(core.CodeInvalid,
-				"value "+strconv.Itoa(i+1)+" of the place to go on after is none of the field "+k.Field.Path)
+				"sort value "+strconv.Itoa(i+1)+" to continue after is not a value of the field "+strconv.Quote(k.Field.Path))
 		}
 		all = append(all, p)
 	}
@@ -155,7 +154,7 @@ func (k *key) parseAfter(raw json.RawMessage) (afterValue, bool) {
 	var v any
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
-	if err := decoder.Decode(&v); err != nil || !json.Valid(raw) { // which a value with something behind it is not
+	if err := decoder.Decode(&v); err != nil || !json.Valid(raw) { // Valid rejects trailing data
 		return afterValue{}, false
 	}
 	switch v := v.(type) {
@@ -173,7 +172,7 @@ func (k *key) parseAfter(raw json.RawMessage) (afterValue, bool) {
 	}
 }
 
-// parseAfterNumber reads a number, which of a numberKey may be one that the type has no room for.
+// parseAfterNumber parses a number. For a numberKey it may be outside the range of the type.
 func (k *key) parseAfterNumber(literal string) (afterValue, bool) {
 	switch {
 	case k.kind == textKey:
@@ -189,7 +188,7 @@ func (k *key) parseAfterNumber(literal string) (afterValue, bool) {
 		return afterValue{value: value{number: uint64(v) ^ signBit}}, err == nil
 	}
 	if _, err := strconv.ParseFloat(literal, 64); err != nil {
-		return afterValue{}, false // no type has room for it, nor for anything near it
+		return afterValue{}, false // out of range for every type
 	}
 	bound := query.Bound{Set: true, Inclusive: true, Number: literal}
 	from, _, some := query.KeyRange(k.Field, bound, query.Bound{})
@@ -199,7 +198,7 @@ func (k *key) parseAfterNumber(literal string) (afterValue, bool) {
 
 const signBit = 1 << 63
 
-// integral reports whether the keys of a type are integers of their own, which Hit.Sort gives.
+// integral reports whether the keys of a type are integers, which Hit.Sort contains unchanged.
 func integral(fieldType string) bool {
 	switch fieldType {
 	case "byte", "short", "integer", "long", "boolean", "date", "date_nanos":
@@ -217,16 +216,16 @@ func integer(fieldType string, key uint64) int64 {
 	return int64(key ^ signBit)
 }
 
-// sortableBits returns a number that is ordered as fractions are.
+// sortableBits returns a number with the order of v.
 func sortableBits(v float64) uint64 {
-	bits := math.Float64bits(v + 0) // of the two zeroes the positive one
+	bits := math.Float64bits(v + 0) // turns -0 into +0
 	if bits&signBit != 0 {
 		return ^bits
 	}
 	return bits | signBit
 }
 
-// fromSortableBits turns ordered round.
+// fromSortableBits is the inverse of sortableBits.
 func fromSortableBits(number uint64) float64 {
 	if number&signBit != 0 {
 		return math.Float64frombits(number &^ signBit)

@@ -8,15 +8,15 @@ import (
 	"tutti/internal/sqon"
 )
 
-// matcher is a pattern, with the forms that most of them have told apart.
+// matcher is a pattern, with fast paths for the common forms.
 type matcher struct {
 	pattern sqon.Pattern
 	fold    bool
-	// prefix is what every text that matches begins with; only then is the rest asked, unless open says that anything may
-	// follow. Both are for patterns whose case counts.
+	// prefix is the literal prefix of the pattern, and prefixOnly is set when any text with it matches. Both are for case-sensitive
+	// patterns.
 	prefix     string
 	prefixOnly bool
-	// substring is what a text need only contain, in lower case when fold is set.
+	// substring is what a matching text must contain when contains is set, in lower case when fold is set.
 	substring []byte
 	contains  bool
 }
@@ -40,7 +40,7 @@ func newMatcher(p sqon.Pattern, fold bool) matcher {
 	return m
 }
 
-// matches reports whether a text matches; it begins with the prefix.
+// matches reports whether a text matches. The text must start with the prefix.
 func (m *matcher) matches(text []byte) bool {
 	switch {
 	case m.prefixOnly:
@@ -56,10 +56,10 @@ func (m *matcher) matches(text []byte) bool {
 	}
 }
 
-// unsafeString returns bytes as a text without copying them: dictionaries are walked in millions, and nobody changes a segment.
+// unsafeString returns bytes as a string without copying: dictionaries have millions of texts, and segments are immutable.
 func unsafeString(text []byte) string { return unsafe.String(unsafe.SliceData(text), len(text)) }
 
-// containsFold reports whether text contains inner, which is in lower case, when the case of the letters A to Z is ignored.
+// containsFold reports whether text contains inner, which is in lower case, ignoring the case of the letters A to Z.
 func containsFold(text, inner []byte) bool {
 	if len(inner) == 0 {
 		return true
@@ -73,7 +73,7 @@ func containsFold(text, inner []byte) bool {
 	return false
 }
 
-// equalFold reports whether text begins with inner, as containsFold compares.
+// equalFold reports whether text starts with inner, compared as by containsFold.
 func equalFold(text, inner []byte) bool {
 	for i, c := range inner {
 		if lowerASCII(text[i]) != c {

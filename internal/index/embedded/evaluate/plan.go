@@ -9,31 +9,31 @@ import (
 	"tutti/internal/index/query"
 )
 
-// clause is a Node that was prepared for all parts of a search. What asks the same is one clause, whatever Nodes ask it.
+// clause is a Node prepared for all parts of a search. Equal conditions share one clause, whichever Nodes they come from.
 type clause struct {
-	// at numbers the clauses of a search.
+	// at is the index of the clause in the plan.
 	at    int
 	op    query.Op
 	scope string
-	// path is the scope of what a Some asks.
+	// path is the path of the elements that a Some tests.
 	path     string
 	children []*clause
 	field    query.Field
-	// terms are values of texts, keys those of numeric values.
+	// terms are the values of a text field, keys those of a numeric field.
 	terms []string
 	keys  []uint64
-	// lo and hi bound the keys of a Range; it is nothing unless within is set.
+	// lo and hi bound the keys of a Range. Unless hasRange is set, the range is empty.
 	lo, hi   uint64
 	hasRange bool
 	matchers []matcher
-	// cost is what the answer takes, in no unit but that of other clauses.
+	// cost is the estimated cost, relative to other clauses.
 	cost int
 }
 
-// plan is all clauses of a search.
+// plan holds all clauses of a search.
 type plan struct {
 	clauses []*clause
-	// byKey finds clauses by what they ask, nodes by who asks: a node that is shared by two scopes is two clauses.
+	// byKey finds clauses by their condition, nodes by Node and scope: a node that is used in two scopes is two clauses.
 	byKey map[string]*clause
 	nodes map[nodeScope]*clause
 	key   []byte
@@ -46,7 +46,7 @@ type nodeScope struct {
 
 func newPlan() *plan { return &plan{byKey: map[string]*clause{}, nodes: map[nodeScope]*clause{}} }
 
-// clause returns the clause of a node at a scope; nil asks for everything.
+// clause returns the clause of a node in a scope. A nil node matches everything.
 func (p *plan) clause(n *query.Node, scope string) *clause {
 	if n == nil {
 		return p.canonical(&clause{op: query.Everything, scope: scope}, &query.Node{})
@@ -71,7 +71,7 @@ func (p *plan) clause(n *query.Node, scope string) *clause {
 	return c
 }
 
-// exists returns the documents that have a value of a field, at whatever row.
+// exists returns the clause of the documents with a value of a field, in any row.
 func (p *plan) exists(f query.Field) *clause {
 	n := &query.Node{Op: query.Exists, Field: f}
 	if row := f.Row(); row != "" {
@@ -80,12 +80,12 @@ func (p *plan) exists(f query.Field) *clause {
 	return p.clause(n, "")
 }
 
-// documentsWith returns the documents that have an element of a path for which a clause holds.
+// documentsWith returns the clause of the documents that have an element at path for which elements holds.
 func (p *plan) documentsWith(path string, elements *clause) *clause {
 	return p.canonical(&clause{op: query.Some, path: path, children: []*clause{elements}}, &query.Node{Op: query.Some})
 }
 
-// canonical returns the clause that asks what c asks, which is c when none did.
+// canonical returns the plan's clause with the condition of c, adding c when there is none.
 func (p *plan) canonical(c *clause, n *query.Node) *clause {
 	p.key = c.appendKey(p.key[:0], n)
 	if known := p.byKey[string(p.key)]; known != nil {
@@ -99,7 +99,7 @@ func (p *plan) canonical(c *clause, n *query.Node) *clause {
 	return c
 }
 
-// appendKey appends what a clause asks, as n says it.
+// appendKey appends a key that identifies the condition of a clause of node n.
 func (c *clause) appendKey(b []byte, n *query.Node) []byte {
 	b = append(b, byte(c.op))
 	b = appendText(b, c.scope)
@@ -143,7 +143,7 @@ func appendBound(b []byte, bound query.Bound) []byte {
 	return bound.Time.AppendFormat(b, time.RFC3339Nano)
 }
 
-// prepare reads the values of a clause once for all parts.
+// prepare converts the values of a clause once for all parts.
 func (c *clause) prepare(n *query.Node) {
 	switch n.Op {
 	case query.Terms:
@@ -168,7 +168,7 @@ func (c *clause) prepare(n *query.Node) {
 	}
 }
 
-// costs guesses what the rows of a clause cost: a walk over a dictionary most, the way up from elements much.
+// costs estimates the cost of a clause. Scanning a dictionary costs most, mapping elements to documents much.
 func (c *clause) costs() int {
 	sum := 0
 	for _, child := range c.children {

@@ -17,8 +17,8 @@ import (
 	"tutti/internal/sqon"
 )
 
-// TestSearchAgreesWithALook compares random requests with a look at every document, in one segment and spread over several.
-func TestSearchAgreesWithALook(t *testing.T) {
+// TestSearchAgainstOracle compares random requests with the oracle, in one segment and spread over several.
+func TestSearchAgainstOracle(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			w := world{rand.New(rand.NewPCG(seed, 7))}
@@ -49,7 +49,7 @@ func TestSearchAgreesWithALook(t *testing.T) {
 	}
 }
 
-// expectation is what the oracle has found for a request.
+// expectation is the oracle's result for a request.
 type expectation struct {
 	req    index.SearchRequest
 	ids    []string
@@ -73,7 +73,7 @@ func (o oracle) expect(req index.SearchRequest) expectation {
 	return e
 }
 
-// compare holds an answer against the oracle's.
+// compare compares a result with the oracle's.
 func (e expectation) compare(t *testing.T, name string, got evaluate.Result) {
 	t.Helper()
 	filter := show(e.req.Filter)
@@ -111,14 +111,14 @@ func (e expectation) compareStream(t *testing.T, of []evaluate.Part) {
 	want, got := slices.Clone(e.ids), []string{}
 	stream := index.StreamRequest{Filter: e.req.Filter, Sort: e.req.Hits.Sort}
 	last := uint64(0)
-	err := evaluate.Stream(t.Context(), of, stream, func(places []evaluate.DocumentRef, hits []index.Hit) error {
-		for i, p := range places {
+	err := evaluate.Stream(t.Context(), of, stream, func(refs []evaluate.DocumentRef, hits []index.Hit) error {
+		for i, p := range refs {
 			if len(stream.Sort) == 0 && p.Number <= last || hits[i].ID != p.ID {
 				t.Fatalf("%v after number %d, as hit %q", p, last, hits[i].ID)
 			}
 			last = p.Number
 		}
-		got = append(got, idsOf(places)...)
+		got = append(got, idsOf(refs)...)
 		return nil
 	})
 	if err != nil {
@@ -128,7 +128,7 @@ func (e expectation) compareStream(t *testing.T, of []evaluate.Part) {
 		slices.Sort(want)
 		slices.Sort(got)
 	}
-	if slices.Equal(want, got) { // a diff takes long
+	if slices.Equal(want, got) { // a diff is slow
 		return
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
@@ -136,15 +136,15 @@ func (e expectation) compareStream(t *testing.T, of []evaluate.Part) {
 	}
 }
 
-func idsOf(places []evaluate.DocumentRef) []string {
+func idsOf(refs []evaluate.DocumentRef) []string {
 	var ids []string
-	for _, p := range places {
+	for _, p := range refs {
 		ids = append(ids, p.ID)
 	}
 	return ids
 }
 
-// show prints a filter.
+// show renders a filter.
 func show(n *query.Node) string {
 	if n == nil {
 		return "all"
@@ -167,7 +167,7 @@ func show(n *query.Node) string {
 	return "(" + names[n.Op] + " " + n.Path + n.Field.Path + what + children + ")"
 }
 
-// scopes are the paths with rows and their fields; each is below those that it begins with.
+// scopes are the paths with rows and their fields; each is nested in those that it starts with.
 func scopes() map[string][]string {
 	return map[string][]string{
 		"":             {"color", "tags", "code", "rare", "size", "sizes", "score", "weights", "day", "instant", "ok", "huge", "_id", "nowhere"},
@@ -179,7 +179,7 @@ func scopes() map[string][]string {
 
 func (w world) field(of []string) query.Field { return field(of[w.IntN(len(of))]) }
 
-// filter makes a random filter at a scope.
+// filter returns a random filter in a scope.
 func (w world) filter(scope string, depth int) *query.Node {
 	children := func() []*query.Node {
 		var list []*query.Node
@@ -280,7 +280,7 @@ func (w world) facet() index.Facet {
 		f.Elements = w.filter(path, 2)
 	}
 	f.Missing, f.Cardinality, f.Stats = w.IntN(2) == 0, w.IntN(2)*100, w.IntN(2) == 0
-	if f.Field.Path == "huge" { // a float64, by which the oracle sums up, has no room for it
+	if f.Field.Path == "huge" { // exceeds the float64 with which the oracle sums up
 		f.Stats = false
 	}
 	if w.IntN(3) > 0 {
@@ -324,11 +324,11 @@ func (w world) sorts() []index.Sort {
 			Mode: w.pick("", "min", "max", "sum", "avg", "median"),
 		}
 		calculated := s.Mode == "sum" || s.Mode == "avg" || s.Mode == "median"
-		// Nanoseconds and the highest integers are more than the oracle's float64 can calculate with.
+		// Nanoseconds and the highest integers exceed the precision of the oracle's float64.
 		if calculated && (!query.Keyed(s.Field.Type) || s.Field.Type == "date_nanos" || s.Field.Type == "unsigned_long") {
 			s.Mode = ""
 		}
-		if s.Mode == "median" && s.Field.Row() != "" { // which no engine gives
+		if s.Mode == "median" && s.Field.Row() != "" { // not supported by Elasticsearch
 			s.Mode = "avg"
 		}
 		all = append(all, s)

@@ -10,11 +10,11 @@ import (
 	"tutti/internal/index/query"
 )
 
-// maxRangesPerPass is how many ranges are counted with one look at the documents: memory grows with their square.
+// maxRangesPerPass is the number of ranges counted in one pass over the documents: memory grows with its square.
 const maxRangesPerPass = 256
 
-// countRanges returns the number of documents with a value in each range. Documents are looked at once or twice for mostRanges ranges,
-// not once for each.
+// countRanges returns the number of documents with a value in each range, with one or two passes over the documents for each
+// maxRangesPerPass ranges.
 func (at *countScope) countRanges(ctx context.Context, f query.Field, ranges []index.NumberRange, s *scratch) []int64 {
 	counts := make([]int64, 0, len(ranges))
 	for some := range slices.Chunk(ranges, maxRangesPerPass) {
@@ -23,15 +23,15 @@ func (at *countScope) countRanges(ctx context.Context, f query.Field, ranges []i
 	return counts
 }
 
-// bands are the pieces that the bounds of ranges cut a column into, numbered from 0: piece b ends before the ordinal bounds[b],
-// the last one behind all ordinals.
+// bands are the pieces into which the bounds of ranges divide a column, numbered from 0: band b ends before the ordinal bounds[b],
+// the last one after all ordinals.
 type bands struct {
 	bounds []uint32
-	// ranges say for each range its pieces.
+	// ranges are the bands of each range.
 	ranges []bandRange
 }
 
-// bandRange is the pieces from from to before to.
+// bandRange is the bands [from, to).
 type bandRange struct{ from, to int }
 
 func newBands(column *segment.Column, f query.Field, ranges []index.NumberRange) *bands {
@@ -60,10 +60,10 @@ func newBands(column *segment.Column, f query.Field, ranges []index.NumberRange)
 	return b
 }
 
-// count is how many pieces there are.
+// count returns the number of bands.
 func (b *bands) count() int { return len(b.bounds) + 1 }
 
-// groups writes for each ordinal plus one the number of its piece plus one.
+// groups sets, at each ordinal plus one, the number of the ordinal's band plus one.
 func (b *bands) groups(groups []uint32) {
 	band := uint32(0)
 	for o := range groups[1:] {
@@ -90,44 +90,45 @@ func (at *countScope) countBands(ctx context.Context, b *bands, s *scratch) []in
 	if !wide || at.values.span == nil && at.values.single != nil {
 		return counts
 	}
-	// A document with values in several pieces was counted for each of them.
-	steps := at.gapCounts(ctx, b, s)
+	// A document with values in several bands was counted in each of them.
+	gaps := at.gapCounts(ctx, b, s)
 	for i, r := range b.ranges {
 		if r.to-r.from > 1 {
-			counts[i] = int64(at.docs.count) - int64(steps[r.from*(b.count()+1)+r.to])
+			counts[i] = int64(at.docs.count) - int64(gaps[r.from*(b.count()+1)+r.to])
 		}
 	}
 	return counts
 }
 
-// gapCounts returns how many documents have no value from one piece to before another, at from*(count+1)+to. The pieces of a document,
-// in order, are steps from before the first to behind the last piece; exactly one of them leads over pieces where it has none.
+// gapCounts returns the number of documents without a value in the bands [from, to), at from*(count+1)+to. The sorted bands of a
+// document divide all bands into gaps, from before the first to after the last; exactly one gap covers a range in which the
+// document has no value.
 func (at *countScope) gapCounts(ctx context.Context, b *bands, s *scratch) []uint32 {
 	width := b.count() + 1
 	s.gaps = zeroed(s.gaps, width*width)
-	steps := s.gaps
+	gaps := s.gaps
 	var pieces []uint32
 	s.batches(ctx, at.docs.bits, func(docs []uint32) {
 		for _, d := range docs {
 			pieces = pieces[:0]
 			at.values.each(d, func(ordinal uint32) { pieces = append(pieces, s.groups[ordinal+1]) })
 			slices.Sort(pieces)
-			before := 0 // a piece counts from 1 here
+			before := 0 // bands count from 1 here
 			for _, piece := range pieces {
-				steps[before*width+int(piece)-1]++
+				gaps[before*width+int(piece)-1]++
 				before = int(piece)
 			}
-			steps[before*width+width-1]++
+			gaps[before*width+width-1]++
 		}
 	})
-	// Of a step from before p to n, all pieces from p to before n are left out: sum up what begins before and ends behind.
+	// A gap covers all ranges within it: sum up the gaps that start at or before from and end at or after to.
 	for from := range width {
 		for to := width - 2; to >= 0; to-- {
-			steps[from*width+to] += steps[from*width+to+1]
+			gaps[from*width+to] += gaps[from*width+to+1]
 		}
 	}
-	for i := width; i < len(steps); i++ {
-		steps[i] += steps[i-width]
+	for i := width; i < len(gaps); i++ {
+		gaps[i] += gaps[i-width]
 	}
-	return steps
+	return gaps
 }

@@ -19,8 +19,8 @@ func (w world) edge() *float64 {
 	return &v
 }
 
-// TestRangesTogether counts many ranges at once, side by side, inside of each other and empty ones, in columns of one value and of
-// several, of documents and of their elements.
+// TestRangesTogether counts adjacent, nested and empty ranges in one request, in single- and multi-valued columns of documents and
+// of their elements.
 func TestRangesTogether(t *testing.T) {
 	for seed := range uint64(4) {
 		w := world{rand.New(rand.NewPCG(seed, 31))}
@@ -48,8 +48,8 @@ func TestRangesTogether(t *testing.T) {
 	}
 }
 
-// TestRangesLookOnce: the more ranges there are, the less often documents are looked at for each.
-func TestRangesLookOnce(t *testing.T) {
+// TestRangesShareAPass counts the passes over the documents, which must not be one per range.
+func TestRangesShareAPass(t *testing.T) {
 	const documents, ranges = 20_000, 1000
 	of := parts(t, many(documents))
 	for _, path := range []string{"size", "sizes", "files.bytes"} {
@@ -59,13 +59,13 @@ func TestRangesLookOnce(t *testing.T) {
 				from, to := float64(i)/2, float64(i)/2+100
 				f.Ranges = append(f.Ranges, index.NumberRange{From: &from, To: &to})
 			}
-			ctx := &nodeScope{Context: t.Context()}
+			ctx := &countingContext{Context: t.Context()}
 			if _, err := evaluate.Search(ctx, of, []index.SearchRequest{{Facets: []index.Facet{f}}}); err != nil {
 				t.Fatal(err)
 			}
-			// Each look asks once for a batch of 4,096 documents, and once at its end.
-			if looks := ctx.times.Load() / (documents/4096 + 2); looks > 20 {
-				t.Errorf("the documents were looked at %d times", looks)
+			// Each pass checks the context once per batch of 4,096 documents, and once at its end.
+			if passes := ctx.times.Load() / (documents/4096 + 2); passes > 20 {
+				t.Errorf("the documents were read %d times", passes)
 			}
 		})
 	}

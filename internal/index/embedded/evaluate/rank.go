@@ -6,8 +6,8 @@ import (
 	"tutti/internal/index/query"
 )
 
-// ranker orders the documents of one part by one key: of two documents the one of the lower rank comes first. Ranks mean
-// nothing outside of their part. It is for one goroutine at a time.
+// ranker ranks the documents of one part by one key: of two documents the one of lower rank comes first. Ranks are comparable only
+// within a part. It is not safe for concurrent use.
 type ranker struct {
 	key *key
 	// values is nil when no document of the part has a value.
@@ -17,10 +17,10 @@ type ranker struct {
 	ordinals []uint32
 }
 
-// lastRank is that of documents without a value, which come last unless they come first. No value has it, nor 0.
+// lastRank is the rank of documents without a value, unless these come first. Values have ranks between 0 and lastRank.
 const lastRank = math.MaxUint64
 
-// descendingBase is what the rank of an ordinal is taken from when the order is descending.
+// descendingBase is the number from which ranks of ordinals are subtracted in a descending order.
 const descendingBase = 1 << 34
 
 func (v *view) ranker(k *key) *ranker {
@@ -35,7 +35,7 @@ func (v *view) ranker(k *key) *ranker {
 	return r
 }
 
-// span returns where the rows of a path are for each document, nil for "".
+// span returns the row range of each document in a path, nil for "".
 func (v *view) span(path string) []uint32 {
 	if path == "" {
 		return nil
@@ -43,7 +43,7 @@ func (v *view) span(path string) []uint32 {
 	return v.segment.Span(path)
 }
 
-// rankers returns those of all keys of an order.
+// rankers returns the rankers of all keys of an order.
 func (v *view) rankers(o *order) []*ranker {
 	all := make([]*ranker, len(o.keys))
 	for i := range o.keys {
@@ -76,14 +76,14 @@ func (r *ranker) ranks(docs []uint32, out []uint64) {
 	}
 }
 
-// rank returns that of one document.
+// rank returns the rank of one document.
 func (r *ranker) rank(doc uint32) uint64 {
 	docs, out := [1]uint32{doc}, [1]uint64{}
 	r.ranks(docs[:], out[:])
 	return out[0]
 }
 
-// ordinalRank returns the rank of an ordinal plus one, 0 for none. Between two ordinals there is room for one more rank.
+// ordinalRank returns the rank of an ordinal plus one, 0 for none. It leaves a rank free between two ordinals.
 func (r *ranker) ordinalRank(o uint32) uint64 {
 	switch {
 	case o == 0:
@@ -95,7 +95,7 @@ func (r *ranker) ordinalRank(o uint32) uint64 {
 	}
 }
 
-// numberRank returns the rank of a calculated number. The outermost two integers have the rank of their neighbours.
+// numberRank returns the rank of a computed number. The lowest and highest integer share the rank of their neighbour.
 func (r *ranker) numberRank(number uint64, some bool) uint64 {
 	switch {
 	case !some:
@@ -106,7 +106,7 @@ func (r *ranker) numberRank(number uint64, some bool) uint64 {
 	return min(max(number, 1), lastRank-1)
 }
 
-// ordinal returns the ordinal plus one of the value of a document that counts, 0 when it has none.
+// ordinal returns the ordinal plus one of the value by which a document is sorted, 0 when it has none.
 func (r *ranker) ordinal(doc uint32) uint32 {
 	v := r.values
 	row, end := doc, doc+1
@@ -131,7 +131,7 @@ func (r *ranker) ordinal(doc uint32) uint32 {
 	return best
 }
 
-// value returns what a document is compared by with those of other parts.
+// value returns the value by which a document is compared with those of other parts.
 func (r *ranker) value(doc uint32) value {
 	if r.values == nil {
 		return value{missing: true}
@@ -151,7 +151,7 @@ func (r *ranker) value(doc uint32) value {
 	}
 }
 
-// rankAfter returns the rank that documents of p's value have, or would have.
+// rankAfter returns the rank of documents whose value is p.
 func (r *ranker) rankAfter(p afterValue) uint64 {
 	switch {
 	case p.missing:
@@ -179,9 +179,8 @@ func (r *ranker) rankAfter(p afterValue) uint64 {
 	return rank
 }
 
-// computed returns the number of a document, false when it has no value. Integers are summed up with the overflow that the
-// search engine has too, and their average and median are rounded to the nearest, a half up, as it does for every type that is
-// no fraction; those of half_float and float have the precision of a float.
+// computed returns the number of a document, false when it has no value. As in Elasticsearch, sums of integers overflow, and the
+// average and median of integral types are rounded half up; those of half_float and float have float precision.
 func (r *ranker) computed(doc uint32) (number uint64, some bool) {
 	r.ordinals = r.ordinals[:0]
 	r.values.each(doc, func(ordinal uint32) { r.ordinals = append(r.ordinals, ordinal) })
@@ -198,7 +197,7 @@ func (r *ranker) computed(doc uint32) (number uint64, some bool) {
 	return sortableBits(v), true
 }
 
-// computeInt calculates with integers.
+// computeInt computes the sum, average or median of integers.
 func (r *ranker) computeInt() int64 {
 	n := len(r.ordinals)
 	at := func(i int) int64 { return integer(r.key.Field.Type, r.values.column.Key(r.ordinals[i])) }
@@ -218,7 +217,7 @@ func (r *ranker) computeInt() int64 {
 	return sum
 }
 
-// roundHalfUp rounds a half up.
+// roundHalfUp rounds to the nearest integer, a half up.
 func roundHalfUp(v float64) int64 {
 	whole := math.Floor(v)
 	if v-whole >= 0.5 {
@@ -234,7 +233,7 @@ func roundHalfUp(v float64) int64 {
 	}
 }
 
-// computeFloat calculates with fractions.
+// computeFloat computes the sum, average or median of floating-point numbers.
 func (r *ranker) computeFloat() float64 {
 	n := len(r.ordinals)
 	at := func(i int) float64 { return query.Number(r.key.Field, r.values.column.Key(r.ordinals[i])) }

@@ -8,11 +8,11 @@ import (
 	"tutti/internal/index"
 )
 
-// streamBatch is how many documents Stream gives at a time.
+// streamBatch is the number of documents that Stream passes to a callback at a time.
 const streamBatch = 500
 
-// Stream calls each with the documents that match in the order of req, some at a time: without an order in that of their
-// numbers. Hits have their ID alone. What each is called with is overwritten by the next call.
+// Stream calls each with the matching documents in the order of req, in batches; without an order they are sorted by number. Hits
+// have only their ID. The slices passed to each are overwritten by the next call.
 func Stream(ctx context.Context, parts []Part, req index.StreamRequest, each func(places []DocumentRef, hits []index.Hit) error) error {
 	o, err := newOrder(req.Sort)
 	if err != nil {
@@ -61,7 +61,7 @@ type ranked struct {
 	doc  uint32
 }
 
-// sort puts documents of a part into an order, key by key: only what is equal by one is looked at by the next.
+// sort sorts documents of a part key by key: only documents equal by one key are compared by the next.
 func (v *view) sort(ctx context.Context, docs []uint32, o *order, s *scratch) {
 	all := make([]ranked, len(docs))
 	for i, d := range docs {

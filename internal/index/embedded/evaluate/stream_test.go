@@ -15,7 +15,7 @@ import (
 	"tutti/internal/index/query"
 )
 
-// many returns n small documents whose values repeat in steps of different lengths.
+// many returns n small documents whose values repeat with different periods.
 func many(n int) []document {
 	docs := make([]document, 0, n)
 	for i := range n {
@@ -34,31 +34,31 @@ func many(n int) []document {
 	return docs
 }
 
-// TestManyDocuments has more rows than one container of a bitmap holds, columns of all forms, and filters from few to most.
+// TestManyDocuments has more rows than one bitmap container, columns of all forms, and filters from few to most documents.
 func TestManyDocuments(t *testing.T) {
 	docs := many(66_000)
 	o := newOracle(t, docs)
 	whole, spread := parts(t, docs), parts(t, docs, 10_000, 65_900)
 	none := query.Bound{}
-	elements := func(child *query.Node) *query.Node { return lowestDocuments("files", child) }
+	elements := func(child *query.Node) *query.Node { return some("files", child) }
 	filters := map[string]*query.Node{
 		"all":                       nil,
-		"few":                       termOrdinals("code", "c17", "c4000"),
-		"a third":                   termOrdinals("color", "red"),
-		"most":                      not(termOrdinals("size", "1", "2", "3")),
+		"few":                       terms("code", "c17", "c4000"),
+		"a third":                   terms("color", "red"),
+		"most":                      not(terms("size", "1", "2", "3")),
 		"many codes":                patterns(true, "code", "*1*"),
 		"low codes":                 patterns(false, "code", "c1*"),
 		"a wide range":              between("size", from("100"), none),
 		"a wide range of several":   between("sizes", from("100"), none),
 		"a wide range of different": between("score", from("100"), from("5000.5")),
 		"a narrow range":            between("size", from("100"), beyond("103")),
-		"elements":                  elements(termOrdinals("files.kind", "k1", "k3", "k4")),
-		"few elements":              elements(termOrdinals("files.name", "f12")),
+		"elements":                  elements(terms("files.kind", "k1", "k3", "k4")),
+		"few elements":              elements(terms("files.name", "f12")),
 		"most elements":             elements(between("files.bytes", from("10"), none)),
-		"elements of both":          elements(and(exists("files.name"), not(termOrdinals("files.kind", "k8")))),
+		"elements of both":          elements(and(exists("files.name"), not(terms("files.kind", "k8")))),
 	}
 	facets := []index.Facet{
-		{Field: field("color"), Buckets: &index.Buckets{Max: 2, TopHits: 2, Filters: []*query.Node{termOrdinals("size", "5", "6")}}, Missing: true},
+		{Field: field("color"), Buckets: &index.Buckets{Max: 2, TopHits: 2, Filters: []*query.Node{terms("size", "5", "6")}}, Missing: true},
 		{Field: field("code"), Buckets: &index.Buckets{Max: 5}, Cardinality: 1},
 		{Field: field("sizes"), Stats: true, Histogram: 100, Cardinality: 1},
 		{Field: field("score"), Stats: true, Histogram: 1000},
@@ -82,23 +82,23 @@ func TestStreamEndsWithItsError(t *testing.T) {
 	of := parts(t, many(2000))
 	stop := errors.New("enough")
 	calls := 0
-	err := evaluate.Stream(t.Context(), of, index.StreamRequest{Sort: []index.Sort{{Field: field("size")}}}, func(places []evaluate.DocumentRef, _ []index.Hit) error {
-		if len(places) != 500 {
-			t.Errorf("%d documents", len(places))
+	err := evaluate.Stream(t.Context(), of, index.StreamRequest{Sort: []index.Sort{{Field: field("size")}}}, func(refs []evaluate.DocumentRef, _ []index.Hit) error {
+		if len(refs) != 500 {
+			t.Errorf("%d documents", len(refs))
 		}
 		if calls++; calls == 2 {
 			return stop
 		}
 		return nil
 	})
-	if err != stop || calls != 2 { //nolint:errorlint // it is given as it is
+	if err != stop || calls != 2 { //nolint:errorlint // returned unwrapped
 		t.Errorf("%v after %d calls", err, calls)
 	}
 }
 
 func TestStreamRefused(t *testing.T) {
 	err := evaluate.Stream(t.Context(), nil, index.StreamRequest{Sort: []index.Sort{{Field: field("words")}}}, nil)
-	refused(t, err, "the field words is analyzed text, whose values can be searched but neither counted nor sorted by")
+	invalid(t, err, "the field words is analyzed text, whose values can be searched but neither counted nor sorted by")
 }
 
 func TestCanceled(t *testing.T) {
@@ -106,7 +106,7 @@ func TestCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	assert := func(err error) {
 		t.Helper()
-		if core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != "the search was ended before it had an answer" ||
+		if core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != "the search was cancelled before it was complete" ||
 			!errors.Is(err, context.Canceled) {
 			t.Errorf("%v", err)
 		}
@@ -120,15 +120,15 @@ func TestCanceled(t *testing.T) {
 	assert(evaluate.Stream(ctx, of, index.StreamRequest{}, nil))
 }
 
-// TestRequestsShareClauses asks the same in many requests, by the same and by other nodes.
+// TestRequestsShareClauses uses the same filter in many requests, by the same node and by equal ones.
 func TestRequestsShareClauses(t *testing.T) {
 	w := world{rand.New(rand.NewPCG(11, 13))}
 	docs := w.documents(200)
 	of := parts(t, docs, 50)
 	var reqs []index.SearchRequest
 	for range 5 {
-		filter := and(termOrdinals("color", "blue", "red"), lowestDocuments("files", or(termOrdinals("files.kind", "bam"), exists("files.parts.n"))))
-		filter.Children[1].Children[0].Children[1] = lowestDocuments("files.parts", exists("files.parts.n"))
+		filter := and(terms("color", "blue", "red"), some("files", or(terms("files.kind", "bam"), exists("files.parts.n"))))
+		filter.Children[1].Children[0].Children[1] = some("files.parts", exists("files.parts.n"))
 		reqs = append(reqs, index.SearchRequest{Filter: filter, Total: true}, index.SearchRequest{Filter: filter.Children[0], Total: true})
 	}
 	answers, err := evaluate.Search(t.Context(), of, reqs)

@@ -9,12 +9,12 @@ import (
 	"tutti/internal/index/embedded/segment"
 )
 
-// hasTopHits reports whether documents of buckets are asked for.
+// hasTopHits reports whether documents of buckets are requested.
 func (f *facetTask) hasTopHits() bool {
 	return f.req.Buckets != nil && f.req.Buckets.TopHits > 0 && len(f.buckets) > 0
 }
 
-// findTopHits finds the documents of the lowest ids of each bucket in one part.
+// findTopHits finds the documents with the lowest ids of each bucket in one part.
 func (f *facetTask) findTopHits(ctx context.Context, v *view, part int, s *scratch) {
 	p := &f.parts[part]
 	tops := make([][]uint32, len(f.buckets))
@@ -50,12 +50,12 @@ func (f *facetTask) findTopHits(ctx context.Context, v *view, part int, s *scrat
 	})
 }
 
-// sameBucket reports whether two values are of one bucket.
+// sameBucket reports whether two values are in one bucket.
 func (f *facetTask) sameBucket(column *segment.Column, a, b uint32) bool {
 	return a == b || a < column.Size() && f.req.Field.Type == dateNanos && millisecond(column.Key(a)) == millisecond(column.Key(b))
 }
 
-// insertLowest puts a document into a list of the lowest ids, once.
+// insertLowest inserts a document into a list of the documents with the lowest ids, without duplicates.
 func insertLowest(list []uint32, doc uint32, byID []uint32, limit int) []uint32 {
 	at, found := slices.BinarySearchFunc(list, byID[doc], func(d, id uint32) int { return cmp.Compare(byID[d], id) })
 	switch {

@@ -12,12 +12,12 @@ import (
 	"tutti/internal/index/query"
 )
 
-// view is a part during one search: what has been found out about it is kept, so that nothing is evaluated twice, and whoever
-// needs what another is about to find waits for it. Clauses need only what is below them, so no two wait for each other.
+// view evaluates the clauses of one search on one part. Each clause is evaluated once; concurrent users wait for its result. A
+// clause waits only for its children, so there is no deadlock.
 type view struct {
 	segment *segment.Segment
 	deleted *roaring.Bitmap
-	// rows are by clause, with dead documents; found are the documents of a clause without them.
+	// rows are by clause, deleted documents included; live are the documents of a clause without deleted ones.
 	rows []memo[*roaring.Bitmap]
 	live []memo[documents]
 }
@@ -27,11 +27,11 @@ type memo[T any] struct {
 	value T
 }
 
-// documents is a set of live documents.
+// documents is a set of documents that are not deleted.
 type documents struct {
 	bits  *roaring.Bitmap
 	count int
-	// all tells that it is every document that the segment ever had.
+	// all is set when it holds all documents of a segment without deletions.
 	all bool
 }
 
@@ -46,7 +46,7 @@ func newViews(parts []Part, p *plan) []*view {
 	return views
 }
 
-// liveDocuments returns the documents for which a clause at the scope "" holds.
+// liveDocuments returns the documents for which a clause of the scope "" holds.
 func (v *view) liveDocuments(ctx context.Context, c *clause, s *scratch) documents {
 	m := &v.live[c.at]
 	m.once.Do(func() {
@@ -60,8 +60,8 @@ func (v *view) liveDocuments(ctx context.Context, c *clause, s *scratch) documen
 	return m.value
 }
 
-// matchRows returns the rows of its scope for which a clause holds, dead documents and their elements among them. Nobody changes
-// the set. It is not whole when ctx has ended.
+// matchRows returns the rows of a clause's scope for which it holds, deleted documents and their elements included. The set must
+// not be changed. It is incomplete when ctx has ended.
 func (v *view) matchRows(ctx context.Context, c *clause, s *scratch) *roaring.Bitmap {
 	m := &v.rows[c.at]
 	m.once.Do(func() { m.value = v.evaluate(ctx, c, s) })
@@ -109,7 +109,8 @@ func (v *view) rowCount(path string) int {
 	return v.segment.Rows(path)
 }
 
-// and returns the rows for which all children hold, the cheapest asked first; what they forbid is taken off, not turned round.
+// and returns the rows for which all children hold. It evaluates the cheapest first, and subtracts negated children instead of
+// inverting them.
 func (v *view) and(ctx context.Context, children []*clause, s *scratch) *roaring.Bitmap {
 	var wanted, unwanted []*roaring.Bitmap
 	for _, child := range children {
@@ -145,7 +146,7 @@ func (v *view) and(ctx context.Context, children []*clause, s *scratch) *roaring
 	return all
 }
 
-// parentPath returns the path whose rows hold the elements of a nested path: the nearest nested one of which it is a part, or "".
+// parentPath returns the path of the parent rows of a nested path: the nearest enclosing nested path, or "".
 func (v *view) parentPath(path string) string {
 	for {
 		dot := strings.LastIndexByte(path, '.')

@@ -11,21 +11,21 @@ import (
 	"tutti/internal/core"
 )
 
-// batchSize is how many documents are looked at between two questions whether the work is still wanted.
+// batchSize is the number of documents processed between two checks of the context.
 const batchSize = 4096
 
-// scratch is the memory that one goroutine works in, task after task.
+// scratch holds the reusable buffers of one goroutine.
 type scratch struct {
-	// docs holds a batch of documents or rows, ranks what a batch of documents is ordered by.
+	// docs holds a batch of documents or rows, ranks their sort ranks.
 	docs, out []uint32
 	ranks     []uint64
-	// rows and lifted are sets as words, each for as long as one call that does not call for other sets.
+	// rows and lifted are dense bitmaps, valid within one call that does not evaluate other clauses.
 	rows, lifted []uint64
-	// elements are the rows that count in a facet.
+	// elements are the rows that a facet counts.
 	elements []uint64
 	counters []counter
 	groups   []uint32
-	// gaps are those of documents from one piece of a column to the next.
+	// gaps are the counts of countScope.gapCounts.
 	gaps []uint32
 }
 
@@ -33,7 +33,7 @@ func newScratch() *scratch {
 	return &scratch{docs: make([]uint32, batchSize), out: make([]uint32, batchSize), ranks: make([]uint64, batchSize)}
 }
 
-// zeroed returns n zeroes, in the memory of s when that is enough.
+// zeroed returns a slice of n zeroes, reusing s if it is large enough.
 func zeroed[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)
@@ -43,17 +43,17 @@ func zeroed[T any](s []T, n int) []T {
 	return s
 }
 
-// denseWords writes bits into a cleared set of n rows.
+// denseWords writes bits to a cleared dense bitmap of n rows.
 func denseWords(into []uint64, bits *roaring.Bitmap, n int) []uint64 {
 	into = zeroed(into, (n+63)/64)
 	bits.WriteDenseTo(into)
 	return into
 }
 
-// task is a part of a search. Tasks of one round do not need each other.
+// task is a part of a search. The tasks of one round are independent.
 type task func(ctx context.Context, s *scratch) error
 
-// workers keeps the memory of one search between its rounds.
+// workers keeps the buffers of one search between rounds.
 type workers struct {
 	mu   sync.Mutex
 	idle []*scratch
@@ -77,8 +77,8 @@ func (w *workers) put(s *scratch) {
 	w.idle = append(w.idle, s)
 }
 
-// run does tasks on as many processors as there are, and returns the first error. When ctx has ended nothing that tasks left
-// behind is whole, and it is an error.
+// run runs tasks on all processors and returns the first error. It returns an error when ctx has ended, in which case the results
+// of the tasks are incomplete.
 func (w *workers) run(ctx context.Context, tasks []task) error {
 	var next atomic.Int64
 	var fault atomic.Pointer[error]
@@ -110,12 +110,12 @@ func (w *workers) run(ctx context.Context, tasks []task) error {
 // contextError returns an error when ctx has ended.
 func contextError(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
-		return core.WrapError(core.CodeUnavailable, "the search was ended before it had an answer", err)
+		return core.WrapError(core.CodeUnavailable, "the search was cancelled before it was complete", err)
 	}
 	return nil
 }
 
-// batches returns what is in bits in order, some at a time, until ctx has ended.
+// batches calls do with the documents of bits in ascending order, a batch at a time, until ctx ends.
 func (s *scratch) batches(ctx context.Context, bits *roaring.Bitmap, do func(docs []uint32)) {
 	many := bits.ManyIterator()
 	for ctx.Err() == nil {

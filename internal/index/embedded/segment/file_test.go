@@ -42,7 +42,7 @@ func smallFile(tb testing.TB) (*segment.Segment, []byte) {
 	return s, fileOf(tb, s)
 }
 
-const damagedError = "an index segment file is damaged"
+const damagedMessage = "an index segment file is damaged"
 
 // TestReadDamaged flips a bit of many bytes of a file, and truncates it at as many offsets.
 func TestReadDamaged(t *testing.T) {
@@ -50,7 +50,7 @@ func TestReadDamaged(t *testing.T) {
 	read := func(t *testing.T, what string, file []byte, size int64) {
 		t.Helper()
 		s, err := segment.Read(bytes.NewReader(file), size)
-		if s != nil || core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != damagedError {
+		if s != nil || core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != damagedMessage {
 			t.Fatalf("%s: %v, %s %q", what, s, core.CodeOf(err), core.MessageOf(err))
 		}
 	}
@@ -201,7 +201,7 @@ func FuzzRead(f *testing.F) {
 		switch {
 		case err == nil && !same && !seal:
 			t.Fatal("a damaged file is read")
-		case err != nil && (core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != damagedError):
+		case err != nil && (core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != damagedMessage):
 			t.Fatalf("the error is %s %q", core.CodeOf(err), core.MessageOf(err))
 		case err == nil:
 			visit(s)
@@ -267,7 +267,7 @@ func TestShared(t *testing.T) {
 	}
 	copy(file[same[0]:], `"same":99`) // no such section
 	segment.Reseal(file)
-	if _, err := segment.Read(bytes.NewReader(file), int64(len(file))); core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != damagedError {
+	if _, err := segment.Read(bytes.NewReader(file), int64(len(file))); core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != damagedMessage {
 		t.Errorf("a section that is the same as a later one gives %v", err)
 	}
 }

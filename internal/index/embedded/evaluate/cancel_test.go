@@ -16,24 +16,23 @@ import (
 	"tutti/internal/sqon"
 )
 
-// nodeScope is a context that counts how often it is asked whether it has ended, and ends with a certain question, when that is set.
-type nodeScope struct {
-	context.Context //nolint:containedctx // it is one itself
+// countingContext is a context that counts calls of Err, and ends at the call number most unless that is 0.
+type countingContext struct {
+	context.Context //nolint:containedctx // it is a context
 	times           atomic.Int64
 	most            int64
 }
 
-// Err counts.
-func (a *nodeScope) Err() error {
+// Err counts its calls.
+func (a *countingContext) Err() error {
 	if n := a.times.Add(1); a.most > 0 && n >= a.most {
 		return context.Canceled
 	}
 	return a.Context.Err()
 }
 
-// TestPatternsAskWhetherTheyAreWanted: what patterns cost is their number times that of the values, and so often it is asked
-// whether the search is still wanted.
-func TestPatternsAskWhetherTheyAreWanted(t *testing.T) {
+// TestPatternsCheckContext counts how often pattern matching checks the context: once per batch of matches.
+func TestPatternsCheckContext(t *testing.T) {
 	const values, of = 5000, 200
 	many := make([]sqon.Pattern, 0, of)
 	for i := range of {
@@ -48,29 +47,29 @@ func TestPatternsAskWhetherTheyAreWanted(t *testing.T) {
 	for _, path := range []string{"code", "size"} {
 		req := []index.SearchRequest{{Total: true, Filter: patterns(true, path, many...)}}
 		t.Run(path+" to the end", func(t *testing.T) {
-			ctx := &nodeScope{Context: t.Context()}
+			ctx := &countingContext{Context: t.Context()}
 			if answers, err := evaluate.Search(ctx, parts, req); err != nil || answers[0].Total != 0 {
 				t.Fatalf("%v, %v", answers, err)
 			}
 			if n := ctx.times.Load(); n < batches {
-				t.Errorf("asked %d times for %d tries of a pattern", n, values*of)
+				t.Errorf("checked the context %d times in %d pattern matches", n, values*of)
 			}
 		})
-		t.Run(path+" until it is given up", func(t *testing.T) {
+		t.Run(path+" cancelled", func(t *testing.T) {
 			const most = batches / 2
-			ctx := &nodeScope{Context: t.Context(), most: most}
+			ctx := &countingContext{Context: t.Context(), most: most}
 			_, err := evaluate.Search(ctx, parts, req)
-			if core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != "the search was ended before it had an answer" || !errors.Is(err, context.Canceled) {
+			if core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != "the search was cancelled before it was complete" || !errors.Is(err, context.Canceled) {
 				t.Errorf("%v", err)
 			}
 			if n := ctx.times.Load(); n > most+10 {
-				t.Errorf("asked %d times more after the answer was that it has ended", n-most)
+				t.Errorf("checked the context %d more times after it had ended", n-most)
 			}
 		})
 	}
 }
 
-// packed returns parts of documents whose codes are too many for them to be kept as they are.
+// packed returns parts of documents with so many codes that they are packed.
 func packed(t *testing.T, n int) []evaluate.Part {
 	t.Helper()
 	docs := make([]document, 0, 4*n)
@@ -88,8 +87,8 @@ func packed(t *testing.T, n int) []evaluate.Part {
 	return []evaluate.Part{merge(cut[0], cut[1]), merge(cut[2], cut[3])}
 }
 
-// TestTextsAreReadInOrder: a walk over all texts of a column takes no memory for each of them, and finds what there is.
-func TestTextsAreReadInOrder(t *testing.T) {
+// TestTextReadsDoNotAllocate scans all texts of a column without an allocation per text.
+func TestTextReadsDoNotAllocate(t *testing.T) {
 	const n = 4000
 	parts := packed(t, n)
 	code := query.Field{Path: "code", Type: "keyword"}

@@ -9,21 +9,21 @@ import (
 	"tutti/internal/index/query"
 )
 
-// counter counts documents: last is the one that was counted last, plus one, so that a second value of it does not count again.
-// The two stand side by side because they are always needed together.
+// counter counts documents. last is the document counted last, plus one, so that its further values are not counted again. The two
+// are adjacent because they are always used together.
 type counter struct{ count, last uint32 }
 
-// valueCount is a value and how often it was found.
+// valueCount is a value and the number of its documents.
 type valueCount struct{ ordinal, count uint32 }
 
-// values are the values of a field in a part as facets read them.
+// values reads the values of a field in a part for facets.
 type values struct {
 	column *segment.Column
 	// single or offsets and ordinals are those of the column.
 	single, offsets, ordinals []uint32
-	// span says where the rows of documents are, nil when these are the rows.
+	// span is the row range of each document, nil when the rows are documents.
 	span []uint32
-	// elements are the rows that count, nil for all.
+	// elements are the rows to count, nil for all.
 	elements []uint64
 }
 
@@ -35,11 +35,12 @@ func newValues(column *segment.Column, span []uint32, elements []uint64) *values
 	return v
 }
 
-// postingsCost is what the count of one value in 65,536 documents costs, in documents that are looked at in the same time.
+// postingsCost is the cost of counting one value by its bitmap in 65,536 documents, in the number of documents scanned in the same
+// time.
 const postingsCost = 200
 
-// perDocument returns the number of docs by value, those of none left out. Instants of one millisecond are one value, for which
-// the first of them stands: so count engines (Elasticsearch, the type date_nanos).
+// perDocument returns the number of docs by value, without values of none. Instants of one millisecond count as one value,
+// represented by the first of them, as in Elasticsearch's date_nanos.
 func (v *values) perDocument(ctx context.Context, f query.Field, docs documents, s *scratch) []valueCount {
 	size := v.column.Size()
 	if f.Type == dateNanos {
@@ -55,7 +56,7 @@ func (v *values) perDocument(ctx context.Context, f query.Field, docs documents,
 	return nonZero(s.counters)
 }
 
-// dateNanos is the type of instants that are finer than what is counted.
+// dateNanos is the type of instants, which are counted by millisecond.
 const dateNanos = "date_nanos"
 
 // millisecond returns the milliseconds since 1970 of the key of an instant in nanoseconds.
@@ -88,7 +89,7 @@ func (v *values) perMillisecond(ctx context.Context, docs documents, s *scratch)
 	return list
 }
 
-// perPosting counts without a look at documents.
+// perPosting counts by the bitmaps of values, without reading documents.
 func (v *values) perPosting(docs documents) []valueCount {
 	var list []valueCount
 	for ordinal := range v.column.Size() {
@@ -106,7 +107,7 @@ func (v *values) perPosting(docs documents) []valueCount {
 	return list
 }
 
-// nonZero returns those that were counted. The first is for rows without a value.
+// nonZero returns the values with a count. The first counter is that of rows without a value.
 func nonZero(tallies []counter) []valueCount {
 	n := 0
 	for _, t := range tallies[1:] {
@@ -123,8 +124,8 @@ func nonZero(tallies []counter) []valueCount {
 	return list
 }
 
-// count counts docs into s.tallies, by the ordinal of the value plus one, or by groups at that place when it is not nil. Groups
-// grow with the ordinals, from 1 to n.
+// count counts docs in s.counters, by the ordinal of the value plus one, or, unless groups is nil, by the group at that index.
+// Groups are numbered from 1 to n in the order of ordinals.
 func (v *values) count(ctx context.Context, docs *roaring.Bitmap, groups []uint32, n int, s *scratch) {
 	s.counters = zeroed(s.counters, n+1)
 	tallies := s.counters
@@ -206,7 +207,7 @@ func (v *values) countMultiElements(docs, groups []uint32, tallies []counter) {
 	}
 }
 
-// each calls do with the ordinal of every value of a document that counts, as often as it stands there.
+// each calls do with the ordinal of each counted value of a document, duplicates included.
 func (v *values) each(doc uint32, do func(ordinal uint32)) {
 	row, end := doc, doc+1
 	if v.span != nil {

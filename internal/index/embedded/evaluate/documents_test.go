@@ -16,7 +16,7 @@ import (
 	"tutti/internal/index/query"
 )
 
-// worldMapping has a field of each kind of value at the document, in elements, and in elements of elements.
+// worldMapping has a field of each type in the document, in elements, and in elements of elements.
 const worldMapping = `{"properties":{
 	"color":{"type":"keyword"}, "tags":{"type":"keyword"}, "code":{"type":"keyword"}, "rare":{"type":"keyword"},
 	"size":{"type":"long"}, "sizes":{"type":"integer"}, "score":{"type":"double"}, "weights":{"type":"float"},
@@ -50,7 +50,7 @@ func field(path string) query.Field {
 	return f
 }
 
-// document is one document of a test.
+// document is a test document.
 type document struct {
 	id   string
 	body map[string]any
@@ -58,7 +58,7 @@ type document struct {
 	stale bool
 }
 
-// parts builds segments of documents, which are numbered from 1; cuts say before which a new segment begins.
+// parts builds segments of documents, which are numbered from 1; cuts are the indexes at which a new segment starts.
 func parts(t testing.TB, docs []document, cuts ...int) []evaluate.Part {
 	t.Helper()
 	tree, err := mapping.Parse([]byte(worldMapping))
@@ -92,7 +92,7 @@ func parts(t testing.TB, docs []document, cuts ...int) []evaluate.Part {
 	return out
 }
 
-// documentsOf reads documents, one JSON object a line; their ids are the letters from "a".
+// documentsOf parses documents, one JSON object per line, with the ids "a", "b" and so on.
 func documentsOf(t testing.TB, bodies ...string) []document {
 	t.Helper()
 	docs := make([]document, 0, len(bodies))
@@ -108,12 +108,12 @@ func documentsOf(t testing.TB, bodies ...string) []document {
 	return docs
 }
 
-// world makes random documents of worldMapping.
+// world returns random documents of worldMapping.
 type world struct{ *rand.Rand }
 
 func (w world) pick(of ...string) string { return of[w.IntN(len(of))] }
 
-// set puts a value, several or none into an object.
+// set sets a value, several or none in an object.
 func (w world) set(into map[string]any, name string, value func() any) {
 	switch w.IntN(6) {
 	case 0:
@@ -130,7 +130,7 @@ func (w world) set(into map[string]any, name string, value func() any) {
 	}
 }
 
-// one puts one value or none into an object.
+// one sets one value or none in an object.
 func (w world) one(into map[string]any, name string, value func() any) {
 	if w.IntN(8) > 0 {
 		into[name] = value()
@@ -180,7 +180,7 @@ func (w world) document(id string) document {
 	return document{id: id, body: body}
 }
 
-// elements puts some elements, one or none into an object.
+// elements sets several elements, one or none in an object.
 func (w world) elements(into map[string]any, name string, fill func(map[string]any)) {
 	element := func() any {
 		e := map[string]any{}
@@ -200,7 +200,7 @@ func (w world) elements(into map[string]any, name string, fill func(map[string]a
 	}
 }
 
-// documents makes n documents, of which some are stale: their ids come again later.
+// documents returns n documents, of which some are stale: their ids occur again later.
 func (w world) documents(n int) []document {
 	docs := make([]document, 0, n)
 	ids := w.Perm(n)
