@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// ParsingError says why a document is not one that the mapping allows, in Elasticsearch's words.
+// ParsingError is the reason why a document does not fit the mapping, in Elasticsearch's words.
 type ParsingError struct {
 	// Type is an error type of Elasticsearch, such as TypeParsing.
 	Type string
@@ -24,10 +24,10 @@ const (
 // Error returns the reason.
 func (e *ParsingError) Error() string { return e.Reason }
 
-// Kind is what a value is in JSON.
+// Kind is the JSON type of a value.
 type Kind uint8
 
-// Kinds of a value that a Sink gets.
+// Kinds of the values passed to a Sink.
 const (
 	KindString Kind = iota
 	KindNumber
@@ -35,23 +35,22 @@ const (
 	KindObject
 )
 
-// Sink takes the values of a document as Check meets them, in the document's order. Null, empty arrays and members
-// that the mapping lacks are left out; an array's elements come one by one.
+// Sink receives the values of a document in document order. Null, empty arrays and members that the mapping lacks are omitted; the
+// elements of an array are passed one by one.
 type Sink interface {
-	// Enter and Leave bound one object of a field below the root that is an Object or a Nested.
+	// Enter and Leave mark the start and end of an object of an Object or Nested field below the root.
 	Enter(f *Field)
 	Leave(f *Field)
-	// Value returns one value of a field that is neither: a string's inside with its escapes (Unquote), or the JSON
-	// text of a number, of true and false, and of an object under a Flattened or an opaque type. raw is part of the
-	// document.
+	// Value is called with a value of any other field: the inside of a string with its escapes (see Unquote), or the JSON text of a
+	// number, of true and false, and of an object under a Flattened or an opaque type. raw is part of the document.
 	Value(f *Field, kind Kind, raw []byte)
 }
 
-// maxLinearNames is up to how many members of an object are compared one by one.
+// maxLinearNames is the number of members of an object up to which names are compared pairwise.
 const maxLinearNames = 16
 
-// Checker checks documents against a mapping as Elasticsearch would when it indexes them. It keeps its buffers from
-// one document to the next; one goroutine may use it at a time. The zero value is ready.
+// Checker checks documents against a mapping as Elasticsearch does when it indexes them. It reuses its buffers. It is not safe for
+// concurrent use. The zero value is ready.
 type Checker struct {
 	scan    scanner
 	sink    Sink
@@ -64,9 +63,9 @@ type Checker struct {
 	err     *ParsingError
 }
 
-// Check reads doc once. unknown is true when it holds values at paths that known lacks and, by its dynamic settings,
-// takes (see Derive); their syntax alone has been checked then. sink may be nil; what it got counts only when there is
-// no error. The error is a *ParsingError.
+// Check reads doc once. unknown is true when doc has values at paths that known lacks and, by its dynamic settings, accepts (see
+// Derive); of these only the syntax has been checked. sink may be nil; the values passed to it are valid only when there is no
+// error. The error is a *ParsingError.
 func (c *Checker) Check(known *Field, doc []byte, sink Sink) (unknown bool, err error) {
 	c.scan = scanner{doc: doc}
 	c.sink, c.unknown, c.err = sink, false, nil
@@ -75,7 +74,7 @@ func (c *Checker) Check(known *Field, doc []byte, sink Sink) (unknown bool, err 
 		return c.unknown, nil
 	}
 	if c.err == nil {
-		c.err = &ParsingError{Type: TypeParsing, Reason: "the document is not valid JSON: " + c.scan.fault}
+		c.err = &ParsingError{Type: TypeParsing, Reason: "the document is not valid JSON: " + c.scan.problem}
 	}
 	return false, c.err
 }
@@ -95,12 +94,12 @@ func (c *Checker) document(known *Field) bool {
 		return false
 	}
 	if c.scan.peek(); c.scan.pos != len(c.scan.doc) {
-		return c.scan.fail("data behind the document")
+		return c.scan.fail("data after the document")
 	}
 	return true
 }
 
-// inherit returns what f says about unknown members, else what its parent says.
+// inherit returns f's setting for unknown members, by default its parent's.
 func inherit(f *Field, parent string) string {
 	if f.Dynamic != "" {
 		return f.Dynamic
@@ -108,7 +107,7 @@ func inherit(f *Field, parent string) string {
 	return parent
 }
 
-// reject notes why the field at the current path cannot take its value.
+// reject sets the error for the field at the current path.
 func (c *Checker) reject(kind, reason string) bool {
 	if c.err == nil {
 		c.err = &ParsingError{Type: kind, Reason: "[" + string(bytes.Join(c.path, []byte("."))) + "] " + reason}
@@ -116,10 +115,10 @@ func (c *Checker) reject(kind, reason string) bool {
 	return false
 }
 
-// name reads a member's name, refuses one that the object has already had, and steps over the colon.
+// name reads a member's name and the colon, and rejects a duplicate name.
 func (c *Checker) name(base int) ([]byte, bool) {
 	if c.scan.peek() != '"' {
-		return nil, c.scan.fail("a member's name is missing")
+		return nil, c.scan.fail("a member name is missing")
 	}
 	name, escaped, ok := c.scan.str()
 	if !ok {
@@ -144,7 +143,7 @@ func (c *Checker) duplicate(name []byte) bool {
 	return c.reject(TypeParsing, "duplicate field")
 }
 
-// closeNames ends an object: more members than are worth comparing one by one are compared by hash.
+// closeNames ends an object. It finds duplicates among more than maxLinearNames members by hash.
 func (c *Checker) closeNames(base int) bool {
 	names := c.names[base:]
 	c.names = c.names[:base]
@@ -193,7 +192,7 @@ func (c *Checker) object(f *Field, dynamic string) bool {
 	}
 }
 
-// allowed refuses the names that Elasticsearch keeps for itself at a document's root.
+// allowed rejects the names that Elasticsearch reserves at a document's root.
 func (c *Checker) allowed(name []byte) bool {
 	if len(name) == 0 || name[0] != '_' {
 		return true
@@ -208,7 +207,7 @@ func (c *Checker) allowed(name []byte) bool {
 	}
 }
 
-// member reads the value of f's member of that name, which may hold dots.
+// member reads the value of a member of f, whose name may contain dots.
 func (c *Checker) member(f *Field, dynamic string, name []byte) bool {
 	if child := f.Properties[string(name)]; child != nil {
 		c.path = append(c.path, name)
@@ -236,7 +235,7 @@ func (c *Checker) member(f *Field, dynamic string, name []byte) bool {
 	return ok
 }
 
-// btoi keeps the path of a fault: only a member that was read leaves it.
+// btoi is 1 for ok: the path is kept after an error, for its message.
 func btoi(ok bool) int {
 	if ok {
 		return 1
@@ -256,13 +255,12 @@ func (c *Checker) leave(f *Field) {
 	}
 }
 
-// isInfo reports whether the field that a member names is an info; the name may hold dots.
+// isInfo reports whether a member, whose name may contain dots, is a field named info.
 func isInfo(name []byte) bool {
 	return string(name[bytes.LastIndexByte(name, '.')+1:]) == ReservedInfo
 }
 
-// unmapped reads the value of a member that the mapping lacks. The type of an object named info is known even when it
-// is empty.
+// unmapped reads the value of a member that the mapping lacks. The type of an object named info is known even when it is empty.
 func (c *Checker) unmapped(dynamic string, info bool) bool {
 	typed := info && c.scan.peek() == '{'
 	valued, ok := c.skip(unlimited)
@@ -312,7 +310,7 @@ func (c *Checker) array(f *Field, dynamic string) bool {
 	}
 }
 
-// composite reads an object that stands where f's value is expected.
+// composite reads an object as the value of f.
 func (c *Checker) composite(f *Field, dynamic string) bool {
 	if f.Container() && !f.disabled() {
 		c.enter(f)

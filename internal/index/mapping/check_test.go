@@ -12,7 +12,7 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// record is a Sink that notes what it gets.
+// record is a Sink that records what it receives.
 type record struct {
 	tree  *mapping.Field
 	calls []string
@@ -98,7 +98,7 @@ func TestCheckNamesTheField(t *testing.T) {
 	}
 }
 
-// TestManyMembers has more members than are compared one by one.
+// TestManyMembers has more members than are compared pairwise.
 func TestManyMembers(t *testing.T) {
 	tree := mapping.NewRoot()
 	var c mapping.Checker
@@ -118,8 +118,8 @@ func TestManyMembers(t *testing.T) {
 	}
 }
 
-// FuzzGrow holds that a document is taken exactly when it is one JSON object, that what grew takes it, that growing is
-// complete, and that what Remove leaves is JSON without empty unknown members.
+// FuzzGrow checks that a document is accepted exactly when it is one JSON object, that the grown mapping accepts it and does not
+// grow again, and that the result of Remove is JSON without empty unknown members.
 func FuzzGrow(f *testing.F) {
 	for _, doc := range []string{
 		`{"files":[{"fileSize":1,"new":{"x":[1,2.5]}}],"info":{"a":null}}`, `{"a.b":1,"a":{"c":null},"e":[[],{}]}`,
@@ -134,11 +134,11 @@ func FuzzGrow(f *testing.F) {
 			return
 		}
 		if !json.Valid(doc) {
-			t.Fatalf("took what is no JSON: %q", doc)
+			t.Fatalf("accepted invalid JSON: %q", doc)
 		}
 		var c mapping.Checker
 		if unknown, err := c.Check(grown, doc, nil); unknown || err != nil {
-			t.Fatalf("the grown mapping gives %v, %v for %q", unknown, err, doc)
+			t.Fatalf("Check with the grown mapping returns %v, %v for %q", unknown, err, doc)
 		}
 		if _, err := mapping.Merge(known, added); err != nil {
 			t.Fatalf("what was added does not merge: %v", err)
@@ -160,7 +160,7 @@ func FuzzGrow(f *testing.F) {
 	})
 }
 
-// BenchmarkCheck measures the check of one analysis of 2 KB.
+// BenchmarkCheck measures the check of an analysis of 2 KB.
 func BenchmarkCheck(b *testing.B) {
 	var files []string
 	for i := range 5 {

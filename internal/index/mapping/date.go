@@ -2,7 +2,7 @@ package mapping
 
 import "time"
 
-// isDate reports whether Elasticsearch's default format of date takes the value: strict_date_optional_time||epoch_millis.
+// isDate reports whether a value has Elasticsearch's default format of date: strict_date_optional_time||epoch_millis.
 func isDate(kind Kind, text []byte) bool {
 	if kind == KindBoolean {
 		return false
@@ -13,7 +13,7 @@ func isDate(kind Kind, text []byte) bool {
 	return isMillis(text)
 }
 
-// isMillis reads epoch_millis: a number with up to six digits of fraction.
+// isMillis reports whether text is an epoch_millis: a number with up to six decimal places.
 func isMillis(text []byte) bool {
 	if len(text) > 0 && text[0] == '-' {
 		text = text[1:]
@@ -25,8 +25,8 @@ func isMillis(text []byte) bool {
 	return n == len(text) || text[n] == '.' && digits(text, n+1) == len(text) && len(text)-n-1 <= 6
 }
 
-// isISODate reads strict_date_optional_time: yyyy[-MM[-dd['T'[HH[:mm[:ss[.fraction]]]][offset]]]], whose every part
-// exists in the calendar. At least the first need bytes must be there (10 for a whole day).
+// isISODate reports whether s is a strict_date_optional_time: yyyy[-MM[-dd['T'[HH[:mm[:ss[.fraction]]]][offset]]]], with a valid
+// calendar date. It must have at least need bytes (10 for a whole day).
 func isISODate(s []byte, need int) bool {
 	if len(s) < max(4, need) || digits(s[:4], 0) != 4 {
 		return false
@@ -98,10 +98,10 @@ func isOffset(s []byte) bool {
 	return offsetWithin(number(s[:2]), number(s[2:]))
 }
 
-// offsetWithin reports whether an offset is one: the engine knows none over 18 hours.
+// offsetWithin reports whether a time zone offset is valid: the engine accepts up to 18 hours.
 func offsetWithin(hours, minutes int) bool { return minutes <= 59 && 60*hours+minutes <= 18*60 }
 
-// part reads a separator and two digits at i, -1 when they are not there.
+// part parses a separator and two digits at i, and returns -1 when they are missing.
 func part(s []byte, i int, separator byte) int {
 	if len(s) < i+3 || s[i] != separator || digits(s[:i+3], i+1) != i+3 {
 		return -1

@@ -7,21 +7,20 @@ import (
 	"strings"
 )
 
-// Derive returns the fields that doc has and known lacks, as a tree to merge into known; nil when there are none. The
-// rules: an array of objects is nested and an object is object, but flattened under the name info; a string is
-// keyword, or date where it is an ISO 8601 date; an integer is long (double in the data of tabular records, whose
-// dictionaries know numbers alone), another number double; true and false are
-// boolean. Scalars of different kinds at one path widen, integers and fractions to double, all others to keyword.
-// Null, [] and {} say nothing of a type and give no field (see Empties), but for an object named info.
+// Derive returns the fields that doc has and known lacks, as a tree to merge into known; nil when there are none. The rules: an
+// array of objects is nested and an object is object, but flattened under the name info; a string is keyword, or date when it is an
+// ISO 8601 date; an integer is long (double in the data of tabular records, whose dictionaries have only one type of number),
+// another number double; true and false are boolean. Scalars of different types at one path widen, integers and other numbers to
+// double, all others to keyword. Null, [] and {} do not determine a type and add no field (see Empties), except for an object named
+// info.
 //
-// The error is a *ParsingError when the document can be written under no mapping that keeps known: then nothing may be
-// added for it.
+// The error is a *ParsingError when the document fits no mapping that contains known: then nothing must be added for it.
 func Derive(known *Field, doc []byte) (*Field, error) {
 	_, added, err := Grow(known, doc)
 	return added, err
 }
 
-// Grow derives as Derive does and gives, beside the added fields, the whole tree that takes doc; known itself when
+// Grow derives as Derive does, and returns both the added fields and the whole tree that accepts doc, which is known itself when
 // nothing is added.
 func Grow(known *Field, doc []byte) (grown, added *Field, err error) {
 	var c Checker
@@ -44,8 +43,8 @@ func Grow(known *Field, doc []byte) (grown, added *Field, err error) {
 	return grown, added, nil
 }
 
-// Empties returns the dotted paths, sorted, that known lacks and that hold no value anywhere in doc: only null, [] and
-// {}, at any depth. A document searches the same without them (Remove). The error is as Derive's.
+// Empties returns the dotted paths, sorted, that known lacks and that have no value anywhere in doc: only null, [] and {}, at any
+// depth. Searches find the same without them (see Remove). The error is as Derive's.
 func Empties(known *Field, doc []byte) ([]string, error) {
 	var c Checker
 	if _, err := c.Check(known, doc, nil); err != nil {
@@ -56,20 +55,20 @@ func Empties(known *Field, doc []byte) ([]string, error) {
 	return empties, err
 }
 
-// derive looks at a document that Check has read: its syntax is right.
+// derive reads a document whose syntax Check has verified.
 func derive(known *Field, doc []byte) (properties map[string]*Field, empties []string, err error) {
-	w := shaper{scan: scanner{doc: doc}, tabular: known.Lookup("systemId") != nil && known.Lookup("entityName") != nil}
-	var root shape
+	w := deriver{scan: scanner{doc: doc}, tabular: known.Lookup("systemId") != nil && known.Lookup("entityName") != nil}
+	var root observed
 	w.value(known, inherit(known, DynamicTrue), &root, false)
 	properties = root.properties("", &w)
 	return properties, w.empties, w.err()
 }
 
-// maxFieldDepth is how deep a derived field may lie. An engine's own limit is lower (Elasticsearch's default is 20);
-// this one keeps a name of many dots from costing more than its length.
+// maxFieldDepth is the maximum depth of a derived field. Engines have lower limits (Elasticsearch's default is 20); this one bounds
+// the cost of a name with many dots.
 const maxFieldDepth = 100
 
-// kinds is the set of what was seen at one path.
+// kinds is the set of the JSON types observed at one path.
 type kinds uint8
 
 const (
@@ -84,28 +83,27 @@ const (
 
 const scalarKinds = kindLong | kindDouble | kindBoolean | kindDate | kindText
 
-// shape is what a document shows at one path. known is the mapping's own container there, if it has one.
-type shape struct {
+// observed is what a document has at one path. known is the mapping's field there, if any.
+type observed struct {
 	kinds    kinds
 	known    *Field
-	children map[string]*shape
+	children map[string]*observed
 }
 
-func (s *shape) child(name []byte) *shape {
+func (s *observed) child(name []byte) *observed {
 	c := s.children[string(name)]
 	if c == nil {
-		c = &shape{}
+		c = &observed{}
 		if s.children == nil {
-			s.children = map[string]*shape{}
+			s.children = map[string]*observed{}
 		}
 		s.children[string(name)] = c
 	}
 	return c
 }
 
-// valued reports whether the type of anything at or below the path is known: of more than null, [] and {}, and of an
-// object named info, be it empty.
-func (s *shape) valued(name string) bool {
+// valued reports whether a type can be derived at or below the path: there is more than null, [] and {}, or an object named info.
+func (s *observed) valued(name string) bool {
 	if s.kinds&scalarKinds != 0 || name == ReservedInfo && s.kinds&(kindObject|kindElements) == kindObject {
 		return true
 	}
@@ -117,31 +115,30 @@ func (s *shape) valued(name string) bool {
 	return false
 }
 
-// shaper collects the shapes of the paths that the mapping lacks.
-type shaper struct {
+// deriver collects the observations at the paths that the mapping lacks.
+type deriver struct {
 	scan scanner
-	// tabular: below data, numbers are double whatever the first of them looks like, since a dictionary's number is sent
-	// without a fraction where it has none.
-	tabular bool
-	empties []string
-	fault   *ParsingError
+	// tabular is set for tabular records: below data, all numbers are double, because whole numbers are sent without a fraction.
+	tabular  bool
+	empties  []string
+	parseErr *ParsingError
 }
 
-func (w *shaper) err() error {
-	if w.fault == nil {
+func (w *deriver) err() error {
+	if w.parseErr == nil {
 		return nil
 	}
-	return w.fault
+	return w.parseErr
 }
 
-func (w *shaper) reject(kind, path, reason string) {
-	if w.fault == nil {
-		w.fault = &ParsingError{Type: kind, Reason: "[" + path + "] " + reason}
+func (w *deriver) reject(kind, path, reason string) {
+	if w.parseErr == nil {
+		w.parseErr = &ParsingError{Type: kind, Reason: "[" + path + "] " + reason}
 	}
 }
 
 // value reads one value at s. f is the mapping's field there, nil when it has none.
-func (w *shaper) value(f *Field, dynamic string, s *shape, element bool) {
+func (w *deriver) value(f *Field, dynamic string, s *observed, element bool) {
 	s.known = f
 	if f != nil && (!f.Container() || f.disabled()) {
 		w.scan.skip()
@@ -164,8 +161,8 @@ func (w *shaper) value(f *Field, dynamic string, s *shape, element bool) {
 	}
 }
 
-// member reads the value of s's member of that name, which may hold dots.
-func (w *shaper) member(f *Field, dynamic string, s *shape, name []byte) {
+// member reads the value of a member of s, whose name may contain dots.
+func (w *deriver) member(f *Field, dynamic string, s *observed, name []byte) {
 	for {
 		first, rest, dotted := bytes.Cut(name, []byte{'.'})
 		var next *Field
@@ -188,8 +185,8 @@ func (w *shaper) member(f *Field, dynamic string, s *shape, name []byte) {
 	}
 }
 
-// properties returns the fields below s that the mapping lacks, and notes the paths that hold no value.
-func (s *shape) properties(path string, w *shaper) map[string]*Field {
+// properties returns the fields below s that the mapping lacks, and records the paths without values.
+func (s *observed) properties(path string, w *deriver) map[string]*Field {
 	var out map[string]*Field
 	for _, name := range slices.Sorted(maps.Keys(s.children)) {
 		child := s.children[name]
@@ -205,7 +202,7 @@ func (s *shape) properties(path string, w *shaper) map[string]*Field {
 	return out
 }
 
-func (s *shape) field(path, name string, w *shaper) *Field {
+func (s *observed) field(path, name string, w *deriver) *Field {
 	if s.known != nil {
 		if !s.known.Container() {
 			return nil
@@ -232,7 +229,7 @@ func (s *shape) field(path, name string, w *shaper) *Field {
 		return leaf(w.scalar(path, s.kinds))
 	}
 	if s.kinds&scalarKinds != 0 {
-		w.reject(TypeParsing, path, "holds both objects and concrete values")
+		w.reject(TypeParsing, path, "contains both objects and concrete values")
 		return nil
 	}
 	if name == ReservedInfo {
@@ -245,7 +242,7 @@ func (s *shape) field(path, name string, w *shaper) *Field {
 	return f
 }
 
-func (w *shaper) scalar(path string, k kinds) Type {
+func (w *deriver) scalar(path string, k kinds) Type {
 	t := k.scalar()
 	if t == Long && w.tabular && strings.HasPrefix(path, "data.") {
 		return Double
@@ -253,7 +250,7 @@ func (w *shaper) scalar(path string, k kinds) Type {
 	return t
 }
 
-// scalar returns the narrowest type that takes all kinds of scalars in k.
+// scalar returns the narrowest type that accepts all scalars in k.
 func (k kinds) scalar() Type {
 	switch k & scalarKinds {
 	case kindLong:
@@ -269,7 +266,7 @@ func (k kinds) scalar() Type {
 	}
 }
 
-// isoDay is the length of yyyy-MM-dd, the least that a string must be to be taken for a date.
+// isoDay is the length of yyyy-MM-dd, the minimum for a string to be a date.
 const isoDay = 10
 
 // scalarKind reads one scalar.

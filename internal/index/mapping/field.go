@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// Type is the type of a Field, named as in Elasticsearch. Types other than those below come from a user's mapping
-// and are opaque: they keep their parameters and are not checked.
+// Type is the type of a Field, named as in Elasticsearch. Types other than those below come from a user's mapping and are opaque:
+// their parameters are kept and their values are not checked.
 type Type string
 
-// Types that tutti derives, knows how to check and renders by itself.
+// Types that tutti derives, checks and renders.
 const (
 	Object    Type = "object"
 	Nested    Type = "nested"
@@ -24,19 +24,18 @@ const (
 	Date      Type = "date"
 )
 
-// Field is a node of the tree; the root is an Object. A tree that has been handed out is never changed: Merge makes a
-// new one, so that readers need no lock.
+// Field is a node of the tree; the root is an Object. A published tree is immutable: Merge returns a new one, so that readers need
+// no lock.
 type Field struct {
 	Type Type
-	// Properties are the fields below an Object or a Nested, by the name of one segment: a dot in a mapping's name
-	// means an object, as it does in Elasticsearch.
+	// Properties are the fields below an Object or a Nested, by name without dots: a dot in a mapping's name means an object, as in
+	// Elasticsearch.
 	Properties map[string]*Field
 	// Fields are the multi-fields of a leaf.
 	Fields map[string]*Field
-	// Dynamic is what the mapping says about unknown members of an object: "strict", "true", "false", "runtime", or
-	// empty to inherit it.
+	// Dynamic is the setting for unknown members of an object: "strict", "true", "false", "runtime", or empty to inherit it.
 	Dynamic string
-	// Params are the node's other parameters as the mapping gives them, such as format or ignore_above.
+	// Params are the node's other parameters as in the mapping, such as format or ignore_above.
 	Params map[string]json.RawMessage
 }
 
@@ -51,10 +50,10 @@ const (
 	DynamicRuntime = "runtime"
 )
 
-// Container reports whether f has fields of its own below it.
+// Container reports whether f has fields below it.
 func (f *Field) Container() bool { return f.Type == Object || f.Type == Nested }
 
-// disabled reports whether f is an object of which only the source is kept.
+// disabled reports whether f is an object that is not indexed.
 func (f *Field) disabled() bool { return f.Container() && string(f.Params["enabled"]) == "false" }
 
 // Lookup returns the field at a dotted path below f, multi-fields included; nil when there is none.
@@ -70,8 +69,7 @@ func (f *Field) Lookup(path string) *Field {
 	return f
 }
 
-// All returns every field below f with its dotted path, containers and multi-fields included, parents first and
-// siblings by name.
+// All returns all fields below f with their dotted paths, containers and multi-fields included, parents first and siblings by name.
 func (f *Field) All() iter.Seq2[string, *Field] {
 	return func(yield func(string, *Field) bool) { f.walk("", yield) }
 }
@@ -88,7 +86,7 @@ func (f *Field) walk(prefix string, yield func(string, *Field) bool) bool {
 	return true
 }
 
-// Size counts the fields below f, containers and multi-fields included, as Elasticsearch counts them for
+// Size returns the number of fields below f, containers and multi-fields included, as Elasticsearch counts them for
 // index.mapping.total_fields.limit.
 func (f *Field) Size() int {
 	n := 0
@@ -101,7 +99,7 @@ func (f *Field) Size() int {
 // Empty reports whether f, a tree of additions, adds nothing.
 func (f *Field) Empty() bool { return f == nil || len(f.Properties) == 0 }
 
-// Clone returns a deep copy; the raw parameters are shared, as nobody changes them.
+// Clone returns a deep copy, except for the raw parameters, which are immutable.
 func (f *Field) Clone() *Field {
 	if f == nil {
 		return nil

@@ -9,11 +9,11 @@ import (
 	"tutti/internal/core"
 )
 
-// ParseForeign reads the mapping of an index that is only searched, and that others may have made. It takes what an engine
-// takes and Parse, whose trees documents are checked by, does not: what stands below a value (subobjects: false), and below
-// an object of a type that is not known here, such as a passthrough, are the Properties of that field, although it is no
-// Container. Fields whose names have an empty segment, as subobjects: false allows, cannot be told by a path: they are left
-// out, and unnamed returns their names. CodeInvalid when raw is not a mapping.
+// ParseForeign parses the mapping of an index that is only searched, and that others may have created. It accepts what engines
+// accept and Parse, whose trees are used to check documents, does not: fields below a value (subobjects: false), and below an
+// object of a type unknown to tutti, such as passthrough, become the Properties of that field, although it is not a Container.
+// Fields whose names have an empty segment, as subobjects: false allows, cannot be addressed by a path: they are omitted, and
+// unnamed returns their names. CodeInvalid when raw is not a mapping.
 func ParseForeign(raw []byte) (tree *Field, unnamed []string, err error) {
 	members, err := parseMembers("", raw)
 	if err != nil {
@@ -32,7 +32,7 @@ func ParseForeign(raw []byte) (tree *Field, unnamed []string, err error) {
 	return tree, p.unnamed, err
 }
 
-// foreignParser parses for ParseForeign and notes what it leaves out.
+// foreignParser is the state of ParseForeign.
 type foreignParser struct {
 	unnamed []string
 }
@@ -62,7 +62,7 @@ func (p *foreignParser) fields(path string, raw json.RawMessage) (map[string]*Fi
 		return nil, err
 	}
 	out := make(map[string]*Field, len(members))
-	for _, name := range slices.Sorted(maps.Keys(members)) { // a value comes before what is below it
+	for _, name := range slices.Sorted(maps.Keys(members)) { // a value precedes the fields below it
 		below, err := parseMembers(join(path, name), members[name])
 		if err != nil {
 			return nil, err
@@ -78,7 +78,7 @@ func (p *foreignParser) fields(path string, raw json.RawMessage) (map[string]*Fi
 	return out, nil
 }
 
-// insert puts child under a name that may hold dots, which lead through objects and values.
+// insert adds child under a name whose dots separate objects or values.
 func (p *foreignParser) insert(path string, into map[string]*Field, name string, child *Field) error {
 	segments := strings.Split(name, ".")
 	if slices.Contains(segments, "") {
@@ -100,7 +100,7 @@ func (p *foreignParser) insert(path string, into map[string]*Field, name string,
 	if old := into[last]; old != nil {
 		merged, err := merge(join(path, name), old, child)
 		if err != nil {
-			return core.WrapError(core.CodeInvalid, parseMessage(join(path, name), "is named twice"), err)
+			return core.WrapError(core.CodeInvalid, parseMessage(join(path, name), "is defined twice"), err)
 		}
 		child = merged
 	}

@@ -11,7 +11,7 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// TestParseForeign: what stands below a value or below a type that is not known is there, by the paths that Lookup knows.
+// TestParseForeign checks that fields below a value, or below an unknown type, are found by Lookup.
 func TestParseForeign(t *testing.T) {
 	tests := []struct {
 		name, in string
@@ -65,7 +65,7 @@ func TestParseForeign(t *testing.T) {
 	}
 }
 
-// sameAgain fails unless a tree that was rendered, as one of several indices that are searched together is, reads as it was.
+// sameAgain checks that a tree is unchanged by rendering and parsing it, as for several indices that are searched as one.
 func sameAgain(t *testing.T, tree *mapping.Field, but ...cmp.Option) {
 	t.Helper()
 	raw, err := tree.Render()
@@ -90,9 +90,9 @@ func TestParseForeignRefuses(t *testing.T) {
 		`{"properties":[]}`:                  `the mapping is not a JSON object`,
 		`{"properties":null}`:                `the mapping is not a JSON object`,
 		`{"properties":{"a":5}}`:             `the mapping's field "a" is not a JSON object`,
-		`{"properties":{"a":{"type":5}}}`:    `the mapping's field "a" has a type that is no name`,
+		`{"properties":{"a":{"type":5}}}`:    `the mapping's field "a" has a type that is not a name`,
 		`{"properties":{"a":{"fields":[]}}}`: `the mapping's field "a" is not a JSON object`,
-		`{"properties":{"a.b":{"type":"ip"},"a":{"properties":{"b":{"type":"long"}}}}}`: `the mapping's field "a.b" is named twice`,
+		`{"properties":{"a.b":{"type":"ip"},"a":{"properties":{"b":{"type":"long"}}}}}`: `the mapping's field "a.b" is defined twice`,
 	} {
 		tree, _, err := mapping.ParseForeign([]byte(in))
 		if tree != nil || core.CodeOf(err) != core.CodeInvalid || core.MessageOf(err) != message {
@@ -101,7 +101,7 @@ func TestParseForeignRefuses(t *testing.T) {
 	}
 }
 
-// FuzzParseForeign: it takes all that Parse takes, and returns the same for it.
+// FuzzParseForeign checks that ParseForeign accepts all that Parse accepts, with the same result.
 func FuzzParseForeign(f *testing.F) {
 	for _, in := range []string{
 		`{"dynamic":"strict","properties":{"a.b":{"type":"text","fields":{"raw":{"type":"keyword"}}},"a":{"properties":{"c":{"type":"nested"}}}}}`,
@@ -125,7 +125,7 @@ func FuzzParseForeign(f *testing.F) {
 			}
 		}
 		if err == nil {
-			// Parameters are kept as they are written, which is not always how they are rendered.
+			// Parameters are kept as written, which may differ from their rendering.
 			sameAgain(t, tree, cmpopts.IgnoreFields(mapping.Field{}, "Dynamic", "Params"))
 		}
 	})

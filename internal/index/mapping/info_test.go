@@ -6,12 +6,12 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// TestEmptyInfo: an object named info is flattened even when it is empty, since its type is known by its name, so a
-// document with it needs no trimming; an empty list of that name says nothing.
+// TestEmptyInfo checks that an object named info is flattened even when it is empty, since its type follows from its name, so that
+// a document with it needs no trimming; an empty array of that name determines no type.
 func TestEmptyInfo(t *testing.T) {
 	for _, tc := range []struct {
 		doc  string
-		path []string // of the field that must be flattened, nil for none
+		path []string // path of the field that must be flattened, nil for none
 	}{
 		{`{"info":{}}`, []string{"info"}},
 		{`{"experiment":{"info":{},"tool":"x"}}`, []string{"experiment", "info"}},

@@ -11,11 +11,11 @@ import (
 	"tutti/internal/core"
 )
 
-// MarshalJSON renders f, the root of a tree, as an Elasticsearch mapping ({"dynamic":…,"properties":{…}}), members
-// sorted, so that equal trees give equal bytes.
+// MarshalJSON returns f, the root of a tree, as an Elasticsearch mapping ({"dynamic":…,"properties":{…}}). Members are sorted, so
+// that equal trees have equal encodings.
 func (f *Field) MarshalJSON() ([]byte, error) { return f.render(true) }
 
-// Render returns what MarshalJSON gives, as a *core.Error where it fails.
+// Render is MarshalJSON with a *core.Error.
 func (f *Field) Render() (json.RawMessage, error) {
 	raw, err := f.render(true)
 	if err != nil {
@@ -51,14 +51,14 @@ func (f *Field) render(root bool) (json.RawMessage, error) {
 	if f.Dynamic != "" {
 		members["dynamic"] = quote(f.Dynamic)
 	}
-	// Elasticsearch asks for the type of an object that has no fields, and leaves it out otherwise.
+	// Elasticsearch requires the type of an object without fields, and omits it otherwise.
 	if f.Type != Object || !root && len(f.Properties) == 0 {
 		members["type"] = quote(string(f.Type))
 	}
 	return json.Marshal(members)
 }
 
-// quote renders a word that came out of JSON or out of tutti; neither can fail to be a JSON string.
+// quote returns a word as a JSON string. The word is always valid UTF-8.
 func quote(word string) json.RawMessage {
 	raw, err := json.Marshal(word)
 	if err != nil {
@@ -67,8 +67,8 @@ func quote(word string) json.RawMessage {
 	return raw
 }
 
-// Parse reads an Elasticsearch mapping: the mapping itself ({"properties":…}) or anything that holds it as the member
-// "mappings", such as the body that creates an index. CodeInvalid when it is not a mapping.
+// Parse parses an Elasticsearch mapping: the mapping itself ({"properties":…}) or an object that has it as the member "mappings",
+// such as the body that creates an index. CodeInvalid when it is not a mapping.
 func Parse(raw []byte) (*Field, error) {
 	members, err := parseMembers("", raw)
 	if err != nil {
@@ -124,7 +124,7 @@ func parseField(path string, members map[string]json.RawMessage) (*Field, error)
 		}
 	}
 	if !f.Container() && len(f.Properties) > 0 {
-		return nil, core.NewError(core.CodeInvalid, parseMessage(path, "has properties but is no object"))
+		return nil, core.NewError(core.CodeInvalid, parseMessage(path, "has properties but is not an object"))
 	}
 	return f, nil
 }
@@ -132,7 +132,7 @@ func parseField(path string, members map[string]json.RawMessage) (*Field, error)
 func parseType(path string, raw json.RawMessage, f *Field) error {
 	var name string
 	if err := json.Unmarshal(raw, &name); err != nil || name == "" {
-		return core.WrapError(core.CodeInvalid, parseMessage(path, "has a type that is no name"), err)
+		return core.WrapError(core.CodeInvalid, parseMessage(path, "has a type that is not a name"), err)
 	}
 	f.Type = Type(name)
 	return nil
@@ -168,7 +168,7 @@ func parseFields(path string, raw json.RawMessage) (map[string]*Field, error) {
 	return out, nil
 }
 
-// insert puts child under a name that may hold dots, which stand for objects.
+// insert adds child under a name whose dots separate objects.
 func insert(path string, into map[string]*Field, name string, child *Field) error {
 	first, rest, dotted := strings.Cut(name, ".")
 	if first == "" || dotted && rest == "" {
@@ -182,7 +182,7 @@ func insert(path string, into map[string]*Field, name string, child *Field) erro
 		}
 		merged, err := merge(join(path, first), old, child)
 		if err != nil {
-			return core.WrapError(core.CodeInvalid, parseMessage(join(path, first), "is named twice"), err)
+			return core.WrapError(core.CodeInvalid, parseMessage(join(path, first), "is defined twice"), err)
 		}
 		into[first] = merged
 		return nil
@@ -193,7 +193,7 @@ func insert(path string, into map[string]*Field, name string, child *Field) erro
 	}
 	if !old.Container() {
 		return core.NewError(core.CodeUnsupported,
-			parseMessage(join(path, first), "is a value and holds fields (subobjects: false)"))
+			parseMessage(join(path, first), "has both a value and fields (subobjects: false)"))
 	}
 	if old.Properties == nil {
 		old.Properties = map[string]*Field{}

@@ -31,8 +31,8 @@ func TestLyricsKnownFields(t *testing.T) {
 	}
 }
 
-// TestLyricGrowsWithItsRecords: the mapping that one record after another brings along takes all of them, with their
-// repositories, and related entities are nested.
+// TestLyricGrowsWithItsRecords checks that the mapping derived from one record after another accepts all of them, with their
+// repositories, and that related entities are nested.
 func TestLyricGrowsWithItsRecords(t *testing.T) {
 	block := upstream.RepositoriesBlock(core.Repository{Code: "ca", Type: core.TypeLyric, URL: "http://h"})
 	known := mapping.Lyric()
@@ -40,7 +40,7 @@ func TestLyricGrowsWithItsRecords(t *testing.T) {
 	for _, r := range testkit.GenerateRecords(1, "PANC-CA", 300) {
 		doc := upstream.Splice(nil, r.Body, block)
 		docs = append(docs, doc)
-		// As the engines do: what says nothing of a type is left out of the check.
+		// As the engines do, remove the fields without a type.
 		empties, err := mapping.Empties(known, doc)
 		if err != nil {
 			t.Fatal(err)
@@ -84,7 +84,8 @@ func TestLyricGrowsWithItsRecords(t *testing.T) {
 	}
 }
 
-// TestLyricsEnvelopeHoldsItsTypes: a record whose envelope is of other types is refused, not taken into the mapping.
+// TestLyricsEnvelopeHoldsItsTypes checks that a record with other types in its envelope is rejected, and does not change the
+// mapping.
 func TestLyricsEnvelopeHoldsItsTypes(t *testing.T) {
 	for _, c := range []struct{ name, doc, reason string }{
 		{"isValid", `{"isValid":"perhaps"}`, `[isValid]`},
@@ -100,7 +101,7 @@ func TestLyricsEnvelopeHoldsItsTypes(t *testing.T) {
 	}
 }
 
-// TestLyricNumbers: a number that comes without a fraction first does not cut the fractions of those that follow.
+// TestLyricNumbers checks that a first number without a fraction does not truncate later ones.
 func TestLyricNumbers(t *testing.T) {
 	known, _, err := mapping.Grow(mapping.Lyric(), []byte(`{"data":{"height":150,"n":[1,2]}}`))
 	if err != nil {

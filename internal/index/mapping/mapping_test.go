@@ -83,16 +83,16 @@ func TestParseRefuses(t *testing.T) {
 		{`[]`, `the mapping is not a JSON object`, core.CodeInvalid},
 		{`null`, `the mapping is not a JSON object`, core.CodeInvalid},
 		{`{"type":"keyword"}`, `the mapping's root must be an object without a type`, core.CodeInvalid},
-		{`{"properties":{"a":{"type":5}}}`, `the mapping's field "a" has a type that is no name`, core.CodeInvalid},
+		{`{"properties":{"a":{"type":5}}}`, `the mapping's field "a" has a type that is not a name`, core.CodeInvalid},
 		{
 			`{"properties":{"a":{"type":"long","properties":{"b":{"type":"long"}}}}}`,
-			`the mapping's field "a" has properties but is no object`, core.CodeInvalid,
+			`the mapping's field "a" has properties but is not an object`, core.CodeInvalid,
 		},
 		{`{"properties":{"a":{"properties":{"b":"x"}}}}`, `the mapping's field "a.b" is not a JSON object`, core.CodeInvalid},
 		{`{"properties":{"a..b":{"type":"long"}}}`, `the mapping's field "a..b" has an empty name`, core.CodeInvalid},
 		{
 			`{"subobjects":false,"properties":{"a":{"type":"long"},"a.b":{"type":"long"}}}`,
-			`the mapping's field "a" is a value and holds fields (subobjects: false)`, core.CodeUnsupported,
+			`the mapping's field "a" has both a value and fields (subobjects: false)`, core.CodeUnsupported,
 		},
 	} {
 		_, err := mapping.Parse([]byte(c.in))

@@ -9,15 +9,15 @@ import (
 	"tutti/internal/core"
 )
 
-// Merge returns a new tree of known's fields and added's; where both have a field, added's parameters win. CodeConflict,
-// naming the path, where the types differ. Neither tree is changed.
+// Merge returns a new tree with the fields of known and added; where both have a field, added's parameters take precedence.
+// CodeConflict, naming the path, when the types differ. Neither tree is changed.
 func Merge(known, added *Field) (*Field, error) {
 	return combine(known, added, "the field %q is of type %s in the index and of type %s in the mapping")
 }
 
-// Unite returns a new tree of the fields of two indices that are searched as one; where both have a field, the parameters of
-// second win, and numbers of two types get one that has the values of both. CodeConflict, naming the path, where the types
-// differ otherwise. Neither tree is changed.
+// Unite returns a new tree with the fields of two indices that are searched as one; where both have a field, second's parameters
+// take precedence, and two number types become one with the values of both. CodeConflict, naming the path, when the types differ
+// otherwise. Neither tree is changed.
 func Unite(first, second *Field) (*Field, error) {
 	if first != nil && second != nil {
 		first, second = first.Clone(), second.Clone()
@@ -26,7 +26,7 @@ func Unite(first, second *Field) (*Field, error) {
 	return combine(first, second, "the field %q is of type %s in one index of the alias and of type %s in another")
 }
 
-// combine merges, and words the contradiction of two types.
+// combine merges two trees; wording is the message of a type conflict.
 func combine(known, added *Field, wording string) (*Field, error) {
 	if known == nil {
 		return added.Clone(), nil
@@ -35,26 +35,26 @@ func combine(known, added *Field, wording string) (*Field, error) {
 		return known, nil
 	}
 	merged, err := merge("", known, added)
-	if c, contradicts := errors.AsType[*contradiction](err); contradicts {
+	if c, contradicts := errors.AsType[*typeConflict](err); contradicts {
 		return nil, core.NewError(core.CodeConflict, fmt.Sprintf(wording, c.path, c.known, c.added))
 	}
 	return merged, err
 }
 
-// contradiction is a field of two types.
-type contradiction struct {
+// typeConflict is the error for a field with two types.
+type typeConflict struct {
 	path         string
 	known, added Type
 }
 
-// Error names the field and the types.
-func (c *contradiction) Error() string {
+// Error returns a message with the field and the types.
+func (c *typeConflict) Error() string {
 	return fmt.Sprintf("the field %q is of type %s and of type %s", c.path, c.known, c.added)
 }
 
 func merge(path string, known, added *Field) (*Field, error) {
 	if known.Type != added.Type {
-		return nil, &contradiction{path: path, known: known.Type, added: added.Type}
+		return nil, &typeConflict{path: path, known: known.Type, added: added.Type}
 	}
 	out := *known
 	if added.Dynamic != "" {
@@ -77,8 +77,8 @@ func merge(path string, known, added *Field) (*Field, error) {
 	return &out, nil
 }
 
-// mergeAll shares every child that only one side has: trees are never changed. It goes by name, so that of several
-// contradictions the same one is told each time.
+// mergeAll shares the children that only one side has: trees are immutable. It goes by name, so that of several conflicts always
+// the same is reported.
 func mergeAll(path string, known, added map[string]*Field) (map[string]*Field, error) {
 	if len(added) == 0 {
 		return known, nil
@@ -101,8 +101,8 @@ func mergeAll(path string, known, added map[string]*Field) (map[string]*Field, e
 	return out, nil
 }
 
-// Missing returns the part of wanted that known lacks, nil when it lacks nothing: what can be added to known without
-// touching a field that it has, whatever its type.
+// Missing returns the part of wanted that known lacks, nil for none: what can be added to known without changing a field that it
+// has, whatever its type.
 func Missing(known, wanted *Field) *Field {
 	if wanted == nil {
 		return nil

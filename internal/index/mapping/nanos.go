@@ -5,26 +5,25 @@ import (
 	"time"
 )
 
-// isNanos reports whether Elasticsearch's default format of date_nanos takes the value, and its type the instant:
-// strict_date_optional_time_nanos||epoch_millis, in which a time has seconds, from 1970 on for as long as 64 bits of nanoseconds
-// reach.
+// isNanos reports whether a value has Elasticsearch's default format of date_nanos, strict_date_optional_time_nanos||epoch_millis
+// with seconds in times, and is within its range: from 1970 to the end of 64-bit nanoseconds.
 func isNanos(kind Kind, text []byte) bool {
 	switch {
 	case kind == KindBoolean:
 		return false
-	case (kind == KindString || len(text) == 4) && isISODate(text, 0): // four digits are a year, however they are written
+	case (kind == KindString || len(text) == 4) && isISODate(text, 0): // four digits are a year, also as a number
 		return hasSeconds(text) && isoWithinNanos(text)
 	default:
 		return isMillis(text) && millisWithinNanos(text)
 	}
 }
 
-// hasSeconds reports whether an ISO date has no time, or one with seconds.
+// hasSeconds reports whether an ISO date has no time, or a time with seconds.
 func hasSeconds(s []byte) bool {
 	return len(s) <= len("2006-01-02") || len(s) >= len("2006-01-02T15:04:05") && s[13] == ':' && s[16] == ':'
 }
 
-// isoWithinNanos reports whether an ISO date is within the instants of date_nanos.
+// isoWithinNanos reports whether an ISO date is within the range of date_nanos.
 func isoWithinNanos(s []byte) bool {
 	switch year := number(s[:4]); {
 	case year > 1970 && year < 2262:
@@ -36,7 +35,7 @@ func isoWithinNanos(s []byte) bool {
 	return !at.Before(time.Unix(0, 0)) && !at.After(time.Unix(0, math.MaxInt64))
 }
 
-// instant returns the first instant of an ISO date that has no time, or one with seconds.
+// instant returns the first instant of an ISO date that has no time, or a time with seconds.
 func instant(s []byte) time.Time {
 	at := [...]int{0, 1, 1, 0, 0, 0}
 	for i, from := range [...]int{0, 5, 8, 11, 14, 17} {
@@ -63,7 +62,7 @@ func instant(s []byte) time.Time {
 	return time.Date(at[0], time.Month(at[1]), at[2], at[3], at[4]-offset, at[5], nanos, time.UTC)
 }
 
-// millisWithinNanos reports whether a number of milliseconds is within the instants of date_nanos.
+// millisWithinNanos reports whether a number of milliseconds is within the range of date_nanos.
 func millisWithinNanos(text []byte) bool {
 	negative := text[0] == '-'
 	if negative {
@@ -85,7 +84,7 @@ func millisWithinNanos(text []byte) bool {
 	}
 }
 
-// fraction returns the digits of a fraction, of which there are no more than so many, as a whole number of that many digits.
+// fraction returns decimal places, at most places of them, as an integer of that many digits.
 func fraction(digits []byte, places int) int {
 	n := number(digits)
 	for range places - len(digits) {

@@ -9,7 +9,8 @@ import (
 	"tutti/internal/index/query"
 )
 
-// TestNanoseconds: a date_nanos is a date with seconds where it has a time, within what 64 bits of nanoseconds reach from 1970 on.
+// TestNanoseconds checks the format of date_nanos, which requires seconds in times, and its range from 1970 to the end of 64-bit
+// nanoseconds.
 func TestNanoseconds(t *testing.T) {
 	tree := parse(t, `{"properties":{"at":{"type":"date_nanos"},"own":{"type":"date_nanos","format":"strict_date_optional_time"},
 		"lax":{"type":"date_nanos","ignore_malformed":true},"day":{"type":"date"}}}`)
@@ -60,7 +61,7 @@ func TestNanoseconds(t *testing.T) {
 	}
 }
 
-// FuzzNanoseconds: what the mapping takes can be searched.
+// FuzzNanoseconds checks that values accepted by the mapping can be searched.
 func FuzzNanoseconds(f *testing.F) {
 	tree, err := mapping.Parse([]byte(`{"properties":{"at":{"type":"date_nanos"}}}`))
 	if err != nil {

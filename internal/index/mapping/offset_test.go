@@ -7,7 +7,7 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// TestOffsets: the engine knows no offset over 18 hours, and refuses a document with one.
+// TestOffsets checks that time zone offsets over 18 hours are rejected, as by Elasticsearch.
 func TestOffsets(t *testing.T) {
 	tree, err := mapping.Parse([]byte(`{"properties":{"when":{"type":"date"}}}`))
 	if err != nil {

@@ -5,30 +5,30 @@ import (
 	"strings"
 )
 
-// Remove appends doc without the members at paths to dst; all other bytes stay as they are. A path is dotted, goes
-// through arrays, and matches a member whose name has dots as it does in a mapping. doc must be valid JSON.
+// Remove appends doc without the members at paths to dst; all other bytes are unchanged. A path is dotted, applies to all elements
+// of arrays, and matches member names with dots as a mapping does. doc must be valid JSON.
 func Remove(dst, doc []byte, paths []string) []byte {
 	r := remover{scan: scanner{doc: doc}, dst: dst}
-	r.value(plan(paths))
+	r.value(pathTree(paths))
 	return append(r.dst, doc[r.copied:]...)
 }
 
-// cut is a node of the paths to remove; a nil children map below a path means the whole member.
-type cut struct {
+// pathNode is a node of the tree of paths to remove; whole is set when the whole member is removed.
+type pathNode struct {
 	whole    bool
-	children map[string]*cut
+	children map[string]*pathNode
 }
 
-func plan(paths []string) *cut {
-	root := &cut{}
+func pathTree(paths []string) *pathNode {
+	root := &pathNode{}
 	for _, path := range paths {
 		at := root
 		for name := range strings.SplitSeq(path, ".") {
 			next := at.children[name]
 			if next == nil {
-				next = &cut{}
+				next = &pathNode{}
 				if at.children == nil {
-					at.children = map[string]*cut{}
+					at.children = map[string]*pathNode{}
 				}
 				at.children[name] = next
 			}
@@ -39,8 +39,8 @@ func plan(paths []string) *cut {
 	return root
 }
 
-// find follows a member's name, which may hold dots.
-func (c *cut) find(name []byte) *cut {
+// find returns the node of a member's name, which may contain dots.
+func (c *pathNode) find(name []byte) *pathNode {
 	for c != nil && !c.whole {
 		first, rest, dotted := bytes.Cut(name, []byte{'.'})
 		c = c.children[string(first)]
@@ -52,14 +52,14 @@ func (c *cut) find(name []byte) *cut {
 	return c
 }
 
-// remover copies a document but for the members that are cut; copied is how far it has come.
+// remover copies a document without the removed members; copied is its position in doc.
 type remover struct {
 	scan   scanner
 	dst    []byte
 	copied int
 }
 
-func (r *remover) value(c *cut) {
+func (r *remover) value(c *pathNode) {
 	switch {
 	case c == nil:
 		r.scan.skip()
@@ -72,13 +72,12 @@ func (r *remover) value(c *cut) {
 	}
 }
 
-// object takes a removed member away with the comma before it, or, where nothing was kept before it, with the comma
-// and the space behind it.
-func (r *remover) object(c *cut) {
+// object removes members with the preceding comma or, when no member was kept before, with the following comma and white space.
+func (r *remover) object(c *pathNode) {
 	s := &r.scan
 	s.pos++
 	kept, pending, end := false, -1, s.pos
-	for first := true; s.fault == ""; first = false {
+	for first := true; s.problem == ""; first = false {
 		if more, _ := s.next(first, '}'); !more {
 			break
 		}

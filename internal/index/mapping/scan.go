@@ -8,24 +8,24 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth is how deep a document may nest objects and arrays: the limit of Elasticsearch's own JSON parser.
+// maxDepth is the maximum depth of objects and arrays in a document, as in Elasticsearch's JSON parser.
 const maxDepth = 1000
 
-// maxNumberBytes is how long a number may be written: that parser's limit too.
+// maxNumberBytes is the maximum length of a number, as in Elasticsearch's JSON parser.
 const maxNumberBytes = 1000
 
-// scanner reads one JSON text strictly, token by token, without copying. Its methods leave pos behind what they read,
-// and report a fault by setting fault and giving false.
+// scanner parses one JSON text strictly, token by token, without copying. Its methods move pos after what they read. On an error
+// they set problem and return false.
 type scanner struct {
-	doc   []byte
-	pos   int
-	depth int
-	fault string
+	doc     []byte
+	pos     int
+	depth   int
+	problem string
 }
 
 func (s *scanner) fail(reason string) bool {
-	if s.fault == "" {
-		s.fault = reason + " at byte " + strconv.Itoa(s.pos)
+	if s.problem == "" {
+		s.problem = reason + " at byte " + strconv.Itoa(s.pos)
 	}
 	return false
 }
@@ -43,12 +43,12 @@ func (s *scanner) peek() byte {
 	return 0
 }
 
-// str reads a string at its opening quote and returns what stands between the quotes, with its escapes.
+// str reads a string at its opening quote and returns its inside, with escapes.
 func (s *scanner) str() (raw []byte, escaped, ok bool) {
 	doc, i := s.doc, s.pos+1
 	start := i
 	for {
-		i = plain(doc, i)
+		i = findSpecial(doc, i)
 		if i >= len(doc) {
 			s.pos = len(doc)
 			return nil, false, s.fail("unterminated string")
@@ -58,7 +58,7 @@ func (s *scanner) str() (raw []byte, escaped, ok bool) {
 			s.pos = i + 1
 			return doc[start:i], escaped, true
 		case c == '\\':
-			n := escape(doc[i:])
+			n := escapeLength(doc[i:])
 			if n == 0 {
 				s.pos = i
 				return nil, false, s.fail("invalid escape in a string")
@@ -74,8 +74,8 @@ func (s *scanner) str() (raw []byte, escaped, ok bool) {
 	}
 }
 
-// plain returns the position of the first byte at or after i that may end or escape a string, eight bytes at a time.
-func plain(doc []byte, i int) int {
+// findSpecial returns the position of the first byte at or after i that may end or escape a string, eight bytes at a time.
+func findSpecial(doc []byte, i int) int {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(doc); i += 8 {
 		w := binary.LittleEndian.Uint64(doc[i:])
@@ -93,8 +93,8 @@ func plain(doc []byte, i int) int {
 	return i
 }
 
-// escape returns the length of the escape at the start of b, 0 when it is not one.
-func escape(b []byte) int {
+// escapeLength returns the length of the escape at the start of b, 0 when it is invalid.
+func escapeLength(b []byte) int {
 	if len(b) < 2 {
 		return 0
 	}
@@ -131,8 +131,8 @@ func hex4(b []byte) (rune, bool) {
 	return r, true
 }
 
-// Unquote appends the text of a JSON string's inside, as Sink.Value returns it, to dst: escapes resolved, a lone
-// surrogate as U+FFFD.
+// Unquote appends the text of a JSON string's inside, as in Sink.Value, to dst, with escapes resolved and unpaired surrogates as
+// U+FFFD.
 func Unquote(dst, raw []byte) []byte {
 	for i := 0; i < len(raw); {
 		c := raw[i]
@@ -222,10 +222,10 @@ func (s *scanner) word(word string) bool {
 	return true
 }
 
-// last returns the bytes of the word that was read last.
+// last returns the bytes of the word just read.
 func (s *scanner) last(word string) []byte { return s.doc[s.pos-len(word) : s.pos] }
 
-// enter steps over the bracket that opens an object or an array; leave has to follow.
+// enter moves after the bracket that opens an object or an array; leave must follow.
 func (s *scanner) enter() bool {
 	s.pos++
 	s.depth++
@@ -241,7 +241,7 @@ func (s *scanner) leave() bool {
 	return true
 }
 
-// colon steps over the colon behind a member's name.
+// colon moves after the colon that follows a member's name.
 func (s *scanner) colon() bool {
 	if s.peek() != ':' {
 		return s.fail("a colon is missing")
@@ -250,8 +250,7 @@ func (s *scanner) colon() bool {
 	return true
 }
 
-// next steps to the next element behind the first: true with more where there is one, or with more false when the
-// closing bracket is next.
+// next moves to the next element: more is false when the closing bracket is next.
 func (s *scanner) next(first bool, closing byte) (more, ok bool) {
 	c := s.peek()
 	if c == closing {
@@ -265,16 +264,15 @@ func (s *scanner) next(first bool, closing byte) (more, ok bool) {
 	}
 	s.pos++
 	if s.peek() == closing {
-		return false, s.fail("a value is missing behind a comma")
+		return false, s.fail("a value is missing after a comma")
 	}
 	return true, true
 }
 
-// members reads an object whose syntax is known to be right: each is called with every member's name, escapes
-// resolved, and has to read the member's value.
+// members reads an object of valid syntax: each is called with every member's name, unescaped, and must read the member's value.
 func (s *scanner) members(each func(name []byte)) {
 	s.pos++
-	for first := true; s.fault == ""; first = false {
+	for first := true; s.problem == ""; first = false {
 		if more, _ := s.next(first, '}'); !more {
 			break
 		}
@@ -289,10 +287,10 @@ func (s *scanner) members(each func(name []byte)) {
 	s.pos++
 }
 
-// elements reads an array whose syntax is known to be right: each has to read one element.
+// elements reads an array of valid syntax: each must read one element.
 func (s *scanner) elements(each func()) {
 	s.pos++
-	for first := true; s.fault == ""; first = false {
+	for first := true; s.problem == ""; first = false {
 		if more, _ := s.next(first, ']'); !more {
 			break
 		}
@@ -301,7 +299,7 @@ func (s *scanner) elements(each func()) {
 	s.pos++
 }
 
-// skip steps over one value whose syntax is known to be right.
+// skip skips one value of valid syntax.
 func (s *scanner) skip() {
 	switch s.peek() {
 	case '{':

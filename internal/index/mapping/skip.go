@@ -15,14 +15,14 @@ func depthLimit(f *Field) int {
 }
 
 const (
-	// unlimited is the level of a skip that is not below a flattened field.
+	// unlimited is the number of levels of a skip that is not below a flattened field.
 	unlimited = -1
 	// flattenedDepth is Elasticsearch's default of depth_limit.
 	flattenedDepth = 20
 )
 
-// skip reads one value of any kind and reports whether it holds a scalar other than null. levels is how many objects may
-// be nested from here on, for a flattened field, or unlimited.
+// skip reads one value of any kind and reports whether it contains a scalar other than null. levels is the number of objects that
+// may still be nested in a flattened field, or unlimited.
 func (c *Checker) skip(levels int) (valued, ok bool) {
 	switch b := c.scan.peek(); b {
 	case '{':
@@ -68,7 +68,7 @@ func (c *Checker) skipObject(levels int) (valued, ok bool) {
 			return false, false
 		}
 		if levels != unlimited && bytes.IndexByte(name, 0) >= 0 {
-			return false, c.reject(TypeParsing, "keys of a flattened field must not hold a null byte")
+			return false, c.reject(TypeParsing, "keys of a flattened field must not contain a null byte")
 		}
 		typed := isInfo(name) && c.scan.peek() == '{'
 		value, ok := c.skip(below)

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// class groups the types that take the same values.
+// class groups the types that accept the same values.
 type class uint8
 
 const (
@@ -48,10 +48,10 @@ func classOf(f *Field) class {
 	}
 }
 
-// maxTermBytes is the longest term that the engine can index; a longer keyword without ignore_above is refused.
+// maxTermBytes is the length of the longest term that the engine can index; a longer keyword without ignore_above is rejected.
 const maxTermBytes = 32766
 
-// scalar checks a string, a number or a boolean against f and hands it on.
+// scalar checks a string, a number or a boolean against f and passes it to the sink.
 func (c *Checker) scalar(f *Field, kind Kind, raw []byte, escaped bool) bool {
 	text := raw
 	if escaped {
@@ -77,7 +77,7 @@ func (c *Checker) scalar(f *Field, kind Kind, raw []byte, escaped bool) bool {
 	return true
 }
 
-// takes reports whether a leaf takes a scalar. Classes without a rule of their own take any.
+// takes reports whether a field accepts a scalar. Classes without a rule accept any.
 func takes(f *Field, cl class, kind Kind, text []byte) bool {
 	switch cl {
 	case classInteger:
@@ -113,7 +113,7 @@ func isBoolean(kind Kind, text []byte) bool {
 	}
 }
 
-// preview quotes the start of a value for a reason.
+// preview quotes the start of a value for a message.
 func preview(text []byte) string {
 	const most = 100
 	if len(text) > most {
@@ -122,7 +122,7 @@ func preview(text []byte) string {
 	return strconv.Quote(string(text))
 }
 
-// isInteger follows Elasticsearch's coercion: numbers in strings count, a fraction is cut, an empty string is null.
+// isInteger follows Elasticsearch's coercion: numbers in strings are accepted, fractions are truncated, an empty string is null.
 func isInteger(kind Kind, text []byte, t Type) bool {
 	if kind == KindBoolean {
 		return false
@@ -130,11 +130,11 @@ func isInteger(kind Kind, text []byte, t Type) bool {
 	if kind == KindString && len(text) == 0 {
 		return true
 	}
-	if t == Long && shortInteger(text) {
+	if t == Long && isShortInteger(text) {
 		return true
 	}
 	if t != Long && t != "unsigned_long" {
-		text = javaDecimal(text)
+		text = trimJavaDecimal(text)
 	}
 	if !isNumeral(text) {
 		return false
@@ -147,7 +147,7 @@ func isInteger(kind Kind, text []byte, t Type) bool {
 	return err == nil && v >= low && v <= high
 }
 
-// integerRange returns the bounds of an integer type, those of the 64-bit ones as the nearest fractions inside them.
+// integerRange returns the bounds of an integer type, those of the 64-bit ones as the nearest floats within them.
 func integerRange(t Type) (low, high float64) {
 	switch t {
 	case "integer":
@@ -163,8 +163,8 @@ func integerRange(t Type) (low, high float64) {
 	}
 }
 
-// shortInteger knows, without parsing it, that text is an integer of 64 bits.
-func shortInteger(text []byte) bool {
+// isShortInteger reports whether text is an integer of so few digits that it fits 64 bits.
+func isShortInteger(text []byte) bool {
 	if len(text) > 0 && text[0] == '-' {
 		text = text[1:]
 	}
@@ -178,19 +178,19 @@ func isDecimal(kind Kind, text []byte) bool {
 	if kind == KindString && len(text) == 0 {
 		return true
 	}
-	if shortInteger(text) {
+	if isShortInteger(text) {
 		return true
 	}
-	if text = javaDecimal(text); !isNumeral(text) {
+	if text = trimJavaDecimal(text); !isNumeral(text) {
 		return false
 	}
 	v, err := strconv.ParseFloat(string(text), 64)
 	return err == nil && !math.IsInf(v, 0)
 }
 
-// javaDecimal takes off what Java's parser of a double, which all numeric types but the 64-bit integers go through in
-// Elasticsearch, allows around a numeral: white space, and the suffix of a literal.
-func javaDecimal(text []byte) []byte {
+// trimJavaDecimal removes what Java's parser of a double accepts around a number: white space, and the suffix of a literal. In
+// Elasticsearch all numeric types but the 64-bit integers are parsed by it.
+func trimJavaDecimal(text []byte) []byte {
 	text = bytes.Trim(text, " \t\r\n")
 	if n := len(text) - 1; n > 0 && bytes.IndexByte([]byte("dDfF"), text[n]) >= 0 {
 		return text[:n]
@@ -198,7 +198,7 @@ func javaDecimal(text []byte) []byte {
 	return text
 }
 
-// isNumeral reports whether text is made of a decimal numeral's characters alone: neither Infinity nor hexadecimal.
+// isNumeral reports whether text has only characters of decimal numbers: it excludes Infinity and hexadecimal.
 func isNumeral(text []byte) bool {
 	for _, b := range text {
 		if b-'0' > 9 && b != '-' && b != '+' && b != '.' && b != 'e' && b != 'E' {

@@ -6,20 +6,19 @@ import (
 	"tutti/internal/core"
 )
 
-// KindNull is a null, which a Walker gives and a Checker does not; raw is nil then.
+// KindNull is a null, which only a Walker passes to a Sink; raw is nil.
 const KindNull = KindObject + 1
 
-// Walker hands the values of documents to a Sink as a Checker does, but without holding them to the mapping: a document may be
-// older than what the mapping says of it. It is for documents that a Checker took once. One goroutine may use it at a time; the
-// zero value is ready.
+// Walker passes the values of documents to a Sink as a Checker does, but without checking them: a document may be older than the
+// mapping. It is for documents that a Checker once accepted. It is not safe for concurrent use. The zero value is ready.
 type Walker struct {
 	scan scanner
 	sink Sink
 }
 
-// Walk reads doc once. sink gets the values of the fields that known has, whatever their kind, beside nulls of fields that are
-// no containers; it does not get what stands below a field that is disabled, nor a scalar where a container is. CodeInvalid
-// when doc is no JSON object; sink may have got a part of it then.
+// Walk reads doc once. sink receives the values of the fields in known, of any kind, and the nulls of fields that are not
+// containers; it receives neither the contents of disabled fields nor scalars in place of a container. CodeInvalid when doc is not
+// a JSON object; sink may then have received part of it.
 func (w *Walker) Walk(known *Field, doc []byte, sink Sink) error {
 	w.scan, w.sink = scanner{doc: doc}, sink
 	if w.scan.peek() != '{' {
@@ -27,8 +26,8 @@ func (w *Walker) Walk(known *Field, doc []byte, sink Sink) error {
 	} else if !known.disabled() {
 		w.object(known)
 	}
-	if w.scan.fault != "" {
-		return core.NewError(core.CodeInvalid, "the document is not valid JSON: "+w.scan.fault)
+	if w.scan.problem != "" {
+		return core.NewError(core.CodeInvalid, "the document is not valid JSON: "+w.scan.problem)
 	}
 	return nil
 }
@@ -38,18 +37,18 @@ func (w *Walker) object(f *Field) bool {
 	return w.scan.object(func(name []byte) bool { return w.member(f, name) })
 }
 
-// member reads the value of f's member of that name, which may hold dots.
+// member reads the value of a member of f, whose name may contain dots.
 func (w *Walker) member(f *Field, name []byte) bool {
 	if child := f.Properties[string(name)]; child != nil {
 		return w.value(child)
 	}
 	first, rest, dotted := bytes.Cut(name, []byte{'.'})
 	if !dotted {
-		return w.scan.pass()
+		return w.scan.skipChecked()
 	}
 	child := f.Properties[string(first)]
 	if child == nil || !child.Container() || child.disabled() {
-		return w.scan.pass()
+		return w.scan.skipChecked()
 	}
 	w.sink.Enter(child)
 	ok := w.member(child, rest)
@@ -65,7 +64,7 @@ func (w *Walker) value(f *Field) bool {
 	case !f.Container():
 		return w.leaf(f, c)
 	case c != '{' || f.disabled():
-		return w.scan.pass()
+		return w.scan.skipChecked()
 	}
 	w.sink.Enter(f)
 	ok := w.object(f)
@@ -73,7 +72,7 @@ func (w *Walker) value(f *Field) bool {
 	return ok
 }
 
-// leaf reads a value of f, which is no container, that begins with c.
+// leaf reads a value of f, which is not a container, that starts with c.
 func (w *Walker) leaf(f *Field, c byte) bool {
 	kind, raw, ok := w.scan.scalar(c)
 	if ok {
@@ -82,15 +81,14 @@ func (w *Walker) leaf(f *Field, c byte) bool {
 	return ok
 }
 
-// Leaves calls each with every scalar below raw, the JSON of an object: with the names that lead to it, joined by dots, and
-// what Sink.Value gets, KindNull for a null. path is valid during the call alone. What comes behind a fault of the syntax is left
-// out.
+// Leaves calls each with every scalar below raw, a JSON object: with the names that lead to it, joined by dots, and a value as in
+// Sink.Value, KindNull for a null. path is valid only during the call. Values after a syntax error are omitted.
 func Leaves(raw []byte, each func(path []byte, kind Kind, raw []byte)) {
 	w := leafWalker{scan: scanner{doc: raw}, each: each}
 	w.value()
 }
 
-// leafWalker reads for Leaves; path is that of the value it stands at.
+// leafWalker is the state of Leaves; path is that of the current value.
 type leafWalker struct {
 	scan scanner
 	path []byte
@@ -123,7 +121,7 @@ func (w *leafWalker) member(name []byte) bool {
 	return ok
 }
 
-// object reads an object: each is called with every member's name, escapes resolved, and has to read the member's value.
+// object reads an object: each is called with every member's name, unescaped, and must read the member's value.
 func (s *scanner) object(each func(name []byte) bool) bool {
 	if !s.enter() {
 		return false
@@ -134,7 +132,7 @@ func (s *scanner) object(each func(name []byte) bool) bool {
 			return ok && s.leave()
 		}
 		if s.peek() != '"' {
-			return s.fail("a member's name is missing")
+			return s.fail("a member name is missing")
 		}
 		name, escaped, ok := s.str()
 		if escaped {
@@ -146,7 +144,7 @@ func (s *scanner) object(each func(name []byte) bool) bool {
 	}
 }
 
-// array reads an array: each has to read one element.
+// array reads an array: each must read one element.
 func (s *scanner) array(each func() bool) bool {
 	if !s.enter() {
 		return false
@@ -162,7 +160,7 @@ func (s *scanner) array(each func() bool) bool {
 	}
 }
 
-// scalar reads a value that begins with c as Sink.Value returns it, an object as a whole.
+// scalar reads a value that starts with c, in the form of Sink.Value; an object is read as a whole.
 func (s *scanner) scalar(c byte) (kind Kind, raw []byte, ok bool) {
 	switch c {
 	case '"':
@@ -170,7 +168,7 @@ func (s *scanner) scalar(c byte) (kind Kind, raw []byte, ok bool) {
 		return KindString, raw, ok
 	case '{':
 		start := s.pos
-		ok = s.pass()
+		ok = s.skipChecked()
 		return KindObject, s.doc[start:s.pos], ok
 	case 't':
 		ok = s.word("true")
@@ -186,13 +184,13 @@ func (s *scanner) scalar(c byte) (kind Kind, raw []byte, ok bool) {
 	}
 }
 
-// pass steps over one value of any kind.
-func (s *scanner) pass() bool {
+// skipChecked skips one value, checking its syntax.
+func (s *scanner) skipChecked() bool {
 	switch c := s.peek(); c {
 	case '{':
-		return s.object(func([]byte) bool { return s.pass() })
+		return s.object(func([]byte) bool { return s.skipChecked() })
 	case '[':
-		return s.array(s.pass)
+		return s.array(s.skipChecked)
 	default:
 		_, _, ok := s.scalar(c)
 		return ok

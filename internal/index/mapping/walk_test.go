@@ -11,7 +11,7 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// events notes what a Sink gets. Nulls are left out unless they are asked for.
+// events records what a Sink receives; nulls only when nulls is set.
 type events struct {
 	names map[*mapping.Field]string
 	nulls bool
@@ -54,7 +54,7 @@ func TestWalk(t *testing.T) {
 		"value is cut":   {`{"k":1`, "k=11 !the document is not valid JSON: a comma or a closing bracket is missing at byte 6"},
 		"no document":    {`7`, "!the document is not valid JSON: not an object at byte 0"},
 		"bad word":       {`{"k":nul}`, "!the document is not valid JSON: unexpected character at byte 5"},
-		"name is no one": {`{k:1}`, "!the document is not valid JSON: a member's name is missing at byte 1"},
+		"name is no one": {`{k:1}`, "!the document is not valid JSON: a member name is missing at byte 1"},
 		"no colon":       {`{"k" 1}`, "!the document is not valid JSON: a colon is missing at byte 5"},
 		"too deep":       {`{"k":` + strings.Repeat("[", 1000), "!the document is not valid JSON: nested too deep at byte 1005"},
 	}
@@ -97,7 +97,7 @@ func TestLeaves(t *testing.T) {
 	}
 }
 
-// FuzzWalk holds a Walker to a Checker: where one takes a document, the other tells the same of it, and nulls besides.
+// FuzzWalk compares a Walker with a Checker: for an accepted document both pass the same values, except for nulls.
 func FuzzWalk(f *testing.F) {
 	tree := mapping.Song()
 	for _, doc := range []string{
@@ -121,7 +121,7 @@ func FuzzWalk(f *testing.F) {
 	})
 }
 
-// BenchmarkWalk measures the reading of one analysis of 1 KB.
+// BenchmarkWalk measures reading an analysis of 1 KB.
 func BenchmarkWalk(b *testing.B) {
 	tree := mapping.Song()
 	var doc strings.Builder
@@ -146,7 +146,7 @@ func BenchmarkWalk(b *testing.B) {
 	}
 }
 
-// nowhere is a Sink that takes nothing.
+// nowhere is a Sink that ignores all values.
 type nowhere struct{}
 
 func (nowhere) Enter(*mapping.Field)                       {}

@@ -2,8 +2,8 @@ package mapping
 
 import "slices"
 
-// widen returns numbers of different types, that two trees have at the same paths, a type that has the values of both: an index
-// that follows another often counts in a wider one, and for a filter they are the same. It changes both trees.
+// widen changes number types that differ at the same path of two trees to one with the values of both: an index that follows
+// another often has a wider type, and filters treat both alike. It changes both trees.
 func widen(a, b *Field) {
 	if a.Type != b.Type {
 		if wide := wider(a.Type, b.Type); wide != "" {
@@ -22,15 +22,15 @@ func widen(a, b *Field) {
 	}
 }
 
-// wider returns the type that has the values of two types of numbers, "" when one is none.
+// wider returns the number type with the values of two number types, "" when one is not a number.
 func wider(a, b Type) Type {
-	whole := []Type{"byte", "short", "integer", Long}
-	broken := []Type{"half_float", "float", Double}
-	numbers := slices.Concat(whole, broken, []Type{"unsigned_long", "scaled_float"})
+	integers := []Type{"byte", "short", "integer", Long}
+	floats := []Type{"half_float", "float", Double}
+	numbers := slices.Concat(integers, floats, []Type{"unsigned_long", "scaled_float"})
 	if !slices.Contains(numbers, a) || !slices.Contains(numbers, b) {
 		return ""
 	}
-	for _, kind := range [][]Type{whole, broken} {
+	for _, kind := range [][]Type{integers, floats} {
 		if i, j := slices.Index(kind, a), slices.Index(kind, b); i >= 0 && j >= 0 {
 			return kind[max(i, j)]
 		}

@@ -1,27 +1,27 @@
 package query
 
-// orNil returns nil for what matches everything.
-func orNil(n *Node) *Node {
+// nilIfEverything returns nil for a node that matches everything.
+func nilIfEverything(n *Node) *Node {
 	if n == nil || n.Op == Everything {
 		return nil
 	}
 	return n
 }
 
-// Both returns what matches two filters of the same scope, of which nil matches everything.
+// Both returns the conjunction of two filters of the same scope. A nil filter matches everything.
 func Both(a, b *Node) *Node {
 	switch {
-	case orNil(a) == nil:
-		return orNil(b)
-	case orNil(b) == nil:
+	case nilIfEverything(a) == nil:
+		return nilIfEverything(b)
+	case nilIfEverything(b) == nil:
 		return a
 	default:
-		return all(a, b)
+		return allOf(a, b)
 	}
 }
 
-// Exactly returns the documents that have one of texts as a value of a field, whatever characters they are of; none when no
-// text can be a value of its type.
+// Exactly returns the documents that have one of texts as a value of a field, without wildcards; none when no text is valid for the
+// type.
 func Exactly(f Field, texts []string) *Node {
 	s := subject{field: f, row: f.Row()}
 	terms := make([]string, 0, len(texts))
@@ -33,14 +33,14 @@ func Exactly(f Field, texts []string) *Node {
 	return some("", s.row, s.terms(terms))
 }
 
-// all returns what matches every one of members.
-func all(members ...*Node) *Node { return combined(And, Everything, Nothing, members) }
+// allOf returns the conjunction of members.
+func allOf(members ...*Node) *Node { return combine(And, Everything, Nothing, members) }
 
-// either returns what matches one of members.
-func either(members ...*Node) *Node { return combined(Or, Nothing, Everything, members) }
+// anyOf returns the disjunction of members.
+func anyOf(members ...*Node) *Node { return combine(Or, Nothing, Everything, members) }
 
-// combined joins members by op, for which none changes nothing and final decides. What is joined by op already is opened.
-func combined(op, none, final Op, members []*Node) *Node {
+// combine joins members by op, flattening members with the same op. none is the neutral element of op, final the absorbing one.
+func combine(op, none, final Op, members []*Node) *Node {
 	var kept []*Node
 	for _, m := range members {
 		switch m.Op {
@@ -63,7 +63,7 @@ func combined(op, none, final Op, members []*Node) *Node {
 	}
 }
 
-// not returns what n does not match.
+// not returns the negation of n.
 func not(n *Node) *Node {
 	switch n.Op {
 	case Everything:
@@ -77,7 +77,7 @@ func not(n *Node) *Node {
 	}
 }
 
-// some brings n from the rows of path up to a scope.
+// some lifts n from the rows of path to a scope.
 func some(scope, path string, n *Node) *Node {
 	switch {
 	case scope == path, n.Op == Nothing:
@@ -87,10 +87,10 @@ func some(scope, path string, n *Node) *Node {
 	}
 }
 
-// Either returns what matches one of two filters of the same scope, of which nil matches everything.
+// Either returns the disjunction of two filters of the same scope. A nil filter matches everything.
 func Either(a, b *Node) *Node {
 	if a == nil || b == nil {
 		return nil
 	}
-	return orNil(either(a, b))
+	return nilIfEverything(anyOf(a, b))
 }

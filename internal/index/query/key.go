@@ -10,19 +10,19 @@ import (
 	"tutti/internal/sqon"
 )
 
-// family is what types of the same values have in common.
+// family groups types with the same kind of values.
 type family uint8
 
 const (
 	otherFamily family = iota
-	// textFamily is found by whole texts, analyzedFamily by the terms that an analyzer made of them.
+	// textFamily is matched by whole texts, analyzedFamily by the terms of an analyzer.
 	textFamily
 	analyzedFamily
 	addressFamily
 	booleanFamily
 	integerFamily
 	unsignedFamily
-	fractionFamily
+	floatFamily
 	scaledFamily
 	millisFamily
 	nanosFamily
@@ -43,7 +43,7 @@ func familyOf(fieldType string) family {
 	case "unsigned_long":
 		return unsignedFamily
 	case "half_float", "float", "double":
-		return fractionFamily
+		return floatFamily
 	case "scaled_float":
 		return scaledFamily
 	case "date":
@@ -55,16 +55,16 @@ func familyOf(fieldType string) family {
 	}
 }
 
-// Keyed reports whether values of a type have keys; all others are texts.
+// Keyed reports whether values of a type have keys; values of all other types are texts.
 func Keyed(fieldType string) bool { return familyOf(fieldType) >= booleanFamily }
 
 // Dated reports whether values of a type are instants.
 func Dated(fieldType string) bool { return familyOf(fieldType) >= millisFamily }
 
-// Analyzed reports whether an analyzer makes terms of the values of a type, so that they are found by these and have no order.
+// Analyzed reports whether values of a type are analyzed: they are matched by terms and have no order.
 func Analyzed(fieldType string) bool { return familyOf(fieldType) == analyzedFamily }
 
-// Countable reports whether values of a type can be counted and put in order: those of any other have no bucket and no place.
+// Countable reports whether values of a type can be counted and sorted.
 func Countable(fieldType string) bool {
 	switch familyOf(fieldType) {
 	case otherFamily, analyzedFamily:
@@ -74,9 +74,9 @@ func Countable(fieldType string) bool {
 	}
 }
 
-// Key returns a value of a numeric, date or boolean type as a number that is ordered as the values are: what a document holds,
-// or one of Node.Terms. Texts that are no value of the type return false. Integers lose a fraction and the types of fractions
-// round, as the engine does with documents. Dates are milliseconds, date_nanos nanoseconds since 1970.
+// Key returns a value of a numeric, date or boolean type as a number with the order of the values. text is a value in a document or
+// one of Node.Terms. It returns false when text is not a value of the type. Integers are truncated and floating-point types round,
+// as the engine does with documents. Dates are milliseconds, date_nanos nanoseconds since 1970.
 func Key(f Field, text string) (uint64, bool) {
 	switch familyOf(f.Type) {
 	case booleanFamily:
@@ -86,9 +86,9 @@ func Key(f Field, text string) (uint64, bool) {
 		return signedKey(v), ok && inRange(f.Type, v)
 	case unsignedFamily:
 		return unsigned(text)
-	case fractionFamily:
+	case floatFamily:
 		v, err := strconv.ParseFloat(text, 64)
-		v = rounded(f.Type, v)
+		v = roundToType(f.Type, v)
 		return floatKey(v), err == nil && digits(text) && !math.IsInf(v, 0)
 	case scaledFamily:
 		v, err := strconv.ParseFloat(text, 64)
@@ -99,37 +99,37 @@ func Key(f Field, text string) (uint64, bool) {
 		return signedKey(from.UnixMilli()), err == nil
 	case nanosFamily:
 		from, _, err := sqon.ParseDate(text)
-		return signedKey(from.UnixNano()), err == nil && nanosFit(from)
+		return signedKey(from.UnixNano()), err == nil && fitsNanos(from)
 	default:
 		return 0, false
 	}
 }
 
-// KeyRange returns the keys, lo and hi included, that lie within a Range; false when there is none.
+// KeyRange returns the range of keys, lo and hi included, within two bounds; false when it is empty.
 func KeyRange(f Field, from, to Bound) (lo, hi uint64, ok bool) {
-	lo, hi, ok = whole(f.Type)
+	lo, hi, ok = keyLimits(f.Type)
 	if from.Set && ok {
 		var at uint64
-		at, ok = edge(f, from, false)
+		at, ok = boundKey(f, from, false)
 		lo = max(lo, at)
 	}
 	if to.Set && ok {
 		var at uint64
-		at, ok = edge(f, to, true)
+		at, ok = boundKey(f, to, true)
 		hi = min(hi, at)
 	}
 	return lo, hi, ok && lo <= hi
 }
 
-// whole returns the keys that a type can have.
-func whole(fieldType string) (lo, hi uint64, ok bool) {
+// keyLimits returns the range of keys of a type.
+func keyLimits(fieldType string) (lo, hi uint64, ok bool) {
 	switch familyOf(fieldType) {
 	case booleanFamily:
 		return 0, 1, true
 	case integerFamily:
 		low, high := limits(fieldType)
 		return signedKey(low), signedKey(high), true
-	case fractionFamily:
+	case floatFamily:
 		return floatKey(math.Inf(-1)), floatKey(math.Inf(1)), true
 	case unsignedFamily, scaledFamily, millisFamily, nanosFamily:
 		return 0, math.MaxUint64, true
@@ -138,34 +138,35 @@ func whole(fieldType string) (lo, hi uint64, ok bool) {
 	}
 }
 
-// edge returns the outermost key within a bound, the highest of an upper one; false when no key is.
-func edge(f Field, b Bound, upper bool) (uint64, bool) {
+// boundKey returns the outermost key within a bound, the highest of an upper one; false when there is none.
+func boundKey(f Field, b Bound, upper bool) (uint64, bool) {
 	switch familyOf(f.Type) {
 	case integerFamily:
-		v, fits := wholeEdge(b, upper, math.MinInt64, math.MaxInt64)
+		v, fits := integerBound(b, upper, math.MinInt64, math.MaxInt64)
 		return signedKey(v.Int64()), fits
 	case unsignedFamily:
-		v, fits := wholeEdge(b, upper, 0, math.MaxUint64)
+		v, fits := integerBound(b, upper, 0, math.MaxUint64)
 		return v.Uint64(), fits
 	case scaledFamily:
 		v := decimal(b.Number)
 		b.Number = v.Mul(v, new(big.Float).SetFloat64(f.Scale)).Text('g', 60)
-		scaled, fits := wholeEdge(b, upper, math.MinInt64, math.MaxInt64)
+		scaled, fits := integerBound(b, upper, math.MinInt64, math.MaxInt64)
 		return signedKey(scaled.Int64()), fits
-	case fractionFamily:
-		v, _ := strconv.ParseFloat(b.Number, 64) // out of range it is infinite, which is meant
-		return floatEdge(rounded(f.Type, v), b.Inclusive, upper)
+	case floatFamily:
+		v, _ := strconv.ParseFloat(b.Number, 64) // infinite when out of range, as intended
+		return floatBound(roundToType(f.Type, v), b.Inclusive, upper)
 	case millisFamily:
-		return timeEdge(b.Time, b.Inclusive, upper, time.Millisecond), true
+		return timeBound(b.Time, b.Inclusive, upper, time.Millisecond), true
 	case nanosFamily:
-		return nanosEdge(b, upper)
+		return nanosBound(b, upper)
 	default:
 		return 0, false
 	}
 }
 
-// wholeEdge returns the outermost integer within a bound, brought into the limits of a type; false when that is outside of them.
-func wholeEdge(b Bound, upper bool, low int64, high uint64) (*big.Int, bool) {
+// integerBound returns the outermost integer within a bound, clamped to the limits of a type; false when no integer of the type is
+// within the bound.
+func integerBound(b Bound, upper bool, low int64, high uint64) (*big.Int, bool) {
 	least, most := big.NewInt(low), new(big.Int).SetUint64(high)
 	v := decimal(b.Number)
 	if v.IsInf() && v.Sign() > 0 {
@@ -174,7 +175,7 @@ func wholeEdge(b Bound, upper bool, low int64, high uint64) (*big.Int, bool) {
 	if v.IsInf() {
 		return least, !upper
 	}
-	n, accuracy := v.Int(nil) // towards zero
+	n, accuracy := v.Int(nil) // truncated toward zero
 	fraction := accuracy != big.Exact
 	one := big.NewInt(1)
 	switch {
@@ -193,8 +194,8 @@ func wholeEdge(b Bound, upper bool, low int64, high uint64) (*big.Int, bool) {
 	}
 }
 
-// floatEdge returns the outermost key of a fraction within a bound.
-func floatEdge(v float64, inclusive, upper bool) (uint64, bool) {
+// floatBound returns the outermost key of a floating-point number within a bound.
+func floatBound(v float64, inclusive, upper bool) (uint64, bool) {
 	key := floatKey(v)
 	switch {
 	case inclusive:
@@ -208,8 +209,8 @@ func floatEdge(v float64, inclusive, upper bool) (uint64, bool) {
 	}
 }
 
-// timeEdge returns the outermost instant of a unit within a bound. The instants of a field are the beginnings of units.
-func timeEdge(t time.Time, inclusive, upper bool, unit time.Duration) uint64 {
+// timeBound returns the outermost instant of a unit within a bound. Instants are the starts of units.
+func timeBound(t time.Time, inclusive, upper bool, unit time.Duration) uint64 {
 	at := t.UnixMilli()
 	fraction := t.Nanosecond()%int(unit) != 0
 	switch {
@@ -221,9 +222,9 @@ func timeEdge(t time.Time, inclusive, upper bool, unit time.Duration) uint64 {
 	return signedKey(at)
 }
 
-// nanosEdge is timeEdge for instants of nanoseconds, which do not reach as far as times.
-func nanosEdge(b Bound, upper bool) (uint64, bool) {
-	if !nanosFit(b.Time) {
+// nanosBound is timeBound for nanoseconds, whose range is smaller than that of time.Time.
+func nanosBound(b Bound, upper bool) (uint64, bool) {
+	if !fitsNanos(b.Time) {
 		late := b.Time.Year() > 1970
 		if late {
 			return math.MaxUint64, upper
@@ -248,7 +249,7 @@ func Number(f Field, key uint64) float64 {
 		return float64(signed(key))
 	case nanosFamily:
 		return float64(millis(key))
-	case fractionFamily:
+	case floatFamily:
 		return fraction(key)
 	case scaledFamily:
 		return float64(signed(key)) / f.Scale
@@ -257,7 +258,7 @@ func Number(f Field, key uint64) float64 {
 	}
 }
 
-// Text returns the value of a key as Bucket.Key says it.
+// Text returns the value of a key in the form of Bucket.Key.
 func Text(f Field, key uint64) string {
 	switch familyOf(f.Type) {
 	case booleanFamily:
@@ -273,7 +274,7 @@ func Text(f Field, key uint64) string {
 	}
 }
 
-// Literal returns the shortest decimal text of a number, with an exponent where JSON's writers use one.
+// Literal returns the shortest decimal text of a number, with an exponent where JSON encoders use one.
 func Literal(v float64) string {
 	format := byte('f')
 	if size := math.Abs(v); size != 0 && (size < 1e-6 || size >= 1e21) {
@@ -286,19 +287,19 @@ func boolKey(text string) (uint64, bool) {
 	switch text {
 	case "true":
 		return 1, true
-	case "false", "": // the engine takes an empty text for false
+	case "false", "": // the engine treats an empty text as false
 		return 0, true
 	default:
 		return 0, false
 	}
 }
 
-// integer returns the integer of a numeral without its fraction.
+// integer returns the integer part of a decimal number.
 func integer(text string) (int64, bool) {
 	if v, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return v, true
 	}
-	if !numeral(text) {
+	if !isNumeral(text) {
 		return 0, false
 	}
 	n, _ := decimal(text).Int(nil)
@@ -309,15 +310,15 @@ func unsigned(text string) (uint64, bool) {
 	if v, err := strconv.ParseUint(text, 10, 64); err == nil {
 		return v, true
 	}
-	if !numeral(text) {
+	if !isNumeral(text) {
 		return 0, false
 	}
 	n, _ := decimal(text).Int(nil)
 	return n.Uint64(), n.IsUint64()
 }
 
-// numeral reports whether a text is a decimal numeral of a size that a double has room for.
-func numeral(text string) bool {
+// isNumeral reports whether a text is a decimal number within the range of a double.
+func isNumeral(text string) bool {
 	_, err := strconv.ParseFloat(text, 64)
 	return err == nil && digits(text)
 }
@@ -357,20 +358,20 @@ func inRange(fieldType string, v int64) bool {
 	return low <= v && v <= high
 }
 
-// rounded returns the nearest value that a type of fractions can hold, infinite when that is out of its range.
-func rounded(fieldType string, v float64) float64 {
+// roundToType returns the nearest value of a floating-point type, infinite when that is out of its range.
+func roundToType(fieldType string, v float64) float64 {
 	switch fieldType {
 	case "float":
 		return float64(float32(v))
 	case "half_float":
-		return halved(v)
+		return roundHalfFloat(v)
 	default:
 		return v
 	}
 }
 
-// halved rounds to the 11 significant bits of a half_float.
-func halved(v float64) float64 {
+// roundHalfFloat rounds to the 11 significant bits of a half_float.
+func roundHalfFloat(v float64) float64 {
 	single := float64(float32(v))
 	size := math.Abs(single)
 	if size == 0 || math.IsInf(size, 0) || math.IsNaN(size) {
@@ -390,7 +391,7 @@ func signedKey(v int64) uint64 { return uint64(v) ^ signBit }
 
 func signed(key uint64) int64 { return int64(key ^ signBit) }
 
-// floatKey orders fractions; the two zeros are one.
+// floatKey returns a number with the order of floating-point numbers; the two zeros are equal.
 func floatKey(v float64) uint64 {
 	if v == 0 {
 		return signBit
@@ -409,7 +410,7 @@ func fraction(key uint64) float64 {
 	return math.Float64frombits(^key)
 }
 
-// millis returns the millisecond that the instant of a date_nanos is in.
+// millis returns the millisecond that contains the instant of a date_nanos.
 func millis(key uint64) int64 {
 	ns := signed(key)
 	if ns < 0 && ns%1e6 != 0 {
@@ -418,7 +419,7 @@ func millis(key uint64) int64 {
 	return ns / 1e6
 }
 
-// nanosFit reports whether an instant is one of those that 64 bits of nanoseconds reach.
-func nanosFit(t time.Time) bool {
+// fitsNanos reports whether an instant can be expressed in 64 bits of nanoseconds since 1970.
+func fitsNanos(t time.Time) bool {
 	return !t.Before(time.Unix(0, math.MinInt64)) && !t.After(time.Unix(0, math.MaxInt64))
 }

@@ -89,7 +89,7 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// TestKeyOrder: keys are ordered as their values are, and lead back to them.
+// TestKeyOrder checks that keys have the order of their values, and convert back to them.
 func TestKeyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := query.Field{Type: rapid.SampledFrom([]string{"long", "double", "float", "half_float"}).Draw(t, "type")}
@@ -109,7 +109,7 @@ func TestKeyOrder(t *testing.T) {
 	})
 }
 
-// TestKeyRange: a key is within a range when its value is.
+// TestKeyRange checks that a key is within a range exactly when its value is.
 func TestKeyRange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		kind := rapid.SampledFrom([]string{"byte", "short", "integer", "long", "unsigned_long", "double", "float", "half_float", "scaled_float"}).Draw(t, "type")
@@ -140,19 +140,19 @@ func TestKeyRange(t *testing.T) {
 	})
 }
 
-// compared decides by exact arithmetic, with the bound rounded as the type rounds its values.
+// compared compares by exact arithmetic, with the bound rounded as the type rounds its values.
 func compared(f query.Field, key uint64, b query.Bound, upper bool) bool {
 	value, _ := new(big.Rat).SetString(query.Text(f, key))
 	bound, _ := new(big.Rat).SetString(b.Number)
 	switch f.Type {
 	case "double", "float", "half_float":
 		rounded, ok := query.Key(f, b.Number)
-		if !ok { // beyond all values
+		if !ok { // above or below all values
 			v, _ := strconv.ParseFloat(b.Number, 64)
 			return (v > 0) == upper
 		}
 		bound.SetFloat64(query.Number(f, rounded))
-		value.SetFloat64(query.Number(f, key)) // Text has the shortest numeral that leads back to it, which may be another number
+		value.SetFloat64(query.Number(f, key)) // not Text, whose shortest decimal may be another number
 	}
 	order := value.Cmp(bound)
 	switch {
@@ -235,7 +235,7 @@ func TestKeyRangeOfDates(t *testing.T) {
 	}
 }
 
-// TestKeyRangeOfHugeNumbers: bounds that no double has room for are above or below all values.
+// TestKeyRangeOfHugeNumbers checks bounds outside the range of a double.
 func TestKeyRangeOfHugeNumbers(t *testing.T) {
 	for _, kind := range []string{"long", "unsigned_long", "scaled_float", "double", "float"} {
 		f := query.Field{Type: kind, Scale: 10}

@@ -9,13 +9,14 @@ import (
 	"tutti/internal/sqon"
 )
 
-// equal lowers the question whether a value is one of values, at the row of the field. What can be no value of it is left out.
+// equal lowers the condition that a value is one of values, at the row of the field. Values that are invalid for the type are
+// omitted.
 func (s subject) equal(values []sqon.Value) *Node {
 	if s.container || len(values) == 0 {
 		return &Node{Op: Nothing}
 	}
 	if Dated(s.field.Type) {
-		return s.onDates(values)
+		return s.dateRanges(values)
 	}
 	terms := make([]string, 0, len(values))
 	for _, v := range values {
@@ -26,7 +27,7 @@ func (s subject) equal(values []sqon.Value) *Node {
 	return s.terms(terms)
 }
 
-// terms returns the clause on texts as Node.Terms says them.
+// terms returns the clause of texts in the form of Node.Terms.
 func (s subject) terms(terms []string) *Node {
 	if len(terms) == 0 {
 		return &Node{Op: Nothing}
@@ -35,8 +36,8 @@ func (s subject) terms(terms []string) *Node {
 	return &Node{Op: Terms, Field: s.field, Terms: slices.Compact(terms)}
 }
 
-// onDates asks for an instant that one of the dates covers.
-func (s subject) onDates(values []sqon.Value) *Node {
+// dateRanges lowers the condition that a value is an instant within one of the dates.
+func (s subject) dateRanges(values []sqon.Value) *Node {
 	members := make([]*Node, 0, len(values))
 	for _, v := range values {
 		from, to, err := v.Date()
@@ -48,13 +49,14 @@ func (s subject) onDates(values []sqon.Value) *Node {
 			From: Bound{Set: true, Inclusive: true, Time: from}, To: Bound{Set: true, Time: to},
 		})
 	}
-	return either(members...)
+	return anyOf(members...)
 }
 
-// maxText is how long a text may be that is found as a whole, in bytes: engines keep no longer ones, and refuse to look for them.
+// maxText is the length in bytes of the longest text that is matched as a whole: engines do not index longer ones, and reject them
+// in queries.
 const maxText = 32_766
 
-// term returns the text by which a value of the field's type is asked for, false when the type has no such value.
+// term returns the form of a text that Node.Terms has for the field's type, false when the type has no such value.
 func (s subject) term(text string) (string, bool) {
 	switch familyOf(s.field.Type) {
 	case textFamily, analyzedFamily:
@@ -72,21 +74,21 @@ func (s subject) term(text string) (string, bool) {
 		return text, text == "true" || text == "false"
 	case integerFamily, unsignedFamily:
 		return s.integerTerm(text)
-	case fractionFamily:
+	case floatFamily:
 		v, err := strconv.ParseFloat(text, 64)
-		v = rounded(s.field.Type, v)
-		return Literal(v + 0), err == nil && !math.IsInf(v, 0) && numeral(text)
+		v = roundToType(s.field.Type, v)
+		return Literal(v + 0), err == nil && !math.IsInf(v, 0) && isNumeral(text)
 	case scaledFamily:
 		key, ok := Key(s.field, text)
-		return Literal(Number(s.field, key)), ok && numeral(text)
+		return Literal(Number(s.field, key)), ok && isNumeral(text)
 	default:
 		return "", false
 	}
 }
 
-// integerTerm returns an integer that the type has room for; one with a fraction is no value.
+// integerTerm returns an integer within the range of the type. A number with a fraction is not a value.
 func (s subject) integerTerm(text string) (string, bool) {
-	if !numeral(text) {
+	if !isNumeral(text) {
 		return "", false
 	}
 	if v := decimal(text); !v.IsInt() {
@@ -96,7 +98,7 @@ func (s subject) integerTerm(text string) (string, bool) {
 	return Text(s.field, key), ok
 }
 
-// like lowers the question whether a value matches a pattern, at the row of the field.
+// like lowers the condition that a value matches a pattern, at the row of the field.
 func (s subject) like(patterns []sqon.Pattern, fold bool) *Node {
 	if s.container || len(patterns) == 0 {
 		return &Node{Op: Nothing}

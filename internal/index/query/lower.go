@@ -10,24 +10,23 @@ import (
 	"tutti/internal/sqon"
 )
 
-// Fields knows the fields of a catalogue, by the names that filters use and by the paths of the engine.
+// Fields resolves the fields of a catalogue, by the names in filters and by the paths of the engine.
 type Fields interface {
 	sqon.Fields
-	// Lookup returns the field of a name as the engine knows it, of its target for an alias; false when there is none, and for
-	// containers.
+	// Lookup returns the engine's field of a name, for an alias that of its target; false for unknown names and containers.
 	Lookup(name string) (Field, bool)
-	// NestedPath returns the engine's path of a nested container; false when the name is none.
+	// NestedPath returns the engine's path of a nested container; false for any other name.
 	NestedPath(name string) (string, bool)
 	// Leaves returns the fields with values below a container, at any depth.
 	Leaves(name string) []Field
 }
 
-// Sets gives the members of a saved set to who may use it; an error of core.CodeNotFound for any other.
+// Sets returns the members of a saved set, or an error of core.CodeNotFound when the caller may not use it.
 type Sets func(ctx context.Context, id string) ([]string, error)
 
 // Lower returns the tree of a filter that has passed Check(fields), at the scope "": it hoists, normalizes and lowers it; nil when
-// it matches everything. Sets may be nil where no filter names one. Errors are of CodeInvalid, with the pointer of the clause,
-// but for those of sets that are not of CodeNotFound.
+// it matches everything. Sets may be nil when no filter uses one. Errors are CodeInvalid, with the pointer of the clause, except
+// for errors of sets other than CodeNotFound.
 func Lower(ctx context.Context, f sqon.Filter, fields Fields, sets Sets) (*Node, error) {
 	f, err := f.Hoist(fields)
 	if err != nil {
@@ -35,23 +34,23 @@ func Lower(ctx context.Context, f sqon.Filter, fields Fields, sets Sets) (*Node,
 	}
 	f = f.Normalize()
 	if f.Root == nil {
-		return nil, nil //nolint:nilnil // no tree is the tree that matches everything
+		return nil, nil //nolint:nilnil // a nil tree matches everything
 	}
 	l := lowering{ctx: ctx, fields: fields, sets: sets}
 	n := l.node(f.Root, "")
 	if l.err != nil {
 		return nil, l.err
 	}
-	return orNil(n), nil
+	return nilIfEverything(n), nil
 }
 
-// lowering goes through one filter.
+// lowering is the state of lowering one filter.
 type lowering struct {
-	ctx    context.Context //nolint:containedctx // it lives as long as one call
+	ctx    context.Context //nolint:containedctx // lives only during one call
 	fields Fields
 	sets   Sets
 	err    error
-	// elements is set where a clause is about the elements that a facet counts (Facet).
+	// elements is set when clauses are conditions on the elements that a facet counts (see Facet).
 	elements bool
 }
 
@@ -62,7 +61,7 @@ func (l *lowering) node(n *sqon.Node, scope string) *Node {
 	}
 	path, ok := l.fields.NestedPath(n.Pivot)
 	if !ok {
-		return l.refuse(n.Pointer+"/pivot", n.Pivot+" is no nested field")
+		return l.reject(n.Pointer+"/pivot", n.Pivot+" is not a nested field")
 	}
 	return some(scope, path, l.body(n, path))
 }
@@ -77,15 +76,15 @@ func (l *lowering) body(n *sqon.Node, scope string) *Node {
 	}
 	switch n.Op {
 	case sqon.And:
-		return all(members...)
+		return allOf(members...)
 	case sqon.Or:
-		return either(members...)
+		return anyOf(members...)
 	default:
-		return not(either(members...))
+		return not(anyOf(members...))
 	}
 }
 
-// clause lowers one question about one field, or a wildcard about several.
+// clause lowers one condition on one field, or a wildcard on several.
 func (l *lowering) clause(n *sqon.Node, scope string) *Node {
 	if n.Op == sqon.Wildcard {
 		members := make([]*Node, 0, len(n.Fields))
@@ -93,7 +92,7 @@ func (l *lowering) clause(n *sqon.Node, scope string) *Node {
 			s := l.subject(name)
 			members = append(members, some(scope, s.row, l.like(n, s, patternsOf(n.Values), true)))
 		}
-		return either(members...)
+		return anyOf(members...)
 	}
 	s := l.subject(n.Fields[0])
 	switch n.Op {
@@ -111,13 +110,13 @@ func (l *lowering) clause(n *sqon.Node, scope string) *Node {
 		for i := range n.Values {
 			members[i] = l.in(n, s, scope, n.Values[i:i+1])
 		}
-		return all(members...)
+		return allOf(members...)
 	default:
 		return some(scope, s.row, s.within(n))
 	}
 }
 
-// in lowers the question whether some value is one of values, at a scope.
+// in lowers the condition that some value is one of values, at a scope.
 func (l *lowering) in(n *sqon.Node, s subject, scope string, values []sqon.Value) *Node {
 	missing := false
 	var texts []sqon.Value
@@ -134,11 +133,11 @@ func (l *lowering) in(n *sqon.Node, s subject, scope string, values []sqon.Value
 			texts = append(texts, sqon.Value{Kind: v.Kind, Text: term.Text})
 		}
 	}
-	found := some(scope, s.row, either(s.equal(texts), l.like(n, s, patterns, false)))
+	found := some(scope, s.row, anyOf(s.equal(texts), l.like(n, s, patterns, false)))
 	if !missing {
 		return found
 	}
-	return either(found, not(some(scope, s.row, s.exists())))
+	return anyOf(found, not(some(scope, s.row, s.exists())))
 }
 
 // members returns the members of a saved set as plain values.
@@ -147,13 +146,13 @@ func (l *lowering) members(n *sqon.Node, id string) []sqon.Value {
 		return nil
 	}
 	if l.sets == nil {
-		l.refuse(n.Pointer+valuePlace, "sets cannot be used here")
+		l.reject(n.Pointer+valuePointer, "sets cannot be used here")
 		return nil
 	}
 	ids, err := l.sets(l.ctx, id)
 	switch {
 	case core.CodeOf(err) == core.CodeNotFound:
-		l.refuse(n.Pointer+valuePlace, core.MessageOf(err))
+		l.reject(n.Pointer+valuePointer, core.MessageOf(err))
 		return nil
 	case err != nil:
 		l.err = err
@@ -166,25 +165,25 @@ func (l *lowering) members(n *sqon.Node, id string) []sqon.Value {
 	return values
 }
 
-// valuePlace is where the value of a clause is below it.
-const valuePlace = "/content/value"
+// valuePointer is the pointer of a clause's value, relative to the clause.
+const valuePointer = "/content/value"
 
-// maxPattern is how long a pattern may be, in bytes: what is longer costs engines too much.
+// maxPattern is the length in bytes of the longest pattern: longer ones are too expensive for engines.
 const maxPattern = 1000
 
-// like asks for a value that a pattern matches. The engines have no patterns for ids.
+// like lowers the condition that a value matches a pattern. Engines do not support patterns on ids.
 func (l *lowering) like(n *sqon.Node, s subject, patterns []sqon.Pattern, fold bool) *Node {
 	if s.field.Path == IDPath && len(patterns) > 0 {
-		return l.refuse(n.Pointer+valuePlace, "ids of documents are compared whole: escape * and ? by a backslash, and use in")
+		return l.reject(n.Pointer+valuePointer, "document ids do not support patterns: use in, with * and ? escaped by a backslash")
 	}
-	return s.like(l.short(n, patterns), fold)
+	return s.like(l.checkLengths(n, patterns), fold)
 }
 
-// short returns patterns, none of which is too long.
-func (l *lowering) short(n *sqon.Node, patterns []sqon.Pattern) []sqon.Pattern {
+// checkLengths returns patterns, or nil after rejecting one that is too long.
+func (l *lowering) checkLengths(n *sqon.Node, patterns []sqon.Pattern) []sqon.Pattern {
 	for _, p := range patterns {
 		if len(p) > maxPattern {
-			l.refuse(n.Pointer+valuePlace, fmt.Sprintf("a pattern has %d bytes, more than %d", len(p), maxPattern))
+			l.reject(n.Pointer+valuePointer, fmt.Sprintf("a pattern has %d bytes; the maximum is %d", len(p), maxPattern))
 			return nil
 		}
 	}
@@ -199,8 +198,8 @@ func patternsOf(values []sqon.Value) []sqon.Pattern {
 	return patterns
 }
 
-// refuse notes what cannot be asked, and returns the node in its place.
-func (l *lowering) refuse(pointer, message string) *Node {
+// reject records the first error, and returns the node to use instead.
+func (l *lowering) reject(pointer, message string) *Node {
 	if l.err == nil {
 		l.err = &core.Error{
 			Code: core.CodeInvalid, Message: message,
@@ -210,11 +209,12 @@ func (l *lowering) refuse(pointer, message string) *Node {
 	return &Node{Op: Nothing}
 }
 
-// subject is what a clause is about: a field, or a container with the fields below it.
+// subject is what a clause is about: a field, or a container and its fields.
 type subject struct {
 	field Field
 	row   string
-	// leaves are those of a container, which has no values of its own; container is set for one, nested too for elements.
+	// leaves are the fields of a container, which has no values of its own; container is set for containers, nested too for nested
+	// ones.
 	container, nested bool
 	leaves            []Field
 }
@@ -235,7 +235,7 @@ func (l *lowering) subject(name string) subject {
 	return s
 }
 
-// exists asks for a value, or for one below a container; a nested one exists with its element.
+// exists lowers the condition that a field, or a field below a container, has a value; a nested container exists with its element.
 func (s subject) exists() *Node {
 	switch {
 	case !s.container:
@@ -247,41 +247,41 @@ func (s subject) exists() *Node {
 		for i, leaf := range s.leaves {
 			members[i] = some(s.row, leaf.Row(), &Node{Op: Exists, Field: leaf})
 		}
-		return either(members...)
+		return anyOf(members...)
 	}
 }
 
 // Facet returns the two filters of a facet on a field, for the documents and for the elements of the field's nested path, nil for
-// all. Unless themselves is set, clauses on the field itself do not narrow it: whatever the filter and-s to the rest, at the
-// top or below a pivot, and is about the field alone is left out, and so is a pivot of which nothing is left.
+// all. Unless themselves is set, conditions on the field itself do not apply to the facet: conjuncts of the filter, at the top or
+// below a pivot, that are only about the field are omitted, and so are pivots that become empty.
 //
-// Elements are narrowed by what the filter and-s to the rest at the top: clauses on fields of the same nested path, and pivots
-// on it. All in such a clause means an element with any of the values: it would else ask one element to have all of them, as
-// it does below a pivot. Of a pivot with clauses that it does not bind, an element counts that one of the alternatives of these
-// takes, as they are about the document, which the filter for the documents decides.
+// Elements are restricted by the conjuncts at the top of the filter: clauses on fields of the same nested path, and pivots on it.
+// The operator all in such a clause accepts an element with any of the values, because it would otherwise require one element to
+// have all of them, as it does below a pivot. For a pivot split into alternatives, an element counts when one alternative accepts
+// it: the other conditions are about the document, and are in the document filter.
 func Facet(ctx context.Context, f sqon.Filter, name string, themselves bool, fields Fields, sets Sets) (documents, elements *Node, err error) {
 	if f.Root == nil {
 		return nil, nil, nil
 	}
 	l := &lowering{ctx: ctx, fields: fields, sets: sets}
 	s := l.subject(name)
-	root, err := l.remaining(f, s, themselves)
+	root, err := l.facetFilter(f, s, themselves)
 	if root == nil || err != nil {
 		return nil, nil, err
 	}
 	documents = l.node(root, "")
 	if s.row != "" {
 		l.elements = true
-		elements = all(l.narrowing(nil, root, s.row)...)
+		elements = allOf(l.elementFilters(nil, root, s.row)...)
 	}
 	if l.err != nil {
 		return nil, nil, l.err
 	}
-	return orNil(documents), orNil(elements), nil
+	return nilIfEverything(documents), nilIfEverything(elements), nil
 }
 
-// remaining returns what of a filter narrows a facet, hoisted; nil for nothing.
-func (l *lowering) remaining(f sqon.Filter, s subject, themselves bool) (*sqon.Node, error) {
+// facetFilter returns the part of a filter that applies to a facet, hoisted; nil for none.
+func (l *lowering) facetFilter(f sqon.Filter, s subject, themselves bool) (*sqon.Node, error) {
 	apart, err := f.Hoist(l.fields)
 	if err != nil {
 		return nil, err
@@ -291,29 +291,29 @@ func (l *lowering) remaining(f sqon.Filter, s subject, themselves bool) (*sqon.N
 		return apart.Root, nil
 	}
 	if !split(apart.Root) {
-		return l.without(apart.Root, s), nil
+		return l.withoutField(apart.Root, s), nil
 	}
-	// What a pivot and-s to its alternatives stands in each of them now: it is left out of the filter as it was.
-	f.Root = l.without(f.Normalize().Root, s)
+	// The conditions beside a pivot's alternatives are now in each alternative, so they are removed from the original filter.
+	f.Root = l.withoutField(f.Normalize().Root, s)
 	if f, err = f.Hoist(l.fields); err != nil {
 		return nil, err
 	}
 	return f.Normalize().Root, nil
 }
 
-// split reports whether a pivot has become alternatives.
+// split reports whether a pivot has been split into alternatives.
 func split(n *sqon.Node) bool { return n.Split != "" || slices.ContainsFunc(n.Content, split) }
 
-// without returns n without the members that are and-ed to the rest and about s alone; nil when nothing is left. A pivot that does
-// not bind s stays, as it asks for an element besides.
-func (l *lowering) without(n *sqon.Node, s subject) *sqon.Node {
-	unbound := l.unbound(n, s)
+// withoutField returns n without the conjuncts that are only about s; nil when nothing is left. A pivot on another path remains,
+// because it also requires an element to exist.
+func (l *lowering) withoutField(n *sqon.Node, s subject) *sqon.Node {
+	unbound := l.pivotsElsewhere(n, s)
 	out := *n
 	out.Pivot = ""
 	switch {
-	case l.about(&out, s) && unbound:
+	case l.onlyAbout(&out, s) && unbound:
 		return &sqon.Node{Op: sqon.And, Pivot: n.Pivot, Pointer: n.Pointer}
-	case l.about(&out, s):
+	case l.onlyAbout(&out, s):
 		return nil
 	case n.Op != sqon.And:
 		return n
@@ -321,7 +321,7 @@ func (l *lowering) without(n *sqon.Node, s subject) *sqon.Node {
 	out = *n
 	out.Content = nil
 	for _, member := range n.Content {
-		if rest := l.without(member, s); rest != nil {
+		if rest := l.withoutField(member, s); rest != nil {
 			out.Content = append(out.Content, rest)
 		}
 	}
@@ -331,15 +331,15 @@ func (l *lowering) without(n *sqon.Node, s subject) *sqon.Node {
 	return &out
 }
 
-// unbound reports whether n has a pivot that the field of s is not below.
-func (l *lowering) unbound(n *sqon.Node, s subject) bool {
+// pivotsElsewhere reports whether n has a pivot that does not contain the field of s.
+func (l *lowering) pivotsElsewhere(n *sqon.Node, s subject) bool {
 	path, _ := l.fields.NestedPath(n.Pivot)
 	return n.Pivot != "" && !slices.Contains(s.field.Nested, path)
 }
 
-// about reports whether all clauses of n are about s, and that it has one.
-func (l *lowering) about(n *sqon.Node, s subject) bool {
-	if l.unbound(n, s) {
+// onlyAbout reports whether n has clauses and all are about s.
+func (l *lowering) onlyAbout(n *sqon.Node, s subject) bool {
+	if l.pivotsElsewhere(n, s) {
 		return false
 	}
 	if !n.Group() {
@@ -348,11 +348,11 @@ func (l *lowering) about(n *sqon.Node, s subject) bool {
 			return other.container || s.container || other.field.Path != s.field.Path
 		})
 	}
-	return len(n.Content) > 0 && !slices.ContainsFunc(n.Content, func(member *sqon.Node) bool { return !l.about(member, s) })
+	return len(n.Content) > 0 && !slices.ContainsFunc(n.Content, func(member *sqon.Node) bool { return !l.onlyAbout(member, s) })
 }
 
-// narrowing appends to into what n and-s to the rest about the elements of a row, evaluated there.
-func (l *lowering) narrowing(into []*Node, n *sqon.Node, row string) []*Node {
+// elementFilters appends to into the conjuncts of n about the elements of a row, evaluated at that row.
+func (l *lowering) elementFilters(into []*Node, n *sqon.Node, row string) []*Node {
 	if n.Pivot != "" && n.Pivot != "." {
 		if path, ok := l.fields.NestedPath(n.Pivot); ok && path == row {
 			l.elements = false
@@ -364,15 +364,15 @@ func (l *lowering) narrowing(into []*Node, n *sqon.Node, row string) []*Node {
 	switch {
 	case n.Op == sqon.And:
 		for _, member := range n.Content {
-			into = l.narrowing(into, member, row)
+			into = l.elementFilters(into, member, row)
 		}
 	case n.Op == sqon.Or && n.Split != "":
 		if path, ok := l.fields.NestedPath(n.Split); ok && path == row {
 			alternatives := make([]*Node, len(n.Content))
 			for i, member := range n.Content {
-				alternatives[i] = all(l.narrowing(nil, member, row)...)
+				alternatives[i] = allOf(l.elementFilters(nil, member, row)...)
 			}
-			into = append(into, either(alternatives...))
+			into = append(into, anyOf(alternatives...))
 		}
 	case !n.Group() && !slices.ContainsFunc(n.Fields, func(name string) bool { return l.subject(name).row != row }):
 		into = append(into, l.clause(n, row))
@@ -401,7 +401,7 @@ func (s subject) within(n *sqon.Node) *Node {
 			return &Node{Op: Nothing}
 		}
 		out.From = Bound{Set: true, Inclusive: true, Time: from}
-		if !inclusive { // after all that the date covers
+		if !inclusive { // after the end of the date
 			out.From.Time = to
 		}
 	}

@@ -134,7 +134,7 @@ func TestLowerRefuses(t *testing.T) {
 		} {
 			_, err := query.Lower(t.Context(), parsed(t, filter), world{}, nil)
 			e, ok := errors.AsType[*core.Error](err)
-			if !ok || e.Code != core.CodeInvalid || !strings.HasSuffix(e.Message, "bytes, more than 1000") || len(e.Violations) != 1 ||
+			if !ok || e.Code != core.CodeInvalid || !strings.HasSuffix(e.Message, "bytes; the maximum is 1000") || len(e.Violations) != 1 ||
 				!strings.HasSuffix(e.Violations[0].Pointer, "/content/value") {
 				t.Errorf("got %#v", err)
 			}
@@ -195,7 +195,7 @@ func TestFacet(t *testing.T) {
 	}
 }
 
-// TestExactly: grants are texts, not SQON.
+// TestExactly checks that texts are not parsed as SQON values.
 func TestExactly(t *testing.T) {
 	field := func(name string) query.Field { f, _ := world{}.Lookup(name); return f }
 	for _, c := range []struct {

@@ -6,23 +6,23 @@ import (
 	"tutti/internal/sqon"
 )
 
-// IDPath is the Path of the id of documents.
+// IDPath is the Path of the document id.
 const IDPath = "_id"
 
-// Field is a field as engines know it.
+// Field is a field of an engine.
 type Field struct {
-	// Path is the dotted path in the mapping; IDPath for the id of the document, which has Terms and Exists alone.
+	// Path is the dotted path in the mapping, or IDPath for the document id, which supports only Terms and Exists.
 	Path string
-	// Type is the engine's, such as "keyword".
+	// Type is the engine's type, such as "keyword".
 	Type string
-	// Nested are the nested paths above the field, the outermost first. A value of the field is at a row of the last one, or
-	// of "" when there is none.
+	// Nested are the enclosing nested paths, outermost first. A value of the field is in a row of the last one, or of "" when there
+	// is none.
 	Nested []string
 	// Scale is the scaling_factor of a scaled_float, 0 for other types.
 	Scale float64
 }
 
-// Row returns the path whose rows hold the field's values.
+// Row returns the path whose rows have the field's values.
 func (f Field) Row() string {
 	if len(f.Nested) == 0 {
 		return ""
@@ -30,44 +30,44 @@ func (f Field) Row() string {
 	return f.Nested[len(f.Nested)-1]
 }
 
-// Op is what a Node asks for.
+// Op is the operation of a Node.
 type Op uint8
 
 // Operations of a Node.
 const (
-	// Everything is all rows of the scope, Nothing none.
+	// Everything matches all rows of the scope, Nothing none.
 	Everything Op = iota
 	Nothing
-	// And, Or and Not combine Children, of which Not has one; all are at the scope. And and Or have one at least.
+	// And, Or and Not combine Children, which have the same scope. Not has one child, And and Or at least one.
 	And
 	Or
 	Not
-	// Some is the rows of the scope that have, at any depth, a row of Path for which the one child holds. Path is below the
-	// scope, by one nested level or more; the child's scope is Path.
+	// Some matches the rows of the scope that have, at any depth, a row of Path for which its one child holds. Path is below the
+	// scope, by one or more nested levels; it is the scope of the child.
 	Some
-	// Terms is the rows of which some value of Field is one of Terms.
+	// Terms matches the rows in which a value of Field is one of Terms.
 	Terms
-	// Range is the rows of which some value of Field lies within From and To.
+	// Range matches the rows in which a value of Field is between From and To.
 	Range
-	// Patterns is the rows of which some value of Field matches one of Patterns, case-insensitively when Fold is set (ASCII
-	// alone, as engines do).
+	// Patterns matches the rows in which a value of Field matches one of Patterns, ignoring the case of ASCII letters when Fold is
+	// set, as engines do.
 	Patterns
-	// Exists is the rows that have a value of Field.
+	// Exists matches the rows that have a value of Field.
 	Exists
 )
 
-// Node is one question of a filter. Nothing changes it after it was made; nodes may be shared.
+// Node is a condition of a filter. It is immutable and may be shared.
 type Node struct {
 	Op       Op
 	Children []*Node
 	// Path is the nested path of Some.
 	Path string
-	// Field is what a clause is about.
+	// Field is the field of a clause.
 	Field Field
-	// Terms are the values of Terms as texts of the field's type, sorted and without doubles: for an integer type a decimal
-	// integer that it can hold ("-7"), for a type of fractions the shortest text of the float64 that the field can hold
-	// exactly ("0.5"), for a boolean "true" or "false", for an ip the canonical text (an IPv4 address is never in its
-	// IPv6-mapped form), for anything else the text itself. Dates have no Terms: each is a Range.
+	// Terms are the values of Terms as texts of the field's type, sorted and distinct: for an integer type a decimal integer within
+	// its range ("-7"), for a floating-point type the shortest text of a float64 that the field can represent exactly ("0.5"), for
+	// a boolean "true" or "false", for an ip the canonical text (IPv4 addresses not IPv6-mapped), for anything else the text
+	// itself. Dates have no Terms: each is a Range.
 	Terms []string
 	// From and To bound a Range.
 	From, To Bound
@@ -80,7 +80,7 @@ type Node struct {
 type Bound struct {
 	Set       bool
 	Inclusive bool
-	// Number is the decimal literal of a bound of a numeric type, which may be one that the type has no room for.
+	// Number is the decimal literal of the bound of a numeric type, which may be outside the range of the type.
 	Number string
 	// Time is the bound of a date, in UTC.
 	Time time.Time

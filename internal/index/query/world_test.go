@@ -9,7 +9,7 @@ import (
 	"tutti/internal/sqon"
 )
 
-// world is the fields of a small catalogue: each name is its path.
+// world is the Fields of a small catalogue: each name is its path.
 type world struct{}
 
 func (world) types() map[string]string {
@@ -64,7 +64,7 @@ func (w world) Leaves(name string) []query.Field {
 	return leaves
 }
 
-// show writes a tree in one line.
+// show renders a tree in one line.
 func show(n *query.Node) string {
 	if n == nil {
 		return "all"
