@@ -35,26 +35,26 @@ func combine(known, added *Field, wording string) (*Field, error) {
 		return known, nil
 	}
 	merged, err := merge("", known, added)
-	if c, contradicts := errors.AsType[*typeConflict](err); contradicts {
+	if c, contradicts := errors.AsType[*typeConflictError](err); contradicts {
 		return nil, core.NewError(core.CodeConflict, fmt.Sprintf(wording, c.path, c.known, c.added))
 	}
 	return merged, err
 }
 
-// typeConflict is the error for a field with two types.
-type typeConflict struct {
+// typeConflictError is the error for a field with two types.
+type typeConflictError struct {
 	path         string
 	known, added Type
 }
 
 // Error returns a message with the field and the types.
-func (c *typeConflict) Error() string {
+func (c *typeConflictError) Error() string {
 	return fmt.Sprintf("the field %q is of type %s and of type %s", c.path, c.known, c.added)
 }
 
 func merge(path string, known, added *Field) (*Field, error) {
 	if known.Type != added.Type {
-		return nil, &typeConflict{path: path, known: known.Type, added: added.Type}
+		return nil, &typeConflictError{path: path, known: known.Type, added: added.Type}
 	}
 	out := *known
 	if added.Dynamic != "" {
