@@ -467,7 +467,7 @@ func TestRefusalsSayWhatIsMissing(t *testing.T) {
 			"ask for a token with this scope, or with tutti.WRITE", `Bearer error="insufficient_scope", scope="S1/S2.WRITE"`,
 		},
 		{"a name that is none, nobody", "POST", organization + "%01", nil, 401, "unauthenticated", "this needs a token", "send the header Authorization: Bearer <API key or JWT>", "Bearer"},
-		{"a name that is none", "POST", organization + "%01", d.header(writeRight), 400, "invalid", "organization holds a control character", "", ""},
+		{"a name that is none", "POST", organization + "%01", d.header(writeRight), 400, "invalid", "organization contains a control character", "", ""},
 		{
 			"force", "POST", organization + "S1?force=true", d.header(writeRight), 403, "forbidden", `this needs the scope "tutti.WRITE"`,
 			"ask for a token with this scope", `Bearer error="insufficient_scope", scope="tutti.WRITE"`,

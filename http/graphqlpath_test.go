@@ -101,7 +101,7 @@ func TestGraphQLPathsThatAreNone(t *testing.T) {
 		"relative":       {"POST", "/%2e%2e/graphql", many, 400, "invalid", "catalogueId", "", ""},
 		"control":        {"POST", "/a%00/graphql", many, 400, "invalid", "catalogueId", "", ""},
 		"long":           {"POST", "/" + strings.Repeat("x", 513) + "/graphql", many, 400, "invalid", "catalogueId", "", ""},
-		"tag control":    {"POST", "/participants/graphql/%01", many, 400, "invalid", "tag holds a control character", "", ""},
+		"tag control":    {"POST", "/participants/graphql/%01", many, 400, "invalid", "tag contains a control character", "", ""},
 		"tag by GET":     {"GET", "/participants/graphql/t?query=x", many, 405, "method_not_allowed", "does not take this method", "use POST", "POST"},
 		"other method":   {"PUT", "/participants/graphql", many, 405, "method_not_allowed", "does not take this method", "use GET, HEAD, POST", "GET, HEAD, POST"},
 		"get a download": {"GET", "/participants/download", many, 405, "method_not_allowed", "does not take this method", "use POST", "POST"},

@@ -112,7 +112,7 @@ func TestIntrospectionRefuses(t *testing.T) {
 		},
 		"control character": {
 			ask{method: "GET", target: "/base/introspection/a%00"},
-			400, "invalid", "catalogueId holds a control character", "",
+			400, "invalid", "catalogueId contains a control character", "",
 		},
 		"too long": {
 			ask{method: "GET", target: "/base/introspection/" + long},

@@ -115,7 +115,7 @@ func TestNotifyRefuses(t *testing.T) {
 		"a broken type":        {ask{body: "{}", header: header("Content-Type", "/")}, 415, "unsupported_media_type", "not declared as JSON"},
 		"encoded":              {ask{body: "{}", header: header("Content-Encoding", "gzip")}, 415, "unsupported_media_type", "not declared as JSON"},
 		"too large":            {ask{body: strings.Repeat(" ", 33)}, 413, "too_large", "32 bytes"},
-		"not a code":           {ask{target: "/notifications/..%2F%00", body: "{}"}, 400, "invalid", "repositoryCode holds a control character"},
+		"not a code":           {ask{target: "/notifications/..%2F%00", body: "{}"}, 400, "invalid", "repositoryCode contains a control character"},
 		"no code":              {ask{target: "/notifications/", body: "{}"}, 400, "invalid", "empty"},
 		"another site's page":  {ask{body: "{}", header: header("Sec-Fetch-Site", "cross-site")}, 403, "forbidden", "another origin"},
 		"another origin":       {ask{body: "{}", header: header("Origin", "https://evil.example")}, 403, "forbidden", "another origin"},

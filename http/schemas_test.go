@@ -195,7 +195,7 @@ func TestBadParametersOfMetadata(t *testing.T) {
 		types + "?sortOrder=up":                              `sortOrder must be asc or desc, not "up"`,
 		types + "?names=":                                    "names has an empty value",
 		types + "?names=a,,b":                                `names has an empty value: "a,,b"`,
-		types + "?names=a%00":                                "names holds a control character",
+		types + "?names=a%00":                                "names contains a control character",
 		types + "?names=" + strings.Repeat("a,", 1000) + "a": "names has more than 1000 values",
 		types + "?versions=1,x":                              `versions must be a whole number from 1 to 2147483647, not "x"`,
 		types + "?versions=0":                                `not "0"`,
@@ -211,7 +211,7 @@ func TestBadParametersOfMetadata(t *testing.T) {
 		one + "/versions/one":                                `not "one"`,
 		one + "/versions/99999999999999999999":               `not "99999999999999999999"`,
 		"/schemas/%2E%2E":                                    "name must not be a relative path segment",
-		"/schemas/%00":                                       "name holds a control character",
+		"/schemas/%00":                                       "name contains a control character",
 		"/schemas/" + strings.Repeat("a", 513):               "name has 513 bytes, the limit is 512",
 		page + "?limit=ten":                                  "limit " + whole + `1 to 10000, not "ten"`,
 		page + "?limit=10001":                                `not "10001"`,
@@ -222,7 +222,7 @@ func TestBadParametersOfMetadata(t *testing.T) {
 		list + "?analysisStates=" + strings.Repeat("PUBLISHED,", 100) + "PUBLISHED": "more than 100 values",
 		list + "?limit=1":         `unknown query parameter "limit"`,
 		"/studies/%2E":            "study must not be a relative path segment",
-		"/studies/S/analysis/%7F": "id holds a control character",
+		"/studies/S/analysis/%7F": "id contains a control character",
 	} {
 		t.Run(target[:min(len(target), 60)], func(t *testing.T) {
 			res, body := do(t, h, ask{method: "GET", target: target})

@@ -110,7 +110,7 @@ func TestLettersList(t *testing.T) {
 		"?reasons=rejected":      `unknown query parameter "reasons"`,
 		"?reason=a&reason=b":     "query parameter reason is given 2 times",
 		"?cursor=" + "%zz":       "the query string is malformed",
-		"?repository=%00":        "query parameter repository holds a control character",
+		"?repository=%00":        "query parameter repository contains a control character",
 		"?limit=1001&repository": `query parameter limit must be a whole number from 1 to 1000, not "1001"`,
 	} {
 		if a := w.ask(http.MethodGet, "/dead-letters"+query, http.StatusBadRequest); a.get("detail").String() != detail {

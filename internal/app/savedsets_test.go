@@ -168,7 +168,7 @@ func TestSavedSetIsRefused(t *testing.T) {
 	t.Run("to nobody", func(t *testing.T) {
 		w := newSetWorld(t, sets.Config{})
 		_, err := w.Save(t.Context(), w.as(""), ids)
-		wantFault(t, err, core.CodeForbidden, "a set belongs to who saved it, and nobody is known without a token")
+		wantFault(t, err, core.CodeForbidden, "saved sets require a token: a set belongs to the caller who saved it")
 		if len(w.engine.streams) > 0 {
 			t.Error("documents were read")
 		}

@@ -17,7 +17,7 @@ func (s AnalysisState) Valid() bool {
 	return s == StateUnpublished || s == StatePublished || s == StateSuppressed
 }
 
-// Study is what analyses belong to in the built-in metadata repository.
+// Study groups analyses in the built-in metadata repository.
 type Study struct {
 	ID           string `json:"studyId"`
 	Name         string `json:"name"`
@@ -25,18 +25,18 @@ type Study struct {
 	Description  string `json:"description"`
 }
 
-// Analysis is an analysis of the built-in metadata repository as it is stored.
+// Analysis is a stored analysis of the built-in metadata repository.
 type Analysis struct {
 	ID    string
 	Study string
 	State AnalysisState
-	// Body is the whole analysis as clients get it, one JSON object without line feeds, in Song's form.
+	// Body is the complete analysis as clients receive it, one JSON object without line feeds, in Song's format.
 	Body []byte
 }
 
-// Change is an event of the outbox: an analysis was changed in a way that can show in the index.
+// Change is an outbox event: an analysis was changed in a way that can affect the index.
 type Change struct {
-	// ID is unique, and the same however often the change is told.
+	// ID is unique, and the same for each delivery of the change.
 	ID         string
 	Study      string
 	AnalysisID string

@@ -11,34 +11,34 @@ type AnalysisType struct {
 	// Version counts the registrations of Name from 1, without gaps.
 	Version   int
 	CreatedAt time.Time
-	// Options are those that were given, or kept of the version before; a list that was never given is nil, and a default
-	// stands for it where it is read.
+	// Options are those of the registration, or else of the previous version. A list that was never set is nil; readers apply the
+	// default.
 	Options AnalysisOptions
-	// Schema is the dynamic schema as it was registered, a JSON object.
+	// Schema is the registered dynamic schema, a JSON object.
 	Schema json.RawMessage
 }
 
-// AnalysisOptions are the checks beside the schema. A nil list was never given; an empty one was cleared.
+// AnalysisOptions are the checks in addition to the schema. A nil list was never set; an empty one was cleared.
 type AnalysisOptions struct {
-	// FileTypes are the values that a file's fileType may have; none checks nothing.
+	// FileTypes are the allowed values of a file's fileType; an empty list allows all.
 	FileTypes           []string             `json:"fileTypes"`
 	ExternalValidations []ExternalValidation `json:"externalValidations"`
 }
 
-// ExternalValidation is a service that is asked whether a value is valid.
+// ExternalValidation is a service that validates a value.
 type ExternalValidation struct {
 	// URL is a template with the tokens {study} and {value}.
 	URL string `json:"url"`
-	// JSONPath is where the value stands in an analysis; a leading "$." may be missing.
+	// JSONPath is the location of the value in an analysis; a leading "$." may be missing.
 	JSONPath string `json:"jsonPath"`
 }
 
-// AnalysisTypeQuery says which analysis types are listed.
+// AnalysisTypeQuery selects the analysis types to list.
 type AnalysisTypeQuery struct {
-	// Names and Versions narrow the list; none means any.
+	// Names and Versions filter the list; an empty one matches all.
 	Names    []string
 	Versions []int
-	// Sort is "version" or "name", upwards unless Descending; "" lists the last registered first, and with Descending the
+	// Sort is "version" or "name", ascending unless Descending. "" sorts by registration, latest first; with Descending, earliest
 	// first.
 	Sort       string
 	Descending bool
@@ -46,19 +46,19 @@ type AnalysisTypeQuery struct {
 	Offset     int
 }
 
-// Violation is one fault of an analysis or of a registration.
+// Violation is one validation error of an analysis or of a registration.
 type Violation struct {
-	// Pointer is a JSON pointer (RFC 6901) to what is at fault, "" for the whole.
+	// Pointer is the JSON pointer (RFC 6901) of the invalid value, "" for the whole document.
 	Pointer string `json:"pointer"`
 	// Message is safe to display.
 	Message string `json:"message"`
-	// Keyword is that of JSON Schema that was violated, or the name of the option.
+	// Keyword is the violated JSON Schema keyword, or the name of the option.
 	Keyword string `json:"keyword"`
-	// Retryable is true when the same analysis may be valid later: an external service could not be asked.
+	// Retryable is true if the same analysis may be valid later: an external service was unavailable.
 	Retryable bool `json:"retryable,omitempty"`
 }
 
-// AnalysisTypeRef names one version of an analysis type.
+// AnalysisTypeRef identifies one version of an analysis type.
 type AnalysisTypeRef struct {
 	Name    string
 	Version int

@@ -1,23 +1,23 @@
 package core
 
-// Caller is what a request counts as where a limit is shared among callers.
+// Caller identifies the client of a request for limits that callers share.
 type Caller struct {
-	// ID is that of a Principal, or says where an anonymous caller is.
+	// ID is Principal.ID, or the address of an anonymous caller.
 	ID string
-	// Known is true for a Principal. There are few of them, while there may be any number of addresses.
+	// Known is true for a Principal. There are few of them, but any number of addresses.
 	Known bool
-	// Group is what anonymous callers share beside known ones; empty where there are no known ones.
+	// Group is the account that anonymous callers share beside known ones; empty if there are no known ones.
 	Group string
 }
 
-// Account is what a Caller counts on, with the most that may be held of it.
+// Account is an account that a Caller's usage counts towards, with its maximum.
 type Account struct {
 	ID  string
 	Max int64
 }
 
-// Accounts returns the accounts that all a Caller holds of a limit counts on, the largest first: a caller has half of the limit, a
-// group half, of which each caller in it has half. Each is at least 1.
+// Accounts returns the accounts that a Caller's usage of a limit counts towards, the largest first: a caller may use half of the
+// limit; a group may use half, and each caller in it half of that. Each maximum is at least 1.
 func (c Caller) Accounts(limit int64) []Account {
 	half := max(limit/2, 1)
 	if c.Group == "" {

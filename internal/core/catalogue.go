@@ -5,22 +5,22 @@ import (
 	"slices"
 )
 
-// Catalogue is a searchable collection as it is now: an index with what its configuration says of it (CONTRACT sections 2
-// and 3). One that has been handed out is never changed.
+// Catalogue is the current state of a searchable collection: an index with its configuration (CONTRACT sections 2 and 3). It is
+// immutable once it is published.
 type Catalogue struct {
 	// ID names the catalogue in paths; it is unique on a server.
 	ID string
-	// DocumentType is what a document of it is called, "" where the configuration does not tell. Several may share one.
+	// DocumentType is the type of its documents, "" if not configured. Several catalogues may share one.
 	DocumentType string
 	// Description is "" when none is configured.
 	Description string
-	// Restricted tells that an access rule narrows what is seen of it.
+	// Restricted is set if an access rule limits the visible documents.
 	Restricted bool
-	// DefaultAccess says who reads a catalogue that is not Restricted.
+	// DefaultAccess is the access to a catalogue that is not Restricted.
 	DefaultAccess DefaultAccess
-	// Problem says why the catalogue cannot be used now; nil when it can. Fields is nil beside one.
+	// Problem is the reason why the catalogue is unavailable, nil if it is available. If it is set, Fields is nil.
 	Problem *CatalogueProblem
-	// Fields are those of the mapping by name, in its order, containers and multi-fields included.
+	// Fields are the fields of the mapping in its order, containers and multi-fields included.
 	Fields []CatalogueField
 }
 
@@ -30,16 +30,16 @@ type CatalogueField struct {
 	Name string
 	// DisplayName is never empty.
 	DisplayName string
-	// Type is the search engine's, that of the target for an alias.
+	// Type is the search engine's type; for an alias, the type of its target.
 	Type string
 	// Unit and Description are "" when none is configured.
 	Unit        string
 	Description string
-	// MultiValued is set when documents of the index were seen that hold several values of the field.
+	// MultiValued is set if a sampled document holds several values of the field.
 	MultiValued bool `json:",omitempty"`
 }
 
-// CatalogueProblem says why a catalogue failed. Message is one short sentence, safe to display.
+// CatalogueProblem is the reason why a catalogue failed. Message is one short sentence, safe to display.
 type CatalogueProblem struct {
 	Code    CatalogueCode `json:"code"`
 	Message string        `json:"message"`
@@ -61,21 +61,20 @@ const (
 // CatalogueStatus aggregates the catalogues of a server.
 type CatalogueStatus string
 
-// Values of CatalogueStatus: healthy when none failed, also without any; degraded when some failed and some did not;
-// unhealthy when there are some and all failed.
+// Values of CatalogueStatus: healthy if none failed or there are none; degraded if some failed; unhealthy if all failed.
 const (
 	CataloguesHealthy   CatalogueStatus = "healthy"
 	CataloguesDegraded  CatalogueStatus = "degraded"
 	CataloguesUnhealthy CatalogueStatus = "unhealthy"
 )
 
-// CatalogueSet is all catalogues of a server at one moment. One that has been handed out is never changed.
+// CatalogueSet is a snapshot of all catalogues of a server. It is immutable once it is published.
 type CatalogueSet struct {
-	// Catalogues are in the order of their ids, which are unique.
+	// Catalogues are sorted by their unique IDs.
 	Catalogues []*Catalogue
 }
 
-// Status returns the aggregate.
+// Status returns the aggregate status.
 func (s *CatalogueSet) Status() CatalogueStatus {
 	failed := 0
 	for _, c := range s.Catalogues {
@@ -93,7 +92,7 @@ func (s *CatalogueSet) Status() CatalogueStatus {
 	}
 }
 
-// ByID returns the catalogue of an id, nil when there is none.
+// ByID returns the catalogue with an ID, nil if there is none.
 func (s *CatalogueSet) ByID(id string) *Catalogue {
 	i, found := slices.BinarySearchFunc(s.Catalogues, id, func(c *Catalogue, id string) int { return cmp.Compare(c.ID, id) })
 	if !found {
@@ -102,7 +101,7 @@ func (s *CatalogueSet) ByID(id string) *Catalogue {
 	return s.Catalogues[i]
 }
 
-// ByDocumentType returns the catalogues of a document type, in the order of their ids.
+// ByDocumentType returns the catalogues of a document type, sorted by ID.
 func (s *CatalogueSet) ByDocumentType(documentType string) []*Catalogue {
 	var of []*Catalogue
 	for _, c := range s.Catalogues {

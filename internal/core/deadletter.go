@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// MaxDeadLetterBytes is how much of a rejected document a dead letter keeps: a message over 1 MiB is refused.
+// MaxDeadLetterBytes is the maximum number of bytes of a rejected document in a dead letter: messages over 1 MiB are rejected.
 const MaxDeadLetterBytes = 256 << 10
 
 // Reasons of a dead letter.
@@ -21,7 +21,7 @@ const (
 	ReasonNotUnderstood     = "not_understood"
 )
 
-// DeadLetter is a record that tutti gave up on until somebody mends it: one per record, the newest failure.
+// DeadLetter is a record that tutti stopped retrying until an operator fixes it: one per record, for the latest failure.
 type DeadLetter struct {
 	ID           string    `json:"id"`
 	Repository   string    `json:"repository"`
@@ -35,35 +35,35 @@ type DeadLetter struct {
 	FirstAt      time.Time `json:"firstAt"`
 	LastAt       time.Time `json:"lastAt"`
 	JobID        string    `json:"jobId,omitempty"`
-	// Document is the start of the rejected document, base64 in JSON; absent when nothing had been fetched.
+	// Document is the start of the rejected document, base64 in JSON; absent if nothing was fetched.
 	Document  []byte `json:"document,omitempty"`
 	Size      int    `json:"size,omitempty"`
 	SHA256    string `json:"sha256,omitempty"`
 	Truncated bool   `json:"truncated,omitempty"`
-	// Source is where a message that was not understood came from, such as "webhook" or "kafka song-analysis"; empty for
-	// a record. It is part of what the letter is kept by: one letter for each source and document.
+	// Source is the origin of a message that could not be decoded, for example "webhook" or "kafka song-analysis"; empty for a
+	// record. It is part of the key: one dead letter for each source and document.
 	Source string `json:"source,omitempty"`
-	// Position is where in its source the message stood when it was last seen, such as "partition 3, offset 117".
+	// Position is the position of the message in its source when it was last received, for example "partition 3, offset 117".
 	Position string `json:"position,omitempty"`
-	// Request is what was being done.
+	// Request is the request that failed.
 	Request *Request `json:"request,omitempty"`
 }
 
-// NewDeadLetterDocument copies what a dead letter keeps of doc.
+// NewDeadLetterDocument copies the part of doc that a dead letter stores.
 func NewDeadLetterDocument(doc []byte) *DeadLetterDocument {
 	var k DeadLetterDocumentBuilder
 	k.Add(doc)
 	return k.Document()
 }
 
-// DeadLetterDocumentBuilder keeps what a dead letter keeps of a document that is seen in pieces. The zero value is ready.
+// DeadLetterDocumentBuilder builds a DeadLetterDocument from a document that is read in pieces. The zero value is ready to use.
 type DeadLetterDocumentBuilder struct {
 	kept []byte
 	size int
 	sum  hash.Hash
 }
 
-// Add takes the next piece of the document, and copies of it what is kept.
+// Add appends the next piece of the document; it copies what it stores.
 func (k *DeadLetterDocumentBuilder) Add(piece []byte) {
 	if k.sum == nil {
 		k.sum = sha256.New()
@@ -73,7 +73,7 @@ func (k *DeadLetterDocumentBuilder) Add(piece []byte) {
 	k.size += len(piece)
 }
 
-// Document returns what is kept of the pieces so far; the Keeper must not be used afterwards.
+// Document returns the result; the builder must not be used afterwards.
 func (k *DeadLetterDocumentBuilder) Document() *DeadLetterDocument {
 	return &DeadLetterDocument{
 		Bytes: k.kept, Size: k.size, SHA256: hex.EncodeToString(k.sum.Sum(nil)), Truncated: k.size > len(k.kept),

@@ -1,6 +1,6 @@
 package core
 
-// DefaultAccess says who reads a catalogue that has no access rule (CONTRACT section 6). The zero value is AccessPublic.
+// DefaultAccess is the access to a catalogue without an access rule (CONTRACT section 6). The zero value is AccessPublic.
 type DefaultAccess string
 
 // Values of DefaultAccess.

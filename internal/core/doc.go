@@ -1,4 +1,3 @@
-// Package core owns the nouns of tutti and their rules: Repository, Request, Record, Version, Batch, Outcome, Job,
-// DeadLetter, Message and Error. It imports the standard library alone and nothing of tutti; every other package may
-// import it.
+// Package core defines the domain types of tutti and their rules: Repository, Request, Record, Version, Batch, Outcome, Job,
+// DeadLetter, Message and Error. It imports only the standard library; every other package may import it.
 package core

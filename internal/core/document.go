@@ -2,8 +2,8 @@ package core
 
 import "time"
 
-// Version orders the writes of one document: the queue's timestamp, in nanoseconds since 1970, of the Request that
-// caused the fetch (DESIGN, Data).
+// Version orders the writes of one document. It is the queue's timestamp, in nanoseconds since 1970, of the Request that caused
+// the fetch (DESIGN, Data).
 type Version int64
 
 // WriteOp is what a Write does to a document.
@@ -15,41 +15,40 @@ const (
 	OpDelete
 )
 
-// Write is one change of one document.
+// Write is one write of one document.
 type Write struct {
 	Op      WriteOp
 	ID      string
 	Version Version
-	// Strict makes the write win over a lower stored version only, not over the same one: of several writers that have
-	// read one version and write the next, one wins.
+	// Strict rejects the write if the stored version is the same, not only if it is higher: of several writers that read one
+	// version and write the next, one succeeds.
 	Strict bool
-	// Document is the whole document, one JSON object without line feeds; nil for OpDelete. It is valid only until
-	// the call that takes it returns.
+	// Document is the complete document, one JSON object without line feeds; nil for OpDelete. It is valid only until the call
+	// that receives it returns.
 	Document []byte
-	// FetchedAt is when the body was requested: whatever happened to the record since may be missing from it. For a record
-	// that was fetched by itself it is no more than half of the greatest age before the body arrived, however long its
-	// upstream took, as it could not be written else; so the body of such a record is older by what the upstream took beyond
-	// that, and by up to a second of waiting for memory. A body that grew too old is not written (DESIGN, Bodies). The version
-	// alone does not need this, as a record is always fetched after its Request was stored. It does where the engine has
-	// forgotten the version of a removal, as a shard does that reopens: an old body would bring the document back, and the
-	// older it may be, the more likely is a removal in the meantime.
+	// FetchedAt is when the body was requested: later changes of the record may be missing from it. For a record that was fetched
+	// individually, it is at most half of the maximum age before the body arrived, however slow the upstream was, because
+	// otherwise the body could not be written. So the body of such a record may be older by the excess time of the upstream, and
+	// by up to one second of waiting for memory. A body that is too old is not written (DESIGN, Bodies). The version does not
+	// need FetchedAt, because a record is always fetched after its Request was stored. FetchedAt is needed if the engine has
+	// forgotten the version of a removal, as a shard does when it is reopened: an old body would restore the document, and the
+	// older the body may be, the more likely is a removal after it.
 	FetchedAt time.Time
 }
 
-// Batch is a run of Writes to one alias, already encoded for one engine.
+// Batch is a sequence of Writes to one alias, encoded for one engine.
 type Batch struct {
-	// Index is the alias that is written to.
+	// Index is the alias to write to.
 	Index string
-	// Body holds the engine's encodings of all Items, one after the other. Nobody may change it, nor keep it beyond
-	// the call.
+	// Body holds the engine's encodings of all Items, one after the other. It must not be changed, nor kept after the call.
 	Body  []byte
 	Items []BatchItem
-	// Deadline is when the first of the documents becomes too old to be sent; zero for never. An engine that forgets the
-	// version of a removal must not send them then, however long it prepared or what it sent of them before.
+	// Deadline is when the first of the documents becomes too old to be sent; zero for never. An engine that forgets the version
+	// of a removal must not send documents after it, even if it has sent a part of the batch before.
 	Deadline time.Time
 }
 
-// BatchItem says where a Write stands in its batch's Body.
+// BatchItem locates a Write in the Body of its batch.
 type BatchItem struct {
 	Op      WriteOp
 	ID      string
@@ -68,13 +67,13 @@ func (b Batch) Document(i int) []byte {
 	return b.Body[it.DocStart:it.DocEnd]
 }
 
-// Slice returns the batch of the items [from, to), sharing b's bytes. Its items still index into the shared Body, so
-// Payload, not Body, is what is sent.
+// Slice returns the batch of the items [from, to), sharing b's bytes. Its items still index into the shared Body; send Payload,
+// not Body.
 func (b Batch) Slice(from, to int) Batch {
 	return Batch{Index: b.Index, Body: b.Body, Items: b.Items[from:to], Deadline: b.Deadline}
 }
 
-// Payload returns the encodings of all Items, which stand side by side in Body.
+// Payload returns the encodings of all Items, which are contiguous in Body.
 func (b Batch) Payload() []byte {
 	if len(b.Items) == 0 {
 		return nil
@@ -82,7 +81,7 @@ func (b Batch) Payload() []byte {
 	return b.Body[b.Items[0].Start:b.Items[len(b.Items)-1].End]
 }
 
-// Outcome is what became of one document.
+// Outcome is the result of writing one document.
 type Outcome uint8
 
 // Outcomes. All but OutcomeRetry are final.
@@ -91,13 +90,13 @@ const (
 	OutcomeRetry Outcome = iota
 	// OutcomeIndexed: written.
 	OutcomeIndexed
-	// OutcomeRemoved: deleted, or was not there; the version is remembered.
+	// OutcomeRemoved: deleted, or did not exist; the version is remembered.
 	OutcomeRemoved
-	// OutcomeStale: the index already holds the same version or a newer one; success.
+	// OutcomeStale: the index already has the same or a newer version; success.
 	OutcomeStale
 	// OutcomeMismatch: the record or document belongs to another organization; nothing changed.
 	OutcomeMismatch
-	// OutcomeRejected: the engine will never take this document.
+	// OutcomeRejected: the engine will never accept this document.
 	OutcomeRejected
 )
 
@@ -121,59 +120,58 @@ func (o Outcome) String() string {
 	}
 }
 
-// Result is what the index said of one Write.
+// Result is the index's result of one Write.
 type Result struct {
 	Outcome Outcome
-	// Type is the engine's error type, such as document_parsing_exception; empty on success.
+	// Type is the engine's error type, for example document_parsing_exception; empty on success.
 	Type string
-	// Reason is the engine's own text. It may quote the document: it goes to dead letters, never to logs.
+	// Reason is the engine's error text. It may quote the document: it goes to dead letters, never to logs.
 	Reason string
-	// Code tells why an OutcomeRetry could not be done: CodeOverloaded, CodeUnavailable or CodeIndexBlocked. It is
-	// CodeTooLarge for an OutcomeRejected whose record was too large to be fetched.
+	// Code is the reason of an OutcomeRetry: CodeOverloaded, CodeUnavailable or CodeIndexBlocked. It is CodeTooLarge for an
+	// OutcomeRejected whose record was too large to fetch.
 	Code Code
-	// CurrentVersion is the version that made a write stale, zero when unknown.
+	// CurrentVersion is the version that made a write stale, zero if unknown.
 	CurrentVersion Version
-	// Rejected keeps the document of an OutcomeRejected, for the dead letter; nil otherwise.
+	// Rejected is the document of an OutcomeRejected, for the dead letter; nil otherwise.
 	Rejected *DeadLetterDocument
 }
 
-// DeadLetterDocument is a rejected document as kept in a dead letter.
+// DeadLetterDocument is a rejected document as a dead letter stores it.
 type DeadLetterDocument struct {
 	// Bytes are the first MaxDeadLetterBytes bytes of the document.
 	Bytes []byte
-	// Size is the size of the whole document in bytes, SHA256 the hexadecimal hash of the whole.
+	// Size is the size of the whole document in bytes, SHA256 its hexadecimal hash.
 	Size      int
 	SHA256    string
 	Truncated bool
 }
 
-// StoredDocument is a document as the index holds it.
+// StoredDocument is a document as the index stores it.
 type StoredDocument struct {
 	ID      string
 	Version Version
 	Source  []byte
 }
 
-// CheckpointNone is the mark (Index.Mark) of an alias that nothing was ever written to: no document is older than what
-// begins then.
+// CheckpointNone is the checkpoint (Index.Mark) of an alias that was never written to: it has no document that is older.
 const CheckpointNone = "nothing"
 
 // IndexScope selects documents by the record's own organization. The zero value selects all documents of an alias.
 type IndexScope struct {
 	// Repository is the code in the document's repositories block; empty for any.
 	Repository string
-	// Field is the field that names the organization (Repository.OrganizationField), Organization its value; both
-	// empty for all organizations.
+	// Field is the field with the organization (Repository.OrganizationField), Organization its value; both empty for all
+	// organizations.
 	Field        string
 	Organization string
-	// Beyond makes a scan below a version also call for documents whose version is higher than Beyond; zero for none.
+	// Beyond extends a scan below a version to documents whose version is higher than Beyond; zero for none.
 	Beyond Version
-	// WrittenBy is a mark that the index gave (Index.Mark): a scan may leave out documents that were written after it.
-	// Empty leaves out none.
+	// WrittenBy is a checkpoint of the index (Index.Mark): a scan may omit documents that were written after it. Empty omits
+	// none.
 	WrittenBy string
 }
 
-// Includes reports whether a scan below a version (0: of all) calls for a document of version v.
+// Includes reports whether a scan below a version (0: of all) includes a document of version v.
 func (s IndexScope) Includes(v, below Version) bool {
 	return below == 0 || v < below || s.Beyond > 0 && v > s.Beyond
 }

@@ -5,85 +5,84 @@ import (
 	"time"
 )
 
-// Code classifies an Error for machines. HTTP, GraphQL and the consumers decide by Code alone, never by text.
+// Code classifies an Error for programs. HTTP, GraphQL and the consumers decide only by Code, never by text.
 type Code string
 
-// Codes of Error. Each names what the receiver can do about it.
+// Codes of Error. Each says what the receiver can do.
 const (
-	// CodeInvalid: the input is wrong and stays wrong; do not retry.
+	// CodeInvalid: the input is invalid; do not retry.
 	CodeInvalid Code = "invalid"
-	// CodeUnauthenticated: who asks did not prove who they are (no or a bad signature, token).
+	// CodeUnauthenticated: credentials are missing or invalid (signature, token).
 	CodeUnauthenticated Code = "unauthenticated"
-	// CodeForbidden: who asks is known and may not do this.
+	// CodeForbidden: the caller is known but not permitted to do this.
 	CodeForbidden Code = "forbidden"
-	// CodeNotFound: what was asked for does not exist in tutti (a repository, a job).
+	// CodeNotFound: the object does not exist in tutti (a repository, a job).
 	CodeNotFound Code = "not_found"
-	// CodeConflict: the state of the thing forbids the action, or a compare-and-set lost.
+	// CodeConflict: the state of the object does not permit the action, or a compare-and-set failed.
 	CodeConflict Code = "conflict"
-	// CodeTooLarge: the input or a bulk body is over a limit; split it or give up.
+	// CodeTooLarge: the input or a bulk body exceeds a limit; split it or give up.
 	CodeTooLarge Code = "too_large"
-	// CodeUnsupportedMedia: the content type of the body is not understood.
+	// CodeUnsupportedMedia: the content type of the body is not supported.
 	CodeUnsupportedMedia Code = "unsupported_media_type"
-	// CodeUnsupported: a known feature that this build or configuration does not offer.
+	// CodeUnsupported: a known feature that this build or configuration does not provide.
 	CodeUnsupported Code = "not_supported"
-	// CodeOverloaded: try again later, slower (429, 503, a full stream).
+	// CodeOverloaded: retry later, more slowly (429, 503, a full stream).
 	CodeOverloaded Code = "overloaded"
-	// CodeUnavailable: the other side did not answer in whole (connection, time-out, cut body, 5xx); try again.
+	// CodeUnavailable: no complete response (connection, timeout, truncated body, 5xx); retry.
 	CodeUnavailable Code = "unavailable"
-	// CodeAbsent: an upstream said in its own words that the record or the organization does not exist
-	// (CONTRACT section 1). Never used for a proxy's 404.
+	// CodeAbsent: an upstream reports in its own error format that the record or the organization does not exist (CONTRACT
+	// section 1). Never used for a proxy's 404.
 	CodeAbsent Code = "absent"
-	// CodeUpstream: an upstream answered something that no retry will mend (other 4xx, a 404 that is not its own).
+	// CodeUpstream: an upstream response that a retry will not fix (other 4xx, a 404 that is not its own).
 	CodeUpstream Code = "upstream_error"
-	// CodeIndexBlocked: the index is missing, closed or blocked; the repository pauses until it is back.
+	// CodeIndexBlocked: the index is missing, closed or blocked; the repository pauses until it is available.
 	CodeIndexBlocked Code = "index_blocked"
-	// CodeInternal: a fault of tutti.
+	// CodeInternal: a bug or an internal failure of tutti.
 	CodeInternal Code = "internal"
 )
 
-// Sentinels that an upstream client wraps in its Errors, those of CodeAbsent so that the two are told apart.
+// Sentinels that an upstream client wraps in its Errors; for CodeAbsent they tell record and organization apart.
 var (
-	// ErrRecordAbsent: the upstream says that it has no such record.
+	// ErrRecordAbsent: the upstream reports that it has no such record.
 	ErrRecordAbsent = errors.New("the upstream has no such record")
-	// ErrOrganizationAbsent: the upstream says that it has no such organization. It counts only when the upstream's
-	// list of organizations omits it too.
+	// ErrOrganizationAbsent: the upstream reports that it has no such organization. It counts only if the upstream's list of
+	// organizations omits it too.
 	ErrOrganizationAbsent = errors.New("the upstream has no such organization")
-	// ErrForeignNotFound: a 404 in words that are not the upstream's own, as a proxy answers while a service restarts. Its
-	// Error is of CodeUpstream, and yet the same call may succeed later.
+	// ErrForeignNotFound: a 404 that is not in the upstream's own format, as a proxy returns while a service restarts. Its Error
+	// has CodeUpstream, but the same call may succeed later.
 	ErrForeignNotFound = errors.New("a 404 that is not the upstream's own")
-	// ErrOtherOrganization: the upstream says that the record belongs to another organization. Its Error is of
-	// CodeUpstream.
+	// ErrOtherOrganization: the upstream reports that the record belongs to another organization. Its Error has CodeUpstream.
 	ErrOtherOrganization = errors.New("the record belongs to another organization")
 )
 
-// Sentinels that an engine wraps in its Errors, for those who must know more than the code.
+// Sentinels that an engine wraps in its Errors, for callers that need more than the code.
 var (
-	// ErrIndexMissing: the engine says that it has no such index or alias. CodeIndexBlocked.
+	// ErrIndexMissing: the engine reports that there is no such index or alias. CodeIndexBlocked.
 	ErrIndexMissing = errors.New("the engine has no such index")
-	// ErrIndexForbidden: the engine refused the credentials, or what they may do. CodeIndexBlocked.
+	// ErrIndexForbidden: the engine rejected the credentials, or they lack a privilege. CodeIndexBlocked.
 	ErrIndexForbidden = errors.New("the engine refused the credentials")
-	// ErrIndexUnreachable: no connection, none that lasted, or no answer in time, also when a gateway or the engine itself
-	// says so. CodeUnavailable or CodeOverloaded.
+	// ErrIndexUnreachable: no connection, a broken connection, or no response in time, also if a gateway or the engine reports
+	// that. CodeUnavailable or CodeOverloaded.
 	ErrIndexUnreachable = errors.New("the engine was not reached")
 )
 
-// Error is the one error type of tutti. Message and Hint are safe to show to a client; Err is for logs alone.
+// Error is the error type of tutti. Message and Hint are safe to show to a client; Err is only for logs.
 type Error struct {
 	Code    Code
 	Message string
-	// Hint says how to mend it, when that is known.
+	// Hint says how to fix the error, if that is known.
 	Hint string
-	// ErrorID names the fault as Song's clients know it (CONTRACT sections 7 and 8), "" elsewhere.
+	// ErrorID is the error identifier that Song's clients expect (CONTRACT sections 7 and 8), "" elsewhere.
 	ErrorID string
-	// Violations are the single faults of what was sent, when there are several to tell.
+	// Violations are the validation errors of the request, if there are several.
 	Violations []Violation
-	// RetryAfter is how long the other side asked to wait, zero when it did not say.
+	// RetryAfter is how long the server asked to wait, zero if it did not.
 	RetryAfter time.Duration
 	// Err is the cause; its text never reaches a client.
 	Err error
 }
 
-// Error returns the whole text, cause included, for logs.
+// Error returns the full text including the cause, for logs.
 func (e *Error) Error() string {
 	if e.Err == nil {
 		return e.Message
@@ -97,15 +96,15 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// NewError makes an Error without a cause. message is a short sentence without a final period.
+// NewError returns an Error without a cause. message is a short sentence without a final period.
 func NewError(code Code, message string) *Error { return &Error{Code: code, Message: message} }
 
-// WrapError makes an Error with a cause. message says what was being done or what is wrong, safe to show.
+// WrapError returns an Error with a cause. message says what was being done or what is wrong, safe to show.
 func WrapError(code Code, message string, err error) *Error {
 	return &Error{Code: code, Message: message, Err: err}
 }
 
-// CodeOf returns the code of the first Error in err's chain, CodeInternal where there is none, and "" for nil.
+// CodeOf returns the code of the first Error in err's chain, CodeInternal if there is none, and "" for nil.
 func CodeOf(err error) Code {
 	if err == nil {
 		return ""
@@ -116,7 +115,7 @@ func CodeOf(err error) Code {
 	return CodeInternal
 }
 
-// MessageOf returns the displayable message of the first Error in err's chain, and a neutral sentence otherwise.
+// MessageOf returns the displayable message of the first Error in err's chain, or a neutral sentence.
 func MessageOf(err error) string {
 	if e, ok := errors.AsType[*Error](err); ok && e.Message != "" {
 		return e.Message
@@ -124,7 +123,7 @@ func MessageOf(err error) string {
 	return "an internal error occurred"
 }
 
-// HintOf returns how to mend the first Error in err's chain, empty when that is not known.
+// HintOf returns the hint of the first Error in err's chain, "" for none.
 func HintOf(err error) string {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Hint
@@ -132,7 +131,7 @@ func HintOf(err error) string {
 	return ""
 }
 
-// DisplayOf returns MessageOf with the hint behind it, where there is one.
+// DisplayOf returns MessageOf followed by the hint, if there is one.
 func DisplayOf(err error) string {
 	if hint := HintOf(err); hint != "" {
 		return MessageOf(err) + "; " + hint
@@ -140,7 +139,7 @@ func DisplayOf(err error) string {
 	return MessageOf(err)
 }
 
-// RetryAfterOf returns how long the other side asked to wait, zero when it did not.
+// RetryAfterOf returns how long the server asked to wait, zero if it did not.
 func RetryAfterOf(err error) time.Duration {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.RetryAfter
@@ -148,7 +147,7 @@ func RetryAfterOf(err error) time.Duration {
 	return 0
 }
 
-// Retryable reports whether the same call may succeed later without anybody changing it.
+// Retryable reports whether the same call may succeed later without a change by an operator.
 func Retryable(err error) bool {
 	switch CodeOf(err) {
 	case CodeOverloaded, CodeUnavailable, CodeIndexBlocked:

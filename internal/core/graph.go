@@ -5,25 +5,24 @@ import (
 	"net/http"
 )
 
-// GraphQLRequest is one GraphQL operation as a client sends it.
+// GraphQLRequest is one GraphQL operation of a client.
 type GraphQLRequest struct {
 	Query, OperationName string
 	// Variables is a JSON object, or null, or nil.
 	Variables json.RawMessage
-	// ReadOnly is set where mutations are not allowed: GET.
+	// ReadOnly is set if mutations are not allowed: GET.
 	ReadOnly bool
-	// Header are the headers of the client's request, of which a federation hands those on that its configuration names; nil
-	// for none.
+	// Header are the headers of the client's request; a federation forwards those that its configuration lists. Nil for none.
 	Header http.Header
 }
 
-// GraphQLResponse is what answers it.
+// GraphQLResponse is the response to a GraphQLRequest.
 type GraphQLResponse struct {
 	// Body is a GraphQL response: {"data":…,"errors":…}.
 	Body []byte
-	// Rejected is set when nothing was executed: the request is no GraphQL, does not fit the schema, is over a limit, or its
-	// variables are not what it says. Body has no data then.
+	// Rejected is set if nothing was executed: the request is not valid GraphQL, does not match the schema, exceeds a limit, or
+	// has invalid variables. Body then has no data.
 	Rejected bool
-	// Release, where it is not nil, returns Body back to who made it: nobody reads it any more. It is called once, or never.
+	// Release, if not nil, returns Body to its pool; Body must not be used afterwards. Call it at most once.
 	Release func()
 }

@@ -2,7 +2,7 @@ package core
 
 import "time"
 
-// JobState is where a job stands.
+// JobState is the state of a job.
 type JobState string
 
 // States of a Job and of one organization of it. All but the first two are final.
@@ -58,7 +58,7 @@ func (t *Totals) AddOutcome(o Outcome) {
 	}
 }
 
-// cancelOverlap takes from t what counts again in o, and returns what o counts beyond t.
+// cancelOverlap removes from t what o counts again, and returns what o counts in addition to t.
 func (t *Totals) cancelOverlap(o Totals) Totals {
 	for _, pair := range [][2]*int64{
 		{&t.Expected, &o.Expected},
@@ -69,7 +69,7 @@ func (t *Totals) cancelOverlap(o Totals) Totals {
 		{&t.Rejected, &o.Rejected},
 		{&t.Retried, &o.Retried},
 		{&t.Indexed, &o.Stale},
-		{&t.Stale, &o.Indexed}, // a newer write may have come between the two
+		{&t.Stale, &o.Indexed}, // there may have been a newer write between the two
 	} {
 		both := min(*pair[0], *pair[1])
 		*pair[0] -= both
@@ -78,13 +78,13 @@ func (t *Totals) cancelOverlap(o Totals) Totals {
 	return o
 }
 
-// JobError says why a job or one organization of it did not succeed; safe to display.
+// JobError is the reason why a job or one organization of it did not succeed; safe to display.
 type JobError struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 }
 
-// Codes of a JobError beside those of Error.
+// Codes of a JobError in addition to those of Error.
 const (
 	JobErrorPruneGuard      = "prune_guard"
 	JobErrorListShifted     = "list_shifted"
@@ -97,7 +97,7 @@ const (
 	JobErrorUnknownRepository = ReasonUnknownRepository
 )
 
-// Job is one run over an organization or a repository, as kept in the queue's key-value bucket.
+// Job is one run over an organization or a repository, as stored in the queue's key-value bucket.
 type Job struct {
 	ID           string     `json:"id"`
 	Scope        Scope      `json:"scope"`
@@ -114,10 +114,10 @@ type Job struct {
 	EndedAt      *time.Time `json:"endedAt,omitempty"`
 	Totals       Totals     `json:"totals"`
 	Error        *JobError  `json:"error,omitempty"`
-	// StartVersion is the timestamp of the job's first Request: documents below it were not seen by the run.
+	// StartVersion is the timestamp of the job's first Request: the run did not write documents below it.
 	StartVersion Version `json:"startVersion,omitempty"`
-	// StartCheckpoint is the index's mark at the start, empty where older Requests were still worked on then: what was
-	// written after it is not older than the run.
+	// StartCheckpoint is the index's checkpoint at the start, empty if older Requests were still in flight then: writes after it
+	// are not older than the run.
 	StartCheckpoint string `json:"startMark,omitempty"`
 	// ExpectedOrganizations is the number of organizations of the run, nil until they are listed.
 	ExpectedOrganizations *int `json:"expectedOrganizations,omitempty"`
@@ -125,65 +125,64 @@ type Job struct {
 	Returned int `json:"returned,omitempty"`
 }
 
-// OrganizationRun is one organization of a job, with what its chain of pages needs to go on after a crash.
+// OrganizationRun is one organization of a job, with the state that its chain of pages needs to continue after a crash.
 type OrganizationRun struct {
 	Organization string    `json:"organization"`
 	State        JobState  `json:"state"`
 	Totals       Totals    `json:"totals"`
 	Error        *JobError `json:"error,omitempty"`
-	// Epoch and Restart: the chain was restarted Epoch times, the last time from page number Restart.
+	// Epoch counts the restarts of the chain; Restart is the page number of the last one.
 	Epoch   int `json:"epoch,omitempty"`
 	Restart int `json:"restart,omitempty"`
-	// DoneThrough is the highest page number up to which all pages have ended, -1 for none; Ahead holds the totals of
-	// the ended pages beyond it by their number, which a restart of the chain voids.
+	// DoneThrough is the highest page number up to which all pages have ended, -1 for none; Ahead holds the totals of the ended
+	// pages beyond it by page number, which a restart of the chain voids.
 	DoneThrough int            `json:"doneThrough"`
 	Ahead       map[int]Totals `json:"ahead,omitempty"`
-	// Voided is what Totals counts of pages that were voided since and that no page counted again: the pages that replace
-	// them count only what is beyond it, so that Totals never fall.
+	// Voided is the part of Totals from pages that were voided later and have not been counted again. The pages that replace them
+	// add only what exceeds it, so that Totals never fall.
 	Voided Totals `json:"voided,omitzero"`
-	// Late holds, by the number of each ended page that requested records one by one, the epoch under which they are noted.
-	// It is nil once their outcomes are in Totals.
+	// Late holds, by page number, the epoch of each ended page that requested records one by one. It is nil once their outcomes
+	// are in Totals.
 	Late map[int]int `json:"late,omitempty"`
-	// LastPage is the number of the last page, nil until it was read.
+	// LastPage is the number of the last page, nil until it is read.
 	LastPage *int `json:"lastPage,omitempty"`
-	// Listed is how many records the repository reported with the last page, nil before any. Totals.Expected is the highest
-	// number that it reported, so that the totals of a running job never fall.
+	// Listed is the number of records that the repository reported with the last page, nil before any. Totals.Expected is the
+	// highest number reported, so that the totals of a running job never fall.
 	Listed *int64 `json:"listed,omitempty"`
-	// ListTotal is how many rows the list had when its first page was reported, nil before; Shifted is true once a page
-	// said otherwise. Both are kept for lists whose pages cannot overlap.
+	// ListTotal is the number of rows of the list when its first page was reported, nil before; Shifted is true once a page
+	// reported another number. Both are used for lists whose pages cannot overlap.
 	ListTotal *int `json:"listTotal,omitempty"`
 	Shifted   bool `json:"shifted,omitempty"`
-	// Rereads counts how often the whole list was begun anew, the last time with epoch ListEpoch.
+	// Rereads counts how often the whole list was restarted, the last time with epoch ListEpoch.
 	Rereads   int `json:"rereads,omitempty"`
 	ListEpoch int `json:"listEpoch,omitempty"`
-	// Unswept says why this organization must not be swept, nil when it may be. Swept is true once it was.
+	// Unswept is the reason why this organization must not be swept, nil if it may be. Swept is true once it was.
 	Unswept *JobError `json:"unswept,omitempty"`
 	Swept   bool      `json:"swept,omitempty"`
 }
 
-// ReadWhole reports whether the organization was read to its end and nothing forbids its sweep, also when some of its
-// records were rejected.
+// ReadWhole reports whether the organization was read completely and may be swept, even if some of its records were rejected.
 func (o *OrganizationRun) ReadWhole() bool {
 	return o.State == JobSucceeded || o.OnlyRejected()
 }
 
-// OnlyRejected reports whether rejected records are all that went wrong.
+// OnlyRejected reports whether rejected records are the only failures.
 func (o *OrganizationRun) OnlyRejected() bool {
 	return o.State == JobPartial && o.Error != nil && o.Error.Code == JobErrorRecordsRejected
 }
 
-// Counted reports whether it is known how many records the organization has.
+// Counted reports whether the number of records of the organization is known.
 func (o *OrganizationRun) Counted() bool {
 	return o.Listed != nil || o.Totals.Expected > 0 || o.LastPage != nil
 }
 
-// Expect sets how many records the repository reported for the organization.
+// Expect sets the number of records that the repository reported for the organization.
 func (o *OrganizationRun) Expect(records int64) {
 	o.Listed = &records
 	o.Totals.Expected = max(o.Totals.Expected, records)
 }
 
-// FinalTotals returns the totals of a run that has ended, which expects as many records as were reported last.
+// FinalTotals returns the totals of a finished run, with the last reported number of expected records.
 func (o *OrganizationRun) FinalTotals() Totals {
 	t := o.Totals
 	if o.Listed != nil {
@@ -192,11 +191,11 @@ func (o *OrganizationRun) FinalTotals() Totals {
 	return t
 }
 
-// JobSum sums up the organizations of a job that are known so far. The zero value is an empty sum.
+// JobSum sums the organizations of a job that are known so far. The zero value is an empty sum.
 type JobSum struct {
 	// Totals are the sums of the organizations' totals.
 	Totals Totals
-	// Known is the number of organizations, Counted that of those whose expected records are known.
+	// Known is the number of organizations, Counted the number of those whose expected records are known.
 	Known, Counted int
 }
 
@@ -209,8 +208,8 @@ func (s *JobSum) Add(o *OrganizationRun) {
 	}
 }
 
-// TotalsOf returns the totals of job, whose organizations are summed up in s, and reports whether their Expected is known: all
-// organizations are listed and counted. A job that has ended has totals of its own.
+// TotalsOf returns the totals of job, whose organizations are summed in s, and reports whether Expected is known: all
+// organizations are listed and counted. A finished job has its own totals.
 func (s *JobSum) TotalsOf(job *Job) (totals Totals, counted bool) {
 	totals = job.Totals
 	if !job.State.Final() && s.Known > 0 {
@@ -225,7 +224,7 @@ func (o *OrganizationRun) PageDone(n int) bool {
 	return n <= o.DoneThrough || o.aheadOf(n)
 }
 
-// EndPage notes that page n has ended, and adds what it counted to the totals.
+// EndPage records that page n has ended, and adds its counts to the totals.
 func (o *OrganizationRun) EndPage(n int, counted Totals) {
 	if o.PageDone(n) {
 		return
@@ -241,7 +240,7 @@ func (o *OrganizationRun) EndPage(n int, counted Totals) {
 	}
 }
 
-// Count adds what a page counted to the totals, but for what voided pages counted before it.
+// Count adds the counts of a page to the totals, except what voided pages counted before it.
 func (o *OrganizationRun) Count(counted Totals) {
 	o.Totals.Add(o.Voided.cancelOverlap(counted))
 }
@@ -265,7 +264,7 @@ func (o *OrganizationRun) RestartFrom(n int) {
 	}
 }
 
-// NoteLate notes that page n of an epoch has requested records one by one.
+// NoteLate records that page n of an epoch has requested records one by one.
 func (o *OrganizationRun) NoteLate(n, epoch int) {
 	if o.Late == nil {
 		o.Late = make(map[int]int)
@@ -273,12 +272,12 @@ func (o *OrganizationRun) NoteLate(n, epoch int) {
 	o.Late[n] = epoch
 }
 
-// IsVoid reports whether page n of an epoch belongs to a part of a chain that was begun anew since.
+// IsVoid reports whether page n of an epoch belongs to a part of the chain that was restarted later.
 func (o *OrganizationRun) IsVoid(n, epoch int) bool {
 	return epoch < o.ListEpoch || epoch < o.Epoch && n > o.Restart
 }
 
-// NoteTotal notes how many rows a page said that the list has.
+// NoteTotal records the number of rows that a page reported for the list.
 func (o *OrganizationRun) NoteTotal(total int) {
 	if o.ListTotal == nil {
 		o.ListTotal = &total
@@ -286,7 +285,7 @@ func (o *OrganizationRun) NoteTotal(total int) {
 	o.Shifted = o.Shifted || *o.ListTotal != total
 }
 
-// Reread voids all pages, for a list that is read once more from its start.
+// Reread voids all pages, for a list that is read again from its start.
 func (o *OrganizationRun) Reread() {
 	o.Rereads++
 	o.Epoch++
@@ -302,10 +301,10 @@ func (o *OrganizationRun) AllPagesDone() bool {
 	return o.LastPage != nil && o.DoneThrough >= *o.LastPage
 }
 
-// JobChange is one change of a job or of one of its organizations, as Jobs.Watch gives it: Job or Run is set. Both are
-// nil once, after everything that was there at the start.
+// JobChange is one change of a job or of one of its organizations, as Jobs.Watch returns it: Job or Run is set. Both are nil
+// once, after the initial state.
 type JobChange struct {
-	// Revision grows with every change of the job and its organizations and is the same in every process.
+	// Revision increases with every change of the job and its organizations and is the same in every process.
 	Revision uint64
 	Job      *Job
 	Run      *OrganizationRun

@@ -5,29 +5,29 @@ import (
 	"time"
 )
 
-// Message is a Request in hand: delivered by a durable consumer and not yet acknowledged.
+// Message is a Request that a durable consumer delivered and that is not yet acknowledged.
 type Message interface {
 	// Request returns the decoded Request.
 	Request() Request
 	// Version returns the queue's timestamp of the message.
 	Version() Version
-	// Deliveries counts how often this message was delivered, 1 for the first time.
+	// Deliveries returns how often this message was delivered, 1 for the first time.
 	Deliveries() int
-	// Ack ends the message for good. It waits for the server's word.
+	// Ack acknowledges the message and waits for the server's confirmation.
 	Ack(ctx context.Context) error
-	// Nak returns the message back, to be delivered again after delay.
+	// Nak requeues the message for redelivery after delay.
 	Nak(delay time.Duration) error
-	// InProgress tells the server that the message is still worked on, and restarts its ack wait.
+	// InProgress resets the server's ack wait for the message.
 	InProgress() error
 }
 
-// Class tells the durable consumers of a repository apart.
+// Class distinguishes the durable consumers of a repository.
 type Class string
 
-// Classes of durable consumer, one each per repository, so that a long run never takes the records' budget.
+// Classes of durable consumers, one each per repository, so that a long run never uses up the budget of single records.
 const (
 	ClassRecords Class = "records"
-	// ClassBatches delivers the Requests for several records at once.
+	// ClassBatches delivers the Requests for several records.
 	ClassBatches Class = "batches"
 	ClassPages   Class = "pages"
 	ClassRuns    Class = "runs"

@@ -8,26 +8,27 @@ import (
 )
 
 const (
-	// maxCompared is how much of a name is compared, in bytes: hardly a valid one is longer.
+	// maxCompared is how much of a name is compared, in bytes: valid names are rarely longer.
 	maxCompared = 64
-	// maxSteps is how much one search costs at most: a step is a byte of a name that was read, or two letters that were
-	// compared. It is about ten milliseconds, and enough for a slip in one of 10,000 long names.
+	// maxSteps limits the cost of a search. A step is one byte of a name read, or one comparison of two letters. The limit is
+	// about ten milliseconds, enough to find a typo in one of 10,000 long names.
 	maxSteps = 4 << 20
 )
 
-// Nearest returns the candidate with the smallest edit distance from given, whatever the case; the first of equals, "" without
-// candidates. No more than 64 bytes of a name are compared, and no more of them all than takes about ten milliseconds: of very
-// many long names only those that are near are found, and "" is given when there is none.
+// Nearest returns the candidate with the smallest edit distance from given, ignoring case; the first of equals, "" without
+// candidates. It compares at most 64 bytes of a name, and stops after about ten milliseconds: among very many long names it finds
+// only close ones, and returns "" if there is none.
 //
-// The candidates are gone through again for each distance that is looked for, so the sequence must return the same each time.
+// It iterates the candidates again for each distance, so the sequence must be the same each time.
 func Nearest(given string, candidates iter.Seq[string]) string {
 	s := newSearch(given)
 	s.run(candidates)
 	return s.best
 }
 
-// Suggest returns the nearest candidate where it is likely meant: half of it is the same, or one begins with the other. Else "", and
-// also where given is a candidate itself: what is wrong with it is not how it is written. It costs what Nearest costs.
+// Suggest returns the nearest candidate if it is close enough: at least half of it is the same, or one is a prefix of the other.
+// Otherwise it returns "", also if given is a candidate itself: then its spelling is not the problem. It costs as much as
+// Nearest.
 func Suggest(given string, candidates iter.Seq[string]) string {
 	s := newSearch(given)
 	s.run(candidates)
@@ -42,7 +43,7 @@ func Suggest(given string, candidates iter.Seq[string]) string {
 	}
 }
 
-// normalize returns what is compared of a name, apart from the case.
+// normalize returns the part of a name that is compared, in lower case.
 func normalize(name string) string {
 	end := min(len(name), maxCompared)
 	for end < len(name) && end > 0 && !utf8.RuneStart(name[end]) {
@@ -51,15 +52,15 @@ func normalize(name string) string {
 	return name[:end]
 }
 
-// search looks for the nearest of many names.
+// search finds the nearest of many names.
 type search struct {
-	// from is the name that was given, to the one that it is compared with.
+	// from is the given name, to the name that it is compared with.
 	from, to []rune
-	// row are the distances of what was read of from, from each beginning of to.
+	// row holds the distances of the processed part of from to each prefix of to.
 	row []int
-	// steps are what the search may still cost.
+	// steps is the remaining cost limit.
 	steps int
-	// best is the nearest name yet, least how far it is, and what a name must be below to become it.
+	// best is the nearest name so far, least its distance; a better name must be below it.
 	best  string
 	least int
 }
@@ -70,8 +71,8 @@ func newSearch(given string) *search {
 	return s
 }
 
-// run looks for names nearby first and further on only when there are none: few letters need be compared to see that a name
-// is not near, and so a near one is found among very many before the steps are used up.
+// run searches at small distances first: for those, few letters need comparing, so that a close name among very many is found
+// before the steps are used up.
 func (s *search) run(candidates iter.Seq[string]) {
 	for near := 1; ; near = 2*near + 1 {
 		s.least = near + 1
@@ -81,7 +82,7 @@ func (s *search) run(candidates iter.Seq[string]) {
 	}
 }
 
-// within reports whether there is a candidate below the least distance, and takes the first of the nearest.
+// within reports whether there is a candidate below the least distance, and stores the first of the nearest.
 func (s *search) within(candidates iter.Seq[string]) bool {
 	found := false
 	for c := range candidates {
@@ -96,7 +97,7 @@ func (s *search) within(candidates iter.Seq[string]) bool {
 	return found
 }
 
-// read appends what is compared of a name.
+// read appends the normalized runes of a name.
 func (s *search) read(to []rune, name string) []rune {
 	name = normalize(name)
 	s.steps -= len(name) + 1
@@ -106,12 +107,11 @@ func (s *search) read(to []rune, name string) []rune {
 	return to
 }
 
-// distance is Levenshtein's: how many runes must be inserted, removed or changed. It is false when they are not less than
-// the least, and then found out as early as can be: only places that are less than that apart need be compared, and when
-// no beginning is less than that far, nothing is.
+// distance computes the Levenshtein distance. It returns false as early as possible if the distance is not below least: it
+// compares only positions less than that apart, and stops when every prefix is at least that far.
 func (s *search) distance() (int, bool) {
 	most := s.least - 1
-	// Every rune more or less is one edit.
+	// each additional rune is one edit
 	if max(len(s.to)-len(s.from), len(s.from)-len(s.to)) > most {
 		return 0, false
 	}
@@ -120,8 +120,8 @@ func (s *search) distance() (int, bool) {
 		s.row = append(s.row, j)
 	}
 	for i, a := range s.from {
-		// What is left of first and right of last is further than most, and what row has there says so: more than most at
-		// first too, unless that is the beginning.
+		// Values left of first and right of last are above most. row holds such values there: initially above most too, except
+		// for the prefix.
 		first, last := max(0, i-most), min(len(s.to), i+1+most)
 		diagonal := s.row[first]
 		s.row[first] = i + 1

@@ -1,6 +1,6 @@
 package core
 
-// TooDeep reports whether data opens more than most objects and arrays inside each other. It need not be JSON.
+// TooDeep reports whether data nests more than most objects and arrays. It need not be valid JSON.
 func TooDeep(data []byte, most int) bool {
 	depth, inString := 0, false
 	for i := 0; i < len(data); i++ {

@@ -2,15 +2,15 @@ package core
 
 import "strings"
 
-// Pointer returns the JSON pointer (RFC 6901) of the member called name of what parent points at; "" is the whole.
+// Pointer returns the JSON pointer (RFC 6901) of the member name of the value at parent; "" is the whole document.
 func Pointer(parent, name string) string { return parent + "/" + pointerToken(name) }
 
-// AppendPointer appends to a JSON pointer what makes it that of the member called name.
+// AppendPointer appends the reference token of the member name to a JSON pointer.
 func AppendPointer(dst []byte, name string) []byte {
 	return append(append(dst, '/'), pointerToken(name)...)
 }
 
-// pointerToken escapes a name for a pointer. Most need nothing, and cost nothing.
+// pointerToken escapes a name for a JSON pointer.
 func pointerToken(name string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }

@@ -2,16 +2,17 @@ package core
 
 import "time"
 
-// Principal is who asks, as its token says (CONTRACT section 6).
+// Principal is the authenticated caller of a request (CONTRACT section 6).
 type Principal struct {
-	// ID is unique among all who can ask: key:<id> of an API key, jwt:<issuer>|<subject> of a token. What somebody owns is
-	// theirs by it.
+	// ID is unique among all principals: key:<id> for an API key, jwt:<issuer>
+	//
+	// <subject> for a token. It identifies the owner of stored objects.
 	ID string
-	// Name is what logs call it: the name of an API key or the subject of a JWT.
+	// Name is for logs: the name of an API key or the subject of a JWT.
 	Name string
 	// System is true for a holder of the system's scope, who may do everything.
 	System bool
-	// Scopes are all that the token grants.
+	// Scopes are all scopes of the token.
 	Scopes []string
 	// Writes and Reads are the organizations whose write and read scopes the token grants.
 	Writes, Reads map[string]struct{}
@@ -31,12 +32,12 @@ func (p Principal) MayRead(organization string) bool {
 
 // APIKey is an API key without its secret.
 type APIKey struct {
-	// ID is public: it is the first part of the key, and names it in lists and logs.
+	// ID is public: the first part of the key, used in lists and logs.
 	ID string
-	// Name says what the key is for.
+	// Name describes the purpose of the key.
 	Name   string
 	Scopes []string
-	// CreatedAt, ExpiresAt and RevokedAt are in UTC; zero for a key that does not expire, that is not revoked.
+	// CreatedAt, ExpiresAt and RevokedAt are in UTC; zero for a key that does not expire or is not revoked.
 	CreatedAt, ExpiresAt, RevokedAt time.Time
 	// Hash is the SHA-256 of the secret part, 32 bytes.
 	Hash []byte

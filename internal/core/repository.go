@@ -10,12 +10,12 @@ const (
 	TypeLocal RepositoryType = "local"
 )
 
-// Repository is one source of records as configured, and what is written of it into each document.
+// Repository is one configured source of records, with the metadata that is written into each document.
 type Repository struct {
 	Code string
 	Type RepositoryType
 	URL  string
-	// IndexName is the alias that the repository's documents are written to.
+	// IndexName is the alias for the repository's documents.
 	IndexName string
 	// Name, Organization and Country describe the repository in a document's repositories block.
 	Name         string
@@ -23,8 +23,7 @@ type Repository struct {
 	Country      string
 }
 
-// OrganizationField is the field of a document that names the record's own organization: Song's study or Lyric's
-// organization.
+// OrganizationField returns the document field with the record's own organization: Song's study or Lyric's organization.
 func (r Repository) OrganizationField() string {
 	if r.Type == TypeLyric {
 		return "organization"

@@ -8,30 +8,29 @@ import (
 	"unicode/utf8"
 )
 
-// Kind is what a Request wants done.
+// Kind is the action of a Request.
 type Kind string
 
-// Kinds of Request. KindRemove exists for records only (CONTRACT section 1).
+// Kinds of Request. KindRemove exists only for records (CONTRACT section 1).
 const (
 	KindIndex  Kind = "index"
 	KindRemove Kind = "remove"
 )
 
-// Scope is how much a Request or a Job covers.
+// Scope is the extent of a Request or a Job.
 type Scope string
 
 // Scopes of a Request.
 const (
 	ScopeRecord Scope = "record"
-	// ScopeRecords is several records that were asked for at once. It only saves the queue work: each of its records is
-	// worked on, and fails, by itself.
+	// ScopeRecords is a batch of records. It only saves work for the queue: each record is processed, and fails, individually.
 	ScopeRecords      Scope = "records"
 	ScopePage         Scope = "page"
 	ScopeOrganization Scope = "organization"
 	ScopeRepository   Scope = "repository"
 )
 
-// Cause is where a Request came from.
+// Cause is the origin of a Request.
 type Cause string
 
 // Causes of a Request.
@@ -44,22 +43,22 @@ const (
 	CauseSweep     Cause = "sweep"
 )
 
-// MaxIDBytes is the longest id that can be a Request's: its subject token is a third longer, and the server closes
-// the connection on a subject over 4,050 bytes.
+// MaxIDBytes is the maximum length of an ID in a Request: its subject token is a third longer, and the server closes the
+// connection for subjects over 4,050 bytes.
 const MaxIDBytes = 512
 
-// MaxBatchRecords is how many records a Request of ScopeRecords names at most.
+// MaxBatchRecords is the maximum number of records of a Request of ScopeRecords.
 const MaxBatchRecords = 128
 
-// RecordKey names a record of a repository.
+// RecordKey identifies a record of a repository.
 type RecordKey struct {
 	Organization string `json:"organization"`
 	ID           string `json:"id"`
-	// RequestID is the id of the Request that named the record, empty for that of the whole.
+	// RequestID is the ID of the Request that named the record, empty for the ID of the batch.
 	RequestID string `json:"requestId,omitempty"`
 }
 
-// Request is the only thing on the queue: small, never a record's body.
+// Request is the only message type of the queue: small, never with a record's body.
 type Request struct {
 	ID           string `json:"id"`
 	Kind         Kind   `json:"kind"`
@@ -67,7 +66,7 @@ type Request struct {
 	Repository   string `json:"repository"`
 	Organization string `json:"organization,omitempty"`
 	RecordID     string `json:"recordId,omitempty"`
-	// Records are those of a Request of ScopeRecords.
+	// Records are the records of a Request of ScopeRecords.
 	Records     []RecordKey `json:"records,omitempty"`
 	Page        *Page       `json:"page,omitempty"`
 	JobID       string      `json:"jobId,omitempty"`
@@ -77,21 +76,21 @@ type Request struct {
 	Attempts    int         `json:"attempts,omitempty"`
 	ReceivedAt  time.Time   `json:"receivedAt"`
 	Traceparent string      `json:"traceparent,omitempty"`
-	// AsOf is the version of the message that this Request was split off from or published again for, or of the dated event
-	// that it is of, zero when it is the first: its record is written with that version, so that what was asked for later, and
-	// done since, is not undone.
+	// AsOf is the version of the original message if this Request was split off from it or published again for it, or of its
+	// dated event; zero for an original Request. The record is written with that version, so that later requests that were
+	// already processed are not undone.
 	AsOf Version `json:"asOf,omitempty"`
-	// NotBefore is the time before which a republished Request is not worked on.
+	// NotBefore is the earliest time to process a republished Request.
 	NotBefore time.Time `json:"notBefore,omitzero"`
-	// NotFoundSince is since when the upstream has answered with nothing but ErrForeignNotFound, zero when its last answer
-	// was another one.
+	// NotFoundSince is the time since which the upstream has returned only ErrForeignNotFound, zero if its last response was
+	// another one.
 	NotFoundSince time.Time `json:"notFoundSince,omitzero"`
 }
 
-// Page says which rows of an organization's list a page Request reads, and what was read before them, so that a list
-// that shifts between two pages is noticed.
+// Page identifies the rows of an organization's list that a page Request reads, and the rows before them, to detect a list that
+// shifts between two pages.
 type Page struct {
-	// Number counts the pages of a chain from 0.
+	// Number is the page number in the chain, from 0.
 	Number int `json:"number"`
 	// Epoch counts restarts of the chain: pages of an older epoch behind the restart are void.
 	Epoch int `json:"epoch,omitempty"`
@@ -102,18 +101,18 @@ type Page struct {
 	Before []uint64 `json:"before,omitempty"`
 	// StepsBack counts how often this chain stepped back because the list had shifted.
 	StepsBack int `json:"stepsBack,omitempty"`
-	// SteppedBack is true when this page re-reads rows because its successor did not join.
+	// SteppedBack is true if this page re-reads rows because its successor did not connect.
 	SteppedBack bool `json:"steppedBack,omitempty"`
 	// Read counts the distinct ids that the chain read before this page.
 	Read int `json:"read,omitempty"`
-	// Moved is true once the chain met rows that had moved: any id of this page may have been read before.
+	// Moved is true once the chain found rows that had moved: any ID of this page may have been read before.
 	Moved bool `json:"moved,omitempty"`
-	// Repeats is true when a page of rows that were all read before, beyond as many rows as there were ids, has had no
-	// page with a new id since.
+	// Repeats is true if a page consisted only of rows read before, after as many rows as there were IDs, and no page since has
+	// had a new ID.
 	Repeats bool `json:"repeats,omitempty"`
 }
 
-// Validate names the first fault of r, as CodeInvalid.
+// Validate returns the first error of r, as CodeInvalid.
 func (r Request) Validate() error {
 	if r.Kind != KindIndex && r.Kind != KindRemove {
 		return NewError(CodeInvalid, fmt.Sprintf("unknown kind %q", r.Kind))
@@ -135,7 +134,7 @@ func (r Request) Validate() error {
 		return ValidKey("id", r.RecordID)
 	case ScopePage:
 		if r.Page == nil || r.Page.Number < 0 || r.Page.Offset < 0 || r.Page.Limit < 1 {
-			return NewError(CodeInvalid, "a page Request needs its page")
+			return NewError(CodeInvalid, "a page Request must have a page")
 		}
 		return r.validateRun()
 	case ScopeOrganization:
@@ -153,7 +152,7 @@ func (r Request) validateRecords() error {
 		return err
 	}
 	if len(r.Records) == 0 || len(r.Records) > MaxBatchRecords {
-		return NewError(CodeInvalid, fmt.Sprintf("a Request for several records names 1 to %d", MaxBatchRecords))
+		return NewError(CodeInvalid, fmt.Sprintf("a Request for several records must name 1 to %d", MaxBatchRecords))
 	}
 	for _, k := range r.Records {
 		if err := ValidKey("organization", k.Organization); err != nil {
@@ -166,7 +165,7 @@ func (r Request) validateRecords() error {
 	return nil
 }
 
-// ForRecord returns the Request for one of r's Records alone.
+// ForRecord returns the Request for one of r's Records.
 func (r Request) ForRecord(k RecordKey) Request {
 	r.Scope, r.Organization, r.RecordID, r.Records = ScopeRecord, k.Organization, k.ID, nil
 	if k.RequestID != "" {
@@ -175,19 +174,19 @@ func (r Request) ForRecord(k RecordKey) Request {
 	return r
 }
 
-// Dated reports whether r is to index a record as of an event of Kafka. The event's version orders it with removals only: what
-// is fetched for it is newer than any document that is stored, whatever the producer's clock said.
+// Dated reports whether r indexes a record as of a Kafka event. The event's version only orders it with removals: the fetched
+// record is newer than any stored document, whatever the producer's clock was.
 func (r Request) Dated() bool {
 	return r.Kind == KindIndex && r.Scope == ScopeRecord && r.Cause == CauseKafka && r.AsOf > 0 && r.JobID == ""
 }
 
-// MergeWithPending returns what to store when r, a Request that tutti makes by itself or one as of an earlier version, meets pending,
-// of that version, on its subject; false when pending stands instead. What is newer than the message that r was split off from
-// (AsOf) stands, and so does a removal of any age where r is a sweep's or does not say what it was split off from. What a sweep
-// asks for is dropped when its job is cancelled; so it takes over the job and the cause of another Request that it replaces, and
-// a Request that is not a sweep's replaces a newer one of a sweep, as of its version. So does a dated Request (Dated) beside any
-// newer Request to index, whose record may have been fetched already. A removal never becomes newer: it leaves its cause and job
-// to the sweep's Request.
+// MergeWithPending returns the Request to store if r meets the pending Request of that version on its subject; false if pending
+// stays. r is a Request that tutti makes itself, or one as of an earlier version. A pending Request that is newer than the
+// message that r was split off from (AsOf) stays. A pending removal of any age stays if r belongs to a sweep or does not say what
+// it was split off from. The Request of a sweep is dropped when its job is cancelled; therefore it takes over the job and the
+// cause of another Request that it replaces, and a Request that is not a sweep's replaces a newer one of a sweep, with that
+// version. The same holds for a dated Request (Dated) and any newer Request to index, whose record may have been fetched already.
+// A removal never becomes newer: it leaves its cause and job to the sweep's Request.
 func (r Request) MergeWithPending(pending Request, version Version) (Request, bool) {
 	newer := r.AsOf > 0 && version > r.AsOf
 	switch {
@@ -210,13 +209,13 @@ func (r Request) validateRun() error {
 		return NewError(CodeInvalid, "removal exists for one record only")
 	}
 	if r.JobID == "" {
-		return NewError(CodeInvalid, "a run needs its job id")
+		return NewError(CodeInvalid, "a run must have a job id")
 	}
 	return nil
 }
 
-// ValidKey checks what can be part of a Request's subject: not empty, at most MaxIDBytes bytes, valid UTF-8. An
-// upstream's own ids may hold anything else, control characters included. what names the part in the message.
+// ValidKey validates a part of a Request's subject: not empty, at most MaxIDBytes bytes, valid UTF-8. An upstream's own IDs may
+// contain anything else, including control characters. what names the part in the message.
 func ValidKey(what, key string) error {
 	var fault string
 	switch {
@@ -232,8 +231,8 @@ func ValidKey(what, key string) error {
 	return NewError(CodeInvalid, what+" "+fault)
 }
 
-// ValidID checks one opaque path segment of a client (CONTRACT section 0): a valid key that is not "." or ".." and
-// holds no control character. what names the segment in the message.
+// ValidID validates one opaque path segment of a client (CONTRACT section 0): a valid key that is not "." or ".." and has no
+// control character. what names the segment in the message.
 func ValidID(what, id string) error {
 	if err := ValidKey(what, id); err != nil {
 		return err
@@ -242,7 +241,7 @@ func ValidID(what, id string) error {
 		return NewError(CodeInvalid, what+" must not be a relative path segment")
 	}
 	if strings.IndexFunc(id, unicode.IsControl) >= 0 {
-		return NewError(CodeInvalid, what+" holds a control character")
+		return NewError(CodeInvalid, what+" contains a control character")
 	}
 	return nil
 }

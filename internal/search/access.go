@@ -10,11 +10,11 @@ import (
 	"tutti/internal/index/query"
 )
 
-// valuePlaceholder is where a scope's template has the value that it grants.
+// valuePlaceholder is replaced by the granted value in the template of a scope.
 const valuePlaceholder = "{value}"
 
-// accessFilter returns the documents that who may see: nil for everything, a node that matches nothing when there is no grant. The
-// values that scopes name are exact terms, whatever characters they are of.
+// accessFilter returns the filter of the documents that who may see: nil for all, a node that matches nothing without a grant.
+// The values in scopes are exact terms, whatever characters they contain.
 func accessFilter(m *catalogue.Model, who core.Principal) *query.Node {
 	rule, nothing := m.Access(), &query.Node{Op: query.Nothing}
 	switch {
@@ -31,7 +31,8 @@ func accessFilter(m *catalogue.Model, who core.Principal) *query.Node {
 	return query.Either(seen, publicFilter(rule, whole))
 }
 
-// publicFilter returns what everybody sees. What cannot be asked opens nothing, and nor does a saved set: nobody's is meant.
+// publicFilter returns the filter of the documents that everyone may see. A filter that cannot be translated matches nothing, and
+// so does a saved set, because there is no owner.
 func publicFilter(rule *catalogue.Access, whole fields) *query.Node {
 	nothing := &query.Node{Op: query.Nothing}
 	if rule.Field == "" || rule.Public == nil {
@@ -49,7 +50,7 @@ func publicFilter(rule *catalogue.Access, whole fields) *query.Node {
 	}
 }
 
-// grantedValues returns the values that scopes name by a template.
+// grantedValues returns the values that scopes grant by a template.
 func grantedValues(template string, scopes []string) []string {
 	before, after, ok := strings.Cut(template, valuePlaceholder)
 	if !ok {

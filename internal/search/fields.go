@@ -13,7 +13,7 @@ import (
 
 var _ query.Fields = fields{}
 
-// fields gives the fields of a model as engines know them, by one of the two sets of names that it has.
+// fields returns the fields of a model as engines know them, by client names or by mapping names.
 type fields struct {
 	sqon.Fields
 	model *catalogue.Model
@@ -28,7 +28,7 @@ func mappingFields(m *catalogue.Model) fields {
 	return fields{Fields: m.MappingFields(), model: m, path: m.MappingPath}
 }
 
-// IDField is the name by which filters find documents by their ids.
+// IDField is the name of the document ID in filters.
 const IDField = "_id"
 
 var (
@@ -36,7 +36,7 @@ var (
 	_ sqon.Names   = filterable{}
 )
 
-// filterable is the fields that filters name: those of the catalogue, and the id of the documents where no field is called so.
+// filterable is the set of fields for filters: those of the catalogue, and IDField unless a field has that name.
 type filterable struct{ fields }
 
 // Field implements sqon.Fields.
@@ -130,16 +130,16 @@ func (s fields) nested(names []string) []string {
 	return paths
 }
 
-// container reports whether fields of a type have other fields below them in place of values.
+// container reports whether fields of a type contain other fields instead of values.
 func container(fieldType string) bool {
 	return fieldType == string(mapping.Object) || fieldType == string(mapping.Nested)
 }
 
-// scale returns the scaling factor of a scaled_float, 1 where the mapping has none that can be read.
+// scale returns the scaling factor of a scaled_float, 1 if the mapping has no valid one.
 func scale(f *mapping.Field) float64 {
 	factor := 0.0
 	if f != nil {
-		_ = json.Unmarshal(f.Params["scaling_factor"], &factor) // a text is no factor
+		_ = json.Unmarshal(f.Params["scaling_factor"], &factor) // a string is not a factor
 	}
 	if factor <= 0 {
 		return 1

@@ -7,8 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// Metrics shows how long searches take (CONTRACT section 9); a nil pointer is off. The label catalogue is the id of a configured
-// one, kind one of Kind.
+// Metrics records search durations (CONTRACT section 9); nil disables it. The label catalogue is a configured ID, kind one of
+// Kind.
 type Metrics struct {
 	duration *prometheus.HistogramVec
 }

@@ -11,28 +11,28 @@ import (
 	"tutti/internal/index/query"
 )
 
-// Engine is the part of the index that is searched.
+// Engine is the search interface of the index.
 type Engine interface {
 	Search(ctx context.Context, alias string, reqs []index.SearchRequest) ([]index.SearchResult, error)
 	Stream(ctx context.Context, alias string, req index.StreamRequest, each func([]index.Hit) error) error
 }
 
-// Sets are the saved sets.
+// Sets stores the saved sets.
 type Sets interface {
-	// Members returns the members of a set of the owner; CodeNotFound for one that is unknown, another's or expired.
+	// Members returns the members of a set of the owner; CodeNotFound if the set is unknown, expired or another owner's.
 	Members(ctx context.Context, owner, id string) ([]string, error)
 }
 
-// Config is what a Service may have.
+// Config is the optional configuration of a Service.
 type Config struct {
-	// Sets are what set_id: names; nil means that all are unknown.
+	// Sets resolves set_id:; nil means that all sets are unknown.
 	Sets Sets
-	// Identity returns the path of the keyword field of an alias that holds the id of each of its documents, which is cheaper to
-	// order by than the id itself; "" where there is none. Nil means none anywhere.
+	// Identity returns the path of the keyword field of an alias that holds the ID of each document, which is cheaper to sort by
+	// than the ID itself; "" for none. Nil means none for all aliases.
 	Identity func(alias string) string
-	// Logger gets what callers are not told of engines that fail; nil means nothing is logged.
+	// Logger receives engine errors whose details callers do not see; nil disables logging.
 	Logger *slog.Logger
-	// Timeout bounds one Search; 30 s by default.
+	// Timeout limits one Search; 30 s by default.
 	Timeout time.Duration
 	// Metrics may be nil.
 	Metrics *Metrics
@@ -44,7 +44,7 @@ type Service struct {
 	cfg    Config
 }
 
-// New makes a Service.
+// New returns a Service.
 func New(engine Engine, cfg Config) *Service {
 	if cfg.Identity == nil {
 		cfg.Identity = func(string) string { return "" }
@@ -58,12 +58,12 @@ func New(engine Engine, cfg Config) *Service {
 	return &Service{engine: engine, cfg: cfg}
 }
 
-// View returns the catalogue of m as who sees it; the zero Principal is nobody.
+// View returns the catalogue of m as who may see it; the zero Principal is anonymous.
 func (s *Service) View(m *catalogue.Model, who core.Principal) *View {
 	return &View{service: s, model: m, who: who, fields: clientFields(m), granted: accessFilter(m, who)}
 }
 
-// Kind is what a search is for, in the metrics.
+// Kind is the purpose of a search, for the metrics.
 type Kind string
 
 // Kinds of searches.
@@ -75,8 +75,7 @@ const (
 	KindSet      Kind = "set"
 )
 
-// Search answers reqs about the documents that the caller may see. It is the one place, with Stream, where a question goes to
-// the index.
+// Search executes reqs on the documents that the caller may see. Only Search and Stream send requests to the index.
 func (v *View) Search(ctx context.Context, kind Kind, reqs []index.SearchRequest) ([]index.SearchResult, error) {
 	narrowed := make([]index.SearchRequest, len(reqs))
 	for i, req := range reqs {
@@ -95,18 +94,18 @@ func (v *View) Search(ctx context.Context, kind Kind, reqs []index.SearchRequest
 	v.finish(ctx, kind, time.Since(start), err)
 	if err != nil && within.Err() != nil && ctx.Err() == nil {
 		return nil, &core.Error{
-			Code: core.CodeUnavailable, Message: "the search took longer than " + v.service.cfg.Timeout.String(), Err: err,
-			Hint: "ask for less at once: fewer patterns, buckets or documents",
+			Code: core.CodeUnavailable, Message: "search timed out after " + v.service.cfg.Timeout.String(), Err: err,
+			Hint: "request less at once: fewer patterns, buckets or documents",
 		}
 	}
 	return results, err
 }
 
-// Stream returns each all documents that match and that the caller may see.
+// Stream calls each with all matching documents that the caller may see.
 func (v *View) Stream(ctx context.Context, kind Kind, req index.StreamRequest, each func([]index.Hit) error) error {
 	req.Filter = query.Both(v.granted, req.Filter)
 	start := time.Now()
-	var taken time.Duration // by who reads, which may be a slow client
+	var taken time.Duration // spent by the reader, which may be a slow client
 	err := v.service.engine.Stream(ctx, v.alias(), req, func(hits []index.Hit) error {
 		given := time.Now()
 		defer func() { taken += time.Since(given) }()
@@ -116,7 +115,7 @@ func (v *View) Stream(ctx context.Context, kind Kind, req index.StreamRequest, e
 	return err
 }
 
-// finish notes a search that has ended. What fails for another reason than what was asked is the operator's to know.
+// finish records a finished search. It logs errors that the request did not cause.
 func (v *View) finish(ctx context.Context, kind Kind, took time.Duration, err error) {
 	id := v.model.Definition().ID
 	v.service.cfg.Metrics.observe(id, kind, took)

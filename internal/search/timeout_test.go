@@ -50,7 +50,7 @@ func TestSearchesEnd(t *testing.T) {
 		view := search.New(&slowEngine{}, search.Config{}).View(m, core.Principal{})
 		began := time.Now()
 		_, err := view.Search(t.Context(), search.KindFacets, nil)
-		if core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != "the search took longer than 30s" || time.Since(began) != 30*time.Second {
+		if core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != "search timed out after 30s" || time.Since(began) != 30*time.Second {
 			t.Errorf("%v after %s", err, time.Since(began))
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

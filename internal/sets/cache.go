@@ -5,16 +5,16 @@ import (
 	"sync"
 )
 
-// memberOverhead is about what a member costs beside its bytes: the header of its text.
+// memberOverhead is the approximate cost of a member in addition to its bytes: its string header.
 const memberOverhead = 16
 
-// cache keeps the members of the sets that were used last. They never change, and whoever asks has found the set in the store
-// before, so that none outlives it.
+// cache holds the members of the recently used sets. Members never change, and callers look up the set in the store first, so
+// that no expired set is served.
 type cache struct {
 	mu       sync.Mutex
 	maxBytes int
 	bytes    int
-	// order holds *cached, the last used first.
+	// order holds *cached, the most recently used first.
 	order *list.List
 	byID  map[string]*list.Element
 }
@@ -29,7 +29,7 @@ func newCache(most int) *cache {
 	return &cache{maxBytes: most, order: list.New(), byID: map[string]*list.Element{}}
 }
 
-// get returns the members of a set; false when they are not kept.
+// get returns the members of a set; false if they are not cached.
 func (c *cache) get(id string) ([]string, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -45,7 +45,7 @@ func (c *cache) get(id string) ([]string, bool) {
 	return entry.members, true
 }
 
-// put keeps the members of a set, and lets go of others for it. A set that is larger than the cache is not kept.
+// put adds the members of a set and evicts others. A set larger than the cache is not added.
 func (c *cache) put(id string, members []string) {
 	entry := &cached{id: id, members: members, cost: sizeOf(members) + memberOverhead*len(members)}
 	c.mu.Lock()
@@ -60,7 +60,7 @@ func (c *cache) put(id string, members []string) {
 	}
 }
 
-// remove lets go of a set.
+// remove removes a set.
 func (c *cache) remove(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,21 +10,21 @@ import (
 	"tutti/internal/core"
 )
 
-// errCorrupt is the cause of an error about members that were not packed by packing.
-var errCorrupt = errors.New("the members are not as they were packed")
+// errCorrupt is the cause of an error about a blob that codec did not write.
+var errCorrupt = errors.New("unexpected encoding of members")
 
-// minDecoderMemory is how large a set can be read in any case, in bytes: one may have been saved when larger ones were allowed.
+// minDecoderMemory is the minimum size limit for reading a set, in bytes: it may have been saved under a higher limit.
 const minDecoderMemory = 64 << 20
 
-// codec makes one blob of members: their texts, each behind its length, compressed.
+// codec encodes members as one compressed blob of length-prefixed strings.
 type codec struct {
 	encoder *zstd.Encoder
 	decoder *zstd.Decoder
 }
 
-// newCodec makes a packing of members that are maxBytes at most, without their lengths.
+// newCodec returns a codec for members of at most maxBytes, without their lengths.
 func newCodec(maxBytes, maxMembers int) (*codec, error) {
-	const doing = "making ready to pack saved sets"
+	const doing = "initializing the compression of saved sets"
 	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return nil, core.WrapError(core.CodeInternal, doing, err)
@@ -37,7 +37,7 @@ func newCodec(maxBytes, maxMembers int) (*codec, error) {
 	return &codec{encoder: encoder, decoder: decoder}, nil
 }
 
-// pack returns the blob of members.
+// pack encodes members.
 func (p *codec) pack(members []string) []byte {
 	var raw []byte
 	for _, m := range members {
@@ -47,13 +47,13 @@ func (p *codec) pack(members []string) []byte {
 	return p.encoder.EncodeAll(raw, nil)
 }
 
-// unpack returns the members of a blob, which are count.
+// unpack decodes a blob of count members.
 func (p *codec) unpack(blob []byte, count int) ([]string, error) {
 	raw, err := p.decoder.DecodeAll(blob, nil)
 	if err != nil {
 		return nil, corruptError(err)
 	}
-	// All members share the bytes of one text. Each takes a byte at least.
+	// All members share the bytes of one string. Each takes at least one byte.
 	text := string(raw)
 	members := make([]string, 0, min(max(count, 0), len(raw)))
 	for at := 0; at < len(raw); {
@@ -72,10 +72,10 @@ func (p *codec) unpack(blob []byte, count int) ([]string, error) {
 }
 
 func corruptError(err error) error {
-	return core.WrapError(core.CodeInternal, "reading the members of a saved set: they are damaged", err)
+	return core.WrapError(core.CodeInternal, "reading the members of a saved set: they are corrupt", err)
 }
 
-// sizeOf returns the bytes of members.
+// sizeOf returns the total size of members in bytes.
 func sizeOf(members []string) int {
 	size := 0
 	for _, m := range members {
@@ -84,7 +84,7 @@ func sizeOf(members []string) int {
 	return size
 }
 
-// storable returns a text as every database can keep it.
+// storable returns a string without bytes that databases reject.
 func storable(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }

@@ -9,33 +9,32 @@ import (
 
 // Defaults of Config.
 const (
-	// DefaultRetention is how long a set is kept that nobody uses unless Config says otherwise.
+	// DefaultRetention is the default of Config.Retention.
 	DefaultRetention = 30 * 24 * time.Hour
-	// DefaultMaxMembers is how many members a set has at most unless Config says otherwise.
+	// DefaultMaxMembers is the default of Config.MaxMembers.
 	DefaultMaxMembers = 100_000
-	// DefaultMaxBytes is how many bytes the members of a set are together at most unless Config says otherwise.
+	// DefaultMaxBytes is the default of Config.MaxBytes.
 	DefaultMaxBytes = 16 << 20
-	// DefaultMaxPerOwner is how many sets an owner has at most unless Config says otherwise.
+	// DefaultMaxPerOwner is the default of Config.MaxPerOwner.
 	DefaultMaxPerOwner = 1000
-	// DefaultCacheBytes is about how many bytes of members are kept in memory unless Config says otherwise.
+	// DefaultCacheBytes is the default of Config.CacheBytes.
 	DefaultCacheBytes = 32 << 20
 )
 
 // Config configures a Service. The zero value is the default.
 type Config struct {
-	// Retention is how long a set is kept after its last use. Default DefaultKeep.
+	// Retention is how long a set is kept after its last use. Default DefaultRetention.
 	Retention time.Duration
-	// MaxMembers and MaxBytes bound the members of a set, the latter the bytes of them all. Defaults DefaultMaxMembers and
+	// MaxMembers limits the number of members of a set, MaxBytes their total size in bytes. Defaults DefaultMaxMembers and
 	// DefaultMaxBytes.
 	MaxMembers, MaxBytes int
-	// MaxPerOwner is how many sets somebody may have at once. Default DefaultMaxPerOwner.
+	// MaxPerOwner limits the sets of one owner. Default DefaultMaxPerOwner.
 	MaxPerOwner int
-	// CacheBytes bounds the members that are kept in memory, in bytes. Default DefaultCacheBytes.
+	// CacheBytes limits the approximate memory of cached members, in bytes. Default DefaultCacheBytes.
 	CacheBytes int
-	// AllowAnonymous lets the owner "" have sets: where nobody is asked for a token it is the one local user. Default: it owns
-	// nothing.
+	// AllowAnonymous lets the owner "" have sets: without authentication it is the only local user. Default: no sets for it.
 	AllowAnonymous bool
-	// Logger takes what an operator should know. Default: nothing is logged.
+	// Logger receives warnings for operators. Default: no logging.
 	Logger *slog.Logger
 	// Now is the clock. Default time.Now.
 	Now func() time.Time

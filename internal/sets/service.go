@@ -18,28 +18,27 @@ import (
 )
 
 const (
-	// columns are what scan reads.
+	// columns are the columns that scan reads.
 	columns = "id, owner, catalogue, type, path, user_id, sqon, size, created_at, used_at, expires_at"
-	// usesPerRetention is how often a set that is used all the time is noted to have been, while it would be kept without.
+	// usesPerRetention is the maximum number of recorded uses of a set per retention period.
 	usesPerRetention = 30
-	// purgesPerRetention is how often saving looks for sets that have expired.
+	// purgesPerRetention is the maximum number of purges by Save per retention period.
 	purgesPerRetention = 720
-	// maxShown is how much of an id that is unknown is told.
+	// maxShown is the maximum length of an unknown ID in a message, in bytes.
 	maxShown = 64
 )
 
-// Service keeps saved sets. Its methods may be called from several goroutines at once, and several processes may use one
-// PostgreSQL.
+// Service stores saved sets. It is safe for concurrent use, and several processes may share one PostgreSQL.
 type Service struct {
 	cfg   Config
 	store *store.Store
 	codec *codec
 	cache *cache
-	// purged is when saving looked for expired sets last, in microseconds.
+	// purged is the time of the last purge by Save, in microseconds.
 	purged atomic.Int64
 }
 
-// New makes a Service on a store. CodeInvalid for a bad Config.
+// New returns a Service on a store. CodeInvalid for an invalid Config.
 func New(s *store.Store, cfg Config) (*Service, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -52,48 +51,48 @@ func New(s *store.Store, cfg Config) (*Service, error) {
 	return &Service{cfg: cfg, store: s, codec: p, cache: newCache(cfg.CacheBytes)}, nil
 }
 
-// MaxMembers returns how many members a set may have.
+// MaxMembers returns the maximum number of members of a set.
 func (s *Service) MaxMembers() int { return s.cfg.MaxMembers }
 
-// MayOwn reports whether an owner can have sets: CodeForbidden for nobody, "", unless Config allows it.
+// MayOwn returns an error if an owner cannot have sets: CodeForbidden for anonymous (""), unless Config allows it.
 func (s *Service) MayOwn(owner string) error {
 	if owner == "" && !s.cfg.AllowAnonymous {
 		return &core.Error{
-			Code: core.CodeForbidden, Message: "a set belongs to who saved it, and nobody is known without a token",
+			Code: core.CodeForbidden, Message: "saved sets require a token: a set belongs to the caller who saved it",
 			Hint: "send an API key or a token",
 		}
 	}
 	if !utf8.ValidString(owner) || strings.ContainsRune(owner, 0) {
-		return core.NewError(core.CodeInvalid, "the name of who asks holds characters that cannot be kept")
+		return core.NewError(core.CodeInvalid, "the name of the caller contains characters that cannot be stored")
 	}
 	return nil
 }
 
-// TooMany is the error of saving count members, CodeInvalid; nil when a set may have so many.
+// TooMany returns a CodeInvalid error if count members are too many for a set; nil otherwise.
 func (s *Service) TooMany(count int64) error {
 	if count <= int64(s.cfg.MaxMembers) {
 		return nil
 	}
 	return &core.Error{
 		Code:    core.CodeInvalid,
-		Message: fmt.Sprintf("the set would have %d members, and a set has %d at most", count, s.cfg.MaxMembers),
-		Hint:    "narrow the filter, or use it in place of a set",
+		Message: fmt.Sprintf("the set would have %d members, more than the limit of %d", count, s.cfg.MaxMembers),
+		Hint:    "narrow the filter, or use the filter instead of a set",
 	}
 }
 
-// TooLarge is the error of saving members of size bytes in all, CodeInvalid; nil when a set may have so many.
+// TooLarge returns a CodeInvalid error if members of size bytes are too large for a set; nil otherwise.
 func (s *Service) TooLarge(size int) error {
 	if size <= s.cfg.MaxBytes {
 		return nil
 	}
 	return core.NewError(core.CodeInvalid, fmt.Sprintf(
-		"the members of the set are %d bytes, and those of a set are %d at most", size, s.cfg.MaxBytes,
+		"the members of the set have %d bytes, more than the limit of %d", size, s.cfg.MaxBytes,
 	))
 }
 
-// Save keeps a new set of the members, which are distinct, in their order, and returns it: of set it takes Owner, Catalogue, Type,
-// Path, UserID and SQON. It is durable, and seen by every other method, when Save returns. CodeForbidden where MayOwn returns it,
-// CodeInvalid for too many members, CodeConflict when the owner has too many sets.
+// Save stores a new set of the distinct members in their order, and returns it. It uses Owner, Catalogue, Type, Path, UserID and
+// SQON of set. When Save returns, the set is durable and visible to every other method. CodeForbidden as MayOwn, CodeInvalid for
+// too many members, CodeConflict if the owner has too many sets.
 func (s *Service) Save(ctx context.Context, set core.SavedSet, members []string) (core.SavedSet, error) {
 	if err := s.MayOwn(set.Owner); err != nil {
 		return core.SavedSet{}, err
@@ -132,8 +131,8 @@ func (s *Service) insert(ctx context.Context, set core.SavedSet, blob []byte) er
 		}
 		if have >= s.cfg.MaxPerOwner {
 			return &core.Error{
-				Code: core.CodeConflict, Message: fmt.Sprintf("there are %d saved sets of yours, which is the most", have),
-				Hint: "delete some, or wait until one has expired that is not used",
+				Code: core.CodeConflict, Message: fmt.Sprintf("you already have %d saved sets, which is the maximum", have),
+				Hint: "delete some, or wait until unused ones expire",
 			}
 		}
 		_, err = tx.ExecContext(ctx, "INSERT INTO saved_set ("+columns+", members) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
@@ -143,8 +142,8 @@ func (s *Service) insert(ctx context.Context, set core.SavedSet, blob []byte) er
 	})
 }
 
-// Members returns the members of a set in their order for a filter that names it, and puts off its end: this is what using a set
-// means. They must not be changed. CodeNotFound for a set that is unknown, another's or expired, which nobody can tell apart.
+// Members returns the members of a set in their order for use in a filter, and extends its expiry. The result must not be
+// changed. CodeNotFound for a set that is unknown, expired or another owner's; the error is the same for all of these.
 func (s *Service) Members(ctx context.Context, owner, id string) ([]string, error) {
 	set, err := s.find(ctx, owner, id)
 	if err != nil {
@@ -154,7 +153,7 @@ func (s *Service) Members(ctx context.Context, owner, id string) ([]string, erro
 	return s.members(ctx, set)
 }
 
-// Peek is Members for who only looks at a set: its end stays where it is.
+// Peek is Members without extending the expiry.
 func (s *Service) Peek(ctx context.Context, owner, id string) ([]string, error) {
 	set, err := s.find(ctx, owner, id)
 	if err != nil {
@@ -199,7 +198,7 @@ func (s *Service) find(ctx context.Context, owner, id string) (core.SavedSet, er
 	}
 }
 
-// touch puts off the end of a set, unless that was done a moment ago. A set can be used although it could not be put off.
+// touch extends the expiry of a set, unless that was done recently. An error is only logged.
 func (s *Service) touch(ctx context.Context, set core.SavedSet) {
 	now := s.now()
 	if now.Sub(set.UsedAt) < s.cfg.Retention/usesPerRetention {
@@ -208,14 +207,14 @@ func (s *Service) touch(ctx context.Context, set core.SavedSet) {
 	err := s.store.Update(ctx, func(ctx context.Context, tx *store.Tx) error {
 		_, err := tx.ExecContext(ctx, "UPDATE saved_set SET used_at = $2, expires_at = $3 WHERE id = $1 AND used_at < $2",
 			set.ID, store.Micros(now), store.Micros(now.Add(s.cfg.Retention)))
-		return store.WrapError("noting the use of a saved set", err)
+		return store.WrapError("recording the use of a saved set", err)
 	})
 	if err != nil && ctx.Err() == nil {
-		s.cfg.Logger.Warn("the use of a saved set was not noted", "err", err)
+		s.cfg.Logger.Warn("recording the use of a saved set failed", "err", err)
 	}
 }
 
-// List returns the sets of an owner that have not expired, the last saved first; none for one who cannot have any.
+// List returns the unexpired sets of an owner, newest first; none for an owner that cannot have sets.
 func (s *Service) List(ctx context.Context, owner string) ([]core.SavedSet, error) {
 	const doing = "listing saved sets"
 	if s.MayOwn(owner) != nil {
@@ -238,7 +237,7 @@ func (s *Service) List(ctx context.Context, owner string) ([]core.SavedSet, erro
 	return all, store.WrapError(doing, rows.Err())
 }
 
-// Delete ends a set. CodeNotFound as Members.
+// Delete deletes a set. CodeNotFound as Members.
 func (s *Service) Delete(ctx context.Context, owner, id string) error {
 	if s.MayOwn(owner) != nil || !isID(id) {
 		return unknownSet(id)
@@ -260,7 +259,7 @@ func (s *Service) Delete(ctx context.Context, owner, id string) error {
 	return err
 }
 
-// Purge removes the sets that have expired, and returns how many there were.
+// Purge deletes expired sets, and returns their number.
 func (s *Service) Purge(ctx context.Context) (int64, error) {
 	var removed int64
 	err := s.store.Update(ctx, func(ctx context.Context, tx *store.Tx) error {
@@ -274,21 +273,21 @@ func (s *Service) Purge(ctx context.Context) (int64, error) {
 	return removed, err
 }
 
-// purgeIfDue purges when that was not done for a while. Saving does not depend on it.
+// purgeIfDue purges if the last purge is long ago. Its errors do not affect saving.
 func (s *Service) purgeIfDue(ctx context.Context, now time.Time) {
 	last := s.purged.Load()
 	if now.Sub(store.Time(last)) < s.cfg.Retention/purgesPerRetention || !s.purged.CompareAndSwap(last, store.Micros(now)) {
 		return
 	}
 	if _, err := s.Purge(ctx); err != nil && ctx.Err() == nil {
-		s.cfg.Logger.Warn("expired sets were not removed", "err", err)
+		s.cfg.Logger.Warn("removing expired saved sets failed", "err", err)
 	}
 }
 
-// now is the time as the store keeps it.
+// now returns the current time with the store's precision.
 func (s *Service) now() time.Time { return s.cfg.Now().UTC().Truncate(time.Microsecond) }
 
-// scanner is a row.
+// scanner is a database row.
 type scanner interface {
 	Scan(dest ...any) error
 }
@@ -305,7 +304,7 @@ func scan(row scanner) (core.SavedSet, error) {
 	return set, err
 }
 
-// isID reports whether a text has the form of an id, which is no secret. A database need not be able to keep any other.
+// isID reports whether a string has the form of an ID, which is not secret. Databases may reject other strings.
 func isID(text string) bool {
 	id, err := uuid.Parse(text)
 	return err == nil && id.String() == text

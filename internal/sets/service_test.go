@@ -156,9 +156,9 @@ func TestASetIsItsOwners(t *testing.T) {
 func TestNobody(t *testing.T) {
 	s := open(t, storetest.Open(t), sets.Config{})
 	_, err := s.Save(t.Context(), core.SavedSet{}, []string{"a"})
-	wantError(t, err, core.CodeForbidden, "a set belongs to who saved it, and nobody is known without a token")
+	wantError(t, err, core.CodeForbidden, "saved sets require a token: a set belongs to the caller who saved it")
 	_, err = s.Save(t.Context(), core.SavedSet{Owner: "a\x00"}, []string{"a"})
-	wantError(t, err, core.CodeInvalid, "the name of who asks holds characters that cannot be kept")
+	wantError(t, err, core.CodeInvalid, "the name of the caller contains characters that cannot be stored")
 	t.Run("is the local user", func(t *testing.T) {
 		s := open(t, storetest.Open(t), sets.Config{AllowAnonymous: true})
 		saved := save(t, s, core.SavedSet{}, "a")
@@ -177,13 +177,13 @@ func TestLimits(t *testing.T) {
 	storetest.Databases(t, func(t *testing.T, db *store.Store) {
 		s := open(t, db, sets.Config{MaxMembers: 3, MaxBytes: 10, MaxPerOwner: 2})
 		_, err := s.Save(t.Context(), core.SavedSet{Owner: me}, []string{"a", "b", "c", "d"})
-		wantError(t, err, core.CodeInvalid, "the set would have 4 members, and a set has 3 at most")
+		wantError(t, err, core.CodeInvalid, "the set would have 4 members, more than the limit of 3")
 		_, err = s.Save(t.Context(), core.SavedSet{Owner: me}, []string{"aaaaaa", "bbbbb"})
-		wantError(t, err, core.CodeInvalid, "the members of the set are 11 bytes, and those of a set are 10 at most")
+		wantError(t, err, core.CodeInvalid, "the members of the set have 11 bytes, more than the limit of 10")
 		first := save(t, s, core.SavedSet{Owner: me}, "a", "b", "c")
 		save(t, s, core.SavedSet{Owner: me}, "a")
 		_, err = s.Save(t.Context(), core.SavedSet{Owner: me}, []string{"a"})
-		wantError(t, err, core.CodeConflict, "there are 2 saved sets of yours, which is the most")
+		wantError(t, err, core.CodeConflict, "you already have 2 saved sets, which is the maximum")
 		save(t, s, core.SavedSet{Owner: other}, "a")
 		if err := s.Delete(t.Context(), me, first.ID); err != nil {
 			t.Fatal(err)
@@ -205,7 +205,7 @@ func TestTheLargestSet(t *testing.T) {
 			t.Error(len(diff), err)
 		}
 		_, err = s.Save(t.Context(), core.SavedSet{Owner: me}, append(members, "one more"))
-		wantError(t, err, core.CodeInvalid, "the set would have 100001 members, and a set has 100000 at most")
+		wantError(t, err, core.CodeInvalid, "the set would have 100001 members, more than the limit of 100000")
 	})
 }
 
@@ -416,7 +416,7 @@ func TestDamaged(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = s.Members(t.Context(), me, saved.ID)
-			wantError(t, err, core.CodeInternal, "reading the members of a saved set: they are damaged")
+			wantError(t, err, core.CodeInternal, "reading the members of a saved set: they are corrupt")
 		})
 	}
 }

@@ -154,10 +154,10 @@ func (d *draft) checkDocumentType(n *node) {
 	name := graphQLName(n.text)
 	switch {
 	case strings.HasPrefix(name, "__"):
-		d.failAt("/documentType", n.file, quoted(n.text)+" would begin with __ in GraphQL, which keeps such names for itself",
+		d.failAt("/documentType", n.file, quoted(n.text)+" would begin with __ in GraphQL, which reserves such names",
 			"begin it with a letter")
 	case name == "sets" || name == "network":
-		d.failAt("/documentType", n.file, quoted(n.text)+" is a field that every GraphQL endpoint has of its own", "choose another name")
+		d.failAt("/documentType", n.file, quoted(n.text)+" is a reserved field of every GraphQL endpoint", "choose another name")
 	case name != n.text:
 		d.warnAt("/documentType", n.file, quoted(n.text)+" is no name in GraphQL, where it is "+printable(name))
 	}

@@ -197,18 +197,18 @@ func TestFaults(t *testing.T) {
 		},
 		"document type of GraphQL": {
 			files{"genes/base.json": `{"documentType": "__type", "esIndex": "genes"}`},
-			"/documentType", `/documentType in genes/base.json: "__type" would begin with __ in GraphQL, which keeps such names for itself`, "begin it with a letter",
+			"/documentType", `/documentType in genes/base.json: "__type" would begin with __ in GraphQL, which reserves such names`, "begin it with a letter",
 		},
 		"document type of the endpoint": {
 			files{"genes/base.json": `{"documentType": "sets", "esIndex": "genes"}`},
-			"/documentType", `/documentType in genes/base.json: "sets" is a field that every GraphQL endpoint has of its own`, "choose another name",
+			"/documentType", `/documentType in genes/base.json: "sets" is a reserved field of every GraphQL endpoint`, "choose another name",
 		},
 		"prefix": {
 			and(`"nestingPrefix": "data."`), "/nestingPrefix", `/nestingPrefix in genes/base.json: "data." is not a dotted path`,
 			`write it like "data" or "envelope.payload"`,
 		},
 		"id with a line break": {
-			and(`"catalogId": "a\nb"`), "/catalogId", "/catalogId in genes/base.json holds a control character",
+			and(`"catalogId": "a\nb"`), "/catalogId", "/catalogId in genes/base.json contains a control character",
 			"set a short, readable catalogId in genes/base.json",
 		},
 		"id of dots": {
@@ -221,7 +221,7 @@ func TestFaults(t *testing.T) {
 		},
 		"folder with a control character": {
 			files{"ge\tnes/base.json": sound},
-			"", "the name of the folder ge_nes holds a control character",
+			"", "the name of the folder ge_nes contains a control character",
 			"set a short, readable catalogId in ge_nes/base.json",
 		},
 	}

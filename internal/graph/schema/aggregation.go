@@ -6,15 +6,16 @@ import (
 	"strings"
 )
 
-// aggregation is a field of the aggregations of the document.
+// aggregation is a field of the document's aggregations.
 type aggregation struct {
-	// name is in GraphQL, field the catalogue's dotted name, "" for one that only other nodes have.
+	// name is the GraphQL name, field the dotted name in the catalogue, "" for a field that only other nodes have.
 	name, field string
-	// of is the type.
+	// of is the GraphQL type.
 	of string
 }
 
-// aggregations returns the fields whose values can be counted: aliases and runtime fields and multi-fields too, by their whole paths.
+// aggregations returns the fields that can be aggregated, including aliases, runtime fields and multi-fields with their full
+// paths.
 func (b *builder) aggregations() []aggregation {
 	var fields, types []string
 	for name := range b.model.Names() {
@@ -31,8 +32,8 @@ func (b *builder) aggregations() []aggregation {
 	return out
 }
 
-// aggregationTypes writes the types of aggregations of the document, and of a federation where there is one. A type must have
-// fields: without any there is none.
+// aggregationTypes writes the aggregation types of the document, and of a federation. A GraphQL type needs fields: without any
+// there is no type.
 func (b *builder) aggregationTypes(fields []aggregation) {
 	b.aggregationType(b.schema.Document+aggregationsSuffix, fields)
 	if !b.options.Network {
@@ -62,7 +63,8 @@ func (b *builder) aggregationType(name string, fields []aggregation) {
 	b.out.WriteString("}\n\n")
 }
 
-// remote returns what only other nodes can aggregate, by name. What they say is not trusted to be GraphQL.
+// remote returns the fields that only other nodes can aggregate, by name. Names from other nodes may be invalid GraphQL; those
+// are left out.
 func (b *builder) remote() []aggregation {
 	var out []aggregation
 	for _, name := range slices.Sorted(maps.Keys(b.options.Remote)) {

@@ -12,7 +12,7 @@ import (
 	"tutti/internal/core"
 )
 
-// builder makes the text of one schema, and what leads from it to documents.
+// builder builds the text of one schema, and the mapping from its fields to documents.
 type builder struct {
 	model   *catalogue.Model
 	options Options
@@ -21,8 +21,8 @@ type builder struct {
 	out     strings.Builder
 }
 
-// Build makes the schema of a catalogue. Errors are of CodeInvalid and say which name is the matter: a documentType that GraphQL
-// cannot name, or that every schema has for something else. No field of a mapping is the cause of one.
+// Build returns the schema of a catalogue. Errors are of CodeInvalid and explain which documentType is invalid: one that is not a
+// GraphQL name, or that every schema uses for something else. Mapping fields never cause an error.
 func Build(m *catalogue.Model, o Options) (*Schema, error) {
 	documentType := m.Definition().DocumentType
 	document := graphQLName(documentType)
@@ -46,7 +46,7 @@ func Build(m *catalogue.Model, o Options) (*Schema, error) {
 	return b.finish()
 }
 
-// finish parses and checks the text.
+// finish parses and validates the text.
 func (b *builder) finish() (*Schema, error) {
 	s := b.schema
 	s.Text = b.out.String()
@@ -54,7 +54,7 @@ func (b *builder) finish() (*Schema, error) {
 	if err != nil {
 		return nil, core.WrapError(core.CodeInvalid, "the GraphQL schema of the catalogue is not valid", err)
 	}
-	// Directives of later drafts, which nothing here executes, would be taken and ignored.
+	// Directives of later drafts, which are not implemented here, would be accepted and ignored.
 	delete(tree.Directives, "defer")
 	delete(tree.Directives, "oneOf")
 	if deprecated := tree.Directives["deprecated"]; deprecated != nil {
@@ -66,7 +66,7 @@ func (b *builder) finish() (*Schema, error) {
 	return s, nil
 }
 
-// Types that the document has beside that of its own name.
+// Suffixes of the document's types.
 const (
 	connectionSuffix   = "Connection"
 	edgeSuffix         = "Edge"
@@ -74,27 +74,27 @@ const (
 	aggregationsSuffix = "Aggregations"
 )
 
-// documentTypeNames returns the names of a document's types, which clients make of its own: it has these or none.
+// documentTypeNames returns the names of a document's types: a schema has all of them or none.
 func documentTypeNames(name string) []string {
 	return []string{name, name + connectionSuffix, name + edgeSuffix, name + nodeSuffix, name + aggregationsSuffix}
 }
 
-// checkDocument refuses the names that a document cannot have.
+// checkDocument rejects document types whose names are reserved.
 func checkDocument(documentType, name string, fixed []string) error {
 	why := ""
 	switch {
 	case documentType == "":
 		return core.NewError(core.CodeInvalid, "the catalogue has no documentType")
 	case strings.HasPrefix(name, "__"):
-		why = "it would begin with __ in GraphQL, which keeps such names for itself"
+		why = "it would begin with __ in GraphQL, which reserves such names"
 	case slices.Contains([]string{"sets", "network"}, name):
-		why = "it is a field that every GraphQL endpoint has of its own"
+		why = "it is a reserved field of every GraphQL endpoint"
 	case slices.Contains([]string{"true", "false", "null"}, name):
-		why = "GraphQL keeps that word for itself"
+		why = "it is a reserved word in GraphQL"
 	default:
 		for _, wanted := range documentTypeNames(name) {
 			if slices.Contains(fixed, wanted) {
-				why = "every schema has a type " + wanted + " of its own"
+				why = "the type " + wanted + " is reserved"
 				break
 			}
 		}

@@ -1,3 +1,3 @@
-// Package schema owns the GraphQL schema of a catalogue (CONTRACT section 5): its text, made from the mapping, the same as
-// gqlparser's tree with the types of introspection, and where in documents and in the index each of its fields leads.
+// Package schema builds the GraphQL schema of a catalogue (CONTRACT section 5): its text, generated from the mapping; gqlparser's
+// syntax tree of it with the introspection types; and the location of each field in documents and in the index.
 package schema

@@ -2,7 +2,7 @@ package schema
 
 import "strings"
 
-// fixedNames returns the names of types that have their meaning in every schema, whatever the catalogue.
+// fixedNames returns the type names that are reserved in every schema.
 func fixedNames() []string {
 	out := []string{
 		scalarString, scalarInt, scalarFloat, scalarBoolean, "ID", "Root", "DocumentType", "Network", nodeAggregations, "NetworkNode",
@@ -20,10 +20,10 @@ const nodeAggregations = "NodeAggregations"
 
 // Fields of Root beside the document and sets.
 const (
-	networkField = `  "Asks this catalogue and those of the other nodes."
+	networkField = `  "Queries this catalogue and those of the other nodes."
   network(filters: JSON, aggregations_filter_themselves: Boolean = false, include_missing: Boolean = true, nodesFilter: [String]): Network
 `
-	validField = `  "Tells whether this catalogue has that documentType and searches that index."
+	validField = `  "Whether this catalogue has that documentType and searches that index."
   hasValidConfig(documentType: String!, index: String!): Boolean
 `
 )
@@ -38,9 +38,9 @@ const networkNode = `type NetworkNode {
 
 `
 
-// Fields of the type of the document. Those of hits that Arranger knows and that say nothing are taken all the same.
+// Fields of the document type. Arguments of Arranger that have no effect are accepted.
 const (
-	documentHits = `  "The documents that match, page by page. Behind the first 10,000 of them go on with searchAfter."
+	documentHits = `  "The matching documents, page by page. Beyond the first 10,000, continue with searchAfter."
   hits(
     filters: JSON
     first: Int = 10
@@ -58,12 +58,12 @@ const (
     "Has no effect."
     last: Int
   ): `
-	documentAggregations = `  "How many of the documents that match have which values."
+	documentAggregations = `  "The values of fields in the matching documents, with their numbers of documents."
   aggregations(
     filters: JSON
     "Counts documents without a value as the bucket __missing__."
     include_missing: Boolean = true
-    "Lets the filters on a field narrow its own aggregation too."
+    "Applies the filters on a field to its own aggregation too."
     aggregations_filter_themselves: Boolean = false
   ): `
 	documentRest = `  configs: ConfigsWithState
@@ -72,14 +72,14 @@ const (
 `
 )
 
-// nestedHits takes what hits of the document do, most of it to no effect: a document is given as it is.
+// nestedHits accepts the arguments of the document's hits, most of them without effect: a document is returned as it is.
 const nestedHits = `  "The elements, in the order of the document. The total counts all of them."
   hits(
     "Has no effect."
     filters: JSON
-    "How many are given: all without it."
+    "The maximum number of elements. Default: all."
     first: Int
-    "How many are left out before the first."
+    "The number of elements to skip."
     offset: Int
     "Has no effect."
     sort: [Sort]
@@ -99,11 +99,11 @@ const nestedHits = `  "The elements, in the order of the document. The total cou
 
 // fixedTypes are the types that do not depend on the catalogue.
 const fixedTypes = `type Mutation {
-  "Saves the documents that match as a set, which filters name by set_id."
+  "Saves the matching documents as a set, which filters reference by set_id."
   saveSet(
-    "That of the documents: sets are not made of sets."
+    "The type of the documents: a set cannot contain sets."
     type: DocumentType!
-    "What the client calls who saves it. It grants nothing: a set belongs to who asks."
+    "The client's name for the owner. It grants no access: a set belongs to the caller."
     userId: String
     sqon: JSON!
     "The field whose values are the members, _id for the ids of the documents."
@@ -115,7 +115,7 @@ const fixedTypes = `type Mutation {
   ): Set
 }
 
-"Any value: an object, an array, a text, a number, true, false or null."
+"Any value: an object, an array, a string, a number, true, false or null."
 scalar JSON @specifiedBy(url: "https://www.rfc-editor.org/rfc/rfc8259")
 
 "A date, such as 2020-12-02."
@@ -142,17 +142,17 @@ type Set {
   userId: String
 }
 
-"The saved sets of who asks."
+"The saved sets of the caller."
 type sets {
-  "The sets that match, the last saved first. To be listed does not put off the end of a set."
+  "The matching sets, newest first. Listing a set does not extend its expiry."
   hits(
-    "About setId, path, type, userId, size, createdAt and ids."
+    "By setId, path, type, userId, size, createdAt and ids."
     filters: JSON
     first: Int = 10
     offset: Int = 0
     "By setId, path, type, userId, size or createdAt."
     sort: [Sort]
-    "Has no effect: go on with offset."
+    "Has no effect: use offset."
     searchAfter: JSON
     "Has no effect: all are counted."
     trackTotalHits: Boolean = true
@@ -190,13 +190,13 @@ type setsNode implements Node {
   userId: String
 }
 
-"Where documents without a value stand."
+"The position of documents without a value."
 enum Missing {
   first
   last
 }
 
-"Which of several values of a document counts."
+"Which of several values of a document is used."
 enum Mode {
   avg
   max
@@ -210,41 +210,41 @@ enum Order {
 }
 
 input Sort {
-  "The name of a field. _score orders nothing: no document is scored."
+  "The name of a field. _score has no effect: documents are not scored."
   fieldName: String!
   order: Order
   mode: Mode
   missing: Missing
 }
 
-"The values of a field that is no number and no date."
+"The values of a field that is neither a number nor a date."
 type Aggregations {
   bucket_count: Int
-  "How many distinct values there are: above the threshold by approximation. Null for a histogram and for ranges."
+  "The number of distinct values, approximate above the threshold. Null for a histogram and for ranges."
   cardinality(precision_threshold: Int): Int
-  "The values, those of the most documents first. Of a histogram and of ranges all, in their order, whatever max is."
+  "The values, most frequent first. For a histogram and ranges all buckets in order, regardless of max."
   buckets(max: Int): [Bucket]
 }
 
 type Bucket {
-  "How many documents have the value."
+  "The number of documents with the value."
   doc_count: Int
   key: String
   key_as_string: String
-  "Documents that have it. Not of a histogram or of ranges."
+  "Documents with the value. Not available for a histogram or ranges."
   top_hits(_source: [String], size: Int): JSON
-  "How many documents that have it match a filter beside. Not of a histogram or of ranges."
+  "The number of documents with the value that match an additional filter. Not available for a histogram or ranges."
   filter_by_term(filter: JSON): JSON
 }
 
-"The values of a field of numbers or dates, which are in milliseconds since 1970."
+"The values of a numeric or date field. Dates are in milliseconds since 1970."
 type NumericAggregations {
   stats: Stats
   histogram(interval: Float): Aggregations
   range(ranges: [RangesArg]): Aggregations
 }
 
-"Over the values, each as often as it stands."
+"Statistics over all values, duplicates included."
 type Stats {
   max: Float
   min: Float
@@ -253,18 +253,18 @@ type Stats {
   sum: Float
 }
 
-"The values from one number to below another."
+"The values from one number up to, but excluding, another."
 input RangesArg {
   from: Float
   to: Float
   key: String
 }
 
-"What the configuration of the catalogue says of how it is shown."
+"The display configuration of the catalogue."
 type ConfigsWithState {
   charts: JSON
   downloads: DownloadsConfig
-  "What is said of fields: of all, or of those that are named."
+  "The configuration of fields: all, or those that are named."
   extended(fieldNames: [String]): JSON
   facets: FacetsConfig
   matchbox: [MatchBoxMapping]
@@ -286,7 +286,7 @@ type AggregationMapping {
   fieldName: String
   isActive: Boolean
   show: Boolean
-  type: String @deprecated(reason: "displayType says it.")
+  type: String @deprecated(reason: "Use displayType.")
 }
 
 type MatchBoxMapping {
@@ -318,7 +318,7 @@ type ColumnMapping {
   query: String
   show: Boolean
   sortable: Boolean
-  type: String @deprecated(reason: "displayType says it.")
+  type: String @deprecated(reason: "Use displayType.")
 }
 
 type ColumnSorting {

@@ -10,11 +10,10 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// AppendMeta appends the value of a field __schema or __type of the query root, as JSON: the introspection of the GraphQL
-// specification of October 2021. The operation was checked against AST, and within the rule MaxIntrospectionDepth: the answer to
-// deeper ones grows without bound. vars are the variables as they were coerced. collect returns the fields that a selection on a
-// type of that name asks for, one for each response key, with their selections merged and without those that @skip and
-// @include leave out.
+// AppendMeta appends the value of a field __schema or __type of the query root as JSON: the introspection of the GraphQL
+// specification of October 2021. The operation must be validated against AST, and by the rule MaxIntrospectionDepth: the result
+// of deeper operations grows without bound. vars are the coerced variables. collect returns the selected fields of a type, one
+// per response key, with merged selections and without those excluded by @skip and @include.
 func (s *Schema) AppendMeta(
 	dst []byte, field *ast.Field, vars map[string]any, collect func(typeName string, set ast.SelectionSet) []*ast.Field,
 ) []byte {
@@ -30,14 +29,14 @@ func (s *Schema) AppendMeta(
 	}
 }
 
-// meta answers one field of introspection.
+// meta resolves one introspection field.
 type meta struct {
 	tree    *ast.Schema
 	vars    map[string]any
 	collect func(typeName string, set ast.SelectionSet) []*ast.Field
 }
 
-// object appends an object of a type, whose members other than __typename member appends.
+// object appends an object of a type; member appends the members other than __typename.
 func (m *meta) object(dst []byte, typeName string, set ast.SelectionSet, member func(dst []byte, f *ast.Field) []byte) []byte {
 	dst = append(dst, '{')
 	for i, f := range m.collect(typeName, set) {
@@ -114,7 +113,7 @@ func (m *meta) field(dst []byte, d *ast.FieldDefinition, set ast.SelectionSet) [
 	})
 }
 
-// arguments appends the list that f asks for.
+// arguments appends the selected list of arguments.
 func (m *meta) arguments(dst []byte, arguments ast.ArgumentDefinitionList, f *ast.Field) []byte {
 	var shown []inputValue
 	for _, a := range arguments {
@@ -168,7 +167,7 @@ func (m *meta) enumValue(dst []byte, v *ast.EnumValueDefinition, set ast.Selecti
 	})
 }
 
-// included reports whether f asks for what has these directives.
+// included reports whether f includes an element with these directives (includeDeprecated).
 func (m *meta) included(f *ast.Field, directives ast.DirectiveList) bool {
 	if directives.ForName("deprecated") == nil {
 		return true
@@ -177,7 +176,7 @@ func (m *meta) included(f *ast.Field, directives ast.DirectiveList) bool {
 	return include
 }
 
-// argument returns the value of an argument, nil where it has none.
+// argument returns the value of an argument, nil for none.
 func (m *meta) argument(f *ast.Field, name string) any {
 	a := f.Arguments.ForName(name)
 	if a == nil {
@@ -185,12 +184,12 @@ func (m *meta) argument(f *ast.Field, name string) any {
 	}
 	value, err := a.Value.Value(m.vars)
 	if err != nil {
-		return nil // numbers alone can fail, and no argument here is one
+		return nil // only numbers can fail, and no argument here is one
 	}
 	return value
 }
 
-// appendDeprecation appends isDeprecated or deprecationReason of what has these directives.
+// appendDeprecation appends isDeprecated or deprecationReason of an element with these directives.
 func appendDeprecation(dst []byte, directives ast.DirectiveList, name string) []byte {
 	d := directives.ForName("deprecated")
 	switch {
@@ -219,7 +218,7 @@ func appendList[T any](dst []byte, items []T, write func(dst []byte, item T) []b
 
 func appendText(dst []byte, text string) []byte { return gjson.AppendJSONString(dst, text) }
 
-// appendOptional appends a text, null when there is none.
+// appendOptional appends a string, null for "".
 func appendOptional(dst []byte, text string) []byte {
 	if text == "" {
 		return appendNull(dst)
@@ -229,5 +228,5 @@ func appendOptional(dst []byte, text string) []byte {
 
 func appendNull(dst []byte) []byte { return append(dst, "null"...) }
 
-// isMeta reports whether a name is one of introspection, which types do not list among their fields.
+// isMeta reports whether a name is an introspection name, which types do not list among their fields.
 func isMeta(name string) bool { return strings.HasPrefix(name, "__") }

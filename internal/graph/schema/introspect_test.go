@@ -40,7 +40,7 @@ func TestAppendMeta(t *testing.T) {
 		},
 		{
 			"a scalar", `{__type(name:"JSON"){` + members + `}}`, `{"__type":{"kind":"SCALAR","name":"JSON",` +
-				`"description":"Any value: an object, an array, a text, a number, true, false or null.","specifiedByURL":"https://www.rfc-editor.org/rfc/rfc8259",` +
+				`"description":"Any value: an object, an array, a string, a number, true, false or null.","specifiedByURL":"https://www.rfc-editor.org/rfc/rfc8259",` +
 				`"fields":null,"interfaces":null,"possibleTypes":null,"enumValues":null,"inputFields":null,"ofType":null,"isOneOf":null}}`,
 		},
 		{"a scalar without specification", `{__type(name:"String"){kind specifiedByURL}}`, `{"__type":{"kind":"SCALAR","specifiedByURL":null}}`},
@@ -65,7 +65,7 @@ func TestAppendMeta(t *testing.T) {
 		},
 		{
 			"enum values", `{__type(name:"Missing"){description enumValues{__typename name description isDeprecated deprecationReason}}}`,
-			`{"__type":{"description":"Where documents without a value stand.","enumValues":[{"__typename":"__EnumValue","name":"first","description":null,` +
+			`{"__type":{"description":"The position of documents without a value.","enumValues":[{"__typename":"__EnumValue","name":"first","description":null,` +
 				`"isDeprecated":false,"deprecationReason":null},{"__typename":"__EnumValue","name":"last","description":null,"isDeprecated":false,"deprecationReason":null}]}}`,
 		},
 		{
@@ -90,7 +90,7 @@ func TestAppendMeta(t *testing.T) {
 		},
 		{
 			"input values", `{__type(name:"Sort"){inputFields{__typename name description type{kind ofType{name}} defaultValue isDeprecated deprecationReason}}}`,
-			`{"__type":{"inputFields":[{"__typename":"__InputValue","name":"fieldName","description":"The name of a field. _score orders nothing: no document is scored.","type":{"kind":"NON_NULL","ofType":{"name":"String"}},` +
+			`{"__type":{"inputFields":[{"__typename":"__InputValue","name":"fieldName","description":"The name of a field. _score has no effect: documents are not scored.","type":{"kind":"NON_NULL","ofType":{"name":"String"}},` +
 				`"defaultValue":null,"isDeprecated":false,"deprecationReason":null},` + inputOf("order") + `,` + inputOf("mode") + `,` + inputOf("missing") + `]}}`,
 		},
 		{
@@ -101,7 +101,7 @@ func TestAppendMeta(t *testing.T) {
 		{
 			"what is deprecated is given", `query Q($yes:Boolean!){__type(name:"AggregationMapping"){fields(includeDeprecated:$yes){name isDeprecated deprecationReason}}}`,
 			`{"__type":{"fields":[` + fresh("displayName") + `,` + fresh("displayType") + `,` + fresh("fieldName") + `,` + fresh("isActive") + `,` + fresh("show") +
-				`,{"name":"type","isDeprecated":true,"deprecationReason":"displayType says it."}]}}`,
+				`,{"name":"type","isDeprecated":true,"deprecationReason":"Use displayType."}]}}`,
 		},
 		{
 			"directives", `{__schema{directives{__typename name isRepeatable locations args{name defaultValue type{kind}}}}}`,

@@ -7,7 +7,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// reference appends the __Type of a reference to a type, with what it says of lists and null.
+// reference appends the __Type of a type reference, with its list and non-null wrappers.
 func (m *meta) reference(dst []byte, t *ast.Type, set ast.SelectionSet) []byte {
 	switch {
 	case t.NonNull:
@@ -21,7 +21,7 @@ func (m *meta) reference(dst []byte, t *ast.Type, set ast.SelectionSet) []byte {
 	}
 }
 
-// wrapper appends a __Type that has no name, around another.
+// wrapper appends a __Type without a name, around another.
 func (m *meta) wrapper(dst []byte, kind string, of *ast.Type, set ast.SelectionSet) []byte {
 	return m.object(dst, "__Type", set, func(dst []byte, f *ast.Field) []byte {
 		switch f.Name {
@@ -43,14 +43,14 @@ func (m *meta) definition(dst []byte, d *ast.Definition, set ast.SelectionSet) [
 	return m.object(dst, "__Type", set, func(dst []byte, f *ast.Field) []byte { return m.typeMember(dst, d, f) })
 }
 
-// definitions appends the types of these names, by name.
+// definitions appends the types of the given names.
 func (m *meta) definitions(dst []byte, names iter.Seq[string], set ast.SelectionSet) []byte {
 	return appendList(dst, slices.Sorted(names), func(dst []byte, name string) []byte {
 		return m.definition(dst, m.tree.Types[name], set)
 	})
 }
 
-// typeMember appends a member of a named type. Those that its kind does not have are null.
+// typeMember appends a member of a named type; null if its kind does not have it.
 func (m *meta) typeMember(dst []byte, d *ast.Definition, f *ast.Field) []byte {
 	composite := d.Kind == ast.Object || d.Kind == ast.Interface
 	switch f.Name {
@@ -120,7 +120,7 @@ func (m *meta) enumValues(dst []byte, d *ast.Definition, f *ast.Field) []byte {
 	return appendList(dst, shown, func(dst []byte, v *ast.EnumValueDefinition) []byte { return m.enumValue(dst, v, f.SelectionSet) })
 }
 
-// possibleTypes returns the names of the objects that an interface or a union stands for.
+// possibleTypes returns the names of the object types of an interface or a union.
 func (m *meta) possibleTypes(d *ast.Definition) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, p := range m.tree.PossibleTypes[d.Name] {
@@ -131,7 +131,7 @@ func (m *meta) possibleTypes(d *ast.Definition) iter.Seq[string] {
 	}
 }
 
-// appendSpecification appends the address of the specification of a scalar, null where it has none.
+// appendSpecification appends the specification URL of a scalar, null for none.
 func appendSpecification(dst []byte, d *ast.Definition) []byte {
 	if by := d.Directives.ForName("specifiedBy"); by != nil {
 		if url := by.Arguments.ForName("url"); url != nil {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// graphQLName returns the name in GraphQL that a text becomes: what is no ASCII letter, digit or underscore is an underscore, and
-// one stands before a digit at the start, as Arranger does it and definitions say it.
+// graphQLName converts a string to a GraphQL name as Arranger does: characters other than ASCII letters, digits and underscores
+// become underscores, and a leading digit gets an underscore before it.
 func graphQLName(text string) string {
 	var b strings.Builder
 	b.Grow(len(text) + 1)
@@ -24,7 +24,7 @@ func graphQLName(text string) string {
 	return b.String()
 }
 
-// fieldName returns the name of a field, which must not begin with two underscores.
+// fieldName returns the GraphQL name of a field, which must not start with two underscores.
 func fieldName(text string) string {
 	name := graphQLName(text)
 	if strings.HasPrefix(name, "__") {
@@ -33,26 +33,26 @@ func fieldName(text string) string {
 	return name
 }
 
-// aggregationName returns the name of a field among aggregations, where two underscores stand for the dot.
+// aggregationName returns the name of a field in aggregations, with two underscores for each dot.
 func aggregationName(dotted string) string { return fieldName(strings.ReplaceAll(dotted, ".", "__")) }
 
-// isName reports whether a text is a name in GraphQL that is not kept for introspection.
+// isName reports whether a string is a GraphQL name that is not reserved for introspection.
 func isName(text string) bool { return text != "" && fieldName(text) == text }
 
-// typeName returns the name of the type of a field below another type, as Arranger does: all but the first letter of the field's name
-// become small.
+// typeName returns the name of the type of a field below another type. As in Arranger, all but the first letter of the field's
+// name become lower case.
 func typeName(base, field string) string {
 	return fieldName(base + strings.ToUpper(field[:1]) + strings.ToLower(field[1:]))
 }
 
-// names gives out names, each once.
+// names assigns unique names.
 type names struct {
 	taken map[string]struct{}
-	// next is the number that the next one to ask for a taken name is given.
+	// next is the next suffix for a name that is taken.
 	next map[string]int
 }
 
-// newNames returns all names but the reserved ones.
+// newNames returns an empty set of names with the given names reserved.
 func newNames(reserved ...string) names {
 	n := names{taken: make(map[string]struct{}, len(reserved)), next: map[string]int{}}
 	for _, name := range reserved {
@@ -61,13 +61,13 @@ func newNames(reserved ...string) names {
 	return n
 }
 
-// claim returns the name that was wished for, or where that is taken the first that is not with _2, _3 and so on behind it.
+// claim returns the wanted name, or if it is taken, the first free one with the suffix _2, _3 and so on.
 func (n names) claim(wish string) string {
 	name := wish
 	if _, taken := n.taken[name]; taken {
 		i := max(n.next[wish], 2)
 		before := wish + "_"
-		if wish == "_" { // two underscores at the start are kept for introspection
+		if wish == "_" { // two leading underscores are reserved for introspection
 			before = wish
 		}
 		for ; taken; i++ {
@@ -80,8 +80,8 @@ func (n names) claim(wish string) string {
 	return name
 }
 
-// claimAll returns each text a name, in their order, but those first whose name needs the least change: rank tells how much, 0 for
-// none. So what is a name already keeps it, whatever else there is.
+// claimAll assigns each text a name and returns the names in the order of texts. It assigns names with a lower rank first, so
+// that texts which are valid names keep them. rank returns how much a name differs from its text, 0 for not at all.
 func (n names) claimAll(texts []string, name func(string) string, rank func(text, name string) int) []string {
 	out := make([]string, len(texts))
 	order := make([]int, len(texts))
@@ -97,7 +97,7 @@ func (n names) claimAll(texts []string, name func(string) string, rank func(text
 	return out
 }
 
-// rankChange ranks names that are not what they stand for behind those that are.
+// rankChange ranks changed names after unchanged ones.
 func rankChange(text, name string) int {
 	if text == name {
 		return 0
@@ -105,7 +105,7 @@ func rankChange(text, name string) int {
 	return 1
 }
 
-// rankPathChange is changed for dotted names, of which those come in between where the dots alone are other.
+// rankPathChange is rankChange for dotted names: names in which only the dots change rank in between.
 func rankPathChange(dotted, name string) int {
 	if strings.ReplaceAll(dotted, ".", "__") == name {
 		return rankChange(dotted, name)

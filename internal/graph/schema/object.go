@@ -8,20 +8,20 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// typeAlias is a field that stands for another one, and that no document holds.
+// typeAlias is the type of a field that refers to another one and is in no document.
 const typeAlias mapping.Type = "alias"
 
-// container is a container whose type is still to be written.
+// container is a container whose type has not been written yet.
 type container struct {
 	// name is its dotted name, "" for the document.
 	name  string
 	field *mapping.Field
-	// typeName is the type that has its members, base what the names of types below begin with.
+	// typeName is the type that has its members, base the prefix of the type names below it.
 	typeName, base string
 }
 
-// objects writes the types of everything that documents hold. Names of types are given from the outside inwards, so that what is
-// deep never takes the name of something above it.
+// objects writes the types of everything in documents. Type names are assigned from the outside in, so that deep types never take
+// the name of one above them.
 func (b *builder) objects() {
 	document := b.schema.Document
 	places := []container{{field: b.model.Root(), typeName: document + nodeSuffix, base: document}}
@@ -30,7 +30,7 @@ func (b *builder) objects() {
 	}
 }
 
-// object writes the type of a container, and returns those below it.
+// object writes the type of a container, and returns the containers below it.
 func (b *builder) object(p container) []container {
 	keys := shownKeys(p.field)
 	taken, head := []string(nil), "type "+p.typeName+" {\n"
@@ -56,7 +56,7 @@ func (b *builder) object(p container) []container {
 		case child.Container() && len(shownKeys(child)) > 0:
 			m.Kind, m.Type, m.List = Plain, b.types.claim(typeName(p.base, leaves[i])), isArray
 			below = append(below, container{m.Name, child, m.Type, m.Type})
-		default: // a container without members is what the document holds there
+		default: // a container without members is the JSON value
 			m.Kind, m.Type, m.List = Scalar, scalarOf(string(child.Type)), isArray || child.Type == mapping.Nested
 		}
 		o.Members[leaves[i]] = m
@@ -68,7 +68,7 @@ func (b *builder) object(p container) []container {
 	return below
 }
 
-// connection writes the types between a nested field and its elements, and returns that of the elements.
+// connection writes the types between a nested field and its elements, and returns the type of the elements.
 func (b *builder) connection(out *strings.Builder, name string) (node string) {
 	connection, edge := b.types.claim(name+connectionSuffix), b.types.claim(name+edgeSuffix)
 	node = b.types.claim(name + nodeSuffix)

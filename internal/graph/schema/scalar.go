@@ -9,9 +9,9 @@ const (
 	scalarJSON    = "JSON"
 )
 
-// scalarOf returns the scalar that values of a type of the engine are in documents: what Arranger returns where it knows the type.
-// Integers over 32 bits are no Int in GraphQL, so that Float stands for them, for unsigned_long too, of which Arranger's Int
-// fails. What has no form of its own is JSON as the document holds it.
+// scalarOf returns the scalar for values of an engine type in documents: the same as Arranger for the types that it knows.
+// Integers above 32 bits do not fit GraphQL's Int, so they are Float, including unsigned_long, for which Arranger's Int fails.
+// Other values are JSON.
 func scalarOf(fieldType string) string {
 	switch fieldType {
 	case "keyword", "constant_keyword", "counted_keyword", "wildcard", "text", "match_only_text", "search_as_you_type", "string",
@@ -34,8 +34,8 @@ const (
 	numericAggregations = "NumericAggregations"
 )
 
-// aggregationsOf returns the type of the aggregations of a type of the engine, "" where there are none: containers, and what no
-// engine counts the values of.
+// aggregationsOf returns the aggregations type for an engine type, "" for types without aggregations: containers, and types whose
+// values no engine counts.
 func aggregationsOf(fieldType string) string {
 	switch fieldType {
 	case "keyword", "constant_keyword", "counted_keyword", "wildcard", "flattened", "text", "match_only_text", "search_as_you_type",

@@ -2,76 +2,75 @@ package schema
 
 import "github.com/vektah/gqlparser/v2/ast"
 
-// Schema is the GraphQL schema of a catalogue. Nothing changes it after Build; it may be used concurrently.
+// Schema is the GraphQL schema of a catalogue. It is immutable after Build and safe for concurrent use.
 type Schema struct {
-	// Text is the schema in GraphQL's own language.
+	// Text is the schema in the GraphQL schema definition language.
 	Text string
-	// AST is the same, checked, with the built-in types of introspection. Its directives are those of the specification of
-	// October 2021 alone: skip, include, deprecated and specifiedBy.
+	// AST is the validated syntax tree with the built-in introspection types. Its directives are only those of the specification
+	// of October 2021: skip, include, deprecated and specifiedBy.
 	AST *ast.Schema
-	// Document is the name of the root field that stands for the catalogue, and of its type. The names of the types around it
-	// are this and Connection, Edge, Node or Aggregations behind it.
+	// Document is the name of the root field of the catalogue, and of its type. The names of the related types are this with the
+	// suffix Connection, Edge, Node or Aggregations.
 	Document string
-	// objects are by the names of their types, values the names of fields by those of their aggregations.
+	// objects are by type name; values maps the names of aggregations to field names.
 	objects map[string]*Object
 	values  map[string]string
 }
 
-// Options say what beside its fields a catalogue offers.
+// Options are features beside the fields of the catalogue.
 type Options struct {
 	// Network adds the root field of a federation.
 	Network bool
-	// Remote are the fields that other nodes of the federation can aggregate, by name, with the names of their types:
-	// Aggregations or NumericAggregations. What is neither, or no name, is left out; where the catalogue has the field, its own
-	// type counts.
+	// Remote are the fields that other nodes of the federation can aggregate: type names by field name, Aggregations or
+	// NumericAggregations. Others, and invalid names, are left out; for fields of the catalogue, its own type applies.
 	Remote map[string]string
 }
 
-// Object returns what a type whose values come from documents has; false for any other type.
+// Object returns the members of a type whose values come from documents; false for any other type.
 func (s *Schema) Object(typeName string) (*Object, bool) {
 	o, ok := s.objects[typeName]
 	return o, ok
 }
 
-// Aggregated returns the catalogue's name of the field that a field of the type <Document>Aggregations is about, and of the
-// NodeAggregations of a federation, where those that only other nodes have return false.
+// Aggregated returns the catalogue's field name for a field of the type <Document>Aggregations or of NodeAggregations; false for
+// fields that only other nodes have.
 func (s *Schema) Aggregated(name string) (string, bool) {
 	field, ok := s.values[name]
 	return field, ok
 }
 
-// Object is a type whose values are JSON objects within documents: the node of the catalogue, of a nested connection, or a
-// plain object. It has no members for what documents do not hold: aliases, runtime fields, and what is below a value.
+// Object is a type whose values are JSON objects within documents: the node of the catalogue, of a nested connection, or a plain
+// object. It has only members that documents hold: no aliases, no runtime fields, and nothing below a value.
 type Object struct {
-	// Name is the catalogue's dotted name of the container, "" for the document.
+	// Name is the dotted name of the container, "" for the document.
 	Name string
-	// Members are the fields by their GraphQL names; id and score of the document's node are not among them.
+	// Members are the fields by GraphQL name, without id and score of the document's node.
 	Members map[string]Member
 }
 
 // Member is a field of an Object.
 type Member struct {
-	// Key is the member of the JSON object, Name the catalogue's dotted name.
+	// Key is the member of the JSON object, Name the dotted name in the catalogue.
 	Key, Name string
 	Kind      MemberKind
-	// Type is the GraphQL type of the field, without list: a scalar, that of a plain object, or of a nested field, which is
-	// what has hits. That of hits is the same with Connection behind it, unless that name was taken.
+	// Type is the GraphQL type of the field, without list: a scalar, a plain object type, or for a nested field the type that has
+	// hits. The type of hits has the suffix Connection, unless that name was taken.
 	Type string
-	// Node is the type of the nodes of a Connection, which Object gives; "" for other kinds.
+	// Node is the node type of a Connection, for Object; "" for other kinds.
 	Node string
-	// List is set for an isArray scalar, for an object that is, and for nested elements without fields, which are JSON.
+	// List is set for a scalar or an object with isArray, and for nested elements without fields, which are JSON.
 	List bool
 }
 
-// MemberKind is how a Member is given.
+// MemberKind is the form of a Member's values.
 type MemberKind uint8
 
 // Kinds of a Member.
 const (
-	// Scalar: the value itself, by the rules of its GraphQL type.
+	// Scalar: the value, by the rules of its GraphQL type.
 	Scalar MemberKind = iota
-	// Plain: an object, whose members are those of Object(Type).
+	// Plain: an object with the members of Object(Type).
 	Plain
-	// Connection: nested elements, given as {hits{total edges{node{…}}}}.
+	// Connection: nested elements, as {hits{total edges{node{…}}}}.
 	Connection
 )

@@ -6,8 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// describe writes the description of a field: what the configuration says of it, else what it stands for where that cannot be
-// seen by its name in GraphQL.
+// describe writes the description of a field: the configured one, or the dotted name if the GraphQL name does not show it.
 func describe(out *strings.Builder, description, name string, seen bool) {
 	if description == "" && !seen {
 		description = "The field " + name + "."
@@ -19,7 +18,7 @@ func describe(out *strings.Builder, description, name string, seen bool) {
 	}
 }
 
-// quote writes a text as a string of GraphQL. Bytes that are no UTF-8 become U+FFFD.
+// quote writes a GraphQL string. Invalid UTF-8 becomes U+FFFD.
 func quote(out *strings.Builder, text string) {
 	out.WriteByte('"')
 	for _, r := range text {
@@ -38,7 +37,7 @@ func quote(out *strings.Builder, text string) {
 	out.WriteByte('"')
 }
 
-// root writes what operations begin with.
+// root writes the schema definition and the root type.
 func (b *builder) root() {
 	document := b.schema.Document
 	b.out.WriteString("schema {\n  query: Root\n  mutation: Mutation\n}\n\ntype Root {\n  " + document + ": " + document + "\n  sets: sets\n")
