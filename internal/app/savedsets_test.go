@@ -177,7 +177,7 @@ func TestSavedSetIsRefused(t *testing.T) {
 		w := newSetWorld(t, sets.Config{MaxMembers: 5})
 		w.engine.total = 6
 		_, err := w.Save(t.Context(), w.as("key:1"), ids)
-		wantFault(t, err, core.CodeInvalid, "the set would have 6 members, and a set has 5 at most")
+		wantFault(t, err, core.CodeInvalid, "the set would have 6 members, more than the limit of 5")
 		if len(w.engine.streams) > 0 {
 			t.Error("documents were read")
 		}
@@ -185,13 +185,13 @@ func TestSavedSetIsRefused(t *testing.T) {
 	t.Run("for too many values", func(t *testing.T) {
 		w := newSetWorld(t, sets.Config{MaxMembers: 1})
 		_, err := w.Save(t.Context(), w.as("key:1"), graph.SetRequest{Path: "name", Field: query.Field{Path: "name", Type: "text"}})
-		wantFault(t, err, core.CodeInvalid, "the set would have 2 members, and a set has 1 at most")
+		wantFault(t, err, core.CodeInvalid, "the set would have 2 members, more than the limit of 1")
 	})
 	t.Run("for too large values", func(t *testing.T) {
 		w := newSetWorld(t, sets.Config{MaxBytes: 1})
 		w.engine.hits = append(w.engine.hits, index.Hit{ID: "last", Source: []byte(`{"name":"x"}`)})
 		_, err := w.Save(t.Context(), w.as("key:1"), graph.SetRequest{Path: "name", Field: query.Field{Path: "name", Type: "text"}})
-		if core.CodeOf(err) != core.CodeInvalid || !strings.HasSuffix(core.MessageOf(err), "bytes, and those of a set are 1 at most") || w.engine.given == len(w.engine.hits) {
+		if core.CodeOf(err) != core.CodeInvalid || !strings.HasSuffix(core.MessageOf(err), "bytes, more than the limit of 1") || w.engine.given == len(w.engine.hits) {
 			t.Errorf("%v after %d pages", err, w.engine.given)
 		}
 	})
