@@ -56,7 +56,7 @@ func songCommand(ts *testscript.TestScript, neg bool, args []string) {
 	case args[0] == "put" && len(args) == 3:
 		ts.Check(s.server.Put(args[1], []byte(ts.ReadFile(args[2]))))
 	case args[0] == "heal" && len(args) == 1:
-		s.server.Heal()
+		s.server.ClearFaults()
 	default:
 		ts.Fatalf("song does not know %q", args)
 	}

@@ -31,7 +31,7 @@ func TestFullCluster(t *testing.T) {
 		n := w.metric("tutti_documents_total", "outcome", "retried")
 		return n >= float64(2*maxDeliver*accepted), fmt.Sprintf("%v tries of %d records", n, accepted)
 	})
-	w.song.Heal()
+	w.song.ClearFaults()
 	w.awaitOutcomes(core.OutcomeIndexed, accepted)
 	if letters := w.letters(); accepted < 10 || accepted == len(ids) || len(letters) != 0 {
 		t.Errorf("%d of %d accepted, dead letters: %+v", accepted, len(ids), letters)

@@ -70,7 +70,7 @@ func TestUpstreamFails(t *testing.T) {
 		{Times: 1, Truncate: 100},
 		{Times: 1, Status: http.StatusServiceUnavailable},
 	} {
-		w.song.Heal()
+		w.song.ClearFaults()
 		w.song.Fail(fault)
 		w.put("S1", ids[0], fmt.Sprintf(`"experiment":{"round":%d}`, rand.Uint32()))
 		w.trigger("S1", ids[0])
@@ -221,7 +221,7 @@ func TestUnreachableRepository(t *testing.T) {
 			if a := w.ready(); a.status != http.StatusOK || !a.get("ready").Bool() {
 				t.Errorf("GET /ready: %d, %s", a.status, a.raw)
 			}
-			w.song.Heal()
+			w.song.ClearFaults()
 			w.converges(wait)
 			told(false)
 		})
@@ -307,7 +307,7 @@ func TestStopUnderLoad(t *testing.T) {
 		})
 		took := w.stop()
 		t.Logf("round %d: stopped in %s after %d pages", round, took.Round(time.Millisecond), w.song.Requests(testkit.RoutePage)-before)
-		w.song.Heal()
+		w.song.ClearFaults()
 		w.start()
 		if j := w.ended(job); j.Get("state").String() != string(core.JobSucceeded) {
 			t.Errorf("round %d: %s", round, j.Raw)

@@ -378,7 +378,7 @@ func TestLyricRefuses(t *testing.T) {
 			t.Errorf("%s: the job does not say %q: %s", tc.name, tc.message, job.Raw)
 		}
 		counted(t, job, map[string]int64{"totals.removed": 0})
-		w.lyric.Heal()
+		w.lyric.ClearFaults()
 		if fault := difference(full, w.lyricDocuments()); fault != "" {
 			t.Errorf("%s: %s", tc.name, fault)
 		}
@@ -398,7 +398,7 @@ func TestLyricRefuses(t *testing.T) {
 	if fault := difference(full, w.lyricDocuments()); fault != "" {
 		t.Error(fault)
 	}
-	w.lyric.Heal()
+	w.lyric.ClearFaults()
 	w.run("", "", core.JobSucceeded)
 	w.lyricConverged()
 	if letters := w.letters(); len(letters) != 0 {

@@ -470,7 +470,7 @@ func TestNotifyUpstreamDown(t *testing.T) {
 	}
 	w.postBody(webhook, array(events...), http.StatusAccepted)
 	w.awaitOutcomes(core.OutcomeRetry, 20)
-	w.song.Heal()
+	w.song.ClearFaults()
 	w.converges(wait)
 	if list := gjson.ParseBytes(w.ask(http.MethodGet, "/dead-letters", http.StatusOK).raw).Get("deadLetters"); list.Raw != "[]" {
 		t.Errorf("dead letters: %s", list.Raw)

@@ -128,7 +128,7 @@ func TestLogsHoldNoBodies(t *testing.T) {
 		w.trigger("S1", fmt.Sprintf("good-%d", i))
 		w.trigger("S1", fmt.Sprintf("bad-%d", i))
 	}
-	w.song.Heal()
+	w.song.ClearFaults()
 	w.song.Fail(testkit.Fault{Times: 1, ContentType: "text/html", Status: http.StatusNotFound, Body: "<html>" + marker + "</html>"})
 	w.song.Fail(testkit.Fault{Times: 1, Cut: 60})
 	w.song.Fail(testkit.Fault{Times: 1, ContentType: "application/json", Status: http.StatusOK, Body: `["` + marker + `"`})

@@ -74,7 +74,7 @@ func TestRunPageFails(t *testing.T) {
 
 	// Unpublished, so a sweep would ask for it.
 	w.song.SetState(ids[499], "UNPUBLISHED")
-	w.song.Heal()
+	w.song.ClearFaults()
 	w.song.Fail(testkit.Fault{Path: regexp.MustCompile(`/paginated.*offset=198\b`), Status: http.StatusInternalServerError})
 	job = w.run("S1", "", core.JobFailed)
 	for _, path := range []string{"error.message", "organizations.0.error.message"} {
@@ -95,7 +95,7 @@ func TestRunPageFails(t *testing.T) {
 		t.Error("the log does not say that the organization could not be read")
 	}
 
-	w.song.Heal()
+	w.song.ClearFaults()
 	w.run("S1", "", core.JobSucceeded)
 	w.converged()
 }
@@ -225,7 +225,7 @@ func TestRunAgainstProxyPages(t *testing.T) {
 	}
 
 	indexed := w.outcomes(core.OutcomeIndexed)
-	w.song.Heal()
+	w.song.ClearFaults()
 	w.awaitOutcomes(core.OutcomeIndexed, indexed+1)
 }
 

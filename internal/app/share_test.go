@@ -161,7 +161,7 @@ func TestLateWrite(t *testing.T) {
 				id := fmt.Sprintf("late-%d", round)
 				p.put("S1", id, filler)
 				release := make(chan struct{})
-				p.song.Heal()
+				p.song.ClearFaults()
 				p.song.Fail(testkit.Fault{Times: 1, StallAfter: 2000, Release: release})
 				tc.before(p.world, id)
 				p.eventually(wait, func() (bool, string) { return p.song.RecordRequests(id) == 1, "nobody asks for the record" })

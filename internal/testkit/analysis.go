@@ -11,19 +11,19 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// ErrNoAnalysis says that JSON is not an object with the string members analysisId, studyId and analysisState.
+// ErrNoAnalysis is returned for JSON that is not an object with the string members analysisId, studyId and analysisState.
 var ErrNoAnalysis = errors.New("not an analysis")
 
-// Analysis is one analysis as a Song server holds it.
+// Analysis is one analysis stored in a Song server.
 type Analysis struct {
 	ID    string
 	Study string
 	State string
-	// Body is the analysis' own JSON, served byte for byte.
+	// Body is the analysis' JSON, served byte for byte.
 	Body []byte
 }
 
-// ParseAnalysis reads the three members of body, which it keeps as it is. It is ErrNoAnalysis for other JSON.
+// ParseAnalysis parses the three members of body, which it keeps unchanged. Other JSON is ErrNoAnalysis.
 func ParseAnalysis(body []byte) (Analysis, error) {
 	if !gjson.ValidBytes(body) {
 		return Analysis{}, fmt.Errorf("%w: not JSON", ErrNoAnalysis)
@@ -37,7 +37,7 @@ func ParseAnalysis(body []byte) (Analysis, error) {
 	return Analysis{ID: found[0].String(), Study: found[1].String(), State: found[2].String(), Body: body}, nil
 }
 
-// withState returns the analysis in another state; only the bytes of that value change.
+// withState returns the analysis in another state; only that value changes in the body.
 func (a Analysis) withState(state string) Analysis {
 	text, err := json.Marshal(state)
 	found := gjson.GetBytes(a.Body, "analysisState")
@@ -48,8 +48,8 @@ func (a Analysis) withState(state string) Analysis {
 	return a
 }
 
-// LoadRecords reads the analyses of every *.json file of a folder, in name order: exports of Song's paginated call,
-// {"analyses":[…]}. Their bytes stay as they are.
+// LoadRecords loads the analyses of all *.json files of a directory, in name order: exports of Song's paginated call,
+// {"analyses":[…]}. Their bytes are unchanged.
 func LoadRecords(dir string) ([]Analysis, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil {

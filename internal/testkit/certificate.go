@@ -13,16 +13,16 @@ import (
 	"time"
 )
 
-// Certificate returns a new certificate for hosts, names or addresses, that is good between two times and is its own authority, and its
-// private key, both as PEM.
+// Certificate returns a new self-signed certificate for host names or addresses, valid between two times, and its private key, both as
+// PEM.
 func Certificate(from, until time.Time, hosts ...string) (certificate, key []byte, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, nil, fmt.Errorf("making a key: %w", err)
+		return nil, nil, fmt.Errorf("generating a key: %w", err)
 	}
 	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
 	if err != nil {
-		return nil, nil, fmt.Errorf("making a serial number: %w", err)
+		return nil, nil, fmt.Errorf("generating a serial number: %w", err)
 	}
 	template := &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: "tutti test"}, NotBefore: from, NotAfter: until,
@@ -42,7 +42,7 @@ func Certificate(from, until time.Time, hosts ...string) (certificate, key []byt
 	}
 	der, err := x509.MarshalPKCS8PrivateKey(private)
 	if err != nil {
-		return nil, nil, fmt.Errorf("writing a key: %w", err)
+		return nil, nil, fmt.Errorf("encoding a key: %w", err)
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
 }

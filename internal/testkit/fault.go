@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// Fault is something that a SongServer or a LyricServer does to some of its requests instead of answering, or while it answers.
+// Fault is a failure that a SongServer or a LyricServer injects into some of its responses.
 type Fault struct {
-	// Path selects requests by their path as received, percent-encoding included, and query; nil selects all.
+	// Path selects requests by their path as received, with percent-encoding, and query; nil selects all.
 	Path *regexp.Regexp
-	// Skip passes over that many selected requests first; Times is how many then fail, 0 for every one.
+	// Skip is the number of selected requests that succeed first; Times is how many then fail, 0 for all.
 	Skip, Times int
 
-	// Wait holds the request up before anything else, Release (when not nil) until it is closed. Both end when the
-	// client or the server goes.
+	// Wait delays the request first, Release (when not nil) until it is closed. Both end when the client disconnects or the server
+	// closes.
 	Wait    time.Duration
 	Release <-chan struct{}
 
-	// Status, when not 0, is the answer's status, with RetryAfter as that header and ContentType and Body as its body.
-	// Without a body it is Song's error document.
+	// Status, when not 0, is the response's status, with RetryAfter as its header and ContentType and Body. Without a body the response
+	// is Song's error document.
 	Status      int
 	RetryAfter  string
 	Location    string
@@ -30,10 +30,9 @@ type Fault struct {
 
 	// Cut, when above 0, resets the connection after that many bytes of the body.
 	Cut int
-	// Truncate, when above 0, ends the body in good order after that many bytes, as a broken proxy would.
+	// Truncate, when above 0, ends the body properly after that many bytes, like a broken proxy.
 	Truncate int
-	// StallAfter, when above 0, holds the body up after that many bytes for Wait or until Release, instead of the
-	// request.
+	// StallAfter, when above 0, delays the body after that many bytes for Wait or until Release, instead of the request.
 	StallAfter int
 }
 
@@ -48,15 +47,15 @@ type armed struct {
 	seen int
 }
 
-// Fail adds a fault. Faults are tried in the order they were added; the first that fits is taken.
+// Fail adds a fault. Faults are tried in the order they were added; the first that matches applies.
 func (f *faults) Fail(fault Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.list = append(f.list, &armed{Fault: fault})
 }
 
-// Heal removes all faults.
-func (f *faults) Heal() {
+// ClearFaults removes all faults.
+func (f *faults) ClearFaults() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.list = nil
@@ -79,7 +78,7 @@ func (f *faults) take(path string) *Fault {
 	return nil
 }
 
-// wait holds a request up; false says that it is over because the client or the server went.
+// wait delays a request; it reports false when the client disconnected or the server closes.
 func (f *Fault) wait(r *http.Request, closing <-chan struct{}) bool {
 	var after <-chan time.Time
 	if f.Wait > 0 {
@@ -115,5 +114,5 @@ func (f *Fault) answer(w http.ResponseWriter) {
 	}
 	w.Header().Set("Content-Length", strconv.Itoa(len(f.Body)))
 	w.WriteHeader(f.Status)
-	_, _ = w.Write([]byte(f.Body)) // the client may have gone
+	_, _ = w.Write([]byte(f.Body)) // the client may have disconnected
 }

@@ -16,31 +16,31 @@ import (
 	"time"
 )
 
-// ErrBadTarget says that the proxy's target is not an absolute http or https URL.
+// ErrBadTarget is returned when the proxy's target is not an absolute http or https URL.
 var ErrBadTarget = errors.New("target must be an http URL with a host")
 
-// FaultRates configures a FaultProxy: per kind of fault the probability, from 0 to 1, that a request meets it. One
-// request meets one fault at most, so the sum must not be over 1.
+// FaultRates configures a FaultProxy: the probability, from 0 to 1, of each kind of fault for a request. A request meets at most one
+// fault, so the sum must not exceed 1.
 type FaultRates struct {
-	// TooManyRequests answers 429 and Unavailable 503, both with Retry-After: 0 and without asking the target.
+	// TooManyRequests responds with 429 and Unavailable with 503, both with Retry-After: 0 and without calling the target.
 	TooManyRequests, Unavailable float64
-	// ResetRequest resets the connection before the target is asked. ResetResponse asks the target, and resets the
-	// connection in the middle of its answer.
+	// ResetRequest resets the connection before the target is called. ResetResponse calls the target, and resets the connection in the
+	// middle of its response.
 	ResetRequest, ResetResponse float64
-	// Stall holds the request up for StallFor (default 10 s) before the target is asked.
+	// Stall delays the request for StallFor (default 10 s) before the target is called.
 	Stall    float64
 	StallFor time.Duration
-	// Cut sends half of the target's body, in good order.
+	// Cut sends half of the target's body, and ends it properly.
 	Cut float64
 }
 
-// FaultCounts says what a FaultProxy did. Requests counts all of them; Passed those without a fault.
+// FaultCounts counts the requests of a FaultProxy. Requests counts all of them, Passed those without a fault.
 type FaultCounts struct {
 	Requests, Passed, TooManyRequests, Unavailable, ResetRequest, ResetResponse, Stalled, Cut int64
 }
 
-// FaultProxy is a reverse proxy on a loopback address that spoils some of the requests it passes on. It begins without
-// faults, until On is called.
+// FaultProxy is a reverse proxy on a loopback address that injects faults into some of the requests it forwards. Faults are off until
+// On is called.
 type FaultProxy struct {
 	target *url.URL
 	rates  FaultRates
@@ -60,7 +60,7 @@ type FaultProxy struct {
 	closed  bool
 }
 
-// faultKind is what happens to one request.
+// faultKind is the fault of one request.
 type faultKind int
 
 const (
@@ -74,8 +74,8 @@ const (
 	faultKinds
 )
 
-// NewFaultProxy starts a proxy to the base URL target on a free port of 127.0.0.1. The faults follow from seed and the
-// order of the requests. It must be closed.
+// NewFaultProxy starts a proxy to the base URL target on a free port of 127.0.0.1. The faults depend on seed and the order of the
+// requests. The caller must close it.
 func NewFaultProxy(target string, seed uint64, rates FaultRates) (*FaultProxy, error) {
 	base, err := url.Parse(target)
 	if err != nil {
@@ -94,17 +94,17 @@ func NewFaultProxy(target string, seed uint64, rates FaultRates) (*FaultProxy, e
 	return p, p.SetDown(false)
 }
 
-// URL returns the base URL that stands for the target's.
+// URL returns the base URL that replaces the target's.
 func (p *FaultProxy) URL() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return "http://" + p.addr + p.target.EscapedPath()
 }
 
-// On lets faults happen, or stops them.
+// On enables or disables faults.
 func (p *FaultProxy) On(on bool) { p.on.Store(on) }
 
-// Counts says what the proxy did so far.
+// Counts returns the counts so far.
 func (p *FaultProxy) Counts() FaultCounts {
 	var n [faultKinds]int64
 	var all int64
@@ -118,8 +118,7 @@ func (p *FaultProxy) Counts() FaultCounts {
 	}
 }
 
-// SetDown closes the proxy's port and all its connections, so that connecting is refused, or opens the same port
-// again.
+// SetDown closes the proxy's port and all its connections, so that connections are refused, or opens the same port again.
 func (p *FaultProxy) SetDown(down bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -136,25 +135,25 @@ func (p *FaultProxy) SetDown(down bool) error {
 	}
 	p.addr = listener.Addr().String()
 	closing, served := make(chan struct{}), make(chan struct{})
-	handlers := &gate{}
+	handlers := &drainGroup{}
 	server := &http.Server{ReadHeaderTimeout: time.Minute}
 	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !handlers.enter() {
+		if !handlers.add() {
 			return
 		}
-		defer handlers.leave()
+		defer handlers.done()
 		p.serve(w, r, closing)
 	})
 	go func() {
 		defer close(served)
 		_ = server.Serve(listener) // ends with ErrServerClosed
-		handlers.close()
+		handlers.drain()
 	}()
 	p.server, p.served, p.closing = server, served, closing
 	return nil
 }
 
-// stop ends the running server and waits for its handlers. p.mu is held.
+// stop stops the running server and waits for its handlers. p.mu must be held.
 func (p *FaultProxy) stop() {
 	if p.server == nil {
 		return
@@ -165,7 +164,7 @@ func (p *FaultProxy) stop() {
 	p.server = nil
 }
 
-// Close ends the proxy for good and waits for what it was doing.
+// Close stops the proxy permanently and waits for its handlers.
 func (p *FaultProxy) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -174,7 +173,7 @@ func (p *FaultProxy) Close() {
 	p.calls.CloseIdleConnections()
 }
 
-// pick draws the fault of one request.
+// pick selects the fault of one request.
 func (p *FaultProxy) pick() faultKind {
 	if !p.on.Load() {
 		return faultNone
@@ -205,7 +204,7 @@ func (p *FaultProxy) serve(w http.ResponseWriter, r *http.Request, closing <-cha
 		if kind == faultUnavailable {
 			status = http.StatusServiceUnavailable
 		}
-		_, _ = io.Copy(io.Discard, r.Body) // as a server would that looked at the request first
+		_, _ = io.Copy(io.Discard, r.Body) // like a server that reads the request first
 		w.Header().Set("Retry-After", "0")
 		w.WriteHeader(status)
 	case faultResetRequest:
@@ -221,7 +220,7 @@ func (p *FaultProxy) serve(w http.ResponseWriter, r *http.Request, closing <-cha
 	}
 }
 
-// pass hands the request to the target, and the answer back.
+// pass forwards the request to the target and returns the response.
 func (p *FaultProxy) pass(w http.ResponseWriter, r *http.Request, kind faultKind) {
 	out := r.Clone(r.Context())
 	out.URL.Scheme, out.URL.Host = p.target.Scheme, p.target.Host

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// faultWriter writes one answer, and does to it what the fault says.
+// faultWriter writes one response and injects the fault.
 type faultWriter struct {
 	http.ResponseWriter
 
@@ -18,7 +18,7 @@ type faultWriter struct {
 	status  int
 }
 
-// send writes a whole answer, compressed where zip says so and the client takes it.
+// send writes a complete response, compressed with zip when the client accepts it.
 func (w *faultWriter) send(contentType string, zip bool, body []byte) {
 	header := w.Header()
 	header.Set("Content-Type", contentType)
@@ -30,7 +30,7 @@ func (w *faultWriter) send(contentType string, zip bool, body []byte) {
 		header.Set("Content-Encoding", "gzip")
 		w.WriteHeader(status)
 		packed := gzip.NewWriter(w)
-		_, _ = packed.Write(body) // the client may have gone
+		_, _ = packed.Write(body) // the client may have disconnected
 		_ = packed.Close()
 		return
 	}
@@ -42,11 +42,11 @@ func (w *faultWriter) send(contentType string, zip bool, body []byte) {
 	}
 	_, _ = w.Write(body[:at])
 	if at < len(body) {
-		w.broken(body[at:])
+		w.interrupt(body[at:])
 	}
 }
 
-// breakAt returns the number of bytes after which the fault strikes.
+// breakAt returns the number of bytes after which the fault occurs.
 func (w *faultWriter) breakAt(size int) int {
 	switch {
 	case w.fault.Cut > 0:
@@ -58,8 +58,8 @@ func (w *faultWriter) breakAt(size int) int {
 	}
 }
 
-// broken does what the fault says in the middle of a body; rest is what has not been sent.
-func (w *faultWriter) broken(rest []byte) {
+// interrupt injects the fault in the middle of a body; rest is the unsent part.
+func (w *faultWriter) interrupt(rest []byte) {
 	_ = http.NewResponseController(w.ResponseWriter).Flush()
 	if w.fault.Cut > 0 || !w.fault.wait(w.request, w.closing) {
 		reset(w.ResponseWriter)
@@ -68,11 +68,11 @@ func (w *faultWriter) broken(rest []byte) {
 	_, _ = w.Write(rest)
 }
 
-// reset breaks the connection of an answer off with a TCP reset. What was flushed before still reaches the client.
+// reset closes the connection with a TCP reset. Flushed data still reaches the client.
 func reset(w http.ResponseWriter) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		return // gone already
+		return // already closed
 	}
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)

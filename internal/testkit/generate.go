@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// GenerateStudies returns n ids of studies, such as "PANC-CA"; the same for the same n.
+// GenerateStudies returns n study ids, such as "PANC-CA"; the same for the same n.
 func GenerateStudies(n int) []string {
 	sites := []string{"PANC", "LIVR", "BRST", "COLO", "LUNG", "OVAR", "PROS", "BRAI", "GAST", "KIDN"}
 	countries := []string{"CA", "JP", "DE", "UK", "AU", "FR", "US", "KR", "IT", "ES"}
@@ -23,8 +23,8 @@ func GenerateStudies(n int) []string {
 	return studies
 }
 
-// GenerateAnalyses returns n published analyses of a study, each of about 2 KB and of one of three analysis types. The
-// same seed, study and n return the same bytes; ids are distinct over studies and seeds.
+// GenerateAnalyses returns n published analyses of a study, each of about 2 KB and of one of three analysis types. The same seed, study
+// and n return the same bytes; ids are distinct across studies and seeds.
 func GenerateAnalyses(seed uint64, study string, n int) []Analysis {
 	sum := fnv.New64a()
 	_, _ = sum.Write([]byte(study)) // never fails
@@ -36,7 +36,7 @@ func GenerateAnalyses(seed uint64, study string, n int) []Analysis {
 	return analyses
 }
 
-// generator appends JSON by hand: a bench asks it for a hundred thousand analyses.
+// generator appends JSON without encoding/json: benchmarks generate a hundred thousand analyses.
 type generator struct {
 	rng   *rand.Rand
 	seed  uint64
@@ -45,7 +45,7 @@ type generator struct {
 	buf   []byte
 }
 
-// siteOf returns the organ that a study of GenerateStudies is about.
+// siteOf returns the organ of a study of GenerateStudies.
 func siteOf(study string) string {
 	sites := map[string]string{
 		"PANC": "Pancreas", "LIVR": "Liver", "BRST": "Breast", "COLO": "Colon", "LUNG": "Bronchus and lung", "OVAR": "Ovary",
@@ -90,7 +90,7 @@ func (g *generator) kind() analysisKind {
 	}
 }
 
-// analysis makes one analysis.
+// analysis generates one analysis.
 func (g *generator) analysis(i int) Analysis {
 	kind := g.kind()
 	id := g.uuid()
@@ -153,7 +153,7 @@ func (g *generator) specimen(donor, sample int, normal bool) {
 }
 
 func (g *generator) donor(donor int) {
-	// A donor's facts must be the same in all its analyses, so they follow from its number.
+	// A donor must be the same in all its analyses, so its values depend on its number.
 	facts := rand.New(rand.NewPCG(uint64(donor), g.seed))
 	g.raw(`,"donor":{"donorId":"DO`).number(donor).raw(`","submitterDonorId":"`).raw(g.study).raw(`-d`).number(donor)
 	g.raw(`","gender":`).text(pick(facts, []string{"Female", "Male", "Other"})).raw(`,"info":{"primarySite":`)
@@ -213,7 +213,7 @@ func (g *generator) raw(s string) *generator {
 	return g
 }
 
-// text appends a JSON string. The vocabulary and the ids of studies hold no control characters.
+// text appends a JSON string. The vocabulary and the ids of studies contain no control characters.
 func (g *generator) text(s string) *generator {
 	g.buf = append(g.buf, '"')
 	for i := range len(s) {
@@ -231,7 +231,7 @@ func (g *generator) number(n int) *generator {
 	return g
 }
 
-// stamp appends a time as Song writes it: without a zone, with microseconds.
+// stamp appends a time in Song's format: without a zone, with microseconds.
 func (g *generator) stamp(t time.Time) *generator {
 	g.buf = append(g.buf, '"')
 	g.buf = t.AppendFormat(g.buf, "2006-01-02T15:04:05.000000")
@@ -247,7 +247,7 @@ func (g *generator) hex(n int) *generator {
 	return g
 }
 
-// uuid makes a random UUID (RFC 9562, version 4).
+// uuid returns a random UUID (RFC 9562, version 4).
 func (g *generator) uuid() string {
 	a, b := g.rng.Uint64(), g.rng.Uint64()
 	return fmt.Sprintf("%08x-%04x-4%03x-%04x-%012x", a>>32, a>>16&0xffff, a&0xfff, 0x8000|b>>48&0x3fff, b&0xffffffffffff)

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// lyricStore is what a LyricServer holds: the records of each organization in Lyric's own order, by the name of the
-// entity and then in the order in which they first came. So a record that comes or goes moves the rows behind it.
+// lyricStore holds the records of each organization in Lyric's order, by the name of the entity and then in the order of insertion. So
+// a record that is added or removed moves the rows after it.
 type lyricStore struct {
 	mu    sync.RWMutex
 	last  int // the newest serial
@@ -33,8 +33,8 @@ func newLyricStore() *lyricStore {
 	return &lyricStore{byOrg: map[string][]*lyricRow{}, byID: map[string]*lyricRow{}}
 }
 
-// AddOrganizations adds organizations without records. Lyric lists such where all of an organization's records are of
-// other entities than the one that a category is about. One that is there already stays as it is.
+// AddOrganizations adds organizations without records. Lyric lists them when all records of an organization are of other entities than
+// the category's central one. Existing organizations are unchanged.
 func (s *lyricStore) AddOrganizations(organizations ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,9 +55,9 @@ func (s *lyricStore) DropOrganization(organization string) {
 	delete(s.byOrg, organization)
 }
 
-// Put adds a record, or replaces the one of its id in its place. The organization is the list it stands in, whatever
-// the body says, so that a lying upstream can be tried. body must not change afterwards; it is ErrNoLyricRecord when
-// it is not Lyric's envelope of a record.
+// Put adds a record, or replaces the one with its id in place. The record is added to the list of organization, whatever the body says,
+// so that inconsistent upstreams can be tested. body must not change afterwards; it is ErrNoLyricRecord when it is not Lyric's envelope
+// of a record.
 func (s *lyricStore) Put(organization string, body []byte) error {
 	record, err := ParseLyricRecord(body)
 	if err != nil {
@@ -69,8 +69,7 @@ func (s *lyricStore) Put(organization string, body []byte) error {
 	return nil
 }
 
-// PutAll is Put for records that are parsed already, such as GenerateRecords returns them, each into the list of its own
-// organization.
+// PutAll is like Put for parsed records, such as those of GenerateRecords, each in the list of its own organization.
 func (s *lyricStore) PutAll(records ...LyricRecord) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,8 +93,8 @@ func (s *lyricStore) put(organization string, record LyricRecord) {
 	s.byID[record.SystemID] = row
 }
 
-// Remove removes a record, and reports whether it was there. Lyric itself lists an organization only while it has records;
-// this one stays until it is dropped.
+// Remove removes a record, and reports whether it existed. Lyric itself lists an organization only while it has records; this one is kept
+// until it is dropped.
 func (s *lyricStore) Remove(systemID string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +111,7 @@ func (s *lyricStore) remove(systemID string) bool {
 	return true
 }
 
-// SetValid changes whether a record is valid, in its body too, and reports whether it was there.
+// SetValid sets whether a record is valid, also in its body, and reports whether it exists.
 func (s *lyricStore) SetValid(systemID string, valid bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,14 +123,14 @@ func (s *lyricStore) SetValid(systemID string, valid bool) bool {
 	return true
 }
 
-// Organizations returns the names of all organizations, sorted as Lyric sorts them.
+// Organizations returns the names of all organizations, in Lyric's order.
 func (s *lyricStore) Organizations() []string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return append([]string{}, slices.Sorted(maps.Keys(s.byOrg))...)
 }
 
-// Record returns the record of an id.
+// Record returns the record with an id.
 func (s *lyricStore) Record(systemID string) (LyricRecord, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -142,14 +141,14 @@ func (s *lyricStore) Record(systemID string) (LyricRecord, bool) {
 	return held.LyricRecord, true
 }
 
-// Records returns an organization's records, valid or not, in their order.
+// Records returns an organization's records, valid and invalid, in order.
 func (s *lyricStore) Records(organization string) []LyricRecord {
 	records, _ := s.page(&organization, "", 0, -1)
 	return records
 }
 
-// page returns rows [offset, offset+limit) of an organization's list, or of all organizations' with nil, and the list's
-// length; entity, when not empty, is the only one that counts. A negative limit is none.
+// page returns rows [offset, offset+limit) of an organization's list, or of all organizations with nil, and the list's length; entity,
+// when not empty, filters it. A negative limit means no limit.
 func (s *lyricStore) page(organization *string, entity string, offset, limit int) (rows []LyricRecord, total int) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -175,7 +174,7 @@ func (s *lyricStore) page(organization *string, entity string, offset, limit int
 	return rows, total
 }
 
-// ofEntity returns the run of a sorted list that is of one entity.
+// ofEntity returns the part of a sorted list with one entity.
 func ofEntity(list []*lyricRow, entity string) []*lyricRow {
 	from, _ := slices.BinarySearchFunc(list, entity, func(row *lyricRow, name string) int {
 		return cmp.Compare(row.EntityName, name)

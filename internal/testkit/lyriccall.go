@@ -19,18 +19,18 @@ const (
 	lyricPageSize = 20
 )
 
-// lyricCall is a call that was understood.
+// lyricCall is a parsed call.
 type lyricCall struct {
 	route    LyricRoute
 	category string
 	id       string
 	compound bool
 	page     LyricPageCall
-	// faults are what Lyric says of the parameters.
+	// faults are Lyric's errors about the parameters.
 	faults []string
 }
 
-// parse reads a call from the path as received; no segment is decoded before the path is split.
+// parse parses a call from the path as received; no segment is decoded before the path is split.
 func (s *LyricServer) parse(method, raw string, query url.Values) lyricCall {
 	call := lyricCall{route: LyricRouteOther}
 	rest, ok := strings.CutPrefix(raw, s.cfg.BasePath+"/")
@@ -70,7 +70,7 @@ func (s *LyricServer) parse(method, raw string, query url.Values) lyricCall {
 
 var lyricAlias = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 
-// parameters checks the parameters as Lyric does, in its words.
+// parameters checks the parameters like Lyric, with its messages.
 func (s *LyricServer) parameters(call *lyricCall, query url.Values) {
 	fault := func(name, message string) { call.faults = append(call.faults, name+" is "+message) }
 	if call.route != LyricRouteCategory {
@@ -102,7 +102,7 @@ func (s *LyricServer) parameters(call *lyricCall, query url.Values) {
 		}
 	}
 	if len(call.faults) > 0 {
-		return // Lyric checks the query first, and stops there
+		return // like Lyric, which checks the query first
 	}
 	if n, ok := leadingInt(call.category); (!ok || n < 1) && !lyricAlias.MatchString(strings.TrimSpace(call.category)) {
 		fault("categoryId", "invalid category ID")
@@ -114,7 +114,7 @@ func (s *LyricServer) parameters(call *lyricCall, query url.Values) {
 	}
 }
 
-// leadingInt reads the number that text begins with, as JavaScript's parseInt does.
+// leadingInt parses the number at the start of text, like JavaScript's parseInt.
 func leadingInt(text string) (n int, ok bool) {
 	text = strings.TrimSpace(text)
 	end := 0
@@ -125,7 +125,7 @@ func leadingInt(text string) (n int, ok bool) {
 	return n, err == nil
 }
 
-// isCategory reports whether name is the server's category: its id, something that begins with it, or its alias.
+// isCategory reports whether name is the server's category: its id, a text that starts with it, or its alias.
 func (s *LyricServer) isCategory(name string) bool {
 	if n, ok := leadingInt(name); ok && n == s.cfg.CategoryID {
 		return true
@@ -142,7 +142,7 @@ func (s *LyricServer) dispatch(w *faultWriter, r *http.Request, call lyricCall) 
 		s.sendJSON(w, http.StatusOK, map[string]any{"uptime": 1.5, "message": "OK", "timestamp": time.Now().UnixMilli()})
 		return
 	case len(call.faults) > 0:
-		s.refuse(w, http.StatusBadRequest, "Bad Request", strings.Join(call.faults, " | "))
+		s.sendError(w, http.StatusBadRequest, "Bad Request", strings.Join(call.faults, " | "))
 		return
 	}
 	if call.route == LyricRoutePage && s.cfg.BeforePage != nil {
@@ -160,7 +160,7 @@ func (s *LyricServer) dispatch(w *faultWriter, r *http.Request, call lyricCall) 
 	}
 }
 
-// noRoute is the answer of the web framework below Lyric.
+// noRoute sends the response of Lyric's web framework.
 func (s *LyricServer) noRoute(w *faultWriter, r *http.Request) {
 	w.status = http.StatusNotFound
 	s.send(w, "text/html; charset=utf-8", fmt.Appendf(nil, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n"+

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// GenerateRecords returns n valid records of an organization, each a donor of about 1 to 2 KB in the compound view: with
-// specimens that hold samples, diagnoses that hold treatments, and follow-ups. The same seed, organization and n give
-// the same bytes; ids are distinct over organizations and seeds.
+// GenerateRecords returns n valid records of an organization, each a donor of about 1 to 2 KB in the compound view: with specimens that
+// contain samples, diagnoses that contain treatments, and follow-ups. The same seed, organization and n return the same bytes; ids are
+// distinct across organizations and seeds.
 func GenerateRecords(seed uint64, organization string, n int) []LyricRecord {
 	sum := fnv.New64a()
 	_, _ = sum.Write([]byte("lyric " + organization)) // never fails
@@ -24,8 +24,8 @@ func GenerateRecords(seed uint64, organization string, n int) []LyricRecord {
 	return records
 }
 
-// donorGenerator appends records as Lyric sends them: names with underscores, the related entities in the plural, and
-// numbers, booleans, lists of words and dates as a dictionary's fields hold them.
+// donorGenerator appends records in Lyric's format: names with underscores, related entities in the plural, and numbers, booleans, lists
+// of words and dates like the fields of a dictionary.
 type donorGenerator struct{ generator }
 
 func (g *donorGenerator) record(i int) LyricRecord {
@@ -72,7 +72,7 @@ func (g *donorGenerator) diagnoses(donor string) {
 	g.raw(`]`)
 }
 
-// treatments appends the treatments of a diagnosis. Lyric leaves a related entity without records out.
+// treatments appends the treatments of a diagnosis. Lyric omits a related entity without records.
 func (g *donorGenerator) treatments(diagnosis string, n int) {
 	if n == 0 {
 		return
@@ -137,7 +137,7 @@ func (g *generator) day() *generator {
 	return g
 }
 
-// decimal appends hundredths as JavaScript writes a number: 171.5, and 170 without a point.
+// decimal appends hundredths in JavaScript's number format: 171.5, and 170 without a point.
 func (g *generator) decimal(hundredths int) *generator {
 	g.buf = strconv.AppendFloat(g.buf, float64(hundredths)/100, 'f', -1, 64)
 	return g
@@ -149,7 +149,7 @@ func (g *generator) bool(b bool) *generator {
 	return g
 }
 
-// optional appends a JSON string, or null for a field that is not given.
+// optional appends a JSON string, or null for a missing value.
 func (g *generator) optional(given bool, s string) *generator {
 	if !given {
 		return g.raw(`null`)
@@ -157,7 +157,7 @@ func (g *generator) optional(given bool, s string) *generator {
 	return g.text(s)
 }
 
-// systemID makes an id as Lyric's own generator does: 21 digits and capital letters.
+// systemID returns an id like Lyric's own generator: 21 digits and capital letters.
 func (g *donorGenerator) systemID() string {
 	const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	var id strings.Builder

@@ -10,21 +10,21 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// ErrNoLyricRecord says that JSON is not an object with the string members systemId, organization and entityName, the
+// ErrNoLyricRecord is returned for JSON that is not an object with the string members systemId, organization and entityName, the
 // boolean isValid and the object data.
 var ErrNoLyricRecord = errors.New("not a record of Lyric")
 
-// LyricRecord is one record as a Lyric server holds it.
+// LyricRecord is one record stored in a Lyric server.
 type LyricRecord struct {
 	SystemID     string
 	Organization string
 	EntityName   string
 	IsValid      bool
-	// Body is the record's own JSON in the compound view, served byte for byte.
+	// Body is the record's JSON in the compound view, served byte for byte.
 	Body []byte
 }
 
-// ParseLyricRecord reads the members of body, which it keeps as it is. It is ErrNoLyricRecord for other JSON.
+// ParseLyricRecord parses the members of body, which it keeps unchanged. Other JSON is ErrNoLyricRecord.
 func ParseLyricRecord(body []byte) (LyricRecord, error) {
 	if !gjson.ValidBytes(body) {
 		return LyricRecord{}, fmt.Errorf("%w: not JSON", ErrNoLyricRecord)
@@ -49,7 +49,7 @@ func ParseLyricRecord(body []byte) (LyricRecord, error) {
 	}, nil
 }
 
-// withValid returns the record with another isValid; only the bytes of that value change.
+// withValid returns the record with another isValid; only that value changes in the body.
 func (r LyricRecord) withValid(valid bool) LyricRecord {
 	if found := gjson.GetBytes(r.Body, "isValid"); found.Index > 0 {
 		r.Body = slices.Concat(r.Body[:found.Index], strconv.AppendBool(nil, valid), r.Body[found.Index+len(found.Raw):])

@@ -7,27 +7,26 @@ import (
 	"strconv"
 )
 
-// LyricConfig configures a LyricServer. Its zero value is a server of category 1 that asks for no token.
+// LyricConfig configures a LyricServer. Its zero value is a server of category 1 that requires no token.
 type LyricConfig struct {
 	// CategoryID is the id of the server's one category. Default 1.
 	CategoryID int
 	// Alias is another name of the category, empty for none.
 	Alias string
-	// CentralEntity is the entity that the category is about: the compound view lists its records alone. Empty: those of
-	// every entity.
+	// CentralEntity is the category's central entity: the compound view lists only its records. Empty: records of every entity.
 	CentralEntity string
 	// Token is the bearer token that calls must carry, Username and Password the basic auth; empty for none.
 	Token              string
 	Username, Password string
-	// BasePath is put before every route, such as "/lyric".
+	// BasePath is the prefix of every route, such as "/lyric".
 	BasePath string
-	// MaxPageSize caps the size of pages, as Lyric itself does not; 0 for no cap.
+	// MaxPageSize caps the size of pages, unlike Lyric itself; 0 for no cap.
 	MaxPageSize int
-	// PaginationLast puts what a page says of itself behind its records.
+	// PaginationLast puts a page's pagination after its records.
 	PaginationLast bool
-	// Gzip compresses answers for clients that accept it.
+	// Gzip compresses responses for clients that accept it.
 	Gzip bool
-	// BeforePage is called before a page is put together, with no lock held, and may change the server's data. n
+	// BeforePage is called before a page is built, without a lock held, and may change the server's data. n
 	// counts the calls for pages from 0.
 	BeforePage func(s *LyricServer, n int, call LyricPageCall)
 }
@@ -44,7 +43,7 @@ const (
 	LyricRouteOther    LyricRoute = "other"
 )
 
-// LyricPageCall is one call for a page. Page and PageSize are those that the server went by, 0 for what is no number
+// LyricPageCall is one call for a page. Page and PageSize are the values that the server used, 0 for values that are not a number
 // from 1.
 type LyricPageCall struct {
 	// Organization is empty for the list of the whole category.
@@ -53,25 +52,25 @@ type LyricPageCall struct {
 	Page, PageSize int
 }
 
-// LyricServer is an in-process server that speaks Lyric's protocol on a loopback address and can be told to fail. Its
-// data and its faults may be changed at any time.
+// LyricServer is an in-process server that speaks Lyric's protocol on a loopback address, with fault injection. Its data and its faults
+// may be changed at any time.
 type LyricServer struct {
 	*lyricStore
-	*frame[LyricRoute, LyricPageCall]
+	*serverBase[LyricRoute, LyricPageCall]
 
 	cfg LyricConfig
 }
 
-// NewLyric starts a server on a free port of 127.0.0.1. It must be closed.
+// NewLyric starts a server on a free port of 127.0.0.1. The caller must close it.
 func NewLyric(cfg LyricConfig) (*LyricServer, error) {
 	if cfg.CategoryID == 0 {
 		cfg.CategoryID = 1
 	}
-	f, err := newFrame[LyricRoute, LyricPageCall]("Lyric")
+	f, err := newServerBase[LyricRoute, LyricPageCall]("Lyric")
 	if err != nil {
 		return nil, err
 	}
-	s := &LyricServer{lyricStore: newLyricStore(), frame: f, cfg: cfg}
+	s := &LyricServer{lyricStore: newLyricStore(), serverBase: f, cfg: cfg}
 	f.serve(s)
 	return s, nil
 }
@@ -84,21 +83,21 @@ func (s *LyricServer) CategoryID() string { return strconv.Itoa(s.cfg.CategoryID
 
 // ServeHTTP implements http.Handler.
 func (s *LyricServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !s.handlers.enter() {
+	if !s.handlers.add() {
 		return
 	}
-	defer s.handlers.leave()
+	defer s.handlers.done()
 	raw := rawPath(r)
 	call := s.parse(r.Method, raw, r.URL.Query())
 	s.count(raw, call)
-	out := s.strike(w, r, func(w *faultWriter, status int) {
-		s.refuse(w, status, http.StatusText(status), "told to fail")
+	out := s.applyFault(w, r, func(w *faultWriter, status int) {
+		s.sendError(w, status, http.StatusText(status), "told to fail")
 	})
 	if out == nil {
 		return
 	}
 	if !s.authorized(r) {
-		// The words are the operator's own: Lyric leaves the check to them.
+		// Lyric leaves the check, and the message, to its operator.
 		s.sendJSON(out, http.StatusUnauthorized, map[string]string{"message": "Unauthorized: invalid token"})
 		return
 	}
@@ -120,15 +119,15 @@ func (s *LyricServer) authorized(r *http.Request) bool {
 func (s *LyricServer) count(raw string, call lyricCall) {
 	switch call.route {
 	case LyricRouteRecord:
-		s.note(raw, call.route, call.id, nil)
+		s.countCall(raw, call.route, call.id, nil)
 	case LyricRoutePage:
-		s.note(raw, call.route, "", &call.page)
+		s.countCall(raw, call.route, "", &call.page)
 	case LyricRouteCategory, LyricRouteAlive, LyricRouteOther:
-		s.note(raw, call.route, "", nil)
+		s.countCall(raw, call.route, "", nil)
 	}
 }
 
-// send writes a whole answer.
+// send writes a complete response.
 func (s *LyricServer) send(w *faultWriter, contentType string, body []byte) {
 	w.send(contentType, s.cfg.Gzip, body)
 }
@@ -144,8 +143,8 @@ func (s *LyricServer) sendJSON(w *faultWriter, status int, v any) {
 	s.send(w, lyricJSON, body)
 }
 
-// refuse sends Lyric's error document.
-func (s *LyricServer) refuse(w *faultWriter, status int, name, message string) {
+// sendError sends Lyric's error document.
+func (s *LyricServer) sendError(w *faultWriter, status int, name, message string) {
 	s.sendJSON(w, status, struct {
 		Error   string `json:"error"`
 		Message string `json:"message"`
@@ -153,5 +152,5 @@ func (s *LyricServer) refuse(w *faultWriter, status int, name, message string) {
 }
 
 func (s *LyricServer) notFound(w *faultWriter, message string) {
-	s.refuse(w, http.StatusNotFound, "Not Found", message)
+	s.sendError(w, http.StatusNotFound, "Not Found", message)
 }

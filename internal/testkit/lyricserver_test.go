@@ -231,7 +231,7 @@ func TestLyricServerRefusesAndFails(t *testing.T) {
 		if status, body, err := get(t, open.URL()+"/category/1"); err != nil || strconv.Itoa(status)+" "+body != tt.want {
 			t.Errorf("%s: %d %s %v", name, status, body, err)
 		}
-		open.Heal()
+		open.ClearFaults()
 	}
 	open.Fail(testkit.Fault{Cut: 3})
 	if _, body, err := get(t, open.URL()+"/category/1"); err == nil {
@@ -239,7 +239,7 @@ func TestLyricServerRefusesAndFails(t *testing.T) {
 	}
 }
 
-// TestLyricServerCloseEndsHeldCalls would hang if Close waited for the fault.
+// TestLyricServerCloseEndsHeldCalls hangs if Close waits for the fault.
 func TestLyricServerCloseEndsHeldCalls(t *testing.T) {
 	t.Parallel()
 	s := serveLyric(t, testkit.LyricConfig{})

@@ -7,14 +7,14 @@ import (
 	"sync"
 )
 
-// songStore is what a SongServer holds. Analyses of a study keep their order.
+// songStore holds the data of a SongServer. Analyses of a study keep their order.
 type songStore struct {
 	mu      sync.RWMutex
 	studies []string
 	byStudy map[string][]*Analysis
 	byID    map[string]*Analysis
-	// listed remembers a study's list in some states until anything changes: without it each page of a large study
-	// would cost a walk over all of it.
+	// listed caches a study's list in some states until anything changes: otherwise each page of a large study would iterate over all of
+	// it.
 	listed map[string][]*Analysis
 }
 
@@ -22,7 +22,7 @@ func newSongStore() *songStore {
 	return &songStore{byStudy: map[string][]*Analysis{}, byID: map[string]*Analysis{}, listed: map[string][]*Analysis{}}
 }
 
-// AddStudy adds a study without analyses. A study that is there already stays as it is.
+// AddStudy adds a study without analyses. An existing study is unchanged.
 func (s *songStore) AddStudy(study string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,9 +49,9 @@ func (s *songStore) DropStudy(study string) {
 	s.studies = slices.DeleteFunc(s.studies, func(name string) bool { return name == study })
 }
 
-// Put adds an analysis at the end of the study's list, or replaces the one of its id in its place. The study is the
-// list it stands in, whatever the body says, so that a lying upstream can be tried. body must not change afterwards;
-// it is ErrNoAnalysis when it has no analysisId, studyId and analysisState.
+// Put adds an analysis at the end of the study's list, or replaces the one with its id in place. The analysis is added to the list of
+// study, whatever the body says, so that inconsistent upstreams can be tested. body must not change afterwards; it is ErrNoAnalysis when
+// it has no analysisId, studyId and analysisState.
 func (s *songStore) Put(study string, body []byte) error {
 	a, err := ParseAnalysis(body)
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *songStore) Put(study string, body []byte) error {
 	return nil
 }
 
-// PutAll is Put for analyses that are parsed already, such as GenerateAnalyses returns them.
+// PutAll is like Put for parsed analyses, such as those of GenerateAnalyses.
 func (s *songStore) PutAll(analyses ...Analysis) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +77,7 @@ func (s *songStore) PutAll(analyses ...Analysis) {
 	}
 }
 
-// Insert puts an analysis at a position of the study's list, counted over all states from 0; the rest moves up.
+// Insert inserts an analysis at a position of the study's list, counted over all states from 0; the rest moves up.
 func (s *songStore) Insert(study string, position int, body []byte) error {
 	a, err := ParseAnalysis(body)
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *songStore) insert(a Analysis, position int) {
 	s.byID[a.ID] = &a
 }
 
-// Delete removes an analysis, and reports whether it was there.
+// Delete removes an analysis, and reports whether it existed.
 func (s *songStore) Delete(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,7 +120,7 @@ func (s *songStore) remove(id string) bool {
 	return true
 }
 
-// SetState changes the state of an analysis, in its body too, and reports whether it was there.
+// SetState changes the state of an analysis, also in its body, and reports whether it exists.
 func (s *songStore) SetState(id, state string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,14 +133,14 @@ func (s *songStore) SetState(id, state string) bool {
 	return true
 }
 
-// Studies returns the ids of all studies in the order they came.
+// Studies returns the ids of all studies in insertion order.
 func (s *songStore) Studies() []string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return append([]string{}, s.studies...)
 }
 
-// Analysis returns the analysis of an id.
+// Analysis returns the analysis with an id.
 func (s *songStore) Analysis(id string) (Analysis, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -186,7 +186,7 @@ func (s *songStore) page(study string, states []string, offset, limit int) (bodi
 	return bodies, len(list)
 }
 
-// list returns a study's analyses in the given states, and remembers them. The store is locked.
+// list returns a study's analyses in the given states, and caches them. The store must be locked.
 func (s *songStore) list(study string, states []string) []*Analysis {
 	key := study + "\x00" + strings.Join(states, ",")
 	list, ok := s.listed[key]

@@ -12,23 +12,23 @@ import (
 	"time"
 )
 
-// SongConfig configures a SongServer. Its zero value is a server that asks for no token.
+// SongConfig configures a SongServer. Its zero value is a server that requires no token.
 type SongConfig struct {
 	// Token is the bearer token that calls must carry, Username and Password the basic auth; empty for none.
 	Token              string
 	Username, Password string
-	// BasePath is put before every route, such as "/song".
+	// BasePath is the prefix of every route, such as "/song".
 	BasePath string
-	// Lenient answers an analysis that is asked for under another study, instead of refusing it.
+	// Lenient returns an analysis that is requested under another study, instead of an error.
 	Lenient bool
 	// TotalsFirst puts a page's counts before its analyses.
 	TotalsFirst bool
-	// Gzip compresses answers for clients that accept it.
+	// Gzip compresses responses for clients that accept it.
 	Gzip bool
-	// BeforePage is called before a page is put together, with no lock held, and may change the server's data. n
+	// BeforePage is called before a page is built, without a lock held, and may change the server's data. n
 	// counts the calls for pages from 0.
 	BeforePage func(s *SongServer, n int, call PageCall)
-	// BeforeRecord is called before an analysis is looked up by its id, with no lock held.
+	// BeforeRecord is called before an analysis is looked up by its id, without a lock held.
 	BeforeRecord func(s *SongServer, id string)
 }
 
@@ -51,22 +51,22 @@ type PageCall struct {
 	Offset, Limit int
 }
 
-// SongServer is an in-process server that speaks Song's protocol on a loopback address and can be told to fail. Its
-// data and its faults may be changed at any time.
+// SongServer is an in-process server that speaks Song's protocol on a loopback address, with fault injection. Its data and its faults
+// may be changed at any time.
 type SongServer struct {
 	*songStore
-	*frame[Route, PageCall]
+	*serverBase[Route, PageCall]
 
 	cfg SongConfig
 }
 
-// NewSong starts a server on a free port of 127.0.0.1. It must be closed.
+// NewSong starts a server on a free port of 127.0.0.1. The caller must close it.
 func NewSong(cfg SongConfig) (*SongServer, error) {
-	f, err := newFrame[Route, PageCall]("Song")
+	f, err := newServerBase[Route, PageCall]("Song")
 	if err != nil {
 		return nil, err
 	}
-	s := &SongServer{songStore: newSongStore(), frame: f, cfg: cfg}
+	s := &SongServer{songStore: newSongStore(), serverBase: f, cfg: cfg}
 	f.serve(s)
 	return s, nil
 }
@@ -76,19 +76,19 @@ func (s *SongServer) URL() string { return "http://" + s.listener.Addr().String(
 
 // ServeHTTP implements http.Handler.
 func (s *SongServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !s.handlers.enter() {
+	if !s.handlers.add() {
 		return
 	}
-	defer s.handlers.leave()
+	defer s.handlers.done()
 	raw := rawPath(r)
 	call := s.parse(raw, r.URL.Query())
 	s.count(raw, call)
-	out := s.strike(w, r, func(w *faultWriter, status int) { s.refuse(w, r, status, "unknown.error", "told to fail") })
+	out := s.applyFault(w, r, func(w *faultWriter, status int) { s.sendError(w, r, status, "unknown.error", "told to fail") })
 	if out == nil {
 		return
 	}
 	if !s.authorized(r) {
-		s.refuse(out, r, http.StatusUnauthorized, "unauthorized.token", "Invalid token")
+		s.sendError(out, r, http.StatusUnauthorized, "unauthorized.token", "Invalid token")
 		return
 	}
 	s.dispatch(out, r, call)
@@ -106,14 +106,14 @@ func (s *SongServer) authorized(r *http.Request) bool {
 	}
 }
 
-// songCall is a call that was understood.
+// songCall is a parsed call.
 type songCall struct {
 	route Route
 	id    string
 	page  PageCall
 }
 
-// parse reads a call from the path as received; no segment is decoded before the path is split.
+// parse parses a call from the path as received; no segment is decoded before the path is split.
 func (s *SongServer) parse(raw string, query url.Values) songCall {
 	rest, ok := strings.CutPrefix(raw, s.cfg.BasePath+"/")
 	if !ok {
@@ -141,7 +141,7 @@ func (s *SongServer) parse(raw string, query url.Values) songCall {
 	}
 }
 
-// pageCall reads the query of a call for a page, with Song's own defaults. A limit of -1 is one that is no number.
+// pageCall parses the query of a call for a page, with Song's defaults. A limit that is not a number becomes -1.
 func pageCall(study string, query url.Values) PageCall {
 	number := func(name string, otherwise int) int {
 		if !query.Has(name) {
@@ -163,20 +163,20 @@ func pageCall(study string, query url.Values) PageCall {
 func (s *SongServer) count(raw string, call songCall) {
 	switch call.route {
 	case RouteRecord:
-		s.note(raw, call.route, call.id, nil)
+		s.countCall(raw, call.route, call.id, nil)
 	case RoutePage:
-		s.note(raw, call.route, "", &call.page)
+		s.countCall(raw, call.route, "", &call.page)
 	case RouteStudies, RouteAlive, RouteOther:
-		s.note(raw, call.route, "", nil)
+		s.countCall(raw, call.route, "", nil)
 	}
 }
 
-// send writes a whole JSON answer.
+// send writes a complete JSON response.
 func (s *SongServer) send(w *faultWriter, body []byte) { w.send("application/json", s.cfg.Gzip, body) }
 
 func (s *SongServer) dispatch(w *faultWriter, r *http.Request, call songCall) {
 	if r.Method != http.MethodGet {
-		s.refuse(w, r, http.StatusMethodNotAllowed, "unknown.error", "Request method not supported")
+		s.sendError(w, r, http.StatusMethodNotAllowed, "unknown.error", "Request method not supported")
 		return
 	}
 	switch call.route {
@@ -185,7 +185,7 @@ func (s *SongServer) dispatch(w *faultWriter, r *http.Request, call songCall) {
 	case RouteStudies:
 		body, err := json.Marshal(s.Studies())
 		if err != nil {
-			s.refuse(w, r, http.StatusInternalServerError, "unknown.error", err.Error())
+			s.sendError(w, r, http.StatusInternalServerError, "unknown.error", err.Error())
 			return
 		}
 		s.send(w, body)
@@ -194,7 +194,7 @@ func (s *SongServer) dispatch(w *faultWriter, r *http.Request, call songCall) {
 	case RouteRecord:
 		s.serveRecord(w, r, call.page.Study, call.id)
 	case RouteOther:
-		s.refuse(w, r, http.StatusNotFound, "unknown.error", "No handler found")
+		s.sendError(w, r, http.StatusNotFound, "unknown.error", "No handler found")
 	}
 }
 
@@ -207,7 +207,7 @@ func (s *SongServer) servePage(w *faultWriter, r *http.Request, call PageCall) {
 		return
 	}
 	if call.Offset < 0 || call.Limit < 0 {
-		s.refuse(w, r, http.StatusBadRequest, "malformed.parameter", "limit and offset are numbers from 0")
+		s.sendError(w, r, http.StatusBadRequest, "malformed.parameter", "limit and offset are numbers from 0")
 		return
 	}
 	bodies, total := s.page(call.Study, call.States, call.Offset, call.Limit)
@@ -251,10 +251,10 @@ func (s *SongServer) serveRecord(w *faultWriter, r *http.Request, study, id stri
 	a, ok := s.Analysis(id)
 	switch {
 	case !ok:
-		s.refuse(w, r, http.StatusNotFound, "analysis.id.not.found",
+		s.sendError(w, r, http.StatusNotFound, "analysis.id.not.found",
 			fmt.Sprintf("[AnalysisService::analysis.id.not.found] - The analysisId '%s' was not found", id))
 	case a.Study != study && !s.cfg.Lenient:
-		s.refuse(w, r, http.StatusBadRequest, "entity.not.related.to.study",
+		s.sendError(w, r, http.StatusBadRequest, "entity.not.related.to.study",
 			fmt.Sprintf("[AnalysisService::entity.not.related.to.study] - The analysisId '%s' is not related to the studyId '%s'", id, study))
 	default:
 		s.send(w, a.Body)
@@ -262,12 +262,12 @@ func (s *SongServer) serveRecord(w *faultWriter, r *http.Request, study, id stri
 }
 
 func (s *SongServer) noStudy(w *faultWriter, r *http.Request, study string) {
-	s.refuse(w, r, http.StatusNotFound, "study.id.does.not.exist",
+	s.sendError(w, r, http.StatusNotFound, "study.id.does.not.exist",
 		fmt.Sprintf("[StudyService::study.id.does.not.exist] - The studyId '%s' does not exist", study))
 }
 
-// refuse sends Song's error document, which ends in a stack trace of some kilobytes.
-func (s *SongServer) refuse(w *faultWriter, r *http.Request, status int, errorID, message string) {
+// sendError sends Song's error document, which ends in a stack trace of some kilobytes.
+func (s *SongServer) sendError(w *faultWriter, r *http.Request, status int, errorID, message string) {
 	now := time.Now().UTC()
 	trace := make([]string, 120)
 	for i := range trace {

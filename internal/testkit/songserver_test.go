@@ -28,7 +28,7 @@ func serve(t *testing.T, cfg testkit.SongConfig) *testkit.SongServer {
 	return s
 }
 
-// get asks for a path on a connection of its own, so that nothing is left behind.
+// get requests a path on its own connection, so that none is left open.
 func get(t *testing.T, url string) (status int, body string, err error) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -185,7 +185,7 @@ func TestSongServerFaults(t *testing.T) {
 	}
 }
 
-// TestSongServerCloseEndsHeldCalls would hang if Close waited for the fault.
+// TestSongServerCloseEndsHeldCalls hangs if Close waits for the fault.
 func TestSongServerCloseEndsHeldCalls(t *testing.T) {
 	t.Parallel()
 	s := serve(t, testkit.SongConfig{})

@@ -20,7 +20,7 @@ const (
 	submissions  = 4
 )
 
-// registrations are the analysis types of the demo, as POST /schemas takes them.
+// registrations returns the analysis types of the demo, as bodies of POST /schemas.
 func registrations() []string {
 	return []string{
 		`{"name": "sequencing_experiment", "options": {"fileTypes": ["FASTQ", "BAM"]}, "schema": {
@@ -38,7 +38,7 @@ func registrations() []string {
 	}
 }
 
-// submission makes the i-th analysis of the demo: sequencing experiments and variant calls in turn.
+// submission returns the i-th analysis of the demo: sequencing experiments and variant calls in turn.
 func submission(i int) ([]byte, error) {
 	name, file, kind := "sequencing_experiment", "reads", "FASTQ"
 	analysis := map[string]any{
@@ -60,13 +60,13 @@ func submission(i int) ([]byte, error) {
 	}}
 	body, err := json.Marshal(analysis)
 	if err != nil {
-		return nil, fmt.Errorf("writing an analysis: %w", err)
+		return nil, fmt.Errorf("encoding an analysis: %w", err)
 	}
 	return body, nil
 }
 
-// builtIn registers analysis types, submits analyses to the built-in metadata repository and publishes them, which is all
-// that it takes to have them in the index, and lets it refuse one. It returns the id of an analysis that is published.
+// builtIn registers analysis types, submits analyses to the built-in metadata repository and publishes them, which indexes them, and
+// submits an invalid one. It returns the id of a published analysis.
 func (d *demo) builtIn(ctx context.Context) (published string, err error) {
 	d.say("\n6. The built-in metadata repository needs no other server: POST /schemas registers analysis types")
 	for _, r := range registrations() {
@@ -75,13 +75,13 @@ func (d *demo) builtIn(ctx context.Context) (published string, err error) {
 		}
 	}
 	status, answer, err := d.client.try(ctx, http.MethodPost, "/studies/"+builtInStudy, []byte(`{"name":"A study of the demo"}`))
-	if err == nil && status != http.StatusOK && status != http.StatusConflict { // 409: an earlier run made it
-		err = refused(status, answer)
+	if err == nil && status != http.StatusOK && status != http.StatusConflict { // 409: created by an earlier run
+		err = statusError(status, answer)
 	}
 	if err != nil {
-		return "", fmt.Errorf("making a study: %w", err)
+		return "", fmt.Errorf("creating a study: %w", err)
 	}
-	d.say("   Analyses are submitted, checked against their type, and published; nothing else is asked of tutti:")
+	d.say("   Analyses are submitted, validated against their type, and published; indexing them needs no other request:")
 	for i := range submissions {
 		if published, err = d.submitAndPublish(ctx, i); err != nil {
 			return "", err
@@ -90,7 +90,7 @@ func (d *demo) builtIn(ctx context.Context) (published string, err error) {
 	return published, d.invalid(ctx)
 }
 
-// register registers an analysis type unless an earlier run has.
+// register registers an analysis type unless an earlier run registered it.
 func (d *demo) register(ctx context.Context, registration string) error {
 	name := gjson.Get(registration, "name").String()
 	if status, _, err := d.client.try(ctx, http.MethodGet, "/schemas/"+name, nil); err != nil || status == http.StatusOK {
@@ -98,7 +98,7 @@ func (d *demo) register(ctx context.Context, registration string) error {
 	}
 	status, answer, err := d.client.try(ctx, http.MethodPost, "/schemas", []byte(registration))
 	if err == nil && status != http.StatusOK {
-		err = refused(status, answer)
+		err = statusError(status, answer)
 	}
 	if err != nil {
 		return fmt.Errorf("registering %s: %w", name, err)
@@ -114,13 +114,13 @@ func (d *demo) submitAndPublish(ctx context.Context, i int) (id string, err erro
 	}
 	status, answer, err := d.client.try(ctx, http.MethodPost, "/submit/"+builtInStudy+"?allowDuplicates=true", body)
 	if err == nil && status != http.StatusOK {
-		err = refused(status, answer)
+		err = statusError(status, answer)
 	}
 	if err != nil {
 		return "", fmt.Errorf("submitting an analysis: %w", err)
 	}
 	id = answer.Get("analysisId").String()
-	took, err := d.outcome(ctx, builtInIndex, "indexed", func() error {
+	took, err := d.awaitOutcome(ctx, builtInIndex, "indexed", func() error {
 		_, err := d.client.do(ctx, http.MethodPut, "/studies/"+builtInStudy+"/analysis/publish/"+id)
 		return err
 	})
@@ -131,7 +131,7 @@ func (d *demo) submitAndPublish(ctx context.Context, i int) (id string, err erro
 	return id, nil
 }
 
-// invalid submits an analysis with several faults, and shows what the answer says of them.
+// invalid submits an invalid analysis and shows the violations in the response.
 func (d *demo) invalid(ctx context.Context) error {
 	body, err := json.Marshal(map[string]any{
 		"studyId": builtInStudy, "analysisType": map[string]string{"name": "sequencing_experiment"},
@@ -142,19 +142,19 @@ func (d *demo) invalid(ctx context.Context) error {
 		}},
 	})
 	if err != nil {
-		return fmt.Errorf("writing an analysis: %w", err)
+		return fmt.Errorf("encoding an analysis: %w", err)
 	}
 	status, answer, err := d.client.try(ctx, http.MethodPost, "/submit/"+builtInStudy, body)
 	if err != nil {
 		return err
 	}
-	d.say("   One is wrong on purpose → %d %s:", status, answer.Get("errorId"))
+	d.say("   One is invalid on purpose → %d %s:", status, answer.Get("errorId"))
 	for _, v := range answer.Get("violations").Array() {
 		d.say("     %-28s %s", v.Get("pointer"), v.Get("message"))
 	}
 	return nil
 }
 
-func refused(status int, answer gjson.Result) error {
+func statusError(status int, answer gjson.Result) error {
 	return fmt.Errorf("%d: %s", status, answer.Get("detail"))
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// The catalogues of the demo. The index of the last one does not exist: that is what a failed catalogue looks like.
+// The catalogues of the demo. The index of the last one does not exist: it shows a failed catalogue.
 const (
 	catalogueAnalyses = "analyses"
 	catalogueClinical = "clinical"
@@ -18,15 +18,15 @@ const (
 	catalogueFolder   = "catalogues"
 )
 
-// mappingWait is how long a mapping that has grown may take to show in its catalogue.
+// mappingWait bounds the wait until a new field appears in its catalogue.
 const mappingWait = 30 * time.Second
 
-// catalogueFiles is a configuration folder as existing portals have it, one folder for each catalogue.
+// catalogueFiles is a configuration directory like those of existing portals, with one directory for each catalogue.
 //
 //go:embed catalogues
 var catalogueFiles embed.FS
 
-// writeCatalogues puts the configuration folder of the catalogues into the data folder, and returns where it is.
+// writeCatalogues writes the catalogues' configuration into the data directory and returns its path.
 func writeCatalogues(dataDir string) (string, error) {
 	dir := filepath.Join(dataDir, catalogueFolder)
 	err := fs.WalkDir(catalogueFiles, catalogueFolder, func(path string, entry fs.DirEntry, err error) error {
@@ -49,7 +49,7 @@ func writeCatalogues(dataDir string) (string, error) {
 	return dir, nil
 }
 
-// introspect shows what the catalogues tell of themselves. A mapping that has just grown is read again within a second.
+// introspect shows the introspection of the catalogues. A changed mapping is read again within a second.
 func (d *demo) introspect(ctx context.Context) error {
 	d.say("\n7. Each index is described by a catalogue, configured in %s: GET /introspection", filepath.Join(d.cfg.DataDir, catalogueFolder))
 	for _, described := range []struct{ catalogue, field, grown string }{
@@ -60,7 +60,7 @@ func (d *demo) introspect(ctx context.Context) error {
 		waiting := time.Now()
 		for ; err == nil && !detail.Get(described.grown).Exists(); detail, err = d.client.get(ctx, "/introspection/"+described.catalogue) {
 			if time.Since(waiting) > mappingWait {
-				return fmt.Errorf("the catalogue %s does not tell of its fields: %s", described.catalogue, detail.Get("error.message"))
+				return fmt.Errorf("the catalogue %s does not return its fields: %s", described.catalogue, detail.Get("error.message"))
 			}
 			if err := pause(ctx, 20*time.Millisecond); err != nil {
 				return err
@@ -82,7 +82,7 @@ func (d *demo) introspect(ctx context.Context) error {
 		return err
 	}
 	broken := summary.Get("catalogs." + catalogueBroken)
-	d.say("   %-10s is wrong on purpose → %s, %s: %s", catalogueBroken, broken.Get("status"), broken.Get("error.code"), broken.Get("error.message"))
-	d.say("   All in all: %s, and so says GET /ready.", summary.Get("status"))
+	d.say("   %-10s is invalid on purpose → %s, %s: %s", catalogueBroken, broken.Get("status"), broken.Get("error.code"), broken.Get("error.message"))
+	d.say("   The status of all catalogues is %s; GET /ready returns it too.", summary.Get("status"))
 	return nil
 }

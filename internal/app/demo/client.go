@@ -15,7 +15,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// client asks the demo's own server.
+// client calls the demo's own server.
 type client struct {
 	base string
 	http *http.Client
@@ -51,15 +51,15 @@ func (c *client) do(ctx context.Context, method, path string) (gjson.Result, err
 	return gjson.ParseBytes(body), nil
 }
 
-// try sends a JSON body, nil for none, and returns the answer whatever its status.
+// try sends a JSON body, nil for none, and returns the response with any status.
 func (c *client) try(ctx context.Context, method, path string, send []byte) (status int, answer gjson.Result, err error) {
-	status, body, err := c.ask(ctx, method, path, send, http.Header{"Content-Type": {"application/json"}})
+	status, body, err := c.request(ctx, method, path, send, http.Header{"Content-Type": {"application/json"}})
 	return status, gjson.ParseBytes(body), err
 }
 
-// read returns a whole answer; one that is not a success is an error.
+// read returns a complete response; a status other than success is an error.
 func (c *client) read(ctx context.Context, method, path string, send []byte, header http.Header) ([]byte, error) {
-	status, body, err := c.ask(ctx, method, path, send, header)
+	status, body, err := c.request(ctx, method, path, send, header)
 	if err == nil && status/100 != 2 {
 		err = fmt.Errorf("%s %s: %d %s: %s", method, path, status, http.StatusText(status), gjson.GetBytes(body, "detail"))
 	}
@@ -69,25 +69,25 @@ func (c *client) read(ctx context.Context, method, path string, send []byte, hea
 	return body, nil
 }
 
-func (c *client) ask(ctx context.Context, method, path string, send []byte, header http.Header) (status int, body []byte, err error) {
+func (c *client) request(ctx context.Context, method, path string, send []byte, header http.Header) (status int, body []byte, err error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(send))
 	if err != nil {
-		return 0, nil, fmt.Errorf("asking tutti: %w", err)
+		return 0, nil, fmt.Errorf("calling tutti: %w", err)
 	}
 	maps.Copy(req.Header, header)
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return 0, nil, fmt.Errorf("asking tutti: %w", err)
+		return 0, nil, fmt.Errorf("calling tutti: %w", err)
 	}
 	defer resp.Body.Close()
 	body, err = io.ReadAll(resp.Body)
 	if err != nil {
-		return 0, nil, fmt.Errorf("reading tutti's answer: %w", err)
+		return 0, nil, fmt.Errorf("reading tutti's response: %w", err)
 	}
 	return resp.StatusCode, body, nil
 }
 
-// documents returns the number of documents of an index that had an outcome, from the metrics.
+// documents returns the number of documents of an index with an outcome, from the metrics.
 func (c *client) documents(ctx context.Context, index, outcome string) (float64, error) {
 	body, err := c.read(ctx, http.MethodGet, "/metrics", nil, nil)
 	if err != nil {

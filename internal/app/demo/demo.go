@@ -16,26 +16,26 @@ import (
 	"tutti/internal/testkit"
 )
 
-// DefaultListen is where the demo listens unless told otherwise.
+// DefaultListen is the default of Config.Listen.
 const DefaultListen = "127.0.0.1:8080"
 
-// What the demo's repositories hold.
+// Content of the demo's repositories.
 const (
 	studies         = 3
 	analyses        = 2000
 	organizations   = 2
-	records         = 600 // of the tabular repository, in all
+	records         = 600 // total of the tabular repository
 	seed            = 7
 	repositoryCode  = "demo.song"
 	indexName       = "demo-analyses"
 	tabularCode     = "demo.lyric"
 	tabularIndex    = "demo-clinical"
 	changedAnalyses = 3
-	// webhookSecret signs what the tabular repository tells by webhook. It guards nothing but the demo.
+	// webhookSecret signs the notifications of the tabular repository's webhook. It protects only the demo.
 	webhookSecret = "demo-secret"
 )
 
-// configuration is the demo's configuration file: listen address, data folder, the catalogues' folder and the repositories' URLs.
+// configuration is the demo's configuration file: listen address, data directory, the catalogues' directory and the repositories' URLs.
 const configuration = `
 server: {listen: %q}
 dataDir: %q
@@ -67,21 +67,21 @@ repositories:
     country: CA
 `
 
-// Config says where the demo runs. DataDir and Out are required.
+// Config configures the demo. DataDir and Out are required.
 type Config struct {
-	// DataDir is the folder for queue, index and store; a second run on it goes on with what is there.
+	// DataDir is the directory of queue, index and store; a second run continues with its data.
 	DataDir string
-	// Listen is the address of the HTTP server; when its port is in use, a free one is taken. DefaultListen if empty.
+	// Listen is the address of the HTTP server; when its port is in use, a free one is used. Default DefaultListen.
 	Listen string
-	// Out takes what the demo tells.
+	// Out receives the demo's output.
 	Out     io.Writer
 	Logger  *slog.Logger
 	Version string
-	// Once ends the demo after its last step instead of staying up.
+	// Once stops the demo after its last step.
 	Once bool
 }
 
-// Run shows the main job and then stays up until ctx ends.
+// Run runs the demo's steps and then serves until ctx ends.
 func Run(ctx context.Context, cfg Config) (err error) {
 	began := time.Now()
 	song, err := newSong()
@@ -112,8 +112,8 @@ func Run(ctx context.Context, cfg Config) (err error) {
 
 	d := &demo{cfg: cfg, out: cfg.Out, song: song, lyric: lyric, client: newClient(a.URL()), examples: &shown}
 	d.say("tutti is ready after %s at %s, data in %s", time.Since(began).Round(time.Millisecond), a.URL(), cfg.DataDir)
-	d.say("A metadata repository that speaks Song's protocol answers at %s: %d studies, %d analyses.", song.URL(), studies, analyses)
-	d.say("A tabular repository that speaks Lyric's protocol answers at %s: %d organizations, %d records.\n",
+	d.say("A metadata repository that speaks Song's protocol is at %s: %d studies, %d analyses.", song.URL(), studies, analyses)
+	d.say("A tabular repository that speaks Lyric's protocol is at %s: %d organizations, %d records.\n",
 		lyric.URL(), organizations, records)
 	err = d.show(ctx)
 	if err != nil && ctx.Err() != nil {
@@ -122,13 +122,13 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if err != nil || cfg.Once {
 		return err
 	}
-	d.say("\nStill running; ctrl-c ends it. Run it again: it goes on with the same data.")
+	d.say("\nStill running; stop it with ctrl-c. The next run continues with the same data.")
 	<-ctx.Done()
 	d.say("stopping")
 	return nil
 }
 
-// newSong makes the demo's metadata repository.
+// newSong starts the demo's metadata repository.
 func newSong() (*testkit.SongServer, error) {
 	s, err := testkit.NewSong(testkit.SongConfig{})
 	if err != nil {
@@ -147,7 +147,7 @@ func newSong() (*testkit.SongServer, error) {
 	return s, nil
 }
 
-// newLyric makes the demo's tabular repository.
+// newLyric starts the demo's tabular repository.
 func newLyric() (*testkit.LyricServer, error) {
 	s, err := testkit.NewLyric(testkit.LyricConfig{Alias: "clinical"})
 	if err != nil {
@@ -191,14 +191,14 @@ func start(
 	return a, nil
 }
 
-// makeFolder makes the data folder and returns its whole path.
+// makeFolder creates the data directory and returns its absolute path.
 func makeFolder(dataDir string) (string, error) {
 	if err := os.MkdirAll(dataDir, 0o700); err != nil {
-		return "", fmt.Errorf("making the data folder: %w", err)
+		return "", fmt.Errorf("creating the data directory: %w", err)
 	}
 	dir, err := filepath.Abs(dataDir)
 	if err != nil {
-		return "", fmt.Errorf("finding the data folder: %w", err)
+		return "", fmt.Errorf("resolving the data directory: %w", err)
 	}
 	return dir, nil
 }

@@ -22,8 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestRun shows the demo twice on one folder: it says when it is ready, indexes everything, reports the triggers, and
-// a second run works too.
+// TestRun runs the demo twice on one directory: it is ready, indexes everything and reports the triggers, also in the second run.
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	for _, run := range []string{"first", "second"} {
@@ -41,7 +40,7 @@ func TestRun(t *testing.T) {
 				`tutti is ready after \d+`, `succeeded: 2000 documents in`, `succeeded: 600 documents in`,
 				`changed +→ indexed after`, `unpublished +→ removed after`,
 				`rejected +→ dead letter \S+ after \S+: .*analysisType`, `/dead-letters/\S+/retry`, `published +→ indexed after`,
-				`wrong on purpose → 400 schema.violation`, `/experiment/readLength +\S`, `/files/0/fileType +\S`, `curl -X POST http://127\.0\.0\.1:\d+/index/repository/demo\.song`,
+				`invalid on purpose → 400 schema.violation`, `/experiment/readLength +\S`, `/files/0/fileType +\S`, `curl -X POST http://127\.0\.0\.1:\d+/index/repository/demo\.song`,
 				`files\.fileType +(\S+ \d+, ){5}\S+ \d+\n`, `experiment\.experimentalStrategy +\S+ \d+`, `larger than 30 GB: [1-9]\d+ \(`, `CRAM [3-9]\d+\.\d GB`,
 				`curl -X POST http://127\.0\.0\.1:\d+/analyses/graphql`,
 				`nodes +Partner 300 \(OK\), This node \d+ \(OK\)`, `studyId +.*KIDN-FR 300`,
@@ -70,7 +69,7 @@ func TestRunInterrupted(t *testing.T) {
 	}
 }
 
-// cancelAfter interrupts when a word is written.
+// cancelAfter interrupts when a given text is written.
 type cancelAfter struct {
 	cancel context.CancelFunc
 	word   string
@@ -83,8 +82,7 @@ func (c *cancelAfter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestRunCommands: the commands that the demo prints work, in the order in which they stand, and the retry mends the dead
-// letter.
+// TestRunCommands: the printed commands work, in order, and the retry fixes the dead letter.
 func TestRunCommands(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -1,3 +1,3 @@
-// Package demo runs tutti on embedded defaults against a repository of its own, so that a newcomer sees the main job
-// work. It drives the app over HTTP, as any client would.
+// Package demo runs tutti with embedded defaults against its own repositories, to show the main functions to a new user. It uses the app
+// over HTTP, like any client.
 package demo

@@ -9,11 +9,11 @@ import (
 	"tutti/internal/testkit"
 )
 
-// examples are values of the demo that replace those of the OpenAPI document's examples, so that Swagger's "Execute"
-// finds what it asks for. They are safe for concurrent use.
+// examples are values of the demo that replace those of the OpenAPI document's examples, so that Swagger's "Execute" works. They are
+// safe for concurrent use.
 type examples struct{ values atomic.Pointer[[]string] }
 
-// pairs returns each value of the document followed by the demo's; none before the demo has shown everything.
+// pairs returns each value of the document followed by the demo's; none before the demo has finished its steps.
 func (e *examples) pairs() []string {
 	if values := e.values.Load(); values != nil {
 		return *values
@@ -21,15 +21,15 @@ func (e *examples) pairs() []string {
 	return nil
 }
 
-// fill makes an API key and sets what the OpenAPI document names: repository, organization, records, a job, a dead letter
-// that stays, a published analysis of the built-in repository and the key.
+// fill creates an API key and sets the values that the OpenAPI document names: repository, organization, records, a job, a dead letter,
+// a published analysis of the built-in repository and the key.
 func (d *demo) fill(ctx context.Context, study string, listed []testkit.Analysis, jobID, letter, published string) error {
 	status, key, err := d.client.try(ctx, http.MethodPost, "/keys", []byte(`{"name": "example", "scopes": ["`+study+`.READ"]}`))
 	if err == nil && status/100 != 2 {
-		err = refused(status, key)
+		err = statusError(status, key)
 	}
 	if err != nil {
-		return fmt.Errorf("making an API key: %w", err)
+		return fmt.Errorf("creating an API key: %w", err)
 	}
 	d.examples.values.Store(&[]string{
 		"song.ca", repositoryCode, "PACA-CA", study,

@@ -19,8 +19,8 @@ import (
 	"tutti/internal/app/demo"
 )
 
-// TestExamplesOfEveryOperation sends what Swagger's page fills in, in the order of the OpenAPI document: no answer is an
-// error, unless the example's summary or the operation's description names its status.
+// TestExamplesOfEveryOperation sends the examples of Swagger's page, in the order of the OpenAPI document: no response is an error,
+// unless the example's summary or the operation's description names its status.
 func TestExamplesOfEveryOperation(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	out, in := io.Pipe()
@@ -62,9 +62,9 @@ func TestExamplesOfEveryOperation(t *testing.T) {
 	}
 }
 
-// refused are the errors that the demo answers to examples, each of which the operation's description names: its jobs
-// have ended, and it has several catalogues.
-var refused = map[string]int{
+// statusError are the error responses to examples, all named in the operation's description: the demo's jobs have ended, and it has
+// several catalogues.
+var statusError = map[string]int{
 	"CancelJob": 409, "GetOnlyCatalogue": 404, "QueryOnlyCatalogue": 404, "QueryOnlyCatalogueByGet": 404, "QueryOnlyCatalogueTagged": 404,
 	"DownloadDocumentsOfOnlyCatalogue": 404,
 }
@@ -76,7 +76,7 @@ type examples struct {
 	document gjson.Result
 }
 
-// resolved follows a reference within the document.
+// resolved resolves a reference within the document.
 func (e *examples) resolved(value gjson.Result) gjson.Result {
 	if ref := value.Get("$ref").String(); ref != "" {
 		return e.document.Get(strings.ReplaceAll(strings.TrimPrefix(ref, "#/"), "/", "."))
@@ -109,7 +109,7 @@ func (e *examples) operation(method, path string, operation gjson.Result) (sent 
 		path += "?" + query.Encode()
 	}
 	said := func(status int, summary string) bool {
-		return strings.Contains(summary, strconv.Itoa(status)) || status == refused[operation.Get("operationId").String()] &&
+		return strings.Contains(summary, strconv.Itoa(status)) || status == statusError[operation.Get("operationId").String()] &&
 			strings.Contains(operation.Get("description").String(), strconv.Itoa(status))
 	}
 	try := func(body, summary string) {

@@ -14,7 +14,7 @@ import (
 	"tutti/internal/testkit"
 )
 
-// webhook changes a record of the tabular repository and tells it as the repository's webhook would.
+// webhook changes a record of the tabular repository and notifies tutti like the repository's webhook.
 func (d *demo) webhook(ctx context.Context) error {
 	organization := d.lyric.Organizations()[0]
 	record := d.lyric.Records(organization)[0]
@@ -30,10 +30,10 @@ func (d *demo) webhook(ctx context.Context) error {
 		"systemId": record.SystemID,
 	})
 	if err != nil {
-		return fmt.Errorf("writing an event: %w", err)
+		return fmt.Errorf("encoding an event: %w", err)
 	}
-	d.say("\n4. A record of %s changes at the tabular repository, whose webhook tells it: POST /notifications/%s", organization, tabularCode)
-	took, err := d.outcome(ctx, tabularIndex, "indexed", func() error {
+	d.say("\n4. A record of %s changes in the tabular repository, whose webhook notifies tutti: POST /notifications/%s", organization, tabularCode)
+	took, err := d.awaitOutcome(ctx, tabularIndex, "indexed", func() error {
 		return d.client.send(ctx, "/notifications/"+tabularCode, event, "sha256="+signature(event))
 	})
 	if err != nil {
@@ -49,18 +49,18 @@ func signature(body []byte) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// rejected announces two analyses that the index refuses, and returns the ids of the dead letters that keep them. The
-// repository fixes the first one then, so that a retry succeeds.
+// rejected announces two analyses that the index rejects, and returns the ids of their dead letters. The repository then fixes the first
+// one, so that a retry succeeds.
 func (d *demo) rejected(ctx context.Context, study string) (fixed, stays string, err error) {
 	listed := d.song.Analyses(study)[changedAnalyses+1:]
-	d.say("\n5. Two analyses that the index must refuse are announced: POST /notifications/%s", repositoryCode)
+	d.say("\n5. Two analyses that the index rejects are announced: POST /notifications/%s", repositoryCode)
 	if fixed, err = d.reject(ctx, study, listed[0]); err != nil {
 		return "", "", err
 	}
 	if stays, err = d.reject(ctx, study, listed[1]); err != nil {
 		return "", "", err
 	}
-	d.say("   The repository has fixed the first one since; look at the letter and retry it, as shown below.")
+	d.say("   The repository has fixed the first one; show its dead letter and retry it with the commands below.")
 	return fixed, stays, d.song.Put(study, listed[0].Body)
 }
 
@@ -80,9 +80,9 @@ func (d *demo) reject(ctx context.Context, study string, whole testkit.Analysis)
 		"analysisId": whole.ID, "studyId": study, "state": "PUBLISHED", "action": "PUBLISH", "songServerId": repositoryCode,
 	})
 	if err != nil {
-		return "", fmt.Errorf("writing an event: %w", err)
+		return "", fmt.Errorf("encoding an event: %w", err)
 	}
-	took, err := d.outcome(ctx, indexName, "rejected", func() error {
+	took, err := d.awaitOutcome(ctx, indexName, "rejected", func() error {
 		return d.client.send(ctx, "/notifications/"+repositoryCode, event, "")
 	})
 	if err != nil {

@@ -21,11 +21,11 @@ const (
 	partnerIndex    = "partner-analyses"
 	partnerCode     = "partner.song"
 	partnerStudy    = "KIDN-FR"
-	// partnerWait is how long its index may take to be filled.
+	// partnerWait bounds the time to fill its index.
 	partnerWait = 30 * time.Second
 )
 
-// partnerConfiguration is that of the other node: data folder and the repository's URL.
+// partnerConfiguration is the configuration of the other node: data directory and the repository's URL.
 const partnerConfiguration = `
 server: {listen: "127.0.0.1:0"}
 dataDir: %q
@@ -33,7 +33,7 @@ repositories:
   - {code: ` + partnerCode + `, type: song, url: %q, indexName: ` + partnerIndex + `}
 `
 
-// networkFile makes a catalogue a node of a federation, with the other node's address.
+// networkFile makes a catalogue a node of a federation, with the other node's URL.
 const networkFile = `{
   "network": {
     "localNode": {"nodeId": "demo", "displayName": "This node"},
@@ -44,13 +44,13 @@ const networkFile = `{
 }
 `
 
-// partner is another tutti, with a metadata repository of its own.
+// partner is another tutti, with its own metadata repository.
 type partner struct {
 	song *testkit.SongServer
 	app  *app.App
 }
 
-// startPartner starts the other node below a data folder and fills its index.
+// startPartner starts the other node below a data directory and fills its index.
 func startPartner(ctx context.Context, cfg Config, dataDir string) (_ *partner, err error) {
 	p := &partner{}
 	defer func() {
@@ -71,7 +71,7 @@ func startPartner(ctx context.Context, cfg Config, dataDir string) (_ *partner, 
 		return nil, err
 	}
 	if err := p.app.Start(ctx); err != nil {
-		p.app = nil // it has taken itself down
+		p.app = nil // it has stopped itself
 		return nil, err
 	}
 	return p, p.fill(ctx)
@@ -100,7 +100,7 @@ func (p *partner) fill(ctx context.Context) error {
 	}
 }
 
-// graphqlURL returns where the other node is asked.
+// graphqlURL returns the GraphQL URL of the other node.
 func (p *partner) graphqlURL() string { return p.app.URL() + "/" + partnerIndex + "/graphql" }
 
 func (p *partner) stop(ctx context.Context) error {
@@ -123,13 +123,13 @@ func (p *partner) join(catalogues string) error {
 	return nil
 }
 
-// networkQuery asks all nodes of the federation.
+// networkQuery queries all nodes of the federation.
 const networkQuery = `{network{nodes{name hits status errors} aggregations{studyId{buckets{key doc_count}}}}}`
 
-// federated asks both nodes as one, once the other has told what fields it has.
+// federated queries both nodes as one, once the fields of the other are known.
 func (d *demo) federated(ctx context.Context) error {
 	path := "/" + catalogueAnalyses + "/graphql"
-	d.say("\n9. The same question to a federation of two nodes: network, by POST %s", path)
+	d.say("\n9. The same query to a federation of two nodes: network, with POST %s", path)
 	waiting := time.Now()
 	for {
 		answer, took, err := d.graphql(ctx, path, networkQuery)

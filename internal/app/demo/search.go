@@ -11,24 +11,24 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// The questions of the demo, as a portal asks them.
+// The queries of the demo, like those of a portal.
 const (
-	// facetQuery asks how many analyses have a value, while one is chosen: the chosen field still shows what else there is.
+	// facetQuery counts analyses per value with a filter: the filtered field still shows its other values.
 	facetQuery = `{analysis{aggregations(filters:{op:"in",content:{fieldName:"files.fileType",value:["VCF"]}})` +
 		`{files__fileType{buckets{key doc_count}} experiment__experimentalStrategy{buckets{key doc_count}}}}}`
-	// hitsQuery asks for documents of which one file is both large and a CRAM.
+	// hitsQuery selects documents with one file that is both large and a CRAM.
 	hitsQuery = `{analysis{hits(first:2,sort:[{fieldName:"updatedAt",order:desc}],filters:{op:"and",pivot:"files",content:[` +
 		`{op:"in",content:{fieldName:"files.fileType",value:["CRAM"]}},{op:"gt",content:{fieldName:"files.fileSize",value:30000000000}}]})` +
 		`{total edges{node{analysisId studyId files{hits{edges{node{fileType fileSize}}}}}}}}}`
 )
 
-// downloadParams asks for a table.
+// downloadParams selects a table.
 const downloadParams = `{"format":"tsv","columns":["analysisId","studyId","files.fileName","files.fileSize"],"maxRows":20}`
 
-// search asks the catalogues for facets and hits.
+// search queries facets and hits.
 func (d *demo) search(ctx context.Context) error {
 	path := "/" + catalogueAnalyses + "/graphql"
-	d.say("\n8. Facets and hits by GraphQL: POST %s", path)
+	d.say("\n8. Facets and hits with GraphQL: POST %s", path)
 	answer, took, err := d.graphql(ctx, path, facetQuery)
 	if err != nil {
 		return err
@@ -57,11 +57,11 @@ func (d *demo) search(ctx context.Context) error {
 	return nil
 }
 
-// graphql asks a query and returns its data. What GraphQL calls an error is one.
+// graphql runs a query and returns its data. GraphQL errors are errors.
 func (d *demo) graphql(ctx context.Context, path, query string) (gjson.Result, time.Duration, error) {
 	body, err := json.Marshal(map[string]string{"query": query})
 	if err != nil {
-		return gjson.Result{}, 0, fmt.Errorf("writing a query: %w", err)
+		return gjson.Result{}, 0, fmt.Errorf("encoding a query: %w", err)
 	}
 	began := time.Now()
 	status, answer, err := d.client.try(ctx, http.MethodPost, path, body)
@@ -69,13 +69,13 @@ func (d *demo) graphql(ctx context.Context, path, query string) (gjson.Result, t
 		return gjson.Result{}, 0, err
 	}
 	if status != http.StatusOK || answer.Get("errors").Exists() {
-		return gjson.Result{}, 0, fmt.Errorf("%s answered %d: %.500s", path, status, answer.Raw)
+		return gjson.Result{}, 0, fmt.Errorf("%s returned %d: %.500s", path, status, answer.Raw)
 	}
 	return answer.Get("data"), time.Since(began), nil
 }
 
-// graphqlCommand returns the command that asks a query.
+// graphqlCommand returns the command that runs a query.
 func graphqlCommand(base, catalogue, query string) string {
-	body, _ := json.Marshal(map[string]string{"query": query}) // a text of this file
+	body, _ := json.Marshal(map[string]string{"query": query}) // a constant of this file
 	return fmt.Sprintf("curl -X POST %s/%s/graphql -H 'Content-Type: application/json' -d '%s'", base, catalogue, body)
 }

@@ -14,7 +14,7 @@ import (
 	"tutti/internal/testkit"
 )
 
-// demo is one showing.
+// demo is one run of the demo.
 type demo struct {
 	cfg    Config
 	out    io.Writer
@@ -27,7 +27,7 @@ type demo struct {
 
 func (d *demo) say(format string, args ...any) { _, _ = fmt.Fprintf(d.out, format+"\n", args...) }
 
-// show indexes the repositories, changes some records and tells tutti, and says how to look at it all.
+// show indexes the repositories, changes some records and notifies tutti, and prints commands to try.
 func (d *demo) show(ctx context.Context) error {
 	jobID, err := d.index(ctx, 1, repositoryCode, analyses)
 	if err != nil {
@@ -39,7 +39,7 @@ func (d *demo) show(ctx context.Context) error {
 
 	study := d.song.Studies()[0]
 	listed := d.song.Analyses(study)
-	d.say("3. %d analyses of %s change at the repository, one is unpublished, and each is triggered:", changedAnalyses, study)
+	d.say("3. %d analyses of %s change in the repository, one is unpublished, and each is triggered:", changedAnalyses, study)
 	for i, record := range listed[:changedAnalyses+1] {
 		if err := d.change(ctx, study, record, i == changedAnalyses); err != nil {
 			return err
@@ -90,7 +90,7 @@ func (d *demo) index(ctx context.Context, step int, code string, expected int) (
 	return jobID, nil
 }
 
-// change alters an analysis at the repository, triggers it, and waits until the metrics show the outcome.
+// change changes an analysis in the repository, triggers it, and waits until the metrics show the outcome.
 func (d *demo) change(ctx context.Context, study string, record testkit.Analysis, unpublish bool) error {
 	outcome, what := "indexed", "changed"
 	if unpublish {
@@ -105,7 +105,7 @@ func (d *demo) change(ctx context.Context, study string, record testkit.Analysis
 			return err
 		}
 	}
-	took, err := d.outcome(ctx, indexName, outcome, func() error {
+	took, err := d.awaitOutcome(ctx, indexName, outcome, func() error {
 		_, err := d.client.post(ctx, recordPath(study, record.ID))
 		return err
 	})
@@ -120,8 +120,8 @@ func recordPath(study, id string) string {
 	return "/index/repository/" + repositoryCode + "/organization/" + study + "/id/" + id
 }
 
-// outcome calls do and waits until the metrics show one more outcome of an index. It returns how long that took.
-func (d *demo) outcome(ctx context.Context, index, outcome string, do func() error) (time.Duration, error) {
+// awaitOutcome calls do and waits until the metrics show one more outcome of an index. It returns how long that took.
+func (d *demo) awaitOutcome(ctx context.Context, index, outcome string, do func() error) (time.Duration, error) {
 	before, err := d.client.documents(ctx, index, outcome)
 	if err != nil {
 		return 0, err
@@ -175,7 +175,7 @@ func progressLine(job gjson.Result, expected int) string {
 		fetched, expected, job.Get("state"))
 }
 
-// commands returns what is worth trying, each of which works after those before it.
+// commands returns commands to try; each works after the previous ones.
 func (d *demo) commands(study, id, jobID, letter, published string) []string {
 	base := d.client.base
 	return []string{

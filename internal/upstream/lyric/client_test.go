@@ -121,7 +121,7 @@ func TestOrganizations(t *testing.T) {
 		server.Fail(testkit.Fault{Status: http.StatusOK, ContentType: "application/json", Body: bad})
 		_, err := c.Organizations(t.Context())
 		wantError(t, bad, err, core.CodeUnavailable, "the upstream's category has an unexpected format")
-		server.Heal()
+		server.ClearFaults()
 	}
 }
 

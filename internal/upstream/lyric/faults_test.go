@@ -83,7 +83,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	other := serve(t, testkit.LyricConfig{})
 	server := serve(t, testkit.LyricConfig{})
 	for _, location := range []string{other.URL() + "/category/1", "/category/1"} {
-		server.Heal()
+		server.ClearFaults()
 		server.Fail(testkit.Fault{Path: regexp.MustCompile("/id/"), Status: 302, Location: location})
 		_, err := client(t, server, lyric.Config{Token: "secret"}).Record(t.Context(), "O1", "a")
 		wantError(t, location, err, core.CodeUpstream, "the upstream answered with a redirect")

@@ -126,7 +126,7 @@ func TestPageOfNothing(t *testing.T) {
 	if _, info, err := read(t, c, "O1", 0, 10); err != nil || info != (core.PageInfo{}) {
 		t.Errorf("other case: %+v, %v", info, err)
 	}
-	server.Heal()
+	server.ClearFaults()
 	server.Fail(testkit.Fault{Status: 200, Body: `{"pagination":{"currentPage":1,"pageSize":10,"totalRecords":0},"records":[]}`})
 	if _, info, err := read(t, c, "O1", 0, 10); err != nil || info != (core.PageInfo{}) {
 		t.Errorf("empty page: %+v, %v", info, err)
@@ -247,7 +247,7 @@ func TestPageMustBeThePage(t *testing.T) {
 	c := client(t, server, lyric.Config{})
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			server.Heal()
+			server.ClearFaults()
 			server.Fail(testkit.Fault{Status: http.StatusOK, ContentType: "application/json", Body: tt.body})
 			_, info, err := read(t, c, "O1", 10, 10)
 			wantError(t, "page", err, tt.code, tt.message)
@@ -256,13 +256,13 @@ func TestPageMustBeThePage(t *testing.T) {
 			}
 		})
 	}
-	server.Heal()
+	server.ClearFaults()
 	server.Fail(testkit.Fault{Status: http.StatusOK, Body: page(good, a)})
 	if _, info, err := read(t, c, "O1", 10, 10); err != nil || info != (core.PageInfo{Rows: 1, Total: 11}) {
 		t.Errorf("the good page: %+v, %v", info, err)
 	}
 	// One record was removed after the rows were read and before they were counted.
-	server.Heal()
+	server.ClearFaults()
 	server.Fail(testkit.Fault{Status: http.StatusOK, Body: page(`{"currentPage":2,"pageSize":10,"totalRecords":10}`, a)})
 	if _, info, err := read(t, c, "O1", 10, 10); err != nil || info != (core.PageInfo{Rows: 1, Total: 10}) {
 		t.Errorf("a total that shrank: %+v, %v", info, err)

@@ -121,7 +121,7 @@ func TestRecordMustBeARecord(t *testing.T) {
 		withValid(t, `[true]`):       {core.CodeUnavailable, shape},
 		withValid(t, `{"is":false}`): {core.CodeUnavailable, shape},
 	} {
-		server.Heal()
+		server.ClearFaults()
 		server.Fail(testkit.Fault{Status: http.StatusOK, Body: body})
 		_, err := c.Record(t.Context(), "O1", "a")
 		wantError(t, body, err, want.code, want.message)

@@ -89,7 +89,7 @@ func TestOrganizations(t *testing.T) {
 		if _, err := c.Organizations(t.Context()); core.CodeOf(err) != core.CodeUnavailable {
 			t.Errorf("%s: %v", bad, err)
 		}
-		server.Heal()
+		server.ClearFaults()
 	}
 }
 
@@ -218,7 +218,7 @@ func TestPageMustBeAPage(t *testing.T) {
 	c := client(t, server, song.Config{})
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			server.Heal()
+			server.ClearFaults()
 			server.Fail(testkit.Fault{Status: http.StatusOK, ContentType: "application/json", Body: tt.body})
 			_, _, err := read(t, c, "S1", 0, 10)
 			if core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != tt.message {
@@ -345,7 +345,7 @@ func TestRecordMustBeAnAnalysis(t *testing.T) {
 		analysis("a", "S1", ""):  core.CodeUnavailable,
 		analysis("b", "S1", "P"): core.CodeUpstream,
 	} {
-		server.Heal()
+		server.ClearFaults()
 		server.Fail(testkit.Fault{Status: http.StatusOK, Body: body})
 		if _, err := c.Record(t.Context(), "S1", "a"); core.CodeOf(err) != code {
 			t.Errorf("%s: %v with code %q", body, err, core.CodeOf(err))

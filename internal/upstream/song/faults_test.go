@@ -75,7 +75,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	other := serve(t, testkit.SongConfig{})
 	server := serve(t, testkit.SongConfig{})
 	for _, location := range []string{other.URL() + "/studies/all", "/studies/all"} {
-		server.Heal()
+		server.ClearFaults()
 		server.Fail(testkit.Fault{Path: regexp.MustCompile("analysis"), Status: 302, Location: location})
 		_, err := client(t, server, song.Config{Token: "secret"}).Record(t.Context(), "S1", "a")
 		if core.CodeOf(err) != core.CodeUpstream || !errors.Is(err, upstream.ErrRedirect) {

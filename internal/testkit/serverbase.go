@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// frame is what the servers of this package have in common: a listener on a loopback address that ends whole, faults, and
-// counts of the calls. R names kinds of call, P is a call for a page.
-type frame[R ~string, P any] struct {
+// serverBase is shared by the servers of this package: a listener on a loopback address with a graceful end, faults, and counts of the calls.
+// R names kinds of calls, P is a call for a page.
+type serverBase[R ~string, P any] struct {
 	*faults
 
 	listener net.Listener
 	server   *http.Server
 	closing  chan struct{}
 	served   chan struct{}
-	handlers gate
+	handlers drainGroup
 	once     sync.Once
 	buffers  sync.Pool // *[]byte, of pages
 
@@ -30,20 +30,20 @@ type frame[R ~string, P any] struct {
 	rawPaths []string
 }
 
-// newFrame listens on a free port of 127.0.0.1. what names the server in an error.
-func newFrame[R ~string, P any](what string) (*frame[R, P], error) {
+// newServerBase listens on a free port of 127.0.0.1. what names the server in an error.
+func newServerBase[R ~string, P any](what string) (*serverBase[R, P], error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("starting a %s server: %w", what, err)
 	}
-	return &frame[R, P]{
+	return &serverBase[R, P]{
 		faults: &faults{}, listener: listener, closing: make(chan struct{}), served: make(chan struct{}),
 		routes: map[R]int{}, records: map[string]int{},
 	}, nil
 }
 
-// serve begins to answer.
-func (f *frame[R, P]) serve(handler http.Handler) {
+// serve starts serving.
+func (f *serverBase[R, P]) serve(handler http.Handler) {
 	f.server = &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
 	go func() {
 		defer close(f.served)
@@ -51,46 +51,46 @@ func (f *frame[R, P]) serve(handler http.Handler) {
 	}()
 }
 
-// Close ends the server, its connections, and every call that a fault holds up, and waits for them.
-func (f *frame[R, P]) Close() {
+// Close closes the server and its connections, ends calls delayed by faults, and waits for them.
+func (f *serverBase[R, P]) Close() {
 	f.once.Do(func() {
 		close(f.closing)
 		_ = f.server.Close()
 		<-f.served
-		f.handlers.close()
+		f.handlers.drain()
 	})
 }
 
 // Requests counts the calls of a route.
-func (f *frame[R, P]) Requests(route R) int {
+func (f *serverBase[R, P]) Requests(route R) int {
 	f.counts.Lock()
 	defer f.counts.Unlock()
 	return f.routes[route]
 }
 
-// RecordRequests counts the calls for the record of an id.
-func (f *frame[R, P]) RecordRequests(id string) int {
+// RecordRequests counts the calls for the record with an id.
+func (f *serverBase[R, P]) RecordRequests(id string) int {
 	f.counts.Lock()
 	defer f.counts.Unlock()
 	return f.records[id]
 }
 
 // PageCalls returns every call for a page, in order.
-func (f *frame[R, P]) PageCalls() []P {
+func (f *serverBase[R, P]) PageCalls() []P {
 	f.counts.Lock()
 	defer f.counts.Unlock()
 	return slices.Clone(f.pages)
 }
 
-// RawPaths returns the path of every call as it came over the wire, percent-encoding included, without the query.
-func (f *frame[R, P]) RawPaths() []string {
+// RawPaths returns the path of every call as received, with percent-encoding, without the query.
+func (f *serverBase[R, P]) RawPaths() []string {
 	f.counts.Lock()
 	defer f.counts.Unlock()
 	return slices.Clone(f.rawPaths)
 }
 
-// note counts a call for a record (recordID) or a page, which may be neither.
-func (f *frame[R, P]) note(raw string, route R, recordID string, page *P) {
+// countCall counts a call for a record (recordID), a page, or neither.
+func (f *serverBase[R, P]) countCall(raw string, route R, recordID string, page *P) {
 	f.counts.Lock()
 	defer f.counts.Unlock()
 	f.routes[route]++
@@ -103,9 +103,9 @@ func (f *frame[R, P]) note(raw string, route R, recordID string, page *P) {
 	}
 }
 
-// strike does to a call what the next fault says, before the call is answered; refuse sends a fault's status in the
-// server's own words. It returns the writer of the answer, nil when there is none to give any more.
-func (f *frame[R, P]) strike(w http.ResponseWriter, r *http.Request, refuse func(w *faultWriter, status int)) *faultWriter {
+// applyFault applies the next fault to a call before it is answered; refuse sends a fault's status in the server's format. It returns the
+// writer of the response, nil when the call has ended.
+func (f *serverBase[R, P]) applyFault(w http.ResponseWriter, r *http.Request, refuse func(w *faultWriter, status int)) *faultWriter {
 	out := &faultWriter{ResponseWriter: w, request: r, closing: f.closing}
 	fault := f.take(r.RequestURI)
 	if fault == nil {
@@ -130,7 +130,7 @@ func (f *frame[R, P]) strike(w http.ResponseWriter, r *http.Request, refuse func
 	return nil
 }
 
-// rawPath returns a call's path as it came over the wire.
+// rawPath returns a call's path as received.
 func rawPath(r *http.Request) string {
 	raw, _, _ := strings.Cut(r.RequestURI, "?")
 	return raw
