@@ -124,14 +124,14 @@ func printCatalogue(cmd *cobra.Command, c client.CatalogueDetail) error {
 	out := cmd.OutOrStdout()
 	facts := []string{"id", c.ID, "document type", c.DocumentType, "description", c.Description}
 	if c.Problem != nil {
-		return display.Facts(out, append(facts, "status", string(client.CatalogueFailed), "problem", problemOf(c.Problem))...)
+		return display.KeyValues(out, append(facts, "status", string(client.CatalogueFailed), "problem", problemOf(c.Problem))...)
 	}
 	narrowed := ""
 	if c.Restricted {
 		narrowed = "not all documents are for who asks here"
 	}
 	facts = append(facts, "status", string(client.CatalogueAvailable), "access", narrowed, "fields", strconv.Itoa(len(c.Fields)))
-	if err := display.Facts(out, facts...); err != nil {
+	if err := display.KeyValues(out, facts...); err != nil {
 		return err
 	}
 	operators := display.NewTable("TYPE", "OPERATORS")

@@ -163,7 +163,7 @@ func printLetter(out io.Writer, l client.DeadLetter) error {
 	if l.EngineReason != "" {
 		engine = strings.TrimPrefix(engine+": "+l.EngineReason, ": ")
 	}
-	if err := display.Facts(out,
+	if err := display.KeyValues(out,
 		"id", l.ID, "repository", l.Repository, "organization", l.Organization, "record", l.RecordID, "reason", l.Reason,
 		"hint", l.Hint, "engine", engine, "attempts", strconv.Itoa(l.Attempts), "first", display.Time(l.FirstAt),
 		"last", display.Time(l.LastAt), "job", l.JobID, "source", l.Source, "position", l.Position, "document", documentOf(l),

@@ -107,7 +107,7 @@ func index(cmd *cobra.Command, c *client.Client, r *remote, f indexFlags, target
 	if accepted.JobID != "" {
 		facts = append(facts, "follow", "tutti jobs show "+accepted.JobID+" --watch")
 	}
-	return display.Facts(out, facts...)
+	return display.KeyValues(out, facts...)
 }
 
 func trigger(ctx context.Context, c *client.Client, f indexFlags, target []string) (client.Accepted, error) {
@@ -199,7 +199,7 @@ func outcome(job client.Job, speak bool) error {
 	if speak {
 		text := "job " + job.ID + " ended " + string(job.State)
 		if job.Error != nil {
-			text += ", " + display.Fault(job.Error)
+			text += ", " + display.ErrorText(job.Error)
 		}
 		e.err = errors.New(text)
 	}

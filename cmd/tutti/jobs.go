@@ -173,7 +173,7 @@ func printJob(cmd *cobra.Command, r *remote, job client.Job) error {
 	}
 	facts := []string{
 		"id", job.ID, "scope", display.ScopeOf(job), "index", job.IndexName, "state", string(job.State),
-		"error", display.Fault(job.Error), "cause", string(job.Cause), "queued", display.Time(job.QueuedAt),
+		"error", display.ErrorText(job.Error), "cause", string(job.Cause), "queued", display.Time(job.QueuedAt),
 		"started", timeOf(job.StartedAt), "ended", timeOf(job.EndedAt), "took", tookOf(job), "records", display.Totals(job.Totals),
 	}
 	if job.RatePerSecond > 0 {
@@ -182,7 +182,7 @@ func printJob(cmd *cobra.Command, r *remote, job client.Job) error {
 	if job.ETASeconds != nil {
 		facts = append(facts, "left", display.Duration(time.Duration(*job.ETASeconds)*time.Second))
 	}
-	if err := display.Facts(out, facts...); err != nil || len(job.Organizations) == 0 {
+	if err := display.KeyValues(out, facts...); err != nil || len(job.Organizations) == 0 {
 		return err
 	}
 	if _, err := fmt.Fprintln(out); err != nil {
@@ -192,7 +192,7 @@ func printJob(cmd *cobra.Command, r *remote, job client.Job) error {
 	for _, o := range job.Organizations {
 		t := o.Totals
 		table.Row(o.Organization, string(o.State), display.Count(t.Fetched), expected(t), display.Count(t.Indexed), display.Count(t.Stale),
-			display.Count(t.Removed), display.Count(t.Rejected), display.Fault(o.Error))
+			display.Count(t.Removed), display.Count(t.Rejected), display.ErrorText(o.Error))
 	}
 	return table.Write(out)
 }

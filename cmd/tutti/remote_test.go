@@ -48,7 +48,7 @@ func guarded(t *testing.T, token string) string {
 
 func TestToken(t *testing.T) {
 	url := guarded(t, "s3cret")
-	const refused = "tutti: who asks is not known: HTTP 401\n       a token is given with --token or TUTTI_TOKEN\n"
+	const refused = "tutti: who asks is not known: HTTP 401\n       set a token with --token or TUTTI_TOKEN\n"
 	for name, tt := range map[string]struct {
 		environment string
 		args        []string

@@ -149,7 +149,7 @@ func printType(cmd *cobra.Command, t client.AnalysisType) error {
 	for _, other := range t.Versions {
 		versions = append(versions, strconv.Itoa(other.Version))
 	}
-	if err := display.Facts(out, append(facts, "versions", strings.Join(versions, ", "))...); err != nil {
+	if err := display.KeyValues(out, append(facts, "versions", strings.Join(versions, ", "))...); err != nil {
 		return err
 	}
 	if len(t.Schema) == 0 {

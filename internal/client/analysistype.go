@@ -11,29 +11,29 @@ import (
 	"tutti/internal/core"
 )
 
-// AnalysisType is one version of an analysis type, as the server shows it (CONTRACT section 7).
+// AnalysisType is one version of an analysis type, as returned by the server (CONTRACT section 7).
 type AnalysisType struct {
 	Name      string    `json:"name"`
 	Version   int       `json:"version"`
 	CreatedAt time.Time `json:"createdAt"`
-	// Options are the effective ones.
+	// Options are the effective options.
 	Options core.AnalysisOptions `json:"options"`
-	// Schema is a JSON Schema; nil where it was left out.
+	// Schema is a JSON Schema; nil when it was omitted.
 	Schema json.RawMessage `json:"schema"`
-	// Versions are all of the type's, the newest first; nil unless the latest was asked for.
+	// Versions are all versions of the type, newest first; nil unless the latest version was requested.
 	Versions []AnalysisType `json:"versions"`
-	// Raw is the type as it came; nil in a list.
+	// Raw is the type as received; nil in a list.
 	Raw json.RawMessage `json:"-"`
 }
 
-// AnalysisTypeFilter chooses analysis types. The zero value is the newest of all, with their schemas rendered.
+// AnalysisTypeFilter selects analysis types. The zero value selects the newest of all, with rendered schemas.
 type AnalysisTypeFilter struct {
-	// Names and Versions narrow the list; none means any.
+	// Names and Versions filter the list; empty means any.
 	Names    []string
 	Versions []int
-	// Limit is the most that are given; 0 leaves it to the server. Offset is how many are left out before.
+	// Limit bounds the page; 0 is the server's default. Offset is the number of skipped types.
 	Limit, Offset int
-	// HideSchema leaves the schemas out; Unrendered gives them as they were registered.
+	// HideSchema omits the schemas; Unrendered returns them as registered.
 	HideSchema, Unrendered bool
 }
 
@@ -53,25 +53,25 @@ func (f AnalysisTypeFilter) query() url.Values {
 type AnalysisTypePage struct {
 	Limit  int `json:"limit"`
 	Offset int `json:"offset"`
-	// Count is how many there are in all.
+	// Count is the total number.
 	Count     int            `json:"count"`
 	ResultSet []AnalysisType `json:"resultSet"`
-	// Raw is the page as it came.
+	// Raw is the page as received.
 	Raw json.RawMessage `json:"-"`
 }
 
 const pathSchemas = "schemas"
 
-// AnalysisTypes lists analysis types, each version by itself.
+// AnalysisTypes lists analysis types, each version separately.
 func (c *Client) AnalysisTypes(ctx context.Context, filter AnalysisTypeFilter) (AnalysisTypePage, error) {
 	var page AnalysisTypePage
 	var err error
-	page.Raw, err = c.ask(ctx, call{method: http.MethodGet, path: "/" + pathSchemas, query: filter.query()}, &page)
+	page.Raw, err = c.do(ctx, call{method: http.MethodGet, path: "/" + pathSchemas, query: filter.query()}, &page)
 	return page, err
 }
 
-// AnalysisType returns one version of an analysis type; version 0 returns the latest with all versions beside it. unrendered
-// leaves the base schema out. CodeNotFound when there is none.
+// AnalysisType returns one version of an analysis type; version 0 returns the latest, with the list of all versions. unrendered omits
+// the base schema. CodeNotFound when it does not exist.
 func (c *Client) AnalysisType(ctx context.Context, name string, version int, unrendered bool) (AnalysisType, error) {
 	path, err := pathOf(pathSchemas, name)
 	if err != nil {
@@ -79,20 +79,20 @@ func (c *Client) AnalysisType(ctx context.Context, name string, version int, unr
 	}
 	query := queryOf("version", numberOf(version), "unrenderedOnly", flagOf(unrendered))
 	var t AnalysisType
-	t.Raw, err = c.ask(ctx, call{method: http.MethodGet, path: path, query: query}, &t)
+	t.Raw, err = c.do(ctx, call{method: http.MethodGet, path: path, query: query}, &t)
 	return t, err
 }
 
-// RegisterAnalysisType registers a new version from the body of a registration, {name, schema, options?}, and returns it
-// rendered. CodeInvalid with its Violations where the body is at fault.
+// RegisterAnalysisType registers a new version from the body of a registration, {name, schema, options?}, and returns it rendered.
+// CodeInvalid with Violations for an invalid body.
 func (c *Client) RegisterAnalysisType(ctx context.Context, body []byte) (AnalysisType, error) {
 	var t AnalysisType
 	var err error
-	t.Raw, err = c.ask(ctx, call{method: http.MethodPost, path: "/" + pathSchemas, body: body}, &t)
+	t.Raw, err = c.do(ctx, call{method: http.MethodPost, path: "/" + pathSchemas, body: body}, &t)
 	return t, err
 }
 
-// flagOf writes a flag of a query, "" for false, which is every flag's default.
+// flagOf returns the query value of a flag, "" for false, the default of every flag.
 func flagOf(set bool) string {
 	if set {
 		return "true"

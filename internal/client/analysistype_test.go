@@ -42,7 +42,7 @@ func wantKey() client.APIKey {
 	}
 }
 
-// TestCallsOfSchemasAndKeys: each method asks for what CONTRACT sections 6 and 7 say, below the base path.
+// TestCallsOfSchemasAndKeys: each method sends the request of CONTRACT sections 6 and 7, below the base path.
 func TestCallsOfSchemasAndKeys(t *testing.T) {
 	t.Parallel()
 	const page = `{"limit":20,"offset":5,"count":7,"resultSet":[]}`
@@ -134,7 +134,7 @@ func TestCallsOfSchemasAndKeys(t *testing.T) {
 	}
 }
 
-// TestViolationsAreKept: what a problem says of single faults reaches the caller.
+// TestViolationsAreKept: the violations of a problem reach the caller.
 func TestViolationsAreKept(t *testing.T) {
 	t.Parallel()
 	url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -155,8 +155,8 @@ func TestViolationsAreKept(t *testing.T) {
 	}
 }
 
-// TestRefusedNames: an id or a name that is no path segment asks nobody.
-func TestRefusedNames(t *testing.T) {
+// TestInvalidNames: an id or a name that is not a path segment causes no request.
+func TestInvalidNames(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, client.Config{Server: serve(t, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("asked for %s", r.URL) })})
 	_, err := c.AnalysisType(t.Context(), "", 0, false)
@@ -165,7 +165,7 @@ func TestRefusedNames(t *testing.T) {
 	wantError(t, err, core.CodeInvalid, "id must not be a relative path segment", "")
 }
 
-// metadata is what the real handler needs of analysis types and keys.
+// metadata implements the ports of the real handler for analysis types and keys.
 type metadata struct{ tuttihttp.AnalysisTypes }
 
 func (metadata) Register(_ context.Context, body []byte) ([]byte, error) {
@@ -209,7 +209,7 @@ func (keys) Revoke(_ context.Context, id string) (core.APIKey, error) {
 	return core.APIKey{ID: "k1", Name: "n", CreatedAt: at("12:00:00"), RevokedAt: at("12:00:02")}, nil
 }
 
-// TestSchemasAndKeysOfTheHandler: the real handler understands what is asked, and its answers are understood.
+// TestSchemasAndKeysOfTheHandler: client and real handler understand each other.
 func TestSchemasAndKeysOfTheHandler(t *testing.T) {
 	t.Parallel()
 	handler, err := tuttihttp.New(tuttihttp.Ports{AnalysisTypes: metadata{}, Keys: keys{}}, tuttihttp.Config{})

@@ -25,10 +25,10 @@ type Catalogue struct {
 	ID           string `json:"-"`
 	Description  string `json:"description"`
 	DocumentType string `json:"documentType"`
-	// Paths are where the server answers for it, base path included.
+	// Paths are the catalogue's paths on the server, including the base path.
 	Paths  CataloguePaths  `json:"paths"`
 	Status CatalogueStatus `json:"status"`
-	// Problem says why it failed; nil unless it did.
+	// Problem is the reason of a failure, otherwise nil.
 	Problem *core.CatalogueProblem `json:"error"`
 }
 
@@ -40,16 +40,16 @@ type CataloguePaths struct {
 	Fields string `json:"fields"`
 }
 
-// CatalogueList are all catalogues of a server.
+// CatalogueList holds all catalogues of a server.
 type CatalogueList struct {
 	// Mode is single or multiple.
 	Mode   string
 	Status core.CatalogueStatus
-	// SQONSchemaPath is where the server describes filters.
+	// SQONSchemaPath is the path of the JSON Schema of filters.
 	SQONSchemaPath string
-	// Catalogues are in the order of their ids.
+	// Catalogues are sorted by id.
 	Catalogues []Catalogue
-	// Raw is the list as it came.
+	// Raw is the list as received.
 	Raw json.RawMessage
 }
 
@@ -58,27 +58,27 @@ type CatalogueDetail struct {
 	ID           string
 	Description  string
 	DocumentType string
-	// GeneratedAt is when the server said this; zero for a catalogue that failed, like Restricted, Operators and Fields.
+	// GeneratedAt is the time of the response; zero for a failed catalogue, like Restricted, Operators and Fields.
 	GeneratedAt time.Time
-	// Restricted tells that an access rule narrows what the caller sees.
+	// Restricted reports whether an access filter applies to the caller.
 	Restricted bool
-	// Operators are those of each type that a field has.
+	// Operators are the operators of each field type.
 	Operators map[string][]string
-	// Fields are in the order of their names.
+	// Fields are sorted by name.
 	Fields []core.CatalogueField
-	// Problem says why the catalogue failed; nil unless it did.
+	// Problem is the reason of a failure, otherwise nil.
 	Problem *core.CatalogueProblem
-	// Raw is the catalogue as it came.
+	// Raw is the catalogue as received.
 	Raw json.RawMessage
 }
 
 const (
 	pathIntrospection = "introspection"
-	// nameOfFilters is what follows pathIntrospection where the server describes filters; no catalogue can be asked for by it.
-	nameOfFilters = "sqon"
+	// pathFilterSchema follows pathIntrospection in the path of the filters' JSON Schema; it cannot be a catalogue's id.
+	pathFilterSchema = "sqon"
 )
 
-// Catalogues lists the catalogues, those that failed too.
+// Catalogues lists the catalogues, including failed ones.
 func (c *Client) Catalogues(ctx context.Context) (CatalogueList, error) {
 	var body struct {
 		Mode           string               `json:"mode"`
@@ -86,7 +86,7 @@ func (c *Client) Catalogues(ctx context.Context) (CatalogueList, error) {
 		SQONSchemaPath string               `json:"sqonSchemaPath"`
 		Catalogs       map[string]Catalogue `json:"catalogs"`
 	}
-	raw, err := c.ask(ctx, call{method: http.MethodGet, path: "/" + pathIntrospection}, &body)
+	raw, err := c.do(ctx, call{method: http.MethodGet, path: "/" + pathIntrospection}, &body)
 	if err != nil {
 		return CatalogueList{}, err
 	}
@@ -99,10 +99,10 @@ func (c *Client) Catalogues(ctx context.Context) (CatalogueList, error) {
 	return list, nil
 }
 
-// Catalogue returns the catalogue of an id, or of a document type that is one catalogue's alone, with its fields; one that
-// failed has a Problem instead. CodeNotFound when there is none.
+// Catalogue returns the catalogue with an id, or with a document type that only one catalogue has, with its fields; a failed one has a
+// Problem instead. CodeNotFound when it does not exist.
 func (c *Client) Catalogue(ctx context.Context, id string) (CatalogueDetail, error) {
-	if id == nameOfFilters {
+	if id == pathFilterSchema {
 		return CatalogueDetail{}, core.NewError(core.CodeNotFound, "there is no such catalogue")
 	}
 	path, err := pathOf(pathIntrospection, id)
@@ -128,7 +128,7 @@ func (c *Client) Catalogue(ctx context.Context, id string) (CatalogueDetail, err
 		} `json:"fields"`
 		Error *core.CatalogueProblem `json:"error"`
 	}
-	raw, err := c.ask(ctx, call{method: http.MethodGet, path: path}, &body)
+	raw, err := c.do(ctx, call{method: http.MethodGet, path: path}, &body)
 	if err != nil {
 		return CatalogueDetail{}, err
 	}
@@ -137,7 +137,7 @@ func (c *Client) Catalogue(ctx context.Context, id string) (CatalogueDetail, err
 		GeneratedAt: body.GeneratedAt, Restricted: body.Meta.AuthFiltered, Operators: body.Operators, Problem: body.Error, Raw: raw,
 	}
 	if detail.ID == "" {
-		// A path beside the catalogues', such as the description of filters.
+		// A path that is not a catalogue's, such as the JSON Schema of filters.
 		return CatalogueDetail{}, core.NewError(core.CodeNotFound, "there is no such catalogue")
 	}
 	for name, field := range body.Fields {

@@ -24,7 +24,7 @@ const (
 	failedJSON = `{"catalogueId":"files","documentType":"file","status":"failed","error":{"code":"index_not_found","message":"there is no index files"}}`
 )
 
-// TestCallsOfCatalogues: each method asks for what CONTRACT section 2 says, below the base path.
+// TestCallsOfCatalogues: each method sends the request of CONTRACT section 2, below the base path.
 func TestCallsOfCatalogues(t *testing.T) {
 	t.Parallel()
 	detail := func(id string) func(context.Context, *client.Client) (any, error) {
@@ -90,7 +90,7 @@ func TestCallsOfCatalogues(t *testing.T) {
 	}
 }
 
-func TestCataloguesThatThereAreNot(t *testing.T) {
+func TestUnknownCatalogues(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, client.Config{Server: serve(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -129,7 +129,7 @@ func (catalogues) Catalogues() *core.CatalogueSet {
 	}}
 }
 
-// TestCataloguesOfTheHandler: the real handler understands what is asked, and its answers are understood.
+// TestCataloguesOfTheHandler: client and real handler understand each other.
 func TestCataloguesOfTheHandler(t *testing.T) {
 	t.Parallel()
 	handler, err := tuttihttp.New(tuttihttp.Ports{Catalogues: catalogues{}}, tuttihttp.Config{})

@@ -17,36 +17,36 @@ import (
 )
 
 const (
-	// maxAnswerBytes bounds an answer that is read whole: a job may have many thousands of organizations.
-	maxAnswerBytes = 256 << 20
-	maxRedirects   = 10
+	// maxResponseBytes bounds a response that is read completely: a job may have many thousands of organizations.
+	maxResponseBytes = 256 << 20
+	maxRedirects     = 10
 
 	typeJSON   = "application/json"
 	typeNDJSON = "application/x-ndjson"
 	typeEvents = "text/event-stream"
 )
 
-// Client asks one server. Make it with New. Its methods may be called side by side. Their errors are *core.Error: those of
-// the server with the code, the message, the hint, the error id and the violations of its problem and an *AnswerError
-// below; CodeUnavailable where the server does not answer; CodeInvalid for an id that cannot be part of a path.
+// Client calls one server. Create it with New. It is safe for concurrent use. Its errors are *core.Error: those of the server have the
+// code, message, hint, error id and violations of its problem and wrap an *ResponseError; CodeUnavailable when the server does not
+// answer; CodeInvalid for an id that cannot be part of a path.
 type Client struct {
 	cfg  Config
 	base *url.URL
 	http *http.Client
 }
 
-// New makes a Client. CodeInvalid when the server's address, the token or the CA file cannot be used. It asks nothing yet.
+// New returns a Client without connecting. CodeInvalid for an invalid server URL, token or CA file.
 func New(cfg Config) (*Client, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	base, err := baseOf(cfg.Server)
+	base, err := parseServer(cfg.Server)
 	if err != nil {
 		return nil, err
 	}
 	if cfg.HTTP == nil {
-		if cfg.HTTP, err = trusting(cfg.CAFile); err != nil {
+		if cfg.HTTP, err = newHTTPClient(cfg.CAFile); err != nil {
 			return nil, err
 		}
 	}
@@ -55,11 +55,11 @@ func New(cfg Config) (*Client, error) {
 	return &Client{cfg: cfg, base: base, http: &own}, nil
 }
 
-// Server returns the address that is asked.
+// Server returns the server's URL.
 func (c *Client) Server() string { return c.base.String() }
 
-// sameOrigin follows a redirect only to the same scheme, host and port, and only where the method stays: net/http would
-// take the token to another port or a sub-domain, and make a GET of a trigger. Any other redirect is the answer.
+// sameOrigin follows a redirect only to the same scheme, host and port and with the same method: net/http would send the token to
+// another port or a sub-domain, and turn a POST into a GET. Any other redirect is returned as the response.
 func sameOrigin(req *http.Request, via []*http.Request) error {
 	first := via[0]
 	if req.URL.Scheme != first.URL.Scheme || req.URL.Host != first.URL.Host || req.Method != first.Method ||
@@ -72,18 +72,18 @@ func sameOrigin(req *http.Request, via []*http.Request) error {
 // call is one request to the server.
 type call struct {
 	method string
-	// path is the path below the base path, its segments escaped.
+	// path is the path below the base path, with escaped segments.
 	path  string
 	query url.Values
-	// accept is what the answer may be, typeJSON by default.
+	// accept is the accepted media type, typeJSON by default.
 	accept string
 	// lastEventID resumes a stream of events.
 	lastEventID string
-	// body is JSON; nil sends none.
+	// body is JSON; nil for none.
 	body []byte
 }
 
-// pathOf joins segments: a literal one, then the id behind it, which is checked and escaped, and so on.
+// pathOf joins pairs of a literal segment and an id, which is checked and escaped.
 func pathOf(pairs ...string) (string, error) {
 	var path strings.Builder
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -103,7 +103,7 @@ func pathOf(pairs ...string) (string, error) {
 	return path.String(), nil
 }
 
-// send makes a call and returns an answer of 2xx, whose body the caller closes.
+// send makes a call and returns a 2xx response, whose body the caller must close.
 func (c *Client) send(ctx context.Context, call call) (*http.Response, error) {
 	target := c.base.String() + call.path
 	if len(call.query) > 0 {
@@ -115,7 +115,7 @@ func (c *Client) send(ctx context.Context, call call) (*http.Response, error) {
 	}
 	req, err := http.NewRequestWithContext(ctx, call.method, target, body)
 	if err != nil {
-		return nil, core.WrapError(core.CodeInvalid, "making the request", err)
+		return nil, core.WrapError(core.CodeInvalid, "creating the request", err)
 	}
 	if call.accept == "" {
 		call.accept = typeJSON
@@ -133,24 +133,24 @@ func (c *Client) send(ctx context.Context, call call) (*http.Response, error) {
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, c.unanswered(ctx, err)
+		return nil, c.connectionError(ctx, err)
 	}
 	if resp.StatusCode/100 == 2 {
 		return resp, nil
 	}
 	defer resp.Body.Close()
-	return nil, c.refused(resp)
+	return nil, c.responseError(resp)
 }
 
-// ask makes a call within the time-out and decodes the JSON of its answer into out. It returns that JSON as it came.
-func (c *Client) ask(ctx context.Context, call call, out any) (json.RawMessage, error) {
+// do makes a call within Config.Timeout and decodes the JSON response into out. It returns the JSON as received.
+func (c *Client) do(ctx context.Context, call call, out any) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
-	return c.read(ctx, call, out)
+	return c.doWithoutTimeout(ctx, call, out)
 }
 
-// read is ask without the time-out.
-func (c *Client) read(ctx context.Context, call call, out any) (json.RawMessage, error) {
+// doWithoutTimeout is ask without the timeout.
+func (c *Client) doWithoutTimeout(ctx context.Context, call call, out any) (json.RawMessage, error) {
 	resp, err := c.send(ctx, call)
 	if err != nil {
 		return nil, err
@@ -160,39 +160,39 @@ func (c *Client) read(ctx context.Context, call call, out any) (json.RawMessage,
 		return nil, nil
 	}
 	if mediaType(resp) != typeJSON {
-		return nil, c.strange(resp, "answers with "+describeType(resp)+" instead of JSON")
+		return nil, c.unexpectedResponse(resp, "returned "+describeType(resp)+" instead of JSON")
 	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes+1))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxResponseBytes+1))
 	if err != nil {
-		return nil, c.unanswered(ctx, err)
+		return nil, c.connectionError(ctx, err)
 	}
-	if len(body) > maxAnswerBytes {
-		return nil, c.strange(resp, fmt.Sprintf("answers with more than %d bytes", maxAnswerBytes))
+	if len(body) > maxResponseBytes {
+		return nil, c.unexpectedResponse(resp, fmt.Sprintf("returned more than %d bytes", maxResponseBytes))
 	}
 	if err := json.Unmarshal(body, out); err != nil {
-		return nil, c.strange(resp, "answers with JSON that is not understood: "+err.Error())
+		return nil, c.unexpectedResponse(resp, "returned JSON with an unexpected format: "+err.Error())
 	}
 	return body, nil
 }
 
-// unanswered makes the error of a call that got no answer, or not all of it.
-func (c *Client) unanswered(ctx context.Context, err error) error {
+// connectionError returns the error of a call without a complete response.
+func (c *Client) connectionError(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.DeadlineExceeded) {
-		return fmt.Errorf("asking tutti at %s: %w", c.base, cause)
+		return fmt.Errorf("calling tutti at %s: %w", c.base, cause)
 	}
-	// Its text repeats the method and the URL.
+	// The text of a url.Error repeats the method and the URL.
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
 	if _, untrusted := errors.AsType[*tls.CertificateVerificationError](err); untrusted {
 		return &core.Error{
-			Code: core.CodeUnavailable, Message: fmt.Sprintf("the certificate of tutti at %s is not valid here", c.base), Err: err,
-			Hint: "give the PEM file of its authority with --ca-file or TUTTI_CA_FILE, and the server by a name that the certificate is for",
+			Code: core.CodeUnavailable, Message: fmt.Sprintf("the certificate of tutti at %s cannot be verified", c.base), Err: err,
+			Hint: "set the PEM file of its authority with --ca-file or TUTTI_CA_FILE, and use a host name that the certificate is valid for",
 		}
 	}
 	return &core.Error{
 		Code: core.CodeUnavailable, Message: fmt.Sprintf("tutti at %s does not answer", c.base),
-		Hint: "is it running (tutti serve)? another address is given with --server or TUTTI_SERVER", Err: err,
+		Hint: "check that it is running (tutti serve); set another address with --server or TUTTI_SERVER", Err: err,
 	}
 }
 
@@ -204,7 +204,7 @@ func mediaType(resp *http.Response) string {
 	return parsed
 }
 
-// describeType names the type of an answer in a message.
+// describeType describes a response's media type for a message.
 func describeType(resp *http.Response) string {
 	if t := mediaType(resp); t != "" {
 		return t

@@ -22,7 +22,7 @@ import (
 	"tutti/internal/core"
 )
 
-// newClient makes a Client of a server, with connections of its own that end with the test.
+// newClient returns a Client with its own connections, which are closed after the test.
 func newClient(t *testing.T, cfg client.Config) *client.Client {
 	t.Helper()
 	transport := &http.Transport{}
@@ -68,7 +68,7 @@ const letterJSON = `{"id":"d1","repository":"a","organization":"S1","recordId":"
 	`"engineReason":"why","attempts":2,"firstAt":"2026-05-04T12:00:00Z","lastAt":"2026-05-04T12:00:01Z","size":7,"sha256":"ab",` +
 	`"truncated":false,"document":{"a":1}}`
 
-// TestCalls: each method asks for what CONTRACT section 1 says, below the base path, with each id in its own segment.
+// TestCalls: each method sends the request of CONTRACT section 1, below the base path, with each id in its own segment.
 func TestCalls(t *testing.T) {
 	t.Parallel()
 	const odd, oddPath = "S/1 ä%2F?#", "S%2F1%20%C3%A4%252F%3F%23"
@@ -143,12 +143,12 @@ func TestCalls(t *testing.T) {
 		"retry": {
 			func(ctx context.Context, c *client.Client) (any, error) { return c.Retry(ctx, "d1") },
 			"POST /base/dead-letters/d1/retry", 202, `{"successful":true,"id":"d1","repository":"a"}`,
-			client.Retried{Successful: true, ID: "d1", Repository: "a", Raw: []byte(`{"successful":true,"id":"d1","repository":"a"}`)},
+			client.RetryResult{Successful: true, ID: "d1", Repository: "a", Raw: []byte(`{"successful":true,"id":"d1","repository":"a"}`)},
 		},
 		"retry all": {
 			func(ctx context.Context, c *client.Client) (any, error) { return c.RetryAll(ctx, "a", "rejected") },
 			"POST /base/dead-letters/retry?reason=rejected&repository=a", 202, `{"successful":true,"retried":3,"refused":1}`,
-			client.RetriedAll{Successful: true, Retried: 3, Refused: 1, Raw: []byte(`{"successful":true,"retried":3,"refused":1}`)},
+			client.RetryAllResult{Successful: true, Retried: 3, Refused: 1, Raw: []byte(`{"successful":true,"retried":3,"refused":1}`)},
 		},
 		"discard": {
 			func(ctx context.Context, c *client.Client) (any, error) { return nil, c.Discard(ctx, "d1") },
@@ -202,10 +202,10 @@ func wantJob() client.Job {
 	}
 }
 
-// TestRefusals: what the server, or something before it, answers becomes an error that says so.
-func TestRefusals(t *testing.T) {
+// TestErrorResponses: error responses of the server, or of something in front of it, become errors.
+func TestErrorResponses(t *testing.T) {
 	t.Parallel()
-	const proxyHint = "is it tutti, with its base path? does a proxy stand before it? its address is given with --server"
+	const proxyHint = "check the address and its base path (--server), and proxies in front of the server"
 	for name, tt := range map[string]struct {
 		status        int
 		header        map[string]string
@@ -232,7 +232,7 @@ func TestRefusals(t *testing.T) {
 		},
 		"unauthenticated": {
 			status: 401, contentType: "application/problem+json", body: `{"detail":"a token is needed","code":"unauthenticated"}`,
-			code: core.CodeUnauthenticated, message: "a token is needed", hint: "a token is given with --token or TUTTI_TOKEN",
+			code: core.CodeUnauthenticated, message: "a token is needed", hint: "set a token with --token or TUTTI_TOKEN",
 			text: "a token is needed: HTTP 401",
 		},
 		"unknown code": {
@@ -241,28 +241,28 @@ func TestRefusals(t *testing.T) {
 		},
 		"proxy's page": {
 			status: 404, contentType: "text/html", body: "<html>not here</html>", code: core.CodeUpstream,
-			message: "the server at URL answers 404 Not Found with text/html, not as tutti does", hint: proxyHint,
+			message: "the server at URL returned 404 Not Found with text/html, which is not a response of tutti", hint: proxyHint,
 		},
 		"proxy without tutti": {
 			status: 502, contentType: "text/html", body: "<html>Bad Gateway</html>", code: core.CodeUnavailable,
-			message: "the server at URL answers 502 Bad Gateway with text/html, not as tutti does",
-			hint:    "a proxy answers, and tutti behind it does not: is it running?",
+			message: "the server at URL returned 502 Bad Gateway with text/html, which is not a response of tutti",
+			hint:    "the proxy does not reach tutti; check that tutti is running",
 		},
 		"other JSON": {
 			status: 403, contentType: "application/json", body: `{"error":"denied"}`, code: client.CodeForbidden,
-			message: "the server at URL answers 403 Forbidden with application/json, not as tutti does", hint: proxyHint,
+			message: "the server at URL returned 403 Forbidden with application/json, which is not a response of tutti", hint: proxyHint,
 		},
 		"nothing": {
 			status: 429, code: core.CodeOverloaded, header: map[string]string{"Retry-After": "soon"},
-			message: "the server at URL answers 429 Too Many Requests with an unknown type, not as tutti does", hint: proxyHint,
+			message: "the server at URL returned 429 Too Many Requests with an unknown type, which is not a response of tutti", hint: proxyHint,
 		},
 		"page of success": {
 			status: 200, contentType: "text/html", body: "<html>sign in</html>", code: core.CodeUpstream,
-			message: "the server at URL answers with text/html instead of JSON", hint: proxyHint,
+			message: "the server at URL returned text/html instead of JSON", hint: proxyHint,
 		},
 		"broken JSON": {
 			status: 200, contentType: "application/json", body: `{"id":`, code: core.CodeUpstream,
-			message: "the server at URL answers with JSON that is not understood: unexpected end of JSON input", hint: proxyHint,
+			message: "the server at URL returned JSON with an unexpected format: unexpected end of JSON input", hint: proxyHint,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -286,7 +286,7 @@ func TestRefusals(t *testing.T) {
 			if got := core.RetryAfterOf(err); got != tt.retryAfter {
 				t.Errorf("retry after %s, want %s", got, tt.retryAfter)
 			}
-			refusal, ok := errors.AsType[*client.AnswerError](err)
+			refusal, ok := errors.AsType[*client.ResponseError](err)
 			if !ok || refusal.Status != tt.status {
 				t.Errorf("status %+v, want %d", refusal, tt.status)
 			}
@@ -294,10 +294,10 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestNoAnswer: a server that is not there, or hangs up, is unavailable.
-func TestNoAnswer(t *testing.T) {
+// TestUnreachable: a server that cannot be reached, or closes the connection, is unavailable.
+func TestUnreachable(t *testing.T) {
 	t.Parallel()
-	const hint = "is it running (tutti serve)? another address is given with --server or TUTTI_SERVER"
+	const hint = "check that it is running (tutti serve); set another address with --server or TUTTI_SERVER"
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
 	cut := serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -332,7 +332,7 @@ func TestNoAnswer(t *testing.T) {
 	})
 }
 
-// TestRedirects: only a redirect within the same scheme, host and port is followed, and the token goes nowhere else.
+// TestRedirects: only a redirect within the same scheme, host and port is followed, and the token is sent nowhere else.
 func TestRedirects(t *testing.T) {
 	t.Parallel()
 	asked := make(chan string, 10)
@@ -362,7 +362,7 @@ func TestRedirects(t *testing.T) {
 			_, err := c.Job(t.Context(), "j1")
 			origin := location[:strings.Index(location[8:], "/")+8]
 			wantError(t, err, core.CodeUpstream, "the server at "+own+" redirects to "+origin+", which is not followed",
-				"give the address that answers itself with --server")
+				"set the address of the redirect's target with --server")
 		})
 	}
 	t.Run("the same server", func(t *testing.T) {
@@ -376,8 +376,8 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// TestRefusedArguments: what cannot be asked for is refused before anybody is asked, and no secret is shown.
-func TestRefusedArguments(t *testing.T) {
+// TestInvalidArguments: invalid arguments are rejected without a request, and no secret is shown.
+func TestInvalidArguments(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		cfg           client.Config
@@ -386,11 +386,11 @@ func TestRefusedArguments(t *testing.T) {
 		"no scheme":     {client.Config{Server: "localhost:8080"}, `the server's address "localhost:8080" is not an http or https URL`, "such as http://127.0.0.1:8080"},
 		"other scheme":  {client.Config{Server: "ftp://a"}, `the server's address "ftp://a" is not an http or https URL`, "such as http://127.0.0.1:8080"},
 		"no URL":        {client.Config{Server: "http://u:secret@a b"}, `the server's address "…@a b" is not an http or https URL`, "such as http://127.0.0.1:8080"},
-		"no host":       {client.Config{Server: "http://:80/x"}, `the server's address "http://:80/x" names no host`, "such as http://127.0.0.1:8080"},
+		"no host":       {client.Config{Server: "http://:80/x"}, `the server's address "http://:80/x" has no host`, "such as http://127.0.0.1:8080"},
 		"query":         {client.Config{Server: "http://a/?x=1"}, `the server's address "http://a/?x=1" has a query or a fragment`, "such as http://127.0.0.1:8080"},
-		"user":          {client.Config{Server: "http://u:secret@a"}, "the server's address holds a user or a password", "what proves who asks is the token"},
-		"token in two":  {client.Config{Token: "secret\r\nX: y"}, "the token holds characters that a header cannot carry", "a token is printable ASCII without spaces"},
-		"not ASCII yet": {client.Config{Token: "sécret"}, "the token holds characters that a header cannot carry", "a token is printable ASCII without spaces"},
+		"user":          {client.Config{Server: "http://u:secret@a"}, "the server's address contains a user or a password", "use a token instead"},
+		"token in two":  {client.Config{Token: "secret\r\nX: y"}, "the token contains characters that are invalid in a header", "a token must be printable ASCII without spaces"},
+		"not ASCII yet": {client.Config{Token: "sécret"}, "the token contains characters that are invalid in a header", "a token must be printable ASCII without spaces"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -412,7 +412,7 @@ func TestRefusedArguments(t *testing.T) {
 	wantError(t, c.Discard(t.Context(), ""), core.CodeInvalid, "id is empty", "")
 }
 
-// TestDefaultServer: without a configuration the local server is asked.
+// TestDefaultServer: without a configuration the local server is used.
 func TestDefaultServer(t *testing.T) {
 	t.Parallel()
 	c, err := client.New(client.Config{})
@@ -421,7 +421,7 @@ func TestDefaultServer(t *testing.T) {
 	}
 }
 
-// TestExport: the lines come as they are, and an export that breaks off is an error.
+// TestExport: the lines are unchanged, and an interrupted export is an error.
 func TestExport(t *testing.T) {
 	t.Parallel()
 	lines := strings.Repeat(letterJSON+"\n", 3)
@@ -445,7 +445,7 @@ func TestExport(t *testing.T) {
 	}
 	breaks = true
 	wantError(t, c.ExportDeadLetters(t.Context(), "", "", io.Discard), core.CodeUnavailable, "tutti at "+url+" does not answer",
-		"is it running (tutti serve)? another address is given with --server or TUTTI_SERVER")
+		"check that it is running (tutti serve); set another address with --server or TUTTI_SERVER")
 	breaks = false
 	full := errors.New("no space")
 	if err := c.ExportDeadLetters(t.Context(), "", "", writerFunc(func([]byte) (int, error) { return 0, full })); !errors.Is(err, full) {
@@ -453,15 +453,15 @@ func TestExport(t *testing.T) {
 	}
 	page := serve(t, func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "text/html", "<html>") })
 	wantError(t, newClient(t, client.Config{Server: page}).ExportDeadLetters(t.Context(), "", "", io.Discard), core.CodeUpstream,
-		"the server at "+page+" answers with text/html instead of JSON lines",
-		"is it tutti, with its base path? does a proxy stand before it? its address is given with --server")
+		"the server at "+page+" returned text/html instead of JSON lines",
+		"check the address and its base path (--server), and proxies in front of the server")
 }
 
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
-// TestCAFile: a server whose authority is in the file is trusted, others are not, and the error says what to give.
+// TestCAFile: a server whose authority is in the file is trusted, others are not, and the error has a hint.
 func TestCAFile(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, "application/json", jobJSON)
@@ -481,16 +481,16 @@ func TestCAFile(t *testing.T) {
 		t.Errorf("got %+v, %v", job, err)
 	}
 	_, err = newClient(t, client.Config{Server: server.URL}).Job(t.Context(), "j1")
-	wantError(t, err, core.CodeUnavailable, "the certificate of tutti at "+server.URL+" is not valid here",
-		"give the PEM file of its authority with --ca-file or TUTTI_CA_FILE, and the server by a name that the certificate is for")
-	const hint = "give a PEM file of certificate authorities"
+	wantError(t, err, core.CodeUnavailable, "the certificate of tutti at "+server.URL+" cannot be verified",
+		"set the PEM file of its authority with --ca-file or TUTTI_CA_FILE, and use a host name that the certificate is valid for")
+	const hint = "use a PEM file of certificate authorities"
 	_, err = client.New(client.Config{Server: server.URL, CAFile: file + ".none"})
 	wantError(t, err, core.CodeInvalid, "the CA file cannot be read", hint)
 	if err := os.WriteFile(file, []byte("no PEM"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, err = client.New(client.Config{Server: server.URL, CAFile: file})
-	wantError(t, err, core.CodeInvalid, "the CA file "+file+" holds no certificate", hint)
+	wantError(t, err, core.CodeInvalid, "the CA file "+file+" contains no certificate", hint)
 	_, err = client.New(client.Config{CAFile: file, HTTP: &http.Client{}})
-	wantError(t, err, core.CodeInvalid, "a CA file has no effect beside a client of HTTP", "")
+	wantError(t, err, core.CodeInvalid, "a CA file cannot be combined with an HTTP client", "")
 }

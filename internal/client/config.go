@@ -13,37 +13,36 @@ import (
 	"tutti/internal/core"
 )
 
-// DefaultServer is the server that is asked unless Config says otherwise.
+// DefaultServer is the default of Config.Server.
 const DefaultServer = "http://127.0.0.1:8080"
 
 const (
-	defaultTimeout  = 30 * time.Second
-	defaultSilence  = 60 * time.Second
-	defaultPatience = 10 * time.Minute
-	defaultPoll     = time.Second
+	defaultTimeout      = 30 * time.Second
+	defaultIdleTimeout  = 60 * time.Second
+	defaultMaxOutage    = 10 * time.Minute
+	defaultPollInterval = time.Second
 )
 
-// Config says which server a Client asks and how. The zero value is the default.
+// Config configures a Client. The zero value is the default.
 type Config struct {
-	// Server is the server's address, base path included, such as https://portal.example/tutti. Default DefaultServer.
+	// Server is the server's URL, including the base path, such as https://portal.example/tutti. Default DefaultServer.
 	Server string
-	// Token is an API key or a JWT, sent as a bearer token to Server alone; "" sends none.
+	// Token is an API key or a JWT, sent as a bearer token only to Server; "" for none.
 	Token string
-	// UserAgent names the program to the server. Default "tutti".
+	// UserAgent is the User-Agent header. Default "tutti".
 	UserAgent string
-	// HTTP makes the calls; its own rule for redirects is not used. Default: a client of http.DefaultTransport.
+	// HTTP sends the requests; its CheckRedirect is not used. Default: a client with http.DefaultTransport.
 	HTTP *http.Client
-	// CAFile is a PEM file of authorities to trust beside the system's; "" for none. It must be "" beside HTTP.
+	// CAFile is a PEM file with additional certificate authorities to trust; "" for none. It must be "" when HTTP is set.
 	CAFile string
-	// Timeout bounds each call but WatchJob, RetryAll and ExportDeadLetters. Default 30 s.
+	// Timeout bounds each call except WatchJob, RetryAll and ExportDeadLetters. Default 30 s.
 	Timeout time.Duration
-	// Silence is how long a stream of events may say nothing, keep-alives included, before it counts as broken.
-	// Default 60 s.
-	Silence time.Duration
-	// Patience is how long WatchJob goes on without any answer of a server that answered before. Default 10 minutes.
-	Patience time.Duration
-	// Poll is the pause between two looks at a job where the server has no stream of events. Default 1 s.
-	Poll time.Duration
+	// IdleTimeout bounds the time without data, including keep-alives, after which a stream of events counts as broken. Default 60 s.
+	IdleTimeout time.Duration
+	// MaxOutage is how long WatchJob retries when a server that answered before no longer does. Default 10 minutes.
+	MaxOutage time.Duration
+	// PollInterval is the interval at which a job is polled when the server has no stream of events. Default 1 s.
+	PollInterval time.Duration
 }
 
 func (c Config) withDefaults() Config {
@@ -60,37 +59,37 @@ func (c Config) withDefaults() Config {
 	if c.Timeout <= 0 {
 		c.Timeout = defaultTimeout
 	}
-	if c.Silence <= 0 {
-		c.Silence = defaultSilence
+	if c.IdleTimeout <= 0 {
+		c.IdleTimeout = defaultIdleTimeout
 	}
-	if c.Patience <= 0 {
-		c.Patience = defaultPatience
+	if c.MaxOutage <= 0 {
+		c.MaxOutage = defaultMaxOutage
 	}
-	if c.Poll <= 0 {
-		c.Poll = defaultPoll
+	if c.PollInterval <= 0 {
+		c.PollInterval = defaultPollInterval
 	}
 	return c
 }
 
-// validate names the first fault of c, as CodeInvalid. It never shows the token.
+// validate returns the first error of c, CodeInvalid. The error does not contain the token.
 func (c Config) validate() error {
 	for _, char := range c.Token {
 		if char <= ' ' || char > '~' {
 			return &core.Error{
-				Code: core.CodeInvalid, Message: "the token holds characters that a header cannot carry",
-				Hint: "a token is printable ASCII without spaces",
+				Code: core.CodeInvalid, Message: "the token contains characters that are invalid in a header",
+				Hint: "a token must be printable ASCII without spaces",
 			}
 		}
 	}
 	if c.CAFile != "" && c.HTTP != nil {
-		return core.NewError(core.CodeInvalid, "a CA file has no effect beside a client of HTTP")
+		return core.NewError(core.CodeInvalid, "a CA file cannot be combined with an HTTP client")
 	}
 	return nil
 }
 
-// trusting returns an HTTP client that trusts the authorities in a PEM file beside the system's; CodeInvalid names the file.
-func trusting(file string) (*http.Client, error) {
-	const hint = "give a PEM file of certificate authorities"
+// newHTTPClient returns an HTTP client that also trusts the authorities in a PEM file; CodeInvalid for an invalid file.
+func newHTTPClient(file string) (*http.Client, error) {
+	const hint = "use a PEM file of certificate authorities"
 	pem, err := os.ReadFile(file)
 	if err != nil {
 		return nil, &core.Error{Code: core.CodeInvalid, Message: "the CA file cannot be read", Hint: hint, Err: err}
@@ -100,7 +99,7 @@ func trusting(file string) (*http.Client, error) {
 		roots = x509.NewCertPool()
 	}
 	if !roots.AppendCertsFromPEM(pem) {
-		return nil, &core.Error{Code: core.CodeInvalid, Message: "the CA file " + file + " holds no certificate", Hint: hint}
+		return nil, &core.Error{Code: core.CodeInvalid, Message: "the CA file " + file + " contains no certificate", Hint: hint}
 	}
 	return &http.Client{Transport: &http.Transport{
 		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
@@ -108,8 +107,8 @@ func trusting(file string) (*http.Client, error) {
 	}}, nil
 }
 
-// baseOf returns the server's URL without a final slash, as CodeInvalid where it is none.
-func baseOf(server string) (*url.URL, error) {
+// parseServer returns the server's URL without a final slash, CodeInvalid for an invalid URL.
+func parseServer(server string) (*url.URL, error) {
 	refused := func(fault, hint string) error {
 		return &core.Error{Code: core.CodeInvalid, Message: "the server's address " + fault, Hint: hint}
 	}
@@ -117,11 +116,11 @@ func baseOf(server string) (*url.URL, error) {
 	base, err := url.Parse(server)
 	switch {
 	case err != nil || base.Scheme != "http" && base.Scheme != "https":
-		return nil, refused(fmt.Sprintf("%q is not an http or https URL", withoutUser(server)), example)
+		return nil, refused(fmt.Sprintf("%q is not an http or https URL", maskUser(server)), example)
 	case base.User != nil:
-		return nil, refused("holds a user or a password", "what proves who asks is the token")
+		return nil, refused("contains a user or a password", "use a token instead")
 	case base.Hostname() == "":
-		return nil, refused(fmt.Sprintf("%q names no host", server), example)
+		return nil, refused(fmt.Sprintf("%q has no host", server), example)
 	case base.RawQuery != "" || base.Fragment != "" || base.ForceQuery:
 		return nil, refused(fmt.Sprintf("%q has a query or a fragment", server), example)
 	}
@@ -132,8 +131,8 @@ func baseOf(server string) (*url.URL, error) {
 	return base, nil
 }
 
-// withoutUser hides what stands before an @, which may be a password.
-func withoutUser(server string) string {
+// maskUser masks the part before an @, which may contain a password.
+func maskUser(server string) string {
 	if at := strings.LastIndexByte(server, '@'); at >= 0 {
 		return "…" + server[at:]
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// DeadLetter is a record that tutti gave up on, as the server shows it.
+// DeadLetter is a record that could not be indexed, as returned by the server.
 type DeadLetter struct {
 	ID           string    `json:"id"`
 	Repository   string    `json:"repository"`
@@ -22,61 +22,61 @@ type DeadLetter struct {
 	FirstAt      time.Time `json:"firstAt"`
 	LastAt       time.Time `json:"lastAt"`
 	JobID        string    `json:"jobId"`
-	// Size and SHA256 are of the whole document; Truncated tells that less of it is kept.
+	// Size and SHA256 describe the complete document; Truncated is set when only a part is stored.
 	Size      int    `json:"size"`
 	SHA256    string `json:"sha256"`
 	Truncated bool   `json:"truncated"`
-	// Source and Position say where a message that was not understood came from.
+	// Source and Position locate a message that could not be parsed.
 	Source   string `json:"source"`
 	Position string `json:"position"`
-	// Document is the kept document where it is JSON, DocumentText where it is other text, DocumentBase64 its bytes
-	// otherwise; at most one is set, and none in a list.
+	// Document is the stored document when it is JSON, DocumentText when it is other text, DocumentBase64 its bytes otherwise; at most
+	// one is set, and none in a list.
 	Document       json.RawMessage `json:"document"`
 	DocumentText   string          `json:"documentText"`
 	DocumentBase64 []byte          `json:"documentBase64"`
-	// Raw is the letter as it came; nil in a list.
+	// Raw is the dead letter as received; nil in a list.
 	Raw json.RawMessage `json:"-"`
 }
 
-// DeadLetterFilter chooses dead letters. The zero value is the newest of all.
+// DeadLetterFilter selects dead letters. The zero value selects the newest of all.
 type DeadLetterFilter struct {
 	Repository string
 	Reason     string
-	// Limit is the most that are given; 0 leaves it to the server.
+	// Limit bounds the page; 0 is the server's default.
 	Limit int
-	// Cursor goes on where another page ended.
+	// Cursor is the NextCursor of the previous page.
 	Cursor string
 }
 
-// DeadLetterPage is one page of dead letters, the newest first.
+// DeadLetterPage is one page of dead letters, newest first.
 type DeadLetterPage struct {
 	DeadLetters []DeadLetter `json:"deadLetters"`
-	// NextCursor asks for the next page; "" after the last.
+	// NextCursor is the Cursor of the next page; "" after the last.
 	NextCursor string `json:"nextCursor"`
-	// Raw is the page as it came.
+	// Raw is the page as received.
 	Raw json.RawMessage `json:"-"`
 }
 
-// Retried is the answer to a retry of one letter.
-type Retried struct {
+// RetryResult is the response to a retry of one dead letter.
+type RetryResult struct {
 	Successful   bool   `json:"successful"`
 	RequestID    string `json:"requestId"`
 	ID           string `json:"id"`
 	Repository   string `json:"repository"`
 	Organization string `json:"organization"`
 	RecordID     string `json:"recordId"`
-	// Raw is the answer as it came.
+	// Raw is the response as received.
 	Raw json.RawMessage `json:"-"`
 }
 
-// RetriedAll is the answer to a retry of many letters.
-type RetriedAll struct {
+// RetryAllResult is the response to a retry of many dead letters.
+type RetryAllResult struct {
 	Successful bool   `json:"successful"`
 	RequestID  string `json:"requestId"`
-	// Retried were published again; Refused cannot be.
+	// Retried counts the published requests; Refused the dead letters that cannot be retried.
 	Retried int `json:"retried"`
 	Refused int `json:"refused"`
-	// Raw is the answer as it came.
+	// Raw is the response as received.
 	Raw json.RawMessage `json:"-"`
 }
 
@@ -88,56 +88,56 @@ func (c *Client) DeadLetters(ctx context.Context, filter DeadLetterFilter) (Dead
 		"limit", numberOf(filter.Limit), "cursor", filter.Cursor)
 	var page DeadLetterPage
 	var err error
-	page.Raw, err = c.ask(ctx, call{method: http.MethodGet, path: "/" + pathDeadLetters, query: query}, &page)
+	page.Raw, err = c.do(ctx, call{method: http.MethodGet, path: "/" + pathDeadLetters, query: query}, &page)
 	return page, err
 }
 
-// DeadLetter returns one letter with its document, CodeNotFound when there is none.
+// DeadLetter returns one dead letter with its document, CodeNotFound when it does not exist.
 func (c *Client) DeadLetter(ctx context.Context, id string) (DeadLetter, error) {
 	path, err := pathOf(pathDeadLetters, id)
 	if err != nil {
 		return DeadLetter{}, err
 	}
 	var letter DeadLetter
-	letter.Raw, err = c.ask(ctx, call{method: http.MethodGet, path: path}, &letter)
+	letter.Raw, err = c.do(ctx, call{method: http.MethodGet, path: path}, &letter)
 	return letter, err
 }
 
-// Retry asks again for what a letter is about; the letter goes when that succeeds. CodeConflict when it cannot be
-// retried, with a hint.
-func (c *Client) Retry(ctx context.Context, id string) (Retried, error) {
+// Retry requests the indexing of a dead letter's record; the dead letter is removed when that succeeds. CodeConflict, with a hint, when it
+// cannot be retried.
+func (c *Client) Retry(ctx context.Context, id string) (RetryResult, error) {
 	path, err := pathOf(pathDeadLetters, id)
 	if err != nil {
-		return Retried{}, err
+		return RetryResult{}, err
 	}
-	var r Retried
-	r.Raw, err = c.ask(ctx, call{method: http.MethodPost, path: path + "/retry"}, &r)
+	var r RetryResult
+	r.Raw, err = c.do(ctx, call{method: http.MethodPost, path: path + "/retry"}, &r)
 	return r, err
 }
 
-// RetryAll retries every letter of a repository and of a reason, "" for any. It takes as long as the server needs.
-func (c *Client) RetryAll(ctx context.Context, repository, reason string) (RetriedAll, error) {
-	var r RetriedAll
+// RetryAll retries all dead letters of a repository and a reason, "" for any. It has no timeout.
+func (c *Client) RetryAll(ctx context.Context, repository, reason string) (RetryAllResult, error) {
+	var r RetryAllResult
 	var err error
-	r.Raw, err = c.read(ctx, call{
+	r.Raw, err = c.doWithoutTimeout(ctx, call{
 		method: http.MethodPost, path: "/" + pathDeadLetters + "/retry",
 		query: queryOf("repository", repository, "reason", reason),
 	}, &r)
 	return r, err
 }
 
-// Discard removes a letter for good; CodeNotFound when there is none.
+// Discard removes a dead letter permanently; CodeNotFound when it does not exist.
 func (c *Client) Discard(ctx context.Context, id string) error {
 	path, err := pathOf(pathDeadLetters, id)
 	if err != nil {
 		return err
 	}
-	_, err = c.ask(ctx, call{method: http.MethodDelete, path: path}, &struct{}{})
+	_, err = c.do(ctx, call{method: http.MethodDelete, path: path}, &struct{}{})
 	return err
 }
 
-// ExportDeadLetters writes every letter of a repository and of a reason, "" for any, to w: one JSON object a line. An
-// answer that is cut short is CodeUnavailable; what was written until then is whole but for its last line.
+// ExportDeadLetters writes all dead letters of a repository and a reason, "" for any, to w: one JSON object per line. A truncated
+// response is CodeUnavailable; the lines written before are complete except for the last.
 func (c *Client) ExportDeadLetters(ctx context.Context, repository, reason string, w io.Writer) error {
 	resp, err := c.send(ctx, call{
 		method: http.MethodGet, path: "/" + pathDeadLetters, accept: typeNDJSON,
@@ -148,26 +148,26 @@ func (c *Client) ExportDeadLetters(ctx context.Context, repository, reason strin
 	}
 	defer resp.Body.Close()
 	if mediaType(resp) != typeNDJSON {
-		return c.strange(resp, "answers with "+describeType(resp)+" instead of JSON lines")
+		return c.unexpectedResponse(resp, "returned "+describeType(resp)+" instead of JSON lines")
 	}
-	out := &noting{Writer: w}
+	out := &errorRecorder{Writer: w}
 	if _, err := io.Copy(out, resp.Body); err != nil {
 		if out.err != nil {
 			return out.err
 		}
-		return c.unanswered(ctx, err)
+		return c.connectionError(ctx, err)
 	}
 	return nil
 }
 
-// noting keeps the error of a Writer, so that it is told from one of the server.
-type noting struct {
+// errorRecorder records the error of a Writer, to distinguish it from errors of the server.
+type errorRecorder struct {
 	io.Writer
 	err error
 }
 
-// Write writes and notes the error.
-func (n *noting) Write(b []byte) (int, error) {
+// Write writes and records the error.
+func (n *errorRecorder) Write(b []byte) (int, error) {
 	written, err := n.Writer.Write(b)
 	n.err = err
 	return written, err

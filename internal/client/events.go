@@ -20,22 +20,22 @@ type serverEvent struct {
 	data []byte
 }
 
-// eventReader reads a stream of server-sent events as the HTML standard, section 9.2.6, has it.
+// eventReader reads a stream of server-sent events (HTML standard, section 9.2.6).
 type eventReader struct {
 	in *bufio.Reader
-	// afterCR is true when a line feed that comes next belongs to the line before.
+	// afterCR is true when a line feed that follows belongs to the previous line end.
 	afterCR bool
 	begun   bool
-	// lastID is the id of the last event, to be sent when the stream is resumed.
+	// lastID is the id of the last event, sent when the stream is resumed.
 	lastID string
-	// retry is how long the server wants a client to wait before it connects again, zero when it did not say.
+	// retry is the server's reconnection time, zero when not set.
 	retry time.Duration
 }
 
 func newEventReader(in io.Reader) *eventReader { return &eventReader{in: bufio.NewReader(in)} }
 
-// next returns the next event. io.EOF at the end of the stream, where an event that is not ended by an empty line is
-// dropped; CodeTooLarge for one over maxEventBytes.
+// next returns the next event. It returns io.EOF at the end of the stream, where an event without a final empty line is dropped;
+// CodeTooLarge for an event over maxEventBytes.
 func (r *eventReader) next() (serverEvent, error) {
 	var e serverEvent
 	var data bytes.Buffer
@@ -80,7 +80,7 @@ func (r *eventReader) next() (serverEvent, error) {
 	}
 }
 
-// line returns the next line without its end, which is CR LF, LF or CR; a line without an end is dropped.
+// line returns the next line without its end (CR LF, LF or CR); a line without an end is dropped.
 func (r *eventReader) line() ([]byte, error) {
 	var line []byte
 	for {
@@ -108,5 +108,5 @@ func (r *eventReader) line() ([]byte, error) {
 }
 
 func tooLargeEvent() error {
-	return core.NewError(core.CodeTooLarge, "the server sends an event that is too large")
+	return core.NewError(core.CodeTooLarge, "the server sent an event that is too large")
 }

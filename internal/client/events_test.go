@@ -13,7 +13,7 @@ import (
 	"tutti/internal/core"
 )
 
-// TestReadEvents holds the reader to the HTML standard's rules for streams of events.
+// TestReadEvents tests the rules of the HTML standard for streams of events.
 func TestReadEvents(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -55,7 +55,7 @@ func TestReadEvents(t *testing.T) {
 	}
 }
 
-// TestReadEventsBounds: neither a line nor an event of many lines grows without end.
+// TestReadEventsBounds: neither a line nor an event of many lines grows without bound.
 func TestReadEventsBounds(t *testing.T) {
 	t.Parallel()
 	line := "data: " + strings.Repeat("x", 1<<20) + "\n"
@@ -66,14 +66,14 @@ func TestReadEventsBounds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, _, _, err := client.ReadEvents(strings.NewReader(stream))
-			if core.CodeOf(err) != core.CodeTooLarge || core.MessageOf(err) != "the server sends an event that is too large" {
+			if core.CodeOf(err) != core.CodeTooLarge || core.MessageOf(err) != "the server sent an event that is too large" {
 				t.Errorf("error %v", err)
 			}
 		})
 	}
 }
 
-// FuzzReadEvents: whatever comes, the reader ends, and an event that was read survives being written again.
+// FuzzReadEvents: the reader ends for any input, and an event read is read again after being written.
 func FuzzReadEvents(f *testing.F) {
 	for _, seed := range []string{"id: 7\nevent: job\ndata: {}\n\n", "data: a\r\n\rdata: b\n\n:x\n\n", "\xef\xbb\xbf:\r\r\n"} {
 		f.Add(seed)

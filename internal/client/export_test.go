@@ -14,5 +14,5 @@ func ReadEvents(in io.Reader) (names, data []string, lastID string, err error) {
 	}
 }
 
-// MaxEventBytes is how large an event may be.
+// MaxEventBytes exports maxEventBytes.
 const MaxEventBytes = maxEventBytes

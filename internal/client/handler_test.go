@@ -18,7 +18,7 @@ import (
 	"tutti/internal/core"
 )
 
-// tutti is what the real handler needs, kept in memory. Members that are not set answer CodeNotFound.
+// tutti implements the ports of the real handler in memory. Unset members return CodeNotFound.
 type tutti struct {
 	mu      sync.Mutex
 	changes []core.JobChange
@@ -123,7 +123,7 @@ func (f *tutti) RetryAll(_ context.Context, repository, reason, _ string) (retri
 	return 2, 1, nil
 }
 
-// letters is the port of the dead letters, whose methods are named as those of the jobs.
+// letters is the port of the dead letters, whose methods have the names of those of the jobs.
 type letters struct{ *tutti }
 
 func (f letters) List(_ context.Context, repository, reason string, _ int, _ string) ([]core.DeadLetter, string, error) {
@@ -145,7 +145,7 @@ func (f letters) Delete(ctx context.Context, id string) error {
 	return err
 }
 
-// start serves f with the real handler on an address, a free one where it is empty, until the test ends or stop is called.
+// start serves f with the real handler on an address, a free one when it is empty, until the test ends or stop is called.
 func (f *tutti) start(t *testing.T, address string) (server *tuttihttp.Server, stop func()) {
 	t.Helper()
 	handler, err := tuttihttp.New(tuttihttp.Ports{
@@ -174,7 +174,7 @@ func (f *tutti) start(t *testing.T, address string) (server *tuttihttp.Server, s
 
 func urlOf(addr net.Addr) string { return "http://" + addr.String() + "/base" }
 
-// TestWatchJobOfTheHandler: a watch on the real handler goes on where it was when the server is started again.
+// TestWatchJobOfTheHandler: a watch on the real handler continues after a restart of the server.
 func TestWatchJobOfTheHandler(t *testing.T) {
 	t.Parallel()
 	f := newTutti()
@@ -189,10 +189,10 @@ func TestWatchJobOfTheHandler(t *testing.T) {
 	var got []string
 	job, err := c.WatchJob(t.Context(), "j1", func(e client.Event) error {
 		if e.Lost != nil {
-			return nil // how often depends on how fast the other server is
+			return nil // the number depends on the speed of the other server
 		}
 		got = append(got, describe(e))
-		if len(got) == 2 { // the organization and the job as they were at the start
+		if len(got) == 2 { // the organization and the job in their initial state
 			go func() {
 				defer close(restarted)
 				stop()
@@ -218,7 +218,7 @@ func TestWatchJobOfTheHandler(t *testing.T) {
 	}
 }
 
-// TestCallsOfTheHandler: the real handler understands what is asked, and its answers are understood.
+// TestCallsOfTheHandler: client and real handler understand each other.
 func TestCallsOfTheHandler(t *testing.T) {
 	t.Parallel()
 	f := newTutti()

@@ -7,7 +7,7 @@ import (
 	"net/url"
 )
 
-// Accepted is the answer to a trigger that the queue has stored (CONTRACT section 1).
+// Accepted is the response to a trigger that is stored in the queue (CONTRACT section 1).
 type Accepted struct {
 	Successful bool `json:"successful"`
 	// IndexName is the alias that the repository writes to.
@@ -15,15 +15,15 @@ type Accepted struct {
 	RequestID string `json:"requestId"`
 	// JobID names the job of a run; empty for one record.
 	JobID string `json:"jobId"`
-	// Raw is the answer as it came.
+	// Raw is the response as received.
 	Raw json.RawMessage `json:"-"`
 }
 
-// RunOptions are the flags of a run. The zero value is a guarded run into the index as it is.
+// RunOptions are the flags of a run. The zero value runs with the prune guard into the current index.
 type RunOptions struct {
-	// Force lifts the prune guard.
+	// Force disables the prune guard.
 	Force bool
-	// Rebuild fills a new physical index and swaps; whole repositories only.
+	// Rebuild fills a new physical index and swaps the alias; only for whole repositories.
 	Rebuild bool
 }
 
@@ -38,24 +38,24 @@ func (o RunOptions) query() url.Values {
 	return q
 }
 
-// IndexRepository asks for all of a repository to be indexed, and returns the job that does it.
+// IndexRepository requests the indexing of a repository and returns its job.
 func (c *Client) IndexRepository(ctx context.Context, repository string, options RunOptions) (Accepted, error) {
 	return c.trigger(ctx, http.MethodPost, options, "repository", repository)
 }
 
-// IndexOrganization asks for one organization to be indexed, and returns the job that does it.
+// IndexOrganization requests the indexing of one organization and returns its job.
 func (c *Client) IndexOrganization(
 	ctx context.Context, repository, organization string, options RunOptions,
 ) (Accepted, error) {
 	return c.trigger(ctx, http.MethodPost, options, "repository", repository, "organization", organization)
 }
 
-// IndexRecord asks for one record to be indexed, or removed where its repository does not have it in an indexable state.
+// IndexRecord requests the indexing of one record, or its removal when the repository has no indexable version.
 func (c *Client) IndexRecord(ctx context.Context, repository, organization, id string) (Accepted, error) {
 	return c.trigger(ctx, http.MethodPost, RunOptions{}, "repository", repository, "organization", organization, "id", id)
 }
 
-// RemoveRecord asks for one record's document to be removed; its repository is not changed.
+// RemoveRecord requests the removal of a record's document; the repository is not changed.
 func (c *Client) RemoveRecord(ctx context.Context, repository, organization, id string) (Accepted, error) {
 	return c.trigger(ctx, http.MethodDelete, RunOptions{}, "repository", repository, "organization", organization, "id", id)
 }
@@ -66,6 +66,6 @@ func (c *Client) trigger(ctx context.Context, method string, options RunOptions,
 		return Accepted{}, err
 	}
 	var a Accepted
-	a.Raw, err = c.ask(ctx, call{method: method, path: "/index" + path, query: options.query()}, &a)
+	a.Raw, err = c.do(ctx, call{method: method, path: "/index" + path, query: options.query()}, &a)
 	return a, err
 }

@@ -11,7 +11,7 @@ import (
 	"tutti/internal/core"
 )
 
-// Job is one run as the server shows it (CONTRACT section 1).
+// Job is one run as returned by the server (CONTRACT section 1).
 type Job struct {
 	ID           string        `json:"id"`
 	Scope        core.Scope    `json:"scope"`
@@ -21,20 +21,20 @@ type Job struct {
 	State        core.JobState `json:"state"`
 	Cause        core.Cause    `json:"cause"`
 	QueuedAt     time.Time     `json:"queuedAt"`
-	// StartedAt and EndedAt are nil before the job has started or ended.
+	// StartedAt and EndedAt are nil until the job has started or ended.
 	StartedAt *time.Time  `json:"startedAt"`
 	EndedAt   *time.Time  `json:"endedAt"`
 	Totals    core.Totals `json:"totals"`
-	// RatePerSecond counts records fetched; ETASeconds is nil when it cannot be told.
+	// RatePerSecond counts records fetched; ETASeconds is nil when unknown.
 	RatePerSecond float64 `json:"ratePerSecond"`
 	ETASeconds    *int64  `json:"etaSeconds"`
-	// Organizations are those of the run: all from Job, the first from Jobs, none in an Event.
+	// Organizations are the organizations of the run: all of them from Job, the first ones from Jobs, none in an Event.
 	Organizations      []Organization `json:"organizations"`
 	OrganizationsTotal int            `json:"organizationsTotal"`
 	Error              *core.JobError `json:"error"`
-	// Paused is why the job waits, "" while it does not.
+	// Paused is the reason why the job waits, "" otherwise.
 	Paused string `json:"paused"`
-	// Raw is the job as it came; nil in a list.
+	// Raw is the job as received; nil in a list.
 	Raw json.RawMessage `json:"-"`
 }
 
@@ -46,22 +46,22 @@ type Organization struct {
 	Error        *core.JobError `json:"error"`
 }
 
-// JobFilter chooses jobs. The zero value is the newest of all.
+// JobFilter selects jobs. The zero value selects the newest of all.
 type JobFilter struct {
 	Repository string
 	State      core.JobState
-	// Limit is the most that are given, from 1 to 200; 0 leaves it to the server.
+	// Limit bounds the page, from 1 to 200; 0 is the server's default.
 	Limit int
-	// Cursor goes on where another page ended.
+	// Cursor is the NextCursor of the previous page.
 	Cursor string
 }
 
-// JobPage is one page of jobs, the newest first.
+// JobPage is one page of jobs, newest first.
 type JobPage struct {
 	Jobs []Job `json:"jobs"`
-	// NextCursor asks for the next page; "" after the last.
+	// NextCursor is the Cursor of the next page; "" after the last.
 	NextCursor string `json:"nextCursor"`
-	// Raw is the page as it came.
+	// Raw is the page as received.
 	Raw json.RawMessage `json:"-"`
 }
 
@@ -73,16 +73,16 @@ func (c *Client) Jobs(ctx context.Context, filter JobFilter) (JobPage, error) {
 		"limit", numberOf(filter.Limit), "cursor", filter.Cursor)
 	var page JobPage
 	var err error
-	page.Raw, err = c.ask(ctx, call{method: http.MethodGet, path: "/" + pathJobs, query: query}, &page)
+	page.Raw, err = c.do(ctx, call{method: http.MethodGet, path: "/" + pathJobs, query: query}, &page)
 	return page, err
 }
 
-// Job returns one job with all its organizations, CodeNotFound when there is none.
+// Job returns one job with all its organizations, CodeNotFound when it does not exist.
 func (c *Client) Job(ctx context.Context, id string) (Job, error) {
 	return c.job(ctx, http.MethodGet, id)
 }
 
-// CancelJob ends a job and returns it as it is then; CodeConflict when it had ended before.
+// CancelJob cancels a job and returns it; CodeConflict when it has already ended.
 func (c *Client) CancelJob(ctx context.Context, id string) (Job, error) {
 	return c.job(ctx, http.MethodDelete, id)
 }
@@ -93,11 +93,11 @@ func (c *Client) job(ctx context.Context, method, id string) (Job, error) {
 		return Job{}, err
 	}
 	var job Job
-	job.Raw, err = c.ask(ctx, call{method: method, path: path}, &job)
+	job.Raw, err = c.do(ctx, call{method: method, path: path}, &job)
 	return job, err
 }
 
-// queryOf makes a query of names and values, without those that are empty.
+// queryOf returns a query of names and values, without empty values.
 func queryOf(pairs ...string) url.Values {
 	q := url.Values{}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -108,7 +108,7 @@ func queryOf(pairs ...string) url.Values {
 	return q
 }
 
-// numberOf writes n, "" for 0.
+// numberOf formats n, "" for 0.
 func numberOf(n int) string {
 	if n == 0 {
 		return ""

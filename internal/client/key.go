@@ -8,40 +8,40 @@ import (
 	"time"
 )
 
-// APIKey is an API key as the server shows it (CONTRACT section 6).
+// APIKey is an API key as returned by the server (CONTRACT section 6).
 type APIKey struct {
 	// ID is public.
 	ID     string   `json:"id"`
 	Name   string   `json:"name"`
 	Scopes []string `json:"scopes"`
-	// CreatedAt, ExpiresAt and RevokedAt are in UTC; zero for a key that does not expire, that is not revoked.
+	// CreatedAt, ExpiresAt and RevokedAt are in UTC; the last two are zero for a key that does not expire or is not revoked.
 	CreatedAt time.Time `json:"createdAt"`
 	ExpiresAt time.Time `json:"expiresAt,omitzero"`
 	RevokedAt time.Time `json:"revokedAt,omitzero"`
-	// Key is the secret text that its holder shows. It is given once, by CreateKey.
+	// Key is the secret text of the key, returned only by CreateKey.
 	Key string `json:"key,omitempty"`
-	// Raw is the key as it came; nil in a list.
+	// Raw is the key as received; nil in a list.
 	Raw json.RawMessage `json:"-"`
 }
 
-// KeyList are all API keys, the last made first.
+// KeyList holds all API keys, newest first.
 type KeyList struct {
 	Keys []APIKey `json:"keys"`
-	// Raw is the list as it came.
+	// Raw is the list as received.
 	Raw json.RawMessage `json:"-"`
 }
 
 const pathKeys = "keys"
 
-// Keys lists the API keys, those that expired or were revoked too.
+// Keys lists the API keys, including expired and revoked ones.
 func (c *Client) Keys(ctx context.Context) (KeyList, error) {
 	var list KeyList
 	var err error
-	list.Raw, err = c.ask(ctx, call{method: http.MethodGet, path: "/" + pathKeys}, &list)
+	list.Raw, err = c.do(ctx, call{method: http.MethodGet, path: "/" + pathKeys}, &list)
 	return list, err
 }
 
-// CreateKey makes an API key. expires is zero for never. CodeInvalid for a bad name, scope or time.
+// CreateKey creates an API key. A zero expires means never. CodeInvalid for a bad name, scope or time.
 func (c *Client) CreateKey(ctx context.Context, name string, scopes []string, expires time.Time) (APIKey, error) {
 	body, err := json.Marshal(struct {
 		Name      string    `json:"name"`
@@ -49,20 +49,20 @@ func (c *Client) CreateKey(ctx context.Context, name string, scopes []string, ex
 		ExpiresAt time.Time `json:"expiresAt,omitzero"`
 	}{name, scopes, expires.UTC()})
 	if err != nil {
-		return APIKey{}, fmt.Errorf("writing the key: %w", err)
+		return APIKey{}, fmt.Errorf("encoding the key: %w", err)
 	}
 	var key APIKey
-	key.Raw, err = c.ask(ctx, call{method: http.MethodPost, path: "/" + pathKeys, body: body}, &key)
+	key.Raw, err = c.do(ctx, call{method: http.MethodPost, path: "/" + pathKeys, body: body}, &key)
 	return key, err
 }
 
-// RevokeKey ends an API key and returns it as it is then; CodeNotFound when there is none.
+// RevokeKey revokes an API key and returns it; CodeNotFound when it does not exist.
 func (c *Client) RevokeKey(ctx context.Context, id string) (APIKey, error) {
 	path, err := pathOf(pathKeys, id)
 	if err != nil {
 		return APIKey{}, err
 	}
 	var key APIKey
-	key.Raw, err = c.ask(ctx, call{method: http.MethodDelete, path: path}, &key)
+	key.Raw, err = c.do(ctx, call{method: http.MethodDelete, path: path}, &key)
 	return key, err
 }

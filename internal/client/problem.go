@@ -12,56 +12,56 @@ import (
 	"tutti/internal/core"
 )
 
-// maxProblemBytes bounds what is read of an answer that is an error.
+// maxProblemBytes bounds the body of an error response.
 const maxProblemBytes = 1 << 20
 
-// CodeForbidden is the code of a server that knows who asks and refuses all the same.
+// CodeForbidden is the code of a valid token without the required scope.
 const CodeForbidden = core.CodeForbidden
 
-// AnswerError says with which status a server refused a call; it is the cause of the *core.Error of every refusal.
-type AnswerError struct {
+// ResponseError holds the status of an error response; every *core.Error of an error response wraps one.
+type ResponseError struct {
 	// Status is the HTTP status.
 	Status int
-	// RequestID is the server's name for the request, as in its log; "" when it gave none.
+	// RequestID is the server's id of the request, as in its log; "" when it sent none.
 	RequestID string
 }
 
-// Error returns the status, and for a fault of the server the request's id, which its log has too.
-func (e *AnswerError) Error() string {
+// Error returns the status, and for a server error the request id.
+func (e *ResponseError) Error() string {
 	if e.RequestID == "" || e.Status < http.StatusInternalServerError {
 		return fmt.Sprintf("HTTP %d", e.Status)
 	}
 	return fmt.Sprintf("HTTP %d, request %s", e.Status, e.RequestID)
 }
 
-// problem is what is read of a problem (RFC 9457, CONTRACT section 0).
+// problem holds the used members of a problem (RFC 9457, CONTRACT section 0).
 type problem struct {
 	Detail    string    `json:"detail"`
 	Code      core.Code `json:"code"`
 	Hint      string    `json:"hint"`
 	RequestID string    `json:"requestId"`
-	// ErrorID is what Song's clients know a fault by; of the routes that those use alone.
+	// ErrorID is Song's error id, only for routes that Song's clients use.
 	ErrorID    string           `json:"errorId"`
 	Violations []core.Violation `json:"violations"`
 }
 
-// refused makes the error of an answer that is not 2xx.
-func (c *Client) refused(resp *http.Response) error {
+// responseError returns the error of a response that is not 2xx.
+func (c *Client) responseError(resp *http.Response) error {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxProblemBytes))
 	var p problem
 	known := err == nil && strings.HasSuffix(mediaType(resp), "json") && json.Unmarshal(body, &p) == nil
 	if !known || p.Code == "" || p.Detail == "" {
-		return c.strange(resp, "answers "+statusText(resp.StatusCode)+" with "+describeType(resp)+", not as tutti does")
+		return c.unexpectedResponse(resp, "returned "+statusText(resp.StatusCode)+" with "+describeType(resp)+", which is not a response of tutti")
 	}
 	if p.RequestID == "" {
 		p.RequestID = resp.Header.Get("X-Request-Id")
 	}
 	e := &core.Error{
 		Code: p.Code, Message: p.Detail, Hint: p.Hint, ErrorID: p.ErrorID, Violations: p.Violations, RetryAfter: retryAfter(resp.Header),
-		Err: &AnswerError{Status: resp.StatusCode, RequestID: p.RequestID},
+		Err: &ResponseError{Status: resp.StatusCode, RequestID: p.RequestID},
 	}
 	if resp.StatusCode == http.StatusUnauthorized {
-		e.Hint = joinHints(e.Hint, "a token is given with --token or TUTTI_TOKEN")
+		e.Hint = joinHints(e.Hint, "set a token with --token or TUTTI_TOKEN")
 	}
 	if e.RetryAfter > 0 {
 		e.Hint = joinHints(e.Hint, fmt.Sprintf("try again after %s", e.RetryAfter))
@@ -69,20 +69,19 @@ func (c *Client) refused(resp *http.Response) error {
 	return e
 }
 
-// strange makes the error of an answer that is not one of tutti's, a proxy's page most likely. what continues "tutti at
-// … ".
-func (c *Client) strange(resp *http.Response, what string) error {
+// unexpectedResponse returns the error of a response that is not tutti's, most likely a proxy's page. what follows "the server at … ".
+func (c *Client) unexpectedResponse(resp *http.Response, what string) error {
 	e := &core.Error{
 		Code: core.CodeUpstream, Message: fmt.Sprintf("the server at %s %s", c.base, what),
-		Hint:       "is it tutti, with its base path? does a proxy stand before it? its address is given with --server",
+		Hint:       "check the address and its base path (--server), and proxies in front of the server",
 		RetryAfter: retryAfter(resp.Header),
-		Err:        &AnswerError{Status: resp.StatusCode, RequestID: resp.Header.Get("X-Request-Id")},
+		Err:        &ResponseError{Status: resp.StatusCode, RequestID: resp.Header.Get("X-Request-Id")},
 	}
 	switch resp.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
 		http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
-		e.Message = fmt.Sprintf("the server at %s redirects to another one, which is not followed", c.base)
-		e.Hint = "give the address that answers itself with --server"
+		e.Message = fmt.Sprintf("the server at %s redirects to another server, which is not followed", c.base)
+		e.Hint = "set the address of the redirect's target with --server"
 		if to, err := resp.Location(); err == nil {
 			e.Message = fmt.Sprintf("the server at %s redirects to %s://%s, which is not followed", c.base, to.Scheme, to.Host)
 		}
@@ -94,7 +93,7 @@ func (c *Client) strange(resp *http.Response, what string) error {
 		e.Code = core.CodeOverloaded
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		e.Code = core.CodeUnavailable
-		e.Hint = "a proxy answers, and tutti behind it does not: is it running?"
+		e.Hint = "the proxy does not reach tutti; check that tutti is running"
 	}
 	return e
 }
@@ -110,7 +109,7 @@ func statusText(status int) string {
 	return strings.TrimSpace(strconv.Itoa(status) + " " + http.StatusText(status))
 }
 
-// retryAfter reads the header of that name, in either of its forms (RFC 9110, 10.2.3); zero when there is none.
+// retryAfter parses the Retry-After header, seconds or a date (RFC 9110, 10.2.3); zero when there is none.
 func retryAfter(h http.Header) time.Duration {
 	v := h.Get("Retry-After")
 	if seconds, err := strconv.ParseUint(v, 10, 31); err == nil {

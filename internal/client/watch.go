@@ -16,56 +16,56 @@ import (
 const (
 	firstPause = 250 * time.Millisecond
 	maxPause   = 5 * time.Second
-	// maxRetryAfter bounds how long a server may make a watch wait before it looks again.
+	// maxRetryAfter bounds the wait that a server requests before the next attempt.
 	maxRetryAfter = 30 * time.Second
 )
 
-// Event is one piece of news of a job. One of its members is set.
+// Event is a change of a job. One of its members is set.
 type Event struct {
 	// Job is the job without its organizations.
 	Job *Job
-	// Organization is one organization of it, as it is now.
+	// Organization is one organization of the job, with its current state.
 	Organization *Organization
-	// Lost says why there is no news for now. The next Job or Organization ends it.
+	// Lost is the error of a lost connection. The next Job or Organization means that it works again.
 	Lost error
 }
 
-// stopped is an error of a watch's callback.
-type stopped struct{ error }
+// callbackError is an error of the callback.
+type callbackError struct{ error }
 
 // Unwrap returns the error of the callback.
-func (s stopped) Unwrap() error { return s.error }
+func (s callbackError) Unwrap() error { return s.error }
 
-// WatchJob calls each for a job and its organizations as they are and for every change, in one goroutine, until the job
-// has ended, and returns it as it is then. A stream of events that breaks is taken up where it broke; where the server has
-// none, the job is looked at again and again. Errors: one of each, CodeNotFound when there is no such job, what the
-// server refuses, CodeUnavailable when it did not answer at the start or not within Config.Patience later on.
+// WatchJob calls each for the current state of a job and its organizations and for every change, in one goroutine, until the job has
+// ended, and returns the job. A broken stream of events is resumed; when the server has none, the job is polled. Errors: those of each,
+// CodeNotFound for an unknown job, errors of the server that a retry cannot fix, CodeUnavailable when the server did not answer at the
+// start or, later, for Config.Patience.
 func (c *Client) WatchJob(ctx context.Context, id string, each func(Event) error) (Job, error) {
 	path, err := pathOf(pathJobs, id)
 	if err != nil {
 		return Job{}, err
 	}
-	w := &watch{client: c, id: id, path: path + "/events", each: each, streams: true, heard: time.Now()}
+	w := &watch{client: c, id: id, path: path + "/events", each: each, streams: true, lastData: time.Now()}
 	job, err := w.run(ctx)
-	if s, ok := errors.AsType[stopped](err); ok {
+	if s, ok := errors.AsType[callbackError](err); ok {
 		err = s.error
 	}
 	return job, err
 }
 
-// watch is one WatchJob.
+// watch is the state of one WatchJob call.
 type watch struct {
 	client *Client
 	id     string
 	path   string
 	each   func(Event) error
-	// streams is false once the server has shown that it has no stream of events.
+	// streams is false once the server is known to have no stream of events.
 	streams bool
 	lastID  string
-	// answered is true once the server said anything of the job; heard is when it last did.
+	// answered is true once the server returned the job; heard is the time of the last data.
 	answered bool
-	heard    time.Time
-	// pause is the next pause after a failure, retry the least one that the server asked for.
+	lastData time.Time
+	// pause is the next pause after an error, retry the minimum that the server requested.
 	pause, retry time.Duration
 }
 
@@ -73,14 +73,14 @@ func (w *watch) run(ctx context.Context) (Job, error) {
 	for {
 		ended, news, err := w.stream(ctx)
 		if ended || news == 0 {
-			// Where a proxy holds the stream back, or there is none, things go on by looking.
+			// Poll when a proxy buffers the stream, or there is none.
 			var job Job
-			if job, err = w.look(ctx); err == nil && job.State.Final() {
+			if job, err = w.poll(ctx); err == nil && job.State.Final() {
 				return job, nil
 			}
 		}
 		if err != nil {
-			if fatal := w.judge(ctx, err); fatal != nil {
+			if fatal := w.handleError(ctx, err); fatal != nil {
 				return Job{}, fatal
 			}
 		}
@@ -90,18 +90,18 @@ func (w *watch) run(ctx context.Context) (Job, error) {
 	}
 }
 
-// stream reads the stream of events until it ends. It reports whether the job has ended and how many pieces of news came.
+// stream reads the stream of events until it ends. It reports whether the job has ended and the number of events.
 func (w *watch) stream(ctx context.Context) (ended bool, news int, err error) {
 	if !w.streams {
 		return false, 0, nil
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	quiet := time.AfterFunc(w.client.cfg.Silence, func() { cancel(errSilent) })
+	quiet := time.AfterFunc(w.client.cfg.IdleTimeout, func() { cancel(errStreamIdle) })
 	defer quiet.Stop()
 	resp, err := w.client.send(ctx, call{method: http.MethodGet, path: w.path, accept: typeEvents, lastEventID: w.lastID})
 	if err != nil {
-		if _, ok := errors.AsType[*AnswerError](err); ok && !core.Retryable(err) {
+		if _, ok := errors.AsType[*ResponseError](err); ok && !core.Retryable(err) {
 			w.streams = false
 			return false, 0, nil
 		}
@@ -115,18 +115,18 @@ func (w *watch) stream(ctx context.Context) (ended bool, news int, err error) {
 		w.streams = false
 		return false, 0, nil
 	}
-	events := newEventReader(loud{resp.Body, func() {
-		w.heard = time.Now()
-		quiet.Reset(w.client.cfg.Silence)
+	events := newEventReader(activityReader{resp.Body, func() {
+		w.lastData = time.Now()
+		quiet.Reset(w.client.cfg.IdleTimeout)
 	}})
 	events.lastID = w.lastID
 	for {
 		e, err := events.next()
 		w.lastID, w.retry = events.lastID, events.retry
 		if err != nil {
-			return false, news, w.broken(ctx, err)
+			return false, news, w.streamError(ctx, err)
 		}
-		ended, known, err := w.tell(e)
+		ended, known, err := w.dispatch(e)
 		if known {
 			news++
 		}
@@ -136,42 +136,42 @@ func (w *watch) stream(ctx context.Context) (ended bool, news int, err error) {
 	}
 }
 
-// errSilent is the cause of a stream that was given up because it said nothing.
-var errSilent = errors.New("the stream of events is silent")
+// errStreamIdle is the cause of a stream that was closed because it was idle.
+var errStreamIdle = errors.New("the stream of events is idle")
 
-// broken makes the error of a stream that ended before its job: none when the server ended it in good order.
-func (w *watch) broken(ctx context.Context, err error) error {
+// streamError returns the error of a stream that ended before its job, nil when the server closed it properly.
+func (w *watch) streamError(ctx context.Context, err error) error {
 	if errors.Is(err, io.EOF) && ctx.Err() == nil {
 		return nil
 	}
-	if errors.Is(context.Cause(ctx), errSilent) {
-		return core.WrapError(core.CodeUnavailable, fmt.Sprintf("tutti at %s says nothing more", w.client.base), errSilent)
+	if errors.Is(context.Cause(ctx), errStreamIdle) {
+		return core.WrapError(core.CodeUnavailable, fmt.Sprintf("tutti at %s no longer sends data", w.client.base), errStreamIdle)
 	}
 	if core.CodeOf(err) == core.CodeTooLarge {
 		w.streams = false
 		return nil
 	}
-	return w.client.unanswered(ctx, err)
+	return w.client.connectionError(ctx, err)
 }
 
-// loud calls heard for all that is read.
-type loud struct {
+// activityReader calls heard for all data read.
+type activityReader struct {
 	io.Reader
-	heard func()
+	onData func()
 }
 
-// Read reads, and calls heard when there was something.
-func (l loud) Read(b []byte) (int, error) {
+// Read reads, and calls heard when there was data.
+func (l activityReader) Read(b []byte) (int, error) {
 	n, err := l.Reader.Read(b)
 	if n > 0 {
-		l.heard()
+		l.onData()
 	}
 	return n, err
 }
 
-// tell returns an event to the callback. It reports whether it was the last one, and whether it is one that is known: what a
-// newer server may send is passed over, since the look at the end is whole.
-func (w *watch) tell(e serverEvent) (ended, known bool, err error) {
+// dispatch passes an event to the callback. It reports whether it was the last one, and whether it is known: unknown events of newer
+// servers are ignored, since the final poll is complete.
+func (w *watch) dispatch(e serverEvent) (ended, known bool, err error) {
 	var news Event
 	switch e.name {
 	case "end":
@@ -190,13 +190,13 @@ func (w *watch) tell(e serverEvent) (ended, known bool, err error) {
 	return false, true, w.call(news)
 }
 
-// look returns the job as it is to the callback.
-func (w *watch) look(ctx context.Context) (Job, error) {
+// poll polls the job and passes it to the callback.
+func (w *watch) poll(ctx context.Context) (Job, error) {
 	job, err := w.client.Job(ctx, w.id)
 	if err != nil {
 		return Job{}, err
 	}
-	w.answered, w.heard = true, time.Now()
+	w.answered, w.lastData = true, time.Now()
 	for i := range job.Organizations {
 		if err := w.call(Event{Organization: &job.Organizations[i]}); err != nil {
 			return Job{}, err
@@ -209,32 +209,31 @@ func (w *watch) look(ctx context.Context) (Job, error) {
 
 func (w *watch) call(e Event) error {
 	if err := w.each(e); err != nil {
-		return stopped{err}
+		return callbackError{err}
 	}
 	return nil
 }
 
-// judge tells a failure that ends the watch, which it gives, from one that passes, which it tells the callback of.
-func (w *watch) judge(ctx context.Context, err error) error {
-	if _, ok := errors.AsType[stopped](err); ok {
+// handleError returns a permanent error; it passes a temporary one to the callback.
+func (w *watch) handleError(ctx context.Context, err error) error {
+	if _, ok := errors.AsType[callbackError](err); ok {
 		return err
 	}
 	if ctx.Err() != nil || !core.Retryable(err) || !w.answered {
 		return err
 	}
-	if since := time.Since(w.heard); since > w.client.cfg.Patience {
+	if since := time.Since(w.lastData); since > w.client.cfg.MaxOutage {
 		return fmt.Errorf("waiting for job %s for %s: %w", w.id, since.Round(time.Second), err)
 	}
 	return w.call(Event{Lost: err})
 }
 
-// wait pauses before the next try: the usual time where the job is looked at again and again, else longer and longer
-// until a stream has served.
+// wait pauses before the next attempt: Config.Poll when polling, otherwise a backoff that grows until a stream works.
 func (w *watch) wait(ctx context.Context, err error) error {
-	d := w.client.cfg.Poll
+	d := w.client.cfg.PollInterval
 	if w.streams || err != nil {
 		w.pause = min(max(w.pause*2, firstPause), maxPause)
-		// Clients that were cut off together do not come back together.
+		// Random, so that clients that lost their connection together do not reconnect together.
 		d = w.pause/2 + rand.N(w.pause)
 	}
 	d = max(d, min(max(core.RetryAfterOf(err), w.retry), maxRetryAfter))

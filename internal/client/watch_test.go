@@ -18,24 +18,24 @@ import (
 	"tutti/internal/core"
 )
 
-// step is one answer of a scripted server.
+// step is one response of a scripted server.
 type step struct {
-	// want is the call that the step is for, with the Last-Event-ID behind it.
+	// want is the expected call, followed by its Last-Event-ID.
 	want string
-	// err is given instead of an answer.
+	// err is returned instead of a response.
 	err         error
 	status      int
 	contentType string
 	body        string
-	// end is what the body ends with, io.EOF by default; errHangs for a body that says nothing more.
+	// end is the error at the end of the body, io.EOF by default; errHangs for a body that no longer sends data.
 	end error
-	// after is when the call comes, since the call before; checked where it is not zero.
+	// after is the time since the previous call; checked when not zero.
 	after time.Duration
 }
 
-var errHangs = errors.New("says nothing more")
+var errHangs = errors.New("no longer sends data")
 
-// script answers calls in order. It runs inside a synctest bubble, so that waiting costs nothing.
+// script responds to calls in order. It runs in a synctest bubble, so that waiting takes no time.
 type script struct {
 	t     *testing.T
 	steps []step
@@ -105,13 +105,13 @@ func rowEvent(id int, state string, fetched int) string {
 	return event(id, "organization", fmt.Sprintf(`{"organization":"S1","state":%q,"totals":{"fetched":%d}}`, state, fetched))
 }
 
-// The calls of a watch, and its usual answers.
+// The calls of a watch and common responses.
 const (
 	events = "GET /jobs/j1/events"
 	look   = "GET /jobs/j1"
 )
 
-func looks(state string, fetched int) step {
+func polls(state string, fetched int) step {
 	return step{want: look, status: 200, contentType: "application/json", body: body(state, fetched)}
 }
 
@@ -126,7 +126,7 @@ func refuses(want string, status int, code, detail string) step {
 	}
 }
 
-// TestWatchJob: whatever happens to the stream of events, a watch goes on until the job has ended and tells what it sees.
+// TestWatchJob: a watch continues until the job has ended, whatever happens to the stream of events, and passes on all events.
 func TestWatchJob(t *testing.T) {
 	t.Parallel()
 	refused := &netError{syscall.ECONNREFUSED}
@@ -138,19 +138,19 @@ func TestWatchJob(t *testing.T) {
 			[]step{
 				streams(events, ": hello\nretry: 2000\n\n"+rowEvent(1, "running", 1)+jobEvent(2, "running", 1)+rowEvent(3, "succeeded", 2)+
 					jobEvent(4, "succeeded", 2)+event(4, "end", `{"state":"succeeded"}`), errHangs),
-				looks("succeeded", 2),
+				polls("succeeded", 2),
 			},
 			[]string{"S1 running 1", "j1 running 1", "S1 succeeded 2", "j1 succeeded 2", "S1 succeeded 2", "j1 succeeded 2"},
 		},
 		"ended long ago": {
-			[]step{{want: events, status: 204}, looks("succeeded", 2)},
+			[]step{{want: events, status: 204}, polls("succeeded", 2)},
 			[]string{"S1 succeeded 2", "j1 succeeded 2"},
 		},
 		"unknown events": {
 			[]step{
 				streams(events, event(1, "later", "{}")+event(2, "job", "[")+event(3, "organization", "1")+"data: x\n\n"+
 					jobEvent(4, "running", 1)+event(5, "end", "{}"), nil),
-				looks("succeeded", 2),
+				polls("succeeded", 2),
 			},
 			[]string{"j1 running 1", "S1 succeeded 2", "j1 succeeded 2"},
 		},
@@ -162,7 +162,7 @@ func TestWatchJob(t *testing.T) {
 				{want: events + " 7", err: refused, after: 200 * time.Millisecond},
 				{want: look, err: refused},
 				streams(events+" 7", jobEvent(9, "succeeded", 2)+event(9, "end", "{}"), nil),
-				looks("succeeded", 2),
+				polls("succeeded", 2),
 			},
 			[]string{
 				"j1 running 1", "lost: tutti at http://tutti does not answer", "lost: tutti at http://tutti does not answer",
@@ -173,7 +173,7 @@ func TestWatchJob(t *testing.T) {
 			[]step{
 				streams(events, "retry: 9000\n"+jobEvent(7, "running", 1), nil),
 				{want: events + " 7", status: 204, after: 9 * time.Second},
-				looks("succeeded", 2),
+				polls("succeeded", 2),
 			},
 			[]string{"j1 running 1", "S1 succeeded 2", "j1 succeeded 2"},
 		},
@@ -181,7 +181,7 @@ func TestWatchJob(t *testing.T) {
 			[]step{
 				streams(events, jobEvent(7, "running", 1)+"id: 8\nevent: jo", io.ErrUnexpectedEOF),
 				streams(events+" 7", jobEvent(8, "running", 2)+event(8, "end", "{}"), nil),
-				looks("succeeded", 2),
+				polls("succeeded", 2),
 			},
 			[]string{"j1 running 1", "lost: tutti at http://tutti does not answer", "j1 running 2", "S1 succeeded 2", "j1 succeeded 2"},
 		},
@@ -189,21 +189,21 @@ func TestWatchJob(t *testing.T) {
 			[]step{
 				streams(events, jobEvent(7, "running", 1), errHangs),
 				{want: events + " 7", status: 204, after: 20 * time.Second},
-				looks("succeeded", 2),
+				polls("succeeded", 2),
 			},
-			[]string{"j1 running 1", "lost: tutti at http://tutti says nothing more", "S1 succeeded 2", "j1 succeeded 2"},
+			[]string{"j1 running 1", "lost: tutti at http://tutti no longer sends data", "S1 succeeded 2", "j1 succeeded 2"},
 		},
 		"held back by a proxy": {
 			[]step{
-				streams(events, "", errHangs), looks("running", 1), streams(events, "", errHangs), looks("succeeded", 2),
+				streams(events, "", errHangs), polls("running", 1), streams(events, "", errHangs), polls("succeeded", 2),
 			},
 			[]string{"S1 running 1", "j1 running 1", "S1 succeeded 2", "j1 succeeded 2"},
 		},
 		"no stream at all": {
 			[]step{
-				refuses(events, 404, "not_found", "there is nothing at this path"), looks("running", 1),
+				refuses(events, 404, "not_found", "there is nothing at this path"), polls("running", 1),
 				{want: look, err: refused, after: time.Second},
-				looks("running", 2), looks("succeeded", 3),
+				polls("running", 2), polls("succeeded", 3),
 			},
 			[]string{
 				"S1 running 1", "j1 running 1", "lost: tutti at http://tutti does not answer", "S1 running 2", "j1 running 2",
@@ -211,21 +211,21 @@ func TestWatchJob(t *testing.T) {
 			},
 		},
 		"another content type": {
-			[]step{{want: events, status: 200, contentType: "text/html", body: "<html>"}, looks("running", 1), looks("succeeded", 2)},
+			[]step{{want: events, status: 200, contentType: "text/html", body: "<html>"}, polls("running", 1), polls("succeeded", 2)},
 			[]string{"S1 running 1", "j1 running 1", "S1 succeeded 2", "j1 succeeded 2"},
 		},
 		"event too large": {
 			[]step{
 				streams(events, jobEvent(7, "running", 1)+"data: "+strings.Repeat("x", client.MaxEventBytes+1), nil),
-				looks("succeeded", 2),
+				polls("succeeded", 2),
 			},
 			[]string{"j1 running 1", "S1 succeeded 2", "j1 succeeded 2"},
 		},
 		"overloaded": {
 			[]step{
-				refuses(events, 503, "overloaded", "too many streams"), looks("running", 1),
+				refuses(events, 503, "overloaded", "too many streams"), polls("running", 1),
 				{want: events, status: 204},
-				looks("succeeded", 2),
+				polls("succeeded", 2),
 			},
 			[]string{"S1 running 1", "j1 running 1", "S1 succeeded 2", "j1 succeeded 2"},
 		},
@@ -256,12 +256,12 @@ func TestWatchJob(t *testing.T) {
 	}
 }
 
-// scripted makes a Client that a script answers.
+// scripted returns a Client whose calls go to a script.
 func scripted(t *testing.T, steps []step) (*client.Client, *script) {
 	t.Helper()
 	s := &script{t: t, steps: steps, last: time.Now()}
 	c, err := client.New(client.Config{
-		Server: "http://tutti", HTTP: &http.Client{Transport: s}, Silence: 20 * time.Second, Patience: time.Minute,
+		Server: "http://tutti", HTTP: &http.Client{Transport: s}, IdleTimeout: 20 * time.Second, MaxOutage: time.Minute,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -282,11 +282,11 @@ func describe(e client.Event) string {
 	}
 }
 
-// TestWatchJobFails: what no waiting mends ends a watch.
+// TestWatchJobFails: permanent errors end a watch.
 func TestWatchJobFails(t *testing.T) {
 	t.Parallel()
 	refused := &netError{syscall.ECONNREFUSED}
-	const away = "is it running (tutti serve)? another address is given with --server or TUTTI_SERVER"
+	const away = "check that it is running (tutti serve); set another address with --server or TUTTI_SERVER"
 	for name, tt := range map[string]struct {
 		steps         []step
 		code          core.Code
@@ -306,7 +306,7 @@ func TestWatchJobFails(t *testing.T) {
 		},
 		"token refused": {
 			[]step{refuses(events, 401, "unauthenticated", "a token is needed"), refuses(look, 401, "unauthenticated", "a token is needed")},
-			core.CodeUnauthenticated, "a token is needed", "a token is given with --token or TUTTI_TOKEN",
+			core.CodeUnauthenticated, "a token is needed", "set a token with --token or TUTTI_TOKEN",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -323,15 +323,15 @@ func TestWatchJobFails(t *testing.T) {
 	}
 }
 
-// TestWatchJobLosesPatience: a server that does not come back ends a watch, but not before its patience does, which begins
-// when the server was last heard of: here with a keep-alive, long after the last news.
-func TestWatchJobLosesPatience(t *testing.T) {
+// TestWatchJobMaxOutage: a server that does not come back ends a watch after Config.MaxOutage, counted from the last data: here a
+// keep-alive, long after the last event.
+func TestWatchJobMaxOutage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		calls := 0
 		c, err := client.New(client.Config{
-			Server: "http://tutti", Patience: time.Minute, HTTP: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+			Server: "http://tutti", MaxOutage: time.Minute, HTTP: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
 				calls++
 				if calls > 1 {
 					return nil, &netError{syscall.ECONNREFUSED}
@@ -355,7 +355,7 @@ func TestWatchJobLosesPatience(t *testing.T) {
 		}
 		_, err = c.WatchJob(t.Context(), "j1", func(client.Event) error { return nil })
 		wantError(t, err, core.CodeUnavailable, "tutti at http://tutti does not answer",
-			"is it running (tutti serve)? another address is given with --server or TUTTI_SERVER")
+			"check that it is running (tutti serve); set another address with --server or TUTTI_SERVER")
 		if took := time.Since(began); took < 6*time.Minute || took > 7*time.Minute {
 			t.Errorf("given up after %s, want a minute after the last keep-alive at 5 m", took)
 		}
@@ -375,7 +375,7 @@ func TestWatchJobStops(t *testing.T) {
 	enough := core.NewError(core.CodeUnavailable, "enough")
 	for name, steps := range map[string][]step{
 		"in the stream": {streams(events, jobEvent(1, "running", 1), errHangs)},
-		"while looking": {refuses(events, 404, "not_found", ""), looks("running", 1)},
+		"while looking": {refuses(events, 404, "not_found", ""), polls("running", 1)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -390,7 +390,7 @@ func TestWatchJobStops(t *testing.T) {
 	}
 	for name, steps := range map[string][]step{
 		"context in the stream": {streams(events, jobEvent(1, "running", 1), errHangs)},
-		"context in a pause":    {refuses(events, 404, "not_found", ""), looks("running", 1)},
+		"context in a pause":    {refuses(events, 404, "not_found", ""), polls("running", 1)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,3 +1,3 @@
-// Package display owns what the command line shows of an answer: tables, texts that are safe for a terminal, and the
-// progress of a job. It imports internal/client and internal/core and asks no server itself.
+// Package display formats what the command line shows: tables, text that is safe for a terminal, and the progress of a job. It imports
+// internal/client and internal/core and calls no server itself.
 package display

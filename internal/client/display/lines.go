@@ -10,7 +10,7 @@ import (
 	"tutti/internal/core"
 )
 
-// ScopeOf names what a job covers.
+// ScopeOf returns the repository and organization of a job.
 func ScopeOf(job client.Job) string {
 	if job.Organization == "" {
 		return job.Repository
@@ -18,15 +18,15 @@ func ScopeOf(job client.Job) string {
 	return job.Repository + " / " + job.Organization
 }
 
-// Fault writes what went wrong, "" for nothing.
-func Fault(e *core.JobError) string {
+// ErrorText formats an error, "" for nil.
+func ErrorText(e *core.JobError) string {
 	if e == nil {
 		return ""
 	}
 	return e.Code + ": " + e.Message
 }
 
-// Totals writes the totals that are not zero, after how many records were fetched of how many.
+// Totals formats the number of fetched records and the other totals that are not zero.
 func Totals(t core.Totals) string {
 	parts := []string{fetched(t) + " fetched"}
 	for _, part := range []struct {
@@ -40,7 +40,7 @@ func Totals(t core.Totals) string {
 	return strings.Join(parts, ", ")
 }
 
-// fetched writes how many records were fetched, and of how many where that is known.
+// fetched formats the number of fetched records and, when known, of expected records.
 func fetched(t core.Totals) string {
 	if t.Expected <= 0 {
 		return Count(t.Fetched)
@@ -48,7 +48,7 @@ func fetched(t core.Totals) string {
 	return Count(t.Fetched) + " of " + Count(t.Expected)
 }
 
-// Rate writes records a second.
+// Rate formats records per second.
 func Rate(perSecond float64) string {
 	if perSecond > 0 && perSecond < 10 {
 		return fmt.Sprintf("%.1f/s", perSecond)
@@ -56,8 +56,8 @@ func Rate(perSecond float64) string {
 	return Count(int64(math.Round(perSecond))) + "/s"
 }
 
-// took returns how long a job has run, zero before its end.
-func took(job client.Job) time.Duration {
+// durationOf returns the duration of a job, zero before its end.
+func durationOf(job client.Job) time.Duration {
 	if job.StartedAt == nil || job.EndedAt == nil {
 		return 0
 	}
@@ -67,7 +67,7 @@ func took(job client.Job) time.Duration {
 func jobLine(job client.Job) string {
 	line := fmt.Sprintf("job %s, %s to %s: %s", job.ID, ScopeOf(job), job.IndexName, job.State)
 	if job.Error != nil {
-		line += ", " + Fault(job.Error)
+		line += ", " + ErrorText(job.Error)
 	}
 	return Printable(line)
 }
@@ -78,12 +78,12 @@ func organizationLine(o client.Organization) string {
 		line += ", " + Totals(o.Totals)
 	}
 	if o.Error != nil {
-		line += ", " + Fault(o.Error)
+		line += ", " + ErrorText(o.Error)
 	}
 	return Printable(line)
 }
 
-// pausedLine says why a job waits, "" for one that no longer does.
+// pausedLine formats the reason why a job waits, or that it no longer does.
 func pausedLine(why string) string {
 	if why == "" {
 		return "no longer paused"
@@ -91,16 +91,16 @@ func pausedLine(why string) string {
 	return Printable("paused: " + why)
 }
 
-func lostLine(err error) string { return Printable(core.MessageOf(err) + ", asking again") }
+func lostLine(err error) string { return Printable(core.MessageOf(err) + ", retrying") }
 
-// totalsLine says how far the job is.
+// totalsLine formats the job's progress.
 func (p *progress) totalsLine() string {
-	parts := append([]string{fetched(p.job.Totals) + " fetched"}, p.speed("organizations ended")...)
+	parts := append([]string{fetched(p.job.Totals) + " fetched"}, p.rateParts("organizations ended")...)
 	return Printable(strings.Join(parts, ", "))
 }
 
-// speed returns rate, time left and how many organizations have ended, as ended names them, as far as they are known.
-func (p *progress) speed(ended string) []string {
+// rateParts returns rate, remaining time and the number of ended organizations, labelled with ended, when known.
+func (p *progress) rateParts(ended string) []string {
 	var parts []string
 	if p.job.RatePerSecond > 0 {
 		parts = append(parts, Rate(p.job.RatePerSecond))

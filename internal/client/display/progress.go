@@ -17,17 +17,17 @@ const (
 	defaultEvery = 5 * time.Second
 )
 
-// Watcher tells how a job goes on; *client.Client is one.
+// Watcher reports the progress of a job; *client.Client is one.
 type Watcher interface {
-	// WatchJob calls each for all news of a job until it has ended.
+	// WatchJob calls each for all events of a job until it has ended.
 	WatchJob(ctx context.Context, id string, each func(client.Event) error) (client.Job, error)
 }
 
 var _ Watcher = (*client.Client)(nil)
 
-// Screen is something that can be drawn over; *Terminal is one.
+// Screen can be redrawn; *Terminal is one.
 type Screen interface {
-	// Size returns columns and rows as they are now.
+	// Size returns columns and rows currently.
 	Size() (columns, rows int)
 	// Colour reports whether colours may be used.
 	Colour() bool
@@ -35,16 +35,16 @@ type Screen interface {
 
 var _ Screen = (*Terminal)(nil)
 
-// ProgressConfig says how progress is shown. The zero value writes lines.
+// ProgressConfig configures Watch. The zero value writes lines.
 type ProgressConfig struct {
-	// Screen is the terminal to draw on. Default nil: a line for every change of a state instead.
+	// Screen is the terminal to draw on. Default nil: a line for every change of state.
 	Screen Screen
-	// Every is the time between two lines of totals where there is no Screen. Default 5 s.
+	// Every is the time between two lines of totals without a Screen. Default 5 s.
 	Every time.Duration
 }
 
-// Watch shows on out how a job goes on, a bar for each organization, until it has ended, and returns it as it is then. Its
-// errors are those of watcher and of out; beside one, the job is as it was last received, without its organizations.
+// Watch shows the progress of a job on out, with a bar for each organization, until the job has ended, and returns it. Errors are those
+// of watcher and of out; with an error, the job is the last one received, without its organizations.
 func Watch(ctx context.Context, watcher Watcher, id string, out io.Writer, cfg ProgressConfig) (client.Job, error) {
 	p := &progress{out: out, screen: cfg.Screen, rows: map[string]client.Organization{}}
 	every := drawEvery
@@ -66,7 +66,7 @@ func Watch(ctx context.Context, watcher Watcher, id string, out io.Writer, cfg P
 			}
 		}
 	}()
-	job, err := watcher.WatchJob(ctx, id, p.take)
+	job, err := watcher.WatchJob(ctx, id, p.update)
 	ticker.Stop()
 	close(done)
 	<-ticked
@@ -82,26 +82,26 @@ func Watch(ctx context.Context, watcher Watcher, id string, out io.Writer, cfg P
 	return job, err
 }
 
-// progress is what is known of a job and how it is shown.
+// progress is the received state of a job and how it is displayed.
 type progress struct {
 	out    io.Writer
 	screen Screen
 
 	mu sync.Mutex
-	// job is nil until something is known of it.
+	// job is nil until it is received.
 	job  *client.Job
 	rows map[string]client.Organization
 	lost error
-	// changed tells that what is on the screen is old.
+	// changed is set when the screen is outdated.
 	changed bool
-	// drawn is how many lines the last picture had.
+	// drawn is the number of lines of the last view.
 	drawn int
-	// err is why nothing can be shown any more.
+	// err is the first error of out.
 	err error
 }
 
-// take notes news, and writes a line of it where there is no screen.
-func (p *progress) take(e client.Event) error {
+// update records an event, and writes a line for it without a screen.
+func (p *progress) update(e client.Event) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if e.Lost == nil && p.lost != nil {
@@ -134,7 +134,7 @@ func (p *progress) take(e client.Event) error {
 	return p.err
 }
 
-// tick draws what has changed, or writes the line of the totals where there is no screen.
+// tick draws what has changed, or writes the line of the totals without a screen.
 func (p *progress) tick() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -150,7 +150,7 @@ func (p *progress) tick() {
 	}
 }
 
-// line writes a line where there is no screen.
+// line writes a line when there is no screen.
 func (p *progress) line(text string) {
 	if p.screen != nil || p.err != nil {
 		return
@@ -169,7 +169,7 @@ func (p *progress) ended() int {
 	return n
 }
 
-// sorted returns the organizations by name, or, with urgent, those first that run and then those that went wrong.
+// sorted returns the organizations by name, or, with urgent, running ones first, then failed ones.
 func (p *progress) sorted(urgent bool) []client.Organization {
 	rows := make([]client.Organization, 0, len(p.rows))
 	for _, row := range p.rows {
@@ -186,7 +186,7 @@ func (p *progress) sorted(urgent bool) []client.Organization {
 	return rows
 }
 
-// rank orders states by how much somebody wants to see them.
+// rank orders states by their importance for the user.
 func rank(state core.JobState) int {
 	return slices.Index([]core.JobState{
 		core.JobRunning, core.JobFailed, core.JobPartial, core.JobCancelled, core.JobQueued, core.JobSucceeded,

@@ -18,7 +18,7 @@ import (
 	"tutti/internal/core"
 )
 
-// player plays news of a job, a pause after each; inside a synctest bubble the pauses cost nothing.
+// player sends events of a job with pauses; in a synctest bubble the pauses take no time.
 type player struct {
 	news  []client.Event
 	pause time.Duration
@@ -71,7 +71,7 @@ func lost() client.Event {
 	return client.Event{Lost: core.WrapError(core.CodeUnavailable, "tutti at http://t does not answer", errors.New("x"))}
 }
 
-// TestWatchLines: without a screen there is a line for each change of a state and one of the totals now and then.
+// TestWatchLines: without a screen there is a line for each change of state and periodically one of the totals.
 func TestWatchLines(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -94,7 +94,7 @@ S2\x1b[2J: running
 job j1, song.collab to analyses: running
 S1: running
 0 fetched, 0 of 2 organizations ended
-tutti at http://t does not answer, asking again
+tutti at http://t does not answer, retrying
 tutti answers again
 S1: succeeded, 2,000 of 2,000 fetched, 2,000 indexed
 S2\x1b[2J: failed, 0 fetched, unavailable: no answer
@@ -106,8 +106,8 @@ job j1, song.collab to analyses: partial
 	})
 }
 
-// TestWatchSaysPaused: a job that waits says why, and that it goes on.
-func TestWatchSaysPaused(t *testing.T) {
+// TestWatchPaused: a paused job is shown with its reason, and when it continues.
+func TestWatchPaused(t *testing.T) {
 	t.Parallel()
 	paused := job(core.JobRunning, 0, 0, 0, 0)
 	paused.Job.Paused = "the mapping is wrong"
@@ -134,7 +134,7 @@ func TestWatchSaysPaused(t *testing.T) {
 	})
 }
 
-// TestWatchDraws: on a screen each picture is put over the one before, and the last one stays.
+// TestWatchDraws: each view is drawn over the previous one, and the last one stays.
 func TestWatchDraws(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -147,7 +147,7 @@ func TestWatchDraws(t *testing.T) {
 		if _, err := display.Watch(t.Context(), player{news: news, pause: 45 * time.Millisecond}, "j1", &out, cfg); err != nil {
 			t.Fatal(err)
 		}
-		// News at 0, 45, 90 and 135 ms, pictures at 100 ms and at the end.
+		// Events at 0, 45, 90 and 135 ms, views at 100 ms and at the end.
 		want := "\x1b[?7l\r" +
 			"job j1, song.collab to analyses: running\x1b[K\n" +
 			"  S1     [██████████████████]  2/2  succeeded\x1b[K\n" +
@@ -162,8 +162,8 @@ func TestWatchDraws(t *testing.T) {
 	})
 }
 
-// picture returns the last picture that is drawn of news.
-func picture(t *testing.T, s screen, news ...client.Event) []string {
+// rendered returns the last view drawn for events.
+func rendered(t *testing.T, s screen, news ...client.Event) []string {
 	t.Helper()
 	var out bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
@@ -175,7 +175,7 @@ func picture(t *testing.T, s screen, news ...client.Event) []string {
 	return strings.Split(strings.TrimSuffix(strings.ReplaceAll(text, "\x1b[K", ""), "\n"), "\n")
 }
 
-func TestPicture(t *testing.T) {
+func TestRender(t *testing.T) {
 	t.Parallel()
 	many := []client.Event{job(core.JobRunning, 10, 100, 12, 90)}
 	for i := range 30 {
@@ -257,13 +257,13 @@ func TestPicture(t *testing.T) {
 			[]client.Event{row("S1", core.JobRunning, 1, 2), row("S2", core.JobRunning, 1, 2), wide, lost()},
 			[]string{
 				"job j1, song.collab to analyses: running", "  and 2 more: 2 running",
-				"  total  1,500/2,000  250/s, 2s left", "tutti at http://t does not answer, aski…",
+				"  total  1,500/2,000  250/s, 2s left", "tutti at http://t does not answer, retr…",
 			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := picture(t, tt.screen, tt.news...)
+			got := rendered(t, tt.screen, tt.news...)
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -277,8 +277,8 @@ func TestPicture(t *testing.T) {
 	}
 }
 
-// TestPictureCutsNoNumber: whatever the width, a number is whole or not there; the counts are there wherever they have room.
-func TestPictureCutsNoNumber(t *testing.T) {
+// TestRenderTruncatesNoNumber: a number is complete or omitted at any width; the counts are shown whenever they fit.
+func TestRenderTruncatesNoNumber(t *testing.T) {
 	t.Parallel()
 	waits := job(core.JobRunning, 1_234_567, 98_765_432, 4321, 5400)
 	waits.Job.ID, waits.Job.Paused = "0199b2a7-3c2f", "the index answered 503 for 1m30s, 17 times in 2,048 calls"
@@ -295,11 +295,11 @@ func TestPictureCutsNoNumber(t *testing.T) {
 	}
 	const rows = 9
 	whole := map[string]bool{}
-	for _, word := range words(picture(t, screen{1000, rows, false}, news...)) {
+	for _, word := range words(rendered(t, screen{1000, rows, false}, news...)) {
 		whole[word] = true
 	}
 	for columns := range 200 {
-		lines := picture(t, screen{columns, rows, false}, news...)
+		lines := rendered(t, screen{columns, rows, false}, news...)
 		for _, word := range words(lines) {
 			if strings.ContainsAny(word, "0123456789") && !whole[word] && !whole[word+","] {
 				t.Errorf("%d columns: %q is cut: %q", columns, word, lines)

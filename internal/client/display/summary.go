@@ -8,30 +8,30 @@ import (
 	"tutti/internal/core"
 )
 
-// summaryFaults is how many organizations with a fault a summary names.
-const summaryFaults = 20
+// maxSummaryErrors bounds the failed organizations that a summary lists.
+const maxSummaryErrors = 20
 
-// Summary writes how a job ended, in a few lines: its state, its totals, what went wrong, and where to look.
+// Summary writes the result of a job in a few lines: its state, totals, errors, and commands for details.
 func Summary(w io.Writer, job client.Job) error {
 	lines := []string{fmt.Sprintf("%s: job %s, %s to %s", job.State, job.ID, ScopeOf(job), job.IndexName)}
-	if d := took(job); d > 0 {
+	if d := durationOf(job); d > 0 {
 		lines[0] += " in " + Duration(d)
 	}
 	lines = append(lines, Totals(job.Totals))
 	if job.Error != nil {
-		lines = append(lines, Fault(job.Error))
+		lines = append(lines, ErrorText(job.Error))
 	}
 	left := 0
 	for _, o := range job.Organizations {
 		if o.State == core.JobSucceeded || o.Error == nil {
 			continue
 		}
-		if left++; left <= summaryFaults {
-			lines = append(lines, fmt.Sprintf("%s: %s, %s", o.Organization, o.State, Fault(o.Error)))
+		if left++; left <= maxSummaryErrors {
+			lines = append(lines, fmt.Sprintf("%s: %s, %s", o.Organization, o.State, ErrorText(o.Error)))
 		}
 	}
-	if left > summaryFaults {
-		lines = append(lines, fmt.Sprintf("and %d more organizations: tutti jobs show %s", left-summaryFaults, job.ID))
+	if left > maxSummaryErrors {
+		lines = append(lines, fmt.Sprintf("and %d more organizations: tutti jobs show %s", left-maxSummaryErrors, job.ID))
 	}
 	if job.Totals.Rejected > 0 {
 		lines = append(lines, "rejected records: tutti dead-letters list --repository "+job.Repository)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// columnGap is what stands between two columns.
+// columnGap separates two columns.
 const columnGap = "  "
 
 // Table writes rows below a header, in aligned columns. Each cell is made printable; an empty one is "-".
@@ -15,7 +15,7 @@ type Table struct {
 	right []bool
 }
 
-// NewTable makes a table with a header. A name that begins with ">" is of a column of numbers, aligned to the right.
+// NewTable returns a table with a header. A name that starts with ">" marks a column of numbers, aligned to the right.
 func NewTable(header ...string) *Table {
 	t := &Table{right: make([]bool, len(header))}
 	row := make([]string, len(header))
@@ -26,7 +26,7 @@ func NewTable(header ...string) *Table {
 	return t
 }
 
-// Row adds a row. It has as many cells as the header.
+// Row adds a row. Missing cells are empty.
 func (t *Table) Row(cells ...string) {
 	row := make([]string, len(t.right))
 	for i := range row {
@@ -68,8 +68,8 @@ func (t *Table) Write(w io.Writer) error {
 	return nil
 }
 
-// Facts writes names with their values, one a line and aligned; a fact without a value is left out. facts alternate.
-func Facts(w io.Writer, facts ...string) error {
+// KeyValues writes names with their values, one per line and aligned; pairs without a value are omitted. facts alternates names and values.
+func KeyValues(w io.Writer, facts ...string) error {
 	widest := 0
 	for i := 0; i+1 < len(facts); i += 2 {
 		if facts[i+1] != "" {

@@ -5,23 +5,23 @@ import (
 	"strconv"
 )
 
-// What is assumed of a terminal that does not tell its size.
+// Defaults for a terminal without a known size.
 const (
 	defaultColumns = 80
 	defaultRows    = 24
-	// minColumns is the narrowest a picture is drawn for.
+	// minColumns is the minimum width of the view.
 	minColumns = 20
 )
 
-// Terminal is where a picture can be drawn over itself.
+// Terminal is a terminal that can be redrawn.
 type Terminal struct {
 	file    *os.File
 	columns int
 	colour  bool
 }
 
-// TerminalOf reports whether w is a terminal that can be drawn on, given the environment. COLUMNS overrides the width;
-// NO_COLOR (no-color.org) takes the colours away, and TERM=dumb the drawing.
+// TerminalOf returns the terminal of w, and reports whether w is one that can be redrawn, given the environment. COLUMNS overrides the
+// width; NO_COLOR (no-color.org) disables colours, and TERM=dumb redrawing.
 func TerminalOf(w any, getenv func(string) string) (*Terminal, bool) {
 	file, ok := w.(*os.File)
 	if !ok || getenv("TERM") == "dumb" || !isTerminal(file) {
@@ -34,7 +34,7 @@ func TerminalOf(w any, getenv func(string) string) (*Terminal, bool) {
 	return t, true
 }
 
-// Size returns the terminal's columns and rows as they are now.
+// Size returns the terminal's current columns and rows.
 func (t *Terminal) Size() (columns, rows int) {
 	columns, rows = sizeOf(t.file)
 	if t.columns > 0 {

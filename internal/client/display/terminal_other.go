@@ -4,8 +4,8 @@ package display
 
 import "os"
 
-// isTerminal is false: how to draw on a terminal of this system is not known, and plain lines always work.
+// isTerminal always reports false: redrawing is not supported on this operating system.
 func isTerminal(*os.File) bool { return false }
 
-// sizeOf knows nothing here.
+// sizeOf always returns 0.
 func sizeOf(*os.File) (columns, rows int) { return 0, 0 }

@@ -20,7 +20,7 @@ func environment(pairs ...string) func(string) string {
 	}
 }
 
-// TestTerminalOf: only a terminal is one, and the environment has its say.
+// TestTerminalOf: only terminals are accepted, and the environment is respected.
 func TestTerminalOf(t *testing.T) {
 	t.Parallel()
 	file, err := os.Create(filepath.Join(t.TempDir(), "file"))

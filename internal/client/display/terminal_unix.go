@@ -8,13 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isTerminal reports whether f is a terminal: only one has a size.
+// isTerminal reports whether f is a terminal: only terminals have a size.
 func isTerminal(f *os.File) bool {
 	_, err := winsize(f)
 	return err == nil
 }
 
-// sizeOf returns the columns and rows of a terminal, 0 where it does not tell.
+// sizeOf returns the columns and rows of a terminal, 0 when unknown.
 func sizeOf(f *os.File) (columns, rows int) {
 	size, err := winsize(f)
 	if err != nil {
@@ -23,7 +23,7 @@ func sizeOf(f *os.File) (columns, rows int) {
 	return int(size.Col), int(size.Row)
 }
 
-// winsize asks without f.Fd, which would make the file block.
+// winsize does not use f.Fd, which would make the file block.
 func winsize(f *os.File) (*unix.Winsize, error) {
 	raw, err := f.SyscallConn()
 	if err != nil {

@@ -9,14 +9,13 @@ import (
 	"unicode/utf8"
 )
 
-// Printable returns s on one line without anything that a terminal would obey: ids, names and reasons come from other
-// systems, and an escape sequence in one must not move a cursor, nor a mark turn the direction of a line. What is not
-// printable is shown escaped, as in Go.
+// Printable returns s on one line without control characters: ids, names and reasons come from other systems, and must not move the
+// cursor with an escape sequence or change the text direction. Characters that are not printable are escaped as in Go.
 func Printable(s string) string {
 	return escape(s, func(rune) bool { return false })
 }
 
-// PrintableLines is Printable for a text that may have line feeds and tabs of its own.
+// PrintableLines is like Printable but keeps line feeds and tabs.
 func PrintableLines(s string) string {
 	return escape(s, func(c rune) bool { return c == '\n' || c == '\t' })
 }
@@ -41,8 +40,7 @@ func escape(s string, keep func(rune) bool) string {
 	return b.String()
 }
 
-// Width returns the columns that a printable s takes on a terminal: two for East Asian characters and emoji, none for
-// marks that combine.
+// Width returns the columns that a printable s takes on a terminal: two for East Asian characters and emoji, none for combining marks.
 func Width(s string) int {
 	n := 0
 	for _, c := range s {
@@ -64,8 +62,8 @@ func runeWidth(c rune) int {
 	}
 }
 
-// cut shortens a printable s to columns, with a sign where something is missing.
-func cut(s string, columns int) string {
+// truncate shortens a printable s to columns, with an ellipsis when it was truncated.
+func truncate(s string, columns int) string {
 	if Width(s) <= columns {
 		return s
 	}
@@ -82,9 +80,9 @@ func cut(s string, columns int) string {
 	return s
 }
 
-// cutText is cut for a text that may hold numbers: a word with a digit is whole, or left out.
-func cutText(s string, columns int) string {
-	short := cut(s, columns)
+// truncateText is like cut for text with numbers: a word with a digit is complete or omitted.
+func truncateText(s string, columns int) string {
+	short := truncate(s, columns)
 	kept, ok := strings.CutSuffix(short, "…")
 	if short == s || !ok {
 		return short
@@ -96,8 +94,8 @@ func cutText(s string, columns int) string {
 	return kept + "…"
 }
 
-// fitting joins those parts that fit into columns as a whole.
-func fitting(parts []string, columns int) string {
+// joinFitting joins the parts that fit completely into columns.
+func joinFitting(parts []string, columns int) string {
 	var joined string
 	for _, part := range parts {
 		if joined != "" {
@@ -110,10 +108,10 @@ func fitting(parts []string, columns int) string {
 	return joined
 }
 
-// pad fills s up to columns.
+// pad pads s with spaces to columns.
 func pad(s string, columns int) string { return s + strings.Repeat(" ", max(0, columns-Width(s))) }
 
-// Count writes a number with its thousands apart.
+// Count formats a number with thousands separators.
 func Count(n int64) string {
 	if n < 0 {
 		return "-" + Count(-n)
@@ -125,7 +123,7 @@ func Count(n int64) string {
 	return digits
 }
 
-// Time writes a time in the local zone (ISO 8601), "-" for none.
+// Time formats a time in the local zone (ISO 8601), "-" for none.
 func Time(t time.Time) string {
 	if t.IsZero() {
 		return "-"
@@ -133,7 +131,7 @@ func Time(t time.Time) string {
 	return t.Local().Format(time.RFC3339)
 }
 
-// Duration writes a duration for people: two units at most, milliseconds only below ten seconds.
+// Duration formats a duration with at most two units, and milliseconds only below ten seconds.
 func Duration(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:

@@ -13,7 +13,7 @@ import (
 	"tutti/internal/client/display"
 )
 
-// TestPrintable: nothing that a terminal would obey is left of what comes from elsewhere.
+// TestPrintable: no control characters remain of foreign text.
 func TestPrintable(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ given, line, lines string }{
@@ -39,7 +39,7 @@ func TestPrintable(t *testing.T) {
 	}
 }
 
-// FuzzPrintable: what is printable stays so, and never holds a control character.
+// FuzzPrintable: printable text is unchanged, and the result never contains a control character.
 func FuzzPrintable(f *testing.F) {
 	f.Add("a\x1b[2J\xff\u202e国")
 	f.Fuzz(func(t *testing.T, s string) {
@@ -110,16 +110,16 @@ func TestTable(t *testing.T) {
 	}
 }
 
-func TestFacts(t *testing.T) {
+func TestKeyValues(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if err := display.Facts(&out, "id", "7", "nothing here", "", "reason", "a\nb"); err != nil {
+	if err := display.KeyValues(&out, "id", "7", "nothing here", "", "reason", "a\nb"); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff("id      7\nreason  a\\nb\n", out.String()); diff != "" {
 		t.Error(diff)
 	}
-	if err := display.Facts(failingWriter{}, "id", "7"); !errors.Is(err, errFull) {
+	if err := display.KeyValues(failingWriter{}, "id", "7"); !errors.Is(err, errFull) {
 		t.Errorf("error %v", err)
 	}
 }

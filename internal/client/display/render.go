@@ -9,14 +9,13 @@ import (
 	"tutti/internal/core"
 )
 
-// What a picture is made of.
+// Dimensions and control sequences of the progress view.
 const (
 	minBar, maxBar = 8, 40
-	// keptRows are the rows of a terminal that are not for organizations: the job, the total, and the cursor's own.
-	keptRows = 3
+	// reservedRows are the rows of a terminal that are not for organizations: the job, the total and the cursor.
+	reservedRows = 3
 
-	// Sequences of ECMA-48 and of DEC's terminals. A line that is longer than expected must not wrap: the picture would
-	// then be higher than the way back over it.
+	// Sequences of ECMA-48 and of DEC's terminals. Lines must not wrap: the view would have more rows than the cursor moves up.
 	sequenceUp     = "\x1b[%dA"
 	sequenceEnd    = "\x1b[K"
 	sequenceBelow  = "\x1b[J"
@@ -25,10 +24,10 @@ const (
 	sequencePlain  = "\x1b[0m"
 )
 
-// draw puts the picture over the one before.
+// draw draws the view over the previous one.
 func (p *progress) draw() {
 	columns, rows := p.screen.Size()
-	lines := p.picture(columns, rows, p.screen.Colour())
+	lines := p.render(columns, rows, p.screen.Colour())
 	var b strings.Builder
 	b.WriteString(sequenceNoWrap + "\r")
 	if p.drawn > 0 {
@@ -42,10 +41,9 @@ func (p *progress) draw() {
 	_, p.err = io.WriteString(p.out, b.String())
 }
 
-// picture returns the lines for a terminal: the job, a bar for each organization as far as there is room, those that run
-// first, and the total.
-func (p *progress) picture(columns, rows int, colour bool) []string {
-	room := rows - keptRows
+// render returns the lines of the view: the job, a bar for each organization that fits, running ones first, and the total.
+func (p *progress) render(columns, rows int, colour bool) []string {
+	room := rows - reservedRows
 	if p.lost != nil {
 		room--
 	}
@@ -56,40 +54,40 @@ func (p *progress) picture(columns, rows int, colour bool) []string {
 	shown, summary := p.sorted(false), ""
 	if len(shown) > room {
 		shown = p.sorted(true)
-		summary = others(shown[room-1:])
+		summary = summarizeRest(shown[room-1:])
 		shown = shown[:room-1]
 	}
 	names := make([]string, len(shown))
-	name, counts := len("total"), Width(counted(p.job.Totals))
+	name, counts := len("total"), Width(countsText(p.job.Totals))
 	for i, row := range shown {
-		names[i] = cut(Printable(row.Organization), columns/3)
-		name, counts = max(name, Width(names[i])), max(counts, Width(counted(row.Totals)))
+		names[i] = truncate(Printable(row.Organization), columns/3)
+		name, counts = max(name, Width(names[i])), max(counts, Width(countsText(row.Totals)))
 	}
 	layout := layoutOf(columns, name, counts)
 
-	lines := []string{cutText(jobLine(*p.job), columns)}
+	lines := []string{truncateText(jobLine(*p.job), columns)}
 	for i, row := range shown {
 		tail := string(row.State)
 		if row.Error != nil {
-			tail += ", " + Printable(Fault(row.Error))
+			tail += ", " + Printable(ErrorText(row.Error))
 		}
-		lines = append(lines, layout.line(names[i], row.Totals, row.State, cutText(tail, layout.tail), colour))
+		lines = append(lines, layout.line(names[i], row.Totals, row.State, truncateText(tail, layout.tail), colour))
 	}
 	if summary != "" {
-		lines = append(lines, cutText("  "+summary, columns))
+		lines = append(lines, truncateText("  "+summary, columns))
 	}
-	lines = append(lines, layout.line("total", p.job.Totals, p.job.State, fitting(p.speed("ended"), layout.tail), false))
+	lines = append(lines, layout.line("total", p.job.Totals, p.job.State, joinFitting(p.rateParts("ended"), layout.tail), false))
 	if p.job.Paused != "" {
-		lines = append(lines, cutText(pausedLine(p.job.Paused), columns))
+		lines = append(lines, truncateText(pausedLine(p.job.Paused), columns))
 	}
 	if p.lost != nil {
-		lines = append(lines, cutText(lostLine(p.lost), columns))
+		lines = append(lines, truncateText(lostLine(p.lost), columns))
 	}
 	return lines
 }
 
-// others sums up the organizations that there is no room for.
-func others(rows []client.Organization) string {
+// summarizeRest summarizes the organizations that do not fit.
+func summarizeRest(rows []client.Organization) string {
 	counts := map[core.JobState]int{}
 	for _, row := range rows {
 		counts[row.State]++
@@ -103,11 +101,11 @@ func others(rows []client.Organization) string {
 	return fmt.Sprintf("and %d more: %s", len(rows), strings.Join(parts, ", "))
 }
 
-// layout is the widths of a picture's columns; a column whose width is 0 is left out.
+// layout holds the widths of the view's columns; a column of width 0 is omitted.
 type layout struct{ name, bar, counts, tail int }
 
-// layoutOf distributes the columns of a terminal. Numbers are never cut: names are shortened for them, and where there is no
-// room for a bar, for two characters of a name, or for the counts, those are left out.
+// layoutOf distributes the columns of a terminal. Numbers are never truncated: names are shortened first, and the bar, a name of less
+// than two characters, or the counts are omitted when they do not fit.
 func layoutOf(columns, name, counts int) layout {
 	const gap, minName = len(columnGap), 2
 	if counts > columns {
@@ -116,7 +114,7 @@ func layoutOf(columns, name, counts int) layout {
 	if name = min(name, columns-counts-2*gap); name < minName {
 		name = 0
 	}
-	// Fixed for a width, so that bars do not change with what stands behind them.
+	// Fixed for a width, so that bars do not change with the text after them.
 	const gaps = 4*gap + len("[]")
 	tail := max(len("succeeded"), columns*2/5)
 	bar := min(columns-gaps-tail-name-counts, maxBar)
@@ -128,24 +126,24 @@ func layoutOf(columns, name, counts int) layout {
 	return l
 }
 
-// head draws a line up to its tail, with the gap before that.
+// head formats a line up to its tail, including the gap.
 func (l layout) head(name string, t core.Totals, state core.JobState) string {
 	var line string
 	if l.name > 0 {
-		line = columnGap + pad(cut(name, l.name), l.name) + columnGap
+		line = columnGap + pad(truncate(name, l.name), l.name) + columnGap
 	}
 	if l.bar > 0 {
-		filled := filledOf(t, state, l.bar)
+		filled := filledCells(t, state, l.bar)
 		line += "[" + strings.Repeat("█", filled) + strings.Repeat("·", l.bar-filled) + "]" + columnGap
 	}
 	if l.counts > 0 {
-		numbers := counted(t)
+		numbers := countsText(t)
 		line += strings.Repeat(" ", max(0, l.counts-Width(numbers))) + numbers + columnGap
 	}
 	return line
 }
 
-// line draws one bar. tail must fit layout.tail.
+// line formats one line. tail must fit layout.tail.
 func (l layout) line(name string, t core.Totals, state core.JobState, tail string, colour bool) string {
 	line := l.head(name, t, state)
 	if !colour || colourOf(state) == "" || tail == "" {
@@ -154,8 +152,8 @@ func (l layout) line(name string, t core.Totals, state core.JobState, tail strin
 	return line + colourOf(state) + tail + sequencePlain
 }
 
-// filledOf returns how much of a bar is full; only what has succeeded fills all of it without records.
-func filledOf(t core.Totals, state core.JobState, bar int) int {
+// filledCells returns the number of filled cells of a bar; without a known number of records it is full only after success.
+func filledCells(t core.Totals, state core.JobState, bar int) int {
 	switch {
 	case t.Expected > 0:
 		return int(min(max(float64(t.Fetched)/float64(t.Expected), 0), 1) * float64(bar))
@@ -166,8 +164,8 @@ func filledOf(t core.Totals, state core.JobState, bar int) int {
 	}
 }
 
-// counted writes the numbers beside a bar.
-func counted(t core.Totals) string {
+// countsText formats the numbers next to a bar.
+func countsText(t core.Totals) string {
 	if t.Expected <= 0 {
 		return Count(t.Fetched)
 	}
