@@ -11,33 +11,33 @@ import (
 	"tutti/internal/core"
 )
 
-// allowedHostPattern is a name or an address with or without a port; an IPv6 address with one stands in brackets.
+// allowedHostPattern matches a host name or address with or without a port; an IPv6 address with a port is in brackets.
 const allowedHostPattern = `^([A-Za-z0-9._-]+(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?|[0-9A-Fa-f]*:[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*)$`
 
-// Schemas says how analyses are validated (CONTRACT section 7).
+// Schemas configures the validation of analyses (CONTRACT section 7).
 type Schemas struct {
-	// EnforceLatest refuses an analysis of another version than the latest of its type.
+	// EnforceLatest rejects analyses that are not of the latest version of their type.
 	EnforceLatest bool
-	// DefaultOptions are those of an analysis type for which none were ever given; a list without elements is nil.
+	// DefaultOptions are the options of an analysis type registered without options; an empty list is nil.
 	DefaultOptions      core.AnalysisOptions
 	ExternalValidations ExternalValidations
 }
 
-// ExternalValidations says how the services are asked that validate values.
+// ExternalValidations configures calls to external validation services.
 type ExternalValidations struct {
-	// AllowedHosts are the only ones that are asked, host or host:port each; none allows any public address.
+	// AllowedHosts are the only hosts that are called, host or host:port each; empty allows any public address.
 	AllowedHosts []string
 	// Timeout bounds one call.
 	Timeout time.Duration
 }
 
 func (s *Schemas) key() key {
-	return object("schemas", "How analyses are validated.",
-		flag("enforceLatest", &s.EnforceLatest, true, "Refuses an analysis of another version than the latest of its type."),
-		object("defaultOptions", "Options of an analysis type for which none were ever given.",
-			list("fileTypes", &s.DefaultOptions.FileTypes, nil, "Values that a file's fileType may have; none checks nothing."),
+	return object("schemas", "Validation of analyses.",
+		flag("enforceLatest", &s.EnforceLatest, true, "Rejects analyses that are not of the latest version of their type."),
+		object("defaultOptions", "Options of an analysis type registered without options.",
+			list("fileTypes", &s.DefaultOptions.FileTypes, nil, "Allowed values of a file's fileType; empty allows any."),
 			key{
-				name: "externalValidations", doc: "Services that are asked whether a value is valid.",
+				name: "externalValidations", doc: "Services that validate values.",
 				elements: func(n int) [][]key {
 					s.DefaultOptions.ExternalValidations = nil
 					if n > 0 {
@@ -47,12 +47,12 @@ func (s *Schemas) key() key {
 				},
 				present: s.validationKeys,
 			}),
-		object("externalValidations", "How the services are asked that validate values.",
+		object("externalValidations", "Calls to external validation services.",
 			list("allowedHosts", &s.ExternalValidations.AllowedHosts, nil,
-				"The only hosts that are asked, host or host:port each; none allows any public address. "+
-					"Private and loopback addresses are asked only when they are listed.").
+				"The only hosts that are called, host or host:port each; empty allows any public address. "+
+					"Private and loopback addresses are called only when listed.").
 				matching(allowedHostPattern, "a host or host:port, without scheme or path"),
-			duration("timeout", &s.ExternalValidations.Timeout, 5*time.Second, "Longest wait for one answer.")))
+			duration("timeout", &s.ExternalValidations.Timeout, 5*time.Second, "Timeout of one call.")))
 }
 
 func (s *Schemas) validationKeys() [][]key {
@@ -60,9 +60,9 @@ func (s *Schemas) validationKeys() [][]key {
 	for i := range each {
 		v := &s.DefaultOptions.ExternalValidations[i]
 		each[i] = []key{
-			text("url", &v.URL, "", "Address that is asked, in which every {study} and {value} is replaced.").needed().
+			text("url", &v.URL, "", "URL to call; {study} and {value} are replaced.").needed().
 				matching(urlPattern, "an absolute http or https URL"),
-			text("jsonPath", &v.JSONPath, "", "Where the value stands in an analysis, such as experiment.donors[*].id.").needed(),
+			text("jsonPath", &v.JSONPath, "", "Path of the value in an analysis, such as experiment.donors[*].id.").needed(),
 		}
 	}
 	return each
@@ -76,11 +76,11 @@ func (s *Schemas) validate(f *faults) {
 		case !absoluteHTTP(v.URL):
 			f.add(at, "", "such as https://ids.example.org/{study}/{value}", "%q is not an absolute http or https URL", maskUser(v.URL))
 		case hasUser(v.URL):
-			f.add(at, "", "anybody who may read analysis types would see them", "the URL holds credentials")
+			f.add(at, "", "everyone who can read analysis types would see them", "the URL contains credentials")
 		default:
 			for _, token := range regexp.MustCompile(`\{[^{}]*\}`).FindAllString(v.URL, -1) {
 				if token != "{study}" && token != "{value}" {
-					f.add(at, "", "use {study} and {value}", "holds %s, which nothing replaces", token)
+					f.add(at, "", "use {study} and {value}", "contains the unknown placeholder %s", token)
 				}
 			}
 		}
@@ -93,7 +93,7 @@ func (s *Schemas) validate(f *faults) {
 	}
 }
 
-// validHost reports whether s, which has the form of one, is a name or an address, with a port that there can be.
+// validHost reports whether s, which matches allowedHostPattern, is a valid name or address, with a valid port.
 func validHost(s string) bool {
 	if addr, err := netip.ParseAddr(s); err == nil {
 		return addr.Zone() == ""

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The variables of Arranger's environment that are read (doc.go). Other programs know some of these names too.
+// The variables of Arranger's environment that are read (doc.go). Other programs use some of these names too.
 const (
 	arrangerConfigs       = "CONFIGS_PATH"
 	arrangerHost          = "ES_HOST"
@@ -17,20 +17,19 @@ const (
 	arrangerIntrospection = "DISABLE_GRAPHQL_INTROSPECTION"
 )
 
-// ArrangerVariables are the names of Arranger's variables that are read, for who starts a process that shall not see them.
+// ArrangerVariables are the names of Arranger's variables that are read, for callers that start a process without them.
 func ArrangerVariables() []string {
 	return []string{arrangerConfigs, arrangerHost, arrangerUser, arrangerPassword, arrangerMode, arrangerIntrospection}
 }
 
 const (
-	// productionMode is the one value of NODE_ENV that counts, in this case alone.
+	// productionMode is the only value of NODE_ENV with a meaning, case-sensitive.
 	productionMode = "production"
-	// elasticPort is Elasticsearch's; who writes a host alone does not mean that of HTTP.
+	// elasticPort is Elasticsearch's default port, for a host without a port.
 	elasticPort = "9200"
 )
 
-// arrangerUnread are the other variables that Arranger knows, in the order of their names, each with what says the same
-// to tutti, "" for nothing.
+// arrangerUnread returns the other variables of Arranger, sorted by name, each with the equivalent setting of tutti, "" for none.
 func arrangerUnread() [][2]string {
 	return [][2]string{
 		{"ALLOWED_CORS_ORIGINS", "server.cors.origins"},
@@ -65,18 +64,17 @@ func arrangerUnread() [][2]string {
 	}
 }
 
-// arranger moves the environment of an Arranger into what root does not say itself.
+// arranger copies the environment of an Arranger into keys that are not set in root.
 type arranger struct {
 	root      *node
 	variables map[string]variable
-	// taken says what came from where.
+	// taken lists the copied keys with their variables.
 	taken    []string
 	warnings []string
 }
 
-// overlayArranger reads Arranger's variables into root where root says nothing. It reports whether NODE_ENV names a
-// production, and returns what an operator should know: what was taken, and what was not. It never finds a fault; a value
-// that is wrong is found when root is decoded.
+// overlayArranger copies Arranger's variables into keys that root does not set. It reports whether NODE_ENV is production, and returns
+// warnings: what was copied, and what was not. It returns no errors; invalid values are found when root is decoded.
 func overlayArranger(root *node, environ []string) (production bool, warnings []string) {
 	a := &arranger{root: root, variables: map[string]variable{}}
 	for _, entry := range environ {
@@ -94,7 +92,7 @@ func overlayArranger(root *node, environ []string) (production bool, warnings []
 		a.warn("taken from the environment, as Arranger names it: %s", strings.Join(a.taken, ", "))
 	}
 	if production && root.member("catalogues").member("disableGraphQLIntrospection") == nil {
-		a.warn("%s is %s: GraphQL's introspection is off unless a catalogue, or catalogues.disableGraphQLIntrospection, says otherwise",
+		a.warn("%s is %s: GraphQL's introspection is off unless a catalogue, or catalogues.disableGraphQLIntrospection, sets it",
 			arrangerMode, productionMode)
 	}
 	a.unread()
@@ -105,7 +103,7 @@ func (a *arranger) warn(format string, args ...any) {
 	a.warnings = append(a.warnings, fmt.Sprintf(format, args...))
 }
 
-// take fills a key from a variable, and notes it when that made a difference.
+// take sets a key from a variable, and records it when the key was not set.
 func (a *arranger) take(name, text string, path ...string) {
 	v, ok := a.variables[name]
 	if ok && text != "" && fill(a.root, v, text, path...) {
@@ -124,8 +122,8 @@ func (a *arranger) credentials() {
 	}
 }
 
-// unread names the variables that an Arranger would have read, with what says the same here. Their names are too plain to
-// be Arranger's without one of those that say where it stands.
+// unread warns of the variables that an Arranger would have read, with the equivalent setting. Their names are so common that they are
+// only considered when one of Arranger's main variables is set.
 func (a *arranger) unread() {
 	_, configs := a.variables[arrangerConfigs]
 	_, host := a.variables[arrangerHost]
@@ -144,11 +142,11 @@ func (a *arranger) unread() {
 		}
 	}
 	if len(names) > 0 {
-		a.warn("these variables of Arranger are not read: %s", strings.Join(names, ", "))
+		a.warn("these variables of Arranger are ignored: %s", strings.Join(names, ", "))
 	}
 }
 
-// elasticNodes returns a list of nodes as index.url has them.
+// elasticNodes returns a list of nodes in the format of index.url.
 func elasticNodes(list string) string {
 	nodes := splitList(list)
 	for i, n := range nodes {
@@ -157,7 +155,7 @@ func elasticNodes(list string) string {
 	return strings.Join(nodes, ",")
 }
 
-// elasticNode returns the URL of a node that may be written as host or host:port.
+// elasticNode returns the URL of a node given as a URL, host or host:port.
 func elasticNode(s string) string {
 	if strings.Contains(s, "://") {
 		return s

@@ -6,45 +6,44 @@ import (
 	"os"
 )
 
-// Catalogues says what can be searched (CONTRACT section 3).
+// Catalogues configures what can be searched (CONTRACT section 3).
 type Catalogues struct {
-	// Dir is the folder of the catalogues' configuration; empty gives each index that is written to a catalogue of its own.
+	// Dir is the directory of the catalogues' configuration; empty creates one catalogue for each index.
 	Dir string
-	// DisableGraphQLIntrospection reports whether __schema and __type are refused in all of them; nil when nobody said.
+	// DisableGraphQLIntrospection disables __schema and __type in all catalogues; nil when not set.
 	DisableGraphQLIntrospection *bool
-	// Production tells that NODE_ENV is production, which refuses them unless somebody says otherwise. It is no key of the
-	// file.
+	// Production reports that NODE_ENV is production, which disables them unless configured otherwise. It has no key in the file.
 	Production bool
 }
 
 func (c *Catalogues) key() key {
-	return object("catalogues", "What can be searched.",
-		text("dir", &c.Dir, "", "Folder of the catalogues' configuration, as Arranger has it; empty gives each index a catalogue of its own."),
+	return object("catalogues", "Search.",
+		text("dir", &c.Dir, "", "Directory of the catalogues' configuration in Arranger's format; empty creates one catalogue for each index."),
 		choice("disableGraphQLIntrospection", &c.DisableGraphQLIntrospection,
-			"True refuses the introspection of GraphQL in every catalogue, false leaves it to each; unless it is given, NODE_ENV=production "+
-				"refuses it where a catalogue does not allow it."))
+			"True disables GraphQL introspection in every catalogue, false leaves it to each catalogue; when not set, NODE_ENV=production "+
+				"disables it in catalogues that do not enable it."))
 }
 
-// validate notes a folder that cannot be read. given tells where it was named.
+// validate reports a directory that cannot be read. given is its source.
 func (c *Catalogues) validate(given *node, f *faults) {
 	if c.Dir == "" {
 		return
 	}
-	const hint = "give the folder that holds the catalogues' JSON files, or their folders"
+	const hint = "set the directory with the catalogues' JSON files or their directories"
 	at, where := "catalogues.dir", whereOf(given, "dir")
 	switch info, err := os.Stat(c.Dir); {
 	case err != nil:
 		f.add(at, where, hint, "%s cannot be read: %s", c.Dir, reason(err))
 	case !info.IsDir():
-		f.add(at, where, hint, "%s is no folder", c.Dir)
+		f.add(at, where, hint, "%s is not a directory", c.Dir)
 	default:
 		if err := listable(c.Dir); err != nil {
-			f.add(at, where, "let tutti's user read it", "%s cannot be read: %s", c.Dir, reason(err))
+			f.add(at, where, "give tutti's user read access", "%s cannot be read: %s", c.Dir, reason(err))
 		}
 	}
 }
 
-// listable returns why the names in a folder cannot be read.
+// listable returns the error of listing a directory, nil when it can be listed.
 func listable(dir string) error {
 	folder, err := os.Open(dir)
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"tutti/internal/core"
 )
 
-// Config is the whole configuration, validated. Relative paths in it are relative to the working folder.
+// Config is the validated configuration. Relative paths are relative to the working directory.
 type Config struct {
 	Server Server
-	// DataDir is the folder of everything that is kept on this machine.
+	// DataDir is the directory of all data stored on this machine.
 	DataDir      string
 	Log          Log
 	Queue        Queue
@@ -26,53 +26,53 @@ type Config struct {
 	Schemas      Schemas
 	Ingest       Ingest
 	Auth         Auth
-	// Warnings are what the start is not refused for but an operator should know, one sentence each, without secrets.
+	// Warnings are problems that do not prevent the start, one sentence each, without secrets.
 	Warnings []string
 }
 
-// Server says where and how requests are answered.
+// Server configures the HTTP server.
 type Server struct {
 	// Listen is a TCP address, host:port.
 	Listen string
-	// Hosts are names beside loopback ones that the Host header may carry while nobody has to show a token; "*" for any.
+	// Hosts are names that the Host header may contain in addition to loopback names, without authentication; "*" for any.
 	Hosts []string
-	// BasePath prefixes every route; empty for none.
+	// BasePath is the prefix of every route; empty for none.
 	BasePath string
-	// MaxBodyBytes is the largest request body.
+	// MaxBodyBytes bounds a request body.
 	MaxBodyBytes int64
-	// MaxBytesInFlight bounds the memory of large bodies, a quarter each: of requests that are received, of submissions that are
-	// worked on, of records that are fetched, and of documents that are written.
+	// MaxBytesInFlight bounds the memory of large bodies, with a quarter for each kind: requests being received, submissions being
+	// processed, fetched records, and documents being written.
 	MaxBytesInFlight int64
-	// MaxConnections is how many connections are served at once, MaxConnectionsPerAddress how many of one address; 0 for a number
-	// that the limit of open files leaves room for, and for half of MaxConnections.
+	// MaxConnections bounds the open connections, MaxConnectionsPerAddress those of one address; 0 for a number that depends on the
+	// limit of open files, and for half of MaxConnections.
 	MaxConnections, MaxConnectionsPerAddress int
-	// TrustedProxies are addresses and CIDR networks of reverse proxies, which MaxConnectionsPerAddress does not bound, and whose
-	// X-Forwarded-For tells callers apart.
+	// TrustedProxies are addresses and CIDR networks of reverse proxies, to which MaxConnectionsPerAddress does not apply, and whose
+	// X-Forwarded-For identifies clients.
 	TrustedProxies []string
 	TLS            TLS
 	CORS           CORS
 	// StartTimeout is how long a start waits for the queue.
 	StartTimeout time.Duration
-	// ShutdownTimeout is how long a stop waits for what is in hand.
+	// ShutdownTimeout is how long a stop waits for requests in flight.
 	ShutdownTimeout time.Duration
 }
 
-// TLS names the files that requests over HTTPS are answered with; both are empty for HTTP.
+// TLS names the files for HTTPS; both are empty for HTTP.
 type TLS struct {
-	// CertFile is a PEM file of the server's certificate and those between it and its authority, KeyFile one of its private key.
+	// CertFile is a PEM file of the server's certificate and the intermediate certificates, KeyFile one of its private key.
 	CertFile, KeyFile string
 }
 
-// Enabled reports whether requests are answered over HTTPS.
+// Enabled reports whether HTTPS is configured.
 func (t TLS) Enabled() bool { return t.CertFile != "" }
 
-// CORS says which pages of other origins a browser lets read answers.
+// CORS configures which origins a browser allows to read responses.
 type CORS struct {
-	// Origins are scheme://host[:port] each, or "*" for any; none turns CORS off.
+	// Origins are scheme://host[:port] each, or "*" for any; empty turns CORS off.
 	Origins []string
 }
 
-// Loopback reports whether Listen can be reached from this machine alone.
+// Loopback reports whether Listen can be reached only from this machine.
 func (s Server) Loopback() bool {
 	host, _, err := net.SplitHostPort(s.Listen)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s Server) Loopback() bool {
 	return loopbackHost(host)
 }
 
-// Proxies returns TrustedProxies, without what is neither an address nor a network.
+// Proxies returns TrustedProxies, without invalid entries.
 func (s Server) Proxies() []netip.Prefix {
 	var proxies []netip.Prefix
 	for _, text := range s.TrustedProxies {
@@ -92,7 +92,7 @@ func (s Server) Proxies() []netip.Prefix {
 	return proxies
 }
 
-// parseProxy reads an address or a CIDR network. An address of IPv4 inside IPv6 is one of IPv4.
+// parseProxy parses an address or a CIDR network. An IPv4-mapped IPv6 address is an IPv4 address.
 func parseProxy(text string) (netip.Prefix, error) {
 	if strings.Contains(text, "/") {
 		return netip.ParsePrefix(text)
@@ -105,7 +105,7 @@ func parseProxy(text string) (netip.Prefix, error) {
 	return address.Prefix(address.BitLen())
 }
 
-// Log says what is logged and how.
+// Log configures logging.
 type Log struct {
 	// Level is debug, info, warn or error.
 	Level string
@@ -113,7 +113,7 @@ type Log struct {
 	Format string
 }
 
-// SlogLevel returns Level for log/slog.
+// SlogLevel converts Level for log/slog.
 func (l Log) SlogLevel() slog.Level {
 	switch l.Level {
 	case "debug":
@@ -127,41 +127,41 @@ func (l Log) SlogLevel() slog.Level {
 	}
 }
 
-// Queue says where Requests are kept.
+// Queue configures the queue.
 type Queue struct {
-	// URL is that of a NATS server, several comma-separated; empty for the embedded one.
+	// URL lists NATS servers, comma-separated; empty for the embedded server.
 	URL string
 	// CredentialsFile is a NATS credentials file for URL; empty for none.
 	CredentialsFile string
-	// Replicas is how many servers of a cluster hold each message.
+	// Replicas is the number of cluster servers that store each message.
 	Replicas int
-	// MaxPending is how many Requests may wait.
+	// MaxPending bounds the waiting Requests.
 	MaxPending int
 }
 
-// DeadLetters bounds what is kept of records that were given up.
+// DeadLetters bounds the stored dead letters.
 type DeadLetters struct {
-	// MaxBodies is the number of dead letters of one repository's records that keep a document; others keep its size and hash.
+	// MaxBodies is the number of dead letters per repository that store a document; others store its size and hash.
 	MaxBodies int
 }
 
-// Index says where documents are written.
+// Index configures the index.
 type Index struct {
-	// URL is that of an Elasticsearch node, several comma-separated; empty for the embedded index.
+	// URL lists Elasticsearch nodes, comma-separated; empty for the embedded index.
 	URL      string
 	Username string
 	Password Secret
 	APIKey   Secret
-	// CAFile is a PEM file of certificate authorities to trust beside the system's; empty for none.
+	// CAFile is a PEM file of certificate authorities to trust in addition to the system's; empty for none.
 	CAFile string
-	// Shards and Replicas are those of a new physical index.
+	// Shards and Replicas apply to new physical indexes.
 	Shards   int
 	Replicas int
 	// BatchBytes is the size of a bulk request.
 	BatchBytes int
-	// MaxInFlight is how many bulk requests may be in flight, shared by the indexes; one that has none may always send one.
+	// MaxInFlight bounds the bulk requests in flight, shared by the indexes; an index without one may always send one.
 	MaxInFlight int
-	// MaxRecordBytes is the largest record that is indexed.
+	// MaxRecordBytes bounds the records that are indexed.
 	MaxRecordBytes int
 }
 
@@ -172,11 +172,11 @@ func (i Index) URLs() []string { return splitList(i.URL) }
 type Repository struct {
 	Code string
 	Type core.RepositoryType
-	// URL is where the repository is; empty for the built-in one, of type local.
+	// URL is the base URL of the repository; empty for type local.
 	URL string
 	// IndexName is the alias that documents are written to.
 	IndexName string
-	// Name, Organization and Country go into a document's repositories block.
+	// Name, Organization and Country are part of a document's repositories block.
 	Name         string
 	Organization string
 	Country      string
@@ -184,81 +184,81 @@ type Repository struct {
 	Token    Secret
 	Username string
 	Password Secret
-	// Timeout bounds one call and each wait for more of its answer.
+	// Timeout bounds one call until its headers, and each wait for more of its body.
 	Timeout time.Duration
-	// PageSize is how many records one call lists, at least 2: pages overlap by one.
+	// PageSize is the number of records per page, at least 2: pages overlap by one.
 	PageSize int
-	// Concurrency is how many calls may be under way.
+	// Concurrency bounds the calls in flight.
 	Concurrency int
-	// MappingFile is a JSON file with the index's mapping; empty lets tutti make one. Mapping is what it holds.
+	// MappingFile is a JSON file with the index's mapping; empty for a generated one. Mapping is its content.
 	MappingFile string
 	Mapping     json.RawMessage
 	Song        Song
 	Lyric       Lyric
-	// Notifications are the ways in which the repository tells of its changes.
+	// Notifications are the channels of the repository's change notifications.
 	Notifications Notifications
 	Reconcile     Reconcile
 }
 
-// Song is what only repositories of types song and local have.
+// Song configures repositories of types song and local.
 type Song struct {
-	// States are the analysis states that belong into the index.
+	// States are the indexed analysis states.
 	States []string
 }
 
-// Lyric is what only a repository of type lyric has.
+// Lyric configures repositories of type lyric.
 type Lyric struct {
-	// CategoryID is the category whose records belong into the index.
+	// CategoryID is the indexed category.
 	CategoryID string
-	// ValidOnly leaves out records that do not fit their dictionary.
+	// ValidOnly excludes records that violate their dictionary.
 	ValidOnly bool
-	// Entity is the one entity whose records are taken; empty takes all.
+	// Entity is the only indexed entity; empty for all.
 	Entity string
 }
 
-// Notifications are the ways in which a repository tells of its changes.
+// Notifications are the channels of a repository's change notifications.
 type Notifications struct {
 	Kafka   KafkaTopic
 	Webhook Webhook
 }
 
-// KafkaTopic is a topic on which a repository tells of its changes.
+// KafkaTopic is a topic of a repository's change notifications.
 type KafkaTopic struct {
-	// Brokers are host:port each; none turns the topic off.
+	// Brokers are host:port each; empty turns the topic off.
 	Brokers []string
 	// Topic is never empty when there are Brokers.
 	Topic string
-	// Group is the consumer group that remembers how far the topic was read.
+	// Group is the consumer group that stores the offsets.
 	Group string
 }
 
-// Webhook is how a repository's posts of its changes are told from others'.
+// Webhook authenticates a repository's change notifications over HTTP.
 type Webhook struct {
-	// Secret is the key of the signature that each post must carry; empty asks for none.
+	// Secret is the key of the required signature; empty for none.
 	Secret Secret
 }
 
-// Reconcile is the regular comparison of the whole repository with its index.
+// Reconcile configures the periodic comparison of the repository with its index.
 type Reconcile struct {
-	// Every is the time from one to the next; zero turns it off.
+	// Every is the interval; zero turns it off.
 	Every time.Duration
 }
 
-// Ingest says where requests come from that belong to no single repository.
+// Ingest configures sources of requests for all repositories.
 type Ingest struct {
 	Kafka RequestTopic
 }
 
-// RequestTopic is a Kafka topic of requests to index, as Maestro's clients write it.
+// RequestTopic is a Kafka topic of requests to index, in the format of Maestro's clients.
 type RequestTopic struct {
-	// Brokers are host:port each; none turns the topic off.
+	// Brokers are host:port each; empty turns the topic off.
 	Brokers      []string
 	RequestTopic string
-	// Group is the consumer group that remembers how far the topic was read.
+	// Group is the consumer group that stores the offsets.
 	Group string
 }
 
-// Core returns the repository as the other packages know it.
+// Core returns the repository as a core.Repository.
 func (r Repository) Core() core.Repository {
 	return core.Repository{
 		Code: r.Code, Type: r.Type, URL: r.URL, IndexName: r.IndexName,

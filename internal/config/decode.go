@@ -10,7 +10,7 @@ import (
 	"tutti/internal/core"
 )
 
-// decoder puts a node into the targets of keys.
+// decoder decodes a node into the targets of keys.
 type decoder struct {
 	faults *faults
 	// readFile reads the file of a secret.
@@ -19,10 +19,10 @@ type decoder struct {
 
 func newDecoder(f *faults) *decoder { return &decoder{faults: f, readFile: os.ReadFile} }
 
-// object sets every key from n, which may be nil, and notes every name that is no key.
+// object sets every key from n, which may be nil, and reports unknown names.
 func (d *decoder) object(path string, n *node, keys []key) {
 	if n != nil && n.shape != shapeObject {
-		d.wrongShape(path, n, "an object with keys of its own")
+		d.wrongShape(path, n, "an object")
 		n = nil
 	}
 	if n != nil {
@@ -54,13 +54,13 @@ func (d *decoder) unknown(path string, n *node, keys []key) {
 	for _, name := range n.names {
 		if !slices.Contains(valid, name) {
 			d.faults.add(joined(path, name), n.members[name].where, "",
-				"unknown key; the nearest valid key is %s", joined(path, core.Nearest(name, slices.Values(valid))))
+				"unknown key; did you mean %s?", joined(path, core.Nearest(name, slices.Values(valid))))
 		}
 	}
 }
 
 func (d *decoder) wrongShape(path string, n *node, want string) {
-	d.faults.add(path, n.where, "", "expects %s, not %s", want, n.shape)
+	d.faults.add(path, n.where, "", "must be %s, not %s", want, n.shape)
 }
 
 func (d *decoder) objects(path string, n *node, k key) {
@@ -76,7 +76,7 @@ func (d *decoder) objects(path string, n *node, k key) {
 	for i, keys := range k.elements(len(n.items)) {
 		item := n.items[i]
 		if item.shape != shapeObject {
-			d.wrongShape(indexed(path, i), item, "an object with keys of its own")
+			d.wrongShape(indexed(path, i), item, "an object")
 			continue
 		}
 		d.object(indexed(path, i), item, keys)
@@ -150,7 +150,7 @@ func (d *decoder) scalar(path string, n *node, k key) {
 	}
 }
 
-// text sets a text that is right; a wrong one leaves its target empty, so that nothing else is said of it.
+// text sets a valid text; after an invalid one the target is empty, so that no further errors follow from it.
 func (d *decoder) text(path string, n *node, k key, target *string) {
 	given := strconv.Quote(maskUser(n.text))
 	if k.hidden {
@@ -162,15 +162,15 @@ func (d *decoder) text(path string, n *node, k key, target *string) {
 	}
 	switch {
 	case n.tag != "" && n.tag != "!!str" && (n.tag != "!!int" || !k.number):
-		d.faults.add(path, n.where, "put it in quotes", "expects a text, not %s", strings.Trim(given, `"`))
+		d.faults.add(path, n.where, "put it in quotes", "must be a text, not %s", strings.Trim(given, `"`))
 	case v == "" && k.mustBe():
 		d.faults.add(path, n.where, hintOf(k), "is empty")
 	case len(k.choices) > 0 && !slices.Contains(k.choices, v):
 		hint := ""
 		if choice := core.Suggest(v, slices.Values(k.choices)); choice != "" {
-			hint = "the nearest is " + choice
+			hint = "did you mean "+"" + choice
 		}
-		d.faults.add(path, n.where, hint, "expects %s, not %s", wanted(k), given)
+		d.faults.add(path, n.where, hint, "must be %s, not %s", wanted(k), given)
 	case v != "" && k.pattern != nil && !k.pattern.MatchString(v):
 		d.faults.add(path, n.where, "", "%s is not %s", given, k.says)
 	default:
@@ -178,10 +178,10 @@ func (d *decoder) text(path string, n *node, k key, target *string) {
 	}
 }
 
-// boolean reads a flag; its target has its default where it is none.
+// boolean parses a flag; an invalid one has its default.
 func (d *decoder) boolean(path string, n *node, k key) (value, ok bool) {
 	if value, ok = parseBool(n.text); !ok {
-		d.faults.add(path, n.where, "use true, false, 1, 0, yes or no", "expects %s, not %q", wanted(k), n.text)
+		d.faults.add(path, n.where, "use true, false, 1, 0, yes or no", "must be %s, not %q", wanted(k), n.text)
 		d.fallback(k)
 	}
 	return value, ok
@@ -190,11 +190,11 @@ func (d *decoder) boolean(path string, n *node, k key) (value, ok bool) {
 func (d *decoder) integer(path string, n *node, k key, bits int) (int64, bool) {
 	v, err := strconv.ParseInt(n.text, 10, bits)
 	if err != nil || (n.tag != "" && n.tag != "!!int") {
-		d.faults.add(path, n.where, "", "expects %s, not %q", wanted(k), n.text)
+		d.faults.add(path, n.where, "", "must be %s, not %q", wanted(k), n.text)
 		return 0, false
 	}
 	if v < k.least || v > k.most {
-		d.faults.add(path, n.where, "", "%d is out of range, expects %s", v, wanted(k))
+		d.faults.add(path, n.where, "", "%d is out of range, must be %s", v, wanted(k))
 		return 0, false
 	}
 	return v, true
@@ -204,7 +204,7 @@ func (d *decoder) duration(path string, n *node, k key, target *time.Duration) {
 	v, err := time.ParseDuration(n.text)
 	switch {
 	case err != nil:
-		d.faults.add(path, n.where, "write a number with its unit, such as 500ms, 30s or 2m", "expects %s, not %q", wanted(k), n.text)
+		d.faults.add(path, n.where, "write a number with its unit, such as 500ms, 30s or 2m", "must be %s, not %q", wanted(k), n.text)
 	case k.off && v == 0:
 		*target = 0
 	case k.off && int64(v) < k.least:
@@ -243,11 +243,11 @@ func (d *decoder) list(path string, n *node, k key) {
 		*target = append(*target, v)
 	}
 	if k.required && len(n.items) == 0 {
-		d.faults.add(path, n.where, "leave the key out for its default", "the list is empty")
+		d.faults.add(path, n.where, "remove the key to use its default", "the list is empty")
 	}
 }
 
-// secret sets a key from its own value or from the file that its …File sibling names.
+// secret sets a key from its value or from the file named by its …File sibling.
 func (d *decoder) secret(path string, n, file *node, k key) {
 	target, ok := k.target.(*Secret)
 	if !ok {
@@ -255,7 +255,7 @@ func (d *decoder) secret(path string, n, file *node, k key) {
 	}
 	*target = ""
 	if n != nil && file != nil {
-		d.faults.add(path, file.where, "remove one of them", "is given, and so is %sFile", path)
+		d.faults.add(path, file.where, "remove one of them", "is set in addition to %sFile", path)
 		return
 	}
 	var v string
@@ -280,18 +280,18 @@ func (d *decoder) secret(path string, n, file *node, k key) {
 	case held == "":
 		d.faults.add(path+"File", file.where, "", "%s is empty", v)
 	case k.pattern != nil && !k.pattern.MatchString(held):
-		d.faults.add(path+"File", file.where, "", "what %s holds is not %s", v, k.says)
+		d.faults.add(path+"File", file.where, "", "the content of %s is not %s", v, k.says)
 	default:
 		*target = Secret(held)
 	}
 }
 
-// wanted puts in words what a key takes.
+// wanted describes the valid values of a key.
 func wanted(k key) string {
 	switch k.target.(type) {
 	case *int, *int64:
 		if k.most >= maxShown {
-			return "a whole number from " + strconv.FormatInt(k.least, 10)
+			return "a whole number of at least " + strconv.FormatInt(k.least, 10)
 		}
 		return "a whole number from " + strconv.FormatInt(k.least, 10) + " to " + strconv.FormatInt(k.most, 10)
 	case *bool, **bool:
@@ -312,21 +312,21 @@ func wanted(k key) string {
 	}
 }
 
-// maxShown is the bound from which an upper limit is none that anybody would want to read.
+// maxShown is the upper limit from which limits are not shown.
 const maxShown = 1<<31 - 1
 
 func hintOf(k key) string {
 	switch {
 	case len(k.choices) > 0:
-		return "give " + strings.Join(k.choices, " or ")
+		return "use " + strings.Join(k.choices, " or ")
 	case k.says != "":
-		return "give " + k.says
+		return "use " + k.says
 	default:
 		return k.doc
 	}
 }
 
-// parseBool reads a boolean as CONTRACT section 9 has them.
+// parseBool parses a boolean (CONTRACT section 9).
 func parseBool(s string) (value, ok bool) {
 	switch strings.ToLower(s) {
 	case "true", "1", "yes":
@@ -338,7 +338,7 @@ func parseBool(s string) (value, ok bool) {
 	}
 }
 
-// splitList returns the parts between commas, trimmed, empty ones left out.
+// splitList splits s at commas, trims the parts and omits empty ones.
 func splitList(s string) []string {
 	var parts []string
 	for part := range strings.SplitSeq(s, ",") {

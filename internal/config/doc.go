@@ -1,14 +1,12 @@
-// Package config owns the configuration: a YAML file and the environment become one validated Config, and every fault is
-// named with its key's path, all at once (CONTRACT section 9). It imports core alone and opens nothing but the files that
-// it is told to read.
+// Package config owns the configuration: it decodes a YAML file and the environment into one validated Config, and reports all errors
+// at once, each with its key's path (CONTRACT section 9). It imports only core and opens only the files named in the configuration.
 //
-// The environment of an existing Maestro, version 4 or 5, is read as well, so that a deployment moves over unchanged. It is
-// Maestro's when a MAESTRO_REPOSITORIES_… or MAESTRO_ELASTICSEARCH_… variable is there, and fills what neither the file
-// nor a TUTTI_ variable says, key by key, with two exceptions: the repositories are Maestro's only when tutti has no list
-// of its own, because two lists cannot be matched by their numbers; and the credentials of the index only when none is
-// given, because half of each would be what nobody has configured. An empty variable counts as none. Exclusion rules (MAESTRO_EXCLUSIONRULES_…,
-// MAESTRO_EXCLUSION_RULES_…) stop the start, wherever the rest of the configuration comes from: without them tutti would
-// index what Maestro leaves out. Anything else that Maestro knows and tutti does not is named by Config.Warnings.
+// The environment of an existing Maestro, version 4 or 5, is read as well, so that a deployment can migrate unchanged. It is recognized
+// by a MAESTRO_REPOSITORIES_… or MAESTRO_ELASTICSEARCH_… variable, and sets the keys that neither the file nor a TUTTI_ variable sets,
+// with two exceptions: Maestro's repositories are used only when tutti's list is empty, since two lists cannot be merged by index; and
+// the index credentials only when none are set, since half of each would be wrong. An empty variable counts as not set. Exclusion rules
+// (MAESTRO_EXCLUSIONRULES_…, MAESTRO_EXCLUSION_RULES_…) prevent the start in any case: without them tutti would index what Maestro
+// excludes. All other variables of Maestro that tutti does not support are listed in Config.Warnings.
 //
 //	Maestro 5                                     Maestro 4                                        tutti
 //	MAESTRO_ELASTICSEARCH_NODES                   MAESTRO_ELASTICSEARCH_CLUSTERNODES[_<n>]         index.url
@@ -28,16 +26,15 @@
 //	MAESTRO_KAFKA_INDEX_REQUEST_TOPIC             SPRING_CLOUD_STREAM_BINDINGS_INPUT_DESTINATION   ingest.kafka.requestTopic
 //	MAESTRO_LOGGING_LEVEL                         MAESTRO_LOGGING_LEVEL_ROOT                       log.level
 //
-// The environment of an existing Arranger 3 is read too, where neither the file nor a TUTTI_ variable nor Maestro's says
-// anything, and likewise: an empty variable counts as none, the credentials are taken as a whole or not at all. Its names
-// are plain, and other programs have some of them, so Config.Warnings names each key that was taken from one. An ES_HOST
-// without a scheme is http, and without a port as well it is port 9200. What else Arranger knows is named in a warning, with
-// what says the same here, when CONFIGS_PATH or ES_HOST shows that the environment is an Arranger's.
+// The environment of an existing Arranger 3 is read too, for keys that neither the file, a TUTTI_ variable nor Maestro sets, in the same
+// way: an empty variable counts as not set, and credentials are used completely or not at all. Its names are common, so
+// Config.Warnings lists each key set from one. An ES_HOST without a scheme is http, and without a port its port is 9200. Arranger's other
+// variables are listed in a warning, with the equivalent setting, when CONFIGS_PATH or ES_HOST is set.
 //
 //	Arranger 3                     tutti
 //	CONFIGS_PATH                   catalogues.dir
 //	ES_HOST                        index.url
 //	ES_USER, ES_PASS               index.username, index.password
 //	DISABLE_GRAPHQL_INTROSPECTION  catalogues.disableGraphQLIntrospection
-//	NODE_ENV=production            Config.Catalogues.Production, which no key says
+//	NODE_ENV=production            Config.Catalogues.Production, which has no key
 package config

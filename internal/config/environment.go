@@ -12,8 +12,8 @@ import (
 
 const envPrefix = "TUTTI_"
 
-// ownVariable reports whether a variable starts with the prefix but is no key: clients and test runs read it, or Kubernetes
-// made it for a service whose name starts with tutti.
+// ownVariable reports whether a variable starts with the prefix but is not a key: clients and tests read it, or Kubernetes set it for a
+// service whose name starts with tutti.
 func ownVariable(v variable) bool {
 	switch v.name {
 	case "TUTTI_CONFIG", "TUTTI_SERVER", "TUTTI_TOKEN", "TUTTI_CA_FILE":
@@ -46,11 +46,11 @@ func serviceLink(v variable) bool {
 	return false
 }
 
-// variable is one variable of the environment that may be a key.
+// variable is one variable of the environment that may set a key.
 type variable struct{ name, value string }
 
-// overlay puts the variables of environ over root; the environment wins (CONTRACT section 9). keys are those of the
-// whole file, with one element for each list of objects.
+// overlay sets the keys of environ in root; the environment takes precedence (CONTRACT section 9). keys are those of the whole file, with
+// one element for each list of objects.
 func overlay(root *node, environ []string, keys []key, f *faults) {
 	var variables []variable
 	for _, entry := range environ {
@@ -59,12 +59,12 @@ func overlay(root *node, environ []string, keys []key, f *faults) {
 			variables = append(variables, v)
 		}
 	}
-	// In natural order, so that list elements come one after the other and what is wrong is told in a steady order.
+	// In natural order, so that list elements follow each other and the order of errors is stable.
 	slices.SortFunc(variables, func(a, b variable) int { return naturalCompare(a.name, b.name) })
 	o := &overlayer{faults: f, setBy: map[string]string{}, names: variableNames(envPrefix, keys)}
 	for _, v := range variables {
 		if !o.object(root, "", strings.Split(v.name[len(envPrefix):], "_"), v, keys) {
-			f.add(v.name, "", "", "unknown variable; the nearest valid one is %s", core.Nearest(v.name, slices.Values(o.names)))
+			f.add(v.name, "", "", "unknown variable; did you mean %s?", core.Nearest(v.name, slices.Values(o.names)))
 		}
 	}
 }
@@ -76,8 +76,8 @@ type overlayer struct {
 	names []string
 }
 
-// object finds the key whose words are the first ones of tokens, and sets it. It returns false when there is none. The
-// longest match wins, so that PASSWORD_FILE is not a member FILE of PASSWORD.
+// object finds the key that matches the first tokens, and sets it. It returns false when there is none. The longest match wins, so that
+// PASSWORD_FILE is not a member FILE of PASSWORD.
 func (o *overlayer) object(n *node, path string, tokens []string, v variable, keys []key) bool {
 	for used := len(tokens); used > 0; used-- {
 		word := strings.Join(tokens[:used], "")
@@ -109,7 +109,7 @@ func (o *overlayer) object(n *node, path string, tokens []string, v variable, ke
 	return false
 }
 
-// secret sets one way to give a secret; the file's other way gives way, a variable's does not and is a contradiction.
+// secret sets a secret by value or by file. It replaces the other form in the file; two variables are a contradiction..
 func (o *overlayer) secret(n *node, path, name, otherPath, other string, v variable) {
 	o.set(n, name, path, v)
 	if _, set := o.setBy[otherPath]; !set {
@@ -124,10 +124,10 @@ func (o *overlayer) set(n *node, name, path string, v variable) {
 	n.set(name, scalarOf(v))
 }
 
-// claim notes that v sets path, and a fault when another variable does too.
+// claim records that v sets path, and reports an error when another variable does too.
 func (o *overlayer) claim(path string, v variable) bool {
 	if other, twice := o.setBy[path]; twice {
-		o.faults.add(path, "", "unset one of them", "is given by both %s and %s", other, v.name)
+		o.faults.add(path, "", "unset one of them", "is set by both %s and %s", other, v.name)
 		return false
 	}
 	o.setBy[path] = v.name
@@ -138,7 +138,7 @@ func scalarOf(v variable) *node {
 	return &node{shape: shapeScalar, text: v.value, where: "variable " + v.name}
 }
 
-// child returns the object of a member, made where the file has none. What the file has instead is left, as its fault.
+// child returns the object of a member, created when the file has none. A value of another type is left to the decoder.
 func (o *overlayer) child(n *node, name string, v variable) *node {
 	if m := n.member(name); m != nil {
 		if m.shape != shapeObject {
@@ -158,7 +158,7 @@ func (o *overlayer) element(n *node, path string, tokens []string, v variable, k
 	}
 	items, ok := o.items(n, k.name, v)
 	if !ok {
-		return true // not a list in the file: its fault is told by the decoder
+		return true // not a list in the file: reported by the decoder
 	}
 	if i > len(items.items) {
 		o.faults.add(indexed(path, i), "variable "+v.name, "count from 0 without gaps", "there is no element %d", len(items.items))
@@ -187,7 +187,7 @@ func (o *overlayer) listItem(n *node, path, token string, v variable, k key) boo
 	}
 	items, ok := o.items(n, k.name, v)
 	if !ok {
-		o.faults.add(indexed(path, i), "variable "+v.name, "", "the list is given as a whole too")
+		o.faults.add(indexed(path, i), "variable "+v.name, "", "the list is also set as a whole")
 		return true
 	}
 	at := indexed(path, i)
@@ -203,7 +203,7 @@ func (o *overlayer) listItem(n *node, path, token string, v variable, k key) boo
 	return true
 }
 
-// items returns the list of a member, made where there is none; false when it is something else.
+// items returns the list of a member, created when missing; false when it is not a list.
 func (o *overlayer) items(n *node, name string, v variable) (*node, bool) {
 	m := n.member(name)
 	if m == nil {
@@ -218,7 +218,7 @@ func indexOf(token string) (int, bool) {
 	return i, err == nil && i >= 0 && strconv.Itoa(i) == token
 }
 
-// variableNames lists every variable, elements as number 0.
+// variableNames returns all variables, with 0 for list indexes.
 func variableNames(prefix string, keys []key) []string {
 	var names []string
 	for _, k := range keys {
@@ -238,10 +238,10 @@ func variableNames(prefix string, keys []key) []string {
 	return names
 }
 
-// variableWord returns a key as a variable has it: maxBodyBytes is MAX_BODY_BYTES. MAXBODYBYTES is understood as well.
+// variableWord returns a key in a variable's format: maxBodyBytes is MAX_BODY_BYTES. MAXBODYBYTES is accepted as well.
 func variableWord(name string) string {
 	var b strings.Builder
-	// A name with capitals of its own is one word.
+	// A name with inner capitals is one word.
 	for i, r := range strings.ReplaceAll(name, "GraphQL", "Graphql") {
 		if i > 0 && unicode.IsUpper(r) {
 			b.WriteByte('_')

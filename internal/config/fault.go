@@ -7,10 +7,10 @@ import (
 	"tutti/internal/core"
 )
 
-// faults collects everything that is wrong, in the order of the file's keys.
+// faults collects errors in the order of the file's keys.
 type faults struct{ found []error }
 
-// add notes a fault of the key at path. where says where the value came from, "" when there is none.
+// add adds an error of the key at path. where is the source of the value, "" for none.
 func (f *faults) add(path, where, hint, format string, args ...any) {
 	f.addCode(core.CodeInvalid, path, where, hint, format, args...)
 }
@@ -26,10 +26,10 @@ func (f *faults) addCode(code core.Code, path, where, hint, format string, args 
 	f.found = append(f.found, &core.Error{Code: code, Message: message, Hint: hint})
 }
 
-// err joins the faults, nil when there are none.
+// err joins the errors, nil when there are none.
 func (f *faults) err() error { return errors.Join(f.found...) }
 
-// Faults returns the single faults of an error of this package, each with its key's path in its Message.
+// Faults returns the single errors of an error of this package, each with its key's path in its Message.
 func Faults(err error) []*core.Error {
 	if err == nil {
 		return nil

@@ -6,51 +6,50 @@ import (
 	"time"
 )
 
-// key is one key of the file: where its value goes, what it is without one, and what it may be. The tables of keys are
-// the one description from which the file is read, the environment is matched, the schema is made and the effective
-// configuration is printed.
+// key describes one key of the file: the target of its value, its default and its valid values. The key tables are the only description:
+// the file is decoded, the environment is matched, the schema is generated and the effective configuration is printed from them.
 type key struct {
 	name string
 	doc  string
 	// target is *string, *Secret, *int, *int64, *bool, **bool, *time.Duration or *[]string; nil for an object or objects.
-	// That of a **bool is nil without input.
+	// A **bool is nil when not set.
 	target any
-	// fallback is the value without input, of the target's type.
+	// fallback is the default value, of the target's type.
 	fallback any
 	// members are the keys of an object.
 	members []key
-	// elements makes room for n objects of a list and returns the keys of each.
+	// elements allocates n objects of a list and returns the keys of each.
 	elements func(n int) [][]key
-	// present returns the keys of each object that is there.
+	// present returns the keys of each existing object.
 	present func() [][]key
 
 	required bool
-	// waived, when not nil, reports whether the key may be left out after all, by what was read before it: the sibling
-	// waiverKey is waiverValue.
+	// waived, when not nil, reports whether the key may be missing, depending on keys read before: the sibling waiverKey has
+	// waiverValue.
 	waived                 func() bool
 	waiverKey, waiverValue string
-	// choices are the only values; fold takes them in any case.
+	// choices are the only values; with fold case is ignored.
 	choices []string
 	fold    bool
-	// least and most bound a number or, in nanoseconds, a duration.
+	// least and most are the limits of a number or, in nanoseconds, a duration.
 	least, most int64
-	// pattern is what a text, or each text of a list, must match unless it is empty; says puts it in words.
+	// pattern must match a text, or each text of a list, unless empty; says describes it.
 	pattern *regexp.Regexp
 	says    string
-	// number lets a text be written as a whole number, without quotes.
+	// number permits writing a text as a whole number without quotes.
 	number bool
-	// off lets a duration be zero, below least, which turns something off.
+	// off permits a duration of zero, which turns something off.
 	off bool
-	// hidden keeps the value out of messages.
+	// hidden hides the value in messages.
 	hidden bool
-	// credentials tells that the value is shown without those that it may hold.
+	// credentials masks credentials within the value.
 	credentials bool
 }
 
-// secretFile is what a secret's key is called when a file holds the secret.
+// secretFile returns the name of the key for a file with the secret.
 func (k key) secretFile() string { return k.name + "File" }
 
-// mustBe reports whether the key needs a value, by what was read before it.
+// mustBe reports whether the key needs a value, depending on keys read before.
 func (k key) mustBe() bool { return k.required && (k.waived == nil || !k.waived()) }
 
 func (k key) isSecret() bool { _, ok := k.target.(*Secret); return ok }
@@ -77,7 +76,7 @@ func flag(name string, target *bool, fallback bool, doc string) key {
 	return key{name: name, target: target, fallback: fallback, doc: doc}
 }
 
-// choice is a flag without a default: its target is nil when nobody says anything.
+// choice is a flag without a default: its target is nil when not set.
 func choice(name string, target **bool, doc string) key {
 	return key{name: name, target: target, doc: doc}
 }

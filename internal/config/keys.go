@@ -7,7 +7,7 @@ import (
 	"tutti/internal/core"
 )
 
-// Patterns of keys, here because the schema shows them too.
+// Patterns of keys, also part of the schema.
 const (
 	codePattern     = `^[A-Za-z0-9][A-Za-z0-9._-]{0,511}$`
 	basePathPattern = `^/[A-Za-z0-9._~/-]*$`
@@ -20,14 +20,14 @@ const (
 	categoryPattern = `^[A-Za-z0-9][A-Za-z0-9._~-]{0,99}$`
 )
 
-// indexNamePattern is what Elasticsearch takes as an index's name, less a leading dot: those are the engine's own.
+// indexNamePattern matches valid index names of Elasticsearch without a leading dot, which is reserved.
 const indexNamePattern = `^[^A-Z\\/*?"<>|\s,#:._+-][^A-Z\\/*?"<>|\s,#:]*$`
 
-// Defaults that more than one place speaks of.
+// Defaults used in several places.
 const (
 	defaultStates    = "PUBLISHED"
 	defaultSongTopic = "song-analysis"
-	// leastReconcile keeps a run from being asked for again before the one before can have ended.
+	// leastReconcile keeps runs from overlapping.
 	leastReconcile = 10 * time.Second
 )
 
@@ -35,18 +35,18 @@ const (
 func (c *Config) keys() []key {
 	return []key{
 		c.Server.key(),
-		text("dataDir", &c.DataDir, "./tutti-data", "Folder of everything that is kept on this machine.").needed(),
-		object("log", "What is logged.",
-			text("level", &c.Log.Level, "info", "Least level that is logged.").oneOf("debug", "info", "warn", "error").anyCase(),
+		text("dataDir", &c.DataDir, "./tutti-data", "Directory of all data stored on this machine.").needed(),
+		object("log", "Logging.",
+			text("level", &c.Log.Level, "info", "Minimum level.").oneOf("debug", "info", "warn", "error").anyCase(),
 			text("format", &c.Log.Format, "text", "Format of a line.").oneOf("text", "json")),
 		c.Queue.key(),
-		object("deadLetters", "What is kept of records that were given up.",
+		object("deadLetters", "Records that could not be indexed.",
 			number("maxBodies", &c.DeadLetters.MaxBodies, 10_000, 1, math.MaxInt32,
-				"Dead letters of one repository that keep a document; others keep its size and hash.")),
+				"Dead letters per repository that store a document; others store its size and hash.")),
 		c.Index.key(),
 		c.Store.key(),
 		{
-			name: "repositories", doc: "Sources of records; without any there is the built-in one, {code: local, type: local, indexName: analyses}.",
+			name: "repositories", doc: "Sources of records; by default the built-in one, {code: local, type: local, indexName: analyses}.",
 			elements: func(n int) [][]key {
 				c.Repositories = make([]Repository, n)
 				return c.repositoryKeys()
@@ -69,63 +69,63 @@ func (c *Config) repositoryKeys() [][]key {
 }
 
 func (s *Server) key() key {
-	return object("server", "Where and how requests are answered.",
+	return object("server", "HTTP server.",
 		text("listen", &s.Listen, "127.0.0.1:8080", "TCP address, host:port.").needed(),
-		list("hosts", &s.Hosts, nil, "Names beside loopback ones that the Host header may carry with auth.mode none; * for any.").
+		list("hosts", &s.Hosts, nil, "Names that the Host header may contain in addition to loopback names with auth.mode none; * for any.").
 			matching(hostPattern, "a host name without scheme or path, or *"),
 		text("basePath", &s.BasePath, "", "Prefix of every route, for a reverse proxy.").
 			matching(basePathPattern, "a plain path that starts with /"),
 		size("maxBodyBytes", &s.MaxBodyBytes, 10<<20, 1, "Largest request body in bytes."),
 		size("maxBytesInFlight", &s.MaxBytesInFlight, 256<<20, 1<<20,
-			"Memory for large request bodies and records, and what is made of them, a quarter for each kind, in bytes; further ones wait."),
-		object("tls", "Certificate to answer with over HTTPS, read again when its files change; without it HTTP is spoken.",
-			text("certFile", &s.TLS.CertFile, "", "PEM file of the server's certificate, followed by those between it and its authority."),
+			"Memory for large bodies in bytes, a quarter each for requests being received, submissions being processed, fetched records and documents being written; further ones wait."),
+		object("tls", "Certificate for HTTPS, reloaded when its files change; empty for HTTP.",
+			text("certFile", &s.TLS.CertFile, "", "PEM file of the server's certificate, followed by the intermediate certificates."),
 			text("keyFile", &s.TLS.KeyFile, "", "PEM file of the certificate's private key, without a password.")),
 		number("maxConnections", &s.MaxConnections, 0, 0, math.MaxInt32,
-			"Connections that are served at once; on a few more only /ping, /ready and /metrics are. 0 for half of the files that the process may have open, at most 8192."),
+			"Maximum number of open connections; a few more are served for /ping, /ready and /metrics only. 0 for half of the process's limit of open files, at most 8192."),
 		number("maxConnectionsPerAddress", &s.MaxConnectionsPerAddress, 0, 0, math.MaxInt32,
-			"How many of them one IPv4 address or IPv6 /64 network may have; 0 for half."),
+			"Maximum number of connections of one IPv4 address or IPv6 /64 network; 0 for half of maxConnections."),
 		list("trustedProxies", &s.TrustedProxies, nil,
-			"Addresses and CIDR networks of reverse proxies: maxConnectionsPerAddress does not apply to them, and their X-Forwarded-For tells callers apart."),
-		object("cors", "Which pages of other origins a browser lets read answers.",
-			list("origins", &s.CORS.Origins, nil, "Origins, scheme://host[:port] each, or * for any; none turns CORS off.").
+			"Addresses and CIDR networks of reverse proxies: maxConnectionsPerAddress does not apply to them, and their X-Forwarded-For identifies clients."),
+		object("cors", "Origins that a browser allows to read responses.",
+			list("origins", &s.CORS.Origins, nil, "Origins, scheme://host[:port] each, or * for any; empty turns CORS off.").
 				matching(originPattern, "an origin, scheme://host[:port] without a path, or *")),
 		duration("startTimeout", &s.StartTimeout, time.Minute, "How long a start waits for the queue."),
-		duration("shutdownTimeout", &s.ShutdownTimeout, 10*time.Second, "How long a stop waits for what is in hand."))
+		duration("shutdownTimeout", &s.ShutdownTimeout, 10*time.Second, "How long a stop waits for requests in flight."))
 }
 
 func (q *Queue) key() key {
-	url := text("url", &q.URL, "", "NATS server, several comma-separated; empty for the embedded one.")
+	url := text("url", &q.URL, "", "NATS servers, comma-separated; empty for the embedded server.")
 	url.credentials = true
-	return object("queue", "Where requests are kept until they are done.", url,
+	return object("queue", "Queue of index requests.", url,
 		text("credentialsFile", &q.CredentialsFile, "", "NATS credentials file."),
-		number("replicas", &q.Replicas, 1, 1, 5, "How many servers of a cluster hold each message."),
-		number("maxPending", &q.MaxPending, 200_000, 1, math.MaxInt32, "How many requests may wait."))
+		number("replicas", &q.Replicas, 1, 1, 5, "Number of cluster servers that store each message."),
+		number("maxPending", &q.MaxPending, 200_000, 1, math.MaxInt32, "Maximum number of waiting requests."))
 }
 
 func (i *Index) key() key {
-	return object("index", "Where documents are written.",
-		text("url", &i.URL, "", "Elasticsearch node, several comma-separated; empty for the embedded index."),
+	return object("index", "Search index.",
+		text("url", &i.URL, "", "Elasticsearch nodes, comma-separated; empty for the embedded index."),
 		text("username", &i.Username, "", "User for basic authentication."),
 		secret("password", &i.Password, "Password for basic authentication."),
-		secret("apiKey", &i.APIKey, "API key, base64 as the engine gives it."),
-		text("caFile", &i.CAFile, "", "PEM file of certificate authorities to trust."),
+		secret("apiKey", &i.APIKey, "API key, base64-encoded as returned by Elasticsearch."),
+		text("caFile", &i.CAFile, "", "PEM file of certificate authorities to trust in addition to the system's."),
 		number("shards", &i.Shards, 1, 1, 1024, "Primary shards of a new index."),
 		number("replicas", &i.Replicas, 1, 0, 100, "Replicas of each shard of a new index."),
 		number("batchBytes", &i.BatchBytes, 2<<20, 1<<10, 100<<20, "Size of a bulk request in bytes."),
 		number("maxInFlight", &i.MaxInFlight, 4, 1, 64,
-			"How many bulk requests may be in flight, shared by the indexes; an index that has none may always send one."),
+			"Maximum number of bulk requests in flight, shared by the indexes; an index without one may always send one."),
 		number("maxRecordBytes", &i.MaxRecordBytes, core.DefaultMaxRecordBytes, 1<<10, 100<<20,
-			"Largest record in bytes; a larger one becomes a dead letter."))
+			"Maximum size of a record in bytes; a larger one becomes a dead letter."))
 }
 
 func (r *Repository) keys() []key {
 	return []key{
-		text("code", &r.Code, "", "What the repository is called in paths and documents.").needed().
+		text("code", &r.Code, "", "Id of the repository in paths and documents.").needed().
 			matching(codePattern, "letters, digits, dots, underscores and hyphens, the first a letter or digit, at most 512"),
-		text("type", (*string)(&r.Type), "", "Protocol that the repository speaks; local is the built-in one, which there is once.").needed().
+		text("type", (*string)(&r.Type), "", "Protocol of the repository; local is the built-in one, at most once.").needed().
 			oneOf(string(core.TypeSong), string(core.TypeLyric), string(core.TypeLocal)),
-		text("url", &r.URL, "", "Base URL of the repository; none for type local.").
+		text("url", &r.URL, "", "Base URL of the repository; not for type local.").
 			neededUnless("type", string(core.TypeLocal), func() bool { return r.Type == core.TypeLocal }).
 			matching(urlPattern, "an absolute http or https URL"),
 		text("indexName", &r.IndexName, "", "Alias that documents are written to.").needed().
@@ -136,39 +136,39 @@ func (r *Repository) keys() []key {
 		secret("token", &r.Token, "Bearer token for the repository."),
 		text("username", &r.Username, "", "User for basic authentication."),
 		secret("password", &r.Password, "Password for basic authentication."),
-		duration("timeout", &r.Timeout, 30*time.Second, "Longest wait for the repository's next word."),
+		duration("timeout", &r.Timeout, 30*time.Second, "Timeout of a call until its headers, and of each wait for more of its body."),
 		number("pageSize", &r.PageSize, 500, 2, 10_000,
-			"Records per call; at least 2, as each page repeats the last record of the one before. Fewer while a page takes over 10 s."),
-		number("concurrency", &r.Concurrency, 4, 1, 64, "Calls that may be under way."),
-		text("mappingFile", &r.MappingFile, "", "JSON file with the index's mapping; empty lets tutti make one."),
+			"Records per page; at least 2, since each page repeats the last record of the previous one. Reduced while a page takes more than 10 s."),
+		number("concurrency", &r.Concurrency, 4, 1, 64, "Maximum number of calls in flight."),
+		text("mappingFile", &r.MappingFile, "", "JSON file with the index's mapping; empty for a generated one."),
 		object("song", "For types song and local.",
-			list("states", &r.Song.States, []string{defaultStates}, "Analysis states that belong into the index.").
+			list("states", &r.Song.States, []string{defaultStates}, "Indexed analysis states.").
 				matching(stateText, "an analysis state such as PUBLISHED").needed()),
 		object("lyric", "For type lyric.",
-			text("categoryId", &r.Lyric.CategoryID, "", "Category whose records belong into the index.").orNumber().
+			text("categoryId", &r.Lyric.CategoryID, "", "Indexed category.").orNumber().
 				matching(categoryPattern, "a category's id, such as 1"),
-			flag("validOnly", &r.Lyric.ValidOnly, true, "Leaves out records that do not fit their dictionary."),
-			text("entity", &r.Lyric.Entity, "", "Takes records of this entity alone, such as the category's central one; empty takes all.")),
-		object("notifications", "How the repository tells of its changes.",
+			flag("validOnly", &r.Lyric.ValidOnly, true, "Excludes records that violate their dictionary."),
+			text("entity", &r.Lyric.Entity, "", "The only indexed entity, such as the category's central one; empty for all.")),
+		object("notifications", "Change notifications of the repository.",
 			r.Notifications.Kafka.key(),
-			object("webhook", "Posts to /notifications and the repository's code.",
-				secret("secret", &r.Notifications.Webhook.Secret, "Key of the signature that each post must carry; empty asks for none."))),
-		object("reconcile", "Regular comparison of the whole repository with its index.",
-			duration("every", &r.Reconcile.Every, 0, "Time from one to the next, at least 10s; 0s turns it off.").offOr(leastReconcile)),
+			object("webhook", "Notifications with POST /notifications/ and the repository's code.",
+				secret("secret", &r.Notifications.Webhook.Secret, "Key of the required signature; empty for none."))),
+		object("reconcile", "Periodic comparison of the repository with its index.",
+			duration("every", &r.Reconcile.Every, 0, "Interval, at least 10s; 0s turns it off.").offOr(leastReconcile)),
 	}
 }
 
 func (k *KafkaTopic) key() key {
-	return object("kafka", "Topic on which the repository tells of its changes.",
+	return object("kafka", "Topic of the repository's change notifications.",
 		brokers(&k.Brokers),
-		text("topic", &k.Topic, "", "Name of the topic; for type song "+defaultSongTopic+" unless given.").
+		text("topic", &k.Topic, "", "Name of the topic; default for type song: "+defaultSongTopic+".").
 			matching(topicPattern, "a topic's name: letters, digits, dots, underscores and hyphens, at most 249"),
 		group(&k.Group))
 }
 
 func (i *Ingest) key() key {
-	return object("ingest", "Requests that belong to no single repository.",
-		object("kafka", "Topic of requests to index, as Maestro's clients write it.",
+	return object("ingest", "Sources of requests for all repositories.",
+		object("kafka", "Topic of index requests in the format of Maestro's clients.",
 			brokers(&i.Kafka.Brokers),
 			text("requestTopic", &i.Kafka.RequestTopic, "maestro_index_requests", "Name of the topic.").needed().
 				matching(topicPattern, "a topic's name: letters, digits, dots, underscores and hyphens, at most 249"),
@@ -176,10 +176,10 @@ func (i *Ingest) key() key {
 }
 
 func brokers(target *[]string) key {
-	return list("brokers", target, nil, "Kafka brokers to start from, host:port each; none turns the topic off.").
+	return list("brokers", target, nil, "Kafka bootstrap brokers, host:port each; empty turns the topic off.").
 		matching(brokerPattern, "host:port")
 }
 
 func group(target *string) key {
-	return text("group", target, "tutti", "Consumer group that remembers how far the topic was read.").needed()
+	return text("group", target, "tutti", "Consumer group, which stores the offsets.").needed()
 }

@@ -11,9 +11,9 @@ import (
 	"tutti/internal/core"
 )
 
-// Load reads file, "" for none, and environ, a list of NAME=value such as os.Environ gives, where the environment wins; a
-// Maestro's environment, and then an Arranger's, fills what neither says. It returns a whole, validated Config, or every fault at once: each is a
-// core.Error whose Message starts with the key's path (Faults).
+// Load loads file, "" for none, and environ, a list of NAME=value such as os.Environ returns, which takes precedence; a Maestro's
+// environment, and then an Arranger's, sets the remaining keys. It returns a complete, validated Config, or all errors at once: each is
+// a core.Error whose Message starts with the key's path (Faults).
 func Load(file string, environ []string) (Config, error) {
 	root := newObject("")
 	var found faults
@@ -29,7 +29,7 @@ func Load(file string, environ []string) (Config, error) {
 	return load(root, environ, &found)
 }
 
-// Parse is Load with the file's content.
+// Parse is like Load with the file's content.
 func Parse(data []byte, environ []string) (Config, error) {
 	var found faults
 	root := parse(data, &found)
@@ -68,7 +68,7 @@ func Default() Config {
 	return c
 }
 
-// DefaultRepository returns a repository with nothing but defaults; what it needs besides is for the caller to fill.
+// DefaultRepository returns a repository with all defaults; the caller sets the required keys.
 func DefaultRepository() Repository {
 	var r Repository
 	var ignored faults
@@ -76,8 +76,8 @@ func DefaultRepository() Repository {
 	return r
 }
 
-// fillTopics sets the topic that a Song writes to unless it is told otherwise. It has no effect without brokers, so that
-// a file without them shows no topic.
+// fillTopics sets the default topic of Song repositories. Without brokers it has no effect, so that the effective configuration shows no
+// topic.
 func (c *Config) fillTopics() {
 	for i := range c.Repositories {
 		k := &c.Repositories[i].Notifications.Kafka
@@ -101,14 +101,14 @@ func (c *Config) readMappings(f *faults) {
 		case !json.Valid(trimmed):
 			f.add(at, "", "", "%s is not JSON", r.MappingFile)
 		case trimmed[0] != '{':
-			f.add(at, "", "", "%s does not hold a JSON object", r.MappingFile)
+			f.add(at, "", "", "%s does not contain a JSON object", r.MappingFile)
 		default:
 			r.Mapping = trimmed
 		}
 	}
 }
 
-// reason puts a file error in words without the path, which the message names already.
+// reason returns the text of a file error without the path, which is already in the message.
 func reason(err error) string {
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err.Error()

@@ -4,19 +4,19 @@ import (
 	"tutti/internal/core"
 )
 
-// What the built-in repository is called when nothing names a repository.
+// Code and index of the built-in repository when no repository is configured.
 const (
 	localCode  = "local"
 	localIndex = "analyses"
 )
 
-// namesRepository reports whether root has a list of repositories, or something else that was meant as one.
+// namesRepository reports whether root has a list of repositories, or an invalid value of that key.
 func namesRepository(root *node) bool {
 	given := root.member("repositories")
 	return given != nil && (given.shape != shapeList || len(given.items) > 0)
 }
 
-// addLocal returns root the built-in repository when nothing names a repository.
+// addLocal adds the built-in repository to root when no repository is configured.
 func addLocal(root *node) {
 	if namesRepository(root) {
 		return
@@ -28,7 +28,7 @@ func addLocal(root *node) {
 	root.set("repositories", &node{shape: shapeList, items: []*node{local}})
 }
 
-// validateLocal notes what only a repository elsewhere has. A default does not count, as in validateType.
+// validateLocal reports keys that apply only to remote repositories. Defaults are ignored, as in validateType.
 func (r Repository) validateLocal(at string, f *faults) {
 	defaults, n := DefaultRepository(), r.Notifications
 	for _, k := range []struct {
@@ -44,8 +44,8 @@ func (r Repository) validateLocal(at string, f *faults) {
 			n.Kafka.Group != "" && n.Kafka.Group != defaults.Notifications.Kafka.Group},
 	} {
 		if k.given {
-			f.add(at+"."+k.name, "", "remove it: the built-in repository is in the same process, and tells of its changes by itself",
-				"is given, but the type is %s", r.Type)
+			f.add(at+"."+k.name, "", "remove it: the built-in repository is in the same process, and reports its changes itself",
+				"does not apply to type %s", r.Type)
 		}
 	}
 	for i, state := range r.Song.States {

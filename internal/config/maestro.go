@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// The variables of Maestro's own environment (doc.go). Maestro 4 is a Spring program, so a name may be written with or
-// without underscores between its words, or in lower case with dots, hyphens and brackets; Maestro 5 knows one form.
+// The variables of Maestro's environment (doc.go). Maestro 4 is a Spring program: words of a name may be joined with or without
+// underscores, or written in lower case with dots, hyphens and brackets; Maestro 5 has one form.
 const (
 	maestroPrefix = "MAESTRO_"
 	streamPrefix  = "SPRING_CLOUD_STREAM_"
-	// repositoriesPrefix and elasticPrefix are what makes an environment Maestro's: other programs of that name exist.
+	// repositoriesPrefix and elasticPrefix identify Maestro's environment: there are other programs with that name.
 	repositoriesPrefix = maestroPrefix + "REPOSITORIES_"
 	elasticPrefix      = maestroPrefix + "ELASTICSEARCH_"
 )
 
-// maestroSections are the parts of Maestro's environment of which each variable is accounted for.
+// maestroSections are the parts of Maestro's environment whose unknown variables are reported.
 func maestroSections() []string {
 	return []string{
 		"REPOSITORIES", "ELASTICSEARCH", "KAFKA", "SONG", "FAILURELOG", "NOTIFICATIONS", "DISABLE", "WEBCLIENT",
@@ -25,20 +25,20 @@ func maestroSections() []string {
 	}
 }
 
-// maestro moves the environment of a Maestro into what root does not say itself.
+// maestro copies the environment of a Maestro into keys that are not set in root.
 type maestro struct {
 	root *node
-	// variables are by their name without underscores, those of a repository by their name inside it.
+	// variables are keyed by their name without underscores, those of a repository by the rest of their name.
 	variables    map[string]variable
 	repositories map[int]map[string]variable
-	// order is that of the environment, sorted, so that warnings come in a steady order.
+	// order holds the sorted names, so that the order of warnings is stable.
 	order    []string
 	kafka    maestroKafka
 	warnings []string
 }
 
-// overlayMaestro reads Maestro's variables into root where root says nothing, and returns what an operator should know:
-// which of them have no counterpart. It never finds a fault; a value that is wrong is found when root is decoded.
+// overlayMaestro copies Maestro's variables into keys that root does not set, and returns warnings of those without an equivalent. It
+// returns no errors; invalid values are found when root is decoded.
 func overlayMaestro(root *node, environ []string) []string {
 	m := &maestro{root: root, variables: map[string]variable{}, repositories: map[int]map[string]variable{}}
 	if !m.collect(environ) {
@@ -52,7 +52,7 @@ func overlayMaestro(root *node, environ []string) []string {
 	return m.warnings
 }
 
-// collect sorts the variables by what they are about; false when none is Maestro's.
+// collect groups the variables; it reports false when none is Maestro's.
 func (m *maestro) collect(environ []string) bool {
 	names := map[string]variable{}
 	for _, entry := range environ {
@@ -82,7 +82,7 @@ func (m *maestro) collect(environ []string) bool {
 	return found
 }
 
-// springName returns a name as an environment variable has it: maestro.repositories[0].code is MAESTRO_REPOSITORIES_0_CODE.
+// springName returns a name in the format of an environment variable: maestro.repositories[0].code is MAESTRO_REPOSITORIES_0_CODE.
 func springName(name string) string {
 	return strings.ToUpper(strings.NewReplacer(".", "_", "[", "_", "]", "", "-", "").Replace(name))
 }
@@ -105,7 +105,7 @@ func keepFirst(variables map[string]variable, name string, v variable) {
 	}
 }
 
-// take returns a variable and counts it as understood.
+// take returns a variable and marks it as used.
 func (m *maestro) take(name string) (variable, bool) { return takeFrom(m.variables, name) }
 
 func takeFrom(variables map[string]variable, name string) (variable, bool) {
@@ -114,7 +114,7 @@ func takeFrom(variables map[string]variable, name string) (variable, bool) {
 	return v, ok
 }
 
-// takeFirst takes every variable of names and returns the first that is there.
+// takeFirst takes all variables of names and returns the first that is set.
 func (m *maestro) takeFirst(names ...string) (variable, bool) {
 	var first variable
 	found := false
@@ -126,8 +126,8 @@ func (m *maestro) takeFirst(names ...string) (variable, bool) {
 	return first, found
 }
 
-// switched tells what a variable that turns something on or off says; given is false without it. What is no boolean is
-// left for the warning of what has no counterpart.
+// switched returns the value of a flag; given is false when it is not set. A value that is not a boolean is left for the warning of
+// unsupported variables.
 func (m *maestro) switched(name string) (on, given bool) {
 	text := strings.ToLower(m.variables[name].value)
 	if text == "on" || text == "off" {
@@ -145,8 +145,7 @@ func (m *maestro) warn(format string, args ...any) {
 	m.warnings = append(m.warnings, fmt.Sprintf(format, args...))
 }
 
-// fill sets the member at path of n, unless it says something already or a part of the path is no object. It tells
-// whether it did.
+// fill sets the member at path of n, unless it is set already or a part of the path is not an object. It reports whether it did.
 func fill(n *node, v variable, text string, path ...string) bool {
 	for _, name := range path[:len(path)-1] {
 		next := n.member(name)
@@ -167,7 +166,7 @@ func fill(n *node, v variable, text string, path ...string) bool {
 	return true
 }
 
-// elastic reads where the index is and how to authenticate there.
+// elastic copies the index's nodes and credentials.
 func (m *maestro) elastic() {
 	if v, ok := m.nodes(); ok {
 		fill(m.root, v, v.value, "index", "url")
@@ -179,12 +178,12 @@ func (m *maestro) elastic() {
 	for _, name := range []string{"ELASTICSEARCHCLIENTTRUSTSELFSIGNEDCERT", "ELASTICSEARCHCLIENTTRUSTSELFSIGNCERT"} {
 		v := m.variables[name]
 		if on, given := m.switched(name); given && on {
-			m.warn("%s has no counterpart: give the authority of a certificate that no public one signed as index.caFile", v.name)
+			m.warn("%s is not supported: set the certificate authority with index.caFile", v.name)
 		}
 	}
 }
 
-// nodes returns all nodes as index.url has them.
+// nodes returns all nodes in the format of index.url.
 func (m *maestro) nodes() (variable, bool) {
 	prefix, _ := m.take("ELASTICSEARCHPATHPREFIX")
 	first, found := m.takeFirst("ELASTICSEARCHNODES", "ELASTICSEARCHCLUSTERNODES")
@@ -208,7 +207,7 @@ func (m *maestro) nodes() (variable, bool) {
 	return variable{first.name, strings.Join(nodes, ",")}, found
 }
 
-// withScheme returns a URL that may have been written as host:port, which Maestro's clients take for http.
+// withScheme returns a URL given as a URL or host:port, which means http for Maestro's clients.
 func withScheme(s string) string {
 	if strings.Contains(s, "://") {
 		return s
@@ -228,8 +227,8 @@ func (m *maestro) credentials() {
 	}
 }
 
-// fillCredentials fills how to authenticate at the index, unless root says anything of it already. Credentials are taken or
-// left as a whole: half of another's would fit nobody. A variable that is not given has no name.
+// fillCredentials sets the credentials of the index, unless root sets any of them. They are used completely or not at all. A variable
+// that is not set has no name.
 func fillCredentials(root *node, user, password variable) (taken bool, warning string) {
 	if user.name == "" && password.name == "" {
 		return false, ""
@@ -242,11 +241,11 @@ func fillCredentials(root *node, user, password variable) (taken bool, warning s
 	}
 	switch url := index.member("url"); {
 	case url == nil || url.text == "":
-		return false, firstOf(user, password).name + " is ignored: no address of an Elasticsearch is given"
+		return false, firstOf(user, password).name + " is ignored: no Elasticsearch node is configured"
 	case password.name == "":
-		return false, user.name + " is ignored: no password is given with it"
+		return false, user.name + " is ignored: the password is missing"
 	case user.name == "":
-		return false, password.name + " is ignored: no user is given with it"
+		return false, password.name + " is ignored: the user is missing"
 	default:
 		fill(root, user, user.value, "index", "username")
 		fill(root, password, password.value, "index", "password")
@@ -274,12 +273,12 @@ func (m *maestro) logLevel() {
 	case "debug", "info", "warn", "error":
 		fill(m.root, v, level, "log", "level")
 	default:
-		m.warn("%s is ignored: tutti has no level %s", v.name, v.value)
+		m.warn("%s is ignored: %s is not a level of tutti", v.name, v.value)
 	}
 }
 
-// refuseExclusions adds a fault when environ holds exclusion rules of Maestro, whether or not anything else of it is read:
-// without them more would be shown than was. An empty variable excludes nothing.
+// refuseExclusions reports an error when environ contains exclusion rules of Maestro, even when nothing else of Maestro is used: without
+// them more would be visible than before. An empty variable excludes nothing.
 func refuseExclusions(environ []string, f *faults) {
 	var names []string
 	for _, entry := range environ {
@@ -297,12 +296,12 @@ func refuseExclusions(environ []string, f *faults) {
 	if more := len(names) - 1; more > 0 {
 		which += fmt.Sprintf(" and %d more", more)
 	}
-	f.add(which, "", "keep what it excludes out of the states that are indexed, at its repository, and unset it; "+
-		"or stay with Maestro until tutti has exclusion rules",
-		"tutti has no exclusion rules, so what Maestro excludes would be indexed")
+	f.add(which, "", "change the state of the excluded records in their repository to one that is not indexed, and unset it; "+
+		"or keep Maestro until tutti supports exclusion rules",
+		"tutti does not support exclusion rules; records that Maestro excludes would be indexed")
 }
 
-// leftOver names what was not understood, in one sentence.
+// leftOver warns of the unused variables.
 func (m *maestro) leftOver() {
 	var names []string
 	for _, known := range m.order {
@@ -319,6 +318,6 @@ func (m *maestro) leftOver() {
 		}
 	}
 	if len(names) > 0 {
-		m.warn("these variables of Maestro have no counterpart and are ignored: %s", strings.Join(names, ", "))
+		m.warn("these variables of Maestro are not supported and are ignored: %s", strings.Join(names, ", "))
 	}
 }

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// kafkaPort is what Spring takes for a broker that is written without one.
+// kafkaPort is Spring's default port of a broker.
 const kafkaPort = "9092"
 
-// maestroKafka is what Maestro says of Kafka for all topics.
+// maestroKafka holds Maestro's Kafka settings for all topics.
 type maestroKafka struct {
-	// brokers are as a list of tutti's has them; without a name when Kafka is turned off.
+	// brokers are in the format of a list; without a name when Kafka is turned off.
 	brokers variable
-	// stream tells that they are Maestro 4's, which has its topics without naming them.
+	// stream is set for Maestro 4, whose topics have default names.
 	stream bool
-	// group, topic, requestGroup and requestTopic are without a name unless they are given.
+	// group, topic, requestGroup and requestTopic have no name when not set.
 	group, topic               variable
 	requestGroup, requestTopic variable
 }
@@ -23,7 +23,7 @@ func streamName(rest string) string { return squashed(streamPrefix) + rest }
 
 func (m *maestro) takeKafka() {
 	old, _ := m.take(streamName("KAFKABINDERBROKERS"))
-	// Three names in the course of Maestro 5's development; the first is that of its documentation.
+	// Names used during Maestro 5's development; the first is documented.
 	brokers, ok := m.takeFirst("KAFKABROKERS", "KAFKASERVER", "KAFKASERVERS")
 	if !ok {
 		brokers = old
@@ -56,7 +56,7 @@ func (m *maestro) takeKafka() {
 	}
 }
 
-// brokerAddress returns host:port for what may be a URL or a host alone.
+// brokerAddress returns host:port for a URL or a host.
 func brokerAddress(s string) string {
 	if _, rest, ok := strings.Cut(s, "://"); ok {
 		s = strings.TrimSuffix(rest, "/")
@@ -67,8 +67,7 @@ func brokerAddress(s string) string {
 	return s
 }
 
-// topic returns a repository its notifications: with Maestro 4 all repositories have one topic, with Maestro 5 each may have
-// its own.
+// topic sets a repository's notifications: with Maestro 4 all repositories share one topic, with Maestro 5 each may have its own.
 func (m *maestro) topic(r maestroRepository) {
 	topic, given := takeFrom(r.variables, "KAFKADOCUMENTUPDATETOPIC")
 	if before, ok := takeFrom(r.variables, "KAFKAANALYSISMESSAGETOPIC"); ok && !given {

@@ -2,13 +2,13 @@ package config
 
 import "strings"
 
-// maestroKey is a variable of a repository of Maestro's and the path of tutti's key.
+// maestroKey maps a variable of Maestro's repositories to the path of tutti's key.
 type maestroKey struct {
 	name string
 	path []string
 }
 
-// maestroKeys are the variables of a repository that are a key of tutti's as they are, in both versions of Maestro.
+// maestroKeys returns the variables of a repository that are copied unchanged, for both versions of Maestro.
 func maestroKeys() []maestroKey {
 	return []maestroKey{
 		{"CODE", []string{"code"}},
@@ -25,21 +25,21 @@ func maestroKeys() []maestroKey {
 	}
 }
 
-// maestroRepository is one repository of Maestro's on its way into a node.
+// maestroRepository is one of Maestro's repositories being converted to a node.
 type maestroRepository struct {
-	// variables are what is left of its variables.
+	// variables are its unused variables.
 	variables map[string]variable
 	node      *node
 	url       variable
 	kind      string
-	// old tells that it is Maestro 4's.
+	// old is set for Maestro 4.
 	old bool
 }
 
-// maestroShared is what Maestro 4 says of all repositories at once.
+// maestroShared holds Maestro 4's settings for all repositories.
 type maestroShared struct {
 	alias, states, limit variable
-	// perFile tells that it writes a document per file.
+	// perFile is set when it writes one document per file.
 	perFile bool
 }
 
@@ -53,7 +53,7 @@ func (m *maestro) takeShared() maestroShared {
 	s.limit, _ = m.take("SONGPAGELIMIT")
 	analyses, _ := m.switched("ELASTICSEARCHINDEXESANALYSISCENTRICENABLED")
 	files, given := m.switched("ELASTICSEARCHINDEXESFILECENTRICENABLED")
-	// Maestro 4 writes files unless it is told not to.
+	// Maestro 4 writes files by default.
 	s.perFile = files || !given && !analyses
 	for _, name := range []string{"ANALYSISCENTRICNAME", "FILECENTRICNAME", "FILECENTRICALIAS"} {
 		m.take("ELASTICSEARCHINDEXES" + name)
@@ -61,15 +61,14 @@ func (m *maestro) takeShared() maestroShared {
 	return s
 }
 
-// takeRepositories reads the whole list, or leaves it when there is one of tutti's own: two lists cannot be matched by
-// their numbers, and half of each is what nobody meant.
+// takeRepositories converts the whole list, or ignores it when tutti has its own list: two lists cannot be merged by index.
 func (m *maestro) takeRepositories() {
 	shared := m.takeShared()
 	if len(m.repositories) == 0 {
 		return
 	}
 	if namesRepository(m.root) {
-		m.warn("%s… are ignored: repositories are given in the file or by %sREPOSITORIES_…", repositoriesPrefix, envPrefix)
+		m.warn("%s… are ignored: repositories are configured in the file or with %sREPOSITORIES_…", repositoriesPrefix, envPrefix)
 		m.repositories = nil
 		return
 	}
@@ -88,7 +87,7 @@ func (m *maestro) takeRepositories() {
 	for _, known := range m.order {
 		if i, rest, ok := repositoryVariable(known); ok && i >= len(list.items) {
 			if v, left := takeFrom(m.repositories[i], rest); left {
-				m.warn("%s is ignored: there is no URL of repository %d", v.name, len(list.items))
+				m.warn("%s is ignored: repository %d has no URL", v.name, len(list.items))
 			}
 		}
 	}
@@ -97,7 +96,7 @@ func (m *maestro) takeRepositories() {
 	}
 }
 
-// repository returns a repository as the file would have it.
+// repository converts a repository to a node.
 func (m *maestro) repository(r maestroRepository, shared maestroShared) *node {
 	r.node = newObject("variable " + r.url.name)
 	kind := variable{r.url.name, r.kind}
@@ -130,7 +129,7 @@ func fillGiven(n *node, v variable, path ...string) {
 	}
 }
 
-// documents returns a repository of Maestro 4 its index, and warns where Maestro would write one document per file.
+// documents sets the index of a repository of Maestro 4, and warns when Maestro would write one document per file.
 func (m *maestro) documents(r maestroRepository, shared maestroShared) {
 	perFile := r.old && shared.perFile
 	if mode, ok := takeFrom(r.variables, "SONGINDEXINGMODE"); ok {

@@ -11,13 +11,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxDepth and maxNodes bound the file: aliases may contain themselves, or multiply without end.
+// maxDepth and maxNodes bound the file: aliases can be recursive or multiply.
 const (
 	maxDepth = 20
 	maxNodes = 100_000
 )
 
-// shape is what a node is.
+// shape is the kind of a node.
 type shape int
 
 const (
@@ -27,7 +27,7 @@ const (
 	shapeObject
 )
 
-// String puts the shape in words.
+// String describes the shape for messages.
 func (s shape) String() string {
 	switch s {
 	case shapeNull:
@@ -43,15 +43,15 @@ func (s shape) String() string {
 	}
 }
 
-// node is a value as given, before anybody knows what it should be.
+// node is an undecoded value.
 type node struct {
 	shape shape
-	// text is the scalar's; tag is its YAML tag, "" when it came from the environment and may be anything.
+	// text is the scalar's; tag is its YAML tag, "" for a value of the environment, which may have any type.
 	text, tag string
 	items     []*node
 	names     []string
 	members   map[string]*node
-	// where says where the value came from: a line of the file or a variable.
+	// where is the source of the value: a line of the file or a variable.
 	where string
 }
 
@@ -71,7 +71,7 @@ func (n *node) remove(name string) {
 	n.names = slices.DeleteFunc(n.names, func(s string) bool { return s == name })
 }
 
-// member returns a member that says something; nil where there is none or it is null.
+// member returns a member, nil when it is missing or null.
 func (n *node) member(name string) *node {
 	if n == nil || n.shape != shapeObject {
 		return nil
@@ -82,14 +82,13 @@ func (n *node) member(name string) *node {
 	return nil
 }
 
-// says reports whether a member holds anything. Its target is empty all the same when it holds something wrong, which was
-// noted then.
+// says reports whether a member is set. Its target may be empty even so, after an error.
 func (n *node) says(name string) bool {
 	m := n.member(name)
 	return m != nil && (m.shape != shapeScalar || m.text != "")
 }
 
-// item returns an element of a list, nil where there is none.
+// item returns an element of a list, nil when there is none.
 func (n *node) item(i int) *node {
 	if n == nil || i >= len(n.items) {
 		return nil
@@ -97,8 +96,8 @@ func (n *node) item(i int) *node {
 	return n.items[i]
 }
 
-// parse reads a YAML document. A file that holds no keys at all returns nil and its fault; other faults of its form are
-// noted, and what can be read is given all the same.
+// parse parses a YAML document. It returns nil, with an error, when the file contains no keys at all; other errors are reported, and the
+// readable part is returned.
 func parse(data []byte, f *faults) *node {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var document, second yaml.Node
@@ -111,7 +110,7 @@ func parse(data []byte, f *faults) *node {
 		return nil
 	}
 	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {
-		f.add("", "", "keep one document", "the file holds more than one YAML document")
+		f.add("", "", "keep one document", "the file contains more than one YAML document")
 	}
 	c := converter{faults: f, left: maxNodes}
 	switch root := c.convert(&document, "", 0); root.shape {
@@ -120,7 +119,7 @@ func parse(data []byte, f *faults) *node {
 	case shapeNull:
 		return newObject("")
 	default:
-		f.add("", root.where, "", "the file holds %s, not keys", root.shape)
+		f.add("", root.where, "", "the file contains %s instead of keys", root.shape)
 		return nil
 	}
 }
@@ -130,7 +129,7 @@ func lineOf(y *yaml.Node) string { return fmt.Sprintf("line %d", y.Line) }
 // converter turns YAML nodes into nodes, following aliases.
 type converter struct {
 	faults *faults
-	// left is how many nodes may still come.
+	// left is the remaining number of nodes.
 	left int
 }
 
@@ -174,7 +173,7 @@ func (c *converter) object(y *yaml.Node, path string, depth int) *node {
 		name := y.Content[i].Value
 		at := joined(path, name)
 		if _, twice := n.members[name]; twice {
-			c.faults.add(at, lineOf(y.Content[i]), "remove one of them", "the key is given twice")
+			c.faults.add(at, lineOf(y.Content[i]), "remove one of them", "the key is set twice")
 			continue
 		}
 		n.set(name, c.convert(y.Content[i+1], at, depth+1))

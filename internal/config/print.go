@@ -11,7 +11,7 @@ import (
 	"tutti/internal/core"
 )
 
-// YAML returns the effective configuration as a file would have it, defaults included. Secrets are masked.
+// YAML returns the effective configuration as a YAML file with all defaults. Secrets are masked.
 func (c Config) YAML() ([]byte, error) {
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
@@ -78,7 +78,7 @@ func yamlValue(k key) *yaml.Node {
 
 func yamlText(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s} }
 
-// shortDuration leaves out the zeros that Go writes: 1m for 1m0s.
+// shortDuration formats a duration without Go's trailing zeros: 1m for 1m0s.
 func shortDuration(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// schemaID names the schema; nothing is fetched from it.
+// schemaID is the id of the schema; nothing is fetched from it.
 const schemaID = "urn:tutti:config"
 
-// Schema returns the JSON Schema (draft 2020-12) of the file. It knows what single keys take; contradictions between keys
-// are Load's to find.
+// Schema returns the JSON Schema (draft 2020-12) of the file. It validates single keys; contradictions between keys are reported by
+// Load.
 func Schema() []byte {
 	var c Config
 	root := objectSchema(c.keys())
@@ -19,7 +19,7 @@ func Schema() []byte {
 	root["title"] = "tutti configuration"
 	b, err := json.MarshalIndent(root, "", "  ")
 	if err != nil {
-		// Maps of texts, numbers and booleans always marshal.
+		// Maps of strings, numbers and booleans always marshal.
 		return nil
 	}
 	return append(b, '\n')
@@ -33,7 +33,7 @@ func objectSchema(keys []key) map[string]any {
 		properties[k.name] = orNull(keySchema(k))
 		if k.isSecret() {
 			properties[k.secretFile()] = orNull(map[string]any{
-				"type": "string", "description": "File that holds " + k.name + ".",
+				"type": "string", "description": "File that contains " + k.name + ".",
 			})
 		}
 		if fallback, ok := k.fallback.(string); !ok || !k.required || fallback != "" {
@@ -64,7 +64,7 @@ func objectSchema(keys []key) map[string]any {
 	return s
 }
 
-// orNull lets a key without a value stand for its default, as YAML writes it.
+// orNull permits a key without a value, which YAML decodes as null, for its default.
 func orNull(s map[string]any) map[string]any {
 	description := s["description"]
 	delete(s, "description")
@@ -168,7 +168,7 @@ func textSchema(k key) map[string]any {
 	return s
 }
 
-// foldedPattern matches the choices in any case; JSON Schema's expressions have no flag for it.
+// foldedPattern matches the choices case-insensitively; JSON Schema's expressions have no flag for it.
 func foldedPattern(choices []string) string {
 	var p strings.Builder
 	p.WriteString("^(")
@@ -183,7 +183,7 @@ func foldedPattern(choices []string) string {
 	return p.String() + ")$"
 }
 
-// shown returns a key's default as the file would have it.
+// shown returns a key's default in the file's format.
 func shown(k key) any {
 	switch v := k.fallback.(type) {
 	case time.Duration:

@@ -2,15 +2,15 @@ package config
 
 import "log/slog"
 
-// mask stands for a secret wherever one is shown.
+// mask is shown instead of a secret.
 const mask = "********"
 
-// Secret is a text that shows itself to nobody but Reveal: printed, logged or marshalled it is a mask.
+// Secret is a text that only Reveal returns: printed, logged or marshalled it is a mask.
 type Secret string
 
 var _ slog.LogValuer = Secret("")
 
-// Reveal returns the secret itself.
+// Reveal returns the secret.
 func (s Secret) Reveal() string { return string(s) }
 
 // String returns a mask, or nothing for an empty secret.

@@ -5,30 +5,30 @@ import (
 	"strings"
 )
 
-// storePattern is what a URL of PostgreSQL begins with; the rest, several hosts for one, is for its driver to judge.
+// storePattern matches the start of a PostgreSQL URL; the driver parses the rest.
 const storePattern = `^postgres(ql)?://\S+$`
 
-// Store says where studies, analyses, analysis types and API keys are kept.
+// Store configures the database of studies, analyses, analysis types and API keys.
 type Store struct {
-	// URL is that of a PostgreSQL database, password included; empty for SQLite in the data folder.
+	// URL is the URL of a PostgreSQL database, including the password; empty for SQLite in the data directory.
 	URL Secret
 }
 
 func (s *Store) key() key {
 	url := secret("url", &s.URL, "PostgreSQL database, postgres://user:password@host:5432/database; empty for SQLite in dataDir.").
-		matching(storePattern, "a URL that begins with postgres:// or postgresql://")
+		matching(storePattern, "a URL that starts with postgres:// or postgresql://")
 	url.credentials = true
-	return object("store", "Where studies, analyses, analysis types and API keys are kept.", url)
+	return object("store", "Database of studies, analyses, analysis types and API keys.", url)
 }
 
-// alone warns of a store that several processes may use where each has a queue or an index of its own: what one of them
-// takes from the store would never come to the others.
+// alone warns of a store that several processes may share while each has its own queue or index: changes that one of them relays would
+// not reach the others.
 func (c *Config) alone() []string {
 	if c.Store.URL == "" || c.Queue.URL != "" && c.Index.URL != "" {
 		return nil
 	}
-	return []string{"store.url names a database that others can use as well, but the queue or the index is embedded: let no second tutti " +
-		"use this database, or set queue.url and index.url too"}
+	return []string{"store.url is a shared database, but the queue or the index is embedded: do not run a second tutti with " +
+		"this database, or set queue.url and index.url too"}
 }
 
 // maskStore returns the URL of a database without its user and passwords.
@@ -43,7 +43,7 @@ func maskStore(s string) string {
 	}
 	authority, tail := rest[:end], rest[end:]
 	if strings.ContainsAny(tail, "@#") {
-		// A password with a character that should have been escaped looks like this.
+		// Probably a password with an unescaped character.
 		return scheme + "://" + mask
 	}
 	path, query, _ := strings.Cut(tail, "?")
@@ -51,7 +51,7 @@ func maskStore(s string) string {
 		authority = mask + authority[at:]
 	}
 	if query != "" {
-		// Any parameter whose name speaks of a password: password and sslpassword are those of today.
+		// All parameters whose name contains pass, such as password and sslpassword.
 		query = "?" + regexp.MustCompile(`(?i)([^&=]*pass[^&=]*)=[^&]*`).ReplaceAllString(query, "$1="+mask)
 	}
 	return scheme + "://" + authority + path + query

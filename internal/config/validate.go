@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// nextSuffix is that of the alias of a rebuild's new index.
+	// nextSuffix is the suffix of the alias of a rebuild's new index.
 	nextSuffix = "--next"
-	// maxIndexName is how long an alias may be in bytes: 255 is the engine's limit, and a rebuild's physical index is
-	// named by the alias, nextSuffix and a time of 15 bytes.
+	// maxIndexName bounds an alias in bytes: the engine's limit is 255, and the name of a rebuild's physical index consists of the
+	// alias, nextSuffix and a time of 15 bytes.
 	maxIndexName = 255 - len(nextSuffix) - 15
 )
 
-// validate notes what no key can be blamed for alone. root tells what was given and where.
+// validate reports contradictions between keys. root holds the values that were set and their sources.
 func (c *Config) validate(root *node, f *faults) {
 	c.validateServer(root.member("server"), f)
 	c.validateQueue(f)
@@ -41,15 +41,15 @@ func (c *Config) validateServer(given *node, f *faults) {
 				"%q is not host:port", s.Listen)
 		case c.Auth.Mode == ModeNone && !c.Auth.AllowInsecure && !s.Loopback():
 			f.add("server.listen", whereOf(given, "listen"),
-				"listen on 127.0.0.1, set auth.mode: token, or set auth.allowInsecure: true when the network or a proxy keeps others out",
-				"%s can be reached from other machines, and with auth.mode none nobody has to show a token", s.Listen)
+				"listen on 127.0.0.1, set auth.mode: token, or set auth.allowInsecure: true when the network or a proxy restricts access",
+				"%s can be reached from other machines, and auth.mode none requires no token", s.Listen)
 		}
 	}
 	switch {
 	case s.TLS.CertFile != "" && s.TLS.KeyFile == "":
-		f.add("server.tls.keyFile", whereOf(given, "tls"), "give the file of the certificate's private key", "is missing")
+		f.add("server.tls.keyFile", whereOf(given, "tls"), "set the file of the certificate's private key", "is missing")
 	case s.TLS.CertFile == "" && s.TLS.KeyFile != "":
-		f.add("server.tls.certFile", whereOf(given, "tls"), "give the file of the certificate", "is missing")
+		f.add("server.tls.certFile", whereOf(given, "tls"), "set the file of the certificate", "is missing")
 	}
 	if strings.Contains(s.BasePath, "//") {
 		f.add("server.basePath", whereOf(given, "basePath"), "", "%q has an empty segment", s.BasePath)
@@ -80,10 +80,10 @@ func (c *Config) validateQueue(f *faults) {
 		return
 	}
 	if q.Replicas > 1 {
-		f.add("queue.replicas", "", "set queue.url to a cluster's, or leave replicas at 1", "the embedded queue is one server, %d replicas need a cluster", q.Replicas)
+		f.add("queue.replicas", "", "set queue.url to a cluster, or keep replicas at 1", "the embedded queue has one server, %d replicas need a cluster", q.Replicas)
 	}
 	if q.CredentialsFile != "" {
-		f.add("queue.credentialsFile", "", "set queue.url too", "the embedded queue takes no credentials")
+		f.add("queue.credentialsFile", "", "set queue.url too", "the embedded queue has no credentials")
 	}
 }
 
@@ -93,24 +93,24 @@ func (c *Config) validateIndex(given *node, f *faults) {
 		if !absoluteHTTP(u) {
 			f.add("index.url", whereOf(given, "url"), "such as https://host:9200", "%q is not an absolute http or https URL", maskUser(u))
 		} else if hasUser(u) {
-			f.add("index.url", whereOf(given, "url"), "use index.username and index.password", "the URL holds credentials")
+			f.add("index.url", whereOf(given, "url"), "use index.username and index.password", "the URL contains credentials")
 		}
 	}
 	credentials("index", i.Username, i.Password, "index.apiKey", i.APIKey, f)
 	if i.URL == "" && (i.Username != "" || i.Password != "" || i.APIKey != "" || i.CAFile != "") {
-		f.add("index.url", "", "set index.url, or remove the credentials and caFile", "is empty, but the embedded index takes no credentials")
+		f.add("index.url", "", "set index.url, or remove the credentials and caFile", "is empty, but the embedded index has no credentials")
 	}
 }
 
-// credentials notes half a basic authentication, and two ways to authenticate.
+// credentials reports incomplete basic authentication and two forms of credentials.
 func credentials(path, username string, password Secret, otherPath string, other Secret, f *faults) {
 	switch {
 	case (username != "" || password != "") && other != "":
-		f.add(otherPath, "", "keep one of them", "is given, and so is a username or password")
+		f.add(otherPath, "", "keep one of them", "is set in addition to a username or password")
 	case username == "" && password != "":
-		f.add(path+".username", "", "", "is missing, but a password is given")
+		f.add(path+".username", "", "", "is missing, but a password is set")
 	case username != "" && password == "":
-		f.add(path+".password", "", "", "is missing, but a username is given")
+		f.add(path+".password", "", "", "is missing, but a username is set")
 	}
 }
 
@@ -120,18 +120,18 @@ func (c *Config) validateRepositories(given *node, f *faults) {
 		at := indexed("repositories", i)
 		r.validate(at, given.item(i), f)
 		if r.Type == core.TypeLocal && local >= 0 {
-			f.add(at+".type", "", "remove one of them", "%s is of type local too, and the built-in repository is there once", indexed("repositories", local))
+			f.add(at+".type", "", "remove one of them", "%s is of type local too, but there is only one built-in repository", indexed("repositories", local))
 		} else if r.Type == core.TypeLocal {
 			local = i
 		}
 		if first, twice := codes[r.Code]; twice && r.Code != "" {
-			f.add(at+".code", "", "give each repository a code of its own", "%q is also the code of %s", r.Code, indexed("repositories", first))
+			f.add(at+".code", "", "use a different code for each repository", "%q is also the code of %s", r.Code, indexed("repositories", first))
 		} else {
 			codes[r.Code] = i
 		}
 		if first, twice := indices[r.IndexName]; twice && r.IndexName != "" {
-			f.addCode(core.CodeUnsupported, at+".indexName", "", "give each repository an index of its own",
-				"%q is also the index of %s, and an index that repositories share is not supported yet", r.IndexName, indexed("repositories", first))
+			f.addCode(core.CodeUnsupported, at+".indexName", "", "use a different index for each repository",
+				"%q is also the index of %s, and sharing an index is not supported yet", r.IndexName, indexed("repositories", first))
 		} else {
 			indices[r.IndexName] = i
 		}
@@ -143,7 +143,7 @@ func (r Repository) validate(at string, given *node, f *faults) {
 		f.add(at+".indexName", "", "", "has %d bytes, the limit is %d", len(r.IndexName), maxIndexName)
 	}
 	if strings.HasSuffix(r.IndexName, nextSuffix) {
-		f.add(at+".indexName", "", "", "must not end in %s: that is the new index of a rebuild", nextSuffix)
+		f.add(at+".indexName", "", "", "must not end in %s, the suffix of a rebuild's new index", nextSuffix)
 	}
 	r.validateType(at, given, f)
 	if r.Type == core.TypeLocal {
@@ -155,18 +155,18 @@ func (r Repository) validate(at string, given *node, f *faults) {
 	r.validateTopic(at+".notifications.kafka", given.member("notifications").member("kafka"), f)
 }
 
-// validateType notes what belongs to another type than the repository's. A default does not count, so that the
-// effective configuration, which shows them all, can be read again.
+// validateType reports keys that belong to another type than the repository's. Defaults are ignored, so that the effective
+// configuration, which contains all of them, can be loaded.
 func (r Repository) validateType(at string, given *node, f *faults) {
 	if r.Type == core.TypeLyric {
 		if r.Lyric.CategoryID == "" && !given.member("lyric").says("categoryId") {
-			f.add(at+".lyric.categoryId", "", "give the id of a category of the repository, such as 1", "is missing, type lyric needs it")
+			f.add(at+".lyric.categoryId", "", "set the id of a category of the repository, such as 1", "is required for type lyric")
 		}
 	} else if r.Type != "" && (r.Lyric.CategoryID != "" || r.Lyric.Entity != "" || !r.Lyric.ValidOnly) {
-		f.add(at+".lyric", "", "remove it, or use type lyric", "is given, but the type is %s", r.Type)
+		f.add(at+".lyric", "", "remove it, or use type lyric", "does not apply to type %s", r.Type)
 	}
 	if r.Type == core.TypeLyric && !slices.Equal(r.Song.States, []string{defaultStates}) {
-		f.add(at+".song", "", "remove it, or use type song", "is given, but the type is %s", r.Type)
+		f.add(at+".song", "", "remove it, or use type song", "does not apply to type %s", r.Type)
 	}
 }
 
@@ -175,13 +175,13 @@ func (r Repository) validateTopic(at string, given *node, f *faults) {
 	validateBrokers(at, k.Brokers, f)
 	switch {
 	case len(k.Brokers) == 0 && k.Topic != "":
-		f.add(at+".brokers", "", "give the brokers, or remove the topic", "is missing, but a topic is given")
+		f.add(at+".brokers", "", "set the brokers, or remove the topic", "is missing, but a topic is set")
 	case len(k.Brokers) > 0 && k.Topic == "" && !given.says("topic") && r.Type == core.TypeLyric:
-		f.add(at+".topic", "", "give the topic that Lyric writes to, it has no default name", "is missing, but brokers are given")
+		f.add(at+".topic", "", "set the topic that Lyric writes to, it has no default name", "is missing, but brokers are set")
 	}
 }
 
-// validateBrokers notes ports that there are none of. An address that is wrong in another way was noted and left empty.
+// validateBrokers reports invalid ports. Other invalid addresses were reported before and are empty.
 func validateBrokers(at string, brokers []string, f *faults) {
 	for i, broker := range brokers {
 		if broker == "" {
@@ -200,7 +200,7 @@ func (r Repository) validateURL(at string, f *faults) {
 	case !absoluteHTTP(r.URL):
 		f.add(at+".url", "", "such as https://song.example.org", "%q is not an absolute http or https URL", maskUser(r.URL))
 	case hasUser(r.URL):
-		f.add(at+".url", "", "use username and password", "the URL holds credentials")
+		f.add(at+".url", "", "use username and password", "the URL contains credentials")
 	case strings.ContainsAny(r.URL, "?#"):
 		f.add(at+".url", "", "", "%q has a query or a fragment", r.URL)
 	}
@@ -216,7 +216,7 @@ func hasUser(s string) bool {
 	return err == nil && u.User != nil
 }
 
-// maskUser hides what stands before an @ in each URL of a list: neither messages nor output show a password.
+// maskUser masks the part before an @ in each URL of a list, which may contain a password.
 func maskUser(s string) string {
 	if !strings.Contains(s, "@") {
 		return s
