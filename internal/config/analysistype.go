@@ -60,15 +60,15 @@ func (s *Schemas) validationKeys() [][]key {
 	for i := range each {
 		v := &s.DefaultOptions.ExternalValidations[i]
 		each[i] = []key{
-			text("url", &v.URL, "", "URL to call; {study} and {value} are replaced.").needed().
+			text("url", &v.URL, "", "URL to call; {study} and {value} are replaced.").require().
 				matching(urlPattern, "an absolute http or https URL"),
-			text("jsonPath", &v.JSONPath, "", "Path of the value in an analysis, such as experiment.donors[*].id.").needed(),
+			text("jsonPath", &v.JSONPath, "", "Path of the value in an analysis, such as experiment.donors[*].id.").require(),
 		}
 	}
 	return each
 }
 
-func (s *Schemas) validate(f *faults) {
+func (s *Schemas) validate(f *errorList) {
 	for i, v := range s.DefaultOptions.ExternalValidations {
 		at := indexed("schemas.defaultOptions.externalValidations", i) + ".url"
 		switch {

@@ -68,8 +68,8 @@ func arrangerUnread() [][2]string {
 type arranger struct {
 	root      *node
 	variables map[string]variable
-	// taken lists the copied keys with their variables.
-	taken    []string
+	// applied lists the copied keys with their variables.
+	applied  []string
 	warnings []string
 }
 
@@ -83,19 +83,19 @@ func overlayArranger(root *node, environ []string) (production bool, warnings []
 			a.variables[name] = variable{name, value}
 		}
 	}
-	a.take(arrangerConfigs, a.variables[arrangerConfigs].value, "catalogues", "dir")
-	a.take(arrangerHost, elasticNodes(a.variables[arrangerHost].value), "index", "url")
+	a.apply(arrangerConfigs, a.variables[arrangerConfigs].value, "catalogues", "dir")
+	a.apply(arrangerHost, elasticNodes(a.variables[arrangerHost].value), "index", "url")
 	a.credentials()
-	a.take(arrangerIntrospection, a.variables[arrangerIntrospection].value, "catalogues", "disableGraphQLIntrospection")
+	a.apply(arrangerIntrospection, a.variables[arrangerIntrospection].value, "catalogues", "disableGraphQLIntrospection")
 	production = a.variables[arrangerMode].value == productionMode
-	if len(a.taken) > 0 {
-		a.warn("taken from the environment, as Arranger names it: %s", strings.Join(a.taken, ", "))
+	if len(a.applied) > 0 {
+		a.warn("taken from the environment, as Arranger names it: %s", strings.Join(a.applied, ", "))
 	}
 	if production && root.member("catalogues").member("disableGraphQLIntrospection") == nil {
 		a.warn("%s is %s: GraphQL's introspection is off unless a catalogue, or catalogues.disableGraphQLIntrospection, sets it",
 			arrangerMode, productionMode)
 	}
-	a.unread()
+	a.warnUnused()
 	return production, a.warnings
 }
 
@@ -103,11 +103,11 @@ func (a *arranger) warn(format string, args ...any) {
 	a.warnings = append(a.warnings, fmt.Sprintf(format, args...))
 }
 
-// take sets a key from a variable, and records it when the key was not set.
-func (a *arranger) take(name, text string, path ...string) {
+// apply sets a key from a variable, and records it when the key was not set.
+func (a *arranger) apply(name, text string, path ...string) {
 	v, ok := a.variables[name]
 	if ok && text != "" && fill(a.root, v, text, path...) {
-		a.taken = append(a.taken, strings.Join(path, ".")+" from "+name)
+		a.applied = append(a.applied, strings.Join(path, ".")+" from "+name)
 	}
 }
 
@@ -115,16 +115,16 @@ func (a *arranger) credentials() {
 	user, password := a.variables[arrangerUser], a.variables[arrangerPassword]
 	taken, warning := fillCredentials(a.root, user, password)
 	if taken {
-		a.taken = append(a.taken, "index.username from "+arrangerUser, "index.password from "+arrangerPassword)
+		a.applied = append(a.applied, "index.username from "+arrangerUser, "index.password from "+arrangerPassword)
 	}
 	if warning != "" {
 		a.warnings = append(a.warnings, warning)
 	}
 }
 
-// unread warns of the variables that an Arranger would have read, with the equivalent setting. Their names are so common that they are
+// warnUnused warns of the variables that an Arranger would have read, with the equivalent setting. Their names are so common that they are
 // only considered when one of Arranger's main variables is set.
-func (a *arranger) unread() {
+func (a *arranger) warnUnused() {
 	_, configs := a.variables[arrangerConfigs]
 	_, host := a.variables[arrangerHost]
 	if !configs && !host {

@@ -9,7 +9,7 @@ import (
 	"tutti/internal/config"
 )
 
-// arranger3 is the example environment of Arranger 3's search server, with its empty ones left empty.
+// arranger3 is the example environment of Arranger 3's search server, with its empty variables.
 const arranger3 = `
 SERVER_PORT=5050
 PING_MS=2200
@@ -44,13 +44,13 @@ DOWNLOAD_STREAM_BUFFER_SIZE=2000`
 
 const (
 	fromHost      = "taken from the environment, as Arranger names it: index.url from ES_HOST"
-	notProduction = "NODE_ENV is production: GraphQL's introspection is off unless a catalogue, or catalogues.disableGraphQLIntrospection, says otherwise"
+	notProduction = "NODE_ENV is production: GraphQL's introspection is off unless a catalogue, or catalogues.disableGraphQLIntrospection, sets it"
 )
 
-func TestArrangerMovesOver(t *testing.T) {
+func TestArrangerMigration(t *testing.T) {
 	for name, tt := range map[string]struct {
 		environ, file string
-		want          string // the file that says the same
+		want          string // the equivalent file
 		production    bool
 		warnings      []string
 	}{
@@ -61,7 +61,7 @@ func TestArrangerMovesOver(t *testing.T) {
 			warnings: []string{
 				"taken from the environment, as Arranger names it: catalogues.dir from CONFIGS_PATH, index.url from ES_HOST, " +
 					"index.username from ES_USER, index.password from ES_PASS, catalogues.disableGraphQLIntrospection from DISABLE_GRAPHQL_INTROSPECTION",
-				"these variables of Arranger are not read: ALLOW_CUSTOM_DOWNLOAD_MAX_ROWS (here allowCustomMaxRows of a catalogue's downloads), " +
+				"these variables of Arranger are ignored: ALLOW_CUSTOM_DOWNLOAD_MAX_ROWS (here allowCustomMaxRows of a catalogue's downloads), " +
 					"DISABLE_DOWNLOADS (here disableDownloads of a catalogue), DISABLE_FILTERS (here disableFilters of a catalogue), " +
 					"DISABLE_GRAPHQL_PLAYGROUND, DOWNLOAD_MAX_ROWS (here maxRows of a catalogue's downloads), DOWNLOAD_STREAM_BUFFER_SIZE, " +
 					"ENABLE_ADMIN, ENABLE_DEBUG (here log.level), ENABLE_GRAPHQL_BATCHING, ENABLE_LOGS (here log.level), " +
@@ -80,20 +80,20 @@ func TestArrangerMovesOver(t *testing.T) {
 		"nothing listed": {environ: "ES_HOST=,"},
 		"no address of an engine": {
 			environ:  "ES_USER=u\nES_PASS=s3cret",
-			warnings: []string{"ES_USER is ignored: no address of an Elasticsearch is given"},
+			warnings: []string{"ES_USER is ignored: no Elasticsearch node is configured"},
 		},
 		"embedded, in so many words": {
 			environ:  "ES_HOST=es\nES_USER=u\nES_PASS=s3cret",
 			file:     "index: {url: ''}",
-			warnings: []string{"ES_USER is ignored: no address of an Elasticsearch is given"},
+			warnings: []string{"ES_USER is ignored: no Elasticsearch node is configured"},
 		},
 		"user without password": {
 			environ: "ES_HOST=http://es\nES_USER=u\nES_PASS=", want: "index: {url: 'http://es'}",
-			warnings: []string{"ES_USER is ignored: no password is given with it", fromHost},
+			warnings: []string{"ES_USER is ignored: the password is missing", fromHost},
 		},
 		"password without user": {
 			environ: "ES_HOST=http://es\nES_PASS=s3cret", want: "index: {url: 'http://es'}",
-			warnings: []string{"ES_PASS is ignored: no user is given with it", fromHost},
+			warnings: []string{"ES_PASS is ignored: the user is missing", fromHost},
 		},
 		"credentials for tutti's own address": {
 			environ: "ES_USER=u\nES_PASS=s3cret", file: "index: {url: 'http://es'}", want: "index: {url: 'http://es', username: u, password: s3cret}",
@@ -125,7 +125,7 @@ func TestArrangerMovesOver(t *testing.T) {
 		"production, not Arranger": {environ: "node_env=production\nES_HOSTS=a"},
 		"an older name of the folder": {
 			environ: "ES_HOST=http://es\nCONFIG_PATH=testdata", want: "index: {url: 'http://es'}",
-			warnings: []string{fromHost, "these variables of Arranger are not read: CONFIG_PATH (here catalogues.dir)"},
+			warnings: []string{fromHost, "these variables of Arranger are ignored: CONFIG_PATH (here catalogues.dir)"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestArrangerMovesOver(t *testing.T) {
 	}
 }
 
-func TestArrangerFaultsNameTheVariable(t *testing.T) {
+func TestArrangerErrorsNameTheVariable(t *testing.T) {
 	file := write(t, t.TempDir(), "base.json", "{}")
 	for name, tt := range map[string]struct {
 		environ string
@@ -160,20 +160,20 @@ func TestArrangerFaultsNameTheVariable(t *testing.T) {
 			"CONFIGS_PATH=/none/such", "JSON files",
 			"catalogues.dir: /none/such cannot be read: no such file or directory (variable CONFIGS_PATH)",
 		},
-		"a file": {"CONFIGS_PATH=" + file, "JSON files", "catalogues.dir: " + file + " is no folder (variable CONFIGS_PATH)"},
+		"a file": {"CONFIGS_PATH=" + file, "JSON files", "catalogues.dir: " + file + " is not a directory (variable CONFIGS_PATH)"},
 		"no boolean": {
 			"DISABLE_GRAPHQL_INTROSPECTION=on", "use true, false",
-			`catalogues.disableGraphQLIntrospection: expects true or false, not "on" (variable DISABLE_GRAPHQL_INTROSPECTION)`,
+			`catalogues.disableGraphQLIntrospection: must be true or false, not "on" (variable DISABLE_GRAPHQL_INTROSPECTION)`,
 		},
 		"another protocol": {"ES_HOST=ftp://es", "such as", `index.url: "ftp://es" is not an absolute http or https URL (variable ES_HOST)`},
 		"credentials in the address": {
-			"ES_HOST=http://u:s3cret@es", "index.username", "index.url: the URL holds credentials (variable ES_HOST)",
+			"ES_HOST=http://u:s3cret@es", "index.username", "index.url: the URL contains credentials (variable ES_HOST)",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := config.Parse(nil, []string{tt.environ})
-			wantFaults(t, err, tt.want)
-			if f := config.Faults(err); len(f) != 1 || f[0].Message != tt.want || !strings.Contains(f[0].Hint, tt.hint) {
+			wantErrors(t, err, tt.want)
+			if f := config.Errors(err); len(f) != 1 || f[0].Message != tt.want || !strings.Contains(f[0].Hint, tt.hint) {
 				t.Errorf("got %+v", f)
 			}
 		})
@@ -186,11 +186,11 @@ func TestCataloguesFolder(t *testing.T) {
 	if c := parse(t, "catalogues: {dir: '"+empty+"'}"); c.Catalogues != (config.Catalogues{Dir: empty}) {
 		t.Errorf("got %+v", c.Catalogues)
 	}
-	runFaults(t, map[string]faultCase{
-		"not there": {"catalogues:\n  dir: /none", "give the folder", []string{"catalogues.dir: /none cannot be read: no such file or directory (line 2)"}},
-		"a file":    {"catalogues: {dir: '" + file + "'}", "give the folder", []string{"catalogues.dir: " + file + " is no folder (line 1)"}},
+	runFaults(t, map[string]errorCase{
+		"not there": {"catalogues:\n  dir: /none", "set the directory", []string{"catalogues.dir: /none cannot be read: no such file or directory (line 2)"}},
+		"a file":    {"catalogues: {dir: '" + file + "'}", "set the directory", []string{"catalogues.dir: " + file + " is not a directory (line 1)"}},
 		"unknown":   {"catalogues: {path: a}", "", []string{"catalogues.path: unknown key; the nearest valid key is catalogues.dir (line 1)"}},
-		"a list":    {"catalogues: [a]", "", []string{"catalogues: expects an object with keys of its own, not a list (line 1)"}},
-		"not known": {"catalogues: {disableGraphQLIntrospection: maybe}", "use true", []string{`catalogues.disableGraphQLIntrospection: expects true or false, not "maybe" (line 1)`}},
+		"a list":    {"catalogues: [a]", "", []string{"catalogues: must be an object, not a list (line 1)"}},
+		"not known": {"catalogues: {disableGraphQLIntrospection: maybe}", "use true", []string{`catalogues.disableGraphQLIntrospection: must be true or false, not "maybe" (line 1)`}},
 	})
 }

@@ -67,13 +67,13 @@ func (a *Auth) key() key {
 				"valid token, the default with mode token; deny: holders of the system's scope.").
 			oneOf(string(core.AccessPublic), string(core.AccessAuthenticated), string(core.AccessDeny)),
 		text("systemScope", &a.SystemScope, "tutti", "Followed by writeSuffix it is the scope that allows everything.").
-			needed().matching(scopePattern, scopes),
+			require().matching(scopePattern, scopes),
 		text("organizationPrefix", &a.OrganizationPrefix, "", "Prefix of an organization in its scopes.").
 			matching(scopePattern, scopes),
 		text("writeSuffix", &a.WriteSuffix, ".WRITE", "Suffix of an organization in the scope that allows changes.").
-			needed().matching(scopePattern, scopes),
+			require().matching(scopePattern, scopes),
 		text("readSuffix", &a.ReadSuffix, ".READ", "Suffix of an organization in the scope that allows reading unpublished data.").
-			needed().matching(scopePattern, scopes),
+			require().matching(scopePattern, scopes),
 		object("jwt", "JSON Web Tokens accepted in addition to API keys, with mode token.",
 			text("jwksUrl", &a.JWT.JWKSURL, "", "URL of the issuer's key set; https, or http on this machine.").
 				matching(urlPattern, "an absolute http or https URL"),
@@ -83,7 +83,7 @@ func (a *Auth) key() key {
 }
 
 // validate reports contradictions, sets defaults, and reads the public key.
-func (a *Auth) validate(f *faults) {
+func (a *Auth) validate(f *errorList) {
 	if a.WriteSuffix != "" && a.ReadSuffix != "" &&
 		(strings.HasSuffix(a.WriteSuffix, a.ReadSuffix) || strings.HasSuffix(a.ReadSuffix, a.WriteSuffix)) {
 		f.add("auth.readSuffix", "", "use two suffixes where neither ends in the other, such as .READ and .WRITE",
@@ -122,7 +122,7 @@ func (a *Auth) fillDefaultAccess() {
 	}
 }
 
-func (j *JWT) validate(f *faults) {
+func (j *JWT) validate(f *errorList) {
 	switch {
 	case j.JWKSURL != "" && j.PublicKeyFile != "":
 		f.add("auth.jwt.publicKeyFile", "", "keep one of them", "is set in addition to auth.jwt.jwksUrl")
@@ -139,7 +139,7 @@ func (j *JWT) validate(f *faults) {
 	j.readPublicKey(f)
 }
 
-func (j *JWT) validateURL(f *faults) {
+func (j *JWT) validateURL(f *errorList) {
 	const at = "auth.jwt.jwksUrl"
 	u, err := url.Parse(j.JWKSURL)
 	switch {
@@ -154,7 +154,7 @@ func (j *JWT) validateURL(f *faults) {
 }
 
 // readPublicKey reads the file and checks that it is PEM and public. The type of the key is checked by package auth.
-func (j *JWT) readPublicKey(f *faults) {
+func (j *JWT) readPublicKey(f *errorList) {
 	if j.PublicKeyFile == "" {
 		return
 	}

@@ -25,12 +25,12 @@ func (c *Catalogues) key() key {
 }
 
 // validate reports a directory that cannot be read. given is its source.
-func (c *Catalogues) validate(given *node, f *faults) {
+func (c *Catalogues) validate(given *node, f *errorList) {
 	if c.Dir == "" {
 		return
 	}
 	const hint = "set the directory with the catalogues' JSON files or their directories"
-	at, where := "catalogues.dir", whereOf(given, "dir")
+	at, where := "catalogues.dir", sourceOf(given, "dir")
 	switch info, err := os.Stat(c.Dir); {
 	case err != nil:
 		f.add(at, where, hint, "%s cannot be read: %s", c.Dir, reason(err))

@@ -12,17 +12,17 @@ import (
 
 // decoder decodes a node into the targets of keys.
 type decoder struct {
-	faults *faults
+	faults *errorList
 	// readFile reads the file of a secret.
 	readFile func(string) ([]byte, error)
 }
 
-func newDecoder(f *faults) *decoder { return &decoder{faults: f, readFile: os.ReadFile} }
+func newDecoder(f *errorList) *decoder { return &decoder{faults: f, readFile: os.ReadFile} }
 
 // object sets every key from n, which may be nil, and reports unknown names.
 func (d *decoder) object(path string, n *node, keys []key) {
-	if n != nil && n.shape != shapeObject {
-		d.wrongShape(path, n, "an object")
+	if n != nil && n.kind != kindObject {
+		d.wrongKind(path, n, "an object")
 		n = nil
 	}
 	if n != nil {
@@ -53,14 +53,14 @@ func (d *decoder) unknown(path string, n *node, keys []key) {
 	}
 	for _, name := range n.names {
 		if !slices.Contains(valid, name) {
-			d.faults.add(joined(path, name), n.members[name].where, "",
-				"unknown key; did you mean %s?", joined(path, core.Nearest(name, slices.Values(valid))))
+			d.faults.add(joined(path, name), n.members[name].source, "",
+				"unknown key; the nearest valid key is %s", joined(path, core.Nearest(name, slices.Values(valid))))
 		}
 	}
 }
 
-func (d *decoder) wrongShape(path string, n *node, want string) {
-	d.faults.add(path, n.where, "", "must be %s, not %s", want, n.shape)
+func (d *decoder) wrongKind(path string, n *node, want string) {
+	d.faults.add(path, n.source, "", "must be %s, not %s", want, n.kind)
 }
 
 func (d *decoder) objects(path string, n *node, k key) {
@@ -68,15 +68,15 @@ func (d *decoder) objects(path string, n *node, k key) {
 		k.elements(0)
 		return
 	}
-	if n.shape != shapeList {
-		d.wrongShape(path, n, "a list of objects")
+	if n.kind != kindList {
+		d.wrongKind(path, n, "a list of objects")
 		k.elements(0)
 		return
 	}
 	for i, keys := range k.elements(len(n.items)) {
 		item := n.items[i]
-		if item.shape != shapeObject {
-			d.wrongShape(indexed(path, i), item, "an object")
+		if item.kind != kindObject {
+			d.wrongKind(indexed(path, i), item, "an object")
 			continue
 		}
 		d.object(indexed(path, i), item, keys)
@@ -87,7 +87,7 @@ func (d *decoder) objects(path string, n *node, k key) {
 func (d *decoder) value(path string, n *node, k key) {
 	if n == nil {
 		d.fallback(k)
-		if fallback, ok := k.fallback.(string); ok && k.mustBe() && fallback == "" {
+		if fallback, ok := k.fallback.(string); ok && k.isRequired() && fallback == "" {
 			d.faults.add(path, "", hintOf(k), "is missing")
 		}
 		return
@@ -96,8 +96,8 @@ func (d *decoder) value(path string, n *node, k key) {
 		d.list(path, n, k)
 		return
 	}
-	if n.shape != shapeScalar {
-		d.wrongShape(path, n, wanted(k))
+	if n.kind != kindScalar {
+		d.wrongKind(path, n, expected(k))
 		d.fallback(k)
 		return
 	}
@@ -157,22 +157,22 @@ func (d *decoder) text(path string, n *node, k key, target *string) {
 		given = mask
 	}
 	v := n.text
-	if k.fold {
+	if k.ignoreCase {
 		v = strings.ToLower(v)
 	}
 	switch {
 	case n.tag != "" && n.tag != "!!str" && (n.tag != "!!int" || !k.number):
-		d.faults.add(path, n.where, "put it in quotes", "must be a text, not %s", strings.Trim(given, `"`))
-	case v == "" && k.mustBe():
-		d.faults.add(path, n.where, hintOf(k), "is empty")
+		d.faults.add(path, n.source, "put it in quotes", "must be a text, not %s", strings.Trim(given, `"`))
+	case v == "" && k.isRequired():
+		d.faults.add(path, n.source, hintOf(k), "is empty")
 	case len(k.choices) > 0 && !slices.Contains(k.choices, v):
 		hint := ""
 		if choice := core.Suggest(v, slices.Values(k.choices)); choice != "" {
-			hint = "did you mean "+"" + choice
+			hint = "did you mean " + choice + "?"
 		}
-		d.faults.add(path, n.where, hint, "must be %s, not %s", wanted(k), given)
+		d.faults.add(path, n.source, hint, "must be %s, not %s", expected(k), given)
 	case v != "" && k.pattern != nil && !k.pattern.MatchString(v):
-		d.faults.add(path, n.where, "", "%s is not %s", given, k.says)
+		d.faults.add(path, n.source, "", "%s is not %s", given, k.description)
 	default:
 		*target = v
 	}
@@ -181,7 +181,7 @@ func (d *decoder) text(path string, n *node, k key, target *string) {
 // boolean parses a flag; an invalid one has its default.
 func (d *decoder) boolean(path string, n *node, k key) (value, ok bool) {
 	if value, ok = parseBool(n.text); !ok {
-		d.faults.add(path, n.where, "use true, false, 1, 0, yes or no", "must be %s, not %q", wanted(k), n.text)
+		d.faults.add(path, n.source, "use true, false, 1, 0, yes or no", "must be %s, not %q", expected(k), n.text)
 		d.fallback(k)
 	}
 	return value, ok
@@ -190,11 +190,11 @@ func (d *decoder) boolean(path string, n *node, k key) (value, ok bool) {
 func (d *decoder) integer(path string, n *node, k key, bits int) (int64, bool) {
 	v, err := strconv.ParseInt(n.text, 10, bits)
 	if err != nil || (n.tag != "" && n.tag != "!!int") {
-		d.faults.add(path, n.where, "", "must be %s, not %q", wanted(k), n.text)
+		d.faults.add(path, n.source, "", "must be %s, not %q", expected(k), n.text)
 		return 0, false
 	}
-	if v < k.least || v > k.most {
-		d.faults.add(path, n.where, "", "%d is out of range, must be %s", v, wanted(k))
+	if v < k.minimum || v > k.maximum {
+		d.faults.add(path, n.source, "", "%d is out of range, must be %s", v, expected(k))
 		return 0, false
 	}
 	return v, true
@@ -204,13 +204,13 @@ func (d *decoder) duration(path string, n *node, k key, target *time.Duration) {
 	v, err := time.ParseDuration(n.text)
 	switch {
 	case err != nil:
-		d.faults.add(path, n.where, "write a number with its unit, such as 500ms, 30s or 2m", "must be %s, not %q", wanted(k), n.text)
-	case k.off && v == 0:
+		d.faults.add(path, n.source, "write a number with its unit, such as 500ms, 30s or 2m", "must be %s, not %q", expected(k), n.text)
+	case k.zeroDisables && v == 0:
 		*target = 0
-	case k.off && int64(v) < k.least:
-		d.faults.add(path, n.where, "0s turns it off", "must be at least %s, not %s", shortDuration(time.Duration(k.least)), n.text)
-	case int64(v) < k.least || int64(v) > k.most:
-		d.faults.add(path, n.where, "", "must be more than zero, not %s", n.text)
+	case k.zeroDisables && int64(v) < k.minimum:
+		d.faults.add(path, n.source, "0s turns it off", "must be at least %s, not %s", shortDuration(time.Duration(k.minimum)), n.text)
+	case int64(v) < k.minimum || int64(v) > k.maximum:
+		d.faults.add(path, n.source, "", "must be more than zero, not %s", n.text)
 	default:
 		*target = v
 	}
@@ -223,27 +223,27 @@ func (d *decoder) list(path string, n *node, k key) {
 	}
 	*target = nil
 	switch {
-	case n.shape == shapeList:
-	case n.shape == shapeScalar && n.tag == "":
+	case n.kind == kindList:
+	case n.kind == kindScalar && n.tag == "":
 		for _, part := range splitList(n.text) {
-			n.items = append(n.items, &node{shape: shapeScalar, text: part, where: n.where})
+			n.items = append(n.items, &node{kind: kindScalar, text: part, source: n.source})
 		}
 	default:
-		d.wrongShape(path, n, "a list of texts")
+		d.wrongKind(path, n, "a list of texts")
 		return
 	}
 	for i, item := range n.items {
 		at := indexed(path, i)
-		if item.shape != shapeScalar {
-			d.wrongShape(at, item, "a text")
+		if item.kind != kindScalar {
+			d.wrongKind(at, item, "a text")
 			continue
 		}
 		var v string
-		d.text(at, item, key{required: true, pattern: k.pattern, says: k.says}, &v)
+		d.text(at, item, key{required: true, pattern: k.pattern, description: k.description}, &v)
 		*target = append(*target, v)
 	}
 	if k.required && len(n.items) == 0 {
-		d.faults.add(path, n.where, "remove the key to use its default", "the list is empty")
+		d.faults.add(path, n.source, "remove the key to use its default", "the list is empty")
 	}
 }
 
@@ -255,13 +255,13 @@ func (d *decoder) secret(path string, n, file *node, k key) {
 	}
 	*target = ""
 	if n != nil && file != nil {
-		d.faults.add(path, file.where, "remove one of them", "is set in addition to %sFile", path)
+		d.faults.add(path, file.source, "remove one of them", "is set in addition to %sFile", path)
 		return
 	}
 	var v string
 	if file == nil {
 		hidden := text(k.name, &v, "", k.doc)
-		hidden.hidden, hidden.pattern, hidden.says = true, k.pattern, k.says
+		hidden.hidden, hidden.pattern, hidden.description = true, k.pattern, k.description
 		d.value(path, n, hidden)
 		*target = Secret(v)
 		return
@@ -272,28 +272,28 @@ func (d *decoder) secret(path string, n, file *node, k key) {
 	}
 	content, err := d.readFile(v)
 	if err != nil {
-		d.faults.add(path+"File", file.where, "", "%s cannot be read: %s", v, reason(err))
+		d.faults.add(path+"File", file.source, "", "%s cannot be read: %s", v, reason(err))
 		return
 	}
 	held := strings.TrimRight(string(content), "\r\n")
 	switch {
 	case held == "":
-		d.faults.add(path+"File", file.where, "", "%s is empty", v)
+		d.faults.add(path+"File", file.source, "", "%s is empty", v)
 	case k.pattern != nil && !k.pattern.MatchString(held):
-		d.faults.add(path+"File", file.where, "", "the content of %s is not %s", v, k.says)
+		d.faults.add(path+"File", file.source, "", "the content of %s is not %s", v, k.description)
 	default:
 		*target = Secret(held)
 	}
 }
 
-// wanted describes the valid values of a key.
-func wanted(k key) string {
+// expected describes the valid values of a key.
+func expected(k key) string {
 	switch k.target.(type) {
 	case *int, *int64:
-		if k.most >= maxShown {
-			return "a whole number of at least " + strconv.FormatInt(k.least, 10)
+		if k.maximum >= maxShown {
+			return "a whole number of at least " + strconv.FormatInt(k.minimum, 10)
 		}
-		return "a whole number from " + strconv.FormatInt(k.least, 10) + " to " + strconv.FormatInt(k.most, 10)
+		return "a whole number from " + strconv.FormatInt(k.minimum, 10) + " to " + strconv.FormatInt(k.maximum, 10)
 	case *bool, **bool:
 		return "true or false"
 	case *time.Duration:
@@ -319,8 +319,8 @@ func hintOf(k key) string {
 	switch {
 	case len(k.choices) > 0:
 		return "use " + strings.Join(k.choices, " or ")
-	case k.says != "":
-		return "use " + k.says
+	case k.description != "":
+		return "use " + k.description
 	default:
 		return k.doc
 	}

@@ -12,9 +12,9 @@ import (
 
 const envPrefix = "TUTTI_"
 
-// ownVariable reports whether a variable starts with the prefix but is not a key: clients and tests read it, or Kubernetes set it for a
+// isIgnored reports whether a variable starts with the prefix but is not a key: clients and tests read it, or Kubernetes set it for a
 // service whose name starts with tutti.
-func ownVariable(v variable) bool {
+func isIgnored(v variable) bool {
 	switch v.name {
 	case "TUTTI_CONFIG", "TUTTI_SERVER", "TUTTI_TOKEN", "TUTTI_CA_FILE":
 		return true
@@ -51,11 +51,11 @@ type variable struct{ name, value string }
 
 // overlay sets the keys of environ in root; the environment takes precedence (CONTRACT section 9). keys are those of the whole file, with
 // one element for each list of objects.
-func overlay(root *node, environ []string, keys []key, f *faults) {
+func overlay(root *node, environ []string, keys []key, f *errorList) {
 	var variables []variable
 	for _, entry := range environ {
 		name, value, ok := strings.Cut(entry, "=")
-		if v := (variable{name, value}); ok && strings.HasPrefix(name, envPrefix) && !ownVariable(v) {
+		if v := (variable{name, value}); ok && strings.HasPrefix(name, envPrefix) && !isIgnored(v) {
 			variables = append(variables, v)
 		}
 	}
@@ -64,13 +64,13 @@ func overlay(root *node, environ []string, keys []key, f *faults) {
 	o := &overlayer{faults: f, setBy: map[string]string{}, names: variableNames(envPrefix, keys)}
 	for _, v := range variables {
 		if !o.object(root, "", strings.Split(v.name[len(envPrefix):], "_"), v, keys) {
-			f.add(v.name, "", "", "unknown variable; did you mean %s?", core.Nearest(v.name, slices.Values(o.names)))
+			f.add(v.name, "", "", "unknown variable; the nearest valid one is %s", core.Nearest(v.name, slices.Values(o.names)))
 		}
 	}
 }
 
 type overlayer struct {
-	faults *faults
+	faults *errorList
 	// setBy is the variable that set a path.
 	setBy map[string]string
 	names []string
@@ -135,14 +135,14 @@ func (o *overlayer) claim(path string, v variable) bool {
 }
 
 func scalarOf(v variable) *node {
-	return &node{shape: shapeScalar, text: v.value, where: "variable " + v.name}
+	return &node{kind: kindScalar, text: v.value, source: "variable " + v.name}
 }
 
 // child returns the object of a member, created when the file has none. A value of another type is left to the decoder.
 func (o *overlayer) child(n *node, name string, v variable) *node {
 	if m := n.member(name); m != nil {
-		if m.shape != shapeObject {
-			return newObject(m.where)
+		if m.kind != kindObject {
+			return newObject(m.source)
 		}
 		return m
 	}
@@ -166,7 +166,7 @@ func (o *overlayer) element(n *node, path string, tokens []string, v variable, k
 	}
 	at := indexed(path, i)
 	element := newObject("variable " + v.name)
-	if i < len(items.items) && items.items[i].shape == shapeObject {
+	if i < len(items.items) && items.items[i].kind == kindObject {
 		element = items.items[i]
 	}
 	if !o.object(element, at, tokens[1:], v, k.elements(1)[0]) {
@@ -174,7 +174,7 @@ func (o *overlayer) element(n *node, path string, tokens []string, v variable, k
 	}
 	if i == len(items.items) {
 		items.items = append(items.items, element)
-	} else if items.items[i].shape == shapeNull {
+	} else if items.items[i].kind == kindNull {
 		items.items[i] = element
 	}
 	return true
@@ -207,10 +207,10 @@ func (o *overlayer) listItem(n *node, path, token string, v variable, k key) boo
 func (o *overlayer) items(n *node, name string, v variable) (*node, bool) {
 	m := n.member(name)
 	if m == nil {
-		m = &node{shape: shapeList, where: "variable " + v.name}
+		m = &node{kind: kindList, source: "variable " + v.name}
 		n.set(name, m)
 	}
-	return m, m.shape == shapeList
+	return m, m.kind == kindList
 }
 
 func indexOf(token string) (int, bool) {

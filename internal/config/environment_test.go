@@ -93,7 +93,7 @@ repositories: [{code: a, type: song, url: "http://a", indexName: a, pageSize: 7,
 	}
 }
 
-func TestEnvironmentFaults(t *testing.T) {
+func TestEnvironmentErrors(t *testing.T) {
 	for name, tt := range map[string]struct {
 		environ []string
 		want    string
@@ -108,19 +108,19 @@ func TestEnvironmentFaults(t *testing.T) {
 		"too long":          {[]string{"TUTTI_LOG_LEVEL_X=a"}, "TUTTI_LOG_LEVEL_X: unknown variable; the nearest valid one is TUTTI_LOG_LEVEL"},
 		"gap":               {[]string{"TUTTI_REPOSITORIES_2_CODE=a"}, "repositories[2]: there is no element 1 (variable TUTTI_REPOSITORIES_2_CODE)"},
 		"gap in a list":     {[]string{"TUTTI_SERVER_HOSTS_1=a"}, "server.hosts[1]: there is no element 0 (variable TUTTI_SERVER_HOSTS_1)"},
-		"whole and indexed": {[]string{"TUTTI_SERVER_HOSTS=a", "TUTTI_SERVER_HOSTS_0=b"}, "server.hosts[0]: the list is given as a whole too (variable TUTTI_SERVER_HOSTS_0)"},
-		"two spellings":     {[]string{"TUTTI_DATADIR=a", "TUTTI_DATA_DIR=b"}, "dataDir: is given by both TUTTI_DATA_DIR and TUTTI_DATADIR"},
-		"two secrets":       {[]string{"TUTTI_REPOSITORIES_0_TOKEN=s3cret", "TUTTI_REPOSITORIES_0_TOKEN_FILE=b"}, "repositories[0].token: is given, and so is repositories[0].tokenFile (variable TUTTI_REPOSITORIES_0_TOKEN_FILE)"},
-		"not a number here": {[]string{"TUTTI_QUEUE_MAX_PENDING="}, `queue.maxPending: expects a whole number from 1, not "" (variable TUTTI_QUEUE_MAX_PENDING)`},
-		"not a boolean":     {[]string{"TUTTI_AUTH_ALLOW_INSECURE=on"}, `auth.allowInsecure: expects true or false, not "on" (variable TUTTI_AUTH_ALLOW_INSECURE)`},
+		"whole and indexed": {[]string{"TUTTI_SERVER_HOSTS=a", "TUTTI_SERVER_HOSTS_0=b"}, "server.hosts[0]: the list is also set as a whole (variable TUTTI_SERVER_HOSTS_0)"},
+		"two spellings":     {[]string{"TUTTI_DATADIR=a", "TUTTI_DATA_DIR=b"}, "dataDir: is set by both TUTTI_DATA_DIR and TUTTI_DATADIR"},
+		"two secrets":       {[]string{"TUTTI_REPOSITORIES_0_TOKEN=s3cret", "TUTTI_REPOSITORIES_0_TOKEN_FILE=b"}, "repositories[0].token: is set in addition to repositories[0].tokenFile (variable TUTTI_REPOSITORIES_0_TOKEN_FILE)"},
+		"not a number here": {[]string{"TUTTI_QUEUE_MAX_PENDING="}, `queue.maxPending: must be a whole number of at least 1, not "" (variable TUTTI_QUEUE_MAX_PENDING)`},
+		"not a boolean":     {[]string{"TUTTI_AUTH_ALLOW_INSECURE=on"}, `auth.allowInsecure: must be true or false, not "on" (variable TUTTI_AUTH_ALLOW_INSECURE)`},
 		"later":             {[]string{"TUTTI_NETWORK_DIR=a"}, "TUTTI_NETWORK_DIR: unknown variable; the nearest valid one is TUTTI_"},
 		"catalogs":          {[]string{"TUTTI_CATALOGS_DIR=a"}, "TUTTI_CATALOGS_DIR: unknown variable; the nearest valid one is TUTTI_CATALOGUES_DIR"},
 		"no folder":         {[]string{"TUTTI_CATALOGUES_DIR=/none"}, "catalogues.dir: /none cannot be read: no such file or directory (variable TUTTI_CATALOGUES_DIR)"},
 		"neither yes nor no": {
 			[]string{"TUTTI_CATALOGUES_DISABLE_GRAPHQL_INTROSPECTION="},
-			`catalogues.disableGraphQLIntrospection: expects true or false, not "" (variable TUTTI_CATALOGUES_DISABLE_GRAPHQL_INTROSPECTION)`,
+			`catalogues.disableGraphQLIntrospection: must be true or false, not "" (variable TUTTI_CATALOGUES_DISABLE_GRAPHQL_INTROSPECTION)`,
 		},
-		"store":      {[]string{"TUTTI_STORE_URL=s3cret"}, "store.url: ******** is not a URL that begins with postgres:// or postgresql:// (variable TUTTI_STORE_URL)"},
+		"store":      {[]string{"TUTTI_STORE_URL=s3cret"}, "store.url: ******** is not a URL that starts with postgres:// or postgresql:// (variable TUTTI_STORE_URL)"},
 		"near store": {[]string{"TUTTI_STORE_URI=postgres://a"}, "TUTTI_STORE_URI: unknown variable; the nearest valid one is TUTTI_STORE_URL"},
 		"gap in validations": {
 			[]string{"TUTTI_SCHEMAS_DEFAULT_OPTIONS_EXTERNAL_VALIDATIONS_1_URL=http://a"},
@@ -132,7 +132,7 @@ func TestEnvironmentFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := config.Parse([]byte(least), tt.environ)
-			wantFaults(t, err, tt.want)
+			wantErrors(t, err, tt.want)
 		})
 	}
 }

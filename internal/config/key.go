@@ -24,22 +24,22 @@ type key struct {
 	present func() [][]key
 
 	required bool
-	// waived, when not nil, reports whether the key may be missing, depending on keys read before: the sibling waiverKey has
+	// optional, when not nil, reports whether the key may be missing, depending on keys read before: the sibling waiverKey has
 	// waiverValue.
-	waived                 func() bool
+	optional               func() bool
 	waiverKey, waiverValue string
-	// choices are the only values; with fold case is ignored.
-	choices []string
-	fold    bool
-	// least and most are the limits of a number or, in nanoseconds, a duration.
-	least, most int64
-	// pattern must match a text, or each text of a list, unless empty; says describes it.
-	pattern *regexp.Regexp
-	says    string
+	// choices are the only values; with ignoreCase case is ignored.
+	choices    []string
+	ignoreCase bool
+	// minimum and maximum are the limits of a number or, in nanoseconds, a duration.
+	minimum, maximum int64
+	// pattern must match a text, or each text of a list, unless empty; description describes it.
+	pattern     *regexp.Regexp
+	description string
 	// number permits writing a text as a whole number without quotes.
 	number bool
-	// off permits a duration of zero, which turns something off.
-	off bool
+	// zeroDisables permits a duration of zero, which turns a function off.
+	zeroDisables bool
 	// hidden hides the value in messages.
 	hidden bool
 	// credentials masks credentials within the value.
@@ -49,8 +49,8 @@ type key struct {
 // secretFile returns the name of the key for a file with the secret.
 func (k key) secretFile() string { return k.name + "File" }
 
-// mustBe reports whether the key needs a value, depending on keys read before.
-func (k key) mustBe() bool { return k.required && (k.waived == nil || !k.waived()) }
+// isRequired reports whether the key needs a value, depending on keys read before.
+func (k key) isRequired() bool { return k.required && (k.optional == nil || !k.optional()) }
 
 func (k key) isSecret() bool { _, ok := k.target.(*Secret); return ok }
 
@@ -65,11 +65,11 @@ func secret(name string, target *Secret, doc string) key {
 }
 
 func number(name string, target *int, fallback, least, most int, doc string) key {
-	return key{name: name, target: target, fallback: fallback, least: int64(least), most: int64(most), doc: doc}
+	return key{name: name, target: target, fallback: fallback, minimum: int64(least), maximum: int64(most), doc: doc}
 }
 
 func size(name string, target *int64, fallback, least int64, doc string) key {
-	return key{name: name, target: target, fallback: fallback, least: least, most: math.MaxInt64, doc: doc}
+	return key{name: name, target: target, fallback: fallback, minimum: least, maximum: math.MaxInt64, doc: doc}
 }
 
 func flag(name string, target *bool, fallback bool, doc string) key {
@@ -82,7 +82,7 @@ func choice(name string, target **bool, doc string) key {
 }
 
 func duration(name string, target *time.Duration, fallback time.Duration, doc string) key {
-	return key{name: name, target: target, fallback: fallback, least: 1, most: math.MaxInt64, doc: doc}
+	return key{name: name, target: target, fallback: fallback, minimum: 1, maximum: math.MaxInt64, doc: doc}
 }
 
 func list(name string, target *[]string, fallback []string, doc string) key {
@@ -95,20 +95,23 @@ func object(name, doc string, members ...key) key {
 
 func (k key) oneOf(choices ...string) key { k.choices = choices; return k }
 
-func (k key) anyCase() key { k.fold = true; return k }
+func (k key) anyCase() key { k.ignoreCase = true; return k }
 
 func (k key) orNumber() key { k.number = true; return k }
 
-func (k key) offOr(least time.Duration) key { k.off, k.least = true, int64(least); return k }
+func (k key) orZero(least time.Duration) key {
+	k.zeroDisables, k.minimum = true, int64(least)
+	return k
+}
 
-func (k key) needed() key { k.required = true; return k }
+func (k key) require() key { k.required = true; return k }
 
-func (k key) neededUnless(sibling, value string, waived func() bool) key {
-	k.required, k.waiverKey, k.waiverValue, k.waived = true, sibling, value, waived
+func (k key) requireUnless(sibling, value string, waived func() bool) key {
+	k.required, k.waiverKey, k.waiverValue, k.optional = true, sibling, value, waived
 	return k
 }
 
 func (k key) matching(pattern, says string) key {
-	k.pattern, k.says = regexp.MustCompile(pattern), says
+	k.pattern, k.description = regexp.MustCompile(pattern), says
 	return k
 }

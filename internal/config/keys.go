@@ -27,15 +27,15 @@ const indexNamePattern = `^[^A-Z\\/*?"<>|\s,#:._+-][^A-Z\\/*?"<>|\s,#:]*$`
 const (
 	defaultStates    = "PUBLISHED"
 	defaultSongTopic = "song-analysis"
-	// leastReconcile keeps runs from overlapping.
-	leastReconcile = 10 * time.Second
+	// minReconcileInterval keeps runs from overlapping.
+	minReconcileInterval = 10 * time.Second
 )
 
 // keys returns every key of the file, bound to c.
 func (c *Config) keys() []key {
 	return []key{
 		c.Server.key(),
-		text("dataDir", &c.DataDir, "./tutti-data", "Directory of all data stored on this machine.").needed(),
+		text("dataDir", &c.DataDir, "./tutti-data", "Directory of all data stored on this machine.").require(),
 		object("log", "Logging.",
 			text("level", &c.Log.Level, "info", "Minimum level.").oneOf("debug", "info", "warn", "error").anyCase(),
 			text("format", &c.Log.Format, "text", "Format of a line.").oneOf("text", "json")),
@@ -70,7 +70,7 @@ func (c *Config) repositoryKeys() [][]key {
 
 func (s *Server) key() key {
 	return object("server", "HTTP server.",
-		text("listen", &s.Listen, "127.0.0.1:8080", "TCP address, host:port.").needed(),
+		text("listen", &s.Listen, "127.0.0.1:8080", "TCP address, host:port.").require(),
 		list("hosts", &s.Hosts, nil, "Names that the Host header may contain in addition to loopback names with auth.mode none; * for any.").
 			matching(hostPattern, "a host name without scheme or path, or *"),
 		text("basePath", &s.BasePath, "", "Prefix of every route, for a reverse proxy.").
@@ -121,14 +121,14 @@ func (i *Index) key() key {
 
 func (r *Repository) keys() []key {
 	return []key{
-		text("code", &r.Code, "", "Id of the repository in paths and documents.").needed().
+		text("code", &r.Code, "", "Id of the repository in paths and documents.").require().
 			matching(codePattern, "letters, digits, dots, underscores and hyphens, the first a letter or digit, at most 512"),
-		text("type", (*string)(&r.Type), "", "Protocol of the repository; local is the built-in one, at most once.").needed().
+		text("type", (*string)(&r.Type), "", "Protocol of the repository; local is the built-in one, at most once.").require().
 			oneOf(string(core.TypeSong), string(core.TypeLyric), string(core.TypeLocal)),
 		text("url", &r.URL, "", "Base URL of the repository; not for type local.").
-			neededUnless("type", string(core.TypeLocal), func() bool { return r.Type == core.TypeLocal }).
+			requireUnless("type", string(core.TypeLocal), func() bool { return r.Type == core.TypeLocal }).
 			matching(urlPattern, "an absolute http or https URL"),
-		text("indexName", &r.IndexName, "", "Alias that documents are written to.").needed().
+		text("indexName", &r.IndexName, "", "Alias that documents are written to.").require().
 			matching(indexNamePattern, "an index name: lower case, none of \\ / * ? \" < > | , # : or space, not starting with . - _ or +"),
 		text("name", &r.Name, "", "Name as shown in documents."),
 		text("organization", &r.Organization, "", "Who runs the repository, as shown in documents."),
@@ -143,7 +143,7 @@ func (r *Repository) keys() []key {
 		text("mappingFile", &r.MappingFile, "", "JSON file with the index's mapping; empty for a generated one."),
 		object("song", "For types song and local.",
 			list("states", &r.Song.States, []string{defaultStates}, "Indexed analysis states.").
-				matching(stateText, "an analysis state such as PUBLISHED").needed()),
+				matching(stateText, "an analysis state such as PUBLISHED").require()),
 		object("lyric", "For type lyric.",
 			text("categoryId", &r.Lyric.CategoryID, "", "Indexed category.").orNumber().
 				matching(categoryPattern, "a category's id, such as 1"),
@@ -154,7 +154,7 @@ func (r *Repository) keys() []key {
 			object("webhook", "Notifications with POST /notifications/ and the repository's code.",
 				secret("secret", &r.Notifications.Webhook.Secret, "Key of the required signature; empty for none."))),
 		object("reconcile", "Periodic comparison of the repository with its index.",
-			duration("every", &r.Reconcile.Every, 0, "Interval, at least 10s; 0s turns it off.").offOr(leastReconcile)),
+			duration("every", &r.Reconcile.Every, 0, "Interval, at least 10s; 0s turns it off.").orZero(minReconcileInterval)),
 	}
 }
 
@@ -170,7 +170,7 @@ func (i *Ingest) key() key {
 	return object("ingest", "Sources of requests for all repositories.",
 		object("kafka", "Topic of index requests in the format of Maestro's clients.",
 			brokers(&i.Kafka.Brokers),
-			text("requestTopic", &i.Kafka.RequestTopic, "maestro_index_requests", "Name of the topic.").needed().
+			text("requestTopic", &i.Kafka.RequestTopic, "maestro_index_requests", "Name of the topic.").require().
 				matching(topicPattern, "a topic's name: letters, digits, dots, underscores and hyphens, at most 249"),
 			group(&i.Kafka.Group)))
 }
@@ -181,5 +181,5 @@ func brokers(target *[]string) key {
 }
 
 func group(target *string) key {
-	return text("group", target, "tutti", "Consumer group, which stores the offsets.").needed()
+	return text("group", target, "tutti", "Consumer group, which stores the offsets.").require()
 }

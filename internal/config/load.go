@@ -13,10 +13,10 @@ import (
 
 // Load loads file, "" for none, and environ, a list of NAME=value such as os.Environ returns, which takes precedence; a Maestro's
 // environment, and then an Arranger's, sets the remaining keys. It returns a complete, validated Config, or all errors at once: each is
-// a core.Error whose Message starts with the key's path (Faults).
+// a core.Error whose Message starts with the key's path (Errors).
 func Load(file string, environ []string) (Config, error) {
 	root := newObject("")
-	var found faults
+	var found errorList
 	if file != "" {
 		data, err := os.ReadFile(file)
 		if err != nil {
@@ -31,18 +31,18 @@ func Load(file string, environ []string) (Config, error) {
 
 // Parse is like Load with the file's content.
 func Parse(data []byte, environ []string) (Config, error) {
-	var found faults
+	var found errorList
 	root := parse(data, &found)
 	return load(root, environ, &found)
 }
 
-func load(root *node, environ []string, found *faults) (Config, error) {
+func load(root *node, environ []string, found *errorList) (Config, error) {
 	if root == nil {
 		return Config{}, found.err()
 	}
 	var c, scratch Config
 	overlay(root, environ, scratch.keys(), found)
-	refuseExclusions(environ, found)
+	rejectExclusions(environ, found)
 	fromMaestro := overlayMaestro(root, environ)
 	production, fromArranger := overlayArranger(root, environ)
 	addLocal(root)
@@ -54,7 +54,7 @@ func load(root *node, environ []string, found *faults) (Config, error) {
 	if err := found.err(); err != nil {
 		return Config{}, err
 	}
-	c.Warnings = slices.Concat(fromMaestro, fromArranger, c.alone())
+	c.Warnings = slices.Concat(fromMaestro, fromArranger, c.embeddedWarning())
 	return c, nil
 }
 
@@ -63,7 +63,7 @@ func Default() Config {
 	var c Config
 	root := newObject("")
 	addLocal(root)
-	newDecoder(&faults{}).object("", root, c.keys())
+	newDecoder(&errorList{}).object("", root, c.keys())
 	c.Auth.fillDefaultAccess()
 	return c
 }
@@ -71,7 +71,7 @@ func Default() Config {
 // DefaultRepository returns a repository with all defaults; the caller sets the required keys.
 func DefaultRepository() Repository {
 	var r Repository
-	var ignored faults
+	var ignored errorList
 	newDecoder(&ignored).object("", nil, r.keys())
 	return r
 }
@@ -87,7 +87,7 @@ func (c *Config) fillTopics() {
 	}
 }
 
-func (c *Config) readMappings(f *faults) {
+func (c *Config) readMappings(f *errorList) {
 	for i := range c.Repositories {
 		r := &c.Repositories[i]
 		if r.MappingFile == "" {

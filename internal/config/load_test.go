@@ -20,10 +20,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// least is a file with nothing but what is needed.
+// least is a file with only the required keys.
 const least = `repositories: [{code: song.ca, type: song, url: "https://song.example.org", indexName: analyses}]`
 
-// documented is the part of CONTRACT section 9's defaults that this version knows.
+// documented is the part of CONTRACT section 9's defaults that this version supports.
 const documented = `
 server: {listen: "127.0.0.1:8080", hosts: [], basePath: "", maxBodyBytes: 10485760, maxBytesInFlight: 268435456,
   maxConnections: 0, maxConnectionsPerAddress: 0, trustedProxies: [], cors: {origins: []}, startTimeout: 1m, shutdownTimeout: 10s}
@@ -230,16 +230,16 @@ func lyric(members string) string {
 	return strings.Replace(repository(members), "type: song", "type: lyric", 1)
 }
 
-// repository returns a file with one repository that has more members.
+// repository returns a file with one repository with additional members.
 func repository(members string) string { return strings.Replace(least, "}]", ", "+members+"}]", 1) }
 
-func TestFaultsNameTheirKey(t *testing.T) {
+func TestErrorsNameTheirKey(t *testing.T) {
 	dir := t.TempDir()
 	array, broken, empty := write(t, dir, "array.json", "[]"), write(t, dir, "broken.json", "{"), write(t, dir, "empty", "\n")
 	two := func(second string) string { return strings.Replace(least, "}]", "}, "+second+"]", 1) }
 	for name, tt := range map[string]struct {
 		file string
-		want string // the whole message of the one fault
+		want string // the complete message of the only error
 		hint string // a part of its hint
 	}{
 		"unknown key":            {least + "\nserver: {port: 1}", "server.port: unknown key; the nearest valid key is server.cors (line 2)", ""},
@@ -248,15 +248,15 @@ func TestFaultsNameTheirKey(t *testing.T) {
 		"key of a later version": {least + "\nnetwork: {dir: x}", "network: unknown key; the nearest valid key is", ""},
 		"unknown in a list":      {repository("pagesize: 5"), "repositories[0].pagesize: unknown key; the nearest valid key is repositories[0].pageSize (line 1)", ""},
 		"unknown in an object":   {repository("song: {state: [A]}"), "repositories[0].song.state: unknown key; the nearest valid key is repositories[0].song.states", ""},
-		"lyric's keys":           {repository("lyric: {categoryId: 1}"), "repositories[0].lyric: is given, but the type is song", "use type lyric"},
-		"lyric's flag":           {repository("lyric: {validOnly: no}"), "repositories[0].lyric: is given, but the type is song", ""},
-		"lyric's flag wrong":     {repository("lyric: {validOnly: maybe}"), `repositories[0].lyric.validOnly: expects true or false, not "maybe" (line 1)`, ""},
+		"lyric's keys":           {repository("lyric: {categoryId: 1}"), "repositories[0].lyric: does not apply to type song", "use type lyric"},
+		"lyric's flag":           {repository("lyric: {validOnly: no}"), "repositories[0].lyric: does not apply to type song", ""},
+		"lyric's flag wrong":     {repository("lyric: {validOnly: maybe}"), `repositories[0].lyric.validOnly: must be true or false, not "maybe" (line 1)`, ""},
 		"lyric near key":         {repository("lyric: {category: '1'}"), "repositories[0].lyric.category: unknown key; the nearest valid key is repositories[0].lyric.categoryId (line 1)", ""},
-		"no category":            {lyric(""), "repositories[0].lyric.categoryId: is missing, type lyric needs it", "such as 1"},
+		"no category":            {lyric(""), "repositories[0].lyric.categoryId: is required for type lyric", "such as 1"},
 		"category":               {lyric("lyric: {categoryId: a/b}"), `repositories[0].lyric.categoryId: "a/b" is not a category's id`, ""},
 		"category as boolean":    {lyric("lyric: {categoryId: yes}"), "", ""},
-		"category as fraction":   {lyric("lyric: {categoryId: 1.5}"), "repositories[0].lyric.categoryId: expects a text, not 1.5 (line 1)", "quotes"},
-		"song's keys":            {lyric("lyric: {categoryId: 1}, song: {states: [A]}"), "repositories[0].song: is given, but the type is lyric", "use type song"},
+		"category as fraction":   {lyric("lyric: {categoryId: 1.5}"), "repositories[0].lyric.categoryId: must be a text, not 1.5 (line 1)", "quotes"},
+		"song's keys":            {lyric("lyric: {categoryId: 1}, song: {states: [A]}"), "repositories[0].song: does not apply to type lyric", "use type song"},
 		"song's default":         {lyric("lyric: {categoryId: 1}, song: {states: [PUBLISHED]}"), "", ""},
 		"origin with path":       {least + "\nserver: {cors: {origins: ['https://a/']}}", `server.cors.origins[0]: "https://a/" is not an origin`, ""},
 		"origin without scheme":  {least + "\nserver: {cors: {origins: ['*', 'a.example']}}", `server.cors.origins[1]: "a.example" is not an origin`, ""},
@@ -264,50 +264,50 @@ func TestFaultsNameTheirKey(t *testing.T) {
 		"broker without port":    {repository("notifications: {kafka: {brokers: [a]}}"), `repositories[0].notifications.kafka.brokers[0]: "a" is not host:port (line 1)`, ""},
 		"broker's port":          {repository("notifications: {kafka: {brokers: ['a:1', 'b:65536']}}"), `repositories[0].notifications.kafka.brokers[1]: "b:65536" is not host:port`, "9092"},
 		"broker as URL":          {repository("notifications: {kafka: {brokers: ['kafka://u:s3cret@a:1']}}"), `repositories[0].notifications.kafka.brokers[0]: "kafka://********@a:1" is not host:port`, ""},
-		"topic alone":            {repository("notifications: {kafka: {topic: t}}"), "repositories[0].notifications.kafka.brokers: is missing, but a topic is given", "remove the topic"},
+		"topic alone":            {repository("notifications: {kafka: {topic: t}}"), "repositories[0].notifications.kafka.brokers: is missing, but a topic is set", "remove the topic"},
 		"topic":                  {repository("notifications: {kafka: {brokers: ['a:1'], topic: 'a b'}}"), `repositories[0].notifications.kafka.topic: "a b" is not a topic's name`, ""},
 		"lyric's topic wrong":    {lyric("lyric: {categoryId: 1}, notifications: {kafka: {brokers: ['a:1'], topic: 'a b'}}"), `repositories[0].notifications.kafka.topic: "a b" is not a topic's name`, ""},
-		"category empty":         {lyric("lyric: {categoryId: ''}"), "repositories[0].lyric.categoryId: is missing, type lyric needs it", ""},
-		"lyric without topic":    {lyric("lyric: {categoryId: 1}, notifications: {kafka: {brokers: ['a:1']}}"), "repositories[0].notifications.kafka.topic: is missing, but brokers are given", "no default name"},
+		"category empty":         {lyric("lyric: {categoryId: ''}"), "repositories[0].lyric.categoryId: is required for type lyric", ""},
+		"lyric without topic":    {lyric("lyric: {categoryId: 1}, notifications: {kafka: {brokers: ['a:1']}}"), "repositories[0].notifications.kafka.topic: is missing, but brokers are set", "no default name"},
 		"no group":               {repository("notifications: {kafka: {brokers: ['a:1'], group: ''}}"), "repositories[0].notifications.kafka.group: is empty (line 1)", ""},
-		"webhook twice":          {repository("notifications: {webhook: {secret: s3cret, secretFile: b}}"), "repositories[0].notifications.webhook.secret: is given, and so is repositories[0].notifications.webhook.secretFile (line 1)", ""},
+		"webhook twice":          {repository("notifications: {webhook: {secret: s3cret, secretFile: b}}"), "repositories[0].notifications.webhook.secret: is set in addition to repositories[0].notifications.webhook.secretFile (line 1)", ""},
 		"reconcile too often":    {repository("reconcile: {every: 9s}"), "repositories[0].reconcile.every: must be at least 10s, not 9s (line 1)", "0s turns it off"},
 		"reconcile backwards":    {repository("reconcile: {every: -1h}"), "repositories[0].reconcile.every: must be at least 10s, not -1h (line 1)", ""},
 		"request topic":          {least + "\ningest: {kafka: {brokers: ['a:1'], requestTopic: ''}}", "ingest.kafka.requestTopic: is empty (line 2)", ""},
 		"request broker":         {least + "\ningest: {kafka: {brokers: ['a:0']}}", `ingest.kafka.brokers[0]: "a:0" is not host:port`, ""},
 		"ingest near key":        {least + "\ningest: {kafka: {topic: a}}", "ingest.kafka.topic: unknown key; the nearest valid key is ingest.kafka.group (line 2)", ""},
-		"key twice":              {least + "\nlog: {level: info}\nlog: {level: warn}", "log: the key is given twice (line 3)", "remove one"},
-		"number for text":        {repository("name: 12"), "repositories[0].name: expects a text, not 12 (line 1)", "quotes"},
+		"key twice":              {least + "\nlog: {level: info}\nlog: {level: warn}", "log: the key is set twice (line 3)", "remove one"},
+		"number for text":        {repository("name: 12"), "repositories[0].name: must be a text, not 12 (line 1)", "quotes"},
 		"boolean for text":       {repository("country: no"), "", ""},
-		"text for number":        {repository("pageSize: many"), `repositories[0].pageSize: expects a whole number from 2 to 10000, not "many" (line 1)`, ""},
-		"quoted number":          {repository(`pageSize: "5"`), `repositories[0].pageSize: expects a whole number from 2 to 10000, not "5" (line 1)`, ""},
-		"fraction":               {repository("pageSize: 5.5"), `repositories[0].pageSize: expects a whole number from 2 to 10000, not "5.5" (line 1)`, ""},
-		"page too small":         {repository("pageSize: 1"), "repositories[0].pageSize: 1 is out of range, expects a whole number from 2 to 10000 (line 1)", ""},
+		"text for number":        {repository("pageSize: many"), `repositories[0].pageSize: must be a whole number from 2 to 10000, not "many" (line 1)`, ""},
+		"quoted number":          {repository(`pageSize: "5"`), `repositories[0].pageSize: must be a whole number from 2 to 10000, not "5" (line 1)`, ""},
+		"fraction":               {repository("pageSize: 5.5"), `repositories[0].pageSize: must be a whole number from 2 to 10000, not "5.5" (line 1)`, ""},
+		"page too small":         {repository("pageSize: 1"), "repositories[0].pageSize: 1 is out of range, must be a whole number from 2 to 10000 (line 1)", ""},
 		"page too large":         {repository("pageSize: 10001"), "repositories[0].pageSize: 10001 is out of range", ""},
-		"concurrency":            {repository("concurrency: 65"), "repositories[0].concurrency: 65 is out of range, expects a whole number from 1 to 64 (line 1)", ""},
-		"overflow":               {least + "\nserver: {maxBodyBytes: 99999999999999999999}", `server.maxBodyBytes: expects a whole number from 1, not "99999999999999999999" (line 2)`, ""},
-		"no body at all":         {least + "\nserver: {maxBodyBytes: 0}", "server.maxBodyBytes: 0 is out of range, expects a whole number from 1 (line 2)", ""},
-		"object for text":        {repository("name: {a: b}"), "repositories[0].name: expects a text, not an object (line 1)", ""},
-		"text for object":        {least + "\nlog: debug", "log: expects an object with keys of its own, not a single value (line 2)", ""},
-		"object for list":        {least + "\nserver: {hosts: {a: b}}", "server.hosts: expects a list of texts, not an object (line 2)", ""},
-		"text for list":          {least + "\nserver: {hosts: a}", "server.hosts: expects a list of texts, not a single value (line 2)", ""},
-		"list in list":           {least + "\nserver: {hosts: [[a]]}", "server.hosts[0]: expects a text, not a list (line 2)", ""},
-		"repositories as object": {"repositories: {code: a}", "repositories: expects a list of objects, not an object (line 1)", ""},
-		"repository as text":     {strings.Replace(least, "}]", "}, song.jp]", 1), "repositories[1]: expects an object with keys of its own, not a single value (line 1)", ""},
-		"boolean":                {least + "\nauth: {allowInsecure: maybe}", `auth.allowInsecure: expects true or false, not "maybe" (line 2)`, "yes or no"},
-		"duration without unit":  {repository("timeout: 30"), `repositories[0].timeout: expects a duration, not "30" (line 1)`, "unit"},
+		"concurrency":            {repository("concurrency: 65"), "repositories[0].concurrency: 65 is out of range, must be a whole number from 1 to 64 (line 1)", ""},
+		"overflow":               {least + "\nserver: {maxBodyBytes: 99999999999999999999}", `server.maxBodyBytes: must be a whole number of at least 1, not "99999999999999999999" (line 2)`, ""},
+		"no body at all":         {least + "\nserver: {maxBodyBytes: 0}", "server.maxBodyBytes: 0 is out of range, must be a whole number of at least 1 (line 2)", ""},
+		"object for text":        {repository("name: {a: b}"), "repositories[0].name: must be a text, not an object (line 1)", ""},
+		"text for object":        {least + "\nlog: debug", "log: must be an object, not a single value (line 2)", ""},
+		"object for list":        {least + "\nserver: {hosts: {a: b}}", "server.hosts: must be a list of texts, not an object (line 2)", ""},
+		"text for list":          {least + "\nserver: {hosts: a}", "server.hosts: must be a list of texts, not a single value (line 2)", ""},
+		"list in list":           {least + "\nserver: {hosts: [[a]]}", "server.hosts[0]: must be a text, not a list (line 2)", ""},
+		"repositories as object": {"repositories: {code: a}", "repositories: must be a list of objects, not an object (line 1)", ""},
+		"repository as text":     {strings.Replace(least, "}]", "}, song.jp]", 1), "repositories[1]: must be an object, not a single value (line 1)", ""},
+		"boolean":                {least + "\nauth: {allowInsecure: maybe}", `auth.allowInsecure: must be true or false, not "maybe" (line 2)`, "yes or no"},
+		"duration without unit":  {repository("timeout: 30"), `repositories[0].timeout: must be a duration, not "30" (line 1)`, "unit"},
 		"no time":                {repository("timeout: 0s"), "repositories[0].timeout: must be more than zero, not 0s (line 1)", ""},
 		"negative time":          {least + "\nserver: {shutdownTimeout: -1s}", "server.shutdownTimeout: must be more than zero, not -1s (line 2)", ""},
-		"level":                  {least + "\nlog: {level: warning}", `log.level: expects one of debug, info, warn, error, not "warning" (line 2)`, "warn"},
-		"level of a word":        {least + "\nlog: {level: information}", `log.level: expects one of debug, info, warn, error, not "information" (line 2)`, "the nearest is info"},
-		"level abbreviated":      {least + "\nlog: {level: err}", `log.level: expects one of debug, info, warn, error, not "err" (line 2)`, "the nearest is error"},
-		"format in capitals":     {least + "\nlog: {format: JSON}", `log.format: expects one of text, json, not "JSON" (line 2)`, "json"},
+		"level":                  {least + "\nlog: {level: warning}", `log.level: must be one of debug, info, warn, error, not "warning" (line 2)`, "warn"},
+		"level of a word":        {least + "\nlog: {level: information}", `log.level: must be one of debug, info, warn, error, not "information" (line 2)`, "did you mean info?"},
+		"level abbreviated":      {least + "\nlog: {level: err}", `log.level: must be one of debug, info, warn, error, not "err" (line 2)`, "did you mean error?"},
+		"format in capitals":     {least + "\nlog: {format: JSON}", `log.format: must be one of text, json, not "JSON" (line 2)`, "json"},
 		"listen without port":    {least + "\nserver: {listen: localhost}", `server.listen: "localhost" is not host:port (line 2)`, "127.0.0.1:8080"},
 		"port too high":          {least + "\nserver: {listen: 'localhost:65536'}", `server.listen: "localhost:65536" is not host:port (line 2)`, ""},
 		"certificate alone":      {least + "\nserver: {tls: {certFile: a}}", "server.tls.keyFile: is missing (line 2)", "the file of the certificate's private key"},
 		"key alone":              {least + "\nserver: {tls: {keyFile: a}}", "server.tls.certFile: is missing (line 2)", "the file of the certificate"},
 		"listen empty":           {least + "\nserver: {listen: ''}", "server.listen: is empty (line 2)", ""},
-		"public address":         {least + "\nserver: {listen: '0.0.0.0:8080'}", "server.listen: 0.0.0.0:8080 can be reached from other machines, and with auth.mode none nobody has to show a token (line 2)", "auth.mode: token"},
+		"public address":         {least + "\nserver: {listen: '0.0.0.0:8080'}", "server.listen: 0.0.0.0:8080 can be reached from other machines, and auth.mode none requires no token (line 2)", "auth.mode: token"},
 		"all addresses":          {least + "\nserver: {listen: ':8080'}", "server.listen: :8080 can be reached", ""},
 		"public name":            {least + "\nserver: {listen: 'example.org:80'}", "server.listen: example.org:80 can be reached", ""},
 		"base path":              {least + "\nserver: {basePath: tutti}", `server.basePath: "tutti" is not a plain path that starts with / (line 2)`, ""},
@@ -315,33 +315,33 @@ func TestFaultsNameTheirKey(t *testing.T) {
 		"a network":              {least + "\nserver: {trustedProxies: [10.0.0.0/33]}", `server.trustedProxies[0]: "10.0.0.0/33" is neither an address nor a CIDR network`, ""},
 		"base path with a hole":  {least + "\nserver: {basePath: /a//b}", `server.basePath: "/a//b" has an empty segment (line 2)`, ""},
 		"host with scheme":       {least + "\nserver: {hosts: ['http://a']}", `server.hosts[0]: "http://a" is not a host name`, ""},
-		"replicas below one":     {least + "\nqueue: {replicas: 0}", "queue.replicas: 0 is out of range, expects a whole number from 1 to 5 (line 2)", ""},
-		"replicas alone":         {least + "\nqueue: {replicas: 3}", "queue.replicas: the embedded queue is one server, 3 replicas need a cluster", "queue.url"},
-		"credentials alone":      {least + "\nqueue: {credentialsFile: a}", "queue.credentialsFile: the embedded queue takes no credentials", "queue.url"},
+		"replicas below one":     {least + "\nqueue: {replicas: 0}", "queue.replicas: 0 is out of range, must be a whole number from 1 to 5 (line 2)", ""},
+		"replicas alone":         {least + "\nqueue: {replicas: 3}", "queue.replicas: the embedded queue has one server, 3 replicas need a cluster", "queue.url"},
+		"credentials alone":      {least + "\nqueue: {credentialsFile: a}", "queue.credentialsFile: the embedded queue has no credentials", "queue.url"},
 		"queue url":              {least + "\nqueue: {url: 'http://user:s3cret@a'}", `queue.url: "http://********@a" is not a NATS URL`, "nats://"},
 		"index url":              {least + "\nindex: {url: 'localhost:9200'}", `index.url: "localhost:9200" is not an absolute http or https URL`, ""},
-		"index url with user":    {least + "\nindex: {url: 'http://u:s3cret@localhost:9200'}", "index.url: the URL holds credentials", "index.username"},
-		"two ways":               {least + "\nindex: {url: 'http://a', username: u, password: s3cret, apiKey: s3cret}", "index.apiKey: is given, and so is a username or password", "keep one"},
-		"password alone":         {least + "\nindex: {url: 'http://a', password: s3cret}", "index.username: is missing, but a password is given", ""},
-		"username alone":         {repository("username: u"), "repositories[0].password: is missing, but a username is given", ""},
-		"token and user":         {repository("username: u, password: s3cret, token: s3cret"), "repositories[0].token: is given, and so is a username or password", ""},
-		"embedded with key":      {least + "\nindex: {apiKey: s3cret}", "index.url: is empty, but the embedded index takes no credentials", ""},
-		"index replicas":         {least + "\nindex: {replicas: -1}", "index.replicas: -1 is out of range, expects a whole number from 0 to 100 (line 2)", ""},
-		"secret as number":       {repository("token: 54321"), "repositories[0].token: expects a text, not ******** (line 1)", "quotes"},
-		"secret twice":           {repository("token: a, tokenFile: b"), "repositories[0].token: is given, and so is repositories[0].tokenFile (line 1)", ""},
+		"index url with user":    {least + "\nindex: {url: 'http://u:s3cret@localhost:9200'}", "index.url: the URL contains credentials", "index.username"},
+		"two ways":               {least + "\nindex: {url: 'http://a', username: u, password: s3cret, apiKey: s3cret}", "index.apiKey: is set in addition to a username or password", "keep one"},
+		"password alone":         {least + "\nindex: {url: 'http://a', password: s3cret}", "index.username: is missing, but a password is set", ""},
+		"username alone":         {repository("username: u"), "repositories[0].password: is missing, but a username is set", ""},
+		"token and user":         {repository("username: u, password: s3cret, token: s3cret"), "repositories[0].token: is set in addition to a username or password", ""},
+		"embedded with key":      {least + "\nindex: {apiKey: s3cret}", "index.url: is empty, but the embedded index has no credentials", ""},
+		"index replicas":         {least + "\nindex: {replicas: -1}", "index.replicas: -1 is out of range, must be a whole number from 0 to 100 (line 2)", ""},
+		"secret as number":       {repository("token: 54321"), "repositories[0].token: must be a text, not ******** (line 1)", "quotes"},
+		"secret twice":           {repository("token: a, tokenFile: b"), "repositories[0].token: is set in addition to repositories[0].tokenFile (line 1)", ""},
 		"secret file absent":     {repository("tokenFile: " + dir + "/none"), "repositories[0].tokenFile: " + dir + "/none cannot be read: no such file or directory (line 1)", ""},
 		"secret file empty":      {repository("tokenFile: " + empty), "repositories[0].tokenFile: " + empty + " is empty (line 1)", ""},
 		"mapping absent":         {repository("mappingFile: " + dir + "/none"), "repositories[0].mappingFile: " + dir + "/none cannot be read: no such file or directory", ""},
 		"mapping broken":         {repository("mappingFile: " + broken), "repositories[0].mappingFile: " + broken + " is not JSON", ""},
 		"mapping empty":          {repository("mappingFile: " + empty), "repositories[0].mappingFile: " + empty + " is not JSON", ""},
-		"mapping as array":       {repository("mappingFile: " + array), "repositories[0].mappingFile: " + array + " does not hold a JSON object", ""},
+		"mapping as array":       {repository("mappingFile: " + array), "repositories[0].mappingFile: " + array + " does not contain a JSON object", ""},
 		"no states":              {repository("song: {states: []}"), "repositories[0].song.states: the list is empty (line 1)", ""},
 		"empty state":            {repository("song: {states: ['']}"), "repositories[0].song.states[0]: is empty (line 1)", ""},
 		"state with comma":       {repository("song: {states: ['A,B']}"), `repositories[0].song.states[0]: "A,B" is not an analysis state`, ""},
 		"one code twice":         {two(`{code: song.ca, type: song, url: "http://a", indexName: b}`), `repositories[1].code: "song.ca" is also the code of repositories[0]`, ""},
-		"one index twice":        {two(`{code: song.jp, type: song, url: "http://a", indexName: analyses}`), `repositories[1].indexName: "analyses" is also the index of repositories[0], and an index that repositories share is not supported yet`, ""},
-		"not keys":               {"- a", "the file holds a list, not keys (line 1)", ""},
-		"two documents":          {least + "\n---\na: b", "the file holds more than one YAML document", ""},
+		"one index twice":        {two(`{code: song.jp, type: song, url: "http://a", indexName: analyses}`), `repositories[1].indexName: "analyses" is also the index of repositories[0], and sharing an index is not supported yet`, ""},
+		"not keys":               {"- a", "the file contains a list instead of keys (line 1)", ""},
+		"two documents":          {least + "\n---\na: b", "the file contains more than one YAML document", ""},
 		"not YAML":               {"a: [", "the file is not YAML: line 1: did not find expected node content", ""},
 		"data folder":            {least + "\ndataDir: ''", "dataDir: is empty (line 2)", ""},
 	} {
@@ -353,18 +353,18 @@ func TestFaultsNameTheirKey(t *testing.T) {
 				}
 				return
 			}
-			wantFaults(t, err, tt.want)
-			if f := config.Faults(err); len(f) == 1 && !strings.Contains(f[0].Hint, tt.hint) {
+			wantErrors(t, err, tt.want)
+			if f := config.Errors(err); len(f) == 1 && !strings.Contains(f[0].Hint, tt.hint) {
 				t.Errorf("hint: got %q, want it to hold %q", f[0].Hint, tt.hint)
 			}
 		})
 	}
 }
 
-// wantFaults holds the messages of err against the start of each of want; none may hold a secret.
-func wantFaults(t *testing.T, err error, want ...string) {
+// wantErrors compares the messages of err with the prefixes in want; none may contain a secret.
+func wantErrors(t *testing.T, err error, want ...string) {
 	t.Helper()
-	got := config.Faults(err)
+	got := config.Errors(err)
 	var messages []string
 	for _, f := range got {
 		messages = append(messages, f.Message)
@@ -397,7 +397,7 @@ func TestRepositoryKeys(t *testing.T) {
 	} {
 		if _, err := config.Parse(fmt.Appendf(nil, file, "a", url, index), nil); (err == nil) != ok {
 			t.Errorf("url %s: %v", url, err)
-		} else if err != nil && len(config.Faults(err)) != 1 {
+		} else if err != nil && len(config.Errors(err)) != 1 {
 			t.Errorf("url %s: more than one fault: %v", url, err)
 		}
 	}
@@ -414,7 +414,7 @@ func TestRepositoryKeys(t *testing.T) {
 
 func TestWhatIsNotSupportedYetIsRefused(t *testing.T) {
 	_, err := config.Parse([]byte(strings.Replace(least, "}]", "}, {code: own, type: local, indexName: analyses}]", 1)), nil)
-	wantFaults(t, err, "repositories[1].indexName: \"analyses\" is also the index of repositories[0]")
+	wantErrors(t, err, "repositories[1].indexName: \"analyses\" is also the index of repositories[0]")
 	if core.CodeOf(err) != core.CodeUnsupported {
 		t.Errorf("code %s", core.CodeOf(err))
 	}
@@ -425,18 +425,18 @@ func TestChoicesThatAreOffered(t *testing.T) {
 		return "repositories: [{" + kind + "code: a, url: 'http://a', indexName: a}]"
 	}
 	for name, tt := range map[string]struct{ file, message, hint string }{
-		"level that is none":     {least + "\nlog: {level: verbose}", `log.level: expects one of debug, info, warn, error, not "verbose" (line 2)`, ""},
-		"level of other loggers": {least + "\nlog: {level: trace}", `log.level: expects one of debug, info, warn, error, not "trace" (line 2)`, ""},
-		"no level":               {least + "\nlog: {level: ''}", `log.level: expects one of debug, info, warn, error, not "" (line 2)`, ""},
-		"near type":              {typed("type: sing, "), `repositories[0].type: expects one of song, lyric, local, not "sing" (line 1)`, "the nearest is song"},
-		"type near local":        {typed("type: locale, "), `repositories[0].type: expects one of song, lyric, local, not "locale" (line 1)`, "the nearest is local"},
-		"no type":                {typed(""), "repositories[0].type: is missing", "give song or lyric or local"},
-		"empty type":             {typed("type: '', "), "repositories[0].type: is empty (line 1)", "give song or lyric or local"},
-		"mode":                   {least + "\nauth: {mode: tokens}", `auth.mode: expects one of none, token, not "tokens" (line 2)`, "the nearest is token"},
+		"level that is none":     {least + "\nlog: {level: verbose}", `log.level: must be one of debug, info, warn, error, not "verbose" (line 2)`, ""},
+		"level of other loggers": {least + "\nlog: {level: trace}", `log.level: must be one of debug, info, warn, error, not "trace" (line 2)`, ""},
+		"no level":               {least + "\nlog: {level: ''}", `log.level: must be one of debug, info, warn, error, not "" (line 2)`, ""},
+		"near type":              {typed("type: sing, "), `repositories[0].type: must be one of song, lyric, local, not "sing" (line 1)`, "did you mean song?"},
+		"type near local":        {typed("type: locale, "), `repositories[0].type: must be one of song, lyric, local, not "locale" (line 1)`, "did you mean local?"},
+		"no type":                {typed(""), "repositories[0].type: is missing", "use song or lyric or local"},
+		"empty type":             {typed("type: '', "), "repositories[0].type: is empty (line 1)", "use song or lyric or local"},
+		"mode":                   {least + "\nauth: {mode: tokens}", `auth.mode: must be one of none, token, not "tokens" (line 2)`, "did you mean token?"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := config.Parse([]byte(tt.file), nil)
-			found := config.Faults(err)
+			found := config.Errors(err)
 			if len(found) != 1 || found[0].Message != tt.message || found[0].Hint != tt.hint {
 				for _, f := range found {
 					t.Errorf("got %q, hint %q", f.Message, f.Hint)
@@ -456,17 +456,17 @@ repositories:
   - {code: b, type: sing, url: "http://b", indexName: b, pageSize: 0}
   -
 `), []string{"TUTTI_QUEUE_REPLICAS=many", "TUTTI_LOGLEVEL_X=1"})
-	wantFaults(t, err,
+	wantErrors(t, err,
 		"TUTTI_LOGLEVEL_X: unknown variable",
 		"server.por: unknown key",
-		"log.level: expects",
-		"queue.replicas: expects",
+		"log.level: must be",
+		"queue.replicas: must be",
 		"repositories[0].code: is missing",
 		`repositories[0].url: "x" is not`,
 		`repositories[0].indexName: "Analyses" is not`,
-		"repositories[1].type: expects",
+		"repositories[1].type: must be",
 		"repositories[1].pageSize: 0 is out of range",
-		"repositories[2]: expects an object",
+		"repositories[2]: must be an object",
 		`server.listen: "nowhere" is not host:port`,
 	)
 }
@@ -503,7 +503,7 @@ func TestAliasesDoNotMultiplyWithoutEnd(t *testing.T) {
 	}
 	for _, file := range []string{"repositories: &a [*a]", "repositories: &a [*a, *a]", bomb} {
 		_, err := config.Parse([]byte(file), nil)
-		if f := config.Faults(err); len(f) == 0 || !strings.Contains(f[0].Message, "too deeply or too large") {
+		if f := config.Errors(err); len(f) == 0 || !strings.Contains(f[0].Message, "too deeply or too large") {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -526,10 +526,10 @@ func TestLoadReadsAFile(t *testing.T) {
 }
 
 func TestFaultsOfNil(t *testing.T) {
-	if f := config.Faults(nil); f != nil {
+	if f := config.Errors(nil); f != nil {
 		t.Errorf("got %v", f)
 	}
-	if f := config.Faults(errors.New("other")); len(f) != 1 || f[0].Code != core.CodeInternal {
+	if f := config.Errors(errors.New("other")); len(f) != 1 || f[0].Code != core.CodeInternal {
 		t.Errorf("got %v", f)
 	}
 }
@@ -550,7 +550,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, file, variable string) {
 		c, err := config.Parse([]byte(file), []string{variable})
 		if err != nil {
-			if len(config.Faults(err)) == 0 {
+			if len(config.Errors(err)) == 0 {
 				t.Errorf("no fault in %v", err)
 			}
 			return
@@ -580,7 +580,7 @@ func FuzzParse(f *testing.F) {
 
 func ExampleParse() {
 	_, err := config.Parse([]byte(`repositories: [{code: song.ca, type: song, url: "https://song.example.org", indexname: analyses}]`), nil)
-	for _, f := range config.Faults(err) {
+	for _, f := range config.Errors(err) {
 		fmt.Println(f.Message)
 	}
 	// Output:
@@ -588,7 +588,7 @@ func ExampleParse() {
 	// repositories[0].indexName: is missing
 }
 
-// TestProxies: an address is a network of one, in IPv6 form too.
+// TestProxies: an address is a network with one address, also in IPv6 form.
 func TestProxies(t *testing.T) {
 	s := config.Server{TrustedProxies: []string{"10.0.0.7", "::ffff:10.1.2.3", "2001:db8::/32", "fe80::1%eth0", "nothing"}}
 	if got, want := fmt.Sprint(s.Proxies()), "[10.0.0.7/32 10.1.2.3/32 2001:db8::/32 fe80::1/128]"; got != want {

@@ -13,7 +13,7 @@ const (
 // namesRepository reports whether root has a list of repositories, or an invalid value of that key.
 func namesRepository(root *node) bool {
 	given := root.member("repositories")
-	return given != nil && (given.shape != shapeList || len(given.items) > 0)
+	return given != nil && (given.kind != kindList || len(given.items) > 0)
 }
 
 // addLocal adds the built-in repository to root when no repository is configured.
@@ -23,13 +23,13 @@ func addLocal(root *node) {
 	}
 	local := newObject("")
 	for _, member := range [][2]string{{"code", localCode}, {"type", string(core.TypeLocal)}, {"indexName", localIndex}} {
-		local.set(member[0], &node{shape: shapeScalar, text: member[1]})
+		local.set(member[0], &node{kind: kindScalar, text: member[1]})
 	}
-	root.set("repositories", &node{shape: shapeList, items: []*node{local}})
+	root.set("repositories", &node{kind: kindList, items: []*node{local}})
 }
 
 // validateLocal reports keys that apply only to remote repositories. Defaults are ignored, as in validateType.
-func (r Repository) validateLocal(at string, f *faults) {
+func (r Repository) validateLocal(at string, f *errorList) {
 	defaults, n := DefaultRepository(), r.Notifications
 	for _, k := range []struct {
 		name  string

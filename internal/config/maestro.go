@@ -48,7 +48,7 @@ func overlayMaestro(root *node, environ []string) []string {
 	m.takeKafka()
 	m.takeRepositories()
 	m.logLevel()
-	m.leftOver()
+	m.warnUnused()
 	return m.warnings
 }
 
@@ -153,7 +153,7 @@ func fill(n *node, v variable, text string, path ...string) bool {
 			next = newObject("variable " + v.name)
 			n.set(name, next)
 		}
-		if next.shape != shapeObject {
+		if next.kind != kindObject {
 			return false
 		}
 		n = next
@@ -162,7 +162,7 @@ func fill(n *node, v variable, text string, path ...string) bool {
 	if n.member(name) != nil {
 		return false
 	}
-	n.set(name, &node{shape: shapeScalar, text: text, where: "variable " + v.name})
+	n.set(name, &node{kind: kindScalar, text: text, source: "variable " + v.name})
 	return true
 }
 
@@ -277,9 +277,9 @@ func (m *maestro) logLevel() {
 	}
 }
 
-// refuseExclusions reports an error when environ contains exclusion rules of Maestro, even when nothing else of Maestro is used: without
+// rejectExclusions reports an error when environ contains exclusion rules of Maestro, even when nothing else of Maestro is used: without
 // them more would be visible than before. An empty variable excludes nothing.
-func refuseExclusions(environ []string, f *faults) {
+func rejectExclusions(environ []string, f *errorList) {
 	var names []string
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
@@ -301,8 +301,8 @@ func refuseExclusions(environ []string, f *faults) {
 		"tutti does not support exclusion rules; records that Maestro excludes would be indexed")
 }
 
-// leftOver warns of the unused variables.
-func (m *maestro) leftOver() {
+// warnUnused warns of the unused variables.
+func (m *maestro) warnUnused() {
 	var names []string
 	for _, known := range m.order {
 		if i, rest, ok := repositoryVariable(known); ok {

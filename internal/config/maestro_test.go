@@ -11,7 +11,7 @@ import (
 	"tutti/internal/core"
 )
 
-// maestro4 is the environment that the setup guide of Maestro 4 gives for its container.
+// maestro4 is the environment of the container in Maestro 4's setup guide.
 const maestro4 = `
 MAESTRO_FAILURELOG_ENABLED=true
 MAESTRO_FAILURELOG_DIR=app/logs/maestro
@@ -37,7 +37,7 @@ SPRINGDOC_SWAGGERUI_PATH=/swagger-api
 SPRING_CLOUD_STREAM_KAFKA_BINDER_BROKERS=kafka:9092
 SPRING_CLOUD_STREAM_BINDINGS_SONGINPUT_DESTINATION=song-analysis`
 
-// maestro4Development is the environment of its developers' guide: files alone, and other spellings.
+// maestro4Development is the environment of its developers' guide: only files, and other spellings.
 const maestro4Development = `
 LOGGING_LEVEL_ROOT=DEBUG
 SERVER_PORT=11235
@@ -59,7 +59,7 @@ MAESTRO_SONG_TIMEOUTSEC_STUDY=3600
 SPRING_CLOUD_STREAM_KAFKA_BINDER_BROKERS=host.docker.internal
 SPRING_CLOUD_STREAM_BINDINGS_SONGINPUT_DESTINATION=song_analysis`
 
-// maestro5 is the example environment of Maestro 5's server, with everything in it turned on but its exclusion rules.
+// maestro5 is the example environment of Maestro 5's server, with everything enabled except exclusion rules.
 const maestro5 = `
 MAESTRO_LOGGING_LEVEL=trace
 MAESTRO_SERVER_PORT=11235
@@ -96,10 +96,10 @@ MAESTRO_REPOSITORIES_1_SONG_ORGANIZATION=oicr
 MAESTRO_REPOSITORIES_1_SONG_COUNTRY=CA
 MAESTRO_REPOSITORIES_1_KAFKA_DOCUMENT_UPDATE_TOPIC=song_analysis`
 
-func TestMaestroMovesOver(t *testing.T) {
+func TestMaestroMigration(t *testing.T) {
 	for name, tt := range map[string]struct {
 		environ, file string
-		want          string // the file that says the same
+		want          string // the equivalent file
 		warnings      []string
 	}{
 		"version 4": {
@@ -112,8 +112,8 @@ repositories:
 ingest: {kafka: {brokers: ["kafka:9092"]}}
 log: {level: info}`,
 			warnings: []string{
-				"MAESTRO_ELASTICSEARCH_CLIENT_TRUSTSELFSIGNCERT has no counterpart: give the authority of a certificate that no public one signed as index.caFile",
-				"these variables of Maestro have no counterpart and are ignored: MAESTRO_FAILURELOG_DIR, MAESTRO_FAILURELOG_ENABLED, MAESTRO_NOTIFICATIONS_SLACK_ENABLED",
+				"MAESTRO_ELASTICSEARCH_CLIENT_TRUSTSELFSIGNCERT is not supported: set the certificate authority with index.caFile",
+				"these variables of Maestro are not supported and are ignored: MAESTRO_FAILURELOG_DIR, MAESTRO_FAILURELOG_ENABLED, MAESTRO_NOTIFICATIONS_SLACK_ENABLED",
 			},
 		},
 		"version 4, development": {
@@ -125,9 +125,9 @@ repositories:
      organization: overture, country: CA, pageSize: 50, notifications: {kafka: {brokers: ["host.docker.internal:9092"], topic: song_analysis}}}
 ingest: {kafka: {brokers: ["host.docker.internal:9092"]}}`,
 			warnings: []string{
-				"MAESTRO_ELASTICSEARCH_CLIENT_BASICAUTH_USER is ignored: no password is given with it",
+				"MAESTRO_ELASTICSEARCH_CLIENT_BASICAUTH_USER is ignored: the password is missing",
 				"repository song.collab: Maestro writes one document per file, tutti one per analysis, to analysis_centric",
-				"these variables of Maestro have no counterpart and are ignored: MAESTRO_ELASTICSEARCH_CLIENT_CONNECTIONTIMEOUT, MAESTRO_FAILURELOG_DIR, MAESTRO_SONG_TIMEOUTSEC_STUDY",
+				"these variables of Maestro are not supported and are ignored: MAESTRO_ELASTICSEARCH_CLIENT_CONNECTIONTIMEOUT, MAESTRO_FAILURELOG_DIR, MAESTRO_SONG_TIMEOUTSEC_STUDY",
 			},
 		},
 		"version 4, as properties": {
@@ -161,7 +161,7 @@ ingest: {kafka: {brokers: ["kafka:9092", "kafka2:9092"], requestTopic: maestro_i
 			warnings: []string{
 				"MAESTRO_ELASTICSEARCH_VERSION is 7, but tutti needs Elasticsearch 8",
 				"repository repo1: Maestro writes one document per file, tutti one per analysis, to song_data_1.0",
-				"these variables of Maestro have no counterpart and are ignored: MAESTRO_ELASTICSEARCH_CLIENT_DOCS_PER_BULK_REQ_MAX, " +
+				"these variables of Maestro are not supported and are ignored: MAESTRO_ELASTICSEARCH_CLIENT_DOCS_PER_BULK_REQ_MAX, " +
 					"MAESTRO_ELASTICSEARCH_CLIENT_RETRY_MAX_ATTEMPTS, MAESTRO_KAFKA_INDEX_REQUEST_DLQ, MAESTRO_OPENAPI_PATH, " +
 					"MAESTRO_REPOSITORIES_0_KAFKA_ANALYSIS_MESSAGE_DLQ, MAESTRO_SERVER_PORT",
 			},
@@ -177,7 +177,7 @@ MAESTRO_REPOSITORIES_0_INDEX_NAME=a
 MAESTRO_REPOSITORIES_0_SONG_ANALYSIS_CENTRIC_ENABLED=true
 MAESTRO_REPOSITORIES_2_CODE=c`,
 			want:     `repositories: [{code: a, type: song, url: "http://a", indexName: a}]`,
-			warnings: []string{"MAESTRO_REPOSITORIES_2_CODE is ignored: there is no URL of repository 1"},
+			warnings: []string{"MAESTRO_REPOSITORIES_2_CODE is ignored: repository 1 has no URL"},
 		},
 		"tutti's keys win one by one": {
 			environ: maestro4 + "\nTUTTI_INDEX_URL=http://other\nTUTTI_LOG_LEVEL=error",
@@ -189,14 +189,14 @@ repositories:
      country: CA, notifications: {kafka: {brokers: ["kafka:9092"], topic: song-analysis}}}
 ingest: {kafka: {brokers: ["kafka:9092"], requestTopic: mine}}
 log: {level: error}`,
-			warnings: []string{"MAESTRO_ELASTICSEARCH_CLIENT_TRUSTSELFSIGNCERT has no", "these variables of Maestro"},
+			warnings: []string{"MAESTRO_ELASTICSEARCH_CLIENT_TRUSTSELFSIGNCERT is not supported", "these variables of Maestro"},
 		},
 		"tutti's repositories win as a whole": {
 			environ: "MAESTRO_ELASTICSEARCH_NODES=http://es\nMAESTRO_REPOSITORIES_0_URL=http://b\nMAESTRO_REPOSITORIES_0_CODE=b\nMAESTRO_REPOSITORIES_1_URL=http://c",
 			file:    least,
 			want:    least + "\nindex: {url: 'http://es'}",
 			warnings: []string{
-				"MAESTRO_REPOSITORIES_… are ignored: repositories are given in the file or by TUTTI_REPOSITORIES_…",
+				"MAESTRO_REPOSITORIES_… are ignored: repositories are configured in the file or with TUTTI_REPOSITORIES_…",
 			},
 		},
 		"an empty list names no repository": {
@@ -208,11 +208,11 @@ log: {level: error}`,
 			environ: "MAESTRO_ELASTICSEARCH_NODES=http://es",
 			want:    "{index: {url: 'http://es'}, repositories: [{code: local, type: local, indexName: analyses}]}",
 		},
-		"the embedded index takes no credentials": {
+		"the embedded index has no credentials": {
 			environ:  "MAESTRO_ELASTICSEARCH_NODES=http://es\nMAESTRO_ELASTICSEARCH_CLIENT_BASICAUTH_USER=u\nMAESTRO_ELASTICSEARCH_CLIENT_BASICAUTH_PASSWORD=p",
 			file:     least + "\nindex: {url: ''}",
 			want:     least,
-			warnings: []string{"MAESTRO_ELASTICSEARCH_CLIENT_BASICAUTH_USER is ignored: no address of an Elasticsearch is given"},
+			warnings: []string{"MAESTRO_ELASTICSEARCH_CLIENT_BASICAUTH_USER is ignored: no Elasticsearch node is configured"},
 		},
 		"basic authentication turned off": {
 			environ: "MAESTRO_ELASTICSEARCH_NODES=http://es\nMAESTRO_ELASTICSEARCH_CLIENT_BASICAUTH_ENABLED=false\n" +
@@ -243,10 +243,10 @@ log: {level: error}`,
 	}
 }
 
-// TestMaestroExclusionRulesStopTheStart: what Maestro excludes is never indexed by mistake, however its variable is
-// written and whether or not anything else is read from Maestro's environment.
+// TestMaestroExclusionRulesStopTheStart: records that Maestro excludes are never indexed by mistake, with any spelling of its variables
+// and whether or not Maestro's environment is otherwise used.
 func TestMaestroExclusionRulesStopTheStart(t *testing.T) {
-	const why = ": tutti has no exclusion rules, so what Maestro excludes would be indexed"
+	const why = ": tutti does not support exclusion rules; records that Maestro excludes would be indexed"
 	for name, tt := range map[string]struct {
 		file, environ, want string
 	}{
@@ -273,8 +273,8 @@ func TestMaestroExclusionRulesStopTheStart(t *testing.T) {
 				}
 				return
 			}
-			wantFaults(t, err, tt.want)
-			if hint := core.HintOf(config.Faults(err)[0]); !strings.Contains(hint, "unset") {
+			wantErrors(t, err, tt.want)
+			if hint := core.HintOf(config.Errors(err)[0]); !strings.Contains(hint, "unset") {
 				t.Errorf("hint %q", hint)
 			}
 		})
@@ -286,12 +286,12 @@ func TestMaestroFaultsNameTheVariable(t *testing.T) {
 		"MAESTRO_REPOSITORIES_0_BASE_URL=ftp://a", "MAESTRO_REPOSITORIES_0_CODE=a b", "MAESTRO_REPOSITORIES_0_TYPE=file",
 		"MAESTRO_REPOSITORIES_0_PAGINATION_SIZE=all", "MAESTRO_ELASTICSEARCH_NODES=http://u:s3cret@es",
 	})
-	wantFaults(t, err,
+	wantErrors(t, err,
 		`repositories[0].code: "a b" is not letters, digits, dots, underscores and hyphens, the first a letter or digit, at most 512 (variable MAESTRO_REPOSITORIES_0_CODE)`,
-		`repositories[0].type: expects one of song, lyric, local, not "file" (variable MAESTRO_REPOSITORIES_0_TYPE)`,
+		`repositories[0].type: must be one of song, lyric, local, not "file" (variable MAESTRO_REPOSITORIES_0_TYPE)`,
 		`repositories[0].url: "ftp://a" is not an absolute http or https URL (variable MAESTRO_REPOSITORIES_0_BASE_URL)`,
 		"repositories[0].indexName: is missing",
-		`repositories[0].pageSize: expects a whole number from 2 to 10000, not "all" (variable MAESTRO_REPOSITORIES_0_PAGINATION_SIZE)`,
-		"index.url: the URL holds credentials",
+		`repositories[0].pageSize: must be a whole number from 2 to 10000, not "all" (variable MAESTRO_REPOSITORIES_0_PAGINATION_SIZE)`,
+		"index.url: the URL contains credentials",
 	)
 }

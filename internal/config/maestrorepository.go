@@ -72,7 +72,7 @@ func (m *maestro) takeRepositories() {
 		m.repositories = nil
 		return
 	}
-	list := &node{shape: shapeList, where: "variables " + repositoriesPrefix + "…"}
+	list := &node{kind: kindList, source: "variables " + repositoriesPrefix + "…"}
 	for i := 0; ; i++ {
 		r := maestroRepository{variables: m.repositories[i], kind: "song"}
 		var ok bool

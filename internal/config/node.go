@@ -17,26 +17,26 @@ const (
 	maxNodes = 100_000
 )
 
-// shape is the kind of a node.
-type shape int
+// nodeKind is the kind of a node.
+type nodeKind int
 
 const (
-	shapeNull shape = iota
-	shapeScalar
-	shapeList
-	shapeObject
+	kindNull nodeKind = iota
+	kindScalar
+	kindList
+	kindObject
 )
 
 // String describes the shape for messages.
-func (s shape) String() string {
+func (s nodeKind) String() string {
 	switch s {
-	case shapeNull:
+	case kindNull:
 		return "nothing"
-	case shapeScalar:
+	case kindScalar:
 		return "a single value"
-	case shapeList:
+	case kindList:
 		return "a list"
-	case shapeObject:
+	case kindObject:
 		return "an object"
 	default:
 		return "unknown"
@@ -45,18 +45,18 @@ func (s shape) String() string {
 
 // node is an undecoded value.
 type node struct {
-	shape shape
+	kind nodeKind
 	// text is the scalar's; tag is its YAML tag, "" for a value of the environment, which may have any type.
 	text, tag string
 	items     []*node
 	names     []string
 	members   map[string]*node
-	// where is the source of the value: a line of the file or a variable.
-	where string
+	// source is the source of the value: a line of the file or a variable.
+	source string
 }
 
 func newObject(where string) *node {
-	return &node{shape: shapeObject, members: map[string]*node{}, where: where}
+	return &node{kind: kindObject, members: map[string]*node{}, source: where}
 }
 
 func (n *node) set(name string, value *node) {
@@ -73,19 +73,19 @@ func (n *node) remove(name string) {
 
 // member returns a member, nil when it is missing or null.
 func (n *node) member(name string) *node {
-	if n == nil || n.shape != shapeObject {
+	if n == nil || n.kind != kindObject {
 		return nil
 	}
-	if m := n.members[name]; m != nil && m.shape != shapeNull {
+	if m := n.members[name]; m != nil && m.kind != kindNull {
 		return m
 	}
 	return nil
 }
 
-// says reports whether a member is set. Its target may be empty even so, after an error.
-func (n *node) says(name string) bool {
+// isSet reports whether a member is set. Its target may be empty even so, after an error.
+func (n *node) isSet(name string) bool {
 	m := n.member(name)
-	return m != nil && (m.shape != shapeScalar || m.text != "")
+	return m != nil && (m.kind != kindScalar || m.text != "")
 }
 
 // item returns an element of a list, nil when there is none.
@@ -98,7 +98,7 @@ func (n *node) item(i int) *node {
 
 // parse parses a YAML document. It returns nil, with an error, when the file contains no keys at all; other errors are reported, and the
 // readable part is returned.
-func parse(data []byte, f *faults) *node {
+func parse(data []byte, f *errorList) *node {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var document, second yaml.Node
 	err := decoder.Decode(&document)
@@ -113,13 +113,13 @@ func parse(data []byte, f *faults) *node {
 		f.add("", "", "keep one document", "the file contains more than one YAML document")
 	}
 	c := converter{faults: f, left: maxNodes}
-	switch root := c.convert(&document, "", 0); root.shape {
-	case shapeObject:
+	switch root := c.convert(&document, "", 0); root.kind {
+	case kindObject:
 		return root
-	case shapeNull:
+	case kindNull:
 		return newObject("")
 	default:
-		f.add("", root.where, "", "the file contains %s instead of keys", root.shape)
+		f.add("", root.source, "", "the file contains %s instead of keys", root.kind)
 		return nil
 	}
 }
@@ -128,19 +128,19 @@ func lineOf(y *yaml.Node) string { return fmt.Sprintf("line %d", y.Line) }
 
 // converter turns YAML nodes into nodes, following aliases.
 type converter struct {
-	faults *faults
+	faults *errorList
 	// left is the remaining number of nodes.
 	left int
 }
 
 func (c *converter) convert(y *yaml.Node, path string, depth int) *node {
 	if c.left <= 0 {
-		return &node{where: lineOf(y)}
+		return &node{source: lineOf(y)}
 	}
 	if c.left--; depth > maxDepth || c.left == 0 {
 		c.left = 0
 		c.faults.add(path, lineOf(y), "", "the file is nested too deeply or too large")
-		return &node{where: lineOf(y)}
+		return &node{source: lineOf(y)}
 	}
 	switch y.Kind {
 	case yaml.DocumentNode:
@@ -151,7 +151,7 @@ func (c *converter) convert(y *yaml.Node, path string, depth int) *node {
 	case yaml.AliasNode:
 		return c.convert(y.Alias, path, depth+1)
 	case yaml.SequenceNode:
-		n := &node{shape: shapeList, where: lineOf(y)}
+		n := &node{kind: kindList, source: lineOf(y)}
 		for i, item := range y.Content {
 			n.items = append(n.items, c.convert(item, indexed(path, i), depth+1))
 		}
@@ -159,9 +159,9 @@ func (c *converter) convert(y *yaml.Node, path string, depth int) *node {
 	case yaml.MappingNode:
 		return c.object(y, path, depth)
 	default:
-		n := &node{shape: shapeScalar, text: y.Value, tag: y.ShortTag(), where: lineOf(y)}
+		n := &node{kind: kindScalar, text: y.Value, tag: y.ShortTag(), source: lineOf(y)}
 		if n.tag == "!!null" {
-			n.shape = shapeNull
+			n.kind = kindNull
 		}
 		return n
 	}

@@ -39,7 +39,7 @@ func objectSchema(keys []key) map[string]any {
 		if fallback, ok := k.fallback.(string); !ok || !k.required || fallback != "" {
 			continue
 		}
-		if k.waived == nil {
+		if k.optional == nil {
 			required = append(required, k.name)
 		} else {
 			waiver = []any{
@@ -93,9 +93,9 @@ func keySchema(k key) map[string]any {
 func valueSchema(k key) map[string]any {
 	switch k.target.(type) {
 	case *int, *int64:
-		s := map[string]any{"type": "integer", "minimum": k.least, "default": k.fallback}
-		if k.most < maxShown {
-			s["maximum"] = k.most
+		s := map[string]any{"type": "integer", "minimum": k.minimum, "default": k.fallback}
+		if k.maximum < maxShown {
+			s["maximum"] = k.maximum
 		}
 		return s
 	case *bool:
@@ -136,7 +136,7 @@ func flagSchema() map[string]any {
 
 func durationSchema(k key) map[string]any {
 	const pattern = `^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)`
-	if !k.off {
+	if !k.zeroDisables {
 		return map[string]any{"type": "string", "pattern": pattern, "default": shown(k)}
 	}
 	return map[string]any{"default": shown(k), "anyOf": []any{
@@ -154,11 +154,11 @@ func textSchema(k key) map[string]any {
 		s["default"] = fallback
 	}
 	switch {
-	case k.fold:
+	case k.ignoreCase:
 		s["pattern"] = foldedPattern(k.choices)
 	case k.choices != nil:
 		s["enum"] = k.choices
-	case k.pattern != nil && k.required && k.waived == nil:
+	case k.pattern != nil && k.required && k.optional == nil:
 		s["pattern"] = k.pattern.String()
 	case k.pattern != nil:
 		s["pattern"] = "^$|" + k.pattern.String()

@@ -53,7 +53,7 @@ func compile(t *testing.T) *jsonschema.Schema {
 	return schema
 }
 
-// asJSON reads YAML as a validator of JSON Schema sees it.
+// asJSON converts YAML to the values that a JSON Schema validator expects.
 func asJSON(t *testing.T, file string) any {
 	t.Helper()
 	var v any

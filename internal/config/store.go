@@ -21,9 +21,9 @@ func (s *Store) key() key {
 	return object("store", "Database of studies, analyses, analysis types and API keys.", url)
 }
 
-// alone warns of a store that several processes may share while each has its own queue or index: changes that one of them relays would
+// embeddedWarning warns of a store that several processes may share while each has its own queue or index: changes that one of them relays would
 // not reach the others.
-func (c *Config) alone() []string {
+func (c *Config) embeddedWarning() []string {
 	if c.Store.URL == "" || c.Queue.URL != "" && c.Index.URL != "" {
 		return nil
 	}

@@ -19,7 +19,7 @@ const (
 )
 
 // validate reports contradictions between keys. root holds the values that were set and their sources.
-func (c *Config) validate(root *node, f *faults) {
+func (c *Config) validate(root *node, f *errorList) {
 	c.validateServer(root.member("server"), f)
 	c.validateQueue(f)
 	c.validateIndex(root.member("index"), f)
@@ -30,29 +30,29 @@ func (c *Config) validate(root *node, f *faults) {
 	c.Auth.validate(f)
 }
 
-func (c *Config) validateServer(given *node, f *faults) {
+func (c *Config) validateServer(given *node, f *errorList) {
 	s := c.Server
 	if s.Listen != "" {
 		_, port, err := net.SplitHostPort(s.Listen)
 		n, portErr := strconv.Atoi(port)
 		switch {
 		case err != nil || portErr != nil || n < 0 || n > 65535:
-			f.add("server.listen", whereOf(given, "listen"), "write an address and a port, such as 127.0.0.1:8080",
+			f.add("server.listen", sourceOf(given, "listen"), "write an address and a port, such as 127.0.0.1:8080",
 				"%q is not host:port", s.Listen)
 		case c.Auth.Mode == ModeNone && !c.Auth.AllowInsecure && !s.Loopback():
-			f.add("server.listen", whereOf(given, "listen"),
+			f.add("server.listen", sourceOf(given, "listen"),
 				"listen on 127.0.0.1, set auth.mode: token, or set auth.allowInsecure: true when the network or a proxy restricts access",
 				"%s can be reached from other machines, and auth.mode none requires no token", s.Listen)
 		}
 	}
 	switch {
 	case s.TLS.CertFile != "" && s.TLS.KeyFile == "":
-		f.add("server.tls.keyFile", whereOf(given, "tls"), "set the file of the certificate's private key", "is missing")
+		f.add("server.tls.keyFile", sourceOf(given, "tls"), "set the file of the certificate's private key", "is missing")
 	case s.TLS.CertFile == "" && s.TLS.KeyFile != "":
-		f.add("server.tls.certFile", whereOf(given, "tls"), "set the file of the certificate", "is missing")
+		f.add("server.tls.certFile", sourceOf(given, "tls"), "set the file of the certificate", "is missing")
 	}
 	if strings.Contains(s.BasePath, "//") {
-		f.add("server.basePath", whereOf(given, "basePath"), "", "%q has an empty segment", s.BasePath)
+		f.add("server.basePath", sourceOf(given, "basePath"), "", "%q has an empty segment", s.BasePath)
 	}
 	for i, proxy := range s.TrustedProxies {
 		if _, err := parseProxy(proxy); err != nil {
@@ -61,14 +61,14 @@ func (c *Config) validateServer(given *node, f *faults) {
 	}
 }
 
-func whereOf(n *node, name string) string {
+func sourceOf(n *node, name string) string {
 	if m := n.member(name); m != nil {
-		return m.where
+		return m.source
 	}
 	return ""
 }
 
-func (c *Config) validateQueue(f *faults) {
+func (c *Config) validateQueue(f *errorList) {
 	q := c.Queue
 	for _, u := range splitList(q.URL) {
 		parsed, err := url.Parse(u)
@@ -87,13 +87,13 @@ func (c *Config) validateQueue(f *faults) {
 	}
 }
 
-func (c *Config) validateIndex(given *node, f *faults) {
+func (c *Config) validateIndex(given *node, f *errorList) {
 	i := c.Index
 	for _, u := range i.URLs() {
 		if !absoluteHTTP(u) {
-			f.add("index.url", whereOf(given, "url"), "such as https://host:9200", "%q is not an absolute http or https URL", maskUser(u))
+			f.add("index.url", sourceOf(given, "url"), "such as https://host:9200", "%q is not an absolute http or https URL", maskUser(u))
 		} else if hasUser(u) {
-			f.add("index.url", whereOf(given, "url"), "use index.username and index.password", "the URL contains credentials")
+			f.add("index.url", sourceOf(given, "url"), "use index.username and index.password", "the URL contains credentials")
 		}
 	}
 	credentials("index", i.Username, i.Password, "index.apiKey", i.APIKey, f)
@@ -103,7 +103,7 @@ func (c *Config) validateIndex(given *node, f *faults) {
 }
 
 // credentials reports incomplete basic authentication and two forms of credentials.
-func credentials(path, username string, password Secret, otherPath string, other Secret, f *faults) {
+func credentials(path, username string, password Secret, otherPath string, other Secret, f *errorList) {
 	switch {
 	case (username != "" || password != "") && other != "":
 		f.add(otherPath, "", "keep one of them", "is set in addition to a username or password")
@@ -114,7 +114,7 @@ func credentials(path, username string, password Secret, otherPath string, other
 	}
 }
 
-func (c *Config) validateRepositories(given *node, f *faults) {
+func (c *Config) validateRepositories(given *node, f *errorList) {
 	codes, indices, local := map[string]int{}, map[string]int{}, -1
 	for i, r := range c.Repositories {
 		at := indexed("repositories", i)
@@ -138,7 +138,7 @@ func (c *Config) validateRepositories(given *node, f *faults) {
 	}
 }
 
-func (r Repository) validate(at string, given *node, f *faults) {
+func (r Repository) validate(at string, given *node, f *errorList) {
 	if len(r.IndexName) > maxIndexName {
 		f.add(at+".indexName", "", "", "has %d bytes, the limit is %d", len(r.IndexName), maxIndexName)
 	}
@@ -157,9 +157,9 @@ func (r Repository) validate(at string, given *node, f *faults) {
 
 // validateType reports keys that belong to another type than the repository's. Defaults are ignored, so that the effective
 // configuration, which contains all of them, can be loaded.
-func (r Repository) validateType(at string, given *node, f *faults) {
+func (r Repository) validateType(at string, given *node, f *errorList) {
 	if r.Type == core.TypeLyric {
-		if r.Lyric.CategoryID == "" && !given.member("lyric").says("categoryId") {
+		if r.Lyric.CategoryID == "" && !given.member("lyric").isSet("categoryId") {
 			f.add(at+".lyric.categoryId", "", "set the id of a category of the repository, such as 1", "is required for type lyric")
 		}
 	} else if r.Type != "" && (r.Lyric.CategoryID != "" || r.Lyric.Entity != "" || !r.Lyric.ValidOnly) {
@@ -170,19 +170,19 @@ func (r Repository) validateType(at string, given *node, f *faults) {
 	}
 }
 
-func (r Repository) validateTopic(at string, given *node, f *faults) {
+func (r Repository) validateTopic(at string, given *node, f *errorList) {
 	k := r.Notifications.Kafka
 	validateBrokers(at, k.Brokers, f)
 	switch {
 	case len(k.Brokers) == 0 && k.Topic != "":
 		f.add(at+".brokers", "", "set the brokers, or remove the topic", "is missing, but a topic is set")
-	case len(k.Brokers) > 0 && k.Topic == "" && !given.says("topic") && r.Type == core.TypeLyric:
+	case len(k.Brokers) > 0 && k.Topic == "" && !given.isSet("topic") && r.Type == core.TypeLyric:
 		f.add(at+".topic", "", "set the topic that Lyric writes to, it has no default name", "is missing, but brokers are set")
 	}
 }
 
 // validateBrokers reports invalid ports. Other invalid addresses were reported before and are empty.
-func validateBrokers(at string, brokers []string, f *faults) {
+func validateBrokers(at string, brokers []string, f *errorList) {
 	for i, broker := range brokers {
 		if broker == "" {
 			continue
@@ -194,7 +194,7 @@ func validateBrokers(at string, brokers []string, f *faults) {
 	}
 }
 
-func (r Repository) validateURL(at string, f *faults) {
+func (r Repository) validateURL(at string, f *errorList) {
 	switch {
 	case r.URL == "":
 	case !absoluteHTTP(r.URL):

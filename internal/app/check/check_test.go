@@ -286,7 +286,7 @@ func TestRefusedListsEveryFault(t *testing.T) {
 	report := check.Refused(err)
 	wantLines(t, of(report, "configuration"),
 		"fail: server.lisen: unknown key; the nearest valid key is server.listen (line 1)",
-		"fail: queue.replicas: the embedded queue is one server, 3 replicas need a cluster -> set queue.url *",
+		"fail: queue.replicas: the embedded queue has one server, 3 replicas need a cluster -> set queue.url *",
 	)
 	if report.OK || report.Failed() != 2 {
 		t.Errorf("report %+v", report)

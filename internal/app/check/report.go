@@ -51,7 +51,7 @@ func newReport(findings []Finding) Report {
 // Refused gives the Report of a configuration that config.Load refused: each of its faults.
 func Refused(err error) Report {
 	var findings []Finding
-	for _, fault := range config.Faults(err) {
+	for _, fault := range config.Errors(err) {
 		findings = append(findings, Finding{subjectConfiguration, StatusFail, fault.Message, fault.Hint})
 	}
 	return newReport(findings)

@@ -7,15 +7,15 @@ import (
 	"tutti/internal/core"
 )
 
-// faults collects errors in the order of the file's keys.
-type faults struct{ found []error }
+// errorList collects errors in the order of the file's keys.
+type errorList struct{ found []error }
 
 // add adds an error of the key at path. where is the source of the value, "" for none.
-func (f *faults) add(path, where, hint, format string, args ...any) {
+func (f *errorList) add(path, where, hint, format string, args ...any) {
 	f.addCode(core.CodeInvalid, path, where, hint, format, args...)
 }
 
-func (f *faults) addCode(code core.Code, path, where, hint, format string, args ...any) {
+func (f *errorList) addCode(code core.Code, path, where, hint, format string, args ...any) {
 	message := fmt.Sprintf(format, args...)
 	if path != "" {
 		message = path + ": " + message
@@ -27,17 +27,17 @@ func (f *faults) addCode(code core.Code, path, where, hint, format string, args 
 }
 
 // err joins the errors, nil when there are none.
-func (f *faults) err() error { return errors.Join(f.found...) }
+func (f *errorList) err() error { return errors.Join(f.found...) }
 
-// Faults returns the single errors of an error of this package, each with its key's path in its Message.
-func Faults(err error) []*core.Error {
+// Errors returns the single errors of an error of this package, each with its key's path in its Message.
+func Errors(err error) []*core.Error {
 	if err == nil {
 		return nil
 	}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []*core.Error
 		for _, e := range joined.Unwrap() {
-			all = append(all, Faults(e)...)
+			all = append(all, Errors(e)...)
 		}
 		return all
 	}
