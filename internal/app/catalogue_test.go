@@ -132,11 +132,11 @@ func faults() map[string]faulty {
 		},
 		"a route's id": {
 			folder{"routed/base.json": based("routed", aliasWord, `"catalogId":"studies"`)},
-			"routed", unbuilt("routed", `"studies" cannot be the id of the catalogue in routed, because a route of the server is called so: set another catalogId`),
+			"routed", unbuilt("routed", `"studies" cannot be the id of the catalogue in routed, because it is the name of a server route: set another catalogId`),
 		},
 		"a folder that is called as a route": {
 			folder{"console/base.json": based("questions", aliasWord, "")},
-			"console", unbuilt("questions", `"console" cannot be the id of the catalogue in console, because a route of the server is called so: set another catalogId`),
+			"console", unbuilt("questions", `"console" cannot be the id of the catalogue in console, because it is the name of a server route: set another catalogId`),
 		},
 		"no index named": {
 			folder{"nameless/base.json": `{"documentType":"nameless"}`},
@@ -144,7 +144,7 @@ func faults() map[string]faulty {
 		},
 		"a wrong type": {
 			folder{"mistyped/base.json": based("mistyped", aliasWord, `"maxAliases":"many"`)},
-			"mistyped", unbuilt("mistyped", "/maxAliases in mistyped/base.json must be a whole number of 0 or more, not a text"),
+			"mistyped", unbuilt("mistyped", "/maxAliases in mistyped/base.json must be a whole number of 0 or more, not a string"),
 		},
 		"a nesting prefix of nothing": {
 			folder{"prefixed/base.json": based("prefixed", aliasWord, `"nestingPrefix":"nothing"`)},

@@ -29,7 +29,7 @@ func TestCatalogueProblems(t *testing.T) {
 		"headless":  {refuses(http.StatusServiceUnavailable, "cluster_block_exception"), indexSilent()},
 		"gateway":   {answers(http.StatusBadGateway, "<html>Bad Gateway</html>"), indexSilent()},
 		"strange": {
-			mapped(`"studyId":5`), core.CatalogueProblem{Code: core.CatalogueMappingFetch, Message: "the mapping of the index is not understood"},
+			mapped(`"studyId":5`), core.CatalogueProblem{Code: core.CatalogueMappingFetch, Message: "the mapping of the index cannot be parsed"},
 		},
 		"fieldless": {mapped(""), notBuilt("the mapping of the index has no fields to search")},
 		"divided": {

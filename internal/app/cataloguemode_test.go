@@ -153,7 +153,7 @@ func TestCatalogueDefaultCalledAsRoute(t *testing.T) {
 		return len(a.get("paused").Array()) == 0, string(a.raw)
 	})
 	b.furnish("S1")
-	want := notBuilt(`"jobs" cannot be the id of a catalogue, because a route of the server is called so: configure a folder of catalogues with another catalogId for this index`)
+	want := notBuilt(`"jobs" cannot be the id of a catalogue, because it is the name of a server route: configure a folder of catalogues with another catalogId for this index`)
 	entry := b.catalogs()["jobs"]
 	if entry.Status != "failed" || entry.Error == nil || *entry.Error != want || entry.DocumentType != "analysis" {
 		t.Errorf("it is listed as %+v", entry)

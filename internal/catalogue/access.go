@@ -11,20 +11,19 @@ import (
 	"tutti/internal/sqon"
 )
 
-// Access is an access rule as it is in force with the mapping as it is (CONTRACT section 6): a caller sees the documents
-// whose Field has a value that one of its scopes names, and those that Public matches. Its names are the mapping's own
-// (Model.Whole).
+// Access is an access rule applied to the current mapping (CONTRACT section 6): a caller sees the documents whose Field has a
+// value that one of its scopes grants, and those that Public matches. Its names are the mapping's own (Model.MappingFields).
 type Access struct {
-	// Field is the path of the field, or of its sub-field that keeps values as they are. "" denies everything to everybody:
-	// the mapping has no such field, and Public is nil then.
+	// Field is the path of the field, or of its sub-field with exact values. "" denies access to everyone: the mapping has no
+	// such field, and Public is nil.
 	Field string
-	// Scope is the template of the scope that grants a value, which stands for {value} in it.
+	// Scope is the template of the scope that grants a value, with {value} in its place.
 	Scope string
-	// Public is what everybody sees; nil means nothing.
+	// Public matches the documents that everyone sees; nil for none.
 	Public *sqon.Filter
 }
 
-// accessOf returns the rule in force. What does not fit the mapping opens nothing.
+// accessOf returns the effective rule. A part that does not fit the mapping grants nothing.
 func accessOf(rule *definition.AccessRule, whole *fieldSet) (*Access, []string) {
 	if rule == nil {
 		return nil, nil
@@ -38,7 +37,7 @@ func accessOf(rule *definition.AccessRule, whole *fieldSet) (*Access, []string) 
 	path := whole.exactPath(f)
 	if path == "" {
 		return &Access{Scope: rule.Scope}, []string{
-			fmt.Sprintf("the access rule denies all: the field %q is of type %s, which does not keep values as they are", rule.Field, f.Type),
+			fmt.Sprintf("the access rule denies all: the field %q is of type %s, which does not store exact values", rule.Field, f.Type),
 		}
 	}
 	access := &Access{Field: path, Scope: rule.Scope, Public: rule.Public}
@@ -49,7 +48,7 @@ func accessOf(rule *definition.AccessRule, whole *fieldSet) (*Access, []string) 
 	return access, nil
 }
 
-// publicFilterError says why a public filter does not fit the mapping, "" when it does.
+// publicFilterError returns why a public filter does not fit the mapping, "" if it does.
 func publicFilterError(public *sqon.Filter, whole *fieldSet) string {
 	if public == nil {
 		return ""
@@ -60,8 +59,8 @@ func publicFilterError(public *sqon.Filter, whole *fieldSet) string {
 	return ""
 }
 
-// exactPath returns the path whose terms are the field's values themselves, "" when there is none: terms of an analyzed text or
-// of a normalized keyword would grant documents of other values too.
+// exactPath returns the path whose terms are exactly the field's values, "" for none: terms of an analyzed text or of a
+// normalized keyword would match documents with other values too.
 func (s *fieldSet) exactPath(f field) string {
 	if f.matchesExactly() {
 		return f.path
@@ -71,15 +70,15 @@ func (s *fieldSet) exactPath(f field) string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.mapped.Fields)) {
 		path := f.path + "." + name
-		if sub := s.byName[path]; sub.path == path && sub.matchesExactly() { // a runtime field may have taken its place
+		if sub := s.byName[path]; sub.path == path && sub.matchesExactly() { // a runtime field may have replaced it
 			return path
 		}
 	}
 	return ""
 }
 
-// matchesExactly reports whether a term finds the documents of that very value and no others. The engine takes a term on an ip for
-// a network, and one on a constant_keyword for a pattern: a scope of "0.0.0.0/0" or of "*" would grant everything.
+// matchesExactly reports whether a term matches only documents with exactly that value. The engine treats a term on an ip as a
+// network, and one on a constant_keyword as a pattern: a scope of "0.0.0.0/0" or of "*" would grant everything.
 func (f field) matchesExactly() bool {
 	switch mapping.Type(f.Type) {
 	case mapping.Keyword:

@@ -14,41 +14,41 @@ const (
 	DefaultCheckEvery = 30 * time.Second
 	DefaultTimeout    = 10 * time.Second
 	DefaultSettle     = 5 * time.Second
-	// DefaultSampleEvery is how often a sample of the documents is read, DefaultSampleSoon how often one that failed or was empty.
+	// DefaultSampleEvery is the pause between samples of documents, DefaultSampleSoon the pause after one that failed or was
+	// empty.
 	DefaultSampleEvery = 10 * time.Minute
 	DefaultSampleSoon  = time.Minute
 )
 
-// Config is how a Registry keeps its catalogues true. The zero value is the default.
+// Config is the configuration of a Registry. The zero value is the default.
 type Config struct {
-	// StartWait is how long Start waits for the first answers. Default 500 ms; negative means not at all.
+	// StartWait is how long Start waits for the first responses. Default 500 ms; negative means not at all.
 	StartWait time.Duration
-	// CheckEvery is how often the mapping of an available catalogue is read. Default 30 s.
+	// CheckEvery is the interval for reading the mapping of an available catalogue. Default 30 s.
 	CheckEvery time.Duration
-	// Timeout bounds one reading of a mapping. Default 10 s.
+	// Timeout limits one reading of a mapping. Default 10 s.
 	Timeout time.Duration
-	// Accept is asked about every new Model before anybody sees it, and refuses one that nothing can be served of, such as
-	// one whose schema cannot be made; the message of its error becomes that of a schema_build_error. It is called for
-	// several catalogues at once. Nil accepts all.
+	// Accept is called for every new Model before it is published, and rejects one that cannot be served, for example because it
+	// has no valid schema; its error message becomes that of a schema_build_error. It may be called for several catalogues
+	// concurrently. Nil accepts all.
 	Accept func(*Model) error
-	// Reload returns the definitions as they are written now, none when they cannot be read. It is called, one call at a time,
-	// while one has a Fault or had one: these follow their folders. The others stay as they were given to New. Nil means that
-	// nobody can mend them.
+	// Reload returns the current definitions, none if they cannot be read. It is called, one call at a time, while a definition
+	// has or had an Err: only these follow their folders. The others stay as they were passed to New. Nil disables reloading.
 	Reload func() []definition.Definition
-	// Settle is how long what Reload gives must stay the same before it counts. Default 5 s; negative means not at all.
+	// Settle is how long the result of Reload must be unchanged before it is applied. Default 5 s; negative means not at all.
 	Settle time.Duration
-	// Documents reads samples of documents, which show the fields that hold several values: at first once the catalogue is
-	// available. Nil means that no documents are read.
+	// Documents reads samples of documents, which show the fields that hold several values: first once the catalogue is
+	// available. Nil disables samples.
 	Documents Documents
-	// SampleEvery is the pause after a sample, default 10 min. SampleSoon is that after one that failed or held fewer than
-	// SampleFew documents, and the longest after a change of the mapping; defaults 1 min and 1 document.
+	// SampleEvery is the pause after a sample, default 10 min. SampleSoon is the pause after one that failed or had fewer than
+	// SampleFew documents, and the longest pause after a change of the mapping; defaults 1 min and 1 document.
 	SampleEvery, SampleSoon time.Duration
 	SampleFew               int
-	// Logger is told of every change of state and of warnings. Nil means nothing is logged.
+	// Logger logs state changes and warnings. Nil disables logging.
 	Logger *slog.Logger
-	// Metrics counts; nil means off.
+	// Metrics may be nil.
 	Metrics *Metrics
-	// Random returns the jitter of the pauses, at least 0 and below 1. Nil means rand.Float64.
+	// Random returns the jitter of the pauses, in [0, 1). Nil means rand.Float64.
 	Random func() float64
 }
 

@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// displaySegments is how many segments of a name make its display name: the field, and what it belongs to.
+// displaySegments is the number of trailing segments of a name in its display name: the field and its parent.
 const displaySegments = 2
 
-// displayName says the last segments of a dotted name in words: "donor.ageAtDiagnosis" is "Donor Age At Diagnosis". A name
-// without any word is given as it is.
+// displayName converts the last segments of a dotted name to words: "donor.ageAtDiagnosis" becomes "Donor Age At Diagnosis". A
+// name without words is returned unchanged.
 func displayName(name string) string {
 	segments := strings.Split(name, ".")
 	var words []string
@@ -23,8 +23,8 @@ func displayName(name string) string {
 	return strings.Join(words, " ")
 }
 
-// wordsOf splits at underscores, hyphens and spaces, and where a capital follows a small letter, so that an acronym keeps
-// its capitals; each word begins with a capital.
+// wordsOf splits a segment at underscores, hyphens and spaces, and before a capital that follows a small letter, so that acronyms
+// stay together; each word is capitalized.
 func wordsOf(segment string) []string {
 	var words []string
 	for _, part := range strings.FieldsFunc(segment, isSeparator) {

@@ -9,24 +9,25 @@ import (
 	"tutti/internal/core"
 )
 
-// entry is one catalogue and its state, which the watch alone changes.
+// entry is one catalogue and its state; only the watch changes it.
 type entry struct {
 	definition definition.Definition
-	// catalogue is what is shown; model is nil when it shows a problem.
+	// catalogue is the published state; model is nil if it shows a problem.
 	catalogue *core.Catalogue
 	model     *Model
-	// logged is false as long as nobody was told of the state, warned what was said of the model.
+	// logged is set once a state was logged; warned are the model's warnings that were logged.
 	logged bool
 	warned []string
-	// followed tells that the definition had a Fault before, gone that another entry has taken the place of this one.
+	// followed is set if the definition had an Err before, replaced if another entry took its place.
 	followed, replaced bool
 }
 
-// follows reports whether the definition follows its folder: it is wrong, or it was and may not be finished. The others are those of
-// the start.
+// follows reports whether the definition follows its folder: it has an Err, or had one and may not be complete. The others stay
+// as they were at the start.
 func (e *entry) follows() bool { return e.followed || e.definition.Err != nil }
 
-// differs reports whether a definition, read again, is not what e has. Of two with a Fault what can be seen counts.
+// differs reports whether a reloaded definition differs from that of e. For two definitions with an Err, only visible differences
+// count.
 func (e *entry) differs(d definition.Definition) bool {
 	was := e.definition
 	if d.Err == nil || was.Err == nil {
@@ -43,18 +44,18 @@ func newEntry(d definition.Definition) *entry {
 	return &entry{definition: d, catalogue: failedCatalogue(d, why)}
 }
 
-// logWarnings says what is wrong and odd with the definition itself.
+// logWarnings logs the error and the warnings of the definition.
 func (e *entry) logWarnings(log *slog.Logger) {
 	for _, warning := range e.definition.Warnings {
-		log.Warn("the configuration of a catalogue is odd", "catalogue", e.definition.ID, "warning", warning)
+		log.Warn("the configuration of a catalogue has a warning", "catalogue", e.definition.ID, "warning", warning)
 	}
 	if e.definition.Err != nil {
 		e.update(log, built{problem: definitionProblem(e.definition)}, e.definition.Err)
 	}
 }
 
-// update puts a built result, or a problem of reading, in the place of what was. What is the same already stays, to the
-// pointer. err is the cause of a problem, for the log.
+// update replaces the state by a build result or by a problem of reading. Unchanged parts keep their pointers. err is the cause
+// of a problem, for the log.
 func (e *entry) update(log *slog.Logger, b built, err error) {
 	if e.replaced {
 		return
@@ -91,7 +92,7 @@ func (e *entry) available(log *slog.Logger, m *Model) {
 	case e.model == nil:
 		log.Info("a catalogue is available", state...)
 	case !slices.Equal(e.catalogue.Fields, m.catalogue.Fields) && slices.EqualFunc(e.catalogue.Fields, m.catalogue.Fields, equalExceptValues):
-		log.Info("a sample shows other fields of a catalogue with several values", state...)
+		log.Info("the fields of a catalogue with several values have changed", state...)
 	default:
 		log.Info("the mapping of a catalogue has changed", state...)
 	}
@@ -103,7 +104,7 @@ func (e *entry) available(log *slog.Logger, m *Model) {
 	e.catalogue, e.model, e.logged, e.warned = m.catalogue, m, true, m.warnings
 }
 
-// equalExceptValues reports whether two fields are the same but for what a sample shows of their values.
+// equalExceptValues reports whether two fields are equal apart from what a sample shows of their values.
 func equalExceptValues(a, b core.CatalogueField) bool {
 	a.MultiValued = b.MultiValued
 	return a == b

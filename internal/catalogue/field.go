@@ -12,21 +12,21 @@ import (
 	"tutti/internal/sqon"
 )
 
-// typeAlias is a field that stands for another one.
+// typeAlias is the type of a field that refers to another one.
 const typeAlias = "alias"
 
-// field is what is known of one name.
+// field is the metadata of one name.
 type field struct {
 	sqon.Field
-	// path is where the values are in the mapping: that of the target for an alias.
+	// path is the path of the values in the mapping; for an alias, the path of its target.
 	path string
-	// mapped is what the mapping says of those values; nil for a runtime field.
+	// mapped is the mapping of the values; nil for a runtime field.
 	mapped *mapping.Field
 }
 
-// fieldSet is the fields of a mapping by their names. It is not changed after it was made.
+// fieldSet is the fields of a mapping by name. It is immutable once built.
 type fieldSet struct {
-	// names are in the mapping's order: parents before what is below them, siblings by name, runtime fields at the end.
+	// names are in the mapping's order: parents before children, siblings by name, runtime fields last.
 	names  []string
 	byName map[string]field
 }
@@ -36,7 +36,7 @@ var (
 	_ sqon.Names  = (*fieldSet)(nil)
 )
 
-// Field returns the field of a dotted name, false when there is none.
+// Field returns the field of a dotted name, false if there is none.
 func (s *fieldSet) Field(name string) (sqon.Field, bool) {
 	f, found := s.byName[name]
 	return f.Field, found
@@ -45,7 +45,7 @@ func (s *fieldSet) Field(name string) (sqon.Field, bool) {
 // Names returns the names of all fields.
 func (s *fieldSet) Names() iter.Seq[string] { return slices.Values(s.names) }
 
-// fieldsOf returns every field of a mapping by its path, and what is odd about them.
+// fieldsOf returns all fields of a mapping by path, and warnings about them.
 func fieldsOf(tree *mapping.Field) (*fieldSet, []string) {
 	s := &fieldSet{byName: make(map[string]field, tree.Size())}
 	for path, f := range tree.All() {
@@ -59,7 +59,7 @@ func fieldsOf(tree *mapping.Field) (*fieldSet, []string) {
 	return s, append(warnings, s.addRuntime(tree)...)
 }
 
-// add adds a field, unless one of that path is there: no engine has two, but what is read may say so.
+// add adds a field, unless there is one with that path: no engine has duplicates, but the response may.
 func (s *fieldSet) add(path string, f *mapping.Field, nested []string) {
 	if _, twice := s.byName[path]; twice {
 		return
@@ -68,7 +68,7 @@ func (s *fieldSet) add(path string, f *mapping.Field, nested []string) {
 	s.byName[path] = field{Field: sqon.Field{Type: string(f.Type), Nested: nested}, path: path, mapped: f}
 }
 
-// above returns the nested paths that a path is in, its own not counted.
+// above returns the nested paths that contain a path, except the path itself.
 func (s *fieldSet) above(path string) []string {
 	dot := strings.LastIndexByte(path, '.')
 	if dot < 0 {
@@ -77,8 +77,8 @@ func (s *fieldSet) above(path string) []string {
 	return s.byName[path[:dot]].Nested
 }
 
-// resolve puts the targets in the place of aliases. An alias that leads nowhere stays what it is: a type that nothing can be
-// asked of. The engine lets an alias lead to values alone, and only to those of the same nested objects.
+// resolve replaces aliases by their targets. An alias without a valid target keeps its type, which supports no queries. The
+// engine allows as targets only fields with values, in the same nested objects.
 func (s *fieldSet) resolve() []string {
 	var warnings []string
 	resolved := map[string]field{}
@@ -88,10 +88,10 @@ func (s *fieldSet) resolve() []string {
 			continue
 		}
 		var path string
-		_ = json.Unmarshal(alias.mapped.Params["path"], &path) // anything but a name leads nowhere
+		_ = json.Unmarshal(alias.mapped.Params["path"], &path) // anything but a string is no path
 		target, found := s.byName[path]
 		if !found || target.Type == typeAlias || target.mapped.Container() || !slices.Equal(target.Nested, alias.Nested) {
-			warnings = append(warnings, fmt.Sprintf("the field %q is an alias of %q, which it cannot stand for", name, path))
+			warnings = append(warnings, fmt.Sprintf("the field %q is an alias of %q, which is not a valid target", name, path))
 			continue
 		}
 		resolved[name] = target
@@ -100,14 +100,14 @@ func (s *fieldSet) resolve() []string {
 	return warnings
 }
 
-// runtimeField is a field that the engine computes when it is asked; a composite one has others below it.
+// runtimeField is a field that the engine computes at query time; a composite one has others below it.
 type runtimeField struct {
 	Type   string                  `json:"type"`
 	Fields map[string]runtimeField `json:"fields"`
 }
 
-// addRuntime adds the mapping's runtime fields. One of the name of a field with values takes its place, as it does in the
-// engine. They are never nested.
+// addRuntime adds the mapping's runtime fields. They replace fields with values of the same name, as in the engine. They are
+// never nested.
 func (s *fieldSet) addRuntime(tree *mapping.Field) []string {
 	raw := tree.Params["runtime"]
 	if raw == nil {
@@ -115,7 +115,7 @@ func (s *fieldSet) addRuntime(tree *mapping.Field) []string {
 	}
 	var all map[string]runtimeField
 	if err := json.Unmarshal(raw, &all); err != nil {
-		return []string{"the runtime fields of the mapping are not understood and left out"}
+		return []string{"the runtime fields of the mapping cannot be parsed and are ignored"}
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		s.shadow(name, all[name].Type)
@@ -137,7 +137,7 @@ func (s *fieldSet) shadow(name, kind string) {
 	s.byName[name] = field{Field: sqon.Field{Type: kind}, path: name}
 }
 
-// below returns the fields below an object, without its path in their names and in those of their nested paths.
+// below returns the fields below an object, with its path removed from their names and nested paths.
 func (s *fieldSet) below(prefix string) *fieldSet {
 	inside := &fieldSet{byName: map[string]field{}}
 	prefix += "."

@@ -12,14 +12,13 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// Mappings gives the mappings of indices, as the port index.Index does: a *core.Error, or any other error, that says by
-// errors.Is of core.ErrIndexMissing, core.ErrIndexForbidden and core.ErrIndexUnreachable what the matter is.
+// Mappings returns the mappings of indices, as the port index.Index does. Errors, *core.Error or others, wrap
+// core.ErrIndexMissing, core.ErrIndexForbidden or core.ErrIndexUnreachable if they apply.
 type Mappings interface {
 	Mapping(ctx context.Context, name string) (json.RawMessage, error)
 }
 
-// Load reads the mapping of a definition's index and makes the Model. The problem is nil when there is a Model, and says why
-// there is none otherwise.
+// Load reads the mapping of a definition's index and builds the Model. If there is no Model, it returns the problem instead.
 func Load(ctx context.Context, d definition.Definition, m Mappings) (*Model, *core.CatalogueProblem) {
 	if d.Err != nil {
 		return nil, definitionProblem(d)
@@ -35,24 +34,24 @@ func Load(ctx context.Context, d definition.Definition, m Mappings) (*Model, *co
 	return build(d, whole)
 }
 
-// definitionProblem returns the problem of a definition that nothing can be built of.
+// definitionProblem returns the problem of an invalid definition.
 func definitionProblem(d definition.Definition) *core.CatalogueProblem {
 	return problem(core.CatalogueSchemaBuild, core.MessageOf(d.Err))
 }
 
-// parsedMapping is a mapping and its fields, which all catalogues of one index share.
+// parsedMapping is a mapping and its fields, shared by all catalogues of one index.
 type parsedMapping struct {
 	tree     *mapping.Field
 	fields   *fieldSet
 	warnings []string
-	// multiValued are the paths of which documents hold several values, as far as that is known.
+	// multiValued are the paths that are known to have several values in a document.
 	multiValued map[string]bool
 }
 
 func parse(raw json.RawMessage) (*parsedMapping, *core.CatalogueProblem) {
 	tree, unnamed, err := mapping.ParseForeign(raw)
 	if err != nil {
-		return nil, problem(core.CatalogueMappingFetch, "the mapping of the index is not understood")
+		return nil, problem(core.CatalogueMappingFetch, "the mapping of the index cannot be parsed")
 	}
 	p := &parsedMapping{tree: tree}
 	p.fields, p.warnings = fieldsOf(tree)
@@ -62,7 +61,7 @@ func parse(raw json.RawMessage) (*parsedMapping, *core.CatalogueProblem) {
 	return p, nil
 }
 
-// build makes the Model of a definition and a mapping.
+// build builds the Model of a definition and a mapping.
 func build(d definition.Definition, p *parsedMapping) (*Model, *core.CatalogueProblem) {
 	tree, whole := p.tree, p.fields
 	m := &Model{definition: d, tree: tree, root: tree, whole: whole, fields: whole, warnings: slices.Clone(p.warnings)}
@@ -72,7 +71,7 @@ func build(d definition.Definition, p *parsedMapping) (*Model, *core.CataloguePr
 		}
 		m.root, m.fields = tree.Lookup(d.NestingPrefix), whole.below(d.NestingPrefix)
 	}
-	if len(m.fields.names) == 0 && d.NestingPrefix == "" { // below a prefix they come with the first document
+	if len(m.fields.names) == 0 && d.NestingPrefix == "" { // below a prefix they appear with the first document
 		return nil, problem(core.CatalogueSchemaBuild, "the mapping of the index has no fields to search")
 	}
 	m.extend()
@@ -82,8 +81,8 @@ func build(d definition.Definition, p *parsedMapping) (*Model, *core.CataloguePr
 	return m, nil
 }
 
-// prefixError says why a nesting prefix has no fields below it, "" when it can have. One document has one such object: below
-// a nested one, fields could not be told from those of its neighbours.
+// prefixError returns why a nesting prefix is invalid, "" if it is valid. A document must have one such object: below a nested
+// field, the fields of its elements could not be told apart.
 func prefixError(prefix string, whole *fieldSet) string {
 	f, found := whole.byName[prefix]
 	switch {
@@ -98,11 +97,11 @@ func prefixError(prefix string, whole *fieldSet) string {
 	}
 }
 
-// maxWarnings is how many warnings about the fields of one catalogue are told: a configuration may be ahead of its mapping by all
-// of them.
+// maxWarnings limits the listed warnings about the fields of one catalogue: a configuration may name many fields that the mapping
+// does not have yet.
 const maxWarnings = 20
 
-// limitWarnings returns the first warnings, and how many there are beside them.
+// limitWarnings returns the first warnings, and the number of the others.
 func limitWarnings(warnings []string) []string {
 	if more := len(warnings) - maxWarnings; more > 0 {
 		return append(warnings[:maxWarnings:maxWarnings], fmt.Sprintf("%d more warnings are not listed", more))
@@ -110,8 +109,8 @@ func limitWarnings(warnings []string) []string {
 	return warnings
 }
 
-// extend returns each field what the configuration says of it. A name may be written with __ for its dots. Of two for one field
-// the later counts, as for those of one spelling.
+// extend attaches the configuration of extended to its fields. A name may use __ for dots. Of two entries for one field the later
+// one applies, whatever their spelling.
 func (m *Model) extend() {
 	m.extended = make(map[string]definition.ExtendedField, len(m.definition.Extended))
 	for _, e := range m.definition.Extended {
@@ -124,13 +123,13 @@ func (m *Model) extend() {
 			continue
 		}
 		if _, twice := m.extended[name]; twice {
-			m.warnings = append(m.warnings, fmt.Sprintf("extended describes the field %q more than once: the later counts", name))
+			m.warnings = append(m.warnings, fmt.Sprintf("extended describes the field %q more than once: the later one applies", name))
 		}
 		m.extended[name] = e
 	}
 }
 
-// describe makes what introspection shows. several are the paths of which documents hold several values.
+// describe builds the introspection of the catalogue. several are the paths with several values in a document.
 func (m *Model) describe(several map[string]bool) {
 	fields := make([]core.CatalogueField, len(m.fields.names))
 	for i, name := range m.fields.names {
@@ -147,14 +146,14 @@ func (m *Model) describe(several map[string]bool) {
 	m.catalogue.Fields = fields
 }
 
-// describeDefinition returns what a definition alone says of its catalogue.
+// describeDefinition returns the introspection of a catalogue from its definition only.
 func describeDefinition(d definition.Definition) *core.Catalogue {
 	return &core.Catalogue{
 		ID: d.ID, DocumentType: d.DocumentType, Description: d.Description, Restricted: d.Access != nil, DefaultAccess: d.DefaultAccess,
 	}
 }
 
-// failedCatalogue returns the catalogue of a definition that cannot be used now.
+// failedCatalogue returns the catalogue of a definition that is unavailable.
 func failedCatalogue(d definition.Definition, why *core.CatalogueProblem) *core.Catalogue {
 	c := describeDefinition(d)
 	c.Problem = why

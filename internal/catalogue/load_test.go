@@ -39,7 +39,7 @@ func unread() core.CatalogueProblem {
 }
 
 func notUnderstood() core.CatalogueProblem {
-	return core.CatalogueProblem{Code: core.CatalogueMappingFetch, Message: "the mapping of the index is not understood"}
+	return core.CatalogueProblem{Code: core.CatalogueMappingFetch, Message: "the mapping of the index cannot be parsed"}
 }
 
 func unbuilt(message string) core.CatalogueProblem {
@@ -52,7 +52,7 @@ func unknown() core.CatalogueProblem {
 
 const (
 	noFields = "the mapping of the index has no fields to search"
-	noName   = "the name that the catalogue gives for its index is not one of an index"
+	noName   = "the configured index name of the catalogue is not valid"
 )
 
 // TestProblems: every cause has its code, and no engine's text is in a message.

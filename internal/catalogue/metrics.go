@@ -5,8 +5,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// Metrics shows the state of the catalogues (CONTRACT section 9); a nil pointer is off. The label catalogue is the id of a
-// configured one.
+// Metrics is the state of the catalogues (CONTRACT section 9); nil disables it. The label catalogue is a configured ID.
 type Metrics struct {
 	available *prometheus.GaugeVec
 }
@@ -18,7 +17,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	}, []string{"catalogue"})}
 }
 
-// forget ends the series of an id that no catalogue has any more.
+// forget deletes the series of an ID that no catalogue has any more.
 func (m *Metrics) forget(id string) {
 	if m != nil {
 		m.available.DeleteLabelValues(id)

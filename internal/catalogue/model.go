@@ -15,15 +15,16 @@ var (
 	_ sqon.Names  = (*Model)(nil)
 )
 
-// Model is what a catalogue is by its definition and the mapping of its index: the one truth about its fields. Nothing of
-// it is ever changed, neither by this package nor by who gets it: a mapping that has changed makes a new Model.
+// Model is a catalogue built from its definition and the mapping of its index: the only source of its fields. It is immutable: a
+// changed mapping makes a new Model.
 //
-// Its names are those that clients use, so those below the nesting prefix without it. An alias field stands for its target.
+// Its names are those that clients use: names below the nesting prefix do not include it. An alias field has the metadata of its
+// target.
 type Model struct {
 	definition definition.Definition
 	tree       *mapping.Field
 	root       *mapping.Field
-	// fields are by the clients' names, whole by the mapping's own; they are the same without a nesting prefix.
+	// fields are by client name, whole by the mapping's own name; they are the same without a nesting prefix.
 	fields    *fieldSet
 	whole     *fieldSet
 	extended  map[string]definition.ExtendedField
@@ -32,51 +33,51 @@ type Model struct {
 	warnings  []string
 }
 
-// Definition returns what the configuration says of the catalogue.
+// Definition returns the configuration of the catalogue.
 func (m *Model) Definition() definition.Definition { return m.definition }
 
-// Catalogue returns what introspection shows. It is the same pointer each time.
+// Catalogue returns the introspection of the catalogue, always the same pointer.
 func (m *Model) Catalogue() *core.Catalogue { return m.catalogue }
 
-// Mapping returns the whole mapping of the index, the outside of the nesting prefix included.
+// Mapping returns the whole mapping of the index, including what is outside the nesting prefix.
 func (m *Model) Mapping() *mapping.Field { return m.tree }
 
-// Root returns the object of the mapping that the catalogue's fields are below: the mapping itself without a nesting prefix.
+// Root returns the mapping object that contains the catalogue's fields: the mapping itself without a nesting prefix.
 func (m *Model) Root() *mapping.Field { return m.root }
 
-// Field returns the type of a field and the nested paths above it, both of its target for an alias; false when there is no
-// field of that name.
+// Field returns the type of a field and the nested paths above it, for an alias those of its target; false if there is no such
+// field.
 func (m *Model) Field(name string) (sqon.Field, bool) { return m.fields.Field(name) }
 
-// Names returns the names of all fields in the mapping's order: parents before what is below them, siblings by name.
+// Names returns the names of all fields in the mapping's order: parents before children, siblings by name.
 func (m *Model) Names() iter.Seq[string] { return m.fields.Names() }
 
-// Path returns the path by which an engine knows a field: below the nesting prefix, and the target's for an alias. False when
-// there is no field of that name.
+// Path returns the engine's path of a field, with the nesting prefix; for an alias, the path of its target. False if there is no
+// such field.
 func (m *Model) Path(name string) (string, bool) {
 	f, found := m.fields.byName[name]
 	return f.path, found
 }
 
-// Extended returns what the configuration says of a field beyond its mapping; false when it says nothing.
+// Extended returns the additional configuration of a field; false if there is none.
 func (m *Model) Extended(name string) (definition.ExtendedField, bool) {
 	extended, found := m.extended[name]
 	return extended, found
 }
 
-// MappingFields returns the fields of the whole mapping under its own names, which access rules use.
+// MappingFields returns the fields of the whole mapping by its own names, which access rules use.
 func (m *Model) MappingFields() sqon.Fields { return m.whole }
 
-// MappingPath returns the path by which an engine knows a field of the whole mapping, the target's for an alias. False when
-// there is no field of that name.
+// MappingPath returns the engine's path of a field of the whole mapping, for an alias the path of its target. False if there is
+// no such field.
 func (m *Model) MappingPath(name string) (string, bool) {
 	f, found := m.whole.byName[name]
 	return f.path, found
 }
 
-// Access returns the catalogue's access rule as it is in force; nil when it has
-// none, and those whom Definition.DefaultAccess allows see everything.
+// Access returns the effective access rule; nil if there is none, in which case callers that Definition.DefaultAccess allows see
+// everything.
 func (m *Model) Access() *Access { return m.access }
 
-// Warnings are what should be known of how the definition and the mapping fit, but stops nothing.
+// Warnings returns the non-fatal mismatches between the definition and the mapping.
 func (m *Model) Warnings() []string { return slices.Clone(m.warnings) }

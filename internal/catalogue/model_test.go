@@ -268,7 +268,7 @@ func TestExtended(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	warned(t, m,
-		`extended describes the field "o.k" more than once: the later counts`,
+		`extended describes the field "o.k" more than once: the later one applies`,
 		`extended describes the field "data.k", which the mapping lacks`,
 		`extended describes the field "none", which the mapping lacks`,
 		`extended describes the field "", which the mapping lacks`)
@@ -356,15 +356,15 @@ func TestAliasFields(t *testing.T) {
 		}
 	}
 	warned(t, m,
-		`the field "c" is an alias of "a", which it cannot stand for`,
-		`the field "d" is an alias of "o", which it cannot stand for`,
-		`the field "e" is an alias of "n.k", which it cannot stand for`,
-		`the field "f" is an alias of "none", which it cannot stand for`,
-		`the field "g" is an alias of "", which it cannot stand for`,
-		`the field "h" is an alias of "", which it cannot stand for`,
-		`the field "i" is an alias of "i", which it cannot stand for`,
-		`the field "j" is an alias of "r", which it cannot stand for`,
-		`the field "n.b" is an alias of "k", which it cannot stand for`)
+		`the field "c" is an alias of "a", which is not a valid target`,
+		`the field "d" is an alias of "o", which is not a valid target`,
+		`the field "e" is an alias of "n.k", which is not a valid target`,
+		`the field "f" is an alias of "none", which is not a valid target`,
+		`the field "g" is an alias of "", which is not a valid target`,
+		`the field "h" is an alias of "", which is not a valid target`,
+		`the field "i" is an alias of "i", which is not a valid target`,
+		`the field "j" is an alias of "r", which is not a valid target`,
+		`the field "n.b" is an alias of "k", which is not a valid target`)
 }
 
 func TestRuntimeFields(t *testing.T) {
@@ -387,7 +387,7 @@ func TestRuntimeFields(t *testing.T) {
 	}
 	warned(t, m)
 	warned(t, look(t, minimal("a"), `{"runtime":[],"properties":{"k":{"type":"keyword"}}}`),
-		"the runtime fields of the mapping are not understood and left out")
+		"the runtime fields of the mapping cannot be parsed and are ignored")
 }
 
 // TestForeignMappings: whatever Elasticsearch takes for a mapping is a catalogue. The mappings are as 8.19 gave them back.

@@ -7,18 +7,18 @@ import (
 	"tutti/internal/core"
 )
 
-// problem makes a CatalogueProblem.
+// problem returns a CatalogueProblem.
 func problem(code core.CatalogueCode, message string) *core.CatalogueProblem {
 	return &core.CatalogueProblem{Code: code, Message: message}
 }
 
-// pendingProblem is the problem of a catalogue whose index was not heard of yet.
+// pendingProblem is the problem of a catalogue whose index has not responded yet.
 func pendingProblem() *core.CatalogueProblem {
 	return problem(core.CatalogueConnectionError, "the index has not answered yet")
 }
 
-// readingProblem says why a mapping could not be read. What the engine said stays out of it; the message of core.CodeConflict is
-// about names that the mapping chose.
+// readingProblem returns why a mapping could not be read, without the engine's text; the message of core.CodeConflict is about
+// names in the mapping.
 func readingProblem(ctx context.Context, err error) *core.CatalogueProblem {
 	switch {
 	case errors.Is(err, core.ErrIndexMissing):
@@ -31,9 +31,9 @@ func readingProblem(ctx context.Context, err error) *core.CatalogueProblem {
 	switch core.CodeOf(err) {
 	case core.CodeInvalid:
 		if refused, is := errors.AsType[*core.Error](err); is && refused.Err != nil {
-			break // the engine's refusal, which is not about the name: that is looked at before it is asked
+			break // the engine's rejection, which is not about the name: that is validated before the request
 		}
-		return problem(core.CatalogueSchemaBuild, "the name that the catalogue gives for its index is not one of an index")
+		return problem(core.CatalogueSchemaBuild, "the configured index name of the catalogue is not valid")
 	case core.CodeConflict:
 		return problem(core.CatalogueSchemaBuild, core.MessageOf(err))
 	case core.CodeInternal:
@@ -43,8 +43,8 @@ func readingProblem(ctx context.Context, err error) *core.CatalogueProblem {
 	return problem(core.CatalogueMappingFetch, "the mapping of the index could not be read")
 }
 
-// conclusive reports whether a problem is the engine's clear word, or the configuration's fault: asking again soon would say the
-// same, so that it counts at once. An alias is swapped in one step, so an index that is said to be missing is missing.
+// conclusive reports whether a problem is a clear response of the engine or a configuration error: an immediate retry would
+// return the same, so it applies at once. An alias is swapped atomically, so an index reported as missing is missing.
 func conclusive(code core.CatalogueCode) bool {
 	switch code {
 	case core.CatalogueIndexNotFound, core.CataloguePermissionDenied, core.CatalogueSchemaBuild:

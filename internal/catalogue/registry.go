@@ -12,31 +12,31 @@ import (
 	"tutti/internal/core"
 )
 
-// Registry holds the catalogues of a process and keeps their state true in the background. All methods may be called
-// concurrently; what it gives is read without waiting for anything.
+// Registry holds the catalogues of a process and updates their state in the background. It is safe for concurrent use; reading
+// never blocks.
 type Registry struct {
 	cfg      Config
 	mappings Mappings
-	entries  []*entry // in the order of their ids
+	entries  []*entry // sorted by ID
 	view     atomic.Pointer[view]
 
 	wake chan struct{}
-	// answered is closed when every index has answered once, stopped when the background work has ended.
+	// answered is closed when every index has responded once, stopped when the background work has ended.
 	answered, stopped chan struct{}
 
 	mu        sync.Mutex
-	refreshes map[string]struct{} // the indices to look at at once
+	refreshes map[string]struct{} // the indices to probe immediately
 	cancel    context.CancelFunc  // nil before Start
 }
 
-// view is all catalogues at one moment.
+// view is a snapshot of all catalogues.
 type view struct {
 	set    *core.CatalogueSet
 	models map[string]*Model
 }
 
-// New makes the Registry of definitions whose ids are unique. All catalogues are listed from the beginning, as failed until
-// Start has heard of their indices.
+// New returns the Registry of definitions with unique IDs. All catalogues are listed from the beginning, as failed until Start
+// has read their indices.
 func New(defs []definition.Definition, m Mappings, cfg Config) *Registry {
 	r := &Registry{
 		cfg: cfg.withDefaults(), mappings: m, refreshes: map[string]struct{}{},
@@ -50,9 +50,9 @@ func New(defs []definition.Definition, m Mappings, cfg Config) *Registry {
 	return r
 }
 
-// Start begins to look at all indices, a few dozen side by side, and waits for their first answers, not longer than Config.StartWait. It
-// never fails because of a catalogue. CodeConflict when it was called before, CodeUnavailable when ctx ends first; the
-// background work goes on until Stop then too.
+// Start starts probing all indices concurrently, and waits for the first responses for at most Config.StartWait. It never fails
+// because of a catalogue. CodeConflict if it was called before, CodeUnavailable if ctx ends first; even then the background work
+// continues until Stop.
 func (r *Registry) Start(ctx context.Context) error {
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	r.mu.Lock()
@@ -75,8 +75,8 @@ func (r *Registry) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends the background work, calls in progress included, and waits for its end, not beyond that of ctx. What is known of
-// the catalogues stays as it is. It may be called again; a Registry that was not started is stopped already.
+// Stop stops the background work, including calls in flight, and waits for its end or for that of ctx. The state of the
+// catalogues remains readable. It may be called again; on a Registry that was not started it returns immediately.
 func (r *Registry) Stop(ctx context.Context) error {
 	r.mu.Lock()
 	cancel := r.cancel
@@ -93,15 +93,15 @@ func (r *Registry) Stop(ctx context.Context) error {
 	}
 }
 
-// Catalogues returns all catalogues as they are now. It is the same pointer as long as nothing changed, and a new set has the
-// same pointers for the catalogues that did not.
+// Catalogues returns a snapshot of all catalogues. It is the same pointer while nothing changes; in a new snapshot, unchanged
+// catalogues keep their pointers.
 func (r *Registry) Catalogues() *core.CatalogueSet { return r.view.Load().set }
 
-// Model returns the Model of an available catalogue; nil when it failed and when there is none of that id.
+// Model returns the Model of an available catalogue; nil if it failed or the ID is unknown.
 func (r *Registry) Model(id string) *Model { return r.view.Load().models[id] }
 
-// Refresh has the catalogues of an index looked at at once, after its mapping has changed or the alias stands for another
-// one. It does not wait for that.
+// Refresh requests an immediate probe of the catalogues of an index, after its mapping or alias has changed. It does not wait for
+// the result.
 func (r *Registry) Refresh(alias string) {
 	r.mu.Lock()
 	r.refreshes[alias] = struct{}{}
@@ -112,7 +112,7 @@ func (r *Registry) Refresh(alias string) {
 	}
 }
 
-// takeRefreshes returns the indices that Refresh was called for since the last time.
+// takeRefreshes returns the indices of the Refresh calls since the last time.
 func (r *Registry) takeRefreshes() map[string]struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -121,7 +121,7 @@ func (r *Registry) takeRefreshes() map[string]struct{} {
 	return asked
 }
 
-// publish shows the entries as they are, when one of them is not as it was shown.
+// publish publishes the entries if one of them has changed.
 func (r *Registry) publish() {
 	old := r.view.Load()
 	next := &view{set: &core.CatalogueSet{}, models: map[string]*Model{}}

@@ -446,7 +446,7 @@ func TestLog(t *testing.T) {
 		w.at(400)
 		w.engine.set("a", gives(twoFields))
 		w.at(500)
-		want := `level=WARN msg="the configuration of a catalogue is odd" catalogue=broken warning="an unknown key"
+		want := `level=WARN msg="the configuration of a catalogue has a warning" catalogue=broken warning="an unknown key"
 level=WARN msg="a catalogue has failed" catalogue=broken index=broken code=schema_build_error reason="base.json is not JSON" err="base.json is not JSON"
 level=WARN msg="a catalogue has failed" catalogue=b index=b code=index_not_found reason="the index of the catalogue does not exist" err="secret: the engine has no such index"
 level=INFO msg="a catalogue is available" catalogue=odd index=a fields=1

@@ -10,21 +10,21 @@ import (
 	"tutti/internal/catalogue/definition"
 )
 
-// reloadState is what a watch knows of definitions that have, or had, a Fault, and follow their folders while it runs.
+// reloadState is the state of reloading definitions that have, or had, an Err and follow their folders at run time.
 type reloadState struct {
-	// reread takes what Config.Reload gave; busy is true while that is awaited.
+	// reread receives the result of Config.Reload; busy is true during the call.
 	reread chan []definition.Definition
 	busy   bool
-	// due is when to read again, tries how often the pause has doubled.
+	// due is the time of the next reload, tries the number of times the pause has doubled.
 	due   time.Time
 	tries int
-	// seen is the last reading, settled when it counts unless another one differs before.
+	// seen is the last result, settled the time when it is applied unless it changes before.
 	seen    []definition.Definition
 	settled time.Time
 }
 
-// reload begins to read the definitions again when one of them follows its folder and it is time, and returns the time to the next
-// one. Nobody waits for the end of a reading: a folder that hangs must not hold up a stop, and what it returns then is dropped.
+// reload starts a reload in the background if a definition follows its folder and it is due, and returns the time to the next
+// one. Nothing waits for it: a folder that hangs must not delay Stop, and its result is then dropped.
 func (w *watch) reload(ctx context.Context, now time.Time) time.Duration {
 	m := &w.reloads
 	if w.cfg.Reload == nil || m.busy || !slices.ContainsFunc(w.entries, (*entry).follows) {
@@ -47,9 +47,9 @@ func (w *watch) reload(ctx context.Context, now time.Time) time.Duration {
 	return never
 }
 
-// adopt brings the definitions that follow their folders to what these say now, once they have rested: a file may still be
-// written, and the one that restricts a catalogue may be the last. A folder that is gone takes its catalogue along; a reading
-// without any says nothing.
+// adopt applies a reloaded result to the definitions that follow their folders, once it has been unchanged for Config.Settle: a
+// file may be incomplete, and the file that restricts a catalogue may be the last one written. If a folder is gone, its catalogue
+// is removed; an empty result is ignored.
 func (w *watch) adopt(defs []definition.Definition, now time.Time) {
 	m := &w.reloads
 	m.busy = false
@@ -68,7 +68,7 @@ func (w *watch) adopt(defs []definition.Definition, now time.Time) {
 	m.due = now.Add(w.jittered(backoff(&m.tries)))
 }
 
-// changes returns what becomes of entries whose folders say something else now: nil where there is no folder any more.
+// changes returns the new definitions of the entries whose folders have changed: nil if the folder is gone.
 func (w *watch) changes(defs []definition.Definition) map[*entry]*definition.Definition {
 	changes := map[*entry]*definition.Definition{}
 	if len(defs) == 0 {
@@ -87,14 +87,14 @@ func (w *watch) changes(defs []definition.Definition) map[*entry]*definition.Def
 		}
 	}
 	for e, d := range changes {
-		if d != nil && staying[d.ID] { // of one that runs, whose id is not taken from it
+		if d != nil && staying[d.ID] { // the ID of a running catalogue is not reassigned
 			delete(changes, e)
 		}
 	}
 	return changes
 }
 
-// change puts new entries in the place of those that changed. What is looked at now is told of the old ones in vain.
+// change replaces the changed entries. Results of probes in flight are dropped for the old ones.
 func (w *watch) change(changes map[*entry]*definition.Definition, now time.Time) {
 	var kept []*entry
 	for _, e := range w.entries {
@@ -122,10 +122,10 @@ func (w *watch) change(changes map[*entry]*definition.Definition, now time.Time)
 	w.publish()
 }
 
-// follow looks at the index of an entry that was mended, together with others that were.
+// follow probes the index of an entry that was fixed, together with others that were.
 func (w *watch) follow(e *entry, now time.Time) {
 	for _, s := range w.sources {
-		if s.index == e.definition.Index && s.began.IsZero() { // nobody reads it yet
+		if s.index == e.definition.Index && s.began.IsZero() { // no probe yet
 			s.entries = append(s.entries, e)
 			return
 		}
@@ -133,7 +133,7 @@ func (w *watch) follow(e *entry, now time.Time) {
 	w.sources = append(w.sources, &source{index: e.definition.Index, entries: []*entry{e}, due: now, answered: true})
 }
 
-// backoff returns the pause before the next try, and doubles the one after it.
+// backoff returns the pause before the next try, and doubles the following one.
 func backoff(tries *int) time.Duration {
 	pause := lastRetry
 	if *tries < 10 {

@@ -12,13 +12,13 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// Documents reads documents of an index in any order, as the port index.Index does. The end of the stream is the first error of
-// each, which Stream returns.
+// Documents reads documents of an index in any order, as the port index.Index does. The stream ends at the first error of each,
+// which Stream returns.
 type Documents interface {
 	Stream(ctx context.Context, alias string, req index.StreamRequest, each func([]index.Hit) error) error
 }
 
-// A sample has no more documents, and ends behind so many bytes of them.
+// Limits of a sample: documents, and bytes after which it ends.
 const (
 	sampleDocuments = 1000
 	sampleBytes     = 4 << 20
@@ -48,7 +48,7 @@ func sampleOf(ctx context.Context, d Documents, alias string, fields *fieldSet) 
 	return s, nil
 }
 
-// Sampled returns the fields that introspection shows, with what a sample of the documents says of them.
+// Sampled returns the fields of the introspection, updated by a sample of the documents.
 func (m *Model) Sampled(ctx context.Context, d Documents) ([]core.CatalogueField, error) {
 	s, err := sampleOf(ctx, d, m.definition.Index, m.whole)
 	if err != nil {
@@ -61,18 +61,17 @@ func (m *Model) Sampled(ctx context.Context, d Documents) ([]core.CatalogueField
 	return fields, nil
 }
 
-// sample is what documents of an index show.
+// sample is the result of sampling the documents of an index.
 type sample struct {
 	fields *fieldSet
-	// multiValued are the paths of the mapping of which a document holds several values. Nested elements are several by their nature,
-	// and are left out.
+	// several are the mapping paths with several values in a document, except nested ones, which always have several elements.
 	multiValued map[string]bool
-	// documents is how many were read; full is set when there may be more.
+	// documents is the number of documents read; full is set if there may be more.
 	documents int
 	full      bool
 }
 
-// object notes the fields below an object, whose path ends with a dot, or is "". What is no object has none.
+// object records the fields below an object. path is "" or ends with a dot. Other values have no fields.
 func (s *sample) object(raw json.RawMessage, path string) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(raw, &members) != nil {
@@ -83,7 +82,7 @@ func (s *sample) object(raw json.RawMessage, path string) {
 	}
 }
 
-// value notes those at and below a value of a path.
+// value records a value and the fields below it.
 func (s *sample) value(raw json.RawMessage, path string) {
 	f, known := s.fields.byName[path]
 	if !known && raw[0] != '{' && raw[0] != '[' {
@@ -100,7 +99,7 @@ func (s *sample) value(raw json.RawMessage, path string) {
 	}
 }
 
-// items appends the items of an array and of the arrays within it, without nulls. A value that is no array is one item.
+// items appends the items of an array and of the arrays within it, without nulls. Any other value is one item.
 func items(all []json.RawMessage, raw json.RawMessage) []json.RawMessage {
 	switch raw[0] {
 	case 'n':
@@ -119,8 +118,8 @@ func items(all []json.RawMessage, raw json.RawMessage) []json.RawMessage {
 	}
 }
 
-// canBeMultiValued reports whether several values of a type in a document are several values of the field: a point is a list of numbers,
-// and nested elements are several by their nature.
+// canBeMultiValued reports whether several JSON values of a type are several values of the field. A point is a list of numbers,
+// and nested elements are always several.
 func canBeMultiValued(t mapping.Type) bool {
 	switch t {
 	case mapping.Object, "keyword", "constant_keyword", "counted_keyword", "wildcard", "text", "match_only_text", "search_as_you_type",
@@ -132,7 +131,7 @@ func canBeMultiValued(t mapping.Type) bool {
 	}
 }
 
-// multiValued reports whether the sample found several values of a field: for a multi-field, of the field that it belongs to.
+// multiValued reports whether the sample found several values of a field; for a multi-field, of its parent.
 func (f field) multiValued(found map[string]bool, whole *fieldSet) bool {
 	if found[f.path] {
 		return true

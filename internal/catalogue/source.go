@@ -12,55 +12,57 @@ import (
 )
 
 const (
-	// The pause before a failed catalogue is looked at again begins with firstRetry and doubles up to lastRetry.
+	// The pause before a retry of a failed catalogue starts with firstRetry and doubles up to lastRetry.
 	firstRetry = time.Second
 	lastRetry  = 60 * time.Second
-	// recheckAfter is the pause after a check of an available catalogue that failed; it is failed after maxMisses in a row.
+	// recheckAfter is the pause after a failed check of an available catalogue; after maxMisses consecutive failures the
+	// catalogue fails.
 	recheckAfter = 5 * time.Second
 	maxMisses    = 3
-	// jitter is the greatest part of a pause that is left out by chance, so that what failed together is not tried together.
+	// jitter is the maximum part of a pause that is randomly subtracted, so that simultaneous failures are not retried
+	// simultaneously.
 	jitter = 0.2
 )
 
-// built is what became of one catalogue with one mapping: a model or a problem.
+// built is the build result of one catalogue with one mapping: a model or a problem.
 type built struct {
 	model   *Model
 	problem *core.CatalogueProblem
 	err     error
 }
 
-// source is one index, and the catalogues that search it, which share the reading of its mapping.
+// source is one index with the catalogues that use it, which share the reading of its mapping.
 type source struct {
 	index   string
 	entries []*entry
-	// raw is the mapping as last read, nil before, and results what became of the entries with it.
+	// raw is the last mapping, nil before the first; results are the build results of the entries with it.
 	raw     json.RawMessage
 	results []built
-	// multiValued are the paths of which the last sample showed several values; sample is when to read the next one.
+	// multiValued are the paths with several values in the last sample; sample is the time of the next one.
 	multiValued map[string]bool
 	sample      time.Time
 
-	// due is when to look next, began when the last look began; busy is true while that is done, again asks for another one
+	// due is the time of the next probe, began the start of the last one; busy is set during a probe, repeat requests another one
 	// right after it.
 	due, began   time.Time
 	busy, repeat bool
 	answered     bool
-	// reading tells that the last reading succeeded, or failed too few times to count: misses in a row.
+	// reading is set if the last probe succeeded, or fewer than maxMisses in a row failed: misses.
 	reading bool
 	misses  int
-	// tries is how often the pause has doubled.
+	// tries is the number of times the pause has doubled.
 	tries int
-	// unreached is true when the last look did not reach the engine.
+	// unreached is set if the last probe did not reach the engine.
 	unreached bool
 }
 
-// unused tells that no catalogue is left that searches the index.
+// unused reports whether no catalogue uses the index any more.
 func (s *source) unused() bool {
 	return !slices.ContainsFunc(s.entries, func(e *entry) bool { return !e.replaced })
 }
 
-// probeBy looks not later than at a time, but no sooner than firstRetry after the last look. An index that is being read is not
-// hastened: its catalogues are available, and fail by the number of their checks.
+// probeBy schedules the next probe at a time at the latest, but not before firstRetry after the last one. An index that is being
+// read is not affected: its catalogues are available, and fail after a number of checks.
 func (s *source) probeBy(at time.Time) {
 	if rested := s.began.Add(firstRetry); rested.After(at) {
 		at = rested
@@ -70,22 +72,22 @@ func (s *source) probeBy(at time.Time) {
 	}
 }
 
-// nextProbe looks one pause after a look that has ended. A look that hung was a part of the pause, so that an index that hangs is
-// asked as often as one that refuses, but for a moment of rest.
+// nextProbe returns the time of the next probe, one pause after a probe that has ended. The time of a probe that hung counts
+// towards the pause, so that an index that hangs is probed as often as one that rejects, except for a minimum pause.
 func (s *source) nextProbe(now time.Time, pause time.Duration) time.Time {
 	return now.Add(max(pause-now.Sub(s.began), min(pause, firstRetry)))
 }
 
-// probeResult is what came of one look at an index.
+// probeResult is the result of one probe of an index.
 type probeResult struct {
 	source *source
-	// raw and results are what is known now, the same as before when the mapping has not changed.
+	// raw and results are the current values, the same as before if the mapping has not changed.
 	raw     json.RawMessage
 	results []built
-	// multiValued and sample are the source's, or as of a sample that was read.
+	// multiValued and sample are those of the source, or of a new sample.
 	multiValued map[string]bool
 	sample      time.Time
-	// problem is nil when the mapping was read.
+	// problem is nil if the mapping was read.
 	problem *core.CatalogueProblem
 	err     error
 }
@@ -95,7 +97,7 @@ func (a probeResult) unreached() bool {
 	return a.problem != nil && a.problem.Code == core.CatalogueConnectionError
 }
 
-// probe reads the mapping and builds what has changed. It only reads s, which nobody changes while it is busy.
+// probe reads the mapping and builds what has changed. It only reads s, which is not changed while it is busy.
 func (s *source) probe(ctx context.Context, m Mappings, cfg Config) probeResult {
 	ctx, cancel := context.WithTimeout(ctx, cfg.Timeout)
 	defer cancel()
@@ -130,8 +132,8 @@ func (s *source) probe(ctx context.Context, m Mappings, cfg Config) probeResult 
 	return a
 }
 
-// sampling reports whether a sample of the documents is due: only of an index whose catalogues are available, or they would wait
-// for it.
+// sampling reports whether a sample is due: only for an index whose catalogues are available, because they would have to wait for
+// it.
 func (s *source) sampling(cfg Config) bool {
 	return s.reading && cfg.Documents != nil && !time.Now().Before(s.sample) && modelOf(s.results) != nil
 }
@@ -146,8 +148,8 @@ func modelOf(results []built) *Model {
 	return nil
 }
 
-// readSample reads a sample of the documents, and reports whether it shows other fields with several values than the last one did.
-// A sample that fails shows the same.
+// readSample reads a sample of the documents, and reports whether its fields with several values differ from those of the last
+// one. A failed sample counts as the same.
 func (a *probeResult) readSample(ctx context.Context, cfg Config) bool {
 	found, err := sampleOf(ctx, cfg.Documents, a.source.index, modelOf(a.results).whole)
 	pause := cfg.SampleSoon

@@ -10,27 +10,27 @@ import (
 )
 
 const (
-	// maxConcurrentProbes is how many looks are begun side by side. One that has taken longer than patience is not counted any more: it may
-	// hang, and the others shall not wait for it.
+	// maxConcurrentProbes limits the probes started at the same time. A probe that takes longer than patience does not count any
+	// more: it may hang and must not delay the others.
 	maxConcurrentProbes = 32
 	patience            = 500 * time.Millisecond
-	// spread is the time over which more than a crowd is looked at when their engine has come back.
+	// spread is the time over which more probes than that are spread when their engine is available again.
 	spread = time.Second
-	// sampleDelay is the pause between a look after which a sample is due and the one that reads it.
+	// sampleDelay is the pause between a probe after which a sample is due and the one that reads it.
 	sampleDelay = 100 * time.Millisecond
-	// never is the pause when nothing is due.
+	// never is the pause if nothing is due.
 	never = time.Hour
 )
 
-// watch is the background work of a Registry. One goroutine owns all state; looks are made by others, which tell it their
-// answers.
+// watch is the background work of a Registry. One goroutine owns all state; other goroutines run the probes and send it the
+// results.
 type watch struct {
 	*Registry
 	sources []*source
 	answers chan probeResult
 	probes  sync.WaitGroup
-	waiting int // sources that have not answered yet
-	// back is when the others were last hastened, as an index that was not reached had answered.
+	waiting int // sources without a response yet
+	// back is the time of the last retryUnreached.
 	back    time.Time
 	reloads reloadState
 }
@@ -40,7 +40,7 @@ func newWatch(r *Registry) *watch {
 	byIndex := map[string]*source{}
 	for _, e := range r.entries {
 		if e.definition.Err != nil {
-			continue // until it is mended
+			continue // until it is fixed
 		}
 		s := byIndex[e.definition.Index]
 		if s == nil {
@@ -54,7 +54,7 @@ func newWatch(r *Registry) *watch {
 	return w
 }
 
-// run works until ctx ends, and waits for the looks under way then.
+// run works until ctx ends, and then waits for the probes in flight.
 func (w *watch) run(ctx context.Context) {
 	defer close(w.stopped)
 	defer w.probes.Wait()
@@ -79,7 +79,7 @@ func (w *watch) run(ctx context.Context) {
 	}
 }
 
-// logDefinitions tells of what the definitions say by themselves.
+// logDefinitions logs errors and warnings of the definitions.
 func (w *watch) logDefinitions() {
 	for _, e := range w.entries {
 		e.logWarnings(w.cfg.Logger)
@@ -89,7 +89,7 @@ func (w *watch) logDefinitions() {
 	}
 }
 
-// dispatch begins the looks that are due, those that have waited longest first, and returns the time to the next one.
+// dispatch starts the probes that are due, those that have waited longest first, and returns the time to the next one.
 func (w *watch) dispatch(ctx context.Context, now time.Time) time.Duration {
 	pause, room, free := never, patience, maxConcurrentProbes
 	var due []*source
@@ -123,7 +123,7 @@ func (w *watch) dispatch(ctx context.Context, now time.Time) time.Duration {
 	return pause
 }
 
-// refresh makes due what Refresh was called for, whatever its pause.
+// refresh makes the probes for Refresh due, regardless of their pause.
 func (w *watch) refresh() {
 	asked := w.takeRefreshes()
 	for _, s := range w.sources {
@@ -131,14 +131,14 @@ func (w *watch) refresh() {
 			continue
 		}
 		if s.busy {
-			s.repeat = true // what is under way may have begun before the change
+			s.repeat = true // the probe in flight may have started before the change
 			continue
 		}
 		s.due = time.Time{}
 	}
 }
 
-// handle brings a source and its catalogues to the answer of a look that has ended.
+// handle applies the result of a probe to the source and its catalogues.
 func (w *watch) handle(a probeResult, now time.Time) {
 	s := a.source
 	back := s.unreached && !a.unreached()
@@ -158,16 +158,16 @@ func (w *watch) handle(a probeResult, now time.Time) {
 	switch {
 	case s.repeat:
 		s.repeat, s.due = false, now
-	case w.back.After(s.began): // while this look hung
+	case w.back.After(s.began): // while this probe hung
 		s.probeBy(now)
 	}
-	if back && now.Sub(w.back) >= spread { // else they have just been hastened
+	if back && now.Sub(w.back) >= spread { // otherwise they have just been rescheduled
 		w.retryUnreached(now)
 	}
 }
 
-// retryUnreached has all catalogues that failed because their engine was not reached looked at soon, as one of them was: it may be the
-// engine of them all.
+// retryUnreached schedules early probes of all catalogues whose engine was not reached, because one of them was reached: it may
+// be the same engine.
 func (w *watch) retryUnreached(now time.Time) {
 	w.back = now
 	var failed []*source
@@ -185,7 +185,7 @@ func (w *watch) retryUnreached(now time.Time) {
 	}
 }
 
-// succeeded takes a mapping, and returns the pause to the next check.
+// succeeded applies a mapping, and returns the pause to the next check.
 func (w *watch) succeeded(s *source, a probeResult) time.Duration {
 	if !s.reading {
 		s.tries = 0
@@ -198,7 +198,7 @@ func (w *watch) succeeded(s *source, a probeResult) time.Duration {
 	fails := func(b built) bool { return b.problem != nil }
 	switch {
 	case s.sampling(w.cfg):
-		return min(sampleDelay, w.cfg.CheckEvery) // the sample is read once the catalogues are seen to be available
+		return min(sampleDelay, w.cfg.CheckEvery) // the sample is read after the catalogues are published as available
 	case !slices.ContainsFunc(a.results, fails):
 		s.tries = 0
 		return w.jittered(w.cfg.CheckEvery)
@@ -209,8 +209,8 @@ func (w *watch) succeeded(s *source, a probeResult) time.Duration {
 	}
 }
 
-// failed takes a failure to read the mapping, and returns the time of the next try. Catalogues that are available stay so until
-// it is certain.
+// failed applies a failure to read the mapping, and returns the time of the next try. Available catalogues stay available until
+// the failure is certain.
 func (w *watch) failed(s *source, a probeResult, now time.Time) time.Time {
 	if s.reading {
 		s.misses++
@@ -225,7 +225,7 @@ func (w *watch) failed(s *source, a probeResult, now time.Time) time.Time {
 	return s.nextProbe(now, w.jittered(backoff(&s.tries)))
 }
 
-// jittered shortens a pause by chance.
+// jittered randomly shortens a pause.
 func (w *watch) jittered(pause time.Duration) time.Duration {
 	return pause - time.Duration(w.cfg.Random()*jitter*float64(pause))
 }

@@ -10,17 +10,17 @@ import (
 	"tutti/internal/sqon"
 )
 
-// placeholder stands in the template of a scope for the value that it grants.
+// placeholder is replaced by the granted value in the template of a scope.
 const placeholder = "{value}"
 
-// addAccess reads an access.json. Whatever is wrong in it is a fault of the catalogue, and leaves a rule that nobody
-// passes: a slip of the pen must not open what somebody meant to close. before is how many faults there were before it.
+// addAccess reads an access.json. An error in it is an error of the catalogue, and leaves a rule that denies everyone: a typo
+// must not open restricted data. before is the number of violations before it.
 func (d *draft) addAccess(file string, root *node, bad *fileError, before int) {
 	d.definition.Access = &AccessRule{}
 	d.rules++
 	switch {
 	case d.rules > 1:
-		d.fail(file, "is a second access rule beside another in the same folder", "keep one of them, as access.json")
+		d.fail(file, "is a second access rule in the same folder", "keep one of them, as access.json")
 	case bad != nil:
 		d.fail(file, bad.what, bad.hint)
 	default:
@@ -39,7 +39,7 @@ func (d *draft) accessRule(file string, root *node) *AccessRule {
 			check(m.value, k.valueSchema, within("", m.name), &d.findings)
 			continue
 		}
-		hint := "take it away: field, scope and public are all that a rule has"
+		hint := "remove it: a rule has only field, scope and public"
 		if near := core.Suggest(m.name, slices.Values(s.names())); near != "" {
 			hint = "the nearest known key is " + near
 		}
@@ -77,20 +77,20 @@ func (d *draft) checkScope(file string, n *node) {
 	case strings.Count(scope, placeholder) != 1:
 		d.failAt("/scope", file, quoted(scope)+" must hold {value} exactly once", hint)
 	case strings.ContainsFunc(scope, isBlank) || strings.ContainsAny(strings.Replace(scope, placeholder, "", 1), "{}*"):
-		d.failAt("/scope", file, quoted(scope)+" holds a space, a star, a bracket or a control character, which no scope has", hint)
+		d.failAt("/scope", file, quoted(scope)+" contains a space, a star, a bracket or a control character, which a scope cannot contain", hint)
 	}
 }
 
-// isBlank reports whether a scope cannot hold a character: a list of scopes is separated by spaces (RFC 6749, section 3.3).
+// isBlank reports whether a scope cannot contain a character: scopes are separated by spaces (RFC 6749, section 3.3).
 func isBlank(r rune) bool {
 	return unicode.IsSpace(r) || unicode.IsControl(r) || r == unicode.ReplacementChar
 }
 
-// failPublic tells the faults of the filter with their pointers in the file.
+// failPublic adds the errors of the filter with their pointers in the file.
 func (d *draft) failPublic(file string, err error) {
 	hint := core.HintOf(err)
 	if hint == "" {
-		hint = `mend the filter; null shows nothing to everybody, {} everything`
+		hint = `fix the filter; null shows nothing to everyone, {} everything`
 	}
 	found, is := errors.AsType[*core.Error](err)
 	if !is || len(found.Violations) == 0 {

@@ -72,16 +72,16 @@ func TestAccessFaults(t *testing.T) {
 			`{"field": "studyId",`, "",
 			"access.json is not valid JSON at line 1, column 21: unexpected end of JSON input", "a quote or a closing bracket is missing",
 		},
-		"empty":    {``, "", "access.json is empty", "write {} into it, or take it away"},
+		"empty":    {``, "", "access.json is empty", "write {} into it, or remove it"},
 		"list":     {`[]`, "", "access.json must hold an object, not a list", "put it into braces, below its key"},
 		"nothing":  {`{}`, "", "access.json does not set field", `add "field": "<the path whose values scopes name>", such as "studyId"`},
 		"no field": {`{"scope": "{value}.READ", "public": {}}`, "", "access.json does not set field", `add "field": "<the path whose values scopes name>", such as "studyId"`},
 		"no scope": {`{"field": "studyId", "scope": ""}`, "", "access.json does not set scope", `add "scope": "{value}.READ"`},
 		"field of a wrong type": {
-			`{"field": ["studyId"], "scope": "{value}.READ"}`, "/field", "/field in access.json must be a text, not a list", "put it into double quotes",
+			`{"field": ["studyId"], "scope": "{value}.READ"}`, "/field", "/field in access.json must be a string, not a list", "put it into double quotes",
 		},
 		"scope of a wrong type": {
-			`{"field": "studyId", "scope": true}`, "/scope", "/scope in access.json must be a text, not true", "put it into double quotes",
+			`{"field": "studyId", "scope": true}`, "/scope", "/scope in access.json must be a string, not true", "put it into double quotes",
 		},
 		"field with a space": {
 			`{"field": "study id", "scope": "{value}.READ"}`, "/field", `/field in access.json: "study id" is not the path of a field`, `write a dotted path such as "studyId"`,
@@ -91,25 +91,25 @@ func TestAccessFaults(t *testing.T) {
 		},
 		"scope without a value":  {`{"field": "studyId", "scope": "READ"}`, "/scope", `/scope in access.json: "READ" must hold {value} exactly once`, like},
 		"scope with two values":  {`{"field": "studyId", "scope": "{value}.{value}"}`, "/scope", `/scope in access.json: "{value}.{value}" must hold {value} exactly once`, like},
-		"scope with another one": {`{"field": "studyId", "scope": "{value}.{x}"}`, "/scope", `/scope in access.json: "{value}.{x}" holds a space, a star, a bracket or a control character, which no scope has`, like},
-		"scope with a space":     {`{"field": "studyId", "scope": "{value} READ"}`, "/scope", `/scope in access.json: "{value} READ" holds a space, a star, a bracket or a control character, which no scope has`, like},
+		"scope with another one": {`{"field": "studyId", "scope": "{value}.{x}"}`, "/scope", `/scope in access.json: "{value}.{x}" contains a space, a star, a bracket or a control character, which a scope cannot contain`, like},
+		"scope with a space":     {`{"field": "studyId", "scope": "{value} READ"}`, "/scope", `/scope in access.json: "{value} READ" contains a space, a star, a bracket or a control character, which a scope cannot contain`, like},
 		"unknown key": {
 			`{"field": "studyId", "scope": "{value}.READ", "publc": {}}`, "/publc", "/publc in access.json is unknown", "the nearest known key is public",
 		},
 		"another unknown key": {
 			`{"field": "studyId", "scope": "{value}.READ", "everybody": {}}`, "/everybody", "/everybody in access.json is unknown",
-			"take it away: field, scope and public are all that a rule has",
+			"remove it: a rule has only field, scope and public",
 		},
 		"set twice": {
 			`{"field": "studyId", "scope": "{value}.READ", "public": {}, "public": null}`, "/public", "/public in access.json is set twice", "keep one of them",
 		},
 		"filter": {
 			`{"field": "studyId", "scope": "{value}.READ", "public": {"op": "xor", "content": []}}`, "/public/op",
-			`/public/op in access.json is not a filter: unknown op "xor", did you mean "or"?`, "mend the filter; null shows nothing to everybody, {} everything",
+			`/public/op in access.json is not a filter: unknown op "xor", did you mean "or"?`, "fix the filter; null shows nothing to everyone, {} everything",
 		},
 		"filter that is none": {
 			`{"field": "studyId", "scope": "{value}.READ", "public": "all"}`, "/public",
-			"/public in access.json is not a filter: a filter is an object, not a string", "mend the filter; null shows nothing to everybody, {} everything",
+			"/public in access.json is not a filter: a filter is an object, not a string", "fix the filter; null shows nothing to everyone, {} everything",
 		},
 	}
 	for name, test := range tests {
@@ -133,7 +133,7 @@ func TestAccessFaults(t *testing.T) {
 	})
 	t.Run("two rules", func(t *testing.T) {
 		d := only(t, files{"base.json": sound, "ACCESS.JSON": `{"field": "a", "scope": "{value}"}`, "access.json": `{"field": "b", "scope": "{value}"}`})
-		wantFault(t, d, "", "access.json is a second access rule beside another in the same folder", "keep one of them, as access.json")
+		wantFault(t, d, "", "access.json is a second access rule in the same folder", "keep one of them, as access.json")
 		if *d.Access != (definition.AccessRule{}) {
 			t.Errorf("%+v", d.Access)
 		}

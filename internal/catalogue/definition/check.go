@@ -7,8 +7,8 @@ import (
 	"tutti/internal/core"
 )
 
-// check holds a node against a shape and tells everything that is wrong. Afterwards the node holds old names no more, and
-// false means that it must not be used.
+// check validates a node against a schema and records all problems. It renames old names in the node. It returns false if the
+// node must not be used.
 func check(n *node, s valueSchema, pointer string, f *findings) bool {
 	if n.kind == kindNull || s.valueType == typeAny {
 		return true
@@ -35,7 +35,7 @@ func check(n *node, s valueSchema, pointer string, f *findings) bool {
 	return true
 }
 
-// checkItem refuses null, which stands for an absent member but not for an item.
+// checkItem rejects null, which stands for an absent member but not for an item.
 func checkItem(n *node, s valueSchema, pointer string, f *findings) bool {
 	if n.kind == kindNull {
 		f.failAt(pointer, n.file, mustBe(s.valueType)+", not null", "take it out of the list")
@@ -72,7 +72,7 @@ func checkMembers(n *node, s valueSchema, pointer string, f *findings) {
 	n.members = kept
 }
 
-// warnUnknown looks for the key that was meant only where it is told: a list may hold one unknown key very often.
+// warnUnknown searches for a similar key only if the warning is shown: a list may repeat one unknown key very often.
 func (f *findings) warnUnknown(pointer string, m member, s valueSchema) {
 	const what = "is unknown and ignored"
 	if f.full() {
@@ -88,13 +88,13 @@ func (f *findings) warnUnknown(pointer string, m member, s valueSchema) {
 	})
 }
 
-// says reports whether a value asks for anything at all.
+// says reports whether a value is set.
 func says(n *node) bool {
 	return !n.absent() && n.text != "false" && (n.kind != kindObject || len(n.members) > 0)
 }
 
-// mismatch tells what is wrong with the type of a value, "" when nothing is. An empty text stands for an absent object:
-// Arranger's own example has it so.
+// mismatch returns what is wrong with the type of a value, "" if it is valid. An empty string counts as an absent object, as in
+// Arranger's own example.
 func mismatch(n *node, w valueType) (what, hint string) {
 	switch w {
 	case typeText:
@@ -138,6 +138,6 @@ func notA(n *node, w valueType) string {
 
 func mustBe(w valueType) string {
 	return "must be " + [...]string{
-		"a text", "true or false", "a number", "a whole number of 0 or more", "a list", "an object", "anything",
+		"a string", "true or false", "a number", "a whole number of 0 or more", "a list", "an object", "anything",
 	}[w]
 }

@@ -8,15 +8,15 @@ import (
 	"tutti/internal/core"
 )
 
-// DefaultIndex is an index that is written to, and so has a catalogue where nothing is configured.
+// DefaultIndex is an index that repositories write to; it gets a catalogue if none are configured.
 type DefaultIndex struct {
 	Alias string
 	// DocumentType is "analysis", or "record" for tabular data.
 	DocumentType string
 }
 
-// Default returns the catalogues of a server without a folder (CONTRACT section 3): one for each alias, with its name as id.
-// An alias that is given twice is one, with the first document type. One that is called as a route is listed as failed.
+// Default returns the catalogues of a server without a folder (CONTRACT section 3): one for each alias, with its name as ID.
+// Duplicate aliases become one, with the first document type. An alias with the name of a route is listed as failed.
 func Default(indices []DefaultIndex, opts Options) Set {
 	var set Set
 	types := map[string]string{}
@@ -43,7 +43,7 @@ func defaultDefinition(index DefaultIndex, opts Options) Definition {
 	if slices.Contains(opts.Reserved, index.Alias) {
 		d.Err = &core.Error{
 			Code: core.CodeInvalid,
-			Message: fmt.Sprintf("%s cannot be the id of a catalogue, because a route of the server is called so: "+
+			Message: fmt.Sprintf("%s cannot be the id of a catalogue, because it is the name of a server route: "+
 				"configure a folder of catalogues with another catalogId for this index", quoted(index.Alias)),
 			Hint: "set catalogues.dir to a folder with a base.json that has catalogId, documentType and esIndex",
 		}

@@ -16,7 +16,7 @@ func TestDefault(t *testing.T) {
 	failed := made("jobs", "analysis")
 	failed.Err = &core.Error{
 		Code: core.CodeInvalid,
-		Message: `"jobs" cannot be the id of a catalogue, because a route of the server is called so: ` +
+		Message: `"jobs" cannot be the id of a catalogue, because it is the name of a server route: ` +
 			"configure a folder of catalogues with another catalogId for this index",
 		Hint: "set catalogues.dir to a folder with a base.json that has catalogId, documentType and esIndex",
 	}

@@ -7,51 +7,50 @@ import (
 	"tutti/internal/sqon"
 )
 
-// Definition is one catalogue as its configuration says, or as tutti makes it where there is none.
+// Definition is the configuration of one catalogue, or the default if there is none.
 type Definition struct {
-	// Folder is the folder's name, "" for one that tutti made.
+	// Folder is the folder's name, "" for a default definition.
 	Folder string
-	// ID is unique among the definitions of a Set. It is the folder's catalogId, else its name; the top folder's is its
-	// documentType when it is called config or configs. One whose own id is not known or cannot be had has a Fault, and is
-	// listed under its folder's name, with -2, -3 and so on behind it where that is taken.
+	// ID is unique among the definitions of a Set. It is the folder's catalogId, or else its name; for the top folder, if it is
+	// called config or configs, its documentType. A folder whose ID is unknown or unavailable has an Err, and is listed under its
+	// folder's name, with the suffix -2, -3 and so on if that is taken.
 	ID string
-	// DocumentType is as it was written, which need not be a name in GraphQL; "" when it is not known.
+	// DocumentType is as configured, and may not be a valid GraphQL name; "" if unknown.
 	DocumentType string
-	// Index is the index or alias that is searched.
+	// Index is the index or alias to search.
 	Index       string
 	Description string
-	// NestingPrefix is the dotted path of the object that all fields are below, left out of their names; "" for none.
+	// NestingPrefix is the dotted path of the object that contains all fields, omitted from their names; "" for none.
 	NestingPrefix string
-	// GraphQLIntrospection reports whether __schema and __type are answered.
+	// GraphQLIntrospection reports whether __schema and __type are allowed.
 	GraphQLIntrospection bool
 	DisableDownloads     bool
 	DisableFilters       bool
 	EnableSets           bool
-	// MaxAliases and MaxDepth bound a GraphQL query; MaxDepth 0 means the default.
+	// MaxAliases and MaxDepth limit a GraphQL query; MaxDepth 0 is the default.
 	MaxAliases int
 	MaxDepth   int
 	Extended   []ExtendedField
-	// The following are kept as they were written, but for unknown keys and old names of keys, and checked for their form;
-	// nil when absent.
+	// The following are kept as written, without unknown keys and with current names for old keys, and validated; nil if absent.
 	Facets    json.RawMessage
 	Table     json.RawMessage
 	Matchbox  json.RawMessage
 	Downloads json.RawMessage
 	Charts    json.RawMessage
 	Network   json.RawMessage
-	// Access narrows what is seen; nil when those whom DefaultAccess allows see everything, which it is only where nothing in the
-	// folder looks like a rule. Beside a Fault it may be a rule without a field, which nobody passes.
+	// Access restricts the visible documents; nil if callers that DefaultAccess allows see everything. It is nil only if nothing
+	// in the folder looks like a rule. With an Err it may be a rule without a field, which denies everyone.
 	Access *AccessRule
-	// DefaultAccess says who reads a catalogue whose Access is nil; its zero value where that is not nil.
+	// DefaultAccess is the access to a catalogue whose Access is nil; the zero value otherwise.
 	DefaultAccess core.DefaultAccess
-	// Err says why the catalogue cannot be built, with the file, the pointer and the mend; nil when it can. It is the first
-	// fault, and its Violations are all of them, 50 at most.
+	// Err is why the catalogue cannot be built, with the file, the pointer and a hint; nil if it can. It is the first violation,
+	// and its Violations are all of them, 50 at most.
 	Err *core.Error
-	// Warnings are what should be known but stops nothing, each with its file and pointer.
+	// Warnings are non-fatal problems, each with its file and pointer.
 	Warnings []string
 }
 
-// ExtendedField is what a configuration says of one field beyond its mapping.
+// ExtendedField is the additional configuration of one field.
 type ExtendedField struct {
 	FieldName          string                     `json:"fieldName"`
 	DisplayName        string                     `json:"displayName,omitempty"`
@@ -67,21 +66,21 @@ type ExtendedField struct {
 	Type               string                     `json:"type,omitempty"`
 }
 
-// AccessRule is an access.json: a caller sees the documents whose Field has a value that one of its scopes names, and
-// those that Public matches (CONTRACT section 6).
+// AccessRule is an access.json: a caller sees the documents whose Field has a value that one of its scopes grants, and those that
+// Public matches (CONTRACT section 6).
 type AccessRule struct {
-	// Field is a path of the index's mapping, whatever the nesting prefix.
+	// Field is a path in the index's mapping, including the nesting prefix.
 	Field string
-	// Scope is the template of the scope that grants a value, which stands for {value} in it.
+	// Scope is the template of the scope that grants a value, with {value} in its place.
 	Scope string
-	// Public is what everybody sees; nil means nothing.
+	// Public matches the documents that everyone sees; nil for none.
 	Public *sqon.Filter
 }
 
-// Set is everything that a folder says.
+// Set is the content of a folder of catalogues.
 type Set struct {
-	// Definitions are in the order of their ids.
+	// Definitions are sorted by ID.
 	Definitions []Definition
-	// Warnings are about the folder as a whole; those of one catalogue are its own.
+	// Warnings are about the folder as a whole; those of one catalogue are in its Definition.
 	Warnings []string
 }

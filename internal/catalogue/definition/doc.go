@@ -1,8 +1,8 @@
-// Package definition owns what the configuration of catalogues says (CONTRACT section 3): it reads a folder as Arranger has
-// it, merges its files, names every fault and every key that it does not know, and never lets one catalogue's fault touch
-// another. It opens no index. It imports internal/core and internal/sqon alone.
+// Package definition reads the configuration of catalogues (CONTRACT section 3): it reads a folder in Arranger's layout, merges
+// its files, reports every error and every unknown key, and isolates the errors of one catalogue from the others. It does not
+// access an index. It imports only internal/core and internal/sqon.
 //
-// What is read is bounded: 1,000 folders, of each 20,000 names, 1,000 JSON files, 32 MiB and 500,000 values, of a file 16 MiB
-// and 110 levels, and of all together 256 MiB and 2,000,000 values. What is over a bound is a fault of its catalogue, which is
-// listed all the same. A folder that is read keeps nothing but its Definition.
+// Reading is limited: 1,000 folders; per folder 20,000 names, 1,000 JSON files, 32 MiB and 500,000 values; per file 16 MiB and
+// 110 levels; in total 256 MiB and 2,000,000 values. Exceeding a limit is an error of its catalogue, which is still listed. After
+// reading, only the Definition of a folder is kept.
 package definition

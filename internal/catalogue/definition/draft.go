@@ -9,27 +9,27 @@ import (
 
 const defaultMaxAliases = 15
 
-// draft is a catalogue while it is read.
+// draft is a catalogue that is being read.
 type draft struct {
 	findings
 	definition Definition
-	// name is the folder's, path where it is in the file system.
+	// name is the folder's name, path its path in the file system.
 	name, path string
 	top        bool
-	// files are the names of its JSON files, in their order; sources counts those that were read, rules the access rules.
+	// files are the names of its JSON files, sorted; sources counts those read, rules the access rules.
 	files          []string
 	sources, rules int
-	// strays are the names of other entries that may have been meant as access.json.
+	// strays are the names of other entries that may be a misnamed access.json.
 	strays []string
-	// configuration is what they say together.
+	// configuration is the merged content of the files.
 	configuration *node
-	// broken tells that a file could not be read, so that what the folder says is not known.
+	// broken is set if a file could not be read, so that the configuration is incomplete.
 	broken bool
-	// wantedID is the id that the folder asks for, by where it does.
+	// wantedID is the configured ID, idSource where it is configured.
 	wantedID, idSource string
 }
 
-// file returns the name of a file as messages say it: below the folder of all catalogues.
+// file returns the name of a file for messages: relative to the folder of all catalogues.
 func (d *draft) file(name string) string {
 	if d.top {
 		return printable(name)
@@ -37,7 +37,7 @@ func (d *draft) file(name string) string {
 	return printable(d.name) + "/" + printable(name)
 }
 
-// set returns the member of a name that says something, nil when there is none.
+// set returns the member of a name if it has a value, otherwise nil.
 func (d *draft) set(name string) *node {
 	n := d.configuration.member(name)
 	if n == nil || n.absent() {
@@ -46,7 +46,7 @@ func (d *draft) set(name string) *node {
 	return n
 }
 
-// build checks what the files say together and fills the definition.
+// build validates the merged files and fills the definition.
 func (d *draft) build(opts Options) {
 	check(d.configuration, configuration(), "", &d.findings)
 	def := &d.definition
@@ -78,8 +78,8 @@ func isSet(n *node) bool {
 	return is != nil && *is
 }
 
-// introspection reports whether GraphQL introspection is on (CONTRACT section 3): it is off where the catalogue or the server
-// disables it, and in production where neither says otherwise.
+// introspection reports whether GraphQL introspection is on (CONTRACT section 3): it is off if the catalogue or the server
+// disables it, and in production if neither configures it.
 func introspection(disabled *bool, opts Options) bool {
 	if disabled == nil && opts.DisableGraphQLIntrospection == nil {
 		return !opts.Production
@@ -92,7 +92,7 @@ func introspection(disabled *bool, opts Options) bool {
 	return true
 }
 
-// requireNames checks the two keys that a catalogue cannot do without.
+// requireNames checks the two required keys.
 func (d *draft) requireNames() {
 	def := &d.definition
 	documentType, index := d.set("documentType"), d.set("esIndex")
@@ -112,7 +112,7 @@ func (d *draft) requireNames() {
 func (d *draft) requirePresent() {
 	if d.sources == 0 {
 		if d.failed == 0 {
-			d.fail(d.label(), "holds access.json alone", "add base.json with documentType and esIndex")
+			d.fail(d.label(), "contains only access.json", "add base.json with documentType and esIndex")
 		}
 		return
 	}
@@ -135,7 +135,7 @@ func (d *draft) requirePresent() {
 	d.fail(d.file(baseFile), what, "add "+strings.Join(mends, " and ")+" to it")
 }
 
-// missing reports whether a key says nothing, and not only something of a wrong type, which has its own fault.
+// missing reports whether a key has no value; a value of a wrong type has its own violation.
 func (d *draft) missing(name string) bool {
 	if d.set(name) != nil {
 		return false
@@ -148,8 +148,8 @@ func (d *draft) missing(name string) bool {
 	return true
 }
 
-// checkDocumentType refuses what GraphQL cannot name. A character that is no letter, digit or underscore becomes an
-// underscore there, as Arranger does it.
+// checkDocumentType rejects names that GraphQL cannot represent. Characters other than letters, digits and underscores become
+// underscores, as in Arranger.
 func (d *draft) checkDocumentType(n *node) {
 	name := graphQLName(n.text)
 	switch {
@@ -159,11 +159,11 @@ func (d *draft) checkDocumentType(n *node) {
 	case name == "sets" || name == "network":
 		d.failAt("/documentType", n.file, quoted(n.text)+" is a reserved field of every GraphQL endpoint", "choose another name")
 	case name != n.text:
-		d.warnAt("/documentType", n.file, quoted(n.text)+" is no name in GraphQL, where it is "+printable(name))
+		d.warnAt("/documentType", n.file, quoted(n.text)+" is not a GraphQL name, and becomes "+printable(name))
 	}
 }
 
-// graphQLName returns the name in GraphQL that a text becomes, letters, digits and underscores alone.
+// graphQLName converts a string to a GraphQL name of letters, digits and underscores.
 func graphQLName(text string) string {
 	name := []byte(nil)
 	for i, r := range []rune(text) {
@@ -187,7 +187,7 @@ func (d *draft) checkPrefix() {
 	}
 }
 
-// extend reads the extended fields. Of two for one field the later counts, in the place of the earlier.
+// extend reads the extended fields. Of two for one field the later one applies, at the position of the earlier.
 func (d *draft) extend() {
 	n := d.set("extended")
 	if n == nil || n.kind != kindList || len(n.items) == 0 {
@@ -203,7 +203,7 @@ func (d *draft) extend() {
 		}
 		if before, is := at[field.FieldName]; is {
 			d.warnAt(below(belowIndex("/extended", i), "fieldName"), item.file,
-				quoted(field.FieldName)+" is described twice: the later counts")
+				quoted(field.FieldName)+" is described twice: the later one applies")
 			d.definition.Extended[before] = field
 			continue
 		}
@@ -212,7 +212,7 @@ func (d *draft) extend() {
 	}
 }
 
-// checkFieldNames warns of what a page would leave out: facets, columns and orders of no field.
+// checkFieldNames warns of facets, columns and sort keys without a field, which clients omit.
 func (d *draft) checkFieldNames() {
 	for _, place := range [][]string{{"facets", "aggregations"}, {"table", "columns"}, {"table", "defaultSorting"}} {
 		n := d.set(place[0]).member(place[1])
@@ -227,7 +227,7 @@ func (d *draft) checkFieldNames() {
 	}
 }
 
-// checkNodes warns of remote nodes that cannot be asked, such as that of Arranger's template.
+// checkNodes warns of remote nodes that cannot be queried, such as that of Arranger's template.
 func (d *draft) checkNodes() {
 	n := d.set("network").member("remoteNodes")
 	if n == nil {
@@ -236,14 +236,14 @@ func (d *draft) checkNodes() {
 	for i, item := range n.items {
 		for _, name := range []string{"displayName", "documentType", "graphqlUrl"} {
 			if item.member(name).string() == "" {
-				d.warnAt(belowIndex("/network/remoteNodes", i), item.file, "has no "+name+" and cannot be asked")
+				d.warnAt(belowIndex("/network/remoteNodes", i), item.file, "has no "+name+" and cannot be queried")
 				break
 			}
 		}
 	}
 }
 
-// identity finds the id that the folder asks for.
+// identity finds the configured ID of the folder.
 func (d *draft) identity() {
 	id := d.set("catalogId")
 	pointer := ""
@@ -269,7 +269,7 @@ func (d *draft) finish() Definition {
 	return d.definition
 }
 
-// label names the folder in a message.
+// label returns the name of the folder for messages.
 func (d *draft) label() string {
 	if d.top {
 		return "the top folder"

@@ -22,5 +22,5 @@ func ExampleLoad() {
 	// Output:
 	// analyses searches analyses for the type analysis
 	// donors searches donors for the type donor-record
-	// mutations failed: mutations/extended.json is not valid JSON at line 5, column 2: invalid character ']' looking for beginning of value; take away the comma before it
+	// mutations failed: mutations/extended.json is not valid JSON at line 5, column 2: invalid character ']' looking for beginning of value; remove the comma before it
 }

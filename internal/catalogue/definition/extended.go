@@ -2,7 +2,7 @@ package definition
 
 import "encoding/json"
 
-// Extension returns what the configuration says of a field by its dotted name, false when it says nothing.
+// Extension returns the configuration of a field by its dotted name, false if there is none.
 func (d *Definition) Extension(field string) (ExtendedField, bool) {
 	for _, e := range d.Extended {
 		if e.FieldName == field {
@@ -12,7 +12,7 @@ func (d *Definition) Extension(field string) (ExtendedField, bool) {
 	return ExtendedField{}, false
 }
 
-// extendedField reads an item of extended that was checked.
+// extendedField reads a validated item of extended.
 func extendedField(n *node) ExtendedField {
 	field := ExtendedField{
 		FieldName:          n.member("fieldName").string(),

@@ -14,29 +14,29 @@ import (
 	"tutti/internal/sqon"
 )
 
-// Bounds of one file. What is over them is a fault of its catalogue.
+// Limits of one file. Exceeding them is an error of its catalogue.
 const (
 	maxFileBytes = 16 << 20
-	// maxNesting leaves room for the deepest filter that an access.json may hold, of two levels for each group.
+	// maxNesting allows the deepest filter in an access.json, with two levels for each group.
 	maxNesting = 2*sqon.MaxDepth + 10
 )
 
-// fileError is why a file cannot be used, and how that is mended. What is said of the file, without its name.
+// fileError is why a file cannot be used, with a hint. what follows the name of the file in messages.
 type fileError struct {
 	what, hint string
 }
 
-// readFile reads a file whole, nil with a flaw where that is not possible. Nothing but a regular file is opened: opening a
-// pipe would wait for its writer.
+// readFile reads a file; nil with a fileError if that fails. It opens only regular files: opening a pipe would wait for its
+// writer.
 func readFile(fsys fs.FS, path string) ([]byte, *fileError) {
 	info, err := fs.Stat(fsys, path)
 	switch {
 	case err != nil:
 		return nil, unreadable(err)
 	case info.IsDir():
-		return nil, &fileError{"is a folder, not a file", "put a file there, or take the folder away"}
+		return nil, &fileError{"is a folder, not a file", "put a file there, or remove the folder"}
 	case !info.Mode().IsRegular():
-		return nil, &fileError{"is not a regular file", "put a file there, or take it away"}
+		return nil, &fileError{"is not a regular file", "put a file there, or remove it"}
 	case info.Size() > maxFileBytes:
 		return nil, tooLarge()
 	}
@@ -58,35 +58,36 @@ func readFile(fsys fs.FS, path string) ([]byte, *fileError) {
 
 func tooLarge() *fileError { return &fileError{"is over 16 MiB", moveDataHint} }
 
-// unreadable says why a file or a folder cannot be read, without its path.
+// unreadable returns why a file or a folder cannot be read, without its path.
 func unreadable(err error) *fileError {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return &fileError{"cannot be read: permission denied", "let the process read it, or take it away"}
+		return &fileError{"cannot be read: permission denied", "let the process read it, or remove it"}
 	case errors.Is(err, fs.ErrNotExist):
-		return &fileError{"is a link that leads nowhere", "mend the link, or take it away"}
+		return &fileError{"is a broken link", "fix the link, or remove it"}
 	case errors.Is(err, syscall.ELOOP):
-		return &fileError{"is a link that leads in a circle", "mend the link, or take it away"}
+		return &fileError{"is a circular link", "fix the link, or remove it"}
 	default:
-		return &fileError{"cannot be read", "let the process read it, or take it away"}
+		return &fileError{"cannot be read", "let the process read it, or remove it"}
 	}
 }
 
-// parse reads the one object of a file, nil with a flaw, or with none when it holds more values than may be read.
+// parse reads the object of a file. It returns nil with a fileError, or nil without one if the file has more values than the
+// limit.
 func (t *treeReader) parse(data []byte) (*node, *fileError) {
 	data = bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))
 	if bad := encodingError(data); bad != nil {
 		return nil, bad
 	}
 	if core.TooDeep(data, maxNesting) {
-		return nil, &fileError{fmt.Sprintf("has more than %d levels of objects and lists", maxNesting), "take out what is no configuration"}
+		return nil, &fileError{fmt.Sprintf("has more than %d levels of objects and lists", maxNesting), "remove what is not configuration"}
 	}
 	var whole json.RawMessage
 	if err := json.Unmarshal(data, &whole); err != nil {
 		return nil, syntaxError(data, err)
 	}
 	if whole[0] != '{' {
-		t.onDuplicate = func(string) {} // that it is no object is all there is to say
+		t.onDuplicate = func(string) {} // the only error is that it is not an object
 	}
 	t.decoder = json.NewDecoder(bytes.NewReader(data))
 	t.decoder.UseNumber()
@@ -102,10 +103,10 @@ func (t *treeReader) parse(data []byte) (*node, *fileError) {
 	return root, nil
 }
 
-// encodingError tells what is wrong with bytes that cannot be JSON at all.
+// encodingError returns what is wrong with bytes that are not UTF-8 text.
 func encodingError(data []byte) *fileError {
 	if len(bytes.TrimSpace(data)) == 0 {
-		return &fileError{"is empty", "write {} into it, or take it away"}
+		return &fileError{"is empty", "write {} into it, or remove it"}
 	}
 	if bytes.HasPrefix(data, []byte("\xFF\xFE")) || bytes.HasPrefix(data, []byte("\xFE\xFF")) {
 		return &fileError{"is UTF-16, not UTF-8", "save it as UTF-8"}

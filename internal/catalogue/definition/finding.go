@@ -8,27 +8,27 @@ import (
 	"tutti/internal/core"
 )
 
-// Bounds of what is told of one catalogue: a foreign file among the others must not bury the rest.
+// Limits of the findings of one catalogue: one unrelated file must not hide the others.
 const (
 	maxWarnings   = 50
 	maxViolations = 50
 	maxShownRunes = 80
-	// maxShownBytes is how much of a text is looked at in order to show it.
+	// maxShownBytes is how much of a string is processed for a message.
 	maxShownBytes = 4096
 )
 
-// violation is one thing that keeps a catalogue from being built.
+// violation is one error that prevents building a catalogue.
 type violation struct {
 	pointer, message, hint string
 }
 
-// findings collects what is wrong with a catalogue. Warnings that differ only in the index of a list are told once.
+// findings collects the problems of a catalogue. Warnings that differ only in list indices are combined.
 type findings struct {
-	// violations are the first of them, failed counts all.
+	// violations are the first ones, failed is the number of all.
 	violations []violation
 	failed     int
 	warnings   []warning
-	// at finds a warning again by its text without indices.
+	// at finds a warning by its text without indices.
 	at      map[string]int
 	omitted int
 }
@@ -38,12 +38,12 @@ type warning struct {
 	repeats int
 }
 
-// fail adds a fault of a whole file or folder.
+// fail adds a violation of a whole file or folder.
 func (f *findings) fail(file, what, hint string) {
 	f.addViolation(violation{"", file + " " + what, hint})
 }
 
-// failAt adds a fault at a pointer in a file.
+// failAt adds a violation at a pointer in a file.
 func (f *findings) failAt(pointer, file, what, hint string) {
 	if pointer == "" {
 		f.fail(file, what, hint)
@@ -71,7 +71,7 @@ func (f *findings) warnAt(pointer, file, what string) {
 	f.add(withoutIndices(pointer)+" "+file+" "+what, func() string { return locate(pointer, file, what) })
 }
 
-// locate says where something is, and what is said of it or of its value.
+// locate returns a message with its location.
 func locate(pointer, file, what string) string {
 	if strings.HasPrefix(what, `"`) {
 		return printable(pointer) + " in " + file + ": " + what
@@ -100,10 +100,10 @@ func (f *findings) add(key string, text func() string) {
 	f.warnings = append(f.warnings, warning{text: text()})
 }
 
-// full reports whether another warning would only be counted.
+// full reports whether further warnings are only counted.
 func (f *findings) full() bool { return len(f.warnings) >= maxWarnings }
 
-// texts returns the warnings, nil when there are none.
+// texts returns the warnings, nil for none.
 func (f *findings) texts() []string {
 	var texts []string
 	for _, w := range f.warnings {
@@ -118,7 +118,7 @@ func (f *findings) texts() []string {
 	return texts
 }
 
-// err returns the first fault, with all of them as its violations; nil when there is none.
+// err returns the first violation with all of them as Violations; nil for none.
 func (f *findings) err() *core.Error {
 	if len(f.violations) == 0 {
 		return nil
@@ -130,7 +130,7 @@ func (f *findings) err() *core.Error {
 	return err
 }
 
-// withoutIndices returns a pointer with a star for each index.
+// withoutIndices replaces each index in a pointer by a star.
 func withoutIndices(pointer string) string {
 	parts := strings.Split(pointer, "/")
 	for i, part := range parts {
@@ -141,7 +141,7 @@ func withoutIndices(pointer string) string {
 	return strings.Join(parts, "/")
 }
 
-// printable makes a text of a file or a name of the disk fit for a message: short, on one line, and text.
+// printable makes a string from a file or a file name fit for a message: short, on one line, valid UTF-8.
 func printable(text string) string {
 	text = text[:min(len(text), maxShownBytes)]
 	runes := []rune(strings.ToValidUTF8(text, "\uFFFD"))
@@ -156,5 +156,5 @@ func printable(text string) string {
 	return string(runes)
 }
 
-// quoted is shown between quotes.
+// quoted returns the printable string in quotes.
 func quoted(text string) string { return `"` + printable(text) + `"` }

@@ -7,12 +7,12 @@ import (
 	"unicode"
 )
 
-// maxNamed is how many folders a message names.
+// maxNamed is the maximum number of folders in a message.
 const maxNamed = 5
 
-// identify returns each draft its id and tells what is odd about them. A draft keeps the id that it asks for when that is
-// known, no route's, and nobody else's. Any other draft is listed, as failed, under its folder's name; where that is taken,
-// under the name with -2, -3 and so on, so that no sound catalogue ever gives way.
+// identify assigns each draft its ID and returns warnings about IDs. A draft gets its configured ID if that is known, not
+// reserved for a route, and unique. Any other draft is listed as failed under its folder's name, with the suffix -2, -3 and so on
+// if that is taken, so that a valid catalogue always keeps its ID.
 func identify(drafts []*draft, reserved []string) []string {
 	claims := map[string][]*draft{}
 	for _, d := range drafts {
@@ -26,7 +26,7 @@ func identify(drafts []*draft, reserved []string) []string {
 		switch {
 		case !d.hasWantedID():
 		case slices.Contains(reserved, d.wantedID):
-			d.rejectID(fmt.Sprintf("%s cannot be the id of the catalogue in %s, because a route of the server is called so: set another catalogId",
+			d.rejectID(fmt.Sprintf("%s cannot be the id of the catalogue in %s, because it is the name of a server route: set another catalogId",
 				quoted(d.wantedID), d.label()))
 		case len(claims[d.wantedID]) > 1:
 			d.rejectID(fmt.Sprintf("%s is the id of several catalogues, those in %s: give each its own catalogId",
@@ -44,10 +44,10 @@ func identify(drafts []*draft, reserved []string) []string {
 	return warnSimilarIDs(drafts)
 }
 
-// hasWantedID reports whether the id is known that the folder wants. A folder that could not be read in whole claims nothing.
+// hasWantedID reports whether the configured ID is known. A folder that could not be read completely claims no ID.
 func (d *draft) hasWantedID() bool { return d.wantedID != "" && !d.broken }
 
-// rejectID makes the id the first fault: it must be mended whatever else is.
+// rejectID makes the ID the first violation: it must be fixed in any case.
 func (d *draft) rejectID(message string) {
 	d.failed++
 	d.violations = append([]violation{{"/catalogId", message, "set another catalogId in " + d.file(baseFile)}}, d.violations...)
@@ -61,7 +61,7 @@ func labels(drafts []*draft) string {
 	return joinNames(names)
 }
 
-// listableID makes a folder's name an id that can be listed.
+// listableID converts a folder's name to a valid ID.
 func listableID(name string) string {
 	id := strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == unicode.ReplacementChar {
@@ -75,7 +75,7 @@ func listableID(name string) string {
 	return id
 }
 
-// freeID returns the id, or the first of id-2, id-3 and so on that is not taken.
+// freeID returns the ID, or the first free one with the suffix -2, -3 and so on.
 func freeID(id string, taken map[string]bool) string {
 	found := id
 	for i := 2; taken[found]; i++ {
@@ -84,7 +84,7 @@ func freeID(id string, taken map[string]bool) string {
 	return found
 }
 
-// warnSimilarIDs warns of ids that differ only in case: they are different, and easily mistaken for each other.
+// warnSimilarIDs warns of IDs that differ only in case: they are different, but easily confused.
 func warnSimilarIDs(drafts []*draft) []string {
 	same := map[string][]string{}
 	for _, d := range drafts {

@@ -15,7 +15,7 @@ func withID(id string) string {
 
 func TestIDs(t *testing.T) {
 	route := func(id, in string) string {
-		return fmt.Sprintf("%q cannot be the id of the catalogue in %s, because a route of the server is called so: set another catalogId", id, in)
+		return fmt.Sprintf("%q cannot be the id of the catalogue in %s, because it is the name of a server route: set another catalogId", id, in)
 	}
 	several := func(id, in string) string {
 		return fmt.Sprintf("%q is the id of several catalogues, those in %s: give each its own catalogId", id, in)

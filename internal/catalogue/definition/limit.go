@@ -10,28 +10,28 @@ import (
 	"slices"
 )
 
-// Bounds of what is read, so that a folder of data that is taken for one of catalogues costs neither the memory nor the time
-// that would end the process. Folders behind the most, in the order of their names, are listed as failed.
+// Limits of reading, so that a data folder that is configured by mistake does not exhaust memory or time. Folders beyond the
+// limit, in the order of their names, are listed as failed.
 const (
 	maxFolders = 1000
 	maxFiles   = 1000
-	// maxEntries is how many names a folder may hold, read or not.
+	// maxEntries limits the names in a folder, whether they are read or not.
 	maxEntries = 20_000
-	// maxFolderBytes and maxFolderValues are for the files of one catalogue, maxBytes and maxValues for those of all.
+	// maxFolderBytes and maxFolderValues apply to the files of one catalogue, maxBytes and maxValues to all.
 	maxFolderBytes  = 32 << 20
 	maxFolderValues = 500_000
 	maxBytes        = 256 << 20
 	maxValues       = 2_000_000
 )
 
-// moveDataHint is the mend for what is too much.
+// moveDataHint is the hint for exceeded limits.
 const moveDataHint = "a configuration is far smaller: put data elsewhere"
 
-// quota is how much may still be read.
+// quota is the remaining limit.
 type quota struct{ bytes, values int }
 
-// quotaFor returns what may be read of a folder, false when nothing may. Sizes are looked at first, so that a folder of large files
-// is refused unread and takes nothing from the others.
+// quotaFor returns the quota for a folder, false if there is none. It checks file sizes first, so that a folder of large files is
+// rejected unread and uses nothing of the total.
 func (l *loader) quotaFor(d *draft) (*quota, bool) {
 	bytes := 0
 	for _, name := range d.files {
@@ -50,14 +50,14 @@ func (l *loader) quotaFor(d *draft) (*quota, bool) {
 	return &quota{maxFolderBytes, maxFolderValues}, true
 }
 
-// consume counts what was read of a file, false when that is too much.
+// consume subtracts a file from the quotas; it returns false if they are exceeded.
 func (l *loader) consume(d *draft, room *quota, read quota) bool {
 	room.bytes -= read.bytes
 	room.values -= read.values
 	l.left.bytes -= read.bytes
 	l.left.values -= read.values
 	switch {
-	case room.bytes < 0: // it has grown since its size was looked at
+	case room.bytes < 0: // it has grown since its size was checked
 		d.failBytes()
 	case l.left.bytes < 0 || l.left.values < 0:
 		d.failAll()
@@ -73,14 +73,14 @@ func (d *draft) failBytes() { d.fail(d.label(), "holds more than 32 MiB of JSON 
 
 func (d *draft) failAll() {
 	d.fail(d.label(), "is not read: 256 MiB and 2,000,000 values are the most that all catalogues may hold together",
-		"put elsewhere what is no configuration, there and in the folders before it")
+		"move what is not configuration elsewhere, there and in the folders before it")
 }
 
 func (d *draft) failEntries() {
 	d.fail(d.label(), fmt.Sprintf("is not read: it holds more than %d files and folders", maxEntries), moveDataHint)
 }
 
-// readDir returns the entries of a folder in the order of their names, or any of them where there are more than most.
+// readDir returns the entries of a folder sorted by name, or in any order if there are more than most.
 func readDir(fsys fs.FS, name string, most int) ([]fs.DirEntry, error) {
 	file, err := fsys.Open(name)
 	if err != nil {

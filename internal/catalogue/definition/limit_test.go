@@ -14,7 +14,7 @@ import (
 const (
 	smaller = "a configuration is far smaller: put data elsewhere"
 	tooMuch = " is not read: 256 MiB and 2,000,000 values are the most that all catalogues may hold together"
-	before  = "put elsewhere what is no configuration, there and in the folders before it"
+	before  = "move what is not configuration elsewhere, there and in the folders before it"
 )
 
 func list(n int) string { return "[" + strings.Repeat("0,", n-1) + "0]" }

@@ -13,21 +13,21 @@ import (
 	"tutti/internal/core"
 )
 
-// Options say what the folder does not.
+// Options are settings from outside the folder.
 type Options struct {
-	// Reserved are ids that a catalogue cannot have because routes of the server are called so. Default none.
+	// Reserved are IDs that a catalogue cannot have because they are routes of the server. Default none.
 	Reserved []string
-	// DisableGraphQLIntrospection is the server's own word on it, nil when it says nothing.
+	// DisableGraphQLIntrospection is the server's setting, nil if it is not set.
 	DisableGraphQLIntrospection *bool
-	// Production closes what is closed in production unless somebody says otherwise. Default false.
+	// Production applies the production defaults. Default false.
 	Production bool
 }
 
-// Load reads a folder of catalogues (CONTRACT section 3): the JSON files in it are one catalogue, each folder in it is one.
-// Names that begin with a dot are skipped and symbolic links are followed, as a ConfigMap of Kubernetes needs it. What looks
-// like an access rule and is not read as one is a Fault. The error is of CodeInvalid and only says that dir is no folder that
-// can be read; whatever is wrong inside is the Fault of one Definition or a warning. No folder is left out but lost+found, and
-// none of any where there are more than 20,000 names in dir: it is one Definition with a Fault then.
+// Load reads a folder of catalogues (CONTRACT section 3): the JSON files in it are one catalogue, and each folder in it is one.
+// It skips names that begin with a dot and follows symbolic links, as a ConfigMap of Kubernetes requires. Anything that looks
+// like an access rule but is not read as one is an Err. Load returns an error, of CodeInvalid, only if dir is not a readable
+// folder; problems inside are the Err of a Definition or a warning. No folder is omitted except lost+found. If dir has more than
+// 20,000 names, no folder is read, and the result is one Definition with an Err.
 func Load(dir string, opts Options) (Set, error) {
 	info, err := os.Stat(dir)
 	if err == nil && !info.IsDir() {
@@ -43,7 +43,7 @@ func Load(dir string, opts Options) (Set, error) {
 	return LoadFS(os.DirFS(dir), name, opts)
 }
 
-// LoadFS is Load for a file system, whose root is called name.
+// LoadFS is Load for a file system with a root called name.
 func LoadFS(fsys fs.FS, name string, opts Options) (Set, error) {
 	entries, err := readDir(fsys, ".", maxEntries+1)
 	if err != nil {
@@ -83,13 +83,13 @@ func noFolder(err error) error {
 	}
 }
 
-// isJSON reports whether a file counts by its name.
+// isJSON reports whether a file has the extension of JSON.
 func isJSON(name string) bool { return strings.EqualFold(path.Ext(name), ".json") }
 
 // isRead reports whether a file is part of a catalogue's configuration.
 func isRead(name string) bool { return isJSON(name) && !strings.HasPrefix(name, ".") }
 
-// isFile reports whether a name is that of one of the two files that have a meaning of their own.
+// isFile reports whether a name is that of the given special file.
 func isFile(name, file string) bool { return strings.EqualFold(name, file) }
 
 const (
@@ -97,14 +97,14 @@ const (
 	accessFile = "access.json"
 )
 
-// lostAndFound stands at the root of most mounted volumes.
+// lostAndFound is in the root of most mounted volumes.
 const lostAndFound = "lost+found"
 
 // loader reads the catalogues of one file system.
 type loader struct {
 	fsys fs.FS
 	opts Options
-	// left is what may still be read of all of them.
+	// left is the remaining quota for all catalogues.
 	left quota
 }
 
@@ -115,7 +115,7 @@ func (l *loader) sort(name string, entries []fs.DirEntry) (top *draft, folders [
 		top.failEntries()
 		return top, nil, nil
 	}
-	// hollow are folders that are hardly meant as catalogues, such as a container runtime makes for a file that it should mount.
+	// hollow are folders that are probably no catalogues, for example those that a container runtime creates for a missing mount.
 	var hollow []string
 	for _, entry := range entries {
 		name := entry.Name()
@@ -149,7 +149,7 @@ func (l *loader) sort(name string, entries []fs.DirEntry) (top *draft, folders [
 	return top, folders, warnings
 }
 
-// folder returns a draft for an entry at the top that is a catalogue of its own, nil for a file.
+// folder returns a draft for a top-level entry that is a catalogue of its own, nil for a file.
 func (l *loader) folder(name string) *draft {
 	d := &draft{name: name, path: name}
 	info, err := fs.Stat(l.fsys, name)
@@ -157,7 +157,7 @@ func (l *loader) folder(name string) *draft {
 	case isJSON(name) && (err != nil || !info.IsDir() || l.isMisplaced(name)):
 		return nil
 	case err != nil:
-		// It may well be a link to a folder, or a folder that may not be looked at.
+		// It may be a link to a folder, or a folder without permission.
 		bad := unreadable(err)
 		d.fail(printable(name), bad.what, bad.hint)
 		return d
@@ -165,13 +165,13 @@ func (l *loader) folder(name string) *draft {
 		return nil
 	}
 	if top, err := fs.Stat(l.fsys, "."); err == nil && os.SameFile(top, info) {
-		d.fail(printable(name), "is a link to the folder that it stands in", "take the link away")
+		d.fail(printable(name), "is a link to the folder that contains it", "remove the link")
 	}
 	return d
 }
 
-// isMisplaced reports whether a folder stands where a file was meant: a container runtime makes an empty folder for a file
-// that it should mount and does not find. It must be seen as that file's fault, access.json's above all.
+// isMisplaced reports whether a folder has the name of a file: a container runtime creates an empty folder for a file that it
+// should mount and does not find. It must be reported as an error of that file, especially of access.json.
 func (l *loader) isMisplaced(name string) bool {
 	if isFile(name, baseFile) || isFile(name, accessFile) {
 		return true
@@ -194,16 +194,16 @@ func (l *loader) read(d *draft) {
 		return
 	}
 	if len(d.files) > maxFiles {
-		d.fail(d.label(), fmt.Sprintf("holds more than %d JSON files", maxFiles), "put elsewhere what is no configuration")
+		d.fail(d.label(), fmt.Sprintf("holds more than %d JSON files", maxFiles), "move what is not configuration elsewhere")
 		return
 	}
 	if l.merge(d) {
 		d.build(l.opts)
 	}
-	d.configuration = nil // it may be large, and the definition has what it needs of it
+	d.configuration = nil // it may be large, and the definition has copied what it needs
 }
 
-// merge reads the files of a folder over each other, false when that is more than may be read.
+// merge merges the files of a folder; false if they exceed the quota.
 func (l *loader) merge(d *draft) bool {
 	room, ok := l.quotaFor(d)
 	if !ok {
@@ -230,7 +230,7 @@ func (l *loader) merge(d *draft) bool {
 	return true
 }
 
-// list finds the files of a folder below the top, false when there is nothing to read.
+// list lists the files of a folder below the top, false if there is nothing to read.
 func (l *loader) list(d *draft) bool {
 	entries, err := readDir(l.fsys, d.path, maxEntries+1)
 	if err != nil {
@@ -255,7 +255,7 @@ func (l *loader) list(d *draft) bool {
 	}
 	if len(d.files) == 0 {
 		d.rejectStrays()
-		d.fail(printable(d.name), "holds no JSON file", "put base.json with documentType and esIndex into it, or take the folder away")
+		d.fail(printable(d.name), "holds no JSON file", "put base.json with documentType and esIndex into it, or remove the folder")
 		return false
 	}
 	return true
@@ -271,14 +271,14 @@ func (l *loader) warnUnread(d *draft, name string) {
 		return
 	}
 	if _, err := fs.Stat(l.fsys, path.Join(d.path, name, accessFile)); err == nil {
-		d.fail(d.file(name)+"/"+accessFile, "is not read: an access rule counts beside the files of its catalogue alone", "move it up, or take it away")
+		d.fail(d.file(name)+"/"+accessFile, "is not read: an access rule must be beside the files of its catalogue", "move it up, or remove it")
 		d.denyAll()
 		return
 	}
 	d.warn(d.file(name) + " is a folder in a catalogue's folder, and not read")
 }
 
-// parse reads one file, nil when it has a fault, and false when the folder has one because of how much it holds.
+// parse reads one file. It returns nil if the file has an error, and false if the folder exceeds a limit.
 func (l *loader) parse(d *draft, name string, room *quota) (root *node, ok bool) {
 	file, isAccess, before := d.file(name), isFile(name, accessFile), d.failed
 	data, bad := readFile(l.fsys, path.Join(d.path, name))
@@ -287,7 +287,7 @@ func (l *loader) parse(d *draft, name string, room *quota) (root *node, ok bool)
 			if isAccess {
 				d.failAt(pointer, file, "is set twice", "keep one of them")
 			} else {
-				d.warnAt(pointer, file, "is set twice: the later counts")
+				d.warnAt(pointer, file, "is set twice: the later one applies")
 			}
 		}}
 		root, bad = t.parse(data)

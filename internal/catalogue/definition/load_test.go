@@ -134,7 +134,7 @@ func TestEmptyFolder(t *testing.T) {
 	if diff := cmp.Diff([]string{"a", "b", "c"}, ids(set)); diff != "" {
 		t.Fatal(diff)
 	}
-	const hint = "put base.json with documentType and esIndex into it, or take the folder away"
+	const hint = "put base.json with documentType and esIndex into it, or remove the folder"
 	wantFault(t, named(t, set, "b"), "", "b holds no JSON file", hint)
 	wantFault(t, named(t, set, "c"), "", "c holds no JSON file", hint)
 	if got := named(t, set, "c").Warnings; !slices.Equal(got, []string{"c/old is a folder in a catalogue's folder, and not read"}) {
@@ -262,14 +262,14 @@ func TestLinks(t *testing.T) {
 	if diff := cmp.Diff([]string{"a", "b", "c", "circle", "dangling", "self"}, ids(set)); diff != "" {
 		t.Fatal(diff)
 	}
-	const mend = "mend the link, or take it away"
-	wantFault(t, named(t, set, "b"), "", "b/extended.json is a link that leads in a circle", mend)
-	wantFault(t, named(t, set, "c"), "", "c/extended.json is a link that leads nowhere", mend)
-	wantFault(t, named(t, set, "circle"), "", "circle is a link that leads in a circle", mend)
-	wantFault(t, named(t, set, "dangling"), "", "dangling is a link that leads nowhere", mend)
-	wantFault(t, named(t, set, "self"), "", "self is a link to the folder that it stands in", "take the link away")
+	const mend = "fix the link, or remove it"
+	wantFault(t, named(t, set, "b"), "", "b/extended.json is a circular link", mend)
+	wantFault(t, named(t, set, "c"), "", "c/extended.json is a broken link", mend)
+	wantFault(t, named(t, set, "circle"), "", "circle is a circular link", mend)
+	wantFault(t, named(t, set, "dangling"), "", "dangling is a broken link", mend)
+	wantFault(t, named(t, set, "self"), "", "self is a link to the folder that contains it", "remove the link")
 	a := named(t, set, "a")
-	want := []string{"a/old is a link that leads in a circle", "a/up is a folder in a catalogue's folder, and not read"}
+	want := []string{"a/old is a circular link", "a/up is a folder in a catalogue's folder, and not read"}
 	if diff := cmp.Diff(want, a.Warnings); diff != "" || a.Err != nil {
 		t.Errorf("fault %v, warnings: want, got: %s", a.Err, diff)
 	}
@@ -307,7 +307,7 @@ func TestUnreadable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		const hint = "let the process read it, or take it away"
+		const hint = "let the process read it, or remove it"
 		wantFault(t, named(t, set, "b"), "", "b/extended.json cannot be read: permission denied", hint)
 		wantFault(t, named(t, set, "c"), "", "c cannot be read: permission denied", hint)
 		wantFault(t, named(t, set, "d"), "", "d/base.json cannot be read", hint)
@@ -319,7 +319,7 @@ func TestUnreadable(t *testing.T) {
 		}
 	})
 	t.Run("folder in place of a file", func(t *testing.T) {
-		const hint = "put a file there, or take the folder away"
+		const hint = "put a file there, or remove the folder"
 		set := load(t, files{"a/base.json/x.txt": "", "b/base.json": sound}, definition.Options{})
 		wantFault(t, named(t, set, "a"), "", "a/base.json is a folder, not a file", hint)
 		set = load(t, files{"base.json": sound, "access.json/x.txt": ""}, definition.Options{})
@@ -342,7 +342,7 @@ func TestUnreadable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantFault(t, named(t, set, "genomics"), "", "pipe.json is not a regular file", "put a file there, or take it away")
+		wantFault(t, named(t, set, "genomics"), "", "pipe.json is not a regular file", "put a file there, or remove it")
 	})
 	t.Run("odd names", func(t *testing.T) {
 		dir := write(t, files{"a/base.json": sound})
@@ -357,7 +357,7 @@ func TestUnreadable(t *testing.T) {
 		if diff := cmp.Diff([]string{"a", "b__"}, ids(set)); diff != "" {
 			t.Fatal(diff)
 		}
-		wantFault(t, named(t, set, "b__"), "", "b_\uFFFD cannot be read", "let the process read it, or take it away")
+		wantFault(t, named(t, set, "b__"), "", "b_\uFFFD cannot be read", "let the process read it, or remove it")
 	})
 }
 

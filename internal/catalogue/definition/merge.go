@@ -2,18 +2,18 @@ package definition
 
 import "bytes"
 
-// merger reads objects over others.
+// merger merges objects.
 type merger struct {
 	f *findings
-	// at finds the members of each object that was read over: many small files over a large one must not count its members
-	// each time.
+	// at indexes the members of each merged object: many small files merged into a large one must not scan its members each time.
 	at map[*node]map[string]int
 }
 
 func newMerger(f *findings) *merger { return &merger{f: f, at: map[*node]map[string]int{}} }
 
-// merge reads src over dst, both objects: objects are merged, anything else of src takes the place of dst's, and says so.
-// What says nothing (null, at the top also an empty text) takes nobody's place. last is what is said of src's file.
+// merge merges src into dst, both objects: objects are merged recursively, any other value of src replaces that of dst with a
+// warning. Values without content (null; at the top also an empty string) replace nothing. last describes src's file in the
+// warning.
 func (g *merger) merge(dst, src *node, pointer, last string) {
 	at := g.places(dst)
 	for _, m := range src.members {

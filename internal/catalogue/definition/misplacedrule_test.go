@@ -15,10 +15,10 @@ import (
 
 const (
 	rule         = `{"field": "studyId", "scope": "{value}.READ"}`
-	alone        = " is not read: an access rule counts in access.json alone"
-	much         = " is called much like access.json, where alone an access rule counts"
+	alone        = " is not read: an access rule is valid only in access.json"
+	much         = " has a name similar to access.json, the only file for an access rule"
 	elseName     = "rename it to access.json if it is a rule, and otherwise give it another name"
-	moveDataHint = "move the rule to access.json, or take it away"
+	moveDataHint = "move the rule to access.json, or remove it"
 )
 
 // wantClosed holds a definition to a fault and to a rule that nobody passes.
@@ -41,7 +41,7 @@ func TestNamesLikeAccess(t *testing.T) {
 		t.Run(name+" in a folder", func(t *testing.T) {
 			set := load(t, files{"a/base.json": sound, "genes/base.json": sound, "genes/" + name: rule}, definition.Options{})
 			if strings.EqualFold(top, "access.json") { // which is read
-				wantClosed(t, named(t, set, "genes"), "", "genes/access.json is a folder, not a file", "put a file there, or take the folder away")
+				wantClosed(t, named(t, set, "genes"), "", "genes/access.json is a folder, not a file", "put a file there, or remove the folder")
 			} else {
 				wantClosed(t, named(t, set, "genes"), "", "genes/"+strings.ReplaceAll(top, "\u200b", "_")+alone, elseName)
 			}
@@ -129,7 +129,7 @@ func TestBesideAccess(t *testing.T) {
 				if d.Err != nil || d.Access == nil || d.Access.Field != "studyId" {
 					t.Errorf("%v, %+v", d.Err, d.Access)
 				}
-				if len(d.Warnings) != 1 || !strings.HasSuffix(d.Warnings[0], name+" is not read: access.json counts") {
+				if len(d.Warnings) != 1 || !strings.HasSuffix(d.Warnings[0], name+" is not read: access.json applies") {
 					t.Errorf("%q", d.Warnings)
 				}
 			}
@@ -152,8 +152,8 @@ func TestBesideAccess(t *testing.T) {
 
 func TestRulesInOtherFiles(t *testing.T) {
 	const (
-		holds   = " holds an access rule, which counts in access.json alone"
-		belongs = " belongs to an access rule, which counts in access.json alone"
+		holds   = " contains an access rule, which is valid only in access.json"
+		belongs = " belongs to an access rule, which is valid only in access.json"
 		rename  = "rename it to access.json"
 	)
 	tests := map[string]struct {
@@ -231,11 +231,11 @@ func TestHalfGuarded(t *testing.T) {
 	}{
 		"one of two": {
 			files{"open/base.json": sound, "shut/base.json": sound, "shut/access.json": rule},
-			[]string{`index "analyses" has an access rule in "shut" and none in "open", whose readers see all of it`},
+			[]string{`index "analyses" has an access rule in "shut" but none in "open", whose readers see all documents`},
 		},
 		"a broken rule": {
 			files{"open/base.json": withID("o/p"), "shut/base.json": sound, "shut/access.json": "{"},
-			[]string{`index "analyses" has an access rule in "shut" and none in "o/p", whose readers see all of it`},
+			[]string{`index "analyses" has an access rule in "shut" but none in "o/p", whose readers see all documents`},
 		},
 		"two indices": {
 			files{
@@ -243,11 +243,11 @@ func TestHalfGuarded(t *testing.T) {
 				"e/base.json": other,
 			},
 			[]string{
-				`index "analyses" has an access rule in "b" and none in "a", whose readers see all of it`,
-				`index "donors" has an access rule in "d" and none in "c" and "e", whose readers see all of it`,
+				`index "analyses" has an access rule in "b" but none in "a", whose readers see all documents`,
+				`index "donors" has an access rule in "d" but none in "c" and "e", whose readers see all documents`,
 			},
 		},
-		"many":     {many, []string{`index "analyses" has an access rule in "g" and none in "a", "b", "c", "d", "e" and 1 more, whose readers see all of it`}},
+		"many":     {many, []string{`index "analyses" has an access rule in "g" but none in "a", "b", "c", "d", "e" and 1 more, whose readers see all documents`}},
 		"both":     {files{"a/base.json": sound, "a/access.json": rule, "b/base.json": sound, "b/access.json": rule}, nil},
 		"neither":  {files{"a/base.json": sound, "b/base.json": sound}, nil},
 		"another":  {files{"a/base.json": sound, "a/access.json": rule, "b/base.json": other}, nil},
@@ -297,8 +297,8 @@ func TestRuleInADeeperFolder(t *testing.T) {
 	set := load(t, files{
 		"a/base.json": sound, "genes/base.json": sound, "genes/rules/access.json": rule, "plain/base.json": sound, "plain/old/base.json": sound,
 	}, definition.Options{})
-	wantClosed(t, named(t, set, "genes"), "", "genes/rules/access.json is not read: an access rule counts beside the files of its catalogue alone",
-		"move it up, or take it away")
+	wantClosed(t, named(t, set, "genes"), "", "genes/rules/access.json is not read: an access rule must be beside the files of its catalogue",
+		"move it up, or remove it")
 	for _, id := range []string{"a", "plain"} {
 		if d := named(t, set, id); d.Err != nil || d.Access != nil {
 			t.Errorf("%s: %+v", id, d.Err)

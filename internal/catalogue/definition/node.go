@@ -9,7 +9,7 @@ import (
 	"tutti/internal/core"
 )
 
-// kind is the type of a node in JSON.
+// kind is the JSON type of a node.
 type kind int
 
 const (
@@ -21,19 +21,19 @@ const (
 	kindObject
 )
 
-// String names the kind as a message does.
+// String returns the name of the kind for messages.
 func (k kind) String() string {
-	return [...]string{"null", "true or false", "a number", "a text", "a list", "an object"}[k]
+	return [...]string{"null", "true or false", "a number", "a string", "a list", "an object"}[k]
 }
 
-// node is a value of a file, which remembers the file. Members keep their order, numbers their literal.
+// node is a JSON value that remembers its file. Members keep their order, numbers their literal.
 type node struct {
 	kind kind
-	// text is the text, the literal of a number, or true or false.
+	// text is the string, the literal of a number, or true or false.
 	text    string
 	members []member
 	items   []*node
-	// file is the name of the file that the node was read from, as messages say it.
+	// file is the name of the node's file for messages.
 	file string
 }
 
@@ -42,7 +42,7 @@ type member struct {
 	value *node
 }
 
-// member returns the value of a name, nil when there is none or when it is null.
+// member returns the value of a name, nil if it is missing or null.
 func (n *node) member(name string) *node {
 	if n == nil {
 		return nil
@@ -65,12 +65,12 @@ func (n *node) has(name string) bool {
 	return false
 }
 
-// absent reports whether the node says nothing: null, or a text of white space only, as Arranger's templates have it.
+// absent reports whether the node has no content: null, or a string of white space only, as in Arranger's templates.
 func (n *node) absent() bool {
 	return n.kind == kindNull || n.kind == kindText && strings.TrimSpace(n.text) == ""
 }
 
-// string returns the text of the node, "" for one that is absent or no text.
+// string returns the string of the node, "" if it is absent or not a string.
 func (n *node) string() string {
 	if n == nil || n.kind != kindText || n.absent() {
 		return ""
@@ -78,7 +78,7 @@ func (n *node) string() string {
 	return n.text
 }
 
-// flag returns true or false, nil for a node that is neither.
+// flag returns the boolean of the node, nil if it is not one.
 func (n *node) flag() *bool {
 	if n == nil || n.kind != kindBool {
 		return nil
@@ -87,7 +87,7 @@ func (n *node) flag() *bool {
 	return &is
 }
 
-// number returns the number, nil for a node that is none.
+// number returns the number of the node, nil if it is not one.
 func (n *node) number() *float64 {
 	if n == nil || n.kind != kindNumber {
 		return nil
@@ -140,11 +140,11 @@ func (n *node) write(out *bytes.Buffer) {
 	}
 }
 
-// writeText keeps <, > and & as they are: charts.query and the like are read by people too.
+// writeText writes <, > and & unescaped: people read charts.query and similar values too.
 func writeText(out *bytes.Buffer, text string) {
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(text) // a text always encodes, and a buffer takes everything
+	_ = encoder.Encode(text) // encoding a string to a buffer never fails
 	out.Truncate(out.Len() - 1)
 }
 

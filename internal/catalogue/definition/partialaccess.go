@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// warnPartlyRestricted warns of an index that one catalogue narrows by an access rule and another does not.
+// warnPartlyRestricted warns of an index that one catalogue restricts by an access rule and another does not.
 func warnPartlyRestricted(definitions []Definition) []string {
 	type catalogues struct{ guarded, open []string }
 	byIndex := map[string]*catalogues{}
@@ -26,7 +26,7 @@ func warnPartlyRestricted(definitions []Definition) []string {
 	var warnings []string
 	for index, of := range byIndex {
 		if len(of.guarded) > 0 && len(of.open) > 0 {
-			warnings = append(warnings, fmt.Sprintf("index %s has an access rule in %s and none in %s, whose readers see all of it",
+			warnings = append(warnings, fmt.Sprintf("index %s has an access rule in %s but none in %s, whose readers see all documents",
 				quoted(index), joinNames(of.guarded), joinNames(of.open)))
 		}
 	}
@@ -34,7 +34,7 @@ func warnPartlyRestricted(definitions []Definition) []string {
 	return warnings
 }
 
-// joinNames joins names, the first of them where they are many.
+// joinNames joins names; of many only the first.
 func joinNames(names []string) string {
 	switch more := len(names) - maxNamed; {
 	case more > 0:

@@ -2,7 +2,7 @@ package definition
 
 import "slices"
 
-// valueType is what a value must be.
+// valueType is the required type of a value.
 type valueType int
 
 const (
@@ -16,22 +16,22 @@ const (
 	typeAny
 )
 
-// valueSchema is what a configuration may hold at one place.
+// valueSchema describes the values that a configuration may have in one place.
 type valueSchema struct {
 	valueType valueType
-	// keys are the known members of an object; nil when it may hold any.
+	// keys are the known members of an object; nil if it may have any.
 	keys []key
-	// item is the shape of each item of a list.
+	// item is the schema of each item of a list.
 	item *valueSchema
 }
 
 // key is a known member of an object.
 type key struct {
 	name string
-	// oldNames are names that earlier versions of Arranger had for it.
+	// oldNames are its names in earlier versions of Arranger.
 	oldNames []string
 	valueSchema
-	// unused says why tutti does not use it, "" when it does.
+	// unused is why tutti does not use it, "" if it does.
 	unused string
 }
 
@@ -95,12 +95,12 @@ func isActive() []key {
 	return []key{{name: "isActive", oldNames: []string{"active"}, valueSchema: valueSchema{valueType: typeFlag}}}
 }
 
-// displayValues may hold anything for each value; Arranger's own example has an empty text in its place.
+// displayValues may have any members; Arranger's own example has an empty string instead of an object.
 func displayValues() []key {
 	return []key{{name: "displayValues", valueSchema: valueSchema{valueType: typeObject}}}
 }
 
-// unused are keys that Arranger knows and tutti does not need.
+// unused marks keys that Arranger knows and tutti does not need.
 func unused(why string, keys []key) []key {
 	for i := range keys {
 		keys[i].unused = why
@@ -108,7 +108,7 @@ func unused(why string, keys []key) []key {
 	return keys
 }
 
-// configuration returns every key that Arranger 3 knows (CONTRACT section 3).
+// configuration returns the schema with every key of Arranger 3 (CONTRACT section 3).
 func configuration() valueSchema {
 	headers := []key{list("headers")}
 	node := texts("displayName", "nodeId")
@@ -147,7 +147,7 @@ func configuration() valueSchema {
 	).valueSchema
 }
 
-// accessRule returns the keys of an access.json (CONTRACT section 6).
+// accessRule returns the schema of an access.json (CONTRACT section 6).
 func accessRule() valueSchema {
 	return object("", texts("field", "scope"), []key{{name: "public", valueSchema: valueSchema{valueType: typeAny}}}).valueSchema
 }

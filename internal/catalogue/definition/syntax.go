@@ -9,11 +9,11 @@ import (
 	"unicode/utf8"
 )
 
-// syntaxError says where and why data is no JSON, and what most often mends that.
+// syntaxError returns where and why data is not valid JSON, with a hint for the most common cause.
 func syntaxError(data []byte, err error) *fileError {
 	syntax, is := errors.AsType[*json.SyntaxError](err)
 	if !is {
-		return &fileError{"is not valid JSON", "mend the file"}
+		return &fileError{"is not valid JSON", "fix the file"}
 	}
 	at := min(max(int(syntax.Offset)-1, 0), len(data))
 	if strings.HasPrefix(syntax.Error(), "unexpected end") {
@@ -39,21 +39,21 @@ func syntaxHint(data []byte, at int, message string) string {
 	case strings.Contains(message, "after top-level value"):
 		return "a file holds one object: put everything into it"
 	case (c == '}' || c == ']') && follows(','):
-		return "take away the comma before it"
+		return "remove the comma before it"
 	case c == '/' || c == '#':
-		return "JSON has no comments: take them out"
+		return "JSON has no comments: remove them"
 	case c == '\'':
-		return "texts and keys stand in double quotes"
+		return "strings and keys need double quotes"
 	case strings.Contains(message, "in string literal"):
-		return `a text holds no line break and no tab: write \n or \t`
+		return `a string cannot contain line breaks or tabs: write \n or \t`
 	case c == '"' && strings.Contains(message, "after "):
 		return "a comma is missing before it"
 	default:
-		return "mend the file there"
+		return "fix the file there"
 	}
 }
 
-// position returns the line and the column, in characters, of an offset; both count from 1.
+// position returns the line and the column, in characters, of an offset; both start at 1.
 func position(data []byte, offset int) (line, column int) {
 	before := data[:offset]
 	start := bytes.LastIndexByte(before, '\n') + 1

@@ -6,20 +6,20 @@ import (
 	"strconv"
 )
 
-// treeReader turns the tokens of one file into nodes.
+// treeReader builds nodes from the tokens of one file.
 type treeReader struct {
-	// file is what messages call it.
+	// file is its name for messages.
 	file string
-	// most is how many values it may hold, values how many were met: one more than that when there are too many.
+	// most is the maximum number of values, values the number read: most+1 if there are too many.
 	most, values int
-	// onDuplicate is told the pointer of each member that is set once more. The later counts.
+	// onDuplicate is called with the pointer of each duplicate member. The later one applies.
 	onDuplicate func(pointer string)
 	decoder     *json.Decoder
-	// steps lead to the value that is read. They become a pointer only where one is told.
+	// steps is the path of the current value. It becomes a pointer only for messages.
 	steps []step
 }
 
-// step leads to a member, or to an item where item is true.
+// step is a member, or an item if item is true.
 type step struct {
 	name  string
 	index int
@@ -53,7 +53,7 @@ func (t *treeReader) value() (*node, error) {
 	}
 }
 
-// below reads the value that a step leads to.
+// below reads the value of a step.
 func (t *treeReader) below(s step) (*node, error) {
 	t.steps = append(t.steps, s)
 	n, err := t.value()
@@ -103,7 +103,7 @@ func (t *treeReader) object() (*node, error) {
 	return n, err
 }
 
-// pointer returns the JSON pointer of the value that is read.
+// pointer returns the JSON pointer of the current value.
 func (t *treeReader) pointer() string {
 	pointer := ""
 	for _, s := range t.steps {
@@ -115,11 +115,11 @@ func (t *treeReader) pointer() string {
 	return pointer
 }
 
-// maxPointerBytes is far more than what is shown of a pointer.
+// maxPointerBytes is far more than what messages show of a pointer.
 const maxPointerBytes = 400
 
-// within returns the JSON pointer of a member or an item, cut where nobody sees it: below a key of megabytes, the pointer of
-// every value would be as long.
+// within returns the JSON pointer of a member or an item, truncated: below a key of megabytes, the pointer of every value would
+// be as long.
 func within(pointer, name string) string {
 	if len(pointer) >= maxPointerBytes {
 		return pointer

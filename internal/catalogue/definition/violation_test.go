@@ -34,7 +34,7 @@ func TestFaults(t *testing.T) {
 		"comma at the end": {
 			beside("{\n  \"extended\": [],\n}"), "",
 			"genes/extended.json is not valid JSON at line 3, column 1: invalid character '}' looking for beginning of object key string",
-			"take away the comma before it",
+			"remove the comma before it",
 		},
 		"comma missing": {
 			beside("{\"é\": 1\n \"b\": 2}"), "",
@@ -44,22 +44,22 @@ func TestFaults(t *testing.T) {
 		"column in characters": {
 			beside("{\"é\" x}"), "",
 			"genes/extended.json is not valid JSON at line 1, column 6: invalid character 'x' after object key",
-			"mend the file there",
+			"fix the file there",
 		},
 		"comment": {
 			beside("// the fields\n{}"), "",
 			"genes/extended.json is not valid JSON at line 1, column 1: invalid character '/' looking for beginning of value",
-			"JSON has no comments: take them out",
+			"JSON has no comments: remove them",
 		},
 		"single quotes": {
 			beside(`{'extended': []}`), "",
 			`genes/extended.json is not valid JSON at line 1, column 2: invalid character '\'' looking for beginning of object key string`,
-			"texts and keys stand in double quotes",
+			"strings and keys need double quotes",
 		},
 		"line break in a text": {
 			beside("{\"a\": \"b\nc\"}"), "",
 			`genes/extended.json is not valid JSON at line 1, column 9: invalid character '\n' in string literal`,
-			`a text holds no line break and no tab: write \n or \t`,
+			`a string cannot contain line breaks or tabs: write \n or \t`,
 		},
 		"cut": {
 			beside("{\n\"extended\": [{"), "",
@@ -71,7 +71,7 @@ func TestFaults(t *testing.T) {
 			"genes/extended.json is not valid JSON at line 1, column 4: invalid character '{' after top-level value",
 			"a file holds one object: put everything into it",
 		},
-		"empty file": {beside(" \n"), "", "genes/extended.json is empty", "write {} into it, or take it away"},
+		"empty file": {beside(" \n"), "", "genes/extended.json is empty", "write {} into it, or remove it"},
 		"UTF-16":     {beside("\xFF\xFE{\x00}\x00"), "", "genes/extended.json is UTF-16, not UTF-8", "save it as UTF-8"},
 		"not UTF-8": {
 			beside("{\n\"a\": \"\xE9\"}"), "", "genes/extended.json is not valid UTF-8 at line 2, column 7", "save it as UTF-8",
@@ -84,7 +84,7 @@ func TestFaults(t *testing.T) {
 		},
 		"too deep": {
 			beside(strings.Repeat(`{"a":`, 111) + "1" + strings.Repeat("}", 111)), "",
-			"genes/extended.json has more than 110 levels of objects and lists", "take out what is no configuration",
+			"genes/extended.json has more than 110 levels of objects and lists", "remove what is not configuration",
 		},
 		"too large": {
 			beside(`{"a": "` + strings.Repeat("x", 16<<20) + `"}`), "",
@@ -126,27 +126,27 @@ func TestFaults(t *testing.T) {
 		"access.json alone": {
 			files{"genes/access.json": `{"field": "studyId", "scope": "{value}.READ"}`},
 			"",
-			"genes holds access.json alone", "add base.json with documentType and esIndex",
+			"genes contains only access.json", "add base.json with documentType and esIndex",
 		},
 		"access.json alone at the top": {
 			files{"access.json": `{"field": "studyId", "scope": "{value}.READ"}`},
 			"",
-			"the top folder holds access.json alone", "add base.json with documentType and esIndex",
+			"the top folder contains only access.json", "add base.json with documentType and esIndex",
 		},
 		"access rule in another file": {
 			files{"genes/base.json": sound, "genes/acces.json": `{"field": "studyId", "scope": "{value}.READ"}`},
 			"",
-			"genes/acces.json holds an access rule, which counts in access.json alone", "rename it to access.json",
+			"genes/acces.json contains an access rule, which is valid only in access.json", "rename it to access.json",
 		},
 
 		// Types.
 		"flag": {
 			beside(`{"extended": [{"fieldName": "a"}, {"fieldName": "b"}, {"fieldName": "c"}, {"fieldName": "d", "isActive": "yes"}]}`),
-			"/extended/3/isActive", "/extended/3/isActive in genes/extended.json must be true or false, not a text", flag,
+			"/extended/3/isActive", "/extended/3/isActive in genes/extended.json must be true or false, not a string", flag,
 		},
-		"text":              {and(`"description": 5`), "/description", "/description in genes/base.json must be a text, not a number", quotes},
-		"text and not true": {and(`"catalogId": true`), "/catalogId", "/catalogId in genes/base.json must be a text, not true", quotes},
-		"count":             {and(`"maxAliases": "15"`), "/maxAliases", "/maxAliases in genes/base.json must be a whole number of 0 or more, not a text", number},
+		"text":              {and(`"description": 5`), "/description", "/description in genes/base.json must be a string, not a number", quotes},
+		"text and not true": {and(`"catalogId": true`), "/catalogId", "/catalogId in genes/base.json must be a string, not true", quotes},
+		"count":             {and(`"maxAliases": "15"`), "/maxAliases", "/maxAliases in genes/base.json must be a whole number of 0 or more, not a string", number},
 		"count below 0": {
 			and(`"maxDepth": -1`), "/maxDepth", "/maxDepth in genes/base.json must be a whole number of 0 or more, not -1", "write another number",
 		},
@@ -158,27 +158,27 @@ func TestFaults(t *testing.T) {
 		},
 		"number": {
 			beside(`{"extended": [{"fieldName": "a", "rangeStep": "1"}]}`),
-			"/extended/0/rangeStep", "/extended/0/rangeStep in genes/extended.json must be a number, not a text", number,
+			"/extended/0/rangeStep", "/extended/0/rangeStep in genes/extended.json must be a number, not a string", number,
 		},
 		"number beyond all": {
 			beside(`{"extended": [{"fieldName": "a", "rangeStep": 1e999}]}`),
 			"/extended/0/rangeStep", "/extended/0/rangeStep in genes/extended.json must be a number, not 1e999", "write another number",
 		},
 		"list":           {beside(`{"extended": {}}`), "/extended", "/extended in genes/extended.json must be a list, not an object", list},
-		"item":           {beside(`{"extended": ["a"]}`), "/extended/0", "/extended/0 in genes/extended.json must be an object, not a text", braces},
+		"item":           {beside(`{"extended": ["a"]}`), "/extended/0", "/extended/0 in genes/extended.json must be an object, not a string", braces},
 		"item of null":   {beside(`{"extended": [null]}`), "/extended/0", "/extended/0 in genes/extended.json must be an object, not null", "take it out of the list"},
 		"facets":         {and(`"facets": []`), "/facets", "/facets in genes/base.json must be an object, not a list", braces},
 		"aggregation":    {and(`"facets": {"aggregations": [{"fieldName": "a", "show": 1}]}`), "/facets/aggregations/0/show", "/facets/aggregations/0/show in genes/base.json must be true or false, not a number", flag},
 		"old name":       {and(`"facets": {"aggregations": [{"fieldName": "a", "active": 1}]}`), "/facets/aggregations/0/active", "/facets/aggregations/0/active in genes/base.json must be true or false, not a number", flag},
-		"column":         {and(`"table": {"columns": [{"fieldName": 1}]}`), "/table/columns/0/fieldName", "/table/columns/0/fieldName in genes/base.json must be a text, not a number", quotes},
+		"column":         {and(`"table": {"columns": [{"fieldName": 1}]}`), "/table/columns/0/fieldName", "/table/columns/0/fieldName in genes/base.json must be a string, not a number", quotes},
 		"order":          {and(`"table": {"defaultSorting": {"fieldName": "a"}}`), "/table/defaultSorting", "/table/defaultSorting in genes/base.json must be a list, not an object", list},
-		"matchbox":       {and(`"matchbox": [{"searchFields": [1]}]`), "/matchbox/0/searchFields/0", "/matchbox/0/searchFields/0 in genes/base.json must be a text, not a number", quotes},
+		"matchbox":       {and(`"matchbox": [{"searchFields": [1]}]`), "/matchbox/0/searchFields/0", "/matchbox/0/searchFields/0 in genes/base.json must be a string, not a number", quotes},
 		"downloads":      {and(`"downloads": {"maxRows": true}`), "/downloads/maxRows", "/downloads/maxRows in genes/base.json must be a whole number of 0 or more, not true", number},
-		"charts":         {and(`"charts": {"query": []}`), "/charts/query", "/charts/query in genes/base.json must be a text, not a list", quotes},
-		"network":        {and(`"network": {"remoteNodes": [{"requests": {"headers": "Authorization"}}]}`), "/network/remoteNodes/0/requests/headers", "/network/remoteNodes/0/requests/headers in genes/base.json must be a list, not a text", list},
+		"charts":         {and(`"charts": {"query": []}`), "/charts/query", "/charts/query in genes/base.json must be a string, not a list", quotes},
+		"network":        {and(`"network": {"remoteNodes": [{"requests": {"headers": "Authorization"}}]}`), "/network/remoteNodes/0/requests/headers", "/network/remoteNodes/0/requests/headers in genes/base.json must be a list, not a string", list},
 		"display values": {beside(`{"extended": [{"fieldName": "a", "displayValues": [1]}]}`), "/extended/0/displayValues", "/extended/0/displayValues in genes/extended.json must be an object, not a list", braces},
-		"unused key":     {and(`"esPass": 1234`), "/esPass", "/esPass in genes/base.json must be a text, not a number", quotes},
-		"wrong esIndex":  {files{"genes/base.json": `{"documentType": "gene", "index": 5}`}, "/index", "/index in genes/base.json must be a text, not a number", quotes},
+		"unused key":     {and(`"esPass": 1234`), "/esPass", "/esPass in genes/base.json must be a string, not a number", quotes},
+		"wrong esIndex":  {files{"genes/base.json": `{"documentType": "gene", "index": 5}`}, "/index", "/index in genes/base.json must be a string, not a number", quotes},
 
 		// Values.
 		"no field name": {
@@ -335,18 +335,18 @@ func TestWarnings(t *testing.T) {
 		"set twice": {
 			beside(`{"extended": [{"fieldName": "a", "fieldName": "b"}], "extended": [{"fieldName": "c", "unit": "1", "unit": "2"}]}`),
 			[]string{
-				"/extended/0/fieldName in genes/extended.json is set twice: the later counts",
-				"/extended/0/unit in genes/extended.json is set twice: the later counts",
-				"/extended in genes/extended.json is set twice: the later counts",
+				"/extended/0/fieldName in genes/extended.json is set twice: the later one applies",
+				"/extended/0/unit in genes/extended.json is set twice: the later one applies",
+				"/extended in genes/extended.json is set twice: the later one applies",
 			},
 		},
 		"field described twice": {
 			beside(`{"extended": [{"fieldName": "a"}, {"fieldName": "b"}, {"fieldName": "a"}]}`),
-			[]string{`/extended/2/fieldName in genes/extended.json: "a" is described twice: the later counts`},
+			[]string{`/extended/2/fieldName in genes/extended.json: "a" is described twice: the later one applies`},
 		},
 		"not a name of GraphQL": {
 			files{"genes/base.json": `{"documentType": "1st gene-é", "esIndex": "genes"}`},
-			[]string{`/documentType in genes/base.json: "1st gene-é" is no name in GraphQL, where it is _1st_gene__`},
+			[]string{`/documentType in genes/base.json: "1st gene-é" is not a GraphQL name, and becomes _1st_gene__`},
 		},
 		"not used": {
 			and(`"esHost": "http://es:9200", "esUser": "", "esPass": "secret", "disablePlayground": true, "enableDebug": false, "sets": {"index": "a"}`),
@@ -367,7 +367,7 @@ func TestWarnings(t *testing.T) {
 		},
 		"remote nodes": {
 			and(`"network": {"remoteNodes": [{"displayName": "a", "documentType": "b"}, {"displayName": "a", "documentType": "b", "graphqlUrl": "https://a.example.org/graphql"}]}`),
-			[]string{"/network/remoteNodes/0 in genes/base.json has no graphqlUrl and cannot be asked"},
+			[]string{"/network/remoteNodes/0 in genes/base.json has no graphqlUrl and cannot be queried"},
 		},
 	}
 	for name, test := range tests {
@@ -412,7 +412,7 @@ func TestTooManyFiles(t *testing.T) {
 	for i := range 1000 {
 		f[fmt.Sprintf("genes/document%d.json", i)] = "{}"
 	}
-	wantFault(t, only(t, f), "", "genes holds more than 1000 JSON files", "put elsewhere what is no configuration")
+	wantFault(t, only(t, f), "", "genes holds more than 1000 JSON files", "move what is not configuration elsewhere")
 	delete(f, "genes/document7.json")
 	if d := only(t, f); d.Err != nil {
 		t.Error(d.Err)
