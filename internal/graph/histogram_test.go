@@ -38,8 +38,8 @@ func TestMissingBucketIsOfTheDocuments(t *testing.T) {
 func TestHistogramsAreAskedAgain(t *testing.T) {
 	const asked = `{analysis{aggregations(include_missing:false){count{histogram(interval:1){buckets{key}}}
 		ratio{histogram(interval:1){buckets{key}}} studyId{bucket_count}}}}`
-	const wide = `{"message":"a histogram of count with intervals of 1 would have more than 10000 of them","locations":[{"line":1,"column":53}],
-		"path":["analysis","aggregations","count","histogram"],"extensions":{"code":"BAD_USER_INPUT","hint":"ask for a wider interval, or narrow the filter"}}`
+	const wide = `{"message":"a histogram of the field \"count\" with an interval of 1 would have more than 10000 intervals","locations":[{"line":1,"column":53}],
+		"path":["analysis","aggregations","count","histogram"],"extensions":{"code":"BAD_USER_INPUT","hint":"use a larger interval or a more specific filter"}}`
 	for _, c := range []struct {
 		name string
 		// again is what becomes of the histograms that fit, in the third call.
@@ -50,8 +50,8 @@ func TestHistogramsAreAskedAgain(t *testing.T) {
 			"studyId":{"bucket_count":1}}}},"errors":[` + wide + `]}`},
 		{"and refused, as there are new values", core.NewError(core.CodeInvalid, "too many"), `{"data":{"analysis":{"aggregations":{
 			"count":{"histogram":null},"ratio":{"histogram":null},"studyId":{"bucket_count":1}}}},"errors":[` + wide + `,
-			{"message":"a histogram of ratio with intervals of 1 would have more than 10000 of them","locations":[{"line":2,"column":9}],
-			"path":["analysis","aggregations","ratio","histogram"],"extensions":{"code":"BAD_USER_INPUT","hint":"ask for a wider interval, or narrow the filter"}}]}`},
+			{"message":"a histogram of the field \"ratio\" with an interval of 1 would have more than 10000 intervals","locations":[{"line":2,"column":9}],
+			"path":["analysis","aggregations","ratio","histogram"],"extensions":{"code":"BAD_USER_INPUT","hint":"use a larger interval or a more specific filter"}}]}`},
 		{"of an index that is gone", core.NewError(core.CodeUnavailable, "the index does not answer"), `{"data":{"analysis":{"aggregations":null}},"errors":[
 			{"message":"the index does not answer","locations":[{"line":1,"column":11}],"path":["analysis","aggregations"],"extensions":{"code":"SERVICE_UNAVAILABLE"}}]}`},
 	} {

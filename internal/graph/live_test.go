@@ -106,8 +106,8 @@ func TestHistogramThatIsTooFine(t *testing.T) {
 		`{"analysisId":"a1","studyId":"S1","count":0,"ratio":0.5,"files":[{"name":"f1","size":1},{"name":"f2","size":90000}]}`,
 		`{"analysisId":"a2","studyId":"S1","count":10000,"files":[{"name":"f1","size":2}]}`,
 	)
-	const fault = `{"message":"a histogram of %s with intervals of 1 would have more than 10000 of them","locations":[{"line":1,"column":%d}],
-		"path":[%s,"histogram"],"extensions":{"code":"BAD_USER_INPUT","hint":"ask for a wider interval, or narrow the filter"}}`
+	const fault = `{"message":"a histogram of the field \"%s\" with an interval of 1 would have more than 10000 intervals","locations":[{"line":1,"column":%d}],
+		"path":[%s,"histogram"],"extensions":{"code":"BAD_USER_INPUT","hint":"use a larger interval or a more specific filter"}}`
 	l.answers(`{analysis{hits{total} aggregations{studyId{buckets{key doc_count}} count{stats{max} histogram(interval:1){buckets{key}}}
 		wide:count{histogram(interval:5000){buckets{key doc_count}}} small{histogram{buckets{key}}}}}}`,
 		`{"data":{"analysis":{"hits":{"total":2},"aggregations":{"studyId":{"buckets":[{"key":"S1","doc_count":2}]},

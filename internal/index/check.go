@@ -3,13 +3,14 @@ package index
 import (
 	"fmt"
 	"math"
+	"strconv"
 
 	"tutti/internal/core"
 	"tutti/internal/index/query"
 )
 
-// Check returns what no engine can sort by, CodeInvalid. Engines calculate sums, averages and medians in ways of their own where
-// integers have no sign, and medians where values are in nested elements, so that none is given.
+// Check returns CodeInvalid for a key that no engine can sort by. It excludes sums, averages and medians of unsigned integers, and
+// medians of values in nested elements, which engines compute differently.
 func (s Sort) Check() error {
 	if query.Analyzed(s.Field.Type) {
 		return analyzed(s.Field)
@@ -19,57 +20,57 @@ func (s Sort) Check() error {
 		return nil
 	case "sum", "avg", "median":
 	default:
-		return core.NewError(core.CodeInvalid, "the mode of sorting by "+s.Field.Path+" is none of min, max, sum, avg and median")
+		return core.NewError(core.CodeInvalid, "the sort mode of the field "+strconv.Quote(s.Field.Path)+" must be min, max, sum, avg or median")
 	}
 	switch {
 	case !query.Keyed(s.Field.Type):
-		return core.NewError(core.CodeInvalid, "the field "+s.Field.Path+" holds texts, which have a min and a max alone to sort by")
+		return core.NewError(core.CodeInvalid, "the field "+strconv.Quote(s.Field.Path)+" has text values, which sort only by min or max")
 	case s.Field.Type == "unsigned_long":
-		return core.NewError(core.CodeInvalid, "the field "+s.Field.Path+" holds unsigned integers, which have a min and a max alone to sort by")
+		return core.NewError(core.CodeInvalid, "the field "+strconv.Quote(s.Field.Path)+" has unsigned integers, which sort only by min or max")
 	case s.Mode == "median" && s.Field.Row() != "":
-		return core.NewError(core.CodeInvalid, "the values of "+s.Field.Path+" are in nested elements, whose median cannot be sorted by")
+		return core.NewError(core.CodeInvalid, "the field "+strconv.Quote(s.Field.Path)+" is nested, and nested fields do not sort by median")
 	default:
 		return nil
 	}
 }
 
-// Check returns what no engine can count, CodeInvalid.
+// Check returns CodeInvalid for a facet that no engine can compute.
 func (f *Facet) Check() error {
 	counts := f.Buckets != nil || f.Cardinality > 0 || f.Stats || f.Histogram != 0 || len(f.Ranges) > 0
 	if counts && query.Analyzed(f.Field.Type) {
 		return analyzed(f.Field)
 	}
-	if f.Histogram != 0 && !(f.Histogram >= MinInterval && f.Histogram <= math.MaxFloat64) { // also when it is no number
-		return core.NewError(core.CodeInvalid, "the interval of the histogram of "+f.Field.Path+" is not above 0, or too small")
+	if f.Histogram != 0 && !(f.Histogram >= MinInterval && f.Histogram <= math.MaxFloat64) { // also false for NaN
+		return core.NewError(core.CodeInvalid, "the histogram interval of the field "+strconv.Quote(f.Field.Path)+" must be at least "+query.Literal(MinInterval)+" and finite")
 	}
 	b := f.Buckets
 	switch {
 	case b == nil:
 		return nil
 	case b.Max < 1 || b.Max > MaxBuckets:
-		return core.NewError(core.CodeInvalid, fmt.Sprintf("between 1 and %d buckets of %s can be given", MaxBuckets, f.Field.Path))
+		return core.NewError(core.CodeInvalid, fmt.Sprintf("the number of buckets of the field %q must be between 1 and %d", f.Field.Path, MaxBuckets))
 	case b.TopHits < 0 || b.TopHits > MaxTopHits:
-		return core.NewError(core.CodeInvalid, fmt.Sprintf("at most %d documents of each bucket of %s can be given", MaxTopHits, f.Field.Path))
+		return core.NewError(core.CodeInvalid, fmt.Sprintf("the number of top hits per bucket of the field %q must be between 0 and %d", f.Field.Path, MaxTopHits))
 	default:
 		return nil
 	}
 }
 
-// TooManyIntervals is the error of a histogram that would have more than MaxIntervals.
+// TooManyIntervals returns the error of a histogram with more than MaxIntervals.
 func (f *Facet) TooManyIntervals() error {
 	return &core.Error{
 		Code: core.CodeInvalid,
-		Message: fmt.Sprintf("a histogram of %s with intervals of %s would have more than %d of them",
+		Message: fmt.Sprintf("a histogram of the field %q with an interval of %s would have more than %d intervals",
 			f.Field.Path, query.Literal(f.Histogram), MaxIntervals),
-		Hint: "ask for a wider interval, or narrow the filter",
+		Hint: "use a larger interval or a more specific filter",
 	}
 }
 
-// analyzed is the error of asking a field for its values of which engines keep but the terms.
+// analyzed returns the error of a facet or a sort on a field of which engines store only terms.
 func analyzed(f query.Field) error {
 	return &core.Error{
 		Code:    core.CodeInvalid,
-		Message: "the field " + f.Path + " is analyzed text, whose values can be searched but neither counted nor sorted by",
-		Hint:    "use a sub-field of the type keyword",
+		Message: "the field " + strconv.Quote(f.Path) + " is analyzed text, which supports neither facets nor sorting",
+		Hint:    "use a sub-field of type keyword",
 	}
 }

@@ -22,11 +22,11 @@ func TestSortCheck(t *testing.T) {
 		"a median":                       {index.Sort{Field: field("n", "long"), Mode: "median"}, ""},
 		"a sum in elements":              {index.Sort{Field: field("files.n", "long", "files"), Mode: "sum"}, ""},
 		"an unsigned integer":            {index.Sort{Field: field("u", "unsigned_long"), Mode: "min"}, ""},
-		"analyzed text":                  {index.Sort{Field: field("t", "text")}, "the field t is analyzed text, whose values can be searched but neither counted nor sorted by"},
-		"an unknown mode":                {index.Sort{Field: field("n", "long"), Mode: "mean"}, "the mode of sorting by n is none of min, max, sum, avg and median"},
-		"a sum of texts":                 {index.Sort{Field: field("k", "keyword"), Mode: "sum"}, "the field k holds texts, which have a min and a max alone to sort by"},
-		"an average of unsigned numbers": {index.Sort{Field: field("u", "unsigned_long"), Mode: "avg"}, "the field u holds unsigned integers, which have a min and a max alone to sort by"},
-		"a median in elements":           {index.Sort{Field: field("files.n", "long", "files"), Mode: "median"}, "the values of files.n are in nested elements, whose median cannot be sorted by"},
+		"analyzed text":                  {index.Sort{Field: field("t", "text")}, "the field \"t\" is analyzed text, which supports neither facets nor sorting"},
+		"an unknown mode":                {index.Sort{Field: field("n", "long"), Mode: "mean"}, "the sort mode of the field \"n\" must be min, max, sum, avg or median"},
+		"a sum of texts":                 {index.Sort{Field: field("k", "keyword"), Mode: "sum"}, "the field \"k\" has text values, which sort only by min or max"},
+		"an average of unsigned numbers": {index.Sort{Field: field("u", "unsigned_long"), Mode: "avg"}, "the field \"u\" has unsigned integers, which sort only by min or max"},
+		"a median in elements":           {index.Sort{Field: field("files.n", "long", "files"), Mode: "median"}, "the field \"files.n\" is nested, and nested fields do not sort by median"},
 	} {
 		t.Run(name, func(t *testing.T) { wantInvalid(t, c.sort.Check(), c.want) })
 	}
@@ -40,20 +40,20 @@ func TestFacetCheck(t *testing.T) {
 	}{
 		"as much as there is":    {index.Facet{Field: n, Buckets: &index.Buckets{Max: index.MaxBuckets, TopHits: index.MaxTopHits}, Histogram: index.MinInterval}, ""},
 		"missing text":           {index.Facet{Field: field("t", "text"), Missing: true}, ""},
-		"values of text":         {index.Facet{Field: field("t", "text"), Cardinality: 1}, "the field t is analyzed text, whose values can be searched but neither counted nor sorted by"},
-		"no buckets":             {index.Facet{Field: n, Buckets: &index.Buckets{}}, "between 1 and 300000 buckets of n can be given"},
-		"too many buckets":       {index.Facet{Field: n, Buckets: &index.Buckets{Max: index.MaxBuckets + 1}}, "between 1 and 300000 buckets of n can be given"},
-		"too many documents":     {index.Facet{Field: n, Buckets: &index.Buckets{Max: 1, TopHits: index.MaxTopHits + 1}}, "at most 100 documents of each bucket of n can be given"},
-		"fewer documents than 0": {index.Facet{Field: n, Buckets: &index.Buckets{Max: 1, TopHits: -1}}, "at most 100 documents of each bucket of n can be given"},
-		"too small an interval":  {index.Facet{Field: n, Histogram: index.MinInterval / 2}, "the interval of the histogram of n is not above 0, or too small"},
-		"a negative interval":    {index.Facet{Field: n, Histogram: -1}, "the interval of the histogram of n is not above 0, or too small"},
-		"an endless interval":    {index.Facet{Field: n, Histogram: math.Inf(1)}, "the interval of the histogram of n is not above 0, or too small"},
-		"no number":              {index.Facet{Field: n, Histogram: math.NaN()}, "the interval of the histogram of n is not above 0, or too small"},
+		"values of text":         {index.Facet{Field: field("t", "text"), Cardinality: 1}, "the field \"t\" is analyzed text, which supports neither facets nor sorting"},
+		"no buckets":             {index.Facet{Field: n, Buckets: &index.Buckets{}}, "the number of buckets of the field \"n\" must be between 1 and 300000"},
+		"too many buckets":       {index.Facet{Field: n, Buckets: &index.Buckets{Max: index.MaxBuckets + 1}}, "the number of buckets of the field \"n\" must be between 1 and 300000"},
+		"too many documents":     {index.Facet{Field: n, Buckets: &index.Buckets{Max: 1, TopHits: index.MaxTopHits + 1}}, "the number of top hits per bucket of the field \"n\" must be between 0 and 100"},
+		"fewer documents than 0": {index.Facet{Field: n, Buckets: &index.Buckets{Max: 1, TopHits: -1}}, "the number of top hits per bucket of the field \"n\" must be between 0 and 100"},
+		"too small an interval":  {index.Facet{Field: n, Histogram: index.MinInterval / 2}, "the histogram interval of the field \"n\" must be at least 1e-100 and finite"},
+		"a negative interval":    {index.Facet{Field: n, Histogram: -1}, "the histogram interval of the field \"n\" must be at least 1e-100 and finite"},
+		"an endless interval":    {index.Facet{Field: n, Histogram: math.Inf(1)}, "the histogram interval of the field \"n\" must be at least 1e-100 and finite"},
+		"no number":              {index.Facet{Field: n, Histogram: math.NaN()}, "the histogram interval of the field \"n\" must be at least 1e-100 and finite"},
 	} {
 		t.Run(name, func(t *testing.T) { wantInvalid(t, c.facet.Check(), c.want) })
 	}
 	asked := index.Facet{Field: n, Histogram: 0.5}
-	wantInvalid(t, asked.TooManyIntervals(), "a histogram of n with intervals of 0.5 would have more than 10000 of them")
+	wantInvalid(t, asked.TooManyIntervals(), "a histogram of the field \"n\" with an interval of 0.5 would have more than 10000 intervals")
 }
 
 // wantInvalid fails unless err is CodeInvalid with a message, or none where that is "".

@@ -1,5 +1,4 @@
-// Package index owns the port to the search index: the interface Index, which every engine implements as one
-// concrete type, and Spec, which says what an alias shall look like. It imports internal/core and
-// internal/index/mapping alone, never an engine; the engines are index/embedded and index/elastic, and both pass the
-// conformance suite of index/indextest.
+// Package index defines the port to the search index: the interface Index, which every engine implements as one concrete type, and
+// Spec, the configuration of an alias. It imports only internal/core and internal/index/mapping, never an engine; the engines are
+// index/embedded and index/elastic, and both pass the conformance suite of index/indextest.
 package index

@@ -1,6 +1,5 @@
-// Package rawjson finds its way through texts of JSON without decoding them: where values end, and what stands between the
-// quotes of a string. Texts are JSON already, as whoever stored them saw to it; what is not is never read beyond its end, and
-// not told of either.
+// Package rawjson navigates JSON texts without decoding them: it finds the ends of values and the insides of strings. Texts must be
+// valid JSON; invalid ones are never read out of bounds, but not reported.
 package rawjson
 
 import (
@@ -8,13 +7,13 @@ import (
 	"math/bits"
 )
 
-// Span is where a value stands in a text; End is 0 where there is none.
+// Span is the position of a value in a text; End is 0 when there is none.
 type Span struct{ Start, End int }
 
-// Of returns the value.
+// Of returns the bytes of the value in b.
 func (s Span) Of(b []byte) []byte { return b[s.Start:s.End] }
 
-// Space returns the next place from i on that is no white space.
+// Space returns the index of the first byte from i on that is not white space.
 func Space(b []byte, i int) int {
 	for i < len(b) && b[i] <= ' ' && IsSpace(b[i]) {
 		i++
@@ -32,11 +31,11 @@ const (
 	slants = ones * '\\'
 )
 
-// String returns the place behind the string whose opening quote is at i, and whether there are escapes in it.
+// String returns the index after the string whose opening quote is at i, and whether it has escapes.
 func String(b []byte, i int) (end int, escaped bool) {
 	i++
 	for i+8 <= len(b) {
-		// A byte of x or y is zero where v has a quote or a backslash; what borrows lies behind the first of them.
+		// A byte of x or y is zero where v has a quote or a backslash. Borrows only affect bytes after the first of them.
 		v := binary.LittleEndian.Uint64(b[i:])
 		x, y := v^quotes, v^slants
 		found := ((x-ones)&^x | (y-ones)&^y) & highs
@@ -58,7 +57,7 @@ func String(b []byte, i int) (end int, escaped bool) {
 	return min(i+1, len(b)), escaped
 }
 
-// Value returns the place behind the value that begins at i; i itself where there is none.
+// Value returns the index after the value that starts at i; i when there is none.
 func Value(b []byte, i int) int {
 	if i >= len(b) {
 		return len(b)
@@ -76,7 +75,7 @@ func Value(b []byte, i int) int {
 	return i
 }
 
-// Container returns the place behind the object or array that begins at i.
+// Container returns the index after the object or array that starts at i.
 func Container(b []byte, i int) int {
 	depth := 0
 	for i < len(b) {
@@ -96,8 +95,8 @@ func Container(b []byte, i int) int {
 	return len(b)
 }
 
-// Members calls each with the names, as they are written between their quotes, and the values of the object that begins at i or
-// behind white space there, until it returns false. What is no object has no members.
+// Members calls each with the names, as written between their quotes, and the values of the object that starts at i or after white
+// space, until it returns false. Anything but an object has no members.
 func Members(b []byte, i int, each func(name []byte, escaped bool, value Span) bool) {
 	if i = Space(b, i); i >= len(b) || b[i] != '{' {
 		return
@@ -125,8 +124,8 @@ func Members(b []byte, i int, each func(name []byte, escaped bool, value Span) b
 	}
 }
 
-// Items calls each with the items of the array at v, those of arrays within it in their place, as search engines see them. What
-// is no array is one item. It ends, and returns false, when each does.
+// Items calls each with the items of the array at v, with nested arrays flattened, as search engines do. Anything but an array is
+// one item. It stops, and returns false, when each returns false.
 func Items(b []byte, v Span, each func(item Span) bool) bool {
 	if v.End <= v.Start || b[v.Start] != '[' {
 		return each(v)

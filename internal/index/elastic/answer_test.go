@@ -183,7 +183,7 @@ func TestAlmostEqualFacets(t *testing.T) {
 }
 
 func TestTooManyIntervals(t *testing.T) {
-	const message = "a histogram of f with intervals of 0.5 would have more than 10000 of them"
+	const message = "a histogram of the field \"f\" with an interval of 0.5 would have more than 10000 intervals"
 	for _, keys := range []string{
 		`{"key":0.0,"doc_count":1},{"key":5000.0,"doc_count":1}`, `{"key":-1.0E300,"doc_count":1},{"key":1.0E300,"doc_count":1}`,
 		`{"key":0.5,"doc_count":1},{"key":"Infinity","doc_count":1}`,
@@ -237,7 +237,7 @@ func TestTooManyBuckets(t *testing.T) {
 
 	x, _ = play(t, answer{400, manyBuckets}, answer{200, `{"responses":[` + found(`"hits":{"total":{"value":9},"hits":[]}`).body + `,` + manyBuckets + `]}`})
 	_, err = x.Search(t.Context(), "a", []index.SearchRequest{{Facets: []index.Facet{{Field: field("n", "long"), Histogram: 1}}}})
-	wantError(t, err, core.CodeInvalid, "a histogram of n with intervals of 1 would have more than 10000 of them")
+	wantError(t, err, core.CodeInvalid, "a histogram of the field \"n\" with an interval of 1 would have more than 10000 intervals")
 }
 
 // TestSearchFaults: an answer that is not whole is none, whoever says so.

@@ -124,7 +124,7 @@ func TestNothingIsAskedForNothing(t *testing.T) {
 // TestRefusedSearches: what the cluster cannot answer is told before it is asked.
 func TestRefusedSearches(t *testing.T) {
 	text := field("x", "text")
-	const analyzed = "the field x is analyzed text, whose values can be searched but neither counted nor sorted by"
+	const analyzed = "the field \"x\" is analyzed text, which supports neither facets nor sorting"
 	hits := func(h index.HitsRequest) index.SearchRequest { return index.SearchRequest{Hits: &h} }
 	facet := func(f index.Facet) index.SearchRequest { return index.SearchRequest{Facets: []index.Facet{f}} }
 	by := func(f query.Field, mode string) index.SearchRequest {
@@ -150,18 +150,18 @@ func TestRefusedSearches(t *testing.T) {
 		{"sorting by a text", by(text, ""), analyzed},
 		{"buckets of a text", facet(index.Facet{Field: text, Buckets: &index.Buckets{Max: 1}}), analyzed},
 		{"cardinality of a text", facet(index.Facet{Field: text, Cardinality: 1}), analyzed},
-		{"the sum of keywords", by(k, "sum"), "the field k holds texts, which have a min and a max alone to sort by"},
-		{"an unknown mode", by(k, "first"), "the mode of sorting by k is none of min, max, sum, avg and median"},
-		{"the median of elements", by(field("a.n", "long", "a"), "median"), "the values of a.n are in nested elements, whose median cannot be sorted by"},
+		{"the sum of keywords", by(k, "sum"), "the field \"k\" has text values, which sort only by min or max"},
+		{"an unknown mode", by(k, "first"), "the sort mode of the field \"k\" must be min, max, sum, avg or median"},
+		{"the median of elements", by(field("a.n", "long", "a"), "median"), "the field \"a.n\" is nested, and nested fields do not sort by median"},
 		{"after too little", after(), "the place from which to go on needs one value for each key of the order"},
 		{"after an object", after(`{"a":1}`), elsewhere},
 		{"after what is no JSON", after(`1],"x":[1`), elsewhere},
 		{"after nothing", after(``), elsewhere},
-		{"no bucket", facet(index.Facet{Field: k, Buckets: &index.Buckets{}}), "between 1 and 300000 buckets of k can be given"},
-		{"too many buckets", facet(index.Facet{Field: k, Buckets: &index.Buckets{Max: 300_001}}), "between 1 and 300000 buckets of k can be given"},
-		{"too many top hits", facet(index.Facet{Field: k, Buckets: &index.Buckets{Max: 1, TopHits: 101}}), "at most 100 documents of each bucket of k can be given"},
-		{"an interval of nothing", facet(index.Facet{Field: k, Histogram: -1}), "the interval of the histogram of k is not above 0, or too small"},
-		{"a tiny interval", facet(index.Facet{Field: k, Histogram: 1e-300}), "the interval of the histogram of k is not above 0, or too small"},
+		{"no bucket", facet(index.Facet{Field: k, Buckets: &index.Buckets{}}), "the number of buckets of the field \"k\" must be between 1 and 300000"},
+		{"too many buckets", facet(index.Facet{Field: k, Buckets: &index.Buckets{Max: 300_001}}), "the number of buckets of the field \"k\" must be between 1 and 300000"},
+		{"too many top hits", facet(index.Facet{Field: k, Buckets: &index.Buckets{Max: 1, TopHits: 101}}), "the number of top hits per bucket of the field \"k\" must be between 0 and 100"},
+		{"an interval of nothing", facet(index.Facet{Field: k, Histogram: -1}), "the histogram interval of the field \"k\" must be at least 1e-100 and finite"},
+		{"a tiny interval", facet(index.Facet{Field: k, Histogram: 1e-300}), "the histogram interval of the field \"k\" must be at least 1e-100 and finite"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

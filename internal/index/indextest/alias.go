@@ -42,7 +42,7 @@ func testUserMapping(s *suite) {
 	s.typed(map[string]mapping.Type{"size": "integer"})
 }
 
-// testOwnField returns mappings that do not say what the repositories are that tutti adds to every document, and some that do.
+// testOwnField uses mappings with and without the field repositories, which tutti adds to every document.
 func testOwnField(s *suite) {
 	const block = `"repositories":[{"code":"one","name":"One","organization":"O","country":"CA","url":"http://one","type":"SONG"}]`
 	for name, c := range map[string]struct {
@@ -80,7 +80,7 @@ func testOwnField(s *suite) {
 	}
 }
 
-// own is the type of the repositories of documents.
+// own is the expected type of the field repositories.
 func own(t mapping.Type) map[string]mapping.Type {
 	return map[string]mapping.Type{"repositories": t, "repositories.code": mapping.Keyword}
 }
@@ -172,7 +172,7 @@ func testMissingAlias(s *suite) {
 	}
 }
 
-// testIdentity: two indices never have the same identity, and one keeps its own.
+// testIdentity checks that two indices never have the same identity, and that an index keeps its own.
 func testIdentity(s *suite) {
 	if got, err := s.x.Identity(s.Context(), s.alias); got != "" || core.CodeOf(err) != core.CodeIndexBlocked {
 		s.Errorf("%q, %v of a missing alias, want CodeIndexBlocked", got, err)
@@ -192,7 +192,7 @@ func testIdentity(s *suite) {
 	}
 }
 
-// missing fails unless err says of all the port's sentinels that the index is missing.
+// missing fails unless ErrIndexMissing is the only sentinel of the port that err matches.
 func (s *suite) missing(err error) {
 	s.Helper()
 	if !errors.Is(err, core.ErrIndexMissing) || errors.Is(err, core.ErrIndexForbidden) || errors.Is(err, core.ErrIndexUnreachable) {
@@ -200,7 +200,7 @@ func (s *suite) missing(err error) {
 	}
 }
 
-// testImpossibleNames asks for mappings by names that no index can have.
+// testImpossibleNames requests mappings by names that no index can have.
 func testImpossibleNames(s *suite) {
 	for _, name := range []string{"", ".", "..", "Upper", "with space", "a,b", "a*", "-a", "_all", "a/b", "a#b", "a:b", strings.Repeat("a", 300)} {
 		raw, err := s.x.Mapping(s.Context(), name)
@@ -215,7 +215,7 @@ func testImpossibleNames(s *suite) {
 	}
 }
 
-// testKeptParameters gives back what tutti does not understand of a user's mapping.
+// testKeptParameters checks that parameters of a user's mapping that tutti does not know are kept.
 func testKeptParameters(s *suite) {
 	s.ensureWith(index.Spec{Alias: s.alias, Mapping: json.RawMessage(`{"dynamic":"false",
 		"runtime":{"year":{"type":"long"}},

@@ -1,3 +1,3 @@
-// Package indextest owns the conformance suite of the port internal/index: what every engine must do, whatever it is
-// made of. It may import internal/core, internal/index and internal/index/mapping, and is imported by tests alone.
+// Package indextest is the conformance suite of the port internal/index, which every engine must pass. It may import internal/core,
+// internal/index and internal/index/mapping, and is imported only by tests.
 package indextest

@@ -11,7 +11,7 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// probe is a mapping of every type that tutti derives.
+// probe returns a mapping with every type that tutti derives.
 func probe() *mapping.Field {
 	root, err := mapping.Parse([]byte(`{"dynamic":"strict","properties":{
 		"k":{"type":"keyword","ignore_above":8191},"l":{"type":"long"},"d":{"type":"double"},"b":{"type":"boolean"},
@@ -24,7 +24,7 @@ func probe() *mapping.Field {
 	return root
 }
 
-// each writes documents of probe's fields, every one of which has to end in the same way.
+// each writes documents of probe's fields, all of which must have the same outcome.
 func (s *suite) each(want core.Outcome, docs []string) {
 	s.Helper()
 	s.ensureWith(index.Spec{Alias: s.alias, Known: probe()})
@@ -36,7 +36,7 @@ func (s *suite) each(want core.Outcome, docs []string) {
 	s.counts(stored, core.IndexScope{})
 }
 
-// eachOf is each for documents of whatever fields the alias has.
+// eachOf is each for documents with any fields.
 func (s *suite) eachOf(want core.Outcome, docs []string) {
 	s.Helper()
 	writes := make([]core.Write, len(docs))
@@ -53,7 +53,7 @@ func (s *suite) eachOf(want core.Outcome, docs []string) {
 	}
 }
 
-// testNanoseconds holds instants of a user's mapping to what 64 bits of nanoseconds reach.
+// testNanoseconds checks the range of date_nanos in a user's mapping.
 func testNanoseconds(s *suite) {
 	s.ensureWith(index.Spec{Alias: s.alias, Mapping: []byte(`{"properties":{"t":{"type":"date_nanos"},"d":{"type":"date"}}}`)})
 	s.eachOf(core.OutcomeIndexed, []string{
@@ -176,7 +176,7 @@ func testGrowth(s *suite) {
 	s.typed(map[string]mapping.Type{"object.later": mapping.Long, "object.a": mapping.Long})
 }
 
-// testConcurrentGrowth lets writers bring the same and different new fields at once.
+// testConcurrentGrowth has concurrent writers add the same and different new fields.
 func testConcurrentGrowth(s *suite) {
 	s.ensure()
 	const writers = 6
@@ -199,7 +199,7 @@ func testConcurrentGrowth(s *suite) {
 	s.counts(writers, core.IndexScope{})
 }
 
-// testInfo brings 1,500 different keys below info, which no mapping of one field per key would take.
+// testInfo adds 1,500 different keys below info, more than a mapping with one field per key accepts.
 func testInfo(s *suite) {
 	s.ensure()
 	var writes []core.Write
@@ -223,7 +223,7 @@ func testInfo(s *suite) {
 	})
 }
 
-// testEmpties brings members without a value first: their type cannot be known, and must not be guessed.
+// testEmpties first writes members without a value, whose type must not be guessed.
 func testEmpties(s *suite) {
 	for _, c := range []struct {
 		name, value string

@@ -146,7 +146,7 @@ func testScanEnds(s *suite) {
 	}
 }
 
-// testScanAndWrite removes what a scan finds while it goes on, as a sweep does.
+// testScanAndWrite removes the scanned documents during the scan, as a sweep does.
 func testScanAndWrite(s *suite) {
 	s.scoped()
 	s.refresh()
@@ -161,8 +161,8 @@ func testScanAndWrite(s *suite) {
 	s.counts(4, core.IndexScope{})
 }
 
-// testMark: a scan with a mark finds every document that is older than asked for and was written before the mark;
-// whether it returns later ones is up to the engine.
+// testMark checks that a scan with a mark finds every document that is older than requested and was written before the mark; later
+// ones are optional.
 func testMark(s *suite) {
 	s.ensure()
 	doc := `{"studyId":"A"}`

@@ -13,8 +13,8 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// Run holds the engine that open returns to the port's promises. open is called once per sub-test with that sub-test and
-// cleans up after itself; the engine may be the same each time, as every sub-test uses aliases of its own.
+// Run runs the conformance suite. open is called once per sub-test and must clean up after itself; it may return the same engine
+// each time, because every sub-test uses its own aliases.
 func Run(t *testing.T, open func(t *testing.T) index.Index) {
 	t.Helper()
 	for _, c := range []struct {
@@ -61,7 +61,7 @@ func Run(t *testing.T, open func(t *testing.T) index.Index) {
 	}
 }
 
-// suite is one sub-test with the engine and an alias of its own.
+// suite is one sub-test with its engine and alias.
 type suite struct {
 	*testing.T
 	x     index.Index
@@ -70,7 +70,7 @@ type suite struct {
 
 func aliasName() string { return fmt.Sprintf("tutti-indextest-%016x", rand.Uint64()) }
 
-// ensure makes the sub-test's alias with Song's fields.
+// ensure creates the sub-test's alias with Song's fields.
 func (s *suite) ensure() { s.Helper(); s.ensureWith(index.Spec{Alias: s.alias, Known: mapping.Song()}) }
 
 func (s *suite) ensureWith(spec index.Spec) {
@@ -80,7 +80,7 @@ func (s *suite) ensureWith(spec index.Spec) {
 	}
 }
 
-// put is a write of a document, remove a deletion.
+// put returns the write of a document, remove a deletion.
 func put(id string, v core.Version, doc string) core.Write {
 	return core.Write{Op: core.OpIndex, ID: id, Version: v, Document: []byte(doc)}
 }
@@ -101,8 +101,8 @@ func batch(x index.Index, alias string, writes ...core.Write) core.Batch {
 	return b
 }
 
-// write sends writes in one batch and returns their results; it fails on an error and on a wrong number of results, and
-// when the batch's bytes have changed.
+// write writes one batch and returns the results; it fails on an error, on a wrong number of results, and when the batch's bytes
+// have changed.
 func (s *suite) write(writes ...core.Write) []core.Result {
 	s.Helper()
 	b := batch(s.x, s.alias, writes...)
@@ -120,7 +120,7 @@ func (s *suite) write(writes ...core.Write) []core.Result {
 	return results
 }
 
-// expect writes in one batch and compares the outcomes.
+// expect writes one batch and compares the outcomes.
 func (s *suite) expect(want []core.Outcome, writes ...core.Write) []core.Result {
 	s.Helper()
 	results := s.write(writes...)
@@ -134,7 +134,7 @@ func (s *suite) expect(want []core.Outcome, writes ...core.Write) []core.Result 
 	return results
 }
 
-// indexed writes in one batch of which every document has to be taken.
+// indexed writes one batch, all documents of which must be indexed.
 func (s *suite) indexed(writes ...core.Write) {
 	s.Helper()
 	for i, r := range s.write(writes...) {
@@ -163,7 +163,7 @@ func (s *suite) get(id string) (core.StoredDocument, bool) {
 	return doc, found
 }
 
-// holds fails unless the document is there with this version and these bytes.
+// holds fails unless the document exists with this version and these bytes.
 func (s *suite) holds(id string, v core.Version, source string) {
 	s.Helper()
 	got, found := s.get(id)
@@ -176,7 +176,7 @@ func (s *suite) holds(id string, v core.Version, source string) {
 	}
 }
 
-// lacks fails when the document is there.
+// lacks fails when the document exists.
 func (s *suite) lacks(id string) {
 	s.Helper()
 	if _, found := s.get(id); found {
@@ -204,7 +204,7 @@ func (s *suite) counts(want int64, scope core.IndexScope) {
 	}
 }
 
-// scan refreshes and returns the ids and versions in scope; it fails when an id comes twice.
+// scan refreshes and returns the ids and versions in scope; it fails on duplicate ids.
 func (s *suite) scan(scope core.IndexScope, below core.Version) map[string]core.Version {
 	s.Helper()
 	s.refresh()
@@ -236,7 +236,7 @@ func (s *suite) field(path string) *mapping.Field {
 	return tree.Lookup(path)
 }
 
-// typed compares the types of fields; the empty type stands for none.
+// typed compares the types of fields; the empty type means that the field must not exist.
 func (s *suite) typed(want map[string]mapping.Type) {
 	s.Helper()
 	got := map[string]mapping.Type{}

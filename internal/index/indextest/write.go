@@ -91,7 +91,7 @@ func testIDTooLong(s *suite) {
 	b := batch(s.x, s.alias, put("before", 1, `{}`), put(strings.Repeat("x", 513), 1, `{}`), put("after", 1, `{}`))
 	results, err := s.x.Write(s.Context(), b)
 	if core.CodeOf(err) == core.CodeInvalid {
-		// An engine that refuses the whole request leaves it to the bulk writer to find the offender.
+		// An engine may reject the whole request; the bulk writer then finds the invalid document.
 		s.lacks("before")
 		s.lacks("after")
 		return
@@ -147,8 +147,8 @@ func testDeletions(s *suite) {
 	s.counts(2, core.IndexScope{})
 }
 
-// testStrictWrites: of the writers that have read one version and write the next, one wins, over a document and over the
-// version that a deletion has left.
+// testStrictWrites checks that of several writers that have read one version and write the next, one succeeds, over a document and
+// over the version that a deletion has left.
 func testStrictWrites(s *suite) {
 	s.ensure()
 	strict := func(w core.Write) core.Write {
@@ -213,7 +213,7 @@ func testDuplicates(s *suite) {
 	s.counts(3, core.IndexScope{})
 }
 
-// testConcurrentWrites lets writers of one document race: the highest version is what stays.
+// testConcurrentWrites writes one document concurrently: the highest version remains.
 func testConcurrentWrites(s *suite) {
 	s.ensure()
 	const writers, rounds = 4, 20

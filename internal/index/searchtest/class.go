@@ -1,11 +1,11 @@
 package searchtest
 
-// class is what types have in common for the oracle.
+// class groups the types that the oracle treats alike.
 type class int
 
 const (
 	textClass class = iota
-	// analyzedClass holds texts by their words.
+	// analyzedClass is text that is matched by its words.
 	analyzedClass
 	flattenedClass
 	addressClass

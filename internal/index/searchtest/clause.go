@@ -8,23 +8,23 @@ import (
 	"tutti/internal/sqon"
 )
 
-// test says something of the values of one field that belong together, those of some rows.
+// test is a condition on the values of one field in some rows.
 type test func(values []value) bool
 
-// some is the test that one of the values is so.
-func some(is func(v value) bool) test {
+// anyValue is the test that one of the values satisfies is.
+func anyValue(is func(v value) bool) test {
 	return func(values []value) bool { return slices.ContainsFunc(values, is) }
 }
 
-// asked returns the tests of a clause's values on a field (CONTRACT section 4), one for each.
-func (o *oracle) asked(n *sqon.Node, f query.Field) []test {
+// testsOfValues returns the tests of a clause's values on a field (CONTRACT section 4), one per value.
+func (o *oracle) testsOfValues(n *sqon.Node, f query.Field) []test {
 	if slices.Contains([]sqon.Operator{sqon.Gt, sqon.Gte, sqon.Lt, sqon.Lte, sqon.Between}, n.Op) {
-		return []test{some(within(n, f))}
+		return []test{anyValue(inRange(n, f))}
 	}
 	tests := make([]test, 0, len(n.Values))
 	for _, v := range n.Values {
 		if n.Op == sqon.Wildcard {
-			tests = append(tests, some(contains(v.Text)))
+			tests = append(tests, anyValue(contains(v.Text)))
 		} else {
 			tests = append(tests, o.equal(v, f))
 		}
@@ -32,41 +32,41 @@ func (o *oracle) asked(n *sqon.Node, f query.Field) []test {
 	return tests
 }
 
-// contains is what a value of a wildcard asks for.
+// contains returns the condition of a value of a wildcard.
 func contains(text string) func(v value) bool {
-	pattern := glyphs(text)
+	pattern := parsePattern(text)
 	if !has(pattern, '*') && !has(pattern, '?') {
-		pattern = slices.Concat([]glyph{{any: '*'}}, pattern, []glyph{{any: '*'}})
+		pattern = slices.Concat([]patternChar{{any: '*'}}, pattern, []patternChar{{any: '*'}})
 	}
 	return func(v value) bool { return matches(pattern, []rune(v.text), true) }
 }
 
-// equal is what a value of in, not-in, some-not-in and all asks for.
+// equal returns the test of a value of in, not-in, some-not-in or all.
 func (o *oracle) equal(v sqon.Value, f query.Field) test {
 	id, set := strings.CutPrefix(v.Text, "set_id:")
-	pattern := glyphs(v.Text)
+	pattern := parsePattern(v.Text)
 	switch {
 	case v.Kind != sqon.String:
-		return some(same(v, f))
+		return anyValue(equalTo(v, f))
 	case v.Text == "__missing__":
 		return func(values []value) bool { return len(values) == 0 }
 	case set:
 		members := make([]test, 0, len(o.sets[id]))
 		for _, member := range o.sets[id] {
-			members = append(members, some(same(sqon.Value{Text: member}, f)))
+			members = append(members, anyValue(equalTo(sqon.Value{Text: member}, f)))
 		}
 		return func(values []value) bool {
 			return slices.ContainsFunc(members, func(is test) bool { return is(values) })
 		}
 	case has(pattern, '*'):
-		return some(func(v value) bool { return matches(pattern, []rune(v.text), false) })
+		return anyValue(func(v value) bool { return matches(pattern, []rune(v.text), false) })
 	default:
-		return some(same(sqon.Value{Text: literal(pattern)}, f))
+		return anyValue(equalTo(sqon.Value{Text: literal(pattern)}, f))
 	}
 }
 
-// same tells of values whether they are v.
-func same(v sqon.Value, f query.Field) func(v value) bool {
+// equalTo returns the condition that a value is v.
+func equalTo(v sqon.Value, f query.Field) func(v value) bool {
 	c := classOf(f.Type)
 	switch c {
 	case dateClass:
@@ -86,8 +86,8 @@ func same(v sqon.Value, f query.Field) func(v value) bool {
 	}
 }
 
-// within tells of values whether they are in the range of a clause.
-func within(n *sqon.Node, f query.Field) func(v value) bool {
+// inRange returns the condition that a value is in the range of a clause.
+func inRange(n *sqon.Node, f query.Field) func(v value) bool {
 	ends := make([]bounds, len(n.Values))
 	for i, v := range n.Values {
 		ends[i] = boundsOf(v, f)
@@ -107,7 +107,7 @@ func within(n *sqon.Node, f query.Field) func(v value) bool {
 	}
 }
 
-// bounds is what a value of a range covers: a number itself, a date from its first instant to the first behind it.
+// bounds is what a value of a range covers: a number itself, a date from its first instant to the first after it.
 type bounds struct {
 	from, to value
 }
@@ -115,7 +115,7 @@ type bounds struct {
 func boundsOf(v sqon.Value, f query.Field) bounds {
 	switch classOf(f.Type) {
 	case dateClass:
-		from, to, _ := v.Date() // Check has let nothing else through
+		from, to, _ := v.Date() // valid after Check
 		return bounds{value{at: from}, value{at: to}}
 	case fractionClass:
 		x, _ := fraction(f, v.Text)
@@ -126,7 +126,7 @@ func boundsOf(v sqon.Value, f query.Field) bounds {
 	}
 }
 
-// before reports whether v is before the bounds, after whether it is behind them.
+// before reports whether v is before the bounds, after whether it is after them.
 func (b bounds) before(c class, v value) bool { return order(c, v, b.from) < 0 }
 
 func (b bounds) after(c class, v value) bool {
@@ -136,7 +136,7 @@ func (b bounds) after(c class, v value) bool {
 	return order(c, v, b.to) > 0
 }
 
-// order compares a value with a bound, which may be beyond all values.
+// order compares a value with a bound, which may be above or below all values.
 func order(c class, v, bound value) int {
 	if bound.inf != 0 {
 		return -bound.inf

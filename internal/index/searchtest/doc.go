@@ -1,6 +1,5 @@
-// Package searchtest owns the differential suite of Index.Search and Index.Stream: random mappings, documents and filters, and
-// an oracle that answers by trying every document (CONTRACT sections 4 and 5). The oracle reads the documents' JSON and the
-// filter as it was written; it shares neither query's lowering nor the engines' ideas of values, so that a fault in those is
-// not its own. It may import internal/core, internal/sqon, internal/index and its mapping and query, and is imported by tests
-// alone.
+// Package searchtest is the differential test suite of Index.Search and Index.Stream: random mappings, documents and filters, and
+// an oracle that evaluates them by testing every document (CONTRACT sections 4 and 5). The oracle reads the documents' JSON and the
+// parsed filter; it shares neither query's lowering nor the engines' handling of values, so that it does not repeat their errors.
+// It may import internal/core, internal/sqon, internal/index and its mapping and query, and is imported only by tests.
 package searchtest

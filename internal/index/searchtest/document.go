@@ -16,11 +16,11 @@ import (
 
 // element is a row: a document, or a nested element of one.
 type element struct {
-	// id is that of a document, path the nested path of an element.
+	// id is the id of a document, path the nested path of an element.
 	id, path string
 	parent   *element
-	below    []*element
-	// values are those of the fields at this row, by path.
+	children []*element
+	// values are the values of fields in this row, by path.
 	values map[string][]value
 }
 
@@ -30,13 +30,13 @@ func (e *element) at(path string) []*element {
 		return []*element{e}
 	}
 	var rows []*element
-	for _, child := range e.below {
+	for _, child := range e.children {
 		rows = append(rows, child.at(path)...)
 	}
 	return rows
 }
 
-// rowsOf reads a document.
+// rowsOf parses a document into rows.
 func rowsOf(fields *fieldSet, id string, doc []byte) (*element, error) {
 	d := json.NewDecoder(bytes.NewReader(doc))
 	d.UseNumber()
@@ -49,7 +49,7 @@ func rowsOf(fields *fieldSet, id string, doc []byte) (*element, error) {
 	return root, nil
 }
 
-// documentsOf reads documents, by their ids, in the order of those.
+// documentsOf parses documents, and returns them sorted by id.
 func documentsOf(fields *fieldSet, sources map[string]string) ([]*element, error) {
 	documents := make([]*element, 0, len(sources))
 	for _, id := range slices.Sorted(maps.Keys(sources)) {
@@ -62,7 +62,7 @@ func documentsOf(fields *fieldSet, sources map[string]string) ([]*element, error
 	return documents, nil
 }
 
-// reader takes a document apart.
+// reader parses one document.
 type reader struct {
 	fields *fieldSet
 }
@@ -90,7 +90,7 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// value reads what stands at a field.
+// value reads the value of a field.
 func (r *reader) value(f *mapping.Field, path string, v any, row *element) {
 	switch v := v.(type) {
 	case nil:
@@ -104,7 +104,7 @@ func (r *reader) value(f *mapping.Field, path string, v any, row *element) {
 			r.object(f, path, v, row)
 		case mapping.Nested:
 			child := &element{path: path, parent: row, values: map[string][]value{}}
-			row.below = append(row.below, child)
+			row.children = append(row.children, child)
 			r.object(f, path, v, child)
 		default:
 			for _, member := range v {
@@ -116,7 +116,7 @@ func (r *reader) value(f *mapping.Field, path string, v any, row *element) {
 	}
 }
 
-// scalar reads a scalar into a field and those that are made from it.
+// scalar reads a scalar into a field and its multi-fields.
 func (r *reader) scalar(f *mapping.Field, path, scalar string, row *element) {
 	for name, other := range f.Fields {
 		r.scalar(other, path+"."+name, scalar, row)
@@ -136,19 +136,19 @@ func (r *reader) scalar(f *mapping.Field, path, scalar string, row *element) {
 	}
 }
 
-// words returns the terms of an analyzed text of ASCII.
+// words returns the terms of an analyzed ASCII text.
 func words(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
-// tooLong reports whether a field leaves a text out for its length.
+// tooLong reports whether a text exceeds the ignore_above of a field.
 func tooLong(f *mapping.Field, text string) bool {
 	var most int
 	raw, bounded := f.Params["ignore_above"]
 	return bounded && json.Unmarshal(raw, &most) == nil && len(utf16.Encode([]rune(text))) > most
 }
 
-// valuesOf returns the values of a field in some rows, each as often as it stands.
+// valuesOf returns the values of a field in some rows, with duplicates.
 func valuesOf(f query.Field, rows []*element) []value {
 	var all []value
 	for _, row := range rows {

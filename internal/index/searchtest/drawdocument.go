@@ -12,27 +12,27 @@ func parentOf(path string) string {
 	return path[:max(strings.LastIndexByte(path, '.'), 0)]
 }
 
-// drawDocument returns a document of a mapping whose uid is its id.
+// drawDocument returns a random document of a mapping, whose uid is its id.
 func drawDocument(d draw, tree *mapping.Field, id string) string {
 	w := documentWriter{draw: d}
 	w.object(tree, map[string]string{"uid": quoted(id)})
 	return w.String()
 }
 
-// documentWriter writes a document.
+// documentWriter writes a random document.
 type documentWriter struct {
 	draw
 	strings.Builder
 }
 
-// object writes an object with those members of f that it has, fixed ones as they are given.
+// object writes an object with random members of f; fixed ones have given values.
 func (w *documentWriter) object(f *mapping.Field, fixed map[string]string) {
 	w.WriteByte('{')
 	first := true
 	for _, name := range slices.Sorted(maps.Keys(f.Properties)) {
 		child := f.Properties[name]
 		given, isGiven := fixed[name]
-		if !isGiven && (child.Type == "alias" || w.in(20)) {
+		if !isGiven && (child.Type == "alias" || w.percent(20)) {
 			continue
 		}
 		if !first {
@@ -52,7 +52,7 @@ func (w *documentWriter) object(f *mapping.Field, fixed map[string]string) {
 	w.WriteByte('}')
 }
 
-// container writes what stands at an object or a nested field.
+// container writes the value of an object or a nested field.
 func (w *documentWriter) container(f *mapping.Field) {
 	switch n := w.IntN(100); {
 	case n < 5:
@@ -72,7 +72,7 @@ func (w *documentWriter) container(f *mapping.Field) {
 	}
 }
 
-// list writes an array of objects; around are what stands before, between and behind them.
+// list writes an array of objects; around are the texts before, between and after them.
 func (w *documentWriter) list(around []string, f *mapping.Field) {
 	w.WriteString("[" + around[0])
 	for i := range w.between(1, 3) {
@@ -91,7 +91,7 @@ func (w *documentWriter) list(around []string, f *mapping.Field) {
 	w.WriteString(around[2] + "]")
 }
 
-// leaf writes what stands at a field with values.
+// leaf writes the value of any other field.
 func (w *documentWriter) leaf(f *mapping.Field) {
 	stored := poolOf(f.Type).stored
 	switch n := w.IntN(100); {
@@ -107,7 +107,7 @@ func (w *documentWriter) leaf(f *mapping.Field) {
 		values := make([]string, w.between(1, 4))
 		for i := range values {
 			values[i] = pick(w.draw, stored)
-			if w.in(5) {
+			if w.percent(5) {
 				values[i] = "null"
 			}
 		}

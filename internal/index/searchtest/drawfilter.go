@@ -7,20 +7,20 @@ import (
 	"tutti/internal/sqon"
 )
 
-// filterMaker makes filters on some fields.
-type filterMaker struct {
+// filterGenerator generates filters on some fields.
+type filterGenerator struct {
 	draw
 	fields             *fieldSet
 	leaves, containers []string
 	pivots             []string
 	// names are of pools.
 	pools map[string]pool
-	// likely is a field that is asked of more often.
-	likely string
+	// preferred is a field that is used more often.
+	preferred string
 }
 
-func filtersOf(d draw, fields *fieldSet) *filterMaker {
-	m := &filterMaker{
+func newFilterGenerator(d draw, fields *fieldSet) *filterGenerator {
+	m := &filterGenerator{
 		draw: d, fields: fields, leaves: fields.leaves(), containers: fields.containers(), pivots: fields.pivots(), pools: map[string]pool{},
 	}
 	for _, name := range m.leaves {
@@ -29,7 +29,7 @@ func filtersOf(d draw, fields *fieldSet) *filterMaker {
 	return m
 }
 
-// savedSets are the sets that filters may name.
+// savedSets returns the sets that filters may name.
 func savedSets() map[string][]string {
 	return map[string][]string{
 		"words":   {"a", "b", "a*b", "東京", "red", "*"},
@@ -38,18 +38,18 @@ func savedSets() map[string][]string {
 	}
 }
 
-// filter returns the text of a filter.
-func (m *filterMaker) filter() string {
-	if m.in(3) {
+// filter returns the text of a random filter.
+func (m *filterGenerator) filter() string {
+	if m.percent(3) {
 		return pick(m.draw, []string{`{}`, `null`})
 	}
 	return m.node(m.between(1, 4), "")
 }
 
-// node returns a filter of no more than a depth; pivot is the innermost around it.
-func (m *filterMaker) node(depth int, pivot string) string {
+// node returns a filter of at most the given depth; pivot is the innermost pivot around it.
+func (m *filterGenerator) node(depth int, pivot string) string {
 	own := ""
-	if len(m.pivots) > 0 && m.in(30) {
+	if len(m.pivots) > 0 && m.percent(30) {
 		own = pick(m.draw, m.pivots)
 	}
 	member := ""
@@ -57,19 +57,19 @@ func (m *filterMaker) node(depth int, pivot string) string {
 	case own != "":
 		member = `,"pivot":` + quoted(own)
 		pivot = own
-	case m.in(3):
+	case m.percent(3):
 		member = `,"pivot":null`
 	}
-	if depth <= 1 || m.in(25) {
+	if depth <= 1 || m.percent(25) {
 		return m.clause(pivot, member)
 	}
 	content := make([]string, m.between(1, 3))
-	if m.in(3) {
+	if m.percent(3) {
 		content = nil
 	}
 	for i := range content {
 		content[i] = m.node(depth-1, pivot)
-		if m.in(2) {
+		if m.percent(2) {
 			content[i] = pick(m.draw, []string{`{}`, `null`})
 		}
 	}
@@ -77,13 +77,13 @@ func (m *filterMaker) node(depth int, pivot string) string {
 	return `{"op":"` + op + `","content":[` + strings.Join(content, ",") + `]` + member + `}`
 }
 
-// field returns a field to ask of, one below the pivot more often than others.
-func (m *filterMaker) field(pivot string) string {
-	if m.likely != "" && m.in(30) {
-		return m.likely
+// field returns a random field, more often one below the pivot.
+func (m *filterGenerator) field(pivot string) string {
+	if m.preferred != "" && m.percent(30) {
+		return m.preferred
 	}
 	name := pick(m.draw, m.leaves)
-	if pivot == "" || m.in(30) {
+	if pivot == "" || m.percent(30) {
 		return name
 	}
 	below := slices.DeleteFunc(slices.Clone(m.leaves), func(name string) bool { return !strings.HasPrefix(name, pivot+".") })
@@ -93,9 +93,9 @@ func (m *filterMaker) field(pivot string) string {
 	return pick(m.draw, below)
 }
 
-// clause returns a clause with a pivot member as it is given.
-func (m *filterMaker) clause(pivot, member string) string {
-	if len(m.containers) > 0 && m.in(3) {
+// clause returns a clause with the given pivot member.
+func (m *filterGenerator) clause(pivot, member string) string {
+	if len(m.containers) > 0 && m.percent(3) {
 		op := pick(m.draw, []string{"in", "not-in", "some-not-in", "all"})
 		value := pick(m.draw, []string{`"__missing__"`, `["__missing__"]`, `["x","__missing__"]`, `["x"]`})
 		return `{"op":"` + op + `","content":{"fieldName":` + quoted(pick(m.draw, m.containers)) + `,"value":` + value + `}` + member + `}`
@@ -109,22 +109,22 @@ func (m *filterMaker) clause(pivot, member string) string {
 	value := ""
 	switch op {
 	case "gt", "gte", "lt", "lte":
-		value = pick(m.draw, m.pools[name].ends)
-		if m.in(10) {
+		value = pick(m.draw, m.pools[name].bounds)
+		if m.percent(10) {
 			value = "[" + value + "]"
 		}
 	case "between":
-		value = "[" + pick(m.draw, m.pools[name].ends) + "," + pick(m.draw, m.pools[name].ends) + "]"
+		value = "[" + pick(m.draw, m.pools[name].bounds) + "," + pick(m.draw, m.pools[name].bounds) + "]"
 	default:
 		value = m.values(name)
 	}
 	return `{"op":"` + m.alias(op) + `","content":{"fieldName":` + quoted(name) + `,"value":` + value + `}` + member + `}`
 }
 
-// values returns those of in and its like.
-func (m *filterMaker) values(name string) string {
+// values returns random values of in and similar operators.
+func (m *filterGenerator) values(name string) string {
 	values := make([]string, m.between(1, 3))
-	if m.in(3) {
+	if m.percent(3) {
 		values = nil
 	}
 	for i := range values {
@@ -136,17 +136,17 @@ func (m *filterMaker) values(name string) string {
 		case n < 16:
 			values[i] = `"set_id:` + pick(m.draw, []string{"words", "none"}) + `"`
 		default:
-			values[i] = pick(m.draw, m.pools[name].asked)
+			values[i] = pick(m.draw, m.pools[name].values)
 		}
 	}
-	if len(values) == 1 && m.in(40) {
+	if len(values) == 1 && m.percent(40) {
 		return values[0]
 	}
 	return "[" + strings.Join(values, ",") + "]"
 }
 
 // alias returns one of the names of an operator.
-func (m *filterMaker) alias(op string) string {
+func (m *filterGenerator) alias(op string) string {
 	aliases := map[string][]string{
 		"in": {"in", "in", "=", "==", "==="}, "not-in": {"not-in", "!=", "!=="}, "gt": {"gt", ">"}, "gte": {"gte", ">="},
 		"lt": {"lt", "<"}, "lte": {"lte", "<="}, "filter": {"filter", "wildcard"},
@@ -158,7 +158,7 @@ func (m *filterMaker) alias(op string) string {
 }
 
 // wildcard returns a clause on several fields.
-func (m *filterMaker) wildcard(pivot, member string) string {
+func (m *filterGenerator) wildcard(pivot, member string) string {
 	var names []string
 	for range m.between(1, 3) {
 		name := m.field(pivot)
@@ -171,7 +171,7 @@ func (m *filterMaker) wildcard(pivot, member string) string {
 	}
 	texts := []string{`a`, `A`, `?`, `a*`, ``, `*`, `É`, `\?`, `\*`, `RE*`, `green`, `T*e`, `10.*`, `db8`, `?x`, `*\\*`, `a?b`, `hla-a\*02:0?`, `東`, `d0`, `F`}
 	value := quoted(pick(m.draw, texts))
-	if m.in(30) {
+	if m.percent(30) {
 		value = "[" + value + "," + quoted(pick(m.draw, texts)) + "]"
 	}
 	return `{"op":"` + m.alias("filter") + `","content":{"fieldNames":[` + strings.Join(names, ",") + `],"value":` + value + `}` + member + `}`

@@ -8,19 +8,19 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// maxNested is how deep nested fields are in each other.
+// maxNested is the maximum depth of nested fields within each other.
 const maxNested = 3
 
-// mappingMaker makes a mapping.
-type mappingMaker struct {
+// mappingGenerator generates a mapping.
+type mappingGenerator struct {
 	draw
-	types []mapping.Type
-	made  int
+	types  []mapping.Type
+	fields int
 }
 
-// drawMapping returns a mapping of fields of all kinds and the keyword uid; extra are types beside those that all engines have.
+// drawMapping returns a random mapping with the keyword uid; extra are types beyond those that all engines support.
 func drawMapping(d draw, extra []mapping.Type) *mapping.Field {
-	m := mappingMaker{draw: d, types: append([]mapping.Type{
+	m := mappingGenerator{draw: d, types: append([]mapping.Type{
 		"keyword", "keyword", "keyword", "long", "integer", "short", "byte", "double", "float", "half_float", "boolean", "date",
 		"date_nanos", "ip", "text", "flattened",
 	}, extra...)}
@@ -30,15 +30,15 @@ func drawMapping(d draw, extra []mapping.Type) *mapping.Field {
 	return root
 }
 
-// name returns a name that no other field has.
-func (m *mappingMaker) name(of mapping.Type) string {
-	m.made++
+// name returns a unique name.
+func (m *mappingGenerator) name(of mapping.Type) string {
+	m.fields++
 	separator := pick(m.draw, []string{"", "", "", "_", "-"})
-	return fmt.Sprintf("%s%s%d", of, separator, m.made)
+	return fmt.Sprintf("%s%s%d", of, separator, m.fields)
 }
 
-// fill makes the fields of a container.
-func (m *mappingMaker) fill(f *mapping.Field, path string, nested, depth int) {
+// fill adds random fields to a container.
+func (m *mappingGenerator) fill(f *mapping.Field, path string, nested, depth int) {
 	f.Properties = map[string]*mapping.Field{}
 	var aimed []string
 	for range m.between(1, 4) {
@@ -47,8 +47,8 @@ func (m *mappingMaker) fill(f *mapping.Field, path string, nested, depth int) {
 		f.Properties[name] = m.leaf(t)
 		aimed = append(aimed, join(path, name))
 	}
-	if m.in(25) {
-		target, _ := json.Marshal(pick(m.draw, aimed)) // a text has a form in JSON
+	if m.percent(25) {
+		target, _ := json.Marshal(pick(m.draw, aimed)) // a string always encodes
 		f.Properties[m.name("alias")] = &mapping.Field{Type: "alias", Params: map[string]json.RawMessage{"path": target}}
 	}
 	if depth >= 4 {
@@ -57,7 +57,7 @@ func (m *mappingMaker) fill(f *mapping.Field, path string, nested, depth int) {
 	for range m.IntN(3) {
 		t := mapping.Object
 		below := nested
-		if nested < maxNested && m.in(70) {
+		if nested < maxNested && m.percent(70) {
 			t, below = mapping.Nested, nested+1
 		}
 		name := m.name(t)
@@ -67,15 +67,15 @@ func (m *mappingMaker) fill(f *mapping.Field, path string, nested, depth int) {
 	}
 }
 
-// leaf makes a field with values.
-func (m *mappingMaker) leaf(t mapping.Type) *mapping.Field {
+// leaf returns a random field with values.
+func (m *mappingGenerator) leaf(t mapping.Type) *mapping.Field {
 	f := &mapping.Field{Type: t}
 	switch {
-	case t == mapping.Keyword && m.in(15):
+	case t == mapping.Keyword && m.percent(15):
 		f.Params = map[string]json.RawMessage{"ignore_above": json.RawMessage("3")}
-	case t == mapping.Keyword && m.in(10):
+	case t == mapping.Keyword && m.percent(10):
 		f.Fields = map[string]*mapping.Field{"short": {Type: mapping.Keyword, Params: map[string]json.RawMessage{"ignore_above": json.RawMessage("2")}}}
-	case t == "text" && m.in(60):
+	case t == "text" && m.percent(60):
 		f.Fields = map[string]*mapping.Field{"raw": {Type: mapping.Keyword}}
 	case t == "scaled_float":
 		f.Params = map[string]json.RawMessage{"scaling_factor": json.RawMessage("100")}
@@ -83,12 +83,12 @@ func (m *mappingMaker) leaf(t mapping.Type) *mapping.Field {
 	return f
 }
 
-// poolAt returns the pool of a field: what is asked of a keyword below a text is that of both.
+// poolAt returns the pool of a field. The values for a keyword below a text include those of the text.
 func poolAt(fields *fieldSet, name string) pool {
 	f := fields.byName[name]
 	p := poolOf(f.mapped.Type)
 	if above, raw := fields.byName[parentOf(f.Path)]; raw && above.mapped.Type == "text" {
-		p.asked = slices.Concat(p.asked, poolOf("text").stored, poolOf("text").asked)
+		p.values = slices.Concat(p.values, poolOf("text").stored, poolOf("text").values)
 	}
 	return p
 }

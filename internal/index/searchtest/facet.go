@@ -10,18 +10,18 @@ import (
 	"tutti/internal/sqon"
 )
 
-// narrowed is what a facet counts in (CONTRACT section 5).
-type narrowed struct {
-	// documents are those that match it, rows for each of them those that hold the field's values, as far as they count.
+// facetScope is what a facet counts (CONTRACT section 5).
+type facetScope struct {
+	// documents are the documents that match, rows for each of them the rows with counted values.
 	documents []*element
 	rows      [][]*element
 }
 
-// narrow returns what a facet on a field counts in. Without themselves, what the filter and-s to the rest and is about that
-// field alone does not narrow it. Where a pivot has clauses that it does not bind there are two readings, which differ in
-// whether they are taken out of the pivot before or after those on the field are left out. Either is right, unless the pivot becomes
-// several alternatives: what it and-s to them stands in each of them then, and is left out before.
-func (o *oracle) narrow(f sqon.Filter, name string, themselves bool) ([]narrowed, error) {
+// facetScopes returns the scopes of a facet on a field. Unless themselves is set, conjuncts of the filter that are only about the
+// field do not apply. When a pivot has clauses that it does not bind, there are two valid readings: these clauses are moved out of
+// the pivot before or after the clauses on the field are removed. When the pivot is split into alternatives, only the second
+// reading is valid, because the conditions beside the alternatives are copied into each of them.
+func (o *oracle) facetScopes(f sqon.Filter, name string, themselves bool) ([]facetScope, error) {
 	apart, err := f.Hoist(o.fields)
 	if err != nil {
 		return nil, err
@@ -31,13 +31,13 @@ func (o *oracle) narrow(f sqon.Filter, name string, themselves bool) ([]narrowed
 	if !themselves && split(apart.Root) {
 		filters = filters[1:]
 	}
-	var readings []narrowed
+	var readings []facetScope
 	for _, f := range filters {
 		field := o.fields.byName[name].Field
 		if f.Root != nil && !themselves {
-			f.Root = o.without(f.Root, field)
+			f.Root = o.withoutField(f.Root, field)
 		}
-		in, err := o.narrowedBy(f, field)
+		in, err := o.facetScope(f, field)
 		if err != nil {
 			return nil, err
 		}
@@ -46,19 +46,19 @@ func (o *oracle) narrow(f sqon.Filter, name string, themselves bool) ([]narrowed
 	return readings, nil
 }
 
-// split reports whether a pivot of a filter has become alternatives.
+// split reports whether a pivot of a filter has been split into alternatives.
 func split(n *sqon.Node) bool {
 	return n != nil && (n.Split != "" || slices.ContainsFunc(n.Content, split))
 }
 
-// narrowedBy returns what counts of a field under what remains of the filter of a facet.
-func (o *oracle) narrowedBy(f sqon.Filter, field query.Field) (narrowed, error) {
+// facetScope returns the scope of a facet on a field, with a filter without the conjuncts that do not apply to it.
+func (o *oracle) facetScope(f sqon.Filter, field query.Field) (facetScope, error) {
 	apart, err := f.Hoist(o.fields)
 	if err != nil {
-		return narrowed{}, err
+		return facetScope{}, err
 	}
 	apart = apart.Normalize()
-	var out narrowed
+	var out facetScope
 	for _, d := range o.documents {
 		if f.Root != nil && !o.holds(f.Root, scope{document: d}) {
 			continue
@@ -67,7 +67,7 @@ func (o *oracle) narrowedBy(f sqon.Filter, field query.Field) (narrowed, error) 
 		if apart.Root != nil && field.Row() != "" {
 			rows = slices.DeleteFunc(rows, func(row *element) bool {
 				at := scope{document: d}.with(row)
-				return !o.counts(apart.Root, at, row) || !o.meant(f.Root, at, row)
+				return !o.countsElement(apart.Root, at, row) || !o.canBind(f.Root, at, row)
 			})
 		}
 		out.documents = append(out.documents, d)
@@ -76,19 +76,19 @@ func (o *oracle) narrowedBy(f sqon.Filter, field query.Field) (narrowed, error) 
 	return out, nil
 }
 
-// meant reports whether a nested row can be the one of each pivot on its path that the filter and-s at the top.
-func (o *oracle) meant(n *sqon.Node, at scope, row *element) bool {
+// canBind reports whether a nested row can be the element of each pivot on its path among the conjuncts at the top of the filter.
+func (o *oracle) canBind(n *sqon.Node, at scope, row *element) bool {
 	switch {
 	case n.Pivot == row.path:
 		return o.truth(n, at) != no
 	case n.Pivot == "" && n.Op == sqon.And:
-		return !slices.ContainsFunc(n.Content, func(member *sqon.Node) bool { return !o.meant(member, at, row) })
+		return !slices.ContainsFunc(n.Content, func(member *sqon.Node) bool { return !o.canBind(member, at, row) })
 	default:
 		return true
 	}
 }
 
-// truth is how far a filter holds of an element, of which alone something is known: what else its document holds, the documents of
+// truth is how far a filter holds for an element when the rest of its document is unknown, since that is decided by the documents of
 // the facet decide.
 type truth int
 
@@ -98,7 +98,7 @@ const (
 	yes
 )
 
-// truth returns how far a node holds at a scope whose elements are bound.
+// truth returns how far a node holds in a scope.
 func (o *oracle) truth(n *sqon.Node, at scope) truth {
 	if n.Pivot == "" || at.bound[n.Pivot] != nil {
 		return o.bodyTruth(n, at)
@@ -141,17 +141,17 @@ func (o *oracle) bodyTruth(n *sqon.Node, at scope) truth {
 	}
 }
 
-// without returns n without what it and-s to the rest about a field alone, at the top or below a pivot; nil when that is all.
-// A pivot on what the field is not below says something else too: that there is such an element. So that stays.
-func (o *oracle) without(n *sqon.Node, f query.Field) *sqon.Node {
+// withoutField returns n without the conjuncts that are only about a field, at the top or below a pivot; nil when nothing is left.
+// A pivot that does not contain the field remains, because it also requires an element to exist.
+func (o *oracle) withoutField(n *sqon.Node, f query.Field) *sqon.Node {
 	out, body := *n, *n
 	if foreign(n, f) {
 		body.Pivot = ""
 		out.Op, out.Content, out.Fields, out.Values = sqon.And, nil, nil, nil
-		if o.about(&body, f) {
+		if o.onlyAbout(&body, f) {
 			return &out
 		}
-	} else if o.about(n, f) {
+	} else if o.onlyAbout(n, f) {
 		return nil
 	}
 	if n.Op != sqon.And || len(n.Content) == 0 {
@@ -159,7 +159,7 @@ func (o *oracle) without(n *sqon.Node, f query.Field) *sqon.Node {
 	}
 	out.Content = nil
 	for _, member := range n.Content {
-		if rest := o.without(member, f); rest != nil {
+		if rest := o.withoutField(member, f); rest != nil {
 			out.Content = append(out.Content, rest)
 		}
 	}
@@ -169,42 +169,42 @@ func (o *oracle) without(n *sqon.Node, f query.Field) *sqon.Node {
 	return &out
 }
 
-// foreign reports whether n has a pivot that a field is not below.
+// foreign reports whether n has a pivot that does not contain a field.
 func foreign(n *sqon.Node, f query.Field) bool {
 	return n.Pivot != "" && !slices.Contains(f.Nested, n.Pivot)
 }
 
-// about reports whether n has clauses and says nothing but of a field.
-func (o *oracle) about(n *sqon.Node, f query.Field) bool {
+// onlyAbout reports whether n has clauses and all are about a field.
+func (o *oracle) onlyAbout(n *sqon.Node, f query.Field) bool {
 	if foreign(n, f) {
 		return false
 	}
 	if !n.Group() {
 		return !slices.ContainsFunc(n.Fields, func(name string) bool { return o.fields.byName[name].Path != f.Path })
 	}
-	return len(n.Content) > 0 && !slices.ContainsFunc(n.Content, func(member *sqon.Node) bool { return !o.about(member, f) })
+	return len(n.Content) > 0 && !slices.ContainsFunc(n.Content, func(member *sqon.Node) bool { return !o.onlyAbout(member, f) })
 }
 
-// counts reports whether a nested row counts under a filter that its document matches: whether all that the filter and-s at the
-// top about the rows of its path holds of it.
-func (o *oracle) counts(n *sqon.Node, at scope, row *element) bool {
+// countsElement reports whether a nested row of a matching document is counted: whether all conjuncts at the top of the filter
+// about rows of its path hold for it.
+func (o *oracle) countsElement(n *sqon.Node, at scope, row *element) bool {
 	switch {
 	case n.Pivot != "":
 		return n.Pivot != row.path || o.body(n, at)
 	case n.Op == sqon.And:
-		return !slices.ContainsFunc(n.Content, func(member *sqon.Node) bool { return !o.counts(member, at, row) })
+		return !slices.ContainsFunc(n.Content, func(member *sqon.Node) bool { return !o.countsElement(member, at, row) })
 	case n.Op == sqon.Or && n.Split == row.path:
-		return slices.ContainsFunc(n.Content, func(member *sqon.Node) bool { return o.counts(member, at, row) })
+		return slices.ContainsFunc(n.Content, func(member *sqon.Node) bool { return o.countsElement(member, at, row) })
 	case n.Group() || slices.ContainsFunc(n.Fields, func(name string) bool { return o.fields.byName[name].Row() != row.path }):
 		return true
 	case n.Op == sqon.All && len(n.Values) > 0:
-		// Its values may be those of several elements, of which each has one.
+		// Several elements may have one of its values each.
 		n = o.anyOf(n)
 	}
 	return o.body(n, at)
 }
 
-// anyOf returns the in of an all, the same node each time.
+// anyOf returns the in with the values of an all, the same node each time.
 func (o *oracle) anyOf(n *sqon.Node) *sqon.Node {
 	if o.any == nil {
 		o.any = map[*sqon.Node]*sqon.Node{}
@@ -217,8 +217,8 @@ func (o *oracle) anyOf(n *sqon.Node) *sqon.Node {
 	return o.any[n]
 }
 
-// facet answers a facet whose field has been narrowed. filters are those of its buckets.
-func (o *oracle) facet(ask index.Facet, in narrowed, filters []sqon.Filter) index.FacetResult {
+// facet returns the result of a facet in its scope. filters are those of its buckets.
+func (o *oracle) facet(ask index.Facet, in facetScope, filters []sqon.Filter) index.FacetResult {
 	c := classOf(ask.Field.Type)
 	var out index.FacetResult
 	found := o.byValue(ask.Field, in)
@@ -250,21 +250,21 @@ func (o *oracle) facet(ask index.Facet, in narrowed, filters []sqon.Filter) inde
 	return out
 }
 
-// holders is the documents that have a value, in the order of their ids.
-type holders struct {
+// valueDocuments is a value and its documents, sorted by id.
+type valueDocuments struct {
 	value     value
 	documents []*element
 }
 
-// byValue returns the values that count, in their order.
-func (o *oracle) byValue(f query.Field, in narrowed) []holders {
+// byValue returns the counted values in order.
+func (o *oracle) byValue(f query.Field, in facetScope) []valueDocuments {
 	c := classOf(f.Type)
-	byKey := map[string]*holders{}
+	byKey := map[string]*valueDocuments{}
 	for i, d := range in.documents {
 		for _, v := range valuesOf(f, in.rows[i]) {
 			h := byKey[key(c, v)]
 			if h == nil {
-				h = &holders{value: v}
+				h = &valueDocuments{value: v}
 				byKey[key(c, v)] = h
 			}
 			if !slices.Contains(h.documents, d) {
@@ -272,19 +272,19 @@ func (o *oracle) byValue(f query.Field, in narrowed) []holders {
 			}
 		}
 	}
-	var all []holders
+	var all []valueDocuments
 	for _, h := range byKey {
 		all = append(all, *h)
 	}
-	slices.SortFunc(all, func(a, b holders) int { return compare(c, a.value, b.value) })
+	slices.SortFunc(all, func(a, b valueDocuments) int { return compare(c, a.value, b.value) })
 	return all
 }
 
-// buckets returns those of the most documents.
-func (o *oracle) buckets(ask index.Facet, found []holders, filters []sqon.Filter) []index.Bucket {
+// buckets returns the buckets with the most documents.
+func (o *oracle) buckets(ask index.Facet, found []valueDocuments, filters []sqon.Filter) []index.Bucket {
 	c := classOf(ask.Field.Type)
 	sorted := slices.Clone(found)
-	slices.SortStableFunc(sorted, func(a, b holders) int { return cmp.Compare(len(b.documents), len(a.documents)) })
+	slices.SortStableFunc(sorted, func(a, b valueDocuments) int { return cmp.Compare(len(b.documents), len(a.documents)) })
 	var out []index.Bucket
 	for _, h := range sorted[:min(len(sorted), ask.Buckets.Max)] {
 		b := index.Bucket{Key: key(c, h.value), Count: int64(len(h.documents))}
@@ -305,8 +305,8 @@ func (o *oracle) buckets(ask index.Facet, found []holders, filters []sqon.Filter
 	return out
 }
 
-// statsOf returns the statistics over values, each as often as it stands.
-func statsOf(f query.Field, in narrowed) index.Stats {
+// statsOf returns the statistics over values, with duplicates.
+func statsOf(f query.Field, in facetScope) index.Stats {
 	out := index.Stats{Min: math.Inf(1), Max: math.Inf(-1)}
 	for _, rows := range in.rows {
 		for _, v := range valuesOf(f, rows) {
@@ -321,10 +321,10 @@ func statsOf(f query.Field, in narrowed) index.Stats {
 	return out
 }
 
-// histogram returns the documents by interval.
-func histogram(found []holders, c class, interval float64) []index.Interval {
+// histogram returns the number of documents by interval.
+func histogram(found []valueDocuments, c class, interval float64) []index.Interval {
 	var out []index.Interval
-	slot := func(h holders) float64 { return math.Floor(float(c, h.value) / interval) }
+	slot := func(h valueDocuments) float64 { return math.Floor(float(c, h.value) / interval) }
 	if len(found) == 0 {
 		return nil
 	}
@@ -340,8 +340,8 @@ func histogram(found []holders, c class, interval float64) []index.Interval {
 	return out
 }
 
-// countIn returns the documents with a value in a range.
-func countIn(found []holders, c class, r index.NumberRange) int64 {
+// countIn returns the number of documents with a value in a range.
+func countIn(found []valueDocuments, c class, r index.NumberRange) int64 {
 	var here []*element
 	for _, h := range found {
 		if x := float(c, h.value); (r.From == nil || x >= *r.From) && (r.To == nil || x < *r.To) {
@@ -351,7 +351,7 @@ func countIn(found []holders, c class, r index.NumberRange) int64 {
 	return distinct(here)
 }
 
-// distinct counts documents once.
+// distinct returns the number of distinct documents.
 func distinct(documents []*element) int64 {
 	seen := map[*element]bool{}
 	for _, d := range documents {

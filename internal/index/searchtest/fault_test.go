@@ -10,7 +10,7 @@ import (
 	"tutti/internal/index/query"
 )
 
-// recorder is a test that may fail without failing the one that it stands in.
+// recorder is a testing.TB that records failures instead of failing.
 type recorder struct {
 	testing.TB
 	failures []string
@@ -28,7 +28,7 @@ func (r *recorder) Fatalf(format string, args ...any) {
 }
 func (r *recorder) FailNow() { runtime.Goexit() }
 
-// TestSuiteFinds spoils what an engine is asked, and expects the suite to see that its answers are wrong.
+// TestSuiteFinds modifies the requests to an engine, and expects the suite to find that the results are wrong.
 func TestSuiteFinds(t *testing.T) {
 	each := func(change func(*query.Node) *query.Node) func(*index.SearchRequest) {
 		return func(r *index.SearchRequest) { r.Filter = changed(r.Filter, change) }
@@ -97,12 +97,12 @@ func TestSuiteFinds(t *testing.T) {
 			go func() {
 				defer close(done)
 				for set := range 10 {
-					d := drawOf(7, set)
-					w := &world{TB: r, x: &naive{fault: fault}, place: "a spoiled engine"}
+					d := newDraw(7, set)
+					w := &fixture{TB: r, x: &naive{fault: fault}, reproduction: "a spoiled engine"}
 					tree := drawMapping(d, nil)
-					w.begin(tree)
+					w.createAlias(tree)
 					w.write(drawHistory(d, tree))
-					w.ask(d, filtersPerSet)
+					w.checkRandomFilters(d, filtersPerSet)
 				}
 			}()
 			<-done
@@ -115,7 +115,7 @@ func TestSuiteFinds(t *testing.T) {
 	}
 }
 
-// changed returns a tree with every node changed.
+// changed returns a copy of a tree with every node changed.
 func changed(n *query.Node, change func(*query.Node) *query.Node) *query.Node {
 	if n == nil {
 		return nil

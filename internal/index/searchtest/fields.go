@@ -16,14 +16,14 @@ var (
 	_ sqon.Names   = (*fieldSet)(nil)
 )
 
-// fieldSet is the fields of a mapping by their names, which are their paths, but for aliases.
+// fieldSet is the fields of a mapping by name; names are paths, except for aliases.
 type fieldSet struct {
 	tree   *mapping.Field
 	names  []string
 	byName map[string]namedField
 }
 
-// namedField is what a name stands for: that of its target for an alias.
+// namedField is the field of a name, for an alias that of its target.
 type namedField struct {
 	query.Field
 	mapped *mapping.Field
@@ -51,17 +51,17 @@ func fieldsOf(tree *mapping.Field) *fieldSet {
 	return s
 }
 
-// text returns the string that a parameter is.
+// text returns a parameter that is a string.
 func text(raw json.RawMessage) string {
 	var s string
-	_ = json.Unmarshal(raw, &s) // what is no string is none
+	_ = json.Unmarshal(raw, &s) // "" for other types
 	return s
 }
 
-// scaleOf returns the factor of a scaled_float.
+// scaleOf returns the scaling factor of a scaled_float.
 func scaleOf(f *mapping.Field) float64 {
 	var factor float64
-	_ = json.Unmarshal(f.Params["scaling_factor"], &factor) // other types have none
+	_ = json.Unmarshal(f.Params["scaling_factor"], &factor) // 0 for other types
 	return factor
 }
 

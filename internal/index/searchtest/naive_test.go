@@ -16,16 +16,16 @@ import (
 	"tutti/internal/sqon"
 )
 
-// naive is an engine that answers query's tree row by row, so that what query makes of filters is held against the oracle
-// without any real engine. It shares the oracle's idea of values and of facets, which is why it is no test of those.
+// naive is an engine that evaluates query's tree row by row, to test query's lowering against the oracle without a real engine. It
+// shares the oracle's handling of values and facets, so it does not test those.
 type naive struct {
 	index.Index
 	aliases map[string]*naiveAlias
-	// fault, when it is set, spoils requests before they are answered, so that the suite has something to find.
+	// fault, if set, modifies requests before they are evaluated, so that the suite has errors to find.
 	fault func(*index.SearchRequest)
 }
 
-// naiveAlias is what a naive engine knows of an alias.
+// naiveAlias is the state of one alias.
 type naiveAlias struct {
 	fields  *fieldSet
 	sources map[string]string
@@ -78,7 +78,7 @@ func (x *naive) Refresh(_ context.Context, alias string) error {
 	return err
 }
 
-// at returns an alias as it is now.
+// at returns an alias in its current state.
 func (x *naive) at(ctx context.Context, alias string) (*naiveAlias, error) {
 	if ctx.Err() != nil {
 		return nil, core.WrapError(core.CodeUnavailable, "the search was given up", ctx.Err())
@@ -133,7 +133,7 @@ func (x *naive) Search(ctx context.Context, alias string, reqs []index.SearchReq
 	return out, nil
 }
 
-// refusal returns why a request cannot be answered.
+// refusal returns why a request is invalid.
 func refusal(r index.SearchRequest) error {
 	for i := range r.Facets {
 		if err := r.Facets[i].Check(); err != nil {
@@ -167,7 +167,7 @@ func (x *naive) Stream(ctx context.Context, alias string, r index.StreamRequest,
 	return nil
 }
 
-// hits returns documents with their ids as their places, so that the last key of the order must be one that each has.
+// hits returns documents with their ids as sort values, so the last key of the order must be one that every document has.
 func (a *naiveAlias) hits(documents []*element, by []index.Sort, source index.Source) []index.Hit {
 	hits := make([]index.Hit, len(documents))
 	for i, d := range documents {
@@ -191,7 +191,7 @@ func (a *naiveAlias) find(n *query.Node) []*element {
 }
 
 func (a *naiveAlias) facet(f index.Facet, documents []*element) index.FacetResult {
-	in := narrowed{documents: documents}
+	in := facetScope{documents: documents}
 	for _, d := range documents {
 		in.rows = append(in.rows, slices.DeleteFunc(d.at(f.Field.Row()), func(row *element) bool {
 			return f.Elements != nil && !a.holds(f.Elements, row)
@@ -213,7 +213,7 @@ func (a *naiveAlias) facet(f index.Facet, documents []*element) index.FacetResul
 	return out
 }
 
-func (a *naiveAlias) holders(f query.Field, in narrowed, bucket string) []*element {
+func (a *naiveAlias) holders(f query.Field, in facetScope, bucket string) []*element {
 	for _, h := range a.oracle.byValue(f, in) {
 		if key(classOf(f.Type), h.value) == bucket {
 			return h.documents
@@ -222,7 +222,7 @@ func (a *naiveAlias) holders(f query.Field, in narrowed, bucket string) []*eleme
 	return nil
 }
 
-// holds reports whether a tree holds of a row of its scope.
+// holds reports whether a tree holds for a row of its scope.
 func (a *naiveAlias) holds(n *query.Node, row *element) bool {
 	one := func(want bool) bool {
 		return slices.ContainsFunc(n.Children, func(child *query.Node) bool { return a.holds(child, row) == want })

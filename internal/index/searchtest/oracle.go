@@ -9,12 +9,12 @@ import (
 	"tutti/internal/sqon"
 )
 
-// oracle answers by trying every document.
+// oracle evaluates requests by testing every document.
 type oracle struct {
 	fields *fieldSet
-	// documents are in the order of their ids.
+	// documents are sorted by id.
 	documents []*element
-	// sets are the members of saved sets by their ids.
+	// sets are the members of saved sets by id.
 	sets  map[string][]string
 	tests map[testKey][]test
 	any   map[*sqon.Node]*sqon.Node
@@ -26,13 +26,13 @@ type testKey struct {
 	path   string
 }
 
-// scope is a row that a filter is asked of: the elements that pivots around have bound, by their paths, and the document.
+// scope is a row for which a filter is evaluated: the elements bound by enclosing pivots, by path, and the document.
 type scope struct {
 	document *element
 	bound    map[string]*element
 }
 
-// of returns the row that a field is about: the element of the longest path that is bound and that it is below, or the document.
+// of returns the row of a field: the element with the longest bound path that contains the field, or the document.
 func (s scope) of(nested []string) *element {
 	for _, path := range slices.Backward(nested) {
 		if row := s.bound[path]; row != nil {
@@ -42,7 +42,7 @@ func (s scope) of(nested []string) *element {
 	return s.document
 }
 
-// with returns the scope in which an element is bound as well.
+// with returns the scope with one more bound element.
 func (s scope) with(row *element) scope {
 	bound := map[string]*element{row.path: row}
 	maps.Copy(bound, s.bound)
@@ -60,7 +60,7 @@ func (o *oracle) find(f sqon.Filter) []string {
 	return ids
 }
 
-// holds reports whether a filter holds at a scope.
+// holds reports whether a filter holds in a scope.
 func (o *oracle) holds(n *sqon.Node, at scope) bool {
 	if n.Pivot == "" || at.bound[n.Pivot] != nil {
 		return o.body(n, at)
@@ -86,7 +86,7 @@ func (o *oracle) body(n *sqon.Node, at scope) bool {
 	}
 }
 
-// clause reports whether a clause holds of one of its fields.
+// clause reports whether a clause holds for one of its fields.
 func (o *oracle) clause(n *sqon.Node, name string, at scope) bool {
 	f := o.fields.byName[name]
 	row := at.of(f.Nested)
@@ -111,8 +111,8 @@ func (o *oracle) clause(n *sqon.Node, name string, at scope) bool {
 	}
 }
 
-// container reports whether a clause holds of a field that has no values of its own: nothing is equal to it. A nested one is
-// there with an element, an object with a value below it.
+// container reports whether a clause holds for a container, which has no values. A nested one exists with an element, an object
+// with a value below it.
 func (o *oracle) container(n *sqon.Node, f namedField, row *element) bool {
 	exists := func(row *element) bool {
 		if f.mapped.Type == mapping.Nested {
@@ -138,12 +138,12 @@ func (o *oracle) container(n *sqon.Node, f namedField, row *element) bool {
 	}
 }
 
-// testsOf returns the tests of a clause on a field, made once.
+// testsOf returns the cached tests of a clause on a field.
 func (o *oracle) testsOf(n *sqon.Node, f query.Field) []test {
 	at := testKey{n, f.Path}
 	tests, made := o.tests[at]
 	if !made {
-		tests = o.asked(n, f)
+		tests = o.testsOfValues(n, f)
 		if o.tests == nil {
 			o.tests = map[testKey][]test{}
 		}

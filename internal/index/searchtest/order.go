@@ -11,7 +11,7 @@ import (
 	"tutti/internal/index/query"
 )
 
-// sorted returns documents in an order.
+// sorted returns documents sorted by the keys.
 func (o *oracle) sorted(documents []*element, by []index.Sort) []*element {
 	out := slices.Clone(documents)
 	slices.SortStableFunc(out, func(a, b *element) int {
@@ -25,16 +25,16 @@ func (o *oracle) sorted(documents []*element, by []index.Sort) []*element {
 	return out
 }
 
-// compareBy orders two documents by one key.
+// compareBy compares two documents by one key.
 func compareBy(s index.Sort, a, b *element) int {
 	if s.Field.Path == "_id" {
-		return turned(s, cmp.Compare(a.id, b.id))
+		return directed(s, cmp.Compare(a.id, b.id))
 	}
 	x, hasX := sortValue(s, a)
 	y, hasY := sortValue(s, b)
 	switch {
 	case hasX && hasY:
-		return turned(s, compare(classOf(s.Field.Type), x, y))
+		return directed(s, compare(classOf(s.Field.Type), x, y))
 	case hasX == hasY:
 		return 0
 	case hasX == s.MissingFirst:
@@ -44,14 +44,14 @@ func compareBy(s index.Sort, a, b *element) int {
 	}
 }
 
-func turned(s index.Sort, c int) int {
+func directed(s index.Sort, c int) int {
 	if s.Descending {
 		return -c
 	}
 	return c
 }
 
-// sortValue returns what counts of a document in an order, false when it has no value.
+// sortValue returns the value by which a document is sorted, false when it has none.
 func sortValue(s index.Sort, d *element) (value, bool) {
 	c := classOf(s.Field.Type)
 	all := valuesOf(s.Field, d.at(s.Field.Row()))
@@ -72,9 +72,9 @@ func sortValue(s index.Sort, d *element) (value, bool) {
 	x := sum
 	switch s.Mode {
 	case "avg":
-		x = whole(s.Field, sum/float64(len(all)))
+		x = rounded(s.Field, sum/float64(len(all)))
 	case "median":
-		x = whole(s.Field, (float(c, all[(len(all)-1)/2])+float(c, all[len(all)/2]))/2)
+		x = rounded(s.Field, (float(c, all[(len(all)-1)/2])+float(c, all[len(all)/2]))/2)
 	}
 	if c == dateClass {
 		return value{at: time.UnixMilli(int64(x))}, true
@@ -82,8 +82,8 @@ func sortValue(s index.Sort, d *element) (value, bool) {
 	return value{number: new(big.Rat).SetFloat64(x)}, true
 }
 
-// whole rounds what comes between two integers or milliseconds as the engine does: to the nearest, upwards in the middle.
-func whole(f query.Field, x float64) float64 {
+// rounded rounds a result between two integers or milliseconds to the nearest, a half up, as the engine does.
+func rounded(f query.Field, x float64) float64 {
 	if classOf(f.Type) == fractionClass {
 		return x
 	}

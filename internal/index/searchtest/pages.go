@@ -14,18 +14,18 @@ import (
 
 const pagesMapping = `{"properties":{"k":{"type":"keyword"},"n":{"type":"long"},"shown":{"type":"boolean"}}}`
 
-// RunPages pages through documents that hold their id in no field: each is returned once, whatever the order, the page size and
-// the filter, and cursors contain nothing that depends on documents which the filter hides. open is called once.
+// RunPages pages through documents that do not have their id in a field: each must be returned once, in every order, page size and
+// filter, and cursors must not depend on documents that the filter hides. open is called once.
 func RunPages(t *testing.T, open func(t *testing.T) index.Index) {
 	t.Helper()
-	w := &world{TB: t, x: open(t), place: "pages"}
+	w := &fixture{TB: t, x: open(t), reproduction: "pages"}
 	tree, err := mapping.Parse([]byte(pagesMapping))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.begin(tree)
+	w.createAlias(tree)
 	var batches [][]change
-	for round := range 3 { // what is written again has another place among the writes
+	for round := range 3 { // rewriting changes the order of writes
 		var batch []change
 		for n := range 24 {
 			if round == 0 || n%(3*round) == 0 {
@@ -51,10 +51,10 @@ func RunPages(t *testing.T, open func(t *testing.T) index.Index) {
 	} {
 		for filter, restricted := range map[string]bool{`{}`: false, `{"op":"in","content":{"fieldName":"shown","value":[true]}}`: true} {
 			t.Run(fmt.Sprintf("%s, restricted %t", name, restricted), func(t *testing.T) {
-				p := &pager{world: w.on(t), filter: filter, hits: index.HitsRequest{
+				p := &pager{fixture: w.with(t), filter: filter, hits: index.HitsRequest{
 					Sort: by, Source: index.Source{None: true}, Restricted: restricted,
 				}}
-				p.want = w.inOrder(p.parse(filter), by)
+				p.want = w.expectedIDs(p.parse(filter), by)
 				slices.Sort(p.want)
 				for _, size := range []int{1, 5, 100} {
 					p.walk(size)
@@ -76,12 +76,12 @@ func RunPages(t *testing.T, open func(t *testing.T) index.Index) {
 	})
 }
 
-// pager reads pages of what a filter matches.
+// pager reads pages of the documents that match a filter.
 type pager struct {
-	*world
+	*fixture
 	filter string
 	hits   index.HitsRequest
-	// want are the ids of all, sorted.
+	// want are the ids of all matching documents, sorted.
 	want []string
 }
 
@@ -135,7 +135,7 @@ func (p *pager) inOrderOf(ids []string, by []index.Sort) {
 	}
 }
 
-// cursors checks the cursors of all documents, and that what follows one in the middle is what follows it in one page.
+// cursors checks the cursors of all documents, and the documents after one in the middle.
 func (p *pager) cursors() {
 	p.Helper()
 	all := p.page(nil, 100)
@@ -153,7 +153,7 @@ func (p *pager) cursors() {
 	}
 }
 
-// stream reads all documents at once.
+// stream reads all documents as a stream.
 func (p *pager) stream() {
 	p.Helper()
 	var got []string

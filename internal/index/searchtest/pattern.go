@@ -1,33 +1,33 @@
 package searchtest
 
-// glyph is one character of a pattern.
-type glyph struct {
+// patternChar is one character of a pattern.
+type patternChar struct {
 	char rune
-	// any is '*' or '?' where it stands for others, else 0.
+	// any is '*' or '?' for a wildcard, otherwise 0.
 	any rune
 }
 
-// glyphs reads a text of a filter: a backslash before "*", "?" or a backslash makes that the character itself.
-func glyphs(text string) []glyph {
-	var out []glyph
+// parsePattern parses a text of a filter: a backslash before "*", "?" or a backslash escapes that character.
+func parsePattern(text string) []patternChar {
+	var out []patternChar
 	chars := []rune(text)
 	for i := 0; i < len(chars); i++ {
 		c := chars[i]
 		switch {
 		case c == '\\' && i+1 < len(chars) && (chars[i+1] == '*' || chars[i+1] == '?' || chars[i+1] == '\\'):
 			i++
-			out = append(out, glyph{char: chars[i]})
+			out = append(out, patternChar{char: chars[i]})
 		case c == '*' || c == '?':
-			out = append(out, glyph{any: c})
+			out = append(out, patternChar{any: c})
 		default:
-			out = append(out, glyph{char: c})
+			out = append(out, patternChar{char: c})
 		}
 	}
 	return out
 }
 
-// has reports whether a pattern has one of those that stand for others.
-func has(pattern []glyph, any rune) bool {
+// has reports whether a pattern has a wildcard.
+func has(pattern []patternChar, any rune) bool {
 	for _, g := range pattern {
 		if g.any == any {
 			return true
@@ -36,8 +36,8 @@ func has(pattern []glyph, any rune) bool {
 	return false
 }
 
-// literal returns the text that a pattern without "*" is, where "?" is itself.
-func literal(pattern []glyph) string {
+// literal returns the text of a pattern without "*", with "?" as itself.
+func literal(pattern []patternChar) string {
 	var out []rune
 	for _, g := range pattern {
 		if g.any != 0 {
@@ -48,8 +48,8 @@ func literal(pattern []glyph) string {
 	return string(out)
 }
 
-// matches reports whether a pattern is the whole of a text; fold ignores the case of the letters A to Z.
-func matches(pattern []glyph, text []rune, fold bool) bool {
+// matches reports whether a pattern matches a whole text; fold ignores the case of the letters A to Z.
+func matches(pattern []patternChar, text []rune, fold bool) bool {
 	if len(pattern) == 0 {
 		return len(text) == 0
 	}

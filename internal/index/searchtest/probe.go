@@ -7,32 +7,32 @@ import (
 	"tutti/internal/sqon"
 )
 
-// probe is one question that depends on a filter, so that it can be asked again with a smaller one.
+// probe is a request that depends on a filter, so that it can be repeated with a smaller one.
 type probe struct {
 	what   string
 	filter sqon.Filter
-	// build returns the request for a filter, and what tells how an answer to it differs from the oracle's, "" when it does not.
-	build func(ctx context.Context, f sqon.Filter) (index.SearchRequest, judge, error)
+	// build returns the request for a filter, and a function that compares its result with the oracle's.
+	build func(ctx context.Context, f sqon.Filter) (index.SearchRequest, diffFunc, error)
 }
 
-// judge tells how an answer differs from what it should be.
-type judge func(index.SearchResult) string
+// diffFunc returns how a result differs from the expected one, "" for equal.
+type diffFunc func(index.SearchResult) string
 
-// together asks probes in one Search.
-func (w *world) together(probes []probe) {
+// searchAll runs probes in one Search.
+func (w *fixture) searchAll(probes []probe) {
 	w.Helper()
 	requests := make([]index.SearchRequest, len(probes))
-	judges := make([]judge, len(probes))
+	judges := make([]diffFunc, len(probes))
 	for i, p := range probes {
 		var err error
 		if requests[i], judges[i], err = p.build(w.Context(), p.filter); err != nil {
-			w.differs(p.what, print(p.filter), "making the request: "+err.Error())
+			w.differs(p.what, filterText(p.filter), "making the request: "+err.Error())
 			return
 		}
 	}
 	results, err := w.x.Search(w.Context(), w.alias, requests)
 	if err != nil || len(results) != len(requests) {
-		w.single(probes, err)
+		w.searchEach(probes, err)
 		return
 	}
 	for i, p := range probes {
@@ -42,12 +42,12 @@ func (w *world) together(probes []probe) {
 	}
 }
 
-// single asks probes one by one, after they failed together.
-func (w *world) single(probes []probe, together error) {
+// searchEach runs probes one by one, after they failed together.
+func (w *fixture) searchEach(probes []probe, together error) {
 	w.Helper()
 	found := false
 	for _, p := range probes {
-		if difference := w.wrong(p, p.filter); difference != "" {
+		if difference := w.check(p, p.filter); difference != "" {
 			found = true
 			w.report(p, difference)
 		}
@@ -57,8 +57,8 @@ func (w *world) single(probes []probe, together error) {
 	}
 }
 
-// wrong asks a probe with a filter and tells what is wrong with the answer.
-func (w *world) wrong(p probe, f sqon.Filter) string {
+// check runs a probe with a filter and returns what is wrong with the result.
+func (w *fixture) check(p probe, f sqon.Filter) string {
 	request, judge, err := p.build(w.Context(), f)
 	if err != nil {
 		return "making the request: " + err.Error()
@@ -81,15 +81,15 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// report reports a probe that went wrong, with the smallest filter for which it does.
-func (w *world) report(p probe, seen string) {
+// report reports a failed probe with the smallest filter that fails.
+func (w *fixture) report(p probe, seen string) {
 	w.Helper()
-	f, difference := p.filter, w.wrong(p, p.filter)
+	f, difference := p.filter, w.check(p, p.filter)
 	if difference == "" {
-		w.differs(p.what, print(f), "right alone, but beside other requests:\n"+seen)
+		w.differs(p.what, filterText(f), "right alone, but beside other requests:\n"+seen)
 		return
 	}
-	whole := print(f)
+	whole := filterText(f)
 	for tries := 0; tries < 200; {
 		smaller := false
 		for _, candidate := range smallerThan(f) {
@@ -97,7 +97,7 @@ func (w *world) report(p probe, seen string) {
 			if candidate.Check(w.oracle.fields) != nil {
 				continue
 			}
-			if d := w.wrong(p, candidate); d != "" {
+			if d := w.check(p, candidate); d != "" {
 				f, difference, smaller = candidate, d, true
 				break
 			}
@@ -106,12 +106,12 @@ func (w *world) report(p probe, seen string) {
 			break
 		}
 	}
-	w.differs(p.what, print(f), difference+"\nfirst seen with "+whole)
+	w.differs(p.what, filterText(f), difference+"\nfirst seen with "+whole)
 }
 
-func print(f sqon.Filter) string { return string(f.AppendJSON(nil)) }
+func filterText(f sqon.Filter) string { return string(f.AppendJSON(nil)) }
 
-// smallerThan returns filters that are a filter with a little less.
+// smallerThan returns variants of a filter that are a little smaller.
 func smallerThan(f sqon.Filter) []sqon.Filter {
 	if f.Root == nil {
 		return nil
@@ -159,7 +159,7 @@ func smallerNodes(n *sqon.Node) []*sqon.Node {
 	return out
 }
 
-// without returns a copy of a list without one of its members.
+// without returns a list without one of its items.
 func without[T any](list []T, i int) []T {
 	return append(append([]T{}, list[:i]...), list[i+1:]...)
 }

@@ -13,8 +13,8 @@ import (
 	"tutti/internal/index"
 )
 
-// sameSource tells how a source differs from that of the document, in the part that was asked for.
-func sameSource(source []byte, document string, ask index.Source) string {
+// diffSource returns how a source differs from that of the document, in the requested part.
+func diffSource(source []byte, document string, ask index.Source) string {
 	if ask.None {
 		if source != nil {
 			return "a source that was not asked for"
@@ -41,7 +41,7 @@ func sameSource(source []byte, document string, ask index.Source) string {
 	return ""
 }
 
-// decoded reads JSON with its numbers as they are written.
+// decoded parses JSON, keeping numbers as written.
 func decoded(raw []byte) (any, error) {
 	var v any
 	d := json.NewDecoder(bytes.NewReader(raw))
@@ -50,7 +50,7 @@ func decoded(raw []byte) (any, error) {
 	return v, err
 }
 
-// scalarsAt returns all scalars at or below a path, in their order.
+// scalarsAt returns all scalars at or below a path, in order.
 func scalarsAt(v any, segments []string) []string {
 	var out []string
 	switch v := v.(type) {
@@ -74,8 +74,7 @@ func scalarsAt(v any, segments []string) []string {
 	return out
 }
 
-// scalarText returns a scalar as a text that is the same for the same value: an engine that leaves out members may write numbers
-// in its own way.
+// scalarText returns a canonical text of a scalar: an engine that filters sources may change the format of numbers.
 func scalarText(v any) string {
 	if n, is := v.(json.Number); is {
 		if x, ok := new(big.Rat).SetString(n.String()); ok {

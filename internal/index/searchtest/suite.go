@@ -13,16 +13,16 @@ import (
 	"tutti/internal/sqon"
 )
 
-// filtersPerSet is how many filters are asked of one mapping with its documents.
+// filtersPerSet is the number of filters per mapping with its documents.
 const filtersPerSet = 40
 
-// filtersPerSearch is how many of them are asked in one Search.
+// filtersPerSearch is the number of filters per Search.
 const filtersPerSearch = 5
 
-// Run asks an engine so many random filters, each with facets, orders, pages and a stream of the documents that it finds, and
-// holds the answers to those of the oracle. open is called once per sub-test, as indextest.Run does; extra are types that the
-// engine has beside those that all have. The environment variables TUTTI_SEARCH_CASES and TUTTI_SEARCH_SEED take the place of
-// cases and seed. Each sub-test has one mapping with its documents, and the name that repeats it alone.
+// Run runs cases random filters against an engine, each with facets, orders, pages and a stream of the matching documents, and
+// compares the results with the oracle's. open is called once per sub-test, as by indextest.Run; extra are types that the engine
+// supports beyond those of all engines. The environment variables TUTTI_SEARCH_CASES and TUTTI_SEARCH_SEED override cases and seed.
+// Each sub-test has one mapping with its documents, and can be repeated alone by its name.
 func Run(t *testing.T, seed uint64, cases int, open func(t *testing.T) index.Index, extra ...mapping.Type) {
 	t.Helper()
 	seed = environment(t, "TUTTI_SEARCH_SEED", seed)
@@ -31,17 +31,17 @@ func Run(t *testing.T, seed uint64, cases int, open func(t *testing.T) index.Ind
 	for set := 0; set*filtersPerSet < cases; set++ {
 		n := min(filtersPerSet, cases-set*filtersPerSet)
 		t.Run(fmt.Sprintf("set %d", set), func(t *testing.T) {
-			d := drawOf(seed, set)
-			w := &world{TB: t, x: open(t), place: fmt.Sprintf("seed %d, set %d", seed, set)}
+			d := newDraw(seed, set)
+			w := &fixture{TB: t, x: open(t), reproduction: fmt.Sprintf("seed %d, set %d", seed, set)}
 			tree := drawMapping(d, extra)
-			w.begin(tree)
+			w.createAlias(tree)
 			w.write(drawHistory(d, tree))
-			w.ask(d, n)
+			w.checkRandomFilters(d, n)
 		})
 	}
 }
 
-// environment returns the number that a variable holds, otherwise when it is not set.
+// environment returns the number in a variable, otherwise when it is not set.
 func environment(t *testing.T, name string, otherwise uint64) uint64 {
 	t.Helper()
 	held := os.Getenv(name)
@@ -50,58 +50,58 @@ func environment(t *testing.T, name string, otherwise uint64) uint64 {
 	}
 	n, err := strconv.ParseUint(held, 10, 63)
 	if err != nil {
-		t.Fatalf("%s is no number: %v", name, err)
+		t.Fatalf("%s is not a number: %v", name, err)
 	}
 	return n
 }
 
-// ask asks some filters.
-func (w *world) ask(d draw, filters int) {
+// checkRandomFilters runs some random filters.
+func (w *fixture) checkRandomFilters(d draw, filters int) {
 	w.Helper()
-	maker := filtersOf(d, w.oracle.fields)
+	maker := newFilterGenerator(d, w.oracle.fields)
 	refused := 0
 	var asked []probe
 	for n := range filters {
 		var f sqon.Filter
 		facet := pick(d, maker.leaves)
 		for {
-			maker.likely = ""
-			if d.in(60) {
-				maker.likely = facet
+			maker.preferred = ""
+			if d.percent(60) {
+				maker.preferred = facet
 			}
 			var ok bool
 			if f, ok = w.accepted(maker.filter()); ok {
 				break
 			}
 			if refused++; refused > 50*filters {
-				w.Fatalf("%s: %d of the filters were refused", w.place, refused)
+				w.Fatalf("%s: %d of the filters were rejected", w.reproduction, refused)
 			}
 		}
-		asked = append(asked, w.probes(d, maker, f, facet)...)
+		asked = append(asked, w.drawProbes(d, maker, f, facet)...)
 		if (n+1)%filtersPerSearch == 0 || n+1 == filters {
-			w.together(asked)
+			w.searchAll(asked)
 			asked = nil
 		}
-		if d.in(10) {
-			w.paged(d, maker, f)
+		if d.percent(10) {
+			w.checkPages(d, maker, f)
 		}
-		if d.in(15) {
-			w.streamed(d, maker, f)
+		if d.percent(15) {
+			w.checkStream(d, maker, f)
 		}
 	}
 }
 
-// accepted parses a filter; false when it does not fit the fields, as one with too many alternatives of a pivot.
-func (w *world) accepted(text string) (sqon.Filter, bool) {
+// accepted parses a filter; false when it is invalid for the fields, for example one with too many alternatives of a pivot.
+func (w *fixture) accepted(text string) (sqon.Filter, bool) {
 	w.Helper()
 	f, err := sqon.Parse([]byte(text))
 	if err != nil {
-		w.Fatalf("%s: the maker of filters made what is none: %v\n%s", w.place, err, text)
+		w.Fatalf("%s: the generator made an invalid filter: %v\n%s", w.reproduction, err, text)
 	}
 	return f, f.Check(w.oracle.fields) == nil
 }
 
-// setsOf returns the saved sets as query.Lower asks for them.
+// setsOf is the query.Sets of the saved sets.
 func setsOf(_ context.Context, id string) ([]string, error) {
 	members, ok := savedSets()[id]
 	if !ok {

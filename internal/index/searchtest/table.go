@@ -11,7 +11,7 @@ import (
 	"tutti/internal/sqon"
 )
 
-// tableMapping has nested fields three deep, and one beside them.
+// tableMapping has three levels of nested fields, and another nested field beside them.
 const tableMapping = `{"dynamic":"strict","properties":{
 	"uid":{"type":"keyword"},"tags":{"type":"keyword"},"score":{"type":"double"},"weight":{"type":"half_float"},"open":{"type":"boolean"},"at":{"type":"date"},
 	"address":{"type":"ip"},"note":{"type":"text","fields":{"raw":{"type":"keyword"}}},"info":{"type":"flattened"},
@@ -22,7 +22,7 @@ const tableMapping = `{"dynamic":"strict","properties":{
 		"index":{"type":"nested","properties":{"type":{"type":"keyword"},"size":{"type":"long"},
 			"part":{"type":"nested","properties":{"n":{"type":"integer"}}}}}}}}}`
 
-// tableDocuments are few enough to work out by hand what a filter finds.
+// tableDocuments returns documents for which expected results are easy to determine.
 func tableDocuments() []change {
 	return []change{
 		{"a", `{"uid":"a","tags":["x","y"],"donor":{"sex":"F","age":40},"score":0.5,"weight":1.5,"open":true,"at":"2024-03-05","note":"red green",
@@ -38,7 +38,7 @@ func tableDocuments() []change {
 	}
 }
 
-// tableCase is a filter with the documents that it finds, each a letter.
+// tableCase is a filter and the documents that it matches, each a letter.
 type tableCase struct{ name, filter, want string }
 
 func in(field, values string) string { return clause("in", field, values) }
@@ -59,7 +59,7 @@ func wildcard(text string, fields ...string) string {
 	return `{"op":"filter","content":{"fieldNames":["` + strings.Join(fields, `","`) + `"],"value":"` + text + `"}}`
 }
 
-// flatCases are about fields that are not nested.
+// flatCases returns cases of fields that are not nested.
 func flatCases() []tableCase {
 	return []tableCase{
 		{"match all", `{}`, "abcdef"},
@@ -129,7 +129,7 @@ func flatCases() []tableCase {
 	}
 }
 
-// nestedCases are about fields that are nested, one to three deep.
+// nestedCases returns cases of nested fields, up to three levels.
 func nestedCases() []tableCase {
 	bam, ten := in("files.type", `"bam"`), in("files.size", `10`)
 	return []tableCase{
@@ -183,51 +183,50 @@ func nestedCases() []tableCase {
 	}
 }
 
-// RunTable holds an engine to filters, facets and orders whose answers were worked out by hand from CONTRACT sections 4 and 5.
-// open is called once.
+// RunTable compares filters, facets and orders with expected results, determined by CONTRACT sections 4 and 5. open is called once.
 func RunTable(t *testing.T, open func(t *testing.T) index.Index) {
 	t.Helper()
-	w := &world{TB: t, x: open(t), place: "the table"}
+	w := &fixture{TB: t, x: open(t), reproduction: "the table"}
 	tree, err := mapping.Parse([]byte(tableMapping))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.begin(tree)
+	w.createAlias(tree)
 	changes := tableDocuments()
 	for i := range changes {
 		changes[i].source = strings.NewReplacer("\n", "", "\t", "").Replace(changes[i].source)
 	}
-	// What was written first is dead rows afterwards.
+	// The documents written first are replaced, which leaves deleted rows.
 	w.write([][]change{{{"b", changes[0].source}, {"g", changes[0].source}, {"f", changes[1].source}}, changes[:3], append(changes[3:], change{id: "g"})})
 	for _, c := range slices.Concat(flatCases(), nestedCases()) {
-		t.Run(c.name, func(t *testing.T) { w.on(t).finds(c.filter, c.want) })
+		t.Run(c.name, func(t *testing.T) { w.with(t).checkFilter(c.filter, c.want) })
 	}
 	for _, c := range slices.Concat(facetCases(), valueCases()) {
-		t.Run("facet: "+c.name, func(t *testing.T) { w.on(t).counts(c) })
+		t.Run("facet: "+c.name, func(t *testing.T) { w.with(t).checkFacet(c) })
 	}
 	for _, c := range orderCases() {
-		t.Run("order: "+c.name, func(t *testing.T) { w.on(t).orders(c) })
+		t.Run("order: "+c.name, func(t *testing.T) { w.with(t).checkOrder(c) })
 	}
-	t.Run("ids", func(t *testing.T) { w.on(t).ids() })
-	t.Run("an index without documents", func(t *testing.T) { w.on(t).empty() })
-	t.Run("an index that is missing", func(t *testing.T) { w.on(t).missing() })
-	t.Run("a context that has ended", func(t *testing.T) { w.on(t).ended() })
-	t.Run("pages over several segments", func(t *testing.T) { w.on(t).pages() })
-	t.Run("a stream ends with its callback", func(t *testing.T) { w.on(t).streamEnds() })
-	t.Run("a stream is of one moment", func(t *testing.T) { w.on(t).moment() })
-	t.Run("choosing a bucket gives its count", func(t *testing.T) { w.on(t).choosing() })
-	t.Run("what no engine answers", func(t *testing.T) { w.on(t).refusing() })
+	t.Run("ids", func(t *testing.T) { w.with(t).checkIDs() })
+	t.Run("an index without documents", func(t *testing.T) { w.with(t).checkEmpty() })
+	t.Run("an index that is missing", func(t *testing.T) { w.with(t).checkMissingAlias() })
+	t.Run("a context that has ended", func(t *testing.T) { w.with(t).checkCancelled() })
+	t.Run("pages over several segments", func(t *testing.T) { w.with(t).checkTypedPages() })
+	t.Run("a stream ends with its callback", func(t *testing.T) { w.with(t).checkStreamError() })
+	t.Run("a stream is of one moment", func(t *testing.T) { w.with(t).checkStreamSnapshot() })
+	t.Run("choosing a bucket gives its count", func(t *testing.T) { w.with(t).checkBucketFilters() })
+	t.Run("what no engine answers", func(t *testing.T) { w.with(t).checkInvalidRequests() })
 }
 
-// on returns the world for a sub-test.
-func (w *world) on(t testing.TB) *world {
+// with returns the fixture for a sub-test.
+func (w *fixture) with(t testing.TB) *fixture {
 	out := *w
 	out.TB = t
 	return &out
 }
 
-// parse returns a filter that fits the fields.
-func (w *world) parse(text string) sqon.Filter {
+// parse returns a valid filter.
+func (w *fixture) parse(text string) sqon.Filter {
 	w.Helper()
 	f, err := sqon.Parse([]byte(text))
 	if err == nil {
@@ -239,18 +238,18 @@ func (w *world) parse(text string) sqon.Filter {
 	return f
 }
 
-// search asks one request.
-func (w *world) search(r index.SearchRequest) index.SearchResult {
+// search runs one request.
+func (w *fixture) search(r index.SearchRequest) index.SearchResult {
 	w.Helper()
 	results, err := w.x.Search(w.Context(), w.alias, []index.SearchRequest{r})
 	if err != nil || len(results) != 1 {
-		w.Fatalf("Search gave %d results, %v", len(results), err)
+		w.Fatalf("Search returned %d results, %v", len(results), err)
 	}
 	return results[0]
 }
 
-// lower makes the tree of a filter.
-func (w *world) lower(text string) *query.Node {
+// lower returns the tree of a filter.
+func (w *fixture) lower(text string) *query.Node {
 	w.Helper()
 	n, err := query.Lower(w.Context(), w.parse(text), w.oracle.fields, setsOf)
 	if err != nil {
@@ -259,8 +258,8 @@ func (w *world) lower(text string) *query.Node {
 	return n
 }
 
-// finds compares what a filter finds, the oracle included.
-func (w *world) finds(filter, want string) {
+// checkFilter compares the matches of a filter, and those of the oracle.
+func (w *fixture) checkFilter(filter, want string) {
 	w.Helper()
 	r := w.search(index.SearchRequest{
 		Filter: w.lower(filter), Total: true, Hits: &index.HitsRequest{Size: 100, Sort: []index.Sort{w.sort("uid")}},
@@ -281,7 +280,7 @@ func letters(hits []index.Hit) string {
 	return ids.String()
 }
 
-func (w *world) sort(name string) index.Sort {
+func (w *fixture) sort(name string) index.Sort {
 	w.Helper()
 	f, ok := w.oracle.fields.Lookup(name)
 	if !ok {

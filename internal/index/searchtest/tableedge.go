@@ -15,8 +15,8 @@ import (
 	"tutti/internal/sqon"
 )
 
-// everything asks for a bit of all that can be asked.
-func (w *world) everything() index.SearchRequest {
+// fullRequest returns a request that uses all features.
+func (w *fixture) fullRequest() index.SearchRequest {
 	w.Helper()
 	types, age := w.sort("files.type"), w.sort("donor.age")
 	return index.SearchRequest{
@@ -28,8 +28,8 @@ func (w *world) everything() index.SearchRequest {
 	}
 }
 
-// ids asks for documents by their ids.
-func (w *world) ids() {
+// checkIDs filters by document id.
+func (w *fixture) checkIDs() {
 	w.Helper()
 	id := query.Field{Path: "_id", Type: "keyword"}
 	some := &query.Node{Op: query.Terms, Field: id, Terms: []string{"a", "c", "g", "none"}}
@@ -47,34 +47,34 @@ func (w *world) ids() {
 	}
 }
 
-// alone returns the same engine with an alias of its own.
-func (w *world) alone() *world {
+// ownAlias returns a fixture for the same engine with its own alias.
+func (w *fixture) ownAlias() *fixture {
 	w.Helper()
 	tree, err := mapping.Parse([]byte(tableMapping))
 	if err != nil {
 		w.Fatal(err)
 	}
 	out := *w
-	out.begin(tree)
+	out.createAlias(tree)
 	return &out
 }
 
-func (w *world) empty() {
+func (w *fixture) checkEmpty() {
 	w.Helper()
-	other := w.alone()
-	r := other.search(other.everything())
+	other := w.ownAlias()
+	r := other.search(other.fullRequest())
 	if r.Total != 0 || len(r.Hits) != 0 || len(r.Facets) != 2 {
 		w.Fatalf("%+v", r)
 	}
-	if d := sameFacet(textClass, r.Facets[0], index.FacetResult{}); d != "" {
+	if d := diffFacet(textClass, r.Facets[0], index.FacetResult{}); d != "" {
 		w.Error(d)
 	}
-	if d := sameFacet(integerClass, r.Facets[1], index.FacetResult{Ranges: []int64{0}}); d != "" {
+	if d := diffFacet(integerClass, r.Facets[1], index.FacetResult{Ranges: []int64{0}}); d != "" {
 		w.Error(d)
 	}
 	err := other.x.Stream(w.Context(), other.alias, index.StreamRequest{}, func(hits []index.Hit) error {
 		if len(hits) > 0 {
-			w.Errorf("a stream of nothing gave %d hits", len(hits))
+			w.Errorf("a stream of no documents returned %d hits", len(hits))
 		}
 		return nil
 	})
@@ -83,10 +83,10 @@ func (w *world) empty() {
 	}
 }
 
-func (w *world) missing() {
+func (w *fixture) checkMissingAlias() {
 	w.Helper()
 	alias := fmt.Sprintf("tutti-searchtest-none-%016x", rand.Uint64())
-	_, err := w.x.Search(w.Context(), alias, []index.SearchRequest{w.everything()})
+	_, err := w.x.Search(w.Context(), alias, []index.SearchRequest{w.fullRequest()})
 	streamed := w.x.Stream(w.Context(), alias, index.StreamRequest{}, func([]index.Hit) error { return nil })
 	for what, err := range map[string]error{"Search": err, "Stream": streamed} {
 		if core.CodeOf(err) != core.CodeIndexBlocked || core.MessageOf(err) == "" {
@@ -95,11 +95,11 @@ func (w *world) missing() {
 	}
 }
 
-func (w *world) ended() {
+func (w *fixture) checkCancelled() {
 	w.Helper()
 	ctx, cancel := context.WithCancel(w.Context())
 	cancel()
-	if _, err := w.x.Search(ctx, w.alias, []index.SearchRequest{w.everything()}); core.CodeOf(err) != core.CodeUnavailable {
+	if _, err := w.x.Search(ctx, w.alias, []index.SearchRequest{w.fullRequest()}); core.CodeOf(err) != core.CodeUnavailable {
 		w.Errorf("Search: %v (%s), want one of %s", err, core.CodeOf(err), core.CodeUnavailable)
 	}
 	err := w.x.Stream(ctx, w.alias, index.StreamRequest{}, func([]index.Hit) error { return nil })
@@ -108,10 +108,10 @@ func (w *world) ended() {
 	}
 }
 
-// pages goes on from page to page over documents of several segments, of which about half have a value of each type.
-func (w *world) pages() {
+// checkTypedPages pages through documents in several segments, about half of which have a value of each type.
+func (w *fixture) checkTypedPages() {
 	w.Helper()
-	other := w.alone()
+	other := w.ownAlias()
 	batches := make([][]change, 2)
 	for i := range 20 {
 		id := fmt.Sprintf("d%02d", i)
@@ -133,7 +133,7 @@ func (w *world) pages() {
 				for _, h := range hits {
 					got = append(got, h.ID)
 				}
-				if difference := other.samePlaces(hits, ask.Sort); difference != "" {
+				if difference := other.diffSortValues(hits, ask.Sort); difference != "" {
 					w.Errorf("%s, downwards %t, missing first %t: %s", name, first.Descending, first.MissingFirst, difference)
 				}
 				if len(hits) < ask.Size {
@@ -141,30 +141,30 @@ func (w *world) pages() {
 				}
 				ask.After = hits[len(hits)-1].Sort
 			}
-			if want := other.inOrder(sqon.Filter{}, ask.Sort); !slices.Equal(got, want) {
+			if want := other.expectedIDs(sqon.Filter{}, ask.Sort); !slices.Equal(got, want) {
 				w.Errorf("%s, pages of %d, downwards %t, missing first %t:\n got %q\nwant %q", name, ask.Size, first.Descending, first.MissingFirst, got, want)
 			}
 		}
 	}
 }
 
-func (w *world) streamEnds() {
+func (w *fixture) checkStreamError() {
 	w.Helper()
 	enough, calls := errors.New("enough"), 0
 	err := w.x.Stream(w.Context(), w.alias, index.StreamRequest{}, func([]index.Hit) error {
 		calls++
 		return enough
 	})
-	if err != enough || calls != 1 { //nolint:errorlint // it is to come back as it is
-		w.Errorf("%v after %d calls, want the callback's own after one", err, calls)
+	if err != enough || calls != 1 { //nolint:errorlint // must be returned unwrapped
+		w.Errorf("%v after %d calls, want the callback's error after one", err, calls)
 	}
 }
 
-// moment changes all documents while they are streamed.
-func (w *world) moment() {
+// checkStreamSnapshot changes all documents while they are streamed.
+func (w *fixture) checkStreamSnapshot() {
 	w.Helper()
 	const documents = 3000
-	other := w.alone()
+	other := w.ownAlias()
 	var first, second []change
 	for i := range documents {
 		id := fmt.Sprintf("d%04d", i)
@@ -185,7 +185,7 @@ func (w *world) moment() {
 			}
 			for _, h := range hits {
 				got = append(got, h.ID)
-				if difference := sameSource(h.Source, sources[h.ID], index.Source{}); difference != "" {
+				if difference := diffSource(h.Source, sources[h.ID], index.Source{}); difference != "" {
 					w.Fatalf("%s: %s", h.ID, difference)
 				}
 			}
@@ -201,7 +201,7 @@ func (w *world) moment() {
 		}
 		want := slices.Sorted(maps.Keys(sources))
 		if !slices.Equal(got, want) {
-			w.Errorf("%d documents, or not in their order, want the %d of the beginning", len(got), len(want))
+			w.Errorf("%d documents, or in another order, want the %d documents of the start", len(got), len(want))
 		}
 	}
 }

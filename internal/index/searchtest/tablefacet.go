@@ -12,13 +12,13 @@ import (
 	"tutti/internal/sqon"
 )
 
-// facetCase is a facet with its buckets, each as key=count, and the number of the documents without a value.
+// facetCase is a facet with its expected buckets, each as key=count, and number of documents without a value.
 type facetCase struct {
 	name, filter, field string
 	themselves          bool
 	buckets             string
 	missing             int64
-	// ask and want are what is asked beside that, and the answer.
+	// ask and want are further parameters of the facet, and their expected result.
 	ask  index.Facet
 	want index.FacetResult
 }
@@ -62,7 +62,7 @@ func facetCases() []facetCase {
 	}
 }
 
-// valueCases are about statistics and what counts numbers.
+// valueCases returns cases of statistics and of counts of numbers.
 func valueCases() []facetCase {
 	bam := in("files.type", `"bam"`)
 	return []facetCase{
@@ -107,7 +107,7 @@ func valueCases() []facetCase {
 	}
 }
 
-// orderCase is an order with the documents in it, each a letter.
+// orderCase is an order and the sorted documents, each a letter.
 type orderCase struct {
 	name, field string
 	order       index.Sort
@@ -138,8 +138,8 @@ func orderCases() []orderCase {
 	}
 }
 
-// counts compares a facet.
-func (w *world) counts(c facetCase) {
+// checkFacet compares a facet with its expected result.
+func (w *fixture) checkFacet(c facetCase) {
 	w.Helper()
 	f := w.parse(c.filter)
 	ask := c.ask
@@ -153,7 +153,7 @@ func (w *world) counts(c facetCase) {
 	if len(r.Facets) != 1 {
 		w.Fatalf("%d facets", len(r.Facets))
 	}
-	readings, err := w.oracle.narrow(f, c.field, c.themselves)
+	readings, err := w.oracle.facetScopes(f, c.field, c.themselves)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func (w *world) counts(c facetCase) {
 		}
 		want := c.want
 		want.Buckets, want.Missing = got.Buckets, got.Missing
-		if difference := sameFacet(classOf(ask.Field.Type), got, want); difference != "" {
+		if difference := diffFacet(classOf(ask.Field.Type), got, want); difference != "" {
 			w.Errorf("%s: %s", who, difference)
 		}
 	}
@@ -183,8 +183,8 @@ func asText(buckets []index.Bucket) string {
 	return strings.Join(texts, " ")
 }
 
-// orders compares an order, asked for as a whole, by pages and as a stream.
-func (w *world) orders(c orderCase) {
+// checkOrder compares an order, as hits, by pages and as a stream.
+func (w *fixture) checkOrder(c orderCase) {
 	w.Helper()
 	c.order.Field = w.sort(c.field).Field
 	by := []index.Sort{c.order, w.sort("uid")}
@@ -192,7 +192,7 @@ func (w *world) orders(c orderCase) {
 	if got := letters(w.search(index.SearchRequest{Hits: &ask}).Hits); got != c.want {
 		w.Errorf("%q, want %q", got, c.want)
 	}
-	if got := strings.Join(w.inOrder(sqon.Filter{}, by), ""); got != c.want {
+	if got := strings.Join(w.expectedIDs(sqon.Filter{}, by), ""); got != c.want {
 		w.Errorf("the oracle: %q, want %q", got, c.want)
 	}
 	ask.Size = 2
@@ -217,8 +217,8 @@ func (w *world) orders(c orderCase) {
 	}
 }
 
-// choosing finds for each bucket of each field as many documents as it counts.
-func (w *world) choosing() {
+// checkBucketFilters checks that a filter by each bucket matches as many documents as the bucket counts.
+func (w *fixture) checkBucketFilters() {
 	w.Helper()
 	for _, name := range w.oracle.fields.leaves() {
 		field := w.sort(name).Field
@@ -236,8 +236,8 @@ func (w *world) choosing() {
 	}
 }
 
-// refusals are what no engine answers, with the words in which each says so.
-func (w *world) refusals() map[string]struct {
+// invalidRequests returns requests that every engine rejects, with the expected message.
+func (w *fixture) invalidRequests() map[string]struct {
 	ask  index.SearchRequest
 	want string
 } {
@@ -253,19 +253,19 @@ func (w *world) refusals() map[string]struct {
 	note, tags, age, size := w.sort("note").Field, w.sort("tags").Field, w.sort("donor.age").Field, w.sort("files.size").Field
 	unsigned := query.Field{Path: "unsigned", Type: "unsigned_long"}
 	const (
-		analyzed = "the field note is analyzed text, whose values can be searched but neither counted nor sorted by"
-		interval = "the interval of the histogram of donor.age is not above 0, or too small"
-		buckets  = "between 1 and 300000 buckets of tags can be given"
-		tops     = "at most 100 documents of each bucket of tags can be given"
-		integers = "the field unsigned holds unsigned integers, which have a min and a max alone to sort by"
+		analyzed = "the field \"note\" is analyzed text, which supports neither facets nor sorting"
+		interval = "the histogram interval of the field \"donor.age\" must be at least 1e-100 and finite"
+		buckets  = "the number of buckets of the field \"tags\" must be between 1 and 300000"
+		tops     = "the number of top hits per bucket of the field \"tags\" must be between 0 and 100"
+		integers = "the field \"unsigned\" has unsigned integers, which sort only by min or max"
 	)
 	return map[string]refusal{
 		"buckets of a text":         {of(index.Facet{Field: note, Buckets: &index.Buckets{Max: 10}}), analyzed},
 		"cardinality of a text":     {of(index.Facet{Field: note, Cardinality: 10}), analyzed},
 		"the order of a text":       {by(note, ""), analyzed},
-		"the sum of texts":          {by(tags, "sum"), "the field tags holds texts, which have a min and a max alone to sort by"},
-		"a mode that is none":       {by(age, "first"), "the mode of sorting by donor.age is none of min, max, sum, avg and median"},
-		"the median of elements":    {by(size, "median"), "the values of files.size are in nested elements, whose median cannot be sorted by"},
+		"the sum of texts":          {by(tags, "sum"), "the field \"tags\" has text values, which sort only by min or max"},
+		"a mode that is none":       {by(age, "first"), "the sort mode of the field \"donor.age\" must be min, max, sum, avg or median"},
+		"the median of elements":    {by(size, "median"), "the field \"files.size\" is nested, and nested fields do not sort by median"},
 		"an average without sign":   {by(unsigned, "avg"), integers},
 		"a sum without sign":        {by(unsigned, "sum"), integers},
 		"a median without sign":     {by(unsigned, "median"), integers},
@@ -277,14 +277,14 @@ func (w *world) refusals() map[string]struct {
 		"a tiny interval":           {of(index.Facet{Field: age, Histogram: index.MinInterval / 2}), interval},
 		"an endless interval":       {of(index.Facet{Field: age, Histogram: math.Inf(1)}), interval},
 		"an interval that is none":  {of(index.Facet{Field: age, Histogram: math.NaN()}), interval},
-		"more intervals than given": {of(index.Facet{Field: age, Histogram: 0.001}), "a histogram of donor.age with intervals of 0.001 would have more than 10000 of them"},
+		"more intervals than given": {of(index.Facet{Field: age, Histogram: 0.001}), "a histogram of the field \"donor.age\" with an interval of 0.001 would have more than 10000 intervals"},
 	}
 }
 
-// refusing asks for what no engine answers.
-func (w *world) refusing() {
+// checkInvalidRequests runs invalid requests.
+func (w *fixture) checkInvalidRequests() {
 	w.Helper()
-	for what, r := range w.refusals() {
+	for what, r := range w.invalidRequests() {
 		_, err := w.x.Search(w.Context(), w.alias, []index.SearchRequest{r.ask})
 		if core.CodeOf(err) != core.CodeInvalid || core.MessageOf(err) != r.want {
 			w.Errorf("%s: %q of code %q, want %q (%v)", what, core.MessageOf(err), core.CodeOf(err), r.want, err)

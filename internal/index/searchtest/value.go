@@ -13,18 +13,18 @@ import (
 	"tutti/internal/sqon"
 )
 
-// value is one value of a field. What it holds depends on the class of the field's type.
+// value is one value of a field. Which member is set depends on the class of the field's type.
 type value struct {
-	// text is that of a text, a boolean or an address.
+	// text is set for texts, booleans and addresses.
 	text string
-	// number is that of a number; inf is set in its place for one that is beyond all.
+	// number is set for numbers; inf instead for a number outside the range of a double.
 	number *big.Rat
 	inf    int
-	// at is the instant of a date.
+	// at is set for dates.
 	at time.Time
 }
 
-// storedValue returns the value that a document's scalar is; false where it is none, such as an empty text for a number.
+// storedValue returns the value of a scalar in a document; false when it has none, such as an empty text for a number.
 func storedValue(f query.Field, scalar string) (value, bool) {
 	switch classOf(f.Type) {
 	case booleanClass:
@@ -51,13 +51,13 @@ func storedValue(f query.Field, scalar string) (value, bool) {
 	}
 }
 
-// numeral reads a decimal number.
+// numeral parses a decimal number.
 func numeral(text string) (value, bool) {
 	number, ok := new(big.Rat).SetString(strings.TrimSpace(text))
 	return value{number: number}, ok
 }
 
-// fraction returns a number as a type of fractions holds it.
+// fraction returns a number as a floating-point type stores it.
 func fraction(f query.Field, text string) (value, bool) {
 	x, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	if text == "" || err != nil && !math.IsInf(x, 0) {
@@ -77,7 +77,7 @@ func fraction(f query.Field, text string) (value, bool) {
 	return value{number: new(big.Rat).SetFloat64(x)}, true
 }
 
-// half rounds to the nearest number of 16 bits (IEEE 754 binary16), of two that are as near to the even one.
+// half rounds to the nearest IEEE 754 binary16 number, ties to even.
 func half(x float64) float64 {
 	_, exponent := math.Frexp(x)
 	unit := math.Ldexp(1, max(exponent-11, -24))
@@ -87,7 +87,7 @@ func half(x float64) float64 {
 	return x
 }
 
-// compare orders two values of a class: texts by their bytes, all others by what they mean.
+// compare compares two values of a class: texts by their bytes, all others by their meaning.
 func compare(c class, a, b value) int {
 	switch {
 	case c == dateClass:
@@ -101,7 +101,7 @@ func compare(c class, a, b value) int {
 	}
 }
 
-// float returns a value as facets count with it: a date in whole milliseconds.
+// float returns a value as facets use it: a date in whole milliseconds.
 func float(c class, v value) float64 {
 	if c == dateClass {
 		return float64(v.at.UnixMilli())
@@ -110,7 +110,7 @@ func float(c class, v value) float64 {
 	return x
 }
 
-// key returns a value as the key of a bucket.
+// key returns the bucket key of a value.
 func key(c class, v value) string {
 	switch c {
 	case dateClass:

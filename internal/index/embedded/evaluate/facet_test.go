@@ -180,7 +180,7 @@ func TestSumsOfFractions(t *testing.T) {
 
 func TestFacetsRefused(t *testing.T) {
 	docs := documentsOf(t, `{"size":0,"words":"w"}`, `{"size":10000}`)
-	analyzed := "the field words is analyzed text, whose values can be searched but neither counted nor sorted by"
+	analyzed := "the field \"words\" is analyzed text, which supports neither facets nor sorting"
 	tests := map[string]struct {
 		facet index.Facet
 		want  string
@@ -188,13 +188,13 @@ func TestFacetsRefused(t *testing.T) {
 		"buckets of analyzed text":     {index.Facet{Field: field("words"), Buckets: &index.Buckets{Max: 1}}, analyzed},
 		"cardinality of analyzed text": {index.Facet{Field: field("words"), Cardinality: 1}, analyzed},
 		"too many intervals": {
-			index.Facet{Field: field("size"), Histogram: 1}, "a histogram of size with intervals of 1 would have more than 10000 of them",
+			index.Facet{Field: field("size"), Histogram: 1}, "a histogram of the field \"size\" with an interval of 1 would have more than 10000 intervals",
 		},
 		"an interval backwards": {
-			index.Facet{Field: field("size"), Histogram: -1}, "the interval of the histogram of size is not above 0, or too small",
+			index.Facet{Field: field("size"), Histogram: -1}, "the histogram interval of the field \"size\" must be at least 1e-100 and finite",
 		},
 		"no buckets": {
-			index.Facet{Field: field("size"), Buckets: &index.Buckets{}}, "between 1 and 300000 buckets of size can be given",
+			index.Facet{Field: field("size"), Buckets: &index.Buckets{}}, "the number of buckets of the field \"size\" must be between 1 and 300000",
 		},
 	}
 	for name, test := range tests {

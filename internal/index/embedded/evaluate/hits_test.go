@@ -172,10 +172,10 @@ func TestHitsRefused(t *testing.T) {
 		hits index.HitsRequest
 		want string
 	}{
-		"analyzed text":  {sorted(index.Sort{Field: field("words")}), "the field words is analyzed text, whose values can be searched but neither counted nor sorted by"},
-		"a sum of texts": {sorted(index.Sort{Field: field("color"), Mode: "sum"}), "the field color holds texts, which have a min and a max alone to sort by"},
+		"analyzed text":  {sorted(index.Sort{Field: field("words")}), "the field \"words\" is analyzed text, which supports neither facets nor sorting"},
+		"a sum of texts": {sorted(index.Sort{Field: field("color"), Mode: "sum"}), "the field \"color\" has text values, which sort only by min or max"},
 		"an unknown mode": {
-			sorted(index.Sort{Field: field("size"), Mode: "most"}), "the mode of sorting by size is none of min, max, sum, avg and median",
+			sorted(index.Sort{Field: field("size"), Mode: "most"}), "the sort mode of the field \"size\" must be min, max, sum, avg or median",
 		},
 		"behind the window": {
 			index.HitsRequest{From: 9_999, Size: 2},

@@ -98,7 +98,7 @@ func TestStreamEndsWithItsError(t *testing.T) {
 
 func TestStreamRefused(t *testing.T) {
 	err := evaluate.Stream(t.Context(), nil, index.StreamRequest{Sort: []index.Sort{{Field: field("words")}}}, nil)
-	invalid(t, err, "the field words is analyzed text, whose values can be searched but neither counted nor sorted by")
+	invalid(t, err, "the field \"words\" is analyzed text, which supports neither facets nor sorting")
 }
 
 func TestCanceled(t *testing.T) {

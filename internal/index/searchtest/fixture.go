@@ -11,26 +11,26 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// maxReports is after how many differences a sub-test ends.
+// maxReports is the number of differences after which a sub-test ends.
 const maxReports = 5
 
-// world is an engine with one alias, and the oracle that knows the same documents.
-type world struct {
+// fixture is an engine with one alias, and the oracle with the same documents.
+type fixture struct {
 	testing.TB
 	x     index.Index
 	alias string
-	// place tells what repeats the sub-test.
-	place   string
-	oracle  *oracle
-	mapping string
-	// sources are the documents as they were written last.
+	// reproduction identifies the sub-test, so that it can be repeated.
+	reproduction string
+	oracle       *oracle
+	mapping      string
+	// sources are the current documents by id.
 	sources map[string]string
 	version core.Version
 	reports int
 }
 
-// begin makes the alias.
-func (w *world) begin(tree *mapping.Field) {
+// createAlias creates the alias.
+func (w *fixture) createAlias(tree *mapping.Field) {
 	w.Helper()
 	raw, err := tree.Render()
 	if err != nil {
@@ -40,7 +40,7 @@ func (w *world) begin(tree *mapping.Field) {
 	w.mapping, w.sources = string(raw), map[string]string{}
 	w.oracle = &oracle{fields: fieldsOf(tree), sets: savedSets()}
 	if err := w.x.Ensure(w.Context(), index.Spec{Alias: w.alias, Mapping: raw}); err != nil {
-		w.Fatalf("%s: Ensure: %v\n%s", w.place, err, raw)
+		w.Fatalf("%s: Ensure: %v\n%s", w.reproduction, err, raw)
 	}
 }
 
@@ -49,8 +49,8 @@ type change struct {
 	id, source string
 }
 
-// write writes changes in some batches, each of which the index is refreshed after, and tells the oracle what is there then.
-func (w *world) write(batches [][]change) {
+// write applies changes in batches, refreshing the index after each, and updates the oracle.
+func (w *fixture) write(batches [][]change) {
 	w.Helper()
 	for _, changes := range batches {
 		b := core.Batch{Index: w.alias}
@@ -69,15 +69,15 @@ func (w *world) write(batches [][]change) {
 		}
 		results, err := w.x.Write(w.Context(), b)
 		if err != nil {
-			w.Fatalf("%s: Write: %v", w.place, err)
+			w.Fatalf("%s: Write: %v", w.reproduction, err)
 		}
 		for i, r := range results {
 			if r.Outcome != core.OutcomeIndexed && r.Outcome != core.OutcomeRemoved {
-				w.Fatalf("%s: %s: %v %s: %s\n%s", w.place, changes[i].id, r.Outcome, r.Type, r.Reason, changes[i].source)
+				w.Fatalf("%s: %s: %v %s: %s\n%s", w.reproduction, changes[i].id, r.Outcome, r.Type, r.Reason, changes[i].source)
 			}
 		}
 		if err := w.x.Refresh(w.Context(), w.alias); err != nil {
-			w.Fatalf("%s: Refresh: %v", w.place, err)
+			w.Fatalf("%s: Refresh: %v", w.reproduction, err)
 		}
 	}
 	var err error
@@ -86,7 +86,7 @@ func (w *world) write(batches [][]change) {
 	}
 }
 
-// drawHistory returns writes with rewrites and removals in between, so that an engine has rows that are no more.
+// drawHistory returns random writes, rewrites and removals, so that an engine has deleted rows.
 func drawHistory(d draw, tree *mapping.Field) [][]change {
 	ids := make([]string, d.between(5, 35))
 	for i := range ids {
@@ -109,10 +109,10 @@ func drawHistory(d draw, tree *mapping.Field) [][]change {
 	return batches
 }
 
-// differs reports a difference, and ends the sub-test after some.
-func (w *world) differs(what, filter, difference string) {
+// differs reports a difference, and ends the sub-test after maxReports.
+func (w *fixture) differs(what, filter, difference string) {
 	w.Helper()
-	w.Errorf("%s, %s of %s:\n%s", w.place, what, filter, difference)
+	w.Errorf("%s, %s of %s:\n%s", w.reproduction, what, filter, difference)
 	w.reports++
 	if w.reports == 1 {
 		w.Logf("mapping:\n%s\ndocuments:\n%s", w.mapping, w.documents())
@@ -122,8 +122,8 @@ func (w *world) differs(what, filter, difference string) {
 	}
 }
 
-// documents lists what the index holds.
-func (w *world) documents() string {
+// documents returns the documents of the index.
+func (w *fixture) documents() string {
 	var b strings.Builder
 	for _, d := range w.oracle.documents {
 		fmt.Fprintf(&b, "%s %s\n", d.id, w.sources[d.id])

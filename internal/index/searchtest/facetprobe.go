@@ -13,29 +13,29 @@ import (
 	"tutti/internal/sqon"
 )
 
-// aspect is a facet of a field with what is asked of it.
-type aspect struct {
+// facetQuestion is a facet of a field and its parameters.
+type facetQuestion struct {
 	name string
-	// themselves tells that clauses on the field narrow it as well.
+	// themselves is set when clauses on the field apply to the facet too.
 	themselves bool
 	ask        index.Facet
 	// filters are those of its buckets.
 	filters []sqon.Filter
 }
 
-func (a aspect) String() string {
-	return fmt.Sprintf("%s (themselves: %t, filters %s) %s", a.name, a.themselves, printed(a.filters), shown(a.ask))
+func (a facetQuestion) String() string {
+	return fmt.Sprintf("%s (themselves: %t, filters %s) %s", a.name, a.themselves, filtersText(a.filters), facetText(a.ask))
 }
 
-// aspect says what is asked of a field.
-func (w *world) aspect(d draw, maker *filterMaker, name string, themselves bool) aspect {
-	a := aspect{name: name, themselves: themselves}
+// drawFacetCase returns a random facet of a field.
+func (w *fixture) drawFacetCase(d draw, maker *filterGenerator, name string, themselves bool) facetQuestion {
+	a := facetQuestion{name: name, themselves: themselves}
 	a.ask, a.filters = w.drawFacet(d, maker, w.oracle.fields.byName[name].Field)
 	return a
 }
 
-// build returns the facet, and the filter of the documents that it is about.
-func (w *world) build(ctx context.Context, f sqon.Filter, a aspect) (documents *query.Node, facet index.Facet, err error) {
+// buildFacet returns the facet, and the filter of its documents.
+func (w *fixture) buildFacet(ctx context.Context, f sqon.Filter, a facetQuestion) (documents *query.Node, facet index.Facet, err error) {
 	facet = a.ask
 	if documents, facet.Elements, err = query.Facet(ctx, f, a.name, a.themselves, w.oracle.fields, setsOf); err != nil || facet.Buckets == nil {
 		return documents, facet, err
@@ -52,23 +52,23 @@ func (w *world) build(ctx context.Context, f sqon.Filter, a aspect) (documents *
 	return documents, facet, nil
 }
 
-// facet asks about the values of a field.
-func (w *world) facet(d draw, maker *filterMaker, f sqon.Filter, name string) probe {
-	a := w.aspect(d, maker, name, d.in(30))
-	total := d.in(30)
+// facetProbe returns a probe for a facet of a field.
+func (w *fixture) facetProbe(d draw, maker *filterGenerator, f sqon.Filter, name string) probe {
+	a := w.drawFacetCase(d, maker, name, d.percent(30))
+	total := d.percent(30)
 	return probe{
 		what: "facet of " + a.String(), filter: f,
-		build: func(ctx context.Context, f sqon.Filter) (index.SearchRequest, judge, error) {
-			documents, facet, err := w.build(ctx, f, a)
+		build: func(ctx context.Context, f sqon.Filter) (index.SearchRequest, diffFunc, error) {
+			documents, facet, err := w.buildFacet(ctx, f, a)
 			if err != nil {
 				return index.SearchRequest{}, nil, err
 			}
-			readings, err := w.oracle.narrow(f, name, a.themselves)
+			readings, err := w.oracle.facetScopes(f, name, a.themselves)
 			request := index.SearchRequest{Filter: documents, Total: total, Facets: []index.Facet{facet}}
 			return request, func(r index.SearchResult) string {
 				difference := ""
 				for i, in := range slices.Backward(readings) {
-					if difference = w.judgeFacet(r, a, in, total); difference == "" || i == 0 {
+					if difference = w.diffFacetResult(r, a, in, total); difference == "" || i == 0 {
 						break
 					}
 				}
@@ -78,26 +78,26 @@ func (w *world) facet(d draw, maker *filterMaker, f sqon.Filter, name string) pr
 	}
 }
 
-// page asks for documents and several facets of the same in one request.
-func (w *world) page(d draw, maker *filterMaker, f sqon.Filter) probe {
-	var aspects []aspect
+// pageProbe returns a probe for documents and several facets in one request.
+func (w *fixture) pageProbe(d draw, maker *filterGenerator, f sqon.Filter) probe {
+	var aspects []facetQuestion
 	for range d.between(1, 4) {
 		if name := pick(d, maker.leaves); w.oracle.fields.byName[name].Type != "text" {
-			aspects = append(aspects, w.aspect(d, maker, name, true))
+			aspects = append(aspects, w.drawFacetCase(d, maker, name, true))
 		}
 	}
 	hits := index.HitsRequest{Size: 3, Sort: w.order(d, maker), Source: index.Source{None: true}}
 	return probe{
 		what: fmt.Sprintf("page of hits and facets %s", aspects), filter: f,
-		build: func(ctx context.Context, f sqon.Filter) (index.SearchRequest, judge, error) {
+		build: func(ctx context.Context, f sqon.Filter) (index.SearchRequest, diffFunc, error) {
 			request := index.SearchRequest{Total: true, Hits: &hits}
-			var readings [][]narrowed
+			var readings [][]facetScope
 			for _, a := range aspects {
-				_, facet, err := w.build(ctx, f, a)
+				_, facet, err := w.buildFacet(ctx, f, a)
 				if err != nil {
 					return request, nil, err
 				}
-				in, err := w.oracle.narrow(f, a.name, true)
+				in, err := w.oracle.facetScopes(f, a.name, true)
 				if err != nil {
 					return request, nil, err
 				}
@@ -105,46 +105,46 @@ func (w *world) page(d draw, maker *filterMaker, f sqon.Filter) probe {
 			}
 			var err error
 			request.Filter, err = query.Lower(ctx, f, w.oracle.fields, setsOf)
-			want := w.inOrder(f, hits.Sort)
+			want := w.expectedIDs(f, hits.Sort)
 			return request, func(r index.SearchResult) string {
 				if len(r.Facets) != len(aspects) || r.Total != int64(len(want)) {
 					return fmt.Sprintf("%d facets of %d, want %d of %d", len(r.Facets), r.Total, len(aspects), len(want))
 				}
 				for i, a := range aspects {
-					if difference := sameFacet(classOf(a.ask.Field.Type), r.Facets[i], w.oracle.facet(a.ask, readings[i][0], a.filters)); difference != "" {
+					if difference := diffFacet(classOf(a.ask.Field.Type), r.Facets[i], w.oracle.facet(a.ask, readings[i][0], a.filters)); difference != "" {
 						return "facet of " + a.String() + ":\n" + difference
 					}
 				}
-				return w.sameHits(r.Hits, want[:min(hits.Size, len(want))], hits)
+				return w.diffHits(r.Hits, want[:min(hits.Size, len(want))], hits)
 			}, err
 		},
 	}
 }
 
-// judgeFacet tells how an answer differs from a facet in what it counts in.
-func (w *world) judgeFacet(r index.SearchResult, a aspect, in narrowed, total bool) string {
+// diffFacetResult returns how a result differs from a facet in one reading of its scope.
+func (w *fixture) diffFacetResult(r index.SearchResult, a facetQuestion, in facetScope, total bool) string {
 	if len(r.Facets) != 1 {
 		return fmt.Sprintf("%d facets, want 1", len(r.Facets))
 	}
 	if total && r.Total != int64(len(in.documents)) {
 		return fmt.Sprintf("Total %d, want %d", r.Total, len(in.documents))
 	}
-	return sameFacet(classOf(a.ask.Field.Type), r.Facets[0], w.oracle.facet(a.ask, in, a.filters))
+	return diffFacet(classOf(a.ask.Field.Type), r.Facets[0], w.oracle.facet(a.ask, in, a.filters))
 }
 
-func printed(filters []sqon.Filter) string {
+func filtersText(filters []sqon.Filter) string {
 	texts := make([]string, len(filters))
 	for i, f := range filters {
-		texts[i] = print(f)
+		texts[i] = filterText(f)
 	}
 	return "[" + strings.Join(texts, " ") + "]"
 }
 
-// shown writes what a facet asks for.
-func shown(ask index.Facet) string {
+// facetText describes the parameters of a facet.
+func facetText(ask index.Facet) string {
 	ranges := make([]string, len(ask.Ranges))
 	for i, r := range ask.Ranges {
-		ranges[i] = end(r.From) + ".." + end(r.To)
+		ranges[i] = boundText(r.From) + ".." + boundText(r.To)
 	}
 	text := fmt.Sprintf("missing %t, cardinality %d, stats %t, histogram %g, ranges %s",
 		ask.Missing, ask.Cardinality, ask.Stats, ask.Histogram, ranges)
@@ -154,46 +154,46 @@ func shown(ask index.Facet) string {
 	return text
 }
 
-func end(x *float64) string {
+func boundText(x *float64) string {
 	if x == nil {
 		return ""
 	}
 	return strconv.FormatFloat(*x, 'g', -1, 64)
 }
 
-// drawFacet says what is asked of a field, with the filters of its buckets.
-func (w *world) drawFacet(d draw, maker *filterMaker, field query.Field) (index.Facet, []sqon.Filter) {
-	ask := index.Facet{Field: field, Missing: d.in(60)}
+// drawFacet returns a random facet of a field, and the filters of its buckets.
+func (w *fixture) drawFacet(d draw, maker *filterGenerator, field query.Field) (index.Facet, []sqon.Filter) {
+	ask := index.Facet{Field: field, Missing: d.percent(60)}
 	var filters []sqon.Filter
-	if d.in(75) {
+	if d.percent(75) {
 		ask.Buckets = &index.Buckets{Max: pick(d, []int{1, 2, 3, 10, 1000})}
-		if d.in(25) {
+		if d.percent(25) {
 			ask.Buckets.TopHits, ask.Buckets.TopSource = d.between(1, 3), index.Source{None: true}
 		}
-		for d.in(25) && len(filters) < 2 {
+		for d.percent(25) && len(filters) < 2 {
 			if f, ok := w.accepted(maker.filter()); ok {
 				filters = append(filters, f)
 			}
 		}
 	}
-	if d.in(30) {
+	if d.percent(30) {
 		ask.Cardinality = d.between(400, 3000)
 	}
 	if !classOf(field.Type).numeric() {
 		return ask, filters
 	}
-	ask.Stats = d.in(50)
-	if d.in(35) {
+	ask.Stats = d.percent(50)
+	if d.percent(35) {
 		ask.Histogram = w.interval(d, field)
 	}
-	for d.in(30) {
+	for d.percent(30) {
 		ask.Ranges = append(ask.Ranges, w.drawRange(d, field))
 	}
 	return ask, filters
 }
 
-// interval returns one for a histogram of not too many intervals, 0 where the values are too far from each other.
-func (w *world) interval(d draw, field query.Field) float64 {
+// interval returns an interval for a histogram of not too many intervals, 0 when the values are too far apart.
+func (w *fixture) interval(d draw, field query.Field) float64 {
 	largest := w.largest(field)
 	if largest > 1<<50 {
 		return 0
@@ -205,8 +205,8 @@ func (w *world) interval(d draw, field query.Field) float64 {
 	return interval
 }
 
-// drawRange returns a range whose ends are about values of the field.
-func (w *world) drawRange(d draw, field query.Field) index.NumberRange {
+// drawRange returns a random range with bounds near values of the field.
+func (w *fixture) drawRange(d draw, field query.Field) index.NumberRange {
 	var out index.NumberRange
 	bound := func() *float64 {
 		x := pick(d, []float64{0, 1, 7, 2.5})
@@ -221,10 +221,10 @@ func (w *world) drawRange(d draw, field query.Field) index.NumberRange {
 		x += pick(d, []float64{0, 0, 0.5, -1, 1})
 		return &x
 	}
-	if d.in(80) {
+	if d.percent(80) {
 		out.From = bound()
 	}
-	if d.in(80) {
+	if d.percent(80) {
 		out.To = bound()
 	}
 	if out.From != nil && out.To != nil && *out.From > *out.To {
@@ -233,18 +233,18 @@ func (w *world) drawRange(d draw, field query.Field) index.NumberRange {
 	return out
 }
 
-// sameFacet tells how an answer differs.
-func sameFacet(c class, got, want index.FacetResult) string {
+// diffFacet returns how a result differs from the expected one, "" for equal.
+func diffFacet(c class, got, want index.FacetResult) string {
 	text := ""
 	note := func(what string, got, want any) {
 		if a, b := fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want); a != b {
 			text += fmt.Sprintf("%s:\n  got  %s\n  want %s\n", what, a, b)
 		}
 	}
-	note("buckets", bare(c, got.Buckets), bare(c, want.Buckets))
+	note("buckets", bucketTexts(c, got.Buckets), bucketTexts(c, want.Buckets))
 	note("missing", got.Missing, want.Missing)
 	note("cardinality", got.Cardinality, want.Cardinality)
-	note("histogram", filled(got.Histogram), filled(want.Histogram))
+	note("histogram", histogramText(got.Histogram), histogramText(want.Histogram))
 	note("ranges", got.Ranges, want.Ranges)
 	if !sameStats(got.Stats, want.Stats) {
 		note("stats", got.Stats, want.Stats)
@@ -252,8 +252,8 @@ func sameFacet(c class, got, want index.FacetResult) string {
 	return text
 }
 
-// filled writes a histogram with the empty intervals counted.
-func filled(intervals []index.Interval) string {
+// histogramText describes a histogram, with the number of empty intervals.
+func histogramText(intervals []index.Interval) string {
 	text, empty := "", 0
 	for _, i := range intervals {
 		if i.Count == 0 {
@@ -266,8 +266,8 @@ func filled(intervals []index.Interval) string {
 	return fmt.Sprintf("%d intervals:%s", len(intervals), text)
 }
 
-// bare returns buckets as they are compared: with ids alone, and each number in the same words.
-func bare(c class, buckets []index.Bucket) []string {
+// bucketTexts returns buckets in a comparable form: only ids, and numbers in one format.
+func bucketTexts(c class, buckets []index.Bucket) []string {
 	var out []string
 	for _, b := range buckets {
 		key := b.Key
@@ -283,7 +283,7 @@ func bare(c class, buckets []index.Bucket) []string {
 	return out
 }
 
-// sameStats reports whether statistics are the same but for what rounding does to a sum.
+// sameStats reports whether statistics are equal, except for the rounding of sums.
 func sameStats(got, want index.Stats) bool {
 	most := max(math.Abs(want.Min), math.Abs(want.Max))
 	near := func(a, b, scale float64) bool { return a == b || math.Abs(a-b) <= 1e-9*scale }
