@@ -11,7 +11,7 @@ import (
 	"tutti/internal/core"
 )
 
-// instant is an index that takes everything without looking.
+// instant is an index that accepts everything.
 type instant struct {
 	results []core.Result
 	items   atomic.Int64
@@ -24,7 +24,7 @@ func (e *instant) Write(_ context.Context, b core.Batch) ([]core.Result, error) 
 	return e.results[:len(b.Items)], nil
 }
 
-// BenchmarkWriter measures the Writer's own cost per document of 2 KB, in pages of 500 and one by one.
+// BenchmarkWriter measures the Writer's overhead per document of 2 KB, in pages of 500 and one by one.
 func BenchmarkWriter(b *testing.B) {
 	doc := bytes.Repeat([]byte("x"), 2048)
 	wr := core.Write{ID: "a2b0f6c8-0d3f-4c6e-9c61-3a6f5d1c7e11", Version: 1, Document: doc}

@@ -1,18 +1,18 @@
 package bulk
 
-// concurrency is how many requests of one index may be in flight: one more after a window of successes, half when the
-// index is overloaded (AIMD). The Writer's lock guards it.
+// concurrency is the maximum number of concurrent requests to one index: it increases by one after a window of successes, and is
+// halved when the index is overloaded (AIMD). It is guarded by the Writer's lock.
 type concurrency struct {
 	limit, max int
 	// good counts the successes since the last change.
 	good int
-	// epoch counts the halvings: requests that began before the last one do not halve again.
+	// epoch counts the halvings: a request that started before the last one does not halve the limit again.
 	epoch int
 }
 
 func newConcurrency(most int) *concurrency { return &concurrency{limit: min(2, most), max: most} }
 
-// succeed notes a request that the engine took without a sign of overload.
+// succeed records a request without a sign of overload.
 func (c *concurrency) succeed() {
 	c.good++
 	if c.good >= c.limit && c.limit < c.max {
@@ -21,7 +21,7 @@ func (c *concurrency) succeed() {
 	}
 }
 
-// overload notes a request of the given epoch that met an overloaded engine, and reports whether the limit changed.
+// overload records a request of the given epoch to an overloaded engine, and reports whether the limit changed.
 func (c *concurrency) overload(epoch int) bool {
 	c.good = 0
 	if epoch != c.epoch {

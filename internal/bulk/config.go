@@ -20,50 +20,50 @@ const (
 	DefaultDocumentWeight   = 4
 )
 
-// Config tunes a Writer; its zero value is the default.
+// Config configures a Writer; its zero value is the default.
 //
-// A Writer holds at most (2 × MaxInFlight + 3 × active indexes) × BatchBytes of bodies: MaxInFlight batches that fly, as
-// many that wait to be sent again, and for each index that is being written one that fills, one that flies and one that
-// waits to be sent again even when the others use up all room. A batch is never larger than BatchBytes, unless it holds one
-// document that alone is: that takes its weight of Memory. Beyond that Add waits. MaxInFlight + 1 empty buffers are kept for
-// reuse, until the Writer was idle for 30 s.
+// A Writer holds at most (2 × MaxInFlight + 3 × active indexes) × BatchBytes of bodies: MaxInFlight batches in flight, as many
+// waiting to be retried, and for each active index one batch that is filling, one in flight and one waiting to be retried, even
+// when other indexes use all slots. A batch is never larger than BatchBytes, unless it has a single larger document, which counts
+// by its weight against Memory. Beyond these limits Add blocks. MaxInFlight + 1 empty buffers are kept for reuse, until the Writer
+// has been idle for 30 s.
 //
-// Each index has its own pace, from one request at a time to MaxInFlight, which halves when that index is overloaded. A
-// free slot goes to the index that uses the fewest, and one that uses none need not wait for any.
+// Each index has its own concurrency, from one request to MaxInFlight, which is halved when that index is overloaded. A free slot
+// goes to the index that uses the fewest, and an index that uses none does not wait for one.
 type Config struct {
-	// BatchBytes is the size at which a batch is sent, in bytes; default 2 MiB. The Writer lowers it by itself when the
-	// engine says that a request was too large.
+	// BatchBytes is the size at which a batch is sent, in bytes; default 2 MiB. The Writer reduces it when the engine reports that
+	// a request was too large.
 	BatchBytes int
 	// BatchCount is the number of documents at which a batch is sent; default 2000.
 	BatchCount int
-	// MaxAge is how long a batch with a sealed Ticket in it waits while others of its index fly; default 20 ms. It does
-	// not wait at all when none flies.
+	// MaxAge is how long a batch with a sealed Ticket waits while others of its index are in flight; default 20 ms. It does not
+	// wait when none is in flight.
 	MaxAge time.Duration
-	// MaxFill is how long a batch may fill that nobody waits for yet; default 200 ms.
+	// MaxFill is how long a batch without a sealed Ticket may fill; default 200 ms.
 	MaxFill time.Duration
-	// MaxInFlight is the greatest number of requests at one time over all indexes; default 4. An index without any may
-	// send one even so.
+	// MaxInFlight is the maximum number of concurrent requests over all indexes; default 4. An index without a request may send one
+	// beyond it.
 	MaxInFlight int
-	// MaxBodyAge is how old a document may be when it is sent, counted from its FetchedAt; default 10 s. Older ones are
-	// given back as core.OutcomeRetry, to be fetched again (DESIGN, Bodies are short-lived).
+	// MaxBodyAge is the maximum age of a document when it is sent, from its FetchedAt; default 10 s. Older ones end as
+	// core.OutcomeRetry, to be fetched again (DESIGN, Bodies are short-lived).
 	MaxBodyAge time.Duration
 	// MaxDocumentBytes is the size above which a document is rejected without being sent, in bytes; default 100 MiB,
-	// which is what Elasticsearch takes as one request (http.max_content_length).
+	// Elasticsearch's default of http.max_content_length.
 	MaxDocumentBytes int
-	// Memory bounds what documents over BatchBytes take, DocumentWeight times their size each, until they are written; nil
-	// for no bound.
+	// Memory bounds the memory of documents larger than BatchBytes, DocumentWeight times their size each, until they are written;
+	// nil for no bound.
 	Memory Memory
-	// DocumentWeight is how many times its size the memory is that a document takes in the Writer and its engine; default 4.
+	// DocumentWeight is the memory that a document needs in the Writer and its engine, in multiples of its size; default 4.
 	DocumentWeight int
-	// Metrics counts what the Writer does; nil is off.
+	// Metrics receives the metrics of the Writer; nil is off.
 	Metrics *Metrics
-	// Logger gets changes of pace; nil is silent.
+	// Logger receives changes of concurrency and batch size; nil is silent.
 	Logger *slog.Logger
-	// Now is the clock by which ages are measured; default time.Now.
+	// Now is the clock for ages; default time.Now.
 	Now func() time.Time
 }
 
-// withDefaults returns c with its zero values replaced, or names its first fault as core.CodeInvalid.
+// withDefaults returns c with its zero values replaced, or CodeInvalid for its first invalid value.
 func (c Config) withDefaults() (Config, error) {
 	sizes := []struct {
 		name  string
@@ -78,7 +78,7 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	for _, s := range sizes {
 		if *s.value < 0 {
-			return c, core.NewError(core.CodeInvalid, fmt.Sprintf("bulk writer: the limit of %s is negative", s.name))
+			return c, core.NewError(core.CodeInvalid, fmt.Sprintf("bulk writer: the limit of %s must not be negative", s.name))
 		}
 		if *s.value == 0 {
 			*s.value = s.def
@@ -95,7 +95,7 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	for _, t := range times {
 		if *t.value < 0 {
-			return c, core.NewError(core.CodeInvalid, fmt.Sprintf("bulk writer: the greatest age of %s is negative", t.name))
+			return c, core.NewError(core.CodeInvalid, fmt.Sprintf("bulk writer: the maximum age of %s must not be negative", t.name))
 		}
 		if *t.value == 0 {
 			*t.value = t.def

@@ -4,16 +4,16 @@ import "tutti/internal/core"
 
 // Sentinels of Add.
 var (
-	// ErrClosed says that the Writer takes no more Writes (core.CodeUnavailable).
+	// ErrClosed is returned after Close has been called (core.CodeUnavailable).
 	ErrClosed = core.NewError(core.CodeUnavailable, "the bulk writer is closed")
-	// ErrSealed says that the Ticket takes no more Writes (core.CodeConflict).
+	// ErrSealed is returned for a sealed Ticket (core.CodeConflict).
 	ErrSealed = core.NewError(core.CodeConflict, "the bulk ticket is sealed")
 )
 
-// Types of an OutcomeRejected that the engine did not reject item by item.
+// Types of an OutcomeRejected for which the engine rejected the whole request.
 const (
-	// TypeTooLarge: the document alone is larger than a request may be.
+	// TypeTooLarge is for a document that exceeds the maximum size of a request.
 	TypeTooLarge = "request_entity_too_large"
-	// TypeInvalidRequest: the document alone makes a request that the engine cannot read.
+	// TypeInvalidRequest is for a document that makes a request unreadable for the engine.
 	TypeInvalidRequest = "invalid_request"
 )

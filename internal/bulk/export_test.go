@@ -1,6 +1,6 @@
 package bulk
 
-// Pooled returns the number of buffers that wait for use and their capacity in bytes.
+// Pooled returns the number of pooled buffers and their capacity in bytes.
 func (w *Writer) Pooled() (n, bytes int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -10,9 +10,9 @@ func (w *Writer) Pooled() (n, bytes int) {
 	return len(w.pool), bytes
 }
 
-// Lanes returns the number of indexes that the Writer remembers.
-func (w *Writer) Lanes() int {
+// Indexes returns the number of indexes with batches.
+func (w *Writer) Indexes() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return len(w.lanes)
+	return len(w.indexes)
 }

@@ -21,12 +21,12 @@ var busy = core.Result{
 	Outcome: core.OutcomeRetry, Code: core.CodeOverloaded, Type: "es_rejected_execution_exception", Reason: "queue full",
 }
 
-// retry is the Result of an item that came to nothing.
+// retry returns the Result of an item to be retried.
 func retry(code core.Code, reason string) core.Result {
 	return core.Result{Outcome: core.OutcomeRetry, Code: code, Reason: reason}
 }
 
-// rejected is the Result of wr when the engine rejected it.
+// rejected returns the Result of wr when the engine rejected it.
 func rejected(wr core.Write, kind, reason string) core.Result {
 	r := core.Result{Outcome: core.OutcomeRejected, Type: kind, Reason: reason}
 	if wr.Op == core.OpIndex {
@@ -35,7 +35,7 @@ func rejected(wr core.Write, kind, reason string) core.Result {
 	return r
 }
 
-// intact checks that the index holds exactly the bytes of those writes whose results say so.
+// intact checks that the index has exactly the bytes of the writes that were reported as indexed.
 func intact(t *testing.T, f *fake, writes []core.Write, results []core.Result) {
 	t.Helper()
 	if len(results) != len(writes) {
@@ -51,7 +51,7 @@ func intact(t *testing.T, f *fake, writes []core.Write, results []core.Result) {
 	}
 }
 
-// varied makes n documents of different sizes.
+// varied returns n documents of different sizes.
 func varied(n int) []core.Write {
 	all := make([]core.Write, 0, n)
 	for i := range n {
@@ -84,7 +84,7 @@ func TestWholeRequestFailures(t *testing.T) {
 		answer func(core.Batch) ([]core.Result, error)
 		want   core.Result
 		calls  int
-		// least and most bound the time that it takes.
+		// least and most bound the duration.
 		least, most time.Duration
 	}{
 		{
@@ -116,12 +116,12 @@ func TestWholeRequestFailures(t *testing.T) {
 		},
 		{
 			name: "too few results: nothing counts as done", answer: short,
-			want:  retry(core.CodeUnavailable, "writing a batch: the index answered with another number of results than asked for"),
+			want:  retry(core.CodeUnavailable, "writing a batch: the index returned a different number of results than items"),
 			calls: 1,
 		},
 		{
 			name: "too many results: nothing counts as done", answer: long,
-			want:  retry(core.CodeUnavailable, "writing a batch: the index answered with another number of results than asked for"),
+			want:  retry(core.CodeUnavailable, "writing a batch: the index returned a different number of results than items"),
 			calls: 1,
 		},
 	}
@@ -318,7 +318,7 @@ func TestTooLarge(t *testing.T) {
 		writes := []core.Write{document("a", ""), document("huge", strings.Repeat("y", 1000)), document("b", "")}
 		results := write(t, w, writes...)
 		intact(t, f, writes, results)
-		want := []core.Result{indexed, rejected(writes[1], bulk.TypeTooLarge, "the document is larger than the index takes"), indexed}
+		want := []core.Result{indexed, rejected(writes[1], bulk.TypeTooLarge, "the document is larger than the index accepts"), indexed}
 		if diff := cmp.Diff(want, results); diff != "" {
 			t.Error(diff)
 		}
@@ -336,7 +336,7 @@ func TestInvalidRequest(t *testing.T) {
 					return nil, core.WrapError(core.CodeInvalid, "the index cannot read the request", errors.New("bad "+e.id))
 				}
 			}
-			// In between, the engine is busy: what is being bisected must survive moving together.
+			// The engine is overloaded in between: bisected items are also moved together.
 			return f.applySome(b, func(e entry) (core.Result, bool) {
 				again := first[e.id] || crc32.ChecksumIEEE([]byte(e.id))%3 > 0
 				first[e.id] = true
@@ -358,8 +358,8 @@ func TestInvalidRequest(t *testing.T) {
 	})
 }
 
-// A document that the engine keeps putting off must not hold up its neighbours.
-func TestPutOffDocumentsHoldUpNobody(t *testing.T) {
+// TestDelayedDocumentsDoNotBlock checks that a document that the engine delays does not block others.
+func TestDelayedDocumentsDoNotBlock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
@@ -367,7 +367,7 @@ func TestPutOffDocumentsHoldUpNobody(t *testing.T) {
 			time.Sleep(time.Millisecond)
 			return f.applySome(b, func(e entry) (core.Result, bool) { return busy, !strings.HasPrefix(e.id, "bad") }), nil
 		}
-		// The parked ones must stay within 16 KB, also in the second round, when the first ones have gone.
+		// Those in backoff must stay within 16 KB, also in the second round, after the first ones have ended.
 		w := open(t, f, bulk.Config{BatchBytes: 4 << 10})
 		for round := range 2 {
 			start := time.Now()
@@ -389,7 +389,7 @@ func TestPutOffDocumentsHoldUpNobody(t *testing.T) {
 	})
 }
 
-// An index that is overloaded must not keep another from being written.
+// TestNoIndexStarvesAnother checks that an overloaded index does not block writes to another.
 func TestNoIndexStarvesAnother(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -428,7 +428,7 @@ func TestNoIndexStarvesAnother(t *testing.T) {
 		}
 		cancel()
 		n := <-flooded
-		// 2 × MaxInFlight batches of 2 documents that wait to be sent, and one that fills.
+		// 2 × MaxInFlight batches of 2 documents that wait to be sent, and one that is filling.
 		if n > 2*(2*bulk.DefaultMaxInFlight+2) {
 			t.Errorf("took %d documents of 4 KB with batches of 10 KB", n)
 		}

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// entry is one Write as it stands in a payload.
+// entry is one decoded Write of a payload.
 type entry struct {
 	op      core.WriteOp
 	id      string
@@ -40,7 +40,7 @@ func encode(dst []byte, w core.Write) ([]byte, int, int) {
 	return dst, start, len(dst)
 }
 
-// decode reads a payload back, from its bytes alone. The documents share p.
+// decode decodes a payload. The documents share its memory.
 func decode(p []byte) []entry {
 	var all []entry
 	for len(p) > 0 {
@@ -59,14 +59,14 @@ func decode(p []byte) []entry {
 	return all
 }
 
-// stored is what the fake index holds of a document.
+// stored is the fake index' state of a document.
 type stored struct {
 	version core.Version
 	crc     uint32
 	deleted bool
 }
 
-// call is one request that the fake index got.
+// call is one request to the fake index.
 type call struct {
 	at    time.Time
 	index string
@@ -74,8 +74,7 @@ type call struct {
 	bytes int
 }
 
-// fake is an index in memory. on, when set, decides on the n-th request (from 0) instead of the index; it may call
-// apply.
+// fake is an index in memory. on, if set, handles the n-th request (from 0) instead of the index; it may call apply.
 type fake struct {
 	on func(ctx context.Context, n int, b core.Batch) ([]core.Result, error)
 
@@ -109,12 +108,12 @@ func (f *fake) Write(ctx context.Context, b core.Batch) ([]core.Result, error) {
 	return f.apply(b), nil
 }
 
-// apply writes b as an index with external_gte versions does.
+// apply applies b like an index with external_gte versions.
 func (f *fake) apply(b core.Batch) []core.Result {
 	return f.applySome(b, func(entry) (core.Result, bool) { return core.Result{}, true })
 }
 
-// applySome is apply for the entries that take says yes to; the others get take's Result.
+// applySome is apply for the entries that take accepts; the others get take's Result.
 func (f *fake) applySome(b core.Batch, take func(entry) (core.Result, bool)) []core.Result {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -161,7 +160,7 @@ func (f *fake) stored(id string) (stored, bool) {
 	return s, ok
 }
 
-// open makes a Writer that is closed when the test ends.
+// open returns a Writer that is closed when the test ends.
 func open(t testing.TB, e bulk.Engine, cfg bulk.Config) *bulk.Writer {
 	t.Helper()
 	w, err := bulk.New(e, cfg)
@@ -182,7 +181,7 @@ func document(id, text string) core.Write {
 
 func removal(id string) core.Write { return core.Write{Op: core.OpDelete, ID: id, Version: 1} }
 
-// add adds writes to a new ticket on index a, and does not seal it.
+// add adds writes to a new ticket on index a, without sealing it.
 func add(t testing.TB, w *bulk.Writer, writes ...core.Write) *bulk.Ticket {
 	t.Helper()
 	ticket := w.Ticket()
@@ -194,7 +193,7 @@ func add(t testing.TB, w *bulk.Writer, writes ...core.Write) *bulk.Ticket {
 	return ticket
 }
 
-// write adds writes to index a and waits for their results.
+// write writes to index a and waits for the results.
 func write(t testing.TB, w *bulk.Writer, writes ...core.Write) []core.Result {
 	t.Helper()
 	ticket := add(t, w, writes...)
@@ -213,5 +212,5 @@ func wait(t testing.TB, ticket *bulk.Ticket) []core.Result {
 
 var indexed = core.Result{Outcome: core.OutcomeIndexed}
 
-// repeated is n times r.
+// repeated returns n times r.
 func repeated(r core.Result, n int) []core.Result { return slices.Repeat([]core.Result{r}, n) }

@@ -26,9 +26,9 @@ func (m memory) AcquireFor(ctx context.Context, index string, n int64) (func(), 
 	return sync.OnceFunc(func() { m.Release(n) }), nil
 }
 
-// TestLargeDocumentsTakeMemory: a document over the size of a batch waits for its weight, which is free again once it was
-// written or could not be added; smaller ones take none.
-func TestLargeDocumentsTakeMemory(t *testing.T) {
+// TestLargeDocumentsUseMemory checks that a document larger than a batch waits for its weight, which is released once it was
+// written or could not be added; smaller ones use none.
+func TestLargeDocumentsUseMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size, weight = 5000, 3
 		free := make(chan struct{})

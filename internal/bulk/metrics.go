@@ -9,8 +9,8 @@ import (
 	"tutti/internal/core"
 )
 
-// Metrics counts the requests of a Writer (CONTRACT section 9); a nil pointer is off. The label status is "ok", or the
-// core.Code of a request that failed as a whole.
+// Metrics are the metrics of a Writer (CONTRACT section 9); nil is off. The label status is "ok", or the core.Code of a request
+// that failed as a whole.
 type Metrics struct {
 	requests *prometheus.CounterVec
 	duration prometheus.Histogram
@@ -34,7 +34,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Buckets: prometheus.ExponentialBuckets(1024, 4, 9),
 		}),
 		inFlight: f.NewGauge(prometheus.GaugeOpts{
-			Name: "tutti_bulk_in_flight", Help: "Bulk requests that are under way.",
+			Name: "tutti_bulk_in_flight", Help: "Bulk requests in flight.",
 		}),
 	}
 }

@@ -30,7 +30,7 @@ func (p *perIndex) add(index string, took time.Duration) {
 	p.spent[index] += took
 }
 
-// mean returns how many requests of index were in flight on average since the last call.
+// mean returns the average number of requests of index in flight since the last call.
 func (p *perIndex) mean(index string) float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -39,7 +39,7 @@ func (p *perIndex) mean(index string) float64 {
 	return mean
 }
 
-// flood adds documents of index as fast as w takes them, until stop, which waits for their results.
+// flood adds documents of index as fast as w accepts them, until stop, which waits for their results.
 func flood(t *testing.T, w *bulk.Writer, index string) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ticket, added := w.Ticket(), make(chan int)
@@ -59,7 +59,7 @@ func flood(t *testing.T, w *bulk.Writer, index string) (stop func()) {
 	}
 }
 
-// writeTo writes documents to index and returns how long that took.
+// writeTo writes documents to index and returns the duration.
 func writeTo(t *testing.T, w *bulk.Writer, index string, want core.Result, writes ...core.Write) time.Duration {
 	t.Helper()
 	start, ticket := time.Now(), w.Ticket()
@@ -74,9 +74,9 @@ func writeTo(t *testing.T, w *bulk.Writer, index string, want core.Result, write
 	return time.Since(start)
 }
 
-// TestHangingIndexDelaysNoOther: the requests of an index whose primary shard is unassigned hold all slots that it may use
-// and fail in the end. Documents of another index take what they take alone.
-func TestHangingIndexDelaysNoOther(t *testing.T) {
+// TestHangingIndexDoesNotDelayOthers checks an index whose primary shard is unassigned: its requests use all slots that it may use,
+// and fail in the end. Documents of another index take as long as without it.
+func TestHangingIndexDoesNotDelayOthers(t *testing.T) {
 	t.Parallel()
 	for _, failure := range []core.Result{busy, retry(core.CodeUnavailable, "")} {
 		t.Run(string(failure.Code), func(t *testing.T) {
@@ -107,8 +107,8 @@ func TestHangingIndexDelaysNoOther(t *testing.T) {
 	}
 }
 
-// TestSlotsAreShared: one index uses all slots, two use as many as each other although the requests of one take ten times
-// as long, and one that is overloaded slows only itself.
+// TestSlotsAreShared checks that one index uses all slots; that two use equally many although the requests of one take ten times as
+// long; and that an overloaded one slows only itself.
 func TestSlotsAreShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -146,9 +146,9 @@ func TestSlotsAreShared(t *testing.T) {
 	})
 }
 
-// TestPutOffDocumentsOfTwoIndexes: what is put off of an overloaded index must not hold the room of what another index
-// puts off, which would hold up that one's good documents.
-func TestPutOffDocumentsOfTwoIndexes(t *testing.T) {
+// TestBackoffOfTwoIndexes checks that documents in backoff of an overloaded index do not use the space for those of another index,
+// which would block good documents of that index.
+func TestBackoffOfTwoIndexes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
@@ -177,9 +177,9 @@ func TestPutOffDocumentsOfTwoIndexes(t *testing.T) {
 	})
 }
 
-// TestResendOfAnIndexWithoutSlot: while a request of another index holds the only slot, what was put off is sent again when
-// its pause has ended.
-func TestResendOfAnIndexWithoutSlot(t *testing.T) {
+// TestRetryWithoutSlot checks that delayed documents are retried after their backoff while a request of another index uses the only
+// slot.
+func TestRetryWithoutSlot(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
@@ -194,7 +194,7 @@ func TestResendOfAnIndexWithoutSlot(t *testing.T) {
 		}
 		w := open(t, f, bulk.Config{MaxInFlight: 1})
 		start, delayed := time.Now(), sealed(add(t, w, document("a", "")))
-		synctest.Wait() // for its pause, of 25 ms at least
+		synctest.Wait() // for its backoff, of at least 25 ms
 		hanging := w.Ticket()
 		if err := w.Add(t.Context(), hanging, "b", document("b", "")); err != nil {
 			t.Fatal(err)

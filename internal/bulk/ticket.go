@@ -8,33 +8,33 @@ import (
 	"tutti/internal/core"
 )
 
-// Ticket collects the Results of a group of Writes, such as one record or one page. Made by Writer.Ticket; its methods
-// may be called by several goroutines.
+// Ticket collects the Results of a group of Writes, such as one record or one page. It is created by Writer.Ticket and safe for
+// concurrent use.
 type Ticket struct {
 	w    *Writer
 	done chan struct{}
 
 	mu      sync.Mutex
 	results []core.Result
-	// open counts the results that are still to come.
+	// open is the number of missing results.
 	open   int
 	sealed bool
-	// fills are the batches that hold Writes of this ticket and were still filling when the last one was added.
-	fills []*batch
+	// filling are the batches with Writes of this ticket that were filling when the last one was added.
+	filling []*batch
 }
 
-// Ticket makes an empty Ticket.
+// Ticket returns an empty Ticket.
 func (w *Writer) Ticket() *Ticket { return &Ticket{w: w, done: make(chan struct{})} }
 
-// Expect makes room for the Results of n Writes; a hint that saves copying.
+// Expect allocates space for the Results of n Writes, as a hint.
 func (t *Ticket) Expect(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.results = slices.Grow(t.results, n)
 }
 
-// Seal says that no more Writes will be added. The batches that hold the ticket's Writes are sent at once if nothing of
-// their index flies, else when a flight ends, the batch is full or Config.MaxAge has passed. Sealing twice does
+// Seal marks the ticket as complete: no more Writes can be added. The batches with the ticket's Writes are sent at once if no
+// request of their index is in flight, otherwise when one ends, the batch is full or Config.MaxAge has passed. Further calls do
 // nothing.
 func (t *Ticket) Seal() {
 	t.mu.Lock()
@@ -43,18 +43,18 @@ func (t *Ticket) Seal() {
 		return
 	}
 	t.sealed = true
-	fills, open := t.fills, t.open
-	t.fills = nil
+	batches, open := t.filling, t.open
+	t.filling = nil
 	t.mu.Unlock()
 	if open == 0 {
 		close(t.done)
 		return
 	}
-	t.w.expect(fills)
+	t.w.markAwaited(batches)
 }
 
-// Wait waits until the ticket is sealed and each of its Writes has its Result, and returns them in the order of the Adds.
-// An error means that ctx ended before; the Writes then go on by themselves, and Wait may be called again.
+// Wait waits until the ticket is sealed and all its Writes have their Results, and returns them in the order of the Adds. An error
+// means that ctx ended first; the Writes continue, and Wait may be called again.
 func (t *Ticket) Wait(ctx context.Context) ([]core.Result, error) {
 	select {
 	case <-t.done:
@@ -69,39 +69,39 @@ func (t *Ticket) Wait(ctx context.Context) ([]core.Result, error) {
 	}
 }
 
-// take opens a slot for a Write that goes into b. The Writer is locked.
-func (t *Ticket) take(b *batch) (slot int, ok bool) {
+// addSlot adds a result slot for a Write in b. The Writer is locked.
+func (t *Ticket) addSlot(b *batch) (slot int, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.sealed {
 		return 0, false
 	}
-	t.note(b)
+	t.addBatch(b)
 	t.open++
 	t.results = append(t.results, core.Result{})
 	return len(t.results) - 1, true
 }
 
-// note remembers b for Seal, in the place of a batch that no longer fills.
-func (t *Ticket) note(b *batch) {
+// addBatch records b for Seal, replacing a batch that is no longer filling.
+func (t *Ticket) addBatch(b *batch) {
 	free := -1
-	for i, f := range t.fills {
+	for i, f := range t.filling {
 		if f == b {
 			return
 		}
-		if !f.filling() {
+		if !f.isFilling() {
 			free = i
 		}
 	}
 	if free >= 0 {
-		t.fills[free] = b
+		t.filling[free] = b
 		return
 	}
-	t.fills = append(t.fills, b)
+	t.filling = append(t.filling, b)
 }
 
-// settle adds a Write whose Result is known without sending it.
-func (t *Ticket) settle(r core.Result) bool {
+// addResult adds a Write whose Result is known without sending it.
+func (t *Ticket) addResult(r core.Result) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.sealed {
@@ -111,12 +111,12 @@ func (t *Ticket) settle(r core.Result) bool {
 	return true
 }
 
-// delivery hands Results to tickets, and locks each ticket once for a run of its Writes. The zero value is ready.
+// delivery delivers Results to tickets, locking a ticket once for consecutive Writes. The zero value is ready.
 type delivery struct {
 	t *Ticket
 }
 
-func (d *delivery) put(m meta, r core.Result) {
+func (d *delivery) put(m itemState, r core.Result) {
 	if d.t != m.ticket {
 		d.flush()
 		d.t = m.ticket
@@ -126,7 +126,7 @@ func (d *delivery) put(m meta, r core.Result) {
 	d.t.open--
 }
 
-// flush unlocks the ticket of the last put. It must be called before anything that takes time.
+// flush unlocks the ticket of the last put. It must be called before anything slow.
 func (d *delivery) flush() {
 	if d.t == nil {
 		return

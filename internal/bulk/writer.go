@@ -8,36 +8,36 @@ import (
 	"tutti/internal/core"
 )
 
-// Writer gathers Writes into batches and sends them. It is safe for many goroutines.
+// Writer collects Writes in batches and sends them. It is safe for concurrent use.
 type Writer struct {
 	engine Engine
 	cfg    Config
 	start  time.Time
-	// flying is the context of all requests: a batch carries Writes of many callers, so that none of theirs can be used.
-	flying context.Context //nolint:containedctx // the owner of the flights is the Writer, which ends them in Close
-	cancel context.CancelFunc
-	owned  sync.WaitGroup
-	wake   chan struct{}
-	// closing is closed when Close begins, drained when nothing is left to send, stop when keepAge may end.
+	// requestContext is the context of all requests: a batch has Writes of several callers, so it cannot use theirs.
+	requestContext context.Context //nolint:containedctx // the Writer owns the requests, and ends them in Close
+	cancel         context.CancelFunc
+	owned          sync.WaitGroup
+	wake           chan struct{}
+	// closing is closed when Close starts, drained when nothing is left to send, stop when flushLoop may end.
 	closing, drained, stop chan struct{}
 
-	mu     sync.Mutex
-	closed bool
-	lanes  map[string]*lane
-	// paces holds the pace of each index that was ever written.
-	paces map[string]*concurrency
-	// onWire, flights and parkedBytes are the sums over all lanes.
-	onWire, flights, parkedBytes int
+	mu      sync.Mutex
+	closed  bool
+	indexes map[string]*indexState
+	// concurrency has the limit of each index that was ever written.
+	concurrency map[string]*concurrency
+	// slots, active and backoffBytes are the sums over all indexes.
+	slots, active, backoffBytes int
 	// grants counts the uses of slots.
 	grants uint64
-	// batchBytes is Config.BatchBytes, or less once the engine said that a request was too large.
+	// batchBytes is Config.BatchBytes, or less after the engine has reported that a request was too large.
 	batchBytes int
-	pool       []storage
-	// lastUse is when the pool was last added to, alarm when keepAge will look next, both by now.
+	pool       []buffers
+	// lastUse is when the pool was last added to, alarm when flushLoop will check next, both by now.
 	lastUse, alarm int64
 }
 
-// New makes a Writer on engine. A fault of cfg is core.CodeInvalid. The Writer must be closed.
+// New returns a Writer for engine. An invalid cfg is core.CodeInvalid. The Writer must be closed.
 func New(engine Engine, cfg Config) (*Writer, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -45,20 +45,20 @@ func New(engine Engine, cfg Config) (*Writer, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &Writer{
-		engine: engine, cfg: cfg, start: cfg.Now(), flying: ctx, cancel: cancel,
+		engine: engine, cfg: cfg, start: cfg.Now(), requestContext: ctx, cancel: cancel,
 		wake: make(chan struct{}, 1), closing: make(chan struct{}), drained: make(chan struct{}), stop: make(chan struct{}),
-		lanes: map[string]*lane{}, paces: map[string]*concurrency{}, batchBytes: cfg.BatchBytes, alarm: never,
+		indexes: map[string]*indexState{}, concurrency: map[string]*concurrency{}, batchBytes: cfg.BatchBytes, alarm: noAlarm,
 	}
-	w.owned.Go(w.keepAge)
+	w.owned.Go(w.flushLoop)
 	return w, nil
 }
 
-// Add copies wr into the batch of index that fills, and opens a place for its Result in t. It waits while that batch
-// is full and cannot be sent yet, and for the memory of a document over Config.BatchBytes; ctx ends the wait. After an error
-// (ErrClosed, ErrSealed, core.CodeUnavailable or core.CodeOverloaded when ctx ended) t has no place for wr.
+// Add copies wr into the filling batch of index, and adds a place for its Result to t. It blocks while that batch is full and
+// cannot be sent yet, and for the memory of a document larger than Config.BatchBytes, until ctx ends. After an error (ErrClosed,
+// ErrSealed, core.CodeUnavailable or core.CodeOverloaded when ctx ended) t has no place for wr.
 func (w *Writer) Add(ctx context.Context, t *Ticket, index string, wr core.Write) error {
 	if len(wr.Document) > w.cfg.MaxDocumentBytes {
-		return t.refuse(wr)
+		return t.rejectTooLarge(wr)
 	}
 	if w.cfg.Memory == nil || len(wr.Document) <= w.cfg.BatchBytes {
 		return w.add(ctx, t, index, wr, nil)
@@ -73,22 +73,22 @@ func (w *Writer) Add(ctx context.Context, t *Ticket, index string, wr core.Write
 	return err
 }
 
-// add is Add for a document whose memory was acquired; the batch calls release, if it is not nil, when it has ended.
+// add is Add for a document whose memory was acquired; when its batch has ended, it calls release unless that is nil.
 func (w *Writer) add(ctx context.Context, t *Ticket, index string, wr core.Write, release func()) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	b, err := w.room(ctx, index, need(wr))
+	b, err := w.batchFor(ctx, index, estimateSize(wr))
 	if err != nil {
 		return err
 	}
-	slot, ok := t.take(b)
+	slot, ok := t.addSlot(b)
 	if !ok {
 		return ErrSealed
 	}
 	if release != nil {
-		b.release = release // it has no room for another document
+		b.release = release // the batch is too full for another document
 	}
-	b.add(w.engine, wr, meta{ticket: t, slot: slot, deadline: w.deadline(wr)}, w.batchBytes)
+	b.add(w.engine, wr, itemState{ticket: t, slot: slot, deadline: w.deadline(wr)}, w.batchBytes)
 	if len(b.body) >= w.batchBytes || len(b.items) >= w.cfg.BatchCount {
 		b.full, b.due = true, true
 		w.schedule()
@@ -96,10 +96,10 @@ func (w *Writer) add(ctx context.Context, t *Ticket, index string, wr core.Write
 	return nil
 }
 
-// refuse ends a Write whose document is over the limit.
-func (t *Ticket) refuse(wr core.Write) error {
-	if !t.settle(core.Result{
-		Outcome: core.OutcomeRejected, Type: TypeTooLarge, Reason: "the document is larger than the index takes",
+// rejectTooLarge ends a Write whose document exceeds the limit.
+func (t *Ticket) rejectTooLarge(wr core.Write) error {
+	if !t.addResult(core.Result{
+		Outcome: core.OutcomeRejected, Type: TypeTooLarge, Reason: "the document is larger than the index accepts",
 		Rejected: core.NewDeadLetterDocument(wr.Document),
 	}) {
 		return ErrSealed
@@ -107,7 +107,7 @@ func (t *Ticket) refuse(wr core.Write) error {
 	return nil
 }
 
-// deadline is when wr becomes too old to be sent. A delete has no body that could grow old: it counts from now.
+// deadline returns when wr becomes too old to be sent. A delete has no body: it counts from now.
 func (w *Writer) deadline(wr core.Write) int64 {
 	if wr.Op == core.OpDelete || wr.FetchedAt.IsZero() {
 		return w.now() + int64(w.cfg.MaxBodyAge)
@@ -115,38 +115,38 @@ func (w *Writer) deadline(wr core.Write) int64 {
 	return int64(wr.FetchedAt.Sub(w.start) + w.cfg.MaxBodyAge)
 }
 
-// room returns the batch of index that fills, once it has room for size bytes. The Writer is locked, but not while this
-// waits.
-func (w *Writer) room(ctx context.Context, index string, size int) (*batch, error) {
+// batchFor returns the filling batch of index once size bytes fit in it. It is called with the Writer locked, and unlocks it while
+// waiting.
+func (w *Writer) batchFor(ctx context.Context, index string, size int) (*batch, error) {
 	for {
 		if w.closed {
 			return nil, ErrClosed
 		}
-		l := w.lane(index)
-		if l.fill == nil {
-			l.fill = w.startBatch(l)
-			return l.fill, nil
+		l := w.indexState(index)
+		if l.filling == nil {
+			l.filling = w.startBatch(l)
+			return l.filling, nil
 		}
-		if !l.fill.full && (len(l.fill.items) == 0 || len(l.fill.body)+size <= w.batchBytes) {
-			return l.fill, nil
+		if !l.filling.full && (len(l.filling.items) == 0 || len(l.filling.body)+size <= w.batchBytes) {
+			return l.filling, nil
 		}
-		l.fill.full, l.fill.due = true, true
+		l.filling.full, l.filling.due = true, true
 		w.schedule()
-		if l.fill == nil {
+		if l.filling == nil {
 			continue
 		}
-		if err := w.waitRoom(ctx, l); err != nil {
+		if err := w.waitLaunched(ctx, l); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// waitRoom waits until the batch that fills has been launched. The Writer is locked, but not while this waits.
-func (w *Writer) waitRoom(ctx context.Context, l *lane) error {
-	if l.room == nil {
-		l.room = make(chan struct{})
+// waitLaunched waits until the filling batch is being sent. It is called with the Writer locked, and unlocks it while waiting.
+func (w *Writer) waitLaunched(ctx context.Context, l *indexState) error {
+	if l.launched == nil {
+		l.launched = make(chan struct{})
 	}
-	room := l.room
+	room := l.launched
 	w.mu.Unlock()
 	defer w.mu.Lock()
 	select {
@@ -155,25 +155,24 @@ func (w *Writer) waitRoom(ctx context.Context, l *lane) error {
 	case <-w.closing:
 		return ErrClosed
 	case <-ctx.Done():
-		return core.WrapError(core.CodeUnavailable, "waiting for room in a bulk batch", ctx.Err())
+		return core.WrapError(core.CodeUnavailable, "waiting for space in a bulk batch", ctx.Err())
 	}
 }
 
 // MaxBodyAge returns Config.MaxBodyAge.
 func (w *Writer) MaxBodyAge() time.Duration { return w.cfg.MaxBodyAge }
 
-// Close sends what is left and waits for it, without sending anything again that the engine is too busy for: that comes
-// back as core.OutcomeRetry. When ctx ends first, the requests under way are cancelled, every Write left ends as
-// core.OutcomeRetry, and the error is core.CodeUnavailable. No goroutine is left in either case. A second Close waits
-// like the first.
+// Close sends the remaining Writes and waits for them. It does not retry when the engine is overloaded: such Writes end as
+// core.OutcomeRetry. When ctx ends first, the requests in flight are cancelled, every remaining Write ends as core.OutcomeRetry,
+// and the error is core.CodeUnavailable. No goroutine remains in either case. Further calls wait like the first.
 func (w *Writer) Close(ctx context.Context) error {
 	w.mu.Lock()
 	if !w.closed {
 		w.closed = true
 		close(w.closing)
-		for _, l := range w.lanes {
-			if l.fill != nil {
-				l.fill.due = true
+		for _, l := range w.indexes {
+			if l.filling != nil {
+				l.filling.due = true
 			}
 		}
 		w.schedule()
@@ -193,9 +192,9 @@ func (w *Writer) Close(ctx context.Context) error {
 	return err
 }
 
-// checkDrained notes that a closing Writer has nothing left to send. The Writer is locked.
+// checkDrained records that a closing Writer has nothing left to send. The Writer is locked.
 func (w *Writer) checkDrained() {
-	if !w.closed || len(w.lanes) > 0 {
+	if !w.closed || len(w.indexes) > 0 {
 		return
 	}
 	select {

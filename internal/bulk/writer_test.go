@@ -17,7 +17,7 @@ import (
 	"tutti/internal/core"
 )
 
-// documents makes n small documents.
+// documents returns n small documents.
 func documents(n int) []core.Write {
 	all := make([]core.Write, 0, n)
 	for i := range n {
@@ -37,7 +37,7 @@ func slow(f *fake, took time.Duration) *fake {
 
 func TestWhenBatchesAreSent(t *testing.T) {
 	t.Parallel()
-	// run drives a Writer on an index whose requests take 100 ms, in virtual time.
+	// run uses a Writer on an index whose requests take 100 ms, in virtual time.
 	type step func(t *testing.T, w *bulk.Writer, f *fake)
 	tests := []struct {
 		name string
@@ -250,7 +250,7 @@ func TestBackpressure(t *testing.T) {
 		f := slow(&fake{}, time.Second)
 		w := open(t, f, bulk.Config{BatchCount: 10, MaxInFlight: 3})
 		start := time.Now()
-		// 2 batches fly at the start, a third is full; the next Write must wait for the first to end.
+		// 2 batches are in flight at the start, a third is full; the next Write must wait for the first to end.
 		ticket := add(t, w, documents(30)...)
 		if waited := time.Since(start); waited != 0 {
 			t.Errorf("waited %s with room", waited)
@@ -335,7 +335,7 @@ func TestClose(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := slow(&fake{}, time.Second)
 			w := open(t, f, bulk.Config{BatchCount: 2})
-			// The seventh document waits for room when Close begins; its ticket is never sealed before.
+			// The seventh document waits for space when Close starts; its ticket is not sealed before.
 			ticket := add(t, w, documents(6)...)
 			refused := make(chan error)
 			go func() { refused <- w.Add(t.Context(), ticket, "a", document("late", "")) }()
@@ -430,7 +430,7 @@ func TestBuffersAreReleased(t *testing.T) {
 		if n, size := w.Pooled(); n == 0 || n > bulk.DefaultMaxInFlight+1 || size > n*200<<10 {
 			t.Errorf("%d buffers, %d bytes", n, size)
 		}
-		if n := w.Lanes(); n != 0 {
+		if n := w.Indexes(); n != 0 {
 			t.Errorf("%d indexes remembered", n)
 		}
 		time.Sleep(time.Minute)
@@ -447,13 +447,13 @@ func TestConfig(t *testing.T) {
 		cfg  bulk.Config
 		want string
 	}{
-		{bulk.Config{BatchBytes: -1}, "bulk writer: the limit of batch bytes is negative"},
-		{bulk.Config{BatchCount: -1}, "bulk writer: the limit of batch count is negative"},
-		{bulk.Config{MaxInFlight: -1}, "bulk writer: the limit of requests in flight is negative"},
-		{bulk.Config{MaxDocumentBytes: -1}, "bulk writer: the limit of document bytes is negative"},
-		{bulk.Config{MaxAge: -1}, "bulk writer: the greatest age of a batch is negative"},
-		{bulk.Config{MaxFill: -1}, "bulk writer: the greatest age of a filling batch is negative"},
-		{bulk.Config{MaxBodyAge: -1}, "bulk writer: the greatest age of a body is negative"},
+		{bulk.Config{BatchBytes: -1}, "bulk writer: the limit of batch bytes must not be negative"},
+		{bulk.Config{BatchCount: -1}, "bulk writer: the limit of batch count must not be negative"},
+		{bulk.Config{MaxInFlight: -1}, "bulk writer: the limit of requests in flight must not be negative"},
+		{bulk.Config{MaxDocumentBytes: -1}, "bulk writer: the limit of document bytes must not be negative"},
+		{bulk.Config{MaxAge: -1}, "bulk writer: the maximum age of a batch must not be negative"},
+		{bulk.Config{MaxFill: -1}, "bulk writer: the maximum age of a filling batch must not be negative"},
+		{bulk.Config{MaxBodyAge: -1}, "bulk writer: the maximum age of a body must not be negative"},
 	}
 	for _, tt := range tests {
 		_, err := bulk.New(&fake{}, tt.cfg)

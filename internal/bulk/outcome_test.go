@@ -18,8 +18,8 @@ import (
 	"tutti/internal/core"
 )
 
-// logUniform returns n document sizes of total bytes at most: one in twenty log-uniform from 100 B to 1 MB, the others to
-// 2 KB, so that all sizes occur although their mean stays small.
+// logUniform returns n document sizes of total bytes at most: one in twenty log-uniform from 100 B to 1 MB, the others up to 2 KB,
+// so that all sizes occur although their mean stays small.
 func logUniform(rng *rand.Rand, n, total int) []int {
 	sizes := make([]int, n)
 	for i := range sizes {
@@ -34,8 +34,8 @@ func logUniform(rng *rand.Rand, n, total int) []int {
 	return sizes
 }
 
-// TestTruthOfOutcomes is T1 of RELIABILITY in small: what is reported written is what was received, byte for byte.
-func TestTruthOfOutcomes(t *testing.T) {
+// TestOutcomes is a small version of T1 of RELIABILITY: what is reported as written was received, byte for byte.
+func TestOutcomes(t *testing.T) {
 	const documents, total = 50_000, 300 << 20
 	rng := rand.New(rand.NewPCG(1, 2))
 	noise := make([]byte, 2<<20)
@@ -70,8 +70,7 @@ func TestTruthOfOutcomes(t *testing.T) {
 	}
 }
 
-// writePage writes 100 documents, out of a buffer that is overwritten right after each Add, and compares their results
-// with what f holds.
+// writePage writes 100 documents from a buffer that is overwritten after each Add, and compares the results with the contents of f.
 func writePage(ctx context.Context, f *fake, w *bulk.Writer, noise []byte, sizes []int, first int) error {
 	ticket := w.Ticket()
 	var sums [100]uint32
@@ -106,8 +105,8 @@ func writePage(ctx context.Context, f *fake, w *bulk.Writer, noise []byte, sizes
 	return nil
 }
 
-// faulty fails at random, before or after the index took the batch, and checks that nobody touches the bytes while it
-// has them.
+// faulty fails at random, before or after the index has applied the batch, and checks that the bytes are not changed in the
+// meantime.
 type faulty struct {
 	fake
 	rng *rand.Rand
@@ -164,9 +163,9 @@ func (f *faulty) answer(_ context.Context, _ int, b core.Batch) ([]core.Result, 
 	}), nil
 }
 
-// TestEveryWriteHasOneTrueResult holds for any mixture of failures: each Add gets exactly one Result, none says written
-// where the index holds nothing or other bytes, and none is left without.
-func TestEveryWriteHasOneTrueResult(t *testing.T) {
+// TestEveryWriteHasOneResult checks random mixtures of failures: each Add gets exactly one Result, and none is reported as written
+// when the index does not have its bytes.
+func TestEveryWriteHasOneResult(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		seed := rapid.Uint64().Draw(rt, "seed")
 		adders := rapid.IntRange(1, 4).Draw(rt, "adders")
@@ -188,7 +187,7 @@ func TestEveryWriteHasOneTrueResult(t *testing.T) {
 	})
 }
 
-// mix writes at random against a faulty index and names what was not true.
+// mix writes at random to a faulty index and returns what was reported wrongly.
 func mix(t *testing.T, seed uint64, adders, tickets, perTicket int, cfg bulk.Config, closeEarly bool) []string {
 	f := &faulty{rng: rand.New(rand.NewPCG(seed, 1))}
 	f.on = f.answer
@@ -226,7 +225,7 @@ func mix(t *testing.T, seed uint64, adders, tickets, perTicket int, cfg bulk.Con
 	if f.torn > 0 {
 		fault("%d bodies changed while they were being sent", f.torn)
 	}
-	if n := w.Lanes(); n != 0 {
+	if n := w.Indexes(); n != 0 {
 		fault("%d indexes left", n)
 	}
 	return faults
