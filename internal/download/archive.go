@@ -18,14 +18,14 @@ import (
 )
 
 const (
-	// tarBlock is what the sizes in a tar are multiples of, tarEnd how many bytes end it.
+	// tarBlock is the block size of a tar in bytes, tarEnd the size of its end marker.
 	tarBlock = 512
 	tarEnd   = 2 * tarBlock
 )
 
-// archive makes a tar of files, compressed by gzip. A tar says the size of a file before it, so each is kept on disk until it is
-// made; it is compressed once: what gzip made of two parts, one behind the other, is what it makes of the whole (RFC 1952,
-// section 2.2).
+// archive writes a tar of files, compressed with gzip. A tar has the size of a file before its content, so each file is first
+// written to disk. It is compressed only once: the concatenation of gzip members decompresses to the concatenation of their
+// contents (RFC 1952, section 2.2).
 func (s *Service) archive(ctx context.Context, jobs []*job, head core.DownloadHead, begin core.BeginDownload) error {
 	var w io.Writer
 	used := map[string]bool{}
@@ -53,9 +53,9 @@ type spooled struct {
 	size int64
 }
 
-// spool makes a file on disk.
+// spool writes a file to disk.
 func (s *Service) spool(ctx context.Context, j *job) (*spooled, error) {
-	const doing = "keeping a file of an archive on disk"
+	const doing = "writing a file of an archive to disk"
 	f, err := os.CreateTemp(s.cfg.SpoolDir, "tutti-download-*.gz")
 	if err != nil {
 		return nil, core.WrapError(core.CodeUnavailable, doing, err)
@@ -72,7 +72,7 @@ func (s *Service) spool(ctx context.Context, j *job) (*spooled, error) {
 	return kept, nil
 }
 
-// fill makes the file.
+// fill writes the file.
 func (s *Service) fill(ctx context.Context, j *job, kept *spooled) error {
 	z, err := gzip.NewWriterLevel(&limitedWriter{w: kept.file, left: s.cfg.MaxSpoolBytes, name: j.name}, gzip.BestSpeed)
 	if err != nil {
@@ -116,7 +116,7 @@ func (k *spooled) remove() error {
 	return nil
 }
 
-// writeGzip writes a part of an archive.
+// writeGzip writes a part of an archive as a gzip member.
 func writeGzip(w io.Writer, part []byte) error {
 	z := gzip.NewWriter(w)
 	if _, err := z.Write(part); err != nil {
@@ -125,13 +125,13 @@ func writeGzip(w io.Writer, part []byte) error {
 	return z.Close()
 }
 
-// contextReader ends with its context.
+// contextReader fails when its context ends.
 type contextReader struct {
 	ctx context.Context //nolint:containedctx // it lives as long as one copy
 	r   io.Reader
 }
 
-// Read reads on until the context has ended.
+// Read reads until the context ends.
 func (r contextReader) Read(b []byte) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, clientGone(err)
@@ -139,27 +139,27 @@ func (r contextReader) Read(b []byte) (int, error) {
 	return r.r.Read(b)
 }
 
-// countingWriter counts what is written.
+// countingWriter counts the bytes written.
 type countingWriter struct {
 	w io.Writer
 	n int64
 }
 
-// Write passes bytes on.
+// Write writes to the underlying writer.
 func (c *countingWriter) Write(b []byte) (int, error) {
 	n, err := c.w.Write(b)
 	c.n += int64(n)
 	return n, err
 }
 
-// limitedWriter takes so many bytes.
+// limitedWriter fails after a number of bytes.
 type limitedWriter struct {
 	w    io.Writer
 	left int64
 	name string
 }
 
-// Write passes bytes on.
+// Write writes to the underlying writer.
 func (b *limitedWriter) Write(p []byte) (int, error) {
 	if b.left -= int64(len(p)); b.left < 0 {
 		return 0, &core.Error{
@@ -169,15 +169,15 @@ func (b *limitedWriter) Write(p []byte) (int, error) {
 	}
 	n, err := b.w.Write(p)
 	if err != nil {
-		err = core.WrapError(core.CodeUnavailable, "keeping a file of an archive on disk", err)
+		err = core.WrapError(core.CodeUnavailable, "writing a file of an archive to disk", err)
 	}
 	return n, err
 }
 
-// maxEntryName is how long the name of a file in an archive may be, in bytes.
+// maxEntryName is the maximum length of a file name in an archive, in bytes.
 const maxEntryName = 200
 
-// entryName returns the name of the file at a place in an archive: no other's, and none that leads to a folder.
+// entryName returns the unique name of a file in an archive, without folders.
 func entryName(j *job, place int, used map[string]bool) string {
 	name := strings.Map(func(c rune) rune {
 		switch {

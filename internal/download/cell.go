@@ -7,7 +7,7 @@ import (
 	"tutti/internal/download/extract"
 )
 
-// appendText appends what a cell says: the texts of all values, "" when there is none. An object is its JSON.
+// appendText appends the text of a cell: the texts of all values, "" for none. An object is written as JSON.
 func (c *column) appendText(dst []byte, id string, row *extract.Row) []byte {
 	switch c.origin {
 	case fromID:
@@ -33,7 +33,7 @@ func (c *column) appendText(dst []byte, id string, row *extract.Row) []byte {
 	return dst
 }
 
-// appendShown appends a value as the column says that values are shown.
+// appendShown appends a value with the display text of the column.
 func (c *column) appendShown(dst, raw []byte) []byte {
 	mark := len(dst)
 	dst = extract.AppendText(dst, raw)
@@ -47,14 +47,14 @@ func (c *column) appendShown(dst, raw []byte) []byte {
 	return dst
 }
 
-// isFormula reports whether a spreadsheet could take a cell for a formula (https://owasp.org/www-community/attacks/CSV_Injection):
-// one that begins with one of = + - @, also behind white space or in full width, or with a tab or a line break. Numbers are none,
-// and neither are dashes alone, by which people say that there is no value.
+// isFormula reports whether a spreadsheet could treat a cell as a formula
+// (https://owasp.org/www-community/attacks/CSV_Injection): it starts with one of = + - @, also after white space or in full
+// width, or with a tab or a line break. Numbers are not formulas, nor are cells of dashes only, which stand for missing values.
 func isFormula(cell []byte) bool {
 	if len(cell) == 0 {
 		return false
 	}
-	if c := cell[0]; c > '@' && c < 0x80 || c >= '0' && c <= '9' { // nearly all
+	if c := cell[0]; c > '@' && c < 0x80 || c >= '0' && c <= '9' { // the common case
 		return false
 	}
 	if c := cell[0]; c == '\t' || c == '\r' || c == '\n' {
@@ -72,7 +72,7 @@ func isFormula(cell []byte) bool {
 		return true
 	case '+', '-':
 		return !isPlainNumber(rest) && len(bytes.Trim(rest, "-")) > 0
-	case 0xEF: // full width forms
+	case 0xEF: // full-width forms
 		return bytes.HasPrefix(rest, []byte("＝")) || bytes.HasPrefix(rest, []byte("＋")) ||
 			bytes.HasPrefix(rest, []byte("－")) || bytes.HasPrefix(rest, []byte("＠"))
 	default:
@@ -112,10 +112,10 @@ func isPlainNumber(cell []byte) bool {
 	return i == len(cell)
 }
 
-// formulaGuard is put before a cell that a spreadsheet could take for a formula: it shows the rest as text.
+// formulaGuard is the prefix for cells that a spreadsheet could treat as a formula: it shows the rest as text.
 const formulaGuard = '\''
 
-// flattenCell makes the cell of a TSV of what stands behind mark: no character in it separates cells or rows.
+// flattenCell converts b[mark:] to the cell of a TSV, without characters that separate cells or rows.
 func flattenCell(b []byte, mark int) []byte {
 	cell := b[mark:]
 	for i, c := range cell {
@@ -123,13 +123,13 @@ func flattenCell(b []byte, mark int) []byte {
 			cell[i] = ' '
 		}
 	}
-	if isFormula(cell) || len(cell) > 0 && cell[0] == '"' { // a spreadsheet would take a quote for the begin of a quoted cell
+	if isFormula(cell) || len(cell) > 0 && cell[0] == '"' { // spreadsheets treat a leading quote as the start of a quoted cell
 		b = insert(b, mark, formulaGuard)
 	}
 	return b
 }
 
-// quoteCell makes the field of a CSV of what stands behind mark (RFC 4180, section 2).
+// quoteCell converts b[mark:] to the field of a CSV (RFC 4180, section 2).
 func quoteCell(b []byte, mark int) []byte {
 	if isFormula(b[mark:]) {
 		b = insert(b, mark, formulaGuard)
@@ -143,7 +143,7 @@ func quoteCell(b []byte, mark int) []byte {
 	return append(append(b, text...), '"')
 }
 
-// insert puts a byte at a place.
+// insert inserts a byte.
 func insert(b []byte, at int, c byte) []byte {
 	b = append(b, 0)
 	copy(b[at+1:], b[at:])

@@ -15,25 +15,25 @@ import (
 
 // column is a column of a file.
 type column struct {
-	// name is the field's, header what its first row says.
+	// name is the field name, header the text in the first row.
 	name, header string
 	origin       origin
-	// valueIndex is where its values are in a row of the document.
+	// valueIndex is the index of its values in a row of the document.
 	valueIndex int
 	separator  string
 	display    map[string]string
 	dates      dateFormat
-	// nested are the nested paths that it is in, and list tells that JSON has a list of its values, however many there are.
+	// nested are the nested paths that contain it; list is set if JSON always has a list of its values.
 	nested []string
 	list   bool
-	// key is the name as JSON has it, with its colon; keyOfArranger and headerOfArranger are as Arranger's JSON has it in its rows
-	// and in its first line.
+	// key is the JSON name with its colon; keyOfArranger and headerOfArranger are its names in the rows and in the first line of
+	// Arranger's JSON.
 	key, keyOfArranger, headerOfArranger []byte
-	// hidden is set where Arranger's JSON leaves the column out.
+	// hidden is set if Arranger's JSON omits the column.
 	hidden bool
 }
 
-// origin is where the values of a column come from.
+// origin is the source of a column's values.
 type origin uint8
 
 const (
@@ -42,11 +42,11 @@ const (
 	fromNowhere
 )
 
-// columnPlanner finds the columns of files among the fields of a catalogue.
+// columnPlanner resolves the columns of files to fields of a catalogue.
 type columnPlanner struct {
 	view  *search.View
 	model *catalogue.Model
-	// lenient takes a column without a field that the catalogue's own table has, and leaves it empty.
+	// lenient accepts a column of the catalogue's own table that has no field, and leaves it empty.
 	lenient      bool
 	max          int
 	shown        map[string]string
@@ -64,7 +64,7 @@ func newColumnPlanner(view *search.View, lenient bool, most int) *columnPlanner 
 	return c
 }
 
-// find returns the field that one of some names means; false when there is none.
+// find returns the first field that one of the names refers to; false for none.
 func (c *columnPlanner) find(names []string) (string, bool) {
 	for _, given := range names {
 		for _, name := range []string{given, plainName(given)} {
@@ -78,7 +78,7 @@ func (c *columnPlanner) find(names []string) (string, bool) {
 	return "", false
 }
 
-// add adds the column of a wish.
+// add adds a requested column.
 func (c *columnPlanner) add(w columnRequest) error {
 	if name, known := c.find(w.names); known {
 		return c.addField(w, name)
@@ -100,7 +100,7 @@ func (c *columnPlanner) addField(w columnRequest, name string) error {
 	engine, _ := c.model.Path(name)
 	path, held := extract.SourcePath(c.model.Mapping(), engine)
 	if !held {
-		return invalid(w.at, fmt.Sprintf("the field %q is computed for filters and facets alone, and in no document", name))
+		return invalid(w.at, fmt.Sprintf("the field %q is computed only for filters and facets, and is not in documents", name))
 	}
 	slot, has := c.valueIndexes[path]
 	if !has {
@@ -115,7 +115,7 @@ func (c *columnPlanner) addField(w columnRequest, name string) error {
 	return nil
 }
 
-// nested returns the engine's paths of the nested elements that a field is in, the outermost first.
+// nested returns the engine's paths of the nested elements that contain a field, the outermost first.
 func (c *columnPlanner) nested(name string) []string {
 	f, _ := c.model.Field(name)
 	paths := make([]string, 0, len(f.Nested))
@@ -129,7 +129,7 @@ func (c *columnPlanner) nested(name string) []string {
 	return paths
 }
 
-// listed makes lists of the columns of elements that make no rows.
+// listed marks the columns of nested elements that do not make rows as lists.
 func (c *columnPlanner) listed(rows []string) {
 	for i := range c.columns {
 		col := &c.columns[i]
@@ -148,7 +148,7 @@ func (c *columnPlanner) append(w columnRequest, col column) {
 	c.columns = append(c.columns, col)
 }
 
-// unknown is the error of a name that no field has.
+// unknown returns the error of an unknown field name.
 func (c *columnPlanner) unknown(at, name string) error {
 	message := fmt.Sprintf("there is no field %q", shown(name))
 	if meant := core.Suggest(plainName(name), c.model.Names()); meant != "" {
@@ -157,7 +157,7 @@ func (c *columnPlanner) unknown(at, name string) error {
 	return invalid(at, message)
 }
 
-// tableColumn is what matters of a column of the catalogue's table.
+// tableColumn is the relevant part of a column of the catalogue's table.
 type tableColumn struct {
 	FieldName string `json:"fieldName"`
 	Show      bool   `json:"show"`
@@ -175,7 +175,7 @@ func (c *columnPlanner) configured(name string) bool {
 	return false
 }
 
-// tableOf returns the columns of the catalogue's table, which were checked when they were read.
+// tableOf returns the validated columns of the catalogue's table.
 func tableOf(m *catalogue.Model) ([]json.RawMessage, error) {
 	var table struct {
 		Columns []json.RawMessage `json:"columns"`
@@ -187,7 +187,7 @@ func tableOf(m *catalogue.Model) ([]json.RawMessage, error) {
 	return table.Columns, err
 }
 
-// addShown adds the columns that the catalogue shows in its table, else all fields with values.
+// addShown adds the columns that the catalogue's table shows, or else all fields with values.
 func (c *columnPlanner) addShown(arranger bool) error {
 	items, err := tableOf(c.model)
 	if err != nil {
@@ -230,18 +230,18 @@ func (c *columnPlanner) addLeaves(arranger bool) {
 			own = prefix + "." + own
 		}
 		path, held := extract.SourcePath(c.model.Mapping(), field.Path)
-		if !held || path != own { // an alias or a multi-field shows what another field does
+		if !held || path != own { // an alias or a multi-field repeats another field
 			continue
 		}
 		w := columnRequest{names: []string{f.Name}, separator: separator}
 		if arranger && f.Type == "date" {
 			w.dates = datesOfArranger
 		}
-		_ = c.addField(w, f.Name) // it is held
+		_ = c.addField(w, f.Name) // the field exists
 	}
 }
 
-// rows returns the nested paths, from the outermost, whose elements make rows; none for a field that is in no nested element.
+// rows returns the nested paths, from the outermost, whose elements make rows; none for a field outside of nested elements.
 func (c *columnPlanner) rows(uniqueBy, at string) ([]string, error) {
 	if uniqueBy == "" {
 		return nil, nil
@@ -253,7 +253,7 @@ func (c *columnPlanner) rows(uniqueBy, at string) ([]string, error) {
 	return c.nested(name), nil
 }
 
-// quoted returns a text as JSON.
+// quoted returns a string as JSON.
 func quoted(text string) []byte {
 	raw, err := json.Marshal(text)
 	if err != nil {

@@ -6,34 +6,34 @@ import (
 	"strings"
 )
 
-// columnRequest is a column that was asked for.
+// columnRequest is a requested column.
 type columnRequest struct {
 	at string
-	// names are what its field may be called, the likeliest first.
+	// names are the possible names of its field, the most likely first.
 	names []string
-	// fieldName and accessor are what Arranger's JSON calls it in its first line and in the others, "" for the name of its field.
+	// fieldName and accessor are its names in the first line and in the other lines of Arranger's JSON, "" for the field's name.
 	fieldName, accessor string
-	// hidden is set where Arranger's JSON leaves it out.
+	// hidden is set if Arranger's JSON omits it.
 	hidden bool
-	// header is what it is called, "" for the field's own display name.
+	// header is its title, "" for the field's display name.
 	header string
-	// separator stands between several values in one cell.
+	// separator separates several values in one cell.
 	separator string
-	// display says how values are shown, by their texts; nil for as they are.
+	// display maps values to their display texts; nil for none.
 	display map[string]string
-	// dates is the format of dates as date-fns has it, "" for as they are.
+	// dates is the date format in the syntax of date-fns, "" for dates as they are.
 	dates string
 }
 
 const (
 	separator = ", "
-	// separatorOfLists is Arranger's for columns that are configured as lists and do not say where their values are.
+	// separatorOfLists is Arranger's default for columns that are configured as lists without a jsonPath.
 	separatorOfLists = ";"
-	// datesOfArranger is Arranger's where the column of a date does not say another.
+	// datesOfArranger is Arranger's default format for date columns.
 	datesOfArranger = "yyyy-MM-dd"
 )
 
-// columns reads the columns of a file: names, or objects as Arranger's configuration has them. Nil when there are none.
+// columns reads the columns of a file: names, or objects as in Arranger's configuration. Nil for none.
 func (p *paramsParser) columns(o object) ([]columnRequest, error) {
 	items, err := o.list("columns")
 	if err != nil {
@@ -45,7 +45,7 @@ func (p *paramsParser) columns(o object) ([]columnRequest, error) {
 	var all []columnRequest
 	for i, raw := range items {
 		at := item(o.at("columns"), i)
-		if string(raw) == "null" { // what a client of Arranger has no column for
+		if string(raw) == "null" { // clients of Arranger send null for a missing column
 			continue
 		}
 		var name string
@@ -66,7 +66,7 @@ func (p *paramsParser) columns(o object) ([]columnRequest, error) {
 	return all, nil
 }
 
-// columnRequestOf reads a column as Arranger's configuration has it. Where its values are, jsonPath says before accessor and fieldName.
+// columnRequestOf reads a column as in Arranger's configuration. jsonPath takes precedence over accessor and fieldName.
 func columnRequestOf(o object, arranger bool) columnRequest {
 	w := columnRequest{at: o.pointer, header: o.optionalText("displayName", "header", "Header"), separator: separator, dates: o.optionalText("displayFormat")}
 	w.accessor, w.hidden = o.optionalText("accessor"), string(o.raw("show")) == "false"
@@ -90,7 +90,7 @@ func columnRequestOf(o object, arranger bool) columnRequest {
 	return w
 }
 
-// displayOf reads how values are shown.
+// displayOf reads the display texts of values.
 func displayOf(o object) map[string]string {
 	var values map[string]json.RawMessage
 	if json.Unmarshal(o.raw("extendedDisplayValues"), &values) != nil || len(values) == 0 {
@@ -107,7 +107,7 @@ func displayOf(o object) map[string]string {
 	return display
 }
 
-// plainName returns the dotted name of what leads to a field in the answers of GraphQL, or in those of JSONPath.
+// plainName converts a path in GraphQL responses, or a JSONPath, to the dotted name of the field.
 func plainName(name string) string {
 	name = strings.TrimPrefix(strings.TrimPrefix(name, "$"), ".")
 	for _, part := range []string{".hits.edges[*].node", ".hits.edges[].node", ".hits.edges.node", "[*]", "[]"} {

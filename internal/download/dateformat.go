@@ -8,15 +8,14 @@ import (
 	"tutti/internal/sqon"
 )
 
-// dateFormat writes dates as a format of date-fns says (https://date-fns.org/docs/format), which is Unicode's (UTS 35) but for
-// little. The zero value leaves them as they are, and so does a format with a part that is not known here: a date in ISO 8601 is
-// never wrong.
+// dateFormat formats dates in a format of date-fns (https://date-fns.org/docs/format), which is nearly Unicode's (UTS 35). The
+// zero value leaves dates unchanged, and so does a format with an unknown part: ISO 8601 is always valid.
 type dateFormat struct {
-	// layouts are those of Go's time package, or "'" before a text.
+	// layouts are layouts of Go's time package, or texts with the prefix "'".
 	layouts []string
 }
 
-// dateLayouts are the parts of formats that are known, as Go's time package has them.
+// dateLayouts maps the supported format parts to layouts of Go's time package.
 func dateLayouts() map[string]string {
 	return map[string]string{
 		"yyyy": "2006", "y": "2006", "uuuu": "2006", "yy": "06", "MMMM": "January", "LLLL": "January", "MMM": "Jan", "LLL": "Jan",
@@ -26,7 +25,7 @@ func dateLayouts() map[string]string {
 	}
 }
 
-// dateFormatOf reads a format.
+// dateFormatOf parses a format.
 func dateFormatOf(format string) dateFormat {
 	var f dateFormat
 	known := dateLayouts()
@@ -58,7 +57,7 @@ func dateFormatOf(format string) dateFormat {
 
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-// quotedText returns the text between the quotes that begin at i, where two are one, and the place behind them.
+// quotedText returns the text between the quotes that start at i, where two quotes are one, and the offset after them.
 func quotedText(format string, i int) (string, int) {
 	if strings.HasPrefix(format[i:], "''") {
 		return "'", i + 2
@@ -78,10 +77,10 @@ func quotedText(format string, i int) (string, int) {
 	return b.String(), i
 }
 
-// set reports whether dates are written anew.
+// set reports whether dates are reformatted.
 func (f dateFormat) set() bool { return len(f.layouts) > 0 }
 
-// append appends the text of a value in the format, in UTC; what is no date as it is.
+// append appends a value in the format, in UTC; a value that is not a date is appended unchanged.
 func (f dateFormat) append(dst []byte, text string, number bool) []byte {
 	at, ok := dateOf(text, number)
 	if !ok {
@@ -92,7 +91,7 @@ func (f dateFormat) append(dst []byte, text string, number bool) []byte {
 		case '\'':
 			dst = append(dst, layout[1:]...)
 		case '.':
-			// Go knows fractions of a second behind a point alone.
+			// Go supports fractions of a second only after a point.
 			dst = append(dst, at.Format(layout)[1:]...)
 		default:
 			dst = at.AppendFormat(dst, layout)
@@ -101,7 +100,7 @@ func (f dateFormat) append(dst []byte, text string, number bool) []byte {
 	return dst
 }
 
-// dateOf reads a date: ISO 8601, or the number of milliseconds since 1970.
+// dateOf parses a date: ISO 8601, or milliseconds since 1970.
 func dateOf(text string, number bool) (time.Time, bool) {
 	if number {
 		millis, err := strconv.ParseInt(text, 10, 64)

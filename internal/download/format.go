@@ -8,24 +8,24 @@ import (
 	"tutti/internal/core"
 )
 
-// Format is that of a file.
+// Format is the format of a file.
 type Format uint8
 
 // Formats of a file.
 const (
-	// TSV separates cells by tabs, and has spaces in the place of those and of line breaks within cells.
+	// TSV separates cells by tabs, and replaces tabs and line breaks within cells by spaces.
 	TSV Format = iota
-	// CSV is that of RFC 4180.
+	// CSV is the format of RFC 4180.
 	CSV
 	// JSON is one array with an object for each row.
 	JSON
 	// JSONLines is an object for each row on a line of its own.
 	JSONLines
-	// ArrangerJSON is what Arranger's clients call json: lines as those of JSONLines behind one that names the columns.
+	// ArrangerJSON is the format json of Arranger's clients: JSONLines after a line with the names of the columns.
 	ArrangerJSON
 )
 
-// String returns the name of the format in params, which is the extension of its files.
+// String returns the name of the format in params, which is also the extension of its files.
 func (f Format) String() string {
 	switch f {
 	case CSV:
@@ -39,7 +39,7 @@ func (f Format) String() string {
 	}
 }
 
-// delimited reports whether a file of the format has cells.
+// delimited reports whether the format has cells.
 func (f Format) delimited() bool { return f == TSV || f == CSV }
 
 // contentType returns the media type of a file.
@@ -56,7 +56,7 @@ func (f Format) contentType() string {
 	}
 }
 
-// formatOf returns the format of a name in params.
+// formatOf returns the format with a name in params.
 func formatOf(name string) (Format, bool) {
 	switch strings.ToLower(name) {
 	case "tsv":
@@ -88,7 +88,7 @@ func acceptedFormat(mediaType string) (f Format, archive bool) {
 	}
 }
 
-// withExtension returns a file its extension where its name has none.
+// withExtension adds the extension of a format to a name without one.
 func withExtension(name string, f Format) string {
 	if isExtension(path.Ext(name)) {
 		return name
@@ -96,14 +96,14 @@ func withExtension(name string, f Format) string {
 	return strings.TrimSuffix(name, ".") + "." + f.String()
 }
 
-// isExtension reports whether what stands behind the last dot of a name, that included, says a format: a name may have other dots.
+// isExtension reports whether the suffix of a name from its last dot is a format: names may contain other dots.
 func isExtension(ext string) bool {
 	const longest = len(".parquet")
 	return len(ext) > 1 && len(ext) <= longest &&
 		!strings.ContainsFunc(ext[1:], func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
-// archiveName returns an archive its extension.
+// archiveName adds the extension of an archive.
 func archiveName(name string) string {
 	for _, ext := range []string{".tar.gz", ".tgz", ".tar", ".gz"} {
 		if cut, ok := strings.CutSuffix(name, ext); ok && cut != "" {

@@ -17,7 +17,7 @@ import (
 	"tutti/internal/sqon"
 )
 
-// job is one file that can be made: everything about it was checked.
+// job is one validated file.
 type job struct {
 	view    *search.View
 	format  Format
@@ -25,14 +25,14 @@ type job struct {
 	request index.StreamRequest
 	reader  *extract.Reader
 	encoder encoder
-	// maxRows is how many documents there are at most, 0 for all.
+	// maxRows is the maximum number of documents, 0 for all.
 	maxRows int64
 }
 
-// wholeDocumentShare is which part of all fields with values makes the whole document cheaper than its parts.
+// wholeDocumentShare is the share of all fields with values from which on the whole document is cheaper than its parts.
 const wholeDocumentShare = 0.6
 
-// prepare checks a file, and says how it is made.
+// prepare validates a file and returns its job.
 func prepare(ctx context.Context, view *search.View, o *params, f *file, cfg Config) (*job, error) {
 	j := &job{view: view, format: f.format, name: f.fileName}
 	var err error
@@ -74,7 +74,7 @@ func prepare(ctx context.Context, view *search.View, o *params, f *file, cfg Con
 	return j, nil
 }
 
-// wholeDocuments makes a file of documents as they are: below the nesting prefix, outside of which clients know nothing.
+// wholeDocuments sets up a file of unchanged documents: below the nesting prefix, because clients do not know what is outside.
 func (j *job) wholeDocuments(f *file, rows []string) error {
 	if len(rows) > 0 {
 		return invalid(f.uniqueByAt, "needs columns: a document as it is makes one row")
@@ -88,7 +88,7 @@ func (j *job) wholeDocuments(f *file, rows []string) error {
 	return nil
 }
 
-// filter returns the filter of a file as the index is asked.
+// filter translates the filter of a file into an index query.
 func filter(ctx context.Context, view *search.View, f *file) (*query.Node, error) {
 	parsed, err := view.Parse(f.filter)
 	if err != nil {
@@ -101,13 +101,13 @@ func filter(ctx context.Context, view *search.View, f *file) (*query.Node, error
 	return n, below(err, f.filterAt)
 }
 
-// matchesAll reports whether a filter says nothing, as clients send it where nothing is chosen.
+// matchesAll reports whether a filter is empty, as clients send it without a selection.
 func matchesAll(f sqon.Filter) bool {
 	return f.Root == nil || f.Root.Op == sqon.And && len(f.Root.Content) == 0
 }
 
-// sortKeys returns the order of a file, which ends with what tells any two documents apart. Where none is asked for there is none:
-// engines give documents as they come twice as fast as in an order.
+// sortKeys returns the sort keys of a file, with a unique key last. Without requested keys it returns none: engines return
+// unsorted documents twice as fast.
 func sortKeys(view *search.View, wishes []sortRequest) ([]index.Sort, error) {
 	if len(wishes) == 0 {
 		return nil, nil
@@ -152,13 +152,13 @@ func sortKey(view *search.View, w sortRequest) (index.Sort, error) {
 	return key, nil
 }
 
-// sortable reports whether documents can be in the order of values of a type.
+// sortable reports whether documents can be sorted by values of a type.
 func sortable(fieldType string) bool {
 	return query.Keyed(fieldType) || slices.Contains([]string{"keyword", "constant_keyword", "wildcard", "flattened", "ip", "version"}, fieldType)
 }
 
-// limit returns how many documents a file has at most, 0 for all. A client that asks for fewer gets fewer; to a client of Arranger
-// only where the configuration lets clients say so, and then also more, as Arranger has it.
+// limit returns the maximum number of documents of a file, 0 for all. A client can lower it. For clients of Arranger this
+// requires allowCustomMaxRows, which also allows them to raise it, as in Arranger.
 func limit(view *search.View, o *params, f *file, most int64) (int64, error) {
 	var configured struct {
 		AllowCustomMaxRows bool   `json:"allowCustomMaxRows"`
@@ -186,10 +186,10 @@ func limit(view *search.View, o *params, f *file, most int64) (int64, error) {
 	}
 }
 
-// source returns what of the documents is needed for columns.
+// source returns the source filter for the columns.
 func source(c *columnPlanner, rows []string) index.Source {
 	paths := slices.Clone(c.paths)
-	if len(rows) > 0 { // also a document without any of the columns has rows
+	if len(rows) > 0 { // a document without any of the columns has rows too
 		if innermost := rows[len(rows)-1]; !slices.ContainsFunc(paths, func(p string) bool { return p == innermost || strings.HasPrefix(p, innermost+".") }) {
 			paths = append(paths, innermost)
 		}
@@ -209,10 +209,10 @@ func source(c *columnPlanner, rows []string) index.Source {
 	return index.Source{Paths: paths}
 }
 
-// errEnough ends a stream of which no more is wanted.
+// errEnough ends a stream when no more documents are needed.
 var errEnough = errors.New("no more documents are wanted")
 
-// run makes the file, and returns how many rows it has.
+// run writes the file, and returns the number of its rows.
 func (j *job) run(ctx context.Context, w io.Writer) (rows int64, err error) {
 	out := &buffer{w: w}
 	out.b = j.encoder.head(out.b)

@@ -7,18 +7,18 @@ import (
 	"tutti/internal/core"
 )
 
-// limiter bounds the downloads at once.
+// limiter limits concurrent downloads.
 type limiter struct {
 	max int
 
 	mu    sync.Mutex
 	inUse int
-	// byAccount counts those of each account.
+	// byAccount counts the downloads of each account.
 	byAccount map[string]int64
 }
 
-// acquire takes a place until release is called. CodeOverloaded when the caller may have no further one, or all are taken; a known
-// caller that has none may always have one.
+// acquire reserves a download until release is called. CodeOverloaded if the caller's limit or the total is reached; a known
+// caller without a download may always start one.
 func (p *limiter) acquire(c core.Caller) (release func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -26,7 +26,7 @@ func (p *limiter) acquire(c core.Caller) (release func(), err error) {
 	full := p.inUse >= p.max && (!c.Known || p.byAccount[c.ID] > 0)
 	if full || slices.ContainsFunc(accounts, func(a core.Account) bool { return p.byAccount[a.ID] >= a.Max }) {
 		return nil, &core.Error{
-			Code: core.CodeOverloaded, Message: "too many downloads are made at once", Hint: "try again in a while", RetryAfter: retryAfter,
+			Code: core.CodeOverloaded, Message: "too many concurrent downloads", Hint: "try again later", RetryAfter: retryAfter,
 		}
 	}
 	p.add(accounts, 1)
@@ -37,7 +37,7 @@ func (p *limiter) acquire(c core.Caller) (release func(), err error) {
 	}, nil
 }
 
-// add counts n downloads. The places are locked.
+// add adds n downloads. The caller holds the lock.
 func (p *limiter) add(accounts []core.Account, n int) {
 	p.inUse += n
 	for _, a := range accounts {

@@ -49,14 +49,14 @@ func TestUnreadDownloads(t *testing.T) {
 					}
 				}
 				for range 16*len(tt.unread) - tt.most {
-					wantError(t, <-ended, core.CodeOverloaded, "too many downloads are made at once")
+					wantError(t, <-ended, core.CodeOverloaded, "too many concurrent downloads")
 				}
 				select {
 				case err := <-ended:
 					t.Errorf("less than %d were made: %v", tt.most, err)
 				default:
 				}
-				wantError(t, request(tt.refused, io.Discard), core.CodeOverloaded, "too many downloads are made at once")
+				wantError(t, request(tt.refused, io.Discard), core.CodeOverloaded, "too many concurrent downloads")
 				if tt.another.ID != "" {
 					if err := request(tt.another, io.Discard); err != nil {
 						t.Errorf("one of another caller: %v", err)

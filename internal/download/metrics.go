@@ -7,8 +7,7 @@ import (
 	"tutti/internal/core"
 )
 
-// Metrics counts downloads; a nil pointer is off. The label format is one of those of files, or archive; outcome is complete,
-// refused or cut.
+// Metrics counts downloads; nil disables it. The label format is a file format or archive; outcome is complete, refused or cut.
 type Metrics struct {
 	downloads *prometheus.CounterVec
 	rows      *prometheus.CounterVec
@@ -26,7 +25,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	}
 }
 
-// ended counts a download: cut when it failed after it had begun.
+// ended counts a download: cut if it failed after it had started.
 func (m *Metrics) ended(format string, begun bool, err error) {
 	if m == nil {
 		return
@@ -47,7 +46,7 @@ func (m *Metrics) wrote(f Format, rows int64) {
 	}
 }
 
-// labelOf is the label of what was asked for.
+// labelOf returns the label of the requested format.
 func labelOf(o *params) string {
 	switch {
 	case o == nil:
@@ -59,7 +58,7 @@ func labelOf(o *params) string {
 	}
 }
 
-// clientGone is the error of a download whose client has gone.
+// clientGone returns the error of a download whose client has disconnected.
 func clientGone(err error) error {
-	return core.WrapError(core.CodeUnavailable, "writing a download: the client has gone, or the server stops", err)
+	return core.WrapError(core.CodeUnavailable, "writing a download: the client disconnected, or the server is stopping", err)
 }

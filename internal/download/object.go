@@ -13,12 +13,12 @@ import (
 
 // object is an object of params.
 type object struct {
-	// pointer is the JSON pointer to it.
+	// pointer is its JSON pointer.
 	pointer string
 	members map[string]json.RawMessage
 }
 
-// objectOf reads an object at a pointer; what is not one is refused.
+// objectOf reads an object at a pointer.
 func objectOf(raw json.RawMessage, pointer string) (object, error) {
 	o := object{pointer: pointer}
 	if err := json.Unmarshal(raw, &o.members); err != nil || o.members == nil {
@@ -27,7 +27,7 @@ func objectOf(raw json.RawMessage, pointer string) (object, error) {
 	return o, nil
 }
 
-// invalid is the error of params that are at fault at a pointer, "" for the whole.
+// invalid returns the error of params at a pointer, "" for the whole.
 func invalid(pointer, message string) error {
 	what := "params"
 	if pointer != "" {
@@ -39,7 +39,7 @@ func invalid(pointer, message string) error {
 	}
 }
 
-// raw returns a member, nil for one that is absent or null.
+// raw returns a member, nil if it is absent or null.
 func (o object) raw(name string) json.RawMessage {
 	raw := bytes.TrimSpace(o.members[name])
 	if len(raw) == 0 || string(raw) == "null" {
@@ -48,10 +48,10 @@ func (o object) raw(name string) json.RawMessage {
 	return raw
 }
 
-// at returns the pointer to a member.
+// at returns the pointer of a member.
 func (o object) at(name string) string { return core.Pointer(o.pointer, name) }
 
-// text returns the text of the first of some members that is there, and its name; "" when none is.
+// text returns the first of the named string members that is present, and its name; "" for none.
 func (o object) text(names ...string) (text, name string, err error) {
 	for _, name := range names {
 		raw := o.raw(name)
@@ -66,7 +66,7 @@ func (o object) text(names ...string) (text, name string, err error) {
 	return "", "", nil
 }
 
-// optionalText returns the text of the first of some members that is one and not empty: of what else they are nothing is made.
+// optionalText returns the first of the named members that is a non-empty string; it ignores other values.
 func (o object) optionalText(names ...string) string {
 	for _, name := range names {
 		var text string
@@ -77,7 +77,7 @@ func (o object) optionalText(names ...string) string {
 	return ""
 }
 
-// flag returns a member that is true or false.
+// flag returns a boolean member.
 func (o object) flag(name string) (bool, error) {
 	switch raw := o.raw(name); string(raw) {
 	case "", "false":
@@ -89,7 +89,7 @@ func (o object) flag(name string) (bool, error) {
 	}
 }
 
-// count returns a member that is a whole number of 0 or more.
+// count returns a member that is a non-negative integer.
 func (o object) count(name string) (int64, error) {
 	raw := o.raw(name)
 	if raw == nil {
@@ -102,7 +102,7 @@ func (o object) count(name string) (int64, error) {
 	return int64(n), nil
 }
 
-// list returns the items of a member; nil when it is absent.
+// list returns the items of a member; nil if it is absent.
 func (o object) list(name string) ([]json.RawMessage, error) {
 	raw := o.raw(name)
 	if raw == nil {
@@ -115,7 +115,7 @@ func (o object) list(name string) ([]json.RawMessage, error) {
 	return items, nil
 }
 
-// rejectUnknown refuses members of other names.
+// rejectUnknown returns an error for members with other names.
 func (o object) rejectUnknown(names []string) error {
 	for name := range o.members {
 		if slices.Contains(names, name) {
@@ -130,10 +130,10 @@ func (o object) rejectUnknown(names []string) error {
 	return nil
 }
 
-// item returns the pointer to an item of a list.
+// item returns the pointer of a list item.
 func item(list string, i int) string { return core.Pointer(list, strconv.Itoa(i)) }
 
-// maxShown is how much of what a client sent is repeated to it.
+// maxShown is the maximum length of client input in messages, in bytes.
 const maxShown = 64
 
 func shown(text string) string {

@@ -9,37 +9,37 @@ import (
 	"tutti/internal/core"
 )
 
-// params is what was asked for.
+// params is a parsed request.
 type params struct {
-	// arranger is set for params as Arranger's clients send them: what those expect where they say nothing counts.
+	// arranger is set for params of Arranger's clients, whose defaults apply then.
 	arranger bool
-	// archive is set when the files go in one archive, fileName what that, or the only file, is called; "" for no name.
+	// archive is set if the files go into one archive; fileName is the name of the archive, or of the only file; "" for none.
 	archive  bool
 	fileName string
 	files    []file
 }
 
-// file is one file that was asked for.
+// file is one requested file.
 type file struct {
 	format   Format
 	fileName string
-	// filter is the SQON, filterAt the pointer to it.
+	// filter is the SQON, filterAt its pointer.
 	filter   json.RawMessage
 	filterAt string
-	// columns are nil for those that the catalogue shows.
+	// columns are nil for the columns that the catalogue shows.
 	columns []columnRequest
 	sort    []sortRequest
-	// uniqueBy is the field whose elements make rows, "" for rows of documents.
+	// uniqueBy is the field whose elements make rows, "" for one row per document.
 	uniqueBy, uniqueByAt string
-	// maxRows is how many documents are wanted, 0 for all.
+	// maxRows is the requested maximum number of documents, 0 for all.
 	maxRows int64
-	// empty stands in cells without a value.
+	// empty is the text of cells without a value.
 	empty  string
 	bom    bool
 	header header
 }
 
-// header is the first row of a file with cells.
+// header is the kind of the first row of a file with cells.
 type header uint8
 
 const (
@@ -48,18 +48,18 @@ const (
 	noHeader
 )
 
-// emptyOfArranger stands in empty cells where a client of Arranger says nothing else.
+// emptyOfArranger is the default text of empty cells for clients of Arranger.
 const emptyOfArranger = "--"
 
-// plainMembers are what params of this server's own form may have.
+// plainMembers are the members of params in this server's own form.
 func plainMembers() []string {
 	return []string{
 		"format", "fileType", "type", "filters", "sqon", "columns", "sort", "fileName", "header", "bom", "maxRows", "valueWhenEmpty", "uniqueBy",
 	}
 }
 
-// parseParams reads params: {files:[…]} as Arranger's clients send them, or one file in this server's own form. accept is the media
-// type that counts where they do not say the format.
+// parseParams parses params: {files:[…]} as Arranger's clients send them, or one file in this server's own form. accept is the
+// media type to use if they do not set the format.
 func parseParams(raw json.RawMessage, accept string, cfg Config) (*params, error) {
 	whole, err := objectOf(raw, "")
 	if err != nil {
@@ -114,10 +114,10 @@ func parseParams(raw json.RawMessage, accept string, cfg Config) (*params, error
 	return o, nil
 }
 
-// paramsParser reads files.
+// paramsParser parses files.
 type paramsParser struct {
 	arranger bool
-	// format is that of files that do not say theirs; formatted is set once something has said one.
+	// format is the format of files without one; formatted is set once a format was set explicitly.
 	format     Format
 	formatted  bool
 	maxColumns int
@@ -180,12 +180,12 @@ func (p *paramsParser) file(o object) (file, error) {
 	return f, err
 }
 
-// filterOf returns the filter of a file, which is called sqon by Arranger's clients, and filters in GraphQL.
+// filterOf returns the filter of a file, which Arranger's clients call sqon, and GraphQL calls filters.
 func filterOf(o object) (json.RawMessage, string, error) {
 	filters, sqon := o.raw("filters"), o.raw("sqon")
 	switch {
 	case filters != nil && sqon != nil:
-		return nil, "", invalid(o.at("sqon"), "is given beside filters, which means the same")
+		return nil, "", invalid(o.at("sqon"), "and filters are the same member: set only one")
 	case filters != nil:
 		return filters, o.at("filters"), nil
 	default:
@@ -206,13 +206,13 @@ func headerOf(o object) (header, error) {
 	}
 }
 
-// sortRequest is one key of an order that was asked for.
+// sortRequest is one requested sort key.
 type sortRequest struct {
 	at, name, mode           string
 	descending, missingFirst bool
 }
 
-// sortOf reads an order: names, with - before them for the opposite order, or objects as in GraphQL.
+// sortOf reads the sort keys: names, with the prefix - for descending, or objects as in GraphQL.
 func sortOf(o object) ([]sortRequest, error) {
 	items, err := o.list("sort")
 	if err != nil {
@@ -262,7 +262,7 @@ func sortKeyOf(o object) (sortRequest, error) {
 	return w, err
 }
 
-// oneOf returns a text that is one of some, the first of which stands for none.
+// oneOf returns a string that must be one of texts, the first of which is the default.
 func oneOf(o object, name string, texts ...string) (string, error) {
 	text, _, err := o.text(name)
 	if err != nil {
@@ -274,9 +274,9 @@ func oneOf(o object, name string, texts ...string) (string, error) {
 	return "", invalid(o.at(name), fmt.Sprintf("%q is none of %s", shown(text), strings.Join(texts[1:], ", ")))
 }
 
-// below puts the pointers of an error about a part of params below the pointer to that part.
+// below moves the pointers of an error about a part of params below the pointer of that part.
 func below(err error, pointer string) error {
-	e, ok := err.(*core.Error) //nolint:errorlint // an error that is wrapped is not one about params
+	e, ok := err.(*core.Error) //nolint:errorlint // only unwrapped errors are about params
 	if !ok || e.Code != core.CodeInvalid {
 		return err
 	}

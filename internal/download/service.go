@@ -13,59 +13,58 @@ import (
 
 // Defaults of Config.
 const (
-	// DefaultMaxFiles is how many files a download has at most unless Config says otherwise.
+	// DefaultMaxFiles is the default of Config.MaxFiles.
 	DefaultMaxFiles = 20
-	// DefaultMaxColumns is how many columns a file has at most unless Config says otherwise.
+	// DefaultMaxColumns is the default of Config.MaxColumns.
 	DefaultMaxColumns = 1000
-	// DefaultMaxConcurrent is how many downloads are made at once unless Config says otherwise.
+	// DefaultMaxConcurrent is the default of Config.MaxConcurrent.
 	DefaultMaxConcurrent = 16
-	// DefaultMaxSpoolBytes is how large a file in an archive is at most, compressed, unless Config says otherwise.
+	// DefaultMaxSpoolBytes is the default of Config.MaxSpoolBytes.
 	DefaultMaxSpoolBytes = 4 << 30
-	// DefaultMaxWait is how long a client may make a download wait unless Config says otherwise.
+	// DefaultMaxWait is the default of Config.MaxWait.
 	DefaultMaxWait = time.Minute
-	// DefaultMinRate is how many bytes a second it has to take beyond that unless Config says otherwise.
+	// DefaultMinRate is the default of Config.MinRate, in bytes per second.
 	DefaultMinRate = 32 << 10
-	// retryAfter is when a download that was refused for others may be tried again.
+	// retryAfter is when to retry a download that was rejected because of the limit.
 	retryAfter = 5 * time.Second
 )
 
-// Models are the catalogues that can be downloaded from.
+// Models returns the catalogues that can be downloaded from.
 type Models interface {
-	// Model returns the catalogue of an id, nil when there is none that is available.
+	// Model returns the available catalogue with an ID, nil for none.
 	Model(id string) *catalogue.Model
 }
 
-// Searches gives catalogues as callers see them.
+// Searches returns catalogues with the permissions of callers.
 type Searches interface {
 	View(m *catalogue.Model, who core.Principal) *search.View
 }
 
-// Config configures a Service. The zero value is the default.
+// Config is the configuration of a Service. The zero value is the default.
 type Config struct {
-	// MaxFiles, MaxColumns and MaxConcurrent bound the files of a download, the columns of a file, and the downloads at once, of
-	// which a caller has what its Accounts say.
-	// Defaults DefaultMaxFiles, DefaultMaxColumns and DefaultMaxConcurrent.
+	// MaxFiles, MaxColumns and MaxConcurrent limit the files of a download, the columns of a file, and the concurrent downloads,
+	// which callers share by their Accounts. Defaults DefaultMaxFiles, DefaultMaxColumns and DefaultMaxConcurrent.
 	MaxFiles, MaxColumns, MaxConcurrent int
-	// MaxRows is how many documents a file has at most where the catalogue's configuration does not say. Default: all.
+	// MaxRows is the maximum number of documents of a file if the catalogue's configuration does not set one. Default: all.
 	MaxRows int64
-	// SpoolDir is where the files of an archive are kept, compressed, until their size is known. Default: the system's folder for
+	// SpoolDir is where the compressed files of an archive are stored until their size is known. Default: the system's folder for
 	// temporary files.
 	SpoolDir string
-	// MaxSpoolBytes bounds each of those files, in bytes. Default DefaultMaxSpoolBytes.
+	// MaxSpoolBytes limits each of those files, in bytes. Default DefaultMaxSpoolBytes.
 	MaxSpoolBytes int64
-	// MaxWait is how long a client may make a download wait by taking it slowly, beyond what it would need at MinRate bytes a
-	// second for what it has taken; then the download is broken off. Defaults DefaultMaxWait and DefaultMinRate.
+	// MaxWait is how long a slow client may block a download, in addition to the time that the bytes it has read take at MinRate
+	// bytes per second; then the download is aborted. Defaults DefaultMaxWait and DefaultMinRate.
 	MaxWait time.Duration
 	MinRate int64
 	// Metrics may be nil.
 	Metrics *Metrics
-	// Now is the clock, which the files in an archive have their times from and waits are measured by. Default time.Now.
+	// Now is the clock, for the times of files in an archive and for waits. Default time.Now.
 	Now func() time.Time
 }
 
 func (c Config) validate() error {
 	if c.MaxFiles < 0 || c.MaxColumns < 0 || c.MaxConcurrent < 0 || c.MaxRows < 0 || c.MaxSpoolBytes < 0 || c.MaxWait < 0 || c.MinRate < 0 {
-		return core.NewError(core.CodeInvalid, "a bound of downloads must not be negative")
+		return core.NewError(core.CodeInvalid, "a limit of downloads must not be negative")
 	}
 	return nil
 }
@@ -83,16 +82,16 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Service makes downloads. It may be used concurrently.
+// Service produces downloads. It is safe for concurrent use.
 type Service struct {
 	models   Models
 	searches Searches
 	cfg      Config
-	// limiter are those of the downloads in flight.
+	// limiter limits the downloads in flight.
 	limiter limiter
 }
 
-// New makes a Service. CodeInvalid for a bad Config.
+// New returns a Service. CodeInvalid for an invalid Config.
 func New(models Models, searches Searches, cfg Config) (*Service, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -101,13 +100,13 @@ func New(models Models, searches Searches, cfg Config) (*Service, error) {
 	return &Service{models: models, searches: searches, cfg: cfg, limiter: limiter{max: cfg.MaxConcurrent, byAccount: map[string]int64{}}}, nil
 }
 
-// Download makes the files that r asks for, of the documents of a catalogue that who may see, and writes them to what begin gives:
-// one as it is, several in an archive. begin is called when everything about them was checked and the first documents were read.
+// Download writes the files of r, with the documents of a catalogue that who may see, to the writer that begin returns: one file
+// directly, several in an archive. It calls begin after validation, once the first documents are read.
 //
-// Errors before that: CodeNotFound when there is no such catalogue or it is not available, CodeForbidden when it offers no
-// downloads, CodeInvalid for params at fault, with pointers to it, CodeOverloaded when too many downloads are made, and those of
-// the index. After it, an error means that what was written is not the whole; CodeUnavailable also when the client takes it too
-// slowly (Config.MaxWait).
+// Errors before that: CodeNotFound if there is no such catalogue or it is unavailable, CodeForbidden if its downloads are
+// disabled, CodeInvalid for invalid params, with pointers, CodeOverloaded if there are too many downloads, and those of the
+// index. An error after it means that the written file is incomplete; it is CodeUnavailable also if the client reads too slowly
+// (Config.MaxWait).
 func (s *Service) Download(ctx context.Context, catalogueID string, who core.Principal, r core.DownloadRequest, begin core.BeginDownload) error {
 	m := s.models.Model(catalogueID)
 	if m == nil {
@@ -154,13 +153,13 @@ func (s *Service) download(ctx context.Context, m *catalogue.Model, who core.Pri
 	w := &lazyWriter{head: core.DownloadHead{ContentType: j.format.contentType(), FileName: withExtension(name, j.format)}, begin: begin}
 	rows, err := j.run(ctx, w)
 	s.cfg.Metrics.wrote(j.format, rows)
-	if err == nil && w.w == nil { // a file without a byte
+	if err == nil && w.w == nil { // an empty file
 		_, err = begin(w.head)
 	}
 	return o, err
 }
 
-// lazyWriter begins a download with its first bytes.
+// lazyWriter calls begin with the first bytes.
 type lazyWriter struct {
 	head  core.DownloadHead
 	begin core.BeginDownload
@@ -169,7 +168,7 @@ type lazyWriter struct {
 
 var _ io.Writer = (*lazyWriter)(nil)
 
-// Write passes bytes on.
+// Write writes to the underlying writer.
 func (l *lazyWriter) Write(b []byte) (int, error) {
 	if l.w == nil {
 		w, err := l.begin(l.head)

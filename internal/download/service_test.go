@@ -44,7 +44,7 @@ func TestRefused(t *testing.T) {
 		if err := w.ask(t.Context(), `{}`); err != nil {
 			t.Error(err)
 		}
-		wantError(t, second, core.CodeOverloaded, "too many downloads are made at once")
+		wantError(t, second, core.CodeOverloaded, "too many concurrent downloads")
 		if core.RetryAfterOf(second) != 5*time.Second {
 			t.Error(core.RetryAfterOf(second))
 		}
@@ -55,7 +55,7 @@ func TestRefused(t *testing.T) {
 	})
 	t.Run("a bad bound", func(t *testing.T) {
 		_, err := download.New(nil, nil, download.Config{MaxColumns: -1})
-		wantError(t, err, core.CodeInvalid, "a bound of downloads must not be negative")
+		wantError(t, err, core.CodeInvalid, "a limit of downloads must not be negative")
 	})
 }
 
@@ -99,7 +99,7 @@ func TestFailures(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())
 		w.engine.before = end
 		err := w.ask(ctx, `{}`)
-		wantError(t, err, core.CodeUnavailable, "writing a download: the client has gone, or the server stops")
+		wantError(t, err, core.CodeUnavailable, "writing a download: the client disconnected, or the server is stopping")
 		if !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
@@ -184,7 +184,7 @@ func TestArchive(t *testing.T) {
 	})
 	t.Run("without a folder", func(t *testing.T) {
 		w := newWorld(t, base+`}`, download.Config{SpoolDir: dir + "/none"})
-		wantError(t, w.ask(t.Context(), `{"files":[{},{}]}`), core.CodeUnavailable, "keeping a file of an archive on disk")
+		wantError(t, w.ask(t.Context(), `{"files":[{},{}]}`), core.CodeUnavailable, "writing a file of an archive to disk")
 	})
 }
 

@@ -7,14 +7,14 @@ import (
 	"tutti/internal/core"
 )
 
-// slowClientWriter is what a download is written to. Its client may be slow, but not for ever: it holds a place among the downloads, and,
-// while documents are read, what the index keeps for who reads one moment of it. So a client may make a download wait for a time,
-// and beyond that for as long as what it has taken needs at the lowest rate. What the server takes to make the file is not counted.
+// slowClientWriter aborts a download whose client reads too slowly. A slow client occupies one of the concurrent downloads and,
+// while documents are read, a snapshot of the index. It may block the download for the grace time plus the time that its bytes
+// take at the minimum rate. The time that the server needs to produce the file does not count.
 type slowClientWriter struct {
 	w     io.Writer
 	now   func() time.Time
 	grace time.Duration
-	// rate is in bytes a second.
+	// rate is in bytes per second.
 	rate   int64
 	taken  int64
 	waited time.Duration
@@ -22,7 +22,7 @@ type slowClientWriter struct {
 
 var _ io.Writer = (*slowClientWriter)(nil)
 
-// Write passes bytes on.
+// Write writes to the underlying writer.
 func (p *slowClientWriter) Write(b []byte) (int, error) {
 	began := p.now()
 	n, err := p.w.Write(b)
@@ -34,10 +34,10 @@ func (p *slowClientWriter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// tooSlow is the error of a download whose client does not take it.
+// tooSlow returns the error of a download whose client reads too slowly.
 func tooSlow() error {
 	return &core.Error{
-		Code: core.CodeUnavailable, Message: "writing a download: the client takes it too slowly",
-		Hint: "ask for fewer documents or columns at once",
+		Code: core.CodeUnavailable, Message: "writing a download: the client reads it too slowly",
+		Hint: "request fewer documents or columns at once",
 	}
 }

@@ -33,7 +33,7 @@ func (s *slow) Write(b []byte) (int, error) {
 // TestSlowClients: a client may be slow, and a download may take long, but neither a place nor the index is held by one that takes
 // next to nothing.
 func TestSlowClients(t *testing.T) {
-	const documents, size, tooSlow = 160, 40 << 10, "writing a download: the client takes it too slowly"
+	const documents, size, tooSlow = 160, 40 << 10, "writing a download: the client reads it too slowly"
 	const one, two = `{"columns":["tags"]}`, `{"files":[{"columns":["tags"]},{"columns":["tags"]}]}`
 	docs := make([][]byte, documents)
 	for i := range docs {
@@ -94,7 +94,7 @@ func TestSlowClients(t *testing.T) {
 	t.Run("a bad bound", func(t *testing.T) {
 		for _, cfg := range []download.Config{{MaxWait: -1}, {MinRate: -1}} {
 			_, err := download.New(nil, nil, cfg)
-			wantError(t, err, core.CodeInvalid, "a bound of downloads must not be negative")
+			wantError(t, err, core.CodeInvalid, "a limit of downloads must not be negative")
 		}
 	})
 }

@@ -7,20 +7,20 @@ import (
 	"tutti/internal/download/extract"
 )
 
-// flushAt is from how many bytes on what was made is written.
+// flushAt is the buffer size from which it is written, in bytes.
 const flushAt = 32 << 10
 
-// bomUTF8 is the mark by which spreadsheets know UTF-8.
+// bomUTF8 is the byte order mark by which spreadsheets recognize UTF-8.
 const bomUTF8 = "\uFEFF"
 
-// buffer is what a file is made in.
+// buffer buffers the output of a file.
 type buffer struct {
 	w     io.Writer
 	b     []byte
 	bytes int64
 }
 
-// flush writes what is there.
+// flush writes the buffer.
 func (b *buffer) flush() error {
 	if len(b.b) == 0 {
 		return nil
@@ -31,7 +31,7 @@ func (b *buffer) flush() error {
 	return err
 }
 
-// encoder makes a file. Its methods append to a buffer.
+// encoder encodes a file. Its methods append to a buffer.
 type encoder interface {
 	head(b []byte) []byte
 	row(b []byte, id string, row *extract.Row) []byte
@@ -44,7 +44,7 @@ var (
 	_ encoder = (*documentEncoder)(nil)
 )
 
-// delimitedEncoder makes TSV and CSV.
+// delimitedEncoder encodes TSV and CSV.
 type delimitedEncoder struct {
 	columns   []column
 	header    header
@@ -63,7 +63,7 @@ func newDelimitedEncoder(f *file, columns []column) *delimitedEncoder {
 	return c
 }
 
-// head writes the names of the columns.
+// head appends the names of the columns.
 func (c *delimitedEncoder) head(b []byte) []byte {
 	if c.bom {
 		b = append(b, bomUTF8...)
@@ -87,7 +87,7 @@ func (c *delimitedEncoder) head(b []byte) []byte {
 	return c.close(b, start)
 }
 
-// row writes the cells of a row.
+// row appends the cells of a row.
 func (c *delimitedEncoder) row(b []byte, id string, row *extract.Row) []byte {
 	start := len(b)
 	for i := range c.columns {
@@ -111,7 +111,7 @@ func (c *delimitedEncoder) cell(b []byte, mark int) []byte {
 	return flattenCell(b, mark)
 }
 
-// close ends a row. A CSV whose only field is empty has quotes for it: an empty line is passed over.
+// close ends a row. A CSV row with a single empty field is quoted, because readers skip empty lines.
 func (c *delimitedEncoder) close(b []byte, start int) []byte {
 	if c.csv && len(b) == start {
 		b = append(b, `""`...)
@@ -121,7 +121,7 @@ func (c *delimitedEncoder) close(b []byte, start int) []byte {
 
 func (c *delimitedEncoder) tail(b []byte) []byte { return b }
 
-// frame is what stands around the rows of JSON: nothing of lines, an array of all.
+// frame encodes what is around the rows of JSON: nothing for lines, an array otherwise.
 type frame struct {
 	array bool
 	rows  bool
@@ -134,7 +134,7 @@ func (f *frame) head(b []byte) []byte {
 	return b
 }
 
-// before stands before each row.
+// before appends the separator before a row.
 func (f *frame) before(b []byte) []byte {
 	if !f.array {
 		return b
@@ -146,7 +146,7 @@ func (f *frame) before(b []byte) []byte {
 	return append(b, '\n')
 }
 
-// after stands behind each row.
+// after appends the separator after a row.
 func (f *frame) after(b []byte) []byte {
 	if f.array {
 		return b
@@ -161,12 +161,12 @@ func (f *frame) tail(b []byte) []byte {
 	return b
 }
 
-// objectEncoder makes JSON of columns: an object for each row, by the names of the fields, with null where there is no value and a list
-// where a document has one.
+// objectEncoder encodes columns as JSON: one object per row, by field name, with null for missing values, and a list if the
+// document has one.
 type objectEncoder struct {
 	frame
 	columns []column
-	// arranger is set for ArrangerJSON; names is the line before the rows, empty what stands for no value, as JSON.
+	// arranger is set for ArrangerJSON; names is the line before the rows, empty the JSON of missing values.
 	arranger     bool
 	names, empty []byte
 }
@@ -182,7 +182,7 @@ func newObjectEncoder(f *file, columns []column) *objectEncoder {
 	}
 	seen := map[string]bool{}
 	for _, c := range columns {
-		if !seen[string(c.key)] { // an object has each name once
+		if !seen[string(c.key)] { // names are unique in an object
 			o.columns = append(o.columns, c)
 		}
 		seen[string(c.key)] = true
@@ -193,7 +193,7 @@ func newObjectEncoder(f *file, columns []column) *objectEncoder {
 	return o
 }
 
-// named returns the line that names the columns.
+// named returns the line with the names of the columns.
 func (o *objectEncoder) named(h header) []byte {
 	line := []byte{'{'}
 	for i, c := range o.columns {
@@ -231,7 +231,7 @@ func (o *objectEncoder) row(b []byte, id string, row *extract.Row) []byte {
 	return o.after(append(b, '}'))
 }
 
-// appendValue appends what JSON has of the column: a list where the document or the catalogue has one.
+// appendValue appends the JSON of a column: a list if the document or the catalogue has one.
 func (c *column) appendValue(b []byte, row *extract.Row) []byte {
 	values := row.Values[c.valueIndex]
 	list := c.list || row.Lists[c.valueIndex] || len(values) > 1
@@ -253,7 +253,7 @@ func (c *column) appendValue(b []byte, row *extract.Row) []byte {
 	return b
 }
 
-// documentEncoder makes JSON of whole documents.
+// documentEncoder encodes whole documents as JSON.
 type documentEncoder struct{ frame }
 
 func (s *documentEncoder) row(b []byte, _ string, row *extract.Row) []byte {

@@ -15,13 +15,13 @@ import (
 	"tutti/internal/core"
 )
 
-// errTimeout is why a call ended that took too long.
-var errTimeout = errors.New("the time for the call was over")
+// errTimeout is the cause of a call that timed out.
+var errTimeout = errors.New("the call timed out")
 
-// maxRedirects is how often one call is redirected at most.
+// maxRedirects is the maximum number of redirects of one call.
 const maxRedirects = 3
 
-// client speaks GraphQL with remotes.
+// client sends GraphQL queries to remotes.
 type client struct {
 	http *http.Client
 	cfg  Config
@@ -42,11 +42,10 @@ func newClient(cfg Config) *client {
 	return &client{cfg: cfg, http: &http.Client{Transport: transport, CheckRedirect: checkRedirect}}
 }
 
-// close ends the connections that are idle.
+// close closes idle connections.
 func (c *client) close() { c.http.CloseIdleConnections() }
 
-// checkRedirect lets a call be redirected within its host alone, as its headers are meant for that, and only when it stays the call
-// that it is.
+// checkRedirect allows redirects only within the host, because the headers are for that host, and only if they keep the method.
 func checkRedirect(r *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	if len(via) > maxRedirects || r.Method != http.MethodPost || r.URL.Scheme != first.Scheme || r.URL.Host != first.Host {
@@ -59,13 +58,13 @@ func checkRedirect(r *http.Request, via []*http.Request) error {
 type nodeQuery struct {
 	Query     string                     `json:"query"`
 	Variables map[string]json.RawMessage `json:"variables,omitempty"`
-	// aggregates is set when it asks for aggregations beside the number of documents.
+	// aggregates is set if it requests aggregations beside the number of documents.
 	aggregates bool
 }
 
-// call asks a remote, within Config.Timeout. Errors are *core.Error and say nothing of where the remote is: CodeUnavailable and
-// CodeOverloaded for what another call may mend, CodeUnauthenticated, CodeForbidden, CodeTooLarge and CodeUpstream for what is
-// the remote's to mend, and CodeInternal.
+// call queries a remote, within Config.Timeout. Errors are *core.Error and do not reveal the address of the remote:
+// CodeUnavailable and CodeOverloaded if a retry may help, CodeUnauthenticated, CodeForbidden, CodeTooLarge and CodeUpstream for
+// errors of the remote, and CodeInternal.
 func (c *client) call(ctx context.Context, r *remote, header http.Header, q nodeQuery) (reply, error) {
 	call, cancel := context.WithTimeoutCause(ctx, c.cfg.Timeout, errTimeout)
 	defer cancel()
@@ -73,15 +72,15 @@ func (c *client) call(ctx context.Context, r *remote, header http.Header, q node
 	case r.inFlight <- struct{}{}:
 		defer func() { <-r.inFlight }()
 	case <-call.Done():
-		return reply{}, c.callError(ctx, call, call.Err(), "has too many questions to answer")
+		return reply{}, c.callError(ctx, call, call.Err(), "has too many calls in flight")
 	}
 	body, err := json.Marshal(q)
 	if err != nil {
-		return reply{}, core.WrapError(core.CodeInternal, "the question could not be written", err)
+		return reply{}, core.WrapError(core.CodeInternal, "the query could not be encoded", err)
 	}
 	req, err := http.NewRequestWithContext(call, http.MethodPost, r.url, bytes.NewReader(body))
 	if err != nil {
-		return reply{}, core.WrapError(core.CodeInternal, "the question could not be sent", err)
+		return reply{}, core.WrapError(core.CodeInternal, "the query could not be sent", err)
 	}
 	req.Header = header.Clone()
 	req.Header.Set("Content-Type", "application/json")
@@ -100,47 +99,48 @@ func (c *client) call(ctx context.Context, r *remote, header http.Header, q node
 	raw, err := io.ReadAll(io.LimitReader(res.Body, c.cfg.MaxBytes+1))
 	switch {
 	case err != nil:
-		return reply{}, c.callError(ctx, call, err, "broke off its answer")
+		return reply{}, c.callError(ctx, call, err, "aborted its response")
 	case int64(len(raw)) > c.cfg.MaxBytes:
-		return reply{}, core.NewError(core.CodeTooLarge, fmt.Sprintf("answered with more than %d bytes", c.cfg.MaxBytes))
+		return reply{}, core.NewError(core.CodeTooLarge, fmt.Sprintf("responded with more than %d bytes", c.cfg.MaxBytes))
 	}
 	answer, ok := replyOf(raw)
 	if !ok {
-		return reply{}, core.NewError(core.CodeUnavailable, fmt.Sprintf("answered with status %d and something that is not GraphQL", res.StatusCode))
+		return reply{}, core.NewError(core.CodeUnavailable, fmt.Sprintf("responded with status %d and something that is not GraphQL", res.StatusCode))
 	}
 	return answer, nil
 }
 
-// errorOfStatus is the error of a status that says all, nil for any other: GraphQL has its own errors, with status 400 too.
+// errorOfStatus returns the error of a conclusive status, nil for any other: GraphQL returns its own errors, also with status
+// 400.
 func errorOfStatus(status int) error {
 	fail := func(code core.Code, format string) error {
 		return core.NewError(code, fmt.Sprintf(format, status))
 	}
 	switch {
 	case status == http.StatusUnauthorized:
-		return fail(core.CodeUnauthenticated, "refused the question with status %d: it wants to know who asks")
+		return fail(core.CodeUnauthenticated, "rejected the query with status %d: credentials are missing or invalid")
 	case status == http.StatusForbidden:
-		return fail(core.CodeForbidden, "refused the question with status %d: who asks may not")
+		return fail(core.CodeForbidden, "rejected the query with status %d: the caller is not permitted")
 	case status == http.StatusTooManyRequests:
-		return fail(core.CodeOverloaded, "answered with status %d: it has too much to do")
+		return fail(core.CodeOverloaded, "responded with status %d: it is overloaded")
 	case status >= http.StatusInternalServerError:
-		return fail(core.CodeUnavailable, "answered with status %d")
+		return fail(core.CodeUnavailable, "responded with status %d")
 	case status >= http.StatusMultipleChoices && status < http.StatusBadRequest:
-		return fail(core.CodeUpstream, "answered with status %d, and redirects to other places are not followed")
+		return fail(core.CodeUpstream, "responded with status %d, and redirects to other hosts are not followed")
 	default:
 		return nil
 	}
 }
 
-// callError is the error of a call without an answer.
+// callError returns the error of a call without a response.
 func (c *client) callError(ctx, call context.Context, err error, otherwise string) error {
-	// The text of a url.Error has the whole address in it.
+	// The text of a url.Error contains the whole address.
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		err = e.Err
 	}
 	switch {
 	case ctx.Err() != nil:
-		return core.WrapError(core.CodeUnavailable, "was not waited for any longer", ctx.Err())
+		return core.WrapError(core.CodeUnavailable, "the request ended before it responded", ctx.Err())
 	case errors.Is(context.Cause(call), errTimeout):
 		return core.WrapError(core.CodeUnavailable, "timed out after "+c.cfg.Timeout.String(), errors.Join(errTimeout, err))
 	default:

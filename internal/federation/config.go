@@ -17,29 +17,29 @@ const (
 	DefaultMaxBytes     = 32 << 20
 )
 
-// Config is how remote nodes are asked. The zero value is the default.
+// Config is the configuration of queries to remote nodes. The zero value is the default.
 type Config struct {
-	// Timeout bounds one call of a remote node, the wait for its turn included. Default 10 s.
+	// Timeout limits one call of a remote node, including the wait for a free slot. Default 10 s.
 	Timeout time.Duration
-	// FirstRetry is the pause before a remote node that did not answer is asked for its fields again. It doubles up to
-	// LastRetry. Defaults 1 s and 60 s.
+	// FirstRetry is the pause before the discovery of an unavailable remote node is retried. It doubles up to LastRetry. Defaults
+	// 1 s and 60 s.
 	FirstRetry, LastRetry time.Duration
-	// RefreshEvery is how often a remote node is asked for its fields that answers. Default 5 min.
+	// RefreshEvery is the interval of the discovery of a remote node that responds. Default 5 min.
 	RefreshEvery time.Duration
-	// MaxInFlight is how many calls of one remote node there are at once at most; others wait for their turn. Default 16.
+	// MaxInFlight limits the concurrent calls of one remote node; others wait. Default 16.
 	MaxInFlight int
-	// MaxBytes bounds the answer of a remote node, unpacked. Default 32 MiB.
+	// MaxBytes limits the response of a remote node, uncompressed. Default 32 MiB.
 	MaxBytes int64
-	// Changed is told the id of a catalogue whose federation has other fields than before, after Federation.Of returns them; it
-	// may be called for several at once. Nil means nobody is told.
+	// Changed is called with the ID of a catalogue whose federation has other fields than before, once Federation.Membership
+	// returns them; it may be called concurrently. Nil means no calls.
 	Changed func(catalogue string)
-	// Transport makes the calls. Nil means connections of the Federation's own.
+	// Transport makes the calls. Nil means the Federation's own connections.
 	Transport http.RoundTripper
-	// Random returns the jitter of the pauses, at least 0 and below 1. Nil means rand.Float64.
+	// Random returns the jitter of the pauses, in [0, 1). Nil means rand.Float64.
 	Random func() float64
-	// Logger is told of every change of a remote node's state. Nil means nothing is logged.
+	// Logger logs state changes of remote nodes. Nil disables logging.
 	Logger *slog.Logger
-	// Metrics counts; nil means off.
+	// Metrics may be nil.
 	Metrics *Metrics
 }
 

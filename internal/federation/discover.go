@@ -15,17 +15,19 @@ const (
 	numericType = "NumericAggregations"
 )
 
-// jitter is the greatest part of a pause that is left out by chance, so that what failed together is not tried together.
+// jitter is the maximum part of a pause that is randomly subtracted, so that simultaneous failures are not retried
+// simultaneously.
 const jitter = 0.2
 
-// typeQuery asks for the fields of a type.
+// typeQuery requests the fields of a type.
 const typeQuery = `query fields($name: String!) { __type(name: $name) { name fields { name type { name } } } }`
 
-// discover asks a remote which fields it can aggregate. CodeUnsupported when it allows no introspection, else as call.
+// discover queries the fields that a remote can aggregate. CodeUnsupported if it does not allow introspection; otherwise errors
+// are those of call.
 func (c *client) discover(ctx context.Context, r *remote) (map[string]string, error) {
 	name, err := json.Marshal(r.documentType + "Aggregations")
 	if err != nil {
-		return nil, core.WrapError(core.CodeInternal, "the question could not be written", err)
+		return nil, core.WrapError(core.CodeInternal, "the query could not be encoded", err)
 	}
 	answer, err := c.call(ctx, r, http.Header{}, nodeQuery{Query: typeQuery, Variables: map[string]json.RawMessage{"name": name}})
 	if core.CodeOf(err) == core.CodeUnauthenticated {
@@ -47,13 +49,13 @@ func (c *client) discover(ctx context.Context, r *remote) (map[string]string, er
 	}
 	raw, asked := answer.Data["__type"]
 	if asked && json.Unmarshal(raw, &found) != nil {
-		return nil, core.NewError(core.CodeUpstream, "answered with something that is not the fields of a type")
+		return nil, core.NewError(core.CodeUpstream, "responded with something that is not the fields of a type")
 	}
 	switch {
 	case found != nil:
 	case answer.introspectionOff():
 		return nil, &core.Error{
-			Code: core.CodeUnsupported, Message: "does not allow GraphQL introspection, which tells its fields; it is asked again when this server restarts",
+			Code: core.CodeUnsupported, Message: "does not allow GraphQL introspection, by which its fields are discovered; the next discovery is when this server restarts",
 			Hint: `set "disableGraphQLIntrospection": false in the base.json of the node's catalogue and restart it, then restart this server`,
 		}
 	case len(answer.Errors) > 0 || !asked:
@@ -73,7 +75,7 @@ func (c *client) discover(ctx context.Context, r *remote) (map[string]string, er
 	return fields, nil
 }
 
-// watch keeps what is known of a remote true until ctx ends, or nothing more is to be found out.
+// watch updates the fields of a remote until ctx ends, or until it reports that it does not allow introspection.
 func (f *Federation) watch(ctx context.Context, r *remote) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -109,14 +111,14 @@ func (f *Federation) watch(ctx context.Context, r *remote) {
 	}
 }
 
-// report logs what came of a discovery where that is new, and shows it in the metrics.
+// report logs the result of a discovery if it is new, and updates the metrics.
 func (f *Federation) report(r *remote, fields int, changed bool, err error) {
 	f.cfg.Metrics.show(r, err == nil)
 	switch news := r.shouldReport(err) || changed; {
 	case !news:
 	case err == nil:
-		f.cfg.Logger.Info("remote node found", "catalogue", r.catalogue, "node", r.label, "fields", fields)
+		f.cfg.Logger.Info("remote node discovered", "catalogue", r.catalogue, "node", r.label, "fields", fields)
 	default:
-		f.cfg.Logger.Warn("remote node not found out about", "catalogue", r.catalogue, "node", r.label, "err", err)
+		f.cfg.Logger.Warn("discovery of a remote node failed", "catalogue", r.catalogue, "node", r.label, "err", err)
 	}
 }

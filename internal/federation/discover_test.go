@@ -41,34 +41,34 @@ func TestFaultsOfNodes(t *testing.T) {
 		message string
 		hint    bool
 	}{
-		"Apollo without introspection": {good, says(400, apolloOff), core.CodeUnsupported, "does not allow GraphQL introspection, which tells its fields; it is asked again when this server restarts", true},
-		"tutti without introspection":  {good, says(400, tuttiOff), core.CodeUnsupported, "does not allow GraphQL introspection, which tells its fields; it is asked again when this server restarts", true},
-		"another without it":           {good, says(200, otherOff), core.CodeUnsupported, "does not allow GraphQL introspection, which tells its fields; it is asked again when this server restarts", true},
+		"Apollo without introspection": {good, says(400, apolloOff), core.CodeUnsupported, "does not allow GraphQL introspection, by which its fields are discovered; the next discovery is when this server restarts", true},
+		"tutti without introspection":  {good, says(400, tuttiOff), core.CodeUnsupported, "does not allow GraphQL introspection, by which its fields are discovered; the next discovery is when this server restarts", true},
+		"another without it":           {good, says(200, otherOff), core.CodeUnsupported, "does not allow GraphQL introspection, by which its fields are discovered; the next discovery is when this server restarts", true},
 		"no such type":                 {good, says(200, `{"data":{"__type":null}}`), core.CodeUpstream, "has no type fileAggregations", true},
-		"no such field":                {good, says(200, `{"data":{}}`), core.CodeUpstream, "answered without what it was asked for", false},
-		"an odd type":                  {good, says(200, `{"data":{"__type":{"fields":"many"}}}`), core.CodeUpstream, "answered with something that is not the fields of a type", false},
-		"who asks is unknown":          {good, says(401, `{}`), core.CodeUnauthenticated, "refused the question with status 401: it wants to know who asks", true},
-		"who asks may not":             {good, says(403, `<html>`), core.CodeForbidden, "refused the question with status 403: who asks may not", false},
+		"no such field":                {good, says(200, `{"data":{}}`), core.CodeUpstream, "responded without the requested data", false},
+		"an odd type":                  {good, says(200, `{"data":{"__type":{"fields":"many"}}}`), core.CodeUpstream, "responded with something that is not the fields of a type", false},
+		"who asks is unknown":          {good, says(401, `{}`), core.CodeUnauthenticated, "rejected the query with status 401: credentials are missing or invalid", true},
+		"who asks may not":             {good, says(403, `<html>`), core.CodeForbidden, "rejected the query with status 403: the caller is not permitted", false},
 		"unauthenticated in GraphQL":   {good, says(200, `{"data":null,"errors":[{"message":"log in first","extensions":{"code":"UNAUTHENTICATED"}}]}`), core.CodeUnauthenticated, "log in first", false},
 		"forbidden in GraphQL":         {good, says(200, `{"data":null,"errors":[{"message":"never","extensions":{"code":"FORBIDDEN"}}]}`), core.CodeForbidden, "never", false},
-		"an error with an address":     {good, says(200, `{"data":null,"errors":[{"message":"see http://b.example","extensions":{"code":"BAD_USER_INPUT"}}]}`), core.CodeUpstream, "the node has an error of its own: BAD_USER_INPUT", false},
-		"an error with its host":       {good, says(200, `{"data":null,"errors":[{"message":"a.example says no","extensions":{"code":"BAD_USER_INPUT"}}]}`), core.CodeUpstream, "the node has an error of its own: BAD_USER_INPUT", false},
-		"an error with an odd code":    {good, says(200, `{"data":null,"errors":[{"message":"no","extensions":{"code":"a.example"}}]}`), core.CodeUpstream, "the node has an error of its own", false},
-		"too much to do":               {good, says(429, ``), core.CodeOverloaded, "answered with status 429: it has too much to do", false},
-		"a bad gateway":                {good, says(502, `{"data":{"__type":null}}`), core.CodeUnavailable, "answered with status 502", false},
-		"a page":                       {good, says(200, `<html>`), core.CodeUnavailable, "answered with status 200 and something that is not GraphQL", false},
-		"half an answer":               {good, says(200, `{"data":{"__type":`), core.CodeUnavailable, "answered with status 200 and something that is not GraphQL", false},
-		"a problem":                    {good, says(404, `{"status":404}`), core.CodeUnavailable, "answered with status 404 and something that is not GraphQL", false},
-		"another place":                {good, says(302, ``), core.CodeUpstream, "answered with status 302, and redirects to other places are not followed", false},
-		"a huge answer":                {good, says(200, `{"data":{"x":"`+strings.Repeat("x", 2000)+`"}}`), core.CodeTooLarge, "answered with more than 1000 bytes", false},
+		"an error with an address":     {good, says(200, `{"data":null,"errors":[{"message":"see http://b.example","extensions":{"code":"BAD_USER_INPUT"}}]}`), core.CodeUpstream, "internal error of the node: BAD_USER_INPUT", false},
+		"an error with its host":       {good, says(200, `{"data":null,"errors":[{"message":"a.example says no","extensions":{"code":"BAD_USER_INPUT"}}]}`), core.CodeUpstream, "internal error of the node: BAD_USER_INPUT", false},
+		"an error with an odd code":    {good, says(200, `{"data":null,"errors":[{"message":"no","extensions":{"code":"a.example"}}]}`), core.CodeUpstream, "internal error of the node", false},
+		"too much to do":               {good, says(429, ``), core.CodeOverloaded, "responded with status 429: it is overloaded", false},
+		"a bad gateway":                {good, says(502, `{"data":{"__type":null}}`), core.CodeUnavailable, "responded with status 502", false},
+		"a page":                       {good, says(200, `<html>`), core.CodeUnavailable, "responded with status 200 and something that is not GraphQL", false},
+		"half an answer":               {good, says(200, `{"data":{"__type":`), core.CodeUnavailable, "responded with status 200 and something that is not GraphQL", false},
+		"a problem":                    {good, says(404, `{"status":404}`), core.CodeUnavailable, "responded with status 404 and something that is not GraphQL", false},
+		"another place":                {good, says(302, ``), core.CodeUpstream, "responded with status 302, and redirects to other hosts are not followed", false},
+		"a huge answer":                {good, says(200, `{"data":{"x":"`+strings.Repeat("x", 2000)+`"}}`), core.CodeTooLarge, "responded with more than 1000 bytes", false},
 		"no answer":                    {good, hangs(), core.CodeUnavailable, "timed out after 10s", false},
 		"nobody there":                 {good, nil, core.CodeUnavailable, "could not be reached", false},
 		"no documentType":              {`"graphqlUrl":"http://a.example"`, nil, core.CodeInvalid, "the configuration of this node lacks documentType", true},
 		"nothing at all":               {`"displayName":"","nodeId":"A"`, nil, core.CodeInvalid, "the configuration of this node lacks displayName, documentType, graphqlUrl", true},
-		"a documentType with dashes":   {`"documentType":"a-b","graphqlUrl":"http://a.example"`, nil, core.CodeInvalid, "the documentType that is configured for this node is no name in GraphQL", true},
-		"a documentType for itself":    {`"documentType":"__a","graphqlUrl":"http://a.example"`, nil, core.CodeInvalid, "the documentType that is configured for this node is no name in GraphQL", true},
-		"a file":                       {`"documentType":"a","graphqlUrl":"file:///etc/passwd"`, nil, core.CodeInvalid, "the graphqlUrl that is configured for this node is not the URL of an HTTP server", true},
-		"no URL":                       {`"documentType":"a","graphqlUrl":"http://%zz"`, nil, core.CodeInvalid, "the graphqlUrl that is configured for this node is not the URL of an HTTP server", true},
+		"a documentType with dashes":   {`"documentType":"a-b","graphqlUrl":"http://a.example"`, nil, core.CodeInvalid, "the documentType configured for this node is not a GraphQL name", true},
+		"a documentType for itself":    {`"documentType":"__a","graphqlUrl":"http://a.example"`, nil, core.CodeInvalid, "the documentType configured for this node is not a GraphQL name", true},
+		"a file":                       {`"documentType":"a","graphqlUrl":"file:///etc/passwd"`, nil, core.CodeInvalid, "the graphqlUrl configured for this node is not the URL of an HTTP server", true},
+		"no URL":                       {`"documentType":"a","graphqlUrl":"http://%zz"`, nil, core.CodeInvalid, "the graphqlUrl configured for this node is not the URL of an HTTP server", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -110,11 +110,11 @@ func TestWhenNodesAreAsked(t *testing.T) {
 		node    string
 	}{
 		"bad gateways, then well": {append(bad(8, says(502, "")), says(200, fields)), 0, []float64{0, 1, 3, 7, 15, 31, 63, 123, 183, 483, 783}, ""},
-		"with jitter":             {bad(9, says(502, "")), 0.5, []float64{0, 0.9, 2.7, 6.3, 13.5, 27.9, 56.7, 110.7, 164.7, 218.7, 272.7, 326.7, 380.7, 434.7, 488.7, 542.7, 596.7, 650.7, 704.7, 758.7, 812.7, 866.7}, "answered with status 502"},
+		"with jitter":             {bad(9, says(502, "")), 0.5, []float64{0, 0.9, 2.7, 6.3, 13.5, 27.9, 56.7, 110.7, 164.7, 218.7, 272.7, 326.7, 380.7, 434.7, 488.7, 542.7, 596.7, 650.7, 704.7, 758.7, 812.7, 866.7}, "responded with status 502"},
 		"hanging":                 {append(bad(2, hangs()), says(200, fields)), 0, []float64{0, 11, 23, 323, 623}, ""},
 		"refused, then well":      {append(bad(2, says(403, "")), says(200, fields)), 0, []float64{0, 300, 600, 900}, ""},
-		"no introspection":        {append(bad(1, says(400, apolloOff)), says(200, fields)), 0, []float64{0}, "does not allow GraphQL introspection, which tells its fields; it is asked again when this server restarts"},
-		"unreached, then none":    {append(bad(1, says(502, "")), says(400, apolloOff)), 0, []float64{0, 1}, "does not allow GraphQL introspection, which tells its fields; it is asked again when this server restarts"},
+		"no introspection":        {append(bad(1, says(400, apolloOff)), says(200, fields)), 0, []float64{0}, "does not allow GraphQL introspection, by which its fields are discovered; the next discovery is when this server restarts"},
+		"unreached, then none":    {append(bad(1, says(502, "")), says(400, apolloOff)), 0, []float64{0, 1}, "does not allow GraphQL introspection, by which its fields are discovered; the next discovery is when this server restarts"},
 		"well, then worse":        {[]http.Handler{says(200, fields), says(502, ""), says(502, ""), says(400, apolloOff)}, 0, []float64{0, 300, 301, 303, 603}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -305,9 +305,9 @@ func TestRedirects(t *testing.T) {
 	defer server.Close()
 	for path, want := range map[string]string{
 		"/here": "", "/moved": "",
-		"/get":   "answered with status 302, and redirects to other places are not followed",
-		"/away":  "answered with status 307, and redirects to other places are not followed",
-		"/round": "answered with status 307, and redirects to other places are not followed",
+		"/get":   "responded with status 302, and redirects to other hosts are not followed",
+		"/away":  "responded with status 307, and redirects to other hosts are not followed",
+		"/round": "responded with status 307, and redirects to other hosts are not followed",
 	} {
 		probed := federation.Probe(t.Context(), one(`"documentType":"file","graphqlUrl":"`+server.URL+path+`"`), federation.Config{})
 		if want == "" {

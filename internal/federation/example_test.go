@@ -21,5 +21,5 @@ func ExampleProbe() {
 	}
 	// Output:
 	// Montreal 1 <nil>
-	// Toronto 0 does not allow GraphQL introspection, which tells its fields; it is asked again when this server restarts
+	// Toronto 0 does not allow GraphQL introspection, by which its fields are discovered; the next discovery is when this server restarts
 }

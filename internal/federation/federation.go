@@ -13,21 +13,21 @@ import (
 
 var _ graph.Network = (*Federation)(nil)
 
-// Federation holds the federations of a process' catalogues. All methods may be called concurrently.
+// Federation holds the federations of a process' catalogues. It is safe for concurrent use.
 type Federation struct {
 	cfg    Config
 	client *client
-	// wake is told of networks that are not watched yet, stopped is closed when the background work has ended.
+	// wake signals networks that are not watched yet, stopped is closed when the background work has ended.
 	wake, stopped chan struct{}
 
 	mu sync.Mutex
-	// networks are by the ids of their catalogues.
+	// networks are by catalogue ID.
 	networks map[string]*network
 	cancel   context.CancelFunc // nil before Start
 }
 
-// New makes the Federation of catalogues. Those without remote nodes in their network are part of none. No node is known before
-// Start.
+// New returns the Federation of catalogues. Catalogues without remote nodes in their network have no federation. No fields are
+// known before Start.
 func New(defs []definition.Definition, cfg Config) *Federation {
 	cfg = cfg.withDefaults()
 	f := &Federation{
@@ -42,8 +42,8 @@ func New(defs []definition.Definition, cfg Config) *Federation {
 	return f
 }
 
-// Start begins to find out about all remote nodes, and waits for none. CodeConflict when it was called before. The background
-// work goes on until Stop, whatever becomes of ctx.
+// Start starts the discovery of all remote nodes in the background. CodeConflict if it was called before. The background work
+// continues until Stop, also after ctx ends.
 func (f *Federation) Start(ctx context.Context) error {
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	f.mu.Lock()
@@ -57,8 +57,8 @@ func (f *Federation) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends the background work and waits for its end, not beyond that of ctx. It may be called again; a Federation that was not
-// started is stopped already. Calls of Ask end with their own context.
+// Stop stops the background work and waits for its end or for that of ctx. It may be called again; on a Federation that was not
+// started it returns immediately. Calls of Query end with their own context.
 func (f *Federation) Stop(ctx context.Context) error {
 	defer f.client.close()
 	f.mu.Lock()
@@ -76,7 +76,7 @@ func (f *Federation) Stop(ctx context.Context) error {
 	}
 }
 
-// run begins the work on networks as they come, and waits for its end.
+// run starts the work on new networks, and waits for its end.
 func (f *Federation) run(ctx context.Context) {
 	defer close(f.stopped)
 	var watches sync.WaitGroup
@@ -104,7 +104,7 @@ func (f *Federation) run(ctx context.Context) {
 	}
 }
 
-// unwatched returns the networks that no work has begun on.
+// unwatched returns the networks whose work has not been started.
 func (f *Federation) unwatched() []*network {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -117,7 +117,7 @@ func (f *Federation) unwatched() []*network {
 	return waiting
 }
 
-// started notes how the work on a network ends; false when another one took its place.
+// started stores the cancel function of a network's work; false if another network replaced it.
 func (f *Federation) started(n *network, end func()) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -128,8 +128,8 @@ func (f *Federation) started(n *network, end func()) bool {
 	return true
 }
 
-// networkFor returns the network of a catalogue, nil for none. One that is new, as that of a catalogue whose configuration was mended is, is
-// taken up.
+// networkFor returns the network of a catalogue, nil for none. It adds a new network, for example of a catalogue whose
+// configuration was fixed.
 func (f *Federation) networkFor(d definition.Definition) *network {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -161,8 +161,8 @@ func (f *Federation) networkFor(d definition.Definition) *network {
 	return n
 }
 
-// Membership reports whether a catalogue is part of a federation, and returns the fields that its remote nodes can aggregate, with the names of
-// their types: of several, that of the node that is configured first.
+// Membership reports whether a catalogue is part of a federation, and returns the fields that its remote nodes can aggregate,
+// with their type names; if several nodes have a field, the type of the node configured first.
 func (f *Federation) Membership(m *catalogue.Model) (federated bool, remote map[string]string) {
 	n := f.networkFor(m.Definition())
 	if n == nil {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// fieldReply is what a node says of one field: nil where it was not asked or could not say.
+// fieldReply is a node's result of one field: nil members were not requested or could not be returned.
 type fieldReply struct {
 	Buckets   []bucketReply  `json:"buckets"`
 	Stats     *statsReply    `json:"stats"`
@@ -19,14 +19,14 @@ type intervalReply struct {
 	Buckets []bucketReply `json:"buckets"`
 }
 
-// bucketReply is the documents with a value.
+// bucketReply is a bucket of a node.
 type bucketReply struct {
 	Key   text   `json:"key"`
 	Shown text   `json:"key_as_string"`
 	Count number `json:"doc_count"`
 }
 
-// statsReply are statistics; without any value the numbers may be null.
+// statsReply are statistics; without values the numbers may be null.
 type statsReply struct {
 	Min   *float64 `json:"min"`
 	Max   *float64 `json:"max"`
@@ -34,13 +34,13 @@ type statsReply struct {
 	Count number   `json:"count"`
 }
 
-// maxNumber is the largest number of documents that a node is believed: up to it JavaScript tells all integers apart.
+// maxNumber is the largest number of documents accepted from a node: up to it JavaScript represents all integers exactly.
 const maxNumber = 1<<53 - 1
 
-// number is a number of documents; null is none.
+// number is a number of documents; null is 0.
 type number int64
 
-// UnmarshalJSON reads a whole number that is not negative.
+// UnmarshalJSON reads a non-negative integer.
 func (n *number) UnmarshalJSON(raw []byte) error {
 	if string(raw) == "null" {
 		*n = 0
@@ -54,10 +54,10 @@ func (n *number) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// text is a key; of a number or a boolean, what stands for it in JSON.
+// text is a key; for a number or a boolean, its JSON text.
 type text string
 
-// UnmarshalJSON reads any value that is no object and no array.
+// UnmarshalJSON reads any value that is neither an object nor an array.
 func (t *text) UnmarshalJSON(raw []byte) error {
 	switch {
 	case string(raw) == "null":

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// isHopHeader are headers that are never handed on: those of one connection (RFC 9110, section 7.6.1), and those that say what this
-// process' own request is.
+// isHopHeader reports whether a header must never be forwarded: headers of one connection (RFC 9110, section 7.6.1), and those
+// that this process sets itself.
 func isHopHeader(name string) bool {
 	switch name {
 	case "Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
@@ -18,8 +18,8 @@ func isHopHeader(name string) bool {
 	}
 }
 
-// forwardedHeaders returns the headers of a client's request that are handed on: those of the names alone. What the client names in its
-// Connection is for this process.
+// forwardedHeaders returns the headers of a client's request with the given names. Headers that the client lists in Connection
+// are not forwarded.
 func forwardedHeaders(names []string, from http.Header) http.Header {
 	h := http.Header{}
 	if len(names) == 0 || len(from) == 0 {

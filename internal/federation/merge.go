@@ -9,7 +9,7 @@ import (
 	"tutti/internal/core"
 )
 
-// Keys of buckets that stand for no value.
+// Bucket keys that are not values.
 const (
 	missingKey      = "__missing__"
 	notAvailableKey = "___aggregation_not_available___"
@@ -22,13 +22,13 @@ type bucket struct {
 	Count int64   `json:"doc_count"`
 }
 
-// buckets are those of a field, with their number.
+// buckets are the buckets of a field, with their number.
 type buckets struct {
 	Number  int       `json:"bucket_count"`
 	Buckets []*bucket `json:"buckets"`
 }
 
-// termsAnswer and numericAnswer are what is said of a field in all.
+// termsAnswer and numericAnswer are the merged results of a field.
 type (
 	termsAnswer struct {
 		buckets
@@ -42,7 +42,7 @@ type (
 	}
 )
 
-// merged returns what all nodes say of a field together; nil when no node says anything.
+// merged returns the merged results of all nodes for a field; nil if no node has any.
 func (g *aggregate) merged(all []nodeResult) (json.RawMessage, error) {
 	var of any
 	var any bool
@@ -51,7 +51,7 @@ func (g *aggregate) merged(all []nodeResult) (json.RawMessage, error) {
 		of, any = g.mergedTerms(all)
 	case numericType:
 		of, any = g.mergedNumbers(all)
-	default: // nothing but its type is asked
+	default: // only the type is requested
 		of, any = struct{}{}, true
 	}
 	if !any {
@@ -59,12 +59,12 @@ func (g *aggregate) merged(all []nodeResult) (json.RawMessage, error) {
 	}
 	raw, err := json.Marshal(of)
 	if err != nil {
-		return nil, core.WrapError(core.CodeInternal, "adding up what the nodes said", err)
+		return nil, core.WrapError(core.CodeInternal, "merging the responses of the nodes", err)
 	}
 	return raw, nil
 }
 
-// mergedTerms adds up the buckets of values. Documents of a node that did not give any are in a bucket of their own.
+// mergedTerms merges the buckets of values. Documents of nodes without a result are in a separate bucket.
 func (g *aggregate) mergedTerms(all []nodeResult) (answer termsAnswer, given bool) {
 	var t bucketCounter
 	for _, one := range all {
@@ -100,7 +100,7 @@ func (g *aggregate) mergedTerms(all []nodeResult) (answer termsAnswer, given boo
 	return termsAnswer{buckets: numbered(kept), Cardinality: values}, given
 }
 
-// limit is how many values are wished for at most.
+// limit returns the requested maximum number of values.
 func (g *aggregate) limit() (n int, limited bool) {
 	raw := g.argument("buckets", "max")
 	if raw == nil || json.Unmarshal(raw, &n) != nil {
@@ -109,7 +109,7 @@ func (g *aggregate) limit() (n int, limited bool) {
 	return max(n, 0), true
 }
 
-// mergedNumbers adds up statistics, histograms and ranges. What a node did not give is not in them.
+// mergedNumbers merges statistics, histograms and ranges of the nodes that returned them.
 func (g *aggregate) mergedNumbers(all []nodeResult) (answer numericAnswer, given bool) {
 	var s statsMerger
 	var histograms, ranges [][]bucketReply
@@ -154,7 +154,7 @@ type bucketCounter struct {
 	list  []*bucket
 }
 
-// add adds documents to a key. What is shown of it is what was given for it first.
+// add adds documents to a key. The first key_as_string of a key is used.
 func (t *bucketCounter) add(key, shown string, n int64) {
 	b := t.byKey[key]
 	if b == nil {
@@ -171,5 +171,5 @@ func (t *bucketCounter) add(key, shown string, n int64) {
 	b.Count = addCounts(b.Count, n)
 }
 
-// addCounts adds numbers of documents. They stop at the largest that is believed: what a node says must not turn them negative.
+// addCounts adds numbers of documents, up to maxNumber: values from a node must not overflow.
 func addCounts(a, b int64) int64 { return min(a+b, maxNumber) }

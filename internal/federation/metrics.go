@@ -7,8 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// Metrics shows how remote nodes fare; a nil pointer is off. The label catalogue is the id of a configured one, node what the
-// configuration calls a node of it.
+// Metrics records the state of remote nodes; nil disables it. The label catalogue is a configured ID, node the configured name of
+// a node of it.
 type Metrics struct {
 	up       *prometheus.GaugeVec
 	duration *prometheus.HistogramVec
@@ -45,7 +45,7 @@ func (m *Metrics) observe(r *remote, took time.Duration) {
 	}
 }
 
-// forget ends the series of a node that is no longer configured.
+// forget deletes the series of a node that is no longer configured.
 func (m *Metrics) forget(r *remote) {
 	if m != nil {
 		m.up.DeleteLabelValues(r.catalogue, r.label)

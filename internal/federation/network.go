@@ -16,33 +16,33 @@ import (
 // network is the federation of one catalogue.
 type network struct {
 	catalogue string
-	// raw is what the configuration says.
+	// raw is the configuration.
 	raw   json.RawMessage
 	nodes []*node
-	// remotes are those of the nodes that are, in the order of the configuration.
+	// remotes are the remotes of the nodes that have one, in the order of the configuration.
 	remotes []*remote
-	// end ends the background work on it; nil before that has begun.
+	// end stops the background work on it; nil before that has started.
 	end func()
 }
 
-// node is a node of a federation: this catalogue itself without a remote.
+// node is a node of a federation: this catalogue itself if remote is nil.
 type node struct {
 	id, name string
 	remote   *remote
 }
 
-// selected reports whether a node is among those of nodesFilter; none means all. A node without id goes by its name.
+// selected reports whether a node is in nodesFilter; an empty filter selects all. A node without an ID is selected by name.
 func (n *node) selected(filter []string) bool {
 	return len(filter) == 0 || slices.Contains(filter, cmp.Or(n.id, n.name))
 }
 
-// optional is a value that may be left out. Definitions take an empty text for an absent object.
+// optional is a value that may be absent. Definitions accept an empty string as an absent object.
 type optional[T any] struct {
 	set   bool
 	value T
 }
 
-// UnmarshalJSON reads a value that is there.
+// UnmarshalJSON reads a value that is present.
 func (a *optional[T]) UnmarshalJSON(raw []byte) error {
 	if raw = bytes.TrimSpace(raw); len(raw) == 0 || raw[0] != '{' && raw[0] != '[' {
 		return nil
@@ -51,7 +51,7 @@ func (a *optional[T]) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, &a.value)
 }
 
-// What a configuration says of a federation (CONTRACT section 5).
+// Configuration of a federation (CONTRACT section 5).
 type (
 	rawNode struct {
 		DisplayName string `json:"displayName"`
@@ -74,7 +74,7 @@ type (
 	}
 )
 
-// networkOf makes the federation of a catalogue, nil where it has none: without remote nodes there is none.
+// networkOf returns the federation of a catalogue, nil if it has no remote nodes.
 func networkOf(d definition.Definition, cfg Config) *network {
 	var raw optional[rawNetwork]
 	if len(d.Network) == 0 || json.Unmarshal(d.Network, &raw) != nil || len(raw.value.RemoteNodes) == 0 {
@@ -100,7 +100,7 @@ func networkOf(d definition.Definition, cfg Config) *network {
 	return n
 }
 
-// labelOf returns what the metrics and logs call a node, which is one alone.
+// labelOf returns a unique name of a node for metrics and logs.
 func labelOf(wish string, taken map[string]bool) string {
 	wish = strings.ToValidUTF8(wish, "_")
 	label := wish
@@ -111,7 +111,7 @@ func labelOf(wish string, taken map[string]bool) string {
 	return label
 }
 
-// validate says what is wrong with how a remote node is configured, nil when nothing is.
+// validate returns why the configuration of a remote node is invalid, nil if it is valid.
 func (raw rawRemote) validate() error {
 	var lacking []string
 	for _, one := range []struct{ name, value string }{
@@ -129,21 +129,21 @@ func (raw rawRemote) validate() error {
 	}
 	if !isName(raw.DocumentType) {
 		return &core.Error{
-			Code: core.CodeInvalid, Message: "the documentType that is configured for this node is no name in GraphQL",
+			Code: core.CodeInvalid, Message: "the documentType configured for this node is not a GraphQL name",
 			Hint: "set it to the name of the node's root field, as its GraphQL has it",
 		}
 	}
 	u, err := url.Parse(raw.GraphQLURL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
 		return &core.Error{
-			Code: core.CodeInvalid, Message: "the graphqlUrl that is configured for this node is not the URL of an HTTP server",
+			Code: core.CodeInvalid, Message: "the graphqlUrl configured for this node is not the URL of an HTTP server",
 			Hint: "set graphqlUrl to an address that begins with http:// or https:// and a host",
 		}
 	}
 	return nil
 }
 
-// isName reports whether a text is a name in GraphQL that is not kept for introspection.
+// isName reports whether a string is a GraphQL name that is not reserved for introspection.
 func isName(text string) bool {
 	for i, c := range []byte(text) {
 		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// stats are the statistics of the whole federation: without any value there are no smallest, largest and mean ones.
+// stats are the statistics of the whole federation; without values, min, max and avg are null.
 type stats struct {
 	Min   *float64 `json:"min"`
 	Max   *float64 `json:"max"`
@@ -19,13 +19,13 @@ type stats struct {
 	Count int64    `json:"count"`
 }
 
-// statsMerger adds up statistics.
+// statsMerger merges statistics.
 type statsMerger struct {
 	given bool
 	all   stats
 }
 
-// add adds those of a node. Of one without values nothing counts, whatever it says.
+// add adds the statistics of a node. Without values it ignores them.
 func (s *statsMerger) add(r *statsReply) {
 	s.given = true
 	if r.Count == 0 {
@@ -43,9 +43,9 @@ func (s *statsMerger) add(r *statsReply) {
 	}
 }
 
-// stats returns those of all nodes.
+// stats returns the merged statistics.
 func (s *statsMerger) stats() *stats {
-	if math.IsInf(s.all.Sum, 0) { // JSON has no such number
+	if math.IsInf(s.all.Sum, 0) { // not representable in JSON
 		s.all.Sum = math.Copysign(math.MaxFloat64, s.all.Sum)
 	}
 	if s.all.Count > 0 {
@@ -55,15 +55,15 @@ func (s *statsMerger) stats() *stats {
 }
 
 const (
-	// defaultInterval is that of a histogram where none is given.
+	// defaultInterval is the default interval of a histogram.
 	defaultInterval = 1000
-	// maxIntervals is up to how many intervals those without documents are given too.
+	// maxIntervals is the maximum number of intervals up to which empty ones are returned too.
 	maxIntervals = 10_000
-	// dateLayout is how dates are shown.
+	// dateLayout is the format of dates.
 	dateLayout = "2006-01-02T15:04:05.000Z"
 )
 
-// interval returns the interval of the histogram that is asked for.
+// interval returns the requested interval of the histogram.
 func (g *aggregate) interval() float64 {
 	interval := 0.0
 	if raw := g.argument("histogram", "interval"); raw == nil || json.Unmarshal(raw, &interval) != nil || interval <= 0 {
@@ -72,8 +72,8 @@ func (g *aggregate) interval() float64 {
 	return interval
 }
 
-// mergedHistogram adds up histograms of one interval. Nodes give the intervals from their first one with documents to their last
-// one; those between the nodes' are put in, so that it is as if all documents were on one.
+// mergedHistogram merges histograms of one interval. Nodes return the intervals from the first to the last one with documents;
+// the intervals between those of the nodes are added as empty ones, as if all documents were in one index.
 func mergedHistogram(all [][]bucketReply, interval float64) []*bucket {
 	byPlace := map[int64]*bucket{}
 	dates := false
@@ -120,7 +120,7 @@ func emptyInterval(key float64, date bool) *bucket {
 	return b
 }
 
-// plainNumber writes a number as JavaScript prints it, as nodes do.
+// plainNumber formats a number as JavaScript does, as nodes do.
 func plainNumber(f float64) string {
 	if f == 0 {
 		return "0"
@@ -131,7 +131,7 @@ func plainNumber(f float64) string {
 	return strconv.FormatFloat(f, 'e', -1, 64)
 }
 
-// mergedRanges adds up ranges, which all nodes give in the same order. Several may have one key.
+// mergedRanges merges ranges, which all nodes return in the same order. Several may have the same key.
 func mergedRanges(all [][]bucketReply) []*bucket {
 	var t bucketCounter
 	for _, list := range all {

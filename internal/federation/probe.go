@@ -7,20 +7,20 @@ import (
 	"tutti/internal/catalogue/definition"
 )
 
-// ProbeResult is how a remote node answers now.
+// ProbeResult is the current state of a remote node.
 type ProbeResult struct {
-	// Node is the name of the node, as the configuration has it.
+	// Node is the configured name of the node.
 	Node string
-	// Fields is how many fields it can aggregate.
+	// Fields is the number of fields that it can aggregate.
 	Fields int
-	// Err says why it cannot be a part of the federation, nil when it can: a *core.Error with a hint, of CodeInvalid for a fault of
-	// the configuration, CodeUnsupported where it allows no introspection, CodeUnavailable where it does not answer. Its cause may
-	// tell where the node is.
+	// Err is why it cannot be part of the federation, nil if it can: a *core.Error with a hint, of CodeInvalid for a
+	// configuration error, CodeUnsupported if it does not allow introspection, CodeUnavailable if it does not respond. Its cause
+	// may contain the address of the node.
 	Err error
 }
 
-// Probe asks the remote nodes of a catalogue side by side what a Federation would ask them at start, once, and returns how each
-// answers, by name; none for a catalogue without.
+// Probe sends the remote nodes of a catalogue, concurrently and once, the queries of a Federation at start, and returns the
+// results by name; none for a catalogue without remote nodes.
 func Probe(ctx context.Context, d definition.Definition, cfg Config) []ProbeResult {
 	cfg = cfg.withDefaults()
 	n := networkOf(d, cfg)

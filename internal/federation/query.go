@@ -19,18 +19,19 @@ const (
 	statusError = "ERROR"
 )
 
-// nodeResult is what a node answered.
+// nodeResult is the response of one node.
 type nodeResult struct {
-	// counted is set when it answered without errors; hits are the documents and fields the aggregations of its answer.
+	// counted is set if it responded without errors; hits is the number of documents and fields holds the aggregations of the
+	// response.
 	counted bool
 	hits    int64
 	fields  map[string]*fieldReply
-	// errors is what is shown of what went wrong, "" when nothing did.
+	// errors is the displayable error text, "" for none.
 	errors string
 }
 
-// Query asks the nodes that are chosen side by side, and adds up what they say. An error is CodeInvalid for a catalogue without a
-// network, and CodeUnavailable when ctx ends first.
+// Query queries the selected nodes concurrently and merges their responses. An error is CodeInvalid for a catalogue without a
+// network, and CodeUnavailable if ctx ends first.
 func (f *Federation) Query(ctx context.Context, view *search.View, r graph.NetworkRequest) (graph.NetworkAnswer, error) {
 	n := f.networkFor(view.Model().Definition())
 	if n == nil {
@@ -66,7 +67,7 @@ func (f *Federation) Query(ctx context.Context, view *search.View, r graph.Netwo
 	return answer, nil
 }
 
-// federatedQuery is one question to all nodes.
+// federatedQuery is one query to all nodes.
 type federatedQuery struct {
 	*Federation
 
@@ -74,7 +75,7 @@ type federatedQuery struct {
 	fields  []*aggregate
 }
 
-// node asks one node. One that is not chosen is listed as it is known to be.
+// node queries one node. A node that is not selected is listed with its known state.
 func (a *federatedQuery) node(ctx context.Context, n *node) nodeResult {
 	chosen := n.selected(a.request.Nodes)
 	if n.remote == nil {
@@ -100,8 +101,8 @@ func (a *federatedQuery) node(ctx context.Context, n *node) nodeResult {
 	}
 }
 
-// lacks reports whether a node that aggregates fields has none of one of the names, nor below it. No document of such a node
-// matches a filter on these names, whatever the filter asks of them.
+// lacks reports whether a node that aggregates fields has none of the named fields, nor fields below one. No document of that
+// node matches a filter on these names, whatever the filter is.
 func lacks(fields map[string]string, names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		for field := range fields {
@@ -113,22 +114,23 @@ func lacks(fields map[string]string, names []string) bool {
 	})
 }
 
-// local asks this process' own catalogue, as the client sees it. What is wrong there can be told: it is as a client is told it.
+// local queries this process' own catalogue, with the caller's permissions. Its errors are shown, because they are the same as in
+// a direct query.
 func (a *federatedQuery) local(ctx context.Context) nodeResult {
 	q := a.query(a.request.Document, func(g *aggregate) bool { return a.request.Own(g.name) })
 	variables, err := json.Marshal(q.Variables)
 	if err != nil {
-		return nodeResult{errors: "the question could not be written"}
+		return nodeResult{errors: "the query could not be encoded"}
 	}
 	response := a.request.Local(ctx, core.GraphQLRequest{Query: q.Query, Variables: variables, ReadOnly: true})
 	answer, ok := replyOf(response.Body)
 	if !ok {
-		return nodeResult{errors: "the catalogue gave no answer"}
+		return nodeResult{errors: "the catalogue returned no response"}
 	}
 	return resultOf(q, answer, a.request.Document, answer.errorTexts())
 }
 
-// remote asks another server for the fields that it has.
+// remote queries another server for the fields that it has.
 func (a *federatedQuery) remote(ctx context.Context, r *remote, fields map[string]string) nodeResult {
 	q := a.query(r.documentType, func(g *aggregate) bool { return fields[g.name] == g.of() })
 	header := forwardedHeaders(r.headers, a.request.Header)
@@ -144,7 +146,7 @@ func (a *federatedQuery) remote(ctx context.Context, r *remote, fields map[strin
 	return resultOf(q, answer, r.documentType, answer.publicErrors(r.secrets(header)))
 }
 
-// query writes what a node is asked, of the fields that it has.
+// query returns the query for a node, with the fields that it has.
 func (a *federatedQuery) query(document string, has func(*aggregate) bool) nodeQuery {
 	var w queryBuilder
 	for _, field := range a.fields {
@@ -155,8 +157,8 @@ func (a *federatedQuery) query(document string, has func(*aggregate) bool) nodeQ
 	return w.query(document, a.request)
 }
 
-// resultOf reads an answer. errors is what is shown of its errors: a node that has any is counted with none of its documents, so that
-// its hits and the aggregations of the network agree.
+// resultOf reads a response. errors is the text for its errors: none of the documents of a node with errors are counted, so that
+// its hits and the aggregations of the network are consistent.
 func resultOf(q nodeQuery, answer reply, document, errors string) nodeResult {
 	if errors != "" {
 		return nodeResult{errors: errors}
@@ -168,7 +170,7 @@ func resultOf(q nodeQuery, answer reply, document, errors string) nodeResult {
 		Aggregations map[string]*fieldReply `json:"aggregations"`
 	}
 	if json.Unmarshal(answer.Data[document], &data) != nil || data == nil || data.Hits == nil || q.aggregates && data.Aggregations == nil {
-		return nodeResult{errors: "answered with something that is not what it was asked for"}
+		return nodeResult{errors: "responded with something else than what was requested"}
 	}
 	return nodeResult{counted: true, hits: int64(data.Hits.Total), fields: data.Aggregations}
 }

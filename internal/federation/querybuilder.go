@@ -11,13 +11,13 @@ import (
 	"tutti/internal/sqon"
 )
 
-// aggregate is what is asked of one field.
+// aggregate is the requested aggregation of one field.
 type aggregate struct {
 	name  string
 	parts map[string]graph.NetworkPart
 }
 
-// aggregates returns what is asked of fields.
+// aggregates converts the requested fields.
 func aggregates(fields []graph.NetworkField) []*aggregate {
 	all := make([]*aggregate, len(fields))
 	for i, f := range fields {
@@ -34,12 +34,12 @@ func (g *aggregate) requests(part string) bool {
 	return asked
 }
 
-// terms reports whether the values are asked for, or how many there are: they are counted from the values.
+// terms reports whether values or their number are requested: the number is computed from the values.
 func (g *aggregate) terms() bool {
 	return g.requests("buckets") || g.requests("bucket_count") || g.requests("cardinality")
 }
 
-// of returns the name of the field's type, which what is asked of it tells; "" when nothing is.
+// of returns the name of the field's type as implied by the requested parts; "" for none.
 func (g *aggregate) of() string {
 	switch {
 	case g.terms():
@@ -51,7 +51,7 @@ func (g *aggregate) of() string {
 	}
 }
 
-// argument returns an argument of a part; nil when it is not given.
+// argument returns an argument of a part; nil if it is absent.
 func (g *aggregate) argument(part, name string) json.RawMessage {
 	raw := g.parts[part].Arguments[name]
 	if string(raw) == "null" {
@@ -60,8 +60,7 @@ func (g *aggregate) argument(part, name string) json.RawMessage {
 	return raw
 }
 
-// queryBuilder writes the query for one node. Arguments are variables all, so that nothing that a client sent is a part of its
-// text.
+// queryBuilder builds the query for one node. All arguments are variables, so that no client input is part of the query text.
 type queryBuilder struct {
 	fields strings.Builder
 	types  map[string]string
@@ -75,7 +74,7 @@ func (w *queryBuilder) field(g *aggregate) {
 	}
 	w.fields.WriteString(" " + g.name + " {")
 	if g.terms() {
-		// All values are needed, however few are asked for: the most frequent ones of all nodes may be rare in one.
+		// All values are needed, even if few are requested: the most frequent values of all nodes may be rare in one.
 		w.fields.WriteString(" buckets { key key_as_string doc_count }")
 	}
 	if g.requests("stats") {
@@ -90,7 +89,7 @@ func (w *queryBuilder) field(g *aggregate) {
 	w.fields.WriteString(" }")
 }
 
-// argument writes an argument of a part, nothing when it is not given.
+// argument returns an argument of a part, "" if it is absent.
 func (w *queryBuilder) argument(g *aggregate, part, name, of string) string {
 	raw := g.argument(part, name)
 	if raw == nil {
@@ -108,7 +107,7 @@ func (w *queryBuilder) declare(variable, of string, value json.RawMessage) {
 	w.types[variable], w.values[variable] = of, value
 }
 
-// query returns the whole.
+// query returns the complete query.
 func (w *queryBuilder) query(document string, r graph.NetworkRequest) nodeQuery {
 	filters := ""
 	if r.Filters != nil {
@@ -136,8 +135,8 @@ func (w *queryBuilder) query(document string, r graph.NetworkRequest) nodeQuery 
 	return nodeQuery{Query: head + " { " + text + " } }", Variables: w.values, aggregates: w.fields.Len() > 0}
 }
 
-// asGroup returns a filter in the form that every node reads, nil for none: the aggregations of an Arranger fail on {}, and on a
-// clause that stands in no group.
+// asGroup converts a filter to a form that every node accepts, nil for none: aggregations of Arranger fail on {}, and on a clause
+// outside of a group.
 func asGroup(raw json.RawMessage) json.RawMessage {
 	filter, err := sqon.Parse(raw)
 	switch {

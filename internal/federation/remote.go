@@ -14,34 +14,35 @@ import (
 type remote struct {
 	catalogue, label  string
 	url, documentType string
-	// headers are the names of those that are handed on.
+	// headers are the names of the forwarded headers.
 	headers []string
-	// configErr says why it is never asked: its configuration is no good. Nil when it is.
+	// configErr is why it is never queried: its configuration is invalid. Nil if it is valid.
 	configErr error
-	// inFlight has an element for each call in progress.
+	// inFlight has one element for each call in flight.
 	inFlight chan struct{}
 
 	mu sync.Mutex
-	// fields are what it can aggregate, with the names of their types; nil until it has said so, and then why says why not.
+	// fields are the fields that it can aggregate, with their type names; nil before the first discovery succeeds, and then err
+	// is the reason.
 	fields map[string]string
 	err    error
-	// reported is what was said last of what is wrong with it, "" for nothing.
+	// reported is the last logged error, "" for none.
 	reported string
 }
 
-// newRemote makes a remote of what is configured.
+// newRemote returns the remote of a configuration.
 func newRemote(catalogue string, raw rawRemote, headers []string, cfg Config) *remote {
 	r := &remote{
 		catalogue: catalogue, url: raw.GraphQLURL, documentType: raw.DocumentType, headers: headers,
 		inFlight: make(chan struct{}, cfg.MaxInFlight), configErr: raw.validate(),
 	}
 	if r.err = r.configErr; r.err == nil {
-		r.err = core.NewError(core.CodeUnavailable, "has not said yet which fields it has")
+		r.err = core.NewError(core.CodeUnavailable, "its fields have not been discovered yet")
 	}
 	return r
 }
 
-// availableFields returns what the remote can aggregate, or why that is not known.
+// availableFields returns the fields that the remote can aggregate, or why they are unknown.
 func (r *remote) availableFields() (fields map[string]string, why error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -51,7 +52,7 @@ func (r *remote) availableFields() (fields map[string]string, why error) {
 	return nil, r.err
 }
 
-// update takes what the remote said of its fields, or why it said nothing, and reports whether fields are others than before.
+// update stores the result of a discovery, and reports whether the fields have changed.
 func (r *remote) update(fields map[string]string, why error) (changed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -64,7 +65,7 @@ func (r *remote) update(fields map[string]string, why error) (changed bool) {
 	return changed
 }
 
-// shouldReport reports whether what is wrong with the remote, nil for nothing, is not what was told last.
+// shouldReport reports whether an error, nil for none, differs from the last reported one.
 func (r *remote) shouldReport(err error) bool {
 	now := ""
 	if err != nil {
@@ -77,7 +78,7 @@ func (r *remote) shouldReport(err error) bool {
 	return now != last
 }
 
-// secrets returns what no message of the remote may have in it when it is shown: where it is, and the headers that it was sent.
+// secrets returns the strings that must not appear in displayed messages of the remote: its address, and the headers sent to it.
 func (r *remote) secrets(sent http.Header) []string {
 	secrets := []string{r.url}
 	if u, err := url.Parse(r.url); err == nil {

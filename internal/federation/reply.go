@@ -10,35 +10,35 @@ import (
 	"tutti/internal/core"
 )
 
-// reply is an answer of GraphQL.
+// reply is a GraphQL response.
 type reply struct {
 	Data   map[string]json.RawMessage `json:"data"`
 	Errors []replyError               `json:"errors"`
 }
 
-// replyError is an error of GraphQL.
+// replyError is a GraphQL error.
 type replyError struct {
 	Message    string      `json:"message"`
 	Extensions errorDetail `json:"extensions"`
 }
 
-// errorDetail are the codes of an error, each "" where it is not given as a text.
+// errorDetail are the codes of an error, each "" if it is not a string.
 type errorDetail struct {
 	Code, Validation string
 }
 
-// UnmarshalJSON reads what is there of it: servers put what they like into extensions.
+// UnmarshalJSON reads the known codes: servers put arbitrary values into extensions.
 func (d *errorDetail) UnmarshalJSON(raw []byte) error {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(raw, &members) != nil {
 		return nil
 	}
-	_ = json.Unmarshal(members["code"], &d.Code) // what is no text is no code
+	_ = json.Unmarshal(members["code"], &d.Code) // only strings are codes
 	_ = json.Unmarshal(members["validationErrorCode"], &d.Validation)
 	return nil
 }
 
-// replyOf reads an answer; false for what is none of GraphQL.
+// replyOf parses a response; false if it is not GraphQL.
 func replyOf(raw []byte) (reply, bool) {
 	var r reply
 	if raw = bytes.TrimSpace(raw); len(raw) == 0 || raw[0] != '{' || json.Unmarshal(raw, &r) != nil {
@@ -47,13 +47,13 @@ func replyOf(raw []byte) (reply, bool) {
 	return r, r.Data != nil || len(r.Errors) > 0
 }
 
-// Limits of what is shown of errors.
+// Limits of displayed errors.
 const (
 	maxShownErrors = 3
 	maxShownRunes  = 300
 )
 
-// aboutQuery reports whether an error of a code is about what was asked, which is the client's own, and not about the server.
+// aboutQuery reports whether an error code is about the client's query, not about the server.
 func aboutQuery(code string) bool {
 	switch code {
 	case "BAD_USER_INPUT", "BAD_REQUEST", "GRAPHQL_VALIDATION_FAILED", "GRAPHQL_PARSE_FAILED", "OPERATION_RESOLUTION_FAILURE", "UNAUTHENTICATED", "FORBIDDEN":
@@ -63,12 +63,13 @@ func aboutQuery(code string) bool {
 	}
 }
 
-// isCode reports whether a text is written as codes of errors are.
+// isCode reports whether a string has the form of an error code.
 func isCode(text string) bool {
 	return text != "" && len(text) <= 64 && strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == ""
 }
 
-// publicErrors puts the errors of a remote in words, "" without any. Nothing is shown that has one of the secrets in it.
+// publicErrors returns the displayable text of the errors of a remote, "" for none. It omits messages that contain one of the
+// secrets.
 func (r *reply) publicErrors(secrets []string) string {
 	var texts []string
 	for _, e := range r.Errors {
@@ -76,7 +77,7 @@ func (r *reply) publicErrors(secrets []string) string {
 			texts = append(texts, "and more")
 			break
 		}
-		text := "the node has an error of its own"
+		text := "internal error of the node"
 		switch {
 		case aboutQuery(e.Extensions.Code) && isSafe(e.Message, secrets):
 			text = shortened(e.Message)
@@ -88,7 +89,7 @@ func (r *reply) publicErrors(secrets []string) string {
 	return strings.Join(texts, "; ")
 }
 
-// errorTexts are the errors as they are, for a server that is this one.
+// errorTexts returns the errors unchanged, for the local server.
 func (r *reply) errorTexts() string {
 	var texts []string
 	for _, e := range r.Errors {
@@ -100,7 +101,7 @@ func (r *reply) errorTexts() string {
 	return strings.Join(texts, "; ")
 }
 
-// isSafe reports whether a message can be shown: addresses and what clients sent in their headers cannot.
+// isSafe reports whether a message can be shown: it must not contain addresses or values of the client's headers.
 func isSafe(message string, secrets []string) bool {
 	if message == "" || strings.Contains(message, "://") {
 		return false
@@ -113,7 +114,7 @@ func isSafe(message string, secrets []string) bool {
 	return true
 }
 
-// shortened returns the beginning of a text, on one line.
+// shortened returns the beginning of a string, on one line.
 func shortened(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -127,8 +128,8 @@ func shortened(text string) string {
 	return text
 }
 
-// introspectionOff reports whether an answer says that introspection is not allowed. Apollo and tutti have a code for it, others
-// say it in words, or do not know the field.
+// introspectionOff reports whether a response says that introspection is not allowed. Apollo and tutti have a code for it; others
+// have only a message, or do not know the field.
 func (r *reply) introspectionOff() bool {
 	for _, e := range r.Errors {
 		message := strings.ToLower(e.Message)
@@ -140,11 +141,11 @@ func (r *reply) introspectionOff() bool {
 	return false
 }
 
-// errorOf is the error of an answer without what was asked for.
+// errorOf returns the error of a response without the requested data.
 func (r *reply) errorOf(secrets []string) error {
 	text := r.publicErrors(secrets)
 	if text == "" {
-		text = "answered without what it was asked for"
+		text = "responded without the requested data"
 	}
 	code := core.CodeUpstream
 	for _, e := range r.Errors {

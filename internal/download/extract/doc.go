@@ -1,7 +1,7 @@
-// Package extract finds the values of chosen fields in documents, in one pass over their bytes and without decoding them.
+// Package extract finds the values of selected fields in documents, in one pass over their bytes and without decoding them.
 //
-// Documents are JSON: whoever wrote them to the index saw to it. Of what is none, nothing is found that would lie outside of it,
-// and it ends.
+// Documents must be valid JSON, which is checked before they are written to the index. For invalid JSON, it returns no values
+// outside of the document, and terminates.
 //
 // It may import internal/index/mapping.
 package extract

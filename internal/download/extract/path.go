@@ -6,8 +6,8 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// SourcePath returns where documents hold the values of the field at an engine's path: a multi-field is another view of the field
-// it is below. False for a field that no document holds, because the engine computes it.
+// SourcePath returns the path in documents of the values of the field at an engine's path: a multi-field has the values of its
+// parent. False for a field that no document holds, because the engine computes it.
 func SourcePath(tree *mapping.Field, path string) (string, bool) {
 	if tree.Lookup(path) == nil {
 		return "", false

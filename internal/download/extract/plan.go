@@ -2,39 +2,39 @@ package extract
 
 import "strings"
 
-// Plan says which values are found, and what makes a row. It is not changed after it was made.
+// Plan defines the values to find and the rows. It is immutable.
 type Plan struct {
 	columns int
-	// levels are the document and, below it, the elements that make rows.
+	// levels are the document and, below it, the nested elements that make rows.
 	levels []level
 }
 
-// level is what is found in a document, or in an element that makes rows.
+// level is a document, or a nested element that makes rows.
 type level struct {
 	root *node
-	// columns are those whose values are found here.
+	// columns are the columns with values at this level.
 	columns []int
 }
 
-// node is a place below a level.
+// node is a path segment below a level.
 type node struct {
 	names    []string
 	children []*node
-	// byName finds a child where there are many.
+	// byName is an index of the children if there are many.
 	byName map[string]*node
-	// columns are those whose values stand here.
+	// columns are the columns with values at this node.
 	columns []int
-	// rows is set where the elements of the next level stand.
+	// rows is set if the elements of the next level are at this node.
 	rows bool
 }
 
-// manyNames is from how many names on a map finds one sooner than comparing.
+// manyNames is the number of names from which a map is faster than a linear search.
 const manyNames = 8
 
-// NewPlan makes a Plan for the columns at some paths of documents, dotted ones of objects or of values, "" for the whole document.
+// NewPlan returns a Plan for columns at dotted paths of objects or values, "" for the whole document.
 //
-// Each document is one row, unless rows names nested paths, each below the one before: then each element of the last is one, with
-// the values of its own and of those elements that it is in.
+// Each document is one row, unless rows names nested paths, each below the previous one: then each element of the last path is a
+// row, with its own values and those of the elements that contain it.
 func NewPlan(paths, rows []string) *Plan {
 	p := &Plan{columns: len(paths), levels: make([]level, len(rows)+1)}
 	bases := append([]string{""}, rows...)
@@ -62,7 +62,7 @@ func NewPlan(paths, rows []string) *Plan {
 	return p
 }
 
-// relative returns a path below another.
+// relative returns a path relative to another.
 func relative(base, path string) string {
 	if base == "" {
 		return path
@@ -70,7 +70,7 @@ func relative(base, path string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(path, base), ".")
 }
 
-// at returns the node of a path, which it makes where there is none.
+// at returns the node of a path, and adds it if there is none.
 func (n *node) at(path string) *node {
 	if path == "" {
 		return n
@@ -86,7 +86,7 @@ func (n *node) at(path string) *node {
 	return n
 }
 
-// index makes the names of a node and of all below it quick to find.
+// index builds the lookup tables of a node and of its descendants.
 func (n *node) index() {
 	if len(n.names) >= manyNames {
 		n.byName = make(map[string]*node, len(n.names))
@@ -99,7 +99,7 @@ func (n *node) index() {
 	}
 }
 
-// child returns the node of a name, nil when nothing is wanted of it.
+// child returns the node of a name, nil if nothing below it is selected.
 func (n *node) child(name []byte) *node {
 	if n.byName != nil {
 		return n.byName[string(name)]

@@ -6,39 +6,40 @@ import (
 	"tutti/internal/rawjson"
 )
 
-// Row is one row of a document. It is valid until the function that got it returns.
+// Row is one row of a document. It is valid until the callback that receives it returns.
 type Row struct {
 	Doc []byte
-	// Values are those of each column in the order of the document, arrays opened and null left out.
+	// Values are the values of each column in document order, with arrays flattened and null omitted.
 	Values [][]Span
-	// Lists tell of each column whether an array was opened for it, or for what it is in below the row's own element.
+	// Lists reports for each column whether an array was flattened for it, or for an object that contains it below the row's own
+	// element.
 	Lists []bool
 }
 
-// Reader reads documents by a Plan, and keeps its buffers from one to the next. It is for one goroutine.
+// Reader reads documents by a Plan, and reuses its buffers. It is not safe for concurrent use.
 type Reader struct {
 	plan *Plan
 	row  Row
-	// elements are those of each level that are in hand.
+	// elements are the pending elements of each level.
 	elements [][]Span
 	// list is set within an array.
 	list bool
 }
 
-// NewReader makes a Reader.
+// NewReader returns a Reader.
 func NewReader(p *Plan) *Reader {
 	return &Reader{
 		plan: p, row: Row{Values: make([][]Span, p.columns), Lists: make([]bool, p.columns)}, elements: make([][]Span, len(p.levels)),
 	}
 }
 
-// Rows calls each with the rows of a document in their order: one, or those of the elements that make rows, which may be none.
+// Rows calls each with the rows of a document in order: one, or those of the nested elements, which may be none.
 func (r *Reader) Rows(doc []byte, each func(*Row) error) error {
 	r.row.Doc = doc
 	return r.read(0, Span{End: len(doc)}, each)
 }
 
-// read finds what is wanted of an element of a level, and goes on with those in it.
+// read finds the values of an element of a level, and continues with the elements in it.
 func (r *Reader) read(depth int, element Span, each func(*Row) error) error {
 	l := &r.plan.levels[depth]
 	for _, c := range l.columns {
@@ -62,14 +63,14 @@ func (r *Reader) read(depth int, element Span, each func(*Row) error) error {
 	return nil
 }
 
-// scan is the reading of one element.
+// scan is the pass over one element.
 type scan struct {
 	*Reader
 	doc   []byte
 	depth int
 }
 
-// value reads the value at i for a node, and returns the place behind it.
+// value reads the value at i for a node, and returns the offset after it.
 func (s *scan) value(i int, n *node) int {
 	if i >= len(s.doc) {
 		return len(s.doc)
@@ -85,14 +86,14 @@ func (s *scan) value(i int, n *node) int {
 	return end
 }
 
-// noteList notes that an array stands at a node, which may be empty.
+// noteList records that there is an array at a node, possibly empty.
 func (s *scan) noteList(n *node) {
 	for _, c := range n.columns {
 		s.row.Lists[c] = true
 	}
 }
 
-// array reads what an array holds, arrays within it opened as well, however deep they are: engines see them so.
+// array reads the items of an array. Nested arrays of any depth are flattened, as engines do.
 func (s *scan) array(i int, n *node) int {
 	depth := 0
 	for i < len(s.doc) {
@@ -118,7 +119,7 @@ func (s *scan) array(i int, n *node) int {
 	return len(s.doc)
 }
 
-// item reads a value that is no array.
+// item reads a value that is not an array.
 func (s *scan) item(i int, n *node) int {
 	object := s.doc[i] == '{'
 	if object && !n.rows && len(n.names) > 0 {
@@ -134,7 +135,7 @@ func (s *scan) item(i int, n *node) int {
 	return end
 }
 
-// found notes a value for the columns of a node.
+// found records a value for the columns of a node.
 func (s *scan) found(n *node, v Span) {
 	if len(n.columns) == 0 || v.Start == v.End || s.doc[v.Start] == 'n' {
 		return
@@ -145,12 +146,12 @@ func (s *scan) found(n *node, v Span) {
 	}
 }
 
-// members reads the object that begins at i, and returns the place behind it.
+// members reads the object at i, and returns the offset after it.
 func (s *scan) members(i int, n *node) int {
 	for i++; ; {
 		i = rawjson.Space(s.doc, i)
 		if i >= len(s.doc) || s.doc[i] != '"' {
-			return min(i+1, len(s.doc)) // behind the object, or of no use any more
+			return min(i+1, len(s.doc)) // behind the object, or invalid
 		}
 		end, escaped := rawjson.String(s.doc, i)
 		if end-1 <= i {
@@ -175,7 +176,7 @@ func (s *scan) members(i int, n *node) int {
 	}
 }
 
-// childByName returns the node of a member's name, which may hold dots: an object of that form is the same to engines.
+// childByName returns the node of a member name, which may contain dots: engines treat such objects the same.
 func (n *node) childByName(name []byte, escaped bool) *node {
 	if escaped {
 		name = []byte(decodedName(name))

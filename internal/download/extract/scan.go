@@ -8,14 +8,14 @@ import (
 	"tutti/internal/rawjson"
 )
 
-// Span is where a value stands in a document.
+// Span is the position of a value in a document.
 type Span = rawjson.Span
 
-// decodedName returns a name with escapes.
+// decodedName decodes a name with escapes.
 func decodedName(raw []byte) string { return string(appendUnescaped(nil, raw)) }
 
-// AppendText appends the text of a value that is no object and no array: that of a string without its quotes and escapes, any
-// other as it is written.
+// AppendText appends the text of a value that is neither an object nor an array: a string without quotes and escapes, any other
+// value as it is written.
 func AppendText(dst, raw []byte) []byte {
 	if len(raw) < 2 || raw[0] != '"' || raw[len(raw)-1] != '"' {
 		return append(dst, raw...)
@@ -23,8 +23,8 @@ func AppendText(dst, raw []byte) []byte {
 	return appendUnescaped(dst, raw[1:len(raw)-1])
 }
 
-// appendUnescaped appends what stands between the quotes of a string, its escapes resolved. Half a pair of surrogates is the
-// replacement character, as encoding/json has it.
+// appendUnescaped appends the text between the quotes of a string with its escapes decoded. An unpaired surrogate becomes the
+// replacement character, as in encoding/json.
 func appendUnescaped(dst, raw []byte) []byte {
 	for {
 		at := bytes.IndexByte(raw, '\\')
@@ -53,8 +53,8 @@ func appendUnescaped(dst, raw []byte) []byte {
 	}
 }
 
-// appendRune appends the character whose four hexadecimal digits raw begins with, and returns what is behind them and behind the
-// other half of its pair.
+// appendRune decodes the four hexadecimal digits at the start of raw, with the second half of a surrogate pair, appends the
+// character, and returns the rest of raw.
 func appendRune(dst, raw []byte) (text, rest []byte) {
 	const digits = 4
 	r, ok := hex(raw)
@@ -96,8 +96,7 @@ func hex(raw []byte) (rune, bool) {
 	return r, true
 }
 
-// AppendCompact appends a value without the white space between its tokens, so that it has no line breaks. What is cut off in
-// the middle is null.
+// AppendCompact appends a value without white space between tokens, so that it has no line breaks. A truncated value is null.
 func AppendCompact(dst, raw []byte) []byte {
 	mark := len(dst)
 	depth := 0
