@@ -489,7 +489,7 @@ func TestRefusalsSayWhatIsMissing(t *testing.T) {
 	t.Run("the store does not answer", func(t *testing.T) {
 		store.fault = core.NewError(core.CodeUnavailable, "the database is gone")
 		got := knock(t, guardedHandler(t, silent(), newDoorsOn(t, store), http.Config{}), "GET", "/jobs", d.header(writeRight))
-		p := wantProblem(t, got.Response, got.body, 503, "unavailable", "API keys cannot be checked now")
+		p := wantProblem(t, got.Response, got.body, 503, "unavailable", "API keys cannot be verified now")
 		if got.Header.Get("Retry-After") == "" || got.Header.Get("WWW-Authenticate") != "" || p.Hint != "" {
 			t.Errorf("headers %v, hint %q", got.Header, p.Hint)
 		}

@@ -40,7 +40,7 @@ func TestTokensThatAreShownToSearches(t *testing.T) {
 		t.Cleanup(func() { store.fault = nil })
 		for _, target := range []string{"/participants/graphql", "/participants/download"} {
 			got := knock(t, guardedHandler(t, p, newDoorsOn(t, store), http.Config{}), "POST", target, d.header(writeRight))
-			wantProblem(t, got.Response, got.body, 503, "unavailable", "API keys cannot be checked now")
+			wantProblem(t, got.Response, got.body, 503, "unavailable", "API keys cannot be verified now")
 		}
 	})
 	t.Run("failed", func(t *testing.T) {

@@ -13,17 +13,17 @@ import (
 	"tutti/internal/testkit"
 )
 
-// noisy is the spread of the ceiling's runs from which on their ratio to tutti's says little.
+// noisy is the spread of the ceiling's runs above which the ratio is not meaningful.
 const noisy = 0.25
 
-// backfillRun is one comparison of tutti with the engine's own ceiling.
+// backfillRun is one comparison of tutti with the engine's maximum.
 type backfillRun struct {
 	b        *bench
 	engine   *engine
 	corpus   *corpus
 	upstream *testkit.SongServer
 	ceiling  *ceiling
-	// mapping is what tutti's mapping has become after all documents, which the ceiling's indices have from the start.
+	// mapping is tutti's mapping after all documents, which the ceiling's indexes have from the start.
 	mapping json.RawMessage
 }
 
@@ -46,7 +46,7 @@ func (b *bench) backfill(ctx context.Context) (*Report, error) {
 	if err := r.warmUp(ctx, report); err != nil {
 		return nil, err
 	}
-	var top, own []leg
+	var top, own []writeRun
 	for pair := range b.Sizes.Pairs {
 		t, o, err := r.pair(ctx, pair%2 == 1)
 		if err != nil {
@@ -61,30 +61,30 @@ func (b *bench) backfill(ctx context.Context) (*Report, error) {
 	}
 	b.say("backfill: an additional run under the profiler")
 	return report, b.profiled("backfill", func() error {
-		_, err := r.tutti(ctx)
+		_, err := r.runTutti(ctx)
 		return err
 	})
 }
 
-// leg is one writing of all documents.
-type leg struct {
+// writeRun is one run that writes all documents.
+type writeRun struct {
 	// rate is in documents per second.
 	rate float64
-	// engine and own are the CPU time for each document that the engine and this process used, in microseconds.
+	// engine and own are the CPU times per document of the engine and of this process, in microseconds.
 	engine, own float64
 }
 
-// compare adds the figures of the pairs.
-func (r *backfillRun) compare(report *Report, top, own []leg) {
-	figure := func(name string, legs []leg, of func(leg) float64) Figure {
+// compare adds the figures of all pairs.
+func (r *backfillRun) compare(report *Report, top, own []writeRun) {
+	figure := func(name string, legs []writeRun, of func(writeRun) float64) Figure {
 		f := Figure{Name: name}
 		for _, l := range legs {
 			f.Values = append(f.Values, of(l))
 		}
 		return f
 	}
-	rates := func(l leg) float64 { return l.rate }
-	engine := func(l leg) float64 { return l.engine }
+	rates := func(l writeRun) float64 { return l.rate }
+	engine := func(l writeRun) float64 { return l.engine }
 	ceiling := figure(fmt.Sprintf("ceiling, documents/s (%d connections)", r.ceiling.connections), top, rates)
 	ratio := Figure{Name: "tutti / ceiling", Target: atLeast(0.85)}
 	for i := range top {
@@ -94,21 +94,21 @@ func (r *backfillRun) compare(report *Report, top, own []leg) {
 		ceiling, figure("tutti, documents/s", own, rates), ratio,
 		figure("engine's CPU under the ceiling, µs per document", top, engine),
 		figure("engine's CPU under tutti, µs per document", own, engine),
-		figure("this process's CPU under the ceiling, µs per document", top, func(l leg) float64 { return l.own }),
-		figure("this process's CPU under tutti, its repository included, µs per document", own, func(l leg) float64 { return l.own }),
+		figure("this process's CPU under the ceiling, µs per document", top, func(l writeRun) float64 { return l.own }),
+		figure("this process's CPU under tutti, its repository included, µs per document", own, func(l writeRun) float64 { return l.own }),
 	} {
 		report.add(f)
 	}
 	report.note("noise: the ceiling's own runs differ by %.0f %%", 100*ceiling.Spread())
 	if ceiling.Spread() > noisy {
-		report.note("that is too much to judge the ratio by: let nothing else run on this machine")
+		report.note("the spread is too large for a meaningful ratio: stop other processes on this machine")
 	}
 }
 
-// warmUp lets tutti make the mapping, warms the engine, and finds the number of connections that serves it best.
+// warmUp creates the mapping with tutti, warms up the engine, and finds its best number of connections.
 func (r *backfillRun) warmUp(ctx context.Context, report *Report) error {
 	r.b.say("backfill: warming up")
-	first, err := r.tutti(ctx)
+	first, err := r.runTutti(ctx)
 	if err != nil {
 		return err
 	}
@@ -116,9 +116,9 @@ func (r *backfillRun) warmUp(ctx context.Context, report *Report) error {
 	r.ceiling = newCeiling(r.engine.index, r.corpus, block(r.upstream.URL(), ""))
 	candidates := []int{1, 2, 4}
 	rates := make([]float64, len(candidates))
-	for range 2 { // each twice, as a neighbour on the machine may disturb one
+	for range 2 { // each twice, since other processes may disturb one
 		for i, connections := range candidates {
-			l, err := r.top(ctx, connections)
+			l, err := r.runCeiling(ctx, connections)
 			if err != nil {
 				return err
 			}
@@ -137,44 +137,44 @@ func (r *backfillRun) warmUp(ctx context.Context, report *Report) error {
 	return nil
 }
 
-// pair makes one run of each, tutti first when asked.
-func (r *backfillRun) pair(ctx context.Context, tuttiFirst bool) (top, own leg, err error) {
+// pair runs both once, tutti first with tuttiFirst.
+func (r *backfillRun) pair(ctx context.Context, tuttiFirst bool) (top, own writeRun, err error) {
 	if tuttiFirst {
-		if own, err = r.tutti(ctx); err != nil {
+		if own, err = r.runTutti(ctx); err != nil {
 			return top, own, err
 		}
 	}
-	if top, err = r.top(ctx, r.ceiling.connections); err != nil {
+	if top, err = r.runCeiling(ctx, r.ceiling.connections); err != nil {
 		return top, own, err
 	}
 	if !tuttiFirst {
-		own, err = r.tutti(ctx)
+		own, err = r.runTutti(ctx)
 	}
 	return top, own, err
 }
 
-// top writes the ceiling's documents into a fresh index.
-func (r *backfillRun) top(ctx context.Context, connections int) (_ leg, err error) {
+// runCeiling writes the ceiling's documents into a new index.
+func (r *backfillRun) runCeiling(ctx context.Context, connections int) (_ writeRun, err error) {
 	alias := r.b.newName("ceiling")
 	if err := r.engine.make(ctx, alias, r.mapping); err != nil {
-		return leg{}, err
+		return writeRun{}, err
 	}
 	defer func() { err = errors.Join(err, r.engine.drop(context.WithoutCancel(ctx), alias)) }()
 	l, err := r.measure(ctx, func() (time.Duration, error) {
 		return r.ceiling.write(ctx, r.engine.client, alias, connections)
 	})
 	if err != nil {
-		return leg{}, err
+		return writeRun{}, err
 	}
 	return l, r.engine.holds(ctx, alias, r.ceiling.documents)
 }
 
-// tutti brings the repository into a fresh index.
-func (r *backfillRun) tutti(ctx context.Context) (_ leg, err error) {
+// runTutti indexes the repository into a new index.
+func (r *backfillRun) runTutti(ctx context.Context) (_ writeRun, err error) {
 	alias := r.b.newName("backfill")
 	t, err := r.b.startTutti(ctx, r.upstream.URL(), r.b.ElasticsearchURL, alias)
 	if err != nil {
-		return leg{}, err
+		return writeRun{}, err
 	}
 	defer func() { err = errors.Join(err, r.engine.drop(context.WithoutCancel(ctx), alias)) }()
 	defer func() { err = errors.Join(err, t.stop(ctx)) }()
@@ -186,10 +186,10 @@ func (r *backfillRun) tutti(ctx context.Context) (_ leg, err error) {
 		return took, indexedBy(job, len(r.corpus.analyses))
 	})
 	if err != nil {
-		return leg{}, err
+		return writeRun{}, err
 	}
 	if err := r.engine.holds(ctx, alias, len(r.corpus.analyses)); err != nil {
-		return leg{}, err
+		return writeRun{}, err
 	}
 	if r.mapping == nil {
 		r.mapping, err = r.engine.index.Mapping(ctx, alias)
@@ -197,29 +197,29 @@ func (r *backfillRun) tutti(ctx context.Context) (_ leg, err error) {
 	return l, err
 }
 
-// measure takes what write takes.
-func (r *backfillRun) measure(ctx context.Context, write func() (time.Duration, error)) (leg, error) {
+// measure measures the time and CPU of write.
+func (r *backfillRun) measure(ctx context.Context, write func() (time.Duration, error)) (writeRun, error) {
 	runtime.GC()
 	engineBefore, err := r.engine.usedCPU(ctx)
 	if err != nil {
-		return leg{}, err
+		return writeRun{}, err
 	}
 	user, system, err := usedCPU()
 	if err != nil {
-		return leg{}, err
+		return writeRun{}, err
 	}
 	took, err := write()
 	if err != nil {
-		return leg{}, err
+		return writeRun{}, err
 	}
 	userAfter, systemAfter, err := usedCPU()
 	if err != nil {
-		return leg{}, err
+		return writeRun{}, err
 	}
 	engineAfter, err := r.engine.usedCPU(ctx)
 	n := len(r.corpus.analyses)
 	each := func(d time.Duration) float64 { return d.Seconds() * 1e6 / float64(n) }
-	return leg{
+	return writeRun{
 		rate: rate(n, took), engine: each(engineAfter - engineBefore), own: each(userAfter + systemAfter - user - system),
 	}, err
 }

@@ -14,10 +14,10 @@ import (
 	"tutti/internal/core"
 )
 
-// benchmark is one of those that can be asked for.
+// benchmark is one of the available benchmarks.
 type benchmark struct {
 	name string
-	// engine: it cannot be run without a real Elasticsearch.
+	// engine is set when it requires a real Elasticsearch.
 	engine bool
 	run    func(b *bench, ctx context.Context) (*Report, error)
 }
@@ -57,24 +57,24 @@ func find(name string) (benchmark, bool) {
 	return benchmarks()[i], true
 }
 
-// bench is one call of Run.
+// bench is the state of one call of Run.
 type bench struct {
 	Config
-	// dir holds everything that is kept on disk meanwhile.
+	// dir holds all files of the run.
 	dir string
-	// made counts the names that were given out.
+	// made counts the generated names.
 	made int
 }
 
-// Run measures what cfg asks for, prints each Report as soon as it is made, and returns them all. A benchmark that could
-// not be run to its end is an error; a target that was missed is not.
+// Run runs the benchmarks of cfg, prints each Report as soon as it is complete, and returns them all. A benchmark that could not
+// complete is an error; a missed target is not.
 func Run(ctx context.Context, cfg Config) (_ []Report, err error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
 	dir, err := os.MkdirTemp("", "tutti-bench-")
 	if err != nil {
-		return nil, core.WrapError(core.CodeUnavailable, "making a folder for the benchmarks", err)
+		return nil, core.WrapError(core.CodeUnavailable, "creating a directory for the benchmarks", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	b := &bench{Config: cfg, dir: dir}
@@ -102,11 +102,11 @@ func (b *bench) runAll(ctx context.Context) ([]Report, error) {
 		}
 		if m.engine && b.ElasticsearchURL == "" {
 			if slices.Contains(b.Names, m.name) {
-				return reports, core.NewError(core.CodeInvalid, m.name+" needs a real engine: give --elasticsearch")
+				return reports, core.NewError(core.CodeInvalid, m.name+" needs a real engine: set --elasticsearch")
 			}
-			b.say("%s is left out: it needs a real engine, given with --elasticsearch", m.name)
+			b.say("%s skipped: it needs a real engine (--elasticsearch)", m.name)
 			if !b.JSON {
-				fmt.Fprintf(b.Out, "\n%s: left out, as it needs a real engine (--elasticsearch URL)\n", m.name)
+				fmt.Fprintf(b.Out, "\n%s: skipped, since it needs a real engine (--elasticsearch URL)\n", m.name)
 			}
 			continue
 		}
@@ -124,23 +124,23 @@ func (b *bench) runAll(ctx context.Context) ([]Report, error) {
 	return reports, nil
 }
 
-// say tells what is being done.
+// say prints progress.
 func (b *bench) say(format string, args ...any) {
 	fmt.Fprintf(b.Progress, time.Now().Format(time.TimeOnly)+" "+format+"\n", args...)
 }
 
-// newName returns a name for an index that nobody else uses.
+// newName returns a name for an index that is not used elsewhere.
 func (b *bench) newName(what string) string {
 	b.made++
 	return fmt.Sprintf("bench-%s-%d-%d", strings.ToLower(what), os.Getpid(), b.made)
 }
 
-// newFolder makes an empty folder; it goes with the bench.
+// newFolder creates an empty directory, which is removed after the run.
 func (b *bench) newFolder() (string, error) {
 	b.made++
 	dir := filepath.Join(b.dir, fmt.Sprint(b.made))
 	if err := os.Mkdir(dir, 0o700); err != nil {
-		return "", core.WrapError(core.CodeUnavailable, "making a folder", err)
+		return "", core.WrapError(core.CodeUnavailable, "creating a directory", err)
 	}
 	return dir, nil
 }

@@ -15,7 +15,7 @@ import (
 	"tutti/internal/core"
 )
 
-// tiny are sizes at which every benchmark takes a second or two. Its figures say nothing about speed.
+// tiny returns sizes with which every benchmark takes a second or two. Its figures are not meaningful.
 func tiny() bench.Sizes {
 	return bench.Sizes{
 		Records: 200, Studies: 4, Pairs: 2, Triggers: 5, Coalesced: 8, Repeats: 6, Documents: 1500, EmbeddedRecords: 120,
@@ -42,7 +42,7 @@ func run(t *testing.T, cfg bench.Config) []bench.Report {
 	return reports
 }
 
-// figure returns the only figure whose name begins so.
+// figure returns the only figure whose name starts with name.
 func figure(t *testing.T, r bench.Report, name string) bench.Figure {
 	t.Helper()
 	i := slices.IndexFunc(r.Figures, func(f bench.Figure) bool { return strings.HasPrefix(f.Name, name) })
@@ -52,7 +52,7 @@ func figure(t *testing.T, r bench.Report, name string) bench.Figure {
 	return r.Figures[i]
 }
 
-// TestRunAll runs everything that needs no real engine. The benchmarks themselves check that each record arrived.
+// TestRunAll runs all benchmarks that need no real engine. The benchmarks check that each record arrived.
 func TestRunAll(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the memory of a process is read from /proc")
@@ -72,8 +72,8 @@ func TestRunAll(t *testing.T) {
 	if want := bench.Names()[1 : len(bench.Names())-1]; !slices.Equal(names, want) {
 		t.Errorf("ran %v, want %v", names, want)
 	}
-	if !strings.Contains(out.String(), "backfill: left out") {
-		t.Errorf("nothing says that backfill was left out:\n%s", out.String())
+	if !strings.Contains(out.String(), "backfill: skipped") {
+		t.Errorf("backfill was not reported as skipped:\n%s", out.String())
 	}
 	for _, file := range []string{"own-cost.cpu.pprof", "own-cost.heap.pprof"} {
 		if info, err := os.Stat(filepath.Join(profiles, file)); err != nil || info.Size() == 0 {
@@ -153,7 +153,7 @@ func TestRunRefuses(t *testing.T) {
 		cfg           bench.Config
 	}{
 		{"unknown name", `there is no benchmark "speed"`, bench.Config{Names: []string{"speed"}}},
-		{"no engine", "backfill needs a real engine: give --elasticsearch", bench.Config{Names: []string{"backfill"}}},
+		{"no engine", "backfill needs a real engine: set --elasticsearch", bench.Config{Names: []string{"backfill"}}},
 		{"no records", "the numbers of records, studies and pairs must be positive", bench.Config{Sizes: bench.Sizes{Records: -1}}},
 		{"too few records", "20 studies need at least 80 records", bench.Config{Sizes: bench.Sizes{Records: 79}}},
 	} {

@@ -16,17 +16,17 @@ import (
 	"tutti/internal/upstream"
 )
 
-// bulkPath is how both tutti and the ceiling ask for a bulk request to be answered: as briefly as can be.
+// bulkPath is the path of bulk requests of tutti and of the ceiling, with the shortest responses.
 const bulkPath = "/_bulk?require_alias=true&filter_path=error,status,errors,items.*.status"
 
-// ceiling is the fastest way to write the documents: bulk bodies that were made before the clock starts.
+// ceiling is the fastest way to write the documents: bulk bodies encoded before the measurement starts.
 type ceiling struct {
 	bodies      [][]byte
 	documents   int
 	connections int
 }
 
-// newCeiling encodes the documents that tutti makes of a corpus into bulk bodies of the size that tutti sends.
+// newCeiling encodes the documents of a corpus into bulk bodies of tutti's size.
 func newCeiling(engine *elastic.Index, c *corpus, block []byte) *ceiling {
 	ceil := &ceiling{documents: len(c.analyses)}
 	version := core.Version(time.Now().UnixNano())
@@ -62,7 +62,7 @@ func (c *ceiling) write(ctx context.Context, engine *client, alias string, conne
 					return err
 				}
 				if !bytes.HasPrefix(answer, []byte(`{"errors":false,`)) {
-					return core.NewError(core.CodeInternal, fmt.Sprintf("the engine did not take all documents: %.500s", answer))
+					return core.NewError(core.CodeInternal, fmt.Sprintf("the engine rejected documents: %.500s", answer))
 				}
 			}
 		})

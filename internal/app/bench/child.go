@@ -20,14 +20,14 @@ import (
 )
 
 const (
-	// addressPrefix comes before the address that a child of the bench prints.
+	// addressPrefix precedes the address that a child process prints.
 	addressPrefix = "address "
-	// childStart and childEnd are how long a process may take to begin and to end.
+	// childStart and childEnd bound the time of a process to start and to end.
 	childStart = 2 * time.Minute
 	childEnd   = 15 * time.Second
 )
 
-// untilClosed waits until in ends, as a child's standard input does with its parent.
+// untilClosed blocks until in ends, like a child's standard input when its parent exits.
 func untilClosed(in io.Reader) error {
 	if _, err := io.Copy(io.Discard, in); err != nil {
 		return fmt.Errorf("waiting for the parent: %w", err)
@@ -35,36 +35,36 @@ func untilClosed(in io.Reader) error {
 	return nil
 }
 
-// child is this program as a process of its own.
+// child is this program as a separate process.
 type child struct {
 	url   string
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
-	// said takes the first address that the child tells; it is closed when its output ends.
-	said chan string
-	read sync.WaitGroup
-	once sync.Once
-	last string // the child's last line of output, valid after read
+	// firstAddress receives the first address that the child prints; it is closed when its output ends.
+	firstAddress chan string
+	read         sync.WaitGroup
+	once         sync.Once
+	last         string // the child's last line of output, valid after read
 }
 
-// childSpec says what a child does.
+// childSpec describes a child process.
 type childSpec struct {
 	args []string
 	env  []string
-	// signalled: it ends by an interrupt, not by the end of its standard input.
+	// signalled is set when it ends on an interrupt instead of the end of its standard input.
 	signalled bool
-	// address finds the address in a line of the child's standard output or error output, "" for none.
+	// address returns the address in a line of the child's standard output or error output, "" for none.
 	address func(line string) string
 }
 
-// configures reports whether a variable of the environment would change what a server does.
-func configures(variable string) bool {
+// isConfiguration reports whether a variable of the environment would change what a server does.
+func isConfiguration(variable string) bool {
 	name, _, _ := strings.Cut(variable, "=")
 	return strings.HasPrefix(name, "TUTTI_") || strings.HasPrefix(name, "MAESTRO_") || slices.Contains(config.ArrangerVariables(), name)
 }
 
-// printed is the address of a child that prints it with addressPrefix.
-func printed(line string) string {
+// printedAddress returns the address in a line that starts with addressPrefix.
+func printedAddress(line string) string {
 	url, ok := strings.CutPrefix(line, addressPrefix)
 	if !ok {
 		return ""
@@ -72,33 +72,33 @@ func printed(line string) string {
 	return url
 }
 
-// logged is the address in the JSON log of a server.
-func logged(line string) string {
+// loggedAddress returns the address in a line of a server's JSON log.
+func loggedAddress(line string) string {
 	if !strings.HasPrefix(line, "{") {
 		return ""
 	}
 	return gjson.Get(line, "url").String()
 }
 
-// start starts a child and waits for its address. It must be stopped.
+// start starts a child and waits for its address. The caller must stop it.
 func (b *bench) start(ctx context.Context, spec childSpec) (*child, error) {
 	args := append(append([]string(nil), b.Command[1:]...), spec.args...)
-	c := &child{cmd: exec.CommandContext(ctx, b.Command[0], args...), said: make(chan string, 1)}
-	c.cmd.Env = append(slices.DeleteFunc(os.Environ(), configures), spec.env...)
+	c := &child{cmd: exec.CommandContext(ctx, b.Command[0], args...), firstAddress: make(chan string, 1)}
+	c.cmd.Env = append(slices.DeleteFunc(os.Environ(), isConfiguration), spec.env...)
 	c.cmd.WaitDelay = childEnd
 	c.cmd.Cancel = func() error { return c.cmd.Process.Signal(os.Interrupt) }
 	reader, writer, err := os.Pipe()
 	if err != nil {
-		return nil, core.WrapError(core.CodeInternal, "making a pipe", err)
+		return nil, core.WrapError(core.CodeInternal, "creating a pipe", err)
 	}
 	c.cmd.Stdout, c.cmd.Stderr = writer, writer
 	if !spec.signalled {
 		if c.stdin, err = c.cmd.StdinPipe(); err != nil {
-			return nil, core.WrapError(core.CodeInternal, "making a pipe", err)
+			return nil, core.WrapError(core.CodeInternal, "creating a pipe", err)
 		}
 	}
 	err = c.cmd.Start()
-	_ = writer.Close() // the child has its own
+	_ = writer.Close() // the child has its copy
 	if err != nil {
 		_ = reader.Close()
 		return nil, core.WrapError(core.CodeInternal, "starting "+spec.args[0], err)
@@ -106,7 +106,7 @@ func (b *bench) start(ctx context.Context, spec childSpec) (*child, error) {
 	c.read.Go(func() { c.listen(reader, spec.address) })
 	if c.url, err = c.address(ctx); err != nil {
 		c.stop()
-		return nil, fmt.Errorf("starting %s (it said: %s): %w", strings.Join(spec.args, " "), c.last, err)
+		return nil, fmt.Errorf("starting %s (last output: %s): %w", strings.Join(spec.args, " "), c.last, err)
 	}
 	return c, nil
 }
@@ -114,30 +114,30 @@ func (b *bench) start(ctx context.Context, spec childSpec) (*child, error) {
 // listen reads the child's output to its end.
 func (c *child) listen(output io.ReadCloser, address func(string) string) {
 	defer output.Close()
-	defer close(c.said)
+	defer close(c.firstAddress)
 	lines := bufio.NewScanner(output)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		c.last = lines.Text()
 		if url := address(c.last); url != "" {
-			c.said <- url
+			c.firstAddress <- url
 			break
 		}
 	}
-	_, _ = io.Copy(io.Discard, output) // what is measured does not share the processor with a reader of its log
+	_, _ = io.Copy(io.Discard, output) // the log must not use CPU during the measurement
 }
 
 func (c *child) address(ctx context.Context) (string, error) {
 	late := time.NewTimer(childStart)
 	defer late.Stop()
 	select {
-	case url, ok := <-c.said:
+	case url, ok := <-c.firstAddress:
 		if !ok {
-			return "", core.NewError(core.CodeInternal, "the process ended at once")
+			return "", core.NewError(core.CodeInternal, "the process exited at once")
 		}
 		return url, nil
 	case <-late.C:
-		return "", core.NewError(core.CodeInternal, "the process does not say its address")
+		return "", core.NewError(core.CodeInternal, "the process did not print its address")
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
@@ -154,31 +154,31 @@ func (c *child) stop() {
 		kill := time.AfterFunc(childEnd, func() { _ = c.cmd.Process.Kill() })
 		defer kill.Stop()
 		c.read.Wait()
-		_ = c.cmd.Wait() // how it ended is not measured
+		_ = c.cmd.Wait() // its exit status does not matter
 	})
 }
 
-// startUpstream starts a Song server of generated analyses as a process of its own.
+// startUpstream starts a Song server of generated analyses as a separate process.
 func (b *bench) startUpstream(ctx context.Context, studies, records int) (*child, error) {
 	b.say("starting a repository of %d analyses in %d studies", records, studies)
-	return b.start(ctx, childSpec{address: printed, args: []string{
+	return b.start(ctx, childSpec{address: printedAddress, args: []string{
 		benchCommand, UpstreamCommand, "--studies", strconv.Itoa(studies), "--records", strconv.Itoa(records),
 	}})
 }
 
-// startSink starts an engine that answers at once, or after delay, as a process of its own.
+// startSink starts an engine that responds at once, or after delay, as a separate process.
 func (b *bench) startSink(ctx context.Context, delay time.Duration) (*child, error) {
-	return b.start(ctx, childSpec{address: printed, args: []string{
+	return b.start(ctx, childSpec{address: printedAddress, args: []string{
 		benchCommand, SinkCommand, "--delay", delay.String(),
 	}})
 }
 
-// startServe starts the server as a process of its own, on a repository and an engine.
+// startServe starts the server as a separate process, with a repository and an engine.
 func (b *bench) startServe(ctx context.Context, upstreamURL, engineURL, alias string) (*child, error) {
 	dir, err := b.newFolder()
 	if err != nil {
 		return nil, err
 	}
 	env := append(settings(dir, upstreamURL, engineURL, alias), config.Variable("log.format")+"=json")
-	return b.start(ctx, childSpec{address: logged, signalled: true, args: []string{serveCommand}, env: env})
+	return b.start(ctx, childSpec{address: loggedAddress, signalled: true, args: []string{serveCommand}, env: env})
 }

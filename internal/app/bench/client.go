@@ -13,17 +13,16 @@ import (
 	"tutti/internal/core"
 )
 
-// jobLookedAtEvery is how often a job is asked whether it has ended. Its own time of that is what counts, and each look
-// costs what is measured.
-const jobLookedAtEvery = 500 * time.Millisecond
+// jobPollInterval is the interval of polling a job. The measured time is the job's own; each poll costs CPU.
+const jobPollInterval = 500 * time.Millisecond
 
-// client makes JSON calls to one server.
+// client calls one server with JSON.
 type client struct {
 	base string
 	http *http.Client
 }
 
-// newClient makes a client that keeps as many connections as it uses at once. It must be closed.
+// newClient returns a client that keeps as many connections as it uses at once. The caller must close it.
 func newClient(base string) *client {
 	return &client{base: base, http: &http.Client{
 		Timeout:   time.Minute,
@@ -33,7 +32,7 @@ func newClient(base string) *client {
 
 func (c *client) close() { c.http.CloseIdleConnections() }
 
-// call returns the whole answer of a call; one that is not a success is an error.
+// call returns the complete response of a call; a status other than success is an error.
 func (c *client) call(ctx context.Context, method, path, contentType string, body []byte) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
 	if err != nil {
@@ -49,7 +48,7 @@ func (c *client) call(ctx context.Context, method, path, contentType string, bod
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return nil, core.WrapError(core.CodeUnavailable, "reading the answer of "+path, err)
+		return nil, core.WrapError(core.CodeUnavailable, "reading the response of "+path, err)
 	}
 	if resp.StatusCode/100 != 2 {
 		return nil, core.NewError(core.CodeUnavailable, fmt.Sprintf("%s %s: %s: %.300s", method, path, resp.Status, answer))
@@ -57,14 +56,13 @@ func (c *client) call(ctx context.Context, method, path, contentType string, bod
 	return answer, nil
 }
 
-// trigger posts a trigger and returns what was answered with the 202.
+// trigger posts a trigger and returns the body of the 202.
 func (c *client) trigger(ctx context.Context, path string) (gjson.Result, error) {
 	answer, err := c.call(ctx, http.MethodPost, path, "", nil)
 	return gjson.ParseBytes(answer), err
 }
 
-// backfill indexes the repository and waits for the job. It returns the job, which has succeeded, and the time from the
-// trigger to its end.
+// backfill indexes the repository and waits for the job. It returns the succeeded job, and the time from the trigger to its end.
 func (c *client) backfill(ctx context.Context) (gjson.Result, time.Duration, error) {
 	began := time.Now()
 	accepted, err := c.trigger(ctx, "/index/repository/"+repositoryCode)
@@ -84,7 +82,7 @@ func (c *client) backfill(ctx context.Context) (gjson.Result, time.Duration, err
 		default:
 			return job, 0, core.NewError(core.CodeInternal, fmt.Sprintf("the job ended as %s: %.500s", job.Get("state"), answer))
 		}
-		if err := pause(ctx, jobLookedAtEvery); err != nil {
+		if err := pause(ctx, jobPollInterval); err != nil {
 			return job, 0, err
 		}
 	}
@@ -93,7 +91,7 @@ func (c *client) backfill(ctx context.Context) (gjson.Result, time.Duration, err
 // indexedBy checks that a job indexed each record once.
 func indexedBy(job gjson.Result, records int) error {
 	if got := job.Get("totals.indexed").Int(); got != int64(records) {
-		return core.NewError(core.CodeInternal, fmt.Sprintf("the job says that it indexed %d of %d records: %.500s", got, records, job.Raw))
+		return core.NewError(core.CodeInternal, fmt.Sprintf("the job indexed %d of %d records: %.500s", got, records, job.Raw))
 	}
 	return nil
 }

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// triggeringClients is how many clients send triggers side by side.
+	// triggeringClients is the number of concurrent clients that send triggers.
 	triggeringClients = 16
-	// caughtUp is how long nothing may be fetched any more before a backlog counts as worked off; delays between two
-	// attempts at a record are shorter.
+	// caughtUp is how long nothing may be fetched before a backlog counts as completed; delays between two attempts at a record
+	// are shorter.
 	caughtUp = 3 * time.Second
-	// caughtUpLate is when a backlog that does not come to an end ends the benchmark.
-	caughtUpLate = 2 * time.Minute
-	// backlogLookedAtEvery is how often it is looked at.
-	backlogLookedAtEvery = 20 * time.Millisecond
+	// catchUpTimeout bounds the time to complete a backlog.
+	catchUpTimeout = 2 * time.Minute
+	// backlogPollInterval is the interval of polling it.
+	backlogPollInterval = 20 * time.Millisecond
 )
 
 // coalesceRun is a backlog of triggers for few records.
@@ -30,11 +30,11 @@ type coalesceRun struct {
 	upstream *testkit.SongServer
 	sink     *sink
 	tutti    *tutti
-	// marks are what the newest version of each analysis is known by.
+	// marks identify the newest version of each analysis.
 	marks []string
 }
 
-// coalesce queues many triggers for few records while the engine is down and counts what is fetched in all.
+// coalesce queues many triggers for few records while the engine is down and counts all fetches.
 func (b *bench) coalesce(ctx context.Context) (_ *Report, err error) {
 	r := &coalesceRun{corpus: generate(1, b.Sizes.Coalesced)}
 	if r.upstream, err = r.corpus.serve(); err != nil {
@@ -77,7 +77,7 @@ func (b *bench) coalesce(ctx context.Context) (_ *Report, err error) {
 	return report, nil
 }
 
-// queue sends the triggers, each record's in turn. The records change once more before their last one.
+// queue sends the triggers, for each record in turn. The records change once more before their last trigger.
 func (r *coalesceRun) queue(ctx context.Context, repeats int) (time.Duration, error) {
 	began := time.Now()
 	for i := range repeats {
@@ -112,8 +112,8 @@ func (r *coalesceRun) changeAll() error {
 	return nil
 }
 
-// catchUp waits until the sink holds the newest version of each record and nothing is fetched any more. It returns the
-// time until the former.
+// catchUp waits until the sink holds the newest version of each record and nothing is fetched any more. It returns the time until the
+// newest versions are there.
 func (r *coalesceRun) catchUp(ctx context.Context) (time.Duration, error) {
 	began := time.Now()
 	var whole time.Duration
@@ -128,10 +128,10 @@ func (r *coalesceRun) catchUp(ctx context.Context) (time.Duration, error) {
 		if whole > 0 && time.Since(since) > caughtUp {
 			return whole, nil
 		}
-		if time.Since(began) > caughtUpLate {
-			return 0, core.NewError(core.CodeInternal, "the backlog did not come to an end")
+		if time.Since(began) > catchUpTimeout {
+			return 0, core.NewError(core.CodeInternal, "the backlog was not completed")
 		}
-		if err := pause(ctx, backlogLookedAtEvery); err != nil {
+		if err := pause(ctx, backlogPollInterval); err != nil {
 			return 0, err
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"tutti/internal/core"
 )
 
-// Sub-commands of the program that a bench starts as processes of their own.
+// Sub-commands of the program that a bench starts as separate processes.
 const (
 	// benchCommand runs Run, and has two sub-commands: UpstreamCommand runs ServeUpstream, SinkCommand ServeSink.
 	benchCommand    = "bench"
@@ -19,23 +19,23 @@ const (
 	serveCommand = "serve"
 )
 
-// Config says what is measured. Out alone is required.
+// Config configures Run. Only Out is required.
 type Config struct {
 	// Names are the benchmarks to run, all of Names() when empty.
 	Names []string
-	// ElasticsearchURL is a real Elasticsearch, whose indices named bench-… the benchmarks make and remove. Without it
-	// what needs a real engine is left out.
+	// ElasticsearchURL is a real Elasticsearch, in which the benchmarks create and remove indexes named bench-…. Without it
+	// benchmarks that need a real engine are skipped.
 	ElasticsearchURL string
-	// PostgresURL is an empty PostgreSQL database, in which tables and rows are left behind. Without it what needs one is
-	// left out.
+	// PostgresURL is an empty PostgreSQL database, in which tables and rows remain. Without it benchmarks that need one are
+	// skipped.
 	PostgresURL string
-	// Sizes say how much work is done; DefaultSizes or QuickSizes where a member is zero.
+	// Sizes are the sizes of the benchmarks; zero members are those of DefaultSizes or QuickSizes.
 	Sizes Sizes
-	// Quick takes QuickSizes for the members of Sizes that are zero.
+	// Quick uses QuickSizes for the members of Sizes that are zero.
 	Quick bool
-	// ProfileDir is the folder for CPU and heap profiles of additional runs; none when empty.
+	// ProfileDir is the directory for CPU and heap profiles of additional runs; empty for none.
 	ProfileDir string
-	// Out takes the reports, Progress what is being done meanwhile; nothing by default.
+	// Out receives the reports, Progress the progress messages; none by default.
 	Out, Progress io.Writer
 	// JSON prints the reports as one JSON document instead of text.
 	JSON bool
@@ -45,25 +45,25 @@ type Config struct {
 	Version string
 }
 
-// Sizes say how much work the benchmarks do.
+// Sizes are the sizes of the benchmarks.
 type Sizes struct {
 	// Records is the number of analyses of a backfill, Studies the number of studies that they are in.
 	Records, Studies int
-	// Pairs is how often each comparison or run is made.
+	// Pairs is the number of repetitions of each comparison or run.
 	Pairs int
-	// Triggers is how many triggers are sent one after the other.
+	// Triggers is the number of consecutive triggers.
 	Triggers int
-	// Coalesced is how many records get Repeats triggers each while the index is down.
+	// Coalesced is the number of records that get Repeats triggers each while the index is down.
 	Coalesced, Repeats int
-	// Documents is how many documents a run writes to the embedded index alone, EmbeddedRecords how many the whole app
-	// brings there.
+	// Documents is the number of documents that a run writes to the embedded index directly, EmbeddedRecords the number that the
+	// whole app indexes.
 	Documents, EmbeddedRecords int
-	// Notified is for how many records notifications are sent, NotifyRate how many each second, NotifyFor how long.
+	// Notified is the number of records with notifications, NotifyRate the notifications per second, NotifyFor the duration.
 	Notified, NotifyRate int
 	NotifyFor            time.Duration
-	// LoadFor is how long a server is asked as fast as it answers, for each run.
+	// LoadFor is the duration of a load run.
 	LoadFor time.Duration
-	// Listed is the number of published analyses of the built-in metadata repository that are read page by page.
+	// Listed is the number of published analyses of the built-in metadata repository read page by page.
 	Listed int
 	// Searched is the number of analyses that pages of a portal are asked of.
 	Searched int

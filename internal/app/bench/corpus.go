@@ -8,19 +8,19 @@ import (
 	"tutti/internal/testkit"
 )
 
-// seed makes the generated analyses the same in every process and every run.
+// seed makes the generated analyses identical in every process and run.
 const seed = 11
 
 // corpus is a set of generated Song analyses.
 type corpus struct {
 	studies []string
-	// analyses are those of all studies, study by study.
+	// analyses are the analyses of all studies, study by study.
 	analyses []testkit.Analysis
 	// bytes is the size of their bodies.
 	bytes int64
 }
 
-// generate makes records analyses, evenly over the studies.
+// generate generates records analyses, evenly over the studies.
 func generate(studies, records int) *corpus {
 	c := &corpus{studies: testkit.GenerateStudies(studies), analyses: make([]testkit.Analysis, 0, records)}
 	for i, study := range c.studies {
@@ -36,7 +36,7 @@ func generate(studies, records int) *corpus {
 // each is the mean size of an analysis in bytes.
 func (c *corpus) each() float64 { return float64(c.bytes) / float64(len(c.analyses)) }
 
-// serve starts a Song server that holds the analyses. It must be closed.
+// serve starts a Song server with the analyses. The caller must close it.
 func (c *corpus) serve() (*testkit.SongServer, error) {
 	s, err := testkit.NewSong(testkit.SongConfig{})
 	if err != nil {
@@ -51,12 +51,12 @@ func (c *corpus) serve() (*testkit.SongServer, error) {
 	return s, nil
 }
 
-// UpstreamConfig says what ServeUpstream holds.
+// UpstreamConfig configures ServeUpstream.
 type UpstreamConfig struct {
 	Studies, Records int
 }
 
-// ServeUpstream is a Song server of generated analyses: it prints its address to out, and ends when in does.
+// ServeUpstream runs a Song server with generated analyses: it prints its address to out, and stops when in ends.
 func ServeUpstream(cfg UpstreamConfig, in io.Reader, out io.Writer) error {
 	s, err := generate(cfg.Studies, cfg.Records).serve()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"tutti/internal/core"
 )
 
-// usedCPU cannot tell the CPU time of this process here.
+// usedCPU is not supported on this operating system.
 func usedCPU() (user, system time.Duration, err error) {
 	return 0, 0, core.NewError(core.CodeUnsupported, "the CPU time of a process is not known on this system")
 }

@@ -9,7 +9,7 @@ import (
 	"tutti/internal/core"
 )
 
-// usedCPU returns the CPU time that this process has used, in its own code and in the system.
+// usedCPU returns the CPU time of this process in user and system mode.
 func usedCPU() (user, system time.Duration, err error) {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {

@@ -1,5 +1,5 @@
-// Package bench measures what tutti does on this machine, and prints it beside the target and beside the machine's own
-// noise. Nothing in it is a constant of some other machine: a ratio compares runs that were made side by side. It
-// drives the app over HTTP, as any client would; repositories, and engines that answer at once, run in processes of
-// their own where their work must not count as tutti's. Nothing but cmd/tutti may import it.
+// Package bench measures tutti's performance on this machine, and prints it next to the target and the machine's own noise. It
+// contains no constants of another machine: a ratio compares runs made side by side. It uses the app over HTTP, like any client;
+// repositories, and engines that respond at once, run in separate processes when their CPU time must not count as tutti's. Only cmd/tutti
+// may import it.
 package bench

@@ -27,26 +27,26 @@ import (
 )
 
 const (
-	// downloadPart is which part of the rows a small download has, and how many of these are made in one round.
+	// downloadPart: a small download has 1/downloadPart of the rows, and a round consists of downloadPart small downloads.
 	downloadPart = 10
-	// settleRounds is how many rounds there are at most; the memory has settled when one round needs less than settledBelow times
-	// that of the round before.
+	// settleRounds bounds the number of rounds; the memory has settled when a round needs less than settledBelow times the memory of
+	// the previous round.
 	settleRounds = 5
 	settledBelow = 1.02
 )
 
-// download measures downloads of many rows and what the server holds in memory meanwhile, on the embedded index, and on a
-// real engine when there is one.
+// download measures downloads of many rows and the server's memory during them, on the embedded index, and on a real engine when there
+// is one.
 func (b *bench) download(ctx context.Context) (*Report, error) {
 	report := &Report{What: fmt.Sprintf("downloads of %s analyses as TSV with %d columns from `tutti serve` as a process of its own, by one client "+
 		"that reads as fast as it can; memory is what the process holds itself (RssAnon, looked at every %s), not what the system keeps of the "+
 		"index's files for it; growth compares the highest during downloads of all with that during downloads of a tenth, made until it no longer grew",
-		number(float64(b.Sizes.Downloaded)), len(hitFields()), memoryLookedAtEvery)}
+		number(float64(b.Sizes.Downloaded)), len(hitFields()), memoryPollInterval)}
 	if err := b.downloadEmbedded(ctx, report); err != nil {
 		return nil, fmt.Errorf("on the embedded index: %w", err)
 	}
 	if b.ElasticsearchURL == "" {
-		report.note("Elasticsearch is left out: it is given with --elasticsearch")
+		report.note("Elasticsearch is skipped: it needs --elasticsearch")
 		return report, nil
 	}
 	if err := b.downloadElastic(ctx, report); err != nil {
@@ -55,7 +55,7 @@ func (b *bench) download(ctx context.Context) (*Report, error) {
 	return report, nil
 }
 
-// downloadEmbedded measures a server whose embedded index was filled before it starts.
+// downloadEmbedded measures a server with an embedded index that was filled before the start.
 func (b *bench) downloadEmbedded(ctx context.Context, report *Report) (err error) {
 	dir, err := b.newFolder()
 	if err != nil {
@@ -73,14 +73,14 @@ func (b *bench) downloadEmbedded(ctx context.Context, report *Report) (err error
 	return r.run(ctx, report)
 }
 
-// downloadRun is a server on one engine.
+// downloadRun is a run of a server with one engine.
 type downloadRun struct {
 	b *bench
-	// dir is the server's folder, alias its index, and engine what the figures call what keeps it.
+	// dir is the server's directory, alias its index, and engine the name of the engine in the figures.
 	dir, alias, engine string
 	// engineURL is empty for the embedded index.
 	engineURL string
-	// alone reads the same from the engine by itself; nil where there is none beside the server.
+	// alone reads the same rows directly from the engine; nil for the embedded index.
 	alone  func(ctx context.Context) (time.Duration, error)
 	server *child
 	client *client
@@ -123,12 +123,12 @@ func (r *downloadRun) stock(ctx context.Context, x index.Index) error {
 // run measures the server.
 func (r *downloadRun) run(ctx context.Context, report *Report) (err error) {
 	env := append(settings(r.dir, unusedUpstream, r.engineURL, r.alias), config.Variable("log.format")+"=json")
-	if r.server, err = r.b.start(ctx, childSpec{address: logged, signalled: true, args: []string{serveCommand}, env: env}); err != nil {
+	if r.server, err = r.b.start(ctx, childSpec{address: loggedAddress, signalled: true, args: []string{serveCommand}, env: env}); err != nil {
 		return err
 	}
 	defer r.server.stop()
 	r.client = newClient(r.server.url)
-	r.client.http.Timeout = 0 // however long a download takes
+	r.client.http.Timeout = 0 // downloads have no timeout
 	defer r.client.close()
 	if err := r.available(ctx); err != nil {
 		return err
@@ -136,8 +136,8 @@ func (r *downloadRun) run(ctx context.Context, report *Report) (err error) {
 	return r.measure(ctx, report)
 }
 
-// measure compares downloads of all rows with small ones, of which there are enough to let the heap reach what the garbage
-// collector allows it: all that they never do is hold more than a small one does.
+// measure compares downloads of all rows with small ones. Enough small ones are made to let the heap reach the size that the garbage
+// collector allows: a large download must not hold more than a small one.
 func (r *downloadRun) measure(ctx context.Context, report *Report) error {
 	if _, err := r.rows(ctx, 1); err != nil {
 		return err
@@ -170,7 +170,7 @@ func (r *downloadRun) measure(ctx context.Context, report *Report) error {
 	return nil
 }
 
-// downloadFigures are those of one engine; alone and share stay without values where there is none beside the server.
+// downloadFigures are the figures of one engine; alone and share have no values for the embedded index.
 type downloadFigures struct {
 	alone, speed, share, volume, before, few, many, growth Figure
 }
@@ -193,7 +193,7 @@ func (r *downloadRun) figures(small, all int) downloadFigures {
 	return f
 }
 
-// pair downloads all rows once, after the engine alone has given them where there is one.
+// pair downloads all rows once, after reading them directly from the engine when there is one.
 func (r *downloadRun) pair(ctx context.Context, f *downloadFigures, all int) error {
 	if r.alone != nil {
 		took, err := r.alone(ctx)
@@ -216,7 +216,7 @@ func (r *downloadRun) pair(ctx context.Context, f *downloadFigures, all int) err
 	return nil
 }
 
-// settled makes small downloads until the highest memory no longer grows, and returns it in megabytes.
+// settled runs small downloads until the maximum memory no longer grows, and returns it in megabytes.
 func (r *downloadRun) settled(ctx context.Context, rows int) (most float64, err error) {
 	for range settleRounds {
 		d, err := r.watched(ctx, rows, downloadPart)
@@ -231,10 +231,10 @@ func (r *downloadRun) settled(ctx context.Context, rows int) (most float64, err 
 	return most, nil
 }
 
-// unusedUpstream is a repository that is never asked.
+// unusedUpstream is the URL of a repository that is never called.
 const unusedUpstream = "http://127.0.0.1:9"
 
-// available waits until the catalogue of the index can be asked.
+// available waits until the catalogue of the index is available.
 func (r *downloadRun) available(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, childStart)
 	defer cancel()
@@ -246,21 +246,21 @@ func (r *downloadRun) available(ctx context.Context) error {
 		if gjson.GetBytes(all, "catalogs."+r.alias+".status").String() == "available" {
 			return nil
 		}
-		if err := pause(ctx, memoryLookedAtEvery); err != nil {
+		if err := pause(ctx, memoryPollInterval); err != nil {
 			return fmt.Errorf("waiting for the catalogue of the index: %w", err)
 		}
 	}
 }
 
-// downloaded is what downloads were.
+// downloaded holds the results of downloads.
 type downloaded struct {
 	took  time.Duration
 	bytes int64
-	// most is the highest memory of the server meanwhile, in megabytes.
+	// most is the maximum memory of the server during them, in megabytes.
 	most float64
 }
 
-// watched makes some downloads, one after the other, while it looks at the server's memory.
+// watched runs consecutive downloads while it polls the server's memory.
 func (r *downloadRun) watched(ctx context.Context, rows, times int) (downloaded, error) {
 	until, end := context.WithCancel(ctx)
 	defer end()
@@ -284,7 +284,7 @@ func (r *downloadRun) watched(ctx context.Context, rows, times int) (downloaded,
 	return sum, errors.Join(err, watchErr)
 }
 
-// highest returns the highest memory of a process until ctx ends, in megabytes.
+// highest returns the maximum memory of a process until ctx ends, in megabytes.
 func highest(ctx context.Context, pid int) (most float64, err error) {
 	for {
 		now, err := ownMemory(pid)
@@ -292,13 +292,13 @@ func highest(ctx context.Context, pid int) (most float64, err error) {
 			return most, err
 		}
 		most = max(most, now)
-		if pause(ctx, memoryLookedAtEvery) != nil {
+		if pause(ctx, memoryPollInterval) != nil {
 			return most, nil
 		}
 	}
 }
 
-// rows downloads so many rows, and checks that they came.
+// rows downloads a number of rows, and checks that they arrived.
 func (r *downloadRun) rows(ctx context.Context, rows int) (d downloaded, err error) {
 	body := fmt.Sprintf(`{"format":"tsv","columns":["%s"],"maxRows":%d}`, strings.Join(hitFields(), `","`), rows)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.client.base+"/"+r.alias+"/download", strings.NewReader(body))
@@ -327,7 +327,7 @@ func (r *downloadRun) rows(ctx context.Context, rows int) (d downloaded, err err
 	return d, nil
 }
 
-// counter counts what tells rows and cells apart; neither is part of a cell.
+// counter counts the separators of rows and cells; neither is part of a cell.
 type counter struct{ lines, tabs int }
 
 var _ io.Writer = (*counter)(nil)
@@ -339,7 +339,7 @@ func (c *counter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// ownMemory returns the resident memory of a process without that of files, in megabytes (proc(5), status).
+// ownMemory returns the resident memory of a process without file-backed memory, in megabytes (proc(5), status).
 func ownMemory(pid int) (float64, error) {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {

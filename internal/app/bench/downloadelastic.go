@@ -14,10 +14,10 @@ import (
 	"tutti/internal/core"
 )
 
-// handPage is how many documents the engine gives at once when it is asked by hand.
+// handPage is the page size of direct requests to the engine.
 const handPage = 1000
 
-// downloadElastic measures a server on a real engine beside the engine alone.
+// downloadElastic measures a server on a real engine and the engine itself.
 func (b *bench) downloadElastic(ctx context.Context, report *Report) (err error) {
 	e, err := b.newEngine(ctx)
 	if err != nil {
@@ -38,8 +38,8 @@ func (b *bench) downloadElastic(ctx context.Context, report *Report) (err error)
 	return r.run(ctx, report)
 }
 
-// pages reads the columns of all documents behind an alias as the engine returns them soonest: page by page, of one point in time, in
-// its own order.
+// pages reads the columns of all documents of an alias in the fastest way of the engine: page by page, from a point in time, in index
+// order.
 func (e *engine) pages(ctx context.Context, alias string, documents int) (took time.Duration, err error) {
 	opened, err := e.client.call(ctx, http.MethodPost, "/"+alias+"/_pit?keep_alive=1m", "", nil)
 	if err != nil {
@@ -47,7 +47,7 @@ func (e *engine) pages(ctx context.Context, alias string, documents int) (took t
 	}
 	point := gjson.GetBytes(opened, "id").String()
 	defer func() {
-		body, _ := json.Marshal(map[string]string{"id": point}) // a text
+		body, _ := json.Marshal(map[string]string{"id": point}) // strings only
 		_, closeErr := e.client.call(context.WithoutCancel(ctx), http.MethodDelete, "/_pit", core.MediaJSON, body)
 		err = errors.Join(err, closeErr)
 	}()

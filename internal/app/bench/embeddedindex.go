@@ -19,7 +19,7 @@ import (
 // embeddedBatch is the number of documents of a batch.
 const embeddedBatch = 1000
 
-// embeddedIndex measures the embedded index: by itself, and under the whole app with everything as by default.
+// embeddedIndex measures the embedded index: directly, and in the whole app with default settings.
 func (b *bench) embeddedIndex(ctx context.Context) (*Report, error) {
 	c := generate(b.Sizes.Studies, b.Sizes.Documents)
 	report := &Report{What: fmt.Sprintf("embedded index: %s documents of %s bytes with random ids in batches of %s, encoded, written and "+
@@ -46,7 +46,7 @@ func (b *bench) embeddedIndex(ctx context.Context) (*Report, error) {
 	return report, nil
 }
 
-// embeddedWrites writes a corpus into a fresh index and returns the documents per second.
+// embeddedWrites writes a corpus into a new index and returns the documents per second.
 func (b *bench) embeddedWrites(ctx context.Context, c *corpus) (_ float64, err error) {
 	dir, err := b.newFolder()
 	if err != nil {
@@ -99,7 +99,7 @@ func holdsAll(got int64, documents int) error {
 	return core.NewError(core.CodeInternal, fmt.Sprintf("the index holds %d documents instead of %d", got, documents))
 }
 
-// fill encodes analyses, whose documents are given, into the batch.
+// fill adds analyses with their documents to the batch.
 func fill(x index.Index, batch *core.Batch, part []testkit.Analysis, documents [][]byte) {
 	batch.Body, batch.Items = batch.Body[:0], batch.Items[:0]
 	version := core.Version(time.Now().UnixNano())
@@ -112,7 +112,7 @@ func fill(x index.Index, batch *core.Batch, part []testkit.Analysis, documents [
 	}
 }
 
-// embeddedBackfill brings a repository into a fresh app and returns the documents per second.
+// embeddedBackfill indexes a repository in a new app and returns the documents per second.
 func (b *bench) embeddedBackfill(ctx context.Context) (_ float64, err error) {
 	c := generate(min(b.Sizes.Studies, b.Sizes.EmbeddedRecords), b.Sizes.EmbeddedRecords)
 	upstream, err := c.serve()

@@ -22,18 +22,18 @@ import (
 )
 
 const (
-	// studyPart is how many analyses are generated at once, so that they need little memory beside the index.
+	// studyPart is the number of analyses generated at once, to limit the memory besides the index.
 	studyPart = 10_000
-	// answersTimed is how often each question is asked.
+	// answersTimed is the number of repetitions of each query.
 	answersTimed = 100
-	// rewrites is how often each document is written again, and readers how many ask at once beside a writer, which writes
-	// writtenBeside documents a second.
+	// rewrites is how often each document is rewritten, and readers the number of concurrent readers beside a writer of
+	// writtenBeside documents per second.
 	rewrites      = 5
 	readers       = 16
 	writtenBeside = 1000
 )
 
-// embeddedSearch measures answers of the embedded index, its memory, and how soon it answers after a start.
+// embeddedSearch measures query times of the embedded index, its memory, and its start.
 func (b *bench) embeddedSearch(ctx context.Context) (*Report, error) {
 	report := &Report{What: fmt.Sprintf("answers of the embedded index over analyses with random ids, written in batches of %s; each question %d "+
 		"times, one after the other; memory is the heap in use; a start is timed to the first answer, also on a copy of the folder that was "+
@@ -68,12 +68,12 @@ func (b *bench) embeddedSearch(ctx context.Context) (*Report, error) {
 	return report, nil
 }
 
-// embeddedRun is one size of the index.
+// embeddedRun is a run with one size of the index.
 type embeddedRun struct {
 	b         *bench
 	documents int
 	raw       int64
-	// rewritten asks for what many writes leave behind too.
+	// rewritten also measures the state after many rewrites.
 	rewritten bool
 
 	written, memory, restart, killed, disk float64
@@ -102,10 +102,10 @@ func (r *embeddedRun) run(ctx context.Context) (err error) {
 		return err
 	}
 	r.b.say("embedded-search: %d documents written, %s a second", r.documents, number(r.written))
-	if r.facets, err = timed(ctx, x, facetRequests()); err != nil {
+	if r.facets, err = timeSearches(ctx, x, facetRequests()); err != nil {
 		return err
 	}
-	if r.hits, err = timed(ctx, x, hitRequests()); err != nil {
+	if r.hits, err = timeSearches(ctx, x, hitRequests()); err != nil {
 		return err
 	}
 	r.memory = float64(heapInUse()-before) / megabyte
@@ -129,7 +129,7 @@ func (r *embeddedRun) run(ctx context.Context) (err error) {
 	return err
 }
 
-// write fills the index, in parts whose making is not timed.
+// write fills the index, in parts whose generation is not timed.
 func (r *embeddedRun) write(ctx context.Context, x *embedded.Index) error {
 	var took time.Duration
 	batch := core.Batch{Index: searchedAlias}
@@ -162,15 +162,15 @@ func (r *embeddedRun) write(ctx context.Context, x *embedded.Index) error {
 	return holdsAll(got, r.documents)
 }
 
-// rewrite measures what is left of documents that were written again, and readers beside a writer.
+// rewrite measures memory and disk after rewriting all documents, and readers beside a writer.
 func (r *embeddedRun) rewrite(ctx context.Context, x *embedded.Index, dir string, before uint64) error {
 	raw, written := r.raw, r.written
 	for range r.b.Sizes.Pairs {
-		alone, err := r.asked(ctx, x, nil)
+		alone, err := r.facetRate(ctx, x, nil)
 		if err != nil {
 			return err
 		}
-		both, err := r.asked(ctx, x, testkit.GenerateAnalyses(seed, testkit.GenerateStudies(1)[0], min(studyPart, r.documents)))
+		both, err := r.facetRate(ctx, x, testkit.GenerateAnalyses(seed, testkit.GenerateStudies(1)[0], min(studyPart, r.documents)))
 		if err != nil {
 			return err
 		}
@@ -182,7 +182,7 @@ func (r *embeddedRun) rewrite(ctx context.Context, x *embedded.Index, dir string
 		}
 	}
 	r.raw, r.written = raw, written
-	if _, err := timed(ctx, x, facetRequests()); err != nil {
+	if _, err := timeSearches(ctx, x, facetRequests()); err != nil {
 		return err
 	}
 	r.memoryAfter = float64(heapInUse()-before) / megabyte
@@ -191,9 +191,8 @@ func (r *embeddedRun) rewrite(ctx context.Context, x *embedded.Index, dir string
 	return err
 }
 
-// asked returns how many pages of facets the readers get a second, beside a writer that writes some analyses again and again
-// when there are any.
-func (r *embeddedRun) asked(ctx context.Context, x *embedded.Index, analyses []testkit.Analysis) (float64, error) {
+// facetRate returns the pages of facets per second that the readers get, beside a writer that rewrites analyses when there are any.
+func (r *embeddedRun) facetRate(ctx context.Context, x *embedded.Index, analyses []testkit.Analysis) (float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.b.Sizes.LoadFor)
 	defer cancel()
 	all, within := errgroup.WithContext(context.WithoutCancel(ctx))
@@ -243,7 +242,7 @@ func (r *embeddedRun) writeBeside(until, ctx context.Context, x *embedded.Index,
 	}
 }
 
-// afterKill times a start on a copy of an open folder.
+// afterKill times a start on a copy of an open directory.
 func (r *embeddedRun) afterKill(ctx context.Context, dir string) (ms float64, err error) {
 	killed, err := r.b.newFolder()
 	if err != nil {
@@ -251,7 +250,7 @@ func (r *embeddedRun) afterKill(ctx context.Context, dir string) (ms float64, er
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(killed)) }()
 	if err := os.RemoveAll(killed); err != nil {
-		return 0, core.WrapError(core.CodeInternal, "making room for a copy", err)
+		return 0, core.WrapError(core.CodeInternal, "creating a directory for a copy", err)
 	}
 	if err := os.CopyFS(killed, os.DirFS(dir)); err != nil {
 		return 0, core.WrapError(core.CodeInternal, "copying the index", err)
@@ -259,7 +258,7 @@ func (r *embeddedRun) afterKill(ctx context.Context, dir string) (ms float64, er
 	return r.ready(ctx, killed)
 }
 
-// ready times a start to the first answer, which must be about all documents.
+// ready times a start until the first response, which must cover all documents.
 func (r *embeddedRun) ready(ctx context.Context, dir string) (ms float64, err error) {
 	began := time.Now()
 	x, err := embedded.Open(embedded.Config{Dir: dir})
@@ -275,8 +274,8 @@ func (r *embeddedRun) ready(ctx context.Context, dir string) (ms float64, err er
 	return ms, holdsAll(results[0].Total, r.documents)
 }
 
-// timed asks again and again, and returns the milliseconds of each answer.
-func timed(ctx context.Context, x *embedded.Index, reqs []index.SearchRequest) ([]float64, error) {
+// timeSearches repeats searches and returns the milliseconds of each.
+func timeSearches(ctx context.Context, x *embedded.Index, reqs []index.SearchRequest) ([]float64, error) {
 	ms := make([]float64, answersTimed)
 	for i := range ms {
 		began := time.Now()
@@ -286,7 +285,7 @@ func timed(ctx context.Context, x *embedded.Index, reqs []index.SearchRequest) (
 		}
 		ms[i] = time.Since(began).Seconds() * 1e3
 		if len(results) != len(reqs) {
-			return nil, core.NewError(core.CodeInternal, "a question was not answered")
+			return nil, core.NewError(core.CodeInternal, "a search failed")
 		}
 	}
 	return ms, nil
@@ -301,13 +300,13 @@ func keywordField(name, nested string) query.Field {
 	return f
 }
 
-// chosen are the two filters of a page.
+// chosen returns the two filters of a page.
 func chosen() (study, kind *query.Node) {
 	return query.Exactly(keywordField("experiment.experimentalStrategy", ""), []string{"WGS", "WXS"}),
 		query.Exactly(keywordField("files.fileType", "files"), []string{"VCF", "BAM", "CRAM"})
 }
 
-// facetRequests is a page of eight facets, each without its own clause.
+// facetRequests returns a page of eight facets, each without its own clause.
 func facetRequests() []index.SearchRequest {
 	strategies, kinds := chosen()
 	all := index.SearchRequest{Filter: query.Both(strategies, kinds), Total: true}
@@ -328,7 +327,7 @@ func facetRequests() []index.SearchRequest {
 	return []index.SearchRequest{all, *without["experiment.experimentalStrategy"], *without["files.fileType"]}
 }
 
-// hitRequests is a page of a table in the order of a date.
+// hitRequests returns a page of a table sorted by date.
 func hitRequests() []index.SearchRequest {
 	strategies, kinds := chosen()
 	return []index.SearchRequest{{
@@ -339,7 +338,7 @@ func hitRequests() []index.SearchRequest {
 	}}
 }
 
-// folderBytes returns what the files of a folder take.
+// folderBytes returns the size of a directory's files.
 func folderBytes(dir string) (int64, error) {
 	size := int64(0)
 	err := fs.WalkDir(os.DirFS(dir), ".", func(_ string, entry fs.DirEntry, err error) error {
@@ -353,7 +352,7 @@ func folderBytes(dir string) (int64, error) {
 		return err
 	})
 	if err != nil {
-		return 0, core.WrapError(core.CodeInternal, "weighing the index", err)
+		return 0, core.WrapError(core.CodeInternal, "measuring the index", err)
 	}
 	return size, nil
 }

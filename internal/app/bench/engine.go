@@ -15,13 +15,13 @@ import (
 	"tutti/internal/index/elastic"
 )
 
-// engine is the real Elasticsearch, spoken to beside tutti.
+// engine is the real Elasticsearch, called directly.
 type engine struct {
 	index  *elastic.Index
 	client *client
 }
 
-// newEngine makes the connections; indices are made as tutti makes them by default. It must be closed.
+// newEngine connects to the engine; indexes are created with tutti's defaults. The caller must close it.
 func (b *bench) newEngine(ctx context.Context) (*engine, error) {
 	url, _, _ := strings.Cut(b.ElasticsearchURL, ",")
 	defaults := config.Default().Index
@@ -40,7 +40,7 @@ func (e *engine) close() {
 	_ = e.index.Close() // nothing is in progress
 }
 
-// make makes an alias with a mapping.
+// make creates an alias with a mapping.
 func (e *engine) make(ctx context.Context, alias string, mapping json.RawMessage) error {
 	return e.index.Ensure(ctx, index.Spec{Alias: alias, Mapping: mapping})
 }
@@ -59,7 +59,7 @@ func (e *engine) drop(ctx context.Context, alias string) error {
 	return nil
 }
 
-// holds checks that an alias holds so many documents.
+// holds checks that an alias contains the given number of documents.
 func (e *engine) holds(ctx context.Context, alias string, documents int) error {
 	if err := e.index.Refresh(ctx, alias); err != nil {
 		return err

@@ -9,18 +9,18 @@ import (
 
 // Figure is one measured quantity.
 type Figure struct {
-	// Name says what it is, with its unit.
+	// Name describes the figure, with its unit.
 	Name string `json:"name"`
-	// Values are the figure of each run, in their order.
+	// Values are the values of the runs, in order.
 	Values []float64 `json:"values"`
-	// Target is what the median of Values should be, nil when there is none.
+	// Target is the target of the median of Values, nil for none.
 	Target *Target `json:"target,omitempty"`
 }
 
 // Target is a bound of a figure.
 type Target struct {
 	Limit float64 `json:"limit"`
-	// AtLeast: the figure should be Limit or more, else Limit or less.
+	// AtLeast: the target is Limit or more, otherwise Limit or less.
 	AtLeast bool `json:"atLeast"`
 }
 
@@ -28,10 +28,10 @@ func atLeast(limit float64) *Target { return &Target{Limit: limit, AtLeast: true
 
 func atMost(limit float64) *Target { return &Target{Limit: limit} }
 
-// Min is the smallest of the values; it and those that follow are 0 where there are none.
+// Min is the smallest of the values; this and the following functions return 0 when there are none.
 func (f Figure) Min() float64 { return quantile(f.Values, 0) }
 
-// Median is the middle one of the values, the mean of the two middle ones of an even number.
+// Median is the middle value, or the mean of the two middle values.
 func (f Figure) Median() float64 {
 	return (quantile(f.Values, 0.5) + quantileUp(f.Values, 0.5)) / 2
 }
@@ -39,7 +39,7 @@ func (f Figure) Median() float64 {
 // Max is the largest of the values.
 func (f Figure) Max() float64 { return quantile(f.Values, 1) }
 
-// Spread is the distance of the largest value from the smallest, as a part of the median.
+// Spread is the difference between the largest and smallest value, relative to the median.
 func (f Figure) Spread() float64 {
 	if f.Median() == 0 {
 		return 0
@@ -47,7 +47,7 @@ func (f Figure) Spread() float64 {
 	return (f.Max() - f.Min()) / f.Median()
 }
 
-// Ratio tells how the median stands to the target: 1 or more is met. It is 0 without a target.
+// Ratio compares the median with the target: the target is met from 1 on. It is 0 without a target.
 func (f Figure) Ratio() float64 {
 	median := f.Median()
 	switch {
@@ -83,7 +83,7 @@ func (f Figure) verdict() string {
 	return fmt.Sprintf("target %s %s: %s, %.2f times as good", sign, number(f.Target.Limit), word, f.Ratio())
 }
 
-// quantile returns the value below which a part q of values lies, one of them; 0 where there are none.
+// quantile returns the q-quantile of values, one of them; 0 when there are none.
 func quantile(values []float64, q float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -106,7 +106,7 @@ func quantileUp(values []float64, q float64) float64 {
 	return sorted[i]
 }
 
-// number writes x with three digits that count, and large ones in groups.
+// number formats x with three significant digits, and large numbers with separators.
 func number(x float64) string {
 	if x < 0 {
 		return "-" + number(-x)

@@ -18,16 +18,16 @@ import (
 	"tutti/internal/sqon"
 )
 
-// The catalogues of a bench: how many there are, and how many fields each has.
+// The catalogues of a bench: their number, and the number of fields of each.
 const (
 	catalogues      = 20
 	catalogueFields = 500
-	// sqonValues is how many values the filter of a bench has.
+	// sqonValues is the number of values of the filter.
 	sqonValues = 1000
 )
 
-// introspection measures the endpoints that describe catalogues, the reading of a large filter, and a start while the
-// engine does not answer.
+// introspection measures the endpoints that describe catalogues, parsing a large filter, and a start while the engine does not
+// respond.
 func (b *bench) introspection(ctx context.Context) (*Report, error) {
 	report := &Report{What: fmt.Sprintf("the endpoints of introspection with %d catalogues of %d fields, over %d connections for %s a run, asked from "+
 		"within this process; a filter of %d values, parsed and validated on one CPU; and a start with %[1]d catalogues on an engine that "+
@@ -56,7 +56,7 @@ func (b *bench) introspection(ctx context.Context) (*Report, error) {
 	return report, nil
 }
 
-// introspectionLoad asks each endpoint as fast as it answers.
+// introspectionLoad loads each endpoint.
 func (b *bench) introspectionLoad(ctx context.Context, report *Report) (err error) {
 	t, err := b.startCatalogues(ctx, "")
 	if t != nil {
@@ -110,7 +110,7 @@ func (b *bench) introspectionLoad(ctx context.Context, report *Report) (err erro
 
 func catalogueID(i int) string { return "bench-" + strconv.Itoa(i) }
 
-// startCatalogues runs an app with catalogues on indices that are not there yet. It must be stopped when it is not nil.
+// startCatalogues runs an app with catalogues on indexes that do not exist yet. The caller must stop it when it is not nil.
 func (b *bench) startCatalogues(ctx context.Context, engineURL string) (*tutti, error) {
 	dir, err := b.newFolder()
 	if err != nil {
@@ -120,7 +120,7 @@ func (b *bench) startCatalogues(ctx context.Context, engineURL string) (*tutti, 
 	for i := range catalogues {
 		of := filepath.Join(folder, catalogueID(i))
 		if err := os.MkdirAll(of, 0o700); err != nil {
-			return nil, core.WrapError(core.CodeUnavailable, "making a folder", err)
+			return nil, core.WrapError(core.CodeUnavailable, "creating a directory", err)
 		}
 		base := fmt.Appendf(nil, `{"documentType": "record", "esIndex": %q, "description": "Catalogue %d of the benchmark."}`, catalogueID(i), i)
 		if err := os.WriteFile(filepath.Join(of, "base.json"), base, 0o600); err != nil {
@@ -132,7 +132,7 @@ func (b *bench) startCatalogues(ctx context.Context, engineURL string) (*tutti, 
 	}))
 }
 
-// fillCatalogues makes the indices, and waits until every catalogue is described.
+// fillCatalogues creates the indexes, and waits until every catalogue is available.
 func (t *tutti) fillCatalogues(ctx context.Context) error {
 	properties := map[string]any{}
 	for i := range catalogueFields {
@@ -141,7 +141,7 @@ func (t *tutti) fillCatalogues(ctx context.Context) error {
 	}
 	mapping, err := json.Marshal(map[string]any{"properties": properties})
 	if err != nil {
-		return core.WrapError(core.CodeInternal, "writing a mapping", err)
+		return core.WrapError(core.CodeInternal, "encoding a mapping", err)
 	}
 	for i := range catalogues {
 		if err := t.app.Index().Ensure(ctx, index.Spec{Alias: catalogueID(i), Mapping: mapping}); err != nil {
@@ -165,13 +165,13 @@ func (t *tutti) fillCatalogues(ctx context.Context) error {
 	return nil
 }
 
-// measured is a catalogue of keywords.
-type measured struct{}
+// keywordCatalogue is a catalogue whose fields are keywords.
+type keywordCatalogue struct{}
 
-// Field knows every name.
-func (measured) Field(string) (sqon.Field, bool) { return sqon.Field{Type: "keyword"}, true }
+// Field returns a keyword field for every name.
+func (keywordCatalogue) Field(string) (sqon.Field, bool) { return sqon.Field{Type: "keyword"}, true }
 
-// filter measures how long it takes to parse and validate a filter.
+// filter measures the time to parse and validate a filter.
 func (b *bench) filter() (Figure, error) {
 	figure := Figure{Name: fmt.Sprintf("a filter of %d values, parsed and validated, µs", sqonValues), Target: atMost(200)}
 	values := make([]string, sqonValues)
@@ -180,7 +180,7 @@ func (b *bench) filter() (Figure, error) {
 	}
 	list, err := json.Marshal(values)
 	if err != nil {
-		return figure, core.WrapError(core.CodeInternal, "writing a filter", err)
+		return figure, core.WrapError(core.CodeInternal, "encoding a filter", err)
 	}
 	text := fmt.Appendf(nil, `{"op":"and","content":[{"op":"in","content":{"fieldName":"donor_id","value":%s}}]}`, list)
 	const times = 500
@@ -189,7 +189,7 @@ func (b *bench) filter() (Figure, error) {
 		for range times {
 			f, err := sqon.Parse(text)
 			if err == nil {
-				err = f.Check(measured{})
+				err = f.Check(keywordCatalogue{})
 			}
 			if err != nil {
 				return figure, err
@@ -202,13 +202,13 @@ func (b *bench) filter() (Figure, error) {
 	return figure, nil
 }
 
-// startUnreachable returns how long a start takes while the engine refuses connections, or says nothing on them, and checks
+// startUnreachable returns the duration of a start while the engine refuses connections, or accepts them without responding, and checks
 // that every catalogue is listed with the reason.
 func (b *bench) startUnreachable(ctx context.Context, silent bool) (took time.Duration, err error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return 0, core.WrapError(core.CodeUnavailable, "taking a port", err)
+		return 0, core.WrapError(core.CodeUnavailable, "opening a port", err)
 	}
 	if silent { // the kernel accepts
 		defer func() { err = errors.Join(err, l.Close()) }()

@@ -16,11 +16,11 @@ import (
 	"tutti/internal/core"
 )
 
-// loadConnections is how many connections ask a server at once, one request after the other on each.
+// loadConnections is the number of connections to a server, with one request at a time on each.
 const loadConnections = 8
 
-// load asks a server as fast as it answers. It writes requests that are ready and reads little of the answers, so that it
-// takes as little as can be of the CPUs that it shares with the server.
+// load sends requests to a server as fast as it responds. Requests are prepared and responses barely parsed, to use little of the CPUs
+// that it shares with the server.
 type load struct {
 	address string
 }
@@ -28,7 +28,7 @@ type load struct {
 func newLoad(base string) (load, error) {
 	u, err := url.Parse(base)
 	if err != nil {
-		return load{}, core.WrapError(core.CodeInternal, "reading the server's address", err)
+		return load{}, core.WrapError(core.CodeInternal, "parsing the server's address", err)
 	}
 	return load{address: u.Host}, nil
 }
@@ -50,20 +50,19 @@ func (l load) typed(method, path, contentType string, body []byte) []byte {
 	return b.Bytes()
 }
 
-// loaded is what a load found: answers per second, and how long each took in milliseconds.
-type loaded struct {
+// loadResult holds the responses per second and the milliseconds of each.
+type loadResult struct {
 	perSecond float64
 	ms        []float64
 }
 
-// run asks for some time over as many connections as loads have by default.
-func (l load) run(ctx context.Context, lasts time.Duration, next func(connection, i int) []byte) (loaded, error) {
+// run runs the load for some time over loadConnections connections.
+func (l load) run(ctx context.Context, lasts time.Duration, next func(connection, i int) []byte) (loadResult, error) {
 	return l.over(ctx, loadConnections, lasts, next)
 }
 
-// over asks for some time. next returns the i-th request of a connection, nil when there is no more. Any answer but a 200 is
-// an error.
-func (l load) over(ctx context.Context, connections int, lasts time.Duration, next func(connection, i int) []byte) (loaded, error) {
+// over runs the load for some time. next returns the i-th request of a connection, nil at the end. A status other than 200 is an error.
+func (l load) over(ctx context.Context, connections int, lasts time.Duration, next func(connection, i int) []byte) (loadResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, lasts)
 	defer cancel()
 	var wg sync.WaitGroup
@@ -74,7 +73,7 @@ func (l load) over(ctx context.Context, connections int, lasts time.Duration, ne
 	}
 	wg.Wait()
 	took := time.Since(began)
-	var all loaded
+	var all loadResult
 	for c := range connections {
 		if errs[c] != nil {
 			return all, errs[c]
@@ -100,7 +99,7 @@ func (l load) connection(ctx context.Context, next func(i int) []byte) (ms []flo
 		}
 		began := time.Now()
 		if _, err := conn.Write(request); err != nil {
-			return ms, core.WrapError(core.CodeUnavailable, "asking the server", err)
+			return ms, core.WrapError(core.CodeUnavailable, "calling the server", err)
 		}
 		if err := readAnswer(reader); err != nil {
 			return ms, err
@@ -110,14 +109,14 @@ func (l load) connection(ctx context.Context, next func(i int) []byte) (ms []flo
 	return ms, nil
 }
 
-// readAnswer reads an answer with a Content-Length, or in chunks.
+// readAnswer reads a response with a Content-Length, or in chunks.
 func readAnswer(r *bufio.Reader) error {
 	status, length := 0, -1
 	chunked := false
 	for first := true; ; first = false {
 		line, err := r.ReadSlice('\n')
 		if err != nil {
-			return core.WrapError(core.CodeUnavailable, "reading an answer", err)
+			return core.WrapError(core.CodeUnavailable, "reading a response", err)
 		}
 		line = bytes.TrimRight(line, "\r\n")
 		if first {
@@ -142,27 +141,27 @@ func readAnswer(r *bufio.Reader) error {
 	}
 	if status != http.StatusOK || length < 0 {
 		rest, _ := io.ReadAll(io.LimitReader(r, int64(min(max(0, length), 300))))
-		return core.NewError(core.CodeUnavailable, fmt.Sprintf("the server answered %d: %s", status, rest))
+		return core.NewError(core.CodeUnavailable, fmt.Sprintf("the server returned %d: %s", status, rest))
 	}
 	if _, err := r.Discard(length); err != nil {
-		return core.WrapError(core.CodeUnavailable, "reading an answer", err)
+		return core.WrapError(core.CodeUnavailable, "reading a response", err)
 	}
 	return nil
 }
 
-// discardChunks reads the body of an answer in chunks.
+// discardChunks reads the body of a chunked response.
 func discardChunks(r *bufio.Reader) error {
 	for {
 		line, err := r.ReadSlice('\n')
 		if err != nil {
-			return core.WrapError(core.CodeUnavailable, "reading an answer", err)
+			return core.WrapError(core.CodeUnavailable, "reading a response", err)
 		}
 		size, err := strconv.ParseInt(string(bytes.TrimRight(line, "\r\n")), 16, 32)
 		if err != nil {
-			return core.WrapError(core.CodeUnavailable, "reading an answer's chunk", err)
+			return core.WrapError(core.CodeUnavailable, "reading a response's chunk", err)
 		}
 		if _, err := r.Discard(int(size) + len("\r\n")); err != nil {
-			return core.WrapError(core.CodeUnavailable, "reading an answer", err)
+			return core.WrapError(core.CodeUnavailable, "reading a response", err)
 		}
 		if size == 0 {
 			return nil

@@ -18,7 +18,7 @@ const (
 	localAlias = "analyses" // the default repository's
 )
 
-// localRegistration is an analysis type as portals have them: some enumerations, patterns, dates and nested objects.
+// localRegistration is an analysis type like those of portals: some enumerations, patterns, dates and nested objects.
 const localRegistration = `{"name": "` + localType + `", "options": {"fileTypes": ["BAM", "BAI", "VCF"]}, "schema": {
   "type": "object", "required": ["experiment", "workflow"],
   "properties": {
@@ -42,7 +42,7 @@ const localRegistration = `{"name": "` + localType + `", "options": {"fileTypes"
         "donor": {"type": "object", "required": ["submitterDonorId"], "properties": {
           "submitterDonorId": {"type": "string"}, "gender": {"enum": ["Male", "Female", "Other"]}}}}}}}}}`
 
-// localAnalysis makes an analysis of 2 KB with two files for the type; the same number returns the same.
+// localAnalysis returns an analysis of 2 KB with two files; the same number returns the same analysis.
 func localAnalysis(number int) ([]byte, error) {
 	r := rand.New(rand.NewPCG(uint64(number), 11)) //nolint:gosec // data of a benchmark
 	file := func(kind string, i int) map[string]any {
@@ -80,13 +80,13 @@ func localAnalysis(number int) ([]byte, error) {
 		"files":   []map[string]any{file("BAM", 0), file("BAI", 1)},
 	})
 	if err != nil {
-		return nil, core.WrapError(core.CodeInternal, "writing an analysis", err)
+		return nil, core.WrapError(core.CodeInternal, "encoding an analysis", err)
 	}
 	return body, nil
 }
 
-// startLocal runs an app with the built-in metadata repository alone, as it is by default, on a store: SQLite when storeURL is
-// empty. Its study and analysis type are there. It must be stopped.
+// startLocal runs an app with only the built-in metadata repository, the default, on a store: SQLite when storeURL is empty. Its study and
+// analysis type exist. The caller must stop it.
 func (b *bench) startLocal(ctx context.Context, storeURL string) (*tutti, error) {
 	dir, err := b.newFolder()
 	if err != nil {

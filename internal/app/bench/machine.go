@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Machine is where the figures come from.
+// Machine describes the machine of the figures.
 type Machine struct {
 	Version    string `json:"version"`
 	Go         string `json:"go"`
@@ -15,7 +15,7 @@ type Machine struct {
 	Arch       string `json:"arch"`
 	CPUs       int    `json:"cpus"`
 	GOMAXPROCS int    `json:"gomaxprocs"`
-	// Load is the system's load over the last minute before anything was measured, empty where it cannot be told.
+	// Load is the system's load over the last minute before the first benchmark, empty when unknown.
 	Load string `json:"load,omitempty"`
 }
 

@@ -16,7 +16,7 @@ import (
 	"tutti/internal/config"
 )
 
-// childArgument begins the arguments with which a bench starts this test as another process.
+// childArgument is the first argument when a bench starts this test binary as another process.
 const childArgument = "as-child"
 
 func TestMain(m *testing.M) {
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// child is what the program's sub-commands are.
+// child runs the program's sub-commands.
 func child(args []string) error {
 	switch {
 	case args[0] == "serve":

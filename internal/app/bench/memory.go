@@ -13,21 +13,21 @@ import (
 	"tutti/internal/core"
 )
 
-// memoryLookedAtEvery is how often the resident memory of a process is read.
-const memoryLookedAtEvery = 50 * time.Millisecond
+// memoryPollInterval is the interval of reading a process's resident memory.
+const memoryPollInterval = 50 * time.Millisecond
 
 // megabyte is the unit of the figures, 10⁶ bytes.
 const megabyte = 1e6
 
-// resident is what a process held in memory, in megabytes.
+// resident is the resident memory of a process, in megabytes.
 type resident struct {
-	// most is the highest ever, usual the median over the backfill.
+	// most is the maximum, usual the median during the backfill.
 	most, usual float64
 	took        time.Duration
 }
 
-// memory measures a server's resident memory during backfills of a small and a large study, into an engine that
-// answers at once and into a slow one.
+// memory measures a server's resident memory during backfills of a small and a large study, with an engine that responds at once and
+// with a slow one.
 func (b *bench) memory(ctx context.Context) (*Report, error) {
 	large, small := b.Sizes.Records, max(1, b.Sizes.Records/4)
 	report := &Report{What: fmt.Sprintf("resident memory (VmHWM, VmRSS) of `tutti serve` with everything as by default, a fresh process each "+
@@ -61,7 +61,7 @@ func (b *bench) memory(ctx context.Context) (*Report, error) {
 	return report, nil
 }
 
-// held measures one backfill.
+// held measures the memory of one backfill.
 func (b *bench) held(ctx context.Context, records int, delay time.Duration) (_ resident, err error) {
 	from, err := b.startUpstream(ctx, 1, records)
 	if err != nil {
@@ -108,24 +108,24 @@ func watch(ctx context.Context, pid int) ([]float64, error) {
 			return nil, err
 		}
 		seen = append(seen, now)
-		if pause(ctx, memoryLookedAtEvery) != nil {
+		if pause(ctx, memoryPollInterval) != nil {
 			return seen, nil
 		}
 	}
 }
 
-// status returns the resident memory of a process, now and at its highest, in megabytes (proc(5), status).
+// status returns the resident memory of a process, current and maximum, in megabytes (proc(5), status).
 func status(pid int) (now, most float64, err error) {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
-		return 0, 0, core.WrapError(core.CodeUnsupported, "the memory of a process is not known on this system", err)
+		return 0, 0, core.WrapError(core.CodeUnsupported, "the memory of a process is not available on this system", err)
 	}
 	read := func(name string) float64 {
 		_, rest, _ := strings.Cut(string(text), "\n"+name+":")
 		rest, _, _ = strings.Cut(strings.TrimSpace(rest), " ")
 		kib, parseErr := strconv.ParseFloat(rest, 64)
 		if parseErr != nil {
-			err = core.WrapError(core.CodeUnsupported, "the memory of a process is not understood", parseErr)
+			err = core.WrapError(core.CodeUnsupported, "the memory of a process cannot be parsed", parseErr)
 		}
 		return kib * 1024 / megabyte
 	}

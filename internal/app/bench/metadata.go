@@ -19,27 +19,27 @@ import (
 )
 
 const (
-	// submittersBeside is how many submissions are under way while analyses are made that a benchmark needs.
+	// submittersBeside is the number of concurrent submissions during preparation.
 	submittersBeside = 64
-	// pageOfMetadata is how many analyses a page of the paging benchmark asks for.
+	// pageOfMetadata is the page size of the paging benchmark.
 	pageOfMetadata = 100
-	// coldOffsets is how many pages are asked for at random.
+	// coldOffsets is the number of pages read at random.
 	coldOffsets = 100
 )
 
-// metadata measures the built-in metadata repository: submissions on each store, reading a long list in pages, and how
-// long it takes until what is published is in the index.
+// metadata measures the built-in metadata repository: submissions on each store, paging through a long list, and the time from publishing
+// an analysis to its being indexed.
 func (b *bench) metadata(ctx context.Context) (*Report, error) {
 	report := &Report{What: fmt.Sprintf("the built-in metadata repository: POST /submit of 2 KB analyses with 2 files over %d connections for %s a run; "+
 		"%s published analyses read page by page, %d rows each; publishing one by one on an idle system, from the answer "+
 		"until a get by id finds it in the embedded index (looked for every %s)",
-		loadConnections, b.Sizes.LoadFor, number(float64(b.Sizes.Listed)), pageOfMetadata, documentLookedAtEvery)}
+		loadConnections, b.Sizes.LoadFor, number(float64(b.Sizes.Listed)), pageOfMetadata, documentPollInterval)}
 	for _, on := range []struct {
 		what, url string
 		target    float64
 	}{{"SQLite", "", 1500}, {"PostgreSQL", b.PostgresURL, 1000}} {
 		if on.what == "PostgreSQL" && on.url == "" {
-			report.note("PostgreSQL is left out: it needs --postgres")
+			report.note("PostgreSQL is skipped: it needs --postgres")
 			continue
 		}
 		if err := b.onStore(ctx, report, on.what, on.url, on.target); err != nil {
@@ -67,13 +67,13 @@ func (b *bench) onStore(ctx context.Context, report *Report, what, url string, t
 	return s.paging(ctx, b, report, what)
 }
 
-// submitter submits analyses, each a different one.
+// submitter submits analyses, each different.
 type submitter struct {
 	tutti           *tutti
 	made, published atomic.Int64
 }
 
-// submitting measures the rate of submissions.
+// submitting measures the submission rate.
 func (s *submitter) submitting(ctx context.Context, b *bench, report *Report, what string, target float64) error {
 	l, err := newLoad(s.tutti.app.URL())
 	if err != nil {
@@ -127,7 +127,7 @@ func (s *submitter) publish(ctx context.Context, id string) error {
 	return err
 }
 
-// publishing measures how long after the answer what was published is in the index.
+// publishing measures the time from the response of a publication until the analysis is indexed.
 func (s *submitter) publishing(ctx context.Context, b *bench, report *Report, what string) error {
 	var ms []float64
 	for i := range b.Sizes.Triggers + untimedTriggers {
@@ -157,13 +157,13 @@ func (s *submitter) awaitIndexed(ctx context.Context, id string) (time.Duration,
 		if err != nil || found {
 			return time.Since(began), err
 		}
-		if time.Since(began) > triggerLate || pause(ctx, documentLookedAtEvery) != nil {
-			return 0, core.NewError(core.CodeInternal, "an analysis that was published did not come to the index")
+		if time.Since(began) > triggerTimeout || pause(ctx, documentPollInterval) != nil {
+			return 0, core.NewError(core.CodeInternal, "a published analysis was not indexed")
 		}
 	}
 }
 
-// paging measures reading a long list from its begin to its end, and pages at random.
+// paging measures paging through a long list, and pages at random offsets.
 func (s *submitter) paging(ctx context.Context, b *bench, report *Report, what string) error {
 	b.say("metadata: %s: publishing %d analyses", what, b.Sizes.Listed)
 	group, groupCtx := errgroup.WithContext(ctx)
@@ -194,7 +194,7 @@ func (s *submitter) paging(ctx context.Context, b *bench, report *Report, what s
 	report.add(Figure{Name: "  last to first, medians", Values: []float64{last.Median() / first.Median()}, Target: atMost(1.3)})
 	report.add(Figure{Name: "  growth of the heap while reading, the list of ids for the check included, MB", Values: []float64{heap}})
 	var cold []float64
-	r := rand.New(rand.NewPCG(5, 5)) //nolint:gosec // places of a benchmark
+	r := rand.New(rand.NewPCG(5, 5)) //nolint:gosec // offsets of a benchmark
 	for range coldOffsets {
 		took, _, err := s.page(ctx, r.IntN(b.Sizes.Listed-pageOfMetadata))
 		if err != nil {
@@ -206,7 +206,7 @@ func (s *submitter) paging(ctx context.Context, b *bench, report *Report, what s
 	return nil
 }
 
-// heapInUse returns the bytes of the heap that are in use once what nobody needs is gone.
+// heapInUse returns the bytes of the heap in use after a garbage collection.
 func heapInUse() uint64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -214,21 +214,21 @@ func heapInUse() uint64 {
 	return m.HeapInuse
 }
 
-// allIndexed waits until all that was published is in the index, so that nothing else is done while pages are timed.
+// allIndexed waits until all published analyses are indexed, so that nothing else runs while pages are timed.
 func (s *submitter) allIndexed(ctx context.Context) error {
 	for {
 		n, err := s.tutti.count(ctx)
 		if err != nil || n == s.published.Load() {
 			return err
 		}
-		if err := pause(ctx, jobLookedAtEvery); err != nil {
+		if err := pause(ctx, jobPollInterval); err != nil {
 			return err
 		}
 	}
 }
 
-// readAll reads the list page by page, checks that each analysis came once, and returns how long each page took, and by how
-// many MB the heap grew.
+// readAll reads the list page by page, checks that each analysis occurs once, and returns the time of each page, and the growth of the
+// heap in MB.
 func (s *submitter) readAll(ctx context.Context) (ms []float64, heap float64, err error) {
 	before := heapInUse()
 	seen := make(map[string]struct{}, s.published.Load())
@@ -247,13 +247,13 @@ func (s *submitter) readAll(ctx context.Context) (ms []float64, heap float64, er
 			continue
 		}
 		if want := int(s.published.Load()); len(seen) != want || offset != want {
-			return nil, 0, core.NewError(core.CodeInternal, fmt.Sprintf("%d rows with %d analyses came of %d", offset, len(seen), want))
+			return nil, 0, core.NewError(core.CodeInternal, fmt.Sprintf("received %d rows with %d analyses of %d", offset, len(seen), want))
 		}
 		return ms, max(0, float64(int64(heapInUse())-int64(before))/(1<<20)), nil
 	}
 }
 
-// page reads one page; of the answer only the numbers are kept.
+// page reads one page; only the numbers of the response are kept.
 func (s *submitter) page(ctx context.Context, offset int) (time.Duration, gjson.Result, error) {
 	began := time.Now()
 	answer, err := s.tutti.client.call(ctx, http.MethodGet, "/studies/"+localStudy+"/analysis/paginated?analysisStates=PUBLISHED&limit="+

@@ -19,14 +19,14 @@ import (
 const (
 	// notifyEvery is the time between two bursts of notifications.
 	notifyEvery = 10 * time.Millisecond
-	// notifySampleEvery is how many notifications go by until one is followed into the index.
+	// notifySampleEvery is the number of notifications of which one is followed into the index.
 	notifySampleEvery = 40
-	// notifyLookedAtEvery is how often the index is asked for one that is followed.
-	notifyLookedAtEvery = 5 * time.Millisecond
-	// notifyClients is how many posts may be under way.
+	// notifyPollInterval is the interval of polling the index for a followed one.
+	notifyPollInterval = 5 * time.Millisecond
+	// notifyClients bounds the posts in flight.
 	notifyClients = 64
-	// notifyLate is when one that does not come ends the benchmark.
-	notifyLate = 30 * time.Second
+	// notifyTimeout bounds the time until a followed one is indexed.
+	notifyTimeout = 30 * time.Second
 )
 
 // notifyRun sends notifications at a steady rate and follows some of them into the index.
@@ -34,20 +34,20 @@ type notifyRun struct {
 	tutti    *tutti
 	upstream *testkit.SongServer
 	corpus   *corpus
-	// perPost is how many events a post holds.
+	// perPost is the number of events of a post.
 	perPost int
-	// rate is how many notifications are sent each second.
+	// rate is the number of notifications per second.
 	rate int
-	// warm is how long notifications are sent before any is followed or counts.
+	// warm is the duration of the warm-up.
 	warm time.Duration
 
 	accepted atomic.Int64
-	late     atomic.Int64 // bursts that began more than 100 ms after their time
+	late     atomic.Int64 // bursts that started more than 100 ms after their time
 	mu       sync.Mutex
 	behind   []float64 // milliseconds from when a notification was due to be sent until the index showed its change
 }
 
-// notifyPost is the body of a post; it counts once the warm-up is over.
+// notifyPost is the body of a post; counts is set after the warm-up.
 type notifyPost struct {
 	body   []byte
 	events int
@@ -61,7 +61,7 @@ func (b *bench) notify(ctx context.Context) (*Report, error) {
 		b.Sizes.NotifyRate, b.Sizes.NotifyFor, number(float64(b.Sizes.Notified)), notifySampleEvery)}
 	for _, on := range []struct{ what, url string }{{"Elasticsearch", b.ElasticsearchURL}, {"embedded index", ""}} {
 		if on.what == "Elasticsearch" && on.url == "" {
-			report.note("%s is left out: it needs --elasticsearch", on.what)
+			report.note("%s is skipped: it needs --elasticsearch", on.what)
 			continue
 		}
 		for _, perPost := range []int{1, 20} {
@@ -106,7 +106,7 @@ func (b *bench) notifications(ctx context.Context, engineURL string, perPost int
 	return run, run.send(ctx, run.warm+b.Sizes.NotifyFor)
 }
 
-// send sends bursts on a clock of their own and waits for what is followed.
+// send sends bursts at fixed times and waits for the followed notifications.
 func (r *notifyRun) send(ctx context.Context, duration time.Duration) error {
 	group, ctx := errgroup.WithContext(ctx)
 	posts := make(chan notifyPost, 100*notifyClients)
@@ -120,7 +120,7 @@ func (r *notifyRun) send(ctx context.Context, duration time.Duration) error {
 	return group.Wait()
 }
 
-// drive makes the bursts, each at its time.
+// drive schedules the bursts.
 func (r *notifyRun) drive(ctx context.Context, group *errgroup.Group, duration time.Duration, posts chan<- notifyPost) error {
 	burst := max(1, int(time.Duration(r.rate)*notifyEvery/time.Second))
 	began := time.Now()
@@ -162,7 +162,7 @@ func (r *notifyRun) drive(ctx context.Context, group *errgroup.Group, duration t
 	return nil
 }
 
-// post sends what is due. What is refused ends the benchmark.
+// post sends due notifications. A rejected one ends the benchmark.
 func (r *notifyRun) post(ctx context.Context, posts <-chan notifyPost) error {
 	for p := range posts {
 		if _, err := r.tutti.client.call(ctx, http.MethodPost, "/notifications/"+repositoryCode, "application/json", p.body); err != nil {
@@ -177,7 +177,7 @@ func (r *notifyRun) post(ctx context.Context, posts <-chan notifyPost) error {
 
 // follow waits until the index shows a change.
 func (r *notifyRun) follow(ctx context.Context, a testkit.Analysis, mark string, due time.Time) error {
-	ctx, cancel := context.WithTimeout(ctx, notifyLate)
+	ctx, cancel := context.WithTimeout(ctx, notifyTimeout)
 	defer cancel()
 	for {
 		stored, found, err := r.tutti.app.Index().Get(ctx, r.tutti.alias, a.ID)
@@ -190,8 +190,8 @@ func (r *notifyRun) follow(ctx context.Context, a testkit.Analysis, mark string,
 			r.mu.Unlock()
 			return nil
 		}
-		if pause(ctx, notifyLookedAtEvery) != nil {
-			return core.NewError(core.CodeInternal, "a change that was notified did not come to the index")
+		if pause(ctx, notifyPollInterval) != nil {
+			return core.NewError(core.CodeInternal, "a notified change was not indexed")
 		}
 	}
 }

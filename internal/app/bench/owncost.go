@@ -12,19 +12,19 @@ import (
 	"tutti/internal/core"
 )
 
-// costRun measures what tutti itself costs: repository and engine are other processes.
+// costRun measures tutti's own CPU time: repository and engine are separate processes.
 type costRun struct {
 	tutti   *tutti
 	sink    *client
 	records int
 }
 
-// cost is what one backfill took.
+// cost is the cost of one backfill.
 type cost struct {
 	user, system, took time.Duration
 }
 
-// ownCost measures the CPU time of this process for each record that it brings from a repository to an engine.
+// ownCost measures the CPU time of this process per record transferred from a repository to an engine.
 func (b *bench) ownCost(ctx context.Context) (_ *Report, err error) {
 	from, err := b.startUpstream(ctx, b.Sizes.Studies, b.Sizes.Records)
 	if err != nil {
@@ -68,7 +68,7 @@ func (b *bench) ownCost(ctx context.Context) (_ *Report, err error) {
 	})
 }
 
-// measure makes the runs, with GOMAXPROCS as it is and then with one.
+// measure runs with the default GOMAXPROCS and then with 1.
 func (r *costRun) measure(ctx context.Context, b *bench, report *Report) error {
 	asItIs := runtime.GOMAXPROCS(0)
 	for _, procs := range []int{asItIs, 1} {
@@ -110,7 +110,7 @@ func (r *costRun) runs(ctx context.Context, b *bench) (all, user, system, speed 
 	return all, user, system, speed, nil
 }
 
-// once makes one backfill and checks that the engine got each record once.
+// once runs one backfill and checks that the engine received each record once.
 func (r *costRun) once(ctx context.Context) (cost, error) {
 	before, err := received(ctx, r.sink)
 	if err != nil {
@@ -134,12 +134,12 @@ func (r *costRun) once(ctx context.Context) (cost, error) {
 	}
 	after, err := received(ctx, r.sink)
 	if err == nil && after-before != r.records {
-		err = core.NewError(core.CodeInternal, fmt.Sprintf("the engine got %d documents for %d records", after-before, r.records))
+		err = core.NewError(core.CodeInternal, fmt.Sprintf("the engine received %d documents for %d records", after-before, r.records))
 	}
 	return cost{user: userAfter - user, system: systemAfter - system, took: took}, err
 }
 
-// received asks a sink how many documents it took.
+// received returns the number of documents that a sink received.
 func received(ctx context.Context, sink *client) (int, error) {
 	answer, err := sink.call(ctx, http.MethodGet, receivedPath, "", nil)
 	if err != nil {
@@ -147,7 +147,7 @@ func received(ctx context.Context, sink *client) (int, error) {
 	}
 	n, err := strconv.Atoi(string(answer))
 	if err != nil {
-		return 0, core.WrapError(core.CodeInternal, "a sink's count is no number", err)
+		return 0, core.WrapError(core.CodeInternal, "a sink's count is not a number", err)
 	}
 	return n, nil
 }

@@ -10,15 +10,15 @@ import (
 	"tutti/internal/core"
 )
 
-// profiled runs work under a CPU profile and writes a heap profile after it: <name>.cpu.pprof and <name>.heap.pprof,
-// whose alloc_space shows all that was allocated.
+// profiled runs work with a CPU profile and writes a heap profile after it: <name>.cpu.pprof and <name>.heap.pprof, whose alloc_space
+// shows all allocations.
 func (b *bench) profiled(name string, work func() error) (err error) {
 	if err := os.MkdirAll(b.ProfileDir, 0o755); err != nil {
-		return core.WrapError(core.CodeInvalid, "making the folder for profiles", err)
+		return core.WrapError(core.CodeInvalid, "creating the directory for profiles", err)
 	}
 	cpu, err := os.Create(filepath.Join(b.ProfileDir, name+".cpu.pprof"))
 	if err != nil {
-		return core.WrapError(core.CodeInvalid, "making a profile", err)
+		return core.WrapError(core.CodeInvalid, "creating a profile", err)
 	}
 	defer func() { err = errors.Join(err, cpu.Close()) }()
 	if err := pprof.StartCPUProfile(cpu); err != nil {
@@ -31,10 +31,10 @@ func (b *bench) profiled(name string, work func() error) (err error) {
 	}
 	heap, err := os.Create(filepath.Join(b.ProfileDir, name+".heap.pprof"))
 	if err != nil {
-		return core.WrapError(core.CodeInvalid, "making a profile", err)
+		return core.WrapError(core.CodeInvalid, "creating a profile", err)
 	}
 	defer func() { err = errors.Join(err, heap.Close()) }()
-	runtime.GC() // brings the profile up to date
+	runtime.GC() // updates the profile
 	if err := pprof.WriteHeapProfile(heap); err != nil {
 		return core.WrapError(core.CodeInternal, "profiling", err)
 	}

@@ -6,15 +6,15 @@ import (
 	"text/tabwriter"
 )
 
-// Report is what a benchmark found.
+// Report is the result of a benchmark.
 type Report struct {
 	Name string `json:"name"`
-	// What says what was measured, in one or two sentences.
+	// What describes the measurement in one or two sentences.
 	What    string   `json:"what"`
 	Figures []Figure `json:"figures"`
-	// Notes are what else a reader should know, the machine's noise first.
+	// Notes are remarks, the machine's noise first.
 	Notes []string `json:"notes,omitempty"`
-	// Seconds is how long the benchmark took.
+	// Seconds is the duration of the benchmark.
 	Seconds float64 `json:"seconds"`
 }
 
@@ -26,7 +26,7 @@ func (r *Report) note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 }
 
-// Figure returns the figure of a name, nil when there is none.
+// Figure returns the figure with a name, nil when there is none.
 func (r *Report) Figure(name string) *Figure {
 	for i := range r.Figures {
 		if r.Figures[i].Name == name {
@@ -44,7 +44,7 @@ func (r *Report) String() string {
 	for _, f := range r.Figures {
 		fmt.Fprintf(table, "  %s\t%s\t%s\n", f.Name, f.values(), f.verdict())
 	}
-	_ = table.Flush() // a strings.Builder takes everything
+	_ = table.Flush() // a strings.Builder never fails
 	for _, n := range r.Notes {
 		fmt.Fprintf(&out, "  %s\n", n)
 	}

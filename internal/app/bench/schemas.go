@@ -11,7 +11,7 @@ import (
 	"tutti/schemas"
 )
 
-// schemas measures reading an analysis type over HTTP, and validating an analysis without anything else.
+// schemas measures reading an analysis type over HTTP, and validating an analysis directly.
 func (b *bench) schemas(ctx context.Context) (_ *Report, err error) {
 	t, err := b.startLocal(ctx, "")
 	if t != nil {
@@ -34,7 +34,7 @@ func (b *bench) schemas(ctx context.Context) (_ *Report, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if i == 0 { // to warm up
+		if i == 0 { // warm-up
 			continue
 		}
 		b.say("schemas: run %d: %s a second", i, number(got.perSecond))
@@ -51,7 +51,7 @@ func (b *bench) schemas(ctx context.Context) (_ *Report, err error) {
 	return report, nil
 }
 
-// validation measures schemas.Service.Validate alone.
+// validation measures schemas.Service.Validate.
 func (b *bench) validation(ctx context.Context) (_ Figure, err error) {
 	figure := Figure{Name: "validation of an analysis, µs", Target: atMost(80)}
 	dir, err := b.newFolder()
@@ -84,7 +84,7 @@ func (b *bench) validation(ctx context.Context) (_ Figure, err error) {
 				return figure, err
 			}
 		}
-		if run > 0 { // the first one is to warm up
+		if run > 0 { // the first run is the warm-up
 			figure.Values = append(figure.Values, time.Since(began).Seconds()*1e6/analyses)
 		}
 	}

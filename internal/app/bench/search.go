@@ -15,10 +15,10 @@ import (
 	"tutti/internal/core"
 )
 
-// searchConnections are the numbers of connections that a page is asked over.
+// searchConnections are the numbers of connections for the requests of a page.
 func searchConnections() []int { return []int{1, 4, 16} }
 
-// search asks for pages of a portal, of tutti by GraphQL and of the same engine by the search that an expert would write.
+// search measures pages of a portal, with tutti's GraphQL and with an expert's hand-written search on the same engine.
 func (b *bench) search(ctx context.Context) (_ *Report, err error) {
 	e, err := b.newEngine(ctx)
 	if err != nil {
@@ -51,7 +51,7 @@ func (b *bench) search(ctx context.Context) (_ *Report, err error) {
 	return report, nil
 }
 
-// searchRun is a server and an engine that hold the same documents.
+// searchRun is a server and an engine with the same documents.
 type searchRun struct {
 	b      *bench
 	engine *engine
@@ -60,7 +60,7 @@ type searchRun struct {
 	client *client
 }
 
-// fill indexes the analyses, and leaves them in as many segments as the engine has them after a while.
+// fill indexes the analyses and merges the index to at most five segments, as in a settled index.
 func (r *searchRun) fill(ctx context.Context) error {
 	r.b.say("search: indexing %d analyses", r.b.Sizes.Searched)
 	job, _, err := r.client.backfill(ctx)
@@ -76,7 +76,7 @@ func (r *searchRun) fill(ctx context.Context) error {
 	return r.engine.holds(ctx, r.alias, r.b.Sizes.Searched)
 }
 
-// compare measures one page, after it has checked that both ways return the same.
+// compare measures one page, after checking that both requests return the same.
 func (r *searchRun) compare(ctx context.Context, report *Report, p page) error {
 	if err := r.same(ctx, p); err != nil {
 		return err
@@ -87,7 +87,7 @@ func (r *searchRun) compare(ctx context.Context, report *Report, p page) error {
 	}
 	for _, connections := range searchConnections() {
 		r.b.say("search: %s over %d connections", p.name, connections)
-		if _, err := r.leg(ctx, own, p, connections, true); err != nil { // warm
+		if _, err := r.leg(ctx, own, p, connections, true); err != nil { // warm-up
 			return err
 		}
 		if _, err := r.leg(ctx, hand, p, connections, false); err != nil {
@@ -138,7 +138,7 @@ func (r *searchRun) compare(ctx context.Context, report *Report, p page) error {
 	return nil
 }
 
-// loads give the two servers.
+// loads returns the loads of the two servers.
 func (r *searchRun) loads() (own, hand load, err error) {
 	if own, err = newLoad(r.server.url); err != nil {
 		return own, hand, err
@@ -147,11 +147,11 @@ func (r *searchRun) loads() (own, hand load, err error) {
 	return own, hand, err
 }
 
-// leg asks one of the two for some time.
-func (r *searchRun) leg(ctx context.Context, l load, p page, connections int, tutti bool) (loaded, error) {
+// leg loads one of the two for some time.
+func (r *searchRun) leg(ctx context.Context, l load, p page, connections int, tutti bool) (loadResult, error) {
 	sources := make([]*rand.Rand, connections)
 	for i := range sources {
-		sources[i] = rand.New(rand.NewPCG(seed, rand.Uint64())) // what a cache has seen is not asked again
+		sources[i] = rand.New(rand.NewPCG(seed, rand.Uint64())) // no request is repeated, so that caches have no effect
 	}
 	return l.over(ctx, connections, r.b.Sizes.LoadFor, func(connection, _ int) []byte {
 		bound := p.bound(sources[connection])
@@ -177,7 +177,7 @@ func (r *searchRun) usedCPU(ctx context.Context) (float64, error) {
 	return gjson.Parse(line).Float(), nil
 }
 
-// same checks that the two ways of a page return the same.
+// same checks that both requests of a page return the same.
 func (r *searchRun) same(ctx context.Context, p page) error {
 	bound := p.bound(rand.New(rand.NewPCG(seed, 1)))
 	mine, err := r.client.call(ctx, method, "/"+r.alias+"/graphql", "application/json", p.request(bound))
@@ -198,7 +198,7 @@ func (r *searchRun) same(ctx context.Context, p page) error {
 	return nil
 }
 
-// summary returns what a GraphQL answer says, line by line.
+// summary returns the content of a GraphQL response, line by line.
 func summary(answer []byte) []string {
 	data := gjson.GetBytes(answer, "data.analysis")
 	var lines []string
@@ -218,7 +218,7 @@ func summary(answer []byte) []string {
 	return lines
 }
 
-// handSummary returns the same of what the engine answered.
+// handSummary returns the same of the engine's response.
 func handSummary(answer []byte) []string {
 	answers := gjson.GetBytes(answer, "responses").Array()
 	if len(answers) == 0 {
@@ -242,7 +242,7 @@ func handSummary(answer []byte) []string {
 	return lines
 }
 
-// bucketsOf finds the buckets of a facet, however deep they are.
+// bucketsOf returns the buckets of a facet at any depth.
 func bucketsOf(name string, facet gjson.Result) []string {
 	for _, inner := range []string{"values", "elements", "narrowed"} {
 		if found := facet.Get(inner); found.Exists() {

@@ -8,24 +8,24 @@ import (
 	"strings"
 )
 
-// page is what a portal asks for, as one GraphQL operation and as the search that an expert would write for it by hand.
+// page is a page of a portal, as one GraphQL operation and as an expert's hand-written search.
 type page struct {
 	name string
-	// target is what tutti's rate shall be of the engine's at one and at four connections, share at sixteen; nil for none.
+	// target is the target of tutti's rate relative to the engine's with one and four connections, many with sixteen; nil for none.
 	target, many *Target
-	// operation is the GraphQL query, whose variable filters is set with each request.
+	// operation is the GraphQL query, whose variable filters differs for each request.
 	operation string
-	// fixed asks for the same each time, so that a cache can answer; else each request has a bound of its own.
+	// fixed repeats the same request, so that caches have an effect; otherwise each request has its own bound.
 	fixed bool
 	// path and body are the hand-written request of a filter's bound.
 	path string
 	body func(bound string) []byte
 }
 
-// facetField is a field that a page counts the documents of by value.
+// facetField is a field whose values a page counts.
 type facetField struct {
 	name string
-	// nested is the path of the elements that it is in, "" for none.
+	// nested is the path of its nested elements, "" for none.
 	nested string
 }
 
@@ -42,7 +42,7 @@ func facetFields() []facetField {
 	}
 }
 
-// hitFields are the ten that a table shows.
+// hitFields are the ten columns of a table.
 func hitFields() []string {
 	return []string{
 		"analysisId", "studyId", "analysisState", "createdAt", "updatedAt", "analysisType.name", "experiment.platform",
@@ -50,7 +50,7 @@ func hitFields() []string {
 	}
 }
 
-// The filters that a visitor has chosen, by the field.
+// The filters that a user has chosen, by field.
 const (
 	chosenStudies = `["PANC-CA","LIVR-JP","BRST-DE"]`
 	chosenTypes   = `["VCF","BAM","CRAM"]`
@@ -85,12 +85,12 @@ func (p page) bound(rng *rand.Rand) string {
 	return fmt.Sprintf("%.4f", 10+20*rng.Float64())
 }
 
-// request returns what tutti is sent.
+// request returns the request to tutti.
 func (p page) request(bound string) []byte {
 	filters := fmt.Sprintf(`{"op":"and","content":[{"op":"in","content":{"fieldName":"studyId","value":%s}},`+
 		`{"op":"in","content":{"fieldName":"files.fileType","value":%s}},{"op":"gte","content":{"fieldName":"experiment.coverage","value":%s}}]}`,
 		chosenStudies, chosenTypes, bound)
-	body, _ := json.Marshal(map[string]any{ // texts and JSON that stands above
+	body, _ := json.Marshal(map[string]any{ // strings and constant JSON
 		"query": p.operation, "variables": map[string]json.RawMessage{"filters": json.RawMessage(filters)},
 	})
 	return body
@@ -111,7 +111,7 @@ func hitsOperation(first int, selection string) string {
 		first, selection)
 }
 
-// plainSelection selects fields of objects: their names come in the order of their objects.
+// plainSelection selects fields of objects: their names are grouped by object.
 func plainSelection(names []string) string {
 	var b strings.Builder
 	open := ""
@@ -147,15 +147,15 @@ func handFiles() []string {
 	}
 }
 
-// object is one of JSON, whose members are written in the order of their names.
+// object is a JSON object, encoded with sorted members.
 type object map[string]any
 
 func encoded(v any) []byte {
-	body, _ := json.Marshal(v) // texts and numbers
+	body, _ := json.Marshal(v) // strings and numbers
 	return body
 }
 
-// clauses are the filters of the page by the field that they are about.
+// clauses returns the filters of the page by field.
 func clauses(bound string) map[string]any {
 	return map[string]any{
 		"studyId": object{"terms": object{"studyId": json.RawMessage(chosenStudies)}},
@@ -166,7 +166,7 @@ func clauses(bound string) map[string]any {
 	}
 }
 
-// without returns the filters but the one about a field.
+// without returns the filters except that of one field.
 func without(bound, field string) any {
 	var rest []any
 	for _, name := range []string{"studyId", "files.fileType", "experiment.coverage"} {
@@ -177,8 +177,7 @@ func without(bound, field string) any {
 	return object{"bool": object{"filter": rest}}
 }
 
-// counting returns the aggregation that counts the documents of a field by value, the elements narrowed by the choice of a
-// sibling.
+// counting returns the aggregation that counts the documents of a field by value, with the elements filtered by the choice of a sibling.
 func counting(f facetField) object {
 	terms := object{"terms": object{"field": f.name, "size": 20}}
 	if f.nested == "" {
@@ -196,7 +195,7 @@ func counting(f facetField) object {
 	return object{"nested": object{"path": f.nested}, "aggs": object{"elements": terms}}
 }
 
-// handFacets is the page as one search: each facet has a filter of its own.
+// handFacets returns the page as one search: each facet has its own filter.
 func handFacets(bound string) []byte {
 	all := object{}
 	for _, f := range facetFields() {
@@ -205,7 +204,7 @@ func handFacets(bound string) []byte {
 	return encoded(object{"size": 0, "track_total_hits": false, "aggs": all})
 }
 
-// handFacetsByFilter is the page as one multi-search: one search for each distinct filter, which the engine can cache.
+// handFacetsByFilter returns the page as one multi-search: one search for each distinct filter, which the engine can cache.
 func handFacetsByFilter(bound string) []byte {
 	var b []byte
 	for _, own := range []string{"", "studyId", "files.fileType"} {
@@ -229,7 +228,7 @@ func handHits(size int, fields []string, bound string) []byte {
 	})
 }
 
-// contentType is that of the hand-written request.
+// contentType returns the content type of the hand-written request.
 func (p page) contentType() string {
 	if strings.HasSuffix(p.path, "_msearch") {
 		return "application/x-ndjson"
@@ -237,5 +236,5 @@ func (p page) contentType() string {
 	return "application/json"
 }
 
-// method is that of all requests of a page.
+// method is the method of all requests of a page.
 const method = http.MethodPost

@@ -14,29 +14,29 @@ import (
 	"tutti/internal/core"
 )
 
-// receivedPath is where a sink tells how many documents it took.
+// receivedPath is the path of a sink's count of received documents.
 const receivedPath = "/_received"
 
-// sink is an engine that keeps nothing and answers at once: it speaks as much of Elasticsearch's HTTP as tutti asks
-// for, and counts.
+// sink is an engine that stores nothing and responds at once: it implements the part of Elasticsearch's HTTP API that tutti uses, and
+// counts.
 type sink struct {
-	// delay is how long each bulk request takes.
+	// delay is the duration of each bulk request.
 	delay    time.Duration
 	received atomic.Int64
 	down     atomic.Bool
-	bodies   sync.Pool // *[]byte, of bulk requests and of their answers
+	bodies   sync.Pool // *[]byte, of bulk requests and of their responses
 	listener net.Listener
 	server   *http.Server
 	served   sync.WaitGroup
 
 	mu sync.Mutex
-	// mappings are those of the aliases that were made.
+	// mappings are those of the created aliases.
 	mappings map[string]json.RawMessage
-	// kept are the newest documents by id; nil keeps none.
+	// kept are the newest documents by id; nil when they are not kept.
 	kept map[string][]byte
 }
 
-// newSink starts a sink on a free port of 127.0.0.1. With keep it remembers each document. It must be closed.
+// newSink starts a sink on a free port of 127.0.0.1. With keep it stores each document. The caller must close it.
 func newSink(delay time.Duration, keep bool) (*sink, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -58,18 +58,18 @@ func (s *sink) close() {
 	s.served.Wait()
 }
 
-// switchOff makes the sink break every connection that asks for something, or answer again.
+// switchOff makes the sink close every connection with a request, or respond again.
 func (s *sink) switchOff(off bool) { s.down.Store(off) }
 
-// document returns the newest document of an id that was kept, nil for none.
+// document returns the newest document with an id, nil for none.
 func (s *sink) document(id string) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.kept[id]
 }
 
-// ServeSink is an engine that answers at once, or every bulk request after delay: it prints its address to out, and
-// ends when in does.
+// ServeSink runs an engine that responds at once, or to every bulk request after delay: it prints its address to out, and stops when in
+// ends.
 func ServeSink(delay time.Duration, in io.Reader, out io.Writer) error {
 	s, err := newSink(delay, false)
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case first == "" && r.Method == http.MethodPut:
 		s.create(w, r)
 	default:
-		body, ok := s.said(r.Method, last)
+		body, ok := s.fixedResponse(r.Method, last)
 		if !ok {
 			reply(w, http.StatusBadRequest, `{"error":{"type":"illegal_argument_exception","reason":"not known to a sink"},"status":400}`)
 			return
@@ -113,8 +113,8 @@ func (s *sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// said is what the sink answers to a call that needs no look at it, by the last segment of its path.
-func (s *sink) said(method, last string) (string, bool) {
+// fixedResponse returns the constant response to a call by the last segment of its path.
+func (s *sink) fixedResponse(method, last string) (string, bool) {
 	switch last {
 	case receivedPath[1:]:
 		return fmt.Sprint(s.received.Load()), true
@@ -143,10 +143,10 @@ func (s *sink) said(method, last string) (string, bool) {
 func reply(w http.ResponseWriter, status int, body string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, body) // the client may have gone
+	_, _ = io.WriteString(w, body) // the client may have disconnected
 }
 
-// create makes the aliases that are asked for, with their mapping.
+// create creates the requested aliases with their mapping.
 func (s *sink) create(w http.ResponseWriter, r *http.Request) {
 	var body struct {
 		Aliases  map[string]json.RawMessage `json:"aliases"`

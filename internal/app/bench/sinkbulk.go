@@ -11,7 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Pieces of the answer that Elasticsearch returns to a bulk request under the filter that tutti asks for.
+// Parts of Elasticsearch's response to a bulk request with tutti's filter_path.
 const (
 	bulkHead     = `{"errors":false,"items":[`
 	bulkIndexed  = `{"index":{"status":201}}`
@@ -20,7 +20,7 @@ const (
 		`"reason":"required seqNo was not found"}}}]}`
 )
 
-// serveBulk reads a bulk request, counts its documents, and says that all are written.
+// serveBulk reads a bulk request, counts its documents, and responds that all were written.
 func (s *sink) serveBulk(w http.ResponseWriter, r *http.Request) {
 	in, out := s.body(), s.body()
 	defer s.bodies.Put(in)
@@ -31,26 +31,26 @@ func (s *sink) serveBulk(w http.ResponseWriter, r *http.Request) {
 	}
 	*in = slices.Grow((*in)[:0], int(r.ContentLength))[:r.ContentLength]
 	if _, err := io.ReadFull(r.Body, *in); err != nil {
-		return // the client has gone
+		return // the client has disconnected
 	}
 	if !s.wait(r) {
 		return
 	}
 	if bytes.Contains((*in)[:min(len(*in), 128)], []byte(`"if_seq_no"`)) {
-		reply(w, http.StatusOK, bulkConflict) // the write that can never happen, by which tutti looks after an index
+		reply(w, http.StatusOK, bulkConflict) // the write that always fails, with which tutti probes an index
 		return
 	}
 	var n int64
-	*out, n = s.take(append((*out)[:0], bulkHead...), *in)
+	*out, n = s.appendResults(append((*out)[:0], bulkHead...), *in)
 	*out = append(*out, "]}"...)
 	s.received.Add(n)
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(*out)))
-	_, _ = w.Write(*out) // the client may have gone
+	_, _ = w.Write(*out) // the client may have disconnected
 }
 
-// take appends an entry of the answer for each action of a bulk body, and counts the documents.
-func (s *sink) take(answer, body []byte) ([]byte, int64) {
+// appendResults appends an entry of the response for each action of a bulk body, and counts the documents.
+func (s *sink) appendResults(answer, body []byte) ([]byte, int64) {
 	var n int64
 	for len(body) > 0 {
 		action, rest, _ := bytes.Cut(body, []byte{'\n'})
@@ -78,7 +78,7 @@ func (s *sink) keep(id string, doc []byte) {
 	s.kept[id] = bytes.Clone(doc)
 }
 
-// wait is the time that a bulk request takes; false says that the client has gone.
+// wait waits for the duration of a bulk request; it reports false when the client has disconnected.
 func (s *sink) wait(r *http.Request) bool {
 	if s.delay == 0 {
 		return true

@@ -14,28 +14,27 @@ import (
 )
 
 const (
-	// documentLookedAtEvery is how long the index is left alone between two looks for a changed document.
-	documentLookedAtEvery = time.Millisecond
-	// untimedTriggers come before those that are timed, so that connections are open.
+	// documentPollInterval is the interval of polling the index for a changed document.
+	documentPollInterval = time.Millisecond
+	// untimedTriggers precede the timed ones, so that connections are open.
 	untimedTriggers = 5
-	// triggerLate is when a change that does not come ends the benchmark.
-	triggerLate = 30 * time.Second
-	// changedField is the member that a change of an analysis alters.
+	// triggerTimeout bounds the time until a change is indexed.
+	triggerTimeout = 30 * time.Second
+	// changedField is the member that a change of an analysis sets.
 	changedField = "updatedAt"
 )
 
-// trigger measures single triggers on an idle system: how long until they are accepted, and until the changed record
-// is in the index.
+// trigger measures single triggers on an idle system: the time until they are accepted, and until the changed record is indexed.
 func (b *bench) trigger(ctx context.Context) (*Report, error) {
 	report := &Report{What: fmt.Sprintf("%d records that changed at the repository, triggered one after the other on an idle system: "+
 		"milliseconds until the 202, which is sent after the queue has synced, and until a get by id shows the change "+
-		"(looked for every %s)", b.Sizes.Triggers, documentLookedAtEvery)}
+		"(looked for every %s)", b.Sizes.Triggers, documentPollInterval)}
 	for _, on := range []struct{ what, url string }{
 		{"Elasticsearch", b.ElasticsearchURL},
 		{"embedded index", ""},
 	} {
 		if on.what != "embedded index" && on.url == "" {
-			report.note("%s is left out: it needs --elasticsearch", on.what)
+			report.note("%s is skipped: it needs --elasticsearch", on.what)
 			continue
 		}
 		b.say("trigger: %s", on.what)
@@ -104,9 +103,9 @@ func (b *bench) dropAlias(ctx context.Context, alias string) error {
 	return e.drop(ctx, alias)
 }
 
-// triggerOne changes an analysis, triggers it, and returns the times until that is accepted and until it is done.
+// triggerOne changes an analysis, triggers it, and returns the times until the trigger is accepted and until the change is indexed.
 func (t *tutti) triggerOne(ctx context.Context, upstream *testkit.SongServer, a testkit.Analysis) (accepted, indexed time.Duration, err error) {
-	ctx, cancel := context.WithTimeout(ctx, triggerLate)
+	ctx, cancel := context.WithTimeout(ctx, triggerTimeout)
 	defer cancel()
 	mark, err := change(upstream, a)
 	if err != nil {
@@ -125,8 +124,8 @@ func (t *tutti) triggerOne(ctx context.Context, upstream *testkit.SongServer, a 
 		if found && changedTo(stored.Source, mark) {
 			return accepted, time.Since(began), nil
 		}
-		if pause(ctx, documentLookedAtEvery) != nil {
-			return 0, 0, core.NewError(core.CodeInternal, "a change that was triggered did not come to the index")
+		if pause(ctx, documentPollInterval) != nil {
+			return 0, 0, core.NewError(core.CodeInternal, "a triggered change was not indexed")
 		}
 	}
 }
@@ -135,7 +134,7 @@ func recordPath(a testkit.Analysis) string {
 	return "/index/repository/" + repositoryCode + "/organization/" + a.Study + "/id/" + a.ID
 }
 
-// change alters an analysis at the repository and returns the mark by which the altered one is known.
+// change changes an analysis in the repository and returns the mark that identifies the new version.
 func change(upstream *testkit.SongServer, a testkit.Analysis) (string, error) {
 	mark := time.Now().UTC().Format("2006-01-02T15:04:05.000000")
 	body, err := sjson.SetBytes(a.Body, changedField, mark)

@@ -11,7 +11,7 @@ import (
 	"tutti/internal/upstream"
 )
 
-// The one repository of a bench, as it stands in every document.
+// The repository of a bench, as in every document.
 const (
 	repositoryCode    = "bench.song"
 	repositoryName    = "Bench repository"
@@ -19,7 +19,7 @@ const (
 	repositoryCountry = "CA"
 )
 
-// block is what tutti adds to each document of the repository at upstreamURL.
+// block returns what tutti adds to each document of the repository at upstreamURL.
 func block(upstreamURL, alias string) []byte {
 	return upstream.RepositoriesBlock(core.Repository{
 		Code: repositoryCode, Type: core.TypeSong, URL: upstreamURL, IndexName: alias, Name: repositoryName,
@@ -27,7 +27,7 @@ func block(upstreamURL, alias string) []byte {
 	})
 }
 
-// tutti is a whole app in this process, with a folder of its own, everything as it is by default.
+// tutti is a complete app in this process with its own directory and default settings.
 type tutti struct {
 	app    *app.App
 	client *client
@@ -35,8 +35,8 @@ type tutti struct {
 	alias  string
 }
 
-// settings configure a server as environment variables: its folder, its repository and its engine, the embedded index
-// when engineURL is empty. All else is as it is by default.
+// settings returns the configuration of a server as environment variables: its directory, its repository and its engine, the embedded
+// index when engineURL is empty. Everything else is the default.
 func settings(dir, upstreamURL, engineURL, alias string) []string {
 	return variables(map[string]string{
 		"server.listen": "127.0.0.1:0", "dataDir": dir, "index.url": engineURL,
@@ -46,7 +46,7 @@ func settings(dir, upstreamURL, engineURL, alias string) []string {
 	})
 }
 
-// startTutti runs an app on a repository and an engine, the embedded index when engineURL is empty. It must be stopped.
+// startTutti runs an app on a repository and an engine, the embedded index when engineURL is empty. The caller must stop it.
 func (b *bench) startTutti(ctx context.Context, upstreamURL, engineURL, alias string) (*tutti, error) {
 	dir, err := b.newFolder()
 	if err != nil {
@@ -55,7 +55,7 @@ func (b *bench) startTutti(ctx context.Context, upstreamURL, engineURL, alias st
 	return b.startApp(ctx, dir, alias, settings(dir, upstreamURL, engineURL, alias))
 }
 
-// startApp runs an app in this process, configured by environment variables alone. It must be stopped.
+// startApp runs an app in this process, configured only by environment variables. The caller must stop it.
 func (b *bench) startApp(ctx context.Context, dir, alias string, variables []string) (*tutti, error) {
 	cfg, err := config.Load("", variables)
 	if err != nil {
@@ -80,7 +80,7 @@ func variables(values map[string]string) []string {
 	return list
 }
 
-// stop takes the app down and removes its folder.
+// stop stops the app and removes its directory.
 func (t *tutti) stop(ctx context.Context) error {
 	t.client.close()
 	err := t.app.Stop(context.WithoutCancel(ctx))
