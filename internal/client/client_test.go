@@ -316,7 +316,7 @@ func TestUnreachable(t *testing.T) {
 	for name, tt := range map[string]struct {
 		url     string
 		timeout time.Duration
-	}{"nobody there": {gone.URL, 0}, "cut short": {cut, 0}, "too slow": {slow, 50 * time.Millisecond}} {
+	}{"unreachable": {gone.URL, 0}, "cut short": {cut, 0}, "too slow": {slow, 50 * time.Millisecond}} {
 		t.Run(name, func(t *testing.T) {
 			_, err := newClient(t, client.Config{Server: tt.url, Timeout: tt.timeout}).Job(t.Context(), "j1")
 			wantError(t, err, core.CodeUnavailable, "tutti at "+tt.url+" does not answer", hint)

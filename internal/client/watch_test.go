@@ -169,7 +169,7 @@ func TestWatchJob(t *testing.T) {
 				"j1 succeeded 2", "S1 succeeded 2", "j1 succeeded 2",
 			},
 		},
-		"server asks for patience": {
+		"server sends retry": {
 			[]step{
 				streams(events, "retry: 9000\n"+jobEvent(7, "running", 1), nil),
 				{want: events + " 7", status: 204, after: 9 * time.Second},
@@ -296,11 +296,11 @@ func TestWatchJobFails(t *testing.T) {
 			[]step{refuses(events, 404, "not_found", "no such job"), refuses(look, 404, "not_found", "no such job")},
 			core.CodeNotFound, "no such job", "",
 		},
-		"removed meanwhile": {
+		"removed during the watch": {
 			[]step{streams(events, jobEvent(1, "running", 1)+event(2, "end", "{}"), nil), refuses(look, 404, "not_found", "no such job")},
 			core.CodeNotFound, "no such job", "",
 		},
-		"nobody there": {
+		"unreachable": {
 			[]step{{want: events, err: refused}, {want: look, err: refused}},
 			core.CodeUnavailable, "tutti at http://tutti does not answer", away,
 		},

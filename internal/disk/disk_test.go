@@ -19,6 +19,6 @@ func TestProbeSpace(t *testing.T) {
 		t.Errorf("%v stayed behind, %v", left, err)
 	}
 	if err := disk.ProbeSpace(filepath.Join(dir, "missing"), 1); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a missing folder gave %v", err)
+		t.Errorf("a missing directory returned %v", err)
 	}
 }

@@ -21,7 +21,7 @@ import (
 
 // TestRelay: events come in order, each once, and a rejected one is passed again with the same id.
 func TestRelay(t *testing.T) {
-	on(t, func(t *testing.T, w *world) {
+	on(t, func(t *testing.T, w *fixture) {
 		ids := w.published(5)
 		wantEqual(t, w.pending(), 5)
 		var first []core.Change
@@ -47,7 +47,7 @@ func TestRelay(t *testing.T) {
 }
 
 func TestRelayNothing(t *testing.T) {
-	on(t, func(t *testing.T, w *world) {
+	on(t, func(t *testing.T, w *fixture) {
 		never := func(context.Context, []core.Change) []error {
 			t.Error("published nothing")
 			return nil
@@ -62,7 +62,7 @@ func TestRelayNothing(t *testing.T) {
 
 // TestRelayShortAnswer: a change without a result of publish counts as not published.
 func TestRelayShortAnswer(t *testing.T) {
-	on(t, func(t *testing.T, w *world) {
+	on(t, func(t *testing.T, w *fixture) {
 		w.published(3)
 		given, err := w.Relay(t.Context(), 3, func(context.Context, []core.Change) []error { return []error{nil} })
 		if given != 3 || err != nil {
@@ -74,7 +74,7 @@ func TestRelayShortAnswer(t *testing.T) {
 
 // TestRelayMany: more events than one statement removes.
 func TestRelayMany(t *testing.T) {
-	w := newWorld(t, storetest.Open(t), metadata.Config{})
+	w := newFixture(t, storetest.Open(t), metadata.Config{})
 	id := w.submit("a")
 	for range 600 {
 		w.set(id, core.StatePublished)
@@ -88,11 +88,11 @@ func TestRelayMany(t *testing.T) {
 
 // TestConcurrentRelays: concurrent relays of several processes pass each event once.
 func TestConcurrentRelays(t *testing.T) {
-	on(t, func(t *testing.T, w *world) {
+	on(t, func(t *testing.T, w *fixture) {
 		w.published(60)
-		relays := []*world{w}
+		relays := []*fixture{w}
 		if w.store.Postgres() {
-			relays = append(relays, newWorld(t, w.store, metadata.Config{}))
+			relays = append(relays, newFixture(t, w.store, metadata.Config{}))
 		}
 		var mu sync.Mutex
 		seen := map[string]int{}
@@ -131,13 +131,13 @@ func TestConcurrentRelays(t *testing.T) {
 
 // TestRelayTakesOthers: while one process publishes events, another process on the same database relays the others without waiting.
 func TestRelayTakesOthers(t *testing.T) {
-	on(t, func(t *testing.T, w *world) {
+	on(t, func(t *testing.T, w *fixture) {
 		if !w.store.Postgres() {
 			t.Skip("SQLite has one relay at a time")
 		}
 		ids := w.published(4)
 		given, err := w.Relay(t.Context(), 3, func(context.Context, []core.Change) []error {
-			others := newWorld(t, w.store, metadata.Config{}).drain()
+			others := newFixture(t, w.store, metadata.Config{}).drain()
 			if len(others) != 1 || others[0].AnalysisID != ids[3] {
 				t.Errorf("others %+v", others)
 			}
@@ -152,7 +152,7 @@ func TestRelayTakesOthers(t *testing.T) {
 
 // TestRelayWhileChanging: events that are committed during a relay are not lost.
 func TestRelayWhileChanging(t *testing.T) {
-	on(t, func(t *testing.T, w *world) {
+	on(t, func(t *testing.T, w *fixture) {
 		const analyses = 40
 		ids := make([]string, analyses)
 		for i := range ids {
@@ -185,7 +185,7 @@ func TestRelayWhileChanging(t *testing.T) {
 
 // TestRelayStops: waiting for another relay ends with the context, and events published just before the end are still removed.
 func TestRelayStops(t *testing.T) {
-	w := newWorld(t, storetest.Open(t), metadata.Config{})
+	w := newFixture(t, storetest.Open(t), metadata.Config{})
 	w.published(2)
 	ctx, cancel := context.WithCancel(t.Context())
 	given, err := w.Relay(ctx, 10, func(context.Context, []core.Change) []error {
@@ -202,7 +202,7 @@ func TestRelayStops(t *testing.T) {
 
 // TestRefusedChangeWritesNoEvent: a change and its event are committed together or not at all.
 func TestRefusedChangeWritesNoEvent(t *testing.T) {
-	on(t, func(t *testing.T, w *world) {
+	on(t, func(t *testing.T, w *fixture) {
 		w.submit("taken")
 		id := w.submit("a")
 		w.set(id, core.StatePublished)
@@ -224,7 +224,7 @@ func TestKillChild(t *testing.T) {
 	if dir == "" {
 		t.Skip("runs only as the child of TestKill")
 	}
-	w := newWorld(t, storetest.OpenConfig(t, store.Config{Dir: dir}), metadata.Config{})
+	w := newFixture(t, storetest.OpenConfig(t, store.Config{Dir: dir}), metadata.Config{})
 	for i := 0; ; i++ {
 		id := w.submit(fmt.Sprintf("%d-%d", os.Getpid(), i))
 		w.set(id, core.StatePublished)
@@ -287,7 +287,7 @@ func TestKill(t *testing.T) {
 			}
 		}
 	}
-	w := newWorld(t, storetest.OpenConfig(t, store.Config{Dir: dir}), metadata.Config{})
+	w := newFixture(t, storetest.OpenConfig(t, store.Config{Dir: dir}), metadata.Config{})
 	waiting := map[string]bool{}
 	for _, c := range w.drain() {
 		waiting[c.AnalysisID] = true
@@ -305,7 +305,7 @@ func TestKill(t *testing.T) {
 
 func TestMetrics(t *testing.T) {
 	reg := prometheus.NewRegistry()
-	w := newWorld(t, storetest.Open(t), metadata.Config{Metrics: metadata.NewMetrics(reg)})
+	w := newFixture(t, storetest.Open(t), metadata.Config{Metrics: metadata.NewMetrics(reg)})
 	id := w.submit("a")
 	for _, state := range []core.AnalysisState{core.StatePublished, core.StateUnpublished, core.StatePublished} {
 		w.set(id, state)

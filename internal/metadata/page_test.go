@@ -20,7 +20,7 @@ import (
 func published() []core.AnalysisState { return []core.AnalysisState{core.StatePublished} }
 
 // page returns the ids of a page and checks that each row is complete.
-func (w *world) page(offset, limit int, states ...core.AnalysisState) ([]string, core.PageInfo) {
+func (w *fixture) page(offset, limit int, states ...core.AnalysisState) ([]string, core.PageInfo) {
 	w.t.Helper()
 	var ids []string
 	info, err := w.Page(w.t.Context(), S, states, offset, limit, func(a core.Analysis) error {
@@ -44,7 +44,7 @@ func (w *world) page(offset, limit int, states ...core.AnalysisState) ([]string,
 }
 
 func TestPage(t *testing.T) {
-	on(t, func(t *testing.T, w *world) {
+	on(t, func(t *testing.T, w *fixture) {
 		ids := w.published(10)
 		w.set(ids[3], core.StateUnpublished)
 		w.set(ids[7], core.StateSuppressed)
@@ -80,7 +80,7 @@ func TestPage(t *testing.T) {
 }
 
 func TestPageRefuses(t *testing.T) {
-	on(t, func(t *testing.T, w *world) {
+	on(t, func(t *testing.T, w *fixture) {
 		tests := []struct {
 			name, study   string
 			states        []core.AnalysisState
@@ -121,7 +121,7 @@ func TestPageRefuses(t *testing.T) {
 
 // TestPageEachEnds: an error of the callback ends the page and is returned unchanged.
 func TestPageEachEnds(t *testing.T) {
-	on(t, func(t *testing.T, w *world) {
+	on(t, func(t *testing.T, w *fixture) {
 		w.published(5)
 		enough := errors.New("enough")
 		calls := 0
@@ -139,7 +139,7 @@ func TestPageEachEnds(t *testing.T) {
 
 // TestPageCallbackWrites: the callback may write to the repository: no transaction is open.
 func TestPageCallbackWrites(t *testing.T) {
-	on(t, func(t *testing.T, w *world) {
+	on(t, func(t *testing.T, w *fixture) {
 		w.published(5)
 		_, err := w.Page(t.Context(), S, nil, 0, 0, func(a core.Analysis) error {
 			return w.SetState(t.Context(), S, a.ID, core.StateUnpublished)
@@ -154,7 +154,7 @@ func TestPageCallbackWrites(t *testing.T) {
 
 // TestTotalAfterOwnChange: after a change the caller sees the list's new length at once.
 func TestTotalAfterOwnChange(t *testing.T) {
-	on(t, func(t *testing.T, w *world) {
+	on(t, func(t *testing.T, w *fixture) {
 		ids := w.published(10)
 		for i := range 3 {
 			_, info := w.page(0, 2, core.StatePublished)
@@ -166,7 +166,7 @@ func TestTotalAfterOwnChange(t *testing.T) {
 
 // TestPageAllInChunks: limit 0 returns all rows, also more rows and bytes than one chunk.
 func TestPageAllInChunks(t *testing.T) {
-	w := newWorld(t, storetest.Open(t), metadata.Config{})
+	w := newFixture(t, storetest.Open(t), metadata.Config{})
 	ids := w.published(700)
 	big := strings.Repeat("x", 3<<20)
 	for _, i := range []int{0, 1, 63, 64, 65, 300, 699} {
@@ -182,8 +182,8 @@ func TestPageAllInChunks(t *testing.T) {
 }
 
 // readers are the ways in which clients page: each returns the rows that it has seen, in order.
-var readers = map[string]func(w *world, limit int, between func(read int)) []string{
-	"one after the other": func(w *world, limit int, between func(int)) (seen []string) {
+var readers = map[string]func(w *fixture, limit int, between func(read int)) []string{
+	"one after the other": func(w *fixture, limit int, between func(int)) (seen []string) {
 		for offset := 0; ; {
 			ids, info := w.page(offset, limit, core.StatePublished)
 			seen = append(seen, ids...)
@@ -194,7 +194,7 @@ var readers = map[string]func(w *world, limit int, between func(read int)) []str
 			between(offset)
 		}
 	},
-	"overlapping by a row": func(w *world, limit int, between func(int)) (seen []string) {
+	"overlapping by a row": func(w *fixture, limit int, between func(int)) (seen []string) {
 		for offset := 0; ; {
 			ids, info := w.page(offset, limit, core.StatePublished)
 			end := offset + len(ids)
@@ -213,27 +213,27 @@ var readers = map[string]func(w *world, limit int, between func(read int)) []str
 
 // TestPagingWhileChanging: whichever rows leave or join the list between two pages, a reader sees each remaining row once.
 func TestPagingWhileChanging(t *testing.T) {
-	changes := map[string]func(w *world, ids []string, read int){
-		"nothing": func(*world, []string, int) {},
-		"rows before leave": func(w *world, ids []string, read int) {
+	changes := map[string]func(w *fixture, ids []string, read int){
+		"nothing": func(*fixture, []string, int) {},
+		"rows before leave": func(w *fixture, ids []string, read int) {
 			w.set(ids[read-4], core.StateUnpublished)
 			w.set(ids[0], core.StateUnpublished)
 		},
-		"most rows before leave at once": func(w *world, ids []string, read int) {
+		"most rows before leave at once": func(w *fixture, ids []string, read int) {
 			for _, id := range ids[:read-1] {
 				w.set(id, core.StateUnpublished)
 			}
 		},
-		"rows behind leave": func(w *world, ids []string, read int) {
+		"rows behind leave": func(w *fixture, ids []string, read int) {
 			if read+2 < len(ids) {
 				w.set(ids[read+2], core.StateUnpublished)
 			}
 		},
-		"rows before join": func(w *world, ids []string, read int) {
+		"rows before join": func(w *fixture, ids []string, read int) {
 			w.set(ids[read-4], core.StateUnpublished)
 			w.set(ids[read-5], core.StatePublished)
 		},
-		"rows join at the end": func(w *world, _ []string, read int) {
+		"rows join at the end": func(w *fixture, _ []string, read int) {
 			if read < 40 {
 				w.set(w.submit(fmt.Sprint("new", read, w.t.Name())), core.StatePublished)
 			}
@@ -242,7 +242,7 @@ func TestPagingWhileChanging(t *testing.T) {
 	for reader, read := range readers {
 		for change, do := range changes {
 			t.Run(reader+"/"+change, func(t *testing.T) {
-				on(t, func(t *testing.T, w *world) {
+				on(t, func(t *testing.T, w *fixture) {
 					ids := w.published(33)
 					left := map[string]bool{}
 					seen := read(w, 10, func(n int) {
@@ -269,7 +269,7 @@ func TestPagingWhileChanging(t *testing.T) {
 
 // TestPageOfCurrentList: offset 0 and any offset where no page ended refer to the current list.
 func TestPageOfCurrentList(t *testing.T) {
-	on(t, func(t *testing.T, w *world) {
+	on(t, func(t *testing.T, w *fixture) {
 		ids := w.published(20)
 		w.page(0, 5, core.StatePublished)
 		w.set(ids[0], core.StateUnpublished)
@@ -299,7 +299,7 @@ func TestCursorsExpire(t *testing.T) {
 		defer mu.Unlock()
 		now = now.Add(d)
 	}
-	w := newWorld(t, storetest.Open(t), metadata.Config{Now: clock})
+	w := newFixture(t, storetest.Open(t), metadata.Config{Now: clock})
 	ids := w.published(20)
 	w.page(0, 5, core.StatePublished)
 	w.set(ids[0], core.StateUnpublished)
@@ -315,7 +315,7 @@ func TestCursorsExpire(t *testing.T) {
 
 // TestCursorsAreBounded: the number of cached cursors is bounded.
 func TestCursorsAreBounded(t *testing.T) {
-	w := newWorld(t, storetest.Open(t), metadata.Config{})
+	w := newFixture(t, storetest.Open(t), metadata.Config{})
 	seed(t, w.store, 4500)
 	for offset := range 4400 {
 		w.page(offset, 1, core.StatePublished)
@@ -326,7 +326,7 @@ func TestCursorsAreBounded(t *testing.T) {
 // TestTotalIsCountedAtTheEnd: a count may be a second old, but never where it would make a reader stop.
 func TestTotalIsCountedAtTheEnd(t *testing.T) {
 	now := time.Now()
-	w := newWorld(t, storetest.Open(t), metadata.Config{Now: func() time.Time { return now }}) // a stopped clock
+	w := newFixture(t, storetest.Open(t), metadata.Config{Now: func() time.Time { return now }}) // a stopped clock
 	w.published(10)
 	_, info := w.page(0, 4, core.StatePublished)
 	wantEqual(t, info.Total, 10)
@@ -342,9 +342,9 @@ func TestTotalIsCountedAtTheEnd(t *testing.T) {
 // TestTotalOfReader: a reader within the list and a new reader see different totals.
 func TestTotalOfReader(t *testing.T) {
 	now := time.Now()
-	w := newWorld(t, storetest.Open(t), metadata.Config{Now: func() time.Time { return now }})
+	w := newFixture(t, storetest.Open(t), metadata.Config{Now: func() time.Time { return now }})
 	ids := w.published(10)
-	other := newWorld(t, w.store, metadata.Config{})
+	other := newFixture(t, w.store, metadata.Config{})
 	w.page(0, 4, core.StatePublished)
 	other.set(ids[0], core.StateUnpublished)
 	other.set(ids[1], core.StateUnpublished)
@@ -357,7 +357,7 @@ func TestTotalOfReader(t *testing.T) {
 
 // TestPageCancelled: the end of the context ends a page.
 func TestPageCancelled(t *testing.T) {
-	on(t, func(t *testing.T, w *world) {
+	on(t, func(t *testing.T, w *fixture) {
 		w.published(2)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()

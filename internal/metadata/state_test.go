@@ -20,7 +20,7 @@ func allStates() []core.AnalysisState {
 }
 
 func TestPublish(t *testing.T) {
-	on(t, func(t *testing.T, w *world) {
+	on(t, func(t *testing.T, w *fixture) {
 		id := w.submit("a")
 		before := w.body(id)
 		w.set(id, core.StatePublished)
@@ -62,7 +62,7 @@ func indexOf(text, part string) int {
 
 func TestSuppressedIsFinal(t *testing.T) {
 	const message = "the analysis is suppressed, which is final"
-	on(t, func(t *testing.T, w *world) {
+	on(t, func(t *testing.T, w *fixture) {
 		id := w.submit("a")
 		w.set(id, core.StatePublished)
 		w.set(id, core.StateSuppressed)
@@ -89,7 +89,7 @@ func TestSuppressedIsFinal(t *testing.T) {
 }
 
 func TestSetStateRefusesNoState(t *testing.T) {
-	on(t, func(t *testing.T, w *world) {
+	on(t, func(t *testing.T, w *fixture) {
 		err := w.SetState(t.Context(), S, w.submit("a"), "published")
 		wantError(t, err, core.CodeInvalid, "malformed.parameter", "the state must be UNPUBLISHED, PUBLISHED or SUPPRESSED")
 	})
@@ -98,7 +98,7 @@ func TestSetStateRefusesNoState(t *testing.T) {
 // TestIndexedStates: when unpublished analyses are indexed too, a submission writes an event.
 func TestIndexedStates(t *testing.T) {
 	cfg := metadata.Config{IndexedStates: []core.AnalysisState{core.StatePublished, core.StateUnpublished}}
-	onWith(t, cfg, func(t *testing.T, w *world) {
+	onWith(t, cfg, func(t *testing.T, w *fixture) {
 		id := w.submit("a")
 		select {
 		case <-w.Changed():
@@ -114,7 +114,7 @@ func TestIndexedStates(t *testing.T) {
 
 // TestChanged: changes with an event are signalled, several by one signal, other changes are not.
 func TestChanged(t *testing.T) {
-	on(t, func(t *testing.T, w *world) {
+	on(t, func(t *testing.T, w *fixture) {
 		signals := func() (n int) {
 			for {
 				select {
@@ -137,10 +137,10 @@ func TestChanged(t *testing.T) {
 
 // TestClockSetBack: the times of an analysis grow even when the clock goes back.
 func TestClockSetBack(t *testing.T) {
-	on(t, func(t *testing.T, w *world) {
+	on(t, func(t *testing.T, w *fixture) {
 		id := w.submit("a")
 		created := w.get(id, "updatedAt")
-		back := newWorld(t, w.store, metadata.Config{Now: (&clock{}).Now})
+		back := newFixture(t, w.store, metadata.Config{Now: (&clock{}).Now})
 		for i := range 3 {
 			if err := back.Merge(t.Context(), S, id, fmt.Appendf(nil, `{"m":%d}`, i)); err != nil {
 				t.Fatal(err)
@@ -156,7 +156,7 @@ func TestClockSetBack(t *testing.T) {
 
 // TestHistoryIsBounded: an analysis that changes state endlessly keeps its newest state changes.
 func TestHistoryIsBounded(t *testing.T) {
-	w := newWorld(t, storetest.Open(t), metadata.Config{})
+	w := newFixture(t, storetest.Open(t), metadata.Config{})
 	id := w.submit("a")
 	first := ""
 	for i := range 1400 {
@@ -175,7 +175,7 @@ func TestHistoryIsBounded(t *testing.T) {
 
 // TestConcurrentStates: concurrent state changes are each applied once, in some order.
 func TestConcurrentStates(t *testing.T) {
-	on(t, func(t *testing.T, w *world) {
+	on(t, func(t *testing.T, w *fixture) {
 		id := w.submit("a")
 		var group sync.WaitGroup
 		for i := range 20 {
@@ -207,7 +207,7 @@ type model struct {
 // the index.
 func TestModel(t *testing.T) {
 	storetest.Databases(t, func(t *testing.T, s *store.Store) {
-		w := newWorld(t, s, metadata.Config{})
+		w := newFixture(t, s, metadata.Config{})
 		count := 0
 		rapid.Check(t, func(rt *rapid.T) {
 			w.drain()

@@ -10,7 +10,7 @@ import (
 )
 
 func TestStudies(t *testing.T) {
-	on(t, func(t *testing.T, w *world) {
+	on(t, func(t *testing.T, w *fixture) {
 		study := core.Study{ID: "b.1_2-3", Name: "Naïve \"B\"", Organization: "OICR", Description: "two\nlines"}
 		for _, s := range []core.Study{study, {ID: "Zeta"}, {ID: "0", Name: "zero"}} {
 			if err := w.CreateStudy(t.Context(), s); err != nil {
@@ -31,7 +31,7 @@ func TestStudies(t *testing.T) {
 }
 
 func TestUnknownStudy(t *testing.T) {
-	on(t, func(t *testing.T, w *world) {
+	on(t, func(t *testing.T, w *fixture) {
 		for _, id := range []string{"none", "nul\x00", "bad\xff", ""} {
 			_, err := w.Study(t.Context(), id)
 			wantError(t, err, core.CodeNotFound, "study.id.does.not.exist", "the study does not exist")
@@ -42,7 +42,7 @@ func TestUnknownStudy(t *testing.T) {
 func TestCreateStudyRefuses(t *testing.T) {
 	const grammar = "the id of a study must start with a letter or a digit and contain only letters, digits, dots, underscores and hyphens"
 	const describing = "the name, the organization and the description of a study must be UTF-8 text of at most 64 KiB without NUL characters"
-	onWith(t, metadata.Config{SystemScope: "portal"}, func(t *testing.T, w *world) {
+	onWith(t, metadata.Config{SystemScope: "portal"}, func(t *testing.T, w *fixture) {
 		tests := []struct {
 			name, message string
 			study         core.Study
@@ -77,7 +77,7 @@ func TestCreateStudyRefuses(t *testing.T) {
 }
 
 func TestCreateStudyOnce(t *testing.T) {
-	on(t, func(t *testing.T, w *world) {
+	on(t, func(t *testing.T, w *fixture) {
 		errs := make([]error, 8)
 		var group sync.WaitGroup
 		for i := range errs {

@@ -20,7 +20,7 @@ import (
 // TestSubmit: the stored document has the repository's members in Song's form, then the submission byte for byte, on one line.
 func TestSubmit(t *testing.T) {
 	now := &clock{now: time.Date(2026, 1, 2, 3, 4, 5, 6789, time.UTC)}
-	onWith(t, metadata.Config{Now: now.Now}, func(t *testing.T, w *world) {
+	onWith(t, metadata.Config{Now: now.Now}, func(t *testing.T, w *fixture) {
 		body := "{\n \"x\": [1, 2.50e1 ,\"\\u00e9é<>\\u2028\"],\"studyId\":\"" + S + `","analysisId":"mine","files":[ {"objectId":"o",
 			"fileName":"a.vcf", "fileMd5sum":"` + sum("a") + `","analysisId":"other","studyId":"other","info":{}}],
 			"analysisType" : {"name":"variantCall"}, "analysisState":"PUBLISHED","createdAt":1,"updatedAt":2,"publishedAt":3,
@@ -120,7 +120,7 @@ func TestSubmitRefuses(t *testing.T) {
 		},
 		{"too large", S, strings.Replace(payload("a"), "1.50", strings.Repeat("1", 5000), 1), core.CodeTooLarge, "", "the analysis is too large to be stored"},
 	}
-	onWith(t, metadata.Config{MaxBytes: 4000}, func(t *testing.T, w *world) {
+	onWith(t, metadata.Config{MaxBytes: 4000}, func(t *testing.T, w *fixture) {
 		for _, tt := range tests {
 			t.Run(tt.name, func(t *testing.T) {
 				_, err := w.Submit(t.Context(), tt.study, []byte(tt.body), false)
@@ -139,7 +139,7 @@ func TestSubmitRefuses(t *testing.T) {
 
 // TestSubmitManyFiles: more files than fit into one statement.
 func TestSubmitManyFiles(t *testing.T) {
-	on(t, func(t *testing.T, w *world) {
+	on(t, func(t *testing.T, w *fixture) {
 		names := make([]string, 150)
 		for i := range names {
 			names[i] = fmt.Sprintf("%d.vcf", i)
@@ -166,7 +166,7 @@ func TestSubmitManyFiles(t *testing.T) {
 }
 
 func TestSubmitDuplicates(t *testing.T) {
-	on(t, func(t *testing.T, w *world) {
+	on(t, func(t *testing.T, w *fixture) {
 		if err := w.CreateStudy(t.Context(), core.Study{ID: "other"}); err != nil {
 			t.Fatal(err)
 		}
@@ -196,7 +196,7 @@ func TestSubmitDuplicates(t *testing.T) {
 
 // TestSubmitRace: of concurrent submissions with the same MD5 sum one is accepted.
 func TestSubmitRace(t *testing.T) {
-	on(t, func(t *testing.T, w *world) {
+	on(t, func(t *testing.T, w *fixture) {
 		for round := range 10 {
 			body := payload(fmt.Sprintf("race-%d", round), fmt.Sprintf("second-%d", round))
 			errs := make([]error, 8)
@@ -220,7 +220,7 @@ func TestSubmitRace(t *testing.T) {
 }
 
 func TestAnalysisNotFound(t *testing.T) {
-	on(t, func(t *testing.T, w *world) {
+	on(t, func(t *testing.T, w *fixture) {
 		if err := w.CreateStudy(t.Context(), core.Study{ID: "other"}); err != nil {
 			t.Fatal(err)
 		}
@@ -247,7 +247,7 @@ func TestAnalysisNotFound(t *testing.T) {
 }
 
 func TestReplace(t *testing.T) {
-	on(t, func(t *testing.T, w *world) {
+	on(t, func(t *testing.T, w *fixture) {
 		id := w.submit("a")
 		w.set(id, core.StatePublished)
 		w.drain()
@@ -288,7 +288,7 @@ func TestReplace(t *testing.T) {
 
 // TestReplaceAsSong: a body without study and files, as Song's clients send it, keeps both.
 func TestReplaceAsSong(t *testing.T) {
-	on(t, func(t *testing.T, w *world) {
+	on(t, func(t *testing.T, w *fixture) {
 		id := w.submit("a")
 		before := w.body(id)
 		if err := w.Replace(t.Context(), S, id, []byte(`{"analysisType":{"name":"variantCall"},"experiment":{"tool":"other"}}`)); err != nil {
@@ -308,7 +308,7 @@ func TestReplaceAsSong(t *testing.T) {
 func TestMergeVersion(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		t.Run(fmt.Sprint(keep), func(t *testing.T) {
-			onWith(t, metadata.Config{KeepVersion: keep}, func(t *testing.T, w *world) {
+			onWith(t, metadata.Config{KeepVersion: keep}, func(t *testing.T, w *fixture) {
 				id := w.submit("a")
 				if err := w.Merge(t.Context(), S, id, []byte(`{"added":1}`)); err != nil {
 					t.Fatal(err)
@@ -322,7 +322,7 @@ func TestMergeVersion(t *testing.T) {
 
 // TestDisableOutbox: without an outbox no events are written.
 func TestDisableOutbox(t *testing.T) {
-	onWith(t, metadata.Config{DisableOutbox: true}, func(t *testing.T, w *world) {
+	onWith(t, metadata.Config{DisableOutbox: true}, func(t *testing.T, w *fixture) {
 		w.set(w.submit("a"), core.StatePublished)
 		wantEqual(t, w.pending(), 0)
 	})
@@ -330,7 +330,7 @@ func TestDisableOutbox(t *testing.T) {
 
 // TestReplaceKeepsAllowedDuplicates: a sum that the analysis had before is accepted.
 func TestReplaceKeepsAllowedDuplicates(t *testing.T) {
-	on(t, func(t *testing.T, w *world) {
+	on(t, func(t *testing.T, w *fixture) {
 		w.submit("a")
 		id, err := w.Submit(t.Context(), S, []byte(payload("a")), true)
 		if err != nil {
@@ -347,7 +347,7 @@ func TestReplaceKeepsAllowedDuplicates(t *testing.T) {
 }
 
 func TestChangesRefuse(t *testing.T) {
-	on(t, func(t *testing.T, w *world) {
+	on(t, func(t *testing.T, w *fixture) {
 		id := w.submit("a")
 		before := w.body(id)
 		tests := []struct {
@@ -418,7 +418,7 @@ func TestChangesRefuse(t *testing.T) {
 
 // TestMerge: a merge patch changes what it names; reserved members stay, whatever their value in the patch.
 func TestMerge(t *testing.T) {
-	on(t, func(t *testing.T, w *world) {
+	on(t, func(t *testing.T, w *fixture) {
 		id := w.submit("a")
 		before := w.body(id)
 		patch := `{"analysisId":"` + id + `","studyId":"` + S + `","analysisState":"UNPUBLISHED","createdAt":null,"publishedAt":"x",
@@ -446,7 +446,7 @@ func TestMerge(t *testing.T) {
 
 // TestConcurrentMerges: of many concurrent patches of one analysis none is lost, although the validator is slow.
 func TestConcurrentMerges(t *testing.T) {
-	on(t, func(t *testing.T, w *world) {
+	on(t, func(t *testing.T, w *fixture) {
 		id := w.submit("a")
 		const patches = 50
 		var group sync.WaitGroup
@@ -467,14 +467,14 @@ func TestConcurrentMerges(t *testing.T) {
 
 // TestMergesOfTwoProcesses: the same with two independent repositories.
 func TestMergesOfTwoProcesses(t *testing.T) {
-	on(t, func(t *testing.T, w *world) {
-		other := newWorld(t, w.store, metadata.Config{})
+	on(t, func(t *testing.T, w *fixture) {
+		other := newFixture(t, w.store, metadata.Config{})
 		id := w.submit("a")
 		const patches = 30
 		var group sync.WaitGroup
 		for i := range patches {
 			group.Go(func() {
-				one := []*world{w, other}[i%2]
+				one := []*fixture{w, other}[i%2]
 				if err := one.Merge(t.Context(), S, id, fmt.Appendf(nil, `{"m%d":%d}`, i, i)); err != nil {
 					t.Error(err)
 				}
@@ -490,8 +490,8 @@ func TestMergesOfTwoProcesses(t *testing.T) {
 // TestConcurrentChange: an analysis that is published during the validation of a replacement or patch stays published, and a patch
 // is merged into concurrent changes.
 func TestConcurrentChange(t *testing.T) {
-	on(t, func(t *testing.T, w *world) {
-		other := newWorld(t, w.store, metadata.Config{})
+	on(t, func(t *testing.T, w *fixture) {
+		other := newFixture(t, w.store, metadata.Config{})
 		for name, do := range map[string]func(id string) error{
 			"replace": func(id string) error { return w.Replace(t.Context(), S, id, []byte(payload("f-replace"))) },
 			"merge":   func(id string) error { return w.Merge(t.Context(), S, id, []byte(`{"mine":1}`)) },
@@ -527,8 +527,8 @@ func TestConcurrentChange(t *testing.T) {
 
 // TestConcurrentSameFile: a file that is concurrently added to the same analysis is not a duplicate.
 func TestConcurrentSameFile(t *testing.T) {
-	on(t, func(t *testing.T, w *world) {
-		other := newWorld(t, w.store, metadata.Config{})
+	on(t, func(t *testing.T, w *fixture) {
+		other := newFixture(t, w.store, metadata.Config{})
 		id := w.submit("a")
 		var once sync.Once
 		w.validator.before = func(context.Context, string) error {
@@ -548,7 +548,7 @@ func TestConcurrentSameFile(t *testing.T) {
 
 // TestConcurrentSuppression: an analysis that is suppressed during the validation of its replacement stays as it is.
 func TestConcurrentSuppression(t *testing.T) {
-	on(t, func(t *testing.T, w *world) {
+	on(t, func(t *testing.T, w *fixture) {
 		id := w.submit("a")
 		w.validator.before = func(context.Context, string) error {
 			return w.SetState(t.Context(), S, id, core.StateSuppressed)
@@ -561,7 +561,7 @@ func TestConcurrentSuppression(t *testing.T) {
 
 // TestWaitingForLock: waiting for another change of the analysis ends with the context.
 func TestWaitingForLock(t *testing.T) {
-	on(t, func(t *testing.T, w *world) {
+	on(t, func(t *testing.T, w *fixture) {
 		id := w.submit("a")
 		ctx, cancel := context.WithCancel(t.Context())
 		w.validator.before = func(context.Context, string) error {
@@ -580,7 +580,7 @@ func TestWaitingForLock(t *testing.T) {
 
 // TestMergeGrows: patches that would make an analysis too large are rejected and leave it as it was.
 func TestMergeGrows(t *testing.T) {
-	onWith(t, metadata.Config{MaxBytes: 2000}, func(t *testing.T, w *world) {
+	onWith(t, metadata.Config{MaxBytes: 2000}, func(t *testing.T, w *fixture) {
 		id := w.submit("a")
 		var err error
 		for i := 0; err == nil && i < 10; i++ {
@@ -595,7 +595,7 @@ func TestMergeGrows(t *testing.T) {
 
 // TestValidatorUnavailable: an error of the validator is returned unchanged, and nothing is stored.
 func TestValidatorUnavailable(t *testing.T) {
-	on(t, func(t *testing.T, w *world) {
+	on(t, func(t *testing.T, w *fixture) {
 		w.validator.before = func(context.Context, string) error {
 			return core.NewError(core.CodeUnavailable, "the analysis types cannot be read")
 		}

@@ -190,7 +190,7 @@ func TestListAnalysisTypes(t *testing.T) {
 
 // TestAddAnalysisTypeRaces: concurrent registrations of one name get the versions from 1 on without gaps or duplicates, also when
 // some of them fail.
-// when some of them are refused.
+// when some of them fail.
 func TestAddAnalysisTypeRaces(t *testing.T) {
 	storetest.Databases(t, func(t *testing.T, s *store.Store) {
 		const racers = 50

@@ -237,7 +237,7 @@ func TestInspectErrors(t *testing.T) {
 		"no URL of PostgreSQL": {
 			store.Config{URL: "postgres://u:s3cret@host:port/db"}, core.CodeInvalid, "the store's URL is not that of a PostgreSQL database",
 		},
-		"nobody there": {store.Config{URL: "postgres://u:s3cret@127.0.0.1:1/db"}, core.CodeUnavailable, "the database does not answer"},
+		"unreachable": {store.Config{URL: "postgres://u:s3cret@127.0.0.1:1/db"}, core.CodeUnavailable, "the database does not answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := store.Inspect(t.Context(), tt.cfg)

@@ -139,7 +139,7 @@ func TestFaultProxyRatesAndSeed(t *testing.T) {
 	}
 	first := run()
 	if d := cmp.Diff(first, run()); d != "" {
-		t.Errorf("the same seed gives other faults:\n%s", d)
+		t.Errorf("the same seed returns other faults:\n%s", d)
 	}
 	if first.TooManyRequests < 40 || first.TooManyRequests > 80 || first.Unavailable < 15 || first.Unavailable > 45 {
 		t.Errorf("%+v", first)

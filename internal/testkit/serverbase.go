@@ -103,9 +103,9 @@ func (f *serverBase[R, P]) countCall(raw string, route R, recordID string, page 
 	}
 }
 
-// applyFault applies the next fault to a call before it is answered; refuse sends a fault's status in the server's format. It returns the
+// applyFault applies the next fault to a call before it is answered; sendError sends a fault's status in the server's format. It returns the
 // writer of the response, nil when the call has ended.
-func (f *serverBase[R, P]) applyFault(w http.ResponseWriter, r *http.Request, refuse func(w *faultWriter, status int)) *faultWriter {
+func (f *serverBase[R, P]) applyFault(w http.ResponseWriter, r *http.Request, sendError func(w *faultWriter, status int)) *faultWriter {
 	out := &faultWriter{ResponseWriter: w, request: r, closing: f.closing}
 	fault := f.take(r.RequestURI)
 	if fault == nil {
@@ -123,7 +123,7 @@ func (f *serverBase[R, P]) applyFault(w http.ResponseWriter, r *http.Request, re
 		if fault.RetryAfter != "" {
 			w.Header().Set("Retry-After", fault.RetryAfter)
 		}
-		refuse(out, fault.Status)
+		sendError(out, fault.Status)
 		return nil
 	}
 	fault.answer(out)

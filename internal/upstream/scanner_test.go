@@ -262,7 +262,7 @@ func TestScannerRecord(t *testing.T) {
 	}
 	for _, bad := range []string{``, `{`, `[]`, `{}x`, `{} {}`, `"a"`, `<html>`, `{"a":"` + strings.Repeat("x", 2<<20)} {
 		if _, err := s.Record(strings.NewReader(bad), -1); err == nil {
-			t.Errorf("%.20q is taken for a record", bad)
+			t.Errorf("%.20q is accepted as a record", bad)
 		}
 	}
 }

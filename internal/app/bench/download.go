@@ -38,8 +38,8 @@ const (
 // download measures downloads of many rows and the server's memory during them, on the embedded index, and on a real engine when there
 // is one.
 func (b *bench) download(ctx context.Context) (*Report, error) {
-	report := &Report{What: fmt.Sprintf("downloads of %s analyses as TSV with %d columns from `tutti serve` as a process of its own, by one client "+
-		"that reads as fast as it can; memory is what the process holds itself (RssAnon, looked at every %s), not what the system keeps of the "+
+	report := &Report{What: fmt.Sprintf("downloads of %s analyses as TSV with %d columns from `tutti serve` as a separate process, by one client "+
+		"that reads as fast as it can; memory is what the process holds itself (RssAnon, read every %s), not what the system keeps of the "+
 		"index's files for it; growth compares the highest during downloads of all with that during downloads of a tenth, made until it no longer grew",
 		number(float64(b.Sizes.Downloaded)), len(hitFields()), memoryPollInterval)}
 	if err := b.downloadEmbedded(ctx, report); err != nil {

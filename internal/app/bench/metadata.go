@@ -32,7 +32,7 @@ const (
 func (b *bench) metadata(ctx context.Context) (*Report, error) {
 	report := &Report{What: fmt.Sprintf("the built-in metadata repository: POST /submit of 2 KB analyses with 2 files over %d connections for %s a run; "+
 		"%s published analyses read page by page, %d rows each; publishing one by one on an idle system, from the answer "+
-		"until a get by id finds it in the embedded index (looked for every %s)",
+		"until a get by id finds it in the embedded index (polled every %s)",
 		loadConnections, b.Sizes.LoadFor, number(float64(b.Sizes.Listed)), pageOfMetadata, documentPollInterval)}
 	for _, on := range []struct {
 		what, url string

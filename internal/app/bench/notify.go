@@ -56,7 +56,7 @@ type notifyPost struct {
 
 // notify measures a steady stream of notifications, one for each of many records in turn.
 func (b *bench) notify(ctx context.Context) (*Report, error) {
-	report := &Report{What: fmt.Sprintf("%d notifications a second for %s by webhook, whatever becomes of those before, for %s records in "+
+	report := &Report{What: fmt.Sprintf("%d notifications a second for %s by webhook, independent of earlier ones, for %s records in "+
 		"turn; milliseconds from when one was due to be sent until a get by id shows its change (one in %d is followed)",
 		b.Sizes.NotifyRate, b.Sizes.NotifyFor, number(float64(b.Sizes.Notified)), notifySampleEvery)}
 	for _, on := range []struct{ what, url string }{{"Elasticsearch", b.ElasticsearchURL}, {"embedded index", ""}} {

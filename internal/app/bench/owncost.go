@@ -49,7 +49,7 @@ func (b *bench) ownCost(ctx context.Context) (_ *Report, err error) {
 		return nil, err
 	}
 	report := &Report{What: fmt.Sprintf("%s Song analyses in %d studies from a repository to an engine that answers at once, both "+
-		"processes of their own on this machine: fetch, document, bulk request, outcome. CPU is all that this process "+
+		"separate processes on this machine: fetch, document, bulk request, outcome. CPU is all that this process "+
 		"used (getrusage), queue, HTTP server and this bench included", number(float64(r.records)), b.Sizes.Studies)}
 	if err := r.measure(ctx, b, report); err != nil {
 		return nil, err

@@ -41,7 +41,7 @@ func (b *bench) search(ctx context.Context) (_ *Report, err error) {
 	if err := r.fill(ctx); err != nil {
 		return nil, err
 	}
-	report := &Report{What: fmt.Sprintf("pages of a portal over %d analyses: tutti's GraphQL, as a process of its own, beside the same asked of the "+
+	report := &Report{What: fmt.Sprintf("pages of a portal over %d analyses: tutti's GraphQL, as a separate process, beside the same asked of the "+
 		"same engine by a hand-written search; runs of %s in turn, over 1, 4 and 16 connections", b.Sizes.Searched, b.Sizes.LoadFor)}
 	for _, p := range pages() {
 		if err := r.compare(ctx, report, p); err != nil {

@@ -28,7 +28,7 @@ const (
 func (b *bench) trigger(ctx context.Context) (*Report, error) {
 	report := &Report{What: fmt.Sprintf("%d records that changed at the repository, triggered one after the other on an idle system: "+
 		"milliseconds until the 202, which is sent after the queue has synced, and until a get by id shows the change "+
-		"(looked for every %s)", b.Sizes.Triggers, documentPollInterval)}
+		"(polled every %s)", b.Sizes.Triggers, documentPollInterval)}
 	for _, on := range []struct{ what, url string }{
 		{"Elasticsearch", b.ElasticsearchURL},
 		{"embedded index", ""},

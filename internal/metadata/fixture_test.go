@@ -75,8 +75,8 @@ func (c *clock) Now() time.Time {
 	return c.now
 }
 
-// world is a repository with the study S, on one of the databases.
-type world struct {
+// fixture is a repository with the study S, on one of the databases.
+type fixture struct {
 	*metadata.Repository
 	t         *testing.T
 	store     *store.Store
@@ -84,19 +84,19 @@ type world struct {
 }
 
 // on runs suite on every database.
-func on(t *testing.T, suite func(t *testing.T, w *world)) {
+func on(t *testing.T, suite func(t *testing.T, w *fixture)) {
 	t.Helper()
 	onWith(t, metadata.Config{}, suite)
 }
 
-func onWith(t *testing.T, cfg metadata.Config, suite func(t *testing.T, w *world)) {
+func onWith(t *testing.T, cfg metadata.Config, suite func(t *testing.T, w *fixture)) {
 	t.Helper()
-	storetest.Databases(t, func(t *testing.T, s *store.Store) { suite(t, newWorld(t, s, cfg)) })
+	storetest.Databases(t, func(t *testing.T, s *store.Store) { suite(t, newFixture(t, s, cfg)) })
 }
 
-func newWorld(t *testing.T, s *store.Store, cfg metadata.Config) *world {
+func newFixture(t *testing.T, s *store.Store, cfg metadata.Config) *fixture {
 	t.Helper()
-	w := &world{t: t, store: s, validator: &validator{}}
+	w := &fixture{t: t, store: s, validator: &validator{}}
 	var err error
 	if w.Repository, err = metadata.New(s, w.validator, cfg); err != nil {
 		t.Fatal(err)
@@ -124,7 +124,7 @@ func fileJSON(name, md5 string) string {
 func sum(name string) string { return fmt.Sprintf("%032x", name)[:32] }
 
 // submit adds an analysis with one file.
-func (w *world) submit(name string) string {
+func (w *fixture) submit(name string) string {
 	w.t.Helper()
 	id, err := w.Submit(w.t.Context(), S, []byte(payload(name)), false)
 	if err != nil {
@@ -134,7 +134,7 @@ func (w *world) submit(name string) string {
 }
 
 // published adds and publishes n analyses with numbered file names.
-func (w *world) published(n int) []string {
+func (w *fixture) published(n int) []string {
 	w.t.Helper()
 	ids := make([]string, n)
 	for i := range ids {
@@ -144,14 +144,14 @@ func (w *world) published(n int) []string {
 	return ids
 }
 
-func (w *world) set(id string, state core.AnalysisState) {
+func (w *fixture) set(id string, state core.AnalysisState) {
 	w.t.Helper()
 	if err := w.SetState(w.t.Context(), S, id, state); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-func (w *world) body(id string) string {
+func (w *fixture) body(id string) string {
 	w.t.Helper()
 	a, err := w.Analysis(w.t.Context(), S, id)
 	if err != nil {
@@ -163,7 +163,7 @@ func (w *world) body(id string) string {
 	return string(a.Body)
 }
 
-func (w *world) get(id, path string) string { return gjson.Get(w.body(id), path).String() }
+func (w *fixture) get(id, path string) string { return gjson.Get(w.body(id), path).String() }
 
 // seed writes n published analyses directly into the tables, which is faster than submitting them.
 func seed(t testing.TB, s *store.Store, n int) {
@@ -187,7 +187,7 @@ func seed(t testing.TB, s *store.Store, n int) {
 }
 
 // pending returns the number of events in the outbox.
-func (w *world) pending() int {
+func (w *fixture) pending() int {
 	w.t.Helper()
 	n, err := w.Pending(w.t.Context())
 	if err != nil {
@@ -197,7 +197,7 @@ func (w *world) pending() int {
 }
 
 // drain relays all events and returns them.
-func (w *world) drain() []core.Change {
+func (w *fixture) drain() []core.Change {
 	w.t.Helper()
 	var all []core.Change
 	for {
