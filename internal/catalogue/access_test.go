@@ -31,7 +31,7 @@ func filter(t *testing.T, text string) *sqon.Filter {
 	return &f
 }
 
-// TestAccess: a rule is of the mapping's own names, whatever the nesting prefix, and what does not fit opens nothing.
+// TestAccess: a rule uses the mapping's own names, with any nesting prefix; parts that do not fit grant nothing.
 func TestAccess(t *testing.T) {
 	const scope = "{value}.READ"
 	open := `{"op":"in","content":{"fieldName":"open","value":true}}`

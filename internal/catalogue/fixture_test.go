@@ -22,7 +22,7 @@ const (
 	twoFields = `{"properties":{"k":{"type":"keyword"},"l":{"type":"long"}}}`
 )
 
-// reading is how an index answers.
+// reading is the result of reading an index.
 type reading func(ctx context.Context) (json.RawMessage, error)
 
 func gives(raw string) reading {
@@ -40,7 +40,7 @@ func hangs(ctx context.Context) (json.RawMessage, error) {
 	return nil, core.WrapError(core.CodeUnavailable, "secret", ctx.Err())
 }
 
-// engine answers as it is told, and notes when it was asked.
+// engine returns configured results, and records the times of calls.
 type engine struct {
 	began time.Time
 
@@ -70,7 +70,7 @@ func (e *engine) set(name string, r reading) {
 	e.indices[name] = r
 }
 
-// seconds returns when an index was asked, in seconds since the beginning.
+// seconds returns the times of calls for an index, in seconds since the start.
 func (e *engine) seconds(name string) []float64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -81,7 +81,7 @@ func (e *engine) seconds(name string) []float64 {
 	return all
 }
 
-// world is a Registry and its engine in a bubble.
+// world is a Registry and its engine in a synctest bubble.
 type world struct {
 	*testing.T
 	engine *engine
@@ -101,7 +101,7 @@ func in(t *testing.T, run func(w *world)) {
 	})
 }
 
-// start makes and starts a Registry of catalogues, each on the index of its name unless change says otherwise.
+// start starts a Registry of catalogues, each on the index of its name unless change sets another one.
 func (w *world) start(defs []definition.Definition, change ...func(*catalogue.Config)) {
 	w.Helper()
 	cfg := catalogue.Config{
@@ -129,7 +129,7 @@ func (w *world) stop() {
 	}
 }
 
-// at sleeps until so many seconds after the beginning, and until everything has been done then.
+// at sleeps until so many seconds after the start, and waits until everything is idle.
 func (w *world) at(seconds float64) {
 	time.Sleep(time.Until(w.engine.began.Add(time.Duration(seconds * float64(time.Second)))))
 	synctest.Wait()

@@ -55,7 +55,7 @@ const (
 	noName   = "the configured index name of the catalogue is not valid"
 )
 
-// TestProblems: every cause has its code, and no engine's text is in a message.
+// TestProblems: every cause has its code, and messages never contain the engine's text.
 func TestProblems(t *testing.T) {
 	cause := errors.New("http://u:secret@host:9200/ said no")
 	wrapped := func(code core.Code, sentinel error) fixed {

@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "write the golden files")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fixed gives every index the same mapping, or the same error.
+// fixed returns the same mapping, or the same error, for every index.
 type fixed struct {
 	raw string
 	err error
@@ -33,7 +33,7 @@ func (f fixed) Mapping(context.Context, string) (json.RawMessage, error) {
 	return json.RawMessage(f.raw), nil
 }
 
-// minimal is a definition without anything special.
+// minimal is a definition without optional settings.
 func minimal(id string) definition.Definition {
 	return definition.Definition{ID: id, DocumentType: "analysis", Index: id}
 }
@@ -48,7 +48,7 @@ func look(t *testing.T, d definition.Definition, raw string) *catalogue.Model {
 	return m
 }
 
-// refused fails unless Look returns this problem and no Model.
+// refused fails unless Load returns this problem and no Model.
 func refused(t *testing.T, d definition.Definition, m catalogue.Mappings, want core.CatalogueProblem) {
 	t.Helper()
 	model, problem := catalogue.Load(t.Context(), d, m)

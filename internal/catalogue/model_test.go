@@ -19,7 +19,7 @@ import (
 	"tutti/internal/sqon"
 )
 
-// shown is all that a Model says of one field.
+// shown is the visible part of one field of a Model.
 type shown struct {
 	core.CatalogueField
 	Path   string
@@ -40,7 +40,7 @@ func shownFields(t *testing.T, m *catalogue.Model) []shown {
 	return all
 }
 
-// physical returns the mapping of the only index in a recorded answer of Elasticsearch.
+// physical returns the mapping of the only index in a recorded response of Elasticsearch.
 func physical(t *testing.T, recorded string) string {
 	t.Helper()
 	var answer map[string]struct {
@@ -55,7 +55,7 @@ func physical(t *testing.T, recorded string) string {
 	return ""
 }
 
-// ensured returns what the embedded index makes of a specification.
+// ensured returns the mapping that the embedded index creates from a specification.
 func ensured(t *testing.T, spec index.Spec) string {
 	t.Helper()
 	x, err := embedded.Open(embedded.Config{Dir: t.TempDir()})
@@ -73,7 +73,8 @@ func ensured(t *testing.T, spec index.Spec) string {
 	return string(raw)
 }
 
-// TestModelOfBothEngines: what Elasticsearch 8.19 gave for a mapping, and what the embedded index gives, make the same.
+// TestModelOfBothEngines: the recorded mapping of Elasticsearch 8.19 and the mapping of the embedded index result in the same
+// Model.
 func TestModelOfBothEngines(t *testing.T) {
 	tests := []struct {
 		name     string
@@ -101,8 +102,8 @@ func TestModelOfBothEngines(t *testing.T) {
 	}
 }
 
-// TestTypesAreTheEngines holds the types to what Elasticsearch 8.19 said of the same index when it was asked what each
-// field can do. It leaves out objects that hold nothing.
+// TestTypesAreTheEngines compares the types with the field capabilities of the same index in Elasticsearch 8.19, which omit
+// objects without fields.
 func TestTypesAreTheEngines(t *testing.T) {
 	var caps struct {
 		Fields map[string]map[string]json.RawMessage `json:"fields"`
@@ -333,8 +334,7 @@ func TestNestingPrefix(t *testing.T) {
 	}
 }
 
-// TestAliasFields: an alias has the type, the nested paths and the values of its target, and one without a target is a
-// type that nothing can be asked of.
+// TestAliasFields: an alias has the type, the nested paths and the values of its target; one without a target cannot be queried.
 func TestAliasFields(t *testing.T) {
 	m := look(t, minimal("a"), `{"runtime":{"r":{"type":"long"}},"properties":{
 		"k":{"type":"keyword"},"t":{"type":"text","fields":{"raw":{"type":"keyword"}}},"o":{"properties":{"k":{"type":"long"}}},
@@ -390,7 +390,7 @@ func TestRuntimeFields(t *testing.T) {
 		"the runtime fields of the mapping cannot be parsed and are ignored")
 }
 
-// TestForeignMappings: whatever Elasticsearch takes for a mapping is a catalogue. The mappings are as 8.19 gave them back.
+// TestForeignMappings: every mapping that Elasticsearch accepts is a catalogue. The mappings are recorded from 8.19.
 func TestForeignMappings(t *testing.T) {
 	tests := []struct {
 		name, raw string
@@ -458,8 +458,8 @@ func TestForeignMappings(t *testing.T) {
 	}
 }
 
-// FuzzLook: whatever an engine returns for a mapping is a Model that agrees with itself, or a problem.
-func FuzzLook(f *testing.F) {
+// FuzzLoadModel: any mapping results in a consistent Model, or a problem.
+func FuzzLoadModel(f *testing.F) {
 	f.Add([]byte(file(f, "rich.json")), "data")
 	f.Add([]byte(oneField), "")
 	f.Add([]byte(`{"properties":{"a":{"properties":{"x":{"type":"object"}},"fields":{"x":{"fields":{"y":{"type":"alias","path":"k"}}}}},"k":{"type":"ip"}}}`), "a.x")
@@ -499,7 +499,7 @@ func FuzzLook(f *testing.F) {
 	})
 }
 
-// TestModelOfManyFields: 500 fields are what a large dictionary has; how long they take, BenchmarkLook prints.
+// TestModelOfManyFields: 500 fields are what a large dictionary has; how long they take, BenchmarkLoad prints.
 func TestModelOfManyFields(t *testing.T) {
 	properties := map[string]any{}
 	for i := range 500 {
@@ -515,7 +515,7 @@ func TestModelOfManyFields(t *testing.T) {
 	}
 }
 
-func BenchmarkLook(b *testing.B) {
+func BenchmarkLoad(b *testing.B) {
 	properties := map[string]any{}
 	for i := range 500 {
 		properties[fmt.Sprintf("entity_%02d.someField%d", i%20, i)] = map[string]string{"type": "keyword"}
@@ -531,7 +531,7 @@ func BenchmarkLook(b *testing.B) {
 	}
 }
 
-// TestManyWarnings: a configuration that is far ahead of its mapping is told of, not recited.
+// TestManyWarnings: the number of warnings is limited.
 func TestManyWarnings(t *testing.T) {
 	d := minimal("a")
 	d.Access = &definition.AccessRule{Field: "nowhere", Scope: "{value}.READ"}

@@ -15,7 +15,7 @@ import (
 	"tutti/internal/core"
 )
 
-// TestManyOnOneIndex share its reading; each has its own result.
+// TestManyOnOneIndex: catalogues of one index share its reading; each has its own result.
 func TestManyOnOneIndex(t *testing.T) {
 	in(t, func(w *world) {
 		var defs []definition.Definition
@@ -34,7 +34,7 @@ func TestManyOnOneIndex(t *testing.T) {
 	})
 }
 
-// many returns names of indices that all answer like this.
+// many returns names of indices with the same result.
 func (w *world) many(n int, r reading) []string {
 	ids := make([]string, n)
 	for i := range ids {
@@ -44,14 +44,14 @@ func (w *world) many(n int, r reading) []string {
 	return ids
 }
 
-// drawing has the pauses shortened by chance, the same each time.
+// drawing uses random pauses from a fixed seed.
 func drawing(seed uint64) func(*catalogue.Config) {
 	return func(c *catalogue.Config) { c.Random = rand.New(rand.NewPCG(1, seed)).Float64 }
 }
 
 func steady(*catalogue.Config) {}
 
-// asked returns how often any index was asked.
+// asked returns the number of calls for all indices.
 func (w *world) asked(ids []string) int {
 	n := 0
 	for _, id := range ids {
@@ -82,7 +82,7 @@ func (w *world) until(ids []string, available int, limit float64) float64 {
 	}
 }
 
-// TestManyOnAnEngineThatIsDown: each index is asked once in each step of its own pauses, and the first answer brings all back.
+// TestManyOnAnEngineThatIsDown: each index is probed once per pause, and the first response makes all available.
 func TestManyOnAnEngineThatIsDown(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -93,7 +93,7 @@ func TestManyOnAnEngineThatIsDown(t *testing.T) {
 	}{
 		{"refusing", fails(core.ErrIndexUnreachable), steady, []float64{0, 1, 3, 7, 15, 31, 63, 123, 183}, 0},
 		{"refusing, with jitter", fails(core.ErrIndexUnreachable), drawing(1), []float64{0, 0.8, 2.4, 5.6, 12, 24.8, 50.4, 98.4, 146.4, 194.4}, 1},
-		// A time-out is a part of the pause, and who is still waited for comes back as soon as that is over.
+		// A timeout counts towards the pause, and a probe in flight is followed by another as soon as it ends.
 		{"hanging", hangs, steady, []float64{0, 11, 22, 33, 44, 60, 92, 152}, 0},
 		{"hanging, with jitter", hangs, drawing(2), []float64{0, 10.8, 21.6, 32.4, 43.2, 56, 81.6, 129.6, 177.6}, 10},
 	} {
@@ -131,7 +131,7 @@ func TestManyOnAnEngineThatIsDown(t *testing.T) {
 	}
 }
 
-// TestOneComesBack: what is the matter with other indices does not keep one that answers again from being seen.
+// TestOneComesBack: failures of other indices do not delay the recovery of one.
 func TestOneComesBack(t *testing.T) {
 	for _, n := range []int{2, 20, 100} {
 		for name, bad := range map[string]reading{"hanging": hangs, "refusing": fails(core.ErrIndexUnreachable)} {
@@ -146,7 +146,7 @@ func TestOneComesBack(t *testing.T) {
 						w.engine.set(one[0], gives(oneField))
 						w.until(one, 1, answers+62)
 						w.at(answers + 63)
-						// Whoever still hangs or refuses is asked once more than otherwise, not again and again.
+						// An index that hangs or rejects is probed once more, not repeatedly.
 						before := w.asked(ids[:n-1])
 						w.at(answers + 123)
 						if asked := w.asked(ids[:n-1]) - before; asked > 2*(n-1) {
@@ -159,7 +159,7 @@ func TestOneComesBack(t *testing.T) {
 	}
 }
 
-// TestHealthyAmongHanging: an index that answers is looked at when it is due, however many others hang.
+// TestHealthyAmongHanging: an index that responds is probed on time, however many others hang.
 func TestHealthyAmongHanging(t *testing.T) {
 	in(t, func(w *world) {
 		ids := w.many(100, hangs)
@@ -255,8 +255,8 @@ func TestManyComeBack(t *testing.T) {
 	})
 }
 
-// TestCrowd: a start with many indices asks a few dozen side by side, the next as soon as one has answered or taken long.
-func TestCrowd(t *testing.T) {
+// TestConcurrentProbes: a start with many indices probes a few dozen concurrently, the next as soon as one has responded or takes long.
+func TestConcurrentProbes(t *testing.T) {
 	in(t, func(w *world) {
 		ids := w.many(100, func(context.Context) (json.RawMessage, error) {
 			time.Sleep(100 * time.Millisecond)
@@ -287,7 +287,7 @@ func TestCrowd(t *testing.T) {
 	})
 }
 
-// TestEngineGoesDown: all that it served fail together after their third check, and come back together.
+// TestEngineGoesDown: all catalogues of an engine fail together after their third check, and recover together.
 func TestEngineGoesDown(t *testing.T) {
 	in(t, func(w *world) {
 		ids := w.many(5, gives(oneField))
@@ -317,8 +317,8 @@ func TestEngineGoesDown(t *testing.T) {
 	})
 }
 
-// TestChecksAreNotHastened: an available catalogue fails by three checks of its own, whatever comes back beside it.
-func TestChecksAreNotHastened(t *testing.T) {
+// TestChecksKeepTheirInterval: an available catalogue fails only by three checks of its own, whatever recovers at the same time.
+func TestChecksKeepTheirInterval(t *testing.T) {
 	in(t, func(w *world) {
 		w.engine.set("a", gives(oneField))
 		w.engine.set("b", fails(core.ErrIndexUnreachable))
@@ -335,7 +335,7 @@ func TestChecksAreNotHastened(t *testing.T) {
 	})
 }
 
-// TestComesBackWhileOneHangs: a look that hung while its engine came back is not followed by a long pause.
+// TestComesBackWhileOneHangs: a probe that hung while its engine recovered is not followed by a long pause.
 func TestComesBackWhileOneHangs(t *testing.T) {
 	in(t, func(w *world) {
 		w.engine.set("a", hangs)
@@ -352,7 +352,7 @@ func TestComesBackWhileOneHangs(t *testing.T) {
 		w.state("a", nil)
 		w.askedAt("a", 0, 11, 22, 33, 44, 60, 92, 152, 212, 222)
 	})
-	// What has another reason to fail keeps its pauses.
+	// A catalogue that fails for another reason keeps its pauses.
 	in(t, func(w *world) {
 		w.engine.set("a", func(context.Context) (json.RawMessage, error) {
 			time.Sleep(2 * time.Second)

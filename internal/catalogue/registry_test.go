@@ -103,7 +103,7 @@ func TestStartDoesNotWaitForEver(t *testing.T) {
 	})
 }
 
-// TestRetries: 1 s doubling to 60 s, shortened by chance, at once from the beginning after it was available.
+// TestRetries: pauses double from 1 s to 60 s, shortened by jitter, and start again after the catalogue was available.
 func TestRetries(t *testing.T) {
 	in(t, func(w *world) {
 		w.start(these("a"))
@@ -128,7 +128,7 @@ func TestRetries(t *testing.T) {
 	})
 }
 
-// TestChecks: an available catalogue is checked every 30 s, and only failed when three in a row did not reach its index.
+// TestChecks: an available catalogue is checked every 30 s, and fails only after three checks in a row did not reach its index.
 func TestChecks(t *testing.T) {
 	in(t, func(w *world) {
 		w.engine.set("a", gives(oneField))
@@ -163,7 +163,7 @@ func TestChecks(t *testing.T) {
 	})
 }
 
-// TestChecksOfOneThatHangs count as soon as their time has passed.
+// TestChecksOfOneThatHangs: checks that hang count when their time has passed.
 func TestChecksOfOneThatHangs(t *testing.T) {
 	in(t, func(w *world) {
 		w.engine.set("a", gives(oneField))
@@ -177,8 +177,8 @@ func TestChecksOfOneThatHangs(t *testing.T) {
 	})
 }
 
-// TestDefiniteAnswers: what the engine says clearly counts at once.
-func TestDefiniteAnswers(t *testing.T) {
+// TestConclusiveErrors: conclusive errors of the engine apply immediately.
+func TestConclusiveErrors(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		r    reading
@@ -235,14 +235,14 @@ func TestMappingChanges(t *testing.T) {
 			w.Error("what was handed out has changed")
 		}
 		w.state("prefixed", nil)
-		// One that cannot be built of its mapping is tried again soon, those beside it not later than otherwise.
+		// A catalogue that cannot be built is retried soon, others of the index not later than otherwise.
 		w.askedAt("a", 0, 1, 3, 7, 15, 31)
 		w.askedAt("b", 0, 30)
 		w.engine.set("a", gives(oneField))
 		w.at(150)
 		w.state("prefixed", new(unbuilt(`the mapping of the index has no field "data", which nestingPrefix names`)))
 		w.askedAt("a", 0, 1, 3, 7, 15, 31, 61, 62, 64, 68, 76, 92, 122)
-		// What fails together has its pauses from the beginning.
+		// Simultaneous failures start with the first pause.
 		w.engine.set("a", nil)
 		w.at(156)
 		w.state("a", new(missing()))
@@ -250,7 +250,7 @@ func TestMappingChanges(t *testing.T) {
 	})
 }
 
-// TestPausesBeginAnew when an index can be read again, although nothing can be built of its mapping yet.
+// TestPausesBeginAnew: pauses start again when an index is readable, even if no Model can be built from its mapping.
 func TestPausesBeginAnew(t *testing.T) {
 	in(t, func(w *world) {
 		w.start(these("a"))
@@ -329,7 +329,7 @@ func TestRefresh(t *testing.T) {
 			}
 			w.askedAt("a", 0, 30, 32)
 
-			// Each look counts once: it fails with the third.
+			// Each probe counts once: it fails with the third.
 			w.engine.set("a", failing)
 			w.at(63)
 			w.r.Refresh("a")
@@ -430,7 +430,7 @@ func TestStop(t *testing.T) {
 	})
 }
 
-// TestLog tells of changes once.
+// TestLog: changes are logged once.
 func TestLog(t *testing.T) {
 	in(t, func(w *world) {
 		broken, odd := minimal("broken"), minimal("odd")
@@ -464,7 +464,7 @@ level=INFO msg="a catalogue is available" catalogue=odd index=a fields=2
 	})
 }
 
-// sorted makes texts comparable whose lines may come in any order where indices answer side by side.
+// sorted makes log lines comparable, whose order varies between concurrent probes.
 func sorted(text string) map[string]int {
 	lines := map[string]int{}
 	for line := range strings.Lines(text) {

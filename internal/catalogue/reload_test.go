@@ -19,7 +19,7 @@ import (
 	"tutti/internal/core"
 )
 
-// folders are definitions as they are written, which a test changes.
+// folders are definitions that a test changes.
 type folders struct {
 	w     *world
 	mu    sync.Mutex
@@ -46,7 +46,7 @@ func (f *folders) times() []float64 {
 	return slices.Clone(f.asked)
 }
 
-// inFolder is a definition in a folder, with a fault unless it is "".
+// inFolder is a definition in a folder, with an error unless it is "".
 func inFolder(folder, id, fault string) definition.Definition {
 	d := minimal(id)
 	d.Folder = folder
@@ -71,9 +71,8 @@ func (w *world) ids() []string {
 	return ids
 }
 
-// TestMended: a definition that was mended is looked at without a restart, under the id that it has then; the others are not
-// touched.
-func TestMended(t *testing.T) {
+// TestFixed: a definition that was fixed is probed without a restart, under its new ID; the others are not affected.
+func TestFixed(t *testing.T) {
 	in(t, func(w *world) {
 		registry := prometheus.NewPedanticRegistry()
 		f := &folders{w: w, now: []definition.Definition{inFolder("sound", "m", ""), inFolder("x", "x", "base.json is not JSON")}}
@@ -108,7 +107,7 @@ tutti_catalogue_available{catalogue="m"} 1
 		if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
 			w.Error(err)
 		}
-		// It is one like the others now.
+		// It behaves like the others now.
 		w.engine.set("a", gives(twoFields))
 		w.r.Refresh("a")
 		w.at(201)
@@ -121,8 +120,8 @@ tutti_catalogue_available{catalogue="m"} 1
 	})
 }
 
-// TestMendedInPart: what is wrong now is told, what is not yet right is tried again, and no id is taken from another.
-func TestMendedInPart(t *testing.T) {
+// TestFixedInPart: new errors are reported, incomplete fixes are retried, and IDs of others are not taken.
+func TestFixedInPart(t *testing.T) {
 	in(t, func(w *world) {
 		w.engine.set("sound", gives(oneField))
 		f := w.startFolders(inFolder("s", "sound", ""), inFolder("x", "x", "one"), inFolder("y", "y", "two"), inFolder("z", "z", "three"))
@@ -145,7 +144,7 @@ func TestMendedInPart(t *testing.T) {
 			w.Error(diff)
 		}
 		w.at(200)
-		// Each time something changed the pauses begin anew, and double up to a minute.
+		// Each change resets the pauses, which double up to a minute.
 		if diff := cmp.Diff([]float64{1, 2, 3, 5, 9, 17, 33, 65, 125, 185}, f.times()); diff != "" {
 			w.Errorf("the folders were read at other times (-want +got):\n%s", diff)
 		}
@@ -156,8 +155,8 @@ func TestMendedInPart(t *testing.T) {
 	})
 }
 
-// TestMendedTogether: those that search one index share the reading of its mapping.
-func TestMendedTogether(t *testing.T) {
+// TestFixedTogether: catalogues of one index share the reading of its mapping.
+func TestFixedTogether(t *testing.T) {
 	in(t, func(w *world) {
 		sound := inFolder("s", "sound", "")
 		sound.Index = "shared"
@@ -176,8 +175,8 @@ func TestMendedTogether(t *testing.T) {
 	})
 }
 
-// TestMendedAndNotReached: it is told like the failure of any other, and once.
-func TestMendedAndNotReached(t *testing.T) {
+// TestFixedAndNotReached: its failure is logged like any other, once.
+func TestFixedAndNotReached(t *testing.T) {
 	in(t, func(w *world) {
 		w.engine.set("x", fails(core.ErrIndexUnreachable))
 		f := w.startFolders(inFolder("x", "x", "one"))
@@ -191,7 +190,7 @@ func TestMendedAndNotReached(t *testing.T) {
 	})
 }
 
-// TestListedElsewhere: one that keeps its fault, but not its id, as another was mended to have that.
+// TestListedElsewhere: a definition that keeps its error but loses its ID to another that was fixed.
 func TestListedElsewhere(t *testing.T) {
 	in(t, func(w *world) {
 		f := w.startFolders(inFolder("x", "x", "one"), inFolder("y", "y", "two"))
@@ -206,8 +205,8 @@ func TestListedElsewhere(t *testing.T) {
 	})
 }
 
-// TestMendedDuringTheStart: the start waits for those that were there at the beginning.
-func TestMendedDuringTheStart(t *testing.T) {
+// TestFixedDuringStart: Start waits only for the definitions that it started with.
+func TestFixedDuringStart(t *testing.T) {
 	in(t, func(w *world) {
 		slow := func(context.Context) (json.RawMessage, error) {
 			time.Sleep(2 * time.Second)
@@ -227,7 +226,7 @@ func TestMendedDuringTheStart(t *testing.T) {
 	})
 }
 
-// TestReadOnceAtATime: folders that are slow to read are not read again before that has ended.
+// TestReadOnceAtATime: a slow reload is not started again before it ends.
 func TestReadOnceAtATime(t *testing.T) {
 	in(t, func(w *world) {
 		var reading, most atomic.Int64
@@ -249,8 +248,8 @@ func TestReadOnceAtATime(t *testing.T) {
 	})
 }
 
-// TestNobodyMends: without faults, and without anybody who reads them again, the definitions stay.
-func TestNobodyMends(t *testing.T) {
+// TestWithoutReload: without errors, or without Config.Reload, the definitions stay.
+func TestWithoutReload(t *testing.T) {
 	in(t, func(w *world) {
 		w.engine.set("a", gives(oneField))
 		f := w.startFolders(inFolder("a", "a", ""), inFolder("b", "b", ""))
@@ -261,8 +260,8 @@ func TestNobodyMends(t *testing.T) {
 	})
 }
 
-// TestFilesSettle: what is being written does not count before it rests, so that a catalogue whose access rule comes last is
-// never seen without it; and one that was wrong follows its folder afterwards.
+// TestFilesSettle: a change is applied only once it has settled, so that a catalogue whose access rule is written last is never
+// available without it; a definition that had an error follows its folder afterwards.
 func TestFilesSettle(t *testing.T) {
 	in(t, func(w *world) {
 		w.engine.set("x", gives(twoFields))
@@ -302,7 +301,7 @@ func TestFilesSettle(t *testing.T) {
 	})
 }
 
-// TestFolderGone: a folder that was wrong and is taken away takes its catalogue along; a reading without anything says nothing.
+// TestFolderGone: when the folder of a definition with an error is removed, its catalogue is removed; an empty reload is ignored.
 func TestFolderGone(t *testing.T) {
 	in(t, func(w *world) {
 		registry := prometheus.NewPedanticRegistry()
@@ -331,7 +330,7 @@ func TestFolderGone(t *testing.T) {
 	})
 }
 
-// TestSwappedIDs: of two that are mended together each may have the name by which the other was listed.
+// TestSwappedIDs: two definitions that are fixed together may swap the IDs under which they were listed.
 func TestSwappedIDs(t *testing.T) {
 	in(t, func(w *world) {
 		w.engine.set("x", gives(oneField))
@@ -347,8 +346,8 @@ func TestSwappedIDs(t *testing.T) {
 	})
 }
 
-// TestMendedWhileLookedAt: what comes of a look at a catalogue that was replaced meanwhile counts for nobody.
-func TestMendedWhileLookedAt(t *testing.T) {
+// TestFixedDuringProbe: the result of a probe of a replaced catalogue is dropped.
+func TestFixedDuringProbe(t *testing.T) {
 	in(t, func(w *world) {
 		w.engine.set("x", func(context.Context) (json.RawMessage, error) {
 			time.Sleep(8 * time.Second)
@@ -374,7 +373,7 @@ func TestMendedWhileLookedAt(t *testing.T) {
 	})
 }
 
-// TestStopWhileFoldersHang: a folder that cannot be read holds up no stop.
+// TestStopWhileFoldersHang: a reload that hangs does not delay Stop.
 func TestStopWhileFoldersHang(t *testing.T) {
 	in(t, func(w *world) {
 		hanging := make(chan struct{})

@@ -14,13 +14,13 @@ import (
 	"tutti/internal/index"
 )
 
-// documents streams what it holds, a document at a time.
+// documents streams its documents one at a time.
 type documents struct {
 	mu    sync.Mutex
 	docs  []string
 	err   error
 	given int
-	// hang makes Stream wait for the end of ctx; calls is how often it was called.
+	// hang makes Stream wait for the end of ctx; calls counts its calls.
 	hang  bool
 	calls int
 }
@@ -73,7 +73,7 @@ func multiValued(t *testing.T, m *catalogue.Model, d catalogue.Documents) string
 	return strings.Join(names, " ")
 }
 
-// TestSampled: which fields hold several values, as the documents of a sample have them.
+// TestSampled: the fields with several values in sampled documents.
 func TestSampled(t *testing.T) {
 	m := look(t, minimal("a"), manyTypes)
 	for _, c := range []struct{ name, doc, want string }{
@@ -122,8 +122,8 @@ func TestSampled(t *testing.T) {
 	}
 }
 
-// TestRegistrySamples: a catalogue that is available tells of several values soon, and again when a later sample shows others. What
-// fails to be sampled stays as it was.
+// TestRegistrySamples: an available catalogue soon shows fields with several values, and updates them by later samples. A failed
+// sample changes nothing.
 func TestRegistrySamples(t *testing.T) {
 	in(t, func(w *world) {
 		d := &documents{docs: []string{`{"l":[1,2]}`}}
@@ -167,7 +167,7 @@ func TestRegistrySamples(t *testing.T) {
 	})
 }
 
-// TestRegistrySamplesFew: a sample of few documents is soon read again, one that is full is not, whatever its count.
+// TestRegistrySamplesFew: a sample of few documents is repeated soon, a full one is not, whatever its number of documents.
 func TestRegistrySamplesFew(t *testing.T) {
 	for _, c := range []struct {
 		name string

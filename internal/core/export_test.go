@@ -2,10 +2,10 @@ package core
 
 import "iter"
 
-// MaxSteps is what a search of Nearest and Meant may cost; it ends with the candidate that goes over it.
+// MaxSteps is the cost limit of Nearest and Suggest; the search ends with the candidate that exceeds it.
 const MaxSteps = maxSteps
 
-// NearestSteps is Nearest, which also tells what it has cost.
+// NearestSteps is Nearest, and also returns its cost.
 func NearestSteps(given string, candidates iter.Seq[string]) (best string, steps int) {
 	s := newSearch(given)
 	s.run(candidates)

@@ -50,7 +50,7 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// TestNearestLaw compares with the definition of the distance, which tries everything.
+// TestNearestLaw compares with the definition of the distance by exhaustive search.
 func TestNearestLaw(t *testing.T) {
 	name := rapid.Custom(func(t *rapid.T) string {
 		return string(rapid.SliceOfN(rapid.SampledFrom([]rune("abBé_")), 0, 12).Draw(t, "name"))
@@ -64,7 +64,7 @@ func TestNearestLaw(t *testing.T) {
 	})
 }
 
-// edits is Levenshtein's distance by a whole table.
+// edits returns the Levenshtein distance by a complete table.
 func edits(from, to string) int {
 	a, b := []rune(strings.ToLower(from)), []rune(strings.ToLower(to))
 	table := make([][]int, len(a)+1)
@@ -88,7 +88,7 @@ func edits(from, to string) int {
 func manyNames(n int) []string {
 	names := make([]string, n)
 	for i := range names {
-		// A multiplier that is odd and large spreads the digits.
+		// a large odd multiplier distributes the digits
 		names[i] = fmt.Sprintf("%020d%020d%020d", uint64(i)*0x9e3779b97f4a7c15, uint64(i)*0xbf58476d1ce4e5b9, uint64(i)*0x94d049bb133111eb)
 	}
 	return names
@@ -138,7 +138,7 @@ func TestNearestIsBounded(t *testing.T) {
 	})
 }
 
-// TestNearestSteps: a name that is near costs little, one that is far what comparing every letter with every other costs.
+// TestNearestSteps: close names cost little, distant ones as much as comparing all letters.
 func TestNearestSteps(t *testing.T) {
 	given, near := strings.Repeat("x", 60), strings.Repeat("x", 30)+"y"+strings.Repeat("x", 29)
 	if _, steps := core.NearestSteps(given, slices.Values([]string{near})); steps < 60*2 || steps > 60*6 {

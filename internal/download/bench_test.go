@@ -12,7 +12,7 @@ import (
 	"tutti/internal/search"
 )
 
-// repeating gives the same documents again and again.
+// repeating returns the same documents again and again.
 type repeating struct {
 	engine
 	hits    []index.Hit

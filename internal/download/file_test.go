@@ -47,7 +47,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestWholeDocuments are given in JSON where no columns are named.
+// TestWholeDocuments are returned in JSON if no columns are requested.
 func TestWholeDocuments(t *testing.T) {
 	for _, c := range []struct {
 		name, config, format, want string
@@ -119,7 +119,7 @@ func TestHeader(t *testing.T) {
 	w.gives(t, `{"columns":[{"fieldName":"analysisId","displayName":"Mine"},"_id"],"header":true}`, "Mine\t_id\n")
 }
 
-// TestColumns of the catalogue's own table count where none are named, and without one all fields with values.
+// TestColumns: without requested columns a file has those of the catalogue's own table, or else all fields with values.
 func TestColumns(t *testing.T) {
 	const leaves = "Analysis Id\tAt\tCount\tDonor Age\tDonor Sex\tFiles Name\tParts Md5\tParts No\tFiles Size\tInfo\tOpen\tScore\tStudy Id\tTags\tTitle\n"
 	for _, c := range []struct{ name, table, want string }{
@@ -179,7 +179,7 @@ func TestUniqueBy(t *testing.T) {
 	})
 }
 
-// TestCSVIsRead by another program as it was meant.
+// TestCSVIsRead correctly by another program.
 func TestCSVIsRead(t *testing.T) {
 	w := newWorld(t, base+`}`, download.Config{})
 	if err := w.ask(t.Context(), `{"format":"csv","columns":`+someColumns+`}`); err != nil {
@@ -194,7 +194,7 @@ func TestCSVIsRead(t *testing.T) {
 	}
 }
 
-// TestLists: a field that the catalogue calls a list is one in JSON, however many values a document has.
+// TestLists: a list field is a list in JSON, however many values a document has.
 func TestLists(t *testing.T) {
 	w := newWorld(t, base+`,"extended":[{"fieldName":"tags","isArray":true}]}`, download.Config{})
 	w.engine.docs = w.engine.docs[2:]

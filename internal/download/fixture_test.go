@@ -38,7 +38,7 @@ const mappings = `{"runtime":{"computed":{"type":"keyword"}},"properties":{
 
 const base = `{"catalogId":"c","documentType":"analysis","esIndex":"analyses"`
 
-// documents are what the index holds; white space and the order of members are theirs.
+// documents are the documents of the index, with their white space and order of members.
 const documents = `{"analysisId":"A1","studyId":"S1","title":"Plain","count":3,"score":-1.5,"open":true,"tags":["x","y"],"at":"2026-03-01T23:30:00Z","info":{"k":[1, 2]},"donor":{"sex":"F","age":40},"files":[{"name":"a.bam","size":1,"parts":[{"md5":"m1","no":1},{"md5":"m2","no":2}]},{"name":"b.bam","size":2,"parts":[]}]}
 {"title":"=1+1 \"quoted\", tab\there\nline", "analysisId":"A2", "studyId":"S1", "count":0, "open":false, "tags":[], "at":"2026", "donor":[{"sex":"M"},{"sex":"U"}], "files":[]}
 {"analysisId":"A3","studyId":"-S3","title":"+cmd","count":null,"tags":["=a",null,"b"],"donor.sex":"F","files":{"name":"c.bam","parts":{"md5":"m3"}}}
@@ -68,14 +68,14 @@ func model(t testing.TB, config string) *catalogue.Model {
 	return m
 }
 
-// engine gives documents as they are, some at a time, and notes what it is asked.
+// engine returns documents in batches, and records requests.
 type engine struct {
 	docs [][]byte
 	asks []index.StreamRequest
-	// failing is given once failAfter documents were.
+	// failing is returned after failAfter documents.
 	failing   error
 	failAfter int
-	// before is called with each batch first, when it is set.
+	// before, if set, is called before each batch.
 	before func()
 }
 
@@ -128,7 +128,7 @@ func (m models) Model(id string) *catalogue.Model { return m[id] }
 type world struct {
 	*download.Service
 	engine *engine
-	// head and file are what the last download gave; head is nil when it had not begun.
+	// head and file are those of the last download; head is nil if it had not started.
 	head *core.DownloadHead
 	file bytes.Buffer
 }
@@ -160,7 +160,7 @@ func (w *world) accept(ctx context.Context, params, accept string) error {
 	return w.Download(ctx, "c", core.Principal{}, core.DownloadRequest{Params: json.RawMessage(params), Accept: accept}, w.begin)
 }
 
-// returns asks for a file, and compares it.
+// returns downloads a file, and compares it.
 func (w *world) gives(t *testing.T, params, want string) {
 	t.Helper()
 	if err := w.ask(t.Context(), params); err != nil {

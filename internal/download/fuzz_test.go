@@ -12,7 +12,7 @@ import (
 	"tutti/internal/download"
 )
 
-// FuzzParams: params give a file, or an error that says what is wrong with them; and nothing is begun before that.
+// FuzzParams: params result in a file, or in an error before the response starts.
 func FuzzParams(f *testing.F) {
 	for _, params := range []string{
 		ofArranger, `{}`, `{"format":"csv","columns":["tags",{"fieldName":"at","displayFormat":"yy'","type":"date"}],"sort":["-count"]}`,
@@ -36,7 +36,7 @@ func FuzzParams(f *testing.F) {
 	})
 }
 
-// FuzzCells: a CSV is read as what was written, a TSV has the cells that it should have, and nothing is a formula.
+// FuzzCells: a CSV is read as it was written, a TSV has the expected cells, and no cell is a formula.
 func FuzzCells(f *testing.F) {
 	for _, text := range []string{"a", "=1+1", "-1.5", "-1-1", " =x", "\t", "a,\"b\"\r\nc", "--", "＠x", "", "\\", "é", "\x00=1", "\r\n"} {
 		f.Add(text, "x")
@@ -73,7 +73,7 @@ func FuzzCells(f *testing.F) {
 		}
 		for i, want := range []string{first, second} {
 			safe(t, rows[0][i])
-			// The reader makes one line break of two characters.
+			// The reader converts CRLF to one line break.
 			want = strings.ReplaceAll(want, "\r\n", "\n")
 			if got := rows[0][i]; got != want && got != "'"+want {
 				t.Fatalf("got %q, want %q", got, want)

@@ -9,7 +9,7 @@ import (
 	"tutti/internal/download"
 )
 
-// unread is a client that takes nothing until it goes.
+// unread is a client that reads nothing until it disconnects.
 type unread chan struct{}
 
 func (c unread) Write([]byte) (int, error) {
@@ -17,13 +17,13 @@ func (c unread) Write([]byte) (int, error) {
 	return 0, io.ErrClosedPipe
 }
 
-// TestUnreadDownloads: downloads of one caller that are not read, and those of all anonymous ones together, leave places for
-// others, and free theirs when they end.
+// TestUnreadDownloads: unread downloads of one caller, and those of all anonymous callers together, leave capacity for others,
+// and release it when they end.
 func TestUnreadDownloads(t *testing.T) {
 	anonymous := func(id string) core.Caller { return core.Caller{ID: id, Group: "anonymous"} }
 	for name, tt := range map[string]struct {
 		unread []core.Caller
-		// most is how many of them are made at once.
+		// most is the number of concurrent ones.
 		most             int
 		refused, another core.Caller
 	}{

@@ -14,7 +14,7 @@ import (
 	"tutti/internal/index/query"
 )
 
-// ofArranger is what the table of Arranger's components sends.
+// ofArranger is the request of Arranger's table component.
 const ofArranger = `{"fileName":"","files":[{"allColumnsDict":{"x":1},"columns":[
 	{"accessor":"analysisId","canChangeShow":true,"displayName":"Analysis","displayType":"keyword","displayValues":{},"fieldName":"analysisId",
 		"id":"analysisId","isArray":false,"isActive":false,"jsonPath":"$.analysisId","query":"analysisId","show":true,"sortable":true,"Header":"other"},
@@ -53,8 +53,8 @@ func TestParamsOfArranger(t *testing.T) {
 	})
 }
 
-// TestJSONOfArranger: what Arranger's clients call json are lines, the first of which names the columns; valueWhenEmpty stands for
-// missing values, and columns that are not shown are left out.
+// TestJSONOfArranger: the format json of Arranger's clients is lines, the first of which names the columns; valueWhenEmpty
+// replaces missing values, and hidden columns are left out.
 func TestJSONOfArranger(t *testing.T) {
 	const columns = `"columns":[
 		{"accessor":"analysisId","fieldName":"analysisId","displayName":"Analysis","show":true},
@@ -111,7 +111,7 @@ func TestDates(t *testing.T) {
 	}
 }
 
-func TestParamsAtFault(t *testing.T) {
+func TestInvalidParams(t *testing.T) {
 	for _, c := range []struct{ name, params, message, pointer string }{
 		{"no JSON", `{`, "params: is not a JSON object", ""},
 		{"nothing", ``, "params: is not a JSON object", ""},
@@ -251,7 +251,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestSource: only what the columns need is asked for, and the whole of a document most of which is.
+// TestSource: only the fields for the columns are requested, or the whole document if most of it is needed.
 func TestSource(t *testing.T) {
 	w := newWorld(t, base+`}`, download.Config{})
 	for params, want := range map[string]index.Source{

@@ -59,7 +59,8 @@ func TestRefused(t *testing.T) {
 	})
 }
 
-// TestFailures: an error of the index that comes before the first bytes reaches the client; what a client does not take ends it.
+// TestFailures: an index error before the first bytes reaches the client; a content type that the client does not accept ends the
+// download.
 func TestFailures(t *testing.T) {
 	down := core.NewError(core.CodeUnavailable, "the index does not answer")
 	t.Run("the index at once", func(t *testing.T) {

@@ -12,26 +12,25 @@ import (
 	"tutti/internal/download"
 )
 
-// clock is a clock that stands still but for what takes time.
+// clock advances only by the simulated work.
 type clock struct{ at time.Time }
 
 func (c *clock) now() time.Time { return c.at }
 
-// slow is a client that takes so many bytes a second.
+// slow is a client that reads a number of bytes per second.
 type slow struct {
 	*clock
 	rate  int
 	taken bytes.Buffer
 }
 
-// Write takes its time.
+// Write advances the clock.
 func (s *slow) Write(b []byte) (int, error) {
 	s.at = s.at.Add(time.Duration(len(b)) * time.Second / time.Duration(s.rate))
 	return s.taken.Write(b)
 }
 
-// TestSlowClients: a client may be slow, and a download may take long, but neither a place nor the index is held by one that takes
-// next to nothing.
+// TestSlowClients: a client may be slow, and a download may take long, but a client that reads almost nothing is disconnected.
 func TestSlowClients(t *testing.T) {
 	const documents, size, tooSlow = 160, 40 << 10, "writing a download: the client reads it too slowly"
 	const one, two = `{"columns":["tags"]}`, `{"files":[{"columns":["tags"]},{"columns":["tags"]}]}`
@@ -43,10 +42,10 @@ func TestSlowClients(t *testing.T) {
 		params string
 		cfg    download.Config
 		rate   int
-		// making is how long the index takes for two documents.
+		// making is the index's time for two documents.
 		making time.Duration
 		whole  bool
-		// most is how long it may take in all.
+		// most is the maximum total time.
 		most time.Duration
 	}{
 		"fast":                         {one, download.Config{}, 10 << 20, 0, true, time.Minute},
@@ -99,7 +98,7 @@ func TestSlowClients(t *testing.T) {
 	})
 }
 
-// noise returns a text that is hardly compressed.
+// noise returns a string that is hardly compressible.
 func noise(seed, size int) string {
 	var b strings.Builder
 	state := uint64(seed)*2 + 1

@@ -32,8 +32,8 @@ func one(members string) definition.Definition {
 
 const good = `"documentType":"file","graphqlUrl":"http://user:pass@a.example/graphql?key=k"`
 
-// TestFaultsOfNodes: what a remote node does wrong is said in its place, the same to who checks and to who asks.
-func TestFaultsOfNodes(t *testing.T) {
+// TestErrorsOfNodes: errors of a remote node are reported the same by Probe and by Query.
+func TestErrorsOfNodes(t *testing.T) {
 	for name, c := range map[string]struct {
 		config  string
 		remote  http.Handler
@@ -98,9 +98,9 @@ func TestFaultsOfNodes(t *testing.T) {
 	}
 }
 
-// TestWhenNodesAreAsked: what did not answer is asked with growing pauses, what is of no use at a slow pace, and what allows no
-// introspection never again.
-func TestWhenNodesAreAsked(t *testing.T) {
+// TestDiscoveryIntervals: unavailable nodes are retried with increasing pauses, invalid responses at the normal interval, and
+// nodes without introspection never.
+func TestDiscoveryIntervals(t *testing.T) {
 	fields := typeAnswer(map[string]string{"sex": "Aggregations"})
 	bad := func(n int, handler http.Handler) []http.Handler { return slices.Repeat([]http.Handler{handler}, n) }
 	for name, c := range map[string]struct {
@@ -130,7 +130,7 @@ func TestWhenNodesAreAsked(t *testing.T) {
 					c.answers[min(len(at), len(c.answers)-1)].ServeHTTP(w, r)
 					at = append(at, time.Since(start).Seconds())
 				})
-				// What hangs is noted when it ends.
+				// A call that hangs is recorded when it ends.
 				begin := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { serve(w, r) })
 				f := begun(t, one(good), federation.Config{Transport: hosts{"a.example": begin}, Random: func() float64 { return c.random }})
 				time.Sleep(time.Until(start.Add(900 * time.Second)))
@@ -165,7 +165,7 @@ func until(times []float64, end float64) []float64 {
 	return times
 }
 
-// TestChanges: who makes schemas is told when the fields of remote nodes change, and only then.
+// TestChanges: Config.Changed is called only when the fields of remote nodes change.
 func TestChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &remote{fields: map[string]string{"sex": "Aggregations", "age": "NumericAggregations", "__x": "Aggregations", "a b": "Aggregations", "sub": "Donor"}}
@@ -204,7 +204,7 @@ func TestChanges(t *testing.T) {
 	})
 }
 
-// TestConfigurations: what is a federation and what is none.
+// TestConfigurations: which configurations are a federation.
 func TestConfigurations(t *testing.T) {
 	for name, c := range map[string]struct {
 		network   string
@@ -244,8 +244,8 @@ func TestConfigurations(t *testing.T) {
 	}
 }
 
-// TestMendedConfiguration: a catalogue whose configuration has changed has the new nodes, and the old ones are let go.
-func TestMendedConfiguration(t *testing.T) {
+// TestFixedConfiguration: a catalogue whose configuration has changed has the new nodes, and the old ones are released.
+func TestFixedConfiguration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
 		count := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -288,7 +288,7 @@ func TestStartAndStop(t *testing.T) {
 	stop(t, f)
 }
 
-// TestRedirects: a call stays with its host.
+// TestRedirects: redirects are followed only within the host.
 func TestRedirects(t *testing.T) {
 	other := httptest.NewServer(says(200, typeAnswer(nil)))
 	defer other.Close()

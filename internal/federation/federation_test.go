@@ -60,7 +60,7 @@ func engine(t *testing.T, documents map[string][]string) *embedded.Index {
 	return x
 }
 
-// server is a catalogue that is served, as tutti does.
+// server serves a catalogue, as tutti does.
 type server struct {
 	service *graph.Service
 	model   *catalogue.Model
@@ -84,7 +84,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Write(answer.Body)
 }
 
-// ask returns the data of an answer, and its errors.
+// ask returns the data of a response, and its errors.
 func (s *server) ask(t *testing.T, query, filters string) (data map[string]any, errors string) {
 	t.Helper()
 	answer := s.service.Execute(t.Context(), s.model, core.Principal{}, core.GraphQLRequest{
@@ -132,7 +132,7 @@ func joined(t *testing.T, x *embedded.Index, d definition.Definition, one, two *
 	return s
 }
 
-// document draws a document.
+// document generates a random document.
 func document(r *rand.Rand) string {
 	var members []string
 	some := func(likely int, member string) {
@@ -150,7 +150,7 @@ func document(r *rand.Rand) string {
 	return "{" + strings.Join(members, ",") + "}"
 }
 
-// ordered puts the buckets of what has no value last: there they stand in one catalogue, and by their counts in a network.
+// ordered moves the buckets of missing values to the end: one catalogue has them last, a network sorts them by count.
 func ordered(of any) any {
 	switch v := of.(type) {
 	case map[string]any:
@@ -166,7 +166,7 @@ func ordered(of any) any {
 	return of
 }
 
-// TestNetworkIsTheWhole holds that a network says of documents what one catalogue with all of them says.
+// TestNetworkIsTheWhole: a network returns the same as one catalogue with all documents.
 func TestNetworkIsTheWhole(t *testing.T) {
 	const aggregations = `{
 		studyId{bucket_count cardinality buckets(max:3){key doc_count}} sex{bucket_count cardinality buckets{key key_as_string doc_count}} open{buckets{key key_as_string doc_count}}
@@ -220,7 +220,7 @@ func TestNetworkIsTheWhole(t *testing.T) {
 	}
 }
 
-// TestNetworkOfOthersFields: fields that only another node has are asked of it, and filters on them are that node's to answer.
+// TestNetworkOfOthersFields: fields that only another node has are queried there, and that node validates filters on them.
 func TestNetworkOfOthersFields(t *testing.T) {
 	x := engine(t, map[string][]string{"local": {`{"sex":"a"}`, `{"sex":"b"}`}, "one": {`{"sex":"a"}`}})
 	two := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -304,7 +304,7 @@ func TestNetworkOfOthersFields(t *testing.T) {
 	}
 }
 
-// arranger answers as an Arranger does: its aggregations fail on filters that are not a group, null excepted, and its hits do not.
+// arranger behaves like Arranger: its aggregations fail on filters that are not a group, except null; its hits do not.
 func arranger(w http.ResponseWriter, r *http.Request) {
 	var op operation
 	if err := json.NewDecoder(r.Body).Decode(&op); err != nil {
@@ -330,7 +330,7 @@ func arranger(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestArranger: an Arranger answers every filter that this server does.
+// TestArranger: Arranger accepts every filter that this server accepts.
 func TestArranger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begun(t, one(hosted), federation.Config{Transport: hosts{"a.example": http.HandlerFunc(arranger)}})
@@ -349,8 +349,8 @@ func TestArranger(t *testing.T) {
 	})
 }
 
-// TestNetworkIsNarrowed: a catalogue's access rule holds for its part of a network.
-func TestNetworkIsNarrowed(t *testing.T) {
+// TestNetworkHasTheAccessFilter: a catalogue's access rule applies to its part of a network.
+func TestNetworkHasTheAccessFilter(t *testing.T) {
 	x := engine(t, map[string][]string{"local": {`{"studyId":"a","sex":"m"}`, `{"studyId":"b","sex":"f"}`}, "one": {`{"sex":"x"}`}, "two": nil})
 	d := named("local")
 	d.Access = &definition.AccessRule{Field: "studyId", Scope: "{value}.READ"}
@@ -370,7 +370,7 @@ func TestNetworkIsNarrowed(t *testing.T) {
 	}
 }
 
-// TestHeadersReachNodes: the headers of a client go through GraphQL to the node that is to have them.
+// TestHeadersReachNodes: the configured headers of a client's request are forwarded to the node.
 func TestHeadersReachNodes(t *testing.T) {
 	x := engine(t, map[string][]string{"local": nil})
 	got := make(chan string, 1)

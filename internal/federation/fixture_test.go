@@ -52,7 +52,7 @@ func model(t testing.TB, d definition.Definition) *catalogue.Model {
 	return m
 }
 
-// hosts answers calls by the host that they go to, without a network. What has no host there cannot be reached.
+// hosts routes calls by host, without a network. Unknown hosts are unreachable.
 type hosts map[string]http.Handler
 
 func (h hosts) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -70,14 +70,14 @@ func (h hosts) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// operation is what a remote is asked.
+// operation is one operation for a remote.
 type operation struct {
 	Query     string
 	Variables map[string]json.RawMessage
 	Header    http.Header `json:"-"`
 }
 
-// remote is a remote node that says which fields it has and answers everything with one answer.
+// remote is a remote node with the given fields that always returns the same response.
 type remote struct {
 	fields map[string]string
 	answer string
@@ -129,7 +129,7 @@ func typeAnswer(fields map[string]string) string {
 	return string(raw)
 }
 
-// says always answers the same.
+// says always returns the same response.
 func says(status int, body string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(status)
@@ -137,19 +137,19 @@ func says(status int, body string) http.Handler {
 	})
 }
 
-// hangs answers when nobody waits for it any more.
+// hangs returns when the request is cancelled.
 func hangs() http.Handler {
 	return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 }
 
-// federatedQuery is a Federation with what asks it.
+// federatedQuery is a Federation with its caller.
 type federatedQuery struct {
 	*federation.Federation
 
 	view *search.View
 }
 
-// begun starts the federation of a catalogue in a bubble, after all of its remote nodes have been asked for their fields once.
+// begun starts the federation of a catalogue in a bubble, and waits for the discovery of all remote nodes.
 func begun(t *testing.T, d definition.Definition, cfg federation.Config) federatedQuery {
 	t.Helper()
 	if cfg.Random == nil {
@@ -170,7 +170,8 @@ func stop(t testing.TB, f *federation.Federation) {
 	}
 }
 
-// request asks for parts of fields, such as "sex.buckets". The local node has all fields that are not in other's, and answers with local.
+// request requests parts of fields, such as "sex.buckets". The local node has all fields that are not in other's, and responds
+// with local.
 func request(local string, parts ...string) graph.NetworkRequest {
 	r := graph.NetworkRequest{
 		Missing: true, Document: "file", Own: func(name string) bool { return !strings.HasPrefix(name, "other") },
@@ -197,7 +198,7 @@ func request(local string, parts ...string) graph.NetworkRequest {
 	return r
 }
 
-// ask returns the answer, which must be one.
+// ask returns the response, which must not be an error.
 func (a federatedQuery) ask(t *testing.T, r graph.NetworkRequest) graph.NetworkAnswer {
 	t.Helper()
 	answer, err := a.Query(t.Context(), a.view, r)

@@ -11,7 +11,7 @@ import (
 	"tutti/internal/search"
 )
 
-// FuzzAnswers: whatever a node answers, the whole is an answer, which tells nothing of where the node is.
+// FuzzAnswers: any response of a node results in a valid response that does not reveal the address of the node.
 func FuzzAnswers(f *testing.F) {
 	for _, seed := range []string{
 		`{"data":{"file":{"hits":{"total":2},"aggregations":{"sex":{"buckets":[{"key":"a","doc_count":2}]},"age":{"stats":{"min":1,"max":2,"sum":3,"count":2},"histogram":{"buckets":[{"key":"1e300","doc_count":1},{"key":"0","doc_count":1}]},"range":{"buckets":[{"key":"*-1","doc_count":1}]}}}}}}`,

@@ -14,7 +14,7 @@ const twoNodes = `{"localNode":{"displayName":"B","nodeId":"b"},"remoteNodes":[
 	{"displayName":"C","nodeId":"c","documentType":"file","graphqlUrl":"http://c.example/graphql"},
 	{"displayName":"A","nodeId":"a","documentType":"donor","graphqlUrl":"http://a.example/graphql"}]}`
 
-// TestMerge: the nodes' answers are one answer.
+// TestMerge: the nodes' responses are merged.
 func TestMerge(t *testing.T) {
 	const terms, numeric = "Aggregations", "NumericAggregations"
 	for name, c := range map[string]struct {

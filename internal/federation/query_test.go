@@ -27,8 +27,9 @@ func fields() map[string]string {
 	return map[string]string{"sex": "Aggregations", "age": "NumericAggregations"}
 }
 
-// TestQuestions: each node is asked for what it has, in its own name, and nothing of what a client sent is in the query's text.
-func TestQuestions(t *testing.T) {
+// TestQueries: each node is queried for the fields that it has, by its own document type, and the query text has no client
+// input.
+func TestQueries(t *testing.T) {
 	const declared, arguments = `$missing: Boolean, $themselves: Boolean`, `aggregations_filter_themselves: $themselves include_missing: $missing`
 	for name, c := range map[string]struct {
 		filters       string
@@ -80,7 +81,7 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// TestHeaders: those that are named are handed on, and nothing else of the client.
+// TestHeaders: only the configured headers are forwarded.
 func TestHeaders(t *testing.T) {
 	sent := http.Header{
 		"Authorization": {"Bearer secret"}, "Cookie": {"session=1"}, "X-Api-Key": {"k1", "k2"}, "X-Hop": {"h"}, "Connection": {"close, x-hop"},
@@ -120,7 +121,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestNodesFilter: nodes are chosen by their ids, and by their names where they have none; the others are listed all the same.
+// TestNodesFilter: nodes are selected by ID, or by name if they have none; the others are still listed.
 func TestNodesFilter(t *testing.T) {
 	const network = `{"localNode":{"displayName":"B","nodeId":"b"},"remoteNodes":[
 		{"displayName":"A","documentType":"file","graphqlUrl":"http://a.example"},
@@ -159,7 +160,7 @@ func TestNodesFilter(t *testing.T) {
 	}
 }
 
-// slow answers questions after a while, or when nobody waits any more.
+// slow responds after a delay, or when the request is cancelled.
 func slow(n *remote, after time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !n.availableFields() { // after the first question
@@ -174,7 +175,7 @@ func slow(n *remote, after time.Duration) http.Handler {
 	})
 }
 
-// TestSlowNode: one that is slow is left out, after its own time, and the others are not.
+// TestSlowNode: a slow node times out; the others are not affected.
 func TestSlowNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &remote{fields: fields(), answer: empty}
@@ -209,7 +210,7 @@ tutti_federation_node_up{catalogue="c",node="c"} 1
 			t.Error(problems, err)
 		}
 
-		// A second client waits for its turn behind the first, within the same time.
+		// A second client waits for a slot behind the first, within the same timeout.
 		second := make(chan graph.NetworkAnswer)
 		go func() {
 			answer, err := f.Query(t.Context(), f.view, request(empty))
@@ -228,8 +229,8 @@ tutti_federation_node_up{catalogue="c",node="c"} 1
 	})
 }
 
-// TestGivenUp: nobody is asked any longer for a client that has gone.
-func TestGivenUp(t *testing.T) {
+// TestCancelledQuery: calls are cancelled when the client disconnects.
+func TestCancelledQuery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &remote{fields: fields(), answer: empty}
 		f := begun(t, one(hosted), federation.Config{Transport: hosts{"a.example": slow(a, time.Hour)}, Timeout: 2 * time.Hour})

@@ -13,8 +13,8 @@ import (
 	"tutti/internal/search"
 )
 
-// TestRoomIsOnesOwn: the room of an answer goes to another one after it was given back, and not before.
-func TestRoomIsOnesOwn(t *testing.T) {
+// TestBuffersAreNotShared: the buffer of a response is reused only after Release.
+func TestBuffersAreNotShared(t *testing.T) {
 	e := &engine{}
 	e.answer = func(_ context.Context, reqs []index.SearchRequest) ([]index.SearchResult, error) {
 		results := empty(reqs)

@@ -17,13 +17,13 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// column is what a client's table reads of a column of configs.
+// column is the part of a column of configs that a client's table uses.
 type column struct {
 	FieldName, JSONPath, Query string
 	IsArray                    bool
 }
 
-// TestColumnsOfGoldenMappings: what a client's table sends is valid for every golden mapping, and leads to the values.
+// TestColumnsOfGoldenMappings: the queries of a client's table are valid for every golden mapping, and find the values.
 func TestColumnsOfGoldenMappings(t *testing.T) {
 	var files []string
 	for _, pattern := range []string{"schema/testdata/*.json", "../catalogue/testdata/rich.json"} {
@@ -103,7 +103,7 @@ func documentOf(f *mapping.Field) any {
 	}
 }
 
-// columnsLead fails unless the queries of the columns are answered, alone and together, and lead to values.
+// columnsLead fails unless the queries of the columns succeed, individually and combined, and find values.
 func columnsLead(t *testing.T, d definition.Definition, tree *mapping.Field, raw string) {
 	w := &world{T: t, engine: &engine{}}
 	w.over(d, raw)
@@ -129,7 +129,7 @@ func columnsLead(t *testing.T, d definition.Definition, tree *mapping.Field, raw
 	w.leads(all, columns...)
 }
 
-// leads fails unless a query of a client's table is answered, and the paths of the columns lead to their values.
+// leads fails unless a query of a client's table succeeds, and the paths of the columns find their values.
 func (w *world) leads(query string, columns ...column) {
 	w.Helper()
 	got := w.ask(ask(`{analysis{hits(first:1){total edges{node{` + query + `}}}}}`))

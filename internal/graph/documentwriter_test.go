@@ -9,8 +9,8 @@ import (
 	"tutti/internal/index"
 )
 
-// TestReadIsBounded: documents are written no further than an answer may be large, however much they are asked for.
-func TestReadIsBounded(t *testing.T) {
+// TestDocumentWriterIsBounded: documents are written only up to the size limit of a response, however many are requested.
+func TestDocumentWriterIsBounded(t *testing.T) {
 	w := newWorld(t)
 	var aliases strings.Builder
 	for i := range 15 {

@@ -8,8 +8,8 @@ import (
 	"tutti/internal/index"
 )
 
-// TestShapesAreKept: a query that is asked again is answered by what its variables say now.
-func TestShapesAreKept(t *testing.T) {
+// TestCachedEdges: a repeated query uses the current values of its variables.
+func TestCachedEdges(t *testing.T) {
 	for _, c := range []struct{ name, query, first, then, want, wantThen string }{
 		{
 			"nothing varies", `query($f:JSON){analysis{hits(filters:$f){edges{node{count small: count}}}}}`, `{}`, `{"f":{"op":"and","content":[]}}`,
@@ -48,7 +48,7 @@ func TestShapesAreKept(t *testing.T) {
 	}
 }
 
-// TestNamesThatArePaths: engines take {"a.b":1} for {"a":{"b":1}}, and so does an answer.
+// TestNamesThatArePaths: {"a.b":1} is the same as {"a":{"b":1}}, as in engines.
 func TestNamesThatArePaths(t *testing.T) {
 	const query = `{analysis{hits{edges{node{count experiment{platform lab{city}} files{hits{total edges{node{name}}}}}}}}}`
 	want := `{"count":1,"experiment":{"platform":"P","lab":{"city":"C"}},"files":{"hits":{"total":2,"edges":[{"node":{"name":"a"}},{"node":{"name":"b"}}]}}}`

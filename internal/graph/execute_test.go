@@ -60,8 +60,8 @@ func TestSelections(t *testing.T) {
 	}
 }
 
-// TestBombs: queries that grow when they are looked at are refused in no time.
-func TestBombs(t *testing.T) {
+// TestExponentialQueries: queries that expand exponentially are rejected quickly.
+func TestExponentialQueries(t *testing.T) {
 	doubling := func(n int) string {
 		var b strings.Builder
 		b.WriteString(`{__type(name:"Root"){...f0}}`)
@@ -129,13 +129,13 @@ func TestDepthIsConfigured(t *testing.T) {
 	w.refuses(ask(`{a:__typename}`), wrong("the operation has 1 aliases, at most 0 are allowed", "GRAPHQL_VALIDATION_FAILED", at("1", "1")))
 }
 
-// mustAnswer returns the answer to what only has to be answered.
+// mustAnswer executes a query that must succeed.
 func mustAnswer(w *world) string {
 	return string(w.ask(ask(`{analysis{hits{total}} __schema{queryType{fields{type{name}}}}}`)).Body)
 }
 
-// TestManyFaults: an answer tells a hundred, and how many more there are.
-func TestManyFaults(t *testing.T) {
+// TestManyErrors: a response has at most 100 errors, and the number of the others.
+func TestManyErrors(t *testing.T) {
 	w := newWorld(t)
 	hits := make([]index.Hit, 150)
 	for i := range hits {
@@ -157,8 +157,8 @@ func TestManyFaults(t *testing.T) {
 	}
 }
 
-// TestModelsTakeEachOthersPlace while both are asked.
-func TestModelsTakeEachOthersPlace(t *testing.T) {
+// TestModelsAreReplaced while both are in use.
+func TestModelsAreReplaced(t *testing.T) {
 	service := graph.New(search.New(&engine{}, search.Config{}), graph.Config{})
 	var wait sync.WaitGroup
 	for i := range 5 {

@@ -99,8 +99,8 @@ func TestFacets(t *testing.T) {
 	}
 }
 
-// TestEqualFacetsAreAskedOnce, under however many names, and each name has its answer.
-func TestEqualFacetsAreAskedOnce(t *testing.T) {
+// TestEqualFacetsAreRequestedOnce: a facet with several aliases is requested once, and each alias has its result.
+func TestEqualFacetsAreRequestedOnce(t *testing.T) {
 	w := newWorld(t)
 	w.engine.answer = func(_ context.Context, reqs []index.SearchRequest) ([]index.SearchResult, error) {
 		results := make([]index.SearchResult, len(reqs))
@@ -120,7 +120,7 @@ func TestEqualFacetsAreAskedOnce(t *testing.T) {
 	}
 }
 
-// TestOwnClausesAfterASibling: a facet of a field that the filter names is without its clauses, whatever was asked before it.
+// TestOwnClausesAfterASibling: a facet of a field in the filter omits the clauses of that field, whatever was requested before.
 func TestOwnClausesAfterASibling(t *testing.T) {
 	w := newWorld(t)
 	w.engine.answer = facets(nil)
@@ -136,7 +136,7 @@ func TestOwnClausesAfterASibling(t *testing.T) {
 	}
 }
 
-// TestAnswersAreBounded: an answer that becomes too large is not given whole, and says so.
+// TestAnswersAreBounded: a response that is too large is replaced by an error.
 func TestAnswersAreBounded(t *testing.T) {
 	w := newWorld(t)
 	large := index.Bucket{Key: strings.Repeat("x", 33<<20), Count: 1}
@@ -147,7 +147,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 }
 
-// TestOneSearchForEachSetOfClauses: facets that the same documents are asked about are asked together, with the number of them.
+// TestOneSearchForEachSetOfClauses: facets over the same documents are requested together, with their number.
 func TestOneSearchForEachSetOfClauses(t *testing.T) {
 	w := newWorld(t)
 	const filters = `{"f":{"op":"and","content":[{"op":"in","content":{"fieldName":"studyId","value":["S1"]}},{"op":"in","content":{"fieldName":"open","value":[true]}}]}}`
@@ -210,8 +210,8 @@ func TestFacetsThatDoNotFitTogether(t *testing.T) {
 	}
 }
 
-// TestManyNarrowings: a filter that names many of the fields that are counted is read for each of them.
-func TestManyNarrowings(t *testing.T) {
+// TestManyFacetFilters: the filter is translated again for each aggregated field that it contains.
+func TestManyFacetFilters(t *testing.T) {
 	clauses := func(n int) json.RawMessage {
 		one := `{"op":"in","content":{"fieldName":"studyId","value":["S1"]}},{"op":"in","content":{"fieldName":"open","value":[true]}},`
 		return json.RawMessage(`{"f":{"op":"and","content":[` + strings.TrimSuffix(strings.Repeat(one, n/2), ",") + `]}}`)

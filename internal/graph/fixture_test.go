@@ -59,15 +59,15 @@ func model(t testing.TB, d definition.Definition, mapping string) *catalogue.Mod
 	return m
 }
 
-// engine answers as it is told, and notes what it was asked.
+// engine returns configured results and records requests.
 type engine struct {
 	mu     sync.Mutex
 	calls  int
 	reqs   []index.SearchRequest
 	answer func(ctx context.Context, reqs []index.SearchRequest) ([]index.SearchResult, error)
-	// reads lets requests read the documents where they stand, as an engine does that has them in an answer.
+	// reads lets requests read the documents in place, as an engine does with its response.
 	reads bool
-	// taken, where it is not nil, is told how much was kept of each.
+	// taken, if not nil, receives the number of bytes kept of each document.
 	taken func(bytes int)
 }
 
@@ -95,7 +95,7 @@ func (e *engine) Search(ctx context.Context, _ string, reqs []index.SearchReques
 	return results, err
 }
 
-// read returns each document to who wants to read it where it stands.
+// read passes each document to the reader of the request.
 func read(reqs []index.SearchRequest, results []index.SearchResult) {
 	for i, req := range reqs {
 		if req.Hits == nil || req.Hits.Read == nil {
@@ -123,7 +123,7 @@ func (e *engine) Stream(context.Context, string, index.StreamRequest, func([]ind
 	return core.NewError(core.CodeInternal, "nobody streams here")
 }
 
-// empty answers as an index without documents.
+// empty returns the results of an index without documents.
 func empty(reqs []index.SearchRequest) []index.SearchResult {
 	results := make([]index.SearchResult, len(reqs))
 	for i, req := range reqs {
@@ -135,7 +135,7 @@ func empty(reqs []index.SearchRequest) []index.SearchResult {
 	return results
 }
 
-// returns answers every request with the same documents, and with facets where some are given.
+// gives returns every request the same documents, and configured facets.
 func gives(total int64, hits ...index.Hit) func(context.Context, []index.SearchRequest) ([]index.SearchResult, error) {
 	return func(_ context.Context, reqs []index.SearchRequest) ([]index.SearchResult, error) {
 		results := empty(reqs)
@@ -178,7 +178,7 @@ func (w *world) ask(r core.GraphQLRequest) core.GraphQLResponse {
 	return w.service.Execute(w.Context(), w.model, core.Principal{}, r)
 }
 
-// answers fails unless a query is answered so.
+// answers fails unless a query has this response.
 func (w *world) answers(query, want string) {
 	w.Helper()
 	got := w.ask(core.GraphQLRequest{Query: query})
@@ -192,7 +192,7 @@ func (w *world) answers(query, want string) {
 	w.engine.reads, w.engine.calls = false, calls
 }
 
-// refuses fails unless a request is refused so.
+// refuses fails unless a request is rejected with this response.
 func (w *world) refuses(r core.GraphQLRequest, want string) {
 	w.Helper()
 	got := w.ask(r)
@@ -202,7 +202,7 @@ func (w *world) refuses(r core.GraphQLRequest, want string) {
 	same(w, want, got.Body)
 }
 
-// same compares JSON to the byte, but for white space in what is wanted.
+// same compares JSON exactly, except for white space in the expected value.
 func same(t testing.TB, want string, got []byte) {
 	t.Helper()
 	if !json.Valid(got) {
@@ -220,12 +220,12 @@ func same(t testing.TB, want string, got []byte) {
 	}
 }
 
-// nobody asks.
+// nobody is the anonymous caller.
 var nobody core.Principal
 
 func ask(query string) core.GraphQLRequest { return core.GraphQLRequest{Query: query} }
 
-// over makes the service of a catalogue.
+// over returns the service of a catalogue.
 func (w *world) over(d definition.Definition, mapping string) {
 	w.Helper()
 	w.service, w.model = graph.New(search.New(w.engine, search.Config{}), graph.Config{}), model(w.T, d, mapping)

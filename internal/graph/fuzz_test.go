@@ -12,7 +12,7 @@ import (
 	"tutti/internal/search"
 )
 
-// anything answers every question with something, whatever was asked.
+// anything returns arbitrary results.
 func anything(source string) func(context.Context, []index.SearchRequest) ([]index.SearchResult, error) {
 	return func(_ context.Context, reqs []index.SearchRequest) ([]index.SearchResult, error) {
 		hit := index.Hit{ID: "a\"\x00\xff", Source: []byte(source), Sort: []json.RawMessage{json.RawMessage(`1`), json.RawMessage(`null`)}}
@@ -37,7 +37,7 @@ func anything(source string) func(context.Context, []index.SearchRequest) ([]ind
 	}
 }
 
-// FuzzExecute: whatever is asked, and whatever documents hold, the answer is a GraphQL response.
+// FuzzExecute: for any query and any documents, the result is a GraphQL response.
 func FuzzExecute(f *testing.F) {
 	for _, seed := range []struct{ query, variables string }{
 		{`{analysis{hits{total edges{searchAfter node{id tags info small open count note files{hits{total edges{node{name parts{hits{total}}}}}} experiment{lab{city}}}}}}}`, ``},
@@ -75,7 +75,7 @@ func FuzzExecute(f *testing.F) {
 	})
 }
 
-// held fails unless a response is one of GraphQL.
+// held fails unless a response is valid GraphQL.
 func held(t *testing.T, got core.GraphQLResponse) {
 	t.Helper()
 	var response struct {

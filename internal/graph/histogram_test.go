@@ -11,7 +11,7 @@ import (
 	"tutti/internal/index/query"
 )
 
-// TestMissingBucketIsOfTheDocuments: what is asked beside a facet of elements is about documents of which no element has a value.
+// TestMissingBucketIsOfTheDocuments: the missing bucket of a nested field counts documents in which no element has a value.
 func TestMissingBucketIsOfTheDocuments(t *testing.T) {
 	w := newWorld(t)
 	w.engine.answer = facets(nil)
@@ -34,15 +34,15 @@ func TestMissingBucketIsOfTheDocuments(t *testing.T) {
 	}
 }
 
-// TestHistogramsAreAskedAgain: where one of several histograms is refused, what follows from that is no fault of the others.
-func TestHistogramsAreAskedAgain(t *testing.T) {
+// TestHistogramsAreRequestedAgain: if one of several histograms is rejected, the others still have results.
+func TestHistogramsAreRequestedAgain(t *testing.T) {
 	const asked = `{analysis{aggregations(include_missing:false){count{histogram(interval:1){buckets{key}}}
 		ratio{histogram(interval:1){buckets{key}}} studyId{bucket_count}}}}`
 	const wide = `{"message":"a histogram of the field \"count\" with an interval of 1 would have more than 10000 intervals","locations":[{"line":1,"column":53}],
 		"path":["analysis","aggregations","count","histogram"],"extensions":{"code":"BAD_USER_INPUT","hint":"use a larger interval or a more specific filter"}}`
 	for _, c := range []struct {
 		name string
-		// again is what becomes of the histograms that fit, in the third call.
+		// again is the result of the third call, for the histograms that fit.
 		again error
 		want  string
 	}{

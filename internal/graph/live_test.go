@@ -76,7 +76,7 @@ func (l *live) answers(query, want string) {
 	same(l, want, got.Body)
 }
 
-// TestMissingBucketHasDocuments: the bucket of the documents without a value returns what the others do, of the same documents.
+// TestMissingBucketHasDocuments: the bucket of documents without a value returns the same fields as the others.
 func TestMissingBucketHasDocuments(t *testing.T) {
 	l := newLive(t, search.Config{},
 		`{"analysisId":"a1","studyId":"S1","open":true,"files":[{"name":"f1"}]}`,
@@ -100,7 +100,7 @@ func TestMissingBucketHasDocuments(t *testing.T) {
 			{"key":"__missing__","doc_count":2,"top_hits":{"analysisId":"a2"},"filter_by_term":{"doc_count":1}}]}}}}}`)
 }
 
-// TestHistogramThatIsTooFine is the fault of its own field, whatever is asked beside it.
+// TestHistogramThatIsTooFine: a histogram with too many intervals is an error only of its own field.
 func TestHistogramThatIsTooFine(t *testing.T) {
 	l := newLive(t, search.Config{},
 		`{"analysisId":"a1","studyId":"S1","count":0,"ratio":0.5,"files":[{"name":"f1","size":1},{"name":"f2","size":90000}]}`,
@@ -120,7 +120,7 @@ func TestHistogramThatIsTooFine(t *testing.T) {
 		const asked = `{files__size{histogram(interval:1){buckets{key doc_count}}} files__name{bucket_count}}}}`
 		l.answers(`{analysis{aggregations`+asked, `{"data":{"analysis":{"aggregations":{"files__size":{"histogram":null},"files__name":{"bucket_count":2}}}},
 			"errors":[`+fmt.Sprintf(fault, "files.size", 36, `"analysis","aggregations","files__size"`)+`]}`)
-		// The elements that the filter leaves are few enough, beside a field of which they are not.
+		// The filtered elements have few enough intervals, unlike another field.
 		l.answers(strings.Replace(`{analysis{aggregations(filters:{op:in,content:{fieldName:"files.name",value:"f1"}})`+asked, "files__name{", "count{histogram(interval:1){bucket_count}} files__name{", 1),
 			`{"data":{"analysis":{"aggregations":{"files__size":{"histogram":{"buckets":[{"key":"1","doc_count":1},{"key":"2","doc_count":1}]}},
 			"count":{"histogram":null},"files__name":{"bucket_count":2}}}},
@@ -128,7 +128,7 @@ func TestHistogramThatIsTooFine(t *testing.T) {
 	})
 }
 
-// TestOrderByScore: what Arranger's tables send for columns of counts is an order that says nothing, page by page.
+// TestOrderByScore: the sort key that Arranger's tables send for columns of counts has no effect on paging.
 func TestOrderByScore(t *testing.T) {
 	l := newLive(t, search.Config{}, `{"count":2}`, `{"count":1}`, `{"count":2}`, `{"count":1}`)
 	page := func(args string) string {
@@ -170,7 +170,7 @@ func TestFilterByTheID(t *testing.T) {
 		`{"data":{"analysis":{"aggregations":{"studyId":{"buckets":[{"key":"S1","doc_count":1},{"key":"S2","doc_count":1}]}}}}}`)
 }
 
-// TestElements: the arguments of nested hits choose among the elements, and do not count.
+// TestElements: the arguments of nested hits select elements, but do not change the total.
 func TestElements(t *testing.T) {
 	l := newLive(t, search.Config{}, `{"files":[{"name":"f1","parts":[{"n":1},{"n":2}]},{"name":"f2"},{"name":"f3"}]}`)
 	for _, c := range []struct{ name, args, want string }{

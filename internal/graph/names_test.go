@@ -10,7 +10,7 @@ import (
 	"tutti/internal/index"
 )
 
-// TestDocumentsThatDiffer: what the members of one document are called, and in which order, says nothing about the next one.
+// TestDocumentsThatDiffer: documents may differ in their members and in the order of members.
 func TestDocumentsThatDiffer(t *testing.T) {
 	sources := []string{
 		`{"count":1,"studyId":"S","experiment":{"platform":"P","lab":{"city":"C"}}}`,
@@ -45,7 +45,7 @@ func TestDocumentsThatDiffer(t *testing.T) {
 	}
 }
 
-// TestBothOfOnePath: what stands at a path by its name and in objects comes in one order, each time.
+// TestBothOfOnePath: values at a path by dotted name and in objects have a deterministic order.
 func TestBothOfOnePath(t *testing.T) {
 	w := newWorld(t)
 	w.engine.answer = gives(1, index.Hit{ID: "1", Source: []byte(
@@ -57,7 +57,7 @@ func TestBothOfOnePath(t *testing.T) {
 	}
 }
 
-// TestManyNames: documents with nothing in common, and with more members than are foreseen, are answered all the same.
+// TestManyNames: documents without common members, and with more members than are cached, are written correctly.
 func TestManyNames(t *testing.T) {
 	w := newWorld(t)
 	var hits []index.Hit

@@ -22,7 +22,7 @@ type askKey struct{}
 const pageQuery = `query($f:JSON){analysis{hits(filters:$f){total edges{searchAfter node{id studyId files{hits{total edges{node{name}}}}}}}
 	aggregations(filters:$f){studyId{bucket_count buckets{key doc_count}} count{stats{max}}}}}`
 
-// facetKey is the answer to what a context says.
+// facetKey is the context key of the facet's result.
 func facetKey(ctx context.Context, reqs []index.SearchRequest) []index.SearchResult {
 	n, _ := ctx.Value(askKey{}).(int)
 	results := empty(reqs)
@@ -46,7 +46,7 @@ func facetKey(ctx context.Context, reqs []index.SearchRequest) []index.SearchRes
 	return results
 }
 
-// wanted is the answer to pageQuery.
+// wanted is the response to pageQuery.
 func wanted(n int) string {
 	hits := ""
 	for j := range n % 5 {
@@ -59,8 +59,8 @@ func wanted(n int) string {
 		`"studyId":{"bucket_count":1,"buckets":[{"key":"S%d","doc_count":%d}]},"count":{"stats":{"max":%d}}}}}}`, n, hits, n, n, n)
 }
 
-// TestPlansAreOnesOwn: many who ask the same at once are answered each what the index gave them, also where it fails now and then.
-func TestPlansAreOnesOwn(t *testing.T) {
+// TestPlansAreNotShared: concurrent requests of the same operation each get their own results, also if some fail.
+func TestPlansAreNotShared(t *testing.T) {
 	e := &engine{}
 	e.answer = func(ctx context.Context, reqs []index.SearchRequest) ([]index.SearchResult, error) {
 		if n, _ := ctx.Value(askKey{}).(int); n%11 == 7 {
@@ -90,8 +90,8 @@ func TestPlansAreOnesOwn(t *testing.T) {
 
 const twoQueries = `query A{analysis{hits{edges{node{id}}}}} query B{analysis{aggregations{studyId{bucket_count}}}}`
 
-// TestPlansAreUsedAgain where all that they depend on is the same, and only there.
-func TestPlansAreUsedAgain(t *testing.T) {
+// TestPlansAreReused only if everything that they depend on is the same.
+func TestPlansAreReused(t *testing.T) {
 	identity := "analysisId"
 	w := newWorld(t)
 	w.engine.answer = func(ctx context.Context, reqs []index.SearchRequest) ([]index.SearchResult, error) {
@@ -142,7 +142,7 @@ func TestPlansAreUsedAgain(t *testing.T) {
 	}
 }
 
-// members gives the members of a set, others each time.
+// memberSets returns other members of a set on each call.
 type memberSets struct{ asked int }
 
 func (s *memberSets) Members(context.Context, string, string) ([]string, error) {
@@ -150,8 +150,8 @@ func (s *memberSets) Members(context.Context, string, string) ([]string, error) 
 	return []string{fmt.Sprint("a", s.asked)}, nil
 }
 
-// TestPlansOfOneMoment are made each time: saved sets, by name or by list, are those of who asks now.
-func TestPlansOfOneMoment(t *testing.T) {
+// TestPlansWithSetsAreNotCached: plans with saved sets are not cached, because they depend on the caller and the time.
+func TestPlansWithSetsAreNotCached(t *testing.T) {
 	s, kept := &sets{}, &memberSets{}
 	w := withSets(t, s)
 	w.service = graph.New(search.New(w.engine, search.Config{Sets: kept}), graph.Config{Sets: s})
@@ -184,8 +184,8 @@ func TestPlansOfOneMoment(t *testing.T) {
 	}
 }
 
-// TestPlansSeeWhatTheirCallerMay: the same question is another one to the index for each caller.
-func TestPlansSeeWhatTheirCallerMay(t *testing.T) {
+// TestPlansHaveTheCallersAccess: the same operation has the access filter of each caller.
+func TestPlansHaveTheCallersAccess(t *testing.T) {
 	w := newWorld(t, func(d *definition.Definition) {
 		d.Access = &definition.AccessRule{Field: "studyId", Scope: "{value}.READ"}
 	})
@@ -205,8 +205,8 @@ func TestPlansSeeWhatTheirCallerMay(t *testing.T) {
 	}
 }
 
-// TestPlansForgetTheirAnswers: what one run read, noted and was given is not there in the next, however often a plan is used.
-func TestPlansForgetTheirAnswers(t *testing.T) {
+// TestPlansAreReset: a reused plan has no data of earlier executions.
+func TestPlansAreReset(t *testing.T) {
 	w := newWorld(t)
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -244,7 +244,7 @@ func TestPlansForgetTheirAnswers(t *testing.T) {
 	}
 }
 
-// TestPlansAreBounded by what they are made of: a filter that stands in each of many facets is many times as large.
+// TestPlansAreBounded by weight: a filter that is repeated in many facets counts for each of them.
 func TestPlansAreBounded(t *testing.T) {
 	fields := make([]string, 150)
 	mapping := `{"properties":{`

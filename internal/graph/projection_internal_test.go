@@ -16,8 +16,8 @@ func (fourFields) Mapping(context.Context, string) (json.RawMessage, error) {
 	return json.RawMessage(`{"properties":{"a":{"type":"keyword"},"b":{"type":"keyword"},"c":{"type":"keyword"},"d":{"type":"keyword"}}}`), nil
 }
 
-// TestJoinedNeeds: what several selections need is asked for once, and a selection that is kept stays as it is.
-func TestJoinedNeeds(t *testing.T) {
+// TestJoinedProjections: fields of several selections are requested once, and a cached projection is not changed.
+func TestJoinedProjections(t *testing.T) {
 	m, problem := catalogue.Load(t.Context(), definition.Definition{ID: "c", DocumentType: "d", Index: "i"}, fourFields{})
 	if problem != nil {
 		t.Fatal(problem)

@@ -15,7 +15,7 @@ import (
 	"tutti/internal/search"
 )
 
-// asking makes random operations of a schema.
+// asking generates random operations of a schema.
 type asking struct {
 	*rand.Rand
 	types     *ast.Schema
@@ -98,7 +98,7 @@ func (a *asking) field(of *ast.Definition, depth int) {
 	}
 }
 
-// value returns a value of an argument, which is now and then none.
+// value returns a value of an argument, sometimes an invalid one.
 func (a *asking) value(arg *ast.ArgumentDefinition) string {
 	switch arg.Name {
 	case "filters", "filter", "sqon":
@@ -145,7 +145,7 @@ func bang(arg *ast.ArgumentDefinition) string {
 	return ""
 }
 
-// documents makes random objects that a mapping might have let in.
+// document returns a random object that a mapping might accept.
 func (a *asking) document(depth int) string {
 	names := []string{"studyId", "count", "small", "ratio", "open", "created", "info", "tags", "experiment", "platform", "lab", "city", "files", "name", "size", "parts", "n"}
 	var members []string
@@ -166,7 +166,7 @@ func (a *asking) json(depth int) string {
 	}
 }
 
-// TestRandomOperations: whatever fits the schema is answered with JSON that has what was asked, whatever documents hold.
+// TestRandomOperations: every valid operation returns JSON with the requested fields, whatever documents contain.
 func TestRandomOperations(t *testing.T) {
 	d := plain()
 	d.EnableSets = true

@@ -16,7 +16,7 @@ import (
 	"tutti/internal/index/query"
 )
 
-// TestPages holds what is asked of the index.
+// TestPages compares the requests to the index.
 func TestPages(t *testing.T) {
 	id := index.Sort{Field: query.Field{Path: "_id", Type: "keyword"}}
 	count := query.Field{Path: "count", Type: "long"}
@@ -96,7 +96,7 @@ func TestTotals(t *testing.T) {
 	}
 }
 
-// wrong is a response of one error.
+// wrong is a response with one error.
 func wrong(message, code, rest string) string {
 	raw, _ := json.Marshal(message)
 	return `{"errors":[{"message":` + string(raw) + `,"extensions":{"code":"` + code + `"}` + rest + `}]}`
@@ -110,7 +110,7 @@ func at(line, column string, path ...string) string {
 	return where
 }
 
-func TestRefusals(t *testing.T) {
+func TestRejections(t *testing.T) {
 	const input, validation = "BAD_USER_INPUT", "GRAPHQL_VALIDATION_FAILED"
 	hits := func(args string) core.GraphQLRequest {
 		return core.GraphQLRequest{Query: `{analysis{hits(` + args + `){total}}}`}
@@ -211,7 +211,7 @@ func TestIntrospection(t *testing.T) {
 	same(t, `{"data":{"__schema":{"queryType":{"name":"Root"}},"a":{"kind":"OBJECT","name":"analysisAggregations"},"b":null}}`, got.Body)
 }
 
-// TestFailures: what the index fails at is told at the fields that it was asked for, without the index's own words.
+// TestFailures: index errors are reported at the fields that they affect, without the index's own text.
 func TestFailures(t *testing.T) {
 	for _, c := range []struct {
 		name, message, code string

@@ -8,9 +8,9 @@ import (
 	"tutti/internal/index"
 )
 
-// TestNullGoesUp: where null is not allowed, what holds it is null (GraphQL specification, section 6.4.4). Few fields of the
-// schemas of today must not be null, and those never are.
-func TestNullGoesUp(t *testing.T) {
+// TestNullPropagates: null in a required field makes its parent null (GraphQL specification, section 6.4.4). The current schemas have
+// few required fields, and those are never null.
+func TestNullPropagates(t *testing.T) {
 	field := func(key string, required bool) *ast.Field {
 		return &ast.Field{
 			Alias: key, Name: key, ObjectDefinition: &ast.Definition{Name: "T"},

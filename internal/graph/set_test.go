@@ -16,7 +16,7 @@ import (
 	"tutti/internal/search"
 )
 
-// sets notes what it is asked.
+// sets records its calls.
 type sets struct {
 	saved graph.SetRequest
 	found graph.SetQuery
@@ -103,7 +103,7 @@ func TestSets(t *testing.T) {
 	w.answers(list, `{"data":{"sets":{"hits":{"total":0,"edges":[]}}}}`)
 }
 
-// network answers the same every time.
+// network always returns the same result.
 type network struct {
 	asked graph.NetworkRequest
 	err   error

@@ -10,8 +10,8 @@ import (
 	"tutti/internal/index"
 )
 
-// TestElementsAsTheyCome: elements that are written as they come are those that are counted first, as a page of them has to be.
-func TestElementsAsTheyCome(t *testing.T) {
+// TestStreamedElements: streamed elements are the same as those written after counting, as for a page of elements.
+func TestStreamedElements(t *testing.T) {
 	const asked, paged = `hits`, `hits(first:2147483647)`
 	query := func(hits, node string) string {
 		return `{analysis{hits{edges{node{count files{` + hits + `{total edges{node{` + node + `}} __typename} __typename}}}}}}`

@@ -8,7 +8,7 @@ import (
 	"tutti/internal/index"
 )
 
-// warning stands before the name of a field of which a response warns.
+// warning is the part of a warning before the field name.
 const warning = "warning "
 
 // severalValues is the warning of a field with several values.
@@ -17,7 +17,7 @@ func severalValues(field string) string {
 		"field":"` + field + `","hint":"set isArray for the field in extended.json"}`
 }
 
-// TestValues: documents hold what they like, and the engine takes much of it.
+// TestValues: documents may contain values of other types, and the engine accepts many of them.
 func TestValues(t *testing.T) {
 	fault := func(message, field, rest string) string {
 		return `{"message":"` + message + `","locations":[{"line":1,"column":28}],"path":["analysis","hits","edges",0,"node","` + field + `"],
@@ -103,7 +103,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestWarningsOnce: a response warns once of each field, in however many rows it has several values, and the next one again.
+// TestWarningsOnce: a response warns once per field, however many documents have several values; the next response warns again.
 func TestWarningsOnce(t *testing.T) {
 	w := newWorld(t)
 	row := func(id string) index.Hit {

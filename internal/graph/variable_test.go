@@ -9,7 +9,7 @@ import (
 	"tutti/internal/index"
 )
 
-// TestVariables: what a variable may be, by its type. What it becomes is seen by an answer or by what the index is asked.
+// TestVariables: coercion of variables by type, observed in the response or in the request to the index.
 func TestVariables(t *testing.T) {
 	const page = `query($n:Int,$sort:[Sort!]){analysis{hits(first:$n,sort:$sort){edges{node{id}}}}}`
 	const ratio = `query($f:Float,$b:Boolean,$t:[String]){analysis{aggregations(include_missing:$b){count{histogram(interval:$f){bucket_count}}
@@ -65,7 +65,7 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// TestWideObjects: of many members each is found, and many fields stay apart.
+// TestWideObjects: objects with many members and selections with many fields.
 func TestWideObjects(t *testing.T) {
 	w := newWorld(t)
 	w.engine.answer = gives(1, index.Hit{ID: "a1", Source: []byte(`{"unknown":1,` + document[1:])})

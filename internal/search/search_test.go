@@ -58,7 +58,7 @@ func model(t *testing.T, base, rule string) *catalogue.Model {
 	return m
 }
 
-// TestDefaultAccess narrows every question about a catalogue without an access rule.
+// TestDefaultAccess: every request about a catalogue without an access rule has the filter of the default access.
 func TestDefaultAccess(t *testing.T) {
 	nothing := &query.Node{Op: query.Nothing}
 	anonymous, known, system := core.Principal{}, core.Principal{ID: "key:1", Scopes: []string{"S1.READ"}}, core.Principal{ID: "key:2", System: true}
@@ -106,7 +106,7 @@ func TestDefaultAccess(t *testing.T) {
 
 const base = `{"catalogId":"c","documentType":"analysis","esIndex":"analyses"}`
 
-// engine notes what it is asked.
+// engine records requests.
 type engine struct {
 	alias  string
 	reqs   []index.SearchRequest
@@ -133,8 +133,8 @@ func exactly(path string, values ...string) *query.Node {
 	return &query.Node{Op: query.Terms, Field: keyword(path), Terms: values}
 }
 
-// TestEveryQuestionIsNarrowed by the catalogue's access rule, whatever it asks.
-func TestEveryQuestionIsNarrowed(t *testing.T) {
+// TestEveryRequestHasTheAccessFilter: every kind of request has the catalogue's access filter.
+func TestEveryRequestHasTheAccessFilter(t *testing.T) {
 	nothing := &query.Node{Op: query.Nothing}
 	const public = `{"op":"in","content":{"fieldName":"state","value":"OPEN"}}`
 	rule := func(public string) string {

@@ -13,7 +13,7 @@ import (
 	"tutti/internal/search"
 )
 
-// slowEngine answers when it is told to stop.
+// slowEngine returns when its context ends.
 type slowEngine struct{ engine }
 
 func (*slowEngine) Search(ctx context.Context, _ string, _ []index.SearchRequest) ([]index.SearchResult, error) {
@@ -21,7 +21,7 @@ func (*slowEngine) Search(ctx context.Context, _ string, _ []index.SearchRequest
 	return nil, core.WrapError(core.CodeUnavailable, "the search was cancelled before it was complete", ctx.Err())
 }
 
-// TestSlowReadersAreNotMeasured: what a stream's reader takes is not the index's time.
+// TestSlowReadersAreNotMeasured: the time of a stream's reader does not count as search time.
 func TestSlowReadersAreNotMeasured(t *testing.T) {
 	m, reg := model(t, base, ""), prometheus.NewRegistry()
 	synctest.Test(t, func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestSlowReadersAreNotMeasured(t *testing.T) {
 	}
 }
 
-// TestSearchesEnd: one that takes too long is given up, and whoever gives up first is told of.
+// TestSearchesEnd: a search that takes too long times out; the error says whether the caller or the timeout ended it.
 func TestSearchesEnd(t *testing.T) {
 	m := model(t, base, "")
 	synctest.Test(t, func(t *testing.T) {

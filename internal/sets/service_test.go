@@ -24,7 +24,7 @@ const (
 	day   = 24 * time.Hour
 )
 
-// clock stands still until it is moved.
+// clock advances only when it is set.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -94,7 +94,7 @@ func TestSaved(t *testing.T) {
 		if diff := cmp.Diff([]core.SavedSet{want}, listed); diff != "" || err != nil {
 			t.Error(diff, err)
 		}
-		// Another process has nothing of it in memory.
+		// another process has no cache
 		for name, s := range map[string]*sets.Service{"here": s, "elsewhere": open(t, db, sets.Config{Now: c.Now})} {
 			for range 2 {
 				got, err := s.Members(t.Context(), me, saved.ID)
@@ -262,7 +262,7 @@ func stored(t *testing.T, db *store.Store, owner string) int {
 	return n
 }
 
-// TestExpired: from the moment of its end a set is unknown, though it is in memory and in the store, until it is purged.
+// TestExpired: an expired set is unknown immediately, although it is cached and stored until it is purged.
 func TestExpired(t *testing.T) {
 	for _, purge := range []struct {
 		name string
@@ -397,8 +397,8 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// TestDamaged: members that are not what was saved are never given.
-func TestDamaged(t *testing.T) {
+// TestCorruptMembers: corrupt members are never returned.
+func TestCorruptMembers(t *testing.T) {
 	db := storetest.Open(t)
 	s := open(t, db, sets.Config{})
 	for name, change := range map[string]string{

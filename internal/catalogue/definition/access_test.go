@@ -47,7 +47,7 @@ func TestAccessRule(t *testing.T) {
 	}
 }
 
-// TestAccessDepth: the file takes every filter that the language does, and says of one that is too deep what the language says.
+// TestAccessDepth: the file accepts every filter of the language; for one that is too deep the error is that of the language.
 func TestAccessDepth(t *testing.T) {
 	rule := func(levels int) string {
 		return `{"field": "studyId", "scope": "{value}.READ", "public": ` + strings.Repeat(`{"op":"not","content":[`, levels-1) +

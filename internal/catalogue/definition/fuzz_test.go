@@ -11,8 +11,8 @@ import (
 	"tutti/internal/core"
 )
 
-// FuzzLoad holds whatever stands in a folder to what every reader relies on: nothing is left out, ids are unique and usable,
-// what is kept is JSON, messages can be displayed, and a rule that is not understood lets nobody pass.
+// FuzzLoad: for any folder content nothing is omitted, IDs are unique and valid, stored values are JSON, messages can be
+// displayed, and an invalid rule denies everyone.
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(sound), []byte(`{"field": "studyId", "scope": "{value}.READ", "public": {}}`))
 	f.Add([]byte("\uFEFF"+withID("neighbour")), []byte(`{"field": "a", "scope": "{value}", "public": {"op":"and","content":[]}}`))

@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// sound is a base.json with nothing but what is needed.
+// sound is a base.json with only the required keys.
 const sound = `{"documentType": "analysis", "esIndex": "analyses"}`
 
 // files are the contents of files by their paths.
@@ -43,7 +43,7 @@ func load(t *testing.T, f files, opts definition.Options) definition.Set {
 	return set
 }
 
-// only reads files that are one catalogue.
+// only loads files of a single catalogue.
 func only(t *testing.T, f files) definition.Definition {
 	t.Helper()
 	set := load(t, f, definition.Options{})
@@ -73,7 +73,7 @@ func ids(set definition.Set) []string {
 	return all
 }
 
-// wantFault compares the first fault of a definition.
+// wantFault compares the first violation of a definition.
 func wantFault(t *testing.T, d definition.Definition, pointer, message, hint string) {
 	t.Helper()
 	if d.Err == nil {

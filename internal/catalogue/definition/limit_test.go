@@ -19,7 +19,7 @@ const (
 
 func list(n int) string { return "[" + strings.Repeat("0,", n-1) + "0]" }
 
-// allocated returns how many bytes it takes to read files, and the one definition.
+// allocated returns the allocated bytes for reading files, and the only definition.
 func allocated(t *testing.T, f files) (uint64, definition.Definition) {
 	t.Helper()
 	var at, then runtime.MemStats
@@ -33,7 +33,7 @@ func allocated(t *testing.T, f files) (uint64, definition.Definition) {
 	return then.TotalAlloc - at.TotalAlloc, set.Definitions[0]
 }
 
-// TestCostIsThatOfTheSize: what it costs to read a folder grows with its size alone, however its files are made.
+// TestCostIsThatOfTheSize: the cost of reading a folder depends only on its size, whatever its files contain.
 func TestCostIsThatOfTheSize(t *testing.T) {
 	long, name := strings.Repeat("k", 200_000), strings.Repeat("u", 200)
 	var members, others, objects, more strings.Builder
@@ -50,7 +50,7 @@ func TestCostIsThatOfTheSize(t *testing.T) {
 	}
 	tests := map[string]struct {
 		files files
-		// warnings are how many there are at least.
+		// warnings is the minimum number of warnings.
 		warnings int
 	}{
 		"items below a long key":                {files{"base.json": sound, "x.json": `{"` + long + `":` + list(40_000) + `}`}, 1},
@@ -189,7 +189,7 @@ func TestTooManyNames(t *testing.T) {
 	}
 }
 
-// watched is a file system that looks at what is kept when a file is opened.
+// watched is a file system that measures memory when a file is opened.
 type watched struct {
 	fstest.MapFS
 	name string
@@ -223,7 +223,7 @@ func TestFolderThatWasReadIsLetGo(t *testing.T) {
 	}
 }
 
-// TestReadDirThatIsNone: a file system need not be able to list its folders.
+// TestReadDirThatIsNone: a file system may not support listing folders.
 func TestReadDirThatIsNone(t *testing.T) {
 	if _, err := definition.LoadFS(fileOnly{}, "genomics", definition.Options{}); err == nil {
 		t.Error("no error")
@@ -237,7 +237,7 @@ func (fileOnly) Open(string) (fs.File, error) {
 	return file, err
 }
 
-// growing is a file system whose files were empty when their sizes were looked at.
+// growing is a file system whose files were empty when their sizes were checked.
 type growing struct{ fstest.MapFS }
 
 func (g growing) Stat(name string) (fs.FileInfo, error) {

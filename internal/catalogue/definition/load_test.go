@@ -278,7 +278,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// denied is a file system whose files can be looked at, but not all be opened.
+// denied is a file system whose files have sizes, but not all can be opened.
 type denied struct {
 	fstest.MapFS
 	errs map[string]error

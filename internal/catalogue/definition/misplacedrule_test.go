@@ -21,7 +21,7 @@ const (
 	moveDataHint = "move the rule to access.json, or remove it"
 )
 
-// wantClosed holds a definition to a fault and to a rule that nobody passes.
+// wantClosed requires a violation and a rule that denies everyone.
 func wantClosed(t *testing.T, d definition.Definition, pointer, message, hint string) {
 	t.Helper()
 	wantFault(t, d, pointer, message, hint)
@@ -88,7 +88,7 @@ func TestCataloguesNamedLikeAccess(t *testing.T) {
 		}
 	}
 	t.Run("empty", func(t *testing.T) {
-		// A container runtime makes an empty folder for a file that it should mount and does not find.
+		// A container runtime creates an empty folder for a missing file that it should mount.
 		for _, name := range []string{"access.yaml", "access"} {
 			fsys := files{"base.json": sound}.fs()
 			fsys[name] = &fstest.MapFile{Mode: fs.ModeDir | 0o755}
@@ -120,7 +120,7 @@ func TestCataloguesNamedLikeAccess(t *testing.T) {
 	})
 }
 
-// TestBesideAccess: what editors and copies leave beside a rule stops nothing, another rule does.
+// TestBesideAccess: backups of editors and copies beside a rule are harmless, another rule is an error.
 func TestBesideAccess(t *testing.T) {
 	for _, name := range []string{"access.json~", "access.json.bak", ".access.json.swp", ".#access.json", "._access.json", "access.json (copy)", "Access.JSON.orig"} {
 		t.Run(name, func(t *testing.T) {
@@ -218,7 +218,7 @@ func TestRulesInOtherFiles(t *testing.T) {
 	})
 }
 
-func TestHalfGuarded(t *testing.T) {
+func TestPartlyRestricted(t *testing.T) {
 	const other = `{"documentType": "donor", "esIndex": "donors"}`
 	many := files{}
 	for _, id := range []string{"a", "b", "c", "d", "e", "f", "g"} {
@@ -263,7 +263,7 @@ func TestHalfGuarded(t *testing.T) {
 	}
 }
 
-// FuzzNames holds every name of a file with a rule in it to a rule or a fault.
+// FuzzNames: for any name, a file with a rule is a rule or an error.
 func FuzzNames(f *testing.F) {
 	for _, name := range []string{"access.json", "access.jsonc", ".access.json", "acces.json", "ACCESS", "access.json ", "rules.json", "lost+found"} {
 		f.Add(name, "field", "scope")
@@ -292,7 +292,7 @@ func FuzzNames(f *testing.F) {
 	})
 }
 
-// TestRuleInADeeperFolder: where nobody reads it, it must not be thought to guard anything; other deeper folders do no harm.
+// TestRuleInADeeperFolder: an unread rule in a deeper folder is an error; other deeper folders are harmless.
 func TestRuleInADeeperFolder(t *testing.T) {
 	set := load(t, files{
 		"a/base.json": sound, "genes/base.json": sound, "genes/rules/access.json": rule, "plain/base.json": sound, "plain/old/base.json": sound,

@@ -13,7 +13,7 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// table returns the rows of a document: of each column its values, within brackets where an array was opened.
+// table returns the rows of a document: the values of each column, in brackets if an array was flattened.
 func table(doc string, paths, rows []string) []string {
 	var all []string
 	r := extract.NewReader(extract.NewPlan(paths, rows))
@@ -125,7 +125,7 @@ func ExampleReader() {
 	// "A1" "b.bam"
 }
 
-// FuzzRows: what is found lies in the document, and of JSON is what encoding/json finds.
+// FuzzRows: values are within the document, and the same as those of encoding/json for valid JSON.
 func FuzzRows(f *testing.F) {
 	for _, doc := range []string{
 		`{"a":1,"b":{"c":"x"},"n":[{"k":1,"m":[{"v":2}]}]}`, `{"a":[[1],{"b":2}],"b":[{"c":[1,null]}]}`, `{"a":"\u00e9\"`, `{"a`, `{"a":}`, `[[[`,
@@ -174,7 +174,7 @@ func compare(t *testing.T, doc []byte, row *extract.Row) {
 	}
 }
 
-// FuzzText: a text is what encoding/json decodes, and compacting a value changes nothing of it and leaves no line breaks.
+// FuzzText: texts are the same as those of encoding/json, and compacting changes no value and leaves no line breaks.
 func FuzzText(f *testing.F) {
 	for _, raw := range []string{`"a"`, `"\u00e9\ud83d\ude00\ud800\n\/\\"`, `[1, {"a" : "b c\n"}]`, "{\n}", `"\ud83d\ud83d\ude00"`, `"`, `{"`, ``} {
 		f.Add([]byte(raw))

@@ -133,7 +133,7 @@ func TestBuildGolden(t *testing.T) {
 	})
 }
 
-// catalogueText returns the part of the text that is the catalogue's own.
+// catalogueText returns the catalogue's part of the text.
 func catalogueText(t *testing.T, s *schema.Schema) string {
 	t.Helper()
 	own, fixed, found := strings.Cut(s.Text, "type Mutation {")
@@ -187,7 +187,7 @@ func consistent(t checked, s *schema.Schema) {
 	leads(t, s)
 }
 
-// follows fails unless a member is what its field says.
+// follows fails unless a member matches its field.
 func follows(t checked, s *schema.Schema, m schema.Member, f *ast.FieldDefinition) {
 	t.Helper()
 	if f.Type.Name() != m.Type || (f.Type.Elem != nil) != m.List || f.Type.NonNull {
@@ -213,7 +213,7 @@ func follows(t checked, s *schema.Schema, m schema.Member, f *ast.FieldDefinitio
 	}
 }
 
-// leads fails unless each aggregation is about a field of its own.
+// leads fails unless each aggregation refers to a different field.
 func leads(t checked, s *schema.Schema) {
 	t.Helper()
 	d := s.AST.Types[s.Document+"Aggregations"]
@@ -265,7 +265,7 @@ func TestObject(t *testing.T) {
 	}
 }
 
-// TestOddNames tells some of the golden file's names: what is a name already keeps it, and each leads to its field.
+// TestOddNames: valid names are kept, and each name leads to its field.
 func TestOddNames(t *testing.T) {
 	s := built(t, definition.Definition{DocumentType: "odd type"}, odd)
 	node, _ := s.Object("odd_typeNode")
@@ -336,7 +336,7 @@ func TestDocumentTypes(t *testing.T) {
 	}
 }
 
-// TestNothingToAggregate: no type may be without fields.
+// TestNothingToAggregate: a GraphQL type must have fields.
 func TestNothingToAggregate(t *testing.T) {
 	s := built(t, definition.Definition{NestingPrefix: "data"}, render(t, mapping.Lyric()), schema.Options{Network: true})
 	for _, name := range []string{"analysisAggregations", "NodeAggregations"} {
@@ -359,7 +359,7 @@ func TestNothingToAggregate(t *testing.T) {
 	}
 }
 
-// TestDescriptions: what a configuration says reaches the tree whole, whatever it holds, but for bytes that are no UTF-8.
+// TestDescriptions: descriptions in the configuration reach the schema unchanged, except for invalid UTF-8.
 func TestDescriptions(t *testing.T) {
 	for name, text := range map[string]string{
 		"quotes":   `"""a"" \""" b\`,
@@ -427,7 +427,7 @@ func TestFiveThousandFields(t *testing.T) {
 	}
 }
 
-// TestManyCollisions: names that are all one in GraphQL cost no more than others.
+// TestManyCollisions: names that collide in GraphQL are not slower than others.
 func TestManyCollisions(t *testing.T) {
 	properties := map[string]any{}
 	for i := range 5000 {
@@ -481,20 +481,20 @@ func BenchmarkBuild(b *testing.B) {
 	}
 }
 
-// refusesName reports whether an error is about a documentType alone.
+// refusesName reports whether an error is about a documentType.
 func refusesName(err error) bool {
 	text := core.MessageOf(err)
 	return core.CodeOf(err) == core.CodeInvalid && (strings.HasPrefix(text, "the documentType ") || text == "the catalogue has no documentType")
 }
 
-// looked returns the Model of a definition and a mapping, nil when there is none.
+// looked returns the Model of a definition and a mapping, nil for none.
 func looked(t testing.TB, d definition.Definition, raw string) *catalogue.Model {
 	t.Helper()
 	m, _ := catalogue.Load(t.Context(), d, fixed(raw))
 	return m
 }
 
-// TestEveryMappingHasASchema: whatever fields are called and wherever they stand, each has a name that leads to it alone.
+// TestEveryMappingHasASchema: each field of any name at any level has a unique GraphQL name.
 func TestEveryMappingHasASchema(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tree := mapping.NewRoot()
@@ -531,7 +531,7 @@ func TestEveryMappingHasASchema(t *testing.T) {
 	})
 }
 
-// drawn returns fields whose names are likely to be one in GraphQL.
+// drawn returns fields whose names are likely to collide in GraphQL.
 func drawn(t *rapid.T, depth int) map[string]*mapping.Field {
 	names := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{
 		"a", "A", "a_", "a-", "-a", "_a", "a_2", "a_2_2", "_", "__", "-", "é", "ü", "1", "_1", "a__a", "id", "score", "Node", "node", "Connection",

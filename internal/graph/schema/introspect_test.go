@@ -180,7 +180,7 @@ func TestAllTypesAreListed(t *testing.T) {
 	}
 }
 
-// TestDirectivesOfDrafts: what nothing executes is not taken.
+// TestDirectivesOfDrafts: directives that are not implemented are rejected.
 func TestDirectivesOfDrafts(t *testing.T) {
 	s := built(t, definition.Definition{}, deep)
 	for _, query := range []string{`{...F @defer} fragment F on Root{sets{hits{total}}}`, `{...@defer(label:"a"){sets{hits{total}}}}`} {
@@ -195,8 +195,8 @@ func TestDirectivesOfDrafts(t *testing.T) {
 	}
 }
 
-// FuzzBuild holds that every mapping has a schema, whose fields and types lead each to one field; that only a documentType is the
-// cause of an error; and that introspection is JSON.
+// FuzzBuild: every mapping has a schema in which each field and type is unique; only a documentType can cause an error;
+// introspection is valid JSON.
 func FuzzBuild(f *testing.F) {
 	for _, mapping := range []string{deep, odd, empties, everyType(), `{"properties":{"Node":{"type":"nested","properties":{"Edge":{"properties":{"":{"type":"long"}}}}}}}`} {
 		f.Add(mapping, "file", "k", "a \"text\"\n", false)

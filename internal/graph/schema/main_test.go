@@ -82,7 +82,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// parsed returns the operation of a query that fits a schema.
+// parsed returns the operation of a valid query.
 func parsed(t testing.TB, s *schema.Schema, query string) *ast.QueryDocument {
 	t.Helper()
 	doc, err := parser.ParseQuery(&ast.Source{Input: query})
@@ -95,7 +95,7 @@ func parsed(t testing.TB, s *schema.Schema, query string) *ast.QueryDocument {
 	return doc
 }
 
-// meta answers the fields of a query that are of introspection.
+// meta returns the introspection fields of a query.
 func meta(t testing.TB, s *schema.Schema, query string, vars map[string]any) string {
 	t.Helper()
 	doc := parsed(t, s, query)

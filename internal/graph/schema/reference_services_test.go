@@ -18,7 +18,7 @@ import (
 	"tutti/internal/graph/schema"
 )
 
-// ask asks graphql-js, the reference implementation.
+// ask runs graphql-js, the reference implementation.
 func ask(t *testing.T, question, answer any) {
 	t.Helper()
 	modules := os.Getenv("TUTTI_TEST_GRAPHQL_JS")
@@ -42,7 +42,7 @@ func ask(t *testing.T, question, answer any) {
 	}
 }
 
-// TestReference: graphql-js finds no fault in the text, and what a client makes of the introspection is the same schema.
+// TestReference: graphql-js accepts the text, and the schema that a client builds from introspection is the same.
 func TestReference(t *testing.T) {
 	var hello struct{ Version, Query string }
 	ask(t, map[string]any{}, &hello)
