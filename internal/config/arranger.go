@@ -29,8 +29,8 @@ const (
 	elasticPort = "9200"
 )
 
-// arrangerUnread returns the other variables of Arranger, sorted by name, each with the equivalent setting of tutti, "" for none.
-func arrangerUnread() [][2]string {
+// arrangerIgnored returns the other variables of Arranger, sorted by name, each with the equivalent setting of tutti, "" for none.
+func arrangerIgnored() [][2]string {
 	return [][2]string{
 		{"ALLOWED_CORS_ORIGINS", "server.cors.origins"},
 		{"ALLOW_CUSTOM_DOWNLOAD_MAX_ROWS", "allowCustomMaxRows of a catalogue's downloads"},
@@ -131,7 +131,7 @@ func (a *arranger) warnUnused() {
 		return
 	}
 	var names []string
-	for _, known := range arrangerUnread() {
+	for _, known := range arrangerIgnored() {
 		name, instead := known[0], known[1]
 		switch _, given := a.variables[name]; {
 		case !given:

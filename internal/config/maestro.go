@@ -76,7 +76,7 @@ func (m *maestro) collect(environ []string) bool {
 			}
 			keepFirst(m.repositories[i], rest, names[known])
 		} else {
-			keepFirst(m.variables, squashed(strings.TrimPrefix(known, maestroPrefix)), names[known])
+			keepFirst(m.variables, withoutUnderscores(strings.TrimPrefix(known, maestroPrefix)), names[known])
 		}
 	}
 	return found
@@ -87,7 +87,7 @@ func springName(name string) string {
 	return strings.ToUpper(strings.NewReplacer(".", "_", "[", "_", "]", "", "-", "").Replace(name))
 }
 
-func squashed(name string) string { return strings.ReplaceAll(name, "_", "") }
+func withoutUnderscores(name string) string { return strings.ReplaceAll(name, "_", "") }
 
 func repositoryVariable(name string) (i int, rest string, ok bool) {
 	rest, ok = strings.CutPrefix(name, repositoriesPrefix)
@@ -96,7 +96,7 @@ func repositoryVariable(name string) (i int, rest string, ok bool) {
 	}
 	number, rest, _ := strings.Cut(rest, "_")
 	i, ok = indexOf(number)
-	return i, squashed(rest), ok
+	return i, withoutUnderscores(rest), ok
 }
 
 func keepFirst(variables map[string]variable, name string, v variable) {
@@ -284,7 +284,7 @@ func rejectExclusions(environ []string, f *errorList) {
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
 		known, maestros := strings.CutPrefix(springName(name), maestroPrefix)
-		if maestros && strings.HasPrefix(squashed(known), "EXCLUSIONRULES") && strings.TrimSpace(value) != "" {
+		if maestros && strings.HasPrefix(withoutUnderscores(known), "EXCLUSIONRULES") && strings.TrimSpace(value) != "" {
 			names = append(names, name)
 		}
 	}
@@ -311,7 +311,7 @@ func (m *maestro) warnUnused() {
 			}
 			continue
 		}
-		name := squashed(strings.TrimPrefix(known, maestroPrefix))
+		name := withoutUnderscores(strings.TrimPrefix(known, maestroPrefix))
 		section := slices.ContainsFunc(maestroSections(), func(s string) bool { return strings.HasPrefix(name, s) })
 		if v, left := m.take(name); left && (section || strings.HasPrefix(known, streamPrefix)) {
 			names = append(names, v.name)

@@ -19,7 +19,7 @@ type maestroKafka struct {
 	requestGroup, requestTopic variable
 }
 
-func streamName(rest string) string { return squashed(streamPrefix) + rest }
+func streamName(rest string) string { return withoutUnderscores(streamPrefix) + rest }
 
 func (m *maestro) takeKafka() {
 	old, _ := m.take(streamName("KAFKABINDERBROKERS"))

@@ -111,7 +111,7 @@ func valueSchema(k key) map[string]any {
 		if k.pattern != nil {
 			item["pattern"] = k.pattern.String()
 		}
-		s := map[string]any{"type": "array", "items": item, "default": shown(k)}
+		s := map[string]any{"type": "array", "items": item, "default": defaultOf(k)}
 		if k.required {
 			s["minItems"] = 1
 		}
@@ -137,9 +137,9 @@ func flagSchema() map[string]any {
 func durationSchema(k key) map[string]any {
 	const pattern = `^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)`
 	if !k.zeroDisables {
-		return map[string]any{"type": "string", "pattern": pattern, "default": shown(k)}
+		return map[string]any{"type": "string", "pattern": pattern, "default": defaultOf(k)}
 	}
-	return map[string]any{"default": shown(k), "anyOf": []any{
+	return map[string]any{"default": defaultOf(k), "anyOf": []any{
 		map[string]any{"type": "string", "pattern": pattern + `|^[+-]?0$`},
 		map[string]any{"const": 0},
 	}}
@@ -183,8 +183,8 @@ func foldedPattern(choices []string) string {
 	return p.String() + ")$"
 }
 
-// shown returns a key's default in the file's format.
-func shown(k key) any {
+// defaultOf returns a key's default in the file's format.
+func defaultOf(k key) any {
 	switch v := k.fallback.(type) {
 	case time.Duration:
 		return shortDuration(v)

@@ -37,13 +37,13 @@ func newStatements() statements {
 		}
 		t.insertFiles[n] = insert.String()
 		t.findFiles[n] = "SELECT md5, analysis_id, name FROM analysis_file WHERE study = $1 AND analysis_id <> $2 AND md5 IN (" +
-			parameters(3, n) + ")"
+			placeholders(3, n) + ")"
 	}
 	return t
 }
 
-// parameters returns a list of n parameters that starts with $first.
-func parameters(first, n int) string {
+// placeholders returns a list of n parameters that starts with $first.
+func placeholders(first, n int) string {
 	var list strings.Builder
 	for i := range n {
 		if i > 0 {

@@ -150,7 +150,7 @@ func removeEvents(ctx context.Context, tx *store.Tx, seqs []int64) error {
 		}
 		var text strings.Builder
 		text.WriteString("DELETE FROM outbox WHERE seq IN (")
-		text.WriteString(parameters(1, n))
+		text.WriteString(placeholders(1, n))
 		text.WriteByte(')')
 		if _, err := tx.ExecContext(ctx, text.String(), values...); err != nil {
 			return store.WrapError("removing the events that were published", err)

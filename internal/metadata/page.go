@@ -72,7 +72,7 @@ func (r *Repository) count(ctx context.Context, l *list, after int64) (int, erro
 	text := "SELECT count(*) FROM analysis WHERE seq > $1 AND study = $2"
 	values := []any{after, l.study}
 	if len(l.states) < 3 {
-		text += " AND state IN (" + parameters(3, len(l.states)) + ")"
+		text += " AND state IN (" + placeholders(3, len(l.states)) + ")"
 		for _, s := range l.states {
 			values = append(values, string(s))
 		}
@@ -111,7 +111,7 @@ func (r *Repository) Page(ctx context.Context, study string, states []core.Analy
 		return core.PageInfo{}, err
 	}
 	if beyond {
-		return r.beyond(ctx, &l)
+		return r.pagePastEnd(ctx, &l)
 	}
 	rows, last, err := r.forEach(ctx, &l, from.after, limit, each)
 	if err == nil && rows == 0 {
@@ -140,8 +140,8 @@ func (r *Repository) Page(ctx context.Context, study string, states []core.Analy
 	return core.PageInfo{Rows: rows, Total: from.total}, nil
 }
 
-// beyond returns the empty page at an offset past the end of the list.
-func (r *Repository) beyond(ctx context.Context, l *list) (core.PageInfo, error) {
+// pagePastEnd returns the empty page at an offset past the end of the list.
+func (r *Repository) pagePastEnd(ctx context.Context, l *list) (core.PageInfo, error) {
 	if err := r.requireStudy(ctx, r.store.Read(), l.study); err != nil {
 		return core.PageInfo{}, err
 	}

@@ -50,7 +50,7 @@ func (r *Repository) Submit(ctx context.Context, study string, body []byte, allo
 	event := r.indexed(added.state)
 	err = r.store.Update(ctx, func(ctx context.Context, tx *store.Tx) error {
 		if !allowDuplicates {
-			if err := r.checkDuplicates(ctx, tx, study, "", p.files, upTo(len(p.files))); err != nil {
+			if err := r.checkDuplicates(ctx, tx, study, "", p.files, indexesUpTo(len(p.files))); err != nil {
 				return err
 			}
 		}
@@ -66,7 +66,7 @@ func (r *Repository) Submit(ctx context.Context, study string, body []byte, allo
 	return added.id, nil
 }
 
-func upTo(n int) []int {
+func indexesUpTo(n int) []int {
 	numbers := make([]int, n)
 	for i := range numbers {
 		numbers[i] = i

@@ -16,10 +16,10 @@ import (
 	"tutti/internal/upstream"
 )
 
-// invalid fails every request.
-type invalid struct{ err error }
+// failingTransport fails every request.
+type failingTransport struct{ err error }
 
-func (b invalid) RoundTrip(*http.Request) (*http.Response, error) { return nil, b.err }
+func (b failingTransport) RoundTrip(*http.Request) (*http.Response, error) { return nil, b.err }
 
 // TestClientNamesTheCause: an unreachable upstream is an error that names a recognized cause, and contains nothing of the request or
 // of received data.
@@ -50,7 +50,7 @@ func TestClientNamesTheCause(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			client, err := upstream.NewClient(upstream.Config{
-				URL: "http://song.example/path", Username: "user", Password: "password", Transport: invalid{tt.err},
+				URL: "http://song.example/path", Username: "user", Password: "password", Transport: failingTransport{tt.err},
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -80,7 +80,7 @@ func (s *skipper) skip(buf []byte) (n, end int) {
 // stringRun reads plain text of a string from i on, up to a special byte.
 func (s *skipper) stringRun(buf []byte, i int) int {
 	end := plainEnd(buf, i)
-	s.take(buf[i:end])
+	s.appendText(buf[i:end])
 	if end < len(buf) && buf[end] < 0x20 {
 		s.state = inEscape // a control character is invalid there
 	} else if end < len(buf) {
@@ -92,7 +92,7 @@ func (s *skipper) stringRun(buf []byte, i int) int {
 
 // special handles the quote that ends a string, or a backslash.
 func (s *skipper) special(c byte) {
-	s.take([]byte{c})
+	s.appendText([]byte{c})
 	if c == '\\' {
 		s.state, s.escaped = inEscape, true
 		return
@@ -126,7 +126,7 @@ func (s *skipper) matchKey() {
 	s.isBool = s.wanted < 0 && s.format.BoolMember != "" && k.is(s.text, s.format.BoolMember)
 }
 
-func (s *skipper) take(b []byte) {
+func (s *skipper) appendText(b []byte) {
 	if s.capture && len(s.text) <= maxCaptured {
 		s.text = append(s.text, b...)
 	}
@@ -156,7 +156,7 @@ func (s *skipper) step(c byte) (again bool, end int) {
 	case inEscape:
 		return false, s.escape(c)
 	case inHex:
-		s.take([]byte{c})
+		s.appendText([]byte{c})
 		if s.hex--; s.hex == 0 {
 			s.state = inString
 		}
@@ -258,7 +258,7 @@ func restOf(c byte) string {
 }
 
 func (s *skipper) escape(c byte) int {
-	s.take([]byte{c})
+	s.appendText([]byte{c})
 	s.state = inString
 	switch c {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':

@@ -178,7 +178,7 @@ type downloadFigures struct {
 func (r *downloadRun) figures(small, all int) downloadFigures {
 	figure := func(what string, target *Target) Figure { return Figure{Name: r.engine + ": " + what, Target: target} }
 	f := downloadFigures{
-		alone:  figure("alone, pages of "+number(handPage)+" by hand, rows/s", nil),
+		alone:  figure("alone, pages of "+number(directPageSize)+" by hand, rows/s", nil),
 		speed:  figure("rows/s", nil),
 		share:  figure("tutti / engine", atLeast(0.85)),
 		volume: figure("MB/s", nil),
@@ -267,7 +267,7 @@ func (r *downloadRun) watched(ctx context.Context, rows, times int) (downloaded,
 	var watching sync.WaitGroup
 	var most float64
 	var watchErr error
-	watching.Go(func() { most, watchErr = highest(until, r.server.cmd.Process.Pid) })
+	watching.Go(func() { most, watchErr = maxMemory(until, r.server.cmd.Process.Pid) })
 	var sum downloaded
 	var err error
 	for range times {
@@ -284,8 +284,8 @@ func (r *downloadRun) watched(ctx context.Context, rows, times int) (downloaded,
 	return sum, errors.Join(err, watchErr)
 }
 
-// highest returns the maximum memory of a process until ctx ends, in megabytes.
-func highest(ctx context.Context, pid int) (most float64, err error) {
+// maxMemory returns the maximum memory of a process until ctx ends, in megabytes.
+func maxMemory(ctx context.Context, pid int) (most float64, err error) {
 	for {
 		now, err := ownMemory(pid)
 		if err != nil {

@@ -14,8 +14,8 @@ import (
 	"tutti/internal/core"
 )
 
-// handPage is the page size of direct requests to the engine.
-const handPage = 1000
+// directPageSize is the page size of direct requests to the engine.
+const directPageSize = 1000
 
 // downloadElastic measures a server on a real engine and the engine itself.
 func (b *bench) downloadElastic(ctx context.Context, report *Report) (err error) {
@@ -52,7 +52,7 @@ func (e *engine) pages(ctx context.Context, alias string, documents int) (took t
 		err = errors.Join(err, closeErr)
 	}()
 	question := map[string]any{
-		"size": handPage, "pit": map[string]string{"id": point, "keep_alive": "1m"}, "sort": []string{"_shard_doc"},
+		"size": directPageSize, "pit": map[string]string{"id": point, "keep_alive": "1m"}, "sort": []string{"_shard_doc"},
 		"_source": hitFields(), "track_total_hits": false,
 	}
 	path := "/_search?filter_path=" + url.QueryEscape("hits.hits._source,hits.hits.sort")
@@ -68,7 +68,7 @@ func (e *engine) pages(ctx context.Context, alias string, documents int) (took t
 		}
 		hits := gjson.GetBytes(answer, "hits.hits").Array()
 		got += len(hits)
-		if len(hits) < handPage {
+		if len(hits) < directPageSize {
 			return time.Since(began), holdsAll(int64(got), documents)
 		}
 		question["search_after"] = json.RawMessage(hits[len(hits)-1].Get("sort").Raw)

@@ -300,15 +300,15 @@ func keywordField(name, nested string) query.Field {
 	return f
 }
 
-// chosen returns the two filters of a page.
-func chosen() (study, kind *query.Node) {
+// chosenFilters returns the two filters of a page.
+func chosenFilters() (study, kind *query.Node) {
 	return query.Exactly(keywordField("experiment.experimentalStrategy", ""), []string{"WGS", "WXS"}),
 		query.Exactly(keywordField("files.fileType", "files"), []string{"VCF", "BAM", "CRAM"})
 }
 
 // facetRequests returns a page of eight facets, each without its own clause.
 func facetRequests() []index.SearchRequest {
-	strategies, kinds := chosen()
+	strategies, kinds := chosenFilters()
 	all := index.SearchRequest{Filter: query.Both(strategies, kinds), Total: true}
 	without := map[string]*index.SearchRequest{
 		"experiment.experimentalStrategy": {Filter: kinds}, "files.fileType": {Filter: strategies},
@@ -329,7 +329,7 @@ func facetRequests() []index.SearchRequest {
 
 // hitRequests returns a page of a table sorted by date.
 func hitRequests() []index.SearchRequest {
-	strategies, kinds := chosen()
+	strategies, kinds := chosenFilters()
 	return []index.SearchRequest{{
 		Filter: query.Both(strategies, kinds), Total: true,
 		Hits: &index.HitsRequest{Size: 20, Sort: []index.Sort{

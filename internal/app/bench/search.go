@@ -191,7 +191,7 @@ func (r *searchRun) same(ctx context.Context, p page) error {
 	if err != nil {
 		return err
 	}
-	a, b := summary(mine), handSummary(theirs)
+	a, b := summary(mine), handwrittenSummary(theirs)
 	if !slices.Equal(a, b) || len(a) == 0 {
 		return core.NewError(core.CodeInternal, fmt.Sprintf("the two ways differ: %.2000v and %.2000v", a, b))
 	}
@@ -218,8 +218,8 @@ func summary(answer []byte) []string {
 	return lines
 }
 
-// handSummary returns the same of the engine's response.
-func handSummary(answer []byte) []string {
+// handwrittenSummary returns the same of the engine's response.
+func handwrittenSummary(answer []byte) []string {
 	answers := gjson.GetBytes(answer, "responses").Array()
 	if len(answers) == 0 {
 		answers = []gjson.Result{gjson.ParseBytes(answer)}

@@ -59,20 +59,22 @@ const (
 func pages() []page {
 	return []page{
 		{
-			name: "8 facets with filters", target: atLeast(1.2), operation: facetOperation(), path: "/_search", body: handFacets,
+			name: "8 facets with filters", target: atLeast(1.2), operation: facetOperation(), path: "/_search", body: handwrittenFacets,
 		},
 		{
 			name: "8 facets with filters, the same each time, beside one hand-written multi-search", target: atLeast(0.7), many: atLeast(0.7),
-			operation: facetOperation(), fixed: true, path: "/_msearch", body: handFacetsByFilter,
+			operation: facetOperation(), fixed: true, path: "/_msearch", body: handwrittenFacetsByFilter,
 		},
 		{
 			name: "20 hits of 10 fields", target: atLeast(0.85), many: atLeast(0.85), operation: hitsOperation(20, plainSelection(hitFields())),
-			path: "/_search", body: func(bound string) []byte { return handHits(20, hitFields(), bound) },
+			path: "/_search", body: func(bound string) []byte { return handwrittenHits(20, hitFields(), bound) },
 		},
 		{
 			name: "1,000 hits with nested files", target: atLeast(1.2), many: atLeast(1.2),
 			operation: hitsOperation(1000, plainSelection(hitFields())+filesSelection()), path: "/_search",
-			body: func(bound string) []byte { return handHits(1000, append(hitFields(), handFiles()...), bound) },
+			body: func(bound string) []byte {
+				return handwrittenHits(1000, append(hitFields(), handwrittenFiles()...), bound)
+			},
 		},
 	}
 }
@@ -141,7 +143,7 @@ func filesSelection() string {
 	return `files{hits{total edges{node{objectId fileName fileSize fileType fileMd5sum fileAccess dataType}}}}`
 }
 
-func handFiles() []string {
+func handwrittenFiles() []string {
 	return []string{
 		"files.objectId", "files.fileName", "files.fileSize", "files.fileType", "files.fileMd5sum", "files.fileAccess", "files.dataType",
 	}
@@ -195,8 +197,8 @@ func counting(f facetField) object {
 	return object{"nested": object{"path": f.nested}, "aggs": object{"elements": terms}}
 }
 
-// handFacets returns the page as one search: each facet has its own filter.
-func handFacets(bound string) []byte {
+// handwrittenFacets returns the page as one search: each facet has its own filter.
+func handwrittenFacets(bound string) []byte {
 	all := object{}
 	for _, f := range facetFields() {
 		all[f.name] = object{"filter": without(bound, f.name), "aggs": object{"values": counting(f)}}
@@ -204,8 +206,8 @@ func handFacets(bound string) []byte {
 	return encoded(object{"size": 0, "track_total_hits": false, "aggs": all})
 }
 
-// handFacetsByFilter returns the page as one multi-search: one search for each distinct filter, which the engine can cache.
-func handFacetsByFilter(bound string) []byte {
+// handwrittenFacetsByFilter returns the page as one multi-search: one search for each distinct filter, which the engine can cache.
+func handwrittenFacetsByFilter(bound string) []byte {
 	var b []byte
 	for _, own := range []string{"", "studyId", "files.fileType"} {
 		all := object{}
@@ -222,7 +224,7 @@ func handFacetsByFilter(bound string) []byte {
 	return b
 }
 
-func handHits(size int, fields []string, bound string) []byte {
+func handwrittenHits(size int, fields []string, bound string) []byte {
 	return encoded(object{
 		"size": size, "track_total_hits": true, "query": without(bound, ""), "_source": fields, "sort": []any{object{"analysisId": "asc"}},
 	})

@@ -87,7 +87,7 @@ func (d *demo) builtIn(ctx context.Context) (published string, err error) {
 			return "", err
 		}
 	}
-	return published, d.invalid(ctx)
+	return published, d.submitInvalid(ctx)
 }
 
 // register registers an analysis type unless an earlier run registered it.
@@ -131,8 +131,8 @@ func (d *demo) submitAndPublish(ctx context.Context, i int) (id string, err erro
 	return id, nil
 }
 
-// invalid submits an invalid analysis and shows the violations in the response.
-func (d *demo) invalid(ctx context.Context) error {
+// submitInvalid submits an invalid analysis and shows the violations in the response.
+func (d *demo) submitInvalid(ctx context.Context) error {
 	body, err := json.Marshal(map[string]any{
 		"studyId": builtInStudy, "analysisType": map[string]string{"name": "sequencing_experiment"},
 		"experiment": map[string]any{"platform": "abacus", "readLength": -1},

@@ -49,9 +49,9 @@ func signature(body []byte) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// rejected announces two analyses that the index rejects, and returns the ids of their dead letters. The repository then fixes the first
+// announceRejected announces two analyses that the index rejects, and returns the ids of their dead letters. The repository then fixes the first
 // one, so that a retry succeeds.
-func (d *demo) rejected(ctx context.Context, study string) (fixed, stays string, err error) {
+func (d *demo) announceRejected(ctx context.Context, study string) (fixed, stays string, err error) {
 	listed := d.song.Analyses(study)[changedAnalyses+1:]
 	d.say("\n5. Two analyses that the index rejects are announced: POST /notifications/%s", repositoryCode)
 	if fixed, err = d.reject(ctx, study, listed[0]); err != nil {

@@ -48,7 +48,7 @@ func (d *demo) show(ctx context.Context) error {
 	if err := d.webhook(ctx); err != nil {
 		return err
 	}
-	letter, stays, err := d.rejected(ctx, study)
+	letter, stays, err := d.announceRejected(ctx, study)
 	if err != nil {
 		return err
 	}
