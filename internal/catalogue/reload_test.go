@@ -162,11 +162,11 @@ func TestFixedTogether(t *testing.T) {
 		sound.Index = "shared"
 		w.engine.set("shared", gives(oneField))
 		f := w.startFolders(sound, inFolder("x", "x", "one"), inFolder("y", "y", "two"), inFolder("z", "z", "three"))
-		mended := []definition.Definition{inFolder("x", "x", ""), inFolder("y", "y", ""), inFolder("z", "z", "")}
-		for i := range mended {
-			mended[i].Index = "shared"
+		fixedDefinitions := []definition.Definition{inFolder("x", "x", ""), inFolder("y", "y", ""), inFolder("z", "z", "")}
+		for i := range fixedDefinitions {
+			fixedDefinitions[i].Index = "shared"
 		}
-		f.write(mended...)
+		f.write(fixedDefinitions...)
 		w.at(40)
 		for _, id := range []string{"sound", "x", "y", "z"} {
 			w.state(id, nil)

@@ -47,8 +47,8 @@ func TestErrorsOfNodes(t *testing.T) {
 		"no such type":                 {good, says(200, `{"data":{"__type":null}}`), core.CodeUpstream, "has no type fileAggregations", true},
 		"no such field":                {good, says(200, `{"data":{}}`), core.CodeUpstream, "responded without the requested data", false},
 		"an odd type":                  {good, says(200, `{"data":{"__type":{"fields":"many"}}}`), core.CodeUpstream, "responded with something that is not the fields of a type", false},
-		"who asks is unknown":          {good, says(401, `{}`), core.CodeUnauthenticated, "rejected the query with status 401: credentials are missing or invalid", true},
-		"who asks may not":             {good, says(403, `<html>`), core.CodeForbidden, "rejected the query with status 403: the caller is not permitted", false},
+		"bad credentials":              {good, says(401, `{}`), core.CodeUnauthenticated, "rejected the query with status 401: credentials are missing or invalid", true},
+		"not permitted":                {good, says(403, `<html>`), core.CodeForbidden, "rejected the query with status 403: the caller is not permitted", false},
 		"unauthenticated in GraphQL":   {good, says(200, `{"data":null,"errors":[{"message":"log in first","extensions":{"code":"UNAUTHENTICATED"}}]}`), core.CodeUnauthenticated, "log in first", false},
 		"forbidden in GraphQL":         {good, says(200, `{"data":null,"errors":[{"message":"never","extensions":{"code":"FORBIDDEN"}}]}`), core.CodeForbidden, "never", false},
 		"an error with an address":     {good, says(200, `{"data":null,"errors":[{"message":"see http://b.example","extensions":{"code":"BAD_USER_INPUT"}}]}`), core.CodeUpstream, "internal error of the node: BAD_USER_INPUT", false},
@@ -62,7 +62,7 @@ func TestErrorsOfNodes(t *testing.T) {
 		"another place":                {good, says(302, ``), core.CodeUpstream, "responded with status 302, and redirects to other hosts are not followed", false},
 		"a huge answer":                {good, says(200, `{"data":{"x":"`+strings.Repeat("x", 2000)+`"}}`), core.CodeTooLarge, "responded with more than 1000 bytes", false},
 		"no answer":                    {good, hangs(), core.CodeUnavailable, "timed out after 10s", false},
-		"nobody there":                 {good, nil, core.CodeUnavailable, "could not be reached", false},
+		"unreachable":                  {good, nil, core.CodeUnavailable, "could not be reached", false},
 		"no documentType":              {`"graphqlUrl":"http://a.example"`, nil, core.CodeInvalid, "the configuration of this node lacks documentType", true},
 		"nothing at all":               {`"displayName":"","nodeId":"A"`, nil, core.CodeInvalid, "the configuration of this node lacks displayName, documentType, graphqlUrl", true},
 		"a documentType with dashes":   {`"documentType":"a-b","graphqlUrl":"http://a.example"`, nil, core.CodeInvalid, "the documentType configured for this node is not a GraphQL name", true},
@@ -257,12 +257,12 @@ func TestFixedConfiguration(t *testing.T) {
 		if asked != 1 {
 			t.Fatalf("asked %d times", asked)
 		}
-		mended := model(t, one(`"documentType":"file","graphqlUrl":"http://b.example"`))
-		if federated, _ := f.Membership(mended); !federated {
-			t.Error("no network after the mend")
+		fixed := model(t, one(`"documentType":"file","graphqlUrl":"http://b.example"`))
+		if federated, _ := f.Membership(fixed); !federated {
+			t.Error("no network after the fix")
 		}
 		synctest.Wait()
-		if _, fields := f.Membership(mended); fields["sex"] != "Aggregations" {
+		if _, fields := f.Membership(fixed); fields["sex"] != "Aggregations" {
 			t.Errorf("fields %v", fields)
 		}
 		time.Sleep(time.Hour)

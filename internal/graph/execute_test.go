@@ -165,7 +165,7 @@ func TestModelsAreReplaced(t *testing.T) {
 		m := model(t, plain(), fmt.Sprintf(`{"properties":{"f%d":{"type":"keyword"}}}`, i))
 		for range 3 {
 			wait.Go(func() {
-				got := service.Execute(t.Context(), m, nobody, ask(fmt.Sprintf(`{analysis{hits{edges{node{f%d}}}}}`, i)))
+				got := service.Execute(t.Context(), m, anonymous, ask(fmt.Sprintf(`{analysis{hits{edges{node{f%d}}}}}`, i)))
 				if string(got.Body) != `{"data":{"analysis":{"hits":{"edges":[]}}}}` {
 					t.Errorf("%s", got.Body)
 				}
@@ -184,7 +184,7 @@ func TestNamesThatNoSchemaHas(t *testing.T) {
 	if core.CodeOf(err) != core.CodeInvalid || !strings.Contains(core.MessageOf(err), `the documentType "String" cannot be used`) {
 		t.Errorf("got %v", err)
 	}
-	if got := service.Execute(t.Context(), m, nobody, ask(`{__typename}`)); !got.Rejected || !json.Valid(got.Body) {
+	if got := service.Execute(t.Context(), m, anonymous, ask(`{__typename}`)); !got.Rejected || !json.Valid(got.Body) {
 		t.Errorf("got %s", got.Body)
 	}
 	if text, err := service.Schema(model(t, plain(), mappings)); err != nil || !strings.Contains(text, "type analysisNode") {

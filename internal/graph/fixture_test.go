@@ -220,8 +220,8 @@ func same(t testing.TB, want string, got []byte) {
 	}
 }
 
-// nobody is the anonymous caller.
-var nobody core.Principal
+// anonymous is the anonymous caller.
+var anonymous core.Principal
 
 func ask(query string) core.GraphQLRequest { return core.GraphQLRequest{Query: query} }
 

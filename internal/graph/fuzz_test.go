@@ -114,7 +114,7 @@ func BenchmarkHits(b *testing.B) {
 	r := ask(`{analysis{hits(first:20){total edges{node{id analysisId studyId note count small open created tags experiment{platform} files{hits{edges{node{name}}}}}}}}}`)
 	b.ReportAllocs()
 	for b.Loop() {
-		if got := service.Execute(b.Context(), m, nobody, r); got.Rejected {
+		if got := service.Execute(b.Context(), m, anonymous, r); got.Rejected {
 			b.Fatalf("%s", got.Body)
 		}
 	}

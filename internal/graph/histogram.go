@@ -22,17 +22,17 @@ func (b *batch) search(ctx context.Context, view *search.View, kind search.Kind,
 	if err != nil || !answersAll(results, reqs) { // the caller reports missing results
 		return results, err
 	}
-	narrow, into := histogramsThatFit(reqs, results)
-	if len(narrow) == 0 {
+	fitting, into := histogramsThatFit(reqs, results)
+	if len(fitting) == 0 {
 		return results, nil
 	}
-	found, err := view.Search(ctx, search.KindFacets, narrow)
+	found, err := view.Search(ctx, search.KindFacets, fitting)
 	switch {
 	case core.CodeOf(err) == core.CodeInvalid: // the values have changed since they were measured
 		return results, nil
 	case err != nil:
 		return nil, err
-	case !answersAll(found, narrow):
+	case !answersAll(found, fitting):
 		return nil, notAllAnswered()
 	}
 	for i := range found {
@@ -78,7 +78,7 @@ func withoutHistograms(reqs []index.SearchRequest) (measured []index.SearchReque
 
 // histogramsThatFit returns requests for the histograms of reqs that have values and few enough intervals, and the results to
 // fill.
-func histogramsThatFit(reqs []index.SearchRequest, measured []index.SearchResult) (narrow []index.SearchRequest, into [][]*index.FacetResult) {
+func histogramsThatFit(reqs []index.SearchRequest, measured []index.SearchResult) (fitting []index.SearchRequest, into [][]*index.FacetResult) {
 	for i, req := range reqs {
 		one := index.SearchRequest{Filter: req.Filter}
 		var places []*index.FacetResult
@@ -91,10 +91,10 @@ func histogramsThatFit(reqs []index.SearchRequest, measured []index.SearchResult
 			places = append(places, result)
 		}
 		if len(one.Facets) > 0 {
-			narrow, into = append(narrow, one), append(into, places)
+			fitting, into = append(fitting, one), append(into, places)
 		}
 	}
-	return narrow, into
+	return fitting, into
 }
 
 // fewIntervals reports whether a histogram has no more intervals than engines allow. It is false for an infinite bound.

@@ -165,15 +165,15 @@ func (s *selectionSet) dotted(name []byte) bool {
 }
 
 // member writes the value at doc[at] for each field that selects it, and returns where it ends.
-func (w *responseWriter) member(o *objectWriter, wants []int, doc []byte, at int) (end int) {
+func (w *responseWriter) member(o *objectWriter, fields []int, doc []byte, at int) (end int) {
 	if at >= len(doc) || doc[at] == 'n' {
-		for _, i := range wants { // of duplicate members the last one counts
+		for _, i := range fields { // of duplicate members the last one counts
 			w.written[o.base+i] = writtenValue{}
 		}
 		o.next = -1
 		return rawjson.Value(doc, at)
 	}
-	for _, i := range wants {
+	for _, i := range fields {
 		one := &o.selection.fields[i]
 		if o.next == i {
 			if i > 0 {

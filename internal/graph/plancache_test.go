@@ -200,7 +200,7 @@ func TestPlansHaveTheCallersAccess(t *testing.T) {
 	w.service.Execute(t.Context(), w.model, core.Principal{}, ask(`{analysis{hits{total} aggregations{studyId{bucket_count}}}}`))
 	for _, req := range w.engine.reqs {
 		if req.Filter == nil || req.Filter.Op != query.Nothing {
-			t.Errorf("nobody was asked %+v", req.Filter)
+			t.Errorf("anonymous: %+v", req.Filter)
 		}
 	}
 }

@@ -76,8 +76,8 @@ func TestSaveSet(t *testing.T) {
 		wrong(`the argument path names no field with values`, "BAD_USER_INPUT", at("1", "40", "saveSet")))
 	w.refuses(ask(`mutation{saveSet(type:sets,sqon:{},path:"_id"){setId}}`),
 		wrong("the argument type must be analysis: a set contains documents, not sets", "BAD_USER_INPUT", at("1", "18", "saveSet")))
-	s.err = core.NewError(core.CodeForbidden, "who is nobody owns no set")
-	w.answers(`mutation{saveSet(type:analysis,sqon:{},path:"_id"){setId}}`, `{"data":{"saveSet":null},"errors":[{"message":"who is nobody owns no set",
+	s.err = core.NewError(core.CodeForbidden, "anonymous callers own no sets")
+	w.answers(`mutation{saveSet(type:analysis,sqon:{},path:"_id"){setId}}`, `{"data":{"saveSet":null},"errors":[{"message":"anonymous callers own no sets",
 		"locations":[{"line":1,"column":10}],"path":["saveSet"],"extensions":{"code":"FORBIDDEN"}}]}`)
 	if s.saved.Field.Path != "_id" {
 		t.Errorf("saves %+v", s.saved.Field)

@@ -92,7 +92,7 @@ func TestValues(t *testing.T) {
 				want += `,"extensions":{"warnings":[` + severalValues(severalOf) + `]}`
 			}
 			if c.name == "a huge number" { // no float of JSON's readers holds it: the text itself is looked at
-				got := w.service.Execute(t.Context(), w.model, nobody, ask(`{analysis{hits{edges{node{count}}}}}`))
+				got := w.service.Execute(t.Context(), w.model, anonymous, ask(`{analysis{hits{edges{node{count}}}}}`))
 				if string(got.Body) != `{"data":{"analysis":{"hits":{"edges":[{"node":{"count":1e400}}]}}}}` {
 					t.Errorf("%s", got.Body)
 				}

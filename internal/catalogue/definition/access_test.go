@@ -117,7 +117,7 @@ func TestAccessFaults(t *testing.T) {
 			d := only(t, guarded(test.rule))
 			wantFault(t, d, test.pointer, test.message, test.hint)
 			if d.Access == nil || *d.Access != (definition.AccessRule{}) {
-				t.Errorf("a rule with a fault must let nobody pass: %+v", d.Access)
+				t.Errorf("a rule with a fault must deny everyone: %+v", d.Access)
 			}
 		})
 	}

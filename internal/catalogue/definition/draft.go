@@ -116,13 +116,13 @@ func (d *draft) requirePresent() {
 		}
 		return
 	}
-	var missing, mends []string
-	for _, k := range []struct{ name, mend string }{
+	var missing, hints []string
+	for _, k := range []struct{ name, hint string }{
 		{"documentType", `"documentType": "<what a document of it is called>"`},
 		{"esIndex", `"esIndex": "<index or alias>"`},
 	} {
 		if d.missing(k.name) {
-			missing, mends = append(missing, k.name), append(mends, k.mend)
+			missing, hints = append(missing, k.name), append(hints, k.hint)
 		}
 	}
 	if len(missing) == 0 {
@@ -132,7 +132,7 @@ func (d *draft) requirePresent() {
 	if !slices.ContainsFunc(d.files, func(name string) bool { return isFile(name, baseFile) }) {
 		what = "is not there, and no other file sets " + strings.Join(missing, " and ")
 	}
-	d.fail(d.file(baseFile), what, "add "+strings.Join(mends, " and ")+" to it")
+	d.fail(d.file(baseFile), what, "add "+strings.Join(hints, " and ")+" to it")
 }
 
 // missing reports whether a key has no value; a value of a wrong type has its own violation.

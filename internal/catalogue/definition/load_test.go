@@ -262,11 +262,11 @@ func TestLinks(t *testing.T) {
 	if diff := cmp.Diff([]string{"a", "b", "c", "circle", "dangling", "self"}, ids(set)); diff != "" {
 		t.Fatal(diff)
 	}
-	const mend = "fix the link, or remove it"
-	wantFault(t, named(t, set, "b"), "", "b/extended.json is a circular link", mend)
-	wantFault(t, named(t, set, "c"), "", "c/extended.json is a broken link", mend)
-	wantFault(t, named(t, set, "circle"), "", "circle is a circular link", mend)
-	wantFault(t, named(t, set, "dangling"), "", "dangling is a broken link", mend)
+	const hint = "fix the link, or remove it"
+	wantFault(t, named(t, set, "b"), "", "b/extended.json is a circular link", hint)
+	wantFault(t, named(t, set, "c"), "", "c/extended.json is a broken link", hint)
+	wantFault(t, named(t, set, "circle"), "", "circle is a circular link", hint)
+	wantFault(t, named(t, set, "dangling"), "", "dangling is a broken link", hint)
 	wantFault(t, named(t, set, "self"), "", "self is a link to the folder that contains it", "remove the link")
 	a := named(t, set, "a")
 	want := []string{"a/old is a circular link", "a/up is a folder in a catalogue's folder, and not read"}
@@ -325,7 +325,7 @@ func TestUnreadable(t *testing.T) {
 		set = load(t, files{"base.json": sound, "access.json/x.txt": ""}, definition.Options{})
 		wantFault(t, named(t, set, "genomics"), "", "access.json is a folder, not a file", hint)
 		if rule := set.Definitions[0].Access; rule == nil || *rule != (definition.AccessRule{}) {
-			t.Errorf("a rule that cannot be read must let nobody pass: %+v", rule)
+			t.Errorf("a rule that cannot be read must deny everyone: %+v", rule)
 		}
 		fsys := files{"base.json": sound}.fs()
 		fsys["extended.json"] = &fstest.MapFile{Mode: fs.ModeDir | 0o755}

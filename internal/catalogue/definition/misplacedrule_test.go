@@ -26,7 +26,7 @@ func wantClosed(t *testing.T, d definition.Definition, pointer, message, hint st
 	t.Helper()
 	wantFault(t, d, pointer, message, hint)
 	if d.Access == nil || *d.Access != (definition.AccessRule{}) {
-		t.Errorf("a rule that was perhaps meant must let nobody pass: %+v", d.Access)
+		t.Errorf("a rule that was perhaps meant must deny everyone: %+v", d.Access)
 	}
 }
 
