@@ -8,16 +8,15 @@ import (
 	"tutti/internal/core"
 )
 
-// Check holds f against the fields of a catalogue: that every name is known, every operator one that Operators returns for
-// the field's type (All and SomeNotIn are for every type), every pivot a nested path, every value of a number, a date, a
-// boolean or an ip one that it can have (Term says which), and that Hoist can place the clauses that a pivot does not bind.
-// An alias that leads to no field is of no type that can be asked for. What it refuses is a core.Error of CodeInvalid like
-// those of Parse, with pointers into what was parsed.
+// Check validates f against the fields of a catalogue: all names must be known, all operators among those that Operators returns
+// for the field's type (All and SomeNotIn are for every type), all pivots nested paths, all values of numbers, dates, booleans and
+// ips valid (see Term), and Hoist must be able to move the clauses that a pivot does not bind. An alias without a target field
+// supports no operator. The error is a core.Error of CodeInvalid like those of Parse, with pointers into the parsed input.
 //
-// The cost grows with the filter, not with the number of fields, but for one thing: when fields is a Names, the first name
-// that is unknown is compared with all of them, within the bounds of core.Suggest, and a nearest one is told for that alone.
+// The cost grows with the filter, not with the number of fields, with one exception: when fields is a Names, the first unknown name
+// is compared with all of them, within the bounds of core.Suggest; only that violation has a suggestion.
 //
-// Check comes before Normalize, which drops values and so moves what is behind them.
+// Check must come before Normalize, which removes values and so changes the positions of later ones.
 func (f Filter) Check(fields Fields) error {
 	if f.Root == nil {
 		return nil
@@ -31,22 +30,22 @@ func (f Filter) Check(fields Fields) error {
 	return c.err()
 }
 
-// typeAlias is the type of an alias that stands for no field: one that does has the type of that.
+// typeAlias is the type of an alias without a target field; other aliases have the type of their target.
 const typeAlias = "alias"
 
-// checker goes through a filter once.
+// checker is the state of one check.
 type checker struct {
-	faults
+	violations
 	fields Fields
-	// pivots are those around the node, the outermost first, each path once.
+	// pivots are the enclosing pivots of the node, outermost first, without duplicates.
 	pivots []string
-	// unbound tells that some clause or pivot is not about the element of the innermost pivot around it.
+	// unbound is set when a clause or pivot is not about the element of the innermost enclosing pivot.
 	unbound bool
-	// hinted tells that the nearest name has been looked for.
+	// hinted is set once a nearest name has been searched.
 	hinted bool
 }
 
-// node checks a node and what is below it.
+// node checks a node and its descendants.
 func (c *checker) node(n *Node) {
 	if c.full() {
 		return
@@ -66,11 +65,11 @@ func (c *checker) node(n *Node) {
 	for i, name := range n.Fields {
 		field, known := c.fields.Field(name)
 		if !known {
-			c.add(namePointer(n, i), KeywordFieldName, "unknown field "+excerpt(name)+c.meant(name))
+			c.add(namePointer(n, i), KeywordFieldName, "unknown field "+excerpt(name)+c.suggestName(name))
 			continue
 		}
 		if field.Type == typeAlias {
-			c.add(namePointer(n, i), KeywordFieldName, "the field "+excerpt(name)+" is an alias that leads to no field")
+			c.add(namePointer(n, i), KeywordFieldName, "the field "+excerpt(name)+" is an alias without a target field")
 			continue
 		}
 		if !n.Op.applies(field.Type) {
@@ -92,7 +91,7 @@ func (c *checker) pivot(n *Node) {
 	field, known := c.fields.Field(n.Pivot)
 	switch {
 	case !known:
-		c.add(pointer, KeywordPivot, "unknown pivot "+excerpt(n.Pivot)+c.meant(n.Pivot))
+		c.add(pointer, KeywordPivot, "unknown pivot "+excerpt(n.Pivot)+c.suggestName(n.Pivot))
 	case field.Type != "nested":
 		c.add(pointer, KeywordPivot, "the pivot "+excerpt(n.Pivot)+" is not a nested path, it has the type "+field.Type)
 	default:
@@ -100,13 +99,13 @@ func (c *checker) pivot(n *Node) {
 	}
 }
 
-// bound notes whether a field is about something else than the innermost pivot around it.
+// bound records whether a field is about something other than the innermost enclosing pivot.
 func (c *checker) bound(field Field) {
 	c.unbound = c.unbound || about(field, c.pivots) < len(c.pivots)
 }
 
-// about returns which of the paths that are bound a field is about, counted from 1 on, 0 for none and so for the document: the
-// longest that it is below, wherever that was bound.
+// about returns the bound path that a field is about, as its index in bound plus one, 0 for the document: the longest one that
+// contains the field, wherever it was bound.
 func about(field Field, bound []string) int {
 	for _, path := range slices.Backward(field.Nested) {
 		if i := slices.Index(bound, path); i >= 0 {
@@ -116,15 +115,14 @@ func about(field Field, bound []string) int {
 	return 0
 }
 
-// meant returns the end of a message that names the field which was likely meant, for the first that is asked for: a client
-// that knows no names would have all of them compared for each of its own.
-func (c *checker) meant(name string) string {
+// suggestName returns a suggestion for an unknown name, only for the first one: comparing all names is expensive.
+func (c *checker) suggestName(name string) string {
 	names, ok := c.fields.(Names)
 	if !ok || c.hinted {
 		return ""
 	}
 	c.hinted = true
-	return suggested(core.Suggest(name, names.Names()))
+	return didYouMean(core.Suggest(name, names.Names()))
 }
 
 // namePointer returns the pointer of a clause's name.

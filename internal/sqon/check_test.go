@@ -95,7 +95,7 @@ func TestCheckAccepts(t *testing.T) {
 	}
 }
 
-// TestSuggestionIsWhole: a name is told from what was given, which is cut, where they differ late.
+// TestSuggestionIsWhole checks that a suggestion is complete when it differs from a truncated name only near its end.
 func TestSuggestionIsWhole(t *testing.T) {
 	name := strings.Repeat("x", 50)
 	f := parsed(t, clauseOf("in", name+"s", `1`))
@@ -118,24 +118,24 @@ func TestCheckRefuses(t *testing.T) {
 		"range of a keyword":   {clauseOf(">", "sex", `1`), []string{`/op|op|"gt" does not apply to the field "sex" of type keyword, which takes ` + exact}},
 		"wildcard of a number": {`{"op":"filter","content":{"fieldNames":["age","when","sex"],"value":"x"}}`, []string{`/op|op|"wildcard" does not apply to the field "age" of type long, which takes ` + numbers}},
 		"between of a text":    {clauseOf("between", "note", `[1,2]`), []string{`/op|op|"between" does not apply to the field "note" of type text, which takes in, not-in, filter`}},
-		"no numbers":           {clauseOf("in", "age", `["1","abc",true,"","0x1","1e999","inf"," 1","1?"]`), []string{`/content/value/1|value|"abc" is no number`, `/content/value/2|value|"true" is no number`, `/content/value/3|value|"" is no number`, `/content/value/4|value|"0x1" is no number`, `/content/value/5|value|"1e999" is no number`, `/content/value/6|value|"inf" is no number`, `/content/value/7|value|" 1" is no number`, `/content/value/8|value|"1?" is no number`}},
-		"one that is none":     {clauseOf("all", "weight", `["x"]`), []string{`/content/value|value|"x" is no number`}},
-		"pattern in a range":   {clauseOf("gt", "age", `"1*"`), []string{`/content/value|value|"1*" is no number`}},
-		"missing in a range":   {clauseOf("between", "when", `["__missing__","2024"]`), []string{`/content/value/0|value|"__missing__" is no ISO 8601 date and no number of milliseconds`}},
-		"no date":              {clauseOf("in", "when", `["2024-13",true,1.5e0]`), []string{`/content/value/0|value|"2024-13" is no ISO 8601 date and no number of milliseconds`, `/content/value/1|value|"true" is no ISO 8601 date and no number of milliseconds`, `/content/value/2|value|"1.5e0" is no ISO 8601 date and no number of milliseconds`}},
+		"no numbers":           {clauseOf("in", "age", `["1","abc",true,"","0x1","1e999","inf"," 1","1?"]`), []string{`/content/value/1|value|"abc" is not a number`, `/content/value/2|value|"true" is not a number`, `/content/value/3|value|"" is not a number`, `/content/value/4|value|"0x1" is not a number`, `/content/value/5|value|"1e999" is not a number`, `/content/value/6|value|"inf" is not a number`, `/content/value/7|value|" 1" is not a number`, `/content/value/8|value|"1?" is not a number`}},
+		"one that is none":     {clauseOf("all", "weight", `["x"]`), []string{`/content/value|value|"x" is not a number`}},
+		"pattern in a range":   {clauseOf("gt", "age", `"1*"`), []string{`/content/value|value|"1*" is not a number`}},
+		"missing in a range":   {clauseOf("between", "when", `["__missing__","2024"]`), []string{`/content/value/0|value|"__missing__" is neither an ISO 8601 date nor a number of milliseconds`}},
+		"no date":              {clauseOf("in", "when", `["2024-13",true,1.5e0]`), []string{`/content/value/0|value|"2024-13" is neither an ISO 8601 date nor a number of milliseconds`, `/content/value/1|value|"true" is neither an ISO 8601 date nor a number of milliseconds`, `/content/value/2|value|"1.5e0" is neither an ISO 8601 date nor a number of milliseconds`}},
 		"no address": {clauseOf("in", "at", `["10.0.0.0/8","10.0.0","010.0.0.1","fe80::1%eth0","",1,true]`), []string{
-			`/content/value/0|value|"10.0.0.0/8" is no IP address`, `/content/value/1|value|"10.0.0" is no IP address`,
-			`/content/value/2|value|"010.0.0.1" is no IP address`, `/content/value/3|value|"fe80::1%eth0" is no IP address`,
-			`/content/value/4|value|"" is no IP address`, `/content/value/5|value|"1" is no IP address`, `/content/value/6|value|"true" is no IP address`,
+			`/content/value/0|value|"10.0.0.0/8" is not an IP address`, `/content/value/1|value|"10.0.0" is not an IP address`,
+			`/content/value/2|value|"010.0.0.1" is not an IP address`, `/content/value/3|value|"fe80::1%eth0" is not an IP address`,
+			`/content/value/4|value|"" is not an IP address`, `/content/value/5|value|"1" is not an IP address`, `/content/value/6|value|"true" is not an IP address`,
 		}},
 		"no numerals":              {clauseOf("in", "weight", `["+","-.","1e","1e+","--1","+-1","1.2.3","1d","1_0","NaN"]`), noNumbers("+", "-.", "1e", "1e+", "--1", "+-1", "1.2.3", "1d", "1_0", "NaN")},
-		"a pattern in in":          {clauseOf("in", "age", `["1","1*"]`), []string{`/content/value/1|value|"1*" is a pattern, which is for texts alone`}},
-		"a pattern in not-in":      {clauseOf("not-in", "when", `["2024*"]`), []string{`/content/value|value|"2024*" is a pattern, which is for texts alone`}},
-		"a pattern in some-not-in": {clauseOf("some-not-in", "done", `["t*","true"]`), []string{`/content/value/0|value|"t*" is a pattern, which is for texts alone`}},
-		"a pattern in all":         {clauseOf("all", "at", `"10.*"`), []string{`/content/value|value|"10.*" is a pattern, which is for texts alone`}},
-		"an escaped pattern":       {clauseOf("in", "age", `"1\\*"`), []string{`/content/value|value|"1*" is no number`}},
-		"an alias to nowhere":      {clauseOf("in", "lost", `"x"`), []string{`/content/fieldName|fieldName|the field "lost" is an alias that leads to no field`}},
-		"wildcard on an alias":     {`{"op":"filter","content":{"fieldNames":["sex","lost"],"value":"x"}}`, []string{`/content/fieldNames/1|fieldName|the field "lost" is an alias that leads to no field`}},
+		"a pattern in in":          {clauseOf("in", "age", `["1","1*"]`), []string{`/content/value/1|value|"1*" is a pattern, which only text fields support`}},
+		"a pattern in not-in":      {clauseOf("not-in", "when", `["2024*"]`), []string{`/content/value|value|"2024*" is a pattern, which only text fields support`}},
+		"a pattern in some-not-in": {clauseOf("some-not-in", "done", `["t*","true"]`), []string{`/content/value/0|value|"t*" is a pattern, which only text fields support`}},
+		"a pattern in all":         {clauseOf("all", "at", `"10.*"`), []string{`/content/value|value|"10.*" is a pattern, which only text fields support`}},
+		"an escaped pattern":       {clauseOf("in", "age", `"1\\*"`), []string{`/content/value|value|"1*" is not a number`}},
+		"an alias to nowhere":      {clauseOf("in", "lost", `"x"`), []string{`/content/fieldName|fieldName|the field "lost" is an alias without a target field`}},
+		"wildcard on an alias":     {`{"op":"filter","content":{"fieldNames":["sex","lost"],"value":"x"}}`, []string{`/content/fieldNames/1|fieldName|the field "lost" is an alias without a target field`}},
 		"an op of a later name":    {`{"op":"filter","content":{"fieldNames":["sex","age"],"value":"x"}}`, []string{`/op|op|"wildcard" does not apply to the field "age" of type long, which takes ` + numbers}},
 		"only the first is hinted": {
 			`{"op":"and","content":[` + clauseOf("in", "sx", `1`) + `,` + clauseOf("in", "agee", `1`) + `,{"op":"and","pivot":"file","content":[]}]}`,
@@ -162,15 +162,15 @@ func TestCheckRefuses(t *testing.T) {
 	}
 }
 
-// noNumbers returns a violation for each of several values.
+// noNumbers returns the violations of several values.
 func noNumbers(values ...string) []string {
 	for i, v := range values {
-		values[i] = fmt.Sprintf("/content/value/%d|value|%q is no number", i, v)
+		values[i] = fmt.Sprintf("/content/value/%d|value|%q is not a number", i, v)
 	}
 	return values
 }
 
-// counted counts how often names are asked for, and how many are told.
+// counted counts how often names are requested, and how many are returned.
 type counted struct {
 	catalogue
 	names       []string
@@ -188,7 +188,7 @@ func (c *counted) Names() iter.Seq[string] {
 	}
 }
 
-// TestCheckOfManyUnknownNames: what is unknown is compared with all names once, and not even with all of them to the end.
+// TestCheckOfManyUnknownNames checks that only one unknown name is compared with all names, within a limit.
 func TestCheckOfManyUnknownNames(t *testing.T) {
 	fields := &counted{catalogue: small()}
 	for i := range 10_000 {
@@ -202,7 +202,7 @@ func TestCheckOfManyUnknownNames(t *testing.T) {
 	if got := refused(t, err); len(got) != 20 {
 		t.Errorf("%d faults", len(got))
 	}
-	// 70,000 names of 60 bytes are all that four million steps are enough for, if they are only read.
+	// four million steps suffice to read 70,000 names of 60 bytes.
 	if fields.asked != 1 || fields.told > 70_000 {
 		t.Errorf("names were asked for %d times, %d were told", fields.asked, fields.told)
 	}
@@ -219,7 +219,7 @@ func TestCheckTellsTwentyFaults(t *testing.T) {
 	values := clauseOf("in", "age", `["x"`+strings.Repeat(`,"x"`, 99)+`]`)
 	names := `{"op":"and","content":[` + clauseOf("in", "x", `1`) + strings.Repeat(","+clauseOf("in", "x", `1`), 99) + `]}`
 	for _, text := range []string{values, names} {
-		if got := refused(t, parsed(t, text).Check(small())); len(got) != sqon.MaxFaults {
+		if got := refused(t, parsed(t, text).Check(small())); len(got) != sqon.MaxViolations {
 			t.Errorf("%d faults", len(got))
 		}
 	}

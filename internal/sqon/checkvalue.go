@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// values checks that the values can be such of the field's type.
+// values checks that the values are valid for the field's type.
 func (c *checker) values(n *Node, fieldType string) {
 	class := classOf(fieldType)
-	if !class.particular() || n.Op == Wildcard {
+	if !class.restricted() || n.Op == Wildcard {
 		return
 	}
 	for i, v := range n.Values {
-		message := class.refusal(n.Op, v)
+		message := class.mismatch(n.Op, v)
 		if message == "" {
 			continue
 		}
 		if len(n.Values) == 1 {
-			// It may have stood without a list; the value as a whole is there either way.
+			// The value may have been written without a list; the pointer of the whole value is valid either way.
 			i = -1
 		}
 		c.add(valuePointer(n, i), KeywordValue, message)
@@ -28,31 +28,31 @@ func (c *checker) values(n *Node, fieldType string) {
 	}
 }
 
-// particular reports whether a class has not every text as a value.
-func (c class) particular() bool {
+// restricted reports whether only some texts are values of a class.
+func (c class) restricted() bool {
 	return c == numberClass || c == dateClass || c == booleanClass || c == addressClass
 }
 
-// refusal says why v is no value that an operator can compare with those of a class, "" when it is one.
-func (c class) refusal(op Operator, v Value) string {
-	if op.shape() == listShape {
+// mismatch returns why an operator cannot compare v with values of a class, "" when it can.
+func (c class) mismatch(op Operator, v Value) string {
+	if op.contentKind() == listContent {
 		switch term := v.Term(); term.Kind {
 		case TermText:
 			v.Text = term.Text
 		case TermPattern:
-			return excerpt(v.Text) + " is a pattern, which is for texts alone"
+			return excerpt(v.Text) + " is a pattern, which only text fields support"
 		default:
 			return ""
 		}
 	}
-	if c.holds(v) {
+	if c.accepts(v) {
 		return ""
 	}
-	return excerpt(v.Text) + " is " + c.lacks()
+	return excerpt(v.Text) + " is " + c.expected()
 }
 
-// holds reports whether v can be a value of a class of types.
-func (c class) holds(v Value) bool {
+// accepts reports whether v can be a value of a class.
+func (c class) accepts(v Value) bool {
 	switch c {
 	case numberClass:
 		return isNumeral(v.Text)
@@ -68,10 +68,9 @@ func (c class) holds(v Value) bool {
 	}
 }
 
-// isNumeral reports whether a text is a decimal numeral as all numeric types of the search engine read it: an optional sign,
-// digits that may begin with zeros, with an optional point before, between or behind them, and an optional exponent. What
-// its parsers of fractions alone allow around that, white space and the suffixes of a Java literal, is refused, and so is
-// what is not finite.
+// isNumeral reports whether a text is a decimal number that all numeric types of the search engine accept: an optional sign,
+// digits, which may start with zeros and have a point before, between or after them, and an optional exponent. It excludes white
+// space and the suffixes of Java literals, which only some types accept, and infinite numbers.
 func isNumeral(text string) bool {
 	for i := range len(text) {
 		if !isDigit(text[i]) && strings.IndexByte("+-.eE", text[i]) < 0 {
@@ -82,15 +81,15 @@ func isNumeral(text string) bool {
 	return err == nil
 }
 
-// lacks says what a value is not that no value of a class can be.
-func (c class) lacks() string {
+// expected returns what a value that a class does not accept is not, for a message.
+func (c class) expected() string {
 	switch c {
 	case numberClass:
-		return "no number"
+		return "not a number"
 	case dateClass:
-		return "no ISO 8601 date and no number of milliseconds"
+		return "neither an ISO 8601 date nor a number of milliseconds"
 	case addressClass:
-		return "no IP address"
+		return "not an IP address"
 	default:
 		return "neither true nor false"
 	}

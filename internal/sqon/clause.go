@@ -5,19 +5,19 @@ import (
 	"strconv"
 )
 
-// valuePlace is where the value of a clause stands in it.
-const valuePlace = "/content/value"
+// valuePath is the pointer of a clause's value, relative to the clause.
+const valuePath = "/content/value"
 
-// namesMember returns the member of a clause's content that says what it is about.
-func namesMember(wants shape) string {
-	if wants == patternShape {
+// namesMember returns the member of a clause's content that has the field names.
+func namesMember(wants contentKind) string {
+	if wants == patternContent {
 		return "fieldNames"
 	}
 	return "fieldName"
 }
 
 // clause reads the members of a clause's content.
-func (p *parser) clause(r *reading) bool {
+func (p *parser) clause(r *partialNode) bool {
 	for first := true; ; first = false {
 		name, more, ok := p.member(first)
 		if !ok || !more {
@@ -30,7 +30,7 @@ func (p *parser) clause(r *reading) bool {
 }
 
 // clauseMember reads the value of one member of a clause's content.
-func (p *parser) clauseMember(r *reading, name string) bool {
+func (p *parser) clauseMember(r *partialNode, name string) bool {
 	var m member
 	switch name {
 	case "fieldName":
@@ -45,7 +45,7 @@ func (p *parser) clauseMember(r *reading, name string) bool {
 		return p.unknown(r.node.Pointer+"/content", name, "fieldName", "fieldNames", "value")
 	}
 	if r.clause.members&m != 0 {
-		return p.skip(0) && p.fault(r.node.Pointer+"/content/"+name, KeywordMember, "the member "+excerpt(name)+" stands here twice")
+		return p.skip(0) && p.violation(r.node.Pointer+"/content/"+name, KeywordMember, "duplicate member "+excerpt(name))
 	}
 	r.clause.members |= m
 	switch m {
@@ -57,30 +57,30 @@ func (p *parser) clauseMember(r *reading, name string) bool {
 		return p.value(r)
 	default:
 		if c := p.peek(); c != '"' {
-			return p.skip(0) && p.fault(r.node.Pointer+"/content/entity", KeywordMember, "entity is a string, not "+kind(c))
+			return p.skip(0) && p.violation(r.node.Pointer+"/content/entity", KeywordMember, "entity must be a string, not "+kind(c))
 		}
 		return p.skip(0)
 	}
 }
 
 // fieldName reads the one name of a clause.
-func (p *parser) fieldName(r *reading) bool {
+func (p *parser) fieldName(r *partialNode) bool {
 	name, ok := p.name(r, "/content/fieldName", -1)
 	if !ok || name == "" {
 		return ok
 	}
-	// A clause with both fieldName and fieldNames is refused in the end, so one may replace the other.
+	// A clause with both fieldName and fieldNames is rejected later, so one may replace the other.
 	p.names = append(p.names, name)
 	r.node.Fields = p.names[len(p.names)-1 : len(p.names) : len(p.names)]
 	return true
 }
 
 // fieldNames reads the names of a Wildcard.
-func (p *parser) fieldNames(r *reading) bool {
+func (p *parser) fieldNames(r *partialNode) bool {
 	const place = "/content/fieldNames"
 	if c := p.peek(); c != '[' {
-		r.clause.wrong = true
-		return p.skip(0) && p.fault(r.node.Pointer+place, KeywordFieldName, "fieldNames is a list of strings, not "+kind(c))
+		r.clause.invalid = true
+		return p.skip(0) && p.violation(r.node.Pointer+place, KeywordFieldName, "fieldNames must be a list of strings, not "+kind(c))
 	}
 	p.at++
 	from := len(p.names)
@@ -102,38 +102,38 @@ func (p *parser) fieldNames(r *reading) bool {
 		p.names = append(p.names, name)
 	}
 	if len(p.names) == from {
-		r.clause.wrong = true
-		return p.fault(r.node.Pointer+place, KeywordFieldName, "fieldNames is empty, at least one name is needed")
+		r.clause.invalid = true
+		return p.violation(r.node.Pointer+place, KeywordFieldName, "fieldNames must have at least one name")
 	}
 	r.node.Fields = p.names[from:len(p.names):len(p.names)]
 	return true
 }
 
-// name reads the name of a field, "" for one with a fault. Where it stands is told as pointerAt understands it.
-func (p *parser) name(r *reading, place string, index int) (string, bool) {
+// name reads a field name, "" for an invalid one. place and index are its position as in pointerAt.
+func (p *parser) name(r *partialNode, place string, index int) (string, bool) {
 	if c := p.peek(); c != '"' {
-		r.clause.wrong = true
-		return "", p.skip(0) && p.fault(pointerAt(r.node, place, index), KeywordFieldName,
-			"the name of a field is a string, not "+kind(c))
+		r.clause.invalid = true
+		return "", p.skip(0) && p.violation(pointerAt(r.node, place, index), KeywordFieldName,
+			"a field name must be a string, not "+kind(c))
 	}
 	name, ok := p.str()
 	if ok && name == "" {
-		r.clause.wrong = true
-		return "", p.fault(pointerAt(r.node, place, index), KeywordFieldName, "the name of a field is empty")
+		r.clause.invalid = true
+		return "", p.violation(pointerAt(r.node, place, index), KeywordFieldName, "a field name is empty")
 	}
 	return name, ok
 }
 
-// count counts a value or a name of a list, and ends reading when there are too many.
-func (p *parser) count(r *reading, place string, index int) bool {
+// count counts a value or a name in a list, and stops reading when there are too many.
+func (p *parser) count(r *partialNode, place string, index int) bool {
 	if p.values++; p.values > MaxValues {
-		return p.end(pointerAt(r.node, place, index), KeywordValues,
+		return p.stop(pointerAt(r.node, place, index), KeywordValues,
 			fmt.Sprintf("the filter has more than %d values and field names", MaxValues))
 	}
 	return true
 }
 
-// pointerAt returns the pointer of a place in a node, and of an element there for an index from 0 on.
+// pointerAt returns the pointer of a place in a node, or of the element index of a list there if index is not negative.
 func pointerAt(n *Node, place string, index int) string {
 	if index < 0 {
 		return n.Pointer + place
@@ -142,11 +142,11 @@ func pointerAt(n *Node, place string, index int) string {
 }
 
 // value reads the value or the values of a clause.
-func (p *parser) value(r *reading) bool {
+func (p *parser) value(r *partialNode) bool {
 	from := len(p.scalars)
 	if p.peek() != '[' {
 		r.clause.scalar = true
-		if !p.count(r, valuePlace, -1) || !p.scalar(r, -1) {
+		if !p.count(r, valuePath, -1) || !p.scalar(r, -1) {
 			return false
 		}
 		r.node.Values = p.scalars[from:len(p.scalars):len(p.scalars)]
@@ -161,7 +161,7 @@ func (p *parser) value(r *reading) bool {
 		if !more {
 			break
 		}
-		if !p.count(r, valuePlace, values) || !p.scalar(r, values) {
+		if !p.count(r, valuePath, values) || !p.scalar(r, values) {
 			return false
 		}
 	}
@@ -171,8 +171,8 @@ func (p *parser) value(r *reading) bool {
 	return true
 }
 
-// scalar reads one value; index is its place in the list, -1 when there is no list.
-func (p *parser) scalar(r *reading, index int) bool {
+// scalar reads one value; index is its position in the list, -1 when there is no list.
+func (p *parser) scalar(r *partialNode, index int) bool {
 	var v Value
 	var ok bool
 	switch c := p.peek(); c {
@@ -183,8 +183,8 @@ func (p *parser) scalar(r *reading, index int) bool {
 	case 'f':
 		v, ok = Value{Kind: Bool, Text: "false"}, p.literal("false")
 	case 'n', '{', '[':
-		r.clause.wrong = true
-		return p.skip(0) && p.fault(valuePointer(r.node, index), KeywordValue, "a value is a string, a number or a boolean, not "+kind(c))
+		r.clause.invalid = true
+		return p.skip(0) && p.violation(valuePointer(r.node, index), KeywordValue, "a value must be a string, a number or a boolean, not "+kind(c))
 	default:
 		v.Kind = Number
 		v.Text, ok = p.number()
@@ -193,70 +193,72 @@ func (p *parser) scalar(r *reading, index int) bool {
 	return ok
 }
 
-// valuePointer returns the pointer of a clause's value, that of all for an index below 0.
+// valuePointer returns the pointer of a clause's value, or of the whole list for a negative index.
 func valuePointer(n *Node, index int) string {
-	return pointerAt(n, valuePlace, index)
+	return pointerAt(n, valuePath, index)
 }
 
-// judgeClause says what is wrong with a clause for its operator.
-func (p *parser) judgeClause(r *reading, wants shape) bool {
+// validateClause validates a clause for its operator.
+func (p *parser) validateClause(r *partialNode, wants contentKind) bool {
 	seen, needs, other := r.clause.members, memberFieldName, memberFieldNames
-	if wants == patternShape {
+	if wants == patternContent {
 		needs, other = other, needs
 	}
 	ok := true
 	if seen&other != 0 {
 		name := "fieldNames"
-		if wants == patternShape {
+		if wants == patternContent {
 			name = "fieldName"
 		}
-		ok = p.fault(r.node.Pointer+"/content/"+name, KeywordFieldName,
+		ok = p.violation(r.node.Pointer+"/content/"+name, KeywordFieldName,
 			excerpt(r.op)+" takes "+namesMember(wants)+", not "+name)
 	} else if seen&needs == 0 {
-		ok = p.fault(r.node.Pointer+"/content", KeywordFieldName, namesMember(wants)+" is missing")
+		ok = p.violation(r.node.Pointer+"/content", KeywordFieldName, namesMember(wants)+" is missing")
 	}
-	if ok && seen&memberEntity != 0 && wants != patternShape {
-		ok = p.fault(r.node.Pointer+"/content/entity", KeywordMember, `unknown member "entity"`)
+	if ok && seen&memberEntity != 0 && wants != patternContent {
+		ok = p.violation(r.node.Pointer+"/content/entity", KeywordMember, `unknown member "entity"`)
 	}
 	if ok && seen&memberValue == 0 {
-		ok = p.fault(r.node.Pointer+"/content", KeywordValue, "value is missing")
+		ok = p.violation(r.node.Pointer+"/content", KeywordValue, "value is missing")
 	}
-	return ok && (seen&memberValue == 0 || r.clause.wrong || p.judgeValues(r, wants))
+	return ok && (seen&memberValue == 0 || r.clause.invalid || p.validateValues(r, wants))
 }
 
-// judgeValues says whether the number and the kinds of the values suit the operator.
-func (p *parser) judgeValues(r *reading, wants shape) bool {
+// validateValues validates the number and the kinds of the values for the operator.
+func (p *parser) validateValues(r *partialNode, wants contentKind) bool {
 	n := r.node
-	count := func(message string) bool { return p.fault(valuePointer(n, -1), KeywordValue, excerpt(r.op)+message) }
+	count := func(message string) bool {
+		return p.violation(valuePointer(n, -1), KeywordValue, excerpt(r.op)+message)
+	}
 	switch {
-	case wants == rangeShape && len(n.Values) != 1:
+	case wants == rangeContent && len(n.Values) != 1:
 		return count(" takes exactly one value")
-	case wants == betweenShape && len(n.Values) != 2:
+	case wants == betweenContent && len(n.Values) != 2:
 		return count(" takes exactly two values")
-	case wants == patternShape && len(n.Values) == 0:
+	case wants == patternContent && len(n.Values) == 0:
 		return count(" takes at least one value")
-	case wants == listShape:
+	case wants == listContent:
 		return true
 	}
 	for i, v := range n.Values {
-		if v.Kind == String || wants != patternShape && v.Kind == Number {
+		if v.Kind == String || wants != patternContent && v.Kind == Number {
 			continue
 		}
 		place, takes := i, " takes strings, not "
 		if r.clause.scalar {
 			place = -1
 		}
-		if wants != patternShape {
+		if wants != patternContent {
 			takes = " takes numbers and dates, not "
 		}
-		if !p.fault(valuePointer(n, place), KeywordValue, excerpt(r.op)+takes+v.Kind.words()) {
+		if !p.violation(valuePointer(n, place), KeywordValue, excerpt(r.op)+takes+v.Kind.words()) {
 			return false
 		}
 	}
 	return true
 }
 
-// words names a kind of value.
+// words returns the name of a kind of value for a message.
 func (k Kind) words() string {
 	switch k {
 	case Number:

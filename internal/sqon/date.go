@@ -9,22 +9,22 @@ import (
 	"tutti/internal/core"
 )
 
-// ParseDate reads a date as a document's field may hold it, and dates of ISO 8601 in its extended format:
+// ParseDate parses a date as in a document's field, and dates of ISO 8601 in its extended format:
 //
 //   - a year ("2024"), a month ("2024-03"), a week ("2024-W10"), a day ("2024-03-05", "2024-W10-2", "2024-065");
-//   - a day and a time of hours with optional minutes, seconds and fraction of up to nine digits, and an optional offset of
-//     at most 18 hours ("2024-03-05T10:20:30.5+01:00"; Z, ±hh, ±hhmm, ±hh:mm); without an offset it is UTC. T24:00 is the
-//     first instant of the next day. A "T" may be the end, which says no more than the day;
-//   - a number of milliseconds from 1970 in UTC, of up to 18 digits and with an optional fraction. Four digits alone are a
-//     year, so that "20240305" is no day.
+//   - a day and a time of hours with optional minutes, seconds and a fraction of up to nine digits, and an optional offset of at
+//     most 18 hours ("2024-03-05T10:20:30.5+01:00"; Z, ±hh, ±hhmm, ±hh:mm); without an offset it is UTC. T24:00 is the first
+//     instant of the next day. The text may end with "T", which is equivalent to the day;
+//   - a number of milliseconds since 1970 in UTC, of up to 18 digits and with an optional fraction. Four digits are a year;
+//     "20240305" is not a day.
 //
-// But for weeks, ordinal days and T24:00 that is what the search engine's default format of dates reads
-// (strict_date_optional_time||epoch_millis), with the same meaning. It returns the time that the text covers in UTC, from its
-// first instant to the first instant behind it: a year for a year, a second for a time with seconds, a millisecond for
-// three digits of fraction and for a whole number of milliseconds, at least a nanosecond. So x is at "2024-03" when
-// from ≤ x < to, after it when x ≥ to, and not after it when x < to. The years of milliseconds reach far beyond 9999.
+// Except for weeks, ordinal days and T24:00, this is the search engine's default format of dates
+// (strict_date_optional_time||epoch_millis), with the same meaning. It returns the time range of the text in UTC, from its first
+// instant to the first instant after it: a year for a year, a second for a time with seconds, a millisecond for three decimal
+// places and for a whole number of milliseconds, at least a nanosecond. So x is at "2024-03" when from ≤ x < to, after it when x ≥
+// to, and not after it when x < to. The years of milliseconds reach far beyond 9999.
 //
-// Every error is of CodeInvalid.
+// Every error is CodeInvalid.
 func ParseDate(text string) (from, to time.Time, err error) {
 	d := dateReader{text: text}
 	if d.read() {
@@ -35,20 +35,19 @@ func ParseDate(text string) (from, to time.Time, err error) {
 		from, to = m.covered()
 		return from, to, nil
 	}
-	return time.Time{}, time.Time{}, core.NewError(core.CodeInvalid, excerpt(text)+" is "+dateClass.lacks())
+	return time.Time{}, time.Time{}, core.NewError(core.CodeInvalid, excerpt(text)+" is "+dateClass.expected())
 }
 
-// Date returns the time that v covers as a date: that of ParseDate for a string and for a number, which the search engine
-// reads by its digits too, so that 2024 is a year. A number with an exponent is the millisecond that it counts from 1970.
-// Every error is of CodeInvalid.
+// Date returns the time range of v as a date: that of ParseDate for a string and for a number, which the search engine also reads
+// by its digits, so that 2024 is a year. A number with an exponent is in milliseconds since 1970. Every error is CodeInvalid.
 func (v Value) Date() (from, to time.Time, err error) {
 	switch {
 	case v.Kind == Bool:
-		return time.Time{}, time.Time{}, core.NewError(core.CodeInvalid, v.Text+" is no date")
+		return time.Time{}, time.Time{}, core.NewError(core.CodeInvalid, v.Text+" is not a date")
 	case v.Kind == Number && strings.ContainsAny(v.Text, "eE"):
 		ms, err := strconv.ParseFloat(v.Text, 64)
 		if err != nil || ms != math.Trunc(ms) || math.Abs(ms) >= maxMillis {
-			return time.Time{}, time.Time{}, core.NewError(core.CodeInvalid, excerpt(v.Text)+" is no date in milliseconds")
+			return time.Time{}, time.Time{}, core.NewError(core.CodeInvalid, excerpt(v.Text)+" is not a date in milliseconds")
 		}
 		from, to = millis{whole: int64(ms), precision: time.Millisecond}.covered()
 		return from, to, nil
@@ -57,7 +56,7 @@ func (v Value) Date() (from, to time.Time, err error) {
 	}
 }
 
-// isDate reports whether Date reads a value, without working out what it covers.
+// isDate reports whether Date accepts a value, without computing its range.
 func (v Value) isDate() bool {
 	if v.Kind != String {
 		_, _, err := v.Date()
@@ -71,7 +70,7 @@ func (v Value) isDate() bool {
 	return ok
 }
 
-// unit is how much a date without a time covers.
+// unit is the duration of a date without a time.
 type unit int
 
 const (
@@ -81,14 +80,14 @@ const (
 	unitDay
 )
 
-// dateReader takes a date apart from its front.
+// dateReader parses a date from its start.
 type dateReader struct {
-	// text is what has not been read.
+	// text is the unread rest.
 	text string
 	unit unit
 	year int
-	// month and day are the first that the date covers. The day may be before or after those of the month: it is counted
-	// from the year's beginning where the date says so.
+	// month and day are the first of the date. The day may be outside the month: it is counted from the start of the year in some
+	// formats.
 	month, day int
 	// clock is the time of day in UTC, exact to precision, which is 0 when the date has no time.
 	clock, precision time.Duration
@@ -105,7 +104,7 @@ func (d *dateReader) read() bool {
 	return d.text == ""
 }
 
-// readDay reads what comes before the time.
+// readDay reads the part before the time.
 func (d *dateReader) readDay() bool {
 	var ok bool
 	d.month, d.day = 1, 1
@@ -129,7 +128,7 @@ func (d *dateReader) readDay() bool {
 	return ok
 }
 
-// readWeek reads a week and a day of it.
+// readWeek reads a week and an optional day of it.
 func (d *dateReader) readWeek() bool {
 	monday, weeks := weeksOf(d.year)
 	week, ok := d.digits(2, 1, weeks)
@@ -142,8 +141,8 @@ func (d *dateReader) readWeek() bool {
 	return ok
 }
 
-// weeksOf returns the day of January, from -2 on, with which the first of the weeks that ISO 8601 counts for a year begins,
-// and how many there are: the first is the one that has the year's first Thursday.
+// weeksOf returns the day of January, from -2 on, of the first Monday of the year's ISO 8601 weeks, and their number: the first
+// week is the one with the year's first Thursday.
 func weeksOf(year int) (monday, weeks int) {
 	first := time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC).Weekday()
 	weeks = 52
@@ -178,7 +177,7 @@ func daysIn(year, month int) int {
 	}
 }
 
-// covered returns the time that the date covers.
+// covered returns the time range of the date.
 func (d *dateReader) covered() (from, to time.Time) {
 	from = time.Date(d.year, time.Month(d.month), d.day, 0, 0, 0, 0, time.UTC)
 	switch {
@@ -206,7 +205,7 @@ func (d *dateReader) readTime() bool {
 	return ok
 }
 
-// readClock reads a time of day, which may be over 24 hours, and how exact it is.
+// readClock reads a time of day, which may exceed 24 hours, and its precision.
 func (d *dateReader) readClock() bool {
 	hour, ok := d.digits(2, 0, 24)
 	d.clock, d.precision = time.Duration(hour)*time.Hour, time.Hour
@@ -234,10 +233,10 @@ func (d *dateReader) readClock() bool {
 	return read > 0
 }
 
-// maxOffset is how far a local time can be from UTC, in Java and so in the search engine.
+// maxOffset is the maximum offset from UTC, as in Java and so in the search engine.
 const maxOffset = 18 * time.Hour
 
-// offset reads how far the local time is ahead of UTC, 0 when nothing says so.
+// offset reads the offset from UTC, 0 when there is none.
 func (d *dateReader) offset() (time.Duration, bool) {
 	sign := time.Duration(1)
 	switch {
@@ -257,7 +256,7 @@ func (d *dateReader) offset() (time.Duration, bool) {
 	return sign * offset, ok && offset <= maxOffset
 }
 
-// take takes a character when it is the next.
+// take consumes a character if it is the next.
 func (d *dateReader) take(c byte) bool {
 	if d.text == "" || d.text[0] != c {
 		return false
@@ -266,7 +265,7 @@ func (d *dateReader) take(c byte) bool {
 	return true
 }
 
-// digits takes a number of so many digits.
+// digits reads a number of n digits between least and most.
 func (d *dateReader) digits(n, least, most int) (int, bool) {
 	if len(d.text) < n {
 		return 0, false

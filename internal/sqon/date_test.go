@@ -87,13 +87,13 @@ func TestParseDateRefuses(t *testing.T) {
 	}
 	t.Run("message", func(t *testing.T) {
 		_, _, err := sqon.ParseDate("2024-13")
-		if got, want := core.MessageOf(err), `"2024-13" is no ISO 8601 date and no number of milliseconds`; got != want {
+		if got, want := core.MessageOf(err), `"2024-13" is neither an ISO 8601 date nor a number of milliseconds`; got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	})
 }
 
-// TestParseDateLaw: what a time is printed as covers it, whatever the precision.
+// TestParseDateLaw checks that the range of a printed time contains it, at every precision.
 func TestParseDateLaw(t *testing.T) {
 	layouts := []string{
 		"2006", "2006-01", "2006-01-02", "2006-01-02T15:04", "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05Z07:00",
@@ -126,7 +126,7 @@ func TestValueDate(t *testing.T) {
 	if err != nil || !from.Equal(time.Date(2024, 3, 5, 10, 20, 30, 123e6, time.UTC)) || to.Sub(from) != time.Millisecond {
 		t.Errorf("%v to %v: %v", from, to, err)
 	}
-	// The search engine takes a number by its digits: what a document means by 2024, a filter does.
+	// The search engine reads a number by its digits: 2024 has the same meaning in documents and filters.
 	for _, kind := range []sqon.Kind{sqon.String, sqon.Number} {
 		if from, to, err = (sqon.Value{Kind: kind, Text: "2024"}).Date(); err != nil || from.Year() != 2024 || to.Year() != 2025 {
 			t.Errorf("%v to %v: %v", from, to, err)
@@ -142,12 +142,12 @@ func TestValueDate(t *testing.T) {
 		t.Errorf("%v: %v", from, err)
 	}
 	for want, v := range map[string]sqon.Value{
-		`"1.5e0" is no date in milliseconds`:                       {Kind: sqon.Number, Text: "1.5e0"},
-		`"1e18" is no date in milliseconds`:                        {Kind: sqon.Number, Text: "1e18"},
-		`"1e999" is no date in milliseconds`:                       {Kind: sqon.Number, Text: "1e999"},
-		`true is no date`:                                          {Kind: sqon.Bool, Text: "true"},
-		`"1e3" is no ISO 8601 date and no number of milliseconds`:  {Text: "1e3"},
-		`"true" is no ISO 8601 date and no number of milliseconds`: {Text: "true"},
+		`"1.5e0" is not a date in milliseconds`:                           {Kind: sqon.Number, Text: "1.5e0"},
+		`"1e18" is not a date in milliseconds`:                            {Kind: sqon.Number, Text: "1e18"},
+		`"1e999" is not a date in milliseconds`:                           {Kind: sqon.Number, Text: "1e999"},
+		`true is not a date`:                                              {Kind: sqon.Bool, Text: "true"},
+		`"1e3" is neither an ISO 8601 date nor a number of milliseconds`:  {Text: "1e3"},
+		`"true" is neither an ISO 8601 date nor a number of milliseconds`: {Text: "true"},
 	} {
 		if _, _, err := v.Date(); core.CodeOf(err) != core.CodeInvalid || core.MessageOf(err) != want {
 			t.Errorf("%v, want %s", err, want)

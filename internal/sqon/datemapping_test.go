@@ -11,7 +11,7 @@ import (
 	"tutti/internal/sqon"
 )
 
-// TestDatesOfDocuments: what a field of dates may hold by its default format, as a string or as a number, a filter may ask for.
+// TestDatesOfDocuments checks that filters accept all values of the default date format, as strings and as numbers.
 func TestDatesOfDocuments(t *testing.T) {
 	tree, err := mapping.Parse([]byte(`{"properties":{"when":{"type":"date"}}}`))
 	if err != nil {

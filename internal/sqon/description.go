@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// description is what clients are told of the language.
+// description is the body of the introspection of the language.
 type description struct {
 	Schema      string             `json:"$schema"`
 	Title       string             `json:"title"`
@@ -21,8 +21,8 @@ type describedOperators struct {
 	Field       []describedOperator `json:"field"`
 }
 
-// describedOperator is an operator of clauses. ValueType is written like a type of TypeScript; a date is a string in ISO
-// 8601, or the number of milliseconds since 1970 (ParseDate).
+// describedOperator is an operator of clauses. ValueType is written like a TypeScript type; a date is an ISO 8601 string or the
+// number of milliseconds since 1970 (ParseDate).
 type describedOperator struct {
 	Op       Operator `json:"op"`
 	FieldRef string   `json:"fieldRef"`
@@ -31,7 +31,7 @@ type describedOperator struct {
 	ValueType    string `json:"valueType"`
 }
 
-// orderedAliases keeps the order of the aliases in JSON.
+// orderedAliases is a list of aliases that is encoded as a JSON object in its order.
 type orderedAliases []alias
 
 // MarshalJSON returns an object with the operator of each alias.
@@ -49,8 +49,8 @@ func (a orderedAliases) MarshalJSON() ([]byte, error) {
 
 var _ json.Marshaler = orderedAliases(nil)
 
-// Description returns the body of GET /introspection/sqon (CONTRACT section 2), a JSON object. The bytes are the caller's, and
-// the same every time.
+// Description returns the body of GET /introspection/sqon (CONTRACT section 2), a JSON object. Each call returns a new slice with
+// the same bytes.
 func Description() []byte {
 	d := description{
 		Schema:      schemaDialect,
@@ -64,18 +64,18 @@ func Description() []byte {
 	for _, op := range fieldOperators() {
 		d.Operators.Field = append(d.Operators.Field, describe(op))
 	}
-	return printed(d)
+	return indented(d)
 }
 
-// describe says what an operator takes.
+// describe returns the description of an operator.
 func describe(op Operator) describedOperator {
-	d := describedOperator{Op: op, FieldRef: namesMember(op.shape()), ApplicableTo: "all"}
-	switch op.shape() {
-	case rangeShape:
+	d := describedOperator{Op: op, FieldRef: namesMember(op.contentKind()), ApplicableTo: "all"}
+	switch op.contentKind() {
+	case rangeContent:
 		d.ApplicableTo, d.ValueType = rangeTypes(), "number | date"
-	case betweenShape:
+	case betweenContent:
 		d.ApplicableTo, d.ValueType = rangeTypes(), "[number | date, number | date]"
-	case patternShape:
+	case patternContent:
 		d.ApplicableTo, d.ValueType = patternTypes(), "string | Array<string>"
 	default:
 		d.ValueType = "string | number | boolean | Array<string | number | boolean>"

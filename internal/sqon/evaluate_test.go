@@ -9,14 +9,14 @@ import (
 	"tutti/internal/sqon"
 )
 
-// row is a document or a nested element of one, with the values of the fields that are its own.
+// row is a document or a nested element of one, with its own values.
 type row struct {
 	path     string
 	values   map[string][]string
 	children []*row
 }
 
-// below returns the rows of a path below r, r itself when it is one.
+// below returns the rows at a path below r, r itself if it is one.
 func (r *row) below(path string) []*row {
 	if r.path == path {
 		return []*row{r}
@@ -28,24 +28,23 @@ func (r *row) below(path string) []*row {
 	return rows
 }
 
-// bound is an element that a pivot has bound.
+// bound is an element bound by a pivot.
 type bound struct {
 	path string
 	row  *row
 }
 
-// evaluator is the meaning of a filter (CONTRACT section 4), by trying everything.
+// evaluator evaluates a filter by its definition (CONTRACT section 4), by trying everything.
 type evaluator struct {
 	fields   catalogue
 	document *row
-	// strict tells that everything below a pivot is about a field below it, so that the innermost bound element is all that
-	// there is to know.
+	// strict requires that everything below a pivot is about a field below it, so that only the innermost bound element matters.
 	strict bool
-	// lost tells that this was not so.
+	// lost is set when this was not so.
 	lost bool
 }
 
-// scope returns the row that a field is asked of: the element of the longest path that is bound.
+// scope returns the row of a field: the bound element with the longest path.
 func (e *evaluator) scope(env []bound, name string) *row {
 	for _, path := range slices.Backward(e.fields[name].Nested) {
 		if i := slices.IndexFunc(env, func(b bound) bool { return b.path == path }); i >= 0 {
@@ -98,7 +97,7 @@ func (e *evaluator) body(n *sqon.Node, env []bound) bool {
 	return found
 }
 
-// asked answers a clause on one field.
+// asked evaluates a clause on one field.
 func asked(n *sqon.Node, name, path string, scope *row) bool {
 	rows := scope.below(path)
 	in := func(rows []*row, values []sqon.Value) bool {
@@ -163,7 +162,7 @@ func found(f sqon.Filter, document *row) bool {
 	return (&evaluator{fields: small(), document: document}).node(f.Root, nil)
 }
 
-// foundStrictly is found for a filter in which everything below a pivot is about a field below it; ok tells that it is.
+// foundStrictly is found for a filter in which everything below a pivot is about a field below it; ok reports whether it is.
 func foundStrictly(f sqon.Filter, document *row) (is, ok bool) {
 	if f.Root == nil {
 		return true, true
@@ -173,7 +172,7 @@ func foundStrictly(f sqon.Filter, document *row) (is, ok bool) {
 	return is, !e.lost
 }
 
-// documents returns documents of the fields of small.
+// documents returns documents with the fields of small.
 func documents() *rapid.Generator[*row] {
 	words := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "ab"}), 0, 2)
 	numbers := rapid.SliceOfN(rapid.SampledFrom([]string{"1", "2", "3"}), 0, 2)
@@ -198,7 +197,7 @@ func documents() *rapid.Generator[*row] {
 	})
 }
 
-// filters returns valid filters on the fields of small, as deep as that.
+// filters returns valid filters on the fields of small, of the given depth.
 func filters(depth int) *rapid.Generator[*sqon.Node] {
 	return rapid.Custom(func(t *rapid.T) *sqon.Node { return drawNode(t, depth) })
 }

@@ -42,7 +42,7 @@ func ExampleFilter_Check() {
 	// Output:
 	// /content/0/content/fieldName: unknown field "agee", did you mean "age"?
 	// /content/1/op: "gt" does not apply to the field "sex" of type keyword, which takes in, not-in, some-not-in, all, filter
-	// /content/2/content/value/1: "forty" is no number
+	// /content/2/content/value/1: "forty" is not a number
 }
 
 func ExampleFilter_Hoist() {

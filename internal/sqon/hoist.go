@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// maxAlternatives is how many pivots one may become.
+// maxAlternatives is the maximum number of pivots that one pivot is split into.
 const maxAlternatives = 16
 
-// Hoist returns a filter of the same meaning in which everything below a pivot is about a field below it, so that an engine
-// needs one question only: which elements of a path match. Clauses that a pivot does not bind move out of it, since they have
-// one answer for all of its elements; a Wildcard on fields that stand at different places becomes one of each; a pivot on a
-// path that is bound already goes. f is given back as it is when there is nothing to move.
+// Hoist returns an equivalent filter in which everything below a pivot is about a field below it, so that an engine only has to
+// find the matching elements of a path. Clauses that a pivot does not bind move out of it, because their result is the same for all
+// of its elements; a Wildcard on fields in different places becomes one for each; a pivot on a path that is already bound is
+// removed. It returns f itself when nothing changes.
 //
-// A pivot around or(bound, not bound) in an and becomes one for each alternative. When there would be more than 16, the error
-// is a core.Error of CodeInvalid that points at the pivot; when the result would be over MaxDepth, MaxNodes or MaxValues, one
-// that points at the filter. Names that fields does not know are taken to be the document's: Check comes first.
+// A pivot around or(bound, not bound) in an and becomes one pivot per alternative. For more than 16, the error is a core.Error of
+// CodeInvalid that points at the pivot; when the result would exceed MaxDepth, MaxNodes or MaxValues, one that points at the
+// filter. Names that are not in fields are treated as fields of the document: Check comes first.
 func (f Filter) Hoist(fields Fields) (Filter, error) {
 	if f.Root == nil {
 		return f, nil
@@ -29,13 +29,13 @@ func (f Filter) Hoist(fields Fields) (Filter, error) {
 		return Filter{}, err
 	}
 	if m := (measure{}); m.over(root) {
-		h.add(f.Root.Pointer, KeywordPivot, "the clauses that the pivots of the filter do not bind make it too large or too deep")
+		h.add(f.Root.Pointer, KeywordPivot, "the filter is too large or too deep after moving clauses out of pivots that do not bind them")
 		return Filter{}, h.err()
 	}
 	return Filter{Root: root}, nil
 }
 
-// needsHoist reports whether anything below a pivot is not about its element, or a pivot is inside of the same.
+// needsHoist reports whether anything below a pivot is not about its element, or a pivot is nested in one on the same path.
 func (c *checker) needsHoist(n *Node) bool {
 	if n.Pivot != "" {
 		if slices.Contains(c.pivots, n.Pivot) {
@@ -55,28 +55,28 @@ func (c *checker) needsHoist(n *Node) bool {
 	return c.unbound || slices.ContainsFunc(n.Content, c.needsHoist)
 }
 
-// hoister rebuilds a filter from its innermost pivots outwards.
+// hoister rebuilds a filter from its innermost pivots outward.
 type hoister struct {
-	faults
+	violations
 	fields Fields
-	// pivots are the paths that are bound around the node, the outermost first.
+	// pivots are the bound paths around the node, outermost first.
 	pivots []string
-	// level says of each clause and each pivot of the result which of the bound paths it is about, 0 for the document.
+	// level maps the clauses and pivots of the result to the bound path that they are about (see about).
 	level map[*Node]int
 }
 
-// place tells on which side of a pivot the clauses of a tree are.
-type place uint8
+// side is on which side of a pivot the clauses of a tree are.
+type side uint8
 
 const (
-	// inside: some are about the pivot's element.
-	inside place = 1 << iota
-	// outside: some are not.
+	// inside is set when some clauses are about the pivot's element.
+	inside side = 1 << iota
+	// outside is set when some clauses are not.
 	outside
 	mixed = inside | outside
 )
 
-// levelOf returns which of the bound paths a field is about.
+// levelOf returns the bound path that a field is about (see about).
 func (h *hoister) levelOf(name string) int {
 	field, _ := h.fields.Field(name)
 	return about(field, h.pivots)
@@ -126,20 +126,20 @@ func (h *hoister) body(n *Node) *Node {
 	return &Node{Op: Or, Content: clauses, Pointer: n.Pointer}
 }
 
-// splitter takes what one pivot does not bind out of it.
+// splitter moves what one pivot does not bind out of it.
 type splitter struct {
 	*hoister
-	// pivot is the node that has it.
+	// pivot is the node with the pivot.
 	pivot *Node
 	// outer is the level of the pivot itself, level that of its element.
 	outer, level int
-	// made counts the pivots that it has become.
+	// made is the number of pivots that it has become.
 	made int
 }
 
-// split returns what asks for an element for which a tree holds.
+// split returns the condition that an element exists for which a tree holds.
 func (s *splitter) split(n *Node) *Node {
-	switch p := s.placeOf(n); {
+	switch p := s.sideOf(n); {
 	case len(s.list) > 0:
 		return s.pivot
 	case p&outside == 0:
@@ -151,13 +151,13 @@ func (s *splitter) split(n *Node) *Node {
 	}
 }
 
-// splitAnd splits what all members together say: those outside move out, and one that is both is split up.
+// splitAnd splits a conjunction: members outside the pivot move out, and members on both sides are split.
 func (s *splitter) splitAnd(members []*Node) *Node {
 	var parts conjunction
 	s.collect(&parts, members)
-	// Each that is both doubles the pivots at least.
+	// Each member on both sides at least doubles the pivots.
 	if 1<<min(len(parts.both), maxAlternatives) > maxAlternatives {
-		s.refuse()
+		s.tooManyPivots()
 	}
 	if len(s.list) > 0 {
 		return s.pivot
@@ -171,15 +171,15 @@ func (s *splitter) splitAnd(members []*Node) *Node {
 	}))...)
 }
 
-// conjunction is what must hold together: members that are outside, that are not, and each an Or that is both.
+// conjunction is a set of conditions that must all hold: members outside the pivot, members inside, and Ors on both sides.
 type conjunction struct {
 	out, in, both []*Node
 }
 
-// collect sorts members into a conjunction, with those that are both taken apart down to their Ors.
+// collect adds members to a conjunction, decomposing those on both sides down to their Ors.
 func (s *splitter) collect(parts *conjunction, members []*Node) {
 	for _, m := range members {
-		switch p := s.placeOf(m); {
+		switch p := s.sideOf(m); {
 		case p == outside:
 			parts.out = append(parts.out, m)
 		case p != mixed:
@@ -187,18 +187,18 @@ func (s *splitter) collect(parts *conjunction, members []*Node) {
 		case m.Op == And:
 			s.collect(parts, m.Content)
 		case m.Op == Not:
-			s.collect(parts, s.deny(m.Content))
+			s.collect(parts, s.negate(m.Content))
 		default:
 			parts.both = append(parts.both, m)
 		}
 	}
 }
 
-// splitOr splits each alternative, those that are on one side of the pivot together.
+// splitOr splits a disjunction: alternatives on the same side of the pivot stay together.
 func (s *splitter) splitOr(members []*Node, split func(alternative *Node) *Node) *Node {
 	var in, out, both []*Node
 	for _, m := range members {
-		switch s.placeOf(m) {
+		switch s.sideOf(m) {
 		case mixed:
 			both = append(both, m)
 		case outside:
@@ -224,17 +224,17 @@ func (s *splitter) splitOr(members []*Node, split func(alternative *Node) *Node)
 	return whole
 }
 
-// deny returns what must hold so that none of the members does: a Not of each, moved inwards where it is both.
-func (s *splitter) deny(members []*Node) []*Node {
+// negate returns the conditions under which none of the members holds: a Not of each, moved inward for members on both sides.
+func (s *splitter) negate(members []*Node) []*Node {
 	denied := make([]*Node, len(members))
 	for i, m := range members {
 		switch {
-		case s.placeOf(m) != mixed:
+		case s.sideOf(m) != mixed:
 			denied[i] = s.group(Not, m)
 		case m.Op == And:
-			denied[i] = s.group(Or, s.deny(m.Content)...)
+			denied[i] = s.group(Or, s.negate(m.Content)...)
 		case m.Op == Or:
-			denied[i] = s.group(And, s.deny(m.Content)...)
+			denied[i] = s.group(And, s.negate(m.Content)...)
 		default:
 			denied[i] = s.group(Or, m.Content...)
 		}
@@ -242,27 +242,27 @@ func (s *splitter) deny(members []*Node) []*Node {
 	return denied
 }
 
-// placeOf tells on which side of the pivot the clauses of a tree are; a tree without any is on neither.
-func (s *splitter) placeOf(n *Node) place {
+// sideOf returns on which side of the pivot the clauses of a tree are; 0 for a tree without clauses.
+func (s *splitter) sideOf(n *Node) side {
 	if level, atom := s.hoister.level[n]; atom {
 		if level < s.level {
 			return outside
 		}
 		return inside
 	}
-	var p place
+	var p side
 	for _, member := range n.Content {
-		if p |= s.placeOf(member); p == mixed {
+		if p |= s.sideOf(member); p == mixed {
 			break
 		}
 	}
 	return p
 }
 
-// bind returns the pivot around a tree that is inside of it as a whole.
+// bind returns the pivot around a tree that is entirely inside it.
 func (s *splitter) bind(n *Node) *Node {
 	if s.made++; s.made > maxAlternatives {
-		s.refuse()
+		s.tooManyPivots()
 		return n
 	}
 	out := *n
@@ -274,7 +274,7 @@ func (s *splitter) bind(n *Node) *Node {
 	return &out
 }
 
-// group returns a group, or its only member in its place.
+// group returns a group, or its only member.
 func (s *splitter) group(op Operator, members ...*Node) *Node {
 	if len(members) == 1 && op != Not {
 		return members[0]
@@ -285,20 +285,20 @@ func (s *splitter) group(op Operator, members ...*Node) *Node {
 	return &Node{Op: op, Content: members, Pointer: s.pivot.Pointer}
 }
 
-// refuse tells that the pivot would become too many. What is built after that is of no use.
-func (s *splitter) refuse() {
+// tooManyPivots records the error that the pivot has too many alternatives. Anything built afterwards is discarded.
+func (s *splitter) tooManyPivots() {
 	if len(s.list) == 0 {
 		s.add(s.pivot.Pointer+"/pivot", KeywordPivot, fmt.Sprintf(
-			"the pivot %s has more than %d alternatives with clauses that it does not bind", excerpt(s.pivot.Pivot), maxAlternatives))
+			"the pivot %s has more than %d alternatives with clauses on fields outside of it", excerpt(s.pivot.Pivot), maxAlternatives))
 	}
 }
 
-// measure counts what a tree holds, and how deep in it the node is that is counted.
+// measure is the size of a tree, and the depth of the current node.
 type measure struct {
 	nodes, values, depth int
 }
 
-// over counts a tree and reports whether it is over the limits of Parse; then it counts no further.
+// over measures a tree and reports whether it exceeds the limits of Parse; it stops as soon as it does.
 func (m *measure) over(n *Node) bool {
 	m.nodes++
 	m.values += len(n.Values)

@@ -10,7 +10,7 @@ import (
 	"tutti/internal/sqon"
 )
 
-// sketch writes a filter shortly: a clause is the name of its field, a pivot stands before what it is on.
+// sketch renders a filter briefly: a clause is the name of its field, a pivot precedes its node.
 func sketch(n *sqon.Node) string {
 	var b strings.Builder
 	if n.Pivot != "" {
@@ -84,7 +84,7 @@ func TestHoist(t *testing.T) {
 	})
 }
 
-// flat puts nested groups of one kind together but changes nothing else.
+// flat merges nested groups of one kind, but changes nothing else.
 func flat(f sqon.Filter) sqon.Filter {
 	var walk func(n *sqon.Node) *sqon.Node
 	walk = func(n *sqon.Node) *sqon.Node {
@@ -105,7 +105,7 @@ func flat(f sqon.Filter) sqon.Filter {
 	return sqon.Filter{Root: walk(f.Root)}
 }
 
-// TestHoistLaws: the filter means the same, and afterwards the innermost bound element is all that there is to know.
+// TestHoistLaws checks that the result is equivalent, and that only the innermost bound element matters.
 func TestHoistLaws(t *testing.T) {
 	refusals, done := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -125,7 +125,7 @@ func TestHoistLaws(t *testing.T) {
 		}
 		want := found(f, document)
 		forms := map[string]sqon.Filter{"hoisted": hoisted, "normalized too": hoisted.Normalize()}
-		// The normal form may have other alternatives than the filter, and so too many of them.
+		// The normal form may have more alternatives than the filter.
 		if other, err := f.Normalize().Hoist(small()); err == nil {
 			forms["the other way round"] = other
 		}
@@ -160,7 +160,7 @@ func TestHoistRefuses(t *testing.T) {
 		t.Error(err)
 	}
 	many.Content = append(many.Content, clause("files.type"))
-	// One that is bound already hides the innermost from nobody.
+	// A pivot on a path that is already bound has no effect.
 	hidden := group(sqon.And, "files", group(sqon.And, "files.index", group(sqon.Or, "files")))
 	for range 17 {
 		or := hidden.Content[0].Content[0]
@@ -184,8 +184,8 @@ func TestHoistRefuses(t *testing.T) {
 		t.Error(err)
 	}
 	const (
-		tooLarge = "|pivot|the clauses that the pivots of the filter do not bind make it too large or too deep"
-		tooMany  = `/pivot|pivot|the pivot "files" has more than 16 alternatives with clauses that it does not bind`
+		tooLarge = "|pivot|the filter is too large or too deep after moving clauses out of pivots that do not bind them"
+		tooMany  = `/pivot|pivot|the pivot "files" has more than 16 alternatives with clauses on fields outside of it`
 	)
 	for name, tt := range map[string]struct {
 		root *sqon.Node
@@ -212,7 +212,7 @@ func TestHoistRefuses(t *testing.T) {
 	}
 }
 
-// TestPivotInAnyOrder: a pivot on an ancestor does not bind another element of what is bound already (CONTRACT section 4).
+// TestPivotInAnyOrder checks that a pivot on an ancestor does not rebind an already bound path (CONTRACT section 4).
 func TestPivotInAnyOrder(t *testing.T) {
 	in := func(field, value string) string { return clauseOf("in", field, `"`+value+`"`) }
 	document := &row{children: []*row{{path: "files", children: []*row{

@@ -14,7 +14,7 @@ import (
 var update = flag.Bool("update", false, "write the golden files")
 
 func TestMain(m *testing.M) {
-	// The laws need more than the hundred tries that are the default; the command line still says otherwise.
+	// The laws need more than the default of one hundred runs; the command line can override it.
 	if err := flag.Set("rapid.checks", "3000"); err != nil {
 		panic(err)
 	}
@@ -32,12 +32,12 @@ func parsed(t testing.TB, text string) sqon.Filter {
 
 func printed(f sqon.Filter) string { return string(f.AppendJSON(nil)) }
 
-// refused checks the shape that every refusal has and returns its violations.
+// refused checks the common form of errors, and returns the violations.
 func refused(t testing.TB, err error) []core.Violation {
 	t.Helper()
 	var e *core.Error
 	if !errors.As(err, &e) || e.Code != core.CodeInvalid || e.Message == "" || len(e.Violations) == 0 ||
-		len(e.Violations) > sqon.MaxFaults {
+		len(e.Violations) > sqon.MaxViolations {
 		t.Fatalf("%#v is no refusal with violations", err)
 	}
 	for _, v := range e.Violations {

@@ -7,21 +7,21 @@ import (
 )
 
 const (
-	// maxMillisDigits is how many digits a number of milliseconds may have before its fraction, in a document too.
+	// maxMillisDigits is the maximum number of digits before the fraction of a number of milliseconds, also in documents.
 	maxMillisDigits = 18
-	// maxMillis is the first number with more.
+	// maxMillis is the first number with more digits.
 	maxMillis = 1e18
 )
 
-// millis is a number of milliseconds from 1970 in UTC, with a fraction that is exact to precision.
+// millis is a number of milliseconds since 1970 in UTC, with a fraction that is exact to precision.
 type millis struct {
 	whole     int64
 	fraction  time.Duration
 	precision time.Duration
 }
 
-// readMillis reads a number of milliseconds: an optional minus, digits, and an optional point with any number of digits
-// behind it, which are dropped below a nanosecond.
+// readMillis parses a number of milliseconds: an optional minus, digits, and an optional point with any number of digits, which are
+// truncated to nanoseconds.
 func readMillis(text string) (millis, bool) {
 	whole, fraction, _ := strings.Cut(text, ".")
 	if n := len(strings.TrimPrefix(whole, "-")); n == 0 || n > maxMillisDigits || whole[0] == '+' {
@@ -47,7 +47,7 @@ func readMillis(text string) (millis, bool) {
 	return m, true
 }
 
-// covered returns the time that the number covers.
+// covered returns the time range of the number.
 func (m millis) covered() (from, to time.Time) {
 	from = time.UnixMilli(m.whole).UTC().Add(m.fraction)
 	return from, from.Add(m.precision)

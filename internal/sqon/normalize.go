@@ -2,11 +2,10 @@ package sqon
 
 import "slices"
 
-// Normalize returns a smaller filter of the same meaning, and one with the same form for many that say the same: groups of one
-// member are that member, a group inside one of the same kind is part of it, members that change nothing go, a Not of a Not
-// is what is inside, names and values that stand twice in a clause stand once. What has a pivot stays together, unless that
-// is bound already by one around it. The order stays, and so do the pointers of nodes; those of values do not.
-// Normalize of its result changes nothing.
+// Normalize returns a smaller equivalent filter, with the same form for many equivalent ones: groups of one member become that
+// member, nested groups of the same kind are merged, members without effect are removed, double negations are removed, and names
+// and values in a clause become distinct. Pivots stay together, unless they are already bound by an enclosing one. The order and
+// the pointers of nodes are kept; those of values are not. Normalize is idempotent.
 func (f Filter) Normalize() Filter {
 	if f.Root == nil {
 		return f
@@ -19,20 +18,19 @@ func (f Filter) Normalize() Filter {
 	return Filter{Root: root}
 }
 
-// normalizer goes through a filter once.
+// normalizer is the state of one Normalize.
 type normalizer struct {
-	// pivots are those around the node.
+	// pivots are the enclosing pivots of the node.
 	pivots []string
 }
 
-// everything reports whether n matches everything wherever it stands.
+// everything reports whether n matches everything in any place.
 func everything(n *Node) bool { return n.Op == And && n.Pivot == "" && len(n.Content) == 0 }
 
-// nothing reports whether n matches nothing wherever it stands.
+// nothing reports whether n matches nothing in any place.
 func nothing(n *Node) bool { return n.Op == Or && n.Pivot == "" && len(n.Content) == 0 }
 
-// node returns the normal form of n. The normal form of a tree is made of those of its parts, so that of a normal form is
-// itself.
+// node returns the normal form of n, built from the normal forms of its parts.
 func (z *normalizer) node(n *Node) *Node {
 	out := *n
 	switch {
@@ -44,7 +42,7 @@ func (z *normalizer) node(n *Node) *Node {
 	}
 	if !n.Group() {
 		out.Fields, out.Values = distinct(n.Fields), n.Values
-		if shape := n.Op.shape(); shape == listShape || shape == patternShape {
+		if shape := n.Op.contentKind(); shape == listContent || shape == patternContent {
 			out.Values = distinct(n.Values)
 		}
 		return &out
@@ -56,10 +54,10 @@ func (z *normalizer) node(n *Node) *Node {
 	if out.Op == Not && len(out.Content) == 0 {
 		out.Op = And
 	}
-	return out.settle()
+	return out.unwrap()
 }
 
-// add adds a member in normal form to a group, or its members when they can stand there.
+// add adds a member in normal form to a group, or its members when they can be merged.
 func (n *Node) add(member *Node) {
 	switch {
 	case n.Op == And && everything(member), n.Op != And && nothing(member):
@@ -70,8 +68,8 @@ func (n *Node) add(member *Node) {
 	}
 }
 
-// settle returns what a group with a single member is.
-func (n *Node) settle() *Node {
+// unwrap returns the equivalent of a group with a single member.
+func (n *Node) unwrap() *Node {
 	if len(n.Content) != 1 {
 		return n
 	}
@@ -79,22 +77,22 @@ func (n *Node) settle() *Node {
 	switch {
 	case n.Op == Not && only.Op == Not && only.Pivot == "":
 		n.Op, n.Content = Or, only.Content
-		return n.settle()
+		return n.unwrap()
 	case n.Op == Not:
 		return n
 	case n.Pivot == "":
 		return only
 	case only.Pivot == "" && only.Group():
 		n.Op, n.Content = only.Op, only.Content
-		return n.settle()
+		return n.unwrap()
 	default:
-		// Which of And and Or has one member does not matter.
+		// And and Or are equivalent for one member.
 		n.Op = And
 		return n
 	}
 }
 
-// distinct returns a list without what stands in it a second time.
+// distinct returns a list without duplicates, in order.
 func distinct[T comparable](list []T) []T {
 	if len(list) < 2 {
 		return list

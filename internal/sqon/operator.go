@@ -1,9 +1,9 @@
 package sqon
 
-// Operator is what a clause asks of the values of its field, or how a group combines its clauses.
+// Operator is how a clause compares the values of its field, or how a group combines its members.
 type Operator string
 
-// Operators. A parsed filter has these names only; aliases are resolved.
+// Operators. A parsed filter has only these names; aliases are resolved.
 const (
 	And Operator = "and"
 	Or  Operator = "or"
@@ -21,38 +21,38 @@ const (
 	Wildcard  Operator = "wildcard"
 )
 
-// shape is what an operator needs beside its name.
-type shape int
+// contentKind is the kind of content that an operator requires.
+type contentKind int
 
 const (
-	unknownShape shape = iota
-	// groupShape has a list of filters.
-	groupShape
-	// listShape has a field and any number of values.
-	listShape
-	// rangeShape has a field and one bound.
-	rangeShape
-	// betweenShape has a field and two bounds.
-	betweenShape
-	// patternShape has fields and one text or more.
-	patternShape
+	unknownContent contentKind = iota
+	// groupContent is a list of filters.
+	groupContent
+	// listContent is a field and any number of values.
+	listContent
+	// rangeContent is a field and one bound.
+	rangeContent
+	// betweenContent is a field and two bounds.
+	betweenContent
+	// patternContent is fields and one or more texts.
+	patternContent
 )
 
-// shape returns what o needs, unknownShape when it is no operator.
-func (o Operator) shape() shape {
+// contentKind returns the content that o requires, unknownContent for an unknown operator.
+func (o Operator) contentKind() contentKind {
 	switch o {
 	case And, Or, Not:
-		return groupShape
+		return groupContent
 	case In, NotIn, SomeNotIn, All:
-		return listShape
+		return listContent
 	case Gt, Gte, Lt, Lte:
-		return rangeShape
+		return rangeContent
 	case Between:
-		return betweenShape
+		return betweenContent
 	case Wildcard:
-		return patternShape
+		return patternContent
 	default:
-		return unknownShape
+		return unknownContent
 	}
 }
 
@@ -62,7 +62,7 @@ type alias struct {
 	op   Operator
 }
 
-// aliases returns all aliases, in the order in which they are told.
+// aliases returns all aliases, in the order of the description.
 func aliases() []alias {
 	return []alias{
 		{"filter", Wildcard},
@@ -78,9 +78,9 @@ func aliases() []alias {
 	}
 }
 
-// resolve returns the operator of a name or an alias, false when it is neither. The case counts.
+// resolve returns the operator of a name or an alias, which are case-sensitive; false when it is neither.
 func resolve(name string) (Operator, bool) {
-	if op := Operator(name); op.shape() != unknownShape {
+	if op := Operator(name); op.contentKind() != unknownContent {
 		return op, true
 	}
 	for _, a := range aliases() {
@@ -91,14 +91,14 @@ func resolve(name string) (Operator, bool) {
 	return "", false
 }
 
-// fieldOperators returns the operators of clauses, in the order in which they are told.
+// fieldOperators returns the operators of clauses, in the order of the description.
 func fieldOperators() []Operator {
 	return []Operator{In, NotIn, SomeNotIn, All, Gt, Gte, Lt, Lte, Between, Wildcard}
 }
 
-// Operators returns the operators that clauses on a field of the search engine's type may have, by the names and in the order
-// of CONTRACT section 2, where Wildcard goes by its alias filter. All and SomeNotIn are understood for every type, told or
-// not. The slice is the caller's.
+// Operators returns the operators for clauses on a field of the search engine's type, by the names and in the order of CONTRACT
+// section 2, where Wildcard has the name of its alias filter. All and SomeNotIn are supported for every type, and not always
+// listed. Each call returns a new slice.
 func Operators(fieldType string) []string {
 	switch classOf(fieldType) {
 	case exactClass, addressClass, booleanClass:
@@ -110,14 +110,14 @@ func Operators(fieldType string) []string {
 	}
 }
 
-// class is what the types of the search engine have in common for filters.
+// class groups the types of the search engine that filters treat alike.
 type class int
 
 const (
 	otherClass class = iota
-	// exactClass holds texts that are found as a whole.
+	// exactClass is for texts that are compared as a whole.
 	exactClass
-	// addressClass holds addresses of the internet.
+	// addressClass is for IP addresses.
 	addressClass
 	booleanClass
 	numberClass
@@ -142,14 +142,14 @@ func classOf(fieldType string) class {
 	}
 }
 
-// rangeTypes returns the types that ranges apply to.
+// rangeTypes returns the types that support ranges.
 func rangeTypes() []string {
 	return []string{
 		"byte", "short", "integer", "long", "unsigned_long", "half_float", "float", "double", "scaled_float", "date", "date_nanos",
 	}
 }
 
-// patternTypes returns the types that Wildcard applies to: all of Elasticsearch 8 but numbers and dates.
+// patternTypes returns the types that support Wildcard: all of Elasticsearch 8 except numbers and dates.
 func patternTypes() []string {
 	return []string{
 		"keyword", "boolean", "ip", "wildcard", "constant_keyword", "flattened",
@@ -160,15 +160,15 @@ func patternTypes() []string {
 	}
 }
 
-// applies reports whether a clause with o may be about a field of a type.
+// applies reports whether a clause with o may be on a field of a type.
 func (o Operator) applies(fieldType string) bool {
 	ordered := classOf(fieldType) == numberClass || classOf(fieldType) == dateClass
-	switch o.shape() {
-	case listShape:
+	switch o.contentKind() {
+	case listContent:
 		return true
-	case rangeShape, betweenShape:
+	case rangeContent, betweenContent:
 		return ordered
-	case patternShape:
+	case patternContent:
 		return !ordered
 	default:
 		return false

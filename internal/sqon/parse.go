@@ -8,20 +8,19 @@ import (
 	"tutti/internal/core"
 )
 
-// Parse reads a SQON (CONTRACT section 4). Nothing, null and {} match everything. It knows no fields: what depends on them
-// is Check's.
+// Parse parses a SQON (CONTRACT section 4). Empty input, null and {} match everything. It does not depend on fields; Check does.
 //
-// The text is read once and the cost grows with its length alone, whatever it holds; MaxDepth, MaxValues and MaxNodes bound
-// what is built. Every error is a core.Error of CodeInvalid whose Violations, MaxFaults at most, point at the faults; what is
-// not JSON ends reading, as do the limits, and is then the last of them.
+// The text is read once, and the cost is linear in its length, whatever it contains; MaxDepth, MaxValues and MaxNodes bound the
+// result. Every error is a core.Error of CodeInvalid with at most MaxViolations Violations, which point into the input. Invalid
+// JSON and exceeded limits stop the parser, and are then the last violation.
 func Parse(raw []byte) (Filter, error) { return parse(raw, false) }
 
-// ParseLenient is Parse for the filters of clients, of which some send an Or without members where nothing is chosen: it matches
-// everything. What grants access is read by Parse, where it matches nothing.
+// ParseLenient is Parse for the filters of clients, some of which send an Or without members when nothing is selected: it then
+// matches everything. Filters that grant access are parsed by Parse, with which it matches nothing.
 func ParseLenient(raw []byte) (Filter, error) { return parse(raw, true) }
 
 func parse(raw []byte, lenient bool) (Filter, error) {
-	// Names and values are parts of this one copy.
+	// Names and values are substrings of this copy.
 	p := parser{scanner: scanner{text: string(raw)}, lenient: lenient}
 	p.valid = utf8.ValidString(p.text)
 	if p.peek() == 0 && p.at == len(p.text) {
@@ -30,7 +29,7 @@ func parse(raw []byte, lenient bool) (Filter, error) {
 	p.scalars = make([]Value, 0, min(len(p.text)/bytesPerValue, MaxValues))
 	root, ok := p.node("")
 	if ok && (p.peek() != 0 || p.at < len(p.text)) {
-		p.malformed("something follows the filter")
+		p.invalidJSON("data after the filter")
 	}
 	if err := p.err(); err != nil {
 		return Filter{}, err
@@ -38,40 +37,39 @@ func parse(raw []byte, lenient bool) (Filter, error) {
 	return Filter{Root: root}, nil
 }
 
-// bytesPerValue is how much text a value takes about, which only makes the first guess of their number.
+// bytesPerValue is the approximate length of a value in the input, for an initial capacity.
 const bytesPerValue = 16
 
 // parser builds the tree while it reads.
 type parser struct {
 	scanner
-	// lenient makes an And of an Or without members.
+	// lenient replaces an Or without members by an And.
 	lenient              bool
 	depth, nodes, values int
-	// names and scalars hold the names and the values of all clauses, each of which has its part of them, so that not every
-	// clause costs allocations.
+	// names and scalars are the backing arrays of the names and values of all clauses, which saves allocations.
 	names   []string
 	scalars []Value
 }
 
-// reading is what has been read of one object of a filter.
-type reading struct {
+// partialNode is what has been read of one object of a filter.
+type partialNode struct {
 	node *Node
-	// op is the operator as it was written, "" when there was none that is a string.
+	// op is the operator as written, "" when it is missing or not a string.
 	op string
-	// members are those that were seen.
+	// members are those that were present.
 	members member
-	// shape is the content's: that of a group, or any other for a clause; unknownShape when it is neither.
-	shape  shape
+	// shape is the kind of the content: groupContent, any other kind for a clause, or unknownContent for neither.
+	shape  contentKind
 	clause clause
 }
 
 // clause is what has been read of the content of a clause.
 type clause struct {
 	members member
-	// scalar tells that the value stood without a list.
+	// scalar is set when the value was not in a list.
 	scalar bool
-	// wrong tells that what was read of the names or the values has a fault already.
-	wrong bool
+	// invalid is set when the names or the values already have a violation.
+	invalid bool
 }
 
 // member is a set of members of an object.
@@ -87,13 +85,13 @@ const (
 	memberEntity
 )
 
-// node reads a filter: nil when it matches everything, and in place of one with faults.
+// node reads a filter: nil when it matches everything or is invalid.
 func (p *parser) node(pointer string) (*Node, bool) {
 	if p.depth++; p.depth > MaxDepth {
-		return nil, p.end(pointer, KeywordDepth, fmt.Sprintf("the filter is more than %d levels deep", MaxDepth))
+		return nil, p.stop(pointer, KeywordDepth, fmt.Sprintf("the filter is more than %d levels deep", MaxDepth))
 	}
 	if p.nodes++; p.nodes > MaxNodes {
-		return nil, p.end(pointer, KeywordNodes, fmt.Sprintf("the filter has more than %d groups and clauses", MaxNodes))
+		return nil, p.stop(pointer, KeywordNodes, fmt.Sprintf("the filter has more than %d groups and clauses", MaxNodes))
 	}
 	outer := p.pointer
 	p.pointer = pointer
@@ -106,22 +104,22 @@ func (p *parser) node(pointer string) (*Node, bool) {
 	case 'n':
 		ok = p.literal("null")
 	default:
-		ok = p.skip(0) && p.fault(pointer, KeywordNode, "a filter is an object, not "+kind(c))
+		ok = p.skip(0) && p.violation(pointer, KeywordNode, "a filter must be an object, not "+kind(c))
 	}
 	p.depth--
 	p.pointer = outer
 	return n, ok
 }
 
-// fault tells a fault that does not end reading, unless enough have been told.
-func (p *parser) fault(pointer, keyword, message string) bool {
+// violation records a violation that does not stop the parser, unless there are already enough.
+func (p *parser) violation(pointer, keyword, message string) bool {
 	p.add(pointer, keyword, message)
 	return !p.full()
 }
 
 // object reads the members of a filter.
 func (p *parser) object(pointer string) (*Node, bool) {
-	var r reading
+	var r partialNode
 	for first := true; ; first = false {
 		name, more, ok := p.member(first)
 		if !ok {
@@ -140,11 +138,11 @@ func (p *parser) object(pointer string) (*Node, bool) {
 			return nil, false
 		}
 	}
-	return r.node, p.judge(&r)
+	return r.node, p.validate(&r)
 }
 
 // nodeMember reads the value of one member of a filter.
-func (p *parser) nodeMember(r *reading, name string) bool {
+func (p *parser) nodeMember(r *partialNode, name string) bool {
 	var m member
 	switch name {
 	case "op":
@@ -157,7 +155,7 @@ func (p *parser) nodeMember(r *reading, name string) bool {
 		return p.unknown(r.node.Pointer, name, "op", "content", "pivot")
 	}
 	if r.members&m != 0 {
-		return p.skip(0) && p.fault(r.node.Pointer+"/"+name, KeywordMember, "the member "+excerpt(name)+" stands here twice")
+		return p.skip(0) && p.violation(r.node.Pointer+"/"+name, KeywordMember, "duplicate member "+excerpt(name))
 	}
 	r.members |= m
 	switch m {
@@ -170,15 +168,15 @@ func (p *parser) nodeMember(r *reading, name string) bool {
 	}
 }
 
-// unknown gets past a member that means nothing.
+// unknown skips an unknown member.
 func (p *parser) unknown(pointer, name string, known ...string) bool {
-	return p.skip(0) && p.fault(core.Pointer(pointer, pointerPart(name)), KeywordMember, "unknown member "+excerpt(name)+meant(name, known...))
+	return p.skip(0) && p.violation(core.Pointer(pointer, pointerPart(name)), KeywordMember, "unknown member "+excerpt(name)+suggestWord(name, known...))
 }
 
 // op reads the name of an operator.
-func (p *parser) op(r *reading) bool {
+func (p *parser) op(r *partialNode) bool {
 	if c := p.peek(); c != '"' {
-		return p.skip(0) && p.fault(r.node.Pointer+"/op", KeywordOp, "op is a string, not "+kind(c))
+		return p.skip(0) && p.violation(r.node.Pointer+"/op", KeywordOp, "op must be a string, not "+kind(c))
 	}
 	name, ok := p.str()
 	if !ok {
@@ -186,13 +184,13 @@ func (p *parser) op(r *reading) bool {
 	}
 	op, known := resolve(name)
 	if !known {
-		return p.fault(r.node.Pointer+"/op", KeywordOp, "unknown op "+excerpt(name)+meant(name, opNames()...))
+		return p.violation(r.node.Pointer+"/op", KeywordOp, "unknown op "+excerpt(name)+suggestWord(name, opNames()...))
 	}
 	r.op, r.node.Op = name, op
 	return true
 }
 
-// opNames returns all names of operators but the aliases that are signs.
+// opNames returns all names of operators except the aliases that are symbols.
 func opNames() []string {
 	names := []string{string(And), string(Or), string(Not)}
 	for _, op := range fieldOperators() {
@@ -201,46 +199,46 @@ func opNames() []string {
 	return append(names, "filter")
 }
 
-// pivot reads a pivot; null and "." are none.
-func (p *parser) pivot(r *reading) bool {
+// pivot reads a pivot; null and "." mean none.
+func (p *parser) pivot(r *partialNode) bool {
 	switch c := p.peek(); c {
 	case 'n':
 		return p.literal("null")
 	case '"':
 		text, ok := p.str()
 		if ok && text == "" {
-			return p.fault(r.node.Pointer+"/pivot", KeywordPivot, "pivot is empty")
+			return p.violation(r.node.Pointer+"/pivot", KeywordPivot, "pivot is empty")
 		}
 		if text != "." {
 			r.node.Pivot = text
 		}
 		return ok
 	default:
-		return p.skip(0) && p.fault(r.node.Pointer+"/pivot", KeywordPivot, "pivot is a string or null, not "+kind(c))
+		return p.skip(0) && p.violation(r.node.Pointer+"/pivot", KeywordPivot, "pivot must be a string or null, not "+kind(c))
 	}
 }
 
-// content reads the content of a group or a clause, whichever it looks like: op may come after it.
-func (p *parser) content(r *reading) bool {
-	op := r.node.Op.shape()
+// content reads the content of a group or a clause, by its type: op may come after it.
+func (p *parser) content(r *partialNode) bool {
+	op := r.node.Op.contentKind()
 	switch c := p.peek(); {
-	case c == '[' && (op == unknownShape || op == groupShape):
-		r.shape = groupShape
+	case c == '[' && (op == unknownContent || op == groupContent):
+		r.shape = groupContent
 		p.at++
 		return p.group(r.node)
-	case c == '{' && op != groupShape:
-		r.shape = listShape
+	case c == '{' && op != groupContent:
+		r.shape = listContent
 		p.at++
 		return p.clause(r)
 	case c == '{' || c == '[':
-		// The operator tells what it should be, which is said when the filter is judged.
-		r.shape = groupShape
+		// validate compares it with the operator.
+		r.shape = groupContent
 		if c == '{' {
-			r.shape = listShape
+			r.shape = listContent
 		}
 		return p.skip(0)
 	default:
-		return p.skip(0) && p.fault(r.node.Pointer+"/content", KeywordContent, "content is a list or an object, not "+kind(c))
+		return p.skip(0) && p.violation(r.node.Pointer+"/content", KeywordContent, "content must be a list or an object, not "+kind(c))
 	}
 }
 
@@ -264,30 +262,30 @@ func (p *parser) group(n *Node) bool {
 	}
 }
 
-// judge says what is wrong with an object whose members have been read.
-func (p *parser) judge(r *reading) bool {
+// validate validates an object whose members have been read.
+func (p *parser) validate(r *partialNode) bool {
 	pointer, ok := r.node.Pointer, true
 	if r.members&memberOp == 0 {
-		ok = p.fault(pointer, KeywordOp, "op is missing")
+		ok = p.violation(pointer, KeywordOp, "op is missing")
 	}
 	if r.members&memberContent == 0 {
-		ok = ok && p.fault(pointer, KeywordContent, "content is missing")
+		ok = ok && p.violation(pointer, KeywordContent, "content is missing")
 	}
-	wants := r.node.Op.shape()
+	wants := r.node.Op.contentKind()
 	switch {
-	case !ok || r.shape == unknownShape || wants == unknownShape:
+	case !ok || r.shape == unknownContent || wants == unknownContent:
 		return ok
-	case wants == groupShape && r.shape != groupShape:
-		return p.fault(pointer+"/content", KeywordContent, "content of "+excerpt(r.op)+" is a list of filters")
-	case wants != groupShape && r.shape == groupShape:
-		return p.fault(pointer+"/content", KeywordContent,
-			"content of "+excerpt(r.op)+" is an object with "+namesMember(wants)+" and value")
-	case wants == groupShape:
+	case wants == groupContent && r.shape != groupContent:
+		return p.violation(pointer+"/content", KeywordContent, "content of "+excerpt(r.op)+" must be a list of filters")
+	case wants != groupContent && r.shape == groupContent:
+		return p.violation(pointer+"/content", KeywordContent,
+			"content of "+excerpt(r.op)+" must be an object with "+namesMember(wants)+" and value")
+	case wants == groupContent:
 		if p.lenient && r.node.Op == Or && len(r.node.Content) == 0 {
 			r.node.Op = And
 		}
 		return true
 	default:
-		return p.judgeClause(r, wants)
+		return p.validateClause(r, wants)
 	}
 }

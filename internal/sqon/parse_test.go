@@ -53,7 +53,7 @@ func TestParseAccepts(t *testing.T) {
 	}
 }
 
-// bare returns a tree without its pointers.
+// bare returns a tree without pointers.
 func bare(n *sqon.Node) *sqon.Node {
 	if n == nil {
 		return nil
@@ -99,58 +99,58 @@ func TestParsePointers(t *testing.T) {
 	}
 }
 
-// TestParseRefuses has one line "pointer | keyword | message" for each fault.
+// TestParseRefuses has one line "pointer | keyword | message" for each violation.
 func TestParseRefuses(t *testing.T) {
 	for name, tt := range map[string]struct {
 		text string
 		want []string
 	}{
-		"a string":       {`"x"`, []string{`|node|a filter is an object, not a string`}},
-		"a list":         {`[{}]`, []string{`|node|a filter is an object, not a list`}},
-		"a member of 1":  {`{"op":"and","content":[1,true]}`, []string{`/content/0|node|a filter is an object, not a number`, `/content/1|node|a filter is an object, not a boolean`}},
+		"a string":       {`"x"`, []string{`|node|a filter must be an object, not a string`}},
+		"a list":         {`[{}]`, []string{`|node|a filter must be an object, not a list`}},
+		"a member of 1":  {`{"op":"and","content":[1,true]}`, []string{`/content/0|node|a filter must be an object, not a number`, `/content/1|node|a filter must be an object, not a boolean`}},
 		"no op":          {`{"content":[]}`, []string{`|op|op is missing`}},
 		"only a pivot":   {`{"pivot":null}`, []string{`|op|op is missing`, `|content|content is missing`}},
-		"op of null":     {`{"op":null,"content":[]}`, []string{`/op|op|op is a string, not null`}},
+		"op of null":     {`{"op":null,"content":[]}`, []string{`/op|op|op must be a string, not null`}},
 		"op in capitals": {`{"op":"AND","content":[]}`, []string{`/op|op|unknown op "AND", did you mean "and"?`}},
 		"op misspelt":    {`{"op":"beetween","content":[]}`, []string{`/op|op|unknown op "beetween", did you mean "between"?`}},
 		"op far off":     {`{"op":"\u0007` + strings.Repeat("é", 50) + `","content":[]}`, []string{`/op|op|unknown op "\a` + strings.Repeat("é", 39) + `…"`}},
 		"no content":     {`{"op":"and"}`, []string{`|content|content is missing`}},
-		"content null":   {`{"op":"and","content":null}`, []string{`/content|content|content is a list or an object, not null`}},
+		"content null":   {`{"op":"and","content":null}`, []string{`/content|content|content must be a list or an object, not null`}},
 		"group of a clause's content": {
 			`{"op":"or","content":{"fieldName":"a","value":1}}`,
-			[]string{`/content|content|content of "or" is a list of filters`},
+			[]string{`/content|content|content of "or" must be a list of filters`},
 		},
 		"clause of a group's content": {
 			`{"op":"=","content":["x"]}`,
-			[]string{`/content|content|content of "=" is an object with fieldName and value`},
+			[]string{`/content|content|content of "=" must be an object with fieldName and value`},
 		},
 		"the same with op behind": {
 			`{"content":[{}],"op":"filter"}`,
-			[]string{`/content|content|content of "filter" is an object with fieldNames and value`},
+			[]string{`/content|content|content of "filter" must be an object with fieldNames and value`},
 		},
 		"unknown member":             {`{"op":"and","content":[],"pviot":"files"}`, []string{`/pviot|member|unknown member "pviot", did you mean "pivot"?`}},
 		"unknown member with slash":  {`{"op":"and","content":[],"~a/b":[{"c":[1,null]}]}`, []string{`/~0a~1b|member|unknown member "~a/b"`}},
 		"unknown member of a clause": {`{"op":"in","content":{"field":"a","value":1}}`, []string{`/content/field|member|unknown member "field", did you mean "fieldName"?`, `/content|fieldName|fieldName is missing`}},
 		"entity of a clause":         {`{"op":"in","content":{"fieldName":"a","value":1,"entity":"x"}}`, []string{`/content/entity|member|unknown member "entity"`}},
-		"entity of 1":                {`{"op":"filter","content":{"fieldNames":["a"],"value":"x","entity":1}}`, []string{`/content/entity|member|entity is a string, not a number`}},
-		"op twice":                   {`{"op":"and","op":"or","content":[]}`, []string{`/op|member|the member "op" stands here twice`}},
-		"content twice":              {`{"op":"and","content":[],"content":[7]}`, []string{`/content|member|the member "content" stands here twice`}},
-		"pivot twice":                {`{"op":"and","pivot":null,"content":[],"pivot":null}`, []string{`/pivot|member|the member "pivot" stands here twice`}},
-		"value twice":                {`{"op":"in","content":{"fieldName":"a","value":1,"v\u0061lue":2}}`, []string{`/content/value|member|the member "value" stands here twice`}},
-		"pivot of 1":                 {`{"op":"and","pivot":1,"content":[]}`, []string{`/pivot|pivot|pivot is a string or null, not a number`}},
+		"entity of 1":                {`{"op":"filter","content":{"fieldNames":["a"],"value":"x","entity":1}}`, []string{`/content/entity|member|entity must be a string, not a number`}},
+		"op twice":                   {`{"op":"and","op":"or","content":[]}`, []string{`/op|member|duplicate member "op"`}},
+		"content twice":              {`{"op":"and","content":[],"content":[7]}`, []string{`/content|member|duplicate member "content"`}},
+		"pivot twice":                {`{"op":"and","pivot":null,"content":[],"pivot":null}`, []string{`/pivot|member|duplicate member "pivot"`}},
+		"value twice":                {`{"op":"in","content":{"fieldName":"a","value":1,"v\u0061lue":2}}`, []string{`/content/value|member|duplicate member "value"`}},
+		"pivot of 1":                 {`{"op":"and","pivot":1,"content":[]}`, []string{`/pivot|pivot|pivot must be a string or null, not a number`}},
 		"pivot empty":                {`{"op":"and","pivot":"","content":[]}`, []string{`/pivot|pivot|pivot is empty`}},
-		"field name of 1":            {`{"op":"in","content":{"fieldName":1,"value":1}}`, []string{`/content/fieldName|fieldName|the name of a field is a string, not a number`}},
-		"field name empty":           {`{"op":"in","content":{"fieldName":"","value":1}}`, []string{`/content/fieldName|fieldName|the name of a field is empty`}},
+		"field name of 1":            {`{"op":"in","content":{"fieldName":1,"value":1}}`, []string{`/content/fieldName|fieldName|a field name must be a string, not a number`}},
+		"field name empty":           {`{"op":"in","content":{"fieldName":"","value":1}}`, []string{`/content/fieldName|fieldName|a field name is empty`}},
 		"field names for in":         {`{"op":"in","content":{"fieldNames":["a"],"value":1}}`, []string{`/content/fieldNames|fieldName|"in" takes fieldName, not fieldNames`}},
 		"field name for filter":      {`{"op":"filter","content":{"fieldName":"a","value":"x"}}`, []string{`/content/fieldName|fieldName|"filter" takes fieldNames, not fieldName`}},
 		"both names":                 {`{"op":"in","content":{"fieldName":"a","fieldNames":["a"],"value":1}}`, []string{`/content/fieldNames|fieldName|"in" takes fieldName, not fieldNames`}},
-		"field names of a string":    {`{"op":"wildcard","content":{"fieldNames":"a","value":"x"}}`, []string{`/content/fieldNames|fieldName|fieldNames is a list of strings, not a string`}},
-		"no field names":             {`{"op":"wildcard","content":{"fieldNames":[],"value":"x"}}`, []string{`/content/fieldNames|fieldName|fieldNames is empty, at least one name is needed`}},
-		"a field name of null":       {`{"op":"wildcard","content":{"fieldNames":["a",null,""],"value":"x"}}`, []string{`/content/fieldNames/1|fieldName|the name of a field is a string, not null`, `/content/fieldNames/2|fieldName|the name of a field is empty`}},
+		"field names of a string":    {`{"op":"wildcard","content":{"fieldNames":"a","value":"x"}}`, []string{`/content/fieldNames|fieldName|fieldNames must be a list of strings, not a string`}},
+		"no field names":             {`{"op":"wildcard","content":{"fieldNames":[],"value":"x"}}`, []string{`/content/fieldNames|fieldName|fieldNames must have at least one name`}},
+		"a field name of null":       {`{"op":"wildcard","content":{"fieldNames":["a",null,""],"value":"x"}}`, []string{`/content/fieldNames/1|fieldName|a field name must be a string, not null`, `/content/fieldNames/2|fieldName|a field name is empty`}},
 		"no value":                   {`{"op":"in","content":{"fieldName":"a"}}`, []string{`/content|value|value is missing`}},
 		"an empty content":           {`{"op":"in","content":{}}`, []string{`/content|fieldName|fieldName is missing`, `/content|value|value is missing`}},
-		"value null":                 {`{"op":"in","content":{"fieldName":"a","value":null}}`, []string{`/content/value|value|a value is a string, a number or a boolean, not null`}},
-		"values of objects":          {`{"op":"in","content":{"fieldName":"a","value":["x",{"y":1},[2]]}}`, []string{`/content/value/1|value|a value is a string, a number or a boolean, not an object`, `/content/value/2|value|a value is a string, a number or a boolean, not a list`}},
+		"value null":                 {`{"op":"in","content":{"fieldName":"a","value":null}}`, []string{`/content/value|value|a value must be a string, a number or a boolean, not null`}},
+		"values of objects":          {`{"op":"in","content":{"fieldName":"a","value":["x",{"y":1},[2]]}}`, []string{`/content/value/1|value|a value must be a string, a number or a boolean, not an object`, `/content/value/2|value|a value must be a string, a number or a boolean, not a list`}},
 		"two bounds":                 {`{"op":">","content":{"fieldName":"a","value":[1,2]}}`, []string{`/content/value|value|">" takes exactly one value`}},
 		"no bound":                   {`{"op":"gt","content":{"fieldName":"a","value":[]}}`, []string{`/content/value|value|"gt" takes exactly one value`}},
 		"a bound of true":            {`{"op":"gt","content":{"fieldName":"a","value":true}}`, []string{`/content/value|value|"gt" takes numbers and dates, not a boolean`}},
@@ -170,8 +170,8 @@ func TestParseRefuses(t *testing.T) {
 		"cut in spaces":             {`{"op": `, []string{`|json|invalid JSON: it ends too early`}},
 		"no JSON":                   {`op=and`, []string{`|json|invalid JSON at byte 0: expected a value`}},
 		"a byte order mark":         {"\ufeff{}", []string{`|json|invalid JSON at byte 0: expected a value`}},
-		"a zero byte":               {"{}\x00", []string{`|json|invalid JSON at byte 2: something follows the filter`}},
-		"two filters":               {`{} {}`, []string{`|json|invalid JSON at byte 3: something follows the filter`}},
+		"a zero byte":               {"{}\x00", []string{`|json|invalid JSON at byte 2: data after the filter`}},
+		"two filters":               {`{} {}`, []string{`|json|invalid JSON at byte 3: data after the filter`}},
 		"a comma behind":            {`{"op":"and","content":[],}`, []string{`|json|invalid JSON at byte 25: nothing after a comma`}},
 		"a comma in front":          {`{"op":"and","content":[,{}]}`, []string{`/content/0|json|invalid JSON at byte 23: expected a value`}},
 		"no comma":                  {`{"op":"and","content":[{} {}]}`, []string{`|json|invalid JSON at byte 26: expected a comma or ']'`}},
@@ -185,8 +185,8 @@ func TestParseRefuses(t *testing.T) {
 		"a line feed in text":       {"{\"op\":\"a\nb\"}", []string{`|json|invalid JSON at byte 8: a control character in a string`}},
 		"the same behind an escape": {"{\"op\":\"\\ta\nb\"}", []string{`|json|invalid JSON at byte 10: a control character in a string`}},
 		"an unknown escape":         {`{"op":"\x"}`, []string{`|json|invalid JSON at byte 7: an unknown escape`}},
-		"half a pair":               {`{"op":"\ud83d"}`, []string{`|json|invalid JSON at byte 7: half a surrogate pair`}},
-		"the other half":            {`{"op":"\ude00\ud83d"}`, []string{`|json|invalid JSON at byte 7: half a surrogate pair`}},
+		"half a pair":               {`{"op":"\ud83d"}`, []string{`|json|invalid JSON at byte 7: an unpaired surrogate`}},
+		"the other half":            {`{"op":"\ude00\ud83d"}`, []string{`|json|invalid JSON at byte 7: an unpaired surrogate`}},
 		"invalid UTF-8":             {"{\"op\":\"and\",\"content\":[{\"op\":\"in\",\"content\":{\"fieldName\":\"a\",\"value\":\"b\xff\"}}]}", []string{`/content/0|json|invalid JSON at byte 70: a string is not valid UTF-8`}},
 		"the same with an escape":   {"{\"op\":\"\\t\xff\"}", []string{`|json|invalid JSON at byte 7: a string is not valid UTF-8`}},
 		"faults before bad JSON":    {`{"op":"x","content":[}`, []string{`/op|op|unknown op "x"`, `/content/0|json|invalid JSON at byte 21: expected a value`}},
@@ -214,9 +214,9 @@ func lines(violations []core.Violation) []string {
 
 func TestParseMessage(t *testing.T) {
 	for name, tt := range map[string]struct{ text, want string }{
-		"at the root":  {`[]`, `the filter is not valid: a filter is an object, not a list`},
-		"with a place": {`{"op":1,"content":[]}`, `the filter is not valid at /op: op is a string, not a number`},
-		"with more":    {`{"op":"and","content":[1,2,3]}`, `the filter is not valid at /content/0: a filter is an object, not a number (and 2 more)`},
+		"at the root":  {`[]`, `the filter is not valid: a filter must be an object, not a list`},
+		"with a place": {`{"op":1,"content":[]}`, `the filter is not valid at /op: op must be a string, not a number`},
+		"with more":    {`{"op":"and","content":[1,2,3]}`, `the filter is not valid at /content/0: a filter must be an object, not a number (and 2 more)`},
 		"unprintable":  {`{"\u0000\"":1,"op":"and","content":[]}`, `the filter is not valid at /\x00\": unknown member "\x00\""`},
 		"a long place": {`{"` + strings.Repeat("long", 100) + `":1,"op":"and","content":[]}`, `the filter is not valid at …g` + strings.Repeat("long", 29) + `…: unknown member "` + strings.Repeat("long", 10) + `…"`},
 		"a deep place": {strings.Repeat(`{"op":"and","content":[`, 40) + `1`, ``},
@@ -238,12 +238,12 @@ func TestParseMessage(t *testing.T) {
 func TestParseTellsTwentyFaults(t *testing.T) {
 	_, err := sqon.Parse([]byte(`{"op":"and","content":[` + strings.Repeat("1,", 100) + `2`))
 	got := refused(t, err)
-	if len(got) != sqon.MaxFaults || got[19].Pointer != "/content/19" {
+	if len(got) != sqon.MaxViolations || got[19].Pointer != "/content/19" {
 		t.Errorf("%d faults, the last at %s", len(got), got[len(got)-1].Pointer)
 	}
 }
 
-// nest puts a filter into so many groups.
+// nest nests a filter in so many groups.
 func nest(groups int, inner string) string {
 	return strings.Repeat(`{"op":"and","content":[`, groups) + inner + strings.Repeat(`]}`, groups)
 }
@@ -271,7 +271,7 @@ func TestParseDepth(t *testing.T) {
 	t.Run("3,000,000 deep in an unknown member", func(t *testing.T) {
 		for _, open := range []string{"[", `{"a":`} {
 			_, err := sqon.Parse([]byte(`{"x":` + strings.Repeat(open, 3_000_000)))
-			if diff := cmp.Diff([]string{"|depth|something is more than 100 levels deep"}, lines(refused(t, err))); diff != "" {
+			if diff := cmp.Diff([]string{"|depth|a value is more than 100 levels deep"}, lines(refused(t, err))); diff != "" {
 				t.Error(diff)
 			}
 		}
@@ -326,7 +326,7 @@ func TestParseKeepsNothingOfItsInput(t *testing.T) {
 	}
 }
 
-// TestParseLenient: an Or without members matches everything for clients, and nothing in what grants access.
+// TestParseLenient checks that an Or without members matches everything for clients, and nothing when it grants access.
 func TestParseLenient(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"op":"or","content":[]}`: `{}`,

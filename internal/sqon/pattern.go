@@ -5,12 +5,11 @@ import (
 	"unicode/utf8"
 )
 
-// Pattern is a text in which "*" stands for any characters and "?" for any one, and a backslash before "*", "?" or a
-// backslash for that character. No other backslash is in it, so that it is the search engine's own notation of a wildcard
-// query (Lucene's WildcardQuery) as it is.
+// Pattern is a text in which "*" matches any characters and "?" any one character, and a backslash escapes "*", "?" and itself. It
+// has no other backslashes, so that it is a wildcard query of the search engine (Lucene's WildcardQuery).
 type Pattern string
 
-// patternOf makes a text a Pattern: every backslash that escapes nothing is doubled.
+// patternOf converts a text to a Pattern by doubling backslashes that escape nothing.
 func patternOf(text string) Pattern {
 	if strings.IndexByte(text, '\\') < 0 {
 		return Pattern(text)
@@ -29,7 +28,7 @@ func patternOf(text string) Pattern {
 	return Pattern(b)
 }
 
-// Prefix returns the text that everything begins with that p matches when the case counts.
+// Prefix returns the literal prefix of all texts that p matches case-sensitively.
 func (p Pattern) Prefix() string {
 	for i := 0; i < len(p); i++ {
 		switch p[i] {
@@ -45,13 +44,12 @@ func (p Pattern) Prefix() string {
 // Match reports whether p matches the whole of a text. A character is a code point.
 func (p Pattern) Match(text string) bool { return p.match(text, false) }
 
-// MatchFold is Match with the case of the letters A to Z ignored, and of no others: that is how the search engine's wildcard
-// query ignores it.
+// MatchFold is Match ignoring only the case of the letters A to Z, as the search engine's wildcard query does.
 func (p Pattern) MatchFold(text string) bool { return p.match(text, true) }
 
 func (p Pattern) match(text string, fold bool) bool {
 	at, in := 0, 0
-	// star is the place behind the last "*", from where in the text its rest was tried last.
+	// star is the position after the last "*", from where in the text its rest was tried last.
 	star, from := -1, 0
 	for {
 		switch {
@@ -70,16 +68,16 @@ func (p Pattern) match(text string, fold bool) bool {
 		if star < 0 || from >= len(text) {
 			return false
 		}
-		// The "*" takes one character more. Bytes will do: a continuation byte begins no character of the pattern, but "?"
-		// must not begin inside of one.
+		// The "*" matches one more byte. This is correct because a continuation byte matches no character of the pattern, but "?"
+		// must not start within a character.
 		_, size := utf8.DecodeRuneInString(text[from:])
 		from += size
 		at, in = star, from
 	}
 }
 
-// step compares one character of the pattern that is no "*", and returns the place behind it and how much of the text it has
-// read, 0 when they differ.
+// step compares one character of the pattern other than "*", and returns the position after it and the length of the matched text,
+// 0 when they differ.
 func (p Pattern) step(at int, text string, in int, fold bool) (next, read int) {
 	if p[at] == '?' {
 		_, size := utf8.DecodeRuneInString(text[in:])

@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// AppendJSON appends f in its canonical form: operators by their names, members in the order op, pivot, content; the values
-// of clauses as a list, but of a range and of a single pattern as the one value, which every reader of SQON understands; a
-// number as it was written. Parse of it returns f again, apart from the pointers. A filter that matches everything is {}.
+// AppendJSON appends f in its canonical form: operators by their names, members in the order op, pivot, content; the values of
+// clauses as a list, except for ranges and single patterns, whose value every SQON parser accepts as a scalar; numbers as written.
+// Parsing it returns f, except for the pointers. A filter that matches everything is {}.
 func (f Filter) AppendJSON(dst []byte) []byte {
 	if f.Root == nil {
 		return append(dst, "{}"...)
@@ -15,7 +15,7 @@ func (f Filter) AppendJSON(dst []byte) []byte {
 	return f.Root.appendJSON(dst)
 }
 
-// MarshalJSON returns what AppendJSON appends.
+// MarshalJSON returns the result of AppendJSON.
 func (f Filter) MarshalJSON() ([]byte, error) { return f.AppendJSON(nil), nil }
 
 func (n *Node) appendJSON(dst []byte) []byte {
@@ -40,8 +40,8 @@ func (n *Node) appendJSON(dst []byte) []byte {
 }
 
 func (n *Node) appendClause(dst []byte) []byte {
-	shape := n.Op.shape()
-	if shape == patternShape {
+	shape := n.Op.contentKind()
+	if shape == patternContent {
 		dst = append(dst, `{"fieldNames":[`...)
 		for i, name := range n.Fields {
 			if i > 0 {
@@ -55,7 +55,7 @@ func (n *Node) appendClause(dst []byte) []byte {
 		dst = appendString(dst, strings.Join(n.Fields, ""))
 	}
 	dst = append(dst, `,"value":`...)
-	if len(n.Values) == 1 && (shape == rangeShape || shape == patternShape) {
+	if len(n.Values) == 1 && (shape == rangeContent || shape == patternContent) {
 		return append(n.Values[0].appendJSON(dst), '}')
 	}
 	dst = append(dst, '[')
@@ -75,7 +75,7 @@ func (v Value) appendJSON(dst []byte) []byte {
 	return append(dst, v.Text...)
 }
 
-// appendString appends a text as a string of JSON. What is not valid UTF-8 in it, which Parse never gives, becomes U+FFFD.
+// appendString appends a text as a JSON string. Invalid UTF-8, which Parse never returns, becomes U+FFFD.
 func appendString(dst []byte, text string) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')

@@ -7,36 +7,36 @@ import (
 	"unicode/utf8"
 )
 
-// maxSkipped is how deep a value may be that is read only to get past it.
+// maxSkipped is the maximum depth of a value that is skipped.
 const maxSkipped = 100
 
-// scanner reads JSON (RFC 8259) strictly, once, from front to back. Its methods answer false when reading has ended, with
-// the fault told.
+// scanner reads JSON (RFC 8259) strictly, once, from start to end. Its methods return false when reading has stopped, after
+// recording the violation.
 type scanner struct {
-	faults
+	violations
 	text string
 	at   int
-	// valid tells that the whole text is valid UTF-8, so that no string need be looked at.
+	// valid is set when the whole text is valid UTF-8, so that strings need no check.
 	valid bool
-	// pointer is that of the innermost filter that is being read.
+	// pointer is that of the innermost filter being read.
 	pointer string
 }
 
-// end tells the fault that ends reading.
-func (s *scanner) end(pointer, keyword, message string) bool {
+// stop records the violation that stops reading.
+func (s *scanner) stop(pointer, keyword, message string) bool {
 	s.add(pointer, keyword, message)
 	return false
 }
 
-// malformed ends reading because the text is not JSON.
-func (s *scanner) malformed(what string) bool {
+// invalidJSON stops reading because the text is not JSON.
+func (s *scanner) invalidJSON(what string) bool {
 	if s.at >= len(s.text) {
-		return s.end(s.pointer, KeywordJSON, "invalid JSON: it ends too early")
+		return s.stop(s.pointer, KeywordJSON, "invalid JSON: it ends too early")
 	}
-	return s.end(s.pointer, KeywordJSON, fmt.Sprintf("invalid JSON at byte %d: %s", s.at, what))
+	return s.stop(s.pointer, KeywordJSON, fmt.Sprintf("invalid JSON at byte %d: %s", s.at, what))
 }
 
-// peek returns the next byte that is no space, 0 at the end. A byte 0 in the text is no beginning of anything either.
+// peek returns the next byte that is not white space, 0 at the end. A zero byte in the text is invalid too.
 func (s *scanner) peek() byte {
 	if s.at < len(s.text) && s.text[s.at] > ' ' {
 		return s.text[s.at]
@@ -44,7 +44,7 @@ func (s *scanner) peek() byte {
 	return s.afterSpace()
 }
 
-// afterSpace is peek where there may be space.
+// afterSpace is peek after white space.
 func (s *scanner) afterSpace() byte {
 	for ; s.at < len(s.text); s.at++ {
 		switch c := s.text[s.at]; c {
@@ -56,8 +56,8 @@ func (s *scanner) afterSpace() byte {
 	return 0
 }
 
-// more goes to the next element of an array or member of an object that close ends; the bracket that opens it has been
-// read. It answers whether there is one.
+// more moves to the next element of an array or member of an object that closing ends, after the opening bracket, and reports
+// whether there is one.
 func (s *scanner) more(first bool, closing byte) (more, ok bool) {
 	c := s.peek()
 	if c == closing {
@@ -68,38 +68,38 @@ func (s *scanner) more(first bool, closing byte) (more, ok bool) {
 		return true, true
 	}
 	if c != ',' {
-		return false, s.malformed(fmt.Sprintf("expected a comma or %q", closing))
+		return false, s.invalidJSON(fmt.Sprintf("expected a comma or %q", closing))
 	}
 	s.at++
 	if s.peek() == closing {
-		return false, s.malformed("nothing after a comma")
+		return false, s.invalidJSON("nothing after a comma")
 	}
 	return true, true
 }
 
-// member goes to the value of an object's next member and returns its name.
+// member moves to the value of an object's next member and returns its name.
 func (s *scanner) member(first bool) (name string, more, ok bool) {
 	if more, ok = s.more(first, '}'); !ok || !more {
 		return "", false, ok
 	}
 	if s.peek() != '"' {
-		return "", false, s.malformed("expected the name of a member")
+		return "", false, s.invalidJSON("expected the name of a member")
 	}
 	if name, ok = s.str(); !ok {
 		return "", false, false
 	}
 	if s.peek() != ':' {
-		return "", false, s.malformed("expected a colon")
+		return "", false, s.invalidJSON("expected a colon")
 	}
 	s.at++
 	return name, true, true
 }
 
-// str reads a string that begins here.
+// str reads a string that starts here.
 func (s *scanner) str() (string, bool) {
 	s.at++
 	rest := s.text[s.at:]
-	// A plain index is what makes this loop fast: most of a filter are its values.
+	// A local index makes this loop fast: values are most of a filter.
 	for i := range len(rest) {
 		c := rest[i]
 		if c >= ' ' && c != '"' && c != '\\' {
@@ -111,16 +111,16 @@ func (s *scanner) str() (string, bool) {
 		case c == '\\':
 			return s.escaped(from)
 		case c != '"':
-			return "", s.malformed("a control character in a string")
+			return "", s.invalidJSON("a control character in a string")
 		case !s.valid && !utf8.ValidString(rest[:i]):
 			s.at = from
-			return "", s.malformed("a string is not valid UTF-8")
+			return "", s.invalidJSON("a string is not valid UTF-8")
 		}
 		s.at++
 		return rest[:i], true
 	}
 	s.at = len(s.text)
-	return "", s.malformed("")
+	return "", s.invalidJSON("")
 }
 
 // escaped reads the rest of a string from its first backslash on.
@@ -134,7 +134,7 @@ func (s *scanner) escaped(from int) (string, bool) {
 			text := b.String()
 			if !s.valid && !utf8.ValidString(text) {
 				s.at = from
-				return "", s.malformed("a string is not valid UTF-8")
+				return "", s.invalidJSON("a string is not valid UTF-8")
 			}
 			return text, true
 		case c == '\\':
@@ -144,20 +144,20 @@ func (s *scanner) escaped(from int) (string, bool) {
 			}
 			b.WriteRune(r)
 		case c < ' ':
-			return "", s.malformed("a control character in a string")
+			return "", s.invalidJSON("a control character in a string")
 		default:
 			b.WriteByte(c)
 			s.at++
 		}
 	}
-	return "", s.malformed("")
+	return "", s.invalidJSON("")
 }
 
 // escape reads one escape sequence.
 func (s *scanner) escape() (rune, bool) {
 	if s.at+1 >= len(s.text) {
 		s.at = len(s.text)
-		return 0, s.malformed("")
+		return 0, s.invalidJSON("")
 	}
 	const plain, meaning = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
 	c := s.text[s.at+1]
@@ -167,7 +167,7 @@ func (s *scanner) escape() (rune, bool) {
 	}
 	r, ok := s.hex(s.at)
 	if !ok {
-		return 0, s.malformed("an unknown escape")
+		return 0, s.invalidJSON("an unknown escape")
 	}
 	if !utf16.IsSurrogate(r) {
 		s.at += 6
@@ -175,13 +175,13 @@ func (s *scanner) escape() (rune, bool) {
 	}
 	low, _ := s.hex(s.at + 6)
 	if r = utf16.DecodeRune(r, low); r == utf8.RuneError {
-		return 0, s.malformed("half a surrogate pair")
+		return 0, s.invalidJSON("an unpaired surrogate")
 	}
 	s.at += 12
 	return r, true
 }
 
-// hex returns the code unit of a \u escape at a place.
+// hex returns the code unit of a \u escape at a position.
 func (s *scanner) hex(at int) (rune, bool) {
 	if at+6 > len(s.text) || s.text[at] != '\\' || s.text[at+1] != 'u' {
 		return 0, false
@@ -203,11 +203,11 @@ func (s *scanner) hex(at int) (rune, bool) {
 	return r, true
 }
 
-// number reads a number that begins here and returns it as it is written.
+// number reads a number that starts here and returns it as written.
 func (s *scanner) number() (string, bool) {
 	n := numberLength(s.text[s.at:])
 	if n == 0 {
-		return "", s.malformed("expected a value")
+		return "", s.invalidJSON("expected a value")
 	}
 	text := s.text[s.at : s.at+n]
 	s.at += n
@@ -217,16 +217,16 @@ func (s *scanner) number() (string, bool) {
 // literal reads one of true, false and null.
 func (s *scanner) literal(word string) bool {
 	if !strings.HasPrefix(s.text[s.at:], word) {
-		return s.malformed("expected a value")
+		return s.invalidJSON("expected a value")
 	}
 	s.at += len(word)
 	return true
 }
 
-// skip reads one value of any kind to get past it. depth counts from 0.
+// skip skips one value of any kind. depth counts from 0.
 func (s *scanner) skip(depth int) bool {
 	if depth > maxSkipped {
-		return s.end(s.pointer, KeywordDepth, fmt.Sprintf("something is more than %d levels deep", maxSkipped))
+		return s.stop(s.pointer, KeywordDepth, fmt.Sprintf("a value is more than %d levels deep", maxSkipped))
 	}
 	switch c := s.peek(); c {
 	case '{':
@@ -266,7 +266,7 @@ func (s *scanner) skip(depth int) bool {
 	}
 }
 
-// kind names what begins with a byte.
+// kind returns the kind of value that starts with a byte, for a message.
 func kind(c byte) string {
 	switch c {
 	case '{':
@@ -284,7 +284,7 @@ func kind(c byte) string {
 	}
 }
 
-// numberLength returns the length of the JSON number that text begins with, 0 when it begins with none.
+// numberLength returns the length of the JSON number at the start of text, 0 when there is none.
 func numberLength(text string) int {
 	at := 0
 	digits := func() bool {

@@ -6,31 +6,31 @@ import (
 	"fmt"
 )
 
-// schemaDialect is the JSON Schema that Schema is written in, LanguageVersion that of what Description says.
+// schemaDialect is the JSON Schema dialect of Schema, LanguageVersion the version in Description.
 const (
 	schemaDialect = "https://json-schema.org/draft/2020-12/schema"
 	schemaID      = "urn:tutti:sqon:" + LanguageVersion
 	title         = "Serialized Query Object Notation"
 )
 
-// LanguageVersion is the semantic version of the filter language as Schema and Description tell it: the first number rises
-// when a filter is refused that was valid, the second when one is valid that was refused.
+// LanguageVersion is the semantic version of the filter language in Schema and Description: the major version increases when a
+// valid filter becomes invalid, the minor version when an invalid filter becomes valid.
 const LanguageVersion = "1.0.0"
 
-// object is an object of a JSON Schema. Members are written in the order of their names, so that the bytes stay the same.
+// object is an object of a JSON Schema. Members are encoded in the order of their names.
 type object = map[string]any
 
-// Schema returns a JSON Schema (draft 2020-12) of what Parse accepts. It knows neither the limits nor the fields, and sees no
-// member that stands twice. The bytes are the caller's, and the same every time.
-func Schema() []byte { return printed(schema()) }
+// Schema returns a JSON Schema (draft 2020-12) of what Parse accepts. It does not include the limits and the fields, and does not
+// detect duplicate members. Each call returns a new slice with the same bytes.
+func Schema() []byte { return indented(schema()) }
 
-// printed returns a value as JSON that people can read.
-func printed(value any) []byte {
+// indented returns the indented JSON of a value.
+func indented(value any) []byte {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	// Maps of texts, lists and numbers always encode.
+	// Maps of strings, lists and numbers always encode.
 	_ = encoder.Encode(value)
 	return b.Bytes()
 }
@@ -54,15 +54,15 @@ func schema() object {
 				ref("group"), ref("membership"), ref("range"), ref("between"), ref("wildcard"),
 			}},
 			"group": node("Filters that hold together (and), of which one holds (or), of which none holds (not).",
-				opsOf(groupShape), object{"type": "array", "items": ref("filter")}),
+				opsOf(groupContent), object{"type": "array", "items": ref("filter")}),
 			"membership": node("The values of a field are, or are not, among those that are given.",
-				opsOf(listShape), content("fieldName", name, anyOf(scalar, list(scalar, 0)))),
+				opsOf(listContent), content("fieldName", name, anyOf(scalar, list(scalar, 0)))),
 			"range": node("A value of a field lies on one side of a bound.",
-				opsOf(rangeShape), content("fieldName", name, anyOf(bounds, withMost(list(bounds, 1), 1)))),
+				opsOf(rangeContent), content("fieldName", name, anyOf(bounds, withMost(list(bounds, 1), 1)))),
 			"between": node("A value of a field lies between two bounds, or on one of them.",
-				opsOf(betweenShape), content("fieldName", name, withMost(list(bounds, 2), 2))),
+				opsOf(betweenContent), content("fieldName", name, withMost(list(bounds, 2), 2))),
 			"wildcard": node("A value of one of the fields matches one of the patterns, or contains one that has no * and no ?.",
-				opsOf(patternShape), withEntity(content("fieldNames", list(name, 1), anyOf(texts, list(texts, 1))))),
+				opsOf(patternContent), withEntity(content("fieldNames", list(name, 1), anyOf(texts, list(texts, 1))))),
 			"pivot": object{
 				"description": fmt.Sprintf(`The nested path of whose elements one is meant by everything in the filter; null and "." are none. `+
 					"It becomes at most %d alternatives: an or in it over fields both inside and outside of the path, or such a wildcard, doubles them at least.",
@@ -78,22 +78,22 @@ func ref(definition string) object { return object{"$ref": "#/$defs/" + definiti
 
 func anyOf(schemas ...object) object { return object{"anyOf": schemas} }
 
-// withMost bounds a list.
+// withMost adds a maximum length to a list.
 func withMost(list object, most int) object {
 	list["maxItems"] = most
 	return list
 }
 
-// opsOf returns all names of the operators of a shape.
-func opsOf(wanted shape) []string {
+// opsOf returns all names of the operators with a kind of content.
+func opsOf(wanted contentKind) []string {
 	var ops []string
 	for _, op := range append([]Operator{And, Or, Not}, fieldOperators()...) {
-		if op.shape() == wanted {
+		if op.contentKind() == wanted {
 			ops = append(ops, string(op))
 		}
 	}
 	for _, a := range aliases() {
-		if a.op.shape() == wanted {
+		if a.op.contentKind() == wanted {
 			ops = append(ops, a.name)
 		}
 	}
@@ -125,7 +125,7 @@ func content(names string, name, value object) object {
 	}
 }
 
-// withEntity lets a content have the notes that existing clients keep in it.
+// withEntity adds the member in which existing clients store notes.
 func withEntity(content object) object {
 	if properties, ok := content["properties"].(object); ok {
 		properties["entity"] = object{"type": "string", "description": "A note of the client's, without meaning here."}

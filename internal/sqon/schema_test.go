@@ -114,7 +114,7 @@ func compiled(t *testing.T) *jsonschema.Schema {
 	if err := c.AddResource(id, document); err != nil {
 		t.Fatal(err)
 	}
-	// Compiling validates against the dialect that the schema names.
+	// Compiling validates the schema against its dialect.
 	schema, err := c.Compile(id)
 	if err != nil {
 		t.Fatal(err)
@@ -125,8 +125,8 @@ func compiled(t *testing.T) *jsonschema.Schema {
 	return schema
 }
 
-// TestSchemaAgreesWithParse: apart from the limits, from members that stand twice and from what is not JSON, which this does
-// not make, the schema accepts what Parse accepts and nothing else.
+// TestSchemaAgreesWithParse checks that the schema accepts exactly what Parse accepts, except for limits, duplicate members and invalid
+// JSON, which are not generated.
 func TestSchemaAgreesWithParse(t *testing.T) {
 	schema := compiled(t)
 	inputs := 100_000
@@ -171,7 +171,7 @@ func TestSchemaAgreesWithParse(t *testing.T) {
 	}
 }
 
-// generator makes filters as JSON values, valid ones and damaged ones.
+// generator generates filters as JSON values, valid and invalid ones.
 type generator struct{ *rand.Rand }
 
 func pick[T any](g generator, from ...T) T { return from[g.IntN(len(from))] }

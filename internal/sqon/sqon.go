@@ -2,43 +2,44 @@ package sqon
 
 import "iter"
 
-// Filter is a parsed SQON. The zero value matches everything. It is never changed after Parse: what changes a filter gives
-// another one, which may share nodes with the first.
+// Filter is a parsed SQON. The zero value matches everything. It is immutable: methods that change a filter return another one,
+// which may share nodes with it.
 type Filter struct {
 	// Root is nil when the filter matches everything.
 	Root *Node
 }
 
-// Node is a group or a clause of a filter, with the aliases resolved and scalars put into lists. A group without content
-// matches everything (And), nothing (Or), everything (Not); a member of a group that was {} or null is such an And. Not of
-// several members matches what none of them matches.
+// Node is a group or a clause of a filter, with aliases resolved and scalars in lists. A group without content matches everything
+// (And), nothing (Or), everything (Not); a member of a group that was {} or null is an empty And. Not of several members matches
+// what none of them matches.
 type Node struct {
 	Op Operator
 	// Pivot is the nested path whose single elements everything below is about, "" for none.
 	Pivot string
 	// Content are the members of a group (And, Or, Not); nil for a clause.
 	Content []*Node
-	// Fields are what a clause is about: one name, or for Wildcard one and more.
+	// Fields are the field names of a clause: one name, for Wildcard one or more.
 	Fields []string
-	// Values are what a clause compares with.
+	// Values are the values of a clause.
 	Values []Value
-	// Split is the pivot of which Hoist made the members of an Or, each a way for one element to match; "" for any other node.
+	// Split is the pivot that Hoist split into the members of an Or, which are alternatives for one element to match; "" for any
+	// other node.
 	Split string
-	// Pointer is the JSON pointer (RFC 6901) to where the node stood in what was parsed.
+	// Pointer is the JSON pointer (RFC 6901) of the node in the parsed input.
 	Pointer string
 }
 
 // Value is one value of a clause.
 type Value struct {
 	Kind Kind
-	// Text is the text of a string, the literal of a number as it was written, "true" or "false".
+	// Text is the text of a string, the literal of a number as written, "true" or "false".
 	Text string
 }
 
-// Group reports whether n combines other nodes, that is, whether it is no clause.
-func (n *Node) Group() bool { return n.Op.shape() == groupShape }
+// Group reports whether n is a group, that is, not a clause.
+func (n *Node) Group() bool { return n.Op.contentKind() == groupContent }
 
-// Kind is the type of a Value in JSON.
+// Kind is the JSON type of a Value.
 type Kind int
 
 // Kinds of a Value.
@@ -48,22 +49,21 @@ const (
 	Bool
 )
 
-// Field is what a filter is validated against.
+// Field is a field of a catalogue.
 type Field struct {
-	// Type is the search engine's, such as "keyword"; "nested" for the container of nested elements, which alone can be a
-	// pivot.
+	// Type is the search engine's type, such as "keyword"; "nested" for containers of nested elements, the only valid pivots.
 	Type string
-	// Nested are the nested paths above the field, the outermost first, its own included when it is one.
+	// Nested are the enclosing nested paths, outermost first, including its own for a nested field.
 	Nested []string
 }
 
-// Fields knows the fields of a catalogue.
+// Fields are the fields of a catalogue.
 type Fields interface {
-	// Field returns the field of a dotted name, containers included, false when there is none.
+	// Field returns the field with a dotted name, containers included, false when there is none.
 	Field(name string) (Field, bool)
 }
 
-// Names is what Fields may offer beside, so that the nearest name is told to who used an unknown one.
+// Names is an optional interface of Fields, used to suggest the nearest name for an unknown one.
 type Names interface {
 	// Names returns the names of all fields.
 	Names() iter.Seq[string]

@@ -2,13 +2,13 @@ package sqon
 
 import "strings"
 
-// missingText and setPrefix are the texts that mean something else than themselves.
+// missingText and setPrefix are the texts with a special meaning.
 const (
 	missingText = "__missing__"
 	setPrefix   = "set_id:"
 )
 
-// Term is what a value of In, NotIn, SomeNotIn or All asks for.
+// Term is the meaning of a value of In, NotIn, SomeNotIn or All.
 type Term struct {
 	Kind TermKind
 	// Text is the plain text with its escapes resolved (TermText), or the id of the set (TermSet).
@@ -17,35 +17,35 @@ type Term struct {
 	Pattern Pattern
 }
 
-// TermKind is what a Term is.
+// TermKind is the kind of a Term.
 type TermKind int
 
 // Kinds of a Term.
 const (
-	// TermText: a value that equals Text.
+	// TermText matches a value that equals Text.
 	TermText TermKind = iota
-	// TermPattern: a value that matches Pattern, whose case counts.
+	// TermPattern matches a value that matches Pattern case-sensitively.
 	TermPattern
-	// TermMissing: no value.
+	// TermMissing matches a missing value.
 	TermMissing
-	// TermSet: a member of the saved set Text.
+	// TermSet matches a member of the saved set Text.
 	TermSet
 )
 
-// Term says what v asks for in In, NotIn, SomeNotIn and All (CONTRACT section 4). A string with a "*" of its own is a
-// pattern, in which "?" is any one character; without one, "?" is itself. A backslash before "*", "?" or a backslash makes
-// that character itself; before anything else it is itself. Numbers and booleans are plain.
+// Term returns the meaning of v in In, NotIn, SomeNotIn and All (CONTRACT section 4). A string with an unescaped "*" is a pattern,
+// in which "?" matches any one character; otherwise "?" is literal. A backslash escapes "*", "?" and a backslash; before anything
+// else it is literal. Numbers and booleans are literal.
 //
-// What Text equals depends on the type of the field, for every engine alike. Check has let nothing else through:
+// Which values equal Text depends on the type of the field, in the same way for every engine. Values are valid after Check:
 //
-//   - a number is meant by its value, however it is written: "007", "+7", 7.0 and "0.7e1" are 7. The types of fractions
-//     round it to what they can hold, as they do with what a document holds. One that the type has no room for, out of the
-//     range of an integer or with a fraction that is not zero, is no fault: it equals no value. In a range it counts as it is;
-//   - a date is that of Value.Date, and equals each instant that it covers;
+//   - a number is compared by its value: "007", "+7", 7.0 and "0.7e1" are 7. Floating-point types round it as they round the
+//     values of documents. A number outside the range of an integer type, or with a fraction, is valid: it equals no value, and
+//     bounds a range by its value;
+//   - a date is that of Value.Date, and equals each instant in its range;
 //   - a boolean is "true" or "false", or 1 or 0, which are the keys of its buckets;
-//   - an ip is a single address, never a network, and is meant by its bits; an IPv4 address is also its IPv6-mapped form.
+//   - an ip is a single address, not a network, and is compared by its bits; an IPv4 address equals its IPv6-mapped form.
 //
-// Those types have no patterns in In, NotIn, SomeNotIn and All. On any other type Text is itself.
+// These types do not support patterns in In, NotIn, SomeNotIn and All. For any other type Text is compared unchanged.
 func (v Value) Term() Term {
 	switch {
 	case v.Kind != String:
@@ -63,8 +63,8 @@ func (v Value) Term() Term {
 	}
 }
 
-// Pattern returns what a value of Wildcard asks for: its text with "*" and "?", or, when it has neither of its own, whatever
-// contains it. The escapes are those of Term.
+// Pattern returns the pattern of a value of Wildcard: its text with "*" and "?", or, when it has neither unescaped, a pattern for
+// anything that contains it. The escapes are those of Term.
 func (v Value) Pattern() Pattern {
 	if wild(v.Text, "*?") {
 		return patternOf(v.Text)
@@ -72,9 +72,9 @@ func (v Value) Pattern() Pattern {
 	return "*" + patternOf(v.Text) + "*"
 }
 
-// Escape returns the value that means a text itself in In, NotIn, SomeNotIn, All and, as a whole, in Wildcard: Term of it is
-// TermText with that text. A facet puts its buckets' keys through it. Two things cannot be escaped, because CONTRACT section
-// 4 has no escape for them, and keep their special meaning: the text "__missing__", and texts that begin with "set_id:".
+// Escape returns the value that matches exactly text in In, NotIn, SomeNotIn, All and, as a whole, in Wildcard: its Term is
+// TermText with that text. Facets escape the keys of their buckets with it. Two texts cannot be escaped, because CONTRACT section 4
+// has no escape for them: "__missing__", and texts that start with "set_id:".
 func Escape(text string) string {
 	if text == missingText || strings.HasPrefix(text, setPrefix) || !strings.ContainsAny(text, `*?\`) {
 		return text
@@ -93,7 +93,7 @@ func Escape(text string) string {
 // special reports whether a character can be escaped.
 func special(c byte) bool { return c == '*' || c == '?' || c == '\\' }
 
-// wild reports whether a text has one of the characters without a backslash before it.
+// wild reports whether a text has one of the characters unescaped.
 func wild(text, characters string) bool {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
@@ -106,7 +106,7 @@ func wild(text, characters string) bool {
 	return false
 }
 
-// unescape returns the text that a value without wildcards stands for.
+// unescape returns the literal text of a value without wildcards.
 func unescape(text string) string {
 	if strings.IndexByte(text, '\\') < 0 {
 		return text

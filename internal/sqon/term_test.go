@@ -65,7 +65,7 @@ func TestValuePattern(t *testing.T) {
 	}
 }
 
-// texts returns texts in which the characters that mean something are frequent.
+// texts returns texts with many special characters.
 func texts() *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		return string(rapid.SliceOfN(rapid.SampledFrom([]rune(`ab*?\é😀_`)), 0, 8).Draw(t, "text"))
@@ -135,7 +135,7 @@ func TestPatternMatch(t *testing.T) {
 	}
 }
 
-// TestPatternMatchLaw compares with the definition, which tries everything.
+// TestPatternMatchLaw compares with a direct implementation of the definition.
 func TestPatternMatchLaw(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pattern := sqon.Value{Text: texts().Draw(t, "pattern")}.Pattern()

@@ -109,7 +109,7 @@ func TestAccessFaults(t *testing.T) {
 		},
 		"filter that is none": {
 			`{"field": "studyId", "scope": "{value}.READ", "public": "all"}`, "/public",
-			"/public in access.json is not a filter: a filter is an object, not a string", "fix the filter; null shows nothing to everyone, {} everything",
+			"/public in access.json is not a filter: a filter must be an object, not a string", "fix the filter; null shows nothing to everyone, {} everything",
 		},
 	}
 	for name, test := range tests {

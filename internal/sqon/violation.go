@@ -10,20 +10,20 @@ import (
 	"tutti/internal/core"
 )
 
-// Keywords of the violations that Parse and Check tell (core.Violation).
+// Keywords of the violations (core.Violation) of Parse and Check.
 const (
-	// KeywordJSON: what was given is not JSON, or not text.
+	// KeywordJSON: the input is not valid JSON, or not valid UTF-8.
 	KeywordJSON = "json"
 	// KeywordNode: a filter is not an object.
 	KeywordNode = "node"
-	// KeywordMember: an object has a member that means nothing there, or one twice.
+	// KeywordMember: an object has an unknown or a duplicate member.
 	KeywordMember    = "member"
 	KeywordOp        = "op"
 	KeywordContent   = "content"
 	KeywordFieldName = "fieldName"
 	KeywordValue     = "value"
 	KeywordPivot     = "pivot"
-	// KeywordDepth, KeywordValues and KeywordNodes: the filter is over MaxDepth, MaxValues, MaxNodes.
+	// KeywordDepth, KeywordValues and KeywordNodes: the filter exceeds MaxDepth, MaxValues or MaxNodes.
 	KeywordDepth  = "depth"
 	KeywordValues = "values"
 	KeywordNodes  = "nodes"
@@ -31,36 +31,36 @@ const (
 
 // Limits of what Parse accepts.
 const (
-	// MaxDepth is how many groups and clauses may be inside each other, the outermost counted.
+	// MaxDepth is the maximum nesting depth of groups and clauses, counting the outermost.
 	MaxDepth = 50
-	// MaxValues is how many values, and names in lists of field names, a filter may have together.
+	// MaxValues is the maximum number of values, and of names in lists of field names, in a filter.
 	MaxValues = 10_000
-	// MaxNodes is how many groups and clauses a filter may have.
+	// MaxNodes is the maximum number of groups and clauses in a filter.
 	MaxNodes = 20_000
-	// MaxFaults is how many faults are told at once.
-	MaxFaults = 20
+	// MaxViolations is the maximum number of violations in an error.
+	MaxViolations = 20
 )
 
-// maxExcerpt is how much of the input a message repeats, in characters.
+// maxExcerpt is the maximum length in characters of input in a message.
 const maxExcerpt = 40
 
-// faults collects violations, MaxFaults at most.
-type faults struct {
+// violations collects up to MaxViolations violations.
+type violations struct {
 	list []core.Violation
 }
 
-// add tells a fault.
-func (f *faults) add(pointer, keyword, message string) {
+// add records a violation.
+func (f *violations) add(pointer, keyword, message string) {
 	if !f.full() {
 		f.list = append(f.list, core.Violation{Pointer: pointer, Message: message, Keyword: keyword})
 	}
 }
 
-// full tells that no more faults are kept, so that there is no use in looking for them.
-func (f *faults) full() bool { return len(f.list) >= MaxFaults }
+// full reports whether no more violations are recorded, so that looking for them is useless.
+func (f *violations) full() bool { return len(f.list) >= MaxViolations }
 
-// err returns the faults as one error, nil when there are none.
-func (f *faults) err() error {
+// err returns the violations as one error, nil for none.
+func (f *violations) err() error {
 	if len(f.list) == 0 {
 		return nil
 	}
@@ -77,7 +77,7 @@ func (f *faults) err() error {
 	return e
 }
 
-// pointerExcerpt shortens a pointer to its end, with everything escaped that does not print.
+// pointerExcerpt returns the end of a long pointer, with unprintable characters escaped.
 func pointerExcerpt(pointer string) string {
 	const most = 120
 	cut := max(0, len(pointer)-most)
@@ -91,7 +91,7 @@ func pointerExcerpt(pointer string) string {
 	return quoted
 }
 
-// excerpt quotes the beginning of a text of the input, with everything escaped that does not print.
+// excerpt quotes the start of an input text, with unprintable characters escaped.
 func excerpt(text string) string {
 	n := 0
 	for i := range text {
@@ -102,7 +102,7 @@ func excerpt(text string) string {
 	return strconv.Quote(text)
 }
 
-// pointerPart shortens a name that is too long to be told in a pointer or a suggestion.
+// pointerPart shortens a name that is too long for a pointer or a suggestion.
 func pointerPart(name string) string {
 	const most = 200
 	if len(name) <= most {
@@ -115,14 +115,14 @@ func pointerPart(name string) string {
 	return name[:cut] + "…"
 }
 
-// meant returns the end of a message that names the nearest valid word, "" when none is near.
-func meant(given string, words ...string) string {
-	return suggested(core.Suggest(given, slices.Values(words)))
+// suggestWord returns a suggestion of the nearest valid word, "" when none is near.
+func suggestWord(given string, words ...string) string {
+	return didYouMean(core.Suggest(given, slices.Values(words)))
 }
 
-// suggested returns the end of a message that names a word, "" for none. Unlike an excerpt the word is whole, as far as one who
-// compares it with what was given needs it.
-func suggested(word string) string {
+// didYouMean returns a suggestion of a word, "" for none. Unlike an excerpt it is not shortened to maxExcerpt, so that it can be
+// compared with the input.
+func didYouMean(word string) string {
 	if word == "" {
 		return ""
 	}
