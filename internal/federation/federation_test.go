@@ -271,6 +271,7 @@ func TestNetworkOfOthersFields(t *testing.T) {
 		`{"op":"not-in","content":{"fieldName":"sex","value":"a"}}`:                                                               {1, 0, 0},
 		`{"op":"not","pivot":"files","content":[{"op":"in","content":{"fieldName":"files.type","value":"a"}}]}`:                   {0, 0, 0},
 		`{"op":"in","content":{"fieldName":"files","value":"__missing__"}}`:                                                       {2, 1, 0},
+		`{"op":"not-in","content":{"fieldName":"_id","value":"d1"}}`:                                                              {1, 1, 4},
 		`{"op":"not","content":[{"op":"and","pivot":"files","content":[{"op":"in","content":{"fieldName":"sex","value":"b"}}]}]}`: {2, 1, 0},
 	} {
 		data, faults := s.ask(t, query, filter)

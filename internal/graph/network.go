@@ -176,6 +176,9 @@ func (x *execution) noteNames(r *NetworkRequest, n *sqon.Node) (known bool) {
 		name := strings.ReplaceAll(dotted, ".", "__")
 		aggregated := slices.Contains(r.Named, name) || x.networkHas(name)
 		if _, own := x.served.model.Field(dotted); !own {
+			if dotted == search.IDField {
+				continue
+			}
 			r.Lacking = true
 			known = known && aggregated
 		}
