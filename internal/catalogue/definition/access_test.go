@@ -24,6 +24,7 @@ func TestAccessRule(t *testing.T) {
 		"nothing is public":  {`{"field": "studyId", "scope": "{value}.READ"}`, definition.AccessRule{Field: "studyId", Scope: "{value}.READ"}},
 		"null":               {`{"field": "studyId", "scope": "{value}.READ", "public": null}`, definition.AccessRule{Field: "studyId", Scope: "{value}.READ"}},
 		"all is public":      {`{"field": "studyId", "scope": "{value}.READ", "public": {}}`, definition.AccessRule{Field: "studyId", Scope: "{value}.READ", Public: &sqon.Filter{}}},
+		"an or of nothing":   {`{"field": "studyId", "scope": "{value}.READ", "public": {"op": "or", "content": []}}`, definition.AccessRule{Field: "studyId", Scope: "{value}.READ", Public: &sqon.Filter{Root: &sqon.Node{Op: sqon.Or, Content: []*sqon.Node{}}}}},
 		"something":          {`{"field": "a.study", "scope": "x:{value}", "public": {"op": "in", "content": {"fieldName": "access", "value": "open"}}}`, definition.AccessRule{Field: "a.study", Scope: "x:{value}", Public: open}},
 		"value alone":        {`{"field": "studyId", "scope": "{value}"}`, definition.AccessRule{Field: "studyId", Scope: "{value}"}},
 		"unicode, with mark": {"\uFEFF" + `{"field": "étude", "scope": "{value}.LIRE"}`, definition.AccessRule{Field: "étude", Scope: "{value}.LIRE"}},
