@@ -97,12 +97,12 @@ func TestWholeRequestFailures(t *testing.T) {
 			want:   indexed, calls: 2, least: 3 * time.Second, most: 3 * time.Second,
 		},
 		{
-			name:   "overloaded with Retry-After beyond the age of the bodies: given back",
+			name:   "overloaded with Retry-After beyond the age of the bodies: retry",
 			answer: fails(&core.Error{Code: core.CodeOverloaded, Message: "429", RetryAfter: time.Hour}),
 			want:   retry(core.CodeOverloaded, "429"), calls: 1, least: bulk.DefaultMaxBodyAge, most: bulk.DefaultMaxBodyAge,
 		},
 		{
-			name:   "unavailable: given back, never sent again",
+			name:   "unavailable: retry without resending",
 			answer: fails(core.WrapError(core.CodeUnavailable, "writing", errors.New("reset"))),
 			want:   retry(core.CodeUnavailable, "writing: reset"), calls: 1,
 		},
@@ -111,7 +111,7 @@ func TestWholeRequestFailures(t *testing.T) {
 			want: retry(core.CodeUnavailable, "odd"), calls: 1,
 		},
 		{
-			name: "blocked: given back", answer: fails(core.NewError(core.CodeIndexBlocked, "closed")),
+			name: "blocked: retry", answer: fails(core.NewError(core.CodeIndexBlocked, "closed")),
 			want: retry(core.CodeIndexBlocked, "closed"), calls: 1,
 		},
 		{

@@ -271,7 +271,7 @@ func TestBackpressure(t *testing.T) {
 			t.Errorf("%d results", got)
 		}
 		if _, ok := f.stored("late"); ok {
-			t.Error("a Write that was refused was written")
+			t.Error("a Write that was rejected was written")
 		}
 	})
 }

@@ -204,7 +204,7 @@ func TestCheckOfManyUnknownNames(t *testing.T) {
 	}
 	// four million steps suffice to read 70,000 names of 60 bytes.
 	if fields.asked != 1 || fields.told > 70_000 {
-		t.Errorf("names were asked for %d times, %d were told", fields.asked, fields.told)
+		t.Errorf("names were requested %d times, %d were returned", fields.asked, fields.told)
 	}
 }
 

@@ -48,6 +48,6 @@ func TestDatesOfDocuments(t *testing.T) {
 	})
 	t.Logf("%d of %d taken", taken, tried)
 	if taken < tried/5 {
-		t.Errorf("%d of %d taken tells too little", taken, tried)
+		t.Errorf("%d of %d taken is not enough", taken, tried)
 	}
 }

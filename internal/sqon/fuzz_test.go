@@ -47,7 +47,7 @@ func FuzzParse(f *testing.F) {
 		}
 		hoisted, err := filter.Hoist(fields)
 		if err != nil {
-			t.Fatalf("%s: Check did not see that Hoist refuses: %v", printed(filter), err)
+			t.Fatalf("%s: Check did not see that Hoist rejects: %v", printed(filter), err)
 		}
 		document := &row{values: map[string][]string{"sex": {"a"}}, children: []*row{{path: "files", values: map[string][]string{"files.type": {"a"}}}}}
 		want := found(filter, document)

@@ -136,7 +136,7 @@ func TestHoistLaws(t *testing.T) {
 		}
 	})
 	if refusals > done {
-		t.Errorf("%d of %d filters were refused", refusals, refusals+done)
+		t.Errorf("%d of %d filters were rejected", refusals, refusals+done)
 	}
 }
 

@@ -197,7 +197,7 @@ func TestParseRefuses(t *testing.T) {
 				t.Error(diff)
 			}
 			if f.Root != nil {
-				t.Error("a refused filter has a root")
+				t.Error("a rejected filter has a root")
 			}
 		})
 	}

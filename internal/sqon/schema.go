@@ -44,7 +44,7 @@ func schema() object {
 		"$schema": schemaDialect,
 		"$id":     schemaID,
 		"title":   title,
-		"description": fmt.Sprintf("A filter of a catalogue. An empty object and null match everything. At most %d levels, %d groups and clauses, and %d values.",
+		"description": fmt.Sprintf("A filter of a catalogue. An empty object and null match everything. The maximum is %d levels, %d groups and clauses, and %d values.",
 			MaxDepth, MaxNodes, MaxValues),
 		"$ref": "#/$defs/filter",
 		"$defs": object{
@@ -53,19 +53,19 @@ func schema() object {
 				{"type": "object", "maxProperties": 0},
 				ref("group"), ref("membership"), ref("range"), ref("between"), ref("wildcard"),
 			}},
-			"group": node("Filters that hold together (and), of which one holds (or), of which none holds (not).",
+			"group": node("Filters that must all match (and), at least one of which must match (or), or none of which may match (not).",
 				opsOf(groupContent), object{"type": "array", "items": ref("filter")}),
-			"membership": node("The values of a field are, or are not, among those that are given.",
+			"membership": node("The values of a field are, or are not, among the given values.",
 				opsOf(listContent), content("fieldName", name, anyOf(scalar, list(scalar, 0)))),
-			"range": node("A value of a field lies on one side of a bound.",
+			"range": node("A value of a field is below or above a bound.",
 				opsOf(rangeContent), content("fieldName", name, anyOf(bounds, withMost(list(bounds, 1), 1)))),
-			"between": node("A value of a field lies between two bounds, or on one of them.",
+			"between": node("A value of a field is between two bounds, inclusive.",
 				opsOf(betweenContent), content("fieldName", name, withMost(list(bounds, 2), 2))),
-			"wildcard": node("A value of one of the fields matches one of the patterns, or contains one that has no * and no ?.",
+			"wildcard": node("A value of one of the fields matches one of the patterns, or contains one without * and ?.",
 				opsOf(patternContent), withEntity(content("fieldNames", list(name, 1), anyOf(texts, list(texts, 1))))),
 			"pivot": object{
-				"description": fmt.Sprintf(`The nested path of whose elements one is meant by everything in the filter; null and "." are none. `+
-					"It becomes at most %d alternatives: an or in it over fields both inside and outside of the path, or such a wildcard, doubles them at least.",
+				"description": fmt.Sprintf(`The nested path of which a single element must match the whole filter; null and "." mean none. `+
+					"It is split into at most %d alternatives: each or or wildcard on fields both inside and outside of the path at least doubles their number.",
 					maxAlternatives),
 				"type":      []string{"string", "null"},
 				"minLength": 1,
@@ -128,7 +128,7 @@ func content(names string, name, value object) object {
 // withEntity adds the member in which existing clients store notes.
 func withEntity(content object) object {
 	if properties, ok := content["properties"].(object); ok {
-		properties["entity"] = object{"type": "string", "description": "A note of the client's, without meaning here."}
+		properties["entity"] = object{"type": "string", "description": "A note of the client; it has no effect."}
 	}
 	return content
 }

@@ -167,7 +167,7 @@ func TestSchemaAgreesWithParse(t *testing.T) {
 	}
 	t.Logf("%d of %d accepted, %d of them mutated", accepted, inputs, onlyMutated)
 	if accepted < inputs/3 || accepted > inputs*2/3 || onlyMutated < inputs/50 {
-		t.Errorf("%d of %d accepted, %d of them mutated, tells too little", accepted, inputs, onlyMutated)
+		t.Errorf("%d of %d accepted, %d of them mutated, is not enough", accepted, inputs, onlyMutated)
 	}
 }
 

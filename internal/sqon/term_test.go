@@ -126,10 +126,10 @@ func TestPatternMatch(t *testing.T) {
 	} {
 		t.Run(string(tt.pattern)+" "+tt.text, func(t *testing.T) {
 			if got := tt.pattern.Match(tt.text); got != tt.want {
-				t.Errorf("Match gives %t", got)
+				t.Errorf("Match returns %t", got)
 			}
 			if got := tt.pattern.MatchFold(tt.text); got != tt.fold {
-				t.Errorf("MatchFold gives %t", got)
+				t.Errorf("MatchFold returns %t", got)
 			}
 		})
 	}

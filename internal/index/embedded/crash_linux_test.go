@@ -138,7 +138,7 @@ func checkStored(t *testing.T, x *embedded.Index, want int64) {
 	for id, source := range all {
 		doc, found, err := x.Get(t.Context(), "analyses", id)
 		if err != nil || !found || string(doc.Source) != source {
-			t.Fatalf("a search gives %s %s, stored is %s (%v)", id, source, doc.Source, err)
+			t.Fatalf("a search returns %s %s, stored is %s (%v)", id, source, doc.Source, err)
 		}
 	}
 }

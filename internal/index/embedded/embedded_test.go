@@ -87,20 +87,20 @@ func TestOpenRefuses(t *testing.T) {
 	open(t, embedded.Config{Dir: dir})
 	_, err := embedded.Open(embedded.Config{Dir: dir})
 	if core.CodeOf(err) != core.CodeConflict || core.MessageOf(err) != "the embedded index is in use by another process" {
-		t.Errorf("a second Open gave %v", err)
+		t.Errorf("a second Open returned %v", err)
 	}
 	if _, err := embedded.Open(embedded.Config{}); core.CodeOf(err) != core.CodeInvalid {
-		t.Errorf("Open without a folder gave %v", err)
+		t.Errorf("Open without a folder returned %v", err)
 	}
 	if _, err := embedded.Open(embedded.Config{Dir: dir, PruneEvery: -1}); core.CodeOf(err) != core.CodeInvalid {
-		t.Errorf("Open with a negative time gave %v", err)
+		t.Errorf("Open with a negative time returned %v", err)
 	}
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := embedded.Open(embedded.Config{Dir: filepath.Join(file, "x")}); core.CodeOf(err) != core.CodeUnavailable {
-		t.Errorf("Open below a file gave %v", err)
+		t.Errorf("Open below a file returned %v", err)
 	}
 }
 
@@ -129,7 +129,7 @@ func TestReopen(t *testing.T) {
 	}
 	results := write(t, x, "analyses", put("b", 4, `{}`), put("d", 1, `{"studyId":"S"}`))
 	if results[0].Outcome != core.OutcomeStale || results[0].CurrentVersion != 5 {
-		t.Errorf("a late write over a deletion gave %+v", results[0])
+		t.Errorf("a late write over a deletion returned %+v", results[0])
 	}
 	if n := count(t, x, "analyses", core.IndexScope{Field: "studyId", Organization: "S"}); n != 2 {
 		t.Errorf("study S has %d documents, want 2", n)
@@ -163,7 +163,7 @@ func TestLimits(t *testing.T) {
 	err := x.Ensure(t.Context(), index.Spec{Alias: "b", Mapping: []byte(`{"settings":{"index.mapping.total_fields.limit":1},
 		"mappings":{"properties":{"a":{"type":"text"},"b":{"type":"text"}}}}`)})
 	if core.CodeOf(err) != core.CodeInvalid {
-		t.Errorf("a mapping over its own limit gave %v", err)
+		t.Errorf("a mapping over its own limit returned %v", err)
 	}
 }
 
@@ -171,14 +171,14 @@ func TestEnsureRefuses(t *testing.T) {
 	x := open(t, embedded.Config{})
 	for _, name := range []string{"", ".", "..", "Upper", "a b", "a/b", "_a", "-a", "a*", "a:b", strings.Repeat("a", 256)} {
 		if err := x.Ensure(t.Context(), index.Spec{Alias: name}); core.CodeOf(err) != core.CodeInvalid {
-			t.Errorf("alias %q gave %v", name, err)
+			t.Errorf("alias %q returned %v", name, err)
 		}
 	}
 	if err := x.Ensure(t.Context(), index.Spec{Alias: "a", Mapping: []byte(`[]`)}); core.CodeOf(err) != core.CodeInvalid {
-		t.Errorf("a mapping that is none gave %v", err)
+		t.Errorf("a mapping that is none returned %v", err)
 	}
 	if err := x.Check(t.Context(), "a"); core.CodeOf(err) != core.CodeIndexBlocked {
-		t.Errorf("Check gave %v", err)
+		t.Errorf("Check returned %v", err)
 	}
 }
 
@@ -211,7 +211,7 @@ func TestClosed(t *testing.T) {
 	_, _, getErr := x.Get(t.Context(), "a", "x")
 	for _, err := range []error{x.Ping(t.Context()), x.Check(t.Context(), "a"), getErr, x.Ensure(t.Context(), index.Spec{Alias: "b"})} {
 		if core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != "the index is closed" {
-			t.Errorf("a call after Close gave %v", err)
+			t.Errorf("a call after Close returned %v", err)
 		}
 	}
 }
@@ -240,7 +240,7 @@ func TestTombstonesAge(t *testing.T) {
 	}
 	reopen()
 	if r := write(t, x, "a", put("old1", 5, `{}`)); r[0].Outcome != core.OutcomeStale {
-		t.Errorf("a deletion of 23 h ago gave %+v", r[0])
+		t.Errorf("a deletion of 23 h ago returned %+v", r[0])
 	}
 	now.Add(int64(2 * time.Hour))
 	reopen()
@@ -338,7 +338,7 @@ func TestGivingUp(t *testing.T) {
 	scanErr := x.Scan(ctx, "a", core.IndexScope{}, 0, func(string, core.Version) error { return nil })
 	for _, err := range []error{err, scanErr} {
 		if core.CodeOf(err) != core.CodeUnavailable || !errors.Is(err, ctx.Err()) {
-			t.Errorf("a call that was given up gave %v", err)
+			t.Errorf("a call that was cancelled returned %v", err)
 		}
 	}
 }

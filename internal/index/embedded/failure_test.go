@@ -85,7 +85,7 @@ func TestFailedTransaction(t *testing.T) {
 			d.state.Store(test.state)
 			b := batchOf(x, "a", put("a", 2, `{"n":2}`), core.Write{Op: core.OpDelete, ID: "b", Version: 2}, put("c", 2, `{"n":2}`))
 			if _, err := x.Write(t.Context(), b); core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != "writing to the index failed" || !errors.Is(err, errDisk) {
-				t.Fatalf("a write to a spoilt disk gave %v", err)
+				t.Fatalf("a write to a spoilt disk returned %v", err)
 			}
 			d.state.Store(diskWhole)
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // exceeded only when sources and snapshot do not match
@@ -129,7 +129,7 @@ func TestSearchWithoutSnapshot(t *testing.T) {
 	ctx := &countingContext{Context: deadline}
 	_, err := x.Search(ctx, "a", []index.SearchRequest{{Hits: &index.HitsRequest{Size: 1}}})
 	if core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != "searching the index was cancelled" || !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("the search gave %v", err)
+		t.Errorf("the search returned %v", err)
 	}
 	if ctx.asked > 300 {
 		t.Errorf("%d attempts in 200 ms", ctx.asked)

@@ -57,7 +57,7 @@ func fillDisk(dir string) error {
 		_, err := x.Write(ctx, numbered(x, n))
 		full = err != nil
 		if full && core.CodeOf(err) != core.CodeUnavailable {
-			return fmt.Errorf("the full disk gave %w", err)
+			return fmt.Errorf("the full disk returned %w", err)
 		}
 	}
 	if !full {
@@ -98,10 +98,10 @@ func checkFull(ctx context.Context, x *embedded.Index, room string, batches int)
 	}
 	for range 2 {
 		if err := x.Check(ctx, "analyses"); core.CodeOf(err) != core.CodeUnavailable {
-			return fmt.Errorf("Check on the full disk gave %w", err)
+			return fmt.Errorf("Check on the full disk returned %w", err)
 		}
 		if err := x.Ping(ctx); core.CodeOf(err) != core.CodeUnavailable {
-			return fmt.Errorf("Ping on the full disk gave %w", err)
+			return fmt.Errorf("Ping on the full disk returned %w", err)
 		}
 	}
 	if err := os.Remove(room); err != nil {

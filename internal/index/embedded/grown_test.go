@@ -42,7 +42,7 @@ func TestGrown(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !slices.Equal(told, c.want) {
-			t.Errorf("%s: told of %v", c.document, told)
+			t.Errorf("%s: called with %v", c.document, told)
 		}
 	}
 }

@@ -68,11 +68,11 @@ func TestLoading(t *testing.T) {
 		streamed := x.Stream(t.Context(), "a", index.StreamRequest{}, func([]index.Hit) error { return nil })
 		for _, err := range []error{searched, streamed} {
 			if core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != "the index is still being loaded after a start" || core.RetryAfterOf(err) != 5*time.Second {
-				t.Errorf("it gave %v", err)
+				t.Errorf("it returned %v", err)
 			}
 		}
 		if took := time.Since(began); took != 14*time.Second {
-			t.Errorf("the two were refused after %v", took)
+			t.Errorf("the two were rejected after %v", took)
 		}
 		waiting := make(chan error)
 		go func() {
@@ -82,7 +82,7 @@ func TestLoading(t *testing.T) {
 		synctest.Wait()
 		close(log.release)
 		if err := <-waiting; err != nil {
-			t.Errorf("a search that waited gave %v", err)
+			t.Errorf("a search that waited returned %v", err)
 		}
 		synctest.Wait()
 		if names := x.Loading(); len(names) > 0 {

@@ -40,9 +40,9 @@ func TestMerges(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			segments, unfiled, each := embedded.Merges(test.sizes)
-			t.Logf("%d segments, %d documents in memory alone, %.1f merges of each document", segments, unfiled, each)
+			t.Logf("%d segments, %d documents only in memory, %.1f merges of each document", segments, unfiled, each)
 			if segments > 30 || unfiled > 20_000 || each > test.each {
-				t.Errorf("%d segments (30), %d documents in memory alone (20,000), %.1f merges of each document (%.1f)",
+				t.Errorf("%d segments (30), %d documents only in memory (20,000), %.1f merges of each document (%.1f)",
 					segments, unfiled, each, test.each)
 			}
 		})

@@ -25,7 +25,7 @@ func TestRefresh(t *testing.T) {
 		brief, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := x.Refresh(brief, "a"); core.CodeOf(err) != core.CodeUnavailable {
-			t.Errorf("given up, it gave %v", err)
+			t.Errorf("cancelled, it returned %v", err)
 		}
 		done := make(chan error)
 		go func() { done <- x.Refresh(t.Context(), "a") }()

@@ -280,7 +280,7 @@ func TestAnotherFile(t *testing.T) {
 	other, readOther := made(t.TempDir(), "S2")
 	for _, read := range []func() (*segment.Segment, error){read, readOther} {
 		if s, err := read(); err != nil || s.Documents() != 1 {
-			t.Fatalf("what was written gave %v", err)
+			t.Fatalf("what was written returned %v", err)
 		}
 	}
 	raw, err := os.ReadFile(other)
@@ -291,7 +291,7 @@ func TestAnotherFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := read(); core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != "the checksum of the file has changed" {
-		t.Errorf("another file gave %v", err)
+		t.Errorf("another file returned %v", err)
 	}
 }
 
@@ -327,7 +327,7 @@ func TestNewerFile(t *testing.T) {
 	changeFile(t, dir, func(tx *bbolt.Tx) error { return tx.Bucket([]byte("meta")).Put([]byte("format"), []byte{3}) })
 	_, err := embedded.Open(embedded.Config{Dir: dir})
 	if err == nil || err.Error() != "the embedded index was written by another version of tutti" {
-		t.Errorf("a newer file gave %v", err)
+		t.Errorf("a newer file returned %v", err)
 	}
 }
 

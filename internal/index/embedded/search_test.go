@@ -27,7 +27,7 @@ func search(t *testing.T, x *embedded.Index, alias string, req index.SearchReque
 	t.Helper()
 	results, err := x.Search(t.Context(), alias, []index.SearchRequest{req})
 	if err != nil || len(results) != 1 {
-		t.Fatalf("Search gave %d results and %v", len(results), err)
+		t.Fatalf("Search returned %d results and %v", len(results), err)
 	}
 	return results[0]
 }
@@ -278,12 +278,12 @@ func TestSearchRefuses(t *testing.T) {
 	}
 	for name, err := range calls(t.Context(), "none") {
 		if core.CodeOf(err) != core.CodeIndexBlocked || core.MessageOf(err) != `the index "none" does not exist` || !errors.Is(err, core.ErrIndexMissing) {
-			t.Errorf("%s of a missing alias gave %v", name, err)
+			t.Errorf("%s of a missing alias returned %v", name, err)
 		}
 	}
 	for name, err := range calls(ctx, "a") {
 		if core.CodeOf(err) != core.CodeUnavailable || !errors.Is(err, context.Canceled) {
-			t.Errorf("%s that was given up gave %v", name, err)
+			t.Errorf("%s that was cancelled returned %v", name, err)
 		}
 	}
 	if err := x.Close(); err != nil {
@@ -291,7 +291,7 @@ func TestSearchRefuses(t *testing.T) {
 	}
 	for name, err := range calls(t.Context(), "a") {
 		if core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(core.MessageOf(err), "the index is closed") {
-			t.Errorf("%s after Close gave %v", name, err)
+			t.Errorf("%s after Close returned %v", name, err)
 		}
 	}
 }

@@ -41,7 +41,7 @@ func TestSourcesAreBounded(t *testing.T) {
 		fits bool
 	}{
 		"once": {[]index.SearchRequest{hits}, true}, "many times": {[]index.SearchRequest{hits, hits, hits, hits}, false},
-		"of buckets": {[]index.SearchRequest{tops, tops, tops, tops}, false}, "ids alone": {[]index.SearchRequest{{Hits: &index.HitsRequest{Size: 4, Source: index.Source{None: true}}}}, true},
+		"of buckets": {[]index.SearchRequest{tops, tops, tops, tops}, false}, "only ids": {[]index.SearchRequest{{Hits: &index.HitsRequest{Size: 4, Source: index.Source{None: true}}}}, true},
 	} {
 		_, err := x.Search(t.Context(), "a", c.reqs)
 		if c.fits != (err == nil) || err != nil && (core.CodeOf(err) != core.CodeInvalid || core.MessageOf(err) != "the requested documents together exceed 128 MB") {

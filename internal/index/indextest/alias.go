@@ -37,7 +37,7 @@ func testUserMapping(s *suite) {
 		Alias: s.alias, Mapping: json.RawMessage(`{"properties":{"size":{"type":"keyword"}}}`),
 	})
 	if core.CodeOf(err) != core.CodeConflict {
-		s.Errorf("Ensure with another type gave %v, want CodeConflict", err)
+		s.Errorf("Ensure with another type returned %v, want CodeConflict", err)
 	}
 	s.typed(map[string]mapping.Type{"size": "integer"})
 }
@@ -141,7 +141,7 @@ func testConcurrentEnsure(s *suite) {
 func testMissingAlias(s *suite) {
 	results, err := s.x.Write(s.Context(), batch(s.x, s.alias, put("a", 1, `{}`), remove("b", 1)))
 	if err == nil && len(results) != 2 {
-		s.Errorf("Write gave %d results", len(results))
+		s.Errorf("Write returned %d results", len(results))
 	}
 	if err != nil && core.CodeOf(err) != core.CodeIndexBlocked {
 		s.Errorf("Write: %v", err)
@@ -160,7 +160,7 @@ func testMissingAlias(s *suite) {
 		"Check": s.x.Check(s.Context(), s.alias), "Refresh": s.x.Refresh(s.Context(), s.alias),
 	} {
 		if core.CodeOf(err) != core.CodeIndexBlocked {
-			s.Errorf("%s gave %v, want CodeIndexBlocked", name, err)
+			s.Errorf("%s returned %v, want CodeIndexBlocked", name, err)
 		}
 	}
 	s.missing(mappingErr)
@@ -196,7 +196,7 @@ func testIdentity(s *suite) {
 func (s *suite) missing(err error) {
 	s.Helper()
 	if !errors.Is(err, core.ErrIndexMissing) || errors.Is(err, core.ErrIndexForbidden) || errors.Is(err, core.ErrIndexUnreachable) {
-		s.Errorf("%v, want ErrIndexMissing alone", err)
+		s.Errorf("%v, want only ErrIndexMissing", err)
 	}
 }
 

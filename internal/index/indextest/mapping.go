@@ -71,7 +71,7 @@ func testNanoseconds(s *suite) {
 	s.eachOf(core.OutcomeRejected, refused)
 	for i, r := range s.write(put("again", 1, refused[0])) {
 		if r.Type != mapping.TypeParsing {
-			s.Errorf("%s is refused as %s, want %s", refused[i], r.Type, mapping.TypeParsing)
+			s.Errorf("%s is rejected as %s, want %s", refused[i], r.Type, mapping.TypeParsing)
 		}
 	}
 	s.counts(20, core.IndexScope{})

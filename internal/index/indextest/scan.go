@@ -128,7 +128,7 @@ func testLongScan(s *suite) {
 		s.Errorf("Scan differs (-want +got):\n%s", diff)
 	}
 	if got := len(s.scan(core.IndexScope{}, 0)); got != size*rounds {
-		s.Errorf("Scan of all gave %d, want %d", got, size*rounds)
+		s.Errorf("Scan of all returned %d, want %d", got, size*rounds)
 	}
 }
 
@@ -142,7 +142,7 @@ func testScanEnds(s *suite) {
 		return enough
 	})
 	if !errors.Is(err, enough) || calls != 1 {
-		s.Errorf("Scan called %d times and gave %v", calls, err)
+		s.Errorf("Scan called %d times and returned %v", calls, err)
 	}
 }
 
@@ -177,7 +177,7 @@ func testMark(s *suite) {
 	}
 	if fresh == core.CheckpointNone {
 		if got := s.scan(core.IndexScope{WrittenBy: fresh}, 0); len(got) != 0 {
-			s.Errorf("a scan of what was written before anything was gave %v", got)
+			s.Errorf("a scan of what was written before anything was returned %v", got)
 		}
 	}
 	s.indexed(put("rewritten", 20, doc), put("new", 21, doc))
@@ -190,7 +190,7 @@ func testMark(s *suite) {
 	all := s.scan(scope, 0)
 	for id, v := range all {
 		if want := map[string]core.Version{"kept": 10, "rewritten": 20, "new": 21}[id]; v != want {
-			s.Errorf("Scan gave %s with version %d, want %d", id, v, want)
+			s.Errorf("Scan returned %s with version %d, want %d", id, v, want)
 		}
 	}
 	if _, ok := all["kept"]; !ok {

@@ -112,7 +112,7 @@ func (s *suite) write(writes ...core.Write) []core.Result {
 		s.Fatalf("Write: %v", err)
 	}
 	if len(results) != len(writes) {
-		s.Fatalf("Write gave %d results for %d items", len(results), len(writes))
+		s.Fatalf("Write returned %d results for %d items", len(results), len(writes))
 	}
 	if string(b.Body) != before {
 		s.Fatal("Write changed the batch's bytes")
@@ -211,7 +211,7 @@ func (s *suite) scan(scope core.IndexScope, below core.Version) map[string]core.
 	found := map[string]core.Version{}
 	err := s.x.Scan(s.Context(), s.alias, scope, below, func(id string, v core.Version) error {
 		if _, twice := found[id]; twice {
-			s.Errorf("Scan gave %q twice", id)
+			s.Errorf("Scan returned %q twice", id)
 		}
 		found[id] = v
 		return nil
@@ -231,7 +231,7 @@ func (s *suite) field(path string) *mapping.Field {
 	}
 	tree, err := mapping.Parse(raw)
 	if err != nil {
-		s.Fatalf("Mapping gave what is none: %v\n%s", err, raw)
+		s.Fatalf("Mapping returned an invalid mapping: %v\n%s", err, raw)
 	}
 	return tree.Lookup(path)
 }

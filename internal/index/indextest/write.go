@@ -19,7 +19,7 @@ func testWriteAndGet(s *suite) {
 	s.holds("b", 11, `{"analysisId":"b","studyId":"S"}`)
 	s.lacks("c")
 	if results := s.write(); len(results) != 0 {
-		s.Errorf("an empty batch gave %d results", len(results))
+		s.Errorf("an empty batch returned %d results", len(results))
 	}
 	if err := s.x.Check(s.Context(), s.alias); err != nil {
 		s.Errorf("Check: %v", err)
@@ -71,7 +71,7 @@ func testIDs(s *suite) {
 	found := s.scan(core.IndexScope{}, 0)
 	for i, id := range ids {
 		if found[id] != core.Version(i+1) {
-			s.Errorf("Scan gave %q the version %d, want %d", id, found[id], i+1)
+			s.Errorf("Scan returned %q the version %d, want %d", id, found[id], i+1)
 		}
 	}
 	writes = writes[:0]
@@ -97,7 +97,7 @@ func testIDTooLong(s *suite) {
 		return
 	}
 	if err != nil || len(results) != 3 {
-		s.Fatalf("Write gave %d results and %v", len(results), err)
+		s.Fatalf("Write returned %d results and %v", len(results), err)
 	}
 	if results[1].Outcome != core.OutcomeRejected || results[1].Reason == "" {
 		s.Errorf("an id of 513 bytes: %+v", results[1])

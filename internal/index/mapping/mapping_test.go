@@ -69,7 +69,7 @@ func TestParseAndRender(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if again := render(t, parse(t, got)); again != got {
-				t.Errorf("rendering what was rendered gave %s, then %s", got, again)
+				t.Errorf("rendering what was rendered returned %s, then %s", got, again)
 			}
 		})
 	}
@@ -118,7 +118,7 @@ func TestKnownFields(t *testing.T) {
 		}
 	}
 	if got := song.Lookup("files.nothing"); got != nil {
-		t.Errorf("an absent field gave %+v", got)
+		t.Errorf("an absent field returned %+v", got)
 	}
 	const want = `{"dynamic":"strict","properties":{"repositories":{"properties":{"code":{"ignore_above":8191,"type":"keyword"},` +
 		`"country":{"ignore_above":8191,"type":"keyword"},"name":{"ignore_above":8191,"type":"keyword"},` +
@@ -159,18 +159,18 @@ func TestMergeAndMissing(t *testing.T) {
 	if core.CodeOf(err) != core.CodeConflict ||
 		core.MessageOf(err) != `the field "a" is of type keyword in the index and of type long in the mapping` &&
 			core.MessageOf(err) != `the field "o.x" is of type long in the index and of type date in the mapping` {
-		t.Errorf("a contradiction gave %v", err)
+		t.Errorf("a contradiction returned %v", err)
 	}
 	if _, err = mapping.Unite(known, wanted); core.CodeOf(err) != core.CodeConflict ||
 		core.MessageOf(err) != `the field "a" is of type keyword in one index of the alias and of type long in another` {
-		t.Errorf("a contradiction of two indices gave %v", err)
+		t.Errorf("a contradiction of two indices returned %v", err)
 	}
 	const missing = `{"properties":{"c":{"type":"long"},"o":{"properties":{"z":{"type":"ip"}}}}}`
 	if diff := cmp.Diff(missing, render(t, mapping.Missing(known, wanted))); diff != "" {
 		t.Errorf("Missing (-want +got):\n%s", diff)
 	}
 	if got := mapping.Missing(merged, added); got != nil {
-		t.Errorf("nothing is missing, but Missing gave %s", render(t, got))
+		t.Errorf("nothing is missing, but Missing returned %s", render(t, got))
 	}
 }
 
@@ -263,10 +263,10 @@ func TestEmptiesAndRemove(t *testing.T) {
 			}
 			out := string(mapping.Remove([]byte("x"), []byte(c.doc), got))
 			if out != "x"+c.want {
-				t.Errorf("Remove gave %s, want %s", out[1:], c.want)
+				t.Errorf("Remove returned %s, want %s", out[1:], c.want)
 			}
 			if !json.Valid([]byte(out[1:])) {
-				t.Errorf("Remove gave no JSON: %s", out[1:])
+				t.Errorf("Remove returned invalid JSON: %s", out[1:])
 			}
 		})
 	}

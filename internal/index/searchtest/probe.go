@@ -53,7 +53,7 @@ func (w *fixture) searchEach(probes []probe, together error) {
 		}
 	}
 	if !found {
-		w.differs("several requests", "several filters", "together they gave "+errorText(together)+", one by one they are answered")
+		w.differs("several requests", "several filters", "together they returned "+errorText(together)+", one by one they succeed")
 	}
 }
 
@@ -68,7 +68,7 @@ func (w *fixture) check(p probe, f sqon.Filter) string {
 	case err != nil:
 		return "Search: " + errorText(err)
 	case len(results) != 1:
-		return "Search gave another number of results than was asked for"
+		return "Search returned a different number of results than requests"
 	default:
 		return judge(results[0])
 	}
@@ -86,7 +86,7 @@ func (w *fixture) report(p probe, seen string) {
 	w.Helper()
 	f, difference := p.filter, w.check(p, p.filter)
 	if difference == "" {
-		w.differs(p.what, filterText(f), "right alone, but beside other requests:\n"+seen)
+		w.differs(p.what, filterText(f), "correct alone, but not with other requests:\n"+seen)
 		return
 	}
 	whole := filterText(f)

@@ -17,7 +17,7 @@ import (
 func diffSource(source []byte, document string, ask index.Source) string {
 	if ask.None {
 		if source != nil {
-			return "a source that was not asked for"
+			return "a source that was not requested"
 		}
 		return ""
 	}

@@ -96,7 +96,7 @@ func TestWriteAgain(t *testing.T) {
 	s, file := smallFile(t)
 	read := reread(t, s)
 	if !bytes.Equal(fileOf(t, read), file) {
-		t.Error("a segment that was read gives another file")
+		t.Error("a segment that was read has another file")
 	}
 	if read.Size() != s.Size() {
 		t.Errorf("the size was %d, and is %d when it was read", s.Size(), read.Size())
@@ -258,7 +258,7 @@ func TestShared(t *testing.T) {
 	}
 	for name, s := range map[string]*segment.Segment{"merged": twice, "read": reread(t, twice)} {
 		if &s.Span("one")[0] != &s.Parents("one")[0] {
-			t.Errorf("%s: elements that stand alone have numbers of their own", name)
+			t.Errorf("%s: elements without siblings do not share their numbers", name)
 		}
 	}
 	same := regexp.MustCompile(`"same":\d\d`).FindIndex(file)
@@ -268,6 +268,6 @@ func TestShared(t *testing.T) {
 	copy(file[same[0]:], `"same":99`) // no such section
 	segment.Reseal(file)
 	if _, err := segment.Read(bytes.NewReader(file), int64(len(file))); core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != damagedMessage {
-		t.Errorf("a section that is the same as a later one gives %v", err)
+		t.Errorf("a section that is the same as a later one returns %v", err)
 	}
 }
