@@ -24,12 +24,12 @@ type indexState struct {
 func (w *Writer) indexState(index string) *indexState {
 	l := w.indexes[index]
 	if l == nil {
-		pace := w.concurrency[index]
-		if pace == nil {
-			pace = newConcurrency(w.cfg.MaxInFlight)
-			w.concurrency[index] = pace
+		limiter := w.concurrency[index]
+		if limiter == nil {
+			limiter = newConcurrency(w.cfg.MaxInFlight)
+			w.concurrency[index] = limiter
 		}
-		l = &indexState{index: index, concurrency: pace}
+		l = &indexState{index: index, concurrency: limiter}
 		w.indexes[index] = l
 	}
 	return l

@@ -197,7 +197,7 @@ func mix(t *testing.T, seed uint64, adders, tickets, perTicket int, cfg bulk.Con
 	}
 	var mu sync.Mutex
 	var faults []string
-	fault := func(format string, args ...any) {
+	report := func(format string, args ...any) {
 		mu.Lock()
 		defer mu.Unlock()
 		faults = append(faults, fmt.Sprintf(format, args...))
@@ -207,7 +207,7 @@ func mix(t *testing.T, seed uint64, adders, tickets, perTicket int, cfg bulk.Con
 		group.Go(func() {
 			rng := rand.New(rand.NewPCG(seed, uint64(a)+2))
 			for n := range tickets {
-				oneTicket(t.Context(), f, w, rng, fmt.Sprintf("%d-%d", a, n), perTicket, fault)
+				oneTicket(t.Context(), f, w, rng, fmt.Sprintf("%d-%d", a, n), perTicket, report)
 			}
 		})
 	}
@@ -219,21 +219,21 @@ func mix(t *testing.T, seed uint64, adders, tickets, perTicket int, cfg bulk.Con
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	if err := w.Close(ctx); err != nil {
-		fault("closing: %v", err)
+		report("closing: %v", err)
 	}
 	group.Wait()
 	if f.torn > 0 {
-		fault("%d bodies changed while they were being sent", f.torn)
+		report("%d bodies changed while they were being sent", f.torn)
 	}
 	if n := w.Indexes(); n != 0 {
-		fault("%d indexes left", n)
+		report("%d indexes left", n)
 	}
 	return faults
 }
 
 // oneTicket writes one ticket and checks its results.
 func oneTicket(
-	ctx context.Context, f *faulty, w *bulk.Writer, rng *rand.Rand, name string, n int, fault func(string, ...any),
+	ctx context.Context, f *faulty, w *bulk.Writer, rng *rand.Rand, name string, n int, report func(string, ...any),
 ) {
 	ticket := w.Ticket()
 	var writes []core.Write
@@ -244,7 +244,7 @@ func oneTicket(
 		}
 		if err := w.Add(ctx, ticket, []string{"a", "b"}[rng.IntN(2)], wr); err != nil {
 			if !errors.Is(err, bulk.ErrClosed) {
-				fault("adding: %v", err)
+				report("adding: %v", err)
 			}
 			break
 		}
@@ -256,7 +256,7 @@ func oneTicket(
 	ticket.Seal()
 	results, err := ticket.Wait(ctx)
 	if err != nil || len(results) != len(writes) {
-		fault("%d results of %d: %v", len(results), len(writes), err)
+		report("%d results of %d: %v", len(results), len(writes), err)
 		return
 	}
 	for i, wr := range writes {
@@ -264,22 +264,22 @@ func oneTicket(
 		switch r := results[i]; r.Outcome {
 		case core.OutcomeIndexed:
 			if !ok || got.deleted || got.crc != crc32.ChecksumIEEE(wr.Document) {
-				fault("%s: said to be indexed", wr.ID)
+				report("%s: said to be indexed", wr.ID)
 			}
 		case core.OutcomeRemoved:
 			if !got.deleted {
-				fault("%s: said to be removed", wr.ID)
+				report("%s: said to be removed", wr.ID)
 			}
 		case core.OutcomeRejected:
 			if ok || (r.Rejected == nil) != (wr.Op == core.OpDelete) || r.Rejected != nil && string(r.Rejected.Bytes) != string(wr.Document) {
-				fault("%s: rejected with %v, stored %t", wr.ID, r.Rejected, ok)
+				report("%s: rejected with %v, stored %t", wr.ID, r.Rejected, ok)
 			}
 		case core.OutcomeRetry:
 			if r.Code == "" || ok && r.Code != core.CodeUnavailable {
-				fault("%s: retry with code %q, stored %t", wr.ID, r.Code, ok)
+				report("%s: retry with code %q, stored %t", wr.ID, r.Code, ok)
 			}
 		default:
-			fault("%s: outcome %s", wr.ID, r.Outcome)
+			report("%s: outcome %s", wr.ID, r.Outcome)
 		}
 	}
 }

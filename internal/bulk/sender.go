@@ -123,15 +123,15 @@ func (s *sender) adjustConcurrency(epoch int, results []core.Result, err error) 
 	if !busy && (err != nil || slices.ContainsFunc(results, retried)) {
 		return
 	}
-	w, pace := s.w, s.b.state.concurrency
+	w, limiter := s.w, s.b.state.concurrency
 	w.mu.Lock()
 	var slower bool
 	if busy {
-		slower = pace.overload(epoch)
+		slower = limiter.overload(epoch)
 	} else {
-		pace.succeed()
+		limiter.succeed()
 	}
-	limit := pace.limit
+	limit := limiter.limit
 	w.mu.Unlock()
 	if slower {
 		w.cfg.Logger.Warn("the index is overloaded: reducing concurrent bulk requests",

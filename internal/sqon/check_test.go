@@ -105,7 +105,7 @@ func TestSuggestionIsWhole(t *testing.T) {
 	}
 }
 
-func TestCheckRefuses(t *testing.T) {
+func TestCheckRejects(t *testing.T) {
 	const numbers, exact = "in, not-in, gt, gte, lt, lte, between", "in, not-in, some-not-in, all, filter"
 	for name, tt := range map[string]struct {
 		text string
@@ -155,7 +155,7 @@ func TestCheckRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := parsed(t, tt.text)
-			if diff := cmp.Diff(tt.want, lines(refused(t, f.Check(small())))); diff != "" {
+			if diff := cmp.Diff(tt.want, lines(rejected(t, f.Check(small())))); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -199,7 +199,7 @@ func TestCheckOfManyUnknownNames(t *testing.T) {
 		clauses = append(clauses, clauseOf("in", fmt.Sprintf("%060x", (i+1)*0x9e3779b97f4a), `1`))
 	}
 	err := parsed(t, `{"op":"and","content":[`+strings.Join(clauses, ",")+`]}`).Check(fields)
-	if got := refused(t, err); len(got) != 20 {
+	if got := rejected(t, err); len(got) != 20 {
 		t.Errorf("%d faults", len(got))
 	}
 	// four million steps suffice to read 70,000 names of 60 bytes.
@@ -209,7 +209,7 @@ func TestCheckOfManyUnknownNames(t *testing.T) {
 }
 
 func TestCheckWithoutNames(t *testing.T) {
-	got := lines(refused(t, parsed(t, clauseOf("in", "sx", `1`)).Check(nameless{small()})))
+	got := lines(rejected(t, parsed(t, clauseOf("in", "sx", `1`)).Check(nameless{small()})))
 	if diff := cmp.Diff([]string{`/content/fieldName|fieldName|unknown field "sx"`}, got); diff != "" {
 		t.Error(diff)
 	}
@@ -219,7 +219,7 @@ func TestCheckTellsTwentyFaults(t *testing.T) {
 	values := clauseOf("in", "age", `["x"`+strings.Repeat(`,"x"`, 99)+`]`)
 	names := `{"op":"and","content":[` + clauseOf("in", "x", `1`) + strings.Repeat(","+clauseOf("in", "x", `1`), 99) + `]}`
 	for _, text := range []string{values, names} {
-		if got := refused(t, parsed(t, text).Check(small())); len(got) != sqon.MaxViolations {
+		if got := rejected(t, parsed(t, text).Check(small())); len(got) != sqon.MaxViolations {
 			t.Errorf("%d faults", len(got))
 		}
 	}

@@ -67,7 +67,7 @@ func TestParseDate(t *testing.T) {
 	}
 }
 
-func TestParseDateRefuses(t *testing.T) {
+func TestParseDateRejects(t *testing.T) {
 	for _, text := range []string{
 		"", "x", "2024-", "2024-1", "2024-13", "2024-00", "2023-02-29", "1900-02-29", "2024-04-31", "2024-03-00",
 		"2024T", "2024-03T10", "2024-03-05TZ", "2024-03-05T1", "2024-03-05T10:", "2024-03-05T25", "2024-03-05T24:01", "2024-03-05T24:00:00.001",

@@ -22,7 +22,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		filter, err := sqon.Parse(raw)
 		if err != nil {
-			refused(t, err)
+			rejected(t, err)
 			return
 		}
 		again, err := sqon.Parse(filter.AppendJSON(nil))
@@ -42,7 +42,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%s, once %s, twice %s", printed(filter), printed(normal), printed(twice))
 		}
 		if err := filter.Check(fields); err != nil {
-			refused(t, err)
+			rejected(t, err)
 			return
 		}
 		hoisted, err := filter.Hoist(fields)

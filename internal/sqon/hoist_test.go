@@ -107,11 +107,11 @@ func flat(f sqon.Filter) sqon.Filter {
 
 // TestHoistLaws checks that the result is equivalent, and that only the innermost bound element matters.
 func TestHoistLaws(t *testing.T) {
-	refusals, done := 0, 0
+	rejected, done := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		f := sqon.Filter{Root: filters(5).Draw(t, "filter")}
 		if err := f.Check(small()); err != nil {
-			refusals++
+			rejected++
 			if _, hoisting := f.Hoist(small()); hoisting == nil || hoisting.Error() != err.Error() {
 				t.Errorf("Check says %v, Hoist %v", err, hoisting)
 			}
@@ -135,12 +135,12 @@ func TestHoistLaws(t *testing.T) {
 			}
 		}
 	})
-	if refusals > done {
-		t.Errorf("%d of %d filters were rejected", refusals, refusals+done)
+	if rejected > done {
+		t.Errorf("%d of %d filters were rejected", rejected, rejected+done)
 	}
 }
 
-func TestHoistRefuses(t *testing.T) {
+func TestHoistRejects(t *testing.T) {
 	// Every or doubles the pivots.
 	ors := func(n int) *sqon.Node {
 		root := group(sqon.And, "files")
@@ -205,7 +205,7 @@ func TestHoistRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := sqon.Filter{Root: tt.root}.Check(small())
-			if diff := cmp.Diff([]string{tt.want}, lines(refused(t, err))); diff != "" {
+			if diff := cmp.Diff([]string{tt.want}, lines(rejected(t, err))); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -32,13 +32,13 @@ func parsed(t testing.TB, text string) sqon.Filter {
 
 func printed(f sqon.Filter) string { return string(f.AppendJSON(nil)) }
 
-// refused checks the common form of errors, and returns the violations.
-func refused(t testing.TB, err error) []core.Violation {
+// rejected checks the common form of errors, and returns the violations.
+func rejected(t testing.TB, err error) []core.Violation {
 	t.Helper()
 	var e *core.Error
 	if !errors.As(err, &e) || e.Code != core.CodeInvalid || e.Message == "" || len(e.Violations) == 0 ||
 		len(e.Violations) > sqon.MaxViolations {
-		t.Fatalf("%#v is no refusal with violations", err)
+		t.Fatalf("%#v is not an error with violations", err)
 	}
 	for _, v := range e.Violations {
 		if v.Message == "" || v.Keyword == "" || v.Pointer != "" && v.Pointer[0] != '/' {

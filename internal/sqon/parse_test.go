@@ -99,8 +99,8 @@ func TestParsePointers(t *testing.T) {
 	}
 }
 
-// TestParseRefuses has one line "pointer | keyword | message" for each violation.
-func TestParseRefuses(t *testing.T) {
+// TestParseRejects has one line "pointer | keyword | message" for each violation.
+func TestParseRejects(t *testing.T) {
 	for name, tt := range map[string]struct {
 		text string
 		want []string
@@ -193,7 +193,7 @@ func TestParseRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, err := sqon.Parse([]byte(tt.text))
-			if diff := cmp.Diff(tt.want, lines(refused(t, err))); diff != "" {
+			if diff := cmp.Diff(tt.want, lines(rejected(t, err))); diff != "" {
 				t.Error(diff)
 			}
 			if f.Root != nil {
@@ -223,7 +223,7 @@ func TestParseMessage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := sqon.Parse([]byte(tt.text))
-			refused(t, err)
+			rejected(t, err)
 			got := core.MessageOf(err)
 			if tt.want != "" && got != tt.want {
 				t.Errorf("%s, want %s", got, tt.want)
@@ -237,7 +237,7 @@ func TestParseMessage(t *testing.T) {
 
 func TestParseTellsTwentyFaults(t *testing.T) {
 	_, err := sqon.Parse([]byte(`{"op":"and","content":[` + strings.Repeat("1,", 100) + `2`))
-	got := refused(t, err)
+	got := rejected(t, err)
 	if len(got) != sqon.MaxViolations || got[19].Pointer != "/content/19" {
 		t.Errorf("%d faults, the last at %s", len(got), got[len(got)-1].Pointer)
 	}
@@ -263,7 +263,7 @@ func TestParseDepth(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := sqon.Parse([]byte(text))
 			want := []string{deep + "|depth|the filter is more than 50 levels deep"}
-			if diff := cmp.Diff(want, lines(refused(t, err))); diff != "" {
+			if diff := cmp.Diff(want, lines(rejected(t, err))); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -271,7 +271,7 @@ func TestParseDepth(t *testing.T) {
 	t.Run("3,000,000 deep in an unknown member", func(t *testing.T) {
 		for _, open := range []string{"[", `{"a":`} {
 			_, err := sqon.Parse([]byte(`{"x":` + strings.Repeat(open, 3_000_000)))
-			if diff := cmp.Diff([]string{"|depth|a value is more than 100 levels deep"}, lines(refused(t, err))); diff != "" {
+			if diff := cmp.Diff([]string{"|depth|a value is more than 100 levels deep"}, lines(rejected(t, err))); diff != "" {
 				t.Error(diff)
 			}
 		}
@@ -299,7 +299,7 @@ func TestParseValues(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := sqon.Parse([]byte(tt.text))
 			want := []string{tt.pointer + "|values|the filter has more than 10000 values and field names"}
-			if diff := cmp.Diff(want, lines(refused(t, err))); diff != "" {
+			if diff := cmp.Diff(want, lines(rejected(t, err))); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -308,7 +308,7 @@ func TestParseValues(t *testing.T) {
 		parsed(t, and(slices.Repeat([]string{"{}"}, 19_999)...))
 		_, err := sqon.Parse([]byte(and(slices.Repeat([]string{"{}"}, 20_000)...)))
 		want := []string{"/content/19999|nodes|the filter has more than 20000 groups and clauses"}
-		if diff := cmp.Diff(want, lines(refused(t, err))); diff != "" {
+		if diff := cmp.Diff(want, lines(rejected(t, err))); diff != "" {
 			t.Error(diff)
 		}
 	})

@@ -164,8 +164,8 @@ func (x *Index) create(spec index.Spec, tree *mapping.Field) error {
 	if err != nil {
 		return err
 	}
-	if fault := a.limits.exceeded(tree); fault != "" {
-		return core.NewError(core.CodeInvalid, fault)
+	if problem := a.limits.exceeded(tree); problem != "" {
+		return core.NewError(core.CodeInvalid, problem)
 	}
 	a.tree.Store(tree)
 	err = x.update(0, func(tx *bbolt.Tx) error {
@@ -264,20 +264,20 @@ func (x *Index) Mapping(_ context.Context, name string) (json.RawMessage, error)
 
 // validAlias applies Elasticsearch's rules for names, so that a configuration can move from one engine to the other.
 func validAlias(name string) error {
-	fault := ""
+	problem := ""
 	switch {
 	case name == "" || name == "." || name == "..":
-		fault = "is empty or a relative path"
+		problem = "is empty or a relative path"
 	case len(name) > 255:
-		fault = "is longer than 255 bytes"
+		problem = "is longer than 255 bytes"
 	case !utf8.ValidString(name) || strings.ToLower(name) != name:
-		fault = "must be lower case"
+		problem = "must be lower case"
 	case strings.ContainsAny(name, "\\/*?\"<>| ,#:\x00"):
-		fault = `must not contain \ / * ? " < > | , # : or a space`
+		problem = `must not contain \ / * ? " < > | , # : or a space`
 	case strings.ContainsAny(name[:1], "_-+"):
-		fault = "must not start with _, - or +"
+		problem = "must not start with _, - or +"
 	default:
 		return nil
 	}
-	return core.NewError(core.CodeInvalid, fmt.Sprintf("the index name %q %s", name, fault))
+	return core.NewError(core.CodeInvalid, fmt.Sprintf("the index name %q %s", name, problem))
 }

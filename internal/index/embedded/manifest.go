@@ -74,15 +74,15 @@ func logDeletes(b *bbolt.Bucket, row uint64, rows []uint64) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	deaths := b.Bucket(bucketDeletes())
-	deaths.FillPercent = 1
+	deletes := b.Bucket(bucketDeletes())
+	deletes.FillPercent = 1
 	value := make([]byte, 0, 4*len(rows))
 	before := uint64(0)
 	for _, r := range rows {
 		value = binary.AppendUvarint(value, r-before)
 		before = r
 	}
-	return deaths.Put(rowKeyOf(row), value)
+	return deletes.Put(rowKeyOf(row), value)
 }
 
 // readDeletes returns all rows saved by logDeletes.

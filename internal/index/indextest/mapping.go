@@ -62,16 +62,16 @@ func testNanoseconds(s *suite) {
 		`{"t":"2262-04-11T23:47:16.854775807Z"}`, `{"t":"2262-04-12T00:00:00+01:00"}`, `{"t":0}`, `{"t":"-0"}`, `{"t":0.5}`, `{"t":2024}`,
 		`{"t":9223372036854}`, `{"t":9223372036854.775807}`, `{"t":"1709634030123."}`, `{"d":1709634030123.123456}`, `{"d":"2024-03-05T10:20"}`,
 	})
-	refused := []string{
+	rejected := []string{
 		`{"t":"2024-03-05T"}`, `{"t":"2024-03-05T10"}`, `{"t":"2024-03-05T10Z"}`, `{"t":"2024-03-05T10:20"}`, `{"t":"2024-03-05T10:20+01:00"}`,
 		`{"t":"1969"}`, `{"t":1969}`, `{"t":"0001-01-01"}`, `{"t":"1969-12-31T23:59:59.999999999Z"}`, `{"t":"1970-01-01T00:30:00+01:00"}`,
 		`{"t":"2262-04-11T23:47:16.854775808Z"}`, `{"t":"2263"}`, `{"t":"9999"}`, `{"t":-1}`, `{"t":-0.5}`, `{"t":9223372036855}`,
 		`{"t":9223372036854.775808}`, `{"t":1709634030123.1234567}`, `{"t":1e12}`, `{"t":true}`, `{"t":""}`, `{"d":1709634030123.1234567}`,
 	}
-	s.eachOf(core.OutcomeRejected, refused)
-	for i, r := range s.write(put("again", 1, refused[0])) {
+	s.eachOf(core.OutcomeRejected, rejected)
+	for i, r := range s.write(put("again", 1, rejected[0])) {
 		if r.Type != mapping.TypeParsing {
-			s.Errorf("%s is rejected as %s, want %s", refused[i], r.Type, mapping.TypeParsing)
+			s.Errorf("%s is rejected as %s, want %s", rejected[i], r.Type, mapping.TypeParsing)
 		}
 	}
 	s.counts(20, core.IndexScope{})
@@ -94,7 +94,7 @@ func testAcceptedValues(s *suite) {
 	})
 }
 
-func testRefusedValues(s *suite) {
+func testRejectedValues(s *suite) {
 	s.each(core.OutcomeRejected, []string{
 		`{"k":{"x":1}}`, `{"k":{}}`, `{"k":[{"x":1}]}`,
 		`{"l":"five"}`, `{"l":true}`, `{"l":{"x":1}}`, `{"l":1e300}`, `{"l":[1,"two"]}`, `{"l":9223372036854775808}`, `{"l":"NaN"}`, `{"l":" 5"}`,

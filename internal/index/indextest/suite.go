@@ -31,7 +31,7 @@ func Run(t *testing.T, open func(t *testing.T) index.Index) {
 		{"duplicate ids in one batch", testDuplicates},
 		{"concurrent writes of one document", testConcurrentWrites},
 		{"values that types take", testAcceptedValues},
-		{"values that types refuse", testRefusedValues},
+		{"values that types reject", testRejectedValues},
 		{"values of nanoseconds", testNanoseconds},
 		{"documents that are none", testMalformed},
 		{"poison among others", testPoison},

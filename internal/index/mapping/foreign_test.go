@@ -81,7 +81,7 @@ func sameAgain(t *testing.T, tree *mapping.Field, but ...cmp.Option) {
 	}
 }
 
-func TestParseForeignRefuses(t *testing.T) {
+func TestParseForeignRejects(t *testing.T) {
 	for in, message := range map[string]string{
 		`[]`:                                 `the mapping is not a JSON object`,
 		`null`:                               `the mapping is not a JSON object`,
@@ -111,15 +111,15 @@ func FuzzParseForeign(f *testing.F) {
 		f.Add([]byte(in))
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
-		strict, refused := mapping.Parse(in)
+		strict, rejected := mapping.Parse(in)
 		tree, unnamed, err := mapping.ParseForeign(in)
 		if (tree == nil) != (err != nil) {
 			t.Fatalf("got %v, %v", tree, err)
 		}
-		if refused == nil && (err != nil || len(unnamed) > 0) {
+		if rejected == nil && (err != nil || len(unnamed) > 0) {
 			t.Fatalf("%v, %v of what Parse takes", unnamed, err)
 		}
-		if refused == nil {
+		if rejected == nil {
 			if diff := cmp.Diff(strict, tree, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("(-strict +foreign):\n%s", diff)
 			}

@@ -93,11 +93,11 @@ func parseMembers(path string, raw []byte) (map[string]json.RawMessage, error) {
 	return members, nil
 }
 
-func parseMessage(path, fault string) string {
+func parseMessage(path, detail string) string {
 	if path == "" {
-		return "the mapping " + fault
+		return "the mapping " + detail
 	}
-	return fmt.Sprintf("the mapping's field %q %s", path, fault)
+	return fmt.Sprintf("the mapping's field %q %s", path, detail)
 }
 
 func parseField(path string, members map[string]json.RawMessage) (*Field, error) {

@@ -102,7 +102,7 @@ func (x *naive) Search(ctx context.Context, alias string, reqs []index.SearchReq
 		if x.fault != nil {
 			x.fault(&r)
 		}
-		if err := refusal(r); err != nil {
+		if err := checkRequest(r); err != nil {
 			return nil, err
 		}
 		documents := a.find(r.Filter)
@@ -133,8 +133,8 @@ func (x *naive) Search(ctx context.Context, alias string, reqs []index.SearchReq
 	return out, nil
 }
 
-// refusal returns why a request is invalid.
-func refusal(r index.SearchRequest) error {
+// checkRequest returns an error for an invalid request.
+func checkRequest(r index.SearchRequest) error {
 	for i := range r.Facets {
 		if err := r.Facets[i].Check(); err != nil {
 			return err
@@ -156,7 +156,7 @@ func (x *naive) Stream(ctx context.Context, alias string, r index.StreamRequest,
 	if err != nil {
 		return err
 	}
-	if err := refusal(index.SearchRequest{Hits: &index.HitsRequest{Sort: r.Sort}}); err != nil {
+	if err := checkRequest(index.SearchRequest{Hits: &index.HitsRequest{Sort: r.Sort}}); err != nil {
 		return err
 	}
 	for _, d := range a.oracle.sorted(a.find(r.Filter), r.Sort) {

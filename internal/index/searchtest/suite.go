@@ -59,7 +59,7 @@ func environment(t *testing.T, name string, otherwise uint64) uint64 {
 func (w *fixture) checkRandomFilters(d draw, filters int) {
 	w.Helper()
 	maker := newFilterGenerator(d, w.oracle.fields)
-	refused := 0
+	rejected := 0
 	var asked []probe
 	for n := range filters {
 		var f sqon.Filter
@@ -73,8 +73,8 @@ func (w *fixture) checkRandomFilters(d draw, filters int) {
 			if f, ok = w.accepted(maker.filter()); ok {
 				break
 			}
-			if refused++; refused > 50*filters {
-				w.Fatalf("%s: %d of the filters were rejected", w.reproduction, refused)
+			if rejected++; rejected > 50*filters {
+				w.Fatalf("%s: %d of the filters were rejected", w.reproduction, rejected)
 			}
 		}
 		asked = append(asked, w.drawProbes(d, maker, f, facet)...)

@@ -242,7 +242,7 @@ func (w *fixture) invalidRequests() map[string]struct {
 	want string
 } {
 	w.Helper()
-	type refusal = struct {
+	type invalidRequest = struct {
 		ask  index.SearchRequest
 		want string
 	}
@@ -259,7 +259,7 @@ func (w *fixture) invalidRequests() map[string]struct {
 		tops     = "the number of top hits per bucket of the field \"tags\" must be between 0 and 100"
 		integers = "the field \"unsigned\" has unsigned integers, which sort only by min or max"
 	)
-	return map[string]refusal{
+	return map[string]invalidRequest{
 		"buckets of a text":         {of(index.Facet{Field: note, Buckets: &index.Buckets{Max: 10}}), analyzed},
 		"cardinality of a text":     {of(index.Facet{Field: note, Cardinality: 10}), analyzed},
 		"the order of a text":       {by(note, ""), analyzed},

@@ -108,15 +108,15 @@ func (v *values) perPosting(docs documents) []valueCount {
 }
 
 // nonZero returns the values with a count. The first counter is that of rows without a value.
-func nonZero(tallies []counter) []valueCount {
+func nonZero(counters []counter) []valueCount {
 	n := 0
-	for _, t := range tallies[1:] {
+	for _, t := range counters[1:] {
 		if t.count > 0 {
 			n++
 		}
 	}
 	list := make([]valueCount, 0, n)
-	for i, t := range tallies[1:] {
+	for i, t := range counters[1:] {
 		if t.count > 0 {
 			list = append(list, valueCount{uint32(i), t.count})
 		}
@@ -128,32 +128,32 @@ func nonZero(tallies []counter) []valueCount {
 // Groups are numbered from 1 to n in the order of ordinals.
 func (v *values) count(ctx context.Context, docs *roaring.Bitmap, groups []uint32, n int, s *scratch) {
 	s.counters = zeroed(s.counters, n+1)
-	tallies := s.counters
+	counters := s.counters
 	s.batches(ctx, docs, func(docs []uint32) {
 		switch {
 		case v.span == nil && v.single != nil:
-			v.countSingle(docs, groups, tallies)
+			v.countSingle(docs, groups, counters)
 		case v.span == nil:
-			v.countMulti(docs, groups, tallies)
+			v.countMulti(docs, groups, counters)
 		case v.single != nil:
-			v.countElements(docs, groups, tallies)
+			v.countElements(docs, groups, counters)
 		default:
-			v.countMultiElements(docs, groups, tallies)
+			v.countMultiElements(docs, groups, counters)
 		}
 	})
 }
 
-func (v *values) countSingle(docs, groups []uint32, tallies []counter) {
+func (v *values) countSingle(docs, groups []uint32, counters []counter) {
 	for _, d := range docs {
 		o := v.single[d]
 		if groups != nil {
 			o = groups[o]
 		}
-		tallies[o].count++
+		counters[o].count++
 	}
 }
 
-func (v *values) countMulti(docs, groups []uint32, tallies []counter) {
+func (v *values) countMulti(docs, groups []uint32, counters []counter) {
 	for _, d := range docs {
 		last := uint32(0)
 		for _, o := range v.ordinals[v.offsets[d]:v.offsets[d+1]] {
@@ -162,14 +162,14 @@ func (v *values) countMulti(docs, groups []uint32, tallies []counter) {
 				o = groups[o]
 			}
 			if o != last {
-				tallies[o].count++
+				counters[o].count++
 				last = o
 			}
 		}
 	}
 }
 
-func (v *values) countElements(docs, groups []uint32, tallies []counter) {
+func (v *values) countElements(docs, groups []uint32, counters []counter) {
 	for _, d := range docs {
 		for row := v.span[d]; row < v.span[d+1]; row++ {
 			if v.elements != nil && v.elements[row>>6]>>(row&63)&1 == 0 {
@@ -179,7 +179,7 @@ func (v *values) countElements(docs, groups []uint32, tallies []counter) {
 			if groups != nil {
 				o = groups[o]
 			}
-			if t := &tallies[o]; t.last != d+1 {
+			if t := &counters[o]; t.last != d+1 {
 				t.last = d + 1
 				t.count++
 			}
@@ -187,7 +187,7 @@ func (v *values) countElements(docs, groups []uint32, tallies []counter) {
 	}
 }
 
-func (v *values) countMultiElements(docs, groups []uint32, tallies []counter) {
+func (v *values) countMultiElements(docs, groups []uint32, counters []counter) {
 	for _, d := range docs {
 		for row := v.span[d]; row < v.span[d+1]; row++ {
 			if v.elements != nil && v.elements[row>>6]>>(row&63)&1 == 0 {
@@ -198,7 +198,7 @@ func (v *values) countMultiElements(docs, groups []uint32, tallies []counter) {
 				if groups != nil {
 					o = groups[o]
 				}
-				if t := &tallies[o]; t.last != d+1 {
+				if t := &counters[o]; t.last != d+1 {
 					t.last = d + 1
 					t.count++
 				}

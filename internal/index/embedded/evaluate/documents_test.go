@@ -69,7 +69,7 @@ func parts(t testing.TB, docs []document, cuts ...int) []evaluate.Part {
 	from := 0
 	for _, to := range append(slices.Clone(cuts), len(docs)) {
 		builder := segment.NewBuilder(tree)
-		dead := roaring.New()
+		deleted := roaring.New()
 		for i, d := range docs[from:to] {
 			body, err := json.Marshal(d.body)
 			if err != nil {
@@ -79,11 +79,11 @@ func parts(t testing.TB, docs []document, cuts ...int) []evaluate.Part {
 				t.Fatal(err)
 			}
 			if d.stale {
-				dead.Add(uint32(i))
+				deleted.Add(uint32(i))
 			}
 		}
-		part := evaluate.Part{Segment: builder.Segment(), Deleted: dead}
-		if dead.IsEmpty() {
+		part := evaluate.Part{Segment: builder.Segment(), Deleted: deleted}
+		if deleted.IsEmpty() {
 			part.Deleted = nil
 		}
 		out = append(out, part)

@@ -81,17 +81,17 @@ func (w *workers) put(s *scratch) {
 // of the tasks are incomplete.
 func (w *workers) run(ctx context.Context, tasks []task) error {
 	var next atomic.Int64
-	var fault atomic.Pointer[error]
+	var firstErr atomic.Pointer[error]
 	work := func() {
 		s := w.get()
 		defer w.put(s)
-		for fault.Load() == nil && ctx.Err() == nil {
+		for firstErr.Load() == nil && ctx.Err() == nil {
 			at := int(next.Add(1)) - 1
 			if at >= len(tasks) {
 				return
 			}
 			if err := tasks[at](ctx, s); err != nil {
-				fault.CompareAndSwap(nil, &err)
+				firstErr.CompareAndSwap(nil, &err)
 			}
 		}
 	}
@@ -101,7 +101,7 @@ func (w *workers) run(ctx context.Context, tasks []task) error {
 	}
 	work()
 	others.Wait()
-	if err := fault.Load(); err != nil {
+	if err := firstErr.Load(); err != nil {
 		return *err
 	}
 	return contextError(ctx)
