@@ -80,7 +80,7 @@ func (h *Handler) receive(r *nethttp.Request) (body []byte, release func(), err 
 		return nil, release, err
 	}
 	var read bytes.Buffer
-	if r.ContentLength > 0 {
+	if r.ContentLength > smallBody { // what is not counted is allocated as it arrives
 		read.Grow(int(min(r.ContentLength, h.cfg.MaxBodyBytes)) + bytes.MinRead)
 	}
 	_, err = read.ReadFrom(r.Body)

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"time"
 
 	"tutti/internal/core"
 )
@@ -16,6 +17,10 @@ const (
 	mostConnections = 8192
 	// minReserve and maxReserve bound the connections for monitoring beyond the limit, one for each reserveShare of it.
 	minReserve, maxReserve, reserveShare = 2, 64, 16
+	// probeTimeout is how long a connection beyond the limit has for a request of monitoring before another may replace it.
+	probeTimeout = 5 * time.Second
+	// maxStreams bounds the requests in flight of a connection of HTTP/2.
+	maxStreams = 32
 	// networkBits is the length of the prefix that one client has of IPv6.
 	networkBits = 64
 	// limitTotal and limitAddress are the values of the label limit.
@@ -111,7 +116,7 @@ func (l *connLimits) place(c *problemConn) (replaced *problemConn) {
 		l.metrics.limited(limit)
 		c.over = true
 		if l.over.Len() >= l.reserve {
-			if replaced = firstOf(&l.over, func(other *problemConn) bool { return !other.kept }); replaced == nil {
+			if replaced = firstOf(&l.over, func(other *problemConn) bool { return time.Since(other.probed) > probeTimeout }); replaced == nil {
 				return c
 			}
 			l.remove(replaced)
@@ -183,11 +188,13 @@ func (l *connLimits) changed(conn net.Conn, state nethttp.ConnState) {
 	}
 }
 
-// keep makes no other connection replace c, which is beyond the limit.
+// keep makes no other connection replace c, which is beyond the limit, for probeTimeout.
 func (l *connLimits) keep(c *problemConn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c.kept = true
+	if c.probed.IsZero() {
+		c.probed = time.Now()
+	}
 }
 
 // closed ends the counting of a connection.

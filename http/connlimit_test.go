@@ -252,6 +252,26 @@ func TestProbesInFlightAreNotReplaced(t *testing.T) {
 	})
 }
 
+// TestUnreadProbesAreReplaced: clients that do not read the answers to their probes do not keep others from theirs.
+func TestUnreadProbesAreReplaced(t *testing.T) {
+	for _, path := range []string{"/ping", "/ready", "/metrics"} {
+		t.Run(path, func(t *testing.T) {
+			inCrowd(t, holding(), http.ServerConfig{MaxConnections: 1, MaxConnectionsPerAddress: 1}, func(c crowd) {
+				stuck := c.ask("192.0.2.1", half)
+				defer func() { _ = stuck.Close() }()
+				c.want("a half-sent request", stuck, 100)
+				for range 3 {
+					unread := c.ask("192.0.2.1", "GET "+path+" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+					defer func() { _ = unread.Close() }()
+				}
+				synctest.Wait()
+				time.Sleep(6 * time.Second)
+				c.want("a probe", c.ask("192.0.2.1", pingOf), 200)
+			})
+		})
+	}
+}
+
 func TestConnectionLimits(t *testing.T) {
 	for name, tt := range map[string]struct {
 		cfg                        http.ServerConfig

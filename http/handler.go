@@ -158,6 +158,6 @@ func (h *Handler) handleMetrics() {
 			h.fail(w, r, err)
 			return
 		}
-		metrics.ServeHTTP(w, r)
+		metrics.ServeHTTP(chunkWriter{w}, r)
 	})
 }

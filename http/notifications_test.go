@@ -172,7 +172,9 @@ func TestNotifyErrors(t *testing.T) {
 	} {
 		t.Run(string(tt.err.Code), func(t *testing.T) {
 			p := working()
-			p.notify = func(string, []byte, string, string) (core.NotificationResult, error) { return core.NotificationResult{}, tt.err }
+			p.notify = func(string, []byte, string, string) (core.NotificationResult, error) {
+				return core.NotificationResult{}, tt.err
+			}
 			res, body := do(t, newHandler(t, p, http.Config{}), ask{method: "POST", target: notifyPath, body: "{}"})
 			wantProblem(t, res, body, tt.status, string(tt.err.Code), tt.err.Message)
 			if got := res.Header.Get(tt.header); got != tt.value {

@@ -133,9 +133,12 @@ func (b *pacedBody) finish(n int64) {
 	}
 }
 
-// pace bounds how slowly the body of a request may be sent.
+// pace bounds how slowly the body of a request may be sent, and the end of an answer be taken. Handlers bound what they write
+// themselves.
 func (h *Handler) pace(next nethttp.Handler) nethttp.Handler {
 	return nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
+		// What net/http sends once the handlers have returned; it lifts the deadline for the next request.
+		defer func() { _ = nethttp.NewResponseController(w).SetWriteDeadline(time.Now().Add(lineTimeout)) }()
 		if r.Body == nil || r.Body == nethttp.NoBody {
 			next.ServeHTTP(w, r)
 			return

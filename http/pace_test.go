@@ -12,6 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
 	"tutti/http"
 	"tutti/internal/core"
 )
@@ -110,6 +113,30 @@ func TestHalfSentRequestsEnd(t *testing.T) {
 				}
 				if want := fmt.Sprintf(" %d ", tt.status); tt.status != 0 && !strings.Contains(string(got[:min(len(got), 15)]), want) {
 					t.Errorf("answered with %.300s", got)
+				}
+			})
+		})
+	}
+}
+
+// TestUnreadAnswersEnd: the connection of a client that takes nothing of its answer is closed, whatever the answer is.
+func TestUnreadAnswersEnd(t *testing.T) {
+	for _, target := range []string{"/ping", "/ready", "/metrics", "/openapi.json", "/api-docs/", "/jobs", "/jobs/j", "/nothing", "/isAlive"} {
+		t.Run(target, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				reg := prometheus.NewRegistry()
+				reg.MustRegister(collectors.NewGoCollector())
+				l, stop := servePipes(t, holding(), http.Config{Gatherer: reg})
+				defer stop()
+				conn := l.dial()
+				defer func() { _ = conn.Close() }()
+				if _, err := io.WriteString(conn, "GET "+target+" HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(10 * time.Minute)
+				_ = conn.SetReadDeadline(time.Now().Add(time.Second))
+				if got, err := io.ReadAll(conn); err != nil || len(got) > 0 {
+					t.Errorf("the connection is open: %d bytes, %v", len(got), err)
 				}
 			})
 		})

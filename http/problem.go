@@ -237,6 +237,17 @@ func writeChunks(w nethttp.ResponseWriter, b []byte) error {
 	return nil
 }
 
+// chunkWriter writes as writeChunks does.
+type chunkWriter struct{ nethttp.ResponseWriter }
+
+// Write implements io.Writer.
+func (w chunkWriter) Write(b []byte) (int, error) {
+	if err := writeChunks(w.ResponseWriter, b); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
 // encodeJSON writes v as one line. <, > and & stay as they are: no answer is read as HTML, and a document full of them
 // would grow sixfold.
 func encodeJSON(w io.Writer, v any) error {

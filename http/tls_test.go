@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/binary"
 	"errors"
 	"io"
 	"net"
@@ -81,6 +82,33 @@ func TestTLS(t *testing.T) {
 			}
 		})
 	}
+	t.Run("streams of HTTP/2", func(t *testing.T) {
+		conn, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: trust, NextProtos: []string{"h2"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conn.Close() }()
+		if _, err := io.WriteString(conn, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"); err != nil {
+			t.Fatal(err)
+		}
+		header := make([]byte, 9) // RFC 9113, section 4.1
+		if _, err := io.ReadFull(conn, header); err != nil || header[3] != 4 {
+			t.Fatalf("no SETTINGS: %x, %v", header, err)
+		}
+		settings := make([]byte, int(header[1])<<8|int(header[2]))
+		if _, err := io.ReadFull(conn, settings); err != nil {
+			t.Fatal(err)
+		}
+		for entry := range slices.Chunk(settings, 6) {
+			if entry[1] == 3 { // SETTINGS_MAX_CONCURRENT_STREAMS
+				if n := binary.BigEndian.Uint32(entry[2:]); n != 32 {
+					t.Errorf("%d streams, want 32", n)
+				}
+				return
+			}
+		}
+		t.Errorf("no limit in %x", settings)
+	})
 	t.Run("TLS 1.1", func(t *testing.T) {
 		conn, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: trust, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}) //nolint:gosec // to be refused
 		if err == nil {
