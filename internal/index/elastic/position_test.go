@@ -155,9 +155,9 @@ func TestCursors(t *testing.T) {
 	})
 }
 
-// TestCursorsTellNothing: a cursor depends on the document, and is as long for a high sequence number as for a low one.
+// TestCursorsTellNothing: a cursor depends on the document and the alias, and is as long for a high sequence number as for a low one.
 func TestCursorsTellNothing(t *testing.T) {
-	x, _ := keyed(t, cursorKey, sampled(1, `{}`), numbered("", 1, 1<<40, 1<<50), numbered("", 1))
+	x, _ := keyed(t, cursorKey, sampled(1, `{}`), numbered("", 1, 1<<40, 1<<50), numbered("", 1), sampled(1, `{}`), numbered("", 1))
 	h := index.HitsRequest{Sort: []index.Sort{{Field: field("_id", "keyword")}}, Restricted: true}
 	all := places(t, x, "a", h)
 	for _, place := range all {
@@ -171,6 +171,17 @@ func TestCursorsTellNothing(t *testing.T) {
 	}
 	if again := places(t, x, "a", h); !bytes.Equal(again[0][0], all[0][0]) {
 		t.Errorf("the cursor of the same document is %s, then %s", all[0], again[0])
+	}
+	nonces := map[string]bool{}
+	for _, place := range append(all, places(t, x, "b", h)[0]) {
+		plain, err := base64.RawURLEncoding.DecodeString(string(bytes.Trim(place[0], `"`)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		nonces[string(plain[:12])] = true // AES-GCM is not secure if a nonce is used for two texts
+	}
+	if len(nonces) != 4 {
+		t.Errorf("%d nonces of 3 documents of one alias and one of another, want 4", len(nonces))
 	}
 }
 
