@@ -351,6 +351,15 @@ func TestOrderOfIDs(t *testing.T) {
 	}
 	golden(t, "ids.golden", []byte(strings.Join(s.asked, "\n")+"\n"))
 
+	// The alias may have several shards later, so that restricted callers get scores instead of numbers from the start.
+	x, s = play(t, sample, answer{200, keywordID}, other, numbered("1.7881393E-7,", 5))
+	if _, err := x.Search(t.Context(), "a", []index.SearchRequest{{Hits: &index.HitsRequest{Size: 2, Sort: req[0].Hits.Sort, Restricted: true}}}); err != nil {
+		t.Fatal(err)
+	}
+	if asked := s.asked[len(s.asked)-1]; !strings.Contains(asked, `"random_score"`) {
+		t.Errorf("asked %s, want random scores", asked)
+	}
+
 	// Without documents nothing is learned; with those that have no such field it is not asked again at once.
 	x, s = play(t, found(`"hits":{"hits":[]}`), found(`"hits":{"hits":[]}`),
 		found(`"hits":{"hits":[{"_id":"1","_source":{"uid":"2"},"sort":[0]}]}`), byNumber, byNumber)

@@ -142,15 +142,9 @@ func allKeywords(mappings map[string]json.RawMessage, name string) bool {
 	return true
 }
 
-// distrust makes seqNo stand for the ids of alias for good: the field that was believed to hold them does not.
-func (x *Index) distrust(alias string) {
-	st := x.state(alias)
-	distrusted := &identity{field: seqNo}
-	if known := st.identity.Load(); known != nil {
-		distrusted.shards = known.shards
-	}
-	st.identity.Store(distrusted)
-}
+// distrust sets seqNo as the identity of alias for good: the field that was taken for it does not hold the ids. How many shards there
+// are is then unknown, as the alias may have others later.
+func (x *Index) distrust(alias string) { x.state(alias).identity.Store(&identity{field: seqNo}) }
 
 // checkSorts refuses orders that the cluster does not have.
 func checkSorts(sorts []index.Sort) error {
