@@ -2,7 +2,6 @@ package consumers
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"time"
 
@@ -63,10 +62,7 @@ type indexWatch struct {
 }
 
 func (r *repository) newIndexWatch() *indexWatch {
-	enc := base64.RawURLEncoding
-	return &indexWatch{
-		r: r, cell: "index." + enc.EncodeToString([]byte(r.Code)) + "." + enc.EncodeToString([]byte(r.IndexName)),
-	}
+	return &indexWatch{r: r, cell: indexCell("index", r.Code, r.IndexName)}
 }
 
 // waitForPause returns nil once the gate is shut or a check has failed, and ctx's error when that ends first.
@@ -135,6 +131,9 @@ func (w *indexWatch) prepare(ctx context.Context, queued bool) error {
 		return err
 	}
 	if err := w.r.Probe.Prepare(ctx, stored); err != nil {
+		return err
+	}
+	if err := w.r.noteFill(ctx); err != nil {
 		return err
 	}
 	w.prepared, w.missing, w.changed = true, time.Time{}, false

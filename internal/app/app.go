@@ -93,9 +93,10 @@ type App struct {
 	certificate   *tuttihttp.Certificate // nil without TLS
 	// indexProof and storeProof prove durable writes for Health.
 	indexProof, storeProof *proof
-	// indexed are the repositories that are known to have been indexed, which only indexCheck changes; neverIndexed says which
-	// were not, one sentence each.
+	// indexed are the repositories whose index was filled, and fills spaces the runs that fill the built-in one's; only
+	// indexCheck changes both. neverIndexed says which were not filled, one sentence each.
 	indexed      map[string]struct{}
+	fills        fillBackoff
 	indexCheck   *proof
 	neverIndexed atomic.Pointer[[]string]
 
@@ -205,6 +206,7 @@ func (a *App) start(ctx context.Context) error {
 		{"opening the metadata repository", a.openMetadata},
 		{"starting the bulk writer", a.startWriter},
 		{"making ready for requests", a.openIngest},
+		{"checking what was indexed", a.startIndexed},
 		{"starting the consumers", a.startConsumers},
 		{"starting to read notifications", a.startSources},
 		{"starting the outbox relay", a.startRelay},

@@ -2,43 +2,58 @@ package app
 
 import (
 	"context"
+	"time"
 
+	"tutti/consumers"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/queue"
 )
 
-// checkIndexed checks which repositories were never indexed: their index holds no document of them, and no job wrote to it.
-// The built-in one is run, the others are reasons of Health. One that was indexed is not checked again: an index
-// that is replaced later is run again by the consumers.
+// Bounds of the time between two runs that the built-in repository's index is filled with.
+const (
+	fillEvery    = 2 * time.Second
+	fillEveryMax = time.Hour
+)
+
+// fillState says whether a repository's index was filled by a run.
+type fillState int
+
+const (
+	// fillUnknown is the state of an index that the consumers have not prepared.
+	fillUnknown fillState = iota
+	fillDue
+	// fillOpen is the state of an index whose run has not ended.
+	fillOpen
+	fillDone
+)
+
+// checkIndexed finds the repositories whose index has to be filled by a run. The built-in one is run, again when its run fills
+// nothing, the others are reasons of Health. One that was filled is not checked again: an index that is replaced later is run
+// again by the consumers.
 func (a *App) checkIndexed(ctx context.Context) error {
 	var never []string
 	for _, rc := range a.cfg.Repositories {
 		if _, done := a.indexed[rc.Code]; done {
 			continue
 		}
-		n, err := a.index.Count(ctx, rc.IndexName, core.IndexScope{Repository: rc.Code})
+		state, err := a.fillState(ctx, rc)
 		if err != nil {
-			continue // it has no index yet, or one that does not answer, which is a reason of its own
-		}
-		var state core.JobState
-		if n == 0 {
-			if state, err = a.lastFill(ctx, rc); err != nil {
-				return err
-			}
+			return err
 		}
 		switch {
-		case n > 0 || state == core.JobSucceeded || state == core.JobPartial:
+		case state == fillDone:
 			a.indexed[rc.Code] = struct{}{}
-		case state != "": // it waits or runs
-		case rc.Type == core.TypeLocal:
+		case state == fillDue && rc.Type == core.TypeLocal:
+			if !a.fills.due(time.Now()) {
+				continue
+			}
 			job, err := a.ingest.Run(ctx, core.ScopeRepository, rc.Code, "", false, core.CauseReconcile, "")
 			if err != nil {
 				return err
 			}
 			a.log.Info("the index of the built-in repository is empty; it is run", "repository", rc.Code, "job_id", job.ID)
-			a.indexed[rc.Code] = struct{}{}
-		default:
+		case state == fillDue:
 			never = append(never, "repository "+rc.Code+": never indexed; run tutti index "+rc.Code)
 		}
 	}
@@ -46,35 +61,85 @@ func (a *App) checkIndexed(ctx context.Context) error {
 	return nil
 }
 
-// lastFill returns the state of the newest job that wrote, writes or will write to a repository's index, "" for none.
-func (a *App) lastFill(ctx context.Context, rc config.Repository) (core.JobState, error) {
+// fillState returns the state of a repository's index, and stores that it is filled once a job has done so.
+func (a *App) fillState(ctx context.Context, rc config.Repository) (fillState, error) {
+	cell := consumers.FillCell(rc.Code, rc.IndexName)
+	value, revision, err := a.queue.Jobs().Slot(ctx, cell)
+	switch {
+	case err != nil || value == "":
+		return fillUnknown, err
+	case value == consumers.FillDone:
+		return fillDone, nil
+	}
+	state := fillDue
 	for cursor := ""; ; {
 		page, next, err := a.queue.Jobs().List(ctx, queue.JobFilter{Repository: rc.Code, Limit: jobsKept, Cursor: cursor})
 		if err != nil {
-			return "", err
+			return fillUnknown, err
 		}
-		for _, j := range page {
-			if j.IndexName == rc.IndexName && j.State != core.JobFailed && j.State != core.JobCancelled {
-				return j.State, nil
-			}
-		}
-		if cursor = next; cursor == "" {
-			return "", nil
+		state = max(state, fillOf(page, rc.IndexName))
+		if cursor = next; cursor == "" || state == fillDone {
+			break
 		}
 	}
+	if state == fillDone {
+		err = a.queue.Jobs().SetSlot(ctx, cell, consumers.FillDone, revision)
+	}
+	return state, err
 }
 
-// startIndexed notes the built-in repository as indexed where it has no study yet: the outbox publishes what will be in it.
+// fillOf returns what the jobs of a repository say of an index that was empty: a run over the whole repository fills it that
+// succeeds, also with no records, or ends partial and wrote some.
+func fillOf(jobs []core.Job, indexName string) fillState {
+	state := fillDue
+	for _, j := range jobs {
+		switch {
+		case j.Scope != core.ScopeRepository || j.IndexName != indexName:
+		case !j.State.Final():
+			state = fillOpen
+		case j.State == core.JobSucceeded, j.State == core.JobPartial && j.Totals.Indexed+j.Totals.Stale+j.Totals.Removed > 0:
+			return fillDone
+		}
+	}
+	return state
+}
+
+// fillBackoff spaces the runs that fill the built-in repository's index. Its zero value lets the first one begin at once.
+type fillBackoff struct {
+	next time.Time
+	wait time.Duration
+}
+
+// due reports whether a run may begin now, and notes that it does.
+func (b *fillBackoff) due(now time.Time) bool {
+	if now.Before(b.next) {
+		return false
+	}
+	b.wait = min(max(fillEvery, 2*b.wait), fillEveryMax)
+	b.next = now.Add(b.wait)
+	return true
+}
+
+// startIndexed notes the built-in repository as filled where it has no study yet: the outbox publishes what will be in it.
 func (a *App) startIndexed(ctx context.Context) error {
+	a.indexed = make(map[string]struct{})
 	studies, err := a.metadata.Studies(ctx)
-	if err != nil {
+	if err != nil || len(studies) > 0 {
 		return err
 	}
-	a.indexed = make(map[string]struct{})
 	for _, rc := range a.cfg.Repositories {
-		if rc.Type == core.TypeLocal && len(studies) == 0 {
-			a.indexed[rc.Code] = struct{}{}
+		if rc.Type != core.TypeLocal {
+			continue
 		}
+		cell := consumers.FillCell(rc.Code, rc.IndexName)
+		_, revision, err := a.queue.Jobs().Slot(ctx, cell)
+		if err == nil {
+			err = a.queue.Jobs().SetSlot(ctx, cell, consumers.FillDone, revision)
+		}
+		if err != nil && core.CodeOf(err) != core.CodeConflict { // another process set it
+			return err
+		}
+		a.indexed[rc.Code] = struct{}{}
 	}
 	return nil
 }

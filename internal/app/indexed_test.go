@@ -3,6 +3,8 @@ package app_test
 import (
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"tutti/internal/core"
@@ -13,7 +15,7 @@ import (
 func TestNeverIndexed(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t, settings{})
-	w.fill("S1", 3)
+	ids := w.fill("S1", 3)
 	never := fmt.Sprintf("repository %s: never indexed; run tutti index %s", code, code)
 	reasons := func(want string) {
 		t.Helper()
@@ -28,9 +30,39 @@ func TestNeverIndexed(t *testing.T) {
 	w.stop()
 	w.alias += "-new"
 	w.start()
-	reasons(never)
+	w.ask(http.MethodPost, recordPath("S1", ids[0]), http.StatusAccepted)
+	w.eventually(wait, func() (bool, string) { return len(w.documents()) == 1, "no document" })
+	w.run("S1", "", core.JobSucceeded)
+	w.stop()
+	w.start()
+	reasons(never) // some documents are not all of them
 	w.run("", "", core.JobSucceeded)
 	reasons("")
+	w.stop()
+	w.start()
+	reasons("")
+}
+
+// TestLocalIsIndexedAgain: a run that filled nothing is repeated.
+func TestLocalIsIndexedAgain(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "mapping.json")
+	if err := os.WriteFile(file, []byte(`{"properties":{"experiment":{"properties":{"age":{"type":"long"}}}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := startBuiltIn(t, plan{})
+	id := b.demand(http.MethodPost, "/submit/S1", b.payload("S1", `"age":"unknown"`), http.StatusOK).get("analysisId").String()
+	b.publish("S1", id)
+	b.awaitOutcomes(core.OutcomeIndexed, 1)
+	b.stop()
+	b.alias += "-new"
+	b.set.configuration = plan{repository: fmt.Sprintf("mappingFile: %q", file)}.yaml
+	b.up()
+	b.eventually(wait, func() (bool, string) {
+		b.ask(http.MethodGet, "/ready", http.StatusOK)
+		jobs := b.ask(http.MethodGet, "/jobs", http.StatusOK)
+		return jobs.get("jobs.#").Int() > 1, string(jobs.raw)
+	})
 }
 
 // TestLocalIsIndexedByItself: the built-in repository fills an empty index, such as that of another indexName, by itself.

@@ -36,9 +36,6 @@ func (j jobsAPI) Cancel(ctx context.Context, id string) (core.Job, error) {
 
 // startHousekeeping counts jobs for the metric, ends those that nothing works on any more, and removes old ones.
 func (a *App) startHousekeeping(ctx context.Context) error {
-	if err := a.startIndexed(ctx); err != nil {
-		return err
-	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	a.indexProof = &proof{life: ctx, write: a.index.Ping}
 	a.storeProof = &proof{life: ctx, write: a.store.Ready}
