@@ -268,9 +268,19 @@ func TestNetworkOfOthersFields(t *testing.T) {
 			"aggregations":{"donor__race":{"buckets":[{"key":"r","doc_count":4}]}}}}`, data)
 	}
 	for filter, want := range map[string][]float64{
-		`{"op":"not-in","content":{"fieldName":"sex","value":"a"}}`:                                                               {1, 0, 0},
-		`{"op":"not","pivot":"files","content":[{"op":"in","content":{"fieldName":"files.type","value":"a"}}]}`:                   {0, 0, 0},
-		`{"op":"in","content":{"fieldName":"files","value":"__missing__"}}`:                                                       {2, 1, 0},
+		`{"op":"not-in","content":{"fieldName":"sex","value":"a"}}`:                                                                                                                                                                  {1, 0, 0},
+		`{"op":"not","pivot":"files","content":[{"op":"in","content":{"fieldName":"files.type","value":"a"}}]}`:                                                                                                                      {0, 0, 0},
+		`{"op":"in","content":{"fieldName":"files","value":"__missing__"}}`:                                                                                                                                                          {2, 1, 0},
+		`{"op":"or","content":[{"op":"in","content":{"fieldName":"sex","value":"a"}},{"op":"in","content":{"fieldName":"donor.race","value":"r"}}]}`:                                                                                 {1, 1, 4},
+		`{"op":"or","content":[{"op":"not-in","content":{"fieldName":"sex","value":"a"}},{"op":"not","content":[{"op":"in","content":{"fieldName":"donor.race","value":"r"}}]}]}`:                                                    {1, 0, 4},
+		`{"op":"or","content":[{"op":"in","content":{"fieldName":"donor.race","value":"r"}},{"op":"and","content":[{"op":"in","content":{"fieldName":"sex","value":"b"}},{"op":"in","content":{"fieldName":"_id","value":"d1"}}]}]}`: {1, 0, 4},
+		`{"op":"and","content":[{"op":"in","content":{"fieldName":"sex","value":"a"}},{"op":"or","content":[{"op":"in","content":{"fieldName":"donor.race","value":"r"}},{"op":"in","content":{"fieldName":"sex","value":"a"}}]}]}`:  {1, 1, 0},
+		`{"op":"and","content":[{"op":"in","content":{"fieldName":"sex","value":"a"}},{"op":"in","content":{"fieldName":"donor.race","value":"r"}}]}`:                                                                                {0, 0, 0},
+		`{"op":"filter","content":{"fieldNames":["sex","donor.race"],"value":"a"}}`:                                                                                                                                                  {1, 1, 4},
+		`{"op":"not","content":[{"op":"filter","content":{"fieldNames":["sex","donor.race"],"value":"a"}}]}`:                                                                                                                         {0, 0, 0},
+		`{"op":"not","content":[{"op":"or","content":[{"op":"in","content":{"fieldName":"sex","value":"b"}},{"op":"in","content":{"fieldName":"donor.race","value":"r"}}]}]}`:                                                        {0, 0, 0},
+		`{"op":"or","content":[{"op":"and","pivot":"files","content":[{"op":"in","content":{"fieldName":"files.type","value":"__missing__"}}]},{"op":"in","content":{"fieldName":"donor.race","value":"r"}}]}`:                       {0, 0, 4},
+		`{"op":"and","pivot":"files","content":[]}`:                                                                               {0, 0, 0},
 		`{"op":"not-in","content":{"fieldName":"_id","value":"d1"}}`:                                                              {1, 1, 4},
 		`{"op":"not","content":[{"op":"and","pivot":"files","content":[{"op":"in","content":{"fieldName":"sex","value":"b"}}]}]}`: {2, 1, 0},
 	} {
@@ -324,6 +334,8 @@ func arranger(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case given && json.Unmarshal(raw, &filter) != nil:
 		http.Error(w, "filters", http.StatusBadRequest)
+	case strings.HasPrefix(string(filter.Content), "[{}") || strings.HasPrefix(string(filter.Content), "[null"):
+		io.WriteString(w, `{"errors":[{"message":"Must specify \"op\" in filters: [object Object]"}],"data":{"file":null}}`)
 	case given && string(raw) != "null" && (filter.Op == "" || !strings.HasPrefix(string(filter.Content), "[")):
 		io.WriteString(w, `{"errors":[{"message":"(normalizedSqon?.content || []).filter is not a function"}],"data":{"file":{"hits":{"total":7},"aggregations":null}}}`)
 	default:
@@ -338,6 +350,7 @@ func TestArranger(t *testing.T) {
 		for _, filter := range []string{
 			``, `{}`, `null`, ` { } `, `{"op":"in","content":{"fieldName":"sex","value":"a"}}`, `{"op":"in","pivot":"files","content":{"fieldName":"sex","value":"a"}}`,
 			`{"op":"filter","content":{"fieldNames":["sex"],"value":"a"}}`, `{"op":"and","content":[]}`,
+			`{"op":"and","content":[{}]}`, `{"op":"or","content":[null,{"op":"in","content":{"fieldName":"sex","value":"a"}}]}`,
 		} {
 			r := request("", "sex.buckets")
 			r.Filters = json.RawMessage(filter)

@@ -11,6 +11,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/graph"
 	"tutti/internal/search"
+	"tutti/internal/sqon"
 )
 
 // Values of the status of a node.
@@ -37,8 +38,11 @@ func (f *Federation) Query(ctx context.Context, view *search.View, r graph.Netwo
 	if n == nil {
 		return graph.NetworkAnswer{}, core.NewError(core.CodeInvalid, "this catalogue is not part of a network")
 	}
-	r.Filters = asGroup(r.Filters)
-	a := federatedQuery{Federation: f, request: r, fields: aggregates(r.Fields)}
+	filter, err := sqon.ParseLenient(r.Filters)
+	if err != nil {
+		return graph.NetworkAnswer{}, err
+	}
+	a := federatedQuery{Federation: f, request: r, filter: filter, fields: aggregates(r.Fields)}
 	all := make([]nodeResult, len(n.nodes))
 	var asked sync.WaitGroup
 	for i, one := range n.nodes {
@@ -72,6 +76,7 @@ type federatedQuery struct {
 	*Federation
 
 	request graph.NetworkRequest
+	filter  sqon.Filter
 	fields  []*aggregate
 }
 
@@ -79,14 +84,15 @@ type federatedQuery struct {
 func (a *federatedQuery) node(ctx context.Context, n *node) nodeResult {
 	chosen := n.selected(a.request.Nodes)
 	if n.remote == nil {
-		switch {
-		case !chosen:
+		if !chosen {
 			return nodeResult{}
-		case a.request.Lacking:
-			return nodeResult{counted: true}
-		default:
-			return a.local(ctx)
 		}
+		lacks := func(name string) bool { return slices.Contains(a.request.Lacking, name) }
+		filters, ok := filterFor(a.filter, a.request.Filters, lacks)
+		if !ok {
+			return nodeResult{counted: true}
+		}
+		return a.local(ctx, filters)
 	}
 	fields, why := n.remote.availableFields()
 	switch {
@@ -94,30 +100,32 @@ func (a *federatedQuery) node(ctx context.Context, n *node) nodeResult {
 		return nodeResult{errors: core.MessageOf(why)}
 	case !chosen:
 		return nodeResult{}
-	case lacks(fields, a.request.Named):
-		return nodeResult{counted: true}
-	default:
-		return a.remote(ctx, n.remote, fields)
 	}
+	lacks := func(name string) bool {
+		name = strings.ReplaceAll(name, ".", "__")
+		return slices.Contains(a.request.Named, name) && !contains(fields, name)
+	}
+	filters, ok := filterFor(a.filter, a.request.Filters, lacks)
+	if !ok {
+		return nodeResult{counted: true}
+	}
+	return a.remote(ctx, n.remote, fields, filters)
 }
 
-// lacks reports whether a node that aggregates fields has none of the named fields, nor fields below one. No document of that
-// node matches a filter on these names, whatever the filter is.
-func lacks(fields map[string]string, names []string) bool {
-	return slices.ContainsFunc(names, func(name string) bool {
-		for field := range fields {
-			if field == name || strings.HasPrefix(field, name+"__") {
-				return false
-			}
+// contains reports whether a field, or a field below it, is among fields.
+func contains(fields map[string]string, name string) bool {
+	for field := range fields {
+		if field == name || strings.HasPrefix(field, name+"__") {
+			return true
 		}
-		return true
-	})
+	}
+	return false
 }
 
 // local queries this process' own catalogue, with the caller's permissions. Its errors are shown, because they are the same as in
 // a direct query.
-func (a *federatedQuery) local(ctx context.Context) nodeResult {
-	q := a.query(a.request.Document, func(g *aggregate) bool { return a.request.Own(g.name) })
+func (a *federatedQuery) local(ctx context.Context, filters json.RawMessage) nodeResult {
+	q := a.query(a.request.Document, filters, func(g *aggregate) bool { return a.request.Own(g.name) })
 	variables, err := json.Marshal(q.Variables)
 	if err != nil {
 		return nodeResult{errors: "the query could not be encoded"}
@@ -131,8 +139,8 @@ func (a *federatedQuery) local(ctx context.Context) nodeResult {
 }
 
 // remote queries another server for the fields that it has.
-func (a *federatedQuery) remote(ctx context.Context, r *remote, fields map[string]string) nodeResult {
-	q := a.query(r.documentType, func(g *aggregate) bool { return fields[g.name] == g.of() })
+func (a *federatedQuery) remote(ctx context.Context, r *remote, fields map[string]string, filters json.RawMessage) nodeResult {
+	q := a.query(r.documentType, filters, func(g *aggregate) bool { return fields[g.name] == g.of() })
 	header := forwardedHeaders(r.headers, a.request.Header)
 	start := time.Now()
 	answer, err := a.client.call(ctx, r, header, q)
@@ -147,14 +155,14 @@ func (a *federatedQuery) remote(ctx context.Context, r *remote, fields map[strin
 }
 
 // query returns the query for a node, with the fields that it has.
-func (a *federatedQuery) query(document string, has func(*aggregate) bool) nodeQuery {
+func (a *federatedQuery) query(document string, filters json.RawMessage, has func(*aggregate) bool) nodeQuery {
 	var w queryBuilder
 	for _, field := range a.fields {
 		if has(field) {
 			w.field(field)
 		}
 	}
-	return w.query(document, a.request)
+	return w.query(document, filters, a.request)
 }
 
 // resultOf reads a response. errors is the text for its errors: none of the documents of a node with errors are counted, so that

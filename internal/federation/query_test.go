@@ -81,6 +81,33 @@ func TestQueries(t *testing.T) {
 	}
 }
 
+// TestFilterOfNode: a node receives the filter without the alternatives with a field that it lacks, otherwise as it was sent.
+func TestFilterOfNode(t *testing.T) {
+	const sex = `{"op":"filter","content":{"fieldNames":["sex"],"value":"a"}}`
+	const race = `{"op":"in","content":{"fieldName":"donor.race","value":["r"]}}`
+	for name, c := range map[string]struct{ filter, want string }{
+		"all of it":      {`{"op":"and","content":[` + sex + `]}`, `{"op":"and","content":[` + sex + `]}`},
+		"an alternative": {`{"op":"or","content":[` + race + `,{"op":"in","content":{"fieldName":"sex","value":["a"]}}]}`, `{"op":"or","content":[{"op":"in","content":{"fieldName":"sex","value":["a"]}}]}`},
+		"a name": {
+			`{"op":"filter","content":{"fieldNames":["donor.race","sex"],"value":"a"}}`,
+			`{"op":"and","content":[{"op":"wildcard","content":{"fieldNames":["sex"],"value":"a"}}]}`,
+		},
+		"a name that no node aggregates": {`{"op":"not","content":[{"op":"in","content":{"fieldName":"note","value":1}}]}`, `{"op":"not","content":[{"op":"in","content":{"fieldName":"note","value":1}}]}`},
+		"{} in a group":                  {`{"op":"not","content":[{}]}`, `{"op":"not","content":[{"op":"and","content":[]}]}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := &remote{fields: fields(), answer: empty}
+				f := begun(t, one(hosted), federation.Config{Transport: hosts{"a.example": a}})
+				r := request("")
+				r.Filters, r.Named = json.RawMessage(c.filter), []string{"sex", "donor__race"}
+				f.ask(t, r)
+				same(t, c.want, a.asked[0].Variables["filters"])
+			})
+		})
+	}
+}
+
 // TestHeaders: only the configured headers are forwarded.
 func TestHeaders(t *testing.T) {
 	sent := http.Header{

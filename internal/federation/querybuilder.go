@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"tutti/internal/graph"
-	"tutti/internal/sqon"
 )
 
 // aggregate is the requested aggregation of one field.
@@ -108,10 +107,10 @@ func (w *queryBuilder) declare(variable, of string, value json.RawMessage) {
 }
 
 // query returns the complete query.
-func (w *queryBuilder) query(document string, r graph.NetworkRequest) nodeQuery {
+func (w *queryBuilder) query(document string, filter json.RawMessage, r graph.NetworkRequest) nodeQuery {
 	filters := ""
-	if r.Filters != nil {
-		w.declare("filters", "JSON", r.Filters)
+	if filter != nil {
+		w.declare("filters", "JSON", filter)
 		filters = "filters: $filters"
 	}
 	text := document + " { hits"
@@ -133,22 +132,6 @@ func (w *queryBuilder) query(document string, r graph.NetworkRequest) nodeQuery 
 		head += "(" + strings.Join(declared, ", ") + ")"
 	}
 	return nodeQuery{Query: head + " { " + text + " } }", Variables: w.values, aggregates: w.fields.Len() > 0}
-}
-
-// asGroup converts a filter to a form that every node accepts, nil for none: aggregations of Arranger fail on {}, and on a clause
-// outside of a group.
-func asGroup(raw json.RawMessage) json.RawMessage {
-	filter, err := sqon.Parse(raw)
-	switch {
-	case err != nil:
-		return raw
-	case filter.Root == nil:
-		return nil
-	case filter.Root.Group():
-		return raw
-	default:
-		return slices.Concat(json.RawMessage(`{"op":"and","content":[`), raw, json.RawMessage("]}"))
-	}
 }
 
 func flag(is bool) json.RawMessage {

@@ -34,8 +34,8 @@ type NetworkRequest struct {
 	Filters json.RawMessage
 	// Named are the GraphQL names of the fields and pivots of Filters that some node can aggregate, or that contain such fields.
 	Named []string
-	// Lacking is set if Filters names a field that this catalogue does not have.
-	Lacking bool
+	// Lacking are the fields and pivots of Filters that this catalogue does not have, by the names in Filters.
+	Lacking []string
 	// Themselves and Missing are aggregations_filter_themselves and include_missing.
 	Themselves, Missing bool
 	// Nodes are the ids of the nodes to query; nil for all.
@@ -156,7 +156,7 @@ func (x *execution) networkFilter(r *NetworkRequest, f *ast.Field) *gqlError {
 	if err != nil || bad != nil && x.served.model.Definition().DisableFilters {
 		return bad
 	}
-	if known := x.noteNames(r, filter.Root); known && r.Lacking {
+	if known := x.noteNames(r, filter.Root); known && len(r.Lacking) > 0 {
 		return nil
 	}
 	return bad
@@ -179,7 +179,7 @@ func (x *execution) noteNames(r *NetworkRequest, n *sqon.Node) (known bool) {
 			if dotted == search.IDField {
 				continue
 			}
-			r.Lacking = true
+			r.Lacking = append(r.Lacking, dotted)
 			known = known && aggregated
 		}
 		if aggregated && !slices.Contains(r.Named, name) {
