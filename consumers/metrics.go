@@ -39,7 +39,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		}, []string{"repository"}),
 		lastSuccess: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "tutti_last_success_timestamp_seconds",
-			Help: "When this process last wrote a record's or a page's documents to the index, or found them written, in Unix time.",
+			Help: "When a record's or a page's documents were last written to the index, or found written, in Unix time; after a start the end of the last job that wrote, 0 for none.",
 		}, []string{"repository"}),
 	}
 	reg.MustRegister(m.fetched, m.documents, m.toIndex, m.clockAlarms, m.lastSuccess)
@@ -68,6 +68,15 @@ func (m *Metrics) succeeded(repository string) {
 	if m != nil {
 		m.lastSuccess.WithLabelValues(repository).SetToCurrentTime()
 	}
+}
+
+// SetLastSuccess sets when a repository was last written to the index; the zero time for never.
+func (m *Metrics) SetLastSuccess(repository string, at time.Time) {
+	seconds := 0.0
+	if !at.IsZero() {
+		seconds = float64(at.UnixMilli()) / 1000
+	}
+	m.lastSuccess.WithLabelValues(repository).Set(seconds)
 }
 
 func (m *Metrics) addClockAlarm(repository string) {

@@ -155,7 +155,7 @@ func (r *repository) workOnPage(ctx context.Context, w *pageWork, free func()) e
 		return errSuperseded
 	}
 	r.c.cfg.Metrics.observeToIndex(r.Code, core.ScopePage, w.msg.Version())
-	if failure == nil {
+	if failure == nil && (w.totals.Rejected == 0 || w.totals.Written()) {
 		r.c.cfg.Metrics.succeeded(r.Code)
 	}
 	if failure != nil {

@@ -207,6 +207,7 @@ func (a *App) start(ctx context.Context) error {
 		{"starting the bulk writer", a.startWriter},
 		{"making ready for requests", a.openIngest},
 		{"checking what was indexed", a.startIndexed},
+		{"reading when repositories were last indexed", a.startLastSuccess},
 		{"starting the consumers", a.startConsumers},
 		{"starting to read notifications", a.startSources},
 		{"starting the outbox relay", a.startRelay},

@@ -97,11 +97,39 @@ func fillOf(jobs []core.Job, indexName string) fillState {
 		case j.Scope != core.ScopeRepository || j.IndexName != indexName:
 		case !j.State.Final():
 			state = fillOpen
-		case j.State == core.JobSucceeded, j.State == core.JobPartial && j.Totals.Indexed+j.Totals.Stale+j.Totals.Removed > 0:
+		case hasWritten(j):
 			return fillDone
 		}
 	}
 	return state
+}
+
+// hasWritten reports whether a job succeeded, or ended partial and wrote something.
+func hasWritten(j core.Job) bool {
+	return j.State == core.JobSucceeded || j.State == core.JobPartial && j.Totals.Written()
+}
+
+// startLastSuccess sets the metric of each repository's last success to the end of its newest job that has written.
+func (a *App) startLastSuccess(ctx context.Context) error {
+	for _, rc := range a.cfg.Repositories {
+		var at time.Time
+		for cursor := ""; at.IsZero(); {
+			page, next, err := a.queue.Jobs().List(ctx, queue.JobFilter{Repository: rc.Code, Limit: jobsKept, Cursor: cursor})
+			if err != nil {
+				return err
+			}
+			for _, j := range page {
+				if hasWritten(j) && j.EndedAt != nil && j.EndedAt.After(at) {
+					at = *j.EndedAt
+				}
+			}
+			if cursor = next; cursor == "" {
+				break
+			}
+		}
+		a.metrics.consumers.SetLastSuccess(rc.Code, at)
+	}
+	return nil
 }
 
 // fillBackoff spaces the runs that fill the built-in repository's index. Its zero value lets the first one begin at once.

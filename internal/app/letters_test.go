@@ -381,6 +381,11 @@ func TestLettersRestart(t *testing.T) {
 	}
 	w.awaitLetters("", 0)
 	w.converged()
+	w.stop()
+	w.start()
+	if at := w.metric(success, "repository", code); at < began {
+		t.Errorf("after a start %s is %f, the run began at %f", success, at, began)
+	}
 }
 
 // TestLettersOfKafka: a message that is not understood has one letter however often it comes; an id that is too long for

@@ -45,6 +45,9 @@ func (t *Totals) Add(o Totals) {
 	t.Retried += o.Retried
 }
 
+// Written reports whether a document was written, removed or found newer in the index.
+func (t *Totals) Written() bool { return t.Indexed+t.Stale+t.Removed > 0 }
+
 // AddOutcome counts one record's final outcome.
 func (t *Totals) AddOutcome(o Outcome) {
 	switch o {
