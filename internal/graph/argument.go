@@ -16,13 +16,21 @@ type arguments struct {
 
 // raw returns an argument as JSON; nil if it is absent or null and has no default.
 func (a arguments) raw(name string) json.RawMessage {
-	if arg := a.field.Arguments.ForName(name); arg != nil {
-		if raw := appendLiteral(nil, arg.Value, a.vars); string(raw) != "null" {
-			return raw
-		}
+	if raw := a.given(name); raw != nil {
+		return raw
 	}
 	if def := a.field.Definition.Arguments.ForName(name); def != nil && def.DefaultValue != nil {
 		if raw := appendLiteral(nil, def.DefaultValue, nil); string(raw) != "null" {
+			return raw
+		}
+	}
+	return nil
+}
+
+// given returns an argument as JSON, without its default; nil if it is absent or null.
+func (a arguments) given(name string) json.RawMessage {
+	if arg := a.field.Arguments.ForName(name); arg != nil {
+		if raw := appendLiteral(nil, arg.Value, a.vars); string(raw) != "null" {
 			return raw
 		}
 	}

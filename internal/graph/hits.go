@@ -78,7 +78,7 @@ func (x *execution) page(ctx context.Context, f *ast.Field) (page, *gqlError) {
 	if p.counts, bad = args.flag("trackTotalHits", true); bad != nil {
 		return p, bad
 	}
-	x.clamp(&p.request)
+	x.clamp(&p.request, args.given("first") != nil)
 	if p.request.Sort, bad = x.sort(args); bad != nil {
 		return p, bad
 	}
@@ -88,13 +88,15 @@ func (x *execution) page(ctx context.Context, f *ast.Field) (page, *gqlError) {
 	return p, p.check(args)
 }
 
-// clamp reduces a page to the window with a warning, as clients of Arranger expect.
-func (x *execution) clamp(r *index.HitsRequest) {
+// clamp reduces a page to the window, as clients of Arranger expect, with a warning if its size was given.
+func (x *execution) clamp(r *index.HitsRequest, given bool) {
 	window := x.served.window
 	if r.Size <= window {
 		return
 	}
-	x.warnings = append(x.warnings, clamped(r.Size, window))
+	if given {
+		x.warnings = append(x.warnings, clamped(r.Size, window))
+	}
 	r.Size = window
 	if r.From > 0 && r.From < index.MaxWindow {
 		r.Size = min(r.Size, index.MaxWindow-r.From)

@@ -68,6 +68,8 @@ func TestPagesAreClamped(t *testing.T) {
 		{"the window of the table", `{"maxResultsWindow":50}`, `first:50,offset:100`, 50, 100, ""},
 		{"above the window of the table", `{"maxResultsWindow":50}`, `first:51,offset:100`, 50, 100, "first is 51, and a page has 50 documents at most: only those are returned"},
 		{"a window above that of engines", `{"maxResultsWindow":50000}`, `first:20000`, 10_000, 0, "first is 20000, and a page has 10000 documents at most: only those are returned"},
+		{"a window below the default of first", `{"maxResultsWindow":5}`, `offset:0`, 5, 0, ""},
+		{"null and a window below the default", `{"maxResultsWindow":5}`, `first:null`, 5, 0, ""},
 		{"a window of nothing", `{"maxResultsWindow":0}`, `first:20`, 20, 0, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
