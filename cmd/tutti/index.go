@@ -89,7 +89,16 @@ func indexCommand() *cobra.Command {
 }
 
 func index(cmd *cobra.Command, c *client.Client, r *remote, f indexFlags, target []string) error {
-	accepted, err := trigger(cmd.Context(), c, f, target)
+	ctx := cmd.Context()
+	if f.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, f.timeout)
+		defer cancel()
+	}
+	accepted, err := trigger(ctx, c, f, target)
+	if err != nil && ctx.Err() != nil && cmd.Context().Err() == nil {
+		return fmt.Errorf("the server did not answer within %s; tutti jobs shows whether it has a job: %w", display.Duration(f.timeout), err)
+	}
 	if err != nil && cmd.Context().Err() != nil {
 		return fmt.Errorf("stopped before the server had answered; tutti jobs shows whether it has a job: %w", err)
 	}
@@ -97,7 +106,7 @@ func index(cmd *cobra.Command, c *client.Client, r *remote, f indexFlags, target
 		return err
 	}
 	if f.wait && accepted.JobID != "" {
-		return await(cmd, c, r, accepted.JobID, f.timeout)
+		return await(ctx, cmd, c, r, accepted.JobID, f.timeout)
 	}
 	out := cmd.OutOrStdout()
 	if r.json() {
@@ -138,15 +147,9 @@ func what(f indexFlags, target []string) string {
 	}
 }
 
-// await waits for a job's end, no longer than timeout unless that is 0, shows its progress and how it ended, and returns the
+// await waits for a job's end until ctx ends, which it does after timeout unless that is 0, shows its progress and how it ended, and returns the
 // error that carries the exit code.
-func await(cmd *cobra.Command, c *client.Client, r *remote, id string, timeout time.Duration) error {
-	ctx := cmd.Context()
-	if timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, timeout)
-		defer cancel()
-	}
+func await(ctx context.Context, cmd *cobra.Command, c *client.Client, r *remote, id string, timeout time.Duration) error {
 	progress, cfg := progressOf(cmd, r)
 	job, err := display.Watch(ctx, c, id, progress, cfg)
 	if err != nil && ctx.Err() != nil {

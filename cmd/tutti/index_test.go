@@ -76,7 +76,9 @@ func TestWaitTimeout(t *testing.T) {
 				cmd.SetOut(&stdout)
 				cmd.SetErr(&stderr)
 				begin, ended := time.Now(), make(chan error)
-				go func() { ended <- await(cmd, c, &remote{output: tt.output}, "j1", timeout) }()
+				ctx, cancel := context.WithTimeout(t.Context(), timeout)
+				defer cancel()
+				go func() { ended <- await(ctx, cmd, c, &remote{output: tt.output}, "j1", timeout) }()
 				synctest.Wait()
 				if got := stderr.String(); got != tt.stderr || time.Since(begin) != 0 {
 					t.Errorf("at once: %q", got)
@@ -89,4 +91,31 @@ func TestWaitTimeout(t *testing.T) {
 			})
 		})
 	}
+}
+
+// silent is a server that takes requests and never answers.
+type silent struct{}
+
+func (silent) RoundTrip(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+// TestWaitTimeoutBoundsTheRequest: the timeout of waiting begins with the request.
+func TestWaitTimeoutBoundsTheRequest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, err := client.New(client.Config{HTTP: &http.Client{Transport: silent{}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := &cobra.Command{}
+		cmd.SetContext(t.Context())
+		begin := time.Now()
+		err = index(cmd, c, &remote{output: outputText}, indexFlags{wait: true, timeout: 3 * time.Second}, []string{"song"})
+		const want = "the server did not answer within 3s"
+		if took := time.Since(begin); took != 3*time.Second || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("after %s: %v", took, err)
+		}
+	})
 }

@@ -130,7 +130,7 @@ func jobsShowCommand(r *remote) *cobra.Command {
 				return err
 			}
 			if watch {
-				return await(cmd, c, r, args[0], 0)
+				return await(cmd.Context(), cmd, c, r, args[0], 0)
 			}
 			job, err := c.Job(cmd.Context(), args[0])
 			if err != nil {
