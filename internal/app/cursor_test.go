@@ -20,6 +20,8 @@ func TestCursorsAfterRestart(t *testing.T) {
 	c.behind = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		switch {
+		case strings.HasPrefix(r.URL.Path, "/a/_settings"):
+			answers(http.StatusOK, `{"a-1":{"settings":{"index":{"uuid":"U","number_of_shards":"1"}}}}`)(w, r)
 		case err != nil || r.URL.Path != "/a/_search":
 			refuses(http.StatusServiceUnavailable, "cluster_block_exception")(w, r)
 		case strings.Contains(string(body), `"sort":["_doc"]`):

@@ -342,8 +342,9 @@ func TestOrderOfIDs(t *testing.T) {
 	holding := found(`"hits":{"hits":[{"_id":"1","sort":["1"]},{"_id":"2","sort":["2"]}]}`)
 	other := found(`"hits":{"hits":[{"_id":"3","sort":["x"]}]}`)
 	byNumber := found(`"hits":{"hits":[{"_id":"3","sort":[5]}]}`)
+	settings := answer{200, settingsOf(1)}
 
-	x, s := play(t, sample, answer{200, keywordID}, holding, other, byNumber, byNumber)
+	x, s := play(t, sample, answer{200, keywordID}, holding, other, settings, byNumber, settings, byNumber)
 	for range 3 {
 		if _, err := x.Search(t.Context(), "a", req); err != nil {
 			t.Fatal(err)
@@ -352,7 +353,7 @@ func TestOrderOfIDs(t *testing.T) {
 	golden(t, "ids.golden", []byte(strings.Join(s.asked, "\n")+"\n"))
 
 	// The alias may have several shards later, so that restricted callers get scores instead of numbers from the start.
-	x, s = play(t, sample, answer{200, keywordID}, other, numbered("1.7881393E-7,", 5))
+	x, s = play(t, sample, answer{200, keywordID}, other, settings, numbered("1.7881393E-7,", 5))
 	if _, err := x.Search(t.Context(), "a", []index.SearchRequest{{Hits: &index.HitsRequest{Size: 2, Sort: req[0].Hits.Sort, Restricted: true}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -362,13 +363,13 @@ func TestOrderOfIDs(t *testing.T) {
 
 	// Without documents nothing is learned; with those that have no such field it is not asked again at once.
 	x, s = play(t, found(`"hits":{"hits":[]}`), found(`"hits":{"hits":[]}`),
-		found(`"hits":{"hits":[{"_id":"1","_source":{"uid":"2"},"sort":[0]}]}`), byNumber, byNumber)
+		found(`"hits":{"hits":[{"_id":"1","_source":{"uid":"2"},"sort":[0]}]}`), settings, byNumber, byNumber)
 	for range 3 {
 		if _, err := x.Search(t.Context(), "a", req); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, at := range []int{1, 3, 4} {
+	for _, at := range []int{1, 4, 5} {
 		if !strings.Contains(s.asked[at], `"sort":[{"_seq_no":{"order":"asc"}}]`) {
 			t.Errorf("asked %s", s.asked[at])
 		}

@@ -23,6 +23,8 @@ type script struct {
 	mu      sync.Mutex
 	answers []answer
 	asked   []string
+	// settings, if set, are answered whenever the settings of an index are read, in addition to answers.
+	settings string
 }
 
 type answer struct {
@@ -36,6 +38,10 @@ func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		s.t.Error(err)
+	}
+	if s.settings != "" && strings.Contains(r.URL.Path, "/_settings") {
+		_, _ = io.WriteString(w, s.settings)
+		return
 	}
 	s.asked = append(s.asked, r.Method+" "+r.URL.Path+" "+string(body))
 	if len(s.answers) == 0 {

@@ -52,7 +52,7 @@ func (x *Index) halve(ctx context.Context, alias string, p *inquiry, s *search) 
 // half asks for some of the documents of s, and for their number where total is set.
 func (x *Index) half(ctx context.Context, alias string, p *inquiry, s *search, h *index.HitsRequest, total bool) (index.SearchResult, error) {
 	var into index.SearchResult
-	q := inquiry{filter: p.filter, identity: p.identity, several: p.several, alias: alias, sealer: p.sealer, room: p.room}
+	q := inquiry{filter: p.filter, identity: p.identity, several: p.several, alias: alias, sealer: p.sealer, indices: p.indices, room: p.room}
 	var from *position
 	if s.hits.numbered != nil {
 		from = x.positionOf(alias, afterID(h))

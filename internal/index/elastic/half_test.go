@@ -45,8 +45,11 @@ func (n *narrow) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	answer := io.Reader(strings.NewReader(point)) // also where one is given back
-	if strings.HasSuffix(r.URL.Path, "_mapping") {
+	switch {
+	case strings.HasSuffix(r.URL.Path, "_mapping"):
 		answer = strings.NewReader(keywordID)
+	case strings.HasSuffix(r.URL.Path, "_settings"):
+		answer = strings.NewReader(settingsOf(1))
 	}
 	if strings.HasSuffix(r.URL.Path, "search") {
 		lines := strings.Split(strings.TrimSuffix(string(asked), "\n"), "\n")

@@ -88,10 +88,12 @@ type inquiry struct {
 	identity string
 	// several is whether the index may have several shards, from are the positions at which pages begin in the order of
 	// sequence numbers, nil for the beginning and for other orders. alias and sealer are what cursors are sealed for and by.
-	several  bool
-	from     []*position
-	alias    string
-	sealer   *sealer
+	several bool
+	from    []*position
+	alias   string
+	sealer  *sealer
+	// indices are those of the alias (indicesOf).
+	indices  uint64
 	searches []*search
 	results  []index.SearchResult
 	// room is how many bytes of documents may still be kept, over all parts that they are asked for in.
@@ -226,7 +228,7 @@ func (p *inquiry) numbered(h *index.HitsRequest, from *position) *numbered {
 	if from != nil {
 		scored = from.scored
 	}
-	return &numbered{key: at, descending: h.Sort[at].Descending, scored: scored, from: from, sealer: p.sealer, alias: p.alias}
+	return &numbered{key: at, descending: h.Sort[at].Descending, scored: scored, from: from, sealer: p.sealer, alias: p.alias, indices: p.indices}
 }
 
 // addHits adds the search of a request's documents.

@@ -2,6 +2,8 @@ package elastic
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"slices"
 	"strconv"
 	"strings"
@@ -143,19 +145,8 @@ type physical struct {
 // several indices or the cluster does not say.
 func (x *Index) shardsOf(ctx context.Context, alias string) (physical, error) {
 	none := physical{primaries: -1}
-	reply, err := x.client.do(ctx, esapi.IndicesGetSettingsRequest{Index: []string{alias}, FilterPath: []string{identityFilter}}, nil)
+	answer, err := x.fetchSettings(ctx, alias)
 	if err != nil {
-		return none, err
-	}
-	var answer map[string]struct {
-		Settings struct {
-			Index struct {
-				UUID   string `json:"uuid"`
-				Shards int    `json:"number_of_shards,string"`
-			} `json:"index"`
-		} `json:"settings"`
-	}
-	if err := reply.decode(&answer); err != nil {
 		return none, err
 	}
 	if len(answer) == 1 {
@@ -167,6 +158,42 @@ func (x *Index) shardsOf(ctx context.Context, alias string) (physical, error) {
 		}
 	}
 	return none, nil
+}
+
+// indexSettings are those settings of an index that identify it.
+type indexSettings struct {
+	Settings struct {
+		Index struct {
+			UUID   string `json:"uuid"`
+			Shards int    `json:"number_of_shards,string"`
+		} `json:"index"`
+	} `json:"settings"`
+}
+
+// fetchSettings returns the settings of the alias' indices by their names.
+func (x *Index) fetchSettings(ctx context.Context, alias string) (map[string]indexSettings, error) {
+	reply, err := x.client.do(ctx, esapi.IndicesGetSettingsRequest{Index: []string{alias}, FilterPath: []string{identityFilter}}, nil)
+	if err != nil {
+		return nil, err
+	}
+	var answer map[string]indexSettings
+	err = reply.decode(&answer)
+	return answer, err
+}
+
+// indicesOf returns a hash of the identities of the alias' indices: it changes when the alias moves to another index.
+func (x *Index) indicesOf(ctx context.Context, alias string) (uint64, error) {
+	settings, err := x.fetchSettings(ctx, alias)
+	if err != nil {
+		return 0, err
+	}
+	var ids []string
+	for _, one := range settings {
+		ids = append(ids, one.Settings.Index.UUID)
+	}
+	slices.Sort(ids)
+	sum := sha256.Sum256([]byte(strings.Join(ids, " ")))
+	return binary.BigEndian.Uint64(sum[:]), nil
 }
 
 // writtenBy returns the filter of what was written up to a mark, nil where the mark is not of the index that the alias

@@ -33,6 +33,8 @@ type identity struct {
 	field string
 	// shards is how many the alias had, 0 when that is not known.
 	shards int
+	// indices are those of the alias (indicesOf), 0 when that is not known.
+	indices uint64
 	// until is when it is looked for anew, zero for never.
 	until time.Time
 }
@@ -61,6 +63,11 @@ func (x *Index) identityOf(ctx context.Context, alias string) (*identity, error)
 				learned.field, learned.until = name, time.Time{}
 				break
 			}
+		}
+	}
+	if learned.field == seqNo {
+		if learned.indices, err = x.indicesOf(ctx, alias); err != nil {
+			return nil, ofSearch(err)
 		}
 	}
 	st.identity.Store(learned)

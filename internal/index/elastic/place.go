@@ -73,9 +73,18 @@ func (x *Index) orderIDs(ctx context.Context, alias string, reqs []index.SearchR
 	}
 	p.alias, p.sealer, p.identity, p.several = alias, x.cursors, id.field, id.shards != 1
 	p.from = make([]*position, len(reqs))
+	resumed := false
 	for i := range reqs {
 		if p.from[i] = x.positionOf(alias, afterID(reqs[i].Hits)); p.from[i] != nil {
-			p.identity = seqNo
+			p.identity, resumed = seqNo, true
+		}
+	}
+	if p.indices = id.indices; resumed || p.identity == seqNo && id.until.IsZero() {
+		if p.indices, err = x.indicesOf(ctx, alias); err != nil {
+			return ofSearch(err)
+		}
+		if p.indices != id.indices && !id.until.IsZero() { // the alias moved: the next first page learns it anew
+			x.state(alias).identity.CompareAndSwap(id, nil)
 		}
 	}
 	for i := range reqs {
@@ -83,7 +92,7 @@ func (x *Index) orderIDs(ctx context.Context, alias string, reqs []index.SearchR
 		switch from := p.from[i]; {
 		case raw == nil:
 		case from == nil && (p.identity == seqNo || flat(raw)[0] != '"'), // checkHits has seen that there is one
-			from != nil && !from.scored && p.several && reqs[i].Hits.Restricted:
+			from != nil && (from.indices != p.indices || !from.scored && p.several && reqs[i].Hits.Restricted):
 			return &core.Error{
 				Code:    core.CodeInvalid,
 				Message: "the cursor is not valid: it was changed, or returned in another order or by another version",

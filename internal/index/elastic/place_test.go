@@ -65,7 +65,7 @@ func TestIdentity(t *testing.T) {
 			}
 			page := found(`"hits":{"hits":[{"_id":"1","sort":["1"]}]}`)
 			if c.want == "_seq_no" {
-				page = numbered("", 1)
+				answers, page = append(answers, answer{200, settingsOf(1)}), numbered("", 1)
 			}
 			x, s := play(t, append(answers, page)...)
 			if _, err := x.Search(t.Context(), "a", byID()); err != nil {
@@ -81,7 +81,7 @@ func TestIdentity(t *testing.T) {
 // TestPlacesOfIDs: a page begins after an id where a field holds the ids, and nowhere else.
 func TestPlacesOfIDs(t *testing.T) {
 	page := found(`"hits":{"hits":[{"_id":"2","sort":["2"]}]}`)
-	held, free := []answer{sampled(3, `{"uid":"1"}`), {200, keywordID}}, []answer{sampled(1, `{}`)}
+	held, free := []answer{sampled(3, `{"uid":"1"}`), {200, keywordID}}, []answer{sampled(1, `{}`), {200, settingsOf(1)}}
 	for _, c := range []struct {
 		name    string
 		answers []answer
@@ -95,7 +95,7 @@ func TestPlacesOfIDs(t *testing.T) {
 		{"after a number where none has", free, `17`, false},
 		{"after an id where none has", free, `"17"`, false},
 		{"after nothing where none has", free, `null`, false},
-		{"after an id where the field has others by now", append(held, found(`"hits":{"hits":[{"_id":"2","sort":["x"]}]}`)), `"1"`, false},
+		{"after an id where the field has others by now", append(held, found(`"hits":{"hits":[{"_id":"2","sort":["x"]}]}`), answer{200, settingsOf(1)}), `"1"`, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			x, s := play(t, c.answers...)

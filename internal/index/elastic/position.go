@@ -17,6 +17,8 @@ type position struct {
 	scored bool
 	score  float32
 	number int64
+	// indices are those of the alias (indicesOf): numbers of other indices are unrelated.
+	indices uint64
 	// seen are the documents equal by the order that were returned, up to that of the position.
 	seen []location
 }
@@ -38,6 +40,7 @@ func (p *position) append(dst []byte) []byte {
 	dst = append(dst, scored)
 	dst = binary.BigEndian.AppendUint32(dst, math.Float32bits(p.score))
 	dst = binary.BigEndian.AppendUint64(dst, uint64(p.number))
+	dst = binary.BigEndian.AppendUint64(dst, p.indices)
 	for _, at := range p.seen {
 		for _, text := range []string{at.index, at.id} {
 			dst = binary.AppendUvarint(dst, uint64(len(text)))
@@ -49,12 +52,13 @@ func (p *position) append(dst []byte) []byte {
 
 // decodePosition reads what append wrote; nil for anything else.
 func decodePosition(b []byte) *position {
-	const head = 1 + 4 + 8
+	const head = 1 + 4 + 8 + 8
 	if len(b) < head {
 		return nil
 	}
 	p := &position{
 		scored: b[0] == 1, score: math.Float32frombits(binary.BigEndian.Uint32(b[1:])), number: int64(binary.BigEndian.Uint64(b[5:])),
+		indices: binary.BigEndian.Uint64(b[13:]),
 	}
 	b = b[head:]
 	text := func() string {
@@ -89,6 +93,8 @@ type numbered struct {
 	from   *position
 	sealer *sealer
 	alias  string
+	// indices are those of the alias (indicesOf).
+	indices uint64
 }
 
 // keys returns how many keys the cluster sorts by.
@@ -172,7 +178,7 @@ func (n *numbered) seal(hits []index.Hit, indices []string, keys int) bool {
 	if len(hits) != len(indices) {
 		return false
 	}
-	var at position
+	at := position{indices: n.indices}
 	if n.from != nil {
 		at = *n.from
 		at.seen = slices.Clone(at.seen)
@@ -208,7 +214,7 @@ func (n *numbered) position(sort []json.RawMessage) (position, bool) {
 	if len(sort) != n.keys() {
 		return position{}, false
 	}
-	p := position{scored: n.scored}
+	p := position{scored: n.scored, indices: n.indices}
 	var err error
 	if p.number, err = strconv.ParseInt(string(bytes.TrimSpace(sort[len(sort)-1])), 10, 64); err != nil {
 		return position{}, false

@@ -32,10 +32,19 @@ func numbered(before string, numbers ...int) answer {
 	return found(`"hits":{"total":{"value":9},"hits":[` + strings.Join(hits, ",") + `]}`)
 }
 
-// keyed is play with the key of cursors.
+// settingsOf are the settings of the indices a-1, a-2 and so on, of the given numbers.
+func settingsOf(numbers ...int) string {
+	all := make([]string, len(numbers))
+	for i, number := range numbers {
+		all[i] = fmt.Sprintf(setting, number, 1)
+	}
+	return "{" + strings.Join(all, ",") + "}"
+}
+
+// keyed is play with the key of cursors, on the index a-1.
 func keyed(t *testing.T, key []byte, answers ...answer) (*elastic.Index, *script) {
 	t.Helper()
-	s := &script{t: t, answers: answers}
+	s := &script{t: t, answers: answers, settings: settingsOf(1)}
 	x := open(t, serving(t, s.ServeHTTP), func(c *elastic.Config) { c.CursorKey = key })
 	t.Cleanup(func() {
 		if len(s.answers) > 0 {
@@ -223,6 +232,49 @@ func TestForeignCursors(t *testing.T) {
 	refuses("of another key", z, "a", h, own)
 }
 
+// TestCursorsOfAnotherIndex: once the alias has other indices, their sequence numbers are unrelated to those in cursors.
+func TestCursorsOfAnotherIndex(t *testing.T) {
+	h := index.HitsRequest{Sort: []index.Sort{{Field: field("_id", "keyword")}}}
+	for _, c := range []struct {
+		name         string
+		before, then []int
+		valid        bool
+	}{
+		{"the same index", []int{1}, []int{1}, true},
+		{"the same indices in another order", []int{1, 2, 3, 4, 5, 6, 7}, []int{7, 6, 5, 4, 3, 2, 1}, true},
+		{"moved", []int{1}, []int{2}, false},
+		{"one more", []int{1}, []int{1, 2}, false},
+		{"one less", []int{1, 2}, []int{1}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			answers := []answer{sampled(1, `{}`), numbered("", 5), numbered("", 6)}
+			if !c.valid { // the first page after the move reads everything again
+				answers = append(answers[:2:2], sampled(1, `{}`), numbered("", 5), numbered("", 6))
+			}
+			x, s := keyed(t, cursorKey, answers...)
+			s.settings = settingsOf(c.before...)
+			next := h
+			next.After = places(t, x, "a", h)[0]
+			s.settings = settingsOf(c.then...)
+			if !c.valid {
+				_, err := x.Search(t.Context(), "a", []index.SearchRequest{{Hits: &index.HitsRequest{Size: 3, Sort: h.Sort, After: next.After}}})
+				wantError(t, err, core.CodeInvalid, invalidCursor)
+				next.After = places(t, x, "a", h)[0]
+			}
+			places(t, x, "a", next)
+		})
+	}
+	t.Run("where the id field proved wrong", func(t *testing.T) {
+		x, s := keyed(t, cursorKey, sampled(1, `{"uid":"1"}`), answer{200, keywordID}, found(`"hits":{"hits":[{"_id":"3","sort":["x"]}]}`), numbered("", 5), numbered("", 6))
+		next := h
+		next.After = places(t, x, "a", h)[0]
+		places(t, x, "a", next)
+		s.settings = settingsOf(2)
+		_, err := x.Search(t.Context(), "a", []index.SearchRequest{{Hits: &index.HitsRequest{Size: 3, Sort: h.Sort, After: next.After}}})
+		wantError(t, err, core.CodeInvalid, invalidCursor)
+	})
+}
+
 // pairs is a cluster of documents of which two each have the same number, and whose answers have room for a few.
 type pairs struct{ documents, room int }
 
@@ -234,14 +286,18 @@ func (p pairs) RoundTrip(r *http.Request) (*http.Response, error) {
 		Query      json.RawMessage `json:"query"`
 		Sort       json.RawMessage `json:"sort"`
 	}
-	if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
-		return nil, err
-	}
-	if err := r.Body.Close(); err != nil {
-		return nil, err
+	if r.Body != nil {
+		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+			return nil, err
+		}
+		if err := r.Body.Close(); err != nil {
+			return nil, err
+		}
 	}
 	answer := io.Reader(strings.NewReader(sampled(2, `{}`).body))
-	if string(asked.Sort) != `["_doc"]` {
+	if asked.Sort == nil {
+		answer = strings.NewReader(settingsOf(1))
+	} else if string(asked.Sort) != `["_doc"]` {
 		var hits []string
 		for i := range p.documents {
 			seen := strings.Contains(string(asked.Query), fmt.Sprintf(`"values":["%d"]`, i))
@@ -285,13 +341,13 @@ func TestCursorsOfParts(t *testing.T) {
 
 // TestStreamByIDs: where no field holds the ids a stream is ordered by where documents are stored, which tells nothing either.
 func TestStreamByIDs(t *testing.T) {
-	x, s := play(t, sampled(3, `{}`), answer{200, point}, answer{200, `{"pit_id":"P","timed_out":false,"_shards":{"failed":0},"hits":{"hits":[]}}`}, answer{200, `{}`})
+	x, s := play(t, sampled(3, `{}`), answer{200, settingsOf(1)}, answer{200, point}, answer{200, `{"pit_id":"P","timed_out":false,"_shards":{"failed":0},"hits":{"hits":[]}}`}, answer{200, `{}`})
 	by := []index.Sort{{Field: field("k", "keyword")}, {Field: field("_id", "keyword")}}
 	if err := x.Stream(t.Context(), "a", index.StreamRequest{Sort: by}, func([]index.Hit) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(s.asked[2], `},{"_shard_doc":{"order":"asc"}}]`) {
-		t.Errorf("asked %s", s.asked[2])
+	if !strings.Contains(s.asked[3], `},{"_shard_doc":{"order":"asc"}}]`) {
+		t.Errorf("asked %s", s.asked[3])
 	}
 }
 

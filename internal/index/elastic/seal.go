@@ -18,7 +18,7 @@ import (
 const CursorKeyBytes = 32
 
 // cursorFormat is part of what keys are derived from, so that cursors of another format are not valid.
-const cursorFormat = "tutti cursor 1 "
+const cursorFormat = "tutti cursor 2 "
 
 // sealer encrypts what cursors hold and callers must not read, and refuses what it has not encrypted itself, or for another
 // alias. Processes with the same key accept each other's. It is safe for concurrent use.
