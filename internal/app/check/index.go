@@ -2,7 +2,6 @@ package check
 
 import (
 	"context"
-	"path/filepath"
 
 	"tutti/internal/config"
 )
@@ -11,9 +10,7 @@ const subjectIndex = "index"
 
 func indexProbe(cfg config.Config) probe {
 	if cfg.Index.URL == "" {
-		return func(context.Context) []Finding {
-			return []Finding{folder(subjectIndex, filepath.Join(cfg.DataDir, indexFolder), indexLock)}
-		}
+		return func(ctx context.Context) []Finding { return embeddedIndex(ctx, cfg) }
 	}
 	return func(ctx context.Context) []Finding {
 		e, err := newEngine(cfg.Index)

@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"net/http"
@@ -254,7 +255,14 @@ func listing(t *testing.T, dir string) map[string]string {
 func TestBesideARunningServer(t *testing.T) {
 	upstream := song(t, testkit.SongConfig{}, "S1")
 	dir := t.TempDir()
-	cfg := parse(t, fmt.Sprintf("dataDir: %q\nrepositories: [{code: a, type: song, indexName: a, url: %q}]", dir, upstream.URL()))
+	running := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/base/ready" {
+			_, _ = io.WriteString(w, `{"ready":true,"reasons":["repository b: paused","repository a: never indexed; run tutti index a"]}`)
+		}
+	}))
+	defer running.Close()
+	cfg := parse(t, fmt.Sprintf("dataDir: %q\nserver: {listen: %q, basePath: /base}\nrepositories: [{code: a, type: song, indexName: a, url: %q}]",
+		dir, strings.TrimPrefix(running.URL, "http://"), upstream.URL()))
 
 	// Before and after, a look keeps nobody out.
 	if report := check.Run(t.Context(), cfg, check.Options{}); !report.OK {
@@ -277,7 +285,8 @@ func TestBesideARunningServer(t *testing.T) {
 	}
 	if _, err := os.Stat("/proc/locks"); err == nil {
 		wantLines(t, of(report, "queue"), fmt.Sprintf("ok: embedded; %s/queue is in use by a running tutti (process %d)", dir, os.Getpid()))
-		wantLines(t, of(report, "index"), fmt.Sprintf("ok: embedded; %s/index is in use by a running tutti (process %d)", dir, os.Getpid()))
+		wantLines(t, of(report, "index"), fmt.Sprintf("ok: embedded; %s/index is in use by a running tutti (process %d)", dir, os.Getpid()),
+			"warn: the repository a was never indexed -> run tutti index a")
 	}
 	// The lock is still held: a second server is refused.
 	_, err = embedded.LockDir(filepath.Join(dir, "queue"))
