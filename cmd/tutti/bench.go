@@ -17,10 +17,10 @@ func benchCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "bench [name…]",
-		Short: "Measure what tutti does on this machine",
-		Long: "Run the named benchmarks, all that are possible by default, and print what was measured, the figures, their\n" +
-			"targets and the machine's own noise. The benchmarks are " + strings.Join(bench.Names(), ", ") + ".\n" +
-			"Those that need a real engine are left out without --elasticsearch. Meant for a machine that does nothing else.",
+		Short: "Measure tutti's performance on this machine",
+		Long: "Run the named benchmarks, by default all that can run, and print what each measures, the results, their\n" +
+			"targets and the noise of the machine. The benchmarks are " + strings.Join(bench.Names(), ", ") + ".\n" +
+			"Those that need Elasticsearch are skipped without --elasticsearch. Run them on an otherwise idle machine.",
 		Example:   "  tutti bench --quick\n  tutti bench " + bench.Names()[0] + " --output json",
 		ValidArgs: bench.Names(),
 		RunE: func(cmd *cobra.Command, names []string) error {
@@ -36,17 +36,17 @@ func benchCommand() *cobra.Command {
 	cmd.AddCommand(benchChildren()...)
 	flags := cmd.Flags()
 	flags.StringVar(&cfg.ElasticsearchURL, "elasticsearch", os.Getenv("TUTTI_TEST_ELASTICSEARCH_URL"),
-		"the `URL` of an Elasticsearch in which indices named bench-… may be made and removed; also TUTTI_TEST_ELASTICSEARCH_URL")
-	flags.StringVar(&cfg.PostgresURL, "postgres", "", "the `URL` of an empty PostgreSQL database, in which tables and rows are left behind")
+		"the `URL` of an Elasticsearch where indices named bench-… may be created and deleted; also TUTTI_TEST_ELASTICSEARCH_URL")
+	flags.StringVar(&cfg.PostgresURL, "postgres", "", "the `URL` of an empty PostgreSQL database; its tables and rows are not removed")
 	flags.Var(&number{&cfg.Sizes.Records, math.MaxInt}, "records", fmt.Sprintf("the `number` of records of a backfill (default %d)", bench.DefaultSizes().Records))
-	flags.Var(&number{&cfg.Sizes.Pairs, math.MaxInt}, "pairs", fmt.Sprintf("how `often` each run is made (default %d)", bench.DefaultSizes().Pairs))
+	flags.Var(&number{&cfg.Sizes.Pairs, math.MaxInt}, "pairs", fmt.Sprintf("the `number` of repetitions of each run (default %d)", bench.DefaultSizes().Pairs))
 	flags.BoolVar(&cfg.Quick, "quick", false, "smaller sizes, for a first impression")
 	flags.StringVar(&cfg.ProfileDir, "profile", "", "write CPU and heap profiles of additional runs to this `folder`")
 	flags.StringVarP(&output, "output", "o", "text", "`text` or json")
 	return cmd
 }
 
-// benchChildren are the processes that a bench starts beside itself.
+// benchChildren returns the hidden commands that tutti bench starts as separate processes.
 func benchChildren() []*cobra.Command {
 	var upstream bench.UpstreamConfig
 	serveUpstream := &cobra.Command{

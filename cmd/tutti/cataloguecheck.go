@@ -16,14 +16,14 @@ func cataloguesCheckCommand() *cobra.Command {
 	var output, server string
 	cmd := &cobra.Command{
 		Use:   "check <dir>",
-		Short: "Look whether a folder of catalogues is as it should be",
-		Long: "Read a folder as catalogues.dir would be read, and say in one line each what the catalogues are, what is wrong with\n" +
-			"them, in which file and where in it, and how to mend it. No index is read: whether one has what a catalogue says of\n" +
-			"it, tutti check --config reports. With --server the fields that hold several values (multiValued) are those that a\n" +
-			"running server reports. The exit code is 0 when every catalogue can be built, also with warnings, else 1.",
+		Short: "Check a folder of catalogues",
+		Long: "Read a folder like catalogues.dir and print one line for each catalogue and for each problem, with its file, its\n" +
+			"position and a hint. No index is read: tutti check --config compares catalogues with their indices. With --server,\n" +
+			"a running server reports the fields that hold several values (multiValued). The exit code is 0 when every catalogue\n" +
+			"is valid, even with warnings, else 1.",
 		Example: "  tutti catalogues check ./configs\n" +
 			"  tutti catalogues check ./configs --output json | jq '.findings[] | select(.status == \"fail\")'",
-		Args: arguments(1, "give the folder that holds the catalogues' files, or their folders"),
+		Args: arguments(1, "give the folder that holds the catalogues' files or sub-folders"),
 		ValidArgsFunction: func(_ *cobra.Command, given []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if len(given) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
@@ -37,7 +37,7 @@ func cataloguesCheckCommand() *cobra.Command {
 			var fieldsOf func(id string) ([]core.CatalogueField, error)
 			if server != "" {
 				var err error
-				if fieldsOf, err = servedFields(cmd.Context(), server); err != nil {
+				if fieldsOf, err = serverFields(cmd.Context(), server); err != nil {
 					return err
 				}
 			}
@@ -50,8 +50,8 @@ func cataloguesCheckCommand() *cobra.Command {
 	return cmd
 }
 
-// servedFields returns what asks a server for the fields of catalogues.
-func servedFields(ctx context.Context, server string) (func(id string) ([]core.CatalogueField, error), error) {
+// serverFields returns a function that reads the fields of a catalogue from a server.
+func serverFields(ctx context.Context, server string) (func(id string) ([]core.CatalogueField, error), error) {
 	c, err := client.New(client.Config{Server: server, Token: os.Getenv("TUTTI_TOKEN"), UserAgent: "tutti/" + buildVersion()})
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func servedFields(ctx context.Context, server string) (func(id string) ([]core.C
 	}, nil
 }
 
-// reportFindings writes what was found to stdout, and returns an error when anything failed.
+// reportFindings writes the findings to stdout, and returns an error when one of them failed.
 func reportFindings(cmd *cobra.Command, found check.Report, output string) error {
 	if err := writeFindings(cmd.OutOrStdout(), found, output); err != nil {
 		return err

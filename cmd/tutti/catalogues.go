@@ -20,8 +20,8 @@ func cataloguesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "catalogues",
 		Short: "List, show and check catalogues",
-		Long: "A catalogue is an index that can be searched, with what its configuration says of it. Without a configuration each\n" +
-			"index that tutti writes to has a catalogue of its own.",
+		Long: "A catalogue is a searchable index with its configuration. Without a configuration, each index that tutti writes to\n" +
+			"is a catalogue.",
 		Example: "  tutti catalogues list\n" +
 			"  tutti catalogues show donors\n" +
 			"  tutti catalogues check ./configs",
@@ -38,8 +38,8 @@ func cataloguesListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the catalogues of a server",
-		Long: "List the catalogues of a running server with their document types, whether they can be used, and why not. The exit\n" +
-			"code is 0 whatever their states are.",
+		Long: "List the catalogues of a running server with their document types and states. The exit code is 0 even when a\n" +
+			"catalogue has failed.",
 		Example: "  tutti catalogues list\n" +
 			"  tutti catalogues list --output json | jq '.catalogs | map_values(.error // empty)'",
 		Args:              noArguments,
@@ -71,13 +71,13 @@ func printCatalogues(cmd *cobra.Command, list client.CatalogueList) error {
 	}
 	table := display.NewTable("ID", "DOCUMENT TYPE", "STATUS", "GRAPHQL", "PROBLEM")
 	for _, c := range list.Catalogues {
-		table.Row(c.ID, c.DocumentType, string(c.Status), c.Paths.GraphQL, problemOf(c.Problem))
+		table.Row(c.ID, c.DocumentType, string(c.Status), c.Paths.GraphQL, problemText(c.Problem))
 	}
 	return table.Write(out)
 }
 
-// problemOf writes why a catalogue failed, "" for one that did not.
-func problemOf(p *core.CatalogueProblem) string {
+// problemText returns why a catalogue failed, "" for one that did not.
+func problemText(p *core.CatalogueProblem) string {
 	if p == nil {
 		return ""
 	}
@@ -89,9 +89,9 @@ func cataloguesShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show <id>",
 		Short: "Show a catalogue with its fields",
-		Long: "Show a catalogue of a running server, by its id or by a document type that is its alone: its fields in the order of\n" +
-			"their names, and the operators that a filter may use on fields of each type. For a catalogue that failed there are\n" +
-			"no fields to show: its code and message are shown, and the exit code is 1.",
+		Long: "Show a catalogue of a running server, by its id or by its document type if no other catalogue has it: the fields,\n" +
+			"sorted by name, and the operators that a filter may use on fields of each type. For a failed catalogue the error\n" +
+			"code and message are shown, and the exit code is 1.",
 		Example: "  tutti catalogues show donors\n" +
 			"  tutti catalogues show donors --output json | jq '.fields | keys'",
 		Args:              arguments(1, "give the id of one catalogue"),
@@ -124,13 +124,13 @@ func printCatalogue(cmd *cobra.Command, c client.CatalogueDetail) error {
 	out := cmd.OutOrStdout()
 	facts := []string{"id", c.ID, "document type", c.DocumentType, "description", c.Description}
 	if c.Problem != nil {
-		return display.KeyValues(out, append(facts, "status", string(client.CatalogueFailed), "problem", problemOf(c.Problem))...)
+		return display.KeyValues(out, append(facts, "status", string(client.CatalogueFailed), "problem", problemText(c.Problem))...)
 	}
-	narrowed := ""
+	access := ""
 	if c.Restricted {
-		narrowed = "not all documents are for who asks here"
+		access = "restricted: some documents are hidden from this caller"
 	}
-	facts = append(facts, "status", string(client.CatalogueAvailable), "access", narrowed, "fields", strconv.Itoa(len(c.Fields)))
+	facts = append(facts, "status", string(client.CatalogueAvailable), "access", access, "fields", strconv.Itoa(len(c.Fields)))
 	if err := display.KeyValues(out, facts...); err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func printCatalogue(cmd *cobra.Command, c client.CatalogueDetail) error {
 	return nil
 }
 
-// catalogueIDs offers the ids of all catalogues.
+// catalogueIDs returns completions for the ids of all catalogues.
 func catalogueIDs(ctx context.Context, c *client.Client) ([]cobra.Completion, error) {
 	list, err := c.Catalogues(ctx)
 	if err != nil {

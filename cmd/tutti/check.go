@@ -16,11 +16,11 @@ func checkCommand() *cobra.Command {
 	var file, output string
 	cmd := &cobra.Command{
 		Use:   "check",
-		Short: "Look whether everything that the configuration names is as it should be",
-		Long: "Validate the configuration, dial the queue, the index, the store, every repository, Kafka broker and set of keys\n" +
-			"that it names, hold every catalogue against its index, and say in one line each what is right or how to mend it.\n" +
-			"Nothing is changed, and a server that runs on the same data folder is not disturbed. The exit code is 0 when nothing\n" +
-			"failed, else 1.",
+		Short: "Check the configuration and everything that it names",
+		Long: "Validate the configuration, connect to the queue, the index, the store, every repository, Kafka broker and key set\n" +
+			"that it names, compare every catalogue with its index, and print one line for each, with a hint where something is\n" +
+			"wrong. Nothing is changed, and a server that runs on the same data folder is not affected. The exit code is 0 when\n" +
+			"nothing failed, else 1.",
 		Example:           "  tutti check --config tutti.yaml\n  tutti check --config tutti.yaml --output json | jq '.findings[] | select(.status != \"ok\")'",
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -30,7 +30,7 @@ func checkCommand() *cobra.Command {
 			}
 			var found check.Report
 			if cfg, err := config.Load(file, os.Environ()); err != nil {
-				found = check.Refused(err)
+				found = check.InvalidConfiguration(err)
 			} else {
 				found = check.Run(cmd.Context(), cfg, check.Options{Version: buildVersion()})
 			}

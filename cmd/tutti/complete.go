@@ -12,19 +12,19 @@ import (
 )
 
 const (
-	// completionTime is how long somebody who presses tab is kept waiting for a server.
-	completionTime = time.Second
-	completionIDs  = 50
+	// completionTimeout is the time limit for a server's answer to a completion.
+	completionTimeout = time.Second
+	completionIDs     = 50
 )
 
-// complete makes the shell offer values for a flag of cmd, and never files. Nothing is offered where values is empty.
+// complete sets the completions of a flag of cmd to values. Files are never completed.
 func complete(cmd *cobra.Command, flag string, values ...string) {
-	// It fails for a flag that does not exist or that has its values already; the tests of the completion show either.
+	// It fails for a flag that does not exist or already has completions; the tests of the completion detect both.
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// completeIDs makes the shell offer ids that the server has, for the first most arguments. A server that is away or slow
-// offers nothing, and says nothing either.
+// completeIDs returns a function that completes the first most arguments with ids from the server. If the server does not answer
+// within completionTimeout, it completes nothing and prints nothing.
 func completeIDs(
 	r *remote, most int, ids func(context.Context, *client.Client) ([]cobra.Completion, error),
 ) cobra.CompletionFunc {
@@ -40,7 +40,7 @@ func completeIDs(
 		if ctx == nil {
 			ctx = context.Background()
 		}
-		ctx, cancel := context.WithTimeout(ctx, completionTime)
+		ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 		defer cancel()
 		found, err := ids(ctx, c)
 		if err != nil {
@@ -50,7 +50,7 @@ func completeIDs(
 	}
 }
 
-// jobIDs offers the newest jobs.
+// jobIDs returns completions for the newest jobs.
 func jobIDs(ctx context.Context, c *client.Client) ([]cobra.Completion, error) {
 	page, err := c.Jobs(ctx, client.JobFilter{Limit: completionIDs})
 	if err != nil {
@@ -59,7 +59,7 @@ func jobIDs(ctx context.Context, c *client.Client) ([]cobra.Completion, error) {
 	return describeJobs(page.Jobs), nil
 }
 
-// openJobIDs offers the newest jobs that have not ended.
+// openJobIDs returns completions for the newest jobs that have not ended.
 func openJobIDs(ctx context.Context, c *client.Client) ([]cobra.Completion, error) {
 	var open []client.Job
 	for _, state := range []core.JobState{core.JobRunning, core.JobQueued} {
@@ -80,8 +80,8 @@ func describeJobs(jobs []client.Job) []cobra.Completion {
 	return found
 }
 
-// letterIDs offers the newest dead letters.
-func letterIDs(ctx context.Context, c *client.Client) ([]cobra.Completion, error) {
+// deadLetterIDs returns completions for the newest dead letters.
+func deadLetterIDs(ctx context.Context, c *client.Client) ([]cobra.Completion, error) {
 	page, err := c.DeadLetters(ctx, client.DeadLetterFilter{Limit: completionIDs})
 	if err != nil {
 		return nil, err

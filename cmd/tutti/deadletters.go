@@ -18,10 +18,10 @@ import (
 	"tutti/internal/core"
 )
 
-// maxLetters is how many dead letters the server lists at most.
-const maxLetters = 1000
+// maxDeadLetters is the largest limit that the server accepts for a list of dead letters.
+const maxDeadLetters = 1000
 
-// reasons are those of CONTRACT section 1's dead letters.
+// reasons returns the reasons of dead letters (CONTRACT section 1).
 func reasons() []string {
 	return []string{
 		core.ReasonRejected, core.ReasonTooLarge, core.ReasonInvalidID, core.ReasonUpstream,
@@ -33,10 +33,10 @@ func deadLettersCommand() *cobra.Command {
 	var r remote
 	cmd := &cobra.Command{
 		Use:   "dead-letters",
-		Short: "List, show, retry and discard records that were given up",
-		Long: "A dead letter is a record that the server gave up on, with the reason, the engine's own words and the document as\n" +
-			"far as it is kept; or a notification that was not understood. It goes when the record is indexed later on, whether\n" +
-			"by a retry, a notification or a run.",
+		Short: "List, show, retry and discard dead letters",
+		Long: "A dead letter is a record that the server could not index, with the reason, the engine's error and as much of the\n" +
+			"document as is stored; or a notification that could not be parsed. It is removed when the record is indexed later, by\n" +
+			"a retry, a notification or a run.",
 		Example: "  tutti dead-letters list --reason rejected\n" +
 			"  tutti dead-letters show ID\n" +
 			"  tutti dead-letters retry --all --repository song.collab\n" +
@@ -46,34 +46,34 @@ func deadLettersCommand() *cobra.Command {
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	r.addFlags(cmd)
-	cmd.AddCommand(lettersListCommand(&r), lettersShowCommand(&r), lettersRetryCommand(&r), lettersDiscardCommand(&r))
+	cmd.AddCommand(deadLettersListCommand(&r), deadLettersShowCommand(&r), deadLettersRetryCommand(&r), deadLettersDiscardCommand(&r))
 	return cmd
 }
 
-// addLetterFilter returns cmd the flags that choose dead letters.
-func addLetterFilter(cmd *cobra.Command, repository, reason *string) {
-	cmd.Flags().StringVar(repository, "repository", "", "only those of the repository with this `code`")
-	cmd.Flags().StringVar(reason, "reason", "", "only those with this `reason`: "+strings.Join(reasons(), ", "))
+// addDeadLetterFilter adds the flags that select dead letters to cmd.
+func addDeadLetterFilter(cmd *cobra.Command, repository, reason *string) {
+	cmd.Flags().StringVar(repository, "repository", "", "only dead letters of the repository with this `code`")
+	cmd.Flags().StringVar(reason, "reason", "", "only dead letters with this `reason`: "+strings.Join(reasons(), ", "))
 	complete(cmd, "repository")
 	complete(cmd, "reason", reasons()...)
 }
 
-func lettersListCommand(r *remote) *cobra.Command {
+func deadLettersListCommand(r *remote) *cobra.Command {
 	var filter client.DeadLetterFilter
 	var export bool
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List dead letters, the newest first",
-		Long: "List dead letters, the newest first and without their documents. DETAIL is the engine's kind of error, else the hint.\n\n" +
-			"With --export write all of them to stdout, documents included, one JSON object a line. An export that is cut short\n" +
-			"exits with 1.\n\n" + localTimes,
+		Long: "List dead letters, the newest first and without their documents. DETAIL is the engine's error type, else the hint.\n\n" +
+			"With --export, write all of them to stdout, with their documents, one JSON object per line. The exit code is 1 if\n" +
+			"the export ends early.\n\n" + localTimes,
 		Example: "  tutti dead-letters list --repository song.collab --reason rejected\n" +
 			"  tutti dead-letters list --export | jq -r .engineReason | sort | uniq -c",
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if export && (filter.Limit != 0 || filter.Cursor != "") {
-				return usage(cmd, "--export writes all dead letters: --limit and --cursor do not go with it")
+				return usage(cmd, "--export writes all dead letters and cannot be combined with --limit or --cursor")
 			}
 			c, err := r.client()
 			if err != nil {
@@ -89,20 +89,20 @@ func lettersListCommand(r *remote) *cobra.Command {
 			if r.json() {
 				return printJSON(cmd.OutOrStdout(), page.Raw)
 			}
-			return printLetters(cmd, page)
+			return printDeadLetters(cmd, page)
 		},
 	}
-	addLetterFilter(cmd, &filter.Repository, &filter.Reason)
+	addDeadLetterFilter(cmd, &filter.Repository, &filter.Reason)
 	flags := cmd.Flags()
-	flags.Var(&number{&filter.Limit, maxLetters}, "limit", "the most that are listed, a `number` from 1 to 1000 (default 50)")
-	flags.StringVar(&filter.Cursor, "cursor", "", "go on where another list ended; it names its `cursor`")
-	flags.BoolVar(&export, "export", false, "write all of them with their documents, one JSON object a line")
+	flags.Var(&number{&filter.Limit, maxDeadLetters}, "limit", "list at most this `number`, from 1 to 1000 (default 50)")
+	flags.StringVar(&filter.Cursor, "cursor", "", "continue a list from the `cursor` that it printed")
+	flags.BoolVar(&export, "export", false, "write all of them with their documents, one JSON object per line")
 	complete(cmd, "limit")
 	complete(cmd, "cursor")
 	return cmd
 }
 
-func printLetters(cmd *cobra.Command, page client.DeadLetterPage) error {
+func printDeadLetters(cmd *cobra.Command, page client.DeadLetterPage) error {
 	out := cmd.OutOrStdout()
 	if len(page.DeadLetters) == 0 {
 		_, err := fmt.Fprintln(out, "no dead letters")
@@ -118,7 +118,7 @@ func printLetters(cmd *cobra.Command, page client.DeadLetterPage) error {
 	return printMore(cmd, page.NextCursor)
 }
 
-// subjectOf names what a letter is about.
+// subjectOf returns the repository, organization and record of a dead letter, or its source and position.
 func subjectOf(l client.DeadLetter) string {
 	var parts []string
 	for _, part := range []string{l.Repository, l.Organization, l.RecordID} {
@@ -132,15 +132,15 @@ func subjectOf(l client.DeadLetter) string {
 	return strings.Join(parts, " / ")
 }
 
-func lettersShowCommand(r *remote) *cobra.Command {
+func deadLettersShowCommand(r *remote) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show <id>",
 		Short: "Show a dead letter with its document",
-		Long: "Show why a record was given up: the reason, a hint, the engine's own words, how often it was tried, and the\n" +
-			"document as far as it is kept, which is 256 KiB of it.\n\n" + localTimes,
+		Long: "Show why a record could not be indexed: the reason, a hint, the engine's error, the number of attempts, and at most\n" +
+			"256 KiB of the document.\n\n" + localTimes,
 		Example:           "  tutti dead-letters show ID\n  tutti dead-letters show ID --output json | jq .document",
 		Args:              arguments(1, "give the id of one dead letter"),
-		ValidArgsFunction: completeIDs(r, 1, letterIDs),
+		ValidArgsFunction: completeIDs(r, 1, deadLetterIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := r.client()
 			if err != nil {
@@ -153,12 +153,12 @@ func lettersShowCommand(r *remote) *cobra.Command {
 			if r.json() {
 				return printJSON(cmd.OutOrStdout(), letter.Raw)
 			}
-			return printLetter(cmd.OutOrStdout(), letter)
+			return printDeadLetter(cmd.OutOrStdout(), letter)
 		},
 	}
 }
 
-func printLetter(out io.Writer, l client.DeadLetter) error {
+func printDeadLetter(out io.Writer, l client.DeadLetter) error {
 	engine := l.EngineType
 	if l.EngineReason != "" {
 		engine = strings.TrimPrefix(engine+": "+l.EngineReason, ": ")
@@ -166,7 +166,7 @@ func printLetter(out io.Writer, l client.DeadLetter) error {
 	if err := display.KeyValues(out,
 		"id", l.ID, "repository", l.Repository, "organization", l.Organization, "record", l.RecordID, "reason", l.Reason,
 		"hint", l.Hint, "engine", engine, "attempts", strconv.Itoa(l.Attempts), "first", display.Time(l.FirstAt),
-		"last", display.Time(l.LastAt), "job", l.JobID, "source", l.Source, "position", l.Position, "document", documentOf(l),
+		"last", display.Time(l.LastAt), "job", l.JobID, "source", l.Source, "position", l.Position, "document", documentSummary(l),
 	); err != nil {
 		return err
 	}
@@ -178,22 +178,22 @@ func printLetter(out io.Writer, l client.DeadLetter) error {
 	return err
 }
 
-// documentOf says how large the document is, and how much of it is kept.
-func documentOf(l client.DeadLetter) string {
+// documentSummary returns the size and the hash of the document, and how much of it is stored.
+func documentSummary(l client.DeadLetter) string {
 	if l.Size == 0 {
 		return ""
 	}
 	text := display.Count(int64(l.Size)) + " bytes, sha256 " + l.SHA256
 	switch {
 	case l.Truncated && l.DocumentText == "" && len(l.DocumentBase64) == 0:
-		text += ", not kept"
+		text += ", not stored"
 	case l.Truncated:
-		text += ", of which the start is kept"
+		text += ", only the start is stored"
 	}
 	return text
 }
 
-// documentText returns the document as it can be read: JSON indented, text as it is, other bytes as a dump.
+// documentText returns the document as text: JSON indented, text unchanged, other bytes as a hex dump.
 func documentText(l client.DeadLetter) (string, error) {
 	switch {
 	case len(l.Document) > 0:
@@ -211,27 +211,27 @@ func documentText(l client.DeadLetter) (string, error) {
 	}
 }
 
-func lettersRetryCommand(r *remote) *cobra.Command {
+func deadLettersRetryCommand(r *remote) *cobra.Command {
 	var all bool
 	var repository, reason string
 	cmd := &cobra.Command{
 		Use:   "retry <id>… | --all",
-		Short: "Ask again for records that were given up",
-		Long: "Ask the server to fetch the records anew and to index them. What is stored in a letter is never written. The server\n" +
-			"answers when the requests are stored; a letter goes when its record was indexed, so look again a moment later.\n\n" +
-			"With --all retry every letter, or those of --repository and --reason. A letter that cannot be retried says what to\n" +
-			"do instead; the others are retried all the same, and the exit code is 1, with --all as with several ids.",
+		Short: "Retry records that became dead letters",
+		Long: "Ask the server to fetch the records again and index them. The stored documents are not used. The server answers when\n" +
+			"the requests are stored; a dead letter is removed once its record is indexed, so list them again a moment later.\n\n" +
+			"With --all, retry every dead letter, or those of --repository and --reason. If one of several cannot be retried, the\n" +
+			"others still are, an error says what to do instead, and the exit code is 1.",
 		Example: "  tutti dead-letters retry ID\n" +
 			"  tutti dead-letters retry --all --reason rejected",
-		ValidArgsFunction: completeIDs(r, math.MaxInt, letterIDs),
+		ValidArgsFunction: completeIDs(r, math.MaxInt, deadLetterIDs),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			switch {
 			case all && len(ids) > 0:
-				return usage(cmd, "--all and ids do not go together")
+				return usage(cmd, "--all and ids cannot be combined")
 			case !all && len(ids) == 0:
 				return usage(cmd, "give the ids of dead letters, or --all")
 			case !all && (repository != "" || reason != ""):
-				return usage(cmd, "--repository and --reason need --all")
+				return usage(cmd, "--repository and --reason require --all")
 			}
 			c, err := r.client()
 			if err != nil {
@@ -240,11 +240,11 @@ func lettersRetryCommand(r *remote) *cobra.Command {
 			if all {
 				return retryAll(cmd, c, r, repository, reason)
 			}
-			return eachLetter(cmd, ids, func(id string) error { return retryLetter(cmd, c, r, id) })
+			return eachDeadLetter(cmd, ids, func(id string) error { return retryDeadLetter(cmd, c, r, id) })
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "retry all of them")
-	addLetterFilter(cmd, &repository, &reason)
+	cmd.Flags().BoolVar(&all, "all", false, "retry all dead letters")
+	addDeadLetterFilter(cmd, &repository, &reason)
 	return cmd
 }
 
@@ -264,11 +264,11 @@ func retryAll(cmd *cobra.Command, c *client.Client, r *remote, repository, reaso
 	}
 	return &core.Error{
 		Code: core.CodeConflict, Message: fmt.Sprintf("%d of %d dead letters cannot be retried", retried.Refused, retried.Retried+retried.Refused),
-		Hint: "retry one by its id to read why",
+		Hint: "retry one of them by its id to see why",
 	}
 }
 
-func retryLetter(cmd *cobra.Command, c *client.Client, r *remote, id string) error {
+func retryDeadLetter(cmd *cobra.Command, c *client.Client, r *remote, id string) error {
 	retried, err := c.Retry(cmd.Context(), id)
 	if err != nil {
 		return err
@@ -283,21 +283,21 @@ func retryLetter(cmd *cobra.Command, c *client.Client, r *remote, id string) err
 	return err
 }
 
-func lettersDiscardCommand(r *remote) *cobra.Command {
+func deadLettersDiscardCommand(r *remote) *cobra.Command {
 	return &cobra.Command{
 		Use:   "discard <id>…",
-		Short: "Remove dead letters for good",
-		Long: "Remove dead letters for good; nothing is asked again. With several ids the others are removed when one cannot be,\n" +
-			"and the exit code is 1. With --output json a line {\"id\":…,\"discarded\":true} is written for each that is gone.",
+		Short: "Remove dead letters permanently",
+		Long: "Remove dead letters permanently, without a retry. If one of several ids cannot be removed, the others still are, and\n" +
+			"the exit code is 1. With --output json, a line {\"id\":…,\"discarded\":true} is written for each removed dead letter.",
 		Example:           "  tutti dead-letters discard ID",
 		Args:              arguments(math.MaxInt, "give the ids of dead letters"),
-		ValidArgsFunction: completeIDs(r, math.MaxInt, letterIDs),
+		ValidArgsFunction: completeIDs(r, math.MaxInt, deadLetterIDs),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			c, err := r.client()
 			if err != nil {
 				return err
 			}
-			return eachLetter(cmd, ids, func(id string) error {
+			return eachDeadLetter(cmd, ids, func(id string) error {
 				if err := c.Discard(cmd.Context(), id); err != nil {
 					return err
 				}
@@ -315,9 +315,9 @@ func lettersDiscardCommand(r *remote) *cobra.Command {
 	}
 }
 
-// eachLetter does something to each letter. What goes wrong with one of several is told and keeps nobody from the others,
-// unless the server is away.
-func eachLetter(cmd *cobra.Command, ids []string, do func(id string) error) error {
+// eachDeadLetter calls do for each id. With several ids, it prints an error and continues, unless the server is unavailable or
+// the command was interrupted.
+func eachDeadLetter(cmd *cobra.Command, ids []string, do func(id string) error) error {
 	if len(ids) == 1 {
 		return do(ids[0])
 	}
@@ -331,7 +331,7 @@ func eachLetter(cmd *cobra.Command, ids []string, do func(id string) error) erro
 			return fmt.Errorf("%s: %w", id, err)
 		}
 		failed++
-		complain(cmd.ErrOrStderr(), fmt.Errorf("%s: %w", id, err))
+		printError(cmd.ErrOrStderr(), fmt.Errorf("%s: %w", id, err))
 	}
 	if failed > 0 {
 		return &exitError{code: exitFailed}

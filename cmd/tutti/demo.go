@@ -14,11 +14,11 @@ func demoCommand() *cobra.Command {
 	var verbose bool
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "See the main job work, without any configuration or other server",
-		Long: "Start everything embedded, a metadata repository that speaks Song's protocol and a tabular one that speaks\n" +
-			"Lyric's; index both, change some records, tell of them by trigger and by webhook, let the index reject one,\n" +
-			"submit and publish analyses to the built-in repository, describe what is indexed by catalogues, and stay up to be\n" +
-			"looked at until ctrl-c.",
+		Short: "Run a demonstration that needs no configuration and no other server",
+		Long: "Start tutti with everything embedded, a metadata repository that speaks Song's protocol and a tabular one that\n" +
+			"speaks Lyric's. Index both, change records and notify tutti by trigger and by webhook, let the index reject one,\n" +
+			"submit and publish analyses to the built-in repository, serve catalogues of the indices, and keep running until\n" +
+			"ctrl-c.",
 		Example: "  tutti demo\n  tutti demo --listen 127.0.0.1:9000 --data-dir /tmp/demo",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -31,7 +31,7 @@ func demoCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&cfg.DataDir, "data-dir", "tutti-data/demo", "the `folder` for queue, index and store")
-	cmd.Flags().StringVar(&cfg.Listen, "listen", demo.DefaultListen, "the `address` to listen on; another port is taken when it is in use")
+	cmd.Flags().StringVar(&cfg.Listen, "listen", demo.DefaultListen, "the `address` to listen on; another port is used if it is taken")
 	cmd.Flags().BoolVar(&verbose, "verbose", false, "show the log")
 	return cmd
 }

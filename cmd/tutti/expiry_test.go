@@ -30,15 +30,15 @@ func TestExpiry(t *testing.T) {
 		"tomorrow":                  {"", wants + `"tomorrow"`},
 		"2027-02-30":                {"", wants + `"2027-02-30"`},
 		"31.01.2027":                {"", wants + `"31.01.2027"`},
-		"0d":                        {"", "is 0d, which has passed"},
-		"0s":                        {"", "is 0s, which has passed"},
-		"1ns":                       {"", "is 1ns, which has passed"},
-		"2026-05-04":                {"", "is 2026-05-04, which has passed"},
-		"2026-05-04T13:30:01Z":      {"", "is 2026-05-04T13:30:01Z, which has passed"},
+		"0d":                        {"", "is 0d, which is in the past"},
+		"0s":                        {"", "is 0s, which is in the past"},
+		"1ns":                       {"", "is 1ns, which is in the past"},
+		"2026-05-04":                {"", "is 2026-05-04, which is in the past"},
+		"2026-05-04T13:30:01Z":      {"", "is 2026-05-04T13:30:01Z, which is in the past"},
 	} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
-			got, err := expiry(text, now)
+			got, err := parseExpiry(text, now)
 			if tt.fault != "" {
 				if err == nil || err.Error() != "--expires "+tt.fault {
 					t.Errorf("got %v, %v, want the fault %q", got, err, tt.fault)

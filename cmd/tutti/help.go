@@ -7,15 +7,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// completeCommands adds the commands help and completion to root, whose streams are set: both refuse what they do not know,
-// where cobra's own show their help and succeed.
-func completeCommands(root *cobra.Command) {
+// addHelpAndCompletion adds the commands help and completion to root, whose streams must be set. For unknown arguments both
+// return an error; cobra's own print help and succeed.
+func addHelpAndCompletion(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
 		switch cmd.Name() {
 		case "help":
-			refuseUnknown(cmd)
+			rejectUnknownCommand(cmd)
 		case "completion":
 			cmd.Args = noArguments
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
@@ -23,13 +23,13 @@ func completeCommands(root *cobra.Command) {
 	}
 }
 
-// refuseUnknown makes help return an error for a command that there is not.
-func refuseUnknown(help *cobra.Command) {
+// rejectUnknownCommand makes help return an error for a command that does not exist.
+func rejectUnknownCommand(help *cobra.Command) {
 	show := help.Run
 	help.RunE = func(cmd *cobra.Command, args []string) error {
 		about, rest, err := cmd.Root().Find(args)
 		if about == nil || err != nil || len(rest) > 0 {
-			return usage(cmd.Root(), fmt.Sprintf("there is no command %q", cmd.Root().Name()+" "+strings.Join(args, " ")))
+			return usage(cmd.Root(), fmt.Sprintf("unknown command %q", cmd.Root().Name()+" "+strings.Join(args, " ")))
 		}
 		show(cmd, args)
 		return nil

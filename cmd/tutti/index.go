@@ -13,29 +13,29 @@ import (
 	"tutti/internal/core"
 )
 
-// indexFlags are what tutti index can be asked for beside its target.
+// indexFlags are the flags of tutti index.
 type indexFlags struct {
 	wait, force, rebuild, remove bool
-	// timeout ends the waiting; 0 for never.
+	// timeout is the longest wait; 0 means no limit.
 	timeout time.Duration
 }
 
-// check names what the flags and the target cannot mean together; empty when they can.
+// check returns why the flags do not fit each other or the target, or "" if they do.
 func (f indexFlags) check(target []string) string {
 	record := len(target) == 3
 	switch {
 	case f.remove && !record:
-		return "--remove takes one record: give the organization and the id"
+		return "--remove requires one record: give the organization and the id"
 	case f.wait && record:
-		return "--wait needs a job, and one record has none"
+		return "--wait requires a job, but indexing one record creates none"
 	case f.timeout < 0:
 		return "--wait-timeout must not be negative"
 	case f.timeout > 0 && !f.wait:
-		return "--wait-timeout needs --wait"
+		return "--wait-timeout requires --wait"
 	case f.force && record:
-		return "--force lifts the prune guard of a run, and one record has none"
+		return "--force disables the prune guard of a run; indexing one record is not a run"
 	case f.rebuild && len(target) > 1:
-		return "--rebuild applies to a whole repository"
+		return "--rebuild applies to a whole repository only"
 	default:
 		return ""
 	}
@@ -48,27 +48,28 @@ func indexCommand() *cobra.Command {
 		Use:   "index <repository> [organization] [id]",
 		Short: "Index a repository, one of its organizations, or one record",
 		Long: "Ask a server to index a repository, one of its organizations (Song's study, Lyric's organization), or one record\n" +
-			"(Song's analysisId, Lyric's systemId). The server answers when the request is stored; a repository or an\n" +
-			"organization gives a job, which goes on whatever happens to this command.\n\n" +
-			"With --wait the command stays until the job has ended. It shows progress on stderr, a bar for each organization on\n" +
-			"a terminal, a line for each change and every few seconds elsewhere, and the result on stdout. A job of a repository that\n" +
-			"is paused waits: the reason is shown at once. Ctrl-c and --wait-timeout end the waiting, not the job.\n\n" +
-			"A record that its repository no longer has, or not in a state that is indexed, is removed. A run ends by looking\n" +
-			"for documents that it has not seen and removes those that are gone; if that were more than a fifth of them, none is\n" +
+			"(Song's analysisId, Lyric's systemId). The server answers when the request is stored. For a repository or an\n" +
+			"organization it creates a job, which runs independently of this command.\n\n" +
+			"With --wait the command waits until the job has ended. It shows progress on stderr, on a terminal as a bar for each\n" +
+			"organization, otherwise as a line for each change and every few seconds, and the result on stdout. If the repository is\n" +
+			"paused, the job waits and the reason is printed at once. Ctrl-c and --wait-timeout end the wait, not the job.\n\n" +
+			"A record that its repository no longer has, or has in a state that is not indexed, is removed. At its end a run\n" +
+			"removes documents that no longer exist in the repository. If that would remove more than a fifth of them, none is\n" +
 			"removed and the job ends partial, unless --force is given.\n\n" +
 			"Exit code: 0 when the request was accepted, with --wait when the job succeeded; 2 when the job ended partial,\n" +
-			"also when records were rejected; 1 when it failed or was cancelled, and on every error, wrong usage, --wait-timeout and ctrl-c included.",
+			"for example because records were rejected; 1 when it failed or was cancelled, and on every error, including\n" +
+			"wrong usage, --wait-timeout and ctrl-c.",
 		Example: "  tutti index song.collab --wait\n" +
 			"  tutti index song.collab --wait --wait-timeout 30m\n" +
 			"  tutti index song.collab STUDY-1\n" +
 			"  tutti index song.collab STUDY-1 4fd5a3d0-8a6f-4f2e-a0d6-1c3c7f1d3a5e\n" +
 			"  tutti index song.collab STUDY-1 4fd5a3d0-8a6f-4f2e-a0d6-1c3c7f1d3a5e --remove\n" +
 			"  tutti index song.collab --wait --output json | jq .totals",
-		Args:              arguments(3, "give a repository, and for less of it an organization and an id"),
+		Args:              arguments(3, "give a repository, optionally an organization and an id"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, target []string) error {
-			if fault := f.check(target); fault != "" {
-				return usage(cmd, fault)
+			if problem := f.check(target); problem != "" {
+				return usage(cmd, problem)
 			}
 			c, err := r.client()
 			if err != nil {
@@ -81,9 +82,9 @@ func indexCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.wait, "wait", false, "wait until the job has ended, and show its progress; not with an id")
 	flags.DurationVar(&f.timeout, "wait-timeout", 0,
-		"with --wait, exit 1 after this `duration` if the job has not ended; 0 waits as long as it takes")
-	flags.BoolVar(&f.force, "force", false, "remove what the repository no longer has, however much it is; not with an id")
-	flags.BoolVar(&f.rebuild, "rebuild", false, "fill a new index and swap; whole repositories only")
+		"with --wait, exit 1 after this `duration` if the job has not ended; 0 waits without limit")
+	flags.BoolVar(&f.force, "force", false, "remove what the repository no longer has, even more than a fifth of the documents; not with an id")
+	flags.BoolVar(&f.rebuild, "rebuild", false, "fill a new index and switch the alias to it; whole repositories only")
 	flags.BoolVar(&f.remove, "remove", false, "remove the document of one record; needs an id")
 	return cmd
 }
@@ -97,22 +98,22 @@ func index(cmd *cobra.Command, c *client.Client, r *remote, f indexFlags, target
 	}
 	accepted, err := trigger(ctx, c, f, target)
 	if err != nil && ctx.Err() != nil && cmd.Context().Err() == nil {
-		return fmt.Errorf("the server did not answer within %s; tutti jobs shows whether it has a job: %w", display.Duration(f.timeout), err)
+		return fmt.Errorf("the server did not answer within %s; tutti jobs shows whether it created a job: %w", display.Duration(f.timeout), err)
 	}
 	if err != nil && cmd.Context().Err() != nil {
-		return fmt.Errorf("stopped before the server had answered; tutti jobs shows whether it has a job: %w", err)
+		return fmt.Errorf("interrupted before the server answered; tutti jobs shows whether it created a job: %w", err)
 	}
 	if err != nil {
 		return err
 	}
 	if f.wait && accepted.JobID != "" {
-		return await(ctx, cmd, c, r, accepted.JobID, f.timeout)
+		return waitForJob(ctx, cmd, c, r, accepted.JobID, f.timeout)
 	}
 	out := cmd.OutOrStdout()
 	if r.json() {
 		return printJSON(out, accepted.Raw)
 	}
-	facts := []string{"accepted", what(f, target), "index", accepted.IndexName, "request", accepted.RequestID, "job", accepted.JobID}
+	facts := []string{"accepted", describeRequest(f, target), "index", accepted.IndexName, "request", accepted.RequestID, "job", accepted.JobID}
 	if accepted.JobID != "" {
 		facts = append(facts, "follow", "tutti jobs show "+accepted.JobID+" --watch")
 	}
@@ -133,8 +134,8 @@ func trigger(ctx context.Context, c *client.Client, f indexFlags, target []strin
 	}
 }
 
-// what says in words what was asked for.
-func what(f indexFlags, target []string) string {
+// describeRequest describes the request that was accepted.
+func describeRequest(f indexFlags, target []string) string {
 	switch {
 	case f.remove:
 		return "removal of record " + target[2] + " of " + target[0] + " / " + target[1]
@@ -147,19 +148,19 @@ func what(f indexFlags, target []string) string {
 	}
 }
 
-// await waits for a job's end until ctx ends, which it does after timeout unless that is 0, shows its progress and how it ended, and returns the
-// error that carries the exit code.
-func await(ctx context.Context, cmd *cobra.Command, c *client.Client, r *remote, id string, timeout time.Duration) error {
+// waitForJob shows a job's progress until it ends or ctx does, and then its result. ctx must end after timeout unless that is 0. The
+// returned error carries the exit code.
+func waitForJob(ctx context.Context, cmd *cobra.Command, c *client.Client, r *remote, id string, timeout time.Duration) error {
 	progress, cfg := progressOf(cmd, r)
 	job, err := display.Watch(ctx, c, id, progress, cfg)
 	if err != nil && ctx.Err() != nil {
 		e := &core.Error{
-			Code: core.CodeUnavailable, Message: "stopped waiting; job " + id + " goes on",
+			Code: core.CodeUnavailable, Message: "stopped waiting; job " + id + " is still running",
 			Hint: "tutti jobs show " + id + " --watch follows it, tutti jobs cancel " + id + " ends it",
 		}
 		if cmd.Context().Err() == nil {
 			e.Message = "job " + id + " has not ended after " + display.Duration(timeout) + "; " + lastState(job)
-			e.Hint = "the job goes on; " + e.Hint
+			e.Hint = "the job continues; " + e.Hint
 		}
 		return e
 	}
@@ -174,10 +175,10 @@ func await(ctx context.Context, cmd *cobra.Command, c *client.Client, r *remote,
 	if err != nil {
 		return err
 	}
-	return outcome(job, r.json())
+	return jobError(job, r.json())
 }
 
-// lastState says what was last received of a job that has not ended.
+// lastState describes the last received state of a job that has not ended.
 func lastState(job client.Job) string {
 	switch {
 	case job.State == "":
@@ -189,9 +190,9 @@ func lastState(job client.Job) string {
 	}
 }
 
-// outcome returns the error that carries the exit code of a job that has ended. It has a text only where nothing else has
-// said in words how the job ended.
-func outcome(job client.Job, speak bool) error {
+// jobError returns the error that carries the exit code of a job that has ended, nil if it succeeded. It has a message only if
+// verbose.
+func jobError(job client.Job, verbose bool) error {
 	if job.State == core.JobSucceeded {
 		return nil
 	}
@@ -199,7 +200,7 @@ func outcome(job client.Job, speak bool) error {
 	if job.State == core.JobPartial {
 		e.code = exitPartial
 	}
-	if speak {
+	if verbose {
 		text := "job " + job.ID + " ended " + string(job.State)
 		if job.Error != nil {
 			text += ", " + display.ErrorText(job.Error)

@@ -78,13 +78,13 @@ func TestWaitTimeout(t *testing.T) {
 				begin, ended := time.Now(), make(chan error)
 				ctx, cancel := context.WithTimeout(t.Context(), timeout)
 				defer cancel()
-				go func() { ended <- await(ctx, cmd, c, &remote{output: tt.output}, "j1", timeout) }()
+				go func() { ended <- waitForJob(ctx, cmd, c, &remote{output: tt.output}, "j1", timeout) }()
 				synctest.Wait()
 				if got := stderr.String(); got != tt.stderr || time.Since(begin) != 0 {
 					t.Errorf("at once: %q", got)
 				}
 				code := report(&complaint, <-ended)
-				const hint = "       the job goes on; tutti jobs show j1 --watch follows it, tutti jobs cancel j1 ends it\n"
+				const hint = "       the job continues; tutti jobs show j1 --watch follows it, tutti jobs cancel j1 ends it\n"
 				if code != exitFailed || complaint.String() != tt.report+hint || stdout.String() != "" || time.Since(begin) != timeout {
 					t.Errorf("code %d after %s: %q, stdout %q", code, time.Since(begin), complaint.String(), stdout.String())
 				}

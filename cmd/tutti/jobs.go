@@ -11,18 +11,18 @@ import (
 	"tutti/internal/core"
 )
 
-// maxJobs is how many jobs the server lists at most.
+// maxJobs is the largest limit that the server accepts for a list of jobs.
 const maxJobs = 200
 
-// localTimes is what help says of the times that tables show.
-const localTimes = "Times are in the local zone; with --output json they are the server's, in UTC."
+// localTimes is the help text about the times in tables.
+const localTimes = "Times are in the local time zone; with --output json they are in UTC."
 
 func jobsCommand() *cobra.Command {
 	var r remote
 	cmd := jobsListCommand(&r)
 	cmd.Use = "jobs"
 	cmd.Short = "List, show and cancel jobs"
-	cmd.Long = "List jobs, the newest first, as tutti jobs list does, or show or cancel one.\n\n" + localTimes
+	cmd.Long = "List jobs, the newest first (like tutti jobs list), or show or cancel one.\n\n" + localTimes
 	cmd.Example = "  tutti jobs\n" +
 		"  tutti jobs list --state running --repository song.collab\n" +
 		"  tutti jobs show 0199b2a7-3c2f-7a01-9d7e-0d2f6c1f7a10 --watch\n" +
@@ -61,8 +61,8 @@ func jobsListCommand(r *remote) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&filter.Repository, "repository", "", "only jobs of the repository with this `code`")
 	flags.StringVar(&state, "state", "", "only jobs in this `state`: queued, running, succeeded, partial, failed or cancelled")
-	flags.Var(&number{&filter.Limit, maxJobs}, "limit", "the most that are listed, a `number` from 1 to 200 (default 50)")
-	flags.StringVar(&filter.Cursor, "cursor", "", "go on where another list ended; it names its `cursor`")
+	flags.Var(&number{&filter.Limit, maxJobs}, "limit", "list at most this `number`, from 1 to 200 (default 50)")
+	flags.StringVar(&filter.Cursor, "cursor", "", "continue a list from the `cursor` that it printed")
 	complete(cmd, "state", states()...)
 	complete(cmd, "repository")
 	complete(cmd, "limit")
@@ -88,7 +88,7 @@ func printJobs(cmd *cobra.Command, page client.JobPage) error {
 	for _, job := range page.Jobs {
 		t := job.Totals
 		table.Row(job.ID, display.ScopeOf(job), string(job.State), display.Count(t.Fetched), expected(t),
-			display.Count(t.Indexed), display.Count(t.Removed), display.Count(t.Rejected), display.Time(job.QueuedAt), tookOf(job))
+			display.Count(t.Indexed), display.Count(t.Removed), display.Count(t.Rejected), display.Time(job.QueuedAt), jobDuration(job))
 	}
 	if err := table.Write(out); err != nil {
 		return err
@@ -96,17 +96,17 @@ func printJobs(cmd *cobra.Command, page client.JobPage) error {
 	return printMore(cmd, page.NextCursor)
 }
 
-// printMore says how to list what comes next.
+// printMore prints how to list the next page.
 func printMore(cmd *cobra.Command, cursor string) error {
 	if cursor == "" {
 		return nil
 	}
-	_, err := fmt.Fprintln(cmd.ErrOrStderr(), "there are more: --cursor "+display.Printable(cursor))
+	_, err := fmt.Fprintln(cmd.ErrOrStderr(), "more results: --cursor "+display.Printable(cursor))
 	return err
 }
 
-// tookOf writes how long a job has run, "" before its end.
-func tookOf(job client.Job) string {
+// jobDuration returns how long a job ran, "" before its end.
+func jobDuration(job client.Job) string {
 	if job.StartedAt == nil || job.EndedAt == nil {
 		return ""
 	}
@@ -118,8 +118,8 @@ func jobsShowCommand(r *remote) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show <id>",
 		Short: "Show a job and its organizations",
-		Long: "Show a job, its totals and each of its organizations. With --watch stay until the job has ended, and show its\n" +
-			"progress and exit as tutti index --wait does: 0 when it succeeded, 2 when it ended partial, 1 otherwise. Without\n" +
+		Long: "Show a job, its totals and each of its organizations. With --watch wait until the job has ended, show its\n" +
+			"progress, and exit like tutti index --wait: 0 when it succeeded, 2 when it ended partial, 1 otherwise. Without\n" +
 			"--watch the exit code is 0 for a job that exists, whatever its state.\n\n" + localTimes,
 		Example:           "  tutti jobs show 0199b2a7-3c2f-7a01-9d7e-0d2f6c1f7a10 --watch",
 		Args:              arguments(1, "give the id of one job"),
@@ -130,7 +130,7 @@ func jobsShowCommand(r *remote) *cobra.Command {
 				return err
 			}
 			if watch {
-				return await(cmd.Context(), cmd, c, r, args[0], 0)
+				return waitForJob(cmd.Context(), cmd, c, r, args[0], 0)
 			}
 			job, err := c.Job(cmd.Context(), args[0])
 			if err != nil {
@@ -146,9 +146,9 @@ func jobsShowCommand(r *remote) *cobra.Command {
 func jobsCancelCommand(r *remote) *cobra.Command {
 	return &cobra.Command{
 		Use:   "cancel <id>",
-		Short: "End a job",
-		Long: "End a job that is queued or running, and show it as it is then. What it has written stays. A job that has ended\n" +
-			"is an error.",
+		Short: "Cancel a job",
+		Long: "Cancel a job that is queued or running, and show it. Documents that it has written remain. It is an error if the\n" +
+			"job has already ended.",
 		Example:           "  tutti jobs cancel 0199b2a7-3c2f-7a01-9d7e-0d2f6c1f7a10",
 		Args:              arguments(1, "give the id of one job"),
 		ValidArgsFunction: completeIDs(r, 1, openJobIDs),
@@ -174,7 +174,7 @@ func printJob(cmd *cobra.Command, r *remote, job client.Job) error {
 	facts := []string{
 		"id", job.ID, "scope", display.ScopeOf(job), "index", job.IndexName, "state", string(job.State),
 		"error", display.ErrorText(job.Error), "cause", string(job.Cause), "queued", display.Time(job.QueuedAt),
-		"started", timeOf(job.StartedAt), "ended", timeOf(job.EndedAt), "took", tookOf(job), "records", display.Totals(job.Totals),
+		"started", optionalTime(job.StartedAt), "ended", optionalTime(job.EndedAt), "took", jobDuration(job), "records", display.Totals(job.Totals),
 	}
 	if job.RatePerSecond > 0 {
 		facts = append(facts, "rate", display.Rate(job.RatePerSecond))
@@ -197,7 +197,7 @@ func printJob(cmd *cobra.Command, r *remote, job client.Job) error {
 	return table.Write(out)
 }
 
-// expected writes how many records there are, "" while that is not known.
+// expected returns the expected number of records, "" while it is unknown.
 func expected(t core.Totals) string {
 	if t.Expected <= 0 {
 		return ""
@@ -205,8 +205,8 @@ func expected(t core.Totals) string {
 	return display.Count(t.Expected)
 }
 
-// timeOf writes a time that may not have come, "" for none.
-func timeOf(t *time.Time) string {
+// optionalTime returns a time as text, "" for nil.
+func optionalTime(t *time.Time) string {
 	if t == nil {
 		return ""
 	}

@@ -14,7 +14,7 @@ import (
 	"tutti/internal/core"
 )
 
-// keyManager is where keys are managed.
+// keyManager manages API keys, at a server or in a store.
 type keyManager interface {
 	CreateKey(ctx context.Context, name string, scopes []string, expires time.Time) (client.APIKey, error)
 	Keys(ctx context.Context) (client.KeyList, error)
@@ -26,7 +26,7 @@ var (
 	_ keyManager = storedKeys{}
 )
 
-// manage calls do with what the flags choose.
+// manage calls do with the server's keys or, with --config, the store's.
 func (k *keyFlags) manage(cmd *cobra.Command, do func(context.Context, keyManager) error) error {
 	ctx := cmd.Context()
 	if !cmd.Flags().Changed("config") {
@@ -38,7 +38,7 @@ func (k *keyFlags) manage(cmd *cobra.Command, do func(context.Context, keyManage
 	}
 	for _, flag := range []string{"server", "token"} {
 		if cmd.Flags().Changed(flag) {
-			return usage(cmd, "--config works on the store itself, and --"+flag+" is for a server: give one of them")
+			return usage(cmd, "--config uses the store directly and cannot be combined with --"+flag)
 		}
 	}
 	if err := checkOutput(k.output); err != nil {
@@ -56,21 +56,21 @@ func (k *keyFlags) manage(cmd *cobra.Command, do func(context.Context, keyManage
 	return errors.Join(err, store.Close(context.WithoutCancel(ctx)))
 }
 
-// storedKeys manages the keys in a store, and gives them as a server would.
+// storedKeys manages the keys in a store, and returns them like a server.
 type storedKeys struct{ store *app.KeyStore }
 
-// CreateKey makes a key.
+// CreateKey creates a key.
 func (s storedKeys) CreateKey(ctx context.Context, name string, scopes []string, expires time.Time) (client.APIKey, error) {
 	key, text, err := s.store.Create(ctx, name, scopes, expires)
 	if err != nil {
 		return client.APIKey{}, err
 	}
-	made := shownKey(key)
+	made := toClientKey(key)
 	made.Key = text
 	return made, nil
 }
 
-// Keys returns all keys, the last made first.
+// Keys returns all keys, the newest first.
 func (s storedKeys) Keys(ctx context.Context) (client.KeyList, error) {
 	keys, err := s.store.List(ctx)
 	if err != nil {
@@ -78,22 +78,22 @@ func (s storedKeys) Keys(ctx context.Context) (client.KeyList, error) {
 	}
 	list := client.KeyList{Keys: make([]client.APIKey, len(keys))}
 	for i, key := range keys {
-		list.Keys[i] = shownKey(key)
+		list.Keys[i] = toClientKey(key)
 	}
 	return list, nil
 }
 
-// RevokeKey ends a key.
+// RevokeKey revokes a key.
 func (s storedKeys) RevokeKey(ctx context.Context, id string) (client.APIKey, error) {
 	key, err := s.store.Revoke(ctx, id)
 	if err != nil {
 		return client.APIKey{}, err
 	}
-	return shownKey(key), nil
+	return toClientKey(key), nil
 }
 
-// shownKey returns a key as a server shows it.
-func shownKey(key core.APIKey) client.APIKey {
+// toClientKey converts a key to the form that a server returns.
+func toClientKey(key core.APIKey) client.APIKey {
 	return client.APIKey{
 		ID: key.ID, Name: key.Name, Scopes: key.Scopes, CreatedAt: key.CreatedAt, ExpiresAt: key.ExpiresAt, RevokedAt: key.RevokedAt,
 	}

@@ -13,7 +13,7 @@ import (
 	"tutti/internal/client/display"
 )
 
-// keyFlags say where keys are managed: at a server, or in the store that a configuration names.
+// keyFlags are the flags that select where keys are managed: at a server, or in the store of a configuration.
 type keyFlags struct {
 	remote
 	file string
@@ -24,10 +24,10 @@ func keysCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keys",
 		Short: "Create, list and revoke API keys",
-		Long: "API keys are the tokens that a server with auth.mode token asks for. They are managed at a server, by who has the\n" +
-			"system's scope, or with --config directly in the store of that configuration: that is how the first key is made,\n" +
-			"while the server is stopped. With PostgreSQL it may run. Where the environment alone is the configuration, without\n" +
-			"a file, say --config \"\".",
+		Long: "API keys are tokens for a server with auth.mode token. Manage them at a server with a token that has the system's\n" +
+			"scope, or with --config directly in the store of that configuration. Create the first key with --config while the\n" +
+			"server is stopped; with PostgreSQL it may be running. If the configuration is in the environment only, without a\n" +
+			"file, give --config \"\".",
 		Example: "  tutti keys create --config tutti.yaml --name admin --scope tutti.WRITE\n" +
 			"  tutti keys create --config \"\" --name admin --scope tutti.WRITE\n" +
 			"  tutti keys create --name portal --scope STUDY-1.READ --scope STUDY-2.READ --expires 90d\n" +
@@ -38,8 +38,8 @@ func keysCommand() *cobra.Command {
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	k.addFlags(cmd)
-	// The default is not the environment's TUTTI_CONFIG: that would turn every call from the server to its store.
-	cmd.PersistentFlags().StringVar(&k.file, "config", "", "manage the keys in the store of this configuration `file` (YAML), or with \"\" in that of the environment's configuration, not at a server")
+	// TUTTI_CONFIG is not the default: with it set, every call would use the store instead of the server.
+	cmd.PersistentFlags().StringVar(&k.file, "config", "", "manage the keys in the store of this configuration `file` (YAML) instead of at a server; \"\" means the configuration in the environment")
 	cmd.AddCommand(keysCreateCommand(&k), keysListCommand(&k), keysRevokeCommand(&k))
 	return cmd
 }
@@ -49,13 +49,13 @@ func keysCreateCommand(k *keyFlags) *cobra.Command {
 	var scopes []string
 	cmd := &cobra.Command{
 		Use:   "create",
-		Short: "Make an API key",
-		Long: "Make an API key and write it to stdout, alone on its line. It is shown this once and cannot be read again; what\n" +
-			"else there is to say goes to stderr.\n\n" +
-			"Scopes, as they are called unless auth.systemScope and its like say otherwise:\n\n" +
+		Short: "Create an API key",
+		Long: "Create an API key and write it to stdout, as a line of its own. It is shown only once and cannot be read again;\n" +
+			"details are written to stderr.\n\n" +
+			"Scopes, with the default auth.systemScope, auth.readSuffix and auth.writeSuffix:\n\n" +
 			"  tutti.WRITE           everything\n" +
 			"  <organization>.WRITE  index, submit and publish in that organization\n" +
-			"  <organization>.READ   read what that organization has not published",
+			"  <organization>.READ   read unpublished analyses of that organization",
 		Example: "  TUTTI_TOKEN=$(tutti keys create --config tutti.yaml --name admin --scope tutti.WRITE)\n" +
 			"  tutti keys create --name uploads --scope STUDY-1.WRITE --expires 90d\n" +
 			"  tutti keys create --name visitor --scope STUDY-1.READ --expires 2027-01-31",
@@ -68,7 +68,7 @@ func keysCreateCommand(k *keyFlags) *cobra.Command {
 			case len(scopes) == 0:
 				return usage(cmd, "give a --scope, such as --scope tutti.WRITE")
 			}
-			end, err := expiry(expires, time.Now())
+			end, err := parseExpiry(expires, time.Now())
 			if err != nil {
 				return usage(cmd, err.Error())
 			}
@@ -82,9 +82,9 @@ func keysCreateCommand(k *keyFlags) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&name, "name", "", "what the key is for, a `text` that lists and logs show")
-	flags.StringArrayVar(&scopes, "scope", nil, "what the key allows, a `scope`; may be given several times")
-	flags.StringVar(&expires, "expires", "", "when the key ends, a `time`: after 90d or 12h, at the start of 2027-01-31 (UTC), or at 2027-01-31T12:00:00Z; never unless given")
+	flags.StringVar(&name, "name", "", "what the key is for, a `text` shown in lists and logs")
+	flags.StringArrayVar(&scopes, "scope", nil, "a `scope` that the key grants; may be given several times")
+	flags.StringVar(&expires, "expires", "", "when the key expires, a `time`: after 90d or 12h, at the start of 2027-01-31 (UTC), or at 2027-01-31T12:00:00Z; never by default")
 	complete(cmd, "name")
 	complete(cmd, "scope")
 	complete(cmd, "expires", "30d", "90d", "365d")
@@ -95,7 +95,7 @@ func printNewKey(cmd *cobra.Command, k *keyFlags, key client.APIKey) error {
 	if k.json() {
 		return printKeyJSON(cmd, key.Raw, key)
 	}
-	// The key is all of stdout, so that a shell can take it into a variable.
+	// Only the key is written to stdout, so that a shell can assign it to a variable.
 	if _, err := fmt.Fprintln(cmd.OutOrStdout(), display.Printable(key.Key)); err != nil {
 		return err
 	}
@@ -104,11 +104,11 @@ func printNewKey(cmd *cobra.Command, k *keyFlags, key client.APIKey) error {
 		ends = "expires " + display.Time(key.ExpiresAt)
 	}
 	_, err := fmt.Fprintln(cmd.ErrOrStderr(), display.Printable(fmt.Sprintf(
-		"key %s, %s, allows %s and %s; keep it now, it is not shown again", key.ID, key.Name, strings.Join(key.Scopes, " "), ends)))
+		"key %s, %s, allows %s and %s; save it now, it is not shown again", key.ID, key.Name, strings.Join(key.Scopes, " "), ends)))
 	return err
 }
 
-// printKeyJSON writes raw, what a server answered, or v in its form where the store was asked.
+// printKeyJSON writes raw, the server's response, or v as JSON if raw is nil.
 func printKeyJSON(cmd *cobra.Command, raw json.RawMessage, v any) error {
 	if raw == nil {
 		var err error
@@ -122,8 +122,8 @@ func printKeyJSON(cmd *cobra.Command, raw json.RawMessage, v any) error {
 func keysListCommand(k *keyFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:               "list",
-		Short:             "List API keys, the last made first",
-		Long:              "List API keys, the last made first, those that expired or were revoked too. The keys themselves are not kept.\n\n" + localTimes,
+		Short:             "List API keys, the newest first",
+		Long:              "List API keys, the newest first, including expired and revoked ones. The keys themselves are not stored.\n\n" + localTimes,
 		Example:           "  tutti keys list\n  tutti keys list --config tutti.yaml --output json",
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -165,9 +165,9 @@ func printKeys(cmd *cobra.Command, keys []client.APIKey, now time.Time) error {
 func keysRevokeCommand(k *keyFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "revoke <id>",
-		Short: "End an API key",
-		Long: "End an API key for good: the server takes it no more, other processes on the same store within moments. A key that was\n" +
-			"revoked before stays so, and is no error. The id is the key's in the list, not the key itself.",
+		Short: "Revoke an API key",
+		Long: "Revoke an API key permanently. The server rejects it at once, other processes on the same store within moments.\n" +
+			"Revoking a key twice is not an error. The id is the one in the list, not the key itself.",
 		Example: "  tutti keys revoke ID",
 		Args:    arguments(1, "give the id of one key"),
 		ValidArgsFunction: func(cmd *cobra.Command, given []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -192,7 +192,7 @@ func keysRevokeCommand(k *keyFlags) *cobra.Command {
 	}
 }
 
-// keyIDs offers the keys that have not been revoked.
+// keyIDs returns completions for the keys that are not revoked.
 func keyIDs(ctx context.Context, c *client.Client) ([]cobra.Completion, error) {
 	list, err := c.Keys(ctx)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Command tutti keeps a search index true to scientific metadata repositories, and serves that index.
+// Command tutti keeps a search index in sync with scientific metadata repositories, and serves that index.
 package main
 
 import (
@@ -30,15 +30,15 @@ func run(args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	completeCommands(root)
+	addHelpAndCompletion(root)
 	return report(stderr, root.ExecuteContext(ctx))
 }
 
 func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "tutti",
-		Short: "Keep a search index true to scientific metadata repositories",
-		Long: "tutti keeps a search index true to the scientific metadata repositories behind it, and serves that index.\n" +
+		Short: "Keep a search index in sync with scientific metadata repositories",
+		Long: "tutti keeps a search index in sync with scientific metadata repositories, and serves that index.\n" +
 			"Try it: tutti demo",
 		Version:       buildVersion(),
 		SilenceUsage:  true,

@@ -15,9 +15,9 @@ import (
 	"tutti/internal/core"
 )
 
-// Exit codes; every error but a job that ended partial is exitFailed.
+// Exit codes. Every error except a job that ended partial is exitFailed.
 const (
-	exitDone    = 0
+	exitOK      = 0
 	exitFailed  = 1
 	exitPartial = 2
 )
@@ -37,14 +37,14 @@ func checkOutput(output string) error {
 	return nil
 }
 
-// exitError ends the program with a code of its own.
+// exitError is an error with its own exit code.
 type exitError struct {
 	code int
-	// err is written to stderr; nil where everything has been said.
+	// err is written to stderr; nil if everything was already printed.
 	err error
 }
 
-// Error returns the text of the error below.
+// Error returns the text of the wrapped error.
 func (e *exitError) Error() string {
 	if e.err == nil {
 		return fmt.Sprintf("exit code %d", e.code)
@@ -52,13 +52,13 @@ func (e *exitError) Error() string {
 	return e.err.Error()
 }
 
-// Unwrap returns the error below.
+// Unwrap returns the wrapped error.
 func (e *exitError) Unwrap() error { return e.err }
 
-// report writes what err says to stderr and returns the exit code.
+// report writes err to stderr and returns the exit code.
 func report(stderr io.Writer, err error) int {
 	if err == nil {
-		return exitDone
+		return exitOK
 	}
 	code := exitFailed
 	if coded, ok := errors.AsType[*exitError](err); ok {
@@ -67,12 +67,12 @@ func report(stderr io.Writer, err error) int {
 			return code
 		}
 	}
-	complain(stderr, err)
+	printError(stderr, err)
 	return code
 }
 
-// complain writes an error and its hint to stderr.
-func complain(stderr io.Writer, err error) {
+// printError writes an error and its hint to stderr.
+func printError(stderr io.Writer, err error) {
 	_, _ = fmt.Fprintln(stderr, "tutti: "+display.PrintableLines(err.Error()))
 	if hint := core.HintOf(err); hint != "" {
 		_, _ = fmt.Fprintln(stderr, "       "+display.PrintableLines(hint))
@@ -85,8 +85,8 @@ func printJSON(w io.Writer, text json.RawMessage) error {
 	return err
 }
 
-// progressOf says how progress is shown on cmd's stderr: drawn on a terminal, else in lines; with --output json nothing
-// but a drawing, which no log keeps.
+// progressOf returns where and how progress is shown: as bars if cmd's stderr is a terminal, else as lines on stderr, or not at all
+// with --output json.
 func progressOf(cmd *cobra.Command, r *remote) (io.Writer, display.ProgressConfig) {
 	out := cmd.ErrOrStderr()
 	terminal, ok := display.TerminalOf(out, os.Getenv)

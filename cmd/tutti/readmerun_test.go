@@ -46,7 +46,7 @@ func TestReadmeRuns(t *testing.T) {
 	r.run(`unset TUTTI_TOKEN
 curl -X POST -H 'Content-Type: application/json' http://` + r.address + `/analyses/graphql -d '{"query": "{ analysis { hits { total } } }"}'`)
 	r.stop()
-	// What a reader should have seen, in this order.
+	// Expected output, in this order.
 	rest := r.out.String()
 	for _, want := range []string{
 		`"indexName":"collab"`, `"status":"OK"`, "ok    catalogue donors", `"catalogId":"donors"`,
@@ -65,7 +65,7 @@ curl -X POST -H 'Content-Type: application/json' http://` + r.address + `/analys
 // nowhere is an address that refuses connections.
 const nowhere = "127.0.0.1:1"
 
-// reader is somebody who follows the README in a folder of their own.
+// reader follows the README in a folder of its own.
 type reader struct {
 	*testing.T
 	dir, address string
@@ -110,7 +110,7 @@ func newReader(t *testing.T) *reader {
 	}
 	for name, content := range map[string]string{
 		"variables": "", // what the shell knows from one command to the next
-		// What a reader registers is their own.
+		// The files that a reader registers.
 		"sequencing.json":   `{"name": "sequencing", "schema": {"type": "object", "required": ["experiment"], "properties": {"experiment": {"type": "object"}}}}`,
 		"variant-call.json": `{"name": "variant-call", "schema": {"type": "object", "required": ["experiment"], "properties": {"experiment": {"type": "object"}}}}`,
 	} {

@@ -27,15 +27,15 @@ func schemasRegisterCommand(r *remote) *cobra.Command {
 			"  {\"name\": \"sequencingRead\",\n" +
 			"   \"schema\": {\"type\": \"object\", \"required\": [\"experiment\"], \"properties\": {\"experiment\": {\"type\": \"object\"}}},\n" +
 			"   \"options\": {\"fileTypes\": [\"BAM\", \"CRAM\"], \"externalValidations\": []}}\n\n" +
-			"Options that are left out are those of the version before. What is wrong with a file is written to stderr, one\n" +
-			"line for each fault, FILE: POINTER: MESSAGE, where the pointer is a JSON pointer into the file. The other files are\n" +
-			"registered all the same, and the exit code is 1.",
+			"Omitted options are taken from the previous version. Errors in a file are written to stderr, one line\n" +
+			"each: FILE: POINTER: MESSAGE, where POINTER is a JSON pointer into the file. The other files are still registered,\n" +
+			"and the exit code is 1.",
 		Example: "  tutti schemas register sequencingRead.json variantCall.json\n" +
 			"  jq '{name: \"sequencingRead\", schema: .}' schema.json | tutti schemas register -",
 		Args: arguments(math.MaxInt, "give files with one registration each, or - for stdin"),
 		RunE: func(cmd *cobra.Command, files []string) error {
 			if first := slices.Index(files, stdinName); first >= 0 && slices.Contains(files[first+1:], stdinName) {
-				return usage(cmd, "stdin can be read once")
+				return usage(cmd, "stdin (-) can be given only once")
 			}
 			c, err := r.client()
 			if err != nil {
@@ -48,7 +48,7 @@ func schemasRegisterCommand(r *remote) *cobra.Command {
 						return err
 					}
 					failed = true
-					complainOf(cmd.ErrOrStderr(), file, err)
+					printFileError(cmd.ErrOrStderr(), file, err)
 				}
 			}
 			if failed {
@@ -62,7 +62,7 @@ func schemasRegisterCommand(r *remote) *cobra.Command {
 func register(cmd *cobra.Command, c *client.Client, r *remote, file string) error {
 	body, err := readInput(cmd, file)
 	if err != nil {
-		// Its text repeats the name of the file.
+		// Its text repeats the file name.
 		if of, ok := errors.AsType[*fs.PathError](err); ok {
 			err = of.Err
 		}
@@ -86,14 +86,14 @@ func readInput(cmd *cobra.Command, file string) ([]byte, error) {
 	return os.ReadFile(file)
 }
 
-// complainOf writes what is wrong with a file to stderr, and each fault that the server found in it on a line of its own.
-func complainOf(stderr io.Writer, file string, err error) {
-	complain(stderr, fmt.Errorf("%s: %w", file, err))
-	refused, ok := errors.AsType[*core.Error](err)
+// printFileError writes the error of a file to stderr, followed by a line for each violation that the server reported.
+func printFileError(stderr io.Writer, file string, err error) {
+	printError(stderr, fmt.Errorf("%s: %w", file, err))
+	rejected, ok := errors.AsType[*core.Error](err)
 	if !ok {
 		return
 	}
-	for _, v := range refused.Violations {
+	for _, v := range rejected.Violations {
 		line := file + ": "
 		if v.Pointer != "" {
 			line += v.Pointer + ": "

@@ -9,25 +9,25 @@ import (
 	"tutti/internal/client"
 )
 
-// remote is what every command that asks a server has: where it is, who asks, and how answers are written.
+// remote holds the flags of every command that calls a server: its address, the credentials and the output format.
 type remote struct {
 	server, token, caFile, output string
 }
 
-// addFlags returns cmd and the commands below it the flags of a remote.
+// addFlags adds the flags of r to cmd and its sub-commands.
 func (r *remote) addFlags(cmd *cobra.Command) {
 	flags := cmd.PersistentFlags()
 	flags.StringVar(&r.server, "server", cmp.Or(os.Getenv("TUTTI_SERVER"), client.DefaultServer),
 		"the `URL` of the server, base path included; also TUTTI_SERVER")
-	// The default is not the environment's token: the help would show it.
-	flags.StringVar(&r.token, "token", "", "the `token` that proves who asks, an API key or a JWT; better given as TUTTI_TOKEN, since others can see a command line")
+	// TUTTI_TOKEN is not the default: the help would show it.
+	flags.StringVar(&r.token, "token", "", "the `token` to authenticate with, an API key or a JWT; prefer TUTTI_TOKEN, because other users can see command lines")
 	flags.StringVar(&r.caFile, "ca-file", os.Getenv("TUTTI_CA_FILE"),
-		"a PEM `file` of authorities to trust beside the system's, for a server with https; also TUTTI_CA_FILE")
-	flags.StringVarP(&r.output, "output", "o", outputText, "`text` or json, which is what the server answers")
+		"a PEM `file` of certificate authorities to trust in addition to the system's; also TUTTI_CA_FILE")
+	flags.StringVarP(&r.output, "output", "o", outputText, "`text`, or json for the server's response")
 	complete(cmd, "output", outputs()...)
 }
 
-// client makes the client that the flags ask for.
+// client returns a client for the flags.
 func (r *remote) client() (*client.Client, error) {
 	if err := checkOutput(r.output); err != nil {
 		return nil, err
@@ -38,5 +38,5 @@ func (r *remote) client() (*client.Client, error) {
 	})
 }
 
-// json reports whether answers are written as the server returns them.
+// json reports whether responses are printed as JSON.
 func (r *remote) json() bool { return r.output == outputJSON }

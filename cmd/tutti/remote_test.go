@@ -48,7 +48,7 @@ func guarded(t *testing.T, token string) string {
 
 func TestToken(t *testing.T) {
 	url := guarded(t, "s3cret")
-	const refused = "tutti: who asks is not known: HTTP 401\n       set a token with --token or TUTTI_TOKEN\n"
+	const rejected = "tutti: who asks is not known: HTTP 401\n       set a token with --token or TUTTI_TOKEN\n"
 	for name, tt := range map[string]struct {
 		environment string
 		args        []string
@@ -59,11 +59,11 @@ func TestToken(t *testing.T) {
 		"of the environment":          {"s3cret", []string{"jobs"}, 0, "no jobs\n", ""},
 		"of the environment, letters": {"s3cret", []string{"dead-letters", "list"}, 0, "no dead letters\n", ""},
 		"with a line feed":            {"s3cret\n", []string{"jobs"}, 0, "no jobs\n", ""},
-		"wrong":                       {"wrong", []string{"jobs"}, 1, "", refused},
-		"none":                        {"", []string{"jobs"}, 1, "", refused},
+		"wrong":                       {"wrong", []string{"jobs"}, 1, "", rejected},
+		"none":                        {"", []string{"jobs"}, 1, "", rejected},
 		"of the flag":                 {"", []string{"jobs", "--token", "s3cret"}, 0, "no jobs\n", ""},
 		"the flag wins":               {"wrong", []string{"jobs", "--token", "s3cret"}, 0, "no jobs\n", ""},
-		"the flag wins, though wrong": {"s3cret", []string{"jobs", "--token", "wrong"}, 1, "", refused},
+		"the flag wins, though wrong": {"s3cret", []string{"jobs", "--token", "wrong"}, 1, "", rejected},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("TUTTI_TOKEN", tt.environment)
@@ -76,9 +76,9 @@ func TestToken(t *testing.T) {
 	}
 }
 
-func TestRetryAllThatIsRefused(t *testing.T) {
+func TestRetryAllRejected(t *testing.T) {
 	t.Parallel()
-	const refused = "tutti: 1 of 3 dead letters cannot be retried\n       retry one by its id to read why\n"
+	const rejected = "tutti: 1 of 3 dead letters cannot be retried\n       retry one of them by its id to see why\n"
 	for name, tt := range map[string]struct {
 		answer string
 		args   []string
@@ -87,8 +87,8 @@ func TestRetryAllThatIsRefused(t *testing.T) {
 		stderr string
 	}{
 		"none refused":         {`{"successful":true,"retried":3,"refused":0}`, nil, 0, "3 retried\n", ""},
-		"one refused":          {`{"successful":true,"retried":2,"refused":1}`, nil, 1, "2 retried\n", refused},
-		"one refused, as JSON": {`{"successful":true,"retried":2,"refused":1}`, []string{"-o", "json"}, 1, `{"successful":true,"retried":2,"refused":1}` + "\n", refused},
+		"one refused":          {`{"successful":true,"retried":2,"refused":1}`, nil, 1, "2 retried\n", rejected},
+		"one refused, as JSON": {`{"successful":true,"retried":2,"refused":1}`, []string{"-o", "json"}, 1, `{"successful":true,"retried":2,"refused":1}` + "\n", rejected},
 		"none there":           {`{"successful":true,"retried":0,"refused":0}`, nil, 0, "0 retried\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestRetryAllThatIsRefused(t *testing.T) {
 func TestLettersListSaysWhy(t *testing.T) {
 	t.Parallel()
 	page, err := json.Marshal(map[string]any{"deadLetters": []map[string]any{
-		{"id": "1", "reason": "rejected", "engineType": "document_parsing_exception", "hint": "mend the record"},
+		{"id": "1", "reason": "rejected", "engineType": "document_parsing_exception", "hint": "fix the record"},
 		{"id": "2", "reason": "upstream_error", "hint": "check the repository"},
 		{"id": "3", "reason": "crash_loop"},
 	}})

@@ -16,7 +16,7 @@ import (
 	"tutti/internal/core"
 )
 
-// maxTypes is how many analysis types are asked for at most.
+// maxTypes is the largest limit that the server accepts for a list of analysis types.
 const maxTypes = 1000
 
 func schemasCommand() *cobra.Command {
@@ -24,8 +24,8 @@ func schemasCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schemas",
 		Short: "List, show and register analysis types",
-		Long: "An analysis type is a JSON Schema, with options, that analyses of the built-in repository are validated against. Each\n" +
-			"registration of a name makes its next version; versions never change.",
+		Long: "An analysis type is a JSON Schema with options. The built-in repository validates analyses against it. Registering a\n" +
+			"name again creates its next version; versions never change.",
 		Example: "  tutti schemas list\n" +
 			"  tutti schemas get sequencingRead --version 2\n" +
 			"  tutti schemas register sequencingRead.json",
@@ -64,8 +64,8 @@ func schemasListCommand(r *remote) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&filter.Names, "name", nil, "only versions of the type with this `name`; may be given several times")
-	flags.Var(&number{&filter.Limit, maxTypes}, "limit", "the most that are listed, a `number` from 1 to 1000 (default 20)")
-	flags.Var(&number{&filter.Offset, math.MaxInt}, "offset", "leave out this `number` of the newest")
+	flags.Var(&number{&filter.Limit, maxTypes}, "limit", "list at most this `number`, from 1 to 1000 (default 20)")
+	flags.Var(&number{&filter.Offset, math.MaxInt}, "offset", "skip this `number` of the newest")
 	complete(cmd, "limit")
 	complete(cmd, "offset")
 	// It fails only for a flag that does not exist.
@@ -81,20 +81,20 @@ func printTypes(cmd *cobra.Command, page client.AnalysisTypePage) error {
 	}
 	table := display.NewTable("NAME", ">VERSION", "CREATED", "FILE TYPES", "EXTERNAL VALIDATIONS")
 	for _, t := range page.ResultSet {
-		table.Row(t.Name, strconv.Itoa(t.Version), display.Time(t.CreatedAt), strings.Join(t.Options.FileTypes, ", "), pathsOf(t))
+		table.Row(t.Name, strconv.Itoa(t.Version), display.Time(t.CreatedAt), strings.Join(t.Options.FileTypes, ", "), validatedPaths(t))
 	}
 	if err := table.Write(out); err != nil {
 		return err
 	}
 	if next := page.Offset + len(page.ResultSet); next < page.Count {
-		_, err := fmt.Fprintf(cmd.ErrOrStderr(), "there are more: --offset %d\n", next)
+		_, err := fmt.Fprintf(cmd.ErrOrStderr(), "more results: --offset %d\n", next)
 		return err
 	}
 	return nil
 }
 
-// pathsOf names what services are asked about.
-func pathsOf(t client.AnalysisType) string {
+// validatedPaths returns the JSON paths that external services validate.
+func validatedPaths(t client.AnalysisType) string {
 	var paths []string
 	for _, v := range t.Options.ExternalValidations {
 		paths = append(paths, v.JSONPath)
@@ -109,8 +109,8 @@ func schemasGetCommand(r *remote) *cobra.Command {
 		Use:   "get <name>",
 		Short: "Show an analysis type with its schema",
 		Long: "Show the latest version of an analysis type, or the one of --version: its options and the schema that analyses are\n" +
-			"validated against, which is the registered one with the base schema merged in; with --unrendered as it was\n" +
-			"registered. Without --version, --output json holds all versions.\n\n" + localTimes,
+			"validated against: the registered schema merged with the base schema, or with --unrendered the registered schema\n" +
+			"alone. Without --version, --output json contains all versions.\n\n" + localTimes,
 		Example: "  tutti schemas get sequencingRead\n" +
 			"  tutti schemas get sequencingRead --version 2 --unrendered --output json | jq .schema",
 		Args:              arguments(1, "give the name of one analysis type"),
@@ -130,7 +130,7 @@ func schemasGetCommand(r *remote) *cobra.Command {
 			return printType(cmd, t)
 		},
 	}
-	cmd.Flags().Var(&number{&version, math.MaxInt}, "version", "the version, a `number`; the latest unless given")
+	cmd.Flags().Var(&number{&version, math.MaxInt}, "version", "the version, a `number`; the latest by default")
 	cmd.Flags().BoolVar(&unrendered, "unrendered", false, "show the schema as it was registered")
 	complete(cmd, "version")
 	return cmd
@@ -163,7 +163,7 @@ func printType(cmd *cobra.Command, t client.AnalysisType) error {
 	return err
 }
 
-// typeNames offers the names of the newest analysis types.
+// typeNames returns completions for the names of the newest analysis types.
 func typeNames(ctx context.Context, c *client.Client) ([]cobra.Completion, error) {
 	page, err := c.AnalysisTypes(ctx, client.AnalysisTypeFilter{HideSchema: true, Limit: completionIDs})
 	if err != nil {

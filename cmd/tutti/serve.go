@@ -19,8 +19,8 @@ func serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the server",
-		Long: "Run the server until it is interrupted. Every key of the file is also an environment variable, such as\n" +
-			"TUTTI_SERVER_LISTEN or TUTTI_REPOSITORIES_0_CODE, and the environment wins.",
+		Long: "Run the server until it is interrupted. Every key of the file can also be set as an environment variable, such as\n" +
+			"TUTTI_SERVER_LISTEN or TUTTI_REPOSITORIES_0_CODE. The environment takes precedence.",
 		Example: "  tutti serve --config tutti.yaml\n" +
 			"  TUTTI_LOG_FORMAT=json tutti serve --config tutti.yaml",
 		Args:              noArguments,
@@ -51,7 +51,7 @@ func serveCommand() *cobra.Command {
 	return cmd
 }
 
-// logger makes the process's logger; the configuration was validated.
+// logger returns the process's logger. cfg must be valid.
 func logger(w io.Writer, cfg config.Log) *slog.Logger {
 	options := &slog.HandlerOptions{Level: cfg.SlogLevel()}
 	if cfg.Format == "json" {
@@ -60,7 +60,7 @@ func logger(w io.Writer, cfg config.Log) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, options))
 }
 
-// buildVersion returns the release's version, else the one that the Go tool recorded.
+// buildVersion returns the version of the release, else the one that the Go tool recorded.
 func buildVersion() string {
 	if version != "dev" {
 		return version

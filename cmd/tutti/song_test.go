@@ -17,7 +17,7 @@ import (
 // URL and, for each study, NAME_1 … to the ids; the other forms change it.
 //
 //	song keep STUDY N        leaves the first N analyses
-//	song fail STUDY STATUS   answers the pages of a study with a status that no retry mends
+//	song fail STUDY STATUS   answers the pages of a study with a status that is not retried
 //	song hold STUDY          holds the pages of a study up until "song release"
 //	song put STUDY FILE      puts an analysis
 //	song heal                ends every failure

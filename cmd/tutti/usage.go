@@ -13,12 +13,12 @@ import (
 	"tutti/internal/core"
 )
 
-// usage makes the error of a command line that cannot be meant.
+// usage returns the error for an invalid command line.
 func usage(cmd *cobra.Command, message string) error {
 	return &core.Error{Code: core.CodeInvalid, Message: message, Hint: "see " + cmd.CommandPath() + " --help"}
 }
 
-// arguments takes one to most arguments. want says what to give.
+// arguments accepts one to most arguments. want is the error message for other numbers.
 func arguments(most int, want string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -32,7 +32,7 @@ func arguments(most int, want string) cobra.PositionalArgs {
 	}
 }
 
-// noArguments takes none. One given to a command of commands is meant as the name of one.
+// noArguments accepts no arguments. An argument to a command with sub-commands is reported as an unknown command.
 func noArguments(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0:
@@ -44,7 +44,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	}
 }
 
-// flagError puts in words what is wrong with a flag.
+// flagError returns the usage error for a flag that could not be parsed.
 func flagError(cmd *cobra.Command, err error) error {
 	invalid, ok := errors.AsType[*pflag.InvalidValueError](err)
 	if !ok {
@@ -53,7 +53,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	flag, want := invalid.GetFlag(), ""
 	switch value := flag.Value.(type) {
 	case *number:
-		want = value.want()
+		want = value.allowed()
 	default:
 		switch value.Type() {
 		case "bool":
@@ -67,7 +67,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usage(cmd, fmt.Sprintf("--%s takes %s, not %q", flag.Name, want, invalid.GetValue()))
 }
 
-// number is the value of a flag that takes a whole number from 1 to most; its target is 0 where the flag is not given.
+// number is a flag value: a whole number from 1 to most. Its target stays 0 if the flag is not given.
 type number struct {
 	target *int
 	most   int
@@ -75,7 +75,7 @@ type number struct {
 
 var _ pflag.Value = (*number)(nil)
 
-// String writes the number, "" for none.
+// String returns the number, "" for 0.
 func (n *number) String() string {
 	if n.target == nil || *n.target == 0 {
 		return ""
@@ -83,21 +83,21 @@ func (n *number) String() string {
 	return strconv.Itoa(*n.target)
 }
 
-// Set reads the number.
+// Set parses the number.
 func (n *number) Set(text string) error {
 	value, err := strconv.Atoi(strings.TrimSpace(text))
 	if err != nil || value < 1 || value > n.most {
-		return errors.New("expects " + n.want())
+		return errors.New("expects " + n.allowed())
 	}
 	*n.target = value
 	return nil
 }
 
-// Type names what the flag takes.
+// Type returns the name of the flag's type.
 func (n *number) Type() string { return "number" }
 
-// want says what the flag takes.
-func (n *number) want() string {
+// allowed describes the values that the flag accepts.
+func (n *number) allowed() string {
 	if n.most == math.MaxInt {
 		return "a whole number from 1"
 	}

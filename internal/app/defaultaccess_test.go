@@ -59,7 +59,7 @@ func TestDefaultAccess(t *testing.T) {
 		},
 		{
 			"public", "auth: {mode: token, defaultAccess: public}\n", http.StatusOK, http.StatusOK, http.StatusOK, "",
-			"no access.json: anyone reads it without a token (auth.defaultAccess: public)",
+			"no access.json: anyone can read it without a token (auth.defaultAccess: public)",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

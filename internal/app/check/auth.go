@@ -13,9 +13,9 @@ import (
 
 const subjectAuth = "auth"
 
-func authProbe(cfg config.Config, look looked) probe {
+func authProbe(cfg config.Config, look inspectStore) probe {
 	if cfg.Auth.Mode == config.ModeNone {
-		return func(context.Context) []Finding { return []Finding{openToAll(cfg.Server)} }
+		return func(context.Context) []Finding { return []Finding{noAuthentication(cfg.Server)} }
 	}
 	return func(ctx context.Context) []Finding {
 		var found []Finding
@@ -26,19 +26,19 @@ func authProbe(cfg config.Config, look looked) probe {
 	}
 }
 
-// openToAll judges that nobody has to show a token.
-func openToAll(s config.Server) Finding {
+// noAuthentication returns the finding for auth.mode none.
+func noAuthentication(s config.Server) Finding {
 	if s.Loopback() {
-		return Finding{subjectAuth, StatusOK, "nobody has to show a token; " + s.Listen + " can be reached from this machine alone", ""}
+		return Finding{subjectAuth, StatusOK, "authentication is off; " + s.Listen + " can only be reached from this machine", ""}
 	}
 	return Finding{
-		subjectAuth, StatusWarn, "nobody has to show a token, and " + s.Listen + " can be reached from other machines",
-		"set auth.mode: token, or have a proxy keep others out",
+		subjectAuth, StatusWarn, "authentication is off, and " + s.Listen + " can be reached from other machines",
+		"set auth.mode: token, or restrict access with a proxy",
 	}
 }
 
-// apiKeys tells how many API keys there are. Where the store does not say, its own finding is enough.
-func apiKeys(cfg config.Config, look looked) []Finding {
+// apiKeys reports how many API keys are valid. It returns nothing when the store cannot be read: the store's own finding says so.
+func apiKeys(cfg config.Config, look inspectStore) []Finding {
 	r, err := look()
 	system := cfg.Auth.SystemScope + cfg.Auth.WriteSuffix
 	switch {
@@ -47,16 +47,16 @@ func apiKeys(cfg config.Config, look looked) []Finding {
 	case r.Keys > 0:
 		return []Finding{{subjectAuth, StatusOK, count(r.Keys, "API key is", "API keys are") + " valid", ""}}
 	case cfg.Auth.JWT.Enabled():
-		return []Finding{{subjectAuth, StatusOK, "no API key is valid; JSON Web Tokens alone are taken", ""}}
+		return []Finding{{subjectAuth, StatusOK, "no API key is valid; only JSON Web Tokens are accepted", ""}}
 	default:
 		return []Finding{{
-			subjectAuth, StatusWarn, "a token must be shown, but there is no valid API key",
-			"make the first one while tutti is stopped: tutti keys create --config FILE --name NAME --scope " + system,
+			subjectAuth, StatusWarn, "auth.mode is token, but there is no valid API key",
+			"create the first one while tutti is stopped: tutti keys create --config FILE --name NAME --scope " + system,
 		}}
 	}
 }
 
-// tokenKeys looks at the keys that JSON Web Tokens are signed with.
+// tokenKeys checks the keys that verify JSON Web Tokens.
 func tokenKeys(ctx context.Context, a config.Auth) Finding {
 	if a.JWT.JWKSURL != "" {
 		return keySetAt(ctx, a.JWT.JWKSURL)
@@ -71,20 +71,20 @@ func tokenKeys(ctx context.Context, a config.Auth) Finding {
 	return Finding{subjectAuth, StatusOK, "JSON Web Tokens of " + a.JWT.Issuer + " are checked with the key in " + a.JWT.PublicKeyFile, ""}
 }
 
-// keySetAt fetches the keys of an issuer and tells how many can be used.
+// keySetAt fetches the keys of an issuer and reports how many can be used.
 func keySetAt(ctx context.Context, address string) Finding {
 	host := hostOf(address)
 	keys, err := fetchKeySet(ctx, address)
 	if status, ok := errors.AsType[*keySetStatusError](err); ok {
 		return Finding{
-			subjectAuth, StatusFail, fmt.Sprintf("%s answered with status %d instead of a key set", host, status.status),
-			"check auth.jwt.jwksUrl: it is the jwks_uri that the issuer's /.well-known/openid-configuration names",
+			subjectAuth, StatusFail, fmt.Sprintf("%s answered with status %d instead of a JSON Web Key Set", host, status.status),
+			"check auth.jwt.jwksUrl: use the jwks_uri in the issuer's /.well-known/openid-configuration",
 		}
 	}
 	if errors.Is(err, errNoKeySet) {
 		return Finding{
 			subjectAuth, StatusFail, host + " answered, but not with a JSON Web Key Set",
-			"check auth.jwt.jwksUrl: it is the jwks_uri that the issuer's /.well-known/openid-configuration names",
+			"check auth.jwt.jwksUrl: use the jwks_uri in the issuer's /.well-known/openid-configuration",
 		}
 	}
 	if err != nil {
@@ -102,7 +102,7 @@ func keySetAt(ctx context.Context, address string) Finding {
 	}
 	if usable == 0 {
 		return Finding{
-			subjectAuth, StatusFail, fmt.Sprintf("%s lists %s, of which none can be used", host, count(len(keys), "key", "keys")),
+			subjectAuth, StatusFail, fmt.Sprintf("%s lists %s, but none can be used", host, count(len(keys), "key", "keys")),
 			"have the issuer publish an RSA key of at least 2048 bits, an EC key of P-256, P-384 or P-521, or an Ed25519 key",
 		}
 	}

@@ -22,14 +22,14 @@ import (
 
 func TestAuthOff(t *testing.T) {
 	for name, tt := range map[string]struct{ file, want string }{
-		"on this machine": {"", "ok: nobody has to show a token; 127.0.0.1:8080 can be reached from this machine alone"},
+		"on this machine": {"", "ok: authentication is off; 127.0.0.1:8080 can only be reached from this machine"},
 		"for all": {
 			"server: {listen: ':8080'}\nauth: {allowInsecure: true}",
-			"warn: nobody has to show a token, and :8080 can be reached from other machines -> set auth.mode: token, or have a proxy keep others out",
+			"warn: authentication is off, and :8080 can be reached from other machines -> set auth.mode: token, or restrict access with a proxy",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			report := check.Run(t.Context(), builtIn(t, t.TempDir(), tt.file), check.Options{})
+			report := check.Run(t.Context(), builtInConfig(t, t.TempDir(), tt.file), check.Options{})
 			wantLines(t, of(report, "auth"), tt.want)
 			wantLines(t, of(report, "configuration"), "ok: valid, with 1 repository")
 		})
@@ -40,9 +40,9 @@ func TestAPIKeys(t *testing.T) {
 	dir := t.TempDir()
 	file := "auth: {mode: token, systemScope: sys, writeSuffix: .W}"
 	t.Run("none", func(t *testing.T) {
-		report := check.Run(t.Context(), builtIn(t, dir, file), check.Options{})
-		wantLines(t, of(report, "auth"), "warn: a token must be shown, but there is no valid API key -> "+
-			"make the first one while tutti is stopped: tutti keys create --config FILE --name NAME --scope sys.W")
+		report := check.Run(t.Context(), builtInConfig(t, dir, file), check.Options{})
+		wantLines(t, of(report, "auth"), "warn: auth.mode is token, but there is no valid API key -> "+
+			"create the first one while tutti is stopped: tutti keys create --config FILE --name NAME --scope sys.W")
 		if !report.OK {
 			t.Errorf("a warning failed: %+v", report)
 		}
@@ -51,17 +51,17 @@ func TestAPIKeys(t *testing.T) {
 	execute(t, s, aKey)
 	end()
 	t.Run("one", func(t *testing.T) {
-		wantLines(t, of(check.Run(t.Context(), builtIn(t, dir, file), check.Options{}), "auth"), "ok: 1 API key is valid")
+		wantLines(t, of(check.Run(t.Context(), builtInConfig(t, dir, file), check.Options{}), "auth"), "ok: 1 API key is valid")
 	})
 	t.Run("a store that does not say", func(t *testing.T) {
 		more := file + fmt.Sprintf("\nstore: {url: %q}", "postgres://"+closedAddress(t))
-		wantLines(t, of(check.Run(t.Context(), builtIn(t, dir, more), check.Options{}), "auth"))
+		wantLines(t, of(check.Run(t.Context(), builtInConfig(t, dir, more), check.Options{}), "auth"))
 	})
 }
 
 func base64url(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 
-// modulus gives one of so many bits.
+// modulus returns an RSA modulus of so many bits.
 func modulus(bits int) string {
 	b := make([]byte, bits/8)
 	b[0] = 0x80
@@ -76,19 +76,19 @@ func TestKeySet(t *testing.T) {
 		want   string
 	}{
 		"RSA":             {200, fmt.Sprintf(`{"keys":[{"kty":"RSA","n":%q,"e":"AQAB","alg":"RS256","use":"sig"}]}`, modulus(2048)), "ok: 127.0.0.1:* lists 1 key that tokens can be signed with"},
-		"a short RSA key": {200, fmt.Sprintf(`{"keys":[{"kty":"RSA","n":%q,"e":"AQAB"}]}`, modulus(1024)), "fail: 127.0.0.1:* lists 1 key, of which none can be used -> have the issuer publish an RSA key*"},
+		"a short RSA key": {200, fmt.Sprintf(`{"keys":[{"kty":"RSA","n":%q,"e":"AQAB"}]}`, modulus(1024)), "fail: 127.0.0.1:* lists 1 key, but none can be used -> have the issuer publish an RSA key*"},
 		"EC and Ed25519":  {200, fmt.Sprintf(`{"keys":[%s,{"kty":"OKP","crv":"Ed25519","x":%q}]}`, p256, modulus(256)), "ok: 127.0.0.1:* lists 2 keys that tokens can be signed with"},
 		"some that cannot be used": {
 			200, fmt.Sprintf(`{"keys":[%s,{"kty":"oct","k":"AAAA"},{"kty":"EC","crv":"secp256k1","x":"AA","y":"AA"},{"kty":"OKP","crv":"X25519","x":"AA"},`+
 				`{"kty":"RSA","n":%[2]q,"use":"enc"},{"kty":"RSA","n":%[2]q,"alg":"HS256"},{"kty":"RSA","n":%[2]q,"key_ops":["wrapKey"]},7,{"kty":3}]}`, p256, modulus(2048)),
 			"ok: 127.0.0.1:* lists 1 key that tokens can be signed with, and 8 that cannot be used",
 		},
-		"no key":              {200, `{"keys":[]}`, "fail: 127.0.0.1:* lists 0 keys, of which none can be used -> *"},
+		"no key":              {200, `{"keys":[]}`, "fail: 127.0.0.1:* lists 0 keys, but none can be used -> *"},
 		"a web page":          {200, "<html>", "fail: 127.0.0.1:* answered, but not with a JSON Web Key Set -> check auth.jwt.jwksUrl*"},
 		"another document":    {200, `{"issuer":"i"}`, "fail: 127.0.0.1:* answered, but not with a JSON Web Key Set -> check auth.jwt.jwksUrl*"},
 		"too large":           {200, `{"keys":[],"x":"` + strings.Repeat("x", 1<<20) + `"}`, "fail: 127.0.0.1:* answered, but not with a JSON Web Key Set -> check auth.jwt.jwksUrl*"},
-		"not there":           {404, "", "fail: 127.0.0.1:* answered with status 404 instead of a key set -> check auth.jwt.jwksUrl*"},
-		"a failure of theirs": {500, "s3cret", "fail: 127.0.0.1:* answered with status 500 instead of a key set -> check auth.jwt.jwksUrl*"},
+		"not there":           {404, "", "fail: 127.0.0.1:* answered with status 404 instead of a JSON Web Key Set -> check auth.jwt.jwksUrl*"},
+		"a failure of theirs": {500, "s3cret", "fail: 127.0.0.1:* answered with status 500 instead of a JSON Web Key Set -> check auth.jwt.jwksUrl*"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -97,8 +97,8 @@ func TestKeySet(t *testing.T) {
 			}))
 			t.Cleanup(issuer.Close)
 			file := fmt.Sprintf("auth: {mode: token, jwt: {jwksUrl: %q, issuer: i, audience: a}}", issuer.URL+"/keys")
-			report := check.Run(t.Context(), builtIn(t, t.TempDir(), file), check.Options{})
-			wantLines(t, of(report, "auth"), "ok: no API key is valid; JSON Web Tokens alone are taken", tt.want)
+			report := check.Run(t.Context(), builtInConfig(t, t.TempDir(), file), check.Options{})
+			wantLines(t, of(report, "auth"), "ok: no API key is valid; only JSON Web Tokens are accepted", tt.want)
 			if report.OK != strings.HasPrefix(tt.want, "ok") {
 				t.Errorf("report %+v", report)
 			}
@@ -112,12 +112,12 @@ func TestKeySetThatDoesNotCome(t *testing.T) {
 	t.Cleanup(slow.Close)
 	t.Cleanup(func() { close(release) })
 	for name, tt := range map[string]struct{ address, want string }{
-		"nobody there": {"http://" + closedAddress(t), "fail: 127.0.0.1:* does not answer: nothing listens there -> check host and port, and that the service runs"},
-		"no answer":    {slow.URL, "fail: 127.0.0.1:* does not answer: no answer in time -> check host and port, and that no firewall blocks the connection"},
+		"nothing listens": {"http://" + closedAddress(t), "fail: 127.0.0.1:* does not answer: nothing listens there -> check host and port, and that the service runs"},
+		"no answer":       {slow.URL, "fail: 127.0.0.1:* does not answer: no answer in time -> check host and port, and that no firewall blocks the connection"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := fmt.Sprintf("auth: {mode: token, jwt: {jwksUrl: %q, issuer: i, audience: a}}", tt.address)
-			report := check.Run(t.Context(), builtIn(t, t.TempDir(), file), check.Options{Timeout: 200 * time.Millisecond})
+			report := check.Run(t.Context(), builtInConfig(t, t.TempDir(), file), check.Options{Timeout: 200 * time.Millisecond})
 			wantLines(t, of(report, "auth"), "ok: *", tt.want)
 		})
 	}
@@ -152,8 +152,8 @@ func TestPublicKeyFile(t *testing.T) {
 			if err := os.WriteFile(file, tt.data, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			cfg := builtIn(t, t.TempDir(), fmt.Sprintf("auth: {mode: token, jwt: {publicKeyFile: %q, issuer: i, audience: a}}", file))
-			wantLines(t, of(check.Run(t.Context(), cfg, check.Options{}), "auth"), "ok: no API key is valid; JSON Web Tokens alone are taken", tt.want)
+			cfg := builtInConfig(t, t.TempDir(), fmt.Sprintf("auth: {mode: token, jwt: {publicKeyFile: %q, issuer: i, audience: a}}", file))
+			wantLines(t, of(check.Run(t.Context(), cfg, check.Options{}), "auth"), "ok: no API key is valid; only JSON Web Tokens are accepted", tt.want)
 		})
 	}
 }

@@ -15,8 +15,8 @@ import (
 
 const subjectCatalogues = "catalogues"
 
-// Catalogues looks at a folder of catalogues: what each of them is, what is wrong with it and what should be known. fieldsOf, where
-// it is not nil, returns the fields of a catalogue as a server describes them; nothing else is dialled.
+// Catalogues checks a folder of catalogues. It reports each catalogue with its errors and warnings. If fieldsOf is not nil, it
+// returns the fields of a catalogue as a server describes them; no other service is called.
 func Catalogues(dir string, fieldsOf func(id string) ([]core.CatalogueField, error)) Report {
 	set, err := definition.Load(dir, definition.Options{Reserved: tuttihttp.ReservedIDs()})
 	if err != nil {
@@ -24,23 +24,23 @@ func Catalogues(dir string, fieldsOf func(id string) ([]core.CatalogueField, err
 	}
 	found := warnings(subjectCatalogues, set.Warnings)
 	for _, d := range set.Definitions {
-		found = append(found, written(d)...)
+		found = append(found, definitionFindings(d)...)
 		if d.Err == nil {
-			found = append(found, sound(d, ""))
+			found = append(found, catalogueFinding(d, ""))
 		}
 		if d.Err == nil && fieldsOf != nil {
 			fields, err := fieldsOf(d.ID)
-			found = append(found, undeclared(d, fields, err)...)
+			found = append(found, undeclaredLists(d, fields, err)...)
 		}
 		found = append(found, warnings(subjectOf(d), d.Warnings)...)
 	}
 	return newReport(found)
 }
 
-// undeclared names the fields of which the index shows several values, and that the catalogue does not declare as lists.
-func undeclared(d definition.Definition, fields []core.CatalogueField, err error) []Finding {
+// undeclaredLists warns about fields that hold several values in the index but are not declared as lists in the catalogue.
+func undeclaredLists(d definition.Definition, fields []core.CatalogueField, err error) []Finding {
 	if err != nil {
-		return []Finding{{subjectOf(d), StatusWarn, "which fields hold several values is not known: " + core.MessageOf(err), core.HintOf(err)}}
+		return []Finding{{subjectOf(d), StatusWarn, "cannot determine which fields hold several values: " + core.MessageOf(err), core.HintOf(err)}}
 	}
 	var found []Finding
 	for _, f := range fields {
@@ -56,8 +56,8 @@ func undeclared(d definition.Definition, fields []core.CatalogueField, err error
 	return found
 }
 
-// Definitions gives the catalogues that a configuration has: those of its folder, or one for each index that is written to. Its
-// error is that of definition.Load. A process that starts reads them in the same way.
+// Definitions returns the catalogues of a configuration: those of its folder, or one for each index that repositories write to.
+// Its error is that of definition.Load. The server reads catalogues with it at the start.
 func Definitions(cfg config.Config) (definition.Set, error) {
 	opts := definition.Options{
 		Reserved:                    tuttihttp.ReservedIDs(),
@@ -79,7 +79,7 @@ func Definitions(cfg config.Config) (definition.Set, error) {
 	return set, err
 }
 
-// cataloguesProbe looks at the catalogues of the configuration, and at what the index says to each.
+// cataloguesProbe checks the catalogues of the configuration, each against its index.
 func cataloguesProbe(cfg config.Config, opts Options) probe {
 	return func(ctx context.Context) []Finding {
 		set, err := Definitions(cfg)
@@ -89,18 +89,18 @@ func cataloguesProbe(cfg config.Config, opts Options) probe {
 		if cfg.Catalogues.Dir == "" {
 			var found []Finding
 			for _, d := range set.Definitions {
-				found = append(append(found, written(d)...), DefaultAccess(cfg.Auth, d)...)
+				found = append(append(found, definitionFindings(d)...), DefaultAccess(cfg.Auth, d)...)
 			}
 			return found
 		}
-		judge := judgeOf(cfg, opts)
+		judge := newCatalogueChecker(cfg, opts)
 		defer judge.close()
 		found := warnings(subjectCatalogues, set.Warnings)
 		for _, d := range set.Definitions {
-			found = append(found, written(d)...)
+			found = append(found, definitionFindings(d)...)
 			if d.Err == nil {
 				found = append(found, judge.indexed(ctx, d)...)
-				found = append(found, reader(cfg.Auth, d)...)
+				found = append(found, scopesWithoutAuth(cfg.Auth, d)...)
 				found = append(found, DefaultAccess(cfg.Auth, d)...)
 				found = append(found, nodes(ctx, d, opts)...)
 			}
@@ -110,46 +110,46 @@ func cataloguesProbe(cfg config.Config, opts Options) probe {
 	}
 }
 
-// reader looks at who can read a catalogue that an access rule narrows.
-func reader(cfg config.Auth, d definition.Definition) []Finding {
+// scopesWithoutAuth warns about a catalogue with an access rule when auth.mode is none.
+func scopesWithoutAuth(cfg config.Auth, d definition.Definition) []Finding {
 	if d.Access == nil || cfg.Mode != config.ModeNone {
 		return nil
 	}
-	message := "access.json asks for scopes, and with auth.mode none nobody has any: what its public matches is all that is seen"
+	message := "access.json requires scopes, and with auth.mode none no caller has any: only documents that match its public filter are visible"
 	if d.Access.Public == nil {
-		message = "access.json asks for scopes, and with auth.mode none nobody has any: nothing is seen"
+		message = "access.json requires scopes, and with auth.mode none no caller has any: no document is visible"
 	}
-	return []Finding{{subjectOf(d), StatusWarn, message, "set auth.mode: token, or remove access.json where everybody may see everything"}}
+	return []Finding{{subjectOf(d), StatusWarn, message, "set auth.mode: token, or remove access.json if all documents are public"}}
 }
 
-// DefaultAccess returns a finding that says who reads a catalogue which has no access rule. It returns none for a catalogue that has
-// one or a fault, and none where auth.mode is none and the catalogue is public, as all is then.
+// DefaultAccess returns a finding that says who can read a catalogue without an access rule. It returns none for a catalogue that
+// has a rule or an error, and none when auth.mode is none and the catalogue is public.
 func DefaultAccess(cfg config.Auth, d definition.Definition) []Finding {
 	if d.Access != nil || d.Err != nil || cfg.Mode == config.ModeNone && d.DefaultAccess == core.AccessPublic {
 		return nil
 	}
 	rule := "add an access.json to the catalogue's folder"
 	if d.Folder == "" {
-		rule = "give the index a folder with an access.json in catalogues.dir"
+		rule = "add a folder with an access.json for the index to catalogues.dir"
 	}
 	found := Finding{Subject: subjectOf(d), Status: StatusOK}
 	switch {
 	case d.DefaultAccess == core.AccessPublic:
-		found.Status, found.Message = StatusWarn, "anyone reads it without a token"
+		found.Status, found.Message = StatusWarn, "anyone can read it without a token"
 		found.Hint = rule + ", or set auth.defaultAccess: authenticated"
 	case d.DefaultAccess == core.AccessAuthenticated:
-		found.Message = "anyone with a valid token reads it"
+		found.Message = "anyone with a valid token can read it"
 	case cfg.Mode == config.ModeNone:
-		found.Status, found.Message = StatusWarn, "no caller reads it, as with auth.mode none nobody has a scope"
+		found.Status, found.Message = StatusWarn, "no caller can read it, because with auth.mode none no caller has a scope"
 		found.Hint = rule + ", set auth.mode: token, or set auth.defaultAccess: public"
 	default:
-		found.Message = "only tokens with the scope " + cfg.SystemScope + cfg.WriteSuffix + " read it"
+		found.Message = "only tokens with the scope " + cfg.SystemScope + cfg.WriteSuffix + " can read it"
 	}
 	found.Message = fmt.Sprintf("no access.json: %s (auth.defaultAccess: %s)", found.Message, d.DefaultAccess)
 	return []Finding{found}
 }
 
-// nodes looks at the other nodes of a catalogue's federation.
+// nodes probes the remote nodes of a catalogue's federation.
 func nodes(ctx context.Context, d definition.Definition, opts Options) []Finding {
 	var found []Finding
 	for _, p := range federation.Probe(ctx, d, federation.Config{Timeout: opts.Timeout}) {
@@ -163,7 +163,7 @@ func nodes(ctx context.Context, d definition.Definition, opts Options) []Finding
 	return found
 }
 
-// defaultIndices are the indices that have a catalogue of their own where no folder is given.
+// defaultIndices returns the indices that get a default catalogue when catalogues.dir is not set.
 func defaultIndices(repositories []config.Repository) []definition.DefaultIndex {
 	var indices []definition.DefaultIndex
 	for _, r := range repositories {
@@ -178,8 +178,8 @@ func defaultIndices(repositories []config.Repository) []definition.DefaultIndex 
 
 func subjectOf(d definition.Definition) string { return "catalogue " + d.ID }
 
-// written gives what is wrong with a catalogue as it is written, each fault by itself.
-func written(d definition.Definition) []Finding {
+// definitionFindings returns one finding for each error in a catalogue's files.
+func definitionFindings(d definition.Definition) []Finding {
 	if d.Err == nil {
 		return nil
 	}
@@ -192,8 +192,8 @@ func written(d definition.Definition) []Finding {
 	return found
 }
 
-// sound tells what a catalogue is. more continues the sentence, after a semicolon.
-func sound(d definition.Definition, more string) Finding {
+// catalogueFinding returns the finding for a valid catalogue. more is appended to its message after a semicolon.
+func catalogueFinding(d definition.Definition, more string) Finding {
 	message := fmt.Sprintf("documents of type %s in index %s", d.DocumentType, d.Index)
 	if more != "" {
 		message += "; " + more
@@ -209,36 +209,36 @@ func warnings(subject string, texts []string) []Finding {
 	return found
 }
 
-// judge tells what the index says to catalogues.
-type judge interface {
-	// indexed looks at the index of a catalogue that is written as it should be. It gives at least one finding.
+// catalogueChecker checks catalogues against the index.
+type catalogueChecker interface {
+	// indexed checks a catalogue whose files are valid against its index. It returns at least one finding.
 	indexed(ctx context.Context, d definition.Definition) []Finding
 	close()
 }
 
-func judgeOf(cfg config.Config, opts Options) judge {
+func newCatalogueChecker(cfg config.Config, opts Options) catalogueChecker {
 	var aliases []string
 	for _, r := range cfg.Repositories {
 		aliases = append(aliases, r.IndexName)
 	}
 	if cfg.Index.URL == "" {
-		return embeddedJudge{aliases}
+		return embeddedChecker{aliases}
 	}
-	return newEngineJudge(cfg.Index, opts, aliases)
+	return newEngineChecker(cfg.Index, opts, aliases)
 }
 
-// embeddedJudge knows of an embedded index what the configuration says: its folder is locked while tutti runs, and a lock
-// taken only to look would keep out a tutti that starts.
-type embeddedJudge struct{ aliases []string }
+// embeddedChecker checks catalogues against the configuration only. It does not open the embedded index: that would take its
+// lock, which would keep a starting tutti from running.
+type embeddedChecker struct{ aliases []string }
 
-func (j embeddedJudge) indexed(_ context.Context, d definition.Definition) []Finding {
+func (j embeddedChecker) indexed(_ context.Context, d definition.Definition) []Finding {
 	if slices.Contains(j.aliases, d.Index) {
-		return []Finding{sound(d, "its fields are read from the embedded index when tutti runs")}
+		return []Finding{catalogueFinding(d, "its fields are read from the embedded index when tutti runs")}
 	}
 	return []Finding{{
-		subjectOf(d), StatusWarn, "no repository writes to index " + d.Index + ", and nobody else writes to the embedded index",
-		"set esIndex to what a repository has as its indexName: " + strings.Join(j.aliases, ", "),
+		subjectOf(d), StatusWarn, "no repository writes to index " + d.Index + ", and nothing else writes to the embedded index",
+		"set esIndex to the indexName of a repository: " + strings.Join(j.aliases, ", "),
 	}}
 }
 
-func (embeddedJudge) close() {}
+func (embeddedChecker) close() {}

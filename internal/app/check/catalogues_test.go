@@ -97,7 +97,7 @@ func TestFolderOfCatalogues(t *testing.T) {
 	})
 }
 
-// TestCataloguesOfTheEngine: what an Elasticsearch says of each catalogue's index, and how to mend it.
+// TestCataloguesOfTheEngine: findings about each catalogue's index in an Elasticsearch, with hints.
 func TestCataloguesOfTheEngine(t *testing.T) {
 	const (
 		mapping   = `{"donor_centric-1":{"mappings":{"properties":{"data":{"properties":{"age":{"type":"integer"},"id":{"type":"keyword"}}},"study":{"type":"keyword"}}}}}`
@@ -126,7 +126,7 @@ func TestCataloguesOfTheEngine(t *testing.T) {
 		},
 		"documents that must not be read": {
 			answers: routes{path: {200, mapping}, "POST /donor_centric/_pit": {403, forbidden}},
-			want:    []string{"ok: *; 4 fields", "warn: which fields hold several values is not known: *"},
+			want:    []string{"ok: *; 4 fields", "warn: cannot determine which fields hold several values: *"},
 		},
 		"below the nesting prefix": {
 			answers: right, files: map[string]string{"extra.json": `{"nestingPrefix": "data", "extended": [{"fieldName": "age", "unit": "years"}]}`},
@@ -134,7 +134,7 @@ func TestCataloguesOfTheEngine(t *testing.T) {
 		},
 		"without the nesting prefix": {
 			answers: right, files: map[string]string{"extra.json": `{"nestingPrefix": "record"}`},
-			want: []string{`fail: the mapping of the index has no field "record", which nestingPrefix names -> mend the catalogue's configuration, or the mapping of its index`},
+			want: []string{`fail: the mapping of the index has no field "record", which nestingPrefix names -> fix the catalogue's configuration, or the mapping of its index`},
 		},
 		"an extended name that the mapping lacks": {
 			answers: right, files: map[string]string{"extended.json": `{"extended": [{"fieldName": "weight", "unit": "kg"}]}`},
@@ -145,49 +145,49 @@ func TestCataloguesOfTheEngine(t *testing.T) {
 			auth: "{mode: token, defaultAccess: public}",
 			want: []string{"ok: *; 4 fields", `warn: the access rule denies all: the mapping has no field "studyId"`},
 		},
-		"an access rule, and nobody has to show a token": {
+		"an access rule, and authentication is off": {
 			answers: right, files: map[string]string{"access.json": `{"field": "study", "scope": "{value}.READ"}`},
 			want: []string{
-				"ok: *; 4 fields", "warn: access.json asks for scopes, and with auth.mode none nobody has any: nothing is seen -> set auth.mode: token, or *",
+				"ok: *; 4 fields", "warn: access.json requires scopes, and with auth.mode none no caller has any: no document is visible -> set auth.mode: token, or *",
 			},
 		},
 		"an access rule with something public": {
 			answers: right, files: map[string]string{"access.json": `{"field": "study", "scope": "{value}.READ", "public": {}}`},
-			want: []string{"ok: *; 4 fields", "warn: access.json asks for scopes*: what its public matches is all that is seen -> *"},
+			want: []string{"ok: *; 4 fields", "warn: access.json requires scopes*: only documents that match its public filter are visible -> *"},
 		},
 		"no access rule": {
 			answers: right, auth: "{mode: token}",
-			want: []string{"ok: *; 4 fields", "ok: no access.json: anyone with a valid token reads it (auth.defaultAccess: authenticated)"},
+			want: []string{"ok: *; 4 fields", "ok: no access.json: anyone with a valid token can read it (auth.defaultAccess: authenticated)"},
 		},
 		"no access rule, public": {
 			answers: right, auth: "{mode: token, defaultAccess: public}",
 			want: []string{
 				"ok: *; 4 fields",
-				"warn: no access.json: anyone reads it without a token (auth.defaultAccess: public) -> add an access.json to the catalogue's folder, or set auth.defaultAccess: authenticated",
+				"warn: no access.json: anyone can read it without a token (auth.defaultAccess: public) -> add an access.json to the catalogue's folder, or set auth.defaultAccess: authenticated",
 			},
 		},
 		"no access rule, denied": {
 			answers: right, auth: "{mode: token, defaultAccess: deny}",
-			want: []string{"ok: *; 4 fields", "ok: no access.json: only tokens with the scope tutti.WRITE read it (auth.defaultAccess: deny)"},
+			want: []string{"ok: *; 4 fields", "ok: no access.json: only tokens with the scope tutti.WRITE can read it (auth.defaultAccess: deny)"},
 		},
 		"no access rule, denied without tokens": {
 			answers: right, auth: "{defaultAccess: deny}",
 			want: []string{
 				"ok: *; 4 fields",
-				"warn: no access.json: no caller reads it, as with auth.mode none nobody has a scope (auth.defaultAccess: deny) -> add an access.json to the catalogue's folder, set auth.mode: token, or *",
+				"warn: no access.json: no caller can read it, because with auth.mode none no caller has a scope (auth.defaultAccess: deny) -> add an access.json to the catalogue's folder, set auth.mode: token, or *",
 			},
 		},
 		"missing": {
 			answers: routes{path: {404, missing}},
-			want:    []string{"fail: the index of the catalogue does not exist -> make the index donor_centric, or set esIndex to one that is there or that a repository writes to"},
+			want:    []string{"fail: the index of the catalogue does not exist -> create the index donor_centric, or set esIndex to an existing index or to one that a repository writes to"},
 		},
 		"missing until it is made": {
 			answers: routes{path: {404, missing}}, alias: "donor_centric",
-			want: []string{"ok: documents of type donor in index donor_centric; the index will be made"},
+			want: []string{"ok: documents of type donor in index donor_centric; the index will be created"},
 		},
 		"refused": {
 			answers: routes{path: {403, forbidden}}, index: ", username: elastic, password: s3cret",
-			want: []string{"fail: the index does not let this server read its mapping -> check the credentials of the index, and give the user's role the privileges read and view_index_metadata on donor_centric"},
+			want: []string{"fail: the index does not let this server read its mapping -> check the credentials of the index, and grant the user's role the privileges read and view_index_metadata on donor_centric"},
 		},
 		"refused without credentials": {
 			answers: routes{path: {401, forbidden}},
@@ -195,11 +195,11 @@ func TestCataloguesOfTheEngine(t *testing.T) {
 		},
 		"broken": {
 			answers: routes{path: {500, ""}},
-			want:    []string{"fail: the mapping of the index could not be read -> look at the cluster's log, and at that of a proxy before it"},
+			want:    []string{"fail: the mapping of the index could not be read -> check the cluster's log, and the log of a proxy in front of it"},
 		},
 		"authorities that cannot be read": {
 			answers: right, index: ", caFile: /none",
-			want: []string{"fail: the index' CA file cannot be read -> see what is said of the index"},
+			want: []string{"fail: the index' CA file cannot be read -> see the findings for the index"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -215,7 +215,7 @@ func TestCataloguesOfTheEngine(t *testing.T) {
 	}
 }
 
-// withCatalogues gives a configuration of the built-in repository, an index at a URL and a folder of catalogues.
+// withCatalogues returns a configuration of the built-in repository, an index at a URL and a folder of catalogues.
 func withCatalogues(t *testing.T, dir, url, index, alias, auth string) config.Config {
 	t.Helper()
 	if alias == "" {
@@ -228,11 +228,11 @@ func withCatalogues(t *testing.T, dir, url, index, alias, auth string) config.Co
 		t.TempDir(), url, index, dir, auth, alias))
 }
 
-// TestCataloguesOfAnEngineThatIsAway: one catalogue waits for it, and the others are told of without.
+// TestCataloguesOfAnEngineThatIsAway: one catalogue waits for it, the others are reported without waiting.
 func TestCataloguesOfAnEngineThatIsAway(t *testing.T) {
 	dir := configured(t, map[string]string{"donors/base.json": donorsBase, "files/base.json": filesBase, "more/base.json": `{`})
-	const away = "fail: the index does not answer -> see what is said of the index"
-	t.Run("nobody there", func(t *testing.T) {
+	const away = "fail: the index does not answer -> see the findings for the index"
+	t.Run("nothing listens", func(t *testing.T) {
 		report := check.Run(t.Context(), withCatalogues(t, dir, "http://"+closedAddress(t), "", "", ""), check.Options{})
 		wantLines(t, of(report, "catalogue donors"), away)
 		wantLines(t, of(report, "catalogue files"), away)
@@ -264,7 +264,7 @@ func TestCataloguesOfAnEngineThatIsAway(t *testing.T) {
 	})
 }
 
-// TestCataloguesOfTheEmbeddedIndex: its folder is not looked into, not even while nothing runs.
+// TestCataloguesOfTheEmbeddedIndex: its folder is not read, not even while nothing runs.
 func TestCataloguesOfTheEmbeddedIndex(t *testing.T) {
 	dir := configured(t, map[string]string{"donors/base.json": donorsBase, "files/base.json": filesBase})
 	cfg := withCatalogues(t, dir, "", "", "donor_centric", "")
@@ -272,7 +272,7 @@ func TestCataloguesOfTheEmbeddedIndex(t *testing.T) {
 	wantLines(t, of(report, "catalogue donors"),
 		"ok: documents of type donor in index donor_centric; its fields are read from the embedded index when tutti runs")
 	wantLines(t, of(report, "catalogue files"),
-		"warn: no repository writes to index file_centric, and nobody else writes to the embedded index -> set esIndex to what a repository has as its indexName: donor_centric")
+		"warn: no repository writes to index file_centric, and nothing else writes to the embedded index -> set esIndex to the indexName of a repository: donor_centric")
 	if !report.OK {
 		t.Errorf("report %+v", report)
 	}
@@ -304,7 +304,7 @@ func TestDefaultCatalogues(t *testing.T) {
 func TestDefaultCatalogueAccess(t *testing.T) {
 	cfg := parse(t, fmt.Sprintf("dataDir: %q\nrepositories: [{code: a, type: local, indexName: donors}]\nauth: {mode: token, defaultAccess: public}", t.TempDir()))
 	wantLines(t, of(check.Run(t.Context(), cfg, check.Options{}), "catalogue donors"),
-		"warn: no access.json: anyone reads it without a token (auth.defaultAccess: public) -> give the index a folder with an access.json in catalogues.dir, or set auth.defaultAccess: authenticated")
+		"warn: no access.json: anyone can read it without a token (auth.defaultAccess: public) -> add a folder with an access.json for the index to catalogues.dir, or set auth.defaultAccess: authenticated")
 }
 
 func ExampleCatalogues() {

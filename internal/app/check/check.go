@@ -11,24 +11,24 @@ import (
 	"tutti/internal/store"
 )
 
-// DefaultTimeout bounds each look at a service.
+// DefaultTimeout is the time limit for each probe of a service.
 const DefaultTimeout = 10 * time.Second
 
 const subjectConfiguration = "configuration"
 
-// Options are what Run needs beside the configuration. The zero value is the default.
+// Options configures Run. The zero value is the default.
 type Options struct {
-	// Timeout bounds each look at a service; 0 means DefaultTimeout.
+	// Timeout is the time limit for each probe of a service; 0 means DefaultTimeout.
 	Timeout time.Duration
 	// Version is the program's version, for the User-Agent; "dev" by default.
 	Version string
 }
 
-// probe looks at one thing within ctx.
+// probe checks one subject of the configuration and returns when ctx ends.
 type probe func(ctx context.Context) []Finding
 
-// Run looks at everything that cfg names, all at once, and gives what it found in the order of the configuration. It
-// takes no longer than opts.Timeout and a little; when ctx ends before, what was not seen counts as not answering.
+// Run probes everything that cfg names concurrently, and returns the findings in the order of the configuration. It takes
+// little longer than opts.Timeout. When ctx ends earlier, services that have not answered are reported as not answering.
 func Run(ctx context.Context, cfg config.Config, opts Options) Report {
 	if opts.Timeout <= 0 {
 		opts.Timeout = DefaultTimeout
@@ -81,7 +81,7 @@ func Run(ctx context.Context, cfg config.Config, opts Options) Report {
 	return newReport(all)
 }
 
-// settings looks at the configuration itself, which was validated.
+// settings returns the findings about the configuration itself, which was validated.
 func settings(cfg config.Config) []Finding {
 	found := []Finding{{subjectConfiguration, StatusOK, "valid, with " + count(len(cfg.Repositories), "repository", "repositories"), ""}}
 	for _, w := range cfg.Warnings {
@@ -91,12 +91,12 @@ func settings(cfg config.Config) []Finding {
 		return found
 	}
 	for i, r := range cfg.Repositories {
-		// The built-in repository takes no secret: what is open to all is told of once, with auth.
+		// The built-in repository has no webhook secret; the auth finding covers it.
 		if r.Type != core.TypeLocal && r.Notifications.Webhook.Secret == "" {
 			found = append(found, Finding{
 				subjectConfiguration, StatusWarn,
-				fmt.Sprintf("%s can be reached from other machines, and posts to /notifications/%s need no signature", cfg.Server.Listen, r.Code),
-				fmt.Sprintf("set repositories[%d].notifications.webhook.secret, or have a proxy keep others out", i),
+				fmt.Sprintf("%s can be reached from other machines, and POST /notifications/%s requires no signature", cfg.Server.Listen, r.Code),
+				fmt.Sprintf("set repositories[%d].notifications.webhook.secret, or restrict access with a proxy", i),
 			})
 		}
 	}

@@ -44,7 +44,7 @@ func song(t *testing.T, cfg testkit.SongConfig, studies ...string) *testkit.Song
 	return s
 }
 
-// closedAddress gives an address that nothing listens at.
+// closedAddress returns an address that nothing listens at.
 func closedAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -55,7 +55,7 @@ func closedAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// of gives the findings of a subject, each as "status: message -> hint".
+// of returns the findings of a subject, each as "status: message -> hint".
 func of(r check.Report, subject string) []string {
 	var lines []string
 	for _, f := range r.Findings {
@@ -110,10 +110,10 @@ func TestEverythingEmbedded(t *testing.T) {
 		t.Errorf("report %+v", report)
 	}
 	wantLines(t, of(report, "configuration"), "ok: valid, with 1 repository")
-	wantLines(t, of(report, "queue"), "ok: embedded; "+dir+"/queue will be made, with * free")
-	wantLines(t, of(report, "index"), "ok: embedded; "+dir+"/index will be made, with * free")
-	wantLines(t, of(report, "store"), "ok: embedded; "+dir+"/store will be made, with * free")
-	wantLines(t, of(report, "auth"), "ok: nobody has to show a token; 127.0.0.1:8080 can be reached from this machine alone")
+	wantLines(t, of(report, "queue"), "ok: embedded; "+dir+"/queue will be created, with * free")
+	wantLines(t, of(report, "index"), "ok: embedded; "+dir+"/index will be created, with * free")
+	wantLines(t, of(report, "store"), "ok: embedded; "+dir+"/store will be created, with * free")
+	wantLines(t, of(report, "auth"), "ok: authentication is off; 127.0.0.1:8080 can only be reached from this machine")
 	wantLines(t, of(report, "repository a"), "ok: 127.0.0.1:* lists 2 studies in *s")
 	if _, err := os.Stat(filepath.Dir(dir)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a folder was made: %v", err)
@@ -136,22 +136,22 @@ func TestFoldersThatCannotBe(t *testing.T) {
 	repositories := fmt.Sprintf("repositories: [{code: a, type: song, url: %q, indexName: a}]", "http://"+closedAddress(t))
 	t.Run("a file", func(t *testing.T) {
 		report := check.Run(t.Context(), parse(t, fmt.Sprintf("dataDir: %q\n", file)+repositories), check.Options{})
-		wantLines(t, of(report, "queue"), "fail: "+file+"/queue cannot be looked at: not a directory -> *")
+		wantLines(t, of(report, "queue"), "fail: "+file+"/queue cannot be read: not a directory -> *")
 	})
 	t.Run("a file in the folder's place", func(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "queue"), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		report := check.Run(t.Context(), parse(t, fmt.Sprintf("dataDir: %q\n", dir)+repositories), check.Options{})
-		wantLines(t, of(report, "queue"), "fail: "+dir+"/queue is no folder -> *")
-		wantLines(t, of(report, "index"), "ok: embedded; "+dir+"/index will be made, with * free")
+		wantLines(t, of(report, "queue"), "fail: "+dir+"/queue is not a folder -> *")
+		wantLines(t, of(report, "index"), "ok: embedded; "+dir+"/index will be created, with * free")
 	})
 	t.Run("not to be written", func(t *testing.T) {
 		if _, err := os.Stat("/proc/self"); err != nil {
 			t.Skip("not even root makes a file in /proc, but there is none")
 		}
 		report := check.Run(t.Context(), parse(t, "dataDir: /proc/tutti\n"+repositories), check.Options{})
-		wantLines(t, of(report, "queue"), "fail: /proc cannot be written: * -> give it to tutti's user, or choose another dataDir")
+		wantLines(t, of(report, "queue"), "fail: /proc cannot be written: * -> grant tutti's user write access, or choose another dataDir")
 	})
 }
 
@@ -178,25 +178,25 @@ func TestRepositories(t *testing.T) {
 		"wrong token": {fmt.Sprintf("url: %q, token: s3cret", guarded.URL()), "fail: 127.0.0.1:*: the upstream answered with status 401 -> check the repository's token, or its username and password"},
 		"another path": {
 			fmt.Sprintf("url: %q", plain.URL()+"/none"),
-			"fail: 127.0.0.1:*: the upstream answered with status 404 -> check the repository's url and type: studies/all is asked for below the url",
+			"fail: 127.0.0.1:*: the upstream answered with status 404 -> check the repository's url and type: tutti requests studies/all below the url",
 		},
 		"failing": {
 			fmt.Sprintf("url: %q", broken.URL()),
-			"fail: 127.0.0.1:*: the upstream answered with status 500 -> look at the repository's log, and at that of a proxy before it",
+			"fail: 127.0.0.1:*: the upstream answered with status 500 -> check the repository's log, and the log of a proxy in front of it",
 		},
 		"busy": {
 			fmt.Sprintf("url: %q", busy.URL()),
-			"fail: 127.0.0.1:*: the upstream answered with status 503 -> wait until the repository has started, or has less to do",
+			"fail: 127.0.0.1:*: the upstream answered with status 503 -> wait until the repository has started or is less busy",
 		},
 		"a web page": {
 			fmt.Sprintf("url: %q", page.URL()),
-			"fail: 127.0.0.1:*: the upstream's list of studies has an unexpected format -> check the repository's type, and that its url is that of the API and not of a web page: studies/all is asked for below it",
+			"fail: 127.0.0.1:*: the upstream's list of studies has an unexpected format -> check the repository's type, and that its url is that of the API and not of a web page: tutti requests studies/all below it",
 		},
 		"cut": {
 			fmt.Sprintf("url: %q", cut.URL()),
-			"fail: 127.0.0.1:*: the upstream's answer was cut short: * -> look at the repository's log, and at that of a proxy before it",
+			"fail: 127.0.0.1:*: the upstream's answer was cut short: * -> check the repository's log, and the log of a proxy in front of it",
 		},
-		"nobody there": {
+		"nothing listens": {
 			fmt.Sprintf("url: %q", "http://"+closedAddress(t)),
 			"fail: 127.0.0.1:* does not answer: nothing listens there -> check host and port, and that the service runs",
 		},
@@ -207,7 +207,7 @@ func TestRepositories(t *testing.T) {
 			got := of(check.Run(t.Context(), cfg, check.Options{}), "repository a")
 			wantLines(t, got, tt.want)
 			if len(got) == 1 && strings.Count(got[0], ": status ") > 0 {
-				t.Errorf("the status is told twice: %s", got[0])
+				t.Errorf("the status is reported twice: %s", got[0])
 			}
 		})
 	}
@@ -229,7 +229,7 @@ func TestRepositoryOfTypeLyric(t *testing.T) {
 		},
 		"a Song": {
 			songs.URL(), "1",
-			"fail: 127.0.0.1:*: the upstream answered with status 404 -> check the repository's url and type: category/1 is asked for below the url",
+			"fail: 127.0.0.1:*: the upstream answered with status 404 -> check the repository's url and type: tutti requests category/1 below the url",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -263,10 +263,10 @@ func TestSettings(t *testing.T) {
 	}{
 		"webhook without a secret": {file(""), nil, []string{
 			"ok: valid, with 1 repository",
-			"warn: :8080 can be reached from other machines, and posts to /notifications/a need no signature -> set repositories[0].notifications.webhook.secret, or *",
+			"warn: :8080 can be reached from other machines, and POST /notifications/a requires no signature -> set repositories[0].notifications.webhook.secret, or *",
 		}},
 		"webhook with a secret": {file(", notifications: {webhook: {secret: s3cret}}"), nil, []string{"ok: valid, with 1 repository"}},
-		"on this machine alone": {file(""), []string{"TUTTI_SERVER_LISTEN=localhost:1"}, []string{"ok: valid, with 1 repository"}},
+		"only on this machine":  {file(""), []string{"TUTTI_SERVER_LISTEN=localhost:1"}, []string{"ok: valid, with 1 repository"}},
 		"warnings": {file(""), []string{"TUTTI_SERVER_LISTEN=localhost:1", "MAESTRO_REPOSITORIES_0_URL=http://b"}, []string{
 			"ok: valid, with 1 repository", "warn: MAESTRO_REPOSITORIES_… are ignored: *",
 		}},
@@ -281,9 +281,9 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-func TestRefusedListsEveryFault(t *testing.T) {
+func TestInvalidConfigurationListsEveryProblem(t *testing.T) {
 	_, err := config.Parse([]byte("server: {lisen: x}\nqueue: {replicas: 3}"), nil)
-	report := check.Refused(err)
+	report := check.InvalidConfiguration(err)
 	wantLines(t, of(report, "configuration"),
 		"fail: server.lisen: unknown key; the nearest valid key is server.listen (line 1)",
 		"fail: queue.replicas: the embedded queue has one server, 3 replicas need a cluster -> set queue.url *",
@@ -295,7 +295,7 @@ func TestRefusedListsEveryFault(t *testing.T) {
 
 func ExampleReport_WriteText() {
 	report := check.Report{Findings: []check.Finding{
-		{Subject: "queue", Status: check.StatusOK, Message: "embedded; data/queue will be made, with 20 GiB free"},
+		{Subject: "queue", Status: check.StatusOK, Message: "embedded; data/queue will be created, with 20 GiB free"},
 		{Subject: "repository song.ca", Status: check.StatusFail, Message: "song.example.org: nothing listens there", Hint: "check host and port"},
 	}}
 	var out bytes.Buffer
@@ -304,17 +304,17 @@ func ExampleReport_WriteText() {
 	}
 	fmt.Print(out.String())
 	// Output:
-	// ok    queue               embedded; data/queue will be made, with 20 GiB free
+	// ok    queue               embedded; data/queue will be created, with 20 GiB free
 	// fail  repository song.ca  song.example.org: nothing listens there
 	//                           -> check host and port
 }
 
 type full struct{}
 
-func (full) Write([]byte) (int, error) { return 0, errors.New("no room") }
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space") }
 
-func TestWriteTextTellsThatItCannot(t *testing.T) {
-	err := check.Refused(errors.New("x")).WriteText(full{})
+func TestWriteTextReportsErrors(t *testing.T) {
+	err := check.InvalidConfiguration(errors.New("x")).WriteText(full{})
 	if core.CodeOf(err) != core.CodeInternal || core.MessageOf(err) != "writing the report" {
 		t.Errorf("got %v", err)
 	}

@@ -9,7 +9,7 @@ import (
 	"tutti/internal/upstream"
 )
 
-// health looks at the cluster and its licence. What this user may not see is no fault: tutti does not need it.
+// health checks the cluster's health and licence. Missing privileges are only a warning: tutti does not need this information.
 func (e *engine) health(ctx context.Context) []Finding {
 	var found []Finding
 	var health struct {
@@ -19,18 +19,18 @@ func (e *engine) health(ctx context.Context) []Finding {
 	switch a, err := e.node.Health(ctx); {
 	case err != nil:
 		reason, hint := upstream.ConnectionFailure(err)
-		found = append(found, Finding{subjectIndex, StatusFail, "the state of the cluster is not known: " + reason, hint})
+		found = append(found, Finding{subjectIndex, StatusFail, "the health of the cluster cannot be read: " + reason, hint})
 	case json.Unmarshal(a.Body, &health) != nil || health.Status == "":
-		f, refused := e.refused(e.host, "see the state of the cluster", a)
+		f, refused := e.rejected(e.host, "read the health of the cluster", a)
 		if !refused {
-			f.Message = "the state of the cluster is not known"
+			f.Message = "the health of the cluster cannot be read"
 		}
 		f.Status = StatusWarn
 		found = append(found, f)
 	case health.Status == "red":
 		found = append(found, Finding{
 			subjectIndex, StatusWarn, fmt.Sprintf("the cluster is red, %s", count(health.Unassigned, "shard is missing", "shards are missing")),
-			"see GET /_cluster/allocation/explain; an index whose primary shard is missing takes no documents",
+			"see GET /_cluster/allocation/explain; an index whose primary shard is missing accepts no documents",
 		})
 	default:
 		found = append(found, Finding{subjectIndex, StatusOK, "the cluster is " + health.Status, ""})
@@ -52,7 +52,7 @@ func (e *engine) licence(ctx context.Context) []Finding {
 	if l := licence.License; l.Status != "active" {
 		return []Finding{{
 			subjectIndex, StatusWarn, fmt.Sprintf("the %s licence of the cluster is %s", l.Type, l.Status),
-			"renew it, or go back to the basic one: POST /_license/start_basic",
+			"renew it, or return to the basic licence: POST /_license/start_basic",
 		}}
 	}
 	return nil

@@ -1,4 +1,4 @@
-// Package check looks at everything that a configuration names: it dials each service, looks at each folder, and says in
-// one line each what is right or how to mend it. It changes nothing: no stream, index or topic is made, no lock is taken,
-// and a folder's file is made only to see that it can be, and removed at once.
+// Package check probes everything that a configuration names: it connects to each service, examines each folder, and reports
+// one line for each, with a hint where something is wrong. It creates no stream, index or topic and takes no lock. To test
+// that a folder is writable, it creates a temporary file and removes it at once.
 package check

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"encoding/json"
@@ -16,17 +17,17 @@ import (
 )
 
 const (
-	// engineMajor is the version of Elasticsearch that tutti is made for.
+	// engineMajor is the major version of Elasticsearch that tutti supports.
 	engineMajor = 8
-	// productName is what an Elasticsearch calls itself in a header of each answer.
+	// productName is the X-Elastic-Product header of each response of an Elasticsearch.
 	productName = "Elasticsearch"
 )
 
-// engine asks an Elasticsearch questions. It never writes.
+// engine probes an Elasticsearch. It never writes.
 type engine struct {
 	cfg    config.Index
 	probes []*elastic.Probe // one of each node
-	// node is one that answered as it should, at host; nil when none did.
+	// node is a usable node, at host; nil when there is none.
 	node *elastic.Probe
 	host string
 }
@@ -58,27 +59,27 @@ func (e *engine) close() {
 	}
 }
 
-// nodes looks at each node, and keeps one that is right for further questions.
+// nodes probes each node, and sets e.node to the first usable one.
 func (e *engine) nodes(ctx context.Context) []Finding {
 	var found, silent []Finding
 	for i, url := range e.cfg.URLs() {
 		node, host := e.probes[i], hostOf(url)
-		a, who, err := introduce(ctx, node)
+		a, id, err := identify(ctx, node)
 		if err != nil {
 			reason, hint := upstream.ConnectionFailure(err)
 			if _, unknown := errors.AsType[x509.UnknownAuthorityError](err); unknown {
-				hint = "give the authority's certificate as index.caFile"
+				hint = "set index.caFile to the authority's certificate"
 			}
 			silent = append(silent, Finding{subjectIndex, StatusFail, host + " does not answer: " + reason, hint})
 			continue
 		}
-		f := e.judge(host, a, who)
+		f := e.nodeFinding(host, a, id)
 		if f.Status != StatusFail && e.node == nil {
 			e.node, e.host = node, host
 		}
 		found = append(found, f)
 	}
-	// Requests go around a node that does not answer, as long as another does.
+	// Requests go to another node when one does not answer.
 	for i := range silent {
 		if e.node != nil {
 			silent[i].Status = StatusWarn
@@ -87,7 +88,7 @@ func (e *engine) nodes(ctx context.Context) []Finding {
 	return append(found, silent...)
 }
 
-// identity is what a node says it is.
+// identity is the product and version that a node reports.
 type identity struct {
 	ClusterName string `json:"cluster_name"`
 	Version     struct {
@@ -96,22 +97,22 @@ type identity struct {
 	} `json:"version"`
 }
 
-// introduce asks a node what it is, and gives the answer that counts. A node may lack GET /, which is a module of its
-// own, and be whole otherwise: such a one is asked for its version as a node of its cluster.
-func introduce(ctx context.Context, node *elastic.Probe) (elastic.Answer, identity, error) {
-	var who identity
+// identify returns the identity of a node and the response that it was read from. GET / is a module of its own that a node may
+// lack; the version is then read from the nodes API.
+func identify(ctx context.Context, node *elastic.Probe) (elastic.Answer, identity, error) {
+	var id identity
 	a, err := node.Info(ctx)
 	if err != nil {
-		return a, who, err
+		return a, id, err
 	}
 	if a.Product != productName || a.Status != http.StatusNotFound && a.Status != http.StatusMethodNotAllowed {
-		// What is no JSON has no version either.
-		_ = json.Unmarshal(a.Body, &who)
-		return a, who, nil
+		// A body that is not JSON leaves the version empty.
+		_ = json.Unmarshal(a.Body, &id)
+		return a, id, nil
 	}
-	as, err := node.Node(ctx)
+	nodesAnswer, err := node.Node(ctx)
 	if err != nil {
-		return as, who, err
+		return nodesAnswer, id, err
 	}
 	var nodes struct {
 		ClusterName string `json:"cluster_name"`
@@ -119,64 +120,57 @@ func introduce(ctx context.Context, node *elastic.Probe) (elastic.Answer, identi
 			Version string `json:"version"`
 		} `json:"nodes"`
 	}
-	if as.Status == http.StatusNotFound || as.Status == http.StatusOK && json.Unmarshal(as.Body, &nodes) != nil {
-		return a, who, nil
+	if nodesAnswer.Status == http.StatusNotFound || nodesAnswer.Status == http.StatusOK && json.Unmarshal(nodesAnswer.Body, &nodes) != nil {
+		return a, id, nil
 	}
-	who.ClusterName = nodes.ClusterName
+	id.ClusterName = nodes.ClusterName
 	for _, n := range nodes.Nodes {
-		who.Version.Number = n.Version
+		id.Version.Number = n.Version
 	}
-	return as, who, nil
+	return nodesAnswer, id, nil
 }
 
-// judge tells whether a node is one of an Elasticsearch that tutti can use.
-func (e *engine) judge(host string, a elastic.Answer, who identity) Finding {
-	if f, refused := e.refused(host, "say what it is", a); refused {
+// nodeFinding reports whether tutti can use a node.
+func (e *engine) nodeFinding(host string, a elastic.Answer, id identity) Finding {
+	if f, refused := e.rejected(host, "read its version", a); refused {
 		return f
 	}
 	fail := func(message, hint string) Finding {
 		return Finding{subjectIndex, StatusFail, host + " " + message, hint}
 	}
-	hint, version := "set index.url to an Elasticsearch 8", who.Version
+	hint, version := "set index.url to an Elasticsearch 8", id.Version
 	if version.Number == "" {
-		return fail("is no Elasticsearch", hint)
+		return fail("is not Elasticsearch", hint)
 	}
 	if version.Distribution != "" || a.Product != productName {
-		return fail(fmt.Sprintf("is no Elasticsearch but %s %s", orElse(version.Distribution, "another product"), version.Number), hint)
+		return fail(fmt.Sprintf("is not Elasticsearch but %s %s", cmp.Or(version.Distribution, "another product"), version.Number), hint)
 	}
 	first, _, _ := strings.Cut(version.Number, ".")
 	switch major, err := strconv.Atoi(first); {
 	case err != nil || major < engineMajor:
-		return fail("is Elasticsearch "+version.Number+", tutti needs 8", hint)
+		return fail("is Elasticsearch "+version.Number+"; tutti requires 8", hint)
 	case major > engineMajor:
-		return Finding{subjectIndex, StatusWarn, fmt.Sprintf("%s is Elasticsearch %s, tutti is tried with 8", host, version.Number), ""}
+		return Finding{subjectIndex, StatusWarn, fmt.Sprintf("%s is Elasticsearch %s; tutti is tested with 8", host, version.Number), ""}
 	}
-	return Finding{subjectIndex, StatusOK, fmt.Sprintf("%s is Elasticsearch %s, cluster %s", host, version.Number, who.ClusterName), ""}
+	return Finding{subjectIndex, StatusOK, fmt.Sprintf("%s is Elasticsearch %s, cluster %s", host, version.Number, id.ClusterName), ""}
 }
 
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
-}
-
-// refused puts in words why a node did not do what it was asked for; false for an answer that counts.
-func (e *engine) refused(host, doing string, a elastic.Answer) (Finding, bool) {
+// rejected returns the finding for a request that a node rejected; false if it did not.
+func (e *engine) rejected(host, doing string, a elastic.Answer) (Finding, bool) {
 	f := Finding{Subject: subjectIndex, Status: StatusFail}
 	switch {
 	case a.Status == http.StatusUnauthorized && e.cfg.Username == "" && e.cfg.APIKey == "":
-		f.Message, f.Hint = host+" asks for credentials", "set index.username and index.password, or index.apiKey"
+		f.Message, f.Hint = host+" requires credentials", "set index.username and index.password, or index.apiKey"
 	case a.Status == http.StatusUnauthorized:
 		f.Message, f.Hint = host+" refused the credentials", "check index.username and index.password, or index.apiKey"
 	case a.Status == http.StatusForbidden:
-		f.Message, f.Hint = host+" does not let this user "+doing, "give the user's role "+privilege(doing)
+		f.Message, f.Hint = host+" does not let this user "+doing, "grant the user's role "+privilege(doing)
 	case a.Status == http.StatusServiceUnavailable, a.Status == http.StatusTooManyRequests:
-		f.Message, f.Hint = fmt.Sprintf("%s is not ready: it answered with status %d", host, a.Status), "wait until the cluster has started, and look at its log"
+		f.Message, f.Hint = fmt.Sprintf("%s is not ready: it answered with status %d", host, a.Status), "wait until the cluster has started, and check its log"
 	case a.Status >= 300 && a.Status < 400:
 		f.Message, f.Hint = host+" answered with a redirect", "set index.url to where it redirects"
-	case a.Status >= 500 || a.Status == http.StatusNotFound && doing == "say what it is":
-		f.Message, f.Hint = fmt.Sprintf("%s answered with status %d", host, a.Status), "check that index.url is an Elasticsearch and not another program"
+	case a.Status >= 500 || a.Status == http.StatusNotFound && doing == "read its version":
+		f.Message, f.Hint = fmt.Sprintf("%s answered with status %d", host, a.Status), "check that index.url is the address of an Elasticsearch"
 	default:
 		return f, false
 	}
@@ -184,8 +178,8 @@ func (e *engine) refused(host, doing string, a elastic.Answer) (Finding, bool) {
 }
 
 func privilege(doing string) string {
-	if doing == "look at aliases" {
-		return "the privilege view_index_metadata on the indices of tutti"
+	if doing == "read aliases" {
+		return "the privilege view_index_metadata on tutti's indices"
 	}
 	return "the cluster privilege monitor"
 }

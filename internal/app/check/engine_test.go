@@ -26,7 +26,7 @@ func (r routes) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("X-Elastic-Product", "Elasticsearch")
 	searches := strings.HasSuffix(req.URL.Path, "/_pit") || req.URL.Path == "/_search" || strings.HasSuffix(req.URL.Path, "/_count")
 	if req.Method != http.MethodGet && req.Method != http.MethodHead && req.URL.Path != "/_security/user/_has_privileges" && !searches {
-		http.Error(w, "a look must not write", http.StatusTeapot)
+		http.Error(w, "tutti check must not write", http.StatusTeapot)
 		return
 	}
 	route, ok := r[req.Method+" "+req.URL.Path]
@@ -42,7 +42,7 @@ const searchAnswer = `{"pit_id":"p","took":1,"timed_out":false,"_shards":{"total
 
 const rootAnswer = `{"name":"n","cluster_name":"c1","version":{"number":"%s","build_flavor":"default"},"tagline":"You Know, for Search"}`
 
-// nodesAnswer is what a node that lacks GET / says of itself at nodesPath.
+// nodesAnswer is what a node without GET / answers at nodesPath.
 const (
 	nodesPath   = "GET /_nodes/_local/http"
 	nodesAnswer = `{"cluster_name":"c1","nodes":{"ga_0UkLfRImsLUSoOR5gjg":{"version":"%s"}}}`
@@ -89,17 +89,17 @@ func TestElasticsearch(t *testing.T) {
 		index   []string // findings of the index
 		alias   []string // findings of the alias
 	}{
-		"right": {nil, password, []string{right, "ok: the cluster is yellow"}, []string{"ok: the alias is there and stands for a-20260101000000"}},
+		"right": {nil, password, []string{right, "ok: the cluster is yellow"}, []string{"ok: the alias points to a-20260101000000"}},
 		"no security": {
 			routes{"POST /_security/user/_has_privileges": {400, `{"error":"no handler found"}`}},
 			"",
 			[]string{right, "ok: the cluster is yellow"},
-			[]string{"ok: the alias is there and stands for a-20260101000000"},
+			[]string{"ok: the alias points to a-20260101000000"},
 		},
 		"no credentials": {
 			routes{"GET /": {401, `{"error":{"type":"security_exception"}}`}},
 			"",
-			[]string{"fail: 127.0.0.1:* asks for credentials -> set index.username and index.password, or index.apiKey"},
+			[]string{"fail: 127.0.0.1:* requires credentials -> set index.username and index.password, or index.apiKey"},
 			nil,
 		},
 		"wrong credentials": {
@@ -111,32 +111,32 @@ func TestElasticsearch(t *testing.T) {
 		"forbidden": {
 			routes{"GET /": {403, `{"error":{"type":"security_exception"}}`}},
 			password,
-			[]string{"fail: 127.0.0.1:* does not let this user say what it is -> give the user's role the cluster privilege monitor"},
+			[]string{"fail: 127.0.0.1:* does not let this user read its version -> grant the user's role the cluster privilege monitor"},
 			nil,
 		},
 		"starting": {
 			routes{"GET /": {503, ""}},
 			"",
-			[]string{"fail: 127.0.0.1:* is not ready: it answered with status 503 -> wait until the cluster has started, and look at its log"},
+			[]string{"fail: 127.0.0.1:* is not ready: it answered with status 503 -> wait until the cluster has started, and check its log"},
 			nil,
 		},
 		"a web server": {
 			routes{"GET /": {200, "<html>"}},
 			"",
-			[]string{"fail: 127.0.0.1:* is no Elasticsearch -> set index.url to an Elasticsearch 8"},
+			[]string{"fail: 127.0.0.1:* is not Elasticsearch -> set index.url to an Elasticsearch 8"},
 			nil,
 		},
 		"a proxy": {
 			routes{"GET /": {404, "<html>"}},
 			"",
-			[]string{"fail: 127.0.0.1:* answered with status 404 -> check that index.url is an Elasticsearch and not another program"},
+			[]string{"fail: 127.0.0.1:* answered with status 404 -> check that index.url is the address of an Elasticsearch"},
 			nil,
 		},
 		"a node without GET /": {
 			routes{"GET /": {405, `{"error":"Incorrect HTTP method for uri [/] and method [GET], allowed: [DELETE]","status":405}`}, nodesPath: {200, fmt.Sprintf(nodesAnswer, "8.19.2")}},
 			"",
 			[]string{right, "ok: the cluster is yellow"},
-			[]string{"ok: the alias is there and stands for a-20260101000000"},
+			[]string{"ok: the alias points to a-20260101000000"},
 		},
 		"a node that does not know /": {
 			routes{"GET /": {404, ""}, nodesPath: {200, fmt.Sprintf(nodesAnswer, "8.19.2")}}, "", []string{right, "ok: *"}, []string{"ok: *"},
@@ -144,17 +144,17 @@ func TestElasticsearch(t *testing.T) {
 		"a node without GET / of version 7": {
 			routes{"GET /": {405, ""}, nodesPath: {200, fmt.Sprintf(nodesAnswer, "7.17.20")}},
 			"",
-			[]string{"fail: 127.0.0.1:* is Elasticsearch 7.17.20, tutti needs 8 -> set index.url to an Elasticsearch 8"},
+			[]string{"fail: 127.0.0.1:* is Elasticsearch 7.17.20; tutti requires 8 -> set index.url to an Elasticsearch 8"},
 			nil,
 		},
 		"a node without GET / that keeps its version to itself": {
 			routes{"GET /": {405, ""}, nodesPath: {403, `{"error":{"type":"security_exception"}}`}},
 			password,
-			[]string{"fail: 127.0.0.1:* does not let this user say what it is -> give the user's role the cluster privilege monitor"},
+			[]string{"fail: 127.0.0.1:* does not let this user read its version -> grant the user's role the cluster privilege monitor"},
 			nil,
 		},
 		"a node without GET / and without version": {
-			routes{"GET /": {405, ""}, nodesPath: {200, `{}`}}, "", []string{"fail: 127.0.0.1:* is no Elasticsearch -> *"}, nil,
+			routes{"GET /": {405, ""}, nodesPath: {200, `{}`}}, "", []string{"fail: 127.0.0.1:* is not Elasticsearch -> *"}, nil,
 		},
 		"redirect": {
 			routes{"GET /": {302, ""}}, "", []string{"fail: 127.0.0.1:* answered with a redirect -> set index.url to where it redirects"}, nil,
@@ -162,20 +162,20 @@ func TestElasticsearch(t *testing.T) {
 		"OpenSearch": {
 			routes{"GET /": {200, `{"cluster_name":"c1","version":{"distribution":"opensearch","number":"2.11.0"}}`}},
 			"",
-			[]string{"fail: 127.0.0.1:* is no Elasticsearch but opensearch 2.11.0 -> set index.url to an Elasticsearch 8"},
+			[]string{"fail: 127.0.0.1:* is not Elasticsearch but opensearch 2.11.0 -> set index.url to an Elasticsearch 8"},
 			nil,
 		},
 		"version 7": {
 			routes{"GET /": {200, fmt.Sprintf(rootAnswer, "7.17.20")}},
 			"",
-			[]string{"fail: 127.0.0.1:* is Elasticsearch 7.17.20, tutti needs 8 -> set index.url to an Elasticsearch 8"},
+			[]string{"fail: 127.0.0.1:* is Elasticsearch 7.17.20; tutti requires 8 -> set index.url to an Elasticsearch 8"},
 			nil,
 		},
 		"version 9": {
 			routes{"GET /": {200, fmt.Sprintf(rootAnswer, "9.1.0")}},
 			"",
-			[]string{"warn: 127.0.0.1:* is Elasticsearch 9.1.0, tutti is tried with 8", "ok: the cluster is yellow"},
-			[]string{"ok: the alias is there*"},
+			[]string{"warn: 127.0.0.1:* is Elasticsearch 9.1.0; tutti is tested with 8", "ok: the cluster is yellow"},
+			[]string{"ok: the alias points to*"},
 		},
 		"red": {
 			routes{"GET /_cluster/health": {200, `{"status":"red","unassigned_shards":3}`}},
@@ -186,7 +186,7 @@ func TestElasticsearch(t *testing.T) {
 		"state not shown": {
 			routes{"GET /_cluster/health": {403, `{"error":{"type":"security_exception"}}`}},
 			password,
-			[]string{right, "warn: 127.0.0.1:* does not let this user see the state of the cluster -> give the user's role the cluster privilege monitor"},
+			[]string{right, "warn: 127.0.0.1:* does not let this user read the health of the cluster -> grant the user's role the cluster privilege monitor"},
 			[]string{"ok: *"},
 		},
 		"licence": {
@@ -199,46 +199,46 @@ func TestElasticsearch(t *testing.T) {
 			routes{"GET /_alias/a": {}, "POST /a/_count": {}},
 			"",
 			[]string{right, "ok: *"},
-			[]string{"ok: will be made", "warn: the repository a was never indexed -> run tutti index a"},
+			[]string{"ok: will be created", "warn: repository a was never indexed -> run tutti index a"},
 		},
 		"empty": {
 			routes{"POST /a/_count": {200, `{"count":0}`}},
 			"",
 			[]string{right, "ok: *"},
 			[]string{
-				"ok: the alias is there and stands for a-20260101000000",
-				"warn: the index holds no document of the repository a -> run tutti index a",
+				"ok: the alias points to a-20260101000000",
+				"warn: the index holds no documents of repository a -> run tutti index a",
 			},
 		},
 		"not counted": {
 			routes{"POST /a/_count": {503, ""}},
 			"",
 			[]string{right, "ok: *"},
-			[]string{"ok: the alias is there and stands for a-20260101000000"},
+			[]string{"ok: the alias points to a-20260101000000"},
 		},
 		"an index of that name": {
 			routes{"GET /_alias/a": {}, "HEAD /a": {200, ""}},
 			"",
 			[]string{right, "ok: *"},
-			[]string{"fail: an index has this name, which tutti needs for an alias -> choose another indexName, or copy the index to another name (POST /_reindex) and remove it"},
+			[]string{"fail: an index has this name; tutti needs the name for an alias -> choose another indexName, or copy the index to another name (POST /_reindex) and delete it"},
 		},
 		"two indices": {
 			routes{"GET /_alias/a": {200, `{"x":{},"y":{}}`}},
 			"",
 			[]string{right, "ok: *"},
-			[]string{"fail: the alias stands for 2 indices, tutti needs it to stand for one -> remove the alias from all but one of them"},
+			[]string{"fail: the alias points to 2 indices; it must point to one -> remove the alias from all but one of them"},
 		},
 		"alias not shown": {
 			routes{"GET /_alias/a": {403, ""}},
 			password,
 			[]string{right, "ok: *"},
-			[]string{"fail: 127.0.0.1:* does not let this user look at aliases -> give the user's role the privilege view_index_metadata on the indices of tutti"},
+			[]string{"fail: 127.0.0.1:* does not let this user read aliases -> grant the user's role the privilege view_index_metadata on tutti's indices"},
 		},
 		"privileges": {
 			routes{"POST /_security/user/_has_privileges": {200, `{"index":{"a":{"write":false,"read":true},"a-*":{"write":false,"create_index":false}}}`}},
 			password,
 			[]string{right, "ok: *"},
-			[]string{"fail: this user lacks privileges: create_index, write -> give the user's role these privileges on a and a-*"},
+			[]string{"fail: missing privileges: create_index, write -> grant the user's role these privileges on a and a-*"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -268,17 +268,17 @@ func TestElasticsearch(t *testing.T) {
 		index string
 		want  []string
 	}{
-		"nobody there": {
+		"nothing listens": {
 			"url: http://" + gone, []string{"fail: " + gone + " does not answer: nothing listens there -> check host and port, and that the service runs"},
 		},
 		"one of two": {
 			fmt.Sprintf("url: 'http://%s,%s'", gone, plain.URL), []string{right, "warn: " + gone + " does not answer: nothing listens there -> *", "ok: the cluster is yellow"},
 		},
 		"unknown authority": {
-			"url: " + secure.URL, []string{"fail: 127.0.0.1:* does not answer: its certificate is signed by an unknown authority -> give the authority's certificate as index.caFile"},
+			"url: " + secure.URL, []string{"fail: 127.0.0.1:* does not answer: its certificate is signed by an unknown authority -> set index.caFile to the authority's certificate"},
 		},
 		"known authority": {fmt.Sprintf("url: %q, caFile: %q", secure.URL, ca), []string{right, "ok: the cluster is yellow"}},
-		"no certificate":  {fmt.Sprintf("url: %q, caFile: %q", secure.URL, empty), []string{"fail: index.caFile: " + empty + ": the index' CA file holds no certificate -> give a PEM file of certificate authorities"}},
+		"no certificate":  {fmt.Sprintf("url: %q, caFile: %q", secure.URL, empty), []string{"fail: index.caFile: " + empty + ": the index' CA file holds no certificate -> set it to a PEM file of certificate authorities"}},
 		"no file":         {fmt.Sprintf("url: %q, caFile: %q", secure.URL, dir+"/no"), []string{"fail: index.caFile: " + dir + "/no: no such file or directory -> *"}},
 		"TLS where is not": {
 			"url: " + strings.Replace(plain.URL, "http:", "https:", 1), []string{"fail: *: it does not speak TLS -> use http:// instead of https://, if intended"},

@@ -9,46 +9,46 @@ import (
 	"strconv"
 )
 
-// Free space under which a folder is warned about, and under which nothing can be kept.
+// lowSpace is the free space, in bytes, below which a folder is a warning; minSpace the one below which it is an error.
 const (
-	littleSpace = 1 << 30
-	noSpace     = 64 << 20
+	lowSpace = 1 << 30
+	minSpace = 64 << 20
 )
 
-// folder looks at one folder of the data folder. lockFile is the file in it that a running tutti has locked.
+// folder checks a subfolder of the data folder. lockFile is the file in it that a running tutti locks.
 func folder(subject, dir, lockFile string) Finding {
-	if pid, held := holder(filepath.Join(dir, lockFile)); held {
+	if pid, held := lockHolder(filepath.Join(dir, lockFile)); held {
 		return Finding{subject, StatusOK, fmt.Sprintf("embedded; %s is in use by a running tutti (process %d)", dir, pid), ""}
 	}
-	at, info, err := nearest(dir)
+	at, info, err := nearestExisting(dir)
 	switch {
 	case err != nil:
-		return Finding{subject, StatusFail, fmt.Sprintf("%s cannot be looked at: %s", dir, cause(err)), "let tutti's user read it, or choose another dataDir"}
+		return Finding{subject, StatusFail, fmt.Sprintf("%s cannot be read: %s", dir, cause(err)), "grant tutti's user read access, or choose another dataDir"}
 	case !info.IsDir():
-		return Finding{subject, StatusFail, at + " is no folder", "remove it, or choose another dataDir"}
+		return Finding{subject, StatusFail, at + " is not a folder", "remove it, or choose another dataDir"}
 	}
 	if err := writable(at); err != nil {
-		return Finding{subject, StatusFail, fmt.Sprintf("%s cannot be written: %s", at, cause(err)), "give it to tutti's user, or choose another dataDir"}
+		return Finding{subject, StatusFail, fmt.Sprintf("%s cannot be written: %s", at, cause(err)), "grant tutti's user write access, or choose another dataDir"}
 	}
 	state := dir + " can be written"
 	if at != dir {
-		state = dir + " will be made"
+		state = dir + " will be created"
 	}
 	space, known := freeSpace(at)
 	switch {
 	case !known:
 		return Finding{subject, StatusOK, "embedded; " + state, ""}
-	case space < noSpace:
-		return Finding{subject, StatusFail, fmt.Sprintf("embedded; %s, but only %s are free", state, bytesText(space)), "make room, or choose another dataDir"}
-	case space < littleSpace:
-		return Finding{subject, StatusWarn, fmt.Sprintf("embedded; %s, with %s free, which is little", state, bytesText(space)), "make room before much is indexed"}
+	case space < minSpace:
+		return Finding{subject, StatusFail, fmt.Sprintf("embedded; %s, but only %s is free", state, bytesText(space)), "free disk space, or choose another dataDir"}
+	case space < lowSpace:
+		return Finding{subject, StatusWarn, fmt.Sprintf("embedded; %s, with only %s free", state, bytesText(space)), "free disk space before you index much"}
 	default:
 		return Finding{subject, StatusOK, fmt.Sprintf("embedded; %s, with %s free", state, bytesText(space)), ""}
 	}
 }
 
-// nearest gives dir, or the folder above it that is there.
-func nearest(dir string) (string, fs.FileInfo, error) {
+// nearestExisting returns dir, or its closest parent that exists.
+func nearestExisting(dir string) (string, fs.FileInfo, error) {
 	for {
 		info, err := os.Stat(dir)
 		if err == nil || !errors.Is(err, fs.ErrNotExist) || filepath.Dir(dir) == dir {
@@ -58,7 +58,7 @@ func nearest(dir string) (string, fs.FileInfo, error) {
 	}
 }
 
-// writable makes a file and removes it: rights, lists of rights and read-only disks all speak up.
+// writable creates a file in dir and removes it. That detects missing permissions, ACLs and read-only disks alike.
 func writable(dir string) error {
 	file, err := os.CreateTemp(dir, ".tutti-check-*")
 	if err != nil {
@@ -67,7 +67,7 @@ func writable(dir string) error {
 	return errors.Join(file.Close(), os.Remove(file.Name()))
 }
 
-// cause gives the reason of a file error without the path.
+// cause returns the reason of a file error without the path.
 func cause(err error) string {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err.Error()

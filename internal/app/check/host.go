@@ -2,7 +2,7 @@ package check
 
 import "net/url"
 
-// hostOf names the host of a URL, without what else it holds.
+// hostOf returns the host of a URL, without credentials and path.
 func hostOf(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" {

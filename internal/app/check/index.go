@@ -15,7 +15,7 @@ func indexProbe(cfg config.Config) probe {
 	return func(ctx context.Context) []Finding {
 		e, err := newEngine(cfg.Index)
 		if err != nil {
-			return []Finding{{subjectIndex, StatusFail, "index.caFile: " + cfg.Index.CAFile + ": " + cause(err), "give a PEM file of certificate authorities"}}
+			return []Finding{{subjectIndex, StatusFail, "index.caFile: " + cfg.Index.CAFile + ": " + cause(err), "set it to a PEM file of certificate authorities"}}
 		}
 		defer e.close()
 		found := e.nodes(ctx)

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,30 +20,31 @@ import (
 	"tutti/internal/upstream"
 )
 
-// kafkaProbe looks at the brokers, the topic and the group of one reader. It joins no group and makes no topic.
+// kafkaProbe checks the brokers, the topic and the group of one reader. It joins no group and creates no topic.
 func kafkaProbe(subject string, k config.KafkaTopic) probe {
 	return func(ctx context.Context) []Finding {
 		answering, silent := dialAll(ctx, subject, k.Brokers)
 		if len(answering) == 0 {
 			return silent
 		}
-		// One broker of those given is enough to find the others.
+		// One seed broker is enough to discover the others.
 		for i := range silent {
 			silent[i].Status = StatusWarn
 		}
 		client, err := kgo.NewClient(kgo.SeedBrokers(answering...), kgo.ClientID("tutti-check"), kgo.RequestRetries(0),
-			kgo.DisableClientMetrics(), kgo.RequestTimeoutOverhead(left(ctx)))
+			kgo.DisableClientMetrics(), kgo.RequestTimeoutOverhead(remainingTime(ctx)))
 		if err != nil {
-			return []Finding{{subject, StatusFail, "the client cannot be made: " + err.Error(), ""}}
+			return []Finding{{subject, StatusFail, "creating the client: " + err.Error(), ""}}
 		}
 		defer client.Close()
 		cluster := kafkaCluster{subject: subject, topic: k, admin: kadm.NewClient(client)}
-		return append(cluster.look(ctx), silent...)
+		return append(cluster.inspect(ctx), silent...)
 	}
 }
 
-// left gives the time that ctx has left, within what the client takes: its first words on a connection do not look at ctx.
-func left(ctx context.Context) time.Duration {
+// remainingTime returns the time until the deadline of ctx, within the range that the client accepts. The client's connection
+// handshake ignores ctx.
+func remainingTime(ctx context.Context) time.Duration {
 	end, ok := ctx.Deadline()
 	if !ok {
 		return DefaultTimeout
@@ -50,7 +52,7 @@ func left(ctx context.Context) time.Duration {
 	return min(max(time.Until(end), 100*time.Millisecond), 15*time.Minute)
 }
 
-// dialAll gives the addresses that take a connection, and a finding for each other, in their order.
+// dialAll returns the addresses that accept a connection, and a finding for each of the others, in their order.
 func dialAll(ctx context.Context, subject string, addresses []string) (answering []string, silent []Finding) {
 	found := make([]*Finding, len(addresses))
 	var work sync.WaitGroup
@@ -82,17 +84,17 @@ type kafkaCluster struct {
 	admin   *kadm.Client
 }
 
-func (c kafkaCluster) look(ctx context.Context) []Finding {
+func (c kafkaCluster) inspect(ctx context.Context) []Finding {
 	metadata, err := c.admin.Metadata(ctx, c.topic.Topic)
 	if refused, ok := errors.AsType[*kadm.AuthError](err); ok {
 		return []Finding{c.topicState(kadm.TopicDetail{Err: refused.Err})}
 	}
 	if err != nil {
 		reason, hint := upstream.ConnectionFailure(err)
-		return []Finding{{c.subject, StatusFail, "the brokers do not answer as Kafka does: " + reason, orElse(hint, "check that the brokers are given with the port of a plain listener")}}
+		return []Finding{{c.subject, StatusFail, "the brokers do not speak the Kafka protocol: " + reason, cmp.Or(hint, "check that brokers lists the port of a plaintext listener")}}
 	}
 	found := []Finding{c.topicState(metadata.Topics[c.topic.Topic])}
-	// Clients read from the addresses that brokers give of themselves, whatever was dialled first.
+	// Clients read from the addresses that brokers advertise, whichever address they dialled first.
 	var advertised []string
 	for _, b := range metadata.Brokers {
 		if address := net.JoinHostPort(b.Host, strconv.Itoa(int(b.Port))); !slices.Contains(c.topic.Brokers, address) {
@@ -101,8 +103,8 @@ func (c kafkaCluster) look(ctx context.Context) []Finding {
 	}
 	_, silent := dialAll(ctx, c.subject, advertised)
 	for _, f := range silent {
-		f.Message = "the cluster advertises it, but " + f.Message
-		f.Hint = "set the brokers' advertised.listeners to what this machine can reach"
+		f.Message = "advertised by the cluster: " + f.Message
+		f.Hint = "set the brokers' advertised.listeners to addresses that this machine can reach"
 		found = append(found, f)
 	}
 	if found[0].Status == StatusOK {
@@ -117,25 +119,25 @@ func (c kafkaCluster) topicState(t kadm.TopicDetail) Finding {
 	case errors.Is(t.Err, kerr.UnknownTopicOrPartition):
 		return Finding{
 			c.subject, StatusWarn, fmt.Sprintf("there is no topic %s at %s", name, strings.Join(c.topic.Brokers, ", ")),
-			"check the name; it is read from as soon as it is made",
+			"check the name; tutti reads the topic as soon as it is created",
 		}
 	case errors.Is(t.Err, kerr.TopicAuthorizationFailed):
-		return Finding{c.subject, StatusFail, "the topic " + name + " may not be read", "allow Read and Describe on the topic"}
+		return Finding{c.subject, StatusFail, "not authorized to read topic " + name, "allow Read and Describe on the topic"}
 	case t.Err != nil:
-		return Finding{c.subject, StatusFail, fmt.Sprintf("the topic %s cannot be read: %s", name, t.Err), ""}
+		return Finding{c.subject, StatusFail, fmt.Sprintf("topic %s cannot be read: %s", name, t.Err), ""}
 	}
 	return Finding{c.subject, StatusOK, fmt.Sprintf("topic %s with %s at %s", name,
 		count(len(t.Partitions), "partition", "partitions"), strings.Join(c.topic.Brokers, ", ")), ""}
 }
 
-// group looks whether the group may be used; one that does not exist yet is as good.
+// group checks that the group may be used. It need not exist yet.
 func (c kafkaCluster) group(ctx context.Context) []Finding {
 	groups, err := c.admin.DescribeGroups(ctx, c.topic.Group)
 	if err == nil {
 		err = groups[c.topic.Group].Err
 	}
 	if errors.Is(err, kerr.GroupAuthorizationFailed) {
-		return []Finding{{c.subject, StatusFail, "the group " + c.topic.Group + " may not be used", "allow Read on the group"}}
+		return []Finding{{c.subject, StatusFail, "not authorized to use group " + c.topic.Group, "allow Read on the group"}}
 	}
 	return nil
 }

@@ -45,22 +45,22 @@ func TestKafka(t *testing.T) {
 		report := look(t, fmt.Sprintf("brokers: ['%s', '%s']", gone, cluster.ListenAddrs()[0]), "")
 		wantLines(t, of(report, "notifications of a"), "ok: topic song-analysis *", "warn: broker "+gone+" does not answer: nothing listens there -> *")
 	})
-	t.Run("nobody there", func(t *testing.T) {
+	t.Run("nothing listens", func(t *testing.T) {
 		report := look(t, fmt.Sprintf("brokers: ['%s']", gone), "")
 		wantLines(t, of(report, "notifications of a"), "fail: broker "+gone+" does not answer: nothing listens there -> *")
 	})
 	t.Run("no such topic", func(t *testing.T) {
 		report := look(t, fmt.Sprintf("brokers: ['%s'], topic: other", brokers), "")
-		wantLines(t, of(report, "notifications of a"), "warn: there is no topic other at * -> check the name; it is read from as soon as it is made")
+		wantLines(t, of(report, "notifications of a"), "warn: there is no topic other at * -> check the name; tutti reads the topic as soon as it is created")
 		if topics := cluster.TopicInfo("other"); topics != nil {
-			t.Error("the look made the topic")
+			t.Error("the probe created the topic")
 		}
 	})
 	t.Run("another program", func(t *testing.T) {
 		// A web server waits for the rest of what it cannot understand.
 		opts.Timeout = 200 * time.Millisecond
 		report := look(t, fmt.Sprintf("brokers: ['%s']", strings.TrimPrefix(upstream.URL(), "http://")), "")
-		wantLines(t, of(report, "notifications of a"), "fail: the brokers do not answer as Kafka does: *")
+		wantLines(t, of(report, "notifications of a"), "fail: the brokers do not speak the Kafka protocol: *")
 	})
 }
 
@@ -79,7 +79,7 @@ func TestKafkaRefusals(t *testing.T) {
 				answer.Topics[0].ErrorCode = kerr.TopicAuthorizationFailed.Code
 				return answer, nil, true
 			},
-			[]string{"fail: the topic song-analysis may not be read -> allow Read and Describe on the topic"},
+			[]string{"fail: not authorized to read topic song-analysis -> allow Read and Describe on the topic"},
 		},
 		"group": {
 			int16(kmsg.DescribeGroups),
@@ -90,7 +90,7 @@ func TestKafkaRefusals(t *testing.T) {
 				answer.Groups = append(answer.Groups, group)
 				return answer, nil, true
 			},
-			[]string{"ok: topic song-analysis *", "fail: the group tutti may not be used -> allow Read on the group"},
+			[]string{"ok: topic song-analysis *", "fail: not authorized to use group tutti -> allow Read on the group"},
 		},
 		"advertised": {
 			int16(kmsg.Metadata),
@@ -105,7 +105,7 @@ func TestKafkaRefusals(t *testing.T) {
 			},
 			[]string{
 				"ok: topic song-analysis *",
-				"fail: the cluster advertises it, but broker " + gone + " does not answer: nothing listens there -> set the brokers' advertised.listeners to what this machine can reach",
+				"fail: advertised by the cluster: broker " + gone + " does not answer: nothing listens there -> set the brokers' advertised.listeners to addresses that this machine can reach",
 			},
 		},
 	} {

@@ -19,16 +19,16 @@ const (
 	minRSABits = 2048
 )
 
-// errNoKeySet: what came is not a key set.
+// errNoKeySet is returned for a response that is not a key set.
 var errNoKeySet = errors.New("not a JSON Web Key Set")
 
-// keySetStatusError is an answer with another status than 200.
+// keySetStatusError is a response with a status other than 200.
 type keySetStatusError struct{ status int }
 
-// Error names the status alone.
+// Error returns the status only.
 func (e *keySetStatusError) Error() string { return fmt.Sprintf("status %d", e.status) }
 
-// webKey is what is looked at of a key (RFC 7517, RFC 7518 section 6, RFC 8037).
+// webKey holds the members of a key that decide whether it is usable (RFC 7517, RFC 7518 section 6, RFC 8037).
 type webKey struct {
 	Type       string   `json:"kty"`
 	Use        string   `json:"use"`
@@ -40,7 +40,7 @@ type webKey struct {
 	Y          string   `json:"y"`
 }
 
-// fetchKeySet gets the keys at an address.
+// fetchKeySet fetches the keys at an address.
 func fetchKeySet(ctx context.Context, address string) ([]webKey, error) {
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment}
 	defer transport.CloseIdleConnections()
@@ -64,7 +64,7 @@ func fetchKeySet(ctx context.Context, address string) ([]webKey, error) {
 	return parseKeySet(body)
 }
 
-// parseKeySet reads a key set. A key of a shape that is not known counts as one that cannot be used.
+// parseKeySet parses a key set. A key that cannot be decoded is returned as an unusable one.
 func parseKeySet(body []byte) ([]webKey, error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -81,7 +81,7 @@ func parseKeySet(body []byte) ([]webKey, error) {
 	return keys, nil
 }
 
-// usable tells whether a token that is signed with k can be accepted.
+// usable reports whether tokens signed with k are accepted.
 func (k webKey) usable() bool {
 	if k.Use != "" && k.Use != "sig" || len(k.Operations) > 0 && !slices.Contains(k.Operations, "verify") {
 		return false
@@ -94,7 +94,7 @@ func (k webKey) usable() bool {
 	return false
 }
 
-// algorithms gives those that a key of k's type and size can sign with.
+// algorithms returns the algorithms that a key of k's type and size can sign with.
 func (k webKey) algorithms() []string {
 	switch k.Type {
 	case "RSA":

@@ -20,25 +20,25 @@ import (
 	"time"
 )
 
-// A few words of the NATS client protocol (docs.nats.io, "NATS Client Protocol"), enough to ask a server what it is. The
-// queue's own way to connect sets up streams and starts to work on them, which a look must not do.
+// This file implements the part of the NATS client protocol (docs.nats.io, "NATS Client Protocol") that identifies a server.
+// The queue package cannot be used: it creates streams and consumes them when it connects.
 
 const (
 	natsPort = "4222"
-	// natsInbox is where the answer to the one question goes; the connection has no other subscription.
+	// natsInbox is the reply subject of the one request; the connection has no other subscription.
 	natsInbox = "_INBOX.tutti-check"
 	// maxNATSLine and maxNATSAnswer bound what is read.
 	maxNATSLine   = 64 << 10
 	maxNATSAnswer = 1 << 20
-	// natsInfoTime is how long a server may take for its first line, which it writes without being asked: one that waits to
-	// be spoken to, such as HTTP's or TLS's, is none, and the others of the cluster need time too.
+	// natsInfoTime is how long a server may take to send INFO, which it sends unasked. Servers of other protocols, such as
+	// HTTP and TLS, wait for the client first; the limit leaves time for the other servers of the cluster.
 	natsInfoTime = 3 * time.Second
 )
 
-// errNotNATS: a connection was made, and what answers is not NATS.
+// errNotNATS is returned when the server at the other end does not speak NATS.
 var errNotNATS = errors.New("it does not speak NATS")
 
-// natsServer is what a server says of itself, in INFO, and of the account.
+// natsServer is the INFO of a server and the state of the account.
 type natsServer struct {
 	Version     string `json:"version"`
 	JetStream   bool   `json:"jetstream"`
@@ -61,19 +61,19 @@ type natsAccount struct {
 	} `json:"error"`
 }
 
-// natsError is an error that the server wrote.
+// natsError is an -ERR of the server.
 type natsError struct{ text string }
 
-// Error gives the server's words.
-func (r *natsError) Error() string { return "the server says " + r.text }
+// Error returns the server's message.
+func (r *natsError) Error() string { return "the server reports " + r.text }
 
-// natsKey is what a credentials file holds.
+// natsKey is the content of a credentials file.
 type natsKey struct {
 	jwt  string
 	seed ed25519.PrivateKey
 }
 
-// readCredentials reads a .creds file; none gives an empty key.
+// readCredentials reads a .creds file. Without a file it returns an empty key.
 func readCredentials(file string) (natsKey, error) {
 	if file == "" {
 		return natsKey{}, nil
@@ -86,34 +86,34 @@ func readCredentials(file string) (natsKey, error) {
 	// A seed is two bytes of kind, 32 of the seed and two of checksum, in base 32.
 	seed, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(section(content, "USER NKEY SEED"))
 	if key.jwt == "" || err != nil || len(seed) != 2+ed25519.SeedSize+2 {
-		return natsKey{}, fmt.Errorf("%s holds no user's token and key", file)
+		return natsKey{}, fmt.Errorf("%s does not contain a user JWT and an NKEY seed", file)
 	}
 	key.seed = ed25519.NewKeyFromSeed(seed[2 : 2+ed25519.SeedSize])
 	return key, nil
 }
 
-// section gives the line between the marks of a .creds file.
+// section returns the text between the markers of a section of a .creds file.
 func section(content []byte, name string) string {
 	_, rest, _ := bytes.Cut(content, []byte("-----BEGIN "+name+"-----"))
 	text, _, _ := bytes.Cut(rest, []byte("---"))
 	return strings.TrimSpace(string(text))
 }
 
-// natsConn is a connection whose words are read by line.
+// natsConn is a connection that is read line by line.
 type natsConn struct {
 	net.Conn
 	in *bufio.Reader
 }
 
-// lookAtNATS connects to one server and asks for the account's use of JetStream. Words of the server against it are a
+// inspectNATS connects to one server and reads the account's JetStream state. An -ERR of the server is returned as a
 // *natsError.
-func lookAtNATS(ctx context.Context, address string, key natsKey) (natsServer, error) {
+func inspectNATS(ctx context.Context, address string, key natsKey) (natsServer, error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return natsServer{}, errors.New("the address is no URL")
+		return natsServer{}, errors.New("the address is not a URL")
 	}
 	if u.Scheme == "ws" || u.Scheme == "wss" {
-		return natsServer{}, errors.New("a WebSocket address is not looked at; use nats:// or tls:// here")
+		return natsServer{}, errors.New("tutti check does not support WebSocket addresses; use nats:// or tls:// here")
 	}
 	port := u.Port()
 	if port == "" {
@@ -128,7 +128,7 @@ func lookAtNATS(ctx context.Context, address string, key natsKey) (natsServer, e
 	defer stop()
 	c := &natsConn{conn, bufio.NewReaderSize(conn, maxNATSLine)}
 	var server natsServer
-	if err := c.info(&server, min(natsInfoTime, left(ctx)/3)); err != nil {
+	if err := c.info(&server, min(natsInfoTime, remainingTime(ctx)/3)); err != nil {
 		return server, err
 	}
 	if u.Scheme == "tls" || server.TLSRequired {
@@ -138,13 +138,13 @@ func lookAtNATS(ctx context.Context, address string, key natsKey) (natsServer, e
 		}
 		c = &natsConn{secure, bufio.NewReaderSize(secure, maxNATSLine)}
 	}
-	if err := c.greet(u, server.Nonce, key); err != nil {
+	if err := c.connect(u, server.Nonce, key); err != nil {
 		return server, err
 	}
 	if !server.JetStream {
 		return server, nil
 	}
-	return server, c.ask(&server.account)
+	return server, c.accountInfo(&server.account)
 }
 
 func (c *natsConn) line() (string, error) {
@@ -159,7 +159,7 @@ func (c *natsConn) line() (string, error) {
 	return text, nil
 }
 
-// info reads the first line, in which a server introduces itself unasked.
+// info reads INFO, the first line that a server sends.
 func (c *natsConn) info(server *natsServer, within time.Duration) error {
 	late := time.AfterFunc(within, func() { _ = c.Close() })
 	line, err := c.line()
@@ -174,8 +174,8 @@ func (c *natsConn) info(server *natsServer, within time.Duration) error {
 	return nil
 }
 
-// greet names the user and waits until the server has taken or refused it.
-func (c *natsConn) greet(u *url.URL, nonce string, key natsKey) error {
+// connect sends CONNECT with the credentials and waits until the server accepts or rejects them.
+func (c *natsConn) connect(u *url.URL, nonce string, key natsKey) error {
 	hello := map[string]any{"verbose": false, "pedantic": false, "lang": "go", "version": "1", "name": "tutti check", "protocol": 1}
 	if password, both := u.User.Password(); both {
 		hello["user"], hello["pass"] = u.User.Username(), password
@@ -201,8 +201,8 @@ func (c *natsConn) greet(u *url.URL, nonce string, key natsKey) error {
 	}
 }
 
-// ask asks for the account's use of JetStream.
-func (c *natsConn) ask(account *natsAccount) error {
+// accountInfo reads the account's JetStream limits and usage.
+func (c *natsConn) accountInfo(account *natsAccount) error {
 	if _, err := fmt.Fprintf(c, "SUB %s 1\r\nPUB $JS.API.INFO %s 0\r\n\r\n", natsInbox, natsInbox); err != nil {
 		return err
 	}
@@ -222,7 +222,7 @@ func (c *natsConn) ask(account *natsAccount) error {
 		}
 		size, err := strconv.Atoi(fields[len(fields)-1])
 		if err != nil || size < 0 || size > maxNATSAnswer {
-			return errors.New("its answer is over the limit")
+			return errors.New("its answer is larger than the limit")
 		}
 		body := make([]byte, size)
 		if _, err := io.ReadFull(c.in, body); err != nil {

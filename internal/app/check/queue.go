@@ -13,11 +13,11 @@ import (
 
 const (
 	subjectQueue = "queue"
-	// queueFolder and indexFolder are the folders of the data folder, queueLock and indexLock the file that each has
-	// locked while a tutti runs on it.
+	// queueFolder and indexFolder are subfolders of the data folder; queueLock and indexLock are the files in them that a
+	// running tutti locks.
 	queueFolder, queueLock = "queue", ".lock"
 	indexFolder, indexLock = "index", "index.db"
-	// streamsNeeded is how many streams tutti makes.
+	// streamsNeeded is how many streams tutti creates.
 	streamsNeeded = 5
 )
 
@@ -30,28 +30,28 @@ func queueProbe(cfg config.Config) probe {
 	return func(ctx context.Context) []Finding { return natsServers(ctx, cfg.Queue) }
 }
 
-// natsServers looks at each server of a cluster. One that answers is enough to start.
+// natsServers probes each server of a cluster. tutti starts when one of them answers.
 func natsServers(ctx context.Context, q config.Queue) []Finding {
 	key, err := readCredentials(q.CredentialsFile)
 	if err != nil {
-		return []Finding{{subjectQueue, StatusFail, "queue.credentialsFile: " + err.Error(), "give the .creds file of a NATS user"}}
+		return []Finding{{subjectQueue, StatusFail, "queue.credentialsFile: " + err.Error(), "set it to the .creds file of a NATS user"}}
 	}
 	var answered, silent []Finding
 	for url := range strings.SplitSeq(q.URL, ",") {
 		if url = strings.TrimSpace(url); url == "" {
 			continue
 		}
-		server, err := lookAtNATS(ctx, url, key)
+		server, err := inspectNATS(ctx, url, key)
 		refused, isRefused := errors.AsType[*natsError](err)
 		switch {
 		case err == nil:
 			answered = append(answered, natsState(hostOf(url), server, q))
 		case isRefused:
-			answered = append(answered, natsRefused(hostOf(url), refused))
+			answered = append(answered, natsFailure(hostOf(url), refused))
 		case errors.Is(err, errNotNATS):
 			silent = append(silent, Finding{
 				subjectQueue, StatusFail, hostOf(url) + ": connected, but it does not speak NATS",
-				"check the port: clients of NATS are served at 4222 unless it is set otherwise, and not at the port of its monitoring or of a proxy for HTTP or TLS",
+				"check the port: NATS serves clients at port 4222 by default; its monitoring port and HTTP or TLS proxies do not work",
 			})
 		default:
 			reason, hint := upstream.ConnectionFailure(err)
@@ -66,7 +66,7 @@ func natsServers(ctx context.Context, q config.Queue) []Finding {
 	return append(answered, silent...)
 }
 
-func natsRefused(host string, r *natsError) Finding {
+func natsFailure(host string, r *natsError) Finding {
 	f := Finding{subjectQueue, StatusFail, host + ": " + r.Error(), ""}
 	switch {
 	case strings.Contains(r.text, "Authorization"), strings.Contains(r.text, "Authentication"):
@@ -74,12 +74,12 @@ func natsRefused(host string, r *natsError) Finding {
 		f.Hint = "check queue.credentialsFile, or the user and password in queue.url"
 	case strings.Contains(r.text, "Permissions Violation"):
 		f.Message = host + " does not let this user use JetStream"
-		f.Hint = "give the user publish rights on $JS.API.> and tutti.>, and subscribe rights on _INBOX.>"
+		f.Hint = "grant the user publish permission on $JS.API.> and tutti.>, and subscribe permission on _INBOX.>"
 	}
 	return f
 }
 
-// natsState judges what a server says of itself and of the account.
+// natsState returns the finding for a server that answered.
 func natsState(host string, s natsServer, q config.Queue) Finding {
 	f := Finding{Subject: subjectQueue, Status: StatusOK}
 	f.Message = fmt.Sprintf("nats-server %s at %s, JetStream is on, %s", s.Version, host, count(s.account.Streams, "stream", "streams"))
@@ -93,16 +93,16 @@ func natsState(host string, s natsServer, q config.Queue) Finding {
 	case s.account.Error != nil:
 		return fail("this account cannot use JetStream: "+s.account.Error.Description, "enable JetStream for the account of this user")
 	case q.Replicas > 1 && s.Cluster == "":
-		return fail(fmt.Sprintf("it is in no cluster, but queue.replicas is %d", q.Replicas), "set queue.replicas to 1, or queue.url to a cluster's")
+		return fail(fmt.Sprintf("it is not in a cluster, but queue.replicas is %d", q.Replicas), "set queue.replicas to 1, or queue.url to a cluster's")
 	case limits.MaxStreams > 0 && limits.MaxStreams < streamsNeeded:
-		return fail(fmt.Sprintf("the account may have %s, tutti needs %d", count(limits.MaxStreams, "stream", "streams"), streamsNeeded),
-			"raise the account's limit of streams")
-	case limits.MaxStorage > 0 && limits.MaxStorage < noSpace:
-		return fail(fmt.Sprintf("the account may keep %s on disk", bytesText(uint64(limits.MaxStorage))), "raise the account's limit of storage")
-	case limits.MaxStorage > 0 && limits.MaxStorage < littleSpace:
+		return fail(fmt.Sprintf("the account may have %s; tutti needs %d", count(limits.MaxStreams, "stream", "streams"), streamsNeeded),
+			"raise the account's stream limit")
+	case limits.MaxStorage > 0 && limits.MaxStorage < minSpace:
+		return fail(fmt.Sprintf("the account may keep %s on disk", bytesText(uint64(limits.MaxStorage))), "raise the account's storage limit")
+	case limits.MaxStorage > 0 && limits.MaxStorage < lowSpace:
 		f.Status = StatusWarn
-		f.Message += fmt.Sprintf(", but the account may keep %s on disk, which is little", bytesText(uint64(limits.MaxStorage)))
-		f.Hint = "raise the account's limit of storage before much is indexed"
+		f.Message += fmt.Sprintf(", but the account may keep only %s on disk", bytesText(uint64(limits.MaxStorage)))
+		f.Hint = "raise the account's storage limit before you index much"
 	}
 	return f
 }

@@ -43,7 +43,7 @@ func startNATS(t *testing.T, dir, listen string) *embedded.Server {
 	return server
 }
 
-// withQueue gives a configuration with members of queue.
+// withQueue returns a configuration with members of queue.
 func withQueue(t *testing.T, members string) config.Config {
 	t.Helper()
 	upstream := song(t, testkit.SongConfig{}, "S1")
@@ -60,12 +60,12 @@ func TestExternalQueue(t *testing.T) {
 		queue string
 		want  []string
 	}{
-		"right":        {fmt.Sprintf("url: %q", url), []string{"ok: nats-server 2.* at 127.0.0.1:*, JetStream is on, 0 streams"}},
-		"one of two":   {fmt.Sprintf("url: 'nats://%s,%s'", gone, url), []string{"ok: nats-server *", "warn: " + gone + " does not answer: nothing listens there -> *"}},
-		"nobody there": {"url: nats://u:s3cret@" + gone, []string{"fail: " + gone + " does not answer: nothing listens there -> *"}},
+		"right":           {fmt.Sprintf("url: %q", url), []string{"ok: nats-server 2.* at 127.0.0.1:*, JetStream is on, 0 streams"}},
+		"one of two":      {fmt.Sprintf("url: 'nats://%s,%s'", gone, url), []string{"ok: nats-server *", "warn: " + gone + " does not answer: nothing listens there -> *"}},
+		"nothing listens": {"url: nats://u:s3cret@" + gone, []string{"fail: " + gone + " does not answer: nothing listens there -> *"}},
 		"no cluster": {
 			fmt.Sprintf("url: %q, replicas: 3", url),
-			[]string{"fail: nats-server 2.* at *: it is in no cluster, but queue.replicas is 3 -> set queue.replicas to 1, or queue.url to a cluster's"},
+			[]string{"fail: nats-server 2.* at *: it is not in a cluster, but queue.replicas is 3 -> set queue.replicas to 1, or queue.url to a cluster's"},
 		},
 		"another program": {
 			"url: " + strings.Replace(upstream.URL(), "http:", "nats:", 1),
@@ -75,14 +75,14 @@ func TestExternalQueue(t *testing.T) {
 			fmt.Sprintf("url: '%s,%s'", strings.Replace(secure.URL, "https:", "nats:", 1), url),
 			[]string{"ok: nats-server *", "warn: 127.0.0.1:*: connected, but it does not speak NATS -> check the port: *"},
 		},
-		"WebSocket": {"url: ws://localhost:1", []string{"fail: localhost:1 does not answer: a WebSocket address is not looked at; use nats:// or tls:// here"}},
+		"WebSocket": {"url: ws://localhost:1", []string{"fail: localhost:1 does not answer: tutti check does not support WebSocket addresses; use nats:// or tls:// here"}},
 		"no credentials file": {
 			fmt.Sprintf("url: %q, credentialsFile: /none/a.creds", url),
-			[]string{"fail: queue.credentialsFile: /none/a.creds cannot be read: no such file or directory -> give the .creds file of a NATS user"},
+			[]string{"fail: queue.credentialsFile: /none/a.creds cannot be read: no such file or directory -> set it to the .creds file of a NATS user"},
 		},
 		"no credentials": {
 			fmt.Sprintf("url: %q, credentialsFile: /dev/null", url),
-			[]string{"fail: queue.credentialsFile: /dev/null holds no user's token and key -> *"},
+			[]string{"fail: queue.credentialsFile: /dev/null does not contain a user JWT and an NKEY seed -> *"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -101,10 +101,10 @@ func TestExternalQueue(t *testing.T) {
 	}
 }
 
-// natsFake speaks as much of the protocol of NATS as a look needs, and says what it is told to.
+// natsFake speaks the part of the NATS protocol that a probe uses, with configured answers.
 type natsFake struct {
 	info, account, refusal string
-	// hello is what the client said of itself.
+	// hello is the client's CONNECT.
 	hello chan map[string]any
 }
 
@@ -172,9 +172,9 @@ func TestExternalQueueThatIsNotReady(t *testing.T) {
 		"no right": {
 			natsFake{info: on, refusal: `Permissions Violation for Publish to "$JS.API.INFO"`, account: "{}"},
 			"",
-			"fail: 127.0.0.1:* does not let this user use JetStream -> give the user *",
+			"fail: 127.0.0.1:* does not let this user use JetStream -> grant the user *",
 		},
-		"another refusal": {natsFake{info: on, refusal: "maximum connections exceeded"}, "", "fail: 127.0.0.1:*: the server says 'maximum connections exceeded'"},
+		"another refusal": {natsFake{info: on, refusal: "maximum connections exceeded"}, "", "fail: 127.0.0.1:*: the server reports 'maximum connections exceeded'"},
 		"account without JetStream": {
 			natsFake{info: on, account: `{"error":{"code":503,"err_code":10039,"description":"JetStream not enabled for account"}}`},
 			"",
@@ -183,17 +183,17 @@ func TestExternalQueueThatIsNotReady(t *testing.T) {
 		"few streams": {
 			natsFake{info: on, account: `{"limits":{"max_streams":2,"max_storage":-1}}`},
 			"",
-			"fail: *: the account may have 2 streams, tutti needs 5 -> raise the account's limit of streams",
+			"fail: *: the account may have 2 streams; tutti needs 5 -> raise the account's stream limit",
 		},
 		"no storage": {
 			natsFake{info: on, account: `{"limits":{"max_streams":-1,"max_storage":1048576}}`},
 			"",
-			"fail: *: the account may keep 1.0 MiB on disk -> raise the account's limit of storage",
+			"fail: *: the account may keep 1.0 MiB on disk -> raise the account's storage limit",
 		},
 		"little storage": {
 			natsFake{info: on, account: `{"streams":4,"limits":{"max_streams":-1,"max_storage":536870912}}`},
 			", replicas: 3",
-			"warn: nats-server 2.15.2 at *, JetStream is on, 4 streams, but the account may keep 512 MiB on disk, which is little -> *",
+			"warn: nats-server 2.15.2 at *, JetStream is on, 4 streams, but the account may keep only 512 MiB on disk -> *",
 		},
 		"another protocol": {natsFake{info: "hello"}, "", "fail: 127.0.0.1:*: connected, but it does not speak NATS -> check the port: *"},
 	} {
@@ -231,7 +231,7 @@ func TestQueueCredentials(t *testing.T) {
 	}
 }
 
-// listing gives each file below dir with its size and time.
+// listing returns each file below dir with its size and time.
 func listing(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -251,7 +251,7 @@ func listing(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// TestBesideARunningServer: a look tells that a tutti runs on the data folder, and leaves its locks and files alone.
+// TestBesideARunningServer: a probe reports that a tutti runs on the data folder, and changes neither locks nor files.
 func TestBesideARunningServer(t *testing.T) {
 	upstream := song(t, testkit.SongConfig{}, "S1")
 	dir := t.TempDir()
@@ -264,7 +264,7 @@ func TestBesideARunningServer(t *testing.T) {
 	cfg := parse(t, fmt.Sprintf("dataDir: %q\nserver: {listen: %q, basePath: /base}\nrepositories: [{code: a, type: song, indexName: a, url: %q}]",
 		dir, strings.TrimPrefix(running.URL, "http://"), upstream.URL()))
 
-	// Before and after, a look keeps nobody out.
+	// Before and after, a probe does not keep a server from starting.
 	if report := check.Run(t.Context(), cfg, check.Options{}); !report.OK {
 		t.Errorf("before: %+v", report)
 	}
@@ -278,7 +278,7 @@ func TestBesideARunningServer(t *testing.T) {
 	before := listing(t, dir)
 	report := check.Run(t.Context(), cfg, check.Options{})
 	if diff := cmp.Diff(before, listing(t, dir)); diff != "" {
-		t.Error("the look changed files:", diff)
+		t.Error("the probe changed files:", diff)
 	}
 	if !report.OK {
 		t.Errorf("report %+v", report)

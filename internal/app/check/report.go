@@ -10,32 +10,32 @@ import (
 	"tutti/internal/core"
 )
 
-// Status is how a finding is meant.
+// Status is the severity of a finding.
 type Status string
 
 // Statuses of a finding.
 const (
-	// StatusOK: as it should be.
+	// StatusOK means that there is no problem.
 	StatusOK Status = "ok"
-	// StatusWarn: tutti starts, but somebody should look at it.
+	// StatusWarn means that tutti starts, but the finding should be reviewed.
 	StatusWarn Status = "warn"
-	// StatusFail: tutti does not start, or does not do its work, until it is mended.
+	// StatusFail means that tutti does not start or does not work until this is fixed.
 	StatusFail Status = "fail"
 )
 
-// Finding is what was found of one subject. No text of it holds a secret.
+// Finding is one result of a check. Its texts contain no secrets.
 type Finding struct {
-	// Subject is what was looked at, such as "queue" or "repository song.ca".
+	// Subject is what was checked, such as "queue" or "repository song.ca".
 	Subject string `json:"subject"`
 	Status  Status `json:"status"`
 	Message string `json:"message"`
-	// Hint says how to mend it, empty when nothing is to be done or nobody knows.
+	// Hint says how to fix it. It is empty when there is nothing to do or no known fix.
 	Hint string `json:"hint,omitempty"`
 }
 
-// Report is everything that was found, in the order of the configuration.
+// Report is all findings, in the order of the configuration.
 type Report struct {
-	// OK tells that nothing failed.
+	// OK reports that no finding failed.
 	OK       bool      `json:"ok"`
 	Findings []Finding `json:"findings"`
 }
@@ -48,8 +48,8 @@ func newReport(findings []Finding) Report {
 	return r
 }
 
-// Refused gives the Report of a configuration that config.Load refused: each of its faults.
-func Refused(err error) Report {
+// InvalidConfiguration returns the Report for an error of config.Load, with a finding for each problem.
+func InvalidConfiguration(err error) Report {
 	var findings []Finding
 	for _, fault := range config.Errors(err) {
 		findings = append(findings, Finding{subjectConfiguration, StatusFail, fault.Message, fault.Hint})
@@ -57,7 +57,7 @@ func Refused(err error) Report {
 	return newReport(findings)
 }
 
-// Failed gives how many findings failed.
+// Failed returns how many findings failed.
 func (r Report) Failed() int {
 	failed := 0
 	for _, f := range r.Findings {
@@ -68,7 +68,7 @@ func (r Report) Failed() int {
 	return failed
 }
 
-// WriteText writes the Report for people: a line for each finding, and one for its hint.
+// WriteText writes the Report as text: a line for each finding, and one for its hint.
 func (r Report) WriteText(w io.Writer) error {
 	width := 0
 	for _, f := range r.Findings {

@@ -13,7 +13,7 @@ import (
 	"tutti/internal/upstream/song"
 )
 
-// source is what an upstream's client is asked for.
+// source is the part of an upstream's client that a probe uses.
 type source interface {
 	// Organizations lists the organizations of a repository.
 	Organizations(ctx context.Context) ([]string, error)
@@ -40,10 +40,10 @@ func newSource(r config.Repository, opts Options) (source, error) {
 	})
 }
 
-func repositoryProbe(r config.Repository, opts Options, look looked) probe {
+func repositoryProbe(r config.Repository, opts Options, look inspectStore) probe {
 	subject, host := "repository "+r.Code, hostOf(r.URL)
 	if r.Type == core.TypeLocal {
-		return func(context.Context) []Finding { return []Finding{{subject, StatusOK, builtIn(look), ""}} }
+		return func(context.Context) []Finding { return []Finding{{subject, StatusOK, builtInState(look), ""}} }
 	}
 	return func(ctx context.Context) []Finding {
 		from, err := newSource(r, opts)
@@ -54,7 +54,7 @@ func repositoryProbe(r config.Repository, opts Options, look looked) probe {
 		begin := time.Now()
 		organizations, err := from.Organizations(ctx)
 		if err != nil {
-			return []Finding{repositoryFault(subject, host, r, err)}
+			return []Finding{repositoryFailure(subject, host, r, err)}
 		}
 		one, many := "study", "studies"
 		if r.Type == core.TypeLyric {
@@ -64,26 +64,26 @@ func repositoryProbe(r config.Repository, opts Options, look looked) probe {
 		f.Message = host + " lists " + count(len(organizations), one, many) + " in " + time.Since(begin).Round(time.Millisecond).String()
 		if len(organizations) == 0 {
 			f.Status, f.Message = StatusWarn, host+" lists no "+many
-			f.Hint = "nothing is indexed until there is one; check that the URL is the right repository's"
+			f.Hint = "nothing is indexed until there is one; check that url is that of the right repository"
 		}
 		return []Finding{f}
 	}
 }
 
-// builtIn tells what is in the built-in repository. There is nothing to dial; what is wrong with its store is told there.
-func builtIn(look looked) string {
+// builtInState describes the built-in repository. Problems of its store are findings of the store.
+func builtInState(look inspectStore) string {
 	switch r, err := look(); {
 	case err != nil, r.Unreadable, r.Version > r.Newest:
 		return "built in"
 	case r.Studies == 0:
-		return "built in, without a study yet"
+		return "built in, no studies yet"
 	default:
 		return "built in, with " + count(r.Studies, "study", "studies")
 	}
 }
 
-// repositoryFault puts in words why an upstream did not list its organizations, and how to mend that.
-func repositoryFault(subject, host string, r config.Repository, err error) Finding {
+// repositoryFailure returns the finding for an upstream that did not list its organizations.
+func repositoryFailure(subject, host string, r config.Repository, err error) Finding {
 	f := Finding{subject, StatusFail, host + ": " + core.MessageOf(err), core.HintOf(err)}
 	if f.Hint != "" {
 		return f
@@ -97,29 +97,29 @@ func repositoryFault(subject, host string, r config.Repository, err error) Findi
 		return f
 	}
 	if errors.Is(err, upstream.ErrFormat) || errors.Is(err, upstream.ErrTooLarge) {
-		f.Hint = "check the repository's type, and that its url is that of the API and not of a web page: " + path + " is asked for below it"
+		f.Hint = "check the repository's type, and that its url is that of the API and not of a web page: tutti requests " + path + " below it"
 		return f
 	}
 	switch reason, hint := upstream.ConnectionFailure(err); hint {
 	case "":
 		f.Message += ": " + reason
-		f.Hint = "look at the repository's log, and at that of a proxy before it"
+		f.Hint = "check the repository's log, and the log of a proxy in front of it"
 	default:
 		f.Message, f.Hint = host+" does not answer: "+reason, hint
 	}
 	return f
 }
 
-// statusHint says how to mend that an upstream answered a question for path with a status that is no success.
+// statusHint returns a hint for an upstream that answered a request for path with an error status.
 func statusHint(status int, path string) string {
 	switch {
 	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable:
-		return "wait until the repository has started, or has less to do"
+		return "wait until the repository has started or is less busy"
 	case status >= http.StatusInternalServerError:
-		return "look at the repository's log, and at that of a proxy before it"
+		return "check the repository's log, and the log of a proxy in front of it"
 	case status == http.StatusRequestTimeout:
-		return "look at a proxy before the repository, which gave up"
+		return "check the proxy in front of the repository, which timed out"
 	default:
-		return "check the repository's url and type: " + path + " is asked for below the url"
+		return "check the repository's url and type: tutti requests " + path + " below the url"
 	}
 }

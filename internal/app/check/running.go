@@ -27,7 +27,7 @@ func embeddedIndex(ctx context.Context, cfg config.Config) []Finding {
 	dir := filepath.Join(cfg.DataDir, indexFolder)
 	found := []Finding{folder(subjectIndex, dir, indexLock)}
 	host, port, err := net.SplitHostPort(cfg.Server.Listen)
-	if _, held := holder(filepath.Join(dir, indexLock)); !held || err != nil || port == "0" || cfg.Server.TLS.CertFile != "" {
+	if _, held := lockHolder(filepath.Join(dir, indexLock)); !held || err != nil || port == "0" || cfg.Server.TLS.CertFile != "" {
 		return found
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {

@@ -16,7 +16,7 @@ import (
 
 const subjectSchemas = "schemas"
 
-// schemasProbe looks at the services that validate values, as far as the configuration names them; nil when it names none.
+// schemasProbe checks the validation services that the configuration names; nil when it names none.
 func schemasProbe(cfg config.Schemas) probe {
 	allowed := cfg.ExternalValidations.AllowedHosts
 	var asked []target
@@ -29,9 +29,9 @@ func schemasProbe(cfg config.Schemas) probe {
 		return nil
 	}
 	return func(ctx context.Context) []Finding {
-		message := "external validations may ask any public address"
+		message := "external validations may call any public address"
 		if len(allowed) > 0 {
-			message = "external validations may ask " + strings.Join(allowed, ", ") + " alone"
+			message = "external validations may only call " + strings.Join(allowed, ", ")
 		}
 		targets := slices.Clone(asked)
 		for _, host := range allowed {
@@ -44,10 +44,10 @@ func schemasProbe(cfg config.Schemas) probe {
 		for i, t := range targets {
 			work.Go(func() {
 				if i < len(asked) {
-					found[i] = t.permitted(ctx, allowed)
+					found[i] = t.notAllowed(ctx, allowed)
 				}
 				if found[i] == nil {
-					found[i] = t.reached(ctx)
+					found[i] = t.unreachable(ctx)
 				}
 			})
 		}
@@ -62,7 +62,7 @@ func schemasProbe(cfg config.Schemas) probe {
 	}
 }
 
-// target is a host, and its port where one is known.
+// target is a host, and its port if known.
 type target struct{ host, port string }
 
 func (t target) String() string {
@@ -72,7 +72,7 @@ func (t target) String() string {
 	return net.JoinHostPort(t.host, t.port)
 }
 
-// targetOf gives what a URL template is asked at.
+// targetOf returns the host and port of a URL template.
 func targetOf(template string) (target, bool) {
 	u, err := url.Parse(template)
 	if err != nil || u.Hostname() == "" {
@@ -85,7 +85,7 @@ func targetOf(template string) (target, bool) {
 	return t, true
 }
 
-// hostTarget reads host or host:port.
+// hostTarget parses host or host:port.
 func hostTarget(entry string) target {
 	entry = strings.ToLower(entry)
 	if host, port, err := net.SplitHostPort(entry); err == nil {
@@ -94,15 +94,15 @@ func hostTarget(entry string) target {
 	return target{host: strings.Trim(entry, "[]")}
 }
 
-// covers tells whether t, which is allowed, lets other be asked.
+// covers reports whether the allowed target t includes other.
 func (t target) covers(other target) bool {
 	return t.host == other.host && (t.port == "" || t.port == other.port)
 }
 
-// permitted gives what keeps the default options' validation from being asked, nil when nothing does.
-func (t target) permitted(ctx context.Context, allowed []string) *Finding {
+// notAllowed returns a finding when the default options use a target that is not allowed, else nil.
+func (t target) notAllowed(ctx context.Context, allowed []string) *Finding {
 	listed := slices.ContainsFunc(allowed, func(entry string) bool { return hostTarget(entry).covers(t) })
-	message := fmt.Sprintf("schemas.defaultOptions asks %s, which is not among the allowed hosts", t)
+	message := fmt.Sprintf("schemas.defaultOptions uses %s, which is not an allowed host", t)
 	switch {
 	case listed:
 		return nil
@@ -110,12 +110,12 @@ func (t target) permitted(ctx context.Context, allowed []string) *Finding {
 	case t.public(ctx):
 		return nil
 	default:
-		message = fmt.Sprintf("schemas.defaultOptions asks %s, which is no public address and must be allowed", t)
+		message = fmt.Sprintf("schemas.defaultOptions uses %s, which is not a public address and must be allowed", t)
 	}
 	return &Finding{subjectSchemas, StatusFail, message, fmt.Sprintf("add %s to schemas.externalValidations.allowedHosts", t)}
 }
 
-// public tells whether t is not known to have an address of a private network or of this machine.
+// public reports whether t has no known address of a private network or of this machine.
 func (t target) public(ctx context.Context) bool {
 	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", t.host)
 	return err != nil || !slices.ContainsFunc(addresses, func(a netip.Addr) bool {
@@ -124,8 +124,8 @@ func (t target) public(ctx context.Context) bool {
 	})
 }
 
-// reached gives why t cannot be reached, nil when it can, or when its name is known and its port is not.
-func (t target) reached(ctx context.Context) *Finding {
+// unreachable returns a finding when t cannot be reached. Without a port it only resolves the name.
+func (t target) unreachable(ctx context.Context) *Finding {
 	var err error
 	if t.port == "" {
 		_, err = net.DefaultResolver.LookupNetIP(ctx, "ip", t.host)
@@ -140,6 +140,6 @@ func (t target) reached(ctx context.Context) *Finding {
 	}
 	reason, hint := upstream.ConnectionFailure(err)
 	return &Finding{
-		subjectSchemas, StatusWarn, fmt.Sprintf("%s does not answer: %s; what it validates is refused meanwhile", t, reason), hint,
+		subjectSchemas, StatusWarn, fmt.Sprintf("%s does not answer: %s; values that it validates are rejected until it does", t, reason), hint,
 	}
 }

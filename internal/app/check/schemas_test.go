@@ -27,40 +27,40 @@ func TestExternalValidations(t *testing.T) {
 		"an option": {"enforceLatest: false, defaultOptions: {fileTypes: [BAM]}", nil},
 		"a host and port that answers": {
 			fmt.Sprintf("externalValidations: {allowedHosts: [%q]}", u.Host),
-			[]string{"ok: external validations may ask " + u.Host + " alone"},
+			[]string{"ok: external validations may only call " + u.Host},
 		},
-		"hosts alone": {
+		"only hosts": {
 			"externalValidations: {allowedHosts: [127.0.0.1, '::1']}",
-			[]string{"ok: external validations may ask 127.0.0.1, ::1 alone"},
+			[]string{"ok: external validations may only call 127.0.0.1, ::1"},
 		},
 		"one that does not answer": {
 			fmt.Sprintf("externalValidations: {allowedHosts: [%q, %q]}", u.Host, closed),
 			[]string{
-				"ok: external validations may ask *",
-				"warn: " + closed + " does not answer: nothing listens there; what it validates is refused meanwhile -> check host and port, and that the service runs",
+				"ok: external validations may only call *",
+				"warn: " + closed + " does not answer: nothing listens there; values that it validates are rejected until it does -> check host and port, and that the service runs",
 			},
 		},
 		"defaults that are allowed": {
 			defaults + ", externalValidations: {allowedHosts: [127.0.0.1]}",
-			[]string{"ok: external validations may ask 127.0.0.1 alone"},
+			[]string{"ok: external validations may only call 127.0.0.1"},
 		},
 		"defaults of another host": {
 			defaults + ", externalValidations: {allowedHosts: ['127.0.0.2']}",
 			[]string{
-				"ok: external validations may ask 127.0.0.2 alone",
-				"fail: schemas.defaultOptions asks " + u.Host + ", which is not among the allowed hosts -> add " + u.Host + " to schemas.externalValidations.allowedHosts",
+				"ok: external validations may only call 127.0.0.2",
+				"fail: schemas.defaultOptions uses " + u.Host + ", which is not an allowed host -> add " + u.Host + " to schemas.externalValidations.allowedHosts",
 			},
 		},
 		"defaults on this machine": {
 			defaults,
 			[]string{
-				"ok: external validations may ask any public address",
-				"fail: schemas.defaultOptions asks " + u.Host + ", which is no public address and must be allowed -> add " + u.Host + " to schemas.externalValidations.allowedHosts",
+				"ok: external validations may call any public address",
+				"fail: schemas.defaultOptions uses " + u.Host + ", which is not a public address and must be allowed -> add " + u.Host + " to schemas.externalValidations.allowedHosts",
 			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			report := check.Run(t.Context(), builtIn(t, t.TempDir(), "schemas: {"+tt.schemas+"}"), check.Options{})
+			report := check.Run(t.Context(), builtInConfig(t, t.TempDir(), "schemas: {"+tt.schemas+"}"), check.Options{})
 			wantLines(t, of(report, "schemas"), tt.want...)
 		})
 	}

@@ -14,7 +14,7 @@ import (
 	"tutti/internal/testkit"
 )
 
-// realEngine gives the URL of the Elasticsearch for tests, and a function that sends it a request.
+// realEngine returns the URL of the Elasticsearch for tests, and a function that sends it a request.
 func realEngine(t *testing.T) (engine string, call func(method, path, body string)) {
 	t.Helper()
 	if engine = os.Getenv("TUTTI_TEST_ELASTICSEARCH_URL"); engine == "" {
@@ -40,7 +40,7 @@ func realEngine(t *testing.T) (engine string, call func(method, path, body strin
 	}
 }
 
-// TestRealElasticsearch looks at an Elasticsearch with which tutti works: without an alias, with one, and with an index in
+// TestRealElasticsearch probes an Elasticsearch: without an alias, with one, and with an index in
 // the alias's place.
 func TestRealElasticsearch(t *testing.T) {
 	engine, call := realEngine(t)
@@ -59,23 +59,23 @@ func TestRealElasticsearch(t *testing.T) {
 		wantLines(t, of(report, "index"), "ok: * is Elasticsearch 8.*, cluster *", "ok: the cluster is *")
 		wantLines(t, of(report, "index "+alias), want...)
 	}
-	look("ok: will be made", "warn: the repository a was never indexed -> run tutti index a")
+	look("ok: will be created", "warn: repository a was never indexed -> run tutti index a")
 	call(http.MethodPut, "/"+physical, fmt.Sprintf(`{"aliases":{%q:{}},"settings":{"number_of_replicas":0}}`, alias))
-	there := "ok: the alias is there and stands for " + physical
-	look(there, "warn: the index holds no document of the repository a -> run tutti index a")
+	there := "ok: the alias points to " + physical
+	look(there, "warn: the index holds no documents of repository a -> run tutti index a")
 	for _, code := range []string{"other", "a"} {
 		call(http.MethodPut, "/"+physical+"/_doc/"+code+"?refresh=true&op_type=index", fmt.Sprintf(`{"repositories":[{"code":%q}]}`, code))
 		if code == "other" {
-			look(there, "warn: the index holds no document of the repository a -> run tutti index a")
+			look(there, "warn: the index holds no documents of repository a -> run tutti index a")
 		}
 	}
 	look(there)
 	call(http.MethodDelete, "/"+physical, "")
 	call(http.MethodPut, "/"+alias, `{"settings":{"number_of_replicas":0}}`)
-	look("fail: an index has this name, which tutti needs for an alias -> choose another indexName, *")
+	look("fail: an index has this name; tutti needs the name for an alias -> choose another indexName, *")
 }
 
-// TestCataloguesOfARealElasticsearch holds catalogues against indices: one that is right, one without the fields that it
+// TestCataloguesOfARealElasticsearch checks catalogues against indices: one that is right, one without the fields that it
 // names, and one whose index is not there.
 func TestCataloguesOfARealElasticsearch(t *testing.T) {
 	engine, call := realEngine(t)
@@ -93,9 +93,9 @@ func TestCataloguesOfARealElasticsearch(t *testing.T) {
 		"missing/base.json":   base(index+"-none", ""),
 	})
 	report := check.Run(t.Context(), withCatalogues(t, dir, engine, "", index+"-a", "{mode: token}"), check.Options{})
-	const access = "ok: no access.json: anyone with a valid token reads it *"
+	const access = "ok: no access.json: anyone with a valid token can read it *"
 	wantLines(t, of(report, "catalogue right"), "ok: documents of type donor in index "+index+"; 1 field", access)
-	wantLines(t, of(report, "catalogue lacking"), `fail: *"record", which nestingPrefix names -> mend *`, access)
+	wantLines(t, of(report, "catalogue lacking"), `fail: *"record", which nestingPrefix names -> fix *`, access)
 	wantLines(t, of(report, "catalogue guarded"), "ok: *; 2 fields", `warn: the access rule denies all: the mapping has no field "study"`)
 	wantLines(t, of(report, "catalogue missing"), "fail: the index of the catalogue does not exist -> make the index "+index+"-none, or *", access)
 }

@@ -17,19 +17,19 @@ import (
 
 const (
 	subjectStore = "store"
-	// storeFolder is the folder of the data folder that SQLite's file is kept in, storeLock the file in it that is locked
-	// while a tutti runs on it.
+	// storeFolder is the subfolder of the data folder that holds SQLite's file; storeLock is the file in it that a running
+	// tutti locks.
 	storeFolder, storeLock = "store", ".lock"
 )
 
-// looked gives what was found of the store; the first call looks, for all.
-type looked func() (store.Report, error)
+// inspectStore returns the state of the store. The first call reads it; later calls return the same.
+type inspectStore func() (store.Report, error)
 
 func storeConfig(cfg config.Config) store.Config {
 	return store.Config{URL: cfg.Store.URL.Reveal(), Dir: filepath.Join(cfg.DataDir, storeFolder)}
 }
 
-func storeProbe(cfg config.Config, look looked) probe {
+func storeProbe(cfg config.Config, look inspectStore) probe {
 	if cfg.Store.URL == "" {
 		return func(context.Context) []Finding {
 			return []Finding{sqliteStore(filepath.Join(cfg.DataDir, storeFolder), look)}
@@ -38,17 +38,17 @@ func storeProbe(cfg config.Config, look looked) probe {
 	return func(context.Context) []Finding { return postgresStore(cfg, look) }
 }
 
-// sqliteStore looks at the folder, then at the file in it.
-func sqliteStore(dir string, look looked) Finding {
+// sqliteStore checks the folder, then the database in it.
+func sqliteStore(dir string, look inspectStore) Finding {
 	f := folder(subjectStore, dir, storeLock)
 	if f.Status == StatusFail {
 		return f
 	}
-	_, running := holder(filepath.Join(dir, storeLock))
+	_, running := lockHolder(filepath.Join(dir, storeLock))
 	r, err := look()
 	switch {
 	case err != nil && running:
-		return f // whoever runs it can read it
+		return f // in use by a running tutti, which can read it
 	case err != nil:
 		return Finding{subjectStore, StatusFail, "embedded; " + core.MessageOf(err), core.HintOf(err)}
 	case !r.Exists:
@@ -57,7 +57,7 @@ func sqliteStore(dir string, look looked) Finding {
 	if err := canWrite(r.File); err != nil && !running {
 		return Finding{
 			subjectStore, StatusFail, fmt.Sprintf("embedded; %s cannot be written: %s", r.File, cause(err)),
-			"give it to tutti's user, together with the files beside it",
+			"grant tutti's user write access to it and to the files beside it",
 		}
 	}
 	if newer, ok := newerTables(r); ok {
@@ -67,11 +67,11 @@ func sqliteStore(dir string, look looked) Finding {
 	return f
 }
 
-// canWrite opens a file that is there to write, and leaves it as it is.
+// canWrite opens an existing file for writing and leaves it unchanged.
 func canWrite(file string) error {
 	f, err := os.OpenFile(file, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it went meanwhile
+		return nil // removed since it was read
 	}
 	if err != nil {
 		return err
@@ -85,30 +85,30 @@ func newerTables(r store.Report) (Finding, bool) {
 	}
 	return Finding{
 		subjectStore, StatusFail,
-		fmt.Sprintf("a newer tutti has written the store: its tables are of version %d, this one knows %d", r.Version, r.Newest),
-		"start that version, or restore a copy of the store from before",
+		fmt.Sprintf("the store was written by a newer tutti: its tables have version %d, this tutti supports %d", r.Version, r.Newest),
+		"start the newer version, or restore an older backup of the store",
 	}, true
 }
 
-// tablesState puts in words how far the tables are.
+// tablesState describes the version of the tables.
 func tablesState(r store.Report) string {
 	switch {
 	case r.Unreadable:
-		return "its database was not closed, and is mended at the next start"
+		return "its database was not closed and is recovered at the next start"
 	case r.Version == 0:
-		return "its tables will be made"
+		return "its tables will be created"
 	case r.Version < r.Newest:
-		return fmt.Sprintf("its tables will be brought from version %d to %d", r.Version, r.Newest)
+		return fmt.Sprintf("its tables will be migrated from version %d to %d", r.Version, r.Newest)
 	default:
 		return "its tables are up to date"
 	}
 }
 
-func postgresStore(cfg config.Config, look looked) []Finding {
+func postgresStore(cfg config.Config, look inspectStore) []Finding {
 	host := hostOf(cfg.Store.URL.Reveal())
 	r, err := look()
 	if err != nil {
-		return []Finding{postgresFault(host, err)}
+		return []Finding{postgresFailure(host, err)}
 	}
 	if newer, ok := newerTables(r); ok {
 		return []Finding{newer}
@@ -119,33 +119,33 @@ func postgresStore(cfg config.Config, look looked) []Finding {
 	p := r.Postgres
 	switch {
 	case p.ReadOnly:
-		return fail("takes no changes", "name the primary server in store.url, and see that default_transaction_read_only is off")
+		return fail("is read-only", "set store.url to the primary server, and check that default_transaction_read_only is off")
 	case p.Schema == "":
-		return fail("has no schema for the tables", "make the schema that the user's search_path names, or set another search_path")
+		return fail("has no schema for the tables", "create the schema that the user's search_path names, or set another search_path")
 	case len(p.Missing) > 0:
-		return fail("does not let this user do all with the tables of tutti: "+strings.Join(p.Missing, ", ")+" are missing",
-			"give the user all privileges on the tables in schema "+p.Schema+", or make it their owner")
+		return fail("does not grant this user all privileges on tutti's tables; missing: "+strings.Join(p.Missing, ", "),
+			"grant the user all privileges on the tables in schema "+p.Schema+", or make it their owner")
 	case r.Version < r.Newest && !p.CanCreate:
-		return fail("does not let this user make tables in schema "+p.Schema, "GRANT CREATE ON SCHEMA "+p.Schema+" to the user, or make it the owner of the database")
+		return fail("does not let this user create tables in schema "+p.Schema, "GRANT CREATE ON SCHEMA "+p.Schema+" to the user, or make it the owner of the database")
 	}
 	found := []Finding{{subjectStore, StatusOK, r.Engine + " at " + host + "; " + tablesState(r), ""}}
 	if !p.Durable {
 		found = append(found, Finding{
-			subjectStore, StatusWarn, host + " does not wait for the disk: what it says is stored can be lost when the machine stops",
+			subjectStore, StatusWarn, host + " does not sync commits to disk: stored changes can be lost when the machine stops",
 			"set fsync and synchronous_commit on",
 		})
 	}
 	if p.Encoding != "UTF8" {
 		found = append(found, Finding{
-			subjectStore, StatusWarn, "the database at " + host + " is encoded in " + p.Encoding + ", and refuses letters that this lacks",
-			"make the database with ENCODING 'UTF8'",
+			subjectStore, StatusWarn, "the database at " + host + " is encoded in " + p.Encoding + ", and rejects characters that this encoding lacks",
+			"create the database with ENCODING 'UTF8'",
 		})
 	}
 	return found
 }
 
-// postgresFault puts in words why the database could not be looked at, and how to mend that.
-func postgresFault(host string, err error) Finding {
+// postgresFailure returns the finding for a database that could not be inspected.
+func postgresFailure(host string, err error) Finding {
 	f := Finding{subjectStore, StatusFail, host + ": " + core.MessageOf(err), core.HintOf(err)}
 	if f.Hint != "" || core.CodeOf(err) != core.CodeUnavailable {
 		return f
@@ -154,6 +154,6 @@ func postgresFault(host string, err error) Finding {
 		f.Message, f.Hint = host+" does not answer: "+reason, hint
 		return f
 	}
-	f.Hint = "look at the database server's log, and at the sslmode in store.url"
+	f.Hint = "check the database server's log, and the sslmode in store.url"
 	return f
 }

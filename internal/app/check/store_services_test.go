@@ -16,12 +16,12 @@ import (
 	"tutti/internal/store/storetest"
 )
 
-// TestRealPostgreSQL looks at a PostgreSQL with which tutti works, and at what keeps it from working.
+// TestRealPostgreSQL probes a PostgreSQL that tutti can use, and the problems that keep tutti from using it.
 func TestRealPostgreSQL(t *testing.T) {
 	address := storetest.PostgresURL(t)
 	want := func(t *testing.T, address string, lines ...string) {
 		t.Helper()
-		cfg := builtIn(t, t.TempDir(), fmt.Sprintf("store: {url: %q}", address))
+		cfg := builtInConfig(t, t.TempDir(), fmt.Sprintf("store: {url: %q}", address))
 		wantLines(t, of(check.Run(t.Context(), cfg, check.Options{}), "store"), lines...)
 	}
 	u, err := url.Parse(address)
@@ -46,21 +46,21 @@ func TestRealPostgreSQL(t *testing.T) {
 	theirs := *u
 	theirs.User = url.UserPassword(user, "s3cret")
 
-	want(t, address, "ok: PostgreSQL * at "+u.Host+"; its tables will be made")
-	want(t, theirs.String(), "fail: PostgreSQL * at "+u.Host+" has no schema for the tables -> make the schema *")
+	want(t, address, "ok: PostgreSQL * at "+u.Host+"; its tables will be created")
+	want(t, theirs.String(), "fail: PostgreSQL * at "+u.Host+" has no schema for the tables -> create the schema *")
 	sql("GRANT USAGE ON SCHEMA " + schema + " TO " + user)
-	want(t, theirs.String(), "fail: PostgreSQL * at "+u.Host+" does not let this user make tables in schema test_* -> GRANT CREATE ON SCHEMA *")
+	want(t, theirs.String(), "fail: PostgreSQL * at "+u.Host+" does not let this user create tables in schema test_* -> GRANT CREATE ON SCHEMA *")
 	s := storetest.OpenConfig(t, store.Config{URL: address})
 	want(t, address, "ok: PostgreSQL * at "+u.Host+"; its tables are up to date")
-	want(t, theirs.String(), "fail: PostgreSQL * does not let this user do all with the tables of tutti: SELECT on *are missing -> give the user all privileges on the tables in schema *")
+	want(t, theirs.String(), "fail: PostgreSQL * does not grant this user all privileges on tutti's tables; missing: SELECT on * -> grant the user all privileges on the tables in schema *")
 	sql("ALTER ROLE " + user + " SET synchronous_commit = off")
 	sql("GRANT ALL ON ALL TABLES IN SCHEMA " + schema + " TO " + user)
-	want(t, theirs.String(), "ok: PostgreSQL *; its tables are up to date", "warn: "+u.Host+" does not wait for the disk: * -> set fsync and synchronous_commit on")
+	want(t, theirs.String(), "ok: PostgreSQL *; its tables are up to date", "warn: "+u.Host+" does not sync commits to disk: * -> set fsync and synchronous_commit on")
 	sql("ALTER ROLE " + user + " SET default_transaction_read_only = on")
-	want(t, theirs.String(), "fail: PostgreSQL * takes no changes -> name the primary server *")
+	want(t, theirs.String(), "fail: PostgreSQL * is read-only -> set store.url to the primary server*")
 	wrong := *u
 	wrong.User = url.UserPassword(user, "s3cret too")
 	want(t, wrong.String(), "fail: "+u.Host+": the database rejected the user or the password -> check user and password in store.url*")
 	execute(t, s, strings.Replace(newer, ", 1)", ", true)", 1))
-	want(t, address, "fail: a newer tutti has written the store: * -> start that version*")
+	want(t, address, "fail: the store was written by a newer tutti: * -> start the newer version*")
 }

@@ -15,8 +15,8 @@ import (
 	"tutti/internal/store"
 )
 
-// builtIn gives the configuration of the built-in repository in a data folder.
-func builtIn(t *testing.T, dir, more string) config.Config {
+// builtInConfig returns the configuration of the built-in repository in a data folder.
+func builtInConfig(t *testing.T, dir, more string) config.Config {
 	t.Helper()
 	return parse(t, fmt.Sprintf("dataDir: %q\n%s", dir, more))
 }
@@ -53,7 +53,7 @@ const (
 
 func TestBuiltInRepository(t *testing.T) {
 	dir := t.TempDir()
-	cfg := builtIn(t, dir, "")
+	cfg := builtInConfig(t, dir, "")
 	file := filepath.Join(dir, "store", "tutti.db")
 	want := func(t *testing.T, storeLine, repositoryLine string) {
 		t.Helper()
@@ -62,7 +62,7 @@ func TestBuiltInRepository(t *testing.T) {
 		wantLines(t, of(report, "repository local"), repositoryLine)
 	}
 	t.Run("before the first start", func(t *testing.T) {
-		want(t, "ok: embedded; "+dir+"/store will be made, with * free", "ok: built in, without a study yet")
+		want(t, "ok: embedded; "+dir+"/store will be created, with * free", "ok: built in, no studies yet")
 		if _, err := os.Stat(filepath.Dir(file)); !os.IsNotExist(err) {
 			t.Errorf("the folder was made: %v", err)
 		}
@@ -74,7 +74,7 @@ func TestBuiltInRepository(t *testing.T) {
 	})
 	t.Run("while a tutti holds its folder", func(t *testing.T) {
 		if runtime.GOOS != "linux" {
-			t.Skip("who holds a lock is seen on Linux alone")
+			t.Skip("the holder of a lock is only known on Linux")
 		}
 		lock, err := embedded.LockDir(filepath.Dir(file))
 		if err != nil {
@@ -98,14 +98,14 @@ func TestBuiltInRepository(t *testing.T) {
 		}
 	}
 	t.Run("a copy of a running one", func(t *testing.T) {
-		report := check.Run(t.Context(), builtIn(t, left, ""), check.Options{})
-		wantLines(t, of(report, "store"), "ok: embedded; *; its database was not closed, and is mended at the next start")
+		report := check.Run(t.Context(), builtInConfig(t, left, ""), check.Options{})
+		wantLines(t, of(report, "store"), "ok: embedded; *; its database was not closed and is recovered at the next start")
 		wantLines(t, of(report, "repository local"), "ok: built in")
 	})
 	execute(t, s, newer)
 	end()
 	t.Run("a newer one", func(t *testing.T) {
-		want(t, "fail: a newer tutti has written the store: its tables are of version 999, this one knows * -> start that version, or restore a copy of the store from before",
+		want(t, "fail: the store was written by a newer tutti: its tables have version 999, this tutti supports * -> start the newer version, or restore an older backup of the store",
 			"ok: built in")
 	})
 	for _, beside := range []string{"-wal", "-shm"} {
@@ -127,15 +127,15 @@ func TestFolderOfTheStore(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "store"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	report := check.Run(t.Context(), builtIn(t, dir, ""), check.Options{})
-	wantLines(t, of(report, "store"), "fail: "+dir+"/store is no folder -> remove it, or choose another dataDir")
+	report := check.Run(t.Context(), builtInConfig(t, dir, ""), check.Options{})
+	wantLines(t, of(report, "store"), "fail: "+dir+"/store is not a folder -> remove it, or choose another dataDir")
 	if report.OK {
 		t.Error("the report is fine")
 	}
 }
 
 func TestPostgresThatCannotBeReached(t *testing.T) {
-	cfg := builtIn(t, t.TempDir(), fmt.Sprintf("store: {url: %q}", "postgres://u:s3cret@"+closedAddress(t)+"/db"))
+	cfg := builtInConfig(t, t.TempDir(), fmt.Sprintf("store: {url: %q}", "postgres://u:s3cret@"+closedAddress(t)+"/db"))
 	report := check.Run(t.Context(), cfg, check.Options{})
 	wantLines(t, of(report, "store"), "fail: 127.0.0.1:* does not answer: nothing listens there -> check host and port, and that the service runs")
 	wantLines(t, of(report, "repository local"), "ok: built in")

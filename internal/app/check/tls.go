@@ -31,13 +31,13 @@ func certificateFinding(files config.TLS) Finding {
 	names := tuttihttp.CertificateNames(c)
 	switch {
 	case len(names) == 0:
-		return Finding{subjectTLS, StatusFail, files.CertFile + " is for no host: it has no subject alternative name", "request a certificate with the names that clients use"}
+		return Finding{subjectTLS, StatusFail, files.CertFile + " is valid for no host: it has no subject alternative name", "request a certificate with the names that clients use"}
 	case now.After(until):
-		return Finding{subjectTLS, StatusFail, fmt.Sprintf("%s has expired at %s", files.CertFile, until.Format(time.RFC3339)), renew}
+		return Finding{subjectTLS, StatusFail, fmt.Sprintf("%s expired at %s", files.CertFile, until.Format(time.RFC3339)), renew}
 	case now.Before(from):
 		return Finding{subjectTLS, StatusFail, fmt.Sprintf("%s is not valid before %s", files.CertFile, from.Format(time.RFC3339)), "check the clock of this machine, or wait"}
 	}
-	found := Finding{subjectTLS, StatusOK, fmt.Sprintf("%s is for %s and expires at %s", files.CertFile, strings.Join(names, ", "), until.Format(time.RFC3339)), ""}
+	found := Finding{subjectTLS, StatusOK, fmt.Sprintf("%s is valid for %s and expires at %s", files.CertFile, strings.Join(names, ", "), until.Format(time.RFC3339)), ""}
 	if until.Sub(now) < tuttihttp.CertificateExpiresSoon {
 		found.Status, found.Hint = StatusWarn, renew
 	}

@@ -2,5 +2,5 @@
 
 package check
 
-// freeSpace is not known on this system.
+// freeSpace reports false: it is not implemented on this system.
 func freeSpace(string) (uint64, bool) { return 0, false }

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// holder tells which process holds the lock of file. It reads the kernel's list of locks and takes none itself: a lock
-// taken only to look would keep out a tutti that starts at this moment. Locks of other containers are not in the list.
-func holder(file string) (pid int, held bool) {
+// lockHolder returns the process that holds the lock of file. It reads the kernel's list of locks: taking the lock to test it
+// could keep a starting tutti from running. Locks of other containers are not in the list.
+func lockHolder(file string) (pid int, held bool) {
 	want, err := os.Stat(file)
 	if err != nil {
 		return 0, false
@@ -27,7 +27,7 @@ func holder(file string) (pid int, held bool) {
 	defer func() { _ = list.Close() }()
 	lines := bufio.NewScanner(list)
 	for lines.Scan() {
-		// 1: FLOCK  ADVISORY  WRITE 1234 08:01:5678 0 EOF; one that waits has an arrow in the second field.
+		// 1: FLOCK  ADVISORY  WRITE 1234 08:01:5678 0 EOF; for a waiting process the second field is an arrow.
 		fields := strings.Fields(lines.Text())
 		if len(fields) < 6 || fields[1] != "FLOCK" {
 			continue
@@ -40,7 +40,7 @@ func holder(file string) (pid int, held bool) {
 	return 0, false
 }
 
-// inodeOf gives a file as the list of locks names it.
+// inodeOf returns the identity of a file as the list of locks writes it.
 func inodeOf(info fs.FileInfo) string {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -49,8 +49,8 @@ func inodeOf(info fs.FileInfo) string {
 	return fmt.Sprintf("%02x:%02x:%d", unix.Major(s.Dev), unix.Minor(s.Dev), s.Ino)
 }
 
-// hasOpen tells whether a process has the file open. Layered file systems give a file another number in the list of locks
-// than they show, so for those the number is not enough.
+// hasOpen reports whether a process has the file open. On layered file systems the list of locks shows another inode number
+// than stat, so comparing numbers is not enough.
 func hasOpen(pid int, want fs.FileInfo) bool {
 	dir := fmt.Sprintf("/proc/%d/fd", pid)
 	entries, err := os.ReadDir(dir)

@@ -4,7 +4,7 @@ package check
 
 import "golang.org/x/sys/unix"
 
-// freeSpace gives the bytes of dir's disk that this user may still write.
+// freeSpace returns the bytes that this user may still write on dir's disk.
 func freeSpace(dir string) (uint64, bool) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil || s.Bsize <= 0 {
