@@ -55,27 +55,32 @@ func TestJobProgress(t *testing.T) {
 		{
 			"one of two organizations is listed",
 			[]core.Job{job("a", "x", core.JobRunning, core.Totals{})},
-			map[string][]core.OrganizationRun{"a": {run(10, 10)}}, "", 1,
+			map[string][]core.OrganizationRun{"a": {run(10, 10)}},
+			"", 1,
 		},
 		{
 			"one of two is counted",
 			[]core.Job{job("a", "x", core.JobRunning, core.Totals{})},
-			map[string][]core.OrganizationRun{"a": {run(10, 10), run(0, -1)}}, "", 1,
+			map[string][]core.OrganizationRun{"a": {run(10, 10), run(0, -1)}},
+			"", 1,
 		},
 		{
 			"both are counted, and a newer job waits",
 			[]core.Job{job("b", "x", core.JobQueued, core.Totals{}), job("a", "x", core.JobRunning, core.Totals{})},
-			map[string][]core.OrganizationRun{"a": {run(10, 10), run(5, 50)}}, `{repository="x"} 0.25`, 1,
+			map[string][]core.OrganizationRun{"a": {run(10, 10), run(5, 50)}},
+			`{repository="x"} 0.25`, 1,
 		},
 		{
 			"the job has failed",
 			[]core.Job{job("b", "x", core.JobQueued, core.Totals{}), job("a", "x", core.JobFailed, core.Totals{Fetched: 30, Expected: 60})},
-			map[string][]core.OrganizationRun{"a": {run(10, 10), run(20, 50)}}, `{repository="x"} 0.5`, 1,
+			map[string][]core.OrganizationRun{"a": {run(10, 10), run(20, 50)}},
+			`{repository="x"} 0.5`, 1,
 		},
 		{
 			"a job that has ended is read once",
 			[]core.Job{job("b", "x", core.JobQueued, core.Totals{}), job("a", "x", core.JobFailed, core.Totals{Fetched: 30, Expected: 60})},
-			map[string][]core.OrganizationRun{"a": {run(10, 10), run(20, 50)}}, `{repository="x"} 0.5`, 0,
+			map[string][]core.OrganizationRun{"a": {run(10, 10), run(20, 50)}},
+			`{repository="x"} 0.5`, 0,
 		},
 		{
 			"the next job has begun, and another repository is empty",
@@ -83,7 +88,8 @@ func TestJobProgress(t *testing.T) {
 				job("c", "y", core.JobRunning, core.Totals{}), job("b", "x", core.JobRunning, core.Totals{}),
 				job("a", "x", core.JobFailed, core.Totals{Fetched: 30, Expected: 60}),
 			},
-			map[string][]core.OrganizationRun{"b": {run(0, -1)}, "c": {run(0, 0), run(0, 0)}}, `{repository="y"} 1`, 2,
+			map[string][]core.OrganizationRun{"b": {run(0, -1)}, "c": {run(0, 0), run(0, 0)}},
+			`{repository="y"} 1`, 2,
 		},
 	} {
 		f.jobs, f.runs, f.read = step.jobs, step.runs, 0
