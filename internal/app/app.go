@@ -38,48 +38,47 @@ import (
 	"tutti/schemas"
 )
 
-// Options are what an App needs beside its configuration. The zero value is the default.
+// Options are the settings of an App outside its configuration. The zero value is the default.
 type Options struct {
-	// Logger takes everything that is logged; nothing by default.
+	// Logger receives all log records; by default they are discarded.
 	Logger *slog.Logger
 	// Version is the program's version, "dev" by default.
 	Version string
 	// Index replaces the index that the configuration names; for benchmarks and tests.
 	Index index.Index
-	// AckWait and MaxDeliver replace those of the durable consumers: how long the queue waits for word of a Request in
-	// hand, and after how many deliveries it gives one up; for tests, which have less patience.
+	// AckWait and MaxDeliver replace those of the durable consumers: how long the queue waits for an acknowledgement of a
+	// Request, and after how many deliveries it stops redelivering one. For tests, which need shorter times.
 	AckWait    time.Duration
 	MaxDeliver int
-	// Examples is that of the HTTP handler's Config.
+	// Examples is passed to the HTTP handler's Config.
 	Examples func() []string
 }
 
-// App is one tutti process. New makes it, Start runs it, Stop takes it down.
+// App is one tutti process.
 type App struct {
 	cfg  config.Config
 	opts Options
 	log  *slog.Logger
 
-	registry *prometheus.Registry
-	metrics  metrics
-	cleanup  cleanup
-	memory   *budget.Budget
-	queue    *queue.Queue
-	index    index.Index
-	// catalogues describe what is indexed.
+	registry   *prometheus.Registry
+	metrics    metrics
+	cleanup    cleanup
+	memory     *budget.Budget
+	queue      *queue.Queue
+	index      index.Index
 	catalogues *catalogue.Registry
-	// sets are the saved ones; searches, graphs and downloads answer questions about documents.
+	// sets stores saved sets; searches, graphs and downloads serve documents.
 	sets      *sets.Service
 	searches  *search.Service
 	graphs    *graph.Service
 	downloads *download.Service
 	network   *federation.Federation
-	// expected are closed when it is known, for each repository, whether its index could be made.
+	// expected holds one channel for each repository, closed once its index was prepared or could not be.
 	expected []<-chan struct{}
-	// upstreams are the repositories that the consumers read, by their codes.
+	// upstreams are the upstreams of the consumers, by repository code.
 	upstreams map[string]*watchedUpstream
 	store     *store.Store
-	// analysisTypes, metadata and keys are kept in store; authenticator is nil when nobody is asked for a token.
+	// analysisTypes, metadata and keys are kept in store; authenticator is nil with auth.mode none.
 	analysisTypes *schemas.Service
 	metadata      *metadata.Repository
 	keys          *auth.Keys
@@ -103,7 +102,7 @@ type App struct {
 	started sync.Once
 }
 
-// metrics holds one struct per package that measures.
+// metrics holds one metrics struct per package.
 type metrics struct {
 	queue      *queue.Metrics
 	bulk       *bulk.Metrics
@@ -126,7 +125,7 @@ type metrics struct {
 	progress   *jobProgress
 }
 
-// New makes an App of a validated configuration. It opens nothing yet.
+// New returns an App for a validated configuration. It opens nothing.
 func New(cfg config.Config, opts Options) (*App, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
@@ -143,7 +142,7 @@ func New(cfg config.Config, opts Options) (*App, error) {
 	return a, nil
 }
 
-// measure makes the metrics of every package on the App's own registry.
+// measure registers the metrics of every package on the App's own registry.
 func (a *App) measure() {
 	reg := a.registry
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -181,7 +180,7 @@ func (a *App) measure() {
 	}
 }
 
-// Start opens queue, index and store, starts the consumers and listens. When it fails, what was opened is closed again.
+// Start opens queue, index and store, starts the consumers and listens. If it fails, it closes everything that it opened.
 func (a *App) Start(ctx context.Context) (err error) {
 	err = core.NewError(core.CodeConflict, "the app was started already")
 	a.started.Do(func() { err = a.start(ctx) })
@@ -198,21 +197,21 @@ func (a *App) start(ctx context.Context) error {
 	}{
 		{"reading the certificate of server.tls", a.openCertificate},
 		{"opening the queue", a.openQueue},
-		{"making the store ready", a.openStore},
+		{"opening the store", a.openStore},
 		{"opening the index", a.openIndex},
-		{"making ready for searches", a.openSearch},
+		{"preparing searches", a.openSearch},
 		{"reading the catalogues", a.openCatalogues},
-		{"making ready for downloads", a.openDownloads},
+		{"preparing downloads", a.openDownloads},
 		{"opening the metadata repository", a.openMetadata},
 		{"starting the bulk writer", a.startWriter},
-		{"making ready for requests", a.openIngest},
+		{"preparing ingest", a.openIngest},
 		{"checking what was indexed", a.startIndexed},
 		{"reading when repositories were last indexed", a.startLastSuccess},
 		{"starting the consumers", a.startConsumers},
-		{"starting to read notifications", a.startSources},
+		{"starting the readers of notifications", a.startSources},
 		{"starting the outbox relay", a.startRelay},
-		{"starting to look after jobs", a.startHousekeeping},
-		{"describing the catalogues", a.startCatalogues},
+		{"starting housekeeping", a.startHousekeeping},
+		{"starting the catalogues", a.startCatalogues},
 		{"listening", a.listen},
 	}
 	for _, step := range steps {
@@ -223,18 +222,18 @@ func (a *App) start(ctx context.Context) error {
 	return nil
 }
 
-// Stop takes the App down in the opposite order: it stops listening, lets work in hand end, returns the rest back to the
-// queue. It takes no longer than the configured time for stopping, and may be called again.
+// Stop shuts the App down in reverse order: it stops listening, waits for work in flight, and returns the rest to the queue. It
+// takes no longer than the configured stop timeout. It may be called more than once.
 func (a *App) Stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, a.cfg.Server.ShutdownTimeout)
 	defer cancel()
 	return a.cleanup.run(ctx)
 }
 
-// Failed returns the error of a server that ended by itself; valid after Start.
+// Failed returns a channel that receives the error of a server that stopped unexpectedly; valid after Start.
 func (a *App) Failed() <-chan error { return a.server.Failed() }
 
-// URL returns the address that clients use, base path included; valid after Start.
+// URL returns the server's base URL; valid after Start.
 func (a *App) URL() string {
 	scheme := "http://"
 	if a.certificate != nil {
@@ -243,16 +242,16 @@ func (a *App) URL() string {
 	return scheme + a.server.Addr().String() + a.cfg.Server.BasePath
 }
 
-// Registry returns the metrics that GET /metrics shows.
+// Registry returns the registry that GET /metrics serves.
 func (a *App) Registry() *prometheus.Registry { return a.registry }
 
 // Index returns the index, for tests that read documents back; valid after Start.
 func (a *App) Index() index.Index { return a.index }
 
-// DeadLetters returns what was given up; valid after Start.
+// DeadLetters returns the dead letters; valid after Start.
 func (a *App) DeadLetters() *queue.DeadLetters { return a.queue.DeadLetters() }
 
-// openCertificate reads what TLS needs, before anything that takes longer.
+// openCertificate reads the TLS certificate first, so that its errors are reported before slower steps run.
 func (a *App) openCertificate(ctx context.Context) (err error) {
 	files := a.cfg.Server.TLS
 	if !files.Enabled() {
@@ -310,8 +309,8 @@ func (a *App) startWriter(context.Context) error {
 	return nil
 }
 
-// documentWeight returns how many times its size the memory is that writing a document takes: the embedded index makes
-// columns and postings of it in this process.
+// documentWeight returns the memory that writing a document takes, as a multiple of its size. It is larger for the embedded index,
+// which builds columns and postings in this process.
 func documentWeight(c config.Index) int {
 	if c.URL == "" {
 		return 10
@@ -353,7 +352,7 @@ func (a *App) startConsumers(ctx context.Context) error {
 	return nil
 }
 
-// stopConsumers leaves a part of the time for stopping to what is stopped after them.
+// stopConsumers stops the consumers. It leaves part of the stop timeout to the steps after it.
 func (a *App) stopConsumers(ctx context.Context) error {
 	if end, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
@@ -362,7 +361,7 @@ func (a *App) stopConsumers(ctx context.Context) error {
 	}
 	err := a.consumers.Stop(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
-		a.log.Info("work in hand was given back to the queue")
+		a.log.Info("work in flight was returned to the queue")
 		return nil
 	}
 	return err

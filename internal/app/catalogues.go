@@ -15,19 +15,19 @@ import (
 )
 
 const (
-	// embeddedCheckEvery is how often the mappings of the embedded index are read: they are at hand.
+	// embeddedCheckEvery is how often the mappings of the embedded index are read; they are in memory.
 	embeddedCheckEvery = time.Second
 	// embeddedSampleSoon is how often a sample of its documents is read as long as it has fewer than embeddedSampleFew.
 	embeddedSampleSoon = 5 * time.Second
 	embeddedSampleFew  = 100
-	// indicesWait is how long the start waits for the indices of the repositories to be made, cataloguesWait how long for the
-	// first mappings after that. An engine that does not answer delays it by no more than both.
+	// indicesWait is how long the start waits for the indices of the repositories, cataloguesWait how long it then waits for
+	// the first mappings. An engine that does not answer delays the start by at most the sum.
 	indicesWait    = 300 * time.Millisecond
 	cataloguesWait = 200 * time.Millisecond
 )
 
-// openCatalogues reads what the catalogues shall be. What is wrong with one of them stops nothing; only a folder that cannot be
-// read does.
+// openCatalogues reads the definitions of the catalogues. It returns an error only if their folder cannot be read, not for an
+// invalid catalogue.
 func (a *App) openCatalogues(context.Context) error {
 	set, err := check.Definitions(a.cfg)
 	if err != nil {
@@ -35,7 +35,7 @@ func (a *App) openCatalogues(context.Context) error {
 	}
 	log := a.log.With("component", "catalogues")
 	folder := &catalogueFolder{cfg: a.cfg, log: log, named: map[string]bool{}}
-	folder.tell(set)
+	folder.logNew(set)
 	cfg := catalogue.Config{StartWait: cataloguesWait, Logger: log, Metrics: a.metrics.catalogues, Accept: a.graphs.Accept, Documents: a.index}
 	if a.cfg.Catalogues.Dir != "" {
 		cfg.Reload = folder.reread
@@ -47,32 +47,32 @@ func (a *App) openCatalogues(context.Context) error {
 	return nil
 }
 
-// catalogueFolder reads the folder of the catalogues again, and tells each time what it has not told the time before.
+// catalogueFolder rereads the folder of the catalogues, and logs the warnings that are new since the previous read.
 type catalogueFolder struct {
-	cfg  config.Config
-	log  *slog.Logger
-	told []string
-	// named are the catalogues without an access rule that were logged.
+	cfg    config.Config
+	log    *slog.Logger
+	logged []string
+	// named holds the ids of the catalogues whose missing access rule was logged.
 	named map[string]bool
 }
 
-// reread returns the catalogues as their folder says now, none when it cannot be read. It is called by one at a time.
+// reread reads the folder and returns its catalogues, none if it cannot be read. It is not safe for concurrent use.
 func (f *catalogueFolder) reread() []definition.Definition {
 	set, err := check.Definitions(f.cfg)
 	if err != nil {
 		set.Warnings = append(set.Warnings, core.MessageOf(err))
 	}
-	f.tell(set)
+	f.logNew(set)
 	return set.Definitions
 }
 
-func (f *catalogueFolder) tell(set definition.Set) {
+func (f *catalogueFolder) logNew(set definition.Set) {
 	for _, w := range set.Warnings {
-		if !slices.Contains(f.told, w) {
+		if !slices.Contains(f.logged, w) {
 			f.log.Warn("configuration", "warning", w)
 		}
 	}
-	f.told = set.Warnings
+	f.logged = set.Warnings
 	for _, d := range set.Definitions {
 		for _, found := range check.DefaultAccess(f.cfg.Auth, d) {
 			if f.named[d.ID] {
@@ -88,8 +88,8 @@ func (f *catalogueFolder) tell(set definition.Set) {
 	}
 }
 
-// expectIndex returns what shall be told how the making of a repository's index ended. The catalogues wait for that, so that an
-// index which is about to be made is not found missing, and look at it once more when it was made later.
+// expectIndex returns a callback for the result of creating a repository's index. startCatalogues waits for it, so that an index
+// that is about to be created is not reported as missing. The callback refreshes the index's catalogues.
 func (a *App) expectIndex(alias string) func(error) {
 	known := make(chan struct{})
 	a.expected = append(a.expected, known)
@@ -102,7 +102,7 @@ func (a *App) expectIndex(alias string) func(error) {
 	}
 }
 
-// startCatalogues begins to read the mappings, and waits a moment for those that come at once.
+// startCatalogues starts reading the mappings, and waits briefly for the first ones.
 func (a *App) startCatalogues(ctx context.Context) error {
 	enough := time.NewTimer(indicesWait)
 	defer enough.Stop()

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// cleanup is a stack of named steps that take down what was started, the last first.
+// cleanup is a stack of named shutdown steps, run in reverse order.
 type cleanup struct {
 	mu    sync.Mutex
 	steps []cleanupStep
@@ -19,15 +19,14 @@ type cleanupStep struct {
 	stop func(context.Context) error
 }
 
-// push adds a step; it runs before all that were added earlier.
+// push adds a step, which runs before those added earlier.
 func (c *cleanup) push(name string, stop func(context.Context) error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.steps = append(c.steps, cleanupStep{name: name, stop: stop})
 }
 
-// run takes every step off the stack and runs it, also when an earlier one failed, and joins their errors. A second
-// run finds nothing left to do.
+// run pops and runs every step, even if an earlier one failed, and joins their errors. A second call does nothing.
 func (c *cleanup) run(ctx context.Context) error {
 	c.mu.Lock()
 	steps := c.steps

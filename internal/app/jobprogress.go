@@ -9,7 +9,7 @@ import (
 	"tutti/internal/queue"
 )
 
-// progressJobs is among how many of the newest jobs the newest one of each repository is looked for.
+// progressJobs is how many of the newest jobs are searched for the newest one of each repository.
 const progressJobs = 200
 
 const progressHelp = "Fetched over expected records of the newest started job of a repository, 0 to 1; absent until all its organizations were counted."
@@ -39,7 +39,7 @@ func newJobProgress() *jobProgress {
 	}
 }
 
-// measure sets the metric of every repository of which a job has started.
+// measure sets the metric of every repository that has a started job.
 func (p *jobProgress) measure(ctx context.Context, jobs jobReader) error {
 	newest, _, err := jobs.List(ctx, queue.JobFilter{Limit: progressJobs})
 	if err != nil {

@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// jobsKept is how many jobs are kept, the newest; older ones also go after 90 days.
+	// jobsKept is how many jobs are kept, the newest. Jobs are also removed after 90 days.
 	jobsKept = 1000
-	// jobsCountedEvery is how often jobs are counted for the metric, jobsPrunedEvery how often old ones go.
+	// jobsCountedEvery is how often jobs are counted for the metric, jobsPrunedEvery how often old ones are removed.
 	jobsCountedEvery = 15 * time.Second
 	jobsPrunedEvery  = 10 * time.Minute
 )
 
-// jobsAPI is what HTTP sees of the jobs.
+// jobsAPI implements the HTTP handler's port for jobs.
 type jobsAPI struct {
 	*queue.Jobs
 	consumers *consumers.Consumers
@@ -29,19 +29,19 @@ func (j jobsAPI) List(ctx context.Context, repository string, state core.JobStat
 	return j.Jobs.List(ctx, queue.JobFilter{Repository: repository, State: state, Limit: limit, Cursor: cursor})
 }
 
-// Cancel ends a job that has not ended.
+// Cancel cancels a job that has not ended.
 func (j jobsAPI) Cancel(ctx context.Context, id string) (core.Job, error) {
 	return j.consumers.Cancel(ctx, id)
 }
 
-// startHousekeeping counts jobs for the metric, ends those that nothing works on any more, and removes old ones.
+// startHousekeeping starts the goroutine that counts jobs for the metric, ends orphaned jobs, and removes old ones.
 func (a *App) startHousekeeping(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	a.indexProof = &proof{life: ctx, write: a.index.Ping}
 	a.storeProof = &proof{life: ctx, write: a.store.Ready}
 	a.indexCheck = &proof{life: ctx, write: a.checkIndexed}
 	var done sync.WaitGroup
-	done.Go(func() { a.keepHouse(ctx) })
+	done.Go(func() { a.runHousekeeping(ctx) })
 	a.cleanup.push("housekeeping", func(context.Context) error {
 		cancel()
 		done.Wait()
@@ -53,7 +53,7 @@ func (a *App) startHousekeeping(ctx context.Context) error {
 	return nil
 }
 
-func (a *App) keepHouse(ctx context.Context) {
+func (a *App) runHousekeeping(ctx context.Context) {
 	count, prune := time.NewTicker(jobsCountedEvery), time.NewTicker(jobsPrunedEvery)
 	defer count.Stop()
 	defer prune.Stop()
@@ -62,8 +62,8 @@ func (a *App) keepHouse(ctx context.Context) {
 	for {
 		a.Health(ctx) // for the metric
 		var err error
-		if suspects, err = a.lookAfterJobs(ctx, suspects); err != nil && ctx.Err() == nil {
-			a.log.Warn("looking after jobs", "err", err)
+		if suspects, err = a.checkJobs(ctx, suspects); err != nil && ctx.Err() == nil {
+			a.log.Warn("checking jobs", "err", err)
 		}
 		if n, err := a.metadata.Pending(ctx); err == nil {
 			a.metrics.outbox.Set(float64(n))
@@ -90,9 +90,9 @@ func (a *App) prune(ctx context.Context) {
 	}
 }
 
-// lookAfterJobs counts the jobs by state and ends orphans: jobs that have not ended and have no Request in the queue, at
-// this look and at the one before. It returns the suspects of this look.
-func (a *App) lookAfterJobs(ctx context.Context, before map[string]struct{}) (map[string]struct{}, error) {
+// checkJobs counts the jobs by state and ends orphans: open jobs without a Request in the queue in this check and in the
+// previous one. It returns the open jobs without a Request in this check.
+func (a *App) checkJobs(ctx context.Context, before map[string]struct{}) (map[string]struct{}, error) {
 	jobs := a.queue.Jobs()
 	if err := a.metrics.progress.measure(ctx, jobs); err != nil {
 		return before, err
@@ -111,7 +111,7 @@ func (a *App) lookAfterJobs(ctx context.Context, before map[string]struct{}) (ma
 	if err != nil {
 		return before, err
 	}
-	alive, err := a.queue.JobIDs(ctx) // after the list: a job is made after its Request
+	alive, err := a.queue.JobIDs(ctx) // after the list: a job is created after its Request
 	if err != nil {
 		return before, err
 	}

@@ -12,7 +12,7 @@ import (
 	"tutti/schemas"
 )
 
-// openMetadata makes the analysis types, the built-in metadata repository and what tells who asks.
+// openMetadata creates the services for analysis types, the built-in metadata repository and authentication.
 func (a *App) openMetadata(ctx context.Context) error {
 	var err error
 	s := a.cfg.Schemas
@@ -43,7 +43,7 @@ func (a *App) openMetadata(ctx context.Context) error {
 	return a.openAuth(ctx)
 }
 
-// localRepository returns the configuration of the repository that the built-in one feeds, nil when there is none.
+// localRepository returns the configuration of the repository of type local, nil when there is none.
 func (a *App) localRepository() *config.Repository {
 	for i := range a.cfg.Repositories {
 		if a.cfg.Repositories[i].Type == core.TypeLocal {
@@ -53,7 +53,7 @@ func (a *App) localRepository() *config.Repository {
 	return nil
 }
 
-// openAuth makes the API keys and, where tokens are asked for, what checks them.
+// openAuth creates the service for API keys and, with auth.mode token, the authenticator.
 func (a *App) openAuth(ctx context.Context) error {
 	c := a.cfg.Auth
 	var err error
@@ -75,7 +75,7 @@ func (a *App) openAuth(ctx context.Context) error {
 	return nil
 }
 
-// startRelay begins to tell the queue of the built-in repository's changes.
+// startRelay starts publishing the built-in repository's changes to the queue.
 func (a *App) startRelay(context.Context) error {
 	rc := a.localRepository()
 	if rc == nil {
@@ -91,7 +91,7 @@ func (a *App) startRelay(context.Context) error {
 	return nil
 }
 
-// stopRelay leaves most of the time for stopping to what is stopped after it. What is cut off is sent after the next start.
+// stopRelay stops the relay. It leaves most of the stop timeout to the steps after it. Unsent events are sent after the next start.
 func (a *App) stopRelay(ctx context.Context, relay *ingest.Relay) error {
 	if end, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
@@ -100,7 +100,7 @@ func (a *App) stopRelay(ctx context.Context, relay *ingest.Relay) error {
 	}
 	err := relay.Stop(ctx)
 	if core.CodeOf(err) == core.CodeUnavailable {
-		a.log.Info("changes in hand are told after the next start")
+		a.log.Info("changes in flight are published after the next start")
 		return nil
 	}
 	return err

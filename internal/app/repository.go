@@ -29,7 +29,7 @@ func (a *App) openIndex(ctx context.Context) error {
 		return nil
 	}
 	var err error
-	grown := func(alias string) { a.catalogues.Refresh(alias) } // nothing is written before they are there
+	grown := func(alias string) { a.catalogues.Refresh(alias) } // nothing is written before the catalogues exist
 	if c := a.cfg.Index; c.URL != "" {
 		var key []byte
 		if key, err = a.store.Secret(ctx, cursorSecret); err != nil {
@@ -58,7 +58,7 @@ type upstreamClient interface {
 	Close()
 }
 
-// client makes the client that speaks a repository's protocol.
+// client returns a client for a repository's protocol.
 func (a *App) client(rc config.Repository) (upstreamClient, error) {
 	agent := "tutti/" + a.opts.Version
 	if rc.Type == core.TypeLocal {
@@ -84,7 +84,7 @@ func (a *App) client(rc config.Repository) (upstreamClient, error) {
 	})
 }
 
-// knownFields returns what every record of a type of repository has.
+// knownFields returns the fields that every record of a type of repository has.
 func knownFields(t core.RepositoryType) *mapping.Field {
 	if t == core.TypeLyric {
 		return mapping.Lyric()
@@ -92,7 +92,7 @@ func knownFields(t core.RepositoryType) *mapping.Field {
 	return mapping.Song()
 }
 
-// consumed makes what the consumers need of one repository.
+// consumed returns the consumers' configuration of one repository.
 func (a *App) consumed(ctx context.Context, rc config.Repository, repo core.Repository) (consumers.Repository, error) {
 	client, err := a.client(rc)
 	if err != nil {
@@ -121,8 +121,8 @@ func (a *App) consumed(ctx context.Context, rc config.Repository, repo core.Repo
 		core.ClassRecords: &w.Records, core.ClassBatches: &w.Batches, core.ClassPages: &w.Pages, core.ClassRuns: &w.Runs,
 	} {
 		if *source, err = a.queue.Consumer(ctx, rc.Code, class, queue.ConsumerConfig{
-			// A message that waits to be tried again counts as in hand, and must not keep others from being delivered.
-			// What this process has in hand is bounded by the consumers themselves.
+			// A message that waits for its redelivery counts as pending and must not block the delivery of others. The
+			// consumers themselves bound the messages in flight in this process.
 			AckWait: a.ackWait(), MaxAckPending: a.cfg.Queue.MaxPending + 1000, MaxDeliver: a.opts.MaxDeliver,
 		}); err != nil {
 			return w, err
@@ -131,9 +131,9 @@ func (a *App) consumed(ctx context.Context, rc config.Repository, repo core.Repo
 	return w, nil
 }
 
-// embeddedAckWait is how long the embedded queue waits for word of a message in hand. It is what a restart costs: the
-// server keeps on disk which messages are in hand, but not that they were given back, so after a stop or a crash they
-// are delivered again only when this time is up. Word from within the process arrives at once, so it can be short.
+// embeddedAckWait is the ack wait of the embedded queue. It delays a restart: the server stores on disk which messages are
+// pending, but not that they were NAKed, so after a stop or a crash they are redelivered only after this time. It can be short,
+// because acknowledgements within the process arrive at once.
 const embeddedAckWait = 5 * time.Second
 
 // ackWait returns the durable consumers' ack wait, 0 for the default.
@@ -147,15 +147,15 @@ func (a *App) ackWait() time.Duration {
 	return 0
 }
 
-// probe is one repository's view of the index.
+// probe prepares and checks the index of one repository.
 type probe struct {
 	index index.Index
 	spec  index.Spec
-	// ensured is told how each Ensure ended.
+	// ensured is called with the result of each Ensure.
 	ensured func(error)
 }
 
-// Prepare makes the repository's index and alias where they are missing.
+// Prepare creates the repository's index and alias if they are missing.
 func (p probe) Prepare(ctx context.Context, identity string) error {
 	p.spec.Identity = identity
 	err := p.index.Ensure(ctx, p.spec)
@@ -166,10 +166,10 @@ func (p probe) Prepare(ctx context.Context, identity string) error {
 	return p.index.Check(ctx, p.spec.Alias)
 }
 
-// Check reports whether the alias takes writes now.
+// Check returns an error if the alias does not accept writes.
 func (p probe) Check(ctx context.Context) error { return p.index.Check(ctx, p.spec.Alias) }
 
-// Identity returns what no other index has.
+// Identity returns the unique id of the index.
 func (p probe) Identity(ctx context.Context) (string, error) {
 	return p.index.Identity(ctx, p.spec.Alias)
 }

@@ -13,7 +13,7 @@ import (
 	"tutti/internal/sqon"
 )
 
-// setFields are the fields of saved sets that a list of them can be filtered by, and their types.
+// setFields maps the fields that a list of saved sets can be filtered by to their types.
 type setFields map[string]string
 
 var (
@@ -37,7 +37,7 @@ func (s setFields) Field(name string) (sqon.Field, bool) {
 // Names returns the names of all fields.
 func (s setFields) Names() iter.Seq[string] { return slices.Values(slices.Sorted(maps.Keys(s))) }
 
-// Lookup returns a field as filters have it.
+// Lookup returns a field in the form that filters use.
 func (s setFields) Lookup(name string) (query.Field, bool) {
 	t, ok := s[name]
 	return query.Field{Path: name, Type: t}, ok
@@ -49,10 +49,10 @@ func (setFields) NestedPath(string) (string, bool) { return "", false }
 // Leaves returns none: a set has no objects.
 func (setFields) Leaves(string) []query.Field { return nil }
 
-// setFilter tells which sets are listed.
+// setFilter selects the sets of a list.
 type setFilter struct{ root *query.Node }
 
-// newSetFilter checks a filter about saved sets. CodeInvalid for what they do not have.
+// newSetFilter validates a filter of saved sets. It returns CodeInvalid for unknown fields.
 func newSetFilter(ctx context.Context, f sqon.Filter) (setFilter, error) {
 	fields := newSetFields()
 	if err := f.Check(fields); err != nil {
@@ -62,7 +62,7 @@ func newSetFilter(ctx context.Context, f sqon.Filter) (setFilter, error) {
 	return setFilter{root: root}, err
 }
 
-// set reports whether a set matches; members are asked for where that depends on them.
+// set reports whether a set matches. It calls members only if the result depends on them.
 func (f setFilter) set(set core.SavedSet, members func() ([]string, error)) (bool, error) {
 	if f.root == nil {
 		return true, nil
@@ -104,7 +104,7 @@ func (m *setMatch) node(n *query.Node) bool {
 		})
 	case query.Patterns:
 		return slices.ContainsFunc(m.values(n.Field.Path), func(v string) bool { return m.like(n, v) })
-	default: // nothing, and elements, of which a set has none
+	default: // match-none, and nested elements, which sets do not have
 		return false
 	}
 }
@@ -118,7 +118,7 @@ func (m *setMatch) like(n *query.Node, value string) bool {
 	})
 }
 
-// values returns those of a field; an empty text is none.
+// values returns the values of a field; an empty text is no value.
 func (m *setMatch) values(path string) []string {
 	value := ""
 	switch path {

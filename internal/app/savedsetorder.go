@@ -8,18 +8,18 @@ import (
 	"tutti/internal/graph"
 )
 
-// setKey is one key of an order of saved sets.
+// setKey is one sort key of saved sets.
 type setKey struct {
 	graph.SetSort
-	// compare compares two sets that have a value, lacks tells that one has none.
+	// compare compares two sets that have a value; lacks reports whether a set has none.
 	compare func(a, b core.SavedSet) int
 	lacks   func(set core.SavedSet) bool
 }
 
-// setOrder is an order of saved sets.
+// setOrder is a sort order of saved sets.
 type setOrder []setKey
 
-// newSetOrder makes an order. CodeInvalid for what sets do not have, or have several of.
+// newSetOrder returns a sort order. It returns CodeInvalid for unknown fields and fields with several values.
 func newSetOrder(sort []graph.SetSort) (setOrder, error) {
 	order := make(setOrder, 0, len(sort))
 	for i, one := range sort {
@@ -57,14 +57,14 @@ func newSetKey(sort graph.SetSort) (key setKey, known bool) {
 		return setKey{sort, func(a, b core.SavedSet) int { return cmp.Compare(a.Size, b.Size) }, never}, true
 	case "createdAt":
 		return setKey{sort, func(a, b core.SavedSet) int { return a.CreatedAt.Compare(b.CreatedAt) }, never}, true
-	case "_score": // nothing is scored: all are equal
+	case "_score": // there are no scores: all sets are equal
 		return setKey{sort, func(core.SavedSet, core.SavedSet) int { return 0 }, never}, true
 	default:
 		return setKey{}, false
 	}
 }
 
-// compare tells which of two sets stands first; 0 where the order leaves that open.
+// compare compares two sets by all keys; 0 means equal.
 func (o setOrder) compare(a, b core.SavedSet) int {
 	for _, key := range o {
 		if c := key.place(a, b); c != 0 {

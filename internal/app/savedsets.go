@@ -13,17 +13,18 @@ import (
 	"tutti/internal/sets"
 )
 
-// maxListedMembers is how many members the sets of one list may have together: they are given with them.
+// maxListedMembers is how many members the sets of one list may have together, because a list contains them.
 const maxListedMembers = 1_000_000
 
-// savedSets are the saved sets as GraphQL has them: it finds the members by a view, so that nobody saves what they may not see.
+// savedSets implements GraphQL's saved sets. It reads members through the caller's view, so a set contains only documents that the
+// caller may see.
 type savedSets struct{ sets *sets.Service }
 
 var _ graph.Sets = savedSets{}
 
 func newSavedSets(s *sets.Service) savedSets { return savedSets{sets: s} }
 
-// Save keeps the values of a field in the documents that match.
+// Save stores the values of a field in the matching documents.
 func (s savedSets) Save(ctx context.Context, view *search.View, r graph.SetRequest) (graph.Set, error) {
 	if err := s.sets.MayOwn(view.Who().ID); err != nil {
 		return graph.Set{}, err
@@ -44,7 +45,7 @@ func (s savedSets) Save(ctx context.Context, view *search.View, r graph.SetReque
 // members returns the distinct values of the field, in the order of the documents.
 func (s savedSets) members(ctx context.Context, view *search.View, r graph.SetRequest) ([]string, error) {
 	if r.Field.Path == "_id" {
-		// How many there would be is told before they are read.
+		// Check the count before reading them.
 		results, err := view.Search(ctx, search.KindSet, []index.SearchRequest{{Filter: r.Filter, Total: true}})
 		if err != nil {
 			return nil, err
@@ -79,7 +80,7 @@ type collector struct {
 	text    []byte
 }
 
-// add adds those of some documents; an error once there are too many.
+// add adds the values of hits. It returns an error once there are too many.
 func (c *collector) add(hits []index.Hit) error {
 	for _, hit := range hits {
 		if c.reader == nil {
@@ -99,7 +100,7 @@ func (c *collector) add(hits []index.Hit) error {
 func (c *collector) row(row *extract.Row) error {
 	for _, v := range row.Values[0] {
 		raw := v.Of(row.Doc)
-		if raw[0] == '{' { // no value of a field that can be asked for
+		if raw[0] == '{' { // an object is not a field's value
 			continue
 		}
 		c.text = extract.AppendText(c.text[:0], raw)
@@ -110,7 +111,7 @@ func (c *collector) row(row *extract.Row) error {
 	return nil
 }
 
-// take takes the text as a member.
+// take adds the current text as a member.
 func (c *collector) take() error {
 	if _, has := c.seen[string(c.text)]; has {
 		return nil
@@ -125,8 +126,8 @@ func (c *collector) take() error {
 	return c.sets.TooMany(int64(len(c.members)))
 }
 
-// Find returns the sets of an owner that match, the last saved first unless another order is asked for. To be listed, or found by
-// a member, is no use of a set.
+// Find returns the matching sets of an owner, by default the newest first. It does not count as a use of a set, which would extend
+// its expiry.
 func (s savedSets) Find(ctx context.Context, owner string, q graph.SetQuery) ([]graph.Set, int, error) {
 	match, err := newSetFilter(ctx, q.Filter)
 	if err != nil {

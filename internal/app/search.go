@@ -13,10 +13,10 @@ import (
 	"tutti/internal/sets"
 )
 
-// openSearch makes what answers questions about documents. It is there before the catalogues are, which are refused when no
-// schema can be made of them.
+// openSearch creates the services that search documents. The catalogues need them: a catalogue fails if no GraphQL schema can be
+// built for it.
 func (a *App) openSearch(ctx context.Context) (err error) {
-	open := a.cfg.Auth.Mode == config.ModeNone // nobody has a name, and whoever is there may save a set
+	open := a.cfg.Auth.Mode == config.ModeNone // all callers are anonymous and may save sets
 	a.sets, err = sets.New(a.store, sets.Config{AllowAnonymous: open, Logger: a.log.With("component", "sets")})
 	if err != nil {
 		return err
@@ -25,7 +25,7 @@ func (a *App) openSearch(ctx context.Context) (err error) {
 		Sets: a.sets, Identity: identities(a.cfg),
 		Logger: a.log.With("component", "search"), Metrics: a.metrics.search,
 	})
-	// Which catalogues are federated is told with the first model of each: Accept asks for that.
+	// Accept registers federated catalogues when the first model of each is loaded.
 	a.network = federation.New(nil, federation.Config{
 		Changed: func(id string) { a.graphs.Forget(id) }, Logger: a.log.With("component", "federation"), Metrics: a.metrics.federation,
 	})
@@ -34,14 +34,14 @@ func (a *App) openSearch(ctx context.Context) (err error) {
 	return a.network.Start(ctx)
 }
 
-// openDownloads makes what returns documents as files.
+// openDownloads creates the download service.
 func (a *App) openDownloads(context.Context) (err error) {
 	a.downloads, err = download.New(a.catalogues, a.searches, download.Config{Metrics: a.metrics.downloads})
 	return err
 }
 
-// identities returns for each index that repositories write to the field that holds the id of each document: what is written there
-// is an upstream's record, which has its id in a field of its own.
+// identities returns a function from an index that repositories write to, to the field that holds the id of each document. Documents
+// there are upstream records, whose id is a field.
 func identities(cfg config.Config) func(alias string) string {
 	fields := map[string]string{}
 	for _, rc := range cfg.Repositories {
@@ -63,7 +63,7 @@ type graphAPI struct {
 	graphs     *graph.Service
 }
 
-// Execute answers one operation on a catalogue; CodeNotFound when it is not available.
+// Execute runs one operation on a catalogue. It returns CodeNotFound if the catalogue is not available.
 func (g graphAPI) Execute(ctx context.Context, id string, who core.Principal, r core.GraphQLRequest) (core.GraphQLResponse, error) {
 	m := g.catalogues.Model(id)
 	if m == nil {

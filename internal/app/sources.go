@@ -15,7 +15,7 @@ import (
 	"tutti/internal/core"
 )
 
-// openIngest makes what takes triggers, notifications and retries.
+// openIngest creates the service for triggers, notifications and retries.
 func (a *App) openIngest(context.Context) error {
 	repositories := make([]core.Repository, 0, len(a.cfg.Repositories))
 	sources := make(map[string]ingest.Source, len(a.cfg.Repositories))
@@ -38,8 +38,8 @@ func (a *App) openIngest(context.Context) error {
 // topic is a Kafka topic as one consumer group of one cluster sees it.
 type topic struct{ brokers, name, group string }
 
-// topics returns what is read of Kafka. The repositories that name the same topic for the same group share a reader: the
-// readers of a group would each see a part of its messages.
+// topics returns the Kafka topics to read. Repositories with the same topic and group share a reader, because several readers of a
+// group would each receive only part of the messages.
 func (a *App) topics() map[topic]*ingest.FeedConfig {
 	feeds := make(map[topic]*ingest.FeedConfig)
 	feed := func(brokers []string, name, group string) *ingest.FeedConfig {
@@ -63,8 +63,8 @@ func (a *App) topics() map[topic]*ingest.FeedConfig {
 	return feeds
 }
 
-// startSources begins to read what repositories tell by Kafka, and to reconcile. Brokers that do not answer are waited
-// for; /ready and the metrics say so.
+// startSources starts the Kafka readers and the reconciler. Brokers that do not answer do not fail it; /ready and the metrics
+// report them.
 func (a *App) startSources(ctx context.Context) error {
 	feeds := a.topics()
 	for _, t := range slices.SortedFunc(maps.Keys(feeds), func(x, y topic) int {
@@ -111,7 +111,7 @@ func (a *App) startReader(ctx context.Context, t topic, feed ingest.FeedConfig) 
 	return nil
 }
 
-// stopReader leaves most of the time for stopping to what is stopped after it. A batch that is given up is read again.
+// stopReader stops a reader. It leaves most of the stop timeout to the steps after it. An abandoned batch is read again.
 func (a *App) stopReader(ctx context.Context, t topic, reader *kafka.Reader) error {
 	if end, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
@@ -120,7 +120,7 @@ func (a *App) stopReader(ctx context.Context, t topic, reader *kafka.Reader) err
 	}
 	err := reader.Stop(ctx)
 	if core.CodeOf(err) == core.CodeUnavailable {
-		a.log.Info("messages in hand are read again after the next start", "topic", t.name)
+		a.log.Info("messages in flight are read again after the next start", "topic", t.name)
 		return nil
 	}
 	return err

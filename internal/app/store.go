@@ -14,8 +14,8 @@ import (
 	"tutti/internal/store"
 )
 
-// openDatabase opens the store that a configuration names. The folder of the embedded one is locked: it belongs to one
-// process. release returns it back once the store is closed.
+// openDatabase opens the store of a configuration. It locks the folder of an embedded store for this process; call release after
+// closing the store to unlock it.
 func openDatabase(
 	ctx context.Context, cfg config.Config, log *slog.Logger, metrics *store.Metrics,
 ) (s *store.Store, release func() error, err error) {
@@ -45,26 +45,26 @@ func (a *App) openStore(ctx context.Context) error {
 	return nil
 }
 
-// scopes returns how scopes are written.
+// scopes returns the format of scopes.
 func scopes(c config.Auth) auth.Scopes {
 	return auth.Scopes{
 		System: c.SystemScope, OrganizationPrefix: c.OrganizationPrefix, WriteSuffix: c.WriteSuffix, ReadSuffix: c.ReadSuffix,
 	}
 }
 
-// KeyStore manages the API keys of a tutti that does not run.
+// KeyStore manages the API keys in a store without a running server.
 type KeyStore struct {
 	keys    *auth.Keys
 	store   *store.Store
 	release func() error
 }
 
-// OpenKeys opens the store of a configuration for its API keys. CodeConflict when a tutti runs on its data folder.
+// OpenKeys opens the API keys in the store of a configuration. It returns CodeConflict if a tutti runs on the data folder.
 func OpenKeys(ctx context.Context, cfg config.Config) (*KeyStore, error) {
 	s, release, err := openDatabase(ctx, cfg, slog.New(slog.DiscardHandler), nil)
 	if core.CodeOf(err) == core.CodeConflict {
 		return nil, &core.Error{
-			Code: core.CodeConflict, Message: core.MessageOf(err), Hint: "ask the running one: use --server instead of --config",
+			Code: core.CodeConflict, Message: core.MessageOf(err), Hint: "use --server instead of --config to call the running server",
 		}
 	}
 	if err != nil {
@@ -77,15 +77,15 @@ func OpenKeys(ctx context.Context, cfg config.Config) (*KeyStore, error) {
 	return &KeyStore{keys: keys, store: s, release: release}, nil
 }
 
-// Create makes a key and returns it with the text that its holder shows, which is not kept.
+// Create creates a key and returns it with its secret text, which is not stored.
 func (k *KeyStore) Create(ctx context.Context, name string, scopes []string, expires time.Time) (core.APIKey, string, error) {
 	return k.keys.Create(ctx, name, scopes, expires)
 }
 
-// List returns all keys, the last made first.
+// List returns all keys, the newest first.
 func (k *KeyStore) List(ctx context.Context) ([]core.APIKey, error) { return k.keys.List(ctx) }
 
-// Revoke ends a key.
+// Revoke revokes a key.
 func (k *KeyStore) Revoke(ctx context.Context, id string) (core.APIKey, error) {
 	return k.keys.Revoke(ctx, id)
 }

@@ -286,7 +286,7 @@ func TestBesideARunningServer(t *testing.T) {
 	if _, err := os.Stat("/proc/locks"); err == nil {
 		wantLines(t, of(report, "queue"), fmt.Sprintf("ok: embedded; %s/queue is in use by a running tutti (process %d)", dir, os.Getpid()))
 		wantLines(t, of(report, "index"), fmt.Sprintf("ok: embedded; %s/index is in use by a running tutti (process %d)", dir, os.Getpid()),
-			"warn: the repository a was never indexed -> run tutti index a")
+			"warn: repository a was never indexed -> run tutti index a")
 	}
 	// The lock is still held: a second server is refused.
 	_, err = embedded.LockDir(filepath.Join(dir, "queue"))

@@ -35,7 +35,7 @@ func embeddedIndex(ctx context.Context, cfg config.Config) []Finding {
 	}
 	for _, reason := range readyReasons(ctx, "http://"+net.JoinHostPort(host, port)+cfg.Server.BasePath+"/ready") {
 		if repository, hint, ok := strings.Cut(reason, neverIndexed); ok {
-			found = append(found, Finding{subjectIndex, StatusWarn, "the " + repository + " was never indexed", hint})
+			found = append(found, Finding{subjectIndex, StatusWarn, repository + " was never indexed", hint})
 		}
 	}
 	return found
