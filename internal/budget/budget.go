@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 	"slices"
@@ -58,6 +59,7 @@ type Share struct {
 	// held are the bytes of each account that are acquired and not released.
 	held    map[string]int64
 	waiting []*waiter
+	calls   uint64
 }
 
 // waiter is a waiting call of AcquireFor or Acquire.
@@ -66,11 +68,15 @@ type waiter struct {
 	// skipsQueue makes the call not wait while the last account holds nothing.
 	skipsQueue bool
 	bytes      int64
-	granted    chan struct{} // closed once the bytes are the waiter's
+	// holds is what the last account held at the last sort; number is the number of the call.
+	holds   int64
+	number  uint64
+	granted chan struct{} // closed once the bytes are the waiter's
 }
 
-// AcquireFor blocks until n bytes are free, at most all of the Share, and earlier calls have been served. The caller must call release
-// once they are no longer used; it may be called again. CodeOverloaded when ctx ends first.
+// AcquireFor blocks until n bytes are free, at most all of the Share. Of the waiting calls that of the holder with the fewest bytes is
+// served first, the oldest among equals. The caller must call release once the bytes are no longer used; it may be called again.
+// CodeOverloaded when ctx ends first.
 //
 // A named holder does not wait while it holds nothing of the Share, so that others cannot block it, however long they hold theirs.
 // The number of holders must be small.
@@ -88,6 +94,8 @@ func (s *Share) acquire(ctx context.Context, w *waiter, n int64) (release func()
 	n = max(n, 0)
 	w.bytes, w.granted = min(n, w.accounts[len(w.accounts)-1].Max), make(chan struct{})
 	s.mu.Lock()
+	s.calls++
+	w.number = s.calls
 	s.waiting = append(s.waiting, w)
 	s.grant()
 	s.mu.Unlock()
@@ -105,23 +113,36 @@ func (s *Share) acquire(ctx context.Context, w *waiter, n int64) (release func()
 	}), nil
 }
 
-// grant serves waiting calls. The Share must be locked.
+// grant serves waiting calls, one at a time: each grant changes who holds least. The Share must be locked.
 func (s *Share) grant() {
+	for i := s.next(); i >= 0; i = s.next() {
+		w := s.waiting[i]
+		s.waiting = slices.Delete(s.waiting, i, i+1)
+		s.add(w, w.bytes)
+		close(w.granted)
+	}
+}
+
+// next sorts the waiting calls and returns the index of the one to serve now, -1 if none can be served. The Share must be locked.
+func (s *Share) next() int {
+	for _, w := range s.waiting {
+		w.holds = s.held[w.accounts[len(w.accounts)-1].ID]
+	}
+	slices.SortFunc(s.waiting, func(a, b *waiter) int {
+		return cmp.Or(cmp.Compare(a.holds, b.holds), cmp.Compare(a.number, b.number))
+	})
 	blocked, full := false, map[string]bool{}
-	s.waiting = slices.DeleteFunc(s.waiting, func(w *waiter) bool {
-		if !w.skipsQueue || s.held[w.accounts[len(w.accounts)-1].ID] > 0 {
-			for _, a := range w.accounts {
-				if full[a.ID] = full[a.ID] || s.held[a.ID]+w.bytes > a.Max; full[a.ID] {
-					return false
-				}
-			}
-			if blocked = blocked || s.used+w.bytes > s.size; blocked {
+	return slices.IndexFunc(s.waiting, func(w *waiter) bool {
+		if w.skipsQueue && w.holds == 0 {
+			return true
+		}
+		for _, a := range w.accounts {
+			if full[a.ID] = full[a.ID] || s.held[a.ID]+w.bytes > a.Max; full[a.ID] {
 				return false
 			}
 		}
-		s.add(w, w.bytes)
-		close(w.granted)
-		return true
+		blocked = blocked || s.used+w.bytes > s.size
+		return !blocked
 	})
 }
 

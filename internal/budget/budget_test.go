@@ -30,8 +30,8 @@ func acquire(t *testing.T, s *budget.Share, n int64) (release func()) {
 	return release
 }
 
-// TestAcquireInOrder: waiting calls are served in order, including small ones behind a large one, which is not starved; more than the
-// share counts as all of it; other shares are not affected.
+// TestAcquireInOrder: waiting calls of one holder are served in order, including small ones behind a large one, which is not starved;
+// more than the share counts as all of it; other shares are not affected.
 func TestAcquireInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := made(t, 400, func() {})
@@ -125,7 +125,8 @@ func TestHolderWithNothingDoesNotWait(t *testing.T) {
 }
 
 // TestCallersShare: a caller holds at most half, and so does a group of callers, each at most half of that; calls behind a caller at
-// its limit are served, in order; a known caller that holds nothing does not wait.
+// its limit are served, that of the caller with the fewest bytes first, in order among equals; a known caller that holds nothing does
+// not wait.
 func TestCallersShare(t *testing.T) {
 	type requestFunc func(c core.Caller, n int64) (got func(want bool) (release func()))
 	const size = 800
@@ -150,6 +151,31 @@ func TestCallersShare(t *testing.T) {
 			done()
 			small(true)()
 			rest()
+		},
+		"least first": func(request requestFunc) {
+			first, second, third := request(a, 300)(true), request(a, 100)(true), request(other, 400)(true)
+			aMore, bMore, c := request(a, 100), request(other, 100), request(core.Caller{ID: "c"}, 100)
+			c(false)
+			second()
+			fourth := c(true)
+			aMore(false)
+			bMore(false)
+			fourth()
+			aMore(true)()
+			third()
+			bMore(true)()
+			first()
+		},
+		"least first, one grant at a time": func(request requestFunc) {
+			first, second := request(a, 400)(true), request(other, 400)(true)
+			d, dMore, e := request(core.Caller{ID: "d"}, 200), request(core.Caller{ID: "d"}, 200), request(core.Caller{ID: "e"}, 200)
+			first()
+			third, fourth := d(true), e(true)
+			dMore(false)
+			second()
+			dMore(true)()
+			third()
+			fourth()
 		},
 		"a group": func(request requestFunc) {
 			x := request(among("x"), 300)(true) // counts as a quarter
