@@ -69,6 +69,13 @@ func (c *cache[K, V]) forget(keys ...K) {
 	}
 }
 
+// drop removes a key; what is being loaded is still put.
+func (c *cache[K, V]) drop(key K) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.remove(key)
+}
+
 func (c *cache[K, V]) remove(key K) {
 	if e, ok := c.entries[key]; ok {
 		c.cost -= c.order.Remove(e).(*cached[K, V]).cost

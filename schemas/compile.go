@@ -1,59 +1,111 @@
 package schemas
 
 import (
-	"bytes"
-	"context"
+	"crypto/rand"
 	"errors"
+	"fmt"
+	"io"
 	"net/url"
 	"strings"
+	"sync/atomic"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v5"
 
 	"tutti/internal/core"
 )
 
-// Limits of a dynamic schema. The compiler's work grows with the square of maxSubschemas; checking recurses as deep as
-// rules about one value refer to each other.
+// Limits of the text of a dynamic schema. The compiler's work grows with the square of maxSubschemas.
 const (
 	maxSchemaBytes = 1 << 20
 	maxSubschemas  = 10_000
-	maxInPlace     = 100
+	// maxKnownRegexes bounds the values of format regex that are remembered: to check one is to compile it.
+	maxKnownRegexes = 1 << 20
 )
 
-// documentURL is the base of a schema that says no $id. Nothing is ever asked there.
+// documentURL is the base of a schema without $id. It is never requested.
 const documentURL = "https://tutti.invalid/schema"
 
-// errNotLoaded refuses to fetch a schema: whoever registers one could make the server call anything.
+// metaHost is where the meta-schemas of the drafts have their ids.
+const metaHost = "json-schema.org/"
+
+// errNotLoaded refuses to fetch a schema: its author could make the server call any address or read any file.
 var errNotLoaded = errors.New("schemas are not fetched")
 
-type noLoader struct{}
-
-// Load refuses.
-func (noLoader) Load(string) (any, error) { return nil, errNotLoaded }
-
-var _ jsonschema.URLLoader = noLoader{}
-
-func newCompiler(e *expressions) *jsonschema.Compiler {
-	c := jsonschema.NewCompiler()
-	c.DefaultDraft(jsonschema.Draft7)
-	c.AssertFormat()
-	c.UseLoader(noLoader{})
-	c.UseRegexpEngine(e.compile)
-	return c
+// rules are a compiled schema.
+type rules struct {
+	schema *jsonschema.Schema
+	// known are all schemas that schema leads to, by their locations.
+	known map[string]*jsonschema.Schema
+	// weight is that of the regular expressions.
+	weight int
+	// stop ends the validations in flight.
+	stop *atomic.Bool
 }
 
-// compileURL gives the rule of what a compiler knows under a URL.
-func compileURL(c *jsonschema.Compiler, at string) (*rule, error) {
-	schema, err := c.Compile(at)
+func newRules(schema *jsonschema.Schema, stop *atomic.Bool) *rules {
+	r := &rules{schema: schema, known: map[string]*jsonschema.Schema{}, stop: stop}
+	r.collect(schema)
+	return r
+}
+
+func (r *rules) collect(s *jsonschema.Schema) {
+	if r.known[s.Location] != nil {
+		return
+	}
+	r.known[s.Location] = s
+	for _, e := range edgesOf(s) {
+		r.collect(e.schema)
+	}
+}
+
+// check returns the violations of a value. Errors: errTooMuchWork for a value whose names are too long, errStopped when the
+// validations of the schema were stopped.
+func (r *rules) check(v *value) (*faults, error) {
+	plain, err := v.plain()
 	if err != nil {
 		return nil, err
 	}
-	return (&converter{compiler: c, done: map[*jsonschema.Schema]*rule{}}).rule(schema)
+	err = r.schema.Validate(plain)
+	switch failure, invalid := errors.AsType[*jsonschema.ValidationError](err); {
+	case err == nil:
+		return &faults{}, nil
+	case invalid:
+		return r.violations(failure, v), nil
+	case errors.Is(err, stopped):
+		return nil, errStopped
+	default:
+		return nil, err
+	}
 }
 
-// compile gives the rule of a schema that was parsed before. Its faults come with pointers into the schema; an error is
-// tutti's own fault.
-func compile(ctx context.Context, text string) (*rule, *faults, error) {
+func newCompiler(x extensions) *jsonschema.Compiler {
+	c := jsonschema.NewCompiler()
+	c.Draft = jsonschema.Draft7
+	c.AssertFormat = true
+	c.LoadURL = func(string) (io.ReadCloser, error) { return nil, errNotLoaded }
+	known := newCache[string, bool](maxKnownRegexes)
+	c.Formats["regex"] = func(v any) bool {
+		text, ok := v.(string)
+		if !ok {
+			return true
+		}
+		if x.stop.Load() {
+			panic(stopped)
+		}
+		valid, ok := known.get(text)
+		if !ok {
+			_, err := compileRegex(text)
+			valid = err == nil
+			known.put(0, text, valid, int64(len(text)+256))
+		}
+		return valid
+	}
+	c.RegisterExtension(regexKeyword, nil, x)
+	return c
+}
+
+// compile returns the rules of a schema. Its violations have pointers into the schema; an error is not the schema's fault.
+func compile(text string) (*rules, *faults, error) {
 	tree, err := parse(text)
 	if err != nil {
 		return nil, oneFault("", "schema", "is no JSON schema: "+err.Error()), nil
@@ -61,40 +113,56 @@ func compile(ctx context.Context, text string) (*rule, *faults, error) {
 	if f := limits(&tree, text); f != nil {
 		return nil, f, nil
 	}
-	if f, err := wellFormed(ctx, &tree); err != nil || len(f.list) > 0 {
+	prepared, used, f, err := wellFormed(&tree, text)
+	if err != nil || len(f.list) > 0 {
 		return nil, f, err
 	}
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader([]byte(text)))
-	if err != nil {
-		return nil, oneFault("", "schema", "is no JSON schema"), nil
-	}
-	used := newExpressions()
-	c := newCompiler(used)
-	if err := c.AddResource(documentURL, document); err != nil {
-		return nil, nil, err
-	}
-	r, err := compileURL(c, documentURL)
-	if used.tooHeavy() {
-		return nil, oneFault("", "pattern", "has regular expressions that take too much memory together"), nil
-	}
+	x := extensions{expressions: used, stop: &atomic.Bool{}}
+	c := newCompiler(x)
+	schema, err := compileText(c, prepared)
 	if err != nil {
 		return nil, explain(err, &tree), nil
 	}
-	if f := circles(r); f != nil {
+	if f := expansionFault(schema); f != nil {
 		return nil, f, nil
 	}
-	r.instructions = used.weight
+	r := newRules(schema, x.stop)
+	r.weight = used.weight
+	for _, s := range r.known {
+		takeOver(s)
+	}
 	return r, nil, nil
+}
+
+// compileText compiles a schema. What the library does not expect of one makes it panic, which is an error like others.
+func compileText(c *jsonschema.Compiler, text string) (_ *jsonschema.Schema, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	// No schema can refer to this URL: limits refuses an $id without a path. The compiler would follow a reference to the URL
+	// of a resource that has another $id until the stack ends.
+	at := "https://tutti.invalid/" + rand.Text()
+	if err := c.AddResource(at, strings.NewReader(text)); err != nil {
+		return nil, err
+	}
+	return c.Compile(at)
 }
 
 func oneFault(pointer, keyword, message string) *faults {
 	return &faults{list: []core.Violation{{Pointer: pointer, Message: message, Keyword: keyword}}}
 }
 
-// limits refuses a schema that is too large to compile or whose meaning depends on who refers to what.
+// limits refuses a schema that is too large to compile or whose meaning depends on the schemas that refer to it.
 func limits(tree *value, text string) *faults {
 	if len(text) > maxSchemaBytes {
 		return oneFault("", "schema", "is larger than "+counted(maxSchemaBytes>>20, "MiB", "MiB"))
+	}
+	for _, name := range []string{"$id", "id"} {
+		if id := tree.member(name); id != nil && strings.HasPrefix(id.text, "?") {
+			return oneFault("/"+name, name, "has no path")
+		}
 	}
 	var s census
 	s.count(tree, true)
@@ -103,14 +171,16 @@ func limits(tree *value, text string) *faults {
 		return oneFault("", "schema", "has more than "+counted(maxSubschemas, "object or boolean", "objects and booleans"))
 	case s.dynamic && s.embedded:
 		return oneFault("", "schema", "has $dynamicRef or $recursiveRef together with a nested $id, which is not supported; use $ref")
+	case s.anchored && s.meta:
+		return oneFault("", "schema", "has $dynamicAnchor or $recursiveAnchor together with a reference to a meta-schema, which is not supported")
 	default:
 		return nil
 	}
 }
 
 type census struct {
-	subschemas        int
-	dynamic, embedded bool
+	subschemas                        int
+	dynamic, embedded, anchored, meta bool
 }
 
 func (s *census) count(v *value, root bool) {
@@ -125,123 +195,68 @@ func (s *census) count(v *value, root bool) {
 		if m.value.kind == kindString {
 			s.dynamic = s.dynamic || m.name == "$dynamicRef" || m.name == "$recursiveRef"
 			s.embedded = s.embedded || !root && (m.name == "$id" || m.name == "id")
+			s.meta = s.meta || m.name == "$ref" && strings.Contains(m.value.text, metaHost)
 		}
+		s.anchored = s.anchored || m.name == "$dynamicAnchor" || m.name == "$recursiveAnchor"
 		s.count(&m.value, false)
 	}
 }
 
-// wellFormed checks a schema by the meta-schema of its draft.
-func wellFormed(ctx context.Context, tree *value) (*faults, error) {
-	draft := jsonschema.Draft7.String()
+// wellFormed checks a schema by the meta-schema of its draft, and returns it as the compiler gets it with its regular
+// expressions.
+func wellFormed(tree *value, text string) (string, *expressions, *faults, error) {
+	draft, version := jsonschema.Draft7, 7
 	if named := tree.member("$schema"); named != nil {
-		draft = draftOf(named)
-		if draft == "" {
-			return oneFault("/$schema", "$schema", "is not one of the drafts that are known: draft-04, draft-06, draft-07, 2019-09, 2020-12"), nil
+		if draft, version = draftOf(named); draft == nil {
+			return "", nil, oneFault("/$schema", "$schema",
+				"is not one of the drafts that are known: draft-04, draft-06, draft-07, 2019-09, 2020-12"), nil
 		}
 	}
-	meta, err := compileURL(newCompiler(newExpressions()), draft)
+	p := &preparation{
+		text: text, version: version, found: &faults{}, anchors: map[string]string{},
+		expressions: &expressions{known: map[string]expression{}},
+	}
+	prepared := string(p.schema(nil, tree, "", documentURL))
+	if p.expressions.tooHeavy() {
+		return "", nil, oneFault("", "pattern", "has regular expressions that take too much memory together"), nil
+	}
+	if p.tooLarge {
+		return "", nil, p.found, nil
+	}
+	// The draft's own schema is precompiled, and knows Go's regular expressions alone: p says what is wrong with expressions.
+	meta, err := jsonschema.NewCompiler().Compile(draft.URL())
 	if err != nil {
-		return nil, err
+		return "", nil, nil, fmt.Errorf("compiling a meta-schema: %w", err)
 	}
-	found, err := run(ctx, meta, tree)
+	found, err := newRules(meta, nil).check(tree)
 	if errors.Is(err, errTooMuchWork) {
-		return oneFault("", "schema", err.Error()), nil
+		return "", nil, oneFault("", "schema", err.Error()), nil
 	}
-	return found, err
+	if err != nil {
+		return "", nil, nil, err
+	}
+	found.join(p.found)
+	return prepared, p.expressions, found, nil
 }
 
-// draftOf gives the URL of the meta-schema that $schema names, "" when it is none of the known ones.
-func draftOf(named *value) string {
+// draftOf returns the draft that $schema names and its number, nil when it is none of the known ones.
+func draftOf(named *value) (*jsonschema.Draft, int) {
 	if named.kind != kindString {
-		return ""
+		return nil, 0
 	}
 	wanted := strings.TrimSuffix(named.text, "#")
 	_, wanted, _ = strings.Cut(wanted, "://")
-	for _, d := range []*jsonschema.Draft{
-		jsonschema.Draft4, jsonschema.Draft6, jsonschema.Draft7, jsonschema.Draft2019, jsonschema.Draft2020,
+	for version, d := range map[int]*jsonschema.Draft{
+		4: jsonschema.Draft4, 6: jsonschema.Draft6, 7: jsonschema.Draft7, 2019: jsonschema.Draft2019, 2020: jsonschema.Draft2020,
 	} {
-		if _, url, _ := strings.Cut(d.String(), "://"); url == wanted {
-			return d.String()
+		if _, known, _ := strings.Cut(d.URL(), "://"); known == wanted {
+			return d, version
 		}
 	}
-	return ""
+	return nil, 0
 }
 
-// circles refuses rules that refer to themselves without going deeper into the value, and chains that are too long.
-func circles(r *rule) *faults {
-	w := circleWalk{depth: map[*rule]int{}}
-	w.all(r)
-	return w.found
-}
-
-// circleWalk knows for each rule the length of the longest chain of rules about the same value that begins with it; a
-// negative one is being walked.
-type circleWalk struct {
-	depth map[*rule]int
-	found *faults
-}
-
-// all walks every rule that r leads to.
-func (w *circleWalk) all(r *rule) {
-	seen := map[*rule]bool{r: true}
-	for queue := []*rule{r}; len(queue) > 0 && w.found == nil; {
-		next := queue[0]
-		queue = queue[1:]
-		w.chain(next)
-		for _, part := range append(next.inPlace(), next.deeper()...) {
-			if !seen[part] {
-				seen[part] = true
-				queue = append(queue, part)
-			}
-		}
-	}
-}
-
-func (w *circleWalk) chain(r *rule) int {
-	switch d := w.depth[r]; {
-	case d > 0 || w.found != nil:
-		return d
-	case d < 0:
-		w.found = oneFault(pointerOf(r.location), "$ref", "refers to itself about the same value, so that no check of it would end")
-		return 0
-	}
-	w.depth[r] = -1
-	longest := 0
-	for _, part := range r.inPlace() {
-		longest = max(longest, w.chain(part))
-	}
-	if longest++; longest > maxInPlace && w.found == nil {
-		w.found = oneFault(pointerOf(r.location), "$ref", "begins a chain of more than "+counted(maxInPlace, "schema", "schemas about the same value"))
-	}
-	w.depth[r] = longest
-	return longest
-}
-
-// deeper gives the rules that r asks about parts of the value.
-func (r *rule) deeper() []*rule {
-	all := []*rule{r.unevaluatedProperties, r.unevaluatedItems}
-	if o := r.object; o != nil {
-		all = append(all, o.additional, o.names)
-		for _, p := range o.properties {
-			all = append(all, p)
-		}
-		for _, p := range o.patterns {
-			all = append(all, p.rule)
-		}
-	}
-	if a := r.array; a != nil {
-		all = append(append(all, a.rest, a.contains), a.prefix...)
-	}
-	var some []*rule
-	for _, part := range all {
-		if part != nil {
-			some = append(some, part)
-		}
-	}
-	return some
-}
-
-// pointerOf gives the JSON pointer in the fragment of a location.
+// pointerOf returns the JSON pointer in the fragment of a location.
 func pointerOf(location string) string {
 	_, fragment, _ := strings.Cut(location, "#")
 	if pointer, err := url.PathUnescape(fragment); err == nil {

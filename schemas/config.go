@@ -13,6 +13,8 @@ const (
 	DefaultTimeout = 5 * time.Second
 	// DefaultTimeoutInAll is how long all external services may take about one analysis unless Config says otherwise.
 	DefaultTimeoutInAll = time.Minute
+	// DefaultValidationTime is how long validating one analysis may take unless Config says otherwise.
+	DefaultValidationTime = 10 * time.Second
 	// DefaultCacheBytes bounds the bodies that are kept unless Config says otherwise.
 	DefaultCacheBytes = 64 << 20
 	// DefaultUserAgent is what external services are told unless Config says otherwise.
@@ -35,6 +37,9 @@ type Config struct {
 	// TimeoutInAll bounds all calls about one analysis together, the waits between them and for their turn included. What is
 	// not known by then is a violation that may be right later. Default DefaultTimeoutInAll.
 	TimeoutInAll time.Duration
+	// ValidationTime bounds the validation of one analysis by its schema, without external services. A version of a type that
+	// takes longer takes no further analyses until a later one is registered. Default DefaultValidationTime.
+	ValidationTime time.Duration
 	// RetryWait is how long after a first failure an external service is asked again, and twice that after a second; both
 	// vary by half. Default DefaultRetryWait.
 	RetryWait time.Duration
@@ -60,6 +65,9 @@ func (c Config) withDefaults() Config {
 	if c.TimeoutInAll == 0 {
 		c.TimeoutInAll = DefaultTimeoutInAll
 	}
+	if c.ValidationTime == 0 {
+		c.ValidationTime = DefaultValidationTime
+	}
 	if c.RetryWait == 0 {
 		c.RetryWait = DefaultRetryWait
 	}
@@ -79,7 +87,7 @@ func (c Config) withDefaults() Config {
 }
 
 func (c Config) validate() error {
-	if c.Timeout < 0 || c.TimeoutInAll < 0 || c.RetryWait < 0 || c.CacheBytes < 0 {
+	if c.Timeout < 0 || c.TimeoutInAll < 0 || c.ValidationTime < 0 || c.RetryWait < 0 || c.CacheBytes < 0 {
 		return core.NewError(core.CodeInvalid, "the time-out, the wait and the cache of schemas must not be negative")
 	}
 	if f := checkExternals(c.DefaultOptions.ExternalValidations); len(f.list) > 0 {

@@ -42,9 +42,9 @@ func Parse(text string) error {
 	return err
 }
 
-// Check compiles a schema and tells whether a text is valid by it, and the keywords of its faults.
-func Check(ctx context.Context, schema, text string) (valid bool, compileError string, keywords []string, err error) {
-	r, found, err := compile(ctx, schema)
+// Check compiles a schema and reports whether a text is valid by it, and the violations.
+func Check(schema, text string) (valid bool, compileError string, violations []string, err error) {
+	r, found, err := compile(schema)
 	if err != nil {
 		return false, "", nil, err
 	}
@@ -55,14 +55,22 @@ func Check(ctx context.Context, schema, text string) (valid bool, compileError s
 	if err != nil {
 		return false, "", nil, err
 	}
-	faults, err := run(ctx, r, &v)
-	if err != nil {
+	if found, err = r.check(&v); err != nil {
 		return false, "", nil, err
 	}
-	for _, f := range faults.list {
-		keywords = append(keywords, f.Pointer+" "+f.Keyword+" "+f.Message)
+	for _, f := range found.list {
+		violations = append(violations, f.Pointer+" | "+f.Keyword+" | "+f.Message)
 	}
-	return len(faults.list) == 0, "", keywords, nil
+	return len(found.list) == 0, "", violations, nil
+}
+
+// Validating reports whether an analysis is being validated.
+func (s *Service) Validating() bool {
+	if !s.inFlight.TryAcquire(maxInFlight) {
+		return true
+	}
+	s.inFlight.Release(maxInFlight)
+	return false
 }
 
 // RulesCost is what the compiled schemas that are kept count for.

@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"errors"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -10,10 +11,12 @@ import (
 )
 
 // Metrics counts validations (CONTRACT section 9); a nil pointer is off. The label result is "valid", "invalid",
-// "unavailable" where only an external service that could not be asked stood in the way, or "error".
+// "unavailable" where only an external service that could not be asked stood in the way, "timeout" where the version of the
+// type is quarantined because validating by it took too long, or "error".
 type Metrics struct {
 	validations *prometheus.CounterVec
 	external    *prometheus.HistogramVec
+	quarantine  prometheus.Gauge
 }
 
 // NewMetrics registers the metrics of this package with reg, once per reg.
@@ -27,6 +30,15 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "tutti_schema_external_duration_seconds", Help: "Duration of asking an external service about a value, by result.",
 			Buckets: prometheus.ExponentialBuckets(0.002, 2, 14),
 		}, []string{"result"}),
+		quarantine: f.NewGauge(prometheus.GaugeOpts{
+			Name: "tutti_schema_quarantined_versions", Help: "Versions of analysis types that take no analyses because validating one took too long.",
+		}),
+	}
+}
+
+func (m *Metrics) quarantined(versions int) {
+	if m != nil {
+		m.quarantine.Set(float64(versions))
 	}
 }
 
@@ -48,6 +60,9 @@ func resultOf(err error) string {
 	case "":
 		return "valid"
 	case core.CodeInvalid:
+		if errors.Is(err, errOverdue) {
+			return "timeout"
+		}
 		if retryable(err) {
 			return "unavailable"
 		}

@@ -6,27 +6,18 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v5"
 
 	"tutti/internal/core"
 )
 
-// explain gives the faults of a schema that does not compile.
+// explain returns the violations of a schema that does not compile.
 func explain(err error, tree *value) *faults {
-	if e, ok := errors.AsType[*jsonschema.InvalidRegexError](err); ok {
-		if errors.Is(e.Err, errTooLarge) {
-			return oneFault(pointerOf(e.URL), "pattern", errTooLarge.Error()+": "+quoted(e.Regex))
-		}
-		return oneFault(pointerOf(e.URL), "pattern", "is not a valid regular expression: "+quoted(e.Regex))
+	if e, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
+		return oneFault(pointerOf("#"+e.InstanceLocation), "schema", "is no valid schema, but is used as one")
 	}
-	if e, ok := errors.AsType[*jsonschema.DuplicateIDError](err); ok {
-		return oneFault(e.Ptr1, "$id", "has the id "+quoted(e.ID)+" that another part of the schema has too")
-	}
-	if e, ok := errors.AsType[*jsonschema.DuplicateAnchorError](err); ok {
-		return oneFault(e.Ptr1, "$anchor", "has the anchor "+quoted(e.Anchor)+" that another part of the schema has too")
-	}
-	if e, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
-		return oneFault(pointerOf(e.URL), "schema", "is no valid schema, but is used as one")
+	if e, ok := errors.AsType[jsonschema.InfiniteLoopError](err); ok {
+		return oneFault(loopOf(e, tree), "$ref", "refers to itself about the same value, so that no check of it would end")
 	}
 	l := links{known: map[string]*value{}, found: &faults{}}
 	l.collect(tree, documentURL, "")
@@ -35,6 +26,23 @@ func explain(err error, tree *value) *faults {
 		return l.found
 	}
 	return oneFault("", "schema", "does not compile: one of its $id, $anchor or $ref is not understood")
+}
+
+// loopOf returns the pointer to the schema that a loop leads back to: the error names the way to it.
+func loopOf(e jsonschema.InfiniteLoopError, tree *value) string {
+	pointer := ""
+	for token := range strings.SplitSeq(strings.TrimPrefix(pointerOf(string(e)), "/"), "/") {
+		schema := tree
+		if pointer != "" {
+			schema = at(tree, pointer)
+		}
+		if ref := schema.member(token); token == "$ref" && ref != nil && ref.kind == kindString {
+			pointer = pointerOf(ref.text)
+		} else {
+			pointer += "/" + token
+		}
+	}
+	return pointer
 }
 
 // links are the references of a schema, to tell which of them lead nowhere.
@@ -53,8 +61,15 @@ type link struct {
 func (l *links) collect(v *value, base, pointer string) {
 	if v.kind == kindObject {
 		for _, name := range []string{"$id", "id"} {
-			if id := v.member(name); id != nil && id.kind == kindString {
-				base = withoutFragment(joined(base, id.text))
+			id := v.member(name)
+			if id == nil || id.kind != kindString {
+				continue
+			}
+			base = withoutFragment(joined(base, id.text))
+			if l.known[base] != nil && !strings.HasPrefix(id.text, "#") {
+				l.found.add(core.Violation{
+					Pointer: pointer, Keyword: "$id", Message: "has the id " + quoted(id.text) + " that another part of the schema has too",
+				})
 			}
 		}
 		if l.known[base] == nil {

@@ -2,20 +2,24 @@ package schemas
 
 import (
 	"errors"
+	"io"
 	"regexp"
 	"regexp/syntax"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/dlclark/regexp2"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 const (
 	// matchTimeout ends a match of a backtracking expression; the text then counts as not matching.
 	matchTimeout = 100 * time.Millisecond
-	// maxBacktracked is the longest text that a backtracking expression is asked about, in bytes: what it remembers of its
-	// way takes about two hundred times as much.
+	// maxBacktracked is the longest text that a backtracking expression is matched against, in bytes: its stack takes about
+	// two hundred times as much. A longer text counts as not matching.
 	maxBacktracked = 256 << 10
+	// maxWork is how many instructions times bytes a match may take that cannot be stopped.
+	maxWork = 50_000_000
 )
 
 // Bounds of the regular expressions of a schema. An instruction takes instructionBytes compiled; its text says little: a
@@ -26,15 +30,21 @@ const (
 	maxAllInstructions  = 500_000
 	instructionBytes    = 64
 	runesPerInstruction = 10
+	// maxNative is the weight up to which the library matches an expression itself.
+	maxNative = 64
 )
 
 // errTooLarge refuses an expression that would take too much memory compiled. Its text is safe to show.
 var errTooLarge = errors.New("is too large a regular expression")
 
-// sizedRegexp knows what it takes in memory, in instructions.
-type sizedRegexp interface {
-	jsonschema.Regexp
+// expression is a compiled regular expression that knows what it takes in memory, in instructions.
+type expression interface {
+	// match reports whether text matches. It soon returns false once stop is set.
+	match(text string, stop *atomic.Bool) bool
+	String() string
 	weight() int
+	// native reports whether the library may compile and match it.
+	native() bool
 }
 
 // linear is an expression of Go's engine, of about so many instructions and of classes that name so many characters.
@@ -43,7 +53,29 @@ type linear struct {
 	instructions, runes int
 }
 
-func (l linear) weight() int { return l.instructions + l.runes/runesPerInstruction }
+func (l linear) weight() int  { return l.instructions + l.runes/runesPerInstruction }
+func (l linear) native() bool { return l.weight() <= maxNative }
+
+func (l linear) match(text string, stop *atomic.Bool) bool {
+	if l.instructions*len(text) <= maxWork {
+		return l.MatchString(text)
+	}
+	return l.MatchReader(&stoppable{strings.NewReader(text), stop}) && !stop.Load()
+}
+
+// stoppable ends a text once stop is set.
+type stoppable struct {
+	*strings.Reader
+	stop *atomic.Bool
+}
+
+// ReadRune returns io.EOF once stop is set.
+func (s *stoppable) ReadRune() (rune, int, error) {
+	if s.stop.Load() {
+		return 0, 0, io.EOF
+	}
+	return s.Reader.ReadRune()
+}
 
 // backtracking is an expression that Go's regexp does not know, such as one with a look-ahead. JSON Schema names
 // ECMA-262 as its dialect.
@@ -52,46 +84,49 @@ type backtracking struct {
 }
 
 // weight is bounded by the length: a repetition is one instruction here.
-func (b backtracking) weight() int { return len(b.String()) }
+func (b backtracking) weight() int  { return len(b.String()) }
+func (b backtracking) native() bool { return false }
 
-// MatchString tells whether s has a match; none when the time is over.
-func (b backtracking) MatchString(s string) bool {
-	ok, err := b.Regexp.MatchString(s)
+func (b backtracking) match(text string, stop *atomic.Bool) bool {
+	if len(text) > maxBacktracked || stop.Load() {
+		return false
+	}
+	ok, err := b.MatchString(text)
 	return ok && err == nil
 }
 
-// expressions compiles those of a schema, each once.
+// expressions are the regular expressions of a schema. Those that are not native are compiled once.
 type expressions struct {
-	known map[string]sizedRegexp
-	// weight is that of all.
+	known map[string]expression
+	// weight is that of all, a native one counted wherever it occurs.
 	weight int
 }
 
-func newExpressions() *expressions { return &expressions{known: map[string]sizedRegexp{}} }
-
-// compile is a jsonschema.RegexpEngine.
-func (e *expressions) compile(expression string) (jsonschema.Regexp, error) {
-	if known, ok := e.known[expression]; ok {
-		return known, nil
+// compile compiles an expression. The error is errTooLarge, also when all take too much memory together, or says that the
+// expression is not valid.
+func (e *expressions) compile(text string) (expression, error) {
+	compiled, known := e.known[text]
+	if !known {
+		var err error
+		if compiled, err = compileRegex(text); err != nil {
+			return nil, err
+		}
+		e.known[text] = compiled
 	}
-	compiled, err := compileRegex(expression)
-	if err != nil {
-		return nil, err
+	if !known || compiled.native() {
+		e.weight += compiled.weight()
 	}
 	if e.tooHeavy() {
 		return nil, errTooLarge
 	}
-	e.weight += compiled.weight()
-	e.known[expression] = compiled
 	return compiled, nil
 }
 
-// tooHeavy tells whether they take too much memory together. The last one is within it, so that there is less than one too
-// much.
+// tooHeavy reports whether all expressions take too much memory together.
 func (e *expressions) tooHeavy() bool { return e.weight > maxAllInstructions }
 
 // compileRegex prefers Go's engine, whose time is linear in the text.
-func compileRegex(expression string) (sizedRegexp, error) {
+func compileRegex(expression string) (expression, error) {
 	if len(expression) > maxExpression {
 		return nil, errTooLarge
 	}
@@ -99,7 +134,7 @@ func compileRegex(expression string) (sizedRegexp, error) {
 	if err != nil {
 		return compileOther(expression, err)
 	}
-	// Counted before it is compiled: that alone could take hundreds of megabytes.
+	// Counted before it is compiled: compiling could take hundreds of megabytes.
 	size, runes := instructionsOf(tree)
 	if size+runes/runesPerInstruction > maxInstructions {
 		return nil, errTooLarge
@@ -112,8 +147,8 @@ func compileRegex(expression string) (sizedRegexp, error) {
 }
 
 // compileOther compiles what Go's engine refused with err.
-func compileOther(expression string, err error) (sizedRegexp, error) {
-	other, otherErr := regexp2.Compile(expression, regexp2.ECMAScript)
+func compileOther(text string, err error) (expression, error) {
+	other, otherErr := regexp2.Compile(text, regexp2.ECMAScript)
 	if otherErr != nil {
 		return nil, err
 	}
@@ -121,7 +156,7 @@ func compileOther(expression string, err error) (sizedRegexp, error) {
 	return backtracking{other}, nil
 }
 
-// instructionsOf gives about how many instructions a tree compiles to, at most one more than maxInstructions, and how many
+// instructionsOf returns about how many instructions a tree compiles to, at most one more than maxInstructions, and how many
 // characters its classes name, which repetitions share.
 func instructionsOf(tree *syntax.Regexp) (size, runes int) {
 	parts := 0

@@ -5,6 +5,9 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"tutti/internal/core"
 	"tutti/schemas"
@@ -49,8 +52,9 @@ func TestExpressionsCountForTheCache(t *testing.T) {
 	}
 }
 
-// TestMatchesAreBounded: what may take longer than a check may last is not begun, and what does not is asked.
+// TestMatchesAreBounded: what takes longer than a validation may is ended, and what takes less is matched.
 func TestMatchesAreBounded(t *testing.T) {
+	const overdue = " | schema | validating it takes too long"
 	slow := `{"items":{"pattern":"(.*a){200}b"}}`
 	texts := func(text string, n int) string { return `["` + text + `"` + strings.Repeat(`,"`+text+`"`, n-1) + `]` }
 	var ids strings.Builder
@@ -61,32 +65,64 @@ func TestMatchesAreBounded(t *testing.T) {
 	for i := range 5000 {
 		fmt.Fprintf(&expressions, `,"%s%d"`, strings.Repeat("a{999}", 19), i)
 	}
-	for _, c := range []struct {
-		name, schema, value string
-		tooMuch             bool
-	}{
-		{"a slow expression and a long text", slow, texts(strings.Repeat("a", 4<<20), 1), true},
-		{"a slow expression and several texts", slow, texts(strings.Repeat("a", 100_000), 5), true},
-		{"as a key", `{"patternProperties":{"(.*a){200}b":{}}}`, `{"` + strings.Repeat("a", 1<<20) + `":1}`, true},
-		{"a look-ahead and a long text", `{"pattern":"^(?!x)"}`, `"` + strings.Repeat("a", 256<<10+1) + `"`, true},
-		{"a look-ahead and a text", `{"pattern":"^(?!x)"}`, `"` + strings.Repeat("a", 256<<10) + `"`, false},
-		{"expressions as values", `{"items":{"format":"regex"}}`, `[` + expressions.String()[1:] + `]`, true},
-		{"one expression as values", `{"items":{"format":"regex"}}`, texts(strings.Repeat("a{999}", 19), 5000), false},
-		{"a simple expression and a long text", `{"pattern":"^[a-z]+$"}`, `"` + strings.Repeat("a", 5<<20) + `"`, false},
-		{"a repeated class and a text", `{"pattern":"^\\p{L}{1,1000}$"}`, `"` + strings.Repeat("é", 1000) + `"`, false},
-		{"a large expression and many texts", `{"items":{"pattern":"^[A-Za-z0-9-]{1,255}$"}}`, `[` + ids.String()[1:] + `]`, false},
+	for _, c := range []struct{ name, schema, value, want string }{
+		{"a slow expression and a long text", slow, texts(strings.Repeat("a", 4<<20), 1), overdue},
+		{"a slow expression and several texts", slow, texts(strings.Repeat("a", 100_000), 5), overdue},
+		{"as a key", `{"patternProperties":{"(.*a){200}b":{}}}`, `{"` + strings.Repeat("a", 1<<20) + `":1}`, overdue},
+		{"expressions as values", `{"items":{"format":"regex"}}`, `[` + expressions.String()[1:] + `]`, overdue},
+		{"a look-ahead and a long text", `{"pattern":"^(?!x)"}`, `"` + strings.Repeat("a", 256<<10+1) + `"`, "/d | pattern | must match the pattern ^(?!x)"},
+		{"a look-ahead and a text", `{"pattern":"^(?!x)"}`, `"` + strings.Repeat("a", 256<<10) + `"`, ""},
+		{"one expression as values", `{"items":{"format":"regex"}}`, texts(strings.Repeat("a{999}", 19), 5000), ""},
+		{"a simple expression and a long text", `{"pattern":"^[a-z]+$"}`, `"` + strings.Repeat("a", 5<<20) + `"`, ""},
+		{"a repeated class and a text", `{"pattern":"^\\p{L}{1,1000}$"}`, `"` + strings.Repeat("é", 1000) + `"`, ""},
+		{"a large expression and many texts", `{"items":{"pattern":"^[A-Za-z0-9-]{1,255}$"}}`, `[` + ids.String()[1:] + `]`, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s, _ := newService(t, schemas.Config{})
+			limit := time.Hour
+			if c.want == overdue {
+				limit = 50 * time.Millisecond // each takes seconds
+			}
+			s, _ := newService(t, schemas.Config{ValidationTime: limit})
 			register(t, s, `{"name":"a","schema":`+dynamic(`,"d":`+c.schema, "")+`}`)
 			_, err := s.Validate(t.Context(), "S1", analysis("a", `,"d":`+c.value))
-			if !c.tooMuch {
+			if c.want == "" {
 				if err != nil {
 					t.Error(err)
 				}
 				return
 			}
-			wantError(t, err, core.CodeInvalid, "schema.violation", `the analysis does not match version 1 of "a": the whole: validating it takes too much work`)
+			wantError(t, err, core.CodeInvalid, "schema.violation", "")
+			if got := lines(err); !strings.HasPrefix(got, c.want) {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// TestMovedExpressions: the rules beside an expression that the library cannot compile hold as if it could.
+func TestMovedExpressions(t *testing.T) {
+	const all = `{"properties":{"a":{"type":"string"}},"patternProperties":{"^(?!x)b":{"type":"null"},"^c":{"minimum":1}},"additionalProperties":`
+	for _, c := range []struct{ name, schema, value, want string }{
+		{"a key", all + `false}`, `{"a":1,"b1":1,"c":0,"":0,"a/~%":0}`, "/d/a | type | must be a string, not a number\n" +
+			"/d/b1 | type | must be null, not a number\n/d/c | minimum | must be at least 1\n" +
+			"/d/ | additionalProperties | is not a property that the schema allows\n/d/a~1~0% | additionalProperties | is not a property that the schema allows"},
+		{"the other properties", all + `{"type":"boolean"}}`, `{"a":"","b1":null,"c":1,"e":1}`, "/d/e | type | must be a boolean, not a number"},
+		{"any other properties", all + `true}`, `{"a":"","b1":null,"c":1,"e":1}`, ""},
+		{"a name for one is not a name for all", `{"patternProperties":{"^(?!x)":{"required":["y"]}}}`, `{"x":{},"z":{}}`, `/d/z | required | the property "y" is missing`},
+		{"with another expression beside it", `{"pattern":"^(?=a)","minLength":3}`, `"b"`, "/d | minLength | must have at least 3 characters, not 1\n/d | pattern | must match the pattern ^(?=a)"},
+		{"as the name of properties", `{"propertyNames":{"pattern":"^(?!x)"}}`, `{"x":1}`, "/d/x | propertyNames | its name must match the pattern ^(?!x)"},
+		{"in an alternative", `{"anyOf":[{"pattern":"^(?!x)"},{"type":"null"}]}`, `"y"`, ""},
+		{"in values", `{"enum":[{"pattern":"^(?!x)"}]}`, `{"pattern":"^(?!x)"}`, ""},
+		{"beside what is not evaluated", `{"allOf":[{"patternProperties":{"^(?!x)a":{}}}],"unevaluatedProperties":false}`, `{"a":1,"x":1}`, "/d/x | unevaluatedProperties | is not a property that the schema allows"},
+		{"of a property of this name", `{"properties":{"pattern":{"type":"string"}}}`, `{"pattern":1}`, "/d/pattern | type | must be a string, not a number"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, _ := newService(t, schemas.Config{})
+			register(t, s, `{"name":"a","schema":{"$schema":"https://json-schema.org/draft/2020-12/schema",`+dynamic(`,"d":`+c.schema, "")[1:]+`}`)
+			_, err := s.Validate(t.Context(), "S1", analysis("a", `,"d":`+c.value))
+			if diff := cmp.Diff(c.want, lines(err)); diff != "" {
+				t.Error(diff)
+			}
 		})
 	}
 }

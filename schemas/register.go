@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/santhosh-tekuri/jsonschema/v5"
+
 	"tutti/internal/core"
 )
 
@@ -20,11 +22,11 @@ const registerTimeout = 30 * time.Second
 // 7). CodeInvalid with ErrorID malformed.parameter, illegal.analysis.type.name or malformed.json.schema and Violations
 // when the body is at fault.
 func (s *Service) Register(ctx context.Context, body []byte) ([]byte, error) {
-	given, err := s.parseRegistration(ctx, body)
+	given, err := s.parseRegistration(body)
 	if err != nil {
 		return nil, err
 	}
-	if err := compiles(ctx, given.schema); err != nil {
+	if err := compiles(given.schema); err != nil {
 		return nil, err
 	}
 	added, err := s.add(ctx, given)
@@ -36,14 +38,14 @@ func (s *Service) Register(ctx context.Context, body []byte) ([]byte, error) {
 }
 
 // compiles tells what is wrong with a dynamic schema that is rendered.
-func compiles(ctx context.Context, dynamic string) error {
+func compiles(dynamic string) error {
 	rendered, err := render(dynamic)
 	if err != nil {
 		return core.WrapError(core.CodeInternal, "rendering a schema", err)
 	}
-	r, found, err := compile(ctx, string(rendered))
+	r, found, err := compile(string(rendered))
 	if err != nil {
-		return givenUp(err)
+		return core.WrapError(core.CodeInternal, "compiling a schema", err)
 	}
 	if found == nil {
 		found = experimentFault(r)
@@ -54,32 +56,14 @@ func compiles(ctx context.Context, dynamic string) error {
 	return nil
 }
 
-// experimentFault tells whether the rule of a whole schema takes something else than an object for an experiment. The
+// experimentFault reports whether the rules of a whole schema take something else than an object for an experiment. The
 // meta-schema cannot say it: it does not know where a $ref leads.
-func experimentFault(r *rule) *faults {
-	if r.object != nil {
-		if experiment := r.object.properties[propertyExperiment]; experiment != nil && experiment.onlyObjects(map[*rule]bool{}) {
-			return nil
-		}
+func experimentFault(r *rules) *faults {
+	if onlyObjects(r.schema.Properties[propertyExperiment], map[*jsonschema.Schema]bool{}) {
+		return nil
 	}
 	return oneFault("/properties/"+propertyExperiment, "type",
 		`must be the schema of an object: its type, or the type of what its $ref leads to, must be "object"`)
-}
-
-// onlyObjects tells whether r says in so many words that a value must be an object. known holds what was asked before: rules
-// may share parts.
-func (r *rule) onlyObjects(known map[*rule]bool) bool {
-	only, asked := known[r]
-	if asked {
-		return only
-	}
-	is := func(part *rule) bool { return part.onlyObjects(known) }
-	only = r.types == 1<<kindObject || slices.ContainsFunc(r.refs, is) || slices.ContainsFunc(r.allOf, is)
-	for _, alternatives := range [][]*rule{r.anyOf, r.oneOf} {
-		only = only || alternatives != nil && !slices.ContainsFunc(alternatives, func(part *rule) bool { return !is(part) })
-	}
-	known[r] = only
-	return only
 }
 
 // add stores a registration.
@@ -100,6 +84,7 @@ func (s *Service) add(ctx context.Context, given registration) (core.AnalysisTyp
 	})
 	s.forget(given.name)
 	if err == nil {
+		s.quarantine.release(added.Name, added.Version)
 		return added, nil
 	}
 	// Whether it was stored is not known, so that what this process knows of the latest version may be wrong from now on.
@@ -118,4 +103,72 @@ func merged(given, previous core.AnalysisOptions) core.AnalysisOptions {
 		given.ExternalValidations = previous.ExternalValidations
 	}
 	return given
+}
+
+// baseProperties is the base schema, required of every analysis (CONTRACT section 7), without its outer braces. A null
+// version is what Song's clients send for none.
+const baseProperties = `"studyId":{"type":"string"},` +
+	`"analysisType":{"type":"object","required":["name"],"properties":{` +
+	`"name":{"type":"string"},"version":{"type":["integer","null"],"minimum":1}}},` +
+	`"files":{"type":"array","minItems":1,"items":{"type":"object",` +
+	`"required":["dataType","fileName","fileSize","fileType","fileAccess","fileMd5sum"],"properties":{` +
+	`"dataType":{"type":"string"},"fileName":{"type":"string"},"fileSize":{"type":"number","minimum":0},` +
+	`"fileType":{"type":"string"},"fileAccess":{"type":"string","enum":["open","controlled"]},` +
+	`"fileMd5sum":{"type":"string","pattern":"^[a-fA-F0-9]{32}$"}}}}`
+
+// baseSchema is the base schema alone.
+const baseSchema = `{"type":"object","properties":{` + baseProperties + `},"required":["studyId","analysisType","files"]}`
+
+func baseRequired() []string { return []string{"studyId", "analysisType", "files"} }
+
+// render merges the base schema into a dynamic one. What the dynamic schema says stays as it is written, in its order.
+func render(dynamic string) ([]byte, error) {
+	tree, err := parse(dynamic)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]byte, 0, len(dynamic)+len(baseSchema))
+	out = append(out, '{')
+	for i := range tree.members() {
+		m := &tree.members()[i]
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(appendString(out, m.name), ':')
+		switch {
+		case m.name == "properties" && m.value.kind == kindObject:
+			out = renderProperties(out, dynamic, &m.value)
+		case m.name == "required" && m.value.kind == kindArray:
+			out = renderRequired(out, dynamic, &m.value)
+		default:
+			out = append(out, dynamic[m.value.from:m.value.to]...)
+		}
+	}
+	return append(out, '}'), nil
+}
+
+func renderProperties(out []byte, dynamic string, own *value) []byte {
+	out = append(append(out, '{'), baseProperties...)
+	if len(own.members()) > 0 {
+		out = append(append(out, ','), dynamic[own.from+1:own.to]...)
+		return out
+	}
+	return append(out, '}')
+}
+
+func renderRequired(out []byte, dynamic string, own *value) []byte {
+	out = append(out, '[')
+	for i, name := range baseRequired() {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = appendString(out, name)
+	}
+	for i := range own.items() {
+		item := &own.items()[i]
+		if !slices.Contains(baseRequired(), item.text) {
+			out = append(append(out, ','), dynamic[item.from:item.to]...)
+		}
+	}
+	return append(out, ']')
 }

@@ -2,7 +2,6 @@ package schemas
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -47,9 +46,7 @@ const registrationSchema = `{
             "files": false
           }
         }
-      },
-      "if": {"required": ["$schema"]},
-      "else": {"$ref": "http://json-schema.org/draft-07/schema#"}
+      }` + draftCheck + `
     },
     "options": {
       "description": "Checks beside the schema. One that is left out keeps its value, an empty list removes it.",
@@ -89,6 +86,11 @@ const registrationSchema = `{
   }
 }`
 
+// draftCheck is the part of registrationSchema that wellFormed does: it knows more regular expressions.
+const draftCheck = `,
+      "if": {"required": ["$schema"]},
+      "else": {"$ref": "http://json-schema.org/draft-07/schema#"}`
+
 // registration is the body of one, understood.
 type registration struct {
 	name    string
@@ -98,19 +100,27 @@ type registration struct {
 }
 
 // parseRegistration checks a body by the meta-schema and what a meta-schema cannot say. Errors: CodeInvalid.
-func (s *Service) parseRegistration(ctx context.Context, body []byte) (registration, error) {
+func (s *Service) parseRegistration(body []byte) (registration, error) {
 	const what = "the registration is not valid"
 	text := string(body)
 	tree, err := parse(text)
 	if err != nil {
 		return registration{}, oneFault("", "json", "is not JSON: "+err.Error()).invalid(errorIDParameter, what)
 	}
-	found, err := run(ctx, s.registration, &tree)
+	found, err := s.registration.check(&tree)
 	switch {
 	case errors.Is(err, errTooMuchWork):
 		return registration{}, oneFault("/schema", "schema", err.Error()).invalid(errorIDMalformedSchema, what)
 	case err != nil:
-		return registration{}, givenUp(err)
+		return registration{}, core.WrapError(core.CodeInternal, "checking a registration", err)
+	}
+	dynamic := tree.member("schema")
+	if dynamic != nil && dynamic.kind == kindObject && dynamic.member("$schema") == nil && limits(dynamic, text[dynamic.from:dynamic.to]) == nil {
+		_, _, faults, err := wellFormed(dynamic, text)
+		if err != nil {
+			return registration{}, core.WrapError(core.CodeInternal, "checking a registration", err)
+		}
+		found.join(faults.within("/schema"))
 	}
 	var options core.AnalysisOptions
 	if given := tree.member("options"); given != nil && len(found.list) == 0 {
@@ -119,7 +129,7 @@ func (s *Service) parseRegistration(ctx context.Context, body []byte) (registrat
 		}
 		found.join(checkExternals(options.ExternalValidations).within("/options/externalValidations"))
 	}
-	if dynamic := tree.member("schema"); dynamic.member("$ref") != nil && dynamic.kind == kindObject && !siblingsCount(dynamic) {
+	if dynamic.member("$ref") != nil && !siblingsCount(dynamic) {
 		found.add(core.Violation{
 			Pointer: "/schema/$ref", Keyword: "$ref",
 			Message: "would make everything beside it count for nothing in this draft; put it into an allOf",
@@ -128,7 +138,6 @@ func (s *Service) parseRegistration(ctx context.Context, body []byte) (registrat
 	if len(found.list) > 0 {
 		return registration{}, classified(found).invalid(errorIDOf(found), what)
 	}
-	dynamic := tree.member("schema")
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, body[dynamic.from:dynamic.to]); err != nil {
 		return registration{}, core.WrapError(core.CodeInternal, "reading the schema of a registration", err)
@@ -136,10 +145,14 @@ func (s *Service) parseRegistration(ctx context.Context, body []byte) (registrat
 	return registration{name: tree.member("name").text, options: options, schema: compact.String()}, nil
 }
 
-// siblingsCount tells whether the draft of a schema heeds what stands beside a $ref.
+// siblingsCount reports whether the draft of a schema heeds what stands beside a $ref.
 func siblingsCount(dynamic *value) bool {
 	named := dynamic.member("$schema")
-	return named != nil && strings.Contains(draftOf(named), "/draft/20")
+	if named == nil {
+		return false
+	}
+	_, version := draftOf(named)
+	return version >= 2019
 }
 
 // classified says of a redefined base property what is wrong with it; to the meta-schema it is just not allowed.

@@ -3,8 +3,11 @@ package schemas
 import (
 	"context"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"tutti/internal/core"
 )
@@ -26,9 +29,9 @@ const (
 	freshFor = time.Second
 	// storeTimeout bounds what is loaded for several callers at once, whose own time does not count then.
 	storeTimeout = 30 * time.Second
-	// rulesBytes bounds the compiled schemas that are kept; one takes about ruleCost times its text.
+	// rulesBytes bounds the compiled schemas that are kept; one takes about schemaCost for each schema in it.
 	rulesBytes = 128 << 20
-	ruleCost   = 24
+	schemaCost = 2 << 10
 	// currentLimit bounds the number of names whose latest version is remembered.
 	currentLimit = 100_000
 )
@@ -37,8 +40,8 @@ const (
 type Service struct {
 	store        Store
 	cfg          Config
-	registration *rule
-	base         *rule
+	registration *rules
+	base         *rules
 	asker        *asker
 	// shared is true where the store's latest version may not be the one that this process knows.
 	shared atomic.Bool
@@ -50,6 +53,9 @@ type Service struct {
 	wholes *cache[bodyKey, whole]
 	latest *cache[string, int]
 	rules  *cache[core.AnalysisTypeRef, *compiled]
+
+	quarantine quarantine
+	inFlight   *semaphore.Weighted
 }
 
 // bodyKey names a body; version 0 is the latest with all versions beside it.
@@ -83,20 +89,23 @@ func New(store Store, cfg Config) (*Service, error) {
 		wholes: newCache[bodyKey, whole](cfg.CacheBytes / 2),
 		latest: newCache[string, int](currentLimit),
 		rules:  newCache[core.AnalysisTypeRef, *compiled](rulesBytes),
+
+		quarantine: quarantine{versions: map[core.AnalysisTypeRef]struct{}{}, metrics: cfg.Metrics},
+		inFlight:   semaphore.NewWeighted(maxInFlight),
 	}
 	s.shared.Store(cfg.Shared)
-	if s.registration, err = ownRule(registrationSchema); err != nil {
+	if s.registration, err = ownRules(strings.Replace(registrationSchema, draftCheck, "", 1)); err != nil {
 		return nil, err
 	}
-	if s.base, err = ownRule(baseSchema); err != nil {
+	if s.base, err = ownRules(baseSchema); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// ownRule compiles a schema of this package.
-func ownRule(text string) (*rule, error) {
-	r, found, err := compile(context.Background(), text)
+// ownRules compiles a schema of this package.
+func ownRules(text string) (*rules, error) {
+	r, found, err := compile(text)
 	if err == nil && found != nil {
 		err = found.invalid("", "a schema of tutti")
 	}

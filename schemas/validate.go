@@ -5,20 +5,25 @@ import (
 	"errors"
 	"math/big"
 	"slices"
+	"strings"
+	"sync"
 
 	"tutti/internal/core"
 )
 
 // compiled is what analyses of one version of an analysis type are checked by.
 type compiled struct {
-	rule      *rule
+	rules     *rules
 	fileTypes []string
 	externals []external
+	// overdue is closed, once, when a validation took too long.
+	overdue chan struct{}
+	once    sync.Once
 }
 
 // cost is about what it takes in memory; schema is the length of its text.
 func (c *compiled) cost(schema int) int64 {
-	return ruleCost*int64(schema+len(baseSchema)) + instructionBytes*int64(c.rule.instructions)
+	return int64(schema) + schemaCost*int64(len(c.rules.known)) + instructionBytes*int64(c.rules.weight)
 }
 
 // Validate checks an analysis of a study by the analysis type that it names: by the rendered schema and the file types,
@@ -39,21 +44,26 @@ func (s *Service) validate(ctx context.Context, study, analysis string) (core.An
 			Code: core.CodeInvalid, ErrorID: errorIDPayload, Message: "the analysis is not JSON: " + err.Error(),
 		}
 	}
-	named, err := s.named(ctx, &tree)
+	named, err := s.named(&tree)
 	if err != nil {
 		return core.AnalysisTypeRef{}, err
 	}
 	ref, types, err := s.typeOf(ctx, named)
+	if errors.Is(err, errOverdue) {
+		return core.AnalysisTypeRef{}, s.overdueError(ref)
+	}
 	if err != nil {
 		return core.AnalysisTypeRef{}, err
 	}
 	what := "the analysis does not match version " + decimal(ref.Version) + " of " + quoted(ref.Name)
-	found, err := run(ctx, types.rule, &tree)
+	found, err := s.check(ctx, ref, types, &tree)
 	switch {
+	case errors.Is(err, errOverdue):
+		return core.AnalysisTypeRef{}, s.overdueError(ref)
 	case errors.Is(err, errTooMuchWork):
 		return core.AnalysisTypeRef{}, oneFault("", "schema", err.Error()).invalid(errorIDViolation, what)
 	case err != nil:
-		return core.AnalysisTypeRef{}, givenUp(err)
+		return core.AnalysisTypeRef{}, err
 	}
 	fileTypes(found, types.fileTypes, &tree)
 	if len(found.list) == 0 && len(types.externals) > 0 {
@@ -68,7 +78,7 @@ func (s *Service) validate(ctx context.Context, study, analysis string) (core.An
 }
 
 // named gives the type and version that an analysis names, version 0 where it names none.
-func (s *Service) named(ctx context.Context, tree *value) (core.AnalysisTypeRef, error) {
+func (s *Service) named(tree *value) (core.AnalysisTypeRef, error) {
 	analysisType := tree.member("analysisType")
 	name, version := analysisType.member("name"), analysisType.member("version")
 	ref := core.AnalysisTypeRef{}
@@ -81,7 +91,7 @@ func (s *Service) named(ctx context.Context, tree *value) (core.AnalysisTypeRef,
 		return ref, nil
 	}
 	// Without a type only the base schema can be asked, and it has something to say against this.
-	found, err := run(ctx, s.base, tree)
+	found, err := s.base.check(tree)
 	if err != nil && !errors.Is(err, errTooMuchWork) {
 		return ref, givenUp(err)
 	}
@@ -127,6 +137,9 @@ func (s *Service) typeOf(ctx context.Context, named core.AnalysisTypeRef) (core.
 		}
 	}
 	named.Version = latest
+	if !s.cfg.AllowOlder {
+		s.quarantine.release(named.Name, latest) // another process may have registered it
+	}
 	types, err := s.compiled(ctx, named)
 	return named, types, err
 }
@@ -156,6 +169,9 @@ func (s *Service) latestVersion(ctx context.Context, name string) (int, error) {
 
 // compiled gives what a version checks by, compiled once.
 func (s *Service) compiled(ctx context.Context, ref core.AnalysisTypeRef) (*compiled, error) {
+	if s.quarantine.has(ref) {
+		return nil, errOverdue
+	}
 	if types, ok := s.rules.get(ref); ok {
 		return types, nil
 	}
@@ -165,7 +181,7 @@ func (s *Service) compiled(ctx context.Context, ref core.AnalysisTypeRef) (*comp
 		if err != nil {
 			return nil, notFound(ref.Name, ref.Version, err)
 		}
-		types, err := s.compile(ctx, t)
+		types, err := s.compile(t)
 		if err != nil {
 			return nil, core.WrapError(core.CodeInternal, "the stored schema of "+quoted(ref.Name)+" cannot be applied", err)
 		}
@@ -174,12 +190,12 @@ func (s *Service) compiled(ctx context.Context, ref core.AnalysisTypeRef) (*comp
 	})
 }
 
-func (s *Service) compile(ctx context.Context, t core.AnalysisType) (*compiled, error) {
+func (s *Service) compile(t core.AnalysisType) (*compiled, error) {
 	rendered, err := render(string(t.Schema))
 	if err != nil {
 		return nil, err
 	}
-	r, found, err := compile(ctx, string(rendered))
+	r, found, err := compile(string(rendered))
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +207,7 @@ func (s *Service) compile(ctx context.Context, t core.AnalysisType) (*compiled, 
 	if len(found.list) > 0 {
 		return nil, found.invalid(errorIDParameter, "the external validations")
 	}
-	return &compiled{rule: r, fileTypes: slices.Clone(options.FileTypes), externals: externals}, nil
+	return &compiled{rules: r, fileTypes: slices.Clone(options.FileTypes), externals: externals, overdue: make(chan struct{})}, nil
 }
 
 // retryable tells whether all that is wrong may be right later.
@@ -206,4 +222,27 @@ func retryable(err error) bool {
 		}
 	}
 	return true
+}
+
+// fileTypes finds the files whose type is not allowed; no allowed types allow any. Types are compared exactly.
+func fileTypes(found *faults, allowed []string, tree *value) {
+	files := tree.member("files")
+	if len(allowed) == 0 || files == nil {
+		return
+	}
+	shown := make([]string, 0, len(allowed))
+	for _, t := range allowed {
+		shown = append(shown, quoted(t))
+	}
+	for i := range files.items() {
+		fileType := files.items()[i].member("fileType")
+		if fileType == nil || fileType.kind != kindString || slices.Contains(allowed, fileType.text) {
+			continue
+		}
+		message := quoted(fileType.text) + " is not one of the file types of this analysis type: " + listed(shown)
+		if near := slices.IndexFunc(allowed, func(t string) bool { return strings.EqualFold(t, fileType.text) }); near >= 0 {
+			message += "; only the case differs from " + quoted(allowed[near])
+		}
+		found.add(core.Violation{Pointer: "/files/" + decimal(i) + "/fileType", Message: message, Keyword: "fileTypes"})
+	}
 }

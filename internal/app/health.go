@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -60,6 +61,10 @@ func (a *App) Health(ctx context.Context) tuttihttp.Health {
 	}
 	if never := a.neverIndexed.Load(); never != nil {
 		h.Reasons = append(h.Reasons, *never...)
+	}
+	for _, t := range a.analysisTypes.Quarantined() {
+		h.Reasons = append(h.Reasons, fmt.Sprintf("schemas: validation by version %d of %q took longer than %s; register a later version",
+			t.Version, t.Name, a.cfg.Schemas.ValidationTimeout))
 	}
 	for _, r := range a.cfg.Repositories {
 		if u := a.upstreams[r.Code]; u != nil && u.reason() != "" {

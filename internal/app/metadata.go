@@ -18,7 +18,7 @@ func (a *App) openMetadata(ctx context.Context) error {
 	s := a.cfg.Schemas
 	a.analysisTypes, err = schemas.New(a.store, schemas.Config{
 		AllowOlder: !s.EnforceLatest, DefaultOptions: s.DefaultOptions, AllowedHosts: s.ExternalValidations.AllowedHosts,
-		Timeout: s.ExternalValidations.Timeout, Shared: a.store.Postgres(), UserAgent: "tutti/" + a.opts.Version,
+		ValidationTime: s.ValidationTimeout, Timeout: s.ExternalValidations.Timeout, Shared: a.store.Postgres(), UserAgent: "tutti/" + a.opts.Version,
 		Logger: a.log.With("component", "schemas"), Metrics: a.metrics.schemas,
 	})
 	if err != nil {

@@ -18,6 +18,8 @@ const allowedHostPattern = `^([A-Za-z0-9._-]+(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](:
 type Schemas struct {
 	// EnforceLatest rejects analyses that are not of the latest version of their type.
 	EnforceLatest bool
+	// ValidationTimeout bounds the validation of one analysis by its schema.
+	ValidationTimeout time.Duration
 	// DefaultOptions are the options of an analysis type registered without options; an empty list is nil.
 	DefaultOptions      core.AnalysisOptions
 	ExternalValidations ExternalValidations
@@ -34,6 +36,8 @@ type ExternalValidations struct {
 func (s *Schemas) key() key {
 	return object("schemas", "Validation of analyses.",
 		flag("enforceLatest", &s.EnforceLatest, true, "Rejects analyses that are not of the latest version of their type."),
+		duration("validationTimeout", &s.ValidationTimeout, 10*time.Second, "Longest validation of one analysis by a schema, without "+
+			"external services. A version that takes longer rejects all analyses until a later version is registered."),
 		object("defaultOptions", "Options of an analysis type registered without options.",
 			list("fileTypes", &s.DefaultOptions.FileTypes, nil, "Allowed values of a file's fileType; empty allows any."),
 			key{

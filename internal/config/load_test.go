@@ -96,7 +96,7 @@ func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
 }
 
 func defaultSchemas() config.Schemas {
-	return config.Schemas{EnforceLatest: true, ExternalValidations: config.ExternalValidations{Timeout: 5 * time.Second}}
+	return config.Schemas{EnforceLatest: true, ValidationTimeout: 10 * time.Second, ExternalValidations: config.ExternalValidations{Timeout: 5 * time.Second}}
 }
 
 func TestEveryKeyIsRead(t *testing.T) {
@@ -125,6 +125,7 @@ repositories:
 store: {urlFile: DIR/database}
 schemas:
   enforceLatest: no
+  validationTimeout: 1m
   defaultOptions:
     fileTypes: [BAM, CRAM]
     externalValidations:
@@ -180,6 +181,7 @@ auth: {mode: token, allowInsecure: yes, defaultAccess: deny, systemScope: all, o
 		}},
 		Store: config.Store{URL: "postgresql://u:s3cret@a:1,b:2/tutti?sslmode=require"},
 		Schemas: config.Schemas{
+			ValidationTimeout: time.Minute,
 			DefaultOptions: core.AnalysisOptions{
 				FileTypes: []string{"BAM", "CRAM"},
 				ExternalValidations: []core.ExternalValidation{

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v5"
 	"go.yaml.in/yaml/v3"
 
 	"tutti/internal/config"
@@ -38,15 +38,7 @@ func golden(t *testing.T, file string, got []byte) {
 
 func compile(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(config.Schema()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := jsonschema.NewCompiler()
-	if err := c.AddResource("urn:tutti:config", document); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := c.Compile("urn:tutti:config")
+	schema, err := jsonschema.CompileString("urn:tutti:config", string(config.Schema()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,8 +56,8 @@ func asJSON(t *testing.T, file string) any {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
-	if err != nil {
+	var out any
+	if err := json.Unmarshal(b, &out); err != nil {
 		t.Fatal(err)
 	}
 	return out

@@ -1,0 +1,46 @@
+package app_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestSlowAnalysisType: a version that an analysis takes too long to validate by is refused with 400 from then on, /ready and
+// a metric say so, and a later version ends it.
+func TestSlowAnalysisType(t *testing.T) {
+	t.Parallel()
+	b := startBuiltIn(t, plan{more: "schemas: {validationTimeout: 500ms}\n"})
+	const reason = `schemas: validation by version 1 of "slow" took longer than 500ms; register a later version`
+	state := func(want string) {
+		t.Helper()
+		quarantined := 0.0
+		if want != "" {
+			quarantined = 1
+		}
+		a := b.ready()
+		if got := a.get("reasons.0").String(); got != want || !a.get("ready").Bool() || a.status != http.StatusOK {
+			t.Errorf("reason %q, want %q: %s", got, want, a.raw)
+		}
+		if got := b.metric("tutti_schema_quarantined_versions"); got != quarantined {
+			t.Errorf("%v versions are quarantined, want %v", got, quarantined)
+		}
+	}
+	payload := func(members string) string { return strings.Replace(b.payload("S1", members), `"plain"`, `"slow"`, 1) }
+	text := payload(`"text":"` + strings.Repeat("a", 1<<20) + `"`) // which takes seconds
+
+	b.demand(http.MethodPost, "/schemas", `{"name":"slow","schema":{"type":"object","required":["experiment"],"properties":{"experiment":`+
+		`{"type":"object","properties":{"text":{"pattern":"(.*a){200}b"}}}}}}`, http.StatusOK)
+	state("")
+	for _, body := range []string{text, payload("")} {
+		a := b.demand(http.MethodPost, "/submit/S1", body, http.StatusBadRequest)
+		if a.get("errorId").String() != "schema.violation" || !strings.Contains(a.get("detail").String(), "takes no others until a later version is registered") {
+			t.Errorf("POST /submit: %s", a.raw)
+		}
+	}
+	state(reason)
+	b.submit("S1")
+	b.demand(http.MethodPost, "/schemas", strings.Replace(plainType, "plain", "slow", 1), http.StatusOK)
+	state("")
+	b.demand(http.MethodPost, "/submit/S1", text, http.StatusOK)
+}

@@ -1,0 +1,287 @@
+package schemas
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+)
+
+// Limits of what a schema leads to. The library validates by every schema that one leads to, each time it leads there: without
+// them a schema of a few lines runs for hours. What they let through is bounded by the time of a validation.
+const (
+	// maxExpansion is how many schemas one may lead to, a schema counted each time it is reached but not below itself.
+	maxExpansion = 100_000
+	// maxInPlace is how many schemas about the same value may refer to each other in a chain.
+	maxInPlace = 100
+	// maxRecursions is how often a schema may lead back to itself.
+	maxRecursions = 500
+)
+
+// edge leads from a schema to one that it applies. Without a step it applies to the same value.
+type edge struct {
+	schema *jsonschema.Schema
+	step   *step
+	// dynamic is true for a reference whose target depends on the way to it.
+	dynamic bool
+}
+
+// step leads from a value to parts of it. A name with neither pattern nor owner is one property, an index without owner is
+// one item; otherwise it is the properties that match, or those or the items that the owner does not name.
+type step struct {
+	item    bool
+	name    string
+	index   int
+	pattern func(name string) bool
+	owner   *jsonschema.Schema
+	// key tells patterns apart, and what unevaluated* and propertyNames apply to from everything else.
+	key string
+}
+
+// edgesOf returns where a schema leads, in a fixed order.
+func edgesOf(s *jsonschema.Schema) []edge {
+	var all []edge
+	add := func(schema *jsonschema.Schema, at *step) {
+		if schema != nil {
+			all = append(all, edge{schema: schema, step: at})
+		}
+	}
+	add(s.Ref, nil)
+	for _, dynamic := range []*jsonschema.Schema{s.RecursiveRef, s.DynamicRef} {
+		if dynamic != nil {
+			all = append(all, edge{schema: dynamic, dynamic: true})
+		}
+	}
+	for _, some := range [][]*jsonschema.Schema{s.AllOf, s.AnyOf, s.OneOf, {s.Not, s.If, s.Then, s.Else}} {
+		for _, part := range some {
+			add(part, nil)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Dependencies)) {
+		if part, ok := s.Dependencies[name].(*jsonschema.Schema); ok {
+			add(part, nil)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.DependentSchemas)) {
+		add(s.DependentSchemas[name], nil)
+	}
+	addProperties(s, add)
+	addItems(s, add)
+	return all
+}
+
+func addProperties(s *jsonschema.Schema, add func(*jsonschema.Schema, *step)) {
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		add(s.Properties[name], &step{name: name})
+	}
+	for _, p := range patternsOf(s) {
+		add(p.schema, &step{key: p.expression.String(), pattern: func(name string) bool { return p.expression.match(name, &atomic.Bool{}) }})
+	}
+	if additional := additionalOf(s); additional != nil {
+		add(additional, &step{owner: s})
+	}
+	add(s.PropertyNames, &step{key: "propertyNames"})
+	add(s.UnevaluatedProperties, &step{owner: s, key: "unevaluatedProperties"})
+}
+
+func addItems(s *jsonschema.Schema, add func(*jsonschema.Schema, *step)) {
+	prefix, rest := s.PrefixItems, s.Items2020
+	switch items := s.Items.(type) {
+	case *jsonschema.Schema:
+		rest = items
+	case []*jsonschema.Schema:
+		prefix = items
+		rest, _ = s.AdditionalItems.(*jsonschema.Schema)
+	}
+	for i, part := range prefix {
+		add(part, &step{item: true, index: i})
+	}
+	add(rest, &step{item: true, index: len(prefix), owner: s})
+	add(s.Contains, &step{item: true, owner: s})
+	add(s.UnevaluatedItems, &step{item: true, owner: s, key: "unevaluatedItems"})
+}
+
+// patternsOf returns the patternProperties of a schema, those that the library matches and the others, in a fixed order.
+func patternsOf(s *jsonschema.Schema) []patternSchema {
+	all := slices.Clone(extensionOf(s).patterns)
+	for regex, schema := range s.PatternProperties {
+		all = append(all, patternSchema{linear{Regexp: regex}, schema})
+	}
+	slices.SortFunc(all, func(a, b patternSchema) int { return cmp.Compare(a.expression.String(), b.expression.String()) })
+	return all
+}
+
+// additionalOf returns the schema of the properties that a schema does not name.
+func additionalOf(s *jsonschema.Schema) *jsonschema.Schema {
+	if own := extensionOf(s).additional; own != nil {
+		return own
+	}
+	additional, _ := s.AdditionalProperties.(*jsonschema.Schema)
+	return additional
+}
+
+// overlaps reports whether two steps may lead to the same part of a value. Two different patterns count as apart.
+func (a *step) overlaps(b *step) bool {
+	switch {
+	case a.item != b.item:
+		return false
+	case a.pattern != nil && b.pattern == nil:
+		return b.key == "" && b.owner == nil && a.pattern(b.name)
+	case b.pattern != nil && a.pattern == nil:
+		return b.overlaps(a)
+	case a.key != "" || b.key != "":
+		return a.key == b.key && a.owner == b.owner
+	case a.owner != nil && b.owner != nil:
+		return true
+	case b.owner != nil:
+		return b.overlaps(a)
+	case a.item:
+		return a.index == b.index || a.owner != nil && b.index > a.index
+	case a.owner != nil:
+		return !named(a.owner, b.name)
+	default:
+		return a.name == b.name
+	}
+}
+
+// named reports whether a schema has rules for a property of its own.
+func named(s *jsonschema.Schema, name string) bool {
+	return s.Properties[name] != nil || slices.ContainsFunc(patternsOf(s), func(p patternSchema) bool {
+		return p.expression.match(name, &atomic.Bool{})
+	})
+}
+
+// expansion walks all that a schema leads to.
+type expansion struct {
+	count int
+	path  []*visit
+	// steps leads from the whole value to the part that the last schema of path is about.
+	steps []*step
+	found *faults
+}
+
+// visit is a schema on the path from the first to the current one.
+type visit struct {
+	schema *jsonschema.Schema
+	depth  int
+	// recursions are the steps from a value to the parts that the schema applies to again.
+	recursions [][]*step
+}
+
+// expansionFault says what is wrong with what a schema leads to, nil when nothing is.
+func expansionFault(s *jsonschema.Schema) *faults {
+	e := &expansion{}
+	e.visit(s, 1)
+	return e.found
+}
+
+func (e *expansion) refuse(s *jsonschema.Schema, message string) {
+	e.found = oneFault(pointerOf(s.Location), "$ref", message)
+}
+
+// visit walks a schema that is the last of a chain of so many about the same value.
+func (e *expansion) visit(s *jsonschema.Schema, chain int) {
+	if e.count++; e.count > maxExpansion {
+		e.found = oneFault("", "schema", "leads to more than "+counted(maxExpansion, "schema", "schemas")+", every $ref counted each time it is reached")
+		return
+	}
+	if i := slices.IndexFunc(e.path, func(v *visit) bool { return v.schema == s }); i >= 0 {
+		e.recursion(e.path[i])
+		return
+	}
+	if chain > maxInPlace {
+		e.refuse(e.path[len(e.path)-maxInPlace].schema, "begins a chain of more than "+counted(maxInPlace, "schema", "schemas about the same value"))
+		return
+	}
+	own := &visit{schema: s, depth: len(e.steps)}
+	e.path = append(e.path, own)
+	for _, next := range edgesOf(s) {
+		if next.dynamic {
+			next.schema = e.dynamic(next.schema)
+		}
+		if next.step == nil {
+			e.visit(next.schema, chain+1)
+		} else {
+			e.steps = append(e.steps, next.step)
+			e.visit(next.schema, 1)
+			e.steps = e.steps[:own.depth]
+		}
+		if e.found != nil {
+			return
+		}
+	}
+	if twice(own.recursions) {
+		e.refuse(s, "recurses twice at one place: the same part of a value would be checked by it again and again, twice as often at each level")
+	}
+	e.path = e.path[:len(e.path)-1]
+}
+
+func (e *expansion) recursion(to *visit) {
+	switch {
+	case to.depth == len(e.steps):
+		e.refuse(to.schema, "refers to itself about the same value, so that no check of it would end")
+	case len(to.recursions) == maxRecursions:
+		e.refuse(to.schema, "recurses at more than "+counted(maxRecursions, "place", "places"))
+	default:
+		to.recursions = append(to.recursions, slices.Clone(e.steps[to.depth:]))
+	}
+}
+
+// dynamic returns the target of a $recursiveRef or $dynamicRef, which is the first on the path with the anchor.
+func (e *expansion) dynamic(target *jsonschema.Schema) *jsonschema.Schema {
+	for _, v := range e.path {
+		if target.RecursiveAnchor && v.schema.RecursiveAnchor || target.DynamicAnchor != "" && target.DynamicAnchor == v.schema.DynamicAnchor {
+			return v.schema
+		}
+	}
+	return target
+}
+
+// twice reports whether a schema with such recursions may reach a part of a value in two ways: two of them lead to the same
+// part, or one leads on from where another led to.
+func twice(recursions [][]*step) bool {
+	for i, a := range recursions {
+		for j, b := range recursions {
+			if i == j || len(a) > len(b) || !overlapping(a, b) {
+				continue
+			}
+			if slices.ContainsFunc(recursions, func(c []*step) bool { return overlapping(c, b[len(a):]) }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// overlapping reports whether one of two ways may be the beginning of the other.
+func overlapping(a, b []*step) bool {
+	for i := range min(len(a), len(b)) {
+		if !a[i].overlaps(b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// onlyObjects reports whether s says in so many words that a value must be an object. known holds what was found before:
+// schemas may share parts.
+func onlyObjects(s *jsonschema.Schema, known map[*jsonschema.Schema]bool) bool {
+	if s == nil {
+		return false
+	}
+	only, visited := known[s]
+	if visited {
+		return only
+	}
+	is := func(part *jsonschema.Schema) bool { return onlyObjects(part, known) }
+	only = len(s.Types) > 0 && strings.Join(s.Types, " ") == "object" || is(s.Ref) || is(s.RecursiveRef) || is(s.DynamicRef) ||
+		slices.ContainsFunc(s.AllOf, is)
+	for _, alternatives := range [][]*jsonschema.Schema{s.AnyOf, s.OneOf} {
+		only = only || alternatives != nil && !slices.ContainsFunc(alternatives, func(part *jsonschema.Schema) bool { return !is(part) })
+	}
+	known[s] = only
+	return only
+}

@@ -1,0 +1,222 @@
+package schemas
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+)
+
+// regexKeyword holds, in the schema that the library gets, the expressions that the library must not compile: those that
+// Go's regexp does not know, and large ones. Its members are pattern, patterns (each with its pattern and its schema) and
+// additionalProperties, which depends on the patterns.
+const regexKeyword = "tutti:regex"
+
+// stopped ends a validation whose time is over: the library turns a panic with it into the error of Validate.
+const stopped = jsonschema.InfiniteLoopError("stopped")
+
+// extensions compiles regexKeyword, and gives every schema that has parts a check whether its validation was stopped.
+type extensions struct {
+	expressions *expressions
+	stop        *atomic.Bool
+}
+
+var _ jsonschema.ExtCompiler = extensions{}
+
+// Compile returns the extension of a schema, nil when it needs none.
+func (x extensions) Compile(ctx jsonschema.CompilerContext, m map[string]any) (jsonschema.ExtSchema, error) {
+	own, _ := m[regexKeyword].(map[string]any)
+	if own == nil && !slices.ContainsFunc(applicators(), func(name string) bool { return m[name] != nil }) {
+		return nil, nil
+	}
+	e := &extension{stop: x.stop}
+	if text, ok := own["pattern"].(string); ok {
+		e.pattern = x.expressions.known[text]
+	}
+	patterns, _ := own["patterns"].([]any)
+	for i, p := range patterns {
+		text, _ := p.(map[string]any)["pattern"].(string)
+		schema, err := ctx.Compile(regexKeyword+"/patterns/"+decimal(i)+"/schema", false)
+		if err != nil {
+			return nil, err
+		}
+		e.patterns = append(e.patterns, patternSchema{x.expressions.known[text], schema})
+	}
+	if own["additionalProperties"] != nil {
+		var err error
+		if e.additional, err = ctx.Compile(regexKeyword+"/additionalProperties", false); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+// applicators are the keywords that apply a schema to a value many times over.
+func applicators() []string {
+	return []string{
+		"properties", "patternProperties", "additionalProperties", "items", "additionalItems", "prefixItems", "contains",
+		"allOf", "anyOf", "oneOf", "not", "if", "$ref", "dependencies", "dependentSchemas", "propertyNames",
+		"unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef",
+	}
+}
+
+type patternSchema struct {
+	expression expression
+	schema     *jsonschema.Schema
+}
+
+// extension is what one schema checks beside what the library checks: what needs other regular expressions, and what applies
+// one schema to any number of parts, which ends after as many failures as are reported.
+type extension struct {
+	stop       *atomic.Bool
+	pattern    expression
+	patterns   []patternSchema
+	additional *jsonschema.Schema
+	// properties are those that additional does not apply to.
+	properties map[string]*jsonschema.Schema
+	// items applies to the items from an index on; it is the schema of a keyword.
+	items   *jsonschema.Schema
+	from    int
+	keyword string
+}
+
+var _ jsonschema.ExtSchema = (*extension)(nil)
+
+// takeOver makes the extension of a compiled schema check what the library would check without a bound on failures.
+func takeOver(s *jsonschema.Schema) {
+	e, ok := s.Extensions[regexKeyword].(*extension)
+	if !ok {
+		return // none has parts, or it is a meta-schema
+	}
+	if additional, ok := s.AdditionalProperties.(*jsonschema.Schema); ok {
+		e.additional, s.AdditionalProperties = additional, nil
+	}
+	if e.additional != nil || s.PatternProperties != nil {
+		e.patterns, s.PatternProperties = patternsOf(s), nil
+		e.properties = s.Properties
+	}
+	e.keyword = "items"
+	switch items := s.Items.(type) {
+	case *jsonschema.Schema:
+		e.items, s.Items = items, nil
+	case []*jsonschema.Schema:
+		if additional, ok := s.AdditionalItems.(*jsonschema.Schema); ok {
+			e.items, e.from, e.keyword = additional, len(items), "additionalItems"
+			s.AdditionalItems = nil
+		}
+	}
+	if s.Items2020 != nil {
+		e.items, e.from = s.Items2020, len(s.PrefixItems)
+		s.Items2020 = nil
+	}
+}
+
+// Validate checks a value. It panics with stopped once the validations of the schema were stopped.
+func (e *extension) Validate(ctx jsonschema.ValidationContext, v any) error {
+	f := applied{ctx: ctx, stop: e.stop}
+	f.checkStop()
+	switch v := v.(type) {
+	case string:
+		if e.pattern != nil && !e.pattern.match(v, e.stop) {
+			return ctx.Error("pattern", "does not match")
+		}
+	case []any:
+		for i := e.from; e.items != nil && i < len(v); i++ {
+			ctx.EvaluatedItem(i)
+			f.apply(e.items, e.keyword, v[i], decimal(i))
+		}
+	case map[string]any:
+		if e.patterns != nil || e.additional != nil {
+			e.members(&f, v)
+		}
+	}
+	return f.error()
+}
+
+func (e *extension) members(f *applied, object map[string]any) {
+	names := slices.Collect(maps.Keys(object))
+	if len(names) > maxViolations {
+		slices.Sort(names) // so that the same failures are reported each time
+	}
+	for _, name := range names {
+		_, known := e.properties[name]
+		for _, p := range e.patterns {
+			if p.expression.match(name, e.stop) {
+				known = true
+				f.ctx.EvaluatedProp(name)
+				f.apply(p.schema, "patternProperties/-", object[name], escapeName(name))
+			}
+		}
+		if !known && e.additional != nil {
+			f.ctx.EvaluatedProp(name)
+			f.apply(e.additional, "additionalProperties", object[name], escapeName(name))
+		}
+	}
+}
+
+// applied collects the failures of the parts of one value.
+type applied struct {
+	ctx    jsonschema.ValidationContext
+	stop   *atomic.Bool
+	errs   []error
+	failed int
+}
+
+func (f *applied) checkStop() {
+	if f.stop.Load() {
+		panic(stopped)
+	}
+}
+
+// apply checks a part unless enough has failed.
+func (f *applied) apply(s *jsonschema.Schema, path string, part any, pointer string) {
+	if f.checkStop(); f.failed > maxViolations {
+		return
+	}
+	if err := f.ctx.Validate(s, path, part, pointer); err != nil {
+		f.errs = append(f.errs, err)
+		f.failed += failuresIn(err)
+	}
+}
+
+func (f *applied) error() error {
+	if len(f.errs) == 0 {
+		return nil
+	}
+	return jsonschema.ValidationError{}.Group(f.ctx.Error("", ""), f.errs...)
+}
+
+// failuresIn counts the failures that an error of the library holds.
+func failuresIn(err error) int {
+	e, ok := errors.AsType[*jsonschema.ValidationError](err)
+	if !ok || len(e.Causes) == 0 {
+		return 1
+	}
+	n := 0
+	for _, cause := range e.Causes {
+		n += failuresIn(cause)
+	}
+	return n
+}
+
+// emptyName stands for a name without characters in a location: the library takes none for the object itself.
+const emptyName = "~2"
+
+// escapeName writes a name as the library writes it in a location, but for an empty one.
+func escapeName(name string) string {
+	if name == "" {
+		return emptyName
+	}
+	return strings.NewReplacer("~", "~0", "/", "~1", "%", "%25").Replace(name)
+}
+
+// extensionOf returns the extension of a compiled schema, an empty one when it has none.
+func extensionOf(s *jsonschema.Schema) *extension {
+	if e, ok := s.Extensions[regexKeyword].(*extension); ok {
+		return e
+	}
+	return &extension{}
+}

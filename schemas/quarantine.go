@@ -1,0 +1,122 @@
+package schemas
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"tutti/internal/core"
+)
+
+// maxInFlight bounds the bytes of the analyses that are validated at the same time.
+const maxInFlight = 16 << 20
+
+var (
+	// errStopped ends a validation of a version that is quarantined.
+	errStopped = errors.New("the validation was stopped")
+	// errOverdue is of an analysis whose version is quarantined.
+	errOverdue = errors.New("validation takes too long")
+)
+
+// quarantine holds the versions that took longer than a validation may take. They take no further analyses until a later
+// version is registered.
+type quarantine struct {
+	mu       sync.Mutex
+	versions map[core.AnalysisTypeRef]struct{}
+	metrics  *Metrics
+}
+
+func (q *quarantine) add(ref core.AnalysisTypeRef) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.versions[ref] = struct{}{}
+	q.metrics.quarantined(len(q.versions))
+}
+
+func (q *quarantine) has(ref core.AnalysisTypeRef) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	_, ok := q.versions[ref]
+	return ok
+}
+
+// release removes the versions of a type before one.
+func (q *quarantine) release(name string, before int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for ref := range q.versions {
+		if ref.Name == name && ref.Version < before {
+			delete(q.versions, ref)
+		}
+	}
+	q.metrics.quarantined(len(q.versions))
+}
+
+// Quarantined returns the versions that take no analyses because validating one took too long, by name and version.
+func (s *Service) Quarantined() []core.AnalysisTypeRef {
+	s.quarantine.mu.Lock()
+	defer s.quarantine.mu.Unlock()
+	return slices.SortedFunc(maps.Keys(s.quarantine.versions), func(a, b core.AnalysisTypeRef) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version))
+	})
+}
+
+// overdueError is the error of an analysis by a version that is quarantined.
+func (s *Service) overdueError(ref core.AnalysisTypeRef) error {
+	message := "validating it takes too long: version " + decimal(ref.Version) + " of " + quoted(ref.Name) + " took longer than " +
+		s.cfg.ValidationTime.String() + " for an analysis, and takes no others until a later version is registered"
+	return &core.Error{
+		Code: core.CodeInvalid, ErrorID: errorIDViolation, Message: message, Err: errOverdue,
+		Hint:       "register a version whose schema refers to itself less often and has simpler expressions",
+		Violations: []core.Violation{{Message: message, Keyword: "schema"}},
+	}
+}
+
+// check returns the violations of an analysis by a version. Errors: errOverdue when the version is or becomes quarantined,
+// errTooMuchWork, CodeUnavailable when ctx ends. The validation goes on without its caller until its own time is over.
+func (s *Service) check(ctx context.Context, ref core.AnalysisTypeRef, types *compiled, tree *value) (*faults, error) {
+	weight := min(maxInFlight, max(int64(tree.to-tree.from), maxInFlight/int64(2*runtime.GOMAXPROCS(0))))
+	if err := s.inFlight.Acquire(ctx, weight); err != nil {
+		return nil, givenUp(err)
+	}
+	type outcome struct {
+		found *faults
+		err   error
+	}
+	done := make(chan outcome, 1)
+	s.flights.waiters.Go(func() {
+		defer s.inFlight.Release(weight)
+		overdue := time.AfterFunc(s.cfg.ValidationTime, func() { s.overdue(ref, types) })
+		defer overdue.Stop()
+		found, err := recovered(ctx, func(context.Context) (*faults, error) { return types.rules.check(tree) })
+		done <- outcome{found, err}
+	})
+	select {
+	case o := <-done:
+		if errors.Is(o.err, errStopped) {
+			return nil, errOverdue
+		}
+		return o.found, o.err
+	case <-types.overdue:
+		return nil, errOverdue
+	case <-ctx.Done():
+		return nil, givenUp(ctx.Err())
+	}
+}
+
+// overdue quarantines a version and ends its validations in flight.
+func (s *Service) overdue(ref core.AnalysisTypeRef, types *compiled) {
+	types.once.Do(func() {
+		s.quarantine.add(ref)
+		s.rules.drop(ref)
+		types.rules.stop.Store(true)
+		close(types.overdue)
+		s.cfg.Logger.Error("validation took too long: the version takes no further analyses until a later one is registered",
+			"name", ref.Name, "version", ref.Version, "limit", s.cfg.ValidationTime)
+	})
+}

@@ -1,0 +1,468 @@
+package schemas
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math/big"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"tutti/internal/core"
+)
+
+// failure is a keyword that a value does not satisfy.
+type failure struct {
+	schema  *jsonschema.Schema
+	keyword string
+	// path is the library's location of the keyword below its schema, message the library's own.
+	path, message string
+	value         *value
+	pointer       string
+	// ofName is true where a rule about the name of a property failed: value is the name then.
+	ofName bool
+	// order is where the value stands in its text, at where the keyword stands in its schema.
+	order uint32
+	at    string
+}
+
+// violations returns what an error of the library says, in the order of the document.
+func (r *rules) violations(err *jsonschema.ValidationError, root *value) *faults {
+	var all []failure
+	r.failures(err, root, &all)
+	slices.SortStableFunc(all, func(a, b failure) int {
+		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(rank(a.keyword), rank(b.keyword)), cmp.Compare(a.at, b.at))
+	})
+	found := &faults{}
+	for i := range all {
+		if all[i].report(found); found.more {
+			break
+		}
+	}
+	return found
+}
+
+// rank orders the keywords that one value does not satisfy.
+func rank(keyword string) int {
+	order := []string{
+		"type", "const", "enum", "format", "minProperties", "maxProperties", "required", "dependencies", "dependentRequired",
+	}
+	if i := slices.Index(order, keyword); i >= 0 {
+		return i
+	}
+	return len(order)
+}
+
+// failures adds the failures that an error was caused by.
+func (r *rules) failures(e *jsonschema.ValidationError, root *value, all *[]failure) {
+	location, keyword, path := r.keywordOf(e)
+	s := r.known[location]
+	switch {
+	case e.Message == "": // what a schema with several failures wraps them in
+		keyword = ""
+	case keyword == "anyOf" || keyword == "oneOf":
+		alternatives := s.AnyOf
+		if keyword == "oneOf" {
+			alternatives = s.OneOf
+		}
+		if len(e.Causes) == len(alternatives) {
+			if r.stop == nil && slices.ContainsFunc(e.Causes, func(cause *jsonschema.ValidationError) bool {
+				var own []failure
+				r.failures(cause, root, &own)
+				return own == nil
+			}) {
+				return // nothing but expressions excludes an alternative
+			}
+			f := r.failureOf(e, root)
+			if i := intended(alternatives, f.value); i >= 0 {
+				r.failures(e.Causes[i], root, all)
+				return
+			}
+		}
+	}
+	if len(e.Causes) > 0 && keyword != "anyOf" && keyword != "oneOf" && keyword != "minContains" {
+		for _, cause := range e.Causes {
+			r.failures(cause, root, all)
+		}
+		return
+	}
+	if keyword == "format" && s != nil && s.Format == "regex" && r.stop == nil || strings.HasPrefix(e.Message, "patternProperty ") {
+		return // preparation says what is wrong with the expressions of a schema
+	}
+	f := r.failureOf(e, root)
+	f.schema, f.keyword, f.path = s, keyword, path
+	*all = append(*all, f)
+}
+
+// keywordOf splits the location of what failed into that of a schema, a keyword and the path in the keyword's value.
+func (r *rules) keywordOf(e *jsonschema.ValidationError) (location, keyword, path string) {
+	at := e.AbsoluteKeywordLocation
+	if e.Message == "not allowed" && r.known[at] != nil {
+		return at, "false", ""
+	}
+	for rest := at; ; {
+		i := strings.LastIndexByte(rest, '/')
+		if i < 0 || strings.LastIndexByte(rest, '#') > i {
+			return "", "", ""
+		}
+		rest = rest[:i]
+		if r.known[rest] != nil {
+			keyword, path, _ = strings.Cut(at[i+1:], "/")
+			return rest, keyword, path
+		}
+	}
+}
+
+// failureOf returns where an error occurred.
+func (r *rules) failureOf(e *jsonschema.ValidationError, root *value) failure {
+	f := failure{message: e.Message, value: root, at: e.AbsoluteKeywordLocation}
+	var pointer []byte
+	name := ""
+	for escaped := range strings.SplitSeq(strings.TrimPrefix(e.InstanceLocation, "/"), "/") {
+		if e.InstanceLocation == "" {
+			break
+		}
+		name = unescaped(escaped)
+		pointer = pointerToken(pointer, name)
+		next := f.value.member(name)
+		if f.value.kind == kindArray {
+			if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(f.value.items()) {
+				next = &f.value.items()[i]
+			}
+		}
+		if next == nil {
+			break
+		}
+		f.value = next
+	}
+	f.pointer, f.order = string(pointer), f.value.from
+	if f.ofName = aboutName(e.KeywordLocation); f.ofName {
+		f.value = &value{kind: kindString, text: name}
+	}
+	return f
+}
+
+// unescaped reads a token of the library's locations.
+func unescaped(token string) string {
+	if token == emptyName {
+		return ""
+	}
+	if plain, err := url.PathUnescape(token); err == nil {
+		token = plain
+	}
+	return strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+}
+
+// aboutName reports whether a location leads through propertyNames, and not only through something of this name.
+func aboutName(location string) bool {
+	if !strings.Contains(location, "/propertyNames") {
+		return false
+	}
+	named := false
+	for token := range strings.SplitSeq(location, "/") {
+		switch {
+		case named:
+			named = false
+		case token == "propertyNames":
+			return true
+		default:
+			named = slices.Contains([]string{"properties", "patternProperties", "dependencies", "dependentSchemas"}, token)
+		}
+	}
+	return false
+}
+
+// report adds the violations that a failure is.
+func (f *failure) report(found *faults) {
+	s, v := f.schema, f.value
+	add := func(keyword, message string) {
+		if f.ofName {
+			keyword, message = "propertyNames", "its name "+message
+		}
+		found.add(core.Violation{Pointer: f.pointer, Message: message, Keyword: keyword})
+	}
+	if s == nil {
+		add("schema", "is not valid")
+		return
+	}
+	switch f.keyword {
+	case "required":
+		for _, name := range s.Required {
+			if v.member(name) == nil {
+				add("required", "the property "+quoted(name)+" is missing")
+			}
+		}
+	case "additionalItems":
+		add(f.keyword, moreItems)
+	case "false", "not":
+		add(f.excluded())
+	case "minContains", "maxContains":
+		add(f.contained())
+	case "dependencies", "dependentRequired":
+		name, i, _ := strings.Cut(f.path, "/")
+		name = unescaped(name)
+		names, _ := s.Dependencies[name].([]string)
+		if f.keyword == "dependentRequired" {
+			names = s.DependentRequired[name]
+		}
+		if n, err := strconv.Atoi(i); err == nil && n < len(names) {
+			add(f.keyword, "the property "+quoted(names[n])+" is missing beside "+quoted(name))
+		}
+	case "anyOf", "oneOf":
+		add(f.keyword, f.alternatives())
+	default:
+		add(f.keyword, f.scalar())
+	}
+}
+
+const (
+	moreProperties = "is not a property that the schema allows"
+	moreItems      = "is an item more than the schema allows"
+)
+
+// excluded returns the keyword and the message of a schema that excludes the value.
+func (f *failure) excluded() (keyword, message string) {
+	tokens := strings.Split(strings.TrimSuffix(f.at, "/not"), "/")
+	last := tokens[len(tokens)-1]
+	if f.keyword == "false" || f.schema.Not.Format == anything {
+		parent := ""
+		if len(tokens) > 1 {
+			parent = tokens[len(tokens)-2]
+		}
+		switch {
+		case slices.Contains([]string{"properties", "patternProperties", "definitions", "$defs"}, parent):
+		case last == "additionalProperties" || last == "unevaluatedProperties":
+			return last, moreProperties
+		case last == "items" || last == "additionalItems" || last == "unevaluatedItems":
+			return last, moreItems
+		}
+	}
+	if f.keyword == "false" {
+		return "false", "is not allowed"
+	}
+	switch not := f.schema.Not; {
+	case not.Always != nil:
+		return "not", "is not allowed"
+	case not.Enum != nil:
+		return "not", "must not be " + listedOf(not.Enum)
+	case not.Constant != nil:
+		return "not", "must not be " + shown(not.Constant[0])
+	case len(not.Required) == 1:
+		return "not", "must not have the property " + quoted(not.Required[0])
+	default:
+		return "not", "is what the schema rules out"
+	}
+}
+
+// contained returns the keyword and the message of an array with too few or too many items of a kind.
+func (f *failure) contained() (keyword, message string) {
+	matched := f.message[strings.LastIndexByte(f.message, ' ')+1:]
+	s := f.schema
+	if f.keyword == "maxContains" {
+		return f.keyword, "must have at most " + counted(s.MaxContains, "item", "items") + " of the kind that the schema names, not " + matched
+	}
+	what := "of the kind that the schema wants"
+	if s.Contains.Constant != nil {
+		what = "that is " + shown(s.Contains.Constant[0])
+	}
+	if s.MinContains > 1 {
+		return "minContains", "must have at least " + decimal(s.MinContains) + " items " + what + ", not " + matched
+	}
+	return "contains", "must have an item " + what
+}
+
+// alternatives says why not exactly one alternative matches.
+func (f *failure) alternatives() string {
+	n := max(len(f.schema.AnyOf), 1)
+	if f.keyword == "oneOf" {
+		n = len(f.schema.OneOf)
+		var i, j int
+		if _, err := fmt.Sscanf(f.message, "valid against schemas at indexes %d and %d", &i, &j); err == nil {
+			return "matches the alternatives " + decimal(i+1) + " and " + decimal(j+1) + " of " + decimal(n) + ", but must match only one"
+		}
+	}
+	return "matches none of the " + decimal(n) + " alternatives"
+}
+
+// scalar says what the keywords want that look at a value as a whole.
+func (f *failure) scalar() string {
+	s, v := f.schema, f.value
+	switch f.keyword {
+	case "type":
+		return "must be " + typeNames(s.Types) + ", not " + v.kind.typeName()
+	case "const":
+		return "must be " + shown(s.Constant[0])
+	case "enum":
+		return "must be one of " + listedOf(s.Enum)
+	case "format":
+		if s.Format != "regex" {
+			return "is not a valid " + s.Format
+		}
+		if _, err := compileRegex(v.text); errors.Is(err, errTooLarge) {
+			return err.Error()
+		}
+		return "is not a valid regular expression"
+	case "pattern":
+		text := ""
+		if own := extensionOf(s).pattern; own != nil {
+			text = own.String()
+		} else if s.Pattern != nil {
+			text = s.Pattern.String()
+		}
+		return "must match the pattern " + shortened(text, 2*maxQuoted)
+	case "minimum":
+		return "must be at least " + numberText(s.Minimum)
+	case "maximum":
+		return "must be at most " + numberText(s.Maximum)
+	case "exclusiveMinimum":
+		return "must be greater than " + numberText(s.ExclusiveMinimum)
+	case "exclusiveMaximum":
+		return "must be less than " + numberText(s.ExclusiveMaximum)
+	case "multipleOf":
+		return "must be a multiple of " + numberText(s.MultipleOf)
+	default:
+		return f.size()
+	}
+}
+
+// size says how many characters, items or properties a value must have.
+func (f *failure) size() string {
+	s, v := f.schema, f.value
+	between := func(word string, limit, got int, singular, plural string) string {
+		return "must have at " + word + " " + counted(limit, singular, plural) + ", not " + decimal(got)
+	}
+	switch f.keyword {
+	case "minLength":
+		return between("least", s.MinLength, utf8.RuneCountInString(v.text), "character", "characters")
+	case "maxLength":
+		return between("most", s.MaxLength, utf8.RuneCountInString(v.text), "character", "characters")
+	case "minItems":
+		return between("least", s.MinItems, len(v.items()), "item", "items")
+	case "maxItems":
+		return between("most", s.MaxItems, len(v.items()), "item", "items")
+	case "minProperties":
+		return between("least", s.MinProperties, len(v.members()), "property", "properties")
+	case "maxProperties":
+		return between("most", s.MaxProperties, len(v.members()), "property", "properties")
+	case "uniqueItems":
+		var i, j int
+		if _, err := fmt.Sscanf(f.message, "items at index %d and %d are equal", &i, &j); err == nil {
+			return "the items " + decimal(i) + " and " + decimal(j) + " are equal"
+		}
+		return "has equal items"
+	default:
+		return "is not valid by " + f.keyword
+	}
+}
+
+// intended returns the index of the one alternative that was clearly meant, -1 when there is none.
+func intended(alternatives []*jsonschema.Schema, v *value) int {
+	for _, strict := range []bool{true, false} {
+		intended, several := -1, false
+		for i, s := range alternatives {
+			if plausible(s, v, strict) {
+				several = intended >= 0
+				intended = i
+			}
+			if several {
+				return -1
+			}
+		}
+		if intended >= 0 {
+			return intended
+		}
+	}
+	return -1
+}
+
+// plausible reports whether nothing at first sight excludes v: its type and, when strict, a constant of the value or of one
+// of its properties.
+func plausible(s *jsonschema.Schema, v *value, strict bool) bool {
+	for range maxInPlace {
+		ref := cmp.Or(s.Ref, s.RecursiveRef, s.DynamicRef)
+		if ref == nil || s.Types != nil {
+			break
+		}
+		s = ref
+	}
+	switch {
+	case s.Always != nil:
+		return *s.Always
+	case !allows(s.Types, v), !possible(s, v, strict):
+		return false
+	case !strict:
+		return true
+	}
+	members := v.members()
+	for i := range members[:min(len(members), maxListed)] {
+		own := s.Properties[members[i].name]
+		if own != nil && !possible(own, &members[i].value, true) {
+			return false
+		}
+	}
+	return true
+}
+
+// possible reports whether the constants of a schema allow a value or, when not strict, a value of its kind.
+func possible(s *jsonschema.Schema, v *value, strict bool) bool {
+	for _, choice := range [][]any{s.Constant, s.Enum} {
+		if choice == nil || slices.ContainsFunc(choice, v.equals) {
+			continue
+		}
+		texts := slices.ContainsFunc(choice, func(c any) bool { _, ok := c.(string); return ok })
+		if strict || v.kind == kindString != texts {
+			return false
+		}
+	}
+	return true
+}
+
+func allows(types []string, v *value) bool {
+	return types == nil || slices.ContainsFunc(types, func(name string) bool {
+		return name == v.kind.String() || name == "integer" && v.kind == kindNumber && integral(v.text)
+	})
+}
+
+// typeNames names types as a message does: "a string or null".
+func typeNames(types []string) string {
+	var words []string
+	for _, k := range []kind{kindObject, kindArray, kindString, kindNumber, kindBool, kindNull} {
+		if slices.Contains(types, k.String()) {
+			words = append(words, k.typeName())
+		} else if k == kindNumber && slices.Contains(types, "integer") {
+			words = append(words, "an integer")
+		}
+	}
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// listedOf joins the values of an enumeration, shortened.
+func listedOf(choice []any) string {
+	words := make([]string, 0, maxListed)
+	for _, c := range choice[:min(len(choice), maxListed)] {
+		words = append(words, shown(c))
+	}
+	out := listed(words)
+	if more := len(choice) - maxListed; more > 0 {
+		out += " and " + decimal(more) + " more"
+	}
+	return out
+}
+
+// numberText writes a number of a schema.
+func numberText(r *big.Rat) string {
+	if r.IsInt() {
+		return r.RatString()
+	}
+	near, _ := r.Float64()
+	return strconv.FormatFloat(near, 'g', -1, 64)
+}
