@@ -316,7 +316,7 @@ func TestStopUnderLoad(t *testing.T) {
 	}
 }
 
-// TestSecondProcess: a second tutti on the same data folder is refused and says why, whether of this process or of
+// TestSecondProcess: a second tutti on the same data folder does not start and says why, whether of this process or of
 // another; the first one does not notice.
 func TestSecondProcess(t *testing.T) {
 	t.Parallel()

@@ -38,7 +38,7 @@ pid_file=$node/pid
 
 say() { echo "elasticsearch: $*" >&2; }
 
-# running tells whether the recorded process lives and is this node's, not a stranger with a reused id.
+# running reports whether the recorded process is alive and is this server's, not another process with a reused id.
 running() {
   local pid
   pid=$(cat "$pid_file" 2>/dev/null) && [ -n "$pid" ] && tr '\0' '\n' <"/proc/$pid/cmdline" 2>/dev/null | grep -qF "$node"

@@ -30,7 +30,7 @@ pid_file=$data/postmaster.pid # the server's own record; its first line is the i
 
 say() { echo "postgres: $*" >&2; }
 
-# running tells whether the recorded process lives and is this node's, not a stranger with a reused id.
+# running reports whether the recorded process is alive and is this server's, not another process with a reused id.
 running() {
   pid=$(head -n 1 "$pid_file" 2>/dev/null) && [ -n "$pid" ] && tr '\0' '\n' <"/proc/$pid/cmdline" 2>/dev/null | grep -qxF "$data"
 }

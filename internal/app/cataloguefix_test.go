@@ -20,9 +20,9 @@ func (w *world) awaitListed(id string, listed bool) {
 	})
 }
 
-// TestCatalogueMended: what is wrong in a folder can be mended while tutti runs; the catalogue then is what it says it is,
-// and a sound one is left alone whatever becomes of its folder.
-func TestCatalogueMended(t *testing.T) {
+// TestCatalogueFixed: an error in a folder can be fixed while tutti runs; the catalogue then is what it says it is,
+// and a valid one does not change with its folder.
+func TestCatalogueFixed(t *testing.T) {
 	t.Parallel()
 	w, dir := newCatalogued(t, settings{}, folder{
 		"sound/base.json":     based("sound", aliasWord, `"description":"As it was"`),
