@@ -272,6 +272,21 @@ func TestUnreadProbesAreReplaced(t *testing.T) {
 	}
 }
 
+// TestHalfAProbe: a probe beyond the limit is answered before its body is received.
+func TestHalfAProbe(t *testing.T) {
+	inCrowd(t, holding(), http.ServerConfig{MaxConnections: 1, MaxConnectionsPerAddress: 1}, func(c crowd) {
+		stuck := c.ask("192.0.2.1", half)
+		defer func() { _ = stuck.Close() }()
+		c.want("a half-sent request", stuck, 100)
+		began := time.Now()
+		probe := c.ask("192.0.2.1", "GET /ping HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nhalf")
+		c.want("half a probe", probe, 200)
+		if d := time.Since(began); d != 0 {
+			t.Errorf("half a probe was answered after %s", d)
+		}
+	})
+}
+
 func TestConnectionLimits(t *testing.T) {
 	for name, tt := range map[string]struct {
 		cfg                        http.ServerConfig
