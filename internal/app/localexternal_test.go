@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
 	"sync"
@@ -192,7 +193,7 @@ func TestExternalHangs(t *testing.T) {
 }
 
 // TestExternalHangsOneCaller: a large submission whose validation hangs takes no memory that those of other clients wait for, also
-// behind a proxy.
+// behind a proxy; a second large submission of the same client waits for it.
 func TestExternalHangsOneCaller(t *testing.T) {
 	t.Parallel()
 	r := newRegistry(t)
@@ -200,8 +201,11 @@ func TestExternalHangsOneCaller(t *testing.T) {
 		server: `, maxBytesInFlight: 1048576, trustedProxies: ["127.0.0.0/8", "::1"]`, more: external(`["127.0.0.1"]`, "1m"),
 	})
 	b.asking("stuck", r.server.URL+"/hangs/{value}")
+	sent := make(chan struct{}, 10)
+	sending := httptrace.WithClientTrace(context.WithoutCancel(t.Context()),
+		&httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { sent <- struct{}{} }})
 	submit := func(address, body string) (int, error) {
-		req, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodPost, b.url+"/submit/S1",
+		req, err := http.NewRequestWithContext(sending, http.MethodPost, b.url+"/submit/S1",
 			strings.NewReader(body+strings.Repeat(" ", 70<<10)))
 		if err != nil {
 			return 0, err
@@ -222,11 +226,29 @@ func TestExternalHangsOneCaller(t *testing.T) {
 		}
 	}()
 	<-r.hanging
-	if status, err := submit("192.0.2.2", b.payload("S1", "")); err != nil || status != http.StatusOK {
-		t.Errorf("that of another client: %d, %v", status, err)
+	<-sent
+	second := make(chan struct{})
+	payload := b.payload("S1", "")
+	go func() {
+		defer close(second)
+		if status, err := submit("192.0.2.1", payload); err != nil || status != http.StatusOK {
+			t.Errorf("the second of the same client: %d, %v", status, err)
+		}
+	}()
+	<-sent
+	for range 5 {
+		if status, err := submit("192.0.2.2", b.payload("S1", "")); err != nil || status != http.StatusOK {
+			t.Errorf("that of another client: %d, %v", status, err)
+		}
+	}
+	select {
+	case <-second:
+		t.Error("the second of the same client was answered before the first")
+	default:
 	}
 	close(r.release)
 	<-hung
+	<-second
 }
 
 // TestExternalTimeout: a service that does not answer in time is asked three times; then the analysis is refused, with
