@@ -14,7 +14,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"tutti/http"
 	"tutti/internal/core"
@@ -190,6 +194,68 @@ func TestSilentHandshakes(t *testing.T) {
 	if err := server.Stop(t.Context()); err != nil { // without a deadline: it would wait for them for ever
 		t.Error(err)
 	}
+}
+
+// TestSilentHandshakeDelaysNoOther: a client is served beside one that does not negotiate, which loses its connection after 10 s.
+func TestSilentHandshakeDelaysNoOther(t *testing.T) {
+	files := newPair(t, time.Hour)
+	trust := x509.NewCertPool()
+	trust.AddCert(files.leaf(t))
+	synctest.Test(t, func(t *testing.T) {
+		certificate, err := http.NewCertificate(t.Context(), files.certFile, files.keyFile, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reg := prometheus.NewRegistry()
+		s := http.NewServer(newHandler(t, working(), http.Config{}), http.ServerConfig{Metrics: http.NewMetrics(reg)})
+		s.UseTLS(certificate)
+		l := newPipes()
+		http.Serve(s, l)
+		defer func() {
+			if err := errors.Join(s.Stop(context.Background()), certificate.Stop(context.Background())); err != nil {
+				t.Error(err)
+			}
+		}()
+		began := time.Now()
+		silent := l.dial()
+		synctest.Wait()
+		var below net.Conn
+		accepted := make(chan net.Conn, 1)
+		go func() { accepted <- l.dial() }()
+		select {
+		case below = <-accepted:
+		case <-time.After(time.Second):
+			t.Fatal("the second connection was not accepted")
+		}
+		_ = below.SetDeadline(began.Add(5 * time.Second))
+		now := files.leaf(t).NotBefore.UTC // not the bubble's time
+		conn := tls.Client(below, &tls.Config{RootCAs: trust, ServerName: "localhost", Time: now})
+		if _, err := io.WriteString(conn, "GET /ping HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		if res, err := nethttp.ReadResponse(bufio.NewReader(conn), nil); err != nil || res.StatusCode != 200 || time.Since(began) != 0 {
+			t.Errorf("the other client got %v, %v after %s", res, err, time.Since(began))
+		}
+		_ = below.Close()
+		_ = silent.SetReadDeadline(began.Add(time.Minute))
+		if n, err := silent.Read(make([]byte, 1)); err != io.EOF || time.Since(began) != 10*time.Second { //nolint:errorlint // as net.Pipe
+			t.Errorf("the silent client read %d bytes, %v after %s", n, err, time.Since(began))
+		}
+		plain := l.dial()
+		_ = plain.SetDeadline(time.Now().Add(time.Minute))
+		go func() { _, _ = io.WriteString(plain, "GET /ping HTTP/1.1\r\n\r\n") }()
+		if answer, err := io.ReadAll(plain); err != nil {
+			t.Errorf("a client without TLS read %q, %v", answer, err)
+		}
+		synctest.Wait()
+		if err := testutil.GatherAndCompare(reg, strings.NewReader(`
+# HELP tutti_http_connections Connections that are open.
+# TYPE tutti_http_connections gauge
+tutti_http_connections 0
+`), "tutti_http_connections"); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestCutDownloadsOverTLS: the client sees that a download is not whole, in each version of HTTP.
