@@ -47,15 +47,15 @@ func TestDefaultAccess(t *testing.T) {
 	}{
 		{
 			"by default", "auth: {mode: token}\n", http.StatusUnauthorized, http.StatusOK, http.StatusOK, "auth.defaultAccess",
-			"no access.json: anyone with a valid token reads it (auth.defaultAccess: authenticated)",
+			"no access.json: anyone with a valid token can read it (auth.defaultAccess: authenticated)",
 		},
 		{
 			"authenticated", "auth: {mode: token, defaultAccess: authenticated}\n", http.StatusUnauthorized, http.StatusOK, http.StatusOK, "access.json",
-			"no access.json: anyone with a valid token reads it (auth.defaultAccess: authenticated)",
+			"no access.json: anyone with a valid token can read it (auth.defaultAccess: authenticated)",
 		},
 		{
 			"deny", "auth: {mode: token, defaultAccess: deny}\n", http.StatusUnauthorized, http.StatusForbidden, http.StatusOK, "access.json",
-			"no access.json: only tokens with the scope tutti.WRITE read it (auth.defaultAccess: deny)",
+			"no access.json: only tokens with the scope tutti.WRITE can read it (auth.defaultAccess: deny)",
 		},
 		{
 			"public", "auth: {mode: token, defaultAccess: public}\n", http.StatusOK, http.StatusOK, http.StatusOK, "",
