@@ -54,11 +54,13 @@ type problemConn struct {
 	// address is what the connection is counted by; over is true for one beyond the limits.
 	address netip.Addr
 	over    bool
-	// listed is its element in a list of limits, whose lock guards what follows. probed is when it got a request of
+	// listed is its element in a list of limits, whose lock guards what follows; arriving is that in limits.arriving, with since
+	// when. probed is when it got a request of
 	// monitoring, the zero Time before; gone is true once it is not counted any more.
-	listed *list.Element
-	probed time.Time
-	gone   bool
+	listed, arriving *list.Element
+	since            time.Time
+	probed           time.Time
+	gone             bool
 }
 
 // problemConnOf returns the problemConn that a connection of net/http is, or that is below it; nil where there is none.

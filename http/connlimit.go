@@ -1,6 +1,7 @@
 package http
 
 import (
+	"cmp"
 	"container/list"
 	"net"
 	nethttp "net/http"
@@ -19,6 +20,8 @@ const (
 	minReserve, maxReserve, reserveShare = 2, 64, 16
 	// probeTimeout is how long a connection beyond the limit has for a request of monitoring before another may replace it.
 	probeTimeout = 5 * time.Second
+	// arrivalTimeout is how long a request may take to arrive before its connection may be replaced at a limit.
+	arrivalTimeout = time.Second
 	// maxStreams bounds the requests in flight of a connection of HTTP/2.
 	maxStreams = 32
 	// networkBits is the length of the prefix that one client has of IPv6.
@@ -28,8 +31,9 @@ const (
 )
 
 // connLimits bounds the connections of a Server. At a limit a new connection replaces the one that has waited longest for a
-// request. While requests are in flight on all of them it is one of a few beyond the limit, on which only monitoring is
-// answered; the newest replaces the oldest, so that half-sent requests cannot keep a probe waiting.
+// request, or else one whose request has been arriving for too long, of the address that has the most connections. While requests
+// are served on all of them it is one of a few beyond the limit, on which only monitoring is answered; the newest replaces the
+// oldest, so that half-sent requests cannot keep a probe waiting.
 type connLimits struct {
 	total, perAddress, reserve int
 	proxies                    []netip.Prefix
@@ -41,6 +45,8 @@ type connLimits struct {
 	from map[netip.Addr]int
 	// waiting are the connections within the limit on which no request is in flight, the one that waits longest first.
 	waiting list.List
+	// arriving are those within the limit whose request has begun and not been received, the one that began first at the front.
+	arriving list.List
 	// over are those beyond the limit, the oldest first.
 	over list.List
 }
@@ -108,9 +114,15 @@ func (l *connLimits) place(c *problemConn) (replaced *problemConn) {
 	case c.address.IsValid() && l.from[c.address] >= l.perAddress:
 		limit = limitAddress
 		replaced = firstOf(&l.waiting, func(other *problemConn) bool { return other.address == c.address })
+		if replaced == nil {
+			replaced = firstOf(&l.arriving, func(other *problemConn) bool { return other.address == c.address && other.late() })
+		}
 	case l.open >= l.total:
 		limit = limitTotal
 		replaced = firstOf(&l.waiting, func(*problemConn) bool { return true })
+		if replaced == nil {
+			replaced = l.slowest(c)
+		}
 	}
 	if limit != "" && replaced == nil {
 		l.metrics.limited(limit)
@@ -135,6 +147,29 @@ func (l *connLimits) place(c *problemConn) (replaced *problemConn) {
 	return replaced
 }
 
+// slowest returns the connection whose late request began first, of the address that has the most connections, if it has more than
+// that of c, else of c's own address; nil where there is none. l is locked.
+func (l *connLimits) slowest(c *problemConn) *problemConn {
+	var slowest, own *problemConn
+	most := l.from[c.address]
+	for e := l.arriving.Front(); e != nil; e = e.Next() {
+		other, _ := e.Value.(*problemConn)
+		if !other.late() {
+			break // as are all behind it
+		}
+		if n := l.from[other.address]; n > most {
+			slowest, most = other, n
+		}
+		if own == nil && other.address == c.address {
+			own = other
+		}
+	}
+	return cmp.Or(slowest, own)
+}
+
+// late reports whether the request on a connection in connLimits.arriving takes too long to arrive.
+func (c *problemConn) late() bool { return time.Since(c.since) > arrivalTimeout }
+
 // firstOf returns the first connection of a list that fits, nil where none does.
 func firstOf(conns *list.List, fits func(*problemConn) bool) *problemConn {
 	for e := conns.Front(); e != nil; e = e.Next() {
@@ -156,6 +191,7 @@ func (l *connLimits) remove(c *problemConn) {
 		return
 	}
 	l.rest(c, false)
+	l.arrive(c, false)
 	l.open--
 	if c.address.IsValid() {
 		if l.from[c.address]--; l.from[c.address] == 0 {
@@ -185,7 +221,30 @@ func (l *connLimits) changed(conn net.Conn, state nethttp.ConnState) {
 	defer l.mu.Unlock()
 	if !c.over && !c.gone {
 		l.rest(c, state == nethttp.StateIdle)
+		l.arrive(c, state == nethttp.StateActive)
 	}
+}
+
+// arrive notes whether a request is arriving on a connection within the limit. l is locked.
+func (l *connLimits) arrive(c *problemConn, begins bool) {
+	switch {
+	case begins && c.arriving == nil:
+		c.arriving, c.since = l.arriving.PushBack(c), time.Now()
+	case !begins && c.arriving != nil:
+		l.arriving.Remove(c.arriving)
+		c.arriving = nil
+	}
+}
+
+// received notes that the request on a connection was received, or that no more of it is read. A connection of HTTP/2 counts as
+// received from its first request on. c may be nil.
+func (c *problemConn) received() {
+	if c == nil {
+		return
+	}
+	c.limits.mu.Lock()
+	defer c.limits.mu.Unlock()
+	c.limits.arrive(c, false)
 }
 
 // keep makes no other connection replace c, which is beyond the limit, for probeTimeout.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	nethttp "net/http"
@@ -17,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"tutti/http"
+	"tutti/internal/core"
 )
 
 const half = "POST " + repositoryPath + " HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 100\r\n\r\n"
@@ -250,6 +252,61 @@ func TestProbesInFlightAreNotReplaced(t *testing.T) {
 		c.want("the first probe", probe, 200)
 		c.want("the second probe", second, 200)
 	})
+}
+
+// TestLateRequestsAreReplaced: at a limit a new connection takes the place of one whose request has been arriving for longer than a
+// second: the oldest one of the same address or, at the limit of all, of the address that has the most.
+func TestLateRequestsAreReplaced(t *testing.T) {
+	const whole = "POST /notifications/song.ca HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}"
+	for name, tt := range map[string]struct {
+		cfg     http.ServerConfig
+		open    []string // addresses that open connections, one after the other
+		request string
+		wait    time.Duration
+		address string // of the new connection
+		status  int
+		victim  int // the connection that is closed, -1 for none
+	}{
+		"half a body":                {http.ServerConfig{MaxConnections: 9, MaxConnectionsPerAddress: 2}, []string{"192.0.2.1", "192.0.2.1"}, half, 2 * time.Second, "192.0.2.1", 200, 0},
+		"half a header":              {http.ServerConfig{MaxConnections: 9, MaxConnectionsPerAddress: 2}, []string{"192.0.2.1", "192.0.2.1"}, "GET /jobs HTTP/1.1\r\nHo", 2 * time.Second, "192.0.2.1", 200, 0},
+		"not late":                   {http.ServerConfig{MaxConnections: 9, MaxConnectionsPerAddress: 2}, []string{"192.0.2.1", "192.0.2.1"}, half, 0, "192.0.2.1", 503, -1},
+		"of others":                  {http.ServerConfig{MaxConnections: 9, MaxConnectionsPerAddress: 1}, []string{"192.0.2.2", "192.0.2.1"}, half, 2 * time.Second, "192.0.2.1", 200, 1},
+		"the most":                   {http.ServerConfig{MaxConnections: 3, MaxConnectionsPerAddress: 3}, []string{"192.0.2.2", "192.0.2.1", "192.0.2.1"}, half, 2 * time.Second, "192.0.2.3", 200, 1},
+		"of one that has fewer":      {http.ServerConfig{MaxConnections: 2, MaxConnectionsPerAddress: 3}, []string{"192.0.2.2", "192.0.2.1"}, half, 2 * time.Second, "192.0.2.1", 200, 1},
+		"a request that is served":   {http.ServerConfig{MaxConnections: 9, MaxConnectionsPerAddress: 2}, []string{"192.0.2.1", "192.0.2.1"}, whole, 2 * time.Second, "192.0.2.1", 503, -1},
+		"served at the limit of all": {http.ServerConfig{MaxConnections: 2, MaxConnectionsPerAddress: 2}, []string{"192.0.2.1", "192.0.2.1"}, whole, 2 * time.Second, "192.0.2.2", 503, -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := holding()
+			inCrowd(t, p, tt.cfg, func(c crowd) {
+				release := make(chan struct{})
+				p.notify = func(string, []byte, string, string) (core.NotificationResult, error) {
+					<-release
+					return core.NotificationResult{}, nil
+				}
+				var conns []net.Conn
+				for _, address := range tt.open {
+					conn := c.ask(address, tt.request)
+					defer func() { _ = conn.Close() }()
+					if tt.request == half {
+						c.want("a half-sent request", conn, 100)
+					}
+					conns = append(conns, conn)
+					time.Sleep(100 * time.Millisecond)
+				}
+				time.Sleep(tt.wait)
+				c.want("the new one", c.ask(tt.address, jobsOf), tt.status)
+				for n, conn := range conns {
+					want := -1
+					if n == tt.victim {
+						want = 0
+					}
+					c.want(fmt.Sprintf("connection %d", n), conn, want)
+				}
+				close(release)
+			})
+		})
+	}
 }
 
 // TestUnreadProbesAreReplaced: clients that do not read the answers to their probes do not keep others from theirs.

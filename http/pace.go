@@ -46,6 +46,8 @@ type pacedBody struct {
 	answering bool
 	// err is what the body ended with, io.EOF when it was read whole.
 	err error
+	// conn is nil for a request that no Server got.
+	conn *problemConn
 }
 
 var _ io.ReadCloser = (*pacedBody)(nil)
@@ -69,7 +71,9 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	if b.length > 0 {
 		b.length -= int64(n)
 	}
-	b.err = err
+	if b.err = err; err != nil {
+		b.conn.received()
+	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		b.metrics.slowBody()
 	}
@@ -139,11 +143,17 @@ func (h *Handler) pace(next nethttp.Handler) nethttp.Handler {
 	return nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
 		// What net/http sends once the handlers have returned; it lifts the deadline for the next request.
 		defer func() { _ = nethttp.NewResponseController(w).SetWriteDeadline(time.Now().Add(lineTimeout)) }()
+		conn := connOf(r.Context())
 		if r.Body == nil || r.Body == nethttp.NoBody {
+			conn.received()
 			next.ServeHTTP(w, r)
 			return
 		}
+		if r.ProtoMajor >= 2 {
+			conn.received()
+		}
 		body := newPacedBody(w, r, h.cfg.Metrics)
+		body.conn = conn
 		left := int64(0) // of an answer that was broken off nothing is left to read
 		defer func() { body.finish(left) }()
 		r.Body = body // of the copy of the request that identify made: net/http keeps the body itself
