@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	nethttp "net/http"
+	"sync"
 	"time"
 
 	"tutti/internal/core"
@@ -12,6 +13,8 @@ import (
 const (
 	// smallBody is the size up to which a body is not counted: large ones must not keep small ones waiting.
 	smallBody = 64 << 10
+	// maxSmallBodies bounds the bytes of small bodies that are not counted.
+	maxSmallBodies = 16 << 20
 	// payloadCopies is about how many copies of an analysis checking and storing it makes, and payloadValue what each of its
 	// values takes beside, in bytes.
 	payloadCopies, payloadValue = 6, 100
@@ -39,10 +42,17 @@ func (unbounded) Acquire(context.Context, core.Caller, int64) (release func(), e
 	return func() {}, nil
 }
 
-// acquire takes n bytes of memory until the request ends, or release is called. CodeOverloaded when they are not free soon.
+// acquire takes n bytes of memory until the request ends, or release is called. CodeOverloaded when they are not free soon. Small
+// bodies take none of it while there are few of them.
 func (h *Handler) acquire(r *nethttp.Request, memory Memory, n int64) (release func(), err error) {
+	ex := exchangeOf(r.Context())
 	if n <= smallBody {
-		return func() {}, nil
+		if h.smallBodies.Add(n) <= maxSmallBodies {
+			release = sync.OnceFunc(func() { h.smallBodies.Add(-n) })
+			ex.atEnd = append(ex.atEnd, release)
+			return release, nil
+		}
+		h.smallBodies.Add(-n)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), bodyPatience)
 	defer cancel()
@@ -51,7 +61,6 @@ func (h *Handler) acquire(r *nethttp.Request, memory Memory, n int64) (release f
 			Code: core.CodeOverloaded, Message: "too many large bodies are being worked on", Hint: "send it again a little later", Err: err,
 		}
 	}
-	ex := exchangeOf(r.Context())
 	ex.atEnd = append(ex.atEnd, release)
 	return release, nil
 }

@@ -2,7 +2,10 @@ package http_test
 
 import (
 	"context"
+	"io"
 	"net/http"
+	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -91,6 +94,71 @@ func TestBodyMemory(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestSmallBodies: bodies up to 64 KiB wait for memory only when there are many of them.
+func TestSmallBodies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		free := make(chan struct{})
+		p := withMetadata(func(*metadata) {})
+		p.notify = func(string, []byte, string, string) (core.NotificationResult, error) {
+			<-free
+			return core.NotificationResult{Accepted: 1}, nil
+		}
+		bodies := memory{semaphore.NewWeighted(64 << 10)}
+		h := newHandler(t, p, tuttihttp.Config{Bodies: bodies})
+		send := func() int {
+			res, _ := do(t, h, ask{
+				method: http.MethodPost, target: "/notifications/song.ca", body: strings.Repeat(" ", 64<<10-2) + "{}",
+				header: http.Header{"Content-Type": {"application/json"}},
+			})
+			return res.StatusCode
+		}
+		for round := range 2 {
+			answers := make(chan int)
+			sendMany := func(n int) {
+				for range n {
+					go func() { answers <- send() }()
+				}
+				synctest.Wait()
+			}
+			sendMany(256)
+			if !bodies.TryAcquire(64 << 10) {
+				t.Fatalf("round %d: 256 bodies count", round)
+			}
+			bodies.Release(64 << 10)
+			sendMany(1)
+			if bodies.TryAcquire(1) {
+				t.Errorf("round %d: the 257th does not count", round)
+			}
+			if status := send(); status != http.StatusServiceUnavailable {
+				t.Errorf("round %d: the 258th got %d", round, status)
+			}
+			for range 257 {
+				free <- struct{}{}
+				if status := <-answers; status/100 != 2 {
+					t.Errorf("round %d: one of the others got %d", round, status)
+				}
+			}
+		}
+	})
+}
+
+// TestAnnouncedBodies: a small body takes memory as it arrives, not as announced.
+func TestAnnouncedBodies(t *testing.T) {
+	h := newHandler(t, withMetadata(func(*metadata) {}), tuttihttp.Config{})
+	const requests = 100
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range requests {
+		r := httptest.NewRequest(http.MethodPost, "/notifications/song.ca", io.MultiReader(strings.NewReader("{")))
+		r.ContentLength = 64 << 10
+		h.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	runtime.ReadMemStats(&after)
+	if each := (after.TotalAlloc - before.TotalAlloc) / requests; each > 48<<10 {
+		t.Errorf("a request that sends one byte of 64 KiB allocates %d bytes", each)
 	}
 }
 

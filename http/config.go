@@ -21,8 +21,8 @@ type Config struct {
 	BasePath string
 	// MaxBodyBytes is the largest request body in bytes. Default DefaultMaxBodyBytes.
 	MaxBodyBytes int64
-	// Bodies bounds the bytes of bodies over 64 KiB that are received, Payloads those that working on submissions of that
-	// size takes; a request waits for either for 30 s, and gets 503 then. Default: no bound.
+	// Bodies bounds the bytes of bodies over 64 KiB that are received, and of smaller ones beyond 16 MiB of them; Payloads bounds those
+	// that working on submissions over 64 KiB takes. A request waits for either for 30 s, and gets 503 then. Default: no bound.
 	Bodies, Payloads Memory
 	// TrustedProxies are the addresses from which X-Forwarded-For is read, to tell anonymous callers apart. Default: none.
 	TrustedProxies []netip.Prefix

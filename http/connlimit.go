@@ -24,6 +24,8 @@ const (
 	arrivalTimeout = time.Second
 	// maxStreams bounds the requests in flight of a connection of HTTP/2.
 	maxStreams = 32
+	// maxReceived bounds the bytes of a connection of HTTP/2 that have arrived and that no handler has read.
+	maxReceived = 256 << 10
 	// networkBits is the length of the prefix that one client has of IPv6.
 	networkBits = 64
 	// limitTotal and limitAddress are the values of the label limit.

@@ -2,6 +2,7 @@ package http
 
 import (
 	nethttp "net/http"
+	"sync/atomic"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -25,6 +26,8 @@ type Handler struct {
 	crossOrigin crossOrigin
 	docs        map[string]docsAsset
 	catalogues  *catalogueAnswers
+	// smallBodies counts the bytes of the bodies up to smallBody that are held outside Config.Bodies.
+	smallBodies atomic.Int64
 	// routed are the first segments of all paths that are routed, which are never taken for a catalogue's.
 	routed map[string]bool
 }

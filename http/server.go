@@ -84,8 +84,10 @@ func NewServer(handler nethttp.Handler, cfg ServerConfig) *Server {
 			ReadHeaderTimeout:            readHeaderTimeout,
 			IdleTimeout:                  idleTimeout,
 			MaxHeaderBytes:               maxHeaderBytes,
-			HTTP2:                        &nethttp.HTTP2Config{MaxConcurrentStreams: maxStreams},
-			ErrorLog:                     slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+			HTTP2: &nethttp.HTTP2Config{
+				MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerConnection: maxReceived, MaxReceiveBufferPerStream: maxReceived,
+			},
+			ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 			BaseContext: func(net.Listener) context.Context {
 				return context.WithValue(context.Background(), stoppingKey{}, stopping)
 			},

@@ -86,7 +86,7 @@ func TestTLS(t *testing.T) {
 			}
 		})
 	}
-	t.Run("streams of HTTP/2", func(t *testing.T) {
+	t.Run("bounds of HTTP/2", func(t *testing.T) {
 		conn, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: trust, NextProtos: []string{"h2"}})
 		if err != nil {
 			t.Fatal(err)
@@ -95,23 +95,33 @@ func TestTLS(t *testing.T) {
 		if _, err := io.WriteString(conn, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"); err != nil {
 			t.Fatal(err)
 		}
-		header := make([]byte, 9) // RFC 9113, section 4.1
-		if _, err := io.ReadFull(conn, header); err != nil || header[3] != 4 {
-			t.Fatalf("no SETTINGS: %x, %v", header, err)
-		}
-		settings := make([]byte, int(header[1])<<8|int(header[2]))
-		if _, err := io.ReadFull(conn, settings); err != nil {
-			t.Fatal(err)
-		}
-		for entry := range slices.Chunk(settings, 6) {
-			if entry[1] == 3 { // SETTINGS_MAX_CONCURRENT_STREAMS
-				if n := binary.BigEndian.Uint32(entry[2:]); n != 32 {
-					t.Errorf("%d streams, want 32", n)
+		_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+		frame := func(kind byte) []byte { // the next one of a type that is no acknowledgement
+			for {
+				header := make([]byte, 9) // RFC 9113, section 4.1
+				if _, err := io.ReadFull(conn, header); err != nil {
+					t.Fatalf("no frame of type %d: %v", kind, err)
 				}
-				return
+				payload := make([]byte, int(header[1])<<8|int(header[2]))
+				if _, err := io.ReadFull(conn, payload); err != nil {
+					t.Fatal(err)
+				}
+				if header[3] == kind && header[4] == 0 {
+					return payload
+				}
 			}
 		}
-		t.Errorf("no limit in %x", settings)
+		settings := map[byte]uint32{}
+		for entry := range slices.Chunk(frame(4), 6) {
+			settings[entry[1]] = binary.BigEndian.Uint32(entry[2:])
+		}
+		// SETTINGS_MAX_CONCURRENT_STREAMS and SETTINGS_INITIAL_WINDOW_SIZE
+		if settings[3] != 32 || settings[4] != 256<<10 {
+			t.Errorf("settings %v, want 32 streams and a window of 256 KiB", settings)
+		}
+		if n := 65535 + binary.BigEndian.Uint32(frame(8)); n != 256<<10 { // WINDOW_UPDATE
+			t.Errorf("the window of the connection is %d bytes, want 256 KiB", n)
+		}
 	})
 	t.Run("TLS 1.1", func(t *testing.T) {
 		conn, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: trust, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}) //nolint:gosec // to be refused
