@@ -10,8 +10,8 @@ import (
 // a metric say so, and a later version ends it.
 func TestSlowAnalysisType(t *testing.T) {
 	t.Parallel()
-	b := startBuiltIn(t, plan{more: "schemas: {validationTimeout: 500ms}\n"})
-	const reason = `schemas: validation by version 1 of "slow" took longer than 500ms; register a later version`
+	b := startBuiltIn(t, plan{more: "schemas: {validationTimeout: 1s}\n"})
+	const reason = `schemas: validation by version 1 of "slow" took longer than 1s; register a later version`
 	state := func(want string) {
 		t.Helper()
 		quarantined := 0.0
@@ -27,7 +27,7 @@ func TestSlowAnalysisType(t *testing.T) {
 		}
 	}
 	payload := func(members string) string { return strings.Replace(b.payload("S1", members), `"plain"`, `"slow"`, 1) }
-	text := payload(`"text":"` + strings.Repeat("a", 1<<20) + `"`) // which takes seconds
+	text := payload(`"text":"` + strings.Repeat("a", 2<<20) + `"`) // which takes seconds
 
 	b.demand(http.MethodPost, "/schemas", `{"name":"slow","schema":{"type":"object","required":["experiment"],"properties":{"experiment":`+
 		`{"type":"object","properties":{"text":{"pattern":"(.*a){200}b"}}}}}}`, http.StatusOK)
@@ -42,5 +42,5 @@ func TestSlowAnalysisType(t *testing.T) {
 	b.submit("S1")
 	b.demand(http.MethodPost, "/schemas", strings.Replace(plainType, "plain", "slow", 1), http.StatusOK)
 	state("")
-	b.demand(http.MethodPost, "/submit/S1", text, http.StatusOK)
+	b.demand(http.MethodPost, "/submit/S1", payload(""), http.StatusOK)
 }
